@@ -25,12 +25,12 @@ var (
 	//go:embed troubled.lua
 	troubledSource string
 
-	stateScript   = redisdb.NewScript("accounts/state", stateSource)
-	trialScript   = redisdb.NewScript("accounts/trial", trialSource)
-	editedScript  = redisdb.NewScript("accounts/edited", editedSource)
-	recheckScript = redisdb.NewScript("accounts/recheck", recheckSource)
+	stateScript   = redisdb.NewRawScript("accounts/state", stateSource)
+	trialScript   = redisdb.NewRawScript("accounts/trial", trialSource)
+	editedScript  = redisdb.NewRawScript("accounts/edited", editedSource)
+	recheckScript = redisdb.NewRawScript("accounts/recheck", recheckSource)
 
-	troubledScript = redisdb.NewScript("accounts/troubled", troubledSource)
+	troubledScript = redisdb.NewRawScript("accounts/troubled", troubledSource)
 )
 
 func eventsKey() string { return redisdb.Key(0, "events") } // outbox owns it; its doc says who may write

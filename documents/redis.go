@@ -32,11 +32,11 @@ var wantLua string
 
 // The scripts.
 var (
-	claimScript    = redisdb.NewScript("documents/claim", claimLua)
-	revisionScript = redisdb.NewScript("documents/revision", revisionLua)
-	behindScript   = redisdb.NewScript("documents/behind", behindLua)
-	fillScript     = redisdb.NewScript("documents/fill", fillLua)
-	wantScript     = redisdb.NewScript("documents/want", wantLua)
+	claimScript    = redisdb.NewRawScript("documents/claim", claimLua)
+	revisionScript = redisdb.NewRawScript("documents/revision", revisionLua)
+	behindScript   = redisdb.NewRawScript("documents/behind", behindLua)
+	fillScript     = redisdb.NewRawScript("documents/fill", fillLua)
+	wantScript     = redisdb.NewRawScript("documents/want", wantLua)
 )
 
 // The keys.

@@ -25,9 +25,9 @@ var againLua string
 var claimLua string
 
 var (
-	appendScript = redisdb.NewScript("feedback/append", appendLua)
-	againScript  = redisdb.NewScript("feedback/again", againLua)
-	claimScript  = redisdb.NewScript("feedback/claim", claimLua)
+	appendScript = redisdb.NewRawScript("feedback/append", appendLua)
+	againScript  = redisdb.NewRawScript("feedback/again", againLua)
+	claimScript  = redisdb.NewRawScript("feedback/claim", claimLua)
 )
 
 // The streams, by their names in [redisdb.Follow].

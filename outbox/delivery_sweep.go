@@ -138,7 +138,7 @@ func (s *sweeper) owed(ctx context.Context, p int, now time.Time) error {
 }
 
 // script runs a script about a whole partition and reads its answer as rows of equal length.
-func (s *sweeper) script(ctx context.Context, script *redisdb.Script, p, width int, args ...any) ([][]string,
+func (s *sweeper) script(ctx context.Context, script *redisdb.RawScript, p, width int, args ...any) ([][]string,
 	error) {
 	flat, err := script.Run(ctx, s.d.DB.Client(), []string{s.d.keys.events(p)}, args...).StringSlice()
 	if err != nil {

@@ -65,13 +65,13 @@ func (s *store) place(id string) (int, error) {
 }
 
 // run runs a script about one message and reads its answer, a list of strings whose first says how it went.
-func (s *store) run(ctx context.Context, script *redisdb.Script, p int, id string, args ...any) ([]string,
+func (s *store) run(ctx context.Context, script *redisdb.RawScript, p int, id string, args ...any) ([]string,
 	error) {
 	return s.runOn(ctx, script, []string{s.keys.message(p, id)}, id, args...)
 }
 
 // runOn is run for a script that takes more keys than that of the message.
-func (s *store) runOn(ctx context.Context, script *redisdb.Script, keys []string, id string, args ...any) (
+func (s *store) runOn(ctx context.Context, script *redisdb.RawScript, keys []string, id string, args ...any) (
 	[]string, error) {
 	answer, err := script.Run(ctx, s.DB.Shared(), keys, args...).StringSlice()
 	if err != nil {

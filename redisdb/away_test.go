@@ -45,14 +45,14 @@ func TestDeadlineCutsAHungCall(t *testing.T) {
 	server := testredis.Server(t)
 	proxy := faultproxy.New(t, "unix", server.Socket())
 	db := testredis.Connect(t, redisdb.Options{URL: "redis://" + proxy.Addr()})
-	script := redisdb.NewScript("one", "return 1")
+	script := redisdb.NewScript[struct{}, int]("one", "return 1")
 	for name, call := range map[string]func(context.Context) error{
 		"command": func(ctx context.Context) error { return db.Client().Set(ctx, "key", "x", 0).Err() },
-		"script":  func(ctx context.Context) error { return script.Run(ctx, db.Client(), nil).Err() },
-		"shared":  func(ctx context.Context) error { return script.Run(ctx, db.Shared(), nil).Err() },
+		"script":  func(ctx context.Context) error { return failed(script.Run(ctx, db.Client(), nil, none)) },
+		"shared":  func(ctx context.Context) error { return failed(script.Run(ctx, db.Shared(), nil, none)) },
 		"pipeline": func(ctx context.Context) error {
 			p := db.Pipeline()
-			p.Script(script, nil)
+			script.Add(p, nil, none)
 			return p.Exec(ctx)
 		},
 	} {
@@ -182,8 +182,7 @@ func TestUnavailableReadsTheServersAnswer(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel() // the client tries some of them again for a second
-			err := redisdb.NewScript("fails", `return redis.error_reply(ARGV[1])`).Run(t.Context(), db.Client(), nil,
-				text).Err()
+			err := failed(failScript.Run(t.Context(), db.Client(), nil, []string{text}))
 			if err == nil || redisdb.Unavailable(err) != want {
 				t.Errorf("Unavailable(%v) = %v", err, !want)
 			}
@@ -198,10 +197,9 @@ func TestFullMemoryIsUnavailable(t *testing.T) {
 	if share, err := db.MemoryShare(t.Context()); err != nil || share <= 0 || share >= 1 {
 		t.Errorf("share %v, %v", share, err)
 	}
-	fill := redisdb.NewScript("fill", `return redis.call('SET', KEYS[1], string.rep('x', 100000))`)
 	var err error
 	for n := 0; err == nil && n < 200; n++ {
-		err = fill.Run(t.Context(), db.Client(), []string{redisdb.Key(0, "fill", fmt.Sprint(n))}).Err()
+		_, err = fillScript.Run(t.Context(), db.Client(), []string{redisdb.Key(0, "fill", fmt.Sprint(n))}, none)
 	}
 	if !redisdb.Unavailable(err) {
 		t.Errorf("a full server answers %v", err)

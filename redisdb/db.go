@@ -164,7 +164,8 @@ func (db *DB) greet(ctx context.Context) error {
 }
 
 // togetherScript touches the keys of several partitions. None of them is ever written.
-var togetherScript = NewScript("redisdb/together", "return redis.call('EXISTS', unpack(KEYS))")
+var togetherScript = NewScript[struct{}, int]("redisdb/together",
+	"return redis.call('EXISTS', unpack(KEYS))")
 
 // tryTogether tests the server itself: a single server may be a Cluster of one node, or a proxy that
 // spreads keys as a Cluster does.
@@ -172,7 +173,7 @@ func (db *DB) tryTogether(ctx context.Context) (bool, error) {
 	if db.mode == Cluster {
 		return false, nil
 	}
-	err := togetherScript.Run(ctx, db.client, []string{Key(0, "together"), Key(1, "together")}).Err()
+	_, err := togetherScript.Run(ctx, db.client, []string{Key(0, "together"), Key(1, "together")}, struct{}{})
 	if err != nil && redis.HasErrorPrefix(err, "CROSSSLOT") {
 		return false, nil
 	}

@@ -246,10 +246,11 @@ func TestMemoryModeWhenNothingIsInstalled(t *testing.T) {
 func checkEverythingWorks(t *testing.T, db *redisdb.DB) {
 	t.Helper()
 	ctx := t.Context()
-	s := redisdb.NewScript("append", `return redis.call('XADD', KEYS[1], '*', 'n', ARGV[1])`)
+	s := redisdb.NewScript[[]int, string]("append",
+		"-- ARGV: values...\nreturn redis.call('XADD', KEYS[1], '*', 'n', ARGV[values])")
 	p := db.Pipeline()
 	for n := range 12 {
-		p.Script(s, []string{redisdb.Key(n%db.Partitions(), "events")}, n)
+		s.Add(p, []string{redisdb.Key(n%db.Partitions(), "events")}, []int{n})
 		p.Pipeliner().Set(ctx, redisdb.Key(n%db.Partitions(), "plain"), n, 0)
 	}
 	if err := p.Exec(ctx); err != nil {
@@ -259,7 +260,7 @@ func checkEverythingWorks(t *testing.T, db *redisdb.DB) {
 	stop := follow(t, db, redisdb.Follow{Stream: "events", Group: "g", ClaimAfter: 300 * time.Millisecond},
 		b.handle)
 	within(t, "the entries of all partitions", func() bool { return len(b.all()) >= 12 })
-	if err := s.Run(ctx, db.Client(), []string{redisdb.Key(0, "events")}, 12).Err(); err != nil {
+	if _, err := s.Run(ctx, db.Client(), []string{redisdb.Key(0, "events")}, []int{12}); err != nil {
 		t.Fatal(err)
 	}
 	within(t, "an entry added while waiting", func() bool { return len(b.all()) >= 13 })

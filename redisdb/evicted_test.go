@@ -15,10 +15,9 @@ func TestEvictedKeysAreCounted(t *testing.T) {
 	if n, err := db.Evicted(t.Context()); n != 0 || err != nil {
 		t.Errorf("of an empty server: %d, %v", n, err)
 	}
-	fill := redisdb.NewScript("fill", `return redis.call('SET', KEYS[1], string.rep('x', 100000))`)
 	for n := range 200 {
-		if err := fill.Run(t.Context(), db.Client(),
-			[]string{redisdb.Key(0, "fill", fmt.Sprint(n))}).Err(); err != nil {
+		if _, err := fillScript.Run(t.Context(), db.Client(),
+			[]string{redisdb.Key(0, "fill", fmt.Sprint(n))}, none); err != nil {
 			t.Fatal(err)
 		}
 	}

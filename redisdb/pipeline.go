@@ -21,7 +21,7 @@ type Pipeline struct {
 
 // scriptCall is a script in a pipeline and the command that will hold its reply.
 type scriptCall struct {
-	script *Script
+	script *script
 	key    string // the first one, which says where in a Cluster it runs; empty: it has none
 	cmd    *redis.Cmd
 }
@@ -42,8 +42,8 @@ func (db *DB) Pipeline() *Pipeline {
 // Pipeliner returns the pipeline of plain commands; Exec sends them too.
 func (p *Pipeline) Pipeliner() redis.Pipeliner { return p.pipe }
 
-// Script adds a script. Its reply is in the command after Exec.
-func (p *Pipeline) Script(s *Script, keys []string, args ...any) *redis.Cmd {
+// add adds a script. Its reply is in the command after Exec.
+func (p *Pipeline) add(s *script, keys []string, args []any) *redis.Cmd {
 	call := scriptCall{script: s}
 	if len(keys) > 0 {
 		call.key = keys[0]

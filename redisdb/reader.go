@@ -13,7 +13,13 @@ import (
 //go:embed tidy.lua
 var tidySource string
 
-var tidyScript = NewScript("tidy", tidySource)
+var tidyScript = NewScript[tidyArgs, int]("tidy", tidySource)
+
+type tidyArgs struct {
+	Group        string
+	IdleMost     int64 // milliseconds
+	ConsumerName string
+}
 
 // allClaimed is the cursor at the beginning and at the end of a search.
 const allClaimed = "0-0"
@@ -101,8 +107,8 @@ func (r *reader) touch(ctx context.Context, ids []string) error {
 
 // tidy removes dead consumers, and the named one.
 func (r *reader) tidy(ctx context.Context, consumer string) error {
-	err := tidyScript.Run(ctx, r.db.client, []string{r.key}, r.Group, consumerGoneFor.Milliseconds(),
-		consumer).Err()
+	_, err := tidyScript.Run(ctx, r.db.client, []string{r.key},
+		tidyArgs{Group: r.Group, IdleMost: consumerGoneFor.Milliseconds(), ConsumerName: consumer})
 	return r.lostGroup(err)
 }
 

@@ -30,19 +30,6 @@ func (db *DB) ReplicatedPipeline() *Pipeline {
 	return p
 }
 
-// RunReplicated is [Script.Run] with the guarantee of [DB.ReplicatedPipeline].
-func (db *DB) RunReplicated(ctx context.Context, s *Script, keys []string, args ...any) *redis.Cmd {
-	if db.wait.replicas == 0 {
-		return s.Run(ctx, db.shared, keys, args...)
-	}
-	p := db.ReplicatedPipeline()
-	cmd := p.Script(s, keys, args...)
-	if err := p.Exec(ctx); err != nil && cmd.Err() == nil {
-		cmd.SetErr(err)
-	}
-	return cmd
-}
-
 // waiting is the number of replicas to wait for, and how long. The zero value waits for none.
 type waiting struct {
 	replicas int

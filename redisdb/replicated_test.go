@@ -16,8 +16,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-var addScript = redisdb.NewScript("add",
-	`redis.call('RPUSH', KEYS[1], ARGV[1]); return redis.call('LLEN', KEYS[1])`)
+var addScript = redisdb.NewScript[[]string, int64]("add",
+	"-- ARGV: values...\nredis.call('RPUSH', KEYS[1], ARGV[values]); return redis.call('LLEN', KEYS[1])")
 
 // TestConfirmedWritesSurviveTheirMaster writes from many sides while the master is killed, promotes its
 // replica, and looks for everything that was confirmed.
@@ -77,10 +77,10 @@ func TestConfirmedWritesSurviveTheirMaster(t *testing.T) {
 func write(t *testing.T, db *redisdb.DB, w int, value string) error {
 	keys := []string{redisdb.Key(0, "list", fmt.Sprint(w))}
 	if w%2 == 0 {
-		return db.RunReplicated(t.Context(), addScript, keys, value).Err()
+		return failed(addScript.RunReplicated(t.Context(), db, keys, []string{value}))
 	}
 	p := db.ReplicatedPipeline()
-	p.Script(addScript, keys, value)
+	addScript.Add(p, keys, []string{value})
 	p.Pipeliner().Incr(t.Context(), redisdb.Key(0, "count"))
 	return p.Exec(t.Context())
 }
@@ -93,21 +93,21 @@ func TestUnconfirmedWritesAreNotTakenForDone(t *testing.T) {
 	db := testredis.Connect(t, redisdb.Options{URL: g.URL(), WaitReplicas: 1,
 		WaitTimeout: 50 * time.Millisecond})
 	keys := []string{redisdb.Key(0, "list")}
-	add := func() (*redis.Cmd, *redis.StatusCmd, error) {
+	add := func() (*redisdb.Reply[int64], *redis.StatusCmd, error) {
 		p := db.ReplicatedPipeline()
-		cmd := p.Script(addScript, keys, "x")
+		reply := addScript.Add(p, keys, []string{"x"})
 		set := p.Pipeliner().Set(t.Context(), "plain", "x", 0)
-		return cmd, set, p.Exec(t.Context())
+		return reply, set, p.Exec(t.Context())
 	}
 	// 50 ms may be too little once
 	within(t, "a confirmed write", func() bool { _, _, err := add(); return err == nil })
 	g.Replicas[0].Stop()
-	cmd, set, err := add()
+	reply, set, err := add()
 	if fault.CodeOf(err) != "NotReplicated" || !fault.Is(err, fault.Unavailable) ||
-		fault.CodeOf(cmd.Err()) != "NotReplicated" || set.Err() != nil {
-		t.Errorf("with a frozen replica: %v, script %v, command %v", err, cmd.Err(), set.Err())
+		fault.CodeOf(failed(reply.Read())) != "NotReplicated" || set.Err() != nil {
+		t.Errorf("with a frozen replica: %v, script %v, command %v", err, failed(reply.Read()), set.Err())
 	}
-	if err := db.RunReplicated(t.Context(), addScript, keys, "y").Err(); fault.CodeOf(err) != "NotReplicated" {
+	if err := failed(addScript.RunReplicated(t.Context(), db, keys, []string{"y"})); fault.CodeOf(err) != "NotReplicated" {
 		t.Errorf("RunReplicated: %v", err)
 	}
 	if n, err := db.Client().LLen(t.Context(), keys[0]).Result(); n < 3 || err != nil {
@@ -115,8 +115,7 @@ func TestUnconfirmedWritesAreNotTakenForDone(t *testing.T) {
 	}
 	g.Replicas[0].Cont()
 	within(t, "writes to be confirmed again", func() bool {
-		return db.RunReplicated(t.Context(), addScript, keys,
-			"z").Err() == nil
+		return failed(addScript.RunReplicated(t.Context(), db, keys, []string{"z"})) == nil
 	})
 }
 
@@ -129,15 +128,15 @@ func TestTooFewReplicasAreNoticedBeforehand(t *testing.T) {
 	keys := []string{redisdb.Key(0, "list")}
 	g.Replicas[0].Kill()
 	within(t, "the replica to be missed", func() bool {
-		return fault.CodeOf(db.RunReplicated(t.Context(), addScript, keys, "x").Err()) == "TooFewReplicas"
+		return fault.CodeOf(failed(addScript.RunReplicated(t.Context(), db, keys, []string{"x"}))) == "TooFewReplicas"
 	})
 	before := db.Client().LLen(t.Context(), keys[0]).Val()
 	p := db.ReplicatedPipeline()
-	cmd := p.Script(addScript, keys, "x")
+	reply := addScript.Add(p, keys, []string{"x"})
 	p.Pipeliner().Set(t.Context(), "plain", "x", 0)
 	if err := p.Exec(t.Context()); fault.CodeOf(err) != "TooFewReplicas" ||
-		fault.CodeOf(cmd.Err()) != "TooFewReplicas" {
-		t.Errorf("Exec: %v, script %v", err, cmd.Err())
+		fault.CodeOf(failed(reply.Read())) != "TooFewReplicas" {
+		t.Errorf("Exec: %v, script %v", err, failed(reply.Read()))
 	}
 	if err := p.Exec(t.Context()); err != nil {
 		t.Errorf("the pipeline was not emptied: %v", err)
@@ -152,8 +151,7 @@ func TestTooFewReplicasAreNoticedBeforehand(t *testing.T) {
 	}
 	g.Replicas[0].Restart(t)
 	within(t, "writes to be confirmed again", func() bool {
-		return db.RunReplicated(t.Context(), addScript, keys,
-			"z").Err() == nil
+		return failed(addScript.RunReplicated(t.Context(), db, keys, []string{"z"})) == nil
 	})
 }
 
@@ -165,10 +163,10 @@ func TestReplicatedScriptsInACluster(t *testing.T) {
 	db := testredis.Connect(t, redisdb.Options{URL: g.URL(), Partitions: 6, WaitReplicas: 1,
 		WaitTimeout: 5 * time.Second})
 	p := db.ReplicatedPipeline()
-	var sums []*redis.Cmd
+	var sums []*redisdb.Reply[int64]
 	for round := range 3 {
 		for partition := range 6 {
-			sums = append(sums, p.Script(addScript, []string{redisdb.Key(partition, "list")}, round))
+			sums = append(sums, addScript.Add(p, []string{redisdb.Key(partition, "list")}, []string{fmt.Sprint(round)}))
 		}
 	}
 	plain := p.Pipeliner().Set(t.Context(), "plain", "x", 0)
@@ -176,8 +174,9 @@ func TestReplicatedScriptsInACluster(t *testing.T) {
 		t.Fatalf("Exec: %v, plain command %v", err, plain.Err())
 	}
 	var got []int64
-	for _, cmd := range sums {
-		got = append(got, cmd.Val().(int64))
+	for _, reply := range sums {
+		n, _ := reply.Read() // an error would be Exec's
+		got = append(got, n)
 	}
 	if diff := cmp.Diff([]int64{1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3}, got); diff != "" {
 		t.Errorf("answers (-want +got):\n%s", diff)
@@ -206,8 +205,7 @@ func TestReplicatedScriptsInACluster(t *testing.T) {
 	})
 	within(t, "writes to every partition, confirmed by a replica", func() bool {
 		for partition := range 6 {
-			if err := db.RunReplicated(t.Context(), addScript, []string{redisdb.Key(partition, "list")},
-				"after").Err(); err != nil {
+			if err := failed(addScript.RunReplicated(t.Context(), db, []string{redisdb.Key(partition, "list")}, []string{"after"})); err != nil {
 				t.Logf("partition %d: %v", partition, err)
 				return false
 			}
@@ -227,16 +225,16 @@ func TestNothingIsWaitedForUnlessAsked(t *testing.T) {
 	var trips []int64
 	for range 2 { // the first opens a connection and makes the script known
 		before := sent.Sent()
-		cmd := p.Script(addScript, keys, "y")
-		if err := p.Exec(t.Context()); err != nil || cmd.Err() != nil {
-			t.Errorf("%v, %v", err, cmd.Err())
+		reply := addScript.Add(p, keys, []string{"y"})
+		if err := p.Exec(t.Context()); err != nil || failed(reply.Read()) != nil {
+			t.Errorf("%v, %v", err, failed(reply.Read()))
 		}
 		trips = append(trips, sent.Sent()-before)
 	}
 	if trips[1] != 1 {
 		t.Errorf("%d round trips, want 1", trips[1])
 	}
-	if n, err := db.RunReplicated(t.Context(), addScript, keys, "x").Int(); n != 3 || err != nil {
+	if n, err := addScript.RunReplicated(t.Context(), db, keys, []string{"x"}); n != 3 || err != nil {
 		t.Errorf("%d entries, %v", n, err)
 	}
 }

@@ -3,10 +3,12 @@ package redisdb
 import (
 	"context"
 	"crypto/sha1"
+	"embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,8 +17,37 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Script is a Lua script that Redis runs as one step. It is made once, at start, and safe for concurrent use.
-type Script struct {
+// Script is a Lua script that Redis runs as one step, with arguments of type A and an answer of type R. It is
+// made once, at start, and safe for concurrent use.
+//
+// Scripts and Go exchange named fields. The comments of a script declare them:
+//
+//	-- ARGV: id now events...
+//	-- Answer: OK epoch
+//	-- Answer: GONE
+//	-- Rows: id lane
+//
+// Each name of ARGV is a local variable of the script. A last name with dots stands for any number of
+// arguments; its variable is the index of the first one in ARGV. A is a struct with a field for each name. Its
+// field LeaseUntil is called lease_until in Lua, and a tag `lua:"name"` gives another name. A may also be a
+// slice, if the only name is one with dots.
+//
+// Each Answer is a word with names. The script writes the word, as in "return OK", and answers the word and
+// the values of the variables of these names. R is a struct with the field Word and a field for each name of
+// any answer; those of other answers stay zero. With Rows R is a slice of structs, and the script writes ROW
+// for one of them. A script that declares neither answers a plain value, a number, a text or a list of texts,
+// and R is its type.
+//
+// Fields are texts, []byte, numbers, bool (1 or empty), and [time.Time] (Unix milliseconds, 0 for the zero
+// time). An argument with the tag option omitzero is empty where the field is zero.
+type Script[A, R any] struct {
+	*script
+	args   arguments
+	answer answers
+}
+
+// script is what Redis knows of a script.
+type script struct {
 	name   string
 	source string
 	sha    string
@@ -24,11 +55,85 @@ type Script struct {
 
 // NewScript returns a script. The preludes are Lua text put before the source, for functions that several
 // scripts share. Only the functions and values that the source needs are sent, because Redis creates each
-// of them again whenever the script runs. The name is for error messages.
-func NewScript(name, source string, preludes ...string) *Script {
-	source = needed(strings.Join(preludes, "\n")+"\n", source) + source
+// of them again whenever the script runs. The name is for error messages. NewScript panics if a field of A or R
+// is not declared in the source, or a declared name has no field, or no use in the source.
+func NewScript[A, R any](name, source string, preludes ...string) *Script[A, R] {
+	prelude := strings.Join(preludes, "\n") + "\n"
+	d, err := declared(source, prelude)
+	s := &Script[A, R]{}
+	if err == nil {
+		s.args, err = argumentsOf(reflect.TypeFor[A](), d)
+	}
+	if err == nil {
+		s.answer, err = answersOf(reflect.TypeFor[R](), d)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("redis script %s: %v", name, err))
+	}
+	source = d.expand(source)
+	s.script = newScript(name, needed(prelude, source)+source)
+	return s
+}
+
+func newScript(name, source string) *script {
 	sum := sha1.Sum([]byte(source)) // the name Redis itself gives to a script
-	return &Script{name: name, source: source, sha: hex.EncodeToString(sum[:])}
+	return &script{name: name, source: source, sha: hex.EncodeToString(sum[:])}
+}
+
+// Source returns a script of an embedded directory. It panics if there is none.
+func Source(files embed.FS, path string) string {
+	source, err := files.ReadFile(path)
+	if err != nil {
+		panic(err)
+	}
+	return string(source)
+}
+
+// Run runs the script by its hash, and in full if the server does not know it yet. All keys must be of one
+// partition. An error names the script; redis.Nil is returned as it is. In a pipeline use [Script.Add]
+// instead.
+func (s *Script[A, R]) Run(ctx context.Context, c Evaler, keys []string, args A) (R, error) {
+	return s.read(s.run(ctx, c, keys, s.args.list(args)))
+}
+
+// RunReplicated is Run with the guarantee of [DB.ReplicatedPipeline].
+func (s *Script[A, R]) RunReplicated(ctx context.Context, db *DB, keys []string, args A) (R, error) {
+	if db.wait.replicas == 0 {
+		return s.Run(ctx, db.shared, keys, args)
+	}
+	p := db.ReplicatedPipeline()
+	reply := s.Add(p, keys, args)
+	err := p.Exec(ctx)
+	answer, own := reply.Read()
+	if own == nil {
+		own = err
+	}
+	return answer, own
+}
+
+// Add adds the script to a pipeline. Its answer can be read after Exec.
+func (s *Script[A, R]) Add(p *Pipeline, keys []string, args A) *Reply[R] {
+	return &Reply[R]{cmd: p.add(s.script, keys, s.args.list(args)), read: s.read}
+}
+
+// Reply is the answer of a script in a pipeline.
+type Reply[R any] struct {
+	cmd  *redis.Cmd
+	read func(*redis.Cmd) (R, error)
+}
+
+// Read returns the answer after Exec, or the error of the script or the pipeline.
+func (r *Reply[R]) Read() (R, error) { return r.read(r.cmd) }
+
+// read decodes the reply of the server.
+func (s *Script[A, R]) read(cmd *redis.Cmd) (answer R, _ error) {
+	reply, err := cmd.Result()
+	if err == nil {
+		if err = s.answer.decode(reflect.ValueOf(&answer).Elem(), reply); err != nil {
+			err = fmt.Errorf("redis script %s: %w", s.name, err)
+		}
+	}
+	return answer, err
 }
 
 // declaration matches the names that a part of a prelude declares. A part that declares nothing is always
@@ -84,7 +189,7 @@ func words(code string) map[string]bool {
 }
 
 // Name returns the name of the script.
-func (s *Script) Name() string { return s.name }
+func (s *script) Name() string { return s.name }
 
 // Evaler runs scripts: any client of Redis.
 type Evaler interface {
@@ -92,10 +197,8 @@ type Evaler interface {
 	EvalSha(ctx context.Context, sha1 string, keys []string, args ...any) *redis.Cmd
 }
 
-// Run runs the script by its hash, and in full if the server does not know it yet. All keys must be of one
-// partition. An error names the script; redis.Nil is returned as it is. In a pipeline use [Pipeline.Script]
-// instead.
-func (s *Script) Run(ctx context.Context, c Evaler, keys []string, args ...any) *redis.Cmd {
+// run runs the script by its hash, and in full if the server does not know it yet.
+func (s *script) run(ctx context.Context, c Evaler, keys []string, args []any) *redis.Cmd {
 	cmd := c.EvalSha(ctx, s.sha, keys, args...)
 	if isNoScript(cmd.Err()) {
 		cmd = c.Eval(ctx, s.source, keys, args...)
@@ -105,13 +208,13 @@ func (s *Script) Run(ctx context.Context, c Evaler, keys []string, args ...any) 
 }
 
 // call returns the command that runs the script by its hash.
-func (s *Script) call(keys []string, args []any) []any { return evalArgs("evalsha", s.sha, keys, args) }
+func (s *script) call(keys []string, args []any) []any { return evalArgs("evalsha", s.sha, keys, args) }
 
 // isNoScript recognizes the error of a server that does not know the script.
 func isNoScript(err error) bool { return err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") }
 
 // label adds the script's name to the error of its command.
-func (s *Script) label(cmd *redis.Cmd) {
+func (s *script) label(cmd *redis.Cmd) {
 	if err := cmd.Err(); err != nil && !errors.Is(err, redis.Nil) {
 		cmd.SetErr(fmt.Errorf("redis script %s: %w", s.name, err))
 	}

@@ -12,13 +12,28 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
+// none are the arguments of a script that has none.
+var none struct{}
+
+// failed returns the error of a script, whatever it answers.
+func failed[R any](_ R, err error) error { return err }
+
+// fillScript writes 100 kB to its key. failScript answers an error.
+var (
+	fillScript = redisdb.NewScript[struct{}, string]("fill",
+		"return redis.call('SET', KEYS[1], string.rep('x', 100000))")
+	failScript = redisdb.NewScript[[]string, int]("fails",
+		"-- ARGV: texts...\nreturn redis.error_reply(ARGV[texts])")
+)
+
 const prelude = `local function twice(n) return 2 * tonumber(n) end`
 
 func TestScriptRunsThoughTheServerForgotIt(t *testing.T) {
 	db := testredis.New(t)
-	s := redisdb.NewScript("double", `return twice(ARGV[1]) + tonumber(redis.call('INCR', KEYS[1]))`, prelude)
+	s := redisdb.NewScript[[]int, int64]("double",
+		"-- ARGV: values...\nreturn twice(ARGV[values]) + tonumber(redis.call('INCR', KEYS[1]))", prelude)
 	for i, want := range []int64{41, 42, 43} {
-		got, err := s.Run(t.Context(), db.Client(), []string{redisdb.Key(0, "counter")}, 20).Int64()
+		got, err := s.Run(t.Context(), db.Client(), []string{redisdb.Key(0, "counter")}, []int{20})
 		if err != nil || got != want {
 			t.Errorf("run %d: %d, %v, want %d", i, got, err, want)
 		}
@@ -30,8 +45,8 @@ func TestScriptRunsThoughTheServerForgotIt(t *testing.T) {
 
 func TestScriptErrorsNameTheScript(t *testing.T) {
 	db := testredis.New(t)
-	s := redisdb.NewScript("broken", `return redis.error_reply('WRONG turn')`)
-	err := s.Run(t.Context(), db.Client(), nil).Err()
+	s := redisdb.NewScript[struct{}, int]("broken", `return redis.error_reply('WRONG turn')`)
+	err := failed(s.Run(t.Context(), db.Client(), nil, none))
 	if err == nil || !strings.Contains(err.Error(), "redis script broken: WRONG turn") {
 		t.Errorf("error %v", err)
 	}
@@ -39,8 +54,8 @@ func TestScriptErrorsNameTheScript(t *testing.T) {
 		t.Error("the server's answer is lost under the name")
 	}
 	p := db.Pipeline()
-	cmd := p.Script(s, nil)
-	if err := p.Exec(t.Context()); !errors.Is(err, cmd.Err()) ||
+	reply := s.Add(p, nil, none)
+	if err := p.Exec(t.Context()); !errors.Is(err, failed(reply.Read())) ||
 		!strings.Contains(err.Error(), "redis script broken") {
 		t.Errorf("pipeline error %v", err)
 	}
@@ -48,31 +63,33 @@ func TestScriptErrorsNameTheScript(t *testing.T) {
 
 func TestScriptWithoutResultIsNil(t *testing.T) {
 	db := testredis.New(t)
-	if err := redisdb.NewScript("empty", `return false`).Run(t.Context(), db.Client(),
-		nil).Err(); err != redis.Nil {
+	empty := redisdb.NewScript[struct{}, int]("empty", `return false`)
+	if _, err := empty.Run(t.Context(), db.Client(), nil, none); err != redis.Nil {
 		t.Errorf("error %v, want redis.Nil as it is", err)
 	}
 }
 
 func TestPipelineSendsForgottenScriptsAgain(t *testing.T) {
 	db := testredis.New(t)
-	known := redisdb.NewScript("known", `return {'known', KEYS[1], ARGV[1]}`)
-	fresh := redisdb.NewScript("fresh", `return {'fresh', KEYS[1], ARGV[1]}`)
-	none := redisdb.NewScript("none", `return false`)
+	known := redisdb.NewScript[[]string, any]("known", "-- ARGV: values...\nreturn {'known', KEYS[1], ARGV[values]}")
+	fresh := redisdb.NewScript[[]string, any]("fresh", "-- ARGV: values...\nreturn {'fresh', KEYS[1], ARGV[values]}")
+	empty := redisdb.NewScript[struct{}, int]("empty", `return false`)
 	key := redisdb.Key(0, "k")
-	if err := known.Run(t.Context(), db.Client(), []string{key}, "x").Err(); err != nil {
+	if _, err := known.Run(t.Context(), db.Client(), []string{key}, []string{"x"}); err != nil {
 		t.Fatal(err)
 	}
 	p := db.Pipeline()
 	for round := range 2 {
-		a := p.Script(fresh, []string{key}, "1")
+		a := fresh.Add(p, []string{key}, []string{"1"})
 		set := p.Pipeliner().Set(t.Context(), key, "v", 0)
-		b := p.Script(known, []string{key}, "2")
-		c := p.Script(none, nil)
+		b := known.Add(p, []string{key}, []string{"2"})
+		c := empty.Add(p, nil, none)
 		if err := p.Exec(t.Context()); err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
-		got := []any{a.Val(), set.Val(), b.Val(), c.Err()}
+		first, _ := a.Read() // an error would be Exec's
+		second, _ := b.Read()
+		got := []any{first, set.Val(), second, failed(c.Read())}
 		want := []any{[]any{"fresh", key, "1"}, "OK", []any{"known", key, "2"}, redis.Nil}
 		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" {
 			t.Errorf("round %d (-want +got):\n%s", round, diff)

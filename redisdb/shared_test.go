@@ -13,7 +13,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-var echoScript = redisdb.NewScript("echo", `redis.call('INCR', KEYS[1]) return ARGV[1]`)
+var echoScript = redisdb.NewScript[[]string, string]("echo",
+	"-- ARGV: values...\nredis.call('INCR', KEYS[1]) return ARGV[values]")
 
 func TestSharedCallsGetTheirOwnAnswers(t *testing.T) {
 	t.Parallel()
@@ -27,7 +28,7 @@ func TestSharedCallsGetTheirOwnAnswers(t *testing.T) {
 				if j == 10 && i%50 == 0 {
 					db.Client().ScriptFlush(t.Context()) // the next ones have to send it again
 				}
-				got, err := echoScript.Run(t.Context(), db.Shared(), []string{key}, want).Text()
+				got, err := echoScript.Run(t.Context(), db.Shared(), []string{key}, []string{want})
 				if got != want || err != nil {
 					t.Errorf("answer %q, %v, want %q", got, err, want)
 				}
@@ -48,7 +49,7 @@ func TestANodeThatHangsHoldsUpNoOther(t *testing.T) {
 	var hung, well string // keys of a node that hangs, and of another
 	for p := range db.Partitions() {
 		key := redisdb.Key(p, "calls")
-		if err := echoScript.Run(t.Context(), db.Shared(), []string{key}, "x").Err(); err != nil {
+		if _, err := echoScript.Run(t.Context(), db.Shared(), []string{key}, []string{"x"}); err != nil {
 			t.Fatal(err)
 		}
 		node, err := db.Client().(*redis.ClusterClient).MasterForKey(t.Context(), key)
@@ -70,7 +71,7 @@ func TestANodeThatHangsHoldsUpNoOther(t *testing.T) {
 	ask := func(key string, within time.Duration) error {
 		late, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
-		return echoScript.Run(late, db.Shared(), []string{key}, "x").Err()
+		return failed(echoScript.Run(late, db.Shared(), []string{key}, []string{"x"}))
 	}
 	var callers, started sync.WaitGroup
 	for range 5 {

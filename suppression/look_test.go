@@ -13,7 +13,7 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-var lookScript = redisdb.NewScript("look", "return unstopped(1, 2, tonumber(ARGV[1])) or ''",
+var lookScript = redisdb.NewRawScript("look", "return unstopped(1, 2, tonumber(ARGV[1])) or ''",
 	suppression.LookLua)
 
 // look asks as a script does. It answers the version where there is nothing, and nothing where there is.

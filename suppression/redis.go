@@ -18,8 +18,8 @@ var (
 	//go:embed lua/soft.lua
 	softSource string
 
-	addScript    = redisdb.NewScript("suppression/add", addSource, prelude, LookLua)
-	removeScript = redisdb.NewScript("suppression/remove", removeSource, prelude)
-	sweepScript  = redisdb.NewScript("suppression/sweep", sweepSource, prelude)
-	softScript   = redisdb.NewScript("suppression/soft", softSource)
+	addScript    = redisdb.NewRawScript("suppression/add", addSource, prelude, LookLua)
+	removeScript = redisdb.NewRawScript("suppression/remove", removeSource, prelude)
+	sweepScript  = redisdb.NewRawScript("suppression/sweep", sweepSource, prelude)
+	softScript   = redisdb.NewRawScript("suppression/soft", softSource)
 )

@@ -18,7 +18,7 @@ import (
 var (
 	//go:embed swap.lua
 	swapSource string
-	swapScript = redisdb.NewScript("watch/swap", swapSource)
+	swapScript = redisdb.NewRawScript("watch/swap", swapSource)
 )
 
 func alertsKey() string { return redisdb.Key(0, "alerts") }

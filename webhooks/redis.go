@@ -45,15 +45,15 @@ var disableLua string
 var unlockLua string
 
 var (
-	createScript   = redisdb.NewScript("webhooks/create", createLua, prelude)
-	beginScript    = redisdb.NewScript("webhooks/begin", beginLua, prelude)
-	finishScript   = redisdb.NewScript("webhooks/finish", finishLua, prelude)
-	givebackScript = redisdb.NewScript("webhooks/giveback", givebackLua, prelude)
-	orphanScript   = redisdb.NewScript("webhooks/orphan", orphanLua, prelude)
-	trimScript     = redisdb.NewScript("webhooks/trim", trimLua, prelude)
-	putScript      = redisdb.NewScript("webhooks/put", putLua, prelude)
-	disableScript  = redisdb.NewScript("webhooks/disable", disableLua, prelude)
-	unlockScript   = redisdb.NewScript("webhooks/unlock", unlockLua)
+	createScript   = redisdb.NewRawScript("webhooks/create", createLua, prelude)
+	beginScript    = redisdb.NewRawScript("webhooks/begin", beginLua, prelude)
+	finishScript   = redisdb.NewRawScript("webhooks/finish", finishLua, prelude)
+	givebackScript = redisdb.NewRawScript("webhooks/giveback", givebackLua, prelude)
+	orphanScript   = redisdb.NewRawScript("webhooks/orphan", orphanLua, prelude)
+	trimScript     = redisdb.NewRawScript("webhooks/trim", trimLua, prelude)
+	putScript      = redisdb.NewRawScript("webhooks/put", putLua, prelude)
+	disableScript  = redisdb.NewRawScript("webhooks/disable", disableLua, prelude)
+	unlockScript   = redisdb.NewRawScript("webhooks/unlock", unlockLua)
 )
 
 // The keys. All are in partition 0: endpoints are few, and a delivery changes together with its endpoint.

@@ -18,7 +18,7 @@ var (
 	//go:embed met.lua
 	metSource string
 
-	metScript = redisdb.NewScript("relays/met", metSource)
+	metScript = redisdb.NewRawScript("relays/met", metSource)
 )
 
 // stored is a gateway as it is kept.

@@ -24,10 +24,10 @@ var (
 	//go:embed lua/renew.lua
 	renewSource string
 
-	takeScript     = redisdb.NewScript("limits/take", takeSource, prelude)
-	throttleScript = redisdb.NewScript("limits/throttle", throttleSource, prelude)
-	connectScript  = redisdb.NewScript("limits/connect", connectSource, prelude)
-	renewScript    = redisdb.NewScript("limits/renew", renewSource, prelude)
+	takeScript     = redisdb.NewRawScript("limits/take", takeSource, prelude)
+	throttleScript = redisdb.NewRawScript("limits/throttle", throttleSource, prelude)
+	connectScript  = redisdb.NewRawScript("limits/connect", connectSource, prelude)
+	renewScript    = redisdb.NewRawScript("limits/renew", renewSource, prelude)
 )
 
 func scopeKey(scope string) string       { return redisdb.Key(0, "limit", scope) }

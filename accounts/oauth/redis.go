@@ -22,10 +22,10 @@ var (
 	//go:embed reseal.lua
 	resealSource string
 
-	claimScript   = redisdb.NewScript("oauth/claim", claimSource)
-	putScript     = redisdb.NewScript("oauth/put", putSource)
-	releaseScript = redisdb.NewScript("oauth/release", releaseSource)
-	resealScript  = redisdb.NewScript("oauth/reseal", resealSource)
+	claimScript   = redisdb.NewRawScript("oauth/claim", claimSource)
+	putScript     = redisdb.NewRawScript("oauth/put", putSource)
+	releaseScript = redisdb.NewRawScript("oauth/release", releaseSource)
+	resealScript  = redisdb.NewRawScript("oauth/reseal", resealSource)
 )
 
 func recordKey(owner string) string { return redisdb.Key(0, "oauth", owner) }

@@ -18,12 +18,12 @@ var (
 	//go:embed delete.lua
 	deleteSource string
 
-	deleteScript = redisdb.NewScript("records/delete", deleteSource)
+	deleteScript = redisdb.NewRawScript("records/delete", deleteSource)
 )
 
 // putScript makes the script that stores a record of a kind.
-func putScript(key, changed string) *redisdb.Script {
-	return redisdb.NewScript(key+"/put", "return 1", putSource, changed)
+func putScript(key, changed string) *redisdb.RawScript {
+	return redisdb.NewRawScript(key+"/put", "return 1", putSource, changed)
 }
 
 // valid says whether an id can be that of a record. With a colon it might make the key of something else,

@@ -59,7 +59,7 @@ type Store[V any] struct {
 	client  redis.UniversalClient
 	ring    *seal.Ring
 	kind    Kind[V]
-	put     *redisdb.Script
+	put     *redisdb.RawScript
 	standIn *Record[V] // its secrets are sealed, like those of the others
 	now     func() time.Time
 }

@@ -30,10 +30,10 @@ var (
 	//go:embed count.lua
 	countSource string
 
-	createScript = redisdb.NewScript("access/create", createSource)
-	deleteScript = redisdb.NewScript("access/delete", deleteSource)
-	touchScript  = redisdb.NewScript("access/touch", touchSource)
-	countScript  = redisdb.NewScript("access/count", countSource)
+	createScript = redisdb.NewRawScript("access/create", createSource)
+	deleteScript = redisdb.NewRawScript("access/delete", deleteSource)
+	touchScript  = redisdb.NewRawScript("access/touch", touchSource)
+	countScript  = redisdb.NewRawScript("access/count", countSource)
 )
 
 func tokenKey(id string) string        { return redisdb.Key(0, "token", id) }

@@ -12,7 +12,7 @@ import (
 //go:embed replace.lua
 var replaceSource string
 
-var replaceScript = redisdb.NewScript("settings/replace", replaceSource)
+var replaceScript = redisdb.NewRawScript("settings/replace", replaceSource)
 
 func settingsKey() string { return redisdb.Key(0, "settings") }
 
