@@ -218,7 +218,7 @@ func TestDeletedDeadLetterStaysInTheLog(t *testing.T) {
 func TestDeadLetterIsSentAgainWithCorrections(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	w.gateways.list = []api.GatewayInfo{{Gateway: api.Gateway{Gateway: "spare"}}}
+	w.gateway("spare")
 	_, err := w.accounts.Create(t.Context(), api.Account{Account: "other", Email: "o@example.com",
 		SMTP: &api.SMTPServer{Host: "relay.test", Port: 25}})
 	w.must(err)
@@ -251,7 +251,7 @@ func TestDeadLetterIsSentAgainWithCorrections(t *testing.T) {
 func TestManyAreSentAgainOtherwise(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	w.gateways.list = []api.GatewayInfo{{Gateway: api.Gateway{Gateway: "spare"}}}
+	w.gateway("spare")
 	id := w.logged()[api.StatusDead]
 	b := w.operator()
 	p := b.get("/replay?account=default&state=failed")

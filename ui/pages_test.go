@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -10,17 +9,20 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/documents/query"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/webhooks"
 )
 
@@ -168,31 +170,40 @@ func TestWebhooks(t *testing.T) {
 func TestDeliveriesAreFound(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	e, err := w.webhooks.Create(t.Context(), api.EndpointRequest{URL: "https://hooks.example.com/in"})
+	hooks := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, evilText, http.StatusInternalServerError)
+	}))
+	t.Cleanup(hooks.Close)
+	e, err := w.webhooks.Create(t.Context(), api.EndpointRequest{URL: hooks.URL})
 	w.must(err)
 	b, at := w.operator(), "/webhooks/"+e.ID
-	w.found.deliveries = api.DeliveryPage{Total: 120, Pages: 3, Partial: true, Deliveries: []api.Delivery{
-		{ID: "d1", Endpoint: e.ID, Event: "messageSent", QueueID: "01ABC", Status: "failed", Error: evilText,
-			Created: time.Now()},
-	}}
+	w.deliveries(e.ID, 2_100) // more than are searched
+	newest, err := w.webhooks.Deliveries(t.Context(), e.ID, 0, 120)
+	w.must(err)
+	w.webhooks.Deliver(t.Context(), queue.Task{Type: webhooks.TaskType, Payload: []byte(
+		`{"endpoint":"` + e.ID + `","delivery":"` + newest.Deliveries[0].ID + `"}`)})
+	for _, d := range newest.Deliveries {
+		w.index.found.Hits = append(w.index.found.Hits, documents.Hit{
+			Document: documents.Document{QueueID: d.QueueID}})
+	}
 	p := b.get(at + "?" + url.Values{"q": {"to:ann " + evilText}}.Encode())
 	p.isSafe(t, at)
 	p.eachFieldHasALabel(t, at)
-	p.has(t, "120 deliveries found", `href="/messages/01ABC"`, "there are older ones", `href="`+at+`"`, "page=2")
-	want := []api.DocumentQuery{{Q: e.ID + " to:ann " + evilText}}
-	if diff := cmp.Diff(want, w.found.asked); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	p.has(t, "120 deliveries found", `href="/messages/`+newest.Deliveries[0].QueueID+`"`, evilText,
+		"there are older ones", `href="`+at+`"`, "page=2")
+	wanted, err := query.Parse("to:ann "+evilText, time.Now())
+	w.must(err)
+	if among := w.index.asked[0].Query.(query.And); !reflect.DeepEqual(among[:len(among)-1], wanted) {
+		t.Errorf("asked for %v, want %v", among, wanted)
 	}
-	w.found.deliveries = api.DeliveryPage{}
+	w.index.found = documents.Found{}
 	b.get(at+"?q=nobody").has(t, "No delivery is about such a message")
-	w.found.err = fault.InvalidFields([]fault.Field{
-		{Key: "q", Message: "at character 1, \"x:1\": there is no field x"}})
 	if p := b.get(at + "?q=x%3A1"); p.status != http.StatusBadRequest {
 		t.Errorf("status %d", p.status)
 	} else {
 		p.has(t, "This can’t be searched for: at character 1", `value="x:1"`)
 	}
-	w.found.err = fault.New(fault.NotFound, "SearchOff", "There is no search index")
+	w.searchWith(documents.Options{Kind: "none"})
 	b.get(at+"?q=x").has(t, "There is no search index")
 }
 
@@ -213,20 +224,27 @@ func TestAccounts(t *testing.T) {
 
 func TestAccountsSayHowTheySend(t *testing.T) {
 	t.Parallel()
-	at := time.Now().Add(-time.Minute)
 	none := false
-	list := []api.AccountInfo{{
-		Account: api.Account{
-			Account: "shop", Email: "orders@example.com", Limits: &api.Limits{PerMinute: 30, Connections: 3},
-			Proxy:  "socks5://user:******@proxy.test",
-			SMTP:   &api.SMTPServer{Preset: "office365", TLS: &api.SMTPTLS{PinSHA256: "x", RejectUnauthorized: &none}},
-			OAuth2: &api.OAuth2{Provider: "office365", User: "orders@example.com"}, Gateways: []api.Route{
-				{Gateway: "main", Weight: 3}, {Gateway: "spare"}},
-		},
-		State: "held", LastError: "535 5.7.139 Authentication unsuccessful", LastErrorAt: &at,
-	}}
 	w := setup(t)
-	w.ui.Accounts = accountsOf{list}
+	w.gateway("main")
+	w.gateway("spare")
+	pin := base64.StdEncoding.EncodeToString(make([]byte, 32))
+	for _, account := range []api.Account{
+		{
+			Account: "shop", Email: "orders@example.com", Limits: &api.Limits{PerMinute: 30, Connections: 3},
+			Proxy:          "socks5://user:secret@proxy.test",
+			SMTP:           &api.SMTPServer{Preset: "office365", TLS: &api.SMTPTLS{PinSHA256: pin, RejectUnauthorized: &none}},
+			OAuth2:         &api.OAuth2{Provider: "office365", User: "orders@example.com", ClientID: "id", RefreshToken: "t"},
+			AccountTrouble: "hold",
+		},
+		{Account: "news", Email: "news@example.com", Gateways: []api.Route{
+			{Gateway: "main", Weight: 3}, {Gateway: "spare"}}},
+	} {
+		_, err := w.accounts.Create(t.Context(), account)
+		w.must(err)
+	}
+	w.accounts.Outcome(t.Context(), "shop", &smtpsend.Error{Phase: smtpsend.PhaseAuth, Verdict: smtpsend.Auth,
+		Scope: smtpsend.ScopeAccount, Code: 535, Line: "535 5.7.139 Authentication unsuccessful"})
 	p := w.operator().get("/accounts")
 	p.isSafe(t, "/accounts")
 	p.has(t, `<span class="chip held">held</span>`, "535 5.7.139 Authentication unsuccessful", "Its mail waits",
@@ -236,31 +254,30 @@ func TestAccountsSayHowTheySend(t *testing.T) {
 		`href="/?account=shop&state=failed"`)
 }
 
-// accountsOf are those of a list.
-type accountsOf struct{ list []api.AccountInfo }
-
-func (a accountsOf) List(context.Context, int, int) (api.AccountPage, error) {
-	return api.AccountPage{Total: len(a.list), Pages: 1, Accounts: a.list}, nil
-}
-
 func TestGateways(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	b := w.operator()
 	b.get("/gateways").has(t, "There is no gateway", "postroom gateway add")
-	at := time.Now().Add(-time.Minute)
-	w.gateways.list = []api.GatewayInfo{
-		{Gateway: api.Gateway{Gateway: "main", Name: "The main one", Host: "mail.example.com", Port: 587,
-			User: "shop", Pass: "******"}, State: "connected", Deliveries: 12345, LastUse: &at},
-		{Gateway: api.Gateway{Gateway: "spare", Name: "spare", Preset: "sendgrid"}, State: "open",
-			LastError: &api.GatewayError{Response: "connect: <refused>", ServerResponseCode: "ESOCKET", Time: at}},
+	ctx := t.Context()
+	for _, g := range []api.Gateway{
+		{Gateway: "main", Name: "The main one", Host: "mail.example.com", Port: 587, User: "shop", Pass: "secret"},
+		{Gateway: "spare", Name: "spare", Preset: "sendgrid", User: "apikey", Pass: "secret"},
+	} {
+		_, err := w.gateways.Create(ctx, g)
+		w.must(err)
 	}
+	w.gateway("unused")
+	w.gateways.Outcome(ctx, "main", 12345, nil)
+	w.gateways.Outcome(ctx, "spare", 0, &smtpsend.Error{Phase: smtpsend.PhaseConnect,
+		Verdict: smtpsend.Soft, Err: errors.New("connect: <refused>")})
+	w.gateways.Opened(ctx, "spare", time.Now().Add(time.Hour))
 	p := b.get("/gateways")
 	p.isSafe(t, "/gateways")
 	p.has(t, "The main one", "mail.example.com:587", "logs in as shop", "12\u202f345", "sendgrid", "resting",
 		"ESOCKET", "connect: <refused>", "never")
-	for range endpointsPerPage {
-		w.gateways.list = append(w.gateways.list, w.gateways.list[0])
+	for i := range endpointsPerPage {
+		w.gateway(fmt.Sprint("z", i))
 	}
 	b.get("/gateways").has(t, "Page 1 of 2", `href="/gateways?page=2"`)
 	b.get("/gateways?page=2").lacks(t, "sendgrid")
@@ -323,13 +340,15 @@ func TestDashboardIsPartOfThePages(t *testing.T) {
 func TestInternalErrorsStayInTheLog(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
-	parts := setup(t).ui.Parts
-	parts.Accounts, parts.Webhooks = broken{errors.New("the disk is on fire")}, &webhooks.Webhooks{}
+	w := setup(t)
+	w.must(w.db.Client().Set(t.Context(), redisdb.Key(0, "accounts"), "no list", 0).Err())
+	parts := w.ui.Parts
+	parts.Webhooks = &webhooks.Webhooks{}
 	u, err := New(parts, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, logged := range map[string]string{"/accounts": "the disk is on fire", "/webhooks": "nil pointer"} {
+	for path, logged := range map[string]string{"/accounts": "WRONGTYPE", "/webhooks": "nil pointer"} {
 		r := httptest.NewRequest(http.MethodGet, path, nil)
 		r.Header.Set("Authorization", "Bearer "+adminToken)
 		w := httptest.NewRecorder()
@@ -346,13 +365,6 @@ func TestInternalErrorsStayInTheLog(t *testing.T) {
 			t.Errorf("the log has no word of %q: %s", logged, log.String())
 		}
 	}
-}
-
-// broken fails to show accounts.
-type broken struct{ err error }
-
-func (b broken) List(context.Context, int, int) (api.AccountPage, error) {
-	return api.AccountPage{}, b.err
 }
 
 func TestWordsOfInternalFaultsAreNotShown(t *testing.T) {

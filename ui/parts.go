@@ -4,7 +4,10 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/suppression"
@@ -16,36 +19,14 @@ import (
 type Parts struct {
 	Outbox       *outbox.Outbox
 	Webhooks     *webhooks.Webhooks
-	Deliveries   DeliverySearch
 	Suppressions *suppression.Store
-	Accounts     Accounts
-	Gateways     Gateways
+	Accounts     *accounts.Accounts
+	Gateways     *gateways.Store
 	Templates    *templates.Templates
-	Documents    Documents
+	Documents    *documents.Documents
 	Access       *access.Access
 	State        State
 	Dashboard    http.Handler // of the queues, mounted at DashboardPath; queue.Dashboard is one
-}
-
-// DeliverySearch finds the deliveries to an endpoint that are about certain messages. It is
-// webhooks.Webhooks.
-type DeliverySearch interface {
-	FindDeliveries(ctx context.Context, endpoint, q string, page, pageSize int) (api.DeliveryPage, error)
-}
-
-// Accounts lists the senders. It is accounts.Accounts.
-type Accounts interface {
-	List(ctx context.Context, page, pageSize int) (api.AccountPage, error)
-}
-
-// Gateways lists the relays that accounts share. It is gateways.Gateways.
-type Gateways interface {
-	List(ctx context.Context, page, pageSize int) (api.GatewayPage, error)
-}
-
-// Documents finds mail in the search index. It is documents.Documents.
-type Documents interface {
-	Search(ctx context.Context, q api.DocumentQuery) (api.DocumentPage, error)
 }
 
 // State is the health of the instance. Package app implements it.

@@ -4,27 +4,28 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"regexp"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/documents/query"
 )
 
-// finder plays the search index.
-type finder struct {
-	asked []api.DocumentQuery
-	page  api.DocumentPage
-	err   error
-
-	deliveries api.DeliveryPage
+// index is a search index that finds the same for every query.
+type index struct {
+	documents.Store
+	asked []documents.Search
+	found documents.Found
 }
 
-func (f *finder) Search(_ context.Context, q api.DocumentQuery) (api.DocumentPage, error) {
-	f.asked = append(f.asked, q)
-	return f.page, f.err
+func (i *index) Search(_ context.Context, s documents.Search) (documents.Found, error) {
+	i.asked = append(i.asked, s)
+	return i.found, nil
 }
 
 const evilText = `<script>alert("x")</script>`
@@ -33,36 +34,37 @@ func TestSearchShowsWhatWasFound(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	at := time.Now().Add(-time.Hour)
-	w.found.page = api.DocumentPage{
-		Total: 120, Cursor: "next one",
-		Documents: []api.FoundMessage{{
-			QueueID: "01ABC", Account: evilText, Subject: evilText, From: "shop@example.com",
-			To: []string{evilText, "ada@example.net"}, Status: api.StatusSent,
-			Lane: api.Bulk, Tags: []string{evilText}, Code: "EAUTH", Created: at, Ended: &at,
-			Highlights: api.Highlights{
-				Subject: []api.Fragment{{Text: evilText, Match: true}}, Text: []api.Fragment{{Text: "your "},
-					{Text: "invoice", Match: true}, {Text: evilText}},
-			},
-		}},
-		Facets: api.DocumentFacets{
-			Status: []api.FacetCount{{Value: "sent", Count: 1100}}, Account: []api.FacetCount{{Value: `a"b`, Count: 1},
-				{Value: "the shop", Count: 2}}, Tag: []api.FacetCount{{Value: evilText, Count: 3}},
-		},
-	}
+	hit := documents.Hit{Document: documents.Document{
+		QueueID: "01ABC", Account: evilText, Subject: evilText, From: "shop@example.com",
+		To: []string{evilText, "ada@example.net"}, Status: api.StatusSent,
+		Lane: api.Bulk, Tags: []string{evilText}, Code: "EAUTH", Created: at, Ended: &at,
+		Text: "your invoice" + evilText, TextKnown: true,
+	}}
+	w.index.found = documents.Found{Total: 120, Hits: slices.Repeat([]documents.Hit{hit}, rowsPerPage+1),
+		Facets: map[query.Field][]documents.Count{
+			query.Status:  {{Value: "sent", Count: 1100}},
+			query.Account: {{Value: `a"b`, Count: 1}, {Value: "the shop", Count: 2}},
+			query.Tag:     {{Value: evilText, Count: 3}},
+		}}
 	b := w.operator()
 	p := b.get("/search?" + url.Values{"q": {"invoice OR " + evilText}}.Encode())
 	p.isSafe(t, "/search")
 	p.eachFieldHasALabel(t, "/search")
 	p.has(t, "120 messages", "<mark>invoice</mark>", "your ", `href="/messages/01ABC"`, "EAUTH", "Best first",
 		`<form class="find"`,
-		"status%3Asent", "account%3A%22the+shop%22", `a"b <small>1</small>`, "cursor=next+one")
-	b.get("/search?q=invoice&sort=relevance&cursor=abc").has(t, "the best first", "further ones", "Newest first",
+		"status%3Asent", "account%3A%22the+shop%22", `a"b <small>1</small>`)
+	cursor := regexp.MustCompile(`cursor=([^"&]+)`).FindStringSubmatch(p.body)[1]
+	b.get("/search?q=invoice&sort=relevance&cursor="+cursor).has(t, "the best first", "further ones", "Newest first",
 		`href="/search?q=invoice&sort=relevance"`)
-	want := []api.DocumentQuery{
-		{Q: "invoice OR " + evilText, PageSize: 50}, {Q: "invoice", PageSize: 50, Cursor: "abc",
-			Sort: api.SortRelevance},
+	var want []documents.Search
+	for _, q := range []string{"invoice OR " + evilText, "invoice"} {
+		parsed, err := query.Parse(q, time.Now())
+		w.must(err)
+		want = append(want, documents.Search{Query: parsed, Size: rowsPerPage + 1, Facets: true})
 	}
-	if diff := cmp.Diff(want, w.found.asked); diff != "" {
+	after := hit.Position()
+	want[1].After, want[1].Relevance = &after, true
+	if diff := cmp.Diff(want, w.index.asked); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -73,19 +75,25 @@ func TestSearchSaysWhatIsWrong(t *testing.T) {
 	b := w.operator()
 	b.get("/search").has(t, "Nothing can be found yet.")
 	b.get("/search?q=nobody").has(t, "No message matches.")
-	w.found.err = fault.InvalidFields([]fault.Field{
-		{Key: "q", Message: `at character 1, "x:1": there is no field x`}})
 	p := b.get("/search?q=x%3A1")
 	p.has(t, "This can’t be searched for: at character 1", `value="x:1"`)
 	if p.status != http.StatusBadRequest {
 		t.Errorf("status %d", p.status)
 	}
-	w.found.err = fault.New(fault.Unavailable, "SearchElsewhere", "The index is elsewhere")
+	w.searchWith(documents.Options{Kind: "embedded", Exclusive: true})
 	if p := b.get("/search?q=x"); p.status != http.StatusServiceUnavailable {
 		t.Errorf("status %d", p.status)
 	}
-	w.found.err = fault.New(fault.NotFound, "SearchOff", "There is no search index")
+	w.searchWith(documents.Options{Kind: "none"})
 	b.get("/search?q=x").has(t, "There is no search index")
+}
+
+// searchWith has the pages search with other settings.
+func (w *world) searchWith(o documents.Options) {
+	w.t.Helper()
+	var err error
+	w.ui.Documents, err = documents.New(w.ui.Documents.Parts, o)
+	w.must(err)
 }
 
 func TestNarrow(t *testing.T) {

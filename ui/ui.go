@@ -57,11 +57,9 @@ type (
 
 // New makes a UI.
 func New(parts Parts, o Options) (*UI, error) {
-	if parts.Outbox == nil || parts.Webhooks == nil || parts.Deliveries == nil || parts.Suppressions == nil ||
-		parts.Accounts == nil ||
+	if parts.Outbox == nil || parts.Webhooks == nil || parts.Suppressions == nil || parts.Accounts == nil ||
 		parts.Gateways == nil || parts.Templates == nil || parts.Documents == nil || parts.Access == nil ||
-		parts.State == nil ||
-		parts.Dashboard == nil {
+		parts.State == nil || parts.Dashboard == nil {
 		return nil, errors.New("new ui: a part is missing")
 	}
 	o = o.withDefaults()

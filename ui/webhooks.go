@@ -110,7 +110,7 @@ func (u webhookPages) deliveries(ctx context.Context, id, q string, page int) (a
 	if q == "" {
 		return u.Webhooks.Deliveries(ctx, id, page, deliveriesPerPage)
 	}
-	return u.Deliveries.FindDeliveries(ctx, id, q, page, deliveriesPerPage)
+	return u.Webhooks.FindDeliveries(ctx, id, q, page, deliveriesPerPage)
 }
 
 // testEndpoint sends a test event and tells what it met.

@@ -3,6 +3,7 @@ package ui
 import (
 	"context"
 	"errors"
+	"fmt"
 	"html"
 	"io"
 	"net/http"
@@ -18,11 +19,14 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/outbox"
@@ -46,47 +50,47 @@ const adminToken = "an admin token that is long enough to be one"
 type world struct {
 	*httptest.Server
 	t        *testing.T
+	db       *redisdb.DB
 	outbox   *outbox.Outbox
 	access   *access.Access
 	accounts *accounts.Accounts
 	webhooks *webhooks.Webhooks
 	relay    *relay
-	gateways *gatewayList
+	gateways *gateways.Store
 	stored   *mailtemplates.Templates
-	found    *finder
+	index    *index
 	barred   *suppression.Store
 	ui       *UI
-}
-
-// FindDeliveries plays webhooks whose deliveries the search index finds.
-func (f *finder) FindDeliveries(_ context.Context, endpoint, q string, page, _ int) (api.DeliveryPage,
-	error) {
-	f.asked = append(f.asked, api.DocumentQuery{Q: endpoint + " " + q, Page: page})
-	return f.deliveries, f.err
 }
 
 func setup(t *testing.T) *world { return setupOn(t, testredis.New(t)) }
 
 func setupOn(t *testing.T, db *redisdb.DB) *world {
 	t.Helper()
-	w := &world{t: t, found: &finder{}, relay: &relay{replies: map[string]string{}}, gateways: &gatewayList{}}
+	w := &world{t: t, db: db, index: &index{}, relay: &relay{replies: map[string]string{}}}
 	c := db.Client()
 	tasks, control := queue.NewClient(c, queue.Options{}), queue.NewControl(c)
 	ring, err := seal.New([]byte("0123456789abcdef0123456789abcdef"))
 	w.must(err)
-	gateways, err := gateways.New(db, ring, gateways.Options{})
+	w.gateways, err = gateways.New(db, ring, gateways.Options{})
 	w.must(err)
-	w.accounts, err = accounts.New(db, ring, gateways, accounts.Options{Default: &api.Account{
+	w.accounts, err = accounts.New(db, ring, w.gateways, accounts.Options{Default: &api.Account{
 		Email: "shop@example.com", Name: "Shop", SMTP: &api.SMTPServer{Host: "relay.test", Port: 25},
 	}})
 	w.must(err)
 	w.access, err = access.New(db, access.Options{Token: adminToken})
 	w.must(err)
 	w.outbox, err = outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Router: w.relay,
-		Accounts: w.accounts, Gateways: anyGateway{}}, outbox.Options{})
+		Accounts: w.accounts, Gateways: w.gateways}, outbox.Options{})
+	w.must(err)
+	found, err := documents.New(documents.Parts{DB: db, Queues: control, Outbox: w.outbox, Store: w.index},
+		documents.Options{Kind: "opensearch"})
 	w.must(err)
 	w.webhooks, err = webhooks.New(db, tasks, control, ring, webhooks.Options{Implicit: settingsEndpoint,
-		AllowPrivate: true, Secret: "0123456789abcdef0123456789abcdef"})
+		AllowPrivate: true, Secret: "0123456789abcdef0123456789abcdef",
+		Match: func(ctx context.Context, q string, ids []string) (map[string]bool, error) {
+			return w.ui.Documents.Match(ctx, q, ids)
+		}})
 	w.must(err)
 	w.stored, err = mailtemplates.New(db, shop{}, mailtemplates.Options{})
 	w.must(err)
@@ -95,9 +99,8 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	board, err := queue.NewDashboard(c, queue.DashboardOptions{Path: DashboardPath})
 	w.must(err)
 	u, err := New(Parts{
-		Outbox: w.outbox, Webhooks: w.webhooks, Deliveries: w.found, Suppressions: w.barred, Accounts: w.accounts,
-		Gateways:  w.gateways,
-		Templates: w.stored, Documents: w.found, Access: w.access, State: instance{db}, Dashboard: board,
+		Outbox: w.outbox, Webhooks: w.webhooks, Suppressions: w.barred, Accounts: w.accounts,
+		Gateways: w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db}, Dashboard: board,
 	}, Options{Version: "1.2.3"})
 	w.must(err)
 	w.ui = u
@@ -107,6 +110,32 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.Server = httptest.NewServer(e)
 	t.Cleanup(w.Close)
 	return w
+}
+
+// deliveries has an endpoint be told of so many messages.
+func (w *world) deliveries(endpoint string, n int) {
+	w.t.Helper()
+	pipe := w.db.Client().Pipeline()
+	for i := range n {
+		e, err := event.New(fmt.Sprint("E", i), event.MessageQueued, "shop", time.Now(),
+			event.Message{QueueID: fmt.Sprint("Q", i)})
+		w.must(err)
+		line, err := e.Line()
+		w.must(err)
+		pipe.XAdd(w.t.Context(), &redis.XAddArgs{Stream: redisdb.Key(0, "events"), Values: []any{"e", line}})
+	}
+	_, err := pipe.Exec(w.t.Context())
+	w.must(err)
+	ctx, cancel := context.WithCancel(w.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.webhooks.Run(ctx) }()
+	for made := 0; made < n; time.Sleep(5 * time.Millisecond) {
+		page, err := w.webhooks.Deliveries(ctx, endpoint, 0, 1)
+		w.must(err)
+		made = page.Total
+	}
+	cancel()
+	w.must(<-done)
 }
 
 func (w *world) must(err error) {
@@ -305,19 +334,11 @@ func (r *relay) transact(ctx context.Context, m smtpsend.Message) (smtpsend.Resu
 	return out, nil
 }
 
-// anyGateway says of every gateway that it exists.
-type anyGateway struct{}
-
-func (anyGateway) Exists(context.Context, string) (bool, error) { return true, nil }
-
-// gatewayList serves a fixed list of gateways.
-type gatewayList struct{ list []api.GatewayInfo }
-
-func (g *gatewayList) List(_ context.Context, page, pageSize int) (api.GatewayPage, error) {
-	from := min(page*pageSize, len(g.list))
-	rows := g.list[from:min(from+pageSize, len(g.list))]
-	return api.GatewayPage{Total: len(g.list), Page: page, Pages: (len(g.list) + pageSize - 1) / pageSize,
-		Gateways: rows}, nil
+// gateway makes a gateway.
+func (w *world) gateway(id string) {
+	w.t.Helper()
+	_, err := w.gateways.Create(w.t.Context(), api.Gateway{Gateway: id, Name: id, Host: "relay.test", Port: 25})
+	w.must(err)
 }
 
 // shop is who would send what is previewed.
