@@ -85,6 +85,7 @@ func New(db *redisdb.DB, ring *seal.Ring, shared *gateways.Store, o Options) (*A
 		}
 		a.is, kept.StandIn = is, &stored{ID: DefaultID, Value: account}
 	}
+	kept.Forget = a.forget
 	a.store = newStore(db, ring, kept)
 	a.senders = redisdb.NewCache[entry](db, a.store.VersionKey(), a.forgetOutcomes)
 	return a, nil
@@ -108,27 +109,17 @@ func fingerprint(ring *seal.Ring, account api.Account) (string, error) {
 // Create stores an account, in place of one with the same id if there is one (state "existing", else "new").
 // Invalid reports every wrong field.
 func (a *Accounts) Create(ctx context.Context, account api.Account) (api.AccountCreated, error) {
-	existed, err := a.change(ctx, account.Account, func(old *stored) (api.Account, error) {
+	state, err := a.store.Create(ctx, account.Account, func(old *stored) (api.Account, error) {
 		return a.checked(ctx, account, old)
 	})
-	if err != nil {
-		return api.AccountCreated{}, err
-	}
-	state := "new"
-	if existed {
-		state = "existing"
-	}
-	return api.AccountCreated{Account: account.Account, State: state}, nil
+	return api.AccountCreated{Account: account.Account, State: state}, err
 }
 
 // Update changes the fields that the patch has; smtp, oauth2, dkim, limits and lists are replaced as a whole.
 // If the account's mail is held, the next check is due at once. Unknown account: NotFound. Invalid reports
 // every wrong field.
 func (a *Accounts) Update(ctx context.Context, id string, p api.AccountPatch) (api.AccountInfo, error) {
-	_, err := a.change(ctx, id, func(old *stored) (api.Account, error) {
-		if old == nil {
-			return api.Account{}, a.notFound(id)
-		}
+	err := a.store.Update(ctx, id, func(old *stored) (api.Account, error) {
 		return a.checked(ctx, patched(old.Value, p), old)
 	})
 	if err != nil {
@@ -137,25 +128,11 @@ func (a *Accounts) Update(ctx context.Context, id string, p api.AccountPatch) (a
 	return a.Get(ctx, id)
 }
 
-// change replaces an account by what edit makes of the one before (nil: there was none), and reports whether
-// there was one.
-func (a *Accounts) change(ctx context.Context, id string, edit func(old *stored) (api.Account, error)) (bool,
-	error) {
-	existed, err := a.store.Change(ctx, id, edit)
-	if err == nil {
-		a.forget(id)
-	}
-	return existed, err
-}
-
 // Get shows an account with its state, secrets masked. Unknown: NotFound.
 func (a *Accounts) Get(ctx context.Context, id string) (api.AccountInfo, error) {
 	s, err := a.store.Get(ctx, id)
-	switch {
-	case err != nil:
+	if err != nil {
 		return api.AccountInfo{}, err
-	case s == nil:
-		return api.AccountInfo{}, a.notFound(id)
 	}
 	return a.info(s), nil
 }
@@ -164,15 +141,8 @@ func (a *Accounts) Get(ctx context.Context, id string) (api.AccountInfo, error) 
 // id. Pages count from 0; pageSize is 1 to 1000, zero means 20.
 func (a *Accounts) List(ctx context.Context, page, pageSize int) (api.AccountPage, error) {
 	p, err := a.store.Page(ctx, page, pageSize)
-	if err != nil {
-		return api.AccountPage{}, err
-	}
-	answer := api.AccountPage{Total: p.Total, Page: p.Number, Pages: p.Pages, Accounts: make([]api.AccountInfo,
-		len(p.Records))}
-	for i, s := range p.Records {
-		answer.Accounts[i] = a.info(s)
-	}
-	return answer, nil
+	return api.AccountPage{Total: p.Total, Page: p.Number, Pages: p.Pages,
+		Accounts: records.Map(p, a.info)}, err
 }
 
 // info is an account as answers show it.
@@ -187,18 +157,12 @@ func (a *Accounts) Count(ctx context.Context) (int, error) { return a.store.Coun
 
 // Delete removes a stored account. Unknown: NotFound. Conflict: it comes from the configuration.
 func (a *Accounts) Delete(ctx context.Context, id string) error {
-	existed, err := a.store.Delete(ctx, id)
-	switch {
-	case err != nil:
-		return err
-	case existed:
-		a.forget(id)
-		return nil
-	case a.Configured(id):
+	err := a.store.Delete(ctx, id)
+	if fault.Is(err, fault.NotFound) && a.Configured(id) {
 		return fault.New(fault.Conflict, "AccountConfigured",
 			"Account %q comes from the configuration (setting smtp); remove it there", id)
 	}
-	return a.notFound(id)
+	return err
 }
 
 // Reseal seals anew, under the current secret of the instance, what was sealed under an older one: see
@@ -212,7 +176,7 @@ func (a *Accounts) Configured(id string) bool {
 }
 
 // notFound says what to do about an account that doesn't exist.
-func (a *Accounts) notFound(id string) error {
+func notFound(id string) error {
 	if id == DefaultID {
 		return fault.New(fault.NotFound, "AccountNotFound",
 			"There is no default account: set smtp and from in the configuration, or add an account with POST /v1/account and name it")

@@ -39,8 +39,8 @@ func troubledKey() string { return redisdb.Key(0, "accounts", "troubled") }
 
 func newStore(db *redisdb.DB, ring *seal.Ring, o records.Options[api.Account]) *records.Store[api.Account] {
 	return records.New(db, ring, records.Kind[api.Account]{
-		Key: "account", Index: "accounts", Name: "account", Code: "AccountChanged", Changed: changedSource,
-		Secrets: secrets,
+		Key: "account", Index: "accounts", Name: "account", Code: "AccountChanged", Missing: notFound,
+		Changed: changedSource, Secrets: secrets,
 	}, o)
 }
 

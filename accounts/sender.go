@@ -136,7 +136,7 @@ func (a *Accounts) loadSender(ctx context.Context, id string) (entry, error) {
 	case err != nil:
 		return entry{}, err
 	case s == nil:
-		return entry{}, a.notFound(id)
+		return entry{}, notFound(id)
 	}
 	if !s.Stored() {
 		if err := a.noticeEdit(ctx, s.State); err != nil {

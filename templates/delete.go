@@ -61,12 +61,11 @@ func (t *Templates) Flush(ctx context.Context, account string) (int, error) {
 		if e.Value.Account != account {
 			continue
 		}
-		existed, err := t.store.Delete(ctx, e.ID)
-		if err != nil {
-			return n, err
-		}
-		if existed {
+		switch err := t.store.Delete(ctx, e.ID); {
+		case err == nil:
 			n++
+		case !fault.Is(err, fault.NotFound):
+			return n, err
 		}
 	}
 	return n, nil

@@ -60,7 +60,7 @@ type entry = records.Record[record]
 
 func newStore(db *redisdb.DB, now func() time.Time) *records.Store[record] {
 	return records.New(db, nil, records.Kind[record]{
-		Key: "template", Index: "templates", Name: "template", Code: "TemplateChanged",
+		Key: "template", Index: "templates", Name: "template", Code: "TemplateChanged", Missing: notFound,
 		Secrets: func(*record) []records.Secret { return nil },
 	}, records.Options[record]{Now: now})
 }

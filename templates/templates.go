@@ -90,13 +90,10 @@ func (t *Templates) Get(ctx context.Context, bound, id string) (api.Template, er
 // seen reads an entry that a caller bound to an account may see.
 func (t *Templates) seen(ctx context.Context, bound, id string) (*entry, error) {
 	e, err := t.store.Get(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	if e == nil || bound != "" && !e.Value.mayUse(bound) {
+	if err == nil && bound != "" && !e.Value.mayUse(bound) {
 		return nil, notFound(id)
 	}
-	return e, nil
+	return e, err
 }
 
 // ownedBy returns the fault if a caller bound to an account may not change an entry.

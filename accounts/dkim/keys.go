@@ -37,14 +37,16 @@ func NewKeys(db *redisdb.DB, ring *seal.Ring, o Options) (*Keys, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	store := records.New(db, ring, records.Kind[api.DomainKey]{
+	k := &Keys{now: o.Now}
+	k.store = records.New(db, ring, records.Kind[api.DomainKey]{
 		// a domain has a dot, so none is the version's key
-		Key: "dkim", Index: "dkim", Name: "DKIM key", Code: "DomainKeyChanged",
+		Key: "dkim", Index: "dkim", Name: "DKIM key", Code: "DomainKeyChanged", Missing: notFound,
 		Secrets: func(k *api.DomainKey) []records.Secret {
 			return []records.Secret{{Field: "privateKey", Value: &k.PrivateKey}}
 		},
-	}, records.Options[api.DomainKey]{Now: o.Now})
-	return &Keys{store: store, now: o.Now, ready: redisdb.NewCache[*Signature](db, store.VersionKey(), nil)}, nil
+	}, records.Options[api.DomainKey]{Forget: func(string) { k.ready.Clear() }, Now: o.Now})
+	k.ready = redisdb.NewCache[*Signature](db, k.store.VersionKey(), nil)
+	return k, nil
 }
 
 // Put stores the key of a domain, in place of the one there was; a masked privateKey keeps that. Invalid
@@ -66,12 +68,8 @@ func (k *Keys) Put(ctx context.Context, d api.DKIM) (api.DomainKey, error) {
 		}
 		return next, nil
 	})
-	if err != nil {
-		return api.DomainKey{}, err
-	}
-	k.ready.Clear()
 	next.PrivateKey = records.Mask
-	return next, nil
+	return next, err
 }
 
 // published gives a new key with what is to be published of it; of a masked one that is not known.
@@ -94,14 +92,11 @@ func (k *Keys) published(d api.DKIM) (api.DomainKey, error) {
 func (k *Keys) Get(ctx context.Context, domain string) (api.DomainKey, error) {
 	name, err := CheckDomain(domain)
 	if err != nil {
-		return api.DomainKey{}, notFound()
+		return api.DomainKey{}, notFound(domain)
 	}
 	r, err := k.store.Get(ctx, name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return api.DomainKey{}, err
-	case r == nil:
-		return api.DomainKey{}, notFound()
 	}
 	return r.Value, nil
 }
@@ -121,17 +116,9 @@ func (k *Keys) List(ctx context.Context) (api.DomainKeyPage, error) {
 func (k *Keys) Delete(ctx context.Context, domain string) error {
 	name, err := CheckDomain(domain)
 	if err != nil {
-		return notFound()
+		return notFound(domain)
 	}
-	existed, err := k.store.Delete(ctx, name)
-	switch {
-	case err != nil:
-		return err
-	case !existed:
-		return notFound()
-	}
-	k.ready.Clear()
-	return nil
+	return k.store.Delete(ctx, name)
 }
 
 // Reseal seals anew, under the current secret of the instance, what was sealed under an older one: see
@@ -168,7 +155,7 @@ func (k *Keys) find(ctx context.Context, domain string) (*Signature, error) {
 	return &Signature{Domain: r.ID, Selector: r.Value.Selector, Key: key}, nil
 }
 
-func notFound() error {
+func notFound(string) error {
 	return fault.New(fault.NotFound, "DomainKeyNotFound",
 		"No DKIM key is stored for this domain; add it with PUT /v1/dkim/{domain}")
 }

@@ -24,11 +24,11 @@ var (
 // stored is a gateway as it is kept.
 type stored = records.Record[api.Gateway]
 
-func newStore(db *redisdb.DB, ring *seal.Ring, now func() time.Time) *records.Store[api.Gateway] {
+func newStore(db *redisdb.DB, ring *seal.Ring, o records.Options[api.Gateway]) *records.Store[api.Gateway] {
 	return records.New(db, ring, records.Kind[api.Gateway]{
-		Key: "gateway", Index: "gateways", Name: "gateway", Code: "GatewayChanged", Changed: changedSource,
-		Secrets: gatewaySecrets,
-	}, records.Options[api.Gateway]{Now: now})
+		Key: "gateway", Index: "gateways", Name: "gateway", Code: "GatewayChanged", Missing: notFound,
+		Changed: changedSource, Secrets: gatewaySecrets,
+	}, o)
 }
 
 // record names a gateway's record, which is what its connections are counted under.

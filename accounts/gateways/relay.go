@@ -128,7 +128,7 @@ func (s *Store) Resolve(ctx context.Context, id string) (Relay, error) {
 	case err != nil:
 		return Relay{}, err
 	case f.missing:
-		return Relay{}, notFound()
+		return Relay{}, notFound(id)
 	}
 	return f.route, f.broken
 }

@@ -47,11 +47,10 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	store := newStore(db, ring, o.Now)
-	return &Store{
-		client: db.Client(), store: store, log: o.Logger, now: o.Now, uses: map[string]*use{},
-		routes: redisdb.NewCache[found](db, store.VersionKey(), nil),
-	}, nil
+	s := &Store{client: db.Client(), log: o.Logger, now: o.Now, uses: map[string]*use{}}
+	s.store = newStore(db, ring, records.Options[api.Gateway]{Forget: s.forget, Now: o.Now})
+	s.routes = redisdb.NewCache[found](db, s.store.VersionKey(), nil)
+	return s, nil
 }
 
 // Create stores a gateway, in place of one with the same id if there is one (state "existing", else "new").
@@ -60,55 +59,27 @@ func (s *Store) Create(ctx context.Context, g api.Gateway) (api.GatewayCreated, 
 	if err := validate(g); err != nil {
 		return api.GatewayCreated{}, err
 	}
-	existed, err := s.change(ctx, g.Gateway, func(*stored) (api.Gateway, error) { return g, nil })
-	if err != nil {
-		return api.GatewayCreated{}, err
-	}
-	state := "new"
-	if existed {
-		state = "existing"
-	}
-	return api.GatewayCreated{Gateway: g.Gateway, State: state}, nil
+	g.Warmup = s.begun(g.Warmup)
+	state, err := s.store.Create(ctx, g.Gateway, func(*stored) (api.Gateway, error) { return g, nil })
+	return api.GatewayCreated{Gateway: g.Gateway, State: state}, err
 }
 
 // Update changes the fields that the patch has; tls, oauth2 and limits are replaced as a whole. Unknown
 // gateway: NotFound. Invalid reports every wrong field.
 func (s *Store) Update(ctx context.Context, id string, p api.GatewayPatch) (api.GatewayUpdated, error) {
-	_, err := s.change(ctx, id, func(old *stored) (api.Gateway, error) {
-		if old == nil {
-			return api.Gateway{}, notFound()
-		}
+	err := s.store.Update(ctx, id, func(old *stored) (api.Gateway, error) {
 		g := patched(old.Value, p)
+		g.Warmup = s.begun(g.Warmup)
 		return g, validate(g)
 	})
-	if err != nil {
-		return api.GatewayUpdated{}, err
-	}
-	return api.GatewayUpdated{Gateway: id}, nil
-}
-
-// change replaces a gateway by what edit makes of the one before, and reports whether there was one.
-func (s *Store) change(ctx context.Context, id string, edit func(*stored) (api.Gateway, error)) (bool,
-	error) {
-	existed, err := s.store.Change(ctx, id, func(old *stored) (api.Gateway, error) {
-		g, err := edit(old)
-		g.Warmup = begun(g.Warmup, s.now().UTC().Truncate(time.Millisecond))
-		return g, err
-	})
-	if err == nil {
-		s.forget(id)
-	}
-	return existed, err
+	return api.GatewayUpdated{Gateway: id}, err
 }
 
 // Get shows a gateway with its state, secrets masked. Unknown: NotFound.
 func (s *Store) Get(ctx context.Context, id string) (api.GatewayInfo, error) {
 	g, err := s.store.Get(ctx, id)
-	switch {
-	case err != nil:
+	if err != nil {
 		return api.GatewayInfo{}, err
-	case g == nil:
-		return api.GatewayInfo{}, notFound()
 	}
 	return s.info(g), nil
 }
@@ -116,30 +87,13 @@ func (s *Store) Get(ctx context.Context, id string) (api.GatewayInfo, error) {
 // List shows a page of gateways by id. Pages count from 0; pageSize is 1 to 1000, zero means 20.
 func (s *Store) List(ctx context.Context, page, pageSize int) (api.GatewayPage, error) {
 	p, err := s.store.Page(ctx, page, pageSize)
-	if err != nil {
-		return api.GatewayPage{}, err
-	}
-	answer := api.GatewayPage{Total: p.Total, Page: p.Number, Pages: p.Pages, Gateways: make([]api.GatewayInfo,
-		len(p.Records))}
-	for i, g := range p.Records {
-		answer.Gateways[i] = s.info(g)
-	}
-	return answer, nil
+	return api.GatewayPage{Total: p.Total, Page: p.Number, Pages: p.Pages,
+		Gateways: records.Map(p, s.info)}, err
 }
 
 // Delete removes a gateway. Unknown: NotFound. It does not ask whether accounts list it; whoever deletes asks
 // them first.
-func (s *Store) Delete(ctx context.Context, id string) error {
-	existed, err := s.store.Delete(ctx, id)
-	switch {
-	case err != nil:
-		return err
-	case !existed:
-		return notFound()
-	}
-	s.forget(id)
-	return nil
-}
+func (s *Store) Delete(ctx context.Context, id string) error { return s.store.Delete(ctx, id) }
 
 // Reseal seals anew, under the current secret of the instance, what was sealed under an older one: see
 // [records.Store.Reseal].
@@ -153,7 +107,7 @@ func (s *Store) forget(id string) {
 	delete(s.uses, id)
 }
 
-func notFound() error {
+func notFound(string) error {
 	return fault.New(fault.NotFound, "GatewayNotFound",
 		"Gateway record was not found for requested ID; add it with POST /v1/gateway")
 }

@@ -29,12 +29,12 @@ func (f *Faults) warmup(w *api.Warmup, l *api.Limits) {
 }
 
 // begun gives a warm-up its first day.
-func begun(w *api.Warmup, now time.Time) *api.Warmup {
+func (s *Store) begun(w *api.Warmup) *api.Warmup {
 	if w == nil || w.Started != nil {
 		return w
 	}
 	started := *w
-	started.Started = &now
+	started.Started = new(s.now().UTC().Truncate(time.Millisecond))
 	return &started
 }
 

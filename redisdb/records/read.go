@@ -18,13 +18,16 @@ type Page[V any] struct {
 	Pages   int
 }
 
-// Get reads a record with its state, secrets masked. Nil: there is none.
+// Get returns a record with its state, secrets masked. Unknown: NotFound.
 func (s *Store[V]) Get(ctx context.Context, id string) (*Record[V], error) {
 	r, err := s.loadOne(ctx, id, true)
-	if r != nil {
-		r = s.masked(r)
+	switch {
+	case err != nil:
+		return nil, err
+	case r == nil:
+		return nil, s.kind.Missing(id)
 	}
-	return r, err
+	return s.masked(r), nil
 }
 
 // Open reads the first of these records that is there, with its state and its secrets in clear: for use, not
@@ -70,6 +73,15 @@ func (s *Store[V]) Page(ctx context.Context, number, size int) (Page[V], error) 
 		}
 	}
 	return p, nil
+}
+
+// Map returns what show makes of each record of a page.
+func Map[V, T any](p Page[V], show func(*Record[V]) T) []T {
+	shown := make([]T, len(p.Records))
+	for i, r := range p.Records {
+		shown[i] = show(r)
+	}
+	return shown
 }
 
 // Count says how many records there are, a stand-in included.

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -49,6 +50,7 @@ func secretsOf(v *thing) []Secret {
 func kind() Kind[thing] {
 	return Kind[thing]{
 		Key: "thing", Index: "things", Name: "thing", Code: "ThingChanged", Changed: "redis.call('DEL', KEYS[4])",
+		Missing: func(id string) error { return fault.New(fault.NotFound, "", "no thing %q", id) },
 		Secrets: secretsOf,
 	}
 }
@@ -93,7 +95,7 @@ func (b bundle) change(t *testing.T, id string, v thing) bool {
 func (b bundle) get(t *testing.T, id string) *Record[thing] {
 	t.Helper()
 	r, err := b.Get(t.Context(), id)
-	if err != nil {
+	if err != nil && !fault.Is(err, fault.NotFound) {
 		t.Fatal(err)
 	}
 	return r
@@ -106,6 +108,15 @@ func (b bundle) open(t *testing.T, ids ...string) *Record[thing] {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// Delete reports whether there was a record.
+func (b bundle) Delete(ctx context.Context, id string) (bool, error) {
+	err := b.Store.Delete(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // note gives a record a state.

@@ -66,16 +66,20 @@ func (s *Store[V]) writeAt(ctx context.Context, version string, next, old *Recor
 	return done == 1, nil
 }
 
-// Delete removes a record and its state, and reports whether it was stored.
-func (s *Store[V]) Delete(ctx context.Context, id string) (bool, error) {
+// Delete removes a record and its state. Not stored: NotFound.
+func (s *Store[V]) Delete(ctx context.Context, id string) error {
 	if !valid(id) {
-		return false, nil
+		return s.kind.Missing(id)
 	}
 	existed, err := deleteScript.Run(ctx, s.client, s.keys(id), id, "").Int()
-	if err != nil {
-		return false, s.away(err, "delete", id)
+	switch {
+	case err != nil:
+		return s.away(err, "delete", id)
+	case existed == 0:
+		return s.kind.Missing(id)
 	}
-	return existed == 1, nil
+	s.forget(id)
+	return nil
 }
 
 // load reads records in one round trip, with their states if these are wanted and with their secrets sealed.

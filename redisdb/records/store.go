@@ -21,6 +21,8 @@ type Kind[V any] struct {
 	Index string // the key of the list of ids; <Index>:version counts changes
 	Name  string // what people call one, such as "account"
 	Code  string // of the Conflict when others keep changing a record, such as "AccountChanged"
+	// Missing returns the fault of kind NotFound about a record that does not exist.
+	Missing func(id string) error
 	// Changed is Lua text that brings the state of a record (the hash KEYS[4]) up to date when it was changed.
 	// Empty: there are no states.
 	Changed string
@@ -49,6 +51,8 @@ type Options[V any] struct {
 	// StandIn is a record that exists without being stored, as one from the configuration does, with its secrets
 	// in clear. A stored one of its id takes its place. Nil: there is none.
 	StandIn *Record[V]
+	// Forget is called after this process has changed or deleted a record. Nil: no call.
+	Forget func(id string)
 	// Now is the clock, for tests. Nil: the machine's.
 	Now func() time.Time
 }
@@ -61,6 +65,7 @@ type Store[V any] struct {
 	kind    Kind[V]
 	put     *redisdb.RawScript
 	standIn *Record[V] // its secrets are sealed, like those of the others
+	forget  func(id string)
 	now     func() time.Time
 }
 
@@ -69,8 +74,11 @@ func New[V any](db *redisdb.DB, ring *seal.Ring, kind Kind[V], o Options[V]) *St
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Forget == nil {
+		o.Forget = func(string) {}
+	}
 	s := &Store[V]{client: db.Client(), ring: ring, kind: kind, put: putScript(kind.Key, kind.Changed),
-		now: o.Now}
+		forget: o.Forget, now: o.Now}
 	if o.StandIn != nil {
 		r := *o.StandIn
 		r.Created, r.Updated = s.stamp(), s.stamp()
@@ -98,11 +106,35 @@ func (s *Store[V]) Change(ctx context.Context, id string, edit func(old *Record[
 			return false, err
 		}
 		done, err := s.write(ctx, next, old, false)
+		if done {
+			s.forget(id)
+		}
 		if err != nil || done {
 			return old != nil, err
 		}
 	}
 	return false, s.contended(id)
+}
+
+// Create is Change. It returns "existing" if there was a record, else "new".
+func (s *Store[V]) Create(ctx context.Context, id string, edit func(old *Record[V]) (V, error)) (string,
+	error) {
+	existed, err := s.Change(ctx, id, edit)
+	if existed {
+		return "existing", err
+	}
+	return "new", err
+}
+
+// Update is Change for a record that exists: edit never gets nil. Unknown: NotFound.
+func (s *Store[V]) Update(ctx context.Context, id string, edit func(old *Record[V]) (V, error)) error {
+	_, err := s.Change(ctx, id, func(old *Record[V]) (V, error) {
+		if old == nil {
+			return *new(V), s.kind.Missing(id)
+		}
+		return edit(old)
+	})
+	return err
 }
 
 // edited makes the record that follows another (nil: none).
