@@ -3,12 +3,12 @@ package suppression
 import (
 	"context"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // addBatch bounds the entries that one script adds. Each blocks Redis for some 5 µs.
@@ -69,12 +69,12 @@ func (s *Store) add(ctx context.Context, entries []Entry, now time.Time) (added 
 		}
 	}
 	if err := pipe.Exec(ctx); err != nil {
-		return 0, away(err, "add entries")
+		return 0, redisdb.Failed(err, "suppression: add entries")
 	}
 	for _, answer := range answers {
 		n, err := answer.Int()
 		if err != nil {
-			return added, away(err, "add entries")
+			return added, redisdb.Failed(err, "suppression: add entries")
 		}
 		added += n
 	}
@@ -119,9 +119,7 @@ func (s *Store) Remove(ctx context.Context, e Entry) (bool, error) {
 	removed, err := s.db.RunReplicated(ctx, removeScript, []string{countsKey(p.shard)}, p.bucket, field, scope,
 		letter, clock(now)).Int()
 	if err != nil {
-		return false, away(err, "remove an entry")
+		return false, redisdb.Failed(err, "suppression: remove an entry")
 	}
 	return removed > 0, nil
 }
-
-func lower(s string) string { return strings.ToLower(s) }

@@ -2,8 +2,11 @@ package suppression
 
 import (
 	"context"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/redisdb"
 )
 
 // Question is a message to be checked.
@@ -24,7 +27,7 @@ func (s *Store) Check(ctx context.Context, q Question) ([]*Entry, error) {
 	}
 	look := newLook(q)
 	if err := look.ask(ctx, s.db.Client()); err != nil {
-		return nil, away(err, "check recipients")
+		return nil, redisdb.Failed(err, "suppression: check recipients")
 	}
 	now := s.now().Unix()
 	found := make([]*Entry, len(q.Addresses))
@@ -47,7 +50,7 @@ func newLook(q Question) *look {
 	l := &look{q: q, subjects: make([]string, len(q.Addresses)), answers: make(map[string]*redis.SliceCmd,
 		2*len(q.Addresses))}
 	if q.List != "" {
-		l.scopes = append(l.scopes, scopeOf("", lower(q.List)))
+		l.scopes = append(l.scopes, scopeOf("", strings.ToLower(q.List)))
 	}
 	if q.Account != "" {
 		l.scopes = append(l.scopes, scopeOf(q.Account, ""))

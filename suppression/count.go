@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/redisdb"
 )
 
 // Count is the number of entries of a scope with a reason, including expired ones that are not swept yet.
@@ -36,14 +38,14 @@ func (s *Store) Counts(ctx context.Context) ([]Count, error) {
 		answers[shard] = pipe.HGetAll(ctx, countsKey(shard))
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, away(err, "count entries")
+		return nil, redisdb.Failed(err, "suppression: count entries")
 	}
 	sums := map[string]int64{}
 	for _, answer := range answers {
 		for index, text := range answer.Val() {
 			n, err := strconv.ParseInt(text, 10, 64)
 			if err != nil {
-				return nil, away(err, "read counts")
+				return nil, redisdb.Failed(err, "suppression: read counts")
 			}
 			sums[index] += n
 		}
@@ -79,7 +81,7 @@ func (s *Store) CountOf(ctx context.Context, f Filter) (int64, error) {
 		answers[shard] = pipe.HMGet(ctx, countsKey(shard), fields...)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return 0, away(err, "count entries")
+		return 0, redisdb.Failed(err, "suppression: count entries")
 	}
 	var sum int64
 	for _, answer := range answers {
@@ -90,7 +92,7 @@ func (s *Store) CountOf(ctx context.Context, f Filter) (int64, error) {
 			}
 			n, err := strconv.ParseInt(text, 10, 64)
 			if err != nil {
-				return 0, away(err, "read counts")
+				return 0, redisdb.Failed(err, "suppression: read counts")
 			}
 			sum += n
 		}

@@ -211,7 +211,7 @@ func (l *layout) entry(line string, given Entry) (Entry, error) {
 		return e, errNoAddress
 	case e.Domain == "" && isDomain(e.Address): // in the column of addresses
 		e.Address, e.Domain = "", e.Address
-	case e.Address != "" && e.Domain != "" && domainOf(lower(e.Address)) == "@"+lower(e.Domain):
+	case e.Address != "" && e.Domain != "" && domainOf(strings.ToLower(e.Address)) == "@"+strings.ToLower(e.Domain):
 		e.Domain = "" // files of some providers have both
 	}
 	if reason := cell(columnReason); reason != "" {
@@ -238,7 +238,7 @@ func isDomain(cell string) bool {
 
 // reasonNamed returns the reason for a word in the export files of providers.
 func reasonNamed(word string) Reason {
-	word = strings.ReplaceAll(lower(word), " ", "_")
+	word = strings.ReplaceAll(strings.ToLower(word), " ", "_")
 	switch word {
 	case "bounce", "bounced", "hardbounce", "hard-bounce", "permanent", "invalid", "invalid_email":
 		return HardBounce

@@ -121,9 +121,9 @@ func (e Entry) bounded(now time.Time) Entry {
 	if !e.Expires.IsZero() {
 		e.Expires = e.Expires.UTC().Add(time.Second - 1).Truncate(time.Second)
 	}
-	e.Source = cut(strings.Map(sourceRune, e.Source), maxSource)
-	e.MessageID = cut(oneLine(e.MessageID), maxMessageID)
-	e.Response = cut(oneLine(e.Response), maxResponse)
+	e.Source = message.Clip(strings.Map(sourceRune, e.Source), maxSource)
+	e.MessageID = message.Clip(oneLine(e.MessageID), maxMessageID)
+	e.Response = message.Clip(oneLine(e.Response), maxResponse)
 	return e
 }
 
@@ -189,12 +189,4 @@ func oneLine(s string) string {
 		}
 		return r
 	}, s))
-}
-
-// cut shortens a text to a number of bytes, between two characters.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "")
 }

@@ -47,7 +47,7 @@ func (f Filter) normal() (Filter, error) {
 func (f Filter) index() (scope string, reasons []Reason) {
 	scope = anyScope
 	if f.Account != "" || f.List != "" || f.Instance {
-		scope = scopeOf(f.Account, lower(f.List))
+		scope = scopeOf(f.Account, strings.ToLower(f.List))
 	}
 	if f.Reason != "" {
 		return scope, []Reason{f.Reason}

@@ -220,10 +220,10 @@ func (i *importing) save(ctx context.Context) error {
 	i.state.Updated, i.state.Bytes = i.s.now().UTC(), i.lines.bytes
 	text, err := json.Marshal(i.state)
 	if err != nil {
-		return away(err, "write down an import")
+		return redisdb.Failed(err, "suppression: write down an import")
 	}
 	if err := i.s.db.Client().Set(ctx, importKey(i.state.ID), text, importKept).Err(); err != nil {
-		return away(err, "write down an import")
+		return redisdb.Failed(err, "suppression: write down an import")
 	}
 	return nil
 }
@@ -239,11 +239,11 @@ func (s *Store) Progress(ctx context.Context, bound, id string) (api.Suppression
 		return api.SuppressionImport{}, none
 	}
 	if err != nil {
-		return api.SuppressionImport{}, away(err, "read an import")
+		return api.SuppressionImport{}, redisdb.Failed(err, "suppression: read an import")
 	}
 	var state importState
 	if err := json.Unmarshal(text, &state); err != nil {
-		return api.SuppressionImport{}, away(err, "decode an import")
+		return api.SuppressionImport{}, redisdb.Failed(err, "suppression: decode an import")
 	}
 	if bound != "" && bound != state.Account {
 		return api.SuppressionImport{}, none

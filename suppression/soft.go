@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // Soft counts a message to e.Address that was given up for a passing reason, such as a full mailbox. At
@@ -28,7 +29,7 @@ func (s *Store) Soft(ctx context.Context, e Entry, now time.Time) (suppressed bo
 		clock(now.Add(-s.opts.SoftWindow)),
 		messageTag(e.MessageID), s.opts.SoftBounces, int(s.opts.SoftWindow.Seconds())).Int()
 	if err != nil {
-		return false, away(err, "count a soft bounce")
+		return false, redisdb.Failed(err, "suppression: count a soft bounce")
 	}
 	if n < s.opts.SoftBounces {
 		return false, nil

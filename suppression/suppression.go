@@ -92,8 +92,3 @@ func (s *Store) Learnt(e Entry) Entry {
 	}
 	return e
 }
-
-// away wraps an error with the operation. If Redis is unreachable it is a fault of kind Unavailable.
-func away(err error, doing string) error {
-	return redisdb.Away(fmt.Errorf("suppression: %s: %w", doing, err))
-}

@@ -55,7 +55,7 @@ func (s *Store) Sweep(ctx context.Context) (removed int, err error) {
 	for shard := range shards {
 		marked, err := s.db.Client().Get(ctx, expiringKey(shard)).Bytes()
 		if err != nil && !errors.Is(err, redis.Nil) {
-			return removed, away(err, "look for expired entries")
+			return removed, redisdb.Failed(err, "suppression: look for expired entries")
 		}
 		for group := range min(groups, 8*len(marked)) {
 			if marked[group/8]<<(group%8)&0x80 == 0 {
@@ -63,7 +63,7 @@ func (s *Store) Sweep(ctx context.Context) (removed int, err error) {
 			}
 			n, err := sweepScript.Run(ctx, s.db.Client(), []string{countsKey(shard)}, group, clock(s.now())).Int()
 			if err != nil {
-				return removed, away(err, "sweep expired entries away")
+				return removed, redisdb.Failed(err, "suppression: sweep expired entries away")
 			}
 			removed += n
 			if !redisdb.Pause(ctx, sweepPause) {

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/redisdb"
 )
 
 // row is an entry with its place.
@@ -46,7 +48,7 @@ func (s *Store) walk(ctx context.Context, f Filter, at position) (*walk, error) 
 		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-		return nil, away(err, "read indexes")
+		return nil, redisdb.Failed(err, "suppression: read indexes")
 	}
 	for shard := range shards {
 		w.marked[shard] = make([]byte, groups/8)
@@ -97,7 +99,7 @@ func (w *walk) next(ctx context.Context) ([]row, error) {
 	}
 	w.ahead = min(2*w.ahead, readAhead)
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, away(err, "read entries")
+		return nil, redisdb.Failed(err, "suppression: read entries")
 	}
 	rows, err := w.s.rows(ctx, read)
 	if err != nil {
@@ -131,7 +133,7 @@ func (s *Store) rowsOf(ctx context.Context, subjects ...string) ([]row, error) {
 		read = append(read, bucketRead{p.shard, p.bucket, pipe.HGetAll(ctx, p.key())})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, away(err, "read entries")
+		return nil, redisdb.Failed(err, "suppression: read entries")
 	}
 	all, err := s.rows(ctx, read)
 	if err != nil {
@@ -171,7 +173,7 @@ func (s *Store) rows(ctx context.Context, read []bucketRead) ([]row, error) {
 		return rows, nil
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-		return nil, away(err, "read names")
+		return nil, redisdb.Failed(err, "suppression: read names")
 	}
 	for i, at := range named {
 		rows[at].scope, rows[at].subject = parseName(names[i].Val())
@@ -195,7 +197,7 @@ func (s *Store) entries(ctx context.Context, rows []row) ([]Entry, error) {
 		return entries, nil
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-		return nil, away(err, "read evidence")
+		return nil, redisdb.Failed(err, "suppression: read evidence")
 	}
 	for i, text := range evidence {
 		entries[i].setEvidence(text.Val())

@@ -82,7 +82,7 @@ func (s store) read(ctx context.Context) (seen, error) {
 func (s store) standing(ctx context.Context) (map[string]entry, error) {
 	rows, err := s.client.HGetAll(ctx, alertsKey()).Result()
 	if err != nil {
-		return nil, redisdb.Away(fmt.Errorf("watch: read alerts: %w", err))
+		return nil, redisdb.Failed(err, "watch: read alerts")
 	}
 	return entries(rows), nil
 }

@@ -28,20 +28,6 @@ type hashes interface {
 	HSet(ctx context.Context, key string, values ...any) *redis.IntCmd
 }
 
-// all reads every setting that was ever changed.
-func (s store) all(ctx context.Context) (map[string]string, error) {
-	return s.client.HGetAll(ctx, settingsKey()).Result()
-}
-
-// put writes settings in one command, and so all or none.
-func (s store) put(ctx context.Context, fields []field) error {
-	pairs := make([]any, 0, 2*len(fields))
-	for _, f := range fields {
-		pairs = append(pairs, f.name, f.value)
-	}
-	return s.client.HSet(ctx, settingsKey(), pairs...).Err()
-}
-
 // replace changes the stored form of a setting, if it still is the one given; false means that it is not.
 func (s store) replace(ctx context.Context, name, before, after string) (bool, error) {
 	n, err := replaceScript.Run(ctx, s.scripts, []string{settingsKey()}, name, before, after).Int()

@@ -13,7 +13,7 @@ import (
 // after a failure.
 func (s *Settings) Reseal(ctx context.Context) (int, error) {
 	for range 5 {
-		stored, err := s.store.all(ctx)
+		stored, err := s.store.client.HGetAll(ctx, settingsKey()).Result()
 		if err != nil {
 			return 0, redisdb.Failed(err, "settings: read settings")
 		}

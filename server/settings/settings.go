@@ -121,18 +121,11 @@ func (s *Settings) Update(ctx context.Context, req api.Settings) (updated []stri
 	if err := validate(req); err != nil {
 		return nil, err
 	}
-	fields, err := s.encode(req)
-	if err != nil {
-		return nil, err
+	updated, pairs, err := s.encode(req)
+	if err != nil || len(pairs) == 0 {
+		return updated, err
 	}
-	updated = make([]string, 0, len(fields))
-	for _, f := range fields {
-		updated = append(updated, f.name)
-	}
-	if len(fields) == 0 {
-		return updated, nil
-	}
-	if err := s.store.put(ctx, fields); err != nil {
+	if err := s.store.client.HSet(ctx, settingsKey(), pairs...).Err(); err != nil {
 		return nil, redisdb.Failed(err, "settings: store settings")
 	}
 	s.log.InfoContext(ctx, "settings changed", "settings", updated)
@@ -146,7 +139,7 @@ func (s *Settings) Update(ctx context.Context, req api.Settings) (updated []stri
 func (s *Settings) read(ctx context.Context) (Values, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stored, err := s.store.all(ctx)
+	stored, err := s.store.client.HGetAll(ctx, settingsKey()).Result()
 	if err != nil {
 		return Values{}, redisdb.Failed(err, "settings: read settings")
 	}

@@ -67,82 +67,71 @@ const (
 	nameTrackClicks     = "trackClicks"
 )
 
-// field is a setting as Redis has it.
+// field is a setting of a request, or of Redis.
 type field struct {
-	name  string
-	value []byte // JSON
+	name string
+	at   any // pointer to the field of api.Settings
 }
 
-// encode gives the settings that a request has as Redis gets them.
-func (s *Settings) encode(req api.Settings) ([]field, error) {
-	var fields []field
-	add := func(name string, set bool, value any) error {
-		if !set {
-			return nil
+// fieldsOf returns the fields of v, in the order of the API.
+func fieldsOf(v *api.Settings) []field {
+	return []field{
+		{nameWebhooks, &v.Webhooks}, {nameWebhookEvents, &v.WebhookEvents},
+		{nameCustomHeaders, &v.WebhooksCustomHeaders}, {nameWebhooksEnabled, &v.WebhooksEnabled},
+		{nameServiceURL, &v.ServiceURL}, {nameAttempts, &v.DeliveryAttempts}, {nameQueueKeep, &v.QueueKeep},
+		{nameTrackOpens, &v.TrackOpens}, {nameTrackClicks, &v.TrackClicks},
+	}
+}
+
+// encode returns the names of the settings in a request, and the pairs of name and JSON that Redis gets.
+func (s *Settings) encode(req api.Settings) (names []string, pairs []any, err error) {
+	names = []string{}
+	for _, f := range fieldsOf(&req) {
+		text, err := json.Marshal(f.at)
+		if string(text) == "null" {
+			continue
 		}
-		text, err := json.Marshal(value)
-		if err == nil && name == nameCustomHeaders {
+		if err == nil && f.name == nameCustomHeaders {
 			text, err = s.sealed(text)
 		}
 		if err != nil {
-			return fmt.Errorf("encode setting %s: %w", name, err)
+			return nil, nil, fmt.Errorf("encode setting %s: %w", f.name, err)
 		}
-		fields = append(fields, field{name, text})
-		return nil
+		names, pairs = append(names, f.name), append(pairs, f.name, text)
 	}
-	for _, err := range []error{
-		add(nameWebhooks, req.Webhooks != nil, req.Webhooks),
-		add(nameWebhookEvents, req.WebhookEvents != nil, req.WebhookEvents),
-		add(nameCustomHeaders, req.WebhooksCustomHeaders != nil, req.WebhooksCustomHeaders),
-		add(nameWebhooksEnabled, req.WebhooksEnabled != nil, req.WebhooksEnabled),
-		add(nameServiceURL, req.ServiceURL != nil, req.ServiceURL),
-		add(nameAttempts, req.DeliveryAttempts != nil, req.DeliveryAttempts),
-		add(nameQueueKeep, req.QueueKeep != nil, req.QueueKeep),
-		add(nameTrackOpens, req.TrackOpens != nil, req.TrackOpens),
-		add(nameTrackClicks, req.TrackClicks != nil, req.TrackClicks),
-	} {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return fields, nil
+	return names, pairs, nil
 }
 
-// decode lays what Redis has over the defaults. Names it does not know belong to a newer version and stay
-// untouched.
+// decode returns the defaults with the settings of Redis in their place. Unknown names belong to a newer
+// version and stay untouched.
 func (s *Settings) decode(stored map[string]string) (Values, error) {
-	v := s.defaults
-	into := map[string]any{
-		nameWebhooks: &v.Webhooks.URL, nameWebhooksEnabled: &v.Webhooks.Enabled, nameServiceURL: &v.ServiceURL,
-		nameAttempts: &v.DeliveryAttempts, nameQueueKeep: &v.QueueKeep,
-		nameTrackOpens: &v.TrackOpens, nameTrackClicks: &v.TrackClicks,
-	}
-	// These two get slices of their own: what is decoded must not be written over the defaults.
-	var events []string
-	var headers []api.CustomHeader
-	into[nameWebhookEvents], into[nameCustomHeaders] = &events, &headers
-	for name, text := range stored {
-		target, known := into[name]
-		if !known {
+	var set api.Settings
+	for _, f := range fieldsOf(&set) {
+		text, ok := stored[f.name]
+		if !ok {
 			continue
 		}
 		value, err := []byte(text), error(nil)
-		if name == nameCustomHeaders {
+		if f.name == nameCustomHeaders {
 			value, err = s.opened(value)
 		}
 		if err == nil {
-			err = json.Unmarshal(value, target)
+			err = json.Unmarshal(value, f.at)
 		}
 		if err != nil {
-			return Values{}, fmt.Errorf("read setting %s: %w", name, err)
+			return Values{}, fmt.Errorf("read setting %s: %w", f.name, err)
 		}
 	}
-	if _, ok := stored[nameWebhookEvents]; ok {
-		v.Webhooks.Events = events
-	}
-	if _, ok := stored[nameCustomHeaders]; ok {
-		v.Webhooks.Headers = headers
-	}
+	v := s.defaults
+	api.Set(&v.Webhooks.URL, set.Webhooks)
+	api.Set(&v.Webhooks.Events, set.WebhookEvents)
+	api.Set(&v.Webhooks.Headers, set.WebhooksCustomHeaders)
+	api.Set(&v.Webhooks.Enabled, set.WebhooksEnabled)
+	api.Set(&v.ServiceURL, set.ServiceURL)
+	api.Set(&v.DeliveryAttempts, set.DeliveryAttempts)
+	api.Set(&v.QueueKeep, set.QueueKeep)
+	api.Set(&v.TrackOpens, set.TrackOpens)
+	api.Set(&v.TrackClicks, set.TrackClicks)
 	return v, nil
 }
 
