@@ -3,10 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
-	"net"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -16,12 +12,11 @@ import (
 	"github.com/postroom/postroom/bench/rig"
 	"github.com/postroom/postroom/internal/faultproxy"
 	"github.com/postroom/postroom/internal/testsmtp"
-	"github.com/postroom/postroom/smtpsend"
 )
 
-// overALongLine compares SMTP clients where a round trip takes 50 ms, as to a relay on another continent.
-// Both keep their connections and send the same messages to the same sink; go-smtp waits for the answer to
-// each command, ours sends commands in groups and the next envelope with the dot.
+// overALongLine compares SMTP clients with a round trip of 50 ms, as to a relay on another continent. Both
+// keep their connections and send the same messages to the same sink. go-smtp waits for the reply to each
+// command; ours sends commands in groups, and the next envelope with the dot.
 func overALongLine(ctx context.Context) error {
 	sink, err := testsmtp.New(testsmtp.Options{Discard: true})
 	if err != nil {
@@ -42,7 +37,7 @@ func overALongLine(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		ours, err := chainedRate(ctx, line.Addr(), n, connections)
+		ours, err := rawRate(ctx, line.Addr(), connections, n, 3*connections) // always some wait for a connection
 		if err != nil {
 			return err
 		}
@@ -56,16 +51,10 @@ func overALongLine(ctx context.Context) error {
 	return nil
 }
 
-const lineFrom, lineTo = "bench@example.com", "ann@example.net"
-
-func lineMessage() string {
-	return "From: " + lineFrom + "\r\nTo: " + lineTo + "\r\nSubject: bench\r\n\r\n" + body
-}
-
-// oneByOneRate is how many messages a second go-smtp's client sends over so many connections.
+// oneByOneRate returns how many messages a second go-smtp's client sends over these connections.
 func oneByOneRate(ctx context.Context, address string, n, connections int) (float64, error) {
 	group, ctx := errgroup.WithContext(ctx)
-	message := lineMessage()
+	data := message(recipient, body)
 	var next atomic.Int64
 	began := time.Now()
 	for range connections {
@@ -76,7 +65,7 @@ func oneByOneRate(ctx context.Context, address string, n, connections int) (floa
 			}
 			defer c.Close() //nolint:errcheck // the measurement is over
 			for int(next.Add(1)) <= n && ctx.Err() == nil {
-				if err := oneByOne(c, message); err != nil {
+				if err := oneByOne(c, data); err != nil {
 					return err
 				}
 			}
@@ -87,45 +76,19 @@ func oneByOneRate(ctx context.Context, address string, n, connections int) (floa
 	return float64(n) / time.Since(began).Seconds(), err
 }
 
-func oneByOne(c *smtp.Client, message string) error {
-	if err := c.Mail(lineFrom, nil); err != nil {
+func oneByOne(c *smtp.Client, data []byte) error {
+	if err := c.Mail(sender, nil); err != nil {
 		return err
 	}
-	if err := c.Rcpt(lineTo, nil); err != nil {
+	if err := c.Rcpt(recipient, nil); err != nil {
 		return err
 	}
 	w, err := c.Data()
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(w, strings.NewReader(message)); err != nil {
+	if _, err := w.Write(data); err != nil {
 		return err
 	}
 	return w.Close()
-}
-
-// chainedRate is how many messages a second our client sends over so many connections, with always somebody
-// in line.
-func chainedRate(ctx context.Context, address string, n, connections int) (float64, error) {
-	s, err := smtpsend.New(smtpsend.Options{})
-	if err != nil {
-		return 0, err
-	}
-	defer s.Close() //nolint:errcheck // the measurement is over
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return 0, err
-	}
-	relay := smtpsend.Relay{Host: host, TLS: smtpsend.TLSNone, Connections: connections}
-	if relay.Port, err = strconv.Atoi(port); err != nil {
-		return 0, err
-	}
-	message := []byte(lineMessage())
-	began := time.Now()
-	err = rig.InParallel(ctx, n, 3*connections, func(ctx context.Context, _ int) error {
-		_, err := s.Send(ctx, relay, smtpsend.Message{From: lineFrom, To: []string{lineTo},
-			Body: smtpsend.Bytes(message)})
-		return err
-	})
-	return float64(n) / time.Since(began).Seconds(), err
 }

@@ -1,16 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
-	"github.com/postroom/postroom/bench/rig"
 	"os"
 	"runtime/pprof"
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/app"
+	"github.com/postroom/postroom/bench/rig"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
@@ -33,8 +33,7 @@ func main() {
 	})
 }
 
-// againstSlowRelay compares throughput where the relay needs its time, as relays do that write a message to
-// disk before they answer.
+// againstSlowRelay compares throughput with a slow relay: relays write a message to disk before they answer.
 func againstSlowRelay(ctx context.Context, messages, senders int) error {
 	relay, err := testsmtp.New(testsmtp.Options{
 		Discard: true, Respond: func(c testsmtp.Command) testsmtp.Action {
@@ -47,31 +46,31 @@ func againstSlowRelay(ctx context.Context, messages, senders int) error {
 		return err
 	}
 	defer relay.Close()
-	raw, err := rawRate(ctx, relay, messages, senders)
+	raw, err := rawRate(ctx, relay.Addr(), 0, messages, senders)
 	if err != nil {
 		return err
 	}
-	return withRoom(ctx, relay, func(r *room) error {
-		through, err := r.throughput(ctx, relay, messages, senders)
+	return withPostroom(ctx, relay, func(p *postroom) error {
+		through, err := p.throughput(ctx, relay, messages, senders)
 		if err != nil {
 			return err
 		}
 		rig.Title("A relay that takes 10 ms for each message, over 10 connections")
-		rig.Tell("the SMTP client alone", perSecond(raw))
-		rig.Tell("submit over HTTP to SMTP", perSecond(through))
+		rig.Tell("the SMTP client alone", rig.PerSecond(raw))
+		rig.Tell("submit over HTTP to SMTP", rig.PerSecond(through))
 		rig.Row("  ÷ the client alone", fmt.Sprintf("%.2f", through/raw), "at least 0.33", through/raw >= 1.0/3)
 		return nil
 	})
 }
 
-// againstSink measures with a relay that costs nothing, so that everything measured is Postroom's own doing.
+// againstSink measures with a relay that costs nothing, so that only Postroom is measured.
 func againstSink(ctx context.Context, messages, senders int, profile string) error {
 	sink, err := testsmtp.New(testsmtp.Options{Discard: true})
 	if err != nil {
 		return err
 	}
 	defer sink.Close()
-	raw, err := rawRate(ctx, sink, messages, senders)
+	raw, err := rawRate(ctx, sink.Addr(), 0, messages, senders)
 	if err != nil {
 		return err
 	}
@@ -79,48 +78,48 @@ func againstSink(ctx context.Context, messages, senders int, profile string) err
 	if err != nil {
 		return err
 	}
-	return withRoom(ctx, sink, func(r *room) error {
+	return withPostroom(ctx, sink, func(p *postroom) error {
 		end, err := startProfile(profile)
 		if err != nil {
 			return err
 		}
-		before := cpuTime()
-		through, err := r.throughput(ctx, sink, messages, senders)
-		used := cpuTime() - before
+		before := rig.Self().CPU()
+		through, err := p.throughput(ctx, sink, messages, senders)
+		used := rig.Self().CPU() - before
 		end()
 		if err != nil {
 			return err
 		}
 		rig.Title("A sink on the same machine that takes everything at once")
-		rig.Tell("the SMTP client alone", perSecond(raw))
-		rig.Tell("submit over HTTP to SMTP", perSecond(through))
+		rig.Tell("the SMTP client alone", rig.PerSecond(raw))
+		rig.Tell("submit over HTTP to SMTP", rig.PerSecond(through))
 		rig.Row("  ÷ the client alone", fmt.Sprintf("%.2f", through/raw), "at least 0.33", through/raw >= 1.0/3)
-		rig.Tell("HTTP, and the SMTP client at once: nothing between", perSecond(bare))
+		rig.Tell("HTTP, and the SMTP client at once: nothing between", rig.PerSecond(bare))
 		rig.Tell("  ÷ the client alone", fmt.Sprintf("%.2f", bare/raw))
 		rig.Tell("submit over HTTP to SMTP ÷ that", fmt.Sprintf("%.2f", through/bare))
 		rig.Row("  ÷ EmailEngine's best", fmt.Sprintf("%.0f", through/emailEngineBest), "at least 60",
 			through/emailEngineBest >= 60)
 		rig.Tell("  CPU time a message, client and sink included, Redis not",
 			(used / time.Duration(messages)).Round(time.Microsecond).String())
-		return r.latencies(ctx, sink)
+		return p.latencies(ctx, sink)
 	})
 }
 
-// latencies measures what a person waits for.
-func (r *room) latencies(ctx context.Context, sink *testsmtp.Server) error {
-	accept, err := r.accept(ctx, 500, 10*time.Second)
+// latencies measures the delays that a user sees.
+func (p *postroom) latencies(ctx context.Context, sink *testsmtp.Server) error {
+	accept, err := p.accept(ctx, 500, 10*time.Second)
 	if err != nil {
 		return err
 	}
 	rig.Row("accept at 500 submits/s, p50 / p99", accept.String(), "p99 under 10ms",
-		accept.p99 < 10*time.Millisecond)
-	pickup, err := r.pickup(ctx, sink, 100)
+		accept.P99 < 10*time.Millisecond)
+	pickup, err := p.pickup(ctx, sink, 100)
 	if err != nil {
 		return err
 	}
 	rig.Row("idle system, submit to relay, p50 / p99", pickup.String(), "p50 under 10ms",
-		pickup.p50 < 10*time.Millisecond)
-	list, err := r.list(ctx, 10_000)
+		pickup.P50 < 10*time.Millisecond)
+	list, err := p.list(ctx, 10_000)
 	if err != nil {
 		return err
 	}
@@ -128,8 +127,6 @@ func (r *room) latencies(ctx context.Context, sink *testsmtp.Server) error {
 		list < 50*time.Millisecond)
 	return nil
 }
-
-func perSecond(rate float64) string { return fmt.Sprintf("%.0f messages/s", rate) }
 
 func startProfile(file string) (end func(), _ error) {
 	if file == "" {
@@ -150,14 +147,11 @@ func startProfile(file string) (end func(), _ error) {
 	}, nil
 }
 
-// room is a Postroom with an embedded Redis, run for the measurement.
-type room struct {
-	app    *app.App
-	client *api.Client
-}
+// postroom is a Postroom with an embedded Redis.
+type postroom struct{ client *api.Client }
 
-// withRoom runs a Postroom that sends to a relay, for as long as do takes.
-func withRoom(ctx context.Context, relay *testsmtp.Server, do func(*room) error) error {
+// withPostroom runs a Postroom that sends to a relay while do runs.
+func withPostroom(ctx context.Context, relay *testsmtp.Server, do func(*postroom) error) error {
 	dir, err := os.MkdirTemp("", "postroom-bench-")
 	if err != nil {
 		return err
@@ -168,15 +162,6 @@ func withRoom(ctx context.Context, relay *testsmtp.Server, do func(*room) error)
 	if err != nil {
 		return err
 	}
-	err = do(&room{app: a, client: api.NewClient(a.URL(), a.Token(), client())})
-	return firstOf(err, stop())
-}
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	err = do(&postroom{client: rig.ClientWith(a.URL(), a.Token(), 200, 30*time.Second)})
+	return cmp.Or(err, stop())
 }

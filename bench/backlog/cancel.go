@@ -1,20 +1,21 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"github.com/postroom/postroom/bench/rig"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/bench/rig"
 )
 
-// slowForOthers is how long a request may take beside a bulk cancel.
+// slowForOthers is the limit for a request beside a bulk cancel.
 const slowForOthers = 100 * time.Millisecond
 
-// bystander is a request made again and again while something else goes on.
+// bystander is a request that is repeated while something else runs.
 type bystander struct {
 	name  string
 	every time.Duration
@@ -22,16 +23,16 @@ type bystander struct {
 	took  []time.Duration
 }
 
-// cancel takes half of the messages back in one request.
+// cancel cancels half of the messages in one request.
 func (h *house) cancel(ctx context.Context) error {
-	rig.Title("Taking half of them back: DELETE /v1/outbox?tag=")
+	rig.Title("Cancelling half of them: DELETE /v1/outbox?tag=")
 	bystanders := []*bystander{
 		{name: "GET /health", every: 20 * time.Millisecond, do: func(ctx context.Context, _ int) error {
 			_, err := api.GetHealth.Do(ctx, h.client)
 			return err
 		}},
 		{name: "submit", every: 20 * time.Millisecond, do: func(ctx context.Context, i int) error {
-			return h.submit(ctx, h.request(2*(h.o.messages+i)+1)) // none of those taken back
+			return h.submit(ctx, h.request(2*(h.o.messages+i)+1)) // none of the cancelled ones
 		}},
 		{name: "GET /v1/outbox", every: 200 * time.Millisecond, do: func(ctx context.Context, _ int) error {
 			_, err := api.ListOutbox.Do(ctx, h.client, api.OutboxQuery{})
@@ -52,21 +53,18 @@ func (h *house) cancel(ctx context.Context) error {
 	answer, err := api.CancelMessages.Do(ctx, h.client, api.OutboxQuery{Tag: spring})
 	took := time.Since(began)
 	stop()
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	if err != nil {
+	if err := cmp.Or(group.Wait(), err); err != nil {
 		return err
 	}
 	if surplus := answer.Deleted - (h.o.messages+1)/2; surplus < 0 || surplus > int(h.refused.Load()) {
-		return fmt.Errorf("%d messages were taken back, want %d", answer.Deleted, (h.o.messages+1)/2)
+		return fmt.Errorf("%d messages were cancelled, want %d", answer.Deleted, (h.o.messages+1)/2)
 	}
-	rig.Tell(fmt.Sprintf("%d messages taken back", answer.Deleted), round(took).String())
-	rig.Tell("  rate", perSecond(float64(answer.Deleted)/took.Seconds()))
+	rig.Tell(fmt.Sprintf("%d messages cancelled", answer.Deleted), rig.Round(took).String())
+	rig.Tell("  rate", rig.PerSecond(float64(answer.Deleted)/took.Seconds()))
 	for _, b := range bystanders {
-		q := quantilesOf(b.took)
+		q := rig.QuantilesOf(b.took)
 		rig.Row(b.name+" meanwhile, p50 / p99", q.String(), fmt.Sprintf("p99 %s", slowForOthers),
-			q.p99 <= slowForOthers)
+			q.P99 <= slowForOthers)
 	}
 	left, err := h.DB.LLen(ctx, "asynq:{submit}:pending").Result()
 	if err != nil {

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"github.com/postroom/postroom/bench/rig"
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/bench/rig"
 )
 
-// drain has a worker deliver the messages that are left, but for those that wait for a time.
+// drain has a worker deliver the remaining messages, except those with a later time.
 func (h *house) drain(ctx context.Context) error {
 	page, err := api.ListOutbox.Do(ctx, h.client, api.OutboxQuery{State: api.Waiting, PageSize: 1})
 	if err != nil {
@@ -37,9 +37,9 @@ func (h *house) drain(ctx context.Context) error {
 		return err
 	}
 	first, last := float64(n/10)/(at[1]-at[0]).Seconds(), float64(n/10)/(at[10]-at[9]).Seconds()
-	rig.Tell("delivered, in all", perSecond(float64(n)/at[10].Seconds()))
-	rig.Tell("delivered, the first tenth", perSecond(first))
-	rig.Tell("delivered, the last tenth", perSecond(last))
+	rig.Tell("delivered, in all", rig.PerSecond(float64(n)/at[10].Seconds()))
+	rig.Tell("delivered, the first tenth", rig.PerSecond(first))
+	rig.Tell("delivered, the last tenth", rig.PerSecond(last))
 	rig.Row("  last ÷ first", fmt.Sprintf("%.2f", last/first), "at least 0.8", last/first >= 0.8)
 	after.since(before).tell("a delivery", n)
 	_, most := worker.Resident()
@@ -50,7 +50,7 @@ func (h *house) drain(ctx context.Context) error {
 	return h.tellWorst(ctx, "meanwhile")
 }
 
-// arrivals are the moments when the sink had so many tenths of n messages, since the first one came.
+// arrivals returns when the sink had each tenth of n messages, counted from the first one.
 func (h *house) arrivals(ctx context.Context, n int) ([11]time.Duration, error) {
 	var at [11]time.Duration
 	var began time.Time
@@ -66,7 +66,7 @@ func (h *house) arrivals(ctx context.Context, n int) ([11]time.Duration, error) 
 		}
 		at[tenth] = time.Since(began)
 	}
-	// the answers of the last ones are to be recorded
+	// The results of the last ones must be recorded.
 	return at, rig.Until(ctx, time.Minute, often, func() (bool, error) {
 		page, err := api.ListOutbox.Do(ctx, h.client, api.OutboxQuery{State: api.Active, PageSize: 1})
 		return page.Total == 0, err

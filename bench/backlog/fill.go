@@ -3,30 +3,27 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"github.com/postroom/postroom/bench/rig"
 	"math/rand/v2"
 	"os"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/bench/rig"
 )
 
 // The tags: every other message has one or the other.
 const spring, autumn = "spring", "autumn"
 
-// later is how far away the messages are that wait for a time: one in a hundred.
+// later is the distance of messages that wait for a time: one in a hundred.
 const later = 24 * time.Hour
 
-// filling is what each submit took, by its number, and when it was done.
+// filling is the duration of each submit, by its number, and its end.
 type filling struct {
 	took  []time.Duration
-	done  []time.Duration // since the beginning
+	done  []time.Duration // since the first submit
 	count atomic.Int64
 }
 
@@ -37,7 +34,7 @@ func (h *house) fill(ctx context.Context) error {
 		return err
 	}
 	f := &filling{took: make([]time.Duration, h.o.messages), done: make([]time.Duration, h.o.messages)}
-	before, err := h.load(ctx, h.door)
+	before, err := h.load(ctx, h.server)
 	if err != nil {
 		return err
 	}
@@ -47,55 +44,35 @@ func (h *house) fill(ctx context.Context) error {
 	if err := h.submitAll(ctx, f); err != nil {
 		return err
 	}
-	after, err := h.load(ctx, h.door)
+	after, err := h.load(ctx, h.server)
 	if err != nil {
 		return err
 	}
 	f.tell(h.o.keyed)
-	rig.Tell("submits told to come back later", fmt.Sprint(h.refused.Load()))
+	rig.Tell("submits refused, to be repeated later", fmt.Sprint(h.refused.Load()))
 	after.since(before).tell("a submit", h.o.messages)
 	return h.tellWorst(ctx, "while they were accepted")
 }
 
 func (h *house) submitAll(ctx context.Context, f *filling) error {
-	group, ctx := errgroup.WithContext(ctx)
-	var next atomic.Int64
 	began := time.Now()
-	for range h.o.clients {
-		group.Go(func() error {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(f.took) || ctx.Err() != nil {
-					return ctx.Err()
-				}
-				sent := time.Now()
-				if err := h.submit(ctx, h.request(i)); err != nil {
-					return fmt.Errorf("submit %d: %w", i, err)
-				}
-				f.took[i], f.done[i] = time.Since(sent), time.Since(began)
-				f.count.Add(1)
-			}
-		})
-	}
-	return group.Wait()
+	return rig.InParallel(ctx, len(f.took), h.o.clients, func(ctx context.Context, i int) error {
+		sent := time.Now()
+		if err := h.submit(ctx, h.request(i)); err != nil {
+			return fmt.Errorf("submit %d: %w", i, err)
+		}
+		f.took[i], f.done[i] = time.Since(sent), time.Since(began)
+		f.count.Add(1)
+		return nil
+	})
 }
 
-// submit submits a message, and again when it is told to come back: a disk that others use too may keep Redis
-// from answering in time.
+// submit submits a message, and repeats that while it is refused.
 func (h *house) submit(ctx context.Context, req api.SubmitRequest) error {
-	for {
+	return rig.Persist(ctx, func() error {
 		_, err := api.Submit.Do(ctx, h.client, req)
-		failure, ok := errors.AsType[*api.Failure](err)
-		if !ok || failure.RetryAfter == 0 {
-			return err
-		}
-		h.refused.Add(1)
-		select {
-		case <-time.After(failure.RetryAfter):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+		return err
+	}, func(string) { h.refused.Add(1) })
 }
 
 // request is one message of the backlog, like those an online shop sends.
@@ -104,7 +81,7 @@ func (h *house) request(i int) api.SubmitRequest {
 		To: api.Addresses{{Name: fmt.Sprintf("Ann Miller %d", i),
 			Address: fmt.Sprintf("ann.miller%d@example.net", i)}},
 		Subject: fmt.Sprintf("Your order %d has been shipped", 1_000_000+i),
-		Text:    letter(i), Tags: []string{spring},
+		Text:    text(i), Tags: []string{spring},
 		Metadata: json.RawMessage(fmt.Sprintf(`{"order":%d}`, 1_000_000+i)),
 	}
 	if i%2 == 1 {
@@ -127,9 +104,9 @@ var words = strings.Fields(`your order parcel has been sent today and will arriv
 	years invoice address number amount tax total paid card bank account thank you for shopping at questions answer reply write call us any time
 	blue green small large shirt shoes lamp table chair book kettle mirror garden tools box of screws winter summer jacket gloves`)
 
-// letter is the text of a message: 2 KB of words in an order of its own.
-func letter(i int) string {
-	r := rand.New(rand.NewPCG(uint64(i), 1)) //nolint:gosec // words of a letter
+// text is the text of a message: 2 KB of words in an order of its own.
+func text(i int) string {
+	r := rand.New(rand.NewPCG(uint64(i), 1)) //nolint:gosec // words of a text
 	var b strings.Builder
 	for b.Len() < 2048 {
 		b.WriteString(words[r.IntN(len(words))])
@@ -147,40 +124,34 @@ func (f *filling) tell(keyed bool) {
 	tenth := n / 10
 	first := float64(tenth) / f.done[tenth-1].Seconds()
 	last := float64(tenth) / (f.done[n-1] - f.done[n-tenth-1]).Seconds()
-	rig.Tell("accepted, in all", perSecond(float64(n)/f.done[n-1].Seconds()))
-	rig.Tell("accepted, the first tenth", perSecond(first))
-	rig.Tell("accepted, the last tenth", perSecond(last))
+	rig.Tell("accepted, in all", rig.PerSecond(float64(n)/f.done[n-1].Seconds()))
+	rig.Tell("accepted, the first tenth", rig.PerSecond(first))
+	rig.Tell("accepted, the last tenth", rig.PerSecond(last))
 	rig.Row("  last ÷ first", fmt.Sprintf("%.2f", last/first), "at least 0.8", last/first >= 0.8)
-	parts := []struct {
-		name string
-		key  func(i int) bool
-	}{{"without a key", func(i int) bool { return i/2%2 == 0 }}, {"with a key", func(i int) bool {
-		return i/2%2 == 1
-	}}}
-	if !keyed {
-		parts = parts[:1]
-		parts[0].key = func(int) bool { return true }
-	}
-	for _, p := range parts {
-		early, late := f.quantiles(0, tenth, p.key), f.quantiles(n-tenth, n, p.key)
-		rig.Tell("submit "+p.name+", first tenth, p50 / p99", early.String())
-		rig.Tell("submit "+p.name+", last tenth, p50 / p99", late.String())
-		ratio := late.p99.Seconds() / early.p99.Seconds()
+	for key, name := range []string{"without a key", "with a key"} {
+		of := func(i int) bool { return !keyed || i/2%2 == key }
+		if !keyed && key == 1 {
+			break
+		}
+		early, late := f.quantiles(0, tenth, of), f.quantiles(n-tenth, n, of)
+		rig.Tell("submit "+name+", first tenth, p50 / p99", early.String())
+		rig.Tell("submit "+name+", last tenth, p50 / p99", late.String())
+		ratio := late.P99.Seconds() / early.P99.Seconds()
 		rig.Row("  p99, last ÷ first", fmt.Sprintf("%.2f", ratio), "at most 1.5", ratio <= 1.5)
 	}
 }
 
-func (f *filling) quantiles(from, to int, of func(int) bool) quantiles {
+func (f *filling) quantiles(from, to int, of func(int) bool) rig.Quantiles {
 	var took []time.Duration
 	for i := from; i < to; i++ {
 		if of(i) {
 			took = append(took, f.took[i])
 		}
 	}
-	return quantilesOf(took)
+	return rig.QuantilesOf(took)
 }
 
-// progress writes a line every few seconds, to standard error: the table goes to standard output.
+// progress writes a line every five seconds to standard error; the table goes to standard output.
 func progress(ctx context.Context, what string, of int, count func() int) {
 	began, tick := time.Now(), time.NewTicker(5*time.Second)
 	defer tick.Stop()
@@ -196,5 +167,3 @@ func progress(ctx context.Context, what string, of int, count func() int) {
 		}
 	}
 }
-
-func perSecond(rate float64) string { return fmt.Sprintf("%.0f messages/s", rate) }

@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"github.com/postroom/postroom/bench/rig"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/bench/rig"
 )
 
-// mailLog measures the log of what was sent and taken back.
+// mailLog measures the log of what was sent and cancelled.
 func (h *house) mailLog(ctx context.Context) error {
 	first, err := api.ListMessages.Do(ctx, h.client, api.LogQuery{PageSize: 1})
 	if err != nil {
@@ -55,8 +55,7 @@ func (h *house) mailLog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.timed(ctx, "GET /log (the page)", fastPage,
-		func() error { return h.get(ctx, "/log") }); err != nil {
+	if err := h.timed(ctx, "GET /log (the page)", fastPage, h.get(ctx, "/log")); err != nil {
 		return err
 	}
 	return h.tellWorst(ctx, "meanwhile")

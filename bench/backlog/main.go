@@ -4,10 +4,11 @@ import (
 	"context"
 	"flag"
 	"fmt"
+
 	"github.com/postroom/postroom/bench/rig"
 )
 
-// options are what a run is like.
+// options are the flags of a run.
 type options struct {
 	messages int
 	clients  int
@@ -29,16 +30,16 @@ func main() {
 	rig.Main("backlog", func(ctx context.Context) error { return run(ctx, o) })
 }
 
-// run piles up messages and goes through everything one does with them.
+// run fills the outbox with messages and measures everything that is done with them.
 func run(ctx context.Context, o options) error {
 	if o.messages < 1000 {
 		return fmt.Errorf("-messages: %d are no backlog, use 1000 or more", o.messages)
 	}
-	h, err := open(ctx, o)
-	if err != nil {
+	h := &house{o: o}
+	defer h.Close()
+	if err := h.open(ctx); err != nil {
 		return err
 	}
-	defer h.Close()
 	rig.Title(fmt.Sprintf("%d messages that wait, submitted by %d clients", o.messages, o.clients))
 	for _, step := range []func(context.Context) error{h.fill, h.memory, h.pages, h.cancel, h.drain, h.mailLog} {
 		if err := step(ctx); err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"github.com/postroom/postroom/bench/rig"
 	"maps"
 	"regexp"
 	"slices"
@@ -12,17 +11,17 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/postroom/postroom/bench/rig"
 	"github.com/postroom/postroom/redisdb"
 )
 
-// mostBeside is how many bytes a waiting message may take beside its content.
+// mostBeside is the limit for a waiting message without its content, in bytes.
 const mostBeside = 1200
 
-// expiry is what Redis keeps beside a key that expires, and MEMORY USAGE does not count: an entry of the
-// table of expiries.
+// expiry is the size of an entry in the table of expiries, which MEMORY USAGE does not count.
 const expiry = 40
 
-// kind is what all keys of one kind take.
+// kind is the memory of all keys of one kind.
 type kind struct {
 	keys    int
 	sampled int
@@ -36,7 +35,7 @@ func (k kind) total() int64 {
 	return int64(float64(k.bytes) / float64(k.sampled) * float64(k.keys))
 }
 
-// memory tells what a waiting message takes in Redis.
+// memory prints what a waiting message takes in Redis.
 func (h *house) memory(ctx context.Context) error {
 	if err := h.settle(ctx); err != nil {
 		return err
@@ -68,17 +67,17 @@ func (h *house) memory(ctx context.Context) error {
 	if key > 0 {
 		rig.Tell("an idempotency key", bytes(key))
 	}
-	told := 0.0
+	listed := 0.0
 	for _, name := range slices.SortedFunc(maps.Keys(kinds), func(a, b string) int {
 		return int(kinds[b].total() - kinds[a].total())
 	}) {
 		if total := each(kinds[name].total()); name != "content" && name != "events" && name != "idempotency" &&
 			total >= 1 {
 			rig.Tell("  "+name, bytes(total))
-			told += total
+			listed += total
 		}
 	}
-	rig.Tell("  the tables of keys, and the rest", bytes(beside-told))
+	rig.Tell("  the tables of keys, and the rest", bytes(beside-listed))
 	return h.forgetWorst(ctx)
 }
 
@@ -90,8 +89,8 @@ func (h *house) settle(ctx context.Context) error {
 	})
 }
 
-// kinds walks over all keys and measures a sample of each kind. Kinds with few keys are the collections;
-// those are measured all.
+// kinds reads all keys and measures a sample of each kind. Kinds with few keys are the collections; all of
+// those are measured.
 func (h *house) kinds(ctx context.Context) (map[string]kind, error) {
 	kinds := map[string]kind{}
 	var cursor uint64
@@ -127,7 +126,7 @@ func (h *house) kinds(ctx context.Context) (map[string]kind, error) {
 
 var tag = regexp.MustCompile(`^(postroom|asynq):\{[^}]*\}:`)
 
-// kindOf is the kind of a key: its name without the partition and whatever makes it one of many.
+// kindOf is the kind of a key: its name without partition and id.
 func kindOf(key string) string {
 	program, _, _ := strings.Cut(key, ":")
 	name, _, _ := strings.Cut(tag.ReplaceAllString(key, ""), ":")

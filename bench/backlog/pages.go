@@ -3,18 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
-	"github.com/postroom/postroom/bench/rig"
-	"io"
-	"net/http"
 	"os"
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/bench/rig"
 )
 
 const (
-	rounds   = 5                      // how often a request is made; the slowest counts
-	fastPage = 100 * time.Millisecond // how long a page may take that is read off an index
+	rounds   = 5                      // repetitions of a request; the slowest counts
+	fastPage = 100 * time.Millisecond // limit for a page that is read from an index
 )
 
 // pages measures lists and counts of a large outbox.
@@ -51,21 +49,11 @@ func (h *house) pages(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, r := range []struct {
-		name string
-		do   func() error
-	}{
-		{"GET /v1/stats", func() error {
-			_, err := api.GetStats.Do(ctx, h.client, api.CounterQuery{})
-			return err
-		}},
-		{"GET /v1/settings/queue/submit",
-			func() error { _, err := api.GetQueue.Do(ctx, h.client, "submit"); return err }},
-		{"GET /metrics", func() error { return h.get(ctx, "/metrics") }},
-		{"GET / (the page of the outbox)", func() error { return h.get(ctx, "/") }},
-		{"GET /admin/queues/api/queues (asynqmon)", func() error { return h.get(ctx, "/admin/queues/api/queues") }},
+	for _, r := range []struct{ path, what string }{
+		{"/v1/stats", ""}, {"/v1/settings/queue/submit", ""}, {"/metrics", ""},
+		{"/", " (the page of the outbox)"}, {"/admin/queues/api/queues", " (asynqmon)"},
 	} {
-		if err := h.timed(ctx, r.name, fastPage, r.do); err != nil {
+		if err := h.timed(ctx, "GET "+r.path+r.what, fastPage, h.get(ctx, r.path)); err != nil {
 			return err
 		}
 	}
@@ -75,7 +63,7 @@ func (h *house) pages(ctx context.Context) error {
 	return h.searches(ctx)
 }
 
-// searches measures what reads every message there is, so that its total is exact.
+// searches measures requests that read every message, so that their total is exact.
 func (h *house) searches(ctx context.Context) error {
 	some := fmt.Sprintf("order %d ", 1_000_000+h.o.messages/2)
 	for _, s := range []struct {
@@ -93,13 +81,13 @@ func (h *house) searches(ctx context.Context) error {
 			return err
 		}
 	}
-	now, most := h.door.Resident()
+	now, most := h.server.Resident()
 	rig.Tell("memory of the Postroom process, now and at most", megabytes(now)+", "+megabytes(most))
 	return h.tellWorst(ctx, "while searching")
 }
 
-// timed makes a request a few times, or once when it takes long, and tells the slowest. A limit of zero asks
-// for nothing.
+// timed makes a request a few times, or once if it takes long, and prints the slowest. A limit of zero
+// requires nothing.
 func (h *house) timed(ctx context.Context, name string, limit time.Duration, do func() error) error {
 	fmt.Fprintln(os.Stderr, name)
 	var slowest time.Duration
@@ -114,27 +102,14 @@ func (h *house) timed(ctx context.Context, name string, limit time.Duration, do 
 	if limit > 0 {
 		want = fmt.Sprintf("at most %s", limit)
 	}
-	rig.Row(name, round(slowest).String(), want, slowest <= limit)
+	rig.Row(name, rig.Round(slowest).String(), want, slowest <= limit)
 	return ctx.Err()
 }
 
-// get asks for something that the client has no method for.
-func (h *house) get(ctx context.Context, path string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url+path, nil)
-	if err != nil {
+// get requests a path that the client has no route for.
+func (h *house) get(ctx context.Context, path string) func() error {
+	return func() error {
+		_, err := api.Fetch[[]byte]("GET "+path).Do(ctx, h.client)
 		return err
 	}
-	req.Header.Set("Authorization", "Bearer "+rig.Token)
-	resp, err := h.http.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end
-	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("GET %s: %s", path, resp.Status)
-	}
-	return nil
 }

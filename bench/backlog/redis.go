@@ -3,37 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
-	"github.com/postroom/postroom/bench/rig"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/postroom/postroom/bench/rig"
 )
 
-// info reads a section of INFO.
-func (h *house) info(ctx context.Context, section string) (map[string]string, error) {
-	text, err := h.DB.Info(ctx, section).Result()
-	if err != nil {
-		return nil, err
-	}
-	info := map[string]string{}
-	for line := range strings.Lines(text) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			info[name] = value
-		}
-	}
-	return info, nil
-}
-
-// used is the memory that Redis uses for what it keeps: without the buffers of the append-only file and of
-// clients, which come and go.
+// used is the memory that Redis uses for data: without the buffers of the append-only file and of clients,
+// which come and go.
 func (h *house) used(ctx context.Context) (int64, error) {
-	info, err := h.info(ctx, "memory")
-	if err != nil {
-		return 0, err
-	}
 	sum := int64(0)
 	for name, sign := range map[string]int64{"used_memory": 1, "mem_aof_buffer": -1, "mem_clients_normal": -1} {
-		n, err := strconv.ParseInt(info[name], 10, 64)
+		n, err := h.Info(ctx, "Memory", name)
 		if err != nil {
 			return 0, err
 		}
@@ -42,21 +23,18 @@ func (h *house) used(ctx context.Context) (int64, error) {
 	return sum, nil
 }
 
-// tellWorst tells the slowest command since it was last asked, and what else kept Redis from answering.
+// tellWorst prints the slowest command since the last call, and what else kept Redis busy.
 func (h *house) tellWorst(ctx context.Context, when string) error {
-	slow, err := h.DB.SlowLogGet(ctx, -1).Result()
+	worst, args, logged, err := h.Slowest(ctx)
 	if err != nil {
 		return err
 	}
-	worst, what := time.Duration(0), "none took 5 ms"
-	for _, s := range slow {
-		if s.Duration > worst && !strings.EqualFold(s.Args[0], "SLOWLOG") {
-			worst, what = s.Duration, describe(s.Args)
-		}
+	what := "none took 5 ms"
+	if args != nil {
+		what = describe(args)
 	}
-	rig.Row("slowest Redis command "+when, fmt.Sprint(worst.Round(100*time.Microsecond)), "at most 25ms",
-		worst <= 25*time.Millisecond)
-	rig.Tell("  "+what, fmt.Sprintf("%d over 5 ms", len(slow)))
+	rig.Row("slowest Redis command "+when, worst.String(), "at most 25ms", worst <= 25*time.Millisecond)
+	rig.Tell("  "+what, fmt.Sprintf("%d over 5 ms", logged))
 	events, err := h.DB.Do(ctx, "LATENCY", "LATEST").Slice()
 	if err != nil {
 		return err
@@ -76,7 +54,7 @@ func (h *house) forgetWorst(ctx context.Context) error {
 	return h.DB.Do(ctx, "SLOWLOG", "RESET").Err()
 }
 
-// describe names a command for people: a script by its first key.
+// describe returns a readable name of a command: for a script, with its first key.
 func describe(args []string) string {
 	switch name := strings.ToLower(args[0]); {
 	case strings.HasPrefix(name, "eval") && len(args) > 3 && args[2] != "0":

@@ -67,7 +67,7 @@ func run(ctx context.Context, p plan) error {
 // fill puts all mail, half of it twice.
 func fill(ctx context.Context, store *bleve.Store, p plan) error {
 	m := newMail(p)
-	began, cpu := time.Now(), processorTime()
+	began, cpu := time.Now(), rig.Self().CPU()
 	put, text, slowest := 0, 0, time.Duration(0)
 	for from := 0; from < p.documents; from += p.batch {
 		batch := make([]documents.Document, 0, p.batch)
@@ -84,7 +84,7 @@ func fill(ctx context.Context, store *bleve.Store, p plan) error {
 		}
 		put, slowest = put+len(batch), max(slowest, time.Since(at))
 	}
-	took, used := time.Since(began), processorTime()-cpu
+	took, used := time.Since(began), rig.Self().CPU()-cpu
 	size, err := store.Size(ctx)
 	if err != nil {
 		return err
@@ -132,8 +132,7 @@ func search(ctx context.Context, store *bleve.Store, p plan) error {
 		{"a common word, with facets", common, func(s *documents.Search) { s.Facets = true }},
 		{"a common word, best first", common, func(s *documents.Search) { s.Relevance = true }},
 		{"one account's, with facets", common, func(s *documents.Search) {
-			s.Account, s.Facets = "account-3",
-				true
+			s.Account, s.Facets = "account-3", true
 		}},
 	} {
 		n, err := query.Parse(c.q, now)
@@ -164,32 +163,10 @@ func ms(d time.Duration) string {
 	return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 2, 64)
 }
 
-// processorTime is what this process has used.
-func processorTime() time.Duration {
-	var user, system time.Duration
-	raw, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(raw[strings.LastIndexByte(string(raw), ')')+1:]))
-	ticks := func(i int) time.Duration {
-		n, _ := strconv.Atoi(fields[i])
-		return time.Duration(n) * 10 * time.Millisecond
-	}
-	user, system = ticks(11), ticks(12)
-	return user + system
-}
-
-// peakMB is the most memory that was resident.
+// peakMB is the largest memory of this process.
 func peakMB() float64 {
-	raw, _ := os.ReadFile("/proc/self/status")
-	for line := range strings.Lines(string(raw)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			n, _ := strconv.Atoi(strings.Fields(rest)[0])
-			return float64(n) / 1024
-		}
-	}
-	return 0
+	_, most := rig.Self().Resident()
+	return float64(most) / (1 << 20)
 }
 
 func heapMB() float64 {

@@ -2,135 +2,109 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"github.com/postroom/postroom/bench/rig"
-	"net/http"
+	"net"
 	"os"
-	"slices"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/bench/rig"
 )
 
 // clients is how many submit at once when the rate is measured.
 const clients = 32
 
-// text is that of every message: 4 KiB, as in a typical notification.
+// readyWithin is the limit for a redis-server to answer, and for a replica to be in step.
+const readyWithin = 10 * time.Second
+
+// text is the text of every message: 4 KiB, as in a typical notification.
 var text = strings.Repeat("All work and no play makes a dull boy. \r\n", 100)
 
-// house is a Postroom that accepts mail and delivers none, and the Redis of one level below it.
+// house is a Postroom that accepts mail and delivers none, on the Redis of one level.
 type house struct {
 	level
-	dir     string
-	servers []*server
-	client  *api.Client
-	stop    func() error
+	rig.Rig
+	client *api.Client
 }
 
-func open(ctx context.Context, l level) (h *house, err error) {
-	h = &house{level: l}
-	defer func() {
-		if err != nil {
-			h.close()
-		}
-	}()
-	if h.dir, err = os.MkdirTemp("", "postroom-durability-"); err != nil {
-		return h, err
+// open starts everything.
+func (h *house) open(ctx context.Context) error {
+	if err := h.MakeDir("", "postroom-durability-"); err != nil {
+		return err
 	}
-	if err = h.startRedis(ctx); err != nil {
-		return h, err
+	address, err := h.redis(ctx, "master", "redis_version", h.args...)
+	if err == nil && h.replica {
+		host, port, _ := net.SplitHostPort(address)
+		_, err = h.redis(ctx, "replica", "master_link_status:up", append(h.args[:len(h.args):len(h.args)],
+			"--replicaof", host, port)...)
 	}
-	return h, h.startPostroom(ctx)
-}
-
-// startRedis starts the level's master, and its replica.
-func (h *house) startRedis(ctx context.Context) error {
-	master, err := serve(ctx, h.dir, "master", h.args)
 	if err != nil {
 		return err
 	}
-	h.servers = append(h.servers, master)
-	if !h.replica {
-		return nil
-	}
-	replica, err := serve(ctx, h.dir, "replica", append(slices.Clone(h.args), "--replicaof", "127.0.0.1",
-		master.port))
-	if err != nil {
-		return err
-	}
-	h.servers = append(h.servers, replica)
-	return master.awaitReplica(ctx)
-}
-
-func (h *house) startPostroom(ctx context.Context) error {
 	a, stop, err := rig.Within(ctx, map[string]string{
-		"data": h.dir, "role": "api", "redis.url": "redis://127.0.0.1:" + h.servers[0].port,
+		"data": h.Dir, "role": "api", "redis.url": "redis://" + address,
 		"redis.waitReplicas": fmt.Sprint(h.wait), "smtp": "smtp://127.0.0.1:25", "from": "bench@example.com",
 	})
 	if err != nil {
 		return err
 	}
-	h.stop = stop
-	transport := &http.Transport{MaxIdleConnsPerHost: clients, MaxConnsPerHost: clients}
-	h.client = api.NewClient(a.URL(), a.Token(), &http.Client{Transport: transport, Timeout: 30 * time.Second})
+	h.OnClose(func() {
+		if err := stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "durability:", err)
+		}
+	})
+	h.client = rig.ClientWith(a.URL(), a.Token(), clients, 30*time.Second)
 	return nil
 }
 
-// close ends everything and removes what it left.
-func (h *house) close() {
-	var err error
-	if h.stop != nil {
-		err = h.stop()
+// redis starts a redis-server in a directory of its own, waits until its INFO has a text, and returns its
+// address.
+func (h *house) redis(ctx context.Context, name, until string, args ...string) (string, error) {
+	address, err := rig.FreeAddress()
+	if err != nil {
+		return "", err
 	}
-	for _, s := range h.servers {
-		s.kill()
+	dir := filepath.Join(h.Dir, name)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", err
 	}
-	if err = errors.Join(err, os.RemoveAll(h.dir)); err != nil {
-		fmt.Fprintln(os.Stderr, "durability:", err)
+	host, port, _ := net.SplitHostPort(address)
+	server, _, err := rig.Start(exec.Command("redis-server", append([]string{ //nolint:gosec // our own words
+		"--port", port, "--bind", host, "--dir", dir, "--save", "", "--logfile", filepath.Join(dir, "redis.txt"),
+		"--repl-diskless-sync-delay", "0"}, args...)...), filepath.Join(dir, "log"))
+	if err != nil {
+		return "", err
 	}
+	h.OnClose(server.Stop)
+	client := redis.NewClient(&redis.Options{Addr: address, MaxRetries: -1})
+	defer client.Close() //nolint:errcheck // nothing is under way
+	if err := rig.Until(ctx, readyWithin, 20*time.Millisecond, func() (bool, error) {
+		return strings.Contains(client.Info(ctx).Val(), until), nil
+	}); err != nil {
+		return "", fmt.Errorf("wait for the %s on %s: %w", name, address, err)
+	}
+	return address, nil
 }
 
-func (h *house) submit(ctx context.Context) error {
+func (h *house) submit(ctx context.Context, _ int) error {
 	_, err := api.Submit.Do(ctx, h.client, api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}},
 		Subject: "bench", Text: text})
 	return err
 }
 
-// measure submits at a steady rate, then as fast as it goes.
-func (h *house) measure(ctx context.Context, length time.Duration, rate int) (result, error) {
-	took, err := h.steady(ctx, int(length.Seconds()*float64(rate)), rate)
-	if err != nil {
-		return result{}, err
+// measure submits at a steady rate, then as fast as possible.
+func (h *house) measure(ctx context.Context, length time.Duration, rate int) (r result, err error) {
+	if r.Quantiles, err = rig.Steadily(ctx, int(length.Seconds()*float64(rate)), rate, h.submit); err == nil {
+		r.perSecond, err = h.flatOut(ctx, length)
 	}
-	slices.Sort(took)
-	perSecond, err := h.flatOut(ctx, length)
-	return result{p50: took[len(took)/2], p99: took[len(took)*99/100], perSecond: perSecond}, err
-}
-
-func (h *house) steady(ctx context.Context, n, rate int) ([]time.Duration, error) {
-	took := make([]time.Duration, n)
-	group, ctx := errgroup.WithContext(ctx)
-	tick := time.NewTicker(time.Second / time.Duration(rate))
-	defer tick.Stop()
-	for i := range n {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil, errors.Join(ctx.Err(), group.Wait())
-		}
-		group.Go(func() error {
-			began := time.Now()
-			err := h.submit(ctx)
-			took[i] = time.Since(began)
-			return err
-		})
-	}
-	return took, group.Wait()
+	return r, err
 }
 
 func (h *house) flatOut(ctx context.Context, length time.Duration) (perSecond float64, err error) {
@@ -140,7 +114,7 @@ func (h *house) flatOut(ctx context.Context, length time.Duration) (perSecond fl
 	for range clients {
 		group.Go(func() error {
 			for time.Since(began) < length {
-				if err := h.submit(ctx); err != nil {
+				if err := h.submit(ctx, 0); err != nil {
 					return err
 				}
 				n.Add(1)

@@ -32,8 +32,8 @@ var levels = []level{
 		"always"}, replica: true, wait: 1},
 }
 
-// everysec is the level that the others are compared with: what Redis does when asked to persist, and the
-// embedded one's default.
+// everysec is the level that the others are compared with: the default of a persistent Redis, and of the
+// embedded one.
 const everysec = "appendfsync everysec"
 
 func main() {
@@ -45,14 +45,10 @@ func main() {
 
 func run(ctx context.Context, rounds int, length time.Duration, rate int) error {
 	houses := make([]*house, 0, len(levels))
-	defer func() {
-		for _, h := range houses {
-			h.close()
-		}
-	}()
 	for _, l := range levels {
-		h, err := open(ctx, l)
-		if err != nil {
+		h := &house{level: l}
+		defer h.Close()
+		if err := h.open(ctx); err != nil {
 			return fmt.Errorf("%s: %w", l.name, err)
 		}
 		houses = append(houses, h)
@@ -71,17 +67,17 @@ func run(ctx context.Context, rounds int, length time.Duration, rate int) error 
 	return nil
 }
 
-// result is what one level came to in one round.
+// result is the result of one level in one round.
 type result struct {
-	p50, p99  time.Duration // of a submit at a steady rate
-	perSecond float64       // submits, with as many clients as there are at once
+	rig.Quantiles         // of a submit at a steady rate
+	perSecond     float64 // submits by all clients at once
 }
 
-// best takes each figure from the round where it was best.
+// best takes each figure from the round in which it was best.
 func best(rounds []result) result {
 	b := rounds[0]
 	for _, r := range rounds[1:] {
-		b.p50, b.p99, b.perSecond = min(b.p50, r.p50), min(b.p99, r.p99), max(b.perSecond, r.perSecond)
+		b.P50, b.P99, b.perSecond = min(b.P50, r.P50), min(b.P99, r.P99), max(b.perSecond, r.perSecond)
 	}
 	return b
 }
@@ -92,9 +88,7 @@ func report(results [][]result) {
 	for i, l := range levels {
 		m := best(results[i])
 		fmt.Printf("%-42s %10s %6.2f %10s %6.2f %12.0f %6.2f\n", l.name,
-			m.p50.Round(10*time.Microsecond), ratio(m.p50, base.p50), m.p99.Round(10*time.Microsecond),
-			ratio(m.p99, base.p99),
-			m.perSecond, m.perSecond/base.perSecond)
+			m.P50, ratio(m.P50, base.P50), m.P99, ratio(m.P99, base.P99), m.perSecond, m.perSecond/base.perSecond)
 	}
 	fmt.Printf("\n÷: compared with %s\n", everysec)
 }

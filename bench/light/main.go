@@ -1,6 +1,6 @@
-// Command light measures what Postroom costs before it does anything: the size of the program, the time from
-// its start until GET /ready answers 200, and the memory and CPU time of an idle process. Nothing is
-// configured, so Postroom starts a redis-server of its own. docs/performance.md has the results.
+// Command light measures an idle Postroom: the size of the program, the time from its start until GET /ready
+// answers 200, and the memory and CPU time of its process. Nothing is configured, so Postroom starts a
+// redis-server of its own. docs/performance.md has the results.
 //
 //	make build && go run ./bench/light
 package main
@@ -9,7 +9,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -24,7 +23,7 @@ const (
 	wantReady  = 300 * time.Millisecond
 	wantMemory = 60 << 20
 	starts     = 5                // the median counts
-	settle     = 15 * time.Second // until the memory is read: what the start needed is returned by then
+	settle     = 15 * time.Second // until the memory is read: the memory of the start is returned by then
 	idle       = 10 * time.Second // over which CPU time is measured
 )
 
@@ -54,7 +53,7 @@ func run(ctx context.Context, program string) error {
 	rig.Row(fmt.Sprintf("from the start to /ready, median of %d", starts),
 		fmt.Sprintf("%d ms", median.Milliseconds()), "under 300 ms", median < wantReady)
 	_, err = once(ctx, program, func(p *rig.Process) {
-		// What is measured is the passing of time with nothing to do: there is no condition to wait for.
+		// An idle process is measured: there is no condition to wait for.
 		time.Sleep(settle)
 		before := p.CPU()
 		time.Sleep(idle)
@@ -74,7 +73,7 @@ func once(ctx context.Context, program string, look func(*rig.Process)) (took ti
 	if err := r.MakeDir("", "light-"); err != nil {
 		return 0, err
 	}
-	address, err := freeAddress()
+	address, err := rig.FreeAddress()
 	if err != nil {
 		return 0, err
 	}
@@ -99,13 +98,4 @@ func once(ctx context.Context, program string, look func(*rig.Process)) (took ti
 		look(p)
 	}
 	return took, err
-}
-
-// freeAddress is an address of the loopback interface that nothing listens on.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }

@@ -1,11 +1,11 @@
 // Command merge measures a mail merge: ten thousand entries in one request, without a file and with one of 1
 // MB that all messages carry. It prints how long the request takes, what it costs Redis and the process, and
-// compares with as many single submits. docs/performance.md has what it said.
+// compares with as many single submits. docs/performance.md has the results.
 //
 //	go run ./bench/merge
 //
-// It starts its own redis-server, and Postroom as a process of its own, with the role api: what is measured
-// is acceptance.
+// It starts its own redis-server, and Postroom as a process of its own, with the role api: it measures
+// acceptance only.
 package main
 
 import (
@@ -14,16 +14,12 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"github.com/postroom/postroom/bench/rig"
-	"io"
 	"math/rand/v2"
-	"net/http"
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/bench/rig"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
@@ -38,33 +34,31 @@ func main() {
 // house is everything that runs.
 type house struct {
 	rig.Rig
-	relay *testsmtp.Server
-	door  *rig.Process // Postroom with the role api
-	url   string
+	relay  *testsmtp.Server
+	server *rig.Process // Postroom with the role api
+	client *api.Client
 }
 
 func run(ctx context.Context, entries, size, params int) (err error) {
 	h := &house{}
 	defer h.Close()
-	if err := h.MakeDir("", "merge-"); err != nil {
-		return err
-	}
-	if err := h.StartRedis(ctx); err != nil {
+	if err := h.StartRedis(ctx, "", "merge-"); err != nil {
 		return err
 	}
 	if h.relay, err = testsmtp.New(testsmtp.Options{Discard: true}); err != nil {
 		return err
 	}
 	h.OnClose(h.relay.Close)
-	if h.door, h.url, err = h.StartPostroom("api", h.relay.URL(), map[string]string{
-		"documents.store": "none"}); err != nil {
+	server, url, err := h.StartPostroom("api", h.relay.URL(), map[string]string{"documents.store": "none"})
+	if err != nil {
 		return err
 	}
+	h.server, h.client = server, rig.Client(url, 50, 0) // as many connections as single submits at once
 	return h.measure(ctx, entries, size, params)
 }
 
 func (h *house) measure(ctx context.Context, entries, size, params int) error {
-	atRest, _ := h.door.Resident()
+	atRest, _ := h.server.Resident()
 	rig.Title(fmt.Sprintf("A merge of %d entries in one request", entries))
 	words := api.SubmitRequest{Subject: "Order {{params.order}}", HTML: "<p>Dear {{params.name}},</p>\n" +
 		strings.Repeat("<p>{{params.city}} is waiting for you.</p>\n", 20)}
@@ -77,7 +71,7 @@ func (h *house) measure(ctx context.Context, entries, size, params int) error {
 	if _, err := h.merge(ctx, words, entries, params); err != nil {
 		return err
 	}
-	_, most := h.door.Resident()
+	_, most := h.server.Resident()
 	rig.Tell("memory of the API process at rest, at most", fmt.Sprintf("%d MB, %d MB", atRest>>20, most>>20))
 	contents, held, err := h.sharedContents(ctx)
 	if err != nil {
@@ -101,7 +95,7 @@ func (h *house) sharedContents(ctx context.Context) (n int, size int64, err erro
 	return n, size, keys.Err()
 }
 
-// merge sends one, three times, and tells the fastest: what else runs on the machine does not count.
+// merge submits a merge three times and prints the fastest, to exclude what else runs on the machine.
 func (h *house) merge(ctx context.Context, req api.SubmitRequest, entries, params int) (best time.Duration,
 	err error) {
 	req.MailMerge = make([]api.MailMergeEntry, entries)
@@ -121,11 +115,11 @@ func (h *house) merge(ctx context.Context, req api.SubmitRequest, entries, param
 		return 0, err
 	}
 	const times = 3
-	before, err := h.used(ctx)
+	before, err := h.Info(ctx, "Memory", "used_memory")
 	if err != nil {
 		return 0, err
 	}
-	spent, spentRedis := h.door.CPU(), h.Redis.CPU()
+	spent, spentRedis := h.server.CPU(), h.Redis.CPU()
 	for range times {
 		began := time.Now()
 		answer, err := h.post(ctx, body)
@@ -140,7 +134,7 @@ func (h *house) merge(ctx context.Context, req api.SubmitRequest, entries, param
 			best = took
 		}
 	}
-	after, err := h.used(ctx)
+	after, err := h.Info(ctx, "Memory", "used_memory")
 	if err != nil {
 		return 0, err
 	}
@@ -148,25 +142,15 @@ func (h *house) merge(ctx context.Context, req api.SubmitRequest, entries, param
 		return (d / time.Duration(times*entries)).Round(time.Microsecond)
 	}
 	rig.Row("answered within", best.Round(10*time.Millisecond).String(), "2s", best <= 2*time.Second)
-	rig.Tell("  rate", fmt.Sprintf("%.0f messages/s", float64(entries)/best.Seconds()))
-	rig.Tell("  CPU time of each message, Postroom + Redis", fmt.Sprintf("%s + %s", each(h.door.CPU()-spent),
+	rig.Tell("  rate", rig.PerSecond(float64(entries)/best.Seconds()))
+	rig.Tell("  CPU time of each message, Postroom + Redis", fmt.Sprintf("%s + %s", each(h.server.CPU()-spent),
 		each(h.Redis.CPU()-spentRedis)))
 	rig.Tell("memory of Redis for each message, its event included",
 		fmt.Sprintf("%d bytes", (after-before)/int64(times*entries)))
 	return best, nil
 }
 
-func (h *house) used(ctx context.Context) (int64, error) {
-	info, err := h.DB.InfoMap(ctx, "memory").Result()
-	if err != nil {
-		return 0, err
-	}
-	var used int64
-	_, err = fmt.Sscan(info["Memory"]["used_memory"], &used)
-	return used, err
-}
-
-// singles hands in as many messages one by one, over 50 connections, and compares.
+// singles submits as many messages one by one, over 50 connections, and compares.
 func (h *house) singles(ctx context.Context, words api.SubmitRequest, entries int,
 	merge time.Duration) error {
 	words.Attachments, words.To, words.Render = nil, api.Addresses{{Address: "ann@example.net"}}, &api.Render{
@@ -175,16 +159,11 @@ func (h *house) singles(ctx context.Context, words api.SubmitRequest, entries in
 	if err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(50)
 	began := time.Now()
-	for range entries {
-		group.Go(func() error {
-			_, err := h.post(ctx, body)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	if err := rig.InParallel(ctx, entries, 50, func(ctx context.Context, _ int) error {
+		_, err := h.post(ctx, body)
+		return err
+	}); err != nil {
 		return err
 	}
 	took := time.Since(began)
@@ -194,29 +173,13 @@ func (h *house) singles(ctx context.Context, words api.SubmitRequest, entries in
 	return nil
 }
 
-// client keeps as many connections as there are senders.
-var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 50}}
-
+// post submits a request as it is.
 func (h *house) post(ctx context.Context, body []byte) ([]byte, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url+"/v1/submit", bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Authorization", "Bearer "+rig.Token)
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := client.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end
-	answer, err := io.ReadAll(resp.Body)
-	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s", resp.Status, answer)
-	}
-	return answer, err
+	submit := api.Upload[struct{}, []byte]("POST /v1/submit application/json")
+	return submit.Do(ctx, h.client, bytes.NewReader(body), struct{}{})
 }
 
-// noise is a file that can't be compressed.
+// noise returns a file that cannot be compressed.
 func noise(size int) []byte {
 	file := make([]byte, size)
 	_, _ = rand.NewChaCha8([32]byte{7}).Read(file) // it never fails

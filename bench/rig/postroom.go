@@ -17,11 +17,11 @@ import (
 	"github.com/postroom/postroom/config"
 )
 
-// asked names the variable that makes a program run as Postroom: the settings, as JSON.
+// asked is the environment variable that makes a program run Postroom. It holds the settings, as JSON.
 const asked = "BENCH_POSTROOM_SETTINGS"
 
-// Serve runs Postroom until SIGTERM, and ends the process, if it was started for that by [Command]. It stands
-// first in main.
+// Serve runs Postroom until SIGTERM and then ends the process, if [Command] started it. Otherwise it returns.
+// Call it first in main.
 func Serve() {
 	settings, ok := os.LookupEnv(asked)
 	if !ok {
@@ -45,7 +45,7 @@ func serve(settings string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(ready + a.URL())
+	Ready(a.URL())
 	return a.Run(ctx)
 }
 
@@ -58,8 +58,8 @@ func build(ctx context.Context, settings map[string]string) (*app.App, error) {
 	return app.New(ctx, &loaded.Config, app.Options{Logger: log})
 }
 
-// Within runs Postroom with these settings in this very process, for what is measured from inside; it logs
-// errors only. Stop ends it, and says how it ended.
+// Within runs Postroom with these settings in this process, to measure it from inside. It logs errors only.
+// stop ends it and returns its error.
 func Within(ctx context.Context, settings map[string]string) (a *app.App, stop func() error, err error) {
 	set := maps.Clone(settings)
 	set["http.listen"], set["log.level"] = "127.0.0.1:0", "error"
@@ -72,26 +72,29 @@ func Within(ctx context.Context, settings map[string]string) (a *app.App, stop f
 	return a, func() error { cancel(); return <-done }, nil
 }
 
-// ready begins the only line that such a process says on its standard output.
+// ready begins the only line that such a process writes to its standard output.
 const ready = "ready "
 
-// Command is this program, to be started again as a Postroom with these settings and no others.
+// Ready writes the line that [Address] waits for.
+func Ready(address string) { fmt.Println(ready + address) }
+
+// Command returns the command that starts this program again, as a Postroom with these settings and no others.
 func Command(settings map[string]string) *exec.Cmd {
 	self, err := os.Executable()
 	cmd := exec.Command(self) //nolint:gosec // this program
 	cmd.Err = err
 	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "POSTROOM_") { // the settings of whoever runs this are not those of its processes
+		if !strings.HasPrefix(v, "POSTROOM_") { // the user's settings are not those of the processes
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	set, _ := json.Marshal(settings) // texts always can be
+	set, _ := json.Marshal(settings) // cannot fail for strings
 	cmd.Env = append(cmd.Env, asked+"="+string(set))
 	return cmd
 }
 
-// Address waits until a Postroom is ready, and reads the address of its API off its standard output: empty
-// for a worker. An error means that it has ended.
+// Address waits until a Postroom is ready, and reads the address of its API from its standard output. It is
+// empty for a worker. An error means that the process has ended.
 func Address(out *bufio.Reader) (string, error) {
 	said, err := out.ReadString('\n')
 	if err != nil {

@@ -1,34 +1,37 @@
 // Package rig is what the programs of bench share: a main function, a directory, a Redis with its files in
-// it, Postroom in processes of its own, the order in which everything ends, many things at once, and a table
-// of results.
+// it, Postroom in processes of its own, the order in which everything ends, many requests at once, and a
+// table of results.
 package rig
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"maps"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"sync/atomic"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/postroom/postroom/api"
 )
 
-// Token is the admin token of every Postroom that a Rig starts. Secret is what it seals with.
+// Token is the admin token of every Postroom that a Rig starts. Secret is the secret that it seals with.
 const (
 	Token  = "bench-admin-token-0123456789abcdef"
 	Secret = "bench-secret-0123456789abcdef0123456789abcdef"
 )
 
-// Main is the main function of a program: it parses the flags, runs it until it ends or is interrupted, and
-// exits with 1 on an error. A program that was started to be a Postroom is one instead.
+// Main is the main function of a program. It parses the flags, calls run until it ends or is interrupted, and
+// exits with 1 on an error. In a process that [Command] started it runs Postroom instead.
 func Main(name string, run func(context.Context) error) {
 	Serve()
 	flag.Parse()
@@ -41,13 +44,13 @@ func Main(name string, run func(context.Context) error) {
 	}
 }
 
-// Closing is what has to be ended. The zero value has nothing to end.
+// Closing is a list of things to end. The zero value is empty.
 type Closing struct{ ends []func() }
 
-// OnClose adds something.
+// OnClose adds a function to the list.
 func (c *Closing) OnClose(end func()) { c.ends = append(c.ends, end) }
 
-// Close ends everything, the last added first: Postroom needs Redis to stop well.
+// Close calls the functions, the last added first: Postroom needs Redis to stop in order.
 func (c *Closing) Close() {
 	for i := len(c.ends) - 1; i >= 0; i-- {
 		c.ends[i]()
@@ -64,7 +67,7 @@ type Rig struct {
 	DB     *redis.Client
 }
 
-// MakeDir makes a directory with this prefix below in (empty: the directory of temporary files). Close
+// MakeDir creates a directory with this prefix below in (empty: the directory of temporary files). Close
 // removes it.
 func (r *Rig) MakeDir(in, prefix string) (err error) {
 	if r.Dir, err = os.MkdirTemp(in, prefix); err == nil {
@@ -73,9 +76,12 @@ func (r *Rig) MakeDir(in, prefix string) (err error) {
 	return err
 }
 
-// StartRedis starts a redis-server as Postroom's embedded one runs, with more arguments, and waits until it
-// answers.
-func (r *Rig) StartRedis(ctx context.Context, more ...string) (err error) {
+// StartRedis creates a directory as MakeDir does, starts a redis-server in it as Postroom's embedded one runs,
+// with more arguments, and waits until it answers.
+func (r *Rig) StartRedis(ctx context.Context, in, prefix string, more ...string) (err error) {
+	if err := r.MakeDir(in, prefix); err != nil {
+		return err
+	}
 	cmd, socket := RedisCommand(r.Dir, more...)
 	if r.Redis, _, err = Start(cmd, filepath.Join(r.Dir, "redis.log")); err != nil {
 		return fmt.Errorf("redis-server is needed: %w", err)
@@ -91,62 +97,88 @@ func (r *Rig) StartRedis(ctx context.Context, more ...string) (err error) {
 	})
 }
 
-// StartPostroom starts a Postroom on the Redis and waits until it is ready. It sends to the relay of this
-// URL. Close stops it. The address is empty for a worker.
-func (r *Rig) StartPostroom(role, relay string, more map[string]string) (p *Process, address string,
-	err error) {
+// NoteSlow are arguments of redis-server that log every command of more than 5 ms.
+var NoteSlow = []string{"--slowlog-log-slower-than", "5000", "--slowlog-max-len", "10000"}
+
+// Slowest returns the slowest command that Redis logged since the last call, and the number of logged ones.
+// Without one it has no arguments.
+func (r *Rig) Slowest(ctx context.Context) (took time.Duration, args []string, logged int, err error) {
+	slow, err := r.DB.SlowLogGet(ctx, -1).Result()
+	if err != nil {
+		return 0, nil, 0, err
+	}
+	for _, s := range slow {
+		if s.Duration > took && !strings.EqualFold(s.Args[0], "slowlog") {
+			took, args = s.Duration, s.Args
+		}
+	}
+	return took.Round(100 * time.Microsecond), args, len(slow), r.DB.Do(ctx, "SLOWLOG", "RESET").Err()
+}
+
+// Info reads a number of INFO.
+func (r *Rig) Info(ctx context.Context, section, name string) (int64, error) {
+	info, err := r.DB.InfoMap(ctx, section).Result()
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(info[section][name], 10, 64)
+}
+
+// StartPostroom starts a Postroom on the Redis, waits until it is ready, and returns its address, which is
+// empty for a worker. It sends to the relay of this URL. Its data and its log are in the directory, under the
+// name of its role. Close stops it.
+func (r *Rig) StartPostroom(role, relay string, more map[string]string) (*Process, string, error) {
 	set := map[string]string{
 		"redis.url": "unix://" + r.Socket, "token": Token, "secret": Secret, "smtp": relay,
-		"from": "Example Shop <shop@example.com>",
+		"from": "Example Shop <shop@example.com>", "role": role, "data": filepath.Join(r.Dir, role),
+		"http.listen": "127.0.0.1:0", "log.level": "warn",
 	}
-	for key, value := range more {
-		set[key] = value
+	maps.Copy(set, more)
+	log := filepath.Join(r.Dir, role+".log")
+	p, out, err := Start(Command(set), log)
+	if err != nil {
+		return nil, "", err
 	}
-	if p, address, err = startPostroom(role, r.Dir, set); err == nil {
-		r.OnClose(p.Stop)
+	r.OnClose(p.Stop)
+	address, err := Address(out)
+	if err != nil {
+		err = fmt.Errorf("postroom as %s did not start, see %s: %w", role, log, err)
 	}
 	return p, address, err
 }
 
-// Client is a client of a Postroom that a Rig started. It keeps as many connections open as are given.
+// Client returns a client of a Postroom that a Rig started. It keeps at most this many connections.
 func Client(url string, connections int, timeout time.Duration) *api.Client {
-	return api.NewClient(url, Token, &http.Client{
-		Transport: &http.Transport{MaxIdleConnsPerHost: connections}, Timeout: timeout,
-	})
+	return ClientWith(url, Token, connections, timeout)
 }
 
-// Until looks at a condition every so often until it holds, for limit at most. An error ends the waiting.
-func Until(ctx context.Context, limit, every time.Duration, ok func() (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+// ClientWith is Client with another token.
+func ClientWith(url, token string, connections int, timeout time.Duration) *api.Client {
+	return api.NewClient(url, token, &http.Client{Timeout: timeout, Transport: &http.Transport{
+		MaxIdleConnsPerHost: connections, MaxConnsPerHost: connections}})
+}
+
+// Persist repeats a request while the answer asks to come back later, and calls refused before each pause. A
+// disk that others use too may keep Redis from answering in time.
+func Persist(ctx context.Context, request func() error, refused func(code string)) error {
 	for {
-		if done, err := ok(); done || err != nil {
+		err := request()
+		failure, ok := errors.AsType[*api.Failure](err)
+		if !ok || failure.RetryAfter == 0 {
 			return err
 		}
-		select {
-		case <-time.After(every):
-		case <-ctx.Done():
-			return ctx.Err()
+		refused(failure.Problem.Code)
+		if err := Wait(ctx, failure.RetryAfter); err != nil {
+			return err
 		}
 	}
 }
 
-// InParallel does n things, at most workers at a time.
-func InParallel(ctx context.Context, n, workers int, do func(context.Context, int) error) error {
-	group, ctx := errgroup.WithContext(ctx)
-	var next atomic.Int64
-	for range workers {
-		group.Go(func() error {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= n || ctx.Err() != nil {
-					return ctx.Err()
-				}
-				if err := do(ctx, i); err != nil {
-					return err
-				}
-			}
-		})
+// FreeAddress returns an address of the loopback interface on which nothing listens.
+func FreeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
 	}
-	return group.Wait()
+	return l.Addr().String(), l.Close()
 }

@@ -6,9 +6,8 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"github.com/postroom/postroom/bench/rig"
+	"hash"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -17,51 +16,32 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/bench/rig"
 )
 
-// accept hands in all messages at once.
+// accept submits all messages at once.
 func (h *house) accept(ctx context.Context) error {
-	rig.Title(fmt.Sprintf("%d messages with a file of %d MB each, handed in at once", h.o.messages,
+	rig.Title(fmt.Sprintf("%d messages with a file of %d MB each, submitted at once", h.o.messages,
 		h.o.size/1_000_000))
-	atRest, _ := h.door.Resident()
+	atRest, _ := h.server.Resident()
 	began := time.Now()
 	var refused refusals
-	group, submitting := errgroup.WithContext(ctx)
-	for n := range h.o.messages {
-		group.Go(func() error { return h.submit(submitting, n, &refused) })
-	}
-	if err := group.Wait(); err != nil {
+	if err := rig.InParallel(ctx, h.o.messages, h.o.messages, func(ctx context.Context, n int) error {
+		return rig.Persist(ctx, func() error { return h.submit(ctx, n) }, refused.add)
+	}); err != nil {
 		return err
 	}
 	took := time.Since(began)
-	h.tellTime("accepted", took, h.door)
-	rig.Row("told to come back later", refused.String(), "none", len(refused.codes) == 0)
-	_, most := h.door.Resident()
+	h.tellTime("accepted", took, h.server)
+	rig.Row("refused, to be repeated later", refused.String(), "none", len(refused.codes) == 0)
+	_, most := h.server.Resident()
 	rig.Tell("memory of the API process at rest, at most", both(atRest, most))
 	return h.tellRedis(ctx)
 }
 
-// submit hands in one message, and again when it is told to come back.
-func (h *house) submit(ctx context.Context, n int, refused *refusals) error {
-	for {
-		err := h.submitOnce(ctx, n)
-		failure, ok := errors.AsType[*api.Failure](err)
-		if !ok || failure.RetryAfter == 0 {
-			return err
-		}
-		refused.add(failure.Problem.Code)
-		select {
-		case <-time.After(failure.RetryAfter):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-func (h *house) submitOnce(ctx context.Context, n int) error {
+// submit submits one message. The client of package api would send it without its length.
+func (h *house) submit(ctx context.Context, n int) error {
 	before := fmt.Sprintf(`{"account":%q,"to":{"address":"ann@example.net"},"subject":"%d","text":"Enclosed.","idempotencyKey":"size-%d",`+
 		`"attachments":[{"filename":"file.bin","content":"`, account, n, n)
 	const after = `"}]}`
@@ -92,7 +72,7 @@ func (h *house) submitOnce(ctx context.Context, n int) error {
 	return failure
 }
 
-// refusals counts the answers that ask to come back later, by their codes.
+// refusals counts the answers that ask to come back later, by code.
 type refusals struct {
 	mu    sync.Mutex
 	codes map[string]int
@@ -114,23 +94,21 @@ func (r *refusals) String() string {
 	return strings.TrimPrefix(fmt.Sprint(r.codes), "map")
 }
 
-// file is a file of random octets in base64, made while it is read: the clients of this run must not need the
-// memory that is measured.
+// file is a file of random octets in base64, made while it is read, so that the clients of this run need
+// little memory.
 type file struct {
 	random *rand.ChaCha8
 	left   int // octets still to be made
-	sum    interface{ Sum(b []byte) []byte }
-	write  io.Writer // of sum
-	text   []byte    // not read yet
-	room   [64 << 10]byte
-	raw    [48 << 10]byte // whose base64 fills room
+	sum    hash.Hash
+	text   []byte // not read yet
+	buffer [64 << 10]byte
+	raw    [48 << 10]byte // its base64 fills buffer
 }
 
 func newFile(n, size int) *file {
 	var seed [32]byte
 	binary.LittleEndian.PutUint64(seed[:], uint64(n)+1)
-	sum := sha256.New()
-	return &file{random: rand.NewChaCha8(seed), left: size, sum: sum, write: sum}
+	return &file{random: rand.NewChaCha8(seed), left: size, sum: sha256.New()}
 }
 
 func (f *file) Read(b []byte) (int, error) {
@@ -140,9 +118,9 @@ func (f *file) Read(b []byte) (int, error) {
 		}
 		raw := f.raw[:min(f.left, len(f.raw))]
 		_, _ = f.random.Read(raw) // it never fails
-		_, _ = f.write.Write(raw)
+		_, _ = f.sum.Write(raw)
 		f.left -= len(raw)
-		f.text = base64.StdEncoding.AppendEncode(f.room[:0], raw)
+		f.text = base64.StdEncoding.AppendEncode(f.buffer[:0], raw)
 	}
 	n := copy(b, f.text)
 	f.text = f.text[n:]

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -26,7 +26,7 @@ func (h *house) deliver(ctx context.Context) error {
 		return fmt.Errorf("%d of %d messages arrived: %w", h.sink.count(), h.o.messages, err)
 	}
 	h.tellTime("delivered", time.Since(began), worker)
-	rig.Tell("on their way at the same time", fmt.Sprint(h.sink.most()))
+	rig.Tell("under way at the same time", fmt.Sprint(h.sink.most()))
 	_, most := worker.Resident()
 	rig.Tell("memory of the worker process at rest, at most", both(atRest, most))
 	return h.tellRedis(ctx)
@@ -38,27 +38,18 @@ func (h *house) tellTime(what string, took time.Duration, p *rig.Process) {
 		time.Millisecond).String())
 }
 
-// tellRedis tells the memory of Redis, and what kept it from answering others.
+// tellRedis prints the memory of Redis and its slowest command.
 func (h *house) tellRedis(ctx context.Context) error {
-	info, err := h.DB.InfoMap(ctx, "memory").Result()
+	used, err := h.Info(ctx, "Memory", "used_memory")
 	if err != nil {
 		return err
 	}
-	used, _ := strconv.ParseInt(info["Memory"]["used_memory"], 10, 64)
 	_, most := h.Redis.Resident()
 	rig.Tell("memory that Redis uses now, of its process at most", both(used, most))
-	slow, err := h.DB.SlowLogGet(ctx, -1).Result()
-	if err != nil {
-		return err
-	}
-	worst, what := time.Duration(0), "none took 5 ms"
-	for _, s := range slow {
-		if name := strings.ToLower(s.Args[0]); s.Duration > worst && name != "slowlog" {
-			worst, what = s.Duration, name
-		}
-	}
-	rig.Tell("slowest Redis command: "+what, worst.Round(100*time.Microsecond).String())
-	return h.DB.Do(ctx, "SLOWLOG", "RESET").Err()
+	worst, args, _, err := h.Slowest(ctx)
+	what := cmp.Or(strings.ToLower(strings.Join(args[:min(1, len(args))], "")), "none took 5 ms")
+	rig.Tell("slowest Redis command: "+what, worst.String())
+	return err
 }
 
 func both(one, other int64) string { return fmt.Sprintf("%d MB, %d MB", one>>20, other>>20) }

@@ -5,51 +5,36 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/bench/rig"
 )
 
-// account is the one that sends.
+// account is the sender.
 const account = "bench"
 
 // house is everything that runs: Redis, Postroom, and the sink.
 type house struct {
 	rig.Rig
-	o    options
-	sink *sink
-	door *rig.Process // Postroom with the role api
-	url  string
-	http *http.Client
+	o      options
+	sink   *sink
+	server *rig.Process // Postroom with the role api
+	url    string
+	http   *http.Client
 
 	sums [][sha256.Size]byte // of the file of each message
 }
 
-// open starts everything but the worker. On an error it closes what it started.
-func open(ctx context.Context, o options) (*house, error) {
-	h := &house{o: o, sums: make([][sha256.Size]byte, o.messages), http: &http.Client{Timeout: 10 * time.Minute}}
-	if err := h.build(ctx); err != nil {
-		h.Close()
-		return nil, err
-	}
-	return h, nil
-}
-
-func (h *house) build(ctx context.Context) error {
-	var err error
-	if err = h.MakeDir(h.o.dir, "size-"); err != nil {
-		return err
-	}
+// open starts everything but the worker.
+func (h *house) open(ctx context.Context) (err error) {
 	if h.sink, err = newSink(h.o.rate); err != nil {
 		return err
 	}
 	h.OnClose(h.sink.close)
-	// It notes whatever takes it more than 5 ms.
-	if err := h.StartRedis(ctx, "--slowlog-log-slower-than", "5000", "--slowlog-max-len", "10000"); err != nil {
+	if err := h.StartRedis(ctx, h.o.dir, "size-", rig.NoteSlow...); err != nil {
 		return err
 	}
-	if h.door, h.url, err = h.postroom("api"); err != nil {
+	if h.server, h.url, err = h.postroom("api"); err != nil {
 		return err
 	}
 	_, err = api.CreateAccount.Do(ctx, api.NewClient(h.url, rig.Token, h.http), api.Account{

@@ -16,7 +16,7 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// sink is a relay that reads each message at a limited rate and keeps nothing of it but a sum of its file.
+// sink is a relay that reads each message at a limited rate and keeps only a hash of its file.
 type sink struct {
 	server *smtp.Server
 	host   string
@@ -25,8 +25,8 @@ type sink struct {
 
 	mu       sync.Mutex
 	sums     map[int][sha256.Size]byte
-	under    int // way
-	together int // most of these
+	underWay int
+	together int // the largest underWay
 }
 
 func newSink(rate int) (*sink, error) {
@@ -37,8 +37,7 @@ func newSink(rate int) (*sink, error) {
 	address := listener.Addr().(*net.TCPAddr)
 	s := &sink{host: address.IP.String(), port: address.Port, rate: rate, sums: map[int][sha256.Size]byte{}}
 	s.server = smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) {
-		return session{s},
-			nil
+		return session{s}, nil
 	}))
 	s.server.Domain = "sink.test"
 	go s.server.Serve(listener) //nolint:errcheck // it ends when it is closed
@@ -49,21 +48,21 @@ func (s *sink) url() string { return "smtp://" + net.JoinHostPort(s.host, strcon
 
 func (s *sink) close() { _ = s.server.Close() }
 
-// count is how many messages came.
+// count returns the number of messages received.
 func (s *sink) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.sums)
 }
 
-// most is how many messages were on their way at the same time.
+// most returns how many messages were under way at the same time.
 func (s *sink) most() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.together
 }
 
-// whole counts the messages whose file has the sum it should have.
+// whole counts the messages whose file has the wanted hash.
 func (s *sink) whole(want [][sha256.Size]byte) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,16 +77,16 @@ func (s *sink) whole(want [][sha256.Size]byte) (n int) {
 func (s *sink) begin() (end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.under++
-	s.together = max(s.together, s.under)
+	s.underWay++
+	s.together = max(s.together, s.underWay)
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.under--
+		s.underWay--
 	}
 }
 
-// session takes everything.
+// session accepts everything.
 type session struct{ *sink }
 
 func (session) Reset()                               {}

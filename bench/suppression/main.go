@@ -1,11 +1,11 @@
-// Suppression measures the suppression list: how much memory of Redis an entry takes, how fast entries go in
-// and out, and how long it takes to ask about the recipients of a message, beside a bare pipeline of as many
-// HGETs through the same client.
+// Suppression measures the suppression list: the memory of an entry in Redis, the rate of adding and of an
+// export, and the time of a look-up of a message's recipients, beside a bare pipeline of as many HGETs through
+// the same client.
 //
-// It starts its own redis-server, without a file: what the disk costs is the same for all of Postroom's keys.
-// Addresses look like those of people (22 bytes on average, a few hundred domains). Half of the entries are
+// It starts its own redis-server, without a file: the cost of the disk is the same for all of Postroom's keys.
+// Addresses look like real ones (22 bytes on average, a few hundred domains). Half of the entries are
 // unsubscriptions from a hundred lists, a quarter hold for one of fifty accounts, the others for the
-// instance; a part has evidence (-evidence), as what deliveries teach has, and imported lists have not.
+// instance. With -evidence a part has evidence, as entries of deliveries have and imported ones have not.
 package main
 
 import (
@@ -14,17 +14,15 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"github.com/postroom/postroom/bench/rig"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/bench/rig"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/suppression"
 )
@@ -45,44 +43,36 @@ func main() {
 	rig.Main("suppression", func(ctx context.Context) error { return run(ctx, p) })
 }
 
+// house is a redis-server and the suppression list in it.
+type house struct {
+	plan
+	rig.Rig
+	store *suppression.Store
+}
+
 func run(ctx context.Context, p plan) error {
-	db, end, err := startRedis(ctx)
+	h := &house{plan: p}
+	defer h.Close()
+	// It keeps everything in memory.
+	if err := h.StartRedis(ctx, "", "suppression-", "--appendonly", "no"); err != nil {
+		return err
+	}
+	db, err := redisdb.Open(ctx, redisdb.Options{URL: "unix://" + h.Socket})
 	if err != nil {
 		return err
 	}
-	defer end()
-	store, err := suppression.New(db, suppression.Options{})
-	if err != nil {
+	h.OnClose(func() { _ = db.Close() })
+	if h.store, err = suppression.New(db, suppression.Options{}); err != nil {
 		return err
 	}
 	fmt.Printf("machine: %d processors, %s; %d entries, %d %% with evidence, seed %d\n", runtime.NumCPU(),
 		runtime.Version(), p.entries, p.evidence, p.seed)
-	for _, step := range []func(context.Context, *redisdb.DB, *suppression.Store, plan) error{fill, look, walk} {
-		if err := step(ctx, db, store, p); err != nil {
+	for _, step := range []func(context.Context) error{h.fill, h.look, h.walk} {
+		if err := step(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// startRedis starts a redis-server that keeps everything in memory.
-func startRedis(ctx context.Context) (*redisdb.DB, func(), error) {
-	r := &rig.Rig{}
-	err := r.MakeDir("", "suppression-")
-	if err == nil {
-		err = r.StartRedis(ctx, "--appendonly", "no")
-	}
-	if err != nil {
-		r.Close()
-		return nil, nil, err
-	}
-	db, err := redisdb.Open(ctx, redisdb.Options{URL: "unix://" + r.Socket})
-	if err != nil {
-		r.Close()
-		return nil, nil, err
-	}
-	r.OnClose(func() { _ = db.Close() })
-	return db, r.Close, nil
 }
 
 // entry is the nth entry, always the same for a seed.
@@ -108,94 +98,80 @@ func (p plan) address(n int) string {
 		".example"
 }
 
-// fill adds all entries and tells what they take.
-func fill(ctx context.Context, db *redisdb.DB, store *suppression.Store, p plan) error {
-	before, err := used(ctx, db)
+// fill adds all entries and prints their memory.
+func (h *house) fill(ctx context.Context) error {
+	before, err := h.Info(ctx, "Memory", "used_memory_dataset")
 	if err != nil {
 		return err
 	}
-	began, letters := time.Now(), 0
-	for from := 0; from < p.entries; from += p.batch {
-		batch := make([]suppression.Entry, 0, p.batch)
-		for n := from; n < min(from+p.batch, p.entries); n++ {
-			batch = append(batch, p.entry(n))
-			letters += len(batch[len(batch)-1].Address)
+	began, octets := time.Now(), 0
+	for from := 0; from < h.entries; from += h.batch {
+		batch := make([]suppression.Entry, 0, h.batch)
+		for n := from; n < min(from+h.batch, h.entries); n++ {
+			batch = append(batch, h.entry(n))
+			octets += len(batch[len(batch)-1].Address)
 		}
-		if added, err := store.Add(ctx, batch...); err != nil || added != len(batch) {
+		if added, err := h.store.Add(ctx, batch...); err != nil || added != len(batch) {
 			return fmt.Errorf("add: %d of %d are new: %w", added, len(batch), err)
 		}
 	}
 	took := time.Since(began)
-	after, err := used(ctx, db)
+	after, err := h.Info(ctx, "Memory", "used_memory_dataset")
 	if err != nil {
 		return err
 	}
-	keys, err := db.Client().DBSize(ctx).Result()
+	keys, err := h.DB.DBSize(ctx).Result()
 	if err != nil {
 		return err
 	}
-	each := float64(after-before) / float64(p.entries)
+	each := float64(after-before) / float64(h.entries)
 	want := "below 100"
-	if p.evidence > 0 {
+	if h.evidence > 0 {
 		want = ""
 	}
 	rig.Title("memory of Redis")
 	rig.Row("bytes an entry, all keys included", fmt.Sprintf("%.0f", each), want, each < 100)
-	rig.Tell("  of which its address, on average", fmt.Sprintf("%.0f", float64(letters)/float64(p.entries)))
+	rig.Tell("  of these its address, on average", fmt.Sprintf("%.0f", float64(octets)/float64(h.entries)))
 	rig.Tell("in all", fmt.Sprintf("%.0f MB in %d keys", float64(after-before)/1e6, keys))
 	rig.Title("adding")
 	rig.Tell("entries a second, one after the other in batches",
-		fmt.Sprintf("%.0f", float64(p.entries)/took.Seconds()))
+		fmt.Sprintf("%.0f", float64(h.entries)/took.Seconds()))
 	return nil
 }
 
-// used is the memory that Redis uses for what it keeps.
-func used(ctx context.Context, db *redisdb.DB) (int64, error) {
-	text, err := db.Client().Info(ctx, "memory").Result()
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(text) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "used_memory_dataset:"); ok {
-			return strconv.ParseInt(value, 10, 64)
-		}
-	}
-	return 0, errors.New("redis does not tell its memory")
-}
-
-// look asks about recipients, half of whom have entries, beside bare reads of as many hashes.
-func look(ctx context.Context, db *redisdb.DB, store *suppression.Store, p plan) error {
+// look checks recipients, half of whom have entries, beside bare reads of as many hashes.
+func (h *house) look(ctx context.Context) error {
 	rig.Title("look-ups: median, 99th percentile")
-	if err := db.Client().HSet(ctx, "bare", "field", "value").Err(); err != nil {
+	if err := h.DB.HSet(ctx, "bare", "field", "value").Err(); err != nil {
 		return err
 	}
 	for _, recipients := range []int{1, 50} {
-		times := max(200, p.lookups/recipients)
+		times := max(200, h.lookups/recipients)
 		asked, err := measure(times, func(i int) error {
 			q := suppression.Question{Account: "shop-7", List: "list-7", Bulk: true}
 			for r := range recipients {
-				q.Addresses = append(q.Addresses, p.address((i*recipients+r)*7919%(2*p.entries)))
+				q.Addresses = append(q.Addresses, h.address((i*recipients+r)*7919%(2*h.entries)))
 			}
-			_, err := store.Check(ctx, q)
+			_, err := h.store.Check(ctx, q)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		bare, err := measure(times, func(int) error { return bareReads(ctx, db.Client(), 2*recipients) })
+		bare, err := measure(times, func(int) error { return bareReads(ctx, h.DB, 2*recipients) })
 		if err != nil {
 			return err
 		}
 		rig.Row(fmt.Sprintf("a message to %d, its account, its list, the instance and domains", recipients),
-			asked.String(), "below 1 ms", asked.p50 < time.Millisecond)
+			asked.String(), "below 1 ms", asked.P50 < time.Millisecond)
 		rig.Tell(fmt.Sprintf("  a pipeline of %d HGETs", 2*recipients), bare.String())
-		rig.Tell("  times as long", fmt.Sprintf("%.2f, %.2f", ratio(asked.p50, bare.p50),
-			ratio(asked.p99, bare.p99)))
+		rig.Tell("  times as long", fmt.Sprintf("%.2f, %.2f", ratio(asked.P50, bare.P50),
+			ratio(asked.P99, bare.P99)))
 	}
 	return nil
 }
 
-func bareReads(ctx context.Context, client redis.UniversalClient, n int) error {
+func bareReads(ctx context.Context, client *redis.Client, n int) error {
 	pipe := client.Pipeline()
 	for range n {
 		pipe.HGet(ctx, "bare", "field")
@@ -204,34 +180,25 @@ func bareReads(ctx context.Context, client redis.UniversalClient, n int) error {
 	return err
 }
 
-// latency is how long something took, done many times.
-type latency struct{ p50, p99 time.Duration }
-
-// String tells it in microseconds.
-func (l latency) String() string {
-	return fmt.Sprintf("%d µs, %d µs", l.p50.Microseconds(), l.p99.Microseconds())
-}
-
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
 
-func measure(times int, do func(i int) error) (latency, error) {
+func measure(times int, do func(i int) error) (rig.Quantiles, error) {
 	took := make([]time.Duration, times)
 	for i := range took {
 		began := time.Now()
 		if err := do(i); err != nil {
-			return latency{}, err
+			return rig.Quantiles{}, err
 		}
 		took[i] = time.Since(began)
 	}
-	slices.Sort(took)
-	return latency{took[len(took)/2], took[len(took)*99/100]}, nil
+	return rig.QuantilesOf(took), nil
 }
 
 // walk reads everything, as an export does, and a page of a list.
-func walk(ctx context.Context, _ *redisdb.DB, store *suppression.Store, p plan) error {
+func (h *house) walk(ctx context.Context) error {
 	rig.Title("lists")
 	pages, err := measure(200, func(int) error {
-		_, err := store.List(ctx, suppression.Filter{List: "list-7"}, "", 50)
+		_, err := h.store.List(ctx, suppression.Filter{List: "list-7"}, "", 50)
 		return err
 	})
 	if err != nil {
@@ -239,7 +206,7 @@ func walk(ctx context.Context, _ *redisdb.DB, store *suppression.Store, p plan) 
 	}
 	rig.Tell("a page of 50 of one of the hundred lists: median, 99th percentile", pages.String())
 	began, exported := time.Now(), &lines{}
-	if err := store.Export(ctx, "", api.SuppressionQuery{}, exported); err != nil && !errors.Is(err, errEnough) {
+	if err := h.store.Export(ctx, "", api.SuppressionQuery{}, exported); err != nil && !errors.Is(err, errEnough) {
 		return err
 	}
 	rig.Tell("entries a second of an export",

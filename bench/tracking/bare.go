@@ -11,13 +11,15 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/postroom/postroom/bench/rig"
 )
 
-// askedBare names the variable that makes this program the bare server.
+// askedBare is the environment variable that makes this program the bare server.
 const askedBare = "BENCH_BARE_SERVER"
 
-// serveBare answers what Postroom answers, picture and redirect, and does nothing else, until SIGTERM; then
-// it ends the process, if it was started for that. It stands first in main.
+// serveBare answers with the picture and the redirect of Postroom and does nothing else, until SIGTERM. Then
+// it ends the process. It returns if the process was not started for that. Call it first in main.
 func serveBare() {
 	if os.Getenv(askedBare) == "" {
 		return
@@ -51,7 +53,7 @@ func bare() error {
 		<-ctx.Done()
 		_ = web.Close()
 	}()
-	fmt.Println("http://" + listener.Addr().String())
+	rig.Ready("http://" + listener.Addr().String())
 	if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}

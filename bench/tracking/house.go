@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"os"
@@ -16,12 +15,12 @@ import (
 	"github.com/postroom/postroom/redisdb/seal"
 )
 
-// target is what every link leads to.
+// target is the address that every link leads to.
 const target = "https://shop.example.com/autumn?utm_source=news&utm_medium=email"
 
 const (
 	submitters = 50                    // at once
-	often      = 20 * time.Millisecond // how often is looked whether something has come about
+	often      = 20 * time.Millisecond // interval at which conditions are checked
 )
 
 // house is everything that runs: Redis, Postroom, the sink, and the bare server.
@@ -37,26 +36,13 @@ type house struct {
 	hits     int      // made so far, to Postroom
 }
 
-// open starts everything. On an error it closes what it started.
-func open(ctx context.Context, o options) (*house, error) {
-	h := &house{o: o}
-	if err := h.build(ctx); err != nil {
-		h.Close()
-		return nil, err
-	}
-	return h, nil
-}
-
-func (h *house) build(ctx context.Context) error {
-	var err error
-	if err = h.MakeDir("", "tracking-"); err != nil {
-		return err
-	}
+// open starts everything.
+func (h *house) open(ctx context.Context) (err error) {
 	if h.sink, err = testsmtp.New(testsmtp.Options{Discard: true}); err != nil {
 		return err
 	}
 	h.OnClose(h.sink.Close)
-	if err := h.StartRedis(ctx); err != nil {
+	if err := h.StartRedis(ctx, "", "tracking-"); err != nil {
 		return err
 	}
 	set := map[string]string{
@@ -89,7 +75,7 @@ func (h *house) startBare() error {
 		return err
 	}
 	h.OnClose(p.Stop)
-	h.bareURL, err = bareAddress(out)
+	h.bareURL, err = rig.Address(out)
 	return err
 }
 
@@ -131,10 +117,10 @@ func (h *house) fill(ctx context.Context) error {
 	return h.arrived(ctx, h.o.messages)
 }
 
-// hit is the request of a number: opens and clicks in turn, of one message after the other.
+// hit returns the path of request i: opens and clicks in turn, message by message.
 func (h *house) hit(i int) string { return h.paths[i%len(h.paths)] }
 
-// send sends messages as fast as it goes, and answers how many a second arrived.
+// send sends messages as fast as possible, and returns how many a second arrived.
 func (h *house) send(ctx context.Context) (float64, error) {
 	before, began := h.sink.Count(), time.Now()
 	err := rig.InParallel(ctx, h.o.messages, submitters, func(ctx context.Context, i int) error {
@@ -157,15 +143,14 @@ func (h *house) submit(ctx context.Context, i int) (string, error) {
 
 func (h *house) arrived(ctx context.Context, n int) error {
 	if err := rig.Until(ctx, 2*time.Minute, often, func() (bool, error) {
-		return h.sink.Count() >= n,
-			nil
+		return h.sink.Count() >= n, nil
 	}); err != nil {
 		return fmt.Errorf("%d of %d messages arrived: %w", h.sink.Count(), n, err)
 	}
 	return nil
 }
 
-// counted is how many opens and clicks the counters have.
+// counted returns the opens and clicks in the counters.
 func (h *house) counted(ctx context.Context) int {
 	s, err := api.GetStats.Do(ctx, h.client, api.CounterQuery{})
 	if err != nil {
@@ -173,13 +158,4 @@ func (h *house) counted(ctx context.Context) int {
 	}
 	l := s.Counters.LaterDay
 	return l.Opened + l.OpenedBots + l.Clicked + l.ClickedBots
-}
-
-// bareAddress reads where the bare server listens.
-func bareAddress(out *bufio.Reader) (string, error) {
-	line, err := out.ReadString('\n')
-	if err != nil {
-		return "", fmt.Errorf("the bare server did not start: %w", err)
-	}
-	return line[:len(line)-1], nil
 }

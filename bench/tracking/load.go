@@ -12,32 +12,29 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/postroom/postroom/bench/rig"
 )
 
-// shot is what came of many hits.
+// shot is the result of many hits.
 type shot struct {
+	rig.Quantiles
 	hits int
-	took []time.Duration // sorted
-	in   time.Duration   // all of it
+	in   time.Duration // all of it
 }
-
-func (s shot) at(q float64) time.Duration { return s.took[int(q*float64(len(s.took)-1))] }
 
 func (s shot) rate() float64 { return float64(s.hits) / s.in.Seconds() }
 
-func (s shot) String() string {
-	round := func(q float64) time.Duration { return s.at(q).Round(10 * time.Microsecond) }
-	return fmt.Sprintf("%s / %s / %s", round(0.5), round(0.99), round(1))
-}
+func (s shot) String() string { return fmt.Sprintf("%s / %s", s.Quantiles, s.Most) }
 
-// due is a hit whose time has come.
+// due is a hit that is due.
 type due struct {
 	number int
 	at     time.Time
 }
 
-// shoot hits a server at a steady rate, whether it keeps up or not: a hit that finds all connections busy
-// waits, and that counts as its time. It ends early, without an error, when ctx does.
+// shoot hits a server at a steady rate. A hit that finds all connections busy waits, and the wait counts as
+// its time. It ends early, without an error, when ctx does.
 func shoot(ctx context.Context, url string, connections, rate int, length time.Duration,
 	path func(int) string) (shot, error) {
 	line := make(chan due, 1<<20)
@@ -57,17 +54,16 @@ func shoot(ctx context.Context, url string, connections, rate int, length time.D
 		})
 	}
 	err := group.Wait()
-	s := shot{in: time.Since(began), took: slices.Concat(took...)}
-	s.hits = len(s.took)
-	slices.Sort(s.took)
+	s, all := shot{in: time.Since(began)}, slices.Concat(took...)
+	s.Quantiles, s.hits = rig.QuantilesOf(all), len(all)
 	if err == nil && s.hits == 0 {
 		err = fmt.Errorf("nothing was hit")
 	}
 	return s, err
 }
 
-// pace says when hits are due. Timers are a millisecond apart at best: those that are due at once go at once,
-// as those of real mail do.
+// pace sends the hits when they are due. Timers are a millisecond apart at best: hits that are due together
+// go together, as those of real mail do.
 func pace(ctx context.Context, rate int, length time.Duration, line chan<- due) {
 	began := time.Now()
 	n := int(float64(rate) * length.Seconds())
@@ -97,7 +93,7 @@ func hitAll(address string, line <-chan due, path func(int) string) ([]time.Dura
 			" HTTP/1.1\r\nHost: mail.example.com\r\nAccept: image/avif,image/webp,*/*\r\nAccept-Language: en\r\n"...)
 		request = append(request,
 			"User-Agent: Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Thunderbird/128.4."...)
-		request = strconv.AppendInt(request, int64(d.number), 10) // each one is somebody else, and counts
+		request = strconv.AppendInt(request, int64(d.number), 10) // each one is another visitor, and counts
 		request = append(request, "\r\n\r\n"...)
 		if _, err := conn.Write(request); err != nil {
 			return nil, err
@@ -110,7 +106,7 @@ func hitAll(address string, line <-chan due, path func(int) string) ([]time.Dura
 	return took, nil
 }
 
-// readAnswer reads an answer, and wants a picture or a redirect.
+// readAnswer reads a response, which must be a picture or a redirect.
 func readAnswer(r *bufio.Reader) error {
 	length, first := 0, true
 	for {

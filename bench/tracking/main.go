@@ -1,7 +1,7 @@
-// Command tracking measures how fast opens and clicks are answered, and what they cost: a Postroom on a real
-// Redis, in one process or two, is hit as many times a second as asked for, and beside it a bare server that
-// answers the same picture and does nothing else. Then mail is sent as fast as it goes, alone and beside the
-// hits. docs/performance.md tells what came out.
+// Command tracking measures how fast opens and clicks are answered, and their cost: it hits a Postroom on a
+// real Redis, in one process or two, at a fixed rate, and beside it a bare server that answers with the same
+// picture and does nothing else. Then it sends mail as fast as possible, alone and beside the hits.
+// docs/performance.md has the results.
 //
 // It needs a redis-server on the machine, sends only to a sink of its own on the loopback interface, and
 // stops by itself.
@@ -36,24 +36,17 @@ func main() {
 }
 
 func run(ctx context.Context, o options) error {
-	h, err := open(ctx, o)
-	if err != nil {
-		return err
-	}
+	h := &house{o: o}
 	defer h.Close()
-	if err := h.fill(ctx); err != nil {
-		return err
+	for _, step := range []func(context.Context) error{h.open, h.fill, h.answers, h.caughtUp, h.sendingBeside} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
-	if err := h.answers(ctx); err != nil {
-		return err
-	}
-	if err := h.caughtUp(ctx); err != nil {
-		return err
-	}
-	return h.sendingBeside(ctx)
+	return nil
 }
 
-// answers measures how long hits take to be answered, by both servers in turns.
+// answers measures the response time of both servers in turn.
 func (h *house) answers(ctx context.Context) error {
 	rig.Title(fmt.Sprintf("%d hits/s over %d connections for %s, half of them opens, half clicks", h.o.rate,
 		h.o.connections, h.o.length))
@@ -73,8 +66,8 @@ func (h *house) answers(ctx context.Context) error {
 	h.hits += ours.hits
 	rig.Tell("the bare server, p50 / p99 / slowest", bare.String())
 	rig.Row("Postroom, p50 / p99 / slowest", ours.String(), "p99 under 10ms",
-		ours.at(0.99) < 10*time.Millisecond)
-	rig.Tell("  p99 ÷ the bare server's", fmt.Sprintf("%.1f", float64(ours.at(0.99))/float64(bare.at(0.99))))
+		ours.P99 < 10*time.Millisecond)
+	rig.Tell("  p99 ÷ the bare server's", fmt.Sprintf("%.1f", float64(ours.P99)/float64(bare.P99)))
 	rig.Row("  answered, of those asked for", fmt.Sprintf("%.0f/s", ours.rate()), "all",
 		ours.rate() > 0.99*float64(h.o.rate))
 	rig.Tell("  CPU time of the process that answers, for each hit", (used / time.Duration(ours.hits)).Round(
@@ -82,7 +75,7 @@ func (h *house) answers(ctx context.Context) error {
 	return nil
 }
 
-// caughtUp waits until every hit is on its message, and counted.
+// caughtUp waits until every hit is recorded on its message and counted.
 func (h *house) caughtUp(ctx context.Context) error {
 	began := time.Now()
 	err := rig.Until(ctx, 2*time.Minute, often, func() (bool, error) { return h.counted(ctx) >= h.hits, nil })
@@ -94,14 +87,14 @@ func (h *house) caughtUp(ctx context.Context) error {
 	return nil
 }
 
-// sendingBeside measures what is sent a second, as fast as it goes: alone, and beside hits to either server.
+// sendingBeside measures the highest rate of sending: alone, and beside hits to either server.
 func (h *house) sendingBeside(ctx context.Context) error {
-	rig.Title(fmt.Sprintf("Sending %d messages, as fast as it goes, on the same machine", h.o.messages))
+	rig.Title(fmt.Sprintf("Sending %d messages, as fast as possible, on the same machine", h.o.messages))
 	alone, err := h.send(ctx)
 	if err != nil {
 		return err
 	}
-	rig.Tell("alone", fmt.Sprintf("%.0f messages/s", alone))
+	rig.Tell("alone", rig.PerSecond(alone))
 	for _, rate := range []int{h.o.rate / 10, h.o.rate} {
 		besideBare, err := h.sendBeside(ctx, h.bareURL, rate)
 		if err != nil {
@@ -111,16 +104,15 @@ func (h *house) sendingBeside(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		rig.Tell(fmt.Sprintf("beside %d hits/s to the bare server", rate),
-			fmt.Sprintf("%.0f messages/s", besideBare))
-		rig.Tell(fmt.Sprintf("beside %d hits/s to Postroom", rate), fmt.Sprintf("%.0f messages/s", beside))
+		rig.Tell(fmt.Sprintf("beside %d hits/s to the bare server", rate), rig.PerSecond(besideBare))
+		rig.Tell(fmt.Sprintf("beside %d hits/s to Postroom", rate), rig.PerSecond(beside))
 		rig.Tell("  ÷ beside the bare server", fmt.Sprintf("%.2f", beside/besideBare))
 		rig.Tell("  ÷ alone", fmt.Sprintf("%.2f", beside/alone))
 	}
 	return nil
 }
 
-// sendBeside sends while somebody is hit.
+// sendBeside sends while a server is hit.
 func (h *house) sendBeside(ctx context.Context, url string, rate int) (float64, error) {
 	hitting, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
