@@ -31,8 +31,8 @@ func TestCancelOfAMessageThatMovedOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := b.run(t.Context(), cancelScript, 0, id, args...)
-	if err != nil || answer[0] != "CHANGED" {
+	answer, err := run(t.Context(), b.Desk.store, cancelScript, 0, id, args)
+	if err != nil || answer.Word != "CHANGED" {
 		t.Errorf("cancelled as it was seen: %v, %v", answer, err)
 	}
 	if answer, err := b.Cancel(t.Context(), id, ReasonAPI); err != nil || !answer.Deleted {

@@ -339,7 +339,7 @@ func TestAContentLostOnItsWayIn(t *testing.T) {
 		t.Fatal(m.result.Err)
 	}
 	b.DB.Client().FlushDB(t.Context())
-	if _, err := b.readReply(acceptScript.Run(t.Context(), b.DB.Client(), m.keys, m.args...).Slice()); !fault.Is(
+	if _, err := b.readReply(acceptScript.Run(t.Context(), b.DB.Client(), m.keys, m.args)); !fault.Is(
 		err, fault.Unavailable) {
 		t.Errorf("accepted with %v", err)
 	}

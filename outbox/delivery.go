@@ -1,13 +1,13 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/postroom/postroom/accounts/gateways"
@@ -46,20 +46,20 @@ type claim struct {
 	began     time.Time
 	lost      int // attempts whose worker died before the dot
 	doubts    int // attempts that died after it
-	forgiven  int // of these, before the last replay
+	oldDoubts int // of these, before the last replay
 	created   int64
 	scheduled time.Time
 	envelope  envelope
 	status    status
 	content   smtpsend.Body
 	// name of the shared content it is rendered from; empty: content is the message
-	shared   string
-	personal batch.Personalization // beside the shared content
-	text     string                // as it was rendered from shared content
-	slot     string                // place in a limit, from an earlier attempt that had to wait
-	urgent   bool                  // an operator wants it tried even while its account is held
-	cleared  bool                  // nobody in it was suppressed as it was begun
-	asked    time.Time             // directly before it was begun, by the machine's clock
+	shared      string
+	personal    batch.Personalization // beside the shared content
+	text        string                // as it was rendered from shared content
+	reservation string                // of a limit, from an earlier attempt that had to wait
+	urgent      bool                  // an operator wants it tried even while its account is held
+	cleared     bool                  // nobody in it was suppressed as it was begun
+	asked       time.Time             // directly before it was begun, by the machine's clock
 
 	transactions int       // recorded on their own
 	until        time.Time // the dot may be written before it
@@ -109,22 +109,22 @@ func (d *Delivery) begin(ctx context.Context, id string) (*claim, queue.Verdict,
 	keys := d.beginKeys(partition, id)
 	for waited := false; ; waited = true {
 		asked, now := d.clock.now(), d.clock.Now()
-		answer, err := d.runOn(ctx, beginScript, keys, id, id, millis(now), millis(now.Add(d.opts.Lease)), small)
+		answer, err := beginScript.Run(ctx, d.DB.Shared(), keys,
+			beginArgs{ID: id, Now: now, LeaseUntil: now.Add(d.opts.Lease), ContentMost: small})
 		if err != nil {
-			return nil, queue.Verdict{}, err
+			return nil, queue.Verdict{}, onMessage(err, beginScript.Name(), id)
 		}
-		switch answer[0] {
+		switch answer.Word {
 		case "GO":
-			c, err := d.readClaim(id, partition, answer[1:])
+			c, err := d.readClaim(id, partition, answer)
 			if err != nil {
 				return nil, queue.Verdict{}, err
 			}
 			c.asked = asked
 			return c, queue.Verdict{}, nil
 		case "EARLY", "HELD":
-			ms, _ := strconv.ParseInt(answer[1], 10, 64)
-			due := fromMillis(ms)
-			if wait := due.Sub(now); answer[0] == "HELD" || wait > shortWait || waited {
+			due := cmp.Or(answer.Due, answer.Lease)
+			if wait := due.Sub(now); answer.Word == "HELD" || wait > shortWait || waited {
 				return nil, queue.NotNow(due), nil
 			}
 			if err := sleep(ctx, due.Sub(now)); err != nil {
@@ -136,31 +136,25 @@ func (d *Delivery) begin(ctx context.Context, id string) (*claim, queue.Verdict,
 	}
 }
 
-// readClaim reads the answer of begin.lua, in the order its header gives.
-func (d *Delivery) readClaim(id string, partition int, a []string) (*claim, error) {
-	n := make([]int, len(a))
-	for _, i := range []int{1, 2, 5, 6, 7, 8, 16} {
-		n[i], _ = strconv.Atoi(a[i])
-	}
+// readClaim reads the message that begin.lua answered.
+func (d *Delivery) readClaim(id string, partition int, a begun) (*claim, error) {
 	c := &claim{
-		id: id, partition: partition, fence: a[0], lane: api.Lane(a[12]), attempts: n[1], max: n[2], gateway: a[3],
-		lapsed: a[4],
-		began:  fromMillis(int64(n[5])), lost: n[6], doubts: n[7], scheduled: fromMillis(int64(n[8])), slot: a[13],
-		urgent: a[14] == "1", forgiven: n[16],
-		cleared: a[18] == "1",
+		id: id, partition: partition, fence: a.Fence, lane: api.Lane(a.Lane), attempts: a.Attempts, max: a.Max,
+		gateway: a.Gateway, lapsed: a.Lapsed, began: a.Began, lost: a.Lost, doubts: a.Doubts,
+		oldDoubts: a.OldDoubts, created: a.Created, scheduled: a.Scheduled, reservation: a.Reservation,
+		urgent: a.Urgent, shared: a.Shared, cleared: a.Cleared,
 	}
-	c.created, _ = strconv.ParseInt(a[15], 10, 64)
-	if err := d.jsons.unpack(id, []byte(a[9]), &c.envelope); err != nil {
+	if err := d.jsons.unpack(id, []byte(a.Envelope), &c.envelope); err != nil {
 		return nil, err
 	}
 	var err error
-	if c.status, err = d.jsons.unpackStatus(id, a[11], c.envelope); err != nil {
+	if c.status, err = d.jsons.unpackStatus(id, a.Status, c.envelope); err != nil {
 		return nil, err
 	}
-	if c.shared = a[17]; c.shared != "" {
-		return c, d.jsons.unpack(id, []byte(a[10]), &c.personal)
+	if c.shared != "" {
+		return c, d.jsons.unpack(id, []byte(a.Content), &c.personal)
 	}
-	c.content = d.body(partition, id, a[10], c.envelope.Size)
+	c.content = d.body(partition, id, a.Content, c.envelope.Size)
 	return c, nil
 }
 
@@ -180,8 +174,9 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 			if fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
 				return decision{outcome: released, at: d.clock.Now()}
 			}
-			return decision{outcome: deferred, at: d.clock.Now(), due: d.clock.Now().Add(time.Minute), slot: c.slot,
-				reason: "the account can't be used; the log says why"}
+			return decision{outcome: deferred, at: d.clock.Now(), due: d.clock.Now().Add(time.Minute),
+				reservation: c.reservation,
+				reason:      "the account can't be used; the log says why"}
 		}
 		return decide(c, attempted{start: started, end: d.clock.Now(), err: errNoAccount, refused: true}, p)
 	}
@@ -208,11 +203,12 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 		return decide(c, attempted{start: started, end: d.clock.Now(), refused: true, suppressed: stopped}, p)
 	}
 	got := d.Router.Send(ctx, routing.Dispatch{
-		ID: c.id, Account: account, Gateway: c.gateway, Lane: c.lane, Reservation: limits.Reservation(c.slot),
-		Message: d.message(c, stopped),
+		ID: c.id, Account: account, Gateway: c.gateway, Lane: c.lane,
+		Reservation: limits.Reservation(c.reservation),
+		Message:     d.message(c, stopped),
 	})
 	if !got.Wait.IsZero() {
-		return decision{outcome: deferred, at: d.clock.Now(), due: got.Wait, slot: string(got.Reservation),
+		return decision{outcome: deferred, at: d.clock.Now(), due: got.Wait, reservation: string(got.Reservation),
 			reason: got.Reason}
 	}
 	err = failureOf(got)
@@ -284,7 +280,7 @@ func (d *Delivery) unwritten(ctx context.Context, c *claim, err error, started t
 		return decide(c, attempted{start: started, end: now, err: fmt.Errorf("%w: %w", errUnwritten, err),
 			refused: true}, p)
 	}
-	return decision{outcome: deferred, at: now, due: now.Add(time.Minute), slot: c.slot,
+	return decision{outcome: deferred, at: now, due: now.Add(time.Minute), reservation: c.reservation,
 		reason: "the message can't be written; the log says why"}
 }
 
@@ -326,15 +322,15 @@ func (d *Delivery) returnPath(c *claim) string {
 // doubt.
 func (d *Delivery) doubt(ctx context.Context, c *claim) error {
 	now := d.clock.Now()
-	until, err := d.DB.RunReplicated(ctx, doubtScript, []string{d.keys.message(c.partition, c.id)}, millis(now),
-		c.fence).Int64()
+	until, err := doubtScript.RunReplicated(ctx, d.DB, []string{d.keys.message(c.partition, c.id)},
+		doubtArgs{Now: now, Fence: c.fence})
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnmarked, err)
 	}
-	if until == 0 {
+	if until.IsZero() {
 		return errLeaseLost
 	}
-	c.until = now.Add(time.Duration(until-millis(now))*time.Millisecond - dotMargin)
+	c.until = now.Add(until.Sub(now) - dotMargin) // keeps the monotonic clock of now
 	return nil
 }
 
@@ -362,9 +358,9 @@ func (d *Delivery) record(ctx context.Context, c *claim, dec decision) queue.Ver
 	}
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		err := d.teach(ctx, c, dec) // before the message ends: what came between would be forgotten
-		var answer []string
+		var answer finished
 		if err == nil {
-			answer, err = d.run(ctx, finishScript, c.partition, c.id, args...)
+			answer, err = run(ctx, d.store, finishScript, c.partition, c.id, args)
 		}
 		if err == nil {
 			return d.recorded(ctx, c, dec, answer)
@@ -383,39 +379,29 @@ func (d *Delivery) record(ctx context.Context, c *claim, dec decision) queue.Ver
 // other messages.
 const recordPatience = 10 * time.Minute
 
-func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) ([]any, error) {
+func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (finishArgs, error) {
 	now := d.clock.Now()
-	if dec.outcome == released { // at once, so d.due is of no account
-		return []any{c.id, c.fence, millis(now), string(released), millis(now), c.attempts, 0, "", "", 0, c.lapsed,
-			c.slot, ""}, nil
-	}
-	if dec.waits() && dec.untried() {
-		return []any{c.id, c.fence, millis(now), string(dec.outcome), millis(dec.due), c.attempts, 0, "", "", 0,
-			c.lapsed, dec.slot, dec.reason}, nil
+	args := finishArgs{ID: c.id, Fence: c.fence, Now: now, Outcome: dec.outcome, Due: dec.due,
+		Reason: dec.reason}
+	if dec.outcome == released || dec.waits() && dec.untried() {
+		args.Attempts, args.Lapsed, args.Reservation = c.attempts, c.lapsed, dec.reservation
+		if dec.outcome == released {
+			args.Due, args.Reservation = now, c.reservation
+		}
+		return args, nil
 	}
 	events, err := dec.events(c)
 	if err != nil {
-		return nil, err
+		return args, err
 	}
-	st, recap, err := d.left(c, dec, events.remember(dec.status))
-	if err != nil {
-		return nil, err
-	}
-	doubt := 0
-	if dec.fresh {
-		doubt = 1
-	}
-	text := ""
+	args.Attempts, args.Attempted, args.InDoubt, args.Events = dec.attempts, !dec.unasked, dec.fresh,
+		events.lines
 	if dec.ends() {
-		text = d.textOf(ctx, c)
+		args.Text = d.textOf(ctx, c)
 	}
-	made := 1
-	if dec.unasked {
-		made = 0
-	}
-	args := []any{c.id, c.fence, millis(now), string(dec.outcome), millis(dec.due), dec.attempts, made, st,
-		recap, doubt, "", "", dec.reason, text, d.references(c, dec), int(d.opts.KeepReferences.Seconds())}
-	return append(args, events.lines...), nil
+	args.References, args.KeepReferences = d.references(c, dec), int(d.opts.KeepReferences.Seconds())
+	args.Status, args.Record, err = d.left(c, dec, events.remember(dec.status))
+	return args, err
 }
 
 // left is what an attempt leaves of its message: the status, while it stays in the outbox, or what goes into
@@ -443,10 +429,10 @@ func (c *claim) row(d decision) row {
 }
 
 // recorded tells the operator and the queue what was recorded.
-func (d *Delivery) recorded(ctx context.Context, c *claim, dec decision, answer []string) queue.Verdict {
-	if answer[0] == "LOST" {
+func (d *Delivery) recorded(ctx context.Context, c *claim, dec decision, answer finished) queue.Verdict {
+	if answer.Word == "LOST" {
 		d.log.WarnContext(ctx, "attempt came too late", "message_id", c.id, "outcome", dec.outcome, "state",
-			answer[1])
+			answer.State)
 		d.metrics.attempts.WithLabelValues("late").Inc()
 		return queue.Drop()
 	}

@@ -54,13 +54,13 @@ func (s *sweeper) release(ctx context.Context, p int, now time.Time) error {
 		if n == 0 {
 			continue
 		}
-		rows, err := s.script(ctx, unholdScript, p, 3, id, millis(now), n)
+		rows, err := sweepRun(ctx, s.d.store, unholdScript, p, unholdArgs{Account: id, Now: now, Most: n})
 		if err != nil {
 			return err
 		}
 		woken := make([]wakeup, len(rows))
 		for i, r := range rows {
-			woken[i] = wakeup{id: r[0], lane: r[1], epoch: r[2]}
+			woken[i] = wakeup{id: r.ID, lane: r.Lane, epoch: r.Epoch}
 		}
 		s.d.enqueue(ctx, woken...)
 		for _, w := range woken {

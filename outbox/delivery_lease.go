@@ -61,12 +61,13 @@ func (l *leases) run(ctx context.Context) {
 func (l *leases) extend(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, l.store.opts.Lease/2)
 	defer cancel()
-	until := millis(l.store.clock.Now().Add(l.store.opts.Lease))
-	for partition, args := range l.byPartition(until) {
+	until := l.store.clock.Now().Add(l.store.opts.Lease)
+	for partition, held := range l.byPartition() {
 		key := l.store.keys.events(partition)
-		lost, err := extendScript.Run(ctx, l.store.DB.Client(), []string{key}, args...).StringSlice()
+		lost, err := extendScript.Run(ctx, l.store.DB.Client(), []string{key},
+			extendArgs{LeaseUntil: until, Held: held})
 		if err != nil {
-			l.store.log.WarnContext(ctx, "leases not renewed", "count", len(args)/2, "error", err)
+			l.store.log.WarnContext(ctx, "leases not renewed", "count", len(held)/2, "error", err)
 			continue
 		}
 		for _, id := range lost {
@@ -75,14 +76,12 @@ func (l *leases) extend(ctx context.Context) {
 	}
 }
 
-func (l *leases) byPartition(until int64) map[int][]any {
+// byPartition returns the leases held, as pairs of id and fence.
+func (l *leases) byPartition() map[int][]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out := map[int][]any{}
+	out := map[int][]string{}
 	for id, held := range l.held {
-		if out[held.partition] == nil {
-			out[held.partition] = []any{until}
-		}
 		out[held.partition] = append(out[held.partition], id, held.fence)
 	}
 	return out

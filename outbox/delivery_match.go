@@ -10,6 +10,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
 )
 
 const (
@@ -99,11 +100,11 @@ func (s *sweeper) rewake(ctx context.Context, p int, lane api.Lane, ids []string
 		return 0, err
 	}
 	pipe := s.d.DB.Pipeline()
-	epochs := make([]*redis.Cmd, len(tasks))
+	epochs := make([]*redisdb.Reply[string], len(tasks))
 	for i, st := range states {
 		if st == "" || st == queue.Archived || st == queue.Completed {
-			epochs[i] = pipe.Script(rewakeScript, []string{s.d.keys.message(p, tasks[i].id)}, tasks[i].id, millis(now),
-				tasks[i].epoch)
+			epochs[i] = rewakeScript.Add(pipe, []string{s.d.keys.message(p, tasks[i].id)},
+				rewakeArgs{ID: tasks[i].id, Now: now, Epoch: tasks[i].epoch})
 		}
 	}
 	if err := pipe.Exec(ctx); err != nil {
@@ -114,7 +115,7 @@ func (s *sweeper) rewake(ctx context.Context, p int, lane api.Lane, ids []string
 		if answer == nil {
 			continue
 		}
-		epoch, _ := answer.Text() // an error would be Exec's
+		epoch, _ := answer.Read() // an error would be Exec's
 		if epoch == "" {
 			continue
 		}

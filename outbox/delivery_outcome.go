@@ -46,25 +46,25 @@ type attempted struct {
 
 // decision is what follows from an attempt: the message's new status, and whom to tell what.
 type decision struct {
-	outcome  outcome
-	at       time.Time
-	due      time.Time // of the next attempt, when delayed
-	attempts int       // made, this one included
-	status   status
-	sent     []int // recipients newly sent
-	left     []int // recipients still to be tried
-	lost     []int // recipients newly given up
-	response string
-	why      map[int]reason // of each recipient newly refused
-	cause    *lastError     // the last of them
-	doubt    bool           // whether the recipients lost or left may have the message
-	fresh    bool           // and it is this attempt that is in doubt
-	spent    bool           // recipients were given up although another attempt might have reached them
-	gateway  string         // that the last relay asked was; empty: the account's own relay
-	host     string         // of the last relay asked
-	trouble  reason         // of the account, when held
-	slot     string         // place in a limit, when deferred
-	reason   string         // for people, when deferred or held
+	outcome     outcome
+	at          time.Time
+	due         time.Time // of the next attempt, when delayed
+	attempts    int       // made, this one included
+	status      status
+	sent        []int // recipients newly sent
+	left        []int // recipients still to be tried
+	lost        []int // recipients newly given up
+	response    string
+	why         map[int]reason // of each recipient newly refused
+	cause       *lastError     // the last of them
+	doubt       bool           // whether the recipients lost or left may have the message
+	fresh       bool           // and it is this attempt that is in doubt
+	spent       bool           // recipients were given up although another attempt might have reached them
+	gateway     string         // that the last relay asked was; empty: the account's own relay
+	host        string         // of the last relay asked
+	trouble     reason         // of the account, when held
+	reservation string         // of a limit, when deferred
+	reason      string         // for people, when deferred or held
 
 	stopped map[int]*suppression.Entry // recipients newly suppressed
 	unasked bool                       // nobody was left to ask a relay for: no attempt was made
@@ -127,7 +127,7 @@ func refuse(c *claim, p policy, now time.Time) error {
 	switch {
 	case c.lapsed == "doubt" && p.holdInDoubt:
 		return errInDoubt
-	case c.doubts-c.forgiven >= maxDoubts:
+	case c.doubts-c.oldDoubts >= maxDoubts:
 		return errDoubts
 	case c.lost >= maxLost:
 		return errLost

@@ -54,13 +54,13 @@ func (d *Delivery) progress(ctx context.Context, c *claim, done []smtpsend.Recip
 	return nil
 }
 
-func (d *Delivery) progressed(ctx context.Context, c *claim, st string, l any) error {
-	ok, err := progressScript.Run(ctx, d.DB.Shared(), []string{d.keys.message(c.partition, c.id)}, c.id, c.fence,
-		c.transactions, st, l).Int()
+func (d *Delivery) progressed(ctx context.Context, c *claim, st, line string) error {
+	ok, err := progressScript.Run(ctx, d.DB.Shared(), []string{d.keys.message(c.partition, c.id)},
+		progressArgs{ID: c.id, Fence: c.fence, Transaction: c.transactions, Status: st, Event: line})
 	if err != nil {
 		return away(err, "record a transaction of message "+c.id)
 	}
-	if ok == 0 {
+	if !ok {
 		return errLeaseLost
 	}
 	return nil

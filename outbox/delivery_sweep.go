@@ -2,12 +2,8 @@ package outbox
 
 import (
 	"context"
-	"strconv"
 	"sync"
 	"time"
-
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb"
 )
 
 // The sweeper's clockwork. A crash is repaired within Lease + sweepEvery, so the lease and this must stay
@@ -69,7 +65,7 @@ func (s *sweeper) mend(ctx context.Context) error {
 	if !s.lastGood.IsZero() && now.Sub(s.lastGood) > outageGap {
 		s.careful = now.Add(s.d.opts.Lease / 2)
 	}
-	steps := []func(context.Context, int, time.Time) error{s.ripen, s.owed, s.release}
+	steps := []func(context.Context, int, time.Time) error{s.promote, s.owed, s.release}
 	if !now.Before(s.careful) {
 		steps = append([]func(context.Context, int, time.Time) error{s.lapse}, steps...)
 	}
@@ -102,51 +98,37 @@ func (s *sweeper) compare(ctx context.Context) error {
 
 // lapse ends the leases that ran out and wakes their messages.
 func (s *sweeper) lapse(ctx context.Context, p int, now time.Time) error {
-	rows, err := s.script(ctx, lapseScript, p, 3, millis(now), sweepBatch)
+	rows, err := sweepRun(ctx, s.d.store, lapseScript, p, sweepArgs{Now: now, Most: sweepBatch})
 	if err != nil {
 		return err
 	}
 	woken := make([]wakeup, len(rows))
 	for i, r := range rows {
-		woken[i] = wakeup{id: r[0], lane: r[1], epoch: r[2]}
-		s.d.mail.recovered(ctx, r[0], "its worker died")
+		woken[i] = wakeup{id: r.ID, lane: r.Lane, epoch: r.Epoch}
+		s.d.mail.recovered(ctx, r.ID, "its worker died")
 		s.d.metrics.recovered.WithLabelValues("lease").Inc()
 	}
 	s.d.enqueue(ctx, woken...)
 	return nil
 }
 
-// ripen lets delayed messages whose time has come read as waiting.
-func (s *sweeper) ripen(ctx context.Context, p int, now time.Time) error {
-	return ripenScript.Run(ctx, s.d.DB.Client(), []string{s.d.keys.events(p)}, millis(now), sweepBatch).Err()
+// promote makes delayed messages waiting when they are due.
+func (s *sweeper) promote(ctx context.Context, p int, now time.Time) error {
+	_, err := sweepRun(ctx, s.d.store, promoteScript, p, sweepArgs{Now: now, Most: sweepBatch})
+	return err
 }
 
 // owed queues the tasks that accept or a wake-up could not.
 func (s *sweeper) owed(ctx context.Context, p int, now time.Time) error {
-	rows, err := s.script(ctx, owedScript, p, 4, millis(now.Add(-owedAfter)), sweepBatch)
+	rows, err := sweepRun(ctx, s.d.store, owedScript, p, owedArgs{Before: now.Add(-owedAfter), Most: sweepBatch})
 	if err != nil {
 		return err
 	}
 	due := make([]wakeup, len(rows))
 	for i, r := range rows {
-		ms, _ := strconv.ParseInt(r[3], 10, 64)
-		due[i] = wakeup{id: r[0], lane: r[1], epoch: r[2], due: fromMillis(ms)}
+		due[i] = wakeup{id: r.ID, lane: r.Lane, epoch: r.Epoch, due: r.Due}
 		s.d.metrics.recovered.WithLabelValues("owed").Inc()
 	}
 	s.d.enqueue(ctx, due...)
 	return nil
-}
-
-// script runs a script about a whole partition and reads its answer as rows of equal length.
-func (s *sweeper) script(ctx context.Context, script *redisdb.RawScript, p, width int, args ...any) ([][]string,
-	error) {
-	flat, err := script.Run(ctx, s.d.DB.Client(), []string{s.d.keys.events(p)}, args...).StringSlice()
-	if err != nil {
-		return nil, fault.Wrap(err, fault.Unavailable, "", "sweep partition %d", p)
-	}
-	rows := make([][]string, 0, len(flat)/width)
-	for i := 0; i+width <= len(flat); i += width {
-		rows = append(rows, flat[i:i+width])
-	}
-	return rows, nil
 }

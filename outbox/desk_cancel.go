@@ -4,10 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // Why a message was cancelled, as its event says.
@@ -76,22 +75,22 @@ func (d *Desk) cancelEach(ctx context.Context, entries []entry, reason string, s
 	}
 	rows = slices.DeleteFunc(rows, func(r row) bool { return !still(r) })
 	pipe := d.DB.Pipeline()
-	answers := make([]*redis.Cmd, len(rows))
+	answers := make([]*redisdb.Reply[outcomeWord], len(rows))
 	for i, r := range rows {
 		p, _ := partitionOf(r.id, d.DB.Partitions())
 		args, err := d.cancelArgs(r, reason)
 		if err != nil {
 			return total, err
 		}
-		answers[i] = pipe.Script(cancelScript, []string{d.keys.message(p, r.id)}, args...)
+		answers[i] = cancelScript.Add(pipe, []string{d.keys.message(p, r.id)}, args)
 	}
 	if err := pipe.Exec(ctx); err != nil {
 		return total, away(err, "cancel messages")
 	}
 	var gone []task
 	for i, r := range rows {
-		answer, _ := answers[i].StringSlice() // an error would be Exec's
-		switch answer[0] {
+		answer, _ := answers[i].Read() // an error would be Exec's
+		switch answer.Word {
 		case "OK":
 			p, _ := partitionOf(r.id, d.DB.Partitions())
 			gone = append(gone, r.task(p))
@@ -131,11 +130,11 @@ func (d *Desk) cancel(ctx context.Context, id, reason string) (api.DeleteAnswer,
 		if err != nil {
 			return api.DeleteAnswer{}, task{}, err
 		}
-		answer, err := d.run(ctx, cancelScript, p, id, args...)
+		answer, err := run(ctx, d.store, cancelScript, p, id, args)
 		if err != nil {
 			return api.DeleteAnswer{}, task{}, err
 		}
-		switch answer[0] {
+		switch answer.Word {
 		case "OK":
 			d.cancelled(ctx, rows[0], reason)
 			return api.DeleteAnswer{Deleted: true}, rows[0].task(p), nil
@@ -150,7 +149,7 @@ func (d *Desk) cancel(ctx context.Context, id, reason string) (api.DeleteAnswer,
 
 // cancelArgs builds what cancel.lua writes. The recipients that are done already have had their last word; a
 // dead letter has none left, and goes without an event.
-func (d *Desk) cancelArgs(r row, reason string) ([]any, error) {
+func (d *Desk) cancelArgs(r row, reason string) (args cancelArgs, _ error) {
 	now := d.clock.Now()
 	events, st, result := telling{account: r.envelope.Account, at: now}, r.status, resultFailed
 	if r.state != stateFailed {
@@ -160,7 +159,7 @@ func (d *Desk) cancelArgs(r row, reason string) ([]any, error) {
 			Message: r.envelope.about(r.id, r.lane, r.gateway, r.envelope.addresses(left)), Reason: reason,
 			InDoubt: r.mayBeThere(),
 		}, left, 0, reason); err != nil {
-			return nil, err
+			return args, err
 		}
 		st.Recipients = slices.Clone(st.Recipients)
 		for _, i := range left {
@@ -168,10 +167,8 @@ func (d *Desk) cancelArgs(r row, reason string) ([]any, error) {
 		}
 	}
 	recap, err := d.ending(r, events.remember(st), result, reason, now)
-	if err != nil {
-		return nil, err
-	}
-	return append([]any{r.id, millis(now), r.state, r.fence, result, recap}, events.lines...), nil
+	return cancelArgs{ID: r.id, Now: now, State: r.state, Fence: r.fence, Result: result, Record: recap,
+		Events: events.lines}, err
 }
 
 // cancelled tells the operator. That a dead letter is forgotten ends no message: it ended when it failed.

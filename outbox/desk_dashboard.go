@@ -50,11 +50,11 @@ func (d *Desk) TaskArchived(ctx context.Context, taskID string) error {
 		if err != nil {
 			return err
 		}
-		answer, err := d.run(ctx, buryScript, p, id, args...)
+		answer, err := run(ctx, d.store, buryScript, p, id, args)
 		if err != nil {
 			return err
 		}
-		switch answer[0] {
+		switch answer.Word {
 		case "OK":
 			d.metrics.ended.WithLabelValues("failed").Inc()
 			d.mail.failed(ctx, id, rows[0].attempts, nil, archivedByOperator(), false)
@@ -73,7 +73,7 @@ func archivedByOperator() *lastError {
 }
 
 // buryArgs builds what bury.lua writes: the recipients left have failed, and their event says why.
-func (d *Desk) buryArgs(r row) ([]any, error) {
+func (d *Desk) buryArgs(r row) (args buryArgs, _ error) {
 	now := d.clock.Now()
 	st := r.status
 	st.Recipients = slices.Clone(st.Recipients)
@@ -95,15 +95,15 @@ func (d *Desk) buryArgs(r row) ([]any, error) {
 	}
 	events := telling{account: r.envelope.Account, at: now}
 	if err := events.tell(event.MessageFailed, data, left, 0, st.Last.Message); err != nil {
-		return nil, err
+		return args, err
 	}
 	st = events.remember(st)
-	var packed, recap string
+	args = buryArgs{ID: r.id, Now: now, State: r.state, Fence: r.fence, Events: events.lines}
 	var err error
 	if d.opts.KeepDeadLetters >= 0 {
-		packed, err = d.jsons.pack(r.id, st)
+		args.Status, err = d.jsons.pack(r.id, st)
 	} else {
-		recap, err = d.ending(r, st, resultFailed, "", now)
+		args.Record, err = d.ending(r, st, resultFailed, "", now)
 	}
-	return append([]any{r.id, millis(now), r.state, r.fence, packed, recap}, events.lines...), err
+	return args, err
 }

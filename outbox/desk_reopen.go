@@ -94,20 +94,20 @@ func (d *Desk) reopen(ctx context.Context, id string, plan func(row, time.Time) 
 		if o.replay {
 			err = d.replayable(ctx, after)
 		}
-		var args []any
+		var args reopenArgs
 		if err == nil {
 			args, err = d.reopenArgs(r, &after, o, now)
 		}
 		if err != nil {
 			return api.OutboxMessage{}, err
 		}
-		answer, err := d.run(ctx, reopenScript, p, id, args...)
+		answer, err := run(ctx, d.store, reopenScript, p, id, args)
 		if err != nil {
 			return api.OutboxMessage{}, err
 		}
-		switch answer[0] {
+		switch answer.Word {
 		case "OK":
-			d.rewoken(ctx, p, r, o, answer[1])
+			d.rewoken(ctx, p, r, o, answer.Epoch)
 			return d.reopened(ctx, after)
 		case "ACTIVE":
 			return api.OutboxMessage{}, fault.New(fault.Conflict, "MessageActive",
@@ -164,15 +164,10 @@ func (r row) apply(o reopening, now time.Time) (row, error) {
 
 // reopenArgs builds what reopen.lua writes of a message that was read as before and is to be as after. A
 // replay is told, which after then remembers.
-func (d *Desk) reopenArgs(before row, after *row, o reopening, now time.Time) ([]any, error) {
-	urgent := 0
-	if o.urgent {
-		urgent = 1
-	}
-	args := []any{
-		after.id, millis(now), before.state, before.fence, after.due, after.attempts, after.max, after.gateway, "",
-		after.planned,
-		urgent, "", o.account,
+func (d *Desk) reopenArgs(before row, after *row, o reopening, now time.Time) (reopenArgs, error) {
+	args := reopenArgs{
+		ID: after.id, Now: now, State: before.state, Fence: before.fence, Due: after.due, Attempts: after.attempts,
+		Max: after.max, Gateway: after.gateway, Scheduled: after.planned, Urgent: o.urgent, Account: o.account,
 	}
 	if !o.replay {
 		return args, nil
@@ -183,16 +178,16 @@ func (d *Desk) reopenArgs(before row, after *row, o reopening, now time.Time) ([
 		Message: env.about(after.id, after.lane, o.gateway, env.addresses(queued)), Attempt: before.attempts,
 	}, queued, 0, "")
 	if err != nil {
-		return nil, err
+		return args, err
 	}
-	after.status = events.remember(after.status)
-	if args[8], err = d.jsons.pack(after.id, after.status); err != nil {
-		return nil, err
+	after.status, args.Events = events.remember(after.status), events.lines
+	if args.Status, err = d.jsons.pack(after.id, after.status); err != nil {
+		return args, err
 	}
 	if len(o.to) > 0 || o.account != "" {
-		args[11], err = d.jsons.pack(after.id, env)
+		args.Envelope, err = d.jsons.pack(after.id, env)
 	}
-	return append(args, events.lines...), err
+	return args, err
 }
 
 // rewoken queues the task of a message that was given a new time, and drops the one it had.

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // ReplayAll queues every dead letter again that the request selects, oldest first, or in the order of its
@@ -54,7 +53,7 @@ func (d *Desk) replayEach(ctx context.Context, req api.ReplayRequest, k correcte
 	}
 	rows = slices.DeleteFunc(rows, func(r row) bool { return !selects(req, r) })
 	now, pipe := d.clock.Now(), d.DB.Pipeline()
-	answers := make([]*redis.Cmd, len(rows))
+	answers := make([]*redisdb.Reply[woken], len(rows))
 	for i, r := range rows {
 		if r.state != stateFailed {
 			continue
@@ -67,7 +66,7 @@ func (d *Desk) replayEach(ctx context.Context, req api.ReplayRequest, k correcte
 			return err
 		}
 		p, _ := partitionOf(r.id, d.DB.Partitions())
-		answers[i] = pipe.Script(reopenScript, []string{d.keys.message(p, r.id)}, args...)
+		answers[i] = reopenScript.Add(pipe, []string{d.keys.message(p, r.id)}, args)
 	}
 	if err := pipe.Exec(ctx); err != nil {
 		return away(err, "replay dead letters")
@@ -77,10 +76,8 @@ func (d *Desk) replayEach(ctx context.Context, req api.ReplayRequest, k correcte
 	for i, r := range rows {
 		epoch := ""
 		if answers[i] != nil {
-			said, _ := answers[i].StringSlice() // an error would be Exec's
-			if said[0] == "OK" {
-				epoch = said[1]
-			}
+			answer, _ := answers[i].Read() // an error would be Exec's
+			epoch = answer.Epoch
 		}
 		if epoch == "" { // no longer dead, or its content is gone, or see above
 			answer.Skipped++
@@ -99,13 +96,13 @@ func (d *Desk) replayEach(ctx context.Context, req api.ReplayRequest, k correcte
 
 // replayArgs builds what reopen.lua writes of a dead letter. One that is left with nobody who may be mailed
 // is a fault of kind Conflict.
-func (d *Desk) replayArgs(ctx context.Context, r row, o reopening, now time.Time) ([]any, error) {
+func (d *Desk) replayArgs(ctx context.Context, r row, o reopening, now time.Time) (reopenArgs, error) {
 	after, err := r.apply(o, now)
 	if err != nil {
-		return nil, err
+		return reopenArgs{}, err
 	}
 	if err := d.replayable(ctx, after); err != nil {
-		return nil, err
+		return reopenArgs{}, err
 	}
 	return d.reopenArgs(r, &after, o, now)
 }

@@ -116,8 +116,8 @@ func (r *retention) expireLetters(ctx context.Context, p int, now time.Time) (in
 // expireLog takes ended messages out of the log that are too old or too many, and answers how many.
 func (r *retention) expireLog(ctx context.Context, p int, now time.Time) (int, error) {
 	before := now.Add(-max(r.d.opts.KeepEnded, 0))
-	return purgeScript.Run(ctx, r.d.DB.Client(), []string{r.d.keys.events(p)}, millis(before),
-		r.share(r.d.opts.MaxEnded), retentionBatch).Int()
+	return purgeScript.Run(ctx, r.d.DB.Client(), []string{r.d.keys.events(p)},
+		purgeArgs{Before: before, Keep: r.share(r.d.opts.MaxEnded), Most: retentionBatch})
 }
 
 // trim keeps the event stream within bounds, and never drops an event some reader has yet to read. It answers

@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"slices"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
@@ -42,7 +39,7 @@ func (fs *Facts) Learn(ctx context.Context, facts []Later) ([]LearnResult, error
 		return nil, err
 	}
 	pipe := fs.DB.Pipeline()
-	results, answers := make([]LearnResult, len(facts)), make([]*redis.Cmd, len(facts))
+	results, answers := make([]LearnResult, len(facts)), make([]*redisdb.Reply[outcomeWord], len(facts))
 	for i, f := range facts {
 		r, known := about[f.MessageID]
 		if !known && f.Account == "" {
@@ -53,8 +50,7 @@ func (fs *Facts) Learn(ctx context.Context, facts []Later) ([]LearnResult, error
 		if err != nil {
 			return nil, err
 		}
-		answers[i] = pipe.Script(learnScript, []string{fs.keys.message(fs.placeOf(f), fmt.Sprint(args[0]))},
-			args...)
+		answers[i] = learnScript.Add(pipe, []string{fs.keys.message(fs.placeOf(f), args.ID)}, args)
 	}
 	if err := pipe.Exec(ctx); err != nil {
 		return nil, away(err, "note what became known about messages")
@@ -63,8 +59,8 @@ func (fs *Facts) Learn(ctx context.Context, facts []Later) ([]LearnResult, error
 		if answer == nil {
 			continue
 		}
-		said, _ := answer.StringSlice() // an error would be Exec's
-		switch said[0] {
+		said, _ := answer.Read() // an error would be Exec's
+		switch said.Word {
 		case "AGAIN":
 			results[i] = LearnAgain
 		case "FULL":
@@ -105,7 +101,7 @@ func (fs *Facts) placeOf(f Later) int {
 	return redisdb.PartitionFor(f.Key, fs.DB.Partitions())
 }
 
-func (fs *Facts) learnArgs(f Later, r row, known bool) ([]any, error) {
+func (fs *Facts) learnArgs(f Later, r row, known bool) (args learnArgs, _ error) {
 	now := fs.clock.Now()
 	at := f.At
 	if at.IsZero() || at.After(now) {
@@ -126,11 +122,11 @@ func (fs *Facts) learnArgs(f Later, r row, known bool) ([]any, error) {
 	id := newEventID(now)
 	e, err := event.New(id, f.Type, account, at, data)
 	if err != nil {
-		return nil, err
+		return args, err
 	}
 	line, err := e.Line()
 	if err != nil {
-		return nil, err
+		return args, err
 	}
 	fact := laterFact{ID: id, Type: f.Type, At: millis(at), Told: f.Told}
 	if data.Recipient != "" {
@@ -141,11 +137,10 @@ func (fs *Facts) learnArgs(f Later, r row, known bool) ([]any, error) {
 		about = field // remembered by itself
 	}
 	packed, err := fs.jsons.pack(about, fact)
-	if err != nil {
-		return nil, err
-	}
-	return []any{about, millis(now), field, packed, string(cmp.Or(r.lane, api.Transactional)), account, maxLater,
-		f.counts(), line}, nil
+	return learnArgs{
+		ID: about, Now: now, Field: field, Fact: packed, Lane: cmp.Or(r.lane, api.Transactional), Account: account,
+		FactsMost: maxLater, Counter: f.counts(), Event: line,
+	}, err
 }
 
 // address is the recipient that a fact is about; empty where nobody can tell.

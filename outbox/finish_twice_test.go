@@ -11,7 +11,7 @@ import (
 
 // recordTwice makes an attempt of a message, records it, lets something happen, and records it once more: as
 // when Redis did what it was asked to, its answer was lost, and the call was repeated.
-func recordTwice(t *testing.T, b *bundle, id string, between func()) (first, second []string) {
+func recordTwice(t *testing.T, b *bundle, id string, between func()) (first, second finished) {
 	t.Helper()
 	c, _, err := b.begin(t.Context(), id)
 	if err != nil || c == nil {
@@ -21,11 +21,11 @@ func recordTwice(t *testing.T, b *bundle, id string, between func()) (first, sec
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first, err = b.run(t.Context(), finishScript, c.partition, id, args...); err != nil {
+	if first, err = run(t.Context(), b.Desk.store, finishScript, c.partition, id, args); err != nil {
 		t.Fatal(err)
 	}
 	between()
-	if second, err = b.run(t.Context(), finishScript, c.partition, id, args...); err != nil {
+	if second, err = run(t.Context(), b.Desk.store, finishScript, c.partition, id, args); err != nil {
 		t.Fatal(err)
 	}
 	return first, second
@@ -55,8 +55,8 @@ func TestAttemptRecordedTwiceAfterItBecameDue(t *testing.T) {
 	id := one(t, b)
 	recordTwice(t, b, id, func() {
 		b.clock.Advance(time.Minute)
-		if err := ripenScript.Run(t.Context(), b.DB.Client(), []string{b.keys.events(0)}, millis(b.clock.Now()),
-			sweepBatch).Err(); err != nil {
+		if _, err := promoteScript.Run(t.Context(), b.DB.Client(), []string{b.keys.events(0)},
+			sweepArgs{Now: b.clock.Now(), Most: sweepBatch}); err != nil {
 			t.Fatal(err)
 		}
 	})

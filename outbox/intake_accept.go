@@ -8,11 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/suppression"
 )
 
@@ -20,9 +19,9 @@ import (
 type accepting struct {
 	look   *suppression.Look // what accept.lua looks at in the suppressions; nil: nothing
 	keys   []string
-	args   []any
+	args   acceptArgs
 	task   queue.Task
-	reply  *redis.Cmd
+	reply  *redisdb.Reply[accepted]
 	queued *queue.Pending // of a task that went along with the script
 	shares int            // how often its shared content was missing in Redis
 }
@@ -30,9 +29,6 @@ type accepting struct {
 // The epoch of a message's first task, and that of the task that replaces it if recipients had to be looked
 // up.
 const firstEpoch, secondEpoch = "1", "2"
-
-// Indexes into the arguments of accept.lua. The arguments that depend on recipients follow the epoch.
-const argContent, argLimit, argShare, argEpoch = 8, 9, 13, 15
 
 // accept makes messages of one batch durable and queues their first tasks. Each message gets its result.
 //
@@ -72,7 +68,7 @@ func (in *Intake) enter(ctx context.Context, all []*newMessage) (ask []*newMessa
 	}
 	pipe := in.DB.ReplicatedPipeline()
 	for _, m := range all {
-		m.reply, m.queued = pipe.Script(acceptScript, m.keys, m.args...), nil
+		m.reply, m.queued = acceptScript.Add(pipe, m.keys, m.args), nil
 		if m.mayBeRefused() {
 			continue
 		}
@@ -83,7 +79,7 @@ func (in *Intake) enter(ctx context.Context, all []*newMessage) (ask []*newMessa
 	_ = pipe.Exec(ctx) // each command has its own error
 	var again, fresh []*newMessage
 	for _, m := range all {
-		first, err := in.readReply(m.reply.Slice())
+		first, err := in.readReply(m.reply.Read())
 		switch {
 		case errors.Is(err, errUnshared) && m.shares < 2:
 			m.shares++
@@ -199,15 +195,16 @@ func (in *Intake) encode(m *newMessage) error {
 		m.keys = append(m.keys, in.keys.idempotency(m.partition, keyHash(m.envelope.Account, m.key)))
 		first = m.result.memo()
 	}
-	m.args = []any{
-		m.id, millis(now), due, string(m.lane), m.envelope.Account, m.attempts, m.gateway, env, content,
-		in.limit(m.partition), m.fingerprint, first, int(in.opts.KeyRetention.Seconds()),
-		in.countBytes(len(content)), shared, firstEpoch, "", queued,
+	m.args = acceptArgs{
+		ID: m.id, Now: now, Due: due, Lane: m.lane, Account: m.envelope.Account, Max: m.attempts,
+		Gateway:  m.gateway,
+		Envelope: env, Content: content, LiveMost: in.limit(m.partition), Fingerprint: m.fingerprint, Memo: first,
+		KeepKey: int(in.opts.KeyRetention.Seconds()), MemoryShare: in.countBytes(len(content)), Shared: shared,
+		Epoch: firstEpoch, Event: queued,
 	}
 	if m.look = in.question(m); m.look != nil {
 		m.keys = append(m.keys, m.look.Keys...)
-		m.args = append(append(m.args[:argEpoch+1], m.look.Each), m.look.Fields...)
-		m.args = append(m.args, queued)
+		m.args.LookEach, m.args.LookFields = m.look.Each, m.look.Fields
 	}
 	return nil
 }
@@ -229,16 +226,16 @@ func (m *newMessage) unlook() {
 		return
 	}
 	m.keys = m.keys[:len(m.keys)-len(m.look.Keys)]
-	m.args = append(slices.Clone(m.args[:argEpoch]), secondEpoch, "", m.args[len(m.args)-1])
+	m.args.Epoch, m.args.LookEach, m.args.LookFields = secondEpoch, 0, nil
 	m.task.ID, m.look = taskID(m.id, secondEpoch), nil
 }
 
 // mayBeRefused reports whether accept.lua may answer anything but NEW or ASK.
 func (m *newMessage) mayBeRefused() bool {
-	return m.fingerprint != "" || m.args[argLimit] != "" || m.looksAtMemory()
+	return m.fingerprint != "" || m.args.LiveMost != "" || m.looksAtMemory()
 }
 
-func (m *newMessage) looksAtMemory() bool { return m.args[argShare] != "" }
+func (m *newMessage) looksAtMemory() bool { return m.args.MemoryShare != "" }
 
 // memo and recall keep the first answer to a key. There is one for each message of a week, so it is short.
 func (r *Result) memo() string { return fmt.Sprintf(" %s %d %s", r.ID, millis(r.SendAt), r.MessageID) }
@@ -251,17 +248,17 @@ func (r *Result) recall(memo string) {
 
 // readReply reads the answer of accept.lua: the first answer to a key that was used before, or "" for a new
 // message.
-func (in *Intake) readReply(answer []any, err error) (first string, _ error) {
+func (in *Intake) readReply(answer accepted, err error) (first string, _ error) {
 	if err != nil {
 		return "", away(err, "accept message")
 	}
-	switch answer[0] {
+	switch answer.Word {
 	case "NEW", "AGAIN":
 		return "", nil
 	case "ASK":
 		return "", errAsk
 	case "HIT":
-		return fmt.Sprint(answer[1]), nil
+		return answer.First, nil
 	case "REUSED":
 		return "", keyReused()
 	case "UNSHARED":
@@ -269,13 +266,13 @@ func (in *Intake) readReply(answer []any, err error) (first string, _ error) {
 	case "LOST":
 		return "", errContentLost
 	case "FULL":
-		if answer[1] == "memory" {
+		if answer.What == "memory" {
 			return "", full("Redis uses more than %.0f %% of its maxmemory (redis.maxMemoryShare)",
 				in.opts.MaxMemoryShare*100)
 		}
 		return "", full("The outbox holds as many messages as it may (outbox.maxLive: %d)", in.opts.MaxLive)
 	}
-	return "", fmt.Errorf("accept message: %v", answer[0])
+	return "", fmt.Errorf("accept message: %s", answer.Word)
 }
 
 func keyReused() error {
@@ -307,8 +304,8 @@ func (in *Intake) bringIn(ctx context.Context, all []*newMessage) []*newMessage 
 			shareErr = in.shared.put(ctx, m.partition, m.shared)
 		}
 		err := shareErr
-		if content, fresh := m.args[argContent].([]byte); err == nil && fresh && len(content) > small {
-			m.args[argContent] = ""
+		if content := m.args.Content; err == nil && len(content) > small {
+			m.args.Content = nil
 			err = in.lay(ctx, m.partition, m.id, content)
 		}
 		if err != nil {
@@ -321,7 +318,7 @@ func (in *Intake) bringIn(ctx context.Context, all []*newMessage) []*newMessage 
 // takeOut deletes the content that was brought in for a message that is not accepted after all. Otherwise it
 // expires.
 func (in *Intake) takeOut(ctx context.Context, m *newMessage) {
-	if m.args[argContent] != "" {
+	if len(m.args.Content) > 0 {
 		return
 	}
 	if err := in.DB.Client().Del(ctx, in.keys.incoming(m.partition, m.id)).Err(); err != nil {

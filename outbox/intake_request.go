@@ -223,15 +223,15 @@ func (in *Intake) claim(ctx context.Context, account string, req api.SubmitReque
 	defer cancel()
 	hash := keyHash(account, key)
 	name := in.keys.idempotency(redisdb.PartitionFor(hash, in.DB.Partitions()), hash)
-	answer, err := in.DB.RunReplicated(ctx, claimScript, []string{name}, fingerprint(req),
-		int(in.opts.KeyRetention.Seconds())).Slice()
+	answer, err := claimScript.RunReplicated(ctx, in.DB, []string{name},
+		claimKeyArgs{Fingerprint: fingerprint(req), KeepKey: int(in.opts.KeyRetention.Seconds())})
 	if err != nil {
 		return nil, away(err, "claim the key of a mail merge")
 	}
-	if answer[0] == "REUSED" {
+	if answer.Word == "REUSED" {
 		return nil, keyReused()
 	}
-	return Result{Key: key, Repeated: answer[0] == keyHit}.idempotency(), nil
+	return Result{Key: key, Repeated: answer.Word == keyHit}.idempotency(), nil
 }
 
 // keyHit is the status of an idempotency key that was used before.

@@ -146,11 +146,11 @@ func (in *Intake) skipOn(ctx context.Context, pipe *redisdb.Pipeline, m *newMess
 	if err != nil {
 		return err
 	}
-	args := append([]any{m.id, millis(now), string(m.lane), m.envelope.Account, recap}, events.lines...)
 	in.mail.suppressed(ctx, m.id, m.envelope.addresses(all), reason)
 	in.metrics.accepted.WithLabelValues("skipped").Inc()
 	in.metrics.ended.WithLabelValues(resultSuppressed).Inc()
 	in.metrics.recipients.WithLabelValues(rcptSuppressed).Add(float64(len(all)))
-	pipe.Script(skipScript, []string{in.keys.message(m.partition, m.id)}, args...)
+	skipScript.Add(pipe, []string{in.keys.message(m.partition, m.id)}, skipArgs{ID: m.id, Now: now, Lane: m.lane,
+		Account: m.envelope.Account, Record: recap, Events: events.lines})
 	return nil
 }

@@ -127,7 +127,7 @@ func (rd *Reader) excerpt(ctx context.Context, r row, packed string) (string, er
 
 // Indexed says that the search index has the texts of messages that ended, which are kept for it no longer.
 func (rd *Reader) Indexed(ctx context.Context, ids []string) error {
-	parts := make(map[int][]any)
+	parts := make(map[int][]string)
 	for _, id := range ids {
 		if p, ok := partitionOf(id, rd.DB.Partitions()); ok {
 			parts[p] = append(parts[p], id)
@@ -135,7 +135,7 @@ func (rd *Reader) Indexed(ctx context.Context, ids []string) error {
 	}
 	pipe := rd.DB.Pipeline()
 	for p, some := range parts {
-		pipe.Script(indexedScript, []string{rd.keys.texts(p)}, some...)
+		indexedScript.Add(pipe, []string{rd.keys.texts(p)}, some)
 	}
 	if err := pipe.Exec(ctx); err != nil {
 		return away(err, "forget texts that are indexed")

@@ -23,7 +23,7 @@ type told struct {
 type telling struct {
 	account string
 	at      time.Time
-	lines   []any
+	lines   []string
 	told    []told
 }
 

@@ -1,98 +1,239 @@
 package outbox
 
 import (
-	_ "embed"
+	"context"
+	"embed"
+	"fmt"
+	"time"
 
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/suppression"
 )
 
-//go:embed lua/prelude.lua
-var prelude string
+//go:embed lua
+var files embed.FS
 
-//go:embed lua/accept.lua
-var acceptLua string
+// lua returns a script of this package.
+func lua(name string) string { return redisdb.Source(files, "lua/"+name+".lua") }
 
-//go:embed lua/share.lua
-var shareLua string
+var prelude = lua("prelude")
 
-//go:embed lua/claim.lua
-var claimLua string
-
-//go:embed lua/begin.lua
-var beginLua string
-
-//go:embed lua/doubt.lua
-var doubtLua string
-
-//go:embed lua/progress.lua
-var progressLua string
-
-//go:embed lua/unhold.lua
-var unholdLua string
-
-//go:embed lua/extend.lua
-var extendLua string
-
-//go:embed lua/finish.lua
-var finishLua string
-
-//go:embed lua/cancel.lua
-var cancelLua string
-
-//go:embed lua/reopen.lua
-var reopenLua string
-
-//go:embed lua/bury.lua
-var buryLua string
-
-//go:embed lua/lapse.lua
-var lapseLua string
-
-//go:embed lua/ripen.lua
-var ripenLua string
-
-//go:embed lua/owed.lua
-var owedLua string
-
-//go:embed lua/rewake.lua
-var rewakeLua string
-
-//go:embed lua/learn.lua
-var learnLua string
-
-//go:embed lua/skip.lua
-var skipLua string
-
-//go:embed lua/purge.lua
-var purgeLua string
-
-//go:embed lua/indexed.lua
-var indexedLua string
-
-// The transitions.
+// The transitions of a message. The comments of each script explain its fields.
 var (
-	acceptScript   = redisdb.NewRawScript("outbox/accept", acceptLua, prelude, suppression.LookLua)
-	shareScript    = redisdb.NewRawScript("outbox/share", shareLua, prelude)
-	claimScript    = redisdb.NewRawScript("outbox/claim", claimLua, prelude)
-	beginScript    = redisdb.NewRawScript("outbox/begin", beginLua, prelude)
-	doubtScript    = redisdb.NewRawScript("outbox/doubt", doubtLua, prelude)
-	progressScript = redisdb.NewRawScript("outbox/progress", progressLua, prelude)
-	unholdScript   = redisdb.NewRawScript("outbox/unhold", unholdLua, prelude)
-	extendScript   = redisdb.NewRawScript("outbox/extend", extendLua, prelude)
-	finishScript   = redisdb.NewRawScript("outbox/finish", finishLua, prelude)
-	cancelScript   = redisdb.NewRawScript("outbox/cancel", cancelLua, prelude)
-	reopenScript   = redisdb.NewRawScript("outbox/reopen", reopenLua, prelude)
-	buryScript     = redisdb.NewRawScript("outbox/bury", buryLua, prelude)
-	lapseScript    = redisdb.NewRawScript("outbox/lapse", lapseLua, prelude)
-	ripenScript    = redisdb.NewRawScript("outbox/ripen", ripenLua, prelude)
-	owedScript     = redisdb.NewRawScript("outbox/owed", owedLua, prelude)
-	rewakeScript   = redisdb.NewRawScript("outbox/rewake", rewakeLua, prelude)
-	learnScript    = redisdb.NewRawScript("outbox/learn", learnLua, prelude)
-	skipScript     = redisdb.NewRawScript("outbox/skip", skipLua, prelude)
-	purgeScript    = redisdb.NewRawScript("outbox/purge", purgeLua, prelude)
-	indexedScript  = redisdb.NewRawScript("outbox/indexed", indexedLua, prelude)
+	acceptScript = redisdb.NewScript[acceptArgs, accepted]("outbox/accept", lua("accept"), prelude,
+		suppression.LookLua)
+	shareScript    = redisdb.NewScript[shareArgs, int]("outbox/share", lua("share"), prelude)
+	claimScript    = redisdb.NewScript[claimKeyArgs, outcomeWord]("outbox/claim", lua("claim"), prelude)
+	beginScript    = redisdb.NewScript[beginArgs, begun]("outbox/begin", lua("begin"), prelude)
+	doubtScript    = redisdb.NewScript[doubtArgs, time.Time]("outbox/doubt", lua("doubt"), prelude)
+	progressScript = redisdb.NewScript[progressArgs, bool]("outbox/progress", lua("progress"), prelude)
+	finishScript   = redisdb.NewScript[finishArgs, finished]("outbox/finish", lua("finish"), prelude)
+	extendScript   = redisdb.NewScript[extendArgs, []string]("outbox/extend", lua("extend"), prelude)
+	cancelScript   = redisdb.NewScript[cancelArgs, outcomeWord]("outbox/cancel", lua("cancel"), prelude)
+	reopenScript   = redisdb.NewScript[reopenArgs, woken]("outbox/reopen", lua("reopen"), prelude)
+	buryScript     = redisdb.NewScript[buryArgs, outcomeWord]("outbox/bury", lua("bury"), prelude)
+	lapseScript    = redisdb.NewScript[sweepArgs, []wakeRow]("outbox/lapse", lua("lapse"), prelude)
+	promoteScript  = redisdb.NewScript[sweepArgs, int]("outbox/promote", lua("promote"), prelude)
+	unholdScript   = redisdb.NewScript[unholdArgs, []wakeRow]("outbox/unhold", lua("unhold"), prelude)
+	owedScript     = redisdb.NewScript[owedArgs, []owedRow]("outbox/owed", lua("owed"), prelude)
+	rewakeScript   = redisdb.NewScript[rewakeArgs, string]("outbox/rewake", lua("rewake"), prelude)
+	learnScript    = redisdb.NewScript[learnArgs, outcomeWord]("outbox/learn", lua("learn"), prelude)
+	skipScript     = redisdb.NewScript[skipArgs, int]("outbox/skip", lua("skip"), prelude)
+	purgeScript    = redisdb.NewScript[purgeArgs, int]("outbox/purge", lua("purge"), prelude)
+	indexedScript  = redisdb.NewScript[[]string, int]("outbox/indexed", lua("indexed"), prelude)
 )
+
+// The arguments and answers of the scripts, by the names that the scripts declare.
+type (
+	acceptArgs struct {
+		ID          string
+		Now         time.Time
+		Due         int64
+		Lane        api.Lane
+		Account     string
+		Max         int
+		Gateway     string
+		Envelope    string
+		Content     []byte
+		LiveMost    string
+		Fingerprint string
+		Memo        string
+		KeepKey     int
+		MemoryShare string
+		Shared      string
+		Epoch       string
+		Event       string
+		LookEach    int `lua:",omitzero"`
+		LookFields  []string
+	}
+	accepted struct {
+		Word  string
+		First string
+		What  string
+	}
+	shareArgs struct {
+		Name    string
+		Content []byte
+	}
+	claimKeyArgs struct {
+		Fingerprint string
+		KeepKey     int
+	}
+	beginArgs struct {
+		ID          string
+		Now         time.Time
+		LeaseUntil  time.Time
+		ContentMost int
+	}
+	begun struct {
+		Word                                    string
+		Fence, Gateway, Lapsed, Reservation     string
+		Attempts, Max, Lost, Doubts, OldDoubts  int
+		Began, Scheduled, Due, Lease            time.Time
+		Created                                 int64
+		Envelope, Content, Status, Lane, Shared string
+		Urgent, Cleared                         bool
+	}
+	doubtArgs struct {
+		Now   time.Time
+		Fence string
+	}
+	progressArgs struct {
+		ID, Fence   string
+		Transaction int
+		Status      string
+		Event       string
+	}
+	finishArgs struct {
+		ID, Fence      string
+		Now            time.Time
+		Outcome        outcome
+		Due            time.Time
+		Attempts       int
+		Attempted      bool
+		Status, Record string
+		InDoubt        bool
+		Lapsed         string
+		Reservation    string
+		Reason         string
+		Text           string
+		References     string
+		KeepReferences int
+		Events         []string
+	}
+	finished struct {
+		Word  string
+		State string
+	}
+	extendArgs struct {
+		LeaseUntil time.Time
+		Held       []string
+	}
+	cancelArgs struct {
+		ID             string
+		Now            time.Time
+		State, Fence   string
+		Result, Record string
+		Events         []string
+	}
+	buryArgs struct {
+		ID             string
+		Now            time.Time
+		State, Fence   string
+		Status, Record string
+		Events         []string
+	}
+	reopenArgs struct {
+		ID                string
+		Now               time.Time
+		State, Fence      string
+		Due               int64
+		Attempts, Max     int
+		Gateway, Status   string
+		Scheduled         int64
+		Urgent            bool
+		Envelope, Account string
+		Events            []string
+	}
+	woken struct {
+		Word  string
+		Epoch string
+	}
+	sweepArgs struct {
+		Now  time.Time
+		Most int
+	}
+	unholdArgs struct {
+		Account string
+		Now     time.Time
+		Most    int
+	}
+	owedArgs struct {
+		Before time.Time
+		Most   int
+	}
+	wakeRow struct{ ID, Lane, Epoch string }
+	owedRow struct {
+		ID, Lane, Epoch string
+		Due             time.Time
+	}
+	rewakeArgs struct {
+		ID    string
+		Now   time.Time
+		Epoch string
+	}
+	learnArgs struct {
+		ID          string
+		Now         time.Time
+		Field, Fact string
+		Lane        api.Lane
+		Account     string
+		FactsMost   int
+		Counter     string
+		Event       string
+	}
+	skipArgs struct {
+		ID      string
+		Now     time.Time
+		Lane    api.Lane
+		Account string
+		Record  string
+		Events  []string
+	}
+	purgeArgs struct {
+		Before     time.Time
+		Keep, Most int
+	}
+	// outcomeWord is the answer of a script that says only how it went.
+	outcomeWord struct{ Word string }
+)
+
+// run runs a script about one message.
+func run[A, R any](ctx context.Context, s *store, script *redisdb.Script[A, R], p int, id string, args A) (R,
+	error) {
+	answer, err := script.Run(ctx, s.DB.Shared(), []string{s.keys.message(p, id)}, args)
+	return answer, onMessage(err, script.Name(), id)
+}
+
+// sweepRun runs a script about a whole partition.
+func sweepRun[A, R any](ctx context.Context, s *store, script *redisdb.Script[A, R], p int, args A) (R,
+	error) {
+	answer, err := script.Run(ctx, s.DB.Client(), []string{s.keys.events(p)}, args)
+	if err != nil {
+		err = fault.Wrap(err, fault.Unavailable, "", "sweep partition %d", p)
+	}
+	return answer, err
+}
+
+// onMessage returns the error of a script about one message.
+func onMessage(err error, script, id string) error {
+	if err == nil {
+		return nil
+	}
+	return away(err, fmt.Sprintf("%s message %s", script, id))
+}
 
 // The states of a live message as the record has them. Paused is not one of them: it is how a waiting message
 // reads.

@@ -76,7 +76,8 @@ func (s *sharedContents) put(ctx context.Context, p int, c *sharedContent) error
 		}
 		packed = nil
 	}
-	err := st.DB.RunReplicated(ctx, shareScript, []string{st.keys.shared(p, c.name)}, c.name, packed).Err()
+	_, err := shareScript.RunReplicated(ctx, st.DB, []string{st.keys.shared(p, c.name)},
+		shareArgs{Name: c.name, Content: packed})
 	if err != nil {
 		return away(err, "store shared content "+c.name)
 	}

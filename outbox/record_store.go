@@ -64,22 +64,6 @@ func (s *store) place(id string) (int, error) {
 	return p, nil
 }
 
-// run runs a script about one message and reads its answer, a list of strings whose first says how it went.
-func (s *store) run(ctx context.Context, script *redisdb.RawScript, p int, id string, args ...any) ([]string,
-	error) {
-	return s.runOn(ctx, script, []string{s.keys.message(p, id)}, id, args...)
-}
-
-// runOn is run for a script that takes more keys than that of the message.
-func (s *store) runOn(ctx context.Context, script *redisdb.RawScript, keys []string, id string, args ...any) (
-	[]string, error) {
-	answer, err := script.Run(ctx, s.DB.Shared(), keys, args...).StringSlice()
-	if err != nil {
-		return nil, away(err, fmt.Sprintf("%s message %s", script.Name(), id))
-	}
-	return answer, nil
-}
-
 // retryAfterOutage is when a client that found Redis away or full should come back.
 const retryAfterOutage = 5 * time.Second
 

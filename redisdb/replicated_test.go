@@ -107,7 +107,8 @@ func TestUnconfirmedWritesAreNotTakenForDone(t *testing.T) {
 		fault.CodeOf(failed(reply.Read())) != "NotReplicated" || set.Err() != nil {
 		t.Errorf("with a frozen replica: %v, script %v, command %v", err, failed(reply.Read()), set.Err())
 	}
-	if err := failed(addScript.RunReplicated(t.Context(), db, keys, []string{"y"})); fault.CodeOf(err) != "NotReplicated" {
+	if err := failed(addScript.RunReplicated(t.Context(), db, keys, []string{"y"})); fault.CodeOf(
+		err) != "NotReplicated" {
 		t.Errorf("RunReplicated: %v", err)
 	}
 	if n, err := db.Client().LLen(t.Context(), keys[0]).Result(); n < 3 || err != nil {
@@ -128,7 +129,8 @@ func TestTooFewReplicasAreNoticedBeforehand(t *testing.T) {
 	keys := []string{redisdb.Key(0, "list")}
 	g.Replicas[0].Kill()
 	within(t, "the replica to be missed", func() bool {
-		return fault.CodeOf(failed(addScript.RunReplicated(t.Context(), db, keys, []string{"x"}))) == "TooFewReplicas"
+		return fault.CodeOf(failed(addScript.RunReplicated(t.Context(), db, keys,
+			[]string{"x"}))) == "TooFewReplicas"
 	})
 	before := db.Client().LLen(t.Context(), keys[0]).Val()
 	p := db.ReplicatedPipeline()
@@ -166,7 +168,8 @@ func TestReplicatedScriptsInACluster(t *testing.T) {
 	var sums []*redisdb.Reply[int64]
 	for round := range 3 {
 		for partition := range 6 {
-			sums = append(sums, addScript.Add(p, []string{redisdb.Key(partition, "list")}, []string{fmt.Sprint(round)}))
+			sums = append(sums, addScript.Add(p, []string{redisdb.Key(partition, "list")},
+				[]string{fmt.Sprint(round)}))
 		}
 	}
 	plain := p.Pipeliner().Set(t.Context(), "plain", "x", 0)
@@ -205,7 +208,8 @@ func TestReplicatedScriptsInACluster(t *testing.T) {
 	})
 	within(t, "writes to every partition, confirmed by a replica", func() bool {
 		for partition := range 6 {
-			if err := failed(addScript.RunReplicated(t.Context(), db, []string{redisdb.Key(partition, "list")}, []string{"after"})); err != nil {
+			if err := failed(addScript.RunReplicated(t.Context(), db, []string{redisdb.Key(partition, "list")},
+				[]string{"after"})); err != nil {
 				t.Logf("partition %d: %v", partition, err)
 				return false
 			}

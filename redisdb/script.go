@@ -28,9 +28,9 @@ import (
 //	-- Rows: id lane
 //
 // Each name of ARGV is a local variable of the script. A last name with dots stands for any number of
-// arguments; its variable is the index of the first one in ARGV. A is a struct with a field for each name. Its
-// field LeaseUntil is called lease_until in Lua, and a tag `lua:"name"` gives another name. A may also be a
-// slice, if the only name is one with dots.
+// arguments; its variable is the index of the first one in ARGV. A is a struct with a field for each name.
+// Its field LeaseUntil is called lease_until in Lua, and a tag `lua:"name"` gives another name. A may also be
+// a slice, if the only name is one with dots.
 //
 // Each Answer is a word with names. The script writes the word, as in "return OK", and answers the word and
 // the values of the variables of these names. R is a struct with the field Word and a field for each name of
@@ -54,8 +54,8 @@ type script struct {
 }
 
 // NewScript returns a script. The preludes are Lua text put before the source, for functions that several
-// scripts share. Only the functions and values that the source needs are sent, because Redis creates each
-// of them again whenever the script runs. The name is for error messages. NewScript panics if a field of A or R
+// scripts share. Only the functions and values that the source needs are sent, because Redis creates each of
+// them again whenever the script runs. The name is for error messages. NewScript panics if a field of A or R
 // is not declared in the source, or a declared name has no field, or no use in the source.
 func NewScript[A, R any](name, source string, preludes ...string) *Script[A, R] {
 	prelude := strings.Join(preludes, "\n") + "\n"

@@ -285,7 +285,7 @@ func answersOf(t reflect.Type, d *declarations) (a answers, err error) {
 		}
 		return a, err
 	case d.words == nil:
-		if t.Kind() == reflect.Struct && t.NumField() > 0 {
+		if t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]() {
 			return a, fmt.Errorf("it declares no answer, and %v is a struct", t)
 		}
 		return a, nil

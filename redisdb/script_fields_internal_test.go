@@ -106,8 +106,10 @@ func TestFieldsThatDoNotMatchStopTheStart(t *testing.T) {
 		"the name of something in the prelude": func() {
 			NewScript[id, int]("x", "-- ARGV: id\nreturn id", "local function id() end")
 		},
-		"has no name":             func() { NewScript[id, int]("x", "-- ARGV: id\nreturn id .. ARGV[1]") },
-		"is not the last one":     func() { NewScript[id, int]("x", "-- ARGV: id...\n-- ARGV: at\nreturn id .. at") },
+		"has no name": func() { NewScript[id, int]("x", "-- ARGV: id\nreturn id .. ARGV[1]") },
+		"is not the last one": func() {
+			NewScript[id, int]("x", "-- ARGV: id...\n-- ARGV: at\nreturn id .. at")
+		},
 		"declare one argument":    func() { NewScript[[]string, int]("x", "-- ARGV: id\nreturn id") },
 		"declares no answer":      func() { NewScript[struct{}, word]("x", "return 1") },
 		"is no struct":            func() { NewScript[struct{}, int]("x", "-- Answer: OK\nreturn OK") },

@@ -71,8 +71,10 @@ func TestScriptWithoutResultIsNil(t *testing.T) {
 
 func TestPipelineSendsForgottenScriptsAgain(t *testing.T) {
 	db := testredis.New(t)
-	known := redisdb.NewScript[[]string, any]("known", "-- ARGV: values...\nreturn {'known', KEYS[1], ARGV[values]}")
-	fresh := redisdb.NewScript[[]string, any]("fresh", "-- ARGV: values...\nreturn {'fresh', KEYS[1], ARGV[values]}")
+	known := redisdb.NewScript[[]string, any]("known",
+		"-- ARGV: values...\nreturn {'known', KEYS[1], ARGV[values]}")
+	fresh := redisdb.NewScript[[]string, any]("fresh",
+		"-- ARGV: values...\nreturn {'fresh', KEYS[1], ARGV[values]}")
 	empty := redisdb.NewScript[struct{}, int]("empty", `return false`)
 	key := redisdb.Key(0, "k")
 	if _, err := known.Run(t.Context(), db.Client(), []string{key}, []string{"x"}); err != nil {

@@ -19,7 +19,7 @@ const mostLooked = 10
 // Whether the entry does stop one, [Store.Check] decides.
 type Look struct {
 	Keys   []string // of the version, then of the hashes to look at
-	Fields []any    // of each hash in turn
+	Fields []string // of each hash in turn
 	Each   int      // number of fields of each hash
 }
 

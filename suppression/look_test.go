@@ -13,8 +13,13 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-var lookScript = redisdb.NewRawScript("look", "return unstopped(1, 2, tonumber(ARGV[1])) or ''",
-	suppression.LookLua)
+var lookScript = redisdb.NewScript[lookArgs, string]("look",
+	"-- ARGV: each fields...\nreturn unstopped(1, fields, tonumber(each)) or ''", suppression.LookLua)
+
+type lookArgs struct {
+	Each   int
+	Fields []string
+}
 
 // look asks as a script does. It answers the version where there is nothing, and nothing where there is.
 func (b *bench) look(t testing.TB, q suppression.Question) string {
@@ -24,7 +29,7 @@ func (b *bench) look(t testing.TB, q suppression.Question) string {
 		t.Fatalf("no script can ask about %v", q.Addresses)
 	}
 	version, err := lookScript.Run(t.Context(), b.db.Client(), l.Keys,
-		append([]any{l.Each}, l.Fields...)...).Text()
+		lookArgs{Each: l.Each, Fields: l.Fields})
 	if err != nil {
 		t.Fatal(err)
 	}

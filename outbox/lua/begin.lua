@@ -1,29 +1,40 @@
 -- begin claims a message for one attempt: it takes the lease and hands out the fencing token that every later write must show.
 --
 -- KEYS[1] message hash   KEYS[2] version of the suppressions (absent where there is none)
--- ARGV 1 id, 2 now, 3 lease until, 4 octets of content beyond which it is left to be fetched in pieces: Lua would copy all of it. The
---      personalization of a shared content is always returned
--- Result {'GO', fence, attempts made, attempts allowed, gateway, lapsed, began, lost, doubts, scheduled, envelope, content ('': to be fetched), status, lane, slot,
---         urgent, created, forgiven, shared content, 1 if nobody was suppressed since accept.lua found nobody in it who is}
---        {'GONE'} ended or never there, {'FAILED'} a dead letter, {'EARLY', due}, {'HELD', lease until}
+-- ARGV: id now lease_until content_most
+--   content_most  octets of content beyond which it is left to be fetched in pieces, because Lua would copy all of it. The
+--                 personalization of a shared content is always returned
+-- Answer: GO fence attempts max gateway lapsed began lost doubts scheduled envelope content status lane reservation
+-- Answer: GO urgent created old_doubts shared cleared
+-- Answer: GONE
+-- Answer: FAILED
+-- Answer: EARLY due
+-- Answer: HELD lease
+--   GO       content '': to be fetched; cleared 1: nobody was suppressed since accept.lua found nobody in it who is
+--   GONE     it ended, or was never there
+--   FAILED   it is a dead letter
+--   HELD     another attempt has it, until lease
 -- Atomic because two workers that both read "waiting" would both send. An active message is never taken here, even with its lease run
 -- out: only lapse.lua ends a lease, so that there is one place that judges a lost attempt.
 
-local id, now = ARGV[1], tonumber(ARGV[2])
 local m = redis.call('HMGET', KEYS[1], 'state', 'due', 'lease', 'attempts', 'max', 'gateway', 'lapsed', 'began', 'lost', 'doubts', 'scheduled',
-  'lane', 'created', 'fence', 'slot', 'urgent', 'reason', 'account', 'forgiven', 'shared', 'v')
-if not m[1] then return {'GONE'} end
-if m[1] == 'failed' then return {'FAILED'} end
-if m[1] == 'active' then return {'HELD', m[3]} end
-if tonumber(m[2]) > now then return {'EARLY', m[2]} end
+  'lane', 'created', 'fence', 'reservation', 'urgent', 'reason', 'account', 'oldDoubts', 'shared', 'v')
+if not m[1] then return GONE end
+if m[1] == 'failed' then return FAILED end
+local due, lease = m[2], m[3]
+if m[1] == 'active' then return HELD end
+if tonumber(due) > tonumber(now) then return EARLY end
 
-local fence = tostring(tonumber(m[14]) + 1)
-move(id, {lane = m[12], state = m[1], created = m[13], account = m[18]}, 'active', ARGV[3])
+local attempts, max, gateway, lapsed, began = m[4] or '0', m[5], m[6] or '', m[7] or '', m[8] or '0'
+local lost, doubts, scheduled, lane, created = m[9] or '0', m[10] or '0', m[11], m[12], m[13]
+local fence, reservation, urgent = tostring(tonumber(m[14]) + 1), m[15] or '', m[16] or ''
+local old_doubts, shared = m[19] or '0', m[20] or ''
+move(id, {lane = lane, state = m[1], created = created, account = m[18]}, 'active', lease_until)
 redis.call('ZREM', prefix .. 'unqueued', id)
-redis.call('HSET', KEYS[1], 'state', 'active', 'fence', fence, 'lease', ARGV[3], 'began', ARGV[2], 'doubt', '')
-if m[15] or m[16] or m[17] then redis.call('HDEL', KEYS[1], 'slot', 'urgent', 'reason', 'held') end
-local content = content_key(id)
-content = (m[20] or redis.call('STRLEN', content) <= tonumber(ARGV[4])) and redis.call('GET', content) or ''
-return {'GO', fence, m[4] or '0', m[5], m[6] or '', m[7] or '', m[8] or '0', m[9] or '0', m[10] or '0', m[11],
-  redis.call('GET', envelope_key(id)) or '', content, redis.call('GET', status_key(id)) or '', m[12], m[15] or '', m[16] or '', m[13], m[19] or '0',
-  m[20] or '', m[21] and KEYS[2] and redis.call('GET', KEYS[2]) == m[21] and '1' or ''}
+redis.call('HSET', KEYS[1], 'state', 'active', 'fence', fence, 'lease', lease_until, 'began', now, 'doubt', '')
+if m[15] or m[16] or m[17] then redis.call('HDEL', KEYS[1], 'reservation', 'urgent', 'reason', 'held') end
+local envelope, status = redis.call('GET', envelope_key(id)) or '', redis.call('GET', status_key(id)) or ''
+local small = shared ~= '' or redis.call('STRLEN', content_key(id)) <= tonumber(content_most)
+local content = small and redis.call('GET', content_key(id)) or ''
+local cleared = m[21] and KEYS[2] and redis.call('GET', KEYS[2]) == m[21] and '1' or ''
+return GO

@@ -1,18 +1,19 @@
 -- extend renews the leases that one process holds in this partition.
 --
 -- KEYS[1] any key of the partition
--- ARGV 1 lease until, then pairs of id and fence
+-- ARGV: lease_until held...
+--   held  pairs of id and fence
 -- Result the ids whose lease is no longer ours
 -- Atomic per message: a lease taken over between check and write would be renewed for its former holder.
 
 local lost = {}
-for i = 2, #ARGV, 2 do
+for i = held, #ARGV, 2 do
   local id = ARGV[i]
   local m = redis.call('HMGET', message_key(id), 'state', 'fence', 'lease')
   if m[1] == 'active' and m[2] == ARGV[i + 1] then
-    if tonumber(m[3]) < tonumber(ARGV[1]) then -- else a later call was faster
-      redis.call('HSET', message_key(id), 'lease', ARGV[1])
-      redis.call('ZADD', prefix .. 'leases', ARGV[1], id)
+    if tonumber(m[3]) < tonumber(lease_until) then -- else a later call was faster
+      redis.call('HSET', message_key(id), 'lease', lease_until)
+      redis.call('ZADD', prefix .. 'leases', lease_until, id)
     end
   else
     lost[#lost + 1] = id

@@ -1,32 +1,39 @@
 -- finish records what an attempt came to, with everything that follows from it: state, indexes, recipients, content, counters, events.
 --
 -- KEYS[1] message hash
--- ARGV 1 id, 2 fence, 3 now, 4 outcome (sent, suppressed, delayed, failed, dropped, released, deferred, held), 5 due, 6 attempts made, 7 attempted (1 or 0),
---      8 status ('' leaves it), 9 what stays in the log ('' for nothing), 10 in doubt (1 or 0), 11 what the attempt before lapsed as, 12 slot,
---      13 reason, 14 what people read of it, for the search index, after the letter t; c: its content tells, and stays; '' for
---      nothing, 15 what others may call the message, for reference keys, in one string, 16 seconds to keep these; then events
---      dropped is a failure whose content goes at once; released gives the message back as if the attempt had not begun; deferred does so
---      for later, because of a limit or of its own gateway's trouble; held is delayed until the account's trouble is over
--- Result {'OK'}, or {'LOST', state} when another attempt has begun, or the message is gone
+-- ARGV: id fence now outcome due attempts attempted status record in_doubt lapsed reservation reason text references
+-- ARGV: keep_references events...
+--   outcome     sent, suppressed, delayed, failed; dropped: a failure whose content goes at once; released: given back as if the attempt
+--               had not begun; deferred: likewise for later, because of a limit or its own gateway's trouble; held: delayed until the
+--               account's trouble is over
+--   attempted   1: it counts as an attempt
+--   status      '' leaves it
+--   record      what stays in the log; '': nothing
+--   lapsed      as what the attempt before ended, if its worker died
+--   text        its text for the search index, after the letter t; c: the content has it, and stays; '': nothing
+--   references  other names of the message, for reference keys, in one text; kept for keep_references seconds
+-- Answer: OK
+-- Answer: LOST state
+--   LOST  another attempt has begun, or the message is gone
 -- Atomic because an answer recorded without its event, or an event without its answer, would break a promise each.
 --
 -- A lease that ran out while nobody else began does not make the answer less true, so a waiting message with our fence is finished too.
 
-local id, now, outcome = ARGV[1], tonumber(ARGV[3]), ARGV[4]
 local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'lane', 'created', 'account', 'lease')
-if m[2] == ARGV[2] and not m[6] then return {'OK'} end -- the attempt is recorded: this very call has come again, perhaps long after
-if m[2] ~= ARGV[2] or (m[1] ~= 'active' and m[1] ~= 'waiting') then return {'LOST', m[1] or 'gone'} end
-local at = {state = m[1], lane = m[3], created = m[4], account = m[5]}
+local state = m[1] or 'gone'
+if m[2] == fence and not m[6] then return OK end -- the attempt is recorded: this very call has come again, perhaps long after
+if m[2] ~= fence or (state ~= 'active' and state ~= 'waiting') then return LOST end
+local at = {state = state, lane = m[3], created = m[4], account = m[5]}
 local ends = outcome == 'sent' or outcome == 'suppressed' or outcome == 'dropped'
 if not ends then redis.call('HDEL', KEYS[1], 'lease') end -- begin set it, and it outlives its end: until here the attempt has not been recorded
 
 if outcome == 'released' or outcome == 'deferred' or outcome == 'held' then
   local to = 'waiting'
-  if tonumber(ARGV[5]) > now then to = 'delayed' end
-  redis.call('HSET', KEYS[1], 'state', to, 'due', ARGV[5], 'lapsed', ARGV[11], 'doubt', '')
-  if ARGV[12] ~= '' then redis.call('HSET', KEYS[1], 'slot', ARGV[12]) end
-  if ARGV[13] ~= '' then redis.call('HSET', KEYS[1], 'reason', ARGV[13]) end
-  move(id, at, to, ARGV[5])
+  if tonumber(due) > tonumber(now) then to = 'delayed' end
+  redis.call('HSET', KEYS[1], 'state', to, 'due', due, 'lapsed', lapsed, 'doubt', '')
+  if reservation ~= '' then redis.call('HSET', KEYS[1], 'reservation', reservation) end
+  if reason ~= '' then redis.call('HSET', KEYS[1], 'reason', reason) end
+  move(id, at, to, due)
   if outcome == 'held' then
     redis.call('HSET', KEYS[1], 'held', '1')
     redis.call('ZADD', held_key(at.account), at.created, id) -- the oldest goes first
@@ -34,18 +41,18 @@ if outcome == 'released' or outcome == 'deferred' or outcome == 'held' then
   end
 end
 
-if ARGV[7] == '1' then count(now, at, 'attempts') end
-if ARGV[8] ~= '' then redis.call('SET', status_key(id), ARGV[8]) end
-if ARGV[10] == '1' then redis.call('HINCRBY', KEYS[1], 'doubts', 1) end
+if attempted == '1' then count(now, at, 'attempts') end
+if status ~= '' then redis.call('SET', status_key(id), status) end
+if in_doubt == '1' then redis.call('HINCRBY', KEYS[1], 'doubts', 1) end
 if ends then
-  local stays = remember_text(id, ARGV[9], ARGV[14])
-  remove(id, at, now, outcome == 'dropped' and 'failed' or outcome, ARGV[9], stays)
+  local stays = remember_text(id, record, text)
+  remove(id, at, now, outcome == 'dropped' and 'failed' or outcome, record, stays)
 elseif outcome == 'delayed' or outcome == 'failed' then
-  redis.call('HSET', KEYS[1], 'state', outcome, 'attempts', ARGV[6], 'due', ARGV[5], 'lapsed', '', 'doubt', '')
-  if outcome == 'delayed' then move(id, at, 'delayed', ARGV[5]) else move(id, at, 'failed', now) end
+  redis.call('HSET', KEYS[1], 'state', outcome, 'attempts', attempts, 'due', due, 'lapsed', '', 'doubt', '')
+  if outcome == 'delayed' then move(id, at, 'delayed', due) else move(id, at, 'failed', now) end
 end
-for name in string.gmatch(ARGV[15] or '', '%S+') do redis.call('SET', prefix .. 'reference:' .. name, id, 'EX', ARGV[16]) end
+for name in string.gmatch(references, '%S+') do redis.call('SET', prefix .. 'reference:' .. name, id, 'EX', keep_references) end
 if outcome == 'sent' or outcome == 'suppressed' then count(now, at, outcome) end
 if outcome == 'failed' or outcome == 'dropped' then count(now, at, 'failed') end
-emit(17)
-return {'OK'}
+emit_all(events)
+return OK

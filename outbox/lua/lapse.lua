@@ -2,13 +2,13 @@
 -- remember whether the lost attempt had reached its final dot.
 --
 -- KEYS[1] any key of the partition
--- ARGV 1 now, 2 how many at most
--- Result triples of id, lane, epoch: the tasks to enqueue
+-- ARGV: now most
+-- Rows: id lane epoch
+--   the tasks to enqueue
 -- Atomic per message: the holder may renew or finish at this moment.
 
-local now = tonumber(ARGV[1])
 local woken = {}
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. 'leases', '-inf', now, 'LIMIT', 0, ARGV[2])) do
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. 'leases', '-inf', now, 'LIMIT', 0, most)) do
   local key = message_key(id)
   local m = redis.call('HMGET', key, 'state', 'fence', 'doubt', 'lapsed')
   if m[1] == 'active' then
@@ -22,9 +22,8 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. 'leases', '-inf', now,
     redis.call('HSET', key, 'state', 'waiting', 'lapsed', lapsed, 'due', now)
     redis.call('HINCRBY', key, counter, 1)
     move(id, at, 'waiting')
-    woken[#woken + 1] = id
-    woken[#woken + 1] = at.lane
-    woken[#woken + 1] = wake(id, now)
+    local lane, epoch = at.lane, wake(id, now)
+    woken[#woken + 1] = ROW
   else
     redis.call('ZREM', prefix .. 'leases', id)
   end

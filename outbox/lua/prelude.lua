@@ -15,11 +15,11 @@ local function log_key(lane, result) return prefix .. 'log:' .. lane .. ':' .. r
 local function shared_key(name) return prefix .. 'shared:' .. name end
 local function held_key(account) return prefix .. 'held:' .. account end
 
--- emit appends events to the stream; it is the only writer of it in this package, so no change can go unreported.
-local function emit(first)
-  for i = first, #ARGV do
-    redis.call('XADD', prefix .. 'events', '*', 'e', ARGV[i])
-  end
+-- emit appends an event to the stream, emit_all those from an index of ARGV on. No other script of this package writes to the
+-- stream, so no change can go unreported.
+local function emit(event) redis.call('XADD', prefix .. 'events', '*', 'e', event) end
+local function emit_all(first)
+  for i = first, #ARGV do emit(ARGV[i]) end
 end
 
 -- count adds one to a counter of the current minute, of everybody and of the account. An hour's minutes share a hash that lives a little

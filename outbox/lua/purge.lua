@@ -1,15 +1,18 @@
 -- purge takes messages out of the log that ended too long ago, or are too many.
 --
 -- KEYS[1] any key of the partition
--- ARGV 1 those that ended before this time go, 2 kept at most, 3 how many at most in one call
+-- ARGV: before keep most
+--   before  those that ended before this time go
+--   keep    how many stay at most
+--   most    how many go at most in one call
 -- Result how many went
 -- Atomic because an entry of an index without its record would be counted and not shown. The list is in the order of the messages' ends.
 
-local list, before, keep = prefix .. 'ended', tonumber(ARGV[1]), tonumber(ARGV[2])
+local list = prefix .. 'ended'
 local gone, left = 0, redis.call('LLEN', list)
-while gone < tonumber(ARGV[3]) and left > 0 do
+while gone < tonumber(most) and left > 0 do
   local ended, id, lane, result, account = string.match(redis.call('LINDEX', list, 0), '^(%d+) (%w+) (%w+) (%w+) (.*)$')
-  if tonumber(ended) >= before and left <= keep then break end
+  if tonumber(ended) >= tonumber(before) and left <= tonumber(keep) then break end
   redis.call('LPOP', list)
   redis.call('DEL', prefix .. 'ended:' .. id, prefix .. 'later:' .. id)
   if redis.call('HDEL', prefix .. 'texts', id) == 1 then redis.call('DEL', content_key(id)) end

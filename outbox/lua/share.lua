@@ -1,19 +1,19 @@
 -- share stores a shared content for messages that are about to be accepted. They are rendered from it.
 --
 -- KEYS[1] any key of the partition
--- ARGV 1 name, 2 content ('': it is in the incoming key of its name)
+-- ARGV: name content
+--   content  '': it is in the incoming key of its name
 -- Result how many messages of the partition are rendered from it
 -- Atomic because a content that messages need must not expire. Without messages it stays as long as after the last message.
 
-local name = ARGV[1]
 local key, incoming = shared_key(name), prefix .. 'incoming:' .. name
 local users = tonumber(redis.call('HGET', prefix .. 'sharedUsers', name) or '0')
 if users > 0 and redis.call('EXISTS', key) == 1 then
   redis.call('DEL', incoming)
   return users
 end
-if ARGV[2] ~= '' then
-  redis.call('SET', key, ARGV[2])
+if content ~= '' then
+  redis.call('SET', key, content)
 elseif redis.call('EXISTS', incoming) == 1 then
   redis.call('RENAME', incoming, key)
 end

@@ -1,11 +1,11 @@
--- ripen makes delayed messages wait once their time has come. Their tasks are in the queue already; this is what lists and counts show.
+-- promote makes delayed messages wait once their time has come. Their tasks are in the queue already; this is what lists and counts show.
 --
 -- KEYS[1] any key of the partition
--- ARGV 1 now, 2 how many at most
+-- ARGV: now most
 -- Result how many
 -- Atomic per message: a worker may begin it at this moment.
 
-local ids = redis.call('ZRANGEBYSCORE', prefix .. 'due', '-inf', ARGV[1], 'LIMIT', 0, ARGV[2])
+local ids = redis.call('ZRANGEBYSCORE', prefix .. 'due', '-inf', now, 'LIMIT', 0, most)
 for _, id in ipairs(ids) do
   local at = where(id)
   if at.state == 'delayed' then
