@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -57,24 +58,12 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.MaxText == 0 {
-		o.MaxText = 4 << 10
-	}
-	if o.Retention == 0 {
-		o.Retention = 2160 * time.Hour
-	}
-	if o.MaxWaiting == 0 {
-		o.MaxWaiting = 3_000
-	}
-	if o.SearchTimeout == 0 {
-		o.SearchTimeout = 5 * time.Second
-	}
-	if o.Every == 0 {
-		o.Every = 2 * time.Second
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.MaxText = cmp.Or(o.MaxText, 4<<10)
+	o.Retention = cmp.Or(o.Retention, 2160*time.Hour)
+	o.MaxWaiting = cmp.Or(o.MaxWaiting, 3_000)
+	o.SearchTimeout = cmp.Or(o.SearchTimeout, 5*time.Second)
+	o.Every = cmp.Or(o.Every, 2*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -144,16 +133,4 @@ func (d *Documents) Run(ctx context.Context) error {
 		all = errors.Join(all, err)
 	}
 	return all
-}
-
-// pause waits. It returns false if ctx ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

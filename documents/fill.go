@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // complete runs a requested rebuild, or fills the index once the queue is short.
@@ -69,7 +70,7 @@ func (d *Documents) fill(ctx context.Context, since time.Time, progress func(don
 		if cursor = page.Cursor; cursor == "" {
 			return put, nil
 		}
-		if !pause(ctx, time.Since(began)) {
+		if !redisdb.Pause(ctx, time.Since(began)) {
 			return put, ctx.Err()
 		}
 	}

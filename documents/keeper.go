@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/postroom/postroom/redisdb"
 )
 
 // claimEvery is the interval at which the keeper renews its claim and others try to take it.
@@ -41,7 +43,7 @@ func (d *Documents) keep(ctx context.Context) error {
 			}
 			told = d.tellKeeper(ctx, told)
 		}
-		if !pause(ctx, claimEvery) {
+		if !redisdb.Pause(ctx, claimEvery) {
 			return nil
 		}
 	}
@@ -117,7 +119,7 @@ func (d *Documents) repeat(ctx context.Context, every time.Duration, trouble str
 			}
 		}
 		last = text
-		if !pause(ctx, every) {
+		if !redisdb.Pause(ctx, every) {
 			return
 		}
 	}
@@ -160,7 +162,7 @@ func (d *Documents) forget(ctx context.Context) error {
 		if err != nil || n < forgetBatch {
 			return err
 		}
-		if !pause(ctx, time.Since(began)) {
+		if !redisdb.Pause(ctx, time.Since(began)) {
 			return nil
 		}
 	}

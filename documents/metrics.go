@@ -1,6 +1,9 @@
 package documents
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
 
 // metrics are the metrics of indexing and searching.
 type metrics struct {
@@ -19,15 +22,16 @@ const (
 
 // newMetrics creates and registers the metrics. A nil registry registers nothing.
 func newMetrics(reg prometheus.Registerer) *metrics {
+	auto := promauto.With(reg)
 	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+		return auto.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	}
 	m := &metrics{
-		indexed: prometheus.NewCounter(prometheus.CounterOpts{
+		indexed: auto.NewCounter(prometheus.CounterOpts{
 			Name: "postroom_documents_indexed_total",
 			Help: "Documents put into the search index; a message is put again with each change.",
 		}),
-		failures: prometheus.NewCounter(prometheus.CounterOpts{
+		failures: auto.NewCounter(prometheus.CounterOpts{
 			Name: "postroom_documents_failures_total",
 			Help: "Jobs of the queue documents that failed and are tried again.",
 		}),
@@ -38,7 +42,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		documents: gauge("postroom_documents", "Messages in the search index, told by the process that keeps it."),
 		bytes: gauge("postroom_documents_bytes",
 			"Size of the search index on disk, told by the process that keeps it."),
-		searches: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		searches: auto.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "postroom_documents_search_seconds",
 			Help:    "How long searches took, by outcome: answered, refused (the query is wrong), failed.",
 			Buckets: []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
@@ -46,9 +50,6 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	for _, outcome := range []string{searchAnswered, searchRefused, searchFailed} {
 		m.searches.WithLabelValues(outcome)
-	}
-	if reg != nil {
-		reg.MustRegister(m.indexed, m.failures, m.lag, m.behind, m.documents, m.bytes, m.searches)
 	}
 	return m
 }

@@ -58,7 +58,7 @@ func (d *Documents) read(ctx context.Context) error {
 				return err
 			}
 			if len(entries) < readBatch {
-				pause(ctx, gather)
+				redisdb.Pause(ctx, gather)
 			}
 			return nil
 		})

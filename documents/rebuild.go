@@ -7,6 +7,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // Rebuild requests a rebuild from the keeper and returns immediately. If one is requested or running, it
@@ -104,7 +105,7 @@ func (d *Documents) carryOver(ctx context.Context, w Writer, progress func(done 
 		if err := progress(carried); err != nil {
 			return err
 		}
-		pause(ctx, time.Since(began)/2)
+		redisdb.Pause(ctx, time.Since(began)/2)
 		return ctx.Err()
 	})
 	return carried, err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -74,19 +75,15 @@ func (s store) claim(ctx context.Context, holder, place, index string, takeOver 
 func (s store) keeper(ctx context.Context) (string, error) {
 	claim, err := s.client.Get(ctx, keeperKey()).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", redisdb.Away(fmt.Errorf("ask who keeps the search index: %w", err))
+		return "", redisdb.Failed(err, "read the keeper of the search index")
 	}
 	return placeOf(claim), nil
 }
 
 // placeOf returns the place of a claim.
 func placeOf(claim string) string {
-	for i := range len(claim) {
-		if claim[i] == ' ' {
-			return claim[i+1:]
-		}
-	}
-	return ""
+	_, place, _ := strings.Cut(claim, " ")
+	return place
 }
 
 // revision returns a number higher than all before: the time in microseconds, or the last revision plus one.
@@ -113,7 +110,7 @@ func (s store) beginFilling(ctx context.Context) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, fmt.Errorf("ask what the search index misses: %w", err)
 	}
-	return millis(n), nil
+	return redisdb.Time(n), nil
 }
 
 // filled stores that nothing is missing, except what fallBehind added since beginFilling.
@@ -122,13 +119,6 @@ func (s store) filled(ctx context.Context) error {
 		return fmt.Errorf("note that the search index is complete: %w", err)
 	}
 	return nil
-}
-
-func millis(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(n).UTC()
 }
 
 // known is the state of the index in Redis.
@@ -152,12 +142,12 @@ func (s store) read(ctx context.Context) (known, error) {
 		fillingKey())
 	state, build := pipe.Get(ctx, stateKey()), pipe.Get(ctx, rebuildKey())
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-		return known{}, redisdb.Away(fmt.Errorf("ask how the search index is doing: %w", err))
+		return known{}, redisdb.Failed(err, "read the state of the search index")
 	}
 	k := known{keeper: placeOf(keeper.Val())}
 	for _, mark := range []*redis.StringCmd{behind, filling} {
-		if n, err := mark.Int64(); err == nil && (k.behind.IsZero() || k.behind.After(millis(n))) {
-			k.behind = millis(n)
+		if n, err := mark.Int64(); err == nil && (k.behind.IsZero() || k.behind.After(redisdb.Time(n))) {
+			k.behind = redisdb.Time(n)
 		}
 	}
 	if raw, err := state.Bytes(); err == nil {
@@ -189,7 +179,7 @@ func (s store) want(ctx context.Context, now time.Time) (api.DocumentRebuild, er
 	}
 	text, err := wantScript.Run(ctx, s.client, []string{rebuildKey()}, raw, rebuildFor.Milliseconds()).Text()
 	if err != nil {
-		return api.DocumentRebuild{}, redisdb.Away(fmt.Errorf("ask for a rebuild of the search index: %w", err))
+		return api.DocumentRebuild{}, redisdb.Failed(err, "request a rebuild of the search index")
 	}
 	var b api.DocumentRebuild
 	return b, json.Unmarshal([]byte(text), &b)

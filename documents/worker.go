@@ -12,6 +12,7 @@ import (
 	"github.com/postroom/postroom/documents/query"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // backoff is the retry delay of tasks while the index fails.
@@ -73,7 +74,7 @@ func (d *Documents) yielding(ctx context.Context, work func() error) error {
 	defer func() { <-d.turn }()
 	began := time.Now()
 	err := work()
-	pause(ctx, time.Duration(d.restFor()*float64(time.Since(began))))
+	redisdb.Pause(ctx, time.Duration(d.restFor()*float64(time.Since(began))))
 	return err
 }
 

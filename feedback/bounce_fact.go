@@ -6,6 +6,7 @@ import (
 
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/feedback/bounce"
+	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/smtpsend"
 )
@@ -20,7 +21,7 @@ func (c claimed) entryOf(report bounce.Report, t told, now time.Time) entry {
 		Account: c.Account, MessageID: c.id, Recipient: t.to, Index: -1, At: now,
 		Told: event.Later{
 			Source: ofBounces, Action: string(t.said.Action), Status: t.said.Status, Code: t.said.Code,
-			Diagnostic: cut(t.said.Diagnostic, 500),
+			Diagnostic: message.Clip(t.said.Diagnostic, 500),
 			MTA:        t.said.RemoteMTA,
 		},
 	}}

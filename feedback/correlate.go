@@ -3,6 +3,7 @@ package feedback
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/oklog/ulid/v2"
@@ -83,29 +84,17 @@ func (e *entry) aboutNone() bool {
 // lookUp finds messages by reference, and returns the facts whose message was found.
 func (f *Feedback) lookUp(ctx context.Context, items []*item) ([]*item, error) {
 	var refs []string
-	asked := map[string]int{}
 	for _, it := range items {
-		for _, ref := range it.references() {
-			if _, twice := asked[ref]; !twice {
-				asked[ref] = len(refs)
-				refs = append(refs, ref)
-			}
-		}
+		refs = append(refs, it.references()...)
 	}
-	if len(refs) == 0 {
-		return nil, nil
-	}
-	ids, err := f.Outbox.Lookup(ctx, refs)
+	ids, err := askedOnce(ctx, f.Outbox.Lookup, refs)
 	if err != nil {
 		return nil, fmt.Errorf("look up %d references of messages: %w", len(refs), err)
-	}
-	if len(ids) != len(refs) {
-		return nil, fmt.Errorf("look up %d references of messages: %d answers", len(refs), len(ids))
 	}
 	var found []*item
 	for _, it := range items {
 		for _, ref := range it.references() {
-			if id := ids[asked[ref]]; id != "" {
+			if id := ids[ref]; id != "" {
 				it.MessageID, it.ours = id, true
 				found = append(found, it)
 				break
@@ -156,32 +145,44 @@ func resultOf(r outbox.LearnResult) outcome {
 // recipient.
 func (f *Feedback) settleRecipients(ctx context.Context, items []*item) error {
 	var ids []string
-	asked := map[string]int{}
 	for _, it := range items {
-		if it.MessageID == "" || it.Effect == "" && (it.Recipient != "" || it.Index >= 0) {
-			continue
-		}
-		if _, twice := asked[it.MessageID]; !twice {
-			asked[it.MessageID] = len(ids)
+		if it.MessageID != "" && (it.Effect != "" || it.Recipient == "" && it.Index < 0) {
 			ids = append(ids, it.MessageID)
 		}
 	}
-	if len(ids) == 0 {
-		return nil
-	}
-	answers, err := f.Outbox.Recipients(ctx, ids)
+	sent, err := askedOnce(ctx, f.Outbox.Recipients, ids)
 	if err != nil {
-		return fmt.Errorf("ask whom %d messages were for: %w", len(ids), err)
-	}
-	if len(answers) != len(ids) {
-		return fmt.Errorf("ask whom %d messages were for: %d answers", len(ids), len(answers))
+		return fmt.Errorf("read the recipients of %d messages: %w", len(ids), err)
 	}
 	for _, it := range items {
-		if n, ok := asked[it.MessageID]; ok && answers[n].Known {
-			it.settle(&answers[n])
+		if to, ok := sent[it.MessageID]; ok && to.Known {
+			it.settle(&to)
 		}
 	}
 	return nil
+}
+
+// askedOnce asks for the answer of each key once, and returns the answers by key. ask returns one answer for
+// each key.
+func askedOnce[T any](ctx context.Context, ask func(context.Context, []string) ([]T, error), keys []string) (
+	map[string]T, error) {
+	slices.Sort(keys)
+	keys = slices.Compact(keys)
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	answers, err := ask(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	if len(answers) != len(keys) {
+		return nil, fmt.Errorf("%d answers", len(answers))
+	}
+	byKey := make(map[string]T, len(keys))
+	for i, key := range keys {
+		byKey[key] = answers[i]
+	}
+	return byKey, nil
 }
 
 // settle sets the recipient as the message spells it. A fact without a recipient is about the only recipient,

@@ -1,6 +1,7 @@
 package feedback
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -58,9 +59,8 @@ type Options struct {
 	// minutes.
 	LookupDelays []time.Duration
 
-	// StoreAddress is the part of an IP address that is stored for opens, clicks and unsubscribes. "ip" is
-	// all of it. "masked", or empty, omits the last octet (IPv4) or the last 80 bits (IPv6). "none" stores
-	// nothing.
+	// StoreAddress is the part of an IP address that is stored for opens, clicks and unsubscribes: AddressWhole,
+	// AddressMasked or AddressNone. Empty: AddressMasked.
 	StoreAddress string
 
 	// KeepRaw keeps the provider's JSON of an event beside the fields read from it, in the timeline and in
@@ -89,18 +89,12 @@ const (
 )
 
 func (o Options) withDefaults() Options {
-	if o.MaxFacts <= 0 {
-		o.MaxFacts = defaultMaxFacts
-	}
+	o.MaxFacts = cmp.Or(max(o.MaxFacts, 0), defaultMaxFacts)
 	if o.LookupDelays == nil {
 		o.LookupDelays = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute}
 	}
-	if o.Every <= 0 {
-		o.Every = defaultEvery
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Every = cmp.Or(max(o.Every, 0), defaultEvery)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -1,6 +1,7 @@
 package feedback
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,9 +47,7 @@ const (
 
 // NewMailgun returns a Mailgun. It does no I/O.
 func NewMailgun(o MailgunOptions) (*Mailgun, error) {
-	if o.BaseURL == "" {
-		o.BaseURL = mailgunBase
-	}
+	o.BaseURL = cmp.Or(o.BaseURL, mailgunBase)
 	base, err := url.Parse(o.BaseURL)
 	switch {
 	case err != nil || base.Host == "" || base.Scheme != "https" && base.Scheme != "http" ||

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/provider"
 	"github.com/postroom/postroom/smtpsend"
@@ -24,8 +25,8 @@ func providerEntry(e provider.Event, keep string, now time.Time) (entry, bool) {
 		At: sensible(e.Time, now),
 		Told: event.Later{
 			Source: string(e.Provider), ProviderMessageID: e.ProviderMessageID, Status: e.Enhanced, Code: e.SMTPCode,
-			Diagnostic: cut(e.Diagnostic, 500),
-			URL:        e.URL, UserAgent: cut(e.UserAgent, 256), RemoteAddress: addressKept(e.IP, keep),
+			Diagnostic: message.Clip(e.Diagnostic, 500),
+			URL:        e.URL, UserAgent: message.Clip(e.UserAgent, 256), RemoteAddress: AddressKept(e.IP, keep),
 			Reason: string(e.Reason),
 		},
 	}
@@ -180,21 +181,20 @@ func sensible(at, now time.Time) time.Time {
 	return at
 }
 
-// cut shortens a text to a number of bytes, between two characters.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "")
-}
+// The settings of how much of an IP address is stored.
+const (
+	AddressMasked = "masked" // without its last octet (IPv4) or its last 80 bits (IPv6)
+	AddressWhole  = "ip"     // all of it
+	AddressNone   = "none"   // nothing
+)
 
-// addressKept returns the part of an IP address that Options.StoreAddress keeps.
-func addressKept(ip, keep string) string {
+// AddressKept returns the part of an IP address that keep allows. An empty keep means AddressMasked.
+func AddressKept(ip, keep string) string {
 	address, err := netip.ParseAddr(ip)
 	switch {
-	case err != nil || keep == "none":
+	case err != nil || keep == AddressNone:
 		return ""
-	case keep == "ip":
+	case keep == AddressWhole:
 		return ip
 	}
 	bits := 24

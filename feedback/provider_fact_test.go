@@ -108,8 +108,8 @@ func TestAddressKept(t *testing.T) {
 		{"192.0.2.77", "none", ""},
 		{"2001:db8:1:2::3", "", "2001:db8:1::"}, {"nonsense", "ip", ""}, {"", "ip", ""},
 	} {
-		if got := addressKept(row.ip, row.keep); got != row.want {
-			t.Errorf("addressKept(%q, %q) = %q, want %q", row.ip, row.keep, got, row.want)
+		if got := AddressKept(row.ip, row.keep); got != row.want {
+			t.Errorf("AddressKept(%q, %q) = %q, want %q", row.ip, row.keep, got, row.want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/provider"
 	"github.com/postroom/postroom/redisdb"
 )
@@ -62,7 +63,7 @@ func (f *Feedback) reconcileIfDue(ctx context.Context) {
 	}
 	text := ""
 	if err != nil {
-		text = cut(err.Error(), 300)
+		text = message.Clip(err.Error(), 300)
 		f.metrics.reconciled.WithLabelValues(reconciled, "failed").Inc()
 		f.log.Warn("the reconciliation with a provider failed; the next one goes on where it stopped", "provider",
 			reconciled, "error", err)

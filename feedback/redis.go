@@ -94,7 +94,7 @@ func (s store) put(ctx context.Context, p int, stream string, most int, lines []
 	}
 	answer, err := run().Int64Slice()
 	if err != nil {
-		return false, 0, redisdb.Away(fmt.Errorf("put %d facts into the inbox: %w", len(lines), err))
+		return false, 0, redisdb.Failed(err, "put %d facts into the inbox", len(lines))
 	}
 	if answer[0] == 0 {
 		return false, 0, nil
@@ -194,7 +194,7 @@ func (s store) progress(ctx context.Context) (progress, error) {
 		return progress{}, redisdb.Failed(err, "read how far the reconciliation is")
 	}
 	number := func(name string) int64 { n, _ := strconv.ParseInt(v[name], 10, 64); return n }
-	return progress{millis(number("position")), millis(number("ran")), number("events"), number("broken"),
+	return progress{redisdb.Time(number("position")), redisdb.Time(number("ran")), number("events"), number("broken"),
 		v["error"]}, nil
 }
 
@@ -233,7 +233,7 @@ func (s store) counted(ctx context.Context) (counted, error) {
 		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return counted{}, redisdb.Away(fmt.Errorf("ask what the inbox holds: %w", err))
+		return counted{}, redisdb.Failed(err, "count the facts in the inbox")
 	}
 	for _, one := range all {
 		for name, text := range one.values.Val() {
@@ -252,11 +252,4 @@ func (s store) counted(ctx context.Context) (counted, error) {
 		}
 	}
 	return out, nil
-}
-
-func millis(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(n).UTC()
 }

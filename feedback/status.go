@@ -7,6 +7,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // countLast is the time of the last fact, in Unix milliseconds.
@@ -36,7 +37,7 @@ func (f *Feedback) Status(ctx context.Context) (api.FeedbackStatus, error) {
 			Source: name, Configured: configured, Received: count(countReceived), Applied: count(string(applied)),
 			Duplicates: count(string(duplicate)),
 			Unknown:    count(string(unknown)), Full: count(string(full)), Failed: count(string(failed)),
-			Last: known(millis(count(countLast))),
+			Last: known(redisdb.Time(count(countLast))),
 		}
 		if configured || one.Received > 0 {
 			s.Sources = append(s.Sources, one)

@@ -62,7 +62,7 @@ func (f *Feedback) judge(it *item, now time.Time) (suppression.Entry, bool) {
 	e := suppression.Entry{
 		Address: it.Recipient, Reason: suppression.HardBounce, Account: account, Created: it.At,
 		Source: it.source(), MessageID: it.MessageID,
-		Response: cut(cmp.Or(it.Told.Diagnostic, it.Told.Reason), 500),
+		Response: message.Clip(cmp.Or(it.Told.Diagnostic, it.Told.Reason), 500),
 	}
 	switch it.Effect {
 	case effectUnsubscribe:

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/postroom/postroom/message"
 )
 
 const maxID = 512 // bytes of an id
@@ -23,14 +25,7 @@ func clean(s string, limit int) string {
 		}
 		return c
 	}, strings.ToValidUTF8(s, "\uFFFD"))
-	s = strings.TrimSpace(s)
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
+	return message.Clip(strings.TrimSpace(s), limit)
 }
 
 // address returns the address in a provider's text, which may be "Ann <ann@example.com>". The domain becomes

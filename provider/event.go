@@ -25,11 +25,6 @@ const (
 	Clicked      Kind = "clicked"      // a link, URL, was followed
 )
 
-// Kinds lists every kind, in the order of a message's life.
-func Kinds() []Kind {
-	return []Kind{Accepted, Delivered, Deferred, Bounced, Dropped, Complained, Unsubscribed, Opened, Clicked}
-}
-
 // Bounce is the type of a bounce; events of other kinds have none.
 type Bounce string
 

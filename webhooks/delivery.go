@@ -8,6 +8,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // The states of a delivery, in its record and in the API.
@@ -37,12 +38,12 @@ func (w *Webhooks) Deliveries(ctx context.Context, endpoint string, page, pageSi
 		return api.DeliveryPage{}, err
 	}
 	if err := w.trim(ctx, endpoint); err != nil {
-		return api.DeliveryPage{}, away(err)
+		return api.DeliveryPage{}, redisdb.Away(err)
 	}
 	page, pageSize = max(page, 0), max(pageSize, 1)
 	ids, total, err := w.store.page(ctx, endpoint, page*pageSize, pageSize)
 	if err != nil {
-		return api.DeliveryPage{}, away(err)
+		return api.DeliveryPage{}, redisdb.Away(err)
 	}
 	refs := make([]ref, len(ids))
 	for i, id := range ids {
@@ -50,7 +51,7 @@ func (w *Webhooks) Deliveries(ctx context.Context, endpoint string, page, pageSi
 	}
 	records, err := w.store.read(ctx, refs...)
 	if err != nil {
-		return api.DeliveryPage{}, away(err)
+		return api.DeliveryPage{}, redisdb.Away(err)
 	}
 	out := api.DeliveryPage{Total: total, Page: page, Pages: pages(total, pageSize),
 		Deliveries: make([]api.Delivery, 0, len(ids))}
@@ -99,7 +100,7 @@ func (w *Webhooks) Redeliver(ctx context.Context, endpoint, id string) (api.Rede
 	_, full, err := w.create(ctx, []order{o})
 	switch {
 	case err != nil:
-		return api.Redelivered{}, away(err)
+		return api.Redelivered{}, redisdb.Away(err)
 	case len(full) > 0:
 		return api.Redelivered{}, tooMany()
 	}
@@ -110,7 +111,7 @@ func (w *Webhooks) Redeliver(ctx context.Context, endpoint, id string) (api.Rede
 func (w *Webhooks) exists(ctx context.Context, endpoint string) (*target, error) {
 	t, err := w.dir.findSurely(ctx, endpoint)
 	if err != nil {
-		return nil, away(err)
+		return nil, redisdb.Away(err)
 	}
 	if t == nil {
 		return nil, notFound(endpoint)
@@ -135,7 +136,7 @@ func (w *Webhooks) active(ctx context.Context, endpoint string) error {
 func (w *Webhooks) record(ctx context.Context, r ref) (map[string]string, error) {
 	records, err := w.store.read(ctx, r)
 	if err != nil {
-		return nil, away(err)
+		return nil, redisdb.Away(err)
 	}
 	if len(records[0]) == 0 {
 		return nil, fault.New(fault.NotFound, "WebhookDeliveryNotFound", "No delivery %q of this webhook endpoint",
@@ -162,7 +163,7 @@ func showDelivery(r ref, record map[string]string) api.Delivery {
 		ID: r.Delivery, Endpoint: r.Endpoint, Status: record["status"], Attempts: number(record["attempts"]),
 		StatusCode: number(record["code"]), Latency: number(record["latency"]), Response: record["response"],
 		Error:   record["error"],
-		Created: millis(record["created"]),
+		Created: redisdb.ParseTime(record["created"]),
 	}
 	var e struct {
 		ID      string `json:"eventId"`
@@ -174,11 +175,11 @@ func showDelivery(r ref, record map[string]string) api.Delivery {
 	}
 	_ = json.Unmarshal([]byte(record["event"]), &e) // data of another shape has no queueId
 	d.EventID, d.Event, d.Account, d.QueueID = e.ID, e.Type, e.Account, e.Data.QueueID
-	if last := millis(record["last"]); !last.IsZero() {
+	if last := redisdb.ParseTime(record["last"]); !last.IsZero() {
 		d.LastAttempt = &last
 	}
 	if d.Status == statusPending {
-		next := millis(record["next"])
+		next := redisdb.ParseTime(record["next"])
 		if next.IsZero() {
 			next = d.Created
 		}

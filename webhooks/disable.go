@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // disabled is the data of a webhookDisabled event.
@@ -70,7 +71,7 @@ func (w *Webhooks) disable(ctx context.Context, t *target, reason string, since 
 // Call it when its webhook settings are saved. For endpoints created through the API use [Webhooks.Update].
 func (w *Webhooks) Enable(ctx context.Context, id string) error {
 	if err := w.store.refresh(ctx, id); err != nil {
-		return away(err)
+		return redisdb.Away(err)
 	}
 	w.dir.reload(ctx)
 	return nil

@@ -68,14 +68,14 @@ func (w *Webhooks) Delete(ctx context.Context, id string) (bool, error) {
 	for {
 		before, _, _, err := w.store.one(ctx, id)
 		if err != nil {
-			return false, away(err)
+			return false, redisdb.Away(err)
 		}
 		if before == "" {
 			return false, nil
 		}
 		done, err := w.store.put(ctx, id, before, "", true)
 		if err != nil {
-			return false, away(err)
+			return false, redisdb.Away(err)
 		}
 		if done {
 			w.dir.reload(ctx)
@@ -97,7 +97,7 @@ func (w *Webhooks) write(ctx context.Context, before string, e *endpoint, s secr
 	}
 	done, err := w.store.put(ctx, e.ID, before, string(raw), fresh)
 	if err != nil {
-		return away(err)
+		return redisdb.Away(err)
 	}
 	if !done {
 		return fault.New(fault.Conflict, codeChanged, "The webhook endpoint was changed meanwhile")
@@ -109,7 +109,7 @@ func (w *Webhooks) write(ctx context.Context, before string, e *endpoint, s secr
 // load reads an endpoint and its secrets for a change.
 func (w *Webhooks) load(ctx context.Context, id string) (raw string, e endpoint, s secrets, err error) {
 	if raw, _, _, err = w.store.one(ctx, id); err != nil {
-		return "", e, s, away(err)
+		return "", e, s, redisdb.Away(err)
 	}
 	if raw == "" {
 		return "", e, s, notFound(id)
@@ -125,7 +125,7 @@ func (w *Webhooks) load(ctx context.Context, id string) (raw string, e endpoint,
 func (w *Webhooks) Endpoint(ctx context.Context, id string) (api.Endpoint, error) {
 	raw, off, failing, err := w.store.one(ctx, id)
 	if err != nil {
-		return api.Endpoint{}, away(err)
+		return api.Endpoint{}, redisdb.Away(err)
 	}
 	if raw == "" {
 		return api.Endpoint{}, notFound(id)
@@ -137,7 +137,7 @@ func (w *Webhooks) Endpoint(ctx context.Context, id string) (api.Endpoint, error
 func (w *Webhooks) Endpoints(ctx context.Context, page, pageSize int) (api.EndpointPage, error) {
 	all, err := w.store.all(ctx)
 	if err != nil {
-		return api.EndpointPage{}, away(err)
+		return api.EndpointPage{}, redisdb.Away(err)
 	}
 	rows := make([]api.Endpoint, 0, len(all.endpoints))
 	for id, raw := range all.endpoints {
@@ -178,7 +178,7 @@ func (w *Webhooks) show(raw, off, failing string) (api.Endpoint, error) {
 	}
 	var since *time.Time
 	if at, url, ok := strings.Cut(failing, " "); ok && url == e.URL {
-		t := millis(at)
+		t := redisdb.ParseTime(at)
 		since = &t
 	}
 	return e.view(s, o, since), nil
@@ -211,7 +211,7 @@ func (w *Webhooks) Test(ctx context.Context, id string) (api.EndpointTested, err
 func (w *Webhooks) probeTarget(ctx context.Context, id string) (*target, error) {
 	t, err := w.dir.findSurely(ctx, id)
 	if err != nil {
-		return nil, away(err)
+		return nil, redisdb.Away(err)
 	}
 	if t != nil && t.off == "" && t.broken == nil {
 		return t, nil
@@ -237,14 +237,6 @@ func accountOf(endpoint string) string {
 
 func notFound(id string) error {
 	return fault.New(fault.NotFound, "WebhookEndpointNotFound", "No webhook endpoint %q", id)
-}
-
-// away marks the error of an unavailable Redis as RedisAway. Any other error stays as it is.
-func away(err error) error {
-	if redisdb.Unavailable(err) {
-		return fault.Wrap(err, fault.Unavailable, "RedisAway", "The database is away; try again")
-	}
-	return err
 }
 
 // pages returns the number of pages.

@@ -1,9 +1,9 @@
 package webhooks
 
-import "github.com/prometheus/client_golang/prometheus"
-
-// Registerer is where metrics are registered: a prometheus.Registerer.
-type Registerer = prometheus.Registerer
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
 
 // metrics counts deliveries. No label holds an endpoint, because there may be thousands.
 type metrics struct {
@@ -14,22 +14,23 @@ type metrics struct {
 }
 
 // newMetrics returns the metrics and registers them, unless reg is nil.
-func newMetrics(reg Registerer) *metrics {
+func newMetrics(reg prometheus.Registerer) *metrics {
+	auto := promauto.With(reg)
 	m := &metrics{
-		deliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
+		deliveries: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "postroom_webhook_deliveries_total",
 			Help: "Webhook attempts and decisions, by outcome: delivered, retrying, failed, skipped, held (endpoint slow or failing), limited (rate limit), overflow (too many waiting).",
 		}, []string{"outcome"}),
-		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
+		latency: auto.NewHistogram(prometheus.HistogramOpts{
 			Name:    "postroom_webhook_request_seconds",
 			Help:    "How long webhook requests took, answered or not.",
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 		}),
-		lag: prometheus.NewGauge(prometheus.GaugeOpts{
+		lag: auto.NewGauge(prometheus.GaugeOpts{
 			Name: "postroom_webhook_relay_lag_seconds",
 			Help: "Age of the last event when it was taken from the stream.",
 		}),
-		disabled: prometheus.NewCounter(prometheus.CounterOpts{
+		disabled: auto.NewCounter(prometheus.CounterOpts{
 			Name: "postroom_webhook_endpoints_disabled_total",
 			Help: "Endpoints switched off because they failed for too long or answered 410.",
 		}),
@@ -37,9 +38,6 @@ func newMetrics(reg Registerer) *metrics {
 	for _, outcome := range []string{"delivered", "retrying", "failed", "skipped", "held", "limited",
 		"overflow"} {
 		m.deliveries.WithLabelValues(outcome)
-	}
-	if reg != nil {
-		reg.MustRegister(m.deliveries, m.latency, m.lag, m.disabled)
 	}
 	return m
 }

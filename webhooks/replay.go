@@ -9,6 +9,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
 )
 
 const (
@@ -28,7 +29,7 @@ func (w *Webhooks) Replay(ctx context.Context, endpoint string, since time.Time)
 	token := newID()
 	got, err := w.store.lock(ctx, endpoint, token, replayLock)
 	if err != nil {
-		return api.Replayed{}, away(err)
+		return api.Replayed{}, redisdb.Away(err)
 	}
 	if !got {
 		return api.Replayed{}, fault.New(fault.Conflict, "ReplayInProgress",
@@ -46,7 +47,7 @@ func (w *Webhooks) Replay(ctx context.Context, endpoint string, since time.Time)
 		n, err := w.replayPartition(ctx, endpoint, p, since, token[:10])
 		done += n
 		if err != nil {
-			return api.Replayed{Replayed: done}, away(withCount(err, done))
+			return api.Replayed{Replayed: done}, redisdb.Away(withCount(err, done))
 		}
 	}
 	w.log.Info("webhook events replayed", "endpoint", endpoint, "since", since, "events", done)

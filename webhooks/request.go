@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/message"
 )
 
 const (
@@ -160,7 +161,7 @@ func (p *poster) plain(err error) error {
 func readHead(r io.Reader) string {
 	head, _ := io.ReadAll(io.LimitReader(r, headSize)) // a response that breaks off is still a response
 	_, _ = io.Copy(io.Discard, io.LimitReader(r, drainSize))
-	return shorten(printable(string(head)), headSize)
+	return message.Clip(printable(string(head)), headSize)
 }
 
 // printable replaces characters that could move a terminal's cursor or break a page.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // Reseal seals the secrets of endpoints that are sealed under an older secret again under the current one,
@@ -16,7 +17,7 @@ import (
 func (w *Webhooks) Reseal(ctx context.Context) (int, error) {
 	all, err := w.store.all(ctx)
 	if err != nil {
-		return 0, away(err)
+		return 0, redisdb.Away(err)
 	}
 	changed := 0
 	var failed []error
@@ -52,7 +53,7 @@ func (w *Webhooks) resealOne(ctx context.Context, id, raw string) (bool, error) 
 			return err == nil, err
 		}
 		if raw, _, _, err = w.store.one(ctx, id); err != nil {
-			return false, away(err)
+			return false, redisdb.Away(err)
 		}
 		if raw == "" { // deleted meanwhile
 			return false, nil

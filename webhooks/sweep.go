@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
 )
 
 const (
@@ -22,18 +23,12 @@ type sweeper struct{ *Webhooks }
 
 // sweep looks for them until ctx ends.
 func (w sweeper) sweep(ctx context.Context) error {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	for redisdb.Pause(ctx, sweepEvery) {
 		if err := w.sweepOnce(ctx); err != nil && ctx.Err() == nil {
 			w.log.Warn("can't look after webhook deliveries", "error", err)
 		}
 	}
+	return nil
 }
 
 // sweepOnce checks the deliveries that are overdue the longest. A delivery with a live task is postponed.

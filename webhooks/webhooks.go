@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
@@ -55,37 +58,23 @@ type Options struct {
 	// Match returns which of at most 250 messages a search query finds; nil: deliveries cannot be searched.
 	Match func(ctx context.Context, q string, ids []string) (map[string]bool, error)
 
-	Logger  *slog.Logger // nil: nothing is logged
-	Metrics Registerer   // where to register the metrics; nil: nowhere
+	Logger  *slog.Logger          // nil: nothing is logged
+	Metrics prometheus.Registerer // where to register the metrics; nil: nowhere
 }
 
 func (o Options) complete() Options {
-	def := func(d *time.Duration, v time.Duration) {
-		if *d <= 0 {
-			*d = v
-		}
-	}
-	num := func(n *int, v int) {
-		if *n <= 0 {
-			*n = v
-		}
-	}
-	num(&o.Attempts, 10)
-	def(&o.Timeout, 30*time.Second)
-	def(&o.DisableAfter, 120*time.Hour)
-	num(&o.PerEndpoint, 10)
-	num(&o.MaxPending, 100_000)
-	num(&o.LogSize, 1_000)
-	def(&o.LogAge, 7*24*time.Hour)
-	if o.Version == "" {
-		o.Version = "dev"
-	}
+	o.Attempts = cmp.Or(max(o.Attempts, 0), 10)
+	o.Timeout = cmp.Or(max(o.Timeout, 0), 30*time.Second)
+	o.DisableAfter = cmp.Or(max(o.DisableAfter, 0), 120*time.Hour)
+	o.PerEndpoint = cmp.Or(max(o.PerEndpoint, 0), 10)
+	o.MaxPending = cmp.Or(max(o.MaxPending, 0), 100_000)
+	o.LogSize = cmp.Or(max(o.LogSize, 0), 1_000)
+	o.LogAge = cmp.Or(max(o.LogAge, 0), 7*24*time.Hour)
+	o.Version = cmp.Or(o.Version, "dev")
 	if o.ServiceURL == nil {
 		o.ServiceURL = func() string { return "" }
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
 

@@ -6,23 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // soon is how long a delivery waits if Redis or the settings cannot be read.
 const soon = 5 * time.Second
-
-// begun is an attempt that begin.lua has opened.
-type begun struct {
-	attempt int
-	created time.Time
-	event   event.Event
-}
 
 // Deliver handles one task of type [TaskType]: it makes one attempt of a delivery, or returns when to
 // retry. It runs in the worker pool of queue.Notify.
@@ -65,8 +58,7 @@ func (w *Webhooks) attempt(ctx context.Context, r ref, t *target) queue.Verdict 
 		w.gate.abandon(t.gateKey())
 		return queue.Drop()
 	}
-	x := posting{to: t, event: b.event, delivery: r.Delivery, attempt: b.attempt, created: b.created}
-	got := w.poster.post(ctx, x, w.now())
+	got := w.poster.post(ctx, *b, w.now())
 	if ctx.Err() != nil && got.err != nil { // this process stops; the endpoint is not at fault
 		w.gate.abandon(t.gateKey())
 		return w.giveBack(ctx, r, b.attempt)
@@ -74,12 +66,12 @@ func (w *Webhooks) attempt(ctx context.Context, r ref, t *target) queue.Verdict 
 	now := w.now()
 	d := w.policy.decide(got, b.attempt, now)
 	w.gate.exit(t.gateKey(), got, min(got.retryAfter, w.policy.maxRetryAfter), now)
-	return w.settle(ctx, r, t, b, got, d)
+	return w.settle(ctx, r, b, got, d)
 }
 
 // begin opens an attempt. It returns nil if nothing is left to do, and a time if the endpoint's rate limit
 // requires to wait until then.
-func (w *Webhooks) begin(ctx context.Context, r ref, t *target) (*begun, time.Time, error) {
+func (w *Webhooks) begin(ctx context.Context, r ref, t *target) (*posting, time.Time, error) {
 	now := w.now()
 	answer, err := beginScript.Run(ctx, w.store.client, []string{deliveryKey(r)},
 		r.Endpoint, r.Delivery, now.UnixMilli(), t.rate, now.Add(w.options.Timeout).UnixMilli()).Slice()
@@ -96,14 +88,15 @@ func (w *Webhooks) begin(ctx context.Context, r ref, t *target) (*begun, time.Ti
 			return nil, time.Time{}, err
 		}
 		attempt, _ := answer[1].(int64)
-		return &begun{attempt: int(attempt), created: millis(text(answer[2])), event: e}, time.Time{}, nil
+		return &posting{to: t, event: e, delivery: r.Delivery, attempt: int(attempt),
+			created: redisdb.ParseTime(text(answer[2]))}, time.Time{}, nil
 	}
 	return nil, time.Time{}, nil
 }
 
 // settle records the outcome of an attempt, switches the endpoint off if due, and returns the verdict.
-func (w *Webhooks) settle(ctx context.Context, r ref, t *target, b *begun, got reply,
-	d decision) queue.Verdict {
+func (w *Webhooks) settle(ctx context.Context, r ref, b *posting, got reply, d decision) queue.Verdict {
+	t := b.to
 	w.metrics.deliveries.WithLabelValues(string(d.outcome)).Inc()
 	w.metrics.latency.Observe(got.latency.Seconds())
 	since, err := w.finish(ctx, r, finishing{attempt: b.attempt, status: d.outcome.status(), reply: got,
@@ -146,23 +139,17 @@ func (w *Webhooks) finish(ctx context.Context, r ref, f finishing) (since time.T
 	defer cancel()
 	reason := ""
 	if f.err != nil {
-		reason = shorten(printable(f.err.Error()), 1024)
-	}
-	next := ""
-	if !f.next.IsZero() {
-		next = strconv.FormatInt(f.next.UnixMilli(), 10)
+		reason = message.Clip(printable(f.err.Error()), 1024)
 	}
 	for wait := 100 * time.Millisecond; ; wait *= 2 {
 		answer, err := finishScript.Run(ctx, w.store.client, []string{deliveryKey(r)},
 			r.Endpoint, r.Delivery, f.attempt, f.status, w.now().UnixMilli(), f.reply.status,
 			f.reply.latency.Milliseconds(),
-			f.reply.head, reason, next, w.options.LogAge.Milliseconds(), w.options.LogSize, f.url).Slice()
+			f.reply.head, reason, redisdb.Millis(f.next), w.options.LogAge.Milliseconds(), w.options.LogSize, f.url).Slice()
 		if err == nil && len(answer) == 2 {
-			return millis(text(answer[1])), nil
+			return redisdb.ParseTime(text(answer[1])), nil
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
+		if !redisdb.Pause(ctx, wait) {
 			return time.Time{}, fmt.Errorf("record webhook delivery %s to %s: %w", r.Delivery, r.Endpoint, err)
 		}
 	}
@@ -192,7 +179,7 @@ func (w *Webhooks) giveBack(ctx context.Context, r ref, attempt int) queue.Verdi
 }
 
 // report logs the outcome of an attempt. URLs are not logged, because they may hold tokens.
-func (w *Webhooks) report(ctx context.Context, r ref, b *begun, got reply, d decision) {
+func (w *Webhooks) report(ctx context.Context, r ref, b *posting, got reply, d decision) {
 	level, line := slog.LevelWarn, "webhook failed"
 	switch d.outcome {
 	case delivered:
@@ -225,25 +212,8 @@ func aboutMessage(e event.Event) string {
 	return data.QueueID
 }
 
-// shorten cuts a text to at most n bytes, at the end of a character.
-func shorten(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "")
-}
-
 // text returns a string from a reply of Redis.
 func text(v any) string {
 	s, _ := v.(string)
 	return s
-}
-
-// millis parses Unix milliseconds; zero if there are none.
-func millis(s string) time.Time {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(n).UTC()
 }

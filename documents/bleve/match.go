@@ -167,13 +167,9 @@ func (m *matcher) phrase(field string, words []string) (*roaring.Bitmap, error) 
 			return candidates, nil
 		}
 	}
-	d, err := m.segment.Segment().Dictionary(field)
-	if err != nil {
-		return nil, err
-	}
 	places := make([]segment.PostingsIterator, len(words))
 	for i, word := range words {
-		list, err := d.PostingsList([]byte(word), m.segment.Deleted(), nil)
+		list, err := postingsOf(m.segment, field, word)
 		if err != nil {
 			return nil, err
 		}

@@ -52,11 +52,7 @@ func scoreWord(ctx context.Context, snapshot *scorch.IndexSnapshot, found []part
 	total float64) error {
 	with := 0.0
 	for _, segment := range snapshot.Segments() {
-		d, err := segment.Segment().Dictionary(field)
-		if err != nil {
-			return err
-		}
-		list, err := d.PostingsList([]byte(word), segment.Deleted(), nil)
+		list, err := postingsOf(segment, field, word)
 		if err != nil {
 			return err
 		}
@@ -72,11 +68,7 @@ func scoreWord(ctx context.Context, snapshot *scorch.IndexSnapshot, found []part
 }
 
 func scoreSegment(ctx context.Context, f part, field, word string, rare float64) error {
-	d, err := f.segment.Segment().Dictionary(field)
-	if err != nil {
-		return err
-	}
-	list, err := d.PostingsList([]byte(word), f.segment.Deleted(), nil)
+	list, err := postingsOf(f.segment, field, word)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package bleve
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -42,9 +43,7 @@ type Store struct {
 
 // New returns the store of a directory. It does no I/O: [Store.Ready] opens the index.
 func New(dir string, o Options) *Store {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return &Store{dir: dir, lock: flock.New(filepath.Join(dir, "lock")), log: o.Logger}
 }
 

@@ -54,6 +54,15 @@ func (n numbers) in(found *roaring.Bitmap) int {
 	return 0
 }
 
+// postingsOf returns the documents of a segment with a word, with its frequencies and positions.
+func postingsOf(s *scorch.SegmentSnapshot, field, word string) (segment.PostingsList, error) {
+	d, err := s.Segment().Dictionary(field)
+	if err != nil {
+		return nil, err
+	}
+	return d.PostingsList([]byte(word), s.Deleted(), nil)
+}
+
 var errUnknownPostings = errors.New("the engine answers postings of an unknown kind")
 
 // with returns the documents with a term that are not deleted. The result is valid until the next call.

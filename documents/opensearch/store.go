@@ -1,6 +1,7 @@
 package opensearch
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -43,15 +44,9 @@ func Open(o Options) (*Store, error) {
 	if o.URL == "" {
 		return nil, errors.New("open the search index: no address")
 	}
-	if o.Index == "" {
-		o.Index = "postroom"
-	}
-	if o.Learn == 0 {
-		o.Learn = 2 * time.Second
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Index = cmp.Or(o.Index, "postroom")
+	o.Learn = cmp.Or(o.Learn, 2*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	ctx, stop := context.WithCancel(context.Background()) // for the client's background work, until Close
 	c, err := newClient(ctx, o.URL)
 	if err != nil {

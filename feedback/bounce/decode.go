@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/text/encoding/htmlindex"
+
+	"github.com/postroom/postroom/message"
 )
 
 // content returns a part's body without its transfer encoding (RFC 2045 section 6). Of a damaged encoding it
@@ -139,12 +141,5 @@ func oneLine(s string, max int) string {
 		}
 		return r
 	}, s)
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > max {
-		for max > 0 && !utf8.RuneStart(s[max]) {
-			max--
-		}
-		s = s[:max]
-	}
-	return s
+	return message.Clip(strings.Join(strings.Fields(s), " "), max)
 }

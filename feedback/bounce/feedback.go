@@ -4,7 +4,6 @@ import (
 	netmail "net/mail"
 	"regexp"
 	"strings"
-	"time"
 )
 
 // readFeedback reads a feedback report (RFC 5965), and reports of old feedback loops that have only the
@@ -46,7 +45,7 @@ func (m *mail) readARF() Report {
 		case "original-rcpt-to", "removal-recipient", "original-recipient":
 			rcpt = append(rcpt, addresses(value, m.options.MaxRecipients)...)
 		case "arrival-date", "received-date":
-			f.ArrivalDate = date(value)
+			f.ArrivalDate, _ = netmail.ParseDate(value)
 		case "reporting-mta":
 			r.ReportingMTA = typed(value)
 		case "original-envelope-id":
@@ -73,10 +72,7 @@ func (m *mail) readARF() Report {
 // complaint returns a report whose recipients are those of the returned message: often the provider hides
 // only the recipient who complained.
 func (m *mail) complaint(form string, f Feedback) Report {
-	h := m.notice.returned
-	if m.returned != nil {
-		h, _ = splitHeader(m.returned.content())
-	}
+	h := m.returnedHeader()
 	var rcpt []string
 	for _, name := range []string{"x-hmxmroriginalrecipient", "x-envelope-to", "to"} {
 		if rcpt = addresses(h.get(name), m.options.MaxRecipients); len(rcpt) > 0 {
@@ -108,11 +104,4 @@ func named(found []string) []Recipient {
 // limit drops duplicates, and items beyond max.
 func limit(found []string, max int) []string {
 	return addresses(strings.Join(found, ", "), max)
-}
-
-func date(value string) time.Time {
-	if at, err := netmail.ParseDate(value); err == nil {
-		return at
-	}
-	return time.Time{}
 }

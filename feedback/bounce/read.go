@@ -86,10 +86,7 @@ func (m *mail) read() Report {
 
 // original returns the message that the mail is about.
 func (m *mail) original(report Report) Original {
-	h := m.notice.returned
-	if m.returned != nil {
-		h, _ = splitHeader(m.returned.content())
-	}
+	h := m.returnedHeader()
 	out := report.Original
 	if out.MessageID == "" {
 		out.MessageID = messageID(h.get("message-id"))
@@ -103,6 +100,15 @@ func (m *mail) original(report Report) Original {
 		out.To = addresses(h.get("to"), 20)
 	}
 	return out
+}
+
+// returnedHeader returns the header of the returned message: of its part, or of the text of the notice.
+func (m *mail) returnedHeader() header {
+	if m.returned == nil {
+		return m.notice.returned
+	}
+	h, _ := splitHeader(m.returned.content())
+	return h
 }
 
 var bracketed = regexp.MustCompile(`<([^<>\s]{1,250})>`)
@@ -127,10 +133,7 @@ func (m *mail) returnPath(report Report) string {
 		values := m.header.all(name)
 		candidates = append(candidates, values[:min(len(values), 5)]...)
 	}
-	h := m.notice.returned
-	if m.returned != nil {
-		h, _ = splitHeader(m.returned.content())
-	}
+	h := m.returnedHeader()
 	candidates = append(candidates, h.get("return-path"), h.get("x-envelope-from"))
 	if report.Feedback != nil {
 		candidates = append(candidates, report.Feedback.MailFrom)

@@ -132,10 +132,7 @@ func (m *mail) writers() []string {
 // the text too, and have not failed.
 func (m *mail) ownAddresses() []string {
 	own := m.writers()
-	h := m.notice.returned
-	if m.returned != nil {
-		h, _ = splitHeader(m.returned.content())
-	}
+	h := m.returnedHeader()
 	for _, name := range []string{"from", "return-path", "sender", "errors-to"} {
 		own = append(own, addresses(h.get(name), 2)...)
 	}
@@ -149,10 +146,7 @@ func isIn(own []string, address string) bool {
 
 // returnedTo returns the one recipient of the returned message, if its header is unambiguous.
 func (m *mail) returnedTo() string {
-	h := m.notice.returned
-	if m.returned != nil {
-		h, _ = splitHeader(m.returned.content())
-	}
+	h := m.returnedHeader()
 	for _, name := range []string{"x-envelope-to", "to"} {
 		if found := addresses(h.get(name), 2); len(found) == 1 {
 			return found[0]

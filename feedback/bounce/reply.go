@@ -36,14 +36,13 @@ func findReply(text string) (quoted, bool) {
 	digits := text[at[2]:at[3]]
 	q := quoted{code: int(digits[0]-'0')*100 + int(digits[1]-'0')*10 + int(digits[2]-'0')}
 	after := text[at[3]:]
-	if m := adjacent.FindStringSubmatch(after); m != nil {
-		q.enhanced = m[1]
-	} else if m := enhanced.FindStringSubmatch(after); m != nil {
-		q.enhanced = m[1]
-	} else if m := enhanced.FindStringSubmatch(text[:at[2]]); m != nil {
-		q.enhanced = m[1]
+	for _, m := range [][]string{enhanced.FindStringSubmatch(text[:at[2]]), enhanced.FindStringSubmatch(after),
+		adjacent.FindStringSubmatch(after)} { // the last is the most certain
+		if m != nil {
+			q.enhanced = m[1]
+		}
 	}
-	if q.enhanced != "" && q.enhanced[0] != digits[0] {
+	if !strings.HasPrefix(q.enhanced, digits[:1]) {
 		q.enhanced = ""
 	}
 	q.before = lineBefore(text[:at[2]])
@@ -53,21 +52,11 @@ func findReply(text string) (quoted, bool) {
 
 // lineBefore returns the last full line of a text: local mailers write before the server's summary.
 func lineBefore(text string) string {
-	text, _, ok := cutLast(text, "\n")
-	if !ok {
+	lines := strings.Split(text, "\n")
+	if len(lines) < 2 {
 		return ""
 	}
-	if _, last, ok := cutLast(text, "\n"); ok {
-		text = last
-	}
-	return oneLine(text, maxDiagnostic)
-}
-
-func cutLast(s, sep string) (before, after string, ok bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
-	}
-	return s, "", false
+	return oneLine(lines[len(lines)-2], maxDiagnostic)
 }
 
 var nextReply = regexp.MustCompile(`\n\s*(?:>>>|<<<|\.\.\. ?while talking|while talking|([245]\d\d)[ -])`)

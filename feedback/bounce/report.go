@@ -1,6 +1,7 @@
 package bounce
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/postroom/postroom/smtpsend"
@@ -107,14 +108,8 @@ const (
 )
 
 func (o Options) withDefaults() Options {
-	if o.MaxBytes <= 0 {
-		o.MaxBytes = defaultMaxBytes
-	}
-	if o.MaxRecipients <= 0 {
-		o.MaxRecipients = defaultMaxRecipients
-	}
-	if o.Prefix == "" {
-		o.Prefix = defaultPrefix
-	}
+	o.MaxBytes = cmp.Or(max(o.MaxBytes, 0), defaultMaxBytes)
+	o.MaxRecipients = cmp.Or(max(o.MaxRecipients, 0), defaultMaxRecipients)
+	o.Prefix = cmp.Or(o.Prefix, defaultPrefix)
 	return o
 }

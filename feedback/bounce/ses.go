@@ -10,17 +10,14 @@ type sesNotice struct {
 	NotificationType string `json:"notificationType"`
 	EventType        string `json:"eventType"`
 	Mail             struct {
-		MessageID     string `json:"messageId"`
 		CommonHeaders struct {
 			MessageID string `json:"messageId"`
 		} `json:"commonHeaders"`
 	} `json:"mail"`
 	Bounce struct {
 		ReportingMTA      string `json:"reportingMTA"`
-		BounceType        string `json:"bounceType"`
 		BouncedRecipients []struct {
 			EmailAddress   string `json:"emailAddress"`
-			Action         string `json:"action"`
 			Status         string `json:"status"`
 			DiagnosticCode string `json:"diagnosticCode"`
 		} `json:"bouncedRecipients"`

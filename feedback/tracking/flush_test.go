@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/postroom/postroom/message/signedtoken"
 )
 
 // running is a world with Run, on the clock of synctest.
@@ -168,7 +170,7 @@ func FuzzClick(f *testing.F) {
 			t.Errorf("%q leads to %q", token, target)
 		}
 		_ = botRule(opened, agent, time.Hour)
-		if len(cut(agent)) > maxAgent {
+		if len(tr.newHit(opened, signedtoken.Token{}, by(agent), time.Now()).agent) > maxAgent {
 			t.Error("too long")
 		}
 	})

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/feedback"
+	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/outbox"
 )
@@ -38,9 +40,9 @@ func (t *Tracking) newHit(k kind, s signedtoken.Token, v Visit, now time.Time) *
 	if wantsPrivacy(v.Header) {
 		return h
 	}
-	h.agent = cut(agent)
+	h.agent = strings.ToValidUTF8(message.Clip(agent, maxAgent), "")
 	if !isProxy(agent) { // the address of a proxy is not the reader's
-		h.remote = kept(v.Remote, t.Address)
+		h.remote = feedback.AddressKept(v.Remote.Unmap().WithZone("").String(), t.Address)
 	}
 	return h
 }
@@ -80,23 +82,3 @@ func (h *hit) fact() outbox.Later {
 
 // size is roughly the memory of a hit in bytes.
 func (h *hit) size() int { return 400 + len(h.stamp.URL) + len(h.stamp.Account) + len(h.agent) }
-
-// kept returns the part of an address that may be kept.
-func kept(a netip.Addr, how string) string {
-	a = a.Unmap().WithZone("")
-	switch {
-	case !a.IsValid() || how == AddressNone:
-		return ""
-	case how == AddressWhole:
-		return a.String()
-	}
-	bits := 48
-	if a.Is4() {
-		bits = 24
-	}
-	p, _ := a.Prefix(bits) // it fails for other numbers of bits only
-	return p.Addr().String()
-}
-
-// cut shortens a user agent to maxAgent.
-func cut(agent string) string { return strings.ToValidUTF8(agent[:min(len(agent), maxAgent)], "") }

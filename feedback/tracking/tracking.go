@@ -1,6 +1,7 @@
 package tracking
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -18,18 +19,12 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// The settings of what is kept of a visitor's address.
-const (
-	AddressMasked = "masked" // without its last octet (IPv4) or its last 80 bits (IPv6)
-	AddressWhole  = "ip"     // all of it
-	AddressNone   = "none"   // nothing
-)
-
 // Options are the settings. The zero value works.
 type Options struct {
 	// Expiry is how long the hits of a message are counted after its acceptance. Zero: for ever.
 	Expiry time.Duration
-	// Address is what is kept of addresses: AddressWhole, AddressMasked or AddressNone. Empty: AddressMasked.
+	// Address is the part of a visitor's address that is kept: feedback.AddressWhole, AddressMasked or
+	// AddressNone. Empty: AddressMasked.
 	Address string
 	// Secret keys the hash that distinguishes visitors. All processes need the same. Empty: a random one, so a
 	// visitor who reaches two processes within a second is counted twice.
@@ -47,24 +42,13 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Address == "" {
-		o.Address = AddressMasked
-	}
 	if len(o.Secret) == 0 {
 		o.Secret = []byte(rand.Text())
 	}
-	if o.MaxHits == 0 {
-		o.MaxHits = 50_000
-	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = 32 << 20
-	}
-	if o.Grace == 0 {
-		o.Grace = 5 * time.Second
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.MaxHits = cmp.Or(o.MaxHits, 50_000)
+	o.MaxBytes = cmp.Or(o.MaxBytes, 32<<20)
+	o.Grace = cmp.Or(o.Grace, 5*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/outbox"
 )
@@ -188,16 +189,16 @@ func TestWhatIsKeptOfAVisitor(t *testing.T) {
 		{name: "masked IPv4", remote: v4, agent: "a", address: "203.0.113.0", kept: "a"},
 		{name: "masked IPv6", remote: v6, agent: "a", address: "2001:db8:1::", kept: "a"},
 		{name: "IPv4 in IPv6", remote: "::ffff:203.0.113.77", agent: "a", address: "203.0.113.0", kept: "a"},
-		{name: "with a zone", how: AddressWhole, remote: "fe80::1%eth0", agent: "a", address: "fe80::1", kept: "a"},
-		{name: "whole", how: AddressWhole, remote: v6, agent: "a", address: v6, kept: "a"},
-		{name: "none", how: AddressNone, remote: v4, agent: "a", address: "", kept: "a"},
+		{name: "with a zone", how: feedback.AddressWhole, remote: "fe80::1%eth0", agent: "a", address: "fe80::1", kept: "a"},
+		{name: "whole", how: feedback.AddressWhole, remote: v6, agent: "a", address: v6, kept: "a"},
+		{name: "none", how: feedback.AddressNone, remote: v4, agent: "a", address: "", kept: "a"},
 		{name: "unknown", remote: "", agent: "a", address: "", kept: "a"},
-		{name: "global privacy control", how: AddressWhole, remote: v4, agent: "a", header: map[string]string{
+		{name: "global privacy control", how: feedback.AddressWhole, remote: v4, agent: "a", header: map[string]string{
 			"Sec-GPC": "1"}},
-		{name: "do not track", how: AddressWhole, remote: v4, agent: "a", header: map[string]string{"DNT": "1"}},
-		{name: "track me", how: AddressWhole, remote: v4, agent: "a", header: map[string]string{"DNT": "0"},
+		{name: "do not track", how: feedback.AddressWhole, remote: v4, agent: "a", header: map[string]string{"DNT": "1"}},
+		{name: "track me", how: feedback.AddressWhole, remote: v4, agent: "a", header: map[string]string{"DNT": "0"},
 			address: v4, kept: "a"},
-		{name: "a proxy's address", how: AddressWhole, remote: v4, agent: "via ggpht.com GoogleImageProxy",
+		{name: "a proxy's address", how: feedback.AddressWhole, remote: v4, agent: "via ggpht.com GoogleImageProxy",
 			address: "", kept: "via ggpht.com GoogleImageProxy"},
 		{name: "long agent", remote: v4, agent: strings.Repeat("a", 199) + "ü" + "b", address: "203.0.113.0",
 			kept: strings.Repeat("a", 199)},

@@ -1,6 +1,7 @@
 package unsubscribe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -49,9 +50,7 @@ func New(parts Parts, o Options) (*Service, error) {
 	if parts.Tokens == nil || parts.Suppressions == nil || parts.Append == nil || parts.Account == nil {
 		return nil, errors.New("new unsubscribe: a part is missing")
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}

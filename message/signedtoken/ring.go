@@ -1,6 +1,7 @@
 package signedtoken
 
 import (
+	"cmp"
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/hmac"
@@ -120,9 +121,7 @@ type key struct {
 
 // New makes a Ring. The first key signs, all keys verify.
 func New(keys []Key, o Options) (*Ring, error) {
-	if o.Prefix == "" {
-		o.Prefix = defaultPrefix
-	}
+	o.Prefix = cmp.Or(o.Prefix, defaultPrefix)
 	if longest := len(o.Prefix) + returnPathLen; longest > maxLocalPart {
 		return nil, fmt.Errorf("return path prefix %q: the local part would have %d octets, at most %d are allowed",
 			o.Prefix, longest, maxLocalPart)

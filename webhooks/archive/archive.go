@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,15 +65,9 @@ func New(db *redisdb.DB, o Options) (*Archive, error) {
 	if err := os.MkdirAll(o.Dir, 0o750); err != nil {
 		return nil, fmt.Errorf("archive: make its directory: %w", err)
 	}
-	if o.MaxSpool == 0 {
-		o.MaxSpool = defaultSpool
-	}
-	if o.Client == nil {
-		o.Client = &http.Client{Timeout: 30 * time.Second}
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.MaxSpool = cmp.Or(o.MaxSpool, defaultSpool)
+	o.Client = cmp.Or(o.Client, &http.Client{Timeout: 30 * time.Second})
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -93,7 +88,7 @@ func (a *Archive) Run(ctx context.Context) error {
 				return err
 			}
 			if len(entries) < batch {
-				pause(ctx, gather)
+				redisdb.Pause(ctx, gather)
 			}
 			return nil
 		})
@@ -124,13 +119,3 @@ func (a *Archive) take(entries []redisdb.Entry) error {
 
 // Leave removes the group of the archive from the stream.
 func Leave(ctx context.Context, db *redisdb.DB) error { return db.Unfollow(ctx, stream, group) }
-
-// pause waits, or returns early when ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}

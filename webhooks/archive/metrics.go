@@ -1,6 +1,9 @@
 package archive
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
 
 // metrics are the archive's counters. Without a registry they count for nobody.
 type metrics struct {
@@ -10,18 +13,16 @@ type metrics struct {
 }
 
 func newMetrics(reg prometheus.Registerer, a *Archive) *metrics {
+	auto := promauto.With(reg)
 	m := &metrics{
-		written: prometheus.NewCounter(prometheus.CounterOpts{Name: "postroom_archive_events_total",
+		written: auto.NewCounter(prometheus.CounterOpts{Name: "postroom_archive_events_total",
 			Help: "Events written to the archive, or to the disk on their way to it."}),
-		lost: prometheus.NewCounter(prometheus.CounterOpts{Name: "postroom_archive_lost_bytes_total",
+		lost: auto.NewCounter(prometheus.CounterOpts{Name: "postroom_archive_lost_bytes_total",
 			Help: "Bytes of events dropped because too much waited for the archive."}),
-		refused: prometheus.NewCounter(prometheus.CounterOpts{Name: "postroom_archive_refused_total",
+		refused: auto.NewCounter(prometheus.CounterOpts{Name: "postroom_archive_refused_total",
 			Help: "Files of events that the archive refused."}),
 	}
-	if reg == nil {
-		return m
-	}
-	reg.MustRegister(m.written, m.lost, m.refused, prometheus.NewGaugeFunc(
+	auto.NewGaugeFunc(
 		prometheus.GaugeOpts{Name: "postroom_archive_waiting_bytes",
 			Help: "Bytes of events on the disk of this process that wait for the archive."},
 		func() float64 {
@@ -30,6 +31,6 @@ func newMetrics(reg prometheus.Registerer, a *Archive) *metrics {
 				return 0
 			}
 			return float64(total)
-		}))
+		})
 	return m
 }

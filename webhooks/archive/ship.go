@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/postroom/postroom/redisdb"
 )
 
 const (
@@ -30,7 +32,7 @@ func (a *Archive) ship(ctx context.Context) {
 				a.log.Error("the archive takes nothing; events wait on disk", "error", err)
 			}
 			failing = true
-			pause(ctx, wait)
+			redisdb.Pause(ctx, wait)
 			wait = min(2*wait, retryMax)
 			continue
 		case err == nil && failing:
