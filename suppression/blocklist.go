@@ -52,7 +52,8 @@ func (s *Store) Blocklist(ctx context.Context, list string, page, size int) (api
 		return api.BlocklistPage{}, err
 	}
 	size = pageSize(size)
-	out := api.BlocklistPage{ListID: strings.ToLower(list), Total: int(total), Page: page, Pages: pages(int(total), size),
+	out := api.BlocklistPage{ListID: strings.ToLower(list), Total: int(total), Page: page,
+		Pages:     pages(int(total), size),
 		Addresses: []api.BlocklistAddress{}}
 	cursor := ""
 	for n := 0; n <= page && page < out.Pages; n++ {

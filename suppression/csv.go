@@ -211,7 +211,8 @@ func (l *layout) entry(line string, given Entry) (Entry, error) {
 		return e, errNoAddress
 	case e.Domain == "" && isDomain(e.Address): // in the column of addresses
 		e.Address, e.Domain = "", e.Address
-	case e.Address != "" && e.Domain != "" && domainOf(strings.ToLower(e.Address)) == "@"+strings.ToLower(e.Domain):
+	case e.Address != "" && e.Domain != "" &&
+		domainOf(strings.ToLower(e.Address)) == "@"+strings.ToLower(e.Domain):
 		e.Domain = "" // files of some providers have both
 	}
 	if reason := cell(columnReason); reason != "" {

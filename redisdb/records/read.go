@@ -7,7 +7,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// scanPage is how many records are read with one round trip when all are.
+// scanPage is the number of records that [Store.Each] reads with one round trip.
 const scanPage = 500
 
 // Page is a part of all records.
@@ -30,8 +30,8 @@ func (s *Store[V]) Get(ctx context.Context, id string) (*Record[V], error) {
 	return s.masked(r), nil
 }
 
-// Open reads the first of these records that is there, with its state and its secrets in clear: for use, not
-// for showing. Nil: there is none. If the secrets don't open, the record says so.
+// Open returns the first of these records that exists, with its state and its secrets in clear: for use, not
+// for an answer. Nil: none exists. If the secrets don't open, Broken has the error.
 func (s *Store[V]) Open(ctx context.Context, ids ...string) (*Record[V], error) {
 	found, err := s.load(ctx, ids, true)
 	if err != nil {
@@ -50,8 +50,8 @@ func (s *Store[V]) Open(ctx context.Context, ids ...string) (*Record[V], error) 
 	return nil, nil
 }
 
-// Page reads a page of records with their states, secrets masked: the stand-in, where nothing is stored in
-// its place, and then all in the order of their ids. Pages count from 0; size is 1 to 1000, zero means 20.
+// Page returns a page of records with their states, secrets masked: the stand-in, unless a record is stored
+// in its place, then all in the order of their ids. Pages count from 0; size is 1 to 1000, zero means 20.
 func (s *Store[V]) Page(ctx context.Context, number, size int) (Page[V], error) {
 	number, size = max(0, number), min(size, 1000)
 	if size < 1 {
@@ -84,15 +84,15 @@ func Map[V, T any](p Page[V], show func(*Record[V]) T) []T {
 	return shown
 }
 
-// Count says how many records there are, a stand-in included.
+// Count returns the number of records, a stand-in included.
 func (s *Store[V]) Count(ctx context.Context) (int, error) {
 	_, total, err := s.ids(ctx, 0, 1)
 	return total, err
 }
 
-// Each goes through all records, without their states and with their secrets masked: those that are stored in
-// the order of their ids, and then the stand-in, where nothing is stored in its place. One that is added
-// meanwhile may be missed. It ends with the first error of do.
+// Each calls do for all records, without their states, secrets masked: the stored ones in the order of their
+// ids, then the stand-in, unless a record is stored in its place. A record added meanwhile may be missed.
+// Each ends with the first error of do.
 func (s *Store[V]) Each(ctx context.Context, do func(*Record[V]) error) error {
 	standIn := s.standIn
 	err := s.each(ctx, func(r *Record[V]) error {
@@ -107,7 +107,7 @@ func (s *Store[V]) Each(ctx context.Context, do func(*Record[V]) error) error {
 	return do(s.masked(standIn))
 }
 
-// each goes through the records that are stored, with their secrets sealed.
+// each calls do for the stored records, with their secrets sealed.
 func (s *Store[V]) each(ctx context.Context, do func(*Record[V]) error) error {
 	for last := ""; ; {
 		ids, err := s.after(ctx, last, scanPage)
@@ -133,7 +133,7 @@ func (s *Store[V]) each(ctx context.Context, do func(*Record[V]) error) error {
 	}
 }
 
-// loadOne reads a record, with its secrets sealed; nil: there is none.
+// loadOne returns a record with its secrets sealed; nil: there is none.
 func (s *Store[V]) loadOne(ctx context.Context, id string, state bool) (*Record[V], error) {
 	found, err := s.load(ctx, []string{id}, state)
 	if err != nil {
@@ -142,7 +142,7 @@ func (s *Store[V]) loadOne(ctx context.Context, id string, state bool) (*Record[
 	return found[0], nil
 }
 
-// masked is a copy of a record that can be shown.
+// masked returns a copy of a record with its secrets masked.
 func (s *Store[V]) masked(r *Record[V]) *Record[V] {
 	shown := *r
 	for _, secret := range s.kind.Secrets(&shown.Value) {
@@ -151,12 +151,12 @@ func (s *Store[V]) masked(r *Record[V]) *Record[V] {
 	return &shown
 }
 
-// doing says what was tried when something failed.
+// doing adds the operation to an error.
 func (s *Store[V]) doing(err error, what, id string) error {
 	return fmt.Errorf("%s %s %s: %w", what, s.kind.Name, id, err)
 }
 
-// away is doing for an error of Redis.
-func (s *Store[V]) away(err error, what, id string) error {
+// failed is doing for an error of Redis.
+func (s *Store[V]) failed(err error, what, id string) error {
 	return redisdb.Failed(err, "%s %s %s", what, s.kind.Name, id)
 }

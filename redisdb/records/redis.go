@@ -18,30 +18,45 @@ var (
 	//go:embed delete.lua
 	deleteSource string
 
-	deleteScript = redisdb.NewRawScript("records/delete", deleteSource)
+	deleteScript = redisdb.NewScript[deleteArgs, int]("records/delete", deleteSource)
 )
 
-// putScript makes the script that stores a record of a kind.
-func putScript(key, changed string) *redisdb.RawScript {
-	return redisdb.NewRawScript(key+"/put", "return 1", putSource, changed)
+type putArgs struct {
+	ID           string
+	ReadRevision string
+	Revision     string
+	Record       []byte
+	KeepState    bool
+	Version      string
+	Fields       []string
 }
 
-// valid says whether an id can be that of a record. With a colon it might make the key of something else,
-// such as "a:state".
+type deleteArgs struct {
+	ID      string
+	Version string
+}
+
+// putScript returns the script that stores a record of a kind.
+func putScript(key, changed string) *redisdb.Script[putArgs, bool] {
+	return redisdb.NewScript[putArgs, bool](key+"/put", putSource+changed+"\nreturn 1")
+}
+
+// valid reports whether id can be that of a record. With a colon it could be part of another key, such as
+// "a:state".
 func valid(id string) bool { return id != "" && !strings.Contains(id, ":") }
 
 func (s *Store[V]) keys(id string) []string {
 	return []string{s.Key(id), s.indexKey(), s.VersionKey(), s.StateKey(id)}
 }
 
-// write stores a record that was read as old (nil: there was none); false when somebody changed it meanwhile.
-// keepState is for one that says the same as before.
+// write stores a record that was read as old (nil: there was none). It returns false if the record changed
+// meanwhile. keepState is for a record that says the same as before.
 func (s *Store[V]) write(ctx context.Context, next, old *Record[V], keepState bool) (bool, error) {
 	return s.writeAt(ctx, "", next, old, keepState)
 }
 
-// writeAt is write as long as the records have a version (empty: any), with fields of the state, each a name
-// and a value.
+// writeAt is write if the records still have a version (empty: any). It also sets fields of the state, each a
+// name and a value.
 func (s *Store[V]) writeAt(ctx context.Context, version string, next, old *Record[V], keepState bool,
 	state ...string) (bool, error) {
 	if !valid(next.ID) {
@@ -51,19 +66,16 @@ func (s *Store[V]) writeAt(ctx context.Context, version string, next, old *Recor
 	if err != nil {
 		return false, s.doing(err, "encode", next.ID)
 	}
-	read := ""
+	args := putArgs{ID: next.ID, Revision: next.revision, Record: text, KeepState: keepState, Version: version,
+		Fields: state}
 	if old != nil {
-		read = old.revision
+		args.ReadRevision = old.revision
 	}
-	args := []any{next.ID, read, next.revision, text, keepState, version}
-	for _, field := range state {
-		args = append(args, field)
-	}
-	done, err := s.put.Run(ctx, s.client, s.keys(next.ID), args...).Int()
+	done, err := s.put.Run(ctx, s.client, s.keys(next.ID), args)
 	if err != nil {
-		return false, s.away(err, "store", next.ID)
+		return false, s.failed(err, "store", next.ID)
 	}
-	return done == 1, nil
+	return done, nil
 }
 
 // Delete removes a record and its state. Not stored: NotFound.
@@ -71,10 +83,10 @@ func (s *Store[V]) Delete(ctx context.Context, id string) error {
 	if !valid(id) {
 		return s.kind.Missing(id)
 	}
-	existed, err := deleteScript.Run(ctx, s.client, s.keys(id), id, "").Int()
+	existed, err := deleteScript.Run(ctx, s.client, s.keys(id), deleteArgs{ID: id})
 	switch {
 	case err != nil:
-		return s.away(err, "delete", id)
+		return s.failed(err, "delete", id)
 	case existed == 0:
 		return s.kind.Missing(id)
 	}
@@ -82,8 +94,8 @@ func (s *Store[V]) Delete(ctx context.Context, id string) error {
 	return nil
 }
 
-// load reads records in one round trip, with their states if these are wanted and with their secrets sealed.
-// Nil stands for one that does not exist.
+// load reads records in one round trip, with their states if wanted, their secrets sealed. A record that does
+// not exist is nil.
 func (s *Store[V]) load(ctx context.Context, ids []string, states bool) ([]*Record[V], error) {
 	pipe := s.client.Pipeline()
 	rows, known := make([]*redis.SliceCmd, len(ids)), make([]*redis.MapStringStringCmd, len(ids))
@@ -98,7 +110,7 @@ func (s *Store[V]) load(ctx context.Context, ids []string, states bool) ([]*Reco
 	}
 	if pipe.Len() > 0 {
 		if _, err := pipe.Exec(ctx); err != nil {
-			return nil, s.away(err, "read", strings.Join(ids[:min(len(ids), 3)], ", "))
+			return nil, s.failed(err, "read", strings.Join(ids[:min(len(ids), 3)], ", "))
 		}
 	}
 	found := make([]*Record[V], len(ids))
@@ -118,7 +130,7 @@ func (s *Store[V]) load(ctx context.Context, ids []string, states bool) ([]*Reco
 	return found, nil
 }
 
-// decode reads what Redis has of a record: nothing, or its text and revision.
+// decode returns the record of a row: its text and revision, or nothing.
 func (s *Store[V]) decode(id string, row []any) (*Record[V], error) {
 	text, _ := row[0].(string)
 	revision, stored := row[1].(string)
@@ -136,8 +148,8 @@ func (s *Store[V]) decode(id string, row []any) (*Record[V], error) {
 	return r, nil
 }
 
-// ids reads a part of all ids in their order, and how many there are in all. A stand-in that nothing is
-// stored for is the first.
+// ids returns a part of all ids in their order, and the number of all. A stand-in without a stored record is
+// the first.
 func (s *Store[V]) ids(ctx context.Context, from, size int) (ids []string, total int, err error) {
 	pipe := s.client.Pipeline()
 	count := pipe.ZCard(ctx, s.indexKey())
@@ -147,7 +159,7 @@ func (s *Store[V]) ids(ctx context.Context, from, size int) (ids []string, total
 		stored = pipe.Exists(ctx, s.Key(s.standIn.ID))
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, 0, s.away(err, "list", "records")
+		return nil, 0, s.failed(err, "list", "records")
 	}
 	ids, total = rows.Val(), int(count.Val())
 	switch standsIn := stored != nil && stored.Val() == 0; {
@@ -161,7 +173,7 @@ func (s *Store[V]) ids(ctx context.Context, from, size int) (ids []string, total
 	return ids[:min(size, len(ids))], total, nil
 }
 
-// after reads up to n ids that follow one in the alphabet; empty: from the first.
+// after returns up to n ids that follow id in alphabetical order; empty: from the first.
 func (s *Store[V]) after(ctx context.Context, id string, n int) ([]string, error) {
 	from := "-"
 	if id != "" {
@@ -170,7 +182,7 @@ func (s *Store[V]) after(ctx context.Context, id string, n int) ([]string, error
 	ids, err := s.client.ZRangeByLex(ctx, s.indexKey(), &redis.ZRangeBy{Min: from, Max: "+",
 		Count: int64(n)}).Result()
 	if err != nil {
-		return nil, s.away(err, "list", "records")
+		return nil, s.failed(err, "list", "records")
 	}
 	return ids, nil
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Reseal seals anew, under the current secret of the instance, what was sealed under an older one, and says
-// how many records that changed. Changes by others at the same time are safe, and running it again does no
-// harm. Records that don't open are left as they are and named by the error, after all others were done. What
-// is sealed anew counts as unchanged: its times and its state stay.
+// Reseal seals secrets again, under the current secret of the instance, that are sealed under an older one.
+// It returns the number of records that changed. Changes at the same time are safe, and it may be run again.
+// Records that don't open stay as they are. The error names them, after all others are done. A record counts
+// as unchanged: its times and its state stay.
 func (s *Store[V]) Reseal(ctx context.Context) (int, error) {
 	n := 0
 	var failed []error
@@ -30,8 +30,8 @@ func (s *Store[V]) Reseal(ctx context.Context) (int, error) {
 	return n, errors.Join(append(failed, err)...)
 }
 
-// resealOne seals one record anew if it needs that, and reports whether it did. When somebody changed it
-// meanwhile, it is read again.
+// resealOne seals one record again if needed, and reports whether it did. If the record changes meanwhile, it
+// is read again.
 func (s *Store[V]) resealOne(ctx context.Context, r *Record[V]) (bool, error) {
 	id := r.ID
 	for range tries {

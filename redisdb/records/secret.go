@@ -9,30 +9,29 @@ import (
 	"github.com/postroom/postroom/redisdb/seal"
 )
 
-// Mask stands for a secret that is not shown.
+// Mask replaces a secret in answers.
 const Mask = "******"
 
-// Secret is one secret field of a value, where it stands: in clear, sealed or masked.
+// Secret is one secret field of a value: in clear, sealed or masked.
 type Secret struct {
-	// Field is what the client calls it, such as "smtp.auth.pass"; it is part of what a sealed secret is bound
-	// to.
+	// Field is the name in the API, such as "smtp.auth.pass". A sealed secret is bound to it.
 	Field string
 	// Value is the field. Nil, or empty: there is no secret.
 	Value *string
-	// URL says that Value is a URL, and the secret its password.
+	// URL is true if Value is a URL whose password is the secret.
 	URL bool
-	// Goes are the places that learn the secret, or what it opens. None: it is never sent.
+	// Goes are the places that the secret, or what it opens, is sent to. None: it is never sent.
 	Goes []Place
 }
 
-// Place is somewhere a secret is sent to.
+// Place is a host that a secret is sent to.
 type Place struct {
-	Field string // what the client calls the setting that says where
-	Host  string // where; empty: nowhere, as for a proxy that is not used
+	Field string // name of the setting with the host in the API
+	Host  string // empty: none, as for a proxy that is not used
 }
 
-// keep seals what is in clear and replaces what is masked by the sealed secret of the record before. It
-// reports the masked fields that can't be kept.
+// keep seals secrets in clear, and replaces masked ones by the sealed secrets of the record before. It
+// returns the masked fields that can't be kept.
 func keep(all, before []Secret, ring *seal.Ring, place string) []fault.Field {
 	var wrong []fault.Field
 	for _, s := range all {
@@ -50,7 +49,7 @@ func keep(all, before []Secret, ring *seal.Ring, place string) []fault.Field {
 	return wrong
 }
 
-// lost says why the stored secret can't stand for a masked one; empty: it can.
+// lost returns why the stored secret can't replace a masked one; empty: it can.
 func (s Secret) lost(old Secret) string {
 	if old.Get() == "" {
 		return "is masked, but there is no stored value to keep"
@@ -63,7 +62,7 @@ func (s Secret) lost(old Secret) string {
 	return ""
 }
 
-// open puts all in clear. After an error some may be.
+// open opens all secrets. After an error some are open.
 func open(all []Secret, ring *seal.Ring, place string) error {
 	for _, s := range all {
 		if s.Get() == "" {
@@ -76,7 +75,8 @@ func open(all []Secret, ring *seal.Ring, place string) error {
 	return nil
 }
 
-// reseal seals anew what was sealed under an older secret of the instance, and reports whether there was any.
+// reseal seals secrets again that are sealed under an older secret of the instance, and reports whether there
+// were any.
 func reseal(all []Secret, ring *seal.Ring, place string) (bool, error) {
 	changed := false
 	for _, s := range all {
@@ -110,7 +110,7 @@ func (s Secret) open(ring *seal.Ring, place string) error {
 	return nil
 }
 
-// place is what a sealed secret is bound to.
+// place returns the name that the sealed secret is bound to.
 func (s Secret) place(record string) string { return record + ":" + s.Field }
 
 func (s Secret) broken(record string, err error) error {
@@ -129,7 +129,7 @@ func (s Secret) mask() {
 	}
 }
 
-// Get reads the secret, out of its URL if it stands in one.
+// Get returns the secret, which may be the password of a URL.
 func (s Secret) Get() string {
 	switch {
 	case s.Value == nil:
@@ -145,8 +145,8 @@ func (s Secret) Get() string {
 	return password
 }
 
-// Set writes the secret, into its URL if it stands in one. A sealed value needs no escaping there, and the
-// mask is left readable.
+// Set replaces the secret, which may be the password of a URL. A sealed value needs no escaping there, and
+// the mask stays readable.
 func (s Secret) Set(value string) {
 	if !s.URL {
 		*s.Value = value

@@ -12,64 +12,64 @@ import (
 	"github.com/postroom/postroom/redisdb/seal"
 )
 
-// tries is how often a change is tried against others at the same time.
+// tries bounds the attempts at a change while other changes come first.
 const tries = 5
 
-// Kind is what a store has to know of its records.
+// Kind describes the records of a store.
 type Kind[V any] struct {
-	Key   string // of a record, <Key>:<id>; secrets are sealed for this place, so it must not change
-	Index string // the key of the list of ids; <Index>:version counts changes
-	Name  string // what people call one, such as "account"
-	Code  string // of the Conflict when others keep changing a record, such as "AccountChanged"
+	Key   string // a record is stored at <Key>:<id>; secrets are bound to this name, so it must not change
+	Index string // key of the list of ids; <Index>:version counts changes
+	Name  string // of a record in messages, such as "account"
+	Code  string // of the Conflict when other changes always come first, such as "AccountChanged"
 	// Missing returns the fault of kind NotFound about a record that does not exist.
 	Missing func(id string) error
-	// Changed is Lua text that brings the state of a record (the hash KEYS[4]) up to date when it was changed.
-	// Empty: there are no states.
+	// Changed is Lua text that updates the state of a changed record (the hash KEYS[4]). Empty: there are no
+	// states.
 	Changed string
-	// Secrets lists the secrets of a value where they stand, after giving it its own copy of whatever it points
-	// to that holds one.
+	// Secrets returns the secrets of a value, by pointer. First it gives the value its own copy of everything
+	// behind a pointer that holds one.
 	Secrets func(v *V) []Secret
 }
 
-// Record is a value, and what is known of it.
+// Record is a value with its id, times and state.
 type Record[V any] struct {
 	ID      string            `json:"-"`
 	Value   V                 `json:"value"`
 	Created time.Time         `json:"created"`
 	Updated time.Time         `json:"updated"`
-	State   map[string]string `json:"-"` // what scripts of its package noted about it
-	Broken  error             `json:"-"` // of [Store.Open]: why its secrets, which are masked then, don't open
+	State   map[string]string `json:"-"` // written by scripts of the kind's package
+	Broken  error             `json:"-"` // of [Store.Open]: why its secrets don't open; they are masked then
 
-	revision string // empty: it is not stored
+	revision string // empty: not stored
 }
 
-// Stored says whether the record is in Redis, and not the one that stands in for it.
+// Stored reports whether the record is in Redis, and not the stand-in.
 func (r *Record[V]) Stored() bool { return r.revision != "" }
 
-// Options are the choices of the package that keeps the records.
+// Options are the optional parts of a store.
 type Options[V any] struct {
-	// StandIn is a record that exists without being stored, as one from the configuration does, with its secrets
-	// in clear. A stored one of its id takes its place. Nil: there is none.
+	// StandIn is a record that exists without being stored, such as one from the configuration. Its secrets are
+	// in clear. A stored record of the same id takes its place. Nil: there is none.
 	StandIn *Record[V]
 	// Forget is called after this process has changed or deleted a record. Nil: no call.
 	Forget func(id string)
-	// Now is the clock, for tests. Nil: the machine's.
+	// Now is the clock, for tests. Nil: time.Now.
 	Now func() time.Time
 }
 
-// Store keeps the records of one kind. It is safe for concurrent use, by any number of processes on one
-// Redis. Ids must not have a colon: of one that does it is said that there is none.
+// Store stores the records of one kind. It is safe for concurrent use, by any number of processes on one
+// Redis. A record whose id has a colon does not exist.
 type Store[V any] struct {
 	client  redis.UniversalClient
 	ring    *seal.Ring
 	kind    Kind[V]
-	put     *redisdb.RawScript
-	standIn *Record[V] // its secrets are sealed, like those of the others
+	put     *redisdb.Script[putArgs, bool]
+	standIn *Record[V] // its secrets are sealed
 	forget  func(id string)
 	now     func() time.Time
 }
 
-// New makes a store on an open database. It does no I/O.
+// New returns a store on an open database. It does no I/O.
 func New[V any](db *redisdb.DB, ring *seal.Ring, kind Kind[V], o Options[V]) *Store[V] {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -81,7 +81,7 @@ func New[V any](db *redisdb.DB, ring *seal.Ring, kind Kind[V], o Options[V]) *St
 		forget: o.Forget, now: o.Now}
 	if o.StandIn != nil {
 		r := *o.StandIn
-		r.Created, r.Updated = s.stamp(), s.stamp()
+		r.Created, r.Updated = s.time(), s.time()
 		for _, secret := range kind.Secrets(&r.Value) {
 			secret.seal(ring, s.place(r.ID))
 		}
@@ -90,10 +90,10 @@ func New[V any](db *redisdb.DB, ring *seal.Ring, kind Kind[V], o Options[V]) *St
 	return s
 }
 
-// Change stores what edit makes of a record, and reports whether there was one. Edit gets the record as it
-// is, with its secrets masked; nil: there is none. What it leaves masked stays as it was; where that can't
-// be, the error is Invalid and names the fields. When somebody else changes the record meanwhile, edit is
-// asked again, and after some times the error is a Conflict.
+// Change replaces a record by the result of edit, and reports whether there was one. edit gets the record
+// with its secrets masked; nil: there is none. Secrets that stay masked are kept; if one can't be kept, the
+// error is Invalid and names the fields. If another change comes first, edit is called again; after five
+// times the error is a Conflict.
 func (s *Store[V]) Change(ctx context.Context, id string, edit func(old *Record[V]) (V, error)) (existed bool,
 	err error) {
 	for range tries {
@@ -137,10 +137,10 @@ func (s *Store[V]) Update(ctx context.Context, id string, edit func(old *Record[
 	return err
 }
 
-// edited makes the record that follows another (nil: none).
+// edited returns the record that replaces old (nil: none).
 func (s *Store[V]) edited(id string, old *Record[V], edit func(old *Record[V]) (V, error)) (*Record[V],
 	error) {
-	next := &Record[V]{ID: id, Created: s.stamp(), Updated: s.stamp(), revision: rand.Text()}
+	next := &Record[V]{ID: id, Created: s.time(), Updated: s.time(), revision: rand.Text()}
 	var shown *Record[V]
 	var before []Secret
 	if old != nil {
@@ -157,23 +157,23 @@ func (s *Store[V]) edited(id string, old *Record[V], edit func(old *Record[V]) (
 	return next, fault.InvalidFields(wrong)
 }
 
-// Key is where a record stands.
+// Key returns the key of a record.
 func (s *Store[V]) Key(id string) string { return redisdb.Key(0, s.kind.Key, id) }
 
-// StateKey is where the state of a record stands.
+// StateKey returns the key of the state of a record.
 func (s *Store[V]) StateKey(id string) string { return redisdb.Key(0, s.kind.Key, id, "state") }
 
-// VersionKey is where the version stands, for [redisdb.NewCache].
+// VersionKey returns the key of the version, for [redisdb.NewCache].
 func (s *Store[V]) VersionKey() string { return redisdb.Key(0, s.kind.Index, "version") }
 
 func (s *Store[V]) indexKey() string { return redisdb.Key(0, s.kind.Index) }
 
-// place is what the sealed secrets of a record are bound to, together with their fields.
+// place returns the name that the sealed secrets of a record are bound to, with that of their field.
 func (s *Store[V]) place(id string) string { return s.kind.Key + ":" + id }
 
-func (s *Store[V]) stamp() time.Time { return s.now().UTC().Truncate(time.Millisecond) }
+func (s *Store[V]) time() time.Time { return s.now().UTC().Truncate(time.Millisecond) }
 
-// contended is the error when others were first each time.
+// contended returns the error if other changes came first each time.
 func (s *Store[V]) contended(id string) error {
 	return fault.New(fault.Conflict, s.kind.Code, "The %s %s is being changed by others; try again", s.kind.Name,
 		id)
