@@ -20,25 +20,24 @@ import (
 	"github.com/postroom/postroom/redisdb/seal"
 )
 
-// DefaultID is the account that messages go through which name none, and the name of the account from the
-// configuration.
+// DefaultID is the account of messages that name none, and the id of the account from the configuration.
 const DefaultID = "default"
 
-// Options are the choices of the one who runs Postroom.
+// Options are the settings of Accounts. The zero value works.
 type Options struct {
-	// Default is the account from the configuration; its id is DefaultID, whatever it says. Nil: there is none.
+	// Default is the account from the configuration. Its id is DefaultID, whatever the field says. Nil: there is
+	// none.
 	Default *api.Account
-	// Hold lets the mail of accounts that don't say otherwise wait while the account itself is refused. False:
-	// it fails.
+	// Hold is the default of accountTrouble: while an account is refused, its mail waits. False: it fails.
 	Hold bool
-	// Logger gets troubles of accounts, gateways that are missing, and outcomes that could not be written. Nil:
-	// nothing is logged.
+	// Logger gets troubles of accounts, missing gateways, and failures to store outcomes. Nil: nothing is
+	// logged.
 	Logger *slog.Logger
-	// Now is the clock, for tests. Nil: the machine's.
+	// Now is the clock, for tests. Nil: time.Now.
 	Now func() time.Time
 }
 
-// Accounts is the store of senders. It is safe for concurrent use, by any number of processes on one Redis.
+// Accounts stores the accounts. It is safe for concurrent use, by any number of processes on one Redis.
 type Accounts struct {
 	client     redisdb.Evaler
 	store      *records.Store[api.Account]
@@ -47,16 +46,16 @@ type Accounts struct {
 	log        *slog.Logger
 	now        func() time.Time
 	configured bool   // there is an account from the configuration
-	is         string // tells this configured account from the one of another configuration
+	is         string // fingerprint of the account from the configuration
 
 	senders *redisdb.Cache[entry]
 
 	mu       sync.Mutex
-	outcomes map[string]outcome // what was last written of each account's state
+	outcomes map[string]outcome // by account
 }
 
-// New prepares the package on an open database. It does no I/O. An account from the configuration that can't
-// work is an error.
+// New returns Accounts on an open database. It does no I/O. It fails if the account from the configuration is
+// invalid.
 func New(db *redisdb.DB, ring *seal.Ring, shared *gateways.Store, o Options) (*Accounts, error) {
 	if db == nil || ring == nil || shared == nil {
 		return nil, errors.New("accounts: a database, a key ring and gateways are needed")
@@ -91,7 +90,7 @@ func New(db *redisdb.DB, ring *seal.Ring, shared *gateways.Store, o Options) (*A
 	return a, nil
 }
 
-// fingerprint tells one configured account from another without telling anything about its secrets.
+// fingerprint returns a hash of a configured account that reveals nothing about its secrets.
 func fingerprint(ring *seal.Ring, account api.Account) (string, error) {
 	key, err := ring.Derive("configured account")
 	if err != nil {
@@ -106,8 +105,8 @@ func fingerprint(ring *seal.Ring, account api.Account) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
 }
 
-// Create stores an account, in place of one with the same id if there is one (state "existing", else "new").
-// Invalid reports every wrong field.
+// Create stores an account. It replaces one with the same id (state "existing", else "new"). Invalid names
+// every wrong field.
 func (a *Accounts) Create(ctx context.Context, account api.Account) (api.AccountCreated, error) {
 	state, err := a.store.Create(ctx, account.Account, func(old *stored) (api.Account, error) {
 		return a.checked(ctx, account, old)
@@ -115,9 +114,9 @@ func (a *Accounts) Create(ctx context.Context, account api.Account) (api.Account
 	return api.AccountCreated{Account: account.Account, State: state}, err
 }
 
-// Update changes the fields that the patch has; smtp, oauth2, dkim, limits and lists are replaced as a whole.
-// If the account's mail is held, the next check is due at once. Unknown account: NotFound. Invalid reports
-// every wrong field.
+// Update changes the fields of a patch; smtp, oauth2, dkim, limits and lists are replaced as a whole. If the
+// account's mail is held, the next check is due immediately. Unknown account: NotFound. Invalid names every
+// wrong field.
 func (a *Accounts) Update(ctx context.Context, id string, p api.AccountPatch) (api.AccountInfo, error) {
 	err := a.store.Update(ctx, id, func(old *stored) (api.Account, error) {
 		return a.checked(ctx, patched(old.Value, p), old)
@@ -128,7 +127,7 @@ func (a *Accounts) Update(ctx context.Context, id string, p api.AccountPatch) (a
 	return a.Get(ctx, id)
 }
 
-// Get shows an account with its state, secrets masked. Unknown: NotFound.
+// Get returns an account with its state, secrets masked. Unknown: NotFound.
 func (a *Accounts) Get(ctx context.Context, id string) (api.AccountInfo, error) {
 	s, err := a.store.Get(ctx, id)
 	if err != nil {
@@ -137,22 +136,22 @@ func (a *Accounts) Get(ctx context.Context, id string) (api.AccountInfo, error) 
 	return a.info(s), nil
 }
 
-// List shows a page of accounts: a configured one that nothing stored stands in for comes first, then all by
-// id. Pages count from 0; pageSize is 1 to 1000, zero means 20.
+// List returns a page of accounts: first the configured one, unless an account is stored in its place, then
+// all by id. Pages count from 0; pageSize is 1 to 1000, zero means 20.
 func (a *Accounts) List(ctx context.Context, page, pageSize int) (api.AccountPage, error) {
 	p, err := a.store.Page(ctx, page, pageSize)
 	return api.AccountPage{Total: p.Total, Page: p.Number, Pages: p.Pages,
 		Accounts: records.Map(p, a.info)}, err
 }
 
-// info is an account as answers show it.
+// info returns an account as in answers.
 func (a *Accounts) info(s *stored) api.AccountInfo {
 	info := api.AccountInfo{Account: s.Value, State: stateUnset, Created: s.Created, Updated: s.Updated}
 	state(s.State).show(&info, holds(s.Value, a.hold))
 	return info
 }
 
-// Count says how many accounts there are, a configured one included.
+// Count returns the number of accounts, a configured one included.
 func (a *Accounts) Count(ctx context.Context) (int, error) { return a.store.Count(ctx) }
 
 // Delete removes a stored account. Unknown: NotFound. Conflict: it comes from the configuration.
@@ -165,17 +164,14 @@ func (a *Accounts) Delete(ctx context.Context, id string) error {
 	return err
 }
 
-// Reseal seals anew, under the current secret of the instance, what was sealed under an older one: see
-// [records.Store.Reseal].
+// Reseal is [records.Store.Reseal].
 func (a *Accounts) Reseal(ctx context.Context) (int, error) { return a.store.Reseal(ctx) }
 
-// Configured reports whether an account of this id comes from the configuration, and so exists even with
-// nothing stored.
-func (a *Accounts) Configured(id string) bool {
-	return a.configured && id == DefaultID
-}
+// Configured reports whether an account of this id comes from the configuration. It exists even if none is
+// stored.
+func (a *Accounts) Configured(id string) bool { return a.configured && id == DefaultID }
 
-// notFound says what to do about an account that doesn't exist.
+// notFound returns the fault about an account that does not exist.
 func notFound(id string) error {
 	if id == DefaultID {
 		return fault.New(fault.NotFound, "AccountNotFound",

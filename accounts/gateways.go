@@ -8,8 +8,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// UsingGateway names the accounts that list a gateway, in the order of the alphabet. Whoever deletes a
-// gateway asks this first.
+// UsingGateway returns the ids of the accounts that list a gateway, in alphabetical order. A gateway in use
+// must not be deleted.
 func (a *Accounts) UsingGateway(ctx context.Context, gateway string) ([]string, error) {
 	using := []string{}
 	err := a.store.Each(ctx, func(s *stored) error {
@@ -25,17 +25,17 @@ func (a *Accounts) UsingGateway(ctx context.Context, gateway string) ([]string, 
 	return using, nil
 }
 
-// GatewayEdited tells that a gateway was changed, which is how the trouble of an account that has only
-// gateways is mended: where the mail of an account that lists it is held, the next check is due at once.
-// Unavailable: Redis is away, and the checks come when they are due.
+// GatewayEdited must be called after a gateway was changed: that may end the trouble of the accounts that
+// list it. If their mail is held, the next check is due immediately. Unavailable: Redis is unreachable, and
+// the checks stay due as they were.
 func (a *Accounts) GatewayEdited(ctx context.Context, gateway string) error {
 	using, err := a.UsingGateway(ctx, gateway)
 	if err != nil {
 		return err
 	}
 	for _, id := range using {
-		if err := a.recheck(ctx, id); err != nil {
-			return redisdb.Failed(err, "accounts: note that gateway %s of account %s was changed", gateway, id)
+		if _, err := recheckScript.Run(ctx, a.client, a.holdKeys(id), struct{}{}); err != nil {
+			return redisdb.Failed(err, "accounts: recheck after a change of gateway %s, account %s", gateway, id)
 		}
 		a.forget(id)
 	}

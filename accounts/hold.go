@@ -8,26 +8,26 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// checks are the waits before a message of a held account is tried again; the last repeats. Many a provider
-// locks an account whose login is tried too often.
+// checks are the waits between checks of a held account; the last one repeats. Many providers lock an account
+// with too many failed logins.
 var checks = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour}
 
-// Held is an account whose mail waits, because the account itself was refused.
+// Held is the hold of an account that was refused: its mail waits.
 type Held struct {
 	Since  time.Time
-	Next   time.Time // when one message will be tried; zero: at once, the account was edited
-	Reason string    // what the relay or the token server said, in one line
+	Next   time.Time // when one message is tried; zero: immediately, because the account was edited
+	Reason string    // reply of the relay or the token server, in one line
 	Code   string    // EAUTH, ETLS, EOAUTH2…
 }
 
-// holds says whether the mail of an account waits while the account itself is refused.
+// holds reports whether the mail of an account waits while the account itself is refused.
 func holds(account api.Account, byDefault bool) bool {
 	return account.AccountTrouble == "hold" || account.AccountTrouble == "" && byDefault
 }
 
-// Trial asks whether one message of a held account may be tried now, and claims the check that is due: of all
-// processes one gets true, and the next check is later. It is true for an account that is not held. It asks
-// Redis only when a check is due. Unknown: NotFound.
+// Trial reports whether one message of an account may be tried now. For a held account it claims the check
+// that is due: one of all processes gets true, and the next check is later. For other accounts it is true. It
+// asks Redis only if a check is due. Unknown: NotFound.
 func (a *Accounts) Trial(ctx context.Context, id string) (bool, error) {
 	e, err := a.find(ctx, id)
 	if err != nil {
@@ -40,23 +40,27 @@ func (a *Accounts) Trial(ctx context.Context, id string) (bool, error) {
 	case now.Before(held.Next):
 		return false, nil
 	}
-	may, err := a.trial(ctx, e.sender.ID, now)
-	if err != nil {
-		return false, redisdb.Failed(err, "accounts: ask for a check of account %s", id)
+	waits := make([]int64, len(checks))
+	for i, wait := range checks {
+		waits[i] = wait.Milliseconds()
 	}
-	a.senders.Clear() // the next check is another one, or there is no hold
+	may, err := trialScript.Run(ctx, a.client, a.holdKeys(e.sender.ID), trialArgs{Now: now, Waits: waits})
+	if err != nil {
+		return false, redisdb.Failed(err, "accounts: claim a check of account %s", id)
+	}
+	a.senders.Clear() // the next check is later, or the hold has ended
 	return may, nil
 }
 
-// noticeEdit makes the next check due at once when the account from the configuration is not the one that is
-// held.
+// noticeEdit makes the next check due immediately if the hold is about another account of the configuration
+// than the present one.
 func (a *Accounts) noticeEdit(ctx context.Context, s state) error {
 	if s["state"] != stateHeld || s["of"] == a.is {
 		return nil
 	}
-	done, err := a.edited(ctx, DefaultID, a.is)
+	done, err := editedScript.Run(ctx, a.client, []string{a.store.StateKey(DefaultID)}, editedArgs{a.is})
 	if err != nil {
-		return redisdb.Failed(err, "accounts: note the edit of account %s", DefaultID)
+		return redisdb.Failed(err, "accounts: recheck account %s", DefaultID)
 	}
 	if done {
 		s["next"] = "0"
@@ -64,12 +68,12 @@ func (a *Accounts) noticeEdit(ctx context.Context, s state) error {
 	return nil
 }
 
-// state is what Redis keeps of what an account met: state, lastError, lastErrorAt, and of trouble its kinds
-// since mail got through, the last one seen and when, since when the account is held, the next check, how
-// many there were, whether one is under way, and of which configured account that is.
+// state is the state of an account in Redis: state, lastError, lastErrorAt; of trouble: kinds (since mail got
+// through), seen (the last kind), seenAt; of a hold: since, next (check), step (number of checks), checking
+// (a check is under way), of (fingerprint of the configured account).
 type state map[string]string
 
-// hold reads whether the account is held; nil: it is not.
+// hold returns the hold of the account; nil: it is not held.
 func (s state) hold() *Held {
 	if s["state"] != stateHeld {
 		return nil
@@ -78,7 +82,7 @@ func (s state) hold() *Held {
 		Reason: s["lastError"], Code: s["seen"]}
 }
 
-// show puts the state into an answer. A hold that the account no longer wants is an error.
+// show copies the state into an answer. A hold that the account no longer wants is shown as an error.
 func (s state) show(info *api.AccountInfo, holds bool) {
 	if s["state"] != "" {
 		info.State = s["state"]

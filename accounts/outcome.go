@@ -15,44 +15,43 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// What an attempt can say about the account. The states of an account are these but trouble, which shows as
-// an error or a hold.
+// The states of an account, and metTrouble. Trouble makes the state error or held.
 const (
 	stateUnset     = "unset"     // no attempt yet, or none since the account was changed
-	stateConnected = "connected" // the relay was reached and let us in
-	stateError     = "error"     // it was not, or did not; lastError says why
-	stateHeld      = "held"      // it refused the account, whose mail waits
-	metTrouble     = "trouble"   // it refused the account's login, token, certificate or sender
+	stateConnected = "connected" // the last attempt reached the relay and logged in
+	stateError     = "error"     // it did not; lastError has the reason
+	stateHeld      = "held"      // the account was refused, and its mail waits
+	metTrouble     = "trouble"   // the account's login, token, certificate or sender was refused
 )
 
-// rewriteAfter is how often a state is written again that did not change: for its time, and in case another
-// process saw another one.
+// rewriteAfter is the interval at which an unchanged state is written again: to update its time, and in case
+// another process wrote another state.
 const rewriteAfter = time.Minute
 
-// settling is for how long after a refused login messages may still pass over connections that logged in
-// before it: such a success ends no hold, and the next refusal of the same kind is the same trouble still.
+// settling is the time after a refused login in which messages may still pass over older connections. Such a
+// success ends no hold, and another refusal of the same kind is still the same trouble.
 const settling = 5 * time.Second
 
-// outcome is what was last written of an account's state.
+// outcome is the last written state of an account.
 type outcome struct {
 	state   string
 	written time.Time
 }
 
-// met is what an attempt says about an account; no state: nothing.
+// met is the result of an attempt for the state of the account.
 type met struct {
-	state string
+	state string // empty: the attempt proves nothing
 	text  string // of an error
 	kind  string // of trouble: the code of the error
-	line  string // the event of trouble, for the stream
+	line  string // of trouble: the event, for the stream
 }
 
-// Outcome notes what an attempt through an account met; nil is success. A refused recipient or message is no
-// trouble of the account: the relay was there and let us in. Trouble is an *smtpsend.Error of verdict auth,
-// or a permanent *oauth.Error; [relays.Via] may have noted at which gateway. The first of its kind since mail
-// last got through, or since the account was edited, makes one event, and holds the account if that is its
-// way; a success ends both. Except for trouble, Outcome writes to Redis only when the state changed, or once
-// a minute.
+// Outcome stores the result of an attempt through an account; nil is success. A refused recipient or message
+// is no trouble of the account: the relay accepted the login. Trouble is an *smtpsend.Error of verdict auth,
+// or a permanent *oauth.Error; [gateways.Via] may have added the gateway. The first trouble of its kind since
+// mail got through, or since the account was edited, makes one event, and holds the account if it is set to
+// hold. A success ends both. Except for trouble, Outcome writes to Redis only if the state changed, or once a
+// minute.
 func (a *Accounts) Outcome(ctx context.Context, id string, err error) {
 	now := a.now()
 	m := metOf(err)
@@ -68,10 +67,16 @@ func (a *Accounts) Outcome(ctx context.Context, id string, err error) {
 	}
 	said := ""
 	if lost == nil {
-		said, lost = a.met(ctx, id, a.fingerprintOf(id), m, e.sender.Hold, now)
+		keys := []string{a.store.Key(id), a.store.StateKey(id), a.store.VersionKey(), eventsKey(), troubledKey()}
+		args := stateArgs{ID: id, Result: m.state, ErrorText: m.text, Now: now, Kind: m.kind, Event: m.line,
+			Hold: e.sender.Hold, FirstCheck: checks[0].Milliseconds(), Settling: settling.Milliseconds()}
+		if a.Configured(id) {
+			args.Configured = a.is
+		}
+		said, lost = stateScript.Run(ctx, a.client, keys, args)
 	}
 	if lost != nil {
-		a.log.WarnContext(ctx, "state of an account not noted", "account", id, "state", m.state, "error", lost)
+		a.log.WarnContext(ctx, "state of an account not stored", "account", id, "state", m.state, "error", lost)
 		a.remember(id, outcome{})
 		return
 	}
@@ -88,7 +93,7 @@ func (a *Accounts) Outcome(ctx context.Context, id string, err error) {
 	}
 }
 
-// metOf decides what the end of an attempt says about the account.
+// metOf returns the result of an attempt for the account.
 func metOf(err error) met {
 	if kind := troubleKind(err); kind != "" {
 		return met{state: metTrouble, text: gateways.Printable(err.Error()), kind: kind}
@@ -97,7 +102,7 @@ func metOf(err error) met {
 	return met{state: state, text: text}
 }
 
-// troubleKind names what is wrong with the account itself; empty: nothing that is known.
+// troubleKind returns the code of an error that is about the account itself; empty: the error is not.
 func troubleKind(err error) string {
 	if e, ok := errors.AsType[*smtpsend.Error](err); ok {
 		if e.Verdict == smtpsend.Auth {
@@ -111,8 +116,7 @@ func troubleKind(err error) string {
 	return ""
 }
 
-// troubleLine writes the event of a trouble as it stands in the stream. Whether it goes there is up to the
-// script.
+// troubleLine returns the event of a trouble as it is written to the stream. The script decides whether to.
 func troubleLine(id string, err error, hold bool, now time.Time) (string, error) {
 	data := event.Trouble{
 		Failure: event.Failure{Error: gateways.Printable(err.Error()), ErrorCode: troubleKind(err)},
@@ -132,19 +136,11 @@ func troubleLine(id string, err error, hold bool, now time.Time) (string, error)
 	return e.Line()
 }
 
-// fingerprintOf tells which configured account an id is about; empty: a stored one, whose record tells.
-func (a *Accounts) fingerprintOf(id string) string {
-	if a.Configured(id) {
-		return a.is
-	}
-	return ""
-}
-
-// maxOutcomes bounds what is remembered of accounts' states; beyond it remembering starts over.
+// maxOutcomes bounds the cached outcomes; beyond it the cache is emptied.
 const maxOutcomes = 10_000
 
-// worthWriting reports whether a state has to be written, and assumes that it then is. Trouble always is: the
-// script knows what is new.
+// worthWriting reports whether a state has to be written, and records it as written. Trouble always has to
+// be: the script decides whether it is new.
 func (a *Accounts) worthWriting(id, state string, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -159,14 +155,14 @@ func (a *Accounts) worthWriting(id, state string, now time.Time) bool {
 	return true
 }
 
-// remember replaces what is known of an account's state as written.
+// remember replaces the last written state of an account.
 func (a *Accounts) remember(id string, o outcome) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.outcomes[id] = o
 }
 
-// forget drops what is remembered of accounts after a change made here.
+// forget drops what is cached of an account, after a change by this process.
 func (a *Accounts) forget(id string) {
 	a.senders.Clear()
 	a.mu.Lock()
@@ -174,7 +170,7 @@ func (a *Accounts) forget(id string) {
 	delete(a.outcomes, id)
 }
 
-// forgetOutcomes lets each state be written anew: a changed account begins unset.
+// forgetOutcomes drops all outcomes, so each state is written again: a changed account begins unset.
 func (a *Accounts) forgetOutcomes() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

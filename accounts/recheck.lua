@@ -1,7 +1,7 @@
--- Notes that a gateway of an account was changed: if its mail is held, the next check is due at once.
+-- Makes the next check of an account due immediately if its mail is held: one of its gateways has changed.
 -- KEYS[1] account:<id>:state (hash)   KEYS[2] accounts:version
 -- Result: 1 if it is held, else 0.
--- Atomic so that an account that is held no longer gets no check. Running it twice is the same as once.
+-- Atomic so that an account that is no longer held gets no check. Running it twice is the same as once.
 if redis.call('HGET', KEYS[1], 'state') ~= 'held' then
   return 0
 end

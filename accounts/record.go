@@ -6,13 +6,13 @@ import (
 	"github.com/postroom/postroom/redisdb/records"
 )
 
-// stored is an account as it is kept.
+// stored is the record of an account.
 type stored = records.Record[api.Account]
 
-// place names an account's record, which is what its connections are counted under.
+// place returns the name of an account's record. Its connections are counted under that name.
 func place(id string) string { return "account:" + id }
 
-// secrets lists the secrets of an account where they stand, in its own copy of what holds them.
+// secrets returns the secrets of an account, in its own copy of what holds them.
 func secrets(account *api.Account) []records.Secret {
 	all := gateways.AccountSecrets(account)
 	if account.DKIM != nil {
@@ -22,8 +22,7 @@ func secrets(account *api.Account) []records.Secret {
 	return all
 }
 
-// patched lays the fields that a patch has over an account. A login that the patch names replaces one of the
-// other kind.
+// patched returns an account with the fields of a patch. A login in the patch replaces one of the other kind.
 func patched(account api.Account, p api.AccountPatch) api.Account {
 	api.Set(&account.Name, p.Name)
 	api.Set(&account.Email, p.Email)

@@ -23,19 +23,19 @@ type Sender struct {
 	Opens    *bool  // whether opens of its mail are counted; nil: the setting
 	Clicks   *bool  // whether clicks are, likewise
 	Webhooks string // URL that gets the account's events; empty: none
-	// the account's own relay first, then its gateways in order; see Ready. Not to be changed
+	// the account's own relay, then its gateways in order; see Ready. Not to be changed
 	Relays []gateways.Relay
 	Retry  []time.Duration // delays between attempts, the last repeats; nil: the setting. Not to be changed
-	Rate   limits.Rate     // of the account, whichever route its mail takes; zero: not bounded
+	Rate   limits.Rate     // of the account, over all relays; zero: not bounded
 	Hold   bool            // mail waits while the account itself is refused, instead of failing
-	Held   *Held           // nil: it does not wait now
-	// signs its mail, with the private key in clear; nil: a key of the domain's, if any. Not to be changed
+	Held   *Held           // nil: its mail does not wait now
+	// its key, with the private key in clear; nil: the key of the domain, if any. Not to be changed
 	DKIM *api.DKIM
 }
 
-// Ready says whether there is any relay that the sender's mail of a lane can go through. Conflict, code
-// AccountWithoutRelay, with a message that says what to do: all gateways of its list were deleted, can't be
-// opened, or are for the other lane. A message that names a gateway itself can go all the same.
+// Ready returns nil if there is a relay for the sender's mail of a lane. Conflict, code AccountWithoutRelay,
+// with a message that says what to do: all gateways of its list were deleted, can't be opened, or are for the
+// other lane. A message that names a gateway can be sent even then.
 func (s Sender) Ready(lane api.Lane) error {
 	for _, r := range s.Relays {
 		if r.Serves(lane) {
@@ -63,18 +63,18 @@ func (s Sender) GoString() string { return s.String() }
 // MarshalText keeps the sender's secrets out of JSON.
 func (s Sender) MarshalText() ([]byte, error) { return []byte(s.ID), nil }
 
-// entry is what is remembered of an account.
+// entry is a cached account.
 type entry struct {
-	sender   Sender      // with its own relay for a route, if it has one
-	gateways []api.Route // the rest of its routes, resolved each time, as they change without the account
+	sender   Sender      // with its own relay, if it has one
+	gateways []api.Route // its other relays; resolved each time, because they change without the account
 	broken   error       // why its secrets don't open
-	warned   *sync.Map   // gateways whose absence was logged
+	warned   *sync.Map   // missing gateways that were logged
 }
 
-// Resolve gives an account ready to use; the empty id means DefaultID. What it gives is at most about a
-// second old, and mostly costs no round trip. Gateways of its list that were deleted, or whose secrets don't
-// open, are left out, which [Sender.Ready] tells if none is left. Unknown: NotFound, code AccountNotFound,
-// with a message that says what to do.
+// Resolve returns an account ready to use; the empty id means DefaultID. The account is at most about a
+// second old, and usually costs no round trip. Gateways of its list that were deleted, or whose secrets don't
+// open, are left out; [Sender.Ready] fails if none is left. Unknown: NotFound, code AccountNotFound, with a
+// message that says what to do.
 func (a *Accounts) Resolve(ctx context.Context, id string) (Sender, error) {
 	e, err := a.find(ctx, id)
 	switch {
@@ -88,14 +88,14 @@ func (a *Accounts) Resolve(ctx context.Context, id string) (Sender, error) {
 	return a.withGateways(ctx, e)
 }
 
-// Webhooks gives the URL that an account's events go to, empty for none, even when its relays can't be used.
+// Webhooks returns the URL that gets an account's events, empty for none, even if its relays can't be used.
 // Unknown: NotFound.
 func (a *Accounts) Webhooks(ctx context.Context, id string) (string, error) {
 	e, err := a.find(ctx, id)
 	return e.sender.Webhooks, err
 }
 
-// find reads an account, mostly from memory.
+// find returns an account, usually from the cache.
 func (a *Accounts) find(ctx context.Context, id string) (entry, error) {
 	if id == "" {
 		id = DefaultID
@@ -107,7 +107,7 @@ func (a *Accounts) find(ctx context.Context, id string) (entry, error) {
 	return e, err
 }
 
-// withGateways adds the gateways to an account's own relay.
+// withGateways returns an account with its own relay and its gateways.
 func (a *Accounts) withGateways(ctx context.Context, e entry) (Sender, error) {
 	s := e.sender
 	s.Relays = append(make([]gateways.Relay, 0, len(s.Relays)+len(e.gateways)), s.Relays...)
@@ -145,7 +145,7 @@ func (a *Accounts) loadSender(ctx context.Context, id string) (entry, error) {
 	}
 	e, err := newEntry(s.Value, a.hold)
 	if e.broken = s.Broken; e.broken != nil {
-		e.sender.Relays, e.sender.DKIM = nil, nil // of no use
+		e.sender.Relays, e.sender.DKIM = nil, nil // their secrets are masked
 	}
 	if e.sender.Hold {
 		e.sender.Held = state(s.State).hold()
@@ -153,7 +153,7 @@ func (a *Accounts) loadSender(ctx context.Context, id string) (entry, error) {
 	return e, err
 }
 
-// newEntry makes an account, with its secrets in clear, ready to use. holdByDefault stands in for an absent
+// newEntry returns an account, whose secrets are in clear, ready to use. holdByDefault replaces an absent
 // accountTrouble.
 func newEntry(account api.Account, holdByDefault bool) (entry, error) {
 	settings := gateways.OfAccount(account)
@@ -176,7 +176,7 @@ func newEntry(account api.Account, holdByDefault bool) (entry, error) {
 	return entry{sender: s, gateways: account.Gateways, warned: &sync.Map{}}, nil
 }
 
-// Described gives the relay that a request to verify settings describes. Invalid reports every wrong field.
+// Described returns the relay of a request to verify settings. Invalid names every wrong field.
 func Described(req api.VerifyRequest) (gateways.Relay, error) {
 	settings := gateways.OfAccount(api.Account{
 		SMTP: req.SMTP, OAuth2: req.OAuth2, Proxy: req.Proxy, LocalAddress: req.LocalAddress,

@@ -1,29 +1,29 @@
--- Notes what an attempt through an account met, and writes the event of a new trouble.
+-- Stores the result of an attempt through an account, and writes the event of a new trouble.
 -- KEYS[1] account:<id> (hash)   KEYS[2] account:<id>:state (hash)   KEYS[3] accounts:version   KEYS[4] events (stream)
 -- KEYS[5] accounts:troubled (sorted set)
--- ARGV[1] 1 if the account also comes from the configuration   ARGV[2] what it met: connected, error or trouble
--- ARGV[3] error, empty for none   ARGV[4] now, ms since 1970   ARGV[5] kind of trouble   ARGV[6] the event of it, a line of JSON
--- ARGV[7] 1 if the account's mail waits while there is trouble   ARGV[8] wait until the first check, ms
--- ARGV[9] for how long after trouble a success may come from a login before it, ms
--- ARGV[10] which configured account this is about, empty for a stored one   ARGV[11] the account
--- Result: gone, noted, ignored (a success that proves nothing yet), trouble (a new one; the event is written), or over (its mail is
--- held no longer).
--- Atomic so that one trouble makes one event, whatever number of processes meet it, and that the end of an attempt that outlived its
--- account leaves nothing behind.
-if ARGV[1] ~= '1' and redis.call('EXISTS', KEYS[1]) == 0 then
+-- ARGV: id result error_text now kind event hold first_check settling configured
+--   result: connected, error or trouble   error_text: empty without an error   now: ms since 1970
+--   kind: of the trouble   event: of the trouble, a line of JSON
+--   hold: 1 if the account's mail waits while there is trouble   first_check: wait until the first check, ms
+--   settling: time after a trouble in which a success may come from an earlier login, ms
+--   configured: fingerprint of the account in the configuration; empty for a stored account
+-- Result: gone, noted, ignored (a success that proves nothing yet), trouble (a new one; the event is written), or over (the hold has ended).
+-- Atomic so that one trouble makes one event, whatever number of processes meet it, and the end of an attempt that outlived its account
+-- leaves nothing behind.
+if configured == '' and redis.call('EXISTS', KEYS[1]) == 0 then
   return 'gone'
 end
-local now, hold = tonumber(ARGV[4]), ARGV[7] == '1'
+hold = hold == '1'
 local had = redis.call('HMGET', KEYS[2], 'state', 'kinds', 'seen', 'seenAt', 'checking')
 local held, kinds, checking = had[1] == 'held', had[2] or '', had[5]
-local recent = now - tonumber(had[4] or '0') < tonumber(ARGV[9])
+local recent = now - tonumber(had[4] or '0') < tonumber(settling)
 
 local function release()
   redis.call('HDEL', KEYS[2], 'since', 'next', 'step', 'checking')
   redis.call('INCR', KEYS[3])
 end
 
-if ARGV[2] == 'connected' then
+if result == 'connected' then
   if held and hold and recent and not checking then
     return 'ignored'
   end
@@ -36,32 +36,31 @@ if ARGV[2] == 'connected' then
   return 'noted'
 end
 
-if ARGV[2] == 'error' and held and hold then
-  return 'noted' -- what it is held for is the more important news
+if result == 'error' and held and hold then
+  return 'noted' -- the trouble that it is held for is more important
 end
-redis.call('HSET', KEYS[2], 'lastError', ARGV[3], 'lastErrorAt', ARGV[4], 'of', ARGV[10])
+redis.call('HSET', KEYS[2], 'lastError', error_text, 'lastErrorAt', now, 'of', configured)
 if held and not hold then
   release()
 end
-if ARGV[2] == 'error' then
+if result == 'error' then
   redis.call('HSET', KEYS[2], 'state', 'error')
   return 'noted'
 end
 
-local kind = ARGV[5]
 local known = string.find(' ' .. kinds .. ' ', ' ' .. kind .. ' ', 1, true)
 if not known then
   redis.call('HSET', KEYS[2], 'kinds', kinds == '' and kind or kinds .. ' ' .. kind)
 end
-redis.call('HSET', KEYS[2], 'state', hold and 'held' or 'error', 'seen', kind, 'seenAt', ARGV[4])
+redis.call('HSET', KEYS[2], 'state', hold and 'held' or 'error', 'seen', kind, 'seenAt', now)
 redis.call('HDEL', KEYS[2], 'checking')
-redis.call('ZADD', KEYS[5], 'NX', ARGV[4], ARGV[11]) -- troubled.lua takes it out again
+redis.call('ZADD', KEYS[5], 'NX', now, id) -- troubled.lua removes it
 if hold and not held then
-  redis.call('HSET', KEYS[2], 'since', ARGV[4], 'next', now + tonumber(ARGV[8]), 'step', 1)
+  redis.call('HSET', KEYS[2], 'since', now, 'next', now + tonumber(first_check), 'step', 1)
   redis.call('INCR', KEYS[3])
 end
 if known or had[3] == kind and recent then
   return 'noted'
 end
-redis.call('XADD', KEYS[4], '*', 'e', ARGV[6])
+redis.call('XADD', KEYS[4], '*', 'e', event)
 return 'trouble'

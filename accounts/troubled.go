@@ -6,15 +6,15 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// troubledAtMost bounds what Troubled lists, and thereby how long its script takes.
+// troubledAtMost bounds the list of Troubled, and so the time of its script.
 const troubledAtMost = 1000
 
-// Troubled lists the accounts whose own login, token, certificate or sender was refused, the oldest trouble
-// first, 1000 at most: those whose mail is held, and those whose mail fails. An account leaves the list when
-// mail got through, and one whose mail fails also when it was edited.
+// Troubled returns the accounts whose own login, token, certificate or sender was refused: their mail is
+// held, or fails. The oldest trouble is first; there are at most 1000. An account leaves the list when mail
+// gets through. An account whose mail fails also leaves it when it is edited.
 func (a *Accounts) Troubled(ctx context.Context) ([]string, error) {
-	ids, err := troubledScript.Run(ctx, a.client, []string{troubledKey()}, redisdb.Key(0, "account", ""),
-		troubledAtMost).StringSlice()
+	ids, err := troubledScript.Run(ctx, a.client, []string{troubledKey()},
+		troubledArgs{Prefix: redisdb.Key(0, "account", ""), Limit: troubledAtMost})
 	if err != nil {
 		return nil, redisdb.Failed(err, "accounts: list accounts in trouble")
 	}

@@ -22,10 +22,10 @@ const (
 	maxGateways = 20
 )
 
-// faults collects what is wrong with a request.
+// faults collects the wrong fields of a request.
 type faults struct{ gateways.Faults }
 
-// validate reports everything wrong with an account at once, as far as it can be known without asking Redis.
+// validate returns all wrong fields of an account that can be found without Redis.
 func validate(account api.Account) error { return fault.InvalidFields(check(account).Faults) }
 
 func check(account api.Account) *faults {
@@ -65,8 +65,8 @@ func check(account api.Account) *faults {
 	return f
 }
 
-// withoutRelay checks an account that has no relay of its own. What would be said about that one must not be
-// lost in silence.
+// withoutRelay checks an account without a relay of its own. Settings of such a relay must not be ignored
+// silently.
 func (f *faults) withoutRelay(account api.Account) {
 	if len(account.Gateways) == 0 {
 		f.Add("smtp", "is required, or gateways: where this account's mail is handed to")
@@ -91,7 +91,7 @@ func (f *faults) withoutRelay(account api.Account) {
 	}
 }
 
-// gateways checks the list of an account. Whether the gateways exist is for [Accounts.unknownGateways].
+// gateways checks the list of an account. [Accounts.unknownGateways] checks whether they exist.
 func (f *faults) gateways(account api.Account) {
 	if len(account.Gateways) > maxGateways {
 		f.Add("gateways", "must not be more than %d", maxGateways)
@@ -118,8 +118,8 @@ func (f *faults) gateways(account api.Account) {
 	}
 }
 
-// unknownGateways adds the gateways of an account's list that don't exist. Those that were listed before may
-// have been deleted since; that must not stand in the way of other changes.
+// unknownGateways adds the gateways of an account's list that don't exist. Those in the old list may have
+// been deleted since; that must not prevent other changes.
 func (a *Accounts) unknownGateways(ctx context.Context, f *faults, account api.Account, old *stored) error {
 	for i, g := range account.Gateways {
 		listed := func(r api.Route) bool { return r.Gateway == g.Gateway }
@@ -138,7 +138,7 @@ func (a *Accounts) unknownGateways(ctx context.Context, f *faults, account api.A
 	return nil
 }
 
-// checked reports everything wrong with an account that is to be stored, and gives it in normal form.
+// checked returns an account in normal form, or all its wrong fields.
 func (a *Accounts) checked(ctx context.Context, account api.Account, old *stored) (api.Account, error) {
 	f := check(account)
 	if err := a.unknownGateways(ctx, f, account, old); err != nil {
@@ -154,8 +154,7 @@ func (a *Accounts) checked(ctx context.Context, account api.Account, old *stored
 	return account, nil
 }
 
-// webhooks checks the URL that gets the account's events. It is shown in answers, so it must not carry a
-// password.
+// webhooks checks the URL that gets the account's events. Answers show it, so it must not hold a password.
 func (f *faults) webhooks(s string) {
 	if s == "" {
 		return
