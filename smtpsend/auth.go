@@ -1,11 +1,14 @@
 package smtpsend
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/emersion/go-sasl"
 
@@ -20,97 +23,79 @@ const (
 	mechOAuthBearer = "OAUTHBEARER"
 )
 
-// authenticate logs in (RFC 4954). It never does so in clear, save on this machine or where the operator
-// insists.
+// authenticate logs in (RFC 4954). It refuses to do so in clear, except on this machine or with
+// AllowInsecureAuth.
 func (c *session) authenticate(ctx context.Context) *Error {
+	begun := time.Now()
+	defer func() { c.timings.Auth = time.Since(begun) }()
 	if c.tls == "" && !c.relay.AllowInsecureAuth && !c.onLoopback() {
-		return c.noAuth(errors.New("refusing to send credentials over an unencrypted connection"))
+		return noAuth(errors.New("refusing to send credentials over an unencrypted connection"))
 	}
 	name, mech, err := c.mechanism()
 	if err != nil {
-		return c.noAuth(err)
+		return noAuth(err)
 	}
 	_, first, err := mech.Start()
 	if err != nil {
-		return c.noAuth(fmt.Errorf("AUTH %s: %w", name, err))
+		return noAuth(fmt.Errorf("AUTH %s: %w", name, err))
 	}
 	command := "AUTH " + name
 	line := command
-	if first != nil {
-		line += " " + encodeResponse(first)
+	if first != nil { // an empty initial response is "=" (RFC 4954 section 4)
+		line += " " + cmp.Or(base64.StdEncoding.EncodeToString(first), "=")
 	}
-	r, ioErr := c.ask(c.patience(), line)
+	r, ioErr := c.ask(c.setupTimeout(), line)
 	for round := 0; ioErr == nil && r.code == 334; round++ {
 		r, ioErr = c.answer(mech, r, round)
 	}
-	if ioErr != nil {
-		return c.sender.ioError(ctx, PhaseAuth, command, ioErr)
-	}
-	if !r.positive() {
-		return c.sender.replyError(PhaseAuth, command, c.withoutSecrets(r), 0)
-	}
-	return nil
+	return c.judge(ctx, PhaseAuth, command, c.withoutSecrets(r), ioErr)
 }
 
-// answer replies to one challenge, or cancels the exchange with "*" when the challenge makes no sense.
+// answer replies to one challenge, or cancels the exchange with "*" after an invalid one.
 func (c *session) answer(mech sasl.Client, r reply, round int) (reply, error) {
 	const tooMany = 8
 	challenge, err := base64.StdEncoding.DecodeString(strings.TrimSpace(r.text))
 	if err == nil && round < tooMany {
 		var response []byte
 		if response, err = mech.Next(challenge); err == nil {
-			return c.ask(c.patience(), base64.StdEncoding.EncodeToString(response))
+			return c.ask(c.setupTimeout(), base64.StdEncoding.EncodeToString(response))
 		}
 	}
-	out, err := c.ask(c.patience(), "*")
+	out, err := c.ask(c.setupTimeout(), "*")
 	if err == nil && out.code == 334 {
 		return reply{}, fmt.Errorf("%w: the relay asks on after the login was cancelled", errProtocol)
 	}
 	return out, err
 }
 
-// encodeResponse writes an initial response; an empty one is "=" (RFC 4954 section 4).
-func encodeResponse(b []byte) string {
-	if len(b) == 0 {
-		return "="
-	}
-	return base64.StdEncoding.EncodeToString(b)
-}
-
-// mechanism chooses among what the relay offers and the credentials allow.
+// mechanism returns the first mechanism that the relay offers and the credentials allow.
 func (c *session) mechanism() (string, sasl.Client, error) {
-	if want := strings.ToUpper(c.relay.AuthMethod); want != "" {
-		if !c.ext.offersAuth(want) {
-			return "", nil, fmt.Errorf("the relay does not offer AUTH %s%s", want, c.offered())
-		}
-		return want, c.client(want), nil
-	}
 	wanted := []string{mechPlain, mechLogin}
-	if c.relay.AccessToken != "" {
+	missing := "the relay offers no login method we have credentials for"
+	if method := strings.ToUpper(c.relay.AuthMethod); method != "" {
+		wanted, missing = []string{method}, "the relay does not offer AUTH "+method
+	} else if c.relay.AccessToken != "" {
 		wanted = []string{mechXOAuth2, mechOAuthBearer}
 	}
 	for _, name := range wanted {
-		if c.ext.offersAuth(name) {
+		if slices.Contains(c.ext.auth, name) {
 			return name, c.client(name), nil
 		}
 	}
-	return "", nil, fmt.Errorf("the relay offers no login method we have credentials for%s", c.offered())
-}
-
-func (c *session) offered() string {
 	if len(c.ext.auth) == 0 {
-		return ": it offers no AUTH at all"
+		return "", nil, fmt.Errorf("%s: it offers no AUTH at all", missing)
 	}
-	return ": it offers " + message.Clip(printableText(strings.Join(c.ext.auth, " ")), 200)
+	offered := message.Clip(printableText(strings.Join(c.ext.auth, " ")), 200)
+	return "", nil, fmt.Errorf("%s: it offers %s", missing, offered)
 }
 
 func (c *session) client(mech string) sasl.Client {
 	r := c.relay
 	switch mech {
 	case mechLogin:
-		return &loginClient{username: r.Username, password: r.Password}
+		return &loginClient{answers: []string{r.Username, r.Password}}
 	case mechXOAuth2:
-		return &xoauth2Client{username: r.Username, token: r.AccessToken}
+		return xoauth2Client{username: r.Username, token: r.AccessToken}
 	case mechOAuthBearer:
 		return sasl.NewOAuthBearerClient(&sasl.OAuthBearerOptions{Username: r.Username, Token: r.AccessToken,
 			Host: r.Host, Port: r.Port})
@@ -119,12 +104,14 @@ func (c *session) client(mech string) sasl.Client {
 	}
 }
 
-func (c *session) noAuth(err error) *Error {
-	return &Error{Phase: PhaseAuth, Command: "AUTH", Verdict: Auth, Scope: ScopeAccount, Err: err,
-		name: nameNoAuth}
+// noAuth is a login that was not tried.
+func noAuth(err error) *Error {
+	e := newError(PhaseAuth, Auth, ScopeAccount, nameNoAuth, err)
+	e.Command = "AUTH"
+	return e
 }
 
-// withoutSecrets takes the credentials out of a reply: some relays repeat what they were sent.
+// withoutSecrets removes the credentials from a reply: some relays repeat what they were sent.
 func (c *session) withoutSecrets(r reply) reply {
 	for _, mech := range []string{mechPlain, mechXOAuth2, mechOAuthBearer} {
 		if _, first, err := c.client(mech).Start(); err == nil {
@@ -142,31 +129,26 @@ func (c *session) withoutSecrets(r reply) reply {
 }
 
 // loginClient is the LOGIN mechanism. Its prompts were never specified ("Username:", "User Name",
-// "VXNlcm5hbWU6" twice), so they are not read: the first answer is the name, the second the password.
-type loginClient struct {
-	username, password string
-	asked              int
-}
+// "VXNlcm5hbWU6" twice), so they are ignored: the first answer is the name, the second the password.
+type loginClient struct{ answers []string }
 
 func (l *loginClient) Start() (string, []byte, error) { return mechLogin, nil, nil }
 
 func (l *loginClient) Next([]byte) ([]byte, error) {
-	l.asked++
-	switch l.asked {
-	case 1:
-		return []byte(l.username), nil
-	case 2:
-		return []byte(l.password), nil
+	if len(l.answers) == 0 {
+		return nil, errors.New("LOGIN asked more than twice")
 	}
-	return nil, errors.New("LOGIN asked more than twice")
+	answer := l.answers[0]
+	l.answers = l.answers[1:]
+	return []byte(answer), nil
 }
 
-// xoauth2Client is Google's and Microsoft's mechanism for OAuth 2.0 tokens. A challenge means the token was
-// refused; the empty answer makes the server say so.
+// xoauth2Client is Google's and Microsoft's mechanism for OAuth 2.0 tokens. A challenge means that the token
+// was refused. The server sends the refusal after an empty answer.
 type xoauth2Client struct{ username, token string }
 
-func (x *xoauth2Client) Start() (string, []byte, error) {
+func (x xoauth2Client) Start() (string, []byte, error) {
 	return mechXOAuth2, []byte("user=" + x.username + "\x01auth=Bearer " + x.token + "\x01\x01"), nil
 }
 
-func (x *xoauth2Client) Next([]byte) ([]byte, error) { return []byte{}, nil }
+func (x xoauth2Client) Next([]byte) ([]byte, error) { return []byte{}, nil }

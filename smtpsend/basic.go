@@ -1,13 +1,11 @@
 package smtpsend
 
-import "slices"
-
-// permanentNames are the errors EmailEngine gives up on when there was no reply.
+// permanentNames are the errors without a reply that EmailEngine does not retry.
 var permanentNames = []string{nameAuth, nameNoAuth, nameOAuth2, nameTLS, nameEnvelope, nameMessage,
 	nameProtocol}
 
-// ClassifyBasic judges by EmailEngine's plain rule: a reply decides alone, 500 and above is permanent but for
-// 503. Where that agrees with Classify on whether to try again, Classify's finer verdict stands.
+// ClassifyBasic judges by EmailEngine's rule: replies of 500 and above are permanent, except 503. Where Classify
+// agrees on that, its finer verdict stands.
 func ClassifyBasic(e Evidence) Judgement {
 	j := Classify(e)
 	j.Verdict = basicVerdict(e.Code >= 500 && e.Code != 503, j.Verdict)
@@ -15,11 +13,7 @@ func ClassifyBasic(e Evidence) Judgement {
 	return j
 }
 
-// basicSilence is the plain rule for an error without a reply: its name decides.
-func basicSilence(name string, full Verdict) Verdict {
-	return basicVerdict(slices.Contains(permanentNames, name), full)
-}
-
+// basicVerdict returns full, or the nearest verdict that is permanent as told.
 func basicVerdict(permanent bool, full Verdict) Verdict {
 	retried := full == Soft || full == Throttle
 	switch {

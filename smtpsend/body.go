@@ -10,16 +10,16 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Body is the content of a message. It need not be in memory: one of more than 32 KiB is opened when the
-// relay asks for it, anew for each transaction and each relay, is read once from start to end while it
-// leaves, and is closed. A smaller one is read before the relay is asked.
+// Body is the content of a message. It need not be in memory. One of more than 32 KiB is opened anew for each
+// transaction and each relay, when the relay is ready. It is read once, while it is sent, and closed. A smaller
+// one is read before the relay is connected.
 type Body interface {
-	// Size is how many octets reading it gives. The relay is told so (SIZE, RFC 1870), and content that proves
-	// to have more or fewer is not sent.
+	// Size is the number of octets in it. The relay gets it in MAIL (SIZE, RFC 1870). Content with another number
+	// of octets is not sent.
 	Size() int64
 
-	// Open begins to read. Reading must end with the context. An error of it or of reading means that the
-	// message is not delivered: it fails for good, or for now when the error is a fault of kind Unavailable.
+	// Open begins to read. Reading must end with the context. If it or reading fails, the message is not
+	// delivered: it fails for good, or for now if the error is a fault of kind Unavailable.
 	Open(ctx context.Context) (io.ReadCloser, error)
 }
 
@@ -34,7 +34,7 @@ func (b Bytes) Open(context.Context) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(b)), nil
 }
 
-// load takes a small content into memory, as the wire wants it.
+// load reads a small content into memory, in wire form.
 func (d *delivery) load(ctx context.Context) *Error {
 	d.size = d.m.Body.Size()
 	if d.size > blockSize {
@@ -67,8 +67,8 @@ func readWhole(ctx context.Context, b Body) ([]byte, error) {
 	return data[:n], missized(b.Size() - int64(n))
 }
 
-// readFull reads until buf is full or there is an error: the reader's own, so that content that breaks off is
-// told from one that ends.
+// readFull reads until buf is full or the reader returns an error. Unlike io.ReadFull it returns the reader's
+// own error: content that breaks off (io.ErrUnexpectedEOF) differs from content that ends (io.EOF).
 func readFull(content io.Reader, buf []byte) (n int, err error) {
 	for n < len(buf) && err == nil {
 		var m int
@@ -78,7 +78,7 @@ func readFull(content io.Reader, buf []byte) (n int, err error) {
 	return n, err
 }
 
-// missized is content that has not the size it was said to have, by how many octets it lacks.
+// missized is the error of content that lacks octets of Body.Size, or has more.
 func missized(lacks int64) error {
 	switch {
 	case lacks > 0:
@@ -89,14 +89,13 @@ func missized(lacks int64) error {
 	return nil
 }
 
-// contentError is content that can't be read. It is nobody's fault but ours, and nothing of the message can
-// have been delivered.
+// contentError is content that can't be read. Nothing of the message can have been delivered.
 func (s *Sender) contentError(ctx context.Context, p Phase, err error) *Error {
 	if ctx.Err() != nil {
 		return s.ioError(ctx, p, "", err)
 	}
-	e := &Error{Phase: p, Verdict: Policy, Scope: ScopeMessage,
-		Err: fmt.Errorf("the content of the message can't be read: %w", err), name: nameMessage}
+	e := newError(p, Policy, ScopeMessage, nameMessage,
+		fmt.Errorf("the content of the message can't be read: %w", err))
 	if fault.Is(err, fault.Unavailable) {
 		e.Verdict, e.name = Soft, nameConnection
 	}

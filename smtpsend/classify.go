@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Evidence is what a refusal is judged by.
+// Evidence is a refusal to be judged.
 type Evidence struct {
-	Phase      Phase     // empty: unknown, as for a bounce that does not say
+	Phase      Phase     // empty: unknown, as in most bounces
 	Code       int       // reply code
 	Enhanced   string    // enhanced code; empty without. It is ignored when its class is not Code's
 	Text       string    // the reply's words, lines joined by a space, without codes
@@ -22,15 +22,17 @@ type Judgement struct {
 	Verdict        Verdict
 	Scope          Scope
 	Suppress       bool          // the address is invalid or gone
-	Reconnect      bool          // only the connection had enough
-	NewTransaction bool          // only the transaction had enough
+	Reconnect      bool          // only the connection was full
+	NewTransaction bool          // only the transaction was full
 	RetryAfter     time.Duration // as the reply asks; 0: it does not
 	Rule           string        // effect of the rule in rules.tsv that decided; empty: the codes did
 }
 
-// Classify judges a refusal by its phase, its codes and its words. The reply code's class decides between for
-// good and for now, unless the words say that the relay did not mean it: quotas in a 5xx pass, an expired
-// plan in a 4xx does not.
+// accountRefused is the judgement of credentials, settings or plans that the relay refuses.
+var accountRefused = Judgement{Verdict: Auth, Scope: ScopeAccount}
+
+// Classify judges a refusal by its phase, codes and words. The class of the reply code decides whether it is
+// permanent, unless the words prove otherwise: a quota in a 5xx passes, an expired plan in a 4xx does not.
 func Classify(e Evidence) Judgement {
 	if e.Enhanced != "" && (e.Code < 100 || int(e.Enhanced[0]-'0') != e.Code/100) {
 		e.Enhanced = ""
@@ -38,16 +40,15 @@ func Classify(e Evidence) Judgement {
 	j, decided := byPhase(e)
 	if !decided {
 		if r, ok := matchRule(e.Code, e.Text); ok {
-			j, decided = byEffect(e, r.effect)
+			j = byEffect(e, r.effect)
 			j.Rule = string(r.effect)
+		} else {
+			j = byCode(e)
 		}
 	}
-	if !decided {
-		j = byCode(e)
-	}
 	if e.Code == 521 && j.Verdict == Hard {
-		// 521 is how a host takes no mail at all (RFC 7504), and how AOL, AT&T and Postfix turn a client away; AOL
-		// puts 5.2.1 beside it all the same. It is no word about the mailbox.
+		// 521: the host takes no mail at all (RFC 7504). AOL, AT&T and Postfix refuse a client with it, AOL even with
+		// 5.2.1. It is not about the mailbox.
 		j = Judgement{Verdict: Block, Scope: ScopeDestination, Rule: j.Rule}
 	}
 	if j.Verdict == Soft && aboutServer(e) {
@@ -59,21 +60,20 @@ func Classify(e Evidence) Judgement {
 	return j
 }
 
-// byPhase judges what needs no words.
+// byPhase judges what phase and codes alone decide.
 func byPhase(e Evidence) (Judgement, bool) {
 	permanent := e.Code >= 500
 	switch {
 	case e.Code == 503 && !slices.Contains(authSubject, e.Enhanced) &&
 		!strings.Contains(strings.ToLower(e.Text), "authenticat"):
-		// We and the relay disagree about where we are. That is nobody's fault but the conversation's.
+		// The two sides disagree about the state. Only the connection is at fault.
 		return Judgement{Verdict: Soft, Scope: ScopeConnection}, true
-	case e.Phase == PhaseAuth && (permanent || e.Code == 432 && e.Enhanced == "4.7.12"):
-		return Judgement{Verdict: Auth, Scope: ScopeAccount}, true
+	case e.Phase == PhaseAuth && (permanent || e.Code == 432 && e.Enhanced == "4.7.12"),
+		e.Code == 530, e.Code == 535, e.Code == 538,
+		e.Code == 534 && e.Phase != PhaseData && e.Phase != PhaseDot:
+		return accountRefused, true
 	case e.Phase == PhaseAuth && e.Code == 432:
 		return Judgement{Verdict: Throttle, Scope: ScopeAccount}, true
-	case e.Code == 530, e.Code == 535, e.Code == 538, e.Code == 534 && e.Phase != PhaseData &&
-		e.Phase != PhaseDot:
-		return Judgement{Verdict: Auth, Scope: ScopeAccount}, true
 	case e.Code == 556 || strings.HasSuffix(e.Enhanced, ".1.10") && permanent:
 		return unknownRecipient(e), true
 	case slices.Contains(quotaSubject, e.Enhanced):
@@ -81,7 +81,7 @@ func byPhase(e Evidence) (Judgement, bool) {
 	case slices.Contains(recipientQuotaSubject, e.Enhanced):
 		return Judgement{Verdict: Throttle, Scope: ScopeRecipient}, true
 	case slices.Contains(authSubject, e.Enhanced):
-		return Judgement{Verdict: Auth, Scope: ScopeAccount}, true
+		return accountRefused, true
 	}
 	return Judgement{}, false
 }
@@ -99,98 +99,87 @@ var (
 		"4.7.12"}
 )
 
-// byEffect is what a rule's match means in this phase. False: in this phase it means nothing.
-func byEffect(e Evidence, f effect) (Judgement, bool) {
-	permanent := e.Code >= 500
+// effects are the judgements of those effects that need nothing but the match. byEffect refines the others.
+var effects = map[effect]Judgement{
+	effectThrottleRecipient:   {Verdict: Throttle, Scope: ScopeRecipient},
+	effectThrottleAccount:     {Verdict: Throttle, Scope: ScopeAccount},
+	effectThrottleDestination: {Verdict: Throttle, Scope: ScopeDestination},
+	effectThrottleConnection:  {Verdict: Throttle, Scope: ScopeConnection},
+	effectReconnect:           {Verdict: Soft, Scope: ScopeConnection, Reconnect: true},
+	effectNext:                {Verdict: Soft, Scope: ScopeMessage},
+	effectAuth:                accountRefused,
+	effectSize:                {Verdict: Policy, Scope: ScopeMessage},
+	effectFull:                {Verdict: Hard, Scope: ScopeRecipient},
+	effectPolicy:              {Verdict: Policy, Scope: ScopeMessage},
+	effectBlock:               {Verdict: Block, Scope: ScopeDestination},
+	effectGreylist:            {Verdict: Soft, Scope: ScopeRecipient},
+	effectGone:                {},
+	effectUnknown:             {},
+	effectRejectedAddress:     {Verdict: Policy, Scope: ScopeMessage},
+	effectTransient:           {Verdict: Soft},
+}
+
+// byEffect is what a rule's match means in this phase.
+func byEffect(e Evidence, f effect) Judgement {
+	j := effects[f]
 	switch f {
-	case effectThrottleRecipient:
-		return Judgement{Verdict: Throttle, Scope: ScopeRecipient}, true
 	case effectThrottleAccount:
-		j := Judgement{Verdict: Throttle, Scope: ScopeAccount}
 		if e.Phase == PhaseAuth {
-			j.RetryAfter = 15 * time.Minute // knocking on makes such a lock last longer
+			j.RetryAfter = 15 * time.Minute // further logins make such a lock last longer
 		}
-		return j, true
-	case effectThrottleDestination:
-		return Judgement{Verdict: Throttle, Scope: ScopeDestination}, true
-	case effectThrottleConnection:
-		return Judgement{Verdict: Throttle, Scope: ScopeConnection}, true
-	case effectReconnect:
-		return Judgement{Verdict: Soft, Scope: ScopeConnection, Reconnect: true}, true
 	case effectNext:
-		return Judgement{Verdict: Soft, Scope: ScopeMessage, NewTransaction: e.Phase == PhaseRcpt}, true
-	case effectAuth:
-		return Judgement{Verdict: Auth, Scope: ScopeAccount}, true
-	case effectSize:
-		return retryable(e, Judgement{Verdict: Policy, Scope: ScopeMessage}), true
+		j.NewTransaction = e.Phase == PhaseRcpt
 	case effectFull:
-		if e.Phase == PhaseMail && permanent {
-			return Judgement{Verdict: Auth, Scope: ScopeAccount}, true // the sender's own
+		if e.Phase == PhaseMail && e.Code >= 500 {
+			return accountRefused // the sender's own mailbox
 		}
 		if e.Enhanced == "4.3.1" {
-			return Judgement{Verdict: Soft, Scope: scopeOf(e.Phase)}, true // the relay's disk, nobody's mailbox
+			return Judgement{Verdict: Soft, Scope: scopeOf(e.Phase)} // the relay's disk is full, not a mailbox
 		}
-		return retryable(e, Judgement{Verdict: Hard, Scope: ScopeRecipient}), true
-	case effectPolicy:
-		return Judgement{Verdict: Policy, Scope: ScopeMessage}, true
-	case effectBlock:
-		return Judgement{Verdict: Block, Scope: ScopeDestination}, true
-	case effectGreylist:
-		return Judgement{Verdict: Soft, Scope: ScopeRecipient}, true
-	case effectGone:
-		j := unknownRecipient(e)
-		j.Suppress = false
-		return j, true
-	case effectUnknown:
-		return unknownRecipient(e), true
+	case effectGone, effectUnknown:
+		j = unknownRecipient(e)
+		j.Suppress = j.Suppress && f == effectUnknown
 	case effectRejectedAddress:
 		if e.Phase == PhaseRcpt && !strings.HasPrefix(e.Enhanced, "5.7.") || addressSubject(e.Enhanced) {
-			return unknownRecipient(e), true
+			return unknownRecipient(e)
 		}
-		return Judgement{Verdict: Policy, Scope: ScopeMessage}, true
 	case effectTransient:
-		return Judgement{Verdict: Soft, Scope: scopeOf(e.Phase)}, true
+		j.Scope = scopeOf(e.Phase)
 	}
-	return Judgement{}, false
-}
-
-// aboutServer reports whether a refusal for now comes so early, and in such terms, that it is the relay's own
-// trouble: it is shutting down, out of space, or has lost a part of itself (RFC 3463 section 3.4).
-func aboutServer(e Evidence) bool {
-	return e.Phase == PhaseMail && (e.Code == 421 || strings.HasPrefix(e.Enhanced, "4.3."))
-}
-
-// retryable turns a refusal for good into one for now when the reply code says so.
-func retryable(e Evidence, j Judgement) Judgement {
-	if e.Code < 500 {
+	if (f == effectSize || f == effectFull) && e.Code < 500 {
 		j.Verdict = Soft
 	}
 	return j
 }
 
-// byCode judges a reply whose words say nothing we know.
+// aboutServer reports whether a temporary refusal is about the relay itself: it is shutting down, out of space,
+// or broken (RFC 3463 section 3.4).
+func aboutServer(e Evidence) bool {
+	return e.Phase == PhaseMail && (e.Code == 421 || strings.HasPrefix(e.Enhanced, "4.3."))
+}
+
+// byCode judges a reply whose words match no rule.
 func byCode(e Evidence) Judgement {
 	scope := scopeOf(e.Phase)
 	switch {
 	case e.Code < 500:
-		// 452 in answer to RCPT is how RFC 5321 section 4.5.3.1.10 says that the transaction is full.
+		// 452 in answer to RCPT means that the transaction is full (RFC 5321 section 4.5.3.1.10).
 		full := e.Phase == PhaseRcpt && (e.Enhanced == "4.5.3" || e.Code == 452 && e.Enhanced == "")
 		return Judgement{Verdict: Soft, Scope: scope, NewTransaction: full}
 	case e.Phase == PhaseRcpt && e.Enhanced == "5.5.3":
 		return Judgement{Verdict: Soft, Scope: ScopeMessage, NewTransaction: true}
 	case e.Phase == PhaseGreeting:
-		// It is about this host or this hour, never about a recipient.
+		// It is about this host or this hour, not about a recipient.
 		return Judgement{Verdict: Soft, Scope: ScopeDestination}
 	case e.Phase == PhaseEHLO, e.Phase == PhaseSTARTTLS, e.Phase == PhaseTLS:
-		return Judgement{Verdict: Auth, Scope: ScopeAccount}
+		return accountRefused
 	case e.Phase == PhaseMail:
 		return Judgement{Verdict: Policy, Scope: ScopeMessage}
 	case addressSubject(e.Enhanced), e.Phase == PhaseRcpt && (e.Code == 551 && e.Enhanced == "" ||
-		e.Enhanced == "5.2.1" || e.Enhanced == "5.7.13"):
+		e.Enhanced == "5.2.1" || e.Enhanced == "5.7.13" ||
+		// Exchange Online: its directory does not have the address.
+		e.Enhanced == "5.4.1" && strings.Contains(strings.ToLower(e.Text), "access denied")):
 		return unknownRecipient(e)
-	case e.Phase == PhaseRcpt && e.Enhanced == "5.4.1" &&
-		strings.Contains(strings.ToLower(e.Text), "access denied"):
-		return unknownRecipient(e) // how Exchange Online says that its directory does not have the address
 	case e.Enhanced == "5.2.2":
 		return Judgement{Verdict: Hard, Scope: ScopeRecipient}
 	case e.Phase == PhaseRcpt:
@@ -205,15 +194,14 @@ func addressSubject(enhanced string) bool {
 	return slices.Contains([]string{"5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10"}, enhanced)
 }
 
-// unknownRecipient is an address that does not exist. Where the reply may be about another address (the
-// sender's, our host's, or one of several recipients), it is no reason to suppress anybody.
+// unknownRecipient is an address that does not exist. If the reply may be about another address (the sender's,
+// our host's, or one of several recipients), nothing is suppressed.
 func unknownRecipient(e Evidence) Judgement {
+	another := e.Phase == PhaseMail || aboutAnother(e)
 	switch {
-	case e.Phase == PhaseMail, aboutAnother(e):
-		return Judgement{Verdict: Policy, Scope: ScopeMessage}
-	case e.Phase == PhaseGreeting, e.Phase == PhaseEHLO:
+	case !another && (e.Phase == PhaseGreeting || e.Phase == PhaseEHLO):
 		return Judgement{Verdict: Soft, Scope: ScopeDestination}
-	case e.Recipients > 1:
+	case another, e.Recipients > 1:
 		return Judgement{Verdict: Policy, Scope: ScopeMessage}
 	}
 	return Judgement{Verdict: Hard, Scope: ScopeRecipient, Suppress: true}
@@ -228,16 +216,16 @@ var (
 			`(mail|message|e-?mail)s? from|header|body|link to|such (host|list|domain)|to post)\b`)
 )
 
-// aboutAnother reports whether a reply that says that something does not exist names something other than the
-// recipient. Links do not count: they carry our own address as a parameter. After the content an invalid
-// address may be one of the header's.
+// aboutAnother reports whether a reply that something does not exist names something other than the recipient.
+// Links do not count: they have our own address as a parameter. After the content an invalid address may be one
+// of the header's.
 func aboutAnother(e Evidence) bool {
 	words := urlPattern.ReplaceAllString(e.Text, "")
 	return anotherPattern.MatchString(words) || e.Phase == PhaseDot && !addressSubject(e.Enhanced) &&
 		malformedPattern.MatchString(words)
 }
 
-// scopeOf is what a reply in a phase is about when nothing says otherwise.
+// scopeOf is the default scope of a reply in a phase.
 func scopeOf(p Phase) Scope {
 	switch p {
 	case PhaseRcpt:

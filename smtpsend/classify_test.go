@@ -138,7 +138,7 @@ func TestRulesDecideTheirSamples(t *testing.T) {
 			t.Errorf("%q is decided by %s %q, not by %s %q", want.sample, got.effect, got.pattern, want.effect,
 				want.pattern)
 		}
-		if _, known := byEffect(Evidence{Phase: PhaseRcpt, Code: code}, want.effect); !known {
+		if _, known := effects[want.effect]; !known {
 			t.Errorf("unknown effect %q", want.effect)
 		}
 	}

@@ -1,49 +1,47 @@
 package smtpsend
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 )
 
-// mailCommand is MAIL with the parameters the message needs and the relay knows.
+// mailCommand is MAIL with the parameters that the message needs and the relay offers.
 func (t *transaction) mailCommand() string {
-	var b strings.Builder
 	ext, m := &t.c.ext, &t.d.m
-	b.WriteString("MAIL FROM:<" + m.From + ">")
+	command := "MAIL FROM:<" + m.From + ">"
 	if ext.size {
-		b.WriteString(" SIZE=" + strconv.FormatInt(t.d.size, 10))
+		command += " SIZE=" + strconv.FormatInt(t.d.size, 10)
 	}
 	if m.EightBit || t.d.utf8 && ext.eightBit {
-		b.WriteString(" BODY=8BITMIME")
+		command += " BODY=8BITMIME"
 	}
 	if t.d.utf8 {
-		b.WriteString(" SMTPUTF8")
+		command += " SMTPUTF8"
 	}
 	if m.RequireTLS {
-		b.WriteString(" REQUIRETLS")
+		command += " REQUIRETLS"
 	}
 	if ext.dsn && m.DSN.Return != "" {
-		b.WriteString(" RET=" + m.DSN.Return)
+		command += " RET=" + m.DSN.Return
 	}
 	if ext.dsn && m.DSN.Envelope != "" {
-		b.WriteString(" ENVID=" + xtext(m.DSN.Envelope))
+		command += " ENVID=" + xtext(m.DSN.Envelope)
 	}
-	return b.String()
+	return command
 }
 
-// reports is what RCPT asks for in the way of delivery reports, for the recipient at path.
+// reports returns the parameters of RCPT that ask for delivery reports (RFC 3461), for the recipient at path.
 func (t *transaction) reports(path string) string {
 	dsn := t.d.m.DSN
 	if !t.c.ext.dsn || dsn == (DSN{}) {
 		return ""
 	}
-	if dsn.Original != "" {
-		path = dsn.Original
-	}
+	path = cmp.Or(dsn.Original, path)
 	original := " ORCPT=rfc822;" + xtext(path)
 	if !ascii(path) {
-		original = " ORCPT=utf-8;" + unitext(path)
+		original = " ORCPT=utf-8;" + escape(path, `+=\`, `\x{%02X}`) // RFC 6533 section 3
 	}
 	if dsn.Notify == "" {
 		return original
@@ -51,25 +49,15 @@ func (t *transaction) reports(path string) string {
 	return " NOTIFY=" + dsn.Notify + original
 }
 
-// xtext escapes a parameter value (RFC 3461 section 4).
-func xtext(s string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		if c := s[i]; c <= ' ' || c > '~' || c == '+' || c == '=' {
-			fmt.Fprintf(&b, "+%02X", c)
-		} else {
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
-}
+// xtext escapes the ASCII value of a parameter (RFC 3461 section 4).
+func xtext(s string) string { return escape(s, "+=", "+%02X") }
 
-// unitext escapes an internationalised address for a relay that takes UTF-8 in commands (RFC 6533 section 3).
-func unitext(s string) string {
+// escape writes control characters, spaces and special characters by format.
+func escape(s, special, format string) string {
 	var b strings.Builder
 	for _, c := range s {
-		if c <= ' ' || c == 0x7f || c == '+' || c == '=' || c == '\\' {
-			fmt.Fprintf(&b, `\x{%02X}`, c)
+		if c <= ' ' || c == 0x7f || strings.ContainsRune(special, c) {
+			fmt.Fprintf(&b, format, c)
 		} else {
 			b.WriteRune(c)
 		}

@@ -1,42 +1,42 @@
 package smtpsend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// handshakePatience bounds the waits before mail begins: greeting, EHLO, STARTTLS, AUTH.
-const handshakePatience = 60 * time.Second
+// maxSetupTimeout bounds each wait before mail begins: greeting, EHLO, STARTTLS, AUTH.
+const maxSetupTimeout = 60 * time.Second
 
 // open makes a session: dial, TLS, greeting, EHLO, STARTTLS, AUTH.
 func (s *Sender) open(ctx context.Context, relay Relay) (*session, *Error) {
+	log := s.o.Logger.With(slog.String("relay", relay.ID), slog.String("host", relay.Host))
 	c, err := s.establish(ctx, relay)
 	if err != nil && err.Phase == PhaseTLS && relay.TLS == TLSOpportunistic && !relay.hasCredentials() &&
 		ctx.Err() == nil {
 		// A relay that offers a STARTTLS it cannot do would otherwise get no mail at all.
-		s.log.Debug("smtp tls failed, sending in clear", slog.String("relay", relay.ID),
-			slog.String("host", relay.Host), slog.Any("error", err))
+		log.Debug("smtp tls failed, sending in clear", slog.Any("error", err))
 		relay.TLS = TLSNone
 		c, err = s.establish(ctx, relay)
 	}
 	if err != nil {
-		s.log.Debug("smtp connection failed", slog.String("relay", relay.ID), slog.String("host", relay.Host),
-			slog.Any("error", err))
+		log.Debug("smtp connection failed", slog.Any("error", err))
 		return nil, err
 	}
-	s.log.Debug("smtp connected", slog.String("relay", relay.ID), slog.String("host", relay.Host),
-		slog.String("tls", c.tls))
+	log.Debug("smtp connected", slog.String("tls", c.tls))
 	return c, nil
 }
 
-// establish brings one connection as far as MAIL, having asked whether it may be opened.
+// establish opens one connection, if it is admitted, and prepares it for MAIL.
 func (s *Sender) establish(ctx context.Context, relay Relay) (*session, *Error) {
 	release, failure := s.admitted(ctx, relay)
 	if failure != nil {
@@ -60,38 +60,38 @@ func (s *Sender) establish(ctx context.Context, relay Relay) (*session, *Error) 
 	return c, nil
 }
 
-// errNotAdmitted marks a connection that other processes' connections left no room for.
+// errNotAdmitted is the cause when the connections of other processes reach the limit.
 var errNotAdmitted = errors.New("no further connection to this relay now")
 
 // admitted asks Options.Admit whether a connection to a shared relay may be opened.
 func (s *Sender) admitted(ctx context.Context, relay Relay) (release func(), _ *Error) {
-	if s.admit == nil || relay.Shared == "" {
-		return func() {}, nil
+	release = func() {}
+	if s.o.Admit == nil || relay.Shared == "" {
+		return release, nil
 	}
-	release, err := s.admit(ctx, relay)
+	done, err := s.o.Admit(ctx, relay)
 	switch {
-	case err == nil && release == nil:
-		return func() {}, nil
+	case err == nil && done != nil:
+		return done, nil
 	case err == nil:
 		return release, nil
 	case ctx.Err() != nil:
 		return nil, s.ioError(ctx, PhaseConnect, "", err)
 	}
-	e := &Error{
-		Phase: PhaseConnect, Verdict: Throttle, Scope: ScopeConnection,
-		Err: fmt.Errorf("%w: %w", errNotAdmitted, err), name: nameConnection,
-	}
-	var wait interface{ RetryAfter() time.Duration }
-	if errors.As(err, &wait) {
+	e := newError(PhaseConnect, Throttle, ScopeConnection, nameConnection,
+		fmt.Errorf("%w: %w", errNotAdmitted, err))
+	if wait, ok := errors.AsType[interface {
+		error
+		RetryAfter() time.Duration
+	}](err); ok {
 		e.RetryAfter = wait.RetryAfter()
 	}
 	return nil, s.silent(e)
 }
 
-// dial looks the relay up, or the proxy that leads to it, and connects to the first of its addresses that
-// answers.
+// dial connects to the relay or its proxy, at the first of its addresses that answers.
 func (s *Sender) dial(ctx context.Context, relay Relay) (*session, *Error) {
-	d := net.Dialer{Timeout: s.connect, Control: s.control}
+	d := net.Dialer{Timeout: s.o.ConnectTimeout, Control: s.o.Control}
 	if relay.LocalAddress != "" {
 		d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(relay.LocalAddress)}
 	}
@@ -111,93 +111,82 @@ func (s *Sender) dial(ctx context.Context, relay Relay) (*session, *Error) {
 	s.metrics.opened.Inc()
 	s.metrics.open.Inc()
 	age := relay.Lifetime
-	c := &session{sender: s, relay: relay, proxy: p, raw: conn, born: begun,
+	c := &session{sender: s, relay: relay, proxy: p, raw: conn,
 		expires: begun.Add(age - age/10 + rand.N(age/5+1))}
 	c.attach(conn)
 	c.timings.Connect = time.Since(begun)
 	return c, nil
 }
 
-// introduce brings a fresh TCP connection to where MAIL may follow.
+// introduce prepares a new TCP connection for MAIL.
 func (c *session) introduce(ctx context.Context) *Error {
-	if c.proxy != nil {
-		if err := c.tunnel(ctx); err != nil {
-			return err
-		}
-	}
+	steps := []func(context.Context) *Error{c.greet, c.hello, c.upgrade}
 	if c.relay.TLS == TLSImplicit {
-		if err := c.handshake(ctx); err != nil {
+		steps = slices.Insert(steps, 0, c.handshake)
+	}
+	if c.proxy != nil {
+		steps = slices.Insert(steps, 0, c.tunnel)
+	}
+	if c.relay.hasCredentials() {
+		steps = append(steps, c.authenticate)
+	}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
 			return err
 		}
 	}
-	if err := c.greet(ctx); err != nil {
-		return err
-	}
-	if err := c.hello(ctx); err != nil {
-		return err
-	}
-	if err := c.upgrade(ctx); err != nil {
-		return err
-	}
-	if !c.relay.hasCredentials() {
-		return nil
-	}
-	begun := time.Now()
-	err := c.authenticate(ctx)
-	c.timings.Auth = time.Since(begun)
-	return err
+	return nil
 }
 
-func (c *session) patience() time.Duration { return min(c.sender.timeout, handshakePatience) }
+// setupTimeout is the longest wait for one reply before mail begins.
+func (c *session) setupTimeout() time.Duration { return min(c.sender.o.Timeout, maxSetupTimeout) }
 
 // greet reads the relay's first line.
 func (c *session) greet(ctx context.Context) *Error {
 	begun := time.Now()
-	r, err := c.read(c.patience())
+	r, err := c.read(c.setupTimeout())
 	c.timings.Connect += time.Since(begun)
-	if err != nil {
-		return c.sender.ioError(ctx, PhaseGreeting, "", err)
-	}
-	if !r.positive() {
-		return c.sender.replyError(PhaseGreeting, "", r, 0)
+	if e := c.judge(ctx, PhaseGreeting, "", r, err); e != nil {
+		return e
 	}
 	c.name, _, _ = strings.Cut(printableText(r.text), " ")
+	return nil
+}
+
+// command sends a command that must be answered by 2xx.
+func (c *session) command(ctx context.Context, p Phase, verb string, rest ...string) (reply, *Error) {
+	r, err := c.ask(c.setupTimeout(), verb+strings.Join(rest, ""))
+	return r, c.judge(ctx, p, verb, r, err)
+}
+
+// judge returns nil if r is a 2xx reply, else the failure.
+func (c *session) judge(ctx context.Context, p Phase, verb string, r reply, err error) *Error {
+	switch {
+	case err != nil:
+		return c.sender.ioError(ctx, p, verb, err)
+	case !r.positive():
+		return c.sender.replyError(p, verb, r, 0)
+	}
 	return nil
 }
 
 // hello sends EHLO, or HELO to a relay that does not know EHLO.
 func (c *session) hello(ctx context.Context) *Error {
 	name := c.ehloName()
-	r, err := c.ask(c.patience(), "EHLO ", name)
-	if err != nil {
-		return c.sender.ioError(ctx, PhaseEHLO, "EHLO", err)
-	}
-	if r.positive() {
+	r, e := c.command(ctx, PhaseEHLO, "EHLO", " ", name)
+	if e == nil {
 		c.ext = parseExtensions(r.text)
-		return nil
+	} else if r.code >= 500 && r.code <= 504 {
+		_, e = c.command(ctx, PhaseEHLO, "HELO", " ", name)
 	}
-	switch r.code {
-	case 500, 501, 502, 503, 504:
-	default:
-		return c.sender.replyError(PhaseEHLO, "EHLO", r, 0)
-	}
-	if r, err = c.ask(c.patience(), "HELO ", name); err != nil {
-		return c.sender.ioError(ctx, PhaseEHLO, "HELO", err)
-	}
-	if !r.positive() {
-		return c.sender.replyError(PhaseEHLO, "HELO", r, 0)
-	}
-	return nil
+	return e
 }
 
-// ehloName is the name to greet with. Without a qualified one an address literal is what RFC 5321 section
-// 4.1.4 asks for.
+// ehloName is the name to greet with: the configured or the qualified one, else an address literal (RFC 5321
+// section 4.1.4).
 func (c *session) ehloName() string {
-	if c.relay.EHLOName != "" {
-		return c.relay.EHLOName
-	}
-	if c.sender.hostname != "" {
-		return c.sender.hostname
+	if name := cmp.Or(c.relay.EHLOName, c.sender.o.EHLOName); name != "" {
+		return name
 	}
 	addr, ok := c.raw.LocalAddr().(*net.TCPAddr)
 	if !ok {
@@ -209,8 +198,7 @@ func (c *session) ehloName() string {
 	return "[IPv6:" + addr.IP.String() + "]"
 }
 
-// upgrade does STARTTLS (RFC 3207) as the mode asks. Without TLS where it was required, nothing further is
-// said.
+// upgrade does STARTTLS (RFC 3207) as the mode asks. It fails if TLS is required and not offered.
 func (c *session) upgrade(ctx context.Context) *Error {
 	mode := c.relay.TLS
 	if mode != TLSRequired && mode != TLSOpportunistic {
@@ -218,24 +206,19 @@ func (c *session) upgrade(ctx context.Context) *Error {
 	}
 	if !c.ext.startTLS {
 		if mode == TLSRequired {
-			return c.sender.tlsRefused(errors.New("the relay does not offer STARTTLS, and TLS is required"))
+			return tlsRefused("the relay does not offer STARTTLS, and TLS is required")
 		}
 		return nil
 	}
-	r, err := c.ask(c.patience(), "STARTTLS")
-	if err != nil {
-		return c.sender.ioError(ctx, PhaseSTARTTLS, "STARTTLS", err)
-	}
-	if !r.positive() {
-		if mode == TLSOpportunistic && !c.relay.hasCredentials() && r.code != 421 {
+	if r, e := c.command(ctx, PhaseSTARTTLS, "STARTTLS"); e != nil {
+		if mode == TLSOpportunistic && !c.relay.hasCredentials() && r.code != 0 && r.code != 421 {
 			return nil
 		}
-		return c.sender.replyError(PhaseSTARTTLS, "STARTTLS", r, 0)
+		return e
 	}
 	if c.r.Buffered() > 0 {
-		// Whoever put bytes behind the clear-text reply wants them read as if they came through TLS (CVE-2021-33515
-		// and kin).
-		return c.sender.tlsRefused(errors.New("the relay sent bytes ahead of the TLS handshake"))
+		// Bytes behind the clear-text reply would be read as if they came through TLS (CVE-2021-33515).
+		return tlsRefused("the relay sent bytes ahead of the TLS handshake")
 	}
 	if failure := c.handshake(ctx); failure != nil {
 		return failure
@@ -243,8 +226,8 @@ func (c *session) upgrade(ctx context.Context) *Error {
 	return c.hello(ctx)
 }
 
-// onLoopback reports whether the relay is on this machine, judged by the address that answered and not by its
-// name. Where a proxy answered, nothing is known.
+// onLoopback reports whether the relay is on this machine, by the address that answered, not by its name. It
+// is false behind a proxy.
 func (c *session) onLoopback() bool {
 	addr, ok := c.raw.RemoteAddr().(*net.TCPAddr)
 	return ok && addr.IP.IsLoopback() && c.proxy == nil

@@ -1,13 +1,14 @@
 package smtpsend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 )
 
-// content writes the message, lets the caller record that delivery becomes possible, and writes the dot.
+// content writes the message, calls BeforeDot, and writes the dot.
 func (t *transaction) content(ctx context.Context) *Error {
 	begun := time.Now()
 	times := &t.d.result.Timings
@@ -25,15 +26,15 @@ func (t *transaction) content(ctx context.Context) *Error {
 	return failure
 }
 
-// writeBody writes the content, a large one in blocks, each with a deadline of its own. Nothing before the
-// dot can be taken for a whole message, so no failure in here is in doubt.
+// writeBody writes the content, a large one in blocks, each with its own deadline. No relay delivers before the
+// dot, so no failure here is in doubt.
 func (t *transaction) writeBody(ctx context.Context) *Error {
 	if t.c.r.Buffered() > 0 {
 		return t.premature(ctx, errors.New("the relay answers before it was asked"))
 	}
 	var err error
 	if t.d.whole != nil {
-		err = t.c.write(t.d.whole, t.d.s.timeout)
+		err = t.c.write(t.d.whole, t.d.s.o.Timeout)
 	} else {
 		err = t.stream(ctx)
 	}
@@ -56,18 +57,18 @@ func (t *transaction) stream(ctx context.Context) error {
 	defer content.Close() //nolint:errcheck // it was read, or its error is known
 	buffers := t.d.s.blocks.Get().(*blocks)
 	defer t.d.s.blocks.Put(buffers)
-	err = t.c.writeListening(&wireReader{content: content, lacks: body.Size(), blocks: buffers}, t.d.s.timeout)
+	err = t.c.writeListening(&wireReader{content: content, lacks: body.Size(), blocks: buffers}, t.d.s.o.Timeout)
 	if err == nil && t.c.r.Buffered() > 0 {
 		err = errInterrupted
 	}
 	return err
 }
 
-// premature reads the reply a relay gave up with in the middle of the content. Without one, err is the
+// premature reads the reply of a relay that gave up in the middle of the content. Without one, err is the
 // failure.
 func (t *transaction) premature(ctx context.Context, err error) *Error {
 	if ctx.Err() == nil {
-		r, readErr := t.c.read(min(lastWords, t.d.s.timeout))
+		r, readErr := t.c.read(min(lastReplyTimeout, t.d.s.o.Timeout))
 		if readErr == nil && r.code >= 400 {
 			return t.d.s.replyError(PhaseBody, "DATA", r, len(t.accepted))
 		}
@@ -78,6 +79,7 @@ func (t *transaction) premature(ctx context.Context, err error) *Error {
 	return t.d.s.ioError(ctx, PhaseBody, "DATA", err)
 }
 
+// beforeDot calls BeforeDot.
 func (t *transaction) beforeDot(ctx context.Context) *Error {
 	if t.d.m.BeforeDot == nil {
 		return nil
@@ -95,45 +97,34 @@ func (t *transaction) beforeDot(ctx context.Context) *Error {
 	return nil
 }
 
-// atDot asks the caller once more, with nothing left to do but to write.
-func (t *transaction) atDot() *Error {
-	if t.d.m.AtDot == nil {
-		return nil
-	}
-	if err := t.d.m.AtDot(); err != nil {
-		t.c.botched = true
-		return aborted(err)
-	}
-	return nil
-}
-
-// aborted is the failure of a transaction whose caller did not want the dot.
+// aborted is the failure of a transaction whose BeforeDot or AtDot failed.
 func aborted(err error) *Error {
-	return &Error{
-		Phase: PhaseBody, Command: "DATA", Verdict: Soft, Scope: ScopeMessage,
-		Err: fmt.Errorf("%w: %w", errAborted, err), name: nameConnection,
-	}
+	e := newError(PhaseBody, Soft, ScopeMessage, nameConnection, fmt.Errorf("%w: %w", errAborted, err))
+	e.Command = "DATA"
+	return e
 }
 
-// dot writes the terminator, with the envelope of whoever waits for the connection, and takes the answer.
-// From here until a complete reply the message may have been delivered.
+// dot writes the terminator, with the envelope of the message that waits for the connection, and reads the
+// reply. From here until a complete reply the message may have been delivered.
 func (t *transaction) dot(ctx context.Context) *Error {
-	limit := t.d.s.timeout
+	limit := t.d.s.o.Timeout
 	t.c.w = append(t.c.w, endOfData...)
 	t.follower = t.d.s.pool.chain(t.d.relay, t.c)
-	if failure := t.atDot(); failure != nil {
-		return failure
+	if t.d.m.AtDot != nil {
+		if err := t.d.m.AtDot(); err != nil {
+			t.c.botched = true
+			return aborted(err)
+		}
 	}
 	err := t.c.flush(limit)
 	if err != nil {
-		limit = min(limit, lastWords)
+		limit = min(limit, lastReplyTimeout)
 	}
 	r, readErr := t.c.read(limit)
-	switch {
-	case readErr != nil && err == nil:
-		err = readErr
-	case readErr == nil:
+	if readErr == nil {
 		err = nil
+	} else {
+		err = cmp.Or(err, readErr)
 	}
 	if err == nil && r.intermediate() {
 		err = fmt.Errorf("%w: %d in answer to the dot", errProtocol, r.code)
@@ -144,21 +135,14 @@ func (t *transaction) dot(ctx context.Context) *Error {
 		e.Verdict, e.InDoubt = Soft, true
 		return e
 	}
-	if r.code == 421 {
-		t.c.botched = true
-	}
+	t.c.botched = r.code == 421
 	if !r.positive() {
 		return t.refused(PhaseDot, "DATA", r, len(t.accepted))
 	}
-	t.delivered(r)
-	return nil
-}
-
-// delivered notes the relay's yes: any 2xx is one.
-func (t *transaction) delivered(r reply) {
 	line := r.line()
 	t.d.result.Response, t.d.result.Code = line, r.code
 	for _, i := range t.accepted {
 		t.d.result.Recipients[i].Response = line
 	}
+	return nil
 }

@@ -4,22 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/net/idna"
 )
 
-// delivery is one call of Send: the message, who is still without an answer, and what came of the others.
+// delivery is one call of Send: the message, the recipients not answered yet, and the results of the others.
 type delivery struct {
 	s      *Sender
 	relay  Relay
 	m      Message
-	paths  []string // m.To as the wire wants it, domains in A-labels
-	whole  []byte   // a small content as the wire wants it; nil: it is large, and read on its way
+	paths  []string // m.To in wire form, domains in A-labels
+	whole  []byte   // a small content in wire form; nil: a large one, which is streamed
 	size   int64    // of the content, as RFC 1870 counts
 	utf8   bool     // the envelope or the content needs SMTPUTF8
 	rest   []int    // recipients not answered yet, as indexes into result.Recipients
-	fresh  bool     // only a connection that nobody has used will do
+	fresh  bool     // use only a new connection
 	strict bool     // the message asks for more TLS than the relay's settings
 	result Result
 }
@@ -27,7 +28,7 @@ type delivery struct {
 func newDelivery(s *Sender, relay Relay, m Message) *delivery {
 	d := &delivery{s: s, relay: relay, m: m, rest: make([]int, len(m.To))}
 	if m.RequireTLS && relay.TLS == TLSOpportunistic {
-		// Over a connection of its own: those without such a wish are not verified.
+		// This message needs a connection of its own: those of TLSOpportunistic are not verified.
 		d.relay.TLS, d.strict = TLSRequired, true
 	}
 	d.result.Recipients = make([]RecipientResult, len(m.To))
@@ -38,7 +39,7 @@ func newDelivery(s *Sender, relay Relay, m Message) *delivery {
 	return d
 }
 
-// check refuses what can be refused without asking the relay, and prepares the rest for the wire.
+// check refuses what can be refused without the relay, and prepares the rest for the wire.
 func (d *delivery) check(ctx context.Context, relay Relay) *Error {
 	if err := relay.Check(); err != nil {
 		return settingsError(err)
@@ -79,8 +80,8 @@ func (d *delivery) run(ctx context.Context) {
 		if failure == nil {
 			d.transact(ctx, t)
 			if t.stale {
-				// Nothing was answered, so nothing was seen: the connection had died of old age. On one nobody has used
-				// that cannot happen, so this ends here.
+				// Nothing was answered, so nothing was seen: the connection had died while idle. A new one cannot be
+				// stale, so this happens once.
 				d.s.pool.forget(d.relay)
 				d.fresh = true
 				continue
@@ -97,42 +98,33 @@ func (d *delivery) run(ctx context.Context) {
 	}
 }
 
-// announce tells the caller what is known so far, when recipients are left.
+// announce calls Answered with the results so far, if recipients are left.
 func (d *delivery) announce(ctx context.Context) *Error {
 	if d.m.Answered == nil || len(d.rest) == 0 {
 		return nil
 	}
-	left := make(map[int]bool, len(d.rest))
-	for _, i := range d.rest {
-		left[i] = true
-	}
 	var done []RecipientResult
 	for i, r := range d.result.Recipients {
-		if !left[i] {
+		if !slices.Contains(d.rest, i) {
 			done = append(done, r)
 		}
 	}
-	err := d.m.Answered(ctx, done)
-	if err == nil {
-		return nil
+	if err := d.m.Answered(ctx, done); err != nil {
+		return newError(PhaseMail, Soft, ScopeMessage, nameConnection, fmt.Errorf("%w: %w", errUnrecorded, err))
 	}
-	return &Error{
-		Phase: PhaseMail, Verdict: Soft, Scope: ScopeMessage,
-		Err: fmt.Errorf("%w: %w", errUnrecorded, err), name: nameConnection,
-	}
+	return nil
 }
 
-// errUnrecorded is the cause when Answered said no.
+// errUnrecorded is the cause when Answered failed.
 var errUnrecorded = errors.New("not sent: the caller could not record what became of the recipients before")
 
-// goesOn reports whether recipients of a later transaction may fare better than those of one that failed like
-// this.
+// goesOn reports whether a further transaction may succeed after one that failed with e.
 func goesOn(e *Error) bool {
 	return e.Phase == PhaseRcpt || e.Phase == PhaseDot && e.Permanent()
 }
 
-// begin gets a connection, from the pool or a new one, and begins a transaction on it. It finds one begun
-// when the message before has taken the envelope along.
+// begin gets a connection, from the pool or a new one, and begins a transaction on it, unless the message before
+// has sent the envelope already.
 func (d *delivery) begin(ctx context.Context) (*transaction, *Error) {
 	begun := time.Now()
 	g, err := d.s.pool.take(ctx, d)
@@ -152,7 +144,10 @@ func (d *delivery) begin(ctx context.Context) (*transaction, *Error) {
 		}
 		c, failure := d.s.open(ctx, d.relay)
 		if failure == nil {
-			d.opened(c)
+			d.result.Reused = false
+			d.result.Timings.Connect += c.timings.Connect
+			d.result.Timings.TLS += c.timings.TLS
+			d.result.Timings.Auth += c.timings.Auth
 			return newTransaction(d, c), nil
 		}
 		if !errors.Is(failure, errNotAdmitted) {
@@ -168,8 +163,7 @@ func (d *delivery) begin(ctx context.Context) (*transaction, *Error) {
 	}
 }
 
-// blame makes a relay without the TLS that only this message insists on the message's trouble, not the
-// account's.
+// blame gives a TLS failure to the message instead of the account, if only the message insists on TLS.
 func (d *delivery) blame(e *Error) *Error {
 	if d.strict && e.Verdict == Auth && (e.Phase == PhaseTLS || e.Phase == PhaseSTARTTLS) {
 		e.Verdict, e.Scope = Policy, ScopeMessage
@@ -177,27 +171,19 @@ func (d *delivery) blame(e *Error) *Error {
 	return e
 }
 
-func (d *delivery) opened(c *session) {
-	d.result.Reused = false
-	d.result.Timings.Connect += c.timings.Connect
-	d.result.Timings.TLS += c.timings.TLS
-	d.result.Timings.Auth += c.timings.Auth
-}
-
-// usable asks a connection that was idle for a while whether it is still there. A round trip is not worth it
-// for a short while.
+// usable reports whether a connection still works. One that was idle for more than 5 seconds is asked by NOOP.
 func (d *delivery) usable(ctx context.Context, c *session) bool {
 	const shortWhile = 5 * time.Second
 	if time.Since(c.idleSince) <= shortWhile {
 		return true
 	}
 	stop := c.watch(ctx)
-	ok := c.noop(min(d.s.timeout, shortWhile))
-	return stop() && ok
+	r, err := c.ask(min(d.s.o.Timeout, shortWhile), "NOOP")
+	return stop() && err == nil && r.positive()
 }
 
-// transact runs one transaction and gives its connection back, to the message whose envelope went along if
-// there is one. Recipients that were answered leave d.rest.
+// transact runs one transaction and returns its connection to the pool, or to the message whose envelope is on
+// it. Recipients that were answered leave d.rest.
 func (d *delivery) transact(ctx context.Context, t *transaction) {
 	c := t.c
 	d.result.RemoteName, d.result.TLS = c.name, c.tls
@@ -218,8 +204,8 @@ func (d *delivery) transact(ctx context.Context, t *transaction) {
 	}
 }
 
-// failRest gives the recipients without an answer the failure of the whole. What is only true of the
-// transaction that failed is taken out: nothing was ever sent for these.
+// failRest gives the failure to the recipients without an answer. It removes what is true only of the
+// transaction that failed: nothing was sent for these.
 func (d *delivery) failRest(rest []int, e *Error) {
 	other := *e
 	other.InDoubt, other.Suppress, other.NewTransaction = false, false, false
@@ -230,7 +216,8 @@ func (d *delivery) failRest(rest []int, e *Error) {
 	d.rest = nil
 }
 
-// err speaks for the whole message: nil when somebody got it, else the failure most worth another attempt.
+// err is the error of the whole message: nil if one recipient was delivered, else the failure most worth another
+// attempt.
 func (d *delivery) err() error {
 	var worst *Error
 	rejected := true
@@ -244,7 +231,7 @@ func (d *delivery) err() error {
 		rejected = rejected && r.Err.Phase == PhaseRcpt && r.Err.Code != 0
 	}
 	if worst == nil {
-		return envelopeError("no recipients", nil)
+		return refusal(nameEnvelope, "no recipients")
 	}
 	if rejected {
 		all := *worst
@@ -254,14 +241,12 @@ func (d *delivery) err() error {
 	return worst
 }
 
-// waitError is a connection nobody had free.
+// waitError is a wait for a connection that failed.
 func (s *Sender) waitError(ctx context.Context, err error) *Error {
 	if ctx.Err() != nil {
-		err = fmt.Errorf("waiting for a free connection: %w", err)
 		e := s.ioError(ctx, PhaseConnect, "", err)
-		e.Err = err
+		e.Err = fmt.Errorf("waiting for a free connection: %w", err)
 		return e
 	}
-	return s.silent(&Error{Phase: PhaseConnect, Verdict: Soft, Scope: ScopeConnection, Err: err,
-		name: nameConnection})
+	return s.silent(newError(PhaseConnect, Soft, ScopeConnection, nameConnection, err))
 }

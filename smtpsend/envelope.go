@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// window is how many commands may be on their way unanswered when the relay takes them in groups (RFC 2920).
-// More could fill both directions' buffers and leave each side waiting for the other to read.
+// window is the most commands that may be unanswered with PIPELINING (RFC 2920). More could fill the buffers of
+// both directions, and each side would wait for the other to read.
 const window = 100
 
-// envelope says MAIL, RCPT and DATA: in one piece where the relay takes commands in groups, else one by one.
+// envelope sends MAIL, RCPT and DATA: in one piece with PIPELINING, else one by one.
 func (t *transaction) envelope(ctx context.Context) {
 	if t.c.needReset {
 		t.c.needReset = false
@@ -23,7 +23,7 @@ func (t *transaction) envelope(ctx context.Context) {
 	t.conclude(ctx)
 }
 
-// fitsGroup reports whether the envelope, and a dot and RSET before it, fit into one window.
+// fitsGroup reports whether the envelope, with a dot and RSET before it, fits into one window.
 func (t *transaction) fitsGroup() bool { return len(t.to)+4 <= window }
 
 // together queues the whole envelope.
@@ -35,7 +35,7 @@ func (t *transaction) together() {
 	t.say(t.onData, "DATA")
 }
 
-// apart says the envelope command by command, or window by window, and stops where going on is pointless.
+// apart sends the envelope command by command, or window by window, and stops at a failure.
 func (t *transaction) apart(ctx context.Context) {
 	begun := time.Now()
 	times := &t.d.result.Timings
@@ -70,19 +70,11 @@ func (t *transaction) say(on func(reply), parts ...string) {
 	t.pending = append(t.pending, on)
 }
 
-// turn lets the relay speak when it must: after each command without pipelining, else with the window full.
+// turn reads the replies due: after each command without PIPELINING, else when the window is full.
 func (t *transaction) turn(ctx context.Context) {
 	if !t.c.ext.pipelining || len(t.pending) >= window {
 		t.settle(ctx)
 	}
-}
-
-// conclude waits for the answers due and decides whether the content follows.
-func (t *transaction) conclude(ctx context.Context) {
-	begun := time.Now()
-	t.settle(ctx)
-	t.d.result.Timings.Data += lap(&begun)
-	t.concludeEnvelope(ctx)
 }
 
 // onMail takes the reply to MAIL.
@@ -93,7 +85,7 @@ func (t *transaction) onMail(r reply) {
 	}
 	t.failure = t.refused(PhaseMail, "MAIL FROM", r, len(t.to))
 	if aboutConnection(r.code) {
-		t.c.botched = true // we and the relay disagree about where we are
+		t.c.botched = true // the two sides disagree about the state
 	}
 }
 
@@ -119,36 +111,28 @@ func (t *transaction) onRcpt(i int, r reply) {
 	t.d.result.Response, t.d.result.Code = e.Line, e.Code
 }
 
-// concludeEnvelope decides whether the content follows.
-func (t *transaction) concludeEnvelope(ctx context.Context) {
+// conclude waits for the replies due. t.failure is nil if the content may follow.
+func (t *transaction) conclude(ctx context.Context) {
+	begun := time.Now()
+	t.settle(ctx)
+	t.d.result.Timings.Data += lap(&begun)
 	if t.c.botched {
 		return
 	}
-	if t.data.intermediate() && len(t.accepted) == 0 {
-		t.loneDot(ctx)
-		return
+	nobody, ready := len(t.accepted) == 0, t.data.intermediate()
+	if nobody && t.failure == nil {
+		t.failure = t.d.result.Recipients[t.to[len(t.to)-1]].Err
 	}
-	if t.failure != nil || len(t.accepted) == 0 {
+	switch {
+	case nobody && ready:
+		// DATA was sent along with recipients that were all refused: a dot ends the content (RFC 2920 section 3.1).
+		_, err := t.c.ask(t.d.s.o.Timeout, ".")
+		t.c.botched = err != nil
+	case t.failure != nil:
 		t.c.needReset = t.mail
-		if t.failure == nil {
-			t.failure = t.d.allRejected(t.to)
-		}
-		return
-	}
-	if !t.data.intermediate() {
+	case !ready:
 		t.c.needReset = true
 		t.failure = t.refused(PhaseData, "DATA", t.data, len(t.accepted))
 		t.c.botched = t.data.positive()
-	}
-}
-
-// loneDot ends content that goes to nobody: DATA was sent along with recipients that were all refused (RFC
-// 2920 section 3.1).
-func (t *transaction) loneDot(ctx context.Context) {
-	if t.failure == nil {
-		t.failure = t.d.allRejected(t.to)
-	}
-	if _, err := t.c.ask(t.d.s.timeout, "."); err != nil {
-		t.c.botched = true
 	}
 }

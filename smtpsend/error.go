@@ -1,13 +1,11 @@
 package smtpsend
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 )
 
-// Phase is where in the conversation something happened.
+// Phase is a part of the SMTP conversation.
 type Phase string
 
 // The phases in the order in which a conversation passes them.
@@ -27,7 +25,7 @@ const (
 	PhaseDot      Phase = "dot"  // the terminating dot and its reply
 )
 
-// Verdict says what a failure means for the recipient.
+// Verdict is what a failure means for the recipient.
 type Verdict string
 
 // The verdicts. Soft and Throttle are worth another attempt with the same bytes, the others are not
@@ -35,14 +33,14 @@ type Verdict string
 const (
 	Hard     Verdict = "hard"     // this recipient, for good
 	Soft     Verdict = "soft"     // transient
-	Throttle Verdict = "throttle" // transient: we are too fast, or out of quota
+	Throttle Verdict = "throttle" // transient: too fast, or out of quota
 	Policy   Verdict = "policy"   // this message or sender is not wanted, for good
 	// the account: credentials, token, certificate, unverified identity, suspended plan
 	Auth  Verdict = "auth"
 	Block Verdict = "block" // the reputation of our address or domain
 )
 
-// Scope says what a failure is about, and so what has to wait or be held.
+// Scope is what a failure is about, and so what has to wait or be held.
 type Scope string
 
 // The scopes.
@@ -51,10 +49,10 @@ const (
 	ScopeMessage     Scope = "message"
 	ScopeConnection  Scope = "connection"
 	ScopeAccount     Scope = "account"
-	ScopeDestination Scope = "destination" // the recipient's domain, or the network we send from as it sees us
+	ScopeDestination Scope = "destination" // the recipient's domain, or its view of our network
 )
 
-// Error is one failure: where it happened, what the relay said, and what it means.
+// Error is one failure: its phase, the relay's reply, and its meaning.
 type Error struct {
 	Phase    Phase
 	Command  string  // the command it answers, such as "RCPT TO"; empty without
@@ -63,45 +61,43 @@ type Error struct {
 	Line     string  // the reply as one line, made printable and cut at 1,000 bytes; empty without reply
 	Verdict  Verdict // never empty
 	Scope    Scope   // never empty
-	Suppress bool    // the address itself is invalid or gone: better not written to again
+	Suppress bool    // the address is invalid or gone: suppress it
 	InDoubt  bool    // the dot was written and not answered: the message may have been delivered
 	Err      error   // the cause when there was no reply
 
 	RetryAfter time.Duration // wait the relay asked for; 0: none
-	Reconnect  bool          // the connection was the trouble (session limit); a new one may be used at once
+	Reconnect  bool          // the connection was at fault (session limit); a new one may be used at once
 	// only the transaction was full; the recipient may follow in the next one at once
 	NewTransaction bool
 
 	name string
 }
 
-// Error tells the failure in one line, without credentials and without the recipients' addresses unless the
-// relay's own words contain them.
+// Error describes the failure in one line. It has no credentials. It has recipients' addresses only if the
+// relay's reply does.
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString("smtp ")
-	b.WriteString(string(e.Phase))
+	text := "smtp " + string(e.Phase)
 	if e.Err != nil {
-		b.WriteString(": " + e.Err.Error())
+		text += ": " + e.Err.Error()
 	}
 	if e.Line != "" {
-		b.WriteString(": " + e.Line)
+		text += ": " + e.Line
 	}
 	if e.InDoubt {
-		b.WriteString(" (delivery in doubt)")
+		text += " (delivery in doubt)"
 	}
-	return b.String()
+	return text
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Permanent reports whether another attempt with the same bytes is pointless.
 func (e *Error) Permanent() bool { return e.Verdict != Soft && e.Verdict != Throttle }
 
-// Elsewhere reports whether another relay may do better: this one was not reached, did not let us in, or
-// would not take mail from us now, and has not judged the message or a recipient. It is never true when the
-// message may have been delivered.
+// Elsewhere reports whether another relay may do better: this one was not reached, refused the login, or
+// takes no mail now, and has not judged the message or a recipient. It is false if the message may have been
+// delivered.
 func (e *Error) Elsewhere() bool {
 	ours := e.Scope == ScopeAccount || e.Scope == ScopeConnection
 	switch e.Phase {
@@ -130,63 +126,41 @@ const (
 	nameConnection = "ECONNECTION"
 	nameTimeout    = "ETIMEDOUT"
 	nameDNS        = "EDNS"
+	nameOAuth2     = "EOAUTH2"
 )
 
-// Name is the failure's name in EmailEngine's vocabulary: EAUTH, ENOAUTH, EOAUTH2, ETLS, EENVELOPE, EMESSAGE,
-// EPROTOCOL, ESOCKET, ECONNECTION, ETIMEDOUT or EDNS.
+// Name returns the failure's name in EmailEngine's vocabulary: EAUTH, ENOAUTH, EOAUTH2, ETLS, EENVELOPE,
+// EMESSAGE, EPROTOCOL, ESOCKET, ECONNECTION, ETIMEDOUT or EDNS.
 func (e *Error) Name() string {
-	if e.name != "" {
+	p, mail := e.Phase, e.Phase == PhaseMail
+	switch {
+	case e.name != "":
 		return e.name
-	}
-	return phaseName(e.Phase, e.Code)
-}
-
-// phaseName is the name of a failure of which only the phase and the reply are known.
-func phaseName(p Phase, code int) string {
-	switch p {
-	case PhaseCheck, PhaseMail, PhaseRcpt, PhaseData:
-		switch {
-		case code == 421:
-			return nameConnection
-		case p == PhaseMail && code == 530:
-			return nameAuth
-		case p == PhaseMail && code == 552:
-			return nameMessage
-		}
-		return nameEnvelope
-	case PhaseBody, PhaseDot:
-		return nameMessage
-	case PhaseAuth:
+	case p == PhaseAuth, mail && e.Code == 530:
 		return nameAuth
-	case PhaseTLS, PhaseSTARTTLS:
+	case p == PhaseBody, p == PhaseDot, mail && e.Code == 552:
+		return nameMessage
+	case p == PhaseTLS, p == PhaseSTARTTLS:
 		return nameTLS
-	case PhaseDNS:
+	case p == PhaseDNS:
 		return nameDNS
-	case PhaseConnect:
+	case p == PhaseConnect:
 		return nameSocket
-	default:
-		if code == 421 {
-			return nameConnection
-		}
-		return nameProtocol
+	case e.Code == 421:
+		return nameConnection
+	case p == PhaseCheck, mail, p == PhaseRcpt, p == PhaseData:
+		return nameEnvelope
 	}
+	return nameProtocol
 }
 
-// envelopeError refuses a message for its addresses, before any connection.
-func envelopeError(what string, cause error) *Error {
-	return &Error{Phase: PhaseCheck, Verdict: Policy, Scope: ScopeMessage, Err: because(what, cause),
-		name: nameEnvelope}
+// newError returns a failure without a reply.
+func newError(p Phase, v Verdict, s Scope, name string, err error) *Error {
+	return &Error{Phase: p, Verdict: v, Scope: s, Err: err, name: name}
 }
 
-// messageError refuses a message for its content, before any connection.
-func messageError(what string, cause error) *Error {
-	return &Error{Phase: PhaseCheck, Verdict: Policy, Scope: ScopeMessage, Err: because(what, cause),
-		name: nameMessage}
-}
-
-func because(what string, cause error) error {
-	if cause == nil {
-		return errors.New(what)
-	}
-	return fmt.Errorf("%s: %w", what, cause)
+// refusal is a message that is refused before any connection: for its addresses (EENVELOPE) or its content
+// (EMESSAGE).
+func refusal(name, format string, args ...any) *Error {
+	return newError(PhaseCheck, Policy, ScopeMessage, name, fmt.Errorf(format, args...))
 }

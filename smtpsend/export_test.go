@@ -21,3 +21,14 @@ func (s *Sender) InUse() int {
 	}
 	return n
 }
+
+// Delivered lists the recipients the relay took responsibility for.
+func (r Result) Delivered() []string {
+	var out []string
+	for _, rcpt := range r.Recipients {
+		if rcpt.Err == nil {
+			out = append(out, rcpt.Address)
+		}
+	}
+	return out
+}

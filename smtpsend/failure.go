@@ -9,76 +9,69 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 )
 
-// replyError is what a reply means in its phase, as judged by the sender's classifier. Recipients is how many
-// the reply is about.
+// replyError returns what a reply means in its phase, by the sender's classifier. recipients is the number of
+// recipients that the reply is about.
 func (s *Sender) replyError(p Phase, command string, r reply, recipients int) *Error {
 	enhanced, text := r.enhanced()
+	e := &Error{Phase: p, Command: command, Code: r.code, Enhanced: enhanced, Line: r.line(),
+		Verdict: Soft, Scope: ScopeConnection, name: nameProtocol}
 	if r.code < 400 {
-		// A yes, or a "go on", where neither can be meant: we and the relay are not in the same conversation any
-		// more.
-		return &Error{
-			Phase: p, Command: command, Code: r.code, Enhanced: enhanced, Line: r.line(),
-			Verdict: Soft, Scope: ScopeConnection, name: nameProtocol,
-		}
+		return e // a 2xx or 3xx that cannot be meant: the two sides disagree about the state
 	}
 	j := s.judge(Evidence{Phase: p, Code: r.code, Enhanced: enhanced, Text: text, Recipients: recipients,
 		Now: time.Now()})
-	return &Error{
-		Phase: p, Command: command, Code: r.code, Enhanced: enhanced, Line: r.line(),
-		Verdict: j.Verdict, Scope: j.Scope, Suppress: j.Suppress,
-		RetryAfter: j.RetryAfter, Reconnect: j.Reconnect, NewTransaction: j.NewTransaction,
-	}
+	e.Verdict, e.Scope, e.Suppress, e.name = j.Verdict, j.Scope, j.Suppress, ""
+	e.RetryAfter, e.Reconnect, e.NewTransaction = j.RetryAfter, j.Reconnect, j.NewTransaction
+	return e
 }
 
-// silent finishes an error that has no reply to be judged by.
+// silent applies the basic classifier to an error without a reply.
 func (s *Sender) silent(e *Error) *Error {
 	if s.basic && !e.InDoubt {
-		e.Verdict = basicSilence(e.Name(), e.Verdict)
+		e.Verdict = basicVerdict(slices.Contains(permanentNames, e.Name()), e.Verdict)
 	}
 	return e
 }
 
-// ioError is a conversation that broke: closed, reset, timed out, cancelled, or answered with something that
-// is no reply.
+// ioError is a conversation that broke: closed, reset, timed out, cancelled, or answered by bytes that are no
+// reply.
 func (s *Sender) ioError(ctx context.Context, p Phase, command string, err error) *Error {
-	e := &Error{Phase: p, Command: command, Verdict: Soft, Scope: ScopeConnection}
+	e := newError(p, Soft, ScopeConnection, nameConnection, context.Cause(ctx))
+	e.Command = command
 	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		e.name = nameTimeout
 	case ctx.Err() != nil:
-		e.Err, e.name = context.Cause(ctx), nameConnection
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			e.name = nameTimeout
-		}
 	case isTimeout(err):
 		e.Err, e.name = errors.New("the relay did not answer in time"), nameTimeout
 	case errors.Is(err, errProtocol):
 		e.Err, e.name = err, nameProtocol
 	case isClosed(err):
-		e.Err, e.name = fmt.Errorf("the connection was closed: %w", withoutPorts(err)), nameConnection
+		e.Err = fmt.Errorf("the connection was closed: %w", withoutPorts(err))
 	default:
 		e.Err, e.name = withoutPorts(err), nameSocket
 	}
 	return s.silent(e)
 }
 
-// withoutPorts takes addresses out of a socket error: with our port in it, no two texts of the same failure
-// are alike.
+// withoutPorts removes the addresses from a socket error. With our port in it, the same failure would have
+// another text each time.
 func withoutPorts(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Err
 	}
 	return err
 }
 
-// dialError is a relay, or a proxy on the way to it, that could not be reached. A name that does not exist
-// may be a typing error or a resolver's bad day: after some tries it deserves the account's attention, which
-// is for the caller to count.
+// dialError is a relay or proxy that could not be reached. A name that does not exist may be a typing error
+// or a failing resolver. The caller counts attempts and decides when to hold the account.
 func (s *Sender) dialError(ctx context.Context, proxied bool, err error) *Error {
-	e := &Error{Phase: PhaseConnect, Verdict: Soft, Scope: ScopeAccount, Err: err, name: nameSocket}
+	e := newError(PhaseConnect, Soft, ScopeAccount, nameSocket, err)
 	var dns *net.DNSError
 	switch {
 	case ctx.Err() != nil:
@@ -93,15 +86,14 @@ func (s *Sender) dialError(ctx context.Context, proxied bool, err error) *Error 
 	return s.silent(e)
 }
 
-// handshakeError is TLS that did not come about. A certificate that does not verify will not verify in a
-// minute either, so the account is held; everything else may be a passing trouble.
+// handshakeError is a failed TLS handshake. A certificate that does not verify holds the account, because a
+// later attempt would fail too. Everything else may pass.
 func (s *Sender) handshakeError(ctx context.Context, err error) *Error {
 	var (
 		certificate *tls.CertificateVerificationError
 		unknown     x509.UnknownAuthorityError
 	)
-	e := &Error{Phase: PhaseTLS, Verdict: Soft, Scope: ScopeAccount, Err: fmt.Errorf("TLS handshake: %w", err),
-		name: nameTLS}
+	e := newError(PhaseTLS, Soft, ScopeAccount, nameTLS, fmt.Errorf("TLS handshake: %w", err))
 	switch {
 	case errors.As(err, &certificate), errors.As(err, &unknown), errors.Is(err, errPin):
 		e.Verdict = Auth
@@ -110,16 +102,29 @@ func (s *Sender) handshakeError(ctx context.Context, err error) *Error {
 	case ctx.Err() != nil:
 		e.name = nameConnection
 	case isClosed(err):
-		// with EOF or a reset, as chance has it: whichever of the two the relay's end makes of what it has not read
+		// EOF or a reset, at random: it depends on what the relay has not read. One text for both.
 		e.Err = errors.New("TLS handshake: the connection was closed")
 	}
 	return s.silent(e)
 }
 
-// tlsRefused is a relay that will not do the TLS it must.
-func (s *Sender) tlsRefused(err error) *Error {
-	return &Error{Phase: PhaseSTARTTLS, Command: "STARTTLS", Verdict: Auth, Scope: ScopeAccount, Err: err,
-		name: nameTLS}
+// tlsRefused is a relay that does not offer the TLS that is required, or breaks its rules.
+func tlsRefused(why string) *Error {
+	e := newError(PhaseSTARTTLS, Auth, ScopeAccount, nameTLS, errors.New(why))
+	e.Command = "STARTTLS"
+	return e
+}
+
+// TokenError is a login that failed because there was no OAuth 2.0 access token for it. Its phase is
+// PhaseAuth, its scope the account, its name EOAUTH2. If permanent, the token server refused for good and the
+// verdict is Auth. Otherwise it is Soft, and the next attempt should not be earlier than retryAfter.
+func TokenError(err error, permanent bool, retryAfter time.Duration) *Error {
+	e := newError(PhaseAuth, Soft, ScopeAccount, nameOAuth2, err)
+	e.RetryAfter = retryAfter
+	if permanent {
+		e.Verdict = Auth
+	}
+	return e
 }
 
 func isTimeout(err error) bool {

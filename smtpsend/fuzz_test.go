@@ -56,7 +56,7 @@ func FuzzConversation(f *testing.F) {
 		conn := &scripted{says: bytes.NewReader(wire)}
 		relay := sender.complete(Relay{Host: "mx.test", TLS: TLSNone, Username: "user", Password: "secret-password",
 			EHLOName: "client.test"})
-		c := &session{sender: sender, relay: relay, raw: conn, born: time.Now(), expires: time.Now().Add(time.Hour)}
+		c := &session{sender: sender, relay: relay, raw: conn, expires: time.Now().Add(time.Hour)}
 		c.attach(conn)
 		ctx := context.Background()
 		if failure := c.introduce(ctx); failure != nil {

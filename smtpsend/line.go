@@ -3,20 +3,20 @@ package smtpsend
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
 // waiter is a message in line for a connection.
 type waiter struct {
 	d    *delivery
-	t    *transaction // begun for it by the message before; nil: none
+	t    *transaction // begun by the message before; nil: none
 	turn chan grant   // holds one
 	gone bool         // it has given up
 }
 
-// chain begins the transaction of the first in line on c, whose message is about to end: its envelope is
-// queued to leave with the dot, in one write (RFC 2920 section 3.1). Nil: nobody waits, or something forbids
-// it.
+// chain begins the transaction of the first in line on c, whose message is about to end. Its envelope is
+// queued and leaves with the dot, in one write (RFC 2920 section 3.1). Nil: no message waits, or it may not.
 func (p *pool) chain(relay Relay, c *session) *waiter {
 	if !c.ext.pipelining || c.worn(time.Now()) {
 		return nil
@@ -27,7 +27,7 @@ func (p *pool) chain(relay Relay, c *session) *waiter {
 	if len(k.line) == 0 || k.unchained || p.closed {
 		return nil
 	}
-	// The message waits for its turn or, having given up, for the lock: nobody else looks at it now.
+	// The message's goroutine waits for its turn or, having given up, for the lock. No other uses it now.
 	first := k.line[0]
 	t := newTransaction(first.d, c)
 	if first.d.fresh || !t.fitsGroup() || t.fits() != nil {
@@ -46,7 +46,7 @@ func (p *pool) unchain(relay Relay) {
 	p.relays[relay].unchained = true
 }
 
-// wait stands in line until it is w's turn or ctx ends.
+// wait waits until it is w's turn or ctx ends.
 func (p *pool) wait(ctx context.Context, w *waiter) (grant, error) {
 	select {
 	case g := <-w.turn:
@@ -64,31 +64,28 @@ func (p *pool) wait(ctx context.Context, w *waiter) (grant, error) {
 	return grant{}, context.Cause(ctx)
 }
 
-// handBack returns what nobody has used. A connection with an envelope on its way is of no use to anybody
-// else.
+// handBack returns a grant that was not used. A connection with an envelope on it is closed.
 func (p *pool) handBack(relay Relay, g grant) {
-	switch {
-	case g.t != nil:
-		g.c.close()
-		p.drop(relay, nil)
-	case g.c != nil:
+	if g.c != nil && g.t == nil {
 		p.give(relay, g.c, nil)
-	default:
-		p.drop(relay, nil)
+		return
 	}
+	if g.c != nil {
+		g.c.close()
+	}
+	p.drop(relay, nil)
 }
 
-// errAlone says that there is no connection to wait for.
+// errAlone is the cause when there is no connection to wait for.
 var errAlone = errors.New("no connection of this process is open")
 
-// takeOpen is take for a message that was refused the opening of a connection it had the right to. It waits
-// for one that is open. When there is none, those in line try for themselves, or they would wait for nothing.
+// takeOpen is take for a message whose new connection Options.Admit refused. It waits for an open one. When
+// there is none, the first in line tries to open one, because nothing else would wake it.
 func (p *pool) takeOpen(ctx context.Context, d *delivery) (grant, error) {
 	p.mu.Lock()
 	k := p.relays[d.relay]
 	k.open--
-	var stale []*session
-	c := k.pop(time.Now(), &stale)
+	c, stale := k.pop(time.Now())
 	var w *waiter
 	switch {
 	case c != nil:
@@ -123,13 +120,8 @@ func (k *connections) next() *waiter {
 	return w
 }
 
-// leave is for who gives up, in the line or with his envelope already under way.
+// leave is for a message that gives up, in line or with its envelope already sent.
 func (k *connections) leave(w *waiter) {
 	w.gone = true
-	for i := range k.line {
-		if k.line[i] == w {
-			k.line = append(k.line[:i], k.line[i+1:]...)
-			return
-		}
-	}
+	k.line = slices.DeleteFunc(k.line, func(other *waiter) bool { return other == w })
 }

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// errInterrupted is content that was not finished because the relay spoke.
+// errInterrupted is the cause when content was not finished because the relay sent something.
 var errInterrupted = errors.New("the relay spoke in the middle of the content")
 
-// writeListening writes content block by block, as it is read, with an ear to the relay. One that has had
-// enough says so and may stop reading: who only writes would wait out the deadline, and a large message would
-// be sent to the end for nothing.
+// writeListening writes content block by block and watches for a reply. A relay that gives up replies and may
+// stop reading. Without the watch, the write would wait out the deadline, or a large message would be sent to
+// the end for nothing.
 func (c *session) writeListening(content *wireReader, limit time.Duration) error {
 	var spoke atomic.Bool
 	past := time.Unix(1, 0)
@@ -33,8 +33,8 @@ func (c *session) writeListening(content *wireReader, limit time.Duration) error
 	return err
 }
 
-// writeBlocks writes until done or spoke. The order of deadline, question and write matters: whoever sets
-// spoke sets the deadline after it.
+// writeBlocks writes until done or spoke. The order of deadline, check and write matters: spoke is set before
+// the deadline in the past.
 func (c *session) writeBlocks(content *wireReader, limit time.Duration, spoke *atomic.Bool) error {
 	for {
 		block, end := content.next()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // Message is one mail and its envelope.
@@ -18,24 +19,23 @@ type Message struct {
 	EightBit bool // the content has 8-bit body parts: needs 8BITMIME
 	DSN      DSN  // delivery reports to ask for; ignored by relays that do not offer DSN
 
-	// RequireTLS asks every relay on the way for verified TLS (REQUIRETLS, RFC 8689). A relay that does not
-	// offer that over TLS of its own that was verified gets nothing: the message fails with Verdict Policy.
+	// RequireTLS asks every relay on the way for verified TLS (REQUIRETLS, RFC 8689). If the relay does not
+	// offer that over verified TLS, the message fails with Verdict Policy.
 	RequireTLS bool
 
-	// BeforeDot is called when all of the content but the terminating dot has been written, with the recipients
-	// the relay accepted in this transaction. Whatever must be recorded before delivery becomes possible is
-	// recorded here. An error drops the connection without the dot, so nothing is delivered, and is the cause of
-	// the error Send returns. It is called once per transaction; nil: nothing to record.
+	// BeforeDot is called once per transaction, when all of the content but the terminating dot has been written,
+	// with the recipients that the relay accepted. It records what must be durable before delivery is possible.
+	// After an error the connection is dropped without the dot, so nothing is delivered; Send's error wraps it.
+	// Nil: nothing to record.
 	BeforeDot func(ctx context.Context, accepted []string) error
 
-	// AtDot is asked in the last moment before the dot is written, after BeforeDot has said yes: a process that
-	// was stopped in between may have lost the right to write it. It must answer at once. An error does what one
-	// of BeforeDot does; nil: nobody is asked.
+	// AtDot is called right before the dot is written, after BeforeDot: a process that was stopped in between may
+	// have lost its lease. It must return at once. An error has the effect of one of BeforeDot. Nil: no call.
 	AtDot func() error
 
-	// Answered is called after a transaction that leaves recipients for a further one, with what became of all
-	// that were answered so far, so that it can be recorded before the next ones are at stake. An error ends the
-	// delivery: the recipients left fail softly. Nil: nothing to record.
+	// Answered is called after each transaction but the last, with the results so far, so that they are recorded
+	// before the next transaction. An error ends the delivery: the recipients left fail with Verdict Soft. Nil:
+	// nothing to record.
 	Answered func(ctx context.Context, done []RecipientResult) error
 }
 
@@ -48,22 +48,22 @@ type DSN struct {
 	Original string
 }
 
-// check refuses what must not become part of a command line, whoever let it come so far.
+// check refuses what must not become part of a command line.
 func (m *Message) check() *Error {
 	if len(m.To) == 0 {
-		return envelopeError("no recipients", nil)
+		return refusal(nameEnvelope, "no recipients")
 	}
 	if m.Body == nil || m.Body.Size() <= 0 {
-		return messageError("the message is empty", nil)
+		return refusal(nameMessage, "the message is empty")
 	}
 	if m.From != "" {
 		if err := checkAddress(m.From); err != nil {
-			return envelopeError("invalid sender address", err)
+			return refusal(nameEnvelope, "invalid sender address: %w", err)
 		}
 	}
 	for _, to := range m.To {
 		if err := checkAddress(to); err != nil {
-			return envelopeError("invalid recipient address", err)
+			return refusal(nameEnvelope, "invalid recipient address: %w", err)
 		}
 	}
 	return m.DSN.check()
@@ -72,35 +72,28 @@ func (m *Message) check() *Error {
 func (d DSN) check() *Error {
 	switch {
 	case d.Return != "" && d.Return != "FULL" && d.Return != "HDRS":
-		return envelopeError("invalid DSN return type", fmt.Errorf("%q", d.Return))
-	case len(d.Envelope) > 100 || strings.ContainsFunc(d.Envelope, func(c rune) bool {
-		return c < ' ' ||
-			c > '~'
-	}):
-		// RFC 3461 section 4.4
-		return envelopeError("invalid DSN envelope id", fmt.Errorf("%q", d.Envelope))
+		return refusal(nameEnvelope, "invalid DSN return type: %q", d.Return)
+	case len(d.Envelope) > 100 || strings.ContainsFunc(d.Envelope, func(c rune) bool { return c < ' ' || c > '~' }):
+		return refusal(nameEnvelope, "invalid DSN envelope id: %q", d.Envelope) // RFC 3461 section 4.4
 	case len(d.Original) > 256 || !printable(d.Original):
-		return envelopeError("invalid DSN original recipient", fmt.Errorf("%q", d.Original))
+		return refusal(nameEnvelope, "invalid DSN original recipient: %q", d.Original)
 	}
 	if d.Notify == "" || d.Notify == "NEVER" {
 		return nil
 	}
-	for _, when := range strings.Split(d.Notify, ",") {
+	for when := range strings.SplitSeq(d.Notify, ",") {
 		if when != "SUCCESS" && when != "FAILURE" && when != "DELAY" {
-			return envelopeError("invalid DSN notify condition", fmt.Errorf("%q", when))
+			return refusal(nameEnvelope, "invalid DSN notify condition: %q", when)
 		}
 	}
 	return nil
 }
 
-// checkAddress is the last guard before the wire, not a judgement of what an address should look like: it
-// refuses whatever could end the path, start a parameter or a new command, or exceed RFC 5321 section
-// 4.5.3.1.
+// checkAddress is the last guard before the wire. It refuses whatever could end the path, start a parameter
+// or a new command, or exceed RFC 5321 section 4.5.3.1. It does not check the syntax of an address.
 func checkAddress(a string) error {
-	if i := strings.IndexFunc(a, func(c rune) bool {
-		return c <= ' ' || c == 0x7f || c == '<' || c == '>' ||
-			c == 0xfffd
-	}); i >= 0 {
+	forbidden := func(c rune) bool { return c <= ' ' || strings.ContainsRune("\x7f<>\ufffd", c) }
+	if i := strings.IndexFunc(a, forbidden); i >= 0 {
 		return fmt.Errorf("it contains %q", a[i])
 	}
 	at := strings.LastIndexByte(a, '@')
@@ -116,10 +109,5 @@ func checkAddress(a string) error {
 }
 
 func ascii(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if s[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(c rune) bool { return c >= utf8.RuneSelf })
 }

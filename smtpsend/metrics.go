@@ -6,11 +6,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics counts what was sent and how long it took. Without a registry it counts for nobody.
+// metrics counts outcomes and times. Without a registry they are not exported.
 type metrics struct {
 	open     prometheus.Gauge
 	opened   prometheus.Counter
-	phases   map[string]prometheus.Observer
+	phases   []prometheus.Observer // in the order of phases
 	outcomes map[string]prometheus.Counter
 }
 
@@ -18,11 +18,11 @@ type metrics struct {
 var outcomes = []string{"delivered", "in_doubt", string(Hard), string(Soft), string(Throttle), string(Policy),
 	string(Auth), string(Block)}
 
-// phases that are timed.
+// phases that are timed, in the order of Timings.
 var phases = []string{"wait", "connect", "tls", "auth", "mail", "rcpt", "data", "body", "dot"}
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
-	m := &metrics{phases: map[string]prometheus.Observer{}, outcomes: map[string]prometheus.Counter{}}
+	m := &metrics{outcomes: map[string]prometheus.Counter{}}
 	m.open = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "postroom_smtp_connections", Help: "Connections to relays open now, idle ones included.",
 	})
@@ -37,7 +37,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		Name: "postroom_smtp_recipients_total", Help: "Recipients by what came of one attempt.",
 	}, []string{"outcome"})
 	for _, p := range phases {
-		m.phases[p] = seconds.WithLabelValues(p)
+		m.phases = append(m.phases, seconds.WithLabelValues(p))
 	}
 	for _, o := range outcomes {
 		m.outcomes[o] = recipients.WithLabelValues(o)
@@ -56,25 +56,19 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 // observe records one finished Send.
 func (m *metrics) observe(r *Result) {
 	t := &r.Timings
-	for _, p := range []struct {
-		name string
-		took time.Duration
-	}{
-		{"wait", t.Wait}, {"connect", t.Connect}, {"tls", t.TLS}, {"auth", t.Auth}, {"mail", t.Mail},
-		{"rcpt", t.Rcpt}, {"data", t.Data}, {"body", t.Body}, {"dot", t.Dot},
-	} {
-		if p.took > 0 {
-			m.phases[p.name].Observe(p.took.Seconds())
+	for i, took := range []time.Duration{t.Wait, t.Connect, t.TLS, t.Auth, t.Mail, t.Rcpt, t.Data, t.Body, t.Dot} {
+		if took > 0 {
+			m.phases[i].Observe(took.Seconds())
 		}
 	}
 	for _, rcpt := range r.Recipients {
-		switch {
-		case rcpt.Err == nil:
-			m.outcomes["delivered"].Inc()
-		case rcpt.Err.InDoubt:
-			m.outcomes["in_doubt"].Inc()
-		default:
-			m.outcomes[string(rcpt.Err.Verdict)].Inc()
+		outcome := "delivered"
+		if rcpt.Err != nil {
+			outcome = string(rcpt.Err.Verdict)
+			if rcpt.Err.InDoubt {
+				outcome = "in_doubt"
+			}
 		}
+		m.outcomes[outcome].Inc()
 	}
 }

@@ -2,13 +2,14 @@ package smtpsend
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
 
-// pool keeps the connections of each relay: at most Relay.Connections open, the most recently used one first,
-// so that the others can fall idle. Who finds all of them busy waits in line. There the message before may
-// take his envelope along (chain).
+// pool keeps the connections of each relay: at most Relay.Connections open. The most recently used one is used
+// first, so that the others become idle. When all are busy, a message waits in line. There the message before
+// may send its envelope along (chain).
 type pool struct {
 	mu     sync.Mutex
 	relays map[Relay]*connections
@@ -20,19 +21,18 @@ type connections struct {
 	open      int // idle ones, those in use, and rights to open one
 	idle      []*session
 	line      []*waiter
-	unchained bool // the relay has lost an envelope that came with a dot: no more of those
+	unchained bool // the relay has lost an envelope that came with a dot: chain no more
 }
 
-// grant is what a message gets: a connection, or the right to open one. Either must come back, by give or by
-// drop.
+// grant is a connection, or the right to open one. It is returned by give or drop.
 type grant struct {
 	c *session     // nil: open one
-	t *transaction // on c, with its envelope under way; nil: none was begun
+	t *transaction // on c, with its envelope sent; nil: none was begun
 }
 
 func newPool() *pool { return &pool{relays: map[Relay]*connections{}} }
 
-// take gives an idle connection, or the right to open one, or waits for either.
+// take returns an idle connection or the right to open one, or waits for either.
 func (p *pool) take(ctx context.Context, d *delivery) (grant, error) {
 	p.mu.Lock()
 	if p.closed {
@@ -44,27 +44,24 @@ func (p *pool) take(ctx context.Context, d *delivery) (grant, error) {
 		k = &connections{}
 		p.relays[d.relay] = k
 	}
-	var stale []*session
-	c := k.pop(time.Now(), &stale)
-	granted := c != nil
-	if c == nil && k.open < d.relay.Connections {
-		k.open++
-		granted = true
-	}
 	var w *waiter
-	if !granted {
+	c, stale := k.pop(time.Now())
+	switch {
+	case c != nil:
+	case k.open < d.relay.Connections:
+		k.open++
+	default:
 		w = k.join(d)
 	}
 	p.mu.Unlock()
 	quitAll(stale)
-	if granted {
-		return grant{c: c}, nil
+	if w != nil {
+		return p.wait(ctx, w)
 	}
-	return p.wait(ctx, w)
+	return grant{c: c}, nil
 }
 
-// give returns a connection that may be used again. Next is the one whose envelope is under way on it, if
-// any.
+// give returns a connection that may be used again. next is the message whose envelope was sent on it, if any.
 func (p *pool) give(relay Relay, c *session, next *waiter) {
 	c.idleSince = time.Now()
 	p.mu.Lock()
@@ -96,8 +93,8 @@ func (p *pool) give(relay Relay, c *session, next *waiter) {
 	p.drop(relay, nil)
 }
 
-// drop gives the right to a connection back, after one was closed or could not be opened. The one whose
-// envelope was lost with it comes before those in line.
+// drop returns the right to a connection, after one was closed or could not be opened. next, whose envelope
+// was lost with it, comes before those in line.
 func (p *pool) drop(relay Relay, next *waiter) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +109,7 @@ func (p *pool) drop(relay Relay, next *waiter) {
 	}
 }
 
-// forget closes the relay's idle connections: one of them turned out dead, and they tend to die together.
+// forget closes the relay's idle connections: one of them was dead, and they tend to die together.
 func (p *pool) forget(relay Relay) {
 	var dead []*session
 	p.mu.Lock()
@@ -126,22 +123,19 @@ func (p *pool) forget(relay Relay) {
 	}
 }
 
-// reap closes idle connections that are past use, or all of them, and forgets relays nobody uses.
+// reap closes idle connections that are too old, or all of them, and removes relays that are not in use.
 func (p *pool) reap(now time.Time, all bool) {
 	var old []*session
 	p.mu.Lock()
 	for relay, k := range p.relays {
-		kept := k.idle[:0]
-		for _, c := range k.idle {
-			if all || c.idleTooLong(now) {
-				old = append(old, c)
-				k.open--
-			} else {
-				kept = append(kept, c)
+		k.idle = slices.DeleteFunc(k.idle, func(c *session) bool {
+			if !all && !c.idleTooLong(now) {
+				return false
 			}
-		}
-		clear(k.idle[len(kept):])
-		k.idle = kept
+			old = append(old, c)
+			k.open--
+			return true
+		})
 		if k.open == 0 && len(k.line) == 0 {
 			delete(p.relays, relay)
 		}
@@ -157,20 +151,19 @@ func (p *pool) close() {
 	p.reap(time.Now(), true)
 }
 
-// pop takes the youngest usable idle connection and moves those that are past use to stale.
-func (k *connections) pop(now time.Time, stale *[]*session) *session {
-	for len(k.idle) > 0 {
-		last := len(k.idle) - 1
+// pop takes the most recently used of the idle connections. Those that are too old are taken out too: stale.
+func (k *connections) pop(now time.Time) (c *session, stale []*session) {
+	for last := len(k.idle) - 1; last >= 0; last-- {
 		c := k.idle[last]
 		k.idle[last] = nil
 		k.idle = k.idle[:last]
 		if !c.idleTooLong(now) {
-			return c
+			return c, stale
 		}
 		k.open--
-		*stale = append(*stale, c)
+		stale = append(stale, c)
 	}
-	return nil
+	return nil, stale
 }
 
 // quitAll closes connections that are no longer the pool's.

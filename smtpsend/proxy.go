@@ -1,6 +1,7 @@
 package smtpsend
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -17,15 +19,15 @@ import (
 	"github.com/postroom/postroom/message"
 )
 
-// proxy is a Relay.Proxy taken apart.
+// proxy is a parsed Relay.Proxy.
 type proxy struct {
 	scheme         string // http, https or socks5
 	host, address  string // address is host and port
 	user, password string // both empty: no login
 }
 
-// parseProxy takes a proxy's URL apart; nil without one. Its errors never show the URL: a password may be in
-// it, and in a URL that does not parse there is no telling where.
+// parseProxy parses a proxy's URL; nil without one. Its errors never contain the URL: it may hold a password,
+// and in a URL that does not parse nobody knows where.
 func parseProxy(raw string) (*proxy, error) {
 	if raw == "" {
 		return nil, nil
@@ -56,7 +58,7 @@ func parseProxy(raw string) (*proxy, error) {
 	return p, nil
 }
 
-// tunnel asks the proxy the connection leads to for a way on to the relay.
+// tunnel asks the proxy to connect to the relay.
 func (c *session) tunnel(ctx context.Context) *Error {
 	begun := time.Now()
 	conn, err := c.through(ctx)
@@ -68,10 +70,10 @@ func (c *session) tunnel(ctx context.Context) *Error {
 	return nil
 }
 
-// through gives the stream that reaches the relay. What the relay says is left in it, to the byte.
+// through returns the stream to the relay. Nothing that the relay sent has been read from it.
 func (c *session) through(ctx context.Context) (net.Conn, error) {
 	p := c.proxy
-	if err := c.raw.SetDeadline(time.Now().Add(c.patience())); err != nil {
+	if err := c.raw.SetDeadline(time.Now().Add(c.setupTimeout())); err != nil {
 		return nil, err
 	}
 	conn := c.conn
@@ -96,7 +98,7 @@ func (c *session) through(ctx context.Context) (net.Conn, error) {
 	return conn, c.raw.SetDeadline(time.Time{})
 }
 
-// proxyRoots are the authorities an https proxy's certificate may come from: the system's, and Relay.CA.
+// proxyRoots are the authorities that may sign an https proxy's certificate: the system's, and Relay.CA.
 func (c *session) proxyRoots() (*x509.CertPool, error) {
 	if c.relay.CA == "" {
 		return nil, nil
@@ -109,11 +111,10 @@ func (c *session) proxyRoots() (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// errProxyLogin is a proxy that does not know us. Nothing of ours goes out before somebody has put that
-// right.
+// errProxyLogin is the cause when a proxy refuses the login. Only a change of settings can mend that.
 var errProxyLogin = errors.New("it refuses the login")
 
-// proxyError is a proxy that does not lead to the relay. It may be the proxy's trouble or the relay's; either
+// proxyError is a proxy that does not connect to the relay. The fault may be the proxy's or the relay's, and
 // may pass.
 func (c *session) proxyError(ctx context.Context, err error) *Error {
 	e := c.sender.ioError(ctx, PhaseConnect, "", err)
@@ -143,54 +144,35 @@ func (p *proxy) askHTTP(conn net.Conn, host string, port int) error {
 	if _, err := io.WriteString(conn, request+"\r\n"); err != nil {
 		return err
 	}
-	code, reason, err := readStatus(conn)
+	head := &io.LimitedReader{R: byteReader{conn}, N: maxProxyHead}
+	answer, err := http.ReadResponse(bufio.NewReader(head), &http.Request{Method: http.MethodConnect})
 	switch {
+	case head.N <= 0 && err != nil:
+		return fmt.Errorf("its answer is longer than %d bytes", maxProxyHead)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return io.EOF
+	case err != nil && !isTimeout(err) && !isClosed(err):
+		return errors.New("its answer is not HTTP")
 	case err != nil:
 		return err
-	case code == 401, code == 407:
-		return fmt.Errorf("%w (%d)", errProxyLogin, code)
-	case code/100 != 2:
+	case answer.StatusCode == 401, answer.StatusCode == 407:
+		return fmt.Errorf("%w (%d)", errProxyLogin, answer.StatusCode)
+	case answer.StatusCode/100 != 2:
+		status := answer.Status
 		for _, secret := range []string{login, p.password} {
 			if secret != "" {
-				reason = strings.ReplaceAll(reason, secret, "***")
+				status = strings.ReplaceAll(status, secret, "***")
 			}
 		}
-		return fmt.Errorf("it answers CONNECT with %d %s", code, message.Clip(printableText(reason), 200))
+		return fmt.Errorf("it answers CONNECT with %s", message.Clip(printableText(status), 200))
 	}
 	return nil
 }
 
-// maxProxyHead bounds what a proxy may say before the tunnel begins.
-const maxProxyHead = 16 << 10
+// byteReader reads byte by byte, so that nothing behind the head is read: that is the relay's.
+type byteReader struct{ io.Reader }
 
-// readStatus reads the head of an HTTP answer. It reads byte by byte: the one after the empty line is the
-// relay's.
-func readStatus(r io.Reader) (code int, reason string, err error) {
-	var head strings.Builder
-	b := make([]byte, 1)
-	for lineLength := -1; lineLength != 0; {
-		if head.Len() >= maxProxyHead {
-			return 0, "", fmt.Errorf("its answer is longer than %d bytes", maxProxyHead)
-		}
-		if _, err := io.ReadFull(r, b); err != nil {
-			return 0, "", err
-		}
-		head.WriteByte(b[0])
-		switch {
-		case b[0] == '\n' && lineLength <= 0:
-			lineLength = 0
-		case b[0] == '\n':
-			lineLength = -1
-		case b[0] != '\r':
-			lineLength = max(lineLength, 0) + 1
-		}
-	}
-	line, _, _ := strings.Cut(head.String(), "\n")
-	version, rest, _ := strings.Cut(strings.TrimRight(line, "\r"), " ")
-	digits, reason, _ := strings.Cut(rest, " ")
-	code, err = strconv.Atoi(digits)
-	if !strings.HasPrefix(version, "HTTP/") || err != nil || len(digits) != 3 || code < 100 {
-		return 0, "", errors.New("its answer is not HTTP")
-	}
-	return code, reason, nil
-}
+func (r byteReader) Read(b []byte) (int, error) { return r.Reader.Read(b[:1]) }
+
+// maxProxyHead bounds the head of a proxy's answer.
+const maxProxyHead = 16 << 10

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TLSMode says how a connection to a relay is protected.
+// TLSMode is the protection of a connection to a relay.
 type TLSMode int
 
 // The modes. With credentials only TLSImplicit and TLSRequired are safe on a network; TLSAuto picks one of
@@ -24,31 +24,23 @@ const (
 	// TLSRequired greets in clear and insists on STARTTLS: a relay that does not offer it gets nothing.
 	TLSRequired
 	// TLSOpportunistic uses STARTTLS when it is offered and works, and sends in clear otherwise. Without
-	// credentials the certificate is not verified: whoever could forge it could as well remove the offer.
+	// credentials the certificate is not verified: an attacker who can forge it can also remove the offer.
 	TLSOpportunistic
 	// TLSNone never encrypts. Credentials are then refused unless the relay is on this machine or
 	// AllowInsecureAuth is set.
 	TLSNone
 )
 
-// String names the mode as settings do.
+// String returns the mode's name in the settings.
 func (m TLSMode) String() string {
-	switch m {
-	case TLSImplicit:
-		return "implicit"
-	case TLSRequired:
-		return "required"
-	case TLSOpportunistic:
-		return "opportunistic"
-	case TLSNone:
-		return "none"
-	default:
+	if m < TLSAuto || m > TLSNone {
 		return "auto"
 	}
+	return [...]string{"auto", "implicit", "required", "opportunistic", "none"}[m]
 }
 
-// Relay is one SMTP server and how to talk to it. It is comparable: connections are shared between equal
-// relays and only between those, so a changed password or token never travels over an old login.
+// Relay is one SMTP server and how to use it. It is comparable: only equal relays share connections, so a
+// message never goes over the login of an old password or token.
 type Relay struct {
 	ID   string // account or gateway id, for logs and metrics; may be empty
 	Host string // name or IP address; required
@@ -60,9 +52,8 @@ type Relay struct {
 	CA                 string // PEM certificates to trust instead of the system's; empty: the system's
 	MinVersion         uint16 // lowest TLS version as in crypto/tls; zero, and anything lower: TLS 1.2
 
-	// Pin is the base64 SHA-256 of a public key (SPKI, RFC 7469 section 2.4); several are separated by spaces,
-	// and one must be in the relay's chain. Without CA the chain need not lead to anybody known, the pin stands
-	// for that. Empty: no pin.
+	// Pin is the base64 SHA-256 of a public key (SPKI, RFC 7469 section 2.4). Several are separated by spaces;
+	// one must be in the relay's chain. Without CA the chain needs no known authority. Empty: no pin.
 	Pin string
 
 	Username string // empty: no login
@@ -76,9 +67,8 @@ type Relay struct {
 	EHLOName     string
 	LocalAddress string // IP address to connect from; empty: the system's choice
 
-	// Proxy is the URL of a proxy to connect through: http or https (CONNECT), or socks5, with user:password
-	// where it wants them. It looks the relay's name up. The certificate of an https proxy may also come from
-	// CA. Empty: none.
+	// Proxy is the URL of a proxy: http or https (CONNECT), or socks5, with user:password if it needs them. The
+	// proxy resolves the relay's name. CA may also sign the certificate of an https proxy. Empty: none.
 	Proxy string
 
 	Connections           int // connections open at once; 0: 10
@@ -94,7 +84,7 @@ type Relay struct {
 	Shared string
 }
 
-// String names the relay without its credentials, so that a Relay that strays into a log tells none.
+// String returns the relay's id, host and port. It leaves credentials out, for logs.
 func (r Relay) String() string {
 	return strings.TrimSpace(r.ID + " " + net.JoinHostPort(r.Host, strconv.Itoa(r.Port)))
 }
@@ -108,7 +98,7 @@ func (r Relay) LogValue() slog.Value { return slog.StringValue(r.String()) }
 // errRelay is the cause of every error about settings that cannot work.
 var errRelay = errors.New("invalid relay settings")
 
-// Check says what is wrong with the settings, before any connection is tried. It does not look names up.
+// Check returns an error if the settings cannot work. It does not look names up.
 func (r Relay) Check() error {
 	switch {
 	case r.Host == "":
@@ -150,16 +140,15 @@ func (r Relay) checkPin() error {
 }
 
 func (r Relay) checkAuthMethod() error {
-	switch strings.ToUpper(r.AuthMethod) {
+	switch method := strings.ToUpper(r.AuthMethod); method {
 	case "":
-		return nil
 	case mechPlain, mechLogin:
 		if r.Password == "" {
-			return fmt.Errorf("%w: AUTH %s needs a password", errRelay, strings.ToUpper(r.AuthMethod))
+			return fmt.Errorf("%w: AUTH %s needs a password", errRelay, method)
 		}
 	case mechXOAuth2, mechOAuthBearer:
 		if r.AccessToken == "" {
-			return fmt.Errorf("%w: AUTH %s needs an access token", errRelay, strings.ToUpper(r.AuthMethod))
+			return fmt.Errorf("%w: AUTH %s needs an access token", errRelay, method)
 		}
 	default:
 		return fmt.Errorf("%w: unknown AUTH method %q", errRelay, r.AuthMethod)
@@ -167,48 +156,46 @@ func (r Relay) checkAuthMethod() error {
 	return nil
 }
 
-// hasCredentials reports whether a login is wanted.
+// hasCredentials reports whether Postroom logs in.
 func (r Relay) hasCredentials() bool {
 	return r.Username != "" || r.Password != "" || r.AccessToken != ""
 }
 
-// withDefaults fills in the port, the TLS mode and the limits.
+// withDefaults returns r with the port, the TLS mode and the limits filled in.
 func (r Relay) withDefaults() Relay {
-	if r.Port == 0 {
-		switch {
-		case r.TLS == TLSImplicit:
-			r.Port = 465
-		case r.hasCredentials():
-			r.Port = 587
-		default:
-			r.Port = 25
-		}
+	switch {
+	case r.Port != 0:
+	case r.TLS == TLSImplicit:
+		r.Port = 465
+	case r.hasCredentials():
+		r.Port = 587
+	default:
+		r.Port = 25
 	}
-	if r.TLS == TLSAuto {
-		switch {
-		case r.Port == 465:
-			r.TLS = TLSImplicit
-		case r.hasCredentials() || r.Pin != "":
-			r.TLS = TLSRequired
-		default:
-			r.TLS = TLSOpportunistic
-		}
+	switch {
+	case r.TLS != TLSAuto:
+	case r.Port == 465:
+		r.TLS = TLSImplicit
+	case r.hasCredentials() || r.Pin != "":
+		r.TLS = TLSRequired
+	default:
+		r.TLS = TLSOpportunistic
 	}
-	r.Connections = orDefault(r.Connections, 10)
-	r.MessagesPerConnection = orDefault(r.MessagesPerConnection, 100)
-	r.RecipientsPerTransaction = orDefault(r.RecipientsPerTransaction, 100)
+	r.Connections = positiveOr(r.Connections, 10)
+	r.MessagesPerConnection = positiveOr(r.MessagesPerConnection, 100)
+	r.RecipientsPerTransaction = positiveOr(r.RecipientsPerTransaction, 100)
 	return r
 }
 
-// printable reports whether s holds neither space nor control character, so that it is one word of a command
-// line.
+// printable reports whether s has no space or control character, so that it is one word of a command.
 func printable(s string) bool {
 	return !strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c == 0x7f })
 }
 
-func orDefault(n, def int) int {
-	if n <= 0 {
-		return def
+// positiveOr returns n if it is positive, else def.
+func positiveOr[T int | time.Duration](n, def T) T {
+	if n > 0 {
+		return n
 	}
-	return n
+	return def
 }

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,8 +13,8 @@ import (
 	"github.com/postroom/postroom/message"
 )
 
-// Bounds on what a relay may make us keep. RFC 5321 section 4.5.3.1.5 allows 512 bytes a line; EHLO answers
-// of 30 lines exist.
+// Bounds of a relay's reply. RFC 5321 section 4.5.3.1.5 allows 512 bytes a line. EHLO answers of 30 lines
+// exist.
 const (
 	maxReplyBytes = 64 << 10
 	maxReplyLines = 100
@@ -28,20 +30,15 @@ type reply struct {
 func (r reply) positive() bool     { return r.code/100 == 2 }
 func (r reply) intermediate() bool { return r.code/100 == 3 }
 
-// errProtocol is the cause of every error about bytes that are not a reply. The conversation cannot go on
-// after one.
+// errProtocol is the cause of every error about bytes that are not a reply. It ends the conversation.
 var errProtocol = errors.New("not an SMTP reply")
 
-// readReply reads one reply, however many lines it has (RFC 5321 section 4.2). It is strict where leniency
-// would make us wait or misjudge (a code that changes between lines, a code outside 200 to 599) and lenient
-// where meaning is clear (a bare code, LF alone, bytes that are not UTF-8).
+// readReply reads one reply of one or more lines (RFC 5321 section 4.2). It is strict where leniency would
+// cause waits or wrong verdicts (a code that changes between lines, a code outside 200 to 599). It is lenient
+// where the meaning is clear (a bare code, LF alone, bytes that are not UTF-8).
 func readReply(r *bufio.Reader) (reply, error) {
-	var (
-		out   reply
-		more  strings.Builder
-		total int
-	)
-	for lines := 1; ; lines++ {
+	var out reply
+	for lines, total := 1, 0; ; lines++ {
 		line, err := readLine(r, maxReplyBytes-total)
 		if err != nil {
 			return reply{}, err
@@ -53,18 +50,14 @@ func readReply(r *bufio.Reader) (reply, error) {
 			return reply{}, err
 		case lines > maxReplyLines:
 			return reply{}, fmt.Errorf("%w: more than %d lines", errProtocol, maxReplyLines)
-		case lines > 1 && code != out.code:
-			return reply{}, fmt.Errorf("%w: code %d continued as %d", errProtocol, out.code, code)
-		case lines == 1 && last:
-			return reply{code: code, text: text}, nil
 		case lines == 1:
-			out.code = code
+			out = reply{code: code, text: text}
+		case code != out.code:
+			return reply{}, fmt.Errorf("%w: code %d continued as %d", errProtocol, out.code, code)
 		default:
-			more.WriteByte('\n')
+			out.text += "\n" + text
 		}
-		more.WriteString(text)
 		if last {
-			out.text = more.String()
 			return out, nil
 		}
 	}
@@ -72,47 +65,38 @@ func readReply(r *bufio.Reader) (reply, error) {
 
 // readLine reads up to the next LF, at most max bytes, and cuts the line end off.
 func readLine(r *bufio.Reader, max int) (string, error) {
-	chunk, err := r.ReadSlice('\n')
-	if err == nil && len(chunk) <= max {
-		return strings.TrimRight(string(chunk), "\r\n"), nil
-	}
-	var b strings.Builder
-	for {
-		if b.Len()+len(chunk) > max {
+	for line := ""; ; {
+		chunk, err := r.ReadSlice('\n')
+		if len(line)+len(chunk) > max {
 			return "", fmt.Errorf("%w: longer than %d bytes", errProtocol, maxReplyBytes)
 		}
-		b.Write(chunk)
+		line += string(chunk)
 		switch {
 		case err == nil:
-			return strings.TrimRight(b.String(), "\r\n"), nil
+			return strings.TrimRight(line, "\r\n"), nil
 		case !errors.Is(err, bufio.ErrBufferFull):
 			return "", err
 		}
-		chunk, err = r.ReadSlice('\n')
 	}
 }
 
-// parseReplyLine takes one line apart: three digits, then nothing, or a space or hyphen and text.
+// parseReplyLine parses one line: three digits, then nothing, or a space or hyphen and text.
 func parseReplyLine(line string) (code int, last bool, text string, err error) {
-	if len(line) < 3 || !digit(line[0]) || !digit(line[1]) || !digit(line[2]) {
+	if len(line) < 3 || strings.Trim(line[:3], "0123456789") != "" ||
+		len(line) > 3 && line[3] != ' ' && line[3] != '-' {
 		return 0, false, "", fmt.Errorf("%w: %q", errProtocol, message.Clip(line, 80))
 	}
-	code = int(line[0]-'0')*100 + int(line[1]-'0')*10 + int(line[2]-'0')
-	if code < 200 || code > 599 {
+	if code, _ = strconv.Atoi(line[:3]); code < 200 || code > 599 {
 		return 0, false, "", fmt.Errorf("%w: code %d", errProtocol, code)
 	}
 	if len(line) == 3 {
 		return code, true, "", nil
 	}
-	if line[3] != ' ' && line[3] != '-' {
-		return 0, false, "", fmt.Errorf("%w: %q", errProtocol, message.Clip(line, 80))
-	}
 	return code, line[3] == ' ', line[4:], nil
 }
 
-// enhanced splits the reply into its enhanced status code (RFC 2034, also in the forms "#5.1.1" and "5.7.1:")
-// and the words, lines joined by a space. A code whose class contradicts the reply's is not believed: the
-// reply code wins.
+// enhanced returns the reply's enhanced status code (RFC 2034, also in the forms "#5.1.1" and "5.7.1:") and
+// its words, lines joined by a space. A code whose class is not the reply code's is ignored.
 func (r reply) enhanced() (code, words string) {
 	lines := strings.Split(r.text, "\n")
 	for i, line := range lines {
@@ -130,30 +114,19 @@ func (r reply) enhanced() (code, words string) {
 	return code, printableText(strings.Join(lines, " "))
 }
 
-// splitEnhanced takes an enhanced status code of the given class off the front of a line. It returns no code
-// when there is none.
+var enhancedPattern = regexp.MustCompile(`(?s)^[ (#]*(\d\.\d{1,3}\.\d{1,3})(?:[ \t:;,)-]+(.*))?$`)
+
+// splitEnhanced cuts an enhanced status code of the given class off the front of a line. Without one it returns
+// no code and the whole line.
 func splitEnhanced(line string, class int) (code, rest string) {
-	s := strings.TrimLeft(line, " (#")
-	end := 0
-	for end < len(s) && (digit(s[end]) || s[end] == '.') {
-		end++
-	}
-	parts := strings.Split(s[:end], ".")
-	if len(parts) != 3 || len(parts[0]) != 1 || int(parts[0][0]-'0') != class {
+	m := enhancedPattern.FindStringSubmatch(line)
+	if m == nil || int(m[1][0]-'0') != class {
 		return "", line
 	}
-	for _, p := range parts[1:] {
-		if len(p) < 1 || len(p) > 3 {
-			return "", line
-		}
-	}
-	if end < len(s) && !strings.ContainsRune(" \t:;,)-", rune(s[end])) {
-		return "", line
-	}
-	return s[:end], strings.TrimLeft(s[end:], " \t:;,)-")
+	return m[1], m[2]
 }
 
-// line is the reply as one printable line with its code.
+// line returns the reply as one printable line with its code.
 func (r reply) line() string {
 	text := printableText(strings.ReplaceAll(r.text, "\n", " "))
 	if text == "" {
@@ -162,8 +135,8 @@ func (r reply) line() string {
 	return message.Clip(fmt.Sprintf("%d %s", r.code, text), maxLineShown)
 }
 
-// printableText makes a relay's words safe to log and to show: UTF-8, or else read as Latin-1, without
-// control characters.
+// printableText returns a relay's words without control characters, for logs and pages. What is not UTF-8 is
+// read as Latin-1.
 func printableText(s string) string {
 	if !utf8.ValidString(s) {
 		runes := make([]rune, len(s))
@@ -179,5 +152,3 @@ func printableText(s string) string {
 		return c
 	}, s))
 }
-
-func digit(c byte) bool { return c >= '0' && c <= '9' }

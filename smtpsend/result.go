@@ -2,7 +2,7 @@ package smtpsend
 
 import "time"
 
-// RecipientResult says what came of one recipient.
+// RecipientResult is the result for one recipient.
 type RecipientResult struct {
 	Address string
 	// the relay's last reply about it: to the dot when delivered, else the refusal; empty without any
@@ -10,8 +10,7 @@ type RecipientResult struct {
 	Err      *Error // nil: the relay took responsibility for this recipient
 }
 
-// Result says what came of a whole message. It lists every recipient in the order of Message.To, whatever
-// happened.
+// Result is the result of a whole message. It lists every recipient in the order of Message.To.
 type Result struct {
 	Recipients    []RecipientResult
 	Response      string // reply to the last dot that was answered, or the last refusal
@@ -21,17 +20,6 @@ type Result struct {
 	TLS           string // such as "TLS 1.3"; empty: the message went in clear
 	Reused        bool   // the connection had served a message before
 	Timings       Timings
-}
-
-// Delivered lists the recipients the relay took responsibility for.
-func (r Result) Delivered() []string {
-	var out []string
-	for _, rcpt := range r.Recipients {
-		if rcpt.Err == nil {
-			out = append(out, rcpt.Address)
-		}
-	}
-	return out
 }
 
 // Timings is how long each part of the conversation took, summed over the transactions. A phase that did not

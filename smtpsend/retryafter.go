@@ -2,7 +2,6 @@ package smtpsend
 
 import (
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -16,29 +15,19 @@ var (
 		`(?i)after\s+((?:mon|tue|wed|thu|fri|sat|sun),\s+\d{1,2}\s+\w{3}\s+\d{4}\s+[\d:]{8}\s+(?:[+-]\d{4}|[a-z]{3}))`)
 )
 
-// retryAfter reads how long a reply asks us to wait: "try again in 5 minutes", "try again after <date>". It
-// believes up to a day.
+// retryAfter returns the wait that a reply asks for ("try again in 5 minutes", "try again after <date>"), up to
+// a day.
 func retryAfter(text string, now time.Time) time.Duration {
 	const longest = 24 * time.Hour
 	var wait time.Duration
 	if m := waitPattern.FindStringSubmatch(text); m != nil {
-		n, _ := strconv.Atoi(m[1])
-		unit := time.Second
-		switch strings.ToLower(m[2])[0] {
-		case 'm':
-			unit = time.Minute
-		case 'h':
-			unit = time.Hour
-		}
-		wait = time.Duration(n) * unit
+		wait, _ = time.ParseDuration(m[1] + strings.ToLower(m[2][:1]))
 	} else if m := clockPattern.FindStringSubmatch(text); m != nil {
 		wait, _ = time.ParseDuration(m[1] + "h" + m[2] + "m" + m[3] + "s")
 	} else if m := datePattern.FindStringSubmatch(text); m != nil && !now.IsZero() {
-		for _, layout := range []string{time.RFC1123, time.RFC1123Z, "Mon, 2 Jan 2006 15:04:05 MST",
-			"Mon, 2 Jan 2006 15:04:05 -0700"} {
+		for _, layout := range []string{"Mon, 2 Jan 2006 15:04:05 MST", "Mon, 2 Jan 2006 15:04:05 -0700"} {
 			if at, err := time.Parse(layout, m[1]); err == nil {
 				wait = at.Sub(now)
-				break
 			}
 		}
 	}

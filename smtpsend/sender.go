@@ -1,6 +1,7 @@
 package smtpsend
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,16 +29,14 @@ type Options struct {
 	// for relays that name none; empty: the host name when fully qualified, else the local address
 	EHLOName string
 
-	// Control is asked before each connection, as in net.Dialer: the place for a rule about which addresses may
-	// be reached.
+	// Control is called before each connection, as in net.Dialer. It may refuse addresses.
 	Control func(network, address string, c syscall.RawConn) error
 
-	// Admit is asked before each new connection to a relay with Shared set, so that processes can count their
-	// connections together. The relay comes with its defaults filled in. Without an error the connection may be
-	// opened, and release is called once, when it is closed or could not be opened. An error makes the message
-	// wait for a connection this process has, or, where it has none, fail with Verdict Throttle, after the time
-	// that RetryAfter() time.Duration of the error asks for, if it has that method. Nil: every connection may be
-	// opened.
+	// Admit is called before each new connection to a relay with Shared set, so that processes can count their
+	// connections together. The relay has its defaults filled in. Without an error the connection may be opened.
+	// release is called once, when it is closed or could not be opened. After an error the message waits for a
+	// connection of this process. Without one it fails with Verdict Throttle; Error.RetryAfter is what the
+	// error's method RetryAfter() time.Duration returns, if it has one. Nil: every connection may be opened.
 	Admit func(ctx context.Context, relay Relay) (release func(), err error)
 
 	Registry prometheus.Registerer // nil: measure nothing
@@ -46,42 +45,27 @@ type Options struct {
 
 // Sender sends messages. It keeps connections open between messages and is safe for concurrent use.
 type Sender struct {
-	timeout  time.Duration
-	connect  time.Duration
-	hostname string
-	idle     time.Duration
-	lifetime time.Duration
-	control  func(network, address string, c syscall.RawConn) error
-	admit    func(ctx context.Context, relay Relay) (release func(), err error)
-	judge    func(Evidence) Judgement
-	basic    bool
-	pool     *pool
-	blocks   sync.Pool // *blocks, for large contents
-	metrics  *metrics
-	log      *slog.Logger
+	o       Options // with the defaults filled in
+	judge   func(Evidence) Judgement
+	basic   bool // judge is ClassifyBasic
+	pool    *pool
+	blocks  sync.Pool // *blocks, for large contents
+	metrics *metrics
 }
 
 // New makes a Sender. It fails when the classifier is unknown or the metrics cannot be registered.
 func New(o Options) (*Sender, error) {
-	s := &Sender{
-		timeout:  durationOr(o.Timeout, 120*time.Second),
-		hostname: o.EHLOName,
-		idle:     durationOr(o.IdleTimeout, 10*time.Second),
-		lifetime: durationOr(o.Lifetime, 5*time.Minute),
-		control:  o.Control,
-		admit:    o.Admit,
-		log:      o.Logger,
+	o.Timeout = positiveOr(o.Timeout, 120*time.Second)
+	o.ConnectTimeout = min(o.Timeout, positiveOr(o.ConnectTimeout, 30*time.Second))
+	o.IdleTimeout = positiveOr(o.IdleTimeout, 10*time.Second)
+	o.Lifetime = positiveOr(o.Lifetime, 5*time.Minute)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.EHLOName == "" {
+		o.EHLOName = qualifiedHostname()
 	}
-	s.connect = min(s.timeout, durationOr(o.ConnectTimeout, 30*time.Second))
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
-	if s.hostname == "" {
-		s.hostname = qualifiedHostname()
-	}
+	s := &Sender{o: o, judge: Classify, pool: newPool()}
 	switch o.Classifier {
 	case "", "full":
-		s.judge = Classify
 	case "basic":
 		s.judge, s.basic = ClassifyBasic, true
 	default:
@@ -91,14 +75,13 @@ func New(o Options) (*Sender, error) {
 	if s.metrics, err = newMetrics(o.Registry); err != nil {
 		return nil, fmt.Errorf("smtpsend: register metrics: %w", err)
 	}
-	s.pool, s.blocks.New = newPool(), newBlocks
+	s.blocks.New = newBlocks
 	return s, nil
 }
 
-// Send hands m to the relay and waits for what comes of it. The Result lists every recipient in any case. The
-// error is nil as soon as one recipient was delivered; otherwise it is an *Error that speaks for the whole
-// message, and worth another attempt (not Permanent) if any recipient is. The end of ctx closes the
-// connection.
+// Send hands m to the relay and waits for the result, which always lists every recipient. The error is nil
+// when at least one recipient was delivered. Otherwise it is an *Error for the whole message, which is not
+// Permanent if any recipient's is not. The end of ctx closes the connection.
 func (s *Sender) Send(ctx context.Context, relay Relay, m Message) (Result, error) {
 	d := newDelivery(s, s.complete(relay), m)
 	err := d.check(ctx, relay)
@@ -111,8 +94,7 @@ func (s *Sender) Send(ctx context.Context, relay Relay, m Message) (Result, erro
 	return d.result, d.err()
 }
 
-// Verify connects, encrypts, logs in and says goodbye, and so tells whether the relay's settings work. The
-// error is an *Error.
+// Verify connects, encrypts, logs in and quits, to test the relay's settings. The error is an *Error.
 func (s *Sender) Verify(ctx context.Context, relay Relay) error {
 	if err := relay.Check(); err != nil {
 		return settingsError(err)
@@ -125,8 +107,7 @@ func (s *Sender) Verify(ctx context.Context, relay Relay) error {
 	return nil
 }
 
-// Run closes connections that were idle for too long. It returns nil when ctx ends, after closing all idle
-// ones.
+// Run closes connections that were idle for too long. When ctx ends it closes all idle ones and returns nil.
 func (s *Sender) Run(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -147,23 +128,23 @@ func (s *Sender) Close() error {
 	return nil
 }
 
-// complete fills in what the relay's settings leave to the defaults.
+// complete returns relay with its defaults filled in.
 func (s *Sender) complete(relay Relay) Relay {
 	relay = relay.withDefaults()
-	relay.IdleTimeout = durationOr(relay.IdleTimeout, s.idle)
-	relay.Lifetime = durationOr(relay.Lifetime, s.lifetime)
+	relay.IdleTimeout = positiveOr(relay.IdleTimeout, s.o.IdleTimeout)
+	relay.Lifetime = positiveOr(relay.Lifetime, s.o.Lifetime)
 	return relay
 }
 
 // errClosed is the cause of errors after Close.
 var errClosed = errors.New("sender is closed")
 
-// settingsError blames the account's settings, so that nothing is sent until somebody has changed them.
+// settingsError is a failure of the account's settings. Nothing is sent until somebody changes them.
 func settingsError(err error) *Error {
-	return &Error{Phase: PhaseCheck, Verdict: Auth, Scope: ScopeAccount, Err: err, name: nameConnection}
+	return newError(PhaseCheck, Auth, ScopeAccount, nameConnection, err)
 }
 
-// qualifiedHostname is this machine's name when it is one a relay may accept in EHLO, else empty.
+// qualifiedHostname returns this host's name if a relay may accept it in EHLO, else "".
 func qualifiedHostname() string {
 	name, err := os.Hostname()
 	if err != nil || !strings.Contains(name, ".") || strings.HasPrefix(name, "localhost.") || !printable(name) ||
@@ -171,11 +152,4 @@ func qualifiedHostname() string {
 		return ""
 	}
 	return name
-}
-
-func durationOr(d, def time.Duration) time.Duration {
-	if d <= 0 {
-		return def
-	}
-	return d
 }

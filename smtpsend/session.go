@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,15 +20,14 @@ type session struct {
 	r      *bufio.Reader
 	w      []byte // commands not yet written
 
-	name     string // as the relay greeted
+	name     string // in the relay's greeting
 	tls      string // version; empty: in clear
-	verified bool   // the relay has shown who it is, by certificate or pin
+	verified bool   // the relay was identified, by certificate or pin
 	ext      extensions
-	timings  Timings // of getting here
-	release  func()  // tells Options.Admit's other side that the connection is closed
+	timings  Timings // of connecting
+	release  func()  // by Options.Admit
 
 	served    int // transactions begun
-	born      time.Time
 	expires   time.Time
 	idleSince time.Time
 	needReset bool // a transaction was begun and neither finished nor reset
@@ -40,8 +38,8 @@ type session struct {
 type extensions struct {
 	pipelining, eightBit, utf8, startTLS, dsn, size, requireTLS bool
 
-	maxSize       int64 // 0: no limit told (RFC 1870)
-	maxRecipients int   // LIMITS RCPTMAX (RFC 9422); 0: none told
+	maxSize       int64 // 0: not given (RFC 1870)
+	maxRecipients int   // LIMITS RCPTMAX (RFC 9422); 0: not given
 	auth          []string
 }
 
@@ -49,66 +47,47 @@ type extensions struct {
 // section 2.4).
 func parseExtensions(text string) extensions {
 	var ext extensions
-	for i, line := range strings.Split(text, "\n") {
-		words := strings.Fields(strings.ToUpper(line))
-		if i == 0 || len(words) == 0 {
+	flags := map[string]*bool{"PIPELINING": &ext.pipelining, "8BITMIME": &ext.eightBit, "SMTPUTF8": &ext.utf8,
+		"STARTTLS": &ext.startTLS, "REQUIRETLS": &ext.requireTLS, "DSN": &ext.dsn, "SIZE": &ext.size}
+	_, lines, _ := strings.Cut(strings.ToUpper(text), "\n")
+	for line := range strings.SplitSeq(lines, "\n") {
+		words := strings.Fields(line)
+		if len(words) == 0 {
 			continue
 		}
-		switch words[0] {
-		case "PIPELINING":
-			ext.pipelining = true
-		case "8BITMIME":
-			ext.eightBit = true
-		case "SMTPUTF8":
-			ext.utf8 = true
-		case "STARTTLS":
-			ext.startTLS = true
-		case "REQUIRETLS":
-			ext.requireTLS = true
-		case "DSN":
-			ext.dsn = true
-		case "SIZE":
-			ext.size = true
-			if len(words) > 1 {
-				ext.maxSize, _ = strconv.ParseInt(words[1], 10, 64)
+		if flag := flags[words[0]]; flag != nil {
+			*flag = true
+		}
+		keyword, mech, old := strings.Cut(words[0], "=")
+		switch {
+		case words[0] == "SIZE" && len(words) > 1:
+			ext.maxSize, _ = strconv.ParseInt(words[1], 10, 64)
+		case words[0] == "LIMITS":
+			for _, w := range words[1:] {
+				if n, ok := strings.CutPrefix(w, "RCPTMAX="); ok && ext.maxRecipients <= 0 {
+					ext.maxRecipients, _ = strconv.Atoi(n)
+				}
 			}
-		case "LIMITS":
-			ext.maxRecipients = rcptMax(words[1:])
-		case "AUTH":
+		case keyword == "AUTH":
+			if old { // Old Exchange servers wrote AUTH=LOGIN for old clients.
+				ext.auth = append(ext.auth, mech)
+			}
 			ext.auth = append(ext.auth, words[1:]...)
-		default:
-			// Old Exchange servers wrote AUTH=LOGIN for old clients.
-			if mech, ok := strings.CutPrefix(words[0], "AUTH="); ok {
-				ext.auth = append(append(ext.auth, mech), words[1:]...)
-			}
 		}
 	}
 	return ext
 }
 
-func rcptMax(words []string) int {
-	for _, w := range words {
-		if n, ok := strings.CutPrefix(w, "RCPTMAX="); ok {
-			if v, err := strconv.Atoi(n); err == nil && v > 0 {
-				return v
-			}
-		}
-	}
-	return 0
-}
-
-func (e extensions) offersAuth(mech string) bool { return slices.Contains(e.auth, mech) }
-
 // attach puts the session on a stream: the TCP connection, or TLS over it. What the old stream had buffered
-// is forgotten.
+// is lost.
 func (c *session) attach(conn net.Conn) {
 	c.conn = conn
 	c.r = bufio.NewReader(conn)
 	c.ext = extensions{}
 }
 
-// watch closes the connection when ctx ends. The function it returns stops the watch; false: the connection
-// was closed.
+// watch closes the connection when ctx ends. stop ends the watch and returns false if the connection was
+// closed.
 func (c *session) watch(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { _ = c.raw.Close() })
 }
@@ -139,7 +118,7 @@ func (c *session) write(b []byte, limit time.Duration) error {
 	return err
 }
 
-// read reads one reply. The limit is for the whole of it, so a relay that drips cannot hold us longer.
+// read reads one reply. limit is for the whole of it, so a relay that sends byte by byte gains no time.
 func (c *session) read(limit time.Duration) (reply, error) {
 	if err := c.raw.SetReadDeadline(time.Now().Add(limit)); err != nil {
 		return reply{}, err
@@ -161,32 +140,21 @@ func (c *session) worn(now time.Time) bool {
 	return c.served >= c.relay.MessagesPerConnection || !now.Before(c.expires)
 }
 
-// retire lets the connection take no further message.
-func (c *session) retire() { c.expires = time.Time{} }
-
 // idleTooLong reports whether an idle connection is past use.
 func (c *session) idleTooLong(now time.Time) bool {
 	return now.Sub(c.idleSince) > c.relay.IdleTimeout || !now.Before(c.expires)
 }
 
-// noop tells whether the other side is still there.
-func (c *session) noop(limit time.Duration) bool {
-	r, err := c.ask(limit, "NOOP")
-	return err == nil && r.positive()
-}
-
-// quit says goodbye and closes. Waiting for the answer is a courtesy nobody's message should pay for, so only
-// Verify does.
+// quit sends QUIT and closes. Only Verify waits for the answer, so that no message is delayed by it.
 func (c *session) quit(wait bool) {
-	const patience = 5 * time.Second
 	c.queue("QUIT")
 	if c.flush(time.Second) == nil && wait {
-		_, _ = c.read(patience)
+		_, _ = c.read(5 * time.Second)
 	}
 	c.close()
 }
 
-// close drops the connection without a word.
+// close closes the connection without QUIT.
 func (c *session) close() {
 	_ = c.raw.Close()
 	c.sender.metrics.open.Dec()

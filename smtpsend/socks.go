@@ -10,7 +10,7 @@ import (
 	netproxy "golang.org/x/net/proxy"
 )
 
-// connected is a dialer whose connection is there already.
+// connected is a dialer that returns an open connection.
 type connected struct{ net.Conn }
 
 // Dial implements [netproxy.Dialer].
@@ -29,7 +29,7 @@ func (p *proxy) askSOCKS(conn net.Conn, host string, port int) error {
 	return socksError(err)
 }
 
-// socksError finds out what an error of x/net means. Its errors have no types, only texts.
+// socksError translates an error of x/net by its text: its errors have no types.
 func socksError(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok && strings.HasPrefix(op.Op, "socks") {
 		err = op.Err

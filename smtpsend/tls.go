@@ -15,14 +15,14 @@ import (
 	"github.com/postroom/postroom/message"
 )
 
-// handshake puts TLS on the connection.
+// handshake starts TLS on the connection.
 func (c *session) handshake(ctx context.Context) *Error {
 	config, err := c.tlsConfig()
 	if err != nil {
 		return settingsError(err)
 	}
 	begun := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, c.patience())
+	ctx, cancel := context.WithTimeout(ctx, c.setupTimeout())
 	defer cancel()
 	if err := c.raw.SetDeadline(time.Time{}); err != nil {
 		return c.sender.ioError(ctx, PhaseTLS, "", err)
@@ -38,8 +38,8 @@ func (c *session) handshake(ctx context.Context) *Error {
 	return nil
 }
 
-// tlsConfig says what the relay's certificate must be like. Without credentials an opportunistic connection
-// takes any: whoever could forge one could as well remove the offer of STARTTLS.
+// tlsConfig returns the conditions on the relay's certificate. Without credentials an opportunistic connection
+// accepts any: an attacker who can forge one can also remove the offer of STARTTLS.
 func (c *session) tlsConfig() (*tls.Config, error) {
 	r := &c.relay
 	config := &tls.Config{
@@ -87,12 +87,12 @@ func (p pins) has(cert *x509.Certificate) bool {
 	return slices.Contains(p, sha256.Sum256(cert.RawSubjectPublicKeyInfo))
 }
 
-// errPin is a relay without any of the pinned keys.
+// errPin is the cause when a relay has none of the pinned keys.
 var errPin = errors.New("the relay's certificate has none of the pinned keys")
 
-// verify looks for a pinned key. Where the chain was verified, any key of it will do. Where it was not,
-// everything but the first certificate is hearsay (a forger may send the real relay's certificate along with
-// his own), so a pinned key further up counts only when it vouches for the first, by name.
+// verify looks for a pinned key. In a verified chain any key counts. In another, only the first certificate
+// proves something (a forger may send the real relay's certificate behind his own). A pinned key further up
+// counts only if it signs the first certificate, for this host.
 func (p pins) verify(cs tls.ConnectionState, host string) error {
 	for _, chain := range cs.VerifiedChains {
 		if slices.ContainsFunc(chain, p.has) {

@@ -1,9 +1,9 @@
 package smtpsend
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +15,7 @@ type transaction struct {
 	c  *session
 	to []int // recipients, as indexes into d.result.Recipients
 
-	pending  []func(reply) // what to do with the replies still to come, in order
+	pending  []func(reply) // the handlers of the replies still to come, in order
 	mail     bool          // MAIL was accepted
 	answered bool          // a reply has come
 	accepted []int
@@ -28,7 +28,7 @@ type transaction struct {
 	failure  *Error  // of the transaction as a whole
 }
 
-// newTransaction prepares to send to as many of the message's recipients as one transaction takes.
+// newTransaction prepares a transaction for as many recipients as one may have.
 func newTransaction(d *delivery, c *session) *transaction {
 	limit := d.relay.RecipientsPerTransaction
 	if c.ext.maxRecipients > 0 {
@@ -37,8 +37,8 @@ func newTransaction(d *delivery, c *session) *transaction {
 	return &transaction{d: d, c: c, to: d.rest[:min(limit, len(d.rest))]}
 }
 
-// run has the whole conversation. Every recipient of t.to ends with an answer in the result, in t.next, or,
-// when t.stale, as it was.
+// run has the whole conversation. Every recipient of t.to ends with an answer in the result, or in t.next. If
+// t.stale, nothing is changed.
 func (t *transaction) run(ctx context.Context) {
 	reused := t.c.served > 0
 	t.c.served++
@@ -59,10 +59,9 @@ func (t *transaction) run(ctx context.Context) {
 	}
 }
 
-// answeredMail reports whether the relay has taken notice of the message. A 421 or 503 to the first command
-// is about the connection, which was left idle or in a state we misjudged, and a relay that does not know
-// MAIL all of a sudden answers something else; one that has had enough messages over this connection says so
-// itself. A new connection costs nobody anything. Too much haste it would only make worse.
+// answeredMail reports whether the relay's answer was about the message. A 421, 500, 502 or 503 to MAIL is
+// about the connection, which was idle too long or in an unexpected state; so is a reply with Reconnect. Then
+// the message is sent over a new connection. Not after a throttle: a new connection would make it worse.
 func (t *transaction) answeredMail() bool {
 	if !t.answered {
 		return t.failure.Phase == PhaseCheck
@@ -73,58 +72,53 @@ func (t *transaction) answeredMail() bool {
 	return !t.failure.Reconnect && !aboutConnection(t.failure.Code)
 }
 
-// refused is what the relay means by refusing a command of this transaction. A connection it has had enough
-// of takes no further message.
+// refused is the failure that a refused command means. After a reply with Reconnect the connection takes no
+// further message.
 func (t *transaction) refused(p Phase, command string, r reply, recipients int) *Error {
 	e := t.d.s.replyError(p, command, r, recipients)
 	if e.Reconnect {
-		t.c.retire()
+		t.c.expires = time.Time{}
 	}
 	return e
 }
 
 func aboutConnection(code int) bool { return code == 421 || code == 500 || code == 502 || code == 503 }
 
-// fits refuses what the relay said it will not take, before it is asked.
+// fits refuses a message that exceeds what the relay offered.
 func (t *transaction) fits() *Error {
 	d, ext := t.d, &t.c.ext
+	var e *Error
 	switch {
 	case ext.maxSize > 0 && d.size > ext.maxSize:
-		e := messageError(fmt.Sprintf("the message has %d bytes and the relay takes %d", d.size, ext.maxSize), nil)
+		e = refusal(nameMessage, "the message has %d bytes and the relay takes %d", d.size, ext.maxSize)
 		e.Command = "MAIL FROM"
-		return t.d.s.silent(e)
 	case d.utf8 && !ext.utf8:
-		e := envelopeError("the message needs SMTPUTF8, which the relay does not offer", nil)
-		return t.d.s.silent(e)
+		e = refusal(nameEnvelope, "the message needs SMTPUTF8, which the relay does not offer")
 	case d.m.RequireTLS && (t.c.tls == "" || !t.c.verified || !ext.requireTLS):
-		return t.d.s.silent(messageError(
-			"the message requires REQUIRETLS, which the relay does not offer over verified TLS", nil))
+		e = refusal(nameMessage, "the message requires REQUIRETLS, which the relay does not offer over verified TLS")
 	case d.m.EightBit && !ext.eightBit:
-		return t.d.s.silent(messageError("the message needs 8BITMIME, which the relay does not offer", nil))
+		e = refusal(nameMessage, "the message needs 8BITMIME, which the relay does not offer")
+	default:
+		return nil
 	}
-	return nil
+	return d.s.silent(e)
 }
 
-// settle writes what is queued and reads every reply due. A reply must be read even when the outcome is clear
-// already: it would be taken for the answer to a later command.
+// settle writes what is queued and reads every reply due, even when the outcome is clear already: an unread
+// reply would be taken for the answer to a later command.
 func (t *transaction) settle(ctx context.Context) {
 	if len(t.pending) == 0 {
 		return
 	}
-	err := t.c.flush(t.d.s.timeout)
+	err := t.c.flush(t.d.s.o.Timeout)
 	for _, on := range t.pending {
-		var r reply
-		// After a failed write the relay may have told why; read on, but not for long.
-		limit := t.d.s.timeout
-		if err != nil {
-			limit = min(limit, lastWords)
+		limit := t.d.s.o.Timeout
+		if err != nil { // the relay may have written why
+			limit = min(limit, lastReplyTimeout)
 		}
-		var readErr error
-		if r, readErr = t.c.read(limit); readErr != nil {
-			if err == nil {
-				err = readErr
-			}
-			t.breakOff(t.d.s.ioError(ctx, t.phase(), "", err))
+		r, readErr := t.c.read(limit)
+		if readErr != nil {
+			t.breakOff(t.d.s.ioError(ctx, t.phase(), "", cmp.Or(err, readErr)))
 			return
 		}
 		t.answered = true
@@ -140,10 +134,10 @@ func (t *transaction) settle(ctx context.Context) {
 	}
 }
 
-// lastWords is how long a reply is waited for that may explain why a write failed.
-const lastWords = 2 * time.Second
+// lastReplyTimeout is the wait for a reply that may explain why a write failed.
+const lastReplyTimeout = 2 * time.Second
 
-// breakOff ends the conversation: the connection's state is unknown. A failure that was told before stands.
+// breakOff ends the conversation: the connection's state is unknown. An earlier failure stands.
 func (t *transaction) breakOff(e *Error) {
 	t.c.botched = true
 	t.pending = nil
@@ -152,53 +146,37 @@ func (t *transaction) breakOff(e *Error) {
 	}
 }
 
-// phase is how far the envelope has come, for errors that are no answer to one command.
+// phase is the part of the envelope that is being answered.
 func (t *transaction) phase() Phase {
-	switch {
-	case !t.mail:
+	if !t.mail {
 		return PhaseMail
-	case t.answeredRcpts() < len(t.to):
-		return PhaseRcpt
-	default:
-		return PhaseData
 	}
-}
-
-func (t *transaction) answeredRcpts() int {
-	n := len(t.accepted) + len(t.next)
+	answered := len(t.accepted) + len(t.next)
 	for _, i := range t.to {
 		if t.d.result.Recipients[i].Err != nil {
-			n++
+			answered++
 		}
 	}
-	return n
-}
-
-// allRejected is the failure of a transaction in which each recipient has its own.
-func (d *delivery) allRejected(to []int) *Error {
-	return d.result.Recipients[to[len(to)-1]].Err
+	if answered < len(t.to) {
+		return PhaseRcpt
+	}
+	return PhaseData
 }
 
 // fail gives the transaction's failure to every recipient that has no answer of its own yet.
 func (t *transaction) fail() {
 	d := t.d
-	accepted := map[int]bool{}
-	for _, i := range t.accepted {
-		accepted[i] = true
-	}
 	undecided := *t.failure
 	undecided.InDoubt, undecided.Suppress = false, false
 	for _, i := range t.to {
 		r := &d.result.Recipients[i]
-		switch {
-		case r.Err != nil || slices.Contains(t.next, i):
+		if r.Err != nil || slices.Contains(t.next, i) {
 			continue
-		case accepted[i]:
-			r.Err = t.failure
-		default:
-			r.Err = &undecided
 		}
-		r.Response = t.failure.Line
+		r.Err, r.Response = &undecided, t.failure.Line
+		if slices.Contains(t.accepted, i) {
+			r.Err = t.failure
+		}
 	}
 	if t.failure.Line != "" {
 		d.result.Response, d.result.Code = t.failure.Line, t.failure.Code
@@ -210,7 +188,7 @@ func splitAddress(a string) (local, domain string) {
 	return a[:at], a[at+1:]
 }
 
-// lap gives the time since *t and moves it to now.
+// lap returns the time since *t and sets *t to now.
 func lap(t *time.Time) time.Duration {
 	now := time.Now()
 	d := now.Sub(*t)
@@ -218,6 +196,6 @@ func lap(t *time.Time) time.Duration {
 	return d
 }
 
-// errAborted is the cause when BeforeDot said no.
+// errAborted is the cause when BeforeDot or AtDot failed.
 var errAborted = errors.New(
 	"not sent: the caller could not record that the message was about to be delivered")

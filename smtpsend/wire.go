@@ -5,15 +5,15 @@ import (
 	"io"
 )
 
-// blockSize is how much content one write, and so one deadline, covers.
+// blockSize is the size of one write of content. Each has its own deadline.
 const blockSize = 32 << 10
 
 // endOfData is the terminator. It is written after BeforeDot and AtDot; its leading CRLF is the one that ends
 // the last line.
 var endOfData = []byte("\r\n.\r\n")
 
-// wireBody is the content as it goes on the wire without its terminator, and how many dots had to be doubled
-// in it. Clean content is returned as it is, uncopied.
+// wireBody returns content in wire form without its terminator, and the number of dots doubled in it. Clean
+// content is returned as it is, not copied.
 func wireBody(data []byte) (wire []byte, doubled int) {
 	if clean(data) {
 		return bytes.TrimSuffix(data, []byte("\r\n")), 0
@@ -23,7 +23,7 @@ func wireBody(data []byte) (wire []byte, doubled int) {
 	return wire, f.doubled
 }
 
-// clean reports whether data needs neither a line end mended nor a dot doubled.
+// clean reports whether data needs no line end changed and no dot doubled.
 func clean(data []byte) bool {
 	if data[0] == '.' {
 		return false
@@ -51,10 +51,9 @@ func clean(data []byte) bool {
 	}
 }
 
-// wireForm puts content into the form it has on the wire, in pieces of any size: every line end CRLF, dots at
-// line starts doubled (RFC 5321 section 4.5.2), the last line end left to endOfData. A bare CR or LF becomes
-// a line end before dots are looked at, so no reading of the message by a lenient server finds a terminator
-// inside it.
+// wireForm converts content, in pieces of any size, to wire form: every line end CRLF, dots at line starts
+// doubled (RFC 5321 section 4.5.2), the last line end left to endOfData. A bare CR or LF becomes a line end
+// before dots are doubled, so a lenient server cannot find a terminator inside the message.
 type wireForm struct {
 	begun   bool // there was text
 	held    bool // a line end is not written yet: it may be the last
@@ -107,19 +106,14 @@ func (f *wireForm) flush(dst []byte) []byte {
 	return dst
 }
 
-// lineEnd finds the first CR or LF; without one it gives the length.
+// lineEnd returns the index of the first CR or LF, or the length.
 func lineEnd(text []byte) int {
-	end := bytes.IndexByte(text, '\n')
-	if end < 0 {
-		end = len(text)
-	}
-	if cr := bytes.IndexByte(text[:end], '\r'); cr >= 0 {
-		return cr
-	}
-	return end
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	line, _, _ = bytes.Cut(line, []byte("\r"))
+	return len(line)
 }
 
-// wireReader gives a large content as the wire wants it, block by block.
+// wireReader returns a large content in wire form, block by block.
 type wireReader struct {
 	content io.Reader
 	lacks   int64 // octets still to come
@@ -127,14 +121,14 @@ type wireReader struct {
 	*blocks
 }
 
-// blocks are the buffers of a wireReader: as read, and as the wire wants it.
+// blocks are the buffers of a wireReader: as read, and in wire form.
 type blocks struct{ in, out []byte }
 
 func newBlocks() any {
 	return &blocks{in: make([]byte, blockSize), out: make([]byte, 0, blockSize+blockSize/64)}
 }
 
-// next gives the next block, and io.EOF with the last. Any other error is a contentFault.
+// next returns the next block, and io.EOF with the last. Any other error is a contentFault.
 func (r *wireReader) next() ([]byte, error) {
 	n, err := readFull(r.content, r.in)
 	r.lacks -= int64(n)
@@ -148,7 +142,7 @@ func (r *wireReader) next() ([]byte, error) {
 	return r.out, err
 }
 
-// contentFault is an error of the content, not of the connection that it goes out on.
+// contentFault is an error of the content, not of the connection.
 type contentFault struct{ error }
 
 func (f contentFault) Unwrap() error { return f.error }
