@@ -1,11 +1,12 @@
 package main
 
 import (
-	"github.com/postroom/postroom/bench/rig"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/postroom/postroom/bench/rig"
 )
 
 func TestMain(m *testing.M) {

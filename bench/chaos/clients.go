@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/bench/rig"
 )
 
 // clients hand in the messages, each at its time, and change their mind about some of them.
@@ -38,7 +39,7 @@ func (c *clients) load(ctx context.Context, first, messages int, length time.Dur
 	defer cancel()
 	began := time.Now()
 	for n := range messages {
-		if wait(ending, time.Duration(n)*length/time.Duration(messages)-time.Since(began)) != nil {
+		if rig.Wait(ending, time.Duration(n)*length/time.Duration(messages)-time.Since(began)) != nil {
 			return
 		}
 		select {
@@ -64,7 +65,7 @@ func (c *clients) live(ctx context.Context, p plan) {
 	if id == "" {
 		return
 	}
-	if p.cancel > 0 && wait(ctx, p.cancel) == nil {
+	if p.cancel > 0 && rig.Wait(ctx, p.cancel) == nil {
 		c.cancel(ctx, r, p, id)
 	}
 }
@@ -129,7 +130,7 @@ func (c *clients) cancel(ctx context.Context, r *rand.Rand, p plan, id string) {
 // until ctx ends.
 func (c *clients) operate(ctx context.Context) {
 	r := random(c.seed, "operator")
-	for wait(ctx, time.Second) == nil {
+	for rig.Wait(ctx, time.Second) == nil {
 		page, err := api.ListDeadLetters.Do(ctx, c.some(r).client, api.OutboxQuery{PageSize: 20})
 		if err != nil {
 			continue
@@ -168,7 +169,7 @@ func (c *clients) replay(ctx context.Context, m api.OutboxMessage) {
 // pause is what a patient client waits before it tries again: longer each time, up to two or three seconds.
 func pause(ctx context.Context, r *rand.Rand, try int) error {
 	longest := min(200<<min(try, 4), 3000)
-	return wait(ctx, time.Duration(100+r.IntN(longest))*time.Millisecond)
+	return rig.Wait(ctx, time.Duration(100+r.IntN(longest))*time.Millisecond)
 }
 
 // kindOf is an error as the table counts it.

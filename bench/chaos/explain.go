@@ -2,38 +2,37 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"fmt"
-	"github.com/postroom/postroom/bench/rig"
 	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/postroom/postroom/api"
 )
 
-// toldAtMost is how many offenders have their story told; further ones are listed.
-const toldAtMost = 10
+// storiesAtMost is the number of offenders whose story is printed. Further ones are only listed.
+const storiesAtMost = 10
 
-// explain tells the story of messages with which a promise was broken: what clients, relays and receivers
-// saw, Postroom's events, its log and what it answers about the message now, in the order of time.
+// explain prints the story of messages with which a promise was broken: what clients, relays and receivers
+// saw, Postroom's events, its log and its answers about the message now, in the order of time.
 func (h *house) explain(ctx context.Context, w io.Writer, v verdict) {
-	told := map[int]bool{}
+	printed := map[int]bool{}
 	for _, o := range v.offenders {
 		fmt.Fprintf(w, "\nMessage %d: %s\n", o.number, o.why)
-		if told[o.number] || len(told) == toldAtMost {
+		if printed[o.number] || len(printed) == storiesAtMost {
 			continue
 		}
-		told[o.number] = true
-		h.tellStory(ctx, w, h.ledger.stories[o.number])
+		printed[o.number] = true
+		h.printStory(ctx, w, h.ledger.stories[o.number])
 	}
 }
 
-func (h *house) tellStory(ctx context.Context, w io.Writer, s *story) {
+func (h *house) printStory(ctx context.Context, w io.Writer, s *story) {
 	h.ledger.mu.Lock()
 	lines := slices.Clone(s.notes)
 	for _, f := range h.ledger.order {
@@ -50,43 +49,37 @@ func (h *house) tellStory(ctx context.Context, w io.Writer, s *story) {
 	if len(lines) == 0 {
 		return
 	}
-	slices.SortStableFunc(lines, func(a, b note) int { return a.at.Compare(b.at) })
+	byTime := func(a, b note) int { return a.at.Compare(b.at) }
+	slices.SortStableFunc(lines, byTime)
 	for _, f := range h.ledger.during(lines[0].at, lines[len(lines)-1].at) {
 		lines = append(lines, note{f.from, "FAULT begins: " + f.kind + " at " + f.place})
 		if !f.to.IsZero() {
 			lines = append(lines, note{f.to, "FAULT ends: " + f.kind + " at " + f.place})
 		}
 	}
-	slices.SortStableFunc(lines, func(a, b note) int { return cmp.Compare(a.at.UnixNano(), b.at.UnixNano()) })
+	slices.SortStableFunc(lines, byTime)
 	for _, n := range lines {
 		fmt.Fprintf(w, "  %s  %s\n", h.ledger.since(n.at), n.text)
 	}
 	for _, id := range s.queueIDs {
 		for _, path := range []string{"/v1/outbox/", "/v1/dead-letters/", "/v1/messages/"} {
-			fmt.Fprintf(w, "  GET %s%s: %s\n", path, id, h.ask(ctx, path+id, 4000))
+			fmt.Fprintf(w, "  GET %s%s: %s\n", path, id, h.ask(ctx, path+id))
 		}
 	}
 }
 
-// ask reads an answer of the API as it is: the status, and so many bytes of it.
-func (h *house) ask(ctx context.Context, path string, most int64) string {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+h.apis[0].apiLine.Addr()+path, nil)
+// ask returns the beginning of a response of the API, or its error.
+func (h *house) ask(ctx context.Context, path string) string {
+	body, err := api.Fetch[[]byte]("GET "+path).Do(ctx, h.apis[0].client)
 	if err != nil {
 		return err.Error()
 	}
-	req.Header.Set("Authorization", "Bearer "+rig.Token)
-	resp, err := h.http.Do(req)
-	if err != nil {
-		return err.Error()
-	}
-	defer resp.Body.Close() //nolint:errcheck // read as far as wanted
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, most))
-	return resp.Status + " " + string(body)
+	return string(body[:min(len(body), 4000)])
 }
 
 var logTime = regexp.MustCompile(`^time=(\S+) `)
 
-// logged finds what the processes logged about a message.
+// logged returns what the processes logged about a message.
 func (h *house) logged(ids []string) []note {
 	var out []note
 	for _, p := range h.processes() {
@@ -111,7 +104,7 @@ func (h *house) logged(ids []string) []note {
 	return out
 }
 
-// alarms are lines of the processes' logs that must never be there.
+// alarms returns the lines of the processes' logs that must never be there.
 func (h *house) alarms() []string {
 	var out []string
 	for _, p := range h.processes() {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,21 +46,12 @@ type postroom struct {
 	client    *api.Client
 }
 
-// open starts everything. On an error it closes what it started.
-func open(ctx context.Context, o options, l *ledger) (*house, error) {
-	h := &house{o: o, ledger: l, relays: newRelays(o.seed, l), http: &http.Client{
+// open starts everything.
+func (h *house) open(ctx context.Context) (err error) {
+	h.http = &http.Client{
 		Transport: &http.Transport{MaxConnsPerHost: 200, MaxIdleConnsPerHost: 50}, Timeout: 5 * time.Second,
-	}}
-	h.OnClose(h.http.CloseIdleConnections)
-	if err := h.build(ctx); err != nil {
-		h.Close()
-		return nil, err
 	}
-	return h, nil
-}
-
-func (h *house) build(ctx context.Context) error {
-	var err error
+	h.OnClose(h.http.CloseIdleConnections)
 	if h.dir, err = os.MkdirTemp("", "chaos-"); err != nil {
 		return err
 	}
@@ -81,7 +73,7 @@ func (h *house) build(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, p := range append(h.apis[:len(h.apis):len(h.apis)], h.workers...) {
+	for _, p := range h.processes() {
 		if err := p.await(ctx); err != nil {
 			return err
 		}
@@ -89,7 +81,7 @@ func (h *house) build(ctx context.Context) error {
 	return h.subscribe(ctx)
 }
 
-// start has a program running until the house is closed.
+// start runs a program until the house is closed.
 func (h *house) start(p *program) {
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -121,7 +113,7 @@ func (h *house) add(role string, n int, to *[]*postroom) error {
 	if p.smtpLine, err = h.line("tcp", p.relay.Addr()); err != nil {
 		return err
 	}
-	if p.apiLine, err = h.line("tcp", "127.0.0.1:1"); err != nil { // where to, the process says when it is ready
+	if p.apiLine, err = h.line("tcp", "127.0.0.1:1"); err != nil { // its target is known when the process is ready
 		return err
 	}
 	p.client = api.NewClient("http://"+p.apiLine.Addr(), rig.Token, h.http)
@@ -148,7 +140,7 @@ func (h *house) settings(role, name string, p *postroom) map[string]string {
 	}
 }
 
-// isReady waits until the process tells its address.
+// isReady waits until the process prints its address.
 func (p *postroom) isReady(_ context.Context, out *bufio.Reader) error {
 	address, err := rig.Address(out)
 	if err != nil {
@@ -163,12 +155,9 @@ func (p *postroom) isReady(_ context.Context, out *bufio.Reader) error {
 // subscribe makes the webhook endpoints.
 func (h *house) subscribe(ctx context.Context) error {
 	for n := range h.o.receivers {
-		r, err := newReceiver(fmt.Sprintf("receiver-%d", n+1), h.o.seed, h.ledger)
-		if err != nil {
-			return err
-		}
+		r := newReceiver(fmt.Sprintf("receiver-%d", n+1), h.o.seed, h.ledger)
 		h.OnClose(r.close)
-		line, err := h.line("tcp", r.listen.Addr().String())
+		line, err := h.line("tcp", r.server.Listener.Addr().String())
 		if err != nil {
 			return err
 		}
@@ -185,12 +174,10 @@ func (h *house) subscribe(ctx context.Context) error {
 	return nil
 }
 
-// processes are all of Postroom's.
-func (h *house) processes() []*postroom {
-	return append(h.apis[:len(h.apis):len(h.apis)], h.workers...)
-}
+// processes returns all processes of Postroom.
+func (h *house) processes() []*postroom { return slices.Concat(h.apis, h.workers) }
 
-// heal ends every trouble there is, and waits until everything runs.
+// heal ends every fault and waits until everything runs.
 func (h *house) heal(ctx context.Context) error {
 	h.relays.calm.Store(true)
 	for _, r := range h.receivers {
@@ -199,14 +186,12 @@ func (h *house) heal(ctx context.Context) error {
 	for _, line := range h.hookLines {
 		line.Up()
 	}
-	for _, p := range h.processes() {
-		for _, line := range []*faultproxy.Proxy{p.redisLine, p.smtpLine, p.apiLine} {
-			line.Up()
-		}
-	}
 	programs := []*program{h.redis.program}
 	for _, p := range h.processes() {
 		programs = append(programs, p.program)
+		for _, line := range []*faultproxy.Proxy{p.redisLine, p.smtpLine, p.apiLine} {
+			line.Up()
+		}
 	}
 	var errs []error
 	for _, p := range programs {

@@ -3,10 +3,11 @@ package main
 import (
 	"context"
 	"flag"
-	"github.com/postroom/postroom/bench/rig"
 	"math/rand/v2"
 	"os"
 	"time"
+
+	"github.com/postroom/postroom/bench/rig"
 )
 
 func main() {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/postroom/postroom/internal/testredis"
 )
 
 const (
@@ -79,7 +81,7 @@ type life struct {
 // live is one run of the process, from its start to its end.
 func (p *program) live(ctx context.Context) {
 	l := &life{cmd: p.command(), ended: make(chan struct{})}
-	l.cmd.Stderr, l.cmd.SysProcAttr = p.log, dieWithUs()
+	l.cmd.Stderr, l.cmd.SysProcAttr = p.log, testredis.DieWithUs()
 	out, err := l.cmd.StdoutPipe()
 	if err == nil {
 		err = p.start(l)

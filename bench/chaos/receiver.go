@@ -9,21 +9,22 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/postroom/postroom/bench/rig"
 )
 
-// receiver is a webhook endpoint. It counts an event as received once it has read all of it, whatever it then
-// answers.
+// receiver is a webhook endpoint. An event that it has read to its end counts as received, whatever the
+// response.
 type receiver struct {
 	name   string
 	ledger *ledger
-	server *http.Server
-	listen net.Listener
+	server *httptest.Server
 	mood   atomic.Int32
 	calm   atomic.Bool
 	forged atomic.Int64 // requests whose signature does not fit
@@ -33,15 +34,10 @@ type receiver struct {
 	dice *rand.Rand
 }
 
-func newReceiver(name string, seed uint64, l *ledger) (*receiver, error) {
-	listen, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	r := &receiver{name: name, ledger: l, listen: listen, dice: random(seed, name)}
-	r.server = &http.Server{Handler: r, ReadHeaderTimeout: 30 * time.Second}
-	go r.server.Serve(listen) //nolint:errcheck // it ends when it is closed
-	return r, nil
+func newReceiver(name string, seed uint64, l *ledger) *receiver {
+	r := &receiver{name: name, ledger: l, dice: random(seed, name)}
+	r.server = httptest.NewServer(r)
+	return r
 }
 
 // trust sets the secret that requests must be signed with.
@@ -56,7 +52,10 @@ func (r *receiver) trust(secret string) error {
 	return nil
 }
 
-func (r *receiver) close() { _ = r.server.Close() }
+func (r *receiver) close() {
+	r.server.CloseClientConnections()
+	r.server.Close()
+}
 
 // ServeHTTP takes an event.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -88,7 +87,7 @@ func (r *receiver) signed(h http.Header, body []byte) bool {
 	return hmac.Equal([]byte(h.Get("Webhook-Signature")), []byte(want))
 }
 
-// answer does what a receiver does on its bad days.
+// answer responds, or fails as a faulty receiver does.
 func (r *receiver) answer(ctx context.Context, w http.ResponseWriter) {
 	if r.calm.Load() {
 		return // 200
@@ -98,7 +97,7 @@ func (r *receiver) answer(ctx context.Context, w http.ResponseWriter) {
 	r.mu.Unlock()
 	switch m := mood(r.mood.Load()); {
 	case m == silent || n < 5:
-		_ = wait(ctx, time.Minute) // the sender gives up before
+		_ = rig.Wait(ctx, time.Minute) // the sender times out earlier
 		panic(http.ErrAbortHandler)
 	case m == refusing || n < 60:
 		http.Error(w, "not today", http.StatusInternalServerError)

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"time"
+
+	"github.com/postroom/postroom/bench/rig"
 )
 
 // kill is a worker killed while it held messages, and how long those took to move on.
@@ -24,7 +26,7 @@ func (o *observer) watch(ctx context.Context, k kill) {
 		return // Redis is away too, or there was nothing to hold
 	}
 	last := time.Now()
-	for len(before) > 0 && wait(ctx, 100*time.Millisecond) == nil {
+	for len(before) > 0 && rig.Wait(ctx, 100*time.Millisecond) == nil {
 		left, err := o.unmoved(ctx, before)
 		if err != nil {
 			continue

@@ -14,11 +14,12 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 
+	"github.com/postroom/postroom/bench/rig"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/redisdb"
 )
 
-// observer looks into Redis past the faulty lines: events as they come, and who holds which message.
+// observer reads Redis without the faulty lines: the events, and which messages are held.
 type observer struct {
 	program    *program
 	socket     string
@@ -26,10 +27,10 @@ type observer struct {
 	partitions int
 	ledger     *ledger
 	last       []string   // id of the last event read, of each partition
-	turn       sync.Mutex // to read on
+	turn       sync.Mutex // of catchUp
 }
 
-// newRedis is a redis-server that loses nothing it has answered for: each write is on disk before its answer.
+// newRedis returns a redis-server that writes each change to disk before its reply.
 func newRedis(dir string, partitions int, l *ledger) (*observer, error) {
 	home := filepath.Join(dir, "redis")
 	if err := os.Mkdir(home, 0o700); err != nil {
@@ -40,13 +41,13 @@ func newRedis(dir string, partitions int, l *ledger) (*observer, error) {
 	for p := range o.last {
 		o.last[p] = "0"
 	}
-	logging.Disable() // that Redis can't be reached now and then is the point
+	logging.Disable() // Redis is unreachable at times on purpose
 	o.rdb = redis.NewClient(&redis.Options{Network: "unix", Addr: o.socket, MaxRetries: 0,
 		ReadTimeout: 5 * time.Second, DisableIdentity: true})
 	var err error
 	o.program, err = newProgram(dir, "redis-server", l, func() *exec.Cmd {
-		return exec.Command("redis-server", "--port", "0", "--unixsocket", o.socket, "--dir", home, "--save", "",
-			"--appendonly", "yes", "--appendfsync", "always", "--logfile", filepath.Join(home, "log"))
+		cmd, _ := rig.RedisCommand(home, "--appendfsync", "always")
+		return cmd
 	}, o.ping)
 	return o, err
 }
@@ -58,19 +59,19 @@ func (o *observer) ping(ctx context.Context, _ *bufio.Reader) error {
 		if err == nil {
 			return nil
 		}
-		if waitErr := wait(ctx, 20*time.Millisecond); waitErr != nil {
+		if waitErr := rig.Wait(ctx, 20*time.Millisecond); waitErr != nil {
 			return err
 		}
 	}
 }
 
-// slow is what a healthy Redis never takes for an answer.
+// slow is longer than any reply of a healthy Redis takes.
 const slow = 500 * time.Millisecond
 
-// follow reads events as they come, until ctx ends. Where Redis is slow without our doing, as on a machine
-// whose disk is busy, that is noted as a fault like any other.
+// follow reads events as they come, until ctx ends. If Redis is slow by itself, for example because of a busy
+// disk, that is noted as a fault.
 func (o *observer) follow(ctx context.Context) {
-	for wait(ctx, 250*time.Millisecond) == nil {
+	for rig.Wait(ctx, 250*time.Millisecond) == nil {
 		began := time.Now()
 		_ = o.catchUp(ctx) // Redis may be down; the next round reads on
 		if time.Since(began) > slow {
@@ -79,7 +80,7 @@ func (o *observer) follow(ctx context.Context) {
 	}
 }
 
-// catchUp reads all events there are. Those who ask take turns: each event is noted once.
+// catchUp reads all new events. Callers take turns, so that each event is noted once.
 func (o *observer) catchUp(ctx context.Context) error {
 	o.turn.Lock()
 	defer o.turn.Unlock()
@@ -105,7 +106,7 @@ func (o *observer) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// factOf reads what we need of an event.
+// factOf reads an event.
 func factOf(entry redis.XMessage) (*fact, error) {
 	raw, _ := entry.Values["e"].(string)
 	e, err := event.Parse([]byte(raw))
@@ -128,13 +129,13 @@ func factOf(entry redis.XMessage) (*fact, error) {
 	}, nil
 }
 
-// holding is a message under way, as its record says.
+// holding is the record of a message under way.
 type holding struct {
 	partition               int
 	id, state, fence, lease string
 }
 
-// held lists the messages that somebody holds.
+// held returns the messages that a worker holds.
 func (o *observer) held(ctx context.Context) ([]holding, error) {
 	var out []holding
 	for p := range o.partitions {
@@ -151,7 +152,7 @@ func (o *observer) held(ctx context.Context) ([]holding, error) {
 	return out, nil
 }
 
-// look reads how some messages stand. Those that ended have no state.
+// look reads the records of messages. Those that ended have no state.
 func (o *observer) look(ctx context.Context, partition int, ids []string) ([]holding, error) {
 	pipe := o.rdb.Pipeline()
 	got := make([]*redis.SliceCmd, len(ids))
@@ -169,16 +170,4 @@ func (o *observer) look(ctx context.Context, partition int, ids []string) ([]hol
 		}
 	}
 	return out, nil
-}
-
-// wait pauses, or returns the context's error when that ends first.
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -2,20 +2,20 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/bench/rig"
 	"github.com/postroom/postroom/event"
 )
 
-// options are the size and the weather of a run.
+// options are the flags of a run.
 type options struct {
 	seed       uint64
 	length     time.Duration // of the chaos; the drain comes after
@@ -25,26 +25,25 @@ type options struct {
 	receivers  int
 	partitions int
 	lease      time.Duration
-	calm       float64 // multiplies the times without trouble
-	// how long nothing may move, once nothing is wrong any more, before that is taken for the end
-	drain    time.Duration
-	keep     bool          // the directory with the logs stays in any case
-	progress time.Duration // how often a line of progress is written
+	calm       float64       // multiplies the times without trouble
+	drain      time.Duration // without faults and progress for this long, the run has ended
+	keep       bool          // the directory with the logs stays in any case
+	progress   time.Duration // how often a line of progress is written
 }
 
-// errBroken says that a promise was broken; the table has told which.
+// errBroken means that a promise was broken. The table shows which.
 var errBroken = errors.New("a promise was broken")
 
-// run makes chaos, heals everything, waits until all is quiet, and judges. It writes progress and table to w.
+// run makes faults, ends them, waits until nothing moves, and judges. It writes progress and table to w.
 func run(ctx context.Context, w io.Writer, o options) error {
 	fmt.Fprintf(w, "chaos for %s with seed %d: %d messages, %d api and %d worker processes, lease %s\n",
 		o.length, o.seed, o.messages, o.apis, o.workers, o.lease)
 	l := newLedger(o.messages + o.workers*calmMessages)
-	h, err := open(ctx, o, l)
-	if err != nil {
+	h := &house{o: o, ledger: l, relays: newRelays(o.seed, l)}
+	defer h.Close()
+	if err := h.open(ctx); err != nil {
 		return err
 	}
-	defer h.Close()
 	l.began = time.Now()
 	r := &round{h: h, w: w, clients: newClients(h)}
 	if err := r.play(ctx); err != nil {
@@ -95,8 +94,7 @@ func (r *round) play(ctx context.Context) error {
 	return ctx.Err() // interrupted: there is nothing to judge yet
 }
 
-// calm waits until everything has come to its end, with some kills in between. What did not is for the table
-// to tell.
+// calm waits until everything has ended, with some kills in between. The table shows what did not end.
 func (r *round) calm(ctx context.Context) {
 	r.drained = errors.Join(
 		r.until(ctx, "every client is answered", done(&r.clients.all)),
@@ -109,7 +107,7 @@ func (r *round) calm(ctx context.Context) {
 	)
 }
 
-// done makes a question of a group: whether all of it has ended.
+// done returns a condition: whether the whole group has ended.
 func done(group *sync.WaitGroup) func(context.Context) bool {
 	ended := make(chan struct{})
 	go func() { group.Wait(); close(ended) }()
@@ -123,7 +121,7 @@ func done(group *sync.WaitGroup) func(context.Context) bool {
 	}
 }
 
-// until waits for something, for as long as anything at all still moves.
+// until waits for a condition, as long as anything still moves.
 func (r *round) until(ctx context.Context, what string, ok func(context.Context) bool) error {
 	began := time.Now()
 	moved, last := began, r.h.ledger.moved()
@@ -134,7 +132,7 @@ func (r *round) until(ctx context.Context, what string, ok func(context.Context)
 		if time.Since(moved) > r.h.o.drain {
 			return fmt.Errorf("nothing moved for %s, and not yet: %s", r.h.o.drain, what)
 		}
-		if err := wait(ctx, 100*time.Millisecond); err != nil {
+		if err := rig.Wait(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -143,7 +141,7 @@ func (r *round) until(ctx context.Context, what string, ok func(context.Context)
 	return nil
 }
 
-// empty says whether nothing waits, is due, or is on its way.
+// empty reports whether the outbox holds no live message.
 func (r *round) empty(ctx context.Context) bool {
 	for _, state := range []api.State{api.Waiting, api.Delayed, api.Active, api.Paused} {
 		page, err := api.ListOutbox.Do(ctx, r.h.apis[0].client, api.OutboxQuery{State: state, PageSize: 1})
@@ -154,7 +152,7 @@ func (r *round) empty(ctx context.Context) bool {
 	return true
 }
 
-// received says whether every event is at every endpoint.
+// received reports whether every endpoint has every event.
 func (r *round) received(ctx context.Context) bool {
 	if r.h.redis.catchUp(ctx) != nil {
 		return false
@@ -170,14 +168,14 @@ func (r *round) received(ctx context.Context) bool {
 	return true
 }
 
-// report writes a line of progress now and then.
+// report writes a line of progress at intervals.
 func (r *round) report(ctx context.Context) {
-	for wait(ctx, r.h.o.progress) == nil {
+	for rig.Wait(ctx, r.h.o.progress) == nil {
 		fmt.Fprintln(r.w, r.h.ledger.progress())
 	}
 }
 
-// conclude writes the table, and explains what is wrong in it.
+// conclude writes the table, and the stories of its offenders.
 func (r *round) conclude(ctx context.Context) error {
 	h, l := r.h, r.h.ledger
 	r.ask(ctx)
@@ -195,11 +193,11 @@ func (r *round) conclude(ctx context.Context) error {
 	t := &table{w: r.w, ok: true}
 	t.write(v, l, rec, forged)
 	if r.drained != nil {
-		t.complain("Not everything came to its end", []string{r.drained.Error()})
+		t.complain("Not everything ended", []string{r.drained.Error()})
 	}
 	t.complain("Processes that ended by themselves", deaths)
 	t.complain("Alarms in the logs", h.alarms())
-	t.complain("Nobody can explain", oddities)
+	t.complain("Unexplained", oddities)
 	fmt.Fprintf(r.w, "\nseed %d, %s in all\n", h.o.seed, time.Since(l.began).Round(time.Second))
 	if t.ok {
 		return nil
@@ -211,13 +209,13 @@ func (r *round) conclude(ctx context.Context) error {
 	return errBroken
 }
 
-// ask asks Postroom which attempts were in doubt, of messages that were delivered though their last word is
-// another, or more than once. A worker that died after the dot leaves no event, only its line in the email
-// log or the dead letter.
+// ask asks Postroom which attempts were in doubt, of messages that were delivered more than once, or that
+// did not end as sent. A worker that died after the dot leaves no event, only a line in the email log or the
+// dead letter.
 func (r *round) ask(ctx context.Context) {
 	l := r.h.ledger
 	l.mu.Lock()
-	ended := map[string]bool{} // told something else than sent
+	ended := map[string]bool{} // otherwise than sent
 	for _, f := range l.order {
 		if lastWord(f.kind) && f.kind != event.MessageSent {
 			ended[f.queueID] = true
@@ -245,24 +243,17 @@ func (r *round) ask(ctx context.Context) {
 	}
 }
 
-// doubts is how many attempts of a message were in doubt; -1 when Postroom no longer knows.
+// doubts returns how many attempts of a message were in doubt; -1 if Postroom no longer knows.
 func (r *round) doubts(ctx context.Context, id string) int {
-	for _, path := range []string{"/v1/dead-letters/", "/v1/messages/"} {
-		status, body, _ := strings.Cut(r.h.ask(ctx, path+id, 1<<20), "{")
-		var m struct {
-			InDoubt int `json:"inDoubt"`
-			Log     []api.Attempt
+	letter, err := api.GetDeadLetter.Do(ctx, r.h.apis[0].client, id)
+	n, attempts := letter.InDoubt, letter.Log
+	if err != nil {
+		var m api.LoggedMessage
+		if m, err = api.GetLoggedMessage.Do(ctx, r.h.apis[0].client, id); err != nil {
+			return -1
 		}
-		if !strings.HasPrefix(status, "200") || json.Unmarshal([]byte("{"+body), &m) != nil {
-			continue
-		}
-		n := 0
-		for _, a := range m.Log {
-			if a.InDoubt {
-				n++
-			}
-		}
-		return max(n, m.InDoubt)
+		n, attempts = m.InDoubt, m.Log
 	}
-	return -1
+	attempts = slices.DeleteFunc(attempts, func(a api.Attempt) bool { return !a.InDoubt })
+	return max(n, len(attempts))
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/postroom/postroom/bench/rig"
 	"github.com/postroom/postroom/internal/faultproxy"
 )
 
@@ -68,12 +69,12 @@ func storm(ctx context.Context, o options, l *ledger, places []place) {
 	for _, p := range places {
 		all.Go(func() {
 			for _, a := range p.schedule(o.seed, o.length, o.calm) {
-				if wait(ctx, a.at-time.Since(began)) != nil {
+				if rig.Wait(ctx, a.at-time.Since(began)) != nil {
 					return
 				}
 				over := l.trouble(a.kind, p.name)
 				a.begin(a.dice)
-				_ = wait(ctx, a.length)
+				_ = rig.Wait(ctx, a.length)
 				a.end()
 				over()
 			}

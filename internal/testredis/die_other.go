@@ -4,5 +4,5 @@ package testredis
 
 import "syscall"
 
-// dieWithUs needs Linux; elsewhere a test process that is killed leaves its server behind.
-func dieWithUs() *syscall.SysProcAttr { return nil }
+// DieWithUs needs Linux; elsewhere a test process that is killed leaves its server behind.
+func DieWithUs() *syscall.SysProcAttr { return nil }

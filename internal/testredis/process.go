@@ -104,7 +104,7 @@ func (p *Process) run() error {
 	p.cmd = exec.Command("redis-server", append(base, p.args...)...)
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.out
 	p.cmd.WaitDelay = time.Second
-	p.cmd.SysProcAttr = dieWithUs()
+	p.cmd.SysProcAttr = DieWithUs()
 	started := make(chan error)
 	go func(cmd *exec.Cmd, done chan struct{}) {
 		runtime.LockOSThread() // the death signal is tied to the thread that starts the child
