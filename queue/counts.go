@@ -3,10 +3,11 @@ package queue
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/redisdb"
 )
 
 // Counts is a summary of a queue.
@@ -34,10 +35,12 @@ func (c Counts) Delayed() int { return c.Scheduled + c.Retrying }
 // Counts returns the counts of the queues, in one round trip and in the given order. A queue that does not
 // exist yet has zero counts.
 func (c *Control) Counts(ctx context.Context, queues ...string) ([]Counts, error) {
-	answers := make([]*redis.Cmd, len(queues))
+	answers := make([]*redisdb.Reply[counted], len(queues))
 	_, err := c.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, q := range queues {
-			answers[i] = p.Eval(ctx, countsSource, countsKeys(q), taskPrefix(q))
+			keys := append(stateKeys(q, Waiting, Active, Scheduled, Retrying, Archived, Completed),
+				queueKey(q, "processed"), queueKey(q, "failed"), pausedKey(q))
+			answers[i] = countsScript.AddTo(ctx, p, keys, tasksArgs{taskPrefix(q)})
 		}
 		return nil
 	})
@@ -47,68 +50,37 @@ func (c *Control) Counts(ctx context.Context, queues ...string) ([]Counts, error
 	now := time.Now()
 	all := make([]Counts, len(queues))
 	for i, q := range queues {
-		if all[i], err = readCounts(q, answers[i], now); err != nil {
+		n, err := answers[i].Read()
+		if err != nil {
 			return nil, fmt.Errorf("count queue %s: %w", q, err)
 		}
+		all[i] = n.counts(q, now)
 	}
 	return all, nil
 }
 
-func countsKeys(queue string) []string {
-	return []string{
-		stateKey(queue, Waiting), stateKey(queue, Active), stateKey(queue, Scheduled), stateKey(queue, Retrying),
-		stateKey(queue, Archived), stateKey(queue, Completed),
-		queueKey(queue, "processed"), queueKey(queue, "failed"), pausedKey(queue),
+func (n counted) counts(queue string, now time.Time) Counts {
+	c := Counts{
+		Queue: queue, Waiting: n.Waiting, Active: n.Active, Scheduled: n.Scheduled, Retrying: n.Retrying,
+		Archived: n.Archived, Completed: n.Completed, ProcessedTotal: n.ProcessedTotal,
+		FailedTotal: n.FailedTotal, Paused: n.Paused,
 	}
-}
-
-// readCounts parses the reply of counts.lua.
-func readCounts(queue string, answer *redis.Cmd, now time.Time) (Counts, error) {
-	values, err := answer.Slice()
-	if err != nil {
-		return Counts{}, err
+	if n.Since != 0 {
+		c.Latency = max(0, now.Sub(time.Unix(0, n.Since)))
 	}
-	if len(values) != 12 {
-		return Counts{}, fmt.Errorf("%d values instead of 12", len(values))
+	if n.Due != 0 {
+		c.Latency = max(c.Latency, now.Sub(time.Unix(n.Due, 0)))
 	}
-	var n [9]int
-	for i := range n {
-		v, ok := values[i].(int64)
-		if !ok {
-			return Counts{}, fmt.Errorf("value %d is a %T", i, values[i])
-		}
-		n[i] = int(v)
+	if n.PausedAt != 0 {
+		c.PausedAt = time.Unix(n.PausedAt, 0)
 	}
-	counts := Counts{
-		Queue: queue, Waiting: n[0], Active: n[1], Scheduled: n[2], Retrying: n[3], Archived: n[4], Completed: n[5],
-		ProcessedTotal: n[6], FailedTotal: n[7], Paused: n[8] == 1,
-	}
-	if since := whole(values[9]); since != 0 {
-		counts.Latency = max(0, now.Sub(time.Unix(0, since)))
-	}
-	if due := whole(values[10]); due != 0 {
-		counts.Latency = max(counts.Latency, now.Sub(time.Unix(due, 0)))
-	}
-	if at := whole(values[11]); at != 0 {
-		counts.PausedAt = time.Unix(at, 0)
-	}
-	return counts, nil
-}
-
-// whole parses a number that a script returned as a string; zero for none.
-func whole(value any) int64 {
-	text, _ := value.(string)
-	n, _ := strconv.ParseInt(text, 10, 64)
-	return n
+	return c
 }
 
 // Memory estimates the bytes that the queue and its tasks use in Redis.
 func (c *Control) Memory(ctx context.Context, queue string) (int64, error) {
-	keys := []string{
-		stateKey(queue, Active), stateKey(queue, Waiting), stateKey(queue, Scheduled), stateKey(queue, Retrying),
-		stateKey(queue, Archived), stateKey(queue, Completed),
-	}
-	n, err := memoryScript.Run(ctx, c.redis, keys, taskPrefix(queue)).Int64()
+	keys := stateKeys(queue, Active, Waiting, Scheduled, Retrying, Archived, Completed)
+	n, err := memoryScript.Run(ctx, c.redis, keys, tasksArgs{taskPrefix(queue)})
 	if err != nil {
 		return 0, fmt.Errorf("measure queue %s: %w", queue, err)
 	}

@@ -42,8 +42,8 @@ type indexPage struct {
 var (
 	// fontLink matches the style sheets that asynqmon loads from Google. Its icons are drawings; only the
 	// typeface changes without them.
-	fontLink = regexp.MustCompile(`<link[^>]*fonts\.googleapis\.com[^>]*>`)
-	script   = regexp.MustCompile(`<script(>| )`)
+	fontLink  = regexp.MustCompile(`<link[^>]*fonts\.googleapis\.com[^>]*>`)
+	scriptTag = regexp.MustCompile(`<script(>| )`)
 )
 
 // newIndexPage gets the page from asynqmon and rewrites it.
@@ -54,7 +54,7 @@ func newIndexPage(mon http.Handler, path string) (*indexPage, error) {
 	html := fontLink.ReplaceAllString(page.body.String(), "")
 	html = strings.Replace(html, "</head>", `<style>body{font-family:system-ui,sans-serif}</style></head>`, 1)
 	const mark = "\x00"
-	html = script.ReplaceAllString(html, `<script nonce="`+mark+`"$1`)
+	html = scriptTag.ReplaceAllString(html, `<script nonce="`+mark+`"$1`)
 	if !strings.Contains(html, mark) || strings.Contains(html, "googleapis") {
 		return nil, errors.New("dashboard: the page of asynqmon does not look as expected")
 	}

@@ -30,7 +30,9 @@ type tolerant struct{ redis.UniversalClient }
 // EvalSha runs a script for asynq, and replaces the memory estimate by our own.
 func (c tolerant) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
 	if estimatesMemory(keys) {
-		return memoryScript.Run(ctx, c.UniversalClient, keys[:6], args[0])
+		prefix, _ := args[0].(string)
+		n, err := memoryScript.Run(ctx, c.UniversalClient, keys[:6], tasksArgs{prefix})
+		return redis.NewCmdResult(n, err)
 	}
 	return c.UniversalClient.EvalSha(ctx, sha, keys, args...)
 }

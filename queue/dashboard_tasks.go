@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -72,16 +73,14 @@ func (d *Dashboard) actOnMany(w http.ResponseWriter, r *http.Request, queue stri
 		return &refusal{http.StatusBadRequest, "The body must be an object with task_ids: " + err.Error()}
 	}
 	ok, failed := []string{}, []string{} // never null in JSON
-	for ids := body.IDs; len(ids) > 0; {
-		n := min(chunk, len(ids))
-		for i, err := range d.do(r.Context(), queue, a, from, ids[:n]) {
+	for ids := range slices.Chunk(body.IDs, chunk) {
+		for i, err := range d.do(r.Context(), queue, a, from, ids) {
 			if err == nil {
 				ok = append(ok, ids[i])
 			} else {
 				failed = append(failed, ids[i])
 			}
 		}
-		ids = ids[n:]
 	}
 	names := batchNames[a]
 	return answer(w, map[string][]string{names[0]: ok, names[1]: failed})

@@ -1,44 +1,47 @@
--- Moves tasks out of the state they are in: to pending (run now), to archived, or out of the world. asynq's own bulk operations do
--- all of a queue in one script, seconds long, and forget the hashes of what they trim from the archive; this one does a handful and forgets nothing.
+-- move moves tasks out of their state: to pending (run now), to archived, or to nowhere. asynq's own bulk operations do a whole queue in
+-- one script of several seconds, and leave behind the hashes of tasks that they trim from the archive. This script moves a few.
 --
--- KEYS[1] pending  KEYS[2] scheduled  KEYS[3] retry  KEYS[4] archived  KEYS[5] completed
--- ARGV[1] prefix of the task hashes    ARGV[2] where to: pending, archived or nowhere
--- ARGV[3] now in Unix seconds    ARGV[4] now in nanoseconds    ARGV[5] most tasks the archive holds
--- ARGV[6] how many entries the caller read off the list of pending tasks to find these; 0: it did not
--- ARGV[7] how many older ones there were then    ARGV[8..] task ids
--- Result: for each id 1 moved, 0 no such task, -1 it is with a worker, -2 it is in a state that does not allow this.
--- Atomic, so that a task is in one place only and its hash says which.
+-- KEYS: pending, scheduled, retry, archived, completed
+-- ARGV: tasks target now now_nanos keep span older ids...
+--   tasks   prefix of the task hashes
+--   target  pending, archived or nowhere
+--   now     Unix seconds; now_nanos is the same in nanoseconds
+--   keep    the largest number of tasks in the archive
+--   span    number of entries of the list of pending tasks in which the caller found these; 0: it did not look there
+--   older   number of older entries at that time
+-- Result: for each id 1 moved, 0 no such task, -1 it is with a worker, -2 its state does not allow this.
+-- Atomic, so that a task is in one place only and its hash names it.
 --
--- LREM walks along the list for each task it takes out of the middle, which for half of a million tasks takes hours. Tasks that lie
--- together are therefore marked in their places, which Redis finds by leaps, and then taken out in one walk from the nearer end.
-local sets = {scheduled = KEYS[2], retry = KEYS[3], archived = KEYS[4], completed = KEYS[5]}
-local target = ARGV[2]
+-- LREM walks along the list for each task in the middle; for half of a million tasks that takes hours. So tasks that lie together are
+-- marked in their places, which Redis finds fast, and then removed in one walk from the nearer end.
+local pending, scheduled, retry, archived, completed = unpack(KEYS)
+local sets = {scheduled = scheduled, retry = retry, archived = archived, completed = completed}
+span, older = tonumber(span), tonumber(older)
 
-local span, older = tonumber(ARGV[6]), tonumber(ARGV[7])
-local mark, marked, places = "\0", 0, {} -- the mark is no task's id
+local mark, marked, places = "\0", 0, {} -- no id of a task is the mark
 if span > 0 then
 	-- Workers may have taken older tasks since the caller looked, so these may be nearer to the old end, never further from it.
-	local first = math.max(0, redis.call("LLEN", KEYS[1]) - older - span)
-	for i, id in ipairs(redis.call("LRANGE", KEYS[1], first, -math.max(0, older - span) - 1)) do
+	local first = math.max(0, redis.call("LLEN", pending) - older - span)
+	for i, id in ipairs(redis.call("LRANGE", pending, first, -math.max(0, older - span) - 1)) do
 		places[id] = first + i - 1
 	end
 end
 
 local function unlist(id)
 	if span == 0 then
-		redis.call("LREM", KEYS[1], -1, id) -- from the old end, where most are that anybody moves
+		redis.call("LREM", pending, -1, id) -- from the old end, where most moved tasks are
 		return true
 	end
 	if not places[id] then
-		return false -- many workers were quick; it is nearly its turn
+		return false -- workers took many tasks meanwhile; it is nearly its turn
 	end
-	redis.call("LSET", KEYS[1], places[id], mark)
+	redis.call("LSET", pending, places[id], mark)
 	marked = marked + 1
 	return true
 end
 
 local function move(id)
-	local key = ARGV[1] .. id
+	local key = tasks .. id
 	local state = redis.call("HGET", key, "state")
 	if not state then
 		return 0
@@ -61,10 +64,10 @@ local function move(id)
 	if target == "nowhere" then
 		redis.call("DEL", key)
 	elseif target == "pending" then
-		redis.call("LPUSH", KEYS[1], id)
-		redis.call("HSET", key, "state", "pending", "pending_since", ARGV[4])
+		redis.call("LPUSH", pending, id)
+		redis.call("HSET", key, "state", "pending", "pending_since", now_nanos)
 	else
-		redis.call("ZADD", KEYS[4], ARGV[3], id)
+		redis.call("ZADD", archived, now, id)
 		redis.call("HSET", key, "state", "archived")
 		redis.call("HDEL", key, "pending_since")
 	end
@@ -72,23 +75,23 @@ local function move(id)
 end
 
 local res = {}
-for i = 8, #ARGV do
+for i = ids, #ARGV do
 	res[#res + 1] = move(ARGV[i])
 end
 if marked > 0 then
 	local nearer = -marked
-	if older > redis.call("LLEN", KEYS[1]) / 2 then
+	if older > redis.call("LLEN", pending) / 2 then
 		nearer = marked
 	end
-	redis.call("LREM", KEYS[1], nearer, mark)
+	redis.call("LREM", pending, nearer, mark)
 end
 if target == "archived" then
-	-- Twice as many go as can have come, so that an archive grown too long elsewhere shrinks.
-	local extra = math.min(redis.call("ZCARD", KEYS[4]) - tonumber(ARGV[5]), 2 * #res)
+	-- Up to twice as many are removed as were added, so that an archive that grew too long shrinks.
+	local extra = math.min(redis.call("ZCARD", archived) - keep, 2 * #res)
 	if extra > 0 then
-		for _, id in ipairs(redis.call("ZRANGE", KEYS[4], 0, extra - 1)) do
-			redis.call("ZREM", KEYS[4], id)
-			redis.call("DEL", ARGV[1] .. id)
+		for _, id in ipairs(redis.call("ZRANGE", archived, 0, extra - 1)) do
+			redis.call("ZREM", archived, id)
+			redis.call("DEL", tasks .. id)
 		end
 	end
 end

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -45,9 +46,9 @@ func (c *Control) Prune(ctx context.Context, queues ...string) (Pruned, error) {
 
 func (c *Control) pruneArchive(ctx context.Context, queue string, sum *Pruned) error {
 	for {
-		oldest := time.Now().Add(-archiveAge).Unix()
-		keys := []string{stateKey(queue, Archived)}
-		n, err := trimScript.Run(ctx, c.redis, keys, taskPrefix(queue), oldest, archiveMost, chunk).Int()
+		n, err := trimScript.Run(ctx, c.redis, stateKeys(queue, Archived), trimArgs{
+			Tasks: taskPrefix(queue), Oldest: time.Now().Add(-archiveAge).Unix(), Keep: archiveMost, Most: chunk,
+		})
 		if err != nil {
 			return err
 		}
@@ -94,12 +95,10 @@ func walk(scan func(cursor uint64) ([]string, uint64, error), do func(ids []stri
 		if err != nil {
 			return err
 		}
-		for len(ids) > 0 {
-			n := min(chunk, len(ids))
-			if err := do(ids[:n]); err != nil {
+		for some := range slices.Chunk(ids, chunk) {
+			if err := do(some); err != nil {
 				return err
 			}
-			ids = ids[n:]
 		}
 		if cursor = next; cursor == 0 {
 			return nil
@@ -109,26 +108,14 @@ func walk(scan func(cursor uint64) ([]string, uint64, error), do func(ids []stri
 
 // mend repairs the tasks in one call of mend.lua.
 func (c *Control) mend(ctx context.Context, queue string, ids []string, sum *Pruned) error {
-	keys := []string{
-		stateKey(queue, Waiting), stateKey(queue, Active), stateKey(queue, Scheduled), stateKey(queue, Retrying),
-		stateKey(queue, Archived), stateKey(queue, Completed),
-	}
-	args := make([]any, 0, 3+len(ids))
-	args = append(args, taskPrefix(queue), time.Now().UnixNano(), searchable)
-	for _, id := range ids {
-		args = append(args, id)
-	}
-	n, err := mendScript.Run(ctx, c.redis, keys, args...).Int64Slice()
-	if err != nil {
-		return err
-	}
-	if len(n) != 3 {
-		return fmt.Errorf("%d values instead of 3", len(n))
-	}
-	sum.Orphans += int(n[0])
-	sum.Returned += int(n[1])
-	sum.Unnamed += int(n[2])
-	return nil
+	keys := stateKeys(queue, Waiting, Active, Scheduled, Retrying, Archived, Completed)
+	n, err := mendScript.Run(ctx, c.redis, keys, mendArgs{
+		Tasks: taskPrefix(queue), Now: time.Now().UnixNano(), Searchable: searchable, IDs: ids,
+	})
+	sum.Orphans += n.Orphans
+	sum.Returned += n.Returned
+	sum.Unnamed += n.Unnamed
+	return err
 }
 
 // globQuote escapes a text for a pattern of Redis.

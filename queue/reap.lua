@@ -1,36 +1,42 @@
--- Returns to pending what a dead worker left in active, for asynq itself takes one to two minutes to notice, by constants.
+-- reap returns to pending the active tasks of dead workers. asynq itself takes one to two minutes for that, by constants.
 --
--- A worker renews the leases of its tasks every 5 s to 30 s from now, so a lease with less than 22 s left has been silent for 8 s. An
--- id in active without any lease, or without a task behind it, has no worker either (asynq would leave it there for ever).
+-- A worker renews the leases of its tasks to 30 s from now, every 5 s. So a lease with less than 22 s left was not renewed for 8 s. An
+-- active id without a lease, or without a task, has no worker either; asynq would leave it there for ever.
 --
--- KEYS[1] active LIST    KEYS[2] lease ZSET (Unix seconds)    KEYS[3] pending LIST
--- ARGV[1] leases up to this Unix second have been silent for too long
--- ARGV[2] prefix of the task hashes    ARGV[3] now in nanoseconds    ARGV[4] most tasks to look at
--- Result: the number of tasks returned, and the number of empty ones removed.
+-- KEYS: active (LIST), lease (ZSET, Unix seconds), pending (LIST)
+-- ARGV: silent tasks now most
+--   silent  leases up to this Unix second were not renewed for too long
+--   tasks   prefix of the task hashes
+--   now     nanoseconds
+--   most    number of tasks to look at
+-- Answer: REAPED returned removed
+--   returned  tasks returned to pending
+--   removed   ids without a task removed
 -- Atomic, so that no worker acknowledges a task between the look and the move.
+local active, lease, pending = unpack(KEYS)
 local returned, removed = 0, 0
 
 local function give_back(id)
-	redis.call("ZREM", KEYS[2], id)
-	local active = redis.call("LREM", KEYS[1], 0, id)
-	local key = ARGV[2] .. id
+	redis.call("ZREM", lease, id)
+	local was_active = redis.call("LREM", active, 0, id) > 0
+	local key = tasks .. id
 	if redis.call("HEXISTS", key, "msg") == 0 then
 		redis.call("DEL", key)
 		removed = removed + 1
-	elseif active > 0 or redis.call("HGET", key, "state") == "active" then
-		-- To the head of the queue: it has waited its turn once.
-		redis.call("RPUSH", KEYS[3], id)
-		redis.call("HSET", key, "state", "pending", "pending_since", ARGV[3])
+	elseif was_active or redis.call("HGET", key, "state") == "active" then
+		-- To the head of the queue: it has waited once.
+		redis.call("RPUSH", pending, id)
+		redis.call("HSET", key, "state", "pending", "pending_since", now)
 		returned = returned + 1
 	end
 end
 
-for _, id in ipairs(redis.call("ZRANGEBYSCORE", KEYS[2], "-inf", ARGV[1], "LIMIT", 0, ARGV[4])) do
+for _, id in ipairs(redis.call("ZRANGEBYSCORE", lease, "-inf", silent, "LIMIT", 0, most)) do
 	give_back(id)
 end
-for _, id in ipairs(redis.call("LRANGE", KEYS[1], 0, ARGV[4] - 1)) do
-	if not redis.call("ZSCORE", KEYS[2], id) or redis.call("HEXISTS", ARGV[2] .. id, "msg") == 0 then
+for _, id in ipairs(redis.call("LRANGE", active, 0, most - 1)) do
+	if not redis.call("ZSCORE", lease, id) or redis.call("HEXISTS", tasks .. id, "msg") == 0 then
 		give_back(id)
 	end
 end
-return {returned, removed}
+return REAPED

@@ -85,11 +85,11 @@ func (s *Server) reapAll(ctx context.Context) error {
 // trimCompleted removes the completed tasks beyond Keep, some hundreds a second of each queue.
 func (s *Server) trimCompleted(ctx context.Context) error {
 	for _, q := range s.queues {
-		keys := []string{stateKey(q, Completed)}
 		for n := reapMost; n == reapMost && ctx.Err() == nil; {
 			var err error
-			if n, err = trimScript.Run(ctx, s.redis, keys, taskPrefix(q), 0, max(s.keep(), 0),
-				reapMost).Int(); err != nil {
+			if n, err = trimScript.Run(ctx, s.redis, stateKeys(q, Completed), trimArgs{
+				Tasks: taskPrefix(q), Keep: max(s.keep(), 0), Most: reapMost,
+			}); err != nil {
 				return fmt.Errorf("trim the done tasks of queue %s: %w", q, err)
 			}
 		}
@@ -115,13 +115,11 @@ func (s *Server) pruneInTurn(ctx context.Context) error {
 func reap(ctx context.Context, c redis.UniversalClient, queue string, now time.Time) (returned, removed int64,
 	err error) {
 	keys := []string{stateKey(queue, Active), leaseKey(queue), stateKey(queue, Waiting)}
-	n, err := reapScript.Run(ctx, c, keys, now.Add(leaseLeft).Unix(), taskPrefix(queue), now.UnixNano(),
-		reapMost).Int64Slice()
-	if err == nil && len(n) != 2 {
-		err = fmt.Errorf("%d values instead of 2", len(n))
-	}
+	n, err := reapScript.Run(ctx, c, keys, reapArgs{
+		Silent: now.Add(leaseLeft).Unix(), Tasks: taskPrefix(queue), Now: now.UnixNano(), Most: reapMost,
+	})
 	if err != nil {
 		return 0, 0, fmt.Errorf("reap queue %s: %w", queue, err)
 	}
-	return n[0], n[1], nil
+	return n.Returned, n.Removed, nil
 }

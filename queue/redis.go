@@ -2,11 +2,13 @@ package queue
 
 import (
 	"context"
-	_ "embed" // the scripts
+	"embed"
 	"errors"
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/redisdb"
 )
 
 // The keys of asynq 0.26 (its internal/base/base.go) that our scripts use. All keys of a queue have the tag
@@ -27,31 +29,75 @@ func stateKey(queue string, s State) string { return queueKey(queue, string(s)) 
 // errNotExecuted is the outcome of an enqueue in a pipeline that was not executed.
 var errNotExecuted = errors.New("the pipeline was not executed")
 
-//go:embed reap.lua
-var reapSource string
+//go:embed *.lua
+var files embed.FS
 
-//go:embed counts.lua
-var countsSource string
+func script[A, R any](name string) *redisdb.Script[A, R] {
+	return redisdb.NewScript[A, R]("queue/"+name, redisdb.Source(files, name+".lua"))
+}
 
-//go:embed move.lua
-var moveSource string
-
-//go:embed trim.lua
-var trimSource string
-
-//go:embed mend.lua
-var mendSource string
-
-//go:embed memory.lua
-var memorySource string
-
+// The comments of each script explain its fields.
 var (
-	reapScript   = redis.NewScript(reapSource)
-	moveScript   = redis.NewScript(moveSource)
-	trimScript   = redis.NewScript(trimSource)
-	mendScript   = redis.NewScript(mendSource)
-	memoryScript = redis.NewScript(memorySource)
+	countsScript = script[tasksArgs, counted]("counts")
+	memoryScript = script[tasksArgs, int64]("memory")
+	mendScript   = script[mendArgs, mended]("mend")
+	moveScript   = script[moveArgs, []int]("move")
+	reapScript   = script[reapArgs, reaped]("reap")
+	trimScript   = script[trimArgs, int]("trim")
 )
+
+type (
+	tasksArgs struct{ Tasks string }
+	counted   struct {
+		Word                                                      string
+		Waiting, Active, Scheduled, Retrying, Archived, Completed int
+		ProcessedTotal, FailedTotal                               int
+		Paused                                                    bool
+		Since, Due, PausedAt                                      int64
+	}
+	mendArgs struct {
+		Tasks      string
+		Now        int64
+		Searchable int
+		IDs        []string
+	}
+	mended struct {
+		Word                       string
+		Orphans, Returned, Unnamed int
+	}
+	moveArgs struct {
+		Tasks         string
+		Target        target
+		Now, NowNanos int64
+		Keep          int
+		Span, Older   int
+		IDs           []string
+	}
+	reapArgs struct {
+		Silent int64
+		Tasks  string
+		Now    int64
+		Most   int
+	}
+	reaped struct {
+		Word              string
+		Returned, Removed int64
+	}
+	trimArgs struct {
+		Tasks      string
+		Oldest     int64
+		Keep, Most int
+	}
+)
+
+// stateKeys returns the keys of the states.
+func stateKeys(queue string, states ...State) []string {
+	keys := make([]string, len(states), len(states)+3)
+	for i, s := range states {
+		keys[i] = stateKey(queue, s)
+	}
+	return keys
+}
 
 // register adds the queues to asynq's list of queues. It is repeated forever: after a FLUSHALL, or the
 // deletion of a queue, asynq itself would continue to work but show nothing.

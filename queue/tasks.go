@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -41,17 +42,16 @@ const (
 // States returns the states of tasks, in order; the empty State for missing ones.
 func (c *Control) States(ctx context.Context, queue string, ids ...string) ([]State, error) {
 	states := make([]State, 0, len(ids))
-	for len(ids) > 0 {
-		n := min(len(ids), 1000)
-		answers := make([]*redis.StringCmd, n)
+	for ids := range slices.Chunk(ids, 1000) {
+		answers := make([]*redis.StringCmd, len(ids))
 		_, err := c.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
-			for i, id := range ids[:n] {
+			for i, id := range ids {
 				answers[i] = p.HGet(ctx, taskKey(queue, id), "state")
 			}
 			return nil
 		})
 		if err != nil && !errors.Is(err, redis.Nil) {
-			return nil, fmt.Errorf("read the states of %d tasks of queue %s: %w", n, queue, err)
+			return nil, fmt.Errorf("read the states of %d tasks of queue %s: %w", len(ids), queue, err)
 		}
 		for i, answer := range answers {
 			state, err := answer.Result()
@@ -60,7 +60,6 @@ func (c *Control) States(ctx context.Context, queue string, ids ...string) ([]St
 			}
 			states = append(states, State(state))
 		}
-		ids = ids[n:]
 	}
 	return states, nil
 }
@@ -110,10 +109,8 @@ func (c *Control) move(ctx context.Context, queue string, to target, ids []strin
 	}
 	step := max(1, min(chunk, reach/max(1, int(waiting))))
 	errs := make([]error, 0, len(ids))
-	for len(ids) > 0 {
-		n := min(step, len(ids))
-		errs = append(errs, c.moveFew(ctx, queue, to, part{}, ids[:n])...)
-		ids = ids[n:]
+	for some := range slices.Chunk(ids, step) {
+		errs = append(errs, c.moveFew(ctx, queue, to, part{}, some)...)
 	}
 	return errs
 }
@@ -124,18 +121,12 @@ type part struct{ span, older int }
 // moveFew moves the tasks in one call of move.lua, which finds waiting ones faster if it knows their part
 // of the list.
 func (c *Control) moveFew(ctx context.Context, queue string, to target, from part, ids []string) []error {
-	keys := []string{
-		stateKey(queue, Waiting), stateKey(queue, Scheduled), stateKey(queue, Retrying), stateKey(queue, Archived),
-		stateKey(queue, Completed),
-	}
 	now := time.Now()
-	args := make([]any, 0, 7+len(ids))
-	args = append(args, taskPrefix(queue), string(to), now.Unix(), now.UnixNano(), archiveMost, from.span,
-		from.older)
-	for _, id := range ids {
-		args = append(args, id)
-	}
-	results, err := moveScript.Run(ctx, c.redis, keys, args...).Int64Slice()
+	results, err := moveScript.Run(ctx, c.redis, stateKeys(queue, Waiting, Scheduled, Retrying, Archived, Completed),
+		moveArgs{
+			Tasks: taskPrefix(queue), Target: to, Now: now.Unix(), NowNanos: now.UnixNano(), Keep: archiveMost,
+			Span: from.span, Older: from.older, IDs: ids,
+		})
 	if err == nil && len(results) != len(ids) {
 		err = fmt.Errorf("%d answers for %d tasks", len(results), len(ids))
 	}
@@ -150,7 +141,7 @@ func (c *Control) moveFew(ctx context.Context, queue string, to target, from par
 }
 
 // moveError parses one result of move.lua.
-func moveError(result int64) error {
+func moveError(result int) error {
 	switch result {
 	case 1:
 		return nil

@@ -116,6 +116,11 @@ func (s *Script[A, R]) Add(p *Pipeline, keys []string, args A) *Reply[R] {
 	return &Reply[R]{cmd: p.add(s.script, keys, s.args.list(args)), read: s.read}
 }
 
+// AddTo adds the script, with its source, to a pipeline of go-redis. Its answer can be read after Exec.
+func (s *Script[A, R]) AddTo(ctx context.Context, p redis.Pipeliner, keys []string, args A) *Reply[R] {
+	return &Reply[R]{cmd: p.Eval(ctx, s.source, keys, s.args.list(args)...), read: s.read}
+}
+
 // Reply is the answer of a script in a pipeline.
 type Reply[R any] struct {
 	cmd  *redis.Cmd
