@@ -292,11 +292,11 @@ func (a *App) buildServer(context.Context) error {
 	}
 	c := a.cfg
 	s, err := server.New(server.Parts{
-		Intake: a.outbox, Outbox: a.outbox, Queues: a.outbox, Accounts: a.accounts, Gateways: a.gateways,
+		Intake: a.outbox, Outbox: a.outbox, Accounts: a.accounts, Gateways: a.gateways,
 		OAuth: a.oauth, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
-		Verifier: verifier{a.router, a.accounts, a.gateways, a.oauth}, Access: a.access, Tokens: a.access,
+		Verifier: verifier{a.router, a.accounts, a.gateways, a.oauth}, Access: a.access,
 		Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions, Feedback: a.feedback,
-		Returns: a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe, State: a.state(),
+		Bounces: a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe, State: a.state(),
 	}, server.Options{
 		Listen: c.HTTP.Listen, TLSCert: c.HTTP.TLS.Cert, TLSKey: c.HTTP.TLS.Key, Version: a.version,
 		MaxMessage:      int64(c.Message.MaxSize),

@@ -4,16 +4,18 @@ import (
 	"context"
 	"time"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/templates"
 )
 
 type accountRoutes struct {
-	accounts  Accounts
-	box       Outbox
+	accounts  *accounts.Accounts
+	box       *outbox.Outbox
 	tokens    *access.Access
 	oauth     *oauth.Tokens
 	templates *templates.Templates

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"crypto/rand"
 	"net/http"
 	"slices"
@@ -10,20 +9,20 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/server/access"
 )
 
 // call makes the simplest request that a route takes.
 func (w *world) call(t *testing.T, r route, token string, headers ...string) reply {
 	t.Helper()
-	id := w.existing(t, r, token)
-	path := strings.NewReplacer("{listId}", "news", "{account}", "acme", "{queueId}", "q1", "{queue}", "submit",
-		"{id}", id, "{deliveryId}", "d1", "{gateway}", "gw1", "{domain}", "example.com", "{version}", "1", "*",
-		"docs.js").Replace(r.path)
+	path := strings.NewReplacer(append(w.existing(t, r, token), "{listId}", "news", "{account}", "acme", "{queue}",
+		"submit", "{queueId}", "q1", "{id}", "x1", "{deliveryId}", "d1", "{gateway}", "gw1", "{domain}",
+		"example.com", "{version}", "1", "{name}", "postmark", "*", "docs.js")...).Replace(r.path)
 	body := map[string]string{
 		"submit": `{"to":{"address":"a@example.net"}}`, "submitAs": `{"to":{"address":"a@example.net"}}`,
 		"patchMessage": `{}`, "putQueue": `{}`, "updateSettings": `{"queueKeep":1}`,
-		"createAccount": `{"account":"a","email":"a@example.com"}`,
+		"createAccount": `{"account":"a","email":"a@example.com","smtp":{"host":"h","port":25}}`,
 		"updateAccount": `{}`, "verifyAccount": `{"smtp":{"host":"h","port":25}}`,
 		"createToken":   `{"description":"d"}`,
 		"createGateway": `{"gateway":"gw1","name":"GW","host":"h","port":25}`, "updateGateway": `{}`,
@@ -34,7 +33,7 @@ func (w *world) call(t *testing.T, r route, token string, headers ...string) rep
 		"addSuppressions": `{"email":"a@example.com"}`, "addToBlocklist": `{"recipient":"a@example.com"}`,
 		"returnMail":     "Subject: a\r\n\r\nb\r\n",
 		"createEndpoint": `{"url":"https://x.example"}`, "updateEndpoint": `{"url":"https://x.example"}`,
-	}[r.id]
+	}
 	switch r.id {
 	case "replayEndpoint":
 		path += "?since=2026-11-21T00:00:00Z"
@@ -49,47 +48,87 @@ func (w *world) call(t *testing.T, r route, token string, headers ...string) rep
 	case "cancelMessages":
 		path += "?state=delayed"
 	}
-	if r.path == "/track/click" {
-		path += "?mid=t&url=https://shop.test/"
+	switch {
+	case r.path == "/track/click":
+		path += "?mid=" + w.click(t) + "&url=https://shop.test/"
+	case strings.HasPrefix(r.path, "/webhooks/provider"):
+		body[r.id], headers = "[]", append(headers, "X-Webhook-Token", hookSecret)
 	}
-	return w.do(t, r.method, path, token, body, headers...)
+	return w.do(t, r.method, path, token, body[r.id], headers...)
 }
 
-// existing makes what a route of a real part is about, and returns its id.
-func (w *world) existing(t *testing.T, r route, token string) string {
+// existing makes what a route is about, and returns what stands for it in the path.
+func (w *world) existing(t *testing.T, r route, token string) []string {
 	t.Helper()
 	p, ctx := w.parts, t.Context()
-	bound := ""
-	if g := p.grants[token]; g != nil {
-		bound = g.Account
+	if strings.Contains(r.path, "{token}") {
+		return []string{"{token}", w.click(t)}
 	}
-	id, err := "x1", error(nil)
+	if p.failure() != nil {
+		return nil
+	}
+	bound := ""
+	if p.tokens[token] != "" && !strings.HasPrefix(token, "any-") {
+		bound = "acme"
+	}
+	var id string
+	var err error
 	switch r.id {
 	case "getToken", "deleteToken":
 		var created api.TokenCreated
-		created, err = p.access.Create(ctx, api.TokenRequest{Description: "d"}, time.Now())
-		id = cmp.Or(created.ID, id)
+		created, err = p.Access.Create(ctx, api.TokenRequest{Description: "d"}, time.Now())
+		id = created.ID
 	case "getDomainKey", "deleteDomainKey":
-		_, err = p.keys.Put(ctx, domainKey(t))
+		_, err = p.DomainKeys.Put(ctx, domainKey(t))
 	case "getTemplate", "updateTemplate", "deleteTemplate", "listTemplateVersions", "getTemplateVersion",
 		"restoreTemplate", "previewTemplate":
 		var created api.TemplateCreated
-		created, err = p.templates.Create(ctx, bound, api.TemplateRequest{
+		created, err = p.Templates.Create(ctx, bound, api.TemplateRequest{
 			Name: "n", TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}})
-		id = cmp.Or(created.ID, id)
+		id = created.ID
 	case "getGateway", "updateGateway", "deleteGateway":
-		_, err = p.gateways.Create(ctx, api.Gateway{Gateway: "gw1", Name: "GW", Host: "h", Port: 25})
+		_, err = p.Gateways.Create(ctx, api.Gateway{Gateway: "gw1", Name: "GW", Host: "h", Port: 25})
 	case "suppressionImport":
 		id = strings.ToLower(rand.Text())
-		_, err = p.suppressions.Import(ctx, bound, strings.NewReader("a@example.com\n"),
+		_, err = p.Suppressions.Import(ctx, bound, strings.NewReader("a@example.com\n"),
 			api.SuppressionImportOptions{ID: id})
 	case "getBlocklist", "removeFromBlocklist":
-		_, err = p.suppressions.Block(ctx, "news", api.BlocklistRequest{Recipient: "a@example.com"})
+		_, err = p.Suppressions.Block(ctx, "news", api.BlocklistRequest{Recipient: "a@example.com"})
+	case "deleteAccount":
+		p.account(t, "doomed")
+		return []string{"{account}", "doomed"}
 	}
-	if err != nil && p.fail == nil {
+	if err != nil {
 		t.Fatal(err)
 	}
-	return id
+	switch {
+	case strings.Contains(r.path, "{deliveryId}"):
+		endpoint, delivery := p.delivery(t)
+		return []string{"{id}", endpoint, "{deliveryId}", delivery}
+	case strings.HasPrefix(r.path, "/v1/webhook-endpoints/"):
+		id = p.endpoint(t)
+	case strings.HasPrefix(r.path, "/v1/dead-letters/{"):
+		return []string{"{queueId}", p.dead(t, "acme")}
+	case strings.Contains(r.path, "{queueId}"):
+		return []string{"{queueId}", p.queued(t, "acme")}
+	case strings.Contains(r.path, "{account}"):
+		p.account(t, "acme")
+	}
+	if id == "" {
+		return nil
+	}
+	return []string{"{id}", id}
+}
+
+// click is the token of a link.
+func (w *world) click(t *testing.T) string {
+	t.Helper()
+	token, err := w.parts.signed.Sign(signedtoken.Click, signedtoken.Token{Account: "acme",
+		MessageID: mailID, URL: "https://shop.test/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
 }
 
 // welcome is what a route answers those whom it lets in.
@@ -113,14 +152,21 @@ func TestWhoMayDoWhat(t *testing.T) {
 	w := setup(t)
 	// hundreds of answers that other tests hold against the document
 	w.http.Transport = w.http.Transport.(*checked).inner
-	w.parts.messages["q1"] = queued("q1", "acme")
+	w.parts.account(t, "acme")
+	grants := map[string]access.Grant{adminToken: {Scopes: []api.Scope{api.ScopeAdmin}},
+		boundToken: {Scopes: []api.Scope{api.ScopeAPI}, Account: "acme"}}
 	for _, scope := range []api.Scope{"api", "send", "outbox", "metrics", "admin", "*"} {
-		w.parts.grants["any-"+string(scope)] = &access.Grant{Scopes: []api.Scope{scope}}
-		w.parts.grants["acme-"+string(scope)] = &access.Grant{Scopes: []api.Scope{scope}, Account: "acme"}
+		for name, account := range map[string]string{"any-": "", "acme-": "acme"} {
+			name += string(scope)
+			grants[name] = access.Grant{Scopes: []api.Scope{scope}, Account: account}
+			if account == "" || slices.Contains([]api.Scope{"api", "send", "outbox"}, scope) { // others can't be
+				w.parts.token(t, name, api.TokenRequest{Scopes: []api.Scope{scope}, Account: account})
+			}
+		}
 	}
 	for _, g := range w.routes() {
 		for _, r := range g.routes {
-			for token, grant := range w.parts.grants {
+			for token, grant := range grants {
 				want := welcome(r)
 				need := r.right.scope
 				if r.right.bound != "" && grant.Account != "" {
@@ -128,6 +174,12 @@ func TestWhoMayDoWhat(t *testing.T) {
 				}
 				if !r.right.public && (!grant.Allows(need) || r.right.whole && grant.Account != "") {
 					want = http.StatusForbidden
+				}
+				if err := r.right.admits(&grant); !r.right.public && (err == nil) != (want != http.StatusForbidden) {
+					t.Errorf("%s %s admits %+v: %v", r.method, r.path, grant, err)
+				}
+				if token != adminToken && w.parts.tokens[token] == "" {
+					continue
 				}
 				if got := w.call(t, r, token); got.status != want {
 					t.Errorf("%s %s as %s: %d, want %d: %s", r.method, r.path, token, got.status, want, got.body)
@@ -170,8 +222,10 @@ func TestPublicRoutes(t *testing.T) {
 func TestBoundTokenSeesItsOwnAccountOnly(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	w.parts.messages["mine"] = queued("mine", "acme")
-	w.parts.messages["theirs"] = queued("theirs", "other")
+	p := w.parts
+	ids := strings.NewReplacer("/mine", "/"+p.queued(t, "acme"), "/failed", "/"+p.dead(t, "acme"), "/theirs",
+		"/"+p.queued(t, "other"))
+	theirs := ids.Replace("/theirs")[1:]
 	const to = `"to":{"address":"a@example.net"}`
 	cases := []struct {
 		name, method, path, body string
@@ -207,8 +261,8 @@ func TestBoundTokenSeesItsOwnAccountOnly(t *testing.T) {
 			"There is no such message in the email log"},
 		{"no one's message in the log", "GET", "/v1/messages/none", "", 404,
 			"There is no such message in the email log"},
-		{"replay its dead letter", "POST", "/v1/dead-letters/mine/replay", `{"account":"acme"}`, 200, ""},
-		{"replay it as another", "POST", "/v1/dead-letters/mine/replay", `{"account":"other"}`, 403,
+		{"replay its dead letter", "POST", "/v1/dead-letters/failed/replay", `{"account":"acme"}`, 200, ""},
+		{"replay one as another", "POST", "/v1/dead-letters/failed/replay", `{"account":"other"}`, 403,
 			"Unauthorized account"},
 		{"replay another's", "POST", "/v1/dead-letters/theirs/replay", "", 404,
 			"Requested queue entry was not found"},
@@ -225,46 +279,19 @@ func TestBoundTokenSeesItsOwnAccountOnly(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			got := w.do(t, tc.method, tc.path, boundToken, tc.body)
-			if got.status != tc.status || !strings.Contains(got.body, tc.want) {
+			got := w.do(t, tc.method, ids.Replace(tc.path), boundToken, tc.body)
+			if got.status != tc.status || !strings.Contains(got.body, tc.want) || strings.Contains(got.body, theirs) {
 				t.Errorf("got %d %s", got.status, got.body)
 			}
 		})
 	}
-	for _, q := range w.parts.queries {
-		if q.Account != "acme" {
-			t.Errorf("the outbox was asked for the mail of %q", q.Account)
-		}
+	page, err := p.Outbox.Messages(t.Context(), api.LogQuery{Account: "other"})
+	if err != nil || page.Total != 1 || page.Messages[0].QueueID != theirs ||
+		page.Messages[0].Status != api.StatusQueued {
+		t.Errorf("the mail of another: %+v, %v", page, err)
 	}
-	for _, q := range w.parts.looked {
-		if q.Account != "acme" {
-			t.Errorf("the log was asked for the mail of %q", q.Account)
-		}
-	}
-	for _, q := range w.parts.counted {
-		if q.Account != "acme" {
-			t.Errorf("the mail of %q was counted", q.Account)
-		}
-	}
-	for _, c := range w.parts.replays {
-		if c.Account != "" && c.Account != "acme" {
-			t.Errorf("mail was moved to %q", c.Account)
-		}
-	}
-	for _, s := range w.parts.submits {
-		if s.Account != "acme" {
-			t.Errorf("mail was sent as %q", s.Account)
-		}
-	}
-	for _, call := range w.parts.calls {
-		if strings.HasSuffix(call, "theirs") && !strings.HasPrefix(call, "AccountOf") ||
-			strings.HasSuffix(call, "theirs api") {
-			t.Errorf("the outbox was asked to %s", call)
-		}
-		if strings.HasPrefix(call, "ReplayAll") && call != "ReplayAll acme" ||
-			strings.HasPrefix(call, "QueueStatus") || call == "Accounts.Count" {
-			t.Errorf("a bound token had the server %s", call)
-		}
+	if page, err := p.Outbox.Messages(t.Context(), api.LogQuery{}); err != nil || page.Total != 5 {
+		t.Errorf("%d messages, want those that were there and the two submitted: %+v, %v", page.Total, page, err)
 	}
 }
 
@@ -283,6 +310,7 @@ func TestTokenInQuery(t *testing.T) {
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
+	admin, bound := w.parts.session(t, adminToken), w.parts.session(t, boundToken)
 	cases := []struct {
 		name   string
 		method string
@@ -291,16 +319,16 @@ func TestSessions(t *testing.T) {
 		header [2]string
 		want   int
 	}{
-		{"read", "GET", "/v1/outbox", "session-of-" + adminToken, [2]string{}, 200},
+		{"read", "GET", "/v1/outbox", admin, [2]string{}, 200},
 		{"ended session", "GET", "/v1/outbox", "session-of-nobody", [2]string{}, 401},
-		{"change from our page", "POST", "/v1/submit", "session-of-" + adminToken,
+		{"change from our page", "POST", "/v1/submit", admin,
 			[2]string{"Sec-Fetch-Site", "same-origin"}, 401},
-		{"change from another site", "POST", "/v1/submit", "session-of-" + adminToken,
+		{"change from another site", "POST", "/v1/submit", admin,
 			[2]string{"Sec-Fetch-Site", "cross-site"}, 401},
-		{"change from another origin", "POST", "/v1/submit", "session-of-" + adminToken,
+		{"change from another origin", "POST", "/v1/submit", admin,
 			[2]string{"Origin", "https://evil.example"}, 401},
-		{"bound to an account", "GET", "/v1/outbox", "session-of-" + boundToken, [2]string{}, 200},
-		{"bound to an account, the whole instance", "GET", "/v1/settings", "session-of-" + boundToken, [2]string{},
+		{"bound to an account", "GET", "/v1/outbox", bound, [2]string{}, 200},
+		{"bound to an account, the whole instance", "GET", "/v1/settings", bound, [2]string{},
 			403},
 	}
 	for _, tc := range cases {

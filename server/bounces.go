@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"context"
-	"io"
 	"mime"
 	"net/http"
 
@@ -14,13 +13,6 @@ import (
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/feedback/bounce"
 )
-
-// Returns takes in mail that came back. It is feedback.Returns.
-type Returns interface {
-	// Receive reads a mail that came back to an address, which may be empty. What it proves is durable when the
-	// error is nil.
-	Receive(ctx context.Context, mail io.Reader, envelopeTo string) (bounce.Report, feedback.Outcome, error)
-}
 
 // returnedBody is the limit of a mail that came back: it may hold all of a large message, of which nothing is
 // looked at.
@@ -35,7 +27,7 @@ type returnMailInput struct {
 }
 
 func (f feedbackRoutes) returnMail(ctx context.Context, in *returnMailInput) (api.ReturnedMail, error) {
-	report, out, err := f.returns.Receive(ctx, bytes.NewReader(in.Body), in.EnvelopeTo)
+	report, out, err := f.bounces.Receive(ctx, bytes.NewReader(in.Body), in.EnvelopeTo)
 	if err != nil {
 		return api.ReturnedMail{}, err
 	}

@@ -1,10 +1,6 @@
 package server
 
 import (
-	"bytes"
-	"context"
-	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,54 +8,86 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/feedback"
-	"github.com/postroom/postroom/feedback/bounce"
-	"github.com/postroom/postroom/smtpsend"
 )
-
-// fakeReturns reads nothing, and says what it was given.
-type fakeReturns struct{ *parts }
-
-func (p fakeReturns) Receive(_ context.Context, mail io.Reader, to string) (bounce.Report, feedback.Outcome,
-	error) {
-	text, err := io.ReadAll(mail)
-	if err != nil {
-		return bounce.Report{}, feedback.Outcome{}, err
-	}
-	report := bounce.Report{
-		Kind: bounce.Complained, Form: "arf", Feedback: &bounce.Feedback{Type: "abuse"}, Original: bounce.Original{
-			MessageID: fmt.Sprint(len(text), " ", to)},
-		Recipients: []bounce.Recipient{{Address: "ann@receiver.example", Action: bounce.ActionFailed,
-			Status: "5.1.1", Code: 550, Diagnostic: "no", Verdict: smtpsend.Hard, Suppress: true}},
-	}
-	return report, feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: "Q1",
-		Recipients: []string{"Ann@receiver.example"}}, p.asked("Returns.Returned")
-}
 
 func TestReturnMail(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	got, err := api.ReturnMail.Do(t.Context(), w.client, bytes.NewReader([]byte("Subject: x\r\n\r\n")),
-		api.ReturnOptions{EnvelopeTo: "bounces+t@example.com"})
+	id := w.parts.sent(t, "acme")
+	path, err := w.parts.signed.ReturnPath(id, 0, "example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := api.ReturnedMail{
-		Kind: "complained", Form: "arf", Result: "taken", Proof: "token", QueueID: "Q1",
-		MessageID: "14 bounces+t@example.com", FeedbackType: "abuse",
-		Recipients: []api.ReturnedRecipient{{Address: "ann@receiver.example", Action: "failed", Status: "5.1.1",
-			Code: 550, Diagnostic: "no", Verdict: "hard", Suppress: true}},
-		About: []string{"Ann@receiver.example"},
+	give := func(mail string, to string) api.ReturnedMail {
+		t.Helper()
+		got, err := api.ReturnMail.Do(t.Context(), w.client,
+			strings.NewReader(strings.ReplaceAll(mail, "\n", "\r\n")), api.ReturnOptions{EnvelopeTo: to})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	want := api.ReturnedMail{
+		Kind: "bounced", Form: "dsn", Result: "taken", Proof: "token", QueueID: id, MessageID: "1@example.com",
+		ReportingMTA: "mx.receiver.example",
+		Recipients: []api.ReturnedRecipient{{Address: "rcpt@example.net", Action: "failed", Status: "5.1.1",
+			Code: 550, Diagnostic: "550 5.1.1 no", MTA: "mx.receiver.example", Verdict: "hard", Suppress: true}},
+		About: []string{"rcpt@example.net"},
+	}
+	if diff := cmp.Diff(want, give(bounceMail, path)); diff != "" {
 		t.Error(diff)
 	}
-	large := bytes.Repeat([]byte("x"), 3<<20)
-	if got, err := api.ReturnMail.Do(t.Context(), w.client, bytes.NewReader(large), api.ReturnOptions{
-		EnvelopeTo: ""}); err != nil || got.MessageID != fmt.Sprint(len(large), " ") {
-		t.Errorf("3 MB: %+v, %v", got, err)
+	if got := give(bounceMail, ""); got.Result != "unproven" || got.QueueID != "" {
+		t.Errorf("without the address that it came to: %+v", got)
+	}
+	if got := give(complaintMail, path); got.Kind != "complained" || got.FeedbackType != "abuse" {
+		t.Errorf("a complaint: %+v", got)
+	}
+	if got := give(bounceMail+strings.Repeat("x", 3<<20), path); got.QueueID != id {
+		t.Errorf("3 MB: %+v", got)
 	}
 }
+
+const bounceMail = `From: MAILER-DAEMON@mx.receiver.example
+To: sender@example.com
+Content-Type: multipart/report; report-type=delivery-status; boundary=b
+
+--b
+Content-Type: message/delivery-status
+
+Reporting-MTA: dns; mx.receiver.example
+
+Final-Recipient: rfc822; rcpt@example.net
+Action: failed
+Status: 5.1.1
+Remote-MTA: dns; mx.receiver.example
+Diagnostic-Code: smtp; 550 5.1.1 no
+
+--b
+Content-Type: text/rfc822-headers
+
+Message-ID: <1@example.com>
+
+--b--
+`
+
+const complaintMail = `From: fbl@mx.receiver.example
+Content-Type: multipart/report; report-type=feedback-report; boundary=b
+
+--b
+Content-Type: message/feedback-report
+
+Feedback-Type: abuse
+User-Agent: FBL/1.0
+Version: 1
+
+--b
+Content-Type: text/rfc822-headers
+
+Message-ID: <1@example.com>
+
+--b--
+`
 
 func TestReturnMailRefused(t *testing.T) {
 	t.Parallel()
@@ -79,7 +107,7 @@ func TestReturnMailRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		req.Header.Set("Content-Type", row.kind)
-		req.Header.Set("Authorization", "Bearer "+row.token)
+		req.Header.Set("Authorization", "Bearer "+w.parts.secret(row.token))
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			t.Fatal(err)

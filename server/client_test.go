@@ -16,43 +16,46 @@ import (
 func TestClientRoundTrip(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	w.parts.messages["q1"] = queued("q1", "acme")
-	ctx, c := t.Context(), w.client
+	ctx, c, p := t.Context(), w.client, w.parts
+	waiting, sent := p.queued(t, "acme"), p.sent(t, "acme")
 
 	answer, err := api.Submit.Do(ctx, c, api.SubmitRequest{To: api.Addresses{{Address: "a@example.net"}},
 		Text: "Hi", IdempotencyKey: "k"})
-	if err != nil || answer.QueueID != "q1" || answer.Idempotency.Status != "MISS" {
+	if err != nil || answer.QueueID == "" || answer.Idempotency.Status != "MISS" {
 		t.Errorf("Submit = %+v, %v", answer, err)
 	}
-	m, err := api.GetMessage.Do(ctx, c, "q1")
-	if err != nil {
+	m, err := api.GetMessage.Do(ctx, c, waiting)
+	want, wantErr := p.Outbox.Get(ctx, waiting)
+	if err := errors.Join(err, wantErr); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(queued("q1", "acme"), m); diff != "" {
+	if diff := cmp.Diff(want, m); diff != "" {
 		t.Errorf("message changed on its way (-sent +received):\n%s", diff)
 	}
 	var all []string
-	for m, err := range api.All(ctx, c, api.ListOutbox, api.OutboxQuery{State: api.Delayed}) {
+	for m, err := range api.All(ctx, c, api.ListOutbox, api.OutboxQuery{State: api.Delayed, Account: "acme"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, m.QueueID)
 	}
-	if diff := cmp.Diff([]string{"q1"}, all); diff != "" {
+	if diff := cmp.Diff([]string{waiting}, all); diff != "" {
 		t.Error(diff)
 	}
-	logged, err := api.GetLoggedMessage.Do(ctx, c, "q1")
-	if err != nil {
+	logged, err := api.GetLoggedMessage.Do(ctx, c, sent)
+	wantLogged, wantErr := p.Outbox.Message(ctx, sent)
+	if err := errors.Join(err, wantErr); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(loggedMessage("q1", "acme"), logged); diff != "" {
+	if diff := cmp.Diff(wantLogged, logged); diff != "" {
 		t.Errorf("message of the log changed on its way (-sent +received):\n%s", diff)
 	}
-	events, err := api.ListMessageEvents.Do(ctx, c, "q1")
-	if err != nil {
+	events, err := api.ListMessageEvents.Do(ctx, c, sent)
+	wantEvents, wantErr := p.Outbox.MessageEvents(ctx, sent)
+	if err := errors.Join(err, wantErr); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(messageEvents("q1"), events); diff != "" {
+	if diff := cmp.Diff(wantEvents, events); diff != "" {
 		t.Errorf("events changed on their way (-sent +received):\n%s", diff)
 	}
 	all = nil
@@ -62,28 +65,32 @@ func TestClientRoundTrip(t *testing.T) {
 		}
 		all = append(all, m.QueueID)
 	}
-	if diff := cmp.Diff([]string{"q1"}, all); diff != "" {
+	if diff := cmp.Diff([]string{sent}, all); diff != "" {
 		t.Error(diff)
 	}
-	raw, err := api.MessageContent.Do(ctx, c, "q1")
-	if err != nil || !bytes.HasPrefix(raw, []byte("From: a@")) {
+	raw, err := api.MessageContent.Do(ctx, c, waiting)
+	if content, wantErr := p.Outbox.Content(ctx, waiting); err != nil || wantErr != nil ||
+		!bytes.Equal(raw, content) {
 		t.Errorf("Content = %q, %v", raw, err)
 	}
 
-	token, err := w.parts.access.Create(ctx, api.TokenRequest{Description: "d"}, time.Now())
+	token, err := p.Access.Create(ctx, api.TokenRequest{Description: "d"}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.account(t, "a@b+c")
+	p.account(t, "old")
 	paused := true
+	endpoint, delivery := p.delivery(t)
 	calls := map[string]func() error{
-		"Cancel": func() error { _, err := api.CancelMessage.Do(ctx, c, "q1"); return err },
+		"Cancel": func() error { _, err := api.CancelMessage.Do(ctx, c, p.queued(t, "acme")); return err },
 		"CancelAll": func() error {
 			_, err := api.CancelMessages.Do(ctx, c, api.OutboxQuery{Account: "acme", PageSize: 7})
 			return err
 		},
-		"Retry": func() error { _, err := api.RetryMessage.Do(ctx, c, "q1"); return err },
+		"Retry": func() error { _, err := api.RetryMessage.Do(ctx, c, p.queued(t, "shop")); return err },
 		"Patch": func() error {
-			_, err := api.PatchMessage.Do(ctx, c, api.OutboxPatch{SendAt: new(time.Now())}, "q1")
+			_, err := api.PatchMessage.Do(ctx, c, api.OutboxPatch{SendAt: new(time.Now())}, p.queued(t, "shop"))
 			return err
 		},
 		"Queue": func() error { _, err := api.GetQueue.Do(ctx, c, "submit"); return err },
@@ -101,7 +108,8 @@ func TestClientRoundTrip(t *testing.T) {
 			return err
 		},
 		"CreateAcc": func() error {
-			_, err := api.CreateAccount.Do(ctx, c, api.Account{Account: "a", Email: "a@example.com"})
+			_, err := api.CreateAccount.Do(ctx, c, api.Account{Account: "a", Email: "a@example.com",
+				SMTP: &api.SMTPServer{Host: "h", Port: 25}})
 			return err
 		},
 		"Accounts": func() error {
@@ -109,8 +117,8 @@ func TestClientRoundTrip(t *testing.T) {
 			return err
 		},
 		"Account":   func() error { _, err := api.GetAccount.Do(ctx, c, "a@b+c"); return err },
-		"UpdateAcc": func() error { _, err := api.UpdateAccount.Do(ctx, c, api.AccountPatch{}, "a"); return err },
-		"DeleteAcc": func() error { _, err := api.DeleteAccount.Do(ctx, c, "a"); return err },
+		"UpdateAcc": func() error { _, err := api.UpdateAccount.Do(ctx, c, api.AccountPatch{}, "a@b+c"); return err },
+		"DeleteAcc": func() error { _, err := api.DeleteAccount.Do(ctx, c, "old"); return err },
 		"Verify": func() error {
 			_, err := api.VerifyAccount.Do(ctx, c, api.VerifyRequest{SMTP: &api.SMTPServer{Host: "h", Port: 25}})
 			return err
@@ -132,28 +140,28 @@ func TestClientRoundTrip(t *testing.T) {
 			_, err := api.ListEndpoints.Do(ctx, c, api.PageQuery{PageSize: 5})
 			return err
 		},
-		"Endpoint": func() error { _, err := api.GetEndpoint.Do(ctx, c, "e1"); return err },
+		"Endpoint": func() error { _, err := api.GetEndpoint.Do(ctx, c, endpoint); return err },
 		"UpdateEnd": func() error {
-			_, err := api.UpdateEndpoint.Do(ctx, c, api.EndpointRequest{URL: "https://x.example"}, "e1")
+			_, err := api.UpdateEndpoint.Do(ctx, c, api.EndpointRequest{URL: "https://x.example"}, p.endpoint(t))
 			return err
 		},
-		"DeleteEnd": func() error { _, err := api.DeleteEndpoint.Do(ctx, c, "e1"); return err },
-		"Test":      func() error { _, err := api.TestEndpoint.Do(ctx, c, "e1"); return err },
+		"DeleteEnd": func() error { _, err := api.DeleteEndpoint.Do(ctx, c, p.endpoint(t)); return err },
+		"Test":      func() error { _, err := api.TestEndpoint.Do(ctx, c, endpoint); return err },
 		"ReplayDead": func() error {
-			_, err := api.ReplayDeadLetter.Do(ctx, c, api.Corrections{To: api.Emails{"a@example.net"}}, "q1")
+			_, err := api.ReplayDeadLetter.Do(ctx, c, api.Corrections{To: api.Emails{"a@example.net"}},
+				p.dead(t, "shop"))
 			return err
 		},
 		"Replay": func() error {
-			_, err := api.ReplayEndpoint.Do(ctx, c, api.EndpointReplay{Since: time.Now()}, "e1")
+			_, err := api.ReplayEndpoint.Do(ctx, c, api.EndpointReplay{Since: time.Now()}, endpoint)
 			return err
 		},
 		"Deliveries": func() error {
-			_, err := api.ListDeliveries.Do(ctx, c, api.DeliveryQuery{Page: 0},
-				"e1")
+			_, err := api.ListDeliveries.Do(ctx, c, api.DeliveryQuery{Page: 0}, endpoint)
 			return err
 		},
-		"Delivery":  func() error { _, err := api.GetDelivery.Do(ctx, c, "e1", "d1"); return err },
-		"Redeliver": func() error { _, err := api.Redeliver.Do(ctx, c, "e1", "d1"); return err },
+		"Delivery":  func() error { _, err := api.GetDelivery.Do(ctx, c, endpoint, delivery); return err },
+		"Redeliver": func() error { _, err := api.Redeliver.Do(ctx, c, endpoint, delivery); return err },
 	}
 	for name, call := range calls {
 		if err := call(); err != nil {

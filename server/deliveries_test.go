@@ -2,28 +2,68 @@ package server
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/redisdb"
 )
 
 func TestDeliveriesAreFoundByTheSearch(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	got, err := api.ListDeliveries.Do(t.Context(), w.client, api.DeliveryQuery{
-		Q: "to:ann subject:\"your invoice\"", Page: 2, PageSize: 10}, "e1")
-	if err != nil || !got.Partial || got.Page != 2 || len(got.Deliveries) != 1 ||
-		got.Deliveries[0].ID != "to:ann subject:\"your invoice\"" || got.Deliveries[0].Endpoint != "e1" {
+	ctx, p := t.Context(), w.parts
+	endpoint, before := p.endpoint(t), time.Now().Add(-time.Second)
+	pipe := p.db.Client().Pipeline()
+	for i := range 2_100 { // more than are searched
+		e, err := event.New(fmt.Sprint("E", i), event.MessageQueued, "acme", time.Now(),
+			event.Message{QueueID: fmt.Sprint("Q", i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, err := e.Line()
+		if err != nil {
+			t.Fatal(err)
+		}
+		pipe.XAdd(ctx, &redis.XAddArgs{Stream: redisdb.Key(0, "events"), Values: []any{"e", line}})
+	}
+	_, err := pipe.Exec(ctx)
+	if err == nil {
+		_, err = p.Webhooks.Replay(ctx, endpoint, before)
+	}
+	newest, listErr := p.Webhooks.Deliveries(ctx, endpoint, 0, 30)
+	if err := errors.Join(err, listErr); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range newest.Deliveries {
+		p.index.found.Hits = append(p.index.found.Hits, documents.Hit{Document: documents.Document{QueueID: d.QueueID}})
+	}
+	got, err := api.ListDeliveries.Do(ctx, w.client, api.DeliveryQuery{Q: "to:ann subject:\"your invoice\"",
+		Page: 2, PageSize: 10}, endpoint)
+	ids := func(page []api.Delivery) (all []string) {
+		for _, d := range page {
+			all = append(all, d.ID)
+		}
+		return all
+	}
+	if err != nil || !got.Partial || got.Page != 2 || got.Total != 30 ||
+		!slices.Equal(ids(got.Deliveries), ids(newest.Deliveries[20:])) {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if got, err := api.ListDeliveries.Do(t.Context(), w.client, api.DeliveryQuery{Q: "  "}, "e1"); err != nil ||
-		got.Partial {
+	if got, err := api.ListDeliveries.Do(ctx, w.client, api.DeliveryQuery{Q: "  "}, endpoint); err != nil ||
+		got.Partial || got.Total != 2_100 {
 		t.Errorf("a blank query lists all: %+v, %v", got, err)
 	}
-	w.parts.failWith(fault.New(fault.NotFound, "SearchOff",
-		"There is no search index: the setting documents.store is none"))
-	_, err = api.ListDeliveries.Do(t.Context(), w.client, api.DeliveryQuery{Q: "x"}, "e1")
+	if p.Documents, err = documents.New(p.Documents.Parts, documents.Options{Kind: "none"}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = api.ListDeliveries.Do(ctx, w.client, api.DeliveryQuery{Q: "x"}, endpoint)
 	if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.Code != "SearchOff" {
 		t.Errorf("without an index: %v", err)
 	}

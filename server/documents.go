@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/documents"
 )
 
 type searchInput struct {
@@ -14,7 +15,7 @@ type searchInput struct {
 	Cursor   string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the messages after it, whatever the page"`
 }
 
-type documentRoutes struct{ documents Documents }
+type documentRoutes struct{ documents *documents.Documents }
 
 // searchDocuments finds messages, long after the email log has forgotten them. A bound token finds its own
 // account's, and counts of those.

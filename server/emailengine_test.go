@@ -89,7 +89,7 @@ func TestAnswersLikeEmailEngine(t *testing.T) {
 		{file: "error-429-ratelimit", token: "limited"},
 		{file: "settings-post", body: `{"queueKeep":5,"deliveryAttempts":7}`},
 	}
-	w := setupReal(t)
+	w := setup(t)
 	last, limited := "", ""
 	for _, tc := range cases {
 		t.Run(tc.file, func(t *testing.T) {

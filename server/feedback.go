@@ -10,21 +10,14 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/provider"
 )
 
-// Feedback takes in reports about sent mail. It is feedback.Feedback.
-type Feedback interface {
-	// Provider takes the webhook of a provider. What it reports is durable when the error is nil.
-	Provider(ctx context.Context, name provider.Name, r provider.Request, now time.Time) (api.FeedbackReceipt,
-		error)
-	Status(ctx context.Context) (api.FeedbackStatus, error)
-}
-
 // feedbackRoutes take in reports about mail that a relay has accepted.
 type feedbackRoutes struct {
-	feedback Feedback
-	returns  Returns
+	feedback *feedback.Feedback
+	bounces  *feedback.Bounces
 	bodies   *bodyMemory
 }
 

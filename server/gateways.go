@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/api"
@@ -13,7 +14,7 @@ import (
 type gatewayRoutes struct {
 	gateways *gateways.Store
 	oauth    *oauth.Tokens
-	accounts Accounts
+	accounts *accounts.Accounts
 }
 
 type createGatewayInput struct{ Body api.Gateway }

@@ -20,17 +20,23 @@ type listMessagesInput struct {
 	Cursor        string    `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it, whatever the page"`
 }
 
-// listMessages shows the email log. A bound token sees its own account's part of it.
-func (m messageRoutes) listMessages(ctx context.Context, in *listMessagesInput) (api.LogPage, error) {
+// query returns what the outbox is asked for. A bound token sees its own account's part of the log.
+func (in *listMessagesInput) query(ctx context.Context) (api.LogQuery, error) {
 	account, err := ownAccount(ctx, in.Account)
-	if err != nil {
-		return api.LogPage{}, err
-	}
-	page, err := m.box.Messages(ctx, api.LogQuery{
+	return api.LogQuery{
 		Page: in.Page, PageSize: in.size(), Cursor: in.Cursor, Status: api.MessageStatus(in.Status),
 		Account: account, Lane: api.Lane(in.Lane),
 		Tag: in.Tag, Search: in.Search, CreatedAfter: in.CreatedAfter, CreatedBefore: in.CreatedBefore,
-	})
+	}, err
+}
+
+// listMessages shows the email log.
+func (m messageRoutes) listMessages(ctx context.Context, in *listMessagesInput) (api.LogPage, error) {
+	q, err := in.query(ctx)
+	if err != nil {
+		return api.LogPage{}, err
+	}
+	page, err := m.box.Messages(ctx, q)
 	page.Messages = rows(page.Messages)
 	return page, err
 }

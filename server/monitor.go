@@ -9,6 +9,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/server/access"
 )
 
 // NewMonitor makes a Server that answers /health, /ready and /metrics, and nothing else: for a process that
@@ -20,7 +21,7 @@ import (
 // and an address that is meant for the inside is one rule of a firewall away from the outside.
 //
 // Its own requests are not counted: a probe every second would drown those that somebody waits for.
-func NewMonitor(access Authenticator, state State, o Options) (*Server, error) {
+func NewMonitor(access *access.Access, state State, o Options) (*Server, error) {
 	if access == nil || state == nil {
 		return nil, errors.New("new monitoring server: a part is missing")
 	}

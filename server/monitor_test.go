@@ -17,7 +17,7 @@ func monitor(t *testing.T, p *parts) (url string, stop func()) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	newMetrics(registry, registry)
-	s, err := NewMonitor(fakeAccess{p}, p, Options{Listen: "127.0.0.1:0", Metrics: registry})
+	s, err := NewMonitor(p.Access, p, Options{Listen: "127.0.0.1:0", Metrics: registry})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,8 @@ func ask(t *testing.T, url, token string) (status int, body string) {
 
 func TestMonitorAnswersHealthAndMetricsOnly(t *testing.T) {
 	t.Parallel()
-	url, _ := monitor(t, newParts(t))
+	p := newParts(t)
+	url, _ := monitor(t, p)
 	for name, row := range map[string]struct {
 		path, token string
 		status      int
@@ -79,7 +80,7 @@ func TestMonitorAnswersHealthAndMetricsOnly(t *testing.T) {
 		"nothing of the operator pages": {"/", adminToken, 404, "Not Found"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, body := ask(t, url+row.path, row.token)
+			status, body := ask(t, url+row.path, p.secret(row.token))
 			if status != row.status || !strings.Contains(body, row.says) {
 				t.Errorf("%d %s, want %d and %q", status, body, row.status, row.says)
 			}
@@ -122,9 +123,9 @@ func TestNewMonitorNamesWhatIsWrong(t *testing.T) {
 	if _, err := NewMonitor(nil, newParts(t), Options{}); err == nil {
 		t.Error("made without access")
 	}
-	url, _ := monitor(t, newParts(t))
-	_, err := NewMonitor(fakeAccess{newParts(t)}, newParts(t),
-		Options{Listen: strings.TrimPrefix(url, "http://")})
+	p := newParts(t)
+	url, _ := monitor(t, p)
+	_, err := NewMonitor(p.Access, p, Options{Listen: strings.TrimPrefix(url, "http://")})
 	if err == nil || !strings.Contains(err.Error(), "monitor.listen") {
 		t.Errorf("a port in use: %v", err)
 	}

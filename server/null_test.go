@@ -12,7 +12,7 @@ import (
 // TestNullTakesAway: what a patch sets as a whole goes with a null.
 func TestNullTakesAway(t *testing.T) {
 	t.Parallel()
-	w := setupReal(t)
+	w := setup(t)
 	ctx, c := t.Context(), w.client
 	gateway := api.Gateway{Gateway: "g", Name: "G", Host: "g.example.com", Port: 587, TLS: &api.SMTPTLS{
 		MinVersion: "TLSv1.3"}, Limits: &api.Limits{PerDay: 9}}

@@ -30,16 +30,10 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/accounts"
-	"github.com/postroom/postroom/accounts/gateways"
-	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/feedback"
-	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/provider"
 	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb/seal"
-	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/suppression"
 )
 
@@ -116,56 +110,12 @@ func openOffice(t *testing.T) (*office, *signer) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	db := testredis.New(t)
-	ring, err := seal.New([]byte("0123456789abcdef0123456789abcdef"))
-	must(err)
-	gateways, err := gateways.New(db, ring, gateways.Options{})
-	must(err)
-	senders, err := accounts.New(db, ring, gateways, accounts.Options{Default: &api.Account{
-		Account: accounts.DefaultID, Email: "from@example.com", SMTP: &api.SMTPServer{Host: "relay.example",
-			Port: 587},
-	}})
-	must(err)
-	relay := &obligingRelay{host: "relay.example:587", reply: "250 OK"}
-	tasks, control := queue.NewClient(db.Client(), queue.Options{}), queue.NewControl(db.Client())
-	box, err := outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Router: relay, Accounts: senders,
-		Gateways: gateways}, outbox.Options{KeepReferences: time.Hour})
-	must(err)
-	barred, err := suppression.New(db, suppression.Options{})
-	must(err)
-	secrets, err := s.secrets()
-	must(err)
-	told, err := feedback.New(feedback.Parts{DB: db, Outbox: box, Suppression: barred}, feedback.Options{
-		Providers: secrets, Transport: s})
-	must(err)
-	p := newParts(t)
-	parts := p.parts()
-	parts.Intake, parts.Outbox, parts.Feedback = box, box, told
-	server, err := New(parts, Options{Listen: "127.0.0.1:0"})
-	must(err)
+	w := setup(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); _ = told.Run(ctx) }()
+	go func() { defer close(done); _ = w.parts.Feedback.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
-	return &office{world: newWorld(t, server), box: box, barred: barred, relay: relay}, s
-}
-
-// obligingRelay takes every message.
-type obligingRelay struct{ host, reply string }
-
-func (r *obligingRelay) Send(_ context.Context, d routing.Dispatch) routing.Sent {
-	result := smtpsend.Result{Response: r.reply, Code: 250}
-	for _, to := range d.Message.To {
-		result.Recipients = append(result.Recipients, smtpsend.RecipientResult{Address: to, Response: r.reply})
-	}
-	return routing.Sent{Result: result, Tries: []routing.Try{{Host: r.host, Start: time.Now(), End: time.Now(),
-		Result: result}}}
+	return &office{w, w.parts.Outbox, w.parts.Suppressions, w.parts.relay}, s
 }
 
 // send has a message taken by the relay.

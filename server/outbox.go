@@ -6,6 +6,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/outbox"
 )
 
 // pageInput is the part of a list's query that all lists share.
@@ -59,7 +60,7 @@ func (q selection) query(ctx context.Context) (api.OutboxQuery, error) {
 }
 
 // messageRoutes show and change messages: those in the outbox, the email log, and dead letters.
-type messageRoutes struct{ box Outbox }
+type messageRoutes struct{ box *outbox.Outbox }
 
 type listOutboxInput struct {
 	pageInput

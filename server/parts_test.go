@@ -1,64 +1,63 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/oauth"
+	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/feedback"
+	"github.com/postroom/postroom/feedback/tracking"
 	"github.com/postroom/postroom/feedback/unsubscribe"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/settings"
+	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
+	"github.com/postroom/postroom/webhooks"
 )
 
-// parts is everything the server asks, in one.
+// parts are the packages that a server answers from, on a Redis of their own. No workers run. Made up are the
+// relay, the search index, and what package app implements.
 type parts struct {
-	mu       sync.Mutex
-	calls    []string            // what was asked, in order
-	submits  []api.SubmitRequest // that were no dry runs
-	queries  []api.OutboxQuery
-	looked   []api.LogQuery
-	sought   []api.DocumentQuery
-	replays  []api.Corrections // also those of bulk replays
-	counted  []api.CounterQuery
-	messages map[string]api.OutboxMessage
-	grants   map[string]*access.Grant
-	paused   map[string]bool
-	fail     error // what every part answers from now on
-	submit   func(api.SubmitRequest) (api.SubmitAnswer, error)
-	checks   []api.Check
-	healthy  int // commands that Redis answers before fail holds
+	Parts
+	db     *redisdb.DB
+	signed *signedtoken.Ring
+	relay  *obligingRelay
+	index  *index
+	tokens map[string]string                                 // by the name that a test has for them
+	submit func(api.SubmitRequest) (api.SubmitAnswer, error) // instead of the outbox; nil: the outbox
+	checks []api.Check
 
-	db           *redisdb.DB
-	ring         *seal.Ring
-	access       *access.Access
-	settings     *settings.Settings
-	keys         *dkim.Keys
-	suppressions *suppression.Store
-	templates    *templates.Templates
-	gateways     *gateways.Store
-	oauth        *oauth.Tokens
-	unsubscribe  *unsubscribe.Service
+	mu      sync.Mutex
+	fail    error // of Redis, and of what is made up
+	healthy int   // commands that Redis answers before fail holds
 }
+
+const partsSecret = "0123456789abcdef0123456789abcdef"
 
 func newParts(t testing.TB) *parts {
 	t.Helper()
@@ -69,52 +68,224 @@ func newParts(t testing.TB) *parts {
 		}
 	}
 	p := &parts{
-		db: testredis.New(t),
-		grants: map[string]*access.Grant{
-			adminToken: {TokenID: "a", Scopes: []api.Scope{api.ScopeAdmin}},
-			boundToken: {TokenID: "b", Scopes: []api.Scope{api.ScopeAPI}, Account: "acme"},
-		},
-		messages: map[string]api.OutboxMessage{},
-		paused:   map[string]bool{},
-		checks:   []api.Check{{Name: "redis", OK: true}},
+		db: testredis.New(t), relay: &obligingRelay{host: "relay.example:587", reply: "250 OK"}, index: &index{},
+		tokens: map[string]string{}, checks: []api.Check{{Name: "redis", OK: true}},
 	}
+	p.Intake, p.Verifier, p.State = p, p, p
 	p.db.Client().AddHook(failing{p.failure})
-	var err error
-	p.ring, err = seal.New([]byte("0123456789abcdef0123456789abcdef"))
+	ring, err := seal.New([]byte(partsSecret))
 	must(err)
-	p.access, err = access.New(p.db, access.Options{Token: adminToken})
+	p.signed, err = signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(partsSecret))},
+		signedtoken.Options{})
 	must(err)
-	p.settings, err = settings.New(p.db, p.ring, settings.Options{})
+	p.Access, err = access.New(p.db, access.Options{Token: adminToken, MaxFailures: 1 << 30})
 	must(err)
-	p.keys, err = dkim.NewKeys(p.db, p.ring, dkim.Options{})
+	p.token(t, boundToken, api.TokenRequest{Account: "acme", Scopes: []api.Scope{api.ScopeAPI}})
+	p.Settings, err = settings.New(p.db, ring, settings.Options{})
 	must(err)
-	p.suppressions, err = suppression.New(p.db, suppression.Options{})
+	p.DomainKeys, err = dkim.NewKeys(p.db, ring, dkim.Options{})
 	must(err)
-	p.templates, err = templates.New(p.db, noSenders{}, templates.Options{})
+	p.Suppressions, err = suppression.New(p.db, suppression.Options{})
 	must(err)
-	p.gateways, err = gateways.New(p.db, p.ring, gateways.Options{})
+	p.Templates, err = templates.New(p.db, noSenders{}, templates.Options{})
 	must(err)
-	p.oauth, err = oauth.New(p.db, p.ring, oauth.Options{})
+	p.OAuth, err = oauth.New(p.db, ring, oauth.Options{})
 	must(err)
-	signed, err := signedtoken.New([]signedtoken.Key{
-		signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{})
+	p.Gateways, err = gateways.New(p.db, ring, gateways.Options{})
 	must(err)
-	p.unsubscribe, err = unsubscribe.New(unsubscribe.Parts{Tokens: signed, Suppressions: p.suppressions,
-		Append: (&recipients{}).Append, Account: (&recipients{}).Get}, unsubscribe.Options{})
+	p.Accounts, err = accounts.New(p.db, ring, p.Gateways, accounts.Options{Default: &api.Account{
+		Account: accounts.DefaultID, Email: "from@example.com", SMTP: &api.SMTPServer{Host: "relay.example",
+			Port: 587},
+	}})
+	must(err)
+	tasks, control := queue.NewClient(p.db.Client(), queue.Options{}), queue.NewControl(p.db.Client())
+	p.Outbox, err = outbox.New(outbox.Parts{DB: p.db, Queue: tasks, Control: control, Router: p.relay,
+		Accounts: p.Accounts, Gateways: p.Gateways}, outbox.Options{KeepReferences: time.Hour})
+	must(err)
+	p.Documents, err = documents.New(documents.Parts{DB: p.db, Queues: control, Outbox: p.Outbox,
+		Store: p.index}, documents.Options{Kind: "opensearch"})
+	must(err)
+	p.Webhooks, err = webhooks.New(p.db, tasks, control, ring, webhooks.Options{AllowPrivate: true,
+		Match: func(ctx context.Context, q string, ids []string) (map[string]bool, error) {
+			return p.Documents.Match(ctx, q, ids)
+		}})
+	must(err)
+	s, err := newSigner()
+	must(err)
+	secrets, err := s.secrets()
+	must(err)
+	p.Feedback, err = feedback.New(feedback.Parts{DB: p.db, Outbox: p.Outbox, Suppression: p.Suppressions},
+		feedback.Options{Providers: secrets, Transport: s})
+	must(err)
+	p.Bounces, err = feedback.NewBounces(p.Feedback, p.signed, feedback.BounceOptions{Domain: "example.com"})
+	must(err)
+	p.Unsubscribe, err = unsubscribe.New(unsubscribe.Parts{Tokens: p.signed, Suppressions: p.Suppressions,
+		Append: p.Feedback.Append, Account: p.Accounts.Get}, unsubscribe.Options{})
+	must(err)
+	p.Tracking, err = tracking.New(p.signed, p.Feedback.Append, tracking.Options{})
 	must(err)
 	return p
 }
 
-func (p *parts) parts() Parts {
-	return Parts{
-		Intake: p, Outbox: p, Queues: p, Accounts: fakeAccounts{p}, Gateways: p.gateways, OAuth: p.oauth,
-		DomainKeys: p.keys, Templates: p.templates,
-		Documents: fakeDocuments{p}, Verifier: p, Access: fakeAccess{p}, Tokens: p.access, Settings: p.settings,
-		Webhooks:     fakeWebhooks{p},
-		Suppressions: p.suppressions, Feedback: &fakeFeedback{parts: p}, Returns: fakeReturns{p},
-		Unsubscribe: p.unsubscribe,
-		Tracking:    fakeTracking{p}, State: p,
+// token makes an access token that tests call by a name.
+func (p *parts) token(t testing.TB, name string, req api.TokenRequest) {
+	t.Helper()
+	req.Description = name
+	created, err := p.Access.Create(context.Background(), req, time.Now())
+	if err != nil {
+		t.Fatal(err)
 	}
+	p.tokens[name] = created.Token
+}
+
+// secret is the token of a name; other tokens stay as they are.
+func (p *parts) secret(name string) string { return cmp.Or(p.tokens[name], name) }
+
+// session opens a session with a token, and returns its cookie.
+func (p *parts) session(t *testing.T, token string) string {
+	t.Helper()
+	cookie, err := p.Access.Login(t.Context(), p.secret(token), netip.Addr{}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cookie
+}
+
+// account makes an account.
+func (p *parts) account(t *testing.T, id string) {
+	t.Helper()
+	if _, err := p.Accounts.Create(t.Context(), api.Account{Account: id, Email: "sender@example.com",
+		SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// queued makes an account, and a message of it that is due tomorrow.
+func (p *parts) queued(t *testing.T, account string) string {
+	t.Helper()
+	return p.submitted(t, account, time.Now().Add(24*time.Hour))
+}
+
+func (p *parts) submitted(t *testing.T, account string, at time.Time) string {
+	t.Helper()
+	p.account(t, account)
+	answer, err := p.Outbox.Submit(t.Context(), api.SubmitRequest{Account: account, Subject: "Hello",
+		To: api.Addresses{{Address: "rcpt@example.net"}}, Text: "Hi", SendAt: &at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.QueueID
+}
+
+// delivered makes an account, and a message of it that the relay took, or that is a dead letter.
+func (p *parts) delivered(t *testing.T, account, reply string) string {
+	t.Helper()
+	id := p.submitted(t, account, time.Now())
+	p.deliver(t, id, reply)
+	return id
+}
+
+// deliver makes an attempt that the relay answers with a reply.
+func (p *parts) deliver(t *testing.T, id, reply string) {
+	before := p.relay.reply
+	defer func() { p.relay.reply = before }()
+	p.relay.reply = reply
+	p.Outbox.Deliver(t.Context(), queue.Task{ID: id + ".1"})
+}
+
+func (p *parts) sent(t *testing.T, account string) string { return p.delivered(t, account, "250 OK") }
+func (p *parts) dead(t *testing.T, account string) string { return p.delivered(t, account, "550 No") }
+
+// endpoint makes a webhook endpoint that takes everything.
+func (p *parts) endpoint(t *testing.T) string {
+	t.Helper()
+	hooks := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(hooks.Close)
+	e, err := p.Webhooks.Create(t.Context(), api.EndpointRequest{URL: hooks.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.ID
+}
+
+// delivery makes an endpoint and a delivery to it.
+func (p *parts) delivery(t *testing.T) (endpoint, id string) {
+	t.Helper()
+	endpoint, before := p.endpoint(t), time.Now().Add(-time.Second)
+	p.queued(t, "acme")
+	_, err := p.Webhooks.Replay(t.Context(), endpoint, before)
+	var page api.DeliveryPage
+	if err == nil {
+		page, err = p.Webhooks.Deliveries(t.Context(), endpoint, 0, 1)
+	}
+	if err != nil || len(page.Deliveries) == 0 {
+		t.Fatal(page, err)
+	}
+	return endpoint, page.Deliveries[0].ID
+}
+
+// isEmpty fails the test if a message is in the outbox.
+func (p *parts) isEmpty(t *testing.T) {
+	t.Helper()
+	if page, err := p.Outbox.List(t.Context(), api.OutboxQuery{}); err != nil || page.Total > 0 {
+		t.Errorf("%d messages are queued, %v", page.Total, err)
+	}
+}
+
+// Submit implements Submitter.
+func (p *parts) Submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
+	if p.submit != nil {
+		return p.submit(req)
+	}
+	return p.Outbox.Submit(ctx, req)
+}
+
+// Verify implements Verifier.
+func (p *parts) Verify(context.Context, api.VerifyRequest) (api.VerifyAnswer, error) {
+	return api.VerifyAnswer{SMTP: api.VerifyResult{Success: true}}, p.failure()
+}
+
+// Checks implements State.
+func (p *parts) Checks(context.Context) []api.Check { return p.checks }
+
+// Durability implements State.
+func (p *parts) Durability(context.Context) (api.Durability, error) {
+	return api.Durability{Mode: "single", Persistent: true, Fsync: "always", Policy: "noeviction"}, p.failure()
+}
+
+// Alerts implements State.
+func (p *parts) Alerts(context.Context) ([]api.Alert, error) {
+	return []api.Alert{{Alert: "queueAge", Queue: "submit", Text: "work waits", Value: 400, Threshold: 300,
+		Since: time.Unix(1700000000, 0).UTC()}}, p.failure()
+}
+
+// index is a search index that finds the same for every query.
+type index struct {
+	documents.Store
+	asked []documents.Search
+	found documents.Found
+}
+
+func (i *index) Search(_ context.Context, s documents.Search) (documents.Found, error) {
+	i.asked = append(i.asked, s)
+	return i.found, nil
+}
+
+// obligingRelay answers each recipient with a reply.
+type obligingRelay struct{ host, reply string }
+
+func (r *obligingRelay) Send(_ context.Context, d routing.Dispatch) routing.Sent {
+	result := smtpsend.Result{Response: r.reply, Code: 250}
+	for _, to := range d.Message.To {
+		answered := smtpsend.RecipientResult{Address: to, Response: r.reply}
+		if r.reply[0] == '5' {
+			answered.Err = &smtpsend.Error{Phase: smtpsend.PhaseRcpt, Code: 550, Line: r.reply,
+				Verdict: smtpsend.Hard, Scope: smtpsend.ScopeRecipient}
+		}
+		result.Recipients = append(result.Recipients, answered)
+	}
+	return routing.Sent{Result: result, Tries: []routing.Try{{Host: r.host, Start: time.Now(), End: time.Now(),
+		Result: result}}}
 }
 
 // failing makes a Redis fail.
@@ -157,13 +328,6 @@ func (p *parts) failure() error {
 	return p.fail
 }
 
-func (p *parts) asked(call string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.calls = append(p.calls, call)
-	return p.fail
-}
-
 func (p *parts) failWith(err error) { p.failAfter(0, err) }
 
 // failAfter lets Redis answer some more commands.
@@ -171,354 +335,6 @@ func (p *parts) failAfter(commands int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.healthy, p.fail = commands, err
-}
-
-// Submit refuses what the real outbox refuses, as far as these tests need.
-func (p *parts) Submit(_ context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
-	if err := p.asked("Submit"); err != nil {
-		return api.SubmitAnswer{}, err
-	}
-	if p.submit != nil {
-		return p.submit(req)
-	}
-	var faults []fault.Field
-	if len(req.To)+len(req.CC)+len(req.BCC) == 0 {
-		faults = append(faults, fault.Field{Key: "to", Message: "must name at least one recipient"})
-	}
-	for _, to := range req.To {
-		if !strings.Contains(to.Address, "@") {
-			faults = append(faults, fault.Field{Key: "to[0].address", Message: "must be a valid email"})
-		}
-	}
-	if err := fault.InvalidFields(faults); err != nil {
-		return api.SubmitAnswer{}, err
-	}
-	if req.DryRun {
-		return api.SubmitAnswer{Response: "Dry run", MessageID: "<1@example.com>",
-			Preview: []byte("From: a\r\n\r\n")}, nil
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.submits = append(p.submits, req)
-	now := time.Date(2026, 11, 21, 6, 47, 35, 596_000_000, time.UTC)
-	answer := api.SubmitAnswer{Response: "Queued for delivery", MessageID: "<1@example.com>", SendAt: &now,
-		QueueID: "q1"}
-	if req.IdempotencyKey != "" {
-		answer.Idempotency = &api.IdempotencyStatus{Key: req.IdempotencyKey, Status: "MISS"}
-	}
-	return answer, nil
-}
-
-func (p *parts) List(_ context.Context, q api.OutboxQuery) (api.OutboxPage, error) {
-	p.mu.Lock()
-	p.queries = append(p.queries, q)
-	p.mu.Unlock()
-	if err := p.asked("List"); err != nil {
-		return api.OutboxPage{}, err
-	}
-	page := api.OutboxPage{Total: len(p.messages), Page: q.Page, Pages: 1}
-	for _, m := range p.messages {
-		page.Messages = append(page.Messages, m)
-	}
-	return page, nil
-}
-
-func (p *parts) Get(_ context.Context, id string) (api.OutboxMessage, error) {
-	if err := p.asked("Get " + id); err != nil {
-		return api.OutboxMessage{}, err
-	}
-	m, ok := p.messages[id]
-	if !ok {
-		return m, notFound()
-	}
-	return m, nil
-}
-
-func (p *parts) Content(_ context.Context, id string) ([]byte, error) {
-	return []byte("From: a@example.com\r\n\r\nHello\r\n"), p.asked("Content " + id)
-}
-
-func (p *parts) AccountOf(_ context.Context, id string) (string, error) {
-	return p.messages[id].Account, p.asked("AccountOf " + id)
-}
-
-func (p *parts) Cancel(_ context.Context, id, reason string) (api.DeleteAnswer, error) {
-	_, ok := p.messages[id]
-	return api.DeleteAnswer{Deleted: ok}, p.asked("Cancel " + id + " " + reason)
-}
-
-func (p *parts) CancelAll(_ context.Context, q api.OutboxQuery, reason string) (api.BulkDeleteAnswer, error) {
-	p.mu.Lock()
-	p.queries = append(p.queries, q)
-	p.mu.Unlock()
-	return api.BulkDeleteAnswer{Deleted: 3}, p.asked("CancelAll " + reason)
-}
-
-func (p *parts) DeadLetters(_ context.Context, q api.OutboxQuery) (api.DeadLetterPage, error) {
-	p.mu.Lock()
-	p.queries = append(p.queries, q)
-	p.mu.Unlock()
-	return api.DeadLetterPage{}, p.asked("DeadLetters")
-}
-
-func (p *parts) DeadLetter(ctx context.Context, id string) (api.DeadLetter, error) {
-	m, err := p.Get(ctx, id)
-	return api.DeadLetter{OutboxMessage: m, Content: []byte("From: a@example.com\r\n\r\nHello\r\n")}, err
-}
-
-func (p *parts) Replay(ctx context.Context, id string, c api.Corrections) (api.OutboxMessage, error) {
-	p.mu.Lock()
-	p.replays = append(p.replays, c)
-	p.mu.Unlock()
-	return p.Get(ctx, id)
-}
-
-func (p *parts) Messages(_ context.Context, q api.LogQuery) (api.LogPage, error) {
-	p.mu.Lock()
-	p.looked = append(p.looked, q)
-	p.mu.Unlock()
-	page := api.LogPage{Total: len(p.messages), Page: q.Page, Pages: 1}
-	for _, m := range p.messages {
-		page.Messages = append(page.Messages, loggedMessage(m.QueueID, m.Account))
-	}
-	return page, p.asked("Messages")
-}
-
-func (p *parts) Message(ctx context.Context, id string) (api.LoggedMessage, error) {
-	m, err := p.Get(ctx, id)
-	if err != nil {
-		return api.LoggedMessage{}, err
-	}
-	return loggedMessage(id, m.Account), nil
-}
-
-func (p *parts) Rates(_ context.Context, q api.RatesQuery) (api.Rates, error) {
-	return api.Rates{Messages: 3, Sent: 2, Opened: len(q.Tag)}, nil
-}
-
-func (p *parts) MessageEvents(ctx context.Context, id string) (api.MessageEvents, error) {
-	if _, err := p.Get(ctx, id); err != nil {
-		return api.MessageEvents{}, err
-	}
-	return messageEvents(id), nil
-}
-
-func (p *parts) ReplayAll(_ context.Context, req api.ReplayRequest) (api.ReplayAnswer, error) {
-	if req.Corrections != nil {
-		p.mu.Lock()
-		p.replays = append(p.replays, *req.Corrections)
-		p.mu.Unlock()
-	}
-	return api.ReplayAnswer{Replayed: 2}, p.asked("ReplayAll " + req.Account)
-}
-
-func (p *parts) DeleteDeadLetter(ctx context.Context, id string) (api.DeleteAnswer, error) {
-	return p.Cancel(ctx, id, "api")
-}
-
-func (p *parts) Retry(ctx context.Context, id string) (api.OutboxMessage, error) {
-	return p.Get(ctx, id)
-}
-
-func (p *parts) Patch(ctx context.Context, id string, _ api.OutboxPatch) (api.OutboxMessage, error) {
-	return p.Get(ctx, id)
-}
-
-func (p *parts) QueueStatus(_ context.Context, name string) (api.QueueStatus, error) {
-	return api.QueueStatus{Queue: name, Jobs: api.Jobs{Active: 1, Delayed: 1}, Paused: p.paused[name]}, p.asked(
-		"QueueStatus " + name)
-}
-
-func (p *parts) SetPaused(_ context.Context, name string, paused bool) error {
-	p.paused[name] = paused
-	return p.asked("SetPaused " + name)
-}
-
-func (p *parts) Counters(_ context.Context, q api.CounterQuery) (api.Counters, error) {
-	p.mu.Lock()
-	p.counted = append(p.counted, q)
-	p.mu.Unlock()
-	return api.Counters{Pending: 2}, p.asked("Counters")
-}
-
-func (p *parts) Verify(context.Context, api.VerifyRequest) (api.VerifyAnswer, error) {
-	return api.VerifyAnswer{SMTP: api.VerifyResult{Success: true}}, p.asked("Verify")
-}
-
-func (p *parts) Checks(context.Context) []api.Check { return p.checks }
-
-func (p *parts) Durability(context.Context) (api.Durability, error) {
-	return api.Durability{Mode: "single", Persistent: true, Fsync: "always", Policy: "noeviction"}, p.asked(
-		"Durability")
-}
-
-func (p *parts) Alerts(context.Context) ([]api.Alert, error) {
-	return []api.Alert{{Alert: "queueAge", Queue: "submit", Text: "work waits", Value: 400, Threshold: 300,
-		Since: time.Unix(1700000000, 0).UTC()}}, p.asked("Alerts")
-}
-
-type fakeAccounts struct{ *parts }
-
-func (p fakeAccounts) Create(_ context.Context, a api.Account) (api.AccountCreated, error) {
-	return api.AccountCreated{Account: a.Account, State: "new"}, p.asked("Accounts.Create")
-}
-
-func (p fakeAccounts) Get(_ context.Context, id string) (api.AccountInfo, error) {
-	return accountInfo(id), p.asked("Accounts.Get " + id)
-}
-
-func accountInfo(id string) api.AccountInfo {
-	info := api.AccountInfo{State: "unset", Created: time.Unix(1, 0).UTC(), Updated: time.Unix(2, 0).UTC()}
-	info.Account.Account, info.Name, info.Email = id, "Sender One", "sender@example.com"
-	info.SMTP = &api.SMTPServer{Host: "127.0.0.1", Port: 2590, Auth: &api.SMTPAuth{User: "u", Pass: "******"}}
-	return info
-}
-
-func (p fakeAccounts) List(context.Context, int, int) (api.AccountPage, error) {
-	return api.AccountPage{}, p.asked("Accounts.List")
-}
-
-func (p fakeAccounts) Update(_ context.Context, id string, _ api.AccountPatch) (api.AccountInfo, error) {
-	return accountInfo(id), p.asked("Accounts.Update " + id)
-}
-
-func (p fakeAccounts) Delete(_ context.Context, id string) error {
-	if id == "gone" {
-		return fault.New(fault.NotFound, "AccountNotFound", "Account record was not found for requested ID")
-	}
-	return p.asked("Accounts.Delete " + id)
-}
-
-func (p fakeAccounts) Count(context.Context) (int, error) { return 4, p.asked("Accounts.Count") }
-func (p fakeAccounts) Configured(id string) bool          { return id == "default" }
-
-func (p fakeAccounts) UsingGateway(_ context.Context, id string) ([]string, error) {
-	if id == "busy" {
-		return []string{"acme", "zeta"}, nil
-	}
-	return nil, p.asked("Accounts.UsingGateway " + id)
-}
-
-func (p fakeAccounts) GatewayEdited(_ context.Context, id string) error {
-	return p.asked("Accounts.GatewayEdited " + id)
-}
-
-type fakeAccess struct{ *parts }
-
-func (p fakeAccess) Authenticate(_ context.Context, token string, _ netip.Addr, _ time.Time) (*access.Grant,
-	error) {
-	if token == "" {
-		return nil, fault.New(fault.Unauthorized, "", "Missing authentication")
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	g, ok := p.grants[token]
-	if !ok {
-		return nil, fault.New(fault.Unauthorized, "", "Bad token")
-	}
-	return g, nil
-}
-
-func (p fakeAccess) Session(ctx context.Context, cookie string, remote netip.Addr, now time.Time) (
-	*access.Grant, error) {
-	return p.Authenticate(ctx, strings.TrimPrefix(cookie, "session-of-"), remote, now)
-}
-
-type fakeWebhooks struct{ *parts }
-
-func (p fakeWebhooks) Create(_ context.Context, r api.EndpointRequest) (api.Endpoint, error) {
-	return endpoint("e1", r), p.asked("Webhooks.Create")
-}
-
-func endpoint(id string, r api.EndpointRequest) api.Endpoint {
-	return api.Endpoint{ID: id, URL: r.URL, Events: []string{"*"}, Accounts: []string{}, Secret: "whsec_x",
-		Enabled: true}
-}
-
-func (p fakeWebhooks) Endpoint(_ context.Context, id string) (api.Endpoint, error) {
-	return endpoint(id, api.EndpointRequest{URL: "https://x.example"}), p.asked("Webhooks.Endpoint")
-}
-
-func (p fakeWebhooks) Endpoints(context.Context, int, int) (api.EndpointPage, error) {
-	return api.EndpointPage{}, p.asked("Webhooks.Endpoints")
-}
-
-func (p fakeWebhooks) Update(_ context.Context, id string, r api.EndpointRequest) (api.Endpoint, error) {
-	return endpoint(id, r), p.asked("Webhooks.Update")
-}
-
-func (p fakeWebhooks) Delete(context.Context, string) (bool, error) {
-	return true, p.asked("Webhooks.Delete")
-}
-
-func (p fakeWebhooks) Test(context.Context, string) (api.EndpointTested, error) {
-	return api.EndpointTested{Success: true, StatusCode: 200}, p.asked("Webhooks.Test")
-}
-
-func (p fakeWebhooks) Deliveries(context.Context, string, int, int) (api.DeliveryPage, error) {
-	return api.DeliveryPage{}, p.asked("Webhooks.Deliveries")
-}
-
-func (p fakeWebhooks) FindDeliveries(_ context.Context, endpoint, q string, page, size int) (api.DeliveryPage,
-	error) {
-	return api.DeliveryPage{Total: 1, Pages: 1, Page: page, Partial: true, Deliveries: []api.Delivery{
-		{ID: q, Endpoint: endpoint, Status: "pending"}}}, p.asked("Webhooks.FindDeliveries")
-}
-
-func (p fakeWebhooks) Delivery(_ context.Context, endpoint, id string) (api.Delivery, error) {
-	return api.Delivery{ID: id, Endpoint: endpoint, Status: "pending", Body: []byte(`{"event":"messageSent"}`)},
-		p.asked("Webhooks.Delivery")
-}
-
-func (p fakeWebhooks) Redeliver(context.Context, string, string) (api.Redelivered, error) {
-	return api.Redelivered{ID: "d2"}, p.asked("Webhooks.Redeliver")
-}
-
-func (p fakeWebhooks) Replay(context.Context, string, time.Time) (api.Replayed, error) {
-	return api.Replayed{Replayed: 7}, p.asked("Webhooks.Replay")
-}
-
-func queued(id, account string) api.OutboxMessage {
-	at := time.Date(2026, 11, 21, 6, 47, 35, 867_000_000, time.UTC)
-	code := 451
-	return api.OutboxMessage{
-		QueueID: id, Account: account, Source: "api", MessageID: "<" + id + "@example.com>",
-		Envelope: api.Envelope{From: "sender@example.com", To: []string{"rcpt@example.net"}}, Subject: "Hello",
-		Created: at, Scheduled: at,
-		NextAttempt: api.TimeOrFalse{Time: &at}, AttemptsMade: 1, Attempts: 3, State: api.Delayed,
-		Lane: api.Transactional,
-		Progress: api.Progress{Status: "error", Error: &api.DeliveryFault{Message: "451 later", Code: "EENVELOPE",
-			StatusCode: &code}},
-		Recipients: []api.RecipientStatus{{Address: "rcpt@example.net", Status: "queued", Attempts: 1}},
-	}
-}
-
-// loggedMessage is one that was sent by its second attempt.
-func loggedMessage(id, account string) api.LoggedMessage {
-	at := time.Date(2026, 11, 21, 6, 47, 35, 867_000_000, time.UTC)
-	end := at.Add(3 * time.Second)
-	return api.LoggedMessage{
-		QueueID: id, Account: account, Source: "smtp", MessageID: "<" + id + "@example.com>",
-		Envelope: api.Envelope{From: "sender@example.com", To: []string{"rcpt@example.net"}}, Subject: "Hello",
-		Status: api.StatusSent, Created: at,
-		Scheduled: at, Ended: &end, AttemptsMade: 2, Attempts: 10, Response: "250 2.0.0 OK", Lane: api.Bulk,
-		Size: 4711,
-		Recipients: []api.RecipientStatus{{Address: "rcpt@example.net", Status: "sent", Response: "250 2.0.0 OK",
-			Attempts: 2}},
-		Log: []api.Attempt{{Number: 1, Start: at, End: &at, Host: "relay.example:25", Code: 451,
-			Line: "451 later", Error: "EENVELOPE"}, {Number: 2, Start: end, End: &end, Code: 250}},
-	}
-}
-
-func messageEvents(id string) api.MessageEvents {
-	m := loggedMessage(id, "")
-	return api.MessageEvents{QueueID: id, Events: []api.MessageEvent{
-		{EventID: id, Event: "messageQueued", Date: m.Created, Recipients: m.Envelope.To},
-		{EventID: "e2", Event: "messageDeliveryError", Date: m.Created, Recipients: m.Envelope.To,
-			Attempt: &m.Log[0]},
-		{EventID: "e3", Event: "messageSent", Date: *m.Ended, Recipients: m.Envelope.To, Attempt: &m.Log[1],
-			Response: m.Response},
-	}}
 }
 
 // newKey makes a DKIM key, one for all tests.

@@ -3,8 +3,11 @@ package server
 import (
 	"context"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/server/settings"
 )
 
@@ -14,9 +17,9 @@ var queueNames = []string{"submit", "notify", "documents"}
 
 // queueRoutes watch and steer the instance: its queues, its counters, its settings.
 type queueRoutes struct {
-	queues    Queues
-	accounts  Accounts
-	documents Documents
+	box       *outbox.Outbox
+	accounts  *accounts.Accounts
+	documents *documents.Documents
 	settings  *settings.Settings
 	state     State
 	version   string
@@ -27,7 +30,7 @@ type queueInput struct {
 }
 
 func (q queueRoutes) getQueue(ctx context.Context, in *queueInput) (api.QueueStatus, error) {
-	return q.queues.QueueStatus(ctx, in.Queue)
+	return q.box.QueueStatus(ctx, in.Queue)
 }
 
 type putQueueInput struct {
@@ -37,10 +40,10 @@ type putQueueInput struct {
 
 func (q queueRoutes) putQueue(ctx context.Context, in *putQueueInput) (api.QueuePaused, error) {
 	if in.Body.Paused == nil {
-		q, err := q.queues.QueueStatus(ctx, in.Queue)
+		q, err := q.box.QueueStatus(ctx, in.Queue)
 		return api.QueuePaused{Queue: in.Queue, Paused: q.Paused}, err
 	}
-	if err := q.queues.SetPaused(ctx, in.Queue, *in.Body.Paused); err != nil {
+	if err := q.box.SetPaused(ctx, in.Queue, *in.Body.Paused); err != nil {
 		return api.QueuePaused{}, err
 	}
 	return api.QueuePaused{Queue: in.Queue, Paused: *in.Body.Paused}, nil
@@ -51,12 +54,17 @@ type statsInput struct {
 	Lane    string `query:"lane" enum:"transactional,bulk" doc:"Only the counters of this lane"`
 }
 
+func (in *statsInput) query(ctx context.Context) (api.CounterQuery, error) {
+	account, err := ownAccount(ctx, in.Account)
+	return api.CounterQuery{Account: account, Lane: api.Lane(in.Lane)}, err
+}
+
 // getStats counts. A bound token sees the counters of its account; queues and the number of accounts are the
 // instance's.
 func (q queueRoutes) getStats(ctx context.Context, in *statsInput) (api.Stats, error) {
 	stats := api.Stats{Version: q.version, Accounts: 1, Queues: map[string]api.QueueCounts{},
 		Alerts: []api.Alert{}}
-	account, err := ownAccount(ctx, in.Account)
+	counted, err := in.query(ctx)
 	if err != nil {
 		return stats, err
 	}
@@ -70,14 +78,14 @@ func (q queueRoutes) getStats(ctx context.Context, in *statsInput) (api.Stats, e
 		return stats, err
 	}
 	stats.Redis = durability.Mode
-	stats.Counters, err = q.queues.Counters(ctx, api.CounterQuery{Account: account, Lane: api.Lane(in.Lane)})
+	stats.Counters, err = q.box.Counters(ctx, counted)
 	return stats, err
 }
 
 // countInstance counts what belongs to no account.
 func (q queueRoutes) countInstance(ctx context.Context, stats *api.Stats) (err error) {
 	for _, name := range queueNames {
-		q, err := q.queues.QueueStatus(ctx, name)
+		q, err := q.box.QueueStatus(ctx, name)
 		if err != nil {
 			return err
 		}

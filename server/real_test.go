@@ -1,66 +1,20 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/postroom/postroom/accounts"
-	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/webhooks"
 )
-
-// setupReal gives a world whose parts are the real ones, on a real Redis. Nothing is delivered: no workers
-// run.
-func setupReal(t *testing.T) *world {
-	t.Helper()
-	p := newParts(t)
-	db, ring := p.db, p.ring
-	must := func(err error) {
-		if err != nil {
-			t.Helper()
-			t.Fatal(err)
-		}
-	}
-	senders, err := accounts.New(db, ring, p.gateways, accounts.Options{})
-	must(err)
-	tasks, control := queue.NewClient(db.Client(), queue.Options{}), queue.NewControl(db.Client())
-	box, err := outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Router: noRouter{},
-		Accounts: senders, Gateways: p.gateways}, outbox.Options{})
-	must(err)
-	hooks, err := webhooks.New(db, tasks, control, ring, webhooks.Options{})
-	must(err)
-
-	parts := p.parts()
-	parts.Intake, parts.Outbox, parts.Queues, parts.Accounts = box, box, box, senders
-	parts.Webhooks, parts.Access = hooks, p.access
-	s, err := New(parts,
-		Options{Listen: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
-	must(err)
-	w := newWorld(t, s)
-	w.parts = p
-	return w
-}
-
-// noRouter is a router whose relays nothing may reach: these tests are over before delivery.
-type noRouter struct{}
-
-func (noRouter) Send(context.Context, routing.Dispatch) routing.Sent {
-	return routing.Sent{Err: errors.New("nothing is delivered in these tests")}
-}
 
 // TestRealParts walks through the routes that change something, with everything below in place.
 func TestRealParts(t *testing.T) {
 	t.Parallel()
-	w := setupReal(t)
+	w := setup(t)
 	ctx, c := t.Context(), w.client
 	if _, err := api.CreateAccount.Do(ctx, c, api.Account{Account: "acme", Email: "sender@example.com",
 		SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
@@ -102,7 +56,7 @@ func TestRealParts(t *testing.T) {
 		len(list.Endpoints) != 1 || list.Endpoints[0].Secret == endpoint.Secret {
 		t.Errorf("Endpoints = %+v, %v", list, err)
 	}
-	if stats, err := api.GetStats.Do(ctx, c, api.CounterQuery{}); err != nil || stats.Accounts != 1 ||
+	if stats, err := api.GetStats.Do(ctx, c, api.CounterQuery{}); err != nil || stats.Accounts != 2 ||
 		stats.Queues["submit"].Paused != 1 {
 		t.Errorf("Stats = %+v, %v", stats, err)
 	}
@@ -162,12 +116,25 @@ func TestRealParts(t *testing.T) {
 	}
 }
 
-// TestReplayOfRealDeadLetters refuses what can't be right, each in its own words. TestRealMailMerge: each
-// entry is answered in its place, and its faults are worded as those of a request are. A bound token merges
-// as its own account and as no other.
+// TestDeletionThatBrokeOff: the account is gone already, its mail is not.
+func TestDeletionThatBrokeOff(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.parts.queued(t, "acme")
+	if err := w.parts.Accounts.Delete(t.Context(), "acme"); err != nil {
+		t.Fatal(err)
+	}
+	if deleted, err := api.DeleteAccount.Do(t.Context(), w.client, "acme"); err != nil ||
+		deleted.Cancelled != 1 {
+		t.Errorf("DeleteAccount = %+v, %v", deleted, err)
+	}
+}
+
+// TestRealMailMerge: each entry is answered in its place, and its faults are worded as those of a request
+// are. A bound token merges as its own account and as no other.
 func TestRealMailMerge(t *testing.T) {
 	t.Parallel()
-	w := setupReal(t)
+	w := setup(t)
 	ctx := t.Context()
 	if _, err := api.CreateAccount.Do(ctx, w.client, api.Account{Account: "acme", Email: "sender@example.com",
 		SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}); err != nil {
@@ -210,9 +177,10 @@ func TestRealMailMerge(t *testing.T) {
 	}
 }
 
+// TestReplayOfRealDeadLetters refuses what can't be right, each in its own words.
 func TestReplayOfRealDeadLetters(t *testing.T) {
 	t.Parallel()
-	w := setupReal(t)
+	w := setup(t)
 	if _, err := api.CreateAccount.Do(t.Context(), w.client,
 		api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example",
 			Port: 25}}); err != nil {
@@ -257,7 +225,7 @@ func refused(err error, status int) bool {
 // wherever they stand.
 func TestInjection(t *testing.T) {
 	t.Parallel()
-	w := setupReal(t)
+	w := setup(t)
 	if _, err := api.CreateAccount.Do(t.Context(), w.client,
 		api.Account{Account: "acme", Email: "sender@example.com", SMTP: &api.SMTPServer{Host: "relay.example",
 			Port: 25}}); err != nil {

@@ -65,13 +65,8 @@ func setupRecipients(t *testing.T, change ...func(*Options)) *recipients {
 		c(&o)
 	}
 	p := newParts(t)
-	parts := p.parts()
-	parts.Unsubscribe = wishes
-	s, err := New(parts, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.world = newWorld(t, s)
+	p.Unsubscribe = wishes
+	r.world = p.serve(t, o)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	r.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {

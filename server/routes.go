@@ -23,7 +23,7 @@ func (s *Server) mailRoutes() []group {
 	submits := submitRoutes{intake: p.Intake, metrics: s.metrics, draining: &s.draining}
 	messages := messageRoutes{box: p.Outbox}
 	documents := documentRoutes{documents: p.Documents}
-	queues := queueRoutes{queues: p.Queues, accounts: p.Accounts, documents: p.Documents, settings: p.Settings,
+	queues := queueRoutes{box: p.Outbox, accounts: p.Accounts, documents: p.Documents, settings: p.Settings,
 		state: p.State, version: s.opts.Version}
 	return []group{
 		{"Submit", "Hand over mail to be sent.", []route{
@@ -95,7 +95,7 @@ func (s *Server) mailRoutes() []group {
 // senderRoutes are about who sends, and what mail is made of.
 func (s *Server) senderRoutes() []group {
 	p := s.parts
-	accounts := accountRoutes{accounts: p.Accounts, box: p.Outbox, tokens: p.Tokens, oauth: p.OAuth,
+	accounts := accountRoutes{accounts: p.Accounts, box: p.Outbox, tokens: p.Access, oauth: p.OAuth,
 		templates: p.Templates, verifier: p.Verifier}
 	gateways := gatewayRoutes{gateways: p.Gateways, oauth: p.OAuth, accounts: p.Accounts}
 	keys := dkimRoutes{keys: p.DomainKeys}
@@ -164,7 +164,7 @@ func (s *Server) senderRoutes() []group {
 func (s *Server) programRoutes() []group {
 	p := s.parts
 	suppressions := suppressionRoutes{store: p.Suppressions}
-	tokens := tokenRoutes{tokens: p.Tokens, now: s.opts.Now}
+	tokens := tokenRoutes{tokens: p.Access, now: s.opts.Now}
 	webhooks := webhookRoutes{webhooks: p.Webhooks}
 	return []group{
 		{"Suppressions", "Whom not to mail, and why.", []route{
@@ -226,7 +226,7 @@ func (s *Server) programRoutes() []group {
 // publicRoutes are for relays, recipients and operators. Most of them need no token.
 func (s *Server) publicRoutes() []group {
 	p := s.parts
-	feedback := feedbackRoutes{feedback: p.Feedback, returns: p.Returns, bodies: s.bodies}
+	feedback := feedbackRoutes{feedback: p.Feedback, bounces: p.Bounces, bodies: s.bodies}
 	unsubscribes := unsubscribeRoutes{requests: p.Unsubscribe, pages: s.pages,
 		getUnsubscribes: s.opts.GetUnsubscribes, log: s.log}
 	tracking := trackingRoutes{tracking: p.Tracking, pages: s.pages}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -102,12 +103,10 @@ type Server struct {
 // New makes a Server and begins to listen, so that a port in use or a certificate that can't be read shows at
 // once. The caller either calls Run, which closes the listener, or Close.
 func New(parts Parts, o Options) (*Server, error) {
-	if parts.Intake == nil || parts.Outbox == nil || parts.Queues == nil || parts.Accounts == nil ||
-		parts.Verifier == nil || parts.Access == nil || parts.Tokens == nil || parts.Gateways == nil ||
-		parts.OAuth == nil ||
-		parts.Settings == nil || parts.Templates == nil || parts.Documents == nil || parts.Webhooks == nil ||
-		parts.Suppressions == nil || parts.Unsubscribe == nil || parts.Tracking == nil || parts.State == nil {
-		return nil, errors.New("new server: a part is missing")
+	for field, value := range reflect.ValueOf(parts).Fields() {
+		if value.IsNil() {
+			return nil, fmt.Errorf("new server: Parts.%s is missing", field.Name)
+		}
 	}
 	o = o.withDefaults()
 	s := prepare(parts, o, o.Metrics)

@@ -33,7 +33,7 @@ func TestStopping(t *testing.T) {
 		<-leave
 		return api.SubmitAnswer{QueueID: "q1", MessageID: "<1@x>", Response: "Queued for delivery"}, nil
 	}
-	s, err := New(p.parts(), Options{Listen: "127.0.0.1:0", Drain: 4 * time.Second, Grace: time.Minute})
+	s, err := New(p.Parts, Options{Listen: "127.0.0.1:0", Drain: 4 * time.Second, Grace: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestStopping(t *testing.T) {
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	cert, key := selfSigned(t)
-	s, err := New(newParts(t).parts(), Options{Listen: "127.0.0.1:0", TLSCert: cert, TLSKey: key})
+	s, err := New(newParts(t).Parts, Options{Listen: "127.0.0.1:0", TLSCert: cert, TLSKey: key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func selfSigned(t *testing.T) (certFile, keyFile string) {
 
 func TestNewNamesWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	s, err := New(newParts(t).parts(), Options{Listen: "127.0.0.1:0"})
+	s, err := New(newParts(t).Parts, Options{Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		"http.listen": {Listen: s.Addr()},
 		"http.tls":    {Listen: "127.0.0.1:0", TLSCert: "missing.pem"},
 	} {
-		if _, err := New(newParts(t).parts(), o); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := New(newParts(t).Parts, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error that names %s, got %v", want, err)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 // TestSuppressionsOverTheAPI goes once through all that can be done, with the real store.
 func TestSuppressionsOverTheAPI(t *testing.T) {
 	t.Parallel()
-	w, ctx := setupReal(t), t.Context()
+	w, ctx := setup(t), t.Context()
 	soon := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	added, err := api.AddSuppressions.Do(ctx, w.client, api.SuppressionRequest{
 		Suppressions: []api.NewSuppression{api.NewSuppression{Email: "Ann@Example.com", Reason: "hard_bounce",
@@ -86,7 +86,7 @@ func TestSuppressionsOverTheAPI(t *testing.T) {
 
 func TestWrongSuppressionsAreRefused(t *testing.T) {
 	t.Parallel()
-	w := setupReal(t)
+	w := setup(t)
 	for _, c := range []struct{ name, method, path, body, key string }{
 		{"nothing", "POST", "/v1/suppressions", `{}`, "email"},
 		{"no address", "POST", "/v1/suppressions", `{"email":"ann"}`, "email"},
@@ -130,7 +130,7 @@ func TestWrongSuppressionsAreRefused(t *testing.T) {
 // TestAllFaultsOfASuppressionAreToldAtOnce: those of the JSON and those that only the store can find.
 func TestAllFaultsOfASuppressionAreToldAtOnce(t *testing.T) {
 	t.Parallel()
-	w := setupReal(t)
+	w := setup(t)
 	const (
 		noAddress = "is not a valid email address: it has no @"
 		reasons   = "must be one of [unsubscribe, hard_bounce, spam_report, manual]"
@@ -181,7 +181,7 @@ func TestAllFaultsOfASuppressionAreToldAtOnce(t *testing.T) {
 func TestABoundTokenHasItsOwnSuppressions(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	ctx, list := t.Context(), w.parts.suppressions
+	ctx, list := t.Context(), w.parts.Suppressions
 	of := func(account string) api.SuppressionScope { return api.SuppressionScope{Account: account} }
 	seed := []api.NewSuppression{
 		{Email: "b@example.com"}, {Email: "b@example.com", SuppressionScope: of("acme")},
@@ -239,7 +239,7 @@ func TestABoundTokenHasItsOwnSuppressions(t *testing.T) {
 // TestAFileGoesInAndOut: sent in pieces, without a length, and asked about while it is on its way.
 func TestAFileGoesInAndOut(t *testing.T) {
 	t.Parallel()
-	w, ctx := setupReal(t), t.Context()
+	w, ctx := setup(t), t.Context()
 	reader, writer := io.Pipe()
 	done := make(chan error, 1)
 	// the checked one reads a body before it sends it
@@ -297,7 +297,7 @@ func TestAnExportThatFails(t *testing.T) {
 	for i := range 6000 {
 		many = append(many, api.NewSuppression{Email: fmt.Sprintf("a%d@example.com", i)})
 	}
-	if _, err := w.parts.suppressions.Put(t.Context(), "", many); err != nil {
+	if _, err := w.parts.Suppressions.Put(t.Context(), "", many); err != nil {
 		t.Fatal(err)
 	}
 	commands := testredis.CountCommands(w.parts.db)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/templates"
@@ -14,7 +15,7 @@ const templateBody = 4 << 20
 
 type templateRoutes struct {
 	templates *templates.Templates
-	accounts  Accounts
+	accounts  *accounts.Accounts
 }
 
 type createTemplateInput struct{ Body api.TemplateRequest }

@@ -32,7 +32,7 @@ func storedTemplate(id string) api.Template {
 // params are.
 func (w *world) storeTemplates(t *testing.T, bound string) {
 	t.Helper()
-	ctx, stored := t.Context(), w.parts.templates
+	ctx, stored := t.Context(), w.parts.Templates
 	html := func(text string) api.TemplateDefinition {
 		return api.TemplateDefinition{Content: api.TemplateContent{Subject: "{{params.x}}", HTML: text}}
 	}
@@ -67,6 +67,7 @@ func (w *world) storeTemplates(t *testing.T, bound string) {
 func TestClientOfTemplates(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
+	w.parts.account(t, "acme")
 	w.storeTemplates(t, "")
 	ctx, c := t.Context(), w.client
 	got, err := api.GetTemplate.Do(ctx, c, "t1")
@@ -140,7 +141,7 @@ func TestTemplatesOfABoundToken(t *testing.T) {
 	w.storeTemplates(t, "acme")
 	text := api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}
 	for id, account := range map[string]string{"theirs": "zeta", "shared": ""} {
-		if _, err := w.parts.templates.Create(t.Context(), account, api.TemplateRequest{ID: id, Name: id,
+		if _, err := w.parts.Templates.Create(t.Context(), account, api.TemplateRequest{ID: id, Name: id,
 			TemplateDefinition: text}); err != nil {
 			t.Fatal(err)
 		}
@@ -181,14 +182,14 @@ func TestTemplatesOfABoundToken(t *testing.T) {
 			t.Errorf("%s %s: %d %s", tc.method, tc.path, got.status, got.body)
 		}
 	}
-	if _, err := w.parts.templates.Get(t.Context(), "", "theirs"); err != nil {
+	if _, err := w.parts.Templates.Get(t.Context(), "", "theirs"); err != nil {
 		t.Errorf("another's: %v", err)
 	}
 }
 
 func TestTemplateOfAnAccount(t *testing.T) {
 	t.Parallel()
-	w := setupReal(t)
+	w := setup(t)
 	account := "nobody"
 	_, err := api.CreateTemplate.Do(t.Context(), w.client, api.TemplateRequest{Account: &account, Name: "n",
 		TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}})
@@ -217,7 +218,7 @@ func TestTemplateOfAnAccount(t *testing.T) {
 // TestLargeTemplate: a template may be as large as templates may be, however JSON writes it.
 func TestLargeTemplate(t *testing.T) {
 	t.Parallel()
-	w := setupReal(t)
+	w := setup(t)
 	text := strings.Repeat("\u2028", 80_000) // 240 KB, of which JSON makes 480 KB
 	content := api.TemplateContent{HTML: text, Text: text}
 	if _, err := api.CreateTemplate.Do(t.Context(), w.client, api.TemplateRequest{ID: "t", Name: "n",
@@ -239,7 +240,7 @@ func TestLargeTemplate(t *testing.T) {
 // TestHostileTemplates: what would hang or crash other engines is answered 422, as a preview and when it is
 // stored and previewed.
 func TestHostileTemplates(t *testing.T) {
-	w := setupReal(t)
+	w := setup(t)
 	ctx := t.Context()
 	store := func(req api.TemplateRequest) {
 		t.Helper()

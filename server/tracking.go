@@ -10,16 +10,9 @@ import (
 	"github.com/postroom/postroom/feedback/tracking"
 )
 
-// Tracking counts opens and clicks. It never waits, and works while Redis is unreachable. It is
-// tracking.Tracking.
-type Tracking interface {
-	Open(token string, v tracking.Visit)
-	// Click returns the target of a link; false: it has none.
-	Click(token string, v tracking.Visit) (target string, ok bool)
-}
-
+// trackingRoutes count opens and clicks. They never wait, and work while Redis is unreachable.
 type trackingRoutes struct {
-	tracking Tracking
+	tracking *tracking.Tracking
 	pages    *publicPages
 }
 

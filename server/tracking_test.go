@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,16 +17,6 @@ import (
 	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/outbox"
 )
-
-// fakeTracking knows one token, and notes who asked.
-type fakeTracking struct{ *parts }
-
-func (f fakeTracking) Open(token string, _ tracking.Visit) { _ = f.asked("Tracking.Open " + token) }
-
-func (f fakeTracking) Click(token string, v tracking.Visit) (string, bool) {
-	_ = f.asked("Tracking.Click " + token + " " + v.Named)
-	return "https://shop.test/", token != "bad"
-}
 
 // hits is a server whose links and pictures are real, with an inbox that a test can fail.
 type hits struct {
@@ -66,13 +55,8 @@ func setupHits(t *testing.T) *hits {
 		}
 	}
 	p := newParts(t)
-	all := p.parts()
-	all.Tracking = real
-	s, err := New(all, Options{Listen: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.world = newWorld(t, s)
+	p.Tracking = real
+	h.world = p.serve(t, Options{Listen: "127.0.0.1:0"})
 	return h
 }
 
@@ -217,17 +201,25 @@ func TestLinksWorkWhileNothingElseDoes(t *testing.T) {
 
 func TestHitsNeedNoToken(t *testing.T) {
 	t.Parallel()
-	w := setup(t)
-	w.visit(t, http.MethodGet, "/o/a?access_token=nonsense")
-	w.visit(t, http.MethodGet, "/track/click?mid=good&url=https://x.test/")
-	w.visit(t, http.MethodGet, "/c/good")
+	h := setupHits(t)
+	const target = "https://x.test/"
+	click := h.token(t, signedtoken.Click, target)
+	for path, want := range map[string]int{
+		"/o/" + h.token(t, signedtoken.Open, "") + "?access_token=nonsense": http.StatusOK,
+		"/track/click?mid=" + click + "&url=" + url.QueryEscape(target):     http.StatusFound,
+		"/c/" + click: http.StatusFound,
+	} {
+		if resp, _ := h.visit(t, http.MethodGet, path); resp.StatusCode != want {
+			t.Errorf("%s: %d, want %d", path, resp.StatusCode, want)
+		}
+	}
 	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete} {
-		if resp, _ := w.visit(t, method, "/c/good"); resp.StatusCode != 405 {
+		if resp, _ := h.visit(t, method, "/c/"+click); resp.StatusCode != 405 {
 			t.Errorf("%s: %d", method, resp.StatusCode)
 		}
 	}
-	want := []string{"Tracking.Open a", "Tracking.Click good https://x.test/", "Tracking.Click good "}
-	if !slices.Equal(w.parts.calls, want) {
-		t.Errorf("asked: %q", w.parts.calls)
+	h.run()
+	if len(h.got) < 2 || len(h.got) > 3 { // three, if the clock went on to another second between the clicks
+		t.Errorf("told: %+v", h.got)
 	}
 }

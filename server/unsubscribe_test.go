@@ -186,7 +186,7 @@ func FuzzWish(f *testing.F) {
 		"--x\r\nContent-Disposition: form-data; name=\"t\"; filename=\"f\"\r\n\r\n%%%\r\n--x--")
 	f.Add("text/plain", "%zz=;&&=")
 	p := newParts(f)
-	s, err := New(p.parts(), Options{Listen: "127.0.0.1:0"})
+	s, err := New(p.Parts, Options{Listen: "127.0.0.1:0"})
 	if err != nil {
 		f.Fatal(err)
 	}

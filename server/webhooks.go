@@ -7,9 +7,10 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/webhooks"
 )
 
-type webhookRoutes struct{ webhooks Webhooks }
+type webhookRoutes struct{ webhooks *webhooks.Webhooks }
 
 type createEndpointInput struct{ Body api.EndpointRequest }
 

@@ -20,8 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(testredis.Main(m))
 }
 
-// world is a server and the parts it asks, which record what they are asked and answer what a test tells them
-// to.
+// world is a server and what it answers from.
 type world struct {
 	*Server
 	parts  *parts
@@ -41,20 +40,17 @@ func setup(t *testing.T, change ...func(*Options)) *world {
 	for _, c := range change {
 		c(&o)
 	}
-	p := newParts(t)
-	s, err := New(p.parts(), o)
+	return newParts(t).serve(t, o)
+}
+
+// serve runs a server for the time of a test.
+func (p *parts) serve(t *testing.T, o Options) *world {
+	t.Helper()
+	s, err := New(p.Parts, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, s)
-	w.parts = p
-	return w
-}
-
-// newWorld runs a server for the time of a test.
-func newWorld(t *testing.T, s *Server) *world {
-	t.Helper()
-	w := &world{Server: s, http: &http.Client{
+	w := &world{Server: s, parts: p, http: &http.Client{
 		Transport:     newChecked(t, s),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -73,7 +69,9 @@ func newWorld(t *testing.T, s *Server) *world {
 }
 
 // as is a client with another token.
-func (w *world) as(token string) *api.Client { return api.NewClient(w.URL(), token, w.http) }
+func (w *world) as(token string) *api.Client {
+	return api.NewClient(w.URL(), w.parts.secret(token), w.http)
+}
 
 // reply is a raw answer.
 type reply struct {
@@ -94,7 +92,7 @@ func (w *world) do(t *testing.T, method, path, token, body string, headers ...st
 		req.Header.Set("Content-Type", "application/json")
 	}
 	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
+		req.Header.Set("Authorization", "Bearer "+w.parts.secret(token))
 	}
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
