@@ -1,4 +1,4 @@
--- Runs after records/put.lua stored a gateway that was changed.
+-- Runs after records/put.lua has stored a changed gateway.
 -- KEYS[4] gateway:<id>:state (hash)
--- Its state is unset: it was that of the relay before; what it delivered stays counted.
+-- The state was that of the relay before, so it becomes unset. The deliveries stay counted.
 redis.call('HDEL', KEYS[4], 'state', 'until', 'lastError', 'lastCode', 'lastErrorAt')

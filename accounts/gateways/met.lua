@@ -1,29 +1,30 @@
--- Notes what a gateway met.
+-- Stores the results of attempts through a gateway.
 -- KEYS[1] gateway:<id> (hash)   KEYS[2] gateway:<id>:state (hash)
--- ARGV[1] messages it took   ARGV[2] last use, ms since 1970, 0 for none   ARGV[3] state, empty to leave it
--- ARGV[4] until when it rests, ms, for the state open   ARGV[5] error   ARGV[6] its code   ARGV[7] when, ms; 0 for no error
--- Result: 1 if noted, 0 if the gateway is gone.
--- Atomic so that the end of an attempt that outlived its gateway leaves nothing behind, and counts of several processes add up.
+-- ARGV: took last state rests_until text code at
+--   took: number of messages it took   last: last use, ms since 1970, 0 for none   state: empty leaves it
+--   rests_until: of the state open, ms   text, code, at: of an error; at in ms, 0 for none
+-- Result: 1 if stored, 0 if the gateway was deleted.
+-- Atomic so that an attempt that outlived its gateway leaves nothing behind, and counts of several processes add up.
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return 0
 end
-if ARGV[1] ~= '0' then
-  redis.call('HINCRBY', KEYS[2], 'deliveries', ARGV[1])
+if took ~= '0' then
+  redis.call('HINCRBY', KEYS[2], 'deliveries', took)
 end
-if tonumber(ARGV[2]) > tonumber(redis.call('HGET', KEYS[2], 'lastUse') or '0') then
-  redis.call('HSET', KEYS[2], 'lastUse', ARGV[2])
+if tonumber(last) > tonumber(redis.call('HGET', KEYS[2], 'lastUse') or '0') then
+  redis.call('HSET', KEYS[2], 'lastUse', last)
 end
-if ARGV[3] == 'connected' then
+if state == 'connected' then
   redis.call('HSET', KEYS[2], 'state', 'connected')
   redis.call('HDEL', KEYS[2], 'until', 'lastError', 'lastCode', 'lastErrorAt')
   return 1
 end
-if ARGV[7] ~= '0' then
-  redis.call('HSET', KEYS[2], 'lastError', ARGV[5], 'lastCode', ARGV[6], 'lastErrorAt', ARGV[7])
+if at ~= '0' then
+  redis.call('HSET', KEYS[2], 'lastError', text, 'lastCode', code, 'lastErrorAt', at)
 end
-if ARGV[3] == 'open' then
-  redis.call('HSET', KEYS[2], 'state', 'open', 'until', ARGV[4])
-elseif ARGV[3] == 'error' and tonumber(redis.call('HGET', KEYS[2], 'until') or '0') <= tonumber(ARGV[7]) then
+if state == 'open' then
+  redis.call('HSET', KEYS[2], 'state', 'open', 'until', rests_until)
+elseif state == 'error' and tonumber(redis.call('HGET', KEYS[2], 'until') or '0') <= tonumber(at) then
   redis.call('HSET', KEYS[2], 'state', 'error')
   redis.call('HDEL', KEYS[2], 'until')
 end

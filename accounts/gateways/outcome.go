@@ -1,6 +1,7 @@
 package gateways
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -16,62 +17,62 @@ import (
 // The states of a gateway.
 const (
 	stateUnset     = "unset"     // no use yet, or none since the gateway was changed
-	stateConnected = "connected" // the relay was reached and let us in
-	stateError     = "error"     // it was not, or did not; lastError says why
+	stateConnected = "connected" // the last attempt reached the relay and logged in
+	stateError     = "error"     // it did not; lastError has the reason
 	stateOpen      = "open"      // it failed so often that it rests for a while
 )
 
 const (
-	// writeEvery is how often at most what a gateway met is written, by each process.
-	writeEvery = time.Second
-	// forgetAfter is how long a gateway that isn't used is remembered.
-	forgetAfter = time.Minute
-	// writeTimeout ends the last write of a process that stops.
-	writeTimeout = 3 * time.Second
-	// maxErrorText bounds the text that is kept of an error, in bytes.
-	maxErrorText = 500
+	writeEvery   = time.Second     // shortest interval of writes for one gateway, by each process
+	forgetAfter  = time.Minute     // time after which an unused gateway is dropped from memory
+	writeTimeout = 3 * time.Second // of the last write of a process that stops
+	maxErrorText = 500             // bytes
 )
 
-// use is what a gateway met and is not written yet, and when it was last written.
-type use struct {
-	took  int       // messages
-	last  time.Time // zero: no use
-	state string    // empty: nothing new
-	until time.Time // end of a rest
-	text  string    // of an error
-	code  string
-	at    time.Time // when that error was met
-
-	written time.Time // when this process last wrote
-	shown   string    // the state it then wrote
+// met is the results of attempts through a gateway since the last write.
+type met struct {
+	Took       int       // messages
+	Last       time.Time // zero: no use
+	State      string    // empty: nothing new
+	RestsUntil time.Time // of the state open
+	Text       string    // of an error
+	Code       string
+	At         time.Time // of the error
 }
 
-// Outcome notes what an attempt through a gateway met: took says how many messages it took (0 or 1 for one
-// attempt), err is nil on success. It writes to Redis at most once a second for each gateway, and what it
-// doesn't write waits for the next time, or for Run; the first error after a success is written at once. A
-// refused recipient or message is no trouble of the gateway: it was there and let us in.
+// use is the results of a gateway that are not written yet.
+type use struct {
+	met
+	written time.Time // last write of this process
+	shown   string    // state of that write
+}
+
+// Outcome stores the result of an attempt through a gateway: the number of messages it took (0 or 1 for one
+// attempt), and the error, nil on success. It writes to Redis at most once a second for each gateway. The
+// rest waits for the next time, or for Run; the first error after a success is written immediately. A refused
+// recipient or message is no trouble of the gateway: the gateway accepted the login.
 func (s *Store) Outcome(ctx context.Context, id string, took int, err error) {
 	now := s.now()
 	state, text, code := Met(err)
 	s.note(ctx, id, now, func(u *use) {
-		u.took += took
+		u.Took += took
 		if state == "" {
 			return
 		}
-		u.last, u.state = now, state
+		u.Last, u.State = now, state
 		if state == stateError {
-			u.text, u.code, u.at = text, code, now
+			u.Text, u.Code, u.At = text, code, now
 		}
 	})
 }
 
-// Opened notes that a gateway failed so often that it is left alone until a time.
+// Opened stores that a gateway failed so often that it rests until a time.
 func (s *Store) Opened(ctx context.Context, id string, until time.Time) {
-	s.note(ctx, id, s.now(), func(u *use) { u.state, u.until = stateOpen, until })
+	s.note(ctx, id, s.now(), func(u *use) { u.State, u.RestsUntil = stateOpen, until })
 }
 
-// Met decides what the end of an attempt says about the relay: "connected", "error" with a text and a code
-// for people, or nothing.
+// Met returns the state of a relay after an attempt: "connected", "error" with a text and a code for
+// operators, or empty if the error proves nothing.
 func Met(err error) (state, text, code string) {
 	if err == nil {
 		return stateConnected, "", ""
@@ -93,7 +94,7 @@ func Met(err error) (state, text, code string) {
 	return stateError, Printable(err.Error()), code
 }
 
-// note changes what is to be written of a gateway, and writes it when it is time to.
+// note changes the results of a gateway, and writes them if it is time to.
 func (s *Store) note(ctx context.Context, id string, now time.Time, change func(u *use)) {
 	s.mu.Lock()
 	u := s.uses[id]
@@ -103,7 +104,7 @@ func (s *Store) note(ctx context.Context, id string, now time.Time, change func(
 	}
 	before := *u
 	change(u)
-	news := u.state != "" && u.state != stateConnected && u.state != before.state && u.state != u.shown
+	news := u.State != "" && u.State != stateConnected && u.State != before.State && u.State != u.shown
 	due := news || now.Sub(u.written) >= writeEvery || now.Before(u.written)
 	s.mu.Unlock()
 	if due {
@@ -111,50 +112,49 @@ func (s *Store) note(ctx context.Context, id string, now time.Time, change func(
 	}
 }
 
-// write puts what a gateway met into Redis. When that fails it is kept for the next time.
+// write writes the results of a gateway to Redis. If that fails, they are kept for the next time.
 func (s *Store) write(ctx context.Context, id string, now time.Time) {
 	out, ok := s.takeOut(id, now)
 	if !ok {
 		return
 	}
-	err := s.met(ctx, id, out)
+	_, err := metScript.Run(ctx, s.client, []string{s.store.Key(id), s.store.StateKey(id)}, out)
 	if err == nil {
 		return
 	}
-	s.log.WarnContext(ctx, "state of a gateway not noted yet", "gateway", id, "error", err)
+	s.log.WarnContext(ctx, "state of a gateway not stored yet", "gateway", id, "error", err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u := s.uses[id]
 	if u == nil {
 		return // changed or deleted meanwhile
 	}
-	u.took += out.took
-	if u.last.IsZero() {
-		u.last = out.last
+	took, last := u.Took+out.Took, u.Last
+	if last.IsZero() {
+		last = out.Last
 	}
-	if u.state == "" {
-		u.state, u.until, u.text, u.code, u.at = out.state, out.until, out.text, out.code, out.at
+	if u.State == "" {
+		u.met = out
 	}
-	u.shown = ""
+	u.Took, u.Last, u.shown = took, last, ""
 }
 
-// takeOut takes what is to be written of a gateway; false when there is nothing.
-func (s *Store) takeOut(id string, now time.Time) (use, bool) {
+// takeOut takes the results of a gateway that are to be written; false: there are none.
+func (s *Store) takeOut(id string, now time.Time) (met, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u := s.uses[id]
-	if u == nil || u.took == 0 && u.state == "" {
-		return use{}, false
+	if u == nil || u.idle() {
+		return met{}, false
 	}
-	out := *u
-	*u = use{written: now, shown: out.shown}
-	if out.state != "" {
-		u.shown = out.state
-	}
+	out := u.met
+	*u = use{written: now, shown: cmp.Or(out.State, u.shown)}
 	return out, true
 }
 
-// Run writes what gateways met each second until ctx ends, and then what is left. It returns nil.
+func (u *use) idle() bool { return u.Took == 0 && u.State == "" }
+
+// Run writes results each second until ctx ends, and then what is left. It returns nil.
 func (s *Store) Run(ctx context.Context) error {
 	tick := time.NewTicker(writeEvery)
 	defer tick.Stop()
@@ -171,13 +171,12 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
-// flush writes all that is not written yet.
+// flush writes all results.
 func (s *Store) flush(ctx context.Context) {
 	now := s.now()
 	s.mu.Lock()
 	maps.DeleteFunc(s.uses, func(_ string, u *use) bool {
-		return u.took == 0 && u.state == "" &&
-			now.Sub(u.written) > forgetAfter
+		return u.idle() && now.Sub(u.written) > forgetAfter
 	})
 	ids := slices.Collect(maps.Keys(s.uses))
 	s.mu.Unlock()
@@ -186,7 +185,7 @@ func (s *Store) flush(ctx context.Context) {
 	}
 }
 
-// Printable makes text of a relay fit for one line on a page.
+// Printable returns text of a relay as one line of printable characters, at most 500 bytes.
 func Printable(s string) string {
 	s = strings.ToValidUTF8(s, "?")
 	s = strings.Map(func(r rune) rune {

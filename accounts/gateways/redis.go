@@ -1,8 +1,7 @@
 package gateways
 
 import (
-	"context"
-	_ "embed"
+	"embed"
 	"strconv"
 	"time"
 
@@ -12,44 +11,32 @@ import (
 	"github.com/postroom/postroom/redisdb/seal"
 )
 
-var (
-	//go:embed changed.lua
-	changedSource string
-	//go:embed met.lua
-	metSource string
+//go:embed *.lua
+var lua embed.FS
 
-	metScript = redisdb.NewRawScript("relays/met", metSource)
-)
+var metScript = redisdb.NewScript[met, bool]("gateways/met", redisdb.Source(lua, "met.lua"))
 
-// stored is a gateway as it is kept.
+// stored is the record of a gateway.
 type stored = records.Record[api.Gateway]
 
 func newStore(db *redisdb.DB, ring *seal.Ring, o records.Options[api.Gateway]) *records.Store[api.Gateway] {
 	return records.New(db, ring, records.Kind[api.Gateway]{
 		Key: "gateway", Index: "gateways", Name: "gateway", Code: "GatewayChanged", Missing: notFound,
-		Changed: changedSource, Secrets: gatewaySecrets,
+		Changed: redisdb.Source(lua, "changed.lua"), Secrets: gatewaySecrets,
 	}, o)
 }
 
-// record names a gateway's record, which is what its connections are counted under.
+// record returns the name of a gateway's record. Its connections are counted under that name.
 func record(id string) string { return "gateway:" + id }
 
-// met notes what a gateway met, if it still exists.
-func (s *Store) met(ctx context.Context, id string, u use) error {
-	keys := []string{s.store.Key(id), s.store.StateKey(id)}
-	return metScript.Run(ctx, s.client, keys, u.took, redisdb.Millis(u.last), u.state, redisdb.Millis(u.until),
-		u.text, u.code, redisdb.Millis(u.at)).Err()
-}
-
-// info is a gateway as answers show it.
+// info returns a gateway as in answers.
 func (s *Store) info(g *stored) api.GatewayInfo {
 	info := api.GatewayInfo{Gateway: g.Value, State: stateUnset, Created: g.Created, Updated: g.Updated}
 	readState(&info, g.State, s.now())
 	return info
 }
 
-// readState puts what a gateway met into an answer. A rest that is over is an error still, until the next use
-// says otherwise.
+// readState copies the state of a gateway into an answer. After a rest the state is error until the next use.
 func readState(info *api.GatewayInfo, values map[string]string, now time.Time) {
 	if state := values["state"]; state != "" {
 		info.State = state

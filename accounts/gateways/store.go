@@ -14,15 +14,15 @@ import (
 	"github.com/postroom/postroom/redisdb/seal"
 )
 
-// Options are the choices of the one who runs Postroom.
+// Options are the settings of a Store. The zero value works.
 type Options struct {
-	// Logger gets what could not be written of what gateways met. Nil: nothing is logged.
+	// Logger gets failures to store results of attempts. Nil: nothing is logged.
 	Logger *slog.Logger
-	// Now is the clock, for tests. Nil: the machine's.
+	// Now is the clock, for tests. Nil: time.Now.
 	Now func() time.Time
 }
 
-// Store is the store of gateways. It is safe for concurrent use, by any number of processes on one Redis.
+// Store stores the gateways. It is safe for concurrent use, by any number of processes on one Redis.
 type Store struct {
 	client redisdb.Evaler
 	store  *records.Store[api.Gateway]
@@ -32,14 +32,14 @@ type Store struct {
 	routes *redisdb.Cache[found]
 
 	mu   sync.Mutex
-	uses map[string]*use // what gateways met and is not written yet
+	uses map[string]*use // results that are not written yet, by gateway
 }
 
-// New prepares the package on an open database. It does no I/O. Run has to run for what gateways met to be
-// written within a second.
+// New returns a Store on an open database. It does no I/O. [Store.Run] must run: it writes results of
+// attempts within a second.
 func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Store, error) {
 	if db == nil || ring == nil {
-		return nil, errors.New("relays: a database and a key ring are needed")
+		return nil, errors.New("gateways: a database and a key ring are needed")
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -53,8 +53,8 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Create stores a gateway, in place of one with the same id if there is one (state "existing", else "new").
-// Invalid reports every wrong field.
+// Create stores a gateway. It replaces one with the same id (state "existing", else "new"). Invalid names
+// every wrong field.
 func (s *Store) Create(ctx context.Context, g api.Gateway) (api.GatewayCreated, error) {
 	if err := validate(g); err != nil {
 		return api.GatewayCreated{}, err
@@ -64,8 +64,8 @@ func (s *Store) Create(ctx context.Context, g api.Gateway) (api.GatewayCreated, 
 	return api.GatewayCreated{Gateway: g.Gateway, State: state}, err
 }
 
-// Update changes the fields that the patch has; tls, oauth2 and limits are replaced as a whole. Unknown
-// gateway: NotFound. Invalid reports every wrong field.
+// Update changes the fields of a patch; tls, oauth2 and limits are replaced as a whole. Unknown gateway:
+// NotFound. Invalid names every wrong field.
 func (s *Store) Update(ctx context.Context, id string, p api.GatewayPatch) (api.GatewayUpdated, error) {
 	err := s.store.Update(ctx, id, func(old *stored) (api.Gateway, error) {
 		g := patched(old.Value, p)
@@ -75,7 +75,7 @@ func (s *Store) Update(ctx context.Context, id string, p api.GatewayPatch) (api.
 	return api.GatewayUpdated{Gateway: id}, err
 }
 
-// Get shows a gateway with its state, secrets masked. Unknown: NotFound.
+// Get returns a gateway with its state, secrets masked. Unknown: NotFound.
 func (s *Store) Get(ctx context.Context, id string) (api.GatewayInfo, error) {
 	g, err := s.store.Get(ctx, id)
 	if err != nil {
@@ -84,22 +84,21 @@ func (s *Store) Get(ctx context.Context, id string) (api.GatewayInfo, error) {
 	return s.info(g), nil
 }
 
-// List shows a page of gateways by id. Pages count from 0; pageSize is 1 to 1000, zero means 20.
+// List returns a page of gateways by id. Pages count from 0; pageSize is 1 to 1000, zero means 20.
 func (s *Store) List(ctx context.Context, page, pageSize int) (api.GatewayPage, error) {
 	p, err := s.store.Page(ctx, page, pageSize)
 	return api.GatewayPage{Total: p.Total, Page: p.Number, Pages: p.Pages,
 		Gateways: records.Map(p, s.info)}, err
 }
 
-// Delete removes a gateway. Unknown: NotFound. It does not ask whether accounts list it; whoever deletes asks
-// them first.
+// Delete removes a gateway. Unknown: NotFound. The caller checks that no account lists it.
 func (s *Store) Delete(ctx context.Context, id string) error { return s.store.Delete(ctx, id) }
 
-// Reseal seals anew, under the current secret of the instance, what was sealed under an older one: see
-// [records.Store.Reseal].
+// Reseal is [records.Store.Reseal].
 func (s *Store) Reseal(ctx context.Context) (int, error) { return s.store.Reseal(ctx) }
 
-// forget drops what is remembered of a gateway after a change made here; what it met is another relay's past.
+// forget drops what is cached of a gateway after a change by this process. Unwritten results are dropped too:
+// they are about the relay before.
 func (s *Store) forget(id string) {
 	s.routes.Clear()
 	s.mu.Lock()

@@ -1,15 +1,15 @@
--- claim takes the turn to ask for an owner's token, if nobody else has it, and reads the record.
---
--- KEYS[1] record, KEYS[2] lock
--- ARGV 1 the caller's fence, 2 ms that the turn lasts at most
--- Result {1 or 0: ours or not, the record ('' for none)}
--- Atomic because the record must be the one that the turn begins with. A process whose turn could not be given back, since Redis was away,
--- has it again at once: it has one turn for an owner at a time.
-
-local holder = redis.call('GET', KEYS[2])
-local ours = 0
-if not holder or holder == ARGV[1] then
-  redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
-  ours = 1
+-- Takes the lock of an owner's token unless another process has it, and reads the record.
+-- KEYS[1] oauth:<owner> (string)   KEYS[2] oauth:<owner>:lock (string)
+-- ARGV: fence lock_for
+--   fence: name of the process   lock_for: lifetime of the lock, ms
+-- Answer: OURS record
+-- Answer: BUSY record
+--   record: empty for none
+-- Atomic because the record must be the one at the beginning of the lock. A process whose lock could not be released, since Redis was
+-- unreachable, gets it again immediately: it asks for an owner once at a time.
+local holder, record = redis.call('GET', KEYS[2]), redis.call('GET', KEYS[1]) or ''
+if holder and holder ~= fence then
+  return BUSY
 end
-return {ours, redis.call('GET', KEYS[1]) or ''}
+redis.call('SET', KEYS[2], fence, 'PX', lock_for)
+return OURS

@@ -11,30 +11,28 @@ import (
 	"strconv"
 )
 
-// Client is what is needed to ask for access tokens on an owner's behalf. Everything is in clear text:
-// whoever stores one seals the secrets. Printed or logged it shows none of them.
+// Client is an OAuth client of an owner. Its secrets are in clear, and must be sealed when it is stored. It
+// is printed and logged without them.
 type Client struct {
-	// Provider fills in TokenURL and Scope where these are empty: "gmail" or "office365". Empty: TokenURL has to
-	// be given.
+	// Provider sets an empty TokenURL or Scope: "gmail" or "office365". Empty: TokenURL is required.
 	Provider string
 	// TokenURL is the token endpoint: https, or http on the loopback interface. Empty: the provider's.
 	TokenURL string
-	// ClientID and ClientSecret are what the provider registered the application under. ClientSecret may be
+	// ClientID and ClientSecret are of the application's registration with the provider. ClientSecret may be
 	// empty for a public client.
 	ClientID, ClientSecret string
-	// RefreshToken is what the owner's consent gave.
+	// RefreshToken is of the owner's consent.
 	RefreshToken string
-	// Scope is asked for with each token, several separated by spaces. Empty: the provider's, or none, which
+	// Scope is requested with each token, several separated by spaces. Empty: the provider's, or none, which
 	// means the scope of the consent.
 	Scope string
 }
 
-// provider is a token server that is known by name.
+// provider is a token server with a name.
 type provider struct{ tokenURL, scope string }
 
-// providerNamed knows the providers. Microsoft's server gives tokens for one service at a time and has to be
-// told which; the tenant "common" serves all organisations, and one with an application of its own gives its
-// TokenURL.
+// providerNamed returns a provider. Microsoft's server gives tokens for one service at a time, so the scope
+// is required. Its tenant "common" serves all organisations; one with its own application sets its TokenURL.
 func providerNamed(name string) (provider, bool) {
 	switch name {
 	case "gmail":
@@ -50,7 +48,7 @@ func providerNamed(name string) (provider, bool) {
 	return provider{}, false
 }
 
-// complete fills in what the provider knows, and refuses what can't work.
+// complete returns the client with the values of its provider, or an error if it can't work.
 func (c Client) complete() (Client, error) {
 	p, known := providerNamed(c.Provider)
 	if !known {
@@ -68,9 +66,9 @@ func (c Client) complete() (Client, error) {
 	return c, CheckTokenURL(c.TokenURL)
 }
 
-// CheckTokenURL says what is wrong with the address of a token endpoint; nil when nothing is. Client secrets
-// and refresh tokens are sent there, so it must be https; http is for tests and for proxies on the loopback
-// interface. The text of the error follows on "tokenUrl".
+// CheckTokenURL returns an error if the URL of a token endpoint is invalid. Client secrets and refresh tokens
+// are sent there, so it must be https; http is for tests and for proxies on the loopback interface. The text
+// of the error follows the name of the field.
 func CheckTokenURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -89,8 +87,8 @@ func isLoopback(host string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// grant names the consent that the refresh token stands for. A rotated refresh token belongs to one consent,
-// whatever client secret or scope it is used with.
+// grant returns a hash of the consent of the refresh token. A rotated refresh token belongs to one consent,
+// whatever the client secret or scope.
 func (c Client) grant() string {
 	h := sha256.New()
 	for _, part := range []string{c.TokenURL, c.ClientID, c.RefreshToken} {
@@ -99,7 +97,7 @@ func (c Client) grant() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Format shows a client without its secrets, for every verb of package fmt; slog prints it so, too.
+// Format prints a client without its secrets, for every verb of package fmt, and for slog.
 func (c Client) Format(f fmt.State, _ rune) {
 	where := c.Provider
 	if u, err := url.Parse(c.TokenURL); err == nil && where == "" {

@@ -10,27 +10,22 @@ import (
 	"github.com/postroom/postroom/message"
 )
 
-// Error is why there is no access token. It holds no secret.
+// Error is the reason why there is no access token. It holds no secret.
 type Error struct {
-	// Owner is who asked, such as "account:shop".
-	Owner string
-	// Permanent means that the same request would meet the same answer: somebody has to look at the account.
-	// Otherwise it is worth trying again later.
+	Owner string // such as "account:shop"
+	// Permanent means that the same request would get the same answer: an operator has to act. Otherwise the
+	// request may succeed later.
 	Permanent bool
-	// Code is the error code of the token server (RFC 6749 section 5.2), such as "invalid_grant", or one of
-	// ours: [CodeSettings], [CodeRefused]. Empty when there was no answer, or none that has one.
-	Code string
-	// Description is what the token server or this package says about it, for people. It may be empty.
-	Description string
-	// Status is the HTTP status of the answer; 0 when there was none.
-	Status int
-	// RetryAfter is how long to wait before trying again, as far as is known; 0: as you like.
-	RetryAfter time.Duration
-	// Err is what went wrong on the way to the token server or to Redis; nil when there was an answer.
-	Err error
+	// Code is the error code of the token server (RFC 6749 section 5.2), such as "invalid_grant", or
+	// [CodeSettings] or [CodeRefused]. Empty: there was no answer, or none with a code.
+	Code        string
+	Description string        // by the token server or this package, for operators; may be empty
+	Status      int           // HTTP status of the answer; 0: there was none
+	RetryAfter  time.Duration // requested wait; 0: unknown
+	Err         error         // of the connection to the token server or Redis; nil if there was an answer
 }
 
-// The codes that don't come from token servers.
+// Codes of this package.
 const (
 	// CodeSettings means that the client can't be used as it is configured.
 	CodeSettings = "client_settings"
@@ -38,7 +33,7 @@ const (
 	CodeRefused = "token_refused"
 )
 
-// Error says in one line what happened.
+// Error returns one line.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString("access token of " + e.Owner + ": ")
@@ -59,12 +54,12 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives Err.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
-// isPermanent says whether an error code means that asking again is no use. The first three are RFC 6749's
-// for a refresh; then come those for a request that can't be right as configured, and those of large
-// providers for a user or an administrator who took the consent back. What is not listed may pass.
+// isPermanent reports whether a request with this error code can't succeed later. The first three codes are
+// of RFC 6749 for a refresh. Then come those of a wrong configuration, and those of large providers for a
+// revoked consent. An unlisted code may pass.
 func isPermanent(code string) bool {
 	switch code {
 	case "invalid_grant", "invalid_client", "unauthorized_client",
@@ -76,11 +71,10 @@ func isPermanent(code string) bool {
 	return false
 }
 
-// maxText bounds what is kept of a description. Microsoft's begin with the reason and go on with ids and
-// times.
+// maxText bounds a description, in bytes. Microsoft's begin with the reason, and ids and times follow.
 const maxText = 300
 
-// secretsOf are the texts that must not be seen, each in the forms in which a server may send it back.
+// secretsOf returns secrets in all the forms in which a server may send them back.
 func secretsOf(secrets ...string) []string {
 	var all []string
 	for _, s := range secrets {
@@ -93,8 +87,8 @@ func secretsOf(secrets ...string) []string {
 	return all
 }
 
-// scrub makes a text of the token server fit to be shown: the first line, without control characters and
-// secrets, not too long.
+// scrub returns the first line of a text of the token server, without control characters and secrets, cut to
+// maxText.
 func scrub(text string, secrets []string) string {
 	for _, s := range secrets {
 		text = strings.ReplaceAll(text, s, "******")
@@ -112,7 +106,7 @@ func scrub(text string, secrets []string) string {
 	return text
 }
 
-// code gives an error code where it is one: RFC 6749 allows more, but servers use words.
+// code returns text if it is an error code, else "". RFC 6749 allows more characters, but servers use words.
 func code(text string, secrets []string) string {
 	if len(text) > 64 || scrub(text, secrets) != text || strings.ContainsFunc(text, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' &&

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	flightTimeout = 30 * time.Second // for one request with all that belongs to it
+	flightTimeout = 30 * time.Second // for one request with its reads and writes of Redis
 	lockFor       = askTimeout + 5*time.Second
 	lookEvery     = 50 * time.Millisecond // while another process asks
-	storeTries    = 3                     // each of which insists for a second or two by itself
+	storeTries    = 3                     // each of them may take a second or two
 )
 
-// fly gets a token and tells everybody who waits.
+// fly gets a token and ends the flight.
 func (t *Tokens) fly(ctx context.Context, id string, f *flight, refused string) {
 	ctx, cancel := context.WithTimeout(ctx, flightTimeout)
 	defer cancel()
@@ -26,7 +26,7 @@ func (t *Tokens) fly(ctx context.Context, id string, f *flight, refused string) 
 	close(f.done)
 }
 
-// land keeps what came of a flight.
+// land stores the result of a flight in its owner.
 func (t *Tokens) land(id string, c Client, r record, err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -48,8 +48,8 @@ func (t *Tokens) land(id string, c Client, r record, err error) error {
 	return e
 }
 
-// pauseAfter is how long the token server is left alone after an error. Trouble that is not its own is no
-// reason to.
+// pauseAfter returns the time in which the token server is not asked again after an error. It is zero for an
+// error of Redis or the relay.
 func pauseAfter(e *Error) time.Duration {
 	switch {
 	case e.Code == CodeRefused || errors.As(e.Err, new(*storeError)):
@@ -60,8 +60,8 @@ func pauseAfter(e *Error) time.Duration {
 	return max(e.RetryAfter, pauseTransient)
 }
 
-// renew finds a token that another process got, or gets one itself. One process asks at a time: the others
-// look again until it has stored what it got, or its lock is gone.
+// renew returns a token that another process got, or gets one. One process asks at a time: the others read
+// the record again until it is stored, or the lock has expired.
 func (t *Tokens) renew(ctx context.Context, id string, c Client, refused string) (record, error) {
 	for {
 		sealed, err := t.store.get(ctx, id)
@@ -87,28 +87,28 @@ func (t *Tokens) renew(ctx context.Context, id string, c Client, refused string)
 	}
 }
 
-// turn is this process' turn to ask.
+// turn is a request of this process while it holds the lock.
 type turn struct {
 	id      string
 	client  Client
 	refused string
-	sealed  string // what Redis had when the turn began
+	sealed  string // record at the beginning
 }
 
-// renewLocked looks once more, now that nobody else asks, and then asks.
+// renewLocked reads the record once more, now that no other process asks, and then asks.
 func (t *Tokens) renewLocked(ctx context.Context, u turn) (record, error) {
 	r, err := t.takeUp(ctx, &u)
 	if err == nil && !r.serves(u.client, t.now(), u.refused) {
 		r, err = t.ask(ctx, u, r)
 	}
 	if release := t.store.release(context.WithoutCancel(ctx), u.id, t.fence); release != nil {
-		t.log.Debug("lock of a token not released; it runs out", "owner", u.id, "error", release)
+		t.log.Debug("lock of a token not released; it expires", "owner", u.id, "error", release)
 	}
 	return r, err
 }
 
-// takeUp gives the record to go on from: the one in Redis, or one of ours that should follow it and could not
-// be stored so far.
+// takeUp returns the record to continue with: the one in Redis, or its successor that this process could not
+// store so far.
 func (t *Tokens) takeUp(ctx context.Context, u *turn) (record, error) {
 	r := t.open(u.id, u.sealed)
 	t.mu.Lock()
@@ -117,7 +117,7 @@ func (t *Tokens) takeUp(ctx context.Context, u *turn) (record, error) {
 	if pending == nil {
 		return r, nil
 	}
-	if !pending.before.same(r) { // somebody else has got further meanwhile
+	if !pending.before.same(r) { // another process has replaced it meanwhile
 		t.setUnstored(u.id, nil)
 		return r, nil
 	}
@@ -130,11 +130,10 @@ func (t *Tokens) takeUp(ctx context.Context, u *turn) (record, error) {
 	return pending.after, nil
 }
 
-// ask asks the token server, with each refresh token there is, and stores what it gives before anybody uses
-// it.
+// ask asks the token server with each refresh token, and stores the answer before it is used.
 func (t *Tokens) ask(ctx context.Context, u turn, r record) (record, error) {
 	asked := t.now()
-	if u.refused != "" && r.Access == u.refused && r.Refused && asked.Sub(r.Obtained) < loyal {
+	if u.refused != "" && r.Access == u.refused && r.Refused && asked.Sub(r.Obtained) < trusted {
 		return record{}, &Error{Permanent: true, Code: CodeRefused,
 			Description: "the relay refuses one new token after the other: user, consent and scope have to fit it"}
 	}
@@ -157,8 +156,8 @@ func (t *Tokens) ask(ctx context.Context, u turn, r record) (record, error) {
 	return record{}, failed
 }
 
-// keep stores a new record. A token whose refresh token was not rotated can be used though Redis is away; one
-// with a rotated refresh token is not used before that is safe.
+// keep stores a new record. If Redis is unreachable, the token can be used anyway, unless its refresh token
+// was rotated: that must be stored first.
 func (t *Tokens) keep(ctx context.Context, u turn, before, next record) (record, error) {
 	_, err := t.put(ctx, u, next)
 	rotated := next.Refresh != "" && next.Refresh != before.Refresh
@@ -178,8 +177,8 @@ func (t *Tokens) keep(ctx context.Context, u turn, before, next record) (record,
 	return next, nil
 }
 
-// overtaken is when our turn had run out before we could store, and another process took its own: its token
-// is the one in force.
+// overtaken returns the record of another process that took the lock after ours had expired: its token is the
+// valid one.
 func (t *Tokens) overtaken(ctx context.Context, u turn) (record, error) {
 	sealed, err := t.store.get(ctx, u.id)
 	if err != nil {
@@ -191,10 +190,10 @@ func (t *Tokens) overtaken(ctx context.Context, u turn) (record, error) {
 	return record{}, &Error{Err: &storeError{errOvertaken}}
 }
 
-// errOvertaken means that somebody else stored or removed the record meanwhile.
+// errOvertaken means that another process stored or removed the record meanwhile.
 var errOvertaken = errors.New("another process changed the token meanwhile")
 
-// put stores a record during our turn, insisting for some seconds. It gives the record as Redis has it.
+// put stores a record, with some retries, and returns it as it is stored.
 func (t *Tokens) put(ctx context.Context, u turn, r record) (sealed string, err error) {
 	if sealed, err = t.seal(u.id, r); err != nil {
 		return "", err
@@ -212,7 +211,7 @@ func (t *Tokens) put(ctx context.Context, u turn, r record) (sealed string, err 
 	}
 }
 
-// remember keeps a record that may serve where no better one can be had.
+// remember caches a record, as a fallback if no newer one can be had.
 func (t *Tokens) remember(id string, r record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

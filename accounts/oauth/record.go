@@ -7,43 +7,43 @@ import (
 )
 
 const (
-	early = time.Minute // before it expires a token is replaced
-	// spread is by how much earlier still at most: tokens that were had together must not all be asked for
-	// together.
+	early = time.Minute // a token is replaced so long before it expires
+	// spread is the longest random time that is added to early, so that tokens obtained together are not all
+	// replaced together.
 	spread = time.Minute
-	// loginTakes is what a token must live for to be of any use.
+	// loginTakes is the shortest remaining lifetime with which a token is used.
 	loginTakes = 5 * time.Second
-	// keepRotated is how long a rotated refresh token is kept after its last use. Google's end after six months
-	// without use, Microsoft's after 90 days.
+	// keepRotated is the lifetime of a rotated refresh token after its last use. Google's expire after six
+	// months without use, Microsoft's after 90 days.
 	keepRotated = 200 * 24 * time.Hour
-	// loyal is how long a token that replaced a refused one is not replaced for being refused.
-	loyal = time.Minute
+	// trusted is the time in which a token that replaced a refused one is not itself replaced if refused.
+	trusted = time.Minute
 )
 
-// record is what is known of an owner's tokens, sealed in Redis.
+// record is the tokens of an owner, sealed in Redis.
 type record struct {
 	Access   string    `json:"access"`
 	Obtained time.Time `json:"obtained"`
-	Due      time.Time `json:"due"`     // when to replace it
-	Expires  time.Time `json:"expires"` // when it ends
-	Refused  bool      `json:"refused,omitempty"`
+	Due      time.Time `json:"due"` // when to replace it
+	Expires  time.Time `json:"expires"`
+	Refused  bool      `json:"refused,omitempty"` // it replaced a token that a relay refused
 	Refresh  string    `json:"refresh,omitempty"` // rotated; empty: the configured one is the latest
-	Grant    string    `json:"grant"`             // [Client.grant] it belongs to
-	Scope    string    `json:"scope,omitempty"`   // that was asked for
+	Grant    string    `json:"grant"`             // of [Client.grant]
+	Scope    string    `json:"scope,omitempty"`   // of the request
 }
 
-// serves says whether the token can be used without more ado.
+// serves reports whether the token can be used and need not be replaced.
 func (r *record) serves(c Client, now time.Time, refused string) bool {
 	return now.Before(r.Due) && r.lives(c, now, refused)
 }
 
-// lives says whether the token can be used at all.
+// lives reports whether the token can be used.
 func (r *record) lives(c Client, now time.Time, refused string) bool {
 	return r.Access != "" && r.Access != refused && now.Before(r.Expires.Add(-loginTakes)) &&
 		r.Scope == c.Scope && r.Grant == c.grant()
 }
 
-// follow makes the record after an answer to a request with one of the refresh tokens. Jitter is at least 0
+// follow returns the record after an answer to a request with one of the refresh tokens. jitter is at least 0
 // and below 1.
 func (r *record) follow(c Client, got answer, used, refused string, asked time.Time, jitter float64) record {
 	life := got.lives()
@@ -60,8 +60,8 @@ func (r *record) follow(c Client, got answer, used, refused string, asked time.T
 	return next
 }
 
-// freshFor is for how long a token that lives for some time is used: until a minute before its end, or
-// somewhat more. One that lives for little more than a minute is used for half its life.
+// freshFor returns the time until a token is replaced: one to two minutes less than its lifetime. A token
+// that lives for little more than a minute is replaced after half its lifetime.
 func freshFor(life time.Duration, jitter float64) time.Duration {
 	if life < early*5/4 {
 		return life / 2
@@ -69,7 +69,7 @@ func freshFor(life time.Duration, jitter float64) time.Duration {
 	return max(life-early-time.Duration(jitter*float64(spread)), min(life-early, life/2))
 }
 
-// keep is how long Redis keeps the record: as long as there is anything of use in it.
+// keep returns the lifetime of the record in Redis: as long as a token in it can be used.
 func (r *record) keep(now time.Time) time.Duration {
 	if r.Refresh != "" {
 		return keepRotated
@@ -77,8 +77,8 @@ func (r *record) keep(now time.Time) time.Duration {
 	return max(r.Expires.Sub(now), 0) + time.Minute
 }
 
-// refreshTokens are those to ask with, the likeliest first. The configured one may still be good when the
-// rotated one is not: the Redis was restored from a backup, or somebody else rotated.
+// refreshTokens returns the refresh tokens to try, the likeliest first. The configured one may be valid if
+// the rotated one is not: Redis was restored from a backup, or another program rotated it.
 func (r *record) refreshTokens(c Client) []string {
 	if r.Refresh == "" || r.Grant != c.grant() {
 		return []string{c.RefreshToken}
@@ -86,15 +86,15 @@ func (r *record) refreshTokens(c Client) []string {
 	return []string{r.Refresh, c.RefreshToken}
 }
 
-// same says whether nothing was asked for between two records.
+// same reports whether two records have the same tokens.
 func (r *record) same(other record) bool {
 	return r.Access == other.Access && r.Refresh == other.Refresh && r.Grant == other.Grant
 }
 
-// place names where a record belongs, and the only place where it opens.
+// place returns the name that a sealed record is bound to.
 func place(owner string) string { return "oauth:" + owner }
 
-// seal gives the record as Redis gets it.
+// seal returns the record as it is stored.
 func (t *Tokens) seal(owner string, r record) (string, error) {
 	plain, err := json.Marshal(r)
 	if err != nil {
@@ -103,8 +103,8 @@ func (t *Tokens) seal(owner string, r record) (string, error) {
 	return t.ring.Seal(plain, place(owner)), nil
 }
 
-// open reads what Redis has. What can't be opened is told and counts as absent: the configured refresh token
-// may be enough.
+// open reads a stored record. One that can't be opened is logged and counts as absent: the configured refresh
+// token may be enough.
 func (t *Tokens) open(owner, sealed string) record {
 	var r record
 	if sealed == "" {
@@ -121,5 +121,5 @@ func (t *Tokens) open(owner, sealed string) record {
 	return r
 }
 
-// Format keeps the tokens out of whatever prints a record.
+// Format prints a record without its tokens.
 func (r record) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "token until %s", r.Expires) }

@@ -2,7 +2,7 @@ package oauth
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"time"
@@ -12,43 +12,56 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-var (
-	//go:embed claim.lua
-	claimSource string
-	//go:embed put.lua
-	putSource string
-	//go:embed release.lua
-	releaseSource string
-	//go:embed reseal.lua
-	resealSource string
+//go:embed *.lua
+var lua embed.FS
 
-	claimScript   = redisdb.NewRawScript("oauth/claim", claimSource)
-	putScript     = redisdb.NewRawScript("oauth/put", putSource)
-	releaseScript = redisdb.NewRawScript("oauth/release", releaseSource)
-	resealScript  = redisdb.NewRawScript("oauth/reseal", resealSource)
+var (
+	claimScript   = redisdb.NewScript[claimArgs, claimed]("oauth/claim", redisdb.Source(lua, "claim.lua"))
+	putScript     = redisdb.NewScript[putArgs, bool]("oauth/put", redisdb.Source(lua, "put.lua"))
+	releaseScript = redisdb.NewScript[releaseArgs, bool]("oauth/release", redisdb.Source(lua, "release.lua"))
+	resealScript  = redisdb.NewScript[resealArgs, bool]("oauth/reseal", redisdb.Source(lua, "reseal.lua"))
 )
+
+type claimArgs struct {
+	Fence   string
+	LockFor int64 // ms
+}
+
+type claimed struct {
+	Word   string // OURS or BUSY
+	Record string
+}
+
+type putArgs struct {
+	Owner, Fence, Before, After string
+	KeepFor                     int64 // ms
+}
+
+type releaseArgs struct{ Fence string }
+
+type resealArgs struct{ Owner, Before, After string }
 
 func recordKey(owner string) string { return redisdb.Key(0, "oauth", owner) }
 func lockKey(owner string) string   { return redisdb.Key(0, "oauth", owner, "lock") }
 func ownersKey() string             { return redisdb.Key(0, "oauth", "owners") }
 
-// store is what Redis keeps of tokens. All records are sealed text; "" stands for none.
+// store reads and writes tokens in Redis. All records are sealed text; "" means none.
 type store struct{ client redis.UniversalClient }
 
-// storeError is trouble with Redis or with other processes, never with a token server.
+// storeError is a failure of Redis, or interference of another process, never of a token server.
 type storeError struct{ err error }
 
-// Error tells what was tried.
+// Error returns the operation and its error.
 func (e *storeError) Error() string { return e.err.Error() }
 
-// Unwrap gives the error of Redis.
+// Unwrap returns the error of Redis.
 func (e *storeError) Unwrap() error { return e.err }
 
 func failed(err error, what, owner string) error {
 	return &storeError{fmt.Errorf("%s of %s: %w", what, owner, err)}
 }
 
-// get reads a record.
+// get returns a record.
 func (s store) get(ctx context.Context, owner string) (string, error) {
 	sealed, err := s.client.Get(ctx, recordKey(owner)).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
@@ -57,34 +70,34 @@ func (s store) get(ctx context.Context, owner string) (string, error) {
 	return sealed, nil
 }
 
-// claim takes the turn to ask for a time, if nobody else has it, and reads the record in the same step.
+// claim takes the lock for some time, unless another process has it. It returns the record of the same step.
 func (s store) claim(ctx context.Context, owner, fence string, d time.Duration) (sealed string, ours bool,
 	err error) {
-	got, err := claimScript.Run(ctx, s.client, []string{recordKey(owner), lockKey(owner)}, fence,
-		d.Milliseconds()).Slice()
+	got, err := claimScript.Run(ctx, s.client, []string{recordKey(owner), lockKey(owner)},
+		claimArgs{Fence: fence, LockFor: d.Milliseconds()})
 	if err != nil {
 		return "", false, failed(err, "lock the token", owner)
 	}
-	sealed, _ = got[1].(string)
-	return sealed, got[0] == int64(1), nil
+	return got.Record, got.Word == "OURS", nil
 }
 
-// put stores a record, if the turn is still ours or nobody else stored one since.
+// put stores a record if the lock is still ours, or no other record was stored since.
 func (s store) put(ctx context.Context, owner, fence, before, after string, keep time.Duration) (bool,
 	error) {
-	n, err := putScript.Run(ctx, s.client, []string{recordKey(owner), lockKey(owner), ownersKey()},
-		owner, fence, before, after, keep.Milliseconds()).Int()
+	done, err := putScript.Run(ctx, s.client, []string{recordKey(owner), lockKey(owner), ownersKey()},
+		putArgs{Owner: owner, Fence: fence, Before: before, After: after, KeepFor: keep.Milliseconds()})
 	if err != nil {
 		return false, failed(err, "store the token", owner)
 	}
-	return n == 1, nil
+	return done, nil
 }
 
-// release gives the turn back.
+// release releases the lock.
 func (s store) release(ctx context.Context, owner, fence string) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	return releaseScript.Run(ctx, s.client, []string{lockKey(owner)}, fence).Err()
+	_, err := releaseScript.Run(ctx, s.client, []string{lockKey(owner)}, releaseArgs{fence})
+	return err
 }
 
 // remove removes everything about an owner.
@@ -98,22 +111,13 @@ func (s store) remove(ctx context.Context, owner string) error {
 	return nil
 }
 
-// all lists the owners that have, or lately had, a record.
-func (s store) all(ctx context.Context) ([]string, error) {
-	owners, err := s.client.SMembers(ctx, ownersKey()).Result()
-	if err != nil {
-		return nil, &storeError{fmt.Errorf("list the owners of tokens: %w", err)}
-	}
-	return owners, nil
-}
-
-// reseal puts the same record under another seal, if it is still what the caller saw. Where there is none,
-// the owner leaves the list.
+// reseal replaces the seal of a record, if it is still the one that was read. An owner without a record is
+// removed from the set of owners.
 func (s store) reseal(ctx context.Context, owner, before, after string) (bool, error) {
-	n, err := resealScript.Run(ctx, s.client, []string{recordKey(owner), ownersKey()}, owner, before,
-		after).Int()
+	done, err := resealScript.Run(ctx, s.client, []string{recordKey(owner), ownersKey()},
+		resealArgs{Owner: owner, Before: before, After: after})
 	if err != nil {
 		return false, failed(err, "seal again the token", owner)
 	}
-	return n == 1, nil
+	return done, nil
 }

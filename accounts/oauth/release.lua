@@ -1,9 +1,9 @@
--- release gives the turn to ask for a token back.
---
--- KEYS[1] lock
--- ARGV 1 the caller's fence
--- Result 1 given back, 0 it was not ours any more
--- Atomic because a lock that ran out may be taken by another between looking and deleting.
-
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+-- Releases the lock of an owner's token.
+-- KEYS[1] oauth:<owner>:lock (string)
+-- ARGV: fence
+-- Result: 1 if released, 0 if another process has it.
+-- Atomic because a lock that expired may be taken by another process between reading and deleting.
+if redis.call('GET', KEYS[1]) ~= fence then
+  return 0
+end
 return redis.call('DEL', KEYS[1])

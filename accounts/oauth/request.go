@@ -14,17 +14,16 @@ import (
 )
 
 const (
-	askTimeout = 10 * time.Second // for an answer of the token server, further tries included
-	maxAnswer  = 256 << 10        // bytes of an answer; the longest tokens known have 16 KiB
-	maxToken   = 16 << 10         // as long as the API takes them
-	// lifetime is assumed where the server does not say how long its token is good (RFC 6749 section 5.1 only
-	// recommends it). A relay that refuses it earlier has it replaced.
+	askTimeout = 10 * time.Second // for an answer of the token server, retries included
+	maxAnswer  = 256 << 10        // bytes of an answer; the longest known tokens have 16 KiB
+	maxToken   = 16 << 10         // bytes; the limit of the API
+	// lifetime of a token if the server sends none (RFC 6749 section 5.1 only recommends it). If a relay refuses
+	// the token earlier, it is replaced.
 	lifetime = 10 * time.Minute
-	// maxPause bounds what a Retry-After may ask for.
-	maxPause = 10 * time.Minute
+	maxPause = 10 * time.Minute // bound of Retry-After
 )
 
-// answer is what a token server gives: a token (RFC 6749 section 5.1), or an error (section 5.2).
+// answer is an answer of a token server: a token (RFC 6749 section 5.1), or an error (section 5.2).
 type answer struct {
 	AccessToken  string  `json:"access_token"`
 	TokenType    string  `json:"token_type"`
@@ -34,10 +33,10 @@ type answer struct {
 	Description  string  `json:"error_description"`
 }
 
-// seconds is a number, which some servers write as a text.
+// seconds is a number, which some servers send as a string.
 type seconds float64
 
-// UnmarshalJSON takes both forms; what is neither counts as not said.
+// UnmarshalJSON accepts both forms. Any other value counts as absent.
 func (s *seconds) UnmarshalJSON(text []byte) error {
 	if n, err := strconv.ParseFloat(strings.Trim(string(text), `"`), 64); err == nil && n > 0 && n < 1e9 {
 		*s = seconds(n)
@@ -45,7 +44,7 @@ func (s *seconds) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// lives is how long the token is good.
+// lives returns the lifetime of the token.
 func (a answer) lives() time.Duration {
 	if a.ExpiresIn == 0 {
 		return lifetime
@@ -53,14 +52,14 @@ func (a answer) lives() time.Duration {
 	return time.Duration(float64(a.ExpiresIn) * float64(time.Second))
 }
 
-// asker asks token servers.
+// asker sends requests to token servers.
 type asker struct {
 	client *http.Client
 	now    func() time.Time
 }
 
-// newAsker makes an asker. A client that was given keeps its transport. The environment's proxy is used,
-// since token servers are public ones and many networks let nothing out but through it.
+// newAsker returns an asker with the transport of a given client. The default transport uses the proxy of the
+// environment: token servers are public, and many networks are closed otherwise.
 func newAsker(given *http.Client, now func() time.Time) asker {
 	client := &http.Client{}
 	if given != nil {
@@ -75,16 +74,16 @@ func newAsker(given *http.Client, now func() time.Time) asker {
 	return asker{client: client, now: now}
 }
 
-// ask asks for an access token with a refresh token (RFC 6749 section 6). The error is an *Error without
+// ask requests an access token with a refresh token (RFC 6749 section 6). The error is an *Error without
 // owner.
 //
 // The request is not made by golang.org/x/oauth2: that sends no scope with a refresh token, which Microsoft's
-// server needs, takes answers that are no JSON, and keeps neither Retry-After nor the answer behind a
+// server needs. It accepts answers that are not JSON, and drops Retry-After and error answers with a
 // successful status.
 //
-// The client's secret goes into the body, which all servers of large providers take and some insist on. One
-// that takes it in the header only, as RFC 6749 section 2.3.1 allows, calls the client invalid and is asked
-// once more; a refresh token is not used up by that.
+// The client's secret is sent in the body: the servers of all large providers accept that, and some require
+// it. A server that accepts it in the header only, as RFC 6749 section 2.3.1 allows, answers invalid_client
+// and is asked once more. That does not use up a refresh token.
 func (a asker) ask(ctx context.Context, c Client, refreshToken string) (answer, error) {
 	got, err := a.request(ctx, c, refreshToken, false)
 	if e, ok := errors.AsType[*Error](err); ok && e.Code == "invalid_client" && c.ClientSecret != "" &&
@@ -94,7 +93,7 @@ func (a asker) ask(ctx context.Context, c Client, refreshToken string) (answer, 
 	return got, err
 }
 
-// request makes one request.
+// request sends one request.
 func (a asker) request(ctx context.Context, c Client, refreshToken string, basic bool) (answer, error) {
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refreshToken}}
 	if c.Scope != "" {
@@ -127,7 +126,7 @@ func (a asker) request(ctx context.Context, c Client, refreshToken string, basic
 	return a.judge(res, text, secretsOf(c.ClientSecret, c.RefreshToken, refreshToken))
 }
 
-// judge says what an answer means.
+// judge returns the token of an answer, or its error.
 func (a asker) judge(res *http.Response, text []byte, secrets []string) (answer, error) {
 	var got answer
 	err := json.Unmarshal(text, &got)
@@ -158,7 +157,7 @@ func (a asker) judge(res *http.Response, text []byte, secrets []string) (answer,
 	return answer{}, e
 }
 
-// retryAfter reads seconds or a date (RFC 9110 section 10.2.3).
+// retryAfter parses seconds or a date (RFC 9110 section 10.2.3).
 func (a asker) retryAfter(text string) time.Duration {
 	var d time.Duration
 	if n, err := strconv.Atoi(text); err == nil {
@@ -169,14 +168,14 @@ func (a asker) retryAfter(text string) time.Duration {
 	return min(max(d, 0), maxPause)
 }
 
-// isToken says whether a text can be a token: printable ASCII without spaces. Others would break out of the
-// SASL message, in which control characters divide the fields.
+// isToken reports whether text can be a token: printable ASCII without spaces. A control character would
+// break the SASL message, where they separate the fields.
 func isToken(text string) bool {
 	return text != "" && len(text) <= maxToken &&
 		!strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// plain takes the URL out of an error of net/http, which may hold a key, and puts the host in.
+// plain replaces the URL in an error of net/http, which may hold a key, by the host.
 func plain(err error, host string) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err

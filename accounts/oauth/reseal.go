@@ -6,17 +6,17 @@ import (
 	"fmt"
 )
 
-// resealTries bounds how often a record is read again because it changed meanwhile. A change seals it anew
-// anyway.
+// resealTries bounds the attempts at a record that changes meanwhile. A change seals it with the current
+// secret.
 const resealTries = 5
 
-// Reseal seals every record under the current secret that is sealed under an older one, and returns their
-// number. Any process can run it at any time, and again after a failure. A record that can't be opened is
-// left as it is and named in the error; the others are still done.
+// Reseal seals records again, under the current secret, that are sealed under an older one, and returns their
+// number. Any process can run it at any time, and again after a failure. A record that can't be opened stays
+// as it is, and the error names it after the others are done.
 func (t *Tokens) Reseal(ctx context.Context) (int, error) {
-	owners, err := t.store.all(ctx)
+	owners, err := t.store.client.SMembers(ctx, ownersKey()).Result()
 	if err != nil {
-		return 0, fmt.Errorf("oauth: %w", err)
+		return 0, fmt.Errorf("oauth: list the owners of tokens: %w", err)
 	}
 	changed := 0
 	var failed []error

@@ -163,7 +163,7 @@ func TestReseal(t *testing.T) {
 	if now := during.db.Client().PTTL(t.Context(), recordKey(shop)).Val(); now <= 0 || now > left {
 		t.Errorf("kept for %s, before for %s", now, left)
 	}
-	if owners, err := during.store.all(t.Context()); err != nil || len(owners) != 1 {
+	if owners, err := during.store.client.SMembers(t.Context(), ownersKey()).Result(); err != nil || len(owners) != 1 {
 		t.Errorf("owners %v, %v", owners, err)
 	}
 	after := start(t, u, Options{}, "n")

@@ -14,71 +14,70 @@ import (
 )
 
 const (
-	// maxRounds bounds how often one call joins a request that turns out to be about something else.
+	// maxRounds bounds the flights that one call waits for.
 	maxRounds = 4
-	// maxOwners bounds the memory of a process. Beyond it those that nobody is busy with are read from Redis
-	// again.
+	// maxOwners bounds the memory of a process. Beyond it, owners without a request are read from Redis again.
 	maxOwners = 10_000
-	// settle is how long Run waits at the end for requests under way: an answer not stored may be a refresh
-	// token lost.
+	// settle bounds the time that Run waits for requests at the end: an answer that is not stored may be a
+	// refresh token lost.
 	settle = askTimeout + 5*time.Second
-	// How long a token server that refused for good, or did not give a token, is left alone by this process.
-	// Every message that waits would ask again otherwise.
+	// Time in which this process does not ask a token server again that refused for good, or gave no token.
+	// Otherwise every waiting message would ask.
 	pausePermanent = 30 * time.Second
 	pauseTransient = 5 * time.Second
 )
 
-// Options are the choices of the one who runs Postroom. The zero value works.
+// Options are the settings of Tokens. The zero value works.
 type Options struct {
-	// HTTP gives the transport, and a time-out below 10 s if it has one; nil: the default transport. Redirects
-	// are never followed.
+	// HTTP is the client whose transport and timeout are used; the timeout is at most 10 s. Nil: the default
+	// transport. Redirects are never followed.
 	HTTP *http.Client
-	// Logger gets each token that was had, and each that was not. Nil: nothing is logged.
+	// Logger gets each new token, and each failure. Nil: nothing is logged.
 	Logger *slog.Logger
-	// Now tells the time. Nil: time.Now.
+	// Now is the clock, for tests. Nil: time.Now.
 	Now func() time.Time
 }
 
-// Tokens keeps access tokens. It is safe for concurrent use, by any number of processes on one Redis.
+// Tokens stores access tokens. It is safe for concurrent use, by any number of processes on one Redis.
 type Tokens struct {
 	store store
 	ring  *seal.Ring
 	asker asker
 	log   *slog.Logger
 	now   func() time.Time
-	fence string // names this process in locks
+	fence string // name of this process in locks
 
 	mu     sync.Mutex
 	owners map[string]*owner
 }
 
-// owner is what this process knows of an owner.
+// owner is the state of an owner in this process.
 type owner struct {
-	record   record    // as last seen in Redis, or stored there
-	failure  *failure  // the last request, if it failed
-	unstored *rotation // a rotated refresh token that Redis does not have yet
-	flight   *flight   // a request under way
+	record   record    // as last read or stored
+	failure  *failure  // of the last request; nil: it succeeded
+	unstored *rotation // a rotated refresh token that is not in Redis yet
+	flight   *flight   // a running request
 }
 
-// failure is a request that gave no token.
+// failure is a request that failed.
 type failure struct {
 	client Client
-	until  time.Time // others get the same error before that
+	until  time.Time // later requests get the same error until then
 	err    *Error
 }
 
-// rotation is a record that has to follow another in Redis.
+// rotation is a record that has to replace another in Redis.
 type rotation struct{ before, after record }
 
-// flight is a request under way, for whoever wants the same.
+// flight is a running request, which several callers wait for.
 type flight struct {
 	client Client
-	done   chan struct{} // closed when the rest is there
+	done   chan struct{} // closed when token and err are set
 	token  string
 	err    error
 }
 
-// New makes a Tokens on an open database. It does no I/O.
+// New returns Tokens on an open database. It does no I/O.
 func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Tokens, error) {
 	if db == nil || ring == nil {
 		return nil, errors.New("oauth: a database and a key ring are needed")
@@ -96,8 +95,8 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Tokens, error) {
 	}, nil
 }
 
-// Run keeps the process from ending before requests under way are stored: when ctx ends it waits for them,
-// for some seconds at most, and returns nil.
+// Run returns nil after ctx has ended and the answers of running requests are stored. It waits some seconds
+// at most.
 func (t *Tokens) Run(ctx context.Context) error {
 	<-ctx.Done()
 	late := time.NewTimer(settle)
@@ -113,13 +112,12 @@ func (t *Tokens) Run(ctx context.Context) error {
 	return nil
 }
 
-// Access gives an access token for an owner ("account:<id>" or "gateway:<id>"), good for a minute at least.
-// Refused is a token that a relay has just refused, or empty: another is given, the one that somebody got
-// meanwhile or a new one. A relay that refuses a token had for that very reason a moment ago is believed:
-// then it is not the token that is wrong, and the error has the code [CodeRefused].
+// Access returns an access token for an owner ("account:<id>" or "gateway:<id>"), valid for a minute at
+// least. refused is a token that a relay has just refused, or empty. Then Access returns another one: one
+// that was obtained meanwhile, or a new one. If a relay also refuses a token that was obtained for this
+// reason within the last minute, the token is not at fault, and the error has the code [CodeRefused].
 //
-// The error is always an *Error. When ctx ends while a token is being asked for, the request goes on without
-// the caller.
+// The error is always an *Error. If ctx ends during a request, the request continues without the caller.
 func (t *Tokens) Access(ctx context.Context, owner string, c Client, refused string) (string, error) {
 	c, err := c.complete()
 	if err != nil {
@@ -146,7 +144,7 @@ func (t *Tokens) Access(ctx context.Context, owner string, c Client, refused str
 	return "", &Error{Owner: owner, Description: "its configuration keeps changing"}
 }
 
-// Forget removes what is kept about an owner, because it was deleted.
+// Forget removes the tokens of a deleted owner.
 func (t *Tokens) Forget(ctx context.Context, owner string) error {
 	t.mu.Lock()
 	delete(t.owners, owner)
@@ -157,8 +155,8 @@ func (t *Tokens) Forget(ctx context.Context, owner string) error {
 	return nil
 }
 
-// board answers at once where that is possible. Else it gives the flight to wait for, which it starts if
-// there is none.
+// board returns a token or an error if it can without a request. Otherwise it returns the flight to wait for,
+// which it starts if there is none.
 func (t *Tokens) board(ctx context.Context, id string, c Client, refused string) (token string, f *flight,
 	err error) {
 	now := t.now()
@@ -179,15 +177,14 @@ func (t *Tokens) board(ctx context.Context, id string, c Client, refused string)
 	return "", o.flight, nil
 }
 
-// fallback is what is left when no token could be had.
+// fallback is [owner.fallback] with the lock.
 func (t *Tokens) fallback(id string, c Client, refused string, err error) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.owner(id).fallback(c, t.now(), refused, err)
 }
 
-// fallback gives a token that should have been replaced but still lives, unless the server has said that
-// there will be no other.
+// fallback returns the old token after a failure, if it is still valid and the failure may pass.
 func (o *owner) fallback(c Client, now time.Time, refused string, err error) (string, error) {
 	if e, ok := errors.AsType[*Error](err); ok && !e.Permanent && o.record.lives(c, now, refused) {
 		return o.record.Access, nil
@@ -195,7 +192,7 @@ func (o *owner) fallback(c Client, now time.Time, refused string, err error) (st
 	return "", err
 }
 
-// owner is called with the lock held.
+// owner returns the state of an owner. The caller holds the lock.
 func (t *Tokens) owner(id string) *owner {
 	o := t.owners[id]
 	if o != nil {
