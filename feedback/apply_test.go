@@ -336,7 +336,7 @@ func TestComplaintAboutAForgottenMessage(t *testing.T) {
 func TestPoisonIsDroppedAfterSomeTries(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	poison := func(facts []outbox.Later) error {
+	poison := func(facts []outbox.Fact) error {
 		for _, f := range facts {
 			if f.Recipient == "poison@example.net" {
 				panic("no such thing was ever seen")
@@ -368,7 +368,7 @@ func TestPoisonIsDroppedAfterSomeTries(t *testing.T) {
 func TestNothingIsDroppedWhileRedisIsAway(t *testing.T) {
 	b := setup(t)
 	var tries atomic.Int64
-	b.box.failWith(func([]outbox.Later) error {
+	b.box.failWith(func([]outbox.Fact) error {
 		if tries.Add(1) > 2*maxTries {
 			return nil
 		}

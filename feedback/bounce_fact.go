@@ -17,23 +17,23 @@ const ofBounces = "bounce"
 // entryOf returns the entry of a fact about one recipient. A fact is known by its message, recipient and
 // content. So a mail that comes twice, or another that says the same, changes nothing.
 func (c claimed) entryOf(report bounce.Report, t told, now time.Time) entry {
-	e := entry{Received: now, Later: outbox.Later{
+	e := entry{Received: now, Fact: outbox.Fact{
 		Account: c.Account, MessageID: c.id, Recipient: t.to, Index: -1, At: now,
-		Told: event.Later{
+		Details: event.Later{
 			Source: ofBounces, Action: string(t.said.Action), Status: t.said.Status, Code: t.said.Code,
 			Diagnostic: message.Clip(t.said.Diagnostic, 500),
 			MTA:        t.said.RemoteMTA,
 		},
 	}}
-	if e.Told.MTA == "" {
-		e.Told.MTA = report.ReportingMTA
+	if e.Details.MTA == "" {
+		e.Details.MTA = report.ReportingMTA
 	}
 	if report.Kind == bounce.Complained {
 		c.complaint(&e, report.Feedback)
 	} else {
 		e.fate(t)
 	}
-	e.Key = shortKey(ofBounces, strings.Join([]string{c.id, string(e.Type), e.Told.Action, e.Told.FeedbackType,
+	e.Key = shortKey(ofBounces, strings.Join([]string{c.id, string(e.Type), e.Details.Action, e.Details.FeedbackType,
 		t.to}, "/"))
 	return e
 }
@@ -41,12 +41,12 @@ func (c claimed) entryOf(report bounce.Report, t told, now time.Time) entry {
 // complaint makes e the entry of a feedback report. An opt-out is an unsubscribe, not a complaint. Only some
 // report types are statements against the mail, by the recipient or by a program on the recipient's behalf.
 func (c claimed) complaint(e *entry, f *bounce.Feedback) {
-	e.Type, e.Told.FeedbackType, e.Told.Action, e.Told.Status = event.MessageComplaint, f.Type, "", ""
+	e.Type, e.Details.FeedbackType, e.Details.Action, e.Details.Status = event.MessageComplaint, f.Type, "", ""
 	switch f.Type {
 	case "abuse", "fraud", "virus":
 		e.Effect = effectComplaint
 	case "opt-out":
-		e.Type, e.Effect, e.Told.ListID = event.ListUnsubscribe, effectUnsubscribe, c.ListID
+		e.Type, e.Effect, e.Details.ListID = event.ListUnsubscribe, effectUnsubscribe, c.ListID
 	}
 }
 
@@ -59,11 +59,11 @@ func (e *entry) fate(t told) {
 	case bounce.ActionDelivered, bounce.ActionRelayed, bounce.ActionExpanded:
 		e.Type = event.MessageDelivered
 	default:
-		e.Type, e.Told.BounceType = event.MessageBounce, "soft"
+		e.Type, e.Details.BounceType = event.MessageBounce, "soft"
 		switch {
 		case t.said.Verdict == smtpsend.Policy || t.said.Verdict == smtpsend.Block:
 		case t.said.Suppress && !t.forwarded:
-			e.Told.BounceType, e.Effect = "hard", effectHard
+			e.Details.BounceType, e.Effect = "hard", effectHard
 		default:
 			e.Effect = effectSoft
 		}

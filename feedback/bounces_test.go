@@ -39,7 +39,7 @@ const (
 type remembered struct {
 	mu    sync.Mutex
 	away  bool
-	facts []outbox.Later
+	facts []outbox.Fact
 	added []suppression.Entry
 	soft  []suppression.Entry
 }
@@ -78,17 +78,17 @@ func (r *remembered) present() error {
 	return nil
 }
 
-func (r *remembered) Learn(_ context.Context, facts []outbox.Later) ([]outbox.LearnResult, error) {
+func (r *remembered) RecordFacts(_ context.Context, facts []outbox.Fact) ([]outbox.FactResult, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	results := make([]outbox.LearnResult, len(facts))
+	results := make([]outbox.FactResult, len(facts))
 	for i, f := range facts {
 		for _, known := range r.facts {
 			if known.Key == f.Key {
-				results[i] = outbox.LearnAgain
+				results[i] = outbox.FactKnown
 			}
 		}
-		if results[i] == outbox.LearnNew {
+		if results[i] == outbox.FactRecorded {
 			r.facts = append(r.facts, f)
 		}
 	}
@@ -243,16 +243,16 @@ func TestReturned(t *testing.T) {
 	hard := suppression.Entry{Address: ann, Reason: suppression.HardBounce, Source: "bounce", MessageID: toOne,
 		Response: noSuchUser}
 	spam := suppression.Entry{Address: ann, Reason: suppression.SpamReport, Source: "bounce", MessageID: toOne}
-	failed := func(id, to, kind, status string, code int, said string) outbox.Later {
-		return outbox.Later{Type: event.MessageBounce, Account: "shop", MessageID: id, Recipient: to, Index: -1,
-			Told: event.Later{
+	failed := func(id, to, kind, status string, code int, said string) outbox.Fact {
+		return outbox.Fact{Type: event.MessageBounce, Account: "shop", MessageID: id, Recipient: to, Index: -1,
+			Details: event.Later{
 				Source: "bounce", Action: "failed", BounceType: kind, Status: status, Code: code, Diagnostic: said,
 				MTA: "mx.receiver.example",
 			}}
 	}
-	complained := func(kind string) outbox.Later {
-		return outbox.Later{Type: event.MessageComplaint, Account: "shop", MessageID: toOne, Recipient: ann,
-			Index: -1, Told: event.Later{Source: "bounce", FeedbackType: kind}}
+	complained := func(kind string) outbox.Fact {
+		return outbox.Fact{Type: event.MessageComplaint, Account: "shop", MessageID: toOne, Recipient: ann,
+			Index: -1, Details: event.Later{Source: "bounce", FeedbackType: kind}}
 	}
 	rows := []struct {
 		name    string
@@ -260,7 +260,7 @@ func TestReturned(t *testing.T) {
 		id      string // whose return path it came to; empty: to returns@example.com
 		index   int
 		outcome feedback.Outcome
-		facts   []outbox.Later
+		facts   []outbox.Fact
 		added   []suppression.Entry
 		soft    []string
 	}{
@@ -269,7 +269,7 @@ func TestReturned(t *testing.T) {
 			id: toOne,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne,
 				Recipients: []string{ann}},
-			facts: []outbox.Later{failed(toOne, ann, "hard", "5.1.1", 550, noSuchUser)}, added: []suppression.Entry{
+			facts: []outbox.Fact{failed(toOne, ann, "hard", "5.1.1", 550, noSuchUser)}, added: []suppression.Entry{
 				hard},
 		},
 		{
@@ -277,14 +277,14 @@ func TestReturned(t *testing.T) {
 				"<"+toOne+"@app.example>"),
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toOne,
 				Recipients: []string{ann}},
-			facts: []outbox.Later{failed(toOne, ann, "hard", "5.1.1", 550, noSuchUser)}, added: []suppression.Entry{
+			facts: []outbox.Fact{failed(toOne, ann, "hard", "5.1.1", 550, noSuchUser)}, added: []suppression.Entry{
 				hard},
 		},
 		{
 			name: "dead, by a Message-ID of the application's", mail: dsn("failed", "5.1.1", noSuchUser, bob, rawID),
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toTwo,
 				Recipients: []string{bob}},
-			facts: []outbox.Later{failed(toTwo, bob, "hard", "5.1.1", 550, noSuchUser)},
+			facts: []outbox.Fact{failed(toTwo, bob, "hard", "5.1.1", 550, noSuchUser)},
 			added: []suppression.Entry{{Address: bob, Reason: suppression.HardBounce, Source: "bounce",
 				MessageID: toTwo, Response: noSuchUser}},
 		},
@@ -312,7 +312,7 @@ func TestReturned(t *testing.T) {
 				"<lost@x>"), id: toTwo, index: 1,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toTwo,
 				Recipients: []string{bob}},
-			facts: []outbox.Later{failed(toTwo, bob, "soft", "5.1.1", 550, noSuchUser)}, soft: []string{bob},
+			facts: []outbox.Fact{failed(toTwo, bob, "soft", "5.1.1", 550, noSuchUser)}, soft: []string{bob},
 		},
 		{
 			name: "by the token of the whole message, about nobody it was sent to",
@@ -325,13 +325,13 @@ func TestReturned(t *testing.T) {
 				"<lost@x>"), id: toOne,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne,
 				Recipients: []string{ann}},
-			facts: []outbox.Later{failed(toOne, ann, "soft", "5.1.1", 550, noSuchUser)}, soft: []string{ann},
+			facts: []outbox.Fact{failed(toOne, ann, "soft", "5.1.1", 550, noSuchUser)}, soft: []string{ann},
 		},
 		{
 			name: "full", mail: dsn("failed", "5.2.2", "552 5.2.2 mailbox full", ann, "<lost@x>"), id: toOne,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne,
 				Recipients: []string{ann}},
-			facts: []outbox.Later{failed(toOne, ann, "soft", "5.2.2", 552, "552 5.2.2 mailbox full")},
+			facts: []outbox.Fact{failed(toOne, ann, "soft", "5.2.2", 552, "552 5.2.2 mailbox full")},
 			soft:  []string{ann},
 		},
 		{
@@ -339,15 +339,15 @@ func TestReturned(t *testing.T) {
 				"<lost@x>"), id: toOne,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne,
 				Recipients: []string{ann}},
-			facts: []outbox.Later{failed(toOne, ann, "soft", "5.7.1", 554, "554 5.7.1 rejected as spam")},
+			facts: []outbox.Fact{failed(toOne, ann, "soft", "5.7.1", 554, "554 5.7.1 rejected as spam")},
 		},
 		{
 			name: "delayed", mail: dsn("delayed", "4.4.1", "451 4.4.1 connection timed out", ann, "<lost@x>"),
 			id: toOne,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne,
 				Recipients: []string{ann}},
-			facts: []outbox.Later{{Type: event.MessageDeferred, Account: "shop", MessageID: toOne, Recipient: ann,
-				Index: -1, Told: event.Later{
+			facts: []outbox.Fact{{Type: event.MessageDeferred, Account: "shop", MessageID: toOne, Recipient: ann,
+				Index: -1, Details: event.Later{
 					Source: "bounce", Action: "delayed", Status: "4.4.1", Code: 451,
 					Diagnostic: "451 4.4.1 connection timed out", MTA: "mx.receiver.example",
 				}}},
@@ -356,8 +356,8 @@ func TestReturned(t *testing.T) {
 			name: "delivered", mail: dsn("delivered", "2.0.0", "250 2.0.0 ok", ann, "<lost@x>"), id: toOne,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne,
 				Recipients: []string{ann}},
-			facts: []outbox.Later{{Type: event.MessageDelivered, Account: "shop", MessageID: toOne, Recipient: ann,
-				Index: -1, Told: event.Later{
+			facts: []outbox.Fact{{Type: event.MessageDelivered, Account: "shop", MessageID: toOne, Recipient: ann,
+				Index: -1, Details: event.Later{
 					Source: "bounce", Action: "delivered", Status: "2.0.0", Code: 250, Diagnostic: "250 2.0.0 ok",
 					MTA: "mx.receiver.example",
 				}}},
@@ -370,7 +370,7 @@ func TestReturned(t *testing.T) {
 			name: "complained, whoever it was", mail: arf("abuse", "<"+toOne+"@app.example>"),
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toOne,
 				Recipients: []string{ann}},
-			facts: []outbox.Later{complained("abuse")}, added: []suppression.Entry{spam},
+			facts: []outbox.Fact{complained("abuse")}, added: []suppression.Entry{spam},
 		},
 		{
 			name: "complained of a message to two, hidden which", mail: arf("abuse", rawID), outcome: feedback.Outcome{
@@ -380,8 +380,8 @@ func TestReturned(t *testing.T) {
 			name: "complained, with the token of one of two", mail: arf("fraud", "<lost@x>"), id: toTwo, index: 0,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toTwo,
 				Recipients: []string{ann}},
-			facts: []outbox.Later{{Type: event.MessageComplaint, Account: "shop", MessageID: toTwo, Recipient: ann,
-				Index: -1, Told: event.Later{
+			facts: []outbox.Fact{{Type: event.MessageComplaint, Account: "shop", MessageID: toTwo, Recipient: ann,
+				Index: -1, Details: event.Later{
 					Source: "bounce", FeedbackType: "fraud",
 				}}},
 			added: []suppression.Entry{{Address: ann, Reason: suppression.SpamReport, Source: "bounce",
@@ -391,14 +391,14 @@ func TestReturned(t *testing.T) {
 			name: "took a complaint back", mail: arf("not-spam", "<"+toOne+"@app.example>"),
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toOne,
 				Recipients: []string{ann}},
-			facts: []outbox.Later{complained("not-spam")},
+			facts: []outbox.Fact{complained("not-spam")},
 		},
 		{
 			name: "opted out", mail: arf("opt-out", "<lost@x>"), id: toTwo, index: 1,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toTwo,
 				Recipients: []string{bob}},
-			facts: []outbox.Later{{Type: event.ListUnsubscribe, Account: "shop", MessageID: toTwo, Recipient: bob,
-				Index: -1, Told: event.Later{
+			facts: []outbox.Fact{{Type: event.ListUnsubscribe, Account: "shop", MessageID: toTwo, Recipient: bob,
+				Index: -1, Details: event.Later{
 					Source: "bounce", FeedbackType: "opt-out", ListID: "news",
 				}}},
 			added: []suppression.Entry{{Address: bob, Reason: suppression.Unsubscribe, List: "news", Source: "bounce",
@@ -434,7 +434,7 @@ func TestReturned(t *testing.T) {
 				}
 			}
 			p.apply(2 * len(row.facts))
-			if diff := cmp.Diff(row.facts, p.facts, cmpopts.IgnoreFields(outbox.Later{}, "Key", "At")); diff != "" {
+			if diff := cmp.Diff(row.facts, p.facts, cmpopts.IgnoreFields(outbox.Fact{}, "Key", "At")); diff != "" {
 				t.Errorf("facts: %s", diff)
 			}
 			once := map[string]suppression.Entry{}

@@ -112,11 +112,11 @@ func (f *Feedback) learn(ctx context.Context, items []*item) error {
 	if err := f.settleRecipients(ctx, items); err != nil {
 		return err
 	}
-	facts := make([]outbox.Later, len(items))
+	facts := make([]outbox.Fact, len(items))
 	for i, it := range items {
-		facts[i] = it.Later
+		facts[i] = it.Fact
 	}
-	results, err := f.Outbox.Learn(ctx, facts)
+	results, err := f.Outbox.RecordFacts(ctx, facts)
 	if err != nil {
 		return fmt.Errorf("put %d facts onto timelines: %w", len(facts), err)
 	}
@@ -129,13 +129,13 @@ func (f *Feedback) learn(ctx context.Context, items []*item) error {
 	return nil
 }
 
-func resultOf(r outbox.LearnResult) outcome {
+func resultOf(r outbox.FactResult) outcome {
 	switch r {
-	case outbox.LearnNew:
+	case outbox.FactRecorded:
 		return applied
-	case outbox.LearnAgain:
+	case outbox.FactKnown:
 		return duplicate
-	case outbox.LearnFull:
+	case outbox.FactLimit:
 		return full
 	}
 	return unknown

@@ -24,7 +24,7 @@ const (
 
 // entry is one fact in the inbox, as JSON.
 type entry struct {
-	outbox.Later
+	outbox.Fact
 
 	// Refs are the references that find the message if MessageID is empty: "id:" and an id of ours,
 	// "<message-id>", or a result of provider.Reference.
@@ -38,29 +38,29 @@ type entry struct {
 const ofID = "id:"
 
 // entryOf returns the entry of a fact whose message is known.
-func entryOf(l outbox.Later, now time.Time) entry {
+func entryOf(l outbox.Fact, now time.Time) entry {
 	if l.At.IsZero() {
 		l.At = now
 	}
-	return entry{Later: l, Effect: effectOf(l), Received: now}
+	return entry{Fact: l, Effect: effectOf(l), Received: now}
 }
 
 // effectOf returns the effect of a fact from Postroom itself. An unsubscribe on our pages has none: it is
 // suppressed before the page answers, and the recipient may have resubscribed since.
-func effectOf(l outbox.Later) effect {
+func effectOf(l outbox.Fact) effect {
 	switch {
-	case l.Type == event.MessageBounce && l.Told.BounceType == "hard":
+	case l.Type == event.MessageBounce && l.Details.BounceType == "hard":
 		return effectHard
-	case l.Type == event.MessageBounce && l.Told.BounceType == "soft":
+	case l.Type == event.MessageBounce && l.Details.BounceType == "soft":
 		return effectSoft
-	case l.Type == event.MessageComplaint && l.Told.FeedbackType != "not-spam":
+	case l.Type == event.MessageComplaint && l.Details.FeedbackType != "not-spam":
 		return effectComplaint
 	}
 	return ""
 }
 
 // source is the source of the fact as a label: one of [Sources].
-func (e *entry) source() string { return sourceOf(e.Told.Source) }
+func (e *entry) source() string { return sourceOf(e.Details.Source) }
 
 // stream is the stream of the fact.
 func (e *entry) stream() string {

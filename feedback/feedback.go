@@ -22,7 +22,7 @@ import (
 // Outbox has the messages. outbox.Outbox implements it.
 type Outbox interface {
 	// Learn puts facts onto the timelines of their messages, and returns one result for each.
-	Learn(ctx context.Context, facts []outbox.Later) ([]outbox.LearnResult, error)
+	RecordFacts(ctx context.Context, facts []outbox.Fact) ([]outbox.FactResult, error)
 	// Lookup returns the queueIds of references; "" for an unknown one.
 	Lookup(ctx context.Context, refs []string) ([]string, error)
 	// Recipients returns the recipients of messages, one result for each id.

@@ -56,7 +56,7 @@ func checkTold(t *testing.T, e provider.Event) {
 	if err != nil {
 		t.Fatalf("%s: %v", line, err)
 	}
-	if len(back.Key) > maxKey || len(back.Told.Diagnostic) > 500 || len(line) > 32<<10 ||
+	if len(back.Key) > maxKey || len(back.Details.Diagnostic) > 500 || len(line) > 32<<10 ||
 		back.At.After(startOfTime.Add(5*time.Minute)) {
 		t.Errorf("out of bounds: %s", line)
 	}

@@ -16,7 +16,7 @@ const putBatch = 500
 // Append puts facts about messages into the inbox: opens, clicks, unsubscribes, and mail that came back. They
 // are in Redis when it returns nil. Each needs its key, type and message. If the inbox is full it returns a
 // fault of kind Unavailable with code InboxFull; of opens and clicks, the oldest are dropped instead.
-func (f *Feedback) Append(ctx context.Context, facts []outbox.Later) error {
+func (f *Feedback) Append(ctx context.Context, facts []outbox.Fact) error {
 	now := f.opts.Now()
 	entries := make([]entry, len(facts))
 	for i, l := range facts {

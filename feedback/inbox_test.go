@@ -30,13 +30,13 @@ func TestInboxIsBounded(t *testing.T) {
 	if err := b.tell(said("complained", "ann@example.net", byEcho)); err != nil {
 		t.Errorf("a complaint while deliveries are full: %v", err)
 	}
-	var facts []outbox.Later
+	var facts []outbox.Fact
 	for n := range 5 {
-		facts = append(facts, outbox.Later{Key: fmt.Sprintf("hit-%d", n), Type: event.TrackOpen, MessageID: ann,
-			At: b.now(), Told: event.Later{Source: "track"}})
+		facts = append(facts, outbox.Fact{Key: fmt.Sprintf("hit-%d", n), Type: event.TrackOpen, MessageID: ann,
+			At: b.now(), Details: event.Later{Source: "track"}})
 	}
 	for _, f := range facts {
-		if err := b.Append(t.Context(), []outbox.Later{f}); err != nil {
+		if err := b.Append(t.Context(), []outbox.Fact{f}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -55,10 +55,10 @@ func TestHitsDoNotDelayBounces(t *testing.T) {
 	b := setup(t)
 	stuck := make(chan struct{})
 	b.box.failWith(nil)
-	var facts []outbox.Later
+	var facts []outbox.Fact
 	for n := range 3 * workBatch {
-		facts = append(facts, outbox.Later{Key: fmt.Sprintf("hit-%d", n), Type: event.TrackOpen, MessageID: ann,
-			At: b.now(), Told: event.Later{Source: "track"}})
+		facts = append(facts, outbox.Fact{Key: fmt.Sprintf("hit-%d", n), Type: event.TrackOpen, MessageID: ann,
+			At: b.now(), Details: event.Later{Source: "track"}})
 	}
 	if err := b.Append(t.Context(), facts); err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ type slowHits struct {
 	waits atomic.Int64
 }
 
-func (s *slowHits) Learn(ctx context.Context, facts []outbox.Later) ([]outbox.LearnResult, error) {
+func (s *slowHits) RecordFacts(ctx context.Context, facts []outbox.Fact) ([]outbox.FactResult, error) {
 	if facts[0].Type == event.TrackOpen {
 		s.waits.Add(1)
 		select {
@@ -93,18 +93,18 @@ func (s *slowHits) Learn(ctx context.Context, facts []outbox.Later) ([]outbox.Le
 			return nil, ctx.Err()
 		}
 	}
-	return s.fakeOutbox.Learn(ctx, facts)
+	return s.fakeOutbox.RecordFacts(ctx, facts)
 }
 
 // Our own pages suppress by themselves, before they answer: doing that again later would undo a change of
 // mind.
 func TestOwnUnsubscribeIsOnlyTold(t *testing.T) {
 	b := setup(t)
-	if err := b.Append(t.Context(), []outbox.Later{
+	if err := b.Append(t.Context(), []outbox.Fact{
 		{Key: "u", Type: event.ListUnsubscribe, MessageID: ann, Recipient: "ann@example.net", At: b.now(),
-			Told: event.Later{Source: "unsubscribe"}},
+			Details: event.Later{Source: "unsubscribe"}},
 		{Key: "v", Type: event.ListSubscribe, Account: "shop", Recipient: "zoe@example.net", At: b.now(),
-			Told: event.Later{Source: "unsubscribe"}},
+			Details: event.Later{Source: "unsubscribe"}},
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -20,31 +20,31 @@ func providerEntry(e provider.Event, keep string, now time.Time) (entry, bool) {
 		return entry{}, false
 	}
 	out := entry{Refs: refsOf(e), Effect: providerEffect(e), Received: now}
-	out.Later = outbox.Later{
+	out.Fact = outbox.Fact{
 		Key: shortKey(string(e.Provider), e.Key), Type: t, Recipient: e.Recipient, Index: -1,
 		At: sensible(e.Time, now),
-		Told: event.Later{
+		Details: event.Later{
 			Source: string(e.Provider), ProviderMessageID: e.ProviderMessageID, Status: e.Enhanced, Code: e.SMTPCode,
 			Diagnostic: message.Clip(e.Diagnostic, 500),
 			URL:        e.URL, UserAgent: message.Clip(e.UserAgent, 256), RemoteAddress: AddressKept(e.IP, keep),
 			Reason: string(e.Reason),
 		},
 	}
-	out.Told.Raw = e.Raw
+	out.Details.Raw = e.Raw
 	switch e.Kind {
 	case provider.Delivered:
-		out.Told.Action = "delivered"
+		out.Details.Action = "delivered"
 	case provider.Deferred:
-		out.Told.Action = "delayed"
+		out.Details.Action = "delayed"
 	case provider.Bounced:
-		out.Told.Action, out.Told.BounceType = "failed", string(e.Bounce)
+		out.Details.Action, out.Details.BounceType = "failed", string(e.Bounce)
 	case provider.Dropped:
-		out.Told.Action, out.Told.BounceType = "failed", string(droppedAs(e.Reason))
+		out.Details.Action, out.Details.BounceType = "failed", string(droppedAs(e.Reason))
 	case provider.Complained:
-		out.Told.FeedbackType = feedbackType(e.Diagnostic)
+		out.Details.FeedbackType = feedbackType(e.Diagnostic)
 	case provider.Opened, provider.Clicked:
 		if e.Machine {
-			out.Told.Bot, out.Told.BotReason = true, "provider"
+			out.Details.Bot, out.Details.BotReason = true, "provider"
 		}
 	}
 	return out, true

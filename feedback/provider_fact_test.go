@@ -61,8 +61,8 @@ func TestWhatProvidersTellMeans(t *testing.T) {
 			if !ok {
 				e.Type = ""
 			}
-			if e.Type != row.typ || e.Effect != row.effect || e.Told.BounceType != row.bounce {
-				t.Errorf("%s, effect %q, bounce %q; want %s, %q, %q", e.Type, e.Effect, e.Told.BounceType, row.typ,
+			if e.Type != row.typ || e.Effect != row.effect || e.Details.BounceType != row.bounce {
+				t.Errorf("%s, effect %q, bounce %q; want %s, %q, %q", e.Type, e.Effect, e.Details.BounceType, row.typ,
 					row.effect, row.bounce)
 			}
 		})
@@ -78,8 +78,8 @@ func TestEntryKeepsWhatWasTold(t *testing.T) {
 		Metadata: map[string]string{"postroom_id": ann},
 	}, "masked", startOfTime)
 	want := entry{
-		Later: outbox.Later{
-			Key: "ses/k1", Type: event.TrackClick, Recipient: "ann@example.net", Index: -1, At: at, Told: event.Later{
+		Fact: outbox.Fact{
+			Key: "ses/k1", Type: event.TrackClick, Recipient: "ann@example.net", Index: -1, At: at, Details: event.Later{
 				Source: "ses", ProviderMessageID: "0100-1", URL: "https://shop.example/", UserAgent: "Mail",
 				RemoteAddress: "192.0.2.0", Bot: true, BotReason: "provider",
 			},

@@ -189,9 +189,9 @@ type fakeOutbox struct {
 	messages map[string]outbox.Addressed
 	refs     map[string]string
 	keys     map[string]bool
-	learned  []outbox.Later // those that were new
-	calls    int            // of Learn
-	fail     func([]outbox.Later) error
+	learned  []outbox.Fact // those that were new
+	calls    int           // of RecordFacts
+	fail     func([]outbox.Fact) error
 }
 
 func newFakeOutbox() *fakeOutbox {
@@ -206,7 +206,7 @@ func newFakeOutbox() *fakeOutbox {
 	}
 }
 
-func (o *fakeOutbox) Learn(_ context.Context, facts []outbox.Later) ([]outbox.LearnResult, error) {
+func (o *fakeOutbox) RecordFacts(_ context.Context, facts []outbox.Fact) ([]outbox.FactResult, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.calls++
@@ -215,13 +215,13 @@ func (o *fakeOutbox) Learn(_ context.Context, facts []outbox.Later) ([]outbox.Le
 			return nil, err
 		}
 	}
-	out := make([]outbox.LearnResult, len(facts))
+	out := make([]outbox.FactResult, len(facts))
 	for i, f := range facts {
 		switch key := string(f.Type) + f.Key; {
 		case !o.messages[f.MessageID].Known && f.Account == "":
-			out[i] = outbox.LearnUnknown
+			out[i] = outbox.FactUnmatched
 		case o.keys[key]:
-			out[i] = outbox.LearnAgain
+			out[i] = outbox.FactKnown
 		default:
 			o.keys[key] = true
 			o.learned = append(o.learned, f)
@@ -250,7 +250,7 @@ func (o *fakeOutbox) Recipients(_ context.Context, ids []string) ([]outbox.Addre
 	return out, nil
 }
 
-func (o *fakeOutbox) failWith(fail func([]outbox.Later) error) {
+func (o *fakeOutbox) failWith(fail func([]outbox.Fact) error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.fail = fail

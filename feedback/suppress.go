@@ -50,7 +50,7 @@ func (f *Feedback) judge(it *item, now time.Time) (suppression.Entry, bool) {
 	if it.Effect == "" || it.Recipient == "" || it.result == postponed || it.result == unknown && !it.ours {
 		return suppression.Entry{}, false
 	}
-	account, list := it.Account, it.Told.ListID
+	account, list := it.Account, it.Details.ListID
 	if it.sent != nil {
 		if ownRecipient(it.sent.To, it.Recipient) == "" {
 			f.log.Debug("a fact is about an address that its message was not for", "source", it.source(), "message_id",
@@ -62,7 +62,7 @@ func (f *Feedback) judge(it *item, now time.Time) (suppression.Entry, bool) {
 	e := suppression.Entry{
 		Address: it.Recipient, Reason: suppression.HardBounce, Account: account, Created: it.At,
 		Source: it.source(), MessageID: it.MessageID,
-		Response: message.Clip(cmp.Or(it.Told.Diagnostic, it.Told.Reason), 500),
+		Response: message.Clip(cmp.Or(it.Details.Diagnostic, it.Details.Reason), 500),
 	}
 	switch it.Effect {
 	case effectUnsubscribe:

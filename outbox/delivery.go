@@ -406,10 +406,10 @@ func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (fini
 
 // left is what an attempt leaves of its message: the status, while it stays in the outbox, or what goes into
 // the log.
-func (d *Delivery) left(c *claim, dec decision, st status) (packed, recap string, err error) {
+func (d *Delivery) left(c *claim, dec decision, st status) (packed, record string, err error) {
 	if dec.ends() {
-		recap, err = d.ending(c.row(dec), st, dec.result(), dec.whySuppressed(), dec.at)
-		return "", recap, err
+		record, err = d.ending(c.row(dec), st, dec.result(), dec.whySuppressed(), dec.at)
+		return "", record, err
 	}
 	packed, err = d.jsons.pack(c.id, st)
 	return packed, "", err

@@ -400,10 +400,10 @@ func (d *decision) last(which []int) reason {
 }
 
 // events are the events that follow. They belong to the last relay asked.
-func (d *decision) events(c *claim) (telling, error) {
-	events := telling{account: c.envelope.Account, at: d.at}
+func (d *decision) events(c *claim) (changeEvents, error) {
+	events := changeEvents{account: c.envelope.Account, at: d.at}
 	add := func(t event.Type, data any, which []int) error {
-		return events.tell(t, data, which, len(d.status.Log), "")
+		return events.add(t, data, which, len(d.status.Log), "")
 	}
 	about := func(which []int) event.Message {
 		return c.envelope.about(c.id, c.lane, d.gateway, c.envelope.addresses(which))

@@ -22,8 +22,8 @@ func (d *Delivery) progress(ctx context.Context, c *claim, done []smtpsend.Recip
 		return nil
 	}
 	about := c.envelope.about(c.id, c.lane, c.gateway, c.envelope.addresses(sent))
-	events := telling{account: c.envelope.Account, at: now}
-	err := events.tell(event.MessageSent, event.Sent{
+	events := changeEvents{account: c.envelope.Account, at: now}
+	err := events.add(event.MessageSent, event.Sent{
 		Message: about, Response: response, Accepted: about.Envelope.To, InDoubt: c.mayBeThere(),
 	}, sent, len(st.Log)+1, "")
 	if err != nil {

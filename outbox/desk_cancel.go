@@ -48,7 +48,7 @@ func (d *Desk) CancelAll(ctx context.Context, q api.OutboxQuery, reason string) 
 		return total, err
 	}
 	still := func(r row) bool { return q.State == "" || q.State == shown(r.state, paused[r.lane]) }
-	gone := useless{d: d}
+	gone := orphans{d: d}
 	defer gone.clear(ctx)
 	for {
 		found, err := d.reader.find(ctx, q, paused, scanChunk)
@@ -151,11 +151,11 @@ func (d *Desk) cancel(ctx context.Context, id, reason string) (api.DeleteAnswer,
 // dead letter has none left, and goes without an event.
 func (d *Desk) cancelArgs(r row, reason string) (args cancelArgs, _ error) {
 	now := d.clock.Now()
-	events, st, result := telling{account: r.envelope.Account, at: now}, r.status, resultFailed
+	events, st, result := changeEvents{account: r.envelope.Account, at: now}, r.status, resultFailed
 	if r.state != stateFailed {
 		result = resultCancelled
 		left := st.having(rcptQueued)
-		if err := events.tell(event.MessageCancelled, event.Cancelled{
+		if err := events.add(event.MessageCancelled, event.Cancelled{
 			Message: r.envelope.about(r.id, r.lane, r.gateway, r.envelope.addresses(left)), Reason: reason,
 			InDoubt: r.mayBeThere(),
 		}, left, 0, reason); err != nil {
@@ -166,8 +166,8 @@ func (d *Desk) cancelArgs(r row, reason string) (args cancelArgs, _ error) {
 			st.Recipients[i].Status = rcptCancelled
 		}
 	}
-	recap, err := d.ending(r, events.remember(st), result, reason, now)
-	return cancelArgs{ID: r.id, Now: now, State: r.state, Fence: r.fence, Result: result, Record: recap,
+	record, err := d.ending(r, events.remember(st), result, reason, now)
+	return cancelArgs{ID: r.id, Now: now, State: r.state, Fence: r.fence, Result: result, Record: record,
 		Events: events.lines}, err
 }
 

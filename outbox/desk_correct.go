@@ -63,10 +63,10 @@ func (k corrected) plan(r row, now time.Time) reopening {
 func (r row) readdress(to []string) (row, error) {
 	known := len(r.envelope.To)
 	r.envelope.To = slices.Clone(r.envelope.To)
-	r.status.Told = slices.Clone(r.status.Told)
-	for i, one := range r.status.Told {
+	r.status.Events = slices.Clone(r.status.Events)
+	for i, one := range r.status.Events {
 		if one.To == nil { // all that there were so far
-			r.status.Told[i].To = everybody(known)
+			r.status.Events[i].To = everybody(known)
 		}
 	}
 	for _, i := range r.status.having(rcptFailed) {

@@ -93,8 +93,8 @@ func (d *Desk) buryArgs(r row) (args buryArgs, _ error) {
 	if d.opts.KeepDeadLetters >= 0 {
 		data.DeadLetter = r.id
 	}
-	events := telling{account: r.envelope.Account, at: now}
-	if err := events.tell(event.MessageFailed, data, left, 0, st.Last.Message); err != nil {
+	events := changeEvents{account: r.envelope.Account, at: now}
+	if err := events.add(event.MessageFailed, data, left, 0, st.Last.Message); err != nil {
 		return args, err
 	}
 	st = events.remember(st)

@@ -15,37 +15,37 @@ const searchFrom = 50
 // errNeeded keeps a task in the queue: its message is still there.
 var errNeeded = errors.New("the message is still there")
 
-// useless collects the tasks of messages that a bulk cancel took back. To take one out of a waiting list
+// orphans collects the tasks of messages that a bulk cancel took back. To take one out of a waiting list
 // Redis walks along the list, so for many of them it is one walk at the end for all: half a million, each on
 // its own, took hours.
-type useless struct {
+type orphans struct {
 	d     *Desk
 	tasks map[string][]string // ids by queue, the first few
 }
 
-func (u *useless) add(_ context.Context, tasks ...task) {
-	if u.tasks == nil {
-		u.tasks = map[string][]string{}
+func (o *orphans) add(_ context.Context, tasks ...task) {
+	if o.tasks == nil {
+		o.tasks = map[string][]string{}
 	}
 	for _, t := range tasks {
-		if len(u.tasks[t.queue]) < searchFrom {
-			u.tasks[t.queue] = append(u.tasks[t.queue], t.id)
+		if len(o.tasks[t.queue]) < searchFrom {
+			o.tasks[t.queue] = append(o.tasks[t.queue], t.id)
 		}
 	}
 }
 
 // clear removes the tasks. Like forget it is only a matter of tidiness.
-func (u *useless) clear(ctx context.Context) {
-	for name, ids := range u.tasks {
+func (o *orphans) clear(ctx context.Context) {
+	for name, ids := range o.tasks {
 		if len(ids) < searchFrom {
 			for _, id := range ids {
-				u.d.forget(ctx, task{queue: name, id: id})
+				o.d.forget(ctx, task{queue: name, id: id})
 			}
 			continue
 		}
 		for _, state := range []queue.State{queue.Scheduled, queue.Retrying, queue.Waiting} {
-			if _, err := u.d.Control.DeleteAll(ctx, name, state, u.d.needed); err != nil {
-				u.d.log.DebugContext(ctx, "tasks left behind", "queue", name, "error", err)
+			if _, err := o.d.Control.DeleteAll(ctx, name, state, o.d.needed); err != nil {
+				o.d.log.DebugContext(ctx, "tasks left behind", "queue", name, "error", err)
 			}
 		}
 	}

@@ -173,8 +173,8 @@ func (d *Desk) reopenArgs(before row, after *row, o reopening, now time.Time) (r
 		return args, nil
 	}
 	env, queued := after.envelope, after.status.having(rcptQueued)
-	events := telling{account: env.Account, at: now}
-	err := events.tell(event.MessageReplayed, event.Replayed{
+	events := changeEvents{account: env.Account, at: now}
+	err := events.add(event.MessageReplayed, event.Replayed{
 		Message: env.about(after.id, after.lane, o.gateway, env.addresses(queued)), Attempt: before.attempts,
 	}, queued, 0, "")
 	if err != nil {

@@ -11,20 +11,20 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// LearnResult is what came of a fact.
-type LearnResult int
+// FactResult is what came of a fact.
+type FactResult int
 
 // What can come of a fact.
 const (
-	LearnNew     LearnResult = iota // noted and told
-	LearnAgain                      // known already
-	LearnFull                       // so much is known about the message that no more is taken: see maxLater
-	LearnUnknown                    // neither the message nor an account to tell is known
+	FactRecorded  FactResult = iota // noted and told
+	FactKnown                       // known already
+	FactLimit                       // so much is known about the message that no more is taken: see maxFacts
+	FactUnmatched                   // neither the message nor an account to tell is known
 )
 
-// maxLater is how many facts are remembered of a message: somebody who reads a mail every day for half a
+// maxFacts is how many facts are remembered of a message: somebody who reads a mail every day for half a
 // year, or a program gone wild.
-const maxLater = 200
+const maxFacts = 200
 
 // Facts notes what becomes known about messages after a relay took them.
 type Facts struct{ *store }
@@ -32,18 +32,18 @@ type Facts struct{ *store }
 // Learn notes facts on the timelines of their messages, and tells them as events. The results are in the
 // order of the facts. A fact that is told twice, at once or a year later, is told on once for as long as its
 // message is remembered, and three days beyond. An error means that some facts may not have been noted:
-// telling all of them again is safe.
-func (fs *Facts) Learn(ctx context.Context, facts []Later) ([]LearnResult, error) {
+// changeEvents all of them again is safe.
+func (fs *Facts) RecordFacts(ctx context.Context, facts []Fact) ([]FactResult, error) {
 	about, err := fs.readAbout(ctx, facts)
 	if err != nil {
 		return nil, err
 	}
 	pipe := fs.DB.Pipeline()
-	results, answers := make([]LearnResult, len(facts)), make([]*redisdb.Reply[outcomeWord], len(facts))
+	results, answers := make([]FactResult, len(facts)), make([]*redisdb.Reply[outcomeWord], len(facts))
 	for i, f := range facts {
 		r, known := about[f.MessageID]
 		if !known && f.Account == "" {
-			results[i] = LearnUnknown
+			results[i] = FactUnmatched
 			continue
 		}
 		args, err := fs.learnArgs(f, r, known)
@@ -62,9 +62,9 @@ func (fs *Facts) Learn(ctx context.Context, facts []Later) ([]LearnResult, error
 		said, _ := answer.Read() // an error would be Exec's
 		switch said.Word {
 		case "AGAIN":
-			results[i] = LearnAgain
+			results[i] = FactKnown
 		case "FULL":
-			results[i] = LearnFull
+			results[i] = FactLimit
 		default:
 			fs.mail.learned(ctx, facts[i])
 		}
@@ -73,7 +73,7 @@ func (fs *Facts) Learn(ctx context.Context, facts []Later) ([]LearnResult, error
 }
 
 // readAbout reads the messages that facts are about, live or ended.
-func (fs *Facts) readAbout(ctx context.Context, facts []Later) (map[string]row, error) {
+func (fs *Facts) readAbout(ctx context.Context, facts []Fact) (map[string]row, error) {
 	var list []entry
 	seen := map[string]bool{}
 	for _, f := range facts {
@@ -94,14 +94,14 @@ func (fs *Facts) readAbout(ctx context.Context, facts []Later) (map[string]row, 
 }
 
 // placeOf is the partition where a fact is noted: that of its message.
-func (fs *Facts) placeOf(f Later) int {
+func (fs *Facts) placeOf(f Fact) int {
 	if p, ok := partitionOf(f.MessageID, fs.DB.Partitions()); ok {
 		return p
 	}
 	return redisdb.PartitionFor(f.Key, fs.DB.Partitions())
 }
 
-func (fs *Facts) learnArgs(f Later, r row, known bool) (args learnArgs, _ error) {
+func (fs *Facts) learnArgs(f Fact, r row, known bool) (args learnArgs, _ error) {
 	now := fs.clock.Now()
 	at := f.At
 	if at.IsZero() || at.After(now) {
@@ -109,7 +109,7 @@ func (fs *Facts) learnArgs(f Later, r row, known bool) (args learnArgs, _ error)
 	}
 	sum := sha256.Sum256([]byte(string(f.Type) + "\x00" + f.Key))
 	field := short(sum[:])[:16]
-	data, account := event.Learned{Recipient: f.address(r), Later: f.Told}, f.Account
+	data, account := event.Learned{Recipient: f.address(r), Later: f.Details}, f.Account
 	data.Message = event.Message{QueueID: f.MessageID}
 	to := r.envelope.To
 	if data.Recipient != "" {
@@ -128,7 +128,7 @@ func (fs *Facts) learnArgs(f Later, r row, known bool) (args learnArgs, _ error)
 	if err != nil {
 		return args, err
 	}
-	fact := laterFact{ID: id, Type: f.Type, At: millis(at), Told: f.Told}
+	fact := storedFact{ID: id, Type: f.Type, At: millis(at), Details: f.Details}
 	if data.Recipient != "" {
 		fact.To = to
 	}
@@ -139,12 +139,12 @@ func (fs *Facts) learnArgs(f Later, r row, known bool) (args learnArgs, _ error)
 	packed, err := fs.jsons.pack(about, fact)
 	return learnArgs{
 		ID: about, Now: now, Field: field, Fact: packed, Lane: cmp.Or(r.lane, api.Transactional), Account: account,
-		FactsMost: maxLater, Counter: f.counts(), Event: line,
+		FactsMost: maxFacts, Counter: f.counts(), Event: line,
 	}, err
 }
 
 // address is the recipient that a fact is about; empty where nobody can tell.
-func (f Later) address(r row) string {
+func (f Fact) address(r row) string {
 	if f.Recipient != "" || f.Index < 0 || f.Index >= len(r.envelope.To) {
 		return f.Recipient
 	}
@@ -152,9 +152,9 @@ func (f Later) address(r row) string {
 }
 
 // counts is the counter that a fact adds to; empty: none.
-func (f Later) counts() string {
-	name := laterNames[f.Type]
-	if f.Told.Bot && name != "" {
+func (f Fact) counts() string {
+	name := factCounters[f.Type]
+	if f.Details.Bot && name != "" {
 		return name + "Bots"
 	}
 	return name
@@ -171,7 +171,7 @@ type Addressed struct {
 
 // Recipients reads whom messages were for, in the order of the ids.
 func (fs *Facts) Recipients(ctx context.Context, ids []string) ([]Addressed, error) {
-	facts := make([]Later, len(ids))
+	facts := make([]Fact, len(ids))
 	for i, id := range ids {
 		facts[i].MessageID = id
 	}

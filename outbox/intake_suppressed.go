@@ -137,12 +137,12 @@ func (in *Intake) skipOn(ctx context.Context, pipe *redisdb.Pipeline, m *newMess
 		id: m.id, lane: m.lane, created: millis(now), planned: millis(now), max: m.attempts, gateway: m.gateway,
 		envelope: m.envelope, status: st,
 	}
-	events := telling{account: m.envelope.Account, at: now}
+	events := changeEvents{account: m.envelope.Account, at: now}
 	if err := events.suppressed(r, stopped); err != nil {
 		return err
 	}
 	reason := string(stopped[all[0]].Reason)
-	recap, err := in.ending(r, events.remember(st), resultSuppressed, reason, now)
+	record, err := in.ending(r, events.remember(st), resultSuppressed, reason, now)
 	if err != nil {
 		return err
 	}
@@ -151,6 +151,6 @@ func (in *Intake) skipOn(ctx context.Context, pipe *redisdb.Pipeline, m *newMess
 	in.metrics.ended.WithLabelValues(resultSuppressed).Inc()
 	in.metrics.recipients.WithLabelValues(rcptSuppressed).Add(float64(len(all)))
 	skipScript.Add(pipe, []string{in.keys.message(m.partition, m.id)}, skipArgs{ID: m.id, Now: now, Lane: m.lane,
-		Account: m.envelope.Account, Record: recap, Events: events.lines})
+		Account: m.envelope.Account, Record: record, Events: events.lines})
 	return nil
 }

@@ -36,9 +36,9 @@ func (b *bundle) eventsOf(t *testing.T, kind event.Type) []event.Event {
 	return all
 }
 
-func (b *bundle) learn(t *testing.T, facts ...Later) []LearnResult {
+func (b *bundle) learn(t *testing.T, facts ...Fact) []FactResult {
 	t.Helper()
-	results, err := b.Learn(t.Context(), facts)
+	results, err := b.RecordFacts(t.Context(), facts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,14 +54,14 @@ func TestLaterFactsJoinTheStory(t *testing.T) {
 	})
 	b.deliver(t, id)
 	at := b.clock.Now()
-	bounce := Later{Key: "ses:1", Type: event.MessageBounce, MessageID: id, Recipient: "bob@x.test", At: at,
-		Told: event.Later{
+	bounce := Fact{Key: "ses:1", Type: event.MessageBounce, MessageID: id, Recipient: "bob@x.test", At: at,
+		Details: event.Later{
 			Source: "ses", BounceType: "hard", Status: "5.1.1", Code: 550, Diagnostic: "550 5.1.1 no such user",
 		}}
-	opened := Later{Key: "open", Type: event.TrackOpen, MessageID: id, Index: -1, At: at.Add(-time.Minute),
-		Told: event.Later{Source: "track", Bot: true, BotReason: "head"}}
+	opened := Fact{Key: "open", Type: event.TrackOpen, MessageID: id, Index: -1, At: at.Add(-time.Minute),
+		Details: event.Later{Source: "track", Bot: true, BotReason: "head"}}
 	b.clock.Advance(time.Second)
-	if diff := cmp.Diff([]LearnResult{LearnNew, LearnNew, LearnAgain},
+	if diff := cmp.Diff([]FactResult{FactRecorded, FactRecorded, FactKnown},
 		b.learn(t, bounce, opened, bounce)); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
@@ -70,13 +70,13 @@ func TestLaterFactsJoinTheStory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []string
+	var got []string
 	for _, e := range story.Events {
-		told = append(told, fmt.Sprint(e.Event, e.Recipients))
+		got = append(got, fmt.Sprint(e.Event, e.Recipients))
 	}
 	want := []string{"messageQueued[ann@x.test bob@x.test]", "messageSent[ann@x.test bob@x.test]",
 		"trackOpen[ann@x.test bob@x.test]", "messageBounce[bob@x.test]"}
-	if diff := cmp.Diff(want, told); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("story (-want +got):\n%s", diff)
 	}
 	last := story.Events[3]
@@ -111,23 +111,23 @@ func TestLearningHasBounds(t *testing.T) {
 	b := setup(t, Options{KeepEnded: time.Minute})
 	id := b.submit(t, api.SubmitRequest{To: for1("ann@x.test")})
 	b.deliver(t, id)
-	facts := make([]Later, maxLater+1)
+	facts := make([]Fact, maxFacts+1)
 	for i := range facts {
-		facts[i] = Later{Key: fmt.Sprint(i), Type: event.TrackClick, MessageID: id, Told: event.Later{
+		facts[i] = Fact{Key: fmt.Sprint(i), Type: event.TrackClick, MessageID: id, Details: event.Later{
 			URL: "https://x.test/"}}
 	}
 	results := b.learn(t, facts...)
-	if results[maxLater-1] != LearnNew || results[maxLater] != LearnFull {
-		t.Errorf("the last two came to %v", results[maxLater-1:])
+	if results[maxFacts-1] != FactRecorded || results[maxFacts] != FactLimit {
+		t.Errorf("the last two came to %v", results[maxFacts-1:])
 	}
 	unknown := b.learn(t,
-		Later{Key: "1", Type: event.TrackOpen, MessageID: newID(b.clock.Now(), 0)},
-		Later{Key: "2", Type: event.TrackOpen, MessageID: newID(b.clock.Now(), 0), Account: "default"},
-		Later{Key: "3", Type: event.ListSubscribe, Account: "default", Recipient: "ann@x.test"},
-		Later{Key: "3", Type: event.ListSubscribe, Account: "default", Recipient: "ann@x.test"},
-		Later{Key: "4", Type: event.TrackOpen, MessageID: "no id"},
+		Fact{Key: "1", Type: event.TrackOpen, MessageID: newID(b.clock.Now(), 0)},
+		Fact{Key: "2", Type: event.TrackOpen, MessageID: newID(b.clock.Now(), 0), Account: "default"},
+		Fact{Key: "3", Type: event.ListSubscribe, Account: "default", Recipient: "ann@x.test"},
+		Fact{Key: "3", Type: event.ListSubscribe, Account: "default", Recipient: "ann@x.test"},
+		Fact{Key: "4", Type: event.TrackOpen, MessageID: "no id"},
 	)
-	if diff := cmp.Diff([]LearnResult{LearnUnknown, LearnNew, LearnNew, LearnAgain, LearnUnknown},
+	if diff := cmp.Diff([]FactResult{FactUnmatched, FactRecorded, FactRecorded, FactKnown, FactUnmatched},
 		unknown); diff != "" {
 		t.Errorf("of unknown messages (-want +got):\n%s", diff)
 	}
@@ -154,11 +154,11 @@ func TestFactsOfAMessageTheLogKeepsNothingOf(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{KeepEnded: -1})
 	id := b.submit(t, api.SubmitRequest{To: for1("ann@x.test")})
-	early := Later{Key: "early", Type: event.MessageDelivered, MessageID: id, Recipient: "ann@x.test"}
+	early := Fact{Key: "early", Type: event.MessageDelivered, MessageID: id, Recipient: "ann@x.test"}
 	b.learn(t, early)
 	b.deliver(t, id)
-	if got := b.learn(t, early, Later{Key: "late", Type: event.TrackOpen, MessageID: id,
-		Account: "default"}); !slices.Equal(got, []LearnResult{LearnUnknown, LearnNew}) {
+	if got := b.learn(t, early, Fact{Key: "late", Type: event.TrackOpen, MessageID: id,
+		Account: "default"}); !slices.Equal(got, []FactResult{FactUnmatched, FactRecorded}) {
 		t.Errorf("came to %v", got)
 	}
 	if ttl := b.DB.Client().TTL(t.Context(), b.keys.later(0, id)).Val(); ttl <= 0 || ttl > 72*time.Hour {

@@ -25,8 +25,8 @@ func TestRatesOfACampaign(t *testing.T) {
 			Lane: api.Bulk})
 		b.deliver(t, ids[i])
 	}
-	fact := func(i int, kind event.Type, key string, bot bool) Later {
-		return Later{Key: key, Type: kind, MessageID: ids[i], Told: event.Later{Bot: bot}}
+	fact := func(i int, kind event.Type, key string, bot bool) Fact {
+		return Fact{Key: key, Type: kind, MessageID: ids[i], Details: event.Later{Bot: bot}}
 	}
 	b.learn(t,
 		fact(0, event.MessageDelivered, "d", false), fact(0, event.TrackOpen, "1", false),
@@ -54,7 +54,7 @@ func TestRatesOfACampaign(t *testing.T) {
 	}
 	through := b.submit(t, api.SubmitRequest{To: for1("ann@x.test"), Gateway: "gw"})
 	b.deliver(t, through)
-	b.learn(t, Later{Key: "b", Type: event.MessageBounce, MessageID: through})
+	b.learn(t, Fact{Key: "b", Type: event.MessageBounce, MessageID: through})
 	if got, err := b.Rates(t.Context(), api.RatesQuery{Gateway: "gw"}); err != nil ||
 		got != (api.Rates{Messages: 1, Sent: 1, Bounced: 1}) {
 		t.Errorf("through the gateway: %+v, %v", got, err)

@@ -180,16 +180,16 @@ func (rd *Reader) laterStory(ctx context.Context, r row) ([]api.MessageEvent, er
 	}
 	all := make([]api.MessageEvent, 0, len(packed))
 	for _, one := range packed {
-		var f laterFact
+		var f storedFact
 		if err := rd.jsons.unpack(r.id, []byte(one), &f); err != nil {
 			return nil, err
 		}
 		e := api.MessageEvent{EventID: f.ID, Event: string(f.Type), Date: fromMillis(f.At), Recipients: f.To,
-			Reason: f.Told.Reason}
+			Reason: f.Details.Reason}
 		if e.Recipients == nil {
 			e.Recipients = r.envelope.To
 		}
-		details := api.EventDetails(f.Told)
+		details := api.EventDetails(f.Details)
 		e.Details = &details
 		all = append(all, e)
 	}
@@ -201,7 +201,7 @@ func (rd *Reader) laterStory(ctx context.Context, r row) ([]api.MessageEvent, er
 func (r row) story() []api.MessageEvent {
 	all := []api.MessageEvent{{EventID: r.id, Event: string(event.MessageQueued), Date: fromMillis(r.created),
 		Recipients: r.envelope.addresses(r.first())}}
-	for _, one := range r.status.Told {
+	for _, one := range r.status.Events {
 		which := one.To
 		if which == nil {
 			which = everybody(len(r.envelope.To))

@@ -58,7 +58,7 @@ func (rd *Reader) addRates(ctx context.Context, q api.RatesQuery, chunk []entry,
 		return away(err, "read what became known about messages")
 	}
 	for i, r := range rows {
-		facts := make([]laterFact, len(later[i].Val()))
+		facts := make([]storedFact, len(later[i].Val()))
 		for n, packed := range later[i].Val() {
 			if err := rd.jsons.unpack(r.id, []byte(packed), &facts[n]); err != nil {
 				return err
@@ -79,7 +79,7 @@ func (r row) through() string {
 }
 
 // addTo counts a message and what is known of it.
-func (r row) addTo(sum *api.Rates, facts []laterFact) {
+func (r row) addTo(sum *api.Rates, facts []storedFact) {
 	sum.Messages++
 	add := func(n *int, yes bool) {
 		if yes {
@@ -90,7 +90,7 @@ func (r row) addTo(sum *api.Rates, facts []laterFact) {
 	add(&sum.Failed, len(r.status.having(rcptFailed)) > 0)
 	add(&sum.Suppressed, len(r.status.having(rcptSuppressed)) > 0)
 	happened := func(kind event.Type, bot bool) bool {
-		return slices.ContainsFunc(facts, func(f laterFact) bool { return f.Type == kind && f.Told.Bot == bot })
+		return slices.ContainsFunc(facts, func(f storedFact) bool { return f.Type == kind && f.Details.Bot == bot })
 	}
 	add(&sum.Delivered, happened(event.MessageDelivered, false))
 	add(&sum.Bounced, happened(event.MessageBounce, false))

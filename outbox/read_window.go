@@ -55,8 +55,8 @@ func (rd *Reader) look(ctx context.Context, w window) (findings, error) {
 	if w.cursor != "" {
 		skip = 0
 	}
-	if skip > leapFrom {
-		if near, skip, err = rd.leap(ctx, w, skip); err != nil {
+	if skip > seekFrom {
+		if near, skip, err = rd.seek(ctx, w, skip); err != nil {
 			return findings{}, err
 		}
 	}

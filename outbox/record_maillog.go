@@ -50,14 +50,14 @@ func (l maillog) cancelled(ctx context.Context, id, reason string) {
 }
 
 // learned leaves hits to debug: there may be thousands of them in a second.
-func (l maillog) learned(ctx context.Context, f Later) {
+func (l maillog) learned(ctx context.Context, f Fact) {
 	level := slog.LevelInfo
 	if f.Type == event.TrackOpen || f.Type == event.TrackClick {
 		level = slog.LevelDebug
 	}
-	l.log.Log(ctx, level, "message event", "message_id", f.MessageID, "event", f.Type, "source", f.Told.Source,
+	l.log.Log(ctx, level, "message event", "message_id", f.MessageID, "event", f.Type, "source", f.Details.Source,
 		"recipient", l.addresses(ctx, []string{f.Recipient}),
-		"bounce_type", f.Told.BounceType, "smtp_code", f.Told.Code, "bot", f.Told.Bot)
+		"bounce_type", f.Details.BounceType, "smtp_code", f.Details.Code, "bot", f.Details.Bot)
 }
 
 func (l maillog) suppressed(ctx context.Context, id string, to []string, reason string) {

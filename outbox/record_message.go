@@ -39,7 +39,7 @@ type status struct {
 	Recipients []recipient   `json:"recipients"`
 	Log        []api.Attempt `json:"log,omitempty"`
 	Last       *lastError    `json:"last,omitempty"`
-	Told       []told        `json:"told,omitempty"`
+	Events     []pastEvent   `json:"events,omitempty"`
 }
 
 // recipient is what became of one recipient so far, in the order of the envelope.

@@ -46,7 +46,7 @@ func skipped(e envelope, stopped map[int]*suppression.Entry) *api.Skipped {
 }
 
 // suppressed tells that recipients are not mailed: one event for each reason.
-func (t *telling) suppressed(r row, stopped map[int]*suppression.Entry) error {
+func (t *changeEvents) suppressed(r row, stopped map[int]*suppression.Entry) error {
 	byReason := map[string][]int{}
 	for _, i := range slices.Sorted(maps.Keys(stopped)) {
 		reason := string(stopped[i].Reason)
@@ -54,7 +54,7 @@ func (t *telling) suppressed(r row, stopped map[int]*suppression.Entry) error {
 	}
 	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
 		which := byReason[reason]
-		err := t.tell(event.MessageSuppressed, event.Cancelled{
+		err := t.add(event.MessageSuppressed, event.Cancelled{
 			Message: r.envelope.about(r.id, r.lane, r.gateway, r.envelope.addresses(which)), Reason: reason,
 			InDoubt: r.mayBeThere(),
 		}, which, 0, reason)

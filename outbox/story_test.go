@@ -87,8 +87,8 @@ func (s *story) play() string {
 			out.WriteString(l + "\n")
 		case strings.HasPrefix(l, "> "):
 			out.WriteString(l + "\n")
-			for _, told := range s.do(strings.Fields(l[2:])) {
-				out.WriteString("  " + told + "\n")
+			for _, line := range s.do(strings.Fields(l[2:])) {
+				out.WriteString("  " + line + "\n")
 			}
 		}
 	}
@@ -137,18 +137,18 @@ func (s *story) do(words []string) []string {
 	case "log": // log m1: its attempts
 		m, err := s.Get(ctx, s.id(words[1]))
 		s.must(err)
-		var told []string
+		var lines []string
 		for _, a := range m.Log {
 			l := fmt.Sprintf("attempt %d: %s %d %s", a.Number, a.Error, a.Code, a.Line)
 			if a.Held {
 				l += " (held)"
 			}
-			told = append(told, l)
+			lines = append(lines, l)
 		}
 		for _, r := range m.Recipients {
-			told = append(told, fmt.Sprintf("%s has had %d attempts", r.Address, r.Attempts))
+			lines = append(lines, fmt.Sprintf("%s has had %d attempts", r.Address, r.Attempts))
 		}
-		return told
+		return lines
 	case "get":
 		m, err := s.Get(ctx, s.id(words[1]))
 		if err != nil {
@@ -200,20 +200,20 @@ func (s *story) submit(ctx context.Context, args map[string]string) []string {
 	if !slices.Contains(s.ids, a.QueueID) {
 		s.ids = append(s.ids, a.QueueID)
 	}
-	told := fmt.Sprintf("%s %s at %s", s.name(a.QueueID), a.Response, s.offset(*a.SendAt))
+	text := fmt.Sprintf("%s %s at %s", s.name(a.QueueID), a.Response, s.offset(*a.SendAt))
 	if a.Idempotency != nil {
-		told += " " + a.Idempotency.Status
+		text += " " + a.Idempotency.Status
 	}
-	return []string{told}
+	return []string{text}
 }
 
 func (s *story) work(ctx context.Context) []string {
-	var told []string
+	var lines []string
 	for i, id := range s.ids {
 		v := s.Deliver(ctx, queue.Task{Queue: queue.Submit, ID: taskID(id, "1")})
-		told = append(told, fmt.Sprintf("m%d %s", i+1, v))
+		lines = append(lines, fmt.Sprintf("m%d %s", i+1, v))
 	}
-	return told
+	return lines
 }
 
 // crash begins a message as a worker does and then dies.
@@ -256,7 +256,7 @@ func (s *story) patch(ctx context.Context, id string, args map[string]string) []
 func (s *story) show(ctx context.Context) []string {
 	page, err := s.List(ctx, api.OutboxQuery{})
 	s.must(err)
-	told := []string{}
+	lines := []string{}
 	for _, m := range page.Messages {
 		l := fmt.Sprintf("%s %s %s %d/%d next=%s", s.name(m.QueueID), m.State, m.Progress.Status, m.AttemptsMade,
 			m.Attempts, s.next(m))
@@ -272,12 +272,12 @@ func (s *story) show(ctx context.Context) []string {
 		for _, r := range m.Recipients {
 			l += fmt.Sprintf(" %s=%s", r.Address, r.Status)
 		}
-		told = append(told, l)
+		lines = append(lines, l)
 	}
-	if len(told) == 0 {
+	if len(lines) == 0 {
 		return []string{"(empty)"}
 	}
-	return told
+	return lines
 }
 
 func (s *story) next(m api.OutboxMessage) string {
@@ -288,7 +288,7 @@ func (s *story) next(m api.OutboxMessage) string {
 }
 
 func (s *story) events(ctx context.Context) []string {
-	var told []string
+	var lines []string
 	for p := range s.DB.Partitions() {
 		key := s.keys.events(p)
 		from := s.seen[key]
@@ -301,13 +301,13 @@ func (s *story) events(ctx context.Context) []string {
 		s.must(err)
 		for _, e := range entries {
 			s.seen[key] = e.ID
-			told = append(told, s.tell(e.Values["e"].(string)))
+			lines = append(lines, s.describe(e.Values["e"].(string)))
 		}
 	}
-	return told
+	return lines
 }
 
-func (s *story) tell(raw string) string {
+func (s *story) describe(raw string) string {
 	e, err := event.Parse([]byte(raw))
 	s.must(err)
 	var d struct {
@@ -316,26 +316,26 @@ func (s *story) tell(raw string) string {
 		Reason   string   `json:"reason"`
 	}
 	s.must(json.Unmarshal(e.Data, &d))
-	told := fmt.Sprintf("%s %s to=%s", e.Type, s.name(d.QueueID), strings.Join(d.Envelope.To, ","))
+	text := fmt.Sprintf("%s %s to=%s", e.Type, s.name(d.QueueID), strings.Join(d.Envelope.To, ","))
 	if d.Error != "" {
-		told += fmt.Sprintf(" error=%q code=%s", d.Error, d.ErrorCode)
+		text += fmt.Sprintf(" error=%q code=%s", d.Error, d.ErrorCode)
 	}
 	if d.Job.Attempts > 0 {
-		told += fmt.Sprintf(" attempt=%d/%d", d.Job.AttemptsMade, d.Job.Attempts)
+		text += fmt.Sprintf(" attempt=%d/%d", d.Job.AttemptsMade, d.Job.Attempts)
 	}
 	if d.Job.NextAttempt != nil {
-		told += " next=" + s.offset(*d.Job.NextAttempt)
+		text += " next=" + s.offset(*d.Job.NextAttempt)
 	}
 	if d.InDoubt {
-		told += " inDoubt"
+		text += " inDoubt"
 	}
 	if d.DeadLetter != "" {
-		told += " deadLetter=" + s.name(d.DeadLetter)
+		text += " deadLetter=" + s.name(d.DeadLetter)
 	}
 	if d.Reason != "" {
-		told += " reason=" + strconv.Quote(d.Reason)
+		text += " reason=" + strconv.Quote(d.Reason)
 	}
-	return told
+	return text
 }
 
 // id and name turn m1, m2… into queue ids and back: queue ids are random.

@@ -24,14 +24,14 @@ type recipients struct {
 	t     *testing.T
 	store *suppression.Store
 	ring  *signedtoken.Ring
-	told  []outbox.Later
+	told  []outbox.Fact
 	who   unsubscribe.Sender
 	http  *http.Client
 	away  error // why the suppression list can't be asked
 }
 
 // Append keeps what is put into the inbox.
-func (r *recipients) Append(_ context.Context, facts []outbox.Later) error {
+func (r *recipients) Append(_ context.Context, facts []outbox.Fact) error {
 	r.told = append(r.told, facts...)
 	return nil
 }

@@ -24,11 +24,11 @@ type hits struct {
 	ring *signedtoken.Ring
 	run  func() // hands over what was noted
 	mu   sync.Mutex
-	got  []outbox.Later
+	got  []outbox.Fact
 	err  error
 }
 
-func (h *hits) Append(_ context.Context, facts []outbox.Later) error {
+func (h *hits) Append(_ context.Context, facts []outbox.Fact) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.got = append(h.got, facts...)
@@ -139,8 +139,8 @@ func TestALinkOfAMail(t *testing.T) {
 		}
 	}
 	h.run()
-	if len(h.got) < 1 || len(h.got) > 2 || h.got[0].Told.URL != target || h.got[0].Told.Bot ||
-		h.got[0].Told.RemoteAddress != "127.0.0.0" {
+	if len(h.got) < 1 || len(h.got) > 2 || h.got[0].Details.URL != target || h.got[0].Details.Bot ||
+		h.got[0].Details.RemoteAddress != "127.0.0.0" {
 		t.Errorf("told: %+v", h.got)
 	}
 }

@@ -49,7 +49,7 @@ func TestOneClick(t *testing.T) {
 	keys := map[string]event.Type{}
 	for _, f := range r.told {
 		keys[f.Key] = f.Type
-		if f.Told.Reason != "one-click" || f.MessageID != mailID || f.Told.ListID != "news.example.com" {
+		if f.Details.Reason != "one-click" || f.MessageID != mailID || f.Details.ListID != "news.example.com" {
 			t.Errorf("told %+v", f)
 		}
 	}
@@ -132,7 +132,7 @@ func TestSettingLetsLinksUnsubscribe(t *testing.T) {
 	}
 	page := r.get(link)
 	if !strings.Contains(page.body, "You are unsubscribed") || !r.stopped("", "ann@example.net") ||
-		r.told[0].Told.Reason != "link" {
+		r.told[0].Details.Reason != "link" {
 		t.Errorf("told %v, page:\n%s", r.told, page.body)
 	}
 	if r.press(page, "return"); r.stopped("", "ann@example.net") {

@@ -105,9 +105,9 @@ func TestBursts(t *testing.T) {
 			w.Click(w.click(w.message(time.Hour), "https://shop.test/other"), by(agentOfAnn)) // another mail
 			want = append(want, "https://shop.test/otherfalse")
 			for _, f := range w.all() {
-				got = append(got, fmt.Sprint(f.Told.URL, f.Told.Bot))
-				if f.Told.Bot && f.Told.BotReason != Burst || !f.Told.Bot && f.Told.BotReason != "" {
-					t.Errorf("%s: reason %q", f.Told.URL, f.Told.BotReason)
+				got = append(got, fmt.Sprint(f.Details.URL, f.Details.Bot))
+				if f.Details.Bot && f.Details.BotReason != Burst || !f.Details.Bot && f.Details.BotReason != "" {
+					t.Errorf("%s: reason %q", f.Details.URL, f.Details.BotReason)
 				}
 			}
 			if fmt.Sprint(got) != fmt.Sprint(want) {

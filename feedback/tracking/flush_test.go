@@ -117,8 +117,8 @@ func TestHitsDroppedWhileTheyAreHandedOver(t *testing.T) {
 	if len(facts) != 6 || w.hits.len() != 8 {
 		t.Errorf("%d handed over, %d left, want 6 and 8", len(facts), w.hits.len())
 	}
-	if got := w.all(); len(got) != 8 || got[0].Told.URL != "https://shop.test/6" {
-		t.Errorf("%d left, first %s", len(got), got[0].Told.URL)
+	if got := w.all(); len(got) != 8 || got[0].Details.URL != "https://shop.test/6" {
+		t.Errorf("%d left, first %s", len(got), got[0].Details.URL)
 	}
 }
 

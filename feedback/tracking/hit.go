@@ -65,15 +65,15 @@ func (t *Tracking) key(k kind, s signedtoken.Token, agent string, remote netip.A
 }
 
 // fact returns the hit as a fact for the inbox.
-func (h *hit) fact() outbox.Later {
+func (h *hit) fact() outbox.Fact {
 	reason := h.reason
 	if reason == "" && h.visits != nil && h.visits.bot(h.at) {
 		reason = Burst
 	}
-	return outbox.Later{
+	return outbox.Fact{
 		Key: h.key, Type: h.kind.event(), Account: h.stamp.Account, MessageID: h.stamp.MessageID,
 		Index: h.stamp.Recipient, At: h.at,
-		Told: event.Later{
+		Details: event.Later{
 			Source: "track", URL: h.stamp.URL, RemoteAddress: h.remote, UserAgent: h.agent, Bot: reason != "",
 			BotReason: reason,
 		},

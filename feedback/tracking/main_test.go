@@ -28,12 +28,12 @@ var addressOfAnn = netip.MustParseAddr("192.0.2.77")
 // inbox keeps what it gets, in memory. It fails while err is set.
 type inbox struct {
 	mu    sync.Mutex
-	facts []outbox.Later
+	facts []outbox.Fact
 	err   error
 	calls int
 }
 
-func (i *inbox) Append(_ context.Context, facts []outbox.Later) error {
+func (i *inbox) Append(_ context.Context, facts []outbox.Fact) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.calls++
@@ -57,10 +57,10 @@ func (i *inbox) called() int {
 	return i.calls
 }
 
-func (i *inbox) got() []outbox.Later {
+func (i *inbox) got() []outbox.Fact {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return append([]outbox.Later(nil), i.facts...)
+	return append([]outbox.Fact(nil), i.facts...)
 }
 
 // world is a Tracking with a clock that tests move, and without Run: flush is called by hand.
@@ -124,7 +124,7 @@ func (w *world) token(p signedtoken.Purpose, s signedtoken.Token) string {
 }
 
 // all hands over everything and gives it.
-func (w *world) all() []outbox.Later {
+func (w *world) all() []outbox.Fact {
 	w.t.Helper()
 	if err := w.flush(w.t.Context(), w.clock); err != nil {
 		w.t.Fatal(err)

@@ -56,12 +56,12 @@ func newMetrics(reg prometheus.Registerer, waiting func() int) (*metrics, error)
 func (m *metrics) count(k kind, outcome string) { m.hits.WithLabelValues(string(k), outcome).Inc() }
 
 // handedOver counts a hit that the inbox took.
-func (m *metrics) handedOver(f outbox.Later) {
+func (m *metrics) handedOver(f outbox.Fact) {
 	k, outcome := opened, human
 	if f.Type == event.TrackClick {
 		k = clicked
 	}
-	if f.Told.Bot {
+	if f.Details.Bot {
 		outcome = bot
 	}
 	m.count(k, outcome)

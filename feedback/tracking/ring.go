@@ -62,7 +62,7 @@ func (r *ring) watch(h *hit, now time.Time) {
 
 // ripe returns up to max facts of hits up to the time until, and the number of the hit after them. They stay
 // until done.
-func (r *ring) ripe(until time.Time, max int) (facts []outbox.Later, next uint64) {
+func (r *ring) ripe(until time.Time, max int) (facts []outbox.Fact, next uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, h := range r.queue[r.head:] {

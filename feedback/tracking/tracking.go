@@ -59,14 +59,14 @@ func (o Options) withDefaults() Options {
 type Tracking struct {
 	Options
 	tokens  *signedtoken.Ring
-	put     func(ctx context.Context, facts []outbox.Later) error
+	put     func(ctx context.Context, facts []outbox.Fact) error
 	hits    *ring
 	metrics *metrics
 }
 
 // New returns a Tracking. tokens is the ring that signed the links of the mail. put is Append of
 // feedback.Feedback: when it returns nil, the facts are stored durably.
-func New(tokens *signedtoken.Ring, put func(ctx context.Context, facts []outbox.Later) error, o Options) (
+func New(tokens *signedtoken.Ring, put func(ctx context.Context, facts []outbox.Fact) error, o Options) (
 	*Tracking, error) {
 	if tokens == nil || put == nil {
 		return nil, errors.New("tracking: the tokens and an inbox are needed")

@@ -29,12 +29,12 @@ func TestAnOpenAndAClickAreTold(t *testing.T) {
 	told := event.Later{Source: "track", RemoteAddress: "192.0.2.0", UserAgent: agentOfAnn}
 	clickTold := told
 	clickTold.URL = "https://shop.test/a?b=c#d"
-	want := []outbox.Later{
-		{Type: event.TrackOpen, Account: "shop", MessageID: w.id, Index: 0, At: w.clock, Told: told},
-		{Type: event.TrackClick, Account: "shop", MessageID: w.id, Index: 1, At: w.clock, Told: clickTold},
+	want := []outbox.Fact{
+		{Type: event.TrackOpen, Account: "shop", MessageID: w.id, Index: 0, At: w.clock, Details: told},
+		{Type: event.TrackClick, Account: "shop", MessageID: w.id, Index: 1, At: w.clock, Details: clickTold},
 	}
 	got := w.all()
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(outbox.Later{}, "Key")); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(outbox.Fact{}, "Key")); diff != "" {
 		t.Error(diff)
 	}
 	for _, f := range got {
@@ -215,7 +215,7 @@ func TestWhatIsKeptOfAVisitor(t *testing.T) {
 			}
 			w.Open(w.open(w.id), v)
 			got := w.all()
-			if len(got) != 1 || got[0].Told.RemoteAddress != tt.address || got[0].Told.UserAgent != tt.kept {
+			if len(got) != 1 || got[0].Details.RemoteAddress != tt.address || got[0].Details.UserAgent != tt.kept {
 				t.Errorf("kept %+v; want %q, %q", got, tt.address, tt.kept)
 			}
 		})

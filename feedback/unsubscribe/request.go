@@ -104,11 +104,11 @@ func (u *Service) first(ctx context.Context, e suppression.Entry) (suppression.E
 // putFact puts a request onto the timeline of its message, and so into webhooks. The message is that of the
 // entry: who unsubscribes by two mails has unsubscribed by the first.
 func (u *Service) putFact(ctx context.Context, what event.Type, v Visit, e suppression.Entry, via Via) {
-	fact := outbox.Later{
+	fact := outbox.Fact{
 		Key: key(e), Type: what, Account: v.Account, MessageID: e.MessageID, Recipient: v.Address, At: e.Created,
-		Told: event.Later{Source: "unsubscribe", Reason: string(via), ListID: e.List},
+		Details: event.Later{Source: "unsubscribe", Reason: string(via), ListID: e.List},
 	}
-	if err := u.Append(ctx, []outbox.Later{fact}); err != nil {
+	if err := u.Append(ctx, []outbox.Fact{fact}); err != nil {
 		u.metrics.untold.Inc()
 		u.log.ErrorContext(ctx, "an unsubscribe request was carried out, but webhooks do not learn of it",
 			"event", string(what), "message_id", e.MessageID, "account", v.Account, "error", err)

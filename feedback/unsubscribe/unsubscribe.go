@@ -26,7 +26,7 @@ type Sender struct {
 type Parts struct {
 	Tokens       *signedtoken.Ring // reads the links of a mail
 	Suppressions *suppression.Store
-	Append       func(ctx context.Context, facts []outbox.Later) error              // of feedback.Feedback
+	Append       func(ctx context.Context, facts []outbox.Fact) error               // of feedback.Feedback
 	Account      func(ctx context.Context, account string) (api.AccountInfo, error) // Get of accounts.Accounts
 }
 

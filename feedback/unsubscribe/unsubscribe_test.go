@@ -42,11 +42,11 @@ type bundle struct {
 
 type inbox struct {
 	mu    sync.Mutex
-	facts []outbox.Later
+	facts []outbox.Fact
 	err   error
 }
 
-func (i *inbox) Append(_ context.Context, facts []outbox.Later) error {
+func (i *inbox) Append(_ context.Context, facts []outbox.Fact) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.err == nil {
@@ -147,12 +147,12 @@ func TestLeavingAList(t *testing.T) {
 			t.Errorf("%s: stopped by %q, want %q", what, got, c.want)
 		}
 	}
-	want := []outbox.Later{{
+	want := []outbox.Fact{{
 		Type: event.ListUnsubscribe, Account: "shop", MessageID: message, Recipient: "Ann@Example.NET",
-		At:   b.clock.Now().Truncate(time.Second),
-		Told: event.Later{Source: "unsubscribe", Reason: "one-click", ListID: "news.example.com"},
+		At:      b.clock.Now().Truncate(time.Second),
+		Details: event.Later{Source: "unsubscribe", Reason: "one-click", ListID: "news.example.com"},
 	}}
-	if diff := cmp.Diff(want, b.inbox.facts, cmpopts.IgnoreFields(outbox.Later{}, "Key")); diff != "" {
+	if diff := cmp.Diff(want, b.inbox.facts, cmpopts.IgnoreFields(outbox.Fact{}, "Key")); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 	if s, err := b.Standing(t.Context(), v); err != nil || s != (Standing{List: true}) ||

@@ -8,19 +8,19 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// leapFrom is how many entries a page reads over rather than to look for the time at which it begins.
-const leapFrom = 1000
+// seekFrom is how many entries a page reads over rather than to look for the time at which it begins.
+const seekFrom = 1000
 
-// leap narrows a window to begin shortly before the entries that follow the first skip, and says how many are
+// seek narrows a window to begin shortly before the entries that follow the first skip, and says how many are
 // left to skip. It finds that time by halving: a page in the middle of a million would otherwise be read off
 // a list of half a million for each index.
-func (rd *Reader) leap(ctx context.Context, w window, skip int) (window, int, error) {
+func (rd *Reader) seek(ctx context.Context, w window, skip int) (window, int, error) {
 	first, last, err := rd.span(ctx, w)
 	if err != nil {
 		return w, skip, err
 	}
 	near, left := w, skip
-	for low, high := int64(0), last-first+1; high-low > 1 && left > leapFrom; {
+	for low, high := int64(0), last-first+1; high-low > 1 && left > seekFrom; {
 		step := (low + high) / 2
 		passed, rest := w.split(first, last, step)
 		n, err := rd.size(ctx, passed)
