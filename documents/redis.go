@@ -2,11 +2,10 @@ package documents
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,28 +15,34 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-//go:embed lua/claim.lua
-var claimLua string
+//go:embed lua
+var files embed.FS
 
-//go:embed lua/revision.lua
-var revisionLua string
+// lua returns a script of this package.
+func lua(name string) string { return redisdb.Source(files, "lua/"+name+".lua") }
 
-//go:embed lua/behind.lua
-var behindLua string
-
-//go:embed lua/fill.lua
-var fillLua string
-
-//go:embed lua/want.lua
-var wantLua string
-
-// The scripts.
+// The scripts. The comments of each explain its fields.
 var (
-	claimScript    = redisdb.NewRawScript("documents/claim", claimLua)
-	revisionScript = redisdb.NewRawScript("documents/revision", revisionLua)
-	behindScript   = redisdb.NewRawScript("documents/behind", behindLua)
-	fillScript     = redisdb.NewRawScript("documents/fill", fillLua)
-	wantScript     = redisdb.NewRawScript("documents/want", wantLua)
+	claimScript    = redisdb.NewScript[claimArgs, bool]("documents/claim", lua("claim"))
+	revisionScript = redisdb.NewScript[struct{}, int64]("documents/revision", lua("revision"))
+	behindScript   = redisdb.NewScript[behindArgs, bool]("documents/behind", lua("behind"))
+	fillScript     = redisdb.NewScript[struct{}, time.Time]("documents/fill", lua("fill"))
+	wantScript     = redisdb.NewScript[wantArgs, []byte]("documents/want", lua("want"))
+)
+
+// The arguments of the scripts, by the names that the scripts declare.
+type (
+	claimArgs struct {
+		Holder, Place string
+		Lifetime      int64
+		Index         string
+		TakeOver      bool
+	}
+	behindArgs struct{ Since int64 }
+	wantArgs   struct {
+		Wanted   []byte
+		Lifetime int64
+	}
 )
 
 // The keys.
@@ -64,11 +69,12 @@ type store struct{ client redis.UniversalClient }
 // marked for a complete fill.
 func (s store) claim(ctx context.Context, holder, place, index string, takeOver bool) (bool, error) {
 	keys := []string{keeperKey(), indexKey(), behindKey()}
-	n, err := claimScript.Run(ctx, s.client, keys, holder, place, claimFor.Milliseconds(), index, takeOver).Int()
+	held, err := claimScript.Run(ctx, s.client, keys,
+		claimArgs{holder, place, claimFor.Milliseconds(), index, takeOver})
 	if err != nil {
 		return false, fmt.Errorf("claim the search index: %w", err)
 	}
-	return n > 0, nil
+	return held, nil
 }
 
 // keeper returns the place of the keeper, or "".
@@ -88,17 +94,17 @@ func placeOf(claim string) string {
 
 // revision returns a number higher than all before: the time in microseconds, or the last revision plus one.
 func (s store) revision(ctx context.Context) (int64, error) {
-	text, err := revisionScript.Run(ctx, s.client, []string{revisionKey()}).Text()
+	n, err := revisionScript.Run(ctx, s.client, []string{revisionKey()}, struct{}{})
 	if err != nil {
 		return 0, fmt.Errorf("take a revision: %w", err)
 	}
-	return strconv.ParseInt(text, 10, 64)
+	return n, nil
 }
 
 // fallBehind stores that changes since a time are missing.
 func (s store) fallBehind(ctx context.Context, since time.Time) error {
-	if err := behindScript.Run(ctx, s.client, []string{behindKey()},
-		max(since.UnixMilli(), 1)).Err(); err != nil {
+	if _, err := behindScript.Run(ctx, s.client, []string{behindKey()},
+		behindArgs{max(since.UnixMilli(), 1)}); err != nil {
 		return fmt.Errorf("note that the search index is behind: %w", err)
 	}
 	return nil
@@ -106,11 +112,11 @@ func (s store) fallBehind(ctx context.Context, since time.Time) error {
 
 // beginFilling marks the missing changes as being filled. It returns their start; zero: nothing is missing.
 func (s store) beginFilling(ctx context.Context) (time.Time, error) {
-	n, err := fillScript.Run(ctx, s.client, []string{behindKey(), fillingKey()}).Int64()
+	since, err := fillScript.Run(ctx, s.client, []string{behindKey(), fillingKey()}, struct{}{})
 	if err != nil {
-		return time.Time{}, fmt.Errorf("ask what the search index misses: %w", err)
+		return time.Time{}, fmt.Errorf("read what the search index misses: %w", err)
 	}
-	return redisdb.Time(n), nil
+	return since, nil
 }
 
 // filled stores that nothing is missing, except what fallBehind added since beginFilling.
@@ -177,12 +183,12 @@ func (s store) want(ctx context.Context, now time.Time) (api.DocumentRebuild, er
 	if err != nil {
 		return api.DocumentRebuild{}, err
 	}
-	text, err := wantScript.Run(ctx, s.client, []string{rebuildKey()}, raw, rebuildFor.Milliseconds()).Text()
+	current, err := wantScript.Run(ctx, s.client, []string{rebuildKey()}, wantArgs{raw, rebuildFor.Milliseconds()})
 	if err != nil {
 		return api.DocumentRebuild{}, redisdb.Failed(err, "request a rebuild of the search index")
 	}
 	var b api.DocumentRebuild
-	return b, json.Unmarshal([]byte(text), &b)
+	return b, json.Unmarshal(current, &b)
 }
 
 // noteBuild stores the progress of a rebuild.

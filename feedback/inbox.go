@@ -40,7 +40,7 @@ func (f *Feedback) put(ctx context.Context, entries []entry) error {
 // putSome puts entries into one stream. Any partition will do, so they stay together in one.
 func (f *Feedback) putSome(ctx context.Context, stream string, entries []entry) error {
 	lines := make([]string, len(entries))
-	c := change{add: map[string]int64{}, set: map[string]int64{}}
+	c := change{add: map[string]int64{}, latest: map[string]int64{}}
 	for i := range entries {
 		e := &entries[i]
 		line, err := e.line()
@@ -49,7 +49,7 @@ func (f *Feedback) putSome(ctx context.Context, stream string, entries []entry) 
 		}
 		lines[i] = line
 		c.add[e.source()+":"+countReceived]++
-		c.set[e.source()+":"+countLast] = max(c.set[e.source()+":"+countLast], e.Received.UnixMilli())
+		c.latest[e.source()+":"+countLast] = max(c.latest[e.source()+":"+countLast], e.Received.UnixMilli())
 	}
 	p := redisdb.PartitionFor(entries[0].Key, f.DB.Partitions())
 	most := max(f.opts.MaxFacts/f.DB.Partitions(), len(lines))

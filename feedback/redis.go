@@ -2,11 +2,10 @@ package feedback
 
 import (
 	"context"
-	_ "embed"
+	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"time"
 
@@ -15,19 +14,39 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-//go:embed lua/append.lua
-var appendLua string
+//go:embed lua
+var files embed.FS
 
-//go:embed lua/again.lua
-var againLua string
+// lua returns a script of this package.
+func lua(name string) string { return redisdb.Source(files, "lua/"+name+".lua") }
 
-//go:embed lua/claim.lua
-var claimLua string
-
+// The scripts. The comments of each explain its fields.
 var (
-	appendScript = redisdb.NewRawScript("feedback/append", appendLua)
-	againScript  = redisdb.NewRawScript("feedback/again", againLua)
-	claimScript  = redisdb.NewRawScript("feedback/claim", claimLua)
+	appendScript = redisdb.NewScript[appendArgs, appended]("feedback/append", lua("append"))
+	againScript  = redisdb.NewScript[againArgs, int]("feedback/again", lua("again"))
+	claimScript  = redisdb.NewScript[claimArgs, bool]("feedback/claim", lua("claim"))
+)
+
+// The arguments and answers of the scripts, by the names that the scripts declare.
+type (
+	appendArgs struct {
+		Most          int
+		Yield         bool
+		Added, Latest []byte
+		Facts         []string
+	}
+	appended struct {
+		Word    string
+		Dropped int64
+	}
+	againArgs struct {
+		Now  time.Time
+		Most int
+	}
+	claimArgs struct {
+		Holder   string
+		Lifetime int64
+	}
 )
 
 // The streams, by their names in [redisdb.Follow].
@@ -59,47 +78,34 @@ type store struct{ db *redisdb.DB }
 
 // change is a change of the counts of a partition.
 type change struct {
-	add map[string]int64
-	set map[string]int64
-}
-
-func (c change) args() []any {
-	out := []any{len(c.add)}
-	for _, name := range slices.Sorted(maps.Keys(c.add)) {
-		out = append(out, name, c.add[name])
-	}
-	out = append(out, len(c.set))
-	for _, name := range slices.Sorted(maps.Keys(c.set)) {
-		out = append(out, name, c.set[name])
-	}
-	return out
+	add    map[string]int64
+	latest map[string]int64 // times, which replace those before
 }
 
 // put appends lines to a stream, and counts. ok is false if the stream is full. Of hits, the oldest are
 // dropped instead.
 func (s store) put(ctx context.Context, p int, stream string, most int, lines []string, c change) (ok bool,
 	dropped int64, err error) {
-	yield := 0
-	if stream == hits {
-		yield = 1
+	added, err := json.Marshal(c.add)
+	if err != nil {
+		return false, 0, err
 	}
-	args := append([]any{most, yield}, c.args()...)
-	for _, line := range lines {
-		args = append(args, line)
+	latest, err := json.Marshal(c.latest)
+	if err != nil {
+		return false, 0, err
 	}
+	args := appendArgs{Most: most, Yield: stream == hits, Added: added, Latest: latest, Facts: lines}
 	keys := []string{redisdb.Key(p, stream), countsKey(p)}
-	run := func() *redis.Cmd { return s.db.RunReplicated(ctx, appendScript, keys, args...) }
+	var answer appended
 	if stream == hits { // hits may be dropped, so they need no second copy
-		run = func() *redis.Cmd { return appendScript.Run(ctx, s.db.Client(), keys, args...) }
+		answer, err = appendScript.Run(ctx, s.db.Client(), keys, args)
+	} else {
+		answer, err = appendScript.RunReplicated(ctx, s.db, keys, args)
 	}
-	answer, err := run().Int64Slice()
 	if err != nil {
 		return false, 0, redisdb.Failed(err, "put %d facts into the inbox", len(lines))
 	}
-	if answer[0] == 0 {
-		return false, 0, nil
-	}
-	return true, answer[1], nil
+	return answer.Word == "TAKEN", answer.Dropped, nil
 }
 
 // done removes entries from the inbox, and counts their outcomes. Entries to look up again are saved first.
@@ -131,18 +137,18 @@ func (s store) waiting(ctx context.Context, p int, stream string) (int64, error)
 // again puts due facts back into their streams, at most most of each, and reports whether there are more.
 func (s store) again(ctx context.Context, now time.Time, most int) (more bool, err error) {
 	pipe := s.db.Pipeline()
-	var answers []*redis.Cmd
+	var answers []*redisdb.Reply[int]
 	for p := range s.db.Partitions() {
 		for _, stream := range streams() {
 			keys := []string{waitingKey(p, stream), redisdb.Key(p, stream)}
-			answers = append(answers, pipe.Script(againScript, keys, now.UnixMilli(), most))
+			answers = append(answers, againScript.Add(pipe, keys, againArgs{now, most}))
 		}
 	}
 	if err := pipe.Exec(ctx); err != nil {
 		return false, fmt.Errorf("look at facts again: %w", err)
 	}
 	for _, answer := range answers {
-		n, _ := answer.Int() // an error here is also Exec's
+		n, _ := answer.Read() // an error here is also Exec's
 		more = more || n == most
 	}
 	return more, nil
@@ -165,11 +171,12 @@ func (s store) bind(ctx context.Context, hash, digest string, life time.Duration
 
 // claim makes holder the process that reconciles, or keeps it so, and reports whether it is.
 func (s store) claim(ctx context.Context, holder string) (bool, error) {
-	n, err := claimScript.Run(ctx, s.db.Client(), []string{keeperKey()}, holder, claimFor.Milliseconds()).Int()
+	held, err := claimScript.Run(ctx, s.db.Client(), []string{keeperKey()},
+		claimArgs{holder, claimFor.Milliseconds()})
 	if err != nil {
 		return false, fmt.Errorf("claim the reconciliation: %w", err)
 	}
-	return n > 0, nil
+	return held, nil
 }
 
 // release gives up the claim, so that another process can take it at once.

@@ -148,9 +148,8 @@ func (w *Webhooks) record(ctx context.Context, r ref) (map[string]string, error)
 // trim deletes the entries beyond the limits of an endpoint's log.
 func (w *Webhooks) trim(ctx context.Context, endpoint string) error {
 	for {
-		cutoff := w.now().Add(-w.options.LogAge).UnixMilli()
-		n, err := trimScript.Run(ctx, w.store.client, []string{logKey(endpoint)}, endpoint, w.options.LogSize,
-			cutoff).Int()
+		n, err := trimScript.Run(ctx, w.store.client, []string{logKey(endpoint)},
+			trimArgs{endpoint, w.options.LogSize, w.now().Add(-w.options.LogAge)})
 		if err != nil || n < 100 {
 			return err
 		}

@@ -55,12 +55,12 @@ func (w *Webhooks) disable(ctx context.Context, t *target, reason string, since 
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), soon)
 	defer cancel()
-	n, err := disableScript.Run(ctx, w.store.client, []string{offKey()}, t.id, off, t.url, line).Int()
+	done, err := disableScript.Run(ctx, w.store.client, []string{offKey()}, disableArgs{t.id, off, t.url, line})
 	if err != nil {
 		return fmt.Errorf("switch off webhook endpoint %s: %w", t.id, err)
 	}
 	w.dir.reload(ctx)
-	if n == 1 {
+	if done {
 		w.metrics.disabled.Inc()
 		w.log.Error("webhook endpoint switched off", "endpoint", t.id, "host", data.Host, "reason", reason)
 	}

@@ -112,22 +112,24 @@ func (w *Webhooks) match(ctx context.Context, s *snapshot, lines []string) ([]or
 func (w *Webhooks) create(ctx context.Context, orders []order) (created int, full []order, err error) {
 	now := w.now()
 	pipe := w.db.Pipeline()
-	answers := make([]interface{ Int() (int, error) }, len(orders))
+	answers := make([]*redisdb.Reply[word], len(orders))
 	for i, o := range orders {
-		answers[i] = pipe.Script(createScript, []string{deliveryKey(o.ref)},
-			o.Endpoint, o.Delivery, o.raw, now.UnixMilli(), w.options.MaxPending, w.pendingAge().Milliseconds())
+		answers[i] = createScript.Add(pipe, []string{deliveryKey(o.ref)}, createArgs{o.Endpoint, o.Delivery, o.raw, now,
+			w.options.MaxPending, w.pendingAge().Milliseconds()})
 	}
 	if err := pipe.Exec(ctx); err != nil {
 		return 0, nil, fmt.Errorf("record %d webhook deliveries: %w", len(orders), err)
 	}
 	tasks := make([]queue.Task, 0, len(orders))
 	for i, o := range orders {
-		switch n, err := answers[i].Int(); {
-		case err != nil:
+		answer, err := answers[i].Read()
+		if err != nil {
 			return 0, nil, fmt.Errorf("record webhook delivery of event %s to %s: %w", o.Delivery, o.Endpoint, err)
-		case n > 0:
+		}
+		switch answer.Word {
+		case "CREATED", "PENDING":
 			tasks = append(tasks, o.task(1))
-		case n < 0:
+		case "FULL":
 			full = append(full, o)
 		}
 	}

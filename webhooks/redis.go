@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"embed"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -14,46 +15,85 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-//go:embed lua/prelude.lua
-var prelude string
+//go:embed lua
+var files embed.FS
 
-//go:embed lua/create.lua
-var createLua string
+// lua returns a script of this package.
+func lua(name string) string { return redisdb.Source(files, "lua/"+name+".lua") }
 
-//go:embed lua/begin.lua
-var beginLua string
+var prelude = lua("prelude")
 
-//go:embed lua/finish.lua
-var finishLua string
-
-//go:embed lua/giveback.lua
-var givebackLua string
-
-//go:embed lua/orphan.lua
-var orphanLua string
-
-//go:embed lua/trim.lua
-var trimLua string
-
-//go:embed lua/put.lua
-var putLua string
-
-//go:embed lua/disable.lua
-var disableLua string
-
-//go:embed lua/unlock.lua
-var unlockLua string
-
+// The scripts. The comments of each explain its fields.
 var (
-	createScript   = redisdb.NewRawScript("webhooks/create", createLua, prelude)
-	beginScript    = redisdb.NewRawScript("webhooks/begin", beginLua, prelude)
-	finishScript   = redisdb.NewRawScript("webhooks/finish", finishLua, prelude)
-	givebackScript = redisdb.NewRawScript("webhooks/giveback", givebackLua, prelude)
-	orphanScript   = redisdb.NewRawScript("webhooks/orphan", orphanLua, prelude)
-	trimScript     = redisdb.NewRawScript("webhooks/trim", trimLua, prelude)
-	putScript      = redisdb.NewRawScript("webhooks/put", putLua, prelude)
-	disableScript  = redisdb.NewRawScript("webhooks/disable", disableLua, prelude)
-	unlockScript   = redisdb.NewRawScript("webhooks/unlock", unlockLua)
+	createScript   = redisdb.NewScript[createArgs, word]("webhooks/create", lua("create"), prelude)
+	beginScript    = redisdb.NewScript[beginArgs, begun]("webhooks/begin", lua("begin"), prelude)
+	finishScript   = redisdb.NewScript[finishArgs, time.Time]("webhooks/finish", lua("finish"), prelude)
+	givebackScript = redisdb.NewScript[givebackArgs, bool]("webhooks/giveback", lua("giveback"), prelude)
+	orphanScript   = redisdb.NewScript[orphanArgs, word]("webhooks/orphan", lua("orphan"), prelude)
+	trimScript     = redisdb.NewScript[trimArgs, int]("webhooks/trim", lua("trim"), prelude)
+	putScript      = redisdb.NewScript[putArgs, bool]("webhooks/put", lua("put"), prelude)
+	disableScript  = redisdb.NewScript[disableArgs, bool]("webhooks/disable", lua("disable"), prelude)
+	unlockScript   = redisdb.NewScript[unlockArgs, bool]("webhooks/unlock", lua("unlock"))
+)
+
+// The arguments and answers of the scripts, by the names that the scripts declare.
+type (
+	createArgs struct {
+		Endpoint, ID, Event string
+		Now                 time.Time
+		MaxPending          int
+		KeepFor             int64
+	}
+	word      struct{ Word string }
+	beginArgs struct {
+		Endpoint, ID string
+		Now          time.Time
+		Rate         int
+		OverAt       time.Time
+	}
+	begun struct {
+		Word        string
+		Attempt     int
+		Created, At time.Time
+		Event       []byte
+	}
+	finishArgs struct {
+		Endpoint, ID      string
+		Attempt           int
+		Status            string
+		Now               time.Time
+		Code              int
+		Latency           int64
+		Response, Failure string
+		Next              time.Time
+		KeepFor           int64
+		KeepMost          int
+		URL               string
+	}
+	givebackArgs struct {
+		Endpoint, ID string
+		Attempt      int
+		Now          time.Time
+	}
+	orphanArgs struct {
+		Endpoint, ID string
+		CheckAgain   time.Time
+	}
+	trimArgs struct {
+		Endpoint string
+		KeepMost int
+		Cutoff   time.Time
+	}
+	putArgs struct {
+		Endpoint, Before, After string
+		Fresh                   bool
+	}
+	disableArgs struct {
+		Endpoint   string
+		Off        []byte
+		URL, Event string
+	}
+	unlockArgs struct{ Token string }
 )
 
 // The keys. All are in partition 0: endpoints are few, and a delivery changes together with its endpoint.
@@ -115,11 +155,11 @@ func (s store) one(ctx context.Context, id string) (record, off, failing string,
 // put replaces an endpoint if before is still the stored value, and reports whether it was. An empty string
 // stands for no endpoint.
 func (s store) put(ctx context.Context, id, before, after string, fresh bool) (bool, error) {
-	n, err := putScript.Run(ctx, s.client, []string{endpointsKey()}, id, before, after, fresh).Int()
+	done, err := putScript.Run(ctx, s.client, []string{endpointsKey()}, putArgs{id, before, after, fresh})
 	if err != nil {
 		return false, fmt.Errorf("write webhook endpoint %s: %w", id, err)
 	}
-	return n == 1, nil
+	return done, nil
 }
 
 // refresh deletes the failing and switched-off marks of an endpoint.
@@ -224,7 +264,7 @@ func (s store) lock(ctx context.Context, endpoint, token string, ttl time.Durati
 
 // unlock releases a lock if this replay still holds it.
 func (s store) unlock(ctx context.Context, endpoint, token string) error {
-	if err := unlockScript.Run(ctx, s.client, []string{replayKey(endpoint)}, token).Err(); err != nil {
+	if _, err := unlockScript.Run(ctx, s.client, []string{replayKey(endpoint)}, unlockArgs{token}); err != nil {
 		return fmt.Errorf("unlock the replay of webhook endpoint %s: %w", endpoint, err)
 	}
 	return nil

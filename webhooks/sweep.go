@@ -79,15 +79,15 @@ func (w sweeper) inspect(ctx context.Context, refs []ref) (alive, lost []ref, er
 // adopt decides about a delivery without a task.
 func (w sweeper) adopt(ctx context.Context, r ref, now time.Time) error {
 	verdict, err := orphanScript.Run(ctx, w.store.client, []string{deliveryKey(r)},
-		r.Endpoint, r.Delivery, now.Add(sweepAgain).UnixMilli()).Text()
+		orphanArgs{r.Endpoint, r.Delivery, now.Add(sweepAgain)})
 	if err != nil {
 		return fmt.Errorf("look after webhook delivery %s to %s: %w", r.Delivery, r.Endpoint, err)
 	}
-	switch verdict {
-	case "enqueue":
+	switch verdict.Word {
+	case "ENQUEUE":
 		w.log.Warn("webhook delivery had no task: queued again", "endpoint", r.Endpoint, "delivery", r.Delivery)
 		return errors.Join(w.enqueue(ctx, r.task(2))...)
-	case "skip":
+	case "SKIP":
 		w.log.Warn("webhook delivery lost its task: skipped", "endpoint", r.Endpoint, "delivery", r.Delivery)
 		w.metrics.deliveries.WithLabelValues(statusSkipped).Inc()
 		_, err := w.finish(ctx, r, finishing{status: statusSkipped,

@@ -73,25 +73,16 @@ func (w *Webhooks) attempt(ctx context.Context, r ref, t *target) queue.Verdict 
 // requires to wait until then.
 func (w *Webhooks) begin(ctx context.Context, r ref, t *target) (*posting, time.Time, error) {
 	now := w.now()
-	answer, err := beginScript.Run(ctx, w.store.client, []string{deliveryKey(r)},
-		r.Endpoint, r.Delivery, now.UnixMilli(), t.rate, now.Add(w.options.Timeout).UnixMilli()).Slice()
-	if err != nil || len(answer) == 0 {
+	b, err := beginScript.Run(ctx, w.store.client, []string{deliveryKey(r)},
+		beginArgs{r.Endpoint, r.Delivery, now, t.rate, now.Add(w.options.Timeout)})
+	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("begin webhook delivery %s to %s: %w", r.Delivery, r.Endpoint, err)
 	}
-	switch answer[0] {
-	case "wait":
-		at, _ := answer[1].(int64)
-		return nil, time.UnixMilli(at), nil
-	case "go":
-		e, err := event.Parse([]byte(text(answer[3])))
-		if err != nil {
-			return nil, time.Time{}, err
-		}
-		attempt, _ := answer[1].(int64)
-		return &posting{to: t, event: e, delivery: r.Delivery, attempt: int(attempt),
-			created: redisdb.ParseTime(text(answer[2]))}, time.Time{}, nil
+	if b.Word != "GO" {
+		return nil, b.At, nil
 	}
-	return nil, time.Time{}, nil
+	e, err := event.Parse(b.Event)
+	return &posting{to: t, event: e, delivery: r.Delivery, attempt: b.Attempt, created: b.Created}, time.Time{}, err
 }
 
 // settle records the outcome of an attempt, switches the endpoint off if due, and returns the verdict.
@@ -141,13 +132,16 @@ func (w *Webhooks) finish(ctx context.Context, r ref, f finishing) (since time.T
 	if f.err != nil {
 		reason = message.Clip(printable(f.err.Error()), 1024)
 	}
+	args := finishArgs{
+		Endpoint: r.Endpoint, ID: r.Delivery, Attempt: f.attempt, Status: f.status, Code: f.reply.status,
+		Latency: f.reply.latency.Milliseconds(), Response: f.reply.head, Failure: reason, Next: f.next,
+		KeepFor: w.options.LogAge.Milliseconds(), KeepMost: w.options.LogSize, URL: f.url,
+	}
 	for wait := 100 * time.Millisecond; ; wait *= 2 {
-		answer, err := finishScript.Run(ctx, w.store.client, []string{deliveryKey(r)},
-			r.Endpoint, r.Delivery, f.attempt, f.status, w.now().UnixMilli(), f.reply.status,
-			f.reply.latency.Milliseconds(),
-			f.reply.head, reason, redisdb.Millis(f.next), w.options.LogAge.Milliseconds(), w.options.LogSize, f.url).Slice()
-		if err == nil && len(answer) == 2 {
-			return redisdb.ParseTime(text(answer[1])), nil
+		args.Now = w.now()
+		since, err := finishScript.Run(ctx, w.store.client, []string{deliveryKey(r)}, args)
+		if err == nil {
+			return since, nil
 		}
 		if !redisdb.Pause(ctx, wait) {
 			return time.Time{}, fmt.Errorf("record webhook delivery %s to %s: %w", r.Delivery, r.Endpoint, err)
@@ -169,8 +163,8 @@ func (w *Webhooks) giveBack(ctx context.Context, r ref, attempt int) queue.Verdi
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), soon)
 	defer cancel()
 	now := w.now()
-	err := givebackScript.Run(ctx, w.store.client, []string{deliveryKey(r)}, r.Endpoint, r.Delivery, attempt,
-		now.UnixMilli()).Err()
+	_, err := givebackScript.Run(ctx, w.store.client, []string{deliveryKey(r)},
+		givebackArgs{r.Endpoint, r.Delivery, attempt, now})
 	if err != nil {
 		w.log.Warn("can't give back a webhook attempt", "endpoint", r.Endpoint, "delivery", r.Delivery, "error",
 			err)
@@ -210,10 +204,4 @@ func aboutMessage(e event.Event) string {
 	}
 	_ = json.Unmarshal(e.Data, &data) // data of another shape is about no message
 	return data.QueueID
-}
-
-// text returns a string from a reply of Redis.
-func text(v any) string {
-	s, _ := v.(string)
-	return s
 }

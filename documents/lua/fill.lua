@@ -1,9 +1,10 @@
--- fill.lua begins to make up for what the search index misses. What falls behind from here on is noted anew; in one step, so that
--- nothing falls in between.
+-- fill begins to read what the search index misses. Changes missed from now on are noted anew.
 --
--- KEYS[1]  since when changes are missing, Unix ms
--- KEYS[2]  since when changes are being made up for; there already when an earlier attempt did not come to its end
--- Returns since when changes are to be made up for; 0: none are missing.
+-- KEYS[1] since when changes are missing
+-- KEYS[2] since when changes are being read; it exists if an earlier attempt did not end
+-- Result since when changes are to be read; 0: none are missing
+-- Atomic so that a change noted meanwhile is in one of the two.
+
 local missing, filling = redis.call('GET', KEYS[1]), redis.call('GET', KEYS[2])
 if not missing then
   return tonumber(filling or 0)

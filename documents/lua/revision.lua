@@ -1,8 +1,9 @@
--- revision.lua gives a number higher than any it gave before, even after this key was lost: the time, or one more than the last.
--- It is asked for before messages are read; whoever reads later has the higher number, and so the last word.
+-- revision gives a number higher than any before, even after this key was lost: the time, or one more than the last.
+-- It is taken before messages are read: a later reading has the higher number, and replaces the earlier one.
 --
--- KEYS[1]  the last revision
--- Returns the next one, as a string: microseconds fit into a double, but Redis would cut them down when it converts them.
+-- KEYS[1] the last revision
+-- Result the next one, as a text: microseconds fit into a double, but Redis would truncate them when it converts them
+
 local now = redis.call('TIME')
 local next = tonumber(now[1]) * 1000000 + tonumber(now[2])
 local last = tonumber(redis.call('GET', KEYS[1]) or 0)

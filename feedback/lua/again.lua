@@ -1,13 +1,11 @@
--- again.lua puts facts that have waited long enough back into the inbox, to be looked at again. Taking and putting must be one step, or two
--- processes put the same one back, and one that dies loses it.
+-- again puts facts that are due back into the inbox, to be looked up again.
 --
--- KEYS[1]  facts that wait, by when they are due (ms)
--- KEYS[2]  the stream
--- ARGV[1]  now (ms)
--- ARGV[2]  how many at most
--- Returns how many.
+-- KEYS[1] facts that wait, by the time they are due   KEYS[2] the stream
+-- ARGV: now most
+-- Result how many
+-- Atomic because otherwise two processes put the same fact back, and one that dies between the two writes loses it.
 
-local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1], 'LIMIT', 0, ARGV[2])
+local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, most)
 for _, fact in ipairs(due) do
   redis.call('XADD', KEYS[2], '*', 'f', fact)
   redis.call('ZREM', KEYS[1], fact)

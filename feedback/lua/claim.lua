@@ -1,11 +1,12 @@
--- claim.lua makes a process the one that reconciles, or keeps it so. Looking and writing must be one step, or two processes do.
+-- claim makes a process the one that reconciles, or renews its claim.
 --
--- KEYS[1]  the claim: who
--- ARGV[1]  who wants it
--- ARGV[2]  how long it holds (ms)
--- Returns 1: held; 0: somebody else does.
+-- KEYS[1] the claim: its holder
+-- ARGV: holder lifetime
+--   lifetime  milliseconds
+-- Result 1 held, 0 another process holds it
+-- Atomic because two processes that both find no claim would both reconcile.
 
-local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+local current = redis.call('GET', KEYS[1])
+if current and current ~= holder then return 0 end
+redis.call('SET', KEYS[1], holder, 'PX', lifetime)
 return 1

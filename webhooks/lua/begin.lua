@@ -1,30 +1,36 @@
--- begin starts an attempt, or says why there is none to make now.
+-- begin starts an attempt, unless none is to be made now.
 --
 -- KEYS[1] delivery hash
--- ARGV 1 endpoint, 2 delivery, 3 now, 4 requests a second allowed (0: any number), 5 when the attempt is surely over
--- Result {'over'} nothing left to do; {'wait', time} the endpoint's limit: a place is reserved at that time;
---        {'go', attempt, created, event JSON}
--- Atomic because two tasks over the limit must not reserve the same place, and an attempt's number must be its own.
+-- ARGV: endpoint id now rate over_at
+--   rate     requests a second allowed; 0: any number
+--   over_at  when the attempt is surely over
+-- Answer: GO attempt created event
+-- Answer: WAIT at
+-- Answer: OVER
+--   WAIT  the endpoint is at its limit: a reservation for this delivery begins at that time
+--   OVER  nothing is left to do
+-- Atomic because two tasks over the limit must not get the same reservation, and an attempt's number must be its own.
 --
 -- A delivery that failed for good is opened again: its task comes back only when an operator runs it from the queue dashboard.
 
-local endpoint, id, now, rate = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local d = redis.call('HMGET', KEYS[1], 'status', 'slot')
-if d[1] ~= 'pending' and d[1] ~= 'failed' then return {'over'} end
+now, rate = tonumber(now), tonumber(rate)
+local d = redis.call('HMGET', KEYS[1], 'status', 'reservation')
+local status, reserved = d[1], d[2]
+if status ~= 'pending' and status ~= 'failed' then return OVER end
 
--- A token bucket of one second's worth, kept as the time at which it would be full again (GCRA). Over the limit the next free place is
--- taken and written down, so that the task waits exactly once.
+-- A token bucket of one second's worth, kept as the time at which it would be full again (GCRA). Over the limit the next free time is
+-- reserved and written down, so that the task waits exactly once.
 local function reserve()
-  if d[2] then
-    if tonumber(d[2]) > now then return tonumber(d[2]) end
-    redis.call('HDEL', KEYS[1], 'slot')
+  if reserved then
+    if tonumber(reserved) > now then return tonumber(reserved) end
+    redis.call('HDEL', KEYS[1], 'reservation')
     return now
   end
   local key, gap = hook .. 'rate:' .. endpoint, 1000 / rate
   local full = math.max(tonumber(redis.call('GET', key) or 0), now)
   redis.call('SET', key, string.format('%.3f', full + gap), 'PX', math.ceil(full + gap - now) + 1000)
   local at = math.ceil(full - (1000 - gap))
-  if at > now then redis.call('HSET', KEYS[1], 'slot', at) end
+  if at > now then redis.call('HSET', KEYS[1], 'reservation', at) end
   return at
 end
 
@@ -33,14 +39,16 @@ if rate > 0 then
   if at > now then
     redis.call('HSET', KEYS[1], 'next', at)
     redis.call('ZADD', hook .. 'due', at, member(endpoint, id))
-    return {'wait', at}
+    return WAIT
   end
 end
-if d[1] == 'failed' then
+if status == 'failed' then
   redis.call('HSET', KEYS[1], 'status', 'pending')
   redis.call('ZREM', done_key(endpoint), id)
 end
-redis.call('ZADD', hook .. 'due', ARGV[5], member(endpoint, id))
+redis.call('ZADD', hook .. 'due', over_at, member(endpoint, id))
 redis.call('HSET', KEYS[1], 'last', now)
 redis.call('HDEL', KEYS[1], 'next')
-return {'go', redis.call('HINCRBY', KEYS[1], 'attempts', 1), redis.call('HGET', KEYS[1], 'created'), redis.call('HGET', KEYS[1], 'event')}
+local attempt = redis.call('HINCRBY', KEYS[1], 'attempts', 1)
+local created, event = redis.call('HGET', KEYS[1], 'created'), redis.call('HGET', KEYS[1], 'event')
+return GO

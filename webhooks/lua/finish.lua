@@ -1,51 +1,53 @@
--- finish writes down what came of an attempt, and since when the endpoint has been failing.
+-- finish records the result of an attempt, and since when the endpoint has been failing.
 --
 -- KEYS[1] delivery hash
--- ARGV 1 endpoint, 2 delivery, 3 attempt (0: whichever), 4 status (delivered, failed, skipped; pending for another attempt), 5 now,
---      6 status code, 7 latency, 8 answer, 9 error, 10 time of the next attempt, 11 ms to keep it once over, 12 how many to keep,
---      13 URL of the endpoint (empty: says nothing about the endpoint)
--- Result {1 or 0: written or not, since when the endpoint has been failing at this URL, or ''}
+-- ARGV: endpoint id attempt status now code latency response failure next keep_for keep_most url
+--   attempt    0: any
+--   status     delivered, failed, skipped; pending: another attempt will be made at next
+--   code       status code of the response; latency in milliseconds
+--   keep_for   milliseconds to keep a delivery that has ended; keep_most: how many
+--   url        of the endpoint; empty: the attempt does not count for its health
+-- Result since when the endpoint has been failing at this URL; empty: it is not
 -- Atomic because the log must not lose a delivery between pending and over, and because of the fence: an attempt that was overtaken
--- by a later one (its worker was thought dead) is not written, unless it brings the news that the event has arrived.
-
-local endpoint, id, status, now = ARGV[1], ARGV[2], ARGV[4], tonumber(ARGV[5])
+-- by a later one (its worker was thought dead) is not written, unless the event was delivered by it.
 
 local function failing()
-  if ARGV[13] == '' then return '' end
+  if url == '' then return '' end
   if status == 'delivered' then
     redis.call('HDEL', hook .. 'failing', endpoint)
     return ''
   end
-  local since, url = string.match(redis.call('HGET', hook .. 'failing', endpoint) or '', '^(%d+) (.*)$')
-  if url == ARGV[13] then return since end
-  redis.call('HSET', hook .. 'failing', endpoint, ARGV[5] .. ' ' .. ARGV[13])
-  return ARGV[5]
+  local since, failed_url = string.match(redis.call('HGET', hook .. 'failing', endpoint) or '', '^(%d+) (.*)$')
+  if failed_url == url then return since end
+  redis.call('HSET', hook .. 'failing', endpoint, now .. ' ' .. url)
+  return now
 end
 
 local since = failing()
 local d = redis.call('HMGET', KEYS[1], 'status', 'attempts')
-if not d[1] then
+local before, attempts = d[1], d[2]
+if not before then
   redis.call('ZREM', hook .. 'due', member(endpoint, id))
-  return {0, since}
+  return since
 end
-local fenced = d[1] ~= 'pending' or (ARGV[3] ~= '0' and d[2] ~= ARGV[3])
-if d[1] == 'delivered' or (fenced and status ~= 'delivered') then return {0, since} end
+local fenced = before ~= 'pending' or (attempt ~= '0' and attempts ~= attempt)
+if before == 'delivered' or (fenced and status ~= 'delivered') then return since end
 
-redis.call('HSET', KEYS[1], 'status', status, 'code', ARGV[6], 'latency', ARGV[7], 'response', ARGV[8], 'error', ARGV[9])
+redis.call('HSET', KEYS[1], 'status', status, 'code', code, 'latency', latency, 'response', response, 'error', failure)
 if status == 'pending' then
-  redis.call('HSET', KEYS[1], 'next', ARGV[10])
-  redis.call('ZADD', hook .. 'due', ARGV[10], member(endpoint, id))
-  return {1, since}
+  redis.call('HSET', KEYS[1], 'next', next)
+  redis.call('ZADD', hook .. 'due', next, member(endpoint, id))
+  return since
 end
-redis.call('HDEL', KEYS[1], 'next', 'slot')
-redis.call('PEXPIRE', KEYS[1], ARGV[11])
+redis.call('HDEL', KEYS[1], 'next', 'reservation')
+redis.call('PEXPIRE', KEYS[1], keep_for)
 redis.call('ZREM', hook .. 'due', member(endpoint, id))
 redis.call('ZADD', done_key(endpoint), now, id)
 -- The log outlives what it lists: the record that has just ended and, where others are pending, those.
-local ms = tonumber(ARGV[11])
+local ms = tonumber(keep_for)
 if redis.call('ZCARD', log_key(endpoint)) > redis.call('ZCARD', done_key(endpoint)) then
   ms = math.max(ms, redis.call('PTTL', log_key(endpoint)))
 end
 keep(endpoint, ms)
-trim(endpoint, tonumber(ARGV[12]), now - tonumber(ARGV[11]))
-return {1, since}
+trim(endpoint, tonumber(keep_most), tonumber(now) - tonumber(keep_for))
+return since

@@ -1,7 +1,7 @@
--- What every script of webhooks shares. It stands before the body of each.
+-- Functions that the scripts of webhooks share.
 --
--- All scripts take KEYS[1] = any key of the partition, and make the other keys from its prefix. That is allowed in a Redis Cluster
--- because the tag in braces puts all keys of a partition in one slot. Times are Unix milliseconds, given by the caller.
+-- KEYS[1] of each script is any key of the partition; the other keys are made from its prefix. A Redis Cluster allows that, because the
+-- tag in braces puts all keys of a partition in one slot. Times are Unix milliseconds, given by the caller.
 
 local prefix = string.match(KEYS[1], '^(.-})') .. ':'
 local hook = prefix .. 'webhook:'
@@ -11,8 +11,8 @@ local function log_key(endpoint) return hook .. 'log:' .. endpoint end   -- all 
 local function done_key(endpoint) return hook .. 'done:' .. endpoint end -- those that are over, by their end
 local function member(endpoint, id) return id .. ' ' .. endpoint end     -- in the due set; an id holds no space
 
--- trim forgets deliveries that are over: the oldest beyond the cap, and those that ended before the cutoff. A hundred at most, so that
--- a changed limit is worked off over many calls instead of stalling Redis in one.
+-- trim deletes deliveries that are over: the oldest beyond the cap, and those that ended before the cutoff. A hundred at most, so that
+-- a changed limit is applied over many calls instead of stalling Redis in one.
 local function trim(endpoint, cap, cutoff)
   local over = redis.call('ZCARD', done_key(endpoint)) - cap
   local old
@@ -29,8 +29,7 @@ local function trim(endpoint, cap, cutoff)
   return #old
 end
 
--- keep lets the log of an endpoint live as long as its youngest delivery may. What is not there yet is passed over, so whoever makes one of
--- the two keys calls it afterwards.
+-- keep makes the log of an endpoint live as long as its youngest delivery may. It skips a missing key: call it after making one of the two.
 local function keep(endpoint, ms)
   redis.call('PEXPIRE', log_key(endpoint), ms)
   redis.call('PEXPIRE', done_key(endpoint), ms)

@@ -1,16 +1,18 @@
--- put creates, changes or deletes an endpoint, if it still is what the caller saw.
+-- put creates, changes or deletes an endpoint, if it is still as the caller read it.
 --
 -- KEYS[1] hash of endpoints
--- ARGV 1 endpoint, 2 its JSON as the caller saw it (empty: absent), 3 its new JSON (empty: delete), 4 1 to forget that it was failing
---      or switched off
+-- ARGV: endpoint before after fresh
+--   before  its JSON as the caller read it; empty: absent
+--   after   its new JSON; empty: delete
+--   fresh   1: delete that it was failing or switched off
 -- Result 1 done, 0 it changed meanwhile
--- Atomic because two edits at once must not lose one, and every process learns of the change by the version.
+-- Atomic because of two edits at once neither may be lost, and every process learns of the change by the version.
 
-if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
-if ARGV[3] == '' then redis.call('HDEL', KEYS[1], ARGV[1]) else redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end
-if ARGV[4] == '1' then
-  redis.call('HDEL', hook .. 'off', ARGV[1])
-  redis.call('HDEL', hook .. 'failing', ARGV[1])
+if (redis.call('HGET', KEYS[1], endpoint) or '') ~= before then return 0 end
+if after == '' then redis.call('HDEL', KEYS[1], endpoint) else redis.call('HSET', KEYS[1], endpoint, after) end
+if fresh == '1' then
+  redis.call('HDEL', hook .. 'off', endpoint)
+  redis.call('HDEL', hook .. 'failing', endpoint)
 end
 redis.call('INCR', hook .. 'version')
 return 1

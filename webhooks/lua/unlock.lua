@@ -1,8 +1,9 @@
--- unlock ends a replay's lock, if it still is the caller's.
+-- unlock releases the lock of a replay, if the caller still holds it.
 --
--- KEYS[1] lock   ARGV 1 the caller's token
--- Result 1 ended, 0 it was another's
+-- KEYS[1] lock
+-- ARGV: token
+-- Result 1 released, 0 another holds it
 -- Atomic because a lock that ran out may be taken by another between looking and deleting.
 
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if redis.call('GET', KEYS[1]) ~= token then return 0 end
 return redis.call('DEL', KEYS[1])
