@@ -14,33 +14,32 @@ import (
 )
 
 const (
-	// lease is how long a connection counts unless it is renewed: the time after which those of a dead process
-	// are free again.
+	// lease is the time that a connection counts unless it is renewed. So connections of a dead process expire.
 	lease = 30 * time.Second
-	// renewEvery leaves room for two renewals that fail.
+	// renewEvery allows two renewals to fail.
 	renewEvery = 10 * time.Second
-	// releaseWithin bounds how long giving back may take, since whoever closes a connection waits for it. What
-	// could not be given back runs out.
+	// releaseWithin bounds the time of a release, because closing a connection waits for it. A connection that
+	// could not be released expires.
 	releaseWithin = time.Second
 )
 
-// Full is the error of [Limits.Connect] when a scope has all the connections it may have.
+// Full is the error of [Limits.Connect] if a scope has all of its connections.
 type Full struct {
 	Scope string
-	Most  int // how many connections it may have
+	Most  int // connections it may have
 	after time.Duration
 }
 
-// Error says which scope is full.
+// Error names the scope.
 func (f *Full) Error() string {
 	return fmt.Sprintf("%s has all of its %d connections", f.Scope, f.Most)
 }
 
-// RetryAfter is when to ask again, at the earliest: between one and two seconds, not the same for all who
-// wait.
+// RetryAfter returns the time to wait before the next call: one to two seconds, random, so that callers do
+// not come back together.
 func (f *Full) RetryAfter() time.Duration { return f.after }
 
-// held is the connections of this process that are counted.
+// held is the counted connections of this process.
 type held struct {
 	process string
 	count   atomic.Int64
@@ -62,7 +61,7 @@ func (h *held) remove(name string) {
 	delete(h.scopes, name)
 }
 
-// names lists the connections by scope.
+// names returns the connections by scope.
 func (h *held) names() map[string][]string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,7 +72,7 @@ func (h *held) names() map[string][]string {
 	return names
 }
 
-// gone lists those of names that were given back since.
+// gone returns those of names that were released since.
 func (h *held) gone(names map[string][]string) map[string][]string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -88,10 +87,10 @@ func (h *held) gone(names map[string][]string) map[string][]string {
 	return gone
 }
 
-// Connect counts one more connection of a scope that may have so many in all processes together (below 1: any
-// number, nothing is counted). Release gives it back and may be called more than once. When the scope is full
-// the error is a [*Full]; when Redis is away it is of kind fault.Unavailable. A connection is counted for 30
-// s, and as long as Run runs.
+// Connect counts one more connection of a scope, which may have most of them in all processes together (below
+// 1: any number, nothing is counted). release may be called more than once. If the scope is full, the error
+// is a [*Full]; if Redis is unreachable, of kind fault.Unavailable. A connection counts for 30 s, and as long
+// as Run runs.
 func (l *Limits) Connect(ctx context.Context, scope string, most int) (release func(), err error) {
 	if most < 1 {
 		return func() {}, nil
@@ -110,19 +109,18 @@ func (l *Limits) Connect(ctx context.Context, scope string, most int) (release f
 	return func() { once.Do(func() { l.release(ctx, scope, name) }) }, nil
 }
 
-// release stops renewing a lease, then gives it back. The connection has outlived the context it was asked
-// for in.
+// release stops renewing a lease, then removes it. The context of Connect may have ended since.
 func (l *Limits) release(ctx context.Context, scope, name string) {
 	l.held.remove(name)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWithin)
 	defer cancel()
 	if err := l.store.disconnect(ctx, scope, name); err != nil {
-		l.log.Warn("a connection could not be given back and counts until its lease ends", "scope", scope, "error",
+		l.log.Warn("a connection could not be released and counts until its lease ends", "scope", scope, "error",
 			err)
 	}
 }
 
-// Run renews the leases of this process' connections until ctx ends.
+// Run renews the leases of this process's connections until ctx ends. It returns nil.
 func (l *Limits) Run(ctx context.Context) error {
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
@@ -136,8 +134,8 @@ func (l *Limits) Run(ctx context.Context) error {
 	}
 }
 
-// renew prolongs all leases. One that was given back meanwhile may have been counted again by that, and is
-// given back again.
+// renew renews all leases. This may count a connection again that was released meanwhile, so it is released
+// again.
 func (l *Limits) renew(ctx context.Context) {
 	names := l.held.names()
 	if len(names) == 0 {
@@ -150,7 +148,7 @@ func (l *Limits) renew(ctx context.Context) {
 	}
 	for scope, list := range l.held.gone(names) {
 		if err := l.store.disconnect(ctx, scope, list...); err != nil && ctx.Err() == nil {
-			l.log.Warn("a connection could not be given back and counts until its lease ends", "scope", scope, "error",
+			l.log.Warn("a connection could not be released and counts until its lease ends", "scope", scope, "error",
 				err)
 		}
 	}

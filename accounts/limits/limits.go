@@ -10,14 +10,11 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// Options are the choices of the one who runs Postroom. The zero value works.
+// Options are the settings of Limits. The zero value works.
 type Options struct {
-	// Logger gets pauses, and leases that can't be renewed. Nil: nothing is logged.
-	Logger *slog.Logger
-	// Now is the clock of a test. Nil: Redis' clock, whatever the machine's says.
-	Now func() time.Time
-	// Registry gets the metrics. Nil: they are not shown.
-	Registry prometheus.Registerer
+	Logger   *slog.Logger          // gets pauses, and failures to renew leases; nil: nothing is logged
+	Now      func() time.Time      // the clock, for tests; nil: that of Redis, whatever the machine's is
+	Registry prometheus.Registerer // nil: no metrics
 }
 
 // Limits admits messages and counts connections. It is safe for concurrent use, by any number of processes on
@@ -27,12 +24,12 @@ type Limits struct {
 	log     *slog.Logger
 	now     func() time.Time
 	metrics *metrics
-	// scopes to ask Redis about though they have no rate, and until when (by l.now)
+	// scopes whose relay asked for a pause, and until when that matters (by l.now)
 	throttled *redisdb.Cache[map[string]time.Time]
 	held      *held
 }
 
-// New prepares the package on an open database. It does no I/O.
+// New returns Limits on an open database. It does no I/O.
 func New(db *redisdb.DB, o Options) (*Limits, error) {
 	if db == nil {
 		return nil, errors.New("limits: a database is needed")

@@ -10,8 +10,8 @@ type Rate struct {
 	PerSecond float64 // on average; Burst at once
 	PerMinute float64 // in any 60 seconds
 	PerDay    float64 // in any 24 hours
-	// Burst is how many may go at once after a pause, of those a second allows. Zero: as many as a second
-	// allows, at least 1.
+	// Burst is the size of the bucket of PerSecond: recipients at once after a pause. Zero: PerSecond, at least
+	// 1.
 	Burst int
 }
 
@@ -31,15 +31,15 @@ func (r Rate) clean() Rate {
 	return r
 }
 
-// Scope is what a rate is counted for.
+// Scope is an account or a gateway, with its rate.
 type Scope struct {
 	// Name is "account:<id>" or "gateway:<id>". It must not be empty or contain a space.
 	Name string
-	// Rate is the rate of the scope now. The zero value bounds nothing, so that only pauses count.
+	// Rate is the rate of the scope now. The zero value bounds nothing; pauses still hold.
 	Rate Rate
 }
 
-// The reasons a script gives for a wait.
+// The reasons of take.lua.
 const (
 	bySecond   = "s"
 	byMinute   = "m"
@@ -47,7 +47,7 @@ const (
 	byThrottle = "t"
 )
 
-// reason puts into words what a script answered.
+// reason returns a reason of take.lua in words.
 func (r Rate) reason(code string) string {
 	switch code {
 	case bySecond:

@@ -2,7 +2,7 @@ package limits
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"strconv"
 	"time"
@@ -12,36 +12,73 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-var (
-	//go:embed lua/prelude.lua
-	prelude string
-	//go:embed lua/take.lua
-	takeSource string
-	//go:embed lua/throttle.lua
-	throttleSource string
-	//go:embed lua/connect.lua
-	connectSource string
-	//go:embed lua/renew.lua
-	renewSource string
+//go:embed lua/*.lua
+var lua embed.FS
 
-	takeScript     = redisdb.NewRawScript("limits/take", takeSource, prelude)
-	throttleScript = redisdb.NewRawScript("limits/throttle", throttleSource, prelude)
-	connectScript  = redisdb.NewRawScript("limits/connect", connectSource, prelude)
-	renewScript    = redisdb.NewRawScript("limits/renew", renewSource, prelude)
+var (
+	prelude    = redisdb.Source(lua, "lua/prelude.lua")
+	takeScript = redisdb.NewScript[takeArgs, takeReply]("limits/take", redisdb.Source(lua, "lua/take.lua"),
+		prelude)
+	throttleScript = redisdb.NewScript[throttleArgs, throttleReply]("limits/throttle",
+		redisdb.Source(lua, "lua/throttle.lua"), prelude)
+	connectScript = redisdb.NewScript[connectArgs, bool]("limits/connect",
+		redisdb.Source(lua, "lua/connect.lua"),
+		prelude)
+	renewScript = redisdb.NewScript[renewArgs, bool]("limits/renew", redisdb.Source(lua, "lua/renew.lua"),
+		prelude)
 )
+
+type takeArgs struct {
+	TestNow    string
+	Recipients int
+	Scopes     []any // seven of each scope, which take.lua names
+}
+
+type takeReply struct {
+	Word        string // OK or WAIT
+	Full        int    // number of the full scope, from 1
+	At          int64  // microseconds
+	Reason      string
+	Generations []int64 // of the scopes up to the full one
+}
+
+type throttleArgs struct {
+	TestNow string
+	Scope   string
+	Wait    int64 // microseconds
+}
+
+type throttleReply struct {
+	Word    string // BEGUN or KNOWN
+	Pause   int64  // its end, microseconds
+	Strikes int64
+}
+
+type connectArgs struct {
+	TestNow string
+	Lease   int64 // microseconds
+	Most    int
+	Name    string
+}
+
+type renewArgs struct {
+	TestNow string
+	Lease   int64 // microseconds
+	Names   []string
+}
 
 func scopeKey(scope string) string       { return redisdb.Key(0, "limit", scope) }
 func connectionsKey(scope string) string { return redisdb.Key(0, "limit", scope, "connections") }
 func throttledKey() string               { return redisdb.Key(0, "limits", "throttled") }
 func versionKey() string                 { return redisdb.Key(0, "limits", "version") }
 
-// store is what Redis keeps of limits.
+// store reads and writes limits in Redis.
 type store struct {
 	db  *redisdb.DB
 	now func() time.Time // of a test; nil: Redis' clock
 }
 
-// clock is the time as scripts take it: empty for Redis' own.
+// clock returns the time for scripts: empty for the clock of Redis.
 func (s store) clock() string {
 	if s.now == nil {
 		return ""
@@ -49,38 +86,23 @@ func (s store) clock() string {
 	return strconv.FormatInt(s.now().UnixMicro(), 10)
 }
 
-// takeReply is what the script of Take answered.
-type takeReply struct {
-	ok          bool
-	full        int // index of the scope that was full
-	at          int64
-	reason      string
-	generations []int64 // of the scopes up to the full one
-}
-
 func (s store) take(ctx context.Context, scopes []Scope, n int, entries []entry) (takeReply, error) {
 	keys := make([]string, len(scopes))
-	args := make([]any, 2, 2+7*len(scopes))
-	args[0], args[1] = s.clock(), n
+	args := takeArgs{TestNow: s.clock(), Recipients: n, Scopes: make([]any, 0, 7*len(scopes))}
 	for i, scope := range scopes {
 		keys[i] = scopeKey(scope.Name)
 		r, p := scope.Rate, entryIn(entries, scope.Name)
-		args = append(args, r.PerSecond, r.PerMinute, r.PerDay, r.Burst, p.mark(), p.generation, p.at)
+		args.Scopes = append(args.Scopes, r.PerSecond, r.PerMinute, r.PerDay, r.Burst, p.mark(), p.generation, p.at)
 	}
-	words, err := takeScript.Run(ctx, s.db.Client(), keys, args...).StringSlice()
-	if err != nil {
-		return takeReply{}, err
+	reply, err := takeScript.Run(ctx, s.db.Client(), keys, args)
+	if err == nil && reply.Word == "WAIT" && reply.Reason == "" {
+		// the message came early, and still waits for the same reason
+		reply.Reason = entryIn(entries, scopes[reply.Full-1].Name).reason
 	}
-	reply, err := readTake(words, len(scopes))
-	if err != nil || reply.ok || reply.reason != "" {
-		return reply, err
-	}
-	// the message came early: it waits for what it waited for
-	reply.reason = entryIn(entries, scopes[reply.full].Name).reason
-	return reply, nil
+	return reply, err
 }
 
-// mark tells the script what a message has in a scope.
+// mark returns what a message has in a scope, as take.lua reads it.
 func (e entry) mark() string {
 	switch {
 	case e.scope == "":
@@ -91,46 +113,7 @@ func (e entry) mark() string {
 	return "b"
 }
 
-func readTake(words []string, scopes int) (takeReply, error) {
-	if len(words) == 1 && words[0] == "ok" {
-		return takeReply{ok: true}, nil
-	}
-	odd := fmt.Errorf("redis script %s: answered %q", takeScript.Name(), words)
-	if len(words) < 5 || words[0] != "wait" {
-		return takeReply{}, odd
-	}
-	full, err := strconv.Atoi(words[1])
-	if err != nil || full < 1 || full > scopes || len(words) != 4+full {
-		return takeReply{}, odd
-	}
-	r := takeReply{full: full - 1, reason: words[3], generations: make([]int64, full)}
-	if r.at, err = strconv.ParseInt(words[2], 10, 64); err != nil {
-		return takeReply{}, odd
-	}
-	for i, word := range words[4:] {
-		if r.generations[i], err = strconv.ParseInt(word, 10, 64); err != nil {
-			return takeReply{}, odd
-		}
-	}
-	return r, nil
-}
-
-// throttle begins a pause; wait zero: as long as it takes by itself.
-func (s store) throttle(ctx context.Context, scope string, wait time.Duration) (until time.Time,
-	strikes int64, begun bool, err error) {
-	keys := []string{scopeKey(scope), throttledKey(), versionKey()}
-	r, err := throttleScript.Run(ctx, s.db.Client(), keys, s.clock(), scope, wait.Microseconds()).Int64Slice()
-	if err != nil {
-		return time.Time{}, 0, false, err
-	}
-	if len(r) != 3 {
-		return time.Time{}, 0, false, fmt.Errorf("redis script %s: answered %d values", throttleScript.Name(),
-			len(r))
-	}
-	return time.UnixMicro(r[0]).UTC(), r[1], r[2] == 1, nil
-}
-
-// slow lists the scopes whose relay has asked for a pause, and for how long that still matters.
+// slow returns the scopes whose relay has asked for a pause, and how long that still matters.
 func (s store) slow(ctx context.Context) (map[string]time.Duration, error) {
 	pipe := s.db.Client().Pipeline()
 	now := s.time(ctx, pipe)
@@ -147,7 +130,7 @@ func (s store) slow(ctx context.Context) (map[string]time.Duration, error) {
 	return slow, nil
 }
 
-// time asks for the time with a pipeline; it can be read after Exec.
+// time reads the time with a pipeline. The result can be called after Exec.
 func (s store) time(ctx context.Context, pipe redis.Pipeliner) func() time.Time {
 	if s.now != nil {
 		return s.now
@@ -155,7 +138,7 @@ func (s store) time(ctx context.Context, pipe redis.Pipeliner) func() time.Time 
 	return pipe.Time(ctx).Val
 }
 
-// look reads what people may know of a scope.
+// look returns the state of a scope.
 func (s store) look(ctx context.Context, scope string) (State, error) {
 	pipe := s.db.Client().Pipeline()
 	now := s.time(ctx, pipe)
@@ -182,10 +165,11 @@ func (s store) look(ctx context.Context, scope string) (State, error) {
 	return state, nil
 }
 
-// connect counts a connection; false when the scope is full.
+// connect counts a connection. It returns false if the scope is full.
 func (s store) connect(ctx context.Context, scope, name string, most int) (bool, error) {
 	keys := []string{connectionsKey(scope)}
-	return connectScript.Run(ctx, s.db.Client(), keys, s.clock(), lease.Microseconds(), most, name).Bool()
+	return connectScript.Run(ctx, s.db.Client(), keys,
+		connectArgs{TestNow: s.clock(), Lease: lease.Microseconds(), Most: most, Name: name})
 }
 
 func (s store) disconnect(ctx context.Context, scope string, names ...string) error {
@@ -196,15 +180,12 @@ func (s store) disconnect(ctx context.Context, scope string, names ...string) er
 	return s.db.Client().ZRem(ctx, connectionsKey(scope), members...).Err()
 }
 
-// renew prolongs all leases of a process in one round trip.
+// renew renews all leases of a process with one round trip.
 func (s store) renew(ctx context.Context, names map[string][]string) error {
 	pipe := s.db.Pipeline()
 	for scope, list := range names {
-		args := []any{s.clock(), lease.Microseconds()}
-		for _, name := range list {
-			args = append(args, name)
-		}
-		pipe.Script(renewScript, []string{connectionsKey(scope)}, args...)
+		renewScript.Add(pipe, []string{connectionsKey(scope)},
+			renewArgs{TestNow: s.clock(), Lease: lease.Microseconds(), Names: list})
 	}
 	return pipe.Exec(ctx)
 }

@@ -6,25 +6,24 @@ import (
 	"strings"
 )
 
-// Reservation is what a waiting message keeps between two calls of [Limits.Take]: a short text that only this
-// package reads. An empty one is none, and one that can't be read counts as none.
+// Reservation is a text that a waiting message keeps between two calls of [Limits.Take]. Only this package
+// reads it. An empty or unreadable one counts as none.
 type Reservation string
 
-// maxScopes is how many scopes a reservation remembers. A message has two, and more if it tries several
-// gateways.
+// maxScopes bounds the scopes of a reservation. A message has two, and more if it tries several gateways.
 const maxScopes = 10
 
-// entry is what a message has in one scope: a reserved time, or that it has passed the scope.
+// entry is the state of a message in one scope: it has a reservation, or has passed the scope.
 type entry struct {
 	scope  string
 	passed bool
-	// of the scope: another one when its rate has changed since, or its relay has asked for a pause
+	// of the scope at that time: replaced when its rate changes, or its relay asks for a pause
 	generation int64
 	at         int64 // microseconds; of a reservation
 	reason     string
 }
 
-// entries reads a reservation: one word for each scope, "<p or b>.<generation>.<time>.<reason>.<scope>".
+// entries parses a reservation: one word for each scope, "<p or b>.<generation>.<time>.<reason>.<scope>".
 func (s Reservation) entries() []entry {
 	var entries []entry
 	for word := range strings.FieldsSeq(string(s)) {
@@ -44,15 +43,15 @@ func (s Reservation) entries() []entry {
 	return entries
 }
 
-// makeReservation adds to the entries of a message those of the reply: scopes that it passed, and the full
-// one.
+// makeReservation returns the reservation of the entries of a message and of a reply: the scopes that it
+// passed, and the full one.
 func makeReservation(had []entry, asked []Scope, r takeReply) Reservation {
-	entries := make([]entry, 0, len(had)+r.full+1)
-	for i, s := range asked[:r.full+1] {
-		entries = append(entries, entry{scope: s.Name, passed: i < r.full, generation: r.generations[i]})
+	entries := make([]entry, 0, len(had)+r.Full)
+	for i, s := range asked[:r.Full] {
+		entries = append(entries, entry{scope: s.Name, passed: i < r.Full-1, generation: r.Generations[i]})
 	}
-	reserved := &entries[r.full]
-	reserved.at, reserved.reason = r.at, r.reason
+	reserved := &entries[r.Full-1]
+	reserved.at, reserved.reason = r.At, r.Reason
 	for _, p := range had {
 		known := func(q entry) bool { return q.scope == p.scope }
 		if len(entries) < maxScopes && !slices.ContainsFunc(entries, known) {

@@ -40,19 +40,19 @@ func (l *Limits) Take(ctx context.Context, scopes []Scope, n int, had Reservatio
 	if err != nil {
 		return Answer{}, redisdb.Failed(err, "limits: take from "+asked[0].Name)
 	}
-	if reply.ok {
+	if reply.Word == "OK" {
 		l.metrics.taken(scopes)
 		return Answer{OK: true}, nil
 	}
-	full := asked[reply.full]
+	full := asked[reply.Full-1]
 	l.metrics.waited(full.Name)
 	return Answer{
-		At: time.UnixMicro(reply.at).UTC(), Reservation: makeReservation(entries, asked, reply),
-		Reason: strings.Replace(full.Name, ":", " ", 1) + ": " + full.Rate.reason(reply.reason),
+		At: time.UnixMicro(reply.At).UTC(), Reservation: makeReservation(entries, asked, reply),
+		Reason: strings.Replace(full.Name, ":", " ", 1) + ": " + full.Rate.reason(reply.Reason),
 	}, nil
 }
 
-// asked leaves out the scopes that bound nothing, so that they cost nothing.
+// asked returns the scopes that bound something. The others cost nothing.
 func (l *Limits) asked(ctx context.Context, scopes []Scope) ([]Scope, error) {
 	asked := make([]Scope, 0, len(scopes))
 	for _, s := range scopes {

@@ -9,37 +9,38 @@ import (
 )
 
 const (
-	// longestAsked bounds what a relay may ask for, so that a nonsense number can't stop a scope for good.
+	// longestAsked bounds the wait that a relay asks for: an absurd number must not stop a scope for good.
 	longestAsked = 24 * time.Hour
-	// firstPace, in recipients a second, and doubling are how a scope starts again after a pause;
-	// lua/prelude.lua has the same.
+	// firstPace, in recipients a second, and doubling are the pace after a pause. lua/prelude.lua has the same.
 	firstPace = 0.1
 	doubling  = 30 * time.Second
-	// recovered is how long after a pause the pace is so high that nobody needs to know of it.
+	// recovered is the time after a pause from which the pace is not shown any more, because it is high.
 	recovered = 10 * doubling
 )
 
-// Throttled slows a scope down after its relay said it gets too much. Nothing starts before retryAfter has
-// passed (a day at most), or, when that is zero or less, before a pause of 1 min, which doubles up to 30 min
-// with each further pause that comes before the scope has recovered. Then the scope starts slowly and
-// recovers by itself. Calls during a pause don't prolong it, except to honour a later retryAfter: they tell
-// of messages that were under way when it began.
+// Throttled slows a scope down after its relay asked for it. Nothing starts before retryAfter has passed (a
+// day at most). If that is zero or less, the pause is 1 min; each further pause before the scope has
+// recovered doubles it, up to 30 min. Then the scope starts slowly and recovers by itself. Calls during a
+// pause are about messages that were under way when it began: they extend it only for a later retryAfter.
 func (l *Limits) Throttled(ctx context.Context, scope string, retryAfter time.Duration) error {
 	wait := min(max(retryAfter, 0), longestAsked)
-	until, strikes, begun, err := l.store.throttle(ctx, scope, wait)
+	keys := []string{scopeKey(scope), throttledKey(), versionKey()}
+	got, err := throttleScript.Run(ctx, l.store.db.Client(), keys,
+		throttleArgs{TestNow: l.store.clock(), Scope: scope, Wait: wait.Microseconds()})
 	if err != nil {
 		return redisdb.Failed(err, "limits: slow down "+scope)
 	}
 	l.throttled.Clear()
-	if begun {
+	if got.Word == "BEGUN" {
 		l.metrics.throttled(scope)
-		l.log.Warn("a relay asked to slow down", "scope", scope, "until", until, "pauses_in_a_row", strikes)
+		l.log.Warn("a relay asked to slow down", "scope", scope, "until", time.UnixMicro(got.Pause).UTC(),
+			"pauses_in_a_row", got.Strikes)
 	}
 	return nil
 }
 
-// mayBeThrottled says, mostly without asking Redis, whether a scope without rates has to be asked about all
-// the same.
+// mayBeThrottled reports, usually without Redis, whether the script must be asked about a scope without
+// rates.
 func (l *Limits) mayBeThrottled(ctx context.Context, scope string) (bool, error) {
 	now := l.now()
 	until, _, err := l.throttled.Get(ctx, "", now, func(ctx context.Context) (map[string]time.Time, bool,
@@ -60,31 +61,27 @@ func (l *Limits) mayBeThrottled(ctx context.Context, scope string) (bool, error)
 	return now.Before(until[scope]), nil
 }
 
-// State is what people want to know of a scope. The zero State is one that nothing holds back.
+// State is the state of a scope, for display. The zero State is of a scope that is not slowed down.
 type State struct {
-	// Until is when the pause that the relay asked for ends. Zero: there is none now.
-	Until time.Time
-	// Pace is how many recipients a second the scope may serve while it recovers; 0.1 is what it will begin with
-	// while it is paused. Zero: it has recovered.
-	Pace float64
-	// Pauses is how many pauses came in a row. Zero when the scope has recovered.
-	Pauses int
-	// Reserved is the last reservation that was given to a message. Zero: none lies in the future.
-	Reserved time.Time
-	// Connections is how many connections of the scope are counted now, of all processes.
-	Connections int
+	Until time.Time // end of the pause that the relay asked for; zero: there is none now
+	// recipients a second that the scope may serve while it recovers; during a pause 0.1, with which it begins;
+	// zero: it has recovered
+	Pace        float64
+	Pauses      int       // pauses in a row; zero: it has recovered
+	Reserved    time.Time // time of the last reservation; zero: none is in the future
+	Connections int       // counted now, of all processes
 }
 
-// State looks at a scope. It costs one round trip, and is for pages and the API.
+// State returns the state of a scope. It costs one round trip, and is for pages and the API.
 func (l *Limits) State(ctx context.Context, scope string) (State, error) {
 	s, err := l.store.look(ctx, scope)
 	if err != nil {
-		return State{}, redisdb.Failed(err, "limits: look at "+scope)
+		return State{}, redisdb.Failed(err, "limits: read the state of "+scope)
 	}
 	return s, nil
 }
 
-// stateOf makes a State of what is stored.
+// stateOf returns the State of stored values.
 func stateOf(now, pause time.Time, pauses int, last time.Time) State {
 	s := State{}
 	if last.After(now) {

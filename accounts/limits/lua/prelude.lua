@@ -1,12 +1,12 @@
--- What the scripts of limits share. It stands before the body of each. Times are microseconds since 1970; a double holds them exactly.
+-- Functions and values that the scripts of limits share. Times are microseconds since 1970; a double holds them exactly.
 
 local SECOND = 1000000
 local DOUBLING = 30 * SECOND   -- the pace after a pause doubles every 30 s
 local FIRST = 0.1              -- recipients a second right after a pause
-local RECOVERED = 300 * SECOND -- ten doublings: more than 100 a second, and the next pause is a first one again
-local OVER = 900 * SECOND      -- thirty doublings: whatever queued up meanwhile has gone out
+local RECOVERED = 300 * SECOND -- ten doublings: more than 100 a second, and the next pause counts as the first
+local OVER = 900 * SECOND      -- thirty doublings: all that queued up has gone out
 
--- clock is Redis' own time, so that processes agree whatever their clocks say; a test gives another one.
+-- clock returns the time of Redis, so that processes with different clocks agree; or that of a test.
 local function clock(given)
   if given ~= '' then return tonumber(given) end
   local t = redis.call('TIME')
@@ -15,5 +15,5 @@ end
 
 local function whole(x) return string.format('%.0f', x) end
 
--- expire lets a key live for some microseconds more.
+-- expire sets the lifetime of a key.
 local function expire(key, micros) redis.call('PEXPIRE', key, whole(math.ceil(micros / 1000))) end

@@ -1,32 +1,33 @@
--- take admits a message in each scope, or makes a reservation in the first that is full.
---
--- KEYS: limit:<scope> for each scope, in order
--- ARGV: 1 now or '', 2 recipients, then for each scope seven:
---       per second, per minute, per day, burst (0: not bounded), then what the message has there: '' nothing, 'p' it has passed the scope,
---       'b' it has a reservation; the scope's generation at that time; the time of the reservation
--- Result: {'ok'} or {'wait', number of the full scope from 1, time of the reservation, reason, generation of each scope up to that one}
--- Atomic, because two messages must never get the same reservation, and a scope's rates count together or not at all.
+-- Admits a message in each scope, or makes a reservation in the first that is full.
+-- KEYS: limit:<scope> (hash) of each scope, in order
+-- ARGV: test_now recipients scopes...
+--   test_now: empty for the clock of Redis
+--   scopes: seven values of each scope, which the loop at the end names
+-- Answer: OK
+-- Answer: WAIT full at reason generations
+--   full: number of the full scope, from 1   at: time of the reservation   reason: s, m, d or t   generations: of the scopes up to the full one
+-- Atomic because two messages must never get the same reservation, and the rates of a scope count together or not at all.
 --
 -- The hash of a scope:
---   generation  made anew when the rate changes or a pause begins, which voids all reservations; spec: the rate it was made for
+--   generation  replaced when the rate changes or a pause begins, which voids all reservations; spec: the rate of the generation
 --   reserved_s, reserved_m, reserved_d  when the bucket of each rate will be full again, reservations included (the "theoretical arrival time" of
 --               GCRA). Those of minute and day hold what the window allows, so they matter only after somebody came late
---   minute, day what was taken and reserved, by step of the window: "step:count step:count…", oldest first, one window back from the last
---   flow_s, flow_m, flow_d  as reserved, of what was admitted only, at its time: it holds back those who come late in a heap
---   pause, strikes, paced   end of the last pause; how many came in a row; recipients admitted or reserved since
---   last        the last reservation, for people
+--   minute, day taken and reserved tokens, by step of the window: "step:count step:count…", oldest first, one window back from the last
+--   flow_s, flow_m, flow_d  as reserved, but only of admitted messages, at their time: it holds back messages that come late together
+--   pause, strikes, paced   end of the last pause; number of pauses in a row; recipients admitted or reserved since
+--   last        the last reservation, for display
 
-local SLACK = 10000           -- nobody is sent away for 10 ms: coming back costs more
-local GRACE = 10 * SECOND     -- how much those with a reservation may bunch, since queues look for due tasks every few seconds
-local LAPSE = 3600 * SECOND   -- how late a reservation still holds
+local SLACK = 10000           -- a message does not wait for 10 ms: coming back costs more
+local GRACE = 10 * SECOND     -- how much messages with a reservation may bunch: queues look for due tasks every few seconds
+local LAPSE = 3600 * SECOND   -- a reservation still holds so long after its time
 
 local windows = {
   minute = {length = 60 * SECOND, step = SECOND},
   day = {length = 86400 * SECOND, step = 900 * SECOND},
 }
 
-local now = clock(ARGV[1])
-local n = tonumber(ARGV[2])
+local now = clock(test_now)
+local n = tonumber(recipients)
 
 local function parse(text)
   local log = {}
@@ -97,10 +98,11 @@ local function bucket_opens(b, full) return full + (math.min(n, b.size) - b.size
 local function bucket_add(b, full, at) return math.max(full, at) + n * b.each end
 
 -- open reads a scope, and begins a new generation when its rate is not the one of the last.
-local function open(key, arg)
+local function open(key, second, minute, day, burst)
   local m = redis.call('HMGET', key, 'generation', 'spec', 'minute', 'day', 'reserved_s', 'reserved_m', 'reserved_d', 'flow_s', 'flow_m', 'flow_d',
     'pause', 'paced', 'last')
-  local second, minute, day, burst = tonumber(ARGV[arg]), tonumber(ARGV[arg + 1]), tonumber(ARGV[arg + 2]), tonumber(ARGV[arg + 3])
+  local spec = table.concat({second, minute, day, burst}, ' ')
+  second, minute, day, burst = tonumber(second), tonumber(minute), tonumber(day), tonumber(burst)
   if burst == 0 then burst = math.max(1, second) end
   local s = {
     key = key, generation = tonumber(m[1] or 0), pause = tonumber(m[11] or 0), paced = tonumber(m[12] or 0), last = tonumber(m[13] or 0),
@@ -110,7 +112,7 @@ local function open(key, arg)
     },
     reserved = {s = tonumber(m[5] or 0), m = tonumber(m[6] or 0), d = tonumber(m[7] or 0)},
     flow = {s = tonumber(m[8] or 0), m = tonumber(m[9] or 0), d = tonumber(m[10] or 0)},
-    spec = table.concat({ARGV[arg], ARGV[arg + 1], ARGV[arg + 2], ARGV[arg + 3]}, ' '),
+    spec = spec,
   }
   if m[2] == s.spec then return s end
   s.generation, s.changed, s.last = math.max(now, s.generation + 1), true, 0
@@ -205,17 +207,19 @@ local function pass(s, has, generation, at)
   return at, reason
 end
 
+-- For each scope: recipients per second, minute and day, and burst (0: not bounded); what the message has there ('': nothing, p: it has
+-- passed the scope, b: a reservation), the generation of that and its time.
 local generations = {}
-for i, key in ipairs(KEYS) do
-  local arg = 3 + (i - 1) * 7
-  local s = open(key, arg)
-  local at, reason = pass(s, ARGV[arg + 4], tonumber(ARGV[arg + 5]), tonumber(ARGV[arg + 6]))
+for full, key in ipairs(KEYS) do
+  local from = scopes + (full - 1) * 7
+  local second, minute, day, burst, has, generation, reserved_at = unpack(ARGV, from, from + 6)
+  local s = open(key, second, minute, day, burst)
+  local at, reason = pass(s, has, tonumber(generation), tonumber(reserved_at))
   save(s)
-  generations[i] = whole(s.generation)
+  generations[full] = whole(s.generation)
   if at then
-    local answer = {'wait', tostring(i), whole(at), reason}
-    for j = 1, i do answer[4 + j] = generations[j] end
-    return answer
+    at = whole(at)
+    return WAIT
   end
 end
-return {'ok'}
+return OK

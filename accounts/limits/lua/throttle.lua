@@ -1,18 +1,20 @@
--- throttle begins a pause of a scope.
---
--- KEYS: 1 limit:<scope>, 2 limits:throttled, 3 limits:version
--- ARGV: 1 now or '', 2 the scope, 3 how long the relay asked for in microseconds, 0 if it named no time
--- Result: {end of the pause, how many pauses in a row, 1 if this call changed anything}
--- Atomic, because messages that were under way together are refused together, and that is one pause and not five.
+-- Begins a pause of a scope.
+-- KEYS[1] limit:<scope> (hash)   KEYS[2] limits:throttled (sorted set)   KEYS[3] limits:version
+-- ARGV: test_now scope wait
+--   test_now: empty for the clock of Redis   wait: that the relay asked for, in microseconds; 0 if it named none
+-- Answer: BEGUN pause strikes
+-- Answer: KNOWN pause strikes
+--   BEGUN: a new pause, or a longer one   KNOWN: nothing has changed   pause: its end   strikes: number of pauses in a row
+-- Atomic because messages that are under way together are refused together, and that is one pause.
 
 local FIRST_PAUSE, LONGEST_PAUSE = 60 * SECOND, 1800 * SECOND
 
-local now, asked = clock(ARGV[1]), tonumber(ARGV[3])
+local now, asked = clock(test_now), tonumber(wait)
 local m = redis.call('HMGET', KEYS[1], 'pause', 'strikes')
 local pause, strikes = tonumber(m[1] or 0), tonumber(m[2] or 0)
 
-if now < pause then -- refused before they knew
-  if now + asked <= pause then return {whole(pause), whole(strikes), '0'} end
+if now < pause then -- the message was under way when the pause began
+  if now + asked <= pause then return KNOWN end
   pause = now + asked
 else
   if now > pause + RECOVERED then strikes = 0 end
@@ -21,14 +23,14 @@ else
   pause = now + asked
 end
 
--- without its spec, the scope begins a new generation when it is next asked: reservations from before the pause are void
+-- without its spec, the scope begins a new generation at the next call of take.lua: older reservations become void
 redis.call('HDEL', KEYS[1], 'spec')
 redis.call('HSET', KEYS[1], 'pause', whole(pause), 'strikes', whole(strikes), 'paced', '0')
 if redis.call('PTTL', KEYS[1]) * 1000 < pause + OVER - now then expire(KEYS[1], pause + OVER - now) end
 
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', whole(now))
-redis.call('ZADD', KEYS[2], whole(pause + OVER), ARGV[2])
+redis.call('ZADD', KEYS[2], whole(pause + OVER), scope)
 local last = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
 expire(KEYS[2], tonumber(last[2]) - now)
 redis.call('INCR', KEYS[3])
-return {whole(pause), whole(strikes), '1'}
+return BEGUN
