@@ -91,8 +91,7 @@ func normalizeLocalPart(local string) (string, error) {
 			return "", badAddress(badCharacter(r))
 		}
 	}
-	dotAtom := local[0] != '.' && local[len(local)-1] != '.' && !strings.Contains(local, "..")
-	if dotAtom {
+	if !needsQuotes(local) {
 		return local, nil
 	}
 	if !quoted { // such addresses exist (docomo.ne.jp had them), and are valid only in quotes
@@ -102,6 +101,11 @@ func normalizeLocalPart(local string) (string, error) {
 		return "", badAddress("the part before the @ is longer than 64 octets")
 	}
 	return `"` + local + `"`, nil
+}
+
+// needsQuotes reports whether the dots of a local part are valid only in quotes.
+func needsQuotes(local string) bool {
+	return strings.HasPrefix(local, ".") || strings.HasSuffix(local, ".") || strings.Contains(local, "..")
 }
 
 func normalizeDomain(domain string) (string, error) {
@@ -116,15 +120,12 @@ func normalizeDomain(domain string) (string, error) {
 			return "", badAddress(badCharacter(r))
 		}
 	}
+	var err error
 	lower := strings.ToLower(domain)
 	if !isASCII(domain) || strings.Contains(lower, "xn--") {
-		ascii, err := idna.Lookup.ToASCII(domain)
-		if err != nil {
-			return "", badAddress("its domain is not a valid name")
-		}
-		lower = ascii
+		lower, err = idna.Lookup.ToASCII(domain)
 	}
-	if !isHostname(lower) {
+	if err != nil || !isHostname(lower) {
 		return "", badAddress("its domain is not a valid name")
 	}
 	return lower, nil

@@ -40,7 +40,7 @@ func ParseAddressList(value string) ([]Address, error) {
 // <a@x.example>". It never guesses: each entry must have exactly one valid address.
 func parseSloppyList(value string) ([]Address, bool) {
 	var list []Address
-	for _, entry := range splitOutside(value, ',') {
+	for _, entry := range splitList(value) {
 		name, address := "", strings.TrimSpace(stripComments(entry))
 		if open := strings.LastIndexByte(entry, '<'); open >= 0 {
 			inside, after, closed := strings.Cut(entry[open+1:], ">")
@@ -60,8 +60,8 @@ func parseSloppyList(value string) ([]Address, bool) {
 	return list, len(list) > 0
 }
 
-// splitOutside splits s at separators outside quotes, angle brackets and comments.
-func splitOutside(s string, separator byte) []string {
+// splitList splits s at commas outside quotes, angle brackets and comments.
+func splitList(s string) []string {
 	var pieces []string
 	start, depth := 0, 0
 	quoted, angle := false, false
@@ -79,7 +79,7 @@ func splitOutside(s string, separator byte) []string {
 		case depth > 0:
 		case c == '<' || c == '>':
 			angle = c == '<'
-		case c == separator && !angle:
+		case c == ',' && !angle:
 			pieces = append(pieces, s[start:i])
 			start = i + 1
 		}
@@ -141,7 +141,7 @@ func quoteLocalPart(address string) string {
 			return fmt.Sprintf(`"%s"%s`, quotedPairs.Replace(local), address[at:])
 		}
 	}
-	if strings.HasPrefix(local, ".") || strings.HasSuffix(local, ".") || strings.Contains(local, "..") {
+	if needsQuotes(local) {
 		return `"` + local + `"` + address[at:]
 	}
 	return address

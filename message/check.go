@@ -39,12 +39,8 @@ func (f *faults) line(key, s string) bool {
 		why = "must not contain a NUL"
 	case !utf8.ValidString(s):
 		why = "is not UTF-8"
-	default:
-		for _, c := range []byte(s) {
-			if c < ' ' && c != '\t' || c == 0x7f {
-				why = "must not contain control characters"
-			}
-		}
+	case strings.ContainsFunc(s, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }):
+		why = "must not contain control characters"
 	}
 	if why != "" {
 		f.add(key, "%s", why)
@@ -95,7 +91,7 @@ func (f *faults) envelope(given *Envelope, author string, recipients ...[]Addres
 	if len(result.To) == 0 {
 		f.add("to", "at least one recipient is required")
 	}
-	result.To = dropRepeated(result.To)
+	result.To = DedupeAddresses(result.To)
 	return result
 }
 
@@ -105,11 +101,9 @@ func (f *faults) headerName(key, name string) bool {
 		f.add(key, "a header's name has 1 to %d characters", maxHeaderName)
 		return false
 	}
-	for _, c := range []byte(name) {
-		if c <= ' ' || c >= 0x7f || c == ':' {
-			f.add(key, "a header's name consists of printable ASCII without blanks and colons")
-			return false
-		}
+	if strings.ContainsFunc(name, notPrintable) || strings.Contains(name, ":") {
+		f.add(key, "a header's name consists of printable ASCII without blanks and colons")
+		return false
 	}
 	return true
 }
@@ -130,17 +124,4 @@ func (f *faults) headerValue(key, name, value string) bool {
 		}
 	}
 	return true
-}
-
-// dropRepeated removes repeated addresses, which are in normal form.
-func dropRepeated(addresses []string) []string {
-	seen := make(map[string]bool, len(addresses))
-	kept := addresses[:0]
-	for _, a := range addresses {
-		if !seen[a] {
-			seen[a] = true
-			kept = append(kept, a)
-		}
-	}
-	return kept
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -120,7 +121,7 @@ func render(h head, tree *part, token string) *Composed {
 	c.UTF8Header = !isASCII(w.buf)
 	c.SMTPUTF8 = c.UTF8Header || c.Envelope.needsSMTPUTF8()
 	c.EightBit = tree.isEightBit()
-	tree.write(&w, token)
+	tree.write(&w, token, new(int))
 	if !bytes.HasSuffix(w.buf, []byte("\r\n")) {
 		w.end()
 	}
@@ -130,33 +131,23 @@ func render(h head, tree *part, token string) *Composed {
 
 // write writes the fields in their usual order.
 func (h head) write(w *headerWriter) {
-	w.addresses("From", []Address{h.from})
+	w.addresses("From", h.from)
 	if h.sender.Address != "" {
-		w.addresses("Sender", []Address{h.sender})
+		w.addresses("Sender", h.sender)
 	}
-	if len(h.replyTo) > 0 {
-		w.addresses("Reply-To", h.replyTo)
+	w.addresses("Reply-To", h.replyTo...)
+	w.addresses("To", h.to...)
+	if len(h.to)+len(h.cc) == 0 { // all recipients in Bcc: an empty group (RFC 5322 section 3.4, A.1.3)
+		w.identifiers("To", "undisclosed-recipients:;")
 	}
-	switch {
-	case len(h.to) > 0:
-		w.addresses("To", h.to)
-	case len(h.cc) == 0:
-		w.emptyGroup("To", "undisclosed-recipients")
-	}
-	if len(h.cc) > 0 {
-		w.addresses("Cc", h.cc)
-	}
+	w.addresses("Cc", h.cc...)
 	if h.subject != "" {
 		w.text("Subject", h.subject)
 	}
 	w.date(h.date)
 	w.identifiers("Message-ID", h.messageID)
-	if h.inReplyTo != "" {
-		w.identifiers("In-Reply-To", h.inReplyTo)
-	}
-	if len(h.references) > 0 {
-		w.identifiers("References", h.references...)
-	}
+	w.identifiers("In-Reply-To", h.inReplyTo)
+	w.identifiers("References", h.references...)
 	for _, header := range h.others {
 		w.field(header.Name, header.Value)
 	}
@@ -168,20 +159,13 @@ func (w *headerWriter) date(t time.Time) {
 }
 
 func (e Envelope) needsSMTPUTF8() bool {
-	for _, to := range e.To {
-		if NeedsSMTPUTF8(to) {
-			return true
-		}
-	}
-	return NeedsSMTPUTF8(e.From)
+	return NeedsSMTPUTF8(e.From) || slices.ContainsFunc(e.To, NeedsSMTPUTF8)
 }
 
 // headerRoom is a high estimate of the header's size.
 func headerRoom(h head) int {
 	n := 1024 + 3*len(h.subject) + 64*len(h.references)
-	for _, list := range [][]Address{h.to, h.cc, h.replyTo} {
-		n += 64 * len(list)
-	}
+	n += 64 * (len(h.to) + len(h.cc) + len(h.replyTo))
 	for _, header := range h.others {
 		n += len(header.Name) + len(header.Value) + 64
 	}

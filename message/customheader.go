@@ -1,6 +1,7 @@
 package message
 
 import (
+	"cmp"
 	"net/mail"
 	"slices"
 	"strings"
@@ -50,17 +51,11 @@ func (f *faults) adopt(d *Draft, key, name, value string) bool {
 	given := false
 	switch name {
 	case "subject":
-		if given = d.Subject != ""; !given {
-			d.Subject = value
-		}
+		given = fill(&d.Subject, value)
 	case "message-id":
-		if given = d.MessageID != ""; !given {
-			d.MessageID = value
-		}
+		given = fill(&d.MessageID, value)
 	case "in-reply-to":
-		if given = d.InReplyTo != ""; !given {
-			d.InReplyTo = value
-		}
+		given = fill(&d.InReplyTo, value)
 	case "references":
 		if given = len(d.References) > 0; !given {
 			d.References = strings.Fields(value)
@@ -91,6 +86,13 @@ func (f *faults) adopt(d *Draft, key, name, value string) bool {
 		f.add(key, "is given twice: as a header and as a field of the request")
 	}
 	return true
+}
+
+// fill sets an empty field. It reports whether the field was given already.
+func fill(field *string, value string) (given bool) {
+	given = *field != ""
+	*field = cmp.Or(*field, value)
+	return given
 }
 
 func (f *faults) list(key, value string) []Address {

@@ -23,7 +23,10 @@ func encodeWords(s string, first int) []string {
 	var words []string
 	room := min(first, maxEncodedWord) - encodedFrame
 	for s != "" {
-		n := fitting(s, room, useQ)
+		n := fitting(s, room, useQ, characterSize)
+		if n == 0 { // one character too long for a whole word
+			n = max(fitting(s, room, useQ, runeSize), runeSize(s))
+		}
 		words = append(words, encodedWord(s[:n], useQ))
 		s = s[n:]
 		room = maxEncodedWord - encodedFrame
@@ -31,85 +34,58 @@ func encodeWords(s string, first int) []string {
 	return words
 }
 
-// fitting returns the number of bytes of s, in whole characters, that fit into room columns. It is at least
-// one rune, so callers always advance.
-func fitting(s string, room int, useQ bool) int {
-	n, columns := 0, 0
-	for n < len(s) {
-		size := characterSize(s[n:])
-		if !fits(s[n:n+size], n, columns, room, useQ) {
-			if n > 0 {
-				break
-			}
-			return runesFitting(s, room, useQ) // one character too long for a whole word
-		}
-		columns += qLength(s[n : n+size])
-		n += size
-	}
-	return n
-}
-
-func runesFitting(s string, room int, useQ bool) int {
-	n, columns := 0, 0
-	for n < len(s) {
-		_, size := utf8.DecodeRuneInString(s[n:])
-		if n > 0 && !fits(s[n:n+size], n, columns, room, useQ) {
+// fitting returns the number of bytes of s, in characters of the given size, that fit into room columns.
+func fitting(s string, room int, useQ bool, size func(string) int) (n int) {
+	for columns := 0; n < len(s); {
+		character := s[n : n+size(s[n:])]
+		columns += qLength(character)
+		if useQ && columns > room || !useQ && (n+len(character)+2)/3*4 > room {
 			break
 		}
-		columns += qLength(s[n : n+size])
-		n += size
+		n += len(character)
 	}
 	return n
 }
 
-func fits(more string, bytesSoFar, columnsSoFar, room int, useQ bool) bool {
-	if useQ {
-		return columnsSoFar+qLength(more) <= room
-	}
-	return (bytesSoFar+len(more)+2)/3*4 <= room
+func runeSize(s string) int {
+	_, size := utf8.DecodeRuneInString(s)
+	return size
 }
 
 func encodedWord(s string, useQ bool) string {
-	var b strings.Builder
 	if !useQ {
-		b.WriteString("=?utf-8?B?")
-		b.WriteString(base64.StdEncoding.EncodeToString([]byte(s)))
-		b.WriteString("?=")
-		return b.String()
+		return "=?utf-8?B?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
 	}
-	b.WriteString("=?utf-8?Q?")
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == ' ':
-			b.WriteByte('_')
-		case qSafe(c):
-			b.WriteByte(c)
-		default:
-			b.WriteByte('=')
-			b.WriteByte(upperHex[c>>4])
-			b.WriteByte(upperHex[c&15])
+	return "=?utf-8?Q?" + strings.ReplaceAll(escape(s, '=', qSafe+" "), " ", "_") + "?="
+}
+
+// escape writes each byte that is not in safe as a sign and two hexadecimal digits.
+func escape(s string, sign byte, safe string) string {
+	b := make([]byte, 0, len(s)+len(s)/2)
+	for _, c := range []byte(s) {
+		if strings.IndexByte(safe, c) >= 0 {
+			b = append(b, c)
+		} else {
+			b = append(b, sign, upperHex[c>>4], upperHex[c&15])
 		}
 	}
-	b.WriteString("?=")
-	return b.String()
+	return string(b)
 }
 
 const upperHex = "0123456789ABCDEF"
 
-// qSafe reports whether c is allowed in a display name (RFC 2047 section 5 (3)). This is the strictest of
-// three contexts, so one encoder serves all.
-func qSafe(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '!' || c == '*' ||
-		c == '+' || c == '-' || c == '/'
-}
+// qSafe is the bytes allowed in a display name (RFC 2047 section 5 (3)). This is the strictest of three
+// contexts, so one encoder serves all.
+const (
+	alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	qSafe        = alphanumeric + "!*+-/"
+)
 
 func qLength(s string) int {
-	n := 0
-	for i := 0; i < len(s); i++ {
-		if s[i] == ' ' || qSafe(s[i]) {
-			n++
-		} else {
-			n += 3
+	n := len(s)
+	for _, c := range []byte(s) {
+		if c != ' ' && strings.IndexByte(qSafe, c) < 0 {
+			n += 2
 		}
 	}
 	return n

@@ -142,10 +142,8 @@ func qpLiteral(text []byte, i int) bool {
 	switch c := text[i]; {
 	case c == ' ' || c == '\t':
 		return !endsLine(text, i+1)
-	case c == '=':
-		return false
 	default:
-		return c > ' ' && c < 0x7f
+		return c > ' ' && c < 0x7f && c != '='
 	}
 }
 
@@ -157,41 +155,20 @@ func endsLine(text []byte, i int) bool {
 // ones, which lets attackers smuggle messages past a filter (CVE-2023-51764).
 func appendCRLF(dst, text []byte) []byte {
 	for len(text) > 0 {
-		i := bytes.IndexAny(text, "\r\n")
-		if i < 0 {
-			return append(dst, text...)
+		line, rest := cutLine(text)
+		dst = append(dst, line...)
+		if len(line) < len(text) {
+			dst = append(dst, "\r\n"...)
 		}
-		dst = append(dst, text[:i]...)
-		dst = append(dst, "\r\n"...)
-		if text[i] == '\r' && i+1 < len(text) && text[i+1] == '\n' {
-			i++
-		}
-		text = text[i+1:]
+		text = rest
 	}
 	return dst
 }
 
 // hasBareLineEnd reports whether a CR or an LF stands alone.
 func hasBareLineEnd(text []byte) bool {
-	for i := 0; i < len(text); {
-		n := bytes.IndexByte(text[i:], '\n')
-		line := text[i:]
-		if n >= 0 {
-			line = text[i : i+n]
-			if n == 0 || line[n-1] != '\r' {
-				return true
-			}
-			line = line[:n-1]
-		}
-		if bytes.IndexByte(line, '\r') >= 0 {
-			return true
-		}
-		if n < 0 {
-			return false
-		}
-		i += n + 1
-	}
-	return false
+	lf := bytes.Count(text, []byte("\n"))
+	return lf != bytes.Count(text, []byte("\r")) || lf > 0 && lf != bytes.Count(text, []byte("\r\n"))
 }
 
 // crlf returns text with CRLF line ends. It returns text itself if nothing changes.
@@ -211,25 +188,12 @@ type octets struct {
 }
 
 func inspect(text []byte) octets {
-	var o octets
-	o.nul = bytes.IndexByte(text, 0) >= 0
-	for _, c := range text {
-		if c >= utf8.RuneSelf {
-			o.eightBit = true
+	o := octets{nul: bytes.IndexByte(text, 0) >= 0, eightBit: !isASCII(text)}
+	for line := range bytes.Lines(text) {
+		if len(line) > maxLine && len(bytes.TrimRight(line, "\r\n")) > maxLine {
+			o.longLines = true
 			break
 		}
-	}
-	for len(text) > maxLine && !o.longLines {
-		i := bytes.IndexByte(text, '\n')
-		line := len(text)
-		if i >= 0 {
-			line = len(bytes.TrimSuffix(text[:i], []byte("\r")))
-		}
-		o.longLines = line > maxLine
-		if i < 0 {
-			break
-		}
-		text = text[i+1:]
 	}
 	return o
 }

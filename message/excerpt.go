@@ -23,17 +23,15 @@ const (
 func Excerpt(r io.Reader, most int) string {
 	m, err := gomessage.ReadWithOptions(io.LimitReader(r, excerptRead), &gomessage.ReadOptions{
 		MaxHeaderBytes: excerptRead})
-	if m == nil || err != nil && !gomessage.IsUnknownCharset(err) && !gomessage.IsUnknownEncoding(err) {
+	if m == nil || unreadable(err) {
 		return ""
 	}
 	plain, html := "", ""
 	_ = m.Walk(func(path []int, part *gomessage.Entity, err error) error { // an error in a part ends the search
-		switch {
-		case part == nil || len(path) > excerptDepth:
+		if part == nil || len(path) > excerptDepth || unreadable(err) {
 			return errExcerpt
-		case err != nil && !gomessage.IsUnknownCharset(err) && !gomessage.IsUnknownEncoding(err):
-			return errExcerpt
-		case attached(part):
+		}
+		if kind, _, err := part.Header.ContentDisposition(); err == nil && strings.EqualFold(kind, "attachment") {
 			return nil
 		}
 		switch kind, _, _ := part.Header.ContentType(); strings.ToLower(kind) {
@@ -57,10 +55,9 @@ func Excerpt(r io.Reader, most int) string {
 // errExcerpt ends the search.
 var errExcerpt = errors.New("the excerpt is found")
 
-// attached reports whether a part is a file, not the message's text.
-func attached(part *gomessage.Entity) bool {
-	kind, _, err := part.Header.ContentDisposition()
-	return err == nil && strings.EqualFold(kind, "attachment")
+// unreadable reports whether err is more than an unknown charset or encoding.
+func unreadable(err error) bool {
+	return err != nil && !gomessage.IsUnknownCharset(err) && !gomessage.IsUnknownEncoding(err)
 }
 
 // firstOf reads the beginning of a part, up to the first error.
@@ -72,12 +69,5 @@ func firstOf(body io.Reader, most int) string {
 // Shorten cuts a text to at most the given number of bytes, between two characters, and trims white space.
 // The result is valid UTF-8.
 func Shorten(text string, most int) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) > most {
-		for most > 0 && !utf8.RuneStart(text[most]) {
-			most--
-		}
-		text = text[:most]
-	}
-	return strings.TrimSpace(text)
+	return strings.TrimSpace(Clip(strings.ToValidUTF8(text, "\uFFFD"), most))
 }

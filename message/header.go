@@ -42,7 +42,11 @@ func (w *headerWriter) field(name, value string) {
 
 // identifiers writes a field of message ids. The first id stays on the line of the name: some programs read
 // only that line.
+// Without ids it writes nothing.
 func (w *headerWriter) identifiers(name string, ids ...string) {
+	if len(ids) == 0 || ids[0] == "" {
+		return
+	}
 	w.begin(name)
 	w.keeps = true
 	for _, id := range ids {
@@ -58,13 +62,6 @@ func (w *headerWriter) begin(name string) {
 }
 
 func (w *headerWriter) end() { w.buf = append(w.buf, "\r\n"...) }
-
-// take returns the written text and resets the writer.
-func (w *headerWriter) take() []byte {
-	field := w.buf
-	w.buf = nil
-	return field
-}
 
 // word writes blanks and a word, on a new line if this one is full.
 func (w *headerWriter) word(space, word string) {

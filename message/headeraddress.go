@@ -1,9 +1,16 @@
 package message
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // addresses writes a field of addresses such as To, folded between addresses and between the words of a name.
-func (w *headerWriter) addresses(name string, list []Address) {
+// Without addresses it writes nothing.
+func (w *headerWriter) addresses(name string, list ...Address) {
+	if len(list) == 0 {
+		return
+	}
 	w.begin(name)
 	for i, a := range list {
 		comma := ""
@@ -12,13 +19,6 @@ func (w *headerWriter) addresses(name string, list []Address) {
 		}
 		w.address(a, comma)
 	}
-	w.end()
-}
-
-// emptyGroup writes an empty group, for a message with all recipients in Bcc (RFC 5322 section 3.4, A.1.3).
-func (w *headerWriter) emptyGroup(name, group string) {
-	w.begin(name)
-	w.word(" ", group+":;")
 	w.end()
 }
 
@@ -44,14 +44,11 @@ func (w *headerWriter) address(a Address, comma string) {
 // isPhrase reports whether a name needs no quotes: words of atext with one blank between them (RFC 5322
 // section 3.2.5).
 func isPhrase(name string) bool {
+	notAtext := func(r rune) bool { return !isAtext(r) || r >= utf8.RuneSelf }
 	for word := range strings.SplitSeq(name, " ") {
-		if word == "" || len(word) >= maxColumns || !isASCII(word) || strings.HasPrefix(word, "=?") {
+		if word == "" || len(word) >= maxColumns || strings.HasPrefix(word, "=?") ||
+			strings.ContainsFunc(word, notAtext) {
 			return false
-		}
-		for _, r := range word {
-			if !isAtext(r) {
-				return false
-			}
 		}
 	}
 	return true

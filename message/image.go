@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	xhtml "golang.org/x/net/html"
+
+	"github.com/postroom/postroom/message/htmltag"
 )
 
 // maxDataImages is the number of images that are extracted from one html. Further images stay in the html.
@@ -27,7 +29,7 @@ func takeDataImages(source, token, domain string) (string, []*part) {
 	for z.Next() != xhtml.ErrorToken {
 		raw := source[done : done+len(z.Raw())]
 		done += len(raw)
-		if len(raw) > 4 && strings.EqualFold(raw[:4], "<img") && !isNameByte(raw[4]) {
+		if len(raw) > 4 && strings.EqualFold(raw[:4], "<img") && strings.IndexByte(" \t\r\n\f/>", raw[4]) >= 0 {
 			raw = t.rewrite(raw)
 		}
 		out.WriteString(raw)
@@ -44,8 +46,8 @@ type imageTaker struct {
 
 // rewrite replaces the src of an img tag.
 func (t *imageTaker) rewrite(tag string) string {
-	from, to := attributeValue(tag, "src")
-	value := strings.TrimSpace(html.UnescapeString(tag[from:to]))
+	src, _ := htmltag.Find(tag, "src")
+	value := strings.TrimSpace(html.UnescapeString(tag[src.ValueStart:src.ValueEnd]))
 	if len(value) < 5 || !strings.EqualFold(value[:5], "data:") {
 		return tag
 	}
@@ -64,10 +66,10 @@ func (t *imageTaker) rewrite(tag string) string {
 		})
 	}
 	link := "cid:" + cid
-	if from > 0 && tag[from-1] != '"' && tag[from-1] != '\'' {
+	if !src.Quoted {
 		link = `"` + link + `"`
 	}
-	return tag[:from] + link + tag[to:]
+	return tag[:src.ValueStart] + link + tag[src.ValueEnd:]
 }
 
 // decodeDataURL reads an image from a data: URL (RFC 2397).
@@ -83,71 +85,11 @@ func decodeDataURL(value string) (kind string, content []byte, ok bool) {
 		strings.Trim(subtype, "abcdefghijklmnopqrstuvwxyz0123456789.+-") != "" {
 		return "", nil, false
 	}
-	if !strings.HasSuffix(strings.ToLower(strings.ReplaceAll(head, " ", "")), ";base64") {
-		plain, err := url.PathUnescape(data)
-		return kind, []byte(plain), err == nil
-	}
-	if strings.Contains(data, "%") {
-		unescaped, err := url.PathUnescape(data)
-		if err != nil {
-			return "", nil, false
-		}
-		data = unescaped
+	data, err := url.PathUnescape(data)
+	if err != nil || !strings.HasSuffix(strings.ToLower(strings.ReplaceAll(head, " ", "")), ";base64") {
+		return kind, []byte(data), err == nil
 	}
 	data = strings.TrimRight(strings.NewReplacer(" ", "", "\t", "", "\r", "", "\n", "").Replace(data), "=")
-	content, err := base64.RawStdEncoding.DecodeString(data)
+	content, err = base64.RawStdEncoding.DecodeString(data)
 	return kind, content, err == nil && len(content) > 0
 }
-
-// attributeValue returns the bounds of an attribute's value in a start tag, without quotes. Without the
-// attribute, from equals to.
-func attributeValue(tag, wanted string) (from, to int) {
-	i := 1
-	for i < len(tag) && isNameByte(tag[i]) {
-		i++
-	}
-	for i < len(tag) {
-		for i < len(tag) && !isNameByte(tag[i]) {
-			i++
-		}
-		start := i
-		for i < len(tag) && isNameByte(tag[i]) {
-			i++
-		}
-		name := tag[start:i]
-		j := skipBlanks(tag, i)
-		if j >= len(tag) || tag[j] != '=' {
-			continue
-		}
-		from, to, i = valueAt(tag, skipBlanks(tag, j+1))
-		if strings.EqualFold(name, wanted) {
-			return from, to
-		}
-	}
-	return 0, 0
-}
-
-// valueAt returns the bounds of the attribute value at i, and the offset after it.
-func valueAt(tag string, i int) (from, to, next int) {
-	if i < len(tag) && (tag[i] == '"' || tag[i] == '\'') {
-		end := strings.IndexByte(tag[i+1:], tag[i])
-		if end < 0 {
-			return len(tag), len(tag), len(tag)
-		}
-		return i + 1, i + 1 + end, i + 2 + end
-	}
-	end := strings.IndexAny(tag[i:], " \t\r\n\f>")
-	if end < 0 {
-		end = len(tag) - i
-	}
-	return i, i + end, i + end
-}
-
-func skipBlanks(s string, i int) int {
-	for i < len(s) && strings.IndexByte(" \t\r\n\f", s[i]) >= 0 {
-		i++
-	}
-	return i
-}
-
-func isNameByte(c byte) bool { return strings.IndexByte(" \t\r\n\f/>=\"'", c) < 0 }

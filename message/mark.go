@@ -7,7 +7,6 @@ import (
 	"io"
 	"mime"
 	"mime/quotedprintable"
-	"slices"
 	"strings"
 )
 
@@ -26,9 +25,7 @@ func Mark(raw []byte, headers []Header, html func(string) (string, error)) ([]by
 		}
 	}
 	for _, h := range headers {
-		var w headerWriter
-		w.field(h.Name, h.Value)
-		e.header.set(h.Name, w.take())
+		e.header.write(h.Name, func(w *headerWriter) { w.field(h.Name, h.Value) })
 	}
 	return e.bytes(), nil
 }
@@ -42,7 +39,12 @@ func (e *entity) changeHTML(usual string, depth int, boundaries []string, html f
 	case depth >= maxDepth || sealedTypes[kind]:
 		return false, nil
 	case strings.HasPrefix(kind, "multipart/"):
-		return e.changePart(depth, boundaries, html)
+		var err error
+		changed := e.changeParts(boundaries, func(p *entity, boundaries []string) (changed, stop bool) {
+			changed, err = p.changeHTML("text/plain", depth+1, boundaries, html)
+			return changed, changed || err != nil
+		})
+		return changed, err
 	case kind != "text/html" || strings.HasPrefix(strings.ToLower(e.header.get("Content-Disposition")),
 		"attachment"):
 		return false, nil
@@ -55,32 +57,9 @@ func (e *entity) changeHTML(usual string, depth int, boundaries []string, html f
 	if err != nil {
 		return false, err
 	}
-	e.setText([]byte(changed), boundaries)
+	body := crlf([]byte(changed))
+	e.setBody(body, textEncoding(body), boundaries)
 	return true, nil
-}
-
-// changePart searches the parts of a multipart for html.
-func (e *entity) changePart(depth int, boundaries []string, html func(string) (string, error)) (bool, error) {
-	_, params, err := mime.ParseMediaType(e.header.get("Content-Type"))
-	boundary := params["boundary"]
-	if err != nil || boundary == "" || !isIdentity(e.header.get("Content-Transfer-Encoding")) {
-		return false, nil //nolint:nilerr // unreadable parts stay unchanged
-	}
-	for _, place := range findParts(e.body, boundary) {
-		part, ok := parseEntity(e.body[place.from:place.to])
-		if !ok {
-			continue
-		}
-		changed, err := part.changeHTML("text/plain", depth+1, append(slices.Clip(boundaries), boundary), html)
-		if err != nil {
-			return false, err
-		}
-		if changed {
-			e.body = slices.Concat(e.body[:place.from], part.bytes(), e.body[place.to:])
-			return true, nil
-		}
-	}
-	return false, nil
 }
 
 // text decodes the transfer encoding of a text body. Its charset stays and must extend ASCII.
@@ -96,28 +75,15 @@ func (e *entity) text() (string, bool) {
 	if err != nil {
 		return "", false
 	}
+	var body io.Reader = bytes.NewReader(e.body)
 	switch encoding := strings.ToLower(e.header.get("Content-Transfer-Encoding")); {
-	case isIdentity(encoding):
-		return string(e.body), true
 	case encoding == "quoted-printable":
-		text, err := io.ReadAll(quotedprintable.NewReader(bytes.NewReader(e.body)))
-		return string(text), err == nil
+		body = quotedprintable.NewReader(body)
 	case encoding == "base64":
-		text, err := io.ReadAll(base64.NewDecoder(base64.StdEncoding, bytes.NewReader(e.body)))
-		return string(text), err == nil
+		body = base64.NewDecoder(base64.StdEncoding, body)
+	case !isIdentity(encoding):
+		return "", false
 	}
-	return "", false
-}
-
-// setText replaces the text of the entity, in an encoding that every relay accepts.
-func (e *entity) setText(text []byte, boundaries []string) {
-	text = crlf(text)
-	encoding := textEncoding(text)
-	encoded := appendEncoded(nil, encoding, text)
-	if hasBoundary(encoded, boundaries) {
-		encoding = base64Encoding
-		encoded = appendEncoded(nil, encoding, text)
-	}
-	e.body = encoded
-	e.header.setIdentifiers("Content-Transfer-Encoding", string(encoding))
+	text, err := io.ReadAll(body)
+	return string(text), err == nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -64,10 +65,8 @@ func referenceID(s string) (string, error) {
 	if len(id)+2 > maxMessageID {
 		return "", fmt.Errorf("is not a valid message id: it is longer than %d octets", maxMessageID)
 	}
-	for _, c := range []byte(id) {
-		if c <= ' ' || c >= 0x7f || c == '<' || c == '>' {
-			return "", errors.New("is not a valid message id: only printable ASCII without blanks and <> may be in it")
-		}
+	if strings.ContainsFunc(id, notPrintable) || strings.ContainsAny(id, "<>") {
+		return "", errors.New("is not a valid message id: only printable ASCII without blanks and <> may be in it")
 	}
 	return "<" + id + ">", nil
 }
@@ -77,6 +76,5 @@ func shortenReferences(ids []string) []string {
 	if len(ids) <= maxReferences {
 		return ids
 	}
-	kept := append(make([]string, 0, maxReferences), ids[0])
-	return append(kept, ids[len(ids)-maxReferences+1:]...)
+	return slices.Concat(ids[:1], ids[len(ids)-maxReferences+1:])
 }

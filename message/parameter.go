@@ -75,7 +75,8 @@ func extended(name, value string) []parameter {
 	piece := "utf-8''"
 	for value != "" {
 		_, size := utf8.DecodeRuneInString(value)
-		escaped := percentEncode(value[:size])
+		// only the attribute-chars of RFC 2231 section 7 that every parser accepts
+		escaped := escape(value[:size], '%', alphanumeric+".-_")
 		if len(piece)+len(escaped) > maxParameter {
 			pieces = append(pieces, piece)
 			piece = ""
@@ -94,34 +95,15 @@ func extended(name, value string) []parameter {
 	return params
 }
 
-// percentEncode leaves only the attribute-chars of RFC 2231 section 7 that every parser accepts.
-func percentEncode(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' ||
-			c == '_' {
-			b.WriteByte(c)
-			continue
-		}
-		b.WriteByte('%')
-		b.WriteByte(upperHex[c>>4])
-		b.WriteByte(upperHex[c&15])
-	}
-	return b.String()
-}
-
 // asciiLikeness replaces characters outside ASCII and shortens the name. It keeps the extension: programs
 // choose by it how to open a file.
 func asciiLikeness(filename string) string {
-	var b strings.Builder
-	for _, r := range filename {
-		if r >= utf8.RuneSelf || r == '?' || r == '"' || r == '\\' {
-			r = '_'
+	name := strings.Map(func(r rune) rune {
+		if r >= utf8.RuneSelf || strings.ContainsRune(`?"\`, r) {
+			return '_'
 		}
-		b.WriteRune(r)
-	}
-	name := b.String()
+		return r
+	}, filename)
 	if len(name) <= maxParameter {
 		return name
 	}
@@ -135,13 +117,8 @@ func asciiLikeness(filename string) string {
 // parameterValue quotes a value unless it is a simple token. RFC 2045 section 5.1 allows more, but Python's
 // parser loses a name with an apostrophe.
 func parameterValue(value string) string {
-	for i := 0; i < len(value); i++ {
-		if c := value[i]; !(qSafe(c) && c != '/' || c == '.' || c == '_') {
-			return `"` + quotedPairs.Replace(value) + `"`
-		}
+	if value != "" && strings.Trim(value, alphanumeric+"!*+-._") == "" {
+		return value
 	}
-	if value == "" {
-		return `""`
-	}
-	return value
+	return `"` + quotedPairs.Replace(value) + `"`
 }

@@ -2,6 +2,7 @@ package message
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 )
 
@@ -20,12 +21,7 @@ type part struct {
 // multipart joins parts under one node. A single part is returned itself. Nil parts are ignored; without
 // parts the result is nil.
 func multipart(kind string, parameters []parameter, parts ...*part) *part {
-	children := make([]*part, 0, len(parts))
-	for _, p := range parts {
-		if p != nil {
-			children = append(children, p)
-		}
-	}
+	children := slices.DeleteFunc(parts, func(p *part) bool { return p == nil })
 	switch len(children) {
 	case 0:
 		return nil
@@ -35,14 +31,9 @@ func multipart(kind string, parameters []parameter, parts ...*part) *part {
 	return &part{kind: "multipart/" + kind, parameters: parameters, children: children}
 }
 
-// write writes a part with its header. Boundaries are made from the message's token and the position in the
-// tree.
-func (p *part) write(w *headerWriter, token string) {
-	boundaries := 0
-	p.writeTo(w, token, &boundaries)
-}
-
-func (p *part) writeTo(w *headerWriter, token string, boundaries *int) {
+// write writes a part with its header. Boundaries are made from the message's token and the number of
+// boundaries before.
+func (p *part) write(w *headerWriter, token string, boundaries *int) {
 	boundary := ""
 	if p.children != nil {
 		boundary = p.boundary(token, *boundaries)
@@ -59,7 +50,7 @@ func (p *part) writeTo(w *headerWriter, token string, boundaries *int) {
 			w.end()
 		}
 		w.buf = append(w.buf, "--"+boundary+"\r\n"...)
-		child.writeTo(w, token, boundaries)
+		child.write(w, token, boundaries)
 	}
 	w.buf = append(w.buf, "\r\n--"+boundary+"--"...)
 }
@@ -98,31 +89,21 @@ func (p *part) writeHeader(w *headerWriter, boundary string) {
 // parts are searched: an attacker may know the token, or the attached message may be our own.
 func (p *part) boundary(token string, n int) string {
 	boundary := "=_" + strconv.Itoa(n) + "_" + token
-	for p.contains([]byte(boundary)) {
+	for p.any(func(q *part) bool {
+		return (q.encoding == sevenBit || q.encoding == eightBit) && bytes.Contains(q.body, []byte(boundary))
+	}) {
 		boundary += "x"
 	}
 	return boundary
 }
 
-func (p *part) contains(text []byte) bool {
-	if (p.encoding == sevenBit || p.encoding == eightBit) && bytes.Contains(p.body, text) {
-		return true
-	}
-	for _, child := range p.children {
-		if child.contains(text) {
-			return true
-		}
-	}
-	return false
+func (p *part) isEightBit() bool {
+	return p.any(func(q *part) bool { return q.encoding == eightBit })
 }
 
-func (p *part) isEightBit() bool {
-	for _, child := range p.children {
-		if child.isEightBit() {
-			return true
-		}
-	}
-	return p.encoding == eightBit
+// any reports whether is is true for the part or one inside it.
+func (p *part) any(is func(*part) bool) bool {
+	return is(p) || slices.ContainsFunc(p.children, func(child *part) bool { return child.any(is) })
 }
 
 // size is an upper estimate of the part's octets.

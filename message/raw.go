@@ -44,16 +44,12 @@ func FromRaw(raw []byte, o Override, random io.Reader) (*Composed, Control, erro
 	if o.Date.IsZero() {
 		return nil, Control{}, errors.New("take a raw message: the override has no date")
 	}
-	headerBytes, body, err := splitRaw(raw)
-	if err != nil {
-		return nil, Control{}, err
-	}
 	var f faults
-	fields := f.parseFields(crlf(headerBytes))
+	header, body := f.splitRaw(raw)
+	h := rawHeader{fields: f.parseFields(crlf(header))}
 	if err := f.err(); err != nil {
 		return nil, Control{}, err
 	}
-	h := rawHeader{fields: fields}
 	c := h.apply(&f, o)
 	control := h.takeControl(&f) // after the overrides, which may add some
 	if err := f.err(); err != nil {
@@ -67,16 +63,14 @@ func FromRaw(raw []byte, o Override, random io.Reader) (*Composed, Control, erro
 }
 
 // splitRaw separates header and body, with any line ends.
-func splitRaw(raw []byte) (header, body []byte, err error) {
-	var f faults
+func (f *faults) splitRaw(raw []byte) (header, body []byte) {
 	switch {
 	case len(bytes.TrimSpace(raw)) == 0:
 		f.add("raw", "is empty")
+		return nil, nil
 	case bytes.IndexByte(raw, 0) >= 0:
 		f.add("raw", "contains a NUL byte")
-	}
-	if err := f.err(); err != nil {
-		return nil, nil, err
+		return nil, nil
 	}
 	if bytes.HasPrefix(raw, []byte("From ")) { // the line that mbox files put before each message
 		_, raw = cutLine(raw)
@@ -84,15 +78,15 @@ func splitRaw(raw []byte) (header, body []byte, err error) {
 	for rest := raw; len(rest) > 0; {
 		if len(raw)-len(rest) > maxRawHeader {
 			f.add("raw", "has a header of more than %d KiB", maxRawHeader>>10)
-			return nil, nil, f.err()
+			return nil, nil
 		}
 		line, after := cutLine(rest)
 		if len(line) == 0 {
-			return raw[:len(raw)-len(rest)], after, nil
+			return raw[:len(raw)-len(rest)], after
 		}
 		rest = after
 	}
-	return raw, nil, nil
+	return raw, nil
 }
 
 // cutLine splits off a line that ends with CRLF, CR or LF.
@@ -118,25 +112,8 @@ func (h *rawHeader) assemble(c *Composed, body []byte) {
 		*h, body = e.header, e.body
 		needs = inspect(body)
 	}
-	size := 2 + len(body)
-	for _, field := range h.fields {
-		size += len(field.bytes)
-	}
-	bare := hasBareLineEnd(body)
-	if bare {
-		size += bytes.Count(body, []byte("\n")) + bytes.Count(body, []byte("\r"))
-	}
-	c.Raw = make([]byte, 0, size)
-	for _, field := range h.fields {
-		c.Raw = append(c.Raw, field.bytes...)
-	}
-	header := inspect(c.Raw)
-	c.Raw = append(c.Raw, "\r\n"...)
-	if bare {
-		c.Raw = appendCRLF(c.Raw, body)
-	} else {
-		c.Raw = append(c.Raw, body...)
-	}
+	c.Raw = (&entity{header: *h, body: body}).bytes()
+	header := inspect(c.Raw[:h.size()])
 	c.UTF8Header, c.EightBit, c.LongLines = header.eightBit, needs.eightBit, header.longLines || needs.longLines
 	c.SMTPUTF8 = c.Envelope.needsSMTPUTF8() || header.eightBit && h.needsSMTPUTF8()
 }
@@ -183,35 +160,31 @@ func (f *faults) parseFields(header []byte) []rawField {
 		number++
 		line, rest := cutLine(header)
 		size := len(header) - len(rest)
-		if line[0] == ' ' || line[0] == '\t' {
+		colon := bytes.IndexByte(line, ':')
+		switch {
+		case line[0] == ' ' || line[0] == '\t':
 			if len(fields) == 0 {
 				f.add("raw", "begins with a blank instead of a header")
 				return nil
 			}
 			last := &fields[len(fields)-1]
 			last.bytes = last.bytes[:len(last.bytes)+size]
-			header = rest
-			continue
-		}
-		colon := bytes.IndexByte(line, ':')
-		if colon <= 0 || bytes.ContainsFunc(line[:colon], notInName) {
+		case colon <= 0 || bytes.ContainsFunc(line[:colon], notPrintable):
 			f.add("raw", "line %d of the header is not a header field", number)
 			return nil
+		default:
+			fields = append(fields, rawField{name: strings.ToLower(string(line[:colon])), bytes: header[:size]})
 		}
-		fields = append(fields, rawField{name: strings.ToLower(string(line[:colon])), bytes: header[:size]})
 		header = rest
 	}
-	if len(fields) > 0 {
-		fields[len(fields)-1].endLine()
+	if len(fields) > 0 { // a header without a body may lack its last line end
+		last := &fields[len(fields)-1]
+		if !bytes.HasSuffix(last.bytes, []byte("\r\n")) {
+			last.bytes = append(slices.Clip(last.bytes), "\r\n"...)
+		}
 	}
 	return fields
 }
 
-// endLine adds the line end that a header without a body may lack.
-func (f *rawField) endLine() {
-	if !bytes.HasSuffix(f.bytes, []byte("\r\n")) {
-		f.bytes = append(f.bytes[:len(f.bytes):len(f.bytes)], "\r\n"...)
-	}
-}
-
-func notInName(r rune) bool { return r <= ' ' || r >= 0x7f }
+// notPrintable reports whether r is no printable ASCII, or a blank.
+func notPrintable(r rune) bool { return r <= ' ' || r >= 0x7f }

@@ -32,12 +32,14 @@ func (h *rawHeader) apply(f *faults, o Override) *Composed {
 	h.remove("bcc")
 	h.remove("resent-bcc")
 	c.Envelope = f.envelope(o.Envelope, sender, to, cc, bcc)
-	if len(d.ReplyTo) > 0 {
-		h.setAddresses("Reply-To", f.addresses("replyTo", d.ReplyTo))
-	}
+	h.setAddresses("Reply-To", f.addresses("replyTo", d.ReplyTo)...)
 	h.overrideText(f, d, o.Date)
+	count := map[string]int{}
+	for _, field := range h.fields {
+		count[field.name]++
+	}
 	for _, name := range onlyOnce {
-		if n := h.count(name); n > 1 {
+		if n := count[strings.ToLower(name)]; n > 1 {
 			f.add("raw", "has %d headers %s: there may be one", n, name)
 		}
 	}
@@ -53,7 +55,7 @@ func (h *rawHeader) author(f *faults, o Override) Address {
 	}
 	if o.From != (Address{}) {
 		from := f.address("from", o.From)
-		h.setAddresses("From", []Address{from})
+		h.setAddresses("From", from)
 		return from
 	}
 	list, err := ParseAddressList(h.get("From"))
@@ -71,7 +73,7 @@ func (h *rawHeader) author(f *faults, o Override) Address {
 // sender returns the return path: the author, or the Sender of several authors.
 func (h *rawHeader) sender(f *faults, author, override Address) string {
 	if override != (Address{}) {
-		h.setAddresses("Sender", []Address{f.address("sender", override)})
+		h.setAddresses("Sender", f.address("sender", override))
 	}
 	authors, err := ParseAddressList(h.get("From"))
 	if err != nil || len(authors) < 2 {
@@ -92,7 +94,7 @@ func (h *rawHeader) sender(f *faults, author, override Address) string {
 func (h *rawHeader) recipients(f *faults, name, key string, override []Address, needed bool) []Address {
 	if len(override) > 0 {
 		checked := f.addresses(key, override)
-		h.setAddresses(name, checked)
+		h.setAddresses(name, checked...)
 		return checked
 	}
 	var all []Address
@@ -127,14 +129,11 @@ func (f *faults) rawAddress(header string, a Address) Address {
 // overrideText applies the overrides that are not addresses, and the additional headers. Several of one name
 // replace the old ones together.
 func (h *rawHeader) overrideText(f *faults, d Draft, now time.Time) {
-	var w headerWriter
 	if d.Subject != "" && f.line("subject", d.Subject) {
-		w.text("Subject", d.Subject)
-		h.set("Subject", w.take())
+		h.write("Subject", func(w *headerWriter) { w.text("Subject", d.Subject) })
 	}
 	if !d.Date.Equal(now) {
-		w.date(d.Date)
-		h.set("Date", w.take())
+		h.write("Date", func(w *headerWriter) { w.date(d.Date) })
 	}
 	id, inReplyTo, references := f.thread(d.MessageID, d.InReplyTo, d.References)
 	h.setIdentifiers("Message-ID", id)
@@ -145,8 +144,9 @@ func (h *rawHeader) overrideText(f *faults, d Draft, now time.Time) {
 	}
 	for _, header := range d.Headers {
 		if f.headerValue("headers."+header.Name, header.Name, header.Value) {
+			var w headerWriter
 			w.field(header.Name, header.Value)
-			h.fields = append(h.fields, rawField{name: strings.ToLower(header.Name), bytes: w.take()})
+			h.fields = append(h.fields, rawField{name: strings.ToLower(header.Name), bytes: w.buf})
 		}
 	}
 }
@@ -154,9 +154,7 @@ func (h *rawHeader) overrideText(f *faults, d Draft, now time.Time) {
 // complete adds the fields a message must have.
 func (h *rawHeader) complete(c *Composed, o Override, random io.Reader) error {
 	if h.get("Date") == "" {
-		var w headerWriter
-		w.date(o.Date)
-		h.set("Date", w.take())
+		h.write("Date", func(w *headerWriter) { w.date(o.Date) })
 	}
 	if c.MessageID == "" {
 		id, err := NewMessageID(domainOf(c.From.Address), random)
@@ -172,30 +170,28 @@ func (h *rawHeader) complete(c *Composed, o Override, random io.Reader) error {
 	return nil
 }
 
-func (h *rawHeader) setAddresses(name string, list []Address) {
-	var w headerWriter
-	w.addresses(name, list)
-	h.set(name, w.take())
+func (h *rawHeader) setAddresses(name string, list ...Address) {
+	h.write(name, func(w *headerWriter) { w.addresses(name, list...) })
 }
 
 func (h *rawHeader) setIdentifiers(name string, ids ...string) {
-	if len(ids) == 0 || ids[0] == "" {
-		return
-	}
-	var w headerWriter
-	w.identifiers(name, ids...)
-	h.set(name, w.take())
+	h.write(name, func(w *headerWriter) { w.identifiers(name, ids...) })
 }
 
-// set replaces the first field of the name, or appends it, and removes all other fields of the name.
-func (h *rawHeader) set(name string, field []byte) {
+// write replaces the first field of the name by what field writes, or appends it, and removes all other fields
+// of the name. If field writes nothing, nothing changes.
+func (h *rawHeader) write(name string, field func(*headerWriter)) {
+	var w headerWriter
+	if field(&w); len(w.buf) == 0 {
+		return
+	}
 	name = strings.ToLower(name)
 	i := slices.IndexFunc(h.fields, func(f rawField) bool { return f.name == name })
 	if i < 0 {
-		h.fields = append(h.fields, rawField{name: name, bytes: field})
+		h.fields = append(h.fields, rawField{name: name, bytes: w.buf})
 		return
 	}
-	h.fields[i].bytes = field
+	h.fields[i].bytes = w.buf
 	rest := slices.DeleteFunc(h.fields[i+1:], func(f rawField) bool { return f.name == name })
 	h.fields = h.fields[:i+1+len(rest)]
 }
@@ -203,6 +199,14 @@ func (h *rawHeader) set(name string, field []byte) {
 func (h *rawHeader) remove(name string) {
 	name = strings.ToLower(name)
 	h.fields = slices.DeleteFunc(h.fields, func(f rawField) bool { return f.name == name })
+}
+
+// size is the size of the fields in octets.
+func (h *rawHeader) size() (n int) {
+	for _, f := range h.fields {
+		n += len(f.bytes)
+	}
+	return n
 }
 
 // get returns the value of the first field of the name, or "".
@@ -214,17 +218,6 @@ func (h *rawHeader) get(name string) string {
 		}
 	}
 	return ""
-}
-
-func (h *rawHeader) count(name string) int {
-	name = strings.ToLower(name)
-	n := 0
-	for _, f := range h.fields {
-		if f.name == name {
-			n++
-		}
-	}
-	return n
 }
 
 // bracketed returns the message id of a value that may contain comments.

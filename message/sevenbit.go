@@ -2,6 +2,7 @@ package message
 
 import (
 	"bytes"
+	"cmp"
 	"mime"
 	"slices"
 	"strings"
@@ -31,17 +32,20 @@ func parseEntity(text []byte) (e entity, ok bool) {
 	return e, f.err() == nil
 }
 
-// bytes returns the entity as text.
+// bytes returns the entity as text. Bare line ends of its body become CRLF.
 func (e *entity) bytes() []byte {
-	size := 2 + len(e.body)
-	for _, field := range e.header.fields {
-		size += len(field.bytes)
+	size, bare := e.header.size()+2+len(e.body), hasBareLineEnd(e.body)
+	if bare {
+		size += bytes.Count(e.body, []byte("\n")) + bytes.Count(e.body, []byte("\r"))
 	}
 	text := make([]byte, 0, size)
 	for _, field := range e.header.fields {
 		text = append(text, field.bytes...)
 	}
 	text = append(text, "\r\n"...)
+	if bare {
+		return appendCRLF(text, e.body)
+	}
 	return append(text, e.body...)
 }
 
@@ -79,7 +83,13 @@ func (e *entity) toSevenBit(usual string, depth int, boundaries []string) bool {
 	case depth >= maxDepth || sealedTypes[kind]:
 		return false
 	case strings.HasPrefix(kind, "multipart/"):
-		changed = e.partsToSevenBit(kind, depth, boundaries)
+		part := "text/plain"
+		if kind == "multipart/digest" {
+			part = "message/rfc822" // RFC 2046 section 5.1.5
+		}
+		changed = e.changeParts(boundaries, func(p *entity, boundaries []string) (changed, stop bool) {
+			return p.toSevenBit(part, depth+1, boundaries), false
+		})
 	case kind == "message/rfc822" || kind == "message/global":
 		inner, ok := parseEntity(e.body)
 		if ok && inner.messageToSevenBit(depth+1, boundaries) {
@@ -98,21 +108,13 @@ func (e *entity) toSevenBit(usual string, depth int, boundaries []string) bool {
 
 // isIdentity reports whether a Content-Transfer-Encoding leaves bytes unencoded. Case is ignored.
 func isIdentity(encoding string) bool {
-	switch strings.ToLower(encoding) {
-	case "", "7bit", "8bit", "binary":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"", "7bit", "8bit", "binary"}, strings.ToLower(encoding))
 }
 
 // mediaType is the type in the header, in lower case and without parameters.
 func (h *rawHeader) mediaType(usual string) string {
 	kind, _, _ := strings.Cut(h.get("Content-Type"), ";")
-	kind = strings.ToLower(strings.TrimSpace(kind))
-	if kind == "" {
-		return usual
-	}
-	return kind
+	return cmp.Or(strings.ToLower(strings.TrimSpace(kind)), usual)
 }
 
 // encode encodes a body without parts: text as the shorter of quoted-printable and base64, other content as
@@ -125,60 +127,63 @@ func (e *entity) encode(kind string, boundaries []string) bool {
 	if strings.HasPrefix(kind, "text/") || !strings.Contains(kind, "/") {
 		encoding = textEncoding(e.body)
 	}
-	encoded := appendEncoded(make([]byte, 0, encodedSize(encoding, len(e.body))), encoding, e.body)
-	if hasBoundary(encoded, boundaries) { // a soft line break can move one to the start of a line
-		encoding = base64Encoding
-		encoded = appendEncoded(nil, encoding, e.body)
-	}
-	e.body = encoded
-	e.header.setIdentifiers("Content-Transfer-Encoding", string(encoding))
+	e.setBody(e.body, encoding, boundaries)
 	return true
+}
+
+// setBody replaces the body by one in that encoding, or in base64 if a line starts with a boundary: a soft line
+// break can move one there.
+func (e *entity) setBody(body []byte, encoding transferEncoding, boundaries []string) {
+	e.body = appendEncoded(make([]byte, 0, encodedSize(encoding, len(body))), encoding, body)
+	if hasBoundary(e.body, boundaries) {
+		encoding = base64Encoding
+		e.body = appendEncoded(nil, encoding, body)
+	}
+	e.header.setIdentifiers("Content-Transfer-Encoding", string(encoding))
 }
 
 // hasBoundary reports whether a line starts with a boundary of an enclosing part.
 func hasBoundary(text []byte, boundaries []string) bool {
 	for len(text) > 0 {
 		line, rest := cutLine(text)
-		if bytes.HasPrefix(line, []byte("--")) {
-			for _, b := range boundaries {
-				if bytes.HasPrefix(line[2:], []byte(b)) {
-					return true
-				}
-			}
+		if line, dashes := bytes.CutPrefix(line, []byte("--")); dashes &&
+			slices.ContainsFunc(boundaries, func(b string) bool { return bytes.HasPrefix(line, []byte(b)) }) {
+			return true
 		}
 		text = rest
 	}
 	return false
 }
 
-// partsToSevenBit encodes each part of a multipart. Text between the parts stays as it is.
-func (e *entity) partsToSevenBit(kind string, depth int, boundaries []string) bool {
+// changeParts passes each part of a multipart to change, until one stops. It reports whether a part changed. Text
+// between the parts stays as it is; so does a multipart that cannot be read.
+func (e *entity) changeParts(boundaries []string, change func(*entity, []string) (changed, stop bool)) bool {
 	_, params, err := mime.ParseMediaType(e.header.get("Content-Type"))
 	boundary := params["boundary"]
-	if err != nil || boundary == "" {
+	if err != nil || boundary == "" || !isIdentity(e.header.get("Content-Transfer-Encoding")) {
 		return false
-	}
-	usual := "text/plain"
-	if kind == "multipart/digest" {
-		usual = "message/rfc822" // RFC 2046 section 5.1.5
 	}
 	boundaries = append(slices.Clip(boundaries), boundary)
 	var out []byte // the rewritten part of the body
 	done := 0      // end of what out contains
-	for _, place := range findParts(e.body, boundary) {
-		part, ok := parseEntity(e.body[place.from:place.to])
-		if !ok || !part.toSevenBit(usual, depth+1, boundaries) {
+	for _, at := range findParts(e.body, boundary) {
+		part, ok := parseEntity(e.body[at.from:at.to])
+		if !ok {
 			continue
 		}
-		out = append(out, e.body[done:place.from]...)
-		out = append(out, part.bytes()...)
-		done = place.to
+		changed, stop := change(&part, boundaries)
+		if changed {
+			out = append(append(out, e.body[done:at.from]...), part.bytes()...)
+			done = at.to
+		}
+		if stop {
+			break
+		}
 	}
-	if done == 0 {
-		return false
+	if done > 0 {
+		e.body = append(out, e.body[done:]...)
 	}
-	e.body = append(out, e.body[done:]...)
-	return true
+	return done > 0
 }
 
 // span is a stretch of a body.

@@ -1,6 +1,7 @@
 package message
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"net/url"
@@ -24,10 +25,10 @@ func buildTree(d Draft, token, domain string) *part {
 	}
 	for i, a := range d.Attachments {
 		p := attachmentPart(a, i)
-		switch {
-		case a.CID != "" && linked[p.cid[1:len(p.cid)-1]]:
-			related = append(related, inlineUnless(p, a.Disposition))
-		default:
+		if a.CID != "" && linked[p.cid[1:len(p.cid)-1]] {
+			p.disposition = cmp.Or(strings.ToLower(a.Disposition), "inline")
+			related = append(related, p)
+		} else {
 			attached = append(attached, p)
 		}
 		if calendar := invitation(p); calendar != nil {
@@ -35,12 +36,17 @@ func buildTree(d Draft, token, domain string) *part {
 			p.kind, p.parameters = "application/ics", nil // shown as an alternative, kept as an attachment
 		}
 	}
-	shown = append(shown, textBody(d, htmlText))
+	text := d.Text
+	if text == "" {
+		text = TextFromHTML(htmlText)
+	}
+	if text != "" {
+		shown = append(shown, textPart("text/plain", text))
+	}
 	if htmlText != "" {
-		related = append(images, related...)
 		body := textPart("text/html", addPreview(htmlText, d.PreviewText))
 		shown = append(shown, multipart("related", []parameter{{name: "type", value: "text/html"}},
-			append([]*part{body}, related...)...))
+			slices.Concat([]*part{body}, images, related)...))
 	}
 	alternatives := multipart("alternative", nil, append(shown, calendars...)...)
 	if tree := multipart("mixed", nil, append([]*part{alternatives}, attached...)...); tree != nil {
@@ -49,34 +55,16 @@ func buildTree(d Draft, token, domain string) *part {
 	return textPart("text/plain", "")
 }
 
-// textBody returns the text part: the given text, a text made from html, or nil.
-func textBody(d Draft, htmlText string) *part {
-	text := d.Text
-	if text == "" && htmlText != "" {
-		text = TextFromHTML(htmlText)
-	}
-	if text == "" {
-		return nil
-	}
-	return textPart("text/plain", text)
-}
-
 func textPart(kind, text string) *part {
-	if !utf8.ValidString(text) {
-		text = strings.ToValidUTF8(text, "\uFFFD")
-	}
-	body := crlf([]byte(text))
+	body := crlf([]byte(strings.ToValidUTF8(text, "\uFFFD")))
 	return &part{kind: kind, parameters: []parameter{{name: "charset", value: "utf-8"}},
 		encoding: textEncoding(body), body: body}
 }
 
 func attachmentPart(a Attachment, index int) *part {
-	p := &part{filename: cleanFilename(a.Filename), disposition: strings.ToLower(a.Disposition),
-		encoding: base64Encoding, body: a.Content}
+	p := &part{filename: cleanFilename(a.Filename), encoding: base64Encoding, body: a.Content,
+		disposition: cmp.Or(strings.ToLower(a.Disposition), "attachment")}
 	p.kind, p.parameters = mediaType(a.ContentType, p.filename)
-	if p.disposition == "" {
-		p.disposition = "attachment"
-	}
 	if a.CID != "" {
 		p.cid, _ = referenceID(a.CID) // checked before
 	}
@@ -86,10 +74,16 @@ func attachmentPart(a Attachment, index int) *part {
 	switch {
 	case strings.HasPrefix(p.kind, "message/"):
 		p.carryMessage()
-	case strings.HasPrefix(p.kind, "text/"):
-		p.nameCharset()
+	case strings.HasPrefix(p.kind, "text/") && !p.has("charset") && utf8.Valid(p.body):
+		// The default is US-ASCII (RFC 2046 section 4.1.2).
+		p.parameters = append(p.parameters, parameter{name: "charset", value: "utf-8"})
 	}
 	return p
+}
+
+// has reports whether the part's type has a parameter.
+func (p *part) has(parameterName string) bool {
+	return slices.ContainsFunc(p.parameters, func(q parameter) bool { return q.name == parameterName })
 }
 
 // carryMessage sends an attached message unencoded, as its type requires (RFC 2046 section 5.2.1); its parts
@@ -114,39 +108,14 @@ func (p *part) carryMessage() {
 	p.body = body
 }
 
-// nameCharset adds the charset to a text file in valid UTF-8. The default is US-ASCII (RFC 2046 section
-// 4.1.2).
-func (p *part) nameCharset() {
-	for _, known := range p.parameters {
-		if known.name == "charset" {
-			return
-		}
-	}
-	if utf8.Valid(p.body) {
-		p.parameters = append(p.parameters, parameter{name: "charset", value: "utf-8"})
-	}
-}
-
-func inlineUnless(p *part, disposition string) *part {
-	if disposition == "" {
-		p.disposition = "inline"
-	}
-	return p
-}
-
 // invitation returns a copy of a calendar attachment for the alternatives, if its type has a method (RFC 6047
 // section 2.4).
 func invitation(p *part) *part {
-	if p.kind != "text/calendar" {
+	if p.kind != "text/calendar" || !p.has("method") {
 		return nil
 	}
-	for _, param := range p.parameters {
-		if param.name == "method" {
-			body := crlf(p.body)
-			return &part{kind: p.kind, parameters: p.parameters, encoding: textEncoding(body), body: body}
-		}
-	}
-	return nil
+	body := crlf(p.body)
+	return &part{kind: p.kind, parameters: p.parameters, encoding: textEncoding(body), body: body}
 }
 
 // linkedCIDs finds the content ids that html refers to, in links or styles. Case counts; %-escapes and

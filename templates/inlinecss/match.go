@@ -127,11 +127,7 @@ func (m *matcher) cost(n *html.Node, s *selector) int {
 
 // isInvisible reports whether an element shows nothing that style could change.
 func isInvisible(name string) bool {
-	switch name {
-	case "head", "style", "script", "title", "meta", "link", "base", "template":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"head", "style", "script", "title", "meta", "link", "base", "template"}, name)
 }
 
 // cascade is the rules that match one element.
@@ -149,19 +145,18 @@ func (c *cascade) text(own string) string {
 	})
 	const isOwn, isImportant = 1, 2
 	var all []entry
-	add := func(declarations []declaration, weight, source int) {
-		for _, d := range declarations {
-			w := weight
-			if d.important {
-				w += isImportant
+	for i, r := range append(c.rules, &rule{declarations: parseDeclarations(pieces(own))}) {
+		for _, d := range r.declarations {
+			weight := 0
+			if i == len(c.rules) {
+				weight += isOwn
 			}
-			all = append(all, entry{d, w, source})
+			if d.important {
+				weight += isImportant
+			}
+			all = append(all, entry{d, weight, i})
 		}
 	}
-	for i, r := range c.rules {
-		add(r.declarations, 0, i)
-	}
-	add(parseDeclarations(pieces(own)), isOwn, len(c.rules))
 	slices.SortStableFunc(all, func(a, b entry) int { return a.weight - b.weight })
 	winners := make(map[string]entry, len(all))
 	for _, e := range all {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/html"
+
+	"github.com/postroom/postroom/message/htmltag"
 )
 
 // page is the offsets in the html from which the result is assembled.
@@ -35,31 +37,28 @@ func scan(source string) page {
 	for z.Next() != html.ErrorToken {
 		raw := source[at : at+len(z.Raw())]
 		token := z.Token()
+		opened := open
+		open = -1
 		switch token.Type {
 		case html.StartTagToken, html.SelfClosingTagToken:
 			name := min(1+len(token.Data), len(raw))
-			marked.WriteString(raw[:name] + " " + marker + "=" + strconv.Itoa(len(p.tags)) + " " + raw[name:])
-			p.tags = append(p.tags, span{at, at + len(raw)})
-			open = -1
+			marked.WriteString(raw[:name] + " " + marker + "=" + strconv.Itoa(len(p.tags)) + " ")
+			raw = raw[name:]
+			p.tags = append(p.tags, span{at, at + name + len(raw)})
 			if token.Type == html.StartTagToken && isSheet(token) {
 				open = at
 			}
+			at += name
 		case html.TextToken:
-			marked.WriteString(raw)
-			if open >= 0 {
-				p.sheets = append(p.sheets, sheet{span: span{at, at + len(raw)}, element: span{open, at + len(raw)}})
+			if opened >= 0 {
+				p.sheets = append(p.sheets, sheet{span: span{at, at + len(raw)}, element: span{opened, at + len(raw)}})
 			}
-			open = -1
 		case html.EndTagToken:
-			marked.WriteString(raw)
 			if n := len(p.sheets); token.Data == "style" && n > 0 && p.sheets[n-1].end == at {
 				p.sheets[n-1].element.end = at + len(raw)
 			}
-			open = -1
-		default:
-			marked.WriteString(raw)
-			open = -1
 		}
+		marked.WriteString(raw)
 		at += len(raw)
 	}
 	marked.WriteString(source[at:])
@@ -135,61 +134,18 @@ func (p *page) isDropped(i int) bool {
 
 // withStyle returns a start tag whose style attribute is replaced by the declarations of a cascade.
 func withStyle(tag string, c *cascade) string {
-	from, to, value := styleAttribute(tag)
-	text := c.text(html.UnescapeString(value))
+	style, found := htmltag.Find(tag, "style")
+	text := c.text(html.UnescapeString(tag[style.ValueStart:style.ValueEnd]))
 	if text == "" {
 		return tag
 	}
 	attribute := `style="` + strings.NewReplacer("&", "&amp;", `"`, "&quot;").Replace(text) + `"`
-	if from < to {
-		return tag[:from] + attribute + tag[to:]
+	if found {
+		return tag[:style.Start] + attribute + tag[style.End:]
 	}
 	end := len(tag) - 1 // before > or />
 	if end > 0 && tag[end-1] == '/' {
 		end--
 	}
 	return strings.TrimRight(tag[:end], " \t\r\n\f") + " " + attribute + tag[end:]
-}
-
-// styleAttribute finds the style attribute of a start tag: from its name to the end of its value.
-func styleAttribute(tag string) (from, to int, value string) {
-	const blanks = " \t\r\n\f/"
-	i := strings.IndexAny(tag, blanks+">")
-	for i >= 0 && i < len(tag) && tag[i] != '>' {
-		if strings.IndexByte(blanks, tag[i]) >= 0 {
-			i++
-			continue
-		}
-		start := i
-		i++
-		for i < len(tag) && strings.IndexByte(blanks+">=", tag[i]) < 0 {
-			i++
-		}
-		name, val := tag[start:i], ""
-		after := i + len(tag[i:]) - len(strings.TrimLeft(tag[i:], " \t\r\n\f"))
-		if after < len(tag) && tag[after] == '=' {
-			val, i = attributeValue(tag, after+1)
-		}
-		if strings.EqualFold(name, "style") {
-			return start, i, val
-		}
-	}
-	return 0, 0, ""
-}
-
-// attributeValue returns the value of an attribute after its equals sign, and its end.
-func attributeValue(tag string, at int) (string, int) {
-	at += len(tag[at:]) - len(strings.TrimLeft(tag[at:], " \t\r\n\f"))
-	if at < len(tag) && (tag[at] == '"' || tag[at] == '\'') {
-		end := strings.IndexByte(tag[at+1:], tag[at])
-		if end < 0 {
-			return tag[at+1:], len(tag)
-		}
-		return tag[at+1 : at+1+end], at + end + 2
-	}
-	end := strings.IndexAny(tag[at:], " \t\r\n\f>")
-	if end < 0 {
-		end = len(tag) - at
-	}
-	return tag[at : at+end], at + end
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/html"
+
+	"github.com/postroom/postroom/message/htmltag"
 )
 
 // page is the relevant parts of the html, as offsets, so that everything else stays as it is.
@@ -70,74 +72,8 @@ func (p *page) open(z *html.Tokenizer, raw string, at int) {
 	case isBase && p.base == "":
 		p.base = value
 	case !isBase:
-		if start, end, quoted := hrefIn(raw); start < end {
-			p.links = append(p.links, link{start: at + start, end: at + end, quoted: quoted, value: value})
+		if a, _ := htmltag.Find(raw, "href"); a.ValueStart < a.ValueEnd {
+			p.links = append(p.links, link{start: at + a.ValueStart, end: at + a.ValueEnd, quoted: a.Quoted, value: value})
 		}
 	}
-}
-
-const (
-	blanks     = " \t\r\n\f"
-	endsOfName = blanks + "/>"
-)
-
-// hrefIn returns the position of the value of the first href in a start tag that ends with >. It parses
-// attributes as the tokenizer does (WHATWG HTML, 13.2.5.32 to 13.2.5.38), which returns their values but not
-// their positions.
-func hrefIn(tag string) (start, end int, quoted bool) {
-	i := strings.IndexAny(tag, endsOfName)
-	for i >= 0 && i < len(tag) {
-		i = pastBlanks(tag, i)
-		if i >= len(tag) || tag[i] == '>' {
-			break
-		}
-		from := i
-		if tag[i] == '=' { // at the first place, it is part of the name
-			i++
-		}
-		for i < len(tag) && tag[i] != '=' && strings.IndexByte(endsOfName, tag[i]) < 0 {
-			i++
-		}
-		name := tag[from:i]
-		i = pastBlanks(tag, i)
-		if i < len(tag) && tag[i] == '/' {
-			i++
-		} else if i < len(tag) && tag[i] == '=' {
-			start, end, i, quoted = valueIn(tag, pastBlanks(tag, i+1))
-			if strings.EqualFold(name, "href") {
-				return start, end, quoted
-			}
-			continue
-		}
-		if strings.EqualFold(name, "href") {
-			break // without a value; browsers ignore a second href
-		}
-	}
-	return 0, 0, false
-}
-
-// valueIn parses the attribute value that begins at i, and returns where to continue.
-func valueIn(tag string, i int) (start, end, next int, quoted bool) {
-	if i >= len(tag) || tag[i] == '>' {
-		return i, i, i, false
-	}
-	if tag[i] == '"' || tag[i] == '\'' {
-		n := strings.IndexByte(tag[i+1:], tag[i])
-		if n < 0 {
-			return len(tag), len(tag), len(tag), true
-		}
-		return i + 1, i + 1 + n, i + n + 2, true
-	}
-	n := strings.IndexAny(tag[i:], blanks+">")
-	if n < 0 {
-		n = len(tag) - i
-	}
-	return i, i + n, i + n, false
-}
-
-func pastBlanks(s string, i int) int {
-	for i < len(s) && strings.IndexByte(blanks, s[i]) >= 0 {
-		i++
-	}
-	return i
 }

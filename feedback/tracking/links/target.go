@@ -31,7 +31,7 @@ func baseOf(href string) base {
 // target returns the web address of a link, absolute and in ASCII, with scheme and host in lower case. It
 // returns false for a link that must not be rewritten.
 func (b base) target(href string) (string, bool) {
-	href = strings.Trim(href, blanks)
+	href = strings.Trim(href, " \t\r\n\f")
 	if href == "" || href[0] == '#' || len(href) > maxURL || odd(href) || unfinished(href) {
 		return "", false
 	}
