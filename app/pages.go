@@ -29,7 +29,8 @@ func (a *App) buildPages(ctx context.Context) error {
 	}
 	pages, err := ui.New(ui.Parts{
 		Outbox: a.outbox, Webhooks: a.webhooks, Suppressions: a.suppressions,
-		Accounts: a.accounts, Gateways: a.gateways, Templates: a.stored, Documents: a.documents, Access: a.access, State: a.state(),
+		Accounts: a.accounts, Gateways: a.gateways, Templates: a.stored, Documents: a.documents, Access: a.access,
+		State:     a.state(),
 		Dashboard: board,
 	}, ui.Options{Version: a.version, Logger: a.log})
 	if err != nil {

@@ -30,9 +30,7 @@ func (a accountRoutes) createAccount(ctx context.Context, in *createAccountInput
 }
 
 func (a accountRoutes) listAccounts(ctx context.Context, in *pageInput) (api.AccountPage, error) {
-	page, err := a.accounts.List(ctx, in.Page, in.size())
-	page.Accounts = rows(page.Accounts)
-	return page, err
+	return a.accounts.List(ctx, in.Page, in.size())
 }
 
 type accountInput struct {
@@ -55,9 +53,9 @@ func (a accountRoutes) updateAccount(ctx context.Context, in *updateAccountInput
 	return a.accounts.Update(ctx, in.Account, in.Body)
 }
 
-// deleteAccount takes back what the account had queued, ends its tokens and deletes its templates. The
-// account goes first, so that nothing is added meanwhile; a deletion that broke off there is finished by
-// asking again. One from the configuration stays, and so does its mail.
+// deleteAccount deletes an account, cancels its messages, and deletes its tokens and templates. The account
+// goes first, so that nothing is added meanwhile. If the rest fails, the same request again completes it. An
+// account of the configuration stays, with all of these.
 func (a accountRoutes) deleteAccount(ctx context.Context, in *accountInput) (api.AccountDeleted, error) {
 	answer := api.AccountDeleted{Account: in.Account, Deleted: true}
 	unknown := a.accounts.Delete(ctx, in.Account)
@@ -88,7 +86,7 @@ func (a accountRoutes) deleteAccount(ctx context.Context, in *accountInput) (api
 
 type verifyAccountInput struct{ Body api.VerifyRequest }
 
-// verifyTimeout bounds the wait for a relay while the client waits. The timeouts of delivery are longer.
+// verifyTimeout is the timeout for a relay while the client waits. Those of delivery are longer.
 const verifyTimeout = time.Minute
 
 func (a accountRoutes) verifyAccount(ctx context.Context, in *verifyAccountInput) (api.VerifyAnswer, error) {

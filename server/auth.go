@@ -12,22 +12,22 @@ import (
 	"github.com/postroom/postroom/server/access"
 )
 
-// grantKey is under which the caller's grant stands in a request's context.
+// grantKey is the key of the caller's grant in a request's context.
 type grantKey struct{}
 
-// grantOf is what the caller of a guarded route may do.
+// grantOf returns the rights of the caller. On a public route there are none.
 func grantOf(ctx context.Context) *access.Grant {
 	g, ok := ctx.Value(grantKey{}).(*access.Grant)
 	if !ok {
-		return &access.Grant{} // a public route: nothing is allowed
+		return &access.Grant{}
 	}
 	return g
 }
 
-// boundTo is the account that the caller is confined to; empty: none.
+// boundTo returns the account that the caller is restricted to; empty: none.
 func boundTo(ctx context.Context) string { return grantOf(ctx).Account }
 
-// guard admits callers that hold a token with the right to a route, or, for reading, a session.
+// guard admits callers whose token, or for GET and HEAD session, has the right to a route.
 func (s *Server) guard(r right) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		if r.public {
@@ -50,7 +50,7 @@ func (s *Server) guard(r right) echo.MiddlewareFunc {
 	}
 }
 
-// admits returns an error if a caller may not use a route.
+// admits returns an error if a grant does not include a right.
 func (r right) admits(g *access.Grant) error {
 	need := r.scope
 	if g.Account != "" && r.bound != "" {
@@ -65,12 +65,12 @@ func (r right) admits(g *access.Grant) error {
 	return nil
 }
 
-// authenticate finds out who is calling. A token counts before a session. A browser sends a session's cookie
-// along with requests that any site provokes, so it is enough for GET and HEAD only; the pages of the ui,
-// which change things with it, have checks of their own.
+// authenticate returns the rights of the caller. A token takes precedence over a session. A session is
+// accepted for GET and HEAD only, because browsers send its cookie with requests from any site. Package ui,
+// which accepts it for changes, has its own checks.
 func (s *Server) authenticate(c echo.Context) (*access.Grant, error) {
 	r := c.Request()
-	remote, _ := netip.ParseAddr(c.RealIP()) // invalid: access takes it as an address that no restriction names
+	remote, _ := netip.ParseAddr(c.RealIP()) // invalid: no restriction of access names it
 	if token := tokenOf(r); token != "" {
 		return s.parts.Access.Authenticate(r.Context(), token, remote, s.opts.Now())
 	}
@@ -84,8 +84,8 @@ func (s *Server) authenticate(c echo.Context) (*access.Grant, error) {
 	return s.parts.Access.Session(r.Context(), cookie.Value, remote, s.opts.Now())
 }
 
-// tokenOf is the access token that a request presents: as Bearer (RFC 6750), or in the query as EmailEngine's
-// clients may.
+// tokenOf returns the access token of a request: a Bearer token (RFC 6750), or that of the query, as with
+// EmailEngine.
 func tokenOf(r *http.Request) string {
 	if scheme, token, ok := strings.Cut(r.Header.Get(echo.HeaderAuthorization), " "); ok &&
 		strings.EqualFold(scheme, "Bearer") {

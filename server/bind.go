@@ -13,14 +13,13 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// inputType is how the input struct of a handler is filled from a request: its fields tagged path, query and
-// header, and the field named Body, which may be absent from a request where it is a pointer. It is built
-// once for each route.
+// inputType fills the input struct of a handler from a request: its fields tagged path, query and header, and
+// the field Body. If Body is a pointer, a request may have no body. Each route has one.
 type inputType struct {
 	params   []param
-	body     shape // nil: the route takes none, or a mail
-	mail     bool  // the body is a mail as it is
-	optional bool  // whether a request may leave the body out
+	body     shape // nil: there is no body, or it is a mail
+	mail     bool  // the body is a mail
+	optional bool  // a request may have no body
 	index    []int // of Body
 	queries  []string
 }
@@ -30,11 +29,11 @@ type param struct {
 	in, name string
 	index    []int
 	kind     reflect.Type
-	limits   limits
+	bounds   bounds
 }
 
-// inputOf reads the tags of an input struct. What it can't read is a programmer's error, found when the
-// routes are made.
+// inputOf returns the inputType of a struct. A wrong tag is a programmer's error: it panics when the routes
+// are made.
 func inputOf(t reflect.Type) inputType {
 	in := inputType{queries: []string{"access_token"}}
 	for _, f := range reflect.VisibleFields(t) {
@@ -43,13 +42,13 @@ func inputOf(t reflect.Type) inputType {
 			continue
 		}
 		if f.Name == "Body" {
-			in.body, in.index, in.optional = shapeOf(f.Type, limits{}), f.Index, f.Type.Kind() == reflect.Pointer
+			in.body, in.index, in.optional = shapeOf(f.Type, bounds{}), f.Index, f.Type.Kind() == reflect.Pointer
 			continue
 		}
 		for _, where := range []string{"path", "query", "header"} {
 			if name := f.Tag.Get(where); name != "" {
 				in.params = append(in.params, param{in: where, name: name, index: f.Index, kind: f.Type,
-					limits: limitsOf(f)})
+					bounds: boundsOf(f)})
 				if where == "query" {
 					in.queries = append(in.queries, name)
 				}
@@ -59,8 +58,8 @@ func inputOf(t reflect.Type) inputType {
 	return in
 }
 
-// bind fills an input from a request, whose body has its memory reserved, and reports all faults at once:
-// those of the query beside those of the body.
+// bind fills an input from a request. m is the memory reserved for the body. The error has the faults of both
+// query and body.
 func (t inputType) bind(c echo.Context, m *capacity, limit int64, into reflect.Value) error {
 	query, err := url.ParseQuery(c.Request().URL.RawQuery)
 	if err != nil {
@@ -115,7 +114,7 @@ func (t inputType) unknownQueries(query url.Values) (faults []fault.Field) {
 	return faults[:min(len(faults), maxFaults)]
 }
 
-// text finds what a request gives for the parameter. An empty one is the same as none.
+// text returns the value of the parameter in a request. An empty value is the same as none.
 func (p param) text(c echo.Context, query url.Values) (text string, given, ok bool) {
 	switch p.in {
 	case "path":
@@ -136,7 +135,7 @@ func (p param) text(c echo.Context, query url.Values) (text string, given, ok bo
 	return text, text != "", true
 }
 
-// set writes the parameter into its field, or returns what is wrong with it.
+// set writes the parameter into its field, or returns its faults.
 func (p param) set(field reflect.Value, text string) (faults []fault.Field) {
 	var broken []string
 	switch {
@@ -153,11 +152,11 @@ func (p param) set(field reflect.Value, text string) (faults []fault.Field) {
 		if err != nil {
 			broken = []string{"must be a number"}
 		} else {
-			broken = p.limits.ofInt(n)
+			broken = p.bounds.ofNumber(float64(n))
 		}
 		field.SetInt(int64(n))
 	case p.kind.Kind() == reflect.String:
-		broken = p.limits.ofString(text)
+		broken = p.bounds.ofString(text)
 		field.SetString(text)
 	default:
 		panic("server: no way to read a " + p.kind.String() + " from a parameter")

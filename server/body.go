@@ -18,20 +18,20 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Bodies of every route but submit are small; the message limit says how large a submit may be.
+// smallBody is the size limit of bodies, except of routes made by large.
 const smallBody = 1 << 20
 
-// slowest is how many bytes a second a client must send: less is a connection held open for its own sake.
+// slowest is the rate in bytes a second that a client must reach. A slower one blocks a connection.
 const slowest = 32 << 10
 
 const (
-	memoryWait  = time.Minute     // how long a large body waits for its memory
-	memoryRetry = 5 * time.Second // when one that waited in vain may come again
+	memoryWait  = time.Minute     // timeout of waiting for the memory of a large body
+	memoryRetry = 5 * time.Second // Retry-After of such a timeout
 )
 
 // bodyMemory bounds the memory and the work of large bodies.
 type bodyMemory struct {
-	memory *semaphore.Weighted // what is left of Options.BodyMemory
+	memory *semaphore.Weighted // Options.BodyMemory bytes
 	turns  *semaphore.Weighted // one for each processor
 }
 
@@ -42,15 +42,15 @@ func newBodyMemory(size int64) *bodyMemory {
 	}
 }
 
-// capacity is the memory of a large body, until its request is answered. Nil is that of a small body, for
-// which none is reserved: their number is bounded by the number of connections.
+// capacity is the memory of a large body, held until its request is answered. It is nil for a small body:
+// the number of connections bounds those.
 type capacity struct {
 	of   *bodyMemory
 	size int64
-	turn bool // the body is being worked on
+	turn bool // one of bodyMemory.turns is held
 }
 
-// reserve waits for the memory of a body, if it is large.
+// reserve waits for the memory of a body. For a small one it returns nil.
 func (b *bodyMemory) reserve(c echo.Context, limit int64) (*capacity, error) {
 	size := c.Request().ContentLength
 	if size < 0 {
@@ -69,9 +69,9 @@ func (b *bodyMemory) reserve(c echo.Context, limit int64) (*capacity, error) {
 	return &capacity{of: b, size: size}, nil
 }
 
-// takeTurn waits until a body that was read can be worked on. The work takes up to two and a half times the
-// body's memory more (files decoded, the message composed and compressed), and a processor: more bodies than
-// processors would all be slower.
+// takeTurn waits until one of the turns is free, of which each processor has one. The work on a body takes
+// memory of up to two and a half times its size (files decoded, the message composed and compressed). More
+// bodies than processors would all be slower.
 func (m *capacity) takeTurn(ctx context.Context) error {
 	if m == nil || m.turn {
 		return nil
@@ -94,9 +94,9 @@ func (m *capacity) release() {
 	m.of.memory.Release(m.size)
 }
 
-// openBody begins to read the JSON body of a request: a small one whole, of a large one a window. A body that
-// says it is beyond the limit is refused unread, and one that turns out to be is cut off there; either way
-// the connection is closed, since what is left on it is of no use.
+// openBody begins to read the JSON body of a request: all of a small one, a window of a large one. If its
+// declared length is beyond the limit, it is refused unread; else it is read up to the limit. In both cases
+// the connection is closed, because the rest of the body is still on it.
 func openBody(c echo.Context, m *capacity, limit int64) (document, error) {
 	r := c.Request()
 	if err := checkContentType(r.Header.Get(echo.HeaderContentType)); err != nil {
@@ -118,8 +118,7 @@ func openBody(c echo.Context, m *capacity, limit int64) (document, error) {
 	return newStream(body, r.ContentLength, longValue, func() error { return m.takeTurn(r.Context()) }), nil
 }
 
-// closeBody ends the reading of a body, and waits until what was read can be worked on. Its error is why
-// there is no JSON text.
+// closeBody ends the reading of a body and takes a turn. Its error is why the body is no JSON text.
 func closeBody(c echo.Context, m *capacity, limit int64, d *document) error {
 	ended := d.end()
 	if err := d.broken(); err != nil {
@@ -128,7 +127,7 @@ func closeBody(c echo.Context, m *capacity, limit int64, d *document) error {
 	switch {
 	case d.cut:
 		if d.feed != nil {
-			c.Response().Header().Set(echo.HeaderConnection, "close") // as much as the client likes is left on it
+			c.Response().Header().Set(echo.HeaderConnection, "close") // the rest is unbounded
 		}
 		return nil
 	case !ended:
@@ -137,8 +136,8 @@ func closeBody(c echo.Context, m *capacity, limit int64, d *document) error {
 	return m.takeTurn(c.Request().Context())
 }
 
-// readAll reads a body to its end, into a slice that may hold its beginning. The slice grows with what
-// arrives rather than with what was promised.
+// readAll appends a body to text, which may hold its beginning. The slice grows with the bytes that arrive,
+// not with the declared length.
 func readAll(body io.Reader, text []byte, promised int64) ([]byte, error) {
 	for {
 		n, err := body.Read(text[len(text):cap(text)])
@@ -155,8 +154,8 @@ func readAll(body io.Reader, text []byte, promised int64) ([]byte, error) {
 	}
 }
 
-// grow quadruples a full slice, or takes it to the promised length once a sixteenth of that has come, so that
-// a large body is copied few times and ends without slack.
+// grow quadruples a full slice, or sets it to the declared length once a sixteenth of that has arrived. So a
+// large body is copied few times, and its slice has the right size.
 func grow(text []byte, promised int64) []byte {
 	size := 4 * cap(text)
 	if promised >= int64(len(text)) && int64(4*size) > promised {
@@ -177,8 +176,8 @@ func checkContentType(value string) error {
 	return echo.NewHTTPError(http.StatusUnsupportedMediaType, "The body must be application/json")
 }
 
-// extendDeadlines gives a large body the time that a slow but honest client needs. The server's own deadlines
-// suit small ones.
+// extendDeadlines extends the server's deadlines, which are for small bodies, by the time that a client at
+// the rate slowest needs.
 func extendDeadlines(c echo.Context, size, limit int64) {
 	if size < 0 {
 		size = limit
@@ -193,7 +192,7 @@ func extendDeadlines(c echo.Context, size, limit int64) {
 	_ = control.SetWriteDeadline(until.Add(writeTimeout))
 }
 
-// liftDeadline lets an answer take as long as it takes.
+// liftDeadline removes the deadline of an answer.
 func liftDeadline(c echo.Context) {
 	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Time{}) // as above
 }

@@ -14,11 +14,10 @@ import (
 	"github.com/postroom/postroom/feedback/bounce"
 )
 
-// returnedBody is the limit of a mail that came back: it may hold all of a large message, of which nothing is
-// looked at.
+// returnedBody is the size limit of a mail that came back. It may contain a large message, which is not read.
 const returnedBody = 50 << 20
 
-// mailBody is a body that is a mail as it is, not JSON.
+// mailBody is a body that is a mail, not JSON.
 type mailBody []byte
 
 type returnMailInput struct {
@@ -34,7 +33,7 @@ func (f feedbackRoutes) returnMail(ctx context.Context, in *returnMailInput) (ap
 	return returnedMail(report, out), nil
 }
 
-// returnedMail puts a report, and what was done with it, into the words of the API.
+// returnedMail returns a report and its outcome as a type of the API.
 func returnedMail(r bounce.Report, out feedback.Outcome) api.ReturnedMail {
 	m := api.ReturnedMail{
 		Kind: string(r.Kind), Form: r.Form, Result: string(out.Result), Proof: string(out.Proof),

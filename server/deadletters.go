@@ -7,7 +7,7 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// deadSelection is what dead letters can be chosen by: all that messages can, but their state.
+// deadSelection are the filters of dead letters: those of messages without the state.
 type deadSelection struct {
 	pageInput
 	Account string `query:"account" maxLength:"256" doc:"Only dead letters of this account"`
@@ -23,9 +23,7 @@ func (m messageRoutes) listDeadLetters(ctx context.Context, in *deadSelection) (
 		return api.DeadLetterPage{}, err
 	}
 	q.Page, q.PageSize, q.Cursor = in.Page, in.size(), in.Cursor
-	page, err := m.box.DeadLetters(ctx, q)
-	page.DeadLetters = rows(page.DeadLetters)
-	return page, err
+	return m.box.DeadLetters(ctx, q)
 }
 
 func (m messageRoutes) getDeadLetter(ctx context.Context, in *messageInput) (api.DeadLetter, error) {
@@ -55,7 +53,7 @@ func (m messageRoutes) replayDeadLetter(ctx context.Context, in *replayLetterInp
 	return m.box.Replay(ctx, in.QueueID, corrections)
 }
 
-// staysMine keeps a bound token from giving its messages to another account, which would send them.
+// staysMine refuses corrections by which a bound token would send as another account.
 func staysMine(ctx context.Context, c api.Corrections) error {
 	_, err := ownAccount(ctx, c.Account)
 	return err
@@ -63,8 +61,8 @@ func staysMine(ctx context.Context, c api.Corrections) error {
 
 type replayLettersInput struct{ Body api.ReplayRequest }
 
-// replayDeadLetters wants something to select by, as cancelAll does. Recipients are corrected one message at
-// a time: the same ones for all of many messages are never meant.
+// replayDeadLetters demands a filter, as cancelAll does. It refuses new recipients: nobody means the same
+// ones for many messages.
 func (m messageRoutes) replayDeadLetters(ctx context.Context, in *replayLettersInput) (api.ReplayAnswer,
 	error) {
 	req := in.Body

@@ -23,15 +23,13 @@ type putDomainKeyInput struct {
 func (d dkimRoutes) putDomainKey(ctx context.Context, in *putDomainKeyInput) (api.DomainKey, error) {
 	if !strings.EqualFold(in.Body.Domain, in.Domain) {
 		return api.DomainKey{}, fault.InvalidFields([]fault.Field{
-			{Key: "domain", Message: "must be the domain of the path"}})
+			wrong("domain", "must be the domain of the path")})
 	}
 	return d.keys.Put(ctx, in.Body)
 }
 
 func (d dkimRoutes) listDomainKeys(ctx context.Context, _ *struct{}) (api.DomainKeyPage, error) {
-	page, err := d.keys.List(ctx)
-	page.Keys = rows(page.Keys)
-	return page, err
+	return d.keys.List(ctx)
 }
 
 func (d dkimRoutes) getDomainKey(ctx context.Context, in *domainInput) (api.DomainKey, error) {

@@ -9,8 +9,8 @@ import (
 	"github.com/swaggest/swgui/v5emb"
 )
 
-// The page of the API's documentation, and the few lines that start Swagger UI in it. They are apart because
-// the policy below runs no script that stands in a page.
+// The page of the API's documentation, and the script that starts Swagger UI in it. They are separate files
+// because docsPolicy allows no inline script.
 var (
 	//go:embed docs.html
 	docsHTML []byte
@@ -18,12 +18,11 @@ var (
 	docsJS []byte
 )
 
-// docsPolicy lets the page load what this server brings, and nothing from anywhere else. Swagger UI sets
-// styles from its script.
+// docsPolicy allows the page files of this server only. Swagger UI sets styles by script.
 const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
-// swagger serves the files of Swagger UI from inside the program.
+// swagger serves the embedded files of Swagger UI.
 var swagger = v5emb.New("Postroom", "/openapi.json", "/docs/")
 
 func (i instanceRoutes) docsPage(c echo.Context) error {

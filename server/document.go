@@ -12,21 +12,21 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Bounds on a hostile document.
+// Bounds of hostile documents.
 const (
-	maxDepth  = 64  // nesting; our own types nest 5 deep, metadata may nest deeper
-	maxFaults = 100 // faults in one answer, which must not become larger than the request
+	maxDepth  = 64  // nesting; types of package api nest 5 deep, metadata may nest deeper
+	maxFaults = 100 // faults in one answer, so that it is not larger than the request
 )
 
 // document is a JSON text (RFC 8259) that is read once, from start to end. It accepts what encoding/json
-// accepts, except invalid UTF-8, which encoding/json silently replaces. A syntax error sets bad, and later
-// reads return nothing: readers need not check after each step.
+// accepts, except invalid UTF-8, which encoding/json silently replaces. After a syntax error bad is set and
+// reads return nothing, so that readers need not check each step.
 type document struct {
 	json   *jsontext.Decoder
-	feed   *feed // of a large body; nil: the whole text is in memory
-	empty  bool  // it has no octet
+	feed   *feed // the body, if it is large; nil: the text is in memory
+	empty  bool  // the text has no octet
 	bad    bool
-	cut    bool   // bad because the reader stopped
+	cut    bool   // bad because of enough
 	path   []step // position of the reader
 	faults []fault.Field
 }
@@ -37,26 +37,26 @@ type step struct {
 	index int // when key is empty
 }
 
-// newDocument reads a text that is in memory.
+// newDocument returns the document of a text in memory.
 func newDocument(text []byte) document {
 	return document{json: newDecoder(bytes.NewBuffer(text)), empty: len(text) == 0}
 }
 
-// newDecoder leaves to us what we refuse in our own words. A key given twice is a fault of its field, and
-// does not end the reading. Invalid UTF-8 is refused by value; half of a surrogate pair becomes U+FFFD, as in
-// encoding/json.
+// newDecoder returns a decoder that leaves some checks to document. A repeated key is a fault of its field,
+// and does not end the reading. Method value refuses invalid UTF-8. Half of a surrogate pair becomes U+FFFD,
+// as in encoding/json.
 func newDecoder(r io.Reader) *jsontext.Decoder {
 	return jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// fault notes what the value at the reader's position must be, and is not.
+// fault notes a fault of the value at the current position.
 func (d *document) fault(what string) {
 	if len(d.faults) < maxFaults {
 		d.faults = append(d.faults, wrong(d.here(), what))
 	}
 }
 
-// here returns the reader's position as clients read it, such as to[0].address.
+// here returns the current position as in answers, such as to[0].address.
 func (d *document) here() string {
 	var b strings.Builder
 	for i, s := range d.path {
@@ -72,7 +72,7 @@ func (d *document) here() string {
 	return b.String()
 }
 
-// clip shortens a key that the client made up: a key of a megabyte must not come back a hundred times.
+// clip shortens an unknown key: the answer must not repeat a key of a megabyte a hundred times.
 func clip(key string) string {
 	if len(key) <= 128 {
 		return key
@@ -80,23 +80,23 @@ func clip(key string) string {
 	return strings.ToValidUTF8(key[:128], "") + "…"
 }
 
-// in runs a reader one step down.
+// in calls read one step down.
 func (d *document) in(s step, read func()) {
 	d.path = append(d.path, s)
 	read()
 	d.path = d.path[:len(d.path)-1]
 }
 
-// wrong names a field and what is wrong with it.
+// wrong returns a fault of a field.
 func wrong(key, what string) fault.Field { return fault.Field{Key: key, Message: what} }
 
-// fail ends the reading: the text is not JSON.
+// fail ends the reading because the text is not JSON.
 func (d *document) fail() { d.bad = true }
 
-// enough ends the reading because what was found is reason to refuse, however the text goes on.
+// enough ends the reading because the request is refused whatever follows.
 func (d *document) enough() { d.cut, d.bad = true, true }
 
-// broken returns why the text could not be read to its end; nil: it could.
+// broken returns the error of reading the body, or nil.
 func (d *document) broken() error {
 	if d.feed == nil {
 		return nil
@@ -104,7 +104,7 @@ func (d *document) broken() error {
 	return d.feed.err
 }
 
-// peek returns the kind of the next value without reading it; 0 where there is none.
+// peek returns the kind of the next value without reading it, or 0 if there is none.
 func (d *document) peek() jsontext.Kind {
 	if d.bad {
 		return 0
@@ -116,7 +116,7 @@ func (d *document) peek() jsontext.Kind {
 	return kind
 }
 
-// end reports whether nothing but white space is left.
+// end reports whether only white space is left.
 func (d *document) end() bool {
 	if d.bad || d.peek() != 0 {
 		return false
@@ -125,7 +125,7 @@ func (d *document) end() bool {
 	return err == io.EOF
 }
 
-// value reads any value, or the name of a member, and returns its text, which is valid until the next read.
+// value reads a value or the name of a member, and returns its text, which is valid until the next read.
 func (d *document) value() jsontext.Value {
 	if d.bad {
 		return nil
@@ -141,7 +141,7 @@ func (d *document) value() jsontext.Value {
 	return v
 }
 
-// tooDeep reports whether a value that was read as a whole nests deeper than a document may.
+// tooDeep reports whether a value nests deeper than maxDepth.
 func (d *document) tooDeep(v jsontext.Value) bool {
 	at := d.json.StackDepth()
 	if at+bytes.Count(v, []byte("{"))+bytes.Count(v, []byte("[")) <= maxDepth {
@@ -156,10 +156,11 @@ func (d *document) tooDeep(v jsontext.Value) bool {
 	return true
 }
 
-// null reads a null, if it is next.
+// null reads a null if it is next, and reports whether it was.
 func (d *document) null() bool { return d.peek() == 'n' && d.value() != nil }
 
-// object reads an object and calls member at each value, which must read it. The key is valid until then.
+// object reads an object and calls member at each value, which must read the value. The key is valid until
+// then.
 func (d *document) object(member func(key []byte)) {
 	d.list(func() {
 		if name := d.value(); name != nil {
@@ -168,13 +169,13 @@ func (d *document) object(member func(key []byte)) {
 	})
 }
 
-// array reads an array and calls element at each value, which must read it.
+// array reads an array and calls element at each value, which must read the value.
 func (d *document) array(element func(i int)) {
 	i := 0
 	d.list(func() { element(i); i++ })
 }
 
-// list reads an object or an array, and calls item at each name or element.
+// list reads an object or array and calls item at each name or element.
 func (d *document) list(item func()) {
 	if d.bad || d.json.StackDepth() >= maxDepth {
 		d.fail()
@@ -204,7 +205,7 @@ func (d *document) text() []byte {
 	return nil
 }
 
-// unquoted returns the content of a string: a part of its text where it has no escapes.
+// unquoted returns the content of a string, without a copy if there are no escapes.
 func unquoted(v jsontext.Value) []byte {
 	if bytes.IndexByte(v, '\\') < 0 {
 		return v[1 : len(v)-1]

@@ -18,7 +18,7 @@ import (
 // read reads a text as a type, as a route does.
 func read[T any](text string) (into T, faults []fault.Field, ok bool) {
 	d := newDocument([]byte(text))
-	shapeOf(reflect.TypeFor[T](), limits{})(&d, reflect.ValueOf(&into).Elem())
+	shapeOf(reflect.TypeFor[T](), bounds{})(&d, reflect.ValueOf(&into).Elem())
 	return into, d.faults, d.end()
 }
 
@@ -106,7 +106,7 @@ func FuzzSubmit(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	shape := shapeOf(submitType, limits{})
+	shape := shapeOf(submitType, bounds{})
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var got api.SubmitRequest
 		given := bytes.Clone(text)
@@ -152,7 +152,7 @@ func sameAddresses(a, b api.Addresses) bool {
 
 func BenchmarkReadSubmit(b *testing.B) {
 	text := []byte(typicalSubmit)
-	shape := shapeOf(submitType, limits{})
+	shape := shapeOf(submitType, bounds{})
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -8,30 +8,30 @@ import (
 )
 
 const (
-	// window is how much of a large body is read at a time.
+	// window is the number of bytes of a large body that are read at a time.
 	window = 64 << 10
-	// longValue is how long a string, or an object that is kept as it is, may be before the rest of the body is
-	// read with it: such a body is a few large values, and gains nothing from being read in pieces.
+	// longValue is the length of a string, or of an object that is not decoded, from which on the rest of the
+	// body is read with it. Such a body consists of few large values: reading it in pieces gains nothing.
 	longValue = 128 << 10
 )
 
 // errLong stops a decoder whose buffer has become as long as a longValue.
 var errLong = errors.New("a long value")
 
-// feed is a large body that is decoded while it arrives. The text of a mail merge of 10,000 entries is thus
-// never held beside what was decoded from it.
+// feed is a large body that is decoded while it arrives. So the text of a mail merge of 10,000 entries is
+// never in memory beside the decoded entries.
 type feed struct {
 	body   io.Reader
-	size   int64        // of the body as promised; negative: unknown
+	size   int64        // declared length of the body; negative: unknown
 	most   int64        // longValue, or less in tests
-	turn   func() error // waits until a body of large values can be worked on, once all of it was read
+	turn   func() error // called when all of a body with a long value was read; see capacity.takeTurn
 	read   int64        // octets read so far
-	passed func() int64 // octets that the decoder is done with
+	passed func() int64 // returns the octets that were decoded
 	long   bool         // the decoder was stopped by errLong
 	err    error        // why the body ended early
 }
 
-// newStream reads a body while it arrives.
+// newStream returns a document that is decoded while its body arrives.
 func newStream(body io.Reader, size, most int64, turn func() error) document {
 	buffered := bufio.NewReaderSize(body, window)
 	f := &feed{body: buffered, size: size, most: most, turn: turn}
@@ -58,9 +58,9 @@ func (f *feed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// gathered reads the rest of a body whose decoder was stopped by a long value, and reports whether the
-// decoding can go on. A decoder doubles its buffer to hold a long value; a buffer for the whole rest is
-// allocated once.
+// gathered reads the rest of the body if the decoder was stopped by a long value, and reports whether
+// decoding can continue. The buffer for the rest is allocated once, while a decoder would double its buffer
+// repeatedly.
 func (d *document) gathered() bool {
 	f := d.feed
 	if f == nil || !f.long {
@@ -72,7 +72,7 @@ func (d *document) gathered() bool {
 	size := max(window, 4*had)
 	if f.size >= 0 {
 		promised = int64(had) + f.size - f.read
-		size = int(promised) + 1 // it has been reserved, and some of it has come
+		size = int(promised) + 1 // the memory is reserved, and a part has arrived
 	}
 	text, err := readAll(f.body, append(append(make([]byte, 0, size), opened...), unread...), promised)
 	if err == nil {
@@ -89,8 +89,8 @@ func (d *document) gathered() bool {
 	return err == nil
 }
 
-// opened returns a text that brings a new decoder to the place where the present one stands: the brackets
-// that are open there, and in the innermost a name or a value, where the next thing is a colon or a comma.
+// opened returns a text that brings a new decoder to the position of the current one: the open brackets, and
+// in the innermost a name or a value if a colon or a comma is next.
 func (d *document) opened() []byte {
 	var text []byte
 	for i := 1; i <= d.json.StackDepth(); i++ {

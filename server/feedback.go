@@ -21,9 +21,9 @@ type feedbackRoutes struct {
 	bodies   *bodyMemory
 }
 
-// providerHook takes the webhook of the provider that the path names; a path without a name is for the
-// generic one. The body is passed on as it came: the provider's signature is over its bytes, and decides who
-// may call.
+// providerHook handles the webhook of the provider in the path; without one, of the generic provider. It is
+// authenticated by the provider's signature, which covers the bytes of the body. So these are passed on
+// unchanged.
 func (f feedbackRoutes) providerHook(c echo.Context) error {
 	name := provider.Name(c.Param("name"))
 	if name == "" {
@@ -51,7 +51,7 @@ func (f feedbackRoutes) providerHook(c echo.Context) error {
 	return writeJSON(c, http.StatusOK, receipt)
 }
 
-// rawBody reads a body as it came. One that says it is beyond the limit is refused unread.
+// rawBody reads a body. If its declared length is beyond the limit, it is refused unread.
 func rawBody(c echo.Context, limit int64) ([]byte, error) {
 	r := c.Request()
 	if r.ContentLength > limit {

@@ -29,9 +29,7 @@ func (g gatewayRoutes) createGateway(ctx context.Context, in *createGatewayInput
 }
 
 func (g gatewayRoutes) listGateways(ctx context.Context, in *pageInput) (api.GatewayPage, error) {
-	page, err := g.gateways.List(ctx, in.Page, in.size())
-	page.Gateways = rows(page.Gateways)
-	return page, err
+	return g.gateways.List(ctx, in.Page, in.size())
 }
 
 type gatewayInput struct {
@@ -56,8 +54,7 @@ func (g gatewayRoutes) updateGateway(ctx context.Context, in *updateGatewayInput
 	return updated, g.accounts.GatewayEdited(ctx, in.Gateway)
 }
 
-// deleteGateway refuses while accounts list the gateway: their mail would take another way than it was given,
-// or none.
+// deleteGateway refuses while accounts list the gateway: their mail would take another route, or none.
 func (g gatewayRoutes) deleteGateway(ctx context.Context, in *gatewayInput) (api.GatewayDeleted, error) {
 	users, err := g.accounts.UsingGateway(ctx, in.Gateway)
 	if err != nil {

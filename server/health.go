@@ -21,13 +21,13 @@ type instanceRoutes struct {
 	spec     func() (spec, error)
 }
 
-// getHealth answers as long as the process can: a supervisor restarts it when it does not. An unreachable
-// Redis is no reason to restart.
+// getHealth answers as long as the process can: a supervisor restarts a process that does not. An unreachable
+// Redis is no reason for a restart.
 func (i instanceRoutes) getHealth(context.Context, *noInput) (api.Health, error) {
 	return api.Health{Success: true}, nil
 }
 
-// readyAnswer is api.Ready with the status that load balancers go by.
+// readyAnswer is api.Ready with the status that load balancers read.
 type readyAnswer struct{ api.Ready }
 
 func (r readyAnswer) status() int {
@@ -37,16 +37,15 @@ func (r readyAnswer) status() int {
 	return http.StatusServiceUnavailable
 }
 
-// probeTime is how long everything that readiness depends on may take together: a probe that waits longer has
-// given up.
+// probeTime is the timeout of all checks together. Probes do not wait longer.
 const probeTime = 2 * time.Second
 
-// getReady reports whether work can be taken on. An unreachable Redis fails its check and leaves durability
+// getReady reports whether mail can be accepted. If Redis is unreachable, its check fails and durability is
 // empty.
 func (i instanceRoutes) getReady(ctx context.Context, _ *noInput) (readyAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
-	ready := api.Ready{Ready: true, Checks: rows(i.state.Checks(ctx))}
+	ready := api.Ready{Ready: true, Checks: i.state.Checks(ctx)}
 	if i.draining.Load() {
 		ready.Checks = append(ready.Checks, api.Check{Name: "running", Message: "this instance is stopping"})
 	}
@@ -55,7 +54,6 @@ func (i instanceRoutes) getReady(ctx context.Context, _ *noInput) (readyAnswer, 
 		i.log.Warn("durability unknown", "error", err)
 		ready.Checks = append(ready.Checks, api.Check{Name: "durability", Message: "could not be asked for"})
 	}
-	durability.Warnings = rows(durability.Warnings)
 	ready.Durability = durability
 	for _, check := range ready.Checks {
 		ready.Ready = ready.Ready && check.OK

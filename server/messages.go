@@ -20,7 +20,7 @@ type listMessagesInput struct {
 	Cursor        string    `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it, whatever the page"`
 }
 
-// query returns what the outbox is asked for. A bound token sees its own account's part of the log.
+// query returns the query of the log. A bound token sees the messages of its account.
 func (in *listMessagesInput) query(ctx context.Context) (api.LogQuery, error) {
 	account, err := ownAccount(ctx, in.Account)
 	return api.LogQuery{
@@ -36,9 +36,7 @@ func (m messageRoutes) listMessages(ctx context.Context, in *listMessagesInput) 
 	if err != nil {
 		return api.LogPage{}, err
 	}
-	page, err := m.box.Messages(ctx, q)
-	page.Messages = rows(page.Messages)
-	return page, err
+	return m.box.Messages(ctx, q)
 }
 
 type ratesInput struct {
@@ -52,7 +50,7 @@ type ratesInput struct {
 	Cursor        string    `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the messages older than those"`
 }
 
-// getRates counts messages by their results. A bound token sees its own account's.
+// getRates counts messages by their results. A bound token counts those of its account.
 func (m messageRoutes) getRates(ctx context.Context, in *ratesInput) (api.Rates, error) {
 	account, err := ownAccount(ctx, in.Account)
 	if err != nil {
@@ -76,18 +74,17 @@ func (m messageRoutes) listEvents(ctx context.Context, in *messageInput) (api.Me
 	if err := m.mineLogged(ctx, in.QueueID); err != nil {
 		return api.MessageEvents{}, err
 	}
-	e, err := m.box.MessageEvents(ctx, in.QueueID)
-	e.Events = rows(e.Events)
-	return e, logged(err)
+	found, err := m.box.MessageEvents(ctx, in.QueueID)
+	return found, logged(err)
 }
 
-// mineLogged is mine, in the words of the log.
+// mineLogged is mine with the error of the log.
 func (m messageRoutes) mineLogged(ctx context.Context, id string) error {
 	return logged(m.mine(ctx, id))
 }
 
-// logged words that there is no such message, the same whether it never was, was forgotten, or is another
-// account's.
+// logged gives each NotFound the same text, so that messages that never existed, expired ones and those of
+// other accounts look the same.
 func logged(err error) error {
 	if !fault.Is(err, fault.NotFound) {
 		return err

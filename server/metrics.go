@@ -13,7 +13,7 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// metrics are the server's own, and the page that shows everybody's.
+// metrics are the metrics of the server, and the handler of all metrics.
 type metrics struct {
 	requests *prometheus.HistogramVec
 	inFlight prometheus.Gauge
@@ -39,7 +39,7 @@ func newMetrics(counted prometheus.Registerer, shown prometheus.Gatherer) *metri
 			Name: "postroom_http_requests_in_flight", Help: "Requests being answered.",
 		}),
 		submits: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "postroom_submits_total", Help: "Submit requests by what came of them.",
+			Name: "postroom_submits_total", Help: "Submit requests by outcome.",
 		}, []string{"outcome"}),
 		routes: map[string]bool{},
 	}
@@ -51,10 +51,10 @@ func newMetrics(counted prometheus.Registerer, shown prometheus.Gatherer) *metri
 	return m
 }
 
-// know adds a route to those that have a label value of their own.
+// know gives a route its own label value.
 func (m *metrics) know(r route) { m.routes[r.method+" "+echoPath(r.path)] = true }
 
-// observe counts an answer. Everything outside the table, pages and nonsense alike, shares one label.
+// observe counts an answer. All requests outside the table share one label.
 func (m *metrics) observe(method, path string, status int, took time.Duration) {
 	if method == http.MethodHead {
 		method = http.MethodGet
@@ -71,7 +71,7 @@ func (m *metrics) refused(path string, status int, kind fault.Kind) {
 		return
 	}
 	if kind == fault.Internal && status < 500 {
-		kind = fault.Invalid // refused by HTTP's own rules: a wrong content type, a body that took too long
+		kind = fault.Invalid // refused by HTTP: a wrong content type, a timeout of the body
 	}
 	m.submits.WithLabelValues(string(kind)).Inc()
 }

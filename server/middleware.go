@@ -15,8 +15,8 @@ import (
 	"github.com/labstack/echo/v4/middleware"
 )
 
-// identify gives each request an id, which its answer and its lines of log share. A proxy's own id is kept if
-// it is no more than an id.
+// identify gives each request an id, for its answer and the log. The X-Request-Id of a proxy is kept if it is
+// well-formed.
 func (s *Server) identify(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		id := c.Request().Header.Get(echo.HeaderXRequestID)
@@ -35,7 +35,7 @@ func saneID(id string) bool {
 		strings.Trim(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ._:-") == ""
 }
 
-// observe counts and logs each request, once its answer is written.
+// observe counts and logs each request after its answer was written.
 func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		start := time.Now()
@@ -57,11 +57,11 @@ func (s *Server) observe(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// secretQueries are parameters that grant access: a token of the API, one of the links in a mail, and the
+// secretQueries are parameters that grant access: a token of the API, a token of a link in a mail, and the
 // secret of a provider's webhook.
 var secretQueries = [...]string{"access_token", "t", "token"}
 
-// maskQuery hides what is secret in a query.
+// maskQuery replaces the values of secretQueries.
 func maskQuery(raw string) string {
 	if !strings.Contains(raw, "%") && !strings.Contains(raw, "t=") && !strings.Contains(raw, "token") {
 		return raw
@@ -78,7 +78,7 @@ func maskQuery(raw string) string {
 	return query.Encode()
 }
 
-// protect tells browsers to take answers for what they are. Pages loosen the policy for themselves.
+// protect sets security headers for browsers. Pages have a looser Content-Security-Policy.
 func (s *Server) protect(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()
@@ -91,7 +91,7 @@ func (s *Server) protect(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// recover turns a panic into an error, so that it is counted, logged and answered like one.
+// recover turns a panic into an error, which is counted, logged and answered.
 func (s *Server) recover(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) (err error) {
 		defer func() {
@@ -110,11 +110,11 @@ func (s *Server) recover(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// compress shrinks lists and documents. What it saves on the short answer of a submit is less than it costs.
+// compress compresses lists and documents. The short answer of a submit is not worth the CPU.
 func compress() echo.MiddlewareFunc {
 	return middleware.GzipWithConfig(middleware.GzipConfig{
 		Level:     4,
-		MinLength: 1400, // below this an answer fits one packet anyway
+		MinLength: 1400, // a shorter answer fits one packet
 		Skipper: func(c echo.Context) bool {
 			path := c.Request().URL.Path
 			return c.Request().Method != http.MethodGet ||

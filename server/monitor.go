@@ -12,15 +12,14 @@ import (
 	"github.com/postroom/postroom/server/access"
 )
 
-// NewMonitor makes a Server that answers /health, /ready and /metrics, and nothing else: for a process that
-// only delivers and has no API, and to keep metrics away from the port of an API. It listens from then on, as
-// one made by New does.
+// NewMonitor returns a Server for /health, /ready and /metrics only. It is for processes without an API, and
+// to keep metrics off the port of an API. As with New, it listens already.
 //
-// The first two need no token, since a supervisor or a load balancer has none and they tell no secret.
-// Metrics need one of the scope metrics, as beside the API: they name relays and say how much mail there is,
-// and an address that is meant for the inside is one rule of a firewall away from the outside.
+// /health and /ready need no token: supervisors and load balancers have none, and the answers are no secret.
+// /metrics needs the scope metrics, because metrics name relays and show the amount of mail, and a firewall
+// may be misconfigured.
 //
-// Its own requests are not counted: a probe every second would drown those that somebody waits for.
+// Its requests are not counted: there is a probe every second.
 func NewMonitor(access *access.Access, state State, o Options) (*Server, error) {
 	if access == nil || state == nil {
 		return nil, errors.New("new monitoring server: a part is missing")

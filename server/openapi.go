@@ -16,8 +16,7 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// specVersion is the version of the contract, in the sense of semver.org: raised with every change of the
-// OpenAPI document.
+// specVersion is the version of the OpenAPI document (semver.org). Every change of the document raises it.
 const specVersion = "1.5.0"
 
 // schemaPrefix begins the reference to a schema.
@@ -47,7 +46,7 @@ func writeSpec(groups []group) (out spec, err error) {
 		tidy(schema)
 		allowNull(schema, doc.Components.Schemas.TypeFromRef(schemaPrefix+name))
 		if schema.AdditionalProperties == false && !asked[name] {
-			// an answer may gain fields without breaking the clients made from this document
+			// so that an answer may get new fields without breaking generated clients
 			schema.AdditionalProperties = nil
 		}
 	}
@@ -82,7 +81,7 @@ func newOpenAPI() *huma.OpenAPI {
 	}
 }
 
-// operation describes one route. Refusals look alike everywhere, so they are described once, in problems.
+// operation describes a route. The answers of refusals are described once for all routes, in problems.
 func operation(schemas huma.Registry, problems map[string]*huma.Response, g group, r route) *huma.Operation {
 	op := &huma.Operation{
 		Method: r.method, Path: r.path, OperationID: r.id, Summary: r.summary, Tags: []string{g.name},
@@ -107,7 +106,7 @@ func operation(schemas huma.Registry, problems map[string]*huma.Response, g grou
 		}
 		for _, where := range []string{"path", "query", "header"} {
 			if name := f.Tag.Get(where); name != "" {
-				// huma gives times in headers another form
+				// huma describes times in headers in another format
 				f.Tag = reflect.StructTag(strings.Replace(string(f.Tag), "header:", "x:", 1))
 				schema := huma.SchemaFromField(schemas, f, "")
 				p := &huma.Param{Name: name, In: where, Required: where == "path", Description: schema.Description,
@@ -158,7 +157,7 @@ func jsonOf(schema *huma.Schema) map[string]*huma.MediaType {
 	return map[string]*huma.MediaType{"application/json": {Schema: schema}}
 }
 
-// refusals are the statuses that a route may refuse with.
+// refusals returns the error statuses of a route.
 func refusals(r route, body bool) []int {
 	all := []int{http.StatusBadRequest, http.StatusInternalServerError}
 	if !r.right.public {
@@ -180,7 +179,7 @@ func refusals(r route, body bool) []int {
 	return all
 }
 
-// requestSchemas are the names of the schemas that bodies of requests are made of.
+// requestSchemas returns the names of the schemas in bodies of requests.
 func requestSchemas(doc *huma.OpenAPI) map[string]bool {
 	names := map[string]bool{}
 	var note func(s *huma.Schema)
@@ -212,7 +211,7 @@ func requestSchemas(doc *huma.OpenAPI) map[string]bool {
 	return names
 }
 
-// tidy makes a schema say what this server does: lists and objects are never null.
+// tidy removes null from the types of lists and objects: no answer has it, see fillLists.
 func tidy(s *huma.Schema) {
 	if s == nil {
 		return
@@ -229,8 +228,8 @@ func tidy(s *huma.Schema) {
 	}
 }
 
-// allowNull says which objects may be null all the same: those that a null takes away, and those of an answer
-// that has the field always.
+// allowNull adds null to the types of objects that may be null: those of takenByNull, and pointers without
+// omitempty.
 func allowNull(s *huma.Schema, t reflect.Type) {
 	if t == nil || t.Kind() != reflect.Struct {
 		return
@@ -248,13 +247,13 @@ func allowNull(s *huma.Schema, t reflect.Type) {
 // timeOrFalse describes api.TimeOrFalse.
 type timeOrFalse struct{}
 
-// Schema is a moment, or false.
+// Schema is a time, or false.
 func (timeOrFalse) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString, Format: "date-time"},
 		{Type: huma.TypeBoolean, Enum: []any{false}}}}
 }
 
-// freeObject describes a json.RawMessage, which is an object wherever this API has one.
+// freeObject describes a json.RawMessage. All of this API are objects.
 type freeObject struct{}
 
 // Schema is any object.

@@ -9,13 +9,13 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// pageInput is the part of a list's query that all lists share.
+// pageInput is the part of the query that lists share.
 type pageInput struct {
 	Page     int `query:"page" minimum:"0" doc:"Page, from 0"`
 	PageSize int `query:"pageSize" minimum:"1" maximum:"1000" doc:"Rows a page; 20 when absent"`
 }
 
-// size is the number of rows to answer with.
+// size returns the number of rows of a page.
 func (p pageInput) size() int {
 	if p.PageSize == 0 {
 		return 20
@@ -23,7 +23,7 @@ func (p pageInput) size() int {
 	return p.PageSize
 }
 
-// selection is what messages can be chosen by.
+// selection are the filters of messages.
 type selection struct {
 	State         string    `query:"state" enum:"waiting,active,delayed,paused,failed" doc:"Only messages in this state"`
 	Account       string    `query:"account" maxLength:"256" doc:"Only messages of this account"`
@@ -34,8 +34,8 @@ type selection struct {
 	CreatedBefore time.Time `query:"createdBefore" doc:"Only messages accepted before this moment"`
 }
 
-// ownAccount is the account to ask for when the caller asks for this one, or, by an empty id, for all it may
-// see. Asking for another's mail is refused, as submitting it would be.
+// ownAccount returns the account to search, given the one that the caller asked for; empty: all. For a bound
+// token that is its own account, and any other is refused.
 func ownAccount(ctx context.Context, asked string) (string, error) {
 	bound := boundTo(ctx)
 	switch {
@@ -47,7 +47,7 @@ func ownAccount(ctx context.Context, asked string) (string, error) {
 	return bound, nil
 }
 
-// query turns a selection into the outbox's words, within what the caller may see.
+// query returns the selection as the outbox has it, restricted to what the caller may see.
 func (q selection) query(ctx context.Context) (api.OutboxQuery, error) {
 	account, err := ownAccount(ctx, q.Account)
 	if err != nil {
@@ -74,20 +74,10 @@ func (m messageRoutes) listOutbox(ctx context.Context, in *listOutboxInput) (api
 		return api.OutboxPage{}, err
 	}
 	q.Page, q.PageSize, q.Cursor = in.Page, in.size(), in.Cursor
-	page, err := m.box.List(ctx, q)
-	page.Messages = rows(page.Messages)
-	return page, err
+	return m.box.List(ctx, q)
 }
 
-// rows makes sure that a list without rows is written [] and not null.
-func rows[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
-}
-
-// cancelAll wants something to select by: a client that forgot the id must not empty the outbox.
+// cancelAll demands a filter: a client that omits the id by mistake must not empty the outbox.
 func (m messageRoutes) cancelAll(ctx context.Context, in *selection) (api.BulkDeleteAnswer, error) {
 	if *in == (selection{}) {
 		return api.BulkDeleteAnswer{}, fault.InvalidFields([]fault.Field{
@@ -104,7 +94,7 @@ type messageInput struct {
 	QueueID string `path:"queueId" maxLength:"256" doc:"Id that the submit answered with"`
 }
 
-// mine hides the messages of other accounts from a bound token: they look like messages that do not exist.
+// mine returns notFound to a bound token for a message of another account, as for one that does not exist.
 func (m messageRoutes) mine(ctx context.Context, id string) error {
 	bound := boundTo(ctx)
 	if bound == "" {
@@ -133,7 +123,7 @@ func (m messageRoutes) getMessage(ctx context.Context, in *messageInput) (api.Ou
 
 func (m messageRoutes) cancelMessage(ctx context.Context, in *messageInput) (api.DeleteAnswer, error) {
 	if err := m.mine(ctx, in.QueueID); fault.Is(err, fault.NotFound) {
-		return api.DeleteAnswer{}, nil // as for any unknown id
+		return api.DeleteAnswer{}, nil // as for an unknown id
 	} else if err != nil {
 		return api.DeleteAnswer{}, err
 	}

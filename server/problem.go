@@ -17,11 +17,10 @@ import (
 	"github.com/postroom/postroom/server/access"
 )
 
-// clientGone is nginx's status for a client that left before its answer; it only ever reaches the log and the
-// metrics.
+// clientGone is nginx's status for a client that left before its answer. Only the log and the metrics get it.
 const clientGone = 499
 
-// answerError is echo's error handler: every answer that is not a success is written here, whatever failed.
+// answerError is echo's error handler. It writes every answer that is not a success.
 func (s *Server) answerError(err error, c echo.Context) {
 	if c.Response().Committed {
 		s.log.Error("answer broken off", "request_id", requestID(c), "route", c.Path(), "error", err)
@@ -43,8 +42,8 @@ func (s *Server) answerError(err error, c echo.Context) {
 	}
 }
 
-// problemOf words an error for the client, and sets the headers that go with it. What is no fault of the
-// client's is logged here, and only here, in full; the client learns only that it happened.
+// problemOf returns the answer of an error, and sets its headers. An internal error is logged here, and only
+// here; the client does not get its text.
 func (s *Server) problemOf(err error, c echo.Context) api.Problem {
 	p := api.Problem{RequestID: requestID(c)}
 	if e, ok := errors.AsType[*fault.Error](err); ok && e.Kind != fault.Internal {
@@ -71,8 +70,8 @@ func (s *Server) problemOf(err error, c echo.Context) api.Problem {
 	return p
 }
 
-// labelled words a fault as EmailEngine does: the field in quotes, then what it must be. A sentence of its
-// own stays one.
+// labelled returns the text of a fault as EmailEngine has it: the field in quotes, then what it must be. A
+// message that is a sentence stays as it is.
 func labelled(f fault.Field) string {
 	if first, _ := utf8.DecodeRuneInString(f.Message); f.Key == "" || first == '"' || unicode.IsUpper(first) {
 		return f.Message
@@ -80,8 +79,7 @@ func labelled(f fault.Field) string {
 	return `"` + f.Key + `" ` + f.Message
 }
 
-// setFaultHeaders says in headers what HTTP says there: how to authenticate (RFC 6750), and when to come back
-// (RFC 9110 section 10.2.3).
+// setFaultHeaders sets WWW-Authenticate (RFC 6750) and Retry-After (RFC 9110 section 10.2.3).
 func (s *Server) setFaultHeaders(c echo.Context, e *fault.Error, err error, p *api.Problem) {
 	h := c.Response().Header()
 	switch e.Kind {
@@ -108,5 +106,5 @@ func setRateHeaders(h http.Header, r access.Rate) {
 	h.Set("X-RateLimit-Reset", strconv.Itoa(seconds(r.Reset)))
 }
 
-// seconds rounds up: a client that waits so long does not come too early.
+// seconds rounds up, so that a client that waits so long is not early.
 func seconds(d time.Duration) int { return int(math.Ceil(d.Seconds())) }

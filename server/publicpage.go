@@ -16,12 +16,12 @@ import (
 	"golang.org/x/text/language"
 )
 
-// The pages that recipients see: no script, no cookie, nothing loaded from anywhere.
+// publicFiles are the pages for recipients: no script, no cookie, no other file loaded.
 //
 //go:embed public
 var publicFiles embed.FS
 
-// publicPages writes the pages for recipients, in their language.
+// publicPages writes the pages for recipients in their language.
 type publicPages struct {
 	page    *template.Template
 	policy  string // Content-Security-Policy
@@ -30,8 +30,7 @@ type publicPages struct {
 	matcher language.Matcher
 }
 
-// newPublicPages reads what is compiled in. What it can't read is a programmer's error, found when the server
-// is made.
+// newPublicPages reads the embedded files.
 func newPublicPages() (*publicPages, error) {
 	p := &publicPages{}
 	raw, err := publicFiles.ReadFile("public/words.json")
@@ -55,7 +54,7 @@ func newPublicPages() (*publicPages, error) {
 		return nil, fmt.Errorf("template of the public pages: %w", err)
 	}
 	p.tags = slices.Sorted(maps.Keys(p.words))
-	slices.SortStableFunc(p.tags, func(a, _ string) int { // what no language matches is written in the first
+	slices.SortStableFunc(p.tags, func(a, _ string) int { // the first one is the default
 		if a == "en" {
 			return -1
 		}
@@ -69,8 +68,7 @@ func newPublicPages() (*publicPages, error) {
 	return p, nil
 }
 
-// language is the best of those there are for a visitor, whose browser says what it likes, or else for the
-// mail that led here.
+// language returns the best language for a visitor: by Accept-Language, else by the language of the mail.
 func (p *publicPages) language(r *http.Request, ofMail string) string {
 	wanted := r.Header.Get("Accept-Language")
 	_, i := language.MatchStrings(p.matcher, clip(wanted), clip(ofMail))

@@ -11,11 +11,10 @@ import (
 	"github.com/postroom/postroom/server/settings"
 )
 
-// queueNames are the queues in stats. Submit covers both lanes; bulk is the half of it that must never delay
-// the other.
+// queueNames are the queues in stats. Queue submit includes bulk.
 var queueNames = []string{"submit", "notify", "documents"}
 
-// queueRoutes watch and steer the instance: its queues, its counters, its settings.
+// queueRoutes are about the instance: its queues, counters and settings.
 type queueRoutes struct {
 	box       *outbox.Outbox
 	accounts  *accounts.Accounts
@@ -59,11 +58,10 @@ func (in *statsInput) query(ctx context.Context) (api.CounterQuery, error) {
 	return api.CounterQuery{Account: account, Lane: api.Lane(in.Lane)}, err
 }
 
-// getStats counts. A bound token sees the counters of its account; queues and the number of accounts are the
-// instance's.
+// getStats returns counters. A bound token gets those of its account, without queues, alerts and the number
+// of accounts, which are the instance's.
 func (q queueRoutes) getStats(ctx context.Context, in *statsInput) (api.Stats, error) {
-	stats := api.Stats{Version: q.version, Accounts: 1, Queues: map[string]api.QueueCounts{},
-		Alerts: []api.Alert{}}
+	stats := api.Stats{Version: q.version, Accounts: 1, Queues: map[string]api.QueueCounts{}}
 	counted, err := in.query(ctx)
 	if err != nil {
 		return stats, err
@@ -82,7 +80,7 @@ func (q queueRoutes) getStats(ctx context.Context, in *statsInput) (api.Stats, e
 	return stats, err
 }
 
-// countInstance counts what belongs to no account.
+// countInstance adds the counts of the whole instance.
 func (q queueRoutes) countInstance(ctx context.Context, stats *api.Stats) (err error) {
 	for _, name := range queueNames {
 		q, err := q.box.QueueStatus(ctx, name)
@@ -91,11 +89,9 @@ func (q queueRoutes) countInstance(ctx context.Context, stats *api.Stats) (err e
 		}
 		stats.Queues[name] = countsOf(q)
 	}
-	alerts, err := q.state.Alerts(ctx)
-	if err != nil {
+	if stats.Alerts, err = q.state.Alerts(ctx); err != nil {
 		return err
 	}
-	stats.Alerts = rows(alerts)
 	search, err := q.documents.State(ctx)
 	if err != nil {
 		return err
@@ -105,7 +101,7 @@ func (q queueRoutes) countInstance(ctx context.Context, stats *api.Stats) (err e
 	return err
 }
 
-// countsOf shows a queue as stats does: total counts what is still to be done.
+// countsOf returns the counts of a queue. Total is the number of tasks that are not done.
 func countsOf(q api.QueueStatus) api.QueueCounts {
 	j := q.Jobs
 	return api.QueueCounts{
@@ -114,7 +110,7 @@ func countsOf(q api.QueueStatus) api.QueueCounts {
 	}
 }
 
-// settingsInput asks for some settings by name, as EmailEngine's clients do, or for all by naming none.
+// settingsInput selects settings by name, as with EmailEngine; without names, all.
 type settingsInput struct {
 	Webhooks              string `query:"webhooks" enum:"true,false"`
 	WebhookEvents         string `query:"webhookEvents" enum:"true,false"`
@@ -129,7 +125,7 @@ type settingsInput struct {
 
 func (q queueRoutes) getSettings(ctx context.Context, in *settingsInput) (api.Settings, error) {
 	all, err := q.settings.Get(ctx)
-	if err != nil || !in.any() {
+	if err != nil || *in == (settingsInput{}) {
 		return all, err
 	}
 	return api.Settings{
@@ -145,8 +141,6 @@ func (q queueRoutes) getSettings(ctx context.Context, in *settingsInput) (api.Se
 	}, nil
 }
 
-func (in settingsInput) any() bool { return in != (settingsInput{}) }
-
 func only[T any](asked string, value *T) *T {
 	if asked != "true" {
 		return nil
@@ -161,5 +155,5 @@ func (q queueRoutes) postSettings(ctx context.Context, in *postSettingsInput) (a
 		return api.SettingsUpdated{}, fault.New(fault.Invalid, "", "The request changes no setting")
 	}
 	updated, err := q.settings.Update(ctx, in.Body)
-	return api.SettingsUpdated{Updated: rows(updated)}, err
+	return api.SettingsUpdated{Updated: updated}, err
 }

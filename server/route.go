@@ -15,59 +15,59 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// route is one row of the table: what it is called by, who may call it, and what answers.
+// route is one row of the table: the request, the right it needs, and the handler.
 type route struct {
 	method, path string // path as OpenAPI writes it: /v1/outbox/{queueId}
 	right        right
-	id, summary  string // for the OpenAPI document; no id: not in it
+	id, summary  string // for the OpenAPI document; empty id: not in it
 	limit        int64  // of the body, in bytes; 0: smallBody
-	long         bool   // the work grows with the outbox: the answer has as long as it takes
+	long         bool   // the work grows with the outbox, so the answer has no deadline
 	input        reflect.Type
 	output       reflect.Type
 	bind         func(s *Server, r route) echo.HandlerFunc
 }
 
-// right is what a caller needs to be let in.
+// right is what a route demands of its caller.
 type right struct {
-	public bool      // anybody: no token is asked for
+	public bool      // no token is needed
 	scope  api.Scope // what the token must be allowed to do
-	whole  bool      // it concerns the whole instance, so tokens bound to an account are refused
-	// what a token bound to an account must be allowed instead, being unable to have scope; empty: scope
+	whole  bool      // tokens bound to an account are refused: it is about the whole instance
+	// the scope that a token bound to an account needs instead, because it cannot have scope; empty: scope
 	bound api.Scope
 }
 
 // public routes need no token.
 func public() right { return right{public: true} }
 
-// own routes answer bound tokens too, within their account. The handler sees to that.
+// own routes answer bound tokens too. Their handlers restrict those to their account.
 func own(scope api.Scope) right { return right{scope: scope} }
 
-// partly routes concern the whole instance, and answer bound tokens with the part that is theirs. The handler
-// sees to that.
+// partly routes concern the whole instance. Their handlers answer bound tokens with the part of their
+// account.
 func partly(scope, bound api.Scope) right { return right{scope: scope, bound: bound} }
 
 // whole routes concern the whole instance.
 func whole(scope api.Scope) right { return right{scope: scope, whole: true} }
 
-// noInput is the input of a handler that needs nothing from the request.
+// noInput is the input of a handler that reads nothing from the request.
 type noInput struct{}
 
 // file is an answer that is not JSON.
 type file struct {
 	ContentType string
-	Name        string // for saving it
+	Name        string // proposed to who saves it
 	Content     []byte
 }
 
-// completer is an input that can add to a refusal the faults that only the package below can find.
+// completer is an input that adds to a refusal the faults that only a package below can find.
 type completer interface {
 	complete(ctx context.Context, p *Parts, found *fault.Error)
 }
 
-// statuser is an output that decides its own status.
+// statuser is an output with its own status.
 type statuser interface{ status() int }
 
-// handler parses nothing and writes nothing: it asks, and answers with a value or an error.
+// handler handles a parsed request. It returns the answer or an error.
 type handler[I, O any] func(ctx context.Context, in *I) (O, error)
 
 func get[I, O any](path string, r right, h handler[I, O], id, summary string) route {
@@ -90,26 +90,26 @@ func remove[I, O any](path string, r right, h handler[I, O], id, summary string)
 	return on(http.MethodDelete, path, r, h, id, summary)
 }
 
-// plain is a route outside the OpenAPI document, which writes its own answer.
+// plain is a route outside the OpenAPI document that writes its own answer.
 func plain(path string, r right, h echo.HandlerFunc) route {
 	return route{method: http.MethodGet, path: path, right: r, bind: func(*Server, route) echo.HandlerFunc {
 		return h
 	}}
 }
 
-// large lets a route take bodies up to a limit of its own.
+// large sets the size limit of a route's body.
 func large(limit int64, r route) route {
 	r.limit = limit
 	return r
 }
 
-// long lets a route take as long as its work does, which is about as many messages as there are.
+// long removes the deadline of a route whose work grows with the outbox.
 func long(r route) route {
 	r.long = true
 	return r
 }
 
-// on joins a typed handler to HTTP.
+// on makes a route of a typed handler.
 func on[I, O any](method, path string, r right, h handler[I, O], id, summary string) route {
 	return route{
 		method: method, path: path, right: r, id: id, summary: summary, limit: smallBody,
@@ -134,19 +134,33 @@ func on[I, O any](method, path string, r right, h handler[I, O], id, summary str
 				if err != nil {
 					return err
 				}
+				fillLists(reflect.ValueOf(&out).Elem())
 				return answer(c, out)
 			}
 		},
 	}
 }
 
-// completed adds what else is wrong to a refusal that names fields.
+// completed adds the other faults of an input to a refusal that names fields.
 func completed(ctx context.Context, p *Parts, in any, err error) error {
 	rest, ok := in.(completer)
 	if found, is := err.(*fault.Error); ok && is && len(found.Fields) > 0 {
 		rest.complete(ctx, p, found)
 	}
 	return err
+}
+
+// fillLists makes the nil lists of an answer empty: no list of the API is null.
+func fillLists(answer reflect.Value) {
+	for field, v := range answer.Fields() {
+		switch {
+		case !field.IsExported() || strings.Contains(field.Tag.Get("json"), ",omitempty"):
+		case v.Kind() == reflect.Struct:
+			fillLists(v)
+		case v.Kind() == reflect.Slice && v.IsNil() && v.Type().Elem().Kind() != reflect.Uint8:
+			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		}
+	}
 }
 
 // answer writes what a handler returned.
@@ -164,15 +178,15 @@ func answer(c echo.Context, out any) error {
 	return writeJSON(c, http.StatusOK, out)
 }
 
-// buffers hold answers while they are written, so that an answer has a length and a failure to encode is
-// still an error.
+// buffers hold answers while they are encoded, so that an answer has a length and a failure to encode is an
+// error.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// keptBuffer is the largest buffer worth keeping for the next answer.
+// keptBuffer is the capacity of the largest buffer that is reused.
 const keptBuffer = 256 << 10
 
-// writeJSON writes an answer. Angle brackets stay as they are: message ids are full of them, and nothing here
-// is read as HTML.
+// writeJSON writes an answer. Angle brackets are not escaped: message ids contain them, and no answer is read
+// as HTML.
 func writeJSON(c echo.Context, status int, v any) error {
 	b := buffers.Get().(*bytes.Buffer)
 	defer func() {
@@ -189,7 +203,7 @@ func writeJSON(c echo.Context, status int, v any) error {
 	return c.Blob(status, "application/json; charset=utf-8", bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
-// mount adds all routes of a table, each behind its guard.
+// mount adds the routes of a table, each behind its guard.
 func (s *Server) mount(groups []group) {
 	for _, g := range groups {
 		for _, r := range g.routes {

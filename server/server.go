@@ -35,16 +35,16 @@ type Options struct {
 	TLSKey     string // file of its key in PEM
 	Version    string // of Postroom, for stats and the OpenAPI document; empty: "dev"
 	MaxMessage int64  // bytes of a message, which bounds the body of a submit; 0: 25 MB
-	// bytes that large bodies may take together as they come in; beyond it they wait, then get 503; 0: 256 MB
+	// bytes that all large bodies may take together while they arrive; more wait, then get 503; 0: 256 MB
 	BodyMemory int64
-	// name of the cookie that holds a session of the login page; empty: "postroom_session"
+	// name of the cookie with a session of the login page; empty: "postroom_session"
 	SessionCookie string
-	// how long to go on answering when Run ends, submits with 503; 0: stop listening at once
+	// how long Run answers after its context ended, submits with 503; 0: it stops listening immediately
 	Drain           time.Duration
-	Grace           time.Duration // how long requests under way may take to end; 0: 10 s
+	Grace           time.Duration // timeout of the requests in progress at the end; 0: 10 s
 	Metrics         *prometheus.Registry
-	GetUnsubscribes bool         // following an unsubscribe link is enough; else its page asks first
-	MetricsApart    bool         // /metrics is not answered here, because a server of NewMonitor does
+	GetUnsubscribes bool         // an unsubscribe link unsubscribes; false: its page asks first
+	MetricsApart    bool         // /metrics is served by NewMonitor only
 	Logger          *slog.Logger // nil: nothing is logged
 	Now             func() time.Time
 }
@@ -81,18 +81,18 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// maxSubmit is the size of a submit's body: base64 makes a message 1.37 times as long, and the other fields
-// take some room too.
+// maxSubmit is the maximum size of a submit's body: base64 makes a message 1.37 times as long, and there are
+// other fields.
 func (o Options) maxSubmit() int64 { return o.MaxMessage + o.MaxMessage*2/5 + 64<<10 }
 
-// Server answers HTTP requests. It listens from New on and answers while Run runs.
+// Server answers HTTP requests while Run runs. It listens from New on.
 type Server struct {
 	parts    *Parts
 	opts     Options
 	echo     *echo.Echo
 	listener net.Listener
-	setting  string               // that names the address, for errors
-	spec     func() (spec, error) // written when it is first asked for
+	setting  string               // name of the setting of the address, for errors
+	spec     func() (spec, error) // made at its first call
 	metrics  *metrics
 	log      *slog.Logger
 	draining atomic.Bool
@@ -100,8 +100,8 @@ type Server struct {
 	pages    *publicPages
 }
 
-// New makes a Server and begins to listen, so that a port in use or a certificate that can't be read shows at
-// once. The caller either calls Run, which closes the listener, or Close.
+// New returns a Server that listens already, so that a port in use or an unreadable certificate is an error
+// here. The caller must call Run, which closes the listener, or Close.
 func New(parts Parts, o Options) (*Server, error) {
 	for field, value := range reflect.ValueOf(parts).Fields() {
 		if value.IsNil() {
@@ -124,14 +124,14 @@ func New(parts Parts, o Options) (*Server, error) {
 	return s, nil
 }
 
-// prepare makes a server without routes, which counts its requests in a registry.
+// prepare returns a server without routes that counts its requests in a registry.
 func prepare(parts Parts, o Options, counted prometheus.Registerer) *Server {
 	s := &Server{
 		parts: &parts, opts: o, echo: echo.New(), log: o.Logger, metrics: newMetrics(counted, o.Metrics),
 		bodies: newBodyMemory(o.BodyMemory),
 	}
 	s.echo.HTTPErrorHandler = s.answerError
-	// X-Forwarded-For is anybody's to write; restrictions by address must not believe it
+	// anybody can write X-Forwarded-For, so restrictions by address must not trust it
 	s.echo.IPExtractor = echo.ExtractIPDirect()
 	s.echo.Use(s.identify, s.observe, s.protect, s.recover, compress())
 	return s
@@ -156,16 +156,16 @@ func (s *Server) listen() error {
 	return nil
 }
 
-// instance returns what answers for the process itself.
+// instance returns the handlers about the process itself.
 func (s *Server) instance() instanceRoutes {
 	return instanceRoutes{state: s.parts.State, draining: &s.draining, log: s.log, metrics: s.metrics.serve,
 		spec: func() (spec, error) { return s.spec() }}
 }
 
-// Addr is the address that the server listens on, as host:port.
+// Addr returns the address that the server listens on, as host:port.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
-// URL is the address that the server is reached at on this machine.
+// URL returns the URL of the server on this machine.
 func (s *Server) URL() string {
 	if s.opts.TLSCert != "" {
 		return "https://" + s.Addr()
@@ -173,11 +173,10 @@ func (s *Server) URL() string {
 	return "http://" + s.Addr()
 }
 
-// Echo is where the pages of the ui mount their own routes, with guards of their own. That must be done
-// before Run.
+// Echo returns the router. Package ui mounts its routes there before Run, with its own guards.
 func (s *Server) Echo() *echo.Echo { return s.echo }
 
-// Close stops listening, where Run was never called; after Run it does nothing.
+// Close stops listening. After Run it does nothing.
 func (s *Server) Close() error {
 	if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("stop listening: %w", err)
@@ -185,8 +184,8 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// Run answers requests until ctx ends. Then it refuses new submits, goes on listening for Options.Drain,
-// waits up to Options.Grace for the requests under way, and closes. It returns nil after an orderly end.
+// Run answers requests until ctx ends. Then it refuses new submits, listens for another Options.Drain, waits
+// up to Options.Grace for the requests in progress, and closes. It returns nil if all of them ended.
 func (s *Server) Run(ctx context.Context) error {
 	web := &http.Server{
 		Handler:           s.echo,
@@ -209,7 +208,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return s.stop(ctx, web, failed)
 }
 
-// stop ends the service in order. The context of Run has ended, but its values still count.
+// stop drains and closes the server. The context of Run has ended; its values are still used.
 func (s *Server) stop(ctx context.Context, web *http.Server, failed <-chan error) error {
 	s.draining.Store(true)
 	if s.opts.Drain > 0 {

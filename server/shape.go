@@ -15,12 +15,11 @@ import (
 	"github.com/postroom/postroom/message"
 )
 
-// shape reads the value a document stands at into a Go value of one type, and notes each fault it finds.
-// Shapes are built once, from the types of package api and their tags, so the limits enforced here are those
-// the OpenAPI document states.
+// shape reads the next value of a document into a Go value of one type, and notes its faults. Shapes are
+// built once, from the types of package api and their tags, as the OpenAPI document is.
 type shape func(d *document, into reflect.Value)
 
-// Types with a reading of their own.
+// Types with their own shapes.
 var (
 	timeType      = reflect.TypeFor[time.Time]()
 	bytesType     = reflect.TypeFor[[]byte]()
@@ -32,9 +31,9 @@ var (
 	renderType    = reflect.TypeFor[api.Render]()
 )
 
-// shapeOf builds the shape of a type. The limits are those of the field it stands in. A type it has no
-// reading for is a programmer's error, found when the routes are made.
-func shapeOf(t reflect.Type, l limits) shape {
+// shapeOf returns the shape of a type in a field with bounds. A type without a shape is a programmer's error:
+// it panics when the routes are made.
+func shapeOf(t reflect.Type, b bounds) shape {
 	switch t {
 	case timeType:
 		return readTime
@@ -43,27 +42,27 @@ func shapeOf(t reflect.Type, l limits) shape {
 	case bytesType:
 		return readBase64
 	case addressesType:
-		return oneOrMany(listShape(t, shapeOf(t.Elem(), limits{}), l), shapeOf(t.Elem(), limits{}), '{')
+		return oneOrMany(listShape(t, shapeOf(t.Elem(), bounds{}), b), shapeOf(t.Elem(), bounds{}), '{')
 	case emailsType:
-		return oneOrMany(listShape(t, readEmail, l), readEmail, '"')
+		return oneOrMany(listShape(t, readEmail, b), readEmail, '"')
 	case renderType:
 		return renderShape()
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return pointerShape(t, l)
+		return pointerShape(t, b)
 	case reflect.Struct:
 		return structShape(t)
 	case reflect.Slice:
-		return listShape(t, shapeOf(t.Elem(), l.ofElements()), l)
+		return listShape(t, shapeOf(t.Elem(), b.ofElements()), b)
 	case reflect.Map:
 		return mapShape(t)
 	case reflect.String:
-		return stringShape(l)
+		return stringShape(b)
 	case reflect.Int:
-		return intShape(l)
+		return intShape(b)
 	case reflect.Float64:
-		return floatShape(l)
+		return floatShape(b)
 	case reflect.Bool:
 		return readBool
 	}
@@ -78,14 +77,13 @@ type member struct {
 	required bool
 }
 
-// takenByNull reports whether a null in a field takes away what the field is about: it points to a pointer,
-// as in patches. For any other field null is the same as absent.
+// takenByNull reports whether a null in a field removes the value: the field points to a pointer, as in
+// patches. For any other field null is the same as absent.
 func takenByNull(t reflect.Type) bool {
 	return t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Pointer
 }
 
-// structShape reads an object. Unknown keys, keys given twice, and missing ones are faults; for null see
-// takenByNull.
+// structShape reads an object. Unknown, repeated and missing keys are faults. For null see takenByNull.
 func structShape(t reflect.Type) shape {
 	members := membersOf(t)
 	byName := make(map[string]int, len(members))
@@ -130,7 +128,7 @@ func structShape(t reflect.Type) shape {
 	}
 }
 
-// membersOf lists the fields that requests may set, embedded ones included.
+// membersOf returns the fields that requests may set, including embedded ones.
 func membersOf(t reflect.Type) []member {
 	var members []member
 	for _, f := range reflect.VisibleFields(t) {
@@ -141,7 +139,7 @@ func membersOf(t reflect.Type) []member {
 		members = append(members, member{
 			name:     name,
 			index:    f.Index,
-			read:     shapeOf(f.Type, limitsOf(f)),
+			read:     shapeOf(f.Type, boundsOf(f)),
 			required: !strings.Contains(options, "omitempty") && f.Tag.Get("required") != "false",
 		})
 	}
@@ -156,17 +154,16 @@ func unknown(d *document, _ string) {
 	d.value()
 }
 
-func pointerShape(t reflect.Type, l limits) shape {
-	read := shapeOf(t.Elem(), l)
+func pointerShape(t reflect.Type, b bounds) shape {
+	read := shapeOf(t.Elem(), b)
 	return func(d *document, into reflect.Value) {
 		into.Set(reflect.New(t.Elem()))
 		read(d, into.Elem())
 	}
 }
 
-// listShape reads an array. Entries of a mail merge beyond their limit are not read on for: they are what
-// makes a request large.
-func listShape(t reflect.Type, read shape, l limits) shape {
+// listShape reads an array. Too many entries of a mail merge end the reading: they make a request large.
+func listShape(t reflect.Type, read shape, b bounds) shape {
 	return func(d *document, into reflect.Value) {
 		if !d.expect('[', "must be an array") {
 			return
@@ -177,24 +174,24 @@ func listShape(t reflect.Type, read shape, l limits) shape {
 			d.path = append(d.path, step{index: i})
 			read(d, element)
 			d.path = d.path[:len(d.path)-1]
-			if l.maxItems == nil || i < *l.maxItems {
+			if b.maxItems == nil || i < *b.maxItems {
 				list = reflect.Append(list, element)
 			}
-			if l.maxItems != nil && i == *l.maxItems {
-				d.fault("must contain less than or equal to " + strconv.Itoa(*l.maxItems) + " items")
+			if b.maxItems != nil && i == *b.maxItems {
+				d.fault("must contain less than or equal to " + strconv.Itoa(*b.maxItems) + " items")
 				if t == entriesType {
 					d.enough()
 				}
 			}
 		})
-		if l.minItems != nil && list.Len() < *l.minItems {
-			d.fault("must contain at least " + strconv.Itoa(*l.minItems) + " items")
+		if b.minItems != nil && list.Len() < *b.minItems {
+			d.fault("must contain at least " + strconv.Itoa(*b.minItems) + " items")
 		}
 		into.Set(list)
 	}
 }
 
-// oneOrMany reads a list, or in its place a single value, which begins with first, as a list of one.
+// oneOrMany reads a list, or a single value, which begins with first, as a list of one.
 func oneOrMany(many, one shape, first jsontext.Kind) shape {
 	return func(d *document, into reflect.Value) {
 		if d.peek() != first {
@@ -207,7 +204,7 @@ func oneOrMany(many, one shape, first jsontext.Kind) shape {
 	}
 }
 
-// renderShape reads how to render, or false.
+// renderShape reads an object, or false.
 func renderShape() shape {
 	read := structShape(renderType)
 	return func(d *document, into reflect.Value) {
@@ -221,7 +218,7 @@ func renderShape() shape {
 }
 
 func mapShape(t reflect.Type) shape {
-	read := shapeOf(t.Elem(), limits{})
+	read := shapeOf(t.Elem(), bounds{})
 	return func(d *document, into reflect.Value) {
 		if !d.expect('{', "must be of type object") {
 			return
@@ -242,20 +239,20 @@ func mapShape(t reflect.Type) shape {
 	}
 }
 
-func stringShape(l limits) shape {
+func stringShape(b bounds) shape {
 	return func(d *document, into reflect.Value) {
 		if !d.expect('"', "must be a string") {
 			return
 		}
 		s := string(d.text())
-		for _, what := range l.ofString(s) {
+		for _, what := range b.ofString(s) {
 			d.fault(what)
 		}
 		into.SetString(s)
 	}
 }
 
-// readEmail reads an address that mail can be sent to, and keeps it as it is written.
+// readEmail reads an address that mail can be sent to, and keeps its spelling.
 func readEmail(d *document, into reflect.Value) {
 	if !d.expect('"', "must be a string") {
 		return
@@ -267,11 +264,9 @@ func readEmail(d *document, into reflect.Value) {
 	into.SetString(s)
 }
 
-func intShape(l limits) shape {
+func intShape(b bounds) shape {
 	return func(d *document, into reflect.Value) {
-		if d.peek() != '0' {
-			d.fault("must be a number")
-			d.value()
+		if !d.expect('0', "must be a number") {
 			return
 		}
 		n, err := strconv.Atoi(string(d.value()))
@@ -279,18 +274,16 @@ func intShape(l limits) shape {
 			d.fault("must be an integer")
 			return
 		}
-		for _, what := range l.ofInt(n) {
+		for _, what := range b.ofNumber(float64(n)) {
 			d.fault(what)
 		}
 		into.SetInt(int64(n))
 	}
 }
 
-func floatShape(l limits) shape {
+func floatShape(b bounds) shape {
 	return func(d *document, into reflect.Value) {
-		if d.peek() != '0' {
-			d.fault("must be a number")
-			d.value()
+		if !d.expect('0', "must be a number") {
 			return
 		}
 		x, err := strconv.ParseFloat(string(d.value()), 64)
@@ -298,7 +291,7 @@ func floatShape(l limits) shape {
 			d.fault("must be a number that fits into 64 bits")
 			return
 		}
-		for _, what := range l.ofNumber(x) {
+		for _, what := range b.ofNumber(x) {
 			d.fault(what)
 		}
 		into.SetFloat(x)
@@ -327,7 +320,7 @@ func readTime(d *document, into reflect.Value) {
 	into.Set(reflect.ValueOf(t))
 }
 
-// readRaw keeps a value as it is written: an object, the only thing that any field of ours takes unread.
+// readRaw keeps the JSON of an object.
 func readRaw(d *document, into reflect.Value) {
 	if !d.expect('{', "must be of type object") {
 		return
@@ -335,8 +328,8 @@ func readRaw(d *document, into reflect.Value) {
 	into.SetBytes(bytes.Clone(d.value()))
 }
 
-// readBase64 decodes straight from the request, so that a large attachment is held once as text and once as
-// bytes, and no third time.
+// readBase64 decodes from the buffer of the request, so that a large attachment is in memory only twice: as
+// text and as bytes.
 func readBase64(d *document, into reflect.Value) {
 	if !d.expect('"', "must be a string") {
 		return
@@ -354,8 +347,7 @@ func readBase64(d *document, into reflect.Value) {
 	into.SetBytes(out[:n])
 }
 
-// expect reports whether the next value begins as it must; otherwise it notes the fault and takes the value,
-// whatever it is.
+// expect reports whether the next value begins with first. If not, it notes the fault and skips the value.
 func (d *document) expect(first jsontext.Kind, what string) bool {
 	if d.peek() == first {
 		return true
@@ -365,8 +357,7 @@ func (d *document) expect(first jsontext.Kind, what string) bool {
 	return false
 }
 
-// The forms of ISO 8601 in use. A moment with no zone is one in UTC, as it is for EmailEngine in its
-// container.
+// timeForms are the forms of ISO 8601 in use. A time without a zone is in UTC, as in EmailEngine's container.
 var timeForms = [...]string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04Z07:00",
 	"2006-01-02T15:04:05.999999999", "2006-01-02T15:04", time.DateOnly}
 

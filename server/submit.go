@@ -16,18 +16,17 @@ type submitInput struct {
 	Body api.SubmitRequest
 }
 
-// submitAsInput is a submit with one.
+// submitAsInput is a submit with an account in its path.
 type submitAsInput struct {
 	Account string `path:"account" maxLength:"256" doc:"Account that sends"`
 	submitInput
 }
 
-// notYet are fields of EmailEngine's submit for features that this version lacks. Asking for one is refused,
-// because mail sent without it would not be the mail that was meant; saying that it is not wanted (false) is
-// fine.
+// notYet are fields of EmailEngine's submit that this version does not support. They are refused unless their
+// value is false or null, because the mail would not be sent as intended.
 var notYet = []string{"proxy"}
 
-// unsupported notes what is wrong with a key that a submit does not have.
+// unsupported notes the fault of a key that a submit does not have.
 func unsupported(d *document, key string) {
 	if !slices.Contains(notYet, key) {
 		unknown(d, key)
@@ -38,7 +37,7 @@ func unsupported(d *document, key string) {
 	}
 }
 
-// submitRoutes take messages.
+// submitRoutes accept messages.
 type submitRoutes struct {
 	intake   Submitter
 	metrics  *metrics
@@ -72,8 +71,8 @@ func (s submitRoutes) send(ctx context.Context, in *submitInput, account string)
 	return answer, err
 }
 
-// countSubmits counts the result of a submit, or of each entry of a mail merge. A submit that was refused as
-// a whole is counted where the refusal is written.
+// countSubmits counts the result of a submit, or of each entry of a mail merge. metrics.refused counts
+// submits that were refused as a whole.
 func (s submitRoutes) countSubmits(answer api.SubmitAnswer) {
 	if len(answer.MailMerge) == 0 {
 		s.metrics.submits.WithLabelValues(outcomeOf(answer.QueueID, answer.Idempotency)).Inc()
@@ -88,7 +87,7 @@ func (s submitRoutes) countSubmits(answer api.SubmitAnswer) {
 	}
 }
 
-// outcomeOf is what the metric calls a submit that succeeded.
+// outcomeOf returns the outcome of an accepted submit, as the metric names it.
 func outcomeOf(queueID string, key *api.IdempotencyStatus) string {
 	switch {
 	case queueID == "":
@@ -99,7 +98,7 @@ func outcomeOf(queueID string, key *api.IdempotencyStatus) string {
 	return "accepted"
 }
 
-// settle brings together what path, header, body and token say about account and idempotency key.
+// settle sets account and idempotency key of a submit from its path, header, body and token.
 func (in *submitInput) settle(ctx context.Context, account string) error {
 	if err := in.settleAccount(boundTo(ctx), account); err != nil {
 		return err
@@ -119,7 +118,7 @@ func (in *submitInput) settle(ctx context.Context, account string) error {
 	}
 }
 
-// settleAccount decides who sends. A bound token sends as its own account and as no other.
+// settleAccount sets the account. A bound token sends as its own account only.
 func (in *submitInput) settleAccount(bound, path string) error {
 	if in.Body.Account == "" {
 		in.Body.Account = path
@@ -136,7 +135,7 @@ func (in *submitInput) settleAccount(bound, path string) error {
 	return nil
 }
 
-// settleKey takes the idempotency key from the header, where structured fields (RFC 8941) have it in quotes.
+// settleKey sets the idempotency key of the header, which may be in quotes, as a structured field (RFC 8941).
 func (in *submitInput) settleKey() []fault.Field {
 	key := in.Key
 	if len(key) >= 2 && strings.HasPrefix(key, `"`) && strings.HasSuffix(key, `"`) {
@@ -154,8 +153,8 @@ func (in *submitInput) settleKey() []fault.Field {
 	return nil
 }
 
-// complete adds to the faults of the JSON those that only the outbox can find, by a dry run of what could be
-// read. A field that could not be read has one fault: what the outbox says of its absence is left out.
+// complete adds the faults that only the outbox can find, by a dry run of the fields that were read. The
+// others keep their one fault: the outbox's fault about their absence is dropped.
 func (in *submitInput) complete(ctx context.Context, p *Parts, found *fault.Error) {
 	in.completeAs(ctx, p, found, "")
 }
@@ -170,7 +169,7 @@ func (in *submitInput) completeAs(ctx context.Context, p *Parts, found *fault.Er
 		known[rootOf(f.Key)] = true
 	}
 	if known[""] || known["mailMerge"] {
-		return // the body is no object, or its recipients are unknown: there is no message to check
+		return // the body is no object, or its recipients were not read
 	}
 	more := in.settle(ctx, account)
 	if more == nil {
@@ -187,7 +186,7 @@ func (in *submitInput) completeAs(ctx context.Context, p *Parts, found *fault.Er
 	}
 }
 
-// rootOf is the field of the request that a key lies in.
+// rootOf returns the top-level field of a key.
 func rootOf(key string) string {
 	root, _, _ := strings.Cut(key, ".")
 	root, _, _ = strings.Cut(root, "[")

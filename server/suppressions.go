@@ -17,7 +17,7 @@ import (
 
 type suppressionRoutes struct{ store *suppression.Store }
 
-// suppressionScope is what a query says about scopes.
+// suppressionScope are the parameters of the query about scopes.
 type suppressionScope struct {
 	Account string `query:"account" maxLength:"256" doc:"Of this account"`
 	List    string `query:"list" maxLength:"256" doc:"Of this list"`
@@ -28,7 +28,7 @@ func (q suppressionScope) scope() api.SuppressionScope {
 	return api.SuppressionScope{Account: q.Account, List: q.List}
 }
 
-// suppressionSelection is what suppressions can be chosen by.
+// suppressionSelection are the filters of suppressions.
 type suppressionSelection struct {
 	suppressionScope
 	Scope   string `query:"scope" enum:"instance" doc:"instance: only those of the whole instance, not those of accounts and lists"`
@@ -51,9 +51,7 @@ func (s suppressionRoutes) listSuppressions(ctx context.Context, in *listSuppres
 	api.SuppressionPage, error) {
 	q := in.query()
 	q.Cursor, q.PageSize = in.Cursor, in.PageSize
-	page, err := s.store.Query(ctx, boundTo(ctx), q)
-	page.Suppressions = rows(page.Suppressions)
-	return page, err
+	return s.store.Query(ctx, boundTo(ctx), q)
 }
 
 type addSuppressionsInput struct{ Body api.SuppressionRequest }
@@ -68,7 +66,7 @@ func (s suppressionRoutes) addSuppressions(ctx context.Context, in *addSuppressi
 	return answer, in.named(err)
 }
 
-// list is what is to be added.
+// list returns the suppressions to add.
 func (in *addSuppressionsInput) list() ([]api.NewSuppression, error) {
 	if in.Body.Suppressions == nil {
 		return []api.NewSuppression{in.Body.NewSuppression}, nil
@@ -79,7 +77,7 @@ func (in *addSuppressionsInput) list() ([]api.NewSuppression, error) {
 	return in.Body.Suppressions, nil
 }
 
-// named gives the fields of a single suppression the names that the request has for them.
+// named gives the faulty fields of a single suppression the names that they have in the request.
 func (in *addSuppressionsInput) named(err error) error {
 	f, ok := err.(*fault.Error)
 	if !ok || in.Body.Suppressions != nil {
@@ -91,15 +89,14 @@ func (in *addSuppressionsInput) named(err error) error {
 	return f
 }
 
-// complete adds to the faults of the JSON those that only the store can find. A value that could not be read
-// has one fault.
+// complete adds the faults that only the store can find. A value that could not be read keeps its one fault.
 func (in *addSuppressionsInput) complete(ctx context.Context, p *Parts, found *fault.Error) {
 	known := map[string]bool{}
 	for _, f := range found.Fields {
 		known[f.Key] = true
 	}
 	if known[""] || known["suppressions"] {
-		return // the body is no object, or what is to be added is unknown
+		return // the body is no object, or its suppressions were not read
 	}
 	list, err := in.list()
 	if err == nil {
@@ -137,9 +134,7 @@ func (s suppressionRoutes) checkSuppression(ctx context.Context, in *checkSuppre
 	if in.Email == "" {
 		return api.SuppressionFound{}, fault.InvalidFields([]fault.Field{wrong("email", "is required")})
 	}
-	found, err := s.store.Lookup(ctx, boundTo(ctx), in.Email)
-	found.Suppressions = rows(found.Suppressions)
-	return found, err
+	return s.store.Lookup(ctx, boundTo(ctx), in.Email)
 }
 
 type importSuppressionsInput struct {
@@ -180,9 +175,7 @@ type listBlocklistsInput struct{ pageInput }
 
 func (s suppressionRoutes) listBlocklists(ctx context.Context, in *listBlocklistsInput) (api.Blocklists,
 	error) {
-	page, err := s.store.Lists(ctx, in.Page, in.size())
-	page.Blocklists = rows(page.Blocklists)
-	return page, err
+	return s.store.Lists(ctx, in.Page, in.size())
 }
 
 type blocklistInput struct {
@@ -196,9 +189,7 @@ type getBlocklistInput struct {
 
 func (s suppressionRoutes) getBlocklist(ctx context.Context, in *getBlocklistInput) (api.BlocklistPage,
 	error) {
-	page, err := s.store.Blocklist(ctx, in.ListID, in.Page, in.size())
-	page.Addresses = rows(page.Addresses)
-	return page, err
+	return s.store.Blocklist(ctx, in.ListID, in.Page, in.size())
 }
 
 type addToBlocklistInput struct {
@@ -221,10 +212,11 @@ func (s suppressionRoutes) removeFromBlocklist(ctx context.Context, in *removeFr
 	return s.store.Unblock(ctx, in.ListID, in.Recipient)
 }
 
-// uploadWait is how long a file may stand still on its way.
+// uploadWait is the timeout for the next bytes of a file.
 const uploadWait = time.Minute
 
-// upload is a route whose body is a file of any size, read as it comes: the field File of its input.
+// upload is a route whose body is a file of any size, read while it arrives. It is the field File of the
+// input.
 func upload[I, O any](path string, r right, h handler[I, O], id, summary string) route {
 	row := on(http.MethodPost, path, r, h, id, summary)
 	row.bind = func(_ *Server, row route) echo.HandlerFunc {
@@ -246,13 +238,14 @@ func upload[I, O any](path string, r right, h handler[I, O], id, summary string)
 			if err != nil {
 				return err
 			}
+			fillLists(reflect.ValueOf(&out).Elem())
 			return answer(c, out)
 		}
 	}
 	return row
 }
 
-// steady is a body that may take as long as it likes, but not stand still.
+// steady is a body that may take any time, if bytes keep arriving.
 type steady struct {
 	r       io.Reader
 	control *http.ResponseController
@@ -263,20 +256,20 @@ type steady struct {
 func (s *steady) Read(p []byte) (int, error) {
 	if now := time.Now(); s.until.Sub(now) < uploadWait/2 {
 		s.until = now.Add(uploadWait)
-		_ = s.control.SetReadDeadline(s.until) // a recorder in a test has no deadlines to set
+		_ = s.control.SetReadDeadline(s.until) // fails for recorders of tests only
 	}
 	return s.r.Read(p)
 }
 
-// download is an answer that is a file of any size, written as it is made.
+// download is an answer that is a file of any size, written while it is made.
 type download struct {
-	Name        string // for saving it
+	Name        string // proposed to who saves it
 	ContentType string
 	Write       func(w io.Writer) error
 }
 
-// send writes it. What fails before the first byte is answered as an error; later all that can be done is to
-// cut the answer off, so that nobody takes it for the whole file.
+// send writes the file. An error before the first byte is answered. After it, the connection is cut, so that
+// the client notices that the file is not complete.
 func (d download) send(c echo.Context) error {
 	out := &begun{c: c, d: d}
 	err := d.Write(out)
@@ -289,7 +282,7 @@ func (d download) send(c echo.Context) error {
 	return err
 }
 
-// begun writes the head of an answer before its first byte.
+// begun writes the headers of a download before its first byte.
 type begun struct {
 	c   echo.Context
 	d   download

@@ -10,7 +10,7 @@ import (
 	"github.com/postroom/postroom/templates"
 )
 
-// templateBody is the limit of bodies that hold a template: 1 MB of it, and what JSON adds to that.
+// templateBody is the size limit of bodies with a template: 1 MB, and what JSON adds to it.
 const templateBody = 4 << 20
 
 type templateRoutes struct {
@@ -23,7 +23,7 @@ type createTemplateInput struct{ Body api.TemplateRequest }
 func (t templateRoutes) createTemplate(ctx context.Context, in *createTemplateInput) (api.TemplateCreated,
 	error) {
 	if a := in.Body.Account; a != nil && *a != "" && boundTo(ctx) == "" {
-		// of an account that is not there, it would stay for ever
+		// nothing would ever delete a template of an unknown account
 		if _, err := t.accounts.Get(ctx, *a); err != nil {
 			return api.TemplateCreated{}, err
 		}

@@ -20,9 +20,7 @@ func (t tokenRoutes) createToken(ctx context.Context, in *createTokenInput) (api
 }
 
 func (t tokenRoutes) listTokens(ctx context.Context, in *pageInput) (api.TokenPage, error) {
-	page, err := t.tokens.List(ctx, in.Page, in.size())
-	page.Tokens = rows(page.Tokens)
-	return page, err
+	return t.tokens.List(ctx, in.Page, in.size())
 }
 
 type tokenInput struct {

@@ -16,12 +16,12 @@ type trackingRoutes struct {
 	pages    *publicPages
 }
 
-// pixel is the picture that counts opens: a GIF of one transparent point, the smallest file that every mail
+// pixel is the image that counts opens: a GIF of one transparent pixel, the smallest file that every mail
 // program shows.
 const pixel = "GIF89a\x01\x00\x01\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff!\xf9\x04\x01\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;"
 
-// trackOpen answers the picture of a mail. A token that says nothing gets the picture too: who reads the mail
-// can't help it, and who made the token up learns nothing.
+// trackOpen answers with the pixel, also for an invalid token: the reader of the mail is not at fault, and
+// who forged the token learns nothing.
 func (t trackingRoutes) trackOpen(c echo.Context) error {
 	t.tracking.Open(hitToken(c), visitOf(c))
 	h := c.Response().Header()
@@ -33,13 +33,12 @@ func (t trackingRoutes) trackOpen(c echo.Context) error {
 	return c.Blob(http.StatusOK, "image/gif", []byte(pixel))
 }
 
-// trackClick leads on to the target of a link: the one that stood in the mail, which its token holds.
+// trackClick redirects to the target of a link of a mail. The token contains it.
 func (t trackingRoutes) trackClick(c echo.Context) error {
 	return t.follow(c, visitOf(c))
 }
 
-// trackClickTo is trackClick by the other address, which names the target beside the token. It must be the
-// same, or the link leads nowhere.
+// trackClickTo is trackClick for URLs that name the target beside the token. Both targets must be the same.
 func (t trackingRoutes) trackClickTo(c echo.Context) error {
 	v := visitOf(c)
 	if v.Named = c.QueryParam("url"); v.Named == "" {
@@ -54,14 +53,13 @@ func (t trackingRoutes) follow(c echo.Context, v tracking.Visit) error {
 		return t.leadsNowhere(c)
 	}
 	h := c.Response().Header()
-	// what the reader's browser would have sent without us
+	// the default of browsers, so that the target gets the same Referer as without Postroom
 	h.Set("Referrer-Policy", "no-referrer-when-downgrade")
 	h.Set("X-Robots-Tag", "noindex")
 	return c.Redirect(http.StatusFound, target)
 }
 
-// leadsNowhere answers a link whose token says nothing: a page, and never a redirect. It repeats nothing of
-// what was asked.
+// leadsNowhere answers a link with an invalid token: a page, never a redirect, with nothing of the request.
 func (t trackingRoutes) leadsNowhere(c echo.Context) error {
 	lang := t.pages.language(c.Request(), "")
 	words := t.pages.words[lang]
@@ -69,7 +67,7 @@ func (t trackingRoutes) leadsNowhere(c echo.Context) error {
 		Text: []string{words["nowhereText"]}})
 }
 
-// hitToken is the token of a hit, by either address.
+// hitToken returns the token of a hit, from the path or the query.
 func hitToken(c echo.Context) string {
 	if token := c.Param("token"); token != "" {
 		return token
@@ -77,7 +75,7 @@ func hitToken(c echo.Context) string {
 	return c.QueryParam("mid")
 }
 
-// visitOf is who hit.
+// visitOf returns the request as package tracking has it.
 func visitOf(c echo.Context) tracking.Visit {
 	remote, _ := netip.ParseAddr(c.RealIP()) // invalid: unknown
 	r := c.Request()

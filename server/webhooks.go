@@ -19,9 +19,7 @@ func (w webhookRoutes) createEndpoint(ctx context.Context, in *createEndpointInp
 }
 
 func (w webhookRoutes) listEndpoints(ctx context.Context, in *pageInput) (api.EndpointPage, error) {
-	page, err := w.webhooks.Endpoints(ctx, in.Page, in.size())
-	page.Endpoints = rows(page.Endpoints)
-	return page, err
+	return w.webhooks.Endpoints(ctx, in.Page, in.size())
 }
 
 type endpointInput struct {
@@ -72,12 +70,9 @@ func (w webhookRoutes) listDeliveries(ctx context.Context, in *listDeliveriesInp
 	error) {
 	if q := strings.TrimSpace(in.Q); q != "" {
 		page, err := w.webhooks.FindDeliveries(ctx, in.ID, q, in.Page, in.size())
-		page.Deliveries = rows(page.Deliveries)
 		return page, err
 	}
-	page, err := w.webhooks.Deliveries(ctx, in.ID, in.Page, in.size())
-	page.Deliveries = rows(page.Deliveries)
-	return page, err
+	return w.webhooks.Deliveries(ctx, in.ID, in.Page, in.size())
 }
 
 type deliveryInput struct {
