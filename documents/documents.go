@@ -53,7 +53,7 @@ type Options struct {
 
 	Logger   *slog.Logger          // nil: no log
 	Registry prometheus.Registerer // nil: no metrics
-	Now      func() time.Time      // the clock, for tests; nil: the machine's
+	Now      func() time.Time      // the clock, for tests; nil: time.Now
 	Every    time.Duration         // interval of the keeper's work, for tests; 0: 2 s
 }
 

@@ -20,7 +20,7 @@ func (d *Documents) keep(ctx context.Context) error {
 			stop()
 		}
 	}()
-	takeOver, told := d.opts.TakeOver, ""
+	takeOver, logged := d.opts.TakeOver, ""
 	for {
 		held, err := d.claim(ctx, takeOver)
 		switch {
@@ -29,7 +29,7 @@ func (d *Documents) keep(ctx context.Context) error {
 		case err != nil:
 			// A keeper continues. If only this process cannot reach Redis, it learns of a new keeper later.
 			// Until then it does no harm.
-			told = d.tell(ctx, told, err.Error(), slog.LevelError, "the search index can't be kept at the moment",
+			logged = d.logOnce(ctx, logged, err.Error(), slog.LevelError, "the search index can't be kept at the moment",
 				"error", err)
 		case held:
 			takeOver = false
@@ -41,7 +41,7 @@ func (d *Documents) keep(ctx context.Context) error {
 				stop()
 				stop = nil
 			}
-			told = d.tellKeeper(ctx, told)
+			logged = d.logKeeper(ctx, logged)
 		}
 		if !redisdb.Pause(ctx, claimEvery) {
 			return nil
@@ -62,22 +62,22 @@ func (d *Documents) claim(ctx context.Context, takeOver bool) (bool, error) {
 	return d.keys.claim(ctx, holder, d.opts.Place, index, takeOver)
 }
 
-// tell logs a lasting condition once.
-func (d *Documents) tell(ctx context.Context, told, what string, level slog.Level, line string,
+// logOnce logs a lasting condition once: if what is not logged yet.
+func (d *Documents) logOnce(ctx context.Context, logged, what string, level slog.Level, line string,
 	attrs ...any) string {
-	if what != told {
+	if what != logged {
 		d.log.Log(ctx, level, line, attrs...)
 	}
 	return what
 }
 
-// tellKeeper logs each keeper of this process's index once.
-func (d *Documents) tellKeeper(ctx context.Context, told string) string {
+// logKeeper logs each keeper of this process's index once.
+func (d *Documents) logKeeper(ctx context.Context, logged string) string {
 	keeper, err := d.keys.keeper(ctx)
-	if err != nil || keeper == told || keeper == "" {
-		return told
+	if err != nil || keeper == logged || keeper == "" {
+		return logged
 	}
-	return d.tell(ctx, told, keeper, slog.LevelWarn, "another process keeps the search index", "keeper", keeper)
+	return d.logOnce(ctx, logged, keeper, slog.LevelWarn, "another process keeps the search index", "keeper", keeper)
 }
 
 // start starts the keeper's work. It ends with ctx or when stop is called.
@@ -142,7 +142,7 @@ func (d *Documents) count(ctx context.Context) error {
 		behind = d.opts.Now().Sub(k.behind).Seconds()
 	}
 	d.metrics.behind.Set(behind)
-	return d.keys.tell(ctx, counted{Documents: size.Documents, Bytes: size.Bytes,
+	return d.keys.noteSize(ctx, counted{Documents: size.Documents, Bytes: size.Bytes,
 		At: d.opts.Now().UTC().Truncate(time.Millisecond)})
 }
 

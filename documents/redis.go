@@ -165,14 +165,14 @@ func (s store) read(ctx context.Context) (known, error) {
 	return k, nil
 }
 
-// tell stores the size of the index for other processes.
-func (s store) tell(ctx context.Context, size counted) error {
+// noteSize stores the size of the index for other processes.
+func (s store) noteSize(ctx context.Context, size counted) error {
 	raw, err := json.Marshal(size)
 	if err != nil {
 		return err
 	}
 	if err := s.client.Set(ctx, stateKey(), raw, stateFor).Err(); err != nil {
-		return fmt.Errorf("tell the size of the search index: %w", err)
+		return fmt.Errorf("note the size of the search index: %w", err)
 	}
 	return nil
 }

@@ -141,7 +141,7 @@ func (d *Documents) index(ctx context.Context, ids []string, ends map[string]end
 		return nil
 	}
 	if err := d.Outbox.Indexed(ctx, ended); err != nil {
-		return fmt.Errorf("tell that %d messages are in the search index: %w", len(ended), err)
+		return fmt.Errorf("report that %d messages are in the search index: %w", len(ended), err)
 	}
 	return nil
 }

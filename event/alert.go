@@ -3,15 +3,14 @@ package event
 import "time"
 
 // Alert is the data of AlertRaised and AlertResolved: trouble of the whole instance, noticed by package
-// watch. One trouble raises one alert, and once it is over for good resolves it, whatever number of
-// processes there are.
+// watch. One trouble raises one alert, and resolves it once when it is over, also with many processes.
 type Alert struct {
 	Alert string `json:"alert"`           // its name: queueAge, mailFails, redisForgets…
 	Queue string `json:"queue,omitempty"` // submit, bulk or notify, of alerts about a queue
 	Text  string `json:"text"`            // what is wrong, and what to do
 	// what was measured when the event was written: seconds, messages, a share
 	Value     float64    `json:"value"`
-	Threshold float64    `json:"threshold"` // from where on it is wrong
+	Threshold float64    `json:"threshold"` // the value from which on it is wrong
 	Since     time.Time  `json:"since"`     // when it was raised
 	Resolved  *time.Time `json:"resolved,omitempty"`
 }

@@ -20,7 +20,7 @@ const (
 	MessageSent          Type = "messageSent"          // the relay took it for the recipients in accepted
 	MessageDeliveryError Type = "messageDeliveryError" // an attempt failed and another one will be made
 	MessageFailed        Type = "messageFailed"        // no further attempt for the recipients in envelope.to
-	MessageCancelled     Type = "messageCancelled"     // taken back before it was sent
+	MessageCancelled     Type = "messageCancelled"     // cancelled before it was sent
 	MessageSuppressed    Type = "messageSuppressed"    // not sent, because the recipient must not be mailed
 	MessageReplayed      Type = "messageReplayed"      // a dead letter was queued again
 )
@@ -42,9 +42,9 @@ const (
 const (
 	AccountError    Type = "accountError"    // an account's credentials, certificate or sender were refused
 	WebhookDisabled Type = "webhookDisabled" // an endpoint was switched off after failing for too long
-	WebhookTest     Type = "webhookTest"     // somebody asked for a test delivery
-	AlertRaised     Type = "alertRaised"     // something is wrong that somebody has to look at
-	AlertResolved   Type = "alertResolved"   // what an alert was about is over
+	WebhookTest     Type = "webhookTest"     // a test delivery was requested
+	AlertRaised     Type = "alertRaised"     // something is wrong that an operator has to look at
+	AlertResolved   Type = "alertResolved"   // the cause of an alert is over
 )
 
 // Types lists every type that an endpoint can ask for, in the order of a message's life.
@@ -58,7 +58,7 @@ func Types() []Type {
 	}
 }
 
-// Later reports whether a type is of those that become known about a message after a relay took it.
+// Later reports whether events of this type become known after a relay took the message.
 func (t Type) Later() bool {
 	switch t {
 	case MessageDelivered, MessageDeferred, MessageBounce, MessageComplaint, TrackOpen, TrackClick,
@@ -68,7 +68,7 @@ func (t Type) Later() bool {
 	return false
 }
 
-// Event is one fact, as it stands in the stream.
+// Event is one fact, as it is in the stream.
 type Event struct {
 	Version int             `json:"v"`
 	ID      string          `json:"eventId"`
@@ -88,8 +88,8 @@ func New(id string, t Type, account string, at time.Time, data any) (Event, erro
 		Data: raw}, nil
 }
 
-// Line writes the event as it stands in the stream. Its data, which New wrote, is put in as it is: as a
-// part of the event it would be read and checked once more.
+// Line writes the event as it is in the stream. Its data, which New wrote, is copied: the encoder would
+// parse and check it once more.
 func (e Event) Line() (string, error) {
 	data := e.Data
 	e.Data = json.RawMessage("0")
@@ -100,7 +100,7 @@ func (e Event) Line() (string, error) {
 	return string(bytes.TrimSuffix(raw, []byte("0}"))) + string(data) + "}", nil
 }
 
-// plainJSON leaves < and > as they are, so that message ids stay readable in the bodies of webhooks.
+// plainJSON writes JSON without escaping < and >, so that message ids stay readable in webhooks.
 func plainJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -111,7 +111,7 @@ func plainJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }
 
-// Parse reads an event as it stands in the stream.
+// Parse reads an event of the stream.
 func Parse(line []byte) (Event, error) {
 	var e Event
 	if err := json.Unmarshal(line, &e); err != nil {

@@ -2,10 +2,10 @@ package event
 
 import "encoding/json"
 
-// Later is what became known about a message after it was handed on, beside the message itself. Which
-// fields there are follows from the type of the event; those that were not told are empty.
+// Later is the data of a fact that became known after a relay took the message. The type of the event decides
+// which fields are used; fields without a value from the source are empty.
 type Later struct {
-	// who told: a provider's name, bounce, track, unsubscribe
+	// where the fact comes from: a provider's name, bounce, track, unsubscribe
 	Source            string `json:"source,omitempty"`
 	ProviderMessageID string `json:"providerMessageId,omitempty"` // the provider's own id of the message
 	// RFC 3464 section 2.3.3: failed, delayed, delivered, relayed, expanded
@@ -15,9 +15,9 @@ type Later struct {
 	// enhanced status code (RFC 3463), such as 5.1.1
 	Status string `json:"status,omitempty"`
 	Code   int    `json:"smtpResponseCode,omitempty"` // of the reply that is quoted
-	// the reply of the recipient's server, or else words of who told
+	// the reply of the recipient's server, or else the words of the source
 	Diagnostic string `json:"smtpResponse,omitempty"`
-	MTA        string `json:"mta,omitempty"` // the server that said so
+	MTA        string `json:"mta,omitempty"` // the server that reported it
 	// RFC 5965 section 3.1: abuse, fraud, not-spam…
 	FeedbackType string `json:"feedbackType,omitempty"`
 	// why, in one word: bounced, blocked, timed_out…
@@ -31,13 +31,13 @@ type Later struct {
 	// of ListUnsubscribe and ListSubscribe; empty: all mail of the account
 	ListID string `json:"listId,omitempty"`
 
-	Raw json.RawMessage `json:"raw,omitempty"` // what a provider told, in its own words, where that is kept
+	Raw json.RawMessage `json:"raw,omitempty"` // the provider's own JSON, if it is kept
 }
 
-// Learned is the data of the events that become known later. Envelope.To holds the recipient it is about;
-// all of them where nobody can tell.
+// Learned is the data of the events that become known later. Envelope.To holds the recipient it is about, or
+// all recipients if that is not known.
 type Learned struct {
 	Message
-	Recipient string `json:"recipient,omitempty"` // empty: not known which
+	Recipient string `json:"recipient,omitempty"` // empty: not known
 	Later
 }

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Envelope is who the relay is told the message is from and for (RFC 5321), which need not be what its
-// headers say.
+// Envelope is the sender and the recipients that the relay gets (RFC 5321). The headers may name others.
 type Envelope struct {
 	From string   `json:"from"`
 	To   []string `json:"to"`
@@ -23,7 +22,7 @@ type Message struct {
 	Tags      []string        `json:"tags,omitempty"`
 }
 
-// Job returns where the message stands among its attempts.
+// Job is the position of an attempt among those of its message.
 type Job struct {
 	ID           string     `json:"id"`
 	AttemptsMade int        `json:"attemptsMade"` // this attempt included
@@ -31,7 +30,7 @@ type Job struct {
 	NextAttempt  *time.Time `json:"nextAttempt"`  // null when none will be made
 }
 
-// Recipient is what became of one recipient.
+// Recipient is the state of one recipient.
 type Recipient struct {
 	Address  string `json:"address"`
 	Status   string `json:"status"`             // queued, sent, failed, cancelled, suppressed

@@ -16,7 +16,7 @@ const ofBounces = "bounce"
 
 // entryOf returns the entry of a fact about one recipient. A fact is known by its message, recipient and
 // content. So a mail that comes twice, or another that says the same, changes nothing.
-func (c claimed) entryOf(report bounce.Report, t told, now time.Time) entry {
+func (c claimed) entryOf(report bounce.Report, t statement, now time.Time) entry {
 	e := entry{Received: now, Fact: outbox.Fact{
 		Account: c.Account, MessageID: c.id, Recipient: t.to, Index: -1, At: now,
 		Details: event.Later{
@@ -52,7 +52,7 @@ func (c claimed) complaint(e *entry, f *bounce.Feedback) {
 
 // fate makes e the entry of a delivery result. A refusal of the sender or the content says nothing about the
 // address. A dead address that a living one forwards to, or a dead member of a list, counts as a soft bounce.
-func (e *entry) fate(t told) {
+func (e *entry) fate(t statement) {
 	switch t.said.Action {
 	case bounce.ActionDelayed:
 		e.Type = event.MessageDeferred

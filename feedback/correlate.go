@@ -19,7 +19,7 @@ func (f *Feedback) place(ctx context.Context, items []*item) error {
 	var named, rest []*item
 	for _, it := range items {
 		if it.MessageID == "" {
-			it.MessageID = it.toldBack()
+			it.MessageID = it.echoedID()
 		}
 		if it.MessageID != "" || it.aboutNone() {
 			named = append(named, it)
@@ -52,8 +52,8 @@ func (f *Feedback) place(ctx context.Context, items []*item) error {
 	return nil
 }
 
-// toldBack returns our id of the message if the provider returned it, or "".
-func (e *entry) toldBack() string {
+// echoedID returns our id of the message if the provider returned it, or "".
+func (e *entry) echoedID() string {
 	for _, ref := range e.Refs {
 		if id, ok := strings.CutPrefix(ref, ofID); ok {
 			if _, err := ulid.ParseStrict(id); err == nil {

@@ -112,9 +112,9 @@ type Feedback struct {
 	confirmer *http.Client
 	holder    string // id of this process in the claim to reconcile
 
-	mu    sync.Mutex
-	tries map[string]int              // failures of entries that fail alone, by their id in the inbox
-	said  map[provider.Name]time.Time // when a refusal of a provider was last logged
+	mu     sync.Mutex
+	tries  map[string]int              // failures of entries that fail alone, by their id in the inbox
+	logged map[provider.Name]time.Time // when a refusal of a provider was last logged
 }
 
 // New returns a Feedback. An invalid secret is an error that names the provider.
@@ -127,7 +127,7 @@ func New(parts Parts, o Options) (*Feedback, error) {
 		Parts: parts, opts: o, log: o.Logger, keys: store{parts.DB}, metrics: newMetrics(o.Registry),
 		verifiers: map[provider.Name]*provider.Verifier{},
 		confirmer: confirmingClient(o.Transport), holder: rand.Text(), tries: map[string]int{},
-		said: map[provider.Name]time.Time{},
+		logged: map[provider.Name]time.Time{},
 	}
 	for name, secrets := range o.Providers {
 		v, err := provider.New(name, provider.Options{Secrets: secrets, Transport: o.Transport,

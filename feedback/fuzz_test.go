@@ -60,6 +60,6 @@ func checkTold(t *testing.T, e provider.Event) {
 		back.At.After(startOfTime.Add(5*time.Minute)) {
 		t.Errorf("out of bounds: %s", line)
 	}
-	back.toldBack()
+	back.echoedID()
 	back.references()
 }

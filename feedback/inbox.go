@@ -60,7 +60,7 @@ func (f *Feedback) putSome(ctx context.Context, stream string, entries []entry) 
 	if !ok {
 		f.metrics.full.Inc()
 		full := fault.New(fault.Unavailable, "InboxFull",
-			"More is told than can be taken in at the moment; try again shortly")
+			"The inbox is full; try again shortly")
 		full.RetryAfter = 30 * time.Second
 		return full
 	}

@@ -60,31 +60,31 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		received: counter("postroom_feedback_received_total", "Facts about mail taken into the inbox.", "source"),
 		applied: counter("postroom_feedback_applied_total",
-			"Facts taken out of the inbox, by what became of them.", "source", "result"),
+			"Facts taken out of the inbox, by result.", "source", "result"),
 		ignored: counter("postroom_feedback_ignored_total",
-			"Elements of webhooks that were understood and are of no use.",
+			"Elements of webhooks that are understood and not used.",
 			"provider", "what"),
 		broken: counter("postroom_feedback_broken_total", "Elements of webhooks that could not be read.",
 			"provider"),
 		refused: counter("postroom_feedback_refused_total", "Webhooks of providers that were refused.", "provider",
 			"reason"),
 		suppressed: counter("postroom_feedback_suppressions_total",
-			"Suppressions that facts asked for, those that stood already included.", "source", "reason"),
+			"Suppressions that facts required, existing ones included.", "source", "reason"),
 		dropped: auto.NewCounter(prometheus.CounterOpts{
 			Name: "postroom_feedback_dropped_total",
-			Help: "Opens and clicks dropped because more came than could be applied.",
+			Help: "Opens and clicks dropped because the inbox was full.",
 		}),
 		full: auto.NewCounter(prometheus.CounterOpts{
 			Name: "postroom_feedback_full_total",
-			Help: "Times that whoever told facts was asked to come back because the inbox was full.",
+			Help: "Times that facts were refused because the inbox was full.",
 		}),
 		waiting: gauge("postroom_feedback_waiting", "Facts in the inbox, by stream.", "stream"),
 		lag: gauge("postroom_feedback_lag_seconds",
-			"Age of the oldest fact of the piece applied last, when it was done.", "stream"),
+			"Age of the oldest fact of the last batch, when it was applied.", "stream"),
 		reconciled: counter("postroom_feedback_reconciled_total", "Events read from a provider's events API.",
 			"provider", "result"),
 		behind: gauge("postroom_feedback_reconcile_behind_seconds",
-			"How far back the events API of a provider was read last.", "provider"),
+			"Age of the position up to which the events API of a provider is read.", "provider"),
 	}
 	m.preset()
 	return m

@@ -37,9 +37,9 @@ func (b *Bounces) judge(ctx context.Context, report bounce.Report, envelopeTo st
 	}
 	out := Outcome{Result: Taken, Proof: c.proof, MessageID: c.id}
 	var entries []entry
-	for _, told := range c.about(report) {
-		entries = append(entries, c.entryOf(report, told, now))
-		out.Recipients = append(out.Recipients, told.to)
+	for _, s := range c.about(report) {
+		entries = append(entries, c.entryOf(report, s, now))
+		out.Recipients = append(out.Recipients, s.to)
 	}
 	if len(entries) == 0 { // it is about a message of ours, but about none of its recipients
 		return Outcome{Result: Disproven, MessageID: c.id}, nil, nil
@@ -109,8 +109,8 @@ func sameMessageID(a, b string) bool {
 	return strings.EqualFold(strings.Trim(a, "<> "), strings.Trim(b, "<> "))
 }
 
-// told is the statement of a mail about one recipient of the message.
-type told struct {
+// statement is the statement of a mail about one recipient of the message.
+type statement struct {
 	to        string // as the message spells it
 	said      bounce.Recipient
 	forwarded bool // it names another address, which the recipient's mail was forwarded to
@@ -119,19 +119,19 @@ type told struct {
 // about returns the statements about recipients of the message. A token for one recipient proves nothing
 // about others. A token for the whole message, and a Message-ID, are known to all recipients, so the mail has
 // to name the recipient.
-func (c claimed) about(report bounce.Report) []told {
+func (c claimed) about(report bounce.Report) []statement {
 	if c.recipient >= 0 {
 		if c.recipient >= len(c.To) {
 			return nil
 		}
-		return []told{c.ofRecipient(c.To[c.recipient], report)}
+		return []statement{c.ofRecipient(c.To[c.recipient], report)}
 	}
-	var out []told
+	var out []statement
 	seen := map[string]bool{}
 	for _, said := range report.Recipients {
 		if to := c.named(said); to != "" && !seen[to] {
 			seen[to] = true
-			out = append(out, told{to: to, said: said})
+			out = append(out, statement{to: to, said: said})
 		}
 	}
 	// Only one recipient knows the token, or the Message-ID. Complaints often hide the recipient. A bounce
@@ -156,17 +156,17 @@ func (c claimed) named(said bounce.Recipient) string {
 
 // ofRecipient returns the statement about a known recipient: the one that names it, or else the worst one. A
 // mail that names nobody is about that recipient.
-func (c claimed) ofRecipient(to string, report bounce.Report) told {
+func (c claimed) ofRecipient(to string, report bounce.Report) statement {
 	var worst bounce.Recipient
 	for i, said := range report.Recipients {
 		if c.named(said) == to {
-			return told{to: to, said: said}
+			return statement{to: to, said: said}
 		}
 		if i == 0 || severity(said) > severity(worst) {
 			worst = said
 		}
 	}
-	return told{to: to, said: worst, forwarded: strings.Contains(worst.Address, "@")}
+	return statement{to: to, said: worst, forwarded: strings.Contains(worst.Address, "@")}
 }
 
 func severity(said bounce.Recipient) int {

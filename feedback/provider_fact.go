@@ -43,7 +43,7 @@ func providerEntry(e provider.Event, keep string, now time.Time) (entry, bool) {
 	case provider.Complained:
 		out.Details.FeedbackType = feedbackType(e.Diagnostic)
 	case provider.Opened, provider.Clicked:
-		if e.Machine {
+		if e.Bot {
 			out.Details.Bot, out.Details.BotReason = true, "provider"
 		}
 	}
@@ -144,10 +144,10 @@ func droppedAs(r provider.Reason) provider.Bounce {
 }
 
 // feedbackType returns the type of a complaint (RFC 5965 section 7.3) that the provider names.
-func feedbackType(told string) string {
-	switch told = strings.ToLower(strings.TrimSpace(told)); told {
+func feedbackType(word string) string {
+	switch word = strings.ToLower(strings.TrimSpace(word)); word {
 	case "abuse", "fraud", "virus", "not-spam", "auth-failure", "other", "opt-out":
-		return told
+		return word
 	}
 	return "abuse"
 }

@@ -74,7 +74,7 @@ func TestEntryKeepsWhatWasTold(t *testing.T) {
 	e, _ := providerEntry(provider.Event{
 		Provider: provider.SES, Kind: provider.Clicked, Key: "k1", Time: at, Recipient: "ann@example.net",
 		ProviderMessageID: "0100-1", MessageID: "<own@shop.example>",
-		URL: "https://shop.example/", UserAgent: "Mail", IP: "192.0.2.77", Machine: true,
+		URL: "https://shop.example/", UserAgent: "Mail", IP: "192.0.2.77", Bot: true,
 		Metadata: map[string]string{"postroom_id": ann},
 	}, "masked", startOfTime)
 	want := entry{

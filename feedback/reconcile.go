@@ -65,7 +65,7 @@ func (f *Feedback) reconcileIfDue(ctx context.Context) {
 	if err != nil {
 		text = message.Clip(err.Error(), 300)
 		f.metrics.reconciled.WithLabelValues(reconciled, "failed").Inc()
-		f.log.Warn("the reconciliation with a provider failed; the next one goes on where it stopped", "provider",
+		f.log.Warn("the reconciliation with a provider failed; the next one continues where it stopped", "provider",
 			reconciled, "error", err)
 	}
 	if err := f.keys.note(ctx, "ran", f.opts.Now().UnixMilli(), "error", text); err != nil {
@@ -82,7 +82,7 @@ func (f *Feedback) reconcile(ctx context.Context, position, now time.Time) error
 	if oldest := now.Add(-longestLook); position.IsZero() {
 		from = now.Add(-firstLook)
 	} else if from.Before(oldest) {
-		f.log.Warn("a provider was not asked for a long time; what happened before is not looked at", "provider",
+		f.log.Warn("the events API was not read for a long time; earlier events are skipped", "provider",
 			reconciled, "position", position, "from", oldest)
 		from = oldest
 	}
@@ -93,7 +93,7 @@ func (f *Feedback) reconcile(ctx context.Context, position, now time.Time) error
 	for page, n := "", 0; n < mostPages; n++ {
 		got, err := f.opts.Mailgun.Events(ctx, from, to, page)
 		if err != nil {
-			return fmt.Errorf("ask %s what happened: %w", reconciled, err)
+			return fmt.Errorf("read the events API of %s: %w", reconciled, err)
 		}
 		if err := f.takePage(ctx, got); err != nil {
 			return err
@@ -112,7 +112,7 @@ func (f *Feedback) reconcile(ctx context.Context, position, now time.Time) error
 		}
 		f.metrics.behind.WithLabelValues(reconciled).Set(now.Sub(position).Seconds())
 		if got.Next == "" {
-			f.log.Info("asked a provider what happened", "provider", reconciled, "from", from, "to", to, "events",
+			f.log.Info("read the events API of a provider", "provider", reconciled, "from", from, "to", to, "events",
 				events, "broken", broken)
 			return nil
 		}
@@ -129,8 +129,8 @@ func (f *Feedback) takePage(ctx context.Context, page Page) error {
 	now := f.opts.Now()
 	var entries []entry
 	for _, e := range page.Events {
-		if told, ok := providerEntry(e, f.opts.StoreAddress, now); ok {
-			entries = append(entries, told)
+		if fact, ok := providerEntry(e, f.opts.StoreAddress, now); ok {
+			entries = append(entries, fact)
 		}
 	}
 	if err := f.put(ctx, entries); err != nil {

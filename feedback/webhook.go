@@ -67,13 +67,13 @@ func (f *Feedback) sort(name provider.Name, batch provider.Batch, now time.Time)
 	receipt := api.FeedbackReceipt{Ignored: len(batch.Ignored), Broken: len(batch.Broken)}
 	var entries []entry
 	for _, e := range batch.Events {
-		told, ok := providerEntry(e, f.opts.StoreAddress, now)
+		fact, ok := providerEntry(e, f.opts.StoreAddress, now)
 		if !ok {
 			receipt.Ignored++
 			f.metrics.ignored.WithLabelValues(string(name), string(e.Kind)).Inc()
 			continue
 		}
-		entries = append(entries, told)
+		entries = append(entries, fact)
 	}
 	receipt.Accepted = len(entries)
 	for _, i := range batch.Ignored {
@@ -87,18 +87,18 @@ func (f *Feedback) sort(name provider.Name, batch provider.Batch, now time.Time)
 	return receipt, entries
 }
 
-// logEvery bounds the log lines about a refused provider: anybody can send requests here.
+// logEvery bounds the log lines about a refused provider: anyone can send requests here.
 const logEvery = time.Minute
 
 // logRefused logs why a webhook is refused, for the operator who sets it up, at most once per logEvery.
 func (f *Feedback) logRefused(name provider.Name, err error, now time.Time) {
 	f.mu.Lock()
-	last, said := f.said[name]
-	if said = said && now.Sub(last) < logEvery && !now.Before(last); !said {
-		f.said[name] = now
+	last, logged := f.logged[name]
+	if logged = logged && now.Sub(last) < logEvery && !now.Before(last); !logged {
+		f.logged[name] = now
 	}
 	f.mu.Unlock()
-	if !said {
+	if !logged {
 		f.log.Warn("a webhook of a provider is refused", "provider", name, "code", fault.CodeOf(err), "error", err)
 	}
 }

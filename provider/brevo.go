@@ -29,8 +29,8 @@ var brevoNames = map[string]outcome{
 }
 
 func brevoFact(o object) (fact, error) {
-	told := o.text("event")
-	return brevoNames[told].fact(told, brevoEvent(o))
+	word := o.text("event")
+	return brevoNames[word].fact(word, brevoEvent(o))
 }
 
 // brevoEvent reads the fields of all events. It skips id, which is the webhook's, and date, which is in the
@@ -45,7 +45,7 @@ func brevoEvent(o object) Event {
 		URL:               o.text("link"),
 		UserAgent:         o.text("user_agent"),
 		IP:                o.text("ip"),
-		Machine:           strings.HasSuffix(o.text("event"), "proxy_open"),
+		Bot:               strings.HasSuffix(o.text("event"), "proxy_open"),
 		Tags:              o.texts("tags"),
 		Metadata:          attached("X-Mailin-custom", strings.TrimSpace(o.text("X-Mailin-custom"))),
 	}

@@ -45,7 +45,7 @@ const (
 	ReasonBlocked      Reason = "blocked"      // refused for who sent it, or what was in it
 	ReasonSpam         Reason = "spam"         // the recipient complained, now or before
 	ReasonUnsubscribed Reason = "unsubscribed" // the recipient unsubscribed, now or before
-	ReasonOther        Reason = "other"        // something else; Diagnostic may tell
+	ReasonOther        Reason = "other"        // something else; see Diagnostic
 )
 
 // Event is one fact about one recipient of one message. Fields without a value from the provider are empty.
@@ -54,7 +54,7 @@ type Event struct {
 	Kind     Kind   `json:"kind"`
 	Bounce   Bounce `json:"bounce,omitempty"` // for Bounced only
 	Reason   Reason `json:"reason,omitempty"`
-	Told     string `json:"told"` // the provider's own word for it, such as "spamreport"
+	Word     string `json:"told"` // the provider's own word for it, such as "spamreport"
 
 	// when it happened, UTC, by the provider's clock; zero: none, or no sensible time
 	Time time.Time `json:"time,omitzero"`
@@ -82,8 +82,8 @@ type Event struct {
 	URL       string `json:"url,omitempty"` // for Clicked: the link
 	UserAgent string `json:"userAgent,omitempty"`
 	// of the visitor who opened, clicked or unsubscribed; never of a mail server
-	IP      string `json:"ip,omitempty"`
-	Machine bool   `json:"machine,omitempty"` // the provider says that a bot did this: a proxy or a scanner
+	IP  string `json:"ip,omitempty"`
+	Bot bool   `json:"machine,omitempty"` // the provider says that a bot did this: a proxy or a scanner
 
 	// what the provider wrote, keys sorted, with Request.KeepRaw; none of more than MaxRaw bytes
 	Raw json.RawMessage `json:"raw,omitempty"`
@@ -105,7 +105,7 @@ type Batch struct {
 type Ignored struct {
 	Index int    // place in the body, from 0
 	Name  string // one of IgnoredNames: fit for a label of a metric
-	Told  string // the provider's word, for the log; at most 64 bytes
+	Word  string // the provider's word, for the log; at most 64 bytes
 }
 
 // IgnoredNames lists the names under which elements are ignored: "unknown" for an unknown kind of event, and

@@ -167,7 +167,7 @@ func checkRow(t *testing.T, b Batch, w want) {
 	if got != w {
 		t.Errorf("read %+v\nwant %+v", got, w)
 	}
-	if e.Key == "" || e.Told == "" {
+	if e.Key == "" || e.Word == "" {
 		t.Errorf("no key or no word of the provider: %+v", e)
 	}
 }

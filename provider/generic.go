@@ -23,9 +23,9 @@ func readGeneric(r *reading, q Request) error {
 }
 
 func genericFact(o object) (fact, error) {
-	told := o.text("type")
+	word := o.text("type")
 	e := Event{
-		Kind:              Kind(told),
+		Kind:              Kind(word),
 		EventID:           o.text("id"),
 		ProviderMessageID: o.text("providerMessageId"),
 		MessageID:         o.text("messageId"),
@@ -37,7 +37,7 @@ func genericFact(o object) (fact, error) {
 		URL:               o.text("url"),
 		UserAgent:         o.text("userAgent"),
 		IP:                o.text("ip"),
-		Machine:           o.is("machine"),
+		Bot:               o.is("machine"),
 		Tags:              o.texts("tags"),
 		Metadata:          metadata(o.object("metadata")),
 	}
@@ -52,12 +52,12 @@ func genericFact(o object) (fact, error) {
 				strconv.Quote(clean(string(e.Bounce), 64)))
 		}
 	default:
-		return unknown(told)
+		return unknown(word)
 	}
 	if e.Recipient == "" {
 		return fact{}, errors.New("names no recipient")
 	}
-	return events(told, e)
+	return events(word, e)
 }
 
 func genericReason(s string) Reason {

@@ -170,7 +170,7 @@ func checkBounds(t testing.TB, b Batch) {
 		t.Errorf("%d events, %d ignored, %d broken", len(b.Events), len(b.Ignored), len(b.Broken))
 	}
 	for _, i := range b.Ignored {
-		if !slices.Contains(IgnoredNames(), i.Name) || len(i.Told) > 64 {
+		if !slices.Contains(IgnoredNames(), i.Name) || len(i.Word) > 64 {
 			t.Errorf("ignored %+v", i)
 		}
 	}
@@ -178,7 +178,7 @@ func checkBounds(t testing.TB, b Batch) {
 		text := []struct {
 			s     string
 			limit int
-		}{{e.Told, 64}, {e.Recipient, 320}, {e.EventID, maxID}, {e.Key, maxID + 8}, {e.ProviderMessageID, maxID},
+		}{{e.Word, 64}, {e.Recipient, 320}, {e.EventID, maxID}, {e.Key, maxID + 8}, {e.ProviderMessageID, maxID},
 			{e.ProviderAlias, maxID}, {e.MessageID, 1000},
 			{e.Diagnostic, 2000}, {e.Enhanced, 9}, {e.URL, 4096}, {e.UserAgent, 512}, {e.IP, 45}}
 		for _, c := range e.Candidates {
@@ -202,7 +202,7 @@ func checkBounds(t testing.TB, b Batch) {
 				t.Errorf("text of %d bytes (limit %d): %.80q", len(x.s), x.limit, x.s)
 			}
 		}
-		if e.Key == "" || e.Told == "" || e.Provider == "" || e.Kind == "" || len(e.Tags) > maxTags ||
+		if e.Key == "" || e.Word == "" || e.Provider == "" || e.Kind == "" || len(e.Tags) > maxTags ||
 			len(e.Metadata) > maxMetadata || len(e.Candidates) > 100 {
 			t.Errorf("event %+v", e)
 		}

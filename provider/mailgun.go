@@ -33,14 +33,14 @@ func (s mailgunSigner) verify(ctx context.Context, v *Verifier, r *incoming, now
 		return missing("signature")
 	}
 	signature := r.signature
-	stamp, token := signature.text("timestamp"), signature.text("token")
+	timestamp, token := signature.text("timestamp"), signature.text("token")
 	given, err := hex.DecodeString(signature.text("signature"))
-	at, ok := signedSeconds(stamp)
+	at, ok := signedSeconds(timestamp)
 	if err != nil || !ok || token == "" || len(token) > 128 || len(given) == 0 {
 		return missing("signature")
 	}
 	mac := hmac.New(sha256.New, s)
-	mac.Write([]byte(stamp + token))
+	mac.Write([]byte(timestamp + token))
 	if !hmac.Equal(given, mac.Sum(nil)) {
 		return mismatch()
 	}
@@ -50,7 +50,7 @@ func (s mailgunSigner) verify(ctx context.Context, v *Verifier, r *incoming, now
 	// "12"+"3x" and "123"+"x" have the same signature, so time and token are bound together. They are bound to
 	// the event, not to its bytes: a retry may have another order of fields.
 	mine := fingerprint(r.event)
-	bound, err := v.tokens.Bind(ctx, stamp+token, mine, at.Add(v.window+ahead))
+	bound, err := v.tokens.Bind(ctx, timestamp+token, mine, at.Add(v.window+ahead))
 	if err != nil {
 		return fault.Wrap(err, fault.Unavailable, "", "The token of the request could not be looked up")
 	}
@@ -105,24 +105,24 @@ var mailgunNames = map[string]outcome{
 }
 
 func mailgunFact(o object) (fact, error) {
-	told := o.text("event")
-	m, e := mailgunNames[told], mailgunEvent(o)
-	switch told {
+	word := o.text("event")
+	m, e := mailgunNames[word], mailgunEvent(o)
+	switch word {
 	case "failed":
 		m = mailgunFailure(o.text("severity"), o.text("reason"), e.SMTPCode)
 	case "rejected":
 		e.Diagnostic = o.object("reject").firstText("reason", "description")
 	}
 	if e.Recipient != "" {
-		return m.fact(told, e)
+		return m.fact(word, e)
 	}
 	// Some events, most of all rejected ones, name their recipients only in the header To.
 	list := addresses(o.object("message").object("headers").text("to"))
 	if m.kind == Dropped || m.kind == Accepted {
-		return m.factForAll(told, e, list)
+		return m.fact(word, e, list...)
 	}
 	e.of(list)
-	return m.fact(told, e)
+	return m.fact(word, e)
 }
 
 // mailgunEvent reads the fields of all events. An id is unique within a day only, so the key includes the
@@ -142,7 +142,7 @@ func mailgunEvent(o object) Event {
 		URL:               o.text("url"),
 		UserAgent:         client.text("user-agent"),
 		IP:                o.text("ip"),
-		Machine:           client.text("bot") != "",
+		Bot:               client.text("bot") != "",
 		Tags:              o.texts("tags"),
 		Metadata:          metadata(o.object("user-variables")),
 	}

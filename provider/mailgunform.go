@@ -100,9 +100,9 @@ var mailgunFormNames = map[string]outcome{
 
 // mailgunFormFact reads the form that Mailgun posts for domains with its first webhooks.
 func mailgunFormFact(o object) (fact, error) {
-	told := o.text("event")
-	m, e := mailgunFormNames[told], mailgunFormEvent(o)
-	switch told {
+	word := o.text("event")
+	m, e := mailgunFormNames[word], mailgunFormEvent(o)
+	switch word {
 	case "bounced":
 		if e.SMTPCode >= 400 && e.SMTPCode < 500 || strings.HasPrefix(e.Enhanced, "4.") {
 			m.bounce = Soft
@@ -114,7 +114,7 @@ func mailgunFormFact(o object) (fact, error) {
 			return ignore("inbound", "inbound")
 		}
 	}
-	return m.fact(told, e)
+	return m.fact(word, e)
 }
 
 var mailgunFormDrops = map[string]Reason{"hardfail": ReasonBounced, "old": ReasonTimedOut}

@@ -24,8 +24,8 @@ var mailjetErrors = map[string]Reason{
 }
 
 func mailjetFact(o object) (fact, error) {
-	told, mistake := o.text("event"), o.text("error")
-	m := mailjetNames[told]
+	word, mistake := o.text("event"), o.text("error")
+	m := mailjetNames[word]
 	if m.kind == Bounced || m.kind == Dropped {
 		m.reason = mailjetErrors[mistake]
 		if m.reason == "" && mistake != "" {
@@ -38,7 +38,7 @@ func mailjetFact(o object) (fact, error) {
 	case m.kind == Bounced && mistake == "greylisted":
 		m.kind, m.bounce = Deferred, ""
 	}
-	return m.fact(told, mailjetEvent(o))
+	return m.fact(word, mailjetEvent(o))
 }
 
 func mailjetEvent(o object) Event {

@@ -28,20 +28,18 @@ func dropped(reason Reason) outcome { return outcome{kind: Dropped, reason: reas
 
 func ignored(name string) outcome { return outcome{ignored: name} }
 
-// fact returns an event this outcome. Only a click keeps its URL.
-func (m outcome) fact(told string, e Event) (fact, error) { return m.factForAll(told, e, nil) }
-
-// factForAll makes an event for each of the recipients. Without recipients it makes one event.
-func (m outcome) factForAll(told string, e Event, recipients []string) (fact, error) {
+// fact gives an event this outcome. It makes one for each of the recipients, or one event without recipients.
+// Only a click keeps its URL.
+func (m outcome) fact(word string, e Event, recipients ...string) (fact, error) {
 	switch {
 	case m.ignored != "":
-		return ignore(m.ignored, told)
+		return ignore(m.ignored, word)
 	case m.kind == "":
-		return unknown(told)
+		return unknown(word)
 	}
 	e.Kind, e.Bounce, e.Reason = m.kind, m.bounce, m.reason
 	if e.Kind != Clicked {
 		e.URL = ""
 	}
-	return forAll(told, e, recipients)
+	return forAll(word, e, recipients)
 }

@@ -37,16 +37,16 @@ var postmarkBounces = map[string]outcome{
 }
 
 func postmarkFact(o object) (fact, error) {
-	told := o.text("RecordType")
-	m := postmarkNames[told]
-	switch told {
+	word := o.text("RecordType")
+	m := postmarkNames[word]
+	switch word {
 	case "Bounce":
-		told = o.text("Type")
-		m = postmarkBounces[told]
+		word = o.text("Type")
+		m = postmarkBounces[word]
 	case "SubscriptionChange":
 		m = postmarkSubscription(o)
 	}
-	return m.fact(told, postmarkEvent(o))
+	return m.fact(word, postmarkEvent(o))
 }
 
 // postmarkEvent reads the fields of all records. Each type of record has its own names for the recipient and

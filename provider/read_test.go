@@ -234,7 +234,7 @@ func meaning(b Batch) string {
 	if e.Reason != "" {
 		s += " " + string(e.Reason)
 	}
-	if e.Machine {
+	if e.Bot {
 		s += " machine"
 	}
 	if (e.Kind == Clicked) != (e.URL != "") {
@@ -254,7 +254,7 @@ func TestSESBounceNamesWhoBounced(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	common := Event{Provider: SES, Kind: Bounced, Bounce: Hard, Reason: ReasonBounced, Told: "Bounce", Time: at,
+	common := Event{Provider: SES, Kind: Bounced, Bounce: Hard, Reason: ReasonBounced, Word: "Bounce", Time: at,
 		EventID:           "sns-1",
 		ProviderMessageID: "m1", MessageID: "<ours@example.com>", Metadata: map[string]string{"order": "1,2"}}
 	first, second := common, common
@@ -409,7 +409,7 @@ func TestMailgunForms(t *testing.T) {
 			t.Errorf("%s: %+v, %v", c.form, b, err)
 			continue
 		}
-		c.want.Provider, c.want.Recipient, c.want.EventID, c.want.Key, c.want.Told = Mailgun, "a@example.com", "1",
+		c.want.Provider, c.want.Recipient, c.want.EventID, c.want.Key, c.want.Word = Mailgun, "a@example.com", "1",
 			"1", string(c.want.Kind)
 		if diff := cmp.Diff(c.want, b.Events[0]); diff != "" {
 			t.Errorf("%s: %s", c.form, diff)
@@ -426,7 +426,7 @@ func TestGenericInFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Event{{Provider: Generic, Kind: Bounced, Bounce: Hard, Reason: ReasonInvalid, Told: "bounced",
+	want := []Event{{Provider: Generic, Kind: Bounced, Bounce: Hard, Reason: ReasonInvalid, Word: "bounced",
 		Time:      time.Date(2026, 1, 2, 2, 4, 5, 678e6, time.UTC),
 		Recipient: "Ann@example.com", EventID: "msg_1", Key: "msg_1", ProviderMessageID: "77",
 		MessageID:  "<ours@example.com>",

@@ -20,15 +20,15 @@ type reading struct {
 type fact struct {
 	events  []Event
 	ignored string // one of IgnoredNames
-	told    string // the provider's word
+	word    string // the provider's word
 }
 
-func events(told string, all ...Event) (fact, error) { return fact{events: all, told: told}, nil }
+func events(word string, all ...Event) (fact, error) { return fact{events: all, word: word}, nil }
 
-func ignore(name, told string) (fact, error) { return fact{ignored: name, told: told}, nil }
+func ignore(name, word string) (fact, error) { return fact{ignored: name, word: word}, nil }
 
 // forAll makes an event for each recipient, or one event if there are no recipients.
-func forAll(told string, e Event, recipients []string) (fact, error) {
+func forAll(word string, e Event, recipients []string) (fact, error) {
 	var all []Event
 	for _, recipient := range recipients {
 		one := e
@@ -38,7 +38,7 @@ func forAll(told string, e Event, recipients []string) (fact, error) {
 	if len(all) == 0 {
 		all = []Event{e}
 	}
-	return events(told, all...)
+	return events(word, all...)
 }
 
 // of sets the recipient of an event whose provider names all recipients of the message: the only one, or else
@@ -53,11 +53,11 @@ func (e *Event) of(recipients []string) {
 }
 
 // unknown ignores an event of an unknown kind. An element without a kind is an error.
-func unknown(told string) (fact, error) {
-	if told == "" {
+func unknown(word string) (fact, error) {
+	if word == "" {
 		return fact{}, errors.New("says no kind of event")
 	}
-	return ignore("unknown", told)
+	return ignore("unknown", word)
 }
 
 // each makes a reader of bodies from a reader of elements.
@@ -93,12 +93,12 @@ func (r *reading) one(o object, read func(object) (fact, error)) error {
 	case err != nil:
 		r.broken(err)
 	case f.ignored != "":
-		r.batch.Ignored = append(r.batch.Ignored, Ignored{r.index, f.ignored, clean(f.told, 64)})
+		r.batch.Ignored = append(r.batch.Ignored, Ignored{r.index, f.ignored, clean(f.word, 64)})
 	case len(r.batch.Events)+len(f.events) > MaxEvents:
 		return tooLarge()
 	default:
 		for i, e := range f.events {
-			e.Told = f.told
+			e.Word = f.word
 			r.batch.Events = append(r.batch.Events, r.finish(e, o, i))
 		}
 	}
@@ -114,7 +114,7 @@ func (r *reading) broken(err error) {
 // if the provider has no usable id. nth is the number of the event in its element.
 func (r *reading) finish(e Event, o object, nth int) Event {
 	e.Provider = r.provider
-	e.Told = clean(e.Told, 64)
+	e.Word = clean(e.Word, 64)
 	e.Recipient = address(e.Recipient)
 	for i := range e.Candidates {
 		e.Candidates[i] = address(e.Candidates[i])

@@ -29,7 +29,7 @@ func mismatch() error {
 
 func tooLarge() error {
 	return fault.New(fault.TooLarge, "ProviderBody",
-		"The body is larger than %d bytes or tells of more than %d events", MaxBody, MaxEvents)
+		"The body is larger than %d bytes or has more than %d events", MaxBody, MaxEvents)
 }
 
 func wrongBody(format string, args ...any) error {

@@ -21,9 +21,9 @@ var resendNames = map[string]outcome{
 }
 
 func resendFact(o object, id string) (fact, error) {
-	told, data := o.text("type"), o.object("data")
-	m, e := resendNames[told], resendEvent(o, data, id)
-	switch told {
+	word, data := o.text("type"), o.object("data")
+	m, e := resendNames[word], resendEvent(o, data, id)
+	switch word {
 	case "email.bounced":
 		m = resendBounce(&e, data.object("bounce"))
 	case "email.failed":
@@ -35,15 +35,15 @@ func resendFact(o object, id string) (fact, error) {
 	case "email.clicked":
 		e.resendHit(data.object("click"))
 	}
-	if strings.HasPrefix(told, "contact.") || strings.HasPrefix(told, "domain.") {
+	if strings.HasPrefix(word, "contact.") || strings.HasPrefix(word, "domain.") {
 		m = ignored("account")
 	}
 	recipients := append(data.texts("to"), append(data.texts("cc"), data.texts("bcc")...)...)
-	if told == "email.sent" || told == "email.failed" { // these are about every recipient
-		return m.factForAll(told, e, recipients)
+	if word == "email.sent" || word == "email.failed" { // these are about every recipient
+		return m.fact(word, e, recipients...)
 	}
 	e.of(recipients)
-	return m.fact(told, e)
+	return m.fact(word, e)
 }
 
 func resendEvent(o, data object, id string) Event {

@@ -33,14 +33,14 @@ func sendgridKey(secret string) (key, error) {
 }
 
 func (s sendgridSigner) verify(_ context.Context, v *Verifier, r *incoming, now time.Time) error {
-	stamp := r.Header.Get("X-Twilio-Email-Event-Webhook-Timestamp")
+	timestamp := r.Header.Get("X-Twilio-Email-Event-Webhook-Timestamp")
 	signature, err := base64.StdEncoding.DecodeString(r.Header.Get("X-Twilio-Email-Event-Webhook-Signature"))
-	at, ok := signedSeconds(stamp)
+	at, ok := signedSeconds(timestamp)
 	if err != nil || !ok || len(signature) == 0 {
 		return missing("X-Twilio-Email-Event-Webhook-Signature and -Timestamp")
 	}
 	hash := sha256.New()
-	hash.Write([]byte(stamp))
+	hash.Write([]byte(timestamp))
 	hash.Write(r.Body)
 	if !ecdsa.VerifyASN1(s.public, hash.Sum(nil), signature) {
 		return mismatch()
@@ -64,8 +64,8 @@ var sendgridNames = map[string]outcome{
 }
 
 func sendgridFact(o object) (fact, error) {
-	told := o.text("event")
-	m, e := sendgridNames[told], sendgridEvent(o)
+	word := o.text("event")
+	m, e := sendgridNames[word], sendgridEvent(o)
 	switch m.kind {
 	case Delivered:
 		e.Diagnostic = o.text("response")
@@ -83,12 +83,12 @@ func sendgridFact(o object) (fact, error) {
 		e.Diagnostic = o.text("reason")
 		m = dropped(sendgridReason(e.Diagnostic))
 	case Opened:
-		e.Machine = o.is("sg_machine_open")
+		e.Bot = o.is("sg_machine_open")
 	}
 	if m.kind != Opened && m.kind != Clicked && m.kind != Unsubscribed {
 		e.IP = "" // SendGrid's own server
 	}
-	return m.fact(told, e)
+	return m.fact(word, e)
 }
 
 // sendgridEvent reads the fields of all events. The key is not sg_event_id, which changes with each retry

@@ -37,37 +37,37 @@ func readSES(r *reading, q Request) error {
 }
 
 func sesFact(o, envelope object) (fact, error) {
-	told := o.firstText("eventType", "notificationType")
-	switch told {
+	word := o.firstText("eventType", "notificationType")
+	switch word {
 	case "Send":
-		return forAll(told, sesEvent(o, envelope, "send", Accepted), o.object("mail").texts("destination"))
+		return forAll(word, sesEvent(o, envelope, "send", Accepted), o.object("mail").texts("destination"))
 	case "Delivery":
 		e := sesEvent(o, envelope, "delivery", Delivered)
 		e.Diagnostic = o.object("delivery").text("smtpResponse")
-		return forAll(told, e, o.object("delivery").texts("recipients"))
+		return forAll(word, e, o.object("delivery").texts("recipients"))
 	case "DeliveryDelay":
-		return sesEach(told, sesEvent(o, envelope, "deliveryDelay", Deferred),
+		return sesEach(word, sesEvent(o, envelope, "deliveryDelay", Deferred),
 			o.object("deliveryDelay").objects("delayedRecipients"))
 	case "Bounce":
-		return sesBounce(told, o, envelope)
+		return sesBounce(word, o, envelope)
 	case "Complaint":
-		return sesComplaint(told, o, envelope)
+		return sesComplaint(word, o, envelope)
 	case "Reject", "Rendering Failure":
 		e := sesEvent(o, envelope, "reject", Dropped)
 		e.Reason = ReasonOther
 		e.Diagnostic = o.object("reject").text("reason")
-		if told == "Rendering Failure" {
+		if word == "Rendering Failure" {
 			e.Diagnostic = o.object("failure").text("errorMessage")
 		}
-		return forAll(told, e, o.object("mail").texts("destination"))
+		return forAll(word, e, o.object("mail").texts("destination"))
 	case "Open", "Click":
-		return events(told, sesHit(told, o, envelope))
+		return events(word, sesHit(word, o, envelope))
 	case "Subscription":
-		return sesSubscription(told, o, envelope)
+		return sesSubscription(word, o, envelope)
 	case "Received":
-		return ignore("received", told)
+		return ignore("received", word)
 	}
-	return unknown(told)
+	return unknown(word)
 }
 
 // sesEvent reads the fields of all events. The time is that of the event's section, or else that of the
@@ -100,7 +100,7 @@ func sesEvent(o, envelope object, section string, kind Kind) Event {
 
 // sesEach makes an event for each recipient of a section. It never falls back to the recipients of the mail:
 // a bounce of one must not count against the others.
-func sesEach(told string, e Event, recipients []object) (fact, error) {
+func sesEach(word string, e Event, recipients []object) (fact, error) {
 	if len(recipients) == 0 {
 		return fact{}, errors.New("names no recipient")
 	}
@@ -114,10 +114,10 @@ func sesEach(told string, e Event, recipients []object) (fact, error) {
 		}
 		all = append(all, one)
 	}
-	return events(told, all...)
+	return events(word, all...)
 }
 
-func sesBounce(told string, o, envelope object) (fact, error) {
+func sesBounce(word string, o, envelope object) (fact, error) {
 	b := o.object("bounce")
 	e := sesEvent(o, envelope, "bounce", Bounced)
 	e.Bounce, e.Reason = Soft, ReasonBounced
@@ -131,10 +131,10 @@ func sesBounce(told string, o, envelope object) (fact, error) {
 	if b.text("bounceType") == "Permanent" && e.Kind == Bounced {
 		e.Bounce = Hard
 	}
-	return sesEach(told, e, b.objects("bouncedRecipients"))
+	return sesEach(word, e, b.objects("bouncedRecipients"))
 }
 
-func sesComplaint(told string, o, envelope object) (fact, error) {
+func sesComplaint(word string, o, envelope object) (fact, error) {
 	c := o.object("complaint")
 	feedback := c.text("complaintFeedbackType")
 	if feedback == "not-spam" { // RFC 6430: the recipient took it out of the spam folder
@@ -145,13 +145,13 @@ func sesComplaint(told string, o, envelope object) (fact, error) {
 	if c.text("complaintSubType") == "OnAccountSuppressionList" {
 		e.Kind = Dropped
 	}
-	return sesEach(told, e, c.objects("complainedRecipients"))
+	return sesEach(word, e, c.objects("complainedRecipients"))
 }
 
 // sesHit reads an open or a click. SES counts by message, so of several recipients the visitor is unknown.
-func sesHit(told string, o, envelope object) Event {
+func sesHit(word string, o, envelope object) Event {
 	section, kind := "open", Opened
-	if told == "Click" {
+	if word == "Click" {
 		section, kind = "click", Clicked
 	}
 	e := sesEvent(o, envelope, section, kind)
@@ -162,7 +162,7 @@ func sesHit(told string, o, envelope object) Event {
 }
 
 // sesSubscription reads a change of preferences in a contact list: a contact left all topics, or one of them.
-func sesSubscription(told string, o, envelope object) (fact, error) {
+func sesSubscription(word string, o, envelope object) (fact, error) {
 	s := o.object("subscription")
 	before := map[string]string{}
 	for _, t := range s.object("oldTopicPreferences").objects("topicSubscriptionStatus") {
@@ -174,10 +174,10 @@ func sesSubscription(told string, o, envelope object) (fact, error) {
 			!strings.EqualFold(before[t.text("topicName")], "OptOut")
 	}
 	if !left {
-		return ignore("resubscribed", told)
+		return ignore("resubscribed", word)
 	}
 	e := sesEvent(o, envelope, "subscription", Unsubscribed)
 	e.Reason = ReasonUnsubscribed
 	e.of(o.object("mail").texts("destination"))
-	return events(told, e)
+	return events(word, e)
 }

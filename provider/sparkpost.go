@@ -69,8 +69,8 @@ func sparkpostFact(o object) (fact, error) {
 }
 
 func sparkpostEventFact(o object) (fact, error) {
-	told := o.text("type")
-	m, e := sparkpostNames[told], sparkpostEvent(o)
+	word := o.text("type")
+	m, e := sparkpostNames[word], sparkpostEvent(o)
 	switch m.kind {
 	case Bounced:
 		if class, ok := sparkpostClasses[code(o["bounce_class"])]; ok {
@@ -79,9 +79,9 @@ func sparkpostEventFact(o object) (fact, error) {
 	case Complained:
 		e.Diagnostic = o.firstText("fbtype", "raw_reason")
 	case Opened:
-		e.Machine = o.is("is_prefetched")
+		e.Bot = o.is("is_prefetched")
 	}
-	return m.fact(told, e)
+	return m.fact(word, e)
 }
 
 // sparkpostEvent reads the fields of all events. raw_rcpt_to is the recipient before SparkPost made it lower

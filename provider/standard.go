@@ -53,16 +53,16 @@ func genericKey(secret string) (key, error) {
 }
 
 func (s standard) verify(_ context.Context, v *Verifier, r *incoming, now time.Time) error {
-	id, stamp, given := standardHeader(r.Header, "id"), standardHeader(r.Header, "timestamp"), standardHeader(
+	id, timestamp, given := standardHeader(r.Header, "id"), standardHeader(r.Header, "timestamp"), standardHeader(
 		r.Header, "signature")
-	if id == "" || stamp == "" || given == "" {
+	if id == "" || timestamp == "" || given == "" {
 		return missing("webhook-id, webhook-timestamp and webhook-signature")
 	}
-	at, ok := signedSeconds(stamp)
+	at, ok := signedSeconds(timestamp)
 	if !ok {
 		return missing("webhook-timestamp")
 	}
-	signed := append([]byte(id+"."+stamp+"."), r.Body...)
+	signed := append([]byte(id+"."+timestamp+"."), r.Body...)
 	fits := false
 	for i, one := range strings.Fields(given) {
 		if i == maxSignatures {

@@ -2,10 +2,10 @@
 // prefix*, and fields such as to:example.com or before:7d. It also splits text into words, for indexing and
 // for searching, so that every index uses the same words.
 //
-// [Parse] answers a tree of a few plain steps ([Term], [Phrase], [Prefix], [Created], [And], [Or], [Not],
-// [All]), which an index need only translate. What a word or a field means is decided here.
+// [Parse] returns a tree of a few plain steps ([Term], [Phrase], [Prefix], [Created], [And], [Or], [Not],
+// [All]), which an index translates. The meaning of words and fields is decided here.
 //
-// It promises that any input ends in an answer or in an [Error] that names the place, soon: a query has at
+// It promises an answer, or an [Error] with the position, for any input, in a short time: a query has at
 // most [MaxLength] characters, [MaxTerms] terms and [MaxDepth] levels of parentheses, and a prefix at least
 // [MinPrefix] letters.
 //

@@ -169,9 +169,9 @@ func (m *mail) evidence(f fact, q quoted, status string, passing bool) smtpsend.
 
 // ofOthers corrects a judgement where a reply to another server has another meaning than one to Postroom.
 func ofOthers(e smtpsend.Evidence, j smtpsend.Judgement) smtpsend.Judgement {
-	door := (e.Phase == smtpsend.PhaseGreeting || e.Phase == smtpsend.PhaseEHLO) && e.Code >= 500
+	atConnect := (e.Phase == smtpsend.PhaseGreeting || e.Phase == smtpsend.PhaseEHLO) && e.Code >= 500
 	switch {
-	case door && j.Verdict == smtpsend.Soft && j.Scope == smtpsend.ScopeDestination:
+	case atConnect && j.Verdict == smtpsend.Soft && j.Scope == smtpsend.ScopeDestination:
 		// The server was refused for good before it named a recipient. For Postroom another host might still
 		// accept; the reporting server has tried them.
 		return smtpsend.Judgement{Verdict: smtpsend.Block, Scope: j.Scope, Rule: j.Rule}

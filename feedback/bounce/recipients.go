@@ -68,17 +68,17 @@ func (m *mail) noticeFacts() []fact {
 
 // lendReason gives recipients without a reason the reason that the notice gives for all.
 func (m *mail) lendReason(found []fact) {
-	told := slices.ContainsFunc(found, func(f fact) bool { return telling(f.diagnostic) })
-	reason := m.tellingLines()
+	known := slices.ContainsFunc(found, func(f fact) bool { return hasReason(f.diagnostic) })
+	reason := m.reasonLines()
 	for i := range found {
-		if reason != "" && (found[i].diagnostic == "" || !told) {
+		if reason != "" && (found[i].diagnostic == "" || !known) {
 			found[i].diagnostic = reason
 		}
 	}
 }
 
-// telling reports whether a text contains a reply or meaningful words.
-func telling(text string) bool {
+// hasReason reports whether a text contains a reply or meaningful words.
+func hasReason(text string) bool {
 	if _, ok := findReply(text); ok {
 		return true
 	}
@@ -86,11 +86,11 @@ func telling(text string) bool {
 	return ok
 }
 
-// tellingLines returns the first line of the notice with a reply or meaningful words, and the rest of its
+// reasonLines returns the first line of the notice with a reply or meaningful words, and the rest of its
 // paragraph.
-func (m *mail) tellingLines() string {
+func (m *mail) reasonLines() string {
 	for i, line := range m.notice.lines {
-		if telling(line) && !echo.MatchString(line) {
+		if hasReason(line) && !echo.MatchString(line) {
 			return firstParagraph(strings.Join(m.notice.lines[i:], "\n"))
 		}
 	}
@@ -233,8 +233,8 @@ func (m *mail) fillFromNotice(facts []fact) {
 				facts[i].diagnostic = s.diagnostic
 			}
 		}
-		if len(facts) == 1 && !telling(facts[i].diagnostic) {
-			facts[i].diagnostic = m.tellingLines()
+		if len(facts) == 1 && !hasReason(facts[i].diagnostic) {
+			facts[i].diagnostic = m.reasonLines()
 		}
 	}
 }

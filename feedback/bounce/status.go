@@ -142,7 +142,7 @@ func (m *mail) readField(f field, r *Report, cur *fact) {
 	case "status":
 		cur.status = statusPattern.FindString(f.value)
 		if cur.diagnostic == "" { // "Status: 5.1.1 (User unknown)"
-			if _, comment, ok := strings.Cut(f.value, "("); ok && telling(comment) {
+			if _, comment, ok := strings.Cut(f.value, "("); ok && hasReason(comment) {
 				cur.diagnostic = strings.TrimSuffix(comment, ")")
 			}
 		}

@@ -17,7 +17,7 @@ const (
 	NoAgent = "no_agent"
 	// Crawler is an agent that names itself a program.
 	Crawler = "crawler"
-	// TooSoon is a click before anybody can have read the mail: within two seconds of its acceptance.
+	// TooSoon is a click within two seconds of the acceptance of the mail, before a person can have read it.
 	TooSoon = "too_soon"
 	// Burst is one of three or more different links followed within two seconds, or a click within ten seconds
 	// of those.

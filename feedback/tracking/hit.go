@@ -23,7 +23,7 @@ const maxAgent = 200
 // hit is an open or a click that waits to be handed over.
 type hit struct {
 	kind   kind
-	stamp  signedtoken.Token
+	token  signedtoken.Token
 	key    string
 	at     time.Time
 	agent  string
@@ -35,7 +35,7 @@ type hit struct {
 // newHit marks a hit as a bot's if its own data show that, and leaves out what may not be kept.
 func (t *Tracking) newHit(k kind, s signedtoken.Token, v Visit, now time.Time) *hit {
 	agent := v.Header.Get("User-Agent")
-	h := &hit{kind: k, stamp: s, key: t.key(k, s, agent, v.Remote, now), at: now}
+	h := &hit{kind: k, token: s, key: t.key(k, s, agent, v.Remote, now), at: now}
 	h.reason = botRule(k, agent, now.Sub(s.Time()))
 	if wantsPrivacy(v.Header) {
 		return h
@@ -71,14 +71,14 @@ func (h *hit) fact() outbox.Fact {
 		reason = Burst
 	}
 	return outbox.Fact{
-		Key: h.key, Type: h.kind.event(), Account: h.stamp.Account, MessageID: h.stamp.MessageID,
-		Index: h.stamp.Recipient, At: h.at,
+		Key: h.key, Type: h.kind.event(), Account: h.token.Account, MessageID: h.token.MessageID,
+		Index: h.token.Recipient, At: h.at,
 		Details: event.Later{
-			Source: "track", URL: h.stamp.URL, RemoteAddress: h.remote, UserAgent: h.agent, Bot: reason != "",
+			Source: "track", URL: h.token.URL, RemoteAddress: h.remote, UserAgent: h.agent, Bot: reason != "",
 			BotReason: reason,
 		},
 	}
 }
 
 // size is roughly the memory of a hit in bytes.
-func (h *hit) size() int { return 400 + len(h.stamp.URL) + len(h.stamp.Account) + len(h.agent) }
+func (h *hit) size() int { return 400 + len(h.token.URL) + len(h.token.Account) + len(h.agent) }

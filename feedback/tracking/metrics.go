@@ -29,7 +29,7 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer, waiting func() int) (*metrics, error) {
 	m := &metrics{
 		hits: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "postroom_tracking_hits_total", Help: "Opens and clicks by what became of them.",
+			Name: "postroom_tracking_hits_total", Help: "Opens and clicks, by outcome.",
 		}, []string{"kind", "outcome"}),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "postroom_tracking_dropped_total",

@@ -47,7 +47,7 @@ func (r *ring) put(h *hit, now time.Time) (again bool, dropped int) {
 
 // watch adds a click to those of its reader.
 func (r *ring) watch(h *hit, now time.Time) {
-	who := reader{h.stamp.MessageID, h.stamp.Recipient}
+	who := reader{h.token.MessageID, h.token.Recipient}
 	v := r.readers[who]
 	if v == nil {
 		if len(r.readers) >= maxVisits {
@@ -56,7 +56,7 @@ func (r *ring) watch(h *hit, now time.Time) {
 		v = &visits{}
 		r.readers[who] = v
 	}
-	v.click(linkHash(h.stamp.URL), now)
+	v.click(linkHash(h.token.URL), now)
 	h.visits = v
 }
 

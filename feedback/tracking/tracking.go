@@ -37,7 +37,7 @@ type Options struct {
 	Registry prometheus.Registerer
 	// Logger gets failures of the inbox. Nil: nothing is logged.
 	Logger *slog.Logger
-	// Now is the clock, for tests. Nil: the machine's.
+	// Now is the clock, for tests. Nil: time.Now.
 	Now func() time.Time
 }
 

@@ -63,7 +63,7 @@ func (v *visits) bot(at time.Time) bool {
 	return !v.until.IsZero() && !at.Before(v.from) && !at.After(v.until)
 }
 
-// linkSeed makes hashes of links that nobody can aim at. They live as long as the process.
+// linkSeed is the seed of the hashes of links. It is random, so that collisions cannot be chosen.
 var linkSeed = maphash.MakeSeed()
 
 func linkHash(url string) uint64 { return maphash.String(linkSeed, url) }

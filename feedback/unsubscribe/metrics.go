@@ -6,9 +6,9 @@ import (
 )
 
 type metrics struct {
-	requests *prometheus.CounterVec // wish: leave, return; via; outcome: done, repeated, failed
-	bad      *prometheus.CounterVec // reason: forged, unknown_key
-	untold   prometheus.Counter
+	requests *prometheus.CounterVec // labels: wish (leave, return), via, outcome (done, repeated, failed)
+	bad      *prometheus.CounterVec // label: reason (forged, unknown_key)
+	unsent   prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -16,15 +16,15 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		requests: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "postroom_unsubscribe_wishes_total",
-			Help: "What recipients asked for on the unsubscribe pages and by the button of their mail client.",
+			Help: "Unsubscribe and resubscribe requests, by the way they came and their outcome.",
 		}, []string{"wish", "via", "outcome"}),
 		bad: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "postroom_unsubscribe_bad_links_total",
-			Help: "Visits with a link that is not ours or not whole, or whose key is not known any more.",
+			Help: "Visits with a link that is forged, damaged, or signed with an unknown key.",
 		}, []string{"reason"}),
-		untold: auto.NewCounter(prometheus.CounterOpts{
+		unsent: auto.NewCounter(prometheus.CounterOpts{
 			Name: "postroom_unsubscribe_untold_total",
-			Help: "Requests that were carried out, but could not be told to timelines and webhooks.",
+			Help: "Requests that were carried out, but are missing in timelines and webhooks.",
 		}),
 	}
 	for _, via := range []Via{OneClick, Page, Preferences, Link} {

@@ -23,9 +23,9 @@ const (
 	Link        Via = "link"        // a link that was followed, if the setting makes that enough
 )
 
-// retellWithin is how long a repeated request puts its fact into the inbox again, in case that failed the
+// repeatWithin is how long a repeated request puts its fact into the inbox again, in case that failed the
 // first time. Facts have keys, so none is applied twice.
-const retellWithin = time.Hour
+const repeatWithin = time.Hour
 
 // Unsubscribe stops the mail of scope. When it returns nil, the entry is in the suppression list; an earlier
 // entry is as good. After an error of kind Unavailable it may not be.
@@ -43,7 +43,7 @@ func (u *Service) Unsubscribe(ctx context.Context, v Visit, scope Scope, via Via
 	case added > 0:
 		u.putFact(ctx, event.ListUnsubscribe, v, e, via)
 	default:
-		if first, ok := u.first(ctx, e); ok && e.Created.Sub(first.Created) < retellWithin {
+		if first, ok := u.first(ctx, e); ok && e.Created.Sub(first.Created) < repeatWithin {
 			u.putFact(ctx, event.ListUnsubscribe, v, first, via)
 		}
 	}
@@ -109,7 +109,7 @@ func (u *Service) putFact(ctx context.Context, what event.Type, v Visit, e suppr
 		Details: event.Later{Source: "unsubscribe", Reason: string(via), ListID: e.List},
 	}
 	if err := u.Append(ctx, []outbox.Fact{fact}); err != nil {
-		u.metrics.untold.Inc()
+		u.metrics.unsent.Inc()
 		u.log.ErrorContext(ctx, "an unsubscribe request was carried out, but webhooks do not learn of it",
 			"event", string(what), "message_id", e.MessageID, "account", v.Account, "error", err)
 	}

@@ -235,7 +235,7 @@ func TestWishThatCouldNotBeToldIsToldByItsRepetition(t *testing.T) {
 	if s, err := b.Standing(t.Context(), v); err != nil || !s.All {
 		t.Errorf("the wish does not hold: %+v, %v", s, err)
 	}
-	if n := testutil.ToFloat64(b.metrics.untold); n != 1 {
+	if n := testutil.ToFloat64(b.metrics.unsent); n != 1 {
 		t.Errorf("%v untold", n)
 	}
 	b.inbox.err = nil

@@ -23,25 +23,25 @@ const (
 	group  = "archive"
 
 	batch = 4000
-	// gather is how long events gather before they are written together: each batch waits for the disk once.
+	// gather is how long events are collected before they are written: each batch waits for the disk once.
 	gather = 500 * time.Millisecond
 	// defaultSpool is some three million events.
 	defaultSpool = 1 << 30
 )
 
-// Options say where events go. Dir is needed.
+// Options are the settings of an archive. Dir is needed.
 type Options struct {
 	Dir      string // directory of the files; made if absent
 	URL      string // address that takes lines by POST; empty: the files of Dir are the archive
-	MaxSpool int64  // bytes put aside on disk while URL takes nothing; zero: 1 GiB
+	MaxSpool int64  // bytes stored on disk while URL takes nothing; zero: 1 GiB
 
 	Client   *http.Client          // for URL; nil: one with a time-out of 30 seconds
 	Logger   *slog.Logger          // nil: nothing is logged
 	Registry prometheus.Registerer // nil: nothing is counted
-	Now      func() time.Time      // the clock, for tests; nil: the machine's
+	Now      func() time.Time      // the clock, for tests; nil: time.Now
 }
 
-// Archive writes events down. Any number of processes share the work; each writes to its own disk.
+// Archive writes events. Any number of processes share the work; each writes to its own disk.
 type Archive struct {
 	db      *redisdb.DB
 	opts    Options
@@ -52,7 +52,7 @@ type Archive struct {
 	more chan struct{}
 }
 
-// New makes an archive; it makes the directory, and fails where that can't be written to.
+// New returns an archive. It makes the directory, and fails if that is not possible.
 func New(db *redisdb.DB, o Options) (*Archive, error) {
 	if o.Dir == "" {
 		return nil, errors.New("archive: no directory")
@@ -76,7 +76,7 @@ func New(db *redisdb.DB, o Options) (*Archive, error) {
 	return a, nil
 }
 
-// Run writes events down until ctx ends.
+// Run writes events until ctx ends.
 func (a *Archive) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	if a.opts.URL != "" {

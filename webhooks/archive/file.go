@@ -29,10 +29,10 @@ func writeAndClose(f *os.File, lines []byte) error {
 	return err
 }
 
-// waiting names the files that lines wait in for the store.
+// waiting is the prefix of files that wait for the store.
 const waiting = "waiting-"
 
-// putAside writes lines to a file of their own, to be sent.
+// putAside writes lines to a new file, to be sent.
 func (a *Archive) putAside(lines []byte) error {
 	if err := a.makeRoom(int64(len(lines))); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (a *Archive) putAside(lines []byte) error {
 	return nil
 }
 
-// makeRoom drops the oldest of what waits, where more waits than may.
+// makeRoom drops the oldest waiting files beyond MaxSpool.
 func (a *Archive) makeRoom(size int64) error {
 	files, total, err := a.spool()
 	if err != nil {
@@ -70,7 +70,7 @@ func (a *Archive) makeRoom(size int64) error {
 		}
 		total -= f.size
 		a.metrics.lost.Add(float64(f.size))
-		a.log.Error("archived events dropped: the store takes nothing, and as much waits as may (archive.maxSpool)",
+		a.log.Error("archived events dropped: the store takes nothing, and the limit archive.maxSpool is reached",
 			"file", f.name, "bytes", f.size)
 	}
 	return nil
@@ -82,7 +82,7 @@ type spooled struct {
 	size int64
 }
 
-// spool lists what waits, the oldest first.
+// spool lists the waiting files, the oldest first.
 func (a *Archive) spool() (files []spooled, total int64, _ error) {
 	entries, err := os.ReadDir(a.opts.Dir)
 	if err != nil {

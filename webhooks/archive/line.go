@@ -9,8 +9,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// line is an event as it is archived: what is asked for most in fields of its own, all of it as JSON in data.
-// The names are those of webhooks.
+// line is an event in the archive. The fields that are queried most are on top, the whole is JSON in data. The
+// names are those of webhooks.
 type line struct {
 	EventID   string     `json:"eventId"`
 	Event     event.Type `json:"event"`
@@ -19,7 +19,7 @@ type line struct {
 	MS        int64      `json:"ms"`   // the same in milliseconds since 1970
 	QueueID   string     `json:"queueId"`
 	MessageID string     `json:"messageId"`
-	Recipient string     `json:"recipient"` // the only one it is about, or the one that is known
+	Recipient string     `json:"recipient"` // the only or known recipient
 	To        []string   `json:"to"`
 	Lane      string     `json:"lane"`
 	Gateway   string     `json:"gateway"`
@@ -32,11 +32,11 @@ type line struct {
 	URL       string     `json:"url"`
 	UserAgent string     `json:"userAgent"`
 	ListID    string     `json:"listId"`
-	Bot       int        `json:"bot"`  // 1: a program did it
+	Bot       int        `json:"bot"`  // 1: by a bot
 	Data      string     `json:"data"` // of the webhook, as JSON
 }
 
-// about is what of an event's data has a field of its own.
+// about is the part of an event's data that has fields of a line.
 type about struct {
 	event.Message
 	event.Later
@@ -45,7 +45,7 @@ type about struct {
 	Reason    string `json:"reason"`
 }
 
-// lines writes events, one a line. What is no event is logged and left out.
+// lines writes events, one a line. An entry that is no event is logged and skipped.
 func (a *Archive) lines(entries []redisdb.Entry) ([]byte, int) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -67,7 +67,7 @@ func (a *Archive) lines(entries []redisdb.Entry) ([]byte, int) {
 
 func lineOf(e event.Event) line {
 	var d about
-	_ = json.Unmarshal(e.Data, &d) // data of an event that is about no message lacks most of it
+	_ = json.Unmarshal(e.Data, &d) // events about no message lack most of it
 	l := line{
 		EventID: e.ID, Event: e.Type, Account: e.Account, Date: e.Time.UTC().Format("2006-01-02T15:04:05.000Z"),
 		MS:      e.Time.UnixMilli(),
@@ -95,5 +95,5 @@ func lineOf(e event.Event) line {
 	return l
 }
 
-// dayOf names the file of a moment.
+// dayOf returns the name of the file of a time.
 func dayOf(now time.Time) string { return "events-" + now.UTC().Format("2006-01-02") + ".ndjson" }

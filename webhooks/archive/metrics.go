@@ -5,7 +5,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// metrics are the archive's counters. Without a registry they count for nobody.
+// metrics are the archive's counters.
 type metrics struct {
 	written prometheus.Counter
 	lost    prometheus.Counter

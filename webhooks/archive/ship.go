@@ -50,63 +50,59 @@ func (a *Archive) ship(ctx context.Context) {
 	}
 }
 
-// shipSome sends as many of the oldest files as fit into one request; false when none waits.
+// shipSome sends as many of the oldest files as fit into one request. It returns false if none waits.
 func (a *Archive) shipSome(ctx context.Context) (bool, error) {
 	files, _, err := a.spool()
 	if err != nil || len(files) == 0 {
 		return false, err
 	}
-	var body []byte
-	var taken []string
+	var names []string
+	size := int64(0)
 	for _, f := range files {
-		if len(body) > 0 && int64(len(body))+f.size > shipBytes {
+		if size += f.size; len(names) > 0 && size > shipBytes {
 			break
 		}
-		lines, err := os.ReadFile(filepath.Join(a.opts.Dir, f.name))
+		names = append(names, f.name)
+	}
+	return true, a.send(ctx, names...)
+}
+
+// send sends files in one request. If the store refuses them, they are sent one by one, because one of them
+// may be the cause.
+func (a *Archive) send(ctx context.Context, names ...string) error {
+	var body []byte
+	var taken []string
+	for _, name := range names {
+		lines, err := os.ReadFile(filepath.Join(a.opts.Dir, name))
 		if os.IsNotExist(err) {
-			continue // there was no room for it
+			continue // makeRoom dropped it
 		}
 		if err != nil {
-			return false, err
+			return err
 		}
-		body, taken = append(body, lines...), append(taken, f.name)
+		body, taken = append(body, lines...), append(taken, name)
+	}
+	if len(taken) == 0 {
+		return nil
 	}
 	refused, err := a.post(ctx, body)
 	if err != nil {
-		return false, err
-	}
-	if refused != nil && len(taken) > 1 { // one of them may be to blame: they go one by one
-		for _, name := range taken {
-			if err := a.shipOne(ctx, name); err != nil {
-				return false, err
-			}
-		}
-		return true, nil
+		return err
 	}
 	for _, name := range taken {
-		if err := a.settle(name, refused); err != nil {
-			return false, err
+		if refused != nil && len(taken) > 1 {
+			err = a.send(ctx, name)
+		} else {
+			err = a.settle(name, refused)
+		}
+		if err != nil {
+			return err
 		}
 	}
-	return true, nil
+	return nil
 }
 
-func (a *Archive) shipOne(ctx context.Context, name string) error {
-	lines, err := os.ReadFile(filepath.Join(a.opts.Dir, name))
-	if os.IsNotExist(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	refused, err := a.post(ctx, lines)
-	if err != nil {
-		return err
-	}
-	return a.settle(name, refused)
-}
-
-// settle takes a file out of what waits: it was sent, or the store refuses it.
+// settle removes a file that was sent, or renames one that the store refuses.
 func (a *Archive) settle(name string, refused error) error {
 	path := filepath.Join(a.opts.Dir, name)
 	if refused == nil {
@@ -126,8 +122,8 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// post hands lines to the store. It tells a store that takes nothing now (an error) from one that will never
-// take these lines (refused).
+// post sends lines to the store. It returns an error if the store takes nothing now, and refused if it will
+// never take these lines.
 func (a *Archive) post(ctx context.Context, lines []byte) (refused, _ error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.opts.URL, bytes.NewReader(lines))
 	if err != nil {
