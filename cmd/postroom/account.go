@@ -65,8 +65,7 @@ func mailbox(name, address string) string {
 	return name + " <" + address + ">"
 }
 
-// patchOf is what makes one thing out of another: the fields of P whose values differ. What it does not name
-// stays.
+// patchOf returns the patch that changes from into to: the fields of P whose values differ.
 func patchOf[P any](from, to any) (patch P) {
 	before, after, p := reflect.ValueOf(from), reflect.ValueOf(to), reflect.ValueOf(&patch).Elem()
 	for i := range p.NumField() {
@@ -105,7 +104,7 @@ func (a *accountVerifyCmd) Run(s *session) error {
 		return err
 	}
 	own := true
-	if len(answer.Gateways) > 0 { // then what is said of smtp may be about the first of them
+	if len(answer.Gateways) > 0 { // then smtp may be the result of the first one
 		info, err := api.GetAccount.Do(s, s.client, a.Account)
 		if err != nil {
 			return err
@@ -121,7 +120,7 @@ type trial struct {
 	api.VerifyResult
 }
 
-// tried prints the results. One relay that refuses fails the command.
+// tried prints the results, and fails the command if a relay refused.
 func (s *session) tried(answer any, all []trial) error {
 	refused := false
 	for _, t := range all {
@@ -138,8 +137,7 @@ func (s *session) tried(answer any, all []trial) error {
 	})
 }
 
-// trials lists the relays that an answer is about. Own says whether one of them is the account's own, or the
-// only one.
+// trials returns the relays in an answer. own reports whether the first is the account's own, or the only one.
 func trials(name string, own bool, answer api.VerifyAnswer) []trial {
 	var all []trial
 	if own {

@@ -14,7 +14,7 @@ import (
 // accountFlags describe an account beside its id and sender.
 type accountFlags struct {
 	Gateway        []string `placeholder:"[LANE:]ID[=WEIGHT]" help:"Gateway to send through; may be repeated, in order: the next one serves when those before it can't. Those with a weight share the load. One that begins with bulk: or transactional: takes the mail of that lane, and nothing else does."`
-	AccountTrouble string   `enum:",fail,hold" default:"" placeholder:"fail|hold" help:"What becomes of mail while the login, token, certificate or sender is refused. Default: delivery.accountTrouble of the settings."`
+	AccountTrouble string   `enum:",fail,hold" default:"" placeholder:"fail|hold" help:"What happens to mail while the login, token, certificate or sender is refused. Default: delivery.accountTrouble of the settings."`
 	Retry          []string `placeholder:"DELAY" help:"Delays between attempts, such as 1m,5m,30m; the last repeats. Default: the settings."`
 	Webhooks       *string  `placeholder:"URL" help:"Address that gets this account's events, beside the others."`
 	Locale         *string  `placeholder:"TAG" help:"Language of its mail, such as de-CH: chooses variants of templates, and how numbers and dates are written. Default: en."`
@@ -27,7 +27,7 @@ type accountFlags struct {
 	DKIMKey      string `name:"dkim-key" group:"dkim" placeholder:"FILE" help:"Private key (PEM) to sign with: RSA of 2048 bits and more, or Ed25519. Default: the key of the sender's domain, if there is one."`
 }
 
-// over lays what the flags say over an account. From is its sender; empty: as it is.
+// over returns the account changed by the flags. from is its sender; empty: unchanged.
 func (f accountFlags) over(a api.Account, from string, con *console) (api.Account, error) {
 	if from != "" {
 		sender, err := oneAddress("--from", from)
@@ -91,7 +91,7 @@ func readRoutes(texts []string) ([]api.Route, error) {
 	return out, nil
 }
 
-// dkim is the key to sign an account's mail with; nil: none of its own.
+// dkim returns the key that signs the account's mail; nil: it has none of its own.
 func (f accountFlags) dkim(a api.Account) (*api.DKIM, error) {
 	if f.DKIMDomain == "" && f.DKIMSelector == "" && f.DKIMKey == "" {
 		return a.DKIM, nil
@@ -139,7 +139,7 @@ func (a *accountAddCmd) Run(s *session) error {
 	return s.said(answer, err, "account %s: %s", answer.Account, created[answer.State])
 }
 
-// created words the states of an answer to something new.
+// created are the words for the states of a response.
 var created = map[string]string{"new": "added", "existing": "replaced"}
 
 // tryRelay logs in with settings before they are stored.
@@ -163,8 +163,7 @@ type accountUpdateCmd struct {
 	reachFlags
 }
 
-// Run changes what the flags name. Secrets that they don't name stay, unless the relay they are for is
-// another one.
+// Run changes what the flags name. Other secrets stay, unless the relay changes.
 func (a *accountUpdateCmd) Run(s *session) error {
 	info, err := api.GetAccount.Do(s, s.client, a.Account)
 	if err != nil {
@@ -182,5 +181,5 @@ func (a *accountUpdateCmd) Run(s *session) error {
 	return s.said(info, err, "account %s: changed", info.Account.Account)
 }
 
-// errNothing is an update that names nothing to change, or only what is so already.
+// errNothing is the error of an update that changes nothing.
 var errNothing = errors.New("nothing was changed: no flag says anything new")

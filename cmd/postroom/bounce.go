@@ -2,25 +2,25 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
 )
 
-// Exit codes that mail servers understand (sysexits.h): a Postfix pipe transport keeps the mail after the
-// second, and gives it up after the first.
+// Exit codes for mail servers (sysexits.h): a Postfix pipe transport returns the mail after the first, and
+// keeps it after the second.
 const (
 	exitDataErr  = 65
 	exitTempFail = 75
 )
 
-// bounceCmd hands over a mail that came back.
+// bounceCmd submits a returned mail.
 type bounceCmd struct {
 	reachFlags
 	File    string        `arg:"" optional:"" placeholder:"FILE" help:"The mail; default: standard input."`
@@ -42,10 +42,10 @@ As a transport of Postfix, in master.cf:
     flags=Rq user=postroom argv=/usr/bin/postroom bounce --quiet --to ${original_recipient}`
 }
 
-// reach returns nothing: that there is no token, too, must have the exit code that keeps the mail.
+// reach returns nil: a missing token, too, must give the exit code that keeps the mail.
 func (b *bounceCmd) reach() *reachFlags { return nil }
 
-// mailerError is an error with its exit code, by which a mail server keeps the mail or gives it up.
+// mailerError is an error with its exit code for mail servers.
 type mailerError struct {
 	error
 	code int
@@ -54,9 +54,9 @@ type mailerError struct {
 // Unwrap gives the error itself.
 func (e *mailerError) Unwrap() error { return e.error }
 
-// Run hands the mail over.
+// Run submits the mail.
 func (b *bounceCmd) Run(ctx context.Context, con *console) error {
-	answer, err := b.handOver(ctx, con)
+	answer, err := b.submit(ctx, con)
 	if err != nil {
 		return &mailerError{err, mailerCode(err)}
 	}
@@ -69,7 +69,7 @@ func (b *bounceCmd) Run(ctx context.Context, con *console) error {
 	return nil
 }
 
-func (b *bounceCmd) handOver(ctx context.Context, con *console) (api.ReturnedMail, error) {
+func (b *bounceCmd) submit(ctx context.Context, con *console) (api.ReturnedMail, error) {
 	mail, err := con.readMail(b.File)
 	if err != nil {
 		return api.ReturnedMail{}, err
@@ -83,19 +83,14 @@ func (b *bounceCmd) handOver(ctx context.Context, con *console) (api.ReturnedMai
 	return api.ReturnMail.Do(ctx, client, bytes.NewReader(mail), api.ReturnOptions{EnvelopeTo: b.To})
 }
 
-// maxMail is how much of a mail is handed over: one octet more than Postroom reads, so that it sees a longer
-// one.
+// maxMail is the submitted part of a mail: one octet more than Postroom reads, so that it notices a longer one.
 const maxMail = 1<<20 + 1
 
 // readMail reads the beginning of a mail. It discards the rest, so that the writer of a pipe does not fail.
 func (c *console) readMail(file string) ([]byte, error) {
-	in := io.NopCloser(c.in)
-	if file != "" && file != "-" {
-		opened, err := os.Open(file)
-		if err != nil {
-			return nil, err
-		}
-		in = opened
+	in, _, err := c.open(cmp.Or(file, "-"))
+	if err != nil {
+		return nil, err
 	}
 	defer in.Close() //nolint:errcheck // only read from
 	mail, err := io.ReadAll(io.LimitReader(in, maxMail))
@@ -106,8 +101,8 @@ func (c *console) readMail(file string) ([]byte, error) {
 	return mail, err
 }
 
-// mailerCode returns the exit code of an error: a refused mail is given up, after any other error it comes
-// again. A token that is refused may be corrected by then.
+// mailerCode returns the exit code of an error: a refused mail is given up, any other is tried again. A
+// refused token may be corrected by then.
 func mailerCode(err error) int {
 	if f, ok := errors.AsType[*api.Failure](err); ok {
 		switch f.Problem.StatusCode {
@@ -118,7 +113,7 @@ func mailerCode(err error) int {
 	return exitTempFail
 }
 
-// describeReturned says what kind of mail came back, and what was done with it.
+// describeReturned describes a returned mail and what was done with it.
 func describeReturned(m api.ReturnedMail) string {
 	what := m.Kind
 	if m.FeedbackType != "" {

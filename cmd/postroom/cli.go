@@ -30,8 +30,8 @@ var errHelped = errors.New("help was shown")
 // helpFlag shows the help and ends the parsing. Kong's own ends the process instead.
 type helpFlag bool
 
-// BeforeReset is called by kong when the flag is given, before anything else is looked at. Where a command
-// was not named but only taken by default, the help is about the commands there are.
+// BeforeReset is called by kong when the flag is given, before it reads anything else. If a command is selected
+// only by default, the help lists the commands of its group.
 func (helpFlag) BeforeReset(c *kong.Context) error {
 	if n := c.Selected(); n != nil && n.Parent != nil && n.Parent.DefaultCmd == n &&
 		!slices.Contains(c.Args, n.Name) {
@@ -40,7 +40,7 @@ func (helpFlag) BeforeReset(c *kong.Context) error {
 	return errors.Join(errHelped, c.PrintUsage(false))
 }
 
-// run does what the command line says and gives the exit code.
+// run runs the command line and returns the exit code.
 func run(ctx context.Context, args []string, con *console) int {
 	if len(args) == 0 {
 		args = []string{"--help"}
@@ -73,7 +73,7 @@ func run(ctx context.Context, args []string, con *console) int {
 	return con.finish(ctx, start(ctx, command, con))
 }
 
-// start runs the command. One that asks a running Postroom gets a session with it.
+// start runs the command. One that uses the API of a running Postroom gets a session.
 func start(ctx context.Context, command *kong.Context, con *console) error {
 	asks, ok := command.Selected().Target.Addr().Interface().(interface{ reach() *reachFlags })
 	if !ok || asks.reach() == nil {

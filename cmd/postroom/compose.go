@@ -98,7 +98,7 @@ func (s *sendCmd) content(req *api.SubmitRequest, con *console) error {
 	return err
 }
 
-// read gives what a flag holds: the text itself, a file after @, or standard input.
+// read returns the content of a flag: the text itself, a file after @, or standard input.
 func (c *console) read(value string, input bool) ([]byte, error) {
 	name, isFile := strings.CutPrefix(value, "@")
 	switch {
@@ -125,8 +125,7 @@ func (s *sendCmd) attachments(req *api.SubmitRequest, _ *console) error {
 	return nil
 }
 
-// parseAddresses reads addresses with names (RFC 5322 section 3.4). Postroom checks them again, and more
-// strictly.
+// parseAddresses parses addresses with names (RFC 5322 section 3.4). Postroom checks them more strictly.
 func parseAddresses(text string) (api.Addresses, error) {
 	list, err := mail.ParseAddressList(text)
 	if err != nil {
@@ -157,7 +156,7 @@ func (c *console) readJSON(flag, value string) (json.RawMessage, error) {
 	return text, err
 }
 
-// optionalTime reads a flag that holds a moment; nil: it is not given.
+// optionalTime parses a flag that holds a time; nil: it is not given.
 func optionalTime(flag, text string, parse func(string, time.Time) (time.Time, error)) (*time.Time, error) {
 	if text == "" {
 		return nil, nil
@@ -169,7 +168,7 @@ func optionalTime(flag, text string, parse func(string, time.Time) (time.Time, e
 	return &at, nil
 }
 
-// parseWhen reads a moment: a distance (10m, "in 10m", +10m) or a time.
+// parseWhen parses a distance (10m, "in 10m", +10m) or a time.
 func parseWhen(text string, now time.Time) (time.Time, error) {
 	distance := strings.TrimPrefix(strings.TrimSpace(strings.TrimPrefix(text, "in ")), "+")
 	if d, err := time.ParseDuration(distance); err == nil && d >= 0 {
@@ -178,7 +177,7 @@ func parseWhen(text string, now time.Time) (time.Time, error) {
 	return parseTime(text)
 }
 
-// parseSince reads a moment in the past: a distance (2h, "2h ago") or a time.
+// parseSince parses a distance into the past (2h, "2h ago") or a time.
 func parseSince(text string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(strings.TrimSpace(strings.TrimSuffix(text, " ago"))); err == nil && d >= 0 {
 		return now.Add(-d), nil
@@ -186,7 +185,7 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	return parseTime(text)
 }
 
-// parseTime reads a time; without a zone it is this machine's.
+// parseTime parses a time. Without a zone it is in the zone of this machine.
 func parseTime(text string) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil

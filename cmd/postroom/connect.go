@@ -23,7 +23,7 @@ import (
 // envURL names the address of the Postroom that commands talk to.
 const envURL = "POSTROOM_URL"
 
-// requestTimeout bounds one request: a message of many megabytes may travel over a slow line.
+// requestTimeout is the limit of one request: a message of many megabytes may be sent over a slow line.
 const requestTimeout = 2 * time.Minute
 
 // reachFlags choose the Postroom that a command talks to.
@@ -36,10 +36,10 @@ type reachFlags struct {
 	timeout time.Duration // of one request; 0: requestTimeout
 }
 
-// reach returns the flags of a command that asks a running Postroom.
+// reach returns the flags of a command that uses the API of a running Postroom.
 func (f *reachFlags) reach() *reachFlags { return f }
 
-// client makes the client. The settings are read only as far as the flags leave something open.
+// client returns the client. It reads the settings only if the flags are not complete.
 func (f reachFlags) client() (*api.Client, error) {
 	settings := &config.Loaded{}
 	if f.URL == "" || f.Token == "" {
@@ -55,7 +55,7 @@ func (f reachFlags) client() (*api.Client, error) {
 	return f.clientWith(&settings.Config, token)
 }
 
-// clientWith makes a client with this token, which may be empty for what is open to everybody.
+// clientWith returns a client with this token. It may be empty for routes that need none.
 func (f reachFlags) clientWith(c *config.Config, token string) (*api.Client, error) {
 	base, transport := f.URL, newTransport()
 	if base == "" {
@@ -83,8 +83,8 @@ func newTransport() *http.Transport {
 	return http.DefaultTransport.(*http.Transport).Clone()
 }
 
-// localURL is where the Postroom of these settings is reached from this machine: its API, or the health of a
-// worker, which has none.
+// localURL returns the address of the Postroom of these settings, from this machine: of its API, or of the
+// monitor of a worker.
 func localURL(c *config.Config, transport *http.Transport) (string, error) {
 	setting, listen := "http.listen", c.HTTP.Listen
 	if c.Role == "worker" && c.Monitor.Listen != "" {
@@ -111,8 +111,8 @@ func localURL(c *config.Config, transport *http.Transport) (string, error) {
 	return scheme + "://" + net.JoinHostPort(host, port), nil
 }
 
-// pin trusts exactly the certificate of the settings, under the name it was made for: on this machine
-// Postroom is reached by an address that stands in no certificate.
+// pin trusts only the certificate of the settings, under a name in it: the address of this machine is not in
+// the certificate.
 func pin(file string, transport *http.Transport) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -137,7 +137,7 @@ func pin(file string, transport *http.Transport) error {
 	return nil
 }
 
-// localToken returns the admin token of the settings. It never makes one: no service would know it.
+// localToken returns the admin token of the settings. It never creates one: no service would accept it.
 func localToken(c *config.Config) (string, error) {
 	if c.Token != "" {
 		return c.Token.Reveal(), nil
@@ -153,7 +153,7 @@ func localToken(c *config.Config) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// unreachable is a request that got no answer.
+// unreachable is the error of a request without a response.
 type unreachable struct {
 	base string
 	err  error

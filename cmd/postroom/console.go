@@ -15,22 +15,22 @@ import (
 	"golang.org/x/term"
 )
 
-// console is where a command reads and writes.
+// console is the input and output of a command.
 type console struct {
 	in       io.Reader
 	out, err io.Writer
 	inTTY    bool
 	outTTY   bool
 	errTTY   bool
-	// of the terminal at out; asked anew each time, since windows are resized
+	// of the terminal at out; read each time, because windows are resized
 	size func() (width, height int)
 }
 
-// newConsole looks which of the files are terminals.
+// newConsole returns a console and finds out which files are terminals.
 func newConsole(in, out, err *os.File) *console {
 	c := &console{in: in, out: out, err: err}
-	c.inTTY, c.outTTY, c.errTTY = term.IsTerminal(int(in.Fd())), term.IsTerminal(int(out.Fd())), term.IsTerminal(
-		int(err.Fd()))
+	tty := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+	c.inTTY, c.outTTY, c.errTTY = tty(in), tty(out), tty(err)
 	c.size = func() (int, int) {
 		width, height, fault := term.GetSize(int(out.Fd()))
 		if fault != nil || width < 20 || height < 5 {
@@ -73,7 +73,7 @@ func (c *console) confirm(format string, args ...any) bool {
 	return answer == "y" || answer == "yes"
 }
 
-// clean makes untrusted text fit for a terminal: one line, and nothing that moves the cursor or sets colours.
+// clean makes untrusted text safe for a terminal: one line, without control characters.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -86,11 +86,11 @@ func clean(s string) string {
 	}, strings.TrimSpace(s))
 }
 
-// barFrom is the number of steps from which a bar shows the progress.
+// barFrom is the smallest number of steps for which a bar is shown.
 const barFrom = 50
 
-// bar shows the progress of something long on a terminal; total -1: its length is not known. The errors of a
-// bar are ignored: that it can't be drawn does no harm.
+// bar shows progress on a terminal; total -1: the length is not known. The errors of a bar are ignored, because
+// they do no harm.
 func (c *console) bar(total int, what string, options ...progressbar.Option) *progressbar.ProgressBar {
 	seen, out := c.errTTY && (total < 0 || total >= barFrom), io.Discard
 	if seen {

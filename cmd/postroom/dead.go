@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -25,7 +26,7 @@ type deadFlags struct {
 	Tag            string `placeholder:"TAG" help:"With this tag."`
 }
 
-// selects reports whether a dead letter is meant. The server looks at account and tag.
+// selects reports whether the flags select a dead letter. The server compares account and tag.
 func (f deadFlags) selects(m api.OutboxMessage) bool {
 	e := m.Progress.Error
 	return (f.Code == "" || e != nil && e.Code == f.Code) && (!f.AccountTrouble || e != nil && e.AccountTrouble)
@@ -40,34 +41,19 @@ type deadListCmd struct {
 
 // Run lists dead letters.
 func (d *deadListCmd) Run(s *session) error {
-	if err := d.checked(); err != nil {
-		return err
-	}
 	q := api.OutboxQuery{Account: d.Account, Tag: d.Tag, PageSize: maxPage}
 	letters, more, _, err := fetch(s, api.ListDeadLetters, q, d.limitFlag, d.selects)
 	out := struct {
 		DeadLetters []api.OutboxMessage `json:"deadLetters"`
 		More        bool                `json:"more"` // there are others
 	}{letters, more}
-	return s.answer(out, err, func() {
-		if len(letters) == 0 {
-			s.say("no dead letters")
-			return
-		}
-		g, now := newGrid("id", "account", "to", "subject", "queued", "code", "why"), time.Now()
-		for _, m := range letters {
-			code := ""
-			if m.Progress.Error != nil {
-				code = m.Progress.Error.Code
-			}
-			g.add(m.QueueID, m.Account, someOf(m.Envelope.To), clip(m.Subject, 40), moment(m.Created, now),
-				orDash(code), why(m))
-		}
-		s.show(g)
-		if more {
-			s.note("there are more; all of them: --limit 0")
-		}
-	})
+	g, now := newGrid("id", "account", "to", "subject", "queued", "code", "why"), time.Now()
+	for _, m := range letters {
+		code := cmp.Or(m.Progress.Error, &api.DeliveryFault{}).Code
+		g.add(m.QueueID, m.Account, someOf(m.Envelope.To), clip(m.Subject, 40), moment(m.Created, now),
+			orDash(code), why(m))
+	}
+	return s.table(out, err, "no dead letters", g, noteIf(more, "there are more; all of them: --limit 0"))
 }
 
 // deadShowCmd shows one dead letter.
@@ -94,7 +80,7 @@ type deadDeleteCmd struct {
 	Yes bool     `short:"y" help:"Do not ask."`
 }
 
-// Run deletes dead letters. One that is not there is a failure.
+// Run deletes dead letters. It fails if one does not exist.
 func (d *deadDeleteCmd) Run(s *session) error {
 	if !d.Yes && !s.confirm("Delete %d dead letters? They can't be sent again.", len(d.IDs)) {
 		return errors.New("nothing was deleted: say --yes to delete what would be needed to send them again")
@@ -119,11 +105,11 @@ func (d *deadDeleteCmd) Run(s *session) error {
 	})
 }
 
-// replayTimeout bounds a replay of many: a hundred thousand dead letters take minutes.
+// replayTimeout is the limit of a replay of many: a hundred thousand dead letters take minutes.
 const replayTimeout = time.Hour
 
-// deadReplayCmd sends dead letters again. Unlike outbox retry it leaves alone what has not failed, or was
-// replayed by another meanwhile.
+// deadReplayCmd sends dead letters again. Unlike outbox retry it skips messages that have not failed, or that
+// somebody else has replayed.
 type deadReplayCmd struct {
 	deadFlags
 	IDs     []string `arg:"" optional:"" name:"id" help:"Queue ids of dead letters; or select them by flags."`
@@ -170,8 +156,8 @@ func (d *deadReplayCmd) Run(s *session) error {
 	})
 }
 
-// watchReplay shows how many dead letters are left of those that may be selected. The function it returns
-// ends that. Where no answer comes, nothing is shown.
+// watchReplay shows how many dead letters are left, as far as the server can select them. The returned
+// function ends that. Without a response nothing is shown.
 func (s *session) watchReplay(f deadFlags) func() {
 	ctx, cancel := context.WithCancel(s)
 	left := func() (int, bool) {

@@ -46,13 +46,13 @@ func keysGrid(list []api.DomainKey, now time.Time) grid {
 	return g
 }
 
-// dkimName says where the record of a key is published.
+// dkimName is the name of a key's record.
 type dkimName struct {
 	Domain   string `required:"" placeholder:"NAME" help:"Domain that mail is from, such as example.com."`
 	Selector string `required:"" placeholder:"NAME" help:"Selector, chosen by you, such as s1; a new key takes a new one."`
 }
 
-// checked gives both names in normal form.
+// checked returns both names in normal form.
 func (n dkimName) checked() (dkimName, error) {
 	domain, err := dkim.CheckDomain(n.Domain)
 	if err != nil {
@@ -184,7 +184,7 @@ func (c *dkimCheckCmd) Run(ctx context.Context, con *console) error {
 	return nil
 }
 
-// foundKey is what check prints for programs.
+// foundKey is the result of check as JSON.
 type foundKey struct {
 	Name    string `json:"name"`
 	Record  string `json:"record,omitempty"`
@@ -194,14 +194,13 @@ type foundKey struct {
 	Problem string `json:"problem,omitempty"` // none: receivers can verify
 }
 
-// look asks the DNS for the record. An error means that the DNS did not answer, which says nothing about the
-// record.
+// look looks up the record. An error means that the DNS did not answer, not that the record is wrong.
 func (n dkimName) look(ctx context.Context, dns resolver, key *dkim.Key) (foundKey, error) {
 	found := foundKey{Name: dkim.RecordName(n.Selector, n.Domain)}
 	unasked := func(err error) error {
 		return fmt.Errorf("not checked, because the DNS of the internet can't be asked from here: %w; run this where it can", err)
 	}
-	// A server of a closed network says of every name that it does not exist, of com too.
+	// The servers of closed networks answer for every name that it does not exist, also for com.
 	if _, err := dns.LookupNS(ctx, "com."); err != nil {
 		return found, unasked(err)
 	}
@@ -227,7 +226,7 @@ func (n dkimName) look(ctx context.Context, dns resolver, key *dkim.Key) (foundK
 	return found, nil
 }
 
-// good prints what was found where there is no problem.
+// good prints a result without a problem.
 func (f foundKey) good(con *console, compared bool) {
 	what := "has a key"
 	if compared {

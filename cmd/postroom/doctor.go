@@ -27,7 +27,7 @@ func (doctorCmd) Help() string {
 this machine, as workers here would, and those of the accounts from where Postroom runs; nothing is sent.`
 }
 
-// reach returns nothing: what keeps a client from being made is a finding.
+// reach returns nil: an error of the client is a finding.
 func (d *doctorCmd) reach() *reachFlags { return nil }
 
 // The verdicts of a check.
@@ -45,10 +45,10 @@ type finding struct {
 	Advice  string `json:"advice,omitempty"` // what to do about it
 }
 
-// check looks at one thing.
+// check checks one part.
 type check func(context.Context) []finding
 
-// Run makes the checks, and prints what each found before it makes the next.
+// Run runs the checks, and prints the findings of each before the next.
 func (d *doctorCmd) Run(ctx context.Context, con *console) error {
 	settings, err := d.load(nil)
 	found := settingsFindings(settings, err)
@@ -75,7 +75,7 @@ func (d *doctorCmd) Run(ctx context.Context, con *console) error {
 	return d.conclude(con, found)
 }
 
-// conclude makes anything that failed the failure of the command.
+// conclude fails the command if a check failed.
 func (d *doctorCmd) conclude(con *console, found []finding) error {
 	if d.JSON {
 		if err := con.printJSON(found); err != nil {
@@ -99,7 +99,7 @@ func (d *doctorCmd) checks(settings *config.Loaded) []check {
 	}
 	x.fixed = len(d.Domain) > 0
 	if d.Quick && settings.Role == "worker" && d.URL == "" && settings.Monitor.Listen == "" {
-		return []check{x.redis} // all that can be asked of a worker that listens nowhere
+		return []check{x.redis} // the only check of a worker without a listener
 	}
 	if d.Quick {
 		return []check{x.ready}
@@ -114,8 +114,8 @@ type exam struct {
 	selector string
 	resolver resolver
 	domains  map[string]bool // sender domains met so far
-	fixed    bool            // the domains were given; no others are of interest
-	away     bool            // Postroom does not answer, or not with this token
+	fixed    bool            // the domains are those of the flag
+	away     bool            // Postroom does not respond, or not with this token
 	client   *api.Client     // unless it is away
 }
 
@@ -147,7 +147,7 @@ var statusStyles = map[string]lipgloss.Style{
 	fail: lipgloss.NewStyle().Width(6).Foreground(lipgloss.Red).Bold(true),
 }
 
-// findings prints what a check found, one line each, and below it what to do.
+// findings prints findings, one line each, and below it what to do.
 func (c *console) findings(found []finding) {
 	for _, f := range found {
 		c.say("%s%-10s %s", statusStyles[f.Status].Render(f.Status), f.Check, clean(f.Message))

@@ -4,15 +4,16 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/postroom/postroom/api"
 )
 
-// loginsAtOnce bounds how many relays are tried at a time.
+// loginsAtOnce is the largest number of simultaneous logins.
 const loginsAtOnce = 8
 
-// accounts has Postroom log in to the relay of every account.
+// accounts makes Postroom log in to the relay of every account.
 func (x *exam) accounts(ctx context.Context) []finding {
 	const name = "accounts"
 	if x.away {
@@ -40,29 +41,27 @@ func (x *exam) accounts(ctx context.Context) []finding {
 // login is the result of trying one account's relay.
 type login struct {
 	answer api.VerifyAnswer
-	err    error // nothing was learned of the relay
+	err    error // the result of the relay is not known
 	late   bool  // it did not answer in time
 }
 
 // tryLogins tries the relay of every account, a few at a time.
 func tryLogins(ctx context.Context, client *api.Client, list []api.AccountInfo) []login {
 	tried := make([]login, len(list))
-	places := make(chan struct{}, loginsAtOnce)
-	var trials sync.WaitGroup
+	var trials errgroup.Group
+	trials.SetLimit(loginsAtOnce)
 	for i, a := range list {
-		places <- struct{}{}
-		trials.Go(func() {
-			defer func() { <-places }()
+		trials.Go(func() error {
 			answer, err := api.VerifyAccount.Do(ctx, client, api.VerifyRequest{Account: a.Account.Account})
 			tried[i] = login{answer, err, err != nil && ctx.Err() != nil}
+			return nil
 		})
 	}
-	trials.Wait()
+	_ = trials.Wait() // none fails
 	return tried
 }
 
-// judgeLogins returns a finding for each account that can't be used, and one for all that were not tried in
-// time.
+// judgeLogins returns a finding for each unusable account, and one for all that were not tried in time.
 func judgeLogins(list []api.AccountInfo, tried []login) []finding {
 	const name = "accounts"
 	var found []finding

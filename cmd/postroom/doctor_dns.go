@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// resolver asks the DNS. A *net.Resolver is one.
+// resolver looks up the DNS. *net.Resolver implements it.
 type resolver interface {
 	LookupMX(ctx context.Context, name string) ([]*net.MX, error)
 	LookupTXT(ctx context.Context, name string) ([]string, error)
@@ -23,8 +23,8 @@ type resolver interface {
 // maxDomains bounds the DNS checks of an instance with many accounts.
 const maxDomains = 20
 
-// dns looks at what receivers look at: whether the sender domains exist for mail, who may send for them, and
-// what is to be done with forgeries.
+// dns checks what receivers check: whether the sender domains take mail, who may send for them, and what to do
+// with forgeries.
 func (x *exam) dns(ctx context.Context) []finding {
 	domains := slices.Sorted(maps.Keys(x.domains))
 	if len(domains) == 0 {
@@ -35,8 +35,7 @@ func (x *exam) dns(ctx context.Context) []finding {
 			fmt.Sprintf("not checked, because the DNS of the internet can't be asked from here: %v", err),
 			"run this where it can; receivers look at MX, SPF, DKIM and DMARC of " + strings.Join(domains, ", ")}
 	}
-	// Closed networks have servers that know nothing and say of every name that it does not exist. One that does
-	// not know com knows nothing.
+	// The servers of closed networks answer for every name that it does not exist, also for com.
 	if _, err := x.resolver.LookupNS(ctx, "com."); err != nil {
 		return []finding{unasked(err)}
 	}
@@ -55,8 +54,7 @@ func (x *exam) dns(ctx context.Context) []finding {
 	return found
 }
 
-// domain makes the checks of one domain. An error means that the DNS did not answer, which says nothing about
-// the domain.
+// domain checks one domain. An error means that the DNS did not answer, not that the domain is wrong.
 func (x *exam) domain(ctx context.Context, domain string) ([]finding, error) {
 	ascii, err := idna.Lookup.ToASCII(domain)
 	if err != nil {
@@ -75,7 +73,7 @@ func (x *exam) domain(ctx context.Context, domain string) ([]finding, error) {
 	return found, nil
 }
 
-// mx checks that bounces and answers can come back (RFC 5321 section 5.1, RFC 7505).
+// mx checks that bounces and replies can come back (RFC 5321 section 5.1, RFC 7505).
 func (x *exam) mx(ctx context.Context, domain string) (finding, error) {
 	records, err := x.resolver.LookupMX(ctx, domain+".")
 	if err := unlessMissing(err); err != nil {
@@ -93,8 +91,8 @@ func (x *exam) mx(ctx context.Context, domain string) (finding, error) {
 	return finding{"mx", ok, domain + " takes mail at " + strings.TrimSuffix(records[0].Host, "."), ""}, nil
 }
 
-// spf checks who may send for the domain (RFC 7208). Whether that includes the relay only the relay's
-// operator can say.
+// spf checks who may send for the domain (RFC 7208). Only the relay's operator knows whether that includes the
+// relay.
 func (x *exam) spf(ctx context.Context, domain string) (finding, error) {
 	records, err := x.txt(ctx, domain, "v=spf1")
 	if err != nil {
@@ -108,18 +106,17 @@ func (x *exam) spf(ctx context.Context, domain string) (finding, error) {
 		return finding{"spf", fail,
 			fmt.Sprintf("%s has %d SPF records, which counts as an error (RFC 7208 section 4.5)", domain,
 				len(records)), "join them into one"}, nil
-	case slices.ContainsFunc(strings.Fields(records[0]), func(term string) bool {
-		return term == "+all" ||
-			term == "all"
-	}):
+	case slices.ContainsFunc(strings.Fields(records[0]), isAll):
 		return finding{"spf", warn, domain + " lets everybody send for it: " + records[0],
 			"end the record with ~all or -all"}, nil
 	}
 	return finding{"spf", ok, domain + ": " + records[0], ""}, nil
 }
 
-// dkim checks the key of a selector (RFC 6376 section 3.6.1). Without one there is nothing to look for:
-// selectors can't be listed.
+func isAll(term string) bool { return term == "+all" || term == "all" }
+
+// dkim checks the key of a selector (RFC 6376 section 3.6.1). Without a selector it checks nothing, because
+// selectors cannot be listed.
 func (x *exam) dkim(ctx context.Context, domain string) (finding, error) {
 	if x.selector == "" {
 		return finding{}, nil
@@ -143,8 +140,7 @@ func (x *exam) dkim(ctx context.Context, domain string) (finding, error) {
 		nil
 }
 
-// dmarc checks what receivers shall do with forgeries (RFC 7489), at the domain itself or at the one it
-// belongs to.
+// dmarc checks what receivers shall do with forgeries (RFC 7489), at the domain or its organizational domain.
 func (x *exam) dmarc(ctx context.Context, domain string) (finding, error) {
 	names := []string{domain}
 	if whole, err := publicsuffix.EffectiveTLDPlusOne(domain); err == nil && whole != domain {
@@ -181,7 +177,7 @@ func (x *exam) txt(ctx context.Context, name, version string) ([]string, error) 
 	}), nil
 }
 
-// tag is the value of a tag in a list of them, as DKIM and DMARC write them.
+// tag returns the value of a tag of a DKIM record.
 func tag(record, name string) (string, bool) {
 	for part := range strings.SplitSeq(record, ";") {
 		key, value, _ := strings.Cut(part, "=")
@@ -192,7 +188,7 @@ func tag(record, name string) (string, bool) {
 	return "", false
 }
 
-// unlessMissing keeps the errors that mean something else than "there is no such record".
+// unlessMissing returns err, unless it means that there is no such record.
 func unlessMissing(err error) error {
 	if e, ok := errors.AsType[*net.DNSError](err); ok && e.IsNotFound {
 		return nil

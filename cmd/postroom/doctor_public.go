@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// public looks at what recipients and their servers come back to: the address of links, and the domain of
-// return paths. Where neither is set there is nothing to say.
+// public checks the address of links and the domain of return paths, as far as they are set.
 func (x *exam) public(ctx context.Context) []finding {
 	const name = "public"
 	var found []finding

@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// relay logs in to the relay of the settings, from here.
+// relay logs in to the relay of the settings, from this machine.
 func (x *exam) relay(ctx context.Context) []finding {
 	const name = "relay"
 	if x.cfg.SMTP.Host == "" {
@@ -34,7 +34,11 @@ func (x *exam) relay(ctx context.Context) []finding {
 	}
 	defer sender.Close() //nolint:errcheck // connections that were only tried
 	if err := sender.Verify(ctx, route.SMTP); err != nil {
-		return []finding{{name, fail, relayURL(server) + ": " + err.Error(), adviseRelay(faultName(err))}}
+		fault := ""
+		if e, ok := errors.AsType[*smtpsend.Error](err); ok {
+			fault = e.Name()
+		}
+		return []finding{{name, fail, relayURL(server) + ": " + err.Error(), adviseRelay(fault)}}
 	}
 	message := relayURL(server) + " lets us in"
 	if server.Auth == nil {
@@ -43,15 +47,7 @@ func (x *exam) relay(ctx context.Context) []finding {
 	return []finding{{name, ok, message, ""}}
 }
 
-// faultName is the name of what went wrong with a relay; empty for anything else.
-func faultName(err error) string {
-	if e, ok := errors.AsType[*smtpsend.Error](err); ok {
-		return e.Name()
-	}
-	return ""
-}
-
-// adviseRelay says what to do about a relay that can't be used.
+// adviseRelay returns what to do about a relay with this fault.
 func adviseRelay(fault string) string {
 	switch fault {
 	case "":
@@ -68,7 +64,7 @@ func adviseRelay(fault string) string {
 	return "ask the operator of the relay, with the reply above"
 }
 
-// meet notes the domain of a sender, for its DNS to be looked at.
+// meet adds the domain of a sender to those whose DNS is checked.
 func (x *exam) meet(address string) {
 	if at := strings.LastIndexByte(address, '@'); at >= 0 && !x.fixed {
 		x.domains[strings.ToLower(address[at+1:])] = true

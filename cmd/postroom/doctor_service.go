@@ -14,14 +14,14 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// Differences between this clock and that of Redis that are noticed: times of attempts and leases are
-// compared across machines.
+// Limits for the difference between this clock and that of Redis: machines compare times of attempts and
+// leases.
 const (
 	clockOff      = 2 * time.Second
 	clockHopeless = 30 * time.Second
 )
 
-// data looks at the data directory: what it holds must be for its owner's eyes only.
+// data checks the data directory: only its owner may read the secrets in it.
 func (x *exam) data(context.Context) []finding {
 	const name = "data"
 	info, err := os.Stat(x.cfg.Data)
@@ -48,8 +48,7 @@ func (x *exam) data(context.Context) []finding {
 	return found
 }
 
-// redis looks at Redis itself, unless it is the embedded one, which answers only Postroom and is part of
-// /ready.
+// redis checks Redis itself, except the embedded one, which only Postroom can reach and /ready includes.
 func (x *exam) redis(ctx context.Context) []finding {
 	const name = "redis"
 	if x.cfg.Redis.URL == "" {
@@ -133,8 +132,8 @@ func judgeClock(off time.Duration) finding {
 	return finding{"clock", ok, fmt.Sprintf("as that of Redis, to %d ms", off.Milliseconds()), ""}
 }
 
-// ready asks Postroom whether it is ready. A worker is asked at its monitor, if it has one; it has no API for
-// the checks that follow.
+// ready checks /ready of Postroom. A worker has it at its monitor, if there is one, and has no API for the
+// checks that follow.
 func (x *exam) ready(ctx context.Context) []finding {
 	const name = "service"
 	if x.cfg.Role == "worker" && x.reach.URL == "" {
@@ -164,13 +163,13 @@ func (x *exam) ready(ctx context.Context) []finding {
 	if !r.Ready && len(found) == 0 {
 		found = []finding{{name, fail, "is not ready", "see the log of Postroom"}}
 	}
-	if x.cfg.Redis.URL == "" || x.reach.URL != "" { // not looked at directly
+	if x.cfg.Redis.URL == "" || x.reach.URL != "" { // x.redis did not check it
 		found = append(found, warnings("durability", r.Durability.Warnings)...)
 	}
 	return found
 }
 
-// api checks the access token, without which the checks that follow can't ask.
+// api checks the access token, which the checks that follow need.
 func (x *exam) api(ctx context.Context) []finding {
 	if x.away {
 		return nil
@@ -194,7 +193,7 @@ func (x *exam) api(ctx context.Context) []finding {
 	return found
 }
 
-// queues looks for queues that stand still.
+// queues checks that no queue is paused or behind.
 func (x *exam) queues(ctx context.Context) []finding {
 	if x.away {
 		return nil
@@ -219,7 +218,7 @@ func (x *exam) queues(ctx context.Context) []finding {
 	return append(found, searchable(ctx, x.client))
 }
 
-// searchable looks at the search index.
+// searchable checks the search index.
 func searchable(ctx context.Context, client *api.Client) finding {
 	const name = "search"
 	s, err := api.GetDocuments.Do(ctx, client)

@@ -52,7 +52,7 @@ func (c *console) documents(s api.DocumentsState, now time.Time) {
 	}
 }
 
-// behindSince says since when changes are missing; an index that was just begun misses all.
+// behindSince returns since when changes are missing. A new index misses all.
 func behindSince(since, now time.Time) string {
 	if since.Year() < 2000 {
 		return "it is being filled from the email log"
@@ -79,10 +79,10 @@ type documentsRebuildCmd struct {
 	NoWait bool `help:"Don't wait for it; postroom documents shows how far it is."`
 }
 
-// rebuildPoll is how often a rebuild is looked at.
+// rebuildPoll is the interval at which the progress of a rebuild is read.
 const rebuildPoll = 300 * time.Millisecond
 
-// Run asks for a rebuild and waits for it.
+// Run starts a rebuild and waits for its end.
 func (d *documentsRebuildCmd) Run(s *session) error {
 	asked, err := api.RebuildDocuments.Do(s, s.client)
 	build := &asked

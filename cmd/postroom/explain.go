@@ -13,18 +13,18 @@ import (
 	"github.com/postroom/postroom/config"
 )
 
-// usageError is a command line that makes no sense, found by a command.
+// usageError is a mistake in the command line that a command found.
 type usageError struct{ message string }
 
-// Error says what is wrong and what to write instead.
+// Error returns what is wrong and what to write instead.
 func (e *usageError) Error() string { return e.message }
 
 func usage(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
-// errReported fails a command that has said already what is wrong.
+// errReported fails a command that has already printed its error.
 var errReported = errors.New("reported already")
 
-// finish prints what went wrong, if anything did, and gives the exit code.
+// finish prints an error, if there is one, and returns the exit code.
 func (c *console) finish(ctx context.Context, err error) int {
 	switch {
 	case err == nil:
@@ -48,7 +48,7 @@ func (c *console) finish(ctx context.Context, err error) int {
 	return exitFailed
 }
 
-// explain says what went wrong and, where that is known, what to do about it.
+// explain returns what went wrong and, if known, what to do.
 func explain(err error) string {
 	if f, ok := errors.AsType[*api.Failure](err); ok {
 		return explainFailure(f)
@@ -59,7 +59,7 @@ func explain(err error) string {
 	return err.Error()
 }
 
-// explainFailure is about an answer of Postroom.
+// explainFailure explains a response of Postroom.
 func explainFailure(f *api.Failure) string {
 	message := strings.TrimSuffix(clean(f.Problem.Message), ".")
 	switch f.Problem.StatusCode {
@@ -81,7 +81,7 @@ func explainFailure(f *api.Failure) string {
 	return fmt.Sprintf("%s (%d)", message, f.Problem.StatusCode)
 }
 
-// explainUnreachable is about a Postroom that did not answer.
+// explainUnreachable explains a request without a response.
 func explainUnreachable(u *unreachable) string {
 	const other = "for another address give --url or POSTROOM_URL"
 	if wrong, ok := errors.AsType[*tls.CertificateVerificationError](u.err); ok {
@@ -99,8 +99,7 @@ func explainUnreachable(u *unreachable) string {
 	return fmt.Sprintf("can't reach Postroom at %s: %v; %s", u.base, u.err, other)
 }
 
-// refusal returns why Postroom refused to change one message, or "" for any other error, which the next
-// message would meet as well.
+// refusal returns why Postroom refused to change one message, or "" for an error that affects all messages.
 func refusal(err error) string {
 	f, ok := errors.AsType[*api.Failure](err)
 	if ok && (f.Problem.StatusCode == http.StatusNotFound || f.Problem.StatusCode == http.StatusConflict) {

@@ -42,7 +42,7 @@ func (c *console) feedback(s api.FeedbackStatus, now time.Time) {
 	c.show(g)
 }
 
-// askedLine says how far an events API was read.
+// askedLine describes the progress of reading an events API.
 func askedLine(r api.FeedbackReconciliation, now time.Time) string {
 	if r.Ran == nil {
 		return "not yet"

@@ -32,7 +32,7 @@ func gatewaysGrid(list []api.GatewayInfo, now time.Time) grid {
 	return g
 }
 
-// gatewayError words the last failure of a gateway; empty: there was none.
+// gatewayError returns the last failure of a gateway as text; empty: none.
 func gatewayError(info api.GatewayInfo, now time.Time) string {
 	e := info.LastError
 	if e == nil {
@@ -62,7 +62,7 @@ func gatewayGrid(info api.GatewayInfo, now time.Time) grid {
 	return g
 }
 
-// settingsOfGateway are the settings of a gateway, in the words that it shares with accounts.
+// settingsOfGateway returns the settings of a gateway in the form that it shares with accounts.
 func settingsOfGateway(g api.Gateway) relaySettings {
 	s := relaySettings{api.VerifyRequest{
 		SMTP:   &api.SMTPServer{Preset: g.Preset, Host: g.Host, Port: g.Port, Secure: g.Secure, TLS: g.TLS},
@@ -87,13 +87,13 @@ func (s relaySettings) into(g api.Gateway) api.Gateway {
 	return g
 }
 
-// warmupFlags let a gateway begin with little.
+// warmupFlags are the warm-up of a gateway.
 type warmupFlags struct {
 	Warmup       float64 `group:"limits" placeholder:"N" help:"Begin with this many recipients a day, and send more every day, until --per-day: for an address that receivers don't know yet."`
 	WarmupGrowth float64 `group:"limits" placeholder:"X" help:"How many times as many each day as the day before. Default: 1.5."`
 }
 
-// over lays the flags over a warm-up, nil for none.
+// over returns the warm-up changed by the flags; nil: none.
 func (f warmupFlags) over(w *api.Warmup) *api.Warmup {
 	if f.Warmup == 0 && f.WarmupGrowth == 0 {
 		return w
@@ -145,8 +145,7 @@ type gatewayUpdateCmd struct {
 	reachFlags
 }
 
-// Run changes what the flags name. Secrets that they don't name stay, unless the relay they are for is
-// another one.
+// Run changes what the flags name. Other secrets stay, unless the relay changes.
 func (g *gatewayUpdateCmd) Run(s *session) error {
 	info, err := api.GetGateway.Do(s, s.client, g.Gateway)
 	if err != nil {

@@ -34,32 +34,20 @@ type logListCmd struct {
 
 // Run lists messages.
 func (l *logListCmd) Run(s *session) error {
-	if err := l.checked(); err != nil {
-		return err
-	}
 	since, until, err := l.period()
 	if err != nil {
 		return err
 	}
 	messages, more, _, err := fetch(s, api.ListMessages, api.LogQuery{
 		Status: api.MessageStatus(l.Status), Account: l.Account, Lane: api.Lane(l.Lane), Tag: l.Tag,
-		Search:       l.Search,
-		CreatedAfter: since, CreatedBefore: until, PageSize: l.pageSize(maxPage),
+		Search: l.Search, CreatedAfter: since, CreatedBefore: until, PageSize: l.pageSize(maxPage),
 	}, l.limitFlag, nil)
 	out := struct {
 		Messages []api.LoggedMessage `json:"messages"`
 		More     bool                `json:"more"` // there are others
 	}{messages, more}
-	return s.answer(out, err, func() {
-		if len(messages) == 0 {
-			s.say("no messages")
-			return
-		}
-		s.show(logGrid(messages, time.Now()))
-		if more {
-			s.note("there are older ones; all of them: --limit 0")
-		}
-	})
+	return s.table(out, err, "no messages", logGrid(messages, time.Now()),
+		noteIf(more, "there are older ones; all of them: --limit 0"))
 }
 
 func logGrid(messages []api.LoggedMessage, now time.Time) grid {
@@ -71,7 +59,7 @@ func logGrid(messages []api.LoggedMessage, now time.Time) grid {
 	return g
 }
 
-// lastWord is why a message waits or was not sent, or what the relay said when it was.
+// lastWord returns why a message waits or was not sent, or the relay's reply if it was.
 func lastWord(m api.LoggedMessage) string {
 	var failed string
 	if m.Error != nil && m.Status != api.StatusSent {

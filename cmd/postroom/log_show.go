@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,7 +71,7 @@ func eventGrid(events []api.MessageEvent) grid {
 	return g
 }
 
-// happened words what is known of an event beside its name.
+// happened describes an event beside its name.
 func happened(e api.MessageEvent) string {
 	var words []string
 	if e.Attempt != nil {
@@ -90,14 +91,10 @@ func happened(e api.MessageEvent) string {
 	return strings.Join(words, ": ")
 }
 
-// details words what was learnt after a relay took the message.
+// details describes an event after a relay accepted the message.
 func details(d api.EventDetails) string {
-	var words []string
-	for _, w := range []string{d.BounceType, d.FeedbackType, d.Reason, d.Diagnostic, d.URL, d.ListID} {
-		if w != "" {
-			words = append(words, w)
-		}
-	}
+	words := slices.DeleteFunc([]string{d.BounceType, d.FeedbackType, d.Reason, d.Diagnostic, d.URL, d.ListID},
+		func(w string) bool { return w == "" })
 	if d.Diagnostic == "" && d.Status != "" {
 		words = append(words, d.Status)
 	}

@@ -69,9 +69,6 @@ type outboxListCmd struct {
 
 // Run lists messages.
 func (o *outboxListCmd) Run(s *session) error {
-	if err := o.checked(); err != nil {
-		return err
-	}
 	q, err := o.query()
 	if err != nil {
 		return err
@@ -82,16 +79,8 @@ func (o *outboxListCmd) Run(s *session) error {
 		Total    int                 `json:"total"`
 		Messages []api.OutboxMessage `json:"messages"`
 	}{last.Total, messages}
-	return s.answer(out, err, func() {
-		if len(messages) == 0 {
-			s.say("no messages")
-			return
-		}
-		s.show(messageGrid(messages, time.Now()))
-		if last.Total > len(messages) {
-			s.note("%d of %d; all of them: --limit 0", len(messages), last.Total)
-		}
-	})
+	return s.table(out, err, "no messages", messageGrid(messages, time.Now()),
+		noteIf(last.Total > len(messages), "%d of %d; all of them: --limit 0", len(messages), last.Total))
 }
 
 func messageGrid(messages []api.OutboxMessage, now time.Time) grid {
@@ -103,7 +92,7 @@ func messageGrid(messages []api.OutboxMessage, now time.Time) grid {
 	return g
 }
 
-// someOf names the first of some addresses and counts the others.
+// someOf returns the first address and the number of others.
 func someOf(addresses []string) string {
 	switch n := len(addresses); n {
 	case 0:
@@ -115,10 +104,10 @@ func someOf(addresses []string) string {
 	}
 }
 
-// tries counts the attempts made of those there may be.
+// tries returns the attempts made, of all.
 func tries(made, all int) string { return fmt.Sprintf("%d/%d", made, all) }
 
-// next is when the next attempt is due, if one will be made.
+// next returns when the next attempt is due, if there is one.
 func next(at api.TimeOrFalse, now time.Time) string {
 	if at.Time == nil {
 		return "-"
@@ -129,7 +118,7 @@ func next(at api.TimeOrFalse, now time.Time) string {
 	return moment(*at.Time, now)
 }
 
-// why says what a message waits for, or else the last error; and whether it may have arrived all the same.
+// why returns what a message waits for, or else its last error; and whether it may have arrived.
 func why(m api.OutboxMessage) string {
 	text := m.Reason
 	if text == "" && m.Progress.Error != nil {
@@ -138,7 +127,7 @@ func why(m api.OutboxMessage) string {
 	return doubtful(text, m.InDoubt)
 }
 
-// doubtful says before a text whether the message may have arrived all the same.
+// doubtful puts before a text whether the message may have arrived.
 func doubtful(text string, attempts int) string {
 	if attempts > 0 {
 		text = strings.TrimSuffix("in doubt: "+text, ": ")

@@ -13,8 +13,7 @@ type chosenFlags struct {
 	IDs []string `arg:"" optional:"" name:"id" help:"Queue ids of messages; or select them by flags."`
 }
 
-// chosen returns the query of the flags. Naming messages and selecting them at once is a mistake, and so is
-// neither.
+// chosen returns the query of the flags. Exactly one of ids and selecting flags is required.
 func (f chosenFlags) chosen() (api.OutboxQuery, error) {
 	switch selected := f.filterFlags != (filterFlags{}); {
 	case selected && len(f.IDs) > 0:
@@ -51,7 +50,7 @@ func (o *outboxRetryCmd) Run(s *session) error {
 	})
 }
 
-// retried is what is printed for programs.
+// retried is the result as JSON.
 type retried struct {
 	Retried int           `json:"retried"`
 	Refused []retryFailed `json:"refused,omitempty"`
@@ -62,8 +61,7 @@ type retryFailed struct {
 	Error   string `json:"error"`
 }
 
-// retry tries messages one by one and prints the results. One that can't be tried now does not stop the
-// others.
+// retry retries messages one by one and prints the results. A refused one does not stop the others.
 func (s *session) retry(ids []string, try func(id string) error) error {
 	var out retried
 	bar := s.bar(len(ids), "retrying")
@@ -95,7 +93,7 @@ type outboxCancelCmd struct {
 	Yes bool `short:"y" help:"Do not ask before messages selected by flags are cancelled."`
 }
 
-// cancelled is what is printed for programs.
+// cancelled is the result as JSON.
 type cancelled struct {
 	Deleted int      `json:"deleted"`
 	Active  int      `json:"active,omitempty"`  // left alone, because they were being sent

@@ -17,7 +17,7 @@ type outboxShowCmd struct {
 	Content bool   `help:"Print the message itself, as it goes to the relay."`
 }
 
-// Run shows one message: a queued one, one that failed for good, or what is remembered of one that is gone.
+// Run shows one message: queued, failed for good, or the result of an ended one.
 func (o *outboxShowCmd) Run(s *session) error {
 	if o.Content {
 		return o.content(s)
@@ -84,7 +84,7 @@ func (c *console) message(m api.OutboxMessage, now time.Time) {
 	c.tables(recipientGrid(m.Recipients), attemptGrid(m.Log))
 }
 
-// messageHead is what the outbox and the log both know of a message.
+// messageHead is the fields that a message has in the outbox and in the log.
 type messageHead struct {
 	account, from, subject, messageID, source string
 	created, scheduled                        time.Time
@@ -111,7 +111,7 @@ func (c *console) tables(all ...grid) {
 	}
 }
 
-// inDoubt says that the outcome of some attempts is not known.
+// inDoubt prints that the result of some attempts is not known.
 func (c *console) inDoubt(attempts int) {
 	if attempts > 0 {
 		c.line("In doubt", fmt.Sprintf(
@@ -126,7 +126,7 @@ func (c *console) line(name, value string) {
 	}
 }
 
-// stamp is a time, and how far away that is.
+// stamp returns a time and its distance.
 func stamp(t, now time.Time) string { return t.Local().Format(time.DateTime) + ", " + moment(t, now) }
 
 func recipientGrid(recipients []api.RecipientStatus) grid {
@@ -149,7 +149,7 @@ func attemptGrid(attempts []api.Attempt) grid {
 	return g
 }
 
-// asked names the relay of an attempt, with the gateway it is known by.
+// asked returns the relay of an attempt, with its gateway.
 func asked(a api.Attempt) string {
 	switch {
 	case a.Gateway == "":
@@ -160,7 +160,7 @@ func asked(a api.Attempt) string {
 	return a.Gateway + ", " + a.Host
 }
 
-// outcome words what an attempt met.
+// outcome describes the result of an attempt.
 func outcome(a api.Attempt) string {
 	text := strings.TrimSpace(a.Error + " " + a.Line)
 	switch {

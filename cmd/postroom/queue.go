@@ -39,7 +39,7 @@ func (q *queueStatusCmd) Run(s *session) error {
 	return s.answer(all, nil, func() { s.show(queueGrid(all)) })
 }
 
-// counting names queues whose rows overlap by the mail they count, so that they are not added up.
+// counting are the names of queues that count the same mail, so that nobody adds their rows up.
 var counting = map[string]string{"submit": "submit (both lanes)", "bulk": "bulk (part of submit)"}
 
 func queueGrid(all []api.QueueStatus) grid {

@@ -10,8 +10,7 @@ import (
 	"github.com/postroom/postroom/config"
 )
 
-// relayFlags describe a relay: an account's own, or a gateway. What can be taken away again is a pointer:
-// given and empty, it goes.
+// relayFlags describe a relay: an account's own, or a gateway. A pointer to an empty value removes the old one.
 type relayFlags struct {
 	SMTP         string   `name:"smtp" group:"relay" placeholder:"URL" help:"Relay, such as smtp://user:password@smtp.example.com:587, or smtps://. - reads it from standard input, env:NAME from the environment."`
 	Preset       *string  `group:"relay" placeholder:"NAME" help:"Provider that fills in host, port, TLS and limits: gmail, office365, ses, sendgrid, mailgun, postmark, icloud or generic."`
@@ -32,7 +31,7 @@ type relayFlags struct {
 	OAuth2 oauthFlags `embed:"" prefix:"oauth2-" group:"oauth2"`
 }
 
-// oauthFlags say how access tokens are had.
+// oauthFlags are the source of access tokens.
 type oauthFlags struct {
 	Provider     string `placeholder:"NAME" help:"gmail or office365. Default: as --preset says."`
 	TokenURL     string `name:"token-url" placeholder:"URL" help:"Token endpoint of another provider."`
@@ -43,13 +42,13 @@ type oauthFlags struct {
 	User         string `placeholder:"MAILBOX" help:"Mailbox to log in as."`
 }
 
-// relaySettings are what accounts and gateways have in common. SMTP is nil where there is no relay.
+// relaySettings are the settings that accounts and gateways share. SMTP is nil without a relay.
 type relaySettings struct {
 	api.VerifyRequest
 	limits *api.Limits
 }
 
-// over lays what the flags say over settings that there are.
+// over returns the settings changed by the flags.
 func (f relayFlags) over(s relaySettings, con *console) (relaySettings, error) {
 	var err error
 	if f.SMTP != "" {
@@ -87,7 +86,7 @@ func relayOf(s relaySettings) *api.SMTPServer {
 	return &relay
 }
 
-// login lays user, password and OAuth 2.0 over settings. Either takes the place of the other.
+// login changes user and password, or OAuth 2.0. Either replaces the other.
 func (f relayFlags) login(s relaySettings, con *console) (relaySettings, error) {
 	if f.OAuth2 != (oauthFlags{}) {
 		o, err := f.OAuth2.over(s.OAuth2, con)
@@ -129,7 +128,7 @@ func (f oauthFlags) over(old *api.OAuth2, con *console) (*api.OAuth2, error) {
 	return &o, err
 }
 
-// tls lays the trusted certificates over settings.
+// tls changes the trusted certificates.
 func (f relayFlags) tls(s relaySettings) (relaySettings, error) {
 	if f.CA == nil && f.Pin == nil {
 		return s, nil
@@ -138,7 +137,7 @@ func (f relayFlags) tls(s relaySettings) (relaySettings, error) {
 	t := *cmp.Or(s.SMTP.TLS, &api.SMTPTLS{})
 	set(&t.PinSHA256, f.Pin)
 	if t.PinSHA256 != "" && t.StartTLS == "opportunistic" {
-		t.StartTLS = "required" // a key to insist on, and no TLS to show it, would be no protection
+		t.StartTLS = "required" // without TLS the pinned key would protect nothing
 	}
 	if f.CA != nil {
 		t.CA = ""
@@ -154,7 +153,7 @@ func (f relayFlags) tls(s relaySettings) (relaySettings, error) {
 	return s, nil
 }
 
-// bound lays the limits of the flags over others; nil: there are none.
+// bound returns the limits changed by the flags; nil: none.
 func (f relayFlags) bound(old *api.Limits) *api.Limits {
 	l := *cmp.Or(old, &api.Limits{})
 	set(&l.PerSecond, f.PerSecond)
@@ -175,7 +174,7 @@ func set[T any](field, value *T) {
 	}
 }
 
-// readRelay reads a relay off a URL. What a URL can't say stays as it was.
+// readRelay parses the URL of a relay. Settings that a URL cannot have stay.
 func readRelay(text string, old *api.SMTPServer, con *console) (*api.SMTPServer, error) {
 	text, err := con.secret("--smtp", text)
 	if err != nil {
@@ -199,8 +198,8 @@ func readRelay(text string, old *api.SMTPServer, con *console) (*api.SMTPServer,
 	return relay, nil
 }
 
-// secret gives the value of a flag that may hold a secret: as it is given, - for standard input, which leaves
-// no trace in the shell's history, or env:NAME.
+// secret returns the value of a flag that may be a secret: as it is, - for standard input, which leaves no
+// trace in the shell's history, or env:NAME.
 func (c *console) secret(flag, value string) (string, error) {
 	if value == "-" || strings.HasPrefix(value, "env:") {
 		return c.secretFrom(flag, value)
@@ -208,8 +207,8 @@ func (c *console) secret(flag, value string) (string, error) {
 	return value, nil
 }
 
-// secretFrom reads a secret from where a flag says it is: a file, env:NAME, or - for standard input. One
-// newline at its end is dropped.
+// secretFrom reads a secret from the source in a flag: a file, env:NAME, or - for standard input. It drops one
+// newline at the end.
 func (c *console) secretFrom(flag, from string) (string, error) {
 	if name, ok := strings.CutPrefix(from, "env:"); ok {
 		value := os.Getenv(name)

@@ -10,7 +10,7 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// relayURL is a relay in one line, without its password. The name of a preset stands for what it fills in.
+// relayURL returns a relay in one line, without its password. It may be the name of a preset.
 func relayURL(s *api.SMTPServer) string {
 	switch {
 	case s == nil:
@@ -31,7 +31,7 @@ func relayURL(s *api.SMTPServer) string {
 	return scheme + user + host
 }
 
-// way says which relays an account's mail goes through, in their order.
+// way returns the relays of an account's mail, in order.
 func way(a api.Account) string {
 	var all []string
 	if a.SMTP != nil {
@@ -58,7 +58,7 @@ func routes(list []api.Route) string {
 	return strings.Join(out, ", ")
 }
 
-// add puts what accounts and gateways have in common into a grid, as far as there is something to say.
+// add adds the settings to a grid, except empty ones.
 func (s relaySettings) add(g *grid) {
 	row := g.fact
 	if s.SMTP != nil {
@@ -83,7 +83,7 @@ func (s relaySettings) add(g *grid) {
 	row("EHLO name", s.SMTPEhloName)
 }
 
-// trust says what is special about how a relay is trusted.
+// trust returns the TLS settings that are not the default.
 func trust(t *api.SMTPTLS) string {
 	if t == nil {
 		return ""

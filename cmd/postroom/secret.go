@@ -34,7 +34,7 @@ When it fails, secretPrevious must stay; it can be run again. Several processes 
 docs/operations.md.`
 }
 
-// Run seals everything again and prints how much that was.
+// Run seals everything again and prints the number of records.
 func (s *secretRotateCmd) Run(ctx context.Context, con *console) error {
 	settings, err := s.load(nil)
 	if err != nil {

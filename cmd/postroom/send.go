@@ -46,14 +46,14 @@ func (sendCmd) Help() string {
   postroom send --raw message.eml`
 }
 
-// sendAnswer is what is printed for programs.
+// sendAnswer is the result as JSON.
 type sendAnswer struct {
 	api.SubmitAnswer
 	Result string `json:"result,omitempty"` // sent, failed or cancelled; with --wait
-	Reply  string `json:"reply,omitempty"`  // the relay's last word; with --wait
+	Reply  string `json:"reply,omitempty"`  // the relay's last reply; with --wait
 }
 
-// Run submits the message and, where asked to, follows it.
+// Run submits the message and, with --wait, follows it.
 func (c *sendCmd) Run(s *session) error {
 	req, err := c.request(s.console)
 	if err != nil {
@@ -90,7 +90,7 @@ func (c *sendCmd) Run(s *session) error {
 	return cmp.Or(s.answer(out, nil, func() {}), notSent)
 }
 
-// describeAnswer is the answer to a submit in one line.
+// describeAnswer returns the response to a submit in one line.
 func describeAnswer(a api.SubmitAnswer) string {
 	switch {
 	case a.Idempotency != nil && a.Idempotency.Status == "HIT":

@@ -59,7 +59,7 @@ func (s *serveCmd) Run(ctx context.Context, con *console) error {
 	return nil
 }
 
-// takenPort says, where an address is in use already, what to change.
+// takenPort adds to an error about an address in use what to change.
 func takenPort(c *config.Config, err error) error {
 	op, _ := errors.AsType[*net.OpError](err)
 	if op == nil || op.Addr == nil || !errors.Is(err, syscall.EADDRINUSE) {
@@ -80,7 +80,7 @@ func takenPort(c *config.Config, err error) error {
 	return err
 }
 
-// welcome prints, on a terminal, where everything is.
+// welcome prints the addresses, on a terminal.
 func (c *console) welcome(settings *config.Config, url string) {
 	line := func(name, value string) { c.note("  %s %s", boldStyle.Width(14).Render(name), value) }
 	c.note("\n  %s %s\n", boldStyle.Render("Postroom"), version())
@@ -96,7 +96,7 @@ func (c *console) welcome(settings *config.Config, url string) {
 	c.note("")
 }
 
-// tokenPlace says where the admin token is, never what it is: terminals are shared, scrolled and recorded.
+// tokenPlace returns where the admin token is, never the token: terminals are shared and recorded.
 func tokenPlace(settings *config.Config) string {
 	if settings.Token != "" {
 		return "as set by token"

@@ -55,9 +55,6 @@ type suppressionsListCmd struct {
 
 // Run lists suppressions.
 func (c *suppressionsListCmd) Run(s *session) error {
-	if err := c.checked(); err != nil {
-		return err
-	}
 	q := c.query()
 	q.PageSize = c.pageSize(maxPage)
 	list, more, last, err := fetch(s, api.ListSuppressions, q, c.limitFlag, nil)
@@ -66,27 +63,19 @@ func (c *suppressionsListCmd) Run(s *session) error {
 		Suppressions []api.Suppression `json:"suppressions"`
 		More         bool              `json:"more"` // there are others
 	}{last.Total, list, more}
-	return s.answer(out, err, func() {
-		if len(list) == 0 {
-			s.say("no suppressions")
-			return
-		}
-		s.show(suppressionGrid(list, time.Now()))
-		if more {
-			s.note("%d in all; all of them: --limit 0, or postroom suppressions export", last.Total)
-		}
-	})
+	return s.table(out, err, "no suppressions", suppressionGrid(list, time.Now()),
+		noteIf(more, "%d in all; all of them: --limit 0, or postroom suppressions export", last.Total))
 }
 
 func suppressionGrid(list []api.Suppression, now time.Time) grid {
 	g := newGrid("whom", "reason", "mail of", "since", "until", "source", "message", "evidence")
 	for _, s := range list {
 		until := "for ever"
-		if s.Expires != nil {
-			until = moment(*s.Expires, now)
-		}
-		if s.Expired {
+		switch {
+		case s.Expired:
 			until = "over"
+		case s.Expires != nil:
+			until = moment(*s.Expires, now)
 		}
 		g.add(whom(s), s.Reason, scopeWords(s.SuppressionScope), moment(s.Created, now), until, orDash(s.Source),
 			orDash(s.MessageID), clip(orDash(s.Response), 60))
@@ -117,7 +106,7 @@ type suppressionsCheckCmd struct {
 	reachFlags
 }
 
-// Run shows all that is known against the address.
+// Run shows all suppressions of the address and its domain.
 func (c *suppressionsCheckCmd) Run(s *session) error {
 	found, err := api.CheckSuppression.Do(s, s.client, api.SuppressionCheck{Email: c.Address})
 	return s.answer(found, err, func() {
@@ -132,7 +121,7 @@ func (c *suppressionsCheckCmd) Run(s *session) error {
 	})
 }
 
-// verdicts say what follows from what is known against an address: the widest first.
+// verdicts returns the consequences of suppressions, the widest first.
 func verdicts(list []api.Suppression) []string {
 	var all []string
 	seen := map[string]bool{}
@@ -199,7 +188,7 @@ type suppressionsRemoveCmd struct {
 	reachFlags
 }
 
-// Run removes them. That there was nothing is a failure: the caller expects mail to pass now.
+// Run removes them. It fails if there was none: the caller expects mail to pass now.
 func (c *suppressionsRemoveCmd) Run(s *session) error {
 	r := api.SuppressionRemoval{SuppressionScope: c.scope(), Reason: c.Reason}
 	r.Email, r.Domain = addressOrDomain(c.Whom)

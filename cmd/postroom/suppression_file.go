@@ -53,7 +53,7 @@ func (c *suppressionsImportCmd) Run(s *session) error {
 	})
 }
 
-// brokenOff says how far an import came that failed.
+// brokenOff adds to an error how far a failed import came.
 func (s *session) brokenOff(id string, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s), 5*time.Second)
 	defer cancel()
@@ -91,7 +91,7 @@ type suppressionsExportCmd struct {
 	reachFlags
 }
 
-// Run writes the file, and renames it to its name when it is whole.
+// Run writes a temporary file and renames it when it is complete.
 func (c *suppressionsExportCmd) Run(s *session) error {
 	if c.File == "-" {
 		return api.ExportSuppressions.Do(s, s.client, c.query(), s.out)
@@ -103,7 +103,7 @@ func (c *suppressionsExportCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(file.Name()) }() // in its place by then, or of no use
+	defer func() { _ = os.Remove(file.Name()) }() // renamed by then, or not needed
 	bar, lines := s.bar(-1, "exporting", progressbar.OptionShowBytes(true)), &lineCounter{}
 	err = api.ExportSuppressions.Do(s, s.client, c.query(), io.MultiWriter(file, bar, lines))
 	_ = bar.Clear()

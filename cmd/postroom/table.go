@@ -12,7 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// grid is rows under headings. Cells may hold anything; add cleans them.
+// grid is rows under headings. add makes the cells safe for a terminal.
 type grid struct {
 	headings []string
 	rows     [][]string
@@ -64,24 +64,22 @@ var (
 	frameStyle   = lipgloss.NewStyle().Foreground(lipgloss.BrightBlack)
 )
 
-// draw makes a table no wider than the terminal.
+// draw returns a table no wider than the terminal.
 func (g grid) draw(width int) string {
-	t := table.New().Border(lipgloss.RoundedBorder()).BorderStyle(frameStyle).Wrap(false).Headers(
-		g.headings...).Rows(g.fit(width)...).
-		StyleFunc(func(row, _ int) lipgloss.Style {
-			if row == table.HeaderRow {
-				return headingStyle
-			}
-			return cellStyle
-		})
-	return t.String()
+	return table.New().Border(lipgloss.RoundedBorder()).BorderStyle(frameStyle).Wrap(false).
+		Headers(g.headings...).Rows(g.fit(width)...).StyleFunc(func(row, _ int) lipgloss.Style {
+		if row == table.HeaderRow {
+			return headingStyle
+		}
+		return cellStyle
+	}).String()
 }
 
-// least is how narrow a column may get.
+// least is the smallest width of a column.
 const least = 6
 
-// fit gives the rows with the widest columns cut until the table fits. The first column stays whole: it holds
-// the id that the next command is given.
+// fit returns the rows with the widest columns cut until the table fits. The first column is never cut: it is
+// the id for the next command.
 func (g grid) fit(width int) [][]string {
 	widths := make([]int, len(g.headings))
 	total := 1
@@ -100,7 +98,7 @@ func (g grid) fit(width int) [][]string {
 			}
 		}
 		if widest < 0 {
-			break // nothing more to cut; the terminal has to wrap
+			break // the terminal has to wrap
 		}
 		widths[widest]--
 	}
@@ -114,7 +112,7 @@ func (g grid) fit(width int) [][]string {
 	return rows
 }
 
-// moment is a near time as a distance, any other as a date.
+// moment returns a time within two days as a distance, any other as a date.
 func moment(t, now time.Time) string {
 	switch d := t.Sub(now).Round(time.Second); {
 	case t.IsZero():
@@ -146,7 +144,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%ds", s)
 }
 
-// orDash stands in for what is not there.
+// orDash returns s, or a dash.
 func orDash(s string) string { return cmp.Or(s, "-") }
 
 // orNever is a time, or never.
@@ -157,7 +155,7 @@ func orNever(t *time.Time, now time.Time) string {
 	return moment(*t, now)
 }
 
-// words joins what are texts underneath.
+// words joins texts.
 func words[T ~string](list []T, between string) string {
 	out := make([]string, len(list))
 	for i, word := range list {
@@ -175,5 +173,5 @@ func clip(s string, n int) string {
 	return strings.TrimRight(string(r[:n-1]), " ") + "…"
 }
 
-// seconds words an age in seconds.
+// seconds formats an age in seconds.
 func seconds(age float64) string { return span(time.Duration(age * float64(time.Second))) }

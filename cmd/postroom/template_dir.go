@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,9 +16,9 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// The files of a template in a directory. Variants stand in directories of their own, locales/de and so on.
+// The files of a template in a directory. Variants have directories of their own, such as locales/de.
 const (
-	headFile     = "template.json" // all that is no content; may be missing
+	headFile     = "template.json" // everything except the content; may be missing
 	sampleFile   = "sample.json"
 	subjectFile  = "subject.txt"
 	previewFile  = "preview.txt"
@@ -27,7 +28,7 @@ const (
 	localesDir   = "locales"
 )
 
-// templateHead is what template.json holds.
+// templateHead is the content of template.json.
 type templateHead struct {
 	ID          string  `json:"id,omitempty"`
 	Account     *string `json:"account,omitempty"`
@@ -39,8 +40,8 @@ type templateHead struct {
 	Missing     string  `json:"missing,omitempty"`
 }
 
-// readTemplate reads a template that is in a directory. Without an id in template.json it has the directory's
-// name; without a name, its id.
+// readTemplate reads a template from a directory. Its id is that of template.json, else the name of the
+// directory. Its name is that of template.json, else its id.
 func readTemplate(dir string) (api.TemplateRequest, error) {
 	var head templateHead
 	text, err := readIfThere(filepath.Join(dir, headFile))
@@ -110,34 +111,51 @@ func readDefinition(dir string, d *api.TemplateDefinition) error {
 	return nil
 }
 
-// readContent reads one variant. A line break at the end of subject and preview is the file's, not theirs.
+// part is a field of a template's content and its file.
+type part struct {
+	key, file string
+	text      *string
+	line      bool // the line break at the end is the file's
+}
+
+// parts returns the parts of c.
+func parts(c *api.TemplateContent, format string) []part {
+	html := htmlFile
+	if format == "markdown" {
+		html = markdownFile
+	}
+	return []part{
+		{"subject", subjectFile, &c.Subject, true}, {"previewText", previewFile, &c.PreviewText, true},
+		{"html", html, &c.HTML, false}, {"text", textFile, &c.Text, false},
+	}
+}
+
+// readContent reads one variant.
 func readContent(dir string) (c api.TemplateContent, format string, err error) {
 	format = "html"
-	for _, part := range []struct {
-		file string
-		into *string
-	}{{subjectFile, &c.Subject}, {previewFile, &c.PreviewText}, {htmlFile, &c.HTML}, {markdownFile, &c.HTML}, {
-		textFile, &c.Text}} {
-		text, err := readIfThere(filepath.Join(dir, part.file))
+	markdown, err := readIfThere(filepath.Join(dir, markdownFile))
+	if err != nil {
+		return c, format, err
+	}
+	if markdown != nil {
+		if html, err := readIfThere(filepath.Join(dir, htmlFile)); err != nil || len(html) > 0 {
+			return c, format, cmp.Or(err, fmt.Errorf("%s has both %s and %s", dir, htmlFile, markdownFile))
+		}
+		format = "markdown"
+	}
+	for _, p := range parts(&c, format) {
+		text, err := readIfThere(filepath.Join(dir, p.file))
 		if err != nil {
 			return c, format, err
 		}
-		if text == nil {
-			continue
+		if *p.text = string(text); p.line {
+			*p.text = strings.TrimRight(*p.text, "\r\n")
 		}
-		if part.file == markdownFile {
-			if c.HTML != "" {
-				return c, format, fmt.Errorf("%s has both %s and %s", dir, htmlFile, markdownFile)
-			}
-			format = "markdown"
-		}
-		*part.into = string(text)
 	}
-	c.Subject, c.PreviewText = strings.TrimRight(c.Subject, "\r\n"), strings.TrimRight(c.PreviewText, "\r\n")
 	return c, format, nil
 }
 
-// readIfThere reads a file; nil: there is none.
+// readIfThere reads a file. The text is nil if there is none.
 func readIfThere(name string) ([]byte, error) {
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -146,7 +164,7 @@ func readIfThere(name string) ([]byte, error) {
 	return text, err
 }
 
-// writeTemplate writes a template into a directory, and removes the files of parts that it hasn't.
+// writeTemplate writes a template into a directory, and removes the files of parts that it does not have.
 func writeTemplate(dir string, t api.Template) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -175,7 +193,7 @@ func writeTemplate(dir string, t api.Template) error {
 	return writeLocales(filepath.Join(dir, localesDir), t)
 }
 
-// writeLocales writes the variants, and empties those of our files that belong to none.
+// writeLocales writes the variants, and removes the files of others.
 func writeLocales(dir string, t api.Template) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -187,7 +205,7 @@ func writeLocales(dir string, t api.Template) error {
 			if err := writeContent(within, t.Format, api.TemplateContent{}); err != nil {
 				return err
 			}
-			_ = os.Remove(within) // unless there is something else in it
+			_ = os.Remove(within) // fails if another file is in it
 		}
 	}
 	for _, locale := range slices.Sorted(maps.Keys(t.Locales)) {
@@ -202,25 +220,20 @@ func writeLocales(dir string, t api.Template) error {
 	return nil
 }
 
+// writeContent writes one variant, and removes the html in the other format.
 func writeContent(dir, format string, c api.TemplateContent) error {
-	html, other := htmlFile, markdownFile
+	other := markdownFile
 	if format == "markdown" {
-		html, other = other, html
+		other = htmlFile
 	}
-	return errors.Join(
-		writeOrRemove(filepath.Join(dir, subjectFile), ended(c.Subject)),
-		writeOrRemove(filepath.Join(dir, previewFile), ended(c.PreviewText)),
-		writeOrRemove(filepath.Join(dir, html), c.HTML), writeOrRemove(filepath.Join(dir, other), ""),
-		writeOrRemove(filepath.Join(dir, textFile), c.Text),
-	)
-}
-
-// ended is a line with its end.
-func ended(line string) string {
-	if line == "" {
-		return ""
+	err := writeOrRemove(filepath.Join(dir, other), "")
+	for _, p := range parts(&c, format) {
+		if p.line && *p.text != "" {
+			*p.text += "\n"
+		}
+		err = errors.Join(err, writeOrRemove(filepath.Join(dir, p.file), *p.text))
 	}
-	return line + "\n"
+	return err
 }
 
 func writeOrRemove(name, text string) error {
@@ -233,7 +246,7 @@ func writeOrRemove(name, text string) error {
 	return nil
 }
 
-// filed says which file a refusal of the API is about.
+// filed adds the file to each field of a refusal.
 func filed(dir, format string, err error) error {
 	f, ok := errors.AsType[*api.Failure](err)
 	if !ok || len(f.Problem.Fields) == 0 {
@@ -247,24 +260,22 @@ func filed(dir, format string, err error) error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-// fileOf is the file of a field, or the field itself in template.json.
+// fileOf returns the file of a field, or template.json and the field.
 func fileOf(key, format string) string {
-	html := htmlFile
-	if format == "markdown" {
-		html = markdownFile
-	}
-	files := map[string]string{"subject": subjectFile, "previewText": previewFile, "html": html,
-		"text": textFile}
 	steps := strings.Split(key, ".")
-	last := files[steps[len(steps)-1]]
+	last := ""
+	for _, p := range parts(&api.TemplateContent{}, format) {
+		if p.key == steps[len(steps)-1] {
+			last = p.file
+		}
+	}
 	switch {
 	case key == "sample":
 		return sampleFile
-	case steps[0] == "content" && len(steps) == 2 && last != "":
-		return last
-	case steps[0] == "locales" && len(steps) == 3 && last != "":
+	case last == "":
+	case steps[0] == "locales" && len(steps) == 3:
 		return filepath.Join(localesDir, steps[1], last)
-	case len(steps) == 1 && last != "":
+	case steps[0] == "content" && len(steps) == 2, len(steps) == 1:
 		return last
 	}
 	return headFile + ": " + key

@@ -21,7 +21,7 @@ type contentFlags struct {
 	Sample  *string           `group:"content" placeholder:"JSON" help:"Params for previews, such as @sample.json."`
 }
 
-// over lays the flags over a definition.
+// over returns the definition changed by the flags.
 func (f contentFlags) over(d api.TemplateDefinition, con *console) (api.TemplateDefinition, error) {
 	for _, part := range []struct {
 		flag *string
@@ -72,8 +72,8 @@ type templateCreateCmd struct {
 	Template    string `arg:"" help:"Id of the template, chosen by you: letters, digits and . _ @ + -"`
 	Name        string `placeholder:"TEXT" help:"Its name in lists; templates include a partial by it. Default: its id."`
 	Description string `placeholder:"TEXT" help:"What it is for."`
-	Kind        string `enum:"template,partial,layout" default:"template" help:"template, partial (included by others) or layout (stands around the html of others)."`
-	Account     string `placeholder:"ID" help:"Whose it is. Default: every account may use it."`
+	Kind        string `enum:"template,partial,layout" default:"template" help:"template, partial (included by others) or layout (around the html of others)."`
+	Account     string `placeholder:"ID" help:"Account that owns it. Default: every account may use it."`
 	contentFlags
 	reachFlags
 }

@@ -53,7 +53,7 @@ func (t *templatePushCmd) Run(s *session) error {
 		answer.Version, asBefore)
 }
 
-// wholePatch makes a template all that a directory says, and nothing else.
+// wholePatch returns the patch that replaces a template by the request.
 func wholePatch(req api.TemplateRequest) api.TemplatePatch {
 	locales, sample := req.Locales, req.Sample
 	if locales == nil {

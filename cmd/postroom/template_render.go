@@ -8,20 +8,20 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// templateRenderCmd shows what a template says.
+// templateRenderCmd renders a template.
 type templateRenderCmd struct {
 	Template string `arg:"" help:"Id of the template; or a directory with one, as its path: ./order."`
 	As       string `enum:"text,html,subject" default:"text" help:"What to print: text (the subject, and the text of the mail), html or subject."`
 	Params   string `placeholder:"JSON" help:"The data, such as @params.json. Default: the template's sample."`
 	Locale   string `placeholder:"LOCALE" help:"Chooses the variant, and how numbers and dates are written."`
 	TZ       string `name:"tz" placeholder:"ZONE" help:"Time zone of dates, such as Europe/Zurich. Default: UTC."`
-	Account  string `placeholder:"ID" help:"Who would send."`
-	To       string `placeholder:"ADDRESS" help:"Whom it would be for."`
+	Account  string `placeholder:"ID" help:"Account that would send."`
+	To       string `placeholder:"ADDRESS" help:"Recipient it would be for."`
 	Version  int    `placeholder:"N" help:"An earlier version."`
 	reachFlags
 }
 
-// Run fills the template and prints what it says. Variables that are missing are noted beside it.
+// Run renders the template and prints the result, and notes missing variables.
 func (t *templateRenderCmd) Run(s *session) error {
 	answer, err := t.preview(s)
 	return s.answer(answer, err, func() {
@@ -77,7 +77,7 @@ func (t *templateRenderCmd) preview(s *session) (api.TemplatePreview, error) {
 	return answer, filed(t.Template, of.Format, err)
 }
 
-// lines makes an untrusted text fit for a terminal, line by line. In a pipe it stays as it is.
+// lines makes an untrusted text safe for a terminal, line by line. In a pipe it is unchanged.
 func (c *console) lines(text string) string {
 	if !c.outTTY {
 		return text

@@ -7,16 +7,15 @@ import (
 	"strconv"
 )
 
-// verb is one command of the tree: its name, its one line of help, and what it does.
+// verb is one command of the tree.
 type verb struct {
 	name, help string
-	run        any // a pointer to a struct whose fields are the flags, as kong reads them, with a method Run
-	// instead of run: the commands of a group; list or status is what the group's name alone does
-	below []verb
-	group string // heading in the list of all commands
+	run        any    // a pointer to a struct whose fields are the flags, as kong reads them, with a method Run
+	below      []verb // instead of run: the commands of a group; list or status is its default
+	group      string // heading in the list of all commands
 }
 
-// built returns the struct that kong makes the commands from: a field for each of them.
+// built returns the struct from which kong makes the commands: a field for each.
 func built(verbs []verb) reflect.Value {
 	fields, values := make([]reflect.StructField, len(verbs)), make([]reflect.Value, len(verbs))
 	for i, v := range verbs {

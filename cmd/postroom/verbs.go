@@ -8,10 +8,10 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// maxPage is the largest page that Postroom gives.
+// maxPage is the largest page of the API.
 const maxPage = 1000
 
-// session is what a command that asks a running Postroom works with.
+// session is the context of a command that uses the API of a running Postroom.
 type session struct {
 	context.Context
 	*console
@@ -19,7 +19,7 @@ type session struct {
 	json   bool // the answer is printed as JSON
 }
 
-// answer prints what a request came to: as JSON, or as say words it.
+// answer prints the result of a request: as JSON, or by say.
 func (s *session) answer(answer any, err error, say func()) error {
 	switch {
 	case err != nil:
@@ -31,12 +31,34 @@ func (s *session) answer(answer any, err error, say func()) error {
 	return nil
 }
 
+// table is answer with rows, or none if there are none, and a note below them, if it is not empty.
+func (s *session) table(answer any, err error, none string, g grid, note string) error {
+	return s.answer(answer, err, func() {
+		if len(g.rows) == 0 {
+			s.say("%s", none)
+			return
+		}
+		s.show(g)
+		if note != "" {
+			s.note("%s", note)
+		}
+	})
+}
+
+// noteIf returns a text if it holds.
+func noteIf(holds bool, format string, args ...any) string {
+	if !holds {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
+}
+
 // said is answer in one line.
 func (s *session) said(answer any, err error, format string, args ...any) error {
 	return s.answer(answer, err, func() { s.say(format, args...) })
 }
 
-// done is answer where failed fails the command, too.
+// done is answer for a command that fails if failed.
 func (s *session) done(answer any, failed bool, say func()) error {
 	if err := s.answer(answer, nil, say); err != nil || !failed {
 		return err
@@ -50,20 +72,14 @@ type listCmd[F, Row any] struct {
 	reachFlags
 
 	rows func(*session, F) ([]Row, error)
-	none string // is said where there are no rows
+	none string // is printed without rows
 	grid func([]Row, time.Time) grid
 }
 
 // Run prints the rows.
 func (l *listCmd[F, Row]) Run(s *session) error {
 	rows, err := l.rows(s, l.Flags)
-	return s.answer(rows, err, func() {
-		if len(rows) == 0 {
-			s.say("%s", l.none)
-			return
-		}
-		s.show(l.grid(rows, time.Now()))
-	})
+	return s.table(rows, err, l.none, l.grid(rows, time.Now()), "")
 }
 
 // list is a listCmd of a route without flags.
@@ -93,15 +109,7 @@ type limitFlag struct {
 	Limit int `short:"n" default:"20" help:"Rows at most; 0: all."`
 }
 
-// checked refuses a limit below 0.
-func (l limitFlag) checked() error {
-	if l.Limit < 0 {
-		return usage("--limit: %d is not a number of rows; 0 means all", l.Limit)
-	}
-	return nil
-}
-
-// pageSize is the size of the pages to ask for.
+// pageSize returns the size of the pages to request.
 func (l limitFlag) pageSize(most int) int {
 	if l.Limit == 0 {
 		return most
@@ -109,11 +117,14 @@ func (l limitFlag) pageSize(most int) int {
 	return min(most, l.Limit)
 }
 
-// fetch returns up to Limit rows that are wanted, whether there are others, and the last page. A nil want
-// wants all.
+// fetch returns up to Limit rows that are wanted, whether there are more, and the last page. A nil want wants
+// all.
 func fetch[In, Row any, Out api.Paged[Row]](
 	s *session, route api.Call[In, Out], in In, l limitFlag, want func(Row) bool,
 ) (rows []Row, more bool, last Out, err error) {
+	if l.Limit < 0 {
+		return nil, false, last, usage("--limit: %d is not a number of rows; 0 means all", l.Limit)
+	}
 	rows = []Row{}
 	for last, err = range api.Pages(s, s.client, route, in) {
 		if err != nil {
@@ -155,15 +166,15 @@ func show[Out any](route api.Fetch[Out], grid func(Out, time.Time) grid) *showCm
 	return &showCmd[Out]{route: route, grid: grid}
 }
 
-// deleteCmd deletes one thing, named by its id. That there is nothing to delete is a failure.
+// deleteCmd deletes one thing, named by its id. It fails if there is no such thing.
 type deleteCmd[Out any] struct {
 	ID  string `arg:"" help:"Id, as the list shows it."`
 	Yes bool   `short:"y" help:"Do not ask."`
 	reachFlags
 
 	route       api.Fetch[Out]
-	what        string // is deleted
-	consequence string // of that, as it goes on behind "delete the account"; none: nobody is asked
+	what        string // the kind of thing
+	consequence string // the continuation of "delete the account"; empty: no confirmation
 	said        func(Out) string
 }
 

@@ -9,35 +9,28 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// How often a message that is followed is asked about: often at first, since most are sent at once.
+// The intervals at which a followed message is read: short at first, because most are sent at once.
 const (
 	firstLook  = 50 * time.Millisecond
 	seldomLook = 2 * time.Second
 )
 
-// The codes by which Postroom says that a message is no longer queued.
-const (
-	codeSent      = "MessageSent"
-	codeFailed    = "MessageFailed"
-	codeCancelled = "MessageCancelled"
-)
-
-// ending is what is remembered of a message that is no longer queued.
+// ending is the result of a message that is no longer queued.
 type ending struct {
 	QueueID  string     `json:"queueId"`
 	State    string     `json:"state"` // sent, failed or cancelled
 	At       *time.Time `json:"at,omitempty"`
-	Response string     `json:"response,omitempty"` // the relay's last word
+	Response string     `json:"response,omitempty"` // the relay's last reply
 }
 
-// endingOf reads how a message ended out of a refusal; not ok: the refusal says something else.
+// endingOf reads the result of a message from a refusal. ok reports whether the refusal has one.
 func endingOf(id string, err error) (e ending, ok bool) {
 	f, _ := errors.AsType[*api.Failure](err)
 	if f == nil {
 		return e, false
 	}
-	state, ok := map[string]string{codeSent: "sent", codeFailed: "failed",
-		codeCancelled: "cancelled"}[f.Problem.Code]
+	state, ok := map[string]string{
+		"MessageSent": "sent", "MessageFailed": "failed", "MessageCancelled": "cancelled"}[f.Problem.Code]
 	e = ending{QueueID: id, State: state}
 	e.Response, _ = f.Problem.Details["response"].(string)
 	text, _ := f.Problem.Details["at"].(string)
@@ -47,8 +40,8 @@ func endingOf(id string, err error) (e ending, ok bool) {
 	return e, ok
 }
 
-// follow waits until a message has ended: sent, failed or cancelled. An ending that is not sent is also an
-// error. An ending without a state is not known.
+// follow waits until a message was sent, failed or was cancelled. The last two are also an error. Without a
+// state the result is not known.
 func (s *session) follow(id string) (ending, error) {
 	last := ""
 	for pause := firstLook; ; pause = min(pause*3/2, seldomLook) {
@@ -86,7 +79,7 @@ func (s *session) ended(e ending) (ending, error) {
 	return e, fmt.Errorf("message %s was cancelled%s", e.QueueID, colon(e.Response))
 }
 
-// progress is where a message stands, in one line. It changes only when the message does.
+// progress returns the state of a message in one line. It changes only when the message does.
 func progress(m api.OutboxMessage, now time.Time) string {
 	switch m.State {
 	case api.Active:
@@ -113,7 +106,7 @@ func progress(m api.OutboxMessage, now time.Time) string {
 	return string(m.State)
 }
 
-// colon puts a text, where there is one, behind another.
+// colon returns the continuation of a sentence by a text, if there is one.
 func colon(text string) string {
 	if text == "" {
 		return ""
@@ -121,7 +114,7 @@ func colon(text string) string {
 	return ": " + clean(text)
 }
 
-// sleep waits, unless ctx ends.
+// sleep waits, or returns the error of ctx if that ends first.
 func sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-ctx.Done():

@@ -18,14 +18,14 @@ type outboxWatchCmd struct {
 	Count    int           `placeholder:"N" help:"Stop after so many looks. Default: go on until Ctrl-C."`
 }
 
-// watched is one look, as printed for programs: one line each.
+// watched is the outbox at one time, as JSON in one line.
 type watched struct {
 	Queues   []api.QueueStatus   `json:"queues"`
 	Total    int                 `json:"total"`
 	Messages []api.OutboxMessage `json:"messages"`
 }
 
-// The sequences that move a terminal's cursor home and clear below it: unlike clearing first, this does not
+// Sequences for terminals. The cursor moves home and the rest is cleared below it: clearing first would
 // flicker.
 const (
 	cursorHome = "\x1b[H"
@@ -35,7 +35,7 @@ const (
 	mainScreen = "\x1b[?25h\x1b[?1049l"
 )
 
-// Run shows the outbox again and again. Ctrl-C is how it is meant to end.
+// Run shows the outbox until Ctrl-C, which is not an error.
 func (o *outboxWatchCmd) Run(s *session) error {
 	if o.Interval < 100*time.Millisecond {
 		return usage("--interval: %s is too short, 100ms is the least", o.Interval)
@@ -62,7 +62,7 @@ func (o *outboxWatchCmd) Run(s *session) error {
 	}
 }
 
-// look asks for the queues and as many messages as fit the screen.
+// look reads the queues and as many messages as fit the screen.
 func (o *outboxWatchCmd) look(s *session) (watched, error) {
 	var w watched
 	for _, name := range []string{"submit", "notify"} {
@@ -110,7 +110,7 @@ func (o *outboxWatchCmd) draw(con *console, w watched, live bool) error {
 	return err
 }
 
-// queueLine is a queue at a glance.
+// queueLine returns a queue in one line.
 func queueLine(q api.QueueStatus) string {
 	j := q.Jobs
 	line := fmt.Sprintf("%-7s waiting %d · active %d · delayed %d · failed %d", q.Queue, j.Waiting+j.Paused,
