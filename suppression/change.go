@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
 )
@@ -45,34 +43,30 @@ func (s *Store) add(ctx context.Context, entries []Entry, now time.Time) (added 
 		return 0, nil
 	}
 	pipe := s.db.ReplicatedPipeline()
-	var answers []*redis.Cmd
-	send := func(shard int, args []any) {
-		answers = append(answers, pipe.Script(addScript, s.addKeys(shard), args...))
+	var answers []*redisdb.Reply[int]
+	send := func(shard int, values []any) {
+		answers = append(answers, addScript.Add(pipe, s.addKeys(shard), addArgs{Now: clock(now), Entries: values}))
 	}
 	var batches [shards][]any
 	for i := range entries {
 		p := placeOf(entries[i].subject())
-		args := batches[p.shard]
-		if args == nil {
-			args = append(args, clock(now))
+		values := append(batches[p.shard], addValues(&entries[i], p)...)
+		if len(values) >= addBatch*addWidth {
+			send(p.shard, values)
+			values = nil
 		}
-		args = append(args, addArgs(&entries[i], p)...)
-		if len(args) > addBatch*addWidth {
-			send(p.shard, args)
-			args = nil
-		}
-		batches[p.shard] = args
+		batches[p.shard] = values
 	}
-	for shard, args := range batches {
-		if args != nil {
-			send(shard, args)
+	for shard, values := range batches {
+		if values != nil {
+			send(shard, values)
 		}
 	}
 	if err := pipe.Exec(ctx); err != nil {
 		return 0, redisdb.Failed(err, "suppression: add entries")
 	}
 	for _, answer := range answers {
-		n, err := answer.Int()
+		n, err := answer.Read()
 		if err != nil {
 			return added, redisdb.Failed(err, "suppression: add entries")
 		}
@@ -90,10 +84,11 @@ func (s *Store) addKeys(shard int) []string {
 	return keys
 }
 
-// addWidth is the number of arguments of the script per entry.
+// addWidth is the number of values of an entry.
 const addWidth = 9
 
-func addArgs(e *Entry, p place) []any {
+// addValues returns an entry as add.lua reads it.
+func addValues(e *Entry, p place) []any {
 	scope := scopeOf(e.Account, e.List)
 	field, long := fieldOf(fieldName(scope, p.subject))
 	return []any{p.bucket, field, scope, e.Reason.letter(), clock(e.Created), end(e.Expires), e.Source,
@@ -116,8 +111,8 @@ func (s *Store) Remove(ctx context.Context, e Entry) (bool, error) {
 	}
 	p, scope := placeOf(e.subject()), scopeOf(e.Account, e.List)
 	field, _ := fieldOf(fieldName(scope, p.subject))
-	removed, err := s.db.RunReplicated(ctx, removeScript, []string{countsKey(p.shard)}, p.bucket, field, scope,
-		letter, clock(now)).Int()
+	removed, err := removeScript.RunReplicated(ctx, s.db, []string{countsKey(p.shard)},
+		removeArgs{Bucket: p.bucket, Field: field, Scope: scope, Letter: letter, Now: clock(now)})
 	if err != nil {
 		return false, redisdb.Failed(err, "suppression: remove an entry")
 	}

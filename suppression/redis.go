@@ -1,25 +1,48 @@
 package suppression
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/postroom/postroom/redisdb"
 )
 
-var (
-	//go:embed lua/prelude.lua
-	prelude string
-	//go:embed lua/add.lua
-	addSource string
-	//go:embed lua/remove.lua
-	removeSource string
-	//go:embed lua/sweep.lua
-	sweepSource string
-	//go:embed lua/soft.lua
-	softSource string
+//go:embed lua/*.lua
+var lua embed.FS
 
-	addScript    = redisdb.NewRawScript("suppression/add", addSource, prelude, LookLua)
-	removeScript = redisdb.NewRawScript("suppression/remove", removeSource, prelude)
-	sweepScript  = redisdb.NewRawScript("suppression/sweep", sweepSource, prelude)
-	softScript   = redisdb.NewRawScript("suppression/soft", softSource)
+var (
+	prelude = redisdb.Source(lua, "lua/prelude.lua")
+
+	addScript = redisdb.NewScript[addArgs, int]("suppression/add", redisdb.Source(lua, "lua/add.lua"),
+		prelude, LookLua)
+	removeScript = redisdb.NewScript[removeArgs, int]("suppression/remove",
+		redisdb.Source(lua, "lua/remove.lua"), prelude)
+	sweepScript = redisdb.NewScript[sweepArgs, int]("suppression/sweep", redisdb.Source(lua, "lua/sweep.lua"),
+		prelude)
+	softScript = redisdb.NewScript[softArgs, int]("suppression/soft", redisdb.Source(lua, "lua/soft.lua"))
 )
+
+type addArgs struct {
+	Now     string
+	Entries []any // nine of each entry, which add.lua names
+}
+
+type removeArgs struct {
+	Bucket int
+	Field  string
+	Scope  string
+	Letter string
+	Now    string
+}
+
+type sweepArgs struct {
+	Group int
+	Now   string
+}
+
+type softArgs struct {
+	Now     string
+	Since   string
+	Tag     string
+	Enough  int
+	KeepFor int // seconds
+}

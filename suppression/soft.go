@@ -25,9 +25,10 @@ func (s *Store) Soft(ctx context.Context, e Entry, now time.Time) (suppressed bo
 	}
 	p := placeOf(e.subject())
 	field, _ := fieldOf(fieldName(scopeOf(e.Account, e.List), p.subject))
-	n, err := softScript.Run(ctx, s.db.Client(), []string{softKey(p.shard, field)}, clock(now),
-		clock(now.Add(-s.opts.SoftWindow)),
-		messageTag(e.MessageID), s.opts.SoftBounces, int(s.opts.SoftWindow.Seconds())).Int()
+	n, err := softScript.Run(ctx, s.db.Client(), []string{softKey(p.shard, field)}, softArgs{
+		Now: clock(now), Since: clock(now.Add(-s.opts.SoftWindow)), Tag: messageTag(e.MessageID),
+		Enough: s.opts.SoftBounces, KeepFor: int(s.opts.SoftWindow.Seconds()),
+	})
 	if err != nil {
 		return false, redisdb.Failed(err, "suppression: count a soft bounce")
 	}

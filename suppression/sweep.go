@@ -61,7 +61,8 @@ func (s *Store) Sweep(ctx context.Context) (removed int, err error) {
 			if marked[group/8]<<(group%8)&0x80 == 0 {
 				continue
 			}
-			n, err := sweepScript.Run(ctx, s.db.Client(), []string{countsKey(shard)}, group, clock(s.now())).Int()
+			n, err := sweepScript.Run(ctx, s.db.Client(), []string{countsKey(shard)},
+				sweepArgs{Group: group, Now: clock(s.now())})
 			if err != nil {
 				return removed, redisdb.Failed(err, "suppression: sweep expired entries away")
 			}

@@ -1,35 +1,32 @@
--- add adds entries of one shard.
---
--- KEYS: 1 suppression:counts   2 suppression:version (absent where keys of several partitions can't stand in one script)
--- ARGV: 1 now, then for each entry nine: bucket, field, scope, letter of the reason, created, expires or '', source, evidence or '', the
---       name where the field is a digest of it, else ''
--- Result: how many of them did not hold before
--- Atomic, because an entry, its counts and its indexes must agree, and two of the same reason must not undo each other; and because who
--- finds the version as it was must not miss an entry.
-
-local now = ARGV[1]
+-- Adds entries of one shard.
+-- KEYS[1] suppression:counts   KEYS[2] suppression:version (absent in a Cluster, where one script can't use keys of several partitions)
+-- ARGV: now entries...
+--   entries: nine values of each entry, which the loop names
+-- Result: number of entries that were not in force before.
+-- Atomic because an entry, its counts and its indexes must agree, and two entries of the same reason must not undo each other; and because
+-- a script that finds an unchanged version must not miss an entry.
 local new = 0
 if KEYS[2] and redis.call('INCR', KEYS[2]) == 1 then begin_version(KEYS[2]) end
 
-for i = 2, #ARGV, 9 do
-  local bucket, field, scope, reason = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
-  local created, expires, source, evidence, name = ARGV[i + 4], ARGV[i + 5], ARGV[i + 6], ARGV[i + 7], ARGV[i + 8]
+-- expires and evidence may be empty. name is set if the field is a digest of it.
+for at = entries, #ARGV, 9 do
+  local bucket, field, scope, reason, created, expires, source, evidence, name = unpack(ARGV, at, at + 8)
   local others, old = {}, nil
   for record in string.gmatch(redis.call('HGET', bucket_key(bucket), field) or '', '[^;]+') do
     if string.sub(record, 1, 1) == reason then old = record else others[#others + 1] = record end
   end
-  local record = nil -- what is to stand there
+  local record = nil -- the new one
   local _, was_created, was_expires, sign
   if old then _, was_created, was_expires, sign = read(old) end
   if not old or ended(was_expires, now) then
     new = new + 1
     sign = evidence ~= '' and '+' or ','
     record = reason .. created .. expires .. sign .. source
-  elseif was_expires ~= '' and (expires == '' or expires > was_expires) then -- it lasts longer now: the later evidence is why
+  elseif was_expires ~= '' and (expires == '' or expires > was_expires) then -- it lasts longer now, because of the later evidence
     if evidence ~= '' then sign = '+' end
     record = reason .. was_created .. expires .. sign .. source
   else
-    record, expires, evidence = old, was_expires, '' -- as it was; written all the same, for the replicas to confirm
+    record, expires, evidence = old, was_expires, '' -- as it was; written again so that replicas confirm it
   end
   if not old then count(reason, scope, 1) end
   others[#others + 1] = record

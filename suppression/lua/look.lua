@@ -1,11 +1,11 @@
--- What scripts share that ask the suppressions themselves, and those that add entries. Such scripts run only where keys of all partitions may
--- stand in one script: see Store.Look.
+-- Functions of scripts that check the suppressions, and of those that add entries. Such scripts run only where one script may use keys of all
+-- partitions: see Store.Look.
 --
--- The version is raised by whatever adds entries, in the same step. So where nobody was stopped at a version, nobody is at that same version:
--- what expires or is removed only frees.
+-- Every script that adds entries raises the version in the same step. So if a version found no recipient stopped, none is while it is the same:
+-- an entry that expires or is removed only frees recipients.
 
--- begin_version gives a version that is not there, or was lost, a number that it never had: the microseconds of the server, which it is raised
--- less often than.
+-- begin_version sets a version that is missing, or was lost, to a number that it never had: the microseconds of the server. It is raised less
+-- often than that.
 local function begin_version(key)
   local now = redis.call('TIME')
   local version = now[1] .. string.format('%06d', now[2])
@@ -13,8 +13,8 @@ local function begin_version(key)
   return version
 end
 
--- unstopped answers the version if there is nothing in the hashes KEYS[at + 1] and on, and nothing where there is. The fields to look at, so
--- many of each hash, are in ARGV[from] and on; the version is KEYS[at].
+-- unstopped returns the version, KEYS[at], if the hashes KEYS[at + 1] and on have none of the fields, else nil. ARGV[from] and on are the
+-- fields: the same number of each hash.
 local function unstopped(at, from, fields)
   for i = at + 1, #KEYS do
     for _, found in ipairs(redis.call('HMGET', KEYS[i], unpack(ARGV, from, from + fields - 1))) do

@@ -1,5 +1,5 @@
--- What the scripts of suppressions share. It stands before the body of each. KEYS[1] is suppression:counts of the shard; all other keys
--- are made from its prefix, and so are of the same slot. Times are eight hexadecimal digits, which compare as text.
+-- Functions and values that the scripts of suppressions share. KEYS[1] is suppression:counts of the shard. All other keys have its prefix, so
+-- they are in the same slot. Times are eight hexadecimal digits, which compare as text.
 
 local ROOT = string.sub(KEYS[1], 1, -#'counts' - 1)
 local GROUP = 16 -- buckets that share a bit of the indexes
@@ -8,13 +8,13 @@ local function bucket_key(bucket) return ROOT .. 'bucket:' .. bucket end
 local function evidence_key(bucket) return ROOT .. 'evidence:' .. bucket end
 local function group_of(bucket) return math.floor(tonumber(bucket) / GROUP) end
 
--- ended says whether a time of expiry has come.
+-- ended reports whether an expiry is over.
 local function ended(expires, now) return expires ~= '' and expires <= now end
 
--- read takes a record apart: reason, created, expires, sign, source.
+-- read returns the parts of a record: reason, created, expires, sign, source.
 local function read(record) return string.match(record, '^(.)(%x%x%x%x%x%x%x%x)(%x*)([,+])(.*)$') end
 
--- scope_of finds the scope in the name of an entry.
+-- scope_of returns the scope in the name of an entry.
 local function scope_of(bucket, field)
   local name = field
   if string.sub(field, 1, 1) == '#' and not string.find(field, '@', 1, true) then
@@ -23,7 +23,7 @@ local function scope_of(bucket, field)
   return string.match(name, '^([al]:.*) [^ ]*$') or 'i'
 end
 
--- changes collects how many entries came (1) and went (-1), by index: the reason and the scope, and the reason and all scopes.
+-- changes sums the entries added (1) and removed (-1), by index: the reason and the scope, and the reason and all scopes.
 local changes = {}
 local function count(reason, scope, by)
   for _, s in ipairs({scope, '*'}) do
@@ -32,7 +32,7 @@ local function count(reason, scope, by)
   end
 end
 
--- write_counts brings the counts up to date. An index of nothing goes.
+-- write_counts adds changes to the counts. An empty index is deleted.
 local function write_counts()
   for index, by in pairs(changes) do
     if by ~= 0 and redis.call('HINCRBY', KEYS[1], index, by) <= 0 then
@@ -42,7 +42,7 @@ local function write_counts()
   end
 end
 
--- indexes_of gives the indexes that entries of a group belong to, and whether any of these expires.
+-- indexes_of returns the indexes of the entries of a group, and whether any of the entries expires.
 local function indexes_of(group)
   local there, expiring = {}, false
   for bucket = group * GROUP, group * GROUP + GROUP - 1 do
@@ -59,7 +59,7 @@ local function indexes_of(group)
   return there, expiring
 end
 
--- unmark takes a group out of the indexes that lost their last entry of it.
+-- unmark removes a group from the indexes of which it has no more entries.
 local function unmark(group)
   local there, expiring = indexes_of(group)
   for index, by in pairs(changes) do

@@ -1,15 +1,13 @@
--- remove removes what one scope has against an address or a domain.
---
--- KEYS: 1 suppression:counts
--- ARGV: 1 bucket, 2 field, 3 scope, 4 letter of the reason, or '' for all reasons, 5 now
--- Result: how many entries that held were removed
--- Atomic, because an entry, its counts and its indexes must agree.
-
-local bucket, field, scope, wanted, now = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+-- Removes the entries of one scope about an address or a domain.
+-- KEYS[1] suppression:counts
+-- ARGV: bucket field scope letter now
+--   letter: of the reason; empty: all reasons
+-- Result: number of removed entries that were in force.
+-- Atomic because an entry, its counts and its indexes must agree.
 local kept, removed, held = {}, 0, 0
 for record in string.gmatch(redis.call('HGET', bucket_key(bucket), field) or '', '[^;]+') do
   local reason, _, expires = read(record)
-  if wanted == '' or wanted == reason then
+  if letter == '' or letter == reason then
     removed = removed + 1
     if not ended(expires, now) then held = held + 1 end
     count(reason, scope, -1)

@@ -1,17 +1,16 @@
--- soft counts the messages that an address refused for a while.
+-- Counts the messages to an address that were given up for a passing reason.
+-- KEYS[1] suppression:soft:<field> (string)
+-- ARGV: now since tag enough keep_for
+--   since: earlier messages do not count   tag: six characters of the message   enough: number to keep   keep_for: seconds
+-- Result: number of messages, this one included.
+-- Atomic because two messages must not both read the same string.
 --
--- KEYS: 1 suppression:soft:<field>
--- ARGV: 1 now, 2 since when they count, 3 six characters that stand for the message, 4 how many are enough, 5 seconds to keep them
--- Result: how many there were, this one included
--- Atomic, because two of them must not both read the same.
---
--- The string holds 14 characters for each: the time and the message. The same message told again counts once.
-
+-- The string has 14 characters of each message: the time and the tag. A message reported twice counts once.
 local kept = {}
 for at, message in string.gmatch(redis.call('GET', KEYS[1]) or '', '(........)(......)') do
-  if at > ARGV[2] and message ~= ARGV[3] then kept[#kept + 1] = at .. message end
+  if at > since and message ~= tag then kept[#kept + 1] = at .. message end
 end
-kept[#kept + 1] = ARGV[1] .. ARGV[3]
-while #kept > tonumber(ARGV[4]) do table.remove(kept, 1) end
-redis.call('SET', KEYS[1], table.concat(kept), 'EX', ARGV[5])
+kept[#kept + 1] = now .. tag
+while #kept > tonumber(enough) do table.remove(kept, 1) end
+redis.call('SET', KEYS[1], table.concat(kept), 'EX', keep_for)
 return #kept

@@ -1,11 +1,8 @@
--- sweep removes the expired entries of a group of buckets.
---
--- KEYS: 1 suppression:counts
--- ARGV: 1 group, 2 now
--- Result: how many were removed
--- Atomic, because an entry that is prolonged at this moment must stay.
-
-local group, now = tonumber(ARGV[1]), ARGV[2]
+-- Removes the expired entries of a group of buckets.
+-- KEYS[1] suppression:counts
+-- ARGV: group now
+-- Result: number of removed entries.
+-- Atomic because an entry that is extended at this moment must stay.
 local removed = 0
 for bucket = group * GROUP, group * GROUP + GROUP - 1 do
   local all = redis.call('HGETALL', bucket_key(bucket))
