@@ -18,34 +18,36 @@ import (
 var (
 	//go:embed swap.lua
 	swapSource string
-	swapScript = redisdb.NewRawScript("watch/swap", swapSource)
+	swapScript = redisdb.NewScript[swapArgs, bool]("watch/swap", swapSource)
 )
+
+type swapArgs struct{ Alert, Before, After, Event string }
 
 func alertsKey() string { return redisdb.Key(0, "alerts") }
 func lookedKey() string { return redisdb.Key(0, "alerts", "looked") }
-func eventsKey() string { return redisdb.Key(0, "events") } // outbox owns it; its doc says who may write
+func eventsKey() string { return redisdb.Key(0, "events") } // outbox owns it; its doc lists the writers
 
 const lookedFor = time.Hour
 
-// store is what Redis keeps of alerts.
+// store reads and writes alerts in Redis.
 type store struct {
 	client redis.UniversalClient
 	now    func() time.Time // of a test; nil: Redis' clock
 }
 
-// entry is an alert that stands, with the text of its state as it was read.
+// entry is a standing alert, with the text of its state as it was read.
 type entry struct {
 	state
 	raw string
 }
 
-// seen is what Redis said at the beginning of a look.
+// seen is what a check has read from Redis at its beginning.
 type seen struct {
-	at       time.Time // by Redis' clock; zero: it did not answer
+	at       time.Time // by the clock of Redis; zero: it did not answer
 	standing map[string]entry
 }
 
-// find returns an alert that stands; nil: it does not.
+// find returns a standing alert; nil: there is none.
 func (s seen) find(key string) *state {
 	if e, ok := s.standing[key]; ok {
 		return &e.state
@@ -53,8 +55,8 @@ func (s seen) find(key string) *state {
 	return nil
 }
 
-// read asks for the time and the standing alerts, and tries to write. When only the writing is refused, it
-// gives both the answer and the error.
+// read reads the time and the standing alerts, and tries to write. If only writing fails, it returns both the
+// answer and the error.
 func (s store) read(ctx context.Context) (seen, error) {
 	pipe := s.client.Pipeline()
 	clock := pipe.Time(ctx)
@@ -78,7 +80,7 @@ func (s store) read(ctx context.Context) (seen, error) {
 	return got, nil
 }
 
-// standing reads the alerts that stand.
+// standing returns the standing alerts.
 func (s store) standing(ctx context.Context) (map[string]entry, error) {
 	rows, err := s.client.HGetAll(ctx, alertsKey()).Result()
 	if err != nil {
@@ -87,8 +89,8 @@ func (s store) standing(ctx context.Context) (map[string]entry, error) {
 	return entries(rows), nil
 }
 
-// entries reads states. One that can't be read, written by another version, is as good as one that nobody
-// has judged for ages: it is struck out.
+// entries parses states. One that can't be parsed, because another version wrote it, counts as one that was
+// not judged for long: it is removed.
 func entries(rows map[string]string) map[string]entry {
 	all := make(map[string]entry, len(rows))
 	for key, raw := range rows {
@@ -101,29 +103,28 @@ func entries(rows map[string]string) map[string]entry {
 	return all
 }
 
-// swap changes an alert from what was seen to what was decided, with the event of that; false when it is
-// another one by now.
+// swap changes an alert from the state that was read to the decided one, with its event. It returns false if
+// the state has changed since.
 func (s store) swap(ctx context.Context, key string, now seen, d decision) (bool, error) {
-	next, line := "", ""
+	args := swapArgs{Alert: key}
 	if d.do != resolve {
 		raw, err := json.Marshal(d.next)
 		if err != nil {
 			return false, fmt.Errorf("write alert %s: %w", key, err)
 		}
-		next = string(raw)
+		args.After = string(raw)
 	}
 	if d.do != note {
 		var err error
-		if line, err = eventLine(d, now.at); err != nil {
+		if args.Event, err = eventLine(d, now.at); err != nil {
 			return false, err
 		}
 	}
-	done, err := swapScript.Run(ctx, s.client, []string{alertsKey(), eventsKey()}, key, now.standing[key].raw,
-		next, line).Int()
-	return done == 1, err
+	args.Before = now.standing[key].raw
+	return swapScript.Run(ctx, s.client, []string{alertsKey(), eventsKey()}, args)
 }
 
-// eventLine is the event of an alert that is raised or resolved, as it stands in the stream.
+// eventLine returns the event of an alert that is raised or resolved, as it is written to the stream.
 func eventLine(d decision, at time.Time) (string, error) {
 	kind, data := event.AlertRaised, event.Alert{
 		Alert: d.next.Alert, Queue: d.next.Queue, Text: d.next.Text, Value: d.next.Value,

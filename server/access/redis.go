@@ -2,7 +2,7 @@ package access
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -16,25 +16,38 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// keepExpired is how long the record of an expired token stays, so that an operator can see why a program is
+// keepExpired is the time that the record of an expired token stays: it shows an operator why a program is
 // refused.
 const keepExpired = 30 * 24 * time.Hour
 
-var (
-	//go:embed create.lua
-	createSource string
-	//go:embed delete.lua
-	deleteSource string
-	//go:embed touch.lua
-	touchSource string
-	//go:embed count.lua
-	countSource string
+//go:embed *.lua
+var lua embed.FS
 
-	createScript = redisdb.NewRawScript("access/create", createSource)
-	deleteScript = redisdb.NewRawScript("access/delete", deleteSource)
-	touchScript  = redisdb.NewRawScript("access/touch", touchSource)
-	countScript  = redisdb.NewRawScript("access/count", countSource)
+var (
+	createScript = redisdb.NewScript[createArgs, bool]("access/create", redisdb.Source(lua, "create.lua"))
+	deleteScript = redisdb.NewScript[deleteArgs, bool]("access/delete", redisdb.Source(lua, "delete.lua"))
+	touchScript  = redisdb.NewScript[touchArgs, bool]("access/touch", redisdb.Source(lua, "touch.lua"))
+	countScript  = redisdb.NewScript[countArgs, counted]("access/count", redisdb.Source(lua, "count.lua"))
 )
+
+type createArgs struct {
+	ID       string
+	Record   []byte
+	Created  time.Time
+	ExpireAt string
+}
+
+type deleteArgs struct{ ID string }
+
+type touchArgs struct{ Minute int64 }
+
+type countArgs struct{ Window int64 } // ms
+
+type counted struct {
+	Word   string
+	Events int
+	Left   int64 // ms
+}
 
 func tokenKey(id string) string        { return redisdb.Key(0, "token", id) }
 func indexKey() string                 { return redisdb.Key(0, "tokens") }
@@ -46,23 +59,24 @@ func failuresKey(from netip.Prefix) string {
 }
 func sessionKey(hash string) string { return redisdb.Key(0, "session", hash) }
 
-// store is what Redis keeps of tokens and sessions.
+// store reads and writes tokens and sessions in Redis.
 type store struct{ client redis.UniversalClient }
 
 // create stores a new token with its encoded record.
 func (s store) create(ctx context.Context, info api.TokenInfo, record []byte) error {
-	forget := "+inf"
+	args := createArgs{ID: info.ID, Record: record, Created: info.Created, ExpireAt: "+inf"}
 	if info.Expires != nil {
-		forget = strconv.FormatInt(info.Expires.Add(keepExpired).UnixMilli(), 10)
+		args.ExpireAt = strconv.FormatInt(info.Expires.Add(keepExpired).UnixMilli(), 10)
 	}
 	keys := []string{tokenKey(info.ID), indexKey()}
 	if info.Account != "" {
 		keys = append(keys, accountKey(info.Account))
 	}
-	return createScript.Run(ctx, s.client, keys, info.ID, record, info.Created.UnixMilli(), forget).Err()
+	_, err := createScript.Run(ctx, s.client, keys, args)
+	return err
 }
 
-// load reads a token; false when there is none.
+// load returns a token; false: there is none.
 func (s store) load(ctx context.Context, id string) (api.TokenInfo, bool, error) {
 	return readToken(s.client.HMGet(ctx, tokenKey(id), "record", "used"))
 }
@@ -73,33 +87,28 @@ func (s store) remove(ctx context.Context, id, account string) (bool, error) {
 	if account != "" {
 		keys = append(keys, accountKey(account))
 	}
-	existed, err := deleteScript.Run(ctx, s.client, keys, id).Int()
-	return existed == 1, err
+	return deleteScript.Run(ctx, s.client, keys, deleteArgs{id})
 }
 
-// ofAccount lists the tokens bound to an account.
+// ofAccount returns the ids of the tokens bound to an account.
 func (s store) ofAccount(ctx context.Context, account string) ([]string, error) {
 	return s.client.ZRange(ctx, accountKey(account), 0, -1).Result()
 }
 
-// touch notes the minute in which a token was used.
+// touch stores the minute in which a token was used.
 func (s store) touch(ctx context.Context, id string, minute int64) error {
-	return touchScript.Run(ctx, s.client, []string{tokenKey(id)}, minute).Err()
+	_, err := touchScript.Run(ctx, s.client, []string{tokenKey(id)}, touchArgs{minute})
+	return err
 }
 
-// count counts an event and says how many the window holds and how long it still lasts.
+// count counts an event. It returns the number in the window, and the time until the window ends.
 func (s store) count(ctx context.Context, key string, window time.Duration) (int, time.Duration, error) {
-	reply, err := countScript.Run(ctx, s.client, []string{key}, window.Milliseconds()).Int64Slice()
-	if err != nil {
-		return 0, 0, err
-	}
-	if len(reply) != 2 {
-		return 0, 0, fmt.Errorf("redis script %s: answered %d values", countScript.Name(), len(reply))
-	}
-	return int(reply[0]), time.Duration(reply[1]) * time.Millisecond, nil
+	got, err := countScript.Run(ctx, s.client, []string{key}, countArgs{window.Milliseconds()})
+	return got.Events, time.Duration(got.Left) * time.Millisecond, err
 }
 
-// page reads tokens by age. Tokens that Redis has forgotten since they expired leave the index on the way.
+// page returns tokens, the oldest first, and the number of all. Tokens whose record has expired are removed
+// from the index.
 func (s store) page(ctx context.Context, from, size int) ([]api.TokenInfo, int, error) {
 	ids, err := s.client.ZRange(ctx, indexKey(), int64(from), int64(from+size-1)).Result()
 	if err != nil {
@@ -155,7 +164,7 @@ func (s store) putSession(ctx context.Context, hash, value string, life time.Dur
 	return s.client.Set(ctx, sessionKey(hash), value, life).Err()
 }
 
-// useSession reads a session and starts its life anew, in one step.
+// useSession returns a session and restarts its lifetime, in one step.
 func (s store) useSession(ctx context.Context, hash string, life time.Duration) (string, bool, error) {
 	value, err := s.client.GetEx(ctx, sessionKey(hash), life).Result()
 	if errors.Is(err, redis.Nil) {

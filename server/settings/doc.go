@@ -1,23 +1,23 @@
-// Package settings keeps the settings that can be changed while Postroom runs: the instance's webhook target,
-// the public address, the number of delivery attempts and of completed jobs to keep, whether opens and clicks
-// are counted. It works for the doors, which show and change them, and for everything that acts on them.
+// Package settings stores the settings that can be changed while Postroom runs: the instance's webhook
+// target, the public address, the number of delivery attempts and of completed jobs to keep, whether opens
+// and clicks are counted. The API and the pages show and change them. All parts that use them read them here.
 //
-// A setting that was never changed has the value the configuration gave it; one that was changed keeps its
-// value through restarts, whatever the configuration says.
+// A setting has the value of the configuration until it is changed. A changed one keeps its value through
+// restarts, whatever the configuration says.
 //
 // It promises:
-//   - Every wrong field of a request is reported at once, and then nothing is changed.
+//   - An error about a request names every wrong field, and then nothing is changed.
 //   - The fields of one request change together.
-//   - [Settings.Current] costs nothing and is never more than about a second behind, as long as
-//     [Settings.Run] runs; in the process that made a change it is not behind at all.
+//   - [Settings.Current] costs nothing. It is at most about a second old while [Settings.Run] runs, and
+//     current in the process that made a change.
 //   - The custom headers of webhooks, whose values are often credentials, are sealed before they reach Redis
-//     and masked in logs. [Settings.Get] does show them, so only whoever may change settings may read them.
+//     and masked in logs. [Settings.Get] returns them, so reading settings needs the right to change them.
 //
-// It sends nothing and registers nothing: package webhooks delivers, and app hands it what is set here.
+// It sends nothing: package webhooks delivers, and app passes these settings to it.
 //
 // # Redis
 //
 // One key in partition 0: settings (hash: a setting's name, its value as JSON). It does not expire.
 //
-// When Redis is away, Get and Update answer Unavailable and Current goes on giving what was last read.
+// If Redis is unreachable, Get and Update return Unavailable, and Current returns what was last read.
 package settings

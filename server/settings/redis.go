@@ -12,24 +12,20 @@ import (
 //go:embed replace.lua
 var replaceSource string
 
-var replaceScript = redisdb.NewRawScript("settings/replace", replaceSource)
+var replaceScript = redisdb.NewScript[replaceArgs, bool]("settings/replace", replaceSource)
+
+type replaceArgs struct{ Name, Before, After string }
 
 func settingsKey() string { return redisdb.Key(0, "settings") }
 
-// store is what Redis keeps of the settings.
+// store is the client of Redis, in the parts that tests replace.
 type store struct {
 	client  hashes
 	scripts redisdb.Evaler
 }
 
-// hashes is as much of Redis as the settings need. Any client has it.
+// hashes are the commands that settings need. Any client of Redis has them.
 type hashes interface {
 	HGetAll(ctx context.Context, key string) *redis.MapStringStringCmd
 	HSet(ctx context.Context, key string, values ...any) *redis.IntCmd
-}
-
-// replace changes the stored form of a setting, if it still is the one given; false means that it is not.
-func (s store) replace(ctx context.Context, name, before, after string) (bool, error) {
-	n, err := replaceScript.Run(ctx, s.scripts, []string{settingsKey()}, name, before, after).Int()
-	return n == 1, err
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// Reseal seals the custom headers under the current secret if they are sealed under an older one, and returns
-// the number of settings that changed. It can be run at any time, also while settings are edited, and again
-// after a failure.
+// Reseal seals the custom headers again, under the current secret, if they are sealed under an older one. It
+// returns the number of settings that changed. It can be run at any time, while settings are changed, and
+// again after a failure.
 func (s *Settings) Reseal(ctx context.Context) (int, error) {
 	for range 5 {
 		stored, err := s.store.client.HGetAll(ctx, settingsKey()).Result()
@@ -28,7 +28,8 @@ func (s *Settings) Reseal(ctx context.Context) (int, error) {
 		if after == before {
 			return 0, nil
 		}
-		done, err := s.store.replace(ctx, nameCustomHeaders, before, after)
+		done, err := replaceScript.Run(ctx, s.store.scripts, []string{settingsKey()},
+			replaceArgs{nameCustomHeaders, before, after})
 		if err != nil {
 			return 0, redisdb.Failed(err, "settings: store settings")
 		}
@@ -39,8 +40,7 @@ func (s *Settings) Reseal(ctx context.Context) (int, error) {
 	return 0, fmt.Errorf("settings: seal %s again: it keeps changing", nameCustomHeaders)
 }
 
-// resealed returns the stored headers under the current secret. If they are already, they come back as they
-// are.
+// resealed returns the stored headers, sealed under the current secret.
 func (s *Settings) resealed(before string) (string, error) {
 	var sealed string
 	if err := json.Unmarshal([]byte(before), &sealed); err != nil {

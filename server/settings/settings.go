@@ -15,28 +15,26 @@ import (
 )
 
 const (
-	// readEvery is how often Run looks for changes made by other processes.
-	readEvery = time.Second
-	// readTimeout ends one such look, so that a hanging Redis does not delay the next.
-	readTimeout = 3 * time.Second
+	readEvery   = time.Second     // interval at which Run reads the changes of other processes
+	readTimeout = 3 * time.Second // of one such read, so that a hanging Redis does not delay the next
 )
 
-// Options are the values that the configuration gives to settings nobody changed.
+// Options are the values of the configuration, for settings that were never changed.
 type Options struct {
 	// ServiceURL is the public address. Empty: none is known.
 	ServiceURL string
-	// DeliveryAttempts is how often a message is tried in all. Zero: 10.
+	// DeliveryAttempts is the number of attempts of a message. Zero: 10.
 	DeliveryAttempts int
-	// QueueKeep is how many completed jobs stay visible in the queues.
+	// QueueKeep is the number of completed jobs that stay visible in the queues.
 	QueueKeep int
-	// TrackOpens and TrackClicks say whether opens and clicks are counted, of accounts and messages that don't
-	// say.
+	// TrackOpens and TrackClicks are the defaults of accounts and messages: whether opens and clicks are
+	// counted.
 	TrackOpens, TrackClicks bool
 	// Logger gets changes, and failures to read. Nil: nothing is logged.
 	Logger *slog.Logger
 }
 
-// Settings keeps the settings. It is safe for concurrent use, by any number of processes on one Redis.
+// Settings stores the settings. It is safe for concurrent use, by any number of processes on one Redis.
 type Settings struct {
 	store    store
 	ring     *seal.Ring
@@ -47,8 +45,8 @@ type Settings struct {
 	current atomic.Pointer[Values]
 }
 
-// New prepares the package on an open database. It does no I/O: until Get or Run has read Redis, Current
-// gives the defaults.
+// New returns Settings on an open database. It does no I/O: until Get or Run has read Redis, Current returns
+// the defaults.
 func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Settings, error) {
 	if db == nil || ring == nil {
 		return nil, errors.New("settings: a database and a key ring are needed")
@@ -72,8 +70,8 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Settings, error) {
 	return s, nil
 }
 
-// Run keeps Current up to date until ctx ends, and then returns nil. Trouble is logged when it begins and
-// when it is over.
+// Run keeps Current up to date until ctx ends. It returns nil. A failure is logged when it begins and when it
+// is over.
 func (s *Settings) Run(ctx context.Context) error {
 	tick := time.NewTicker(readEvery)
 	defer tick.Stop()
@@ -104,10 +102,10 @@ func (s *Settings) readWithin(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// Current gives the settings in force, without asking Redis. Its slices must not be changed.
+// Current returns the settings in force, without asking Redis. Its slices must not be changed.
 func (s *Settings) Current() Values { return *s.current.Load() }
 
-// Get reads the settings; every field of the answer is set.
+// Get returns the settings; every field is set.
 func (s *Settings) Get(ctx context.Context) (api.Settings, error) {
 	v, err := s.read(ctx)
 	if err != nil {
@@ -116,7 +114,7 @@ func (s *Settings) Get(ctx context.Context) (api.Settings, error) {
 	return v.settings(), nil
 }
 
-// Update changes the settings that the request has, and lists them. Invalid reports every wrong field.
+// Update changes the settings of a request, and returns their names. Invalid names every wrong field.
 func (s *Settings) Update(ctx context.Context, req api.Settings) (updated []string, err error) {
 	if err := validate(req); err != nil {
 		return nil, err
@@ -135,7 +133,7 @@ func (s *Settings) Update(ctx context.Context, req api.Settings) (updated []stri
 	return updated, nil
 }
 
-// read brings Current up to date.
+// read updates Current.
 func (s *Settings) read(ctx context.Context) (Values, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,22 +15,22 @@ import (
 // headerName is a token of RFC 9110 section 5.6.2.
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}$")
 
-// ownHeaders are set by whoever sends a webhook; a custom header of the same name would break the request or
-// its signature.
+// ownHeaders are the headers that Postroom sets in a webhook. A custom header of the same name would break
+// the request or its signature.
 var ownHeaders = []string{
 	"connection", "content-length", "content-type", "host", "trailer", "transfer-encoding", "upgrade",
 	"webhook-id", "webhook-signature", "webhook-timestamp",
 	"x-ee-wh-attempts-made", "x-ee-wh-event-id", "x-ee-wh-signature",
 }
 
-// faults collects what is wrong with a request.
+// faults collects the wrong fields of a request.
 type faults []fault.Field
 
 func (f *faults) add(key, format string, args ...any) {
 	*f = append(*f, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
 }
 
-// validate reports everything wrong with the settings that a request has.
+// validate returns all wrong fields of a request.
 func validate(req api.Settings) error {
 	var f faults
 	if req.Webhooks != nil {
@@ -57,7 +57,7 @@ func validate(req api.Settings) error {
 	return fault.InvalidFields(f)
 }
 
-// url checks an address; empty means none. It is shown in answers and logs, so it must not carry a password.
+// url checks a URL; empty means none. Answers and logs show it, so it must not hold a password.
 func (f *faults) url(key, s string) {
 	if s == "" {
 		return

@@ -12,19 +12,19 @@ import (
 // Values are the settings in force.
 type Values struct {
 	ServiceURL       string // public address; empty: none
-	DeliveryAttempts int    // how often a message is tried in all, at least 1
+	DeliveryAttempts int    // attempts of a message, at least 1
 	QueueKeep        int    // completed jobs that stay visible in the queues
-	TrackOpens       bool   // opens are counted, of accounts and messages that don't say
-	TrackClicks      bool   // clicks are, likewise
+	TrackOpens       bool   // default of accounts and messages: opens are counted
+	TrackClicks      bool   // likewise of clicks
 	Webhooks         Webhooks
 }
 
-// Webhooks is the instance's own webhook target, which exists beside the endpoints.
+// Webhooks is the instance's webhook target, beside the endpoints.
 type Webhooks struct {
 	URL     string             // empty: none
 	Events  []string           // types of event; "*": all
 	Headers []api.CustomHeader // added to each request; their values may be secrets
-	Enabled bool               // false holds all back, whatever the URL
+	Enabled bool               // if false, nothing is sent, whatever the URL
 }
 
 // Wants reports whether an event of this type goes to the target.
@@ -45,7 +45,7 @@ func (w Webhooks) LogValue() slog.Value {
 // String is LogValue as text.
 func (w Webhooks) String() string { return w.LogValue().String() }
 
-// settings gives the values as answers show them.
+// settings returns the values as in answers.
 func (v Values) settings() api.Settings {
 	return api.Settings{
 		Webhooks: &v.Webhooks.URL, WebhookEvents: &v.Webhooks.Events, WebhooksCustomHeaders: &v.Webhooks.Headers,
@@ -135,7 +135,7 @@ func (s *Settings) decode(stored map[string]string) (Values, error) {
 	return v, nil
 }
 
-// headersPlace names where the sealed headers belong, and the only place where they open.
+// headersPlace is the name that the sealed headers are bound to.
 const headersPlace = "settings:" + nameCustomHeaders
 
 func (s *Settings) sealed(plain []byte) ([]byte, error) {
