@@ -55,7 +55,7 @@ func setupRecipients(t *testing.T, change ...func(*Options)) *recipients {
 	if r.store, err = suppression.New(db, suppression.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	wishes, err := unsubscribe.New(unsubscribe.Parts{Tokens: r.ring, Suppressions: r.store, Append: r.Append,
+	requests, err := unsubscribe.New(unsubscribe.Parts{Tokens: r.ring, Suppressions: r.store, Append: r.Append,
 		Account: r.Get}, unsubscribe.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func setupRecipients(t *testing.T, change ...func(*Options)) *recipients {
 		c(&o)
 	}
 	p := newParts(t)
-	p.Unsubscribe = wishes
+	p.Unsubscribe = requests
 	r.world = p.serve(t, o)
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"log/slog"
 	"mime"
@@ -14,16 +16,16 @@ import (
 	"github.com/postroom/postroom/feedback/unsubscribe"
 )
 
-// requestBody bounds the body of a request: a form of three short fields, or the form of RFC 8058 section
-// 3.2. The token may take most of it.
+// requestBody is the size limit of a form: three short fields, or that of RFC 8058 section 3.2. The token may
+// take most of it.
 const requestBody = 4 << 10
 
-// unsubscribeRoutes are the public pages of recipients. They stand outside the API: no token of ours, no
-// cookie, and no redirect, which RFC 8058 section 3.1 forbids.
+// unsubscribeRoutes are the public pages for recipients. They use no token of the API, no cookie, and no
+// redirect, which RFC 8058 section 3.1 forbids.
 type unsubscribeRoutes struct {
 	requests        *unsubscribe.Service
 	pages           *publicPages
-	getUnsubscribes bool // following a link is enough
+	getUnsubscribes bool // see Options.GetUnsubscribes
 	log             *slog.Logger
 }
 
@@ -32,62 +34,53 @@ func plainPost(path string, h echo.HandlerFunc) route {
 		bind: func(*Server, route) echo.HandlerFunc { return h }}
 }
 
-// unsubscribeRequest is a form that a recipient or their mail client sends.
+// The actions of a form of the pages. They are also the keys of the texts of their buttons.
+const (
+	actionUnsubscribe = "unsubscribe"
+	actionResubscribe = "resubscribe"
+)
+
+// unsubscribeRequest is a form of a recipient or a mail client.
 type unsubscribeRequest struct {
 	token    string
-	oneClick bool   // a mail client asks, not a page of ours
-	action   string // leave or return; empty: none
-	from     unsubscribe.Scope
+	oneClick bool              // of a mail client, not of our pages
+	action   string            // empty: none
+	from     unsubscribe.Scope // empty: that of the mail
 }
 
-// askUnsubscribe shows the page with one button. It changes nothing, because scanners of links, previews and
-// prefetching browsers follow every link of a mail: one that unsubscribes by GET unsubscribes whole
-// companies. The setting unsubscribe.getUnsubscribes has it act.
+// askUnsubscribe shows the page with one button. It changes nothing, because link scanners, previews and
+// prefetching browsers follow every link of a mail: if GET unsubscribed, they would unsubscribe whole
+// companies. The setting unsubscribe.getUnsubscribes makes it act.
 func (u unsubscribeRoutes) askUnsubscribe(c echo.Context) error {
-	p, err := u.visit(c, c.QueryParam("t"))
-	if err != nil {
-		return err
-	}
-	if p.visit == nil {
-		return u.showUnknown(c, p)
-	}
-	from := p.visit.Scope()
-	if u.getUnsubscribes && c.Request().Method == http.MethodGet { // and not at HEAD
-		return u.unsubscribe(c, p, from, unsubscribe.Link)
-	}
-	standing, err := u.requests.Standing(c.Request().Context(), *p.visit)
-	if err == nil && standing.Unsubscribed(from) {
-		return u.showLeft(c, p, mainScope(standing, from))
-	}
-	return u.showAsk(c, p, from) // the button is worth showing, whatever stands in the way of knowing
+	return u.visit(c, c.QueryParam("t"), func(p publicVisit) error {
+		if u.getUnsubscribes && c.Request().Method == http.MethodGet { // and not at HEAD
+			return u.change(c, p, unsubscribeRequest{action: actionUnsubscribe}, unsubscribe.Link)
+		}
+		from := p.visit.Scope()
+		standing, err := u.requests.Standing(c.Request().Context(), *p.visit)
+		if err == nil && standing.Unsubscribed(from) {
+			return u.showUnsubscribed(c, p, mainScope(standing, from))
+		}
+		return u.showAsk(c, p, from) // after an error too: the button may work
+	})
 }
 
-// postUnsubscribe does what a mail client asks for, or the button of the page.
+// postUnsubscribe handles the request of a mail client, or the button of a page.
 func (u unsubscribeRoutes) postUnsubscribe(c echo.Context) error {
-	w, err := readRequest(c)
-	if err != nil {
+	r, err := readRequest(c)
+	switch {
+	case err != nil:
 		return u.refuse(c, err)
+	case r.oneClick:
+		return u.oneClick(c, r)
 	}
-	if w.oneClick {
-		return u.oneClick(c, w)
-	}
-	p, err := u.visit(c, w.token)
-	if err != nil {
-		return err
-	}
-	if p.visit == nil {
-		return u.showUnknown(c, p)
-	}
-	if w.action == "return" {
-		return u.resubscribe(c, p, w.from, unsubscribe.Page)
-	}
-	return u.unsubscribe(c, p, w.from, unsubscribe.Page)
+	return u.visit(c, r.token, func(p publicVisit) error { return u.change(c, p, r, unsubscribe.Page) })
 }
 
-// oneClick answers a mail client in a word: the same to the first request, to a repeated one, and to one of
-// somebody who had left before.
-func (u unsubscribeRoutes) oneClick(c echo.Context, w unsubscribeRequest) error {
-	v, err := u.requests.Read(w.token)
+// oneClick carries out the request of a mail client. A repeated request gets the same answer, and so does one
+// of a recipient who is unsubscribed already.
+func (u unsubscribeRoutes) oneClick(c echo.Context, r unsubscribeRequest) error {
+	v, err := u.requests.Read(r.token)
 	if err == nil {
 		err = u.requests.Unsubscribe(c.Request().Context(), v, v.Scope(), unsubscribe.OneClick)
 	}
@@ -97,79 +90,59 @@ func (u unsubscribeRoutes) oneClick(c echo.Context, w unsubscribeRequest) error 
 	return c.String(http.StatusOK, "Unsubscribed\n")
 }
 
-// unsubscribe carries out a request to unsubscribe, and shows the page with the button that undoes it.
-func (u unsubscribeRoutes) unsubscribe(c echo.Context, p publicVisit, from unsubscribe.Scope,
+// change carries out a request, and shows the page with the button that undoes it.
+func (u unsubscribeRoutes) change(c echo.Context, p publicVisit, r unsubscribeRequest,
 	via unsubscribe.Via) error {
-	if from == "" {
-		from = p.visit.Scope()
+	from, err := u.apply(c.Request().Context(), p, r, via)
+	switch {
+	case err != nil:
+		return u.showFailed(c, p, pageButton{To: "unsubscribe", Action: r.action, From: from}, err)
+	case r.action == actionResubscribe:
+		return u.showResubscribed(c, p, from)
 	}
-	if err := u.requests.Unsubscribe(c.Request().Context(), *p.visit, from, via); err != nil {
-		return u.showFailed(c, p, pageButton{To: "unsubscribe", Action: "leave", From: from}, err)
-	}
-	return u.showLeft(c, p, from)
+	return u.showUnsubscribed(c, p, from)
 }
 
-// resubscribe carries out a request to resubscribe, and shows the page that says so.
-func (u unsubscribeRoutes) resubscribe(c echo.Context, p publicVisit, from unsubscribe.Scope,
-	via unsubscribe.Via) error {
-	if from == "" {
-		from = p.visit.Scope()
+// apply carries out a request, and returns its scope.
+func (u unsubscribeRoutes) apply(ctx context.Context, p publicVisit, r unsubscribeRequest,
+	via unsubscribe.Via) (unsubscribe.Scope, error) {
+	from, change := cmp.Or(r.from, p.visit.Scope()), u.requests.Unsubscribe
+	if r.action == actionResubscribe {
+		change = u.requests.Resubscribe
 	}
-	if err := u.requests.Resubscribe(c.Request().Context(), *p.visit, from, via); err != nil {
-		return u.showFailed(c, p, pageButton{To: "unsubscribe", Action: "return", From: from}, err)
-	}
-	return u.showReturned(c, p, from)
+	return from, change(ctx, *p.visit, from, via)
 }
 
-// showPreferences shows what the visitor gets of this sender, and what not.
+// showPreferences shows which mail of this sender the visitor gets.
 func (u unsubscribeRoutes) showPreferences(c echo.Context) error {
-	p, err := u.visit(c, c.QueryParam("t"))
-	if err != nil {
-		return err
-	}
-	if p.visit == nil {
-		return u.showUnknown(c, p)
-	}
-	return u.showStanding(c, p, false)
+	return u.visit(c, c.QueryParam("t"), func(p publicVisit) error { return u.showStanding(c, p, false) })
 }
 
-// postPreferences changes one of them and shows them again.
+// postPreferences changes one preference and shows all.
 func (u unsubscribeRoutes) postPreferences(c echo.Context) error {
-	w, err := readRequest(c)
+	r, err := readRequest(c)
 	if err != nil {
 		return u.refuse(c, err)
 	}
-	p, err := u.visit(c, w.token)
-	if err != nil {
-		return err
-	}
-	if p.visit == nil {
-		return u.showUnknown(c, p)
-	}
-	ctx, change := c.Request().Context(), u.requests.Unsubscribe
-	if w.action == "return" {
-		change = u.requests.Resubscribe
-	}
-	if w.from == "" {
-		w.from = p.visit.Scope()
-	}
-	if err := change(ctx, *p.visit, w.from, unsubscribe.Preferences); err != nil {
-		return u.showFailed(c, p, pageButton{To: "preferences", Action: w.action, From: w.from}, err)
-	}
-	return u.showStanding(c, p, true)
+	return u.visit(c, r.token, func(p publicVisit) error {
+		if from, err := u.apply(c.Request().Context(), p, r, unsubscribe.Preferences); err != nil {
+			return u.showFailed(c, p, pageButton{To: "preferences", Action: r.action, From: from}, err)
+		}
+		return u.showStanding(c, p, true)
+	})
 }
 
-// errNoRequest refuses a POST that asks for nothing.
+// errNoRequest refuses a form without a request.
 var errNoRequest = fault.New(fault.Invalid, "",
 	"The body must be a form with List-Unsubscribe=One-Click (RFC 8058)")
 
-// readRequest reads a form: that of a mail client, in either encoding, or that of our pages. The token stands
-// in the address or in the form.
+// readRequest reads a form of a mail client, in either encoding, or of our pages. The token is in the URL or in
+// the form.
 func readRequest(c echo.Context) (w unsubscribeRequest, err error) {
 	r := c.Request()
 	r.Body = http.MaxBytesReader(c.Response(), r.Body, requestBody)
 	media, _, _ := mime.ParseMediaType(r.Header.Get(echo.HeaderContentType))
-	w.token, w.oneClick = c.QueryParam("t"), true // until our own form shows: who asks without it is a program
+	w.token, w.oneClick = c.QueryParam("t"), true // a form without an action is of a mail client
 	if media == "multipart/form-data" {
 		err = r.ParseMultipartForm(requestBody)
 	} else {
@@ -189,7 +162,7 @@ func readRequest(c echo.Context) (w unsubscribeRequest, err error) {
 		w.from = from
 	}
 	switch action := r.PostForm.Get("action"); {
-	case action == "leave", action == "return":
+	case action == actionUnsubscribe, action == actionResubscribe:
 		w.action, w.oneClick = action, false
 	case !strings.EqualFold(strings.TrimSpace(r.PostForm.Get("List-Unsubscribe")), "One-Click"):
 		return w, errNoRequest
@@ -210,7 +183,7 @@ func (u unsubscribeRoutes) refuse(c echo.Context, err error) error {
 	return c.String(status, text)
 }
 
-// mainScope is what a visitor has to come back to in order to get mail again.
+// mainScope returns the scope that a visitor must resubscribe to in order to get mail again.
 func mainScope(standing unsubscribe.Standing, from unsubscribe.Scope) unsubscribe.Scope {
 	if standing.All {
 		return unsubscribe.All

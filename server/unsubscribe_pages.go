@@ -10,7 +10,7 @@ import (
 	"github.com/postroom/postroom/feedback/unsubscribe"
 )
 
-// publicVisit is a recipient on one of the public pages.
+// publicVisit is a recipient who follows a link to a public page.
 type publicVisit struct {
 	visit  *unsubscribe.Visit // nil: the token of the link is not valid
 	token  string
@@ -19,82 +19,78 @@ type publicVisit struct {
 	words  map[string]string
 }
 
-// publicView is what a public page shows.
+// publicView is the data of a public page.
 type publicView struct {
 	Lang   string
 	W      map[string]string
 	Title  string
 	Text   []string
-	Saved  bool // preferences were just changed
+	Saved  bool // the preferences were just changed
 	Visit  *unsubscribe.Visit
-	Sender string // name and address; empty: not known
+	Sender string // name and address; empty: unknown
 	Rows   []pageRow
 	Button *pageButton
-	More   string // address of the page of preferences; empty: no link to it
+	More   string // URL of the preferences; empty: no link
 }
 
-// pageRow is something that can be left, on the page of preferences.
+// pageRow is one preference.
 type pageRow struct {
 	Title, Name, Text string
-	Note              string // what it does not concern
+	Note              string // mail that is not affected
 	Button            *pageButton
 }
 
 // pageButton is a form with one button.
 type pageButton struct {
-	// path, relative to the page: Postroom may stand behind a proxy that puts a path before its own
+	// path, relative to the page: a proxy may add a path prefix
 	To     string
-	Action string // leave or return
+	Action string // actionUnsubscribe or actionResubscribe
 	From   unsubscribe.Scope
 	Token  string
 	Text   string
-	About  string // what it is about, for those who hear buttons without what stands around them
-	Quiet  bool   // it is not what the visitor came for
+	About  string // for screen readers, which read buttons without their context
+	Quiet  bool   // not the main purpose of the page
 }
 
-// visit finds out who follows a link, and how to talk to them.
-func (u unsubscribeRoutes) visit(c echo.Context, token string) (p publicVisit, err error) {
-	p.token = token
+// visit calls show for the visitor of a link. If the token of the link is invalid, it shows a page that says so.
+func (u unsubscribeRoutes) visit(c echo.Context, token string, show func(publicVisit) error) error {
+	p := publicVisit{token: token}
 	v, err := u.requests.Read(token)
 	switch {
 	case err == nil:
 		p.visit, p.sender = &v, u.requests.Sender(c.Request().Context(), v)
 	case !fault.Is(err, fault.NotFound):
-		return p, err
+		return err
 	}
 	p.lang = u.pages.language(c.Request(), p.sender.Locale)
 	p.words = u.pages.words[p.lang]
-	return p, nil
+	if p.visit == nil {
+		return u.showUnknown(c, p)
+	}
+	return show(p)
 }
 
-// view is a page about a visit, with a title.
-func (p publicVisit) view(title string) publicView {
+// view returns a page about a visit.
+func (p publicVisit) view(title string, texts ...string) publicView {
 	v := publicView{Lang: p.lang, W: p.words, Title: p.words[title], Visit: p.visit}
-	switch {
-	case p.sender.Name != "" && p.sender.Address != "":
+	v.Sender = p.sender.Name + p.sender.Address
+	if p.sender.Name != "" && p.sender.Address != "" {
 		v.Sender = p.sender.Name + " (" + p.sender.Address + ")"
-	default:
-		v.Sender = p.sender.Name + p.sender.Address
+	}
+	for _, text := range texts {
+		v.Text = append(v.Text, p.words[text])
 	}
 	return v
 }
 
-// say adds paragraphs.
-func (p publicVisit) say(v *publicView, words ...string) {
-	for _, w := range words {
-		v.Text = append(v.Text, p.words[w])
-	}
-}
-
 func (p publicVisit) preferences() string { return "preferences?t=" + url.QueryEscape(p.token) }
 
-// button is a form of a page.
-func (p publicVisit) button(to, action string, from unsubscribe.Scope) *pageButton {
-	return &pageButton{To: to, Action: action, From: from, Token: p.token, Text: p.words[action],
-		Quiet: action == "return"}
+// button returns a form of a page.
+func (p publicVisit) button(to, action string, from unsubscribe.Scope, quiet bool) *pageButton {
+	return &pageButton{To: to, Action: action, From: from, Token: p.token, Text: p.words[action], Quiet: quiet}
 }
 
-// named picks the words about what is left.
+// named returns the key of the text about a scope.
 func named(from unsubscribe.Scope, ofList, ofAll string) string {
 	if from == unsubscribe.List {
 		return ofList
@@ -103,28 +99,27 @@ func named(from unsubscribe.Scope, ofList, ofAll string) string {
 }
 
 func (u unsubscribeRoutes) showAsk(c echo.Context, p publicVisit, from unsubscribe.Scope) error {
-	v := p.view(named(from, "askList", "askAll"))
-	p.say(&v, named(from, "leaveList", "leaveAll"))
-	v.Button, v.More = p.button("unsubscribe", "leave", from), p.preferences()
+	return u.showButton(c, p, p.view(named(from, "askList", "askAll"), named(from, "stopList", "stopAll")),
+		p.button("unsubscribe", actionUnsubscribe, from, false))
+}
+
+func (u unsubscribeRoutes) showUnsubscribed(c echo.Context, p publicVisit, from unsubscribe.Scope) error {
+	return u.showButton(c, p, p.view("unsubscribed", named(from, "stopList", "stopAll"), "onTheWay"),
+		p.button("unsubscribe", actionResubscribe, from, true))
+}
+
+func (u unsubscribeRoutes) showResubscribed(c echo.Context, p publicVisit, from unsubscribe.Scope) error {
+	return u.showButton(c, p, p.view("resubscribed", "resubscribedText"),
+		p.button("unsubscribe", actionUnsubscribe, from, true))
+}
+
+// showButton shows a page with a button and a link to the preferences.
+func (u unsubscribeRoutes) showButton(c echo.Context, p publicVisit, v publicView, b *pageButton) error {
+	v.Button, v.More = b, p.preferences()
 	return u.pages.show(c, http.StatusOK, v)
 }
 
-func (u unsubscribeRoutes) showLeft(c echo.Context, p publicVisit, from unsubscribe.Scope) error {
-	v := p.view("left")
-	p.say(&v, named(from, "leaveList", "leaveAll"), "onTheWay")
-	v.Button, v.More = p.button("unsubscribe", "return", from), p.preferences()
-	return u.pages.show(c, http.StatusOK, v)
-}
-
-func (u unsubscribeRoutes) showReturned(c echo.Context, p publicVisit, from unsubscribe.Scope) error {
-	v := p.view("returned")
-	p.say(&v, "returnedText")
-	v.Button, v.More = p.button("unsubscribe", "leave", from), p.preferences()
-	v.Button.Quiet = true
-	return u.pages.show(c, http.StatusOK, v)
-}
-
-// showStanding shows the preferences: the list of the mail, and all mail of its sender.
+// showStanding shows the preferences: for the list of the mail, and for all mail of its sender.
 func (u unsubscribeRoutes) showStanding(c echo.Context, p publicVisit, changed bool) error {
 	standing, err := u.requests.Standing(c.Request().Context(), *p.visit)
 	if err != nil {
@@ -146,32 +141,30 @@ func (u unsubscribeRoutes) showStanding(c echo.Context, p publicVisit, changed b
 	return u.pages.show(c, http.StatusOK, v)
 }
 
-// row is something that the visitor gets, or has left.
-func (p publicVisit) row(from unsubscribe.Scope, left bool, title string) pageRow {
-	row := pageRow{Title: p.words[title], Text: p.words["gets"], Button: p.button("preferences", "leave", from)}
-	if left {
-		row.Text, row.Button = p.words["getsNot"], p.button("preferences", "return", from)
+// row returns the row of a preference.
+func (p publicVisit) row(from unsubscribe.Scope, unsubscribed bool, title string) pageRow {
+	text, action := "gets", actionUnsubscribe
+	if unsubscribed {
+		text, action = "getsNot", actionResubscribe
 	}
-	row.Button.About, row.Button.Quiet = row.Title, true
+	row := pageRow{Title: p.words[title], Text: p.words[text], Button: p.button("preferences", action, from, true)}
+	row.Button.About = row.Title
 	return row
 }
 
-// showUnknown shows that the token of a link is not valid, or was cut off.
+// showUnknown says that the token of a link is invalid or incomplete.
 func (u unsubscribeRoutes) showUnknown(c echo.Context, p publicVisit) error {
-	v := p.view("unknown")
-	p.say(&v, "unknownText")
-	return u.pages.show(c, http.StatusNotFound, v)
+	return u.pages.show(c, http.StatusNotFound, p.view("unknown", "unknownText"))
 }
 
-// showFailed says that nothing was done, with a button that tries again.
+// showFailed says that nothing was changed, with a button that tries again.
 func (u unsubscribeRoutes) showFailed(c echo.Context, p publicVisit, again pageButton, err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return u.showUnknown(c, p)
 	}
 	u.log.Error("unsubscribe request failed", "request_id", requestID(c), "message_id", p.visit.MessageID,
 		"error", err)
-	v := p.view("failed")
-	p.say(&v, "failedText")
+	v := p.view("failed", "failedText")
 	if again.Action != "" {
 		again.Token, again.Text = p.token, p.words["again"]
 		v.Button = &again

@@ -39,7 +39,7 @@ func TestUnsubscribePage(t *testing.T) {
 		"default-src 'none'; style-src 'sha256-") || strings.Contains(csp, "unsafe") {
 		t.Errorf("policy %s", csp)
 	}
-	left := r.press(page, "leave")
+	left := r.press(page, actionUnsubscribe)
 	if left.status != 200 || !strings.Contains(left.body, "You are unsubscribed") ||
 		!r.stopped("news.example.com", "ann@example.net") || r.stopped("", "ann@example.net") {
 		t.Errorf("left: %d\n%s", left.status, left.body)
@@ -48,7 +48,7 @@ func TestUnsubscribePage(t *testing.T) {
 		again.body, "You are unsubscribed") {
 		t.Errorf("coming again:\n%s", again.body)
 	}
-	back := r.press(left, "return")
+	back := r.press(left, actionResubscribe)
 	if back.status != 200 || !strings.Contains(back.body, "You are subscribed again") ||
 		r.stopped("news.example.com", "ann@example.net") {
 		t.Errorf("back: %d\n%s", back.status, back.body)
@@ -78,18 +78,18 @@ func TestPreferences(t *testing.T) {
 	values := func(action, from string) url.Values {
 		return url.Values{"t": {r.token("news.example.com", "ann@example.net")}, "action": {action}, "from": {from}}
 	}
-	page = r.post("/preferences", values("leave", "all"))
+	page = r.post("/preferences", values(actionUnsubscribe, "all"))
 	if strings.Count(page.body, "<button") != 1 ||
 		!strings.Contains(page.body, "from everything, and so from this") ||
 		!strings.Contains(page.body, `role="status"`) {
 		t.Errorf("without everything:\n%s", page.body)
 	}
-	r.post("/preferences", values("return", "all"))
-	page = r.post("/preferences", values("leave", "list"))
+	r.post("/preferences", values(actionResubscribe, "all"))
+	page = r.post("/preferences", values(actionUnsubscribe, "list"))
 	if strings.Count(page.body, "You are unsubscribed.") != 1 || strings.Count(page.body, "You get this.") != 1 {
 		t.Errorf("without the list:\n%s", page.body)
 	}
-	r.post("/preferences", values("return", "list"))
+	r.post("/preferences", values(actionResubscribe, "list"))
 	left, err := r.store.Find(t.Context(), "ann@example.net")
 	if err != nil || len(left) != 1 || left[0].Reason != suppression.HardBounce {
 		t.Errorf("left: %+v, %v", left, err)
@@ -145,8 +145,8 @@ func TestWordsAreWhole(t *testing.T) {
 		used += string(text)
 	}
 	for key := range p.words["en"] {
-		if !strings.Contains(used, `"`+key+`"`) && !strings.Contains(used, ".W."+key) && key != "leave" &&
-			key != "return" {
+		if !strings.Contains(used, `"`+key+`"`) && !strings.Contains(used, ".W."+key) && key != actionUnsubscribe &&
+			key != actionResubscribe {
 			t.Errorf("no page says %s", key)
 		}
 	}

@@ -76,7 +76,7 @@ func TestOneClickIsRefused(t *testing.T) {
 		"a broken multipart":  {good, "multipart/form-data; boundary=x", "--y\r\n", 400},
 		"no boundary":         {good, "multipart/form-data", oneClickForm, 400},
 		"more than a few KB":  {good, form, oneClickForm + "&x=" + strings.Repeat("x", requestBody), 413},
-		"the form's own body": {"/unsubscribe", form, "t=forged&action=leave", 404},
+		"the form's own body": {"/unsubscribe", form, "t=forged&action=unsubscribe", 404},
 	} {
 		if got := r.send("POST", c.path, c.media, strings.NewReader(c.body)); got.status != c.status {
 			t.Errorf("%s: %d %s, want %d", name, got.status, got.body, c.status)
@@ -114,7 +114,7 @@ func TestScannersUnsubscribeNobody(t *testing.T) {
 				if !strings.Contains(next, "?") {
 					next += "?t=" + token // a form whose fields became a query
 				}
-				links = append(links, next, next+"&action=leave&from=all&List-Unsubscribe=One-Click")
+				links = append(links, next, next+"&action=unsubscribe&from=all&List-Unsubscribe=One-Click")
 			}
 		}
 	}
@@ -135,7 +135,7 @@ func TestSettingLetsLinksUnsubscribe(t *testing.T) {
 		r.told[0].Details.Reason != "link" {
 		t.Errorf("told %v, page:\n%s", r.told, page.body)
 	}
-	if r.press(page, "return"); r.stopped("", "ann@example.net") {
+	if r.press(page, actionResubscribe); r.stopped("", "ann@example.net") {
 		t.Error("it can't be undone")
 	}
 }
@@ -152,7 +152,7 @@ func TestNoSuccessWithoutTheWrite(t *testing.T) {
 		strings.NewReader(oneClickForm)); got.status != 503 || got.header.Get("Retry-After") == "" {
 		t.Errorf("one click: %d %s", got.status, got.body)
 	}
-	failed := r.press(page, "leave")
+	failed := r.press(page, actionUnsubscribe)
 	if failed.status != 503 || !strings.Contains(failed.body, "That did not work") ||
 		!strings.Contains(failed.body, "Try again") {
 		t.Errorf("the page: %d\n%s", failed.status, failed.body)
@@ -177,8 +177,8 @@ func TestTokensStayOutOfLogs(t *testing.T) {
 	}
 }
 
-// FuzzWish: whatever comes as a wish, it is answered in order, and nobody without a token is unsubscribed.
-func FuzzWish(f *testing.F) {
+// FuzzUnsubscribeRequest: every form is answered, and without a token nobody is unsubscribed.
+func FuzzUnsubscribeRequest(f *testing.F) {
 	f.Add("application/x-www-form-urlencoded", oneClickForm)
 	f.Add("multipart/form-data; boundary=x",
 		"--x\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--x--\r\n")
