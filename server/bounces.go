@@ -21,7 +21,7 @@ const returnedBody = 50 << 20
 type mailBody []byte
 
 type returnMailInput struct {
-	EnvelopeTo string `query:"envelopeTo" maxLength:"320" doc:"Address the mail came to, as the mail server heard it; when absent, the header is looked at"`
+	EnvelopeTo string `query:"envelopeTo" maxLength:"320" doc:"Address of RCPT TO; when absent, the header of the mail is searched"`
 	Body       mailBody
 }
 

@@ -13,8 +13,8 @@ type deadSelection struct {
 	Account string `query:"account" maxLength:"256" doc:"Only dead letters of this account"`
 	Lane    string `query:"lane" enum:"transactional,bulk" doc:"Only dead letters in this lane"`
 	Tag     string `query:"tag" maxLength:"256" doc:"Only dead letters with this tag"`
-	Search  string `query:"search" maxLength:"256" doc:"Only dead letters with this in an address or the subject, whatever the case"`
-	Cursor  string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it, whatever the page"`
+	Search  string `query:"search" maxLength:"256" doc:"Only dead letters with this in an address or the subject; case does not matter"`
+	Cursor  string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it; page is ignored"`
 }
 
 func (m messageRoutes) listDeadLetters(ctx context.Context, in *deadSelection) (api.DeadLetterPage, error) {

@@ -8,11 +8,11 @@ import (
 )
 
 type searchInput struct {
-	Q        string `query:"q" maxLength:"4096" doc:"What to look for, 1,000 characters at most: words, \"phrases\", -not, OR, prefix*, and fields, see docs/search.md. Empty: everything"`
-	Page     int    `query:"page" minimum:"0" doc:"Page, from 0. Pages reach the first 10,000 messages; beyond that cursor leads on"`
+	Q        string `query:"q" maxLength:"4096" doc:"The query, at most 1,000 characters: words, \"phrases\", -not, OR, prefix*, and fields, see docs/search.md. Empty: everything"`
+	Page     int    `query:"page" minimum:"0" doc:"Page, from 0. Pages end at 10,000 messages; use cursor for more"`
 	PageSize int    `query:"pageSize" minimum:"1" maximum:"500" doc:"Messages a page; 20 when absent"`
 	Sort     string `query:"sort" enum:"newest,relevance" doc:"newest when absent; relevance: the best first"`
-	Cursor   string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the messages after it, whatever the page"`
+	Cursor   string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the messages after it; page is ignored"`
 }
 
 type documentRoutes struct{ documents *documents.Documents }

@@ -10,14 +10,14 @@ import (
 
 type listMessagesInput struct {
 	pageInput
-	Status        string    `query:"status" enum:"queued,sending,sent,failed,cancelled,suppressed,dead" doc:"Only messages that stand so"`
+	Status        string    `query:"status" enum:"queued,sending,sent,failed,cancelled,suppressed,dead" doc:"Only messages with this status"`
 	Account       string    `query:"account" maxLength:"256" doc:"Only messages of this account"`
 	Lane          string    `query:"lane" enum:"transactional,bulk" doc:"Only messages in this lane"`
 	Tag           string    `query:"tag" maxLength:"256" doc:"Only messages with this tag"`
-	Search        string    `query:"search" maxLength:"1024" doc:"Only messages with this in an address or the subject, whatever the case, or whose Message-ID or idempotency key it is"`
-	CreatedAfter  time.Time `query:"createdAfter" doc:"Only messages accepted at this moment or later"`
-	CreatedBefore time.Time `query:"createdBefore" doc:"Only messages accepted before this moment"`
-	Cursor        string    `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it, whatever the page"`
+	Search        string    `query:"search" maxLength:"1024" doc:"Only messages with this in an address or the subject, case does not matter, or with this Message-ID or idempotency key"`
+	CreatedAfter  time.Time `query:"createdAfter" doc:"Only messages accepted at this time or later"`
+	CreatedBefore time.Time `query:"createdBefore" doc:"Only messages accepted before this time"`
+	Cursor        string    `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it; page is ignored"`
 }
 
 // query returns the query of the log. A bound token sees the messages of its account.
@@ -44,10 +44,10 @@ type ratesInput struct {
 	Lane          string    `query:"lane" enum:"transactional,bulk" doc:"Only messages in this lane"`
 	Tag           string    `query:"tag" maxLength:"256" doc:"Only messages with this tag, such as that of a campaign"`
 	ListID        string    `query:"listId" maxLength:"256" doc:"Only messages of this list"`
-	Gateway       string    `query:"gateway" maxLength:"256" doc:"Only messages that last went through this gateway, and so from its address"`
-	CreatedAfter  time.Time `query:"createdAfter" doc:"Only messages accepted at this moment or later"`
-	CreatedBefore time.Time `query:"createdBefore" doc:"Only messages accepted before this moment"`
-	Cursor        string    `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the messages older than those"`
+	Gateway       string    `query:"gateway" maxLength:"256" doc:"Only messages whose last attempt was through this gateway"`
+	CreatedAfter  time.Time `query:"createdAfter" doc:"Only messages accepted at this time or later"`
+	CreatedBefore time.Time `query:"createdBefore" doc:"Only messages accepted before this time"`
+	Cursor        string    `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the messages older than its"`
 }
 
 // getRates counts messages by their results. A bound token counts those of its account.

@@ -36,12 +36,12 @@ func NewMonitor(access *access.Access, state State, o Options) (*Server, error) 
 }
 
 func (i instanceRoutes) healthRoute() route {
-	return get("/health", public(), i.getHealth, "health", "Whether the process is alive")
+	return get("/health", public(), i.getHealth, "health", "Show whether the process is alive")
 }
 
 func (i instanceRoutes) readyRoute() route {
 	return get("/ready", public(), i.getReady, "ready",
-		"Whether work can be taken on, and what this Redis can lose")
+		"Show whether mail can be accepted, and what Redis can lose in a crash")
 }
 
 func (i instanceRoutes) metricsRoute(apart bool) route {

@@ -17,7 +17,7 @@ import (
 )
 
 // specVersion is the version of the OpenAPI document (semver.org). Every change of the document raises it.
-const specVersion = "1.5.0"
+const specVersion = "1.5.1"
 
 // schemaPrefix begins the reference to a schema.
 const schemaPrefix = "#/components/schemas/"
@@ -25,10 +25,10 @@ const schemaPrefix = "#/components/schemas/"
 // spec is the OpenAPI document.
 type spec struct{ json, yaml []byte }
 
-const about = `Postroom sends mail: it takes messages, answers at once, and sees each one through to delivery.
+const about = `Postroom sends mail: it stores each message, answers, and delivers it.
 
-The API is the sending half of EmailEngine's, with additions. Unknown keys in bodies and queries are refused, and all faults of a
-request are told at once. Success of a submit means that the message is durably queued.`
+The API is that of EmailEngine for sending, with additions. Unknown keys in bodies and queries are refused. A refusal lists all
+faults of a request. Success of a submit means that the message is durably queued.`
 
 // writeSpec writes the OpenAPI document from the table of routes and the types in package api.
 func writeSpec(groups []group) (out spec, err error) {

@@ -29,9 +29,9 @@ type selection struct {
 	Account       string    `query:"account" maxLength:"256" doc:"Only messages of this account"`
 	Lane          string    `query:"lane" enum:"transactional,bulk" doc:"Only messages in this lane"`
 	Tag           string    `query:"tag" maxLength:"256" doc:"Only messages with this tag"`
-	Search        string    `query:"search" maxLength:"256" doc:"Only messages with this in an address or the subject, whatever the case"`
-	CreatedAfter  time.Time `query:"createdAfter" doc:"Only messages accepted at this moment or later"`
-	CreatedBefore time.Time `query:"createdBefore" doc:"Only messages accepted before this moment"`
+	Search        string    `query:"search" maxLength:"256" doc:"Only messages with this in an address or the subject; case does not matter"`
+	CreatedAfter  time.Time `query:"createdAfter" doc:"Only messages accepted at this time or later"`
+	CreatedBefore time.Time `query:"createdBefore" doc:"Only messages accepted before this time"`
 }
 
 // ownAccount returns the account to search, given the one that the caller asked for; empty: all. For a bound
@@ -65,7 +65,7 @@ type messageRoutes struct{ box *outbox.Outbox }
 type listOutboxInput struct {
 	pageInput
 	selection
-	Cursor string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it, whatever the page"`
+	Cursor string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it; page is ignored"`
 }
 
 func (m messageRoutes) listOutbox(ctx context.Context, in *listOutboxInput) (api.OutboxPage, error) {
@@ -91,7 +91,7 @@ func (m messageRoutes) cancelAll(ctx context.Context, in *selection) (api.BulkDe
 }
 
 type messageInput struct {
-	QueueID string `path:"queueId" maxLength:"256" doc:"Id that the submit answered with"`
+	QueueID string `path:"queueId" maxLength:"256" doc:"Id from the answer of the submit"`
 }
 
 // mine returns notFound to a bound token for a message of another account, as for one that does not exist.

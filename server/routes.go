@@ -6,18 +6,18 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// group is a chapter of the table, and of the documentation.
+// group is a section of the table and of the documentation.
 type group struct {
 	name, about string
 	routes      []route
 }
 
-// routes returns the table of all routes: method and path, who may call it, what answers.
+// routes returns the table of all routes.
 func (s *Server) routes() []group {
 	return slices.Concat(s.mailRoutes(), s.senderRoutes(), s.programRoutes(), s.publicRoutes())
 }
 
-// mailRoutes are about messages and the queues that they wait in.
+// mailRoutes are about messages and their queues.
 func (s *Server) mailRoutes() []group {
 	p := s.parts
 	submits := submitRoutes{intake: p.Intake, metrics: s.metrics, draining: &s.draining}
@@ -26,21 +26,21 @@ func (s *Server) mailRoutes() []group {
 	queues := queueRoutes{box: p.Outbox, accounts: p.Accounts, documents: p.Documents, settings: p.Settings,
 		state: p.State, version: s.opts.Version}
 	return []group{
-		{"Submit", "Hand over mail to be sent.", []route{
+		{"Submit", "Submit mail for delivery.", []route{
 			large(s.opts.maxSubmit(), post("/v1/submit", own(api.ScopeSend), submits.submit, "submit",
 				"Queue a message for delivery")),
 			large(s.opts.maxSubmit(), post("/v1/account/{account}/submit", own(api.ScopeSend), submits.submitAs,
 				"submitAs", "Queue a message of an account for delivery")),
 		}},
-		{"Outbox", "See, change and take back what is queued.", []route{
+		{"Outbox", "Show, change and cancel queued messages.", []route{
 			get("/v1/outbox", own(api.ScopeOutbox), messages.listOutbox, "listOutbox",
 				"List queued messages, oldest first"),
 			long(remove("/v1/outbox", own(api.ScopeOutbox), messages.cancelAll, "cancelMessages",
-				"Take back all queued messages that match")),
+				"Cancel all queued messages that match")),
 			get("/v1/outbox/{queueId}", own(api.ScopeOutbox), messages.getMessage, "getMessage",
 				"Show a queued message"),
 			remove("/v1/outbox/{queueId}", own(api.ScopeOutbox), messages.cancelMessage, "cancelMessage",
-				"Take back a queued message"),
+				"Cancel a queued message"),
 			patch("/v1/outbox/{queueId}", own(api.ScopeOutbox), messages.patchMessage, "patchMessage",
 				"Change when and how a queued message is sent"),
 			post("/v1/outbox/{queueId}/retry", own(api.ScopeOutbox), messages.retryMessage, "retryMessage",
@@ -48,51 +48,51 @@ func (s *Server) mailRoutes() []group {
 			get("/v1/outbox/{queueId}/content", own(api.ScopeOutbox), messages.messageContent, "messageContent",
 				"Download a queued message as it will be sent"),
 		}},
-		{"Email log", "See what became of messages, when they are long sent, too.", []route{
+		{"Email log", "The history of all messages.", []route{
 			get("/v1/messages", own(api.ScopeOutbox), messages.listMessages, "listMessages",
 				"List the email log, newest message first"),
 			long(get("/v1/messages/rates", own(api.ScopeOutbox), messages.getRates, "getRates",
-				"Count what became of messages, such as those of a campaign")),
+				"Count messages by result, such as those of a campaign")),
 			get("/v1/messages/{queueId}", own(api.ScopeOutbox), messages.getLogged, "getLoggedMessage",
 				"Show a message of the email log, with all of its attempts"),
 			get("/v1/messages/{queueId}/events", own(api.ScopeOutbox), messages.listEvents, "listMessageEvents",
-				"Tell what happened to a message, oldest event first"),
+				"List the events of a message, oldest first"),
 		}},
-		{"Search", "Find any mail again.", []route{
+		{"Search", "Full-text search of all mail.", []route{
 			get("/v1/documents/search", own(api.ScopeOutbox), documents.searchDocuments, "searchDocuments",
-				"Find messages, long after the email log has forgotten them"),
+				"Find messages, also those that are no longer in the email log"),
 			get("/v1/documents", whole(api.ScopeAPI), documents.getDocuments, "getDocuments",
-				"Show how the search index is doing"),
+				"Show the state of the search index"),
 			post("/v1/documents/rebuild", whole(api.ScopeAPI), documents.rebuildDocuments, "rebuildDocuments",
-				"Make the search index anew, beside the one in use"),
+				"Rebuild the search index; the current one is used meanwhile"),
 		}},
-		{"Dead letters", "See, replay and forget messages that failed for good.", []route{
+		{"Dead letters", "Show, replay and delete messages that failed permanently.", []route{
 			get("/v1/dead-letters", own(api.ScopeOutbox), messages.listDeadLetters, "listDeadLetters",
 				"List dead letters, oldest first"),
 			get("/v1/dead-letters/{queueId}", own(api.ScopeOutbox), messages.getDeadLetter, "getDeadLetter",
 				"Show a dead letter with its content"),
 			long(post("/v1/dead-letters/replay", own(api.ScopeOutbox), messages.replayDeadLetters, "replayDeadLetters",
-				"Queue all dead letters again that match")),
+				"Queue all dead letters that match again")),
 			post("/v1/dead-letters/{queueId}/replay", own(api.ScopeOutbox), messages.replayDeadLetter,
-				"replayDeadLetter", "Queue a dead letter again, for the recipients that failed, or as corrected"),
+				"replayDeadLetter", "Queue a dead letter again, for the failed recipients or with corrections"),
 			remove("/v1/dead-letters/{queueId}", own(api.ScopeOutbox), messages.deleteDeadLetter, "deleteDeadLetter",
-				"Forget a dead letter"),
+				"Delete a dead letter"),
 		}},
 		{"Queues", "Watch, pause and resume the queues.", []route{
 			get("/v1/settings/queue/{queue}", whole(api.ScopeAPI), queues.getQueue, "getQueue", "Show a queue"),
 			put("/v1/settings/queue/{queue}", whole(api.ScopeAPI), queues.putQueue, "putQueue",
 				"Pause or resume a queue"),
 			get("/v1/stats", partly(api.ScopeMetrics, api.ScopeOutbox), queues.getStats, "stats",
-				"The instance at a glance"),
+				"Show counters, queues and alerts"),
 		}},
-		{"Settings", "What can be changed while Postroom runs.", []route{
+		{"Settings", "The settings that can be changed while Postroom runs.", []route{
 			get("/v1/settings", whole(api.ScopeAdmin), queues.getSettings, "getSettings", "Show settings"),
 			post("/v1/settings", whole(api.ScopeAdmin), queues.postSettings, "updateSettings", "Change settings"),
 		}},
 	}
 }
 
-// senderRoutes are about who sends, and what mail is made of.
+// senderRoutes are about accounts, gateways, keys and templates.
 func (s *Server) senderRoutes() []group {
 	p := s.parts
 	accounts := accountRoutes{accounts: p.Accounts, box: p.Outbox, tokens: p.Access, oauth: p.OAuth,
@@ -123,65 +123,65 @@ func (s *Server) senderRoutes() []group {
 			remove("/v1/gateway/{gateway}", whole(api.ScopeAPI), gateways.deleteGateway, "deleteGateway",
 				"Delete a gateway that no account lists"),
 		}},
-		{"DKIM", "The keys that the mail of a domain is signed with.", []route{
+		{"DKIM", "The keys that sign the mail of a domain.", []route{
 			put("/v1/dkim/{domain}", whole(api.ScopeAPI), keys.putDomainKey, "putDomainKey",
-				"Keep the key of a domain; the answer has the DNS record to publish"),
+				"Store the key of a domain; the answer has the DNS record to publish"),
 			get("/v1/dkim", whole(api.ScopeAPI), keys.listDomainKeys, "listDomainKeys",
 				"List the keys of all domains"),
 			get("/v1/dkim/{domain}", whole(api.ScopeAPI), keys.getDomainKey, "getDomainKey",
 				"Show the key of a domain, with its DNS record"),
 			remove("/v1/dkim/{domain}", whole(api.ScopeAPI), keys.deleteDomainKey, "deleteDomainKey",
-				"Forget the key of a domain"),
+				"Delete the key of a domain"),
 		}},
-		{"Templates", "What mail is made of.", []route{
+		{"Templates", "Stored templates, partials and layouts.", []route{
 			large(templateBody, post("/v1/templates/template", own(api.ScopeAPI), templates.createTemplate,
 				"createTemplate", "Store a template, a partial or a layout")),
 			get("/v1/templates", own(api.ScopeAPI), templates.listTemplates, "listTemplates",
 				"List templates, without their content"),
 			large(templateBody, post("/v1/templates/render", own(api.ScopeAPI), templates.tryTemplate, "tryTemplate",
-				"Show what a template says that is not stored")),
+				"Render a template that is not stored")),
 			get("/v1/templates/template/{id}", own(api.ScopeAPI), templates.getTemplate, "getTemplate",
 				"Show a template"),
 			large(templateBody, put("/v1/templates/template/{id}", own(api.ScopeAPI), templates.updateTemplate,
-				"updateTemplate", "Change a template; another content is a new version")),
+				"updateTemplate", "Change a template; new content makes a new version")),
 			remove("/v1/templates/template/{id}", own(api.ScopeAPI), templates.deleteTemplate, "deleteTemplate",
 				"Delete a template that no other one uses"),
 			get("/v1/templates/template/{id}/versions", own(api.ScopeAPI), templates.listTemplateVersions,
-				"listTemplateVersions", "List the versions that are kept of a template, the current one first"),
+				"listTemplateVersions", "List the stored versions of a template, the current one first"),
 			get("/v1/templates/template/{id}/versions/{version}", own(api.ScopeAPI), templates.getTemplateVersion,
 				"getTemplateVersion", "Show a version of a template"),
 			post("/v1/templates/template/{id}/restore", own(api.ScopeAPI), templates.restoreTemplate,
-				"restoreTemplate", "Give a template the content of a version again, as a new version"),
+				"restoreTemplate", "Restore the content of a version, as a new version"),
 			post("/v1/templates/template/{id}/render", own(api.ScopeAPI), templates.previewTemplate, "previewTemplate",
-				"Show what a template says"),
+				"Render a template"),
 			long(remove("/v1/templates/account/{account}", own(api.ScopeAPI), templates.flushTemplates,
 				"flushTemplates", "Delete all templates of an account")),
 		}},
 	}
 }
 
-// programRoutes are about whom not to mail, and about programs that call or are called.
+// programRoutes are about suppressions, tokens and webhooks.
 func (s *Server) programRoutes() []group {
 	p := s.parts
 	suppressions := suppressionRoutes{store: p.Suppressions}
 	tokens := tokenRoutes{tokens: p.Access, now: s.opts.Now}
 	webhooks := webhookRoutes{webhooks: p.Webhooks}
 	return []group{
-		{"Suppressions", "Whom not to mail, and why.", []route{
+		{"Suppressions", "The addresses that are not mailed, and why.", []route{
 			get("/v1/suppressions", own(api.ScopeAPI), suppressions.listSuppressions, "listSuppressions",
-				"List suppressions, in an order of no meaning"),
+				"List suppressions, in no particular order"),
 			post("/v1/suppressions", own(api.ScopeAPI), suppressions.addSuppressions, "addSuppressions",
 				"Add a suppression, or up to 1,000"),
 			remove("/v1/suppressions", own(api.ScopeAPI), suppressions.removeSuppression, "removeSuppression",
-				"Remove what one scope has against an address or a domain"),
+				"Remove the suppressions of an address or a domain in one scope"),
 			get("/v1/suppressions/check", own(api.ScopeAPI), suppressions.checkSuppression, "checkSuppression",
-				"Tell why an address is not mailed: all that is known against it and its domain"),
+				"List all suppressions of an address and its domain"),
 			upload("/v1/suppressions/import", own(api.ScopeAPI), suppressions.importSuppressions, "importSuppressions",
-				"Add what a CSV file of any size says; the answer comes at its end"),
+				"Import a CSV file of any size; the answer comes after its end"),
 			get("/v1/suppressions/imports/{id}", own(api.ScopeAPI), suppressions.importProgress, "suppressionImport",
-				"Tell how far an import came, while it runs and for a week"),
+				"Show the progress of an import, while it runs and for a week"),
 			long(get("/v1/suppressions/export", own(api.ScopeAPI), suppressions.exportSuppressions,
-				"exportSuppressions", "Download suppressions as CSV, in the form that an import reads")),
+				"exportSuppressions", "Download suppressions as CSV, which can be imported")),
 			get("/v1/blocklists", whole(api.ScopeAPI), suppressions.listBlocklists, "listBlocklists",
 				"List the lists that have suppressions"),
 			get("/v1/blocklist/{listId}", whole(api.ScopeAPI), suppressions.getBlocklist, "getBlocklist",
@@ -198,9 +198,9 @@ func (s *Server) programRoutes() []group {
 			remove("/v1/tokens/{id}", whole(api.ScopeAdmin), tokens.deleteToken, "deleteToken",
 				"Delete an access token"),
 		}},
-		{"Webhooks", "Where events are sent, and what was sent.", []route{
+		{"Webhooks", "Webhook endpoints and their deliveries.", []route{
 			post("/v1/webhook-endpoints", whole(api.ScopeAPI), webhooks.createEndpoint, "createEndpoint",
-				"Create a webhook endpoint; the answer shows its secret, this once"),
+				"Create a webhook endpoint; only this answer has its secret"),
 			get("/v1/webhook-endpoints", whole(api.ScopeAPI), webhooks.listEndpoints, "listEndpoints",
 				"List webhook endpoints"),
 			get("/v1/webhook-endpoints/{id}", whole(api.ScopeAPI), webhooks.getEndpoint, "getEndpoint",
@@ -210,20 +210,20 @@ func (s *Server) programRoutes() []group {
 			remove("/v1/webhook-endpoints/{id}", whole(api.ScopeAPI), webhooks.deleteEndpoint, "deleteEndpoint",
 				"Delete a webhook endpoint"),
 			post("/v1/webhook-endpoints/{id}/test", whole(api.ScopeAPI), webhooks.testEndpoint, "testEndpoint",
-				"Send a test event now"),
+				"Send a test event"),
 			post("/v1/webhook-endpoints/{id}/replay", whole(api.ScopeAPI), webhooks.replayEndpoint, "replayEndpoint",
-				"Send events again, from a moment on"),
+				"Send the events since a time again"),
 			get("/v1/webhook-endpoints/{id}/deliveries", whole(api.ScopeAPI), webhooks.listDeliveries,
 				"listDeliveries", "List deliveries, newest first"),
 			get("/v1/webhook-endpoints/{id}/deliveries/{deliveryId}", whole(api.ScopeAPI), webhooks.getDelivery,
-				"getDelivery", "Show a delivery and what was sent"),
+				"getDelivery", "Show a delivery with its body"),
 			post("/v1/webhook-endpoints/{id}/deliveries/{deliveryId}/redeliver", whole(api.ScopeAPI),
 				webhooks.redeliver, "redeliver", "Send a delivery again"),
 		}},
 	}
 }
 
-// publicRoutes are for relays, recipients and operators. Most of them need no token.
+// publicRoutes are for providers, recipients and operators. Most need no token.
 func (s *Server) publicRoutes() []group {
 	p := s.parts
 	feedback := feedbackRoutes{feedback: p.Feedback, bounces: p.Bounces, bodies: s.bodies}
@@ -232,21 +232,21 @@ func (s *Server) publicRoutes() []group {
 	tracking := trackingRoutes{tracking: p.Tracking, pages: s.pages}
 	instance := s.instance()
 	return []group{
-		{"Feedback", "What became known about mail after a relay took it.", []route{
+		{"Feedback", "Reports about mail that a relay has accepted.", []route{
 			get("/v1/feedback", whole(api.ScopeAPI), feedback.feedbackStatus, "getFeedback",
-				"Show who told what about sent mail, and what became of it"),
+				"Count the reports about sent mail, by source and result"),
 			large(returnedBody, post("/v1/bounces", whole(api.ScopeAPI), feedback.returnMail, "returnMail",
-				"Take in a mail that came back: a bounce, a delay notice, a complaint")),
+				"Process a mail that came back: a bounce, a delay notice, a complaint")),
 			plainPost("/webhooks/provider", feedback.providerHook),
 			plainPost("/webhooks/provider/{name}", feedback.providerHook),
 		}},
-		{"Unsubscribe", "The pages that recipients see.", []route{
+		{"Unsubscribe", "The pages for recipients.", []route{
 			plain("/unsubscribe", public(), unsubscribes.askUnsubscribe),
 			plainPost("/unsubscribe", unsubscribes.postUnsubscribe),
 			plain("/preferences", public(), unsubscribes.showPreferences),
 			plainPost("/preferences", unsubscribes.postPreferences),
 		}},
-		{"Tracking", "What mail programs fetch and readers follow. No token is needed beside the one in the address.", []route{
+		{"Tracking", "The images and links in mail. Their token is in the URL.", []route{
 			plain("/o/{token}", public(), tracking.trackOpen),
 			plain("/c/{token}", public(), tracking.trackClick),
 			plain("/track/open", public(), tracking.trackOpen),

@@ -12,7 +12,7 @@ import (
 
 // submitInput is a submit without an account in its path.
 type submitInput struct {
-	Key  string `header:"Idempotency-Key" doc:"One key, one message; the same as the field idempotencyKey. Quotes around it are ignored"`
+	Key  string `header:"Idempotency-Key" doc:"The same as the field idempotencyKey. Quotes around it are ignored"`
 	Body api.SubmitRequest
 }
 

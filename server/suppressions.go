@@ -21,7 +21,7 @@ type suppressionRoutes struct{ store *suppression.Store }
 type suppressionScope struct {
 	Account string `query:"account" maxLength:"256" doc:"Of this account"`
 	List    string `query:"list" maxLength:"256" doc:"Of this list"`
-	Reason  string `query:"reason" enum:"unsubscribe,hard_bounce,spam_report,manual" doc:"With this reason"`
+	Reason  string `query:"reason" enum:"unsubscribe,hard_bounce,spam_report,manual" doc:"Only those with this reason"`
 }
 
 func (q suppressionScope) scope() api.SuppressionScope {
@@ -31,9 +31,9 @@ func (q suppressionScope) scope() api.SuppressionScope {
 // suppressionSelection are the filters of suppressions.
 type suppressionSelection struct {
 	suppressionScope
-	Scope   string `query:"scope" enum:"instance" doc:"instance: only those of the whole instance, not those of accounts and lists"`
-	Address string `query:"address" maxLength:"512" doc:"Only those of this very address"`
-	Domain  string `query:"domain" maxLength:"256" doc:"Only those of this domain and of its addresses. They are found by reading all: see cursor"`
+	Scope   string `query:"scope" enum:"instance" doc:"instance: only those of the whole instance, without those of accounts and lists"`
+	Address string `query:"address" maxLength:"512" doc:"Only those of exactly this address"`
+	Domain  string `query:"domain" maxLength:"256" doc:"Only those of this domain and of its addresses. All entries are read for it: see cursor"`
 }
 
 func (q suppressionSelection) query() api.SuppressionQuery {
@@ -43,8 +43,8 @@ func (q suppressionSelection) query() api.SuppressionQuery {
 
 type listSuppressionsInput struct {
 	suppressionSelection
-	PageSize int    `query:"pageSize" minimum:"1" maximum:"1000" default:"20" doc:"Rows at most"`
-	Cursor   string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it. While there is one there may be more rows, even after a page that has none"`
+	PageSize int    `query:"pageSize" minimum:"1" maximum:"1000" default:"20" doc:"Maximum number of rows"`
+	Cursor   string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it. If an answer has one, there may be more rows, even if it has no rows itself"`
 }
 
 func (s suppressionRoutes) listSuppressions(ctx context.Context, in *listSuppressionsInput) (
@@ -116,7 +116,7 @@ func (in *addSuppressionsInput) complete(ctx context.Context, p *Parts, found *f
 type removeSuppressionInput struct {
 	suppressionScope
 	Email  string `query:"email" maxLength:"512" doc:"The address; either this or domain"`
-	Domain string `query:"domain" maxLength:"256" doc:"The domain, whose own entry is meant and not those of its addresses"`
+	Domain string `query:"domain" maxLength:"256" doc:"The domain: its own entry, not those of its addresses"`
 }
 
 func (s suppressionRoutes) removeSuppression(ctx context.Context, in *removeSuppressionInput) (
@@ -139,8 +139,8 @@ func (s suppressionRoutes) checkSuppression(ctx context.Context, in *checkSuppre
 
 type importSuppressionsInput struct {
 	suppressionScope
-	ID     string    `query:"id" pattern:"^[A-Za-z0-9_-]{8,64}$" doc:"An id of your own, to ask for the progress by while the file is on its way"`
-	Source string    `query:"source" maxLength:"20" doc:"What lines say that name no source; csv when absent"`
+	ID     string    `query:"id" pattern:"^[A-Za-z0-9_-]{8,64}$" doc:"An id that you choose, for reading the progress during the upload"`
+	Source string    `query:"source" maxLength:"20" doc:"Source of lines without one; csv when absent"`
 	File   io.Reader // the body
 }
 
@@ -204,7 +204,7 @@ func (s suppressionRoutes) addToBlocklist(ctx context.Context, in *addToBlocklis
 
 type removeFromBlocklistInput struct {
 	blocklistInput
-	Recipient string `query:"recipient" maxLength:"512" doc:"The address; of a domain, @ and its name"`
+	Recipient string `query:"recipient" maxLength:"512" doc:"The address; for a domain, @ and its name"`
 }
 
 func (s suppressionRoutes) removeFromBlocklist(ctx context.Context, in *removeFromBlocklistInput) (

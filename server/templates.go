@@ -33,9 +33,9 @@ func (t templateRoutes) createTemplate(ctx context.Context, in *createTemplateIn
 
 type listTemplatesInput struct {
 	pageInput
-	Account string `query:"account" maxLength:"256" doc:"Only templates of this account; a token bound to an account sees its own and everybody's without it"`
+	Account string `query:"account" maxLength:"256" doc:"Only templates of this account. When absent, a token bound to an account sees those of its account and those without account"`
 	Kind    string `query:"kind" enum:"template,partial,layout" doc:"Only this kind"`
-	Search  string `query:"search" maxLength:"256" doc:"Only templates with this in their id, name or description, whatever the case"`
+	Search  string `query:"search" maxLength:"256" doc:"Only templates with this in their id, name or description; case does not matter"`
 }
 
 func (t templateRoutes) listTemplates(ctx context.Context, in *listTemplatesInput) (api.TemplatePage, error) {
@@ -120,7 +120,7 @@ func (t templateRoutes) tryTemplate(ctx context.Context, in *tryTemplateInput) (
 
 type flushTemplatesInput struct {
 	accountInput
-	Force string `query:"force" enum:"true,false" doc:"Must be true: a client that forgot the id of a template must not delete all of them"`
+	Force string `query:"force" enum:"true,false" doc:"Must be true, so that a client that omits the id of a template by mistake does not delete all"`
 }
 
 func (t templateRoutes) flushTemplates(ctx context.Context, in *flushTemplatesInput) (api.TemplatesFlushed,

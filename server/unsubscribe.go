@@ -136,8 +136,8 @@ func (u unsubscribeRoutes) postPreferences(c echo.Context) error {
 var errNoRequest = fault.New(fault.Invalid, "",
 	"The body must be a form with List-Unsubscribe=One-Click (RFC 8058)")
 
-// readRequest reads a form of a mail client, in either encoding, or of our pages. The token is in the URL or in
-// the form.
+// readRequest reads a form of a mail client, in either encoding, or of our pages. The token is in the URL or
+// in the form.
 func readRequest(c echo.Context) (w unsubscribeRequest, err error) {
 	r := c.Request()
 	r.Body = http.MaxBytesReader(c.Response(), r.Body, requestBody)

@@ -52,7 +52,8 @@ type pageButton struct {
 	Quiet  bool   // not the main purpose of the page
 }
 
-// visit calls show for the visitor of a link. If the token of the link is invalid, it shows a page that says so.
+// visit calls show for the visitor of a link. If the token of the link is invalid, it shows a page that says
+// so.
 func (u unsubscribeRoutes) visit(c echo.Context, token string, show func(publicVisit) error) error {
 	p := publicVisit{token: token}
 	v, err := u.requests.Read(token)
@@ -147,7 +148,8 @@ func (p publicVisit) row(from unsubscribe.Scope, unsubscribed bool, title string
 	if unsubscribed {
 		text, action = "getsNot", actionResubscribe
 	}
-	row := pageRow{Title: p.words[title], Text: p.words[text], Button: p.button("preferences", action, from, true)}
+	row := pageRow{Title: p.words[title], Text: p.words[text], Button: p.button("preferences", action, from,
+		true)}
 	row.Button.About = row.Title
 	return row
 }

@@ -50,7 +50,7 @@ func (w webhookRoutes) testEndpoint(ctx context.Context, in *endpointInput) (api
 
 type replayInput struct {
 	endpointInput
-	Since time.Time `query:"since" doc:"Send the events again that happened at this moment or later; required"`
+	Since time.Time `query:"since" doc:"Send the events of this time and later; required"`
 }
 
 func (w webhookRoutes) replayEndpoint(ctx context.Context, in *replayInput) (api.Replayed, error) {
@@ -63,7 +63,7 @@ func (w webhookRoutes) replayEndpoint(ctx context.Context, in *replayInput) (api
 type listDeliveriesInput struct {
 	endpointInput
 	pageInput
-	Q string `query:"q" maxLength:"4096" doc:"Only deliveries about messages that this finds, in the language of the search: words, to:, subject:, status:… see docs/search.md"`
+	Q string `query:"q" maxLength:"4096" doc:"Only deliveries about messages that match this query: words, to:, subject:, status:… see docs/search.md"`
 }
 
 func (w webhookRoutes) listDeliveries(ctx context.Context, in *listDeliveriesInput) (api.DeliveryPage,
