@@ -167,7 +167,7 @@ func (o *Outbox) sweep(ctx context.Context) error {
 	if err := newSweeper(o.Delivery).sweep(ctx); err != nil {
 		return err
 	}
-	return newRetention(o.Desk).check(ctx)
+	return (&retention{d: o.Desk}).check(ctx)
 }
 
 // scriptedTemplates has the templates "welcome" and "invoice"; the latter must be given a total.

@@ -36,7 +36,7 @@ func field(t *testing.T, b *bundle, id, name string) time.Duration {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fromMillis(ms).Sub(now)
+	return redisdb.Time(ms).Sub(now)
 }
 
 func near(got, want time.Duration) bool { return (got - want).Abs() < 10*time.Second }

@@ -17,23 +17,24 @@ import (
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates/batch"
 )
 
 // errUnmarked ends an attempt that could not be recorded before its final dot. Nothing was delivered, and the
-// relay is not to blame.
+// relay is not at fault.
 var errUnmarked = errors.New("the attempt could not be marked before its final dot")
 
 // errLeaseLost ends an attempt whose message another worker may have taken over.
 var errLeaseLost = errors.New("the lease ran out")
 
-// shortWait is how long a worker waits for a message that is almost due, rather than putting its task back:
-// the queue counts in seconds.
+// shortWait is the longest time that a worker waits for a message to be due. Beyond it, the task goes back to
+// the queue, which counts in seconds.
 const shortWait = 1200 * time.Millisecond
 
-// claim is a message begun: the right to send it, and what is needed to.
+// claim is a message that this worker may send.
 type claim struct {
 	id        string
 	partition int
@@ -42,10 +43,10 @@ type claim struct {
 	gateway   string
 	attempts  int    // made so far
 	max       int    // allowed
-	lapsed    string // what became of the attempt before, if its worker died: "", lost, doubt
+	lapsed    string // the end of the attempt before, if its worker died: lost, doubt; else ""
 	began     time.Time
 	lost      int // attempts whose worker died before the dot
-	doubts    int // attempts that died after it
+	doubts    int // attempts that were cut off after the dot
 	oldDoubts int // of these, before the last replay
 	created   int64
 	scheduled time.Time
@@ -57,16 +58,16 @@ type claim struct {
 	personal    batch.Personalization // beside the shared content
 	text        string                // as it was rendered from shared content
 	reservation string                // of a limit, from an earlier attempt that had to wait
-	urgent      bool                  // an operator wants it tried even while its account is held
-	cleared     bool                  // nobody in it was suppressed as it was begun
-	asked       time.Time             // directly before it was begun, by the machine's clock
+	urgent      bool                  // an operator wants an attempt even while the account is held
+	cleared     bool                  // begin.lua found no recipient suppressed
+	asked       time.Time             // directly before begin.lua, by the machine's clock
 
-	transactions int       // recorded on their own
-	until        time.Time // the dot may be written before it
+	transactions int       // recorded by progress
+	until        time.Time // the dot may be written before this time
 }
 
-// Delivery sees messages through to their relays: it begins a message, makes an attempt, records the result,
-// and mends what a crash left.
+// Delivery delivers messages to relays: it begins a message, makes an attempt and records the result. Its
+// sweeper repairs what a crash left behind.
 type Delivery struct {
 	*store
 	leases *leases
@@ -74,8 +75,7 @@ type Delivery struct {
 
 func newDelivery(s *store) *Delivery { return &Delivery{store: s, leases: newLeases(s)} }
 
-// Deliver handles one wake-up: it begins the message the task names, makes one attempt, and records what came
-// of it.
+// Deliver handles one wake-up: it begins the message of the task, makes one attempt, and records its result.
 func (d *Delivery) Deliver(ctx context.Context, t queue.Task) queue.Verdict {
 	id := messageOf(t.ID)
 	c, verdict, err := d.begin(ctx, id)
@@ -92,19 +92,19 @@ func (d *Delivery) Deliver(ctx context.Context, t queue.Task) queue.Verdict {
 	lost := errors.Is(context.Cause(held), errLeaseLost)
 	release()
 	if lost && !dec.knowsMore() {
-		return queue.Drop() // whoever took the message over tells its story from here
+		return queue.Drop() // another worker has the message and records what follows
 	}
 	return d.record(context.WithoutCancel(ctx), c, dec)
 }
 
-// begin claims the message, or says what to do with a task whose message can't be begun now.
+// begin claims the message. If it can't be begun now, the claim is nil, and the verdict is for its task.
 func (d *Delivery) begin(ctx context.Context, id string) (*claim, queue.Verdict, error) {
 	partition, err := d.place(id)
 	if err != nil {
-		return nil, queue.Drop(), nil //nolint:nilerr // an id that can't be one wakes nothing
+		return nil, queue.Drop(), nil //nolint:nilerr // no message has this id
 	}
 	if err := d.clock.ready(ctx, d.DB.Client()); err != nil {
-		return nil, queue.Verdict{}, away(err, "begin message "+id)
+		return nil, queue.Verdict{}, redisError(err, "begin message "+id)
 	}
 	keys := d.beginKeys(partition, id)
 	for waited := false; ; waited = true {
@@ -112,7 +112,7 @@ func (d *Delivery) begin(ctx context.Context, id string) (*claim, queue.Verdict,
 		answer, err := beginScript.Run(ctx, d.DB.Shared(), keys,
 			beginArgs{ID: id, Now: now, LeaseUntil: now.Add(d.opts.Lease), ContentMost: small})
 		if err != nil {
-			return nil, queue.Verdict{}, onMessage(err, beginScript.Name(), id)
+			return nil, queue.Verdict{}, redisError(err, "begin message "+id)
 		}
 		switch answer.Word {
 		case "GO":
@@ -127,8 +127,8 @@ func (d *Delivery) begin(ctx context.Context, id string) (*claim, queue.Verdict,
 			if wait := due.Sub(now); answer.Word == "HELD" || wait > shortWait || waited {
 				return nil, queue.NotNow(due), nil
 			}
-			if err := sleep(ctx, due.Sub(now)); err != nil {
-				return nil, queue.NotNow(due), nil //nolint:nilerr // the worker is stopping; the task keeps its time
+			if !redisdb.Pause(ctx, due.Sub(now)) {
+				return nil, queue.NotNow(due), nil // the worker is stopping; the task keeps its time
 			}
 		default: // GONE, FAILED: a task that outlived its message
 			return nil, queue.Drop(), nil
@@ -136,7 +136,7 @@ func (d *Delivery) begin(ctx context.Context, id string) (*claim, queue.Verdict,
 	}
 }
 
-// readClaim reads the message that begin.lua answered.
+// readClaim makes a claim from the answer of begin.lua.
 func (d *Delivery) readClaim(id string, partition int, a begun) (*claim, error) {
 	c := &claim{
 		id: id, partition: partition, fence: a.Fence, lane: api.Lane(a.Lane), attempts: a.Attempts, max: a.Max,
@@ -158,27 +158,20 @@ func (d *Delivery) readClaim(id string, partition int, a begun) (*claim, error) 
 	return c, nil
 }
 
-// attempt sends the message to the recipients not yet done, unless it is already clear that it must not be
-// sent.
+// attempt sends the message to the recipients that are not done, unless it must not be sent.
 func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) decision {
 	p := d.policy(nil)
 	if reason := refuse(c, p, started); reason != nil {
 		return decide(c, attempted{start: started, end: started, err: reason, refused: true}, p)
 	}
 	account, err := d.Accounts.Resolve(ctx, c.envelope.Account)
-	if err != nil {
-		// Redis is away, the worker is stopping, or the account's secrets don't open: nothing was tried
-		if !fault.Is(err, fault.NotFound) {
-			d.log.WarnContext(ctx, "account not looked up", "message_id", c.id, "account", c.envelope.Account, "error",
-				err)
-			if fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
-				return decision{outcome: released, at: d.clock.Now()}
-			}
-			return decision{outcome: deferred, at: d.clock.Now(), due: d.clock.Now().Add(time.Minute),
-				reservation: c.reservation,
-				reason:      "the account can't be used; the log says why"}
-		}
+	switch {
+	case fault.Is(err, fault.NotFound):
 		return decide(c, attempted{start: started, end: d.clock.Now(), err: errNoAccount, refused: true}, p)
+	case err != nil:
+		d.log.WarnContext(ctx, "account not looked up", "message_id", c.id, "account", c.envelope.Account, "error",
+			err)
+		return d.untried(ctx, c, err, "the account can't be used; the log says why")
 	}
 	wait, err := d.heldBack(ctx, c, account)
 	switch {
@@ -204,8 +197,7 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 	}
 	got := d.Router.Send(ctx, routing.Dispatch{
 		ID: c.id, Account: account, Gateway: c.gateway, Lane: c.lane,
-		Reservation: limits.Reservation(c.reservation),
-		Message:     d.message(c, stopped),
+		Reservation: limits.Reservation(c.reservation), Message: d.message(c, stopped),
 	})
 	if !got.Wait.IsZero() {
 		return decision{outcome: deferred, at: d.clock.Now(), due: got.Wait, reservation: string(got.Reservation),
@@ -221,7 +213,18 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 	}, p)
 }
 
-// failureOf is why nobody got the message, with the gateway that was asked last. Nil: somebody got it.
+// untried is the decision about a message for which no relay was asked because of err: released if Redis is
+// unreachable or the worker is stopping, else (a secret can't be opened) deferred for a minute.
+func (d *Delivery) untried(ctx context.Context, c *claim, err error, reason string) decision {
+	now := d.clock.Now()
+	if fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
+		return decision{outcome: released, at: now}
+	}
+	return decision{outcome: deferred, at: now, due: now.Add(time.Minute), reservation: c.reservation,
+		reason: reason}
+}
+
+// failureOf is the error of the attempt with the gateway that was asked last; nil if a recipient got the message.
 func failureOf(got routing.Sent) error {
 	if errors.Is(got.Err, routing.ErrNoGateway) {
 		return errNoGateway
@@ -232,8 +235,8 @@ func failureOf(got routing.Sent) error {
 	return got.Err
 }
 
-// written renders the message from its shared content, if it has one, or adds to a raw message. Each attempt
-// gives the same.
+// written renders the message from its shared content, or puts the additions into a raw message. Each attempt
+// gives the same bytes.
 func (d *Delivery) written(ctx context.Context, c *claim, key *api.DKIM) error {
 	if c.shared == "" {
 		return d.addToRaw(ctx, c, key)
@@ -248,7 +251,7 @@ func (d *Delivery) written(ctx context.Context, c *claim, key *api.DKIM) error {
 	return nil
 }
 
-// addToRaw adds links and pixel to a raw message, if it is to have them.
+// addToRaw puts the additions into a raw message, if it has any.
 func (d *Delivery) addToRaw(ctx context.Context, c *claim, key *api.DKIM) error {
 	if !c.envelope.additions.any() {
 		return nil
@@ -268,23 +271,19 @@ func (d *Delivery) addToRaw(ctx context.Context, c *claim, key *api.DKIM) error 
 	return err
 }
 
-// unwritten decides about a message that could not be written: at once while Redis is away, in a while where
-// a secret does not open, and never where it is the message.
+// unwritten is the decision about a message that could not be rendered. It fails if the message itself is at
+// fault; else see untried.
 func (d *Delivery) unwritten(ctx context.Context, c *claim, err error, started time.Time, p policy) decision {
 	d.log.WarnContext(ctx, "message not written", "message_id", c.id, "shared", c.shared, "error", err)
-	now := d.clock.Now()
-	switch {
-	case fault.Is(err, fault.Unavailable) || ctx.Err() != nil:
-		return decision{outcome: released, at: now}
-	case errors.Is(err, errNoSharedContent) || !fault.Is(err, fault.Internal):
-		return decide(c, attempted{start: started, end: now, err: fmt.Errorf("%w: %w", errUnwritten, err),
-			refused: true}, p)
+	ours := fault.Is(err, fault.Internal) && !errors.Is(err, errNoSharedContent)
+	if ours || fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
+		return d.untried(ctx, c, err, "the message can't be written; the log says why")
 	}
-	return decision{outcome: deferred, at: now, due: now.Add(time.Minute), reservation: c.reservation,
-		reason: "the message can't be written; the log says why"}
+	return decide(c, attempted{start: started, end: d.clock.Now(), refused: true,
+		err: fmt.Errorf("%w: %w", errUnwritten, err)}, p)
 }
 
-// message is what goes to the sender: the recipients left, and the mark to set before the dot.
+// message is the message for the sender, to the recipients that are left.
 func (d *Delivery) message(c *claim, stopped map[int]*suppression.Entry) smtpsend.Message {
 	left := slices.DeleteFunc(c.status.having(rcptQueued), func(i int) bool { return stopped[i] != nil })
 	return smtpsend.Message{
@@ -299,8 +298,8 @@ func (d *Delivery) message(c *claim, stopped map[int]*suppression.Entry) smtpsen
 	}
 }
 
-// returnPath is where bounces of a message go: to an address that tells which message and whom it is about,
-// unless its sender wants them elsewhere.
+// returnPath is the address for bounces of a message. It names message and recipient, unless the sender gave
+// another address.
 func (d *Delivery) returnPath(c *claim) string {
 	if !c.envelope.Returns || d.Tokens == nil || d.opts.BounceDomain == "" {
 		return c.envelope.From
@@ -311,15 +310,14 @@ func (d *Delivery) returnPath(c *claim) string {
 	}
 	path, err := d.Tokens.ReturnPath(c.id, recipient, d.opts.BounceDomain)
 	if err != nil {
-		d.log.Error("no return path of its own", "message_id", c.id, "error", err)
+		d.log.Error("return path not made; the sender's is used", "message_id", c.id, "error", err)
 		return c.envelope.From
 	}
 	return path
 }
 
-// doubt records that the dot is about to be written. Without that record, on the replicas too where they are
-// waited for, the dot must not be written: a new master that knows nothing of it would send again without a
-// doubt.
+// doubt records that the dot is about to be written. Without this record the dot must not be written. If
+// replicas are waited for, they need it too: a new master without it would send again without a doubt.
 func (d *Delivery) doubt(ctx context.Context, c *claim) error {
 	now := d.clock.Now()
 	until, err := doubtScript.RunReplicated(ctx, d.DB, []string{d.keys.message(c.partition, c.id)},
@@ -334,13 +332,12 @@ func (d *Delivery) doubt(ctx context.Context, c *claim) error {
 	return nil
 }
 
-// dotMargin is how long before the end of its lease a message's dot is no longer written: clocks are compared
-// to about that much.
+// dotMargin is how long before the end of the lease the dot is no longer written: the error of the clocks.
 const dotMargin = 200 * time.Millisecond
 
-// mayWrite says whether the lease that was found to hold when the mark was set still does. The process may
-// have been stopped since, the only thing that it could not notice otherwise. Of its two clocks one stands
-// still while the machine sleeps, and the other one may be set.
+// mayWrite returns an error if the lease that doubt found has ended since. Only a stopped process does not
+// notice that otherwise. Both clocks are compared: one stands still while the machine sleeps, the other may be
+// set.
 func (c *claim) mayWrite(now time.Time) error {
 	if now.Before(c.until) && now.Round(0).Before(c.until.Round(0)) {
 		return nil
@@ -348,37 +345,51 @@ func (c *claim) mayWrite(now time.Time) error {
 	return errLeaseLost
 }
 
-// record writes what an attempt came to, and keeps trying while Redis is away: a 250 that was read must not
-// be forgotten.
+// record writes the result of an attempt.
 func (d *Delivery) record(ctx context.Context, c *claim, dec decision) queue.Verdict {
 	args, err := d.finishArgs(ctx, c, dec)
 	if err != nil {
 		d.log.ErrorContext(ctx, "attempt not recorded", "message_id", c.id, "error", err)
 		return queue.NotNow(d.clock.Now().Add(time.Second))
 	}
+	var answer finished
+	err = d.persist(ctx, c, dec.at, func() error {
+		// before finish.lua: once the message has ended, this is not tried again
+		if err := d.reportDead(ctx, c, dec); err != nil {
+			return err
+		}
+		var err error
+		answer, err = run(ctx, d.store, finishScript, c.partition, c.id, args)
+		return err
+	})
+	if err != nil {
+		return queue.NotNow(d.clock.Now().Add(time.Second))
+	}
+	return d.recorded(ctx, c, dec, answer)
+}
+
+// recordTimeout is how long a result waits for Redis before its worker continues with other messages.
+const recordTimeout = 10 * time.Minute
+
+// persist calls write again and again while Redis is unavailable, until recordTimeout after since: a 250 that
+// was read must not be lost.
+func (d *Delivery) persist(ctx context.Context, c *claim, since time.Time, write func() error) error {
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		err := d.teach(ctx, c, dec) // before the message ends: what came between would be forgotten
-		var answer finished
+		err := write()
 		if err == nil {
-			answer, err = run(ctx, d.store, finishScript, c.partition, c.id, args)
+			return nil
 		}
-		if err == nil {
-			return d.recorded(ctx, c, dec, answer)
+		d.log.WarnContext(ctx, "result not recorded yet", "message_id", c.id, "error", err)
+		if !fault.Is(err, fault.Unavailable) || d.clock.Now().Sub(since) > recordTimeout {
+			return err
 		}
-		d.log.WarnContext(ctx, "attempt not recorded yet", "message_id", c.id, "outcome", dec.outcome, "error", err)
-		if !fault.Is(err, fault.Unavailable) || d.clock.Now().Sub(dec.at) > recordPatience {
-			return queue.NotNow(d.clock.Now().Add(time.Second))
-		}
-		if sleep(ctx, wait) != nil {
-			return queue.NotNow(d.clock.Now().Add(time.Second))
+		if !redisdb.Pause(ctx, wait) {
+			return context.Cause(ctx)
 		}
 	}
 }
 
-// recordPatience is how long a finished attempt waits for Redis to come back before its worker goes on to
-// other messages.
-const recordPatience = 10 * time.Minute
-
+// finishArgs returns the arguments of finish.lua.
 func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (finishArgs, error) {
 	now := d.clock.Now()
 	args := finishArgs{ID: c.id, Fence: c.fence, Now: now, Outcome: dec.outcome, Due: dec.due,
@@ -396,31 +407,22 @@ func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (fini
 	}
 	args.Attempts, args.Attempted, args.InDoubt, args.Events = dec.attempts, !dec.unasked, dec.fresh,
 		events.lines
+	args.References, args.KeepReferences = d.references(c, dec), int(d.opts.KeepReferences.Seconds())
+	st := events.remember(dec.status)
 	if dec.ends() {
 		args.Text = d.textOf(ctx, c)
+		args.Record, err = d.ending(c.row(dec), st, dec.result(), dec.whySuppressed(), dec.at)
+	} else {
+		args.Status, err = d.jsons.pack(c.id, st)
 	}
-	args.References, args.KeepReferences = d.references(c, dec), int(d.opts.KeepReferences.Seconds())
-	args.Status, args.Record, err = d.left(c, dec, events.remember(dec.status))
 	return args, err
 }
 
-// left is what an attempt leaves of its message: the status, while it stays in the outbox, or what goes into
-// the log.
-func (d *Delivery) left(c *claim, dec decision, st status) (packed, record string, err error) {
-	if dec.ends() {
-		record, err = d.ending(c.row(dec), st, dec.result(), dec.whySuppressed(), dec.at)
-		return "", record, err
-	}
-	packed, err = d.jsons.pack(c.id, st)
-	return packed, "", err
-}
-
-// row is the message as an attempt leaves it.
+// row is the message after an attempt.
 func (c *claim) row(d decision) row {
 	r := row{
-		id: c.id, lane: c.lane, created: c.created, planned: millis(c.scheduled), attempts: d.attempts, max: c.max,
-		gateway: c.gateway,
-		doubts:  c.doubts, envelope: c.envelope, status: d.status,
+		id: c.id, lane: c.lane, created: c.created, planned: redisdb.Millis(c.scheduled), attempts: d.attempts,
+		max: c.max, gateway: c.gateway, doubts: c.doubts, envelope: c.envelope, status: d.status,
 	}
 	if d.fresh {
 		r.doubts++
@@ -428,7 +430,7 @@ func (c *claim) row(d decision) row {
 	return r
 }
 
-// recorded tells the operator and the queue what was recorded.
+// recorded logs and counts what was recorded, and returns the verdict for the queue.
 func (d *Delivery) recorded(ctx context.Context, c *claim, dec decision, answer finished) queue.Verdict {
 	if answer.Word == "LOST" {
 		d.log.WarnContext(ctx, "attempt came too late", "message_id", c.id, "outcome", dec.outcome, "state",
@@ -452,7 +454,7 @@ func (d *Delivery) recorded(ctx context.Context, c *claim, dec decision, answer 
 	}
 }
 
-// policy is what decides about a message's further attempts.
+// policy is the policy of a message. schedule is that of its account; none: Options.Backoff.
 func (d *Delivery) policy(schedule []time.Duration) policy {
 	backoff := d.opts.Backoff
 	if len(schedule) > 0 {
@@ -460,16 +462,4 @@ func (d *Delivery) policy(schedule []time.Duration) policy {
 	}
 	return policy{backoff: backoff, holdInDoubt: d.opts.HoldInDoubt, noDeadLetters: d.opts.KeepDeadLetters < 0,
 		random: rand.Float64}
-}
-
-// sleep waits, or returns early with the context's error.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

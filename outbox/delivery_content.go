@@ -9,7 +9,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// stored is the content of a message that is too large to be held. It implements smtpsend.Body.
+// stored is a large content, which is unpacked while it is sent. It implements smtpsend.Body.
 type stored struct {
 	codec  *codec
 	size   int
@@ -24,8 +24,7 @@ func (s stored) Open(ctx context.Context) (io.ReadCloser, error) {
 	return s.codec.stream(s.packed(ctx))
 }
 
-// unreadable is a content that can't be unpacked. The attempt to send it says why. It implements
-// smtpsend.Body.
+// unreadable is a content that can't be unpacked. It implements smtpsend.Body.
 type unreadable struct {
 	size int
 	err  error
@@ -37,7 +36,7 @@ func (u unreadable) Size() int64 { return int64(max(u.size, 1)) }
 // Open implements smtpsend.Body.
 func (u unreadable) Open(context.Context) (io.ReadCloser, error) { return nil, u.err }
 
-// body is the content of a message as the sender takes it. Packed is empty where it is to be fetched.
+// body is the content of a message for the sender. If packed is empty, it is read from Redis as it is sent.
 func (d *Delivery) body(partition int, id, packed string, size int) smtpsend.Body {
 	switch {
 	case packed == "":
@@ -54,9 +53,9 @@ func (d *Delivery) body(partition int, id, packed string, size int) smtpsend.Bod
 	return smtpsend.Bytes(content)
 }
 
-// pieces reads a packed content out of Redis, piece by piece. One that is gone is empty.
+// pieces reads a packed content from Redis, piece by piece. A content that was deleted is empty.
 type pieces struct {
-	ctx   context.Context //nolint:containedctx // of whoever reads
+	ctx   context.Context //nolint:containedctx // of the reader
 	store *store
 	id    string
 	key   string
@@ -72,7 +71,7 @@ func (p *pieces) Read(into []byte) (int, error) {
 		}
 		piece, err := p.store.DB.Client().GetRange(p.ctx, p.key, p.at, p.at+small-1).Result()
 		if err != nil {
-			return 0, away(err, "read content of message "+p.id)
+			return 0, redisError(err, "read content of message "+p.id)
 		}
 		p.piece, p.at, p.last = piece, p.at+int64(len(piece)), len(piece) < small
 		if piece == "" {
@@ -84,7 +83,7 @@ func (p *pieces) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// textOf is what is kept of the text of a message that ends.
+// textOf returns what is kept of the text of a message that ends, as finish.lua takes it.
 func (d *Delivery) textOf(ctx context.Context, c *claim) string {
 	if d.opts.KeepText == 0 {
 		return ""
@@ -100,7 +99,7 @@ func (d *Delivery) textOf(ctx context.Context, c *claim) string {
 			return ""
 		}
 		text = message.Excerpt(io.Reader(content), d.opts.KeepText)
-		_ = content.Close() // it was read as far as it was needed
+		_ = content.Close() // the rest is not needed
 	}
 	return keptText + string(d.codec.pack([]byte(text)))
 }

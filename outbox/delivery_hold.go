@@ -9,18 +9,18 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// Mail of an account whose login, token, certificate or sender is refused is not at fault. Where the account
-// is set to hold, its messages wait, each marked as held, and no attempt is spent. One message at a time is
-// tried when a check is due; when the trouble is over, the sweeper wakes the rest.
+// If a relay refuses the login, token, certificate or sender of an account, its messages are not at fault. If
+// the account is set to hold, its messages are held and no attempt is spent. When a check is due, one message
+// is tried. Once it is sent, the sweeper wakes the others.
 
-// gatewayAgain is when a message is tried again that names a gateway which refuses the login, where the
-// account is set to hold. It waits by itself: mail that takes other ways is not concerned.
+// gatewayAgain is the wait of a message that names its gateway, after that gateway refused the login of an
+// account that is set to hold. The other messages of the account do not wait.
 const gatewayAgain = 5 * time.Minute
 
-// holdAtMost is when a held message is looked at again even if nobody wakes it.
+// holdAtMost is when a held message is tried again even if the sweeper did not wake it.
 const holdAtMost = time.Hour
 
-// heldBack says whether a message must wait for its account, and asks for a trial when a check is due.
+// heldBack reports whether a message must wait for its account. If a check is due, one message may go.
 func (d *Delivery) heldBack(ctx context.Context, c *claim, account accounts.Sender) (bool, error) {
 	if account.Held == nil || c.urgent || c.gateway != "" {
 		return false, nil
@@ -29,14 +29,14 @@ func (d *Delivery) heldBack(ctx context.Context, c *claim, account accounts.Send
 	return !ok, err
 }
 
-// onHold is the decision about a message that waits for its account without having been tried.
+// onHold is the decision about a message that waits for its account without an attempt.
 func onHold(account accounts.Sender, now time.Time) decision {
 	return decision{outcome: held, at: now, due: now.Add(holdAtMost), reason: heldReason(account.Held.Reason)}
 }
 
 func heldReason(why string) string { return "the account is held: " + why }
 
-// troubled says whether a failure is the account's: nothing about the message or its recipients was judged.
+// troubled reports whether a relay refused the account, so that message and recipients were not judged.
 func troubled(se *smtpsend.Error) bool { return se != nil && se.Verdict == smtpsend.Auth }
 
 // release wakes held messages: all of an account that is no longer held, and one of an account whose check is
@@ -54,13 +54,9 @@ func (s *sweeper) release(ctx context.Context, p int, now time.Time) error {
 		if n == 0 {
 			continue
 		}
-		rows, err := sweepRun(ctx, s.d.store, unholdScript, p, unholdArgs{Account: id, Now: now, Most: n})
+		woken, err := sweepRun(ctx, s.d.store, unholdScript, p, unholdArgs{Account: id, Now: now, Most: n})
 		if err != nil {
 			return err
-		}
-		woken := make([]wakeup, len(rows))
-		for i, r := range rows {
-			woken[i] = wakeup{id: r.ID, lane: r.Lane, epoch: r.Epoch}
 		}
 		s.d.enqueue(ctx, woken...)
 		for _, w := range woken {
@@ -73,11 +69,11 @@ func (s *sweeper) release(ctx context.Context, p int, now time.Time) error {
 	return nil
 }
 
-// releasable is how many held messages of an account may go at once.
+// releasable is how many held messages of an account may be sent now.
 func (s *sweeper) releasable(ctx context.Context, account string, now time.Time) (int, error) {
 	a, err := s.d.Accounts.Resolve(ctx, account)
 	switch {
-	case fault.Is(err, fault.NotFound): // they fail, which is better than waiting for nothing
+	case fault.Is(err, fault.NotFound): // let them fail
 		return sweepBatch, nil
 	case err != nil:
 		return 0, err

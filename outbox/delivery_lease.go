@@ -6,19 +6,18 @@ import (
 	"time"
 )
 
-// leases are the messages this process is sending right now. They are renewed together, well before they run
-// out.
+// leases are the leases of the messages that this process is sending. They are renewed together.
 type leases struct {
 	store *store
 	mu    sync.Mutex
 	held  map[string]lease
 }
 
-// lease is the right to send one message, until it is lost or given back.
+// lease is the right to send one message.
 type lease struct {
 	partition int
 	fence     string
-	lost      context.CancelCauseFunc // cuts the attempt short
+	lost      context.CancelCauseFunc // cancels the attempt
 }
 
 func newLeases(s *store) *leases { return &leases{store: s, held: map[string]lease{}} }
@@ -40,7 +39,7 @@ func (l *leases) hold(ctx context.Context, partition int, id, fence string) (con
 }
 
 func (l *leases) run(ctx context.Context) {
-	// The last leases are given back by their attempts, after ctx has ended: renewing goes on while any is held.
+	// Attempts may end after ctx. Their leases are renewed until then.
 	tick := time.NewTicker(l.store.opts.Lease / 4)
 	defer tick.Stop()
 	done := ctx.Done()
@@ -57,7 +56,7 @@ func (l *leases) run(ctx context.Context) {
 	}
 }
 
-// extend renews all leases held, one call a partition.
+// extend renews all leases, with one call for each partition.
 func (l *leases) extend(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, l.store.opts.Lease/2)
 	defer cancel()
@@ -76,7 +75,7 @@ func (l *leases) extend(ctx context.Context) {
 	}
 }
 
-// byPartition returns the leases held, as pairs of id and fence.
+// byPartition returns the leases as pairs of id and fence.
 func (l *leases) byPartition() map[int][]string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -14,13 +13,13 @@ import (
 )
 
 const (
-	matchBatch  = 2000            // records compared with their tasks in one round
-	matchAtMost = 3 * time.Second // how long one round may go on waking what it finds
-	waitBefore  = 5 * time.Second // how young a record may be before its missing task is a fault
+	matchBatch  = 2000            // records of an index compared with their tasks in one round
+	matchAtMost = 3 * time.Second // how long a round continues while it finds messages to wake
+	waitBefore  = 5 * time.Second // age of a record from which on its task must be in the queue
 )
 
-// match compares records with their tasks, a stretch of each index in every round, and gives a new task to
-// those that lost theirs: an operator emptied a queue behind Postroom's back, or Redis lost the queue's keys.
+// match compares records with their tasks, a part of each index in every round. A message whose task is missing
+// gets a new one: an operator emptied the queue, or Redis lost its keys.
 func (s *sweeper) match(ctx context.Context, p int, now time.Time) error {
 	for _, lane := range lanesOf(queue.Submit) {
 		for _, state := range []string{stateWaiting, stateDelayed} {
@@ -32,8 +31,8 @@ func (s *sweeper) match(ctx context.Context, p int, now time.Time) error {
 	return nil
 }
 
-// matchIndex goes on for as long as it finds messages to wake: where a queue was emptied, all of them are to
-// come back, not 2,000 a second.
+// matchIndex continues while it finds messages to wake. So an emptied queue is filled faster than with 2,000
+// messages a second.
 func (s *sweeper) matchIndex(ctx context.Context, p int, lane api.Lane, state string, now time.Time) error {
 	key := s.d.keys.index(p, string(lane), state)
 	for {
@@ -48,11 +47,11 @@ func (s *sweeper) matchIndex(ctx context.Context, p int, lane api.Lane, state st
 	}
 }
 
-// stretch reads the next messages of an index to compare, and moves the place on.
+// stretch reads the next messages of an index to compare, and moves its place.
 func (s *sweeper) stretch(ctx context.Context, key string, now time.Time) ([]string, error) {
 	at := s.places[key]
 	members, err := s.d.DB.Client().ZRangeArgsWithScores(ctx, redis.ZRangeArgs{
-		Key: key, ByScore: true, Start: at.created, Stop: millis(now.Add(-waitBefore)), Offset: at.skip,
+		Key: key, ByScore: true, Start: at.created, Stop: redisdb.Millis(now.Add(-waitBefore)), Offset: at.skip,
 		Count: matchBatch,
 	}).Result()
 	if err != nil {
@@ -66,11 +65,11 @@ func (s *sweeper) stretch(ctx context.Context, key string, now time.Time) ([]str
 	return ids, nil
 }
 
-// place is how far an index has been compared: to a millisecond of creation, and so many messages of that
-// very millisecond.
+// place is how far an index has been compared: up to a millisecond of creation, and skip messages of that
+// millisecond.
 type place struct{ created, skip int64 }
 
-// after is the place behind the messages read from this one: the beginning again, when they were the last.
+// after is the place after the messages that were read from p. After the last ones it is the beginning again.
 func (p place) after(members []redis.Z) place {
 	if len(members) < matchBatch {
 		return place{}
@@ -84,7 +83,7 @@ func (p place) after(members []redis.Z) place {
 	return p
 }
 
-// rewake finds which of some messages have no task, gives them one, and answers how many.
+// rewake queues a new task for each of the messages that has none. It returns how many.
 func (s *sweeper) rewake(ctx context.Context, p int, lane api.Lane, ids []string, now time.Time) (int,
 	error) {
 	tasks, err := s.d.tasksOf(ctx, p, lane, ids)
@@ -93,7 +92,7 @@ func (s *sweeper) rewake(ctx context.Context, p int, lane api.Lane, ids []string
 	}
 	names := make([]string, len(tasks))
 	for i, t := range tasks {
-		names[i] = taskID(t.id, t.epoch)
+		names[i] = taskID(t.ID, t.Epoch)
 	}
 	states, err := s.d.Control.States(ctx, laneQueue(lane, p), names...)
 	if err != nil {
@@ -103,8 +102,8 @@ func (s *sweeper) rewake(ctx context.Context, p int, lane api.Lane, ids []string
 	epochs := make([]*redisdb.Reply[string], len(tasks))
 	for i, st := range states {
 		if st == "" || st == queue.Archived || st == queue.Completed {
-			epochs[i] = rewakeScript.Add(pipe, []string{s.d.keys.message(p, tasks[i].id)},
-				rewakeArgs{ID: tasks[i].id, Now: now, Epoch: tasks[i].epoch})
+			epochs[i] = rewakeScript.Add(pipe, []string{s.d.keys.message(p, tasks[i].ID)},
+				rewakeArgs{ID: tasks[i].ID, Now: now, Epoch: tasks[i].Epoch})
 		}
 	}
 	if err := pipe.Exec(ctx); err != nil {
@@ -120,16 +119,16 @@ func (s *sweeper) rewake(ctx context.Context, p int, lane api.Lane, ids []string
 			continue
 		}
 		w := tasks[i]
-		w.epoch = epoch
+		w.Epoch = epoch
 		woken = append(woken, w)
-		s.d.mail.recovered(ctx, w.id, "its task was gone")
+		s.d.mail.recovered(ctx, w.ID, "its task was gone")
 		s.d.metrics.recovered.WithLabelValues("task").Inc()
 	}
 	s.d.enqueue(ctx, woken...)
 	return len(woken), nil
 }
 
-// tasksOf names the tasks that some messages should have.
+// tasksOf returns the tasks that messages should have.
 func (d *Delivery) tasksOf(ctx context.Context, p int, lane api.Lane, ids []string) ([]wakeup, error) {
 	pipe := d.DB.Client().Pipeline()
 	got := make([]*redis.SliceCmd, len(ids))
@@ -142,8 +141,7 @@ func (d *Delivery) tasksOf(ctx context.Context, p int, lane api.Lane, ids []stri
 	tasks := make([]wakeup, len(ids))
 	for i, id := range ids {
 		fields := texts(got[i])
-		ms, _ := strconv.ParseInt(fields[1], 10, 64)
-		tasks[i] = wakeup{id: id, lane: string(lane), epoch: fields[0], due: fromMillis(ms)}
+		tasks[i] = wakeup{ID: id, Lane: lane, Epoch: fields[0], Due: redisdb.ParseTime(fields[1])}
 	}
 	return tasks, nil
 }

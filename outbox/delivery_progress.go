@@ -3,18 +3,13 @@ package outbox
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// A message with more recipients than one transaction takes goes out in several. What each came to is
-// recorded before the next begins, so that a crash in between mails nobody twice.
-
-// progress records what a transaction delivered while recipients are left for a further one, and keeps trying
-// while Redis is away.
+// progress records the result of a transaction, if the message needs more of them for its other recipients. So
+// a crash between two transactions sends nobody the message twice.
 func (d *Delivery) progress(ctx context.Context, c *claim, done []smtpsend.RecipientResult) error {
 	now := d.clock.Now()
 	st, sent, response := c.delivered(done)
@@ -35,18 +30,17 @@ func (d *Delivery) progress(ctx context.Context, c *claim, done []smtpsend.Recip
 		return err
 	}
 	c.transactions++
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		err := d.progressed(ctx, c, packed, events.lines[0])
-		if err == nil {
-			break
+	args := progressArgs{ID: c.id, Fence: c.fence, Transaction: c.transactions, Status: packed,
+		Event: events.lines[0]}
+	err = d.persist(ctx, c, now, func() error {
+		ok, err := run(ctx, d.store, progressScript, c.partition, c.id, args)
+		if err == nil && !ok {
+			err = errLeaseLost
 		}
-		if !fault.Is(err, fault.Unavailable) || d.clock.Now().Sub(now) > recordPatience {
-			return err
-		}
-		d.log.WarnContext(ctx, "transaction not recorded yet", "message_id", c.id, "error", err)
-		if err := sleep(ctx, wait); err != nil {
-			return err
-		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	c.status = st
 	d.metrics.recipients.WithLabelValues(rcptSent).Add(float64(len(sent)))
@@ -54,19 +48,7 @@ func (d *Delivery) progress(ctx context.Context, c *claim, done []smtpsend.Recip
 	return nil
 }
 
-func (d *Delivery) progressed(ctx context.Context, c *claim, st, line string) error {
-	ok, err := progressScript.Run(ctx, d.DB.Shared(), []string{d.keys.message(c.partition, c.id)},
-		progressArgs{ID: c.id, Fence: c.fence, Transaction: c.transactions, Status: st, Event: line})
-	if err != nil {
-		return away(err, "record a transaction of message "+c.id)
-	}
-	if !ok {
-		return errLeaseLost
-	}
-	return nil
-}
-
-// delivered is the status with those recipients sent that a transaction delivered, and who they are.
+// delivered returns the status after a transaction, the recipients that it delivered to, and the relay's reply.
 func (c *claim) delivered(done []smtpsend.RecipientResult) (st status, sent []int, response string) {
 	st = c.status
 	st.Recipients = slices.Clone(st.Recipients)

@@ -8,8 +8,7 @@ import (
 	"github.com/postroom/postroom/provider"
 )
 
-// references are the names under which others may speak of a message that a relay took just now: as
-// finish.lua takes them.
+// references returns the references of a message that a relay accepted (see Lookup), as finish.lua takes them.
 func (d *Delivery) references(c *claim, dec decision) string {
 	if d.opts.KeepReferences == 0 || len(dec.sent) == 0 {
 		return ""

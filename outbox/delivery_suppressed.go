@@ -9,9 +9,8 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// stopsNow says directly before an attempt, as late as can be, which recipients must not be mailed: who
-// unsubscribes a moment before is not. Where the claim of the message says that nobody is, and is not older
-// than a moment, nobody has to be asked.
+// stopsNow returns the suppressed recipients directly before an attempt, so that the latest unsubscribe counts.
+// If begin.lua found none at most clearedFor ago, the suppressions are not asked.
 func (d *Delivery) stopsNow(ctx context.Context, c *claim, which []int) (map[int]*suppression.Entry, error) {
 	if c.cleared && d.clock.now().Sub(c.asked) < clearedFor {
 		return nil, nil
@@ -19,12 +18,11 @@ func (d *Delivery) stopsNow(ctx context.Context, c *claim, which []int) (map[int
 	return d.stops(ctx, c.envelope, c.lane, which)
 }
 
-// clearedFor is how long an attempt goes by what it was told when it began, from the moment when that was
-// asked: the answer may be long on its way, and says nothing of what was added meanwhile. Nearly all get to
-// their relay within a millisecond or two.
+// clearedFor is how long the answer of begin.lua counts, from the moment before the call: suppressions may be
+// added while the answer is on its way. Nearly all attempts reach their relay within two milliseconds.
 const clearedFor = 250 * time.Millisecond
 
-// beginKeys are those of begin.lua.
+// beginKeys are the KEYS of begin.lua.
 func (d *Delivery) beginKeys(partition int, id string) []string {
 	keys := []string{d.keys.message(partition, id)}
 	if d.Suppressions == nil {
@@ -36,10 +34,9 @@ func (d *Delivery) beginKeys(partition int, id string) []string {
 	return keys
 }
 
-// teach has the suppressions learn from what relays said of recipients that were given up: an address that
-// does not exist stops mail to it at once, one that is only full, or away for too long, when that happens
-// again and again.
-func (d *Delivery) teach(ctx context.Context, c *claim, dec decision) error {
+// reportDead reports recipients that were given up to the suppressions. An address that does not exist is
+// suppressed immediately. A full or unreachable mailbox is suppressed after repeated reports.
+func (d *Delivery) reportDead(ctx context.Context, c *claim, dec decision) error {
 	if d.Suppressions == nil {
 		return nil
 	}
@@ -65,9 +62,9 @@ func (d *Delivery) teach(ctx context.Context, c *claim, dec decision) error {
 	if len(dead) == 0 {
 		return nil
 	}
-	// what is no address is mailed by nobody
-	if _, err := d.Suppressions.Add(ctx, dead...); err != nil && !fault.Is(err, fault.Invalid) {
-		return err
+	_, err := d.Suppressions.Add(ctx, dead...)
+	if fault.Is(err, fault.Invalid) { // an invalid address gets no mail anyway
+		return nil
 	}
-	return nil
+	return err
 }

@@ -6,29 +6,27 @@ import (
 	"time"
 )
 
-// The sweeper's clockwork. A crash is repaired within Lease + sweepEvery, so the lease and this must stay
-// below ten seconds together.
+// A crash is repaired within Options.Lease + sweepEvery. Together they must stay below ten seconds.
 const (
 	sweepEvery = time.Second
-	sweepBatch = 1000            // messages a script handles in one go
+	sweepBatch = 1000            // messages that a script handles in one call
 	owedAfter  = 3 * time.Second // how long a message may wait for its task to be noted as queued
-	// a pause between good sweeps that means Redis was away, or this process stopped
+	// time between successful sweeps that means an outage of Redis, or that this process was stopped
 	outageGap = 3 * time.Second
 )
 
-// sweeper repairs what a crash left behind. Every process runs one; each step is harmless when two do it at
-// once.
+// sweeper repairs what a crash left behind. Every process runs one. Two may run each step at once.
 type sweeper struct {
 	d        *Delivery
 	lastGood time.Time        // when mend last succeeded
-	careful  time.Time        // until then no lease is ended: its holder may just be coming back
+	careful  time.Time        // until then no lease is ended, because its holder may still record a result
 	places   map[string]place // how far each index has been compared with the queue
 }
 
 func newSweeper(d *Delivery) *sweeper { return &sweeper{d: d, places: map[string]place{}} }
 
-// run mends and compares until ctx ends, each at its own pace: the dead are to be noticed in time, however
-// many messages wait.
+// run runs mend and compare until ctx ends. They run apart, so that a long comparison does not delay the repair
+// after a crash.
 func (s *sweeper) run(ctx context.Context) {
 	var both sync.WaitGroup
 	for _, step := range []func(context.Context) error{s.mend, s.compare} {
@@ -52,9 +50,8 @@ func (s *sweeper) repeat(ctx context.Context, step func(context.Context) error) 
 	}
 }
 
-// mend wakes what lost its worker or its wake-up. After an outage it waits for a lease's length before it
-// ends any: whoever holds one has an answer to record first, and would find its message in doubt for no
-// reason.
+// mend wakes messages that lost their worker or their task. After an outage it ends no lease for half a lease:
+// the holders record their results first, which would otherwise leave messages in doubt for no reason.
 func (s *sweeper) mend(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -76,11 +73,11 @@ func (s *sweeper) mend(ctx context.Context) error {
 			}
 		}
 	}
-	s.lastGood = s.d.clock.Now() // not now: a round that has much to do is no outage
+	s.lastGood = s.d.clock.Now() // not now: a long sweep is no outage
 	return nil
 }
 
-// compare holds the records against the queue.
+// compare compares the records with the queue.
 func (s *sweeper) compare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -98,37 +95,31 @@ func (s *sweeper) compare(ctx context.Context) error {
 
 // lapse ends the leases that ran out and wakes their messages.
 func (s *sweeper) lapse(ctx context.Context, p int, now time.Time) error {
-	rows, err := sweepRun(ctx, s.d.store, lapseScript, p, sweepArgs{Now: now, Most: sweepBatch})
+	woken, err := sweepRun(ctx, s.d.store, lapseScript, p, sweepArgs{Now: now, Most: sweepBatch})
 	if err != nil {
 		return err
 	}
-	woken := make([]wakeup, len(rows))
-	for i, r := range rows {
-		woken[i] = wakeup{id: r.ID, lane: r.Lane, epoch: r.Epoch}
-		s.d.mail.recovered(ctx, r.ID, "its worker died")
+	for _, w := range woken {
+		s.d.mail.recovered(ctx, w.ID, "its worker died")
 		s.d.metrics.recovered.WithLabelValues("lease").Inc()
 	}
 	s.d.enqueue(ctx, woken...)
 	return nil
 }
 
-// promote makes delayed messages waiting when they are due.
+// promote makes delayed messages waiting once they are due.
 func (s *sweeper) promote(ctx context.Context, p int, now time.Time) error {
 	_, err := sweepRun(ctx, s.d.store, promoteScript, p, sweepArgs{Now: now, Most: sweepBatch})
 	return err
 }
 
-// owed queues the tasks that accept or a wake-up could not.
+// owed queues the tasks that could not be queued earlier.
 func (s *sweeper) owed(ctx context.Context, p int, now time.Time) error {
-	rows, err := sweepRun(ctx, s.d.store, owedScript, p, owedArgs{Before: now.Add(-owedAfter), Most: sweepBatch})
+	owed, err := sweepRun(ctx, s.d.store, owedScript, p, owedArgs{Before: now.Add(-owedAfter), Most: sweepBatch})
 	if err != nil {
 		return err
 	}
-	due := make([]wakeup, len(rows))
-	for i, r := range rows {
-		due[i] = wakeup{id: r.ID, lane: r.Lane, epoch: r.Epoch, due: r.Due}
-		s.d.metrics.recovered.WithLabelValues("owed").Inc()
-	}
-	s.d.enqueue(ctx, due...)
+	s.d.metrics.recovered.WithLabelValues("owed").Add(float64(len(owed)))
+	s.d.enqueue(ctx, owed...)
 	return nil
 }

@@ -17,18 +17,43 @@ const (
 	reasonRetention = "retention" // of a dead letter
 )
 
-// changedTries is how often an operator's verb reads a message again that changed under its hands.
-const changedTries = 10
-
-// Desk changes messages that wait or failed, as an operator or a client wishes: cancel, retry, reschedule,
-// replay.
+// Desk changes messages that wait or failed, for an operator or a client: cancel, retry, reschedule, replay.
 type Desk struct {
 	*store
 	reader *Reader
 }
 
-// Cancel takes a message back. A message that is being sent is left alone, which the answer's code says; an
-// unknown one is not an error.
+// changedTries is how often change reads a message that is changed again and again.
+const changedTries = 10
+
+// change reads a live message and writes it with a script, and repeats both if another change came in between.
+// write returns the word of the script's answer, and so does change. The word is GONE if there is no such
+// message, and CHANGED after changedTries.
+func (d *Desk) change(ctx context.Context, id string, write func(row) (word string, err error)) (string,
+	error) {
+	if _, ok := partitionOf(id, d.DB.Partitions()); !ok {
+		return "GONE", nil
+	}
+	if err := d.clock.ready(ctx, d.DB.Client()); err != nil {
+		return "", redisError(err, "change message "+id)
+	}
+	for range changedTries {
+		rows, err := d.readRows(ctx, []entry{{id: id}})
+		if err != nil {
+			return "", redisError(err, "read message "+id)
+		}
+		if len(rows) == 0 {
+			return "GONE", nil
+		}
+		if word, err := write(rows[0]); err != nil || word != "CHANGED" {
+			return word, err
+		}
+	}
+	return "CHANGED", nil
+}
+
+// Cancel cancels a message. If it is being sent at this moment, it stays, and the answer has a code. An
+// unknown message is not an error.
 func (d *Desk) Cancel(ctx context.Context, id, reason string) (api.DeleteAnswer, error) {
 	answer, left, err := d.cancel(ctx, id, reason)
 	if err == nil && answer.Deleted {
@@ -37,8 +62,8 @@ func (d *Desk) Cancel(ctx context.Context, id, reason string) (api.DeleteAnswer,
 	return answer, err
 }
 
-// CancelAll takes back every message the query selects, oldest first, and counts those it had to leave
-// because they were being sent.
+// CancelAll cancels every message that the query selects, oldest first. It counts those that stay because
+// they are being sent.
 func (d *Desk) CancelAll(ctx context.Context, q api.OutboxQuery, reason string) (api.BulkDeleteAnswer,
 	error) {
 	var total api.BulkDeleteAnswer
@@ -48,14 +73,15 @@ func (d *Desk) CancelAll(ctx context.Context, q api.OutboxQuery, reason string) 
 		return total, err
 	}
 	still := func(r row) bool { return q.State == "" || q.State == shown(r.state, paused[r.lane]) }
-	gone := orphans{d: d}
-	defer gone.clear(ctx)
+	left := orphans{}
+	defer d.deleteOrphans(ctx, left)
 	for {
 		found, err := d.reader.find(ctx, q, paused, scanChunk)
 		if err != nil {
-			return total, away(err, "list the messages to cancel")
+			return total, redisError(err, "list the messages to cancel")
 		}
-		some, err := d.cancelEach(ctx, found.page, reason, still, gone.add)
+		some, tasks, err := d.cancelEach(ctx, found.page, reason, still)
+		left.add(tasks)
 		total.Deleted, total.Active = total.Deleted+some.Deleted, total.Active+some.Active
 		if err != nil || !found.more {
 			return total, err
@@ -64,36 +90,32 @@ func (d *Desk) CancelAll(ctx context.Context, q api.OutboxQuery, reason string) 
 	}
 }
 
-// cancelEach takes back those of some messages that still are as they were chosen, a few round trips for all
-// of them. What is left of them in the queue goes to forget.
-func (d *Desk) cancelEach(ctx context.Context, entries []entry, reason string, still func(row) bool,
-	forget func(context.Context, ...task)) (api.BulkDeleteAnswer, error) {
-	var total api.BulkDeleteAnswer
+// cancelEach cancels those of the messages that are still as they were selected, in two round trips. It
+// returns their tasks, which the caller removes.
+func (d *Desk) cancelEach(ctx context.Context, entries []entry, reason string, still func(row) bool) (
+	total api.BulkDeleteAnswer, left []task, _ error) {
 	rows, err := d.readRows(ctx, entries)
 	if err != nil {
-		return total, away(err, "read the messages to cancel")
+		return total, nil, redisError(err, "read the messages to cancel")
 	}
 	rows = slices.DeleteFunc(rows, func(r row) bool { return !still(r) })
 	pipe := d.DB.Pipeline()
 	answers := make([]*redisdb.Reply[outcomeWord], len(rows))
 	for i, r := range rows {
-		p, _ := partitionOf(r.id, d.DB.Partitions())
 		args, err := d.cancelArgs(r, reason)
 		if err != nil {
-			return total, err
+			return total, nil, err
 		}
-		answers[i] = cancelScript.Add(pipe, []string{d.keys.message(p, r.id)}, args)
+		answers[i] = cancelScript.Add(pipe, []string{d.keys.message(r.partition, r.id)}, args)
 	}
 	if err := pipe.Exec(ctx); err != nil {
-		return total, away(err, "cancel messages")
+		return total, nil, redisError(err, "cancel messages")
 	}
-	var gone []task
 	for i, r := range rows {
 		answer, _ := answers[i].Read() // an error would be Exec's
 		switch answer.Word {
 		case "OK":
-			p, _ := partitionOf(r.id, d.DB.Partitions())
-			gone = append(gone, r.task(p))
+			left = append(left, r.task())
 			d.cancelled(ctx, r, reason)
 			total.Deleted++
 		case "ACTIVE":
@@ -101,54 +123,41 @@ func (d *Desk) cancelEach(ctx context.Context, entries []entry, reason string, s
 		case "CHANGED":
 			one, _, err := d.cancel(ctx, r.id, reason)
 			if err != nil {
-				return total, err
+				return total, left, err
 			}
 			if one.Deleted {
 				total.Deleted++
 			}
 		}
 	}
-	forget(ctx, gone...)
-	return total, nil
+	return total, left, nil
 }
 
-// cancel takes a message back in the record; what is left of it in the queue is the caller's to remove.
-func (d *Desk) cancel(ctx context.Context, id, reason string) (api.DeleteAnswer, task, error) {
-	p, ok := partitionOf(id, d.DB.Partitions())
-	if !ok {
-		return api.DeleteAnswer{}, task{}, nil
+// cancel cancels a message in the record and returns its task, which the caller removes.
+func (d *Desk) cancel(ctx context.Context, id, reason string) (answer api.DeleteAnswer, left task, _ error) {
+	word, err := d.change(ctx, id, func(r row) (string, error) {
+		args, err := d.cancelArgs(r, reason)
+		if err != nil {
+			return "", err
+		}
+		answer, err := run(ctx, d.store, cancelScript, r.partition, id, args)
+		if answer.Word == "OK" {
+			d.cancelled(ctx, r, reason)
+			left = r.task()
+		}
+		return answer.Word, err
+	})
+	switch word {
+	case "OK":
+		answer.Deleted = true
+	case "ACTIVE", "CHANGED":
+		answer.Code = "MessageActive"
 	}
-	for range changedTries {
-		rows, err := d.readRows(ctx, []entry{{id: id}})
-		if err != nil {
-			return api.DeleteAnswer{}, task{}, away(err, "read message "+id)
-		}
-		if len(rows) == 0 {
-			return api.DeleteAnswer{}, task{}, nil
-		}
-		args, err := d.cancelArgs(rows[0], reason)
-		if err != nil {
-			return api.DeleteAnswer{}, task{}, err
-		}
-		answer, err := run(ctx, d.store, cancelScript, p, id, args)
-		if err != nil {
-			return api.DeleteAnswer{}, task{}, err
-		}
-		switch answer.Word {
-		case "OK":
-			d.cancelled(ctx, rows[0], reason)
-			return api.DeleteAnswer{Deleted: true}, rows[0].task(p), nil
-		case "ACTIVE":
-			return api.DeleteAnswer{Code: "MessageActive"}, task{}, nil
-		case "GONE":
-			return api.DeleteAnswer{}, task{}, nil
-		}
-	}
-	return api.DeleteAnswer{Code: "MessageActive"}, task{}, nil
+	return answer, left, err
 }
 
-// cancelArgs builds what cancel.lua writes. The recipients that are done already have had their last word; a
-// dead letter has none left, and goes without an event.
+// cancelArgs returns the arguments of cancel.lua. The event is about the recipients that are not done. A dead
+// letter has none, so it gets no event.
 func (d *Desk) cancelArgs(r row, reason string) (args cancelArgs, _ error) {
 	now := d.clock.Now()
 	events, st, result := changeEvents{account: r.envelope.Account, at: now}, r.status, resultFailed
@@ -156,8 +165,7 @@ func (d *Desk) cancelArgs(r row, reason string) (args cancelArgs, _ error) {
 		result = resultCancelled
 		left := st.having(rcptQueued)
 		if err := events.add(event.MessageCancelled, event.Cancelled{
-			Message: r.envelope.about(r.id, r.lane, r.gateway, r.envelope.addresses(left)), Reason: reason,
-			InDoubt: r.mayBeThere(),
+			Message: r.about(left), Reason: reason, InDoubt: r.mayBeThere(),
 		}, left, 0, reason); err != nil {
 			return args, err
 		}
@@ -171,7 +179,7 @@ func (d *Desk) cancelArgs(r row, reason string) (args cancelArgs, _ error) {
 		Events: events.lines}, err
 }
 
-// cancelled tells the operator. That a dead letter is forgotten ends no message: it ended when it failed.
+// cancelled logs and counts a cancelled message. A dead letter ended when it failed, so it is not counted again.
 func (d *Desk) cancelled(ctx context.Context, r row, reason string) {
 	if r.state == stateFailed {
 		d.mail.forgotten(ctx, r.id, reason)

@@ -12,60 +12,54 @@ import (
 	"github.com/postroom/postroom/message"
 )
 
-// corrected is what a replay does differently, checked.
-type corrected struct {
-	to      []string // normalized, each once
-	gateway *string
-	account string
-}
-
-// correct checks what a replay is to do differently.
-func (d *Desk) correct(ctx context.Context, c api.Corrections) (corrected, error) {
-	k := corrected{gateway: c.Gateway, account: c.Account}
+// correct checks corrections. It returns them with normalized addresses, each once.
+func (d *Desk) correct(ctx context.Context, c api.Corrections) (api.Corrections, error) {
 	if c.Account != "" {
 		if _, err := d.Accounts.Resolve(ctx, c.Account); err != nil {
-			return k, err
+			return c, err
 		}
 	}
 	if c.Gateway != nil && *c.Gateway != "" {
 		if err := d.gatewayExists(ctx, *c.Gateway); err != nil {
-			return k, err
+			return c, err
 		}
 	}
 	var wrong []fault.Field
-	for i, to := range c.To {
+	addresses := c.To
+	c.To = nil
+	for i, to := range addresses {
 		address, err := message.NormalizeAddress(to)
 		if err != nil {
 			wrong = append(wrong, fault.Field{Key: fmt.Sprintf("to[%d]", i), Message: err.Error()})
 			continue
 		}
-		if !slices.Contains(k.to, address) {
-			k.to = append(k.to, address)
+		if !slices.Contains(c.To, address) {
+			c.To = append(c.To, address)
 		}
 	}
 	if len(wrong) > 0 {
-		return k, fault.InvalidFields(wrong)
+		return c, fault.InvalidFields(wrong)
 	}
-	return k, nil
+	return c, nil
 }
 
-// plan is the replay of a dead letter: at once, with its attempts counted anew.
-func (k corrected) plan(r row, now time.Time) reopening {
-	o := reopening{due: now, max: r.max, gateway: r.gateway, replay: true, to: k.to, account: k.account}
-	if k.gateway != nil {
-		o.gateway = *k.gateway
+// replayOf returns the replay of a dead letter: due now, with all its attempts again.
+func replayOf(r row, c api.Corrections, now time.Time) reopening {
+	o := reopening{due: now, max: r.max, gateway: r.gateway, replay: true, to: c.To, account: c.Account}
+	if c.Gateway != nil {
+		o.gateway = *c.Gateway
 	}
 	return o
 }
 
-// readdress queues a failed message for others than it failed for. Those it failed for stay on record as
-// replaced, but for the ones named again; those who have the message are not sent it once more.
+// readdress queues a failed message for other recipients than those that failed. Failed recipients that are
+// not named again get the status replaced. A recipient that has the message is refused.
 func (r row) readdress(to []string) (row, error) {
 	known := len(r.envelope.To)
 	r.envelope.To = slices.Clone(r.envelope.To)
 	r.status.Events = slices.Clone(r.status.Events)
-	for i, one := range r.status.Events {
-		if one.To == nil { // all that there were so far
+	for i, e := range r.status.Events {
+		if e.To == nil { // all recipients so far
 			r.status.Events[i].To = everybody(known)
 		}
 	}

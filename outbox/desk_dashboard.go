@@ -8,20 +8,24 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// What an operator does to a task in the queue's dashboard, done to its message first. Each is told a task's
-// id, and answers nil when the record agrees, so that the task may follow.
+// The functions of this file change a message before an operator changes its task in the queue's dashboard.
+// They return nil if the task may be changed too.
 
 // TaskDeleted cancels the message of a task that is about to be deleted.
 func (d *Desk) TaskDeleted(ctx context.Context, taskID string) error {
-	answer, _, err := d.cancel(ctx, messageOf(taskID), ReasonDashboard)
+	id := messageOf(taskID)
+	answer, _, err := d.cancel(ctx, id, ReasonDashboard)
 	if err == nil && answer.Code != "" {
-		return fault.New(fault.Conflict, answer.Code, "The message is being sent at this moment")
+		return messageActive(id)
 	}
 	return err
 }
 
-// TaskRun makes the message of a task due, when the task is about to be run before its time. A dead letter is
-// replayed.
+func messageActive(id string) error {
+	return fault.New(fault.Conflict, "MessageActive", "Message %s is being sent at this moment", id)
+}
+
+// TaskRun makes the message of a task due, before the task is run ahead of its time. A dead letter is replayed.
 func (d *Desk) TaskRun(ctx context.Context, taskID string) error {
 	_, err := d.Retry(ctx, messageOf(taskID))
 	if fault.Is(err, fault.NotFound) {
@@ -34,37 +38,31 @@ func (d *Desk) TaskRun(ctx context.Context, taskID string) error {
 // be replayed.
 func (d *Desk) TaskArchived(ctx context.Context, taskID string) error {
 	id := messageOf(taskID)
-	p, ok := partitionOf(id, d.DB.Partitions())
-	if !ok {
-		return nil
-	}
-	for range changedTries {
-		rows, err := d.readRows(ctx, []entry{{id: id}})
+	word, err := d.change(ctx, id, func(r row) (string, error) {
+		if r.state == stateFailed {
+			return "GONE", nil
+		}
+		args, err := d.buryArgs(r)
 		if err != nil {
-			return away(err, "read message "+id)
+			return "", err
 		}
-		if len(rows) == 0 || rows[0].state == stateFailed {
-			return nil
-		}
-		args, err := d.buryArgs(rows[0])
-		if err != nil {
-			return err
-		}
-		answer, err := run(ctx, d.store, buryScript, p, id, args)
-		if err != nil {
-			return err
-		}
-		switch answer.Word {
-		case "OK":
+		answer, err := run(ctx, d.store, buryScript, r.partition, id, args)
+		if answer.Word == "OK" {
 			d.metrics.ended.WithLabelValues("failed").Inc()
-			d.mail.failed(ctx, id, rows[0].attempts, nil, archivedByOperator(), false)
-			return nil
-		case "GONE":
-			return nil
-		case "ACTIVE":
-			return fault.New(fault.Conflict, "MessageActive", "The message is being sent at this moment")
+			d.mail.failed(ctx, id, r.attempts, nil, archivedByOperator(), false)
 		}
+		return answer.Word, err
+	})
+	switch word {
+	case "ACTIVE":
+		return messageActive(id)
+	case "CHANGED":
+		return messageChanged(id)
 	}
+	return err
+}
+
+func messageChanged(id string) error {
 	return fault.New(fault.Conflict, "MessageChanged", "Message %s keeps changing; try again", id)
 }
 
@@ -72,25 +70,26 @@ func archivedByOperator() *lastError {
 	return &lastError{Message: "archived by an operator", Code: "EARCHIVED"}
 }
 
-// buryArgs builds what bury.lua writes: the recipients left have failed, and their event says why.
-func (d *Desk) buryArgs(r row) (args buryArgs, _ error) {
+// buryArgs returns the arguments of bury.lua: the recipients that are not done have failed, and the event says why.
+func (d *Desk) buryArgs(r row) (args buryArgs, err error) {
 	now := d.clock.Now()
 	st := r.status
 	st.Recipients = slices.Clone(st.Recipients)
 	left := st.having(rcptQueued)
-	given := make([]event.Recipient, len(left))
+	recipients := make([]event.Recipient, len(left))
 	for n, i := range left {
 		st.Recipients[i].Status = rcptFailed
-		given[n] = event.Recipient{Address: r.envelope.To[i], Status: rcptFailed,
+		recipients[n] = event.Recipient{Address: r.envelope.To[i], Status: rcptFailed,
 			Attempts: st.Recipients[i].Attempts}
 	}
 	st.Last = archivedByOperator()
 	data := event.Failed{
-		Message:    r.envelope.about(r.id, r.lane, r.gateway, r.envelope.addresses(left)),
-		Failure:    event.Failure{Error: st.Last.Message, ErrorCode: st.Last.Code, InDoubt: r.mayBeThere()},
-		Recipients: given, Job: event.Job{ID: r.id, AttemptsMade: r.attempts, Attempts: r.max},
+		Message: r.about(left), Recipients: recipients,
+		Failure: event.Failure{Error: st.Last.Message, ErrorCode: st.Last.Code, InDoubt: r.mayBeThere()},
+		Job:     event.Job{ID: r.id, AttemptsMade: r.attempts, Attempts: r.max},
 	}
-	if d.opts.KeepDeadLetters >= 0 {
+	keep := d.opts.KeepDeadLetters >= 0
+	if keep {
 		data.DeadLetter = r.id
 	}
 	events := changeEvents{account: r.envelope.Account, at: now}
@@ -99,8 +98,7 @@ func (d *Desk) buryArgs(r row) (args buryArgs, _ error) {
 	}
 	st = events.remember(st)
 	args = buryArgs{ID: r.id, Now: now, State: r.state, Fence: r.fence, Events: events.lines}
-	var err error
-	if d.opts.KeepDeadLetters >= 0 {
+	if keep {
 		args.Status, err = d.jsons.pack(r.id, st)
 	} else {
 		args.Record, err = d.ending(r, st, resultFailed, "", now)

@@ -9,10 +9,10 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
 )
 
-// Retry attempts a message now: a delayed one before its time, a failed one again from the start with its
-// attempts counted anew.
+// Retry attempts a message now: a delayed message before its time, a failed one with all its attempts again.
 func (d *Desk) Retry(ctx context.Context, id string) (api.OutboxMessage, error) {
 	return d.reopen(ctx, id, func(r row, now time.Time) (reopening, error) {
 		o := reopening{due: now, attempts: r.attempts, max: r.max, gateway: r.gateway, urgent: true}
@@ -23,7 +23,7 @@ func (d *Desk) Retry(ctx context.Context, id string) (api.OutboxMessage, error) 
 	})
 }
 
-// Patch changes when, how often or through which gateway a message that is not being sent will be tried.
+// Patch changes the time, the number of attempts or the gateway of a message that is not being sent.
 func (d *Desk) Patch(ctx context.Context, id string, p api.OutboxPatch) (api.OutboxMessage, error) {
 	if p.Gateway != nil && *p.Gateway != "" {
 		if err := d.gatewayExists(ctx, *p.Gateway); err != nil {
@@ -35,7 +35,7 @@ func (d *Desk) Patch(ctx context.Context, id string, p api.OutboxPatch) (api.Out
 			return reopening{}, fault.New(fault.Conflict, "MessageFailed",
 				"Message %s failed for good; retry it instead", id)
 		}
-		o := reopening{due: fromMillis(r.due), attempts: r.attempts, max: r.max, gateway: r.gateway}
+		o := reopening{due: redisdb.Time(r.due), attempts: r.attempts, max: r.max, gateway: r.gateway}
 		if p.SendAt != nil {
 			o.due = p.SendAt.UTC()
 			o.planned = o.due
@@ -54,75 +54,60 @@ func (d *Desk) Patch(ctx context.Context, id string, p api.OutboxPatch) (api.Out
 	})
 }
 
-// reopening is what a message is given anew.
+// reopening is a change of a message that is not being sent.
 type reopening struct {
 	due      time.Time
-	planned  time.Time // when the first attempt is wanted; zero: as before
+	planned  time.Time // of the first attempt; zero: as before
 	attempts int
 	max      int
 	gateway  string
-	urgent   bool     // to be tried even while its account is held
-	replay   bool     // a dead letter: its failed recipients are queued again
-	to       []string // instead of those; none: themselves
-	account  string   // that sends it from here on; empty: as before
+	urgent   bool     // it is tried even while its account is held
+	replay   bool     // of a dead letter: its failed recipients are queued again
+	to       []string // instead of the failed recipients; none: themselves
+	account  string   // the new account; empty: as before
 }
 
-// reopen reads a message, lets plan decide, and writes the plan if the message is still as it was read.
+// reopen changes a message by a plan, and queues its new task. It returns the message as it was written: it
+// may have been sent since, so it is not read again.
 func (d *Desk) reopen(ctx context.Context, id string, plan func(row, time.Time) (reopening, error)) (
 	api.OutboxMessage, error) {
-	p, err := d.place(id)
-	if err != nil {
-		return api.OutboxMessage{}, err
-	}
-	if err := d.clock.ready(ctx, d.DB.Client()); err != nil {
-		return api.OutboxMessage{}, away(err, "reopen message "+id)
-	}
-	for range changedTries {
-		r, err := d.reader.read(ctx, id)
-		if err != nil {
-			return api.OutboxMessage{}, err
-		}
+	var after row
+	word, err := d.change(ctx, id, func(r row) (string, error) {
 		now := d.clock.Now()
 		o, err := plan(r, now)
 		if err != nil {
-			return api.OutboxMessage{}, err
-		}
-		after, err := r.apply(o, now)
-		if err != nil {
-			return api.OutboxMessage{}, err
-		}
-		if o.replay {
-			err = d.replayable(ctx, after)
+			return "", err
 		}
 		var args reopenArgs
-		if err == nil {
-			args, err = d.reopenArgs(r, &after, o, now)
+		if after, args, err = d.reopenArgs(ctx, r, o, now); err != nil {
+			return "", err
 		}
-		if err != nil {
-			return api.OutboxMessage{}, err
+		answer, err := run(ctx, d.store, reopenScript, r.partition, id, args)
+		if answer.Word == "OK" {
+			d.mail.reopened(ctx, id, o.due, o.replay)
+			d.enqueue(ctx, wakeup{ID: id, Lane: r.lane, Epoch: answer.Epoch, Due: o.due})
+			d.forget(ctx, r.task())
 		}
-		answer, err := run(ctx, d.store, reopenScript, p, id, args)
-		if err != nil {
-			return api.OutboxMessage{}, err
-		}
-		switch answer.Word {
-		case "OK":
-			d.rewoken(ctx, p, r, o, answer.Epoch)
-			return d.reopened(ctx, after)
-		case "ACTIVE":
-			return api.OutboxMessage{}, fault.New(fault.Conflict, "MessageActive",
-				"Message %s is being sent at this moment", id)
-		case "PURGED":
-			return api.OutboxMessage{}, fault.New(fault.Conflict, "ContentGone",
-				"The content of message %s is no longer kept", id)
-		}
+		return answer.Word, err
+	})
+	switch {
+	case err != nil:
+	case word == "OK":
+		return d.reader.shown(ctx, after)
+	case word == "GONE":
+		_, err = d.reader.read(ctx, id)
+	case word == "ACTIVE":
+		err = messageActive(id)
+	case word == "PURGED":
+		err = fault.New(fault.Conflict, "ContentGone", "The content of message %s is no longer kept", id)
+	default:
+		err = messageChanged(id)
 	}
-	return api.OutboxMessage{}, fault.New(fault.Conflict, "MessageChanged",
-		"Message %s keeps changing; try again", id)
+	return api.OutboxMessage{}, err
 }
 
-// replayable refuses to send a dead letter again to nobody but recipients who must not be mailed: it would
-// end without having been sent, and be lost.
+// replayable returns a fault of kind Conflict if all queued recipients of a dead letter are suppressed: it
+// would end without having been sent, and be lost.
 func (d *Desk) replayable(ctx context.Context, r row) error {
 	queued := r.status.having(rcptQueued)
 	stopped, err := d.stops(ctx, r.envelope, r.lane, queued)
@@ -131,20 +116,20 @@ func (d *Desk) replayable(ctx context.Context, r row) error {
 	}
 	why := skipped(r.envelope, stopped)
 	f := fault.New(fault.Conflict, "RecipientSuppressed",
-		"Nobody left in message %s may be mailed (%s): correct the recipient, or take the suppression away first",
+		"Nobody left in message %s may be mailed (%s): correct the recipient, or delete the suppression first",
 		r.id, why.Reason)
 	f.Details = map[string]any{"skipped": why}
 	return f
 }
 
-// apply gives a message what was planned for it, as the script writes it and answers show it.
+// apply returns the message as a reopening changes it.
 func (r row) apply(o reopening, now time.Time) (row, error) {
-	r.state, r.due, r.attempts, r.max, r.gateway = stateWaiting, millis(o.due), o.attempts, o.max, o.gateway
+	r.state, r.due, r.attempts, r.max, r.gateway = stateWaiting, redisdb.Millis(o.due), o.attempts, o.max, o.gateway
 	if o.due.After(now) {
 		r.state = stateDelayed
 	}
 	if !o.planned.IsZero() {
-		r.planned = millis(o.planned)
+		r.planned = redisdb.Millis(o.planned)
 	}
 	if o.account != "" {
 		r.envelope.Account = o.account
@@ -162,48 +147,33 @@ func (r row) apply(o reopening, now time.Time) (row, error) {
 	return r, nil
 }
 
-// reopenArgs builds what reopen.lua writes of a message that was read as before and is to be as after. A
-// replay is told, which after then remembers.
-func (d *Desk) reopenArgs(before row, after *row, o reopening, now time.Time) (reopenArgs, error) {
-	args := reopenArgs{
+// reopenArgs returns a message as a reopening changes it, and the arguments of reopen.lua. A replay is an event.
+func (d *Desk) reopenArgs(ctx context.Context, before row, o reopening, now time.Time) (after row,
+	args reopenArgs, err error) {
+	if after, err = before.apply(o, now); err != nil {
+		return after, args, err
+	}
+	args = reopenArgs{
 		ID: after.id, Now: now, State: before.state, Fence: before.fence, Due: after.due, Attempts: after.attempts,
 		Max: after.max, Gateway: after.gateway, Scheduled: after.planned, Urgent: o.urgent, Account: o.account,
 	}
 	if !o.replay {
-		return args, nil
+		return after, args, nil
 	}
-	env, queued := after.envelope, after.status.having(rcptQueued)
-	events := changeEvents{account: env.Account, at: now}
-	err := events.add(event.MessageReplayed, event.Replayed{
-		Message: env.about(after.id, after.lane, o.gateway, env.addresses(queued)), Attempt: before.attempts,
-	}, queued, 0, "")
+	if err = d.replayable(ctx, after); err != nil {
+		return after, args, err
+	}
+	queued := after.status.having(rcptQueued)
+	events := changeEvents{account: after.envelope.Account, at: now}
+	err = events.add(event.MessageReplayed, event.Replayed{Message: after.about(queued), Attempt: before.attempts},
+		queued, 0, "")
 	if err != nil {
-		return args, err
+		return after, args, err
 	}
 	after.status, args.Events = events.remember(after.status), events.lines
-	if args.Status, err = d.jsons.pack(after.id, after.status); err != nil {
-		return args, err
+	args.Status, err = d.jsons.pack(after.id, after.status)
+	if err == nil && (len(o.to) > 0 || o.account != "") {
+		args.Envelope, err = d.jsons.pack(after.id, after.envelope)
 	}
-	if len(o.to) > 0 || o.account != "" {
-		args.Envelope, err = d.jsons.pack(after.id, env)
-	}
-	return args, err
-}
-
-// rewoken queues the task of a message that was given a new time, and drops the one it had.
-func (d *Desk) rewoken(ctx context.Context, p int, r row, o reopening, epoch string) {
-	d.mail.reopened(ctx, r.id, o.due, o.replay)
-	d.enqueue(ctx, wakeup{id: r.id, lane: string(r.lane), epoch: epoch, due: o.due})
-	d.forget(ctx, r.task(p))
-}
-
-// reopened shows a message as it was written. It may have gone out since, so it is not read again.
-func (d *Desk) reopened(ctx context.Context, r row) (api.OutboxMessage, error) {
-	paused, err := d.pausedLanes(ctx)
-	if err != nil {
-		return api.OutboxMessage{}, err
-	}
-	m := r.show(paused[r.lane])
-	m.Log = r.status.Log
-	return m, nil
+	return after, args, err
 }

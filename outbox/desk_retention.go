@@ -11,20 +11,18 @@ import (
 
 const (
 	retentionEvery = 30 * time.Second
-	retentionCheck = time.Second // how often it is looked whether that has passed
-	retentionBatch = 1000        // messages in one go
-	// batches of one kind and partition in one go: what is left waits for the next check
+	retentionCheck = time.Second // how often run checks whether retentionEvery has passed
+	retentionBatch = 1000        // messages in one round trip
+	// batches of one kind and partition in one check; the rest waits for the next check
 	retentionRounds = 30
 )
 
-// retention forgets what is too old or too many: dead letters, the log, events that were read. Every process
+// retention deletes dead letters, log entries and read events that are too old or too many. Every process
 // runs one; two at once do no harm.
 type retention struct {
 	d    *Desk
 	last time.Time // when it last had nothing left to do
 }
-
-func newRetention(d *Desk) *retention { return &retention{d: d} }
 
 func (r *retention) run(ctx context.Context) {
 	tick := time.NewTicker(retentionCheck)
@@ -41,7 +39,7 @@ func (r *retention) run(ctx context.Context) {
 	}
 }
 
-// check applies retention when it is time to.
+// check applies retention if retentionEvery has passed.
 func (r *retention) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -59,8 +57,7 @@ func (r *retention) check(ctx context.Context) error {
 	return err
 }
 
-// tidy applies retention: dead letters, the log, events that every reader has read. It answers false when
-// there was more to do than one round may take.
+// tidy applies retention. done is false if something is left for the next check.
 func (r *retention) tidy(ctx context.Context, now time.Time) (done bool, _ error) {
 	done = true
 	for p := range r.d.DB.Partitions() {
@@ -88,12 +85,12 @@ func (r *retention) tidy(ctx context.Context, now time.Time) (done bool, _ error
 	return done, nil
 }
 
-// expireLetters forgets dead letters that are too old or too many, and answers how many it looked at.
+// expireLetters deletes dead letters that are too old or too many. It returns how many it read.
 func (r *retention) expireLetters(ctx context.Context, p int, now time.Time) (int, error) {
 	rdb, key := r.d.DB.Client(), redisdb.Key(p, "dead")
 	before := now.Add(-max(r.d.opts.KeepDeadLetters, 0))
 	ids, err := rdb.ZRangeArgs(ctx, redis.ZRangeArgs{Key: key, ByScore: true, Start: "-inf",
-		Stop: millis(before), Count: retentionBatch}).Result()
+		Stop: redisdb.Millis(before), Count: retentionBatch}).Result()
 	if err != nil {
 		return 0, fmt.Errorf("read old dead letters: %w", err)
 	}
@@ -107,22 +104,22 @@ func (r *retention) expireLetters(ctx context.Context, p int, now time.Time) (in
 			return 0, fmt.Errorf("read surplus dead letters: %w", err)
 		}
 	}
-	_, err = r.d.cancelEach(ctx, entriesOf(ids), reasonRetention, func(r row) bool {
-		return r.state == stateFailed
-	}, r.d.forget)
+	_, left, err := r.d.cancelEach(ctx, entriesOf(ids), reasonRetention,
+		func(r row) bool { return r.state == stateFailed })
+	r.d.forget(ctx, left...)
 	return len(ids), err
 }
 
-// expireLog takes ended messages out of the log that are too old or too many, and answers how many.
+// expireLog deletes log entries that are too old or too many. It returns how many.
 func (r *retention) expireLog(ctx context.Context, p int, now time.Time) (int, error) {
 	before := now.Add(-max(r.d.opts.KeepEnded, 0))
 	return purgeScript.Run(ctx, r.d.DB.Client(), []string{r.d.keys.events(p)},
 		purgeArgs{Before: before, Keep: r.share(r.d.opts.MaxEnded), Most: retentionBatch})
 }
 
-// trim keeps the event stream within bounds, and never drops an event some reader has yet to read. It answers
-// false when there was more to drop: Redis drops 10,000 in one go, and a busy outbox makes more than that
-// between two rounds.
+// trim shortens the event stream to Options.MaxEvents, but keeps every event that a reader has not read yet.
+// done is false if it must continue at the next check: Redis drops 10,000 at a time, and a busy outbox writes
+// more than that between two checks.
 func (r *retention) trim(ctx context.Context, p int) (done bool, _ error) {
 	rdb, key := r.d.DB.Client(), r.d.keys.events(p)
 	n, err := rdb.XLen(ctx, key).Result()
@@ -146,7 +143,7 @@ func (r *retention) trim(ctx context.Context, p int) (done bool, _ error) {
 	return false, nil
 }
 
-// share is the part of a number for the whole outbox that one partition may fill. Messages are spread evenly.
+// share returns a partition's part of a number for the whole outbox. Messages are spread evenly.
 func (r *retention) share(whole int) int {
 	return (whole + r.d.DB.Partitions() - 1) / r.d.DB.Partitions()
 }

@@ -11,28 +11,27 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// FactResult is what came of a fact.
+// FactResult is the result of recording a fact.
 type FactResult int
 
-// What can come of a fact.
+// The results of recording a fact.
 const (
-	FactRecorded  FactResult = iota // noted and told
-	FactKnown                       // known already
-	FactLimit                       // so much is known about the message that no more is taken: see maxFacts
-	FactUnmatched                   // neither the message nor an account to tell is known
+	FactRecorded  FactResult = iota // recorded, with its event
+	FactKnown                       // recorded before
+	FactLimit                       // refused: the message has maxFacts facts
+	FactUnmatched                   // refused: the message is unknown and no account is given
 )
 
-// maxFacts is how many facts are remembered of a message: somebody who reads a mail every day for half a
-// year, or a program gone wild.
+// maxFacts is how many facts of a message are recorded: enough for a reader who opens a mail every day for half
+// a year. It bounds what a bot can store.
 const maxFacts = 200
 
-// Facts notes what becomes known about messages after a relay took them.
+// Facts records what becomes known about messages after a relay accepted them.
 type Facts struct{ *store }
 
-// Learn notes facts on the timelines of their messages, and tells them as events. The results are in the
-// order of the facts. A fact that is told twice, at once or a year later, is told on once for as long as its
-// message is remembered, and three days beyond. An error means that some facts may not have been noted:
-// changeEvents all of them again is safe.
+// RecordFacts records facts about messages and writes their events. The results are in the order of the facts.
+// A fact that is recorded again makes no second event, for as long as its message is in the log and three days
+// after. An error means that some facts may not be recorded; it is safe to record all of them again.
 func (fs *Facts) RecordFacts(ctx context.Context, facts []Fact) ([]FactResult, error) {
 	about, err := fs.readAbout(ctx, facts)
 	if err != nil {
@@ -46,33 +45,33 @@ func (fs *Facts) RecordFacts(ctx context.Context, facts []Fact) ([]FactResult, e
 			results[i] = FactUnmatched
 			continue
 		}
-		args, err := fs.learnArgs(f, r, known)
+		args, err := fs.factArgs(f, r, known)
 		if err != nil {
 			return nil, err
 		}
-		answers[i] = learnScript.Add(pipe, []string{fs.keys.message(fs.placeOf(f), args.ID)}, args)
+		answers[i] = factScript.Add(pipe, []string{fs.keys.message(fs.partitionFor(f), args.ID)}, args)
 	}
 	if err := pipe.Exec(ctx); err != nil {
-		return nil, away(err, "note what became known about messages")
+		return nil, redisError(err, "record facts about messages")
 	}
 	for i, answer := range answers {
 		if answer == nil {
 			continue
 		}
-		said, _ := answer.Read() // an error would be Exec's
-		switch said.Word {
+		read, _ := answer.Read() // an error would be Exec's
+		switch read.Word {
 		case "AGAIN":
 			results[i] = FactKnown
 		case "FULL":
 			results[i] = FactLimit
 		default:
-			fs.mail.learned(ctx, facts[i])
+			fs.mail.fact(ctx, facts[i])
 		}
 	}
 	return results, nil
 }
 
-// readAbout reads the messages that facts are about, live or ended.
+// readAbout reads the messages of facts, live or in the log.
 func (fs *Facts) readAbout(ctx context.Context, facts []Fact) (map[string]row, error) {
 	var list []entry
 	seen := map[string]bool{}
@@ -84,7 +83,7 @@ func (fs *Facts) readAbout(ctx context.Context, facts []Fact) (map[string]row, e
 	}
 	rows, err := fs.readLog(ctx, list)
 	if err != nil {
-		return nil, away(err, "read the messages that something became known about")
+		return nil, redisError(err, "read the messages of facts")
 	}
 	about := make(map[string]row, len(rows))
 	for _, r := range rows {
@@ -93,15 +92,15 @@ func (fs *Facts) readAbout(ctx context.Context, facts []Fact) (map[string]row, e
 	return about, nil
 }
 
-// placeOf is the partition where a fact is noted: that of its message.
-func (fs *Facts) placeOf(f Fact) int {
+// partitionFor is the partition of a fact: that of its message, or by its key without a message.
+func (fs *Facts) partitionFor(f Fact) int {
 	if p, ok := partitionOf(f.MessageID, fs.DB.Partitions()); ok {
 		return p
 	}
 	return redisdb.PartitionFor(f.Key, fs.DB.Partitions())
 }
 
-func (fs *Facts) learnArgs(f Fact, r row, known bool) (args learnArgs, _ error) {
+func (fs *Facts) factArgs(f Fact, r row, known bool) (args factArgs, _ error) {
 	now := fs.clock.Now()
 	at := f.At
 	if at.IsZero() || at.After(now) {
@@ -116,7 +115,7 @@ func (fs *Facts) learnArgs(f Fact, r row, known bool) (args learnArgs, _ error) 
 		to = []string{data.Recipient}
 	}
 	if known {
-		data.Message, account = r.envelope.about(r.id, r.lane, r.gateway, to), r.envelope.Account
+		data.Message, account = r.about(nil), r.envelope.Account
 	}
 	data.Envelope.To = slices.Concat([]string{}, to)
 	id := newEventID(now)
@@ -128,22 +127,22 @@ func (fs *Facts) learnArgs(f Fact, r row, known bool) (args learnArgs, _ error) 
 	if err != nil {
 		return args, err
 	}
-	fact := storedFact{ID: id, Type: f.Type, At: millis(at), Details: f.Details}
+	fact := storedFact{ID: id, Type: f.Type, At: redisdb.Millis(at), Details: f.Details}
 	if data.Recipient != "" {
 		fact.To = to
 	}
 	about := f.MessageID
 	if about == "" {
-		about = field // remembered by itself
+		about = field // it is stored by itself
 	}
 	packed, err := fs.jsons.pack(about, fact)
-	return learnArgs{
+	return factArgs{
 		ID: about, Now: now, Field: field, Fact: packed, Lane: cmp.Or(r.lane, api.Transactional), Account: account,
-		FactsMost: maxFacts, Counter: f.counts(), Event: line,
+		FactsMost: maxFacts, Counter: f.counter(), Event: line,
 	}, err
 }
 
-// address is the recipient that a fact is about; empty where nobody can tell.
+// address is the recipient of a fact; "" if it is not known.
 func (f Fact) address(r row) string {
 	if f.Recipient != "" || f.Index < 0 || f.Index >= len(r.envelope.To) {
 		return f.Recipient
@@ -151,8 +150,8 @@ func (f Fact) address(r row) string {
 	return r.envelope.To[f.Index]
 }
 
-// counts is the counter that a fact adds to; empty: none.
-func (f Fact) counts() string {
+// counter is the counter that a fact adds to; "": none.
+func (f Fact) counter() string {
 	name := factCounters[f.Type]
 	if f.Details.Bot && name != "" {
 		return name + "Bots"
@@ -160,16 +159,16 @@ func (f Fact) counts() string {
 	return name
 }
 
-// Addressed is whom a message was for.
+// Addressed are the recipients of a message.
 type Addressed struct {
-	Known     bool // the outbox or its log remembers it
+	Known     bool // the message is in the outbox or in the log
 	Account   string
 	MessageID string // the header Message-ID
 	ListID    string
 	To        []string
 }
 
-// Recipients reads whom messages were for, in the order of the ids.
+// Recipients returns the recipients of messages, in the order of the ids.
 func (fs *Facts) Recipients(ctx context.Context, ids []string) ([]Addressed, error) {
 	facts := make([]Fact, len(ids))
 	for i, id := range ids {

@@ -6,10 +6,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Lookup finds messages by what others call them: their Message-ID, in angle brackets, where it does not tell
-// their id itself (MessageOf), or what package provider's Reference makes of a provider's id. They are in the
-// order of the references, and "" where nothing is known. A reference is known from when a relay took the
-// message, for Options.KeepReferences.
+// Lookup finds messages by reference: a Message-ID in angle brackets that Postroom did not make (see MessageOf),
+// or the Reference that package provider makes of a provider's id. It returns their ids in the order of the
+// references, "" for an unknown one. A reference is stored when a relay accepts the message, for
+// Options.KeepReferences.
 func (fs *Facts) Lookup(ctx context.Context, references []string) ([]string, error) {
 	pipe := fs.DB.Client().Pipeline()
 	found := make([][]*redis.StringCmd, len(references))
@@ -19,7 +19,7 @@ func (fs *Facts) Lookup(ctx context.Context, references []string) ([]string, err
 		}
 	}
 	if err := execRead(ctx, pipe); err != nil && len(references) > 0 {
-		return nil, away(err, "look up messages by what others call them")
+		return nil, redisError(err, "look up messages by reference")
 	}
 	ids := make([]string, len(references))
 	for i, all := range found {

@@ -212,7 +212,7 @@ func (in *Intake) Open(ctx context.Context, sh Shared) (*Batch, error) {
 // and entry.
 func (in *Intake) open(ctx context.Context, sh Shared, only *Entry) (*Batch, []fault.Field, error) {
 	if err := in.clock.ready(ctx, in.DB.Client()); err != nil {
-		return nil, nil, away(err, "accept message")
+		return nil, nil, redisError(err, "accept message")
 	}
 	account, err := in.Accounts.Resolve(ctx, sh.Account)
 	if err != nil {

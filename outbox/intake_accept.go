@@ -164,19 +164,19 @@ func (in *Intake) answer(ctx context.Context, m *newMessage, first string) (fres
 // encode makes the result, the task, and the keys and arguments of accept.lua.
 func (in *Intake) encode(m *newMessage) error {
 	now := in.clock.Now()
-	due := max(m.due, millis(now))
+	due := max(m.due, redisdb.Millis(now))
 	m.task = queue.Task{Queue: laneQueue(m.lane, m.partition), Type: TaskDeliver, ID: taskID(m.id, firstEpoch)}
-	if due > millis(now) {
-		m.task.At = fromMillis(due)
+	if due > redisdb.Millis(now) {
+		m.task.At = redisdb.Time(due)
 	}
-	m.result = Result{ID: m.id, MessageID: m.envelope.MessageID, SendAt: fromMillis(due), Key: m.envelope.Key}
+	m.result = Result{ID: m.id, MessageID: m.envelope.MessageID, SendAt: redisdb.Time(due), Key: m.envelope.Key}
 	env, err := in.jsons.pack(m.id, m.envelope)
 	if err != nil {
 		return err
 	}
 	// The first event has the id of the message.
 	e, err := event.New(m.id, event.MessageQueued, m.envelope.Account, now, event.Queued{
-		Message: m.envelope.about(m.id, m.lane, m.gateway, m.envelope.To), SendAt: fromMillis(due),
+		Message: m.envelope.about(m.id, m.lane, m.gateway, m.envelope.To), SendAt: redisdb.Time(due),
 	})
 	if err != nil {
 		return err
@@ -238,19 +238,21 @@ func (m *newMessage) mayBeRefused() bool {
 func (m *newMessage) looksAtMemory() bool { return m.args.MemoryShare != "" }
 
 // memo and recall keep the first answer to a key. There is one for each message of a week, so it is short.
-func (r *Result) memo() string { return fmt.Sprintf(" %s %d %s", r.ID, millis(r.SendAt), r.MessageID) }
+func (r *Result) memo() string {
+	return fmt.Sprintf(" %s %d %s", r.ID, redisdb.Millis(r.SendAt), r.MessageID)
+}
 
 func (r *Result) recall(memo string) {
 	parts := strings.SplitN(memo, " ", 4)
 	ms, _ := strconv.ParseInt(parts[2], 10, 64)
-	r.ID, r.SendAt, r.MessageID, r.Repeated = parts[1], fromMillis(ms), parts[3], true
+	r.ID, r.SendAt, r.MessageID, r.Repeated = parts[1], redisdb.Time(ms), parts[3], true
 }
 
 // readReply reads the answer of accept.lua: the first answer to a key that was used before, or "" for a new
 // message.
 func (in *Intake) readReply(answer accepted, err error) (first string, _ error) {
 	if err != nil {
-		return "", away(err, "accept message")
+		return "", redisError(err, "accept message")
 	}
 	switch answer.Word {
 	case "NEW", "AGAIN":
@@ -306,7 +308,7 @@ func (in *Intake) bringIn(ctx context.Context, all []*newMessage) []*newMessage 
 		err := shareErr
 		if content := m.args.Content; err == nil && len(content) > small {
 			m.args.Content = nil
-			err = in.lay(ctx, m.partition, m.id, content)
+			err = in.putIncoming(ctx, m.partition, m.id, content)
 		}
 		if err != nil {
 			m.refuse(err)

@@ -12,7 +12,7 @@ import (
 func (in *Intake) Admits(ctx context.Context) error {
 	share, err := in.DB.MemoryShare(ctx)
 	if err != nil {
-		return away(err, "ask Redis for its memory")
+		return redisError(err, "ask Redis for its memory")
 	}
 	if share >= in.opts.MaxMemoryShare {
 		return full("Redis uses %.0f %% of its maxmemory (redis.maxMemoryShare)", share*100)

@@ -159,7 +159,7 @@ func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, e
 		m.content = c.Raw
 	}
 	if e.SendAt != nil {
-		m.due = millis(*e.SendAt)
+		m.due = redisdb.Millis(*e.SendAt)
 	}
 	m.envelope = envelope{
 		Account: b.account.ID, Source: b.shared.Source, MessageID: c.MessageID, From: c.Envelope.From,
@@ -182,7 +182,7 @@ func (b *Batch) render(ctx context.Context, m *newMessage, e Entry, full bool) (
 	r := b.content.renderer
 	m.personal = batch.Personalization{
 		To: e.To, Cc: e.Cc, InReplyTo: e.InReplyTo, References: e.References, Params: e.Params,
-		Date: millis(b.began),
+		Date: redisdb.Millis(b.began),
 	}
 	if b.stored {
 		m.shared = b.content

@@ -226,7 +226,7 @@ func (in *Intake) claim(ctx context.Context, account string, req api.SubmitReque
 	answer, err := claimScript.RunReplicated(ctx, in.DB, []string{name},
 		claimKeyArgs{Fingerprint: fingerprint(req), KeepKey: int(in.opts.KeyRetention.Seconds())})
 	if err != nil {
-		return nil, away(err, "claim the key of a mail merge")
+		return nil, redisError(err, "claim the key of a mail merge")
 	}
 	if answer.Word == "REUSED" {
 		return nil, keyReused()

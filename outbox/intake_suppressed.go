@@ -68,7 +68,7 @@ func (in *Intake) withoutSuppressed(ctx context.Context, all []*newMessage) (kep
 	}
 	if err := pipe.Exec(ctx); err != nil {
 		for _, m := range skipped {
-			m.refuse(away(err, "note that message "+m.id+" is not sent"))
+			m.refuse(redisError(err, "note that message "+m.id+" is not sent"))
 		}
 	}
 	return kept
@@ -99,7 +99,7 @@ func (in *Intake) keyKnown(ctx context.Context, m *newMessage) (bool, error) {
 	n, err := in.DB.Client().Exists(ctx, in.keys.idempotency(m.partition,
 		keyHash(m.envelope.Account, m.key))).Result()
 	if err != nil {
-		return false, away(err, "look for an idempotency key")
+		return false, redisError(err, "look for an idempotency key")
 	}
 	return n > 0, nil
 }
@@ -134,7 +134,7 @@ func (in *Intake) skipOn(ctx context.Context, pipe *redisdb.Pipeline, m *newMess
 		st.Recipients[i].Status, st.Recipients[i].Response = rcptSuppressed, explain(stopped[i])
 	}
 	r := row{
-		id: m.id, lane: m.lane, created: millis(now), planned: millis(now), max: m.attempts, gateway: m.gateway,
+		id: m.id, lane: m.lane, created: redisdb.Millis(now), planned: redisdb.Millis(now), max: m.attempts, gateway: m.gateway,
 		envelope: m.envelope, status: st,
 	}
 	events := changeEvents{account: m.envelope.Account, at: now}

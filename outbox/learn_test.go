@@ -145,7 +145,7 @@ func TestLearningHasBounds(t *testing.T) {
 			t.Errorf("%s is there for ever", key)
 		}
 	}
-	if slices.Contains(keys, b.keys.later(0, id)) {
+	if slices.Contains(keys, b.keys.facts(0, id)) {
 		t.Error("what was known of a message outlived its entry in the log")
 	}
 }
@@ -161,7 +161,7 @@ func TestFactsOfAMessageTheLogKeepsNothingOf(t *testing.T) {
 		Account: "default"}); !slices.Equal(got, []FactResult{FactUnmatched, FactRecorded}) {
 		t.Errorf("came to %v", got)
 	}
-	if ttl := b.DB.Client().TTL(t.Context(), b.keys.later(0, id)).Val(); ttl <= 0 || ttl > 72*time.Hour {
+	if ttl := b.DB.Client().TTL(t.Context(), b.keys.facts(0, id)).Val(); ttl <= 0 || ttl > 72*time.Hour {
 		t.Errorf("its facts stay for %s", ttl)
 	}
 }

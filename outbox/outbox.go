@@ -29,7 +29,7 @@ func New(parts Parts, o Options) (*Outbox, error) {
 	b := &Outbox{
 		store: s, Intake: &Intake{s}, Delivery: newDelivery(s), Reader: reader, Desk: desk, Queues: &Queues{s},
 		Facts:     &Facts{s},
-		retention: newRetention(desk),
+		retention: &retention{d: desk},
 	}
 	if reg := s.opts.Registry; reg != nil {
 		reg.MustRegister(collector{b.Queues})

@@ -13,12 +13,13 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // Queues counts, pauses and resumes the queues of messages.
 type Queues struct{ *store }
 
-// Owns says whether a queue holds the tasks of messages.
+// Owns reports whether a queue holds the tasks of messages.
 func (qs *Queues) Owns(name string) bool {
 	for p := range qs.DB.Partitions() {
 		if name == laneQueue(api.Transactional, p) || name == laneQueue(api.Bulk, p) {
@@ -28,7 +29,7 @@ func (qs *Queues) Owns(name string) bool {
 	return false
 }
 
-// queuesOf are the queues of asynq that a queue of the API stands for.
+// queuesOf returns the queues of asynq that make up a queue of the API.
 func (qs *Queues) queuesOf(name string) ([]string, error) {
 	lanes := lanesOf(name)
 	if lanes == nil {
@@ -47,8 +48,7 @@ func (qs *Queues) queuesOf(name string) ([]string, error) {
 	return names, nil
 }
 
-// SetPaused holds a queue back, or lets it go on. Jobs that are active finish. submit stands for all sending,
-// both lanes; bulk for the bulk lane alone.
+// SetPaused pauses or resumes a queue. Active jobs finish. The queue submit is both lanes, bulk the bulk lane.
 func (qs *Queues) SetPaused(ctx context.Context, name string, paused bool) error {
 	names, err := qs.queuesOf(name)
 	if err != nil {
@@ -60,15 +60,14 @@ func (qs *Queues) SetPaused(ctx context.Context, name string, paused bool) error
 	}
 	for _, n := range names {
 		if err := set(ctx, n); err != nil {
-			return away(err, "pause or resume queue "+n)
+			return redisError(err, "pause or resume queue "+n)
 		}
 	}
 	qs.log.InfoContext(ctx, "queue switched", "queue", name, "paused", paused)
 	return nil
 }
 
-// QueueStatus counts a queue. Messages are counted by their records, which are the truth; other jobs by their
-// tasks.
+// QueueStatus counts the jobs of a queue: messages by their records, which are the truth, others by their tasks.
 func (qs *Queues) QueueStatus(ctx context.Context, name string) (api.QueueStatus, error) {
 	names, err := qs.queuesOf(name)
 	if err != nil {
@@ -76,7 +75,7 @@ func (qs *Queues) QueueStatus(ctx context.Context, name string) (api.QueueStatus
 	}
 	counts, err := qs.Control.Counts(ctx, names...)
 	if err != nil {
-		return api.QueueStatus{}, away(err, "count queue "+name)
+		return api.QueueStatus{}, redisError(err, "count queue "+name)
 	}
 	s := api.QueueStatus{Queue: name, Paused: true}
 	var oldest time.Duration
@@ -89,7 +88,10 @@ func (qs *Queues) QueueStatus(ctx context.Context, name string) (api.QueueStatus
 	}
 	s.Latency = oldest.Seconds()
 	if lanes := lanesOf(name); lanes != nil {
-		return s, qs.countMessages(ctx, lanes, "", &s.Jobs)
+		completed := s.Jobs.Completed
+		s.Jobs, _, err = qs.countMessages(ctx, lanes, "")
+		s.Jobs.Completed = completed
+		return s, err
 	}
 	c := counts[0]
 	s.Jobs.Active, s.Jobs.Delayed, s.Jobs.Failed, s.Jobs.Waiting = c.Active, c.Delayed(), c.Archived, c.Waiting
@@ -99,102 +101,76 @@ func (qs *Queues) QueueStatus(ctx context.Context, name string) (api.QueueStatus
 	return s, nil
 }
 
-// countMessages counts the messages of some lanes by state: those of an account, or of all.
-func (qs *Queues) countMessages(ctx context.Context, lanes []api.Lane, account string, jobs *api.Jobs) error {
+// countMessages counts the messages of some lanes by state, and those in the log that failed: those of an
+// account, or of all for "".
+func (qs *Queues) countMessages(ctx context.Context, lanes []api.Lane, account string) (jobs api.Jobs,
+	failed int, _ error) {
 	paused, err := qs.pausedLanes(ctx)
 	if err != nil {
-		return err
+		return jobs, 0, err
 	}
-	n := qs.counting()
-	for _, lane := range lanes {
-		waiting := &jobs.Waiting
-		if paused[lane] {
-			waiting = &jobs.Paused
+	pipe, sums := qs.DB.Client().Pipeline(), []func(){}
+	add := func(into *int, key string) {
+		n := pipe.ZCard(ctx, of(key, account))
+		sums = append(sums, func() { *into += int(n.Val()) })
+	}
+	for p := range qs.DB.Partitions() {
+		for _, lane := range lanes {
+			waiting := &jobs.Waiting
+			if paused[lane] {
+				waiting = &jobs.Paused
+			}
+			for st, into := range map[string]*int{stateWaiting: waiting, stateActive: &jobs.Active,
+				stateDelayed: &jobs.Delayed, stateFailed: &jobs.Failed} {
+				add(into, qs.keys.index(p, string(lane), st))
+			}
+			add(&failed, qs.keys.logged(p, string(lane), resultFailed))
 		}
-		for st, into := range map[string]*int{
-			stateWaiting: waiting, stateActive: &jobs.Active, stateDelayed: &jobs.Delayed, stateFailed: &jobs.Failed,
-		} {
-			n.add(ctx, into, account, func(p int) string { return qs.keys.index(p, string(lane), st) })
-		}
 	}
-	return n.exec(ctx)
-}
-
-// counting adds up the sizes of indexes over all partitions, in one round trip.
-type counting struct {
-	partitions int
-	pipe       redis.Pipeliner
-	sums       []func()
-}
-
-func (qs *Queues) counting() *counting {
-	return &counting{partitions: qs.DB.Partitions(), pipe: qs.DB.Client().Pipeline()}
-}
-
-// add adds the size of an index to a number, or that of its part for an account.
-func (c *counting) add(ctx context.Context, into *int, account string, key func(p int) string) {
-	for p := range c.partitions {
-		n := c.pipe.ZCard(ctx, of(key(p), account))
-		c.sums = append(c.sums, func() { *into += int(n.Val()) })
+	if _, err := pipe.Exec(ctx); err != nil {
+		return jobs, 0, redisError(err, "count messages")
 	}
-}
-
-func (c *counting) exec(ctx context.Context) error {
-	if _, err := c.pipe.Exec(ctx); err != nil {
-		return away(err, "count messages")
-	}
-	for _, sum := range c.sums {
+	for _, sum := range sums {
 		sum()
 	}
-	return nil
+	return jobs, failed, nil
 }
 
-// Counters counts the messages pending, failed and dead, and what happened in the last hour and day, to the
+// Counters counts the pending, failed and dead messages, and what happened in the last hour and day, to the
 // minute.
 func (qs *Queues) Counters(ctx context.Context, q api.CounterQuery) (api.Counters, error) {
 	lanes := lanesOf(queue.Submit)
 	if q.Lane != "" {
 		lanes = []api.Lane{q.Lane}
 	}
-	var jobs api.Jobs
-	if err := qs.countMessages(ctx, lanes, q.Account, &jobs); err != nil {
-		return api.Counters{}, err
-	}
-	c := api.Counters{Pending: jobs.Waiting + jobs.Paused + jobs.Active + jobs.Delayed, Failed: jobs.Failed,
-		Dead: jobs.Failed}
-	n := qs.counting()
-	for _, lane := range lanes {
-		n.add(ctx, &c.Failed, q.Account, func(p int) string {
-			return qs.keys.logged(p, string(lane), resultFailed)
-		})
-	}
-	if err := n.exec(ctx); err != nil {
+	jobs, failed, err := qs.countMessages(ctx, lanes, q.Account)
+	if err != nil {
 		return api.Counters{}, err
 	}
 	hour, day, err := qs.happened(ctx, q, qs.clock.Now())
-	c.QueuedHour, c.SentHour, c.FailedHour, c.AttemptsHour = hour["queued"], hour["sent"], hour["failed"],
-		hour["attempts"]
-	c.SuppressedHour, c.SuppressedDay = hour["suppressed"]+hour["skipped"], day["suppressed"]+day["skipped"]
-	c.LaterHour, c.LaterDay = laterCounters(hour), laterCounters(day)
-	c.QueuedDay, c.SentDay, c.FailedDay, c.AttemptsDay = day["queued"], day["sent"], day["failed"],
-		day["attempts"]
-	return c, err
+	return api.Counters{
+		Pending: jobs.Waiting + jobs.Paused + jobs.Active + jobs.Delayed, Failed: jobs.Failed + failed,
+		Dead: jobs.Failed, QueuedHour: hour["queued"], SentHour: hour["sent"], FailedHour: hour["failed"],
+		AttemptsHour: hour["attempts"], SuppressedHour: hour["suppressed"] + hour["skipped"],
+		QueuedDay: day["queued"], SentDay: day["sent"], FailedDay: day["failed"], AttemptsDay: day["attempts"],
+		SuppressedDay: day["suppressed"] + day["skipped"],
+		LaterHour:     laterCounters(hour), LaterDay: laterCounters(day),
+	}, err
 }
 
 func laterCounters(n map[string]int) api.LaterCounters {
 	return api.LaterCounters{
 		Delivered: n["delivered"], Bounced: n["bounced"], Complained: n["complained"],
-		Unsubscribed: n["unsubscribed"],
-		Opened:       n["opened"], OpenedBots: n["openedBots"], Clicked: n["clicked"],
+		Unsubscribed: n["unsubscribed"], Opened: n["opened"], OpenedBots: n["openedBots"], Clicked: n["clicked"],
 		ClickedBots: n["clickedBots"],
 	}
 }
 
-// happened adds up the counters of the last 60 minutes and the last 24 hours.
+// happened sums the counters of the last 60 minutes and of the last 24 hours.
 func (qs *Queues) happened(ctx context.Context, q api.CounterQuery, now time.Time) (hour, day map[string]int,
 	_ error) {
 	hour, day = map[string]int{}, map[string]int{}
-	minute := millis(now) / 60_000
+	minute := redisdb.Millis(now) / 60_000
 	pipe := qs.DB.Client().Pipeline()
 	got := map[int64][]*redis.MapStringStringCmd{}
 	for h := minute/60 - 24; h <= minute/60; h++ {
@@ -203,7 +179,7 @@ func (qs *Queues) happened(ctx context.Context, q api.CounterQuery, now time.Tim
 		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, nil, away(err, "read counters")
+		return nil, nil, redisError(err, "read counters")
 	}
 	for h, cmds := range got {
 		for _, cmd := range cmds {
@@ -227,7 +203,7 @@ func (qs *Queues) happened(ctx context.Context, q api.CounterQuery, now time.Tim
 	return hour, day, nil
 }
 
-// collector counts the live messages when asked to.
+// collector counts the live messages for Prometheus.
 type collector struct{ queues *Queues }
 
 var liveDesc = prometheus.NewDesc("postroom_outbox_messages",
@@ -236,13 +212,13 @@ var liveDesc = prometheus.NewDesc("postroom_outbox_messages",
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) { ch <- liveDesc }
 
-// Collect implements prometheus.Collector. While Redis is away there is nothing to tell.
+// Collect implements prometheus.Collector. While Redis is unreachable it returns nothing.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second) // Collect is given no context
 	defer cancel()
 	for _, lane := range lanesOf(queue.Submit) {
-		var jobs api.Jobs
-		if err := c.queues.countMessages(ctx, []api.Lane{lane}, "", &jobs); err != nil {
+		jobs, _, err := c.queues.countMessages(ctx, []api.Lane{lane}, "")
+		if err != nil {
 			return
 		}
 		for state, n := range map[string]int{"waiting": jobs.Waiting, "paused": jobs.Paused, "active": jobs.Active,

@@ -7,8 +7,7 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// DeadLetters answers a page of the messages that failed for good, oldest first. The query's state is of no
-// account.
+// DeadLetters returns a page of the dead letters, oldest first. The query's state is ignored.
 func (rd *Reader) DeadLetters(ctx context.Context, q api.OutboxQuery) (api.DeadLetterPage, error) {
 	q.State = api.Failed
 	page, err := rd.List(ctx, q)
@@ -16,21 +15,17 @@ func (rd *Reader) DeadLetters(ctx context.Context, q api.OutboxQuery) (api.DeadL
 		DeadLetters: page.Messages}, err
 }
 
-// DeadLetter answers a message that failed for good: why, every attempt, and its content.
+// DeadLetter returns a message that failed for good, with every attempt and its content.
 func (rd *Reader) DeadLetter(ctx context.Context, id string) (api.DeadLetter, error) {
 	r, err := rd.read(ctx, id)
 	if err != nil {
 		return api.DeadLetter{}, err
 	}
 	if r.state != stateFailed {
-		return api.DeadLetter{}, noDeadLetter(id)
+		return api.DeadLetter{}, fault.New(fault.NotFound, "DeadLetterNotFound", "No dead letter with id %q", id)
 	}
 	content, err := rd.contentOf(ctx, r)
 	m := r.show(false)
 	m.Log = r.status.Log
 	return api.DeadLetter{OutboxMessage: m, Content: content}, err
-}
-
-func noDeadLetter(id string) error {
-	return fault.New(fault.NotFound, "DeadLetterNotFound", "No dead letter with id %q", id)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/postroom/postroom/queue"
 )
 
-// List answers a page of the outbox, oldest message first. Without tag and search the page is read off the
-// indexes; with them all messages that the indexes leave are read, so that the total is exact.
+// List returns a page of the outbox, oldest message first. Without tag and search only the indexes are read.
+// With them all messages of the indexes are read, so that the total is exact.
 func (rd *Reader) List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, error) {
 	if q.PageSize == 0 {
 		q.PageSize = 20
@@ -23,25 +23,27 @@ func (rd *Reader) List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, 
 	}
 	found, err := rd.find(ctx, q, paused, 0)
 	if err != nil {
-		return api.OutboxPage{}, away(err, "list the outbox")
+		return api.OutboxPage{}, redisError(err, "list the outbox")
 	}
-	rows, err := rd.rows(ctx, found.page, paused)
+	rows, err := rd.readRows(ctx, found.page)
 	if err != nil {
-		return api.OutboxPage{}, away(err, "read a page of the outbox")
+		return api.OutboxPage{}, redisError(err, "read a page of the outbox")
 	}
-	return api.OutboxPage{
-		Total: found.total, Page: q.Page, Pages: pages(found.total, q.PageSize), Cursor: found.next, Messages: rows,
-	}, nil
+	page := api.OutboxPage{Total: found.total, Page: q.Page, Pages: pages(found.total, q.PageSize),
+		Cursor: found.next, Messages: make([]api.OutboxMessage, len(rows))}
+	for i, r := range rows {
+		page.Messages[i] = r.show(paused[r.lane])
+	}
+	return page, nil
 }
 
-// find selects the entries of a page. A query with tag or search reads so many messages at most, 0: all, so
-// that the total is exact.
+// find returns the entries of a page. most is how many messages a query with tag or search reads at most; 0:
+// all, so that the total is exact.
 func (rd *Reader) find(ctx context.Context, q api.OutboxQuery, paused map[api.Lane]bool, most int) (findings,
 	error) {
 	w := window{
 		indexes: rd.indexes(q, paused), page: q.Page, size: q.PageSize, cursor: q.Cursor, after: q.CreatedAfter,
-		before: q.CreatedBefore,
-		most:   most,
+		before: q.CreatedBefore, most: most,
 	}
 	if q.Tag == "" && q.Search == "" {
 		return rd.look(ctx, w)
@@ -52,23 +54,37 @@ func (rd *Reader) find(ctx context.Context, q api.OutboxQuery, paused map[api.La
 
 // indexes are the sorted sets whose union is what the query's state, lane and account select.
 func (rd *Reader) indexes(q api.OutboxQuery, paused map[api.Lane]bool) []index {
-	var all []index
+	return rd.indexesOf(q.Lane, q.Account, func(lane api.Lane, add func(state string, ended bool)) {
+		for _, st := range []string{stateWaiting, stateActive, stateDelayed, stateFailed} {
+			if q.State == "" || q.State == shown(st, paused[lane]) {
+				add(st, false)
+			}
+		}
+	})
+}
+
+// indexesOf are the indexes of an account, or of all, that pick adds for each lane: of a state of live messages,
+// or of a result of ended ones. only is the only lane; empty: both.
+func (rd *Reader) indexesOf(only api.Lane, account string,
+	pick func(lane api.Lane, add func(state string, ended bool))) (all []index) {
 	for p := range rd.DB.Partitions() {
 		for _, lane := range lanesOf(queue.Submit) {
-			if q.Lane != "" && q.Lane != lane {
+			if only != "" && only != lane {
 				continue
 			}
-			for _, st := range []string{stateWaiting, stateActive, stateDelayed, stateFailed} {
-				if q.State == "" || q.State == shown(st, paused[lane]) {
-					all = append(all, index{key: of(rd.keys.index(p, string(lane), st), q.Account)})
+			pick(lane, func(state string, ended bool) {
+				key := rd.keys.index(p, string(lane), state)
+				if ended {
+					key = rd.keys.logged(p, string(lane), state)
 				}
-			}
+				all = append(all, index{key: of(key, account), ended: ended})
+			})
 		}
 	}
 	return all
 }
 
-// shown is the state a record's state reads as.
+// shown is a state of the record as the API shows it.
 func shown(st string, paused bool) api.State {
 	if st == stateWaiting && paused {
 		return api.Paused
@@ -76,13 +92,12 @@ func shown(st string, paused bool) api.State {
 	return api.State(st)
 }
 
-// match reads the envelopes of some entries and keeps those that are taken.
+// match reads envelopes and keeps the entries whose envelope takes accepts.
 func (rd *Reader) match(ctx context.Context, entries []entry, takes func(envelope) bool) ([]entry, error) {
 	pipe := rd.DB.Client().Pipeline()
 	got := make([]*redis.StringCmd, len(entries))
 	for i, e := range entries {
-		p, _ := partitionOf(e.id, rd.DB.Partitions())
-		got[i] = pipe.Get(ctx, rd.keys.envelope(p, e.id))
+		got[i] = pipe.Get(ctx, rd.keys.envelope(rd.partition(e.id), e.id))
 	}
 	if err := execRead(ctx, pipe); err != nil {
 		return nil, err
@@ -104,10 +119,10 @@ func (rd *Reader) match(ctx context.Context, entries []entry, takes func(envelop
 	return kept, nil
 }
 
-// tagged says whether a message has a tag; every message has the empty one.
+// tagged reports whether a message has a tag. Every message has the empty tag.
 func tagged(e envelope, tag string) bool { return tag == "" || slices.Contains(e.Tags, tag) }
 
-// mentions says whether a text, in lower case, is part of a message's subject or of one of its addresses.
+// mentions reports whether a text, in lower case, is part of a message's subject or of one of its addresses.
 func mentions(e envelope, text string) bool {
 	if text == "" || strings.Contains(strings.ToLower(e.Subject), text) ||
 		strings.Contains(strings.ToLower(e.From), text) {

@@ -7,13 +7,13 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // logScan is how many messages a filtered page of the log reads at most: about a second's work.
 const logScan = 100_000
 
-// statuses are how states of live messages, and results of ended ones, read in the log.
+// statuses maps each status of the log to the states of live messages and the results of ended ones.
 var statuses = map[api.MessageStatus]struct{ states, results []string }{
 	api.StatusQueued:     {states: []string{stateWaiting, stateDelayed}},
 	api.StatusSending:    {states: []string{stateActive}},
@@ -24,31 +24,29 @@ var statuses = map[api.MessageStatus]struct{ states, results []string }{
 	api.StatusSuppressed: {results: []string{resultSuppressed}},
 }
 
-// Messages answers a page of the log, newest message first: those in the outbox, and those that ended, for as
-// long as they are remembered. With a tag or a search it reads the messages themselves, 100,000 at most.
+// Messages returns a page of the log, newest message first: the messages in the outbox, and those that ended
+// at most Options.KeepEnded ago. With a tag or a search it reads the messages themselves, 100,000 at most.
 func (rd *Reader) Messages(ctx context.Context, q api.LogQuery) (api.LogPage, error) {
 	if q.PageSize == 0 {
 		q.PageSize = 20
 	}
 	found, err := rd.findLogged(ctx, q)
 	if err != nil {
-		return api.LogPage{}, away(err, "list the log")
+		return api.LogPage{}, redisError(err, "list the log")
 	}
 	rows, err := rd.readLog(ctx, found.page)
 	if err != nil {
-		return api.LogPage{}, away(err, "read a page of the log")
+		return api.LogPage{}, redisError(err, "read a page of the log")
 	}
-	page := api.LogPage{
-		Total: found.total, Page: q.Page, Pages: pages(found.total, q.PageSize), Cursor: found.next,
-		Messages: make([]api.LoggedMessage, len(rows)),
-	}
+	page := api.LogPage{Total: found.total, Page: q.Page, Pages: pages(found.total, q.PageSize),
+		Cursor: found.next, Messages: make([]api.LoggedMessage, len(rows))}
 	for i, r := range rows {
 		page.Messages[i] = r.logged()
 	}
 	return page, nil
 }
 
-// Message answers one message of the log, with every attempt.
+// Message returns one message of the log, with every attempt.
 func (rd *Reader) Message(ctx context.Context, id string) (api.LoggedMessage, error) {
 	r, err := rd.readLogged(ctx, id)
 	if err != nil {
@@ -59,26 +57,24 @@ func (rd *Reader) Message(ctx context.Context, id string) (api.LoggedMessage, er
 	return m, nil
 }
 
-// MessageEvents answers all that happened to a message, as its webhooks told it: first what the outbox did,
-// then what became known later.
+// MessageEvents returns all events of a message: first those of the outbox, then the facts.
 func (rd *Reader) MessageEvents(ctx context.Context, id string) (api.MessageEvents, error) {
 	r, err := rd.readLogged(ctx, id)
 	if err != nil {
 		return api.MessageEvents{}, err
 	}
-	later, err := rd.laterStory(ctx, r)
+	facts, err := rd.factEvents(ctx, r)
 	if err != nil {
 		return api.MessageEvents{}, err
 	}
-	return api.MessageEvents{QueueID: id, Events: append(r.story(), later...)}, nil
+	return api.MessageEvents{QueueID: id, Events: append(r.events(), facts...)}, nil
 }
 
-// findLogged selects the entries of a page of the log.
+// findLogged returns the entries of a page of the log.
 func (rd *Reader) findLogged(ctx context.Context, q api.LogQuery) (findings, error) {
 	w := window{
 		indexes: rd.logIndexes(q), newest: true, page: q.Page, size: q.PageSize, cursor: q.Cursor,
-		after:  q.CreatedAfter,
-		before: q.CreatedBefore, most: logScan,
+		after: q.CreatedAfter, before: q.CreatedBefore, most: logScan,
 	}
 	if q.Tag == "" && q.Search == "" {
 		return rd.look(ctx, w)
@@ -100,26 +96,19 @@ func (rd *Reader) findLogged(ctx context.Context, q api.LogQuery) (findings, err
 
 // logIndexes are the indexes whose union is what the query's status, lane and account select.
 func (rd *Reader) logIndexes(q api.LogQuery) []index {
-	var all []index
-	for p := range rd.DB.Partitions() {
-		for _, lane := range lanesOf(queue.Submit) {
-			if q.Lane != "" && q.Lane != lane {
+	return rd.indexesOf(q.Lane, q.Account, func(_ api.Lane, add func(string, bool)) {
+		for status, s := range statuses {
+			if q.Status != "" && q.Status != status {
 				continue
 			}
-			for status, s := range statuses {
-				if q.Status != "" && q.Status != status {
-					continue
-				}
-				for _, state := range s.states {
-					all = append(all, index{key: of(rd.keys.index(p, string(lane), state), q.Account)})
-				}
-				for _, result := range s.results {
-					all = append(all, index{key: of(rd.keys.logged(p, string(lane), result), q.Account), ended: true})
-				}
+			for _, state := range s.states {
+				add(state, false)
+			}
+			for _, result := range s.results {
+				add(result, true)
 			}
 		}
-	}
-	return all
+	})
 }
 
 // readLogged reads one message, live or ended.
@@ -130,53 +119,50 @@ func (rd *Reader) readLogged(ctx context.Context, id string) (row, error) {
 	rows, err := rd.readLog(ctx, []entry{{id: id}})
 	switch {
 	case err != nil:
-		return row{}, away(err, "read message "+id)
+		return row{}, redisError(err, "read message "+id)
 	case len(rows) == 0:
 		return row{}, unknownMessage(id)
 	}
 	return rows[0], nil
 }
 
-// logged puts a message in the words of the log.
+// logged returns a message in the types of the API, as the log shows it.
 func (r row) logged() api.LoggedMessage {
-	shown := r.show(false)
+	s := r.show(false)
 	m := api.LoggedMessage{
-		QueueID: shown.QueueID, Account: shown.Account, Source: shown.Source, MessageID: shown.MessageID,
-		Envelope: shown.Envelope,
-		Subject:  shown.Subject, Status: r.logStatus(), Created: shown.Created, Scheduled: shown.Scheduled,
-		NextAttempt:  shown.NextAttempt,
-		AttemptsMade: shown.AttemptsMade, Attempts: shown.Attempts, Response: r.response(), Reason: shown.Reason,
-		Recipients: shown.Recipients,
-		Gateway:    shown.Gateway, IdempotencyKey: shown.IdempotencyKey, Lane: shown.Lane, Tags: shown.Tags,
-		Metadata: shown.Metadata,
-		InDoubt:  shown.InDoubt, DeliverBy: shown.DeliverBy, Size: r.envelope.Size, Template: r.envelope.Template,
-		Error: r.fault(),
+		QueueID: s.QueueID, Account: s.Account, Source: s.Source, MessageID: s.MessageID, Envelope: s.Envelope,
+		Subject: s.Subject, Status: r.logStatus(), Created: s.Created, Scheduled: s.Scheduled,
+		NextAttempt: s.NextAttempt, AttemptsMade: s.AttemptsMade, Attempts: s.Attempts, Response: r.response(),
+		Reason: s.Reason, Recipients: s.Recipients, Gateway: s.Gateway, IdempotencyKey: s.IdempotencyKey,
+		Lane: s.Lane, Tags: s.Tags, Metadata: s.Metadata, InDoubt: s.InDoubt, DeliverBy: s.DeliverBy,
+		Size: r.envelope.Size, Template: s.Template, Error: r.fault(),
 	}
 	if r.ended != 0 {
-		at := fromMillis(r.ended)
+		at := redisdb.Time(r.ended)
 		m.Ended = &at
 	}
 	return m
 }
 
-// logStatus is what the log calls the state of a message.
+// logStatus is the status of a message in the log.
 func (r row) logStatus() api.MessageStatus {
 	for status, s := range statuses {
-		if r.ended == 0 && slices.Contains(s.states, r.state) || r.ended != 0 &&
-			slices.Contains(s.results, r.state) {
+		known := s.states
+		if r.ended != 0 {
+			known = s.results
+		}
+		if slices.Contains(known, r.state) {
 			return status
 		}
 	}
 	return api.MessageStatus(r.state)
 }
 
-// laterStory reads what became known about a message, in the words of the API, in the order in which it
-// happened.
-func (rd *Reader) laterStory(ctx context.Context, r row) ([]api.MessageEvent, error) {
-	p, _ := partitionOf(r.id, rd.DB.Partitions())
-	packed, err := rd.DB.Client().HVals(ctx, rd.keys.later(p, r.id)).Result()
+// factEvents returns the events of the facts about a message, in the order in which they happened.
+func (rd *Reader) factEvents(ctx context.Context, r row) ([]api.MessageEvent, error) {
+	packed, err := rd.DB.Client().HVals(ctx, rd.keys.facts(r.partition, r.id)).Result()
 	if err != nil {
-		return nil, away(err, "read what became known about message "+r.id)
+		return nil, redisError(err, "read the facts about message "+r.id)
 	}
 	all := make([]api.MessageEvent, 0, len(packed))
 	for _, one := range packed {
@@ -184,7 +170,7 @@ func (rd *Reader) laterStory(ctx context.Context, r row) ([]api.MessageEvent, er
 		if err := rd.jsons.unpack(r.id, []byte(one), &f); err != nil {
 			return nil, err
 		}
-		e := api.MessageEvent{EventID: f.ID, Event: string(f.Type), Date: fromMillis(f.At), Recipients: f.To,
+		e := api.MessageEvent{EventID: f.ID, Event: string(f.Type), Date: redisdb.Time(f.At), Recipients: f.To,
 			Reason: f.Details.Reason}
 		if e.Recipients == nil {
 			e.Recipients = r.envelope.To
@@ -197,16 +183,18 @@ func (rd *Reader) laterStory(ctx context.Context, r row) ([]api.MessageEvent, er
 	return all, nil
 }
 
-// story is all that was told about a message, in the words of the API.
-func (r row) story() []api.MessageEvent {
-	all := []api.MessageEvent{{EventID: r.id, Event: string(event.MessageQueued), Date: fromMillis(r.created),
-		Recipients: r.envelope.addresses(r.first())}}
+// events returns the events of the outbox about a message. The first is about the recipients that the message
+// was accepted for: all but those that a replay added.
+func (r row) events() []api.MessageEvent {
+	first := everybody(len(r.envelope.To) - r.envelope.Added)
+	all := []api.MessageEvent{{EventID: r.id, Event: string(event.MessageQueued), Date: redisdb.Time(r.created),
+		Recipients: r.envelope.addresses(first)}}
 	for _, one := range r.status.Events {
 		which := one.To
 		if which == nil {
 			which = everybody(len(r.envelope.To))
 		}
-		e := api.MessageEvent{EventID: one.ID, Event: string(one.Type), Date: fromMillis(one.At),
+		e := api.MessageEvent{EventID: one.ID, Event: string(one.Type), Date: redisdb.Time(one.At),
 			Recipients: r.envelope.addresses(which), Reason: one.Reason}
 		if n := one.Attempt; n > 0 && n <= len(r.status.Log) {
 			e.Attempt = &r.status.Log[n-1]
@@ -217,9 +205,4 @@ func (r row) story() []api.MessageEvent {
 		all = append(all, e)
 	}
 	return all
-}
-
-// first are the recipients that the message was accepted for: all but those that a replay added.
-func (r row) first() []int {
-	return everybody(len(r.envelope.To) - r.envelope.Added)
 }

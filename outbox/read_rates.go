@@ -10,21 +10,19 @@ import (
 	"github.com/postroom/postroom/event"
 )
 
-// Rates joins messages with what became known about them: how many of those that were sent arrived, came
-// back, were opened, followed, complained of. A message counts once for each, however often it was opened,
-// and as opened only if a person did it. One call reads 100,000 messages at most, newest first; the counts of
-// a further call with the cursor are to be added.
+// Rates counts messages by what is known of them: delivered, bounced, opened, clicked, complained of. A message
+// counts once for each, however often it was opened, and hits of bots count apart. One call reads 100,000
+// messages at most, newest first. The caller adds the counts of further calls with the cursor.
 func (rd *Reader) Rates(ctx context.Context, q api.RatesQuery) (api.Rates, error) {
 	w := window{
 		indexes: rd.logIndexes(api.LogQuery{Account: q.Account, Lane: q.Lane}), newest: true, size: scanChunk,
-		cursor: q.Cursor,
-		after:  q.CreatedAfter, before: q.CreatedBefore,
+		cursor: q.Cursor, after: q.CreatedAfter, before: q.CreatedBefore,
 	}
 	var sum api.Rates
 	for read := 0; ; {
 		found, err := rd.look(ctx, w)
 		if err != nil {
-			return sum, away(err, "read the log")
+			return sum, redisError(err, "read the log")
 		}
 		if err := rd.addRates(ctx, q, found.page, &sum); err != nil {
 			return sum, err
@@ -42,24 +40,23 @@ func (rd *Reader) Rates(ctx context.Context, q api.RatesQuery) (api.Rates, error
 func (rd *Reader) addRates(ctx context.Context, q api.RatesQuery, chunk []entry, sum *api.Rates) error {
 	rows, err := rd.readLog(ctx, chunk)
 	if err != nil {
-		return away(err, "read messages of the log")
+		return redisError(err, "read messages of the log")
 	}
 	rows = slices.DeleteFunc(rows, func(r row) bool {
-		return !tagged(r.envelope, q.Tag) || q.ListID != "" && r.envelope.ListID != q.ListID || q.Gateway != "" &&
-			r.through() != q.Gateway
+		return !tagged(r.envelope, q.Tag) || q.ListID != "" && r.envelope.ListID != q.ListID ||
+			q.Gateway != "" && r.through() != q.Gateway
 	})
 	pipe := rd.DB.Client().Pipeline()
-	later := make([]*redis.StringSliceCmd, len(rows))
+	got := make([]*redis.StringSliceCmd, len(rows))
 	for i, r := range rows {
-		p, _ := partitionOf(r.id, rd.DB.Partitions())
-		later[i] = pipe.HVals(ctx, rd.keys.later(p, r.id))
+		got[i] = pipe.HVals(ctx, rd.keys.facts(r.partition, r.id))
 	}
 	if _, err := pipe.Exec(ctx); err != nil && len(rows) > 0 {
-		return away(err, "read what became known about messages")
+		return redisError(err, "read the facts about messages")
 	}
 	for i, r := range rows {
-		facts := make([]storedFact, len(later[i].Val()))
-		for n, packed := range later[i].Val() {
+		facts := make([]storedFact, len(got[i].Val()))
+		for n, packed := range got[i].Val() {
 			if err := rd.jsons.unpack(r.id, []byte(packed), &facts[n]); err != nil {
 				return err
 			}
@@ -69,8 +66,7 @@ func (rd *Reader) addRates(ctx context.Context, q api.RatesQuery, chunk []entry,
 	return nil
 }
 
-// through is the gateway of the last attempt; empty: none was made, or it went through the account's own
-// relay.
+// through is the gateway of the last attempt; "" if there was none, or if it used the account's own relay.
 func (r row) through() string {
 	if n := len(r.status.Log); n > 0 {
 		return r.status.Log[n-1].Gateway
@@ -78,7 +74,7 @@ func (r row) through() string {
 	return ""
 }
 
-// addTo counts a message and what is known of it.
+// addTo adds a message and its facts to the rates.
 func (r row) addTo(sum *api.Rates, facts []storedFact) {
 	sum.Messages++
 	add := func(n *int, yes bool) {
@@ -97,7 +93,7 @@ func (r row) addTo(sum *api.Rates, facts []storedFact) {
 	add(&sum.Complained, happened(event.MessageComplaint, false))
 	add(&sum.Unsubscribed, happened(event.ListUnsubscribe, false))
 	clicked := happened(event.TrackClick, false)
-	// who follows a link has seen the mail, pictures or not
+	// a click implies an open, even if pictures were not loaded
 	add(&sum.Opened, happened(event.TrackOpen, false) || clicked)
 	add(&sum.Clicked, clicked)
 	add(&sum.OpenedBots, happened(event.TrackOpen, true))

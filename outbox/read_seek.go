@@ -6,14 +6,16 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/redisdb"
 )
 
-// seekFrom is how many entries a page reads over rather than to look for the time at which it begins.
+// seekFrom is the number of entries to skip from which on look calls seek.
 const seekFrom = 1000
 
-// seek narrows a window to begin shortly before the entries that follow the first skip, and says how many are
-// left to skip. It finds that time by halving: a page in the middle of a million would otherwise be read off
-// a list of half a million for each index.
+// seek narrows a window so that it begins shortly before the entries after the first skip. It returns how many
+// are left to skip. It finds the time of that entry by bisection. Otherwise a page in the middle of a million
+// entries would read half a million of each index.
 func (rd *Reader) seek(ctx context.Context, w window, skip int) (window, int, error) {
 	first, last, err := rd.span(ctx, w)
 	if err != nil {
@@ -36,20 +38,20 @@ func (rd *Reader) seek(ctx context.Context, w window, skip int) (window, int, er
 	return near, left, nil
 }
 
-// split cuts a window in two, so many milliseconds from where its list begins.
+// split cuts a window in two, step milliseconds after the beginning of its list.
 func (w window) split(first, last, step int64) (passed, rest window) {
 	passed, rest = w, w
 	if w.newest {
-		at := fromMillis(last - step + 1)
+		at := redisdb.Time(last - step + 1)
 		passed.after, rest.before = later(w.after, at), earlier(w.before, at)
 	} else {
-		at := fromMillis(first + step)
+		at := redisdb.Time(first + step)
 		passed.before, rest.after = earlier(w.before, at), later(w.after, at)
 	}
 	return passed, rest
 }
 
-// later and earlier take zero for no limit.
+// later and earlier treat the zero time as no limit.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
@@ -64,7 +66,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// span is when the first and the last entry of some indexes were created.
+// span returns when the first and the last entry of the window's indexes were created, in Unix milliseconds.
 func (rd *Reader) span(ctx context.Context, w window) (first, last int64, _ error) {
 	pipe := rd.DB.Client().Pipeline()
 	var ends []*redis.ZSliceCmd

@@ -2,19 +2,17 @@ package outbox
 
 import (
 	"context"
-	"errors"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // Reader shows messages: those in the outbox, those that failed, and the log of those that ended.
 type Reader struct{ *store }
 
-// Get answers a live message, with the log of its attempts. A message that was sent, cancelled or failed is
-// gone: the fault says which, and where its dead letter is.
+// Get returns a live message with the log of its attempts. A message that was sent, cancelled or failed is
+// NotFound; the fault says which, and where to read on.
 func (rd *Reader) Get(ctx context.Context, id string) (api.OutboxMessage, error) {
 	r, err := rd.read(ctx, id)
 	if err != nil {
@@ -23,6 +21,11 @@ func (rd *Reader) Get(ctx context.Context, id string) (api.OutboxMessage, error)
 	if r.state == stateFailed {
 		return api.OutboxMessage{}, gone(r)
 	}
+	return rd.shown(ctx, r)
+}
+
+// shown returns a message in the types of the API, with the log of its attempts.
+func (rd *Reader) shown(ctx context.Context, r row) (api.OutboxMessage, error) {
 	paused, err := rd.pausedLanes(ctx)
 	if err != nil {
 		return api.OutboxMessage{}, err
@@ -32,7 +35,7 @@ func (rd *Reader) Get(ctx context.Context, id string) (api.OutboxMessage, error)
 	return m, nil
 }
 
-// Content answers the message itself, as it goes to the relay.
+// Content returns the content of a live message, as it is sent to the relay.
 func (rd *Reader) Content(ctx context.Context, id string) ([]byte, error) {
 	r, err := rd.read(ctx, id)
 	if err != nil {
@@ -44,49 +47,26 @@ func (rd *Reader) Content(ctx context.Context, id string) ([]byte, error) {
 	return rd.contentOf(ctx, r)
 }
 
-// AccountOf answers the account of a message, also of one that ended, as long as that is remembered. Unknown:
-// "".
+// AccountOf returns the account of a message, live or in the log; "" if there is no such message.
 func (rd *Reader) AccountOf(ctx context.Context, id string) (string, error) {
-	p, ok := partitionOf(id, rd.DB.Partitions())
-	if !ok {
+	r, err := rd.readLogged(ctx, id)
+	if fault.Is(err, fault.NotFound) {
 		return "", nil
 	}
-	account, err := rd.DB.Client().HGet(ctx, rd.keys.message(p, id), "account").Result()
-	if err == nil {
-		return account, nil
-	}
-	if !errors.Is(err, redis.Nil) {
-		return "", away(err, "read account of message "+id)
-	}
-	r, _, err := rd.trace(ctx, p, id)
 	return r.envelope.Account, err
 }
 
-// read reads one live message, or says what became of it.
+// read reads a live message. The fault of a message that ended says how.
 func (rd *Reader) read(ctx context.Context, id string) (row, error) {
-	p, err := rd.place(id)
-	if err != nil {
-		return row{}, err
+	r, err := rd.readLogged(ctx, id)
+	if err == nil && r.ended != 0 {
+		return row{}, gone(r)
 	}
-	rows, err := rd.readRows(ctx, []entry{{id: id}})
-	if err != nil {
-		return row{}, away(err, "read message "+id)
-	}
-	if len(rows) == 1 {
-		return rows[0], nil
-	}
-	past, known, err := rd.trace(ctx, p, id)
-	switch {
-	case err != nil:
-		return row{}, err
-	case !known:
-		return row{}, unknownMessage(id)
-	}
-	return row{}, gone(past)
+	return r, err
 }
 
-// gone is the answer about a message that is no longer in the outbox, and where to read on: a dead letter, or
-// what the log has.
+// gone is the fault of a message that is no longer in the outbox. It says where the dead letter or the log
+// entry is.
 func gone(r row) error {
 	var f *fault.Error
 	switch r.state {
@@ -105,14 +85,14 @@ func gone(r row) error {
 		f.Details["deadLetter"] = "/v1/dead-letters/" + r.id
 		return f
 	}
-	f.Details["at"] = fromMillis(r.ended)
+	f.Details["at"] = redisdb.Time(r.ended)
 	if said := r.response(); said != "" {
 		f.Details["response"] = said
 	}
 	return f
 }
 
-// response is the relay's last reply that took the message; empty while none did.
+// response is the last reply of a relay that accepted the message; "" if none did.
 func (r row) response() string {
 	said := ""
 	for _, one := range r.status.Recipients {
@@ -123,37 +103,22 @@ func (r row) response() string {
 	return said
 }
 
-// rows reads the messages of a page.
-func (rd *Reader) rows(ctx context.Context, entries []entry, paused map[api.Lane]bool) ([]api.OutboxMessage,
-	error) {
-	rows, err := rd.readRows(ctx, entries)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]api.OutboxMessage, 0, len(rows))
-	for _, r := range rows {
-		out = append(out, r.show(paused[r.lane]))
-	}
-	return out, nil
-}
-
-// show puts a message in the words of the API.
+// show returns a message in the types of the API. paused is whether its lane is.
 func (r row) show(paused bool) api.OutboxMessage {
 	m := api.OutboxMessage{
 		QueueID: r.id, Account: r.envelope.Account, Source: r.envelope.Source, MessageID: r.envelope.MessageID,
 		Envelope: api.Envelope{From: r.envelope.From, To: r.envelope.To}, Subject: r.envelope.Subject,
-		Created: fromMillis(r.created), Scheduled: fromMillis(r.planned), AttemptsMade: r.attempts, Attempts: r.max,
-		State: shown(r.state, paused), Recipients: r.recipients(), IdempotencyKey: r.envelope.Key, Lane: r.lane,
-		Tags:     r.envelope.Tags,
-		Metadata: r.envelope.Metadata, InDoubt: max(r.doubts, r.status.doubtful()), DeliverBy: r.envelope.DeliverBy,
-		Progress: r.progress(), Reason: r.reason,
+		Created: redisdb.Time(r.created), Scheduled: redisdb.Time(r.planned), AttemptsMade: r.attempts,
+		Attempts: r.max, State: shown(r.state, paused), Recipients: r.recipients(), IdempotencyKey: r.envelope.Key,
+		Lane: r.lane, Tags: r.envelope.Tags, Metadata: r.envelope.Metadata, DeliverBy: r.envelope.DeliverBy,
+		InDoubt: max(r.doubts, r.status.doubtful()), Progress: r.progress(), Reason: r.reason,
 		Template: r.envelope.Template,
 	}
 	if r.gateway != "" {
 		m.Gateway = &r.gateway
 	}
 	if r.state != stateFailed && r.ended == 0 {
-		due := fromMillis(r.due)
+		due := redisdb.Time(r.due)
 		m.NextAttempt.Time = &due
 	}
 	return m
@@ -169,7 +134,7 @@ func (r row) progress() api.Progress {
 	return api.Progress{Status: "queued"}
 }
 
-// fault is what the last attempt failed with; nil when it did not, or none was made.
+// fault is the error of the last attempt; nil if it did not fail, or none was made.
 func (r row) fault() *api.DeliveryFault {
 	last := r.status.Last
 	if last == nil {

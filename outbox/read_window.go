@@ -13,31 +13,31 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // scanChunk is how many messages a filtered list reads at a time.
 const scanChunk = 1000
 
-// window is the part of some indexes that a page shows. The indexes are sorted sets of message ids by
-// creation, merged into one list.
+// window is the part of the indexes that a page shows. The indexes are merged into one list.
 type window struct {
 	indexes []index
 	newest  bool // newest first; else oldest first
-	page    int  // of no account with a cursor
+	page    int  // from 0; ignored with a cursor
 	size    int
 	cursor  string
-	after   time.Time // created at this time or later; zero: whenever
-	before  time.Time // created before this time; zero: whenever
+	after   time.Time // created at this time or later; zero: at any time
+	before  time.Time // created before this time; zero: at any time
 	most    int       // entries a scan reads; 0: all
 }
 
-// index is a sorted set of messages by creation.
+// index is a sorted set of message ids by creation.
 type index struct {
 	key   string
 	ended bool // of messages in the log
 }
 
-// findings are the entries of one page, and how many there are in all.
+// findings are the entries of one page, and the number of all.
 type findings struct {
 	page  []entry
 	total int
@@ -45,7 +45,7 @@ type findings struct {
 	next  string // cursor of the page after this; empty on the last one
 }
 
-// look reads a page off the indexes: the heads of all, merged.
+// look reads a page from the indexes: the heads of all, merged.
 func (rd *Reader) look(ctx context.Context, w window) (findings, error) {
 	from, err := w.from()
 	if err != nil {
@@ -82,9 +82,9 @@ func (rd *Reader) look(ctx context.Context, w window) (findings, error) {
 	return f, nil
 }
 
-// scan reads entries in order, keeps those that keep takes, and cuts the page out of them. It reads all, so
-// that the total is exact; or as many as the window says, from its cursor on: the total is then of those
-// read, and the cursor of the last page goes on after them.
+// scan reads entries in order, filters them with keep, and returns a page of the rest. Without window.most it
+// reads all entries, so that the total is exact. With it, it reads that many from the cursor on; then the total
+// is of those read, and the cursor of the last page continues after them.
 func (rd *Reader) scan(ctx context.Context, w window, keep func([]entry) ([]entry, error)) (findings, error) {
 	from, err := w.from()
 	if err != nil {
@@ -126,7 +126,7 @@ func (rd *Reader) scan(ctx context.Context, w window, keep func([]entry) ([]entr
 	return f, nil
 }
 
-// cut takes a page out of a list.
+// cut sets the page to the part of a list after skip.
 func (f *findings) cut(all []entry, skip, size int) {
 	all = all[min(skip, len(all)):]
 	f.more = len(all) > size
@@ -136,7 +136,7 @@ func (f *findings) cut(all []entry, skip, size int) {
 	}
 }
 
-// order compares entries as the list has them.
+// order compares entries in the order of the list.
 func (w window) order(a, b entry) int {
 	n := cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.id, b.id))
 	if w.newest {
@@ -145,15 +145,14 @@ func (w window) order(a, b entry) int {
 	return n
 }
 
-// bounds are the scores between which the window lies, as far as it reaches beyond an entry; the zero entry:
-// as a whole.
+// bounds returns the lowest and the highest score of the window's entries after from; of all for the zero entry.
 func (w window) bounds(from entry) (low, high string) {
 	least, most := int64(0), int64(math.MaxInt64/2)
 	if !w.after.IsZero() {
-		least = millis(w.after)
+		least = redisdb.Millis(w.after)
 	}
 	if !w.before.IsZero() {
-		most = millis(w.before) - 1
+		most = redisdb.Millis(w.before) - 1
 	}
 	switch {
 	case from.id == "":
@@ -165,7 +164,7 @@ func (w window) bounds(from entry) (low, high string) {
 	return strconv.FormatInt(least, 10), strconv.FormatInt(most, 10)
 }
 
-// count asks how many entries of an index lie in the window.
+// count adds to a pipeline the count of an index' entries in the window.
 func (w window) count(ctx context.Context, pipe redis.Pipeliner, key string) *redis.IntCmd {
 	if w.after.IsZero() && w.before.IsZero() {
 		return pipe.ZCard(ctx, key)
@@ -174,8 +173,8 @@ func (w window) count(ctx context.Context, pipe redis.Pipeliner, key string) *re
 	return pipe.ZCount(ctx, key, low, high)
 }
 
-// head asks for the first entries of an index that follow one. Entries of that one's own millisecond come
-// again, and are left out afterwards.
+// head reads the first entries of an index after from. It includes entries of the same millisecond that come
+// before from; beyond leaves them out.
 func (w window) head(key string, from entry, count int) redis.ZRangeArgs {
 	low, high := w.bounds(from)
 	if w.newest {
@@ -187,7 +186,7 @@ func (w window) head(key string, from entry, count int) redis.ZRangeArgs {
 	return redis.ZRangeArgs{Key: key, Start: low, Stop: high, ByScore: true, Rev: w.newest, Count: int64(count)}
 }
 
-// beyond are the entries of an index that follow one.
+// beyond returns the entries after from.
 func (w window) beyond(from entry, ix index, members []redis.Z) []entry {
 	out := make([]entry, 0, len(members))
 	for _, z := range members {
@@ -199,10 +198,10 @@ func (w window) beyond(from entry, ix index, members []redis.Z) []entry {
 	return out
 }
 
-// cursor names the place after this entry.
+// cursor is the cursor of the page after this entry.
 func (e entry) cursor() string { return strconv.FormatInt(e.created, 36) + "-" + e.id }
 
-// from reads the window's cursor; the zero entry where there is none.
+// from returns the entry of the window's cursor; the zero entry without one.
 func (w window) from() (entry, error) {
 	if w.cursor == "" {
 		return entry{}, nil

@@ -5,21 +5,22 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/redisdb"
 )
 
-// told is an event about a message as its record remembers it: enough to tell again what the stream has told.
-// The first one, messageQueued, is not among them: the record itself says all of it.
+// pastEvent is an event of a message in its record, which has enough to show the event again. The first event,
+// messageQueued, is not stored, because it can be made from the record.
 type pastEvent struct {
 	ID   string     `json:"id"`
 	Type event.Type `json:"type"`
 	At   int64      `json:"at"`           // Unix milliseconds
-	To   []int      `json:"to,omitempty"` // recipients, as indexes into the envelope; none: all of them
-	// the number of its line in the log; 0: no attempt brought it about
+	To   []int      `json:"to,omitempty"` // recipients, as indexes into the envelope; none: all
+	// number of the attempt in the log; 0: the event comes from no attempt
 	Attempt int    `json:"attempt,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 }
 
-// changeEvents collects the events of one change, as they go to the stream and as the record remembers them.
+// changeEvents collects the events of one change, for the stream and for the record.
 type changeEvents struct {
 	account string
 	at      time.Time
@@ -27,24 +28,23 @@ type changeEvents struct {
 	past    []pastEvent
 }
 
-// tell adds an event about some recipients of a message.
-func (t *changeEvents) add(kind event.Type, data any, which []int, attempt int, reason string) error {
-	e, err := event.New(newEventID(t.at), kind, t.account, t.at, data)
+// add adds an event about some recipients of a message.
+func (c *changeEvents) add(kind event.Type, data any, which []int, attempt int, reason string) error {
+	e, err := event.New(newEventID(c.at), kind, c.account, c.at, data)
 	if err != nil {
 		return err
 	}
 	line, err := e.Line()
-	t.lines = append(t.lines, line)
-	t.past = append(t.past, pastEvent{ID: e.ID, Type: kind, At: millis(t.at), To: which, Attempt: attempt,
+	c.lines = append(c.lines, line)
+	c.past = append(c.past, pastEvent{ID: e.ID, Type: kind, At: redisdb.Millis(c.at), To: which, Attempt: attempt,
 		Reason: reason})
 	return err
 }
 
-// remember is a status that has been told what was collected. A message with one recipient, or an event about
-// all, needs no list of them.
-func (t *changeEvents) remember(st status) status {
+// remember returns a status with the events added. An event about all recipients has no list of them.
+func (c *changeEvents) remember(st status) status {
 	st.Events = slices.Clone(st.Events)
-	for _, one := range t.past {
+	for _, one := range c.past {
 		if len(one.To) == len(st.Recipients) {
 			one.To = nil
 		}
@@ -53,6 +53,7 @@ func (t *changeEvents) remember(st status) status {
 	return st
 }
 
+// everybody returns 0 to n-1: all recipients of an envelope.
 func everybody(n int) []int {
 	all := make([]int, n)
 	for i := range all {

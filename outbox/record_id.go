@@ -16,7 +16,7 @@ const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 const maxPartitions = len(crockford) * len(crockford)
 
 // newID makes a message id: a ULID, so that ids sort by time, whose last two characters name the partition
-// the message lives in.
+// of the message.
 func newID(now time.Time, partition int) string {
 	id := ulid.MustNew(ulid.Timestamp(now), rand.Reader).String()
 	return id[:24] + string(crockford[partition/len(crockford)]) + string(crockford[partition%len(crockford)])
@@ -27,8 +27,8 @@ func newEventID(now time.Time) string {
 	return ulid.MustNew(ulid.Timestamp(now), rand.Reader).String()
 }
 
-// partitionOf reads the partition off a message id. It answers false for what can't be an id.
-func partitionOf(id string, partitions int) (int, bool) {
+// partitionOf returns the partition that a message id names. ok is false if id is no message id.
+func partitionOf(id string, partitions int) (p int, ok bool) {
 	if _, err := ulid.ParseStrict(id); err != nil {
 		return 0, false
 	}
@@ -37,16 +37,22 @@ func partitionOf(id string, partitions int) (int, bool) {
 	return partition, high >= 0 && low >= 0 && partition < partitions
 }
 
+// partition is the partition of a message that exists.
+func (s *store) partition(id string) int {
+	p, _ := partitionOf(id, s.DB.Partitions())
+	return p
+}
+
 // taskID is the id of the wake-up of a message at an epoch. A fresh wake-up takes the next epoch, because an
 // archived or retained task blocks its id.
 func taskID(id, epoch string) string { return id + "." + epoch }
 
-// messageOf reads the message id off a task id.
+// messageOf is the message id in a task id.
 func messageOf(task string) string {
 	id, _, _ := strings.Cut(task, ".")
 	return id
 }
 
-// short writes half of a SHA-256 as text: nobody finds two inputs that agree in 128 bits by accident, and a
-// week's keys take a third less.
+// short writes half of a SHA-256 as text. 128 bits rule out an accidental collision, and the keys of a week
+// take a third less memory.
 func short(sum []byte) string { return base64.RawURLEncoding.EncodeToString(sum[:16]) }

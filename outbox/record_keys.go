@@ -21,7 +21,7 @@ func (keys) shared(p int, name string) string { return redisdb.Key(p, "shared", 
 
 func (keys) incoming(p int, id string) string { return redisdb.Key(p, "incoming", id) }
 
-func (keys) later(p int, id string) string { return redisdb.Key(p, "later", id) }
+func (keys) facts(p int, id string) string { return redisdb.Key(p, "facts", id) }
 
 func (keys) reference(p int, hash string) string { return redisdb.Key(p, "reference", hash) }
 
@@ -31,11 +31,9 @@ func (keys) ended(p int, id string) string { return redisdb.Key(p, "ended", id) 
 
 func (keys) index(p int, lane, st string) string { return redisdb.Key(p, "index", lane, st) }
 
-func (keys) logged(p int, lane, result string) string {
-	return redisdb.Key(p, "log", lane, result)
-}
+func (keys) logged(p int, lane, result string) string { return redisdb.Key(p, "log", lane, result) }
 
-// of is the part of an index, or of a counter, that is about one account; all of it when none is named.
+// of is the key of an account's part of an index or of a counter; the key of all for "".
 func of(key, account string) string {
 	if account == "" {
 		return key

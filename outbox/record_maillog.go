@@ -9,29 +9,26 @@ import (
 	"github.com/postroom/postroom/event"
 )
 
-// maillog writes the lines an operator looks for when a mail is missing: one line per fact, each with the
-// message's ids. Addresses are masked unless the log is at debug.
+// maillog writes the lines that an operator searches for when a mail is missing. Each has the message's id.
+// Addresses are masked unless the log is at debug.
 type maillog struct{ log *slog.Logger }
 
 func (l maillog) queued(ctx context.Context, id string, e envelope, due time.Time) {
 	l.log.InfoContext(ctx, "message queued", "message_id", id, "account", e.Account, "rfc822_message_id",
-		e.MessageID,
-		"recipients", l.addresses(ctx, e.To), "bytes", e.Size, "due", due)
+		e.MessageID, "recipients", l.addresses(ctx, e.To), "bytes", e.Size, "due", due)
 }
 
 func (l maillog) sent(ctx context.Context, id string, attempt int, to []string, response string,
 	took time.Duration) {
 	l.log.InfoContext(ctx, "message sent", "message_id", id, "attempt", attempt, "recipients",
-		l.addresses(ctx, to), "response", response,
-		"took", took)
+		l.addresses(ctx, to), "response", response, "took", took)
 }
 
 func (l maillog) deferred(ctx context.Context, id string, attempt int, to []string, cause *lastError,
 	next time.Time, doubt bool) {
 	l.log.WarnContext(ctx, "message deferred", "message_id", id, "attempt", attempt, "recipients",
-		l.addresses(ctx, to),
-		"error_type", cause.Code, "smtp_code", cause.SMTP, "error", l.text(ctx,
-			cause.Message), "next_attempt", next, "in_doubt", doubt)
+		l.addresses(ctx, to), "error_type", cause.Code, "smtp_code", cause.SMTP, "error",
+		l.text(ctx, cause.Message), "next_attempt", next, "in_doubt", doubt)
 }
 
 func (l maillog) waits(ctx context.Context, id, reason string, until time.Time) {
@@ -41,23 +38,21 @@ func (l maillog) waits(ctx context.Context, id, reason string, until time.Time) 
 func (l maillog) failed(ctx context.Context, id string, attempt int, to []string, cause *lastError,
 	doubt bool) {
 	l.log.ErrorContext(ctx, "message failed", "message_id", id, "attempt", attempt, "recipients",
-		l.addresses(ctx, to),
-		"error_type", cause.Code, "smtp_code", cause.SMTP, "error", l.text(ctx, cause.Message), "in_doubt", doubt)
+		l.addresses(ctx, to), "error_type", cause.Code, "smtp_code", cause.SMTP, "error", l.text(ctx, cause.Message), "in_doubt", doubt)
 }
 
 func (l maillog) cancelled(ctx context.Context, id, reason string) {
 	l.log.InfoContext(ctx, "message cancelled", "message_id", id, "reason", reason)
 }
 
-// learned leaves hits to debug: there may be thousands of them in a second.
-func (l maillog) learned(ctx context.Context, f Fact) {
+// fact logs hits at debug: there may be thousands in a second.
+func (l maillog) fact(ctx context.Context, f Fact) {
 	level := slog.LevelInfo
 	if f.Type == event.TrackOpen || f.Type == event.TrackClick {
 		level = slog.LevelDebug
 	}
 	l.log.Log(ctx, level, "message event", "message_id", f.MessageID, "event", f.Type, "source", f.Details.Source,
-		"recipient", l.addresses(ctx, []string{f.Recipient}),
-		"bounce_type", f.Details.BounceType, "smtp_code", f.Details.Code, "bot", f.Details.Bot)
+		"recipient", l.addresses(ctx, []string{f.Recipient}), "bounce_type", f.Details.BounceType, "smtp_code", f.Details.Code, "bot", f.Details.Bot)
 }
 
 func (l maillog) suppressed(ctx context.Context, id string, to []string, reason string) {
@@ -77,7 +72,7 @@ func (l maillog) recovered(ctx context.Context, id, why string) {
 	l.log.WarnContext(ctx, "message recovered", "message_id", id, "why", why)
 }
 
-// addresses shows addresses as the level of the log allows.
+// addresses returns the first addresses, masked unless the log is at debug.
 func (l maillog) addresses(ctx context.Context, addresses []string) string {
 	plain := l.log.Enabled(ctx, slog.LevelDebug)
 	shown := make([]string, 0, min(len(addresses), 5))
@@ -94,7 +89,7 @@ func (l maillog) addresses(ctx context.Context, addresses []string) string {
 	return strings.Join(shown, ",")
 }
 
-// text shows a reply of a relay as the level of the log allows: relays like to quote addresses.
+// text masks the addresses that a relay quotes in its reply, unless the log is at debug.
 func (l maillog) text(ctx context.Context, text string) string {
 	if l.log.Enabled(ctx, slog.LevelDebug) {
 		return text
@@ -102,14 +97,13 @@ func (l maillog) text(ctx context.Context, text string) string {
 	return maskAll(text)
 }
 
-// mask hides the local part of an address but for its first letter.
+// mask hides the local part of an address except its first letter.
 func mask(address string) string {
 	at := strings.LastIndexByte(address, '@')
 	if at < 1 {
 		return "***"
 	}
-	first := []rune(address)[:1]
-	return string(first) + "***" + address[at:]
+	return string([]rune(address)[:1]) + "***" + address[at:]
 }
 
 // maskAll hides every address inside a text.

@@ -115,11 +115,6 @@ func (e envelope) about(id string, lane api.Lane, gateway string, to []string) e
 	}
 }
 
-// millis and fromMillis are how times stand in Redis.
-func millis(t time.Time) int64 { return t.UnixMilli() }
-
-func fromMillis(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
-
 // outcome is where an attempt leaves its message.
 type outcome string
 

@@ -6,11 +6,13 @@ import (
 	"strconv"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/templates/batch"
 	"github.com/redis/go-redis/v9"
 )
 
-// execRead runs a pipeline of reads, for which a missing key is an answer.
+// execRead runs a pipeline of reads. A missing key is not an error.
 func execRead(ctx context.Context, pipe redis.Pipeliner) error {
 	cmds, err := pipe.Exec(ctx)
 	if err == nil || len(cmds) == 0 {
@@ -24,8 +26,8 @@ func execRead(ctx context.Context, pipe redis.Pipeliner) error {
 	return nil
 }
 
-// readLog reads messages, live or ended, in order; those that were forgotten meanwhile are left out. One that
-// ended between the look at the index and this is read from where it went.
+// readLog reads messages, live or ended, in order. Messages that were deleted meanwhile are left out. A message
+// that was live in its index and has ended since is read from the log.
 func (s *store) readLog(ctx context.Context, entries []entry) ([]row, error) {
 	var live []entry
 	for _, e := range entries {
@@ -53,14 +55,13 @@ func (s *store) readLog(ctx context.Context, entries []entry) ([]row, error) {
 	return out, nil
 }
 
-// readEnded adds those of some messages that are not among the rows yet, in one round trip.
+// readEnded adds to rows those of the messages that are not in it yet, in one round trip.
 func (s *store) readEnded(ctx context.Context, entries []entry, rows map[string]row) error {
 	pipe := s.DB.Client().Pipeline()
 	got := make(map[string]*redis.StringCmd, len(entries)-len(rows))
 	for _, e := range entries {
 		if _, ok := rows[e.id]; !ok {
-			p, _ := partitionOf(e.id, s.DB.Partitions())
-			got[e.id] = pipe.Get(ctx, s.keys.ended(p, e.id))
+			got[e.id] = pipe.Get(ctx, s.keys.ended(s.partition(e.id), e.id))
 		}
 	}
 	if err := execRead(ctx, pipe); err != nil {
@@ -75,7 +76,7 @@ func (s *store) readEnded(ctx context.Context, entries []entry, rows map[string]
 		if err := s.jsons.unpack(id, raw, &e); err != nil {
 			return err
 		}
-		rows[id] = e.row(id)
+		rows[id] = e.row(id, s.partition(id))
 	}
 	return nil
 }
@@ -86,50 +87,56 @@ var recordFields = []string{"state", "lane", "created", "due", "scheduled", "att
 
 // row is a message as read from Redis.
 type row struct {
-	id       string
-	state    string // of an ended message: its result
-	ended    int64  // 0: it is live
-	fence    string
-	epoch    string // of its task
-	lane     api.Lane
-	created  int64
-	due      int64
-	planned  int64 // first attempt
-	attempts int
-	max      int
-	gateway  string
-	doubts   int
-	reason   string // why it waits, when that is a limit or its account
-	shared   string // name of the shared content it is rendered from; empty: its content is the message
-	envelope envelope
-	status   status
+	id        string
+	partition int
+	state     string // of an ended message: its result
+	ended     int64  // 0: it is live
+	fence     string
+	epoch     string // of its task
+	lane      api.Lane
+	created   int64
+	due       int64
+	planned   int64 // time of the first attempt
+	attempts  int
+	max       int
+	gateway   string
+	doubts    int
+	reason    string // why it waits, if for a limit or its account
+	shared    string // name of the shared content it is rendered from; empty: its content is the message
+	envelope  envelope
+	status    status
 }
 
-// contentOf reads the content of a message that was there a moment ago.
+// contentOf returns a live message as it is sent.
 func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
-	p, _ := partitionOf(r.id, s.DB.Partitions())
-	packed, err := s.DB.Client().Get(ctx, s.keys.content(p, r.id)).Bytes()
+	packed, err := s.DB.Client().Get(ctx, s.keys.content(r.partition, r.id)).Bytes()
 	if errors.Is(err, redis.Nil) {
 		return nil, unknownMessage(r.id)
 	}
 	if err != nil {
-		return nil, away(err, "read content of message "+r.id)
+		return nil, redisError(err, "read content of message "+r.id)
+	}
+	var raw []byte
+	var personal batch.Personalization
+	if r.shared != "" {
+		err = s.jsons.unpack(r.id, packed, &personal)
+	} else if raw, err = s.codec.unpack(packed, r.envelope.Size); !r.envelope.additions.any() {
+		return raw, err
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, err := s.signingKey(ctx, r.envelope.Account)
+	if err != nil {
+		return nil, err
 	}
 	if r.shared == "" {
-		raw, err := s.codec.unpack(packed, r.envelope.Size)
-		if err != nil || !r.envelope.additions.any() {
-			return raw, err
-		}
-		key, err := s.signingKey(ctx, r.envelope.Account)
-		if err != nil {
-			return nil, err
-		}
 		return s.withAdditions(ctx, r.id, r.envelope, key, raw)
 	}
-	m, err := s.renderRow(ctx, p, r, packed)
+	m, _, err := s.renderSigned(ctx, r.partition, r.shared, r.id, r.envelope, personal, key)
 	if errors.Is(err, errNoSharedContent) {
 		return nil, fault.Wrap(err, fault.Conflict, "ContentGone",
-			"What message %s is written from was taken out of Redis", r.id)
+			"The shared content of message %s was deleted from Redis", r.id)
 	}
 	if err != nil {
 		return nil, err
@@ -137,16 +144,16 @@ func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
 	return m.Raw, nil
 }
 
-// readRows reads messages in one round trip, in order; those that ended meanwhile are left out.
+// readRows reads live messages in one round trip, in order. Messages that ended meanwhile are left out.
 func (s *store) readRows(ctx context.Context, entries []entry) ([]row, error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
 	pipe := s.DB.Client().Pipeline()
-	hashes, envelopes, statuses := make([]*redis.SliceCmd, len(entries)), make([]*redis.StringCmd,
-		len(entries)), make([]*redis.StringCmd, len(entries))
+	hashes := make([]*redis.SliceCmd, len(entries))
+	envelopes, statuses := make([]*redis.StringCmd, len(entries)), make([]*redis.StringCmd, len(entries))
 	for i, e := range entries {
-		p, _ := partitionOf(e.id, s.DB.Partitions())
+		p := s.partition(e.id)
 		hashes[i] = pipe.HMGet(ctx, s.keys.message(p, e.id), recordFields...)
 		envelopes[i] = pipe.Get(ctx, s.keys.envelope(p, e.id))
 		statuses[i] = pipe.Get(ctx, s.keys.status(p, e.id))
@@ -174,9 +181,9 @@ func (s *store) readRow(id string, f []string, env, st string) (row, error) {
 		n[i], _ = strconv.ParseInt(f[i], 10, 64)
 	}
 	r := row{
-		id: id, state: f[0], lane: api.Lane(f[1]), created: n[2], due: n[3], planned: n[4], attempts: int(n[5]),
-		max:     int(n[6]),
-		gateway: f[7], doubts: int(n[8]), fence: f[9], epoch: f[10], reason: f[11], shared: f[12],
+		id: id, partition: s.partition(id), state: f[0], lane: api.Lane(f[1]), created: n[2], due: n[3],
+		planned: n[4], attempts: int(n[5]), max: int(n[6]), gateway: f[7], doubts: int(n[8]), fence: f[9],
+		epoch: f[10], reason: f[11], shared: f[12],
 	}
 	if err := s.jsons.unpack(id, []byte(env), &r.envelope); err != nil {
 		return r, err
@@ -186,18 +193,23 @@ func (s *store) readRow(id string, f []string, env, st string) (row, error) {
 	return r, err
 }
 
-// mayBeThere says whether any attempt so far died between the final dot and the reply, so that the message
-// may have arrived.
+// mayBeThere reports whether an attempt was cut off between the final dot and the reply: the message may have
+// been delivered.
 func (r row) mayBeThere() bool { return r.doubts > 0 || r.status.doubtful() > 0 }
 
-// entry is a message as an index has it.
+// about is the part of an event that names the message, for some of its recipients.
+func (r row) about(which []int) event.Message {
+	return r.envelope.about(r.id, r.lane, r.gateway, r.envelope.addresses(which))
+}
+
+// entry is a message in an index.
 type entry struct {
 	id      string
 	created int64
-	ended   bool // as its index says
+	ended   bool // the index is one of the log
 }
 
-// entriesOf are entries of which only the ids are known.
+// entriesOf returns entries that have only an id.
 func entriesOf(ids []string) []entry {
 	entries := make([]entry, len(ids))
 	for i, id := range ids {

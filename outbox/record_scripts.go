@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"embed"
-	"fmt"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -34,12 +33,12 @@ var (
 	cancelScript   = redisdb.NewScript[cancelArgs, outcomeWord]("outbox/cancel", lua("cancel"), prelude)
 	reopenScript   = redisdb.NewScript[reopenArgs, woken]("outbox/reopen", lua("reopen"), prelude)
 	buryScript     = redisdb.NewScript[buryArgs, outcomeWord]("outbox/bury", lua("bury"), prelude)
-	lapseScript    = redisdb.NewScript[sweepArgs, []wakeRow]("outbox/lapse", lua("lapse"), prelude)
+	lapseScript    = redisdb.NewScript[sweepArgs, []wakeup]("outbox/lapse", lua("lapse"), prelude)
 	promoteScript  = redisdb.NewScript[sweepArgs, int]("outbox/promote", lua("promote"), prelude)
-	unholdScript   = redisdb.NewScript[unholdArgs, []wakeRow]("outbox/unhold", lua("unhold"), prelude)
-	owedScript     = redisdb.NewScript[owedArgs, []owedRow]("outbox/owed", lua("owed"), prelude)
+	unholdScript   = redisdb.NewScript[unholdArgs, []wakeup]("outbox/unhold", lua("unhold"), prelude)
+	owedScript     = redisdb.NewScript[owedArgs, []wakeup]("outbox/owed", lua("owed"), prelude)
 	rewakeScript   = redisdb.NewScript[rewakeArgs, string]("outbox/rewake", lua("rewake"), prelude)
-	learnScript    = redisdb.NewScript[learnArgs, outcomeWord]("outbox/learn", lua("learn"), prelude)
+	factScript     = redisdb.NewScript[factArgs, outcomeWord]("outbox/fact", lua("fact"), prelude)
 	skipScript     = redisdb.NewScript[skipArgs, int]("outbox/skip", lua("skip"), prelude)
 	purgeScript    = redisdb.NewScript[purgeArgs, int]("outbox/purge", lua("purge"), prelude)
 	indexedScript  = redisdb.NewScript[[]string, int]("outbox/indexed", lua("indexed"), prelude)
@@ -174,17 +173,12 @@ type (
 		Before time.Time
 		Most   int
 	}
-	wakeRow struct{ ID, Lane, Epoch string }
-	owedRow struct {
-		ID, Lane, Epoch string
-		Due             time.Time
-	}
 	rewakeArgs struct {
 		ID    string
 		Now   time.Time
 		Epoch string
 	}
-	learnArgs struct {
+	factArgs struct {
 		ID          string
 		Now         time.Time
 		Field, Fact string
@@ -206,7 +200,7 @@ type (
 		Before     time.Time
 		Keep, Most int
 	}
-	// outcomeWord is the answer of a script that says only how it went.
+	// outcomeWord is an answer that has only a word.
 	outcomeWord struct{ Word string }
 )
 
@@ -214,7 +208,10 @@ type (
 func run[A, R any](ctx context.Context, s *store, script *redisdb.Script[A, R], p int, id string, args A) (R,
 	error) {
 	answer, err := script.Run(ctx, s.DB.Shared(), []string{s.keys.message(p, id)}, args)
-	return answer, onMessage(err, script.Name(), id)
+	if err != nil {
+		err = redisError(err, script.Name()+" message "+id)
+	}
+	return answer, err
 }
 
 // sweepRun runs a script about a whole partition.
@@ -227,16 +224,8 @@ func sweepRun[A, R any](ctx context.Context, s *store, script *redisdb.Script[A,
 	return answer, err
 }
 
-// onMessage returns the error of a script about one message.
-func onMessage(err error, script, id string) error {
-	if err == nil {
-		return nil
-	}
-	return away(err, fmt.Sprintf("%s message %s", script, id))
-}
-
-// The states of a live message as the record has them. Paused is not one of them: it is how a waiting message
-// reads.
+// The states of a live message in its record. Paused is not one of them: a waiting message of a paused lane is
+// shown so.
 const (
 	stateWaiting = "waiting"
 	stateActive  = "active"

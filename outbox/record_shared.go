@@ -38,7 +38,7 @@ const (
 	storedMost = 10_000
 )
 
-// maxWords is more than the words of a content can take beside its files (the limits of package render).
+// maxWords is more than the text of a content can have beside its files, in bytes (see package render).
 const maxWords = 8 << 20
 
 // errNoSharedContent ends a message whose shared content was deleted from Redis by somebody else.
@@ -71,7 +71,7 @@ func (s *sharedContents) put(ctx context.Context, p int, c *sharedContent) error
 	packed := st.codec.pack(c.packed)
 	st.countBytes(len(packed))
 	if len(packed) > small {
-		if err := st.lay(ctx, p, c.name, packed); err != nil {
+		if err := st.putIncoming(ctx, p, c.name, packed); err != nil {
 			return err
 		}
 		packed = nil
@@ -79,7 +79,7 @@ func (s *sharedContents) put(ctx context.Context, p int, c *sharedContent) error
 	_, err := shareScript.RunReplicated(ctx, st.DB, []string{st.keys.shared(p, c.name)},
 		shareArgs{Name: c.name, Content: packed})
 	if err != nil {
-		return away(err, "store shared content "+c.name)
+		return redisError(err, "store shared content "+c.name)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *sharedContents) renderer(ctx context.Context, p int, name string) (*bat
 			return nil, errNoSharedContent
 		}
 		if err != nil {
-			return nil, away(err, "read shared content "+name)
+			return nil, redisError(err, "read shared content "+name)
 		}
 		return st.codec.unpackAll(packed, st.opts.MaxSize+maxWords)
 	})
@@ -153,29 +153,13 @@ func (s *store) renderSigned(
 	return c, mail, nil
 }
 
-// renderRow renders a message that is not being sent, from its record and its packed personalization.
-func (s *store) renderRow(ctx context.Context, p int, r row, packed []byte) (*message.Composed, error) {
-	var personal batch.Personalization
-	if err := s.jsons.unpack(r.id, packed, &personal); err != nil {
-		return nil, err
-	}
-	key, err := s.signingKey(ctx, r.envelope.Account)
-	if err != nil {
-		return nil, err
-	}
-	c, _, err := s.renderSigned(ctx, p, r.shared, r.id, r.envelope, personal, key)
-	return c, err
-}
-
-// incomingFor is how long a large content waits in Redis for the script that takes it.
+// incomingFor is how long Redis keeps a large content for the script that renames its key.
 const incomingFor = 5 * time.Minute
 
-// lay puts a large content into Redis, where a script finds it by its name.
-func (s *store) lay(ctx context.Context, partition int, name string, content []byte) error {
-	if err := s.DB.Client().Set(ctx, s.keys.incoming(partition, name), content, incomingFor).Err(); err != nil {
-		return away(err, "bring in "+name)
-	}
-	return nil
+// putIncoming stores a large content in Redis, for a script that finds it by its name.
+func (s *store) putIncoming(ctx context.Context, partition int, name string, content []byte) error {
+	err := s.DB.Client().Set(ctx, s.keys.incoming(partition, name), content, incomingFor).Err()
+	return redisError(err, "store the content of "+name)
 }
 
 func (s *store) tooLarge(size int) error {

@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -13,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// store is the record of messages in Redis, and what every group of the outbox stands on: the connection, the
-// clock, the names of the keys, the codecs, the settings, the log.
+// store is what all groups of the outbox share: the connection, the clock, the keys, the codecs, the settings,
+// the log.
 type store struct {
 	Parts
 	opts    Options
@@ -25,7 +24,7 @@ type store struct {
 	shared  *sharedContents
 	queued  *queuedNotes
 	handled atomic.Int64 // messages accepted and attempts recorded by this process
-	unseen  atomic.Int64 // bytes put into Redis since it last looked at its memory
+	unseen  atomic.Int64 // bytes put into Redis since accept.lua last checked its memory
 	log     *slog.Logger
 	mail    maillog
 	metrics *metrics
@@ -46,16 +45,14 @@ func newStore(parts Parts, o Options) (*store, error) {
 	}
 	s := &store{
 		Parts: parts, opts: o, clock: newClock(o.Now), codec: contents, jsons: newPacker(), log: o.Logger,
-		mail:    maillog{o.Logger},
-		metrics: newMetrics(o.Registry),
+		mail: maillog{o.Logger}, metrics: newMetrics(o.Registry),
 	}
 	s.shared = newSharedContents(s)
 	s.queued = newQueuedNotes(s)
 	return s, nil
 }
 
-// place finds the partition of a message. What can't be an id is as unknown as an id that was never given
-// out.
+// place returns the partition of a message, or the fault of an unknown message if id is no message id.
 func (s *store) place(id string) (int, error) {
 	p, ok := partitionOf(id, s.DB.Partitions())
 	if !ok {
@@ -64,7 +61,7 @@ func (s *store) place(id string) (int, error) {
 	return p, nil
 }
 
-// retryAfterOutage is when a client that found Redis away or full should come back.
+// retryAfterOutage is when a client should retry if Redis was unreachable or full.
 const retryAfterOutage = 5 * time.Second
 
 // gatewayExists returns NotFound for a gateway that does not exist.
@@ -76,23 +73,24 @@ func (s *store) gatewayExists(ctx context.Context, id string) error {
 	return err
 }
 
-// away tells Redis being away from a fault of ours.
-func away(err error, doing string) error {
-	if redisdb.Unavailable(err) {
-		f := fault.Wrap(fmt.Errorf("%s: %w", doing, err), fault.Unavailable, "RedisAway",
-			"The message store is not available; try again shortly")
-		f.RetryAfter = retryAfterOutage
-		return f
+// redisError is redisdb.Failed with the outbox' own time to retry after an outage; nil if err is nil.
+func redisError(err error, doing string) error {
+	if err == nil {
+		return nil
 	}
-	return fmt.Errorf("%s: %w", doing, err)
+	err = redisdb.Failed(err, "%s", doing)
+	if f, ok := err.(*fault.Error); ok { //nolint:errorlint // made just now
+		f.RetryAfter = retryAfterOutage
+	}
+	return err
 }
 
-// unknownMessage is the answer about an id nobody knows.
+// unknownMessage is the fault of an id that no message has.
 func unknownMessage(id string) error {
 	return fault.New(fault.NotFound, "MessageNotFound", "No message with queueId %q", id)
 }
 
-// texts reads replies that may be nil as strings.
+// texts returns the values of a reply as strings; "" for nil.
 func texts(cmd *redis.SliceCmd) []string {
 	values := cmd.Val()
 	out := make([]string, len(values))

@@ -14,7 +14,7 @@ import (
 // rcptSuppressed is a recipient that must not be mailed.
 const rcptSuppressed = "suppressed"
 
-// stops says which recipients of a message must not be mailed, by their places in the envelope.
+// stops returns the recipients of which that are suppressed, by their index in the envelope.
 func (s *store) stops(ctx context.Context, e envelope, lane api.Lane, which []int) (
 	map[int]*suppression.Entry, error) {
 	if s.Suppressions == nil || len(which) == 0 {
@@ -35,7 +35,7 @@ func (s *store) stops(ctx context.Context, e envelope, lane api.Lane, which []in
 	return stopped, nil
 }
 
-// skipped tells a client which recipients of a message are not mailed.
+// skipped describes suppressed recipients for a client; nil if there are none.
 func skipped(e envelope, stopped map[int]*suppression.Entry) *api.Skipped {
 	if len(stopped) == 0 {
 		return nil
@@ -45,8 +45,8 @@ func skipped(e envelope, stopped map[int]*suppression.Entry) *api.Skipped {
 	return &api.Skipped{Reason: string(first.Reason), ListID: first.List, Recipients: e.addresses(which)}
 }
 
-// suppressed tells that recipients are not mailed: one event for each reason.
-func (t *changeEvents) suppressed(r row, stopped map[int]*suppression.Entry) error {
+// suppressed adds events about suppressed recipients: one event for each reason.
+func (c *changeEvents) suppressed(r row, stopped map[int]*suppression.Entry) error {
 	byReason := map[string][]int{}
 	for _, i := range slices.Sorted(maps.Keys(stopped)) {
 		reason := string(stopped[i].Reason)
@@ -54,10 +54,8 @@ func (t *changeEvents) suppressed(r row, stopped map[int]*suppression.Entry) err
 	}
 	for _, reason := range slices.Sorted(maps.Keys(byReason)) {
 		which := byReason[reason]
-		err := t.add(event.MessageSuppressed, event.Cancelled{
-			Message: r.envelope.about(r.id, r.lane, r.gateway, r.envelope.addresses(which)), Reason: reason,
-			InDoubt: r.mayBeThere(),
-		}, which, 0, reason)
+		err := c.add(event.MessageSuppressed,
+			event.Cancelled{Message: r.about(which), Reason: reason, InDoubt: r.mayBeThere()}, which, 0, reason)
 		if err != nil {
 			return err
 		}
@@ -65,7 +63,7 @@ func (t *changeEvents) suppressed(r row, stopped map[int]*suppression.Entry) err
 	return nil
 }
 
-// explain says in words why a recipient is not mailed, and where that comes from.
+// explain describes an entry of the suppressions for the log.
 func explain(e *suppression.Entry) string {
 	words := []string{"suppressed: " + string(e.Reason)}
 	switch {
@@ -78,7 +76,7 @@ func explain(e *suppression.Entry) string {
 		words = append(words, "all of "+e.Domain)
 	}
 	if e.Source != "" {
-		words = append(words, "told by "+e.Source)
+		words = append(words, "reported by "+e.Source)
 	}
 	return strings.Join(words, ", ")
 }

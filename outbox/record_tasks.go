@@ -13,39 +13,43 @@ import (
 // task names a task of the queue.
 type task struct{ queue, id string }
 
-// task is the one that wakes this message.
-func (r row) task(partition int) task {
-	return task{queue: laneQueue(r.lane, partition), id: taskID(r.id, r.epoch)}
+// task is the current task of the message.
+func (r row) task() task {
+	return task{queue: laneQueue(r.lane, r.partition), id: taskID(r.id, r.epoch)}
 }
 
-// forget removes tasks of messages that no longer need them. Whether that works is only a matter of tidiness:
-// a task would find its message gone.
+// forget deletes tasks that their messages no longer need. An error is only logged, because such a task would
+// find its message gone.
 func (s *store) forget(ctx context.Context, tasks ...task) {
 	queues := map[string][]string{}
 	for _, t := range tasks {
 		queues[t.queue] = append(queues[t.queue], t.id)
 	}
 	for name, ids := range queues {
-		for i, err := range s.Control.Delete(ctx, name, ids...) {
-			if err != nil {
-				s.log.DebugContext(ctx, "task left behind", "message_id", messageOf(ids[i]), "queue", name, "error", err)
-			}
+		s.deleteTasks(ctx, name, ids)
+	}
+}
+
+func (s *store) deleteTasks(ctx context.Context, queue string, ids []string) {
+	for i, err := range s.Control.Delete(ctx, queue, ids...) {
+		if err != nil {
+			s.log.DebugContext(ctx, "task left behind", "message_id", messageOf(ids[i]), "queue", queue, "error", err)
 		}
 	}
 }
 
-// former names the task a message had before it was woken.
+// former is the task that the message had before this wake-up.
 func (w wakeup) former(p int) task {
-	epoch, _ := strconv.Atoi(w.epoch)
-	return task{queue: laneQueue(api.Lane(w.lane), p), id: taskID(w.id, strconv.Itoa(epoch-1))}
+	epoch, _ := strconv.Atoi(w.Epoch)
+	return task{queue: laneQueue(w.Lane, p), id: taskID(w.ID, strconv.Itoa(epoch-1))}
 }
 
 // TaskDeliver is the type of the tasks that wake the delivery of a message. The message's id is the part of
-// the task's id before the dot; there is no payload, so that Redis keeps a task in its compact form (64 bytes
-// at most): a million of them take 230 MB less.
+// the task's id before the dot. There is no payload, so that Redis keeps the task in its compact form (at most
+// 64 bytes): a million tasks take 230 MB less.
 const TaskDeliver = "deliver"
 
-// laneQueue is the queue a lane's tasks of a partition wait in.
+// laneQueue is the queue for the tasks of a lane in a partition.
 func laneQueue(lane api.Lane, partition int) string {
 	if lane == api.Bulk {
 		return queue.Lane(queue.Bulk, partition)
@@ -53,8 +57,7 @@ func laneQueue(lane api.Lane, partition int) string {
 	return queue.Lane(queue.Submit, partition)
 }
 
-// lanesOf are the lanes that a queue of the API stands for: submit is all sending, bulk its bulk half. Others
-// have none.
+// lanesOf returns the lanes of a queue of the API: submit has both lanes, bulk the bulk lane, others none.
 func lanesOf(name string) []api.Lane {
 	switch name {
 	case queue.Submit:
@@ -65,8 +68,8 @@ func lanesOf(name string) []api.Lane {
 	return nil
 }
 
-// pausedLanes says which lanes are paused. A lane is spread over partitions, each with a queue of its own; it
-// is paused when all are.
+// pausedLanes returns which lanes are paused. A lane has a queue in each partition. It is paused if all of
+// them are.
 func (s *store) pausedLanes(ctx context.Context) (map[api.Lane]bool, error) {
 	paused := map[api.Lane]bool{}
 	for _, lane := range lanesOf(queue.Submit) {
@@ -74,7 +77,7 @@ func (s *store) pausedLanes(ctx context.Context) (map[api.Lane]bool, error) {
 		for p := range s.DB.Partitions() {
 			is, err := s.Control.Paused(ctx, laneQueue(lane, p))
 			if err != nil {
-				return nil, away(err, fmt.Sprintf("ask whether queue %s is paused", laneQueue(lane, p)))
+				return nil, redisError(err, fmt.Sprintf("ask whether queue %s is paused", laneQueue(lane, p)))
 			}
 			paused[lane] = paused[lane] && is
 		}
@@ -82,13 +85,15 @@ func (s *store) pausedLanes(ctx context.Context) (map[api.Lane]bool, error) {
 	return paused, nil
 }
 
-// wakeup is a task owed to a message.
+// wakeup is a task that a message needs.
 type wakeup struct {
-	id, lane, epoch string
-	due             time.Time // zero: now
+	ID    string // of the message
+	Lane  api.Lane
+	Epoch string
+	Due   time.Time // zero: now
 }
 
-// enqueue queues wake-ups, many in one round trip. Those that fail stay owed, and the sweeper tries again.
+// enqueue queues the tasks of messages in one round trip. If that fails, the sweeper tries again.
 func (s *store) enqueue(ctx context.Context, wakeups ...wakeup) {
 	if len(wakeups) == 0 {
 		return
@@ -96,21 +101,18 @@ func (s *store) enqueue(ctx context.Context, wakeups ...wakeup) {
 	now := s.clock.Now()
 	tasks := make([]queue.Task, len(wakeups))
 	for i, w := range wakeups {
-		p, _ := partitionOf(w.id, s.DB.Partitions())
 		tasks[i] = queue.Task{
-			Queue: laneQueue(api.Lane(w.lane), p), Type: TaskDeliver, ID: taskID(w.id, w.epoch),
+			Queue: laneQueue(w.Lane, s.partition(w.ID)), Type: TaskDeliver, ID: taskID(w.ID, w.Epoch),
 		}
-		if w.due.After(now) {
-			tasks[i].At = w.due
+		if w.Due.After(now) {
+			tasks[i].At = w.Due
 		}
 	}
 	for i, err := range s.Queue.Enqueue(ctx, tasks...) {
 		if err != nil {
-			s.log.WarnContext(ctx, "wake-up not queued yet", "message_id", wakeups[i].id, "error", err)
+			s.log.WarnContext(ctx, "wake-up not queued yet", "message_id", wakeups[i].ID, "error", err)
 			continue
 		}
-		if p, ok := partitionOf(wakeups[i].id, s.DB.Partitions()); ok {
-			s.queued.note(p, wakeups[i].id)
-		}
+		s.queued.note(s.partition(wakeups[i].ID), wakeups[i].ID)
 	}
 }

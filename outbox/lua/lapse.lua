@@ -3,7 +3,7 @@
 --
 -- KEYS[1] any key of the partition
 -- ARGV: now most
--- Rows: id lane epoch
+-- Rows: id lane epoch due
 --   the tasks to enqueue
 -- Atomic per message: the holder may renew or finish at this moment.
 
@@ -22,7 +22,7 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. 'leases', '-inf', now,
     redis.call('HSET', key, 'state', 'waiting', 'lapsed', lapsed, 'due', now)
     redis.call('HINCRBY', key, counter, 1)
     move(id, at, 'waiting')
-    local lane, epoch = at.lane, wake(id, now)
+    local lane, epoch, due = at.lane, wake(id, now), now
     woken[#woken + 1] = ROW
   else
     redis.call('ZREM', prefix .. 'leases', id)

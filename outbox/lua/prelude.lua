@@ -73,15 +73,15 @@ local function leave_shared(name)
   redis.call('EXPIRE', shared_key(name), shared_stays)
 end
 
--- later_stays is how long facts are remembered of a message that nothing else is remembered of: longer than anybody repeats one.
-local later_stays = 259200
+-- facts_stay is how long facts are remembered of a message that nothing else is remembered of: longer than anybody repeats one.
+local facts_stay = 259200
 
 -- enter puts what became of a message into the log: the result and the record of it, '' for none. The list of ended messages names all
 -- that purge.lua needs to take the entry out again.
 local function enter(id, at, now, result, record)
   if record == '' then
     redis.call('SET', prefix .. 'ended:' .. id, '', 'EX', 300) -- accept.lua must know this id when its client repeats itself
-    redis.call('EXPIRE', prefix .. 'later:' .. id, later_stays)
+    redis.call('EXPIRE', prefix .. 'facts:' .. id, facts_stay)
     return
   end
   redis.call('SET', prefix .. 'ended:' .. id, record)

@@ -2,7 +2,7 @@
 --
 -- KEYS[1] any key of the partition
 -- ARGV: account now most
--- Rows: id lane epoch
+-- Rows: id lane epoch due
 --   the tasks to enqueue
 -- Atomic per message: an operator may cancel it at this moment.
 
@@ -17,7 +17,7 @@ for _, id in ipairs(redis.call('ZRANGE', key, 0, 999)) do
     redis.call('HDEL', message_key(id), 'held', 'reason')
     redis.call('HSET', message_key(id), 'state', 'waiting', 'due', now)
     move(id, at, 'waiting')
-    local lane, epoch = at.lane, wake(id, now)
+    local lane, epoch, due = at.lane, wake(id, now), now
     woken[#woken + 1] = ROW
   end
 end

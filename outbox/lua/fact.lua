@@ -13,11 +13,11 @@
 --
 -- What the log has forgotten, or never had, remembers its facts for as long as somebody may repeat them.
 
-local key = prefix .. 'later:' .. id
+local key = prefix .. 'facts:' .. id
 if redis.call('HEXISTS', key, field) == 1 then return AGAIN end
 if redis.call('HLEN', key) >= tonumber(facts_most) then return FULL end
 redis.call('HSET', key, field, fact)
-if redis.call('EXISTS', KEYS[1]) == 0 and redis.call('STRLEN', prefix .. 'ended:' .. id) == 0 then redis.call('EXPIRE', key, later_stays) end
+if redis.call('EXISTS', KEYS[1]) == 0 and redis.call('STRLEN', prefix .. 'ended:' .. id) == 0 then redis.call('EXPIRE', key, facts_stay) end
 if counter ~= '' then count(now, {lane = lane, account = account}, counter) end
 emit(event)
 return NEW
