@@ -17,10 +17,10 @@ import (
 // MinSecret is the fewest bytes a secret may have.
 const MinSecret = 32
 
-// version begins every sealed value, so that another cipher can follow one day.
+// version begins every sealed value, so that a later version can have another cipher.
 const version = "v1"
 
-// Why a value doesn't open.
+// Errors of opening a value.
 var (
 	// ErrUnknownKey means the value was sealed under a secret that is not in the ring.
 	ErrUnknownKey = errors.New("sealed under a secret that is not configured any more")
@@ -28,21 +28,21 @@ var (
 	ErrDamaged = errors.New("the sealed value is damaged or belongs to another record")
 )
 
-// Ring seals under its current secret and opens what was sealed under that or an older one. It is safe for
+// Ring seals under its current secret, and opens values sealed under that or an older one. It is safe for
 // concurrent use.
 type Ring struct {
 	keys []key // the current one first
 }
 
-// key is what is derived from one secret.
+// key is one secret with its derived key.
 type key struct {
-	id     string // says which key a value needs, and nothing about it
+	id     string // names the key of a value, and reveals nothing about it
 	secret []byte
 	aead   cipher.AEAD
 }
 
-// New makes a ring from the current secret and any older ones, each at least 32 bytes; of repeated ones the
-// first counts.
+// New returns a ring of the current secret and older ones, each of at least 32 bytes. Repetitions are
+// ignored.
 func New(current []byte, older ...[]byte) (*Ring, error) {
 	r := &Ring{}
 	for i, secret := range append([][]byte{current}, older...) {
@@ -60,7 +60,7 @@ func New(current []byte, older ...[]byte) (*Ring, error) {
 	return r, nil
 }
 
-// newKey derives from a secret the key that seals and the id that names it.
+// newKey derives the sealing key of a secret, and its id.
 func newKey(secret []byte) (key, error) {
 	sealing, err := derive(secret, "seal", chacha20poly1305.KeySize)
 	if err != nil {
@@ -77,7 +77,7 @@ func newKey(secret []byte) (key, error) {
 	return key{id: hex.EncodeToString(id), secret: append([]byte(nil), secret...), aead: aead}, nil
 }
 
-// derive makes a key for one purpose.
+// derive returns a key for one purpose.
 func derive(secret []byte, purpose string, size int) ([]byte, error) {
 	k, err := hkdf.Key(sha256.New, secret, nil, "postroom "+purpose, size)
 	if err != nil {
@@ -86,8 +86,8 @@ func derive(secret []byte, purpose string, size int) ([]byte, error) {
 	return k, nil
 }
 
-// Seal encrypts plain for the record named by aad, such as "account:42:smtp". The same name must be given to
-// Open. An empty value seals like any other.
+// Seal encrypts plain for the record named aad, such as "account:42:smtp". Open needs the same name. An empty
+// value is sealed like any other.
 func (r *Ring) Seal(plain []byte, aad string) string {
 	k := r.keys[0]
 	nonce := make([]byte, chacha20poly1305.NonceSizeX, chacha20poly1305.NonceSizeX+len(plain)+
@@ -97,7 +97,7 @@ func (r *Ring) Seal(plain []byte, aad string) string {
 	return version + "." + k.id + "." + base64.RawURLEncoding.EncodeToString(box)
 }
 
-// Open decrypts what Seal made for the same record. It fails with ErrUnknownKey or ErrDamaged.
+// Open decrypts a value that Seal made for the same record. It fails with ErrUnknownKey or ErrDamaged.
 func (r *Ring) Open(sealed, aad string) ([]byte, error) {
 	id, text, err := split(sealed)
 	if err != nil {
@@ -122,15 +122,15 @@ func (r *Ring) Open(sealed, aad string) ([]byte, error) {
 	return plain, nil
 }
 
-// NeedsRotation reports whether a value was sealed under another secret than the current one, so that whoever
-// has just opened it should seal and store it again. It is false for what isn't a sealed value at all.
+// NeedsRotation reports whether a value is sealed under another secret than the current one, and should be
+// sealed again. It is false for a text that is no sealed value.
 func (r *Ring) NeedsRotation(sealed string) bool {
 	id, _, err := split(sealed)
 	return err == nil && id != r.keys[0].id
 }
 
-// Renew seals under the current secret what was sealed under an older one, and reports whether that was
-// needed. A value under the current secret, or one that isn't sealed at all, comes back as it is.
+// Renew seals a value again, under the current secret, if it is sealed under an older one, and reports
+// whether it did. Any other text is returned as it is.
 func (r *Ring) Renew(sealed, aad string) (string, bool, error) {
 	if !r.NeedsRotation(sealed) {
 		return sealed, false, nil
@@ -142,8 +142,8 @@ func (r *Ring) Renew(sealed, aad string) (string, bool, error) {
 	return r.Seal(plain, aad), true, nil
 }
 
-// Derive makes a 32-byte key for one purpose, such as "tracking", from the current secret. What is signed
-// with it can be checked with [Ring.DeriveAll] after the secret was replaced.
+// Derive returns a 32-byte key for one purpose, such as "tracking", from the current secret. After the secret
+// was replaced, [Ring.DeriveAll] has the key to check older signatures.
 func (r *Ring) Derive(purpose string) ([]byte, error) {
 	return derive(r.keys[0].secret, "purpose "+purpose, sha256.Size)
 }
@@ -161,7 +161,7 @@ func (r *Ring) DeriveAll(purpose string) ([][]byte, error) {
 	return all, nil
 }
 
-// split takes a sealed value apart.
+// split returns the key id and the base64 of a sealed value.
 func split(sealed string) (id, text string, err error) {
 	rest, ok := strings.CutPrefix(sealed, version+".")
 	if !ok {

@@ -18,31 +18,31 @@ import (
 // BootstrapID is the TokenID of a Grant made by the bootstrap token.
 const BootstrapID = "bootstrap"
 
-// Options are the choices of the one who runs Postroom.
+// Options are the settings of Access. The zero value works.
 type Options struct {
 	// Token is the bootstrap token from the configuration; it may do everything. Empty: there is none.
 	Token string
-	// MaxFailures is how many failed attempts a minute one address may make. Zero: 20.
+	// MaxFailures is the number of failed attempts that one address may make in a minute. Zero: 20.
 	MaxFailures int
-	// Logger gets refused attempts and failures to note a token's use. Nil: nothing is logged.
+	// Logger gets refused attempts, and failures to store a token's use. Nil: nothing is logged.
 	Logger *slog.Logger
 }
 
-// Access makes and checks tokens and sessions. It is safe for concurrent use.
+// Access creates and checks tokens and sessions. It is safe for concurrent use.
 type Access struct {
 	store       store
 	log         *slog.Logger
 	bootstrap   []byte // SHA-256 of the bootstrap token; nil: there is none
-	secret      string // the bootstrap token itself, to prove sessions
+	secret      string // the bootstrap token itself, for proofs of sessions
 	maxFailures int
 
-	tokens *redisdb.Cache[*token] // forgotten when any token is deleted
+	tokens *redisdb.Cache[*token] // emptied when any token is deleted
 
 	mu      sync.Mutex
-	blocked map[netip.Prefix]time.Time // addresses that failed too often, until when
+	blocked map[netip.Prefix]time.Time // end of the block of addresses that failed too often
 }
 
-// New prepares the package on an open database. It does no I/O.
+// New returns Access on an open database. It does no I/O.
 func New(db *redisdb.DB, o Options) (*Access, error) {
 	if db == nil {
 		return nil, errors.New("access: no database given")
@@ -67,8 +67,7 @@ func New(db *redisdb.DB, o Options) (*Access, error) {
 	return a, nil
 }
 
-// isBootstrap compares hashes, so that neither the length nor the first wrong byte shows in the time it
-// takes.
+// isBootstrap compares hashes, so that the time reveals neither the length nor the first wrong byte.
 func (a *Access) isBootstrap(presented string) bool {
 	if a.bootstrap == nil {
 		return false
@@ -77,22 +76,22 @@ func (a *Access) isBootstrap(presented string) bool {
 	return subtle.ConstantTimeCompare(sum[:], a.bootstrap) == 1
 }
 
-// proof ties a session to the bootstrap token of the day without storing anything the token could be guessed
-// from: the key is the cookie, which only its owner has.
+// proof binds a session to the present bootstrap token. The token can't be guessed from it: the key is the
+// cookie, which is not stored.
 func (a *Access) proof(cookie string) string {
 	mac := hmac.New(sha256.New, []byte(cookie))
 	mac.Write([]byte(a.secret))
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// newSecret makes 256 random bits, as 64 hex digits.
+// newSecret returns 256 random bits as 64 hex digits.
 func newSecret() string {
 	var b [32]byte
 	rand.Read(b[:]) // never fails (crypto/rand)
 	return hex.EncodeToString(b[:])
 }
 
-// secretHash is the SHA-256 of the bytes behind 64 hex digits. Anything else is no token of ours.
+// secretHash returns the SHA-256 of the bytes of 64 hex digits. Any other text is no token: false.
 func secretHash(presented string) (string, bool) {
 	if len(presented) != 2*sha256.Size {
 		return "", false

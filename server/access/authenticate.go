@@ -11,26 +11,26 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// failureWindow is how long failed attempts of an address count.
+// failureWindow is the time in which failed attempts of an address are counted.
 const failureWindow = time.Minute
 
-// RateExceeded is the Limited error of a token that used its rate up. It carries the numbers for the answer's
-// headers.
+// RateExceeded is the error, of kind Limited, of a token beyond its rate limit. Rate is for the headers of
+// the answer.
 type RateExceeded struct {
 	Rate Rate
 	err  *fault.Error
 }
 
-// Error tells that the rate is exceeded.
+// Error returns the message for the client.
 func (e *RateExceeded) Error() string { return e.err.Error() }
 
-// Unwrap gives the fault, of kind Limited.
+// Unwrap returns the fault, of kind Limited.
 func (e *RateExceeded) Unwrap() error { return e.err }
 
-// Authenticate says what the bearer of a presented token may do, or why nothing: Unauthorized (none given,
-// unknown, expired), Forbidden (used from an address its restrictions do not name), Limited (*RateExceeded
-// for the token's own limit, a plain fault for an address that failed too often) or Unavailable (Redis is
-// away). Each call counts as one request of the token's rate limit.
+// Authenticate returns what the bearer of a token may do. Its errors are Unauthorized (no token, unknown,
+// expired), Forbidden (used from an address outside its restrictions), Limited (*RateExceeded for the token's
+// own limit, a plain fault for an address that failed too often) and Unavailable (Redis is unreachable). Each
+// call counts as one request of the token's rate limit.
 func (a *Access) Authenticate(ctx context.Context, presented string, remote netip.Addr, now time.Time) (
 	*Grant, error) {
 	t, err := a.identify(ctx, presented, remote, now)
@@ -40,7 +40,7 @@ func (a *Access) Authenticate(ctx context.Context, presented string, remote neti
 	return a.admit(ctx, t, remote, now)
 }
 
-// identify finds the token that was presented, or counts a failure.
+// identify returns the presented token, or counts a failure.
 func (a *Access) identify(ctx context.Context, presented string, remote netip.Addr, now time.Time) (*token,
 	error) {
 	if presented == "" {
@@ -65,7 +65,7 @@ func (a *Access) identify(ctx context.Context, presented string, remote netip.Ad
 	return nil, badToken()
 }
 
-// admit checks what a token that exists is restricted to, and notes its use.
+// admit checks the restrictions of a token, and stores its use.
 func (a *Access) admit(ctx context.Context, t *token, remote netip.Addr, now time.Time) (*Grant, error) {
 	if t.expired(now) {
 		return nil, fault.New(fault.Unauthorized, "TokenExpired", "Token has expired")
@@ -102,8 +102,8 @@ func (a *Access) spend(ctx context.Context, id string, limit api.RateLimit) (Rat
 	return rate, nil
 }
 
-// noteUse writes when a token was last used, once a minute and process. A failure to do so is no reason to
-// refuse the request.
+// noteUse stores the last use of a token, once a minute in each process. A failure does not refuse the
+// request.
 func (a *Access) noteUse(ctx context.Context, t *token, now time.Time) {
 	minute := now.Unix() / 60
 	seen := t.usedMinute.Load()
@@ -115,7 +115,7 @@ func (a *Access) noteUse(ctx context.Context, t *token, now time.Time) {
 	}
 }
 
-// blockedFor says how much longer an address has to wait before a guess is looked at; zero: it need not.
+// blockedFor returns the time for which an address is still blocked; zero: it is not.
 func (a *Access) blockedFor(remote netip.Addr, now time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -126,9 +126,9 @@ func (a *Access) blockedFor(remote netip.Addr, now time.Time) time.Duration {
 	return until.Sub(now)
 }
 
-// countFailure counts a failed attempt in Redis, for all processes together. An address beyond the limit is
-// remembered here until its window ends, so that the check costs nothing on the way in: a process learns of
-// it by the first failure it sees itself.
+// countFailure counts a failed attempt in Redis, for all processes together. It returns the time for which
+// the address is blocked. This process remembers a blocked address until its window ends, so the next check
+// costs nothing; other processes notice it with the first failure of their own.
 func (a *Access) countFailure(ctx context.Context, remote netip.Addr, now time.Time) time.Duration {
 	from := network(remote)
 	count, left, err := a.store.count(ctx, failuresKey(from), failureWindow)
@@ -151,8 +151,8 @@ func (a *Access) countFailure(ctx context.Context, remote netip.Addr, now time.T
 	return left
 }
 
-// network is what failures are counted by: an IPv4 address, or the /64 that an IPv6 host can pick addresses
-// from at will.
+// network returns the unit by which failures are counted: an IPv4 address, or the /64 in which an IPv6 host
+// can choose its addresses.
 func network(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap().WithZone("")
 	bits := addr.BitLen()
@@ -174,7 +174,7 @@ func tooManyFailures(wait time.Duration) error {
 	return f
 }
 
-// wholeSeconds rounds up, so that whoever waits as told does not come a moment too early.
+// wholeSeconds rounds up: a client that waits so long does not come too early.
 func wholeSeconds(d time.Duration) time.Duration {
 	return time.Duration(math.Ceil(d.Seconds())) * time.Second
 }

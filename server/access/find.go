@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// find gives the token with this id, from memory where that is at most a second old; nil when there is none.
+// find returns the token with this id, usually from a cache at most a second old; nil: there is none.
 func (a *Access) find(ctx context.Context, id string, now time.Time) (*token, error) {
 	t, _, err := a.tokens.Get(ctx, id, now, func(ctx context.Context) (*token, bool, error) {
 		info, ok, err := a.store.load(ctx, id)
@@ -48,7 +48,7 @@ func newToken(info api.TokenInfo) (*token, error) {
 	return t, nil
 }
 
-// decode reads a stored record, and the minute of the last use beside it.
+// decode parses a stored record, and adds the minute of the last use.
 func decode(record string, usedMinute int64) (info api.TokenInfo, err error) {
 	if err := json.Unmarshal([]byte(record), &info); err != nil {
 		return info, fmt.Errorf("read the record of a token: %w", err)

@@ -11,19 +11,19 @@ import (
 type Grant struct {
 	TokenID string      // id of the token; BootstrapID for the configured one
 	Account string      // the only account it may see; empty: all of them
-	Scopes  []api.Scope // as the token was made; use Allows
+	Scopes  []api.Scope // of the token; to be checked with Allows
 	Rate    *Rate       // state of the token's rate limit; nil: it has none
 }
 
-// Rate is where a token stands in its rate limit.
+// Rate is the state of a token's rate limit.
 type Rate struct {
 	Limit     int           // requests in a window
 	Remaining int           // requests left in this window
 	Reset     time.Duration // until the window ends, in whole seconds rounded up
 }
 
-// Allows reports whether the token has the scope that a route asks for. See the package comment for what
-// covers what.
+// Allows reports whether the token has the scope that a route requires. The package comment describes the
+// scopes.
 func (g *Grant) Allows(scope api.Scope) bool {
 	for _, have := range g.Scopes {
 		switch have {
@@ -40,13 +40,13 @@ func (g *Grant) Allows(scope api.Scope) bool {
 	return false
 }
 
-// CanSee reports whether what belongs to the account may be seen. What belongs to the whole instance has no
-// account: "".
+// CanSee reports whether objects of the account may be seen. Objects of the whole instance have the account
+// "".
 func (g *Grant) CanSee(account string) bool { return g.Account == "" || g.Account == account }
 
-// boundScopes are the scopes of a token bound to an account: the others reach beyond it.
+// boundScopes are the scopes that a token bound to an account can have: the others reach beyond the account.
 var boundScopes = []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeOutbox}
 
-// scopes are all there are.
+// scopes are all scopes.
 var scopes = []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeOutbox, api.ScopeMetrics, api.ScopeAdmin,
 	api.ScopeAll}

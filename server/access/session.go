@@ -12,17 +12,17 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// SessionLife is how long a session lasts without being used.
+// SessionLife is the lifetime of an unused session.
 const SessionLife = 12 * time.Hour
 
-// session is what is stored of one: which token opened it.
+// session is the record of a session: the token that opened it.
 type session struct {
 	Token string `json:"token"`
 	Proof string `json:"proof,omitempty"` // of the bootstrap token, see Access.proof
 }
 
-// Login opens a session for the pages with an access token and gives the value for the cookie. The session
-// may do what the token may, and ends with it: by deletion, by expiry, or when the configured token is
+// Login opens a session for the pages with an access token, and returns the value of the cookie. The session
+// has the rights of the token. It ends when the token is deleted, expires, or, in the configuration, is
 // changed. Errors are those of Authenticate.
 func (a *Access) Login(ctx context.Context, presented string, remote netip.Addr, now time.Time) (
 	cookie string, err error) {
@@ -46,7 +46,7 @@ func (a *Access) Login(ctx context.Context, presented string, remote netip.Addr,
 	return cookie, nil
 }
 
-// Session says what the bearer of a cookie from Login may do, and lets the session last another SessionLife.
+// Session returns what the bearer of a cookie from Login may do, and extends the session by SessionLife.
 // Unauthorized: there is no such session, or its token is gone or changed. The other errors are those of
 // Authenticate.
 func (a *Access) Session(ctx context.Context, cookie string, remote netip.Addr, now time.Time) (*Grant,
@@ -79,7 +79,7 @@ func (a *Access) Session(ctx context.Context, cookie string, remote netip.Addr, 
 	return a.admit(ctx, t, remote, now)
 }
 
-// sessionToken finds the token that a session was opened with; nil: it is gone.
+// sessionToken returns the token that opened a session; nil: it is gone.
 func (a *Access) sessionToken(ctx context.Context, s session, cookie string, now time.Time) (*token, error) {
 	if s.Token != BootstrapID {
 		return a.find(ctx, s.Token, now)

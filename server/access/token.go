@@ -12,14 +12,14 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// token is a stored token as authentication needs it.
+// token is a stored token, prepared for authentication.
 type token struct {
 	info       api.TokenInfo
-	addresses  []netip.Prefix // nil: from anywhere
-	usedMinute atomic.Int64   // minutes since 1970 of the last use that was noted
+	addresses  []netip.Prefix // that may use it; nil: any
+	usedMinute atomic.Int64   // last stored use, in minutes since 1970
 }
 
-// bootstrapToken stands for the token of the configuration.
+// bootstrapToken represents the token of the configuration.
 var bootstrapToken = &token{info: api.TokenInfo{ID: BootstrapID, Scopes: []api.Scope{api.ScopeAdmin}}}
 
 func (t *token) expired(now time.Time) bool {
@@ -46,7 +46,7 @@ func (t *token) rateLimit() *api.RateLimit {
 	return t.info.Restrictions.RateLimit
 }
 
-// Create makes a token and shows it, this once. Invalid reports every wrong field.
+// Create creates a token and returns it; it can't be read again. Invalid names every wrong field.
 func (a *Access) Create(ctx context.Context, req api.TokenRequest, now time.Time) (api.TokenCreated, error) {
 	if err := validate(req, now); err != nil {
 		return api.TokenCreated{}, err
@@ -70,7 +70,7 @@ func (a *Access) Create(ctx context.Context, req api.TokenRequest, now time.Time
 	return api.TokenCreated{Token: secret, ID: id}, nil
 }
 
-// Get shows a token. Unknown: NotFound.
+// Get returns the record of a token. Unknown: NotFound.
 func (a *Access) Get(ctx context.Context, id string) (api.TokenInfo, error) {
 	info, ok, err := a.store.load(ctx, id)
 	switch {
@@ -82,7 +82,7 @@ func (a *Access) Get(ctx context.Context, id string) (api.TokenInfo, error) {
 	return info, nil
 }
 
-// List shows a page of tokens, oldest first. Pages count from 0; pageSize is 1 to 1000, zero means 20.
+// List returns a page of tokens, the oldest first. Pages count from 0; pageSize is 1 to 1000, zero means 20.
 func (a *Access) List(ctx context.Context, page, pageSize int) (api.TokenPage, error) {
 	page, pageSize = max(0, page), min(pageSize, 1000)
 	if pageSize < 1 {
@@ -95,7 +95,7 @@ func (a *Access) List(ctx context.Context, page, pageSize int) (api.TokenPage, e
 	return api.TokenPage{Total: total, Page: page, Pages: (total + pageSize - 1) / pageSize, Tokens: tokens}, nil
 }
 
-// Delete revokes a token and ends its sessions. It answers false for an unknown id.
+// Delete revokes a token and ends its sessions. It returns false for an unknown id.
 func (a *Access) Delete(ctx context.Context, id string) (bool, error) {
 	info, ok, err := a.store.load(ctx, id)
 	if err == nil && ok {
@@ -108,8 +108,8 @@ func (a *Access) Delete(ctx context.Context, id string) (bool, error) {
 	return ok, nil
 }
 
-// DeleteAccount revokes every token bound to an account and says how many there were. Whoever deletes an
-// account calls it, so that an old token does not open a later account of the same name.
+// DeleteAccount revokes every token bound to an account, and returns their number. It must be called when an
+// account is deleted, so that an old token does not open a later account of the same name.
 func (a *Access) DeleteAccount(ctx context.Context, account string) (int, error) {
 	if account == "" {
 		return 0, nil

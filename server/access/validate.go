@@ -13,7 +13,7 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// validate reports everything wrong with a request for a token at once.
+// validate returns all wrong fields of a request for a token.
 func validate(req api.TokenRequest, now time.Time) error {
 	var wrong []fault.Field
 	add := func(key, format string, args ...any) {
@@ -75,8 +75,8 @@ func wrongRestrictions(r api.Restrictions) (wrong []fault.Field) {
 	return wrong
 }
 
-// parsePrefix reads a range in CIDR notation or a single address. An IPv4 address written as IPv6
-// (::ffff:10.0.0.1) is read as IPv4, which is how remote addresses are compared.
+// parsePrefix parses a range in CIDR notation or a single address. An IPv4 address in the form of IPv6
+// (::ffff:10.0.0.1) is parsed as IPv4, because remote addresses are compared in that form.
 func parsePrefix(s string) (netip.Prefix, error) {
 	if p, err := netip.ParsePrefix(s); err == nil {
 		if p.Addr().Is4In6() && p.Bits() >= 96 {
@@ -92,7 +92,7 @@ func parsePrefix(s string) (netip.Prefix, error) {
 	return netip.PrefixFrom(addr, addr.BitLen()), nil
 }
 
-// unique keeps the first of each, in order.
+// unique returns the scopes without repetitions, in order.
 func unique(in []api.Scope) []api.Scope {
 	var out []api.Scope
 	for _, s := range in {
