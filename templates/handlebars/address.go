@@ -36,82 +36,57 @@ func SafeAddress(address string) bool {
 }
 
 // address returns a safe address, with the named arguments added to its query.
-func address(in *invoked) (any, error) {
-	text, err := in.text(0)
-	if err != nil || text == "" {
-		return text, err
-	}
+func address(in *invoked) any {
+	text := in.text(0)
 	if !SafeAddress(text) {
-		return unsafeAddress, nil
+		return unsafeAddress
 	}
-	if len(in.call.hash) == 0 {
-		return text, nil
+	if text == "" || len(in.call.hash) == 0 {
+		return text
 	}
-	before, fragment, hasFragment := strings.Cut(text, "#")
-	var b strings.Builder
-	b.WriteString(before)
-	separator := "?"
-	if strings.Contains(before, "?") {
+	fragment := strings.IndexByte(text, '#')
+	if fragment < 0 {
+		fragment = len(text)
+	}
+	result, separator := text[:fragment], "?"
+	if strings.Contains(result, "?") {
 		separator = "&"
 	}
 	for i, p := range in.call.hash {
-		if absent(in.hash[i]) {
-			continue
+		if !absent(in.hash[i]) {
+			result += separator + url.QueryEscape(p.name) + "=" + url.QueryEscape(plainText(in.hash[i]))
+			separator = "&"
 		}
-		b.WriteString(separator + url.QueryEscape(p.name) + "=" + url.QueryEscape(plainText(in.hash[i])))
-		separator = "&"
 	}
-	if hasFragment {
-		b.WriteString("#" + fragment)
-	}
-	return b.String(), nil
+	return result + text[fragment:]
 }
 
 // urlEncode escapes a text for any part of an address, as encodeURIComponent does.
-func urlEncode(in *invoked) (any, error) {
-	text, err := in.text(0)
-	if err != nil {
-		return nil, err
-	}
-	const hex = "0123456789ABCDEF"
-	var b strings.Builder
-	for i := range len(text) {
-		c := text[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
-			strings.IndexByte("-_.!~*'()", c) >= 0 {
-			b.WriteByte(c)
-		} else {
-			b.Write([]byte{'%', hex[c>>4], hex[c&15]})
-		}
-	}
-	return b.String(), nil
-}
+func urlEncode(in *invoked) any { return componentEscapes.Replace(url.QueryEscape(in.text(0))) }
+
+// componentEscapes turns the escapes of a query into those of encodeURIComponent.
+var componentEscapes = strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
 
 // link returns a link in the format of the template's output.
-func link(in *invoked) (any, error) {
-	to, err := in.text(0)
-	if err != nil {
-		return nil, err
-	}
+func link(in *invoked) any {
+	to := in.text(0)
 	shown := to
 	if len(in.args) == 2 {
-		if shown, err = in.text(1); err != nil {
-			return nil, err
-		}
+		shown = in.text(1)
 	}
 	if !SafeAddress(to) {
 		to = unsafeAddress
 	}
 	switch in.run.template.options.Escaping {
 	case HTML:
-		return in.htmlLink(to, shown), nil
+		return in.htmlLink(to, shown)
 	case Markdown:
-		return markup("[" + string(appendMarkdown(nil, shown)) + "](<" + angled.Replace(to) + ">)"), nil
+		return markup("[" + string(appendMarkdown(nil, shown)) + "](<" + angled.Replace(to) + ">)")
 	}
 	if shown == to {
-		return to, nil
+		return to
 	}
-	return shown + " (" + to + ")", nil
+	return shown + " (" + to + ")"
 }
 
 // angled escapes an address for the angle brackets of Markdown.

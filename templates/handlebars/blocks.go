@@ -3,60 +3,40 @@ package handlebars
 import (
 	"maps"
 	"slices"
+	"strings"
 )
 
 // block executes a block: one of its programs, any number of times.
-func (r *run) block(b *block, e *env) error {
+func (r *run) block(b *block, e *env) {
 	if b.kind == verbatim {
-		return r.program(b.program, *e, e.frame)
+		r.program(b.program, *e, e.frame)
+		return
 	}
-	v, err := r.value(b.value, e, b.offset)
-	if err != nil {
-		return err
-	}
-	switch b.kind {
-	case section:
-		return r.section(b, v, e)
-	case each:
-		return r.each(b, v, e)
-	case with:
-		if empty(v) {
-			return r.program(b.inverse, *e, e.frame)
-		}
-		return r.with(b, v, e)
-	}
-	if truthy(v) != b.negated {
-		return r.program(b.program, r.params(b, *e), e.frame)
-	}
-	return r.program(b.inverse, *e, e.frame)
-}
-
-// section executes {{#name}}. False and missing values choose the other branch, a list is repeated, an object
-// is entered.
-func (r *run) section(b *block, v any, e *env) error {
-	if r.template.options.Mustache && !truthy(v) {
+	v := r.value(b.value, e)
+	if b.kind == section && r.template.options.Mustache && !truthy(v) {
 		v = false
 	}
-	switch v := v.(type) {
-	case nil, undefined:
-		return r.program(b.inverse, *e, e.frame)
-	case bool:
-		if v {
-			return r.program(b.program, r.params(b, *e), e.frame)
-		}
-		return r.program(b.inverse, *e, e.frame)
-	case []any:
-		return r.each(b, v, e)
+	_, isBool := v.(bool)
+	_, isList := v.([]any)
+	inside := *e
+	switch {
+	case b.kind == each, b.kind == section && isList:
+		r.each(b, v, e)
+		return
+	case b.kind == condition && truthy(v) == b.negated, b.kind == with && empty(v),
+		b.kind == section && (absent(v) || v == false):
+		r.program(b.inverse, *e, e.frame)
+		return
+	case b.kind == with:
+		inside = r.params(b, *e, v)
+		inside.frame = e.frame.enter(v)
+	case b.kind == section && !isBool: // an object is entered
+		inside = r.params(b, *e)
+		inside.frame = e.frame.enter(v)
+	default:
+		inside = r.params(b, *e)
 	}
-	inside := r.params(b, *e)
-	inside.frame = e.frame.enter(v)
-	return r.program(b.program, inside, e.frame)
-}
-
-func (r *run) with(b *block, v any, e *env) error {
-	inside := r.params(b, *e, v)
-	inside.frame = e.frame.enter(v)
-	return r.program(b.program, inside, e.frame)
+	r.program(b.program, inside, e.frame)
 }
 
 // params returns the environment inside a block, with its block parameters.
@@ -70,45 +50,31 @@ func (r *run) params(b *block, e env, values ...any) env {
 }
 
 // each repeats a block for the elements of a list or the members of an object, sorted by name, numbers first.
-func (r *run) each(b *block, v any, e *env) error {
-	switch v := v.(type) {
-	case []any:
-		for i, element := range v {
-			if err := r.once(b, e, element, i, i, len(v)); err != nil {
-				return err
-			}
-		}
-		if len(v) > 0 {
-			return nil
-		}
-	case map[string]any:
-		if err := r.spend(len(v), b.offset); err != nil {
-			return err
-		}
-		for i, name := range slices.SortedFunc(maps.Keys(v), compareNames) {
-			if err := r.once(b, e, v[name], name, i, len(v)); err != nil {
-				return err
-			}
-		}
-		if len(v) > 0 {
-			return nil
-		}
+func (r *run) each(b *block, v any, e *env) {
+	list, _ := v.([]any)
+	for i, element := range list {
+		r.once(b, e, element, i, i, len(list))
 	}
-	return r.program(b.inverse, *e, e.frame)
+	members, _ := v.(map[string]any)
+	r.spend(len(members), b.offset)
+	for i, name := range slices.SortedFunc(maps.Keys(members), compareNames) {
+		r.once(b, e, members[name], name, i, len(members))
+	}
+	if len(list)+len(members) == 0 {
+		r.program(b.inverse, *e, e.frame)
+	}
 }
 
 // once executes the inside of a repeated block for one element.
-func (r *run) once(b *block, e *env, element, key any, i, count int) error {
-	if err := r.spend(1, b.offset); err != nil {
-		return err
-	}
+func (r *run) once(b *block, e *env, element, key any, i, count int) {
+	r.spend(1, b.offset)
 	inside := *e
 	if b.blockParams > 0 {
 		inside.params = &params{values: [2]any{element, key}, count: 2, outer: e.params}
 	}
 	inside.frame = e.frame.enter(element)
 	inside.data = &variables{outer: e.data, repeats: true, key: key, index: i, first: i == 0, last: i == count-1}
-	return r.program(b.program, inside, e.frame)
+	r.program(b.program, inside, e.frame)
 }
 
 // compareNames orders the members of an object: numbers by value, then other names. JavaScript keeps the
@@ -122,8 +88,6 @@ func compareNames(a, b string) int {
 		return -1
 	case y >= 0:
 		return 1
-	case a < b:
-		return -1
 	}
-	return btoi(a > b)
+	return strings.Compare(a, b)
 }

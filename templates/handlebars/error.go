@@ -38,6 +38,22 @@ func (e *Error) Error() string {
 // Unwrap returns the cause, or nil.
 func (e *Error) Unwrap() error { return e.Err }
 
+// catch returns the *Error that f panics with. Parsing and execution panic with one to end at once, as
+// text/template does; no panic leaves the package.
+func catch(f func()) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			fault, ok := r.(*Error)
+			if !ok {
+				panic(r)
+			}
+			err = fault
+		}
+	}()
+	f()
+	return nil
+}
+
 // errorAt returns an error for an offset of a source.
 func (s *source) errorAt(offset int, cause error, format string, args ...any) *Error {
 	line, column := s.place(offset)

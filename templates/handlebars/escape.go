@@ -21,37 +21,21 @@ const (
 	Markdown
 )
 
-const htmlSpecial = "&<>\"'`="
+// htmlEntity is the entity of each special character of html.
+var htmlEntity = [...]string{'&': "&amp;", '<': "&lt;", '>': "&gt;", '"': "&quot;", '\'': "&#x27;", '`': "&#x60;",
+	'=': "&#x3D;"}
 
 // appendHTML appends s with html's special characters as entities.
 func appendHTML(to []byte, s string) []byte {
 	for {
-		i := strings.IndexAny(s, htmlSpecial)
+		i := strings.IndexAny(s, "&<>\"'`=")
 		if i < 0 {
 			return append(to, s...)
 		}
 		to = append(to, s[:i]...)
-		to = append(to, htmlEntity(s[i])...)
+		to = append(to, htmlEntity[s[i]]...)
 		s = s[i+1:]
 	}
-}
-
-func htmlEntity(c byte) string {
-	switch c {
-	case '&':
-		return "&amp;"
-	case '<':
-		return "&lt;"
-	case '>':
-		return "&gt;"
-	case '"':
-		return "&quot;"
-	case '\'':
-		return "&#x27;"
-	case '`':
-		return "&#x60;"
-	}
-	return "&#x3D;"
 }
 
 // appendMarkdown appends s so that Markdown reads it as text. Blanks around lines are removed, since they

@@ -3,23 +3,19 @@ package handlebars
 import "strconv"
 
 // value evaluates an expression.
-func (r *run) value(x expression, e *env, offset int) (any, error) {
+func (r *run) value(x expression, e *env) any {
 	switch x := x.(type) {
 	case literal:
-		return x.value, nil
+		return x.value
 	case *path:
 		return r.follow(x, e)
-	case *call:
-		return r.invoke(x, e)
 	}
-	return nil, r.src.errorAt(offset, nil, "an expression of an unknown kind")
+	return r.invoke(x.(*call), e)
 }
 
 // follow returns the value of a path, or undefined.
-func (r *run) follow(p *path, e *env) (any, error) {
-	if err := r.spend(1+len(p.parts), p.offset); err != nil {
-		return nil, err
-	}
+func (r *run) follow(p *path, e *env) any {
+	r.spend(1+len(p.parts), p.offset)
 	v, parts := r.start(p, e), p.parts
 	if p.data && len(parts) > 0 {
 		parts = parts[1:]
@@ -29,13 +25,18 @@ func (r *run) follow(p *path, e *env) (any, error) {
 	}
 	for _, name := range parts {
 		if s, ok := v.(string); ok {
-			if err := r.spend(len(s)/64, p.offset); err != nil {
-				return nil, err
-			}
+			r.spend(len(s)/64, p.offset)
 		}
 		v = property(v, name)
 	}
-	return r.known(v, p)
+	switch v.(type) {
+	case nil, undefined, bool, string, markup, map[string]any, []any:
+		return v
+	}
+	if _, ok := number(v); !ok {
+		panic(r.src.errorAt(p.offset, nil, "%s is of a kind that templates can't use: %T", p.original, v))
+	}
+	return v
 }
 
 // start returns the value that a path starts from.
@@ -50,8 +51,16 @@ func (r *run) start(p *path, e *env) any {
 			return undefined{}
 		}
 		return at.values[p.index]
+	case p.data && len(p.parts) == 0:
+		return undefined{}
+	case p.data && p.parts[0] == partialBlockName[1:]:
+		return e.block != nil
 	case p.data:
-		return r.startData(p, e)
+		at := e.data
+		for n := p.depth; n > 0 && at != nil; n-- {
+			at = at.outer
+		}
+		return at.find(p.parts[0])
 	}
 	f := e.frame
 	for n := p.depth; n > 0 && f != nil; n-- {
@@ -61,20 +70,6 @@ func (r *run) start(p *path, e *env) any {
 		return undefined{}
 	}
 	return f.value
-}
-
-func (r *run) startData(p *path, e *env) any {
-	at := e.data
-	for n := p.depth; n > 0 && at != nil; n-- {
-		at = at.outer
-	}
-	if len(p.parts) == 0 {
-		return undefined{}
-	}
-	if p.parts[0] == partialBlockName[1:] {
-		return e.block != nil
-	}
-	return at.find(p.parts[0])
 }
 
 // findOutwards looks up a name in the current context, then in the outer ones.
@@ -88,46 +83,25 @@ func findOutwards(f *frame, name string) any {
 	return undefined{}
 }
 
-// known refuses values that are not data.
-func (r *run) known(v any, p *path) (any, error) {
-	switch v.(type) {
-	case nil, undefined, bool, string, markup, map[string]any, []any:
-		return v, nil
-	}
-	if _, ok := number(v); ok {
-		return v, nil
-	}
-	return nil, r.src.errorAt(p.offset, nil, "%s is of a kind that templates can't use: %T", p.original, v)
-}
-
 // invoke calls a helper.
-func (r *run) invoke(c *call, e *env) (any, error) {
+func (r *run) invoke(c *call, e *env) any {
 	in := invoked{run: r, call: c}
 	if len(c.args) <= len(in.room) {
 		in.args = in.room[:0]
 	}
 	for _, a := range c.args {
-		v, err := r.value(a, e, c.offset)
-		if err != nil {
-			return nil, err
-		}
+		v := r.value(a, e)
 		if _, gone := v.(undefined); gone && c.helper.needs {
 			r.miss(a)
 		}
 		in.args = append(in.args, v)
 	}
 	for _, p := range c.hash {
-		v, err := r.value(p.value, e, c.offset)
-		if err != nil {
-			return nil, err
-		}
-		in.hash = append(in.hash, v)
+		in.hash = append(in.hash, r.value(p.value, e))
 	}
-	v, err := c.helper.call(&in)
-	if err != nil {
-		return nil, err
-	}
-	return v, r.spend(1+size(v)/64, c.offset)
+	v := c.helper.call(&in)
+	r.spend(1+size(v)/64, c.offset)
+	return v
 }
 
 func size(v any) int {
@@ -141,39 +115,30 @@ func size(v any) int {
 }
 
 // textOf returns the printed form of a value; for a list, its elements with commas.
-func (r *run) textOf(v any, offset int) (string, error) {
-	list, ok := v.([]any)
-	if !ok {
-		return plainText(v), nil
+func (r *run) textOf(v any, offset int) string {
+	if list, ok := v.([]any); ok {
+		return string(r.listText(nil, list, offset, 0))
 	}
-	text, err := r.listText(nil, list, offset, 0)
-	return string(text), err
+	return plainText(v)
 }
 
-func (r *run) listText(to []byte, list []any, offset, depth int) ([]byte, error) {
+func (r *run) listText(to []byte, list []any, offset, depth int) []byte {
 	if most := r.template.limits.Nesting; depth > most {
-		return to, r.src.errorAt(offset, ErrLimit, "a list inside more than %d others", most)
+		panic(r.src.errorAt(offset, ErrLimit, "a list inside more than %d others", most))
 	}
 	for i, v := range list {
 		if i > 0 {
 			to = append(to, ',')
 		}
-		if err := r.spend(1, offset); err != nil {
-			return to, err
-		}
+		r.spend(1, offset)
 		if inner, ok := v.([]any); ok {
-			var err error
-			if to, err = r.listText(to, inner, offset, depth+1); err != nil {
-				return to, err
-			}
-			continue
+			to = r.listText(to, inner, offset, depth+1)
+		} else {
+			to = append(to, plainText(v)...)
 		}
-		to = append(to, plainText(v)...)
-		if len(to) > r.out.limit {
-			return to, r.tooLong()
-		}
+		r.mustFit(len(to) <= r.out.limit)
 	}
-	return to, nil
+	return to
 }
 
 // keyText returns a value as a member name: {{lookup list 2}}.

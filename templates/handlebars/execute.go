@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/postroom/postroom/templates/locale"
@@ -58,77 +59,62 @@ func (t *Template) Execute(ctx context.Context, data any, in Input) (Result, err
 	r := &run{template: t, ctx: ctx, input: in, src: t.main, words: locale.Find(in.Locale)}
 	r.out = writer{limit: t.limits.Output, escaping: t.options.Escaping, mustache: t.options.Mustache}
 	r.out.text = make([]byte, 0, min(len(t.main.text)*2, t.limits.Output))
-	if err := ctx.Err(); err != nil {
-		return Result{}, r.stopped(err)
-	}
 	e := env{frame: &frame{value: data}, data: &variables{root: data, named: in.Variables}}
-	if err := r.program(t.main.main, e, nil); err != nil {
+	err := catch(func() {
+		r.mustRun()
+		r.program(t.main.main, e, nil)
+	})
+	if err != nil {
 		return Result{Missing: r.missing}, err
 	}
 	result := Result{Text: string(r.out.text), Missing: r.missing}
 	if t.options.Escaping == Header {
 		result.Text = oneLine(result.Text)
 	}
-	if in.Strict && len(r.missing) > 0 {
-		return result, r.missingError()
+	if !in.Strict || len(r.missing) == 0 {
+		return result, nil
 	}
-	return result, nil
+	first := r.missing[0]
+	names := first.Name
+	for _, m := range r.missing[1:] {
+		names += ", " + m.Name
+	}
+	return result, &Error{Template: first.Template, Line: first.Line, Column: first.Column, Err: ErrMissing,
+		Message: "missing: " + names}
 }
 
 // program executes nodes in an environment. outer is the surrounding context, the context of partials
 // declared inside.
-func (r *run) program(p *program, e env, outer *frame) error {
+func (r *run) program(p *program, e env, outer *frame) {
 	if p == nil {
-		return nil
+		return
 	}
 	if len(p.inlines) > 0 {
 		e.partials = &scope{declared: p.inlines, src: r.src, frame: outer, params: e.params, next: e.partials}
 	}
 	for _, n := range p.body {
-		if err := r.node(n, &e); err != nil {
-			return err
+		switch n := n.(type) {
+		case *content:
+			r.spend(1, 0)
+			r.mustFit(r.out.content(n.value))
+		case *output:
+			r.print(n, &e)
+		case *block:
+			r.block(n, &e)
+		case *partial:
+			r.partial(n, &e)
 		}
 	}
-	return nil
-}
-
-func (r *run) node(n node, e *env) error {
-	switch n := n.(type) {
-	case *content:
-		if err := r.spend(1, 0); err != nil {
-			return err
-		}
-		if !r.out.content(n.value) {
-			return r.tooLong()
-		}
-	case *output:
-		return r.print(n, e)
-	case *block:
-		return r.block(n, e)
-	case *partial:
-		return r.partial(n, e)
-	}
-	return nil
 }
 
 // print writes a value.
-func (r *run) print(o *output, e *env) error {
-	v, err := r.value(o.value, e, o.offset)
-	if err != nil {
-		return err
-	}
+func (r *run) print(o *output, e *env) {
+	v := r.value(o.value, e)
 	if _, gone := v.(undefined); gone {
 		r.miss(o.value)
 	}
-	text, err := r.textOf(v, o.offset)
-	if err != nil {
-		return err
-	}
 	_, isMarkup := v.(markup)
-	if !r.out.value(text, o.raw || isMarkup) {
-		return r.tooLong()
-	}
-	return nil
+	r.mustFit(r.out.value(r.textOf(v, o.offset), o.raw || isMarkup))
 }
 
 // miss records a missing variable.
@@ -137,53 +123,43 @@ func (r *run) miss(value expression) {
 	if !ok || len(r.missing) == maxMissing {
 		return
 	}
-	for _, m := range r.missing {
-		if m.Name == p.original {
-			return
-		}
+	if !slices.ContainsFunc(r.missing, func(m Missing) bool { return m.Name == p.original }) {
+		line, column := r.src.place(p.offset)
+		r.missing = append(r.missing, Missing{Name: p.original, Template: r.src.name, Line: line, Column: column})
 	}
-	line, column := r.src.place(p.offset)
-	r.missing = append(r.missing, Missing{Name: p.original, Template: r.src.name, Line: line, Column: column})
-}
-
-func (r *run) missingError() error {
-	first := r.missing[0]
-	names := first.Name
-	for _, m := range r.missing[1:] {
-		names += ", " + m.Name
-	}
-	return &Error{Template: first.Template, Line: first.Line, Column: first.Column, Err: ErrMissing,
-		Message: "missing: " + names}
 }
 
 // spend counts n steps. It regularly checks the deadline.
-func (r *run) spend(n, offset int) error {
+func (r *run) spend(n, offset int) {
 	const interval = 1 << 10
 	before := r.steps
 	r.steps += n
 	if most := r.template.limits.Steps; r.steps > most {
-		return r.src.errorAt(offset, ErrLimit, "more than %d steps", most)
+		panic(r.src.errorAt(offset, ErrLimit, "more than %d steps", most))
 	}
 	if before/interval != r.steps/interval {
-		if err := r.ctx.Err(); err != nil {
-			return r.stopped(err)
-		}
+		r.mustRun()
 	}
-	return nil
 }
 
-func (r *run) stopped(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return &Error{Message: "the template takes too long", Err: err}
+// mustRun ends the execution if the context has ended.
+func (r *run) mustRun() {
+	switch err := r.ctx.Err(); {
+	case err == nil:
+	case errors.Is(err, context.DeadlineExceeded):
+		panic(&Error{Message: "the template takes too long", Err: err})
+	default:
+		panic(&Error{Message: "the execution was stopped", Err: err})
 	}
-	return &Error{Message: "the execution was stopped", Err: err}
 }
 
-func (r *run) tooLong() error {
-	return &Error{Template: r.src.name, Err: ErrLimit, Message: sizeMessage("the result",
-		r.template.limits.Output)}
+// mustFit ends the execution if the output did not fit.
+func (r *run) mustFit(fitted bool) {
+	if !fitted {
+		panic(tooLong(r.src.name, "the result", r.template.limits.Output))
+	}
 }
 
-func sizeMessage(what string, limit int) string {
-	return fmt.Sprintf("%s is longer than %d bytes", what, limit)
+func tooLong(template, what string, limit int) *Error {
+	return &Error{Template: template, Err: ErrLimit, Message: fmt.Sprintf("%s is longer than %d bytes", what, limit)}
 }

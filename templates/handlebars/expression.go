@@ -29,42 +29,31 @@ func (v *invocation) name() string {
 }
 
 // invocation reads a name and its arguments.
-func (p *parser) invocation() (invocation, error) {
+func (p *parser) invocation() invocation {
 	v := invocation{offset: p.peek().offset}
-	target, err := p.operand()
-	if err != nil {
-		return v, err
-	}
-	v.target = target
-	return v, p.arguments(&v)
+	v.target = p.operand()
+	p.arguments(&v)
+	return v
 }
 
 // arguments reads arguments, those with names last.
-func (p *parser) arguments(v *invocation) error {
+func (p *parser) arguments(v *invocation) {
 	for {
 		t := p.peek()
 		switch t.kind {
 		case tokenID, tokenLiteralID:
 			if name, ok := p.hashName(); ok {
-				value, err := p.param()
-				if err != nil {
-					return err
-				}
-				v.hash = append(v.hash, pair{name, value})
+				v.hash = append(v.hash, pair{name, p.param()})
 				continue
 			}
 		case tokenString, tokenNumber, tokenWord, tokenAt, tokenOpen:
 		default:
-			return nil
+			return
 		}
 		if len(v.hash) > 0 {
-			return p.fault(t.offset, "arguments without a name stand before those with one")
+			panic(p.fault(t.offset, "arguments without a name stand before those with one"))
 		}
-		value, err := p.param()
-		if err != nil {
-			return err
-		}
-		v.args = append(v.args, value)
+		v.args = append(v.args, p.param())
 	}
 }
 
@@ -81,50 +70,43 @@ func (p *parser) hashName() (string, bool) {
 }
 
 // param reads one argument: a value, a path, or a helper call in parentheses.
-func (p *parser) param() (expression, error) {
+func (p *parser) param() expression {
 	t := p.peek()
 	if t.kind != tokenOpen {
 		return p.operand()
 	}
-	if err := p.enter(t.offset); err != nil {
-		return nil, err
-	}
-	defer p.leave()
+	defer p.enter(t.offset)()
 	p.token()
-	v, err := p.invocation()
-	if err != nil {
-		return nil, err
-	}
+	v := p.invocation()
 	if shut := p.token(); shut.kind != tokenShut {
-		return nil, p.unexpected(shut)
+		panic(p.unexpected(shut))
 	}
 	return resolver{p}.resolve(v)
 }
 
 // operand reads a value or a path.
-func (p *parser) operand() (expression, error) {
+func (p *parser) operand() expression {
 	t := p.peek()
 	switch t.kind {
 	case tokenString:
 		p.token()
-		return literal{t.text}, nil
+		return literal{t.text}
 	case tokenNumber:
 		p.token()
 		n, err := strconv.ParseFloat(t.text, 64)
 		if err != nil {
-			return nil, p.fault(t.offset, "%s is too large a number", t.text)
+			panic(p.fault(t.offset, "%s is too large a number", t.text))
 		}
-		return literal{n}, nil
+		return literal{n}
 	case tokenWord:
 		p.token()
-		return literal{map[string]any{"true": true, "false": false, "null": nil, "undefined": undefined{}}[t.text]},
-			nil
+		return literal{map[string]any{"true": true, "false": false, "null": nil, "undefined": undefined{}}[t.text]}
 	}
 	return p.path()
 }
 
 // path reads names joined by dots or slashes.
-func (p *parser) path() (*path, error) {
+func (p *parser) path() *path {
 	first := p.token()
 	result := &path{offset: first.offset}
 	if first.kind == tokenAt {
@@ -133,21 +115,18 @@ func (p *parser) path() (*path, error) {
 	}
 	for part := first; ; part = p.token() {
 		switch {
-		case part.kind == tokenLiteralID:
-			result.parts = append(result.parts, part.text)
-		case part.kind == tokenNumber && part.offset > result.offset && part.text[0] != '-': // list.0
+		case part.kind == tokenLiteralID,
+			part.kind == tokenNumber && part.offset > result.offset && part.text[0] != '-': // list.0
 			result.parts = append(result.parts, part.text)
 		case part.kind != tokenID:
-			return nil, p.unexpected(part)
+			panic(p.unexpected(part))
 		case part.text != ".." && part.text != "." && part.text != "this":
 			result.parts = append(result.parts, part.text)
 		case len(result.parts) > 0:
-			return nil, p.fault(part.offset, "%q may only stand at the beginning of a path", part.text)
-		case part.text == "..":
-			result.depth++
-			result.scoped = true
+			panic(p.fault(part.offset, "%q may only stand at the beginning of a path", part.text))
 		default:
 			result.scoped = true
+			result.depth += btoi(part.text == "..")
 		}
 		result.original += part.text
 		separator := p.peek()
@@ -158,7 +137,7 @@ func (p *parser) path() (*path, error) {
 		result.original += p.src.text[separator.offset:separator.end]
 	}
 	p.bind(result)
-	return result, nil
+	return result
 }
 
 // bind finds the block parameter at the start of a path, if any.
@@ -177,31 +156,26 @@ func (p *parser) bind(v *path) {
 }
 
 // name reads the name of a partial or of a closing tag.
-func (p *parser) name() (string, error) {
-	e, err := p.operand()
-	if err != nil {
-		return "", err
-	}
-	v := invocation{target: e}
-	return v.name(), nil
+func (p *parser) name() string {
+	v := invocation{target: p.operand()}
+	return v.name()
 }
 
 // blockParams reads as |x y|, if present.
-func (p *parser) blockParams() ([]string, error) {
+func (p *parser) blockParams() (names []string) {
 	if p.peek().kind != tokenAs {
-		return nil, nil
+		return nil
 	}
 	p.token()
-	var names []string
 	for {
 		t := p.token()
 		switch {
 		case t.kind == tokenID || t.kind == tokenLiteralID:
 			names = append(names, t.text)
 		case t.kind == tokenPipe && len(names) > 0:
-			return names, nil
+			return names
 		default:
-			return nil, p.unexpected(t)
+			panic(p.unexpected(t))
 		}
 	}
 }

@@ -1,10 +1,13 @@
 package handlebars
 
 import (
+	"cmp"
 	"math"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/postroom/postroom/templates/locale"
 )
 
 // numeric converts a number, or a text that is a number.
@@ -20,104 +23,100 @@ func numeric(v any) (float64, bool) {
 }
 
 // amount returns the first argument as a number. present is false for an absent value.
-func (in *invoked) amount() (n float64, present bool, err error) {
-	if absent(in.args[0]) || in.args[0] == "" {
-		return 0, false, nil
+func (in *invoked) amount() (n float64, present bool) {
+	if blank(in.args[0]) {
+		return 0, false
 	}
 	n, ok := numeric(in.args[0])
 	if !ok {
-		return 0, false, in.fault("%q is not a number", brief(in.args[0]))
+		panic(in.fault("%q is not a number", brief(in.args[0])))
 	}
-	return n, true, nil
+	return n, true
 }
 
 // brief returns a value for an error message.
 func brief(v any) string { return shorten(plainText(v), 40, "…") }
 
-func formatNumber(in *invoked) (any, error) {
-	n, present, err := in.amount()
-	if err != nil || !present {
-		return "", err
+func formatNumber(in *invoked) any {
+	n, present := in.amount()
+	if !present {
+		return ""
 	}
 	least, most := 0, 3
 	if v := in.named("decimals"); !absent(v) {
 		places, ok := numeric(v)
 		if !ok || places < 0 || places > 20 {
-			return nil, in.fault("decimals=%s is not a number from 0 to 20", brief(v))
+			panic(in.fault("decimals=%s is not a number from 0 to 20", brief(v)))
 		}
 		least, most = int(places), int(places)
 	}
-	return in.words().Number(n, least, most), nil
+	return in.words().Number(n, least, most)
 }
 
-func formatCurrency(in *invoked) (any, error) {
-	n, present, err := in.amount()
-	if err != nil || !present {
-		return "", err
+func formatCurrency(in *invoked) any {
+	n, present := in.amount()
+	if !present {
+		return ""
 	}
 	code := plainText(in.args[1])
 	if len(code) != 3 {
-		return nil, in.fault("%q is not the code of a currency, such as EUR", brief(in.args[1]))
+		panic(in.fault("%q is not the code of a currency, such as EUR", brief(in.args[1])))
 	}
-	return in.words().Currency(n, code), nil
+	return in.words().Currency(n, code)
 }
 
 // pluralForm returns the plural form for a number: {{plural count "item" "items"}}. Languages with more forms
 // name them.
-func pluralForm(in *invoked) (any, error) {
-	n, present, err := in.amount()
-	if err != nil || !present {
-		return "", err
+func pluralForm(in *invoked) any {
+	n, present := in.amount()
+	if !present {
+		return ""
 	}
 	switch form := in.words().Plural(n); form {
 	case "one":
-		return in.args[1], nil
+		return in.args[1]
 	case "other":
-		return in.args[2], nil
+		return in.args[2]
 	default:
-		return in.namedText(form, plainText(in.args[2])), nil
+		return in.namedText(form, plainText(in.args[2]))
 	}
 }
 
 // formatDate formats a time with a style or a pattern.
-func formatDate(in *invoked) (any, error) {
-	if absent(in.args[0]) || in.args[0] == "" {
-		return "", nil
+func formatDate(in *invoked) any {
+	if blank(in.args[0]) {
+		return ""
 	}
-	zone, err := in.zone()
-	if err != nil {
-		return nil, err
-	}
+	zone := in.zone()
 	at, ok := readTime(in.args[0], zone)
 	if !ok {
-		return nil, in.fault("%q is not a date", brief(in.args[0]))
+		panic(in.fault("%q is not a date", brief(in.args[0])))
 	}
 	style := "medium"
 	if len(in.args) > 1 && !absent(in.args[1]) {
 		style = plainText(in.args[1])
 	}
 	if len(style) > 200 {
-		return nil, in.fault("the pattern is longer than 200 characters")
+		panic(in.fault("the pattern is longer than 200 characters"))
 	}
-	return in.words().Date(at.In(zone), style), nil
+	return in.words().Date(at.In(zone), style)
 }
 
 // zone returns the time zone: the argument, that of the execution, or UTC.
-func (in *invoked) zone() (*time.Location, error) {
+func (in *invoked) zone() *time.Location {
 	name := in.namedText("tz", "")
 	if len(in.args) == 3 {
 		name = plainText(in.args[2])
 	}
-	switch {
-	case name != "":
-		if zone := findZone(name); zone != nil {
-			return zone, in.run.spend(50, in.call.offset) // it may be loaded and parsed each time
-		}
-		return nil, in.fault("there is no time zone %q", brief(name))
-	case in.run.input.Zone != nil:
-		return in.run.input.Zone, nil
+	if name == "" {
+		return cmp.Or(in.run.input.Zone, time.UTC)
 	}
-	return time.UTC, nil
+	zone := findZone(name)
+	if zone == nil {
+		panic(in.fault("there is no time zone %q", brief(name)))
+	}
+	in.run.spend(50, in.call.offset) // it may be loaded and parsed each time
+	return zone
 }
 
 // findZone reads a zone: "Europe/Berlin", or an offset such as "-0800" or "+05:30".
@@ -126,13 +125,10 @@ func findZone(name string) *time.Location {
 		_, offset := t.Zone()
 		return time.FixedZone(name, offset)
 	}
-	if len(name) > 40 || name == "Local" {
+	if len(name) > 40 {
 		return nil
 	}
-	zone, err := time.LoadLocation(name)
-	if err != nil {
-		return nil
-	}
+	zone, _ := locale.Zone(name)
 	return zone
 }
 

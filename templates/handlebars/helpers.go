@@ -2,6 +2,7 @@ package handlebars
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/postroom/postroom/templates/locale"
 )
@@ -17,7 +18,7 @@ type helper struct {
 	most     int       // -1: any number
 	hash     []string  // names of named arguments
 	anyHash  bool      // any names do
-	call     func(*invoked) (any, error)
+	call     func(*invoked) any
 }
 
 // invoked is one call of a helper with its arguments.
@@ -48,7 +49,15 @@ func (in *invoked) namedText(name, otherwise string) string {
 }
 
 // text returns an argument as it would be printed.
-func (in *invoked) text(i int) (string, error) { return in.run.textOf(in.args[i], in.call.offset) }
+func (in *invoked) text(i int) string { return in.run.textOf(in.args[i], in.call.offset) }
+
+// first returns the first argument of which is is true, else the last.
+func (in *invoked) first(is func(any) bool) any {
+	if i := slices.IndexFunc(in.args, is); i >= 0 {
+		return in.args[i]
+	}
+	return in.args[len(in.args)-1]
+}
 
 // words returns the locale: the argument locale=, or that of the execution.
 func (in *invoked) words() locale.Locale {
@@ -59,7 +68,7 @@ func (in *invoked) words() locale.Locale {
 }
 
 // fault returns the error for unusable arguments.
-func (in *invoked) fault(format string, args ...any) error {
+func (in *invoked) fault(format string, args ...any) *Error {
 	return in.run.src.errorAt(in.call.offset, nil, "%s: %s", in.call.helper.name, fmt.Sprintf(format, args...))
 }
 
@@ -71,17 +80,15 @@ func absent(v any) bool {
 
 // argumentCount describes the number of arguments of a helper.
 func argumentCount(least, most int) string {
-	noun := "arguments"
 	switch {
-	case least == most && least == 1, most == 1:
-		noun = "argument"
 	case most < 0:
 		return fmt.Sprintf("%d arguments or more", least)
+	case least == most && most == 1:
+		return "1 argument"
+	case least == most:
+		return fmt.Sprintf("%d arguments", least)
 	}
-	if least == most {
-		return fmt.Sprintf("%d %s", least, noun)
-	}
-	return fmt.Sprintf("%d to %d %s", least, most, noun)
+	return fmt.Sprintf("%d to %d arguments", least, most)
 }
 
 // helpers are all helpers by name. A test compares them with docs/templates.md.

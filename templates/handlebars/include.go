@@ -3,29 +3,28 @@ package handlebars
 import "maps"
 
 // partial executes a call of a partial.
-func (r *run) partial(n *partial, e *env) error {
-	if err := r.spend(1, n.offset); err != nil {
-		return err
-	}
+func (r *run) partial(n *partial, e *env) {
+	r.spend(1, n.offset)
 	if most := r.template.limits.PartialDepth; r.depth >= most {
-		return r.src.errorAt(n.offset, ErrLimit, "partials more than %d deep: does one include itself?", most)
+		panic(r.src.errorAt(n.offset, ErrLimit, "partials more than %d deep: does one include itself?", most))
 	}
-	name, err := r.partialName(n, e)
-	if err != nil {
-		return err
+	name := n.name
+	if n.dynamic != nil {
+		name = keyText(r.value(n.dynamic, e))
 	}
-	context, err := r.partialContext(n, e)
-	if err != nil {
-		return err
-	}
-	found, inside, ok := r.findPartial(name, n, e, context)
+	found, inside, ok := r.findPartial(name, n, e, r.partialContext(n, e))
 	if !ok {
 		if r.template.options.Mustache {
-			return nil
+			return
 		}
-		return r.src.errorAt(n.offset, nil, "there is no partial %q", name)
+		panic(r.src.errorAt(n.offset, nil, "there is no partial %q", name))
 	}
-	return r.include(n.indent, found, inside)
+	caller := r.src
+	r.src = found.src
+	r.depth++
+	r.out.within(n.indent, func() { r.program(found.program, inside, found.outer) })
+	r.depth--
+	r.src = caller
 }
 
 // included is the resolved content of a partial call.
@@ -35,59 +34,26 @@ type included struct {
 	outer   *frame
 }
 
-func (r *run) include(indent string, i included, e env) error {
-	caller := r.src
-	r.src = i.src
-	r.depth++
-	err := r.out.within(indent, func() error { return r.program(i.program, e, i.outer) })
-	r.depth--
-	r.src = caller
-	return err
-}
-
-// partialName returns the name of the partial, which the template may compute.
-func (r *run) partialName(n *partial, e *env) (string, error) {
-	if n.dynamic == nil {
-		return n.name, nil
-	}
-	v, err := r.value(n.dynamic, e, n.offset)
-	if err != nil {
-		return "", err
-	}
-	return keyText(v), nil
-}
-
 // partialContext returns the partial's context: the current one or its argument, with the named arguments
 // added.
-func (r *run) partialContext(n *partial, e *env) (any, error) {
+func (r *run) partialContext(n *partial, e *env) any {
 	context := e.frame.value
 	if n.context != nil {
-		v, err := r.value(n.context, e, n.offset)
-		if err != nil {
-			return nil, err
-		}
-		context = v
+		context = r.value(n.context, e)
 	}
 	if len(n.hash) == 0 {
-		return context, nil
+		return context
 	}
 	members, _ := context.(map[string]any)
-	if err := r.spend(len(members)+len(n.hash), n.offset); err != nil {
-		return nil, err
-	}
+	r.spend(len(members)+len(n.hash), n.offset)
 	joined := make(map[string]any, len(members)+len(n.hash))
 	maps.Copy(joined, members)
 	for _, p := range n.hash {
-		if p.value == (literal{undefined{}}) { // no argument; a missing variable hides the context
-			continue
+		if p.value != (literal{undefined{}}) { // no argument; a missing variable hides the context
+			joined[p.name] = r.value(p.value, e)
 		}
-		v, err := r.value(p.value, e, n.offset)
-		if err != nil {
-			return nil, err
-		}
-		joined[p.name] = v
 	}
-	return joined, nil
+	return joined
 }
 
 // findPartial resolves a name and its environment, in this order: the block passed to the current partial, a

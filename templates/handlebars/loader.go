@@ -27,25 +27,20 @@ type reference struct {
 }
 
 // read parses one source.
-func (l *loader) read(name, text string) (*source, error) {
+func (l *loader) read(name, text string) *source {
 	s := &source{name: name, text: text}
 	limits := l.template.limits
 	l.total += len(text)
 	switch {
 	case len(text) > limits.Source:
-		return nil, &Error{Template: name, Err: ErrLimit, Message: sizeMessage("the source", limits.Source)}
+		panic(tooLong(name, "the source", limits.Source))
 	case l.total > limits.TotalSource:
-		return nil, &Error{Template: name, Err: ErrLimit, Message: sizeMessage("the template with its partials",
-			limits.TotalSource)}
+		panic(tooLong(name, "the template with its partials", limits.TotalSource))
 	}
-	p := newParser(l, s)
-	main, err := p.parse()
-	if err != nil {
-		return nil, err
-	}
-	s.main = main
-	trimWhiteSpace(main)
-	return s, nil
+	p := parser{loader: l, src: s, limit: len(text), open: "{{", shut: "}}"}
+	s.main = p.parse()
+	s.main.trim(true)
+	return s
 }
 
 // layOut passes the template to its layout.
@@ -59,54 +54,37 @@ func (l *loader) layOut(main *source) {
 }
 
 // readPartials parses all reachable partials; all given ones if a name is computed.
-func (l *loader) readPartials() error {
+func (l *loader) readPartials() {
 	for done := 0; ; {
 		if l.dynamic {
 			for _, name := range slices.Sorted(maps.Keys(l.template.options.Partials)) {
-				if err := l.readPartial(name); err != nil {
-					return err
-				}
+				l.readPartial(name)
 			}
 		}
 		if done == len(l.calls) {
 			break
 		}
 		for ; done < len(l.calls); done++ {
-			if err := l.readPartial(l.calls[done].name); err != nil {
-				return err
-			}
+			l.readPartial(l.calls[done].name)
 		}
 	}
-	return l.findUnknown()
-}
-
-func (l *loader) readPartial(name string) error {
-	text, exists := l.template.options.Partials[name]
-	if !exists || l.queued[name] {
-		return nil
-	}
-	l.queued[name] = true
-	s, err := l.read(name, text)
-	if err != nil {
-		return err
-	}
-	l.template.partials[name] = s
-	return nil
-}
-
-// findUnknown reports the first call of a partial that is neither given nor declared.
-func (l *loader) findUnknown() error {
 	for _, c := range l.calls {
 		if l.template.partials[c.name] == nil && !l.inlines[c.name] && !c.spare && !l.template.options.Mustache {
-			return c.from.errorAt(c.offset, nil, "there is no partial %q", c.name)
+			panic(c.from.errorAt(c.offset, nil, "there is no partial %q", c.name))
 		}
 	}
-	return nil
 }
 
-// findCycle reports a partial that always includes itself. Recursion inside a block may be intended, to print
+func (l *loader) readPartial(name string) {
+	if text, exists := l.template.options.Partials[name]; exists && !l.queued[name] {
+		l.queued[name] = true
+		l.template.partials[name] = l.read(name, text)
+	}
+}
+
+// findCycle refuses a partial that always includes itself. Recursion inside a block may be intended, to print
 // a tree; Limits.PartialDepth bounds it.
-func (l *loader) findCycle() error {
+func (l *loader) findCycle() {
 	next := map[string][]reference{}
 	for _, c := range l.calls {
 		if c.always && !l.inlines[c.name] && l.template.partials[c.name] != nil {
@@ -114,21 +92,18 @@ func (l *loader) findCycle() error {
 		}
 	}
 	finished := map[string]bool{}
-	var visit func(name string, trail []string) error
-	visit = func(name string, trail []string) error {
+	var visit func(name string, trail []string)
+	visit = func(name string, trail []string) {
 		for _, c := range next[name] {
 			if at := slices.Index(trail, c.name); at >= 0 {
 				round := strings.Join(append(trail[at:], c.name), " > ")
-				return c.from.errorAt(c.offset, ErrLimit, "the partial includes itself: %s", round)
+				panic(c.from.errorAt(c.offset, ErrLimit, "the partial includes itself: %s", round))
 			}
 			if !finished[c.name] {
-				if err := visit(c.name, append(trail, c.name)); err != nil {
-					return err
-				}
+				visit(c.name, append(trail, c.name))
 			}
 		}
 		finished[name] = true
-		return nil
 	}
-	return visit("", nil)
+	visit("", nil)
 }

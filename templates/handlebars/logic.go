@@ -1,65 +1,45 @@
 package handlebars
 
 import (
+	"cmp"
 	"strings"
 )
 
 // isTrue is the condition of if and unless with the named argument includeZero=true, which makes 0 true.
-func isTrue(in *invoked) (any, error) {
-	if n, ok := number(in.args[0]); ok && n == 0 && truthy(in.named("includeZero")) {
-		return true, nil
-	}
-	return truthy(in.args[0]), nil
+func isTrue(in *invoked) any {
+	n, ok := number(in.args[0])
+	return truthy(in.args[0]) || ok && n == 0 && truthy(in.named("includeZero"))
 }
 
 // lookUp returns a member with a computed name.
-func lookUp(in *invoked) (any, error) {
+func lookUp(in *invoked) any {
 	if v := in.args[0]; !truthy(v) {
 		if _, isList := v.([]any); !isList {
-			return v, nil // 0 and "" too, as in Handlebars
+			return v // 0 and "" too, as in Handlebars
 		}
 	}
-	return property(in.args[0], keyText(in.args[1])), in.run.spend(size(in.args[0])/64, in.call.offset)
+	in.run.spend(size(in.args[0])/64, in.call.offset)
+	return property(in.args[0], keyText(in.args[1]))
 }
 
 // logNothing prints and logs nothing: a template must not write to the log.
-func logNothing(*invoked) (any, error) { return "", nil }
+func logNothing(*invoked) any { return "" }
 
-// and returns the first false argument, else the last.
-func and(in *invoked) (any, error) {
-	for _, v := range in.args {
-		if !truthy(v) {
-			return v, nil
-		}
-	}
-	return in.args[len(in.args)-1], nil
-}
+func and(in *invoked) any { return in.first(func(v any) bool { return !truthy(v) }) }
 
-// or returns the first true argument, else the last.
-func or(in *invoked) (any, error) {
-	for _, v := range in.args {
-		if truthy(v) {
-			return v, nil
-		}
-	}
-	return in.args[len(in.args)-1], nil
-}
+func or(in *invoked) any { return in.first(truthy) }
 
-func not(in *invoked) (any, error) { return !truthy(in.args[0]), nil }
+func not(in *invoked) any { return !truthy(in.args[0]) }
 
-func equals(in *invoked) (any, error) { return equal(in.args[0], in.args[1]), nil }
+func equals(in *invoked) any { return equal(in.args[0], in.args[1]) }
 
-func differs(in *invoked) (any, error) { return !equal(in.args[0], in.args[1]), nil }
+func differs(in *invoked) any { return !equal(in.args[0], in.args[1]) }
 
 // equal compares like ===: a number never equals a text. Undefined equals null.
 func equal(a, b any) bool {
-	switch x := a.(type) {
-	case string:
-		y, ok := b.(string)
-		return ok && x == y
-	case bool:
-		y, ok := b.(bool)
-		return ok && x == y
+	switch a.(type) {
+	case string, bool:
+		return a == b
 	case nil, undefined, map[string]any, []any:
 		return same(a, b)
 	}
@@ -69,10 +49,10 @@ func equal(a, b any) bool {
 }
 
 // compared returns the helper that compares two values by order.
-func compared(holds func(order int) bool) func(*invoked) (any, error) {
-	return func(in *invoked) (any, error) {
+func compared(holds func(order int) bool) func(*invoked) any {
+	return func(in *invoked) any {
 		c, ok := order(in.args[0], in.args[1])
-		return ok && holds(c), nil
+		return ok && holds(c)
 	}
 }
 
@@ -86,13 +66,5 @@ func order(a, b any) (c int, ok bool) {
 	}
 	n, ok := numeric(a)
 	m, too := numeric(b)
-	switch {
-	case !ok || !too || n != n || m != m: // NaN has no place in the order
-		return 0, false
-	case n < m:
-		return -1, true
-	case n > m:
-		return 1, true
-	}
-	return 0, true
+	return cmp.Compare(n, m), ok && too && n == n && m == m // NaN has no place in the order
 }

@@ -13,72 +13,50 @@ type parser struct {
 	depth      int // blocks around, and expressions around inside a tag
 }
 
-func newParser(l *loader, s *source) *parser {
-	return &parser{loader: l, src: s, limit: len(s.text), open: "{{", shut: "}}"}
-}
-
 // customDelimiters reports whether the delimiters were changed.
 func customDelimiters(p *parser) bool { return p.open != "{{" || p.shut != "}}" }
 
 // parse reads the whole source.
-func (p *parser) parse() (*program, error) {
+func (p *parser) parse() *program {
 	main := &program{}
-	last, err := p.statements(main)
-	if err != nil {
-		return nil, err
-	}
-	switch last.kind {
+	switch last := p.statements(main); last.kind {
 	case tagShut:
-		return nil, p.fault(last.offset, "this closes a block that isn't open")
+		panic(p.fault(last.offset, "this closes a block that isn't open"))
 	case tagElse, tagElseChain:
-		return nil, p.fault(last.offset, "else outside of a block")
+		panic(p.fault(last.offset, "else outside of a block"))
 	}
-	return main, nil
+	return main
 }
 
-func (p *parser) fault(offset int, format string, args ...any) error {
+func (p *parser) fault(offset int, format string, args ...any) *Error {
 	return p.src.errorAt(offset, nil, format, args...)
 }
 
 // statements reads into a program, up to a tag that ends or divides it, which it returns.
-func (p *parser) statements(into *program) (tag, error) {
-	for {
-		if !p.text(into) {
-			return tag{kind: tagEnd, offset: len(p.src.text)}, nil
+func (p *parser) statements(into *program) tag {
+	for p.text(into) {
+		t := p.tag()
+		if t.kind == tagShut || t.kind == tagElse || t.kind == tagElseChain {
+			return t
 		}
-		t, err := p.tag()
-		if err != nil {
-			return t, err
-		}
-		switch t.kind {
-		case tagShut, tagElse, tagElseChain:
-			return t, nil
-		}
-		n, err := p.statement(t)
-		if err != nil {
-			return t, err
-		}
-		if n == nil {
-			continue
-		}
+		n := p.statement(t)
 		into.body = append(into.body, n)
 		if d, ok := n.(*inline); ok {
 			into.inlines = append(into.inlines, d)
 		}
 	}
+	return tag{kind: tagEnd, offset: len(p.src.text)}
 }
 
 // statement reads the rest of a tag, and for a block all that belongs to it.
-func (p *parser) statement(t tag) (node, error) {
+func (p *parser) statement(t tag) node {
 	switch t.kind {
 	case tagComment:
 		return p.comment(t)
 	case tagDelimiters:
 		return p.delimiters(t)
-	case tagPartial:
+	case tagPartial, tagPartialBlock:
 		return p.partial(t)
-	case tagPartialBlock:
-		return p.partialBlock(t)
 	case tagInline:
 		return p.inline(t)
 	case tagRawBlock:
@@ -138,18 +116,17 @@ func escapedEnd(s string, from int) int {
 }
 
 // shutTag reads the end of a tag.
-func (p *parser) shutTag(want tokenKind, s *strip) error {
+func (p *parser) shutTag(want tokenKind, s *strip) {
 	t := p.token()
-	if t.kind == want {
-		s.close = t.tilde
-		p.limit = len(p.src.text)
-		return nil
+	if t.kind != want {
+		panic(p.unexpected(t))
 	}
-	return p.unexpected(t)
+	s.close = t.tilde
+	p.limit = len(p.src.text)
 }
 
 // unexpected returns the error for an unexpected token.
-func (p *parser) unexpected(t token) error {
+func (p *parser) unexpected(t token) *Error {
 	switch t.kind {
 	case tokenEnd:
 		return p.fault(t.offset, "the template ends inside a tag")
@@ -160,13 +137,11 @@ func (p *parser) unexpected(t token) error {
 	return p.fault(t.offset, "%q doesn't belong here", p.src.text[t.offset:t.end])
 }
 
-// enter increments the nesting depth; leave decrements it.
-func (p *parser) enter(offset int) error {
+// enter increments the nesting depth. The function it returns decrements it.
+func (p *parser) enter(offset int) (leave func()) {
 	p.depth++
 	if most := p.loader.template.limits.Nesting; p.depth > most {
-		return p.src.errorAt(offset, ErrLimit, "nested more than %d deep", most)
+		panic(p.src.errorAt(offset, ErrLimit, "nested more than %d deep", most))
 	}
-	return nil
+	return func() { p.depth-- }
 }
-
-func (p *parser) leave() { p.depth-- }

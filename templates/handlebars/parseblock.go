@@ -3,89 +3,57 @@ package handlebars
 import "strings"
 
 // output reads a tag that prints a value.
-func (p *parser) output(t tag) (node, error) {
+func (p *parser) output(t tag) node {
 	o := &output{raw: t.kind != tagOutput, strip: t.strip, offset: t.offset}
 	if o.raw && p.loader.template.options.EscapedOnly {
-		return nil, p.fault(t.offset, "values can't be printed unescaped here: write {{name}}")
+		panic(p.fault(t.offset, "values can't be printed unescaped here: write {{name}}"))
 	}
-	v, err := p.invocation()
-	if err != nil {
-		return nil, err
+	o.value = resolver{p}.resolve(p.invocation())
+	end := tokenClose
+	if t.kind == tagTriple && !customDelimiters(p) {
+		end = tokenCloseTriple
+	} else if t.kind == tagTriple && !p.skip("}") {
+		panic(p.fault(p.at, "the tag was opened with a brace and isn't closed with one"))
 	}
-	if o.value, err = (resolver{p}).resolve(v); err != nil {
-		return nil, err
-	}
-	if t.kind != tagTriple {
-		return o, p.shutTag(tokenClose, &o.strip)
-	}
-	if !customDelimiters(p) {
-		return o, p.shutTag(tokenCloseTriple, &o.strip)
-	}
-	if !p.skip("}") {
-		return nil, p.fault(p.at, "the tag was opened with a brace and isn't closed with one")
-	}
-	return o, p.shutTag(tokenClose, &o.strip)
+	p.shutTag(end, &o.strip)
+	return o
 }
 
 // block reads a block with all that is inside, up to the tag that closes it.
-func (p *parser) block(t tag) (node, error) {
-	b, names, err := p.blockHead(t)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.enter(t.offset); err != nil {
-		return nil, err
-	}
-	defer p.leave()
+func (p *parser) block(t tag) node {
+	b, names := p.blockHead(t)
+	defer p.enter(t.offset)()
 	inside := &program{}
-	end, err := p.inside(inside, names)
-	if err != nil {
-		return nil, err
-	}
-	rest, end, err := p.branches(end, t.kind == tagBlock, 0)
-	if err != nil {
-		return nil, err
-	}
-	if b.closeStrip, err = p.shutBlock(end, b.name, b.offset); err != nil {
-		return nil, err
-	}
+	rest, end := p.branches(p.inside(inside, names), t.kind == tagBlock, 0)
+	b.closeStrip = p.shutBlock(end, b.name, b.offset)
 	b.attach(inside, rest, b.closeStrip)
 	if t.kind == tagInverse {
 		b.program, b.inverse = b.inverse, b.program
 	}
-	return b, nil
+	return b
 }
 
 // blockHead reads the opening tag of a block, or {{else name …}}.
-func (p *parser) blockHead(t tag) (*block, []string, error) {
-	v, err := p.invocation()
-	if err != nil {
-		return nil, nil, err
-	}
-	b := &block{openStrip: t.strip, offset: t.offset, name: v.name()}
-	names, err := p.blockParams()
-	if err != nil {
-		return nil, nil, err
-	}
+func (p *parser) blockHead(t tag) (b *block, names []string) {
+	v := p.invocation()
+	b = &block{openStrip: t.strip, offset: t.offset, name: v.name()}
+	names = p.blockParams()
 	if t.kind == tagInverse && len(names) > 0 {
-		return nil, nil, p.fault(t.offset, "a block that begins with ^ has no block parameters")
+		panic(p.fault(t.offset, "a block that begins with ^ has no block parameters"))
 	}
 	b.blockParams = len(names)
-	if err := (resolver{p}).resolveBlock(b, v); err != nil {
-		return nil, nil, err
-	}
-	return b, names, p.shutTag(tokenClose, &b.openStrip)
+	resolver{p}.resolveBlock(b, v)
+	p.shutTag(tokenClose, &b.openStrip)
+	return b, names
 }
 
 // inside reads the inside of a block, in which the names of its parameters hold.
-func (p *parser) inside(into *program, names []string) (tag, error) {
-	if len(names) == 0 {
-		return p.statements(into)
+func (p *parser) inside(into *program, names []string) tag {
+	if len(names) > 0 {
+		p.scopes = append(p.scopes, names)
+		defer func() { p.scopes = p.scopes[:len(p.scopes)-1] }()
 	}
-	p.scopes = append(p.scopes, names)
-	end, err := p.statements(into)
-	p.scopes = p.scopes[:len(p.scopes)-1]
-	return end, err
+	return p.statements(into)
 }
 
 // branch is what follows {{else}} or {{else name}}.
@@ -96,42 +64,30 @@ type branch struct {
 
 // branches reads what follows an else, and returns the tag that ends it. {{else name}} makes a block inside a
 // program of its own, as if written {{else}}{{#name}}…{{/name}}.
-func (p *parser) branches(end tag, chains bool, count int) (*branch, tag, error) {
+func (p *parser) branches(end tag, chains bool, count int) (*branch, tag) {
 	switch {
 	case end.kind == tagElse:
 		b := &branch{program: &program{}, strip: end.strip}
-		end, err := p.statements(b.program)
-		if err == nil && (end.kind == tagElse || end.kind == tagElseChain) {
-			err = p.fault(end.offset, "a block has one else at most, as its last branch")
+		end := p.statements(b.program)
+		if end.kind == tagElse || end.kind == tagElseChain {
+			panic(p.fault(end.offset, "a block has one else at most, as its last branch"))
 		}
-		return b, end, err
+		return b, end
 	case end.kind != tagElseChain:
-		return nil, end, nil
+		return nil, end
 	case !chains:
-		return nil, end, p.fault(end.offset, "a block that begins with ^ has a plain {{else}} at most")
+		panic(p.fault(end.offset, "a block that begins with ^ has a plain {{else}} at most"))
 	case count == p.loader.template.limits.Branches:
-		return nil, end, p.src.errorAt(end.offset, ErrLimit, "more than %d branches", count)
+		panic(p.src.errorAt(end.offset, ErrLimit, "more than %d branches", count))
 	}
-	b, names, err := p.blockHead(end)
-	if err != nil {
-		return nil, end, err
-	}
+	b, names := p.blockHead(end)
 	inside := &program{}
-	next, err := p.inside(inside, names)
-	if err != nil {
-		return nil, next, err
-	}
-	rest, next, err := p.branches(next, true, count+1)
-	if err != nil {
-		return nil, next, err
-	}
-	var following strip
+	rest, next := p.branches(p.inside(inside, names), true, count+1)
 	if rest != nil {
-		following = rest.strip
+		b.closeStrip = rest.strip
 	}
-	b.closeStrip = following
-	b.attach(inside, rest, following)
-	return &branch{program: &program{body: []node{b}, chained: true}, strip: b.openStrip}, next, nil
+	b.attach(inside, rest, b.closeStrip)
+	return &branch{program: &program{body: []node{b}, chained: true}, strip: b.openStrip}, next
 }
 
 // attach joins a block with its branches. The closing tag of a block closes its {{else name}} too, and so
@@ -148,60 +104,46 @@ func (b *block) attach(inside *program, rest *branch, closing strip) {
 }
 
 // shutBlock reads the closing tag of a block and compares its name.
-func (p *parser) shutBlock(end tag, name string, opened int) (strip, error) {
+func (p *parser) shutBlock(end tag, name string, opened int) strip {
 	switch end.kind {
 	case tagEnd:
-		return strip{}, p.fault(opened, "the block %q isn't closed", name)
+		panic(p.fault(opened, "the block %q isn't closed", name))
 	case tagElse, tagElseChain:
-		return strip{}, p.fault(end.offset, "%q has no else", name)
+		panic(p.fault(end.offset, "%q has no else", name))
 	}
-	closing, err := p.name()
-	if err != nil {
-		return strip{}, err
+	if closing := p.name(); closing != name {
+		panic(p.fault(end.offset, "%q closes a block that was opened as %q", closing, name))
 	}
-	if closing != name {
-		return strip{}, p.fault(end.offset, "%q closes a block that was opened as %q", closing, name)
-	}
-	err = p.shutTag(tokenClose, &end.strip)
-	return end.strip, err
+	p.shutTag(tokenClose, &end.strip)
+	return end.strip
 }
 
 // rawBlock reads {{{{name}}}} … {{{{/name}}}}, whose inside is text, whatever it looks like.
-func (p *parser) rawBlock(t tag) (node, error) {
-	v, err := p.invocation()
-	if err != nil {
-		return nil, err
-	}
+func (p *parser) rawBlock(t tag) node {
+	v := p.invocation()
 	b := &block{offset: t.offset, name: v.name()}
-	if err := (resolver{p}).resolveBlock(b, v); err != nil {
-		return nil, err
-	}
-	if err := p.shutTag(tokenCloseRaw, &b.openStrip); err != nil {
-		return nil, err
-	}
-	end, next, err := p.rawEnd(t)
-	if err != nil {
-		return nil, err
-	}
+	resolver{p}.resolveBlock(b, v)
+	p.shutTag(tokenCloseRaw, &b.openStrip)
+	end, next := p.rawEnd(t)
 	text, closing := p.src.text[p.at:end], p.src.text[end+len("{{{{/"):next-len("}}}}")]
 	if strings.TrimFunc(closing, isSpace) != b.name {
-		return nil, p.fault(end, "%q closes a raw block that was opened as %q", closing, b.name)
+		panic(p.fault(end, "%q closes a raw block that was opened as %q", closing, b.name))
 	}
 	b.program = &program{}
 	if text != "" {
 		b.program.body = []node{&content{value: text, original: text}}
 	}
 	p.at = next
-	return b, nil
+	return b
 }
 
 // rawEnd finds the tag that closes a raw block, past other raw blocks inside it.
-func (p *parser) rawEnd(t tag) (start, next int, err error) {
+func (p *parser) rawEnd(t tag) (start, next int) {
 	text := p.src.text
 	for at, depth := p.at, 1; ; {
 		i := strings.Index(text[at:], "{{{{")
 		if i < 0 {
-			return 0, 0, p.fault(t.offset, "the raw block isn't closed")
+			panic(p.fault(t.offset, "the raw block isn't closed"))
 		}
 		start, at = at+i, at+i+len("{{{{")
 		name, isEnd := strings.CutPrefix(text[at:], "/")
@@ -215,7 +157,7 @@ func (p *parser) rawEnd(t tag) (start, next int, err error) {
 		}
 		at += 1 + length + len("}}}}")
 		if depth--; depth == 0 {
-			return start, at, nil
+			return start, at
 		}
 	}
 }

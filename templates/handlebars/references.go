@@ -13,7 +13,7 @@ type References struct {
 // [Parse]. The errors are those of Parse, except errors about partials.
 func Refer(text string, o Options) (References, error) {
 	l := loader{template: &Template{options: o, limits: o.Limits.withDefaults()}, inlines: map[string]bool{}}
-	if _, err := l.read("", text); err != nil {
+	if err := catch(func() { l.read("", text) }); err != nil {
 		return References{}, err
 	}
 	r := References{Computed: l.dynamic, Block: l.opens}

@@ -1,9 +1,9 @@
 package handlebars
 
-import (
-	"strings"
-	"unicode/utf8"
-)
+import "strings"
+
+// wordBytes is what \w means in JavaScript.
+const wordBytes = "_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 type tagKind int
 
@@ -33,53 +33,51 @@ type tag struct {
 }
 
 // tag reads the beginning of the tag at the current offset.
-func (p *parser) tag() (tag, error) {
+func (p *parser) tag() tag {
 	t := tag{offset: p.at}
 	p.at += len(p.open)
 	if customDelimiters(p) {
 		end := strings.Index(p.src.text[p.at:], p.shut)
 		if end < 0 {
-			return t, p.fault(t.offset, "the tag has no end")
+			panic(p.fault(t.offset, "the tag has no end"))
 		}
 		p.limit = p.at + end
 	} else if strings.HasPrefix(p.src.text[p.at:], "{{") {
 		p.at += 2
 		t.kind = tagRawBlock
-		return t, nil
+		return t
 	}
 	t.strip.open = p.skip("~")
+	for _, s := range sigils {
+		if p.skip(s.text) {
+			t.kind = s.kind
+			return t
+		}
+	}
 	switch {
-	case p.skip("!"):
-		t.kind = tagComment
-	case p.skip("#>"):
-		t.kind = tagPartialBlock
-	case p.skip("#*"):
-		t.kind = tagInline
-	case p.skip("#"):
-		t.kind = tagBlock
-	case p.skip(">"):
-		t.kind = tagPartial
-	case p.skip("/"):
-		t.kind = tagShut
-	case p.skip("{"):
-		t.kind = tagTriple
-	case p.skip("&"):
-		t.kind = tagUnescaped
 	case p.skip("*"):
-		return t, p.fault(t.offset, "there are no decorators but {{#*inline \"name\"}}")
+		panic(p.fault(t.offset, "there are no decorators but {{#*inline \"name\"}}"))
 	case p.loader.template.options.Mustache && p.skip("="):
 		t.kind = tagDelimiters
 	case p.skip("^"):
 		t.kind = tagInverse
 		p.elseTag(&t)
+	case p.skipElse():
+		t.kind = tagElseChain
+		p.elseTag(&t)
 	default:
 		t.kind = tagOutput
-		if p.skipElse() {
-			t.kind = tagElseChain
-			p.elseTag(&t)
-		}
 	}
-	return t, nil
+	return t
+}
+
+// sigils are what a tag begins with, longer ones first.
+var sigils = [...]struct {
+	text string
+	kind tagKind
+}{
+	{"!", tagComment}, {"#>", tagPartialBlock}, {"#*", tagInline}, {"#", tagBlock}, {">", tagPartial},
+	{"/", tagShut}, {"{", tagTriple}, {"&", tagUnescaped},
 }
 
 // skip moves behind a prefix, if it is what comes next.
@@ -94,8 +92,7 @@ func (p *parser) skip(prefix string) bool {
 // skipElse moves behind the word else, if it is what comes next.
 func (p *parser) skipElse() bool {
 	after, found := strings.CutPrefix(strings.TrimLeftFunc(p.src.text[p.at:p.limit], isSpace), "else")
-	if r, _ := utf8.DecodeRuneInString(after); !found || r == '_' || r >= '0' && r <= '9' || r >= 'A' &&
-		r <= 'Z' || r >= 'a' && r <= 'z' {
+	if !found || after != "" && strings.IndexByte(wordBytes, after[0]) >= 0 {
 		return false
 	}
 	p.at = p.limit - len(after)
@@ -113,19 +110,19 @@ func (p *parser) elseTag(t *tag) {
 
 // comment reads the rest of a comment. One that begins with two hyphens ends with two, and may have braces
 // between.
-func (p *parser) comment(t tag) (node, error) {
+func (p *parser) comment(t tag) node {
 	rest := p.src.text[p.at:]
 	end, shut := strings.Index(rest, p.shut), len(p.shut)
 	if !customDelimiters(p) && strings.HasPrefix(rest, "--") {
 		end, shut = dashedEnd(rest)
 	}
 	if end < 0 {
-		return nil, p.fault(t.offset, "the comment has no end")
+		panic(p.fault(t.offset, "the comment has no end"))
 	}
 	t.strip.close = !customDelimiters(p) && p.src.text[p.at+end+shut-3] == '~'
 	p.at += end + shut
 	p.limit = len(p.src.text)
-	return &comment{strip: t.strip}, nil
+	return &comment{strip: t.strip}
 }
 
 // dashedEnd finds --}} or --~}}, whichever comes first.
@@ -138,18 +135,18 @@ func dashedEnd(s string) (at, length int) {
 }
 
 // delimiters reads a change of delimiters: {{=<% %>=}}.
-func (p *parser) delimiters(t tag) (node, error) {
+func (p *parser) delimiters(t tag) node {
 	rest := p.src.text[p.at:]
 	end := strings.Index(rest, "="+p.shut)
 	if end < 0 {
-		return nil, p.fault(t.offset, "the change of delimiters has no end")
+		panic(p.fault(t.offset, "the change of delimiters has no end"))
 	}
 	pair := strings.Fields(rest[:end])
 	if len(pair) != 2 || strings.Contains(pair[0]+pair[1], "=") {
-		return nil, p.fault(t.offset, "a change of delimiters names two, without an equals sign: {{=<%% %%>=}}")
+		panic(p.fault(t.offset, "a change of delimiters names two, without an equals sign: {{=<%% %%>=}}"))
 	}
 	p.at += end + 1 + len(p.shut)
 	p.open, p.shut = pair[0], pair[1]
 	p.limit = len(p.src.text)
-	return &comment{strip: t.strip}, nil
+	return &comment{strip: t.strip}
 }

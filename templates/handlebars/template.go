@@ -33,16 +33,13 @@ type Template struct {
 func Parse(text string, o Options) (*Template, error) {
 	t := &Template{options: o, limits: o.Limits.withDefaults(), partials: map[string]*source{}}
 	l := loader{template: t, inlines: map[string]bool{}, queued: map[string]bool{}}
-	main, err := l.read("", text)
+	err := catch(func() {
+		t.main = l.read("", text)
+		l.layOut(t.main)
+		l.readPartials()
+		l.findCycle()
+	})
 	if err != nil {
-		return nil, err
-	}
-	t.main = main
-	l.layOut(main)
-	if err := l.readPartials(); err != nil {
-		return nil, err
-	}
-	if err := l.findCycle(); err != nil {
 		return nil, err
 	}
 	return t, nil

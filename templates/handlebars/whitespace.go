@@ -2,10 +2,6 @@ package handlebars
 
 import "strings"
 
-// trimWhiteSpace removes white space at tags with a tilde, and lines that contain only a tag that prints
-// nothing. The order of the steps is Handlebars': some results depend on it.
-func trimWhiteSpace(main *program) { main.trim(true) }
-
 // edges is the white space control of a node.
 type edges struct {
 	strip
@@ -13,6 +9,8 @@ type edges struct {
 	openAlone, endAlone bool // so may its opening tag, and its closing one
 }
 
+// trim removes white space at tags with a tilde, and lines that contain only a tag that prints nothing. The
+// order of the steps is Handlebars': some results depend on it.
 func (p *program) trim(root bool) {
 	if p == nil {
 		return

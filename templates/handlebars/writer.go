@@ -44,9 +44,10 @@ func (w *writer) value(s string, raw bool) bool {
 		}
 		return true
 	}
-	if w.indent != "" || w.pending != "" {
-		return w.indented(s, raw)
+	if (w.indent != "" || w.pending != "") && !w.mustache {
+		return w.content(string(w.escape(nil, s, raw)))
 	}
+	w.flush()
 	w.text = w.escape(w.text, s, raw)
 	return len(w.text) <= w.limit
 }
@@ -62,29 +63,20 @@ func (w *writer) escape(to []byte, s string, raw bool) []byte {
 	return append(to, s...)
 }
 
-func (w *writer) indented(s string, raw bool) bool {
-	escaped := w.escape(nil, s, raw)
-	if !w.mustache {
-		return w.content(string(escaped))
-	}
-	w.flush()
-	w.text = append(w.text, escaped...)
-	return len(w.text) <= w.limit
-}
-
 func (w *writer) flush() {
 	w.text = append(w.text, w.pending...)
 	w.pending = ""
 }
 
 // within indents the lines that write writes.
-func (w *writer) within(indent string, write func() error) error {
+func (w *writer) within(indent string, write func()) {
 	if indent == "" {
-		return write()
+		write()
+		return
 	}
 	outer, pending, start := w.indent, w.pending, len(w.text)
 	w.indent, w.pending = outer+indent, pending+indent
-	err := write()
+	write()
 	w.indent = outer
 	switch {
 	case len(w.text) == start: // it wrote nothing, so there is no line to indent
@@ -92,5 +84,4 @@ func (w *writer) within(indent string, write func() error) error {
 	case w.pending != "":
 		w.pending = outer
 	}
-	return err
 }

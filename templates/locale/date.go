@@ -1,6 +1,8 @@
 package locale
 
 import (
+	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -13,10 +15,7 @@ func (l Locale) Date(t time.Time, style string) string {
 	if style == "time" {
 		return l.Format(t, l.words.Time)
 	}
-	if pattern, ok := l.words.Styles[style]; ok {
-		return l.Format(t, pattern)
-	}
-	return l.Format(t, style)
+	return l.Format(t, cmp.Or(l.words.Styles[style], style))
 }
 
 // tokens are the parts of a pattern, longer ones first.
@@ -78,12 +77,6 @@ func (l Locale) token(t time.Time, token string) string {
 		return l.words.DaysShort[t.Weekday()]
 	case "d":
 		return padded(int(t.Weekday()), 1)
-	}
-	return l.clockToken(t, token)
-}
-
-func (l Locale) clockToken(t time.Time, token string) string {
-	switch token {
 	case "HH", "H":
 		return padded(t.Hour(), len(token))
 	case "hh", "h":
@@ -113,15 +106,8 @@ func (l Locale) ordinal(n int) string {
 	switch base, _ := l.tag.Base(); base.String() {
 	case "en":
 		suffix := "th"
-		if n/10 != 1 {
-			switch n % 10 {
-			case 1:
-				suffix = "st"
-			case 2:
-				suffix = "nd"
-			case 3:
-				suffix = "rd"
-			}
+		if last := n % 10; n/10 != 1 && last >= 1 && last <= 3 {
+			suffix = []string{"st", "nd", "rd"}[last-1]
 		}
 		return strconv.Itoa(n) + suffix
 	case "de", "da", "nb", "fi", "is", "cs", "sk", "hu", "hr", "sl", "sr", "et", "lv", "pl", "tr":
@@ -130,10 +116,4 @@ func (l Locale) ordinal(n int) string {
 	return strconv.Itoa(n)
 }
 
-func padded(n, width int) string {
-	text := strconv.Itoa(n)
-	if len(text) < width {
-		text = strings.Repeat("0", width-len(text)) + text
-	}
-	return text
-}
+func padded(n, width int) string { return fmt.Sprintf("%0*d", width, n) }

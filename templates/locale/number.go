@@ -39,7 +39,7 @@ func (l Locale) Currency(n float64, code string) string {
 			shape = strings.Replace(strings.Replace(shape, "¤#", "¤\u00a0#", 1), "#¤", "#\u00a0¤", 1)
 		}
 	}
-	return strings.NewReplacer("¤", symbol, "#", text).Replace(shape)
+	return strings.Replace(strings.Replace(shape, "#", text, 1), "¤", symbol, 1)
 }
 
 func isCode(s string) bool { return s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" }

@@ -14,11 +14,7 @@ func disarm(source string) string {
 	var out strings.Builder
 	z := html.NewTokenizer(strings.NewReader(source))
 	done, at := 0, 0
-	for {
-		kind := z.Next()
-		if kind == html.ErrorToken {
-			break
-		}
+	for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
 		start := at
 		at += len(z.Raw())
 		if kind != html.StartTagToken && kind != html.SelfClosingTagToken {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/yuin/goldmark"
@@ -43,9 +45,6 @@ type Missing struct {
 	Part               string // part of its first use: subject, previewText, html or text
 }
 
-// maxMarkdown is the maximum length of Markdown, because parsing cannot be interrupted.
-const maxMarkdown = 64 << 10
-
 // Render renders the template. Errors are faults for the client, or the context's error if the caller's
 // context ended.
 func (t *Template) Render(ctx context.Context, in Input) (Mail, error) {
@@ -70,7 +69,8 @@ func (t *Template) Render(ctx context.Context, in Input) (Mail, error) {
 	}
 	m.Missing = r.missing
 	if in.Strict && len(m.Missing) > 0 {
-		return Mail{Missing: m.Missing}, missingFault(r.fields)
+		return Mail{Missing: m.Missing}, &fault.Error{Kind: fault.Unprocessable, Code: "TemplateVariablesMissing",
+			Message: "Variables of the template are missing", Fields: r.fields}
 	}
 	return m, nil
 }
@@ -103,10 +103,8 @@ func (r *rendering) part(key string, part *handlebars.Template) string {
 
 // miss records a missing variable once for all parts.
 func (r *rendering) miss(key string, m handlebars.Missing) {
-	for _, known := range r.missing {
-		if known.Name == m.Name {
-			return
-		}
+	if slices.ContainsFunc(r.missing, func(known Missing) bool { return known.Name == m.Name }) {
+		return
 	}
 	if m.Template == layoutName {
 		m.Template = "layout"
@@ -114,11 +112,6 @@ func (r *rendering) miss(key string, m handlebars.Missing) {
 	r.missing = append(r.missing, Missing{m, key})
 	r.fields = append(r.fields, fault.Field{Key: key, Message: fmt.Sprintf("%s is missing (line %d, column %d)",
 		m.Name, m.Line, m.Column)})
-}
-
-func missingFault(fields []fault.Field) error {
-	return &fault.Error{Kind: fault.Unprocessable, Code: "TemplateVariablesMissing",
-		Message: "Variables of the template are missing", Fields: fields}
 }
 
 // html renders the html part: fills it, converts Markdown, removes dangerous links, inlines CSS.
@@ -150,12 +143,7 @@ func (r *rendering) markdown(source string) string {
 	if r.err != nil || source == "" {
 		return ""
 	}
-	if len(source) > maxMarkdown {
-		r.err = r.template.faultOf("html", &handlebars.Error{
-			Message: fmt.Sprintf("the Markdown is longer than %d bytes", maxMarkdown), Err: handlebars.ErrLimit})
-		return ""
-	}
-	if err := tooNested(source); err != nil {
+	if err := tooLarge(source); err != nil {
 		r.err = r.template.faultOf("html", err)
 		return ""
 	}
@@ -169,9 +157,7 @@ func (r *rendering) markdown(source string) string {
 	}
 	around := *r
 	around.input.Variables = map[string]any{}
-	for name, value := range r.input.Variables {
-		around.input.Variables[name] = value
-	}
+	maps.Copy(around.input.Variables, r.input.Variables)
 	around.input.Variables["body"] = out.String()
 	page := around.part("html", r.template.layout)
 	r.missing, r.fields, r.err = around.missing, around.fields, around.err

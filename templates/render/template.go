@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"strings"
@@ -59,8 +60,10 @@ type Template struct {
 // layoutName is the layout's name among the partials. Templates cannot write it, and errors do not show it.
 const layoutName = "\x00layout"
 
-// told returns the text of a template error for the client.
-func told(err error) string { return strings.ReplaceAll(err.Error(), "partial "+layoutName, "layout") }
+// clientText returns the text of a template error for the client.
+func clientText(err error) string {
+	return strings.ReplaceAll(err.Error(), "partial "+layoutName, "layout")
+}
 
 // markdownBody is the content of a layout for Markdown: the converted html.
 const markdownBody = "{{{@body}}}"
@@ -68,9 +71,7 @@ const markdownBody = "{{{@body}}}"
 // Parse parses a template. All faults are returned at once: fault.Unprocessable, code TemplateFault, with the
 // fields "subject", "previewText", "html" and "text", or "format".
 func Parse(s Source, o Options) (*Template, error) {
-	if o.Time <= 0 {
-		o.Time = 2 * time.Second
-	}
+	o.Time = cmp.Or(max(o.Time, 0), 2*time.Second)
 	t := &Template{options: o, format: s.Format}
 	var faults []fault.Field
 	switch s.Format {
@@ -85,17 +86,17 @@ func Parse(s Source, o Options) (*Template, error) {
 			return nil
 		}
 		language := o.language(escaping, layout)
+		var err error
 		if source == markdownBody { // our own; the options apply only to the layout around it
-			if _, err := handlebars.Parse("", language); err != nil {
-				faults = append(faults, fault.Field{Key: key, Message: told(err)})
-				return nil
-			}
+			_, err = handlebars.Parse("", language)
 			language.EscapedOnly = false
 		}
-		part, err := handlebars.Parse(source, language)
+		var part *handlebars.Template
+		if err == nil {
+			part, err = handlebars.Parse(source, language)
+		}
 		if err != nil {
-			faults = append(faults, fault.Field{Key: key, Message: told(err)})
-			return nil
+			faults = append(faults, fault.Field{Key: key, Message: clientText(err)})
 		}
 		return part
 	}
@@ -167,6 +168,6 @@ func (t *Template) faultOf(key string, err error) error {
 	}
 	return &fault.Error{
 		Kind: fault.Unprocessable, Code: "TemplateFault", Message: "The template can't be rendered with this data",
-		Fields: []fault.Field{{Key: key, Message: told(err)}}, Err: err,
+		Fields: []fault.Field{{Key: key, Message: clientText(err)}}, Err: err,
 	}
 }
