@@ -139,7 +139,7 @@ func (d *Delivery) begin(ctx context.Context, id string) (*claim, queue.Verdict,
 // readClaim makes a claim from the answer of begin.lua.
 func (d *Delivery) readClaim(id string, partition int, a begun) (*claim, error) {
 	c := &claim{
-		id: id, partition: partition, fence: a.Fence, lane: api.Lane(a.Lane), attempts: a.Attempts, max: a.Max,
+		id: id, partition: partition, fence: a.Fence, lane: a.Lane, attempts: a.Attempts, max: a.Max,
 		gateway: a.Gateway, lapsed: a.Lapsed, began: a.Began, lost: a.Lost, doubts: a.Doubts,
 		oldDoubts: a.OldDoubts, created: a.Created, scheduled: a.Scheduled, reservation: a.Reservation,
 		urgent: a.Urgent, shared: a.Shared, cleared: a.Cleared,
@@ -287,11 +287,10 @@ func (d *Delivery) unwritten(ctx context.Context, c *claim, err error, started t
 func (d *Delivery) message(c *claim, stopped map[int]*suppression.Entry) smtpsend.Message {
 	left := slices.DeleteFunc(c.status.having(rcptQueued), func(i int) bool { return stopped[i] != nil })
 	return smtpsend.Message{
-		From: d.returnPath(c), To: c.envelope.addresses(left), Body: c.content,
-		UTF8: c.envelope.UTF8, EightBit: c.envelope.EightBit, DSN: dsn(c.envelope.DSN),
-		RequireTLS: c.envelope.RequireTLS,
-		BeforeDot:  func(ctx context.Context, _ []string) error { return d.doubt(ctx, c) },
-		AtDot:      func() error { return c.mayWrite(d.clock.Now()) },
+		From: d.returnPath(c), To: c.envelope.addresses(left), Body: c.content, UTF8: c.envelope.UTF8,
+		EightBit: c.envelope.EightBit, DSN: dsn(c.envelope.DSN), RequireTLS: c.envelope.RequireTLS,
+		BeforeDot: func(ctx context.Context, _ []string) error { return d.doubt(ctx, c) },
+		AtDot:     func() error { return c.mayWrite(d.clock.Now()) },
 		Answered: func(ctx context.Context, done []smtpsend.RecipientResult) error {
 			return d.progress(ctx, c, done)
 		},

@@ -3,8 +3,12 @@ package outbox
 import (
 	"context"
 	"maps"
+	"net"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/postroom/postroom/provider"
 )
 
 // observe counts a recorded attempt and writes its line in the mail log.
@@ -61,4 +65,28 @@ func (d *Delivery) observe(ctx context.Context, c *claim, dec decision) {
 func (d *decision) took() time.Duration {
 	last := d.status.Log[len(d.status.Log)-1]
 	return last.End.Sub(last.Start)
+}
+
+// references returns the references of a message that a relay accepted (see Lookup), as finish.lua takes them.
+func (d *Delivery) references(c *claim, dec decision) string {
+	if d.opts.KeepReferences == 0 || len(dec.sent) == 0 {
+		return ""
+	}
+	var names []string
+	if _, ours := MessageOf(c.envelope.MessageID); !ours {
+		names = append(names, referenceHash(c.envelope.MessageID))
+	}
+	host, _, err := net.SplitHostPort(dec.host)
+	if err != nil {
+		host = dec.host
+	}
+	if n, known := provider.OfRelay(host); known {
+		for _, i := range dec.sent {
+			reference := provider.Reference(n, provider.AnsweredID(n, dec.status.Recipients[i].Response))
+			if hash := referenceHash(reference); reference != "" && !slices.Contains(names, hash) {
+				names = append(names, hash)
+			}
+		}
+	}
+	return strings.Join(names, " ")
 }

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,41 +16,39 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// How often a message may take its worker down, or end in doubt, before it is set aside. A message that kills
-// every worker that touches it must not do so for ever, and one whose relay never answers the dot must not be
-// sent without end.
+// How many workers may die over a message, and how many of its attempts may end in doubt, before it fails.
 const (
 	maxLost   = 20
 	maxDoubts = 5
 )
 
-// policy is what decides about further attempts.
+// policy is the settings for further attempts.
 type policy struct {
 	backoff       queue.Backoff
 	holdInDoubt   bool // an attempt in doubt is the last one
-	hold          bool // while the account itself is refused, its mail waits
-	noDeadLetters bool // a failed message leaves nothing behind to replay
+	hold          bool // messages wait while a relay refuses the account itself
+	noDeadLetters bool // the content of a failed message is deleted
 	random        func() float64
 }
 
-// attempted is one attempt as it went.
+// attempted is the result of an attempt.
 type attempted struct {
 	start, end time.Time
 	tries      []routing.Try // the relays asked
 	result     smtpsend.Result
-	err        error // the whole transaction failed
+	err        error // of the whole transaction
 	refused    bool  // no relay was asked: it does not count as an attempt
-	stopping   bool  // the process is
+	stopping   bool  // the process is stopping
 
-	suppressed map[int]*suppression.Entry // recipients that must not be mailed, and why
+	suppressed map[int]*suppression.Entry // the suppressed recipients
 }
 
-// decision is what follows from an attempt: the message's new status, and whom to tell what.
+// decision is what follows from an attempt: the new status of the message, and its events.
 type decision struct {
 	outcome     outcome
 	at          time.Time
 	due         time.Time // of the next attempt, when delayed
-	attempts    int       // made, this one included
+	attempts    int       // made, including this one
 	status      status
 	sent        []int // recipients newly sent
 	left        []int // recipients still to be tried
@@ -57,28 +56,28 @@ type decision struct {
 	response    string
 	why         map[int]reason // of each recipient newly refused
 	cause       *lastError     // the last of them
-	doubt       bool           // whether the recipients lost or left may have the message
-	fresh       bool           // and it is this attempt that is in doubt
+	doubt       bool           // the recipients lost or left may have the message
+	fresh       bool           // this attempt is in doubt
 	spent       bool           // recipients were given up although another attempt might have reached them
-	gateway     string         // that the last relay asked was; empty: the account's own relay
+	gateway     string         // of the last relay asked; empty: the account's own relay
 	host        string         // of the last relay asked
 	trouble     reason         // of the account, when held
 	reservation string         // of a limit, when deferred
-	reason      string         // for people, when deferred or held
+	reason      string         // in words, when deferred or held
 
 	stopped map[int]*suppression.Entry // recipients newly suppressed
-	unasked bool                       // nobody was left to ask a relay for: no attempt was made
+	unasked bool                       // all recipients left are suppressed: no attempt was made
 }
 
-// waits says whether the message is put back without an attempt spent.
+// waits reports whether the message is put back and no attempt is spent.
 func (d *decision) waits() bool { return d.outcome == deferred || d.outcome == held }
 
-// ends says whether the message is gone from the outbox, and leaves its content behind nowhere.
+// ends reports whether the message leaves the outbox, and its content is deleted.
 func (d *decision) ends() bool {
 	return d.outcome == sent || d.outcome == dropped || d.outcome == suppressed
 }
 
-// result is how the log calls the end of a message.
+// result is the result of an ended message in the log.
 func (d *decision) result() string {
 	switch d.outcome {
 	case dropped:
@@ -89,7 +88,7 @@ func (d *decision) result() string {
 	return resultSent
 }
 
-// whySuppressed is why nobody in the message is mailed; empty where somebody is.
+// whySuppressed is the reason if all recipients are suppressed; else "".
 func (d *decision) whySuppressed() string {
 	if d.outcome != suppressed {
 		return ""
@@ -100,16 +99,16 @@ func (d *decision) whySuppressed() string {
 	return ""
 }
 
-// untried says whether no relay was asked.
+// untried reports whether no relay was asked.
 func (d *decision) untried() bool { return len(d.status.Log) == 0 }
 
 // reason is why a recipient did not get the message.
 type reason struct {
 	*lastError
-	smtp *smtpsend.Error // as the relay told it; nil where none did
+	smtp *smtpsend.Error // of the relay; nil if the error is not from one
 }
 
-// Faults that end a message without talking to any relay.
+// Faults that end a message without an attempt at a relay.
 var (
 	errNoGateway = errors.New("the gateway no longer exists")
 	errNoAccount = errors.New("the account no longer exists")
@@ -122,7 +121,23 @@ var (
 		"%d attempts died between the final dot and the reply; the message may have been delivered", maxDoubts)
 )
 
-// refuse says why a message must not be sent at all, before any relay is asked.
+// endCodes are the codes of these faults in the API.
+var endCodes = map[error]string{
+	errNoGateway: "ENOGATEWAY", errNoAccount: "ENOACCOUNT", errUnwritten: "EMESSAGE", errTooLate: "EDELIVERBY",
+	errInDoubt: "EINDOUBT", errLost: "EINTERNAL", errDoubts: "EINDOUBT",
+}
+
+// endCode returns the code of an error that is one of these faults; "" for any other.
+func endCode(err error) string {
+	for end, code := range endCodes {
+		if errors.Is(err, end) {
+			return code
+		}
+	}
+	return ""
+}
+
+// refuse returns why a message must not be sent at all; nil: it may be sent.
 func refuse(c *claim, p policy, now time.Time) error {
 	switch {
 	case c.lapsed == "doubt" && p.holdInDoubt:
@@ -137,12 +152,11 @@ func refuse(c *claim, p policy, now time.Time) error {
 	return nil
 }
 
-// mayBeThere says whether any attempt so far died between the final dot and the reply, so that the message
-// may have arrived before.
+// mayBeThere reports whether an attempt was cut off between the final dot and the reply: the message may have
+// been delivered.
 func (c *claim) mayBeThere() bool { return c.doubts > 0 || c.status.doubtful() > 0 }
 
-// decide is the one place that says what follows from an attempt. It is a pure function of the claim, the
-// attempt and the policy.
+// decide returns what follows from an attempt. It is a pure function of the claim, the attempt and the policy.
 func decide(c *claim, t attempted, p policy) decision {
 	var se *smtpsend.Error
 	errors.As(t.err, &se)
@@ -171,7 +185,7 @@ func decide(c *claim, t attempted, p policy) decision {
 	return d
 }
 
-// sort gives each recipient of the attempt what became of it.
+// sort sets the status of each recipient of the attempt.
 func (d *decision) sort(c *claim, t attempted, se *smtpsend.Error) {
 	results := map[string]smtpsend.RecipientResult{}
 	for _, r := range t.result.Recipients {
@@ -199,7 +213,7 @@ func (d *decision) sort(c *claim, t attempted, se *smtpsend.Error) {
 	d.unasked = len(d.stopped) > 0 && len(d.stopped) == len(c.status.having(rcptQueued))
 }
 
-// blame records why a recipient did not get the message, and whether that is for good.
+// blame records why a recipient did not get the message, and whether that is final.
 func (d *decision) blame(i int, err error, se *smtpsend.Error) {
 	r := &d.status.Recipients[i]
 	d.cause = describe(err, se)
@@ -214,7 +228,7 @@ func (d *decision) blame(i int, err error, se *smtpsend.Error) {
 	d.left = append(d.left, i)
 }
 
-// conclude settles the recipients that are left: another attempt, or none.
+// conclude decides whether the recipients that are left get another attempt.
 func (d *decision) conclude(c *claim, t attempted, p policy) {
 	if d.holds(c, p) {
 		return
@@ -249,8 +263,8 @@ func (d *decision) conclude(c *claim, t attempted, p policy) {
 	}
 }
 
-// holds lets a message wait for its account, if that is what the account is set to and what the attempt met.
-// One that is in doubt and must not be repeated then does not wait: it would be.
+// holds makes a message wait for its account, if the relay refused the account and the account is set to hold.
+// A message in doubt does not wait if it must not be repeated then.
 func (d *decision) holds(c *claim, p policy) bool {
 	if !p.hold || d.doubt && p.holdInDoubt {
 		return false
@@ -276,7 +290,7 @@ func (d *decision) holds(c *claim, p policy) bool {
 	return true
 }
 
-// nextAttempt is when to try again: after the backoff, and not before the relay asked for.
+// nextAttempt is the time of the next attempt: after the backoff, and not before the time that the relay gave.
 func (d *decision) nextAttempt(c *claim, t attempted, p policy) time.Time {
 	wait := p.backoff.Delay(d.attempts+1, p.random())
 	for _, i := range d.left {
@@ -287,57 +301,39 @@ func (d *decision) nextAttempt(c *claim, t attempted, p policy) time.Time {
 	return t.end.Add(wait).Truncate(time.Millisecond)
 }
 
-// permanent says whether an error is for good. What no relay said is for good only when no relay was asked.
+// permanent reports whether an error is final. Without a reply only the faults of endCodes are.
 func permanent(err error, se *smtpsend.Error) bool {
 	if se != nil {
 		return se.Permanent() && !se.InDoubt
 	}
-	return errors.Is(err, errTooLate) || errors.Is(err, errInDoubt) || errors.Is(err, errLost) ||
-		errors.Is(err, errDoubts) ||
-		errors.Is(err, errNoAccount) || errors.Is(err, errUnwritten) || errors.Is(err, errNoGateway)
+	return endCode(err) != ""
 }
 
-// describe puts an error in the words of the API.
+// describe returns an error for the record and the API.
 func describe(err error, se *smtpsend.Error) *lastError {
 	if se != nil {
-		message := se.Error()
-		if se.Line != "" {
-			message = se.Line
-		}
-		return &lastError{Message: message, Code: se.Name(), SMTP: se.Code, Account: troubled(se)}
+		return &lastError{Message: cmp.Or(se.Line, se.Error()), Code: se.Name(), SMTP: se.Code,
+			Account: troubled(se)}
 	}
-	code := "EINTERNAL"
-	switch {
-	case err == nil:
+	if err == nil {
 		return &lastError{Message: "the relay said nothing about this recipient", Code: "EPROTOCOL"}
-	case errors.Is(err, errTooLate):
-		code = "EDELIVERBY"
-	case errors.Is(err, errInDoubt), errors.Is(err, errDoubts):
-		code = "EINDOUBT"
-	case errors.Is(err, errUnwritten):
-		code = "EMESSAGE"
-	case errors.Is(err, errNoAccount):
-		code = "ENOACCOUNT"
-	case errors.Is(err, errNoGateway):
-		code = "ENOGATEWAY"
 	}
-	return &lastError{Message: err.Error(), Code: code}
+	return &lastError{Message: err.Error(), Code: cmp.Or(endCode(err), "EINTERNAL")}
 }
 
-// lapsedAttempt is the log's line about the attempt before, when its worker died.
+// lapsedAttempt is the log's line about the attempt before, if its worker died.
 func lapsedAttempt(c *claim) []api.Attempt {
 	if c.lapsed == "" {
 		return nil
 	}
 	return []api.Attempt{{
 		Number: len(c.status.Log) + 1, Start: c.began, Gateway: c.gateway, InDoubt: c.lapsed == "doubt",
-		Error: "EINTERNAL",
-		Line:  "the worker died during this attempt",
+		Error: "EINTERNAL", Line: "the worker died during this attempt",
 	}}
 }
 
-// logged is the log with this attempt's lines added, one for each relay asked. Of a held message's trials the
-// first and the last stay.
+// logged is the log with a line for each relay of this attempt. Of the trials of a held message only the first
+// and the last are kept.
 func (d *decision) logged(c *claim, t attempted) []api.Attempt {
 	log := append(slices.Clone(c.status.Log), lapsedAttempt(c)...)
 	if n := len(log); d.waits() && n > 1 && log[n-1].Held && log[n-2].Held {
@@ -353,14 +349,13 @@ func (d *decision) logged(c *claim, t attempted) []api.Attempt {
 	return log
 }
 
-// logTry is the log's line about one relay asked. The last one tells what became of the attempt, and where it
-// is the only one also which recipients it refused.
+// logTry is the log's line about one relay. The line of the last relay has the result of the attempt. If it is
+// the only one, it also has the refusal of a recipient.
 func (d *decision) logTry(t routing.Try, number int, last, only bool) api.Attempt {
 	end := t.End.UTC().Truncate(time.Millisecond)
 	a := api.Attempt{
 		Number: number, Start: t.Start.UTC().Truncate(time.Millisecond), End: &end, Gateway: t.Gateway,
-		Host: t.Host, TLS: t.Result.TLS,
-		Code: t.Result.Code, Line: t.Result.Response,
+		Host: t.Host, TLS: t.Result.TLS, Code: t.Result.Code, Line: t.Result.Response,
 	}
 	var why reason
 	if last {
@@ -385,11 +380,10 @@ func (d *decision) logTry(t routing.Try, number int, last, only bool) api.Attemp
 	return a
 }
 
-// knowsMore says whether the decision holds something that must be recorded even though the lease was lost: a
-// reply that was read.
+// knowsMore reports whether the decision must be recorded although the lease was lost: a reply was read.
 func (d *decision) knowsMore() bool { return len(d.sent) > 0 || d.cause != nil && d.cause.SMTP != 0 }
 
-// last is the reason that speaks for some recipients: that of the last of them.
+// last is the reason of the last of the recipients.
 func (d *decision) last(which []int) reason {
 	for _, i := range slices.Backward(which) {
 		if r, ok := d.why[i]; ok {
@@ -399,7 +393,7 @@ func (d *decision) last(which []int) reason {
 	return reason{}
 }
 
-// events are the events that follow. They belong to the last relay asked.
+// events are the events of the decision. Their gateway is that of the last relay asked.
 func (d *decision) events(c *claim) (changeEvents, error) {
 	events := changeEvents{account: c.envelope.Account, at: d.at}
 	add := func(t event.Type, data any, which []int) error {
@@ -422,8 +416,8 @@ func (d *decision) events(c *claim) (changeEvents, error) {
 	}
 	if len(d.lost) > 0 {
 		f := event.Failed{Message: about(d.lost), Failure: d.failure(d.lost), Job: d.job(c, time.Time{}),
-			Recipients: d.given(c, d.lost)}
-		f.InDoubt = f.InDoubt || c.mayBeThere() // the last word about them: an attempt before may have delivered
+			Recipients: d.recipients(c, d.lost)}
+		f.InDoubt = f.InDoubt || c.mayBeThere() // the final event: an earlier attempt may have delivered
 		if d.outcome == failed {
 			f.DeadLetter = c.id
 		}
@@ -440,7 +434,7 @@ func (d *decision) events(c *claim) (changeEvents, error) {
 	return events, nil
 }
 
-// failure is why some recipients did not get the message, for an event.
+// failure is the failure of recipients in an event.
 func (d *decision) failure(which []int) event.Failure {
 	r := d.last(which)
 	f := event.Failure{Error: r.Message, ErrorCode: r.Code, InDoubt: d.doubt}
@@ -462,8 +456,8 @@ func (d *decision) job(c *claim, next time.Time) event.Job {
 	return j
 }
 
-// given tells what became of some recipients, for an event.
-func (d *decision) given(c *claim, which []int) []event.Recipient {
+// recipients are the results of recipients in an event.
+func (d *decision) recipients(c *claim, which []int) []event.Recipient {
 	out := make([]event.Recipient, len(which))
 	for n, i := range which {
 		r := d.status.Recipients[i]
@@ -473,7 +467,7 @@ func (d *decision) given(c *claim, which []int) []event.Recipient {
 	return out
 }
 
-// summary is the error the queue's dashboard shows: a code, and no address.
+// summary is the error for the queue's dashboard: a code without addresses.
 func (d *decision) summary() error {
 	if d.cause == nil {
 		return errors.New("failed")
@@ -484,7 +478,7 @@ func (d *decision) summary() error {
 	return fmt.Errorf("%s after attempt %d", d.cause.Code, d.attempts)
 }
 
-// dsn puts the request for delivery reports in the words of RFC 3461.
+// dsn is the request for delivery reports in the terms of RFC 3461.
 func dsn(r *api.DSN) smtpsend.DSN {
 	if r == nil {
 		return smtpsend.DSN{}

@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"sync"
 	"time"
 )
 
@@ -24,31 +23,6 @@ type sweeper struct {
 }
 
 func newSweeper(d *Delivery) *sweeper { return &sweeper{d: d, places: map[string]place{}} }
-
-// run runs mend and compare until ctx ends. They run apart, so that a long comparison does not delay the repair
-// after a crash.
-func (s *sweeper) run(ctx context.Context) {
-	var both sync.WaitGroup
-	for _, step := range []func(context.Context) error{s.mend, s.compare} {
-		both.Go(func() { s.repeat(ctx, step) })
-	}
-	both.Wait()
-}
-
-func (s *sweeper) repeat(ctx context.Context, step func(context.Context) error) {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		if err := step(ctx); err != nil && ctx.Err() == nil {
-			s.d.log.WarnContext(ctx, "sweep incomplete", "error", err)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
 
 // mend wakes messages that lost their worker or their task. After an outage it ends no lease for half a lease:
 // the holders record their results first, which would otherwise leave messages in doubt for no reason.

@@ -24,21 +24,6 @@ type retention struct {
 	last time.Time // when it last had nothing left to do
 }
 
-func (r *retention) run(ctx context.Context) {
-	tick := time.NewTicker(retentionCheck)
-	defer tick.Stop()
-	for {
-		if err := r.check(ctx); err != nil && ctx.Err() == nil {
-			r.d.log.WarnContext(ctx, "retention incomplete", "error", err)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
 // check applies retention if retentionEvery has passed.
 func (r *retention) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -300,26 +301,19 @@ func (b *Batch) chunk(ctx context.Context, entries []Entry, results []Result, pl
 }
 
 // firstUnavailable is the first error of kind Unavailable. It is safe for concurrent use.
-type firstUnavailable struct {
-	mu  sync.Mutex
-	err error
-}
+type firstUnavailable struct{ err atomic.Pointer[error] }
 
 func (f *firstUnavailable) note(err error) {
-	if !fault.Is(err, fault.Unavailable) {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.err == nil {
-		f.err = err
+	if fault.Is(err, fault.Unavailable) {
+		f.err.CompareAndSwap(nil, &err)
 	}
 }
 
 func (f *firstUnavailable) get() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.err
+	if err := f.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // Preview checks all entries, renders the first as they would be sent, and queues nothing.

@@ -197,10 +197,9 @@ func (in *Intake) encode(m *newMessage) error {
 	}
 	m.args = acceptArgs{
 		ID: m.id, Now: now, Due: due, Lane: m.lane, Account: m.envelope.Account, Max: m.attempts,
-		Gateway:  m.gateway,
-		Envelope: env, Content: content, LiveMost: in.limit(m.partition), Fingerprint: m.fingerprint, Memo: first,
-		KeepKey: int(in.opts.KeyRetention.Seconds()), MemoryShare: in.countBytes(len(content)), Shared: shared,
-		Epoch: firstEpoch, Event: queued,
+		Gateway: m.gateway, Envelope: env, Content: content, LiveMost: in.limit(m.partition),
+		Fingerprint: m.fingerprint, Memo: first, KeepKey: int(in.opts.KeyRetention.Seconds()),
+		MemoryShare: in.countBytes(len(content)), Shared: shared, Epoch: firstEpoch, Event: queued,
 	}
 	if m.look = in.question(m); m.look != nil {
 		m.keys = append(m.keys, m.look.Keys...)
@@ -326,4 +325,37 @@ func (in *Intake) takeOut(ctx context.Context, m *newMessage) {
 	if err := in.DB.Client().Del(ctx, in.keys.incoming(m.partition, m.id)).Err(); err != nil {
 		in.log.DebugContext(ctx, "content left behind", "message_id", m.id, "error", err)
 	}
+}
+
+// Admits returns an error while Redis is so full that it needs its memory for the work it has: at maxmemory
+// not even a dequeue succeeds. Without an error a message would be accepted.
+func (in *Intake) Admits(ctx context.Context) error {
+	share, err := in.DB.MemoryShare(ctx)
+	if err != nil {
+		return redisError(err, "ask Redis for its memory")
+	}
+	if share >= in.opts.MaxMemoryShare {
+		return full("Redis uses %.0f %% of its maxmemory (redis.maxMemoryShare)", share*100)
+	}
+	return nil
+}
+
+func full(format string, args ...any) error {
+	f := fault.New(fault.Unavailable, "OutboxFull", format+"; try again when some of its mail has gone out",
+		args...)
+	f.RetryAfter = retryAfterOutage
+	return f
+}
+
+// limit is how many live messages a partition may hold, as an argument of accept.lua; "": no limit. The
+// limits of all partitions add up to Options.MaxLive.
+func (in *Intake) limit(partition int) string {
+	if in.opts.MaxLive == 0 {
+		return ""
+	}
+	n, rest := in.opts.MaxLive/in.DB.Partitions(), in.opts.MaxLive%in.DB.Partitions()
+	if partition < rest {
+		n++
+	}
+	return strconv.Itoa(n)
 }

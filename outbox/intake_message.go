@@ -13,41 +13,27 @@ import (
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/templates/batch"
 	"github.com/postroom/postroom/templates/render"
 )
 
 // prepare makes the content of the batch ready to be rendered, and to be stored if it will be.
 func (b *Batch) prepare(ctx context.Context) error {
-	c, err := b.contentOf(ctx)
-	if err != nil {
-		return err
-	}
-	if b.stored {
-		b.content, err = b.in.shared.prepare(ctx, c)
-		return err
-	}
-	r, err := batch.New(c)
-	b.content = &sharedContent{renderer: r}
-	return err
-}
-
-// contentOf is the content that the messages share.
-func (b *Batch) contentOf(ctx context.Context) (batch.Content, error) {
 	sh := b.shared
 	c := batch.Content{
 		Source: render.Source{Subject: sh.Subject, PreviewText: sh.PreviewText, HTML: sh.HTML, Text: sh.Text},
-		Plain:  sh.Plain,
-		Strict: b.in.opts.StrictWords, Account: render.Person{Name: b.account.Name, Address: b.account.Email},
-		ServiceURL: b.in.publicURL(sh), Locale: cmp.Or(sh.Locale, b.account.Locale),
-		TZ:   cmp.Or(sh.TZ, b.account.TZ),
-		From: b.author(), ReplyTo: sh.ReplyTo, Headers: sh.Headers, Attachments: sh.Attachments,
+		Plain:  sh.Plain, Strict: b.in.opts.StrictWords,
+		Account: render.Person{Name: b.account.Name, Address: b.account.Email}, ServiceURL: b.in.publicURL(sh),
+		Locale: cmp.Or(sh.Locale, b.account.Locale), TZ: cmp.Or(sh.TZ, b.account.TZ), From: b.author(),
+		ReplyTo: sh.ReplyTo, Headers: sh.Headers, Attachments: sh.Attachments,
 	}
 	if sh.Template != "" {
-		t, err := b.in.template(ctx, b.account.ID, sh.Template, c.Locale)
+		if b.in.Templates == nil {
+			return fault.New(fault.NotFound, "TemplateNotFound", "Requested template was not found [%s]", sh.Template)
+		}
+		t, err := b.in.Templates.Template(ctx, b.account.ID, sh.Template, c.Locale)
 		if err != nil {
-			return c, err
+			return err
 		}
 		b.template = &api.TemplateRef{ID: t.ID, Version: t.Version}
 		c.Source, c.Options, c.Strict = t.Source, t.Options, t.Strict
@@ -58,7 +44,14 @@ func (b *Batch) contentOf(ctx context.Context) (batch.Content, error) {
 	if sh.Strict != nil {
 		c.Strict = *sh.Strict
 	}
-	return c, nil
+	var err error
+	if b.stored {
+		b.content, err = b.in.shared.prepare(ctx, c)
+		return err
+	}
+	b.content = &sharedContent{}
+	b.content.renderer, err = batch.New(c)
+	return err
 }
 
 func (b *Batch) author() message.Address {
@@ -69,15 +62,6 @@ func (b *Batch) author() message.Address {
 }
 
 func (b *Batch) lane() api.Lane { return cmp.Or(b.shared.Lane, api.Transactional) }
-
-// template finds a stored template.
-func (in *Intake) template(ctx context.Context, account, id, locale string) (templates.Template, error) {
-	if in.Templates == nil {
-		return templates.Template{}, fault.New(fault.NotFound, "TemplateNotFound",
-			"Requested template was not found [%s]", id)
-	}
-	return in.Templates.Template(ctx, account, id, locale)
-}
 
 // composeRaw makes a raw message fit to be sent. Control headers in it complete settings and entry where
 // these are empty.
@@ -163,10 +147,9 @@ func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, e
 	}
 	m.envelope = envelope{
 		Account: b.account.ID, Source: b.shared.Source, MessageID: c.MessageID, From: c.Envelope.From,
-		To: c.Envelope.To, Subject: c.Subject,
-		Key: e.Key, Tags: b.shared.Tags, Metadata: e.Metadata, DeliverBy: b.shared.DeliverBy, DSN: b.shared.DSN,
-		UTF8: c.SMTPUTF8, EightBit: c.EightBit, RequireTLS: b.shared.RequireTLS, Template: b.template,
-		additions: b.added,
+		To: c.Envelope.To, Subject: c.Subject, Key: e.Key, Tags: b.shared.Tags, Metadata: e.Metadata,
+		DeliverBy: b.shared.DeliverBy, DSN: b.shared.DSN, UTF8: c.SMTPUTF8, EightBit: c.EightBit,
+		RequireTLS: b.shared.RequireTLS, Template: b.template, additions: b.added,
 	}
 	if full {
 		m.envelope.Size = c.Size()

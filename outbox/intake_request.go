@@ -107,14 +107,12 @@ func (in *Intake) submitMerge(ctx context.Context, req api.SubmitRequest, source
 func sharedOf(req api.SubmitRequest, source string) Shared {
 	sh := Shared{
 		Source: source, Account: req.Account, ReplyTo: addresses(req.ReplyTo),
-		Headers: message.HeadersOf(req.Headers), Raw: req.Raw,
-		Template: req.Template, Subject: req.Subject, PreviewText: req.PreviewText, HTML: req.HTML, Text: req.Text,
-		Plain: req.Template == "" && len(req.MailMerge) == 0, Locale: req.Locale, TZ: req.TZ,
-		ListID: req.ListID, TrackOpens: req.TrackOpens, TrackClicks: req.TrackClicks, Track: req.TrackingEnabled,
-		BaseURL: req.BaseURL,
-		Lane:    req.Lane, Gateway: req.Gateway, Attempts: req.DeliveryAttempts, RequireTLS: req.RequireTLS,
-		DSN: req.DSN, Tags: req.Tags,
-		DeliverBy: req.DeliverBy,
+		Headers: message.HeadersOf(req.Headers), Raw: req.Raw, Template: req.Template, Subject: req.Subject,
+		PreviewText: req.PreviewText, HTML: req.HTML, Text: req.Text,
+		Plain: req.Template == "" && len(req.MailMerge) == 0, Locale: req.Locale, TZ: req.TZ, ListID: req.ListID,
+		TrackOpens: req.TrackOpens, TrackClicks: req.TrackClicks, Track: req.TrackingEnabled, BaseURL: req.BaseURL,
+		Lane: req.Lane, Gateway: req.Gateway, Attempts: req.DeliveryAttempts, RequireTLS: req.RequireTLS,
+		DSN: req.DSN, Tags: req.Tags, DeliverBy: req.DeliverBy,
 	}
 	if req.From != nil {
 		from := message.Address(*req.From)

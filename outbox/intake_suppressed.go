@@ -36,7 +36,7 @@ func (in *Intake) withoutSuppressed(ctx context.Context, all []*newMessage) (kep
 	}
 	stopped, err := in.stops(ctx, every, all[0].lane, everybody(len(every.To)))
 	pipe := in.DB.Pipeline()
-	var skipped []*newMessage
+	var unsent []*newMessage
 	first := 0
 	for _, m := range all {
 		mine := make(map[int]*suppression.Entry)
@@ -51,7 +51,9 @@ func (in *Intake) withoutSuppressed(ctx context.Context, all []*newMessage) (kep
 			known, err = in.keyKnown(ctx, m)
 		}
 		if err == nil && (known || len(mine) < len(m.envelope.To)) {
-			m.skipSome(mine)
+			if !known { // then some are mailed
+				m.result.Skipped = skipped(m.envelope, mine)
+			}
 			m.unlook()
 			kept = append(kept, m)
 			continue
@@ -60,25 +62,18 @@ func (in *Intake) withoutSuppressed(ctx context.Context, all []*newMessage) (kep
 		if err != nil {
 			m.refuse(err)
 		} else if in.skipAll(ctx, pipe, m, mine) {
-			skipped = append(skipped, m)
+			unsent = append(unsent, m)
 		}
 	}
-	if len(skipped) == 0 {
+	if len(unsent) == 0 {
 		return kept
 	}
 	if err := pipe.Exec(ctx); err != nil {
-		for _, m := range skipped {
+		for _, m := range unsent {
 			m.refuse(redisError(err, "note that message "+m.id+" is not sent"))
 		}
 	}
 	return kept
-}
-
-// skipSome notes in the result which recipients are not mailed, if others are.
-func (m *newMessage) skipSome(stopped map[int]*suppression.Entry) {
-	if len(stopped) < len(m.envelope.To) {
-		m.result.Skipped = skipped(m.envelope, stopped)
-	}
 }
 
 // skippedNow returns the recipients of a message that was accepted before that would be skipped today. It is
@@ -96,12 +91,9 @@ func (in *Intake) keyKnown(ctx context.Context, m *newMessage) (bool, error) {
 	if m.key == "" {
 		return false, nil
 	}
-	n, err := in.DB.Client().Exists(ctx, in.keys.idempotency(m.partition,
-		keyHash(m.envelope.Account, m.key))).Result()
-	if err != nil {
-		return false, redisError(err, "look for an idempotency key")
-	}
-	return n > 0, nil
+	key := in.keys.idempotency(m.partition, keyHash(m.envelope.Account, m.key))
+	n, err := in.DB.Client().Exists(ctx, key).Result()
+	return n > 0, redisError(err, "look for an idempotency key")
 }
 
 // skipAll answers a message of which no recipient may be mailed. It reports whether the message is to be

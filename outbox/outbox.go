@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // Outbox accepts messages and delivers them. It is safe for concurrent use, and any number of processes may
@@ -15,43 +16,57 @@ type Outbox struct {
 	*Desk
 	*Queues
 	*Facts
-	retention *retention
 }
 
-// New makes an Outbox. Nothing runs until Run is called; Submit and the operator's verbs work without it.
+// New makes an Outbox. Its background work starts with Run; all its methods work without it.
 func New(parts Parts, o Options) (*Outbox, error) {
 	s, err := newStore(parts, o)
 	if err != nil {
 		return nil, err
 	}
-	reader := &Reader{store: s}
-	desk := &Desk{store: s, reader: reader}
-	b := &Outbox{
-		store: s, Intake: &Intake{s}, Delivery: newDelivery(s), Reader: reader, Desk: desk, Queues: &Queues{s},
-		Facts:     &Facts{s},
-		retention: &retention{d: desk},
-	}
+	reader := &Reader{s}
+	b := &Outbox{store: s, Intake: &Intake{s}, Delivery: newDelivery(s), Reader: reader,
+		Desk: &Desk{store: s, reader: reader}, Queues: &Queues{s}, Facts: &Facts{s}}
 	if reg := s.opts.Registry; reg != nil {
 		reg.MustRegister(collector{b.Queues})
 	}
 	return b, nil
 }
 
-// Handled counts the messages this process accepted and the attempts it made, since it began: how fast it
-// grows says how much there is to do.
+// Handled counts the messages that this process accepted and the attempts that it made since it started. Its
+// growth shows the load.
 func (o *Outbox) Handled() int64 { return o.handled.Load() }
 
-// Run keeps the outbox going until ctx ends: it renews the leases this process holds, notes what was queued,
-// sweeps, and applies retention.
+// Run renews the leases of this process, notes what was queued, sweeps, and applies retention, until ctx ends.
+// A long comparison of records and tasks does not delay the repair after a crash.
 func (o *Outbox) Run(ctx context.Context) error {
 	if err := o.clock.calibrate(ctx, o.DB.Client()); err != nil {
 		o.log.WarnContext(ctx, "clock not calibrated yet", "error", err)
 	}
+	sweeper, retention := newSweeper(o.Delivery), &retention{d: o.Desk}
 	var wg sync.WaitGroup
-	for _, part := range []func(context.Context){o.leases.run, o.queued.run, newSweeper(o.Delivery).run,
-		o.retention.run} {
-		wg.Go(func() { part(ctx) })
-	}
+	wg.Go(func() { o.leases.run(ctx) })
+	wg.Go(func() { o.queued.run(ctx) })
+	wg.Go(func() { o.repeat(ctx, sweepEvery, "mend", sweeper.mend) })
+	wg.Go(func() { o.repeat(ctx, sweepEvery, "compare", sweeper.compare) })
+	wg.Go(func() { o.repeat(ctx, retentionCheck, "retention", retention.check) })
 	wg.Wait()
 	return nil
+}
+
+// repeat calls step every so often until ctx ends.
+func (o *Outbox) repeat(ctx context.Context, every time.Duration, name string,
+	step func(context.Context) error) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		if err := step(ctx); err != nil && ctx.Err() == nil {
+			o.log.WarnContext(ctx, "sweep incomplete", "step", name, "error", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }

@@ -47,31 +47,17 @@ var (
 // The arguments and answers of the scripts, by the names that the scripts declare.
 type (
 	acceptArgs struct {
-		ID          string
-		Now         time.Time
-		Due         int64
-		Lane        api.Lane
-		Account     string
-		Max         int
-		Gateway     string
-		Envelope    string
-		Content     []byte
-		LiveMost    string
-		Fingerprint string
-		Memo        string
-		KeepKey     int
-		MemoryShare string
-		Shared      string
-		Epoch       string
-		Event       string
-		LookEach    int `lua:",omitzero"`
-		LookFields  []string
+		ID, Account, Gateway, Envelope, Shared, Epoch, Event string
+		Now                                                  time.Time
+		Due                                                  int64
+		Lane                                                 api.Lane
+		Max, KeepKey                                         int
+		Content                                              []byte
+		Fingerprint, Memo, LiveMost, MemoryShare             string
+		LookEach                                             int `lua:",omitzero"`
+		LookFields                                           []string
 	}
-	accepted struct {
-		Word  string
-		First string
-		What  string
-	}
+	accepted  struct{ Word, First, What string }
 	shareArgs struct {
 		Name    string
 		Content []byte
@@ -81,85 +67,60 @@ type (
 		KeepKey     int
 	}
 	beginArgs struct {
-		ID          string
-		Now         time.Time
-		LeaseUntil  time.Time
-		ContentMost int
+		ID              string
+		Now, LeaseUntil time.Time
+		ContentMost     int
 	}
 	begun struct {
-		Word                                    string
-		Fence, Gateway, Lapsed, Reservation     string
-		Attempts, Max, Lost, Doubts, OldDoubts  int
-		Began, Scheduled, Due, Lease            time.Time
-		Created                                 int64
-		Envelope, Content, Status, Lane, Shared string
-		Urgent, Cleared                         bool
+		Word                                   string
+		Fence, Gateway, Lapsed, Reservation    string
+		Attempts, Max, Lost, Doubts, OldDoubts int
+		Began, Scheduled, Due, Lease           time.Time
+		Created                                int64
+		Lane                                   api.Lane
+		Envelope, Content, Status, Shared      string
+		Urgent, Cleared                        bool
 	}
 	doubtArgs struct {
 		Now   time.Time
 		Fence string
 	}
 	progressArgs struct {
-		ID, Fence   string
-		Transaction int
-		Status      string
-		Event       string
+		ID, Fence, Status, Event string
+		Transaction              int
 	}
 	finishArgs struct {
-		ID, Fence      string
-		Now            time.Time
-		Outcome        outcome
-		Due            time.Time
-		Attempts       int
-		Attempted      bool
-		Status, Record string
-		InDoubt        bool
-		Lapsed         string
-		Reservation    string
-		Reason         string
-		Text           string
-		References     string
-		KeepReferences int
-		Events         []string
+		ID, Fence, Status, Record, Lapsed, Reservation, Reason, Text, References string
+		Now, Due                                                                 time.Time
+		Outcome                                                                  outcome
+		Attempts, KeepReferences                                                 int
+		Attempted, InDoubt                                                       bool
+		Events                                                                   []string
 	}
-	finished struct {
-		Word  string
-		State string
-	}
+	finished   struct{ Word, State string }
 	extendArgs struct {
 		LeaseUntil time.Time
 		Held       []string
 	}
 	cancelArgs struct {
-		ID             string
-		Now            time.Time
-		State, Fence   string
-		Result, Record string
-		Events         []string
+		ID, State, Fence, Result, Record string
+		Now                              time.Time
+		Events                           []string
 	}
 	buryArgs struct {
-		ID             string
-		Now            time.Time
-		State, Fence   string
-		Status, Record string
-		Events         []string
+		ID, State, Fence, Status, Record string
+		Now                              time.Time
+		Events                           []string
 	}
 	reopenArgs struct {
-		ID                string
-		Now               time.Time
-		State, Fence      string
-		Due               int64
-		Attempts, Max     int
-		Gateway, Status   string
-		Scheduled         int64
-		Urgent            bool
-		Envelope, Account string
-		Events            []string
+		ID, State, Fence, Gateway, Status, Envelope, Account string
+		Now                                                  time.Time
+		Due, Scheduled                                       int64
+		Attempts, Max                                        int
+		Urgent                                               bool
+		Events                                               []string
 	}
-	woken struct {
-		Word  string
-		Epoch string
-	}
+	woken     struct{ Word, Epoch string }
 	sweepArgs struct {
 		Now  time.Time
 		Most int
@@ -174,27 +135,20 @@ type (
 		Most   int
 	}
 	rewakeArgs struct {
-		ID    string
-		Now   time.Time
-		Epoch string
+		ID, Epoch string
+		Now       time.Time
 	}
 	factArgs struct {
-		ID          string
-		Now         time.Time
-		Field, Fact string
-		Lane        api.Lane
-		Account     string
-		FactsMost   int
-		Counter     string
-		Event       string
+		ID, Field, Fact, Account, Counter, Event string
+		Now                                      time.Time
+		Lane                                     api.Lane
+		FactsMost                                int
 	}
 	skipArgs struct {
-		ID      string
-		Now     time.Time
-		Lane    api.Lane
-		Account string
-		Record  string
-		Events  []string
+		ID, Account, Record string
+		Now                 time.Time
+		Lane                api.Lane
+		Events              []string
 	}
 	purgeArgs struct {
 		Before     time.Time

@@ -87,7 +87,7 @@ func TestTextsForTheIndex(t *testing.T) {
 
 	b.opts.KeepEnded = 1 // what the log forgets has no text either
 	b.clock.Advance(1e9)
-	if _, err := b.retention.tidy(t.Context(), b.clock.Now()); err != nil {
+	if _, err := (&retention{d: b.Desk}).tidy(t.Context(), b.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if p, _ = partitionOf(forgotten, b.DB.Partitions()); b.DB.Client().Exists(t.Context(),
