@@ -52,7 +52,7 @@ func TestTemplatesInTheBrowser(t *testing.T) {
 	v.click("section form.inline button")
 	v.sees("in the variant de", "Neues vom März", "This is version 1")
 	v.click(".listhead form button")
-	v.sees("Version 3 is in force, which says what version 1 said.", "3 versions", "News of March")
+	v.sees("The current version is 3, with the content of version 1.", "3 versions", "News of March")
 	if got := v.where(); got != "/templates/news" {
 		t.Errorf("it leads to %s", got)
 	}

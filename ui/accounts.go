@@ -6,7 +6,7 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// accountsView is the page of the senders.
+// accountsView is the data of the accounts' page.
 type accountsView struct {
 	Accounts []api.AccountInfo
 	Pager    pager

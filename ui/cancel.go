@@ -15,13 +15,13 @@ import (
 // reason is the reason in the events of messages cancelled from the pages.
 const reason = "operator"
 
-// confirmView asks whether many messages are to be cancelled.
+// confirmView is the data of the page that confirms cancelling many messages.
 type confirmView struct {
-	Filter filter // with a moment before which messages were accepted, so that the number can only shrink
+	Filter filter // with Before set, so that new messages do not count
 	Words  []string
 	Total  int
-	Failed int // of them: dead letters, which are deleted
-	Grown  int // the number that was confirmed, where it has grown since
+	Failed int // dead letters among them, which are deleted
+	Grown  int // the confirmed number, if it has grown since; otherwise 0
 }
 
 func (u *UI) confirmCancel(w http.ResponseWriter, r *http.Request) error {
@@ -32,7 +32,7 @@ func (u *UI) confirmCancel(w http.ResponseWriter, r *http.Request) error {
 	return u.confirm(w, r, f, 0)
 }
 
-// confirm states the exact number of messages that a filter leaves at this moment.
+// confirm shows the current number of messages of a filter.
 func (u *UI) confirm(w http.ResponseWriter, r *http.Request, f filter, grown int) error {
 	words := f.words()
 	f = f.until(u.opts.Now())
@@ -83,7 +83,7 @@ func (u *UI) cancelAll(w http.ResponseWriter, r *http.Request) error {
 	return done(w, r, local(r.PostForm.Get("back")), "%s", text)
 }
 
-// total counts the messages that a filter leaves.
+// total returns the number of messages of a filter.
 func (u *UI) total(ctx context.Context, f filter) (int, error) {
 	q := f.query()
 	q.PageSize = 1
@@ -91,8 +91,7 @@ func (u *UI) total(ctx context.Context, f filter) (int, error) {
 	return page.Total, err
 }
 
-// until excludes messages accepted after now. Times of messages have milliseconds, and the bound itself is
-// excluded.
+// until excludes messages accepted after now. Times of messages are in milliseconds, and Before is exclusive.
 func (f filter) until(now time.Time) filter {
 	if f.Before.IsZero() || f.Before.After(now) {
 		f.Before = now.Truncate(time.Millisecond).Add(time.Millisecond)
@@ -118,11 +117,11 @@ func (f filter) words() []string {
 	return words
 }
 
-// BackURL is the list that a confirmation came from.
+// BackURL returns the URL of the list that the confirmation came from.
 func (v confirmView) BackURL() string {
 	f := v.Filter
 	values := f.values()
-	if f.Before.Nanosecond() != 0 || f.Before.Second() != 0 { // not the viewer's own
+	if f.Before.Nanosecond() != 0 || f.Before.Second() != 0 { // set by until
 		values.Del("before")
 	}
 	return address("/", url.Values(values))

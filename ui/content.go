@@ -16,14 +16,14 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// How much of a message its page shows. The whole of it can be downloaded.
+// Bounds of the preview of a message. All of it can be downloaded.
 const (
 	shownText  = 64 << 10 // bytes of a text
 	shownParts = 50
-	shownDepth = 8 // multiparts inside each other
+	shownDepth = 8 // nested multiparts
 )
 
-// contentView is a message as its page previews it: nothing in it is ever active.
+// contentView is the preview of a message, as text only.
 type contentView struct {
 	Size    int
 	Headers []headerLine
@@ -32,31 +32,31 @@ type contentView struct {
 
 type headerLine struct{ Name, Value string }
 
-// partView is one part of a message that is no multipart.
+// partView is a part of a message that is no multipart.
 type partView struct {
 	Type string
-	Name string // of an attachment
-	Size int    // decoded, a text in UTF-8
-	Text string // source, where it is a text; empty for an attachment
-	Cut  bool   // there is more of the text
+	Name string // file name of an attachment
+	Size int    // in bytes, decoded
+	Text string // of a text, its source; empty for an attachment
+	Cut  bool   // Text is only the beginning
 }
 
-// preview reads a message's content. One that is not to be had any more is none.
+// preview returns the preview of a message, or nil if its content is no longer stored.
 func (u *UI) preview(ctx context.Context, id string) (*contentView, error) {
 	raw, err := u.raw(ctx, id)
-	if fault.Is(err, fault.NotFound) {
+	switch {
+	case fault.Is(err, fault.NotFound):
 		return nil, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	return readContent(raw), nil
 }
 
-// codeFailed is what the outbox answers about a message of which it has a dead letter, or had one.
+// codeFailed is the code of the outbox's fault about a message that failed.
 const codeFailed = "MessageFailed"
 
-// raw is a message as it goes to the relay, or would again from its dead letter.
+// raw returns a message as it is sent to the relay, or as its dead letter has it.
 func (u *UI) raw(ctx context.Context, id string) ([]byte, error) {
 	raw, err := u.Outbox.Content(ctx, id)
 	if fault.CodeOf(err) != codeFailed {
@@ -66,15 +66,11 @@ func (u *UI) raw(ctx context.Context, id string) ([]byte, error) {
 	return d.Content, err
 }
 
-// content answers with the message as it goes to the relay: as a file to save, or as plain text to read.
-func (u *UI) content(w http.ResponseWriter, r *http.Request) error {
-	id, err := idOf(r)
-	if err != nil {
-		return err
-	}
+// content answers with the message as it is sent to the relay: as a file, or as plain text.
+func (u *UI) content(w http.ResponseWriter, r *http.Request, id string) error {
 	raw, err := u.raw(r.Context(), id)
 	if fault.Is(err, fault.NotFound) {
-		return fault.New(fault.NotFound, "", "The content of this message is not to be had any more")
+		return fault.New(fault.NotFound, "", "The content of this message is no longer stored")
 	}
 	if err != nil {
 		return err
@@ -92,7 +88,7 @@ func (u *UI) content(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readContent takes a message apart, as far as that goes: a message that can't be taken apart is one part.
+// readContent parses a message. If that fails, the message is shown as one part.
 func readContent(raw []byte) *contentView {
 	v := &contentView{Size: len(raw)}
 	m, err := message.ReadWithOptions(bytes.NewReader(raw), &message.ReadOptions{
@@ -102,7 +98,7 @@ func readContent(raw []byte) *contentView {
 		return v
 	}
 	v.Headers = headerLines(m.Header)
-	// an error in a part ends the list of parts, not the page
+	// an error in a part ends the list of parts
 	_ = m.Walk(func(path []int, part *message.Entity, err error) error {
 		if err != nil && !readable(err) || len(v.Parts) == shownParts {
 			return errEnough
@@ -121,7 +117,7 @@ var errEnough = errors.New("enough is shown")
 // readable reports whether a part can be shown although go-message does not know its charset or its encoding.
 func readable(err error) bool { return message.IsUnknownCharset(err) || message.IsUnknownEncoding(err) }
 
-// headerLines lists the fields in their own order, unfolded and decoded.
+// headerLines returns the fields in their order, unfolded and decoded.
 func headerLines(h message.Header) []headerLine {
 	var lines []headerLine
 	for fields := h.Fields(); fields.Next(); {
@@ -134,13 +130,13 @@ func headerLines(h message.Header) []headerLine {
 	return lines
 }
 
-// partOf shows one part: its text, or no more than what it is.
+// partOf returns the view of a part. Only texts have content.
 func partOf(part *message.Entity) partView {
 	kind, _, err := part.Header.ContentType()
 	if err != nil || kind == "" {
 		kind = "text/plain" // RFC 2045 section 5.2
 	}
-	raw, _ := io.ReadAll(part.Body) // what could be decoded of a broken part
+	raw, _ := io.ReadAll(part.Body) // after an error: the bytes before it
 	attached := mail.AttachmentHeader{Header: part.Header}
 	name, _ := attached.Filename()
 	if disposition, _, _ := part.Header.ContentDisposition(); strings.HasPrefix(kind, "text/") &&
@@ -152,7 +148,7 @@ func partOf(part *message.Entity) partView {
 	return partView{Type: kind, Name: name, Size: len(raw)}
 }
 
-// textPart shows no more of a text than a page can bear.
+// textPart returns the view of a text, with at most shownText bytes.
 func textPart(kind string, raw []byte) partView {
 	end := min(len(raw), shownText)
 	for end > 0 && end < len(raw) && !utf8.RuneStart(raw[end]) {

@@ -9,25 +9,25 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// correction is the form that sends a dead letter again with changes: its choices, and its values after a
-// refusal.
+// correction is the form to replay a dead letter with corrections: its values after a refusal, and its
+// choices.
 type correction struct {
 	To, Gateway, Account string
 	Gateways, Accounts   []string // the first ones, as choices
 }
 
-// Given reports whether something was filled in.
+// Given reports whether the form has values.
 func (c correction) Given() bool { return c.To+c.Gateway+c.Account != "" }
 
-// NoGateway is what the form has for the account's own relays: no gateway can have this id.
+// NoGateway is the choice of the account's own relays. It is not the id of a gateway.
 func (correction) NoGateway() string { return noGateway }
 
 const noGateway = "-"
 
-// mostChoices is how many gateways and accounts the form offers. An account beyond them can be written.
+// mostChoices is the maximum number of gateways and accounts in the form. Other accounts can be typed.
 const mostChoices = 200
 
-// corrections is the form, as it was filled in.
+// corrections returns the form with its values.
 func (u *UI) corrections(ctx context.Context, given url.Values) (*correction, error) {
 	c := &correction{
 		To: clip(given.Get("to"), shownText), Gateway: clip(given.Get("gateway"), 256),
@@ -67,23 +67,19 @@ func readCorrections(form url.Values) api.Corrections {
 	return c
 }
 
-// replay sends a dead letter again with corrections. If that is refused, the form is shown with its values.
-func (u *UI) replay(w http.ResponseWriter, r *http.Request) error {
-	id, err := idOf(r)
-	if err != nil {
-		return err
-	}
+// replay replays a dead letter with corrections. If they are refused, it shows the form with its values.
+func (u *UI) replay(w http.ResponseWriter, r *http.Request, id string) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
 	if _, err := u.Outbox.Replay(r.Context(), id, readCorrections(r.PostForm)); err != nil {
-		filled := url.Values{}
+		filled := map[string]string{}
 		for _, name := range []string{"to", "gateway", "as"} {
-			if value := r.PostForm.Get(name); value != "" && len(value) <= 1000 {
-				filled.Set(name, value)
+			if value := r.PostForm.Get(name); len(value) <= 1000 {
+				filled[name] = value
 			}
 		}
-		return undone(w, r, address(messagePath(id), filled), err)
+		return undone(w, r, address(messagePath(id), values(filled)), err)
 	}
 	u.log.InfoContext(r.Context(), "dead letter replayed from the pages", "message_id", id)
 	return done(w, r, messagePath(id), "The message is due again.")

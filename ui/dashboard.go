@@ -7,32 +7,31 @@ import (
 	"strings"
 )
 
-// dashboard serves asynqmon's pages behind our login. Their policy is their own: they set styles by script.
-// Its files and answers, which set none, keep the policy of our pages.
+// dashboard serves asynqmon's pages behind the login. The pages set their own Content-Security-Policy,
+// because they set styles by script. Files and answers keep that of our pages.
 func (u *UI) dashboard(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	if strings.HasPrefix(r.URL.Path, DashboardPath+"/static/") {
-		h.Set("Cache-Control", "private, max-age=86400") // the names of the files change with them
+		h.Set("Cache-Control", "private, max-age=86400") // a changed file has another name
 	}
 	u.Dashboard.ServeHTTP(&linked{ResponseWriter: w}, r)
 	return nil
 }
 
-// wayBack stands above the dashboard, outside of what its script manages.
+// wayBack is a link above the dashboard, outside of the elements of its script.
 const wayBack = `<a href="/" style="position:fixed;z-index:2000;top:14px;right:20px;padding:6px 14px;border-radius:999px;` +
 	`background:#1f6f5c;color:#fff;font:600 14px system-ui,sans-serif;text-decoration:none">← Postroom</a>`
 
-// manifest is a link that browsers follow without our cookie, so that they would read the login page for a
-// manifest.
+// manifest is a link that browsers follow without the session's cookie. They would get the login page.
 var manifest = regexp.MustCompile(`<link[^>]*rel="manifest"[^>]*>`)
 
-// linked puts the way back into the dashboard's page, which is written at once.
+// linked inserts wayBack into the page of the dashboard, which is written by one call.
 type linked struct {
 	http.ResponseWriter
 	begun bool
 }
 
-// Write looks at the beginning of a page.
+// Write implements http.ResponseWriter.
 func (l *linked) Write(b []byte) (int, error) {
 	if l.begun || !strings.HasPrefix(l.Header().Get("Content-Type"), "text/html") {
 		return l.ResponseWriter.Write(b)
@@ -46,5 +45,5 @@ func (l *linked) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap is for http.ResponseController.
 func (l *linked) Unwrap() http.ResponseWriter { return l.ResponseWriter }

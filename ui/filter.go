@@ -2,6 +2,7 @@ package ui
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -12,34 +13,34 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// states are those of the outbox, in the order in which a message may pass through them.
+// states are the states of the outbox, in the order in which a message may pass through them.
 var states = []api.State{api.Waiting, api.Active, api.Delayed, api.Paused, api.Failed}
 
-// filter is what the outbox's page is narrowed to, as it stands in the page's address.
+// filter selects messages of the outbox. It is in the URL of the page.
 type filter struct {
 	State   api.State
 	Account string
 	Lane    api.Lane
 	Tag     string
 	Search  string
-	After   time.Time // accepted at this moment or later
-	Before  time.Time // accepted before this moment
+	After   time.Time // accepted at this time or later
+	Before  time.Time // accepted before this time
 }
 
-// shortDay is how a browser's field for date and time writes; in an address it means UTC.
+// shortDay is the format of a browser's field for date and time. In a URL it is UTC.
 const shortDay = "2006-01-02T15:04"
 
-// readFilter reads a filter off an address or a form, and names all that is wrong with it.
+// readFilter reads a filter of a URL or a form. The error has all of its faults.
 func readFilter(v url.Values) (filter, error) {
 	f, wrong := readNarrowing(v, 256)
 	f.State = api.State(v.Get("state"))
 	if f.State != "" && !slices.Contains(states, f.State) {
-		wrong = append(wrong, fault.Field{Key: "state", Message: "is none of the states there are"})
+		wrong = append(wrong, fault.Field{Key: "state", Message: "is not a state"})
 	}
 	return f, fault.InvalidFields(wrong)
 }
 
-// readNarrowing reads all of a filter but what messages stand at, with a search of so many bytes at most.
+// readNarrowing reads a filter without state. longest is the maximum length of its search in bytes.
 func readNarrowing(v url.Values, longest int) (f filter, wrong []fault.Field) {
 	f = filter{
 		Account: strings.TrimSpace(v.Get("account")), Lane: api.Lane(v.Get("lane")),
@@ -67,7 +68,7 @@ func readNarrowing(v url.Values, longest int) (f filter, wrong []fault.Field) {
 	return f, wrong
 }
 
-// readMoment reads a moment as a browser's field or an API's client writes it. None: the zero time.
+// readMoment parses a time of a browser's field or an API client. Empty: the zero time.
 func readMoment(s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
@@ -80,7 +81,7 @@ func readMoment(s string) (time.Time, error) {
 	return time.Parse(time.RFC3339Nano, s)
 }
 
-// query asks the outbox for what the filter leaves.
+// query returns the query of the outbox.
 func (f filter) query() api.OutboxQuery {
 	return api.OutboxQuery{
 		State: f.State, Account: f.Account, Lane: f.Lane, Tag: f.Tag, Search: f.Search, CreatedAfter: f.After,
@@ -88,47 +89,48 @@ func (f filter) query() api.OutboxQuery {
 	}
 }
 
-// Scans reports whether the outbox must read messages to answer, rather than an index: then the page doesn't
-// ask for them all the time.
+// Scans reports whether the outbox must read messages instead of an index. If so, the page does not refresh
+// them.
 func (f filter) Scans() bool {
 	return f.Tag != "" || f.Search != "" || !f.After.IsZero() || !f.Before.IsZero() || f.Account != "" &&
 		(f.State != "" || f.Lane != "")
 }
 
-// Any reports whether the filter narrows anything.
+// Any reports whether the filter is not empty.
 func (f filter) Any() bool { return f != filter{} }
 
-// Narrow reports whether anything but the state, which has buttons of its own, is narrowed.
+// Narrow reports whether the filter has more than a state, which has its own buttons.
 func (f filter) Narrow() bool {
 	f.State = ""
 	return f.Any()
 }
 
-// With is the filter with another state.
+// With returns the filter with another state.
 func (f filter) With(s api.State) filter {
 	f.State = s
 	return f
 }
 
-// values are the filter as it stands in an address.
+// values returns the filter as parameters of a URL.
 func (f filter) values() url.Values {
+	return values(map[string]string{
+		"state": string(f.State), "account": f.Account, "lane": string(f.Lane), "tag": f.Tag, "search": f.Search,
+		"after": fieldMoment(f.After), "before": fieldMoment(f.Before),
+	})
+}
+
+// values returns the parameters that are not empty.
+func values(all map[string]string) url.Values {
 	v := url.Values{}
-	set := func(key, value string) {
+	for name, value := range all {
 		if value != "" {
-			v.Set(key, value)
+			v.Set(name, value)
 		}
 	}
-	set("state", string(f.State))
-	set("account", f.Account)
-	set("lane", string(f.Lane))
-	set("tag", f.Tag)
-	set("search", f.Search)
-	set("after", fieldMoment(f.After))
-	set("before", fieldMoment(f.Before))
 	return v
 }
 
-// fieldMoment writes a moment for an address, as short as it can be.
+// fieldMoment returns a time for a URL, in the shortest format that is exact.
 func fieldMoment(t time.Time) string {
 	switch {
 	case t.IsZero():
@@ -139,10 +141,10 @@ func fieldMoment(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// AfterField and BeforeField are what the fields of the form show.
+// AfterField returns After for the field of the form.
 func (f filter) AfterField() string { return formMoment(f.After) }
 
-// BeforeField is the counterpart of AfterField.
+// BeforeField returns Before for the field of the form.
 func (f filter) BeforeField() string { return formMoment(f.Before) }
 
 func formMoment(t time.Time) string {
@@ -152,13 +154,13 @@ func formMoment(t time.Time) string {
 	return t.UTC().Format(shortDay)
 }
 
-// URL is the address of the outbox's page with this filter.
+// URL returns the URL of the outbox's page with this filter.
 func (f filter) URL() string { return address("/", f.values()) }
 
-// CancelURL is the address of the page that confirms cancelling what the filter leaves.
+// CancelURL returns the URL of the page that confirms cancelling the selected messages.
 func (f filter) CancelURL() string { return address("/cancel", f.values()) }
 
-// Part is the address of a part of the page, for the script.
+// Part returns the URL of a part of the page, for the script.
 func (f filter) Part(part string, page int) string {
 	v := f.values()
 	v.Set("part", part)
@@ -168,14 +170,13 @@ func (f filter) Part(part string, page int) string {
 	return address("/", v)
 }
 
-// Pairs are the filter as the hidden fields of a form.
+// Pairs returns the filter as hidden fields of a form.
 func (f filter) Pairs() []pair {
 	v := f.values()
 	pairs := make([]pair, 0, len(v))
-	for name := range v {
+	for _, name := range slices.Sorted(maps.Keys(v)) {
 		pairs = append(pairs, pair{name, v.Get(name)})
 	}
-	slices.SortFunc(pairs, func(a, b pair) int { return strings.Compare(a.Name, b.Name) })
 	return pairs
 }
 

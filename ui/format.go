@@ -13,7 +13,7 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// functions are what the templates may call.
+// functions returns the functions of the templates.
 func functions(static *files) template.FuncMap {
 	return template.FuncMap{
 		"file":     static.url,
@@ -32,14 +32,14 @@ func functions(static *files) template.FuncMap {
 		"relay":    relayOf,
 		"int":      func(n int64) int { return int(n) },
 		"facts":    facts,
-		"happened": happened, "told": told,
+		"happened": happened, "details": detailsOf,
 		"someOf":   someOf,
 		"lastWord": lastWord,
 		"field":    func(t time.Time) string { return t.UTC().Format(shortDay) },
 	}
 }
 
-// relative tells how far a moment is from now, in the one unit that matters. The script does the same.
+// relative returns the distance of a time from now, in one unit. The script does the same.
 func relative(now, t time.Time) string {
 	d := t.Sub(now)
 	if d.Abs() < 2*time.Second {
@@ -51,7 +51,7 @@ func relative(now, t time.Time) string {
 	return span(-d) + " ago"
 }
 
-// span words a length of time.
+// span returns a duration as text.
 func span(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -66,7 +66,7 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d d", int(d.Hours()/24))
 }
 
-// took is how long something lasted that has a beginning and maybe an end.
+// took returns the duration from start to end, or "" without end.
 func took(start time.Time, end *time.Time) string {
 	if end == nil {
 		return ""
@@ -74,16 +74,16 @@ func took(start time.Time, end *time.Time) string {
 	return span(end.Sub(start))
 }
 
-// count writes a number in groups of three.
+// count returns a number with its digits in groups of three.
 func count(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "\u202f" + s[i:] // a narrow space, which does not break
+		s = s[:i] + "\u202f" + s[i:] // a narrow no-break space
 	}
 	return s
 }
 
-// size words a number of bytes.
+// size returns a number of bytes as text.
 func size(n int) string {
 	switch {
 	case n < 1000:
@@ -112,7 +112,7 @@ func plural(n int, one, many string) string {
 	return count(n) + " " + many
 }
 
-// every lists what an endpoint wants; a star, or nothing, is all there is.
+// every returns a list of events or accounts as text. A star or an empty list means all.
 func every(list []string) string {
 	if len(list) == 0 || slices.Contains(list, "*") {
 		return "all"
@@ -120,7 +120,7 @@ func every(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// pretty sets JSON in lines; what is none stays as it is.
+// pretty returns indented JSON. Invalid JSON is returned unchanged.
 func pretty(raw json.RawMessage) string {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {
@@ -133,7 +133,7 @@ func pretty(raw json.RawMessage) string {
 	return string(out)
 }
 
-// replyCode words the reply codes of an attempt, where its line does not begin with them anyway.
+// replyCode returns the reply codes of an attempt, or "" if its line begins with them.
 func replyCode(a api.Attempt) string {
 	if a.Code == 0 || strings.HasPrefix(a.Line, strconv.Itoa(a.Code)) {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// gatewaysView is the page of the relays that accounts share.
+// gatewaysView is the data of the gateways' page.
 type gatewaysView struct {
 	Gateways []api.GatewayInfo
 	Pager    pager
@@ -24,7 +24,7 @@ func (u *UI) gateways(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "gateways", "Gateways", view)
 }
 
-// relayOf is a gateway's relay in the words of an account's, for the template that shows both.
+// relayOf returns a gateway's relay as that of an account, for the template that shows both.
 func relayOf(g api.Gateway) *api.SMTPServer {
 	s := &api.SMTPServer{Preset: g.Preset, Host: g.Host, Port: g.Port, Secure: g.Secure, TLS: g.TLS}
 	if g.User != "" {
@@ -33,7 +33,7 @@ func relayOf(g api.Gateway) *api.SMTPServer {
 	return s
 }
 
-// facts describes the connection to a relay in a line, without its host.
+// facts returns the settings of a relay in one line, without its host.
 func facts(s *api.SMTPServer) string {
 	var all []string
 	say := func(when bool, what string) {

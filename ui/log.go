@@ -9,27 +9,27 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// statuses are those of the email log, in the order in which a message may pass through them.
+// statuses are the statuses of the email log, in the order in which a message may pass through them.
 var statuses = []api.MessageStatus{
 	api.StatusQueued, api.StatusSending, api.StatusSent, api.StatusDead, api.StatusFailed, api.StatusCancelled,
 	api.StatusSuppressed,
 }
 
-// longestSearch is that of the log, which finds idempotency keys, too.
+// longestSearch is the maximum length of a search of the log, which also finds idempotency keys.
 const longestSearch = 1024
 
-// logFilter is what the log's page is narrowed to, as it stands in the page's address.
+// logFilter selects messages of the log. It is in the URL of the page.
 type logFilter struct {
 	Status api.MessageStatus
 	filter
 }
 
-// readLogFilter reads a filter off an address, and names all that is wrong with it.
+// readLogFilter reads a filter of a URL. The error has all of its faults.
 func readLogFilter(v url.Values) (logFilter, error) {
 	narrowing, wrong := readNarrowing(v, longestSearch)
 	f := logFilter{Status: api.MessageStatus(v.Get("status")), filter: narrowing}
 	if f.Status != "" && !slices.Contains(statuses, f.Status) {
-		wrong = append(wrong, fault.Field{Key: "status", Message: "is none of the statuses there are"})
+		wrong = append(wrong, fault.Field{Key: "status", Message: "is not a status"})
 	}
 	if len(v.Get("cursor")) > 1024 {
 		wrong = append(wrong, fault.Field{Key: "cursor", Message: "is longer than 1024 bytes"})
@@ -37,7 +37,7 @@ func readLogFilter(v url.Values) (logFilter, error) {
 	return f, fault.InvalidFields(wrong)
 }
 
-// query asks the log for what the filter leaves.
+// query returns the query of the log.
 func (f logFilter) query() api.LogQuery {
 	return api.LogQuery{
 		Status: f.Status, Account: f.Account, Lane: f.Lane, Tag: f.Tag, Search: f.Search, CreatedAfter: f.After,
@@ -45,14 +45,13 @@ func (f logFilter) query() api.LogQuery {
 	}
 }
 
-// Scans reports whether messages must be read to answer, rather than an index: then the page doesn't ask for
-// them all the time.
+// Scans reports whether messages must be read instead of an index. If so, the page does not refresh them.
 func (f logFilter) Scans() bool { return f.Tag != "" || f.Search != "" }
 
-// Any reports whether the filter narrows anything.
+// Any reports whether the filter is not empty.
 func (f logFilter) Any() bool { return f != logFilter{} }
 
-// values are the filter as it stands in an address.
+// values returns the filter as parameters of a URL.
 func (f logFilter) values() url.Values {
 	v := f.filter.values()
 	if f.Status != "" {
@@ -61,13 +60,13 @@ func (f logFilter) values() url.Values {
 	return v
 }
 
-// URL is the address of the log's page with this filter.
+// URL returns the URL of the log's page with this filter.
 func (f logFilter) URL() string { return address("/log", f.values()) }
 
-// Part is the address of a part of the page, for the script.
+// Part returns the URL of a part of the page, for the script.
 func (f logFilter) Part(part string) string { return f.with("part", part) }
 
-// From is the address of the messages after a cursor.
+// From returns the URL of the messages after a cursor.
 func (f logFilter) From(cursor string) string { return f.with("cursor", cursor) }
 
 func (f logFilter) with(key, value string) string {
@@ -76,31 +75,31 @@ func (f logFilter) with(key, value string) string {
 	return address("/log", v)
 }
 
-// DeadURL is the address of the dead letters among what account and lane leave.
+// DeadURL returns the URL of the dead letters of the filter's account and lane.
 func (f logFilter) DeadURL() string {
 	return logFilter{Status: api.StatusDead, filter: filter{Account: f.Account, Lane: f.Lane}}.URL()
 }
 
-// logView is the log's page.
+// logView is the data of the log's page.
 type logView struct {
 	Filter   logFilter
 	Counters api.Counters // of the filter's account and lane
 	Tabs     []logTab
 	Rows     []api.LoggedMessage
 	Total    int
-	Older    string // address of the next rows; empty: there are none
-	Further  bool   // these are such rows
+	Older    string // URL of the next rows; empty: none
+	Further  bool   // these are not the first rows
 }
 
-// logTab narrows the log to a status.
+// logTab is a link to the messages of a status.
 type logTab struct {
 	Status  api.MessageStatus // empty: all
 	URL     string
 	Current bool
 }
 
-// logPage shows the messages that a filter leaves, newest first. It goes on by cursor and not by page: what
-// arrives meanwhile would push rows from one page to the next.
+// logPage shows the messages of a filter, newest first. It uses cursors instead of pages: new messages would
+// shift the rows of pages.
 func (u *UI) logPage(w http.ResponseWriter, r *http.Request) error {
 	f, err := readLogFilter(r.URL.Query())
 	if err != nil {
@@ -133,8 +132,8 @@ func (u *UI) logPage(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "log", "Log", view)
 }
 
-// lastWord is why a message waits or was not sent, or what the relay said when it was. Of a failed one the
-// reason, if there is one, is why its dead letter was deleted: what it failed with says more.
+// lastWord returns why a message waits or was not sent, or the relay's reply to a sent one. For a failed
+// message it is the error, because the reason is why its dead letter was deleted.
 func lastWord(m api.LoggedMessage) string {
 	switch {
 	case m.Status == api.StatusSent:

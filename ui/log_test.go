@@ -106,7 +106,7 @@ func TestLogRefusesNonsense(t *testing.T) {
 	if p.status != http.StatusBadRequest {
 		t.Errorf("status %d", p.status)
 	}
-	p.has(t, "is none of the statuses", "neither transactional nor bulk", "not a date and time",
+	p.has(t, "is not a status", "neither transactional nor bulk", "not a date and time",
 		"longer than 256", "longer than 1024")
 	for _, cursor := range []string{"nonsense", "%00", "..", strings.Repeat("9", 1024),
 		strings.Repeat("9", 1025), "<script>alert(1)</script>", "0:0"} {
@@ -320,8 +320,8 @@ func TestReaders(t *testing.T) {
 	}{
 		{"", []api.MessageEvent{{Event: "messageSent"}}},
 		{"opened 1 time", []api.MessageEvent{{Event: "messageSent"}, hit("trackOpen", "", false)}},
-		{"1 hit by programs", []api.MessageEvent{hit("trackOpen", "", true)}},
-		{"opened 2 times, 2 links followed 3 times, 2 hits by programs", []api.MessageEvent{
+		{"1 hit by bots", []api.MessageEvent{hit("trackOpen", "", true)}},
+		{"opened 2 times, 2 links followed 3 times, 2 hits by bots", []api.MessageEvent{
 			hit("trackOpen", "", false), hit("trackClick", "a", false), hit("trackClick", "b", true),
 			hit("trackClick", "c", false),
 			hit("trackClick", "a", false), hit("trackOpen", "", false), hit("trackOpen", "", true),

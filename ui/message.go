@@ -17,14 +17,14 @@ import (
 type messageView struct {
 	ID         string
 	Message    api.LoggedMessage
-	State      api.State    // where it stands in the outbox; empty: it has ended, or is a dead letter
-	Steps      []step       // what happened, in order
+	State      api.State    // in the outbox; empty: it has ended, or is a dead letter
+	Steps      []step       // its timeline
 	Readers    string       // opens and clicks; empty: none
-	Content    *contentView // nil: not read, or not kept
-	Correction *correction  // what it may be sent again with; nil: it is no dead letter
+	Content    *contentView // nil: not read, or not stored
+	Correction *correction  // the form to replay it; nil: it is no dead letter
 }
 
-// section is the entry of the navigation that the page belongs to.
+// section returns the entry of the navigation that the page belongs to.
 func (v messageView) section() string {
 	if v.Ended() {
 		return "log"
@@ -32,7 +32,7 @@ func (v messageView) section() string {
 	return "outbox"
 }
 
-// Ended reports whether the message has left the outbox for good.
+// Ended reports whether the message is no longer in the outbox.
 func (v messageView) Ended() bool { return !v.Live() && !v.Dead() }
 
 // Live reports whether the message will be tried again, or is being tried.
@@ -78,29 +78,27 @@ func (v messageView) Tally() map[string]int {
 	return tally
 }
 
-// ids are those of messages: ULIDs.
+// ids matches ids of messages, which are ULIDs.
 var ids = regexp.MustCompile(`^[0-9A-HJKMNP-TV-Z]{26}$`)
 
-// idOf returns the message id in a path. Anything else is neither looked up nor shown.
-func idOf(r *http.Request) (string, error) {
-	id := strings.ToUpper(r.PathValue("id"))
-	if !ids.MatchString(id) {
-		return "", unknown()
+// onMessage calls h with the message id in the path. Anything else is neither looked up nor shown.
+func onMessage(h func(w http.ResponseWriter, r *http.Request, id string) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		id := strings.ToUpper(r.PathValue("id"))
+		if !ids.MatchString(id) {
+			return unknown()
+		}
+		return h(w, r, id)
 	}
-	return id, nil
 }
 
 func unknown() error {
 	return fault.New(fault.NotFound, "",
-		"There is no such message. What became of a message is only known for some time")
+		"There is no such message. Messages are kept for a limited time")
 }
 
 // message shows one message: live, failed or ended.
-func (u *UI) message(w http.ResponseWriter, r *http.Request) error {
-	id, err := idOf(r)
-	if err != nil {
-		return err
-	}
+func (u *UI) message(w http.ResponseWriter, r *http.Request, id string) error {
 	view := messageView{ID: id}
 	if err := u.find(r.Context(), &view); err != nil {
 		return err
@@ -154,14 +152,10 @@ func (u *UI) complete(ctx context.Context, v *messageView, given url.Values) err
 	return err
 }
 
-// path of a message's page.
+// messagePath returns the path of a message's page.
 func messagePath(id string) string { return "/messages/" + id }
 
-func (u *UI) cancel(w http.ResponseWriter, r *http.Request) error {
-	id, err := idOf(r)
-	if err != nil {
-		return err
-	}
+func (u *UI) cancel(w http.ResponseWriter, r *http.Request, id string) error {
 	answer, err := u.Outbox.Cancel(r.Context(), id, reason)
 	switch {
 	case err != nil:
@@ -176,23 +170,15 @@ func (u *UI) cancel(w http.ResponseWriter, r *http.Request) error {
 		flash{Text: "The message had ended already; there was nothing to cancel.", Bad: true})
 }
 
-func (u *UI) retry(w http.ResponseWriter, r *http.Request) error {
-	id, err := idOf(r)
-	if err != nil {
-		return err
-	}
+func (u *UI) retry(w http.ResponseWriter, r *http.Request, id string) error {
 	if _, err := u.Outbox.Retry(r.Context(), id); err != nil {
 		return undone(w, r, messagePath(id), err)
 	}
 	return done(w, r, messagePath(id), "The message is due now.")
 }
 
-// reschedule changes the next attempt of a message, its greatest number of attempts, or both.
-func (u *UI) reschedule(w http.ResponseWriter, r *http.Request) error {
-	id, err := idOf(r)
-	if err != nil {
-		return err
-	}
+// reschedule changes the next attempt of a message, its maximum number of attempts, or both.
+func (u *UI) reschedule(w http.ResponseWriter, r *http.Request, id string) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func TestWrongFiltersAreNamed(t *testing.T) {
 	if p.status != http.StatusBadRequest {
 		t.Errorf("status %d", p.status)
 	}
-	p.has(t, "is none of the states", "neither transactional nor bulk", "not a date and time", "longer than 256")
+	p.has(t, "is not a state", "neither transactional nor bulk", "not a date and time", "longer than 256")
 }
 
 func TestOutboxHasPages(t *testing.T) {

@@ -19,19 +19,19 @@ import (
 //go:embed templates
 var embedded embed.FS
 
-// frame is what every page is filled from: the page around, and its own data.
+// frame is the data of every page, with that of the single page in Data.
 type frame struct {
 	Title    string
-	Section  string // of the navigation that the page belongs to
+	Section  string // entry of the navigation
 	Version  string
 	LoggedIn bool
 	Now      time.Time
 	Flash    *flash
-	Here     string // the page's own address, to come back to
+	Here     string // URL of the page, to return to
 	Data     any
 }
 
-// loadPages reads the templates: each page by itself, with what all of them share.
+// loadPages parses the templates: each page with the shared ones.
 func loadPages(static *files) (map[string]*template.Template, error) {
 	shared, err := template.New("").Funcs(functions(static)).ParseFS(embedded, "templates/shared/*.html")
 	if err != nil {
@@ -55,8 +55,8 @@ func loadPages(static *files) (map[string]*template.Template, error) {
 	return pages, nil
 }
 
-// show answers with a page. It is filled before anything is sent, so that a fault in it is still an error. A
-// page asked for in part, by our script, is that part alone.
+// show answers with a page, or with the part of it that the script requests. It is executed before anything
+// is sent, so that a failure is an error.
 func (u *UI) show(w http.ResponseWriter, r *http.Request, status int, name, title string, data any) error {
 	f := frame{
 		Title: title, Section: section(r.URL.Path), Version: u.opts.Version, Now: u.opts.Now(),
@@ -66,7 +66,7 @@ func (u *UI) show(w http.ResponseWriter, r *http.Request, status int, name, titl
 		f.Section = v.section()
 	}
 	if _, err := r.Cookie(u.opts.SessionCookie); err == nil && name != "login" {
-		f.LoggedIn = true // or was: whoever is not gets no further than the login
+		f.LoggedIn = true // the session may have ended: guard checks it
 	}
 	define := "page"
 	if part := r.URL.Query().Get("part"); part != "" && status == http.StatusOK &&
@@ -85,7 +85,7 @@ func (u *UI) show(w http.ResponseWriter, r *http.Request, status int, name, titl
 	return nil
 }
 
-// section is the entry of the navigation that a path belongs to.
+// section returns the entry of the navigation that a path belongs to.
 func section(path string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {
@@ -97,10 +97,10 @@ func section(path string) string {
 	return ""
 }
 
-// flash is the sentence that the page after an action begins with.
+// flash is the result of an action, shown on the next page.
 type flash struct {
 	Text string `json:"t"`
-	Bad  bool   `json:"b,omitempty"` // it did not work
+	Bad  bool   `json:"b,omitempty"` // the action failed
 }
 
 const (
@@ -108,13 +108,12 @@ const (
 	flashLimit  = 600 // bytes of its text; a cookie has 4,096 at most
 )
 
-// done answers an action: with the page to go back to, which begins with what was done.
+// done redirects to a page that shows the result of an action.
 func done(w http.ResponseWriter, r *http.Request, to, format string, args ...any) error {
 	return redirectWith(w, r, to, flash{Text: fmt.Sprintf(format, args...)})
 }
 
-// undone answers an action that did not work, in the same way. What is no refusal but a failure gets its own
-// page.
+// undone is done for an action that was refused. It returns errors that are no refusals.
 func undone(w http.ResponseWriter, r *http.Request, to string, err error) error {
 	if status := api.StatusOf(wordsOf(err).Kind); status >= http.StatusInternalServerError {
 		return err
@@ -136,7 +135,7 @@ func redirectWith(w http.ResponseWriter, r *http.Request, to string, f flash) er
 	return redirect(w, r, to)
 }
 
-// takeFlash reads the sentence and forgets it. One that can't be read is none.
+// takeFlash reads the flash and deletes its cookie. It returns nil if there is none or it is invalid.
 func takeFlash(w http.ResponseWriter, r *http.Request) *flash {
 	cookie, err := r.Cookie(flashCookie)
 	if err != nil {

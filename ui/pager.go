@@ -1,21 +1,22 @@
 package ui
 
 import (
+	"maps"
 	"net/url"
 	"strconv"
 )
 
-// rowsPerPage is how many messages the outbox's page lists.
+// rowsPerPage is the number of messages on a page.
 const rowsPerPage = 50
 
-// pager links the pages of a list. In addresses and on pages, they count from 1.
+// pager is the links to the pages of a list. In URLs and on the page, numbers start at 1.
 type pager struct {
 	Page, Pages, Total, Size int // Page counts from 0
 	path                     string
 	values                   url.Values
 }
 
-// pageOf returns the page number of an address; the first if there is none.
+// pageOf returns the page number in a URL, from 0. Without a valid one it is 0.
 func pageOf(v url.Values) int {
 	n, err := strconv.Atoi(v.Get("page"))
 	if err != nil || n < 1 || n > 1_000_000 {
@@ -29,32 +30,30 @@ func (p pager) at(page int) string {
 		return ""
 	}
 	v := url.Values{}
-	for key := range p.values {
-		v.Set(key, p.values.Get(key))
-	}
+	maps.Copy(v, p.values)
 	if page > 0 {
 		v.Set("page", strconv.Itoa(page+1))
 	}
 	return address(p.path, v)
 }
 
-// First, Previous, Next and Last are addresses, empty where there is no such page.
+// First, Previous, Next and Last return URLs, or "" if there is no such page.
 func (p pager) First() string { return p.at(0) }
 
-// Previous is the page before this one; of a page beyond the last, the last.
+// Previous returns the page before this one, or the last page if this one is beyond it.
 func (p pager) Previous() string { return p.at(min(p.Page, p.Pages) - 1) }
 
-// Next is the page after this one.
+// Next returns the page after this one.
 func (p pager) Next() string { return p.at(p.Page + 1) }
 
-// Last is the last page.
+// Last returns the last page.
 func (p pager) Last() string { return p.at(p.Pages - 1) }
 
-// From and To count the rows that this page shows.
+// From returns the number of the page's first row, from 1.
 func (p pager) From() int { return min(p.Page*p.Size+1, p.Total) }
 
-// To is the number of the page's last row.
+// To returns the number of the page's last row.
 func (p pager) To() int { return min((p.Page+1)*p.Size, p.Total) }
 
-// Number is the page number, from 1.
+// Number returns the page number, from 1.
 func (p pager) Number() int { return p.Page + 1 }

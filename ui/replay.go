@@ -7,20 +7,20 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// replayView asks whether the failed messages of an account are to be sent again.
+// replayView is the data of the page that confirms replaying the failed messages of an account.
 type replayView struct {
 	Filter     filter
 	Total      int
 	Correction *correction
 }
 
-// Replayable reports whether what the filter leaves can be sent again at once: the failed messages of an
-// account, perhaps those of a tag.
+// Replayable reports whether replayAll can take the filter: the failed messages of an account, optionally
+// with a tag.
 func (f filter) Replayable() bool {
 	return f.Account != "" && f == filter{State: api.Failed, Account: f.Account, Tag: f.Tag}
 }
 
-// ReplayURL is the address of the page that confirms sending again what the filter leaves.
+// ReplayURL returns the URL of the page that confirms replaying the messages of the filter.
 func (f filter) ReplayURL() string { return address("/replay", f.values()) }
 
 func (u *UI) confirmReplay(w http.ResponseWriter, r *http.Request) error {
@@ -38,7 +38,7 @@ func (u *UI) confirmReplay(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "replay", "Send again", view)
 }
 
-// replayAll sends the failed messages of an account again. One that was sent again meanwhile is skipped.
+// replayAll replays the failed messages of an account. Those replayed meanwhile are skipped.
 func (u *UI) replayAll(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err

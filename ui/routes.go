@@ -7,7 +7,7 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// handler answers one route. Its error becomes a page.
+// handler handles a route. Its error is shown as a page.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
 // routes is the table of all pages.
@@ -30,16 +30,16 @@ func (u *UI) routes() *http.ServeMux {
 	closed("POST /replay", u.replayAll)
 	closed("POST /queues/{queue}/pause", outboxPage{u}.pause)
 	closed("POST /queues/{queue}/resume", outboxPage{u}.resume)
-	closed("GET /messages/{id}", u.message)
-	closed("GET /messages/{id}/content", u.content)
-	closed("POST /messages/{id}/cancel", u.cancel)
-	closed("POST /messages/{id}/retry", u.retry)
-	closed("POST /messages/{id}/reschedule", u.reschedule)
-	closed("POST /messages/{id}/replay", u.replay)
+	closed("GET /messages/{id}", onMessage(u.message))
+	closed("GET /messages/{id}/content", onMessage(u.content))
+	closed("POST /messages/{id}/cancel", onMessage(u.cancel))
+	closed("POST /messages/{id}/retry", onMessage(u.retry))
+	closed("POST /messages/{id}/reschedule", onMessage(u.reschedule))
+	closed("POST /messages/{id}/replay", onMessage(u.replay))
 	closed("GET /webhooks", webhookPages{u}.webhooks)
-	closed("GET /webhooks/{id}", webhookPages{u}.endpoint)
-	closed("POST /webhooks/{id}/test", webhookPages{u}.testEndpoint)
-	closed("POST /webhooks/{id}/deliveries/{delivery}/redeliver", webhookPages{u}.redeliver)
+	closed("GET /webhooks/{id}", onEndpoint(webhookPages{u}.endpoint))
+	closed("POST /webhooks/{id}/test", onEndpoint(webhookPages{u}.testEndpoint))
+	closed("POST /webhooks/{id}/deliveries/{delivery}/redeliver", onEndpoint(webhookPages{u}.redeliver))
 	closed("GET /accounts", u.accounts)
 	closed("GET /gateways", u.gateways)
 	closed("GET /templates", templatePages{u}.templates)
@@ -66,8 +66,8 @@ var mounted = []string{
 	DashboardPath, DashboardPath + "/*",
 }
 
-// Mount puts the pages beside the routes that an echo has already. A browser that asks for what is nowhere
-// gets a page, too; programs go on getting the answer that they had.
+// Mount adds the pages to the routes of an echo. Browsers get a page for unknown paths; programs get echo's
+// own answer.
 func (u *UI) Mount(e *echo.Echo) {
 	serve := echo.WrapHandler(u)
 	for _, path := range mounted {

@@ -2,39 +2,38 @@ package ui
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 )
 
-// longestQuery is more than the index takes, which says so itself.
+// longestQuery is longer than the index accepts; the index has the better error.
 const longestQuery = 4096
 
-// searchView is the page of search results.
+// searchView is the data of the search page.
 type searchView struct {
 	Q      string
-	Best   bool // the best first; else the newest
+	Best   bool // best first; otherwise newest first
 	Wrong  string
 	Found  api.DocumentPage
 	Facets []facet
-	Order  string // address of the same search in the other order
-	Older  string // address of the next rows; empty: there are none
-	Top    string // address of the first rows; empty: these are they
+	Order  string // URL of the search in the other order
+	Older  string // URL of the next rows; empty: none
+	Top    string // URL of the first rows; empty: these are the first
 }
 
-// facet is what was found, counted by the values of a field.
+// facet are the numbers of found messages by the values of a field.
 type facet struct {
 	Name   string
 	Values []facetValue
 }
 
-// facetValue narrows what was found to a value.
+// facetValue is a link to the found messages with a value.
 type facetValue struct {
 	Value string
 	Count int
-	URL   string // empty: it can't be asked for
+	URL   string // empty: a query cannot contain the value
 }
 
 // searchPage finds mail in the search index. A wrong query is answered with the error and its place.
@@ -104,7 +103,7 @@ func newFacet(view searchView, name, field string, values []api.FacetCount) face
 	return f
 }
 
-// narrow adds a field to a query; empty: the value can't stand in one.
+// narrow adds a field to a query. It returns "" if a query cannot contain the value.
 func narrow(q, field, value string) string {
 	switch {
 	case strings.Contains(value, `"`):
@@ -124,17 +123,11 @@ func narrow(q, field, value string) string {
 	return q + " " + term
 }
 
-// at is the address of this search from a cursor on.
+// at returns the URL of this search after a cursor.
 func (s searchView) at(cursor string) string {
-	v := url.Values{}
-	if s.Q != "" {
-		v.Set("q", s.Q)
-	}
+	all := map[string]string{"q": s.Q, "cursor": cursor}
 	if s.Best {
-		v.Set("sort", string(api.SortRelevance))
+		all["sort"] = string(api.SortRelevance)
 	}
-	if cursor != "" {
-		v.Set("cursor", cursor)
-	}
-	return address("/search", v)
+	return address("/search", values(all))
 }

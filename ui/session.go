@@ -14,7 +14,7 @@ import (
 	"github.com/postroom/postroom/server/access"
 )
 
-// grantKey is under which the viewer's grant stands in a request's context.
+// grantKey is the key of the viewer's grant in a request's context.
 type grantKey struct{}
 
 // guard admits callers with rights for the whole instance. Others get an error, which redirects a browser to
@@ -107,8 +107,7 @@ func (u *UI) login(w http.ResponseWriter, r *http.Request) error {
 	return redirect(w, r, next)
 }
 
-// loginRefused shows the form again, with the reason. What is no fault of the token's is not the form's to
-// show.
+// loginRefused shows the form with the reason. It returns errors that are not about the token.
 func (u *UI) loginRefused(w http.ResponseWriter, r *http.Request, next string, err error) error {
 	view := loginView{Next: next}
 	status := api.StatusOf(fault.KindOf(err))
@@ -130,7 +129,7 @@ func (u *UI) loginRefused(w http.ResponseWriter, r *http.Request, next string, e
 	return u.show(w, r, status, "login", "Log in", view)
 }
 
-// logout ends the session. The cookie goes even where Redis can't be told.
+// logout ends the session. It deletes the cookie even if Redis is unreachable.
 func (u *UI) logout(w http.ResponseWriter, r *http.Request) error {
 	if err := u.ownPage(r); err != nil {
 		return err
@@ -144,8 +143,8 @@ func (u *UI) logout(w http.ResponseWriter, r *http.Request) error {
 	return redirect(w, r, "/login")
 }
 
-// sessionCookie makes the cookie of a session. It is Lax, not Strict, so that a link to a message in a chat
-// leads to the message; changes are guarded by where they come from.
+// sessionCookie returns the cookie of a session. It is Lax, not Strict, so that links in other sites lead to
+// their page. ownPage protects changes.
 func (u *UI) sessionCookie(r *http.Request, value string, age int) *http.Cookie {
 	return &http.Cookie{
 		Name: u.opts.SessionCookie, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: secure(r),
@@ -153,13 +152,13 @@ func (u *UI) sessionCookie(r *http.Request, value string, age int) *http.Cookie 
 	}
 }
 
-// secure reports whether the browser uses TLS, maybe to a proxy. A false header affects only the sender's own
-// cookie.
+// secure reports whether the browser uses TLS, possibly to a proxy. A forged header affects only the cookie
+// of its sender.
 func secure(r *http.Request) bool {
 	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
 }
 
-// bearer is the token that a program presents (RFC 6750).
+// bearer returns the Bearer token of a request (RFC 6750), or "".
 func bearer(r *http.Request) string {
 	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !ok || !strings.EqualFold(scheme, "Bearer") {
@@ -168,15 +167,13 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
-// remote is the address that a request comes from. An invalid one is, to access, an address that no
-// restriction names.
+// remote returns the client address of a request. If it is invalid, no restriction of access names it.
 func remote(r *http.Request) netip.Addr {
 	at, _ := netip.ParseAddrPort(r.RemoteAddr)
 	return at.Addr()
 }
 
-// local is a path on this site to go on to, or "/" for anything else: what stands behind next= may come from
-// anybody.
+// local returns next if it is a path on this site, otherwise "/". Anybody can write a link with next=.
 func local(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" ||
@@ -191,8 +188,8 @@ func local(next string) string {
 	return u.RequestURI()
 }
 
-// unsafeInPath names what browsers read differently than we do: they take a backslash for a slash, and drop
-// tabs and line breaks.
+// unsafeInPath reports whether browsers treat a character specially: a backslash is a slash to them, and tabs
+// and line breaks are dropped.
 func unsafeInPath(c rune) bool { return c == '\\' || c < ' ' || c == 0x7f }
 
 func redirect(w http.ResponseWriter, r *http.Request, to string) error {
@@ -200,7 +197,7 @@ func redirect(w http.ResponseWriter, r *http.Request, to string) error {
 	return nil
 }
 
-// formLimit is more than any of our forms takes.
+// formLimit is the size limit of forms in bytes.
 const formLimit = 64 << 10
 
 func parseForm(w http.ResponseWriter, r *http.Request) error {

@@ -13,7 +13,7 @@ import (
 //go:embed static
 var staticFiles embed.FS
 
-// files are the style, the script and the icon of the pages.
+// files are the style sheet, the script and the icon of the pages.
 type files struct {
 	content map[string][]byte
 	version map[string]string
@@ -36,7 +36,7 @@ func loadFiles() (*files, error) {
 	return f, nil
 }
 
-// url is where a file is found. It changes with the file, so that browsers may keep what they have.
+// url returns the URL of a file. It changes with the file, so that browsers may cache it.
 func (f *files) url(name string) (string, error) {
 	version, ok := f.version[name]
 	if !ok {
@@ -45,7 +45,7 @@ func (f *files) url(name string) (string, error) {
 	return "/static/" + name + "?v=" + version, nil
 }
 
-// types of our files. The system's own table is not to be relied upon.
+// types are the media types of the files. The system's table may differ.
 var types = map[string]string{".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 func (u *UI) file(w http.ResponseWriter, r *http.Request) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// suppressionReasons are what a form offers.
+// suppressionReasons are the choices of the form.
 var suppressionReasons = []string{"manual", "unsubscribe", "hard_bounce", "spam_report"}
 
 // suppressionsView is the page of the suppression list.
@@ -22,13 +22,13 @@ type suppressionsView struct {
 	Query    api.SuppressionQuery
 	Page     api.SuppressionPage
 	Reasons  []string
-	Next     string // address of the next rows; empty: there are none
-	Top      string // address of the first rows; empty: these are they
-	Export   string // address of the file of these rows
+	Next     string // URL of the next rows; empty: none
+	Top      string // URL of the first rows; empty: these are the first
+	Export   string // URL of the CSV file of these rows
 	Wrong    string // why Q is invalid
 }
 
-// Any reports whether the list is narrowed.
+// Any reports whether there is a filter.
 func (v suppressionsView) Any() bool {
 	q := v.Query
 	return v.Q != "" || q.Account != "" || q.List != "" || q.Scope != "" || q.Reason != ""
@@ -83,30 +83,23 @@ func readSuppressions(v url.Values) (suppressionsView, error) {
 	return view, nil
 }
 
-// at is the address of the same rows elsewhere.
+// at returns the URL of the same rows at another path or cursor.
 func (v suppressionsView) at(path, cursor string) string {
-	values := url.Values{}
 	q := v.Query
-	for name, value := range map[string]string{"account": q.Account, "list": q.List, "scope": q.Scope,
-		"reason": q.Reason, "cursor": cursor} {
-		if value != "" {
-			values.Set(name, value)
-		}
+	all := map[string]string{"account": q.Account, "list": q.List, "scope": q.Scope, "reason": q.Reason,
+		"cursor": cursor}
+	if path == "/suppressions" {
+		all["q"] = v.Q
+	} else {
+		all["domain"] = q.Domain
 	}
-	switch {
-	case v.Q == "":
-	case path == "/suppressions":
-		values.Set("q", v.Q)
-	default:
-		values.Set("domain", q.Domain)
-	}
-	return address(path, values)
+	return address(path, values(all))
 }
 
 // suppressionVerdicts returns the effects of suppressions as text.
 func suppressionVerdicts(list []api.Suppression) []string {
 	var all []string
-	told := map[string]bool{}
+	seen := map[string]bool{}
 	for _, s := range list {
 		line := "Every mail to it is stopped"
 		switch {
@@ -118,8 +111,8 @@ func suppressionVerdicts(list []api.Suppression) []string {
 		if s.Account != "" {
 			line += ", of the account " + s.Account
 		}
-		if !s.Expired && !told[line] {
-			told[line] = true
+		if !s.Expired && !seen[line] {
+			seen[line] = true
 			all = append(all, line+".")
 		}
 	}
@@ -190,7 +183,7 @@ func whomOf(text string) (email, domain string) {
 	return "", strings.TrimPrefix(text, "@")
 }
 
-// importFieldLimit bounds the fields of an import's form, which stand before the file.
+// importFieldLimit is the size limit of the fields before the file of an import.
 const importFieldLimit = 4 << 10
 
 // importSuppressions streams the file of a form into an import, and redirects to the page of its result.
@@ -200,7 +193,7 @@ func (u suppressionPages) importSuppressions(w http.ResponseWriter, r *http.Requ
 		return fault.Wrap(err, fault.Invalid, "", "The form has no file")
 	}
 	control := http.NewResponseController(w)
-	_ = control.SetWriteDeadline(time.Time{}) // a recorder in a test has none
+	_ = control.SetWriteDeadline(time.Time{}) // fails for recorders of tests only
 	_ = control.SetReadDeadline(time.Now().Add(importWait))
 	var options api.SuppressionImportOptions
 	for {
@@ -223,22 +216,22 @@ func (u suppressionPages) importSuppressions(w http.ResponseWriter, r *http.Requ
 			}
 			continue
 		}
-		told, err := u.Suppressions.Import(r.Context(), "", part, options)
+		got, err := u.Suppressions.Import(r.Context(), "", part, options)
 		if err != nil {
 			return undone(w, r, "/suppressions", err)
 		}
-		return redirect(w, r, "/suppressions/imports/"+url.PathEscape(told.ID))
+		return redirect(w, r, "/suppressions/imports/"+url.PathEscape(got.ID))
 	}
 }
 
-// importWait is how long the file of a form may take; larger ones are for the command line.
+// importWait is the timeout of an upload. Larger files are for the command line.
 const importWait = 30 * time.Minute
 
 // suppressionImport shows the progress and result of an import.
 func (u suppressionPages) suppressionImport(w http.ResponseWriter, r *http.Request) error {
-	told, err := u.Suppressions.Progress(r.Context(), "", r.PathValue("id"))
+	got, err := u.Suppressions.Progress(r.Context(), "", r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	return u.show(w, r, http.StatusOK, "suppressionimport", "Import of suppressions", told)
+	return u.show(w, r, http.StatusOK, "suppressionimport", "Import of suppressions", got)
 }

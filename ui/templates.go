@@ -18,7 +18,7 @@ import (
 // templatesPerPage is how many templates a page lists.
 const templatesPerPage = 100
 
-// templateKinds are those there are.
+// templateKinds are the kinds of templates.
 var templateKinds = []string{"template", "partial", "layout"}
 
 // templatesView is the page of all templates.
@@ -29,7 +29,7 @@ type templatesView struct {
 	Pager                 pager
 }
 
-// Any reports whether the list is narrowed.
+// Any reports whether there is a filter.
 func (v templatesView) Any() bool { return v.Kind != "" || v.Account != "" || v.Search != "" }
 
 func (u templatePages) templates(w http.ResponseWriter, r *http.Request) error {
@@ -38,7 +38,7 @@ func (u templatePages) templates(w http.ResponseWriter, r *http.Request) error {
 		Search: strings.TrimSpace(q.Get("search")), Kinds: templateKinds}
 	if v.Kind != "" && !slices.Contains(templateKinds, v.Kind) || len(v.Account) > 256 || len(v.Search) > 256 {
 		return fault.InvalidFields([]fault.Field{
-			{Key: "kind", Message: "is none of those there are, or account or search is too long"}})
+			{Key: "kind", Message: "is not a kind, or account or search is too long"}})
 	}
 	page := pageOf(q)
 	got, err := u.Templates.List(r.Context(), "", api.TemplateQuery{Kind: v.Kind, Account: v.Account,
@@ -47,14 +47,8 @@ func (u templatePages) templates(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	v.Templates = got.Templates
-	narrowed := url.Values{}
-	for key, value := range map[string]string{"kind": v.Kind, "account": v.Account, "search": v.Search} {
-		if value != "" {
-			narrowed.Set(key, value)
-		}
-	}
 	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: templatesPerPage, path: "/templates",
-		values: narrowed}
+		values: values(map[string]string{"kind": v.Kind, "account": v.Account, "search": v.Search})}
 	return u.show(w, r, http.StatusOK, "templates", "Templates", v)
 }
 
@@ -69,8 +63,8 @@ type templateView struct {
 	Locales  []string
 	Preview  *api.TemplatePreview // nil: it has faults
 	Faults   []fault.Field
-	Trouble  string // what the faults are about
-	Frame    string // address of the html of the preview; empty: there is none
+	Trouble  string // heading of the faults
+	Frame    string // URL of the html of the preview; empty: none
 }
 
 // templateVariant is the source of the content, or of one variant.
@@ -138,12 +132,12 @@ func (v templateView) Sample() string {
 	return b.String()
 }
 
-// At is the address of the page with another version.
+// At returns the URL of the page with another version.
 func (v templateView) At(number int) string {
 	return templateAddress(v.Template.ID, "", number, v.Locale)
 }
 
-// previewTemplate fills the template with its sample. Faults of the template are part of the page.
+// previewTemplate renders the template with its sample. Faults of the template are shown on the page.
 func (u templatePages) previewTemplate(r *http.Request, v *templateView) error {
 	got, err := u.Templates.Preview(r.Context(), "", v.Template.ID, api.TemplatePreviewRequest{Locale: v.Locale,
 		Version: v.Number})
@@ -162,12 +156,12 @@ func (u templatePages) previewTemplate(r *http.Request, v *templateView) error {
 	return nil
 }
 
-// framePolicy shows the html of a template as a mail program would: with its styles and the images that it
-// brings along, and nothing that is active or fetched from elsewhere. It is a document of its own, since one
-// in srcdoc would be under the policy of the page, without styles.
+// framePolicy allows the html of a template what a mail program does: its styles and embedded images, no
+// script and no other file. The frame has its own URL, because srcdoc would have the policy of the page,
+// without styles.
 const framePolicy = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
 
-// templateFrame answers with the html that a template makes of its sample.
+// templateFrame answers with the html of a template rendered with its sample.
 func (u templatePages) templateFrame(w http.ResponseWriter, r *http.Request) error {
 	id, number, locale, err := templateOf(r)
 	if err != nil {
@@ -204,10 +198,10 @@ func (u templatePages) restoreTemplate(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return undone(w, r, to, err)
 	}
-	return done(w, r, to, "Version %d is in force, which says what version %d said.", got.Version, number)
+	return done(w, r, to, "The current version is %d, with the content of version %d.", got.Version, number)
 }
 
-// templateOf reads which template, version (0: the current one) and locale an address is about.
+// templateOf returns the template, version (0: the current one) and locale in a URL.
 func templateOf(r *http.Request) (id string, number int, locale string, err error) {
 	unknown := fault.New(fault.NotFound, "", "There is no such template")
 	if id = r.PathValue("id"); !endpointIDs.MatchString(id) {
@@ -224,14 +218,11 @@ func templateOf(r *http.Request) (id string, number int, locale string, err erro
 	return id, number, locale, nil
 }
 
-// templateAddress is where something of a template is.
+// templateAddress returns the URL of a page about a template.
 func templateAddress(id, what string, number int, locale string) string {
-	v := url.Values{}
+	all := map[string]string{"locale": locale}
 	if number != 0 {
-		v.Set("version", strconv.Itoa(number))
+		all["version"] = strconv.Itoa(number)
 	}
-	if locale != "" {
-		v.Set("locale", locale)
-	}
-	return address("/templates/"+url.PathEscape(id)+what, v)
+	return address("/templates/"+url.PathEscape(id)+what, values(all))
 }

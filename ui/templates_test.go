@@ -120,7 +120,7 @@ func TestAnEarlierVersionIsShownAndRestored(t *testing.T) {
 	p.has(t, "This is version 1", "Restore version 1", "Order 7")
 	p.isSafe(t, "an earlier version")
 	b.submitForm("/templates/order/restore", url.Values{"version": {"1"}}).has(t,
-		"Version 3 is in force, which says what version 1 said.", "restored from 1")
+		"The current version is 3, with the content of version 1.", "restored from 1")
 	b.submitForm("/templates/order/restore", url.Values{"version": {"77"}}).has(t, "There is no version 77")
 	if p := b.post("/templates/order/restore", url.Values{"version": {"x"}}); p.status != http.StatusBadRequest {
 		t.Errorf("%d", p.status)

@@ -35,7 +35,7 @@ func steps(log []api.Attempt, events []api.MessageEvent) []step {
 	return all
 }
 
-// made reports whether the step is the attempt that brought an event about.
+// made reports whether the step is the attempt of an event.
 func (s step) made(e api.MessageEvent) bool {
 	return s.Attempt != nil && e.Attempt != nil && s.Attempt.Number == e.Attempt.Number &&
 		s.Attempt.Start.Equal(e.Attempt.Start)
@@ -58,8 +58,8 @@ func happened(name string) string {
 	return words
 }
 
-// told returns the source of an event in one line, or "".
-func told(e api.MessageEvent) string {
+// detailsOf returns the details of an event in one line, or "".
+func detailsOf(e api.MessageEvent) string {
 	d := e.Details
 	if d == nil {
 		return ""
@@ -71,24 +71,24 @@ func told(e api.MessageEvent) string {
 		}
 	}
 	if d.Bot {
-		words = append(words, "by a program ("+d.BotReason+")")
+		words = append(words, "by a bot ("+d.BotReason+")")
 	}
 	if d.Source != "" {
-		words = append(words, "told by "+d.Source)
+		words = append(words, "reported by "+d.Source)
 	}
 	return strings.Join(words, ", ")
 }
 
-// readers sums up the opens and clicks of a message, or returns "". Bots are counted apart.
+// readers returns the opens and clicks of a message as text, or "". Bots are counted separately.
 func readers(events []api.MessageEvent) string {
-	opens, clicks, programs := 0, 0, 0
+	opens, clicks, bots := 0, 0, 0
 	links := map[string]bool{}
 	for _, e := range events {
 		open, click := e.Event == "trackOpen", e.Event == "trackClick"
 		switch {
 		case !open && !click:
 		case e.Details != nil && e.Details.Bot:
-			programs++
+			bots++
 		case open:
 			opens++
 		default:
@@ -105,13 +105,13 @@ func readers(events []api.MessageEvent) string {
 	if clicks > 0 {
 		words = append(words, plural(len(links), "link", "links")+" followed "+plural(clicks, "time", "times"))
 	}
-	if programs > 0 {
-		words = append(words, plural(programs, "hit", "hits")+" by programs")
+	if bots > 0 {
+		words = append(words, plural(bots, "hit", "hits")+" by bots")
 	}
 	return strings.Join(words, ", ")
 }
 
-// someOf names the first of some addresses and counts the others.
+// someOf returns the first of some addresses and the number of the others.
 func someOf(addresses []string) string {
 	switch n := len(addresses); n {
 	case 0:

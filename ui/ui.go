@@ -14,8 +14,9 @@ const DashboardPath = "/admin/queues"
 
 // Options are the settings of the pages. The zero value works.
 type Options struct {
-	Version       string           // of Postroom, shown on the pages; empty: "dev"
-	SessionCookie string           // name of the session's cookie, the server's own; empty: "postroom_session"
+	Version string // of Postroom, for the pages; empty: "dev"
+	// name of the session's cookie, as in package server; empty: "postroom_session"
+	SessionCookie string
 	Logger        *slog.Logger     // nil: nothing is logged
 	Now           func() time.Time // nil: time.Now
 }
@@ -55,7 +56,7 @@ type (
 	suppressionPages struct{ *UI }
 )
 
-// New makes a UI.
+// New returns a UI.
 func New(parts Parts, o Options) (*UI, error) {
 	if parts.Outbox == nil || parts.Webhooks == nil || parts.Suppressions == nil || parts.Accounts == nil ||
 		parts.Gateways == nil || parts.Templates == nil || parts.Documents == nil || parts.Access == nil ||
@@ -81,7 +82,7 @@ func (u *UI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u.mux.ServeHTTP(w, r)
 }
 
-// policy lets a page load our own style, script and pictures, and nothing else from anywhere.
+// policy is the Content-Security-Policy of the pages: only files of this server.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'"
 

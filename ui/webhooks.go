@@ -13,8 +13,7 @@ import (
 	"github.com/postroom/postroom/webhooks"
 )
 
-// deliveriesPerPage is how many deliveries an endpoint's page lists, endpointsPerPage how many endpoints or
-// accounts are on a page.
+// Rows of a page: of deliveries, and of endpoints, accounts or gateways.
 const (
 	deliveriesPerPage = 50
 	endpointsPerPage  = 100
@@ -23,7 +22,7 @@ const (
 // webhooksView is the page of all endpoints.
 type webhooksView struct {
 	Endpoints []api.Endpoint
-	Settings  string // id of the settings' own endpoint; empty: there is none
+	Settings  string // id of the endpoint of the settings; empty: none
 	Pager     pager
 	Queue     api.QueueStatus
 }
@@ -51,33 +50,31 @@ func (u webhookPages) webhooks(w http.ResponseWriter, r *http.Request) error {
 // endpointView is the page of one endpoint and its deliveries.
 type endpointView struct {
 	ID         string
-	Endpoint   *api.Endpoint // nil: it stands in the settings or in an account
+	Endpoint   *api.Endpoint // nil: it is of the settings or an account
 	Deliveries []api.Delivery
 	Pager      pager
-	Q          string // what the messages of the deliveries are found by; empty: all are shown
-	Wrong      string // with the query
-	Partial    bool   // there are older deliveries that were not looked at
+	Q          string // query for the messages of the deliveries; empty: all
+	Wrong      string // fault of the query
+	Partial    bool   // older deliveries were not searched
 }
 
-// endpointIDs are those of endpoints and deliveries.
+// endpointIDs matches ids of endpoints and deliveries.
 var endpointIDs = regexp.MustCompile(`^[A-Za-z0-9_.:@+-]{1,256}$`)
 
-// pathID is an id that a path names.
-func pathID(r *http.Request, name string) (string, error) {
-	id := r.PathValue(name)
-	if !endpointIDs.MatchString(id) {
-		return "", fault.New(fault.NotFound, "", "There is no such endpoint or delivery")
+// onEndpoint calls h with the ids of an endpoint and, if the path has one, of a delivery.
+func onEndpoint(h func(w http.ResponseWriter, r *http.Request, id, delivery string) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		id, delivery := r.PathValue("id"), r.PathValue("delivery")
+		if !endpointIDs.MatchString(id) || delivery != "" && !endpointIDs.MatchString(delivery) {
+			return fault.New(fault.NotFound, "", "There is no such endpoint or delivery")
+		}
+		return h(w, r, id, delivery)
 	}
-	return id, nil
 }
 
 func endpointPath(id string) string { return "/webhooks/" + id }
 
-func (u webhookPages) endpoint(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, "id")
-	if err != nil {
-		return err
-	}
+func (u webhookPages) endpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
 	view, title := endpointView{ID: id}, "Endpoint "+id
 	switch e, err := u.Webhooks.Endpoint(r.Context(), id); {
 	case err == nil:
@@ -105,7 +102,7 @@ func (u webhookPages) endpoint(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "endpoint", title, view)
 }
 
-// deliveries are a page of an endpoint's: all, or those about messages that a query finds.
+// deliveries returns a page of an endpoint's deliveries: all, or those about messages that a query finds.
 func (u webhookPages) deliveries(ctx context.Context, id, q string, page int) (api.DeliveryPage, error) {
 	if q == "" {
 		return u.Webhooks.Deliveries(ctx, id, page, deliveriesPerPage)
@@ -113,12 +110,8 @@ func (u webhookPages) deliveries(ctx context.Context, id, q string, page int) (a
 	return u.Webhooks.FindDeliveries(ctx, id, q, page, deliveriesPerPage)
 }
 
-// testEndpoint sends a test event and tells what it met.
-func (u webhookPages) testEndpoint(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, "id")
-	if err != nil {
-		return err
-	}
+// testEndpoint sends a test event and shows the result.
+func (u webhookPages) testEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
 	got, err := u.Webhooks.Test(r.Context(), id)
 	switch {
 	case err != nil:
@@ -134,15 +127,7 @@ func (u webhookPages) testEndpoint(w http.ResponseWriter, r *http.Request) error
 		Bad: true})
 }
 
-func (u webhookPages) redeliver(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, "id")
-	if err != nil {
-		return err
-	}
-	delivery, err := pathID(r, "delivery")
-	if err != nil {
-		return err
-	}
+func (u webhookPages) redeliver(w http.ResponseWriter, r *http.Request, id, delivery string) error {
 	if _, err := u.Webhooks.Redeliver(r.Context(), id, delivery); err != nil {
 		return undone(w, r, endpointPath(id), err)
 	}
