@@ -6,8 +6,8 @@ import (
 	"crypto/sha256"
 )
 
-// appendRelaxed writes a field in the form that is signed (RFC 6376 section 3.4.2): its name in lower case,
-// its value unfolded, with every run of white space as one blank, and none at its ends.
+// appendRelaxed appends a field in the form that is signed (RFC 6376 section 3.4.2): its name in lower case,
+// its value unfolded, each run of white space as one blank, and none at its ends.
 func appendRelaxed(dst []byte, f headerField) []byte {
 	name := f.name()
 	for _, c := range name {
@@ -34,12 +34,12 @@ func appendRelaxed(dst []byte, f headerField) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// hashBody hashes a body in the form that is signed (RFC 6376 section 3.4.4): white space at the end of lines
-// left out, every other run of it as one blank, no empty lines at the end, and a line end after the last
-// line. A body without anything else is empty.
+// hashBody returns the hash of a body in the form that is signed (RFC 6376 section 3.4.4): no white space at
+// the end of lines, every other run of it as one blank, no empty lines at the end, and a line end after the
+// last line. A body of nothing else is empty.
 func hashBody(body []byte) []byte {
 	h := sha256.New()
-	w := bufio.NewWriterSize(h, min(len(body), 32<<10)) // a hash is slow with small pieces; neither fails
+	w := bufio.NewWriterSize(h, min(len(body), 32<<10)) // hashing small pieces is slow; neither fails
 	empty := 0
 	for len(body) > 0 {
 		line := body
@@ -62,7 +62,7 @@ func hashBody(body []byte) []byte {
 	return h.Sum(nil)
 }
 
-// writeReduced writes a line with every run of white space as one blank.
+// writeReduced writes a line with each run of white space as one blank.
 func writeReduced(w *bufio.Writer, line []byte) {
 	if bytes.IndexByte(line, '\t') < 0 && !bytes.Contains(line, []byte("  ")) {
 		_, _ = w.Write(line)

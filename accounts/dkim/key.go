@@ -11,12 +11,12 @@ import (
 	"fmt"
 )
 
-// MinBits is the smallest RSA key that signs. Receivers ignore shorter ones, or soon will (RFC 8301 section
-// 3.2).
+// MinBits is the smallest accepted size of an RSA key. Receivers ignore shorter ones, or soon will (RFC 8301
+// section 3.2).
 const MinBits = 2048
 
-// maxBits is the largest RSA key: verifiers need not take larger ones (RFC 8301 section 3.2), and signing
-// time grows with the cube.
+// maxBits is the largest accepted size: verifiers need not accept larger keys (RFC 8301 section 3.2), and the
+// time of signing grows with the cube.
 const maxBits = 4096
 
 // The kinds of key, as the k= of a record names them.
@@ -28,8 +28,8 @@ const (
 // Key is a private key that signs mail. It is safe for concurrent use.
 type Key struct{ signer crypto.Signer }
 
-// Parse reads a private key in PEM: RSA of 2048 to 4096 bits in PKCS #1 or PKCS #8, or Ed25519 in PKCS #8.
-// The error says what to do, goes after the name of a field, and has nothing of the key in it.
+// Parse parses a private key in PEM: RSA of 2048 to 4096 bits in PKCS #1 or PKCS #8, or Ed25519 in PKCS #8.
+// The error says what to do, follows the name of a field, and contains nothing of the key.
 func Parse(text string) (*Key, error) {
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
@@ -75,7 +75,7 @@ func parseBlock(block *pem.Block) (any, error) {
 	return key, nil
 }
 
-// Generate makes a private key of a kind, RSA or Ed25519, in PEM. Bits are for RSA: 2048 to 4096, 0 means
+// Generate returns a new private key in PEM, of kind RSA or Ed25519. bits is for RSA: 2048 to 4096, 0 means
 // 2048.
 func Generate(kind string, bits int) (string, error) {
 	var key any
@@ -102,7 +102,7 @@ func Generate(kind string, bits int) (string, error) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), nil
 }
 
-// Kind is RSA or Ed25519.
+// Kind returns RSA or Ed25519.
 func (k *Key) Kind() string {
 	if _, ok := k.signer.(ed25519.PrivateKey); ok {
 		return Ed25519
@@ -110,7 +110,7 @@ func (k *Key) Kind() string {
 	return RSA
 }
 
-// Bits is the size of the key.
+// Bits returns the size of the key.
 func (k *Key) Bits() int {
 	if private, ok := k.signer.(*rsa.PrivateKey); ok {
 		return private.N.BitLen()
@@ -118,7 +118,7 @@ func (k *Key) Bits() int {
 	return 256
 }
 
-// sign signs a SHA-256 hash, which Ed25519 takes for the message itself (RFC 8463 section 3).
+// sign signs a SHA-256 hash. For Ed25519 the hash is the message itself (RFC 8463 section 3).
 func (k *Key) sign(hash []byte) ([]byte, error) {
 	if k.Kind() == Ed25519 {
 		return k.signer.Sign(nil, hash, crypto.Hash(0))

@@ -13,23 +13,23 @@ import (
 	"github.com/postroom/postroom/redisdb/seal"
 )
 
-// Options are the choices of the one who runs Postroom.
+// Options are the settings of Keys and Signer. The zero value works.
 type Options struct {
-	// Now is the clock, for tests. Nil: the machine's.
+	// Now is the clock, for tests. Nil: time.Now.
 	Now func() time.Time
 }
 
-// stored is a domain's key as it is kept.
+// stored is the record of a domain's key.
 type stored = records.Record[api.DomainKey]
 
-// Keys is the store of domain keys. It is safe for concurrent use, by any number of processes on one Redis.
+// Keys stores the keys of domains. It is safe for concurrent use, by any number of processes on one Redis.
 type Keys struct {
 	store *records.Store[api.DomainKey]
 	now   func() time.Time
-	ready *redisdb.Cache[*Signature] // by domain of From; nil: mail from there goes unsigned
+	ready *redisdb.Cache[*Signature] // by domain of From; nil: no key
 }
 
-// NewKeys prepares the store on an open database. It does no I/O.
+// NewKeys returns Keys on an open database. It does no I/O.
 func NewKeys(db *redisdb.DB, ring *seal.Ring, o Options) (*Keys, error) {
 	if db == nil || ring == nil {
 		return nil, errors.New("dkim: a database and a key ring are needed")
@@ -39,7 +39,7 @@ func NewKeys(db *redisdb.DB, ring *seal.Ring, o Options) (*Keys, error) {
 	}
 	k := &Keys{now: o.Now}
 	k.store = records.New(db, ring, records.Kind[api.DomainKey]{
-		// a domain has a dot, so none is the version's key
+		// a domain has a dot, so its key is never that of the version
 		Key: "dkim", Index: "dkim", Name: "DKIM key", Code: "DomainKeyChanged", Missing: notFound,
 		Secrets: func(k *api.DomainKey) []records.Secret {
 			return []records.Secret{{Field: "privateKey", Value: &k.PrivateKey}}
@@ -49,8 +49,8 @@ func NewKeys(db *redisdb.DB, ring *seal.Ring, o Options) (*Keys, error) {
 	return k, nil
 }
 
-// Put stores the key of a domain, in place of the one there was; a masked privateKey keeps that. Invalid
-// reports every wrong field.
+// Put stores the key of a domain. It replaces the present one; a masked privateKey keeps that. Invalid names
+// every wrong field.
 func (k *Keys) Put(ctx context.Context, d api.DKIM) (api.DomainKey, error) {
 	d, wrong := Check(d, true)
 	if err := fault.InvalidFields(wrong); err != nil {
@@ -72,7 +72,7 @@ func (k *Keys) Put(ctx context.Context, d api.DKIM) (api.DomainKey, error) {
 	return next, err
 }
 
-// published gives a new key with what is to be published of it; of a masked one that is not known.
+// published returns a new key with its DNS record, which is empty if the key is masked.
 func (k *Keys) published(d api.DKIM) (api.DomainKey, error) {
 	next := api.DomainKey{DKIM: d, Created: k.now().UTC().Truncate(time.Millisecond)}
 	if d.PrivateKey == records.Mask {
@@ -88,7 +88,7 @@ func (k *Keys) published(d api.DKIM) (api.DomainKey, error) {
 	return next, nil
 }
 
-// Get shows the key of a domain, masked. Unknown: NotFound.
+// Get returns the key of a domain, masked. Unknown: NotFound.
 func (k *Keys) Get(ctx context.Context, domain string) (api.DomainKey, error) {
 	name, err := CheckDomain(domain)
 	if err != nil {
@@ -101,7 +101,7 @@ func (k *Keys) Get(ctx context.Context, domain string) (api.DomainKey, error) {
 	return r.Value, nil
 }
 
-// List shows all keys, masked, by their domains.
+// List returns all keys, masked, in the order of their domains.
 func (k *Keys) List(ctx context.Context) (api.DomainKeyPage, error) {
 	p := api.DomainKeyPage{Keys: []api.DomainKey{}}
 	err := k.store.Each(ctx, func(r *stored) error {
@@ -112,7 +112,7 @@ func (k *Keys) List(ctx context.Context) (api.DomainKeyPage, error) {
 	return p, err
 }
 
-// Delete removes the key of a domain: its mail goes unsigned from now on. Unknown: NotFound.
+// Delete removes the key of a domain: its mail is not signed any more. Unknown: NotFound.
 func (k *Keys) Delete(ctx context.Context, domain string) error {
 	name, err := CheckDomain(domain)
 	if err != nil {
@@ -121,25 +121,24 @@ func (k *Keys) Delete(ctx context.Context, domain string) error {
 	return k.store.Delete(ctx, name)
 }
 
-// Reseal seals anew, under the current secret of the instance, what was sealed under an older one: see
-// [records.Store.Reseal].
+// Reseal is [records.Store.Reseal].
 func (k *Keys) Reseal(ctx context.Context) (int, error) { return k.store.Reseal(ctx) }
 
-// For gives the signature for mail from a domain: by its own key, or that of the nearest domain above it.
-// Nil: there is none. The answer is at most about a second old; an error of Redis is Unavailable.
+// For returns the signature for mail from a domain: with its own key, or that of the nearest domain above it.
+// Nil: there is none. The signature is at most about a second old. Unavailable: Redis is unreachable.
 func (k *Keys) For(ctx context.Context, domain string) (*Signature, error) {
 	s, _, err := k.ready.Get(ctx, domain, k.now(), func(ctx context.Context) (*Signature, bool, error) {
 		s, err := k.find(ctx, domain)
-		return s, err == nil, err // that there is none is worth remembering too
+		return s, err == nil, err // the absence of a key is cached too
 	})
 	return s, err
 }
 
-// find looks for the nearest key and makes it ready to sign.
+// find reads the nearest key, ready to sign.
 func (k *Keys) find(ctx context.Context, domain string) (*Signature, error) {
 	name, err := CheckDomain(domain)
 	if err != nil {
-		return nil, nil // such as localhost, for which nobody can publish a key
+		return nil, nil // such as localhost, which has no DNS records
 	}
 	r, err := k.store.Open(ctx, candidates(name)...)
 	switch {

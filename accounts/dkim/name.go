@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/redisdb/records"
 )
 
-// Check gives a key's domain and selector in normal form and reports what is wrong, under the names domain,
-// selector and privateKey. With masked true a privateKey of ****** passes: it stands for the stored one.
+// Check returns a key with its domain and selector in normal form, and its wrong fields: domain, selector,
+// privateKey. If masked is true, a privateKey of ****** is valid: it means the stored one.
 func Check(d api.DKIM, masked bool) (api.DKIM, []fault.Field) {
 	var wrong []fault.Field
 	add := func(key string, err error) {
@@ -33,8 +33,8 @@ func Check(d api.DKIM, masked bool) (api.DKIM, []fault.Field) {
 	return d, wrong
 }
 
-// CheckDomain gives a domain in the form that a signature names it: in lower case, as A-labels (RFC 6376
-// section 3.5). The error goes after the name of a field.
+// CheckDomain returns a domain as in a signature: in lower case, as A-labels (RFC 6376 section 3.5). The
+// error follows the name of a field.
 func CheckDomain(domain string) (string, error) {
 	ascii, err := idna.Lookup.ToASCII(strings.TrimSuffix(domain, "."))
 	if err != nil || !isName(ascii) || !strings.Contains(ascii, ".") {
@@ -46,8 +46,8 @@ func CheckDomain(domain string) (string, error) {
 	return ascii, nil
 }
 
-// CheckSelector gives a selector in lower case: letters, digits and hyphens, in labels separated by dots (RFC
-// 6376 section 3.1). The error goes after the name of a field.
+// CheckSelector returns a selector in lower case: letters, digits and hyphens, in labels separated by dots
+// (RFC 6376 section 3.1). The error follows the name of a field.
 func CheckSelector(selector string) (string, error) {
 	selector = strings.ToLower(selector)
 	if !isName(selector) || len(selector) > 128 {
@@ -56,7 +56,7 @@ func CheckSelector(selector string) (string, error) {
 	return selector, nil
 }
 
-// isName checks labels of letters, digits and hyphens.
+// isName reports whether name consists of labels of letters, digits and hyphens.
 func isName(name string) bool {
 	if name == "" || len(name) > 253 {
 		return false
@@ -74,7 +74,7 @@ func isName(name string) bool {
 	return true
 }
 
-// aligned says whether a signature by a domain counts for mail from another, as DMARC's relaxed mode has it:
+// aligned reports whether a signature by a domain counts for mail from another, as in DMARC's relaxed mode:
 // both belong to one organisational domain.
 func aligned(domain, from string) bool {
 	if domain == from {
@@ -88,7 +88,7 @@ func aligned(domain, from string) bool {
 	return err == nil && one == other
 }
 
-// candidates are the domains whose key may sign mail from a domain, the nearest first.
+// candidates returns the domains whose key may sign mail from a domain, the nearest first.
 func candidates(from string) []string {
 	list := []string{from}
 	top, err := publicsuffix.EffectiveTLDPlusOne(from)

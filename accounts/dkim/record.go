@@ -14,7 +14,7 @@ import (
 // maxString is the longest character string of a TXT record (RFC 1035 section 3.3).
 const maxString = 255
 
-// Record is the value of the TXT record that publishes a key: v=DKIM1; k=rsa; p=… (RFC 6376 section 3.6.1).
+// Record returns the value of the TXT record of a key: v=DKIM1; k=rsa; p=… (RFC 6376 section 3.6.1).
 func Record(k *Key) (string, error) {
 	public, err := publicText(k)
 	if err != nil {
@@ -23,8 +23,7 @@ func Record(k *Key) (string, error) {
 	return "v=DKIM1; k=" + k.Kind() + "; p=" + public, nil
 }
 
-// publicText is the public key as p= has it: of RSA the SubjectPublicKeyInfo, of Ed25519 the 32 octets
-// themselves.
+// publicText returns the public key as in p=: of RSA the SubjectPublicKeyInfo, of Ed25519 the 32 octets.
 func publicText(k *Key) (string, error) {
 	if public, ok := k.signer.Public().(ed25519.PublicKey); ok {
 		return base64.StdEncoding.EncodeToString(public), nil
@@ -36,11 +35,10 @@ func publicText(k *Key) (string, error) {
 	return base64.StdEncoding.EncodeToString(der), nil
 }
 
-// RecordName is where the record of a selector and domain is published.
+// RecordName returns the DNS name of the record of a selector and domain.
 func RecordName(selector, domain string) string { return selector + "._domainkey." + domain }
 
-// ZoneStrings cuts a record into the strings of at most 255 octets that a zone file wants; verifiers join
-// them.
+// ZoneStrings cuts a record into strings of at most 255 octets, as a zone file needs; verifiers join them.
 func ZoneStrings(record string) []string {
 	var pieces []string
 	for len(record) > maxString {
@@ -50,21 +48,21 @@ func ZoneStrings(record string) []string {
 	return append(pieces, record)
 }
 
-// ZoneLine is a record as a line of a zone file.
+// ZoneLine returns a record as a line of a zone file.
 func ZoneLine(selector, domain, record string) string {
 	return RecordName(selector, domain) + `. IN TXT ( "` + strings.Join(ZoneStrings(record), `" "`) + `" )`
 }
 
-// Published is what a record in the DNS says.
+// Published is a parsed record of the DNS.
 type Published struct {
 	Kind    string // RSA or Ed25519
 	Bits    int    // size of the key
-	Testing bool   // t=y: receivers shall treat a failed signature as if there were none
+	Testing bool   // t=y: receivers treat a failed signature like a missing one
 	key     string
 }
 
-// CheckRecord reads a record as verifiers do and holds it against a key, or against none (nil). The error
-// says what is wrong with the record and what to do.
+// CheckRecord parses a record as verifiers do, and compares it with a key (nil: with none). The error says
+// what is wrong with the record and what to do.
 func CheckRecord(record string, k *Key) (Published, error) {
 	p, err := readRecord(record)
 	if err != nil || k == nil {
@@ -82,7 +80,7 @@ func CheckRecord(record string, k *Key) (Published, error) {
 	return p, nil
 }
 
-// readRecord reads the tags of a record (RFC 6376 section 3.6.1).
+// readRecord parses the tags of a record (RFC 6376 section 3.6.1).
 func readRecord(record string) (Published, error) {
 	tags, first, err := readTags(record)
 	if err != nil {
@@ -163,8 +161,8 @@ func publicBits(kind string, public []byte) (int, error) {
 	return 0, fmt.Errorf("has a key of kind %q: receivers know %s and %s", kind, RSA, Ed25519)
 }
 
-// parsePublic takes both forms that are found in the DNS: SubjectPublicKeyInfo, and the bare RSAPublicKey
-// that RFC 6376 names.
+// parsePublic accepts both forms that occur in the DNS: SubjectPublicKeyInfo, and the bare RSAPublicKey of
+// RFC 6376.
 func parsePublic(der []byte) (*rsa.PublicKey, error) {
 	if key, err := x509.ParsePKIXPublicKey(der); err == nil {
 		if public, ok := key.(*rsa.PublicKey); ok {
@@ -177,7 +175,7 @@ func parsePublic(der []byte) (*rsa.PublicKey, error) {
 	return nil, errors.New("has a key that is damaged or not RSA: was it copied as a whole?")
 }
 
-// samePublicKey compares RSA keys that are written in different forms.
+// samePublicKey reports whether RSA keys in different forms are equal.
 func samePublicKey(p Published, k *Key) bool {
 	der, err := base64.StdEncoding.DecodeString(p.key)
 	if err != nil || p.Kind != RSA {

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// Signature says how a message is signed.
+// Signature is the key and the tags of a signature.
 type Signature struct {
-	Domain   string    // d=, in the form that CheckNames gives
+	Domain   string    // d=, as returned by CheckDomain
 	Selector string    // s=
 	Key      *Key      // whose record is published at selector._domainkey.domain
-	Time     time.Time // t=, when it was signed; zero: not said
+	Time     time.Time // t=, time of signing; zero: no tag
 }
 
-// overSigned are the fields signed once more than they occur: what people see, what mail programs act upon,
-// and what makes one-click unsubscribing trustworthy (RFC 8058 section 4). Changing one, adding a second, or
-// adding one where there was none breaks the signature.
+// overSigned are the fields that are signed once more than they occur: those that readers see or mail
+// programs act upon, and those of one-click unsubscribing (RFC 8058 section 4). Changing one, or adding
+// another, breaks the signature.
 var overSigned = []string{
 	"From", "To", "Cc", "Subject", "Date", "Message-ID", "Reply-To", "In-Reply-To", "References",
 	"MIME-Version", "Content-Type", "Content-Transfer-Encoding",
@@ -28,18 +28,18 @@ var overSigned = []string{
 	"List-Owner", "List-Archive",
 }
 
-// signed are the fields signed as often as they occur: a relay may rightly add one. Large receivers count
+// signed are the fields that are signed as often as they occur: a relay may add one. Large receivers count
 // complaints by Feedback-ID only if it is signed.
 var signed = []string{"Sender", "Feedback-ID", "Auto-Submitted"}
 
-// maxInstances bounds how many fields of one name are signed, the last ones: h= lists each of them, and
-// strangers write headers too.
+// maxInstances bounds the signed fields of one name, the last ones: h= lists each of them, and headers may
+// come from strangers.
 const maxInstances = 10
 
-// maxColumn is where lines of the signature are folded.
+// maxColumn is the longest line of the signature.
 const maxColumn = 76
 
-// Sign gives the message with a DKIM-Signature in front (RFC 6376), in new memory. It fails when the message
+// Sign returns the message with a DKIM-Signature in front (RFC 6376), in new memory. It fails if the message
 // has a line end other than CRLF, a line in its header that is no field, or no From.
 func Sign(content []byte, s Signature) ([]byte, error) {
 	head, body, err := parse(content)
@@ -79,8 +79,8 @@ func Sign(content []byte, s Signature) ([]byte, error) {
 	return append(out, content...), nil
 }
 
-// field writes the header field with an empty b= at its end. White space in it is signed as a single blank,
-// so it can't be folded anew later.
+// field returns the header field with an empty b= at its end. Its white space is signed as single blanks, so
+// it can't be folded again later.
 func (s Signature) field(names []string, bodyHash []byte) []byte {
 	w := tagWriter{buf: make([]byte, 0, 1024)}
 	w.buf = append(w.buf, "DKIM-Signature: v=1;"...)
@@ -109,7 +109,7 @@ func (s Signature) field(names []string, bodyHash []byte) []byte {
 	return w.buf
 }
 
-// tagWriter folds the tags of a signature.
+// tagWriter writes and folds the tags of a signature.
 type tagWriter struct {
 	buf    []byte
 	column int
@@ -127,7 +127,7 @@ func (w *tagWriter) tag(text string) {
 	w.column += len(text)
 }
 
-// more goes on with the list of a tag, where only a fold needs white space.
+// more continues the list of a tag, in which only a fold needs white space.
 func (w *tagWriter) more(text string) {
 	if w.column+len(text) > maxColumn {
 		w.newLine()
@@ -141,12 +141,12 @@ func (w *tagWriter) newLine() {
 	w.column = 1
 }
 
-// appendFolded writes the value of b=, whose white space verifiers leave out, and ends the field.
+// appendFolded appends the value of b=, whose white space verifiers ignore, and ends the field.
 func appendFolded(dst, text []byte) []byte {
-	for room := maxColumn - len("\tb="); len(text) > room; room = maxColumn - 1 {
-		dst = append(dst, text[:room]...)
+	for width := maxColumn - len("\tb="); len(text) > width; width = maxColumn - 1 {
+		dst = append(dst, text[:width]...)
 		dst = append(dst, "\r\n\t"...)
-		text = text[room:]
+		text = text[width:]
 	}
 	dst = append(dst, text...)
 	return append(dst, "\r\n"...)
@@ -162,8 +162,8 @@ func (f headerField) name() []byte {
 
 type header []headerField
 
-// last gives the fields of a name from the last one up, which is the order in which they are signed (RFC 6376
-// section 5.4.2).
+// last returns the fields of a name, the last one first: the order in which they are signed (RFC 6376 section
+// 5.4.2).
 func (h header) last(name string, most int) []headerField {
 	var found []headerField
 	for i := len(h) - 1; i >= 0 && len(found) < most; i-- {
@@ -205,7 +205,7 @@ func parse(content []byte) (header, []byte, error) {
 	return h, nil, h.check()
 }
 
-// check asks for the one field that must be signed (RFC 6376 section 5.4).
+// check returns an error without From, which must be signed (RFC 6376 section 5.4).
 func (h header) check() error {
 	if len(h.last("From", 1)) == 0 {
 		return errors.New("the message has no From")
@@ -215,7 +215,7 @@ func (h header) check() error {
 
 func notInName(r rune) bool { return r <= ' ' || r >= 0x7f }
 
-// hasBareLineEnd says whether a CR or an LF stands alone.
+// hasBareLineEnd reports whether text has a CR without LF, or an LF without CR.
 func hasBareLineEnd(text []byte) bool {
 	for i := bytes.IndexByte(text, '\n'); i >= 0; i = bytes.IndexByte(text, '\n') {
 		if i == 0 || text[i-1] != '\r' || bytes.IndexByte(text[:i-1], '\r') >= 0 {

@@ -11,10 +11,10 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// maxParsed bounds the memory for parsed keys of accounts; beyond it the Signer starts over.
+// maxParsed bounds the cached keys of accounts; beyond it the cache is emptied.
 const maxParsed = 1000
 
-// Signer signs each message with the key it is due. It is safe for concurrent use.
+// Signer signs messages, each with its key. It is safe for concurrent use.
 type Signer struct {
 	keys *Keys
 	now  func() time.Time
@@ -23,7 +23,7 @@ type Signer struct {
 	parsed map[string]*Key // keys of accounts by their PEM
 }
 
-// NewSigner makes a Signer that takes domain keys from keys.
+// NewSigner returns a Signer that reads domain keys from keys.
 func NewSigner(keys *Keys, o Options) (*Signer, error) {
 	if keys == nil {
 		return nil, errors.New("dkim: a store of keys is needed")
@@ -34,9 +34,9 @@ func NewSigner(keys *Keys, o Options) (*Signer, error) {
 	return &Signer{keys: keys, now: o.Now}, nil
 }
 
-// Sign gives the message with a signature in front, in new memory; the same message when no key is due.
+// Sign returns the message with a signature in front, in new memory, or the same message if there is no key.
 // account is the key of the message's account, in clear; nil: it has none. fromDomain is the domain of its
-// (first) author. The package comment says which key signs, and when the error is Unavailable.
+// (first) author. The package comment describes the choice of the key, and the errors.
 func (s *Signer) Sign(ctx context.Context, account *api.DKIM, fromDomain string, content []byte) ([]byte,
 	error) {
 	signature, err := s.choose(ctx, account, strings.ToLower(fromDomain))
@@ -48,7 +48,7 @@ func (s *Signer) Sign(ctx context.Context, account *api.DKIM, fromDomain string,
 	return Sign(content, dated)
 }
 
-// choose gives the signature a message is due; nil: none.
+// choose returns the signature of a message; nil: none.
 func (s *Signer) choose(ctx context.Context, account *api.DKIM, fromDomain string) (*Signature, error) {
 	if account != nil && aligned(account.Domain, fromDomain) {
 		return s.ofAccount(account)
@@ -60,7 +60,7 @@ func (s *Signer) choose(ctx context.Context, account *api.DKIM, fromDomain strin
 	return found, err
 }
 
-// ofAccount makes the signature by an account's key, which takes some parsing the first time.
+// ofAccount returns the signature of an account's key. Parsed keys are cached.
 func (s *Signer) ofAccount(d *api.DKIM) (*Signature, error) {
 	s.mu.RLock()
 	key := s.parsed[d.PrivateKey]
