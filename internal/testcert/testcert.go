@@ -15,45 +15,51 @@ import (
 	"time"
 )
 
-// Files are where a certificate and its key are, in PEM. The certificate is its own authority.
+// Files are the names of the files of a certificate and its key, in PEM.
 type Files struct{ Cert, Key string }
 
-// New gives the names of files in a directory of the test. Issue fills them.
+// New returns names of files in a directory of the test. Issue writes them.
 func New(t testing.TB) Files {
 	dir := t.TempDir()
 	return Files{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
 }
 
-// Issue puts a new certificate for localhost and 127.0.0.1 into the files, and gives who is to be trusted so
-// that it is. Name is the common name, to tell certificates apart.
+// Issue writes a new certificate into the files, and returns the pool that trusts it. name is its common name,
+// to distinguish certificates.
 func (f Files) Issue(t testing.TB, name string) *x509.CertPool {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	cert, key, err := Make(name)
 	if err != nil {
 		t.Fatal(err)
+	}
+	write(t, f.Cert, cert)
+	write(t, f.Key, key)
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(cert)
+	return pool
+}
+
+// Make returns a new certificate for localhost, 127.0.0.1 and ::1, and its key, in PEM. It is its own
+// authority.
+func Make(name string) (cert, key []byte, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, DNSNames: []string{
-			"localhost"},
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: time.Now().Add(-time.Hour),
-		NotAfter: time.Now().Add(24 * time.Hour),
-		IsCA:     true, BasicConstraintsValid: true,
+		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name},
+		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, err
 	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	chain := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	write(t, f.Cert, chain)
-	write(t, f.Key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(chain)
-	return pool
+	raw, err := x509.MarshalPKCS8PrivateKey(private)
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), err
 }
 
 func write(t testing.TB, file string, content []byte) {

@@ -3,53 +3,32 @@ package testpostfix
 import (
 	"bufio"
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/postroom/postroom/internal/testcert"
 )
 
-// certify writes a certificate for 127.0.0.1 that is its own authority, with its key, where Postfix looks for
-// it, and gives it in PEM.
+// certify writes a certificate and its key for Postfix, and returns the certificate in PEM.
 func (s *Server) certify(t *testing.T) string {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	cert, key, err := testcert.Make("testpostfix")
+	if err == nil {
+		err = os.WriteFile(filepath.Join(s.dir, "etc", "chain.pem"), append(key, cert...), 0o600)
+	}
 	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	chain := append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), cert...)
-	if err := os.WriteFile(filepath.Join(s.dir, "etc", "chain.pem"), chain, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return string(cert)
 }
 
-// serveLogins answers Postfix' questions about passwords until the test ends, in the protocol of Dovecot's
-// authentication service, and gives its address.
+// serveLogins checks passwords for Postfix until the test ends, in the protocol of Dovecot's authentication
+// service, and returns its address.
 func serveLogins(t *testing.T, passwords map[string]string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
