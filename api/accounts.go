@@ -99,7 +99,7 @@ type Account struct {
 	Gateways       []Route     `json:"gateways,omitempty" maxItems:"20" doc:"Gateways to send through, in order: the next one serves when the ones before can't be reached or refuse the login"`
 	DKIM           *DKIM       `json:"dkim,omitempty" doc:"Signs the account's mail, instead of a key stored for the domain of From"`
 	Limits         *Limits     `json:"limits,omitempty"`
-	AccountTrouble string      `json:"accountTrouble,omitempty" enum:"fail,hold" doc:"What becomes of mail while the account's login, token, certificate or sender is refused: fail at once, or wait; the setting delivery.accountTrouble when absent"`
+	AccountTrouble string      `json:"accountTrouble,omitempty" enum:"fail,hold" doc:"What happens to mail while the account's login, token, certificate or sender is refused: it fails at once, or waits; the setting delivery.accountTrouble when absent"`
 	Proxy          string      `json:"proxy,omitempty" maxLength:"2048" doc:"Connect through this proxy: http, https or socks5 URL; its password is masked in answers"`
 	Webhooks       string      `json:"webhooks,omitempty" maxLength:"2048" doc:"URL that receives this account's events, beside the instance's"`
 	LocalAddress   string      `json:"localAddress,omitempty" maxLength:"64" doc:"IP address to connect from"`
@@ -107,7 +107,7 @@ type Account struct {
 	Locale         string      `json:"locale,omitempty" maxLength:"64" doc:"Language of its mail (BCP 47): chooses the variant of a template, and how numbers and dates are written; en when absent"`
 	TZ             string      `json:"tz,omitempty" maxLength:"64" doc:"Time zone of dates in templates, such as Europe/Zurich; UTC when absent"`
 	TrackOpens     *bool       `json:"trackOpens,omitempty" doc:"Whether opens of its mail are counted; the setting when absent. A message may say otherwise"`
-	TrackClicks    *bool       `json:"trackClicks,omitempty" doc:"Whether clicks on links of its mail are counted, likewise"`
+	TrackClicks    *bool       `json:"trackClicks,omitempty" doc:"Whether clicks on links of its mail are counted; the setting when absent. A message may say otherwise"`
 	Retry          []string    `json:"retry,omitempty" maxItems:"100" doc:"Delays between attempts, such as 1m, 5m, 30m; the last repeats; the setting when absent"`
 }
 
@@ -137,7 +137,7 @@ type AccountPatch struct {
 // AccountInfo is an account with its state, as in responses.
 type AccountInfo struct {
 	Account
-	State       string     `json:"state" enum:"unset,connected,error,held" doc:"What the last attempt through this account met; held: its mail waits until the trouble is gone"`
+	State       string     `json:"state" enum:"unset,connected,error,held" doc:"Result of the last attempt through this account; held: its mail waits until the trouble is over"`
 	LastError   string     `json:"lastError,omitempty"`
 	LastErrorAt *time.Time `json:"lastErrorAt,omitempty"`
 	Created     time.Time  `json:"created"`
@@ -200,7 +200,7 @@ type GatewayError struct {
 // GatewayInfo is a gateway with its state, as in responses.
 type GatewayInfo struct {
 	Gateway
-	State      string        `json:"state" enum:"unset,connected,error,open" doc:"What the last use met; open: it failed so often that it rests for a while"`
+	State      string        `json:"state" enum:"unset,connected,error,open" doc:"Result of the last use; open: it failed so often that it is not used for a while"`
 	Deliveries int64         `json:"deliveries" doc:"Messages it took"`
 	LastUse    *time.Time    `json:"lastUse"`
 	LastError  *GatewayError `json:"lastError"`

@@ -5,13 +5,13 @@ import "time"
 // Fragment is a piece of text. Pages show it as text, never as html.
 type Fragment struct {
 	Text  string `json:"text"`
-	Match bool   `json:"match,omitempty" doc:"It is what was looked for"`
+	Match bool   `json:"match,omitempty" doc:"It matches the query"`
 }
 
 // Highlights are the parts of a message that match the query.
 type Highlights struct {
 	Subject []Fragment `json:"subject" doc:"The whole subject"`
-	Text    []Fragment `json:"text" doc:"A passage of the text, around what was looked for"`
+	Text    []Fragment `json:"text" doc:"A passage of the text with the match"`
 }
 
 // FoundMessage is a result of a search. The search index keeps messages longer than the email log does.
@@ -22,7 +22,7 @@ type FoundMessage struct {
 	Subject    string        `json:"subject"`
 	From       string        `json:"from" doc:"Return path; empty for the null sender"`
 	To         []string      `json:"to"`
-	Status     MessageStatus `json:"status" enum:"queued,sending,sent,failed,cancelled,suppressed,dead" doc:"As the index was last told"`
+	Status     MessageStatus `json:"status" enum:"queued,sending,sent,failed,cancelled,suppressed,dead" doc:"As last indexed"`
 	Lane       Lane          `json:"lane" enum:"transactional,bulk"`
 	Tags       []string      `json:"tags,omitempty"`
 	Gateway    string        `json:"gateway,omitempty"`
@@ -52,7 +52,7 @@ type DocumentPage struct {
 	Total     int            `json:"total" doc:"Messages found"`
 	Page      int            `json:"page"`
 	Pages     int            `json:"pages" doc:"Pages there are; beyond the first 10,000 messages only cursor leads on"`
-	Cursor    string         `json:"cursor,omitempty" doc:"Asks for the messages after these; absent on the last page"`
+	Cursor    string         `json:"cursor,omitempty" doc:"Requests the messages after these; absent on the last page"`
 	Documents []FoundMessage `json:"documents"`
 	Facets    DocumentFacets `json:"facets"`
 }
@@ -100,7 +100,7 @@ type DocumentRebuild struct {
 	Wanted  time.Time  `json:"wanted"`
 	Started *time.Time `json:"started,omitempty"`
 	Ended   *time.Time `json:"ended,omitempty"`
-	Done    int        `json:"done" doc:"Messages that were looked at"`
-	Total   int        `json:"total" doc:"Messages there are to look at"`
+	Done    int        `json:"done" doc:"Messages read so far"`
+	Total   int        `json:"total" doc:"Messages to read"`
 	Error   string     `json:"error,omitempty"`
 }

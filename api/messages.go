@@ -23,14 +23,14 @@ const (
 type LoggedMessage struct {
 	QueueID        string            `json:"queueId"`
 	Account        string            `json:"account"`
-	Source         string            `json:"source" enum:"api,smtp" doc:"The door it came in by"`
+	Source         string            `json:"source" enum:"api,smtp" doc:"How it was submitted"`
 	MessageID      string            `json:"messageId"`
 	Envelope       Envelope          `json:"envelope"`
 	Subject        string            `json:"subject"`
 	Status         MessageStatus     `json:"status" enum:"queued,sending,sent,failed,cancelled,suppressed,dead"`
 	Created        time.Time         `json:"created"`
 	Scheduled      time.Time         `json:"scheduled" doc:"When the first attempt was wanted"`
-	Ended          *time.Time        `json:"ended,omitempty" doc:"When its last recipient had the last word; absent while the message is in the outbox"`
+	Ended          *time.Time        `json:"ended,omitempty" doc:"When the result for its last recipient was known; absent while the message is in the outbox"`
 	NextAttempt    TimeOrFalse       `json:"nextAttempt" doc:"When the next attempt is due; false when none will be made"`
 	AttemptsMade   int               `json:"attemptsMade"`
 	Attempts       int               `json:"attempts"`
@@ -55,7 +55,7 @@ type LogPage struct {
 	Total    int             `json:"total" doc:"Messages that match. A filter by tag or search reads the messages themselves, newest first and 100,000 at most in one call; total then counts those found, and cursor goes on"`
 	Page     int             `json:"page"`
 	Pages    int             `json:"pages"`
-	Cursor   string          `json:"cursor,omitempty" doc:"Asks for the rows after these; absent on the last page"`
+	Cursor   string          `json:"cursor,omitempty" doc:"Requests the rows after these; absent on the last page"`
 	Messages []LoggedMessage `json:"messages"`
 }
 
@@ -80,35 +80,35 @@ type MessageEvent struct {
 	EventID    string    `json:"eventId"`
 	Event      string    `json:"event" doc:"messageQueued, messageSent…"`
 	Date       time.Time `json:"date"`
-	Recipients []string  `json:"recipients" doc:"Whom it is about"`
-	Attempt    *Attempt  `json:"attempt,omitempty" doc:"The attempt it came of"`
+	Recipients []string  `json:"recipients" doc:"Recipients it is about"`
+	Attempt    *Attempt  `json:"attempt,omitempty" doc:"The attempt that caused it"`
 	Response   string    `json:"response,omitempty" doc:"The relay's reply, of messageSent"`
 	Reason     string    `json:"reason,omitempty" doc:"Of messageCancelled and messageSuppressed"`
 
-	Details *EventDetails `json:"details,omitempty" doc:"Of what became known after a relay took the message: messageDelivered, messageBounce, trackOpen…"`
+	Details *EventDetails `json:"details,omitempty" doc:"Of events after a relay accepted the message: messageDelivered, messageBounce, trackOpen…"`
 }
 
 // EventDetails are reports about a message that a relay accepted. The event type decides which fields are
 // present.
 type EventDetails struct {
-	Source            string `json:"source,omitempty" doc:"Who told: a provider's name, bounce, track, unsubscribe"`
+	Source            string `json:"source,omitempty" doc:"Source: a provider's name, bounce, track, unsubscribe"`
 	ProviderMessageID string `json:"providerMessageId,omitempty" doc:"The provider's own id of the message"`
 	Action            string `json:"action,omitempty" doc:"failed, delayed, delivered, relayed or expanded (RFC 3464)"`
 	BounceType        string `json:"bounceType,omitempty" doc:"hard: the address is dead; soft: this message was refused"`
 	Status            string `json:"status,omitempty" doc:"Enhanced status code (RFC 3463)"`
 	Code              int    `json:"smtpResponseCode,omitempty" doc:"Of the reply that is quoted"`
-	Diagnostic        string `json:"smtpResponse,omitempty" doc:"The reply of the recipient's server, or words of who told"`
-	MTA               string `json:"mta,omitempty" doc:"The server that said so"`
+	Diagnostic        string `json:"smtpResponse,omitempty" doc:"The reply of the recipient's server, or the words of the source"`
+	MTA               string `json:"mta,omitempty" doc:"The server that sent it"`
 	FeedbackType      string `json:"feedbackType,omitempty" doc:"Of a complaint (RFC 5965): abuse, fraud, not-spam…"`
 	Reason            string `json:"reason,omitempty" doc:"Why, in one word"`
 	URL               string `json:"url,omitempty" doc:"The link that was followed"`
-	RemoteAddress     string `json:"remoteAddress,omitempty" doc:"Of who opened, clicked or unsubscribed, as far as it is kept"`
+	RemoteAddress     string `json:"remoteAddress,omitempty" doc:"Of the visitor who opened, clicked or unsubscribed, as far as it is kept"`
 	UserAgent         string `json:"userAgent,omitempty"`
-	Bot               bool   `json:"bot,omitempty" doc:"A program did it, not a person"`
+	Bot               bool   `json:"bot,omitempty" doc:"A bot did it, not a person"`
 	BotReason         string `json:"botReason,omitempty" doc:"The rule that says so"`
 	ListID            string `json:"listId,omitempty" doc:"Absent: all mail of the account"`
 
-	Raw json.RawMessage `json:"raw,omitempty" doc:"What a provider told, in its own words, with feedback.keepRaw"`
+	Raw json.RawMessage `json:"raw,omitempty" doc:"The event as the provider sent it, with feedback.keepRaw"`
 }
 
 // MessageEvents is the events of one message, oldest first.
@@ -133,18 +133,18 @@ type RatesQuery struct {
 // of two of these numbers, such as opened / sent.
 type Rates struct {
 	Messages     int    `json:"messages" doc:"Messages that match"`
-	Sent         int    `json:"sent" doc:"Those that a relay took, for one recipient at least"`
-	Failed       int    `json:"failed" doc:"Those given up for one recipient at least"`
-	Suppressed   int    `json:"suppressed" doc:"Those with a recipient who must not be mailed"`
-	Delivered    int    `json:"delivered" doc:"Those that a provider told to have arrived"`
-	Bounced      int    `json:"bounced" doc:"Those that came back"`
-	Complained   int    `json:"complained" doc:"Those called spam"`
-	Unsubscribed int    `json:"unsubscribed" doc:"Those by which somebody unsubscribed"`
+	Sent         int    `json:"sent" doc:"Those that a relay accepted for at least one recipient"`
+	Failed       int    `json:"failed" doc:"Those that failed for at least one recipient"`
+	Suppressed   int    `json:"suppressed" doc:"Those with a suppressed recipient"`
+	Delivered    int    `json:"delivered" doc:"Those that a provider reported as delivered"`
+	Bounced      int    `json:"bounced" doc:"Those that bounced"`
+	Complained   int    `json:"complained" doc:"Those reported as spam"`
+	Unsubscribed int    `json:"unsubscribed" doc:"Those whose recipient unsubscribed"`
 	Opened       int    `json:"opened" doc:"Those that a person opened, or followed a link of"`
 	Clicked      int    `json:"clicked" doc:"Those that a person followed a link of"`
-	OpenedBots   int    `json:"openedBots" doc:"Those that a program opened"`
-	ClickedBots  int    `json:"clickedBots" doc:"Those that a program followed a link of"`
-	Cursor       string `json:"cursor,omitempty" doc:"Asks for the counts of older messages, which are to be added; absent when all have been read. One call reads 100,000 messages at most"`
+	OpenedBots   int    `json:"openedBots" doc:"Those that a bot opened"`
+	ClickedBots  int    `json:"clickedBots" doc:"Those that a bot followed a link of"`
+	Cursor       string `json:"cursor,omitempty" doc:"Requests the counts of older messages, to be added to these; absent when all were read. One call reads 100,000 messages at most"`
 }
 
 // CounterQuery narrows Counters. The zero query counts all.

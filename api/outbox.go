@@ -65,7 +65,7 @@ type RecipientStatus struct {
 type OutboxMessage struct {
 	QueueID        string            `json:"queueId"`
 	Account        string            `json:"account"`
-	Source         string            `json:"source" enum:"api,smtp" doc:"The door it came in by"`
+	Source         string            `json:"source" enum:"api,smtp" doc:"How it was submitted"`
 	MessageID      string            `json:"messageId"`
 	Envelope       Envelope          `json:"envelope"`
 	Subject        string            `json:"subject"`
@@ -110,7 +110,7 @@ type OutboxPage struct {
 	Total    int             `json:"total"`
 	Page     int             `json:"page"`
 	Pages    int             `json:"pages"`
-	Cursor   string          `json:"cursor,omitempty" doc:"Asks for the rows after these; absent on the last page"`
+	Cursor   string          `json:"cursor,omitempty" doc:"Requests the rows after these; absent on the last page"`
 	Messages []OutboxMessage `json:"messages"`
 }
 
@@ -127,7 +127,7 @@ type DeadLetterPage struct {
 	Total       int             `json:"total"`
 	Page        int             `json:"page"`
 	Pages       int             `json:"pages"`
-	Cursor      string          `json:"cursor,omitempty" doc:"Asks for the rows after these; absent on the last page"`
+	Cursor      string          `json:"cursor,omitempty" doc:"Requests the rows after these; absent on the last page"`
 	DeadLetters []OutboxMessage `json:"deadLetters"`
 }
 

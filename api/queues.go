@@ -66,11 +66,11 @@ type Counters struct {
 	FailedDay    int `json:"failedDay" doc:"Messages failed in the last 24 hours"`
 	AttemptsDay  int `json:"attemptsDay" doc:"Attempts made in the last 24 hours"`
 
-	SuppressedHour int `json:"suppressedHour" doc:"Messages not sent in the last 60 minutes because nobody in them may be mailed"`
-	SuppressedDay  int `json:"suppressedDay" doc:"Messages not sent in the last 24 hours because nobody in them may be mailed"`
+	SuppressedHour int `json:"suppressedHour" doc:"Messages not sent in the last 60 minutes because all their recipients are suppressed"`
+	SuppressedDay  int `json:"suppressedDay" doc:"Messages not sent in the last 24 hours because all their recipients are suppressed"`
 
-	LaterHour LaterCounters `json:"laterHour" doc:"What became known in the last 60 minutes about messages sent"`
-	LaterDay  LaterCounters `json:"laterDay" doc:"What became known in the last 24 hours about messages sent"`
+	LaterHour LaterCounters `json:"laterHour" doc:"Reports in the last 60 minutes about messages sent"`
+	LaterDay  LaterCounters `json:"laterDay" doc:"Reports in the last 24 hours about messages sent"`
 }
 
 // LaterCounters count events of messages after a relay accepted them. Opens and clicks of bots count
@@ -96,8 +96,8 @@ type Settings struct {
 	ServiceURL            *string         `json:"serviceUrl,omitempty" maxLength:"2048" doc:"Public address of this Postroom"`
 	DeliveryAttempts      *int            `json:"deliveryAttempts,omitempty" minimum:"1" maximum:"100"`
 	QueueKeep             *int            `json:"queueKeep,omitempty" minimum:"0" maximum:"100000" doc:"Completed jobs kept visible in the queues"`
-	TrackOpens            *bool           `json:"trackOpens,omitempty" doc:"Whether opens are counted, of accounts and messages that don't say"`
-	TrackClicks           *bool           `json:"trackClicks,omitempty" doc:"Whether clicks are counted, likewise"`
+	TrackOpens            *bool           `json:"trackOpens,omitempty" doc:"Whether opens are counted, unless an account or message says otherwise"`
+	TrackClicks           *bool           `json:"trackClicks,omitempty" doc:"Whether clicks are counted, unless an account or message says otherwise"`
 }
 
 // CustomHeader is one header added to webhook requests.

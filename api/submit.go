@@ -74,7 +74,7 @@ type SubmitRequest struct {
 	Envelope         *Envelope         `json:"envelope,omitempty" doc:"Taken from the headers when absent"`
 	Attachments      []Attachment      `json:"attachments,omitempty" maxItems:"1000"`
 	Headers          map[string]string `json:"headers,omitempty" doc:"Added to the message"`
-	MessageID        string            `json:"messageId,omitempty" maxLength:"996" doc:"Message-ID; made when absent"`
+	MessageID        string            `json:"messageId,omitempty" maxLength:"996" doc:"Message-ID; generated when absent"`
 	InReplyTo        string            `json:"inReplyTo,omitempty" maxLength:"996" doc:"Message-ID this message answers"`
 	References       []string          `json:"references,omitempty" maxItems:"100" doc:"Message-IDs of the thread, oldest first"`
 	SendAt           *time.Time        `json:"sendAt,omitempty" doc:"When to send; now when absent or past"`
@@ -94,10 +94,10 @@ type SubmitRequest struct {
 	Template         string            `json:"template,omitempty" maxLength:"256" doc:"Id of a stored template, which gives subject, previewText, html and text; subject and previewText of the request go before its own"`
 	Render           *Render           `json:"render,omitempty" doc:"How html, text, subject and previewText are filled in (Handlebars); false: they go as they are. A template is filled in without it, too"`
 	MailMerge        []MailMergeEntry  `json:"mailMerge,omitempty" minItems:"1" maxItems:"10000" doc:"One message for each entry, filled in with its params; excludes to, cc, bcc, raw, envelope, messageId and render with params"`
-	ListID           string            `json:"listId,omitempty" maxLength:"256" doc:"Mailing list that the message is of, such as news: adds List-ID and one-click List-Unsubscribe, and skips who unsubscribed from it. Needs a public address (serviceUrl or baseUrl), and one recipient, or mailMerge"`
+	ListID           string            `json:"listId,omitempty" maxLength:"256" doc:"Mailing list that the message is of, such as news: adds List-ID and one-click List-Unsubscribe, and skips recipients who unsubscribed from it. Needs a public address (serviceUrl or baseUrl), and one recipient, or mailMerge"`
 	TrackOpens       *bool             `json:"trackOpens,omitempty" doc:"Count opens by a picture in html; the account's choice when absent, else the setting's. Needs a public address"`
-	TrackClicks      *bool             `json:"trackClicks,omitempty" doc:"Count clicks by leading links of html over this Postroom; likewise"`
-	TrackingEnabled  *bool             `json:"trackingEnabled,omitempty" doc:"Both of them, as older clients of EmailEngine say it"`
+	TrackClicks      *bool             `json:"trackClicks,omitempty" doc:"Count clicks by links of html that lead over this Postroom; the account's choice when absent, else the setting's. Needs a public address"`
+	TrackingEnabled  *bool             `json:"trackingEnabled,omitempty" doc:"Sets both, for older clients of EmailEngine"`
 	BaseURL          string            `json:"baseUrl,omitempty" maxLength:"2048" doc:"Public address that links in this message lead to; the setting serviceUrl when absent"`
 	Locale           string            `json:"locale,omitempty" maxLength:"64" doc:"Language of the message (BCP 47): chooses the variant of a template, and how numbers and dates are written; the account's when absent, else en"`
 	TZ               string            `json:"tz,omitempty" maxLength:"64" doc:"Time zone of dates in templates, such as Europe/Zurich; the account's when absent, else UTC"`
@@ -108,7 +108,7 @@ type Render struct {
 	Off     bool            `json:"-"`
 	Format  string          `json:"format,omitempty" enum:"html,markdown" doc:"What html is written in: html when absent. A stored template has its own"`
 	Params  json.RawMessage `json:"params,omitempty" doc:"An object: what {{params.name}} stands for"`
-	Missing string          `json:"missing,omitempty" enum:"empty,error" doc:"What becomes of a variable that params lack: nothing is printed, or the request is refused with the names of all. The template's when absent, else the setting templates.missing"`
+	Missing string          `json:"missing,omitempty" enum:"empty,error" doc:"What happens to a variable that params lack: nothing is printed, or the request is refused with the names of all. The template's when absent, else the setting templates.missing"`
 }
 
 // MarshalJSON writes false for a Render that is off.
@@ -133,7 +133,7 @@ func (r *Render) UnmarshalJSON(raw []byte) error {
 // MailMergeEntry is one message of a mail merge.
 type MailMergeEntry struct {
 	To             Address         `json:"to"`
-	MessageID      string          `json:"messageId,omitempty" maxLength:"996" doc:"Message-ID; made when absent"`
+	MessageID      string          `json:"messageId,omitempty" maxLength:"996" doc:"Message-ID; generated when absent"`
 	Params         json.RawMessage `json:"params,omitempty" doc:"An object: what {{params.name}} stands for in this message"`
 	SendAt         *time.Time      `json:"sendAt,omitempty" doc:"When to send this message; the request's sendAt when absent"`
 	Metadata       json.RawMessage `json:"metadata,omitempty" doc:"The request's metadata when absent"`
@@ -164,8 +164,8 @@ type SubmitAnswer struct {
 	QueueID     string             `json:"queueId,omitempty"`
 	Preview     []byte             `json:"preview,omitempty" doc:"The message, in base64 (dryRun only)"`
 	Idempotency *IdempotencyStatus `json:"idempotency,omitempty"`
-	Skipped     *Skipped           `json:"skipped,omitempty" doc:"Recipients that are not mailed. Without a queueId nothing was queued, for nobody is left"`
-	MailMerge   []MailMergeResult  `json:"mailMerge,omitempty" doc:"What became of each entry, in their order"`
+	Skipped     *Skipped           `json:"skipped,omitempty" doc:"Recipients that are not mailed. Without a queueId nothing was queued, because all are skipped"`
+	MailMerge   []MailMergeResult  `json:"mailMerge,omitempty" doc:"The result of each entry, in order"`
 }
 
 // Skipped is the recipients that are not mailed, and the reason.

@@ -17,7 +17,7 @@ type Suppression struct {
 	Created   time.Time  `json:"created"`
 	Expires   *time.Time `json:"expires,omitempty" doc:"From when on it no longer holds; absent: never"`
 	Expired   bool       `json:"expired,omitempty" doc:"It no longer holds, and will be swept away"`
-	Source    string     `json:"source,omitempty" doc:"What told us: api, csv, page, smtp, bounce, unsubscribe, a provider, …"`
+	Source    string     `json:"source,omitempty" doc:"Source: api, csv, page, smtp, bounce, unsubscribe, a provider, …"`
 	MessageID string     `json:"queueId,omitempty" doc:"Evidence: the message that brought it about"`
 	Response  string     `json:"response,omitempty" doc:"Evidence: the reply, or words of whoever added it"`
 }
@@ -35,8 +35,8 @@ type SuppressionQuery struct {
 
 // SuppressionPage is a page of suppressions.
 type SuppressionPage struct {
-	Total        int           `json:"total" doc:"Entries of the scope and the reason asked for, whatever their address, those that have expired lately included"`
-	Cursor       string        `json:"cursor,omitempty" doc:"Ask with it for the next rows; absent: there are none. A page may have fewer rows than asked for, even none, and more follow all the same"`
+	Total        int           `json:"total" doc:"Entries of the scope and the reason, with any address, including those that expired lately"`
+	Cursor       string        `json:"cursor,omitempty" doc:"Requests the next rows; absent on the last page. A page may have fewer rows than requested, even none, although more follow"`
 	Suppressions []Suppression `json:"suppressions"`
 }
 
@@ -60,7 +60,7 @@ type NewSuppression struct {
 	Reason string `json:"reason,omitempty" enum:"unsubscribe,hard_bounce,spam_report,manual" doc:"manual when absent. An unsubscribe stops bulk mail, and mail of its list; the others stop every mail"`
 	SuppressionScope
 	Expires   *time.Time `json:"expires,omitempty" doc:"From when on it no longer holds; absent: never"`
-	Source    string     `json:"source,omitempty" maxLength:"20" doc:"What told you; api when absent. Letters, digits, - and _"`
+	Source    string     `json:"source,omitempty" maxLength:"20" doc:"Your source; api when absent. Letters, digits, - and _"`
 	MessageID string     `json:"queueId,omitempty" maxLength:"200" doc:"Evidence: the message that brought it about"`
 	Response  string     `json:"response,omitempty" maxLength:"2000" doc:"Evidence: any words; cut to 500 bytes"`
 }

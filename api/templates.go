@@ -20,7 +20,7 @@ type TemplateDefinition struct {
 	Locales   map[string]TemplateContent `json:"locales,omitempty" doc:"Variants by locale, such as de or pt-BR. Parts that a variant lacks are those of content; a text goes with its html"`
 	Layout    string                     `json:"layout,omitempty" maxLength:"128" doc:"Id of the layout around the html"`
 	InlineCSS bool                       `json:"inlineCss,omitempty" doc:"Write style sheets into style attributes"`
-	Missing   string                     `json:"missing,omitempty" doc:"What a variable that the data lacks is: empty, or an error; the setting templates.missing when absent"`
+	Missing   string                     `json:"missing,omitempty" doc:"What happens to a variable that the data lacks: it is empty, or an error; the setting templates.missing when absent"`
 	Sample    json.RawMessage            `json:"sample,omitempty" doc:"Params for previews"`
 }
 
@@ -28,7 +28,7 @@ type TemplateDefinition struct {
 type TemplateRequest struct {
 	ID          string  `json:"id,omitempty" maxLength:"128" pattern:"^[A-Za-z0-9][A-Za-z0-9._@+-]*$" doc:"Id, chosen by you; made up when absent"`
 	Account     *string `json:"account,omitempty" nullable:"true" maxLength:"256" doc:"Whose it is; null or absent: every account may use it"`
-	Name        string  `json:"name" minLength:"1" maxLength:"256" doc:"What people call it; of a partial, what templates include it by: {{> name}}"`
+	Name        string  `json:"name" minLength:"1" maxLength:"256" doc:"Its name in lists; of a partial, what templates include it by: {{> name}}"`
 	Description string  `json:"description,omitempty" maxLength:"1024"`
 	Kind        string  `json:"kind,omitempty" enum:"template,partial,layout" doc:"template when absent. A partial is included by others, a layout stands around their html and holds {{> @partial-block}}"`
 	TemplateDefinition
@@ -121,7 +121,7 @@ type FlushQuery struct {
 
 // TemplatePage is a page of templates, by their ids.
 type TemplatePage struct {
-	Account   *string       `json:"account" doc:"The account asked for"`
+	Account   *string       `json:"account" doc:"The requested account"`
 	Total     int           `json:"total"`
 	Page      int           `json:"page"`
 	Pages     int           `json:"pages"`
@@ -162,8 +162,8 @@ type TemplatePreviewRequest struct {
 	Params  json.RawMessage `json:"params,omitempty" doc:"The data; the template's sample when absent"`
 	Locale  string          `json:"locale,omitempty" maxLength:"64" doc:"Chooses the variant, and how numbers and dates are written"`
 	TZ      string          `json:"tz,omitempty" maxLength:"64" doc:"Time zone of dates, such as Europe/Zurich; UTC when absent"`
-	Account string          `json:"account,omitempty" maxLength:"256" doc:"Who would send; the template's own account when absent"`
-	To      *Address        `json:"to,omitempty" doc:"Whom it would be for"`
+	Account string          `json:"account,omitempty" maxLength:"256" doc:"Account that would send; the template's own account when absent"`
+	To      *Address        `json:"to,omitempty" doc:"Recipient it would be for"`
 	Version int             `json:"version,omitempty" minimum:"1" doc:"An earlier version; the current one when absent"`
 }
 
@@ -174,8 +174,8 @@ type TemplateTrial struct {
 	Params  json.RawMessage `json:"params,omitempty" doc:"The data; the sample when absent"`
 	Locale  string          `json:"locale,omitempty" maxLength:"64" doc:"Chooses the variant, and how numbers and dates are written"`
 	TZ      string          `json:"tz,omitempty" maxLength:"64" doc:"Time zone of dates, such as Europe/Zurich; UTC when absent"`
-	Account string          `json:"account,omitempty" maxLength:"256" doc:"Who would send, and whose partials are found"`
-	To      *Address        `json:"to,omitempty" doc:"Whom it would be for"`
+	Account string          `json:"account,omitempty" maxLength:"256" doc:"Account that would send, and whose partials are found"`
+	To      *Address        `json:"to,omitempty" doc:"Recipient it would be for"`
 }
 
 // TemplateMissing is a variable that the data lacks.

@@ -70,7 +70,7 @@ type DeliveryPage struct {
 	Total      int        `json:"total"`
 	Page       int        `json:"page"`
 	Pages      int        `json:"pages"`
-	Partial    bool       `json:"partial,omitempty" doc:"To a search: the newest 2,000 deliveries were looked at, and there are older ones"`
+	Partial    bool       `json:"partial,omitempty" doc:"Of a search: only the newest 2,000 deliveries were searched, and there are older ones"`
 	Deliveries []Delivery `json:"deliveries"`
 }
 

@@ -52,9 +52,9 @@ func (f accountFlags) over(a api.Account, from string, con *console) (api.Accoun
 	}
 	a.AccountTrouble = cmp.Or(f.AccountTrouble, a.AccountTrouble)
 	a.TrackOpens, a.TrackClicks = cmp.Or(f.TrackOpens, a.TrackOpens), cmp.Or(f.TrackClicks, a.TrackClicks)
-	set(&a.Webhooks, f.Webhooks)
-	set(&a.Locale, f.Locale)
-	set(&a.TZ, f.TZ)
+	api.Set(&a.Webhooks, f.Webhooks)
+	api.Set(&a.Locale, f.Locale)
+	api.Set(&a.TZ, f.TZ)
 	a.DKIM, err = f.dkim(a)
 	return a, err
 }

@@ -156,7 +156,7 @@ func (g *gatewayUpdateCmd) Run(s *session) error {
 		return err
 	}
 	next := settings.into(info.Gateway)
-	set(&next.Name, g.Name)
+	api.Set(&next.Name, g.Name)
 	next.Warmup = g.warmupFlags.over(next.Warmup)
 	patch := patchOf[api.GatewayPatch](info.Gateway, next)
 	if patch == (api.GatewayPatch{}) {

@@ -40,7 +40,7 @@ func (f messageFlags) period() (since, until time.Time, err error) {
 		if err != nil {
 			return since, until, err
 		}
-		set(bound.at, at)
+		api.Set(bound.at, at)
 	}
 	return since, until, nil
 }

@@ -74,8 +74,8 @@ func (f relayFlags) over(s relaySettings, con *console) (relaySettings, error) {
 			return s, err
 		}
 	}
-	set(&s.LocalAddress, f.LocalAddress)
-	set(&s.SMTPEhloName, f.EhloName)
+	api.Set(&s.LocalAddress, f.LocalAddress)
+	api.Set(&s.SMTPEhloName, f.EhloName)
 	s.limits = f.bound(s.limits)
 	return s, nil
 }
@@ -135,7 +135,7 @@ func (f relayFlags) tls(s relaySettings) (relaySettings, error) {
 	}
 	s.SMTP = relayOf(s)
 	t := *cmp.Or(s.SMTP.TLS, &api.SMTPTLS{})
-	set(&t.PinSHA256, f.Pin)
+	api.Set(&t.PinSHA256, f.Pin)
 	if t.PinSHA256 != "" && t.StartTLS == "opportunistic" {
 		t.StartTLS = "required" // without TLS the pinned key would protect nothing
 	}
@@ -156,22 +156,16 @@ func (f relayFlags) tls(s relaySettings) (relaySettings, error) {
 // bound returns the limits changed by the flags; nil: none.
 func (f relayFlags) bound(old *api.Limits) *api.Limits {
 	l := *cmp.Or(old, &api.Limits{})
-	set(&l.PerSecond, f.PerSecond)
-	set(&l.PerMinute, f.PerMinute)
-	set(&l.PerDay, f.PerDay)
-	set(&l.Burst, f.Burst)
-	set(&l.Connections, f.Connections)
-	set(&l.PerConnection, f.PerConn)
+	api.Set(&l.PerSecond, f.PerSecond)
+	api.Set(&l.PerMinute, f.PerMinute)
+	api.Set(&l.PerDay, f.PerDay)
+	api.Set(&l.Burst, f.Burst)
+	api.Set(&l.Connections, f.Connections)
+	api.Set(&l.PerConnection, f.PerConn)
 	if old == nil && l == (api.Limits{}) {
 		return nil
 	}
 	return &l
-}
-
-func set[T any](field, value *T) {
-	if value != nil {
-		*field = *value
-	}
 }
 
 // readRelay parses the URL of a relay. Settings that a URL cannot have stay.

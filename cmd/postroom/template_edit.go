@@ -37,10 +37,10 @@ func (f contentFlags) over(d api.TemplateDefinition, con *console) (api.Template
 		}
 		*part.into = string(text)
 	}
-	set(&d.Format, f.Format)
-	set(&d.Layout, f.Layout)
-	set(&d.InlineCSS, f.Inline)
-	set(&d.Missing, f.Missing)
+	api.Set(&d.Format, f.Format)
+	api.Set(&d.Layout, f.Layout)
+	api.Set(&d.InlineCSS, f.Inline)
+	api.Set(&d.Missing, f.Missing)
 	if f.Sample != nil {
 		text, err := con.readJSON("--sample", *f.Sample)
 		if err != nil {
@@ -115,8 +115,8 @@ func (t *templateUpdateCmd) Run(s *session) error {
 		return err
 	}
 	req := api.TemplateRequest{Name: old.Name, Description: old.Description, TemplateDefinition: d}
-	set(&req.Name, t.Name)
-	set(&req.Description, t.Description)
+	api.Set(&req.Name, t.Name)
+	api.Set(&req.Description, t.Description)
 	patch := wholePatch(req)
 	patch.Version = old.Version
 	answer, err := api.UpdateTemplate.Do(s, s.client, patch, t.Template)
