@@ -20,6 +20,7 @@ type ackClient struct {
 	redis.UniversalClient
 	scripts redisdb.Evaler        // runs them
 	topics  redis.UniversalClient // for subscriptions
+	empty   *emptyQueues          // answers polls
 	giveUp  <-chan struct{}       // closed when the grace of a stop is over: repetitions end
 	log     *slog.Logger
 }

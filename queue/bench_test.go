@@ -36,6 +36,7 @@ func BenchmarkScript(b *testing.B) {
 			q := setup(b)
 			b.ReportAllocs()
 			var pipe redis.Pipeliner
+			var sha string
 			for n := range b.N {
 				if n%100 == 0 {
 					pipe = q.redis.Pipeline()
@@ -45,12 +46,12 @@ func BenchmarkScript(b *testing.B) {
 					b.Fatal(err)
 				}
 				if n == 0 {
-					q.redis.ScriptLoad(b.Context(), k.source)
+					sha = q.redis.ScriptLoad(b.Context(), k.source).Val()
 				}
 				if by == "source" {
 					pipe.Eval(b.Context(), k.source, k.keys, k.args...)
 				} else {
-					pipe.EvalSha(b.Context(), k.sha, k.keys, k.args...)
+					pipe.EvalSha(b.Context(), sha, k.keys, k.args...)
 				}
 				if n%100 == 99 || n == b.N-1 {
 					if _, err := pipe.Exec(b.Context()); err != nil {

@@ -21,9 +21,9 @@ type capture struct {
 
 // call is one script call that asynq would have made.
 type call struct {
-	sha, source string
-	keys        []string
-	args        []any
+	source string
+	keys   []string
+	args   []any
 }
 
 type captureKey struct{}
@@ -47,15 +47,16 @@ func (c *capture) EvalSha(ctx context.Context, sha string, keys []string, args .
 		cmd.SetErr(noScript{})
 		return cmd
 	}
-	return note(ctx, call{sha: sha, source: source.(string), keys: keys, args: args})
+	return note(ctx, call{source: source.(string), keys: keys, args: args})
 }
 
-// Eval stores the source of a script and records the call.
+// Eval stores the source of a script, extended by the announcement of its task, and records the call.
 func (c *capture) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
 	sum := sha1.Sum([]byte(source))
 	sha := hex.EncodeToString(sum[:])
+	source = announcing(source, keys)
 	c.sources.Store(sha, source)
-	return note(ctx, call{sha: sha, source: source, keys: keys, args: args})
+	return note(ctx, call{source: source, keys: keys, args: args})
 }
 
 // SAdd replies to the registration of a queue in asynq:queues. asynq does that once for each process and

@@ -70,6 +70,7 @@ func (c *Control) Resume(ctx context.Context, queue string) error {
 		return fmt.Errorf("resume queue %s: %w", queue, err)
 	}
 	c.sawPaused(queue, false)
+	announce(ctx, c.redis, queue)
 	return nil
 }
 

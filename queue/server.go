@@ -66,6 +66,9 @@ type Server struct {
 	running sync.WaitGroup     // handlers
 	closing context.Context    // ends when the grace is over
 	close   context.CancelFunc // ends closing
+
+	stopping  context.Context    // ends when no more tasks are taken
+	stopPolls context.CancelFunc // ends stopping
 }
 
 // NewServer returns a Server that gives each task to the handler of its type. It uses the given connection,
@@ -89,7 +92,8 @@ func NewServer(c redis.UniversalClient, handlers map[string]Handler, o ServerOpt
 		}
 	}
 	s.trouble = newAsynqLog(s.log)
-	s.acks = &ackClient{UniversalClient: c, scripts: o.Scripts, log: s.log}
+	s.stopping, s.stopPolls = context.WithCancel(context.Background())
+	s.acks = &ackClient{UniversalClient: c, scripts: o.Scripts, empty: newEmptyQueues(s.stopping.Done()), log: s.log}
 	if s.acks.scripts == nil {
 		s.acks.scripts = c
 	}
@@ -117,8 +121,9 @@ func (s *Server) addPool(p Pool) error {
 	}
 	slices.Sort(s.queues)
 	p = p.filled()
+	servers := s.acks.empty.pollers(p)
 	for i := range p.Servers {
-		s.engines = append(s.engines, s.engine(p, share(p.Workers, p.Servers, i)))
+		s.engines = append(s.engines, s.engine(p, servers, share(p.Workers, p.Servers, i)))
 	}
 	return nil
 }
@@ -147,8 +152,8 @@ func share(n, servers, i int) int {
 }
 
 // engine returns one asynq server.
-func (s *Server) engine(p Pool, workers int) *asynq.Server {
-	return asynq.NewServerFromRedisClient(s.acks, asynq.Config{
+func (s *Server) engine(p Pool, servers *pollers, workers int) *asynq.Server {
+	return asynq.NewServerFromRedisClient(&pollingClient{s.acks, servers}, asynq.Config{
 		Concurrency: workers,
 		Queues:      p.Queues,
 		// Each server polls less often, so that many cost as little as one; a task is found as soon.
@@ -178,6 +183,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.log.Warn("queues are not registered yet", "error", err)
 	}
 	s.shortenArchives(ctx)
+	go s.acks.empty.listen(ctx, s.acks.topics)
 	for i, engine := range s.engines {
 		if err := engine.Start(asynq.HandlerFunc(s.process)); err != nil {
 			s.stop(s.engines[:i])
@@ -205,6 +211,7 @@ func (s *Server) shortenArchives(ctx context.Context) {
 
 // stop shuts down the started engines.
 func (s *Server) stop(engines []*asynq.Server) {
+	s.stopPolls()
 	timer := time.AfterFunc(s.grace, s.close)
 	defer timer.Stop()
 	stopped := func() {

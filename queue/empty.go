@@ -1,0 +1,295 @@
+package queue
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// asynq polls: each of its servers asks each of its queues for a task every few milliseconds. That cost an idle
+// process a tenth of a core, and a task half an interval. So whatever adds a task to an empty queue announces it
+// on wakeTopic, and a server whose queues are known to be empty waits here for an announcement, inside its poll.
+// Announcements may be lost, so Redis is asked at least every askEvery.
+const (
+	wakeTopic = "asynq:wake" // pub/sub channel of the pending lists that got a task
+	askEvery  = time.Second
+)
+
+// announceTail follows asynq's script that adds a task to a pending list, which is KEYS[2]. Only the first task
+// of a list is announced: whoever takes a task asks for the next one.
+const announceTail = `
+local added = enqueue()
+if added == 1 and redis.call("LLEN", KEYS[2]) == 1 then
+	redis.call("PUBLISH", "` + wakeTopic + `", KEYS[2])
+end
+return added`
+
+// announcing returns a script of asynq that adds a task, extended by the announcement.
+func announcing(source string, keys []string) string {
+	if len(keys) < 2 || !isPending(keys[1]) {
+		return source
+	}
+	return "local function enqueue()\n" + source + "\nend" + announceTail
+}
+
+// announce reports that a queue has a task, or may be worked on again.
+func announce(ctx context.Context, c redis.UniversalClient, queue string) {
+	_ = c.Publish(ctx, wakeTopic, stateKey(queue, Waiting)).Err() // else it is found within askEvery
+}
+
+func isPending(key string) bool { return strings.HasSuffix(key, "}:"+string(Waiting)) }
+
+// emptyQueues remembers which queues have no task to take, and keeps the polls of these waiting. It is safe for
+// concurrent use.
+type emptyQueues struct {
+	stopped     <-chan struct{} // closed: no poll waits any more
+	askEvery    time.Duration   // how long it counts that a pending list was empty
+	forwardWait time.Duration   // how long it counts that no task's time had come
+
+	mu    sync.Mutex
+	hears bool // whether announcements arrive
+	known map[string]*knownQueue
+	pools []*pollers
+}
+
+// knownQueue is what is known of a key that Redis is asked about: a pending list, or a set of tasks that wait for
+// their time.
+type knownQueue struct {
+	changes int       // announcements
+	empty   bool      // Redis answered that there is nothing, and no announcement came since
+	asked   time.Time // when
+	taken   int       // tasks since the last empty answer
+}
+
+// pollers are the asynq servers of one pool. They take tasks from the same queues.
+type pollers struct {
+	keys    []string // the pending lists
+	waiting []chan struct{}
+}
+
+func newEmptyQueues(stopped <-chan struct{}) *emptyQueues {
+	return &emptyQueues{stopped: stopped, askEvery: askEvery, forwardWait: forwardEvery / 2,
+		known: map[string]*knownQueue{}}
+}
+
+// pollers adds the servers of a pool.
+func (e *emptyQueues) pollers(p Pool) *pollers {
+	servers := &pollers{}
+	for q := range p.Queues {
+		servers.keys = append(servers.keys, stateKey(q, Waiting))
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.pools = append(e.pools, servers)
+	return servers
+}
+
+// get returns what is known of a key. The caller holds the lock.
+func (e *emptyQueues) get(key string) *knownQueue {
+	if e.known[key] == nil {
+		e.known[key] = &knownQueue{}
+	}
+	return e.known[key]
+}
+
+// isEmpty reports whether there is nothing under the key: Redis said so less than fresh ago. The caller holds the
+// lock.
+func (e *emptyQueues) isEmpty(key string, now time.Time, fresh time.Duration) bool {
+	q := e.get(key)
+	return e.hears && q.empty && now.Sub(q.asked) < fresh
+}
+
+// wake notes an announcement, and has one server of each pool of the queue ask for the task.
+func (e *emptyQueues) wake(key string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	q := e.get(key)
+	q.changes, q.empty = q.changes+1, false
+	for _, p := range e.pools {
+		if slices.Contains(p.keys, key) {
+			p.wakeOne()
+		}
+	}
+}
+
+// wakeOne ends the waiting of the server that waits the longest.
+func (p *pollers) wakeOne() {
+	if len(p.waiting) > 0 {
+		close(p.waiting[0])
+		p.waiting = p.waiting[1:]
+	}
+}
+
+// listen notes the announcements until ctx ends. The client subscribes again when it lost its connection; then
+// announcements may have been lost.
+func (e *emptyQueues) listen(ctx context.Context, c redis.UniversalClient) {
+	topic := c.Subscribe(ctx, wakeTopic)
+	defer topic.Close() //nolint:errcheck // nothing is left to do with it
+	news := topic.ChannelWithSubscriptions()
+	defer e.hear(false)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case m, ok := <-news:
+			if !ok {
+				return
+			}
+			switch m := m.(type) {
+			case *redis.Subscription:
+				e.hear(true)
+			case *redis.Message:
+				e.wake(m.Payload)
+			}
+		}
+	}
+}
+
+// hear notes whether announcements arrive from now on. Nothing is known of the time before.
+func (e *emptyQueues) hear(hears bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.hears = hears
+	for _, q := range e.known {
+		q.changes, q.empty = q.changes+1, false
+	}
+	for _, p := range e.pools {
+		p.wakeOne()
+	}
+}
+
+// take answers the poll of a server for a task of a pending list. While all queues of the server are known to
+// be empty it waits.
+func (e *emptyQueues) take(p *pollers, key string, call func() *redis.Cmd) *redis.Cmd {
+	for {
+		now := time.Now()
+		e.mu.Lock()
+		if !e.isEmpty(key, now, e.askEvery) {
+			changes := e.get(key).changes
+			e.mu.Unlock()
+			cmd := call()
+			e.took(p, key, now, changes, cmd)
+			return cmd
+		}
+		if slices.ContainsFunc(p.keys, func(k string) bool { return !e.isEmpty(k, now, e.askEvery) }) {
+			e.mu.Unlock()
+			return redis.NewCmdResult(nil, redis.Nil) // another queue is to be asked
+		}
+		woken := make(chan struct{})
+		p.waiting = append(p.waiting, woken)
+		left := e.askEvery - now.Sub(e.get(key).asked)
+		e.mu.Unlock()
+		if !e.await(p, woken, left) {
+			return redis.NewCmdResult(nil, redis.Nil)
+		}
+	}
+}
+
+// await waits for an announcement, or until Redis is to be asked again. It reports false when the server stops.
+func (e *emptyQueues) await(p *pollers, woken chan struct{}, left time.Duration) bool {
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-woken:
+		return true
+	case <-timer.C:
+	case <-e.stopped:
+	}
+	e.mu.Lock()
+	p.waiting = slices.DeleteFunc(p.waiting, func(w chan struct{}) bool { return w == woken })
+	e.mu.Unlock()
+	select {
+	case <-e.stopped:
+		return false
+	default:
+		return true
+	}
+}
+
+// took notes the answer of Redis to a poll that was made when there had been so many changes. An announcement
+// that arrived in between may be about a task that came after the answer. A second task in a row brings in one
+// more server: there may be many.
+func (e *emptyQueues) took(p *pollers, key string, asked time.Time, changes int, cmd *redis.Cmd) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	q := e.get(key)
+	if !isNothing(cmd) {
+		if q.taken++; q.taken > 1 {
+			p.wakeOne()
+		}
+		return
+	}
+	q.taken = 0
+	q.empty, q.asked = changes == q.changes, asked
+}
+
+// forward answers the call that moves tasks whose time has come to a pending list. Every asynq server makes it
+// for each of its queues twice a second; one of them is enough.
+func (e *emptyQueues) forward(key string, call func() *redis.Cmd) *redis.Cmd {
+	now := time.Now()
+	e.mu.Lock()
+	q, done := e.get(key), e.isEmpty(key, now, e.forwardWait)
+	if !done {
+		q.empty, q.asked = true, now // nobody else needs to ask meanwhile
+	}
+	e.mu.Unlock()
+	if done {
+		return redis.NewCmdResult(int64(0), nil)
+	}
+	cmd := call()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	q.empty = isNothing(cmd)
+	return cmd
+}
+
+// isNothing reports whether a reply of Redis says that there are no tasks.
+func isNothing(cmd *redis.Cmd) bool {
+	if cmd.Err() != nil {
+		return cmd.Err() == redis.Nil
+	}
+	n, ok := cmd.Val().(int64)
+	return ok && n == 0
+}
+
+// pollingClient is the Redis client given to one pool's asynq servers. It recognizes the two calls with which
+// they look for tasks by their keys.
+type pollingClient struct {
+	*ackClient
+	servers *pollers
+}
+
+// Eval runs a script for asynq.
+func (c *pollingClient) Eval(ctx context.Context, source string, keys []string, args ...any) *redis.Cmd {
+	return c.run(ctx, keys, func() *redis.Cmd { return c.ackClient.Eval(ctx, source, keys, args...) })
+}
+
+// EvalSha runs a script for asynq.
+func (c *pollingClient) EvalSha(ctx context.Context, sha string, keys []string, args ...any) *redis.Cmd {
+	return c.run(ctx, keys, func() *redis.Cmd { return c.ackClient.EvalSha(ctx, sha, keys, args...) })
+}
+
+// run makes a call, if it has to be made, and announces a task that it put into a pending list.
+func (c *pollingClient) run(ctx context.Context, keys []string, call func() *redis.Cmd) *redis.Cmd {
+	if len(keys) == 4 && isPending(keys[0]) {
+		return c.empty.take(c.servers, keys[0], call)
+	}
+	at := slices.IndexFunc(keys, isPending)
+	if at < 0 {
+		return call()
+	}
+	var cmd *redis.Cmd
+	if len(keys) == 2 {
+		cmd = c.empty.forward(keys[0], call)
+	} else {
+		cmd = call()
+	}
+	if cmd.Err() == nil && !isNothing(cmd) {
+		_ = c.Publish(ctx, wakeTopic, keys[at]).Err() // else it is found within askEvery
+	}
+	return cmd
+}

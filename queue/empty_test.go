@@ -1,0 +1,213 @@
+package queue
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const testList = "asynq:{submit}:pending"
+
+// polls is a pool of servers whose calls are answered by the test.
+type polls struct {
+	*emptyQueues
+	servers *pollers
+	stop    context.CancelFunc
+	calls   chan chan *redis.Cmd // what is asked of Redis, for the test to answer
+}
+
+func newPolls(t *testing.T) *polls {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	p := &polls{emptyQueues: newEmptyQueues(ctx.Done()), stop: stop, calls: make(chan chan *redis.Cmd)}
+	p.servers = p.pollers(Pool{Queues: map[string]int{"submit": 1}})
+	p.hear(true)
+	p.askEvery, p.forwardWait = time.Hour, time.Hour
+	return p
+}
+
+// poll makes a poll. Its answer comes to the channel.
+func (p *polls) poll() <-chan *redis.Cmd {
+	done := make(chan *redis.Cmd, 1)
+	go func() {
+		done <- p.take(p.servers, testList, func() *redis.Cmd {
+			answer := make(chan *redis.Cmd)
+			p.calls <- answer
+			return <-answer
+		})
+	}()
+	return done
+}
+
+func (p *polls) waiting() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.servers.waiting)
+}
+
+var (
+	noTask  = redis.NewCmdResult(nil, redis.Nil)
+	oneTask = redis.NewCmdResult("a task", nil)
+)
+
+func TestAPollOfAnEmptyQueueWaitsForAnAnnouncement(t *testing.T) {
+	t.Parallel()
+	p := newPolls(t)
+	first := p.poll()
+	<-p.calls <- noTask
+	if cmd := <-first; cmd.Err() != redis.Nil {
+		t.Fatalf("%v", cmd)
+	}
+	second, third := p.poll(), p.poll()
+	until(t, "both wait", func() bool { return p.waiting() == 2 })
+	p.wake("asynq:{bulk}:pending")
+	if n := p.waiting(); n != 2 {
+		t.Errorf("the announcement of another queue left %d waiting", n)
+	}
+	p.wake(testList)
+	answer := <-p.calls
+	if n := p.waiting(); n != 1 {
+		t.Errorf("%d wait after one announcement", n)
+	}
+	answer <- oneTask
+	taken := <-waitFor(second, third)
+	if taken.Val() != "a task" {
+		t.Errorf("took %v", taken)
+	}
+	fourth := p.poll() // of the server that took one
+	<-p.calls <- oneTask
+	<-fourth
+	<-p.calls <- noTask // of the one that still waited: a second task in a row brings it in
+	until(t, "nobody waits", func() bool { return p.waiting() == 0 })
+}
+
+// waitFor returns the first answer of two polls.
+func waitFor(a, b <-chan *redis.Cmd) <-chan *redis.Cmd {
+	first := make(chan *redis.Cmd, 1)
+	go func() {
+		select {
+		case cmd := <-a:
+			first <- cmd
+		case cmd := <-b:
+			first <- cmd
+		}
+	}()
+	return first
+}
+
+// TestAnAnnouncementDuringAPollIsNotLost: the task may have come after Redis answered that there is none.
+func TestAnAnnouncementDuringAPollIsNotLost(t *testing.T) {
+	t.Parallel()
+	p := newPolls(t)
+	first := p.poll()
+	answer := <-p.calls
+	p.wake(testList)
+	answer <- noTask
+	<-first
+	second := p.poll()
+	<-p.calls <- oneTask
+	if cmd := <-second; cmd.Val() != "a task" {
+		t.Errorf("took %v", cmd)
+	}
+}
+
+// TestRedisIsAskedAgainWithoutAnAnnouncement, for one may have been lost.
+func TestRedisIsAskedAgainWithoutAnAnnouncement(t *testing.T) {
+	t.Parallel()
+	p := newPolls(t)
+	p.askEvery = time.Millisecond
+	first := p.poll()
+	<-p.calls <- noTask
+	<-first
+	second := p.poll()
+	<-p.calls <- oneTask
+	if cmd := <-second; cmd.Val() != "a task" {
+		t.Errorf("took %v", cmd)
+	}
+}
+
+func TestAStopEndsTheWaiting(t *testing.T) {
+	t.Parallel()
+	p := newPolls(t)
+	first := p.poll()
+	<-p.calls <- noTask
+	<-first
+	second := p.poll()
+	until(t, "it waits", func() bool { return p.waiting() == 1 })
+	p.stop()
+	if cmd := <-second; cmd.Err() != redis.Nil {
+		t.Errorf("%v", cmd)
+	}
+}
+
+// TestPollsDoNotWaitWithoutAnnouncements: a process that hears none polls as asynq does.
+func TestPollsDoNotWaitWithoutAnnouncements(t *testing.T) {
+	t.Parallel()
+	p := newPolls(t)
+	p.hear(false)
+	for range 3 {
+		poll := p.poll()
+		<-p.calls <- noTask
+		<-poll
+	}
+}
+
+// TestOneServerForwards: the others are told that there was nothing, but tasks that came are looked for again.
+func TestOneServerForwards(t *testing.T) {
+	t.Parallel()
+	p := newPolls(t)
+	calls := 0
+	forward := func(n int64) any {
+		return p.forward("asynq:{submit}:retry", func() *redis.Cmd {
+			calls++
+			if inside := p.forward("asynq:{submit}:retry", nil); inside.Val() != int64(0) {
+				t.Errorf("beside another call: %v", inside.Val())
+			}
+			return redis.NewCmdResult(n, nil)
+		}).Val()
+	}
+	for i, c := range []struct{ reply, want int64 }{{100, 100}, {3, 3}, {0, 0}, {1, 0}} {
+		if got := forward(c.reply); got != c.want {
+			t.Errorf("call %d: %v, want %d", i, got, c.want)
+		}
+	}
+	if calls != 3 {
+		t.Errorf("%d calls of Redis, want 3", calls)
+	}
+}
+
+// TestAnEnqueueIsAnnounced, by a Redis that tells every process, and once while nobody takes the tasks.
+func TestAnEnqueueIsAnnounced(t *testing.T) {
+	t.Parallel()
+	q := setup(t)
+	e := newEmptyQueues(nil)
+	go e.listen(t.Context(), q.redis)
+	changes := func() int {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return e.get(stateKey(Submit, Waiting)).changes
+	}
+	until(t, "it hears", func() bool {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return e.hears
+	})
+	before := changes()
+	for _, err := range q.client.Enqueue(t.Context(), task("a"), task("b"), task("a"),
+		Task{Queue: Submit, Type: "t", ID: "later", At: time.Now().Add(time.Hour)}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := q.control.Pause(t.Context(), Submit); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.control.Resume(t.Context(), Submit); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "two announcements: of the first task, and of the resumption", func() bool {
+		return changes() == before+2
+	})
+}
