@@ -121,7 +121,7 @@ func (a *App) workDocuments(ctx context.Context, handle queue.Handler) error {
 	s, err := queue.NewServer(a.db.Client(), map[string]queue.Handler{documents.TaskType: handle},
 		queue.ServerOptions{
 			Pools: []queue.Pool{{Name: queue.Documents, Queues: map[string]int{queue.Documents: 1},
-				Workers: a.cfg.Workers.Documents, Poll: 100 * time.Millisecond}},
+				Workers: a.cfg.Workers.Documents}},
 			Keep: a.queueKeep, Grace: a.cfg.Shutdown.Grace, Logger: a.log,
 		})
 	if err != nil {

@@ -181,13 +181,14 @@ func TestOneServerForwards(t *testing.T) {
 // TestAnEnqueueIsAnnounced, by a Redis that tells every process, and once while nobody takes the tasks.
 func TestAnEnqueueIsAnnounced(t *testing.T) {
 	t.Parallel()
+	const name = "announced" // other tests announce tasks of theirs on the same server
 	q := setup(t)
 	e := newEmptyQueues(nil)
 	go e.listen(t.Context(), q.redis)
 	changes := func() int {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		return e.get(stateKey(Submit, Waiting)).changes
+		return e.get(stateKey(name, Waiting)).changes
 	}
 	until(t, "it hears", func() bool {
 		e.mu.Lock()
@@ -195,16 +196,17 @@ func TestAnEnqueueIsAnnounced(t *testing.T) {
 		return e.hears
 	})
 	before := changes()
-	for _, err := range q.client.Enqueue(t.Context(), task("a"), task("b"), task("a"),
-		Task{Queue: Submit, Type: "t", ID: "later", At: time.Now().Add(time.Hour)}) {
+	for _, err := range q.client.Enqueue(t.Context(), Task{Queue: name, Type: "t", ID: "a"},
+		Task{Queue: name, Type: "t", ID: "b"}, Task{Queue: name, Type: "t", ID: "a"},
+		Task{Queue: name, Type: "t", ID: "later", At: time.Now().Add(time.Hour)}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := q.control.Pause(t.Context(), Submit); err != nil {
+	if err := q.control.Pause(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	if err := q.control.Resume(t.Context(), Submit); err != nil {
+	if err := q.control.Resume(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "two announcements: of the first task, and of the resumption", func() bool {

@@ -75,6 +75,9 @@ func (s *Server) reapAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if returned > 0 {
+			announce(ctx, s.redis, q)
+		}
 		if returned+removed > 0 {
 			s.log.Warn("tasks without a worker taken back", "queue", q, "returned", returned, "removed", removed)
 		}

@@ -25,9 +25,6 @@ type Pool struct {
 	// one by one, 10,000 to 15,000 a second with Redis on the same machine, a quarter of that if each write
 	// is synced to disk. Four take two to three times as many.
 	Servers int
-	// Poll is how often empty queues are checked; zero: 5 ms for a pool of one or two queues with Submit
-	// among them, 20 ms for others. A task that arrives in an empty queue waits for about half of it.
-	Poll time.Duration
 }
 
 // ServerOptions are the settings of a Server.
@@ -42,6 +39,7 @@ type ServerOptions struct {
 
 // Intervals of a Server.
 const (
+	pollEvery    = 5 * time.Millisecond   // the pause after a round of polls that found no task; see empty.go
 	forwardEvery = 500 * time.Millisecond // tasks whose time has come move to waiting
 	lastCall     = 2 * time.Second        // from the cancelling of handlers to the end of waiting for them
 	lastWrite    = 3 * time.Second        // for what the engines write to Redis at the end
@@ -134,12 +132,6 @@ func (p Pool) filled() Pool {
 		p.Workers = 50
 	}
 	p.Servers = min(max(1, p.Servers), p.Workers)
-	if p.Poll <= 0 {
-		p.Poll = 20 * time.Millisecond
-		if _, hot := p.Queues[Submit]; hot && len(p.Queues) <= 2 {
-			p.Poll = 5 * time.Millisecond
-		}
-	}
 	return p
 }
 
@@ -154,10 +146,9 @@ func share(n, servers, i int) int {
 // engine returns one asynq server.
 func (s *Server) engine(p Pool, servers *pollers, workers int) *asynq.Server {
 	return asynq.NewServerFromRedisClient(&pollingClient{s.acks, servers}, asynq.Config{
-		Concurrency: workers,
-		Queues:      p.Queues,
-		// Each server polls less often, so that many cost as little as one; a task is found as soon.
-		TaskCheckInterval:        p.Poll * time.Duration(p.Servers),
+		Concurrency:              workers,
+		Queues:                   p.Queues,
+		TaskCheckInterval:        pollEvery,
 		DelayedTaskCheckInterval: forwardEvery,
 		JanitorInterval:          5 * time.Second,
 		// We cancel handlers at the end of the grace period. A handler that ignores that loses its task to

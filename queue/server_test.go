@@ -311,14 +311,9 @@ func TestPoolDefaults(t *testing.T) {
 		pool Pool
 		want Pool
 	}{
-		{"submit is hot", Pool{Queues: map[string]int{Submit: 1, Bulk: 1}},
-			Pool{Workers: 50, Servers: 1, Poll: 5 * time.Millisecond}},
-		{"others are not", Pool{Queues: map[string]int{Notify: 1}},
-			Pool{Workers: 50, Servers: 1, Poll: 20 * time.Millisecond}},
-		{"nor are many queues", Pool{Queues: map[string]int{Submit: 1, Bulk: 1, Notify: 1}},
-			Pool{Workers: 50, Servers: 1, Poll: 20 * time.Millisecond}},
+		{"nothing is set", Pool{Queues: map[string]int{Notify: 1}}, Pool{Workers: 50, Servers: 1}},
 		{"no more servers than workers", Pool{Queues: map[string]int{Submit: 1}, Workers: 2, Servers: 9},
-			Pool{Workers: 2, Servers: 2, Poll: 5 * time.Millisecond}},
+			Pool{Workers: 2, Servers: 2}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -133,6 +133,9 @@ func (c *Control) moveFew(ctx context.Context, queue string, to target, from par
 	if err != nil {
 		return all(len(ids), fmt.Errorf("move tasks of queue %s to %s: %w", queue, to, err))
 	}
+	if to == toWaiting {
+		announce(ctx, c.redis, queue)
+	}
 	errs := make([]error, len(ids))
 	for i, result := range results {
 		errs[i] = moveError(result)
