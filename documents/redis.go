@@ -183,7 +183,8 @@ func (s store) want(ctx context.Context, now time.Time) (api.DocumentRebuild, er
 	if err != nil {
 		return api.DocumentRebuild{}, err
 	}
-	current, err := wantScript.Run(ctx, s.client, []string{rebuildKey()}, wantArgs{raw, rebuildFor.Milliseconds()})
+	current, err := wantScript.Run(ctx, s.client, []string{rebuildKey()},
+		wantArgs{raw, rebuildFor.Milliseconds()})
 	if err != nil {
 		return api.DocumentRebuild{}, redisdb.Failed(err, "request a rebuild of the search index")
 	}

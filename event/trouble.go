@@ -2,9 +2,9 @@ package event
 
 import "time"
 
-// Trouble is the data of AccountError: why an account's mail is not delivered until somebody acts. One trouble
-// makes one event. The next event follows after mail was delivered or the account was edited, or for another
-// ErrorCode.
+// Trouble is the data of AccountError: why an account's mail is not delivered until somebody acts. One
+// trouble makes one event. The next event follows after mail was delivered or the account was edited, or for
+// another ErrorCode.
 type Trouble struct {
 	Failure
 	Gateway string `json:"gateway,omitempty"` // where it was met; empty: the account's own relay, or unknown

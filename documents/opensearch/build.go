@@ -22,7 +22,7 @@ func (s *Store) Build(ctx context.Context) (documents.Writer, error) {
 		return nil, err
 	}
 	// Another version may have left a different template.
-	if _, err := s.do(ctx, http.MethodPut, "/_index_template/"+s.alias, s.template()); err != nil {
+	if err := s.do(ctx, http.MethodPut, "/_index_template/"+s.alias, s.template(), nil); err != nil {
 		return nil, err
 	}
 	index, err := s.create(ctx, name, s.building())
@@ -58,7 +58,7 @@ func (s *Store) Swap(ctx context.Context) error {
 	for _, index := range used {
 		actions = append(actions, action("remove", index, s.alias))
 	}
-	if _, err := s.do(ctx, http.MethodPost, "/_aliases", map[string]any{"actions": actions}); err != nil {
+	if err := s.do(ctx, http.MethodPost, "/_aliases", map[string]any{"actions": actions}, nil); err != nil {
 		return err
 	}
 	s.noteBuilding(false)
@@ -75,12 +75,8 @@ func (s *Store) Drop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r, err := s.do(ctx, http.MethodGet, "/"+s.own()+"/_alias", nil)
-	if err != nil {
-		return err
-	}
 	var all map[string]any
-	if err := r.read(&all); err != nil {
+	if err := s.do(ctx, http.MethodGet, "/"+s.own()+"/_alias", nil, &all); err != nil {
 		return err
 	}
 	s.noteBuilding(false)
@@ -91,7 +87,7 @@ func (s *Store) Drop(ctx context.Context) error {
 
 func (s *Store) remove(ctx context.Context, indexes ...string) error {
 	for _, index := range indexes {
-		if _, err := s.do(ctx, http.MethodDelete, "/"+index, nil); err != nil && !isMissing(err) {
+		if err := s.do(ctx, http.MethodDelete, "/"+index, nil, nil); err != nil && !isMissing(err) {
 			return err
 		}
 	}

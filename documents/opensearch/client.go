@@ -50,21 +50,6 @@ func newClient(ctx context.Context, addresses string) (*client.Client, error) {
 	return client.NewClient(c)
 }
 
-// reply is the response to a request.
-type reply struct {
-	status int
-	body   []byte
-	wait   time.Duration // Retry-After; zero: none
-}
-
-// read decodes the JSON of the response.
-func (r reply) read(into any) error {
-	if err := json.Unmarshal(r.body, into); err != nil {
-		return fmt.Errorf("read the answer of the search cluster: %w", err)
-	}
-	return nil
-}
-
 // refusal is an error response.
 type refusal struct {
 	Status int
@@ -83,23 +68,27 @@ func isMissing(err error) bool {
 	return ok && r.Status == http.StatusNotFound
 }
 
-// do sends a request with a JSON body, or none.
-func (s *Store) do(ctx context.Context, method, path string, body any) (reply, error) {
-	if body == nil {
-		return s.send(ctx, method, path, "", nil)
+// do sends a request with a JSON body (nil: none), and decodes the JSON of the response (nil: ignores it).
+func (s *Store) do(ctx context.Context, method, path string, body, into any) error {
+	var raw []byte
+	contentType := ""
+	if body != nil {
+		var err error
+		if raw, err = json.Marshal(body); err != nil {
+			return fmt.Errorf("write a request to the search cluster: %w", err)
+		}
+		contentType = "application/json"
 	}
-	raw, err := json.Marshal(body)
-	if err != nil {
-		return reply{}, fmt.Errorf("write a request to the search cluster: %w", err)
-	}
-	return s.send(ctx, method, path, "application/json", raw)
+	_, err := s.send(ctx, method, path, contentType, raw, into)
+	return err
 }
 
-// send sends a request.
-func (s *Store) send(ctx context.Context, method, path, contentType string, body []byte) (reply, error) {
+// send sends a request, and decodes the response. wait is the delay that the cluster requests; zero: none.
+func (s *Store) send(ctx context.Context, method, path, contentType string, body []byte, into any) (
+	wait time.Duration, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, path, bytes.NewReader(body))
 	if err != nil {
-		return reply{}, err
+		return 0, err
 	}
 	if body == nil {
 		req.Body, req.ContentLength = nil, 0
@@ -110,14 +99,23 @@ func (s *Store) send(ctx context.Context, method, path, contentType string, body
 	req.Header.Set("Accept", "application/json")
 	res, err := s.client.Stream(req)
 	if res == nil {
-		return reply{}, s.away(ctx, err)
+		return 0, s.away(ctx, err)
 	}
 	defer res.Body.Close() //nolint:errcheck // it was read
-	r := reply{status: res.StatusCode, wait: retryAfter(res.Header.Get("Retry-After"))}
-	if r.body, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer)); err != nil {
-		return r, s.away(ctx, err)
+	wait = retryAfter(res.Header.Get("Retry-After"))
+	answer, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
+	switch {
+	case err != nil:
+		return wait, s.away(ctx, err)
+	case res.StatusCode >= 300:
+		return wait, refused(res.StatusCode, answer, wait)
+	case into == nil:
+		return wait, nil
 	}
-	return r, r.judge()
+	if err := json.Unmarshal(answer, into); err != nil {
+		return wait, fmt.Errorf("read the answer of the search cluster: %w", err)
+	}
+	return wait, nil
 }
 
 // away returns the fault of a connection error.
@@ -129,24 +127,21 @@ func (s *Store) away(ctx context.Context, err error) error {
 		"The search cluster does not answer; try again shortly")
 }
 
-// judge returns the error of an error response.
-func (r reply) judge() error {
-	if r.status < 300 {
-		return nil
-	}
-	var said struct {
+// refused returns the error of an error response.
+func refused(status int, answer []byte, wait time.Duration) error {
+	var body struct {
 		Error json.RawMessage `json:"error"`
 	}
-	why := &refusal{Status: r.status}
-	if json.Unmarshal(r.body, &said) == nil && json.Unmarshal(said.Error, why) != nil {
-		why.Reason = string(said.Error) // a plain text for a missing alias
+	why := &refusal{Status: status}
+	if json.Unmarshal(answer, &body) == nil && json.Unmarshal(body.Error, why) != nil {
+		why.Reason = string(body.Error) // a plain text for a missing alias
 	}
-	if r.status != http.StatusTooManyRequests && r.status < 500 {
+	if status != http.StatusTooManyRequests && status < 500 {
 		return why
 	}
 	f := fault.Wrap(why, fault.Unavailable, "SearchFailed",
 		"The search cluster has too much to do, or does not work; try again shortly")
-	f.RetryAfter = r.wait
+	f.RetryAfter = wait
 	return f
 }
 

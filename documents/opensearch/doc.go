@@ -2,11 +2,12 @@
 // any number of instances share.
 //
 // It promises that
-//   - the cluster has acknowledged the documents of a Put when it returns; they are found about a second later;
+//   - the cluster has acknowledged the documents of a Put when it returns; they are found about a second
+//     later;
 //   - documents have external versions, so of two processes that write a document, the one that read it later
 //     wins, in any order;
-//   - only its own indexes are changed: those named by the alias and ".v" with a time. A write to a wrong name
-//     creates no index;
+//   - only its own indexes are changed: those named by the alias and ".v" with a time. A write to a wrong
+//     name creates no index;
 //   - the fields are exactly those of its template: the content of a mail adds no field.
 //
 // Package query splits text into words. They are written with spaces, at which the analyzer of the cluster

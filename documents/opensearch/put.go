@@ -74,11 +74,6 @@ func (s *Store) complete(ctx context.Context, docs []documents.Document) ([]docu
 	if len(ids) == 0 {
 		return docs, nil
 	}
-	r, err := s.do(ctx, http.MethodPost, "/"+s.alias+"/_mget?_source_includes=source.text,source.textKnown",
-		map[string]any{"ids": ids})
-	if err != nil {
-		return nil, err
-	}
 	var got struct {
 		Docs []struct {
 			ID     string `json:"_id"`
@@ -86,7 +81,8 @@ func (s *Store) complete(ctx context.Context, docs []documents.Document) ([]docu
 			Source stored `json:"_source"`
 		} `json:"docs"`
 	}
-	if err := r.read(&got); err != nil {
+	if err := s.do(ctx, http.MethodPost, "/"+s.alias+"/_mget?_source_includes=source.text,source.textKnown",
+		map[string]any{"ids": ids}, &got); err != nil {
 		return nil, err
 	}
 	texts := make(map[string]documents.Document, len(ids))
@@ -146,26 +142,22 @@ type done struct {
 	Index  string `json:"_index"`
 	Status int    `json:"status"`
 	Error  *struct {
-		Type   string `json:"type"`
-		Reason string `json:"reason"`
+		Type string `json:"type"`
 	} `json:"error"`
 }
 
 func (s *Store) sendBulk(ctx context.Context, lines []byte) error {
-	r, err := s.send(ctx, http.MethodPost, "/_bulk", "application/x-ndjson", lines)
-	if err != nil {
-		return err
-	}
 	var answer struct {
 		Errors bool              `json:"errors"`
 		Items  []map[string]done `json:"items"`
 	}
-	if err := r.read(&answer); err != nil || !answer.Errors {
+	wait, err := s.send(ctx, http.MethodPost, "/_bulk", "application/x-ndjson", lines, &answer)
+	if err != nil || !answer.Errors {
 		return err
 	}
 	for _, item := range answer.Items {
 		for _, d := range item {
-			if err := s.judge(d, r.wait); err != nil {
+			if err := s.judge(d, wait); err != nil {
 				return err
 			}
 		}

@@ -34,12 +34,8 @@ type result struct {
 
 // Search implements documents.Index.
 func (s *Store) Search(ctx context.Context, q documents.Search) (documents.Found, error) {
-	r, err := s.do(ctx, http.MethodPost, "/"+s.alias+"/_search", question(ctx, q))
-	if err != nil {
-		return documents.Found{}, err
-	}
 	var got result
-	if err := r.read(&got); err != nil {
+	if err := s.do(ctx, http.MethodPost, "/"+s.alias+"/_search", question(ctx, q), &got); err != nil {
 		return documents.Found{}, err
 	}
 	if got.TimedOut {
@@ -133,12 +129,8 @@ func (s *Store) Walk(ctx context.Context, fn func([]documents.Document) error) e
 		if after != "" {
 			body["search_after"] = []any{after}
 		}
-		r, err := s.do(ctx, http.MethodPost, "/"+s.alias+"/_search", body)
-		if err != nil {
-			return err
-		}
 		var got result
-		if err := r.read(&got); err != nil {
+		if err := s.do(ctx, http.MethodPost, "/"+s.alias+"/_search", body, &got); err != nil {
 			return err
 		}
 		docs := make([]documents.Document, len(got.Hits.Hits))
@@ -156,8 +148,7 @@ func (s *Store) Walk(ctx context.Context, fn func([]documents.Document) error) e
 }
 
 func (s *Store) refresh(ctx context.Context, index string) error {
-	_, err := s.do(ctx, http.MethodPost, "/"+index+"/_refresh", nil)
-	return err
+	return s.do(ctx, http.MethodPost, "/"+index+"/_refresh", nil, nil)
 }
 
 // Forget implements documents.Index.
@@ -176,18 +167,12 @@ func (s *Store) Forget(ctx context.Context, before time.Time, max int) (int, err
 }
 
 func (s *Store) forget(ctx context.Context, index string, before time.Time, max int) (int, error) {
-	r, err := s.do(ctx, http.MethodPost, "/"+index+"/_delete_by_query?conflicts=proceed&refresh=true",
-		map[string]any{
-			"query": dsl(query.Created{Until: before}), "max_docs": max,
-		})
-	if err != nil {
-		return 0, err
-	}
 	var answer struct {
 		Deleted  int   `json:"deleted"`
 		Failures []any `json:"failures"`
 	}
-	if err := r.read(&answer); err != nil {
+	if err := s.do(ctx, http.MethodPost, "/"+index+"/_delete_by_query?conflicts=proceed&refresh=true",
+		map[string]any{"query": dsl(query.Created{Until: before}), "max_docs": max}, &answer); err != nil {
 		return 0, err
 	}
 	if len(answer.Failures) > 0 {
@@ -198,10 +183,6 @@ func (s *Store) forget(ctx context.Context, index string, before time.Time, max 
 
 // Size implements documents.Index.
 func (s *Store) Size(ctx context.Context) (documents.Size, error) {
-	r, err := s.do(ctx, http.MethodGet, "/"+s.alias+"/_stats/docs,store", nil)
-	if err != nil {
-		return documents.Size{}, err
-	}
 	var answer struct {
 		All struct {
 			Primaries struct {
@@ -214,7 +195,7 @@ func (s *Store) Size(ctx context.Context) (documents.Size, error) {
 			} `json:"primaries"`
 		} `json:"_all"`
 	}
-	err = r.read(&answer)
+	err := s.do(ctx, http.MethodGet, "/"+s.alias+"/_stats/docs,store", nil, &answer)
 	p := answer.All.Primaries
 	return documents.Size{Documents: p.Docs.Count, Bytes: p.Store.Bytes}, err
 }

@@ -113,7 +113,7 @@ func (s *Store) Ready(ctx context.Context) (string, error) {
 	if index != "" {
 		return s.nameOf(ctx, index)
 	}
-	if _, err := s.do(ctx, http.MethodPut, "/_index_template/"+s.alias, s.template()); err != nil {
+	if err := s.do(ctx, http.MethodPut, "/_index_template/"+s.alias, s.template(), nil); err != nil {
 		return "", err
 	}
 	name := rand.Text()
@@ -127,10 +127,10 @@ func (s *Store) Ready(ctx context.Context) (string, error) {
 // create creates an index with a name and an alias.
 func (s *Store) create(ctx context.Context, name, alias string) (string, error) {
 	index := s.alias + ".v" + time.Now().UTC().Format("20060102150405.000000000")
-	_, err := s.do(ctx, http.MethodPut, "/"+index, map[string]any{
-		"aliases": map[string]any{alias: map[string]any{}}, "mappings": map[string]any{
-			"_meta": map[string]any{"name": name}},
-	})
+	err := s.do(ctx, http.MethodPut, "/"+index, map[string]any{
+		"aliases":  map[string]any{alias: map[string]any{}},
+		"mappings": map[string]any{"_meta": map[string]any{"name": name}},
+	}, nil)
 	if err != nil {
 		return "", fmt.Errorf("make search index %s: %w", index, err)
 	}
@@ -140,28 +140,17 @@ func (s *Store) create(ctx context.Context, name, alias string) (string, error) 
 // settle leaves the alias to one index if two were created.
 func (s *Store) settle(ctx context.Context) error {
 	all, err := s.indexes(ctx, s.alias)
-	if err != nil || len(all) < 2 {
+	if err != nil {
 		return err
 	}
-	for _, index := range all[1:] {
-		if _, err := s.do(ctx, http.MethodDelete, "/"+index, nil); err != nil && !isMissing(err) {
-			return err
-		}
-	}
-	return nil
+	return s.remove(ctx, all[min(1, len(all)):]...)
 }
 
 // indexes returns the indexes of an alias, oldest first.
 func (s *Store) indexes(ctx context.Context, alias string) ([]string, error) {
-	r, err := s.do(ctx, http.MethodGet, "/_alias/"+alias, nil)
-	if isMissing(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
 	var found map[string]any
-	if err := r.read(&found); err != nil {
+	err := s.do(ctx, http.MethodGet, "/_alias/"+alias, nil, &found)
+	if err != nil && !isMissing(err) {
 		return nil, err
 	}
 	return sortedKeys(found), nil
@@ -178,10 +167,6 @@ func (s *Store) behind(ctx context.Context, alias string) (string, error) {
 
 // nameOf returns the name of an index.
 func (s *Store) nameOf(ctx context.Context, index string) (string, error) {
-	r, err := s.do(ctx, http.MethodGet, "/"+index+"/_mapping", nil)
-	if err != nil {
-		return "", err
-	}
 	var found map[string]struct {
 		Mappings struct {
 			Meta struct {
@@ -189,7 +174,7 @@ func (s *Store) nameOf(ctx context.Context, index string) (string, error) {
 			} `json:"_meta"`
 		} `json:"mappings"`
 	}
-	if err := r.read(&found); err != nil {
+	if err := s.do(ctx, http.MethodGet, "/"+index+"/_mapping", nil, &found); err != nil {
 		return "", err
 	}
 	name := found[index].Mappings.Meta.Name
