@@ -16,5 +16,5 @@ func newSignedTokens(ring *seal.Ring) (*signedtoken.Ring, error) {
 	for i, secret := range secrets {
 		keys[i] = signedtoken.KeyOf(secret)
 	}
-	return signedtoken.New(keys, signedtoken.Options{})
+	return signedtoken.New(keys)
 }

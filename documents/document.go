@@ -1,6 +1,7 @@
 package documents
 
 import (
+	"slices"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -27,6 +28,26 @@ type Document struct {
 	Text      string            `json:"text,omitempty"` // the beginning of the message's readable text
 	TextKnown bool              `json:"textKnown"`      // false: the index keeps its text
 	Revision  int64             `json:"revision"`       // a document never replaces one with a higher revision
+}
+
+// Complete adds the texts of an index to documents without a known text. stored returns the documents that the
+// index has, by queue id.
+func Complete(docs []Document, stored func([]Document) (map[string]Document, error)) ([]Document, error) {
+	unknown := slices.DeleteFunc(slices.Clone(docs), func(d Document) bool { return d.TextKnown })
+	if len(unknown) == 0 {
+		return docs, nil
+	}
+	texts, err := stored(unknown)
+	if err != nil {
+		return nil, err
+	}
+	docs = slices.Clone(docs)
+	for i, d := range docs {
+		if old, ok := texts[d.QueueID]; ok && !d.TextKnown {
+			docs[i].Text, docs[i].TextKnown = old.Text, old.TextKnown
+		}
+	}
+	return docs, nil
 }
 
 // documentOf returns the document of a message, with at most maxText bytes of text.

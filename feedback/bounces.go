@@ -102,7 +102,7 @@ func (b *Bounces) Expected(address string) error {
 		return nil
 	}
 	b.refused.Inc()
-	if strings.HasPrefix(strings.ToLower(local), "bounces+") {
+	if strings.HasPrefix(strings.ToLower(local), signedtoken.Prefix) {
 		return fault.New(fault.NotFound, "", "not a return path of any message")
 	}
 	return fault.New(fault.Forbidden, "", "no mail comes back to this address")

@@ -137,8 +137,7 @@ func openPostbox(t *testing.T) *postbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stamps, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(strings.Repeat("k", 32)))},
-		signedtoken.Options{})
+	stamps, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(strings.Repeat("k", 32)))})
 	if err != nil {
 		t.Fatal(err)
 	}

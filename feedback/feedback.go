@@ -131,7 +131,7 @@ func New(parts Parts, o Options) (*Feedback, error) {
 	}
 	for name, secrets := range o.Providers {
 		v, err := provider.New(name, provider.Options{Secrets: secrets, Transport: o.Transport,
-			Tokens: tokens{f.keys, o.Now}})
+			Bind: f.bind})
 		if err != nil {
 			return nil, fmt.Errorf("feedback.providers.%s: %w", name, err)
 		}

@@ -2,7 +2,9 @@ package feedback
 
 import (
 	"context"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -154,14 +156,17 @@ func (s store) again(ctx context.Context, now time.Time, most int) (more bool, e
 	return more, nil
 }
 
-// bind binds a token to the digest of an event, and returns the digest it is bound to.
-func (s store) bind(ctx context.Context, hash, digest string, life time.Duration) (string, error) {
+// bind binds a token that may be used once to the digest of an event, for all processes. It returns the digest
+// that the token is bound to.
+func (f *Feedback) bind(ctx context.Context, token, digest string, until time.Time) (string, error) {
+	sum := sha256.Sum256([]byte(token))
+	key, life := tokenKey(hex.EncodeToString(sum[:])), max(until.Sub(f.opts.Now()), time.Minute)
 	for range 3 { // a token that expires between the two commands is bound anew
-		fresh, err := s.db.Client().SetNX(ctx, tokenKey(hash), digest, life).Result()
+		fresh, err := f.DB.Client().SetNX(ctx, key, digest, life).Result()
 		if err != nil || fresh {
 			return digest, err
 		}
-		bound, err := s.db.Client().Get(ctx, tokenKey(hash)).Result()
+		bound, err := f.DB.Client().Get(ctx, key).Result()
 		if !errors.Is(err, redis.Nil) {
 			return bound, err
 		}

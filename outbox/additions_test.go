@@ -21,8 +21,7 @@ import (
 
 func testStamps(t testing.TB) *signedtoken.Ring {
 	t.Helper()
-	ring, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf(bytes.Repeat([]byte{7}, 32))},
-		signedtoken.Options{})
+	ring, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf(bytes.Repeat([]byte{7}, 32))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func (s mailgunSigner) verify(ctx context.Context, v *Verifier, r *incoming, now
 	// "12"+"3x" and "123"+"x" have the same signature, so time and token are bound together. They are bound to
 	// the event, not to its bytes: a retry may have another order of fields.
 	mine := fingerprint(r.event)
-	bound, err := v.tokens.Bind(ctx, timestamp+token, mine, at.Add(v.window+ahead))
+	bound, err := v.bind(ctx, timestamp+token, mine, at.Add(v.window+ahead))
 	if err != nil {
 		return fault.Wrap(err, fault.Unavailable, "", "The token of the request could not be looked up")
 	}

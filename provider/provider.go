@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"time"
@@ -97,14 +98,16 @@ type Options struct {
 	Window time.Duration // greatest age of a signed time; zero: long enough for the provider's retries
 
 	Transport http.RoundTripper // fetches SNS certificates, for SES only; nil: http.DefaultTransport
-	Tokens    Tokens            // stores used tokens, for Mailgun only; nil: the memory of this Verifier
+	// Bind binds a single-use token to the digest of an event until the given time, and returns the digest of
+	// the first call. The same event again is no replay: our answer was lost. Needed for Mailgun.
+	Bind func(ctx context.Context, token, digest string, until time.Time) (bound string, err error)
 }
 
 // Verifier checks that requests are those of one provider. It is safe for concurrent use.
 type Verifier struct {
 	keys   []key
 	window time.Duration
-	tokens Tokens
+	bind   func(ctx context.Context, token, digest string, until time.Time) (string, error)
 	certs  *certificateCache
 }
 
@@ -132,13 +135,10 @@ func New(name Name, o Options) (*Verifier, error) {
 		return nil, fault.New(fault.Invalid, "ProviderSecret", "Between 1 and %d secrets are needed for %s",
 			maxSecrets, name)
 	}
-	v := &Verifier{window: o.Window, tokens: o.Tokens,
+	v := &Verifier{window: o.Window, bind: o.Bind,
 		certs: &certificateCache{transport: o.Transport, kept: map[string]*certificate{}}}
 	if v.window <= 0 {
 		v.window = e.window
-	}
-	if v.tokens == nil {
-		v.tokens = newTokenMemory()
 	}
 	for i, secret := range o.Secrets {
 		k, err := e.key(secret)
@@ -146,6 +146,9 @@ func New(name Name, o Options) (*Verifier, error) {
 			return nil, fault.InvalidFields([]fault.Field{{Key: secretField(i), Message: err.Error()}})
 		}
 		v.keys = append(v.keys, k)
+	}
+	if name == Mailgun && v.bind == nil {
+		return nil, errors.New("new verifier: Mailgun needs Bind")
 	}
 	return v, nil
 }

@@ -75,8 +75,7 @@ func newParts(t testing.TB) *parts {
 	p.db.Client().AddHook(failing{p.failure})
 	ring, err := seal.New([]byte(partsSecret))
 	must(err)
-	p.signed, err = signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(partsSecret))},
-		signedtoken.Options{})
+	p.signed, err = signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(partsSecret))})
 	must(err)
 	p.Access, err = access.New(p.db, access.Options{Token: adminToken, MaxFailures: 1 << 30})
 	must(err)

@@ -47,7 +47,7 @@ func setupRecipients(t *testing.T, change ...func(*Options)) *recipients {
 	r := &recipients{t: t, who: unsubscribe.Sender{Name: "Example Shop", Address: "shop@example.com"}}
 	var err error
 	if r.ring, err = signedtoken.New([]signedtoken.Key{
-		signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{}); err != nil {
+		signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}); err != nil {
 		t.Fatal(err)
 	}
 	db := testredis.New(t)

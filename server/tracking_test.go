@@ -40,7 +40,7 @@ func setupHits(t *testing.T) *hits {
 	h := &hits{}
 	var err error
 	if h.ring, err = signedtoken.New([]signedtoken.Key{
-		signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{}); err != nil {
+		signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}); err != nil {
 		t.Fatal(err)
 	}
 	real, err := tracking.New(h.ring, h.Append, tracking.Options{})

@@ -97,7 +97,7 @@ func (h *house) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ring, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf(key)}, signedtoken.Options{})
+	ring, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf(key)})
 	if err != nil {
 		return err
 	}

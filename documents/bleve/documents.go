@@ -41,7 +41,7 @@ func (s *Store) read(do func(*engine) error) error {
 func (s *Store) Put(ctx context.Context, docs []documents.Document) error {
 	for chunk := range slices.Chunk(docs, batchSize) {
 		err := s.write(ctx, func(inUse, beside *engine) error {
-			chunk, err := inUse.complete(chunk)
+			chunk, err := documents.Complete(chunk, inUse.stored)
 			if err != nil {
 				return err
 			}
@@ -55,30 +55,6 @@ func (s *Store) Put(ctx context.Context, docs []documents.Document) error {
 		}
 	}
 	return nil
-}
-
-// complete adds the texts of the index to documents without a known text.
-func (e *engine) complete(docs []documents.Document) ([]documents.Document, error) {
-	var unknown []documents.Document
-	for _, d := range docs {
-		if !d.TextKnown {
-			unknown = append(unknown, d)
-		}
-	}
-	if len(unknown) == 0 {
-		return docs, nil
-	}
-	stored, err := e.stored(unknown)
-	if err != nil {
-		return nil, err
-	}
-	docs = slices.Clone(docs)
-	for i, d := range docs {
-		if old, ok := stored[d.QueueID]; ok && !d.TextKnown {
-			docs[i].Text, docs[i].TextKnown = old.Text, old.TextKnown
-		}
-	}
-	return docs, nil
 }
 
 // Search implements documents.Index.

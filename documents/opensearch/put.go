@@ -30,7 +30,10 @@ func (s *Store) Put(ctx context.Context, docs []documents.Document) error {
 		targets = append(targets, s.building())
 	}
 	for chunk := range slices.Chunk(docs, batchSize) {
-		complete, err := s.complete(ctx, chunk)
+		complete, err := documents.Complete(chunk, func(unknown []documents.Document) (
+			map[string]documents.Document, error) {
+			return s.texts(ctx, unknown)
+		})
 		if err != nil {
 			return err
 		}
@@ -63,16 +66,11 @@ func (s *Store) noteBuilding(besides bool) {
 	s.besides, s.looked = besides, time.Now()
 }
 
-// complete adds the texts of the index to documents without a known text.
-func (s *Store) complete(ctx context.Context, docs []documents.Document) ([]documents.Document, error) {
-	var ids []string
-	for _, d := range docs {
-		if !d.TextKnown {
-			ids = append(ids, d.QueueID)
-		}
-	}
-	if len(ids) == 0 {
-		return docs, nil
+// texts returns the texts that the index has of documents, by queue id.
+func (s *Store) texts(ctx context.Context, docs []documents.Document) (map[string]documents.Document, error) {
+	ids := make([]string, len(docs))
+	for i, d := range docs {
+		ids[i] = d.QueueID
 	}
 	var got struct {
 		Docs []struct {
@@ -91,13 +89,7 @@ func (s *Store) complete(ctx context.Context, docs []documents.Document) ([]docu
 			texts[d.ID] = d.Source.Source
 		}
 	}
-	docs = slices.Clone(docs)
-	for i, d := range docs {
-		if old, ok := texts[d.QueueID]; ok && !d.TextKnown {
-			docs[i].Text, docs[i].TextKnown = old.Text, old.TextKnown
-		}
-	}
-	return docs, nil
+	return texts, nil
 }
 
 // stored is a document in a response of the cluster.

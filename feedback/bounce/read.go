@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -140,7 +141,7 @@ func (m *mail) returnPath(report Report) string {
 	}
 	for _, candidate := range candidates {
 		for _, a := range addresses(candidate, 5) {
-			if n := len(m.options.Prefix); len(a) > n && strings.EqualFold(a[:n], m.options.Prefix) {
+			if n := len(signedtoken.Prefix); len(a) > n && strings.EqualFold(a[:n], signedtoken.Prefix) {
 				return a
 			}
 		}

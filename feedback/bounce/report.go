@@ -96,20 +96,17 @@ type Options struct {
 	MaxBytes      int       // bound of the bytes read; 0: 1 MiB
 	MaxRecipients int       // 0: 100
 	EnvelopeTo    string    // the envelope recipient; empty: the header is read
-	Prefix        string    // prefix of the token in the local part of a return path; empty: "bounces+"
 	Now           time.Time // for replies that name a date; zero: such dates are ignored
 }
 
 const (
 	defaultMaxBytes      = 1 << 20
 	defaultMaxRecipients = 100
-	defaultPrefix        = "bounces+"
 	maxDiagnostic        = 1000
 )
 
 func (o Options) withDefaults() Options {
 	o.MaxBytes = cmp.Or(max(o.MaxBytes, 0), defaultMaxBytes)
 	o.MaxRecipients = cmp.Or(max(o.MaxRecipients, 0), defaultMaxRecipients)
-	o.Prefix = cmp.Or(o.Prefix, defaultPrefix)
 	return o
 }

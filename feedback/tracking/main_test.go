@@ -88,7 +88,7 @@ func setup(t *testing.T, o Options) *world {
 
 func stamps(t testing.TB) *signedtoken.Ring {
 	t.Helper()
-	ring, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(secret))}, signedtoken.Options{})
+	ring, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(secret))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func TestForgedTokensSayNothing(t *testing.T) {
 	w := setup(t, Options{})
 	open, click := w.open(w.id), w.click(w.id, "https://shop.test/")
 	other, err := signedtoken.New([]signedtoken.Key{
-		signedtoken.KeyOf([]byte(strings.Repeat("another secret ", 3)))}, signedtoken.Options{})
+		signedtoken.KeyOf([]byte(strings.Repeat("another secret ", 3)))})
 	if err != nil {
 		t.Fatal(err)
 	}

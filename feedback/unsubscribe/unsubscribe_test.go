@@ -67,7 +67,7 @@ func setup(t *testing.T) *bundle {
 		clock: testclock.At(time.Date(2030, 1, 2, 3, 4, 5, 678e6, time.UTC))}
 	var err error
 	if b.ring, err = signedtoken.New([]signedtoken.Key{
-		signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}, signedtoken.Options{}); err != nil {
+		signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}); err != nil {
 		t.Fatal(err)
 	}
 	if b.store, err = suppression.New(testredis.New(t), suppression.Options{Now: b.clock.Now}); err != nil {

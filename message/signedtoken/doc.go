@@ -18,15 +18,14 @@
 //   - Equal content gives an equal token, so a mail that is written twice is the same mail.
 //   - The target of a link is signed: the link leads there and nowhere else.
 //   - Return paths survive servers that change the case of the local part: they use a-z and 2-7 and are read
-//     in either case. The local part is at most 64 octets (RFC 5321 section 4.5.3.1.1): 58 with the default
-//     prefix.
+//     in either case. The local part has at most 58 octets, of the 64 of RFC 5321 section 4.5.3.1.1.
 //   - Comparison takes constant time, and the error does not say what was wrong. The only exception is an
 //     unknown key id, which the token shows in clear anyway.
 //   - Keys rotate: the first key signs, all keys verify. A key's id is derived from its secret. If two keys
 //     share an id, both are tried.
 //
 // The package stores nothing and puts no key and no token into errors. It does not judge a token's age:
-// [Token.Time] is the time the message was accepted, and the caller decides. Everybody can read what is
+// [Token.Time] is the time the message was accepted, and the caller decides. Anyone can read what is
 // signed in clear: the ids of message and account, and targets of links, which were in the mail anyway. It
 // owns no Redis keys.
 package signedtoken

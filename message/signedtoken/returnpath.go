@@ -10,10 +10,7 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-const (
-	returnMacBytes = 11 // 88 bits, for want of room
-	returnPathLen  = ((1+16+binary.MaxVarintLen16+returnMacBytes)*8 + 4) / 5
-)
+const returnMacBytes = 11 // 88 bits, for want of room
 
 // alphabet is the base32 alphabet of RFC 4648 in lower case.
 var alphabet = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
@@ -34,7 +31,7 @@ func (r *Ring) ReturnPath(messageID string, recipient int, domain string) (strin
 	token = append(token, id[:]...)
 	token = binary.AppendUvarint(token, uint64(recipient+1))
 	token = append(token, k.mac(ReturnPath, token, returnMacBytes)...)
-	return r.prefix + alphabet.EncodeToString(token) + "@" + domain, nil
+	return Prefix + alphabet.EncodeToString(token) + "@" + domain, nil
 }
 
 // ReadReturnPath verifies a return path and returns its message and recipient. The domain is ignored. The
@@ -69,8 +66,8 @@ func (r *Ring) tokenOf(address string) string {
 	if at := strings.LastIndexByte(local, '@'); at >= 0 {
 		local = local[:at]
 	}
-	if n := len(r.prefix); len(local) <= maxLocalPart && len(local) > n &&
-		strings.EqualFold(local[:n], r.prefix) {
+	if n := len(Prefix); len(local) <= maxLocalPart && len(local) > n &&
+		strings.EqualFold(local[:n], Prefix) {
 		return local[n:]
 	}
 	return ""

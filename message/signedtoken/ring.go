@@ -1,7 +1,6 @@
 package signedtoken
 
 import (
-	"cmp"
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/hmac"
@@ -77,12 +76,14 @@ func (p Purpose) String() string {
 	return fmt.Sprintf("purpose %d", uint8(p))
 }
 
+// Prefix is the text before the token of a return path. Case is ignored.
+const Prefix = "bounces+"
+
 const (
-	version       = 1
-	minSecret     = 16
-	maxKeyID      = 15
-	maxLocalPart  = 64
-	defaultPrefix = "bounces+"
+	version      = 1
+	minSecret    = 16
+	maxKeyID     = 15
+	maxLocalPart = 64
 )
 
 // Key signs tokens.
@@ -98,17 +99,9 @@ func KeyOf(secret []byte) Key {
 	return Key{ID: h.Sum(nil)[0] & maxKeyID, Secret: secret}
 }
 
-// Options are the settings of a Ring. The zero value works.
-type Options struct {
-	// Prefix is the text before the token of a return path. Empty: "bounces+". At most 14 octets; case is
-	// ignored.
-	Prefix string
-}
-
 // Ring signs tokens with its first key and verifies them with all keys. It is safe for concurrent use.
 type Ring struct {
-	prefix string
-	keys   []key // keys[0] signs
+	keys []key // keys[0] signs
 }
 
 // key is a Key with the keys derived from it.
@@ -120,16 +113,11 @@ type key struct {
 }
 
 // New makes a Ring. The first key signs, all keys verify.
-func New(keys []Key, o Options) (*Ring, error) {
-	o.Prefix = cmp.Or(o.Prefix, defaultPrefix)
-	if longest := len(o.Prefix) + returnPathLen; longest > maxLocalPart {
-		return nil, fmt.Errorf("return path prefix %q: the local part would have %d octets, at most %d are allowed",
-			o.Prefix, longest, maxLocalPart)
-	}
+func New(keys []Key) (*Ring, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("signed tokens: no key")
 	}
-	r := &Ring{prefix: o.Prefix}
+	r := &Ring{}
 	for _, k := range keys {
 		ready, err := k.ready()
 		if err != nil {
