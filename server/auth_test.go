@@ -57,7 +57,7 @@ func (w *world) call(t *testing.T, r route, token string, headers ...string) rep
 	return w.do(t, r.method, path, token, body[r.id], headers...)
 }
 
-// existing makes what a route is about, and returns what stands for it in the path.
+// existing makes the object of a route, and returns the replacements for the path.
 func (w *world) existing(t *testing.T, r route, token string) []string {
 	t.Helper()
 	p, ctx := w.parts, t.Context()
@@ -131,9 +131,9 @@ func (w *world) click(t *testing.T) string {
 	return token
 }
 
-// welcome is what a route answers those whom it lets in.
+// welcome returns the status of a route for callers that it admits.
 func welcome(r route) int {
-	switch { // who has no link of a mail is told so
+	switch { // without the token of a mail
 	case r.path == "/unsubscribe" && r.method == http.MethodPost, r.path == "/preferences" &&
 		r.method == http.MethodPost:
 		return http.StatusBadRequest
@@ -146,7 +146,7 @@ func welcome(r route) int {
 	return http.StatusOK
 }
 
-// TestWhoMayDoWhat calls every route of the table with every kind of token, and expects what the table says.
+// TestWhoMayDoWhat calls every route of the table with every kind of token, and expects the status that the table implies.
 func TestWhoMayDoWhat(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -72,8 +72,7 @@ func (m messageRoutes) replayDeadLetters(ctx context.Context, in *replayLettersI
 	}
 	if c := req.Corrections; c != nil {
 		if len(c.To) > 0 {
-			return api.ReplayAnswer{}, fault.InvalidFields([]fault.Field{
-				wrong("corrections.to", "is for the replay of one dead letter")})
+			return api.ReplayAnswer{}, invalid("corrections.to", "is for the replay of one dead letter")
 		}
 		if err := staysMine(ctx, *c); err != nil {
 			return api.ReplayAnswer{}, err

@@ -6,7 +6,6 @@ import (
 
 	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
 )
 
 type dkimRoutes struct{ keys *dkim.Keys }
@@ -22,8 +21,7 @@ type putDomainKeyInput struct {
 
 func (d dkimRoutes) putDomainKey(ctx context.Context, in *putDomainKeyInput) (api.DomainKey, error) {
 	if !strings.EqualFold(in.Body.Domain, in.Domain) {
-		return api.DomainKey{}, fault.InvalidFields([]fault.Field{
-			wrong("domain", "must be the domain of the path")})
+		return api.DomainKey{}, invalid("domain", "must be the domain of the path")
 	}
 	return d.keys.Put(ctx, in.Body)
 }

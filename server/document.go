@@ -87,6 +87,9 @@ func (d *document) in(s step, read func()) {
 	d.path = d.path[:len(d.path)-1]
 }
 
+// invalid returns an error with one fault.
+func invalid(key, what string) error { return fault.InvalidFields([]fault.Field{wrong(key, what)}) }
+
 // wrong returns a fault of a field.
 func wrong(key, what string) fault.Field { return fault.Field{Key: key, Message: what} }
 

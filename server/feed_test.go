@@ -85,7 +85,7 @@ func (p pieces) Read(into []byte) (int, error) {
 	return p.from.Read(into[:min(len(into), p.dice.IntN(9))])
 }
 
-// TestLongValuesAreReadAsAWhole: the rest comes at once, after a turn was waited for, and is as good as any.
+// TestLongValuesAreReadAsAWhole: the rest is read with them, after a turn, and decodes to the same.
 func TestLongValuesAreReadAsAWhole(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("äöü", longValue)
@@ -149,7 +149,7 @@ func TestMergeIsNotHeldAsText(t *testing.T) {
 	}
 }
 
-// TestLargeMergeIsTaken: through the whole door.
+// TestLargeMergeIsTaken: over HTTP.
 func TestLargeMergeIsTaken(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -164,13 +164,13 @@ func TestLargeMergeIsTaken(t *testing.T) {
 	}
 }
 
-// TestTooManyEntriesAreNotRead: the first one too many ends the reading, and what was wrong so far is told.
+// TestTooManyEntriesAreNotRead: the first one too many ends the reading, and the faults so far are in the answer.
 func TestTooManyEntriesAreNotRead(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	text := `{"nonsense":1,"mailMerge":[` + strings.Repeat(`{"to":{"address":"a@example.net"}},`, 10_001)
 	body := &stalled{text: strings.NewReader(text), closed: make(chan struct{})}
-	defer body.Close() //nolint:errcheck // it has nothing to say
+	defer body.Close() //nolint:errcheck // it never fails
 	req, err := http.NewRequestWithContext(t.Context(), "POST", w.Server.URL()+"/v1/submit", body)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/provider"
 )
 
-// tell posts a webhook as it stands, without a token.
+// tell posts a webhook without a token of the API.
 func (w *world) tell(t *testing.T, path string, header http.Header, body []byte) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.URL()+path, bytes.NewReader(body))
@@ -38,7 +38,8 @@ func (w *world) tell(t *testing.T, path string, header http.Header, body []byte)
 	return answer, text.String()
 }
 
-// A webhook goes on as it came: its bytes, its query, its header, whatever it says it is.
+// TestProviderHookPassesBytesOn: a webhook is passed on with its bytes, query and header, whatever its
+// Content-Type.
 func TestProviderHookPassesBytesOn(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -234,8 +234,7 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 	}
 }
 
-// TestLargeBodiesAreWorkedOnAFewAtATime: however many come in at once, no more of them are in hand than there
-// are processors, and all are taken in the end.
+// TestLargeBodiesAreWorkedOnAFewAtATime: at most one for each processor, and all are accepted in the end.
 func TestLargeBodiesAreWorkedOnAFewAtATime(t *testing.T) {
 	t.Parallel()
 	w := setup(t, func(o *Options) { o.MaxMessage = 2 << 20 })

@@ -18,7 +18,7 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// TestLogIsAskedAsTheQuerySays holds each parameter of the list, and what is asked when there are none.
+// TestLogIsAskedAsTheQuerySays checks each parameter of the list, and the query without parameters.
 func TestLogIsAskedAsTheQuerySays(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
@@ -62,8 +62,7 @@ func inputFrom[I any](t *testing.T, target string) *I {
 	return in
 }
 
-// TestAnUnknownMessageReadsTheSame whoever asks, and however the outbox words it: what is another's must not
-// be told from what never was.
+// TestAnUnknownMessageReadsTheSame: messages of other accounts must look like messages that never existed.
 func TestAnUnknownMessageReadsTheSame(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

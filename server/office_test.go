@@ -134,7 +134,7 @@ func (o *office) send(t *testing.T, messageID string, to ...string) string {
 	return answer.QueueID
 }
 
-// learnt lists what is on the timeline from one source: type and recipients.
+// learnt returns the events of one source on a timeline: type and recipients.
 func (o *office) learnt(t *testing.T, id, source string) []string {
 	t.Helper()
 	story, err := api.ListMessageEvents.Do(t.Context(), o.client, id)
@@ -151,7 +151,7 @@ func (o *office) learnt(t *testing.T, id, source string) []string {
 	return all
 }
 
-// barredFor says what stands against an address, for bulk mail of the default account.
+// barredFor returns the reason why bulk mail of the default account to an address is suppressed, or "".
 func (o *office) barredFor(t *testing.T, address string) suppression.Reason {
 	t.Helper()
 	found, err := o.barred.Check(t.Context(), suppression.Question{Account: accounts.DefaultID, Bulk: true,
@@ -198,7 +198,7 @@ func (o *office) post(t *testing.T, name provider.Name, r provider.Request) (int
 // object is JSON of any provider.
 type object = map[string]any
 
-// attach puts our id of the message where the provider tells it back.
+// attach puts the id of the message where the provider echoes it.
 func attach(t *testing.T, name provider.Name, payload any, id string) any {
 	t.Helper()
 	each := func(v any, do func(object)) any {
@@ -347,7 +347,7 @@ func texts(value any) []string {
 	return []string{fmt.Sprint(value)}
 }
 
-// tampered changes what is told, or where nothing is signed the secret.
+// tampered changes the signed part of a request, or the secret if nothing is signed.
 func tampered(r provider.Request, name provider.Name) provider.Request {
 	out := provider.Request{Header: r.Header.Clone(), Body: bytes.Clone(r.Body)}
 	switch name {

@@ -80,8 +80,7 @@ func (m messageRoutes) listOutbox(ctx context.Context, in *listOutboxInput) (api
 // cancelAll demands a filter: a client that omits the id by mistake must not empty the outbox.
 func (m messageRoutes) cancelAll(ctx context.Context, in *selection) (api.BulkDeleteAnswer, error) {
 	if *in == (selection{}) {
-		return api.BulkDeleteAnswer{}, fault.InvalidFields([]fault.Field{
-			wrong("state", "or another filter is required")})
+		return api.BulkDeleteAnswer{}, invalid("state", "or another filter is required")
 	}
 	q, err := in.query(ctx)
 	if err != nil {

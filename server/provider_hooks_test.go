@@ -26,7 +26,7 @@ var eventOf = map[provider.Kind]string{
 	provider.Opened: "trackOpen", provider.Clicked: "trackClick",
 }
 
-// barredBy says which reason stands against whom after a fixture; the others suppress nobody.
+// barredBy are the reasons of the suppressions that fixtures make. The others make none.
 var barredBy = map[string]suppression.Reason{
 	"ses/bounce_event.json": "hard_bounce", "ses/complaint_event.json": "spam_report",
 	"sendgrid/bounce_event.json": "hard_bounce", "sendgrid/dropped_invalid_event.json": "hard_bounce",
@@ -40,9 +40,8 @@ var barredBy = map[string]suppression.Reason{
 	"brevo/spam.json": "spam_report", "resend/hard_bounced_event.json": "hard_bounce",
 }
 
-// Every fixture of every provider, signed as the provider signs, through the real door: tampered it is
-// refused, genuine it is on the timeline of its message, once though it is told twice, and suppresses whom it
-// has to.
+// TestProvidersTellOfMessages posts every fixture of every provider with its signature. A tampered one is
+// refused. A genuine one, posted twice, is once on the timeline of its message, and makes its suppressions.
 func TestProvidersTellOfMessages(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("../provider/testdata/fixtures/*/*.json")

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"reflect"
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
@@ -128,24 +129,13 @@ func (q queueRoutes) getSettings(ctx context.Context, in *settingsInput) (api.Se
 	if err != nil || *in == (settingsInput{}) {
 		return all, err
 	}
-	return api.Settings{
-		Webhooks:              only(in.Webhooks, all.Webhooks),
-		WebhookEvents:         only(in.WebhookEvents, all.WebhookEvents),
-		WebhooksCustomHeaders: only(in.WebhooksCustomHeaders, all.WebhooksCustomHeaders),
-		WebhooksEnabled:       only(in.WebhooksEnabled, all.WebhooksEnabled),
-		ServiceURL:            only(in.ServiceURL, all.ServiceURL),
-		DeliveryAttempts:      only(in.DeliveryAttempts, all.DeliveryAttempts),
-		QueueKeep:             only(in.QueueKeep, all.QueueKeep),
-		TrackOpens:            only(in.TrackOpens, all.TrackOpens),
-		TrackClicks:           only(in.TrackClicks, all.TrackClicks),
-	}, nil
-}
-
-func only[T any](asked string, value *T) *T {
-	if asked != "true" {
-		return nil
+	asked := reflect.ValueOf(*in)
+	for field, value := range reflect.ValueOf(&all).Elem().Fields() {
+		if asked.FieldByName(field.Name).String() != "true" {
+			value.SetZero()
+		}
 	}
-	return value
+	return all, nil
 }
 
 type postSettingsInput struct{ Body api.Settings }

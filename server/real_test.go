@@ -281,3 +281,21 @@ func TestInjection(t *testing.T) {
 		}
 	}
 }
+
+// TestSettingsByName: as EmailEngine does, a query returns the settings that it names.
+func TestSettingsByName(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	if _, err := api.UpdateSettings.Do(t.Context(), w.client, api.Settings{QueueKeep: new(7),
+		WebhooksEnabled: new(false)}); err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]string{
+		"?queueKeep=true":                       `{"queueKeep":7}`,
+		"?webhooksEnabled=true&queueKeep=false": `{"webhooksEnabled":false}`,
+	} {
+		if got := w.do(t, "GET", "/v1/settings"+query, adminToken, ""); got.body != want {
+			t.Errorf("%s: %s", query, got.body)
+		}
+	}
+}

@@ -27,7 +27,7 @@ type recipients struct {
 	told  []outbox.Fact
 	who   unsubscribe.Sender
 	http  *http.Client
-	away  error // why the suppression list can't be asked
+	away  error // the error of the suppression list
 }
 
 // Append keeps what is put into the inbox.

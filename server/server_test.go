@@ -22,8 +22,7 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// TestStopping: once told to stop, submits under way are finished, new ones are refused, and readiness says
-// why.
+// TestStopping: a server that stops finishes submits in progress and refuses new ones, and is not ready.
 func TestStopping(t *testing.T) {
 	t.Parallel()
 	p := newParts(t)

@@ -72,7 +72,7 @@ func (in *addSuppressionsInput) list() ([]api.NewSuppression, error) {
 		return []api.NewSuppression{in.Body.NewSuppression}, nil
 	}
 	if in.Body.NewSuppression != (api.NewSuppression{}) {
-		return nil, fault.InvalidFields([]fault.Field{wrong("suppressions", "can't be combined with other fields")})
+		return nil, invalid("suppressions", "can't be combined with other fields")
 	}
 	return in.Body.Suppressions, nil
 }
@@ -132,7 +132,7 @@ type checkSuppressionInput struct {
 func (s suppressionRoutes) checkSuppression(ctx context.Context, in *checkSuppressionInput) (
 	api.SuppressionFound, error) {
 	if in.Email == "" {
-		return api.SuppressionFound{}, fault.InvalidFields([]fault.Field{wrong("email", "is required")})
+		return api.SuppressionFound{}, invalid("email", "is required")
 	}
 	return s.store.Lookup(ctx, boundTo(ctx), in.Email)
 }

@@ -236,7 +236,7 @@ func TestABoundTokenHasItsOwnSuppressions(t *testing.T) {
 	}
 }
 
-// TestAFileGoesInAndOut: sent in pieces, without a length, and asked about while it is on its way.
+// TestAFileGoesInAndOut: sent in pieces, without a length. Its progress is read meanwhile.
 func TestAFileGoesInAndOut(t *testing.T) {
 	t.Parallel()
 	w, ctx := setup(t), t.Context()

@@ -83,7 +83,7 @@ func (t templateRoutes) getTemplateVersion(ctx context.Context, in *templateVers
 	api.TemplateVersion, error) {
 	number, err := strconv.Atoi(in.Version)
 	if err != nil || number < 1 {
-		return api.TemplateVersion{}, fault.InvalidFields([]fault.Field{wrong("version", "must be a number")})
+		return api.TemplateVersion{}, invalid("version", "must be a number")
 	}
 	return t.templates.Version(ctx, boundTo(ctx), in.ID, number)
 }
@@ -129,7 +129,7 @@ func (t templateRoutes) flushTemplates(ctx context.Context, in *flushTemplatesIn
 		return api.TemplatesFlushed{}, fault.New(fault.Forbidden, "", "Unauthorized account")
 	}
 	if in.Force != "true" {
-		return api.TemplatesFlushed{}, fault.InvalidFields([]fault.Field{wrong("force", "must be true")})
+		return api.TemplatesFlushed{}, invalid("force", "must be true")
 	}
 	n, err := t.templates.Flush(ctx, in.Account)
 	return api.TemplatesFlushed{Flushed: err == nil, Account: in.Account, Deleted: n}, err

@@ -145,8 +145,7 @@ func TestALinkOfAMail(t *testing.T) {
 	}
 }
 
-// TestNoOpenRedirect: whoever asks for another target than the one in the mail gets a page, and never a
-// Location.
+// TestNoOpenRedirect: with another target than that of the mail the answer is a page without Location.
 func TestNoOpenRedirect(t *testing.T) {
 	t.Parallel()
 	h := setupHits(t)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/webhooks"
 )
 
@@ -55,7 +54,7 @@ type replayInput struct {
 
 func (w webhookRoutes) replayEndpoint(ctx context.Context, in *replayInput) (api.Replayed, error) {
 	if in.Since.IsZero() {
-		return api.Replayed{}, fault.InvalidFields([]fault.Field{wrong("since", "is required")})
+		return api.Replayed{}, invalid("since", "is required")
 	}
 	return w.webhooks.Replay(ctx, in.ID, in.Since)
 }
