@@ -20,10 +20,10 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// Faults collects what is wrong with a request.
+// Faults collects the wrong fields of a request.
 type Faults []fault.Field
 
-// Add notes one wrong field.
+// Add adds one wrong field.
 func (f *Faults) Add(key, format string, args ...any) {
 	*f = append(*f, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
 }
@@ -53,7 +53,7 @@ func (f *Faults) ID(key, id string) {
 // ValidID reports whether a name can be that of an account or gateway.
 func ValidID(id string) bool { return idPattern.MatchString(id) }
 
-// Check reports everything that is wrong with settings. Masked secrets pass.
+// Check returns all wrong fields of settings. Masked secrets are valid.
 func (s *Settings) Check() Faults {
 	var f Faults
 	if s.localAddress != "" {
@@ -74,7 +74,7 @@ func (s *Settings) Check() Faults {
 	return f
 }
 
-// checkServer checks where the relay is.
+// checkServer checks host, port and preset.
 func (s *Settings) checkServer(f *Faults) {
 	name := s.server.Preset
 	p, known := presets[name]
@@ -181,7 +181,7 @@ func (s *Settings) checkTLS(f *Faults) {
 	}
 }
 
-// certificates reports whether a text is nothing but certificates in PEM, at least one.
+// certificates reports whether a text consists of certificates in PEM, at least one.
 func certificates(text string) bool {
 	rest := []byte(text)
 	for n := 0; ; n++ {
@@ -198,7 +198,7 @@ func certificates(text string) bool {
 	}
 }
 
-// pins reports whether a text is hashes of public keys, separated by spaces.
+// pins reports whether a text consists of hashes of public keys, separated by spaces.
 func pins(text string) bool {
 	all := strings.Fields(text)
 	for _, pin := range all {
@@ -209,7 +209,7 @@ func pins(text string) bool {
 	return len(all) > 0 && len(text) <= 1024
 }
 
-// proxy checks the URL of a proxy. It may hold a password, so no message repeats any of it.
+// proxy checks the URL of a proxy. It may hold a password, so no message quotes it.
 func (f *Faults) proxy(text string) {
 	if text == "" {
 		return
@@ -271,13 +271,13 @@ func (f *Faults) limits(l *api.Limits) {
 	}
 }
 
-// loggedIn says whether there are credentials that a connection would carry.
+// loggedIn reports whether there are credentials.
 func (s *Settings) loggedIn() bool {
 	auth := s.server.Auth
 	return s.oauth != nil || auth != nil && (auth.User != "" || auth.Pass != "" || auth.AccessToken != "")
 }
 
-// onThisMachine says whether what goes to a host never leaves this machine.
+// onThisMachine reports whether a host is this machine.
 func onThisMachine(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, "localhost") || err == nil && addr.IsLoopback()

@@ -6,8 +6,8 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// preset is what is known of a provider: what stands in for the fields that a relay's settings leave out.
-// Zero: the provider says nothing, and the general default holds.
+// preset has the values of a provider for absent fields of a relay's settings. Zero: the provider publishes
+// none, and the general default holds.
 type preset struct {
 	Host string // the provider's one host; empty: it must be given
 	Port int    // STARTTLS is required on it
@@ -22,9 +22,8 @@ type preset struct {
 	Life     time.Duration // how long a connection may be used
 }
 
-// The general advice for a relay of which nothing is known: it lets two connections do most of the work, and
-// gives none the time to be closed by the other side. Postfix closes after 300 s of silence, after 10 s under
-// stress.
+// Careful times for any relay: two connections do most of the work, and none lives long enough to be closed
+// by the relay. Postfix closes a connection after 300 s of silence, under stress after 10 s.
 const (
 	carefulIdle = 10 * time.Second
 	carefulLife = 5 * time.Minute
@@ -85,7 +84,7 @@ func (p preset) limits(explicit *api.Limits) api.Limits {
 	return l
 }
 
-// lay sets a field to a value unless that is zero.
+// lay sets a field to a value, unless that is zero.
 func lay[T comparable](field *T, value T) {
 	var zero T
 	if value != zero {

@@ -16,22 +16,22 @@ import (
 type Relay struct {
 	Gateway string // id of the gateway; empty: an account's own relay
 	SMTP    smtpsend.Relay
-	// what gives access tokens for the login; nil: the relay's own credentials, if any. Not to be changed
+	// gets access tokens for the login; nil: the relay's own credentials, if any. Not to be changed
 	OAuth     *oauth.Client
 	OAuthUser string // the mailbox to log in as with OAuth, also in Relay.Username; empty without
 	// of the gateway, shared by all accounts that use it; zero for an account's own relay, which has Sender.Rate
 	Rate        limits.Rate
 	Warmup      *api.Warmup // see RateAt; nil: none. Not to be changed
-	Lane        api.Lane    // of the mail that may go this way; empty: any
+	Lane        api.Lane    // of mail that it is for; empty: any
 	Connections int         // connections at once, of all processes together; 0: each process has its own 10
 	// share of the load among the routes that have one; 0: used when those before it fail
 	Weight int
 }
 
-// Serves says whether mail of a lane may go this way.
+// Serves reports whether the relay is for mail of a lane.
 func (r Relay) Serves(lane api.Lane) bool { return r.Lane == "" || r.Lane == lane }
 
-// String names the route without its secrets.
+// String returns the relay without its secrets.
 func (r Relay) String() string {
 	if r.Gateway == "" {
 		return "relay " + r.SMTP.String()
@@ -48,8 +48,8 @@ func (r Relay) LogValue() slog.Value { return slog.StringValue(r.String()) }
 // MarshalText is String, for JSON.
 func (r Relay) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// Relay makes settings ready to use; their secrets must be in clear. The record names whose they are, such as
-// "account:shop": connections are counted under that name, by all processes.
+// Relay returns settings ready to use; their secrets must be in clear. record is the name of their record,
+// such as "account:shop": all processes count connections under it.
 func (s *Settings) Relay(record string) Relay {
 	_, id, _ := strings.Cut(record, ":")
 	p, l := s.preset(), s.Limits()
@@ -67,8 +67,8 @@ func (s *Settings) Relay(record string) Relay {
 	return route
 }
 
-// secure says how the connection is protected. A provider's preset requires STARTTLS, unless the port is the
-// one with TLS from the first byte; of a generic relay nothing is known.
+// secure sets the protection of the connection. A provider's preset requires STARTTLS, unless the port has
+// TLS from the first byte. For a generic relay nothing is required.
 func (s *Settings) secure(r *smtpsend.Relay) {
 	var t api.SMTPTLS
 	if s.server.TLS != nil {
@@ -108,20 +108,20 @@ func (s *Settings) logIn(r *Relay) {
 	}
 }
 
-// Rate is the part of limits that token buckets keep.
+// Rate returns the rates of limits.
 func Rate(l api.Limits) limits.Rate {
 	return limits.Rate{PerSecond: l.PerSecond, PerMinute: l.PerMinute, PerDay: l.PerDay, Burst: l.Burst}
 }
 
-// found is what is remembered of a gateway.
+// found is a cached gateway.
 type found struct {
 	route   Relay
 	missing bool
 	broken  error // why its secrets don't open
 }
 
-// Resolve gives a gateway ready to use. What it gives is at most about a second old, and mostly costs no
-// round trip. Unknown: NotFound, code GatewayNotFound.
+// Resolve returns a gateway ready to use. It is at most about a second old, and usually costs no round trip.
+// Unknown: NotFound, code GatewayNotFound.
 func (s *Store) Resolve(ctx context.Context, id string) (Relay, error) {
 	f, err := s.find(ctx, id)
 	switch {
@@ -133,15 +133,14 @@ func (s *Store) Resolve(ctx context.Context, id string) (Relay, error) {
 	return f.route, f.broken
 }
 
-// Exists reports whether there is a gateway of this id, as Resolve knows it: whether its secrets open is
-// another question.
+// Exists reports whether there is a gateway of this id, from the cache of Resolve. Its secrets may not open.
 func (s *Store) Exists(ctx context.Context, id string) (bool, error) {
 	f, err := s.find(ctx, id)
 	return err == nil && !f.missing, err
 }
 
-// find reads a gateway, mostly from memory. That there is none is remembered, too: accounts name gateways
-// that were deleted.
+// find returns a gateway, usually from the cache. The absence of a gateway is cached too: accounts list
+// deleted gateways.
 func (s *Store) find(ctx context.Context, id string) (found, error) {
 	f, _, err := s.routes.Get(ctx, id, s.now(), func(ctx context.Context) (found, bool, error) {
 		f, err := s.load(ctx, id)

@@ -8,7 +8,7 @@ import (
 	"github.com/postroom/postroom/redisdb/records"
 )
 
-// AccountSecrets lists the secrets of an account's own relay where they stand. It first gives the account its
+// AccountSecrets returns the secrets of an account's own relay, by pointer. It first gives the account its
 // own copy of what holds them.
 func AccountSecrets(a *api.Account) []records.Secret {
 	a.OAuth2 = clone(a.OAuth2)
@@ -27,9 +27,9 @@ func gatewaySecrets(g *api.Gateway) []records.Secret {
 	return ofGateway(*g).secrets(&g.Pass, nil, &g.Proxy)
 }
 
-// secrets lists the secrets of settings, of which some stand elsewhere. Whatever opens the relay (a refresh
-// token gives access tokens, which go there) must not go to another relay, nor through a proxy that was not
-// there when it was entered.
+// secrets returns the secrets of settings; those of the arguments are not in s. A secret that opens the relay
+// (or a refresh token, whose access tokens are sent there) must not be sent to another relay, nor through a
+// proxy that was set later.
 func (s *Settings) secrets(pass, accessToken, proxy *string) []records.Secret {
 	relay := records.Place{Field: s.at + "host", Host: s.host()}
 	trust := records.Place{Field: s.at + "tls", Host: s.loosened()}
@@ -50,9 +50,8 @@ func (s *Settings) secrets(pass, accessToken, proxy *string) []records.Secret {
 	return append(all, records.Secret{Field: "proxy", Value: proxy, URL: true, Goes: []records.Place{through}})
 }
 
-// loosened names what is left out of the protection on the way to the relay; empty: nothing. Whoever may
-// change settings must not get to see a password by having it sent to somebody who only claims to be the
-// relay.
+// loosened returns the parts of the protection of the connection that are off; empty: none. Who may change
+// settings must not get a password sent to a server that only claims to be the relay.
 func (s *Settings) loosened() string {
 	t := s.server.TLS
 	if t == nil {
@@ -68,7 +67,7 @@ func (s *Settings) loosened() string {
 	return strings.Join(all, ", ")
 }
 
-// hostOf reads the host of a URL; empty when there is none.
+// hostOf returns the host of a URL; empty: there is none.
 func hostOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// Settings are what it takes to reach one relay, as an account's own relay and a gateway both have it.
+// Settings are the settings of one relay: an account's own, or a gateway.
 type Settings struct {
 	server       api.SMTPServer
 	oauth        *api.OAuth2
@@ -14,12 +14,12 @@ type Settings struct {
 	ehloName     string
 
 	absent bool // the account has no relay of its own
-	// what the client calls the fields of server and of its credentials: "smtp." and "smtp.auth.", or nothing
+	// prefixes of the fields of server and of its credentials in the API: "smtp." and "smtp.auth.", or empty
 	at, login string
 }
 
-// OfAccount takes the settings of an account's own relay. Without the field smtp there is none, and only what
-// stands beside it is checked.
+// OfAccount returns the settings of an account's own relay. Without the field smtp there is none, and only
+// the fields beside it are checked.
 func OfAccount(a api.Account) *Settings {
 	s := &Settings{
 		limits: a.Limits, proxy: a.Proxy, localAddress: a.LocalAddress, ehloName: a.SMTPEhloName, oauth: a.OAuth2,
@@ -31,7 +31,7 @@ func OfAccount(a api.Account) *Settings {
 	return s
 }
 
-// ofGateway takes the settings of a gateway.
+// ofGateway returns the settings of a gateway.
 func ofGateway(g api.Gateway) *Settings {
 	return &Settings{
 		server: api.SMTPServer{
@@ -42,10 +42,10 @@ func ofGateway(g api.Gateway) *Settings {
 	}
 }
 
-// preset is what is known of the provider; zero without one.
+// preset returns the preset of the provider; zero: there is none.
 func (s *Settings) preset() preset { return presets[s.server.Preset] }
 
-// host is where the relay is.
+// host returns the host of the relay.
 func (s *Settings) host() string {
 	if s.server.Host == "" {
 		return s.preset().Host
@@ -53,7 +53,7 @@ func (s *Settings) host() string {
 	return s.server.Host
 }
 
-// port is the relay's, as far as settings and preset say.
+// port returns the port of the settings or the preset; 0: neither has one.
 func (s *Settings) port() int {
 	switch {
 	case s.server.Port != 0:
@@ -64,7 +64,7 @@ func (s *Settings) port() int {
 	return s.preset().Port
 }
 
-// provider names the token server: that of the preset when neither it nor a URL is given.
+// provider returns the name of the token server: that of the preset if neither a name nor a URL is set.
 func (s *Settings) provider() string {
 	if o := s.oauth; o.Provider != "" || o.TokenURL != "" {
 		return o.Provider
@@ -75,5 +75,5 @@ func (s *Settings) provider() string {
 	return ""
 }
 
-// Limits are the limits that hold: the explicit ones over those of the preset.
+// Limits returns the limits in force: the explicit ones over those of the preset.
 func (s *Settings) Limits() api.Limits { return s.preset().limits(s.limits) }

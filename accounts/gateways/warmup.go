@@ -8,9 +8,8 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// usualGrowth is how many times as many a gateway that warms up sends each day as the day before, unless it
-// says otherwise. Receivers get used to a new address within two to eight weeks; from 50 a day, this makes
-// 10,000 a day in two.
+// usualGrowth is the default factor by which a gateway that warms up sends more each day. Receivers accept a
+// new address within two to eight weeks; from 50 a day, this factor makes 10,000 a day in two weeks.
 const usualGrowth = 1.5
 
 func (f *Faults) warmup(w *api.Warmup, l *api.Limits) {
@@ -28,7 +27,7 @@ func (f *Faults) warmup(w *api.Warmup, l *api.Limits) {
 	}
 }
 
-// begun gives a warm-up its first day.
+// begun returns a warm-up with its first day set.
 func (s *Store) begun(w *api.Warmup) *api.Warmup {
 	if w == nil || w.Started != nil {
 		return w
@@ -38,7 +37,7 @@ func (s *Store) begun(w *api.Warmup) *api.Warmup {
 	return &started
 }
 
-// RateAt is the route's rate at a time: its limits, and on each day of a warm-up what that day allows.
+// RateAt returns the relay's rate at a time: its limits, or the lower limit of a day of its warm-up.
 func (r Relay) RateAt(now time.Time) limits.Rate {
 	rate, w := r.Rate, r.Warmup
 	if w == nil || w.Started == nil {

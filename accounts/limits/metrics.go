@@ -6,12 +6,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics counts what was admitted and what had to wait. Without a registry it counts for nobody.
+// metrics counts admitted and waiting messages. Without a registry they are not exported.
 type metrics struct {
 	takes, waits, pauses, fulls map[string]prometheus.Counter // by kind of scope
 }
 
-// kinds of scope, which is all a label may tell: names are as many as there are accounts.
+// kinds of scope. Names are no labels: there are as many as accounts.
 var kinds = []string{"account", "gateway", "other"}
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {

@@ -17,7 +17,7 @@ type Answer struct {
 	At time.Time
 	// Reservation is to be kept while waiting, and shown then.
 	Reservation Reservation
-	// Reason says which limit the message waits for, such as "account x: 30 a minute".
+	// Reason is the limit that the message waits for, such as "account x: 30 a minute".
 	Reason string
 }
 

@@ -9,7 +9,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// full is why a message does not go now: a candidate or the account is at a limit, or limits can't be asked.
+// full is the reason for which a message is not sent now: a candidate or the account is at a limit, or limits
+// can't be asked.
 type full struct {
 	candidate
 	kept     reservation // to be shown when the message comes back
@@ -17,14 +18,14 @@ type full struct {
 	slowed   bool        // the relay asked for it. That is a failure, so fallbacks may be used
 	kind     string      // for metrics: limit, connections, unavailable
 	until    time.Time
-	reason   string // for people
+	reason   string // for operators
 }
 
 // failure is the error of the recipients that are left because of it.
 func (f full) failure() *smtpsend.Error {
 	return &smtpsend.Error{
 		Phase: smtpsend.PhaseConnect, Verdict: smtpsend.Throttle, Scope: smtpsend.ScopeConnection,
-		Err: errors.New("no room at another relay: " + f.reason),
+		Err: errors.New("another relay is at its limit: " + f.reason),
 	}
 }
 
@@ -104,8 +105,7 @@ func (a *attempt) account() limits.Scope {
 	return limits.Scope{Name: "account:" + a.d.Account.ID, Rate: a.d.Account.Rate}
 }
 
-// take asks limits. If they can't be asked nothing is sent: mail must not exceed a limit because nobody
-// counts.
+// take asks limits. If they can't be asked, nothing is sent: mail that is not counted could exceed a limit.
 func (a *attempt) take(ctx context.Context, had limits.Reservation, scopes ...limits.Scope) (limits.Answer,
 	bool) {
 	answer, err := a.Limits.Take(ctx, scopes, len(a.results.left), had)

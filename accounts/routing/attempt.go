@@ -153,7 +153,7 @@ func (a *attempt) once(ctx context.Context, c candidate, relay smtpsend.Relay, f
 	t := Try{Gateway: c.Gateway, Host: host(c.SMTP), Start: a.now()}
 	m := a.results.message()
 	if failure != nil {
-		t.Result, t.Err = everybody(m.To, failure), failure
+		t.Result, t.Err = sameForAll(m.To, failure), failure
 	} else {
 		t.Result, t.Err = a.Sender.Send(ctx, relay, attach(ctx, m, relay.Host, a.d.ID))
 	}
@@ -199,7 +199,7 @@ func (a *attempt) returnReservations() {
 	}
 }
 
-// host is the address of a relay as people read it.
+// host returns the address of a relay for display.
 func host(r smtpsend.Relay) string {
 	if r.Port == 0 {
 		return r.Host

@@ -13,7 +13,7 @@ const (
 	failuresToRest = 5
 	firstRest      = 30 * time.Second
 	longestRest    = 10 * time.Minute
-	// maxBreakers bounds the memory of a process. Beyond it all relays are thought well of again.
+	// maxBreakers bounds the memory of a process. Beyond it all breakers are closed.
 	maxBreakers = 10_000
 )
 
@@ -24,20 +24,19 @@ type breakers struct {
 }
 
 // breaker is a relay that failed since it last worked. It is closed (mail goes through) until its failures
-// are enough, then open (it rests) until due, then half open: one message may try it, and everybody waits for
-// what that one meets.
+// are enough, then open (it rests) until due, then half open: one message may try it, and all others wait for
+// the result.
 type breaker struct {
-	settings settings // that failed; others are another relay
+	settings settings // that failed; a relay with other settings is another relay
 	failures int      // in a row
 	rest     time.Duration
 	due      time.Time // end of the rest; zero: closed
 	since    time.Time // when it was opened, last
-	probing  bool      // somebody tries it
+	probing  bool      // a message tries it
 	last     *smtpsend.Error
 }
 
-// settings are what a relay's failures are remembered for: whoever corrects them finds a relay that never
-// failed.
+// settings are those of a relay that failed. With corrected settings it counts as a relay that never failed.
 type settings struct {
 	relay smtpsend.Relay
 	oauth oauth.Client
@@ -65,7 +64,7 @@ type resting struct {
 	why *smtpsend.Error
 }
 
-// ask says whether a relay may be tried, or else until when it rests.
+// ask returns a pass to try a relay, or until when it rests.
 func (b *breakers) ask(name string, s settings, now time.Time) (pass, *resting) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -81,12 +80,12 @@ func (b *breakers) ask(name string, s settings, now time.Time) (pass, *resting) 
 	return p, nil
 }
 
-// force is a pass for a relay whether it rests or not.
+// force returns a pass for a relay, even if it rests.
 func (b *breakers) force(name string, s settings, now time.Time) pass {
 	return pass{name: name, settings: s, began: now}
 }
 
-// of finds what is remembered of a relay; nil: nothing that matters.
+// of returns the breaker of a relay; nil: the relay has not failed.
 func (b *breakers) of(p pass) *breaker {
 	if k := b.all[p.name]; k != nil && k.settings == p.settings {
 		return k
@@ -94,7 +93,8 @@ func (b *breakers) of(p pass) *breaker {
 	return nil
 }
 
-// worked notes that the relay took mail, or would have taken other mail. It reports whether it had rested.
+// worked closes the breaker: the relay took mail, or refused only this mail. It reports whether it had
+// rested.
 func (b *breakers) worked(p pass) (closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -106,9 +106,8 @@ func (b *breakers) worked(p pass) (closed bool) {
 	return !k.due.IsZero()
 }
 
-// failed notes that the relay failed. It returns until when it rests from now on; zero: nothing changed in
-// that. A try that began before the relay was opened tells nothing new: fifty messages that fail together are
-// one failure, not fifty.
+// failed counts a failure of the relay. It returns the end of a new rest; zero: there is none. A try that
+// began before the breaker opened does not count: fifty messages that fail together are one failure.
 func (b *breakers) failed(p pass, why *smtpsend.Error, now time.Time) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,7 +140,7 @@ func (b *breakers) remember(p pass) *breaker {
 	return k
 }
 
-// unused gives a pass back with which nothing was learnt.
+// unused returns a pass whose try proved nothing.
 func (b *breakers) unused(p pass) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

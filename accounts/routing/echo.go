@@ -11,9 +11,9 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// echoing is a content with a header field in front by which a mail provider tells our id of the message with
-// each of its events. It stands before the signed part of the header, and the provider takes it off. It
-// implements smtpsend.Body.
+// echoing is a content with a header field in front that has our id of the message. The mail provider removes
+// the field and returns the id with each of its events. The field is before the signed part of the header.
+// echoing implements smtpsend.Body.
 type echoing struct {
 	smtpsend.Body
 	field string
@@ -37,9 +37,8 @@ type prefixed struct {
 	io.Closer
 }
 
-// attach gives a message the field that the provider behind a host wants, if it is one that wants any. A
-// message that has such a field of its own keeps it as the only one: two would be one too many for some of
-// them.
+// attach adds the field of the provider behind a host, if it has one. A message with such a field of its own
+// is not changed: some providers accept only one.
 func attach(ctx context.Context, m smtpsend.Message, host, id string) smtpsend.Message {
 	n, known := provider.OfRelay(host)
 	if !known || id == "" || m.Body == nil {
@@ -58,11 +57,11 @@ func attach(ctx context.Context, m smtpsend.Message, host, id string) smtpsend.M
 	return m
 }
 
-// maxHeader is more than relays take.
+// maxHeader is more than relays accept.
 const maxHeader = 512 << 10
 
-// hasField says whether the header of a content has a field. One that can't be read is said to: sending it
-// will tell why.
+// hasField reports whether the header of a content has a field. It returns true for a content that can't be
+// read: sending it will return the error.
 func hasField(ctx context.Context, b smtpsend.Body, name string) bool {
 	content, err := b.Open(ctx)
 	if err != nil {

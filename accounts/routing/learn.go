@@ -7,11 +7,11 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// learn draws the conclusions from a try, for the messages that come after this one.
+// learn updates the breaker, the limits and the gateway after a try.
 func (a *attempt) learn(ctx context.Context, c candidate, p pass, t Try) {
 	what, why := judge(t, ctx.Err() != nil)
 	a.metrics.tries[c.kind()][what].Inc()
-	// what a relay said counts even when the lease on the message was lost meanwhile
+	// the reply of a relay counts even if the lease on the message was lost meanwhile
 	ctx = context.WithoutCancel(ctx)
 	switch what {
 	case delivered, refused:
@@ -42,7 +42,7 @@ func (a *attempt) learn(ctx context.Context, c candidate, p pass, t Try) {
 	a.Gateways.Outcome(ctx, c.Gateway, took, err)
 }
 
-// rest notes a failure, after which the relay may rest.
+// rest counts a failure, after which the relay may rest.
 func (a *attempt) rest(ctx context.Context, c candidate, p pass, why *smtpsend.Error) {
 	until := a.breakers.failed(p, why, a.now())
 	if until.IsZero() {
@@ -55,12 +55,12 @@ func (a *attempt) rest(ctx context.Context, c candidate, p pass, why *smtpsend.E
 	}
 }
 
-// outcome is what a try says about the relay.
+// outcome is the result of a try for the relay.
 type outcome string
 
 const (
-	delivered   outcome = "delivered"   // it took the message for somebody
-	refused     outcome = "refused"     // it judged the message or its recipients, and took it for nobody
+	delivered   outcome = "delivered"   // it took the message for at least one recipient
+	refused     outcome = "refused"     // it judged the message or its recipients, and took it for none
 	unreachable outcome = "unreachable" // it could not be reached or used, and judged nothing
 	slowed      outcome = "slowed"      // it asked us to slow down
 	broken      outcome = "broken"      // the conversation ended without an answer, or we ended it
@@ -68,8 +68,7 @@ const (
 
 var outcomes = []outcome{delivered, refused, unreachable, slowed, broken}
 
-// judge says what a try says about its relay, and with which failure the relay itself is to blame; nil: it is
-// not.
+// judge returns the outcome of a try, and the failure for which the relay itself is to blame; nil: none.
 func judge(t Try, stopped bool) (outcome, *smtpsend.Error) {
 	what := broken
 	var why *smtpsend.Error
@@ -94,8 +93,7 @@ func judge(t Try, stopped bool) (outcome, *smtpsend.Error) {
 	return what, why
 }
 
-// asksToSlowDown reports whether a relay said that it gets too much, from whom or for what ever, and the
-// longest wait it asked for.
+// asksToSlowDown reports whether a relay said that it gets too much mail, and the longest wait it asked for.
 func asksToSlowDown(r smtpsend.Result) (time.Duration, bool) {
 	var wait time.Duration
 	asks := false

@@ -8,7 +8,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// login gives a candidate's relay with what is needed to log in. A token that was refused is replaced.
+// login returns a candidate's relay with its credentials. refused is a token to be replaced, or empty.
 func (r *Router) login(ctx context.Context, c candidate, refused string) (smtpsend.Relay, *smtpsend.Error) {
 	relay := c.SMTP
 	if c.OAuth == nil {
@@ -25,7 +25,7 @@ func (r *Router) login(ctx context.Context, c candidate, refused string) (smtpse
 	return relay, nil
 }
 
-// tokenFailure is a login that did not come about because there is no access token.
+// tokenFailure returns the error of a login without an access token.
 func tokenFailure(err error) *smtpsend.Error {
 	e, ok := errors.AsType[*oauth.Error](err)
 	if !ok {
@@ -34,14 +34,13 @@ func tokenFailure(err error) *smtpsend.Error {
 	return smtpsend.TokenError(err, e.Permanent, e.RetryAfter)
 }
 
-// refusesToken reports whether a relay has refused the token it was shown (usually 535, RFC 4954 section 6).
+// refusesToken reports whether a relay has refused the token (usually 535, RFC 4954 section 6).
 func refusesToken(err error) bool {
 	e, ok := errors.AsType[*smtpsend.Error](err)
 	return ok && e != nil && e.Phase == smtpsend.PhaseAuth && e.Verdict == smtpsend.Auth && e.Code != 0
 }
 
-// stubborn reports whether there is no other token because the token server gives them and the relay refuses
-// them.
+// stubborn reports whether there is no other token because the relay refuses all tokens of the token server.
 func stubborn(err *smtpsend.Error) bool {
 	if err == nil {
 		return false

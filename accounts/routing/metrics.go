@@ -2,7 +2,7 @@ package routing
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics counts what relays met with. Without a registry it counts for nobody.
+// metrics counts tries, rests and waits. Without a registry they are not exported.
 type metrics struct {
 	tries     map[string]map[outcome]prometheus.Counter // by kind of relay
 	rests     map[string]prometheus.Counter             // by kind of relay
@@ -10,8 +10,7 @@ type metrics struct {
 	failovers prometheus.Counter
 }
 
-// kinds of relay: an account's own, and those accounts share. Which one it was is for the log and the API:
-// there may be thousands.
+// kinds of relay: an account's own, and gateways. Single relays are no labels: there may be thousands.
 var kinds = []string{"relay", "gateway"}
 
 func newMetrics(reg prometheus.Registerer, b *breakers) (*metrics, error) {

@@ -12,7 +12,7 @@ import (
 // candidate is a relay that a message may be taken to.
 type candidate struct {
 	gateways.Relay
-	scope string // under which its limits, and its failures, are known
+	scope string // of its limits and its breaker
 	owner string // of its access tokens
 	tier  int    // candidates of one tier stand in for each other; a higher one is a fallback for those below
 }
@@ -29,7 +29,7 @@ func newCandidate(account string, r gateways.Relay, tier int) candidate {
 	return candidate{Relay: r, scope: "relay:" + account, owner: "account:" + account, tier: tier}
 }
 
-// kind is what metrics call it.
+// kind returns the label of metrics.
 func (c candidate) kind() string {
 	if c.Gateway != "" {
 		return "gateway"
@@ -70,9 +70,8 @@ func order(account string, routes []gateways.Relay, random func() float64) []can
 	return out
 }
 
-// serving copies the routes that mail of a lane may take: those for that lane alone, or, where there are
-// none, those for both. So the mail of a lane that has a way of its own never takes another, whose reputation
-// it would share.
+// serving returns the relays for mail of a lane: those for that lane alone, or, if there are none, those for
+// both. So mail of a lane with relays of its own never uses another, whose reputation it would share.
 func serving(routes []gateways.Relay, lane api.Lane) []gateways.Relay {
 	out := make([]gateways.Relay, 0, len(routes))
 	for _, of := range []api.Lane{lane, ""} {
@@ -88,8 +87,8 @@ func serving(routes []gateways.Relay, lane api.Lane) []gateways.Relay {
 	return out
 }
 
-// draw puts routes into a random order, in which the first is each of them as often as its weight says, the
-// second likewise among the others, and so on.
+// draw puts relays into a random order. The first is drawn by weight, the second likewise among the others,
+// and so on.
 func draw(routes []gateways.Relay, random func() float64) []gateways.Relay {
 	total := 0
 	for _, r := range routes {
@@ -108,7 +107,7 @@ func draw(routes []gateways.Relay, random func() float64) []gateways.Relay {
 	return routes
 }
 
-// preferred puts the candidate first whose place in a limit the message has waited for.
+// preferred puts the candidate first whose reservation the message has waited for.
 func preferred(all []candidate, scope string) []candidate {
 	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(rank(a, scope), rank(b, scope)) })
 	return all

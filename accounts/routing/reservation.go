@@ -8,20 +8,20 @@ import (
 	"github.com/postroom/postroom/accounts/limits"
 )
 
-// What a waiting message has paid for already.
+// The limits that a waiting message has paid.
 const (
 	paidAccount = "account" // the account's limit
 	paidAll     = "all"     // the account's limit and the relay's
 )
 
-// reservation is what a message keeps while it waits, and shows when it comes back.
+// reservation is kept by a message while it waits, and shown when it comes back.
 type reservation struct {
 	scope string             // of the relay it waits for; empty: no particular one
 	paid  string             // paidAccount, paidAll, or empty
-	inner limits.Reservation // as package limits gave it
+	inner limits.Reservation // of package limits
 }
 
-// text is the reservation as the caller keeps it, around that of package limits.
+// text returns the reservation as the caller keeps it, around that of package limits.
 func (r reservation) text() limits.Reservation {
 	if r == (reservation{}) {
 		return ""
@@ -29,7 +29,7 @@ func (r reservation) text() limits.Reservation {
 	return limits.Reservation(r.scope + "|" + r.paid + "|" + string(r.inner))
 }
 
-// readReservation is the opposite of text. A text that can't be read is no reservation.
+// readReservation is the inverse of text. An invalid text is no reservation.
 func readReservation(text limits.Reservation) reservation {
 	parts := strings.SplitN(string(text), "|", 3)
 	if len(parts) != 3 {
@@ -38,9 +38,9 @@ func readReservation(text limits.Reservation) reservation {
 	return reservation{scope: parts[0], paid: parts[1], inner: limits.Reservation(parts[2])}
 }
 
-// fullRelays remembers which relays are at a limit, so that messages with a choice go elsewhere without
-// asking. It also keeps one unused reservation for each: that of a message which went elsewhere. Without that
-// each such message would waste a reservation, and a limit would never be used to the full.
+// fullRelays remembers which relays are at a limit, so that messages with a choice use another without
+// asking. It also keeps one unused reservation for each: that of a message that used another relay. Otherwise
+// each such message would waste a reservation, and a limit would never be fully used.
 type fullRelays struct {
 	mu     sync.Mutex
 	scopes map[string]*fullRelay
@@ -58,7 +58,7 @@ type fullRelay struct {
 // maxFullRelays bounds the memory of a process. Beyond it relays are asked again.
 const maxFullRelays = 10_000
 
-// find returns what is known of a relay that is at a limit now.
+// find returns a relay that is at a limit now.
 func (f *fullRelays) find(scope string, now time.Time) (fullRelay, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,7 +68,7 @@ func (f *fullRelays) find(scope string, now time.Time) (fullRelay, bool) {
 	return fullRelay{}, false
 }
 
-// note remembers that a relay is at a limit. An unused reservation stays.
+// note stores that a relay is at a limit. An unused reservation stays.
 func (f *fullRelays) note(scope string, k fullRelay) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,7 +91,7 @@ func (f *fullRelays) give(scope string, r limits.Reservation, recipients int) {
 	}
 }
 
-// take returns an unused reservation for at least so many recipients; empty: there is none.
+// take returns an unused reservation for at least that many recipients; empty: there is none.
 func (f *fullRelays) take(scope string, recipients int) limits.Reservation {
 	f.mu.Lock()
 	defer f.mu.Unlock()

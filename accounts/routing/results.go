@@ -26,10 +26,10 @@ func newResults(m smtpsend.Message) results {
 	return r
 }
 
-// done reports whether every recipient was judged. A message to nobody is judged by the first relay.
+// done reports whether every recipient was judged. A message without recipients is judged by the first relay.
 func (r *results) done() bool { return r.begun && len(r.left) == 0 }
 
-// message is the message to the recipients left. Its Answered also gets what was judged before.
+// message returns the message to the recipients left. Its Answered also gets the results before.
 func (r *results) message() smtpsend.Message {
 	m := r.original
 	if len(r.left) == len(m.To) {
@@ -48,7 +48,7 @@ func (r *results) message() smtpsend.Message {
 	return m
 }
 
-// judged lists the results of the recipients that are not left.
+// judged returns the results of the recipients that are not left.
 func (r *results) judged() []smtpsend.RecipientResult {
 	var out []smtpsend.RecipientResult
 	for i, got := range r.result.Recipients {
@@ -59,7 +59,7 @@ func (r *results) judged() []smtpsend.RecipientResult {
 	return out
 }
 
-// add takes in the result of a try to the recipients left.
+// add adds the result of a try to the recipients left.
 func (r *results) add(try smtpsend.Result) {
 	var left []int
 	changed := !r.begun
@@ -81,14 +81,14 @@ func (r *results) add(try smtpsend.Result) {
 	r.begun, r.left = true, left
 }
 
-// elsewhere reports whether another relay may serve a recipient better. A relay that wants less mail from our
-// network, and says so before it knows the recipient, does not judge the recipient either.
+// elsewhere reports whether another relay may accept a recipient. A relay that wants less mail from our
+// network, and replies so before it knows the recipient, does not judge the recipient either.
 func elsewhere(e *smtpsend.Error) bool {
 	return e.Elsewhere() || e.Phase == smtpsend.PhaseMail && e.Verdict == smtpsend.Throttle &&
 		e.Scope == smtpsend.ScopeDestination
 }
 
-// note takes in why a relay was not tried for the recipients left.
+// note adds the reason why a relay was not tried for the recipients left.
 func (r *results) note(why *smtpsend.Error) {
 	for _, i := range r.left {
 		if got := &r.result.Recipients[i]; why != nil && better(why, got.Err) {
@@ -102,8 +102,8 @@ func better(e, known *smtpsend.Error) bool {
 	return known == nil || known.Permanent() && !e.Permanent()
 }
 
-// err speaks for the whole message as smtpsend does: nil if any recipient got it, else the failure most worth
-// another attempt.
+// err returns the error of the whole message as smtpsend does: nil if any recipient got it, else the failure
+// most worth another attempt.
 func (r *results) err() error {
 	var worst *smtpsend.Error
 	for _, got := range r.result.Recipients {

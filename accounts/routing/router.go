@@ -21,22 +21,21 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// ErrNoGateway is why a message can't be sent that names a gateway which does not exist (any more). Another
-// attempt is pointless.
+// ErrNoGateway is the error of a message that names a gateway which does not exist. Another attempt is
+// useless.
 var ErrNoGateway = errors.New("the gateway does not exist")
 
-// ErrNoRelay is why an account can't send that has neither a relay of its own nor a gateway that still
-// exists.
+// ErrNoRelay is the error of an account without a relay of its own and without an existing gateway.
 var ErrNoRelay = errors.New(
 	"the account has no relay left for this lane: its gateways were deleted, or are for the other one")
 
-// Sender talks to one relay. It is smtpsend.Sender.
+// Sender sends to one relay. It is smtpsend.Sender.
 type Sender interface {
 	Send(ctx context.Context, relay smtpsend.Relay, m smtpsend.Message) (smtpsend.Result, error)
 	Verify(ctx context.Context, relay smtpsend.Relay) error
 }
 
-// Limits bound what goes to a relay. It is limits.Limits.
+// Limits admits messages to relays. It is limits.Limits.
 type Limits interface {
 	Take(ctx context.Context, scopes []limits.Scope, n int, reservation limits.Reservation) (limits.Answer,
 		error)
@@ -60,15 +59,15 @@ type Parts struct {
 	Token func(ctx context.Context, owner string, c oauth.Client, refused string) (string, error)
 }
 
-// Options tune Router. The zero value works.
+// Options are the settings of a Router. The zero value works.
 type Options struct {
 	Logger   *slog.Logger          // nil: discard
 	Registry prometheus.Registerer // nil: measure nothing
-	Now      func() time.Time      // nil: the machine's clock
+	Now      func() time.Time      // the clock, for tests; nil: time.Now
 	Random   func() float64        // from 0 up to, not including, 1; nil: math/rand
 }
 
-// Router takes messages to relays. It is safe for concurrent use.
+// Router sends messages to relays. It is safe for concurrent use.
 type Router struct {
 	Parts
 	breakers   *breakers
@@ -79,10 +78,10 @@ type Router struct {
 	random     func() float64
 }
 
-// New makes a Router. It fails when a part is missing or the metrics can't be registered.
+// New returns a Router. It fails if a part is missing or the metrics can't be registered.
 func New(p Parts, o Options) (*Router, error) {
 	if p.Sender == nil || p.Limits == nil || p.Token == nil || p.Gateways == nil {
-		return nil, errors.New("routes: a sender, limits, tokens and gateways are needed")
+		return nil, errors.New("routing: a sender, limits, tokens and gateways are needed")
 	}
 	r := &Router{Parts: p, breakers: &breakers{}, fullRelays: &fullRelays{}, log: o.Logger, now: o.Now,
 		random: o.Random}
@@ -97,14 +96,14 @@ func New(p Parts, o Options) (*Router, error) {
 	}
 	var err error
 	if r.metrics, err = newMetrics(o.Registry, r.breakers); err != nil {
-		return nil, fmt.Errorf("routes: register metrics: %w", err)
+		return nil, fmt.Errorf("routing: register metrics: %w", err)
 	}
 	return r, nil
 }
 
-// Dispatch is a message on its way.
+// Dispatch is a message to be sent.
 type Dispatch struct {
-	// of the message, which the provider behind a relay is to tell with its events; empty: none
+	// of the message; the provider behind a relay returns it with its events; empty: none
 	ID      string
 	Account accounts.Sender
 	Lane    api.Lane // chooses among the account's relays; empty: transactional
@@ -120,33 +119,33 @@ type Try struct {
 	Host       string // with port, where the settings have one
 	Start, End time.Time
 	Result     smtpsend.Result // lists only the recipients that were left at Start
-	Err        error           // an *smtpsend.Error; nil: somebody got it
+	Err        error           // an *smtpsend.Error; nil: at least one recipient got it
 }
 
-// Sent says what came of a Dispatch.
+// Sent is the result of a Dispatch.
 type Sent struct {
 	// Tries are the relays that were tried, in order. A relay that refused an access token and was given another
 	// is there twice.
 	Tries []Try
-	// Result puts the tries together. It lists every recipient in the order of Message.To with the answer that
-	// counts: what a relay said about it, else the failure most worth another attempt. The rest of it is the
-	// last try's that counted.
+	// Result joins the tries. It lists every recipient in the order of Message.To, with the reply of the relay
+	// that judged it, else the failure most worth another attempt. The other fields are of the last try that
+	// changed a recipient.
 	Result smtpsend.Result
-	// Err is nil when somebody got the message. Otherwise it is an *smtpsend.Error that speaks for the whole
-	// message, not Permanent if any recipient's is not; or it wraps ErrNoGateway, and nothing was tried.
+	// Err is nil if at least one recipient got the message. Otherwise it is an *smtpsend.Error about the whole
+	// message, not Permanent if that of any recipient is not; or it wraps ErrNoGateway, and nothing was tried.
 	Err error
 
 	// Wait is when to come back; not zero only if no relay was tried, so that no attempt is spent. The other
 	// fields above are empty then.
 	Wait time.Time
-	// Reservation is to be shown then, instead of any earlier one. It may be empty.
+	// Reservation replaces that of the Dispatch then. It may be empty.
 	Reservation limits.Reservation
-	// Reason says why to wait, for people.
+	// Reason is the reason of the wait, for operators.
 	Reason string
 }
 
-// Send makes one attempt to hand a message to one of the account's relays. The end of ctx ends it; no further
-// relay is tried then.
+// Send makes one attempt to send a message through one of the account's relays. After the end of ctx no
+// further relay is tried.
 func (r *Router) Send(ctx context.Context, d Dispatch) Sent {
 	routes := d.Account.Relays
 	if d.Gateway != "" {
@@ -167,7 +166,7 @@ func (r *Router) Send(ctx context.Context, d Dispatch) Sent {
 	return r.newAttempt(d, order(d.Account.ID, routes, r.random)).run(ctx)
 }
 
-// unresolved is a message whose gateway can't be had.
+// unresolved is the result if the gateway of a message can't be looked up.
 func (r *Router) unresolved(d Dispatch, err error) Sent {
 	switch {
 	case fault.Is(err, fault.NotFound):
@@ -181,21 +180,21 @@ func (r *Router) unresolved(d Dispatch, err error) Sent {
 		" can't be looked up now"}
 }
 
-// soon is how long to wait for something that should not be away: 1 to 5 s, so that messages do not all come
+// soon returns the wait after a failure that should pass: 1 to 5 s, random, so that messages do not all come
 // back at once.
 func (r *Router) soon() time.Duration {
 	return time.Second + time.Duration(r.random()*float64(4*time.Second))
 }
 
-// failed is a message that the account's settings don't let go anywhere.
+// failed is the result if the account's settings leave no relay.
 func failed(m smtpsend.Message, why error) Sent {
 	err := &smtpsend.Error{Phase: smtpsend.PhaseCheck, Verdict: smtpsend.Auth, Scope: smtpsend.ScopeAccount,
 		Err: why}
-	return Sent{Result: everybody(m.To, err), Err: err}
+	return Sent{Result: sameForAll(m.To, err), Err: err}
 }
 
-// everybody is a result in which all recipients met the same.
-func everybody(to []string, err *smtpsend.Error) smtpsend.Result {
+// sameForAll returns a result with the same error for all recipients.
+func sameForAll(to []string, err *smtpsend.Error) smtpsend.Result {
 	r := smtpsend.Result{Recipients: make([]smtpsend.RecipientResult, len(to))}
 	for i, address := range to {
 		r.Recipients[i] = smtpsend.RecipientResult{Address: address, Err: err}

@@ -8,15 +8,15 @@ import (
 	"github.com/postroom/postroom/accounts/gateways"
 )
 
-// Login is what logging in to one of an account's relays met.
+// Login is the result of logging in to one of an account's relays.
 type Login struct {
 	Gateway string // empty: the account's own relay
 	Host    string // with port, where the settings have one
 	Err     error  // an *smtpsend.Error; nil: it works
 }
 
-// Verify logs in to each of an account's relays, all at once, and lists what that met in the account's order.
-// Nothing is sent, no limit is asked, and nothing is learnt from it about which relays work.
+// Verify logs in to all of an account's relays at once, and returns the results in the account's order. It
+// sends nothing, asks no limit, and changes no breaker.
 func (r *Router) Verify(ctx context.Context, account accounts.Sender) []Login {
 	out := make([]Login, len(account.Relays))
 	var group sync.WaitGroup

@@ -118,8 +118,8 @@ func decoded(line []byte) ([]byte, error) {
 	return out, nil
 }
 
-// logIn checks the token, its scopes and the account, in that order: without a valid token, nothing about
-// accounts is told.
+// logIn checks the token, its scopes and the account, in that order: without a valid token, the reply reveals
+// nothing about accounts.
 func (s *session) logIn(ctx context.Context, c credentials) reply {
 	now := s.opts.Now()
 	l := &login{token: c.token, account: c.user, checked: now}

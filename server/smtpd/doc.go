@@ -36,7 +36,7 @@
 // mail, and reads all of it. The rules about the end of the content are the same.
 //
 // The package speaks the protocol itself: a server library hides what matters here, the bytes that end a
-// message, the moment when a connection may be told to go, and the texts of replies. See decisions/0011.
+// message, the moment when a connection may be closed, and the texts of replies. See decisions/0011.
 //
 // # Redis
 //

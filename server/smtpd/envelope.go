@@ -21,7 +21,7 @@ type transaction struct {
 	report  report
 	body    *body // nil until its first octet is expected
 
-	requireTLS bool // the relay must take it over TLS, or nobody
+	requireTLS bool // only a relay with TLS may take it
 }
 
 // mail begins a message.

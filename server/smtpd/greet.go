@@ -38,7 +38,7 @@ func (s *session) helo(arg string) reply {
 	return reply{code: 250, text: s.opts.Hostname}
 }
 
-// mayLogIn reports whether nobody else can read a token on this connection.
+// mayLogIn reports whether a token can be sent safely on this connection.
 func (s *session) mayLogIn() bool { return s.tls || s.opts.InsecureAuth || s.remote.IsLoopback() }
 
 // startTLS encrypts the connection. Octets that came along with the command were sent in the clear, perhaps

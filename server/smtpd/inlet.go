@@ -40,7 +40,7 @@ type Options struct {
 	ListenTLS      string // address for TLS from the first byte (RFC 8314), needs a certificate; empty: none
 	TLSCert        string // file of the certificate chain in PEM, read again when it changes; empty: no TLS
 	TLSKey         string // file of its key in PEM
-	Hostname       string // name in the greeting; empty: the machine's
+	Hostname       string // name in the greeting; empty: os.Hostname
 	InsecureAuth   bool   // accept tokens without TLS from other machines too
 	MaxMessage     int64  // bytes of a message; 0: 25 MB
 	MaxRecipients  int    // recipients of a message; 0: 1000
@@ -52,7 +52,7 @@ type Options struct {
 	// 0: 5 min (RFC 5321 section 4.5.3.2.7).
 	IdleTimeout  time.Duration
 	LoginTimeout time.Duration         // from the greeting to the login; 0: 1 min
-	Grace        time.Duration         // for messages on their way in when Run is told to stop; 0: 10 s
+	Grace        time.Duration         // for messages on their way in when ctx of Run ends; 0: 10 s
 	Metrics      prometheus.Registerer // nil: nothing is counted
 	Logger       *slog.Logger          // nil: nothing is logged
 	Now          func() time.Time

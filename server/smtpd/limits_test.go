@@ -312,7 +312,7 @@ func TestBrokenOffMessageIsNotTaken(t *testing.T) {
 
 // TestStop: a message on its way in is taken, everybody else is told to go, and nobody new is let in.
 func TestStop(t *testing.T) {
-	w := setup(t, settings{Options: smtpd.Options{Grace: patience}})
+	w := setup(t, settings{Options: smtpd.Options{Grace: timeout}})
 	stranger, between, inside, within := w.connect(), w.loggedIn(), w.loggedIn(), w.loggedIn()
 	inside.begin()
 	inside.send("Subject: x\r\n")
@@ -354,9 +354,9 @@ func TestStopDoesNotWaitForEver(t *testing.T) {
 
 func waitFor(t *testing.T, holds func() bool, what string) {
 	t.Helper()
-	for end := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(timeout); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not within %s: %s", patience, what)
+			t.Fatalf("not within %s: %s", timeout, what)
 		}
 	}
 }

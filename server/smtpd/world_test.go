@@ -32,8 +32,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
 
-// patience is for conditions that hold at once on an idle machine.
-const patience = 30 * time.Second
+// timeout is for conditions that hold at once on an idle machine.
+const timeout = 30 * time.Second
 
 // token is what the access of a world knows: it may do everything.
 const token = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -90,7 +90,7 @@ func setup(t testing.TB, s settings) *world {
 			if err != nil {
 				t.Errorf("run: %v", err)
 			}
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			t.Error("the inlet did not stop")
 		}
 	})
@@ -172,7 +172,7 @@ func dial(t testing.TB, addr string) *client {
 }
 
 func newClient(t testing.TB, conn net.Conn) *client {
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		t.Fatal(err)
 	}
 	return &client{t, conn, bufio.NewReader(conn)}
