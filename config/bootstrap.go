@@ -37,10 +37,10 @@ func Bootstrap(ctx context.Context, c *Config) (*Credentials, error) {
 	if c.Token == "" {
 		out.TokenFile = filepath.Join(c.Data, "token")
 	}
-	if err := out.keep(ctx, &out.Secret, out.SecretFile, checkSecret); err != nil {
+	if err := out.keep(ctx, &out.Secret, out.SecretFile, secretRule); err != nil {
 		return nil, fmt.Errorf("secret: %w", err)
 	}
-	if err := out.keep(ctx, &out.Token, out.TokenFile, checkToken); err != nil {
+	if err := out.keep(ctx, &out.Token, out.TokenFile, tokenRule); err != nil {
 		return nil, fmt.Errorf("admin token: %w", err)
 	}
 	return out, nil
@@ -54,18 +54,18 @@ func PresentSecret(c *Config) (Secret, error) {
 	}
 	var s Secret
 	file := filepath.Join(c.Data, "secret")
-	if err := new(Credentials).read(&s, file, checkSecret); err != nil {
+	if err := new(Credentials).read(&s, file, secretRule); err != nil {
 		return "", fmt.Errorf("secret: %w; run this with the settings of the running Postroom: secret or data", err)
 	}
 	return s, nil
 }
 
 // keep reads the file into s, or creates it. The file name is empty if there is nothing to keep.
-func (c *Credentials) keep(ctx context.Context, s *Secret, file string, check func(string) string) error {
+func (c *Credentials) keep(ctx context.Context, s *Secret, file, rule string) error {
 	if file == "" {
 		return nil
 	}
-	err := c.read(s, file, check)
+	err := c.read(s, file, rule)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -73,7 +73,7 @@ func (c *Credentials) keep(ctx context.Context, s *Secret, file string, check fu
 		return fmt.Errorf("make the data directory (setting data): %w", err)
 	}
 	return whileLocked(ctx, filepath.Join(filepath.Dir(file), "bootstrap.lock"), func() error {
-		if err := c.read(s, file, check); !errors.Is(err, fs.ErrNotExist) {
+		if err := c.read(s, file, rule); !errors.Is(err, fs.ErrNotExist) {
 			return err // another process was first
 		}
 		random := make([]byte, 32)
@@ -84,13 +84,13 @@ func (c *Credentials) keep(ctx context.Context, s *Secret, file string, check fu
 	})
 }
 
-func (c *Credentials) read(s *Secret, file string, check func(string) string) error {
+func (c *Credentials) read(s *Secret, file, rule string) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
 	text := trimNewline(string(content))
-	if fault := check(text); fault != "" {
+	if _, fault := checked(rule, text); fault != "" {
 		return fmt.Errorf("the content of %s %s; or restore the file from a backup", file, fault)
 	}
 	*s = Secret(text)

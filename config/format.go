@@ -3,6 +3,7 @@ package config
 import (
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -10,29 +11,48 @@ import (
 // checked checks a text against the rule of its key and returns it in its usual form.
 func checked(rule, text string) (usual, fault string) {
 	switch rule {
-	case "host:port":
-		return text, checkListen(text)
 	case "web address":
 		return checkServiceURL(text)
 	case "Redis address":
 		return text, checkRedis(text)
-	case "search address":
-		return text, checkSearch(text)
-	case "index name":
-		return text, checkIndex(text)
+	case "host:port":
+		return text, checkListen(text)
 	case "mail domain":
-		return strings.ToLower(text), checkDomain(text)
-	case "email address":
-		return text, checkAddress(text)
-	case "socket":
-		return text, checkSocket(text)
-	case "32 bytes or more":
-		return text, checkSecret(text)
-	case "16 characters or more":
-		return text, checkToken(text)
+		text = strings.ToLower(text)
 	}
-	return text, "" // a path: the error comes when it is opened
+	if r, ok := rules[rule]; ok && !r.holds(text) {
+		return text, r.fault
+	}
+	return text, "" // without a rule, a path: the error comes when it is opened
 }
+
+// rules are the rules with one fault each.
+var rules = map[string]struct {
+	holds func(text string) bool
+	fault string
+}{
+	"search address": {isSearch,
+		"is not an address of OpenSearch or Elasticsearch; write one such as https://user:password@search.internal:9200"},
+	"index name": {isIndex,
+		"is no name of an index; use lower-case letters, digits, - and _, 100 at most, a letter or digit first"},
+	"mail domain":   {isDomain, "is no domain of mail; write one such as bounce.example.com"},
+	"email address": {isAddress, "is no email address; write one such as bounces@example.com"},
+	"socket": {isSocket,
+		"is neither the path of a socket nor an address; write one such as /run/postroom/bounce.sock, or 127.0.0.1:24"},
+	// As long as the keys derived from it.
+	secretRule: {func(text string) bool { return len(text) >= 32 },
+		"is too short: 32 bytes or more are needed; make one with: openssl rand -hex 32"},
+	// So long it cannot be guessed over the network, even if it consists of words.
+	tokenRule: {func(text string) bool { return len(text) >= 16 && !strings.ContainsFunc(text, isOutsideToken) },
+		"is no safe token: 16 characters or more are needed, printable ASCII without spaces; make one with: openssl rand -hex 32"},
+}
+
+const (
+	secretRule = "32 bytes or more"
+	tokenRule  = "16 characters or more"
+)
+
+func isOutsideToken(c rune) bool { return c <= ' ' || c > '~' }
 
 func checkListen(text string) string {
 	_, port, err := net.SplitHostPort(text)
@@ -77,81 +97,42 @@ func checkRedis(text string) string {
 	return ""
 }
 
-// checkSearch checks the addresses of the nodes of a search cluster.
-func checkSearch(text string) string {
-	for _, node := range strings.Split(text, ",") {
+// isSearch checks the addresses of the nodes of a search cluster.
+func isSearch(text string) bool {
+	for node := range strings.SplitSeq(text, ",") {
 		u, err := url.Parse(strings.TrimSpace(node))
 		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.RawQuery != "" ||
 			u.Fragment != "" {
-			return "is not an address of OpenSearch or Elasticsearch; write one such as https://user:password@search.internal:9200"
+			return false
 		}
 	}
-	return ""
+	return true
 }
 
-// checkIndex allows what OpenSearch and Elasticsearch allow in names of indexes, with room for a suffix.
-func checkIndex(text string) string {
-	if len(text) > 100 || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" ||
-		strings.HasPrefix(text, "-") || strings.HasPrefix(text, "_") {
-		return "is no name of an index; use lower-case letters, digits, - and _, 100 at most, a letter or digit first"
-	}
-	return ""
+// nameLetters are the letters of indexes and, in lower case, of domains.
+const nameLetters = "abcdefghijklmnopqrstuvwxyz0123456789-"
+
+// isIndex allows what OpenSearch and Elasticsearch allow in names of indexes, with room for a suffix.
+func isIndex(text string) bool {
+	return len(text) <= 100 && strings.Trim(text, nameLetters+"_") == "" && strings.TrimLeft(text, "-_") == text
 }
 
 // maxReturnDomain leaves room for a return path of 64 octets in the 254 of an address.
 const maxReturnDomain = 189
 
-// checkDomain requires a name as DNS has it: a name with non-ASCII letters must be written in its ASCII
-// form.
-func checkDomain(text string) string {
-	labels := strings.Split(text, ".")
-	wrong := len(text) > maxReturnDomain || len(labels) < 2
-	for _, label := range labels {
-		wrong = wrong || label == "" || len(label) > 63 ||
-			strings.Trim(strings.ToLower(label), "abcdefghijklmnopqrstuvwxyz0123456789-") != "" ||
-			strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-")
-	}
-	if wrong {
-		return "is no domain of mail; write one such as bounce.example.com"
-	}
-	return ""
+// isDomain requires a name as DNS has it: non-ASCII letters must be written in their ASCII form.
+func isDomain(text string) bool {
+	labels := strings.Split(strings.ToLower(text), ".")
+	return len(text) <= maxReturnDomain && len(labels) > 1 &&
+		!slices.ContainsFunc(labels, func(label string) bool {
+			return label == "" || len(label) > 63 || strings.Trim(label, nameLetters) != "" ||
+				strings.Trim(label, "-") != label
+		})
 }
 
-func checkAddress(text string) string {
+func isAddress(text string) bool {
 	at := strings.LastIndexByte(text, '@')
-	if at < 1 || at > 64 || strings.ContainsAny(text, " <>,") || checkDomain(text[at+1:]) != "" {
-		return "is no email address; write one such as bounces@example.com"
-	}
-	return ""
+	return at >= 1 && at <= 64 && !strings.ContainsAny(text, " <>,") && isDomain(text[at+1:])
 }
 
-func checkSocket(text string) string {
-	if strings.Contains(text, "/") {
-		return ""
-	}
-	if checkListen(text) != "" {
-		return "is neither the path of a socket nor an address; write one such as /run/postroom/bounce.sock, or 127.0.0.1:24"
-	}
-	return ""
-}
-
-// minSecret is the length of a secret in bytes: as long as the keys derived from it.
-const minSecret = 32
-
-func checkSecret(text string) string {
-	if len(text) < minSecret {
-		return "is too short: 32 bytes or more are needed; make one with: openssl rand -hex 32"
-	}
-	return ""
-}
-
-// minToken is the length of an admin token in characters. It cannot be guessed over the network even if it
-// consists of words.
-const minToken = 16
-
-func checkToken(text string) string {
-	if len(text) < minToken || strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		return "is no safe token: 16 characters or more are needed, printable ASCII without spaces; make one with: openssl rand -hex 32"
-	}
-	return ""
-}
+func isSocket(text string) bool { return strings.Contains(text, "/") || checkListen(text) == "" }

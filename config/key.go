@@ -1,11 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"log/slog"
 	"reflect"
+	"regexp"
 	"strings"
 	"time"
-	"unicode"
 )
 
 // Key describes one setting, as its field in Config does.
@@ -34,73 +35,46 @@ func walk(keys []Key, t reflect.Type, prefix string, index []int) []Key {
 		f := t.Field(i)
 		path := prefix + f.Tag.Get("key")
 		at := append(append([]int{}, index...), i)
-		if kind := kindOf(f.Type); kind != "" {
+		if kind := kinds[f.Type]; kind != "" {
 			keys = append(keys, newKey(f, path, kind, at))
-			continue
+		} else {
+			keys = walk(keys, f.Type, path+".", at)
 		}
-		keys = walk(keys, f.Type, path+".", at)
 	}
 	return keys
 }
 
 func newKey(f reflect.StructField, path, kind string, at []int) Key {
+	tag := f.Tag.Get
 	k := Key{
-		Path: path, Env: envName(path), Kind: kind, Default: f.Tag.Get("default"), Empty: f.Tag.Get("empty"),
-		Doc: f.Tag.Get("doc"),
-		Min: f.Tag.Get("min"), Max: f.Tag.Get("max"), check: f.Tag.Get("check"), mask: f.Tag.Get("secret"),
-		index: at,
+		Path: path, Env: envName(path), Kind: cmp.Or(tag("check"), kind), Default: tag("default"),
+		Empty: tag("empty"), Doc: tag("doc"), Min: tag("min"), Max: tag("max"), Secret: tag("secret") != "",
+		check: tag("check"), mask: tag("secret"), index: at,
 	}
-	k.Secret = k.mask != ""
-	if k.check != "" {
-		k.Kind = k.check
-	}
-	if words := f.Tag.Get("values"); words != "" {
+	if words := tag("values"); words != "" {
 		k.Values, k.Kind = strings.Split(words, ","), "choice"
 	}
 	return k
 }
 
-// kindOf returns the kind of a field of this type, or "" for a group of settings.
-func kindOf(t reflect.Type) string {
-	switch reflect.Zero(t).Interface().(type) {
-	case string, Secret:
-		return "text"
-	case bool:
-		return "true or false"
-	case int:
-		return "whole number"
-	case float64:
-		return "number"
-	case time.Duration:
-		return "duration"
-	case []time.Duration:
-		return "list of durations"
-	case Size:
-		return "size"
-	case Relay:
-		return "relay URL"
-	case Mailbox:
-		return "mailbox"
-	case slog.Level:
-		return "choice"
-	}
-	return ""
+// kinds are the kinds of the settings by type. A field of another type is a group of settings.
+var kinds = map[reflect.Type]string{
+	reflect.TypeFor[string]():          "text",
+	reflect.TypeFor[Secret]():          "text",
+	reflect.TypeFor[bool]():            "true or false",
+	reflect.TypeFor[int]():             "whole number",
+	reflect.TypeFor[float64]():         "number",
+	reflect.TypeFor[time.Duration]():   "duration",
+	reflect.TypeFor[[]time.Duration](): "list of durations",
+	reflect.TypeFor[Size]():            "size",
+	reflect.TypeFor[Relay]():           "relay URL",
+	reflect.TypeFor[Mailbox]():         "mailbox",
+	reflect.TypeFor[slog.Level]():      "choice",
 }
+
+var capital = regexp.MustCompile("[A-Z]")
 
 // envName returns the environment variable of a path: dots and inner capitals become underscores.
 func envName(path string) string {
-	var b strings.Builder
-	b.WriteString(envPrefix)
-	for _, c := range path {
-		switch {
-		case c == '.':
-			b.WriteByte('_')
-		case unicode.IsUpper(c):
-			b.WriteByte('_')
-			b.WriteRune(c)
-		default:
-			b.WriteRune(unicode.ToUpper(c))
-		}
-	}
-	return b.String()
+	return envPrefix + strings.ToUpper(capital.ReplaceAllString(strings.ReplaceAll(path, ".", "_"), "_$0"))
 }

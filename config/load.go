@@ -106,87 +106,70 @@ func (l *loading) crossCheck(c *Config) {
 	l.crossCheckPair("smtpd.tls", c.SMTPD.TLS.Cert, c.SMTPD.TLS.Key)
 	l.crossCheckInlet(c.SMTPD)
 	l.crossCheckBounce(c.Bounce)
-	if c.From != (Mailbox{}) && c.SMTP == (Relay{}) && l.fine("smtp") {
-		l.problem("from", l.given["from"].source,
-			"is the sender of the default account, which needs a relay; set smtp too")
+	l.refuse(c.From != (Mailbox{}) && c.SMTP == (Relay{}), "from", "from",
+		"is the sender of the default account, which needs a relay; set smtp too", "smtp")
+	l.refuse(c.Redis.URL == "" && c.Role != "all", "role", "role", "is "+c.Role+
+		", but the embedded Redis serves one process only; set redis.url, or role to all", "redis.url", "role")
+	l.refuse(c.Redis.URL == "" && c.Redis.WaitReplicas > 0, "redis.waitReplicas", "redis.waitReplicas",
+		"is "+strconv.Itoa(c.Redis.WaitReplicas)+
+			", but the embedded Redis has no replicas; set redis.url, or it to 0", "redis.url", "redis.waitReplicas")
+	l.refuse(c.Documents.Store == "opensearch" && c.Documents.URL == "", "documents.url", "documents.store",
+		"is missing, but documents.store is opensearch; say where it is", "documents.url", "documents.store")
+	l.warn(c.Documents.URL != "" && c.Documents.Store != "opensearch", "documents.url",
+		"has no effect: documents.store is "+c.Documents.Store)
+	l.warn(c.SecretPrevious != "" && c.SecretPrevious == c.Secret, "secretPrevious",
+		"has no effect: it is the same as secret")
+	l.warn(c.Redis.URL != "", "redis.fsync",
+		"has no effect: it is for the embedded Redis, and redis.url names another")
+}
+
+// refuse adds a problem of a setting if wrong, unless one of the settings fine already has a fault. The
+// source is that of the setting by.
+func (l *loading) refuse(wrong bool, path, by, message string, fine ...string) {
+	if wrong && !slices.ContainsFunc(l.problems, func(p Problem) bool { return slices.Contains(fine, p.Key) }) {
+		l.problem(path, l.given[by].source, message)
 	}
-	if c.Redis.URL == "" && c.Role != "all" && l.fine("redis.url", "role") {
-		l.problem("role", l.given["role"].source,
-			"is "+c.Role+", but the embedded Redis serves one process only; set redis.url, or role to all")
-	}
-	if c.Redis.URL == "" && c.Redis.WaitReplicas > 0 && l.fine("redis.url", "redis.waitReplicas") {
-		l.problem("redis.waitReplicas", l.given["redis.waitReplicas"].source,
-			"is "+strconv.Itoa(c.Redis.WaitReplicas)+
-				", but the embedded Redis has no replicas; set redis.url, or it to 0")
-	}
-	if c.Documents.Store == "opensearch" && c.Documents.URL == "" && l.fine("documents.url", "documents.store") {
-		l.problem("documents.url", l.given["documents.store"].source,
-			"is missing, but documents.store is opensearch; say where it is")
-	}
-	if g, ok := l.given["documents.url"]; ok && c.Documents.URL != "" && c.Documents.Store != "opensearch" {
-		l.warnings = append(l.warnings, "documents.url ("+g.source+") has no effect: documents.store is "+
-			c.Documents.Store)
-	}
-	if g, ok := l.given["secretPrevious"]; ok && c.SecretPrevious != "" && c.SecretPrevious == c.Secret {
-		l.warnings = append(l.warnings, "secretPrevious ("+g.source+") has no effect: it is the same as secret")
-	}
-	if g, ok := l.given["redis.fsync"]; ok && c.Redis.URL != "" {
-		l.warnings = append(l.warnings, "redis.fsync ("+g.source+
-			") has no effect: it is for the embedded Redis, and redis.url names another")
+}
+
+// warn adds a warning about a setting that was given.
+func (l *loading) warn(wrong bool, path, message string) {
+	if g, ok := l.given[path]; ok && wrong {
+		l.warnings = append(l.warnings, path+" ("+g.source+") "+message)
 	}
 }
 
 // crossCheckPair finds a certificate without its key, or a key without its certificate.
 func (l *loading) crossCheckPair(tls, cert, key string) {
-	switch {
-	case cert != "" && key == "" && l.fine(tls+".key"):
-		l.problem(tls+".key", l.given[tls+".cert"].source, "is missing, but "+tls+
-			".cert is set; TLS needs both files")
-	case cert == "" && key != "" && l.fine(tls+".cert"):
-		l.problem(tls+".cert", l.given[tls+".key"].source, "is missing, but "+tls+
-			".key is set; TLS needs both files")
-	}
+	certPath, keyPath := tls+".cert", tls+".key"
+	l.refuse(cert != "" && key == "", keyPath, certPath, "is missing, but "+certPath+
+		" is set; TLS needs both files", keyPath)
+	l.refuse(cert == "" && key != "", certPath, keyPath, "is missing, but "+keyPath+
+		" is set; TLS needs both files", certPath)
 }
 
 // crossCheckInlet finds an SMTP listener that no client could use.
 func (l *loading) crossCheckInlet(c SMTPD) {
-	if c.ListenTLS != "" && c.TLS.Cert == "" && l.fine("smtpd.tls.cert", "smtpd.listenTls") {
-		l.problem("smtpd.tls.cert", l.given["smtpd.listenTls"].source,
-			"is missing, but smtpd.listenTls is set; TLS needs a certificate")
-	}
+	l.refuse(c.ListenTLS != "" && c.TLS.Cert == "", "smtpd.tls.cert", "smtpd.listenTls",
+		"is missing, but smtpd.listenTls is set; TLS needs a certificate", "smtpd.tls.cert", "smtpd.listenTls")
 	host, _, _ := net.SplitHostPort(c.Listen)
-	if c.Listen != "" && c.TLS.Cert == "" && !c.InsecureAuth && host != "localhost" &&
-		!net.ParseIP(host).IsLoopback() {
-		l.warnings = append(l.warnings, "smtpd.listen ("+l.given["smtpd.listen"].source+
-			") has no TLS: only clients on this machine can log in; set smtpd.tls, or smtpd.insecureAuth in a network you trust")
-	}
+	l.warn(c.Listen != "" && c.TLS.Cert == "" && !c.InsecureAuth && !loopback(host), "smtpd.listen",
+		"has no TLS: only clients on this machine can log in; set smtpd.tls, or smtpd.insecureAuth in a network you trust")
 }
 
 // crossCheckBounce finds a bounce listener without an address that it would accept.
 func (l *loading) crossCheckBounce(c Bounce) {
-	if c.Domain != "" || c.Address != "" {
-		return
-	}
 	path := "bounce.listen"
 	if c.Listen == "" {
 		path = "bounce.lmtp"
 	}
-	if (c.Listen != "" || c.LMTP != "") && l.fine(path, "bounce.domain", "bounce.address") {
-		l.problem("bounce.domain", l.given[path].source, "is missing, but "+path+
-			" is set; say which domain mail comes back to, or set bounce.address")
-	}
-}
-
-// fine reports whether none of these settings has a fault.
-func (l *loading) fine(paths ...string) bool {
-	return !slices.ContainsFunc(l.problems, func(p Problem) bool { return slices.Contains(paths, p.Key) })
+	l.refuse(c.Domain+c.Address == "" && c.Listen+c.LMTP != "", "bounce.domain", path, "is missing, but "+path+
+		" is set; say which domain mail comes back to, or set bounce.address", path, "bounce.domain",
+		"bounce.address")
 }
 
 func (l *loading) key(path string) (Key, bool) {
-	for _, k := range l.keys {
-		if k.Path == path {
-			return k, true
-		}
+	if i := slices.IndexFunc(l.keys, func(k Key) bool { return k.Path == path }); i >= 0 {
+		return l.keys[i], true
 	}
 	return Key{}, false
 }

@@ -16,18 +16,17 @@ type Problem struct {
 
 // String returns the problem in one line.
 func (p Problem) String() string {
-	var b strings.Builder
-	if p.Key != "" {
-		b.WriteString(p.Key + ": ")
-	}
+	text := p.Message
 	if p.Value != "" {
-		fmt.Fprintf(&b, "%q ", p.Value)
+		text = fmt.Sprintf("%q %s", p.Value, text)
 	}
-	b.WriteString(p.Message)
+	if p.Key != "" {
+		text = p.Key + ": " + text
+	}
 	if p.Source != "" {
-		b.WriteString(" (" + p.Source + ")")
+		text += " (" + p.Source + ")"
 	}
-	return b.String()
+	return text
 }
 
 // Invalid is the error for invalid settings. It contains every fault: unknown keys and unreadable files
@@ -47,17 +46,9 @@ func (e *Invalid) Error() string {
 }
 
 // didYouMean suggests the known names that are close to a misspelt one, or returns "".
+// These are all that end in the same word, if only the position of the word is wrong; otherwise the one with
+// the fewest letters to change.
 func didYouMean(written string, known []string) string {
-	found := nearest(written, known)
-	if len(found) == 0 {
-		return ""
-	}
-	return "; did you mean " + strings.Join(found, " or ") + "?"
-}
-
-// nearest returns the known names that a misspelt one is close to: all that end in the same word, if only
-// the position of the word is wrong; otherwise the one with the fewest letters to change.
-func nearest(written string, known []string) []string {
 	plain := plainName(written)
 	best, least := "", max(2, len(plain)/4)+1
 	var elsewhere []string
@@ -70,12 +61,12 @@ func nearest(written string, known []string) []string {
 		}
 	}
 	if least > 1 && len(elsewhere) > 0 {
-		return elsewhere
+		best = strings.Join(elsewhere, " or ")
 	}
 	if best == "" {
-		return nil
+		return ""
 	}
-	return []string{best}
+	return "; did you mean " + best + "?"
 }
 
 // plainName makes max_size, maxsize and max-size equal to maxSize.

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/mail"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -87,17 +88,15 @@ func (r *Relay) options(query string) (fault string) {
 			return "has the option " + optionName(name) + " twice"
 		case name == "starttls" && r.Implicit:
 			return "has the option starttls, but smtps:// is encrypted from the first byte; remove it, or write smtp://"
-		case name == "starttls" && (value == StartTLSRequired || value == StartTLSOpportunistic ||
-			value == StartTLSOff):
-			r.StartTLS = value
 		case name == "starttls":
-			return "has an unknown starttls; write starttls=required, opportunistic or off"
+			if !slices.Contains([]string{StartTLSRequired, StartTLSOpportunistic, StartTLSOff}, value) {
+				return "has an unknown starttls; write starttls=required, opportunistic or off"
+			}
+			r.StartTLS = value
 		case name == "insecure":
-			insecure, err := strconv.ParseBool(value)
-			if err != nil {
+			if r.Insecure, err = strconv.ParseBool(value); err != nil {
 				return "has an unknown insecure; write insecure=true to accept any certificate"
 			}
-			r.Insecure = insecure
 		default:
 			return "has an unknown option; there are starttls=required|opportunistic|off and insecure=true. In user and password write ? as %3F"
 		}
@@ -145,8 +144,7 @@ func (r Relay) port(text string) (Relay, string) {
 
 // loopback reports whether a host is this machine, so that a password in clear crosses no network.
 func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || (ip != nil && ip.IsLoopback())
+	return strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
 }
 
 // Mailbox is a sender: an address and an optional name. The zero value means that there is none.
@@ -162,15 +160,15 @@ func parseMailbox(text string) (m Mailbox, fault string) {
 	if err != nil {
 		return m, "is not an address" + example
 	}
-	local, domain := a.Address[:strings.LastIndex(a.Address, "@")], a.Address[strings.LastIndex(a.Address, "@")+
-		1:]
+	at := strings.LastIndexByte(a.Address, '@')
+	domain := a.Address[at+1:]
 	switch {
-	case len(a.Address) > 254 || len(local) > 64: // RFC 5321 section 4.5.3.1
+	case len(a.Address) > 254 || at > 64: // RFC 5321 section 4.5.3.1
 		return m, "is longer than an address may be (64 characters before the @, 254 in all)" + example
 	case domain == "" || strings.HasPrefix(domain, "["):
 		return m, "has no domain name after the @" + example
 	case strings.ContainsFunc(a.Name+a.Address, unicode.IsControl):
 		return m, "holds a control character" + example
 	}
-	return Mailbox{Name: a.Name, Address: a.Address}, ""
+	return Mailbox(*a), ""
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -47,6 +48,9 @@ func maskURL(text string) string {
 	return scheme + maskQuery(rest)
 }
 
+// credential matches the names of query parameters whose values are masked.
+var credential = regexp.MustCompile("(?i)pass|secret|token|auth")
+
 func maskQuery(rest string) string {
 	head, query, ok := strings.Cut(rest, "?")
 	if !ok {
@@ -55,9 +59,7 @@ func maskQuery(rest string) string {
 	params := strings.Split(query, "&")
 	for i, p := range params {
 		name, _, _ := strings.Cut(p, "=")
-		low := strings.ToLower(name)
-		if strings.Contains(low, "pass") || strings.Contains(low, "secret") || strings.Contains(low, "token") ||
-			strings.Contains(low, "auth") {
+		if credential.MatchString(name) {
 			params[i] = name + "=" + masked
 		}
 	}
@@ -71,7 +73,6 @@ func (k Key) show(text string) string {
 		return text
 	case k.mask == "url":
 		return maskURL(text)
-	default:
-		return masked
 	}
+	return masked
 }

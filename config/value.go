@@ -12,13 +12,12 @@ import (
 // parse parses text into the field at p. It returns what is wrong with the text and what to write instead,
 // or "".
 func (k Key) parse(text string, p any) (fault string) {
-	if text == "" {
-		if k.Empty == "" {
-			return "must have a value; " + k.want()
-		}
+	switch {
+	case text == "" && k.Empty == "":
+		return "must have a value; " + k.want()
+	case text == "":
 		return "" // the zero value means the same
-	}
-	if k.Values != nil && !slices.Contains(k.Values, text) {
+	case k.Values != nil && !slices.Contains(k.Values, text):
 		return "is not one of the choices; " + k.want()
 	}
 	switch p := p.(type) {
@@ -30,7 +29,7 @@ func (k Key) parse(text string, p any) (fault string) {
 	case *bool:
 		var err error
 		if *p, err = strconv.ParseBool(text); err != nil {
-			return "is neither true nor false; " + k.want()
+			fault = "is neither true nor false; " + k.want()
 		}
 	case *int:
 		*p, fault = bounded(k, text, "is not a whole number", strconv.Atoi)
@@ -45,7 +44,7 @@ func (k Key) parse(text string, p any) (fault string) {
 	case *[]time.Duration:
 		*p, fault = k.parseList(text)
 	case *slog.Level:
-		*p, fault = parseLevel(text)
+		_ = p.UnmarshalText([]byte(text)) // one of the choices
 	case *Relay:
 		*p, fault = parseRelay(text)
 	case *Mailbox:
@@ -87,13 +86,6 @@ func (k Key) parseList(text string) (out []time.Duration, fault string) {
 		out = append(out, d)
 	}
 	return out, ""
-}
-
-func parseLevel(text string) (l slog.Level, fault string) {
-	if err := l.UnmarshalText([]byte(text)); err != nil {
-		return l, "is not a log level"
-	}
-	return l, ""
 }
 
 // want returns what to write, with an example if the form is not obvious.

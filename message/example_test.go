@@ -50,5 +50,6 @@ func ExampleCompose_faults() {
 	}, nil)
 	fmt.Println(err)
 	// Output:
-	// Invalid input: to[0].address: is not a valid email address: it has no @; headers.X-Note: must not contain a line break
+	// Invalid input: to[0].address: is not a valid email address: it has no @; headers.X-Note: must not contain
+	// a line break
 }

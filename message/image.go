@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	xhtml "golang.org/x/net/html"
-
-	"github.com/postroom/postroom/message/htmltag"
 )
 
 // maxDataImages is the number of images that are extracted from one html. Further images stay in the html.
@@ -46,7 +44,7 @@ type imageTaker struct {
 
 // rewrite replaces the src of an img tag.
 func (t *imageTaker) rewrite(tag string) string {
-	src, _ := htmltag.Find(tag, "src")
+	src, _ := FindAttribute(tag, "src")
 	value := strings.TrimSpace(html.UnescapeString(tag[src.ValueStart:src.ValueEnd]))
 	if len(value) < 5 || !strings.EqualFold(value[:5], "data:") {
 		return tag

@@ -178,8 +178,8 @@ func (h *rawHeader) setIdentifiers(name string, ids ...string) {
 	h.write(name, func(w *headerWriter) { w.identifiers(name, ids...) })
 }
 
-// write replaces the first field of the name by what field writes, or appends it, and removes all other fields
-// of the name. If field writes nothing, nothing changes.
+// write replaces the first field of the name by what field writes, or appends it, and removes all other
+// fields of the name. If field writes nothing, nothing changes.
 func (h *rawHeader) write(name string, field func(*headerWriter)) {
 	var w headerWriter
 	if field(&w); len(w.buf) == 0 {

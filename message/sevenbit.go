@@ -131,8 +131,8 @@ func (e *entity) encode(kind string, boundaries []string) bool {
 	return true
 }
 
-// setBody replaces the body by one in that encoding, or in base64 if a line starts with a boundary: a soft line
-// break can move one there.
+// setBody replaces the body by one in that encoding, or in base64 if a line starts with a boundary: a soft
+// line break can move one there.
 func (e *entity) setBody(body []byte, encoding transferEncoding, boundaries []string) {
 	e.body = appendEncoded(make([]byte, 0, encodedSize(encoding, len(body))), encoding, body)
 	if hasBoundary(e.body, boundaries) {
@@ -155,8 +155,8 @@ func hasBoundary(text []byte, boundaries []string) bool {
 	return false
 }
 
-// changeParts passes each part of a multipart to change, until one stops. It reports whether a part changed. Text
-// between the parts stays as it is; so does a multipart that cannot be read.
+// changeParts passes each part of a multipart to change, until one stops. It reports whether a part changed.
+// Text between the parts stays as it is; so does a multipart that cannot be read.
 func (e *entity) changeParts(boundaries []string, change func(*entity, []string) (changed, stop bool)) bool {
 	_, params, err := mime.ParseMediaType(e.header.get("Content-Type"))
 	boundary := params["boundary"]

@@ -4,8 +4,8 @@ package smtpsend
 var permanentNames = []string{nameAuth, nameNoAuth, nameOAuth2, nameTLS, nameEnvelope, nameMessage,
 	nameProtocol}
 
-// ClassifyBasic judges by EmailEngine's rule: replies of 500 and above are permanent, except 503. Where Classify
-// agrees on that, its finer verdict stands.
+// ClassifyBasic judges by EmailEngine's rule: replies of 500 and above are permanent, except 503. Where
+// Classify agrees on that, its finer verdict stands.
 func ClassifyBasic(e Evidence) Judgement {
 	j := Classify(e)
 	j.Verdict = basicVerdict(e.Code >= 500 && e.Code != 503, j.Verdict)

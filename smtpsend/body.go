@@ -11,11 +11,11 @@ import (
 )
 
 // Body is the content of a message. It need not be in memory. One of more than 32 KiB is opened anew for each
-// transaction and each relay, when the relay is ready. It is read once, while it is sent, and closed. A smaller
-// one is read before the relay is connected.
+// transaction and each relay, when the relay is ready. It is read once, while it is sent, and closed. A
+// smaller one is read before the relay is connected.
 type Body interface {
-	// Size is the number of octets in it. The relay gets it in MAIL (SIZE, RFC 1870). Content with another number
-	// of octets is not sent.
+	// Size is the number of octets in it. The relay gets it in MAIL (SIZE, RFC 1870). Content with another
+	// number of octets is not sent.
 	Size() int64
 
 	// Open begins to read. Reading must end with the context. If it or reading fails, the message is not

@@ -47,8 +47,8 @@ func Classify(e Evidence) Judgement {
 		}
 	}
 	if e.Code == 521 && j.Verdict == Hard {
-		// 521: the host takes no mail at all (RFC 7504). AOL, AT&T and Postfix refuse a client with it, AOL even with
-		// 5.2.1. It is not about the mailbox.
+		// 521: the host takes no mail at all (RFC 7504). AOL, AT&T and Postfix refuse a client with it, AOL even
+		// with 5.2.1. It is not about the mailbox.
 		j = Judgement{Verdict: Block, Scope: ScopeDestination, Rule: j.Rule}
 	}
 	if j.Verdict == Soft && aboutServer(e) {
@@ -152,8 +152,8 @@ func byEffect(e Evidence, f effect) Judgement {
 	return j
 }
 
-// aboutServer reports whether a temporary refusal is about the relay itself: it is shutting down, out of space,
-// or broken (RFC 3463 section 3.4).
+// aboutServer reports whether a temporary refusal is about the relay itself: it is shutting down, out of
+// space, or broken (RFC 3463 section 3.4).
 func aboutServer(e Evidence) bool {
 	return e.Phase == PhaseMail && (e.Code == 421 || strings.HasPrefix(e.Enhanced, "4.3."))
 }
@@ -194,8 +194,8 @@ func addressSubject(enhanced string) bool {
 	return slices.Contains([]string{"5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10"}, enhanced)
 }
 
-// unknownRecipient is an address that does not exist. If the reply may be about another address (the sender's,
-// our host's, or one of several recipients), nothing is suppressed.
+// unknownRecipient is an address that does not exist. If the reply may be about another address (the
+// sender's, our host's, or one of several recipients), nothing is suppressed.
 func unknownRecipient(e Evidence) Judgement {
 	another := e.Phase == PhaseMail || aboutAnother(e)
 	switch {
@@ -216,9 +216,9 @@ var (
 			`(mail|message|e-?mail)s? from|header|body|link to|such (host|list|domain)|to post)\b`)
 )
 
-// aboutAnother reports whether a reply that something does not exist names something other than the recipient.
-// Links do not count: they have our own address as a parameter. After the content an invalid address may be one
-// of the header's.
+// aboutAnother reports whether a reply that something does not exist names something other than the
+// recipient. Links do not count: they have our own address as a parameter. After the content an invalid
+// address may be one of the header's.
 func aboutAnother(e Evidence) bool {
 	words := urlPattern.ReplaceAllString(e.Text, "")
 	return anotherPattern.MatchString(words) || e.Phase == PhaseDot && !addressSubject(e.Enhanced) &&

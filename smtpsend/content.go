@@ -26,8 +26,8 @@ func (t *transaction) content(ctx context.Context) *Error {
 	return failure
 }
 
-// writeBody writes the content, a large one in blocks, each with its own deadline. No relay delivers before the
-// dot, so no failure here is in doubt.
+// writeBody writes the content, a large one in blocks, each with its own deadline. No relay delivers before
+// the dot, so no failure here is in doubt.
 func (t *transaction) writeBody(ctx context.Context) *Error {
 	if t.c.r.Buffered() > 0 {
 		return t.premature(ctx, errors.New("the relay answers before it was asked"))

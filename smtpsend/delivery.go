@@ -123,8 +123,8 @@ func goesOn(e *Error) bool {
 	return e.Phase == PhaseRcpt || e.Phase == PhaseDot && e.Permanent()
 }
 
-// begin gets a connection, from the pool or a new one, and begins a transaction on it, unless the message before
-// has sent the envelope already.
+// begin gets a connection, from the pool or a new one, and begins a transaction on it, unless the message
+// before has sent the envelope already.
 func (d *delivery) begin(ctx context.Context) (*transaction, *Error) {
 	begun := time.Now()
 	g, err := d.s.pool.take(ctx, d)
@@ -171,7 +171,8 @@ func (d *delivery) blame(e *Error) *Error {
 	return e
 }
 
-// usable reports whether a connection still works. One that was idle for more than 5 seconds is asked by NOOP.
+// usable reports whether a connection still works. One that was idle for more than 5 seconds is asked by
+// NOOP.
 func (d *delivery) usable(ctx context.Context, c *session) bool {
 	const shortWhile = 5 * time.Second
 	if time.Since(c.idleSince) <= shortWhile {
@@ -182,8 +183,8 @@ func (d *delivery) usable(ctx context.Context, c *session) bool {
 	return stop() && err == nil && r.positive()
 }
 
-// transact runs one transaction and returns its connection to the pool, or to the message whose envelope is on
-// it. Recipients that were answered leave d.rest.
+// transact runs one transaction and returns its connection to the pool, or to the message whose envelope is
+// on it. Recipients that were answered leave d.rest.
 func (d *delivery) transact(ctx context.Context, t *transaction) {
 	c := t.c
 	d.result.RemoteName, d.result.TLS = c.name, c.tls
@@ -216,8 +217,8 @@ func (d *delivery) failRest(rest []int, e *Error) {
 	d.rest = nil
 }
 
-// err is the error of the whole message: nil if one recipient was delivered, else the failure most worth another
-// attempt.
+// err is the error of the whole message: nil if one recipient was delivered, else the failure most worth
+// another attempt.
 func (d *delivery) err() error {
 	var worst *Error
 	rejected := true

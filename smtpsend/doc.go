@@ -12,17 +12,18 @@
 //     dot is read first and belongs to this message. No content of the next is sent before the relay's own
 //     354 to its DATA, so its BeforeDot keeps its meaning. If the connection ends at the dot, or the relay
 //     gives up before it answers the next MAIL, the next message starts anew over another connection: nothing
-//     of it can have been delivered. If its caller gives up meanwhile, the connection is closed, and the relay
-//     has an envelope without a message.
-//   - Credentials are sent only inside verified TLS, except where the operator allowed otherwise. No error and
-//     no log line contains them. The same holds for a proxy's.
+//     of it can have been delivered. If its caller gives up meanwhile, the connection is closed, and the
+//     relay has an envelope without a message.
+//   - Credentials are sent only inside verified TLS, except where the operator allowed otherwise. No error
+//     and no log line contains them. The same holds for a proxy's.
 //   - The wire carries what was meant. Addresses are checked again. Every bare CR or LF in a message becomes
 //     CRLF before dots are doubled (SMTP smuggling, CVE-2023-51764 to 51766). Bytes sent ahead of a TLS
 //     handshake are an error.
 //   - A large message is never in memory as a whole: it is read from its Body while it is sent. If reading
 //     fails, or gives another number of octets than the Body's size, the connection is dropped before the
 //     dot, so no truncated message is delivered.
-//   - Replies are bounded in size, every wait has a timeout, and the end of the context closes the connection.
+//   - Replies are bounded in size, every wait has a timeout, and the end of the context closes the
+//     connection.
 //
 // It does not retry, with two exceptions in which the relay cannot have seen the message. A used connection
 // that turns out to be dead is replaced once by a new one. Recipients refused because the transaction was

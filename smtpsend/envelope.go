@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// window is the most commands that may be unanswered with PIPELINING (RFC 2920). More could fill the buffers of
-// both directions, and each side would wait for the other to read.
+// window is the most commands that may be unanswered with PIPELINING (RFC 2920). More could fill the buffers
+// of both directions, and each side would wait for the other to read.
 const window = 100
 
 // envelope sends MAIL, RCPT and DATA: in one piece with PIPELINING, else one by one.

@@ -23,14 +23,15 @@ type Message struct {
 	// offer that over verified TLS, the message fails with Verdict Policy.
 	RequireTLS bool
 
-	// BeforeDot is called once per transaction, when all of the content but the terminating dot has been written,
-	// with the recipients that the relay accepted. It records what must be durable before delivery is possible.
-	// After an error the connection is dropped without the dot, so nothing is delivered; Send's error wraps it.
-	// Nil: nothing to record.
+	// BeforeDot is called once per transaction, when all of the content but the terminating dot has been
+	// written, with the recipients that the relay accepted. It records what must be durable before delivery is
+	// possible. After an error the connection is dropped without the dot, so nothing is delivered; Send's error
+	// wraps it. Nil: nothing to record.
 	BeforeDot func(ctx context.Context, accepted []string) error
 
-	// AtDot is called right before the dot is written, after BeforeDot: a process that was stopped in between may
-	// have lost its lease. It must return at once. An error has the effect of one of BeforeDot. Nil: no call.
+	// AtDot is called right before the dot is written, after BeforeDot: a process that was stopped in between
+	// may have lost its lease. It must return at once. An error has the effect of one of BeforeDot. Nil: no
+	// call.
 	AtDot func() error
 
 	// Answered is called after each transaction but the last, with the results so far, so that they are recorded
@@ -73,7 +74,10 @@ func (d DSN) check() *Error {
 	switch {
 	case d.Return != "" && d.Return != "FULL" && d.Return != "HDRS":
 		return refusal(nameEnvelope, "invalid DSN return type: %q", d.Return)
-	case len(d.Envelope) > 100 || strings.ContainsFunc(d.Envelope, func(c rune) bool { return c < ' ' || c > '~' }):
+	case len(d.Envelope) > 100 || strings.ContainsFunc(d.Envelope, func(c rune) bool {
+		return c < ' ' ||
+			c > '~'
+	}):
 		return refusal(nameEnvelope, "invalid DSN envelope id: %q", d.Envelope) // RFC 3461 section 4.4
 	case len(d.Original) > 256 || !printable(d.Original):
 		return refusal(nameEnvelope, "invalid DSN original recipient: %q", d.Original)

@@ -56,7 +56,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 // observe records one finished Send.
 func (m *metrics) observe(r *Result) {
 	t := &r.Timings
-	for i, took := range []time.Duration{t.Wait, t.Connect, t.TLS, t.Auth, t.Mail, t.Rcpt, t.Data, t.Body, t.Dot} {
+	for i, took := range []time.Duration{t.Wait, t.Connect, t.TLS, t.Auth, t.Mail, t.Rcpt, t.Data, t.Body,
+		t.Dot} {
 		if took > 0 {
 			m.phases[i].Observe(took.Seconds())
 		}

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// pool keeps the connections of each relay: at most Relay.Connections open. The most recently used one is used
-// first, so that the others become idle. When all are busy, a message waits in line. There the message before
-// may send its envelope along (chain).
+// pool keeps the connections of each relay: at most Relay.Connections open. The most recently used one is
+// used first, so that the others become idle. When all are busy, a message waits in line. There the message
+// before may send its envelope along (chain).
 type pool struct {
 	mu     sync.Mutex
 	relays map[Relay]*connections
@@ -61,7 +61,8 @@ func (p *pool) take(ctx context.Context, d *delivery) (grant, error) {
 	return grant{c: c}, nil
 }
 
-// give returns a connection that may be used again. next is the message whose envelope was sent on it, if any.
+// give returns a connection that may be used again. next is the message whose envelope was sent on it, if
+// any.
 func (p *pool) give(relay Relay, c *session, next *waiter) {
 	c.idleSince = time.Now()
 	p.mu.Lock()

@@ -116,8 +116,8 @@ func (r reply) enhanced() (code, words string) {
 
 var enhancedPattern = regexp.MustCompile(`(?s)^[ (#]*(\d\.\d{1,3}\.\d{1,3})(?:[ \t:;,)-]+(.*))?$`)
 
-// splitEnhanced cuts an enhanced status code of the given class off the front of a line. Without one it returns
-// no code and the whole line.
+// splitEnhanced cuts an enhanced status code of the given class off the front of a line. Without one it
+// returns no code and the whole line.
 func splitEnhanced(line string, class int) (code, rest string) {
 	m := enhancedPattern.FindStringSubmatch(line)
 	if m == nil || int(m[1][0]-'0') != class {

@@ -15,8 +15,8 @@ var (
 		`(?i)after\s+((?:mon|tue|wed|thu|fri|sat|sun),\s+\d{1,2}\s+\w{3}\s+\d{4}\s+[\d:]{8}\s+(?:[+-]\d{4}|[a-z]{3}))`)
 )
 
-// retryAfter returns the wait that a reply asks for ("try again in 5 minutes", "try again after <date>"), up to
-// a day.
+// retryAfter returns the wait that a reply asks for ("try again in 5 minutes", "try again after <date>"), up
+// to a day.
 func retryAfter(text string, now time.Time) time.Duration {
 	const longest = 24 * time.Hour
 	var wait time.Duration

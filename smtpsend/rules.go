@@ -21,18 +21,20 @@ const (
 	effectThrottleAccount     effect = "throttle-account"
 	effectThrottleDestination effect = "throttle-destination"
 	effectThrottleConnection  effect = "throttle-connection"
-	effectReconnect           effect = "reconnect"        // soft; a new connection may be used at once
-	effectNext                effect = "next"             // soft; at RCPT the next transaction may follow at once
-	effectAuth                effect = "auth"             // the account has to be corrected
-	effectSize                effect = "size"             // this message is too big
-	effectFull                effect = "full"             // mailbox full: hard for a 5xx, never suppressed
-	effectPolicy              effect = "policy"           // this message or sender is not wanted
-	effectBlock               effect = "block"            // our address or domain is not wanted
-	effectGreylist            effect = "greylist"         // soft
-	effectGone                effect = "gone"             // hard, without suppression
-	effectUnknown             effect = "unknown"          // hard, suppressed
-	effectRejectedAddress     effect = "rejected-address" // unknown, but only at RCPT or if the enhanced code agrees
-	effectTransient           effect = "transient"        // soft in spite of a 5xx
+	effectReconnect           effect = "reconnect" // soft; a new connection may be used at once
+	// soft; at RCPT the next transaction may follow at once
+	effectNext     effect = "next"
+	effectAuth     effect = "auth"     // the account has to be corrected
+	effectSize     effect = "size"     // this message is too big
+	effectFull     effect = "full"     // mailbox full: hard for a 5xx, never suppressed
+	effectPolicy   effect = "policy"   // this message or sender is not wanted
+	effectBlock    effect = "block"    // our address or domain is not wanted
+	effectGreylist effect = "greylist" // soft
+	effectGone     effect = "gone"     // hard, without suppression
+	effectUnknown  effect = "unknown"  // hard, suppressed
+	// unknown, but only at RCPT or if the enhanced code agrees
+	effectRejectedAddress effect = "rejected-address"
+	effectTransient       effect = "transient" // soft in spite of a 5xx
 )
 
 // rule is one line of rules.tsv.

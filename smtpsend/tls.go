@@ -38,8 +38,8 @@ func (c *session) handshake(ctx context.Context) *Error {
 	return nil
 }
 
-// tlsConfig returns the conditions on the relay's certificate. Without credentials an opportunistic connection
-// accepts any: an attacker who can forge one can also remove the offer of STARTTLS.
+// tlsConfig returns the conditions on the relay's certificate. Without credentials an opportunistic
+// connection accepts any: an attacker who can forge one can also remove the offer of STARTTLS.
 func (c *session) tlsConfig() (*tls.Config, error) {
 	r := &c.relay
 	config := &tls.Config{

@@ -65,7 +65,8 @@ func address(in *invoked) any {
 func urlEncode(in *invoked) any { return componentEscapes.Replace(url.QueryEscape(in.text(0))) }
 
 // componentEscapes turns the escapes of a query into those of encodeURIComponent.
-var componentEscapes = strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
+var componentEscapes = strings.NewReplacer("+", "%20", "%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A",
+	"*")
 
 // link returns a link in the format of the template's output.
 func link(in *invoked) any {

@@ -22,7 +22,8 @@ const (
 )
 
 // htmlEntity is the entity of each special character of html.
-var htmlEntity = [...]string{'&': "&amp;", '<': "&lt;", '>': "&gt;", '"': "&quot;", '\'': "&#x27;", '`': "&#x60;",
+var htmlEntity = [...]string{'&': "&amp;", '<': "&lt;", '>': "&gt;", '"': "&quot;", '\'': "&#x27;",
+	'`': "&#x60;",
 	'=': "&#x3D;"}
 
 // appendHTML appends s with html's special characters as entities.

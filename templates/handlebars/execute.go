@@ -161,5 +161,6 @@ func (r *run) mustFit(fitted bool) {
 }
 
 func tooLong(template, what string, limit int) *Error {
-	return &Error{Template: template, Err: ErrLimit, Message: fmt.Sprintf("%s is longer than %d bytes", what, limit)}
+	return &Error{Template: template, Err: ErrLimit, Message: fmt.Sprintf("%s is longer than %d bytes", what,
+		limit)}
 }

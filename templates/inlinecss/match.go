@@ -127,7 +127,8 @@ func (m *matcher) cost(n *html.Node, s *selector) int {
 
 // isInvisible reports whether an element shows nothing that style could change.
 func isInvisible(name string) bool {
-	return slices.Contains([]string{"head", "style", "script", "title", "meta", "link", "base", "template"}, name)
+	return slices.Contains([]string{"head", "style", "script", "title", "meta", "link", "base", "template"},
+		name)
 }
 
 // cascade is the rules that match one element.

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/postroom/postroom/message/htmltag"
+	"github.com/postroom/postroom/message"
 )
 
 // page is the offsets in the html from which the result is assembled.
@@ -134,7 +134,7 @@ func (p *page) isDropped(i int) bool {
 
 // withStyle returns a start tag whose style attribute is replaced by the declarations of a cascade.
 func withStyle(tag string, c *cascade) string {
-	style, found := htmltag.Find(tag, "style")
+	style, found := message.FindAttribute(tag, "style")
 	text := c.text(html.UnescapeString(tag[style.ValueStart:style.ValueEnd]))
 	if text == "" {
 		return tag

@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/postroom/postroom/message/htmltag"
+	"github.com/postroom/postroom/message"
 )
 
 // page is the relevant parts of the html, as offsets, so that everything else stays as it is.
@@ -72,8 +72,9 @@ func (p *page) open(z *html.Tokenizer, raw string, at int) {
 	case isBase && p.base == "":
 		p.base = value
 	case !isBase:
-		if a, _ := htmltag.Find(raw, "href"); a.ValueStart < a.ValueEnd {
-			p.links = append(p.links, link{start: at + a.ValueStart, end: at + a.ValueEnd, quoted: a.Quoted, value: value})
+		if a, _ := message.FindAttribute(raw, "href"); a.ValueStart < a.ValueEnd {
+			p.links = append(p.links, link{start: at + a.ValueStart, end: at + a.ValueEnd, quoted: a.Quoted,
+				value: value})
 		}
 	}
 }

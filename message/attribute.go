@@ -1,25 +1,23 @@
-// Package htmltag finds attributes in start tags by position, for packages that change html and leave every
-// other byte as it is. The tokenizer of golang.org/x/net/html returns values without their positions. It is
-// pure and never fails.
-package htmltag
+package message
 
 import "strings"
 
 const (
-	blanks     = " \t\r\n\f"
-	endsOfName = blanks + "/>"
+	htmlBlanks = " \t\r\n\f"
+	endsOfName = htmlBlanks + "/>"
 )
 
-// Attribute is the position of an attribute in a start tag.
+// Attribute is the position of an attribute in a start tag of html, for packages that change html and leave
+// every other byte as it is. The tokenizer of golang.org/x/net/html returns values without their positions.
 type Attribute struct {
 	Start, End           int  // from its name to the end of its value, quotes included
 	ValueStart, ValueEnd int  // of the value without quotes; equal: it is empty or missing
 	Quoted               bool // the value is in quotes
 }
 
-// Find returns the first attribute of that name, in any case. It parses as browsers and the tokenizer do
-// (WHATWG HTML, 13.2.5.32 to 13.2.5.38). Only the first attribute of a name counts.
-func Find(tag, name string) (Attribute, bool) {
+// FindAttribute returns the first attribute of that name, in any case. It parses as browsers and the
+// tokenizer do (WHATWG HTML, 13.2.5.32 to 13.2.5.38). Only the first attribute of a name counts.
+func FindAttribute(tag, name string) (Attribute, bool) {
 	i := strings.IndexAny(tag, endsOfName)
 	for i >= 0 && i < len(tag) && tag[i] != '>' {
 		if strings.IndexByte(endsOfName, tag[i]) >= 0 {
@@ -55,9 +53,9 @@ func (a *Attribute) value(tag string, i int) {
 		return
 	}
 	a.ValueStart = i
-	if n := strings.IndexAny(tag[i:], blanks+">"); n >= 0 {
+	if n := strings.IndexAny(tag[i:], htmlBlanks+">"); n >= 0 {
 		a.ValueEnd, a.End = i+n, i+n
 	}
 }
 
-func skipBlanks(s string, i int) int { return len(s) - len(strings.TrimLeft(s[i:], blanks)) }
+func skipBlanks(s string, i int) int { return len(s) - len(strings.TrimLeft(s[i:], htmlBlanks)) }

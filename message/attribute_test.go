@@ -1,4 +1,4 @@
-package htmltag_test
+package message_test
 
 import (
 	"strings"
@@ -6,10 +6,10 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/postroom/postroom/message/htmltag"
+	"github.com/postroom/postroom/message"
 )
 
-func TestFind(t *testing.T) {
+func TestFindAttribute(t *testing.T) {
 	for _, row := range []struct{ tag, whole, value string }{
 		{`<a href="x">`, `href="x"`, "x"},
 		{`<a title='>' HREF = 'x y' >`, `HREF = 'x y'`, "x y"},
@@ -21,7 +21,7 @@ func TestFind(t *testing.T) {
 		{`<a title="href=1">`, "", ""},
 		{`<href>`, "", ""},
 	} {
-		a, ok := htmltag.Find(row.tag, "href")
+		a, ok := message.FindAttribute(row.tag, "href")
 		if ok != (row.whole != "") || row.tag[a.Start:a.End] != row.whole ||
 			row.tag[a.ValueStart:a.ValueEnd] != row.value {
 			t.Errorf("%s: %q with value %q", row.tag, row.tag[a.Start:a.End], row.tag[a.ValueStart:a.ValueEnd])
@@ -29,13 +29,13 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// FuzzFind holds the position against the value that the tokenizer finds.
-func FuzzFind(f *testing.F) {
+// FuzzFindAttribute holds the position against the value that the tokenizer finds.
+func FuzzFindAttribute(f *testing.F) {
 	f.Add(`<a title='>' HREF = 'x y' >`)
 	f.Add(`<a/href=x/y>`)
 	f.Add(`<a =href=1 href>`)
 	f.Fuzz(func(t *testing.T, tag string) {
-		found, ok := htmltag.Find(tag, "href")
+		found, ok := message.FindAttribute(tag, "href")
 		z := html.NewTokenizer(strings.NewReader(tag))
 		if z.Next() != html.StartTagToken || len(z.Raw()) != len(tag) || strings.ContainsAny(tag, "\r\x00") {
 			return
