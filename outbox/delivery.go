@@ -224,7 +224,8 @@ func (d *Delivery) untried(ctx context.Context, c *claim, err error, reason stri
 		reason: reason}
 }
 
-// failureOf is the error of the attempt with the gateway that was asked last; nil if a recipient got the message.
+// failureOf is the error of the attempt with the gateway that was asked last; nil if a recipient got the
+// message.
 func failureOf(got routing.Sent) error {
 	if errors.Is(got.Err, routing.ErrNoGateway) {
 		return errNoGateway
@@ -335,8 +336,8 @@ func (d *Delivery) doubt(ctx context.Context, c *claim) error {
 const dotMargin = 200 * time.Millisecond
 
 // mayWrite returns an error if the lease that doubt found has ended since. Only a stopped process does not
-// notice that otherwise. Both clocks are compared: one stands still while the machine sleeps, the other may be
-// set.
+// notice that otherwise. Both clocks are compared: one stands still while the machine sleeps, the other may
+// be set.
 func (c *claim) mayWrite(now time.Time) error {
 	if now.Before(c.until) && now.Round(0).Before(c.until.Round(0)) {
 		return nil

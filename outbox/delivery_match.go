@@ -18,8 +18,8 @@ const (
 	waitBefore  = 5 * time.Second // age of a record from which on its task must be in the queue
 )
 
-// match compares records with their tasks, a part of each index in every round. A message whose task is missing
-// gets a new one: an operator emptied the queue, or Redis lost its keys.
+// match compares records with their tasks, a part of each index in every round. A message whose task is
+// missing gets a new one: an operator emptied the queue, or Redis lost its keys.
 func (s *sweeper) match(ctx context.Context, p int, now time.Time) error {
 	for _, lane := range lanesOf(queue.Submit) {
 		for _, state := range []string{stateWaiting, stateDelayed} {

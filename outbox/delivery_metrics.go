@@ -67,7 +67,8 @@ func (d *decision) took() time.Duration {
 	return last.End.Sub(last.Start)
 }
 
-// references returns the references of a message that a relay accepted (see Lookup), as finish.lua takes them.
+// references returns the references of a message that a relay accepted (see Lookup), as finish.lua takes
+// them.
 func (d *Delivery) references(c *claim, dec decision) string {
 	if d.opts.KeepReferences == 0 || len(dec.sent) == 0 {
 		return ""

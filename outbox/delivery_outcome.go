@@ -156,7 +156,8 @@ func refuse(c *claim, p policy, now time.Time) error {
 // been delivered.
 func (c *claim) mayBeThere() bool { return c.doubts > 0 || c.status.doubtful() > 0 }
 
-// decide returns what follows from an attempt. It is a pure function of the claim, the attempt and the policy.
+// decide returns what follows from an attempt. It is a pure function of the claim, the attempt and the
+// policy.
 func decide(c *claim, t attempted, p policy) decision {
 	var se *smtpsend.Error
 	errors.As(t.err, &se)
@@ -263,8 +264,8 @@ func (d *decision) conclude(c *claim, t attempted, p policy) {
 	}
 }
 
-// holds makes a message wait for its account, if the relay refused the account and the account is set to hold.
-// A message in doubt does not wait if it must not be repeated then.
+// holds makes a message wait for its account, if the relay refused the account and the account is set to
+// hold. A message in doubt does not wait if it must not be repeated then.
 func (d *decision) holds(c *claim, p policy) bool {
 	if !p.hold || d.doubt && p.holdInDoubt {
 		return false
@@ -290,7 +291,8 @@ func (d *decision) holds(c *claim, p policy) bool {
 	return true
 }
 
-// nextAttempt is the time of the next attempt: after the backoff, and not before the time that the relay gave.
+// nextAttempt is the time of the next attempt: after the backoff, and not before the time that the relay
+// gave.
 func (d *decision) nextAttempt(c *claim, t attempted, p policy) time.Time {
 	wait := p.backoff.Delay(d.attempts+1, p.random())
 	for _, i := range d.left {
@@ -332,8 +334,8 @@ func lapsedAttempt(c *claim) []api.Attempt {
 	}}
 }
 
-// logged is the log with a line for each relay of this attempt. Of the trials of a held message only the first
-// and the last are kept.
+// logged is the log with a line for each relay of this attempt. Of the trials of a held message only the
+// first and the last are kept.
 func (d *decision) logged(c *claim, t attempted) []api.Attempt {
 	log := append(slices.Clone(c.status.Log), lapsedAttempt(c)...)
 	if n := len(log); d.waits() && n > 1 && log[n-1].Held && log[n-2].Held {
@@ -349,8 +351,8 @@ func (d *decision) logged(c *claim, t attempted) []api.Attempt {
 	return log
 }
 
-// logTry is the log's line about one relay. The line of the last relay has the result of the attempt. If it is
-// the only one, it also has the refusal of a recipient.
+// logTry is the log's line about one relay. The line of the last relay has the result of the attempt. If it
+// is the only one, it also has the refusal of a recipient.
 func (d *decision) logTry(t routing.Try, number int, last, only bool) api.Attempt {
 	end := t.End.UTC().Truncate(time.Millisecond)
 	a := api.Attempt{

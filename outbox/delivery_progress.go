@@ -8,8 +8,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// progress records the result of a transaction, if the message needs more of them for its other recipients. So
-// a crash between two transactions sends nobody the message twice.
+// progress records the result of a transaction, if the message needs more of them for its other recipients.
+// So a crash between two transactions sends nobody the message twice.
 func (d *Delivery) progress(ctx context.Context, c *claim, done []smtpsend.RecipientResult) error {
 	now := d.clock.Now()
 	st, sent, response := c.delivered(done)
@@ -48,7 +48,8 @@ func (d *Delivery) progress(ctx context.Context, c *claim, done []smtpsend.Recip
 	return nil
 }
 
-// delivered returns the status after a transaction, the recipients that it delivered to, and the relay's reply.
+// delivered returns the status after a transaction, the recipients that it delivered to, and the relay's
+// reply.
 func (c *claim) delivered(done []smtpsend.RecipientResult) (st status, sent []int, response string) {
 	st = c.status
 	st.Recipients = slices.Clone(st.Recipients)

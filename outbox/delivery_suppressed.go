@@ -9,8 +9,8 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// stopsNow returns the suppressed recipients directly before an attempt, so that the latest unsubscribe counts.
-// If begin.lua found none at most clearedFor ago, the suppressions are not asked.
+// stopsNow returns the suppressed recipients directly before an attempt, so that the latest unsubscribe
+// counts. If begin.lua found none at most clearedFor ago, the suppressions are not asked.
 func (d *Delivery) stopsNow(ctx context.Context, c *claim, which []int) (map[int]*suppression.Entry, error) {
 	if c.cleared && d.clock.now().Sub(c.asked) < clearedFor {
 		return nil, nil

@@ -24,8 +24,8 @@ type sweeper struct {
 
 func newSweeper(d *Delivery) *sweeper { return &sweeper{d: d, places: map[string]place{}} }
 
-// mend wakes messages that lost their worker or their task. After an outage it ends no lease for half a lease:
-// the holders record their results first, which would otherwise leave messages in doubt for no reason.
+// mend wakes messages that lost their worker or their task. After an outage it ends no lease for half a
+// lease: the holders record their results first, which would otherwise leave messages in doubt for no reason.
 func (s *sweeper) mend(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

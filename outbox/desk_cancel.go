@@ -26,9 +26,9 @@ type Desk struct {
 // changedTries is how often change reads a message that is changed again and again.
 const changedTries = 10
 
-// change reads a live message and writes it with a script, and repeats both if another change came in between.
-// write returns the word of the script's answer, and so does change. The word is GONE if there is no such
-// message, and CHANGED after changedTries.
+// change reads a live message and writes it with a script, and repeats both if another change came in
+// between. write returns the word of the script's answer, and so does change. The word is GONE if there is no
+// such message, and CHANGED after changedTries.
 func (d *Desk) change(ctx context.Context, id string, write func(row) (word string, err error)) (string,
 	error) {
 	if _, ok := partitionOf(id, d.DB.Partitions()); !ok {
@@ -179,7 +179,8 @@ func (d *Desk) cancelArgs(r row, reason string) (args cancelArgs, _ error) {
 		Events: events.lines}, err
 }
 
-// cancelled logs and counts a cancelled message. A dead letter ended when it failed, so it is not counted again.
+// cancelled logs and counts a cancelled message. A dead letter ended when it failed, so it is not counted
+// again.
 func (d *Desk) cancelled(ctx context.Context, r row, reason string) {
 	if r.state == stateFailed {
 		d.mail.forgotten(ctx, r.id, reason)

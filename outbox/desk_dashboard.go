@@ -25,7 +25,8 @@ func messageActive(id string) error {
 	return fault.New(fault.Conflict, "MessageActive", "Message %s is being sent at this moment", id)
 }
 
-// TaskRun makes the message of a task due, before the task is run ahead of its time. A dead letter is replayed.
+// TaskRun makes the message of a task due, before the task is run ahead of its time. A dead letter is
+// replayed.
 func (d *Desk) TaskRun(ctx context.Context, taskID string) error {
 	_, err := d.Retry(ctx, messageOf(taskID))
 	if fault.Is(err, fault.NotFound) {
@@ -70,7 +71,8 @@ func archivedByOperator() *lastError {
 	return &lastError{Message: "archived by an operator", Code: "EARCHIVED"}
 }
 
-// buryArgs returns the arguments of bury.lua: the recipients that are not done have failed, and the event says why.
+// buryArgs returns the arguments of bury.lua: the recipients that are not done have failed, and the event
+// says why.
 func (d *Desk) buryArgs(r row) (args buryArgs, err error) {
 	now := d.clock.Now()
 	st := r.status

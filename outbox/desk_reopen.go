@@ -124,7 +124,8 @@ func (d *Desk) replayable(ctx context.Context, r row) error {
 
 // apply returns the message as a reopening changes it.
 func (r row) apply(o reopening, now time.Time) (row, error) {
-	r.state, r.due, r.attempts, r.max, r.gateway = stateWaiting, redisdb.Millis(o.due), o.attempts, o.max, o.gateway
+	r.state, r.due, r.gateway = stateWaiting, redisdb.Millis(o.due), o.gateway
+	r.attempts, r.max = o.attempts, o.max
 	if o.due.After(now) {
 		r.state = stateDelayed
 	}
@@ -147,7 +148,8 @@ func (r row) apply(o reopening, now time.Time) (row, error) {
 	return r, nil
 }
 
-// reopenArgs returns a message as a reopening changes it, and the arguments of reopen.lua. A replay is an event.
+// reopenArgs returns a message as a reopening changes it, and the arguments of reopen.lua. A replay is an
+// event.
 func (d *Desk) reopenArgs(ctx context.Context, before row, o reopening, now time.Time) (after row,
 	args reopenArgs, err error) {
 	if after, err = before.apply(o, now); err != nil {
@@ -165,8 +167,8 @@ func (d *Desk) reopenArgs(ctx context.Context, before row, o reopening, now time
 	}
 	queued := after.status.having(rcptQueued)
 	events := changeEvents{account: after.envelope.Account, at: now}
-	err = events.add(event.MessageReplayed, event.Replayed{Message: after.about(queued), Attempt: before.attempts},
-		queued, 0, "")
+	data := event.Replayed{Message: after.about(queued), Attempt: before.attempts}
+	err = events.add(event.MessageReplayed, data, queued, 0, "")
 	if err != nil {
 		return after, args, err
 	}

@@ -1,17 +1,17 @@
-// Package outbox sees a message through from acceptance to the last word about each of its recipients.
+// Package outbox accepts messages and delivers each of their recipients, or reports why not.
 //
 // Its files are grouped by the life of a message. References between the groups run one way (groups_test.go):
 //
-//	record_*    the record: keys, scripts, codec, clock; everything below stands on it
-//	intake*     takes messages in: one way for HTTP, SMTP, templates and mail merge
-//	delivery*   one attempt: lease, decision, outcome; and the sweeper
-//	read_*      lists, shows, the email log
-//	desk_*      what operators do: cancel, retry, reschedule, replay; retention
-//	queues, facts*  pause and counts; what becomes known later
+//	record_*        the record: keys, scripts, codec, clock; all groups use it
+//	intake*         accepts messages, of HTTP, SMTP, templates and mail merge
+//	delivery*       one attempt: lease, decision, outcome; and the sweeper
+//	read_*          lists, single messages, the email log
+//	desk_*          changes by operators: cancel, retry, reschedule, replay; retention
+//	queues, facts*  pause and counts; what becomes known after delivery
 //
-// The message record in Redis is the truth. A task in the queue is only a wake-up: it carries the message's
-// id, and handling it twice, early, late or never is harmless. Each change of a record is one Lua script
-// (lua/*.lua), which writes the change, its indexes, its counters and its event together or not at all.
+// The message record in Redis is the truth. A task in the queue only wakes a message: it has the message's
+// id. To handle a task twice, early, late or never does no harm. Each change of a record is one Lua script
+// (lua/*.lua). It writes the change, its indexes, its counters and its events together or not at all.
 //
 //	            accept                begin                    every recipient done
 //	(Submit) ─────────▶ waiting ──────────────▶ active ─────────────────────────────▶ (ended: sent)
@@ -22,39 +22,35 @@
 //	                     └──────── replay ◀── failed (a dead letter)
 //
 // It promises:
-//   - Accepted is durable: Submit answers without error only when record and content are in Redis. The task
-//     is queued in the same round trip, or the sweeper queues it.
-//   - Never lost: the lease of a worker that died runs out after Options.Lease, the sweeper wakes its
-//     messages within seconds.
-//   - Never twice: a message has one lease holder, shown by a fencing token that every write of the attempt
-//     carries. A recipient whose 250 was read is never sent to again. Where the connection or the process
-//     died between the final dot and the reply, the attempt is marked in doubt, and Options.HoldInDoubt says
-//     whether it is sent again.
-//   - A message with more recipients than one transaction takes is recorded after each, so that a crash mails
-//     nobody twice.
-//   - What is not the message's fault spends no attempt: waiting for a reservation in a limit, and, where the
-//     account is set to hold its mail (delivery.accountTrouble), for the account's login, token, certificate
-//     or sender to be accepted again. In trouble one message at a time is tried; the others follow when it
-//     goes.
-//   - Nobody is mailed who was suppressed before the attempt began. Where one server has all keys accept.lua
-//     looks for that itself, and begin.lua says whether anything was added since (see package suppression);
-//     else, and wherever there is anything, it is asked for.
-//   - Each recipient ends in exactly one of messageSent, messageFailed, messageCancelled, messageSuppressed;
-//     a replay opens it again.
+//   - Accepted is durable: Submit returns no error only if record and content are in Redis. The task is
+//     queued in the same round trip, or by the sweeper.
+//   - Never lost: if a worker dies, its leases end after Options.Lease, and the sweeper wakes its messages
+//     within seconds.
+//   - Never twice: a message has one lease holder. Every write of its attempt shows the fencing token. A
+//     recipient whose 250 was read gets the message no second time. If the connection or the process dies
+//     between the final dot and the reply, the attempt is in doubt. Options.HoldInDoubt says whether it is
+//     repeated.
+//   - The recipients of each transaction are recorded before the next one, so that a crash sends nobody the
+//     message twice.
+//   - Two kinds of waiting spend no attempt: for a reservation of a limit, and for an account whose login,
+//     token, certificate or sender is refused, if it is set to hold (delivery.accountTrouble). Of a held
+//     account one message at a time is tried. The others follow once it is sent.
+//   - No mail to recipients who were suppressed before the attempt began. On a single server accept.lua looks
+//     for suppressions itself, and begin.lua reports whether any were added since (see package suppression).
+//     Otherwise, and if there are any, the suppressions are asked.
+//   - Each recipient ends with exactly one of messageSent, messageFailed, messageCancelled,
+//     messageSuppressed, until a replay queues it again.
 //
-// It never talks SMTP itself nor picks the relay (packages smtpsend and accounts/routing do), never decides
-// from a task's own counters, and never writes outside its keys.
+// It neither speaks SMTP nor chooses the relay (packages smtpsend and accounts/routing do). It never decides
+// by a task's own counters, and never writes keys of others.
 //
-// What ended stays in the log, without its content, for Options.KeepEnded: who it was for, every attempt, and
-// every event. The content of a short mail stays beside it until the search index has read it, where there is
-// one (Options.KeepText).
+// An ended message stays in the log for Options.KeepEnded, without its content: recipients, attempts, events.
+// If there is a search index, its text is kept until the index has read it (Options.KeepText).
 //
-// Keys, all under postroom:{partition}: message:, envelope:, content:, incoming:, status: and ended: followed
-// by the message's id; index:<lane>:<state> and log:<lane>:<result>, each also with an account at its end;
-// due, leases, held, held:<account>, unqueued, dead, ended, idempotency:<hash>, stats:<hour> and
-// stats:<hour>:<account>, and the stream events, which it alone writes to about messages.
+// Its keys, all under postroom:{partition}, are listed in docs/redis-keys.md. It alone writes events about
+// messages to the stream events.
 //
-// When Redis is away, Submit fails with fault.Unavailable and nothing is accepted; an attempt in flight goes
-// on, and its result is recorded when Redis is back. When a worker dies, its messages wait again. When clocks
-// differ between machines, nothing happens: each process keeps its clock to Redis' own.
+// While Redis is unreachable, Submit fails with fault.Unavailable and accepts nothing. An attempt in progress
+// continues, and its result is recorded once Redis is back. If a worker dies, its messages wait again.
+// Different clocks of machines do not matter: each process uses the time of Redis.
 package outbox

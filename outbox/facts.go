@@ -24,16 +24,17 @@ const (
 	FactUnmatched                   // refused: the message is unknown and no account is given
 )
 
-// maxFacts is how many facts of a message are recorded: enough for a reader who opens a mail every day for half
-// a year. It bounds what a bot can store.
+// maxFacts is how many facts of a message are recorded: enough for a reader who opens a mail every day for
+// half a year. It bounds what a bot can store.
 const maxFacts = 200
 
 // Facts records what becomes known about messages after a relay accepted them.
 type Facts struct{ *store }
 
-// RecordFacts records facts about messages and writes their events. The results are in the order of the facts.
-// A fact that is recorded again makes no second event, for as long as its message is in the log and three days
-// after. An error means that some facts may not be recorded; it is safe to record all of them again.
+// RecordFacts records facts about messages and writes their events. The results are in the order of the
+// facts. A fact that is recorded again makes no second event, for as long as its message is in the log and
+// three days after. An error means that some facts may not be recorded; it is safe to record all of them
+// again.
 func (fs *Facts) RecordFacts(ctx context.Context, facts []Fact) ([]FactResult, error) {
 	about, err := fs.readAbout(ctx, facts)
 	if err != nil {
@@ -190,9 +191,9 @@ func (fs *Facts) Recipients(ctx context.Context, ids []string) ([]Addressed, err
 	return out, nil
 }
 
-// Lookup finds messages by reference: a Message-ID in angle brackets that Postroom did not make (see MessageOf),
-// or the Reference that package provider makes of a provider's id. It returns their ids in the order of the
-// references, "" for an unknown one. A reference is stored when a relay accepts the message, for
+// Lookup finds messages by reference: a Message-ID in angle brackets that Postroom did not make (see
+// MessageOf), or the Reference that package provider makes of a provider's id. It returns their ids in the
+// order of the references, "" for an unknown one. A reference is stored when a relay accepts the message, for
 // Options.KeepReferences.
 func (fs *Facts) Lookup(ctx context.Context, references []string) ([]string, error) {
 	pipe := fs.DB.Client().Pipeline()

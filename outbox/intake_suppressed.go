@@ -126,7 +126,8 @@ func (in *Intake) skipOn(ctx context.Context, pipe *redisdb.Pipeline, m *newMess
 		st.Recipients[i].Status, st.Recipients[i].Response = rcptSuppressed, explain(stopped[i])
 	}
 	r := row{
-		id: m.id, lane: m.lane, created: redisdb.Millis(now), planned: redisdb.Millis(now), max: m.attempts, gateway: m.gateway,
+		id: m.id, lane: m.lane, created: redisdb.Millis(now), planned: redisdb.Millis(now), max: m.attempts,
+		gateway:  m.gateway,
 		envelope: m.envelope, status: st,
 	}
 	events := changeEvents{account: m.envelope.Account, at: now}

@@ -37,8 +37,8 @@ func New(parts Parts, o Options) (*Outbox, error) {
 // growth shows the load.
 func (o *Outbox) Handled() int64 { return o.handled.Load() }
 
-// Run renews the leases of this process, notes what was queued, sweeps, and applies retention, until ctx ends.
-// A long comparison of records and tasks does not delay the repair after a crash.
+// Run renews the leases of this process, notes what was queued, sweeps, and applies retention, until ctx
+// ends. A long comparison of records and tasks does not delay the repair after a crash.
 func (o *Outbox) Run(ctx context.Context) error {
 	if err := o.clock.calibrate(ctx, o.DB.Client()); err != nil {
 		o.log.WarnContext(ctx, "clock not calibrated yet", "error", err)

@@ -48,7 +48,8 @@ func (qs *Queues) queuesOf(name string) ([]string, error) {
 	return names, nil
 }
 
-// SetPaused pauses or resumes a queue. Active jobs finish. The queue submit is both lanes, bulk the bulk lane.
+// SetPaused pauses or resumes a queue. Active jobs finish. The queue submit is both lanes, bulk the bulk
+// lane.
 func (qs *Queues) SetPaused(ctx context.Context, name string, paused bool) error {
 	names, err := qs.queuesOf(name)
 	if err != nil {
@@ -67,7 +68,8 @@ func (qs *Queues) SetPaused(ctx context.Context, name string, paused bool) error
 	return nil
 }
 
-// QueueStatus counts the jobs of a queue: messages by their records, which are the truth, others by their tasks.
+// QueueStatus counts the jobs of a queue: messages by their records, which are the truth, others by their
+// tasks.
 func (qs *Queues) QueueStatus(ctx context.Context, name string) (api.QueueStatus, error) {
 	names, err := qs.queuesOf(name)
 	if err != nil {

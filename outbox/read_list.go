@@ -63,8 +63,8 @@ func (rd *Reader) indexes(q api.OutboxQuery, paused map[api.Lane]bool) []index {
 	})
 }
 
-// indexesOf are the indexes of an account, or of all, that pick adds for each lane: of a state of live messages,
-// or of a result of ended ones. only is the only lane; empty: both.
+// indexesOf are the indexes of an account, or of all, that pick adds for each lane: of a state of live
+// messages, or of a result of ended ones. only is the only lane; empty: both.
 func (rd *Reader) indexesOf(only api.Lane, account string,
 	pick func(lane api.Lane, add func(state string, ended bool))) (all []index) {
 	for p := range rd.DB.Partitions() {

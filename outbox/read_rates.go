@@ -10,9 +10,9 @@ import (
 	"github.com/postroom/postroom/event"
 )
 
-// Rates counts messages by what is known of them: delivered, bounced, opened, clicked, complained of. A message
-// counts once for each, however often it was opened, and hits of bots count apart. One call reads 100,000
-// messages at most, newest first. The caller adds the counts of further calls with the cursor.
+// Rates counts messages by what is known of them: delivered, bounced, opened, clicked, complained of. A
+// message counts once for each, however often it was opened, and hits of bots count apart. One call reads
+// 100,000 messages at most, newest first. The caller adds the counts of further calls with the cursor.
 func (rd *Reader) Rates(ctx context.Context, q api.RatesQuery) (api.Rates, error) {
 	w := window{
 		indexes: rd.logIndexes(api.LogQuery{Account: q.Account, Lane: q.Lane}), newest: true, size: scanChunk,

@@ -13,9 +13,9 @@ import (
 // seekFrom is the number of entries to skip from which on look calls seek.
 const seekFrom = 1000
 
-// seek narrows a window so that it begins shortly before the entries after the first skip. It returns how many
-// are left to skip. It finds the time of that entry by bisection. Otherwise a page in the middle of a million
-// entries would read half a million of each index.
+// seek narrows a window so that it begins shortly before the entries after the first skip. It returns how
+// many are left to skip. It finds the time of that entry by bisection. Otherwise a page in the middle of a
+// million entries would read half a million of each index.
 func (rd *Reader) seek(ctx context.Context, w window, skip int) (window, int, error) {
 	first, last, err := rd.span(ctx, w)
 	if err != nil {

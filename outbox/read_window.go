@@ -83,8 +83,8 @@ func (rd *Reader) look(ctx context.Context, w window) (findings, error) {
 }
 
 // scan reads entries in order, filters them with keep, and returns a page of the rest. Without window.most it
-// reads all entries, so that the total is exact. With it, it reads that many from the cursor on; then the total
-// is of those read, and the cursor of the last page continues after them.
+// reads all entries, so that the total is exact. With it, it reads that many from the cursor on; then the
+// total is of those read, and the cursor of the last page continues after them.
 func (rd *Reader) scan(ctx context.Context, w window, keep func([]entry) ([]entry, error)) (findings, error) {
 	from, err := w.from()
 	if err != nil {
@@ -145,7 +145,8 @@ func (w window) order(a, b entry) int {
 	return n
 }
 
-// bounds returns the lowest and the highest score of the window's entries after from; of all for the zero entry.
+// bounds returns the lowest and the highest score of the window's entries after from; of all for the zero
+// entry.
 func (w window) bounds(from entry) (low, high string) {
 	least, most := int64(0), int64(math.MaxInt64/2)
 	if !w.after.IsZero() {

@@ -13,15 +13,14 @@ import (
 )
 
 // additions are what Postroom adds to a message when it is rendered: the headers of a mailing list, links
-// that lead over Postroom, and the pixel that counts opens. They contain the message's id. So a message with
-// additions is rendered at each attempt: from its shared content, or from the raw message as it was
-// submitted.
+// to Postroom that count clicks, and the pixel that counts opens. They contain the message's id. So a message
+// with additions is rendered at each attempt: from its shared content, or from the submitted raw message.
 type additions struct {
 	ListID string `json:"list,omitempty"` // mailing list whose unsubscribes count; empty: none
 	Opens  bool   `json:"opens,omitempty"`
 	Clicks bool   `json:"clicks,omitempty"`
 
-	// Of a raw message only; others have both in their shared content.
+	// Only of a raw message; others have both in their shared content.
 	Base   string `json:"base,omitempty"`   // of links
 	Domain string `json:"domain,omitempty"` // of the author
 }
@@ -68,8 +67,8 @@ func (s *store) sharedIdentity(id string, e envelope, c batch.Content) (batch.Id
 func domainOf(address string) string { return address[strings.LastIndexByte(address, '@')+1:] }
 
 // withAdditions is a raw message with its additions, signed.
-func (s *store) withAdditions(ctx context.Context, id string, e envelope, key *api.DKIM, raw []byte) ([]byte,
-	error) {
+func (s *store) withAdditions(ctx context.Context, id string, e envelope, key *api.DKIM, raw []byte) (
+	[]byte, error) {
 	n, err := s.identity(id, e, e.Base, e.Domain)
 	if err != nil {
 		return nil, err
@@ -81,7 +80,7 @@ func (s *store) withAdditions(ctx context.Context, id string, e envelope, key *a
 	return s.Signer.Sign(ctx, key, e.Domain, raw)
 }
 
-// tracked makes the links of html lead over Postroom, and adds the pixel that counts opens.
+// tracked replaces the links of html by links to Postroom, and adds the pixel that counts opens.
 func (s *store) tracked(html, base string, about signedtoken.Token, a additions) (string, error) {
 	o := links.Options{Keep: []string{base + "/unsubscribe", base + "/preferences"}}
 	if a.Opens {

@@ -9,13 +9,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// clock tells the time as Redis has it, so that machines whose own clocks differ agree on leases and due
-// times.
+// clock is the clock of Redis, so that machines with different clocks agree on leases and due times.
 type clock struct {
 	now    func() time.Time // the machine's clock
 	offset atomic.Int64     // what to add to it, in nanoseconds
-	known  atomic.Bool      // the offset has been found out
-	fixed  bool             // now is given by a test: never ask Redis
+	known  atomic.Bool      // the offset was measured
+	fixed  bool             // now is given by a test: Redis is not asked
 }
 
 func newClock(now func() time.Time) *clock {
@@ -25,11 +24,11 @@ func newClock(now func() time.Time) *clock {
 	return &clock{now: time.Now}
 }
 
-// Now is the time to write into records.
+// Now is the time for records.
 func (c *clock) Now() time.Time { return c.now().Add(time.Duration(c.offset.Load())) }
 
-// ready makes sure that the clock can be relied on. Whoever writes times into records asks first: a process
-// may be at work before its sweeper has made a round.
+// ready compares the clock with Redis unless that was done. It is called before times are written into
+// records, because a process may work before its sweeper has run.
 func (c *clock) ready(ctx context.Context, rdb redis.UniversalClient) error {
 	if c.fixed || c.known.Load() {
 		return nil
@@ -37,12 +36,11 @@ func (c *clock) ready(ctx context.Context, rdb redis.UniversalClient) error {
 	return c.calibrate(ctx, rdb)
 }
 
-// stalled is how long an answer may take and still say something about the clock.
+// stalled is the longest round trip that calibrate uses.
 const stalled = time.Second
 
-// calibrate compares the machine's clock with Redis'. The answer is taken to be from the middle of the round
-// trip. One that took too long leaves the clock as it was, and is an error only if it was never compared
-// before.
+// calibrate compares the machine's clock with that of Redis. It takes the answer to be from the middle of the
+// round trip. An answer that took too long changes nothing. It is an error if there was no other one before.
 func (c *clock) calibrate(ctx context.Context, rdb redis.UniversalClient) error {
 	if c.fixed {
 		return nil

@@ -8,14 +8,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// small is how much of a content is handled in one piece. Nearly all mail is smaller. What is larger, packed,
-// does not come with the claim of its message, which would have Redis and the worker hold it several times
-// over: it is fetched in pieces of this size while it is sent. What is larger unpacked is unpacked while it
-// is sent.
+// small is the largest content that is handled in one piece. Nearly all mail is smaller. A larger packed
+// content is read in pieces of this size while it is sent; with the claim, Redis and the worker would hold it
+// several times. A larger unpacked content is unpacked while it is sent.
 const small = 256 << 10
 
-// lookback is how far back in a content a repetition is found, and so what unpacking piece by piece keeps of
-// it.
+// lookback is the window of zstd: how far back a repetition is found, and what unpacking keeps in memory.
 const lookback = 256 << 10
 
 // codec compresses contents. It is safe for concurrent use.
@@ -38,8 +36,7 @@ func newCodec() (*codec, error) {
 	return &codec{encoder: encoder, decoder: decoder}, nil
 }
 
-// pack compresses a content. The room it takes beforehand is what text needs or, for a large one, what base64
-// does.
+// pack compresses a content. It allocates what text needs or, for a large content, what base64 needs.
 func (c *codec) pack(content []byte) []byte {
 	room := len(content)/2 + 64
 	if len(content) > small {
@@ -48,7 +45,7 @@ func (c *codec) pack(content []byte) []byte {
 	return c.encoder.EncodeAll(content, make([]byte, 0, room))
 }
 
-// unpack gives the content, which must have the size that its record says. More is refused before it is
+// unpack returns a content. It must have the size in its record; a larger one is refused before it is
 // unpacked.
 func (c *codec) unpack(packed []byte, size int) ([]byte, error) {
 	content, err := c.decoder.DecodeAll(packed, make([]byte, 0, size))
@@ -61,7 +58,7 @@ func (c *codec) unpack(packed []byte, size int) ([]byte, error) {
 	return content, nil
 }
 
-// unpackAll gives what was packed, up to so many octets, by the size that stands in its head.
+// unpackAll returns a content of at most most bytes. Its size is in the header of the frame.
 func (c *codec) unpackAll(packed []byte, most int) ([]byte, error) {
 	var head zstd.Header
 	if err := head.Decode(packed); err != nil {
@@ -81,8 +78,7 @@ func (c *codec) unpackAll(packed []byte, most int) ([]byte, error) {
 	return content, nil
 }
 
-// unsized is below how many octets the head of what was packed does not say how many they are (RFC 8878
-// section 3.1.1.1.4).
+// unsized is the size below which the header has no size (RFC 8878 section 3.1.1.1.4).
 const unsized = 256
 
 // stream unpacks a content while it is read.
@@ -101,7 +97,7 @@ func (c *codec) stream(packed io.Reader) (io.ReadCloser, error) {
 	return &unpacking{decoder, c}, nil
 }
 
-// unpacking is a content being read. It ends with an error where the checksum is wrong.
+// unpacking reads a content. A wrong checksum is an error at its end.
 type unpacking struct {
 	decoder *zstd.Decoder
 	codec   *codec
@@ -109,13 +105,13 @@ type unpacking struct {
 
 func (u *unpacking) Read(b []byte) (int, error) {
 	n, err := u.decoder.Read(b)
-	if err != nil && err != io.EOF { //nolint:errorlint // the decoder gives just that
+	if err != nil && err != io.EOF { //nolint:errorlint // the decoder returns it unwrapped
 		err = fmt.Errorf("unpack content: %w", err)
 	}
 	return n, err
 }
 
-// Close gives the decoder to the next content.
+// Close returns the decoder to the pool.
 func (u *unpacking) Close() error {
 	err := u.decoder.Reset(nil)
 	u.codec.streams.Put(u.decoder)

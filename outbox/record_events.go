@@ -8,8 +8,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// pastEvent is an event of a message in its record, which has enough to show the event again. The first event,
-// messageQueued, is not stored, because it can be made from the record.
+// pastEvent is an event of a message in its record, which has enough to show the event again. The first
+// event, messageQueued, is not stored, because it can be made from the record.
 type pastEvent struct {
 	ID   string     `json:"id"`
 	Type event.Type `json:"type"`
@@ -36,8 +36,9 @@ func (c *changeEvents) add(kind event.Type, data any, which []int, attempt int, 
 	}
 	line, err := e.Line()
 	c.lines = append(c.lines, line)
-	c.past = append(c.past, pastEvent{ID: e.ID, Type: kind, At: redisdb.Millis(c.at), To: which, Attempt: attempt,
-		Reason: reason})
+	c.past = append(c.past, pastEvent{ID: e.ID, Type: kind, At: redisdb.Millis(c.at), To: which,
+		Attempt: attempt,
+		Reason:  reason})
 	return err
 }
 

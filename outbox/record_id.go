@@ -46,8 +46,8 @@ func (s *store) partition(id string) int {
 	return p
 }
 
-// taskID is the id of the wake-up of a message at an epoch. A fresh wake-up takes the next epoch, because an
-// archived or retained task blocks its id.
+// taskID is the id of the task of a message at an epoch. A new task takes the next epoch, because an archived
+// or retained task blocks its id.
 func taskID(id, epoch string) string { return id + "." + epoch }
 
 // messageOf is the message id in a task id.
@@ -60,12 +60,12 @@ func messageOf(task string) string {
 // take a third less memory.
 func short(sum []byte) string { return base64.RawURLEncoding.EncodeToString(sum[:16]) }
 
-// messageIDOf makes the Message-ID of a message: its id tells which message it is to whoever hears of it
-// again. In lower case, for some mail programs change the case.
+// messageIDOf makes the Message-ID of a message from its id, so that reports about it can be matched. It is
+// in lower case, because some mail programs change the case.
 func messageIDOf(id, domain string) string { return "<" + strings.ToLower(id) + "@" + domain + ">" }
 
-// ownMessageID is the Message-ID of a message that brings none. One whose author is no address gets none;
-// writing it says why.
+// ownMessageID is the Message-ID of a message that was submitted without one. It is "" if the author is no
+// valid address; then composing the message fails.
 func ownMessageID(id string, from message.Address) string {
 	address, err := message.NormalizeAddress(from.Address)
 	if err != nil {
@@ -75,8 +75,7 @@ func ownMessageID(id string, from message.Address) string {
 	return messageIDOf(id, domain)
 }
 
-// MessageOf reads Postroom's id of a message off its Message-ID, if Postroom made that; whether there is such
-// a message is another question.
+// MessageOf returns the message id in a Message-ID, if Postroom made that. The message may not exist.
 func MessageOf(messageID string) (id string, ok bool) {
 	local, _, found := strings.Cut(strings.Trim(messageID, "<> "), "@")
 	id = strings.ToUpper(local)

@@ -38,7 +38,8 @@ func (l maillog) waits(ctx context.Context, id, reason string, until time.Time) 
 func (l maillog) failed(ctx context.Context, id string, attempt int, to []string, cause *lastError,
 	doubt bool) {
 	l.log.ErrorContext(ctx, "message failed", "message_id", id, "attempt", attempt, "recipients",
-		l.addresses(ctx, to), "error_type", cause.Code, "smtp_code", cause.SMTP, "error", l.text(ctx, cause.Message), "in_doubt", doubt)
+		l.addresses(ctx, to), "error_type", cause.Code, "smtp_code", cause.SMTP, "error", l.text(ctx,
+			cause.Message), "in_doubt", doubt)
 }
 
 func (l maillog) cancelled(ctx context.Context, id, reason string) {
@@ -51,8 +52,10 @@ func (l maillog) fact(ctx context.Context, f Fact) {
 	if f.Type == event.TrackOpen || f.Type == event.TrackClick {
 		level = slog.LevelDebug
 	}
-	l.log.Log(ctx, level, "message event", "message_id", f.MessageID, "event", f.Type, "source", f.Details.Source,
-		"recipient", l.addresses(ctx, []string{f.Recipient}), "bounce_type", f.Details.BounceType, "smtp_code", f.Details.Code, "bot", f.Details.Bot)
+	l.log.Log(ctx, level, "message event", "message_id", f.MessageID, "event", f.Type, "source",
+		f.Details.Source,
+		"recipient", l.addresses(ctx, []string{f.Recipient}), "bounce_type", f.Details.BounceType, "smtp_code",
+		f.Details.Code, "bot", f.Details.Bot)
 }
 
 func (l maillog) suppressed(ctx context.Context, id string, to []string, reason string) {

@@ -8,11 +8,10 @@ import (
 	"github.com/postroom/postroom/event"
 )
 
-// envelope is the part of a message that never changes: who it is from and for, and what the sender said
-// about it.
+// envelope is the part of a message that no attempt changes.
 type envelope struct {
 	Account    string           `json:"account"`
-	Source     string           `json:"source"` // the door it came in by: api or smtp
+	Source     string           `json:"source"` // SourceAPI or SourceSMTP
 	MessageID  string           `json:"messageId"`
 	From       string           `json:"from"` // return path; empty for the null sender
 	To         []string         `json:"to"`
@@ -27,14 +26,14 @@ type envelope struct {
 	EightBit   bool             `json:"eightBit,omitempty"`   // the body needs 8BITMIME
 	Size       int              `json:"size"`                 // bytes of the content, uncompressed
 	Template   *api.TemplateRef `json:"template,omitempty"`
-	// bounces go where Postroom reads them (Options.BounceDomain)
+	// its return path is in Options.BounceDomain
 	Returns bool `json:"returns,omitempty"`
-	// recipients at the end that a replay put in the place of others
+	// number of recipients at the end that a replay added
 	Added int `json:"added,omitempty"`
 	additions
 }
 
-// status is what the attempts so far came to. A message that was never tried has none.
+// status is the result of the attempts so far. A message without an attempt has none.
 type status struct {
 	Recipients []recipient   `json:"recipients"`
 	Log        []api.Attempt `json:"log,omitempty"`
@@ -42,23 +41,23 @@ type status struct {
 	Events     []pastEvent   `json:"events,omitempty"`
 }
 
-// recipient is what became of one recipient so far, in the order of the envelope.
+// recipient is the state of one recipient, in the order of the envelope.
 type recipient struct {
-	Status   string `json:"status"` // queued, sent, failed
+	Status   string `json:"status"` // rcptQueued…
 	Response string `json:"response,omitempty"`
 	Attempts int    `json:"attempts,omitempty"`
 }
 
-// What can become of a recipient.
+// The statuses of a recipient; see also rcptSuppressed.
 const (
 	rcptQueued    = "queued"
 	rcptSent      = "sent"
 	rcptFailed    = "failed"
 	rcptCancelled = "cancelled"
-	rcptReplaced  = "replaced" // failed, and a replay addressed others instead
+	rcptReplaced  = "replaced" // failed, and a replay named others instead
 )
 
-// lastError is what the last attempt failed with.
+// lastError is the error of the last attempt.
 type lastError struct {
 	Message string `json:"message"`
 	Code    string `json:"code"`
@@ -75,7 +74,7 @@ func newStatus(e envelope) status {
 	return s
 }
 
-// having lists the recipients of a given status, as indexes into the envelope.
+// having returns the recipients with a status, as indexes into the envelope.
 func (s status) having(state string) []int {
 	var which []int
 	for i, r := range s.Recipients {
@@ -86,8 +85,8 @@ func (s status) having(state string) []int {
 	return which
 }
 
-// doubtful counts the attempts in doubt that stand in the log. One whose worker died comes to stand there
-// with the attempt after it.
+// doubtful counts the attempts in doubt in the log. An attempt whose worker died is added to the log by the
+// next attempt.
 func (s status) doubtful() int {
 	n := 0
 	for _, a := range s.Log {
@@ -98,7 +97,7 @@ func (s status) doubtful() int {
 	return n
 }
 
-// addresses picks recipients out of an envelope.
+// addresses returns the addresses of recipients.
 func (e envelope) addresses(which []int) []string {
 	out := make([]string, len(which))
 	for i, n := range which {
@@ -107,7 +106,7 @@ func (e envelope) addresses(which []int) []string {
 	return out
 }
 
-// about is the part that every event about this message carries, for some of its recipients.
+// about is the part that every event of this message has, for some of its recipients.
 func (e envelope) about(id string, lane api.Lane, gateway string, to []string) event.Message {
 	return event.Message{
 		QueueID: id, MessageID: e.MessageID, Envelope: event.Envelope{From: e.From, To: to},
@@ -115,13 +114,13 @@ func (e envelope) about(id string, lane api.Lane, gateway string, to []string) e
 	}
 }
 
-// outcome is where an attempt leaves its message.
+// outcome is the outcome of an attempt, as finish.lua takes it.
 type outcome string
 
 const (
 	sent outcome = "sent" // every recipient is done, and none failed
 
-	// every recipient is done: none failed and none got it, for none may be mailed
+	// every recipient is done: none failed, none got it, and at least one is suppressed
 	suppressed outcome = "suppressed"
 
 	delayed  outcome = "delayed"  // another attempt will be made for the recipients left
@@ -133,8 +132,8 @@ const (
 	held outcome = "held"
 )
 
-// How a text is kept of a message that ended: packed by itself, after a prefix, or in its content, which
-// stays where it is. That costs nothing now, and little room where a mail is short.
+// How the text of an ended message is kept: packed, after keptText; or keptContent, if the content stays. The
+// content of a short mail (shortMail bytes at most) stays, because that costs no work and little memory.
 const (
 	keptText    = "t"
 	keptContent = "c"

@@ -50,8 +50,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return m
 }
 
-// counter makes a counter whose label values are preset, so that a rate can be taken from the first one
-// counted.
+// counter makes a counter with all its label values preset to 0, so that the first count shows in a rate.
 func counter(name, help, label string, values ...string) *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
 	for _, v := range values {

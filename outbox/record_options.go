@@ -12,12 +12,12 @@ import (
 // Options are the settings of an Outbox. The zero value of each field means its default.
 type Options struct {
 	ServiceURL func() string               // public address, for templates and links; nil: none
-	Track      func() (opens, clicks bool) // of accounts that don't say; nil: neither
-	// variables missing in words that are no stored template are an error
+	Track      func() (opens, clicks bool) // of accounts without a choice of their own; nil: neither
+	// a missing variable is an error in content that is no stored template
 	StrictWords bool
-	Attempts    func() int    // attempts of a message that asks for no number; nil: 10
+	Attempts    func() int    // of a message without a number of its own; nil: 10
 	Backoff     queue.Backoff // delays between attempts; zero: 5 s doubling, 20 % jitter
-	Lease       time.Duration // how long a silent worker holds a message; 0: 8 s
+	Lease       time.Duration // after which the message of a dead worker is sent by another; 0: 8 s
 	// an attempt in doubt becomes a dead letter instead of being sent again
 	HoldInDoubt bool
 
@@ -26,21 +26,21 @@ type Options struct {
 	MaxMemoryShare float64       // share of Redis' maxmemory, beyond which submits are refused; 0: 0.75
 	KeyRetention   time.Duration // how long an idempotency key holds; 0: 168 h
 
-	// how long a failed message stays for replay; negative: its content goes at once; 0: 168 h
+	// how long a failed message can be replayed; negative: its content is deleted immediately; 0: 168 h
 	KeepDeadLetters time.Duration
 	MaxDeadLetters  int // 0: 100,000
-	// how long the log remembers what became of a message; negative: not at all; 0: 168 h
+	// how long an ended message stays in the log; negative: there is no log; 0: 168 h
 	KeepEnded time.Duration
 	MaxEnded  int // 0: 1,000,000
-	// bytes of its text kept of a message that ended, until Indexed; 0: there is no search index
+	// bytes of the text of an ended message that are kept until Indexed; 0: there is no search index
 	KeepText int
-	// a message all of whose recipients are suppressed is refused, instead of skipped
+	// a message is refused if all its recipients are suppressed; false: it is skipped
 	RefuseSuppressed bool
-	// return paths are made in this domain; empty: bounces go to the message's own
+	// domain of return paths; empty: bounces go to the sender's address
 	BounceDomain string
-	// how long messages are found by what others call them (Lookup); 0: they are not
+	// how long Lookup finds a message by its references; 0: it does not
 	KeepReferences time.Duration
-	MaxEvents      int // events kept in the stream, beside those not yet read; 0: 100,000
+	MaxEvents      int // in the stream, in addition to those not read yet; 0: 100,000
 
 	Logger   *slog.Logger          // nil: no log
 	Registry prometheus.Registerer // nil: no metrics

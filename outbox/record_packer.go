@@ -8,20 +8,19 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// packer packs the JSON of messages: envelopes, statuses, and what the log keeps. There are many and they are
-// alike, so they are compressed against an example of them all, which halves what Redis must hold. S2 does
-// that as well as zstd in a sixth of the time: what is so short has little to gain from an entropy code, and
-// most of its time goes into making one. It is safe for concurrent use.
+// packer packs the JSON of messages: envelopes, statuses, log entries. They are alike, so they are compressed
+// against an example, which halves the memory in Redis. S2 compresses them as well as zstd does, in a sixth
+// of the time: so short a text gains little from an entropy code. It is safe for concurrent use.
 type packer struct{ example *s2.Dict }
 
-// packedFormat is the first byte of what was packed. An example that is changed takes another one, and the
-// older examples stay for as long as Redis holds what was packed with them.
+// packedFormat is the first byte of packed JSON. A changed example takes another number. The old example
+// stays as long as Redis has data that was packed with it.
 const packedFormat = 1
 
-// packedMost is how large a part of a record may be, in bytes; more is not unpacked.
+// packedMost is the largest JSON that is unpacked, in bytes.
 const packedMost = 256 << 20
 
-// packedExample holds what the records have in common, the most frequent at the end.
+// packedExample is what the records have in common, the most frequent text at the end.
 const packedExample = `"gateway":"","tls":"TLS 1.3","host":"smtp.","doubts":1,"inDoubt":true,"held":true,"subject":"","tags":[""],"metadata":{"":""},"key":"",` +
 	`"lane":"bulk","result":"failed","result":"cancelled","reason":"api","error":"EENVELOPE","enhanced":"5.1.1","code":550,"line":"550 5.1.1 ` +
 	`"last":{"message":"","code":"EENVELOPE","smtp":550}"type":"messageDeliveryError","type":"messageFailed","type":"messageCancelled","type":"messageReplayed",` +
@@ -34,18 +33,18 @@ func newPacker() *packer {
 	return &packer{example: s2.MakeDict([]byte(packedExample), nil)}
 }
 
-// pack writes a part of a message's record.
+// pack packs a part of a message's record.
 func (p *packer) pack(id string, part any) (string, error) {
 	raw, err := json.Marshal(part)
 	if err != nil {
 		return "", fmt.Errorf("write %T of message %s: %w", part, id, err)
 	}
-	room := make([]byte, 1+s2.MaxEncodedLen(len(raw)))
-	room[0] = packedFormat
-	return string(room[:1+len(p.example.Encode(room[1:], raw))]), nil
+	packed := make([]byte, 1+s2.MaxEncodedLen(len(raw)))
+	packed[0] = packedFormat
+	return string(packed[:1+len(p.example.Encode(packed[1:], raw))]), nil
 }
 
-// unpack reads a part of a message's record.
+// unpack unpacks a part of a message's record.
 func (p *packer) unpack(id string, packed []byte, part any) error {
 	raw, err := p.raw(packed)
 	if err == nil {
@@ -57,7 +56,7 @@ func (p *packer) unpack(id string, packed []byte, part any) error {
 	return nil
 }
 
-// raw is the JSON that was packed.
+// raw returns the JSON.
 func (p *packer) raw(packed []byte) ([]byte, error) {
 	if len(packed) == 0 || packed[0] != packedFormat {
 		return nil, errors.New("it was not packed by this version of Postroom")
@@ -72,7 +71,7 @@ func (p *packer) raw(packed []byte) ([]byte, error) {
 	return p.example.Decode(make([]byte, 0, size), packed[1:])
 }
 
-// unpackStatus reads a stored status; an absent one is that of a message never tried.
+// unpackStatus unpacks a status; "" is the status before the first attempt.
 func (p *packer) unpackStatus(id, packed string, e envelope) (status, error) {
 	if packed == "" {
 		return newStatus(e), nil

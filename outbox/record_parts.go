@@ -13,19 +13,19 @@ import (
 	"github.com/postroom/postroom/templates"
 )
 
-// Router takes one message to one of its account's relays. It is routing.Router.
+// Router sends one message through one of its account's relays. It is routing.Router.
 type Router interface {
 	Send(ctx context.Context, d routing.Dispatch) routing.Sent
 }
 
-// Accounts knows who sends and through which relays. It is accounts.Accounts.
+// Accounts finds senders and their relays. It is accounts.Accounts.
 type Accounts interface {
 	Resolve(ctx context.Context, id string) (accounts.Sender, error)
 	Outcome(ctx context.Context, id string, err error)
 	Trial(ctx context.Context, id string) (bool, error)
 }
 
-// Gateways knows which gateways there are. It is gateways.Store.
+// Gateways reports whether a gateway exists. It is gateways.Store.
 type Gateways interface {
 	Exists(ctx context.Context, id string) (bool, error)
 }
@@ -46,7 +46,6 @@ type Parts struct {
 	Signer    *dkim.Signer // nil: nothing is signed
 	Templates Templates    // nil: there are none
 
-	Suppressions *suppression.Store // whom not to mail; nil: everybody may be mailed
-
-	Tokens *signedtoken.Ring // makes the tokens of links, pictures and return paths; nil: there are none
+	Suppressions *suppression.Store // nil: nobody is suppressed
+	Tokens       *signedtoken.Ring  // signs links, pixels and return paths; nil: there are none
 }

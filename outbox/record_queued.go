@@ -8,12 +8,12 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// noteEvery is how often the notes are written: well below owedAfter, so that the sweeper does not queue
-// again what is queued.
+// noteEvery is how often the notes are written. It is well below owedAfter, so that the sweeper queues no
+// task a second time.
 const noteEvery = 200 * time.Millisecond
 
-// queuedNotes collects the messages whose task was enqueued, and strikes them off the list of those owed one,
-// many at a time: a round trip a message would be a round trip too many.
+// queuedNotes collects the messages whose task was queued. It removes many of them at a time from the sorted
+// set unqueued, which saves a round trip for each message.
 type queuedNotes struct {
 	store *store
 	mu    sync.Mutex
@@ -44,8 +44,7 @@ func (q *queuedNotes) run(ctx context.Context) {
 	}
 }
 
-// flush writes the notes taken so far. What can't be written is forgotten: the sweeper then enqueues a task
-// that exists, which is nothing.
+// flush writes the notes. If that fails, the sweeper queues a task that exists, which does no harm.
 func (q *queuedNotes) flush(ctx context.Context) {
 	q.mu.Lock()
 	notes := q.notes

@@ -26,8 +26,8 @@ func execRead(ctx context.Context, pipe redis.Pipeliner) error {
 	return nil
 }
 
-// readLog reads messages, live or ended, in order. Messages that were deleted meanwhile are left out. A message
-// that was live in its index and has ended since is read from the log.
+// readLog reads messages, live or ended, in order. Messages that were deleted meanwhile are left out. A
+// message that was live in its index and has ended since is read from the log.
 func (s *store) readLog(ctx context.Context, entries []entry) ([]row, error) {
 	var live []entry
 	for _, e := range entries {

@@ -178,8 +178,8 @@ func sweepRun[A, R any](ctx context.Context, s *store, script *redisdb.Script[A,
 	return answer, err
 }
 
-// The states of a live message in its record. Paused is not one of them: a waiting message of a paused lane is
-// shown so.
+// The states of a live message in its record. Paused is not one of them: a waiting message of a paused lane
+// is shown so.
 const (
 	stateWaiting = "waiting"
 	stateActive  = "active"

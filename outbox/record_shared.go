@@ -41,7 +41,7 @@ const (
 // maxWords is more than the text of a content can have beside its files, in bytes (see package render).
 const maxWords = 8 << 20
 
-// errNoSharedContent ends a message whose shared content was deleted from Redis by somebody else.
+// errNoSharedContent ends a message whose shared content was deleted from Redis, but not by Postroom.
 var errNoSharedContent = errors.New("its shared content is gone from Redis")
 
 func newSharedContents(s *store) *sharedContents {
@@ -90,7 +90,7 @@ func (s *sharedContents) put(ctx context.Context, p int, c *sharedContent) error
 	return nil
 }
 
-// has reports whether this process stored the content in the partition not long ago.
+// has reports whether this process stored the content in the partition less than storedFor ago.
 func (s *sharedContents) has(p int, c *sharedContent) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +98,7 @@ func (s *sharedContents) has(p int, c *sharedContent) bool {
 	return ok && s.store.clock.Now().Sub(at) < storedFor
 }
 
-// forget notes that a content is not in Redis any more.
+// forget notes that a content is no longer in Redis.
 func (s *sharedContents) forget(p int, c *sharedContent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// store is what all groups of the outbox share: the connection, the clock, the keys, the codecs, the settings,
-// the log.
+// store is what all groups of the outbox share: the connection, the clock, the keys, the codecs, the
+// settings, the log.
 type store struct {
 	Parts
 	opts    Options

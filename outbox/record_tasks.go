@@ -45,8 +45,8 @@ func (w wakeup) former(p int) task {
 }
 
 // TaskDeliver is the type of the tasks that wake the delivery of a message. The message's id is the part of
-// the task's id before the dot. There is no payload, so that Redis keeps the task in its compact form (at most
-// 64 bytes): a million tasks take 230 MB less.
+// the task's id before the dot. There is no payload, so that Redis keeps the task in its compact form (at
+// most 64 bytes): a million tasks take 230 MB less.
 const TaskDeliver = "deliver"
 
 // laneQueue is the queue for the tasks of a lane in a partition.

@@ -1,15 +1,15 @@
--- accept makes a message durable: record, envelope, content, indexes, idempotency key and first event, or none of them.
+-- accept writes a message: record, envelope, content, indexes, idempotency key and first event, or none of them.
 --
--- KEYS[1] message hash, then the idempotency key (absent without one), then what is looked at in the suppressions (see look.lua there;
---         absent where look_each is empty)
+-- KEYS[1] message hash, then the idempotency key (absent without one), then the keys of the suppressions to look
+--         at (see look.lua there; absent if look_each is empty)
 -- ARGV: id now due lane account max gateway envelope content live_most fingerprint memo keep_key memory_share shared epoch
 -- ARGV: event look_each look_fields...
---   content       '': it lies in the incoming key
+--   content       '': it is in the incoming key
 --   live_most     limit of live messages of this partition; '': none
 --   memo          the first answer to the key, kept for keep_key seconds
---   memory_share  share of Redis' maxmemory that may be used; '': it is not looked at
---   shared        the shared content the message is rendered from; '': its content is the message
---   look_each     fields to look at in each hash of the suppressions; '': they are not looked at
+--   memory_share  share of Redis' maxmemory that may be used; '': not checked
+--   shared        the shared content that the message is rendered from; '': its content is the message
+--   look_each     number of fields to read in each hash of the suppressions; '': none is read
 -- Answer: NEW
 -- Answer: HIT first
 -- Answer: REUSED
@@ -20,19 +20,19 @@
 -- Answer: LOST
 --   REUSED    the key was used with another body
 --   AGAIN     the message was accepted before
---   ASK       a recipient may be suppressed: ask the suppressions, and call again without looking
---   FULL      of messages or memory
---   UNSHARED  the shared content is not there, see share.lua
+--   ASK       a recipient may be suppressed: ask the suppressions, and call again without look_each
+--   FULL      of messages or of memory
+--   UNSHARED  the shared content does not exist, see share.lua
 --   LOST      the content is not in the incoming key
--- A client repeats a command whose answer it lost. Ids are random, so a message with this id is this very message, which may even have
--- been sent since.
+-- A client repeats a command whose answer it lost. Ids are random, so a message with this id is this message. It
+-- may have been sent since.
 -- Atomic because a key claimed without its message would answer HIT for mail that does not exist.
 
--- Times are handed on as they came: a number is written out anew for each call.
+-- Times stay strings: Lua would format a number again for each call.
 local key = fingerprint ~= '' and KEYS[2]
 local incoming = content == '' and prefix .. 'incoming:' .. id
 
--- refuse leaves nothing behind.
+-- refuse deletes the incoming content and returns the answer.
 local function refuse(answer)
   if incoming then redis.call('DEL', incoming) end
   return answer
@@ -56,11 +56,11 @@ if redis.call('EXISTS', prefix .. 'ended:' .. id) == 1 then return AGAIN end
 local version = '' -- of the suppressions, at which nobody was stopped
 if look_each ~= '' then
   version = unstopped(key and 3 or 2, look_fields, tonumber(look_each))
-  if not version then return ASK end -- the content stays: it comes again
+  if not version then return ASK end -- the content stays for the next call
 end
 if memory_share ~= '' then
   local info = redis.pcall('INFO', 'memory')
-  if type(info) == 'string' then -- else this server does not tell
+  if type(info) == 'string' then -- else this server does not support it
     local used, most = string.match(info, 'used_memory:(%d+)'), string.match(info, 'maxmemory:(%d+)')
     if used and most and tonumber(used) > tonumber(most) * tonumber(memory_share) and tonumber(most) > 0 then
       local what = 'memory'
@@ -78,7 +78,7 @@ if limit then
   if live >= limit then return refuse(FULL) end
 end
 if incoming and redis.call('EXISTS', incoming) == 0 then return LOST end
-if shared ~= '' and not take_shared(shared) then return UNSHARED end -- it will come again
+if shared ~= '' and not take_shared(shared) then return UNSHARED end -- the content stays for the next call
 
 local state = 'waiting'
 if tonumber(due) > tonumber(now) then
@@ -86,7 +86,7 @@ if tonumber(due) > tonumber(now) then
   redis.call('ZADD', prefix .. 'due', due, id)
 end
 redis.call('HSET', KEYS[1], 'state', state, 'lane', lane, 'account', account, 'created', now, 'due', due, 'scheduled', due,
-  'epoch', epoch, 'fence', 0, 'max', max) -- no attempts yet, which takes no room
+  'epoch', epoch, 'fence', 0, 'max', max) -- 0 attempts are not stored
 if gateway ~= '' then redis.call('HSET', KEYS[1], 'gateway', gateway) end
 if shared ~= '' then redis.call('HSET', KEYS[1], 'shared', shared) end
 if version ~= '' then redis.call('HSET', KEYS[1], 'v', version) end

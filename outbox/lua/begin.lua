@@ -1,21 +1,21 @@
--- begin claims a message for one attempt: it takes the lease and hands out the fencing token that every later write must show.
+-- begin claims a message for one attempt: it takes the lease and returns the fencing token for all later writes.
 --
 -- KEYS[1] message hash   KEYS[2] version of the suppressions (absent where there is none)
 -- ARGV: id now lease_until content_most
---   content_most  octets of content beyond which it is left to be fetched in pieces, because Lua would copy all of it. The
---                 personalization of a shared content is always returned
+--   content_most  largest content that is returned, in bytes, because Lua copies it. A larger one is read in pieces.
+--                 The personalization of a shared content is always returned
 -- Answer: GO fence attempts max gateway lapsed began lost doubts scheduled envelope content status lane reservation
 -- Answer: GO urgent created old_doubts shared cleared
 -- Answer: GONE
 -- Answer: FAILED
 -- Answer: EARLY due
 -- Answer: HELD lease
---   GO       content '': to be fetched; cleared 1: nobody was suppressed since accept.lua found nobody in it who is
---   GONE     it ended, or was never there
+--   GO       content '': to be read in pieces; cleared 1: accept.lua found no recipient suppressed, and none was added
+--   GONE     it ended, or never existed
 --   FAILED   it is a dead letter
 --   HELD     another attempt has it, until lease
--- Atomic because two workers that both read "waiting" would both send. An active message is never taken here, even with its lease run
--- out: only lapse.lua ends a lease, so that there is one place that judges a lost attempt.
+-- Atomic because two workers that both read "waiting" would both send. An active message is never claimed, even if
+-- its lease has ended: only lapse.lua ends a lease, so that one place judges a lost attempt.
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'due', 'lease', 'attempts', 'max', 'gateway', 'lapsed', 'began', 'lost', 'doubts', 'scheduled',
   'lane', 'created', 'fence', 'reservation', 'urgent', 'reason', 'account', 'oldDoubts', 'shared', 'v')

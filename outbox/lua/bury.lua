@@ -3,7 +3,7 @@
 -- KEYS[1] message hash
 -- ARGV: id now state fence status record events...
 --   state, fence  as the caller read them
---   status        '' where the content goes at once; then record stays in the log
+--   status        '': the content is deleted, and record goes to the log
 -- Answer: OK
 -- Answer: GONE
 -- Answer: ACTIVE
@@ -20,8 +20,8 @@ if status ~= '' then
   redis.call('ZREM', prefix .. 'unqueued', id)
   move(id, at, 'failed', now)
   redis.call('HSET', KEYS[1], 'state', 'failed')
-  redis.call('HINCRBY', KEYS[1], 'fence', 1) -- so that this very call, should it come again after a replay, finds the message changed
-  redis.call('HDEL', KEYS[1], 'held', 'reason', 'reservation', 'urgent') -- nothing wakes a dead letter but a replay
+  redis.call('HINCRBY', KEYS[1], 'fence', 1) -- so that this call, repeated after a replay, answers CHANGED
+  redis.call('HDEL', KEYS[1], 'held', 'reason', 'reservation', 'urgent') -- only a replay wakes a dead letter
 else
   remove(id, at, now, 'failed', record)
 end

@@ -1,16 +1,16 @@
--- cancel takes back a message that is not being sent, or forgets a dead letter.
+-- cancel cancels a message that is not being sent, or deletes a dead letter.
 --
 -- KEYS[1] message hash
 -- ARGV: id now state fence result record events...
 --   state, fence  as the caller read them
 --   result        cancelled or failed
---   record        what stays in the log; '': nothing
+--   record        for the log; '': there is no log
 -- Answer: OK
 -- Answer: GONE
 -- Answer: ACTIVE
 -- Answer: CHANGED
 --   CHANGED  the message is no longer as the caller read it
--- Atomic because a worker may begin at this very moment; whoever comes first wins, and the other one reads the truth.
+-- Atomic because a worker may begin at this moment: the first one wins, and the other one reads the new state.
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'fence')
 if not m[1] then return GONE end

@@ -1,4 +1,4 @@
--- claim takes an idempotency key for a request that brings many messages, each with a key of its own that follows from it.
+-- claim claims the idempotency key of a mail merge. Each of its messages has a key of its own, made from this one.
 --
 -- KEYS[1] idempotency key
 -- ARGV: fingerprint keep_key
@@ -6,10 +6,10 @@
 -- Answer: NEW
 -- Answer: HIT
 -- Answer: REUSED
---   HIT     this very request has the key
+--   HIT     this request has the key
 --   REUSED  another request has it
--- Atomic because of two requests with one key only one may have it. What was claimed says nothing about the messages: a request that was cut
--- off is repeated, and goes on.
+-- Atomic because only one of two requests may have a key. A claimed key does not mean that the messages exist: a
+-- request that was cut off is repeated and continues.
 
 local first = redis.call('GET', KEYS[1])
 if not first then

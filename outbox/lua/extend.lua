@@ -3,7 +3,7 @@
 -- KEYS[1] any key of the partition
 -- ARGV: lease_until held...
 --   held  pairs of id and fence
--- Result the ids whose lease is no longer ours
+-- Result the ids whose lease is lost
 -- Atomic per message: a lease taken over between check and write would be renewed for its former holder.
 
 local lost = {}
@@ -11,7 +11,7 @@ for i = held, #ARGV, 2 do
   local id = ARGV[i]
   local m = redis.call('HMGET', message_key(id), 'state', 'fence', 'lease')
   if m[1] == 'active' and m[2] == ARGV[i + 1] then
-    if tonumber(m[3]) < tonumber(lease_until) then -- else a later call was faster
+    if tonumber(m[3]) < tonumber(lease_until) then -- else a later call came first
       redis.call('HSET', message_key(id), 'lease', lease_until)
       redis.call('ZADD', prefix .. 'leases', lease_until, id)
     end

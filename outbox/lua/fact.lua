@@ -1,17 +1,17 @@
--- learn notes a fact about a message that a relay has accepted, and emits its event.
+-- fact records a fact about a message that a relay has accepted, and emits its event.
 --
 -- KEYS[1] message hash
 -- ARGV: id now field fact lane account facts_most counter event
---   field    distinguishes the fact from others
---   counter  what the fact adds to; '': nothing
+--   field    identifies the fact
+--   counter  to add to; '': none
 -- Answer: NEW
 -- Answer: AGAIN
 -- Answer: FULL
---   AGAIN  the fact is known
---   FULL   facts_most facts are known of this message
--- Atomic because a fact that was noted without its event would be lost: it is known when it is reported again.
+--   AGAIN  the fact was recorded before
+--   FULL   the message has facts_most facts
+-- Atomic because a fact without its event would be lost: reported again, it would be AGAIN.
 --
--- What the log has forgotten, or never had, remembers its facts for as long as somebody may repeat them.
+-- Facts of a message that is not in the log are kept for as long as a reporter may repeat them.
 
 local key = prefix .. 'facts:' .. id
 if redis.call('HEXISTS', key, field) == 1 then return AGAIN end

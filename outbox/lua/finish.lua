@@ -1,31 +1,31 @@
--- finish records what an attempt came to, with everything that follows from it: state, indexes, recipients, content, counters, events.
+-- finish records the result of an attempt: state, indexes, recipients, content, counters, events.
 --
 -- KEYS[1] message hash
 -- ARGV: id fence now outcome due attempts attempted status record in_doubt lapsed reservation reason text references
 -- ARGV: keep_references events...
---   outcome     sent, suppressed, delayed, failed; dropped: a failure whose content goes at once; released: given back as if the attempt
---               had not begun; deferred: likewise for later, because of a limit or its own gateway's trouble; held: delayed until the
---               account's trouble is over
+--   outcome     sent, suppressed, delayed, failed; dropped: failed, and the content is deleted; released: as if the
+--               attempt had not begun; deferred: the same, but later, because of a limit or its own gateway;
+--               held: delayed until the account works
 --   attempted   1: it counts as an attempt
---   status      '' leaves it
---   record      what stays in the log; '': nothing
---   lapsed      as what the attempt before ended, if its worker died
---   text        its text for the search index, after the letter t; c: the content has it, and stays; '': nothing
---   references  other names of the message, for reference keys, in one text; kept for keep_references seconds
+--   status      '': unchanged
+--   record      for the log; '': there is no log
+--   lapsed      how the attempt before ended, if its worker died
+--   text        text for the search index, after the letter t; c: the content stays for it; '': none
+--   references  hashes for reference keys, separated by spaces; kept for keep_references seconds
 -- Answer: OK
 -- Answer: LOST state
 --   LOST  another attempt has begun, or the message is gone
--- Atomic because an answer recorded without its event, or an event without its answer, would break a promise each.
+-- Atomic because a result without its event would go unreported, and an event without its result would be wrong.
 --
--- A lease that ran out while nobody else began does not make the answer less true, so a waiting message with our fence is finished too.
+-- If the lease ended and nobody else began, the result is still true. So a waiting message with our fence is finished too.
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'lane', 'created', 'account', 'lease')
 local state = m[1] or 'gone'
-if m[2] == fence and not m[6] then return OK end -- the attempt is recorded: this very call has come again, perhaps long after
+if m[2] == fence and not m[6] then return OK end -- this call is a repetition, perhaps a late one
 if m[2] ~= fence or (state ~= 'active' and state ~= 'waiting') then return LOST end
 local at = {state = state, lane = m[3], created = m[4], account = m[5]}
 local ends = outcome == 'sent' or outcome == 'suppressed' or outcome == 'dropped'
-if not ends then redis.call('HDEL', KEYS[1], 'lease') end -- begin set it, and it outlives its end: until here the attempt has not been recorded
+if not ends then redis.call('HDEL', KEYS[1], 'lease') end -- it stays after its end, and means that the attempt is not recorded
 
 if outcome == 'released' or outcome == 'deferred' or outcome == 'held' then
   local to = 'waiting'

@@ -1,9 +1,9 @@
--- indexed forgets the texts that were kept of messages that ended.
+-- indexed deletes the kept texts of ended messages.
 --
 -- KEYS[1] texts
 -- ARGV: ids...
 -- Result how many texts there were
--- Atomic because a content without its entry would stay for ever. The content of a live message has no entry, and is left alone.
+-- Atomic because a content without its entry would stay for ever. A live message has no entry, so its content stays.
 
 local texts = 0
 for i = ids, #ARGV do

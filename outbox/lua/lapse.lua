@@ -1,5 +1,5 @@
--- lapse ends the leases that ran out: their holders are dead, stopped, or cut off. The messages wait again, each under a new epoch, and
--- remember whether the lost attempt had reached its final dot.
+-- lapse ends leases that ran out: their holders are dead, stopped, or cut off. The messages wait again under a new
+-- epoch. The record says whether the lost attempt had reached its final dot.
 --
 -- KEYS[1] any key of the partition
 -- ARGV: now most
@@ -17,7 +17,7 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. 'leases', '-inf', now,
     if m[3] and m[3] == m[2] then
       lapsed, counter = 'doubt', 'doubts'
     elseif m[4] == 'doubt' then
-      lapsed = 'doubt' -- the attempt before was; this one died before it could record what follows from that
+      lapsed = 'doubt' -- the attempt before was in doubt; this one died before it recorded that
     end
     redis.call('HSET', key, 'state', 'waiting', 'lapsed', lapsed, 'due', now)
     redis.call('HINCRBY', key, counter, 1)

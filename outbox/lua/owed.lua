@@ -1,8 +1,8 @@
--- owed lists the messages whose task was never seen to be enqueued: a process died, or Redis went away, between accept and enqueue.
+-- owed lists messages whose task may not be queued: a process died, or Redis failed, between accept and enqueue.
 --
 -- KEYS[1] any key of the partition
 -- ARGV: before most
---   before  they are owed since before this time
+--   before  their task was wanted before this time
 -- Rows: id lane epoch due
 --   the tasks to enqueue
 -- Atomic so that epoch and due belong together.

@@ -1,8 +1,8 @@
--- What every script of the outbox shares. It stands before the body of each.
+-- The common part of all scripts of the outbox. It stands before the body of each.
 --
--- All scripts take KEYS[1] = the hash of the message they are about (or any key of the partition, for those about many), and make the
--- other keys from its prefix. That is allowed in a Redis Cluster because the tag in braces puts all keys of a partition in one slot.
--- Times are Unix milliseconds, given by the caller, who keeps its clock to Redis' own.
+-- KEYS[1] of each script is the hash of its message, or any key of the partition for a script about many messages.
+-- The other keys are made from its prefix. A Redis Cluster allows that, because the tag in braces puts all keys of
+-- a partition in one slot. Times are Unix milliseconds of the caller, whose clock follows that of Redis.
 
 local prefix = string.match(KEYS[1], '^(.-})') .. ':'
 
@@ -15,15 +15,14 @@ local function log_key(lane, result) return prefix .. 'log:' .. lane .. ':' .. r
 local function shared_key(name) return prefix .. 'shared:' .. name end
 local function held_key(account) return prefix .. 'held:' .. account end
 
--- emit appends an event to the stream, emit_all those from an index of ARGV on. No other script of this package writes to the
--- stream, so no change can go unreported.
+-- emit appends an event to the stream; emit_all appends those in ARGV from an index on.
 local function emit(event) redis.call('XADD', prefix .. 'events', '*', 'e', event) end
 local function emit_all(first)
   for i = first, #ARGV do emit(ARGV[i]) end
 end
 
--- count adds one to a counter of the current minute, of everybody and of the account. An hour's minutes share a hash that lives a little
--- longer than the longest window.
+-- count adds one to a counter of the current minute: of all accounts and of this one. The minutes of an hour share a
+-- hash, which lives a little longer than the longest window.
 local function count(now, at, name)
   local minute = math.floor(tonumber(now) / 60000)
   local all, field = prefix .. 'stats:' .. math.floor(minute / 60), name .. ':' .. at.lane .. ':' .. (minute % 60)
@@ -32,7 +31,7 @@ local function count(now, at, name)
   end
 end
 
--- enlist and strike keep an index and its part for the account.
+-- enlist adds a message to an index and to the account's part of it; strike removes it.
 local function enlist(key, at, id)
   redis.call('ZADD', key, at.created, id)
   redis.call('ZADD', key .. ':' .. at.account, at.created, id)
@@ -42,16 +41,16 @@ local function strike(key, at, id)
   redis.call('ZREM', key .. ':' .. at.account, id)
 end
 
--- clocks are the sorted sets that only some states need: when a lease runs out, a delayed message is due, a message failed.
+-- clocks are the sorted sets by time of three states: the end of the lease, the due time, the time of the failure.
 local clocks = {active = prefix .. 'leases', delayed = prefix .. 'due', failed = prefix .. 'dead'}
 
--- where reads what move and remove need to know about a message.
+-- where reads what move and remove need of a message.
 local function where(id)
   local m = redis.call('HMGET', message_key(id), 'lane', 'state', 'created', 'account')
   return {lane = m[1], state = m[2], created = m[3], account = m[4]}
 end
 
--- move puts a message under another state: its index and its clock. The caller writes the field, with the others it changes.
+-- move moves a message to the index and the clock of another state. The caller writes the field state.
 local function move(id, at, to, score)
   strike(index_key(at.lane, at.state), at, id)
   enlist(index_key(at.lane, to), at, id)
@@ -59,8 +58,9 @@ local function move(id, at, to, score)
   if clocks[to] then redis.call('ZADD', clocks[to], score, id) end
 end
 
--- take_shared and leave_shared count the messages that are rendered from a shared content. A content without messages stays
--- for a while: the first message of a merge may be gone before the last one comes. take_shared is false if there is no content.
+-- take_shared and leave_shared count the messages that are rendered from a shared content. A content without messages
+-- stays for a while: the first message of a merge may end before the last one comes. take_shared returns false if
+-- the content does not exist.
 local shared_stays = 600
 local function take_shared(name)
   if redis.call('EXISTS', shared_key(name)) == 0 then return false end
@@ -73,14 +73,14 @@ local function leave_shared(name)
   redis.call('EXPIRE', shared_key(name), shared_stays)
 end
 
--- facts_stay is how long facts are remembered of a message that nothing else is remembered of: longer than anybody repeats one.
+-- facts_stay is how long facts of a message that is not in the log are kept: longer than any reporter repeats one.
 local facts_stay = 259200
 
--- enter puts what became of a message into the log: the result and the record of it, '' for none. The list of ended messages names all
--- that purge.lua needs to take the entry out again.
+-- enter writes the log entry of a message; record '': there is no log. The list of ended messages has what purge.lua
+-- needs to delete the entry.
 local function enter(id, at, now, result, record)
   if record == '' then
-    redis.call('SET', prefix .. 'ended:' .. id, '', 'EX', 300) -- accept.lua must know this id when its client repeats itself
+    redis.call('SET', prefix .. 'ended:' .. id, '', 'EX', 300) -- accept.lua needs it if its client repeats the call
     redis.call('EXPIRE', prefix .. 'facts:' .. id, facts_stay)
     return
   end
@@ -89,7 +89,7 @@ local function enter(id, at, now, result, record)
   enlist(log_key(at.lane, result), at, id)
 end
 
--- remove forgets a live message, and its content unless that is to stay, and enters what became of it in the log.
+-- remove deletes a live message, and its content unless that stays, and writes its log entry.
 local function remove(id, at, now, result, record, stays)
   strike(index_key(at.lane, at.state), at, id)
   if clocks[at.state] then redis.call('ZREM', clocks[at.state], id) end
@@ -101,8 +101,8 @@ local function remove(id, at, now, result, record, stays)
   enter(id, at, now, result, record)
 end
 
--- remember_text keeps what people read of a message that ended until the search index has it, or until the log forgets the message: 't' and the
--- text itself, or 'c', for its content tells, which is to stay: then the answer is true. An index that lags far behind does without.
+-- remember_text keeps the text of an ended message until the search index has it, or until its log entry is deleted:
+-- 't' and the text, or 'c' for a content that stays. Then it returns true. Beyond texts_most no text is kept.
 local texts_most = 100000
 local function remember_text(id, record, text)
   if text == '' or record == '' or redis.call('HLEN', prefix .. 'texts') >= texts_most then return false end
@@ -110,7 +110,7 @@ local function remember_text(id, record, text)
   return text == 'c'
 end
 
--- wake asks for a task: it gives the message a new epoch, so that no older task can be in the way, and notes that the task is owed.
+-- wake gives the message a new epoch, whose task id no older task has, and notes that its task is not queued yet.
 local function wake(id, now)
   local epoch = redis.call('HINCRBY', message_key(id), 'epoch', 1)
   redis.call('ZADD', prefix .. 'unqueued', now, id)

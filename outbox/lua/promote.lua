@@ -1,4 +1,5 @@
--- promote makes delayed messages wait once their time has come. Their tasks are in the queue already; this is what lists and counts show.
+-- promote makes delayed messages waiting once they are due. It changes what lists and counts show; the tasks are
+-- already in the queue.
 --
 -- KEYS[1] any key of the partition
 -- ARGV: now most

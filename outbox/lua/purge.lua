@@ -1,12 +1,12 @@
--- purge takes messages out of the log that ended too long ago, or are too many.
+-- purge deletes log entries that are too old or too many.
 --
 -- KEYS[1] any key of the partition
 -- ARGV: before keep most
---   before  those that ended before this time go
+--   before  messages that ended before this time are deleted
 --   keep    how many stay at most
---   most    how many go at most in one call
--- Result how many went
--- Atomic because an entry of an index without its record would be counted and not shown. The list is in the order of the messages' ends.
+--   most    how many are deleted at most
+-- Result how many were deleted
+-- Atomic because an index entry without its record would be counted but not shown. The list is in the order of the ends.
 
 local list = prefix .. 'ended'
 local gone, left = 0, redis.call('LLEN', list)

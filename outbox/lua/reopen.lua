@@ -1,10 +1,10 @@
--- reopen gives a message that is not being sent a new time, and so a new task: retry now, reschedule, and replay of a dead letter.
+-- reopen gives a message that is not being sent a new time and a new task: retry, reschedule, replay.
 --
 -- KEYS[1] message hash
 -- ARGV: id now state fence due attempts max gateway status scheduled urgent envelope account events...
 --   state, fence               as the caller read them
---   status, envelope, account  '' leaves them
---   scheduled                  when the first attempt was wanted
+--   status, envelope, account  '': unchanged
+--   scheduled                  time of the first attempt
 --   urgent                     1: it is tried even while the account is held
 -- Answer: OK epoch
 -- Answer: GONE
@@ -12,7 +12,7 @@
 -- Answer: CHANGED
 -- Answer: PURGED
 --   PURGED  the content is no longer there
--- Atomic because two replays at once must send once: the second one finds the state changed.
+-- Atomic because two replays at once must send once: the second one answers CHANGED.
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'fence')
 if not m[1] then return GONE end
@@ -24,7 +24,7 @@ local at, to = where(id), 'waiting'
 if tonumber(due) > tonumber(now) then to = 'delayed' end
 if envelope ~= '' then
   redis.call('SET', envelope_key(id), envelope)
-  redis.call('HDEL', KEYS[1], 'v') -- that was about others than it is for now
+  redis.call('HDEL', KEYS[1], 'v') -- it was about the former recipients
 end
 if account ~= '' then
   strike(index_key(at.lane, at.state), at, id)
@@ -37,9 +37,9 @@ redis.call('HSET', KEYS[1], 'state', to, 'due', due, 'attempts', attempts, 'max'
   'scheduled', scheduled)
 redis.call('HDEL', KEYS[1], 'reservation', 'held', 'reason')
 if urgent == '1' then redis.call('HSET', KEYS[1], 'urgent', '1') end
-if status ~= '' then -- a replay: what may be tried counts anew
+if status ~= '' then -- a replay: limits count from here
   redis.call('HDEL', KEYS[1], 'lost')
-  redis.call('HSET', KEYS[1], 'oldDoubts', redis.call('HGET', KEYS[1], 'doubts') or 0) -- not forgotten: the message may be there
+  redis.call('HSET', KEYS[1], 'oldDoubts', redis.call('HGET', KEYS[1], 'doubts') or 0) -- kept, because the message may have been delivered
   redis.call('SET', status_key(id), status)
 end
 local epoch = wake(id, now)

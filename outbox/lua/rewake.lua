@@ -1,10 +1,10 @@
--- rewake gives a message whose task has disappeared a new one.
+-- rewake gives a message whose task is missing a new one.
 --
 -- KEYS[1] message hash
 -- ARGV: id now epoch
 --   epoch  that of the missing task
--- Result the new epoch as text, or '' when the message has moved on since
--- Atomic because the message may have been woken meanwhile; two tasks would be harmless, but wasteful without end.
+-- Result the new epoch as text, or '' if the message has changed since
+-- Atomic because the message may have been woken meanwhile. Two tasks do no harm, but would be repeated for ever.
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'epoch')
 if (m[1] ~= 'waiting' and m[1] ~= 'delayed') or m[2] ~= epoch then return '' end

@@ -1,10 +1,10 @@
--- share stores a shared content for messages that are about to be accepted. They are rendered from it.
+-- share stores a shared content for messages that will be accepted next.
 --
 -- KEYS[1] any key of the partition
 -- ARGV: name content
 --   content  '': it is in the incoming key of its name
 -- Result how many messages of the partition are rendered from it
--- Atomic because a content that messages need must not expire. Without messages it stays as long as after the last message.
+-- Atomic because a content that messages need must not expire. Without messages it expires as after the last one.
 
 local key, incoming = shared_key(name), prefix .. 'incoming:' .. name
 local users = tonumber(redis.call('HGET', prefix .. 'sharedUsers', name) or '0')
@@ -18,7 +18,7 @@ elseif redis.call('EXISTS', incoming) == 1 then
   redis.call('RENAME', incoming, key)
 end
 if users > 0 then
-  redis.call('PERSIST', key) -- somebody had taken it away
+  redis.call('PERSIST', key) -- it had been deleted
 else
   redis.call('EXPIRE', key, shared_stays)
 end

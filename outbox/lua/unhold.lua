@@ -1,4 +1,4 @@
--- unhold wakes messages that wait for their account's trouble to end: all of them, some at a time, or one as a trial.
+-- unhold wakes messages that are held with their account: all of them, some at a time, or one as a trial.
 --
 -- KEYS[1] any key of the partition
 -- ARGV: account now most
@@ -12,7 +12,7 @@ for _, id in ipairs(redis.call('ZRANGE', key, 0, 999)) do
   if #woken >= limit then break end
   redis.call('ZREM', key, id)
   local m = redis.call('HMGET', message_key(id), 'held', 'state')
-  if m[1] == '1' and m[2] == 'delayed' then -- else it is gone, or has moved on
+  if m[1] == '1' and m[2] == 'delayed' then -- else it is gone or was changed
     local at = where(id)
     redis.call('HDEL', message_key(id), 'held', 'reason')
     redis.call('HSET', message_key(id), 'state', 'waiting', 'due', now)
