@@ -36,25 +36,12 @@ const shortWait = 1200 * time.Millisecond
 
 // claim is a message that this worker may send.
 type claim struct {
-	id        string
-	partition int
-	fence     string
-	lane      api.Lane
-	gateway   string
-	attempts  int    // made so far
-	max       int    // allowed
-	lapsed    string // the end of the attempt before, if its worker died: lost, doubt; else ""
-	began     time.Time
-	lost      int // attempts whose worker died before the dot
-	doubts    int // attempts that were cut off after the dot
-	oldDoubts int // of these, before the last replay
-	created   int64
-	scheduled time.Time
-	envelope  envelope
-	status    status
-	content   smtpsend.Body
-	// name of the shared content it is rendered from; empty: content is the message
-	shared      string
+	row
+	lapsed      string // the end of the attempt before, if its worker died: lost, doubt; else ""
+	began       time.Time
+	lost        int                   // attempts whose worker died before the dot
+	oldDoubts   int                   // doubts before the last replay
+	content     smtpsend.Body         // unset with shared content until it is rendered
 	personal    batch.Personalization // beside the shared content
 	text        string                // as it was rendered from shared content
 	reservation string                // of a limit, from an earlier attempt that had to wait
@@ -139,10 +126,10 @@ func (d *Delivery) begin(ctx context.Context, id string) (*claim, queue.Verdict,
 // readClaim makes a claim from the answer of begin.lua.
 func (d *Delivery) readClaim(id string, partition int, a begun) (*claim, error) {
 	c := &claim{
-		id: id, partition: partition, fence: a.Fence, lane: a.Lane, attempts: a.Attempts, max: a.Max,
-		gateway: a.Gateway, lapsed: a.Lapsed, began: a.Began, lost: a.Lost, doubts: a.Doubts,
-		oldDoubts: a.OldDoubts, created: a.Created, scheduled: a.Scheduled, reservation: a.Reservation,
-		urgent: a.Urgent, shared: a.Shared, cleared: a.Cleared,
+		row: row{id: id, partition: partition, fence: a.Fence, lane: a.Lane, attempts: a.Attempts, max: a.Max,
+			gateway: a.Gateway, doubts: a.Doubts, created: a.Created, planned: a.Scheduled, shared: a.Shared},
+		lapsed: a.Lapsed, began: a.Began, lost: a.Lost, oldDoubts: a.OldDoubts, reservation: a.Reservation,
+		urgent: a.Urgent, cleared: a.Cleared,
 	}
 	if err := d.jsons.unpack(id, []byte(a.Envelope), &c.envelope); err != nil {
 		return nil, err
@@ -411,19 +398,18 @@ func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (fini
 	st := events.remember(dec.status)
 	if dec.ends() {
 		args.Text = d.textOf(ctx, c)
-		args.Record, err = d.ending(c.row(dec), st, dec.result(), dec.whySuppressed(), dec.at)
+		result, reason := dec.end()
+		args.Record, err = d.ending(c.after(dec), st, result, reason, dec.at)
 	} else {
 		args.Status, err = d.jsons.pack(c.id, st)
 	}
 	return args, err
 }
 
-// row is the message after an attempt.
-func (c *claim) row(d decision) row {
-	r := row{
-		id: c.id, lane: c.lane, created: c.created, planned: redisdb.Millis(c.scheduled), attempts: d.attempts,
-		max: c.max, gateway: c.gateway, doubts: c.doubts, envelope: c.envelope, status: d.status,
-	}
+// after is the message after an attempt.
+func (c *claim) after(d decision) row {
+	r := c.row
+	r.attempts, r.status = d.attempts, d.status
 	if d.fresh {
 		r.doubts++
 	}

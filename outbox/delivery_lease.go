@@ -61,9 +61,14 @@ func (l *leases) extend(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, l.store.opts.Lease/2)
 	defer cancel()
 	until := l.store.clock.Now().Add(l.store.opts.Lease)
-	for partition, held := range l.byPartition() {
-		key := l.store.keys.events(partition)
-		lost, err := extendScript.Run(ctx, l.store.DB.Client(), []string{key},
+	l.mu.Lock()
+	pairs := map[int][]string{} // of id and fence, by partition
+	for id, held := range l.held {
+		pairs[held.partition] = append(pairs[held.partition], id, held.fence)
+	}
+	l.mu.Unlock()
+	for partition, held := range pairs {
+		lost, err := extendScript.Run(ctx, l.store.DB.Client(), []string{l.store.keys.events(partition)},
 			extendArgs{LeaseUntil: until, Held: held})
 		if err != nil {
 			l.store.log.WarnContext(ctx, "leases not renewed", "count", len(held)/2, "error", err)
@@ -73,17 +78,6 @@ func (l *leases) extend(ctx context.Context) {
 			l.drop(ctx, id)
 		}
 	}
-}
-
-// byPartition returns the leases as pairs of id and fence.
-func (l *leases) byPartition() map[int][]string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	out := map[int][]string{}
-	for id, held := range l.held {
-		out[held.partition] = append(out[held.partition], id, held.fence)
-	}
-	return out
 }
 
 func (l *leases) drop(ctx context.Context, id string) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // observe counts a recorded attempt and writes its line in the mail log.
@@ -40,7 +41,7 @@ func (d *Delivery) observe(ctx context.Context, c *claim, dec decision) {
 		d.metrics.attempts.WithLabelValues("in_doubt").Inc()
 	}
 	if len(dec.sent) > 0 {
-		d.metrics.delay.Observe(max(0, dec.at.Sub(c.scheduled).Seconds()))
+		d.metrics.delay.Observe(max(0, dec.at.Sub(redisdb.Time(c.planned)).Seconds()))
 		d.mail.sent(ctx, c.id, dec.attempts, c.envelope.addresses(dec.sent), dec.response, took)
 	}
 	if dec.spent {
@@ -55,7 +56,7 @@ func (d *Delivery) observe(ctx context.Context, c *claim, dec decision) {
 	case delayed:
 		d.mail.deferred(ctx, c.id, dec.attempts, c.envelope.addresses(dec.left), dec.cause, dec.due, dec.doubt)
 	case sent:
-		d.metrics.ended.WithLabelValues("sent").Inc()
+		d.metrics.ended.WithLabelValues(resultSent).Inc()
 	case failed, dropped:
 		d.metrics.ended.WithLabelValues("failed").Inc()
 	}

@@ -77,26 +77,18 @@ func (d *decision) ends() bool {
 	return d.outcome == sent || d.outcome == dropped || d.outcome == suppressed
 }
 
-// result is the result of an ended message in the log.
-func (d *decision) result() string {
+// end is the result of a message that ends, and the reason if all its recipients are suppressed.
+func (d *decision) end() (result, reason string) {
 	switch d.outcome {
 	case dropped:
-		return resultFailed
+		return resultFailed, ""
 	case suppressed:
-		return resultSuppressed
+		for _, entry := range d.stopped {
+			reason = string(entry.Reason)
+		}
+		return resultSuppressed, reason
 	}
-	return resultSent
-}
-
-// whySuppressed is the reason if all recipients are suppressed; else "".
-func (d *decision) whySuppressed() string {
-	if d.outcome != suppressed {
-		return ""
-	}
-	for _, entry := range d.stopped {
-		return string(entry.Reason)
-	}
-	return ""
+	return resultSent, ""
 }
 
 // untried reports whether no relay was asked.
@@ -151,10 +143,6 @@ func refuse(c *claim, p policy, now time.Time) error {
 	}
 	return nil
 }
-
-// mayBeThere reports whether an attempt was cut off between the final dot and the reply: the message may have
-// been delivered.
-func (c *claim) mayBeThere() bool { return c.doubts > 0 || c.status.doubtful() > 0 }
 
 // decide returns what follows from an attempt. It is a pure function of the claim, the attempt and the
 // policy.
@@ -412,7 +400,7 @@ func (d *decision) events(c *claim) (changeEvents, error) {
 		}
 	}
 	if len(d.stopped) > 0 {
-		if err := events.suppressed(c.row(*d), d.stopped); err != nil {
+		if err := events.suppressed(c.after(*d), d.stopped); err != nil {
 			return events, err
 		}
 	}

@@ -16,7 +16,7 @@ func (d *Delivery) progress(ctx context.Context, c *claim, done []smtpsend.Recip
 	if len(sent) == 0 {
 		return nil
 	}
-	about := c.envelope.about(c.id, c.lane, c.gateway, c.envelope.addresses(sent))
+	about := c.about(sent)
 	events := changeEvents{account: c.envelope.Account, at: now}
 	err := events.add(event.MessageSent, event.Sent{
 		Message: about, Response: response, Accepted: about.Envelope.To, InDoubt: c.mayBeThere(),

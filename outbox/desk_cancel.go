@@ -75,16 +75,25 @@ func (d *Desk) CancelAll(ctx context.Context, q api.OutboxQuery, reason string) 
 	still := func(r row) bool { return q.State == "" || q.State == shown(r.state, paused[r.lane]) }
 	left := orphans{}
 	defer d.deleteOrphans(ctx, left)
+	err = d.eachPage(ctx, q, paused, func(entries []entry) error {
+		some, tasks, err := d.cancelEach(ctx, entries, reason, still)
+		left.add(tasks)
+		total.Deleted, total.Active = total.Deleted+some.Deleted, total.Active+some.Active
+		return err
+	})
+	return total, err
+}
+
+// eachPage calls do with the messages that a query selects, page by page.
+func (d *Desk) eachPage(ctx context.Context, q api.OutboxQuery, paused map[api.Lane]bool,
+	do func([]entry) error) error {
 	for {
 		found, err := d.reader.find(ctx, q, paused, scanChunk)
 		if err != nil {
-			return total, redisError(err, "list the messages to cancel")
+			return redisError(err, "list the messages to change")
 		}
-		some, tasks, err := d.cancelEach(ctx, found.page, reason, still)
-		left.add(tasks)
-		total.Deleted, total.Active = total.Deleted+some.Deleted, total.Active+some.Active
-		if err != nil || !found.more {
-			return total, err
+		if err := do(found.page); err != nil || !found.more {
+			return err
 		}
 		q.Cursor = found.next
 	}

@@ -22,25 +22,18 @@ func (d *Desk) ReplayAll(ctx context.Context, req api.ReplayRequest) (api.Replay
 			return answer, err
 		}
 	}
-	if len(req.IDs) > 0 {
-		for chunk := range slices.Chunk(req.IDs, scanChunk) {
-			if err := d.replayEach(ctx, req, c, entriesOf(chunk), &answer); err != nil {
-				return answer, err
-			}
+	replay := func(entries []entry) error { return d.replayEach(ctx, req, c, entries, &answer) }
+	for chunk := range slices.Chunk(req.IDs, scanChunk) {
+		if err := replay(entriesOf(chunk)); err != nil {
+			return answer, err
 		}
+	}
+	if len(req.IDs) > 0 {
 		return answer, nil
 	}
 	q := api.OutboxQuery{State: api.Failed, Account: req.Account, Tag: req.Tag, PageSize: scanChunk}
-	for {
-		found, err := d.reader.find(ctx, q, nil, scanChunk)
-		if err != nil {
-			return answer, redisError(err, "list the dead letters to replay")
-		}
-		if err := d.replayEach(ctx, req, c, found.page, &answer); err != nil || !found.more {
-			return answer, err
-		}
-		q.Cursor = found.next
-	}
+	err := d.eachPage(ctx, q, nil, replay)
+	return answer, err
 }
 
 // replayEach queues those of the messages again that the request selects, and counts them.

@@ -17,10 +17,8 @@ import (
 	"github.com/postroom/postroom/templates/locale"
 )
 
-// Intake takes messages in. It is the only way a message comes into being: a single submit, a mail merge, a
-// mail over SMTP and any other source hand in shared content and entries, one entry for each message.
-//
-// A single message goes through AcceptOne. Many messages of one content go through Open and Batch.Accept.
+// Intake accepts messages. Every source (single submit, mail merge, SMTP) gives it shared content and one
+// entry for each message.
 type Intake struct{ *store }
 
 // Sources of messages.
@@ -51,7 +49,7 @@ type Shared struct {
 	Strict     *bool
 	Locale, TZ string // empty: the account's
 
-	Raw []byte // a whole message (RFC 5322) in place of words and attachments; only with AcceptOne
+	Raw []byte // a whole message (RFC 5322) in place of text and attachments; only of a single message
 
 	ListID                  string // mailing list; adds its headers and heeds its unsubscribes
 	TrackOpens, TrackClicks *bool  // nil: Track
@@ -135,47 +133,6 @@ func (sh Shared) timeout() time.Duration {
 	return baseTimeout + time.Duration(size)*time.Second/perSecond
 }
 
-// AcceptOne accepts a single message: it checks and composes it, makes it durable and queues its first task.
-// A nil error means that the message will be delivered or reported as failed; see the package comment.
-//
-// Faults: Invalid with every wrong field; NotFound for an unknown account, gateway or template; TooLarge;
-// Unprocessable for a key used with another fingerprint; Unavailable while Redis is unreachable or full, with
-// the time to come back.
-func (in *Intake) AcceptOne(ctx context.Context, sh Shared, e Entry) (Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, sh.timeout())
-	defer cancel()
-	b, m, err := in.one(ctx, sh, e)
-	if err != nil {
-		return Result{}, err
-	}
-	if !b.stored && !b.added.any() {
-		if m.content, err = in.sign(ctx, b.account.DKIM, m.composed); err != nil {
-			return Result{}, err
-		}
-		m.envelope.Size = len(m.content)
-	}
-	if m.envelope.Size > in.opts.MaxSize {
-		return Result{}, in.tooLarge(m.envelope.Size)
-	}
-	in.accept(ctx, []*newMessage{m})
-	return m.result, m.result.Err
-}
-
-// PreviewOne returns a single message as it would be sent, and queues nothing.
-func (in *Intake) PreviewOne(ctx context.Context, sh Shared, e Entry) (Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, sh.timeout())
-	defer cancel()
-	b, m, err := in.one(ctx, sh, e)
-	if err != nil {
-		return Result{}, err
-	}
-	r := Result{MessageID: m.envelope.MessageID}
-	if r.Preview, err = b.final(ctx, m); err == nil && len(r.Preview) > in.opts.MaxSize {
-		err = in.tooLarge(len(r.Preview))
-	}
-	return r, err
-}
-
 // one checks and composes a single message. All wrong fields are in one error.
 func (in *Intake) one(ctx context.Context, sh Shared, e Entry) (*Batch, *newMessage, error) {
 	b, wrong, err := in.open(ctx, sh, &e)
@@ -196,21 +153,9 @@ func (in *Intake) one(ctx context.Context, sh Shared, e Entry) (*Batch, *newMess
 	return b, m, b.deliverable(ctx)
 }
 
-// Open checks what a batch shares, and prepares its content. The faults are those of AcceptOne.
-func (in *Intake) Open(ctx context.Context, sh Shared) (*Batch, error) {
-	b, wrong, err := in.open(ctx, sh, nil)
-	if b == nil {
-		return nil, err
-	}
-	if err := joinFields(wrong, err); err != nil {
-		return nil, err
-	}
-	return b, b.deliverable(ctx)
-}
-
-// open is Open, or with only the preparation of a single message. It returns the wrong fields apart from
-// other errors, and no Batch without an account. Control headers of a raw message complete shared settings
-// and entry.
+// open checks what a batch shares, and prepares its content. only is the entry of a single message; nil:
+// there are many. It returns the wrong fields apart from other errors, and no Batch without an account.
+// Control headers of a raw message complete shared settings and entry.
 func (in *Intake) open(ctx context.Context, sh Shared, only *Entry) (*Batch, []fault.Field, error) {
 	if err := in.clock.ready(ctx, in.DB.Client()); err != nil {
 		return nil, nil, redisError(err, "accept message")

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"hash"
 	"io"
 	"slices"
 	"strconv"
@@ -18,9 +19,13 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// Submit accepts a request of the HTTP API: a single message, or a mail merge. It is AcceptOne, or Open and
-// Batch.Accept, in the types of the API. The faults of a mail merge as a whole are its error; those of an
-// entry are in its result.
+// Submit accepts a request of the HTTP API: a single message, or a mail merge. A nil error means that the
+// message will be delivered or reported as failed; see the package comment. The error of a mail merge is a
+// fault of the whole; those of an entry are in its result.
+//
+// Faults: Invalid with every wrong field; NotFound for an unknown account, gateway or template; TooLarge;
+// Unprocessable for a key used with another fingerprint; Unavailable while Redis is unreachable or full, with
+// the time to come back.
 func (in *Intake) Submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
 	return in.submit(ctx, req, SourceAPI)
 }
@@ -43,29 +48,48 @@ func (in *Intake) submit(ctx context.Context, req api.SubmitRequest, source stri
 	return answer, err
 }
 
-func (in *Intake) submitOne(ctx context.Context, req api.SubmitRequest, source string) (api.SubmitAnswer,
-	error) {
+// submitOne checks and composes a single message, makes it durable and queues its first task. A dry run
+// returns the message as it would be sent.
+func (in *Intake) submitOne(ctx context.Context, req api.SubmitRequest, source string) (none api.SubmitAnswer,
+	_ error) {
 	sh, e := sharedOf(req, source), entryOf(req)
 	e.Fingerprint = func() string { return fingerprint(req) }
-	if req.DryRun {
-		r, err := in.PreviewOne(ctx, sh, e)
-		if err != nil {
-			return api.SubmitAnswer{}, err
-		}
-		return api.SubmitAnswer{Response: "Dry run", MessageID: r.MessageID, Preview: r.Preview}, nil
-	}
-	r, err := in.AcceptOne(ctx, sh, e)
+	ctx, cancel := context.WithTimeout(ctx, sh.timeout())
+	defer cancel()
+	b, m, err := in.one(ctx, sh, e)
 	if err != nil {
-		return api.SubmitAnswer{}, err
+		return none, err
 	}
-	if r.ID == "" {
+	size := m.envelope.Size
+	switch {
+	case req.DryRun:
+		m.content, err = b.final(ctx, m)
+		size = len(m.content)
+	case !b.stored && !b.added.any():
+		m.content, err = in.sign(ctx, b.account.DKIM, m.composed)
+		m.envelope.Size = len(m.content)
+		size = len(m.content)
+	}
+	if err != nil {
+		return none, err
+	}
+	if size > in.opts.MaxSize {
+		return none, in.tooLarge(size)
+	}
+	if req.DryRun {
+		return api.SubmitAnswer{Response: "Dry run", MessageID: m.envelope.MessageID, Preview: m.content}, nil
+	}
+	in.accept(ctx, []*newMessage{m})
+	switch r := m.result; {
+	case r.Err != nil:
+		return none, r.Err
+	case r.ID == "":
 		return api.SubmitAnswer{Response: "Skipped: nobody in this message may be mailed", MessageID: r.MessageID,
 			Skipped: r.Skipped}, nil
+	default:
+		return api.SubmitAnswer{Response: "Queued for delivery", MessageID: r.MessageID, SendAt: &r.SendAt,
+			QueueID: r.ID, Idempotency: r.idempotency(), Skipped: r.Skipped}, nil
 	}
-	return api.SubmitAnswer{
-		Response: "Queued for delivery", MessageID: r.MessageID, SendAt: &r.SendAt, QueueID: r.ID,
-		Idempotency: r.idempotency(), Skipped: r.Skipped,
-	}, nil
 }
 
 // submitMerge accepts a mail merge. A repetition under the key of the request gets the first answer, and
@@ -253,8 +277,7 @@ func (in *Intake) mergeResult(r Result, account string, place int, to api.Addres
 			Preview: r.Preview}
 		if r.ID == "" {
 			m.Skipped = r.Skipped
-		}
-		if r.ID != "" {
+		} else {
 			m.SendAt = &r.SendAt
 		}
 		if r.Skipped == nil {
@@ -281,10 +304,7 @@ func (in *Intake) mergeResult(r Result, account string, place int, to api.Addres
 func fingerprint(req api.SubmitRequest) string {
 	req.IdempotencyKey = ""
 	sum := sha256.New()
-	if err := json.NewEncoder(sum).Encode(hashFiles(sum, req)); err != nil {
-		return "unreadable" // metadata or reference that is no JSON; refused elsewhere
-	}
-	return short(sum.Sum(nil))
+	return hashJSON(sum, hashFiles(sum, req))
 }
 
 // entryFingerprint is a hash of an entry with a key of its own, and of what all entries share.
@@ -292,7 +312,12 @@ func entryFingerprint(common string, m api.MailMergeEntry) string {
 	m.IdempotencyKey = ""
 	sum := sha256.New()
 	sum.Write([]byte(common))
-	if err := json.NewEncoder(sum).Encode(m); err != nil {
+	return hashJSON(sum, m)
+}
+
+// hashJSON adds v to a hash and returns the hash as text.
+func hashJSON(sum hash.Hash, v any) string {
+	if err := json.NewEncoder(sum).Encode(v); err != nil {
 		return "unreadable" // params or metadata that are no JSON; refused elsewhere
 	}
 	return short(sum.Sum(nil))

@@ -233,7 +233,7 @@ func TestMergeUnderOneKey(t *testing.T) {
 	req.MailMerge[5].IdempotencyKey = "five"
 
 	// A process that died in the middle had claimed the key and accepted some.
-	cut, err := b.Open(t.Context(), sharedOf(req, SourceAPI))
+	cut, _, err := b.open(t.Context(), sharedOf(req, SourceAPI), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,20 +43,6 @@ func (s *store) readLog(ctx context.Context, entries []entry) ([]row, error) {
 	for _, r := range found {
 		rows[r.id] = r
 	}
-	if err := s.readEnded(ctx, entries, rows); err != nil {
-		return nil, err
-	}
-	out := make([]row, 0, len(rows))
-	for _, e := range entries {
-		if r, ok := rows[e.id]; ok {
-			out = append(out, r)
-		}
-	}
-	return out, nil
-}
-
-// readEnded adds to rows those of the messages that are not in it yet, in one round trip.
-func (s *store) readEnded(ctx context.Context, entries []entry, rows map[string]row) error {
 	pipe := s.DB.Client().Pipeline()
 	got := make(map[string]*redis.StringCmd, len(entries)-len(rows))
 	for _, e := range entries {
@@ -65,20 +51,25 @@ func (s *store) readEnded(ctx context.Context, entries []entry, rows map[string]
 		}
 	}
 	if err := execRead(ctx, pipe); err != nil {
-		return err
+		return nil, err
 	}
 	for id, cmd := range got {
-		raw, err := cmd.Bytes()
-		if err != nil || len(raw) == 0 {
+		if len(cmd.Val()) == 0 {
 			continue
 		}
 		var e ended
-		if err := s.jsons.unpack(id, raw, &e); err != nil {
-			return err
+		if err := s.jsons.unpack(id, []byte(cmd.Val()), &e); err != nil {
+			return nil, err
 		}
 		rows[id] = e.row(id, s.partition(id))
 	}
-	return nil
+	out := make([]row, 0, len(rows))
+	for _, e := range entries {
+		if r, ok := rows[e.id]; ok {
+			out = append(out, r)
+		}
+	}
+	return out, nil
 }
 
 // recordFields are the fields of a message's hash that its row needs, in the order readRow takes them.

@@ -75,8 +75,8 @@ type (
 		Word                                   string
 		Fence, Gateway, Lapsed, Reservation    string
 		Attempts, Max, Lost, Doubts, OldDoubts int
-		Began, Scheduled, Due, Lease           time.Time
-		Created                                int64
+		Began, Due, Lease                      time.Time
+		Created, Scheduled                     int64
 		Lane                                   api.Lane
 		Envelope, Content, Status, Shared      string
 		Urgent, Cleared                        bool
