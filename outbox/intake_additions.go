@@ -9,6 +9,7 @@ import (
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message"
 )
 
 // listID matches a label of a host name (RFC 2919 section 3): the author's domain follows it.
@@ -38,7 +39,7 @@ func (in *Intake) additionsOf(sh Shared, account accounts.Sender) (additions, []
 	} {
 		asked := t.asked
 		if asked == nil {
-			asked = sh.Track
+			asked = sh.TrackingEnabled
 		}
 		switch {
 		case asked != nil && *asked && !able:
@@ -68,7 +69,7 @@ func (f *faults) checkList(sh Shared, able bool) {
 	case !able:
 		f.add("listId", "needs a public address for the unsubscribe page: set serviceUrl, or give baseUrl")
 	}
-	for _, h := range sh.Headers {
+	for _, h := range message.HeadersOf(sh.Headers) {
 		if slices.ContainsFunc(listHeaders, func(own string) bool { return strings.EqualFold(own, h.Name) }) {
 			f.add("headers."+h.Name, "can't be combined with listId, which adds this header")
 		}
