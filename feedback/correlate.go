@@ -66,13 +66,7 @@ func (e *entry) echoedID() string {
 
 // references returns the references that the message may be looked up by.
 func (e *entry) references() []string {
-	var refs []string
-	for _, ref := range e.Refs {
-		if !strings.HasPrefix(ref, ofID) {
-			refs = append(refs, ref)
-		}
-	}
-	return refs
+	return slices.DeleteFunc(slices.Clone(e.Refs), func(ref string) bool { return strings.HasPrefix(ref, ofID) })
 }
 
 // aboutNone reports whether a fact has no message, as an unsubscribe without one.

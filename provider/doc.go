@@ -24,7 +24,7 @@
 //     read two values. No body causes a panic.
 //
 // It answers no requests, stores nothing, suppresses nobody, and owns no Redis keys. Its only connections
-// fetch the signing certificate of Amazon SNS through [Certificates], from hosts of SNS, and the certificate
+// fetch the signing certificate of Amazon SNS from hosts of SNS, and the certificate
 // is kept. It never visits the address that confirms an SNS subscription: Read returns that address after
 // checking its host. The caller must have verified the request before visiting it.
 //

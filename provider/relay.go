@@ -7,34 +7,29 @@ import (
 )
 
 // relayHosts are the domains of the providers' SMTP hosts.
-func relayHosts() []struct {
+var relayHosts = []struct {
 	begins, ends string
 	name         Name
-} {
-	return []struct {
-		begins, ends string
-		name         Name
-	}{
-		{"email-smtp", ".amazonaws.com", SES}, // of a region; Amazon has many other hosts in that domain
-		{"email-smtp", ".amazonaws.com.cn", SES},
-		{"", ".sendgrid.net", SendGrid},
-		{"", ".mailgun.org", Mailgun},
-		{"", ".mailgun.net", Mailgun},
-		{"", ".postmarkapp.com", Postmark},
-		{"", ".mailjet.com", Mailjet},
-		{"", ".sparkpostmail.com", SparkPost},
-		{"", ".sparkpost.com", SparkPost},
-		{"", ".brevo.com", Brevo},
-		{"", ".sendinblue.com", Brevo},
-		{"", ".resend.com", Resend},
-	}
+}{
+	{"email-smtp", ".amazonaws.com", SES}, // of a region; Amazon has many other hosts in that domain
+	{"email-smtp", ".amazonaws.com.cn", SES},
+	{"", ".sendgrid.net", SendGrid},
+	{"", ".mailgun.org", Mailgun},
+	{"", ".mailgun.net", Mailgun},
+	{"", ".postmarkapp.com", Postmark},
+	{"", ".mailjet.com", Mailjet},
+	{"", ".sparkpostmail.com", SparkPost},
+	{"", ".sparkpost.com", SparkPost},
+	{"", ".brevo.com", Brevo},
+	{"", ".sendinblue.com", Brevo},
+	{"", ".resend.com", Resend},
 }
 
 // OfRelay returns the provider of an SMTP host by its name: SendGrid for smtp.sendgrid.net. It returns false
 // for other hosts.
 func OfRelay(host string) (Name, bool) {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	for _, r := range relayHosts() {
+	for _, r := range relayHosts {
 		if strings.HasSuffix(host, r.ends) && strings.HasPrefix(host, r.begins) {
 			return r.name, true
 		}

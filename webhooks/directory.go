@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,8 +34,8 @@ func AccountID(account string) string { return accountPrefix + account }
 // target is an endpoint ready for use, from any source.
 type target struct {
 	id, url  string
-	events   map[string]bool // nil: all
-	accounts map[string]bool // nil: all
+	events   []string // sorted; none: all
+	accounts []string // sorted; none: all
 	headers  map[string]string
 	rate     int                          // requests a second; 0: any number
 	keys     func(now time.Time) [][]byte // that sign requests
@@ -44,8 +45,13 @@ type target struct {
 
 // wants reports whether the endpoint receives this event.
 func (t *target) wants(e *event.Event) bool {
-	return t.off == "" && (t.events == nil || t.events[string(e.Type)]) &&
-		(t.accounts == nil || t.accounts[e.Account])
+	return t.off == "" && holds(t.events, string(e.Type)) && holds(t.accounts, e.Account)
+}
+
+// holds reports whether a sorted list has a name. An empty list has every name.
+func holds(list []string, name string) bool {
+	_, found := slices.BinarySearch(list, name)
+	return found || len(list) == 0
 }
 
 // gateKey is the endpoint's key in the gate. It changes with the URL.
@@ -163,7 +169,7 @@ func (d *directory) ready(id, raw string) *target {
 		d.log.Error("can't read webhook endpoint", "endpoint", id, "error", err)
 		return &target{id: id, off: "its record can't be read"}
 	}
-	t := &target{id: id, url: e.URL, events: set(e.Events), accounts: set(e.Accounts), rate: e.RateLimit}
+	t := &target{id: id, url: e.URL, events: e.Events, accounts: e.Accounts, rate: e.RateLimit}
 	if !e.Enabled {
 		t.off = "disabled"
 		return t
@@ -196,10 +202,10 @@ func (d *directory) implicit(ctx context.Context, s *snapshot, account string) (
 	}
 	targets := make([]*target, 0, len(named))
 	for _, n := range named {
-		t := &target{id: n.ID, url: n.URL, events: set(filter(n.Events)), headers: n.Headers,
+		t := &target{id: n.ID, url: n.URL, events: filter(n.Events), headers: n.Headers,
 			keys: func(time.Time) [][]byte { return d.service }}
 		if own := accountOf(n.ID); own != "" {
-			t.accounts = set([]string{own})
+			t.accounts = []string{own}
 		}
 		s.switchOff(t)
 		targets = append(targets, t)
@@ -259,15 +265,4 @@ func (d *directory) findSurely(ctx context.Context, id string) (*target, error) 
 		return nil, err
 	}
 	return d.find(ctx, id)
-}
-
-func set(names []string) map[string]bool {
-	if len(names) == 0 {
-		return nil
-	}
-	m := make(map[string]bool, len(names))
-	for _, n := range names {
-		m[n] = true
-	}
-	return m
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/event"
@@ -170,20 +171,12 @@ func webhookID(eventID, endpoint string) string {
 // slug returns a name that is safe in task ids, headers and paths: the name itself if it is safe, a hash of
 // it otherwise. Account names may contain any characters.
 func slug(name string) string {
-	if len(name) > 0 && len(name) <= 64 && plainName(name) {
+	if len(name) > 0 && len(name) <= 64 && strings.Trim(name, plain) == "" {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))
 	return "h-" + base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-func plainName(name string) bool {
-	for _, c := range []byte(name) {
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == ':':
-		default:
-			return false
-		}
-	}
-	return true
-}
+// plain are the characters of a name that is safe.
+const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_:"

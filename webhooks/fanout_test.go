@@ -315,7 +315,7 @@ func TestSlugKeepsWhatIsSafe(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			got := slug(row.in)
 			if row.want != "" && got != row.want || row.want == "" && (!strings.HasPrefix(got, "h-") ||
-				!plainName(got)) {
+				strings.Trim(got, plain) != "") {
 				t.Errorf("slug(%q) = %q", row.in, got)
 			}
 		})

@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"slices"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
@@ -51,12 +52,11 @@ func (w *Webhooks) FindDeliveries(ctx context.Context, endpoint, q string, page,
 
 // messagesOf returns the ids of the messages of these deliveries, each once.
 func messagesOf(deliveries []api.Delivery) (ids []string) {
-	seen := make(map[string]bool, len(deliveries))
 	for _, d := range deliveries {
-		if d.QueueID != "" && !seen[d.QueueID] {
-			seen[d.QueueID] = true
+		if d.QueueID != "" {
 			ids = append(ids, d.QueueID)
 		}
 	}
-	return ids
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }

@@ -17,8 +17,8 @@ var lanes = []string{"transactional", "bulk"}
 var fields = map[string]func(*parser, value) (Node, error){
 	"subject": inWords(Subject),
 	"text":    inWords(Text),
-	"to":      inAddress(To),
-	"from":    inAddress(From),
+	"to":      whole(To, foldAddress),
+	"from":    whole(From, foldAddress),
 	"status":  oneOf(Status, statuses),
 	"lane":    oneOf(Lane, lanes),
 	"account": whole(Account, asWritten),
@@ -26,11 +26,22 @@ var fields = map[string]func(*parser, value) (Node, error){
 	"tag":     whole(Tag, asWritten),
 	"code":    whole(Code, strings.ToUpper),
 	"id":      whole(ID, FoldID),
-	"before":  (*parser).before,
-	"after":   (*parser).after,
+	"before": func(p *parser, v value) (Node, error) {
+		at, err := p.moment(v)
+		return Created{Until: at}, err
+	},
+	"after": func(p *parser, v value) (Node, error) {
+		at, err := p.moment(v)
+		return Created{From: at}, err
+	},
 }
 
 func asWritten(text string) string { return text }
+
+// foldAddress folds an address, its local part or its domain.
+func foldAddress(text string) string {
+	return strings.TrimPrefix(strings.Trim(Fold(text), "<>"), "@")
+}
 
 // inWords searches for words of a field.
 func inWords(field Field) func(*parser, value) (Node, error) {
@@ -45,17 +56,6 @@ func inWords(field Field) func(*parser, value) (Node, error) {
 			return Prefix{field, words[0]}, nil
 		}
 		return phrase(field, words), nil
-	}
-}
-
-// inAddress searches for an address, its local part or its domain.
-func inAddress(field Field) func(*parser, value) (Node, error) {
-	return func(_ *parser, v value) (Node, error) {
-		address := strings.TrimPrefix(strings.Trim(Fold(v.text), "<>"), "@")
-		if v.prefix {
-			return Prefix{field, address}, nil
-		}
-		return Term{field, address}, nil
 	}
 }
 
@@ -78,22 +78,6 @@ func oneOf(field Field, values []string) func(*parser, value) (Node, error) {
 		}
 		return Term{field, text}, nil
 	}
-}
-
-func (p *parser) before(v value) (Node, error) {
-	at, err := p.moment(v)
-	if err != nil {
-		return nil, err
-	}
-	return Created{Until: at}, nil
-}
-
-func (p *parser) after(v value) (Node, error) {
-	at, err := p.moment(v)
-	if err != nil {
-		return nil, err
-	}
-	return Created{From: at}, nil
 }
 
 // moments are the formats of times; the default zone is UTC.

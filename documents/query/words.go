@@ -78,7 +78,7 @@ func unspaced(r rune) bool {
 // Fold removes differences that readers ignore: case, accents, ligatures, full-width letters (NFKD without
 // marks).
 func Fold(text string) string {
-	if plain(text) {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return strings.ToLower(text)
 	}
 	var b strings.Builder
@@ -91,15 +91,6 @@ func Fold(text string) string {
 		}
 	}
 	return norm.NFC.String(b.String()) // composes Korean again
-}
-
-func plain(text string) bool {
-	for i := 0; i < len(text); i++ {
-		if text[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }
 
 // shorten shortens a word between two characters.

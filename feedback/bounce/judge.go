@@ -2,6 +2,7 @@ package bounce
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/postroom/postroom/smtpsend"
@@ -204,29 +205,17 @@ func aboutMailbox(status string) bool {
 // Such a failure is not about the mail and is temporary, though this server gave up. 5.4.1 is not included:
 // servers use it for refusals of all kinds.
 func aboutNetwork(status string) bool {
-	switch status {
-	case "5.4.0", "5.4.2", "5.4.3", "5.4.5":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"5.4.0", "5.4.2", "5.4.3", "5.4.5"}, status)
 }
 
 // ranOut reports whether a status says that time ran out, or that mail went in circles, which an operator
 // will repair. The statuses of three digits are Exchange Online's.
 func ranOut(status string) bool {
-	switch status {
-	case "5.4.6", "5.4.7", "5.4.14", "5.4.300", "5.4.316", "5.4.317":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"5.4.6", "5.4.7", "5.4.14", "5.4.300", "5.4.316", "5.4.317"}, status)
 }
 
 // aboutRecipient reports whether a status is about the recipient's mailbox in any phase (RFC 3463 section 3.2
 // and 3.3, and 5.7.13 of RFC 7505's registry: the mailbox is switched off).
 func aboutRecipient(status string) bool {
-	switch status {
-	case "5.1.0", "5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1", "5.7.13":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"5.1.0", "5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1", "5.7.13"}, status)
 }

@@ -2,6 +2,7 @@ package links
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -100,10 +101,7 @@ func inserted(edits []edit, at int, text string) []edit {
 	for i > 0 && edits[i-1].start >= at {
 		i--
 	}
-	edits = append(edits, edit{})
-	copy(edits[i+1:], edits[i:])
-	edits[i] = edit{at, at, text}
-	return edits
+	return slices.Insert(edits, i, edit{at, at, text})
 }
 
 func spliced(source string, edits []edit) string {

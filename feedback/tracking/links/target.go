@@ -2,6 +2,7 @@ package links
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -74,7 +75,7 @@ func asciiHost(host string) (string, bool) {
 	if strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789-._:[]") == "" {
 		return host, true
 	}
-	if isASCII(host) {
+	if !strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return "", false
 	}
 	name, port, hasPort := strings.Cut(host, ":")
@@ -112,14 +113,8 @@ func hasScheme(link string) bool {
 // odd reports whether a link has characters that browsers and servers read differently: control characters,
 // which may end a header; backslashes, which browsers take for slashes; and octets that are not UTF-8.
 func odd(link string) bool {
-	for i := range len(link) {
-		if c := link[i]; c < ' ' || c == 0x7f || c == '\\' {
-			return true
-		}
-	}
 	return !utf8.ValidString(link) || strings.ContainsFunc(link, func(r rune) bool {
-		return 0x80 <= r &&
-			r < 0xa0 || r == 0x2028 || r == 0x2029
+		return r < ' ' || r == '\\' || 0x7f <= r && r < 0xa0 || r == 0x2028 || r == 0x2029
 	})
 }
 
@@ -128,15 +123,8 @@ func odd(link string) bool {
 var marks = []string{"{{", "}}", "{%", "%}", "<%", "%>", "${", "%%", "*|", "|*", "[[", "%7B%7B", "%7b%7b"}
 
 func unfinished(link string) bool {
-	if !strings.ContainsAny(link, "{}%|[") {
-		return false
-	}
-	for _, m := range marks {
-		if strings.Contains(link, m) {
-			return true
-		}
-	}
-	return false
+	return strings.ContainsAny(link, "{}%|[") &&
+		slices.ContainsFunc(marks, func(m string) bool { return strings.Contains(link, m) })
 }
 
 // encoded encodes invalid URL characters as browsers do: as percent-encoded octets of UTF-8.
@@ -173,13 +161,4 @@ func lowerHost(link string) string {
 		end = i + 3 + n
 	}
 	return strings.ToLower(link[:end]) + link[end:]
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
 }
