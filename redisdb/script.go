@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -141,9 +140,22 @@ func (s *Script[A, R]) read(cmd *redis.Cmd) (answer R, _ error) {
 	return answer, err
 }
 
-// declaration matches the names that a part of a prelude declares. A part that declares nothing is always
+// declares returns the names that a part of a prelude declares. A part that declares nothing is always
 // included.
-var declaration = regexp.MustCompile(`^local (?:function )?(\w+(?:, *\w+)*)`)
+func declares(part string) []string {
+	rest, ok := strings.CutPrefix(part, "local ")
+	if !ok {
+		return nil
+	}
+	rest, _, _ = strings.Cut(strings.TrimPrefix(rest, "function "), "\n")
+	list, _, _ := strings.Cut(rest, "=")
+	list, _, _ = strings.Cut(list, "(")
+	names := strings.Split(list, ",")
+	for i, name := range names {
+		names[i], _, _ = strings.Cut(strings.TrimSpace(name), " ")
+	}
+	return names
+}
 
 // needed returns the parts of a prelude that a source refers to, and those that these refer to.
 func needed(prelude, source string) string {
@@ -159,10 +171,8 @@ func needed(prelude, source string) string {
 	}
 	used, kept := words(source), ""
 	for _, part := range slices.Backward(parts) { // a part refers only to what stands before it
-		names := declaration.FindStringSubmatch(part)
-		if names == nil || slices.ContainsFunc(strings.Split(names[1], ","), func(name string) bool {
-			return used[strings.TrimSpace(name)]
-		}) {
+		names := declares(part)
+		if names == nil || slices.ContainsFunc(names, func(name string) bool { return used[name] }) {
 			kept = part + kept
 			maps.Copy(used, words(part))
 		}

@@ -3,6 +3,7 @@ package redisdb
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -21,19 +22,20 @@ type declarations struct {
 	row     []string
 }
 
-// header matches a line that declares names.
-var header = regexp.MustCompile(`(?m)^-- (ARGV|Answer|Rows): +(.*)$`)
-
 // positional matches the use of an argument by its number.
 var positional = regexp.MustCompile(`ARGV\[ *[0-9]`)
 
 // declared reads the declarations of a source. Lines of one kind, and of one word, continue each other.
 func declared(source, prelude string) (*declarations, error) {
 	d := &declarations{answers: map[string][]string{}}
-	for _, line := range header.FindAllStringSubmatch(source, -1) {
-		names := strings.Fields(line[2])
-		switch line[1] {
-		case "ARGV":
+	for line := range strings.Lines(source) {
+		kind, list, _ := strings.Cut(line, ": ")
+		names := strings.Fields(list)
+		if len(names) == 0 {
+			continue
+		}
+		switch kind {
+		case "-- ARGV":
 			if d.rest != "" {
 				return nil, fmt.Errorf("the argument %s... is not the last one", d.rest)
 			}
@@ -42,13 +44,13 @@ func declared(source, prelude string) (*declarations, error) {
 				names, d.rest = names[:last], rest
 			}
 			d.args = append(d.args, names...)
-		case "Answer":
+		case "-- Answer":
 			word := names[0]
 			if !slices.Contains(d.words, word) {
 				d.words = append(d.words, word)
 			}
 			d.answers[word] = append(d.answers[word], names[1:]...)
-		case "Rows":
+		case "-- Rows":
 			d.row = append(d.row, names...)
 		}
 	}
@@ -74,11 +76,9 @@ func (d *declarations) check(source, prelude string) error {
 		}
 	}
 	for line := range strings.Lines(prelude) {
-		if m := declaration.FindStringSubmatch(line); m != nil {
-			for name := range strings.SplitSeq(m[1], ",") {
-				if name = strings.TrimSpace(name); slices.Contains(args, name) {
-					return fmt.Errorf("the argument %s has the name of something in the prelude", name)
-				}
+		for _, name := range declares(line) {
+			if slices.Contains(args, name) {
+				return fmt.Errorf("the argument %s has the name of something in the prelude", name)
 			}
 		}
 	}
@@ -116,6 +116,7 @@ func (d *declarations) expand(source string) string {
 	if d.row != nil {
 		given["ROW"] = "{" + strings.Join(d.row, ", ") + "}"
 	}
+	words := slices.Collect(maps.Keys(given))
 	var out strings.Builder
 	var values []string
 	for i := range d.args {
@@ -128,7 +129,8 @@ func (d *declarations) expand(source string) string {
 		fmt.Fprintf(&out, "local %s = %d\n", d.rest, len(d.args)+1)
 	}
 	for line := range strings.Lines(source) {
-		if !strings.HasPrefix(line, "--") {
+		gives := func(word string) bool { return strings.Contains(line, word) } // the expression is slow
+		if !strings.HasPrefix(line, "--") && slices.ContainsFunc(words, gives) {
 			line = capitals.ReplaceAllStringFunc(line, func(word string) string {
 				return cmp.Or(given[word], word)
 			})
