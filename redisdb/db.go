@@ -34,7 +34,7 @@ type Options struct {
 	Logger     *slog.Logger // nil: nothing is logged
 
 	// WaitReplicas is how many replicas must have what goes through [DB.ReplicatedPipeline] and
-	// [DB.RunReplicated]; zero: none. The embedded Redis has none.
+	// [Script.RunReplicated]; zero: none. The embedded Redis has none.
 	WaitReplicas int
 	WaitTimeout  time.Duration // how long to wait for them; zero: 1 second
 }

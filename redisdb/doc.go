@@ -43,7 +43,7 @@
 //   - The embedded server is restarted when it dies, and never runs twice on one data directory. When its
 //     process is killed it loses nothing it acknowledged, save what a slow disk had it put off: two seconds
 //     at most, and nothing with Options.Fsync "always".
-//   - What goes through [DB.ReplicatedPipeline] or [DB.RunReplicated] is on Options.WaitReplicas replicas
+//   - What goes through [DB.ReplicatedPipeline] or [Script.RunReplicated] is on Options.WaitReplicas replicas
 //     before it counts as written. Otherwise it fails, and the error states whether anything was written.
 //   - Passwords in addresses appear in no error and no log.
 //
