@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -72,16 +73,16 @@ func (s *Server) authenticate(c echo.Context) (*access.Grant, error) {
 	r := c.Request()
 	remote, _ := netip.ParseAddr(c.RealIP()) // invalid: no restriction of access names it
 	if token := tokenOf(r); token != "" {
-		return s.parts.Access.Authenticate(r.Context(), token, remote, s.opts.Now())
+		return s.parts.Access.Authenticate(r.Context(), token, remote, time.Now())
 	}
-	cookie, err := r.Cookie(s.opts.SessionCookie)
+	cookie, err := r.Cookie(access.SessionCookie)
 	if err != nil {
-		return s.parts.Access.Authenticate(r.Context(), "", remote, s.opts.Now())
+		return s.parts.Access.Authenticate(r.Context(), "", remote, time.Now())
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return nil, fault.New(fault.Unauthorized, "", "Missing authentication")
 	}
-	return s.parts.Access.Session(r.Context(), cookie.Value, remote, s.opts.Now())
+	return s.parts.Access.Session(r.Context(), cookie.Value, remote, time.Now())
 }
 
 // tokenOf returns the access token of a request: a Bearer token (RFC 6750), or that of the query, as with

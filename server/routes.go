@@ -164,7 +164,7 @@ func (s *Server) senderRoutes() []group {
 func (s *Server) programRoutes() []group {
 	p := s.parts
 	suppressions := suppressionRoutes{store: p.Suppressions}
-	tokens := tokenRoutes{tokens: p.Access, now: s.opts.Now}
+	tokens := tokenRoutes{tokens: p.Access}
 	webhooks := webhookRoutes{webhooks: p.Webhooks}
 	return []group{
 		{"Suppressions", "The addresses that are not mailed, and why.", []route{

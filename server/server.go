@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -37,8 +38,6 @@ type Options struct {
 	MaxMessage int64  // bytes of a message, which bounds the body of a submit; 0: 25 MB
 	// bytes that all large bodies may take together while they arrive; more wait, then get 503; 0: 256 MB
 	BodyMemory int64
-	// name of the cookie with a session of the login page; empty: "postroom_session"
-	SessionCookie string
 	// how long Run answers after its context ended, submits with 503; 0: it stops listening immediately
 	Drain           time.Duration
 	Grace           time.Duration // timeout of the requests in progress at the end; 0: 10 s
@@ -46,38 +45,16 @@ type Options struct {
 	GetUnsubscribes bool         // an unsubscribe link unsubscribes; false: its page asks first
 	MetricsApart    bool         // /metrics is served by NewMonitor only
 	Logger          *slog.Logger // nil: nothing is logged
-	Now             func() time.Time
 }
 
 func (o Options) withDefaults() Options {
-	if o.Listen == "" {
-		o.Listen = "127.0.0.1:3000"
-	}
-	if o.Version == "" {
-		o.Version = "dev"
-	}
-	if o.MaxMessage == 0 {
-		o.MaxMessage = 25 << 20
-	}
-	if o.BodyMemory == 0 {
-		o.BodyMemory = 256 << 20
-	}
-	o.BodyMemory = max(o.BodyMemory, o.maxSubmit())
-	if o.SessionCookie == "" {
-		o.SessionCookie = "postroom_session"
-	}
-	if o.Grace == 0 {
-		o.Grace = 10 * time.Second
-	}
-	if o.Metrics == nil {
-		o.Metrics = prometheus.NewRegistry()
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+	o.Listen = cmp.Or(o.Listen, "127.0.0.1:3000")
+	o.Version = cmp.Or(o.Version, "dev")
+	o.MaxMessage = cmp.Or(o.MaxMessage, 25<<20)
+	o.BodyMemory = max(cmp.Or(o.BodyMemory, 256<<20), o.maxSubmit())
+	o.Grace = cmp.Or(o.Grace, 10*time.Second)
+	o.Metrics = cmp.Or(o.Metrics, prometheus.NewRegistry())
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
 

@@ -8,15 +8,12 @@ import (
 	"github.com/postroom/postroom/server/access"
 )
 
-type tokenRoutes struct {
-	tokens *access.Access
-	now    func() time.Time
-}
+type tokenRoutes struct{ tokens *access.Access }
 
 type createTokenInput struct{ Body api.TokenRequest }
 
 func (t tokenRoutes) createToken(ctx context.Context, in *createTokenInput) (api.TokenCreated, error) {
-	return t.tokens.Create(ctx, in.Body, t.now())
+	return t.tokens.Create(ctx, in.Body, time.Now())
 }
 
 func (t tokenRoutes) listTokens(ctx context.Context, in *pageInput) (api.TokenPage, error) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/server/access"
 )
 
 //go:embed templates
@@ -59,13 +60,13 @@ func loadPages(static *files) (map[string]*template.Template, error) {
 // is sent, so that a failure is an error.
 func (u *UI) show(w http.ResponseWriter, r *http.Request, status int, name, title string, data any) error {
 	f := frame{
-		Title: title, Section: section(r.URL.Path), Version: u.opts.Version, Now: u.opts.Now(),
+		Title: title, Section: section(r.URL.Path), Version: u.opts.Version, Now: time.Now(),
 		Here: r.URL.RequestURI(), Data: data,
 	}
 	if v, ok := data.(interface{ section() string }); ok {
 		f.Section = v.section()
 	}
-	if _, err := r.Cookie(u.opts.SessionCookie); err == nil && name != "login" {
+	if _, err := r.Cookie(access.SessionCookie); err == nil && name != "login" {
 		f.LoggedIn = true // the session may have ended: guard checks it
 	}
 	define := "page"

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
@@ -36,16 +37,16 @@ func (u *UI) guard(next handler) handler {
 // session, a change must come from our own pages.
 func (u *UI) authenticate(r *http.Request) (*access.Grant, error) {
 	if token := bearer(r); token != "" {
-		return u.Access.Authenticate(r.Context(), token, remote(r), u.opts.Now())
+		return u.Access.Authenticate(r.Context(), token, remote(r), time.Now())
 	}
-	cookie, err := r.Cookie(u.opts.SessionCookie)
+	cookie, err := r.Cookie(access.SessionCookie)
 	if err != nil {
 		return nil, fault.New(fault.Unauthorized, "NoSession", "Please log in")
 	}
 	if err := u.ownPage(r); err != nil {
 		return nil, err
 	}
-	return u.Access.Session(r.Context(), cookie.Value, remote(r), u.opts.Now())
+	return u.Access.Session(r.Context(), cookie.Value, remote(r), time.Now())
 }
 
 // ownPage refuses a change from another site's page.
@@ -92,13 +93,13 @@ func (u *UI) login(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	next, token := local(r.PostForm.Get("next")), strings.TrimSpace(r.PostForm.Get("token"))
-	grant, err := u.Access.Authenticate(r.Context(), token, remote(r), u.opts.Now())
+	grant, err := u.Access.Authenticate(r.Context(), token, remote(r), time.Now())
 	if err == nil {
 		err = admits(grant)
 	}
 	var cookie string
 	if err == nil {
-		cookie, err = u.Access.Login(r.Context(), token, remote(r), u.opts.Now())
+		cookie, err = u.Access.Login(r.Context(), token, remote(r), time.Now())
 	}
 	if err != nil {
 		return u.loginRefused(w, r, next, err)
@@ -134,7 +135,7 @@ func (u *UI) logout(w http.ResponseWriter, r *http.Request) error {
 	if err := u.ownPage(r); err != nil {
 		return err
 	}
-	if cookie, err := r.Cookie(u.opts.SessionCookie); err == nil {
+	if cookie, err := r.Cookie(access.SessionCookie); err == nil {
 		http.SetCookie(w, u.sessionCookie(r, "", -1))
 		if err := u.Access.Logout(r.Context(), cookie.Value); err != nil {
 			return err
@@ -147,7 +148,7 @@ func (u *UI) logout(w http.ResponseWriter, r *http.Request) error {
 // their page. ownPage protects changes.
 func (u *UI) sessionCookie(r *http.Request, value string, age int) *http.Cookie {
 	return &http.Cookie{
-		Name: u.opts.SessionCookie, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: secure(r),
+		Name: access.SessionCookie, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: secure(r),
 		SameSite: http.SameSiteLaxMode,
 	}
 }

@@ -1,12 +1,12 @@
 package ui
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"html/template"
 	"log/slog"
 	"net/http"
-	"time"
+	"reflect"
 )
 
 // DashboardPath is where the dashboard of the queues is mounted.
@@ -14,27 +14,8 @@ const DashboardPath = "/admin/queues"
 
 // Options are the settings of the pages. The zero value works.
 type Options struct {
-	Version string // of Postroom, for the pages; empty: "dev"
-	// name of the session's cookie, as in package server; empty: "postroom_session"
-	SessionCookie string
-	Logger        *slog.Logger     // nil: nothing is logged
-	Now           func() time.Time // nil: time.Now
-}
-
-func (o Options) withDefaults() Options {
-	if o.Version == "" {
-		o.Version = "dev"
-	}
-	if o.SessionCookie == "" {
-		o.SessionCookie = "postroom_session"
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	return o
+	Version string       // of Postroom, for the pages; empty: "dev"
+	Logger  *slog.Logger // nil: nothing is logged
 }
 
 // UI serves the pages. It is safe for concurrent use.
@@ -58,12 +39,12 @@ type (
 
 // New returns a UI.
 func New(parts Parts, o Options) (*UI, error) {
-	if parts.Outbox == nil || parts.Webhooks == nil || parts.Suppressions == nil || parts.Accounts == nil ||
-		parts.Gateways == nil || parts.Templates == nil || parts.Documents == nil || parts.Access == nil ||
-		parts.State == nil || parts.Dashboard == nil {
-		return nil, errors.New("new ui: a part is missing")
+	for field, value := range reflect.ValueOf(parts).Fields() {
+		if value.IsNil() {
+			return nil, fmt.Errorf("new ui: Parts.%s is missing", field.Name)
+		}
 	}
-	o = o.withDefaults()
+	o.Version, o.Logger = cmp.Or(o.Version, "dev"), cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	u := &UI{Parts: parts, opts: o, log: o.Logger, csrf: http.NewCrossOriginProtection()}
 	var err error
 	if u.static, err = loadFiles(); err != nil {

@@ -12,6 +12,9 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
+// SessionCookie is the name of the cookie of a session.
+const SessionCookie = "postroom_session"
+
 // SessionLife is the lifetime of an unused session.
 const SessionLife = 12 * time.Hour
 
