@@ -15,7 +15,7 @@ import (
 
 const (
 	checkedAtOnce = 100 // templates loaded at once while checking the users of a changed one
-	toldUsers     = 10  // templates that an error names
+	maxNamed      = 10  // templates that an error names
 )
 
 // check checks the entry after a change (content is nil if only its name changes) and all templates that the
@@ -38,16 +38,15 @@ func (t *Templates) check(ctx context.Context, before, after *catalog, e *entry,
 	}
 	switch {
 	case len(fields) > 0:
-		told := len(fields)
+		reported := fields
 		for _, w := range wrong {
-			if !slices.ContainsFunc(fields[:told], func(f fault.Field) bool { return f.Key == w.Key }) {
+			if !slices.ContainsFunc(reported, func(f fault.Field) bool { return f.Key == w.Key }) {
 				fields = append(fields, w)
 			}
 		}
 		return fault.InvalidFields(fields)
 	case len(wrong) > 0:
-		return &fault.Error{Kind: fault.Unprocessable, Code: "TemplateFault", Message: "The template has faults",
-			Fields: wrong}
+		return render.Faults(wrong)
 	}
 	_, err = within(ctx, usersTimeout, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, t.checkUsers(ctx, before, after, e, known)
@@ -95,26 +94,22 @@ func (t *Templates) checkUsers(ctx context.Context, before, after *catalog, e *e
 			if len(wrong) > 0 {
 				broken = append(broken, fmt.Sprintf("%s (%s: %s)", user.ID, wrong[0].Key, wrong[0].Message))
 			}
-			if len(broken) == toldUsers {
-				return inUse(broken)
-			}
+		}
+		if len(broken) >= maxNamed {
+			break
 		}
 	}
-	if len(broken) > 0 {
-		return inUse(broken)
+	if len(broken) == 0 {
+		return nil
 	}
-	return nil
-}
-
-func inUse(broken []string) error {
 	return fault.New(fault.Conflict, "TemplateInUse", "The change would break what uses it: %s",
-		strings.Join(broken, "; "))
+		strings.Join(broken[:min(len(broken), maxNamed)], "; "))
 }
 
 // names returns the names of the first templates of ids.
 func (c *catalog) names(ids []string) string {
-	text := strings.Join(ids[:min(len(ids), toldUsers)], ", ")
-	if more := len(ids) - toldUsers; more > 0 {
+	text := strings.Join(ids[:min(len(ids), maxNamed)], ", ")
+	if more := len(ids) - maxNamed; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
@@ -158,12 +153,9 @@ func (l *library) readVariant(e *entry, locale string) (a assembled, read *rende
 	a = l.assemble(e, locale)
 	own := l.have[e.ID].Locales[a.locale]
 	key := func(part string) string {
-		lacks := part == "subject" && own.Subject == "" || part == "previewText" && own.PreviewText == "" ||
-			part == "html" && own.HTML == "" || part == "text" && own.Text == ""
-		switch {
-		case part == "format":
-			return part
-		case a.locale == "" || lacks: // the content itself
+		given := map[string]string{"subject": own.Subject, "previewText": own.PreviewText, "html": own.HTML,
+			"text": own.Text}[part]
+		if a.locale == "" || given == "" { // the content itself
 			return "content." + part
 		}
 		return "locales." + a.locale + "." + part
@@ -198,5 +190,3 @@ func (l *library) verifyFormats(e *entry, f *faults, key, source, format string)
 		}
 	}
 }
-
-func isTimeout(err error) bool { return errors.Is(err, context.DeadlineExceeded) }

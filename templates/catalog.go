@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -177,11 +178,7 @@ func (c *catalog) users(id string) []string {
 
 // list returns a page of the matching entries that a caller bound to an account may see.
 func (c *catalog) list(q api.TemplateQuery, bound string) api.TemplatePage {
-	size := q.PageSize
-	if size < 1 {
-		size = 20
-	}
-	size = min(size, 1000)
+	size := min(cmp.Or(max(q.PageSize, 0), 20), 1000)
 	page := api.TemplatePage{Account: orNull(q.Account), Page: max(0, q.Page), Templates: []api.TemplateRow{}}
 	search := strings.ToLower(q.Search)
 	for _, e := range c.all {
@@ -203,12 +200,8 @@ func (c *catalog) list(q api.TemplateQuery, bound string) api.TemplatePage {
 }
 
 func rowOf(e *entry) api.TemplateRow {
-	locales := e.Value.Locales
-	if locales == nil {
-		locales = []string{}
-	}
-	return api.TemplateRow{TemplateHead: headOf(e), Format: e.Value.Format, Locales: locales,
-		Layout: e.Value.Layout}
+	return api.TemplateRow{TemplateHead: headOf(e), Format: e.Value.Format,
+		Locales: append([]string{}, e.Value.Locales...), Layout: e.Value.Layout}
 }
 
 func headOf(e *entry) api.TemplateHead {

@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strconv"
@@ -33,24 +34,14 @@ type edited struct {
 // TemplateExists.
 func (t *Templates) Create(ctx context.Context, bound string, req api.TemplateRequest) (api.TemplateCreated,
 	error) {
-	if req.Account != nil && *req.Account == "" {
-		req.Account = nil
-	}
-	if bound != "" {
-		if req.Account != nil && *req.Account != bound {
-			return api.TemplateCreated{}, fault.New(fault.Forbidden, "", "Unauthorized account")
-		}
-		req.Account = &bound
-	}
-	if req.Kind == "" {
-		req.Kind = kindTemplate
+	made := record{Account: bound, Name: req.Name, Description: req.Description,
+		Kind: cmp.Or(req.Kind, kindTemplate)}
+	set(&made.Account, req.Account)
+	if made.Account = cmp.Or(made.Account, bound); bound != "" && made.Account != bound {
+		return api.TemplateCreated{}, fault.New(fault.Forbidden, "", "Unauthorized account")
 	}
 	if req.ID == "" {
 		req.ID = newID(t.opts.Now())
-	}
-	made := record{Name: req.Name, Description: req.Description, Kind: req.Kind}
-	if req.Account != nil {
-		made.Account = *req.Account
 	}
 	stored, err := t.change(ctx, req.ID, func(c *catalog, old *entry) (edited, error) {
 		if old != nil {
@@ -66,7 +57,7 @@ func (t *Templates) Create(ctx context.Context, bound string, req api.TemplateRe
 	if err != nil {
 		return api.TemplateCreated{}, err
 	}
-	return api.TemplateCreated{Created: true, Account: req.Account, ID: req.ID, Version: stored.Version}, nil
+	return api.TemplateCreated{Created: true, Account: orNull(made.Account), ID: req.ID, Version: stored.Version}, nil
 }
 
 // Update changes the fields of the patch. A change of content makes a new version; equal content does not.
@@ -77,12 +68,8 @@ func (t *Templates) Update(ctx context.Context, bound, id string, p api.Template
 	return t.edit(ctx, bound, id, p.Version, func(e *entry, d *definition) (edited, error) {
 		next, after := e.Value, patched(*d, p)
 		normalise(&after)
-		if p.Name != nil {
-			next.Name = *p.Name
-		}
-		if p.Description != nil {
-			next.Description = *p.Description
-		}
+		set(&next.Name, p.Name)
+		set(&next.Description, p.Description)
 		if same(d, &after) {
 			return edited{old: e, next: next}, nil
 		}
@@ -109,10 +96,7 @@ func (t *Templates) edit(ctx context.Context, bound, id string, version int,
 	next func(*entry, *definition) (edited, error)) (api.TemplateUpdated, error) {
 	var account string
 	stored, err := t.change(ctx, id, func(c *catalog, old *entry) (edited, error) {
-		if old == nil || bound != "" && !old.Value.mayUse(bound) {
-			return edited{}, notFound(id)
-		}
-		if err := ownedBy(bound, old); err != nil {
+		if err := mayChange(bound, id, old); err != nil {
 			return edited{}, err
 		}
 		if version != 0 && version != old.Value.Version {
@@ -176,7 +160,7 @@ func (t *Templates) put(ctx context.Context, c *catalog, id string, change edite
 		normalise(change.content)
 		fields = append(fields, checkDefinition(next.Kind, change.content)...)
 		var err error
-		if state, err = next.renew(change.content, change.restored, t.stamp()); err != nil {
+		if state, err = next.renew(change.content, change.restored, t.opts.Now().UTC().Truncate(time.Millisecond)); err != nil {
 			return false, next, err
 		}
 	}
@@ -241,8 +225,6 @@ func (t *Templates) takeTurn(ctx context.Context) (release func(), err error) {
 		return nil, context.Cause(ctx)
 	}
 }
-
-func (t *Templates) stamp() time.Time { return t.opts.Now().UTC().Truncate(time.Millisecond) }
 
 // patched returns a definition with the fields of a patch.
 func patched(d definition, p api.TemplatePatch) definition {

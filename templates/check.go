@@ -82,27 +82,11 @@ func legible(text []byte) []byte {
 	if !bytes.Contains(text, []byte(`\u00`)) {
 		return text
 	}
-	out := make([]byte, 0, len(text))
-	for i := 0; i < len(text); i++ {
-		if text[i] == '\\' && i+5 < len(text) {
-			switch string(text[i : i+6]) {
-			case `\u003c`:
-				out, i = append(out, '<'), i+5
-				continue
-			case `\u003e`:
-				out, i = append(out, '>'), i+5
-				continue
-			case `\u0026`:
-				out, i = append(out, '&'), i+5
-				continue
-			}
-			out, i = append(out, text[i], text[i+1]), i+1
-			continue
-		}
-		out = append(out, text[i])
-	}
-	return out
+	return []byte(unescapes.Replace(string(text)))
 }
+
+// unescapes skips an escaped backslash: what follows it is no escape.
+var unescapes = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 
 // checkDefinition reports faults of a definition before it is parsed as a template.
 func checkDefinition(kind string, d *definition) (f faults) {

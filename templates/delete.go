@@ -22,10 +22,7 @@ func (t *Templates) Delete(ctx context.Context, bound, id string) (api.TemplateD
 			return api.TemplateDeleted{}, err
 		}
 		e := c.byID[id]
-		if e == nil || bound != "" && !e.Value.mayUse(bound) {
-			return api.TemplateDeleted{}, notFound(id)
-		}
-		if err := ownedBy(bound, e); err != nil {
+		if err := mayChange(bound, id, e); err != nil {
 			return api.TemplateDeleted{}, err
 		}
 		if users := c.edges()[id]; len(users) > 0 {

@@ -2,8 +2,10 @@ package templates
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -40,10 +42,7 @@ func (t *Templates) Preview(ctx context.Context, bound, id string, req api.Templ
 	if req.Account, err = senderFor(bound, req.Account, e.Value.Account); err != nil {
 		return api.TemplatePreview{}, err
 	}
-	number := req.Version
-	if number == 0 {
-		number = e.Value.Version
-	}
+	number := cmp.Or(req.Version, e.Value.Version)
 	d, err := t.versionOf(ctx, e, number)
 	if err != nil {
 		return api.TemplatePreview{}, err
@@ -62,9 +61,7 @@ func (t *Templates) Try(ctx context.Context, bound string, req api.TemplateTrial
 	if err != nil {
 		return api.TemplatePreview{}, err
 	}
-	if req.Kind == "" {
-		req.Kind = kindTemplate
-	}
+	req.Kind = cmp.Or(req.Kind, kindTemplate)
 	d := &req.TemplateDefinition
 	normalise(d)
 	// no other has this id
@@ -103,7 +100,7 @@ func (t *Templates) preview(ctx context.Context, e *entry, d *definition, p prev
 	within, cancel := context.WithTimeout(ctx, previewTimeout)
 	defer cancel()
 	mail, err := t.fill(within, e, d, p, render.Input{Data: data, Locale: p.locale, Zone: zone})
-	if ctx.Err() == nil && isTimeout(err) {
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		err = fault.Wrap(err, fault.Unprocessable, "TemplateFault",
 			"The template takes too long to read and render")
 	}
@@ -119,8 +116,7 @@ func (t *Templates) fill(ctx context.Context, e *entry, d *definition, p preview
 	}
 	a, read, wrong := l.readVariant(e, p.locale)
 	if wrong = append(l.verifyLayout(e), wrong...); len(wrong) > 0 {
-		return api.TemplatePreview{}, &fault.Error{Kind: fault.Unprocessable, Code: "TemplateFault",
-			Message: "The template has faults", Fields: wrong}
+		return api.TemplatePreview{}, render.Faults(wrong)
 	}
 	if e.Value.Kind == kindLayout {
 		a.options.Layout, a.source.HTML = a.source.HTML, shownInLayout
@@ -156,16 +152,16 @@ func (t *Templates) data(ctx context.Context, d *definition, p preview) (map[str
 	if err != nil {
 		return nil, err
 	}
-	told := render.Context{Account: sender, ServiceURL: t.senders.ServiceURL()}
+	data := render.Context{Account: sender, ServiceURL: t.senders.ServiceURL()}
 	if p.to != nil {
-		told.Recipient = render.Person{Name: p.to.Name, Address: p.to.Address}
+		data.Recipient = render.Person{Name: p.to.Name, Address: p.to.Address}
 	}
 	raw := p.params
 	if len(raw) == 0 {
 		raw = d.Sample
 	}
 	if len(raw) == 0 {
-		return told.Data(nil), nil
+		return data.Data(nil), nil
 	}
 	var params map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(raw))
@@ -173,10 +169,10 @@ func (t *Templates) data(ctx context.Context, d *definition, p preview) (map[str
 	if err := decoder.Decode(&params); err != nil {
 		return nil, fault.InvalidFields([]fault.Field{{Key: "params", Message: "must be of type object"}})
 	}
-	return told.Data(params), nil
+	return data.Data(params), nil
 }
 
-// previewed words a mail.
+// previewed returns the answer for a rendered mail.
 func previewed(read *render.Template, mail render.Mail, locale string) api.TemplatePreview {
 	p := api.TemplatePreview{
 		Subject: mail.Subject, PreviewText: mail.PreviewText, HTML: mail.HTML, Text: mail.Text, Locale: locale,

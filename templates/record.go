@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -123,12 +124,7 @@ func (r *record) find(number int) (version, bool) {
 func (r *record) mayUse(account string) bool { return r.Account == "" || r.Account == account }
 
 // formatOf returns the format of a definition, or the default.
-func formatOf(d *definition) string {
-	if d.Format == "" {
-		return string(render.FormatHTML)
-	}
-	return d.Format
-}
+func formatOf(d *definition) string { return cmp.Or(d.Format, string(render.FormatHTML)) }
 
 // variantOf returns the content for a locale, and the locale of its variant, if any. Missing parts of a
 // variant come from the content itself. The text is the exception: it belongs to the html it repeats.
@@ -138,17 +134,10 @@ func variantOf(d *definition, locale string) (api.TemplateContent, string) {
 		return d.Content, ""
 	}
 	c := d.Locales[chosen]
-	if c.Subject == "" {
-		c.Subject = d.Content.Subject
-	}
-	if c.PreviewText == "" {
-		c.PreviewText = d.Content.PreviewText
-	}
-	if c.Text == "" && c.HTML == "" {
-		c.Text = d.Content.Text
-	}
+	c.Subject = cmp.Or(c.Subject, d.Content.Subject)
+	c.PreviewText = cmp.Or(c.PreviewText, d.Content.PreviewText)
 	if c.HTML == "" {
-		c.HTML = d.Content.HTML
+		c.HTML, c.Text = d.Content.HTML, cmp.Or(c.Text, d.Content.Text)
 	}
 	return c, chosen
 }

@@ -96,9 +96,12 @@ func (t *Templates) seen(ctx context.Context, bound, id string) (*entry, error) 
 	return e, err
 }
 
-// ownedBy returns the fault if a caller bound to an account may not change an entry.
-func ownedBy(bound string, e *entry) error {
-	if bound != "" && e.Value.Account != bound {
+// mayChange returns the fault if a caller bound to an account may not change an entry, or does not see it.
+func mayChange(bound, id string, e *entry) error {
+	switch {
+	case e == nil || bound != "" && !e.Value.mayUse(bound):
+		return notFound(id)
+	case bound != "" && e.Value.Account != bound:
 		return fault.New(fault.Forbidden, "",
 			"This template is everybody's: a token bound to an account can't change it")
 	}

@@ -112,10 +112,15 @@ func Parse(s Source, o Options) (*Template, error) {
 		t.html = read("html", s.HTML, handlebars.HTML, o.Layout != "")
 	}
 	if len(faults) > 0 {
-		return nil, &fault.Error{Kind: fault.Unprocessable, Code: "TemplateFault",
-			Message: "The template has faults", Fields: faults}
+		return nil, Faults(faults)
 	}
 	return t, nil
+}
+
+// Faults returns the error for a template with these faults.
+func Faults(fields []fault.Field) error {
+	return &fault.Error{Kind: fault.Unprocessable, Code: "TemplateFault", Message: "The template has faults",
+		Fields: fields}
 }
 
 // language returns the options for reading one part.
