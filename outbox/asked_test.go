@@ -18,9 +18,9 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// Whom not to mail is asked within the scripts that run anyway. These tests count who is looked up beside.
+// accept.lua and begin.lua look for suppressions themselves. These tests count the look-ups beside them.
 
-// lookups counts the recipients that were looked up since it was called last.
+// lookups counts the recipients that were looked up since the last call.
 type lookups struct {
 	reg  *prometheus.Registry
 	last float64
@@ -56,7 +56,7 @@ func toMany(n int) (to api.Addresses) {
 	return to
 }
 
-// noLookups submits and delivers mail for people who may be mailed.
+// noLookups submits and delivers mail for recipients that are not suppressed.
 func noLookups(t *testing.T, db *redisdb.DB) {
 	t.Helper()
 	b, looked := setupCounted(t, db, Options{})
@@ -103,7 +103,8 @@ func TestNobodyIsLookedUpInMemory(t *testing.T) {
 	noLookups(t, testredis.Connect(t, redisdb.Options{Dir: t.TempDir()}))
 }
 
-// TestEverybodyIsLookedUp where a script can't look itself: on a Cluster, and in a message for many.
+// TestEverybodyIsLookedUp if a script can't look itself: in a Cluster, and for a message with many
+// recipients.
 func TestEverybodyIsLookedUp(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -129,8 +130,8 @@ func TestEverybodyIsLookedUp(t *testing.T) {
 	}
 }
 
-// TestLookedUpAgain has things happen between the submit and the attempt, after which what was found at the
-// submit does not count any more.
+// TestLookedUpAgain makes changes between the submit and the attempt, after which the result of the submit is
+// no longer valid.
 func TestLookedUpAgain(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -168,8 +169,7 @@ func TestLookedUpAgain(t *testing.T) {
 	}
 }
 
-// TestEveryAttemptIsCleared: a message that has to be tried again is not looked up either, until somebody is
-// suppressed.
+// TestEveryAttemptIsCleared: a further attempt does not look up either, until a suppression is added.
 func TestEveryAttemptIsCleared(t *testing.T) {
 	t.Parallel()
 	b, looked := setupCounted(t, testredis.New(t), Options{})
@@ -187,8 +187,8 @@ func TestEveryAttemptIsCleared(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOfAMessageThatIsAskedFor: its task is queued with the look, in a queue that may stand
-// still for long, and a large content lies there already.
+// TestNothingIsLeftOfAMessageThatIsAskedFor: its task was queued with accept.lua, in a queue that may be
+// paused, and a large content was stored.
 func TestNothingIsLeftOfAMessageThatIsAskedFor(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"small": "x", "large": string(noise(t, 400<<10))} {
@@ -231,8 +231,8 @@ func TestNothingIsLeftOfAMessageThatIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestTaskOfTheLookIsInHand has a worker take the task that was queued with the look, and find no message,
-// while the message is accepted after all: the worker drops that task, and the message has one of its own.
+// TestTaskOfTheLookIsInHand: a worker takes the task that was queued with accept.lua, and finds no message.
+// It drops that task. The message is accepted after the look-up, with another task.
 func TestTaskOfTheLookIsInHand(t *testing.T) {
 	t.Parallel()
 	b, _ := setupCounted(t, testredis.New(t), Options{})
@@ -267,8 +267,8 @@ func TestTaskOfTheLookIsInHand(t *testing.T) {
 	}
 }
 
-// TestKeyOfAMessageForSome repeats a submit: the key holds, whoever has been suppressed since, and who is
-// left out is told as before.
+// TestKeyOfAMessageForSome repeats a submit: the key is a HIT even if recipients were suppressed since, and
+// the answer names the skipped recipients.
 func TestKeyOfAMessageForSome(t *testing.T) {
 	t.Parallel()
 	for _, refuse := range []bool{false, true} {
@@ -297,8 +297,7 @@ func TestKeyOfAMessageForSome(t *testing.T) {
 	}
 }
 
-// TestCorrectedRecipientIsLookedUp: what was found about those a message was for says nothing about those it
-// is for now.
+// TestCorrectedRecipientIsLookedUp: the look-up of the former recipients does not count for the new ones.
 func TestCorrectedRecipientIsLookedUp(t *testing.T) {
 	t.Parallel()
 	b, _ := setupCounted(t, testredis.New(t), Options{})
@@ -336,7 +335,7 @@ func TestCorrectedRecipientIsLookedUp(t *testing.T) {
 	}
 }
 
-// TestMergeLooksUpTheSuppressed: of a mail merge only those are looked up who may be suppressed.
+// TestMergeLooksUpTheSuppressed: of a mail merge only recipients that may be suppressed are looked up.
 func TestMergeLooksUpTheSuppressed(t *testing.T) {
 	t.Parallel()
 	b, looked := setupCounted(t, spread(t), Options{})

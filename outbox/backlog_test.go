@@ -19,7 +19,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// TestDeepPagesAreThoseOfTheWholeList compares pages of a long list, which are found by leaps, with the same
+// TestDeepPagesAreThoseOfTheWholeList compares pages of a long list, which are found with seek, with the same
 // list read as a whole.
 func TestDeepPagesAreThoseOfTheWholeList(t *testing.T) {
 	t.Parallel()
@@ -71,8 +71,8 @@ func TestDeepPagesAreThoseOfTheWholeList(t *testing.T) {
 	}
 }
 
-// TestBulkCancelReadsTheOutboxOnce counts what a bulk cancel by tag asks of Redis: it once read all of the
-// outbox again for each thousand it took back, and had Redis walk along the queue for each single message.
+// TestBulkCancelReadsTheOutboxOnce counts the round trips of a bulk cancel by tag. It once read the whole
+// outbox again for each thousand messages, and had Redis search the queue for each message.
 func TestBulkCancelReadsTheOutboxOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
@@ -134,7 +134,7 @@ func fillFast(t *testing.T, b *bundle, n int) {
 	})
 }
 
-// TestTheStreamIsTrimmedHoweverLongItGrew adds more events than Redis drops in one go.
+// TestTheStreamIsTrimmedHoweverLongItGrew adds more events than Redis drops at a time.
 func TestTheStreamIsTrimmedHoweverLongItGrew(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{MaxEvents: 1000})
@@ -154,7 +154,7 @@ func TestTheStreamIsTrimmedHoweverLongItGrew(t *testing.T) {
 	}
 }
 
-// parallel does n things, so many at a time.
+// parallel does n things, some at a time.
 func parallel(t *testing.T, at, n int, do func(i int) error) {
 	t.Helper()
 	errs := make(chan error, at)

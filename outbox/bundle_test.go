@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
 // storyBegin is when every simulated clock starts.
 var storyBegin = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// bundle is an outbox on a Redis of its own, with a relay that does as it is told.
+// bundle is an outbox on its own Redis, with a scripted relay.
 type bundle struct {
 	*Outbox
 	clock  *testclock.Clock
@@ -55,13 +55,13 @@ func setupOn(t testing.TB, db *redisdb.DB, o Options) *bundle {
 	return &bundle{Outbox: b, clock: clock, sender: sender, people: people}
 }
 
-// spread is a Redis whose messages are spread over three partitions.
+// spread is a Redis with three partitions.
 func spread(t testing.TB) *redisdb.DB {
 	t.Helper()
 	return testredis.Open(t, redisdb.Options{Partitions: 3})
 }
 
-// setupSifted is an outbox that asks whom not to mail.
+// setupSifted is an outbox with suppressions.
 func setupSifted(t *testing.T, o Options) *bundle {
 	t.Helper()
 	return setupSiftedOn(t, spread(t), o, suppression.Options{})
@@ -85,14 +85,14 @@ func (b *bundle) suppress(t *testing.T, entries ...suppression.Entry) {
 	}
 }
 
-// sentTo has the relay note whom it got mail for.
+// sentTo makes the relay note the recipients.
 func (b *bundle) sentTo() *[]string {
 	var to []string
 	b.sender.got = func(m smtpsend.Message) { to = append(to, m.To...) }
 	return &to
 }
 
-// recordOf is what Redis has of a live message.
+// recordOf is the record of a live message.
 func (b *bundle) recordOf(t *testing.T, id string) map[string]string {
 	t.Helper()
 	p, err := b.place(id)
@@ -102,7 +102,7 @@ func (b *bundle) recordOf(t *testing.T, id string) map[string]string {
 	return b.DB.Client().HGetAll(t.Context(), b.keys.message(p, id)).Val()
 }
 
-// scriptedAccounts knows every account but "gone", and one gateway, "gw". With hold, a login refused holds
+// scriptedAccounts has every account except "gone", and one gateway, "gw". With hold, a refused login holds
 // the account.
 type scriptedAccounts struct {
 	clock *testclock.Clock
@@ -154,7 +154,7 @@ func (a *scriptedAccounts) Trial(context.Context, string) (bool, error) {
 	return true, nil
 }
 
-// sweep makes one round of everything that a sweeper does.
+// sweep runs all steps of a sweeper once.
 func (s *sweeper) sweep(ctx context.Context) error {
 	if err := s.mend(ctx); err != nil {
 		return err
@@ -162,7 +162,7 @@ func (s *sweeper) sweep(ctx context.Context) error {
 	return s.compare(ctx)
 }
 
-// sweep makes one round of everything that is done now and then.
+// sweep runs all background steps once.
 func (o *Outbox) sweep(ctx context.Context) error {
 	if err := newSweeper(o.Delivery).sweep(ctx); err != nil {
 		return err

@@ -8,9 +8,9 @@ import (
 	"github.com/postroom/postroom/queue"
 )
 
-// TestCancelOfAMessageThatMovedOn: between the look at a message and its cancelling another attempt was made,
-// after which the message waits as before. What was seen of it must not be written: it would take back a
-// recipient that has the message.
+// TestCancelOfAMessageThatMovedOn: an attempt was made between the reading of a message and its cancel, and
+// the message waits as before. The old reading must not be written: it would cancel a recipient that has the
+// message.
 func TestCancelOfAMessageThatMovedOn(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})

@@ -14,9 +14,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// TestABurstBetweenTwoLooksAtTheMemory has so much accepted within a second that what is known of Redis'
-// memory is old news: the burst is refused all the same before Redis is full, at which point not even a task
-// could be taken off its queue.
+// TestABurstBetweenTwoLooksAtTheMemory submits so much within a second that the known memory share is out of
+// date. The burst is still refused before Redis is full; then not even a task could be dequeued.
 func TestABurstBetweenTwoLooksAtTheMemory(t *testing.T) {
 	t.Parallel()
 	small := testredis.Server(t, "--maxmemory", "32mb", "--maxmemory-policy", "noeviction", "--appendonly", "no")
@@ -55,8 +54,8 @@ func TestABurstBetweenTwoLooksAtTheMemory(t *testing.T) {
 	}
 }
 
-// TestNeverMoreLiveMessagesThanAllowed submits from all sides to an outbox in several partitions. Those
-// refused leave nothing behind, not even a task.
+// TestNeverMoreLiveMessagesThanAllowed submits concurrently to an outbox with several partitions. Refused
+// messages leave nothing behind, not even a task.
 func TestNeverMoreLiveMessagesThanAllowed(t *testing.T) {
 	t.Parallel()
 	const limit = 20

@@ -25,7 +25,7 @@ func machine(t *testing.T, db *redisdb.DB, wrong time.Duration) *bundle {
 	return b
 }
 
-// field reads a time off a message's record, as the time from now on Redis' clock.
+// field reads a time in a message's record, relative to the time of Redis.
 func field(t *testing.T, b *bundle, id, name string) time.Duration {
 	t.Helper()
 	ms, err := b.DB.Client().HGet(t.Context(), b.keys.message(0, id), name).Int64()
@@ -41,8 +41,8 @@ func field(t *testing.T, b *bundle, id, name string) time.Duration {
 
 func near(got, want time.Duration) bool { return (got - want).Abs() < 10*time.Second }
 
-// TestClocksAMinuteApart has two machines work on one Redis, the clock of one a minute and a half fast or
-// slow, with leases of a minute. None of their verbs waits for the sweeper to have compared the clocks.
+// TestClocksAMinuteApart runs two machines on one Redis, one with a clock 90 seconds fast or slow, with
+// leases of a minute. None of their operations waits for the sweeper to compare the clocks.
 func TestClocksAMinuteApart(t *testing.T) {
 	t.Parallel()
 	for name, wrong := range map[string]time.Duration{"ahead": 90 * time.Second, "behind": -90 * time.Second} {
@@ -105,7 +105,7 @@ func counted(t *testing.T, db *redisdb.DB) map[string]int {
 	return sum
 }
 
-// slowTime answers a question for the time late.
+// slowTime delays the answers of TIME.
 type slowTime struct{ fates }
 
 // ProcessHook implements redis.Hook.
@@ -119,8 +119,8 @@ func (slowTime) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestNothingIsDoneByAnUnknownClock: the first answer about the time was so late that it says nothing. Until
-// there is a better one, no lease is ended, no message taken in and none begun.
+// TestNothingIsDoneByAnUnknownClock: the first answer of TIME came too late. Until there is a better one, no
+// lease is ended, no message accepted and none begun.
 func TestNothingIsDoneByAnUnknownClock(t *testing.T) {
 	t.Parallel()
 	url := testredis.URL(t)

@@ -98,8 +98,8 @@ func TestContentsOfAllSizesArrive(t *testing.T) {
 	}
 }
 
-// TestContentThatIsNotWhatWasAccepted: whatever has become of it in Redis, nothing of it reaches anybody, and
-// the dead letter says why.
+// TestContentThatIsNotWhatWasAccepted: a content that changed in Redis is not sent, and the dead letter says
+// why.
 func TestContentThatIsNotWhatWasAccepted(t *testing.T) {
 	t.Parallel()
 	b, _, server := connected(t, testredis.New(t))
@@ -200,7 +200,7 @@ func mustContent(t *testing.T, b *bundle, id string) []byte {
 	return content
 }
 
-// TestUnpackingStopsAtTheSize: however much is packed, no more is unpacked than the record says.
+// TestUnpackingStopsAtTheSize: no more is unpacked than the size in the record.
 func TestUnpackingStopsAtTheSize(t *testing.T) {
 	c, err := newCodec()
 	if err != nil {
@@ -251,7 +251,7 @@ func TestOneDecoderServesOneContentAfterTheOther(t *testing.T) {
 	}
 }
 
-// TestFingerprintsTellFilesApart: a file counts with its octets and its place, and costs no memory.
+// TestFingerprintsTellFilesApart: a file counts with its bytes and its position, and takes no memory.
 func TestFingerprintsTellFilesApart(t *testing.T) {
 	file := func(text string) api.Attachment { return api.Attachment{Filename: "f", Content: []byte(text)} }
 	seen := map[string]int{}
@@ -288,8 +288,7 @@ func TestFingerprintsTellFilesApart(t *testing.T) {
 	}
 }
 
-// TestLargeContentsLeaveNothingBehind: what was brought in for a message that is then refused, or known
-// already, goes at once.
+// TestLargeContentsLeaveNothingBehind: the stored content of a message that is refused or a HIT is deleted.
 func TestLargeContentsLeaveNothingBehind(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, testredis.New(t), Options{MaxLive: 1})
@@ -322,8 +321,8 @@ func TestLargeContentsLeaveNothingBehind(t *testing.T) {
 	}
 }
 
-// TestAContentLostOnItsWayIn: a Redis that forgot what was brought in, as after a failover, accepts nothing,
-// and the client may try again.
+// TestAContentLostOnItsWayIn: if Redis lost the incoming content, as after a failover, the message is not
+// accepted, and the client may retry.
 func TestAContentLostOnItsWayIn(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, testredis.New(t), Options{})

@@ -12,25 +12,25 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// fate is what befalls an operation at one of its steps. A step is a call to Redis, a pipeline being one, or
-// the writing of a final dot. The context of the operation carries it.
+// fate is a fault that is injected into one step of an operation. A step is a call to Redis (a pipeline is
+// one), or the writing of a final dot. The context of the operation carries it.
 type fate struct {
 	at   int  // the step, counted from 0
-	what blow // nothing: all goes well
-	part int  // of a pipeline cut in two: where
+	what blow // empty: no fault
+	part int  // where a pipeline is cut in two
 
 	steps   int
-	ghost   func()        // the call once more, for whoever wants to have it arrive
+	ghost   func()        // repeats the call, to arrive later
 	stalled chan struct{} // closed when the operation stalls
-	resume  chan bool     // then waited for: true to go on, false to die
+	resume  chan bool     // then waited for: true to continue, false to die
 }
 
 func newFate(what blow) *fate {
 	return &fate{what: what, stalled: make(chan struct{}), resume: make(chan bool)}
 }
 
-// blow is a kind of misfortune. In all of them but dieBefore, stallBefore and failBefore the call does its
-// work at Redis.
+// blow is a kind of fault. In all of them except dieBefore, stallBefore and failBefore, Redis executes the
+// call.
 type blow string
 
 const (
@@ -47,8 +47,7 @@ const (
 	failAfter   blow = "fails with effect"
 )
 
-// blows are all of them, and how often each is drawn. A call that fails costs a real pause before the outbox
-// repeats it.
+// blows are all faults with their weights. A call that fails costs a real pause before the outbox repeats it.
 var blows = []blow{
 	nothing, nothing, nothing, nothing, nothing, nothing, nothing, nothing, dieBefore, dieAfter, dieBefore,
 	dieAfter, diePart, stallBefore,
@@ -58,14 +57,14 @@ var blows = []blow{
 
 type fateKey struct{}
 
-// under gives an operation its fate.
+// under returns a context with a fate.
 func under(ctx context.Context, f *fate) context.Context { return context.WithValue(ctx, fateKey{}, f) }
 
-// errCut is what a caller sees of a connection that was cut.
+// errCut is the error of a connection that was cut.
 var errCut = io.EOF
 
-// strike takes a step of the operation behind ctx. Death is that of its goroutine: none of its code runs any
-// more, as in a killed process.
+// strike counts a step of the operation of ctx, and applies its fate. To die means that the goroutine ends:
+// none of its code runs after that, as in a killed process.
 func strike(ctx context.Context, do, part func() error, ghost func()) error {
 	f, _ := ctx.Value(fateKey{}).(*fate)
 	if f == nil {
@@ -89,7 +88,7 @@ func strike(ctx context.Context, do, part func() error, ghost func()) error {
 	}
 	err := f.counted(do())
 	if f.steps == n {
-		return err // the script was not known, and comes again in full: the blow falls then
+		return err // the script was unknown and is sent again in full: the fault applies then
 	}
 	switch f.what {
 	case dieAfter:
@@ -109,8 +108,8 @@ func strike(ctx context.Context, do, part func() error, ghost func()) error {
 	return err
 }
 
-// counted takes back the step of a script that the server did not know: how often that happens depends on the
-// tests before.
+// counted does not count the step of a script that the server did not know: how often that happens depends on
+// the tests before.
 func (f *fate) counted(err error) error {
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
 		f.steps--
@@ -126,10 +125,10 @@ func (f *fate) stall() {
 	}
 }
 
-// fates brings the operations on a Redis what their contexts have in store.
+// fates applies the fate of each context to its calls.
 type fates struct{}
 
-// withFates has it done to all calls through db.
+// withFates does so for all calls of db.
 func withFates(db *redisdb.DB) { db.Client().AddHook(fates{}) }
 
 // DialHook implements redis.Hook.
@@ -147,9 +146,9 @@ func (fates) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// touches says whether a command is an operation's own. Others ask Redis how it is, or fetch a shared
-// content, once in a while and on behalf of everybody: were one of them to stall, so would operations that
-// the model lets go on.
+// touches reports whether a command belongs to one operation. Others (the state of Redis, shared content) are
+// sent now and then for all operations: if one of them stalled, operations would stall that the model lets
+// continue.
 func touches(cmd redis.Cmder) bool {
 	if args := cmd.Args(); cmd.Name() == "get" && strings.Contains(args[1].(string), ":shared:") {
 		return false
@@ -163,7 +162,7 @@ func touches(cmd redis.Cmder) bool {
 // ProcessPipelineHook implements redis.Hook.
 func (fates) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if !slices.ContainsFunc(cmds, touches) { // the greeting of a new connection, whoever it is for
+		if !slices.ContainsFunc(cmds, touches) { // the greeting of a new connection
 			return next(ctx, cmds)
 		}
 		f, _ := ctx.Value(fateKey{}).(*fate)

@@ -9,8 +9,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// recordTwice makes an attempt of a message, records it, lets something happen, and records it once more: as
-// when Redis did what it was asked to, its answer was lost, and the call was repeated.
+// recordTwice makes an attempt, records it, lets something happen, and records it again: as if the answer of
+// Redis was lost and the call repeated.
 func recordTwice(t *testing.T, b *bundle, id string, between func()) (first, second finished) {
 	t.Helper()
 	c, _, err := b.begin(t.Context(), id)

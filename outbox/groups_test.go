@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// below lists what each group of files may use beside itself. The group of a file is the first word of its
-// name.
+// below lists the groups that each group of files may use. The group of a file is the first word of its name.
 var below = map[string][]string{
 	"record":   nil,
 	"intake":   {"record"},
@@ -28,8 +27,7 @@ func groupOf(file string) string {
 	return name
 }
 
-// TestGroupsPointDown wants references between the groups to run one way, and no type with more than 40
-// methods.
+// TestGroupsPointDown: references between the groups run one way, and no type has more than 40 methods.
 func TestGroupsPointDown(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("*.go")

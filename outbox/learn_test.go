@@ -14,7 +14,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// eventsOf reads the events of a type off the stream.
+// eventsOf reads the events of a type from the stream.
 func (b *bundle) eventsOf(t *testing.T, kind event.Type) []event.Event {
 	t.Helper()
 	var all []event.Event

@@ -16,7 +16,7 @@ import (
 )
 
 // fill submits n messages, a millisecond apart: every third is bulk, every fourth is scheduled, and tags and
-// subjects tell them apart.
+// subjects differ.
 func fill(t *testing.T, b *bundle, n int) []string {
 	t.Helper()
 	later := b.clock.Now().Add(time.Hour)
@@ -98,8 +98,8 @@ func TestListSelects(t *testing.T) {
 	}
 }
 
-// TestCursorSeesEverythingOnce walks the outbox by cursor, many messages sharing a millisecond, while
-// messages leave it.
+// TestCursorSeesEverythingOnce reads the outbox by cursor while messages leave it. Many messages share a
+// millisecond.
 func TestCursorSeesEverythingOnce(t *testing.T) {
 	t.Parallel()
 	for _, q := range []api.OutboxQuery{{}, {Tag: "t0"}, {State: api.Waiting}} {
@@ -197,7 +197,7 @@ func TestPausedQueueListsAndCountsAsPaused(t *testing.T) {
 	}
 }
 
-// TestCancelAllTakesTheSelected cancels by query, and leaves alone what is being sent.
+// TestCancelAllTakesTheSelected cancels by query. Messages that are being sent stay.
 func TestCancelAllTakesTheSelected(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})

@@ -16,7 +16,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// submit hands in a message for one recipient and a second later on the clock.
+// submit submits a message for one recipient and advances the clock by a second.
 func (b *bundle) submit(t *testing.T, req api.SubmitRequest) string {
 	t.Helper()
 	req.Text = "x"
@@ -35,7 +35,7 @@ func (b *bundle) deliver(t *testing.T, id string) {
 
 func for1(address string) api.Addresses { return api.Addresses{{Address: address}} }
 
-// logOf answers the ids of a page of the log.
+// logOf returns the ids of a page of the log.
 func (b *bundle) logOf(t *testing.T, q api.LogQuery) []string {
 	t.Helper()
 	page, err := b.Messages(t.Context(), q)
@@ -49,7 +49,7 @@ func (b *bundle) logOf(t *testing.T, q api.LogQuery) []string {
 	return ids
 }
 
-// TestLogKnowsEveryMessage takes messages through every state and asks for them in every way.
+// TestLogKnowsEveryMessage takes messages through every state and lists them by every filter.
 func TestLogKnowsEveryMessage(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, spread(t), Options{})
@@ -126,7 +126,7 @@ func TestLogKnowsEveryMessage(t *testing.T) {
 	}
 }
 
-// turnPages reads a list to its end by its cursors.
+// turnPages reads all pages of a list by cursor.
 func (b *bundle) turnPages(t *testing.T, q api.LogQuery) []string {
 	t.Helper()
 	var ids []string
@@ -146,8 +146,8 @@ func (b *bundle) turnPages(t *testing.T, q api.LogQuery) []string {
 	return nil
 }
 
-// TestStoryOfAMessage tells what happened to a message, attempt by attempt: refused in part, retried, failed,
-// replayed to somebody else.
+// TestStoryOfAMessage checks the events of a message that is refused in part, retried, fails, and is replayed
+// to another recipient.
 func TestStoryOfAMessage(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{Attempts: func() int { return 2 }})
@@ -207,7 +207,7 @@ func TestStoryOfAMessage(t *testing.T) {
 	b.sameEvents(t, story)
 }
 
-// sameEvents compares a story with the stream.
+// sameEvents compares the events of the log with those of the stream.
 func (b *bundle) sameEvents(t *testing.T, story api.MessageEvents) {
 	t.Helper()
 	entries, err := b.DB.Client().XRange(t.Context(), b.keys.events(0), "-", "+").Result()
@@ -289,7 +289,7 @@ func TestLogForgets(t *testing.T) {
 	})
 }
 
-// TestRetentionKeepsUp lets far more end than one batch holds.
+// TestRetentionKeepsUp ends many more messages than one batch holds.
 func TestRetentionKeepsUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{KeepEnded: time.Minute})
@@ -338,7 +338,7 @@ func TestCorrectionsAreChecked(t *testing.T) {
 	}
 }
 
-// names says whether an error is about a field.
+// names reports whether an error is about a field.
 func names(err error, key string) bool {
 	var f *fault.Error
 	f, _ = err.(*fault.Error) //nolint:errorlint // it comes unwrapped

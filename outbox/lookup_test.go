@@ -28,7 +28,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// accountReads lets Redis fail at every look at the accounts beyond a number of them.
+// accountReads makes each read of an account fail after a number of them.
 type accountReads struct{ seen, allowed atomic.Int64 }
 
 func (*accountReads) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -48,8 +48,7 @@ func (*accountReads) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 	return next
 }
 
-// routed is an outbox whose accounts, keys and relays are the real ones. No account is remembered between two
-// look-ups.
+// routed is an outbox with real accounts, keys and relays. No account is cached.
 func routed(t *testing.T, db *redisdb.DB, relay *testsmtp.Server) *Outbox {
 	t.Helper()
 	must := func(err error) {
@@ -97,9 +96,9 @@ func routed(t *testing.T, db *redisdb.DB, relay *testsmtp.Server) *Outbox {
 	return b
 }
 
-// TestRedisAwayAfterTheAccountWasLookedUp: an attempt looks its account up once. When Redis went away before
-// a second look-up, for the signature or for the relay, that was counted as an attempt, and the last one made
-// a dead letter of a message nobody had refused.
+// TestRedisAwayAfterTheAccountWasLookedUp: an attempt looks its account up once. A second look-up, for
+// signature or relay, once failed with Redis. That counted as an attempt, and the last one made a dead
+// letter.
 func TestRedisAwayAfterTheAccountWasLookedUp(t *testing.T) {
 	t.Parallel()
 	for name, req := range map[string]api.SubmitRequest{

@@ -19,7 +19,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// entries are so many entries of a merge, each with a name.
+// entries returns n entries of a merge, each with a name.
 func entries(n int) []api.MailMergeEntry {
 	list := make([]api.MailMergeEntry, n)
 	for i := range list {
@@ -29,7 +29,7 @@ func entries(n int) []api.MailMergeEntry {
 	return list
 }
 
-// inbox notes what the relay is given, by recipient.
+// inbox is the mail that the relay got, by recipient.
 func (b *bundle) inbox(t *testing.T) map[string][][]byte {
 	t.Helper()
 	got := make(map[string][][]byte)
@@ -336,8 +336,8 @@ func TestMergeDryRun(t *testing.T) {
 	}
 }
 
-// TestTemplateIsFilledInWhenSent follows a message of a template: it says what the template said when it was
-// accepted, at every attempt the same, and whoever asks for its content sees just that.
+// TestTemplateIsFilledInWhenSent: a message has the text that its template had when it was accepted, at every
+// attempt. Its content over the API is the same.
 func TestTemplateIsFilledInWhenSent(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
@@ -401,7 +401,7 @@ func TestTemplateIsFilledInWhenSent(t *testing.T) {
 	}
 }
 
-// TestSharedContentTakenAway has somebody delete shared contents behind the outbox's back.
+// TestSharedContentTakenAway deletes shared contents in Redis.
 func TestSharedContentTakenAway(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})

@@ -9,11 +9,11 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// What must be true of the model: of its records after each step, of everything in the end.
+// The invariants of the model: of its records after each step, of everything at the end.
 
-// recordsLua holds the records of a partition against everything that is kept beside them, and answers what
-// does not agree. ARGV[1] is the prefix of the partition's keys. It knows indexes by their names only:
-// index:, then words that must all be true of a message in it.
+// recordsLua compares the records of a partition with its other keys, and returns the differences. ARGV[1] is
+// the prefix of the partition's keys. The name of an index is index: and words that must be true of each
+// message in it.
 const recordsLua = `
 local prefix, wrong, entries = ARGV[1], {}, {}
 local function say(...) wrong[#wrong + 1] = table.concat({...}, ' ') end
@@ -104,7 +104,7 @@ func (m *model) live() int {
 	return n
 }
 
-// check holds what came of a history to the promises.
+// check compares the result of a history with the promises.
 func (m *model) check() {
 	m.checkRecords()
 	events := allEvents(m)
@@ -131,8 +131,8 @@ func (m *model) check() {
 	}
 }
 
-// queuedOnly leaves out the events of messages that were never queued: nobody in them may be mailed, and
-// nobody was.
+// queuedOnly leaves out the events of messages that were never queued, because all recipients were
+// suppressed.
 func queuedOnly(m *model, events []event.Event) []event.Event {
 	queued := map[string]bool{}
 	for _, e := range events {
@@ -145,17 +145,17 @@ func queuedOnly(m *model, events []event.Event) []event.Event {
 	})
 }
 
-// account is what the events tell about one recipient, in their order.
+// account is the state of one recipient by the events, in their order.
 type account struct {
 	message string
-	open    bool // queued, and without a last word since
-	sent    int  // times that a messageSent told of it
+	open    bool // queued, and without a final event since
+	sent    int  // number of messageSent
 	replays int
 	doubted bool // an event says that it may have got the message
 	wrong   []string
 }
 
-// about is what all events about messages have, and what some have.
+// about has the common fields of events about messages, and some of others.
 type about struct {
 	event.Message
 	InDoubt   bool   `json:"inDoubt"`
@@ -192,7 +192,7 @@ func (m *model) read(e event.Event, told map[string]*account) {
 	}
 }
 
-// check holds what was told about a recipient to what it got.
+// check compares the events of a recipient with the copies it got.
 func (a *account) check(m *model, to string) {
 	for _, w := range a.wrong {
 		m.rt.Errorf("%s %s", to, w)
@@ -219,8 +219,7 @@ func (a *account) check(m *model, to string) {
 	}
 }
 
-// checkAccepted holds that each message accepted was reported as queued, once, and that no two events share
-// an id.
+// checkAccepted: each accepted message has one event messageQueued, and no two events share an id.
 func (m *model) checkAccepted(events []event.Event) {
 	ids, queued := map[string]event.Event{}, map[string]int{}
 	for _, e := range events {
@@ -240,7 +239,7 @@ func (m *model) checkAccepted(events []event.Event) {
 	}
 }
 
-// checkCounters holds the counters to the events: whatever was queued or replayed was sent, failed or was
+// checkCounters compares the counters with the events: all that was queued or replayed was sent, failed or
 // cancelled.
 func (m *model) checkCounters(events []event.Event) {
 	happened := map[event.Type]int{}
@@ -259,7 +258,7 @@ func (m *model) checkCounters(events []event.Event) {
 	}
 }
 
-// counters adds up the counters of all minutes and lanes.
+// counters sums the counters of all minutes and lanes.
 func (m *model) counters() map[string]int {
 	count := map[string]int{}
 	for p := range m.DB.Partitions() {
@@ -285,7 +284,7 @@ func (m *model) counters() map[string]int {
 	return count
 }
 
-// findAccepted learns of the messages that were accepted, those too whose submit was never answered.
+// findAccepted finds the accepted messages, including those whose submit got no answer.
 func (m *model) findAccepted() {
 	accepted := map[string]string{}
 	for _, e := range allEvents(m) {
@@ -305,7 +304,7 @@ func (m *model) findAccepted() {
 	}
 }
 
-// recipients tells whom a message is for.
+// recipients returns the recipients of a message.
 func (m *model) recipients(id string) []string {
 	var all []string
 	for _, l := range m.sent {

@@ -11,8 +11,7 @@ import (
 	"github.com/postroom/postroom/queue"
 )
 
-// The queue of the model: real tasks in Redis, which a worker takes one by one in an order the history
-// chooses.
+// The queue of the model: real tasks in Redis. The history chooses the order in which a worker takes them.
 
 // tasksLua lists the tasks in Redis: names of their hashes and their states.
 const tasksLua = `
@@ -46,7 +45,7 @@ func (m *model) wakeups() []queue.Task {
 	return tasks
 }
 
-// work has a process handle a task of the queue. What becomes of the task is acknowledged, or not.
+// work makes a process handle a task. The verdict is acknowledged or lost.
 func (m *model) work() {
 	t, ok := m.anyTask()
 	if !ok {
@@ -74,8 +73,8 @@ func (m *model) workAll() {
 	}
 }
 
-// acknowledge does to a task what the queue does upon a verdict. A task that comes back later stays as it is:
-// a worker may take one early.
+// acknowledge changes a task as the queue does after a verdict. A task that comes back later stays as it is,
+// because a worker may take one early.
 func (m *model) acknowledge(t queue.Task, v queue.Verdict) {
 	switch v.String() {
 	case "done", "drop":
@@ -85,7 +84,7 @@ func (m *model) acknowledge(t queue.Task, v queue.Verdict) {
 	}
 }
 
-// meddle does something to the queue that Postroom is not told of.
+// meddle changes the queue without Postroom.
 func (m *model) meddle(how string) {
 	if how == "flush queues" {
 		if rapid.IntRange(0, 4).Draw(m.rt, "really") == 0 {

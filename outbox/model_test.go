@@ -21,13 +21,13 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// TestAnyHistoryKeepsThePromises drives two processes on one Redis through random histories: submits,
-// attempts, operators' verbs, sweeps and lease renewals, each of which may die, stall, be sent twice or lose
-// its answer at any of its calls to Redis and around its final dot; processes that are killed; tasks that
-// vanish from the queue. After each step the records and their indexes must agree. In the end the outbox
-// settles, and the result is held to the promises of the package comment.
+// TestAnyHistoryKeepsThePromises runs random histories of two processes on one Redis: submits, attempts,
+// operators' changes, sweeps and lease renewals. Each may die, stall, be sent twice or lose its answer at any
+// call to Redis and around its final dot. Processes are killed, and tasks vanish from the queue. After each
+// step the records and their indexes must agree. At the end the outbox settles, and the result must keep the
+// promises of the package comment.
 //
-// -rapid.checks=3000 makes a long run of it.
+// -rapid.checks=3000 makes a long run.
 func TestAnyHistoryKeepsThePromises(t *testing.T) {
 	t.Parallel()
 	db := testredis.Open(t, redisdb.Options{Partitions: 2})
@@ -47,9 +47,9 @@ func TestAnyHistoryKeepsThePromises(t *testing.T) {
 	})
 }
 
-// model is an outbox of two processes together with what must be true of it.
+// model is an outbox of two processes, with its invariants.
 type model struct {
-	*bundle // the world that the processes share: Redis, time, the relay, the accounts
+	*bundle // shared by the processes: Redis, time, the relay, the accounts
 	rt      *rapid.T
 	log     *syncBuffer
 	ctx     context.Context
@@ -63,20 +63,20 @@ type model struct {
 	barred  map[string]int // copies there were when a recipient was suppressed, with nothing under way
 }
 
-// handed is one message as its client knows it.
+// handed is one message, as its client sees it.
 type handed struct {
 	req    api.SubmitRequest
 	id     string // as answered; empty: no answer came
-	queued string // as its first event tells; empty: none was seen
+	queued string // by its first event; empty: none was seen
 }
 
-// proc is one process: an Outbox with its memory, and its operations under way.
+// proc is one process: an Outbox with its memory and its running operations.
 type proc struct {
 	*Outbox
 	stalled []*operation
 }
 
-// operation is a verb being carried out by a process.
+// operation is a verb that a process runs.
 type operation struct {
 	fate  *fate
 	ended chan struct{}
@@ -127,10 +127,10 @@ func (m *model) start() *proc {
 	return &proc{Outbox: b}
 }
 
-// dies says whether the relay cuts the connection instead of answering the dot.
+// dies reports whether the relay cuts the connection instead of answering the dot.
 func (f *scriptedSender) dies(to string) bool { return f.replies[to] == "dies" }
 
-// tallyRelay accepts, refuses and dies as the history says, and counts what each recipient really got.
+// tallyRelay accepts, refuses and dies by the history, and counts the copies of each recipient.
 type tallyRelay struct {
 	*scriptedSender
 	copies   map[string]int
@@ -162,8 +162,8 @@ func (r *tallyRelay) Send(ctx context.Context, d routing.Dispatch) routing.Sent 
 	return session.Send(ctx, d)
 }
 
-// dot writes the final dot, once. It is a step that fate may strike, as a call to Redis is. As in smtpsend,
-// nothing comes between the last look at the watch and the writing.
+// dot writes the final dot, once. It is a step with a fate, as a call to Redis is. As in smtpsend, nothing
+// comes between the last check of the time and the writing.
 func (r *tallyRelay) dot(ctx context.Context, accepted []string, mayWrite func() error) (written bool,
 	err error) {
 	err = strike(ctx, func() error {
@@ -182,7 +182,7 @@ func (r *tallyRelay) dot(ctx context.Context, accepted []string, mayWrite func()
 	return written, err
 }
 
-// do carries out a verb in one of the processes, under a fate.
+// do runs a verb in one of the processes, with a fate.
 func (m *model) do(name string, verb func(ctx context.Context, b *Outbox) (then func())) {
 	m.rt.Helper()
 	p, f := m.anyProc(), newFate(rapid.SampledFrom(blows).Draw(m.rt, name+" meets"))
@@ -197,8 +197,8 @@ func (m *model) do(name string, verb func(ctx context.Context, b *Outbox) (then 
 	m.run(p, f, verb)
 }
 
-// run has a process carry out a verb until it ends, dies with the process, or stalls. What is to be done when
-// it has ended, verb answers as then.
+// run runs a verb in a process until it ends, dies with the process, or stalls. The function then, which verb
+// returns, runs after its end.
 func (m *model) run(p *proc, f *fate, verb func(ctx context.Context, b *Outbox) (then func())) {
 	m.rt.Helper()
 	op := &operation{fate: f, ended: make(chan struct{})}
@@ -218,8 +218,7 @@ func (m *model) run(p *proc, f *fate, verb func(ctx context.Context, b *Outbox) 
 	}
 }
 
-// haunt has a call arrive once more that Redis answered long ago: a copy that a network held back, which its
-// process no longer knows of.
+// haunt repeats a call that Redis answered long ago: a late copy from the network.
 func (m *model) haunt() {
 	if len(m.ghosts) > 0 {
 		n := rapid.IntRange(0, len(m.ghosts)-1).Draw(m.rt, "which")
@@ -228,7 +227,7 @@ func (m *model) haunt() {
 	}
 }
 
-// end is after an operation: its answer is looked at, or its process is dead.
+// end is after an operation: its answer is checked, or its process is dead.
 func (m *model) end(p *proc, op *operation) {
 	if !op.lived {
 		m.kill(p)
@@ -239,14 +238,14 @@ func (m *model) end(p *proc, op *operation) {
 	}
 }
 
-// release ends what a failed history left standing.
+// release ends the operations that a failed history left.
 func (m *model) release() {
 	for _, p := range m.procs {
 		p.die()
 	}
 }
 
-// die ends all that a process was doing.
+// die ends all operations of a process.
 func (p *proc) die() {
 	for _, op := range p.stalled {
 		op.fate.resume <- false
@@ -261,7 +260,7 @@ func (m *model) kill(p *proc) {
 	m.procs[slices.Index(m.procs[:], p)] = m.start()
 }
 
-// thaw lets the operation that stalled first go on.
+// thaw continues the operation that stalled first.
 func (m *model) thaw(p *proc) {
 	if len(p.stalled) == 0 {
 		return
@@ -273,8 +272,8 @@ func (m *model) thaw(p *proc) {
 	m.end(p, op)
 }
 
-// settle heals the world and lets the outbox do its work until nothing is left but dead letters. Whatever
-// stalled goes on or dies.
+// settle ends all faults and lets the outbox work until only dead letters are left. Stalled operations
+// continue or die.
 func (m *model) settle() {
 	clear(m.sender.replies)
 	for _, p := range m.procs {
@@ -317,7 +316,7 @@ func (b *syncBuffer) String() string {
 	return b.text.String()
 }
 
-// standing is what the records of the messages say that are neither done nor dead.
+// standing describes the records of the messages that are neither done nor dead.
 func (m *model) standing() (all []map[string]string) {
 	for _, id := range m.ids {
 		p, _ := partitionOf(id, m.DB.Partitions())
@@ -328,8 +327,8 @@ func (m *model) standing() (all []map[string]string) {
 	return all
 }
 
-// resubmit has clients repeat what they got no answer to and have a key for. On a busy machine Redis may take
-// longer to answer than a submit waits; then they repeat it again.
+// resubmit repeats the submits that got no answer and have a key. On a busy machine Redis may answer later
+// than a submit waits; then they are repeated again.
 func (m *model) resubmit() {
 	for _, l := range m.sent {
 		if l.id != "" || l.req.IdempotencyKey == "" {

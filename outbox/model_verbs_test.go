@@ -17,7 +17,7 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// verbs are what may happen, and how often. Those that deeds has are done to one message.
+// verbs are the possible steps with their weights. Those in deeds change one message.
 var verbs = []string{
 	"submit", "submit again", "reply", "reply", "work", "work", "work", "thaw", "kill", "sweep", "renew", "note",
 	"advance", "expire", "cancel all",
@@ -27,7 +27,7 @@ var verbs = []string{
 	"archive", "delete", "run",
 }
 
-// step does one random thing.
+// step runs one random verb.
 func (m *model) step() {
 	verb := "submit"
 	if len(m.sent) > 0 {
@@ -87,7 +87,7 @@ func (m *model) step() {
 	}
 }
 
-// deeds are what may be done to one message: by a worker, by the API, in the dashboard.
+// deeds are the changes of one message: by a worker, by the API, in the dashboard.
 var deeds = map[string]func(ctx context.Context, b *Outbox, id string, now time.Time) error{
 	"wake": func(ctx context.Context, b *Outbox, id string, _ time.Time) error {
 		b.Deliver(ctx, queue.Task{ID: taskID(id, "1")})
@@ -130,7 +130,7 @@ var deeds = map[string]func(ctx context.Context, b *Outbox, id string, now time.
 	},
 }
 
-// deed is one of them, done to a message.
+// deed is one of them.
 func (m *model) deed(verb, id string) func(ctx context.Context, b *Outbox) func() {
 	if verb == "cancel" {
 		return m.cancel(id)
@@ -139,8 +139,7 @@ func (m *model) deed(verb, id string) func(ctx context.Context, b *Outbox) func(
 	return func(ctx context.Context, b *Outbox) func() { return fine(m, do(ctx, b, id, now)) }
 }
 
-// race has something done to a message while something else is being done to it, and perhaps its lease runs
-// out in between.
+// race runs a deed while another deed of the same message runs. The lease may end in between.
 func (m *model) race() {
 	id, ok := m.one()
 	if !ok {
@@ -160,7 +159,7 @@ func (m *model) race() {
 	m.thaw(slow)
 }
 
-// expire has all leases run out, and a sweeper notice that is well.
+// expire ends all leases and runs a sweeper without faults.
 func (m *model) expire() {
 	m.clock.Advance(10 * time.Second)
 	if err := m.anyProc().Outbox.sweep(m.ctx); err != nil {
@@ -180,7 +179,7 @@ func (m *model) one() (string, bool) {
 	return m.ids[rapid.IntRange(0, len(m.ids)-1).Draw(m.rt, "message")], true
 }
 
-// fine has an error looked at that is none of those a verb may answer with.
+// fine reports an error that a verb must not return.
 func fine(m *model, err error) func() {
 	for _, kind := range []fault.Kind{fault.Conflict, fault.NotFound, fault.Invalid, fault.Unavailable} {
 		if err == nil || fault.Is(err, kind) || redisdb.Unavailable(err) {
@@ -190,7 +189,7 @@ func fine(m *model, err error) func() {
 	return func() { m.rt.Errorf("a verb failed: %v", err) }
 }
 
-// cancel notes how many copies there were when a message was taken back.
+// cancel notes how many copies there were when a message was cancelled.
 func (m *model) cancel(id string) func(ctx context.Context, b *Outbox) func() {
 	return func(ctx context.Context, b *Outbox) func() {
 		answer, err := b.Cancel(ctx, id, ReasonAPI)
@@ -205,8 +204,8 @@ func (m *model) cancel(id string) func(ctx context.Context, b *Outbox) func() {
 	}
 }
 
-// suppress has somebody not be mailed any more. From the answer on they get no copy, but for an attempt that
-// had asked before.
+// suppress suppresses a recipient. After the answer it gets no copy, except from an attempt that looked
+// before.
 func (m *model) suppress() {
 	if len(m.sent) == 0 {
 		return
@@ -221,7 +220,7 @@ func (m *model) suppress() {
 	}
 }
 
-// forgive takes a suppression back.
+// forgive removes a suppression.
 func (m *model) forgive() {
 	if len(m.sent) == 0 {
 		return
@@ -234,7 +233,7 @@ func (m *model) forgive() {
 	delete(m.barred, to)
 }
 
-// anybody picks a recipient of what was submitted.
+// anybody returns a random recipient.
 func anybody(m *model, why string) string {
 	l := m.sent[rapid.IntRange(0, len(m.sent)-1).Draw(m.rt, why)]
 	return l.req.To[rapid.IntRange(0, len(l.req.To)-1).Draw(m.rt, "recipient")].Address
@@ -264,8 +263,7 @@ func (m *model) submit() {
 	m.hand(l)
 }
 
-// submitAgain repeats a submit that was not answered, as a client does, or one that was, as a confused one
-// does. Without a key that would be another message.
+// submitAgain repeats a submit with a key, answered or not. Without a key that would be another message.
 func (m *model) submitAgain() {
 	var keyed []*handed
 	for _, l := range m.sent {
@@ -278,7 +276,7 @@ func (m *model) submitAgain() {
 	}
 }
 
-// hand has a process submit a message.
+// hand submits a message in a process.
 func (m *model) hand(l *handed) {
 	m.do("submit", func(ctx context.Context, b *Outbox) func() {
 		answer, err := b.Submit(ctx, l.req)
@@ -286,7 +284,7 @@ func (m *model) hand(l *handed) {
 			return fine(m, err)
 		}
 		if answer.Skipped != nil && answer.QueueID == "" {
-			return nil // it was not accepted before, and nobody in it may be mailed
+			return nil // it was not accepted before, and all recipients are suppressed
 		}
 		return func() { m.answered(l, answer.QueueID) }
 	})
@@ -300,7 +298,7 @@ func (m *model) answered(l *handed, id string) {
 	l.id = id
 }
 
-// reply changes what the relay says about one recipient.
+// reply changes the relay's reply for one recipient.
 func (m *model) reply() {
 	if len(m.sent) == 0 {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/event"
 )
 
-// typical is a message as most are: one recipient, one attempt.
+// typical is a typical message: one recipient, one attempt.
 func typical() ended {
 	at := time.Date(2026, 11, 21, 15, 4, 5, 678_000_000, time.UTC)
 	end := at.Add(120 * time.Millisecond)
@@ -29,7 +29,8 @@ func typical() ended {
 				Number: 1, Start: at, End: &end, Host: "smtp.relay.example.com:587", TLS: "TLS 1.3", Code: 250,
 				Line: "250 2.0.0 Ok: queued as 4Fz9wq1Xy8",
 			}},
-			Events: []pastEvent{{ID: "01KAJ2V3M4N5P6Q7R8S9T0V1W2", Type: event.MessageSent, At: at.UnixMilli(), Attempt: 1}},
+			Events: []pastEvent{{ID: "01KAJ2V3M4N5P6Q7R8S9T0V1W2", Type: event.MessageSent, At: at.UnixMilli(),
+				Attempt: 1}},
 		},
 		Result: resultSent, At: at.UnixMilli(), Created: at.UnixMilli() - 7, Scheduled: at.UnixMilli() - 7,
 		Lane: api.Transactional, Attempts: 1, Max: 10,

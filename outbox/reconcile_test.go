@@ -17,9 +17,9 @@ import (
 	"github.com/postroom/postroom/queue"
 )
 
-// These tests let the queue and the records go apart, and look at what becomes of either.
+// In these tests queue and records disagree.
 
-// stateOf reads the state of a message's record; empty: there is none.
+// stateOf reads the state of a message's record; "" if there is none.
 func stateOf(t *testing.T, b *bundle, id string) string {
 	t.Helper()
 	state, err := b.DB.Client().HGet(t.Context(), b.keys.message(0, id), "state").Result()
@@ -63,8 +63,8 @@ func oneIn(t *testing.T, b *bundle, state string) string {
 	return a.QueueID
 }
 
-// TestTasksChangedBehindOurBack has asynq's own tools change tasks, which tell nobody. What was deleted or
-// archived comes back within the time that the package promises; what is run before its time waits for it.
+// TestTasksChangedBehindOurBack changes tasks with asynq's own tools. A deleted or archived task comes back
+// within the time that the package promises. A task that is run early waits.
 func TestTasksChangedBehindOurBack(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -114,8 +114,8 @@ func remove(i *asynq.Inspector, id string) error { return i.DeleteTask(queue.Sub
 func shelve(i *asynq.Inspector, id string) error { return i.ArchiveTask(queue.Submit, id) }
 func hurry(i *asynq.Inspector, id string) error  { return i.RunTask(queue.Submit, id) }
 
-// TestQueuePausedBehindOurBack: the messages of a queue that asynq's own tools have paused read as paused,
-// and keep their tasks.
+// TestQueuePausedBehindOurBack: messages of a queue that asynq's own tools paused are shown as paused and
+// keep their tasks.
 func TestQueuePausedBehindOurBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
@@ -188,8 +188,8 @@ func TestTaskWithoutMessage(t *testing.T) {
 	}
 }
 
-// TestManyTasksLostComeBackAtOnce: where many tasks are missing, the sweeper does not stop at one stretch of
-// the index a round.
+// TestManyTasksLostComeBackAtOnce: if many tasks are missing, the sweeper continues after the first part of
+// the index.
 func TestManyTasksLostComeBackAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, testredis.New(t), Options{})
@@ -236,8 +236,7 @@ func (r busyRedis) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestLongRoundsEndLeases: a sweeper whose rounds take long, because there is much to do, is not taken for
-// one that was cut off.
+// TestLongRoundsEndLeases: a sweeper with long rounds still ends leases; a long round is no outage.
 func TestLongRoundsEndLeases(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{Lease: time.Minute})

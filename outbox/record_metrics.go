@@ -18,20 +18,20 @@ type metrics struct {
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
-		accepted: counter("postroom_outbox_submits_total", "Submits by what came of them.", "result", "queued",
+		accepted: counter("postroom_outbox_submits_total", "Submits by result.", "result", "queued",
 			"hit", "refused", "skipped"),
 		attempts: counter("postroom_outbox_attempts_total", "Delivery attempts by outcome.", "outcome",
 			string(sent), string(delayed), string(failed), string(dropped), string(released), string(deferred),
 			string(held), string(suppressed), "late", "in_doubt"),
-		recipients: counter("postroom_outbox_recipients_total", "Recipients by what became of them.", "result",
+		recipients: counter("postroom_outbox_recipients_total", "Recipients by result.", "result",
 			rcptSent, rcptFailed, rcptSuppressed),
-		ended: counter("postroom_outbox_messages_ended_total", "Messages by how they ended.", "result",
+		ended: counter("postroom_outbox_messages_ended_total", "Ended messages by result.", "result",
 			resultSent, resultFailed, resultCancelled, resultSuppressed),
 		exhausted: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "postroom_outbox_messages_exhausted_total",
-			Help: "Messages given up with their attempts, or their time to deliver by, used up.",
+			Help: "Messages that failed because attempts or deliverBy were used up.",
 		}),
-		recovered: counter("postroom_outbox_recovered_total", "Messages the sweeper woke, by what they had lost.",
+		recovered: counter("postroom_outbox_recovered_total", "Messages that the sweeper woke, by what was lost.",
 			"lost", "lease", "owed", "task"),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "postroom_outbox_attempt_seconds", Help: "Length of delivery attempts.",
@@ -39,7 +39,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}),
 		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "postroom_outbox_delivery_delay_seconds",
-			Help:    "From when a message was wanted out to when its relay took it.",
+			Help:    "From the wanted time of the first attempt to the acceptance by a relay.",
 			Buckets: prometheus.ExponentialBuckets(0.005, 3, 15),
 		}),
 	}

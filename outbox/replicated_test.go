@@ -10,8 +10,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// TestAcceptWaitsForReplicas freezes the replica: what it does not have is not answered 200, neither at first
-// nor when it is repeated.
+// TestAcceptWaitsForReplicas stops the replica: a submit that it does not have is not accepted, neither at
+// first nor when it is repeated.
 func TestAcceptWaitsForReplicas(t *testing.T) {
 	t.Parallel()
 	g := testredis.Replicated(t, testredis.Topology{})

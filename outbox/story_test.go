@@ -29,8 +29,8 @@ import (
 
 var update = flag.Bool("update", false, "write what the stories say now into testdata")
 
-// TestStories plays the transcripts in testdata/*.txt: a line "> verb arguments" is done, the lines below it
-// are what is then to be seen.
+// TestStories runs the transcripts in testdata/*.txt: a line "> verb arguments" is run, and the lines below
+// it are the expected output.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -56,7 +56,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// story is one transcript being played: an outbox with a clock that only "advance" moves.
+// story is one transcript: an outbox with a clock that only "advance" moves.
 type story struct {
 	*bundle
 	t    *testing.T
@@ -354,7 +354,7 @@ func (s *story) name(id string) string {
 	return "m?"
 }
 
-// offset shows a time as seconds from the beginning of the story.
+// offset returns a time as seconds since the beginning of the story.
 func (s *story) offset(at time.Time) string { return at.Sub(storyBegin).String() }
 
 func (s *story) plain(err error) string {
@@ -378,7 +378,7 @@ func (s *story) must(err error) {
 	}
 }
 
-// scriptedSender answers for a relay: each recipient's reply is what the story set, or 250.
+// scriptedSender is a relay: its reply for each recipient is that of the story, or 250.
 type scriptedSender struct {
 	clock   *testclock.Clock
 	replies map[string]string
@@ -405,7 +405,7 @@ func (f *scriptedSender) Send(ctx context.Context, d routing.Dispatch) routing.S
 	return out
 }
 
-// send has as many transactions as the portion asks for.
+// send makes transactions of portion recipients.
 func (f *scriptedSender) send(ctx context.Context, m smtpsend.Message) (smtpsend.Result, error) {
 	var all smtpsend.Result
 	var failure error

@@ -100,7 +100,7 @@ func TestDryRunQueuesNothing(t *testing.T) {
 	}
 }
 
-// TestRawMessageSpeaksForItself submits a message that says itself when and under which key it goes.
+// TestRawMessageSpeaksForItself submits a raw message with control headers for its time and its key.
 func TestRawMessageSpeaksForItself(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})

@@ -74,7 +74,7 @@ func TestRefusedWhereTheSettingSaysSo(t *testing.T) {
 }
 
 // TestKeyWinsOverSuppression repeats a submit whose recipient was suppressed after it was accepted: the
-// client is told what it was told.
+// client gets the first answer.
 func TestKeyWinsOverSuppression(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{})
@@ -91,8 +91,7 @@ func TestKeyWinsOverSuppression(t *testing.T) {
 	}
 }
 
-// TestUnsubscribeOneMomentBeforeDelivery takes the last moment that can be had: a worker is about to take the
-// message up.
+// TestUnsubscribeOneMomentBeforeDelivery unsubscribes directly before a worker begins the message.
 func TestUnsubscribeOneMomentBeforeDelivery(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{})
@@ -102,7 +101,7 @@ func TestUnsubscribeOneMomentBeforeDelivery(t *testing.T) {
 	})
 }
 
-// TestUnsubscribeWhileAMessageIsWritten: the worker has the message in hand, and has had it for a while.
+// TestUnsubscribeWhileAMessageIsWritten: the worker began the message a while ago.
 func TestUnsubscribeWhileAMessageIsWritten(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{})
@@ -118,7 +117,7 @@ func TestUnsubscribeWhileAMessageIsWritten(t *testing.T) {
 	})
 }
 
-// TestUnsubscribeWhileTheAnswerIsOnItsWay: the message is begun, but its worker hears of that late.
+// TestUnsubscribeWhileTheAnswerIsOnItsWay: the answer of begin.lua reaches the worker late.
 func TestUnsubscribeWhileTheAnswerIsOnItsWay(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{})
@@ -211,7 +210,7 @@ func TestSuppressedBetweenAttempts(t *testing.T) {
 	}
 }
 
-// TestLanesAndReasons shows who is mailed in which lane.
+// TestLanesAndReasons: which reasons suppress a recipient in which lane.
 func TestLanesAndReasons(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{ServiceURL: func() string { return "https://p.test" }})
@@ -270,7 +269,7 @@ func TestMergeSkips(t *testing.T) {
 	}
 }
 
-// TestRepliesTeach has addresses fail in several ways, and asks who would be mailed after that.
+// TestRepliesTeach: which replies of relays suppress an address.
 func TestRepliesTeach(t *testing.T) {
 	t.Parallel()
 	b := setupSiftedOn(t, spread(t), Options{Attempts: func() int { return 1 }}, suppression.Options{
@@ -328,8 +327,7 @@ func TestRepliesTeach(t *testing.T) {
 	}
 }
 
-// TestReplayToNobody: a dead letter for an address that turned out to be dead is not lost by being sent
-// again.
+// TestReplayToNobody: a dead letter whose recipient is suppressed is not lost by a replay.
 func TestReplayToNobody(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{})

@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// tasksOf tells the state of a message's task at an epoch.
+// tasksOf returns the state of a message's task at an epoch.
 func tasksOf(t *testing.T, b *bundle, id, epoch string) queue.State {
 	t.Helper()
 	states, err := b.Control.States(t.Context(), queue.Submit, taskID(id, epoch))
@@ -38,7 +38,7 @@ func sweep(t *testing.T, b *bundle) {
 	}
 }
 
-// TestAcceptedButNotQueuedIsQueued loses the task between accept and enqueue, as a crash there does.
+// TestAcceptedButNotQueuedIsQueued loses the task between accept and enqueue, as in a crash.
 func TestAcceptedButNotQueuedIsQueued(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
@@ -117,7 +117,7 @@ func TestHugeQueueComesBack(t *testing.T) {
 	}
 }
 
-// TestSweepLeavesLiveLeasesAlone: a message being sent is not taken from its worker.
+// TestSweepLeavesLiveLeasesAlone: a message that is being sent stays with its worker.
 func TestSweepLeavesLiveLeasesAlone(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{Lease: 8 * time.Second})
@@ -137,7 +137,7 @@ func TestSweepLeavesLiveLeasesAlone(t *testing.T) {
 	}
 }
 
-// TestStoppedWorkerCannotFinish: a worker frozen past its lease wakes up when another one has sent the
+// TestStoppedWorkerCannotFinish: a worker was stopped until after its lease, and another one has sent the
 // message.
 func TestStoppedWorkerCannotFinish(t *testing.T) {
 	t.Parallel()
@@ -172,7 +172,7 @@ func TestStoppedWorkerCannotFinish(t *testing.T) {
 	}
 }
 
-// TestAnswerOutlivesLease: a worker whose lease ran out while nobody else began still has the truth to tell.
+// TestAnswerOutlivesLease: the result of a worker whose lease ended is recorded if nobody else began.
 func TestAnswerOutlivesLease(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
@@ -195,7 +195,7 @@ func TestAnswerOutlivesLease(t *testing.T) {
 	}
 }
 
-// TestRetentionForgets: dead letters go by age and by number, and so do the traces of ended messages.
+// TestRetentionForgets: dead letters and log entries are deleted by age and by number.
 func TestRetentionForgets(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{KeepDeadLetters: time.Hour, MaxDeadLetters: 2, KeepEnded: time.Hour, MaxEnded: 2})
@@ -233,7 +233,7 @@ func messageKeys(t *testing.T, db *redisdb.DB) []string {
 	return all
 }
 
-// TestSentMessageLeavesNoContent: what was sent leaves a trace that says so, and nothing of what it said.
+// TestSentMessageLeavesNoContent: a sent message leaves a log entry without its content.
 func TestSentMessageLeavesNoContent(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, testredis.New(t), Options{})
@@ -247,7 +247,7 @@ func TestSentMessageLeavesNoContent(t *testing.T) {
 	}
 }
 
-// TestEventsAreTrimmed: the stream keeps its bound, and what a reader has not read.
+// TestEventsAreTrimmed: the stream is trimmed to its bound, except events that a reader has not read.
 func TestEventsAreTrimmed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{MaxEvents: 100})
