@@ -166,7 +166,8 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 		d.log.WarnContext(ctx, "held account not asked", "message_id", c.id, "account", account.ID, "error", err)
 		return decision{outcome: released, at: d.clock.Now()}
 	case wait:
-		return onHold(account, d.clock.Now())
+		now := d.clock.Now()
+		return decision{outcome: held, at: now, due: now.Add(holdAtMost), reason: heldReason(account.Held.Reason)}
 	}
 	if err := d.written(ctx, c, account.DKIM); err != nil {
 		return d.unwritten(ctx, c, err, started, p)

@@ -29,11 +29,6 @@ func (d *Delivery) heldBack(ctx context.Context, c *claim, account accounts.Send
 	return !ok, err
 }
 
-// onHold is the decision about a message that waits for its account without an attempt.
-func onHold(account accounts.Sender, now time.Time) decision {
-	return decision{outcome: held, at: now, due: now.Add(holdAtMost), reason: heldReason(account.Held.Reason)}
-}
-
 func heldReason(why string) string { return "the account is held: " + why }
 
 // troubled reports whether a relay refused the account, so that message and recipients were not judged.

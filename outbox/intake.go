@@ -61,7 +61,7 @@ type Result struct {
 	SendAt    time.Time
 	Key       string       // the entry's key, if the key was used; else empty
 	Repeated  bool         // the key was used before; the rest is the first answer
-	Skipped   *api.Skipped // recipients that are not mailed; without an ID nobody is left
+	Skipped   *api.Skipped // suppressed recipients; without an ID, all of them
 	Preview   []byte       // the rendered message, of previews only
 	Err       error        // why the entry was refused; nil: it was not
 }

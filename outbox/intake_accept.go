@@ -110,9 +110,7 @@ func (in *Intake) withdraw(ctx context.Context, ask []*newMessage) {
 			tasks = append(tasks, task{queue: m.task.Queue, id: m.task.ID})
 		}
 	}
-	if len(tasks) > 0 {
-		in.forget(ctx, tasks...)
-	}
+	in.forget(ctx, tasks...)
 }
 
 // enqueue queues the tasks of accepted messages, unless that was done together with the script.

@@ -21,12 +21,8 @@ type Queues struct{ *store }
 
 // Owns reports whether a queue holds the tasks of messages.
 func (qs *Queues) Owns(name string) bool {
-	for p := range qs.DB.Partitions() {
-		if name == laneQueue(api.Transactional, p) || name == laneQueue(api.Bulk, p) {
-			return true
-		}
-	}
-	return false
+	names, _ := qs.queuesOf(queue.Submit) // there is this queue
+	return slices.Contains(names, name)
 }
 
 // queuesOf returns the queues of asynq that make up a queue of the API.

@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are the outbox's counters. Without a registry they count for nobody.
+// metrics are the outbox's counters. Without a registry they are not exported.
 type metrics struct {
 	accepted   *prometheus.CounterVec
 	attempts   *prometheus.CounterVec

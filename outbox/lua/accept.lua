@@ -53,7 +53,7 @@ if redis.call('EXISTS', KEYS[1]) == 1 then
   return AGAIN
 end
 if redis.call('EXISTS', prefix .. 'ended:' .. id) == 1 then return AGAIN end
-local version = '' -- of the suppressions, at which nobody was stopped
+local version = '' -- of the suppressions without an entry about the recipients
 if look_each ~= '' then
   version = unstopped(key and 3 or 2, look_fields, tonumber(look_each))
   if not version then return ASK end -- the content stays for the next call
