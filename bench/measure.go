@@ -55,7 +55,8 @@ func rawRate(ctx context.Context, address string, connections, n, senders int) (
 }
 
 // handOver returns how many messages a second go over HTTP to a server that decodes the request, passes its
-// text to the SMTP client, and answers. It stores and composes nothing: this is the cost of the two protocols.
+// text to the SMTP client, and answers. It stores and composes nothing: this is the cost of the two
+// protocols.
 func handOver(ctx context.Context, sink *testsmtp.Server, n, senders int) (float64, error) {
 	s, err := smtpsend.New(smtpsend.Options{})
 	if err != nil {

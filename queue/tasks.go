@@ -122,7 +122,8 @@ type part struct{ span, older int }
 // of the list.
 func (c *Control) moveFew(ctx context.Context, queue string, to target, from part, ids []string) []error {
 	now := time.Now()
-	results, err := moveScript.Run(ctx, c.redis, stateKeys(queue, Waiting, Scheduled, Retrying, Archived, Completed),
+	results, err := moveScript.Run(ctx, c.redis, stateKeys(queue, Waiting, Scheduled, Retrying, Archived,
+		Completed),
 		moveArgs{
 			Tasks: taskPrefix(queue), Target: to, Now: now.Unix(), NowNanos: now.UnixNano(), Keep: archiveMost,
 			Span: from.span, Older: from.older, IDs: ids,

@@ -113,7 +113,8 @@ func (h *house) add(role string, n int, to *[]*postroom) error {
 	if p.smtpLine, err = h.line("tcp", p.relay.Addr()); err != nil {
 		return err
 	}
-	if p.apiLine, err = h.line("tcp", "127.0.0.1:1"); err != nil { // its target is known when the process is ready
+	// its target is known when the process is ready
+	if p.apiLine, err = h.line("tcp", "127.0.0.1:1"); err != nil {
 		return err
 	}
 	p.client = api.NewClient("http://"+p.apiLine.Addr(), rig.Token, h.http)

@@ -78,7 +78,8 @@ const ready = "ready "
 // Ready writes the line that [Address] waits for.
 func Ready(address string) { fmt.Println(ready + address) }
 
-// Command returns the command that starts this program again, as a Postroom with these settings and no others.
+// Command returns the command that starts this program again, as a Postroom with these settings and no
+// others.
 func Command(settings map[string]string) *exec.Cmd {
 	self, err := os.Executable()
 	cmd := exec.Command(self) //nolint:gosec // this program

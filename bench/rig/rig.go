@@ -76,8 +76,8 @@ func (r *Rig) MakeDir(in, prefix string) (err error) {
 	return err
 }
 
-// StartRedis creates a directory as MakeDir does, starts a redis-server in it as Postroom's embedded one runs,
-// with more arguments, and waits until it answers.
+// StartRedis creates a directory as MakeDir does, starts a redis-server in it as Postroom's embedded one
+// runs, with more arguments, and waits until it answers.
 func (r *Rig) StartRedis(ctx context.Context, in, prefix string, more ...string) (err error) {
 	if err := r.MakeDir(in, prefix); err != nil {
 		return err

@@ -1,9 +1,9 @@
 // Suppression measures the suppression list: the memory of an entry in Redis, the rate of adding and of an
-// export, and the time of a look-up of a message's recipients, beside a bare pipeline of as many HGETs through
-// the same client.
+// export, and the time of a look-up of a message's recipients, beside a bare pipeline of as many HGETs
+// through the same client.
 //
-// It starts its own redis-server, without a file: the cost of the disk is the same for all of Postroom's keys.
-// Addresses look like real ones (22 bytes on average, a few hundred domains). Half of the entries are
+// It starts its own redis-server, without a file: the cost of the disk is the same for all of Postroom's
+// keys. Addresses look like real ones (22 bytes on average, a few hundred domains). Half of the entries are
 // unsubscriptions from a hundred lists, a quarter hold for one of fifty accounts, the others for the
 // instance. With -evidence a part has evidence, as entries of deliveries have and imported ones have not.
 package main
@@ -206,7 +206,8 @@ func (h *house) walk(ctx context.Context) error {
 	}
 	rig.Tell("a page of 50 of one of the hundred lists: median, 99th percentile", pages.String())
 	began, exported := time.Now(), &lines{}
-	if err := h.store.Export(ctx, "", api.SuppressionQuery{}, exported); err != nil && !errors.Is(err, errEnough) {
+	if err := h.store.Export(ctx, "", api.SuppressionQuery{}, exported); err != nil &&
+		!errors.Is(err, errEnough) {
 		return err
 	}
 	rig.Tell("entries a second of an export",

@@ -137,7 +137,8 @@ func (s *session) tried(answer any, all []trial) error {
 	})
 }
 
-// trials returns the relays in an answer. own reports whether the first is the account's own, or the only one.
+// trials returns the relays in an answer. own reports whether the first is the account's own, or the only
+// one.
 func trials(name string, own bool, answer api.VerifyAnswer) []trial {
 	var all []trial
 	if own {

@@ -83,7 +83,8 @@ func (b *bounceCmd) submit(ctx context.Context, con *console) (api.ReturnedMail,
 	return api.ReturnMail.Do(ctx, client, bytes.NewReader(mail), api.ReturnOptions{EnvelopeTo: b.To})
 }
 
-// maxMail is the submitted part of a mail: one octet more than Postroom reads, so that it notices a longer one.
+// maxMail is the submitted part of a mail: one octet more than Postroom reads, so that it notices a longer
+// one.
 const maxMail = 1<<20 + 1
 
 // readMail reads the beginning of a mail. It discards the rest, so that the writer of a pipe does not fail.

@@ -30,8 +30,8 @@ var errHelped = errors.New("help was shown")
 // helpFlag shows the help and ends the parsing. Kong's own ends the process instead.
 type helpFlag bool
 
-// BeforeReset is called by kong when the flag is given, before it reads anything else. If a command is selected
-// only by default, the help lists the commands of its group.
+// BeforeReset is called by kong when the flag is given, before it reads anything else. If a command is
+// selected only by default, the help lists the commands of its group.
 func (helpFlag) BeforeReset(c *kong.Context) error {
 	if n := c.Selected(); n != nil && n.Parent != nil && n.Parent.DefaultCmd == n &&
 		!slices.Contains(c.Args, n.Name) {

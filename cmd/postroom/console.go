@@ -89,8 +89,8 @@ func clean(s string) string {
 // barFrom is the smallest number of steps for which a bar is shown.
 const barFrom = 50
 
-// bar shows progress on a terminal; total -1: the length is not known. The errors of a bar are ignored, because
-// they do no harm.
+// bar shows progress on a terminal; total -1: the length is not known. The errors of a bar are ignored,
+// because they do no harm.
 func (c *console) bar(total int, what string, options ...progressbar.Option) *progressbar.ProgressBar {
 	seen, out := c.errTTY && (total < 0 || total >= barFrom), io.Discard
 	if seen {

@@ -23,8 +23,8 @@ type resolver interface {
 // maxDomains bounds the DNS checks of an instance with many accounts.
 const maxDomains = 20
 
-// dns checks what receivers check: whether the sender domains take mail, who may send for them, and what to do
-// with forgeries.
+// dns checks what receivers check: whether the sender domains take mail, who may send for them, and what to
+// do with forgeries.
 func (x *exam) dns(ctx context.Context) []finding {
 	domains := slices.Sorted(maps.Keys(x.domains))
 	if len(domains) == 0 {
@@ -91,8 +91,8 @@ func (x *exam) mx(ctx context.Context, domain string) (finding, error) {
 	return finding{"mx", ok, domain + " takes mail at " + strings.TrimSuffix(records[0].Host, "."), ""}, nil
 }
 
-// spf checks who may send for the domain (RFC 7208). Only the relay's operator knows whether that includes the
-// relay.
+// spf checks who may send for the domain (RFC 7208). Only the relay's operator knows whether that includes
+// the relay.
 func (x *exam) spf(ctx context.Context, domain string) (finding, error) {
 	records, err := x.txt(ctx, domain, "v=spf1")
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/postroom/postroom/config"
 )
 
-// relayFlags describe a relay: an account's own, or a gateway. A pointer to an empty value removes the old one.
+// relayFlags describe a relay: an account's own, or a gateway. A pointer to an empty value removes the old
+// one.
 type relayFlags struct {
 	SMTP         string   `name:"smtp" group:"relay" placeholder:"URL" help:"Relay, such as smtp://user:password@smtp.example.com:587, or smtps://. - reads it from standard input, env:NAME from the environment."`
 	Preset       *string  `group:"relay" placeholder:"NAME" help:"Provider that fills in host, port, TLS and limits: gmail, office365, ses, sendgrid, mailgun, postmark, icloud or generic."`
@@ -201,8 +202,8 @@ func (c *console) secret(flag, value string) (string, error) {
 	return value, nil
 }
 
-// secretFrom reads a secret from the source in a flag: a file, env:NAME, or - for standard input. It drops one
-// newline at the end.
+// secretFrom reads a secret from the source in a flag: a file, env:NAME, or - for standard input. It drops
+// one newline at the end.
 func (c *console) secretFrom(flag, from string) (string, error) {
 	if name, ok := strings.CutPrefix(from, "env:"); ok {
 		value := os.Getenv(name)

@@ -24,8 +24,8 @@ func New(t testing.TB) Files {
 	return Files{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
 }
 
-// Issue writes a new certificate into the files, and returns the pool that trusts it. name is its common name,
-// to distinguish certificates.
+// Issue writes a new certificate into the files, and returns the pool that trusts it. name is its common
+// name, to distinguish certificates.
 func (f Files) Issue(t testing.TB, name string) *x509.CertPool {
 	t.Helper()
 	cert, key, err := Make(name)
