@@ -30,8 +30,8 @@ type Document struct {
 	Revision  int64             `json:"revision"`       // a document never replaces one with a higher revision
 }
 
-// Complete adds the texts of an index to documents without a known text. stored returns the documents that the
-// index has, by queue id.
+// Complete adds the texts of an index to documents without a known text. stored returns the documents that
+// the index has, by queue id.
 func Complete(docs []Document, stored func([]Document) (map[string]Document, error)) ([]Document, error) {
 	unknown := slices.DeleteFunc(slices.Clone(docs), func(d Document) bool { return d.TextKnown })
 	if len(unknown) == 0 {

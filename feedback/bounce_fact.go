@@ -33,8 +33,8 @@ func (c claimed) entryOf(report bounce.Report, t statement, now time.Time) entry
 	} else {
 		e.fate(t)
 	}
-	e.Key = shortKey(ofBounces, strings.Join([]string{c.id, string(e.Type), e.Details.Action, e.Details.FeedbackType,
-		t.to}, "/"))
+	e.Key = shortKey(ofBounces, strings.Join([]string{c.id, string(e.Type), e.Details.Action,
+		e.Details.FeedbackType, t.to}, "/"))
 	return e
 }
 

@@ -29,9 +29,9 @@
 //
 // The readers (group "feedback") find the message by our own id, where the provider returned it or the
 // Message-ID contains it. Otherwise outbox.Lookup finds it by the Message-ID and the provider's ids. Then
-// outbox.RecordFacts puts the fact onto the timeline. Then the address is suppressed where the fact requires it.
-// The entry is removed last. If a process dies in between, another process takes the entry. It finds that the
-// fact is known, and suppresses again, which changes nothing.
+// outbox.RecordFacts puts the fact onto the timeline. Then the address is suppressed where the fact requires
+// it. The entry is removed last. If a process dies in between, another process takes the entry. It finds that
+// the fact is known, and suppresses again, which changes nothing.
 //
 // # Reconciliation
 //

@@ -73,8 +73,8 @@ func NewMailgun(o MailgunOptions) (*Mailgun, error) {
 }
 
 // Events returns one page of the events between two times, oldest first. page is empty for the first page,
-// then Page.Next of the page before, a URL. An empty Page.Next ends the list: Mailgun always gives a next URL,
-// and ends the list with an empty page.
+// then Page.Next of the page before, a URL. An empty Page.Next ends the list: Mailgun always gives a next
+// URL, and ends the list with an empty page.
 func (m *Mailgun) Events(ctx context.Context, from, to time.Time, page string) (Page, error) {
 	address, err := m.address(from, to, page)
 	if err != nil {

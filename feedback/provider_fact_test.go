@@ -79,7 +79,8 @@ func TestEntryKeepsWhatWasTold(t *testing.T) {
 	}, "masked", startOfTime)
 	want := entry{
 		Fact: outbox.Fact{
-			Key: "ses/k1", Type: event.TrackClick, Recipient: "ann@example.net", Index: -1, At: at, Details: event.Later{
+			Key: "ses/k1", Type: event.TrackClick, Recipient: "ann@example.net", Index: -1, At: at,
+			Details: event.Later{
 				Source: "ses", ProviderMessageID: "0100-1", URL: "https://shop.example/", UserAgent: "Mail",
 				RemoteAddress: "192.0.2.0", Bot: true, BotReason: "provider",
 			},

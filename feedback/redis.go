@@ -156,8 +156,8 @@ func (s store) again(ctx context.Context, now time.Time, most int) (more bool, e
 	return more, nil
 }
 
-// bind binds a token that may be used once to the digest of an event, for all processes. It returns the digest
-// that the token is bound to.
+// bind binds a token that may be used once to the digest of an event, for all processes. It returns the
+// digest that the token is bound to.
 func (f *Feedback) bind(ctx context.Context, token, digest string, until time.Time) (string, error) {
 	sum := sha256.Sum256([]byte(token))
 	key, life := tokenKey(hex.EncodeToString(sum[:])), max(until.Sub(f.opts.Now()), time.Minute)
@@ -206,7 +206,8 @@ func (s store) progress(ctx context.Context) (progress, error) {
 		return progress{}, redisdb.Failed(err, "read how far the reconciliation is")
 	}
 	number := func(name string) int64 { n, _ := strconv.ParseInt(v[name], 10, 64); return n }
-	return progress{redisdb.Time(number("position")), redisdb.Time(number("ran")), number("events"), number("broken"),
+	return progress{redisdb.Time(number("position")), redisdb.Time(number("ran")), number("events"),
+		number("broken"),
 		v["error"]}, nil
 }
 

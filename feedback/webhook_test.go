@@ -206,7 +206,8 @@ func newAmazon(t *testing.T, now time.Time) *amazon {
 // RoundTrip implements http.RoundTripper, for the certificate and for confirmations.
 func (a *amazon) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.String() == testCert {
-		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(a.cert)), Request: r}, nil
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(a.cert)),
+			Request: r}, nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

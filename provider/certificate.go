@@ -200,8 +200,8 @@ func parseChain(raw []byte) ([]*x509.Certificate, error) {
 
 var snsName = regexp.MustCompile(`^sns\.([a-z0-9-]+\.)?amazonaws\.com(\.cn)?$`)
 
-// checkCertificate verifies that a certificate is one of SNS and valid now. It is not traced to a root, as SNS
-// sends no intermediates: it is trusted because it came over HTTPS from a host of SNS.
+// checkCertificate verifies that a certificate is one of SNS and valid now. It is not traced to a root, as
+// SNS sends no intermediates: it is trusted because it came over HTTPS from a host of SNS.
 func checkCertificate(leaf *x509.Certificate, now time.Time) (*rsa.PublicKey, error) {
 	if now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
 		return nil, refusedCertificate(errors.New("is not valid at this time"))

@@ -23,10 +23,10 @@
 //   - Sizes, depth, counts and lengths are bounded. JSON with a duplicate key is refused: two readers could
 //     read two values. No body causes a panic.
 //
-// It answers no requests, stores nothing, suppresses nobody, and owns no Redis keys. Its only connections
-// fetch the signing certificate of Amazon SNS from hosts of SNS, and the certificate
-// is kept. It never visits the address that confirms an SNS subscription: Read returns that address after
-// checking its host. The caller must have verified the request before visiting it.
+// It answers no requests, stores nothing, suppresses no address, and owns no Redis keys. Its only connections
+// fetch the signing certificate of Amazon SNS from hosts of SNS, and keep it in memory. It never visits the
+// address that confirms an SNS subscription: Read returns that address after checking its host. The caller
+// must verify the request before visiting it.
 //
 // Failures: a request without valid proof is a fault of kind Unauthorized, a wrong body Invalid or TooLarge.
 // A certificate or token store out of reach is Unavailable, so that the provider retries. The text of an

@@ -46,7 +46,8 @@ func (r *recorded) RoundTrip(q *http.Request) (*http.Response, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(r.pages[q.URL.String()])),
+	return &http.Response{StatusCode: http.StatusOK,
+		Body:    io.NopCloser(strings.NewReader(r.pages[q.URL.String()])),
 		Request: q}, nil
 }
 

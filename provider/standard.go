@@ -53,8 +53,8 @@ func genericKey(secret string) (key, error) {
 }
 
 func (s standard) verify(_ context.Context, v *Verifier, r *incoming, now time.Time) error {
-	id, timestamp, given := standardHeader(r.Header, "id"), standardHeader(r.Header, "timestamp"), standardHeader(
-		r.Header, "signature")
+	id, timestamp := standardHeader(r.Header, "id"), standardHeader(r.Header, "timestamp")
+	given := standardHeader(r.Header, "signature")
 	if id == "" || timestamp == "" || given == "" {
 		return missing("webhook-id, webhook-timestamp and webhook-signature")
 	}

@@ -115,8 +115,8 @@ func (w *Webhooks) create(ctx context.Context, orders []order) (created int, ful
 	pipe := w.db.Pipeline()
 	answers := make([]*redisdb.Reply[word], len(orders))
 	for i, o := range orders {
-		answers[i] = createScript.Add(pipe, []string{deliveryKey(o.ref)}, createArgs{o.Endpoint, o.Delivery, o.raw, now,
-			w.options.MaxPending, w.pendingAge().Milliseconds()})
+		answers[i] = createScript.Add(pipe, []string{deliveryKey(o.ref)}, createArgs{o.Endpoint, o.Delivery,
+			o.raw, now, w.options.MaxPending, w.pendingAge().Milliseconds()})
 	}
 	if err := pipe.Exec(ctx); err != nil {
 		return 0, nil, fmt.Errorf("record %d webhook deliveries: %w", len(orders), err)

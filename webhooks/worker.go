@@ -82,7 +82,8 @@ func (w *Webhooks) begin(ctx context.Context, r ref, t *target) (*posting, time.
 		return nil, b.At, nil
 	}
 	e, err := event.Parse(b.Event)
-	return &posting{to: t, event: e, delivery: r.Delivery, attempt: b.Attempt, created: b.Created}, time.Time{}, err
+	next := &posting{to: t, event: e, delivery: r.Delivery, attempt: b.Attempt, created: b.Created}
+	return next, time.Time{}, err
 }
 
 // settle records the outcome of an attempt, switches the endpoint off if due, and returns the verdict.

@@ -217,5 +217,6 @@ func ranOut(status string) bool {
 // aboutRecipient reports whether a status is about the recipient's mailbox in any phase (RFC 3463 section 3.2
 // and 3.3, and 5.7.13 of RFC 7505's registry: the mailbox is switched off).
 func aboutRecipient(status string) bool {
-	return slices.Contains([]string{"5.1.0", "5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1", "5.7.13"}, status)
+	return slices.Contains([]string{"5.1.0", "5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.2.1", "5.7.13"},
+		status)
 }

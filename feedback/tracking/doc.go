@@ -3,8 +3,8 @@
 // server answers the requests, which are called hits.
 //
 // [Tracking.Open] and [Tracking.Click] read the token of a hit, note it in memory, and return at once.
-// [Tracking.Run] hands hits to the inbox (package feedback) in batches. Each waits two seconds before that, so that when a bot
-// follows several links at once, the third link marks the first two as well.
+// [Tracking.Run] hands hits to the inbox (package feedback) in batches. Each waits two seconds before that,
+// so that when a bot follows several links at once, the third link marks the first two as well.
 //
 // The rules in bot.go mark hits of bots; the glossary lists their names. Such hits are counted apart, and
 // never dropped: the event has the mark, and the name of the rule.

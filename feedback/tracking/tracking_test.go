@@ -189,14 +189,18 @@ func TestWhatIsKeptOfAVisitor(t *testing.T) {
 		{name: "masked IPv4", remote: v4, agent: "a", address: "203.0.113.0", kept: "a"},
 		{name: "masked IPv6", remote: v6, agent: "a", address: "2001:db8:1::", kept: "a"},
 		{name: "IPv4 in IPv6", remote: "::ffff:203.0.113.77", agent: "a", address: "203.0.113.0", kept: "a"},
-		{name: "with a zone", how: feedback.AddressWhole, remote: "fe80::1%eth0", agent: "a", address: "fe80::1", kept: "a"},
+		{name: "with a zone", how: feedback.AddressWhole, remote: "fe80::1%eth0", agent: "a", address: "fe80::1",
+			kept: "a"},
 		{name: "whole", how: feedback.AddressWhole, remote: v6, agent: "a", address: v6, kept: "a"},
 		{name: "none", how: feedback.AddressNone, remote: v4, agent: "a", address: "", kept: "a"},
 		{name: "unknown", remote: "", agent: "a", address: "", kept: "a"},
-		{name: "global privacy control", how: feedback.AddressWhole, remote: v4, agent: "a", header: map[string]string{
-			"Sec-GPC": "1"}},
-		{name: "do not track", how: feedback.AddressWhole, remote: v4, agent: "a", header: map[string]string{"DNT": "1"}},
-		{name: "track me", how: feedback.AddressWhole, remote: v4, agent: "a", header: map[string]string{"DNT": "0"},
+		{name: "global privacy control", how: feedback.AddressWhole, remote: v4, agent: "a",
+			header: map[string]string{
+				"Sec-GPC": "1"}},
+		{name: "do not track", how: feedback.AddressWhole, remote: v4, agent: "a", header: map[string]string{
+			"DNT": "1"}},
+		{name: "track me", how: feedback.AddressWhole, remote: v4, agent: "a", header: map[string]string{
+			"DNT": "0"},
 			address: v4, kept: "a"},
 		{name: "a proxy's address", how: feedback.AddressWhole, remote: v4, agent: "via ggpht.com GoogleImageProxy",
 			address: "", kept: "via ggpht.com GoogleImageProxy"},

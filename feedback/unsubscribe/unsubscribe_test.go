@@ -73,7 +73,8 @@ func setup(t *testing.T) *bundle {
 	if b.store, err = suppression.New(testredis.New(t), suppression.Options{Now: b.clock.Now}); err != nil {
 		t.Fatal(err)
 	}
-	b.Service, err = New(Parts{Tokens: b.ring, Suppressions: b.store, Append: b.inbox.Append, Account: senders{}.Get},
+	b.Service, err = New(Parts{Tokens: b.ring, Suppressions: b.store, Append: b.inbox.Append,
+		Account: senders{}.Get},
 		Options{
 			Now: b.clock.Now, Registry: b.reg,
 			Logger: slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),

@@ -9,8 +9,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// line is an event in the archive. The fields that are queried most are on top, the whole is JSON in data. The
-// names are those of webhooks.
+// line is an event in the archive. The fields that are queried most are on top, the whole is JSON in data.
+// The names are those of webhooks.
 type line struct {
 	EventID   string     `json:"eventId"`
 	Event     event.Type `json:"event"`
