@@ -7,34 +7,34 @@ import (
 	"time"
 )
 
-// Kind says what sort of trouble an error is, and so who has to act.
+// Kind is the kind of an error. It decides who has to act, and the HTTP status.
 type Kind string
 
-// The kinds. Each says who has to do something about it.
+// The kinds.
 const (
-	Internal     Kind = "internal"     // a fault of ours: logged in full, shown to nobody
+	Internal     Kind = "internal"     // a fault of Postroom: logged in full, not shown
 	Invalid      Kind = "invalid"      // the request itself is wrong; Fields says where
-	Unauthorized Kind = "unauthorized" // no credentials, or none that hold
+	Unauthorized Kind = "unauthorized" // no credentials, or invalid ones
 	Forbidden    Kind = "forbidden"    // known, but not allowed to do this
-	NotFound     Kind = "not_found"    // what was named does not exist
+	NotFound     Kind = "not_found"    // it does not exist
 	Conflict     Kind = "conflict"     // it exists, in a state that does not allow this
 	TooLarge     Kind = "too_large"    // beyond a size limit
 	// well formed, but it contradicts what is stored (a reused idempotency key, a template fault)
 	Unprocessable Kind = "unprocessable"
-	Limited       Kind = "limited"     // too many requests; RetryAfter says when to come back
-	Unavailable   Kind = "unavailable" // something we depend on is away; RetryAfter says when to come back
+	Limited       Kind = "limited"     // too many requests; see RetryAfter
+	Unavailable   Kind = "unavailable" // a dependency is unreachable; see RetryAfter
 )
 
 // Field is one wrong field of a request.
 type Field struct {
 	Key     string // path in the request, such as "to[0].address"
-	Message string // what is wrong, in words for the sender of the request
+	Message string // what is wrong, for the sender of the request
 }
 
 // Error is an error with a kind. Message is written for the client; Err, the cause, is for the log only.
 type Error struct {
 	Kind       Kind
-	Code       string         // a stable name such as "GatewayNotFound"; empty when the kind says it all
+	Code       string         // a stable name such as "GatewayNotFound"; empty: the kind is enough
 	Message    string         // one sentence for the client
 	Fields     []Field        // the wrong fields of an Invalid request, all of them
 	RetryAfter time.Duration  // for Limited and Unavailable; zero: unknown
@@ -42,12 +42,12 @@ type Error struct {
 	Err        error          // the cause, kept from the client
 }
 
-// New makes an error of the given kind with a message for the client.
+// New returns an error of the given kind with a message for the client.
 func New(kind Kind, code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Wrap makes an error of the given kind around its cause. The cause is logged; the client reads only the
+// Wrap returns an error of the given kind around its cause. The cause is logged; the client reads only the
 // message.
 func Wrap(err error, kind Kind, code, format string, args ...any) *Error {
 	e := New(kind, code, format, args...)
@@ -55,8 +55,7 @@ func Wrap(err error, kind Kind, code, format string, args ...any) *Error {
 	return e
 }
 
-// InvalidFields makes the one error that reports all wrong fields of a request at once. It returns nil when
-// there are none.
+// InvalidFields returns one error for all wrong fields of a request, or nil if there are none.
 func InvalidFields(fields []Field) error {
 	if len(fields) == 0 {
 		return nil
@@ -64,7 +63,7 @@ func InvalidFields(fields []Field) error {
 	return &Error{Kind: Invalid, Message: "Invalid input", Fields: fields}
 }
 
-// Error returns the whole story for the log: the message, the wrong fields, the cause.
+// Error returns the text for the log: the message, the wrong fields, the cause.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Message)
@@ -84,8 +83,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// KindOf finds the kind of an error, however deeply wrapped. An error that carries none is Internal; nil
-// has no kind, the empty string.
+// KindOf returns the kind of an error or of one that it wraps. An error without a kind is Internal; nil has
+// the kind "".
 func KindOf(err error) Kind {
 	if err == nil {
 		return ""
@@ -99,7 +98,7 @@ func KindOf(err error) Kind {
 // Is reports whether the error is of the given kind.
 func Is(err error, kind Kind) bool { return err != nil && KindOf(err) == kind }
 
-// CodeOf finds the stable name of an error, or the empty string.
+// CodeOf returns the stable name of an error, or "".
 func CodeOf(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code

@@ -1,7 +1,7 @@
 // Package message turns what an application wants to say into the bytes of one email, for outbox and smtpd.
 //
-// [Compose] builds a whole message (RFC 5322, MIME) from a [Draft]; [FromRaw] takes a message that somebody
-// else built, makes it safe to send and applies overrides. Both answer a [Composed]: the bytes, the envelope,
+// [Compose] builds a whole message (RFC 5322, MIME) from a [Draft]; [FromRaw] takes a message that another
+// program built, makes it safe to send and applies overrides. Both return a [Composed]: the bytes, the envelope,
 // and what the relay must be able to do to carry it.
 //
 // It promises:
@@ -12,7 +12,7 @@
 //   - Bcc never appears in the result.
 //   - What comes out is 7bit, quoted-printable or base64, so any relay can carry it. Parts of a raw message
 //     and of an attached one that are 8bit or binary, or have lines over 998 octets, are encoded; their
-//     content stays the same. [Composed.EightBit] tells of the exceptions: what is signed or encrypted
+//     content stays the same. [Composed.EightBit] reports the exceptions: what is signed or encrypted
 //     (DKIM-Signature, ARC, multipart/signed, S/MIME, PGP), UTF-8 in the header of a part, and attached
 //     message/* parts that RFC 2046 section 5.2 forbids to encode.
 //   - The result follows from the arguments alone: the time is in the Draft, randomness is a reader. The

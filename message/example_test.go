@@ -40,7 +40,7 @@ func ExampleCompose() {
 	// for [juergen@xn--bcher-kva.example archive@example.com]
 }
 
-// Everything wrong with a draft is told at once, under the names of the request.
+// Everything wrong with a draft is reported at once, under the names of the request.
 func ExampleCompose_faults() {
 	_, err := message.Compose(message.Draft{
 		From:    message.Address{Address: "ann@example.com"},
@@ -50,6 +50,5 @@ func ExampleCompose_faults() {
 	}, nil)
 	fmt.Println(err)
 	// Output:
-	// Invalid input: to[0].address: is not a valid email address: it has no @; headers.X-Note: must not contain
-	// a line break
+	// Invalid input: to[0].address: is not a valid email address: it has no @; headers.X-Note: must not contain a line break
 }

@@ -76,7 +76,7 @@ func TestPythonReadsTheSame(t *testing.T) {
 	}
 }
 
-// knownHeaderDefect tells what we do on purpose for programs that know no RFC 2231: a file name's ASCII
+// knownHeaderDefect recognises what we do on purpose for programs that know no RFC 2231: a file name's ASCII
 // likeness beside the true name, and encoded words in the name parameter.
 func knownHeaderDefect(sample, defect string) bool {
 	switch sample {

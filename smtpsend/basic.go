@@ -13,7 +13,7 @@ func ClassifyBasic(e Evidence) Judgement {
 	return j
 }
 
-// basicVerdict returns full, or the nearest verdict that is permanent as told.
+// basicVerdict returns full if it agrees with permanent, else the nearest verdict that does.
 func basicVerdict(permanent bool, full Verdict) Verdict {
 	retried := full == Soft || full == Throttle
 	switch {

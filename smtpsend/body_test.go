@@ -113,11 +113,11 @@ func TestUnreadableContentIsNotSent(t *testing.T) {
 			}
 			if !strings.Contains(e.Error(), "the content of the message can't be read") ||
 				!strings.Contains(e.Error(), row.says) {
-				t.Errorf("told: %v", e)
+				t.Errorf("error: %v", e)
 			}
 			for _, r := range result.Recipients {
 				if r.Err == nil {
-					t.Errorf("%s is told delivered", r.Address)
+					t.Errorf("%s is reported as delivered", r.Address)
 				}
 			}
 			if opened, closed := row.body.opened.Load(), row.body.closed.Load(); opened != closed {

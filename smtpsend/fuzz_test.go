@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// scripted is a connection on which the other side says what it will, whatever it is told.
+// scripted is a connection whose other side sends fixed bytes, whatever it receives.
 type scripted struct {
 	says  *bytes.Reader
 	heard bytes.Buffer
@@ -187,7 +187,7 @@ func FuzzProxy(f *testing.F) {
 		}
 		switch {
 		case err != nil && (strings.Contains(err.Error(), "secret-password") || len(err.Error()) > 400):
-			t.Fatalf("told: %q", err)
+			t.Fatalf("error: %q", err)
 		case err != nil && !errors.Is(err, io.EOF) && len(read) == 0:
 			t.Fatalf("%v before a word was read", err)
 		case err == nil && socks && (len(read) < 9 || read[0] != 5):

@@ -16,10 +16,10 @@ func TestAnswered(t *testing.T) {
 	server := testsmtp.Start(t, testsmtp.Options{MaxRecipients: 2})
 	sender := newSender(t, smtpsend.Options{})
 	for _, row := range []struct {
-		name   string
-		fails  int // the call that says no; 0: none
-		told   [][]string
-		result []string
+		name    string
+		fails   int // the call that says no; 0: none
+		reports [][]string
+		result  []string
 	}{
 		{"said yes to", 0, [][]string{
 			{"a@example.org +", "rcpt-550@example.org -"},
@@ -34,10 +34,10 @@ func TestAnswered(t *testing.T) {
 		relay := relayTo(server)
 		relay.RecipientsPerTransaction = 2
 		m := mail("a@example.org", "rcpt-550@example.org", "b@example.org", "c@example.org", "d@example.org")
-		var told [][]string
+		var reports [][]string
 		m.Answered = func(_ context.Context, done []smtpsend.RecipientResult) error {
-			told = append(told, signs(done))
-			if len(told) == row.fails {
+			reports = append(reports, signs(done))
+			if len(reports) == row.fails {
 				return errors.New("the journal is away")
 			}
 			return nil
@@ -46,8 +46,8 @@ func TestAnswered(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if diff := cmp.Diff(row.told, told); diff != "" {
-			t.Errorf("%s: told %s", row.name, diff)
+		if diff := cmp.Diff(row.reports, reports); diff != "" {
+			t.Errorf("%s: reports %s", row.name, diff)
 		}
 		if diff := cmp.Diff(row.result, signs(result.Recipients)); diff != "" {
 			t.Errorf("%s: %s", row.name, diff)

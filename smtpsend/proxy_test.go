@@ -186,7 +186,7 @@ func TestProxies(t *testing.T) {
 					t.Errorf("%s %s %s: %v", e.Name(), e.Verdict, e.Phase, e)
 				}
 				if said := fmt.Sprint(err, relay, log.String()); strings.Contains(said, "secret") {
-					t.Errorf("the proxy's password is told: %s", said)
+					t.Errorf("the proxy's password is shown: %s", said)
 				}
 			})
 		}
@@ -222,13 +222,13 @@ func TestProxyTroubles(t *testing.T) {
 	} {
 		t.Run(row.scheme+" "+row.name, func(t *testing.T) {
 			t.Parallel()
-			patience := 15 * time.Second
+			timeout := 15 * time.Second
 			if row.fails == "ETIMEDOUT" {
-				patience = 2 * time.Second
+				timeout = 2 * time.Second
 			}
 			relay := smtpsend.Relay{Host: "relay.test", Port: 25, Proxy: row.scheme + "://proxy-user:proxy-secret@" +
 				listening(t, row.does)}
-			e := failure(t, newSender(t, smtpsend.Options{Timeout: patience}).Verify(t.Context(), relay))
+			e := failure(t, newSender(t, smtpsend.Options{Timeout: timeout}).Verify(t.Context(), relay))
 			if e.Name() != row.fails || e.Verdict != smtpsend.Soft || e.Phase != smtpsend.PhaseConnect ||
 				!strings.Contains(e.Error(), row.says) {
 				t.Errorf("%s %s at %s: %v", e.Name(), e.Verdict, e.Phase, e)

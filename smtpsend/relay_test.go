@@ -77,7 +77,7 @@ func TestRelayCheck(t *testing.T) {
 		case row.wrong != "" && (err == nil || !strings.Contains(err.Error(), row.wrong)):
 			t.Errorf("%s: %v, want %q", row.name, err, row.wrong)
 		case err != nil && (strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "sec%")):
-			t.Errorf("%s: the password is told: %v", row.name, err)
+			t.Errorf("%s: the password is shown: %v", row.name, err)
 		}
 	}
 }

@@ -115,11 +115,11 @@ func TestFaultsAtEachPhase(t *testing.T) {
 						}
 						return testsmtp.Action{}
 					}})
-				patience := 20 * time.Second
+				timeout := 20 * time.Second
 				if f.Hang {
-					patience = 2 * time.Second // long enough for what comes before
+					timeout = 2 * time.Second // long enough for what comes before
 				}
-				sender := newSender(t, smtpsend.Options{Timeout: patience})
+				sender := newSender(t, smtpsend.Options{Timeout: timeout})
 				send := sync.OnceValues(func() (smtpsend.Result, error) {
 					return sender.Send(t.Context(), relayTo(server), mail("b@example.org"))
 				})

@@ -131,7 +131,7 @@ func TestTLSModes(t *testing.T) {
 				}
 			}
 			if said := fmt.Sprint(err) + log.String(); strings.Contains(said, "password") {
-				t.Errorf("a password is told: %s", said)
+				t.Errorf("a password is shown: %s", said)
 			}
 		})
 	}

@@ -94,7 +94,7 @@ func withoutOutcome(text string) string {
 	return b.String()
 }
 
-// play has the conversation and tells what came of it.
+// play has the conversation and returns its result.
 func play(t *testing.T, text string) string {
 	var dialog strings.Builder
 	var sends [][]string

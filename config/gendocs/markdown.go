@@ -35,7 +35,7 @@ func defaultCell(k config.Key) string {
 	return "`" + k.Default + "`"
 }
 
-// takes says what may be written, with its limits.
+// takes returns what may be written, with its limits.
 func takes(k config.Key) string {
 	switch {
 	case k.Values != nil:

@@ -6,7 +6,7 @@ type env struct {
 	data     *variables // what begins with @
 	params   *params    // block parameters
 	partials *scope     // partials declared in the template
-	block    *handed    // printed by {{> @partial-block}}
+	block    *passed    // printed by {{> @partial-block}}
 }
 
 // frame is a context. ../ refers to the next outer one.
@@ -89,8 +89,8 @@ func (s *scope) find(name string) (*scope, *program) {
 	return nil, nil
 }
 
-// handed is a block passed to a partial, with its environment.
-type handed struct {
+// passed is a block passed to a partial, with its environment.
+type passed struct {
 	program *program
 	src     *source
 	env     env

@@ -61,7 +61,7 @@ func (r *run) partialContext(n *partial, e *env) any {
 func (r *run) findPartial(name string, n *partial, e *env, context any) (included, env, bool) {
 	inside := env{data: e.data, partials: e.partials, block: e.block}
 	if n.block != nil {
-		inside.block = &handed{program: n.block, src: r.src, env: *e}
+		inside.block = &passed{program: n.block, src: r.src, env: *e}
 		inside.data = &variables{outer: e.data}
 		if len(n.block.inlines) > 0 { // the partial may use them too
 			inside.partials = &scope{declared: n.block.inlines, src: r.src, frame: e.frame, params: e.params,
@@ -92,7 +92,7 @@ func (r *run) findPartial(name string, n *partial, e *env, context any) (include
 
 // open returns the content of a passed block. It sees the names of its own place, and as outer contexts those
 // of that place, below the context of the partial that prints it.
-func (h *handed) open(caller env, context any) (included, env, bool) {
+func (h *passed) open(caller env, context any) (included, env, bool) {
 	inside := h.env
 	inside.frame = h.env.frame.enter(context)
 	inside.data = &variables{outer: caller.data}

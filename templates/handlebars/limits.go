@@ -6,7 +6,7 @@ type Limits struct {
 	TotalSource  int // bytes of a template and all its partials together; 1 MB
 	Nesting      int // blocks inside blocks, and expressions inside expressions; 64
 	Branches     int // {{else if}} of one block; 256
-	PartialDepth int // partials, and blocks handed to them, inside partials; 16
+	PartialDepth int // partials, and blocks passed to them, inside partials; 16
 	Steps        int // parts evaluated in one execution; 1,000,000
 	Output       int // bytes written by one execution; 2 MB
 }

@@ -77,7 +77,7 @@ func TestLimitsOfExecution(t *testing.T) {
 			"p": "{{> (lookup . 'name')}}"}, Limits{}, "more than 16 deep"},
 		{"inline partials that call themselves", "{{#*inline 'p'}}{{> p}}{{/inline}}{{> p}}", nil, Limits{},
 			"more than 16 deep"},
-		{"blocks handed on and on", "{{#*inline 'p'}}{{#> p}}{{> @partial-block}}{{/p}}{{/inline}}{{#> p}}x{{/p}}",
+		{"blocks passed on and on", "{{#*inline 'p'}}{{#> p}}{{> @partial-block}}{{/p}}{{/inline}}{{#> p}}x{{/p}}",
 			nil, Limits{}, "more than 16 deep"},
 		{"indented", "{{#*inline 'p'}}\n a\n{{/inline}}\n{{#each l}}\n    {{> p}}\n{{/each}}", nil,
 			Limits{Output: 200}, "longer than 200"},
