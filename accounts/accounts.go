@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -60,9 +61,7 @@ func New(db *redisdb.DB, ring *seal.Ring, shared *gateways.Store, o Options) (*A
 	if db == nil || ring == nil || shared == nil {
 		return nil, errors.New("accounts: a database, a key ring and gateways are needed")
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}

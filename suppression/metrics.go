@@ -1,6 +1,9 @@
 package suppression
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
 
 // metrics counts checks and stopped recipients, and shows the number of entries. Without a registry it
 // exports nothing.
@@ -13,15 +16,16 @@ type metrics struct {
 // kinds are the kinds of scope. A label has only the kind, because there is an id for each account and list.
 var kinds = [...]string{"instance", "account", "list"}
 
-func newMetrics(reg prometheus.Registerer) (*metrics, error) {
-	checks := prometheus.NewCounter(prometheus.CounterOpts{
+func newMetrics(reg prometheus.Registerer) *metrics {
+	auto := promauto.With(reg)
+	checks := auto.NewCounter(prometheus.CounterOpts{
 		Name: "postroom_suppression_checks_total", Help: "Recipients that were looked up one by one.",
 	})
-	stops := prometheus.NewCounterVec(prometheus.CounterOpts{
+	stops := auto.NewCounterVec(prometheus.CounterOpts{
 		Name: "postroom_suppression_stops_total", Help: "Recipients that were looked up and must not be mailed.",
 	}, []string{"reason"})
 	m := &metrics{checks: checks, stops: map[Reason]prometheus.Counter{}}
-	m.entries = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	m.entries = auto.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "postroom_suppression_entries", Help: "Entries of the suppression list.",
 	}, []string{"reason", "scope"})
 	for _, r := range Reasons {
@@ -30,15 +34,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			m.entries.WithLabelValues(string(r), kind).Set(0)
 		}
 	}
-	if reg == nil {
-		return m, nil
-	}
-	for _, c := range []prometheus.Collector{checks, stops, m.entries} {
-		if err := reg.Register(c); err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
+	return m
 }
 
 func (m *metrics) checked(found *Entry) {

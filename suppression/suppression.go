@@ -1,7 +1,8 @@
 package suppression
 
 import (
-	"fmt"
+	"cmp"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -45,30 +46,24 @@ type Store struct {
 	metrics *metrics
 }
 
-// New returns a store on an open database. It does no I/O. It fails if its metrics are registered already.
+// New returns a store on an open database. It does no I/O.
 // [Store.Run] removes expired entries.
 func New(db *redisdb.DB, o Options) (*Store, error) {
+	if db == nil {
+		return nil, errors.New("suppression: a database is needed")
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.SoftBounces == 0 {
-		o.SoftBounces = defaultSoftBounces
-	}
+	o.SoftBounces = cmp.Or(o.SoftBounces, defaultSoftBounces)
 	if o.SoftWindow <= 0 {
 		o.SoftWindow = defaultSoftWindow
 	}
 	if o.SoftExpiry <= 0 {
 		o.SoftExpiry = defaultSoftExpiry
 	}
-	s := &Store{db: db, opts: o, log: o.Logger, now: o.Now}
-	var err error
-	if s.metrics, err = newMetrics(o.Registry); err != nil {
-		return nil, fmt.Errorf("suppression: %w", err)
-	}
-	return s, nil
+	return &Store{db: db, opts: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: o.Now,
+		metrics: newMetrics(o.Registry)}, nil
 }
 
 // Learnt returns a bounce or complaint with the scope and the expiry of the settings. Without

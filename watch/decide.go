@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// state is an alert that stands, as Redis keeps it.
+// state is a standing alert, as it is stored.
 type state struct {
 	Alert     string    `json:"alert"`
 	Queue     string    `json:"queue,omitempty"`
@@ -13,11 +13,11 @@ type state struct {
 	Value     float64   `json:"value"`
 	Threshold float64   `json:"threshold"`
 	Since     time.Time `json:"since"`
-	Judged    time.Time `json:"judged"`         // when somebody last could say whether it still holds
+	Judged    time.Time `json:"judged"`         // when a process could last check whether it still holds
 	Clear     time.Time `json:"clear,omitzero"` // since when it does not; zero: it holds
 }
 
-// finding is what a look says about one alert.
+// finding is the result of a check for one alert.
 type finding struct {
 	alert     string
 	queue     string
@@ -35,17 +35,17 @@ func (f finding) key() string {
 	return f.alert + ":" + f.queue
 }
 
-// act is what is to be done about an alert.
+// act is the change of an alert.
 type act int
 
 const (
 	nothing act = iota
-	raise       // write it down, with its event
-	note        // write it down: it stands, with another value, or has begun to be over
-	resolve     // strike it out, with its event
+	raise       // write it, with its event
+	note        // write it: it stands with another value, or its condition has ceased to hold
+	resolve     // delete it, with its event
 )
 
-// decision is what is to be done, and how the alert then stands; of resolve, how it stood.
+// decision is the change of an alert, and its new state; of resolve, its last state.
 type decision struct {
 	do   act
 	next state
@@ -53,13 +53,13 @@ type decision struct {
 }
 
 const (
-	noteEvery = time.Minute // how often an alert that holds is written down anew
-	// an alert that nobody can judge for so long is resolved: it was switched off, or what it was about is gone
+	noteEvery = time.Minute // interval at which an alert that holds is written again
+	// an alert that no process could check for so long is resolved: it was switched off, or its source is gone
 	staleAfter = 5 * time.Minute
 )
 
-// decide says what to do about an alert that stands (nil: it does not), from what a look found (nil: it
-// could not say).
+// decide returns the change of an alert, from its present state (nil: none) and the finding of a check (nil:
+// there is none, because a source failed).
 func decide(now time.Time, stood *state, f *finding, quiet time.Duration) decision {
 	switch {
 	case stood == nil && (f == nil || !f.wrong):
@@ -74,7 +74,7 @@ func decide(now time.Time, stood *state, f *finding, quiet time.Duration) decisi
 	return passing(now, *stood, *f, quiet)
 }
 
-// state is how the alert of a finding stands.
+// state returns the state of the alert of a finding.
 func (f finding) state(since, now time.Time) state {
 	return state{
 		Alert: f.alert, Queue: f.queue, Text: f.text, Value: round(f.value), Threshold: round(f.threshold),
@@ -82,10 +82,10 @@ func (f finding) state(since, now time.Time) state {
 	}
 }
 
-// round leaves milliseconds, and tenths of a percent.
+// round rounds to milliseconds, and tenths of a percent.
 func round(v float64) float64 { return math.Round(v*1000) / 1000 }
 
-// forgotten decides about an alert that this process can't judge.
+// forgotten decides about an alert without a finding.
 func forgotten(now time.Time, stood state) decision {
 	if now.Sub(stood.Judged) < staleAfter {
 		return decision{}
@@ -102,7 +102,7 @@ func still(now time.Time, stood state, f finding) decision {
 	return decision{do: note, next: f.state(stood.Since, now)}
 }
 
-// passing decides about an alert whose condition does not hold at the moment.
+// passing decides about an alert whose condition does not hold now.
 func passing(now time.Time, stood state, f finding, quiet time.Duration) decision {
 	next := stood
 	next.Judged = now

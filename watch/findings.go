@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// The alerts. The docs list them with what to do: docs/playbooks.md.
+// The alerts. docs/playbooks.md has what to do.
 const (
 	queueAge       = "queueAge"
 	queuePaused    = "queuePaused"
@@ -24,7 +24,7 @@ const (
 	redisAway      = "redisAway"
 )
 
-// names are all alerts there are.
+// names are all alerts.
 var names = []string{queueAge, queuePaused, mailFails, accountTrouble, outboxFull, redisMemory, redisEvicts,
 	redisForgets, redisAway}
 
@@ -34,8 +34,7 @@ const (
 	namedAtMax = 5   // accounts in a text
 )
 
-// findings asks every source and judges what it says. A source that fails has no findings, which is logged
-// once.
+// findings returns the findings of every source. A source that fails has none, which is logged once.
 func (w *Watch) findings(ctx context.Context, now time.Time) []finding {
 	var all []finding
 	failed := map[string]bool{}
@@ -77,7 +76,7 @@ func (w *Watch) askQueues(ctx context.Context, now time.Time) ([]finding, error)
 	return all, nil
 }
 
-// judgeAge judges how long due work of a queue has been waiting. What a pause holds back does not count.
+// judgeAge judges the age of the oldest due work of a queue. Paused queues do not count.
 func judgeAge(q Queue, counts []queue.Counts) finding {
 	var oldest time.Duration
 	active := 0
@@ -98,8 +97,7 @@ func judgeAge(q Queue, counts []queue.Counts) finding {
 	}
 }
 
-// judgePause judges how long a queue has been paused. Where the beginning is not known, the pause is not
-// judged.
+// judgePause judges the pause of a queue. A pause without a known beginning does not count.
 func judgePause(name string, counts []queue.Counts, most time.Duration, now time.Time) finding {
 	var longest time.Duration
 	for _, c := range counts {
@@ -115,7 +113,7 @@ func judgePause(name string, counts []queue.Counts, most time.Duration, now time
 	}
 }
 
-// mailEvery is how often mail is counted: what happened within an hour changes slowly, and adding it up
+// mailEvery is the interval at which mail is counted: the counts of an hour change slowly, and adding them up
 // reads some thousand numbers.
 const mailEvery = time.Minute
 
@@ -138,8 +136,8 @@ func (w *Watch) askMail(ctx context.Context, now time.Time) ([]finding, error) {
 	return all, nil
 }
 
-// judgeFailures judges the failures of the last hour, by their number and by their share. Of the two, it
-// speaks of the one that is too much.
+// judgeFailures judges the failures of the last hour, by their number and by their share. The finding is
+// about the one beyond its threshold.
 func judgeFailures(c api.Counters, most int, mostShare float64) finding {
 	f := finding{alert: mailFails, value: float64(c.FailedHour), threshold: float64(most)}
 	share := 0.0
@@ -234,8 +232,8 @@ func judgeDurability(d redisdb.Durability) finding {
 	}
 }
 
-// awayState is the alert about a Redis that failed a look, by the clock of this process. The cause is only
-// logged: it may name addresses.
+// awayState returns the alert about a failing Redis, by the clock of this process. The cause is only logged:
+// it may contain addresses.
 func awayState(answers bool, now time.Time) state {
 	now = now.UTC().Truncate(time.Millisecond)
 	s := state{Alert: redisAway, Value: 1, Threshold: 1, Since: now, Judged: now}

@@ -11,10 +11,10 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// lookTimeout ends a look at a Redis that hangs.
+// lookTimeout ends a check while Redis hangs.
 const lookTimeout = 10 * time.Second
 
-// look judges everything once, and raises and resolves what is to be.
+// look checks everything once, and raises and resolves alerts.
 func (w *Watch) look(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -33,7 +33,7 @@ func (w *Watch) look(ctx context.Context) {
 	w.unwritten = maps.Clone(w.local)
 }
 
-// judge compares what is with what stands.
+// judge decides about all findings and all standing alerts.
 func (w *Watch) judge(ctx context.Context, now seen) {
 	judged := map[string]bool{}
 	for _, f := range w.findings(ctx, now.at) {
@@ -47,10 +47,10 @@ func (w *Watch) judge(ctx context.Context, now seen) {
 	}
 }
 
-// quiet is how long a condition must not hold before its alert is resolved.
+// quiet returns the time for which a condition must not hold before its alert is resolved.
 func (w *Watch) quiet() time.Duration { return 4 * w.opts.Every }
 
-// settle makes a decision come true. Where another process was faster, it is that one's to log.
+// settle executes a decision. If another process was faster, that one logs it.
 func (w *Watch) settle(ctx context.Context, now seen, key string, d decision) {
 	_, here := w.local[key]
 	if d.do == nothing {
@@ -81,7 +81,7 @@ func (w *Watch) settle(ctx context.Context, now seen, key string, d decision) {
 	}
 }
 
-// redisAway raises and resolves, in this process alone, the alert that can't be written down.
+// redisAway raises and resolves the alert that can't be written, in this process only.
 func (w *Watch) redisAway(ctx context.Context, now seen, err error) {
 	stood, here := w.local[redisAway]
 	switch {
@@ -114,8 +114,8 @@ func (w *Watch) logResolved(ctx context.Context, s state, now time.Time) {
 	w.log.InfoContext(ctx, "alert resolved", args...)
 }
 
-// Standing lists the alerts that stand, the oldest first: those of the instance, and those of this process
-// that could not be written down. While Redis is unavailable it gives the latter and an error of kind
+// Standing returns the standing alerts, the oldest first: those of the instance, and those of this process
+// that could not be written. While Redis is unreachable it returns the latter and an error of kind
 // Unavailable.
 func (w *Watch) Standing(ctx context.Context) ([]api.Alert, error) {
 	standing, err := w.store.standing(ctx)

@@ -1,25 +1,18 @@
 package watch
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// metrics shows what stands. Without a registry it shows it to nobody.
+// metrics exports the standing alerts. Without a registry nothing is exported.
 type metrics struct{ alert *prometheus.GaugeVec }
 
-func newMetrics(reg prometheus.Registerer) (*metrics, error) {
-	m := &metrics{alert: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "postroom_alert",
+func newMetrics(reg prometheus.Registerer) *metrics {
+	m := &metrics{alert: promauto.With(reg).NewGaugeVec(prometheus.GaugeOpts{Name: "postroom_alert",
 		Help: "1 while the alert stands, else 0."}, []string{"alert"})}
 	m.show(nil, nil)
-	if reg == nil {
-		return m, nil
-	}
-	if err := reg.Register(m.alert); err != nil {
-		return nil, fmt.Errorf("watch: metrics: %w", err)
-	}
-	return m, nil
+	return m
 }
 
 // show sets the gauge of each alert: the alerts of several queues are one.

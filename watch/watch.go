@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -16,15 +17,15 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// Parts is what a Watch looks at. All of it is needed.
+// Parts are what a Watch checks. All are needed.
 type Parts struct {
-	DB       *redisdb.DB // keeps the state of alerts and their events, and is watched itself
+	DB       *redisdb.DB // stores alerts and their events, and is checked itself
 	Queues   *queue.Control
 	Mail     *outbox.Outbox
 	Accounts *accounts.Accounts
 }
 
-// checks are the questions that a look asks.
+// checks are the sources of a check.
 type checks struct {
 	durability  func(context.Context) (redisdb.Durability, error)
 	memoryShare func(context.Context) (float64, error)
@@ -36,18 +37,18 @@ type checks struct {
 
 // Queue is one kind of work: a lane of mail, or webhooks.
 type Queue struct {
-	Name  string        // as users know it: submit, bulk, notify
+	Name  string        // in the API: submit, bulk, notify
 	Parts []string      // the queues it is spread over, one for each partition
-	Age   time.Duration // how long due work may wait; 0: as long as it takes
+	Age   time.Duration // longest time that due work may wait; 0: any
 }
 
-// Options says what is too much. Where zero means that nobody is alerted, the alert is off.
+// Options are the thresholds of alerts. An alert without a threshold is off.
 type Options struct {
-	Every       time.Duration // from one look to the next; zero: 15 s
+	Every       time.Duration // interval of checks; zero: 15 s
 	Queues      []Queue       // none: queueAge and queuePaused are off
-	Paused      time.Duration // how long a queue may be paused; zero: for ever
-	DeadLetters int           // messages that may fail within an hour; zero: any number
-	// share of the messages ended within an hour that may fail, where 10 or more did; zero: all
+	Paused      time.Duration // longest pause of a queue; zero: any
+	DeadLetters int           // failed messages within an hour that raise the alert; zero: off
+	// share of the messages that ended within an hour; needs 10 failures; zero: off
 	FailedShare float64
 	MaxLive     int     // the setting outbox.maxLive; zero: no limit
 	MemoryShare float64 // the setting redis.maxMemoryShare; zero: no limit
@@ -57,10 +58,10 @@ type Options struct {
 	Now      func() time.Time      // for tests; nil: Redis' own clock
 }
 
-// defaultEvery is short against what a person notices, and long against what a look costs.
+// defaultEvery is short for an operator, and long compared to the cost of a check.
 const defaultEvery = 15 * time.Second
 
-// Watch looks after an instance. It is safe for concurrent use.
+// Watch raises and resolves the alerts of an instance. It is safe for concurrent use.
 type Watch struct {
 	checks
 	opts    Options
@@ -68,9 +69,9 @@ type Watch struct {
 	log     *slog.Logger
 	metrics *metrics
 
-	// what the looks remember, one after the other
+	// used by checks, which run one after the other
 	standing map[string]entry // as Redis had it when it last answered
-	local    map[string]state // alerts that stand and could not be written down
+	local    map[string]state // standing alerts that could not be written
 	counted  time.Time        // when mail was last counted
 	unjudged map[string]bool  // sources that failed at the last look, all logged
 
@@ -78,7 +79,7 @@ type Watch struct {
 	unwritten map[string]state // local, for Standing
 }
 
-// New prepares a Watch. It does no I/O.
+// New returns a Watch. It does no I/O.
 func New(p Parts, o Options) (*Watch, error) {
 	if p.DB == nil || p.Queues == nil || p.Mail == nil || p.Accounts == nil {
 		return nil, errors.New("watch: a database, queues, mail and accounts are needed")
@@ -86,23 +87,17 @@ func New(p Parts, o Options) (*Watch, error) {
 	if o.Every <= 0 {
 		o.Every = defaultEvery
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	m, err := newMetrics(o.Registry)
-	if err != nil {
-		return nil, err
-	}
 	return &Watch{
 		checks: checks{p.DB.Durability, p.DB.MemoryShare, p.DB.Evicted, p.Queues.Counts, p.Mail.Counters,
 			p.Accounts.Troubled},
-		opts: o, store: store{client: p.DB.Client(), now: o.Now}, log: o.Logger, metrics: m,
+		opts: o, store: store{client: p.DB.Client(), now: o.Now}, metrics: newMetrics(o.Registry),
+		log:   cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		local: map[string]state{}, unjudged: map[string]bool{},
 	}, nil
 }
 
-// Run looks until ctx ends, then returns nil. The first look is one interval after the start, when what was
-// just started has settled.
+// Run checks until ctx ends, then returns nil. The first check is one interval after the start, when the
+// process has settled.
 func (w *Watch) Run(ctx context.Context) error {
 	tick := time.NewTicker(w.opts.Every)
 	defer tick.Stop()

@@ -1,6 +1,7 @@
 package gateways
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -41,9 +42,7 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Store, error) {
 	if db == nil || ring == nil {
 		return nil, errors.New("gateways: a database and a key ring are needed")
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}

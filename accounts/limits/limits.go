@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"time"
@@ -34,17 +35,11 @@ func New(db *redisdb.DB, o Options) (*Limits, error) {
 	if db == nil {
 		return nil, errors.New("limits: a database is needed")
 	}
-	m, err := newMetrics(o.Registry)
-	if err != nil {
-		return nil, err
-	}
 	l := &Limits{
-		store: store{db: db, now: o.Now}, log: o.Logger, now: o.Now, metrics: m,
+		store: store{db: db, now: o.Now}, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: o.Now,
+		metrics:   newMetrics(o.Registry),
 		throttled: redisdb.NewCache[map[string]time.Time](db, versionKey(), nil),
 		held:      newHeld(),
-	}
-	if l.log == nil {
-		l.log = slog.New(slog.DiscardHandler)
 	}
 	if l.now == nil {
 		l.now = time.Now

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // metrics counts admitted and waiting messages. Without a registry they are not exported.
@@ -14,7 +15,7 @@ type metrics struct {
 // kinds of scope. Names are no labels: there are as many as accounts.
 var kinds = []string{"account", "gateway", "other"}
 
-func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{}
 	for _, c := range []struct {
 		counters *map[string]prometheus.Counter
@@ -27,19 +28,14 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		{&m.fulls, "postroom_limit_connections_full_total",
 			"Connections not opened because there were as many as there may be."},
 	} {
-		vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: c.name, Help: c.help}, []string{"scope"})
+		vec := promauto.With(reg).NewCounterVec(prometheus.CounterOpts{Name: c.name, Help: c.help},
+			[]string{"scope"})
 		*c.counters = map[string]prometheus.Counter{}
 		for _, kind := range kinds {
 			(*c.counters)[kind] = vec.WithLabelValues(kind)
 		}
-		if reg == nil {
-			continue
-		}
-		if err := reg.Register(vec); err != nil {
-			return nil, err
-		}
 	}
-	return m, nil
+	return m
 }
 
 func kindOf(scope string) string {

@@ -163,7 +163,8 @@ func TestReseal(t *testing.T) {
 	if now := during.db.Client().PTTL(t.Context(), recordKey(shop)).Val(); now <= 0 || now > left {
 		t.Errorf("kept for %s, before for %s", now, left)
 	}
-	if owners, err := during.store.client.SMembers(t.Context(), ownersKey()).Result(); err != nil || len(owners) != 1 {
+	owners, err := during.store.client.SMembers(t.Context(), ownersKey()).Result()
+	if err != nil || len(owners) != 1 {
 		t.Errorf("owners %v, %v", owners, err)
 	}
 	after := start(t, u, Options{}, "n")

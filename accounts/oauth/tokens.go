@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -82,9 +83,7 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Tokens, error) {
 	if db == nil || ring == nil {
 		return nil, errors.New("oauth: a database and a key ring are needed")
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}

@@ -83,11 +83,8 @@ func New(p Parts, o Options) (*Router, error) {
 	if p.Sender == nil || p.Limits == nil || p.Token == nil || p.Gateways == nil {
 		return nil, errors.New("routing: a sender, limits, tokens and gateways are needed")
 	}
-	r := &Router{Parts: p, breakers: &breakers{}, fullRelays: &fullRelays{}, log: o.Logger, now: o.Now,
-		random: o.Random}
-	if r.log == nil {
-		r.log = slog.New(slog.DiscardHandler)
-	}
+	r := &Router{Parts: p, breakers: &breakers{}, fullRelays: &fullRelays{}, now: o.Now, random: o.Random,
+		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
 	if r.now == nil {
 		r.now = time.Now
 	}

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -49,13 +50,10 @@ func New(db *redisdb.DB, o Options) (*Access, error) {
 	}
 	a := &Access{
 		store:       store{client: db.Client()},
-		log:         o.Logger,
+		log:         cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		maxFailures: o.MaxFailures,
 		blocked:     map[netip.Prefix]time.Time{},
 		tokens:      redisdb.NewCache[*token](db, versionKey(), nil),
-	}
-	if a.log == nil {
-		a.log = slog.New(slog.DiscardHandler)
 	}
 	if a.maxFailures <= 0 {
 		a.maxFailures = 20

@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,13 +52,9 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Settings, error) {
 	if db == nil || ring == nil {
 		return nil, errors.New("settings: a database and a key ring are needed")
 	}
-	s := &Settings{store: store{client: db.Client(), scripts: db.Client()}, ring: ring, log: o.Logger}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
-	if o.DeliveryAttempts == 0 {
-		o.DeliveryAttempts = 10
-	}
+	s := &Settings{store: store{client: db.Client(), scripts: db.Client()}, ring: ring,
+		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
+	o.DeliveryAttempts = cmp.Or(o.DeliveryAttempts, 10)
 	s.defaults = Values{
 		ServiceURL: o.ServiceURL, DeliveryAttempts: o.DeliveryAttempts, QueueKeep: o.QueueKeep,
 		TrackOpens: o.TrackOpens, TrackClicks: o.TrackClicks,
