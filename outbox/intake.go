@@ -27,13 +27,42 @@ const (
 	SourceSMTP = "smtp"
 )
 
-// Shared is a request without the parts that belong to one message: they are in an Entry. So all messages of
-// a mail merge share it.
+// Shared is the content and the settings that the messages of one batch share. The zero value of a field
+// means its default.
 type Shared struct {
-	api.SubmitRequest
-	Source string // SourceAPI, SourceSMTP; shown with each message
-	Plain  bool   // the text is sent unchanged; false: it is rendered with the params of each entry
+	Source  string // SourceAPI, SourceSMTP; shown with each message
+	Account string // empty: the default account
+
+	From        *message.Address // nil: the account's
+	ReplyTo     []message.Address
+	Headers     []message.Header
+	Attachments []message.Attachment
+
+	// The words: those of a stored template, or given here. Subject and PreviewText replace those of the
+	// template.
+	Template                         string
+	Subject, PreviewText, HTML, Text string
+	// the words are sent unchanged; false: they are rendered with the params of each entry
+	Plain  bool
 	Format string // of HTML: html, markdown; empty: the template's, else html
+	// a missing param is an error; nil: as the template or Options.StrictWords says
+	Strict     *bool
+	Locale, TZ string // empty: the account's
+
+	Raw []byte // a whole message (RFC 5322) in place of text and attachments; only of a single message
+
+	ListID                  string // mailing list; adds its headers and heeds its unsubscribes
+	TrackOpens, TrackClicks *bool  // nil: Track
+	Track                   *bool  // both; nil: the account's choice, else that of Options.Track
+	BaseURL                 string // public address of links; empty: Options.ServiceURL
+
+	Lane       api.Lane // empty: transactional
+	Gateway    string   // the only one to send through; empty: as the account says
+	Attempts   int      // 0: Options.Attempts
+	RequireTLS bool
+	DSN        *api.DSN
+	Tags       []string
+	DeliverBy  *time.Time // nil: no limit
 }
 
 // Entry is the part of one message.
@@ -71,16 +100,16 @@ type Batch struct {
 	in       *Intake
 	shared   Shared
 	account  accounts.Sender
-	raw      *message.Composed // of a raw message
-	content  *sharedContent    // what messages are rendered from; stored once if stored is set
+	raw      *message.Composed // the message itself, of Shared.Raw
+	content  *sharedContent    // the rendered words; stored once if stored is set
 	stored   bool              // messages are rendered at each attempt; false: once, as they are accepted
 	template *api.TemplateRef
 	added    additions
 	began    time.Time
 	timeout  time.Duration // of one chunk
 
-	tryingMu sync.Mutex
-	tried    bool // tryFirst was successful
+	weighing sync.Mutex
+	weighed  bool
 }
 
 const (
@@ -169,7 +198,7 @@ func (b *Batch) deliverable(ctx context.Context) error {
 // timeout. A batch of any size may be handed in with any number of calls. Once Redis is unreachable or full,
 // the remaining entries are refused without a try.
 func (b *Batch) Accept(ctx context.Context, entries []Entry) ([]Result, error) {
-	if err := b.tryFirst(ctx, entries); err != nil {
+	if err := b.weigh(ctx, entries); err != nil {
 		return nil, err
 	}
 	results := make([]Result, len(entries))
@@ -190,11 +219,11 @@ func (b *Batch) Accept(ctx context.Context, entries []Entry) ([]Result, error) {
 	return results, nil
 }
 
-// chunk accepts the entries with some indexes, in two round trips plus two if a recipient may be suppressed.
-func (b *Batch) chunk(ctx context.Context, entries []Entry, results []Result, indexes []int,
+// chunk accepts the entries at some places, in two round trips plus two if a recipient may be suppressed.
+func (b *Batch) chunk(ctx context.Context, entries []Entry, results []Result, places []int,
 	stop *firstUnavailable) {
-	all, at := make([]*newMessage, 0, len(indexes)), make([]int, 0, len(indexes))
-	for _, i := range indexes {
+	all, at := make([]*newMessage, 0, len(places)), make([]int, 0, len(places))
+	for _, i := range places {
 		err := stop.get()
 		var m *newMessage
 		if err == nil {
@@ -234,7 +263,7 @@ func (f *firstUnavailable) get() error {
 
 // Preview checks all entries, renders the first as they would be sent, and queues nothing.
 func (b *Batch) Preview(ctx context.Context, entries []Entry) ([]Result, error) {
-	if err := b.tryFirst(ctx, entries); err != nil {
+	if err := b.weigh(ctx, entries); err != nil {
 		return nil, err
 	}
 	results, shown := make([]Result, len(entries)), 0

@@ -32,8 +32,8 @@ const firstEpoch, secondEpoch = "1", "2"
 
 // accept makes messages of one batch durable and queues their first tasks. Each message gets its result.
 //
-// accept.lua looks for the recipients in the suppressions itself if it can. It answers ASK if it finds an
-// entry about one. Only then the suppressions are asked. If it can't look, they are asked first.
+// accept.lua looks for the recipients in the suppressions itself if it can. It answers ASK if it finds any
+// entry about one; only then the suppressions are asked. Where it can't look, they are asked first.
 func (in *Intake) accept(ctx context.Context, all []*newMessage) {
 	full := in.Admits(ctx)
 	var look, ask []*newMessage
@@ -138,7 +138,7 @@ func (in *Intake) enqueue(ctx context.Context, fresh []*newMessage) {
 // answer fills in the result of an accepted message and reports whether it is new. first is the first answer
 // to its key.
 func (in *Intake) answer(ctx context.Context, m *newMessage, first string) (fresh bool) {
-	if m.checksMemory() {
+	if m.looksAtMemory() {
 		in.checked()
 	}
 	if first == "" {
@@ -199,7 +199,7 @@ func (in *Intake) encode(m *newMessage) error {
 		Fingerprint: m.fingerprint, Memo: first, KeepKey: int(in.opts.KeyRetention.Seconds()),
 		MemoryShare: in.countBytes(len(content)), Shared: shared, Epoch: firstEpoch, Event: queued,
 	}
-	if m.look = in.lookAt(m); m.look != nil {
+	if m.look = in.question(m); m.look != nil {
 		m.keys = append(m.keys, m.look.Keys...)
 		m.args.LookEach, m.args.LookFields = m.look.Each, m.look.Fields
 	}
@@ -216,9 +216,9 @@ func (in *Intake) encodeContent(m *newMessage) (content []byte, shared string, e
 	return []byte(personal), m.shared.name, err
 }
 
-// withoutLook changes the arguments of a message that accept.lua looked up: it must not look again, and the
-// task gets another epoch, because a worker may hold the first one.
-func (m *newMessage) withoutLook() {
+// unlook changes the arguments of a message that accept.lua looked up: it must not look again, and the task
+// gets another epoch, because a worker may hold the first one.
+func (m *newMessage) unlook() {
 	if m.look == nil {
 		return
 	}
@@ -229,10 +229,10 @@ func (m *newMessage) withoutLook() {
 
 // mayBeRefused reports whether accept.lua may answer anything but NEW or ASK.
 func (m *newMessage) mayBeRefused() bool {
-	return m.fingerprint != "" || m.args.LiveMost != "" || m.checksMemory()
+	return m.fingerprint != "" || m.args.LiveMost != "" || m.looksAtMemory()
 }
 
-func (m *newMessage) checksMemory() bool { return m.args.MemoryShare != "" }
+func (m *newMessage) looksAtMemory() bool { return m.args.MemoryShare != "" }
 
 // memo and recall keep the first answer to a key. There is one for each message of a week, so it is short.
 func (r *Result) memo() string {

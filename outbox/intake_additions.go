@@ -9,7 +9,6 @@ import (
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message"
 )
 
 // listID matches a label of a host name (RFC 2919 section 3): the author's domain follows it.
@@ -39,7 +38,7 @@ func (in *Intake) additionsOf(sh Shared, account accounts.Sender) (additions, []
 	} {
 		asked := t.asked
 		if asked == nil {
-			asked = sh.TrackingEnabled
+			asked = sh.Track
 		}
 		switch {
 		case asked != nil && *asked && !able:
@@ -69,7 +68,7 @@ func (f *faults) checkList(sh Shared, able bool) {
 	case !able:
 		f.add("listId", "needs a public address for the unsubscribe page: set serviceUrl, or give baseUrl")
 	}
-	for _, h := range message.HeadersOf(sh.Headers) {
+	for _, h := range sh.Headers {
 		if slices.ContainsFunc(listHeaders, func(own string) bool { return strings.EqualFold(own, h.Name) }) {
 			f.add("headers."+h.Name, "can't be combined with listId, which adds this header")
 		}

@@ -25,11 +25,7 @@ func (b *Batch) prepare(ctx context.Context) error {
 		Plain:  sh.Plain, Strict: b.in.opts.StrictWords,
 		Account: render.Person{Name: b.account.Name, Address: b.account.Email}, ServiceURL: b.in.publicURL(sh),
 		Locale: cmp.Or(sh.Locale, b.account.Locale), TZ: cmp.Or(sh.TZ, b.account.TZ), From: b.author(),
-		ReplyTo: addresses(sh.ReplyTo), Headers: message.HeadersOf(sh.Headers),
-	}
-	for _, a := range sh.Attachments {
-		c.Attachments = append(c.Attachments, message.Attachment{Filename: a.Filename, Content: a.Content,
-			ContentType: a.ContentType, Disposition: a.ContentDisposition, CID: a.CID})
+		ReplyTo: sh.ReplyTo, Headers: sh.Headers, Attachments: sh.Attachments,
 	}
 	if sh.Template != "" {
 		if b.in.Templates == nil {
@@ -45,8 +41,8 @@ func (b *Batch) prepare(ctx context.Context) error {
 		c.Source.PreviewText = cmp.Or(sh.PreviewText, c.Source.PreviewText)
 	}
 	c.Source.Format = render.Format(cmp.Or(sh.Format, string(c.Source.Format)))
-	if r := sh.Render; r != nil && r.Missing != "" {
-		c.Strict = r.Missing == "error"
+	if sh.Strict != nil {
+		c.Strict = *sh.Strict
 	}
 	var err error
 	if b.stored {
@@ -60,7 +56,7 @@ func (b *Batch) prepare(ctx context.Context) error {
 
 func (b *Batch) author() message.Address {
 	if b.shared.From != nil {
-		return message.Address(*b.shared.From)
+		return *b.shared.From
 	}
 	return message.Address{Name: b.account.Name, Address: b.account.Email}
 }
@@ -72,13 +68,12 @@ func (b *Batch) lane() api.Lane { return cmp.Or(b.shared.Lane, api.Transactional
 func (b *Batch) composeRaw(e *Entry) error {
 	sh := &b.shared
 	o := message.Override{
-		Date: b.began, DefaultFrom: b.author(), To: e.To, Cc: e.Cc, Bcc: e.Bcc, ReplyTo: addresses(sh.ReplyTo),
+		Date: b.began, DefaultFrom: b.author(), To: e.To, Cc: e.Cc, Bcc: e.Bcc, ReplyTo: sh.ReplyTo,
 		Envelope: e.Envelope, Subject: sh.Subject,
-		MessageID: e.MessageID, InReplyTo: e.InReplyTo, References: e.References,
-		Headers: message.HeadersOf(sh.Headers),
+		MessageID: e.MessageID, InReplyTo: e.InReplyTo, References: e.References, Headers: sh.Headers,
 	}
 	if sh.From != nil {
-		o.From = message.Address(*sh.From)
+		o.From = *sh.From
 	}
 	c, control, err := message.FromRaw(sh.Raw, o, rand.Reader)
 	b.raw = c
@@ -86,10 +81,10 @@ func (b *Batch) composeRaw(e *Entry) error {
 		e.SendAt = &control.SendAt
 	}
 	e.Key = cmp.Or(e.Key, control.IdempotencyKey)
-	sh.DeliveryAttempts = cmp.Or(sh.DeliveryAttempts, control.DeliveryAttempts)
+	sh.Attempts = cmp.Or(sh.Attempts, control.DeliveryAttempts)
 	sh.Gateway = cmp.Or(sh.Gateway, control.Gateway)
-	if sh.TrackingEnabled == nil {
-		sh.TrackingEnabled = control.TrackingEnabled
+	if sh.Track == nil {
+		sh.Track = control.TrackingEnabled
 	}
 	return err
 }
@@ -127,7 +122,7 @@ func (b *Batch) entry(ctx context.Context, e Entry) (*newMessage, error) {
 // but those of the batch.
 func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, error) {
 	in, c := b.in, b.raw
-	m := &newMessage{lane: b.lane(), gateway: b.shared.Gateway, attempts: cmp.Or(b.shared.DeliveryAttempts,
+	m := &newMessage{lane: b.lane(), gateway: b.shared.Gateway, attempts: cmp.Or(b.shared.Attempts,
 		in.opts.Attempts())}
 	if e.Key != "" {
 		m.key, m.fingerprint = e.Key, e.Fingerprint()
@@ -205,12 +200,12 @@ func (b *Batch) final(ctx context.Context, m *newMessage) ([]byte, error) {
 	return in.sign(ctx, b.account.DKIM, c)
 }
 
-// tryFirst renders the first valid message in full, once for a batch. That finds the faults of what all
-// messages share: a file, a header, the size.
-func (b *Batch) tryFirst(ctx context.Context, entries []Entry) error {
-	b.tryingMu.Lock()
-	defer b.tryingMu.Unlock()
-	if b.tried {
+// weigh renders the first valid message in full, once for a batch. That finds the faults of what all messages
+// share: a file, a header, the size.
+func (b *Batch) weigh(ctx context.Context, entries []Entry) error {
+	b.weighing.Lock()
+	defer b.weighing.Unlock()
+	if b.weighed {
 		return nil
 	}
 	for _, e := range entries {
@@ -224,7 +219,7 @@ func (b *Batch) tryFirst(ctx context.Context, entries []Entry) error {
 		if m.envelope.Size > b.in.opts.MaxSize {
 			return b.in.tooLarge(m.envelope.Size)
 		}
-		b.tried = true
+		b.weighed = true
 		return nil
 	}
 	return nil

@@ -100,7 +100,7 @@ func (in *Intake) submitMerge(ctx context.Context, req api.SubmitRequest, source
 	if b == nil {
 		return api.SubmitAnswer{}, err
 	}
-	wrong = slices.Concat(notWithMerge(req), wrong, checkEntry(b.shared, entryOf(req), false))
+	wrong = slices.Concat(besideMerge(req), wrong, checkEntry(b.shared, entryOf(req), false))
 	if err := joinFields(wrong, err); err != nil {
 		return api.SubmitAnswer{}, err
 	}
@@ -111,7 +111,7 @@ func (in *Intake) submitMerge(ctx context.Context, req api.SubmitRequest, source
 	accept, answer := b.Accept, api.SubmitAnswer{}
 	if req.DryRun {
 		accept = b.Preview
-	} else if err := b.tryFirst(ctx, entries); err != nil { // before the key is claimed
+	} else if err := b.weigh(ctx, entries); err != nil { // before the key is claimed
 		return api.SubmitAnswer{}, err
 	} else if answer.Idempotency, err = in.claim(ctx, b.account.ID, req); err != nil {
 		return api.SubmitAnswer{}, err
@@ -129,9 +129,31 @@ func (in *Intake) submitMerge(ctx context.Context, req api.SubmitRequest, source
 
 // sharedOf is what the messages of a request share.
 func sharedOf(req api.SubmitRequest, source string) Shared {
-	sh := Shared{SubmitRequest: req, Source: source, Plain: req.Template == "" && len(req.MailMerge) == 0}
+	sh := Shared{
+		Source: source, Account: req.Account, ReplyTo: addresses(req.ReplyTo),
+		Headers: message.HeadersOf(req.Headers), Raw: req.Raw, Template: req.Template, Subject: req.Subject,
+		PreviewText: req.PreviewText, HTML: req.HTML, Text: req.Text,
+		Plain: req.Template == "" && len(req.MailMerge) == 0, Locale: req.Locale, TZ: req.TZ, ListID: req.ListID,
+		TrackOpens: req.TrackOpens, TrackClicks: req.TrackClicks, Track: req.TrackingEnabled, BaseURL: req.BaseURL,
+		Lane: req.Lane, Gateway: req.Gateway, Attempts: req.DeliveryAttempts, RequireTLS: req.RequireTLS,
+		DSN: req.DSN, Tags: req.Tags, DeliverBy: req.DeliverBy,
+	}
+	if req.From != nil {
+		from := message.Address(*req.From)
+		sh.From = &from
+	}
 	if r := req.Render; r != nil {
 		sh.Plain, sh.Format = r.Off, r.Format
+		if r.Missing != "" {
+			strict := r.Missing == "error"
+			sh.Strict = &strict
+		}
+	}
+	for _, a := range req.Attachments {
+		sh.Attachments = append(sh.Attachments, message.Attachment{
+			Filename: a.Filename, Content: a.Content, ContentType: a.ContentType, Disposition: a.ContentDisposition,
+			CID: a.CID,
+		})
 	}
 	return sh
 }
@@ -160,8 +182,8 @@ func addresses(list api.Addresses) []message.Address {
 	return out
 }
 
-// notWithMerge finds the fields that can't be combined with mailMerge.
-func notWithMerge(req api.SubmitRequest) (wrong []fault.Field) {
+// besideMerge finds the fields that can't be combined with mailMerge.
+func besideMerge(req api.SubmitRequest) (wrong []fault.Field) {
 	for _, f := range []struct {
 		key   string
 		given bool

@@ -11,9 +11,9 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// lookAt is what accept.lua looks at to know that nobody in a message is suppressed. It is nil if the
+// question is what accept.lua looks at to know that nobody in a message is suppressed. It is nil if the
 // script can't, or need not.
-func (in *Intake) lookAt(m *newMessage) *suppression.Look {
+func (in *Intake) question(m *newMessage) *suppression.Look {
 	if in.Suppressions == nil {
 		return nil
 	}
@@ -23,9 +23,9 @@ func (in *Intake) lookAt(m *newMessage) *suppression.Look {
 }
 
 // withoutSuppressed asks the suppressions about the recipients of messages of one batch. It returns the
-// messages with a recipient that is not suppressed, ready to be accepted. A message without one is entered in
-// the log, or refused with Options.RefuseSuppressed. But if its key was used before, it is returned too: the
-// client gets the first answer.
+// messages of which a recipient may be mailed, ready to be accepted. A message of which none may be mailed is
+// entered in the log, or refused with Options.RefuseSuppressed. But if its key was used before, it is
+// returned too: the client gets the first answer.
 func (in *Intake) withoutSuppressed(ctx context.Context, all []*newMessage) (kept []*newMessage) {
 	if len(all) == 0 {
 		return nil
@@ -51,10 +51,10 @@ func (in *Intake) withoutSuppressed(ctx context.Context, all []*newMessage) (kep
 			known, err = in.keyKnown(ctx, m)
 		}
 		if err == nil && (known || len(mine) < len(m.envelope.To)) {
-			if !known { // then some are not suppressed
+			if !known { // then some are mailed
 				m.result.Skipped = skipped(m.envelope, mine)
 			}
-			m.withoutLook()
+			m.unlook()
 			kept = append(kept, m)
 			continue
 		}
@@ -96,8 +96,8 @@ func (in *Intake) keyKnown(ctx context.Context, m *newMessage) (bool, error) {
 	return n > 0, redisError(err, "look for an idempotency key")
 }
 
-// skipAll sets the result of a message whose recipients are all suppressed. It reports whether the message is
-// to be entered in the log, by a script that it adds to the pipeline.
+// skipAll answers a message of which no recipient may be mailed. It reports whether the message is to be
+// entered in the log, by a script that it adds to the pipeline.
 func (in *Intake) skipAll(ctx context.Context, pipe *redisdb.Pipeline, m *newMessage,
 	stopped map[int]*suppression.Entry) bool {
 	why := skipped(m.envelope, stopped)

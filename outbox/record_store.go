@@ -18,18 +18,18 @@ import (
 // settings, the log.
 type store struct {
 	Parts
-	opts      Options
-	keys      keys
-	clock     *clock
-	codec     *codec
-	jsons     *packer
-	shared    *sharedContents
-	queued    *queuedNotes
-	handled   atomic.Int64 // messages accepted and attempts recorded by this process
-	unchecked atomic.Int64 // bytes put into Redis since accept.lua last checked its memory
-	log       *slog.Logger
-	mail      maillog
-	metrics   *metrics
+	opts    Options
+	keys    keys
+	clock   *clock
+	codec   *codec
+	jsons   *packer
+	shared  *sharedContents
+	queued  *queuedNotes
+	handled atomic.Int64 // messages accepted and attempts recorded by this process
+	unseen  atomic.Int64 // bytes put into Redis since accept.lua last checked its memory
+	log     *slog.Logger
+	mail    maillog
+	metrics *metrics
 }
 
 func newStore(parts Parts, o Options) (*store, error) {
@@ -102,10 +102,10 @@ func texts(cmd *redis.SliceCmd) []string {
 	return out
 }
 
-// checkEvery is how many bytes this process puts into Redis before accept.lua checks the memory again. The
+// lookEvery is how many bytes this process puts into Redis before accept.lua checks the memory again. The
 // share that Admits knows is a few seconds old, and a hundred clients with 20 MB each fill the last quarter
 // of the memory in one second.
-const checkEvery = 1 << 20
+const lookEvery = 1 << 20
 
 // overhead is about what a message takes in Redis beside its content, in bytes.
 const overhead = 2 << 10
@@ -113,11 +113,11 @@ const overhead = 2 << 10
 // countBytes counts the bytes of a message on its way to Redis. It returns the share of the memory that
 // accept.lua checks, or "" if it need not check.
 func (s *store) countBytes(size int) string {
-	if s.unchecked.Add(int64(size+overhead)) < checkEvery || s.DB.Mode() == redisdb.Memory {
+	if s.unseen.Add(int64(size+overhead)) < lookEvery || s.DB.Mode() == redisdb.Memory {
 		return ""
 	}
 	return strconv.FormatFloat(s.opts.MaxMemoryShare, 'f', -1, 64)
 }
 
 // checked notes that accept.lua has checked the memory. Until then it checks for every message.
-func (s *store) checked() { s.unchecked.Store(0) }
+func (s *store) checked() { s.unseen.Store(0) }
