@@ -24,13 +24,10 @@ func (a *App) buildDelivery(context.Context) error {
 	if err := a.buildRouting(); err != nil {
 		return err
 	}
-	signer, err := dkim.NewSigner(a.keys, dkim.Options{})
-	if err != nil {
-		return err
-	}
+	var err error
 	a.outbox, err = outbox.New(outbox.Parts{
 		DB: a.db, Queue: a.tasks, Control: a.control, Router: a.router, Accounts: a.accounts, Gateways: a.gateways,
-		Signer: signer, Templates: a.stored, Suppressions: a.suppressions, Tokens: a.signedTokens,
+		Signer: dkim.NewSigner(a.keys), Templates: a.stored, Suppressions: a.suppressions, Tokens: a.signedTokens,
 	}, outbox.Options{
 		ServiceURL: func() string { return a.settings.Current().ServiceURL },
 		Track: func() (opens, clicks bool) {

@@ -1,8 +1,8 @@
 // Package message turns what an application wants to say into the bytes of one email, for outbox and smtpd.
 //
 // [Compose] builds a whole message (RFC 5322, MIME) from a [Draft]; [FromRaw] takes a message that another
-// program built, makes it safe to send and applies overrides. Both return a [Composed]: the bytes, the envelope,
-// and what the relay must be able to do to carry it.
+// program built, makes it safe to send and applies overrides. Both return a [Composed]: the bytes, the
+// envelope, and what the relay must be able to do to carry it.
 //
 // It promises:
 //

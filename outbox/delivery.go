@@ -252,7 +252,7 @@ func (d *Delivery) addToRaw(ctx context.Context, c *claim, key *api.DKIM) error 
 	defer content.Close() //nolint:errcheck // it was read
 	raw, err := io.ReadAll(content)
 	if err == nil {
-		raw, err = d.withAdditions(ctx, c.id, c.envelope, key, raw)
+		raw, err = d.withAdditions(ctx, c.id, c.envelope, key, redisdb.Time(c.created), raw)
 	}
 	if err == nil {
 		c.content, c.envelope.Size = smtpsend.Bytes(raw), len(raw)

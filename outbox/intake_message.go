@@ -173,11 +173,7 @@ func (b *Batch) render(ctx context.Context, m *newMessage, e Entry, full bool) (
 	identity := batch.Identity{
 		MessageID: cmp.Or(e.MessageID, ownMessageID(m.id, r.Content().From)), Envelope: e.Envelope, Bcc: e.Bcc,
 	}
-	how := r.Check
-	if full {
-		how = r.Render
-	}
-	c, _, err := how(ctx, m.personal, identity)
+	c, _, err := r.Render(ctx, m.personal, identity, full)
 	return c, err
 }
 
@@ -185,7 +181,7 @@ func (b *Batch) render(ctx context.Context, m *newMessage, e Entry, full bool) (
 func (b *Batch) final(ctx context.Context, m *newMessage) ([]byte, error) {
 	in := b.in
 	if b.raw != nil && b.added.any() {
-		return in.withAdditions(ctx, m.id, m.envelope, b.account.DKIM, m.composed.Raw)
+		return in.withAdditions(ctx, m.id, m.envelope, b.account.DKIM, b.began, m.composed.Raw)
 	}
 	c := m.composed
 	if b.stored {
@@ -193,11 +189,11 @@ func (b *Batch) final(ctx context.Context, m *newMessage) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c, _, err = b.content.renderer.Render(ctx, m.personal, identity); err != nil {
+		if c, _, err = b.content.renderer.Render(ctx, m.personal, identity, true); err != nil {
 			return nil, err
 		}
 	}
-	return in.sign(ctx, b.account.DKIM, c)
+	return in.Signer.Sign(ctx, b.account.DKIM, domainOf(c.From.Address), b.began, c.Raw)
 }
 
 // weigh renders the first valid message in full, once for a batch. That finds the faults of what all messages

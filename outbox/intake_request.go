@@ -66,7 +66,8 @@ func (in *Intake) submitOne(ctx context.Context, req api.SubmitRequest, source s
 		m.content, err = b.final(ctx, m)
 		size = len(m.content)
 	case !b.stored && !b.added.any():
-		m.content, err = in.sign(ctx, b.account.DKIM, m.composed)
+		c := m.composed
+		m.content, err = in.Signer.Sign(ctx, b.account.DKIM, domainOf(c.From.Address), b.began, c.Raw)
 		m.envelope.Size = len(m.content)
 		size = len(m.content)
 	}

@@ -3,6 +3,9 @@ package outbox
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
 	"io"
 	"net"
 	"strconv"
@@ -68,7 +71,7 @@ func routed(t *testing.T, db *redisdb.DB, relay *testsmtp.Server) *Outbox {
 	number, err := strconv.Atoi(port)
 	must(err)
 	senders, err := accounts.New(db, ring, shared, accounts.Options{Now: now, Default: &api.Account{
-		Email: "app@example.com", SMTP: &api.SMTPServer{Host: host, Port: number},
+		Email: "app@example.com", SMTP: &api.SMTPServer{Host: host, Port: number}, DKIM: dkimKey(t, "example.com"),
 	}})
 	must(err)
 	bounds, err := limits.New(db, limits.Options{})
@@ -84,13 +87,11 @@ func routed(t *testing.T, db *redisdb.DB, relay *testsmtp.Server) *Outbox {
 	must(err)
 	keys, err := dkim.NewKeys(db, ring, dkim.Options{})
 	must(err)
-	signer, err := dkim.NewSigner(keys, dkim.Options{})
-	must(err)
 	c := db.Client()
 	b, err := New(Parts{
 		DB: db, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Router: router,
 		Accounts: senders, Gateways: shared,
-		Signer: signer, Templates: scriptedTemplates{},
+		Signer: dkim.NewSigner(keys), Templates: scriptedTemplates{},
 	}, Options{})
 	must(err)
 	return b
@@ -128,5 +129,48 @@ func TestRedisAwayAfterTheAccountWasLookedUp(t *testing.T) {
 					len(relay.Messages()), m.Error)
 			}
 		})
+	}
+}
+
+// dkimKey is a new key of a domain.
+func dkimKey(t *testing.T, domain string) *api.DKIM {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &api.DKIM{Domain: domain, Selector: "s1",
+		PrivateKey: string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))}
+}
+
+// TestEachAttemptSendsTheSameBytes, its signature included, though the message is rendered and signed each
+// time.
+func TestEachAttemptSendsTheSameBytes(t *testing.T) {
+	t.Parallel()
+	b := routed(t, testredis.New(t), testsmtp.Start(t, testsmtp.Options{}))
+	a, err := b.Submit(t.Context(), api.SubmitRequest{Template: "welcome", To: for1("ann@x.test")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	render := func() string {
+		content, err := b.Content(t.Context(), a.QueueID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	first := render()
+	if !strings.HasPrefix(first, "DKIM-Signature:") {
+		t.Fatalf("not signed: %.200s", first)
+	}
+	for second := time.Now().Unix(); time.Now().Unix() == second; { // signatures are dated to the second
+		time.Sleep(time.Millisecond)
+	}
+	if again := render(); again != first {
+		t.Errorf("%.300s\nthen\n%.300s", first, again)
 	}
 }

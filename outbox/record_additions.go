@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/feedback/tracking/links"
@@ -66,18 +67,18 @@ func (s *store) sharedIdentity(id string, e envelope, c batch.Content) (batch.Id
 
 func domainOf(address string) string { return address[strings.LastIndexByte(address, '@')+1:] }
 
-// withAdditions is a raw message with its additions, signed.
-func (s *store) withAdditions(ctx context.Context, id string, e envelope, key *api.DKIM, raw []byte) (
-	[]byte, error) {
+// withAdditions is a raw message with its additions, signed at a time.
+func (s *store) withAdditions(ctx context.Context, id string, e envelope, key *api.DKIM, at time.Time,
+	raw []byte) ([]byte, error) {
 	n, err := s.identity(id, e, e.Base, e.Domain)
 	if err != nil {
 		return nil, err
 	}
 	raw, err = message.Mark(raw, n.Headers, n.HTML)
-	if err != nil || s.Signer == nil {
-		return raw, err
+	if err != nil {
+		return nil, err
 	}
-	return s.Signer.Sign(ctx, key, e.Domain, raw)
+	return s.Signer.Sign(ctx, key, e.Domain, at, raw)
 }
 
 // tracked replaces the links of html by links to Postroom, and adds the pixel that counts opens.

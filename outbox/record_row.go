@@ -8,6 +8,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/templates/batch"
 	"github.com/redis/go-redis/v9"
 )
@@ -122,7 +123,7 @@ func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
 		return nil, err
 	}
 	if r.shared == "" {
-		return s.withAdditions(ctx, r.id, r.envelope, key, raw)
+		return s.withAdditions(ctx, r.id, r.envelope, key, redisdb.Time(r.created), raw)
 	}
 	m, _, err := s.renderSigned(ctx, r.partition, r.shared, r.id, r.envelope, personal, key)
 	if errors.Is(err, errNoSharedContent) {

@@ -11,6 +11,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/templates/batch"
 	"github.com/postroom/postroom/templates/render"
 )
@@ -133,10 +134,10 @@ func (s *store) render(
 	if err != nil {
 		return nil, render.Mail{}, err
 	}
-	return r.Render(ctx, personal, identity)
+	return r.Render(ctx, personal, identity, true)
 }
 
-// renderSigned is render with a DKIM signature.
+// renderSigned is render with a DKIM signature of the message's date.
 func (s *store) renderSigned(
 	ctx context.Context, p int, name, id string, e envelope, personal batch.Personalization, key *api.DKIM,
 ) (*message.Composed, render.Mail, error) {
@@ -144,7 +145,8 @@ func (s *store) renderSigned(
 	if err != nil {
 		return nil, mail, err
 	}
-	if c.Raw, err = s.sign(ctx, key, c); err != nil {
+	at := redisdb.Time(personal.Date)
+	if c.Raw, err = s.Signer.Sign(ctx, key, domainOf(c.From.Address), at, c.Raw); err != nil {
 		return nil, mail, err
 	}
 	if c.Size() > s.opts.MaxSize {
@@ -174,12 +176,4 @@ func (s *store) signingKey(ctx context.Context, account string) (*api.DKIM, erro
 	}
 	sender, err := s.Accounts.Resolve(ctx, account)
 	return sender.DKIM, err
-}
-
-// sign returns a composed message with its DKIM signature, if its account or its author's domain has a key.
-func (s *store) sign(ctx context.Context, key *api.DKIM, c *message.Composed) ([]byte, error) {
-	if s.Signer == nil {
-		return c.Raw, nil
-	}
-	return s.Signer.Sign(ctx, key, domainOf(c.From.Address), c.Raw)
 }

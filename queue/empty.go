@@ -10,17 +10,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// asynq polls: each of its servers asks each of its queues for a task every few milliseconds. That cost an idle
-// process a tenth of a core, and a task half an interval. So whatever adds a task to an empty queue announces it
-// on wakeTopic, and a server whose queues are known to be empty waits here for an announcement, inside its poll.
-// Announcements may be lost, so Redis is asked at least every askEvery.
+// asynq polls: each of its servers asks each of its queues for a task every few milliseconds. That cost an
+// idle process a tenth of a core, and a task half an interval. So whatever adds a task to an empty queue
+// announces it on wakeTopic, and a server whose queues are known to be empty waits here for an announcement,
+// inside its poll. Announcements may be lost, so Redis is asked at least every askEvery.
 const (
 	wakeTopic = "asynq:wake" // pub/sub channel of the pending lists that got a task
 	askEvery  = time.Second
 )
 
-// announceTail follows asynq's script that adds a task to a pending list, which is KEYS[2]. Only the first task
-// of a list is announced: whoever takes a task asks for the next one.
+// announceTail follows asynq's script that adds a task to a pending list, which is KEYS[2]. Only the first
+// task of a list is announced: whoever takes a task asks for the next one.
 const announceTail = `
 local added = enqueue()
 if added == 1 and redis.call("LLEN", KEYS[2]) == 1 then
@@ -43,8 +43,8 @@ func announce(ctx context.Context, c redis.UniversalClient, queue string) {
 
 func isPending(key string) bool { return strings.HasSuffix(key, "}:"+string(Waiting)) }
 
-// emptyQueues remembers which queues have no task to take, and keeps the polls of these waiting. It is safe for
-// concurrent use.
+// emptyQueues remembers which queues have no task to take, and keeps the polls of these waiting. It is safe
+// for concurrent use.
 type emptyQueues struct {
 	stopped     <-chan struct{} // closed: no poll waits any more
 	askEvery    time.Duration   // how long it counts that a pending list was empty
@@ -56,8 +56,8 @@ type emptyQueues struct {
 	pools []*pollers
 }
 
-// knownQueue is what is known of a key that Redis is asked about: a pending list, or a set of tasks that wait for
-// their time.
+// knownQueue is what is known of a key that Redis is asked about: a pending list, or a set of tasks that wait
+// for their time.
 type knownQueue struct {
 	changes int       // announcements
 	empty   bool      // Redis answered that there is nothing, and no announcement came since
@@ -96,8 +96,8 @@ func (e *emptyQueues) get(key string) *knownQueue {
 	return e.known[key]
 }
 
-// isEmpty reports whether there is nothing under the key: Redis said so less than fresh ago. The caller holds the
-// lock.
+// isEmpty reports whether there is nothing under the key: Redis said so less than fresh ago. The caller holds
+// the lock.
 func (e *emptyQueues) isEmpty(key string, now time.Time, fresh time.Duration) bool {
 	q := e.get(key)
 	return e.hears && q.empty && now.Sub(q.asked) < fresh
@@ -124,8 +124,8 @@ func (p *pollers) wakeOne() {
 	}
 }
 
-// listen notes the announcements until ctx ends. The client subscribes again when it lost its connection; then
-// announcements may have been lost.
+// listen notes the announcements until ctx ends. The client subscribes again when it lost its connection;
+// then announcements may have been lost.
 func (e *emptyQueues) listen(ctx context.Context, c redis.UniversalClient) {
 	topic := c.Subscribe(ctx, wakeTopic)
 	defer topic.Close() //nolint:errcheck // nothing is left to do with it
@@ -189,7 +189,8 @@ func (e *emptyQueues) take(p *pollers, key string, call func() *redis.Cmd) *redi
 	}
 }
 
-// await waits for an announcement, or until Redis is to be asked again. It reports false when the server stops.
+// await waits for an announcement, or until Redis is to be asked again. It reports false when the server
+// stops.
 func (e *emptyQueues) await(p *pollers, woken chan struct{}, left time.Duration) bool {
 	timer := time.NewTimer(left)
 	defer timer.Stop()
@@ -211,8 +212,8 @@ func (e *emptyQueues) await(p *pollers, woken chan struct{}, left time.Duration)
 }
 
 // took notes the answer of Redis to a poll that was made when there had been so many changes. An announcement
-// that arrived in between may be about a task that came after the answer. A second task in a row brings in one
-// more server: there may be many.
+// that arrived in between may be about a task that came after the answer. A second task in a row brings in
+// one more server: there may be many.
 func (e *emptyQueues) took(p *pollers, key string, asked time.Time, changes int, cmd *redis.Cmd) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -227,8 +228,8 @@ func (e *emptyQueues) took(p *pollers, key string, asked time.Time, changes int,
 	q.empty, q.asked = changes == q.changes, asked
 }
 
-// forward answers the call that moves tasks whose time has come to a pending list. Every asynq server makes it
-// for each of its queues twice a second; one of them is enough.
+// forward answers the call that moves tasks whose time has come to a pending list. Every asynq server makes
+// it for each of its queues twice a second; one of them is enough.
 func (e *emptyQueues) forward(key string, call func() *redis.Cmd) *redis.Cmd {
 	now := time.Now()
 	e.mu.Lock()

@@ -154,7 +154,8 @@ func TestPollsDoNotWaitWithoutAnnouncements(t *testing.T) {
 	}
 }
 
-// TestOneServerForwards: the others are told that there was nothing, but tasks that came are looked for again.
+// TestOneServerForwards: the others are told that there was nothing, but tasks that came are looked for
+// again.
 func TestOneServerForwards(t *testing.T) {
 	t.Parallel()
 	p := newPolls(t)

@@ -91,7 +91,8 @@ func NewServer(c redis.UniversalClient, handlers map[string]Handler, o ServerOpt
 	}
 	s.trouble = newAsynqLog(s.log)
 	s.stopping, s.stopPolls = context.WithCancel(context.Background())
-	s.acks = &ackClient{UniversalClient: c, scripts: o.Scripts, empty: newEmptyQueues(s.stopping.Done()), log: s.log}
+	s.acks = &ackClient{UniversalClient: c, scripts: o.Scripts, empty: newEmptyQueues(s.stopping.Done()),
+		log: s.log}
 	if s.acks.scripts == nil {
 		s.acks.scripts = c
 	}

@@ -162,11 +162,6 @@ func (r *reader) next(ctx context.Context, now time.Time) ([]Entry, error) {
 		Pause(ctx, blockFor)
 		return nil, nil
 	}
-	return r.read(ctx)
-}
-
-// read reads new entries for this consumer.
-func (r *reader) read(ctx context.Context) ([]Entry, error) {
 	streams, err := r.db.blocking.XReadGroup(ctx, &redis.XReadGroupArgs{
 		Group: r.Group, Consumer: r.consumer, Streams: []string{r.key, ">"}, Count: int64(r.Batch), Block: blockFor,
 	}).Result()

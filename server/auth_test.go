@@ -16,7 +16,8 @@ import (
 // call makes the simplest request that a route takes.
 func (w *world) call(t *testing.T, r route, token string, headers ...string) reply {
 	t.Helper()
-	path := strings.NewReplacer(append(w.existing(t, r, token), "{listId}", "news", "{account}", "acme", "{queue}",
+	path := strings.NewReplacer(append(w.existing(t, r, token), "{listId}", "news", "{account}", "acme",
+		"{queue}",
 		"submit", "{queueId}", "q1", "{id}", "x1", "{deliveryId}", "d1", "{gateway}", "gw1", "{domain}",
 		"example.com", "{version}", "1", "{name}", "postmark", "*", "docs.js")...).Replace(r.path)
 	body := map[string]string{
@@ -146,7 +147,8 @@ func welcome(r route) int {
 	return http.StatusOK
 }
 
-// TestWhoMayDoWhat calls every route of the table with every kind of token, and expects the status that the table implies.
+// TestWhoMayDoWhat calls every route of the table with every kind of token, and expects the status that the
+// table implies.
 func TestWhoMayDoWhat(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -116,8 +116,12 @@ func TestClientRoundTrip(t *testing.T) {
 			_, err := api.ListAccounts.Do(ctx, c, api.PageQuery{Page: 1, PageSize: 50})
 			return err
 		},
-		"Account":   func() error { _, err := api.GetAccount.Do(ctx, c, "a@b+c"); return err },
-		"UpdateAcc": func() error { _, err := api.UpdateAccount.Do(ctx, c, api.AccountPatch{}, "a@b+c"); return err },
+		"Account": func() error { _, err := api.GetAccount.Do(ctx, c, "a@b+c"); return err },
+		"UpdateAcc": func() error {
+			_, err := api.UpdateAccount.Do(ctx, c, api.AccountPatch{},
+				"a@b+c")
+			return err
+		},
 		"DeleteAcc": func() error { _, err := api.DeleteAccount.Do(ctx, c, "old"); return err },
 		"Verify": func() error {
 			_, err := api.VerifyAccount.Do(ctx, c, api.VerifyRequest{SMTP: &api.SMTPServer{Host: "h", Port: 25}})

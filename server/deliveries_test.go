@@ -42,7 +42,8 @@ func TestDeliveriesAreFoundByTheSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range newest.Deliveries {
-		p.index.found.Hits = append(p.index.found.Hits, documents.Hit{Document: documents.Document{QueueID: d.QueueID}})
+		p.index.found.Hits = append(p.index.found.Hits,
+			documents.Hit{Document: documents.Document{QueueID: d.QueueID}})
 	}
 	got, err := api.ListDeliveries.Do(ctx, w.client, api.DeliveryQuery{Q: "to:ann subject:\"your invoice\"",
 		Page: 2, PageSize: 10}, endpoint)

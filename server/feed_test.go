@@ -164,7 +164,8 @@ func TestLargeMergeIsTaken(t *testing.T) {
 	}
 }
 
-// TestTooManyEntriesAreNotRead: the first one too many ends the reading, and the faults so far are in the answer.
+// TestTooManyEntriesAreNotRead: the first one too many ends the reading, and the faults so far are in the
+// answer.
 func TestTooManyEntriesAreNotRead(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -45,7 +45,8 @@ func TestLogIsAskedAsTheQuerySays(t *testing.T) {
 			t.Errorf("%.60s: the log is asked (-want +got):\n%s%v", tc.query, diff, err)
 		}
 	}
-	if got := setup(t).do(t, http.MethodGet, "/v1/messages?status=suppressed", adminToken, ""); got.status != 200 ||
+	if got := setup(t).do(t, http.MethodGet, "/v1/messages?status=suppressed", adminToken,
+		""); got.status != 200 ||
 		!strings.Contains(got.body, `"messages":[]`) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
@@ -133,7 +134,8 @@ func TestReplayTakesCorrections(t *testing.T) {
 				}
 				w.parts.deliver(t, id, "550 No")
 			}
-			if got := w.do(t, http.MethodPost, "/v1/dead-letters/"+id+"/replay", adminToken, tc.body); got.status != 200 {
+			if got := w.do(t, http.MethodPost, "/v1/dead-letters/"+id+"/replay", adminToken,
+				tc.body); got.status != 200 {
 				t.Fatalf("%d %s", got.status, got.body)
 			}
 			tc.want.Account = cmp.Or(tc.want.Account, "acme")

@@ -78,7 +78,8 @@ var newSigner = sync.OnceValues(func() (*signer, error) {
 
 // RoundTrip implements http.RoundTripper: every address has the certificate.
 func (s *signer) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(s.cert)), Request: r}, nil
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(s.cert)),
+		Request: r}, nil
 }
 
 const (

@@ -57,7 +57,8 @@ func (t *Templates) Create(ctx context.Context, bound string, req api.TemplateRe
 	if err != nil {
 		return api.TemplateCreated{}, err
 	}
-	return api.TemplateCreated{Created: true, Account: orNull(made.Account), ID: req.ID, Version: stored.Version}, nil
+	return api.TemplateCreated{Created: true, Account: orNull(made.Account), ID: req.ID,
+		Version: stored.Version}, nil
 }
 
 // Update changes the fields of the patch. A change of content makes a new version; equal content does not.
@@ -160,7 +161,8 @@ func (t *Templates) put(ctx context.Context, c *catalog, id string, change edite
 		normalise(change.content)
 		fields = append(fields, checkDefinition(next.Kind, change.content)...)
 		var err error
-		if state, err = next.renew(change.content, change.restored, t.opts.Now().UTC().Truncate(time.Millisecond)); err != nil {
+		if state, err = next.renew(change.content, change.restored,
+			t.opts.Now().UTC().Truncate(time.Millisecond)); err != nil {
 			return false, next, err
 		}
 	}

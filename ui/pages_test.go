@@ -232,9 +232,11 @@ func TestAccountsSayHowTheySend(t *testing.T) {
 	for _, account := range []api.Account{
 		{
 			Account: "shop", Email: "orders@example.com", Limits: &api.Limits{PerMinute: 30, Connections: 3},
-			Proxy:          "socks5://user:secret@proxy.test",
-			SMTP:           &api.SMTPServer{Preset: "office365", TLS: &api.SMTPTLS{PinSHA256: pin, RejectUnauthorized: &none}},
-			OAuth2:         &api.OAuth2{Provider: "office365", User: "orders@example.com", ClientID: "id", RefreshToken: "t"},
+			Proxy: "socks5://user:secret@proxy.test",
+			SMTP: &api.SMTPServer{Preset: "office365", TLS: &api.SMTPTLS{PinSHA256: pin,
+				RejectUnauthorized: &none}},
+			OAuth2: &api.OAuth2{Provider: "office365", User: "orders@example.com", ClientID: "id",
+				RefreshToken: "t"},
 			AccountTrouble: "hold",
 		},
 		{Account: "news", Email: "news@example.com", Gateways: []api.Route{

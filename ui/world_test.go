@@ -100,7 +100,8 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.must(err)
 	u, err := New(Parts{
 		Outbox: w.outbox, Webhooks: w.webhooks, Suppressions: w.barred, Accounts: w.accounts,
-		Gateways: w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db}, Dashboard: board,
+		Gateways: w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db},
+		Dashboard: board,
 	}, Options{Version: "1.2.3"})
 	w.must(err)
 	w.ui = u

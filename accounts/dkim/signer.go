@@ -2,7 +2,6 @@ package dkim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -17,34 +16,31 @@ const maxParsed = 1000
 // Signer signs messages, each with its key. It is safe for concurrent use.
 type Signer struct {
 	keys *Keys
-	now  func() time.Time
 
 	mu     sync.RWMutex
 	parsed map[string]*Key // keys of accounts by their PEM
 }
 
 // NewSigner returns a Signer that reads domain keys from keys.
-func NewSigner(keys *Keys, o Options) (*Signer, error) {
-	if keys == nil {
-		return nil, errors.New("dkim: a store of keys is needed")
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	return &Signer{keys: keys, now: o.Now}, nil
-}
+func NewSigner(keys *Keys) *Signer { return &Signer{keys: keys} }
 
 // Sign returns the message with a signature in front, in new memory, or the same message if there is no key.
 // account is the key of the message's account, in clear; nil: it has none. fromDomain is the domain of its
-// (first) author. The package comment describes the choice of the key, and the errors.
-func (s *Signer) Sign(ctx context.Context, account *api.DKIM, fromDomain string, content []byte) ([]byte,
-	error) {
+// (first) author. at is the time of the signature: each attempt of a message gives the same one, and so the
+// same bytes. A nil Signer signs nothing. The package comment describes the choice of the key, and the
+// errors.
+func (s *Signer) Sign(ctx context.Context, account *api.DKIM, fromDomain string, at time.Time,
+	content []byte) (
+	[]byte, error) {
+	if s == nil {
+		return content, nil
+	}
 	signature, err := s.choose(ctx, account, strings.ToLower(fromDomain))
 	if err != nil || signature == nil {
 		return content, err
 	}
 	dated := *signature
-	dated.Time = s.now()
+	dated.Time = at
 	return Sign(content, dated)
 }
 

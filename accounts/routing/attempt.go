@@ -18,10 +18,9 @@ type attempt struct {
 	results    results
 	waited     reservation // that the message comes back with
 	charged    bool        // the account's limit was paid
-	tries      []Try
-	full       []full   // candidates at a limit
-	asleep     []asleep // candidates that rest
-	halt       *full    // why nothing more can be tried now
+	full       []full      // candidates at a limit
+	asleep     []asleep    // candidates that rest
+	halt       *full       // why nothing more can be tried now
 }
 
 // asleep is a candidate that rests.
@@ -52,7 +51,7 @@ func (a *attempt) run(ctx context.Context) Sent {
 		}
 		a.visit(ctx, c, p, false)
 	}
-	if len(a.tries) == 0 && a.halt == nil {
+	if len(a.results.tries) == 0 && a.halt == nil {
 		a.lastResort(ctx)
 	}
 	return a.sent()
@@ -60,7 +59,7 @@ func (a *attempt) run(ctx context.Context) Sent {
 
 // eligible reports whether a candidate may be tried after those before it.
 func (a *attempt) eligible(ctx context.Context, c candidate) bool {
-	if a.results.done() || a.halt != nil || len(a.tries) > 0 && ctx.Err() != nil {
+	if a.results.done() || a.halt != nil || len(a.results.tries) > 0 && ctx.Err() != nil {
 		return false
 	}
 	for _, f := range a.full {
@@ -84,22 +83,17 @@ func (a *attempt) visit(ctx context.Context, c candidate, p pass, insist bool) {
 		a.crowd(c, t)
 		return
 	}
-	if len(a.tries) > 0 {
+	if len(a.results.tries) > 0 {
 		a.metrics.failovers.Inc()
 	}
-	a.keep(t)
+	a.results.add(t)
 	if relay, failure, ok := a.secondChance(ctx, c, relay, t); ok {
 		if again := a.once(ctx, c, relay, failure); !crowded(again) {
-			a.keep(again)
+			a.results.add(again)
 			t = again
 		}
 	}
 	a.learn(ctx, c, p, t)
-}
-
-func (a *attempt) keep(t Try) {
-	a.tries = append(a.tries, t)
-	a.results.add(t.Result)
 }
 
 // lastResort is for a message that no candidate was tried for. It goes to the full one that is free first,
@@ -112,7 +106,7 @@ func (a *attempt) lastResort(ctx context.Context) {
 		if f := a.full[0]; !f.reserved {
 			a.full = a.full[1:]
 			a.visit(ctx, f.candidate, a.breakers.force(f.scope, settingsOf(f.Relay), a.now()), true)
-			if len(a.tries) > 0 || a.halt != nil {
+			if len(a.results.tries) > 0 || a.halt != nil {
 				return // it was admitted, or the limits can't be asked
 			}
 		}
@@ -164,7 +158,7 @@ func (a *attempt) once(ctx context.Context, c candidate, relay smtpsend.Relay, f
 // sent is the result of the attempt.
 func (a *attempt) sent() Sent {
 	a.returnReservations()
-	if len(a.tries) == 0 && a.halt != nil {
+	if len(a.results.tries) == 0 && a.halt != nil {
 		a.metrics.waits[a.halt.kind].Inc()
 		return Sent{Wait: a.halt.until, Reservation: a.halt.kept.text(), Reason: a.halt.reason}
 	}
@@ -177,13 +171,13 @@ func (a *attempt) sent() Sent {
 	if a.halt != nil {
 		a.results.note(a.halt.failure())
 	}
-	return Sent{Tries: a.tries, Result: a.results.result, Err: a.err()}
+	return Sent{Tries: a.results.tries, Result: a.results.result, Err: a.err()}
 }
 
 // err is the error of the last try if that speaks for all recipients, else that of all tries together.
 func (a *attempt) err() error {
-	last := a.tries[len(a.tries)-1]
-	alone := len(a.tries) == 1 && !a.results.noted
+	last := a.results.tries[len(a.results.tries)-1]
+	alone := len(a.results.tries) == 1 && !a.results.noted
 	if alone || a.results.done() && len(last.Result.Recipients) == len(a.d.Message.To) {
 		return last.Err
 	}

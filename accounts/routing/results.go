@@ -10,6 +10,7 @@ import (
 // results joins the results of several tries, recipient by recipient.
 type results struct {
 	original smtpsend.Message
+	tries    []Try
 	left     []int           // recipients that no relay has judged yet, as indexes into original.To
 	result   smtpsend.Result // lists all recipients
 	begun    bool            // result holds a try
@@ -60,7 +61,9 @@ func (r *results) judged() []smtpsend.RecipientResult {
 }
 
 // add adds the result of a try to the recipients left.
-func (r *results) add(try smtpsend.Result) {
+func (r *results) add(t Try) {
+	r.tries = append(r.tries, t)
+	try := t.Result
 	var left []int
 	changed := !r.begun
 	for n, i := range r.left {

@@ -110,8 +110,8 @@ func TestAnsweredTellsOfEarlierRelaysToo(t *testing.T) {
 	}
 	g := newResults(m)
 	down := replies["down"]
-	g.add(smtpsend.Result{Recipients: []smtpsend.RecipientResult{{Address: "a@x"}, {Address: "b@x", Err: &down},
-		{Address: "c@x", Err: &down}}})
+	g.add(Try{Result: smtpsend.Result{Recipients: []smtpsend.RecipientResult{{Address: "a@x"},
+		{Address: "b@x", Err: &down}, {Address: "c@x", Err: &down}}}})
 	next := g.message()
 	if diff := cmp.Diff([]string{"b@x", "c@x"}, next.To); diff != "" {
 		t.Error(diff)

@@ -79,7 +79,7 @@ func write(t *testing.T, l Content, s Personalization, id string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, words, err := w.Render(t.Context(), s, Identity{MessageID: id})
+	c, words, err := w.Render(t.Context(), s, Identity{MessageID: id}, true)
 	if err != nil || words.Subject != c.Subject || words.Text == "" {
 		t.Fatalf("%+v, %v", words, err)
 	}
@@ -111,15 +111,15 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, n := personal("Ann"), Identity{MessageID: "<1@x.test>"}
 			c.change(&s, &n)
-			_, _, err := w.Check(t.Context(), s, n)
-			_, _, full := w.Render(t.Context(), s, n)
+			_, _, err := w.Render(t.Context(), s, n, false)
+			_, _, full := w.Render(t.Context(), s, n, true)
 			f, ok := errors.AsType[*fault.Error](err)
 			if !ok || f.Kind != c.kind || f.Fields[0].Key != c.key || full == nil || full.Error() != err.Error() {
 				t.Errorf("%v and %v, want %s %s", err, full, c.kind, c.key)
 			}
 		})
 	}
-	c, _, err := w.Check(t.Context(), personal("Ann"), Identity{MessageID: "<1@x.test>"})
+	c, _, err := w.Render(t.Context(), personal("Ann"), Identity{MessageID: "<1@x.test>"}, false)
 	if err != nil || c.Subject != "Hi Ann" || c.Envelope.To[0] != "ann@x.test" {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -201,7 +201,7 @@ func BenchmarkCheck(b *testing.B) {
 	}
 	s := personal("Ann")
 	for b.Loop() {
-		if _, _, err := w.Check(b.Context(), s, Identity{MessageID: "<1@x.test>"}); err != nil {
+		if _, _, err := w.Render(b.Context(), s, Identity{MessageID: "<1@x.test>"}, false); err != nil {
 			b.Fatal(err)
 		}
 	}

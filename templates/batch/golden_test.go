@@ -88,7 +88,7 @@ func TestGoldenMessages(t *testing.T) {
 			}
 			s := Personalization{To: []message.Address{{Name: "Ann", Address: "ann@example.net"}},
 				Params: json.RawMessage(c.params), Date: 1_772_362_800_000}
-			m, _, err := w.Render(t.Context(), s, Identity{MessageID: "<" + name + "@example.com>"})
+			m, _, err := w.Render(t.Context(), s, Identity{MessageID: "<" + name + "@example.com>"}, true)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -64,23 +64,15 @@ func New(c Content) (*Renderer, error) {
 func (r *Renderer) Content() Content { return r.content }
 
 // Render renders a message. It returns the composed message and the words in it. An error is a fault of the
-// personalization or the identity, or the error of the context.
-func (r *Renderer) Render(ctx context.Context, p Personalization, id Identity) (*message.Composed,
-	render.Mail, error) {
-	return r.render(ctx, r.full, p, id, r.content.Attachments)
-}
-
-// Check renders a message without attachments and inlined CSS, which costs a fraction of Render. The result
-// has the message's envelope, subject and words. Every fault of the personalization and the identity is
-// found; attachments are checked by Render.
-func (r *Renderer) Check(ctx context.Context, p Personalization, id Identity) (*message.Composed, render.Mail,
-	error) {
-	return r.render(ctx, r.light, p, id, nil)
-}
-
-func (r *Renderer) render(
-	ctx context.Context, t *render.Template, p Personalization, id Identity, files []message.Attachment,
-) (*message.Composed, render.Mail, error) {
+// personalization or the identity, or the error of the context. Without full, attachments and inlined CSS are
+// left out, which costs a fraction: the result has the message's envelope, subject and words, and every fault
+// of the personalization and the identity is found.
+func (r *Renderer) Render(ctx context.Context, p Personalization, id Identity, full bool) (
+	*message.Composed, render.Mail, error) {
+	t, files := r.light, []message.Attachment(nil)
+	if full {
+		t, files = r.full, r.content.Attachments
+	}
 	mail, err := r.fill(ctx, t, p, id)
 	if err != nil {
 		return nil, mail, err
