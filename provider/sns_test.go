@@ -209,14 +209,6 @@ func pemOf(certs ...*x509.Certificate) string {
 	return b.String()
 }
 
-func poolOf(certs ...*x509.Certificate) *x509.CertPool {
-	pool := x509.NewCertPool()
-	for _, c := range certs {
-		pool.AddCert(c)
-	}
-	return pool
-}
-
 // sign makes an SNS message with a signature of its version.
 func (a authority) sign(t testing.TB, m map[string]string) Request {
 	t.Helper()

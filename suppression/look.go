@@ -33,9 +33,7 @@ func (s *Store) Look(q Question) *Look {
 	l := &Look{Keys: append(make([]string, 0, 1+2*len(q.Addresses)), versionKey()), Each: len(all.scopes)}
 	all.each(func(subject string, fields []string) {
 		l.Keys = append(l.Keys, placeOf(subject).key())
-		for _, field := range fields {
-			l.Fields = append(l.Fields, field)
-		}
+		l.Fields = append(l.Fields, fields...)
 	})
 	return l
 }
