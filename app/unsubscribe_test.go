@@ -131,7 +131,7 @@ func TestOneClickStopsTheMail(t *testing.T) {
 		t.Errorf("%d mails went out, want 3", n)
 	}
 	status, page := asRecipient(t, a, "POST", "/preferences",
-		strings.Replace(link, "https://mail.example.com/unsubscribe?", "", 1)+"&action=return&from=list")
+		strings.Replace(link, "https://mail.example.com/unsubscribe?", "", 1)+"&action=resubscribe&from=list")
 	if status != 200 || !strings.Contains(page, "Saved.") {
 		t.Errorf("coming back: %d\n%s", status, page)
 	}
