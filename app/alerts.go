@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/watch"
 )
 
-// buildWatch makes what alerts the team. Every process watches; they share the state of alerts.
+// buildWatch builds the alerts to the team. Every process watches. All share the alert state.
 func (a *App) buildWatch(context.Context) error {
 	c := a.cfg
 	w, err := watch.New(watch.Parts{DB: a.db, Queues: a.control, Mail: a.outbox, Accounts: a.accounts},
@@ -32,7 +32,7 @@ func (a *App) buildWatch(context.Context) error {
 	return nil
 }
 
-// watched are the queues of a lane, in which due work may wait for age.
+// watched returns a lane's queues. Due work there may wait up to age.
 func watched(lane string, db *redisdb.DB, age time.Duration) watch.Queue {
 	return watch.Queue{Name: lane, Parts: slices.Sorted(maps.Keys(spread(lane, db))), Age: age}
 }

@@ -18,8 +18,7 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestTheTeamIsAlertedWhenMailStops lets a relay stop answering in the middle of the day. Nobody runs a
-// monitoring system.
+// TestTheTeamIsAlertedWhenMailStops has a relay stop answering, without a monitoring system.
 func TestTheTeamIsAlertedWhenMailStops(t *testing.T) {
 	t.Parallel()
 	slow := newGate("MAIL")
@@ -58,7 +57,7 @@ func TestTheTeamIsAlertedWhenMailStops(t *testing.T) {
 		!resolved.Resolved.After(raised.Since) {
 		t.Errorf("%+v", resolved)
 	}
-	// on a busy machine webhooks may wait for 2 s, too
+	// on a busy host webhooks may wait for 2 s, too
 	others := func(a event.Alert) bool { return a.Queue != "submit" }
 	if raised := slices.DeleteFunc(team.all(event.AlertRaised), others); len(raised) != 1 {
 		t.Errorf("%d alerts about one trouble: %+v", len(raised), raised)
@@ -102,7 +101,7 @@ func TestTheTeamIsAlertedOfARedisThatForgets(t *testing.T) {
 	}
 }
 
-// team is who gets the alerts.
+// team receives the alerts.
 type team struct {
 	*httptest.Server
 	mu  sync.Mutex
@@ -125,7 +124,7 @@ func alerted(t *testing.T) *team {
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		// webhooks come at least once
+		// webhooks are delivered at least once
 		if !slices.ContainsFunc(r.got, func(g alertHook) bool { return g.ID == h.ID }) {
 			r.got = append(r.got, h)
 		}
@@ -134,7 +133,7 @@ func alerted(t *testing.T) *team {
 	return r
 }
 
-// all gives what came of one type.
+// all returns the alerts of one type.
 func (r *team) all(kind event.Type) []event.Alert {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -160,7 +159,7 @@ func (r *team) wait(t *testing.T, kind event.Type, name, queue string) (found ev
 	return found
 }
 
-// logbook is a log that a test reads while it is written.
+// logbook is a log that can be read while it is written.
 type logbook struct {
 	mu   sync.Mutex
 	text bytes.Buffer

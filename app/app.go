@@ -41,13 +41,13 @@ import (
 	"github.com/postroom/postroom/webhooks"
 )
 
-// Options are what the command line knows and the settings don't.
+// Options are the inputs that the settings don't have.
 type Options struct {
 	Version string       // of Postroom; empty: "dev"
 	Logger  *slog.Logger // nil: nothing is logged
 }
 
-// App is Postroom, built and ready to run.
+// App is a built Postroom, ready to run.
 type App struct {
 	cfg     *config.Config
 	log     *slog.Logger
@@ -56,7 +56,7 @@ type App struct {
 	metrics *prometheus.Registry
 	creds   *config.Credentials
 
-	delivers bool // this process takes tasks off the queues
+	delivers bool // this process handles tasks
 	serves   bool // this process has the API and the other listeners
 
 	db           *redisdb.DB
@@ -82,15 +82,15 @@ type App struct {
 	tracking     *tracking.Tracking // nil where no HTTP is served
 	watch        *watch.Watch
 	server       *server.Server
-	monitor      *server.Server // health and metrics apart from the API; nil: none
-	working      atomic.Bool    // workers take tasks
+	monitor      *server.Server // health and metrics separate from the API; nil: none
+	working      atomic.Bool    // workers handle tasks
 	inlet        *smtpd.Inlet
 	bounces      *feedback.Bounces
 	unsubscribe  *unsubscribe.Service
-	bounceInlet  *smtpd.Inlet // for mail that comes back; nil: none
+	bounceInlet  *smtpd.Inlet // for returned mail; nil: none
 }
 
-// New builds Postroom from its settings. On an error everything opened so far is closed again.
+// New builds Postroom from its settings. On an error it closes everything opened so far.
 func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -103,17 +103,17 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, build := range []func(context.Context) error{
 		a.openRedis,       // connects, or starts a Redis of our own
-		a.openSecrets,     // the secret of the instance and the admin token; made at the first start
-		a.buildStores,     // what users configure: settings, gateways, accounts, templates, suppressions, tokens
+		a.openSecrets,     // the instance secret and the admin token; created at the first start
+		a.buildStores,     // user data: settings, gateways, accounts, templates, suppressions, tokens
 		a.buildDelivery,   // queues, connections to relays, and the outbox
 		a.buildWebhooks,   // events to endpoints
 		a.buildDocuments,  // events to the search index
 		a.buildArchive,    // events to files or a column store
-		a.buildFeedback,   // results that arrive later: providers, returned mail
+		a.buildFeedback,   // results that arrive later: from providers and returned mail
 		a.buildRecipients, // links in mail: tracking, unsubscribe pages
 		a.buildWatch,      // alerts
-		a.buildMonitor,    // health and metrics on a port of their own
-		a.buildWorkers,    // from here on tasks are taken
+		a.buildMonitor,    // health and metrics on a separate port
+		a.buildWorkers,    // from here on tasks are handled
 		a.buildServer,     // the HTTP API
 		a.buildInlet,      // SMTP in
 		a.buildPages,      // the operator's pages
@@ -132,7 +132,7 @@ func newApp(cfg *config.Config, version string, log *slog.Logger) *App {
 	}
 }
 
-// Run runs Postroom until ctx ends, stops it in order, and closes what New opened.
+// Run runs Postroom until ctx ends, stops the parts in order, and closes what New opened.
 func (a *App) Run(ctx context.Context) error {
 	preempt()
 	a.log.Info("postroom runs", "version", a.version, "role", a.cfg.Role, "url", a.URL(), "monitor",
@@ -140,7 +140,7 @@ func (a *App) Run(ctx context.Context) error {
 	return errors.Join(a.life.run(ctx), a.life.close())
 }
 
-// URL is the address of the API and the pages; empty when this process serves none.
+// URL returns the address of the API and the pages; empty if this process serves none.
 func (a *App) URL() string {
 	if a.server == nil {
 		return ""
@@ -148,14 +148,15 @@ func (a *App) URL() string {
 	return a.server.URL()
 }
 
-// Addrs are the addresses of the listeners beside the API; each is empty when this process has none.
+// Addrs are the addresses of the listeners other than the API. Each is empty if this process has no such
+// listener.
 type Addrs struct {
-	Monitor            string // URL of health and metrics apart from the API
+	Monitor            string // URL of health and metrics separate from the API
 	SMTP, SMTPS        string // host:port of the inlet; SMTPS has TLS from the first byte
 	Bounce, BounceLMTP string // of the bounce listeners: host:port; LMTP may be a path
 }
 
-// Addrs returns the addresses of the listeners beside the API.
+// Addrs returns the addresses of the listeners other than the API.
 func (a *App) Addrs() (addrs Addrs) {
 	if a.monitor != nil {
 		addrs.Monitor = a.monitor.URL()
@@ -169,7 +170,7 @@ func (a *App) Addrs() (addrs Addrs) {
 	return addrs
 }
 
-// Token is the admin token to begin with.
+// Token returns the initial admin token.
 func (a *App) Token() string { return a.creds.Token.Reveal() }
 
 func (a *App) openRedis(ctx context.Context) error {
@@ -253,13 +254,13 @@ func (a *App) buildStores(context.Context) error {
 	return err
 }
 
-// takers is how many asynq servers take tasks off each lane. One asks for one task at a time, and a round
-// trip takes longer the busier Redis is. Six keep all workers busy, and cost an idle process next to
-// nothing.
+// takers is the number of asynq servers that take tasks from each lane. Each asks for one task at a time, and
+// a round trip takes longer the busier Redis is. Six keep all workers busy. In an idle process they cost next
+// to nothing.
 const takers = 6
 
-// buildWorkers makes the pools of workers. Each lane has its own, so that bulk mail, however much of it
-// waits, leaves the workers of transactional mail alone, and a slow webhook delays neither.
+// buildWorkers builds the worker pools. Each lane has its own pool: a backlog of bulk mail does not take the
+// workers of transactional mail, and a slow webhook delays neither.
 func (a *App) buildWorkers(context.Context) error {
 	if !a.delivers {
 		return nil
@@ -312,16 +313,16 @@ func (a *App) buildServer(context.Context) error {
 	return nil
 }
 
-// queueKeep is the setting of that name as it is now.
+// queueKeep returns the current setting of that name.
 func (a *App) queueKeep() int { return a.settings.Current().QueueKeep }
 
-// queueNames are the names of all queues.
+// queueNames returns the names of all queues.
 func queueNames(db *redisdb.DB) []string {
 	return slices.Concat([]string{queue.Notify, queue.Documents},
 		slices.Collect(maps.Keys(spread(queue.Submit, db))), slices.Collect(maps.Keys(spread(queue.Bulk, db))))
 }
 
-// spread are the queues of a lane, one for each partition, all of the same weight.
+// spread returns the queues of a lane, one per partition, all with the same weight.
 func spread(lane string, db *redisdb.DB) map[string]int {
 	out := make(map[string]int, db.Partitions())
 	for p := range db.Partitions() {
@@ -330,7 +331,7 @@ func spread(lane string, db *redisdb.DB) map[string]int {
 	return out
 }
 
-// defaultAccount is the account that the settings smtp and from describe; nil without smtp.
+// defaultAccount returns the account that the settings smtp and from describe; nil without smtp.
 func defaultAccount(c *config.Config) *api.Account {
 	if c.SMTP.Host == "" {
 		return nil
@@ -339,7 +340,7 @@ func defaultAccount(c *config.Config) *api.Account {
 		SMTP: SMTPServer(c.SMTP)}
 }
 
-// SMTPServer returns the relay of a URL of the settings as a type of the API. Its password is not masked.
+// SMTPServer returns a relay URL of the settings as an API type. Its password is not masked.
 func SMTPServer(r config.Relay) *api.SMTPServer {
 	verify := !r.Insecure
 	s := &api.SMTPServer{Host: r.Host, Port: r.Port, Secure: r.Implicit, TLS: &api.SMTPTLS{
@@ -350,13 +351,14 @@ func SMTPServer(r config.Relay) *api.SMTPServer {
 	return s
 }
 
-// backoff is how long attempts wait, for mail and webhooks alike.
+// backoff returns the wait between attempts, for mail and webhooks.
 func backoff(c *config.Config) queue.Backoff {
 	r := c.Delivery.Retry
 	return queue.Backoff{Base: r.Base, Factor: r.Factor, Jitter: r.Jitter, Max: r.Max, Schedule: r.Schedule}
 }
 
-// orNone turns the zero of a retention, which keeps nothing, into what outbox takes for it.
+// orNone returns d, or -1 for 0. A retention of 0 in the settings keeps nothing; package outbox expects -1
+// for that.
 func orNone(d time.Duration) time.Duration {
 	if d == 0 {
 		return -1
@@ -364,7 +366,7 @@ func orNone(d time.Duration) time.Duration {
 	return d
 }
 
-// orNever turns the zero of webhooks.disableAfter, which never disables, into a time that does not come.
+// orNever returns d, or the longest duration for 0. A webhooks.disableAfter of 0 never disables.
 func orNever(d time.Duration) time.Duration {
 	if d == 0 {
 		return math.MaxInt64

@@ -19,8 +19,8 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestFirstMail is what a newcomer does: no Redis, no file, one relay; a message submitted over HTTP reaches
-// the relay, and its webhook the receiver.
+// TestFirstMail is a first use: no Redis, no file, one relay. A message submitted over HTTP reaches the
+// relay, and its webhook the receiver.
 func TestFirstMail(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
@@ -49,13 +49,13 @@ func TestFirstMail(t *testing.T) {
 	}
 }
 
-// start runs Postroom with settings, on a free port and a data directory of its own, until the test ends.
+// start runs Postroom with settings, on a free port and with its own data directory, until the test ends.
 func start(t *testing.T, set map[string]string) *app.App {
 	t.Helper()
 	return startLogging(t, set, testLogger(t))
 }
 
-// startLogging is start with a log of its own.
+// startLogging is start with a given logger.
 func startLogging(t *testing.T, set map[string]string, logger *slog.Logger) *app.App {
 	t.Helper()
 	set["http.listen"], set["data"] = "127.0.0.1:0", t.TempDir()

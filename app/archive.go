@@ -7,7 +7,7 @@ import (
 	"github.com/postroom/postroom/webhooks/archive"
 )
 
-// buildArchive makes what keeps events for good, in the processes that deliver.
+// buildArchive builds the permanent archive of events, in the processes that deliver.
 func (a *App) buildArchive(ctx context.Context) error {
 	c := a.cfg.Archive
 	if c.Dir == "" && c.URL == "" {

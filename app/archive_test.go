@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestEventsAreArchived has a message delivered and its events written to the file of the day.
+// TestEventsAreArchived: the events of a delivered message are written to the file of the day.
 func TestEventsAreArchived(t *testing.T) {
 	t.Parallel()
 	relay, dir := testsmtp.Start(t, testsmtp.Options{}), t.TempDir()

@@ -5,8 +5,8 @@ import (
 	"github.com/postroom/postroom/server/smtpd"
 )
 
-// buildBounces makes what reads bounces, and the bounce listener if it is configured. Like the API, the
-// listener is not part of a process that only delivers.
+// buildBounces builds the bounce reader, and the bounce listener if it is configured. A process that only
+// delivers has no listener and no API.
 func (a *App) buildBounces() (err error) {
 	c := a.cfg.Bounce
 	a.bounces, err = feedback.NewBounces(a.feedback, a.signedTokens, feedback.BounceOptions{Domain: c.Domain,

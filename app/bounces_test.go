@@ -16,9 +16,9 @@ import (
 	"github.com/postroom/postroom/internal/testpostfix"
 )
 
-// TestPostfixSendsMailBack sends a message to a living and a dead address through a real Postfix, which takes
-// it and then sends it back, to where the return path leads. The dead address is suppressed, and the message
-// tells.
+// TestPostfixSendsMailBack sends a message to a valid and an invalid address through a real Postfix. Postfix
+// accepts it and then bounces it to the return path. The invalid address is suppressed, and the message's
+// timeline shows it.
 func TestPostfixSendsMailBack(t *testing.T) {
 	t.Parallel()
 	port, socket := testport.Free(t), filepath.Join("/tmp", fmt.Sprintf("postroom-lmtp-%d.sock",
@@ -94,7 +94,7 @@ func awaitSuppressed(t *testing.T, client *api.Client, address string) {
 	}
 }
 
-// refuseStrangers checks that the door takes mail for nobody else.
+// refuseStrangers checks that the bounce listener refuses mail for other recipients.
 func refuseStrangers(t *testing.T, a *app.App) {
 	t.Helper()
 	network, address, hello := "tcp", a.Addrs().Bounce, "EHLO x\r\n"

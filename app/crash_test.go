@@ -15,8 +15,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// TestKilledWorkerLosesNothing kills Postroom in the middle of a thousand messages, starts it again, and
-// counts.
+// TestKilledWorkerLosesNothing kills Postroom in the middle of a thousand messages, restarts it, and counts
+// deliveries.
 func TestKilledWorkerLosesNothing(t *testing.T) {
 	t.Parallel()
 	const messages = 1000
@@ -36,7 +36,7 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 	take(t, relay, connect(t, redis.URL())).check(t, accepted)
 }
 
-// TestStoppedWorkerCutsNothing stops Postroom with SIGTERM under load: what is in flight finishes, and
+// TestStoppedWorkerCutsNothing stops Postroom with SIGTERM under load. What is in flight finishes, and
 // nothing is sent twice.
 func TestStoppedWorkerCutsNothing(t *testing.T) {
 	t.Parallel()
@@ -59,7 +59,7 @@ func TestStoppedWorkerCutsNothing(t *testing.T) {
 	}
 }
 
-// TestRedisAwayForAWhile unplugs Redis while mail is coming in and going out.
+// TestRedisAwayForAWhile disconnects Redis while mail is submitted and delivered.
 func TestRedisAwayForAWhile(t *testing.T) {
 	t.Parallel()
 	redis, relay := testredis.Server(t), slowRelay(t, 5*time.Millisecond)
@@ -101,8 +101,7 @@ func wantUnavailable(t *testing.T, err error) {
 	}
 }
 
-// submitAll submits messages from several clients at once and tells the recipients whose message was
-// accepted.
+// submitAll submits messages from several clients at once and returns the recipients of the accepted ones.
 func submitAll(t *testing.T, client *api.Client, n int) []string {
 	t.Helper()
 	var mu sync.Mutex
@@ -126,8 +125,8 @@ func submitAll(t *testing.T, client *api.Client, n int) []string {
 	return accepted
 }
 
-// insist submits a message until it is taken, as clients do that are told to come back, under a key, so that
-// it is one message: on a busy machine Redis may once take too long to answer.
+// insist submits a message until it is accepted, as clients do after a 503. An idempotency key makes the
+// attempts one message. On a busy host Redis may once take too long to answer.
 func insist(t *testing.T, client *api.Client, to string) error {
 	t.Helper()
 	req := api.SubmitRequest{To: api.Addresses{{Address: to}}, Subject: "Hello", Text: "Hello",
@@ -141,7 +140,7 @@ func insist(t *testing.T, client *api.Client, to string) error {
 	}
 }
 
-// empty waits until nothing is queued any more.
+// empty waits until nothing is queued.
 func empty(t *testing.T, client *api.Client) {
 	t.Helper()
 	var last string

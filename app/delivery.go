@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// buildDelivery makes everything between a message that is due and its relay.
+// buildDelivery builds everything between a due message and its relay.
 func (a *App) buildDelivery(context.Context) error {
 	c := a.cfg
 	a.tasks = queue.NewClient(a.db.Client(), queue.Options{Keep: a.queueKeep})
@@ -51,8 +51,8 @@ func (a *App) buildDelivery(context.Context) error {
 	return nil
 }
 
-// keepReferences is how long messages are found by what others call them: not at all where nobody tells
-// what becomes of mail.
+// keepReferences returns how long messages are found by foreign ids; 0 if nothing is configured that reports
+// delivery results.
 func (a *App) keepReferences() time.Duration {
 	c := a.cfg
 	if c.Bounce == (config.Bounce{MaxConnections: c.Bounce.MaxConnections}) &&
@@ -62,8 +62,7 @@ func (a *App) keepReferences() time.Duration {
 	return c.Feedback.Window
 }
 
-// buildRouting makes what takes a message to a relay: the connections, their limits, and the choice among
-// relays.
+// buildRouting builds the path of a message to a relay: connections, their limits, and the choice of relay.
 func (a *App) buildRouting() error {
 	var err error
 	a.limits, err = limits.New(a.db, limits.Options{Logger: a.log, Registry: a.metrics})
@@ -86,12 +85,11 @@ func (a *App) buildRouting() error {
 	return err
 }
 
-// admission counts the connections that all processes have to a relay together.
+// admission counts the connections to a relay across all processes.
 type admission struct{ limits *limits.Limits }
 
-// A message that finds all connections taken asks again some times before it is put back: the queue brings
-// it back only after a second or two, and a connection may be free much sooner. admitOften bounds what that
-// costs.
+// If all connections are taken, a message asks again before it returns to the queue. The queue retries it
+// only after a second or two, and a connection may be free much sooner. admitOften limits the cost.
 const (
 	admitOften = 10
 	admitEvery = 100 * time.Millisecond

@@ -1,15 +1,14 @@
 // Package app builds Postroom from its parts, runs them, and stops them in order.
 //
-// It is the one place that knows every package: parts that need each other across a floor meet through
-// small interfaces, which adapters here join. Besides the command line it is the only reader of package
+// It is the only package that depends on every part. Parts that need each other across layers do so through
+// small interfaces, which adapters here implement. Besides the command line it is the only reader of package
 // config.
 //
-// [New] opens Redis, makes the secrets of a first start, builds the parts and begins to listen, so that
-// whatever is wrong with the settings shows before anything runs. [App.Run] starts what lives long and
-// waits. When its context ends it stops in two steps: first nothing new is taken in (the listener closes,
-// submits on open connections get 503, no further tasks are taken), then what is in flight may finish for
-// shutdown.grace. What is closed, and in which order, stands beside what is opened, as a stop with a name;
-// the last opened is closed first.
+// [New] opens Redis, creates the secrets at a first start, builds the parts and begins to listen. So errors
+// in the settings show before anything runs. [App.Run] starts the long-running parts and waits. When its
+// context ends it stops in two steps. First it accepts nothing new: the listener closes, submits on open
+// connections get 503, and no further tasks are taken. Then work in flight may finish for shutdown.grace.
+// Each part registers a named stop where it is opened. Stops run in reverse order of opening.
 //
-// When a part fails while running, the others are stopped in the same order and Run returns the error.
+// If a part fails while running, Run stops the others in the same order and returns the error.
 package app

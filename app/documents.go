@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/queue"
 )
 
-// buildDocuments makes the search index. Nothing of it can keep Postroom from starting: mail comes first.
+// buildDocuments builds the search index. Its failures don't keep Postroom from starting: mail has priority.
 func (a *App) buildDocuments(ctx context.Context) error {
 	c := a.cfg.Documents
 	parts := documents.Parts{DB: a.db, Tasks: a.tasks, Queues: a.control, Outbox: a.outbox,
@@ -48,7 +48,7 @@ func (a *App) buildDocuments(ctx context.Context) error {
 	return nil
 }
 
-// pace measures how fast a count grows.
+// pace measures the growth rate of a count.
 type pace struct {
 	count func() int64
 
@@ -58,10 +58,10 @@ type pace struct {
 	rate float64
 }
 
-// paceOver is the shortest time to measure over.
+// paceOver is the shortest interval to measure over.
 const paceOver = 200 * time.Millisecond
 
-// perSecond is how much the count has grown, for each second since it was last asked for.
+// perSecond returns the growth of the count per second since the last call.
 func (p *pace) perSecond() float64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,9 +74,9 @@ func (p *pace) perSecond() float64 {
 	return p.rate
 }
 
-// openEmbedded prepares the index in the data directory, in a process that serves the API: only the one
-// that has the index can search it. It is opened when no other process has it, an earlier one that takes
-// its time to stop among them.
+// openEmbedded prepares the index in the data directory, in a process that serves the API: only the process
+// that has the index can search it. The index opens once no other process has it. The other may be an earlier
+// one that is slow to stop.
 func (a *App) openEmbedded(parts *documents.Parts, o *documents.Options) {
 	if !a.serves {
 		return
@@ -91,8 +91,8 @@ func (a *App) openEmbedded(parts *documents.Parts, o *documents.Options) {
 	o.Exclusive, o.TakeOver, o.Place = true, true, place(dir)
 }
 
-// openShared prepares the index in a cluster, which every process searches, and those index that deliver.
-// It need not be there yet.
+// openShared prepares the index in a cluster. Every process can search it; processes that deliver index. The
+// cluster need not be available yet.
 func (a *App) openShared(parts *documents.Parts, o *documents.Options) error {
 	c := a.cfg.Documents
 	index, err := opensearch.Open(opensearch.Options{URL: c.URL.Reveal(), Index: c.Index, Logger: a.log})
@@ -107,7 +107,7 @@ func (a *App) openShared(parts *documents.Parts, o *documents.Options) error {
 	return nil
 }
 
-// place says where an index is kept: the host, and the directory or the process there.
+// place returns the location of an index: the host, and the directory or process on it.
 func place(of string) string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -116,7 +116,7 @@ func place(of string) string {
 	return host + ":" + of
 }
 
-// workDocuments runs the workers of the queue documents, which come and go with the index.
+// workDocuments runs the workers of the queue documents, which start and stop with the index.
 func (a *App) workDocuments(ctx context.Context, handle queue.Handler) error {
 	s, err := queue.NewServer(a.db.Client(), map[string]queue.Handler{documents.TaskType: handle},
 		queue.ServerOptions{
@@ -130,8 +130,8 @@ func (a *App) workDocuments(ctx context.Context, handle queue.Handler) error {
 	return s.Run(ctx)
 }
 
-// orForever turns the zero of documents.retention, which forgets nothing, into what package documents takes
-// for it.
+// orForever returns d, or -1 for 0. A documents.retention of 0 keeps documents forever; package documents
+// expects -1 for that.
 func orForever(d time.Duration) time.Duration {
 	if d == 0 {
 		return -1
@@ -139,7 +139,7 @@ func orForever(d time.Duration) time.Duration {
 	return d
 }
 
-// keepText is how much text of ended messages the outbox keeps for the index.
+// keepText returns how much text of ended messages the outbox keeps for the index.
 func keepText(c config.Documents) int {
 	if c.Store == "none" {
 		return 0

@@ -14,7 +14,7 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// found is how many messages a query finds; -1 while it can't be asked.
+// found returns how many messages a query finds; -1 if the search fails.
 func found(ctx context.Context, client *api.Client, q string) int {
 	page, err := api.SearchDocuments.Do(ctx, client, api.DocumentQuery{Q: q})
 	if err != nil {
@@ -23,7 +23,7 @@ func found(ctx context.Context, client *api.Client, q string) int {
 	return page.Total
 }
 
-// failureCode is the stable name of what an API answered.
+// failureCode returns the error code of an API answer.
 func failureCode(err error) string {
 	if f, ok := errors.AsType[*api.Failure](err); ok {
 		return f.Problem.Code
@@ -48,8 +48,8 @@ func submitText(t *testing.T, client *api.Client, to, text string) api.SubmitAns
 	return answer
 }
 
-// TestAnyMailIsFound: by its text, while it waits and after it was sent; with indexing paused mail goes out
-// all the same.
+// TestAnyMailIsFound: mail is found by its text, while it waits and after it was sent. With indexing paused,
+// mail is still sent.
 func TestAnyMailIsFound(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
@@ -104,7 +104,7 @@ func TestAnyMailIsFound(t *testing.T) {
 	}
 }
 
-// TestMailIsFoundAfterAKill: a process dies while it indexes, and another one after its index was deleted.
+// TestMailIsFoundAfterAKill: a process is killed while it indexes, and another after its index was deleted.
 func TestMailIsFoundAfterAKill(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
@@ -126,7 +126,7 @@ func TestMailIsFoundAfterAKill(t *testing.T) {
 	finds(t, third.client, "status:sent subject:invoice", mails) // texts of ended messages are nowhere else
 }
 
-// TestSearchInARoleOfItsOwn: the process that serves the API has the index, and indexes what another one
+// TestSearchInARoleOfItsOwn: the process that serves the API has the index, and indexes what another process
 // delivers.
 func TestSearchInARoleOfItsOwn(t *testing.T) {
 	t.Parallel()
@@ -150,7 +150,7 @@ func TestSearchInARoleOfItsOwn(t *testing.T) {
 		s, err := api.GetDocuments.Do(t.Context(), other.client)
 		return err == nil && s.Documents == 1 && s.Keeper != ""
 	})
-	heir := spawn(t, mine) // as when a process is replaced by one that starts before it has ended
+	heir := spawn(t, mine) // a replacement process that starts before the old one has ended
 	if _, err := api.SearchDocuments.Do(t.Context(), heir.client, api.DocumentQuery{}); failureCode(
 		err) != "SearchElsewhere" {
 		t.Errorf("another process with the same data directory: %v", err)
@@ -159,8 +159,8 @@ func TestSearchInARoleOfItsOwn(t *testing.T) {
 	finds(t, heir.client, "status:sent parcel", 1)
 }
 
-// TestSearchInEveryProcess: with an index in a cluster, one process takes mail, another one delivers and
-// indexes, and all that serve the API search. The cluster is away at first, and lost later.
+// TestSearchInEveryProcess: with an index in a cluster, one process takes mail, and another delivers and
+// indexes. All that serve the API search. The cluster is unavailable at first, and fails later.
 func TestSearchInEveryProcess(t *testing.T) {
 	t.Parallel()
 	relay, url, cluster := testsmtp.Start(t, testsmtp.Options{}), testredis.Server(

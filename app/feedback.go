@@ -10,8 +10,8 @@ import (
 	"github.com/postroom/postroom/provider"
 )
 
-// buildFeedback makes what learns the later fate of messages from providers, pages and returned mail. Every
-// process takes facts in; those that deliver apply them.
+// buildFeedback builds the intake of later results from providers, pages and returned mail. Every process
+// accepts facts; those that deliver apply them.
 func (a *App) buildFeedback(context.Context) error {
 	c := a.cfg.Feedback
 	mailgun, err := newMailgun(c.Reconcile.Mailgun)
@@ -33,7 +33,7 @@ func (a *App) buildFeedback(context.Context) error {
 	return a.buildBounces()
 }
 
-// newMailgun returns the events API of Mailgun, or nil if the settings name none.
+// newMailgun returns the events API of Mailgun; nil if it is not configured.
 func newMailgun(m config.ReconcileMailgun) (*feedback.Mailgun, error) {
 	if m.APIKey == "" && m.Domain == "" {
 		return nil, nil
@@ -46,7 +46,7 @@ func newMailgun(m config.ReconcileMailgun) (*feedback.Mailgun, error) {
 	return source, nil
 }
 
-// providerSecrets takes the secrets apart, which commas divide.
+// providerSecrets splits the comma-separated secrets of each provider.
 func providerSecrets(p config.Providers) map[provider.Name][]string {
 	all := map[provider.Name][]string{}
 	for name, text := range map[provider.Name]config.Secret{

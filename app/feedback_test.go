@@ -24,7 +24,7 @@ import (
 
 const tellSecret = "a shared secret of the tests"
 
-// eventsAPI is Mailgun, where nothing happened.
+// eventsAPI is a Mailgun events API without events.
 func eventsAPI(t *testing.T) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -39,7 +39,7 @@ func eventsAPI(t *testing.T) *httptest.Server {
 	return s
 }
 
-// feedbackSettings let two providers tell, and one be asked.
+// feedbackSettings configure two providers with webhooks, and one that is polled.
 func feedbackSettings(t *testing.T) map[string]string {
 	t.Helper()
 	return map[string]string{
@@ -49,7 +49,7 @@ func feedbackSettings(t *testing.T) map[string]string {
 	}
 }
 
-// tell posts a webhook of a provider, and wants it taken.
+// tell posts a provider's webhook and checks that it is accepted.
 func tell(t *testing.T, url, name, body string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/webhooks/provider/"+name,
@@ -70,8 +70,8 @@ func tell(t *testing.T, url, name, body string) {
 	}
 }
 
-// exerciseFeedback has facts of all sorts told: about a message that is found by a Message-ID of its
-// sender's, and about one that nobody knows.
+// exerciseFeedback posts facts of all sorts: about a message found by the Message-ID of its sender, and about
+// an unknown one.
 func exerciseFeedback(t *testing.T, a *app.App, client *api.Client) {
 	t.Helper()
 	if _, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{
@@ -79,7 +79,7 @@ func exerciseFeedback(t *testing.T, a *app.App, client *api.Client) {
 		MessageID: "<own@elsewhere.example>"}); err != nil {
 		t.Fatal(err)
 	}
-	// before it is known, perhaps
+	// possibly before the message is known
 	tell(t, a.URL(), "generic",
 		`{"type":"bounced","bounce":"soft","recipient":"dan@example.net","messageId":"<own@elsewhere.example>"}`)
 	for _, kind := range []string{`"complained"`, `"delivered"`, `"opened"`, `"bounced","bounce":"soft"`} {
@@ -94,8 +94,8 @@ func exerciseFeedback(t *testing.T, a *app.App, client *api.Client) {
 			stamp, hex.EncodeToString(mac.Sum(nil)), stamp))
 }
 
-// What a provider tells of a message is on its timeline, in webhooks, and against its recipient, who is not
-// mailed again.
+// A provider's fact about a message appears on its timeline and in webhooks. It suppresses the recipient, who
+// gets no further mail.
 func TestProvidersAreHeard(t *testing.T) {
 	t.Parallel()
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
@@ -146,9 +146,9 @@ func TestProvidersAreHeard(t *testing.T) {
 	}
 }
 
-// TestKilledWorkerLosesNoFacts kills Postroom while it applies what was told: another process does the rest,
-// and what the first one had in hand once more. Each bounce is on its timeline and in the event stream once,
-// and each address is suppressed.
+// TestKilledWorkerLosesNoFacts kills Postroom while it applies facts. Another process applies the rest, and
+// repeats those in progress. Each bounce is on its timeline and in the event stream once, and each address is
+// suppressed.
 func TestKilledWorkerLosesNoFacts(t *testing.T) {
 	t.Parallel()
 	const messages = 300
@@ -177,7 +177,7 @@ func TestKilledWorkerLosesNoFacts(t *testing.T) {
 	first.kill()
 
 	second := spawn(t, set)
-	tell(t, second.url, "generic", "["+strings.Join(facts[:50], ",")+"]") // the provider didn't hear the answer
+	tell(t, second.url, "generic", "["+strings.Join(facts[:50], ",")+"]") // the answer was lost
 	eventually(t, "all is applied", func() bool {
 		status, err := api.GetFeedback.Do(t.Context(), second.client)
 		if err != nil {

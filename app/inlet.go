@@ -6,8 +6,8 @@ import (
 	"github.com/postroom/postroom/server/smtpd"
 )
 
-// buildInlet makes the SMTP listener for applications if it is configured. A process that only delivers has
-// neither it nor the API.
+// buildInlet builds the SMTP listener for applications if it is configured. A process that only delivers has
+// no such listener and no API.
 func (a *App) buildInlet(context.Context) error {
 	c := a.cfg.SMTPD
 	if a.cfg.Role == "worker" || c.Listen == "" && c.ListenTLS == "" {

@@ -22,7 +22,7 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// startInlet runs Postroom with an inlet for SMTP, with STARTTLS and implicit TLS, and an account that the
+// startInlet runs Postroom with an SMTP inlet, with STARTTLS and implicit TLS, and an account that the
 // default token may send as.
 func startInlet(t *testing.T, set map[string]string) (a *app.App, relay *testsmtp.Server, ca string) {
 	t.Helper()
@@ -35,8 +35,8 @@ func startInlet(t *testing.T, set map[string]string) (a *app.App, relay *testsmt
 	return start(t, set), relay, files.Cert
 }
 
-// TestSwaksHandsMailIn has the tool that mail administrators use send a message with an attachment, by every
-// way into the inlet.
+// TestSwaksHandsMailIn sends a message with an attachment by every method of the inlet. swaks is the tool
+// that mail administrators use.
 func TestSwaksHandsMailIn(t *testing.T) {
 	t.Parallel()
 	a, relay, ca := startInlet(t, map[string]string{})
@@ -54,7 +54,7 @@ func TestSwaksHandsMailIn(t *testing.T) {
 		{"in the clear, from this machine", a.Addrs().SMTP, []string{"--auth", "LOGIN"}},
 		{"in one go", a.Addrs().SMTP, []string{"--auth", "PLAIN", "--pipeline"}},
 	}
-	handed := 0 // so that a way that fails does not keep the next one waiting
+	handed := 0 // so that a method that fails does not make the next one wait
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			out := runProgram(t, "swaks", append([]string{
@@ -85,7 +85,7 @@ func TestSwaksHandsMailIn(t *testing.T) {
 	}
 }
 
-// sendWithPython is an application of a few lines.
+// sendWithPython is a small application that sends mail.
 const sendWithPython = `
 import smtplib, ssl, sys
 from email.message import EmailMessage
@@ -106,7 +106,7 @@ with smtplib.SMTP(host, int(port)) as s:
         print(e.recipients['broken'][0])
 `
 
-// TestPythonHandsMailIn with the client of Python's own library.
+// TestPythonHandsMailIn submits with the SMTP client of Python's standard library.
 func TestPythonHandsMailIn(t *testing.T) {
 	t.Parallel()
 	a, relay, ca := startInlet(t, map[string]string{})
@@ -124,7 +124,7 @@ func TestPythonHandsMailIn(t *testing.T) {
 	}
 }
 
-// TestRepeatedOverSMTP: the same bytes under one key are one message, whatever door they come in by again.
+// TestRepeatedOverSMTP: the same bytes under one key are one message, over any protocol.
 func TestRepeatedOverSMTP(t *testing.T) {
 	t.Parallel()
 	a, relay, _ := startInlet(t, map[string]string{})
@@ -158,7 +158,7 @@ func TestRepeatedOverSMTP(t *testing.T) {
 	}
 }
 
-// TestRedisKilledUnderTheInlet: what can't be made durable is answered 451, and taken when it comes again.
+// TestRedisKilledUnderTheInlet: mail that can't be made durable gets 451, and is accepted on a retry.
 func TestRedisKilledUnderTheInlet(t *testing.T) {
 	t.Parallel()
 	redis := testredis.Server(t)
@@ -187,7 +187,7 @@ func TestNoInletUnlessAsked(t *testing.T) {
 	}
 }
 
-// smtpClient is a conversation with an inlet, logged in.
+// smtpClient is a logged-in SMTP session with an inlet.
 type smtpClient struct{ *textproto.Conn }
 
 func logIn(t *testing.T, a *app.App) smtpClient {
@@ -221,7 +221,7 @@ func (s smtpClient) want(t *testing.T, line string, code int) string {
 	return text
 }
 
-// hand hands a message over and checks the code of the last reply.
+// hand submits a message, checks the code of the last reply and returns that reply.
 func (s smtpClient) hand(t *testing.T, mail string, code int) string {
 	t.Helper()
 	got, text := s.try(t, mail)
@@ -249,7 +249,7 @@ func (s smtpClient) try(t *testing.T, mail string) (code int, text string) {
 	return code, text
 }
 
-// runProgram runs a program and gives what it wrote.
+// runProgram runs a program and returns its output.
 func runProgram(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

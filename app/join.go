@@ -17,13 +17,13 @@ import (
 	"github.com/postroom/postroom/templates/render"
 )
 
-// previewers tells previews of templates who would send.
+// previewers gives template previews their sender.
 type previewers struct {
 	settings *settings.Settings
 	accounts *accounts.Accounts
 }
 
-// Sender implements templates.Senders. Without a default account, nobody in particular sends.
+// Sender implements templates.Senders. Without a default account the sender is empty.
 func (s previewers) Sender(ctx context.Context, account string) (render.Person, error) {
 	info, err := s.accounts.Get(ctx, cmp.Or(account, accounts.DefaultID))
 	if account == "" {
@@ -35,7 +35,7 @@ func (s previewers) Sender(ctx context.Context, account string) (render.Person, 
 // ServiceURL implements templates.Senders.
 func (s previewers) ServiceURL() string { return s.settings.Current().ServiceURL }
 
-// verifier tries the login of relays.
+// verifier tests the logins of relays.
 type verifier struct {
 	router   *routing.Router
 	accounts *accounts.Accounts
@@ -43,15 +43,15 @@ type verifier struct {
 	tokens   *oauth.Tokens
 }
 
-// Verify implements server.Verifier: it tries the relay that the request describes, a stored gateway, or
-// all relays of a stored account.
+// Verify implements server.Verifier. It tests the relay that the request describes, a stored gateway, or all
+// relays of a stored account.
 func (v verifier) Verify(ctx context.Context, req api.VerifyRequest) (api.VerifyAnswer, error) {
 	sender, err := v.sender(ctx, req)
 	if err != nil {
 		return api.VerifyAnswer{}, err
 	}
-	if req.Account == "" { // what was had for somebody who does not exist is not kept
-		// it expires by itself
+	if req.Account == "" { // the access token of a temporary sender is not kept
+		// an error is ignored: the token expires anyway
 		defer func() { _ = v.tokens.Forget(context.WithoutCancel(ctx), "account:"+sender.ID) }()
 	}
 	var answer api.VerifyAnswer
@@ -68,7 +68,7 @@ func (v verifier) Verify(ctx context.Context, req api.VerifyRequest) (api.Verify
 	return answer, nil
 }
 
-// sender is the one whose relays are to be tried: a stored one, or one made up for the occasion.
+// sender returns the sender whose relays are to be tested: a stored one or a temporary one.
 func (v verifier) sender(ctx context.Context, req api.VerifyRequest) (accounts.Sender, error) {
 	described := req.SMTP != nil || req.OAuth2 != nil || req.Proxy != "" || req.LocalAddress != "" ||
 		req.SMTPEhloName != ""
@@ -92,7 +92,7 @@ func (v verifier) sender(ctx context.Context, req api.VerifyRequest) (accounts.S
 	return made, err
 }
 
-// verified puts what a login met in the words of the API.
+// verified returns a login's result as an API type.
 func verified(err error) api.VerifyResult {
 	if err == nil {
 		return api.VerifyResult{Success: true}
@@ -104,7 +104,7 @@ func verified(err error) api.VerifyResult {
 	return out
 }
 
-// ignoreNotFound takes what does not exist for an answer.
+// ignoreNotFound returns nil for a not-found error, otherwise err.
 func ignoreNotFound(err error) error {
 	if fault.Is(err, fault.NotFound) {
 		return nil

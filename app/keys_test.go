@@ -24,8 +24,8 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestRedisKeysAreDocumented holds docs/redis-keys.md to what Postroom writes: it does all that makes keys,
-// with Redis reporting each key it touches, and compares.
+// TestRedisKeysAreDocumented compares docs/redis-keys.md with the keys that Postroom writes. It does
+// everything that creates keys, while Redis reports each key that is touched.
 func TestRedisKeysAreDocumented(t *testing.T) {
 	t.Parallel()
 	listed := readKeys(t)
@@ -66,11 +66,11 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	checkKeys(t, db.Client(), listed)
 }
 
-// documented is a row of the page: a pattern of keys and what is said about them.
+// documented is a row of the page: a key pattern and its description.
 type documented struct {
 	pattern string
 	match   *regexp.Regexp
-	literal int // characters that are no placeholder: the row with most of them is the one meant
+	literal int // characters outside placeholders: the matching row with most of them applies
 	kind    string
 	expires string
 }
@@ -110,7 +110,7 @@ func readKeys(t *testing.T) []documented {
 	return rows
 }
 
-// find is the row that a key belongs to.
+// find returns the row that a key belongs to.
 func find(rows []documented, key string) *documented {
 	var best *documented
 	for i := range rows {
@@ -121,7 +121,7 @@ func find(rows []documented, key string) *documented {
 	return best
 }
 
-// neverSeen lists the patterns of Postroom's own keys that no key belongs to.
+// neverSeen returns the patterns of Postroom's own keys that no key matches.
 func neverSeen(rows []documented, keys []string) []string {
 	seen := map[string]bool{}
 	for _, key := range keys {
@@ -181,7 +181,7 @@ func (w *touches) all() []string {
 	return keys
 }
 
-// exerciseWebhooks makes an endpoint that works, within a rate limit, and one that says it is gone.
+// exerciseWebhooks creates a working endpoint with a rate limit, and one that answers that it is gone.
 func exerciseWebhooks(t *testing.T, client *api.Client, hooks *receiver) {
 	t.Helper()
 	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL,
@@ -197,7 +197,7 @@ func exerciseWebhooks(t *testing.T, client *api.Client, hooks *receiver) {
 	}
 }
 
-// exerciseAccess makes an account, a template, settings, tokens of all sorts and a session.
+// exerciseAccess creates an account, a template, settings, tokens of all sorts and a session.
 func exerciseAccess(t *testing.T, a *app.App, client *api.Client, relay *testsmtp.Server) {
 	t.Helper()
 	ctx := t.Context()
@@ -245,7 +245,7 @@ func exerciseAccess(t *testing.T, a *app.App, client *api.Client, relay *testsmt
 	}
 }
 
-// exerciseOutbox sends messages through every state, and replays their events.
+// exerciseOutbox sends messages through every state and replays their events.
 func exerciseOutbox(t *testing.T, client *api.Client, hooks *receiver) {
 	t.Helper()
 	ctx := t.Context()
@@ -293,8 +293,8 @@ func exerciseOutbox(t *testing.T, client *api.Client, hooks *receiver) {
 	}
 }
 
-// exerciseDelivery makes a gateway with limits that asks for a pause, a key that signs, a token that is asked
-// for, and an account in trouble.
+// exerciseDelivery creates a gateway with limits that asks for a pause, a signing key, a token that is
+// requested, and an account with errors.
 func exerciseDelivery(t *testing.T, client *api.Client) {
 	t.Helper()
 	ctx := t.Context()
@@ -346,7 +346,7 @@ func exerciseDelivery(t *testing.T, client *api.Client) {
 	})
 }
 
-// dkimKey makes a key that signs.
+// dkimKey returns a DKIM private key.
 func dkimKey(t *testing.T) string {
 	t.Helper()
 	key, err := dkim.Generate(dkim.Ed25519, 0)
@@ -356,7 +356,7 @@ func dkimKey(t *testing.T) string {
 	return key
 }
 
-// checkKeys compares the keys that are there with what the page says of their type and their end.
+// checkKeys compares the type and expiry of existing keys with the page.
 func checkKeys(t *testing.T, rdb redis.UniversalClient, rows []documented) {
 	t.Helper()
 	ctx := t.Context()
@@ -364,7 +364,7 @@ func checkKeys(t *testing.T, rdb redis.UniversalClient, rows []documented) {
 		key := scan.Val()
 		row := find(rows, key)
 		if row == nil {
-			continue // told already
+			continue // already reported
 		}
 		kind, err := rdb.Type(ctx, key).Result()
 		if err != nil {
@@ -375,7 +375,7 @@ func checkKeys(t *testing.T, rdb redis.UniversalClient, rows []documented) {
 			t.Fatal(err)
 		}
 		if kind == "none" || left == -2 {
-			continue // it went meanwhile
+			continue // it was deleted meanwhile
 		}
 		if kind != row.kind {
 			t.Errorf("%s is a %s; docs/redis-keys.md says %s", key, kind, row.kind)
@@ -387,7 +387,7 @@ func checkKeys(t *testing.T, rdb redis.UniversalClient, rows []documented) {
 	}
 }
 
-// noise is what can't be compressed.
+// noise returns incompressible bytes.
 func noise(size int) []byte {
 	b := make([]byte, size)
 	_, _ = rand.Read(b) // it never fails

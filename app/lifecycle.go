@@ -9,36 +9,35 @@ import (
 	"time"
 )
 
-// runner is a part that lives long: it runs until its context ends.
+// runner is a long-running part: it runs until its context ends.
 type runner struct {
 	name string
 	run  func(context.Context) error
 }
 
-// lifecycle starts parts in the order they were added and stops them in the opposite one, each before the
-// next.
+// lifecycle starts parts in the order they were added and stops them in reverse order, one at a time.
 type lifecycle struct {
 	log     *slog.Logger
 	runners []runner
 	stops   []stop
 }
 
-// stop undoes the making of a part.
+// stop closes a part.
 type stop struct {
 	name string
 	do   func() error
 }
 
-// onRun adds a part that lives long. What is added later is stopped earlier.
+// onRun adds a long-running part. Parts added later are stopped earlier.
 func (l *lifecycle) onRun(name string, run func(context.Context) error) {
 	l.runners = append(l.runners, runner{name, run})
 }
 
-// onStop adds what closes a part, after everything that runs has ended.
+// onStop adds the closing of a part. It happens after everything that runs has ended.
 func (l *lifecycle) onStop(name string, do func() error) { l.stops = append(l.stops, stop{name, do}) }
 
-// run runs all parts until ctx ends or one of them fails, then stops them one after the other, the last
-// started first.
+// run runs all parts until ctx ends or one of them fails. Then it stops them one at a time, the last started
+// first.
 func (l *lifecycle) run(ctx context.Context) error {
 	failed := make(chan error, len(l.runners))
 	running := make([]*part, len(l.runners))
@@ -60,7 +59,7 @@ func (l *lifecycle) run(ctx context.Context) error {
 	return err
 }
 
-// close undoes what was made, the last first.
+// close runs all stops, the last added first.
 func (l *lifecycle) close() error {
 	var errs error
 	for i := len(l.stops) - 1; i >= 0; i-- {
@@ -72,7 +71,7 @@ func (l *lifecycle) close() error {
 	return errs
 }
 
-// part is a runner that was started.
+// part is a started runner.
 type part struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -85,7 +84,7 @@ func start(ctx context.Context, r runner, failed chan<- error) *part {
 	p.done.Go(func() {
 		err := r.run(ctx)
 		switch {
-		case ctx.Err() != nil: // it was stopped; its error, if any, is returned by stop
+		case ctx.Err() != nil: // it was stopped; stop returns its error, if any
 			if err != nil && !errors.Is(err, context.Canceled) {
 				p.err = fmt.Errorf("stop %s: %w", r.name, err)
 			}

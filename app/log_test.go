@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// testLogger writes what an operator would read into the test's output, which shows when the test fails.
+// testLogger returns a debug logger to the test's output, which is shown when the test fails.
 func testLogger(t *testing.T) *slog.Logger {
 	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/postroom/postroom/config"
 )
 
-// NewLogger makes the logger that the settings ask for, writing to w. Format auto means text on a terminal
+// NewLogger returns a logger with the given settings that writes to w. Format auto means text on a terminal
 // and JSON elsewhere.
 func NewLogger(c config.Log, w *os.File) *slog.Logger {
 	o := &slog.HandlerOptions{Level: c.Level}

@@ -17,7 +17,8 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestMetricsAreDocumented holds docs/metrics.md to what a Postroom that has delivered a message answers.
+// TestMetricsAreDocumented compares docs/metrics.md with the metrics of a Postroom that has delivered a
+// message.
 func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
@@ -45,7 +46,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	})
 }
 
-// TestAlertsUseDocumentedMetrics finds alerts about metrics that don't exist, which never fire.
+// TestAlertsUseDocumentedMetrics finds alerts on metrics that don't exist. They would never fire.
 func TestAlertsUseDocumentedMetrics(t *testing.T) {
 	t.Parallel()
 	rules, err := os.ReadFile("../deploy/alerts.yml")
@@ -74,7 +75,7 @@ func TestAlertsUseDocumentedMetrics(t *testing.T) {
 	}
 }
 
-// listedMetrics reads the page: the name of each metric, its type and its labels.
+// listedMetrics reads the name, type and labels of each metric from the page.
 func listedMetrics(t *testing.T) map[string]string {
 	t.Helper()
 	page, err := os.ReadFile("../docs/metrics.md")
@@ -95,7 +96,7 @@ func listedMetrics(t *testing.T) map[string]string {
 	return out
 }
 
-// metrics is what /metrics answers.
+// metrics returns the answer of /metrics.
 func metrics(t *testing.T, a *app.App) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.URL()+"/metrics", nil)
@@ -115,7 +116,7 @@ func metrics(t *testing.T, a *app.App) string {
 	return string(text)
 }
 
-// scrape reads /metrics likewise, less what Go and the process tell of themselves.
+// scrape reads /metrics as listedMetrics reads the page, without the metrics of Go and the process.
 func scrape(t *testing.T, a *app.App) map[string]string {
 	t.Helper()
 	text := metrics(t, a)

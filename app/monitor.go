@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/watch"
 )
 
-// buildMonitor makes the listener for health and metrics, where the settings ask for one. It is there
-// before the workers and outlives them, so that a process that takes its time to stop can be watched.
+// buildMonitor builds the listener for health and metrics if it is configured. It starts before the workers
+// and stops after them, so that a process that is slow to stop can be monitored.
 func (a *App) buildMonitor(context.Context) error {
 	c := a.cfg
 	if c.Monitor.Listen == "" {
@@ -32,12 +32,12 @@ func (a *App) buildMonitor(context.Context) error {
 	return nil
 }
 
-// state answers questions about the health of this process.
+// state reports the health of this process.
 type state struct {
 	db    *redisdb.DB
 	watch *watch.Watch
-	takes func(context.Context) error // why new mail is refused; nil: mail is not taken here
-	works func() bool                 // whether tasks are taken; nil: nothing is delivered here
+	takes func(context.Context) error // why new mail is refused; nil: this process takes no mail
+	works func() bool                 // whether tasks are taken; nil: this process delivers nothing
 }
 
 func (a *App) state() state {
@@ -70,7 +70,7 @@ func (s state) Checks(ctx context.Context) []api.Check {
 // Alerts implements server.State and ui.State.
 func (s state) Alerts(ctx context.Context) ([]api.Alert, error) { return s.watch.Standing(ctx) }
 
-// redis checks that Redis answers, and accepts writes.
+// redis checks that Redis answers and accepts writes.
 func (s state) redis(ctx context.Context) api.Check {
 	took, err := s.db.Ping(ctx)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/postroom/postroom/internal/testredis"
 )
 
-// TestWorkerTellsHowItIs asks a worker, which has no API, over its monitoring listener, while Redis goes and
-// comes.
+// TestWorkerTellsHowItIs queries the monitoring listener of a worker, which has no API, while Redis stops and
+// returns.
 func TestWorkerTellsHowItIs(t *testing.T) {
 	t.Parallel()
 	redis, relay := testredis.Server(t), slowRelay(t, 0)
@@ -44,8 +44,8 @@ func TestWorkerTellsHowItIs(t *testing.T) {
 	w.stop(t)
 }
 
-// TestMetricsMoveToTheMonitor: beside an API the monitoring listener takes the metrics with it, and leaves
-// health where load balancers ask.
+// TestMetricsMoveToTheMonitor: beside an API, the monitoring listener serves the metrics instead of the API.
+// Health stays on the API, where load balancers check it.
 func TestMetricsMoveToTheMonitor(t *testing.T) {
 	t.Parallel()
 	set := settingsFor(t, testredis.URL(t), slowRelay(t, 0))
@@ -66,7 +66,7 @@ func TestMetricsMoveToTheMonitor(t *testing.T) {
 	}
 }
 
-// look asks for a page.
+// look gets a page.
 func look(t *testing.T, url, token string) (status int, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

@@ -17,10 +17,9 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestOverloadIsRefusedBeforeRedisIsFull has clients submit large messages faster than anybody sends them, to
-// a Redis with little memory. They are told to come back before it is full; all that was accepted is
-// delivered, to the last message and the last webhook, by a Redis that was never full; and then there is room
-// again.
+// TestOverloadIsRefusedBeforeRedisIsFull has clients submit large messages faster than they are delivered, to
+// a Redis with little memory. They get 503 with Retry-After before Redis is full. Every accepted message and
+// webhook is delivered, Redis is never full, and afterwards mail is accepted again.
 func TestOverloadIsRefusedBeforeRedisIsFull(t *testing.T) {
 	const (
 		maxMemory = 64 << 20
@@ -42,7 +41,7 @@ func TestOverloadIsRefusedBeforeRedisIsFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	flood := flood{client: client, content: make([]byte, size)}
-	if _, err := rand.Read(flood.content); err != nil { // what can't be compressed
+	if _, err := rand.Read(flood.content); err != nil { // incompressible content
 		t.Fatal(err)
 	}
 	flood.run(t, clients, submits)
@@ -68,7 +67,7 @@ func TestOverloadIsRefusedBeforeRedisIsFull(t *testing.T) {
 		sent := hooks.told(event.MessageSent)
 		return !slices.ContainsFunc(flood.accepted, func(id string) bool { return !slices.Contains(sent, id) })
 	})
-	// a submit that waited too long for its answer
+	// submits whose answer took too long may have been accepted
 	if extra := relay.Count() - len(flood.accepted); extra > flood.refused["RedisAway"]+
 		flood.refused["unanswered"] {
 		t.Errorf("%d messages accepted, %d delivered; refused were %v", len(flood.accepted), relay.Count(),
@@ -80,7 +79,7 @@ func TestOverloadIsRefusedBeforeRedisIsFull(t *testing.T) {
 	})
 }
 
-// flood is a number of submits at a time, and what came of them.
+// flood is a number of concurrent submits and their results.
 type flood struct {
 	client  *api.Client
 	content []byte
@@ -113,7 +112,7 @@ func (f *flood) note(t *testing.T, answer api.SubmitAnswer, err error) {
 	case err == nil:
 		f.accepted = append(f.accepted, answer.QueueID)
 	case !errors.As(err, &failure):
-		f.refused["unanswered"]++ // a machine that is busy with other things; it may have been accepted
+		f.refused["unanswered"]++ // a busy host; the message may have been accepted
 	case failure.Problem.StatusCode != http.StatusServiceUnavailable || failure.RetryAfter <= 0:
 		t.Errorf("submit: %v, to be repeated after %s", err, failure.RetryAfter)
 	default:
@@ -128,7 +127,7 @@ func (f *flood) request(i int) api.SubmitRequest {
 	}
 }
 
-// told are the messages that webhooks of a type are about.
+// told returns the messages that webhooks of a type are about.
 func (r *receiver) told(kind event.Type) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

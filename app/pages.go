@@ -15,8 +15,8 @@ func (a *App) buildPages(ctx context.Context) error {
 	if a.server == nil {
 		return nil
 	}
-	// The dashboard shows all queues from the start. Where Redis is unavailable at this moment, the workers
-	// make them known later.
+	// The dashboard shows all queues from the start. If Redis is unavailable now, the workers register them
+	// later.
 	if err := a.control.Register(ctx, queueNames(a.db)...); err != nil {
 		a.log.Warn("queues not registered yet", "error", err)
 	}
@@ -40,8 +40,8 @@ func (a *App) buildPages(ctx context.Context) error {
 	return nil
 }
 
-// beforeAction does to messages what an operator does in the dashboard to their tasks. The pause of a queue
-// belongs to the queue alone.
+// beforeAction applies to messages what an operator does to their tasks in the dashboard. The pause of a
+// queue affects the queue only.
 func beforeAction(o *outbox.Outbox) func(context.Context, queue.Action, string, queue.State,
 	[]string) []error {
 	actions := map[queue.Action]func(context.Context, string) error{
@@ -60,8 +60,8 @@ func beforeAction(o *outbox.Outbox) func(context.Context, queue.Action, string, 
 	}
 }
 
-// payload makes the payloads of tasks readable in the dashboard. All are ids; a payload of an unknown type
-// shows its type only. Tasks of messages have no payload: the task's own id names the message.
+// payload makes task payloads readable in the dashboard. All payloads are ids. A payload of an unknown type
+// shows its type only. Tasks of messages have no payload: the task id is the id of the message.
 func payload(taskType string, payload []byte) string {
 	switch taskType {
 	case outbox.TaskDeliver:

@@ -24,8 +24,8 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestOperatorAtThePages is a working day of an operator, in a real browser: nothing on the way may complain
-// on the console, break the content security policy, or ask another host for anything.
+// TestOperatorAtThePages is an operator's working day in a real browser. Nothing may log errors on the
+// console, violate the content security policy, or contact another host.
 func TestOperatorAtThePages(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
@@ -120,8 +120,8 @@ func TestOperatorAtThePages(t *testing.T) {
 	v.sees("Access token")
 }
 
-// TestDashboardActsOnMessages does to tasks what the buttons of the dashboard do, and looks at the messages
-// behind them.
+// TestDashboardActsOnMessages does to tasks what the dashboard's buttons do, and checks the messages of those
+// tasks.
 func TestDashboardActsOnMessages(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
@@ -172,7 +172,7 @@ func TestDashboardActsOnMessages(t *testing.T) {
 	}
 }
 
-// wantEnd fails the test unless a message has ended in a certain way.
+// wantEnd fails the test unless a message has ended with code.
 func wantEnd(t *testing.T, client *api.Client, id, code string) {
 	t.Helper()
 	_, err := api.GetMessage.Do(t.Context(), client, id)
@@ -181,7 +181,7 @@ func wantEnd(t *testing.T, client *api.Client, id, code string) {
 	}
 }
 
-// visitor is somebody in Tokyo with a browser, who hears everything it complains of.
+// visitor is a browser in Tokyo's time zone that records everything it complains of.
 type visitor struct {
 	t    *testing.T
 	base string
@@ -191,8 +191,7 @@ type visitor struct {
 	complaints []string
 }
 
-// patience is how long a page, or whatever is waited for, may take on a machine that is busy with other
-// tests.
+// patience is the time limit of each wait, on a host that is busy with other tests.
 const patience = 3 * time.Minute
 
 func visit(t *testing.T, base string) *visitor {
@@ -233,7 +232,7 @@ func visit(t *testing.T, base string) *visitor {
 	return v
 }
 
-// listen notes errors and warnings on the console, and requests to other hosts.
+// listen records console errors and warnings, and requests to other hosts.
 func (v *visitor) listen() {
 	console := chromedp.Console(v.ctx)
 	go func() {
@@ -267,7 +266,7 @@ func (v *visitor) complain(what string) {
 	v.complaints = append(v.complaints, what)
 }
 
-// run runs one action, for as long as patience lasts.
+// run runs one action, for at most patience.
 func run[T any](v *visitor, a chromedp.Action[T]) T {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.ctx, patience)
@@ -289,7 +288,7 @@ func (v *visitor) open(path string) {
 	v.do(chromedp.Navigate(v.base + path))
 }
 
-// click clicks on what leads to another page, and waits for that.
+// click clicks an element that leads to another page, and waits for that page.
 func (v *visitor) click(selector string) {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.ctx, patience)
@@ -299,7 +298,7 @@ func (v *visitor) click(selector string) {
 	}
 }
 
-// sees waits until the page says all of this.
+// sees waits until the page contains all words.
 func (v *visitor) sees(words ...string) {
 	v.t.Helper()
 	for _, word := range words {
@@ -309,8 +308,8 @@ func (v *visitor) sees(words ...string) {
 	}
 }
 
-// waitFor waits until the page says a word. A page that gives way to another takes the question with it; then
-// the other is asked.
+// waitFor waits until the page contains a word. If another page replaces it, the poll fails and is repeated
+// on that page.
 func (v *visitor) waitFor(word string) error {
 	ctx, cancel := context.WithTimeout(v.ctx, patience)
 	defer cancel()
@@ -339,7 +338,7 @@ func (v *visitor) text() string {
 	return run(v, chromedp.Evaluate[string](`document.body.innerText`))
 }
 
-// where is the path that the browser is at.
+// where returns the current path of the browser.
 func (v *visitor) where() string {
 	v.t.Helper()
 	return strings.TrimPrefix(run(v, chromedp.Location()), v.base)

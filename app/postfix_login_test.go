@@ -9,8 +9,8 @@ import (
 	"github.com/postroom/postroom/internal/testpostfix"
 )
 
-// TestPostfixWithLoginAndReports goes through a real Postfix that insists on TLS and a password, and has it
-// report the delivery.
+// TestPostfixWithLoginAndReports sends through a real Postfix that requires TLS and a password, and requests
+// a delivery report.
 func TestPostfixWithLoginAndReports(t *testing.T) {
 	t.Parallel()
 	postfix := testpostfix.Start(t, testpostfix.Options{Login: map[string]string{"shop": "open sesame"}})
@@ -32,7 +32,7 @@ func TestPostfixWithLoginAndReports(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// The password is wrong: the account is held, and the message waits without an attempt spent.
+	// The password is wrong: the account is held, and the message waits without using up an attempt.
 	eventually(t, "the account is held", func() bool {
 		info, err := api.GetAccount.Do(ctx, client, "shop")
 		return err == nil && info.State == "held" && strings.Contains(info.LastError, "535")
@@ -42,7 +42,7 @@ func TestPostfixWithLoginAndReports(t *testing.T) {
 		return err == nil && m.State == api.Delayed && m.AttemptsMade == 0 && strings.Contains(m.Reason, "held")
 	})
 
-	// With the right one it goes, and Postfix reports: to whom it was delivered, and under which envelope id.
+	// With the right one it is sent. Postfix reports the recipient of the delivery and the envelope id.
 	shop.SMTP.Auth.Pass = "open sesame"
 	if _, err := api.UpdateAccount.Do(ctx, client, api.AccountPatch{SMTP: new(shop.SMTP)}, "shop"); err != nil {
 		t.Fatal(err)

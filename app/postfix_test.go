@@ -17,7 +17,7 @@ import (
 	"github.com/postroom/postroom/internal/testpostfix"
 )
 
-// readMail has Python's email package read a mail, and tell its parts and what is wrong with it.
+// readMail parses a mail with Python's email package, and prints its parts and defects.
 const readMail = `
 import email, email.policy, hashlib, json, sys
 m = email.message_from_binary_file(open(sys.argv[1], 'rb'), policy=email.policy.default)
@@ -33,8 +33,8 @@ print(json.dumps({'subject': m['Subject'], 'to': m['To'], 'from': m['From'], 'de
 
 type readPart struct{ Type, Name, SHA256 string }
 
-// TestPostfixTakesWhatWeSend sends a mail with attachments and names of many scripts through a real Postfix,
-// and has Python read it back.
+// TestPostfixTakesWhatWeSend sends a mail with attachments and names in many scripts through a real Postfix.
+// Python parses the result.
 func TestPostfixTakesWhatWeSend(t *testing.T) {
 	t.Parallel()
 	postfix := testpostfix.Start(t, testpostfix.Options{})

@@ -27,7 +27,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// asProcess names the variable that makes this test binary run Postroom instead of tests: the settings, as
+// asProcess is the variable that makes this test binary run Postroom instead of tests. It has the settings as
 // JSON.
 const asProcess = "TEST_POSTROOM_SETTINGS"
 
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	os.Exit(testredis.Main(m))
 }
 
-// serve is Postroom as a process of its own: it tells its addresses on standard output and stops on SIGTERM.
+// serve runs Postroom as a separate process. It prints its addresses to standard output and stops on SIGTERM.
 func serve(settings string) error {
 	var set map[string]string
 	if err := json.Unmarshal([]byte(settings), &set); err != nil {
@@ -68,14 +68,14 @@ func serve(settings string) error {
 type process struct {
 	cmd     *exec.Cmd
 	url     string // of the API; empty: none
-	monitor string // of health and metrics apart from it; empty: none
+	monitor string // of health and metrics separate from the API; empty: none
 	client  *api.Client
 	ended   chan error
 }
 
 const testToken = "0123456789abcdef0123456789abcdef"
 
-// spawn starts Postroom as a process on an existing Redis and data directory, and waits until it listens.
+// spawn starts a Postroom process on an existing Redis and data directory, and waits until it listens.
 func spawn(t *testing.T, set map[string]string) *process {
 	t.Helper()
 	set["http.listen"], set["token"], set["log.level"] = "127.0.0.1:0", testToken, "warn"
@@ -83,7 +83,7 @@ func spawn(t *testing.T, set map[string]string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{cmd: exec.Command(os.Args[0]), ended: make(chan error, 1)} //nolint:gosec // this test binary
+	p := &process{cmd: exec.Command(os.Args[0]), ended: make(chan error, 1)} //nolint:gosec // this binary
 	p.cmd.Env = append(os.Environ(), asProcess+"="+string(raw))
 	p.cmd.Stderr = t.Output()
 	out, err := p.cmd.StdoutPipe()
@@ -104,16 +104,16 @@ func spawn(t *testing.T, set map[string]string) *process {
 	return p
 }
 
-// kill ends the process as a crash would. It does nothing to one that has ended.
+// kill ends the process as a crash would. It has no effect on an ended one.
 func (p *process) kill() {
 	if p.cmd.ProcessState == nil && p.ended != nil {
-		_ = p.cmd.Process.Kill() // it may have ended by itself just now
+		_ = p.cmd.Process.Kill() // it may have just ended by itself
 		<-p.ended
 		p.ended = nil
 	}
 }
 
-// stop asks the process to end and waits until it has.
+// stop sends the process a signal to end and waits until it has.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -176,8 +176,8 @@ func take(t *testing.T, relay *testsmtp.Server, db *redisdb.DB) tally {
 	return c
 }
 
-// check holds the tally to the promises: nobody is forgotten, nobody is mailed twice but in doubt, and
-// everybody has one last word.
+// check checks the guarantees: everybody gets the mail, nobody gets it twice unless in doubt, and everybody
+// has one terminal event.
 func (c tally) check(t *testing.T, accepted []string) {
 	t.Helper()
 	twice := 0
@@ -197,7 +197,7 @@ func (c tally) check(t *testing.T, accepted []string) {
 	t.Logf("%d accepted, %d delivered twice, all of them marked in doubt", len(accepted), twice)
 }
 
-// slowRelay takes a little while for each message, so that a kill meets messages at every stage.
+// slowRelay is a relay with a pause for each message, so that a kill hits messages at every stage.
 func slowRelay(t *testing.T, pause time.Duration) *testsmtp.Server {
 	return testsmtp.Start(t, testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
 		if c.Verb == "DOT" || c.Verb == "RCPT" {

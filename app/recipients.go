@@ -7,9 +7,8 @@ import (
 	"github.com/postroom/postroom/feedback/unsubscribe"
 )
 
-// buildRecipients makes what answers the links in mail: opens and clicks, and unsubscribe pages. Only a
-// process with HTTP has those. Tracking is stopped after the server, so that the last hits are handed over
-// too.
+// buildRecipients builds the handlers of links in mail: opens, clicks, and unsubscribe pages. Only a process
+// with HTTP has them. Tracking stops after the server, so that the last hits are recorded too.
 func (a *App) buildRecipients(context.Context) error {
 	if !a.serves {
 		return nil

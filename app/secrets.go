@@ -12,16 +12,16 @@ import (
 	"github.com/postroom/postroom/redisdb/seal"
 )
 
-// Resealed is how much of one kind was sealed again.
+// Resealed is the number of records of one kind that were sealed again.
 type Resealed struct {
 	What    string `json:"what"`
 	Records int    `json:"records"`
 }
 
-// RotateSecrets seals again, under the present secret, everything in Redis that is sealed under the
-// previous one, and returns the number of records of each kind. It works beside running processes, with the
-// same settings as theirs, and can be run again after a failure: records that can't be opened are named in
-// the error, the rest is done.
+// RotateSecrets seals again, under the current secret, everything in Redis that is sealed under the previous
+// one. It returns the number of records of each kind. It works beside running processes with the same
+// settings, and can be repeated after a failure. The error names records that can't be opened; the rest is
+// done.
 func RotateSecrets(ctx context.Context, cfg *config.Config, logger *slog.Logger) ([]Resealed, error) {
 	beside := *cfg
 	if beside.Redis.URL == "" {
@@ -43,7 +43,7 @@ func RotateSecrets(ctx context.Context, cfg *config.Config, logger *slog.Logger)
 	return done, errors.Join(err, a.life.close())
 }
 
-// RotateSecrets is the function of that name for an App that is there already.
+// RotateSecrets is like the function RotateSecrets, for an existing App.
 func (a *App) RotateSecrets(ctx context.Context) ([]Resealed, error) {
 	var done []Resealed
 	var failed error
@@ -65,7 +65,7 @@ func (a *App) RotateSecrets(ctx context.Context) ([]Resealed, error) {
 	return done, failed
 }
 
-// readSecrets is openSecrets for commands: it makes nothing that is not there.
+// readSecrets is openSecrets for commands: it creates nothing.
 func (a *App) readSecrets(context.Context) error {
 	secret, err := config.PresentSecret(a.cfg)
 	if err != nil {
@@ -76,7 +76,7 @@ func (a *App) readSecrets(context.Context) error {
 	return err
 }
 
-// newRing makes the ring of the present secret and the one before.
+// newRing returns the ring of the current and the previous secret.
 func newRing(cfg *config.Config, secret config.Secret) (*seal.Ring, error) {
 	var older [][]byte
 	if cfg.SecretPrevious != "" {
@@ -85,8 +85,7 @@ func newRing(cfg *config.Config, secret config.Secret) (*seal.Ring, error) {
 	return seal.New([]byte(secret.Reveal()), older...)
 }
 
-// SigningSecret returns the secret that signs webhooks which have none of their own, so that it can be
-// given to receivers.
+// SigningSecret returns the secret that signs webhooks without a secret of their own. Receivers need it.
 func SigningSecret(cfg *config.Config) (string, error) {
 	if cfg.Webhooks.SigningSecret != "" {
 		return cfg.Webhooks.SigningSecret.Reveal(), nil
@@ -106,8 +105,8 @@ func SigningSecret(cfg *config.Config) (string, error) {
 	return all[0], nil
 }
 
-// signingSecrets are those that sign webhooks which have none of their own, the present one first. Unless
-// one is set they are derived from the secret, which itself must not be given to receivers: it opens every
+// signingSecrets returns the secrets that sign webhooks without a secret of their own, the current one first.
+// If none is set they are derived from the instance secret. Receivers must not get that one: it opens every
 // password.
 func signingSecrets(cfg *config.Config, ring *seal.Ring) ([]string, error) {
 	if cfg.Webhooks.SigningSecret != "" {

@@ -29,15 +29,15 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestNoSecretIsReadableAnywhere gives Postroom one of every kind of secret, lets it use them, and then looks
-// for them in Redis, in the log at its most talkative, in the metrics, in every page and in every answer of
-// the API.
+// TestNoSecretIsReadableAnywhere gives Postroom one of every kind of secret and has it use them. Then it
+// searches for them in Redis, in the log at its most verbose, in the metrics, in every page, and in every API
+// answer.
 func TestNoSecretIsReadableAnywhere(t *testing.T) {
 	t.Parallel()
 	p := &planted{t: t, secrets: map[string]string{}}
 	relay := testsmtp.Start(t, testsmtp.Options{Username: "shop", Password: "none of the accounts has this one",
 		Token: "nor this one"})
-	server := testredis.Server(t, "--rdbcompression", "no") // or DUMP hides text by compressing it
+	server := testredis.Server(t, "--rdbcompression", "no") // otherwise DUMP compresses text, which hides it
 	log, hooks := &journal{}, receive(t)
 	a := startLogging(t, map[string]string{
 		"redis.url": server.URL(), "webhooks.allowPrivate": "true", "log.level": "debug", "delivery.attempts": "1",
@@ -74,7 +74,7 @@ func TestNoSecretIsReadableAnywhere(t *testing.T) {
 	if tokens() == 0 {
 		t.Error("no access token was asked for")
 	}
-	// Another attempt of each meets what is kept of the first.
+	// A second attempt of each uses what was stored in the first.
 	for _, id := range ids {
 		if _, err := api.ReplayDeadLetter.Do(t.Context(), client, api.Corrections{}, id); err != nil {
 			t.Fatal(err)
@@ -98,14 +98,14 @@ func TestNoSecretIsReadableAnywhere(t *testing.T) {
 	}
 }
 
-// planted remembers the secrets that were given to Postroom.
+// planted records the secrets that were given to Postroom.
 type planted struct {
 	t       *testing.T
 	mu      sync.Mutex
 	secrets map[string]string
 }
 
-// secret makes one that nobody has by chance, and that survives every kind of quoting as it is.
+// secret returns a unique secret that every kind of quoting leaves unchanged.
 func (p *planted) secret(name string) string { return p.note(name, "Planted"+rand.Text()+rand.Text()) }
 
 func (p *planted) note(name, secret string) string {
@@ -115,7 +115,7 @@ func (p *planted) note(name, secret string) string {
 	return secret
 }
 
-// key makes a private key for DKIM.
+// key returns a DKIM private key.
 func (p *planted) key(name string) string {
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -129,8 +129,8 @@ func (p *planted) key(name string) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-// plantWebhooks makes an endpoint and the instance's own target. Only whoever may change settings can read
-// the headers of the latter in the API, and does: they are looked for everywhere else.
+// plantWebhooks creates an endpoint and the instance's own target. The API shows the headers of the latter
+// only to those who may change settings, as this test may. So the search for these excludes that answer.
 func (p *planted) plantWebhooks(client *api.Client, hooks string) {
 	p.t.Helper()
 	e, err := api.CreateEndpoint.Do(p.t.Context(), client, api.EndpointRequest{
@@ -149,7 +149,7 @@ func (p *planted) plantWebhooks(client *api.Client, hooks string) {
 
 const settingsHeader = "header in the settings"
 
-// plantAccounts makes accounts whose logins the relay refuses.
+// plantAccounts creates accounts whose logins the relay refuses.
 func (p *planted) plantAccounts(client *api.Client, relay *testsmtp.Server) []string {
 	p.t.Helper()
 	for id, auth := range map[string]*api.SMTPAuth{
@@ -168,8 +168,8 @@ func (p *planted) plantAccounts(client *api.Client, relay *testsmtp.Server) []st
 	return []string{"password", "token", "proxy"}
 }
 
-// plantGateways makes an account that goes through gateways, none of which lets it in, and a key for the
-// domain it writes from.
+// plantGateways creates an account with gateways, all of which refuse its login, and a key for its sender
+// domain.
 func (p *planted) plantGateways(client *api.Client, relay *testsmtp.Server) string {
 	p.t.Helper()
 	for _, g := range []api.Gateway{
@@ -196,8 +196,8 @@ func (p *planted) plantGateways(client *api.Client, relay *testsmtp.Server) stri
 	return "gated"
 }
 
-// plantOAuth makes an account that gets its access tokens from a server, which rotates refresh tokens. The
-// answer counts what it gave.
+// plantOAuth creates an account that gets its access tokens from a server, which rotates refresh tokens.
+// given returns the number of tokens issued.
 func (p *planted) plantOAuth(client *api.Client, relay *testsmtp.Server) (given func() int) {
 	p.t.Helper()
 	var mu sync.Mutex
@@ -232,13 +232,13 @@ func (p *planted) create(client *api.Client, account api.Account) {
 	}
 }
 
-// plain is how the relay is reached without TLS, which a login on the loopback interface may do without.
+// plain returns the relay without TLS. On the loopback interface a login is allowed without TLS.
 func plain(relay *testsmtp.Server, auth *api.SMTPAuth) *api.SMTPServer {
 	return &api.SMTPServer{Host: relay.Host(), Port: relay.Port(), Auth: auth, TLS: &api.SMTPTLS{
 		StartTLS: "off"}}
 }
 
-// search looks for every secret in every place.
+// search searches for every secret in every place.
 func (p *planted) search(places map[string]string) {
 	p.t.Helper()
 	for name, secret := range p.secrets {
@@ -256,14 +256,14 @@ func (p *planted) search(places map[string]string) {
 	}
 }
 
-// forms are the ways in which a secret may be written: plain, in hex, in a URL, and in base64 wherever it
-// stands in what was encoded, such as "\x00user\x00password".
+// forms returns the ways in which a secret may be encoded: plain, hex, URL, and base64 at any offset of the
+// encoded text, such as "\x00user\x00password".
 func forms(secret string) []string {
 	all := []string{secret, hex.EncodeToString([]byte(secret)), url.QueryEscape(secret)}
 	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for before := range 3 {
 			text := encoding.EncodeToString(append(make([]byte, before), secret...))
-			from, to := (before*8+5)/6, (before+len(secret))*8/6 // characters that the secret alone makes
+			from, to := (before*8+5)/6, (before+len(secret))*8/6 // characters that depend on the secret alone
 			all = append(all, text[from:to])
 		}
 	}
@@ -271,7 +271,7 @@ func forms(secret string) []string {
 	return slices.Compact(all)
 }
 
-// TestFormsAreFound shows that a secret inside of what was encoded is found.
+// TestFormsAreFound: a secret inside encoded text is found.
 func TestFormsAreFound(t *testing.T) {
 	t.Parallel()
 	for _, user := range []string{"", "u", "us", "use"} {
@@ -284,7 +284,7 @@ func TestFormsAreFound(t *testing.T) {
 	}
 }
 
-// dump is everything that Redis holds, as it would be written to disk.
+// dump returns everything in Redis, as it would be written to disk.
 func dump(t *testing.T, url string) string {
 	t.Helper()
 	rdb := connect(t, url).Client()
@@ -293,7 +293,7 @@ func dump(t *testing.T, url string) string {
 	for keys.Next(t.Context()) {
 		value, err := rdb.Dump(t.Context(), keys.Val()).Bytes()
 		if err != nil {
-			continue // it went meanwhile
+			continue // it was deleted meanwhile
 		}
 		all.WriteString(keys.Val() + "\n")
 		all.Write(append(value, '\n'))
@@ -304,7 +304,7 @@ func dump(t *testing.T, url string) string {
 	return all.String()
 }
 
-// everyAnswer gets whatever can be got: all that the API's description lists, and all that pages lead to.
+// everyAnswer gets every resource: all paths in the API's description, and all that pages link to.
 func (p *planted) everyAnswer(base, token string) map[string]string {
 	t := p.t
 	t.Helper()
@@ -355,7 +355,7 @@ func (p *planted) everyAnswer(base, token string) map[string]string {
 	return answers
 }
 
-// login is a browser's session.
+// login returns a client with a browser's session.
 func (p *planted) login(base, token string) *http.Client {
 	p.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -376,7 +376,7 @@ func (p *planted) login(base, token string) *http.Client {
 	return client
 }
 
-// describedPaths are those that the API's description says can be got.
+// describedPaths returns the paths with GET in the API's description.
 func describedPaths(t *testing.T, description string) []string {
 	t.Helper()
 	var d struct {
@@ -394,11 +394,11 @@ func describedPaths(t *testing.T, description string) []string {
 	if len(paths) < 15 {
 		t.Fatalf("the description lists %d paths", len(paths))
 	}
-	slices.Sort(paths) // lists before what they list
+	slices.Sort(paths) // lists before their items
 	return paths
 }
 
-// fill gets a path; the ids in it are those that the path above it lists.
+// fill gets a path. Its ids are those that the path above it lists.
 func fill(path string, get func(string) string) {
 	before, rest, open := strings.Cut(path, "{")
 	if !open {
@@ -415,7 +415,7 @@ func fill(path string, get func(string) string) {
 	}
 }
 
-// idsIn are all texts in an answer that stand where ids do.
+// idsIn returns all strings of an answer at the positions of ids.
 func idsIn(answer string) []string {
 	var ids []string
 	for _, found := range regexp.MustCompile(
@@ -427,7 +427,7 @@ func idsIn(answer string) []string {
 	return ids
 }
 
-// journal is a log to look into.
+// journal is a searchable log.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -5,8 +5,8 @@ import (
 	"github.com/postroom/postroom/redisdb/seal"
 )
 
-// newSignedTokens makes the ring of tracking tokens, unsubscribe pages and return paths from the secrets of
-// the instance. Tokens signed under an older secret are valid as long as secretPrevious has that secret.
+// newSignedTokens returns the ring for tracking tokens, unsubscribe pages and return paths, from the instance
+// secrets. Tokens signed under an older secret are valid as long as secretPrevious has that secret.
 func newSignedTokens(ring *seal.Ring) (*signedtoken.Ring, error) {
 	secrets, err := ring.DeriveAll("signed tokens")
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/postroom/postroom/app"
 )
 
-// TestTheLargestMessage: a message of exactly message.maxSize goes, by whichever door it comes, and one octet
-// more is refused, with the limit.
+// TestTheLargestMessage: a message of exactly message.maxSize is accepted over every protocol. One octet more
+// is refused, with the limit.
 func TestTheLargestMessage(t *testing.T) {
-	const limit = 300_000 // beyond what is held in one piece anywhere
+	const limit = 300_000 // larger than any single buffer
 	a, relay, _ := startInlet(t, map[string]string{"message.maxSize": fmt.Sprint(limit)})
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	arrived := 0
@@ -58,17 +58,17 @@ func TestTheLargestMessage(t *testing.T) {
 	}
 }
 
-// rawMessage is a message of a size, in lines of 50 octets, complete: nothing is added to it.
+// rawMessage returns a complete message of the given size in lines of 50 octets: nothing is added to it.
 func rawMessage(size int) []byte {
 	const head = "From: shop@example.com\r\nTo: ann@example.net\r\nSubject: large\r\nDate: Mon, 02 Jan 2006 15:04:05 +0000\r\n" +
 		"Message-ID: <1@example.com>\r\nMIME-Version: 1.0\r\nContent-Type: text/plain\r\n\r\n"
 	room := size - len(head)
-	last := 2 + (room-2)%50 // octets of the last line, with its end
+	last := 2 + (room-2)%50 // octets of the last line, with its CRLF
 	return []byte(head + strings.Repeat(strings.Repeat("x", 48)+"\r\n", (room-last)/50) + strings.Repeat("x",
 		last-2) + "\r\n")
 }
 
-// submitFields has a message of a size composed: how large one is a dry run tells.
+// submitFields submits a composed message of the given size. A dry run returns the size.
 func submitFields(t *testing.T, client *api.Client, size int) error {
 	t.Helper()
 	req := api.SubmitRequest{To: api.Addresses{{Address: "ann@example.net"}}, Subject: "large",
@@ -86,7 +86,7 @@ func submitFields(t *testing.T, client *api.Client, size int) error {
 	return err
 }
 
-// sendSMTP hands a message in over SMTP, in the clear.
+// sendSMTP submits a message over SMTP without TLS.
 func sendSMTP(a *app.App, content []byte) error {
 	c, err := smtp.Dial(a.Addrs().SMTP)
 	if err != nil {

@@ -21,26 +21,26 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// The tests in here stop a process with SIGSTOP in the middle of a delivery, as a paused container, a
-// suspended machine or a debugger does, and let it go on later. It does not know that time has passed.
+// The tests here stop a process with SIGSTOP in the middle of a delivery, and continue it later. A paused
+// container, a suspended host or a debugger does the same. The process does not notice the time that has
+// passed.
 
-// stage is a message on its way in a process that can be stopped: two processes on one Redis, each with a
-// relay of its own, so that it shows who delivered.
+// stage is a message in delivery by a process that can be stopped. Two processes share one Redis. Each has
+// its own relay, which shows who delivered.
 type stage struct {
 	t     *testing.T
 	db    *redisdb.DB
 	first *process
-	slow  *gate            // of the first one's relay
-	relay *testsmtp.Server // the first one's
+	slow  *gate            // of the first process's relay
+	relay *testsmtp.Server // of the first process
 	other *testsmtp.Server
-	set   map[string]string // of the second one
+	set   map[string]string // of the second process
 	id    string            // of the message
 }
 
 const onStage = "ann@example.net"
 
-// newStage has the first process take a message to its relay, which keeps it waiting for an answer to a
-// command.
+// newStage has the first process send a message to its relay. The relay delays the answer to a command.
 func newStage(t *testing.T, redis *testredis.Process, verb string, set map[string]string) *stage {
 	t.Helper()
 	s := &stage{t: t, db: connect(t, redis.URL()), slow: newGate(verb),
@@ -62,8 +62,8 @@ func newStage(t *testing.T, redis *testredis.Process, verb string, set map[strin
 	return s
 }
 
-// end stops the first process in good order, so that whatever it still had to do is done, and holds what came
-// of the message to what is wanted: copies at either relay, and whether it is told to be in doubt.
+// end stops the first process with SIGTERM, so that its remaining work is done. Then it checks the copies at
+// either relay, and whether the message is reported as in doubt.
 func (s *stage) end(mine, others int, doubted bool) {
 	s.t.Helper()
 	s.first.stop(s.t)
@@ -77,7 +77,7 @@ func (s *stage) end(mine, others int, doubted bool) {
 	}
 }
 
-// record reads a field of the message's record.
+// record returns a field of the message's record.
 func (s *stage) record(field string) string {
 	s.t.Helper()
 	value, err := s.db.Client().HGet(s.t.Context(), redisdb.Key(0, "message", s.id), field).Result()
@@ -87,7 +87,7 @@ func (s *stage) record(field string) string {
 	return value
 }
 
-// gate is what a relay does that answers a command only when it is told to: the first time it is asked.
+// gate delays a relay's first answer to a command until it is opened.
 type gate struct {
 	verb string
 	mu   sync.Mutex
@@ -120,7 +120,7 @@ func (g *gate) reached() bool {
 	return g.seen
 }
 
-// freeze stops the process, and returns when it stands still.
+// freeze stops the process and waits until it has stopped.
 func (p *process) freeze(t *testing.T) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -133,7 +133,7 @@ func (p *process) freeze(t *testing.T) {
 	})
 }
 
-// thaw lets the process go on.
+// thaw continues the process.
 func (p *process) thaw(t *testing.T) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGCONT); err != nil {
@@ -141,8 +141,8 @@ func (p *process) thaw(t *testing.T) {
 	}
 }
 
-// TestStoppedBeforeItsDot: a process is stopped before its dot for longer than its lease. Another one
-// delivers. The first one finds its connection ready for the dot when it goes on, and does not write it.
+// TestStoppedBeforeItsDot: a process is stopped before the final dot for longer than its lease. Another one
+// delivers. When the first continues, its connection is ready for the dot, and it does not write it.
 func TestStoppedBeforeItsDot(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"RCPT", "DATA"} {
@@ -161,9 +161,9 @@ func TestStoppedBeforeItsDot(t *testing.T) {
 	}
 }
 
-// TestStoppedAfterItsDot: the dot was written and the answer not read, which no sender can tell from a
-// message lost. It is sent again, or not, as the setting says; either way that is marked, and the answer the
-// first process reads later changes nothing any more.
+// TestStoppedAfterItsDot: the dot was written and the answer not read. No sender can tell that from a lost
+// message. The setting decides whether it is sent again; either way the doubt is recorded. The answer that
+// the first process reads later changes nothing.
 func TestStoppedAfterItsDot(t *testing.T) {
 	t.Parallel()
 	for inDoubt, others := range map[string]int{"resend": 1, "hold": 0} {
@@ -182,9 +182,9 @@ func TestStoppedAfterItsDot(t *testing.T) {
 	}
 }
 
-// TestKilledWorkerIsReplaced kills a process with a message on its way, under the default settings: another
-// one delivers it once the lease has run out. That is in less than ten seconds, of which eight are the
-// lease's; a busy machine may take longer over the rest.
+// TestKilledWorkerIsReplaced kills a process during a delivery, under the default settings. Another process
+// delivers the message after the lease has expired. That takes less than ten seconds, eight of them the
+// lease; a busy host may take longer for the rest.
 func TestKilledWorkerIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, testredis.Server(t), "RCPT", map[string]string{"delivery.lease": "8s"})
@@ -200,11 +200,11 @@ func TestKilledWorkerIsReplaced(t *testing.T) {
 	take(t, s.other, s.db).check(t, []string{onStage})
 }
 
-// TestStoppedAlone: a process that was stopped after its dot, with nobody there to take over, reads the
-// answer when it goes on. That is in time, however late: nothing is in doubt, and nothing is sent twice.
+// TestStoppedAlone: a process stopped after its dot, without another to take over, reads the answer when it
+// continues. However late, that is in time: nothing is in doubt, and nothing is sent twice.
 func TestStoppedAlone(t *testing.T) {
 	t.Parallel()
-	// half of it to write the answer down
+	// half of the lease is for recording the answer
 	s := newStage(t, testredis.Server(t), "DOT", map[string]string{"delivery.lease": "8s"})
 	s.first.freeze(t)
 	s.slow.open()
@@ -215,7 +215,7 @@ func TestStoppedAlone(t *testing.T) {
 	s.end(1, 0, false)
 }
 
-// TestStoppedForLessThanItsLease: nobody notices.
+// TestStoppedForLessThanItsLease: the stop has no effect.
 func TestStoppedForLessThanItsLease(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, testredis.Server(t), "DATA", map[string]string{"delivery.lease": "10s"})
@@ -228,7 +228,7 @@ func TestStoppedForLessThanItsLease(t *testing.T) {
 	s.end(1, 0, false)
 }
 
-// leaseLeft is how long the message's lease lasts, by Redis' clock.
+// leaseLeft returns how long the message's lease lasts, by Redis' clock.
 func (s *stage) leaseLeft() (time.Duration, error) {
 	s.t.Helper()
 	now, errTime := s.db.Client().Time(s.t.Context()).Result()
@@ -236,7 +236,7 @@ func (s *stage) leaseLeft() (time.Duration, error) {
 	return time.UnixMilli(until).Sub(now), errors.Join(err, errTime)
 }
 
-// waitForLease waits until the message's lease has no more left than this.
+// waitForLease waits until at most this much of the message's lease is left.
 func (s *stage) waitForLease(most time.Duration) {
 	s.t.Helper()
 	eventually(s.t, "the lease grows old", func() bool {
@@ -245,16 +245,16 @@ func (s *stage) waitForLease(most time.Duration) {
 	})
 }
 
-// TestStoppedBetweenMarkAndDot stops a process at the one place where its lease has been looked at for the
-// last time and the dot not been written. It looks at its watch before it writes, and leaves the message to
-// whoever has taken it over; who can't know that, and says that it was in doubt.
+// TestStoppedBetweenMarkAndDot stops a process between the last check of its lease and the dot. The process
+// checks the clock before it writes the dot, and leaves the message to the process that took it over. That
+// one can't know this, and reports the message as in doubt.
 func TestStoppedBetweenMarkAndDot(t *testing.T) {
 	t.Parallel()
 	redis := testredis.Server(t)
 	line := faultproxy.New(t, "unix", redis.Socket())
 	s := newStage(t, redis, "DATA", map[string]string{"redis.url": "redis://" + line.Addr(),
 		"delivery.lease": "8s"})
-	line.Delay(2 * time.Second) // the mark is set at Redis, and its answer is on the way for long enough
+	line.Delay(2 * time.Second) // the mark is set at Redis; its answer is delayed for long enough
 	s.slow.open()
 	eventually(t, "the mark is set", func() bool { return s.record("doubt") != "" })
 	s.first.freeze(t)

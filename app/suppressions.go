@@ -10,7 +10,8 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// newSuppressions makes the store of addresses that get no mail. Any process may sweep it; one does.
+// newSuppressions returns the store of addresses that get no mail. Any process may sweep it; one at a time
+// does.
 func newSuppressions(db *redisdb.DB, c config.Suppression, log *slog.Logger, metrics prometheus.Registerer) (
 	*suppression.Store, error) {
 	soft := c.SoftBounces

@@ -10,7 +10,7 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// exerciseSuppressions makes entries of all sorts, imports a file, and counts a soft bounce.
+// exerciseSuppressions creates entries of all sorts, imports a file, and counts a soft bounce.
 func exerciseSuppressions(t *testing.T, client *api.Client, db *redisdb.DB) {
 	t.Helper()
 	ctx, soon := t.Context(), time.Now().Add(time.Hour)

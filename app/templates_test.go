@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestTemplatesInTheBrowser looks at a template, its preview in another locale, and goes back to an earlier
+// TestTemplatesInTheBrowser views a template and its preview in another locale, and restores an earlier
 // version.
 func TestTemplatesInTheBrowser(t *testing.T) {
 	t.Parallel()
@@ -58,8 +58,8 @@ func TestTemplatesInTheBrowser(t *testing.T) {
 	}
 }
 
-// TestAMailOfATemplate sends one, from the template as it is when the mail is accepted, and finds nothing of
-// what templates and data say in the log.
+// TestAMailOfATemplate sends a mail of a template as it is when the mail is accepted. Nothing from templates
+// and their data is in the log.
 func TestAMailOfATemplate(t *testing.T) {
 	t.Parallel()
 	var log logbook

@@ -10,14 +10,14 @@ import (
 	"github.com/postroom/postroom/internal/testredis"
 )
 
-// The users that docs/operations.md has operators make, and the password of everybody else.
+// The users that docs/operations.md has operators create, and the password of all others.
 const (
-	aclUser, aclPassword = "postroom", "mail/42?" // both signs have to be escaped in an address
+	aclUser, aclPassword = "postroom", "mail/42?" // both signs must be escaped in a URL
 	otherPassword        = "hunter2"
 )
 
-// TestSmallestRedisUser goes through everything as the user that docs/operations.md describes, wherever a
-// Redis user can be asked for.
+// TestSmallestRedisUser runs everything as the user that docs/operations.md describes, in every topology with
+// Redis users.
 func TestSmallestRedisUser(t *testing.T) {
 	t.Parallel()
 	locked := testredis.Topology{Password: otherPassword}
@@ -57,7 +57,7 @@ func TestSmallestRedisUser(t *testing.T) {
 	}
 }
 
-// documentedRules reads the rules of a user from the page that operators copy them from.
+// documentedRules reads a user's rules from the page that operators copy them from.
 func documentedRules(t *testing.T, user string) []string {
 	t.Helper()
 	page, err := os.ReadFile("../docs/operations.md")

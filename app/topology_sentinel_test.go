@@ -16,9 +16,9 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// TestMasterLostUnderLoad kills the master of a Sentinel set while mail comes in and goes out. Postroom waits
-// for a replica, and a master without one refuses writes: so what was accepted is on the next master, and
-// what was sent is known there.
+// TestMasterLostUnderLoad kills the master of a Sentinel set while mail is submitted and delivered. Postroom
+// waits for a replica, and a master without one refuses writes. So the next master has all that was accepted
+// and all that was sent.
 func TestMasterLostUnderLoad(t *testing.T) {
 	t.Parallel()
 	g := testredis.Sentinel(t, testredis.Topology{Replicas: 2, Args: []string{"--min-replicas-to-write", "1"}})
@@ -48,7 +48,7 @@ func TestMasterLostUnderLoad(t *testing.T) {
 	tellsReplicas(t, one, 1)
 }
 
-// tellsReplicas reads from /ready how many replicas are left.
+// tellsReplicas waits until /ready reports the wanted number of replicas.
 func tellsReplicas(t *testing.T, p *process, want int) {
 	t.Helper()
 	eventually(t, "ready says what the new master gives", func() bool {
@@ -57,8 +57,8 @@ func tellsReplicas(t *testing.T, p *process, want int) {
 	})
 }
 
-// crowd submits to several APIs until it is told to stop, each message under a key of its own, repeated until
-// it is accepted.
+// crowd submits to several APIs until it is stopped. Each message has its own key and is repeated until it is
+// accepted.
 type crowd struct {
 	apis []*api.Client
 	end  context.CancelFunc
@@ -84,8 +84,8 @@ func (c *crowd) start(t *testing.T) {
 	}
 }
 
-// submit insists until the message is accepted, if it has a key: then a repetition is harmless. Without one,
-// a refusal is the end of it.
+// submit repeats a message with a key until it is accepted: with a key, a repetition is harmless. Without
+// one, it stops at a refusal.
 func (c *crowd) submit(t *testing.T, to string, client *api.Client, keyed bool) {
 	req := api.SubmitRequest{To: api.Addresses{{Address: to}}, Text: "x"}
 	if keyed {
@@ -125,14 +125,14 @@ func (c *crowd) refusals() int {
 	return c.refused
 }
 
-// stop ends all submits and tells the recipients of what was accepted.
+// stop ends all submits and returns the recipients of the accepted messages.
 func (c *crowd) stop() []string {
 	c.end()
 	c.all.Wait()
 	return c.accepted
 }
 
-// TestReplicasGoneIsSaid: a master that has lost its replicas accepts nothing, and says why.
+// TestReplicasGoneIsSaid: a master that has lost its replicas accepts nothing, and reports why.
 func TestReplicasGoneIsSaid(t *testing.T) {
 	t.Parallel()
 	g := testredis.Replicated(t, testredis.Topology{})

@@ -28,7 +28,7 @@ func spawnAs(t *testing.T, set map[string]string, role string) *process {
 	return spawn(t, set)
 }
 
-// sent is how many attempts of a process delivered, by its own metrics.
+// sent returns how many attempts of a process delivered, by its own metrics.
 func (p *process) sent(t *testing.T) int {
 	t.Helper()
 	_, body := look(t, p.monitor+"/metrics", testToken)
@@ -97,7 +97,7 @@ func TestAPIAndWorkersApart(t *testing.T) {
 	}
 }
 
-// submitInTurn submits messages to several APIs by turns and tells the recipients.
+// submitInTurn submits messages to several APIs in turn and returns the recipients.
 func submitInTurn(t *testing.T, apis []*process, n int) []string {
 	t.Helper()
 	accepted := make([]string, n)
@@ -117,7 +117,7 @@ func submitInTurn(t *testing.T, apis []*process, n int) []string {
 	return accepted
 }
 
-// TestPartitionsOnACluster goes through everything on three masters, each with a replica, and six partitions.
+// TestPartitionsOnACluster runs everything on three masters, each with a replica, and six partitions.
 func TestPartitionsOnACluster(t *testing.T) {
 	t.Parallel()
 	const partitions = 6
@@ -133,7 +133,7 @@ func TestPartitionsOnACluster(t *testing.T) {
 	}
 }
 
-// everything is what people and programs do with a Postroom, once, with two processes on the given Redis.
+// everything does once what people and programs do with Postroom, with two processes on the given Redis.
 func everything(t *testing.T, settings map[string]string) {
 	t.Helper()
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
@@ -154,7 +154,7 @@ func everything(t *testing.T, settings map[string]string) {
 	day.other.stop(t)
 }
 
-// everyday is a Postroom of two processes with what stands around it.
+// everyday is a Postroom of two processes with the servers around it.
 type everyday struct {
 	relay      *testsmtp.Server
 	hooks      *receiver
@@ -185,7 +185,7 @@ func (d *everyday) subscribe(t *testing.T) {
 	d.relay.Wait(1)
 }
 
-// submit hands a message to one process or the other.
+// submit submits a message to one process or the other.
 func (d *everyday) submit(t *testing.T, n int, req api.SubmitRequest) api.SubmitAnswer {
 	t.Helper()
 	answer, err := api.Submit.Do(t.Context(), []*process{d.one, d.other}[n%2].client, req)
@@ -195,7 +195,7 @@ func (d *everyday) submit(t *testing.T, n int, req api.SubmitRequest) api.Submit
 	return answer
 }
 
-// send has messages delivered, each told to the webhook, and an idempotency key hold.
+// send checks that messages are delivered, that each has a webhook, and that an idempotency key is respected.
 func (d *everyday) send(t *testing.T) {
 	t.Helper()
 	const n = 60
@@ -219,7 +219,7 @@ func (d *everyday) send(t *testing.T) {
 	d.relay.Wait(n + 1)
 }
 
-// pause holds messages back, lists them page by page, and takes some of them back.
+// pause holds messages, lists them page by page, and cancels some of them.
 func (d *everyday) pause(t *testing.T) {
 	t.Helper()
 	const n = 13
@@ -270,7 +270,7 @@ func (d *everyday) pause(t *testing.T) {
 	}
 }
 
-// reschedule sends at once what was wanted for tomorrow.
+// reschedule sends at once a message that was scheduled for tomorrow.
 func (d *everyday) reschedule(t *testing.T) {
 	t.Helper()
 	const n = 6
@@ -286,7 +286,7 @@ func (d *everyday) reschedule(t *testing.T) {
 	d.relay.Wait(n)
 }
 
-// replay sends again, one by one and together, what was refused the first time.
+// replay sends again, one by one and together, messages that were refused the first time.
 func (d *everyday) replay(t *testing.T) {
 	t.Helper()
 	const n = 8
@@ -317,7 +317,7 @@ func (d *everyday) replay(t *testing.T) {
 	d.hooks.wait(t, event.MessageFailed)
 }
 
-// operate looks at what an operator sees.
+// operate checks what an operator sees.
 func (d *everyday) operate(t *testing.T) {
 	t.Helper()
 	for path, says := range map[string]string{
@@ -332,7 +332,7 @@ func (d *everyday) operate(t *testing.T) {
 	}
 }
 
-// about counts the messages of a set that webhooks of a type told of.
+// about returns how many messages of a set have a webhook of a type.
 func (r *receiver) about(kind event.Type, ids map[string]bool) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 
 const offer = `<html><body><p>An <a href="https://shop.test/offer?a=1&amp;b=2">offer</a>, or <a href="mailto:shop@example.com">write</a>.</p></body></html>`
 
-// marked is a mail that was sent with tracking, as its reader has it.
+// marked is a mail sent with tracking, as its reader has it.
 type marked struct {
 	id, html    string
 	link, pixel string // paths
@@ -55,7 +55,7 @@ func sendOffer(t *testing.T, a *app.App, relay *testsmtp.Server, change func(*ap
 	return m
 }
 
-// htmlOf is the html of a mail.
+// htmlOf returns the HTML part of a mail.
 func htmlOf(t *testing.T, content []byte) string {
 	t.Helper()
 	letter, err := mail.ReadMessage(bytes.NewReader(content))
@@ -98,7 +98,7 @@ func htmlPart(t *testing.T, contentType, encoding string, body io.Reader) string
 	return string(html)
 }
 
-// browse asks for a path as a browser does, which is not sent on.
+// browse requests a path as a browser does, without following redirects.
 func browse(t *testing.T, a *app.App, path, agent string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, a.URL()+path, nil)
@@ -116,7 +116,7 @@ func browse(t *testing.T, a *app.App, path, agent string) *http.Response {
 	return resp
 }
 
-// story waits until something happened to the message as often as wanted, and tells it.
+// story waits until the message has the wanted number of events of a kind, and returns them.
 func (m marked) story(t *testing.T, kind event.Type, times int) (found []api.MessageEvent) {
 	t.Helper()
 	eventually(t, string(kind), func() bool {
@@ -134,7 +134,7 @@ func (m marked) story(t *testing.T, kind event.Type, times int) (found []api.Mes
 
 const thunderbird = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Thunderbird/128.4.0"
 
-// TestOpensAndClicks follows a mail from its submit to what its reader does with it.
+// TestOpensAndClicks follows a mail from its submit to the opens and clicks of its reader.
 func TestOpensAndClicks(t *testing.T) {
 	t.Parallel()
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
@@ -191,7 +191,7 @@ func TestOpensAndClicks(t *testing.T) {
 	}
 }
 
-// TestWhoseMailIsTracked: a message says, else its account, else the settings as they are now.
+// TestWhoseMailIsTracked: the message decides, else its account, else the current settings.
 func TestWhoseMailIsTracked(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
@@ -229,7 +229,7 @@ func TestWhoseMailIsTracked(t *testing.T) {
 	expect("the account, and the settings", by("loud"), true, true)
 }
 
-// TestLinksWorkWhileRedisIsAway: and what was done meanwhile is told later.
+// TestLinksWorkWhileRedisIsAway: links work without Redis, and hits are reported later.
 func TestLinksWorkWhileRedisIsAway(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})

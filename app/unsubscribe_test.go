@@ -15,7 +15,7 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// news is a mail of a list.
+// news returns a mail of a list.
 func news(sendAt *time.Time) api.SubmitRequest {
 	return api.SubmitRequest{
 		ListID: "news", Lane: api.Bulk, SendAt: sendAt, Subject: "News",
@@ -24,7 +24,7 @@ func news(sendAt *time.Time) api.SubmitRequest {
 	}
 }
 
-// header is a field of a mail.
+// header returns a field of a mail.
 func header(t *testing.T, m testsmtp.Message, name string) string {
 	t.Helper()
 	letter, err := mail.ReadMessage(bytes.NewReader(m.Data))
@@ -34,7 +34,7 @@ func header(t *testing.T, m testsmtp.Message, name string) string {
 	return letter.Header.Get(name)
 }
 
-// asRecipient sends what a recipient's programs send, and answers status and body.
+// asRecipient sends a request as a recipient's programs do, and returns status and body.
 func asRecipient(t *testing.T, a *app.App, method, link, form string) (int, string) {
 	t.Helper()
 	path := strings.TrimPrefix(link, "https://mail.example.com")
@@ -57,10 +57,9 @@ func asRecipient(t *testing.T, a *app.App, method, link, form string) (int, stri
 	return resp.StatusCode, string(body)
 }
 
-// TestOneClickStopsTheMail follows the button of a mail client through the house: the mail has what RFC 8058
-// asks for; links that are merely followed change nothing; the button stops what is queued already, and what
-// is submitted from then on, and is told on the timeline and to webhooks, once; and the receipt still goes
-// out.
+// TestOneClickStopsTheMail follows a mail client's unsubscribe button. The mail has the fields of RFC 8058.
+// Links that are merely followed change nothing. The button stops queued mail and later submits. It appears
+// once on the timeline and in webhooks. The receipt is still sent.
 func TestOneClickStopsTheMail(t *testing.T) {
 	t.Parallel()
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)

@@ -6,7 +6,8 @@ import (
 	"github.com/postroom/postroom/webhooks"
 )
 
-// buildWebhooks makes what posts events to endpoints. Processes that deliver mail also deliver webhooks.
+// buildWebhooks builds the delivery of events to endpoints. Processes that deliver mail also deliver
+// webhooks.
 func (a *App) buildWebhooks(context.Context) error {
 	c := a.cfg
 	signing, err := signingSecrets(c, a.ring)
@@ -20,7 +21,7 @@ func (a *App) buildWebhooks(context.Context) error {
 		Logger: a.log, Metrics: a.metrics,
 		ServiceURL: func() string { return a.settings.Current().ServiceURL }, Implicit: a.implicitEndpoints,
 		Match: func(ctx context.Context, q string, ids []string) (map[string]bool, error) {
-			return a.documents.Match(ctx, q, ids) // a.documents is made later
+			return a.documents.Match(ctx, q, ids) // a.documents is set later
 		},
 	})
 	if err != nil {
@@ -32,8 +33,8 @@ func (a *App) buildWebhooks(context.Context) error {
 	return nil
 }
 
-// implicitEndpoints returns the endpoints that settings and accounts name. An account that no longer exists
-// has no endpoint of its own.
+// implicitEndpoints returns the endpoints named by settings and accounts. A deleted account has no endpoint
+// of its own.
 func (a *App) implicitEndpoints(ctx context.Context, account string) ([]webhooks.Target, error) {
 	var targets []webhooks.Target
 	if w := a.settings.Current().Webhooks; w.Enabled && w.URL != "" && len(w.Events) > 0 {

@@ -17,18 +17,18 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// maxMails is how many mails the catcher keeps: the demo may be left running beside a program that is being
-// written.
+// maxMails is how many mails the catcher keeps. The demo may be left running during the development of
+// another program.
 const maxMails = 1000
 
-// mail is a mail that the catcher took.
+// mail is a mail that the catcher accepted.
 type mail struct {
 	to      []string
 	subject string
 }
 
-// catcher is an SMTP server that takes mail for everybody and passes none on, with two exceptions that make a
-// tour of it: mail for busy@ is turned away once, mail for nobody@ always.
+// catcher is an SMTP server that accepts mail for all recipients and relays none. There are two exceptions
+// for the tour: it rejects mail for busy@ once, and mail for nobody@ always.
 type catcher struct {
 	server   *smtp.Server
 	listener net.Listener
@@ -38,10 +38,10 @@ type catcher struct {
 
 	mu    sync.Mutex
 	mails []mail          // the newest maxMails
-	known map[string]bool // Message-IDs of mail for busy@ that was turned away
+	known map[string]bool // Message-IDs of rejected mail for busy@
 }
 
-// openCatcher starts a catcher on a free port of this machine.
+// openCatcher starts a catcher on a free local port.
 func openCatcher(news chan<- happening) (*catcher, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -60,14 +60,14 @@ func openCatcher(news chan<- happening) (*catcher, error) {
 
 func (c *catcher) url() string { return "smtp://" + c.listener.Addr().String() }
 
-// close ends all connections.
+// close closes all connections.
 func (c *catcher) close() {
 	close(c.closed)
 	_ = c.server.Close()
 	c.served.Wait()
 }
 
-// inbox lists the subjects of the mails that somebody got.
+// inbox returns the subjects of the mails that an address got.
 func (c *catcher) inbox(address string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +80,7 @@ func (c *catcher) inbox(address string) []string {
 	return subjects
 }
 
-// take keeps a mail, unless it is to be turned away.
+// take keeps a mail or rejects it.
 func (c *catcher) take(to []string, raw []byte) error {
 	subject, id := glance(raw)
 	c.mu.Lock()
@@ -105,7 +105,7 @@ func (c *catcher) take(to []string, raw []byte) error {
 	}
 }
 
-// glance reads subject and Message-ID of a mail. A broken header has neither.
+// glance returns the subject and Message-ID of a mail; both are empty if the header is broken.
 func glance(raw []byte) (subject, id string) {
 	m, err := netmail.ReadMessage(bytes.NewReader(raw))
 	if err != nil {
@@ -118,7 +118,7 @@ func glance(raw []byte) (subject, id string) {
 	return subject, m.Header.Get("Message-Id")
 }
 
-// local is the part before the @.
+// local returns the part before the @.
 func local(address string) string {
 	name, _, _ := strings.Cut(address, "@")
 	return strings.ToLower(name)

@@ -17,20 +17,20 @@ import (
 	"github.com/postroom/postroom/config"
 )
 
-// Options say how the demo runs.
+// Options configure the demo.
 type Options struct {
-	// address of the API and the pages; empty: 127.0.0.1:3000. A free port where it is taken
+	// address of the API and the pages; empty: 127.0.0.1:3000. If it is taken, a free port
 	Listen  string
-	Exit    bool          // end after the tour; otherwise it goes on until its context ends
-	Pace    time.Duration // rest between two steps, for people to read; 0: none
+	Exit    bool          // end after the tour; otherwise run until the context ends
+	Pace    time.Duration // pause between two steps, for reading; 0: none
 	Version string        // of Postroom; empty: "dev"
-	Out     io.Writer     // where it is told; nil: nowhere
+	Out     io.Writer     // the output; nil: none
 }
 
-// sender is whom the demo's mails come from.
+// sender is the From of the demo's mails.
 const sender = "Demo Shop <shop@example.com>"
 
-// Run gives the tour. It ends without error when ctx does; with Exit, an end before the tour's is an error.
+// Run runs the tour. It returns nil when ctx ends; with Exit, an end before the end of the tour is an error.
 func Run(ctx context.Context, o Options) error {
 	if o.Out == nil {
 		o.Out = io.Discard
@@ -80,7 +80,7 @@ func runIn(ctx context.Context, dir string, o Options) error {
 	})
 }
 
-// accompany runs Postroom for as long as fn does. When Postroom ends first, so does fn.
+// accompany runs Postroom while fn runs. If Postroom ends first, fn is canceled.
 func accompany(ctx context.Context, a *app.App, fn func(context.Context) error) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -94,7 +94,7 @@ func accompany(ctx context.Context, a *app.App, fn func(context.Context) error) 
 	return errors.Join(err, <-done)
 }
 
-// settingsFor makes the settings. An empty file stands in for the one of the working directory.
+// settingsFor returns the settings. An empty file replaces the one in the working directory.
 func settingsFor(dir, listen, relay string) (*config.Loaded, error) {
 	file := filepath.Join(dir, "config.yaml")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -103,12 +103,12 @@ func settingsFor(dir, listen, relay string) (*config.Loaded, error) {
 	return config.Load(config.Sources{File: file, Flags: map[string]string{
 		"http.listen": listen, "data": filepath.Join(dir, "data"), "smtp": relay + "?starttls=off", "from": sender,
 		"webhooks.allowPrivate": "true", // the receiver is on this machine
-		"delivery.retry.base":   "1s",   // nobody wants to watch a wait of minutes
+		"delivery.retry.base":   "1s",   // a wait of minutes is too long for a demo
 		"delivery.retry.jitter": "0",
 	}})
 }
 
-// freeAddress is the wanted address if nothing listens there, else one with a port picked at start.
+// freeAddress returns the wanted address if nothing listens there, else one with a port picked at start.
 func freeAddress(wanted string) string {
 	l, err := net.Listen("tcp", wanted)
 	if err == nil {
@@ -117,23 +117,23 @@ func freeAddress(wanted string) string {
 	}
 	host, _, err := net.SplitHostPort(wanted)
 	if err != nil {
-		return wanted // config says what is wrong with it
+		return wanted // config reports the error
 	}
 	return net.JoinHostPort(host, "0")
 }
 
-// newSecret makes the secret that signs the webhooks.
+// newSecret returns a random secret that signs the webhooks.
 func newSecret() string {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key) // never fails: crypto/rand ends the program instead
 	return "whsec_" + base64.StdEncoding.EncodeToString(key)
 }
 
-// happening is something to tell: a mail that arrived, or a webhook.
+// happening is an item of output: a mail that arrived, or a webhook.
 type happening struct {
 	mail *mail
 	hook *hook
 }
 
-// errEnded says that the demo was ended before its tour was.
+// errEnded is the error of a demo that ended before its tour.
 var errEnded = fmt.Errorf("the demo was ended before its tour: %w", context.Canceled)

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// screen is what the demo has told so far.
+// screen is the demo's output so far.
 type screen struct {
 	mu      sync.Mutex
 	text    bytes.Buffer
@@ -50,7 +50,7 @@ func (s *screen) look() (text string, changed <-chan struct{}) {
 	return s.text.String(), s.changed
 }
 
-// wait waits until the demo has told of something, and gives what the pattern's group matched.
+// wait waits until the output matches pattern, and returns the match of its last group.
 func (s *screen) wait(t *testing.T, pattern string) string {
 	t.Helper()
 	p, late := regexp.MustCompile(pattern), time.After(5*time.Minute)
@@ -67,7 +67,7 @@ func (s *screen) wait(t *testing.T, pattern string) string {
 	}
 }
 
-// TestDemo takes the tour, types along after it, and ends it as people do.
+// TestDemo runs the tour, repeats its first command, and ends the demo as users do.
 func TestDemo(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
@@ -128,7 +128,7 @@ func typeAlong(t *testing.T, out *screen) {
 	}
 }
 
-// TestInterruptedTour: with Exit, a script learns that the tour was not finished.
+// TestInterruptedTour: with Exit, an unfinished tour is an error.
 func TestInterruptedTour(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out := newScreen()
@@ -141,7 +141,7 @@ func TestInterruptedTour(t *testing.T) {
 	}
 }
 
-// TestCommandsSurviveTheShell: what the shell makes of a printed command is the request that was made.
+// TestCommandsSurviveTheShell: a printed command, run by the shell, makes the original request.
 func TestCommandsSurviveTheShell(t *testing.T) {
 	req := api.SubmitRequest{To: to("O'Brien", "o@example.net"), Subject: `a "quoted" $HOME \ <b>`,
 		Text: "it's\nfine"}
@@ -158,7 +158,7 @@ func TestCommandsSurviveTheShell(t *testing.T) {
 	}
 }
 
-// TestReceiverRefusesForgeries: the demo would show nothing if it believed everybody.
+// TestReceiverRefusesForgeries: a receiver that accepts every signature would prove nothing.
 func TestReceiverRefusesForgeries(t *testing.T) {
 	news := make(chan happening, 10)
 	secret := newSecret()
@@ -190,7 +190,7 @@ func TestReceiverRefusesForgeries(t *testing.T) {
 	}
 }
 
-// post sends a signed webhook and gives the status of the answer.
+// post sends a signed webhook and returns the status of the answer.
 func post(t *testing.T, url, secret, body string) int {
 	t.Helper()
 	signer, err := standardwebhooks.NewWebhook(secret)
@@ -223,7 +223,7 @@ func fmtUnix(t time.Time) string {
 	return string(text)
 }
 
-// TestCatcher holds the catcher to what the tour and its last lines say of it.
+// TestCatcher checks the catcher against what the tour and its last lines say about it.
 func TestCatcher(t *testing.T) {
 	news := make(chan happening, 10)
 	c, err := openCatcher(news)
@@ -235,7 +235,7 @@ func TestCatcher(t *testing.T) {
 	mail := []byte("Message-ID: <1@example.com>\r\nSubject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\r\n\r\nHello\r\n")
 	for _, tc := range []struct {
 		name, to string
-		code     int // 0: taken
+		code     int // 0: accepted
 	}{
 		{"anybody", "ada@example.net", 0}, {"nobody", "Nobody@example.net", 550},
 		{"busy, the first time", "busy@example.net", 451}, {"busy, again", "busy@example.net", 0},
@@ -269,7 +269,7 @@ func TestCatcherForgets(t *testing.T) {
 	}
 }
 
-// TestDemoNeedsItsDirectory: without a place for its data the demo fails before anything runs.
+// TestDemoNeedsItsDirectory: without a directory for its data the demo fails before anything runs.
 func TestDemoNeedsItsDirectory(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
 	if err := Run(t.Context(), Options{}); !errors.Is(err, os.ErrNotExist) {

@@ -14,7 +14,7 @@ import (
 	"github.com/postroom/postroom/event"
 )
 
-// hook is a webhook as it arrived, its signature verified.
+// hook is a received webhook with a verified signature.
 type hook struct {
 	Event event.Type `json:"event"`
 	Data  struct {
@@ -26,8 +26,8 @@ type hook struct {
 	} `json:"data"`
 }
 
-// receiver takes webhooks, as the program of a user would. It verifies their signatures with the library of
-// Standard Webhooks, which knows nothing of Postroom.
+// receiver takes webhooks, as a user's program would. It verifies their signatures with the Standard Webhooks
+// library, which is independent of Postroom.
 type receiver struct {
 	secret   string
 	verifier *standardwebhooks.Webhook
@@ -38,7 +38,7 @@ type receiver struct {
 	served   sync.WaitGroup
 }
 
-// openReceiver starts a receiver on a free port of this machine.
+// openReceiver starts a receiver on a free local port.
 func openReceiver(secret string, news chan<- happening) (*receiver, error) {
 	verifier, err := standardwebhooks.NewWebhook(secret)
 	if err != nil {
@@ -57,14 +57,14 @@ func openReceiver(secret string, news chan<- happening) (*receiver, error) {
 
 func (r *receiver) url() string { return "http://" + r.address + "/hooks" }
 
-// close ends all connections.
+// close closes all connections.
 func (r *receiver) close() {
 	close(r.closed)
 	_ = r.server.Close()
 	r.served.Wait()
 }
 
-// receive takes one webhook. One with a wrong signature could be anybody's and is refused.
+// receive takes one webhook. It refuses a wrong signature, as the sender may be anybody.
 func (r *receiver) receive(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, 1<<20))
 	if err != nil {

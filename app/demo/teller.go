@@ -13,7 +13,7 @@ import (
 	"github.com/postroom/postroom/event"
 )
 
-// teller writes what happens, in colour where that is a terminal.
+// teller writes the output, in colour on a terminal.
 type teller struct{ out io.Writer }
 
 var (
@@ -28,7 +28,7 @@ func (t teller) line(format string, args ...any) {
 	_, _ = lipgloss.Fprintf(t.out, format+"\n", args...)
 }
 
-// step opens a chapter.
+// step prints the heading of a step.
 func (t teller) step(n int, title, about string) {
 	t.line("\n%s  %s", bold.Render(fmt.Sprint(n)), bold.Render(title))
 	t.line("   %s\n", about)
@@ -42,7 +42,7 @@ func (t teller) command(text string) {
 	t.line("")
 }
 
-// answer prints what came back.
+// answer prints the answer to a request.
 func (t teller) answer(format string, args ...any) { t.line("   → "+format, args...) }
 
 // happened prints a mail or a webhook, with the time since its step began.
@@ -55,7 +55,7 @@ func (t teller) happened(h happening, since time.Duration) {
 	t.line("   %s  webhook  %s", at, h.hook.describe(time.Now()))
 }
 
-// describe is a webhook in one line.
+// describe returns a webhook as one line.
 func (h *hook) describe(now time.Time) string {
 	to, job := plain(strings.Join(h.Data.Envelope.To, ", ")), h.Data.Job
 	switch h.Event {
@@ -78,7 +78,7 @@ func (h *hook) describe(now time.Time) string {
 	return string(h.Event)
 }
 
-// why is the relay's reply, or the error where there was none.
+// why returns the relay's reply, or the error if there was none.
 func (h *hook) why() string {
 	if h.Data.SMTPResponse != "" {
 		return h.Data.SMTPResponse
@@ -86,8 +86,8 @@ func (h *hook) why() string {
 	return h.Data.Error
 }
 
-// plain keeps what strangers wrote from moving the cursor: once the tour is over, anybody's mail may be told
-// of.
+// plain replaces control characters, which could move the cursor. After the tour, anybody's mail may be
+// printed.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {
@@ -97,7 +97,7 @@ func plain(s string) string {
 	}, s)
 }
 
-// curl is the command that makes a request, to be pasted where URL and TOKEN are set.
+// curl returns the command that makes a request. It can be pasted into a shell with URL and TOKEN set.
 func curl(method, path string, body any) string {
 	var b strings.Builder
 	b.WriteString("curl -s ")
@@ -111,7 +111,7 @@ func curl(method, path string, body any) string {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(body) // of our own types, which can be written
+	_ = e.Encode(body) // of our own types, which always encode
 	quoted := strings.ReplaceAll(strings.TrimSpace(text.String()), "'", `'\''`)
 	fmt.Fprintf(&b, " -H 'Content-Type: application/json' \\\n  -d '%s'", quoted)
 	return b.String()

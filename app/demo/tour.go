@@ -10,7 +10,7 @@ import (
 	"github.com/postroom/postroom/event"
 )
 
-// patience is how long a step may wait for what must happen.
+// patience is how long a step waits for an expected event.
 const patience = time.Minute
 
 // tour drives messages through every state.
@@ -22,13 +22,13 @@ type tour struct {
 	hooks  *receiver
 	news   <-chan happening
 	tell   teller
-	pace   time.Duration // rest after each step
+	pace   time.Duration // pause after each step
 
 	began time.Time // of the step
 	step  int
 }
 
-// run makes the tour.
+// run runs the tour.
 func (t *tour) run(ctx context.Context) error {
 	if err := t.welcome(ctx); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (t *tour) run(ctx context.Context) error {
 	return t.farewell(ctx)
 }
 
-// welcome says where everything is, and makes the endpoint that the receiver's webhooks go to.
+// welcome prints the addresses, and creates the endpoint for the receiver's webhooks.
 func (t *tour) welcome(ctx context.Context) error {
 	t.tell.line("\n   %s runs, with a mail catcher for a relay and a receiver for its webhooks.",
 		bold.Render("Postroom"))
@@ -152,7 +152,7 @@ func (t *tour) cancelled(ctx context.Context) error {
 	return t.until(ctx, event.MessageCancelled, answer.QueueID)
 }
 
-// farewell leaves something in the outbox to look at, and says where.
+// farewell leaves a message in the outbox to look at, and prints where it is.
 func (t *tour) farewell(ctx context.Context) error {
 	if _, err := api.Submit.Do(ctx, t.client, inAnHour("Left in the outbox for you")); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (t *tour) farewell(ctx context.Context) error {
 	return nil
 }
 
-// goOn tells what happens until ctx ends, which is how the demo is meant to end.
+// goOn prints what happens until ctx ends, which is the intended end of the demo.
 func (t *tour) goOn(ctx context.Context) error {
 	t.tell.line("   Ctrl-C ends the demo; nothing stays behind.\n")
 	t.began = time.Now()
@@ -174,7 +174,7 @@ func (t *tour) goOn(ctx context.Context) error {
 	return nil
 }
 
-// listen tells what happens until it is time to end.
+// listen prints what happens until ctx ends or end fires.
 func (t *tour) listen(ctx context.Context, end <-chan time.Time) error {
 	for {
 		select {
@@ -188,7 +188,7 @@ func (t *tour) listen(ctx context.Context, end <-chan time.Time) error {
 	}
 }
 
-// submit tells of a request and makes it.
+// submit prints a request and makes it.
 func (t *tour) submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
 	t.tell.command(curl("POST", "/v1/submit", req))
 	answer, err := api.Submit.Do(ctx, t.client, req)
@@ -198,7 +198,7 @@ func (t *tour) submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAns
 	return answer, err
 }
 
-// until tells what happens until a message meets an event.
+// until prints what happens until a message has an event.
 func (t *tour) until(ctx context.Context, want event.Type, id string) error {
 	late := time.NewTimer(patience)
 	defer late.Stop()
@@ -217,7 +217,7 @@ func (t *tour) until(ctx context.Context, want event.Type, id string) error {
 	}
 }
 
-// inAnHour is a message that waits long enough to be looked at.
+// inAnHour returns a message that is due in an hour, long enough to be looked at.
 func inAnHour(subject string) api.SubmitRequest {
 	at := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	return api.SubmitRequest{To: to("", "ada@example.net"), Subject: subject, Text: "Later.", SendAt: &at}
