@@ -22,9 +22,8 @@ run: build ## Run Postroom on 127.0.0.1:3000, with its data in ./data
 demo: build ## See it work in a minute: nothing to configure, nothing stays behind
 	bin/postroom demo
 
-# Several packages wait for leases, retries and stops, so twice as many run at once as there are processors.
 test: test-programs ## Run all tests with the race detector; installs the programs they need
-	$(GO) test -race -p $$((2 * $$(getconf _NPROCESSORS_ONLN))) ./...
+	$(GO) test -race ./...
 
 test-short: ## Run the tests that need no other program, in two minutes; lists what it leaves out
 	@sh tools/test-short.sh

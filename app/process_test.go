@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	_ = flag.Set("test.parallel", "10") // these tests wait more than they compute; -parallel still wins
+	_ = flag.Set("test.parallel", "6") // these tests wait more than they compute; -parallel still wins
 	os.Exit(testredis.Main(m))
 }
 
