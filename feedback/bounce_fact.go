@@ -50,8 +50,8 @@ func (c claimed) complaint(e *entry, f *bounce.Feedback) {
 	}
 }
 
-// fate makes e the entry of a delivery result. A refusal of the sender or the content says nothing about the
-// address. A dead address that a living one forwards to, or a dead member of a list, counts as a soft bounce.
+// fate makes e the entry of a delivery result. A dead address that a living one forwards to, or a dead member
+// of a list, counts as a soft bounce.
 func (e *entry) fate(t statement) {
 	switch t.said.Action {
 	case bounce.ActionDelayed:
@@ -59,13 +59,19 @@ func (e *entry) fate(t statement) {
 	case bounce.ActionDelivered, bounce.ActionRelayed, bounce.ActionExpanded:
 		e.Type = event.MessageDelivered
 	default:
-		e.Type, e.Details.BounceType = event.MessageBounce, "soft"
-		switch {
-		case t.said.Verdict == smtpsend.Policy || t.said.Verdict == smtpsend.Block:
-		case t.said.Suppress && !t.forwarded:
-			e.Details.BounceType, e.Effect = "hard", effectHard
-		default:
-			e.Effect = effectSoft
-		}
+		e.Type = event.MessageBounce
+		e.bounced(t.said.Verdict, t.said.Suppress && !t.forwarded)
+	}
+}
+
+// bounced sets what follows from a refusal, told by whomever. Only a dead address is a hard bounce. A refusal
+// of the sender or the content says nothing about the address. No verdict means that the reason is unknown.
+func (e *entry) bounced(v smtpsend.Verdict, dead bool) {
+	e.Details.BounceType, e.Effect = "soft", ""
+	switch {
+	case dead:
+		e.Details.BounceType, e.Effect = "hard", effectHard
+	case v == "" || v.AboutAddress():
+		e.Effect = effectSoft
 	}
 }

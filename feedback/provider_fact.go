@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/feedback/bounce"
 	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/provider"
@@ -37,7 +38,8 @@ func providerEntry(e provider.Event, keep string, now time.Time) (entry, bool) {
 	case provider.Deferred:
 		out.Details.Action = "delayed"
 	case provider.Bounced:
-		out.Details.Action, out.Details.BounceType = "failed", string(e.Bounce)
+		out.Details.Action = "failed"
+		out.bounced(judged(e, now))
 	case provider.Dropped:
 		out.Details.Action, out.Details.BounceType = "failed", string(droppedAs(e.Reason))
 	case provider.Complained:
@@ -72,18 +74,9 @@ func typeOf(k provider.Kind) (event.Type, bool) {
 	return "", false
 }
 
-// providerEffect returns the effect of a provider's event on the address. Events about the sender or the
-// content have none.
+// providerEffect returns the effect on the address of events other than bounces, which bounced judges.
 func providerEffect(e provider.Event) effect {
 	switch e.Kind {
-	case provider.Bounced:
-		switch {
-		case blocked(e):
-			return ""
-		case e.Bounce == provider.Hard:
-			return effectHard
-		}
-		return effectSoft
 	case provider.Dropped: // by the provider's own suppression list
 		switch e.Reason {
 		case provider.ReasonBounced, provider.ReasonInvalid:
@@ -103,36 +96,23 @@ func providerEffect(e provider.Event) effect {
 	return ""
 }
 
-// blocked reports whether a bounce is about the sender or the content. The provider's own classification is
-// used. Without one, the reply of the recipient's server is judged like a reply to Postroom.
-func blocked(e provider.Event) bool {
-	if e.Reason == provider.ReasonBlocked || policyStatus(e.Enhanced) {
-		return true
+// judged returns what a refusal means that a provider reports, and whether the address is dead. The reply
+// that the provider quotes is judged like one to Postroom. Without one, the provider's own classification
+// counts. An address is dead only if the provider does not contradict.
+func judged(e provider.Event, now time.Time) (v smtpsend.Verdict, dead bool) {
+	if e.Reason == provider.ReasonBlocked {
+		return smtpsend.Block, false
 	}
-	if e.SMTPCode < 400 {
-		return false
+	hard := e.Bounce == provider.Hard
+	said := smtpsend.Evidence{Code: e.SMTPCode, Enhanced: e.Enhanced, Text: e.Diagnostic, Recipients: 1,
+		Now: now}
+	if hard {
+		said.Phase = smtpsend.PhaseRcpt // unless the words name another
 	}
-	switch smtpsend.Classify(smtpsend.Evidence{Code: e.SMTPCode, Enhanced: e.Enhanced,
-		Text: wordsOf(e)}).Verdict {
-	case smtpsend.Policy, smtpsend.Block:
-		return true
+	if j, ok := bounce.Judge(said); ok {
+		return j.Verdict, hard && j.Suppress
 	}
-	return false
-}
-
-// policyStatus reports whether an enhanced code is about security or policy (RFC 3463 section 3.8).
-func policyStatus(status string) bool {
-	_, rest, _ := strings.Cut(status, ".")
-	return strings.HasPrefix(rest, "7.")
-}
-
-// wordsOf returns a reply without its leading codes.
-func wordsOf(e provider.Event) string {
-	words := e.Diagnostic
-	if _, after, ok := strings.Cut(words, "; "); ok && strings.HasPrefix(strings.ToLower(words), "smtp;") {
-		words = after
-	}
-	return strings.TrimLeft(words, "0123456789.- ")
+	return "", hard
 }
 
 // droppedAs returns the bounce type of a message that the provider did not send.

@@ -53,7 +53,7 @@ func (d *Delivery) reportDead(ctx context.Context, c *claim, dec decision) error
 		switch {
 		case said.Suppress:
 			dead = append(dead, d.Suppressions.Learnt(e))
-		case said.Verdict == smtpsend.Soft && said.Scope == smtpsend.ScopeRecipient:
+		case said.Verdict.AboutAddress() && said.Scope == smtpsend.ScopeRecipient:
 			if _, err := d.Suppressions.Soft(ctx, e, d.clock.Now()); err != nil && !fault.Is(err, fault.Invalid) {
 				return err
 			}

@@ -281,6 +281,8 @@ func TestRepliesTeach(t *testing.T) {
 			Scope: smtpsend.ScopeMessage},
 		"full@x.test": {Phase: smtpsend.PhaseRcpt, Code: 452, Enhanced: "4.2.2", Line: "452 4.2.2 full",
 			Verdict: smtpsend.Soft, Scope: smtpsend.ScopeRecipient},
+		"filled@x.test": {Phase: smtpsend.PhaseRcpt, Code: 552, Enhanced: "5.2.2", Line: "552 5.2.2 full",
+			Verdict: smtpsend.Hard, Scope: smtpsend.ScopeRecipient},
 		"away@x.test": {Phase: smtpsend.PhaseConnect, Verdict: smtpsend.Soft, Scope: smtpsend.ScopeConnection,
 			Err: context.DeadlineExceeded},
 	}
@@ -297,7 +299,7 @@ func TestRepliesTeach(t *testing.T) {
 	}
 	var got []string
 	for round := range 3 {
-		for _, to := range []string{"dead@x.test", "policy@x.test", "full@x.test", "away@x.test"} {
+		for _, to := range []string{"dead@x.test", "policy@x.test", "full@x.test", "filled@x.test", "away@x.test"} {
 			if round > 0 && to == "dead@x.test" {
 				continue
 			}
@@ -306,9 +308,9 @@ func TestRepliesTeach(t *testing.T) {
 		}
 	}
 	want := []string{
-		"0 dead@x.test hard_bounce", "0 policy@x.test ", "0 full@x.test ", "0 away@x.test ",
-		"1 policy@x.test ", "1 full@x.test ", "1 away@x.test ",
-		"2 policy@x.test ", "2 full@x.test hard_bounce", "2 away@x.test ",
+		"0 dead@x.test hard_bounce", "0 policy@x.test ", "0 full@x.test ", "0 filled@x.test ", "0 away@x.test ",
+		"1 policy@x.test ", "1 full@x.test ", "1 filled@x.test ", "1 away@x.test ",
+		"2 policy@x.test ", "2 full@x.test hard_bounce", "2 filled@x.test hard_bounce", "2 away@x.test ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -40,6 +40,10 @@ const (
 	Block Verdict = "block" // the reputation of our address or domain
 )
 
+// AboutAddress reports whether a failure is about the recipient's mailbox or its server, so that repeated
+// ones count against the address. The others are about the sender, its rate, or the message.
+func (v Verdict) AboutAddress() bool { return v == Hard || v == Soft }
+
 // Scope is what a failure is about, and so what has to wait or be held.
 type Scope string
 

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/postroom/postroom/smtpsend"
 )
@@ -15,7 +16,7 @@ func (m *mail) conclude(r Report, facts []fact) (Report, bool) {
 	kinds := map[int]Kind{0: Bounced, 1: Delivered, 2: Delayed, 3: Bounced}
 	worst := 0
 	for _, f := range facts {
-		rcpt := m.judge(f)
+		rcpt, _ := m.recipient(f)
 		worst = max(worst, rank[rcpt.Action])
 		r.Recipients = append(r.Recipients, rcpt)
 	}
@@ -23,8 +24,30 @@ func (m *mail) conclude(r Report, facts []fact) (Report, bool) {
 	return r, true
 }
 
-// judge returns the meaning of one recipient's facts.
-func (m *mail) judge(f fact) Recipient {
+// Judge returns what a refusal means that somebody else reports: a mail server in a bounce, a provider in a
+// webhook. It is smtpsend.Classify for the reply that e.Text quotes. Where it quotes none, the words of
+// servers that never reached the other side count (wording.tsv). e.Enhanced is the status of the report,
+// which may differ from the reply's. ok is false if e has neither codes nor known words.
+func Judge(e smtpsend.Evidence) (j smtpsend.Judgement, ok bool) {
+	f := fact{action: ActionFailed, status: e.Enhanced, diagnostic: typedText(e.Text), code: e.Code,
+		phase: e.Phase}
+	out, j := newJudge(e.Now).recipient(f)
+	return j, out.Code >= 400 || f.status != "" || hasReason(f.diagnostic)
+}
+
+// judge asks smtpsend.Classify once a mail for the same evidence: a hundred recipients are often refused in
+// the same words.
+type judge struct {
+	now   time.Time
+	known map[smtpsend.Evidence]smtpsend.Judgement
+}
+
+func newJudge(now time.Time) judge {
+	return judge{now: now, known: map[smtpsend.Evidence]smtpsend.Judgement{}}
+}
+
+// recipient returns the meaning of one recipient's facts.
+func (c judge) recipient(f fact) (Recipient, smtpsend.Judgement) {
 	if f.address == "" {
 		f.address = f.original
 	}
@@ -33,10 +56,7 @@ func (m *mail) judge(f fact) Recipient {
 		Address: f.address, Original: f.original, Action: f.action, RemoteMTA: f.remote,
 		Diagnostic: oneLine(f.diagnostic, maxDiagnostic),
 	}
-	q, _ := findReply(firstParagraph(f.diagnostic))
-	if q == (quoted{}) {
-		q, _ = findReply(f.diagnostic)
-	}
+	q := f.reply()
 	if out.Action == "" {
 		out.Action = actionOf(f.status, q)
 	}
@@ -51,12 +71,28 @@ func (m *mail) judge(f fact) Recipient {
 	}
 	out.Status = statusOf(f, q, out.Action, w)
 	if out.Action != ActionFailed && out.Action != ActionDelayed {
-		return out
+		return out, smtpsend.Judgement{}
 	}
-	j := m.classify(f, q, out, w, worded)
+	j := c.classify(f, q, out, w, worded)
 	out.Verdict, out.Scope, out.Suppress = j.Verdict, j.Scope, j.Suppress && out.Action == ActionFailed &&
 		strings.Contains(out.Address, "@")
-	return out
+	return out, j
+}
+
+// reply returns the SMTP reply that the diagnostic quotes. A provider may give its code in a field of its
+// own.
+func (f fact) reply() quoted {
+	q, _ := findReply(firstParagraph(f.diagnostic))
+	if q == (quoted{}) {
+		q, _ = findReply(f.diagnostic)
+	}
+	if q.code == 0 && f.code != 0 {
+		q.code, q.words = f.code, oneLine(f.diagnostic, maxDiagnostic)
+		if !strings.HasPrefix(q.enhanced, string(rune('0'+f.code/100))) {
+			q.enhanced = ""
+		}
+	}
+	return q
 }
 
 // firstParagraph returns a text up to its first empty line.
@@ -105,9 +141,9 @@ func statusOf(f fact, q quoted, a Action, w wording) string {
 func vague(status string) bool { return strings.HasSuffix(status, ".0.0") }
 
 // classify calls smtpsend for the reply. If none is quoted, it uses the reply that the words stand for.
-func (m *mail) classify(f fact, q quoted, out Recipient, w wording, worded bool) smtpsend.Judgement {
+func (c judge) classify(f fact, q quoted, out Recipient, w wording, worded bool) smtpsend.Judgement {
 	passing := strings.HasPrefix(out.Status, "4.") || out.Action == ActionDelayed
-	e := m.evidence(f, q, out.Status, passing)
+	e := c.evidence(f, q, out.Status, passing)
 	meant := smtpsend.Evidence{Phase: smtpsend.PhaseRcpt, Code: w.code, Enhanced: w.status, Recipients: 1}
 	worded = worded && !(q.code != 0 && strings.HasPrefix(w.subject, "1.") && aboutSender.MatchString(q.words))
 	usable := worded && w.code != 0 && !(passing && w.code >= 500)
@@ -116,26 +152,26 @@ func (m *mail) classify(f fact, q quoted, out Recipient, w wording, worded bool)
 		given = f.status
 	}
 	if usable && q.code == 0 && (!aboutMailbox(given) || w.local) {
-		return m.ask(meant)
+		return c.ask(meant)
 	}
-	j := m.ask(e)
+	j := c.ask(e)
 	switch refused := j.Verdict == smtpsend.Policy; {
 	case usable && (refused && j.Rule == "" || w.plain && (refused || j.Verdict == smtpsend.Auth)):
-		j = m.ask(meant)
+		j = c.ask(meant)
 	case worded && w.code == 0 && j.Rule == "" && refused && (given == "" || strings.HasSuffix(given, ".0")) &&
 		e.Phase != smtpsend.PhaseMail:
 		e.Enhanced = string(rune('0'+e.Code/100)) + "." + w.subject
-		if again := m.ask(e); again.Verdict == smtpsend.Hard {
+		if again := c.ask(e); again.Verdict == smtpsend.Hard {
 			j = again
 		}
 	case aboutNetwork(out.Status) && !worded && j.Rule == "" && refused, ranOut(out.Status) &&
 		(refused || j.Verdict == smtpsend.Block):
-		j = m.ask(smtpsend.Evidence{Phase: smtpsend.PhaseRcpt, Code: 451, Enhanced: "4.4.0", Recipients: 1})
+		j = c.ask(smtpsend.Evidence{Phase: smtpsend.PhaseRcpt, Code: 451, Enhanced: "4.4.0", Recipients: 1})
 	}
 	if j.Rule == "" && !worded && q.before != "" {
 		local := e
 		local.Text = q.before
-		if again := m.ask(local); again.Rule != "" {
+		if again := c.ask(local); again.Rule != "" {
 			j = again
 		}
 	}
@@ -147,9 +183,9 @@ var aboutSender = regexp.MustCompile(
 	`(?i)\byour (ip|host|server|domain|address|client|hostname|account)\b|\breverse\b|\bptr\b`)
 
 // evidence returns the evidence for smtpsend.
-func (m *mail) evidence(f fact, q quoted, status string, passing bool) smtpsend.Evidence {
+func (c judge) evidence(f fact, q quoted, status string, passing bool) smtpsend.Evidence {
 	e := smtpsend.Evidence{Phase: phaseOf(f.diagnostic), Code: q.code, Enhanced: q.enhanced, Text: q.words,
-		Recipients: 1, Now: m.options.Now}
+		Recipients: 1, Now: c.now}
 	if e.Text == "" {
 		e.Text = oneLine(f.diagnostic, maxDiagnostic)
 	}
@@ -161,6 +197,9 @@ func (m *mail) evidence(f fact, q quoted, status string, passing bool) smtpsend.
 	}
 	if (e.Enhanced == "" || vague(e.Enhanced)) && status[0] == byte('0'+e.Code/100) {
 		e.Enhanced = status
+	}
+	if e.Phase == "" {
+		e.Phase = f.phase
 	}
 	if e.Phase == "" && aboutRecipient(e.Enhanced) {
 		e.Phase = smtpsend.PhaseRcpt
@@ -183,13 +222,12 @@ func ofOthers(e smtpsend.Evidence, j smtpsend.Judgement) smtpsend.Judgement {
 	return j
 }
 
-// ask calls smtpsend.Classify once a mail for the same evidence: a hundred recipients are often refused in
-// the same words.
-func (m *mail) ask(e smtpsend.Evidence) smtpsend.Judgement {
-	j, known := m.judged[e]
+// ask calls smtpsend.Classify, unless it knows the answer.
+func (c judge) ask(e smtpsend.Evidence) smtpsend.Judgement {
+	j, known := c.known[e]
 	if !known {
 		j = smtpsend.Classify(e)
-		m.judged[e] = j
+		c.known[e] = j
 	}
 	return j
 }

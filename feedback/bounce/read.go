@@ -8,7 +8,6 @@ import (
 
 	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/message/signedtoken"
-	"github.com/postroom/postroom/smtpsend"
 )
 
 // Read reads a mail and returns what it reports. The error is the reader's; a mail without meaning is None
@@ -24,7 +23,7 @@ func Read(r io.Reader, o Options) (Report, error) {
 		raw = raw[:o.MaxBytes]
 	}
 	root, cut := parseMail(raw)
-	m := &mail{part: root, options: o, judged: map[smtpsend.Evidence]smtpsend.Judgement{}}
+	m := &mail{part: root, options: o, judge: newJudge(o.Now)}
 	m.collect()
 	report := m.read()
 	report.Truncated = report.Truncated || truncated || cut
@@ -39,13 +38,13 @@ func Read(r io.Reader, o Options) (Report, error) {
 // mail is the mail being read, with the data that several readers of it need.
 type mail struct {
 	*part
+	judge
 	options  Options
 	status   []*part // message/delivery-status and similar
 	feedback *part   // message/feedback-report
 	returned *part   // the message it is about, or its header
 	texts    []*part // the readable text
 	notice   notice  // the same, as lines
-	judged   map[smtpsend.Evidence]smtpsend.Judgement
 }
 
 // collect finds the relevant parts. Text after the returned message is not part of the notice: filters append

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/smtpsend"
 )
 
 // fact is the statement of a mail about one recipient, before it is judged.
@@ -16,6 +17,9 @@ type fact struct {
 	status            string
 	diagnostic        string
 	remote            string
+
+	code  int            // code of the reply, if it has a field of its own; 0: the diagnostic quotes it
+	phase smtpsend.Phase // phase of the reply, if the diagnostic does not tell; empty: unknown
 }
 
 // readStatus reads a delivery status notification (RFC 3464).
