@@ -9,6 +9,7 @@ type Scope string
 const (
 	ScopeAPI     Scope = "api"     // everything but tokens and settings
 	ScopeSend    Scope = "send"    // submit messages
+	ScopeSMTP    Scope = "smtp"    // submit messages over SMTP only
 	ScopeOutbox  Scope = "outbox"  // read and change the outbox
 	ScopeMetrics Scope = "metrics" // read metrics and stats
 	ScopeAdmin   Scope = "admin"   // everything
@@ -31,7 +32,7 @@ type Restrictions struct {
 type TokenRequest struct {
 	Account      string        `json:"account,omitempty" maxLength:"256" doc:"Binds the token to this account"`
 	Description  string        `json:"description" minLength:"1" maxLength:"1024"`
-	Scopes       []Scope       `json:"scopes,omitempty" enum:"api,send,outbox,metrics,admin,*" doc:"api when absent"`
+	Scopes       []Scope       `json:"scopes,omitempty" enum:"api,send,smtp,outbox,metrics,admin,*" doc:"api when absent"`
 	Expires      *time.Time    `json:"expires,omitempty"`
 	Restrictions *Restrictions `json:"restrictions,omitempty"`
 }

@@ -120,3 +120,12 @@ func (w *world) do(t *testing.T, method, path, token, body string, headers ...st
 func forPeople(path string) bool {
 	return strings.HasPrefix(path, "/unsubscribe") || strings.HasPrefix(path, "/preferences")
 }
+
+func marshal(t *testing.T, v any) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}

@@ -33,6 +33,10 @@ func (g *Grant) Allows(scope api.Scope) bool {
 			if scope != api.ScopeAdmin && scope != api.ScopeAll {
 				return g.Account == "" || slices.Contains(boundScopes, scope)
 			}
+		case api.ScopeSend:
+			if scope == api.ScopeSend || scope == api.ScopeSMTP {
+				return true
+			}
 		case scope:
 			return true
 		}
@@ -45,8 +49,8 @@ func (g *Grant) Allows(scope api.Scope) bool {
 func (g *Grant) CanSee(account string) bool { return g.Account == "" || g.Account == account }
 
 // boundScopes are the scopes that a token bound to an account can have: the others reach beyond the account.
-var boundScopes = []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeOutbox}
+var boundScopes = []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeSMTP, api.ScopeOutbox}
 
 // scopes are all scopes.
-var scopes = []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeOutbox, api.ScopeMetrics, api.ScopeAdmin,
-	api.ScopeAll}
+var scopes = []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeSMTP, api.ScopeOutbox, api.ScopeMetrics,
+	api.ScopeAdmin, api.ScopeAll}

@@ -9,20 +9,22 @@ import (
 )
 
 func TestScopes(t *testing.T) {
-	all := []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeOutbox, api.ScopeMetrics, api.ScopeAdmin}
+	all := []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeSMTP, api.ScopeOutbox, api.ScopeMetrics,
+		api.ScopeAdmin}
 	tests := []struct {
 		name  string
 		grant Grant
 		want  []api.Scope
 	}{
 		{"nothing", Grant{}, nil},
-		{"send", Grant{Scopes: []api.Scope{api.ScopeSend}}, []api.Scope{api.ScopeSend}},
+		{"send", Grant{Scopes: []api.Scope{api.ScopeSend}}, []api.Scope{api.ScopeSend, api.ScopeSMTP}},
+		{"smtp", Grant{Scopes: []api.Scope{api.ScopeSMTP}}, []api.Scope{api.ScopeSMTP}},
 		{"outbox and metrics", Grant{Scopes: []api.Scope{api.ScopeOutbox, api.ScopeMetrics}},
 			[]api.Scope{api.ScopeOutbox, api.ScopeMetrics}},
-		{"api", Grant{Scopes: []api.Scope{api.ScopeAPI}}, []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeOutbox,
-			api.ScopeMetrics}},
+		{"api", Grant{Scopes: []api.Scope{api.ScopeAPI}}, []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeSMTP,
+			api.ScopeOutbox, api.ScopeMetrics}},
 		{"api of an account", Grant{Account: "a", Scopes: []api.Scope{api.ScopeAPI}},
-			[]api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeOutbox}},
+			[]api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeSMTP, api.ScopeOutbox}},
 		{"admin", Grant{Scopes: []api.Scope{api.ScopeAdmin}}, all},
 		{"star", Grant{Scopes: []api.Scope{api.ScopeAll}}, all},
 	}

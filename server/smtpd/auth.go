@@ -151,7 +151,7 @@ func (s *session) check(ctx context.Context, l *login, now time.Time) error {
 		l.account = grant.Account
 	}
 	switch {
-	case !grant.Allows(api.ScopeSend):
+	case !grant.Allows(api.ScopeSMTP):
 		return fault.New(fault.Forbidden, "", "Unauthorized scope")
 	case !grant.CanSee(l.account):
 		return fault.New(fault.Forbidden, "",
