@@ -40,6 +40,7 @@ func patched(account api.Account, p api.AccountPatch) api.Account {
 	api.Set(&account.TZ, p.TZ)
 	api.Set(&account.TrackOpens, p.TrackOpens)
 	api.Set(&account.TrackClicks, p.TrackClicks)
+	api.Set(&account.IdempotencyRequired, p.IdempotencyRequired)
 	api.Set(&account.Retry, p.Retry)
 	switch smtp := account.SMTP; {
 	case smtp == nil || smtp.Auth == nil || account.OAuth2 == nil: // one login, or none

@@ -23,6 +23,8 @@ type Sender struct {
 	Opens    *bool  // whether opens of its mail are counted; nil: the setting
 	Clicks   *bool  // whether clicks are, likewise
 	Webhooks string // URL that gets the account's events; empty: none
+	// a submit without an idempotency key is refused
+	KeyRequired bool
 	// the account's own relay, then its gateways in order; see Ready. Not to be changed
 	Relays []gateways.Relay
 	Retry  []time.Duration // delays between attempts, the last repeats; nil: the setting. Not to be changed
@@ -160,7 +162,7 @@ func newEntry(account api.Account, holdByDefault bool) (entry, error) {
 	s := Sender{
 		ID: account.Account, Name: account.Name, Email: account.Email, Webhooks: account.Webhooks,
 		DKIM: account.DKIM, Locale: account.Locale, TZ: account.TZ,
-		Opens: account.TrackOpens, Clicks: account.TrackClicks,
+		Opens: account.TrackOpens, Clicks: account.TrackClicks, KeyRequired: account.IdempotencyRequired,
 		Rate: gateways.Rate(settings.Limits()), Hold: holds(account, holdByDefault),
 	}
 	if account.SMTP != nil {

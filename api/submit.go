@@ -101,6 +101,7 @@ type SubmitRequest struct {
 	BaseURL          string            `json:"baseUrl,omitempty" maxLength:"2048" doc:"Public address that links in this message lead to; the setting serviceUrl when absent"`
 	Locale           string            `json:"locale,omitempty" maxLength:"64" doc:"Language of the message (BCP 47): chooses the variant of a template, and how numbers and dates are written; the account's when absent, else en"`
 	TZ               string            `json:"tz,omitempty" maxLength:"64" doc:"Time zone of dates in templates, such as Europe/Zurich; the account's when absent, else UTC"`
+	KeyRequired      bool              `json:"-"` // the token demands an idempotency key; the server sets it
 }
 
 // Render is the options of rendering a message's templates. In JSON false is Render{Off: true}.
@@ -151,8 +152,9 @@ const (
 
 // IdempotencyStatus reports whether a key was new.
 type IdempotencyStatus struct {
-	Key    string `json:"key"`
-	Status string `json:"status" enum:"MISS,HIT" doc:"HIT: the first answer to this key, again"`
+	Key    string        `json:"key"`
+	Status string        `json:"status" enum:"MISS,HIT" doc:"HIT: the first answer to this key, again"`
+	State  MessageStatus `json:"state,omitempty" enum:"queued,sending,sent,failed,suppressed,dead" doc:"With HIT, what has become of the message that used the key first"`
 }
 
 // SubmitAnswer is the response to a SubmitRequest. With DryRun it has Preview and no queue id. For a mail
@@ -164,7 +166,7 @@ type SubmitAnswer struct {
 	QueueID     string             `json:"queueId,omitempty"`
 	Preview     []byte             `json:"preview,omitempty" doc:"The message, in base64 (dryRun only)"`
 	Idempotency *IdempotencyStatus `json:"idempotency,omitempty"`
-	Skipped     *Skipped           `json:"skipped,omitempty" doc:"Recipients that are not mailed. Without a queueId nothing was queued, because all are skipped"`
+	Skipped     *Skipped           `json:"skipped,omitempty" doc:"Recipients that are not mailed"`
 	MailMerge   []MailMergeResult  `json:"mailMerge,omitempty" doc:"The result of each entry, in order"`
 }
 
@@ -173,7 +175,11 @@ type Skipped struct {
 	Reason     string   `json:"reason" enum:"unsubscribe,hard_bounce,spam_report,manual" doc:"Why the first of them is not"`
 	ListID     string   `json:"listId,omitempty" doc:"The list that says so; absent: the account, or the instance"`
 	Recipients []string `json:"recipients"`
+	All        bool     `json:"all,omitempty" doc:"Nothing was queued: these are all recipients. The queueId is that of the entry in the email log"`
 }
+
+// NoneQueued reports whether nothing was queued, because all recipients are suppressed.
+func (a SubmitAnswer) NoneQueued() bool { return a.Skipped != nil && a.Skipped.All }
 
 // MailMergeResult is the result of one entry of a mail merge.
 type MailMergeResult struct {

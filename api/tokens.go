@@ -24,8 +24,9 @@ type RateLimit struct {
 
 // Restrictions limit where and how often a token may be used.
 type Restrictions struct {
-	Addresses []string   `json:"addresses,omitempty" maxItems:"100" doc:"CIDR ranges or addresses it may be used from"`
-	RateLimit *RateLimit `json:"rateLimit,omitempty"`
+	Addresses           []string   `json:"addresses,omitempty" maxItems:"100" doc:"CIDR ranges or addresses it may be used from"`
+	RateLimit           *RateLimit `json:"rateLimit,omitempty"`
+	IdempotencyRequired bool       `json:"idempotencyRequired,omitempty" doc:"A submit without an idempotency key is refused"`
 }
 
 // TokenRequest asks for a new access token.

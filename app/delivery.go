@@ -40,6 +40,7 @@ func (a *App) buildDelivery(context.Context) error {
 		Lease:       c.Delivery.Lease,
 		HoldInDoubt: c.Delivery.InDoubt == "hold", MaxSize: int(c.Message.MaxSize), MaxLive: c.Outbox.MaxLive,
 		MaxMemoryShare: c.Redis.MaxMemoryShare, KeyRetention: c.Idempotency.Retention,
+		RequireKey:      c.Idempotency.Required,
 		KeepDeadLetters: orNone(c.DeadLetters.Retention),
 		MaxDeadLetters:  c.DeadLetters.Max, KeepEnded: orNone(c.Messages.Retention), MaxEnded: c.Messages.Max,
 		KeepText: keepText(c.Documents), KeepReferences: a.keepReferences(), Logger: a.log, Registry: a.metrics,

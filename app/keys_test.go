@@ -265,7 +265,7 @@ func exerciseOutbox(t *testing.T, client *api.Client, hooks *receiver) {
 		}
 	}
 	merged, err := api.Submit.Do(ctx, client, api.SubmitRequest{Text: "Hello {{params.name}}",
-		MailMerge: []api.MailMergeEntry{{To: api.Address{Address: "cleo@example.net"}}}})
+		IdempotencyKey: "merge", MailMerge: []api.MailMergeEntry{{To: api.Address{Address: "cleo@example.net"}}}})
 	if err != nil || !merged.MailMerge[0].Success {
 		t.Fatal(merged, err)
 	}

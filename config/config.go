@@ -136,7 +136,8 @@ type Messages struct {
 
 // Idempotency is the lifetime of idempotency keys.
 type Idempotency struct {
-	Retention time.Duration `key:"retention" default:"168h" min:"1m" doc:"How long an idempotency key is remembered. A key used again later queues a new message."`
+	Retention time.Duration `key:"retention" default:"168h" min:"1m" doc:"How long an idempotency key is remembered after its message ended. A key used again later queues a new message."`
+	Required  bool          `key:"required" default:"false" doc:"Refuse every submit without an idempotency key. Accounts and tokens may demand one by themselves: idempotencyRequired."`
 }
 
 // Documents is the search index.

@@ -201,7 +201,7 @@ func TestNothingIsLeftOfAMessageThatIsAskedFor(t *testing.T) {
 			for _, at := range []*time.Time{nil, &later} {
 				a, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("dead@x.test"), Text: "x", SendAt: at,
 					Attachments: file})
-				if err != nil || a.Skipped == nil || a.QueueID != "" {
+				if err != nil || !a.NoneQueued() {
 					t.Fatalf("%+v, %v", a, err)
 				}
 			}
@@ -238,7 +238,7 @@ func TestTaskOfTheLookIsInHand(t *testing.T) {
 	b, _ := setupCounted(t, testredis.New(t), Options{})
 	b.suppress(t, suppression.Entry{Address: "dead@x.test", Reason: suppression.Manual})
 	m := &newMessage{
-		id: b.idFor("default", ""), lane: api.Transactional, attempts: 10,
+		id: newID(b.clock.Now(), 0), lane: api.Transactional, attempts: 10,
 		envelope: envelope{Account: "default", MessageID: "<1@x.test>", From: "shop@x.test",
 			To: []string{"dead@x.test", "bob@x.test"}, Size: 1},
 		content: []byte("x"),

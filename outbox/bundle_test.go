@@ -127,7 +127,7 @@ func (a *scriptedAccounts) Resolve(_ context.Context, id string) (accounts.Sende
 			TZ: "Europe/Berlin"}, nil
 	}
 	return accounts.Sender{ID: id, Relays: relays, Name: "Postroom", Email: "app@example.com", Hold: a.hold,
-		Held: a.held}, nil
+		Held: a.held, KeyRequired: id == "careful"}, nil
 }
 
 // Exists implements Gateways.

@@ -36,7 +36,7 @@ func TestABurstBetweenTwoLooksAtTheMemory(t *testing.T) {
 	accepted, refused := 0, 0
 	for range 50 {
 		m := s
-		m.id = b.idFor("default", "")
+		m.id = newID(b.clock.Now(), 0)
 		b.accept(t.Context(), []*newMessage{&m})
 		err := m.result.Err
 		f, _ := errors.AsType[*fault.Error](err)

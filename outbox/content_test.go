@@ -326,7 +326,7 @@ func TestLargeContentsLeaveNothingBehind(t *testing.T) {
 func TestAContentLostOnItsWayIn(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, testredis.New(t), Options{})
-	m := &newMessage{id: b.idFor("default", ""),
+	m := &newMessage{id: newID(b.clock.Now(), 0),
 		envelope: envelope{Account: "default", MessageID: "<1@x.test>", From: "shop@x.test",
 			To: []string{"ann@x.test"}, Size: 1 << 20},
 		content: noise(t, 1<<20), lane: api.Transactional, attempts: 10,
@@ -338,8 +338,8 @@ func TestAContentLostOnItsWayIn(t *testing.T) {
 		t.Fatal(m.result.Err)
 	}
 	b.DB.Client().FlushDB(t.Context())
-	if _, err := b.readReply(acceptScript.Run(t.Context(), b.DB.Client(), m.keys, m.args)); !fault.Is(
-		err, fault.Unavailable) {
+	if err := b.refusal(acceptScript.Run(t.Context(), b.DB.Client(), m.keys, m.args)); !fault.Is(err,
+		fault.Unavailable) {
 		t.Errorf("accepted with %v", err)
 	}
 	if left := b.DB.Client().DBSize(t.Context()).Val(); left > 0 {

@@ -396,6 +396,7 @@ func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (fini
 	args.Attempts, args.Attempted, args.InDoubt, args.Events = dec.attempts, !dec.unasked, dec.fresh,
 		events.lines
 	args.References, args.KeepReferences = d.references(c, dec), int(d.opts.KeepReferences.Seconds())
+	args.KeepKey = d.keepKey()
 	st := events.remember(dec.status)
 	if dec.ends() {
 		args.Text = d.textOf(ctx, c)

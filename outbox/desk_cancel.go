@@ -57,7 +57,7 @@ func (d *Desk) change(ctx context.Context, id string, write func(row) (word stri
 func (d *Desk) Cancel(ctx context.Context, id, reason string) (api.DeleteAnswer, error) {
 	answer, left, err := d.cancel(ctx, id, reason)
 	if err == nil && answer.Deleted {
-		d.forget(ctx, left)
+		d.forget(ctx, left...)
 	}
 	return answer, err
 }
@@ -99,43 +99,39 @@ func (d *Desk) eachPage(ctx context.Context, q api.OutboxQuery, paused map[api.L
 	}
 }
 
-// cancelEach cancels those of the messages that are still as they were selected, in two round trips. It
-// returns their tasks, which the caller removes.
+// cancelEach cancels those of the messages that are still as they were selected: in two round trips, and two
+// more for each time that one of them changed meanwhile. It returns their tasks, which the caller removes.
 func (d *Desk) cancelEach(ctx context.Context, entries []entry, reason string, still func(row) bool) (
 	total api.BulkDeleteAnswer, left []task, _ error) {
-	rows, err := d.readRows(ctx, entries)
-	if err != nil {
-		return total, nil, redisError(err, "read the messages to cancel")
-	}
-	rows = slices.DeleteFunc(rows, func(r row) bool { return !still(r) })
-	pipe := d.DB.Pipeline()
-	answers := make([]*redisdb.Reply[outcomeWord], len(rows))
-	for i, r := range rows {
-		args, err := d.cancelArgs(r, reason)
+	for try := 1; len(entries) > 0; try++ {
+		rows, err := d.readRows(ctx, entries)
 		if err != nil {
-			return total, nil, err
+			return total, left, redisError(err, "read the messages to cancel")
 		}
-		answers[i] = cancelScript.Add(pipe, []string{d.keys.message(r.partition, r.id)}, args)
-	}
-	if err := pipe.Exec(ctx); err != nil {
-		return total, nil, redisError(err, "cancel messages")
-	}
-	for i, r := range rows {
-		answer, _ := answers[i].Read() // an error would be Exec's
-		switch answer.Word {
-		case "OK":
-			left = append(left, r.task())
-			d.cancelled(ctx, r, reason)
-			total.Deleted++
-		case "ACTIVE":
-			total.Active++
-		case "CHANGED":
-			one, _, err := d.cancel(ctx, r.id, reason)
+		rows = slices.DeleteFunc(rows, func(r row) bool { return !still(r) })
+		pipe := d.DB.Pipeline()
+		answers := make([]*redisdb.Reply[outcomeWord], len(rows))
+		for i, r := range rows {
+			args, err := d.cancelArgs(r, reason)
 			if err != nil {
 				return total, left, err
 			}
-			if one.Deleted {
+			answers[i] = cancelScript.Add(pipe, []string{d.keys.message(r.partition, r.id)}, args)
+		}
+		if err := pipe.Exec(ctx); err != nil {
+			return total, left, redisError(err, "cancel messages")
+		}
+		entries = nil
+		for i, r := range rows {
+			switch answer, _ := answers[i].Read(); { // an error would be Exec's
+			case answer.Word == "OK":
+				left = append(left, r.task())
+				d.cancelled(ctx, r, reason)
 				total.Deleted++
+			case answer.Word == "CHANGED" && try < changedTries:
+				entries = append(entries, entry{id: r.id})
+			case answer.Word != "GONE":
+				total.Active++
 			}
 		}
 	}
@@ -143,23 +139,13 @@ func (d *Desk) cancelEach(ctx context.Context, entries []entry, reason string, s
 }
 
 // cancel cancels a message in the record and returns its task, which the caller removes.
-func (d *Desk) cancel(ctx context.Context, id, reason string) (answer api.DeleteAnswer, left task, _ error) {
-	word, err := d.change(ctx, id, func(r row) (string, error) {
-		args, err := d.cancelArgs(r, reason)
-		if err != nil {
-			return "", err
-		}
-		answer, err := run(ctx, d.store, cancelScript, r.partition, id, args)
-		if answer.Word == "OK" {
-			d.cancelled(ctx, r, reason)
-			left = r.task()
-		}
-		return answer.Word, err
-	})
-	switch word {
-	case "OK":
-		answer.Deleted = true
-	case "ACTIVE", "CHANGED":
+func (d *Desk) cancel(ctx context.Context, id, reason string) (answer api.DeleteAnswer, left []task,
+	_ error) {
+	if err := d.clock.ready(ctx, d.DB.Client()); err != nil {
+		return answer, nil, redisError(err, "cancel message "+id)
+	}
+	total, left, err := d.cancelEach(ctx, entriesOf([]string{id}), reason, func(row) bool { return true })
+	if answer.Deleted = total.Deleted > 0; total.Active > 0 {
 		answer.Code = "MessageActive"
 	}
 	return answer, left, err
@@ -185,7 +171,7 @@ func (d *Desk) cancelArgs(r row, reason string) (args cancelArgs, _ error) {
 	}
 	record, err := d.ending(r, events.remember(st), result, reason, now)
 	return cancelArgs{ID: r.id, Now: now, State: r.state, Fence: r.fence, Result: result, Record: record,
-		Events: events.lines}, err
+		TakenBack: reason != reasonRetention, KeepKey: d.keepKey(), Events: events.lines}, err
 }
 
 // cancelled logs and counts a cancelled message. A dead letter ended when it failed, so it is not counted

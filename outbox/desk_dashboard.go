@@ -47,7 +47,7 @@ func (d *Desk) TaskArchived(ctx context.Context, taskID string) error {
 		if err != nil {
 			return "", err
 		}
-		answer, err := run(ctx, d.store, buryScript, r.partition, id, args)
+		answer, err := run(ctx, d.store, cancelScript, r.partition, id, args)
 		if answer.Word == "OK" {
 			d.metrics.ended.WithLabelValues("failed").Inc()
 			d.mail.failed(ctx, id, r.attempts, nil, archivedByOperator(), false)
@@ -71,9 +71,9 @@ func archivedByOperator() *lastError {
 	return &lastError{Message: "archived by an operator", Code: "EARCHIVED"}
 }
 
-// buryArgs returns the arguments of bury.lua: the recipients that are not done have failed, and the event
-// says why.
-func (d *Desk) buryArgs(r row) (args buryArgs, err error) {
+// buryArgs returns the arguments of cancel.lua for a message that fails: the recipients that are not done
+// have failed, and the event says why.
+func (d *Desk) buryArgs(r row) (args cancelArgs, err error) {
 	now := d.clock.Now()
 	st := r.status
 	st.Recipients = slices.Clone(st.Recipients)
@@ -99,7 +99,8 @@ func (d *Desk) buryArgs(r row) (args buryArgs, err error) {
 		return args, err
 	}
 	st = events.remember(st)
-	args = buryArgs{ID: r.id, Now: now, State: r.state, Fence: r.fence, Events: events.lines}
+	args = cancelArgs{ID: r.id, Now: now, State: r.state, Fence: r.fence, Result: resultFailed,
+		Counter: "failed", KeepKey: d.keepKey(), Events: events.lines}
 	if keep {
 		args.Status, err = d.jsons.pack(r.id, st)
 	} else {

@@ -63,6 +63,8 @@ type Shared struct {
 	DSN        *api.DSN
 	Tags       []string
 	DeliverBy  *time.Time // nil: no limit
+
+	KeyRequired bool // entries without a Key are refused; also if Options.RequireKey or the account says so
 }
 
 // Entry is the part of one message.
@@ -85,14 +87,16 @@ type Entry struct {
 
 // Result is the answer to one entry.
 type Result struct {
-	ID        string // of the message; empty: nothing was queued
+	ID        string // of the message; empty: it was refused, or is only previewed
 	MessageID string
 	SendAt    time.Time
-	Key       string       // the entry's key, if the key was used; else empty
-	Repeated  bool         // the key was used before; the rest is the first answer
-	Skipped   *api.Skipped // suppressed recipients; without an ID, all of them
-	Preview   []byte       // the rendered message, of previews only
-	Err       error        // why the entry was refused; nil: it was not
+	Key       string // the entry's key, if the key was used; else empty
+	Repeated  bool   // the key was used before; the rest is the first answer
+	// of the message that used the key before; empty if its record was lost
+	State   api.MessageStatus
+	Skipped *api.Skipped // suppressed recipients
+	Preview []byte       // the rendered message, of previews only
+	Err     error        // why the entry was refused; nil: it was not
 }
 
 // Batch is shared content, checked and ready for entries. Its methods are safe for concurrent use.
@@ -146,7 +150,7 @@ func (in *Intake) one(ctx context.Context, sh Shared, e Entry) (*Batch, *newMess
 	if err == nil {
 		wrong = append(wrong, b.added.single(m.envelope.To)...)
 	}
-	wrong = append(wrong, checkEntry(b.shared, e, false)...)
+	wrong = slices.Concat(wrong, checkEntry(b.shared, e, false), checkKey(b.shared, e))
 	if err := joinFields(wrong, err); err != nil {
 		return nil, nil, err
 	}
@@ -164,6 +168,7 @@ func (in *Intake) open(ctx context.Context, sh Shared, only *Entry) (*Batch, []f
 	if err != nil {
 		return nil, nil, err
 	}
+	sh.KeyRequired = sh.KeyRequired || in.opts.RequireKey || account.KeyRequired
 	b := &Batch{in: in, shared: sh, account: account, began: in.clock.Now(), timeout: sh.timeout()}
 	if only != nil && len(sh.Raw) > 0 {
 		err = b.composeRaw(only)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/queue"
@@ -17,13 +18,14 @@ import (
 
 // accepting is the part of a newMessage that only accept needs.
 type accepting struct {
-	look   *suppression.Look // what accept.lua looks at in the suppressions; nil: nothing
-	keys   []string
-	args   acceptArgs
-	task   queue.Task
-	reply  *redisdb.Reply[accepted]
-	queued *queue.Pending // of a task that went along with the script
-	shares int            // how often its shared content was missing in Redis
+	look    *suppression.Look // what accept.lua looks at in the suppressions; nil: nothing
+	keys    []string
+	args    acceptArgs
+	task    queue.Task
+	reply   *redisdb.Reply[accepted]
+	queued  *queue.Pending             // of a task that went along with the script
+	shares  int                        // how often its shared content was missing in Redis
+	stopped map[int]*suppression.Entry // its suppressed recipients, if they were asked for
 }
 
 // The epoch of a message's first task, and that of the task that replaces it if recipients had to be looked
@@ -79,7 +81,8 @@ func (in *Intake) enter(ctx context.Context, all []*newMessage) (ask []*newMessa
 	_ = pipe.Exec(ctx) // each command has its own error
 	var again, fresh []*newMessage
 	for _, m := range all {
-		first, err := in.readReply(m.reply.Read())
+		answer, _ := m.reply.Read()
+		err := in.refusal(m.reply.Read())
 		switch {
 		case errors.Is(err, errUnshared) && m.shares < 2:
 			m.shares++
@@ -89,7 +92,7 @@ func (in *Intake) enter(ctx context.Context, all []*newMessage) (ask []*newMessa
 			ask = append(ask, m)
 		case err != nil:
 			m.refuse(err)
-		case in.answer(ctx, m, first):
+		case in.answer(ctx, m, answer):
 			fresh = append(fresh, m)
 		}
 	}
@@ -135,21 +138,20 @@ func (in *Intake) enqueue(ctx context.Context, fresh []*newMessage) {
 	}
 }
 
-// answer fills in the result of an accepted message and reports whether it is new. first is the first answer
-// to its key.
-func (in *Intake) answer(ctx context.Context, m *newMessage, first string) (fresh bool) {
+// answer fills in the result of an accepted message and reports whether it is new.
+func (in *Intake) answer(ctx context.Context, m *newMessage, key accepted) (fresh bool) {
 	if m.looksAtMemory() {
 		in.checked()
 	}
-	if first == "" {
+	if key.Word != keyHit {
 		in.handled.Add(1)
 		in.metrics.accepted.WithLabelValues("queued").Inc()
 		in.mail.queued(ctx, m.id, m.envelope, m.result.SendAt)
 		return true
 	}
 	in.metrics.accepted.WithLabelValues("hit").Inc()
-	m.result.recall(first)
-	if m.look != nil && len(m.envelope.To) > 1 {
+	m.result.recall(key, m.envelope.To)
+	if m.look != nil && len(m.envelope.To) > 1 && m.result.Skipped == nil {
 		skipped, err := in.skippedNow(ctx, m)
 		if err != nil {
 			m.refuse(err)
@@ -190,14 +192,14 @@ func (in *Intake) encode(m *newMessage) error {
 	m.keys = []string{in.keys.message(m.partition, m.id)}
 	first := ""
 	if m.key != "" {
-		m.keys = append(m.keys, in.keys.idempotency(m.partition, keyHash(m.envelope.Account, m.key)))
+		m.keys = append(m.keys, in.keys.idempotency(m.partition, m.key))
 		first = m.result.memo()
 	}
 	m.args = acceptArgs{
 		ID: m.id, Now: now, Due: due, Lane: m.lane, Account: m.envelope.Account, Max: m.attempts,
 		Gateway: m.gateway, Envelope: env, Content: content, LiveMost: in.limit(m.partition),
-		Fingerprint: m.fingerprint, Memo: first, KeepKey: int(in.opts.KeyRetention.Seconds()),
-		MemoryShare: in.countBytes(len(content)), Shared: shared, Epoch: firstEpoch, Event: queued,
+		Fingerprint: m.fingerprint, Memo: first, Merge: m.merge, MemoryShare: in.countBytes(len(content)),
+		Shared: shared, Epoch: firstEpoch, Event: queued,
 	}
 	if m.look = in.question(m); m.look != nil {
 		m.keys = append(m.keys, m.look.Keys...)
@@ -234,44 +236,51 @@ func (m *newMessage) mayBeRefused() bool {
 
 func (m *newMessage) looksAtMemory() bool { return m.args.MemoryShare != "" }
 
-// memo and recall keep the first answer to a key. There is one for each message of a week, so it is short.
+// memo and recall keep the first answer to a key. There is one for each message of a week, so it is short. Of
+// a message that was skipped, two more lines have the reason and the list.
 func (r *Result) memo() string {
-	return fmt.Sprintf(" %s %d %s", r.ID, redisdb.Millis(r.SendAt), r.MessageID)
+	memo := fmt.Sprintf("%s %d %s", r.ID, redisdb.Millis(r.SendAt), r.MessageID)
+	if r.Skipped != nil {
+		memo += "\n" + r.Skipped.Reason + "\n" + r.Skipped.ListID
+	}
+	return memo
 }
 
-func (r *Result) recall(memo string) {
-	parts := strings.SplitN(memo, " ", 4)
-	ms, _ := strconv.ParseInt(parts[2], 10, 64)
-	r.ID, r.SendAt, r.MessageID, r.Repeated = parts[1], redisdb.Time(ms), parts[3], true
+func (r *Result) recall(key accepted, to []string) {
+	lines := strings.Split(key.First, "\n")
+	parts := strings.SplitN(lines[0], " ", 3)
+	ms, _ := strconv.ParseInt(parts[1], 10, 64)
+	*r = Result{ID: parts[0], SendAt: redisdb.Time(ms), MessageID: parts[2], Key: r.Key, Repeated: true,
+		State: api.MessageStatus(key.State)}
+	if len(lines) > 1 {
+		r.Skipped = &api.Skipped{Reason: lines[1], ListID: lines[2], Recipients: to, All: true}
+	}
 }
 
-// readReply reads the answer of accept.lua: the first answer to a key that was used before, or "" for a new
-// message.
-func (in *Intake) readReply(answer accepted, err error) (first string, _ error) {
+// refusal is why accept.lua did not accept a message; nil: it did, or had accepted it before.
+func (in *Intake) refusal(answer accepted, err error) error {
 	if err != nil {
-		return "", redisError(err, "accept message")
+		return redisError(err, "accept message")
 	}
 	switch answer.Word {
-	case "NEW", "AGAIN":
-		return "", nil
+	case "NEW", "AGAIN", keyHit:
+		return nil
 	case "ASK":
-		return "", errAsk
-	case "HIT":
-		return answer.First, nil
+		return errAsk
 	case "REUSED":
-		return "", keyReused()
+		return keyReused()
 	case "UNSHARED":
-		return "", errUnshared
+		return errUnshared
 	case "LOST":
-		return "", errContentLost
+		return errContentLost
 	case "FULL":
-		if answer.What == "memory" {
-			return "", full("Redis uses more than %.0f %% of its maxmemory (redis.maxMemoryShare)",
+		if answer.First == "memory" {
+			return full("Redis uses more than %.0f %% of its maxmemory (redis.maxMemoryShare)",
 				in.opts.MaxMemoryShare*100)
 		}
-		return "", full("The outbox holds as many messages as it may (outbox.maxLive: %d)", in.opts.MaxLive)
+		return full("The outbox holds as many messages as it may (outbox.maxLive: %d)", in.opts.MaxLive)
 	}
-	return "", fmt.Errorf("accept message: %s", answer.Word)
+	return fmt.Errorf("accept message: %s", answer.Word)
 }
 
 func keyReused() error {

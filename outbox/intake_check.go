@@ -108,6 +108,14 @@ func checkEntry(sh Shared, e Entry, many bool) []fault.Field {
 	return wrong
 }
 
+// checkKey finds the fault of an entry that lacks the idempotency key it needs.
+func checkKey(sh Shared, e Entry) []fault.Field {
+	if e.Key != "" || !sh.KeyRequired {
+		return nil
+	}
+	return []fault.Field{{Key: "idempotencyKey", Message: "is required"}}
+}
+
 func (f *faults) checkMetadata(metadata json.RawMessage) {
 	if len(metadata) > maxMetadata {
 		f.add("metadata", "must be at most %d bytes of JSON", maxMetadata)

@@ -102,7 +102,8 @@ type newMessage struct {
 	gateway     string
 	attempts    int
 	due         int64  // Unix milliseconds; in the past: now
-	key         string // accepted only once; empty: no key
+	key         string // name of its idempotency key in Redis; empty: no key
+	merge       string // name of the key of the mail merge under which it has a place; empty: none
 	fingerprint string // empty without a key
 
 	accepting // what accept needs
@@ -115,7 +116,7 @@ func (m *newMessage) refuse(err error) { m.result = Result{Err: err} }
 // entry is the message of an entry of many, checked.
 func (b *Batch) entry(ctx context.Context, e Entry) (*newMessage, error) {
 	m, err := b.message(ctx, e, false)
-	return m, joinFields(checkEntry(b.shared, e, true), err)
+	return m, joinFields(append(checkEntry(b.shared, e, true), checkKey(b.shared, e)...), err)
 }
 
 // message composes the message of an entry: in full, or without files and inlined CSS, which finds all faults
@@ -124,14 +125,15 @@ func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, e
 	in, c := b.in, b.raw
 	m := &newMessage{lane: b.lane(), gateway: b.shared.Gateway, attempts: cmp.Or(b.shared.Attempts,
 		in.opts.Attempts())}
+	m.partition = mathrand.IntN(in.DB.Partitions())
 	if e.Key != "" {
-		m.key, m.fingerprint = e.Key, e.Fingerprint()
-		if e.KeySuffix != "" {
-			m.key += "\x00" + e.KeySuffix
-		}
+		m.key, m.fingerprint = keyHash(b.account.ID, e.Key), e.Fingerprint()
+		m.partition = redisdb.PartitionFor(m.key, in.DB.Partitions())
 	}
-	m.id = in.idFor(b.account.ID, m.key)
-	m.partition, _ = partitionOf(m.id, in.DB.Partitions())
+	if e.KeySuffix != "" {
+		m.key, m.merge = keyHash(b.account.ID, e.Key+"\x00"+e.KeySuffix), m.key
+	}
+	m.id = newID(in.clock.Now(), m.partition)
 	if c == nil {
 		var err error
 		if c, err = b.render(ctx, m, e, full); err != nil {
@@ -237,13 +239,4 @@ func ofEntry(err error) bool {
 		}
 	}
 	return f.Kind == fault.Invalid
-}
-
-// idFor makes the id of a message, in the partition of its key. Without a key the partition is random.
-func (in *Intake) idFor(account, key string) string {
-	partition := mathrand.IntN(in.DB.Partitions())
-	if key != "" {
-		partition = redisdb.PartitionFor(keyHash(account, key), in.DB.Partitions())
-	}
-	return newID(in.clock.Now(), partition)
 }

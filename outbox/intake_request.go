@@ -81,16 +81,16 @@ func (in *Intake) submitOne(ctx context.Context, req api.SubmitRequest, source s
 		return api.SubmitAnswer{Response: "Dry run", MessageID: m.envelope.MessageID, Preview: m.content}, nil
 	}
 	in.accept(ctx, []*newMessage{m})
-	switch r := m.result; {
-	case r.Err != nil:
+	r := m.result
+	if r.Err != nil {
 		return none, r.Err
-	case r.ID == "":
-		return api.SubmitAnswer{Response: "Skipped: nobody in this message may be mailed", MessageID: r.MessageID,
-			Skipped: r.Skipped}, nil
-	default:
-		return api.SubmitAnswer{Response: "Queued for delivery", MessageID: r.MessageID, SendAt: &r.SendAt,
-			QueueID: r.ID, Idempotency: r.idempotency(), Skipped: r.Skipped}, nil
 	}
+	answer := api.SubmitAnswer{Response: "Queued for delivery", MessageID: r.MessageID, SendAt: &r.SendAt,
+		QueueID: r.ID, Idempotency: r.idempotency(), Skipped: r.Skipped}
+	if answer.NoneQueued() {
+		answer.Response, answer.SendAt = "Skipped: nobody in this message may be mailed", nil
+	}
+	return answer, nil
 }
 
 // submitMerge accepts a mail merge. A repetition under the key of the request gets the first answer, and
@@ -137,7 +137,7 @@ func sharedOf(req api.SubmitRequest, source string) Shared {
 		Plain: req.Template == "" && len(req.MailMerge) == 0, Locale: req.Locale, TZ: req.TZ, ListID: req.ListID,
 		TrackOpens: req.TrackOpens, TrackClicks: req.TrackClicks, Track: req.TrackingEnabled, BaseURL: req.BaseURL,
 		Lane: req.Lane, Gateway: req.Gateway, Attempts: req.DeliveryAttempts, RequireTLS: req.RequireTLS,
-		DSN: req.DSN, Tags: req.Tags, DeliverBy: req.DeliverBy,
+		DSN: req.DSN, Tags: req.Tags, DeliverBy: req.DeliverBy, KeyRequired: req.KeyRequired,
 	}
 	if req.From != nil {
 		from := message.Address(*req.From)
@@ -247,7 +247,7 @@ func (in *Intake) claim(ctx context.Context, account string, req api.SubmitReque
 	hash := keyHash(account, key)
 	name := in.keys.idempotency(redisdb.PartitionFor(hash, in.DB.Partitions()), hash)
 	answer, err := claimScript.RunReplicated(ctx, in.DB, []string{name},
-		claimKeyArgs{Fingerprint: fingerprint(req), KeepKey: int(in.opts.KeyRetention.Seconds())})
+		claimKeyArgs{Fingerprint: fingerprint(req), KeepKey: in.keepKey()})
 	if err != nil {
 		return nil, redisError(err, "claim the key of a mail merge")
 	}
@@ -266,7 +266,7 @@ func (r Result) idempotency() *api.IdempotencyStatus {
 	case r.Key == "":
 		return nil
 	case r.Repeated:
-		return &api.IdempotencyStatus{Key: r.Key, Status: keyHit}
+		return &api.IdempotencyStatus{Key: r.Key, Status: keyHit, State: r.State}
 	}
 	return &api.IdempotencyStatus{Key: r.Key, Status: "MISS"}
 }
@@ -276,13 +276,11 @@ func (in *Intake) mergeResult(r Result, account string, place int, to api.Addres
 	if r.Err == nil {
 		m := api.MailMergeResult{Success: true, To: to, QueueID: r.ID, Idempotency: r.idempotency(),
 			Preview: r.Preview}
-		if r.ID == "" {
-			m.Skipped = r.Skipped
-		} else {
-			m.SendAt = &r.SendAt
-		}
-		if r.Skipped == nil {
+		if m.Skipped = r.Skipped; m.Skipped == nil {
 			m.MessageID = r.MessageID
+		}
+		if m.Skipped == nil && r.ID != "" {
+			m.SendAt = &r.SendAt
 		}
 		return m
 	}
@@ -301,9 +299,10 @@ func (in *Intake) mergeResult(r Result, account string, place int, to api.Addres
 	return m
 }
 
-// fingerprint is a hash of a request without its key: the same key with another fingerprint is refused.
+// fingerprint is a hash of a request without its key: the same key with another fingerprint is refused. The
+// account has its own keys, and may be named in several ways.
 func fingerprint(req api.SubmitRequest) string {
-	req.IdempotencyKey = ""
+	req.IdempotencyKey, req.Account = "", ""
 	sum := sha256.New()
 	return hashJSON(sum, hashFiles(sum, req))
 }

@@ -20,8 +20,8 @@ local function say(...) wrong[#wrong + 1] = table.concat({...}, ' ') end
 local function keys(kind) return redis.call('KEYS', prefix .. kind .. ':*') end
 local function last(key) return string.match(key, '([^:]+)$') end
 local function read(id)
-  local m = redis.call('HMGET', prefix .. 'message:' .. id, 'state', 'lane', 'account', 'created', 'lease', 'due', 'held', 'shared')
-  return m[1] and {state = m[1], lane = m[2], account = m[3], created = m[4], lease = m[5], due = m[6], held = m[7], shared = m[8]}
+  local m = redis.call('HMGET', prefix .. 'message:' .. id, 'state', 'lane', 'account', 'created', 'lease', 'due', 'held', 'shared', 'key')
+  return m[1] and {state = m[1], lane = m[2], account = m[3], created = m[4], lease = m[5], due = m[6], held = m[7], shared = m[8], key = m[9]}
 end
 for _, key in ipairs(keys('index')) do
   local members = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
@@ -45,6 +45,11 @@ for _, key in ipairs(keys('message')) do
   local m = read(id)
   if entries[id] ~= 2 then say(id, 'stands in', entries[id] or 'no', 'indexes, not in 2') end
   if redis.call('EXISTS', prefix .. 'envelope:' .. id, prefix .. 'content:' .. id) ~= 2 then say(id, 'has lost its envelope or content') end
+  if m.key then
+    local key = prefix .. 'idempotency:' .. m.key
+    if redis.call('TTL', key) ~= -1 then say(id, 'may lose its idempotency key') end
+    if not string.find(redis.call('GET', key) or '', '  ' .. id .. ' ', 1, true) then say(id, 'has lost its idempotency key') end
+  end
   if m.shared then
     contents[m.shared] = (contents[m.shared] or 0) + 1
     if redis.call('TTL', prefix .. 'shared:' .. m.shared) ~= -1 then say(id, 'may lose its shared content') end
@@ -55,6 +60,10 @@ for _, key in ipairs(keys('message')) do
     if score and clock[2] and score ~= m[clock[2]] then say(id, 'stands in', name, 'under', score, 'not', m[clock[2]]) end
   end
   if m.held == '1' and not redis.call('ZSCORE', prefix .. 'held:' .. m.account, id) then say(id, 'is held, and nobody knows') end
+end
+for _, key in ipairs(keys('idempotency')) do
+  local id = string.match(redis.call('GET', key), '^%S+ %l* (%w+)')
+  if redis.call('TTL', key) == -1 and (read(id) or {}).key ~= last(key) then say(key, 'stays for nobody') end
 end
 for name in pairs(clocks) do
   for _, id in ipairs(redis.call('ZRANGE', prefix .. name, 0, -1)) do
@@ -113,13 +122,19 @@ func (m *model) check() {
 	for _, e := range queuedOnly(m, events) {
 		m.read(e, told)
 	}
-	troubled := map[string]bool{}
+	for whose, before := range m.taken {
+		_, to, _ := strings.Cut(whose, " ")
+		if m.relay.copies[whose] > before && !m.relay.troubled[to] {
+			m.rt.Errorf("%s got a copy after its message was cancelled", to)
+		}
+	}
+	troubled := map[*handed]bool{}
 	for to, a := range told {
-		troubled[a.message] = troubled[a.message] || m.relay.troubled[to]
+		troubled[a.handed] = troubled[a.handed] || m.relay.troubled[to]
 	}
 	for to, a := range told {
 		a.check(m, to)
-		if a.doubted && !troubled[a.message] { // a doubt is the message's, not the recipient's
+		if a.doubted && !troubled[a.handed] { // a doubt is the message's, not the recipient's
 			m.rt.Errorf("%s is in doubt, and no attempt ever died", to)
 		}
 	}
@@ -147,11 +162,12 @@ func queuedOnly(m *model, events []event.Event) []event.Event {
 
 // account is the state of one recipient by the events, in their order.
 type account struct {
-	message string
-	open    bool // queued, and without a final event since
-	sent    int  // number of messageSent
-	replays int
-	doubted bool // an event says that it may have got the message
+	handed  *handed // the submit under whose key its messages are
+	message string  // the latest of them
+	open    bool    // queued, and without a final event since
+	sent    int     // number of messageSent
+	replays int     // and submits under the key of a message that was taken back
+	doubted bool    // an event says that it may have got the message
 	wrong   []string
 }
 
@@ -167,7 +183,7 @@ func (m *model) read(e event.Event, told map[string]*account) {
 	for _, to := range d.Envelope.To {
 		a := told[to]
 		if a == nil {
-			a = &account{message: d.QueueID}
+			a = &account{handed: handedAs(m, d.QueueID), message: d.QueueID}
 			told[to] = a
 		}
 		a.doubted = a.doubted || d.InDoubt || d.ErrorCode == "EINDOUBT"
@@ -177,9 +193,10 @@ func (m *model) read(e event.Event, told map[string]*account) {
 				a.wrong = append(a.wrong, "was opened twice")
 			}
 			a.open = true
-			if e.Type == event.MessageReplayed {
+			if e.Type == event.MessageReplayed || a.message != d.QueueID {
 				a.replays++
 			}
+			a.message = d.QueueID
 		case event.MessageSent, event.MessageFailed, event.MessageCancelled, event.MessageSuppressed:
 			if !a.open {
 				a.wrong = append(a.wrong, "had a last word after its last word: "+string(e.Type))
@@ -214,27 +231,27 @@ func (a *account) check(m *model, to string) {
 	if before, barred := m.barred[to]; barred && copies > before {
 		m.rt.Errorf("%s got a copy after being suppressed", to)
 	}
-	if before, taken := m.taken[to]; taken && copies > before && !m.relay.troubled[to] {
-		m.rt.Errorf("%s got a copy after its message was cancelled", to)
-	}
 }
 
-// checkAccepted: each accepted message has one event messageQueued, and no two events share an id.
+// checkAccepted: each accepted message has one event messageQueued, a key has one message that was not taken
+// back, and no two events share an id.
 func (m *model) checkAccepted(events []event.Event) {
-	ids, queued := map[string]event.Event{}, map[string]int{}
+	ids, queued := map[string]event.Event{}, map[string][]string{}
 	for _, e := range events {
 		if first, ok := ids[e.ID]; ok {
 			m.rt.Errorf("two events have the id %s: %s %s, %s %s", e.ID, first.Type, first.Data, e.Type, e.Data)
 		}
 		ids[e.ID] = e
 		if e.Type == event.MessageQueued {
-			queued[aboutOf(m, e).MessageID]++
+			queued[aboutOf(m, e).MessageID] = append(queued[aboutOf(m, e).MessageID], aboutOf(m, e).QueueID)
 		}
 	}
 	for _, l := range m.sent {
-		n := queued[l.req.MessageID]
-		if n > 1 || n == 0 && l.id != "" {
-			m.rt.Errorf("message %s (%s) was reported as queued %d times", l.req.MessageID, l.id, n)
+		all := queued[l.req.MessageID]
+		standing := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return takenBack(m, id) })
+		if len(standing) > 1 || l.id != "" && !slices.Contains(all, l.id) {
+			m.rt.Errorf("message %s (%s) was reported as queued as %v; of them %v were not taken back",
+				l.req.MessageID, l.id, all, standing)
 		}
 	}
 }
@@ -286,19 +303,15 @@ func (m *model) counters() map[string]int {
 
 // findAccepted finds the accepted messages, including those whose submit got no answer.
 func (m *model) findAccepted() {
-	accepted := map[string]string{}
 	for _, e := range allEvents(m) {
-		if e.Type == event.MessageQueued {
-			d := aboutOf(m, e)
-			accepted[d.MessageID] = d.QueueID
+		d := aboutOf(m, e)
+		if e.Type != event.MessageQueued || slices.Contains(m.ids, d.QueueID) {
+			continue
 		}
-	}
-	for _, l := range m.sent {
-		if id := accepted[l.req.MessageID]; id != "" && l.queued == "" {
-			l.queued = id
-			m.ids = append(m.ids, id)
-			if l.id != "" && l.id != id {
-				m.rt.Errorf("message %s was answered with the id %s", id, l.id)
+		m.ids = append(m.ids, d.QueueID)
+		for _, l := range m.sent {
+			if l.req.MessageID == d.MessageID {
+				l.queued = append(l.queued, d.QueueID)
 			}
 		}
 	}
@@ -307,14 +320,22 @@ func (m *model) findAccepted() {
 // recipients returns the recipients of a message.
 func (m *model) recipients(id string) []string {
 	var all []string
-	for _, l := range m.sent {
-		if l.queued == id {
-			for _, to := range l.req.To {
-				all = append(all, to.Address)
-			}
+	if l := handedAs(m, id); l != nil {
+		for _, to := range l.req.To {
+			all = append(all, to.Address)
 		}
 	}
 	return all
+}
+
+// handedAs is the submit that a message is of.
+func handedAs(m *model, id string) *handed {
+	for _, l := range m.sent {
+		if slices.Contains(l.queued, id) {
+			return l
+		}
+	}
+	return nil
 }
 
 func aboutOf(m *model, e event.Event) about {

@@ -59,15 +59,15 @@ type model struct {
 	ids     []string       // of the messages known to have been accepted, in order
 	sent    []*handed      // what was submitted, in order
 	ghosts  []func()       // calls that are to arrive once more
-	taken   map[string]int // copies there were when a message was taken back, by recipient
+	taken   map[string]int // copies there were when a message was taken back, by message and recipient
 	barred  map[string]int // copies there were when a recipient was suppressed, with nothing under way
 }
 
 // handed is one message, as its client sees it.
 type handed struct {
 	req    api.SubmitRequest
-	id     string // as answered; empty: no answer came
-	queued string // by its first event; empty: none was seen
+	id     string   // as answered last; empty: no answer came
+	queued []string // its messages, by their first events: more than one if the first ones were taken back
 }
 
 // proc is one process: an Outbox with its memory and its running operations.
@@ -133,7 +133,7 @@ func (f *scriptedSender) dies(to string) bool { return f.replies[to] == "dies" }
 // tallyRelay accepts, refuses and dies by the history, and counts the copies of each recipient.
 type tallyRelay struct {
 	*scriptedSender
-	copies   map[string]int
+	copies   map[string]int  // by recipient, and by message and recipient
 	troubled map[string]bool // recipients with an attempt that may have ended in doubt
 }
 
@@ -152,7 +152,7 @@ func (r *tallyRelay) Send(ctx context.Context, d routing.Dispatch) routing.Sent 
 		if err := mark(ctx, accepted); err != nil {
 			return err
 		}
-		written, err := r.dot(ctx, accepted, d.Message.AtDot)
+		written, err := r.dot(ctx, d.ID, accepted, d.Message.AtDot)
 		if err != nil && written {
 			session.replies[accepted[0]] = "dies" // the connection was cut, and the answer is lost
 			return nil
@@ -164,8 +164,8 @@ func (r *tallyRelay) Send(ctx context.Context, d routing.Dispatch) routing.Sent 
 
 // dot writes the final dot, once. It is a step with a fate, as a call to Redis is. As in smtpsend, nothing
 // comes between the last check of the time and the writing.
-func (r *tallyRelay) dot(ctx context.Context, accepted []string, mayWrite func() error) (written bool,
-	err error) {
+func (r *tallyRelay) dot(ctx context.Context, id string, accepted []string, mayWrite func() error) (
+	written bool, err error) {
 	err = strike(ctx, func() error {
 		if written {
 			return nil
@@ -176,6 +176,7 @@ func (r *tallyRelay) dot(ctx context.Context, accepted []string, mayWrite func()
 		written = true
 		for _, to := range accepted {
 			r.copies[to]++
+			r.copies[id+" "+to]++
 		}
 		return nil
 	}, func() error { return nil }, nil)
@@ -341,7 +342,7 @@ func (m *model) resubmit() {
 		if err != nil {
 			m.rt.Fatal(err)
 		}
-		if answer.QueueID != "" || answer.Skipped == nil {
+		if !answer.NoneQueued() {
 			m.answered(l, answer.QueueID)
 		}
 	}

@@ -198,7 +198,7 @@ func (m *model) cancel(id string) func(ctx context.Context, b *Outbox) func() {
 		}
 		return func() {
 			for _, to := range m.recipients(id) {
-				m.taken[to] = m.relay.copies[to]
+				m.taken[id+" "+to] = m.relay.copies[id+" "+to]
 			}
 		}
 	}
@@ -283,8 +283,8 @@ func (m *model) hand(l *handed) {
 		if err != nil {
 			return fine(m, err)
 		}
-		if answer.Skipped != nil && answer.QueueID == "" {
-			return nil // it was not accepted before, and all recipients are suppressed
+		if answer.NoneQueued() {
+			return nil
 		}
 		return func() { m.answered(l, answer.QueueID) }
 	})
@@ -292,10 +292,22 @@ func (m *model) hand(l *handed) {
 }
 
 func (m *model) answered(l *handed, id string) {
-	if l.id != "" && l.id != id {
+	switch {
+	case l.id == "" || l.id == id || takenBack(m, l.id):
+		l.id = id
+	case takenBack(m, id): // this answer was late
+	default:
 		m.rt.Errorf("key %s was answered with %s and with %s", l.req.IdempotencyKey, l.id, id)
 	}
-	l.id = id
+}
+
+// takenBack reports whether a message was cancelled, or its dead letter deleted.
+func takenBack(m *model, id string) bool {
+	r, err := m.procs[0].readLogged(m.ctx, id)
+	if err != nil {
+		m.rt.Fatal(err)
+	}
+	return r.state == resultCancelled || r.ended > 0 && r.state == resultFailed && m.options.KeepDeadLetters >= 0
 }
 
 // reply changes the relay's reply for one recipient.

@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"log/slog"
+	"regexp"
 	"strings"
 	"time"
 
@@ -109,27 +110,8 @@ func mask(address string) string {
 	return string([]rune(address)[:1]) + "***" + address[at:]
 }
 
+// quoted is an address in the reply of a relay: what stands between signs that no address has.
+var quoted = regexp.MustCompile(`[^ <>,;:"'()\[\]]*@[^ <>,;:"'()\[\]]*`)
+
 // maskAll hides every address inside a text.
-func maskAll(text string) string {
-	if !strings.Contains(text, "@") {
-		return text
-	}
-	var b strings.Builder
-	for len(text) > 0 {
-		end := strings.IndexAny(text, " <>,;:\"'()[]")
-		if end < 0 {
-			end = len(text)
-		}
-		if word := text[:end]; strings.Contains(word, "@") {
-			b.WriteString(mask(word))
-		} else {
-			b.WriteString(word)
-		}
-		if end < len(text) {
-			b.WriteByte(text[end])
-			end++
-		}
-		text = text[end:]
-	}
-	return b.String()
-}
+func maskAll(text string) string { return quoted.ReplaceAllStringFunc(text, mask) }

@@ -24,7 +24,8 @@ type Options struct {
 	MaxSize        int           // bytes of a composed message; 0: 25 MB
 	MaxLive        int           // live messages, beyond which submits are refused; 0: no limit
 	MaxMemoryShare float64       // share of Redis' maxmemory, beyond which submits are refused; 0: 0.75
-	KeyRetention   time.Duration // how long an idempotency key holds; 0: 168 h
+	KeyRetention   time.Duration // how long an idempotency key holds after its message ended; 0: 168 h
+	RequireKey     bool          // a message without an idempotency key is refused
 
 	// how long a failed message can be replayed; negative: its content is deleted immediately; 0: 168 h
 	KeepDeadLetters time.Duration

@@ -32,14 +32,13 @@ var (
 	extendScript   = redisdb.NewScript[extendArgs, []string]("outbox/extend", lua("extend"), prelude)
 	cancelScript   = redisdb.NewScript[cancelArgs, outcomeWord]("outbox/cancel", lua("cancel"), prelude)
 	reopenScript   = redisdb.NewScript[reopenArgs, woken]("outbox/reopen", lua("reopen"), prelude)
-	buryScript     = redisdb.NewScript[buryArgs, outcomeWord]("outbox/bury", lua("bury"), prelude)
 	lapseScript    = redisdb.NewScript[sweepArgs, []wakeup]("outbox/lapse", lua("lapse"), prelude)
 	promoteScript  = redisdb.NewScript[sweepArgs, int]("outbox/promote", lua("promote"), prelude)
 	unholdScript   = redisdb.NewScript[unholdArgs, []wakeup]("outbox/unhold", lua("unhold"), prelude)
 	owedScript     = redisdb.NewScript[owedArgs, []wakeup]("outbox/owed", lua("owed"), prelude)
 	rewakeScript   = redisdb.NewScript[rewakeArgs, string]("outbox/rewake", lua("rewake"), prelude)
 	factScript     = redisdb.NewScript[factArgs, outcomeWord]("outbox/fact", lua("fact"), prelude)
-	skipScript     = redisdb.NewScript[skipArgs, int]("outbox/skip", lua("skip"), prelude)
+	skipScript     = redisdb.NewScript[skipArgs, accepted]("outbox/skip", lua("skip"), prelude)
 	purgeScript    = redisdb.NewScript[purgeArgs, int]("outbox/purge", lua("purge"), prelude)
 	indexedScript  = redisdb.NewScript[[]string, int]("outbox/indexed", lua("indexed"), prelude)
 )
@@ -51,13 +50,15 @@ type (
 		Now                                                  time.Time
 		Due                                                  int64
 		Lane                                                 api.Lane
-		Max, KeepKey                                         int
+		Max                                                  int
 		Content                                              []byte
-		Fingerprint, Memo, LiveMost, MemoryShare             string
+		Fingerprint, Memo, Merge, LiveMost, MemoryShare      string
 		LookEach                                             int `lua:",omitzero"`
 		LookFields                                           []string
 	}
-	accepted  struct{ Word, First, What string }
+	// First is the first answer to an idempotency key, State the status of that message. With the word FULL,
+	// First is what is full.
+	accepted  struct{ Word, First, State string }
 	shareArgs struct {
 		Name    string
 		Content []byte
@@ -93,7 +94,7 @@ type (
 		ID, Fence, Status, Record, Lapsed, Reservation, Reason, Text, References string
 		Now, Due                                                                 time.Time
 		Outcome                                                                  outcome
-		Attempts, KeepReferences                                                 int
+		Attempts, KeepReferences, KeepKey                                        int
 		Attempted, InDoubt                                                       bool
 		Events                                                                   []string
 	}
@@ -103,14 +104,11 @@ type (
 		Held       []string
 	}
 	cancelArgs struct {
-		ID, State, Fence, Result, Record string
-		Now                              time.Time
-		Events                           []string
-	}
-	buryArgs struct {
-		ID, State, Fence, Status, Record string
-		Now                              time.Time
-		Events                           []string
+		ID, State, Fence, Result, Record, Status, Counter string
+		Now                                               time.Time
+		TakenBack                                         bool
+		KeepKey                                           int
+		Events                                            []string
 	}
 	reopenArgs struct {
 		ID, State, Fence, Gateway, Status, Envelope, Account string
@@ -145,10 +143,12 @@ type (
 		FactsMost                                int
 	}
 	skipArgs struct {
-		ID, Account, Record string
-		Now                 time.Time
-		Lane                api.Lane
-		Events              []string
+		ID, Account, Record, Fingerprint, Memo, Merge string
+		Now                                           time.Time
+		Lane                                          api.Lane
+		Refuse                                        bool
+		KeepKey                                       int
+		Events                                        []string
 	}
 	purgeArgs struct {
 		Before     time.Time

@@ -63,6 +63,9 @@ func (s *store) place(id string) (int, error) {
 	return p, nil
 }
 
+// keepKey is how many seconds an idempotency key holds after its message ended.
+func (s *store) keepKey() int { return int(s.opts.KeyRetention.Seconds()) }
+
 // retryAfterOutage is when a client should retry if Redis was unreachable or full.
 const retryAfterOutage = 5 * time.Second
 

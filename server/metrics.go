@@ -23,10 +23,10 @@ type metrics struct {
 }
 
 // outcomes of a submit, as the metric names them.
-var submitOutcomes = []string{"accepted", "repeated", "dry_run", "entry_refused", string(fault.Invalid),
-	string(fault.Unauthorized), string(fault.Forbidden),
-	string(fault.NotFound), string(fault.TooLarge), string(fault.Unprocessable), string(fault.Limited), string(
-		fault.Unavailable), string(fault.Internal)}
+var submitOutcomes = []string{"accepted", "repeated", "skipped", "dry_run", "entry_refused",
+	string(fault.Invalid), string(fault.Unauthorized), string(fault.Forbidden), string(fault.NotFound),
+	string(fault.TooLarge), string(fault.Unprocessable), string(fault.Limited), string(fault.Unavailable),
+	string(fault.Internal)}
 
 func newMetrics(counted prometheus.Registerer, shown prometheus.Gatherer) *metrics {
 	m := &metrics{

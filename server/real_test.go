@@ -167,6 +167,25 @@ func TestRealMailMerge(t *testing.T) {
 		again.MailMerge[2].QueueID != answer.MailMerge[2].QueueID {
 		t.Errorf("%+v, %v", again, err)
 	}
+	careful, err := api.CreateToken.Do(ctx, w.client, api.TokenRequest{Description: "with keys only",
+		Scopes: []api.Scope{"send"}, Restrictions: &api.Restrictions{IdempotencyRequired: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := api.SubmitRequest{Account: "acme", Text: "x", To: api.Addresses{{Address: "a@example.net"}}}
+	if _, err := api.Submit.Do(ctx, w.as(careful.Token), named); !refused(err, 400) {
+		t.Errorf("a token that needs a key, without one: %v", err)
+	}
+	named.IdempotencyKey = "named"
+	if _, err := api.Submit.Do(ctx, w.as(careful.Token), named); err != nil {
+		t.Errorf("a token that needs a key: %v", err)
+	}
+	named.Account = ""
+	same, err := api.Submit.Do(ctx, acme, named)
+	queued := api.IdempotencyStatus{Key: "named", Status: "HIT", State: api.StatusQueued}
+	if err != nil || *same.Idempotency != queued {
+		t.Errorf("the same key, the account named by the token: %+v, %v", same.Idempotency, err)
+	}
 	merge.Account, merge.IdempotencyKey = "other", ""
 	if _, err := api.Submit.Do(ctx, acme, merge); !refused(err, 403) {
 		t.Errorf("a bound token merges as another account: %v", err)

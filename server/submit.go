@@ -75,11 +75,11 @@ func (s submitRoutes) send(ctx context.Context, in *submitInput, account string)
 // submits that were refused as a whole.
 func (s submitRoutes) countSubmits(answer api.SubmitAnswer) {
 	if len(answer.MailMerge) == 0 {
-		s.metrics.submits.WithLabelValues(outcomeOf(answer.QueueID, answer.Idempotency)).Inc()
+		s.metrics.submits.WithLabelValues(outcomeOf(answer.QueueID, answer.Idempotency, answer.Skipped)).Inc()
 		return
 	}
 	for _, r := range answer.MailMerge {
-		outcome := outcomeOf(r.QueueID, r.Idempotency)
+		outcome := outcomeOf(r.QueueID, r.Idempotency, r.Skipped)
 		if !r.Success {
 			outcome = "entry_refused"
 		}
@@ -88,18 +88,21 @@ func (s submitRoutes) countSubmits(answer api.SubmitAnswer) {
 }
 
 // outcomeOf returns the outcome of an accepted submit, as the metric names it.
-func outcomeOf(queueID string, key *api.IdempotencyStatus) string {
+func outcomeOf(queueID string, key *api.IdempotencyStatus, skipped *api.Skipped) string {
 	switch {
 	case queueID == "":
 		return "dry_run"
 	case key != nil && key.Status == "HIT":
 		return "repeated"
+	case skipped != nil && skipped.All:
+		return "skipped"
 	}
 	return "accepted"
 }
 
 // settle sets account and idempotency key of a submit from its path, header, body and token.
 func (in *submitInput) settle(ctx context.Context, account string) error {
+	in.Body.KeyRequired = grantOf(ctx).KeyRequired
 	if err := in.settleAccount(boundTo(ctx), account); err != nil {
 		return err
 	}

@@ -52,6 +52,7 @@ func accountGrid(a api.AccountInfo, now time.Time) grid {
 	if k := a.DKIM; k != nil {
 		g.fact("signed by", k.Selector+"._domainkey."+k.Domain)
 	}
+	g.fact("without a key", map[bool]string{true: "a submit is refused"}[a.IdempotencyRequired])
 	g.fact("retry", strings.Join(a.Retry, ", "))
 	g.fact("webhooks", a.Webhooks)
 	g.fact("created", a.Created.Local().Format(time.DateTime))

@@ -20,6 +20,7 @@ type accountFlags struct {
 	Locale         *string  `placeholder:"TAG" help:"Language of its mail, such as de-CH: chooses variants of templates, and how numbers and dates are written. Default: en."`
 	TrackOpens     *bool    `negatable:"" help:"Count opens of its mail. Default: the setting trackOpens."`
 	TrackClicks    *bool    `negatable:"" help:"Count clicks on links of its mail. Default: the setting trackClicks."`
+	NeedsKey       *bool    `negatable:"" help:"Refuse its submits without an idempotency key."`
 	TZ             *string  `name:"tz" placeholder:"ZONE" help:"Time zone of dates in templates, such as Europe/Zurich. Default: UTC."`
 	relayFlags
 	DKIMDomain   string `name:"dkim-domain" group:"dkim" placeholder:"DOMAIN" help:"Sign as this domain. Default: that of the sender."`
@@ -55,6 +56,7 @@ func (f accountFlags) over(a api.Account, from string, con *console) (api.Accoun
 	api.Set(&a.Webhooks, f.Webhooks)
 	api.Set(&a.Locale, f.Locale)
 	api.Set(&a.TZ, f.TZ)
+	api.Set(&a.IdempotencyRequired, f.NeedsKey)
 	a.DKIM, err = f.dkim(a)
 	return a, err
 }

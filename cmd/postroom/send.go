@@ -71,7 +71,7 @@ func (c *sendCmd) Run(s *session) error {
 	if skipped := answer.Skipped; skipped != nil {
 		skip := fmt.Errorf("%s must not be mailed (%s): see postroom suppressions check",
 			clean(someOf(skipped.Recipients)), skipped.Reason)
-		if answer.QueueID == "" && !c.DryRun {
+		if answer.NoneQueued() {
 			return cmp.Or(s.answer(out, nil, func() {}), fmt.Errorf("nothing was queued: %w", skip))
 		}
 		s.note("%v", skip)

@@ -35,6 +35,7 @@ type tokenCreateCmd struct {
 	Address     []string      `placeholder:"CIDR" help:"Where it may be used from, such as 10.0.0.0/8. Default: anywhere."`
 	Requests    int           `placeholder:"N" help:"Requests at most, in the time of --per. Default: no limit."`
 	Per         time.Duration `default:"1m" help:"Time for --requests."`
+	NeedsKey    bool          `help:"Refuse its submits without an idempotency key."`
 }
 
 // Run makes a token and prints it, alone on standard output, so that it can be piped to where it belongs.
@@ -44,8 +45,8 @@ func (t *tokenCreateCmd) Run(s *session) error {
 		return err
 	}
 	req := api.TokenRequest{Description: t.Description, Account: t.Account, Scopes: t.Scope, Expires: expires}
-	if len(t.Address) > 0 || t.Requests > 0 {
-		req.Restrictions = &api.Restrictions{Addresses: t.Address}
+	if len(t.Address) > 0 || t.Requests > 0 || t.NeedsKey {
+		req.Restrictions = &api.Restrictions{Addresses: t.Address, IdempotencyRequired: t.NeedsKey}
 	}
 	if t.Requests > 0 {
 		if t.Per < time.Second {

@@ -2,26 +2,28 @@
 --
 -- KEYS[1] message hash, then the idempotency key (absent without one), then the keys of the suppressions to look
 --         at (see look.lua there; absent if look_each is empty)
--- ARGV: id now due lane account max gateway envelope content live_most fingerprint memo keep_key memory_share shared epoch
+-- ARGV: id now due lane account max gateway envelope content live_most fingerprint memo merge memory_share shared epoch
 -- ARGV: event look_each look_fields...
 --   content       '': it is in the incoming key
 --   live_most     limit of live messages of this partition; '': none
---   memo          the first answer to the key, kept for keep_key seconds
+--   memo          the first answer to the key; it begins with the id
+--   merge         hash of the key of the mail merge under which the message has a place; '': none
 --   memory_share  share of Redis' maxmemory that may be used; '': not checked
 --   shared        the shared content that the message is rendered from; '': its content is the message
 --   look_each     number of fields to read in each hash of the suppressions; '': none is read
 -- Answer: NEW
--- Answer: HIT first
+-- Answer: HIT first state
 -- Answer: REUSED
 -- Answer: AGAIN
 -- Answer: ASK
--- Answer: FULL what
+-- Answer: FULL first
 -- Answer: UNSHARED
 -- Answer: LOST
+--   HIT       the key was used by this body: its first answer, and the status of that message
 --   REUSED    the key was used with another body
 --   AGAIN     the message was accepted before
 --   ASK       a recipient may be suppressed: ask the suppressions, and call again without look_each
---   FULL      of messages or of memory
+--   FULL      first is messages or memory
 --   UNSHARED  the shared content does not exist, see share.lua
 --   LOST      the content is not in the incoming key
 -- A client repeats a command whose answer it lost. Ids are random, so a message with this id is this message. It
@@ -39,14 +41,9 @@ local function refuse(answer)
 end
 
 if key then
-  local found = redis.call('GET', key)
-  if found then
-    local size = #fingerprint
-    if string.sub(found, 1, size) ~= fingerprint then return refuse(REUSED) end
-    redis.call('SETRANGE', key, 0, string.sub(found, 1, 1)) -- changes nothing, but WAIT confirms the last write of its connection
-    local first = string.sub(found, size + 1)
-    return refuse(HIT)
-  end
+  local print, first, state = used(key)
+  if print == fingerprint then return refuse(HIT) end
+  if print then return refuse(REUSED) end
 end
 if redis.call('EXISTS', KEYS[1]) == 1 then
   redis.call('HINCRBY', KEYS[1], 'epoch', 0) -- likewise
@@ -63,7 +60,7 @@ if memory_share ~= '' then
   if type(info) == 'string' then -- else this server does not support it
     local used, most = string.match(info, 'used_memory:(%d+)'), string.match(info, 'maxmemory:(%d+)')
     if used and most and tonumber(used) > tonumber(most) * tonumber(memory_share) and tonumber(most) > 0 then
-      local what = 'memory'
+      local first = 'memory'
       return refuse(FULL)
     end
   end
@@ -74,7 +71,7 @@ if limit then
   for _, l in ipairs({'transactional', 'bulk'}) do
     for _, s in ipairs({'waiting', 'delayed', 'active'}) do live = live + redis.call('ZCARD', index_key(l, s)) end
   end
-  local what = 'messages'
+  local first = 'messages'
   if live >= limit then return refuse(FULL) end
 end
 if incoming and redis.call('EXISTS', incoming) == 0 then return LOST end
@@ -101,7 +98,12 @@ local at = {lane = lane, account = account, created = now}
 enlist(index_key(lane, state), at, id)
 redis.call('ZADD', prefix .. 'unqueued', now, id)
 if key then
-  redis.call('SET', key, fingerprint .. memo, 'EX', keep_key)
+  redis.call('SET', key, table.concat({fingerprint, '', memo}, ' '))
+  redis.call('HSET', KEYS[1], 'key', string.match(key, '[^:]+$'))
+  if merge ~= '' then
+    redis.call('HSET', KEYS[1], 'merge', merge)
+    take_merge(merge, fingerprint)
+  end
 end
 count(now, at, 'queued')
 emit(event)

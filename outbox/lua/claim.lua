@@ -1,4 +1,5 @@
 -- claim claims the idempotency key of a mail merge. Each of its messages has a key of its own, made from this one.
+-- They keep it from expiring (see the prelude); without one it expires after keep_key.
 --
 -- KEYS[1] idempotency key
 -- ARGV: fingerprint keep_key
@@ -11,11 +12,12 @@
 -- Atomic because only one of two requests may have a key. A claimed key does not mean that the messages exist: a
 -- request that was cut off is repeated and continues.
 
-local first = redis.call('GET', KEYS[1])
-if not first then
+local merge, found = string.match(KEYS[1], '[^:]+$'), redis.call('GET', KEYS[1])
+if not found then
   redis.call('SET', KEYS[1], fingerprint, 'EX', keep_key)
   return NEW
 end
-if first ~= fingerprint then return REUSED end
-redis.call('SETRANGE', KEYS[1], 0, string.sub(first, 1, 1)) -- changes nothing, but WAIT confirms the last write of its connection
+if found ~= fingerprint and found ~= fingerprint .. '+' then return REUSED end
+redis.call('SETRANGE', KEYS[1], 0, string.sub(found, 1, 1)) -- changes nothing, but WAIT confirms the last write of its connection
+if redis.call('HEXISTS', prefix .. 'merges', merge) == 0 then redis.call('EXPIRE', KEYS[1], keep_key) end
 return HIT

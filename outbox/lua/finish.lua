@@ -2,7 +2,7 @@
 --
 -- KEYS[1] message hash
 -- ARGV: id fence now outcome due attempts attempted status record in_doubt lapsed reservation reason text references
--- ARGV: keep_references events...
+-- ARGV: keep_references keep_key events...
 --   outcome     sent, suppressed, delayed, failed; dropped: failed, and the content is deleted; released: as if the
 --               attempt had not begun; deferred: the same, but later, because of a limit or its own gateway;
 --               held: delayed until the account works
@@ -12,6 +12,7 @@
 --   lapsed      how the attempt before ended, if its worker died
 --   text        text for the search index, after the letter t; c: the content stays for it; '': none
 --   references  hashes for reference keys, separated by spaces; kept for keep_references seconds
+--   keep_key    seconds for which the idempotency key of a message that ends is kept
 -- Answer: OK
 -- Answer: LOST state
 --   LOST  another attempt has begun, or the message is gone
@@ -46,7 +47,7 @@ if status ~= '' then redis.call('SET', status_key(id), status) end
 if in_doubt == '1' then redis.call('HINCRBY', KEYS[1], 'doubts', 1) end
 if ends then
   local stays = remember_text(id, record, text)
-  remove(id, at, now, outcome == 'dropped' and 'failed' or outcome, record, stays)
+  remove(id, at, now, outcome == 'dropped' and 'failed' or outcome, record, keep_key, false, stays)
 elseif outcome == 'delayed' or outcome == 'failed' then
   redis.call('HSET', KEYS[1], 'state', outcome, 'attempts', attempts, 'due', due, 'lapsed', '', 'doubt', '')
   if outcome == 'delayed' then move(id, at, 'delayed', due) else move(id, at, 'failed', now) end

@@ -14,6 +14,7 @@ local function index_key(lane, state) return prefix .. 'index:' .. lane .. ':' .
 local function log_key(lane, result) return prefix .. 'log:' .. lane .. ':' .. result end
 local function shared_key(name) return prefix .. 'shared:' .. name end
 local function held_key(account) return prefix .. 'held:' .. account end
+local function idempotency_key(hash) return prefix .. 'idempotency:' .. hash end
 
 -- emit appends an event to the stream; emit_all appends those in ARGV from an index on.
 local function emit(event) redis.call('XADD', prefix .. 'events', '*', 'e', event) end
@@ -89,13 +90,68 @@ local function enter(id, at, now, result, record)
   enlist(log_key(at.lane, result), at, id)
 end
 
--- remove deletes a live message, and its content unless that stays, and writes its log entry.
-local function remove(id, at, now, result, record, stays)
+-- An idempotency key is "<fingerprint> <result> <memo>". The result is empty while the message lives; then the key
+-- has no time to live, so it can't expire before its message. The key of a mail merge is its fingerprint, and '+'
+-- once a message of the merge ended otherwise than by being taken back. It has no time to live while the hash merges
+-- counts a live message of it. All of them are in the partition of the key.
+local print_size = 22
+
+-- used reads a key: the fingerprint, the memo, and the status of its message in the words of the email log; nil for
+-- a key that is free.
+local statuses = {waiting = 'queued', delayed = 'queued', active = 'sending', failed = 'dead'}
+local function used(key)
+  local found = redis.call('GET', key)
+  if not found then return nil end
+  redis.call('SETRANGE', key, 0, string.sub(found, 1, 1)) -- changes nothing, but WAIT confirms the last write of its connection
+  local print, result, memo = string.match(found, '^(%S+) (%l*) (.*)$')
+  if not print then return found end
+  if result == '' then result = statuses[redis.call('HGET', message_key(string.match(memo, '%w+')), 'state')] or '' end
+  return print, memo, result
+end
+
+-- settle_merge sets the time to live of the key of a mail merge that may have no live message any more. It is free
+-- if all its messages were taken back.
+local function settle_merge(merge, ended, keep_key)
+  local key = idempotency_key(merge)
+  if ended and redis.call('EXISTS', key) == 1 then redis.call('SETRANGE', key, print_size, '+') end
+  if redis.call('HEXISTS', prefix .. 'merges', merge) == 1 then return end
+  if redis.call('STRLEN', key) > print_size then redis.call('EXPIRE', key, keep_key) else redis.call('DEL', key) end
+end
+
+-- take_merge counts a message that has a place under the key of a mail merge; leave_merge counts one that ends.
+local function take_merge(merge, fingerprint)
+  if redis.call('HINCRBY', prefix .. 'merges', merge, 1) > 1 then return end
+  redis.call('SET', idempotency_key(merge), fingerprint, 'NX') -- if it expired since it was claimed
+  redis.call('PERSIST', idempotency_key(merge))
+end
+local function leave_merge(merge, ended, keep_key)
+  if redis.call('HINCRBY', prefix .. 'merges', merge, -1) < 1 then redis.call('HDEL', prefix .. 'merges', merge) end
+  settle_merge(merge, ended, keep_key)
+end
+
+-- close_key notes in the key of a message that ends how it ended, and keeps it for keep_key seconds. The key of a
+-- message that was taken back is free.
+local function close_key(id, hash, result, taken_back, keep_key)
+  local key = idempotency_key(hash)
+  local print, memo = string.match(redis.call('GET', key) or '', '^(%S+) %l* (.*)$')
+  if string.match(memo or '', '%w+') ~= id then return end -- it was lost, and is another message's now
+  if taken_back then
+    redis.call('DEL', key)
+  else
+    redis.call('SET', key, table.concat({print, result, memo}, ' '), 'EX', keep_key)
+  end
+end
+
+-- remove deletes a live message, and its content unless that stays, and writes its log entry. Its idempotency key is
+-- kept for keep_key seconds, unless the message was taken back.
+local function remove(id, at, now, result, record, keep_key, taken_back, stays)
   strike(index_key(at.lane, at.state), at, id)
   if clocks[at.state] then redis.call('ZREM', clocks[at.state], id) end
   if at.state ~= 'active' then redis.call('ZREM', prefix .. 'unqueued', id) end
-  local shared = redis.call('HGET', message_key(id), 'shared')
-  if shared then leave_shared(shared) end
+  local m = redis.call('HMGET', message_key(id), 'shared', 'key', 'merge')
+  if m[1] then leave_shared(m[1]) end
+  if m[2] then close_key(id, m[2], result, taken_back, keep_key) end
+  if m[3] then leave_merge(m[3], not taken_back, keep_key) end
   redis.call('DEL', message_key(id), envelope_key(id), status_key(id))
   if not stays then redis.call('DEL', content_key(id)) end
   enter(id, at, now, result, record)

@@ -13,6 +13,8 @@ type Grant struct {
 	Account string      // the only account it may see; empty: all of them
 	Scopes  []api.Scope // of the token; to be checked with Allows
 	Rate    *Rate       // state of the token's rate limit; nil: it has none
+
+	KeyRequired bool // its submits need an idempotency key
 }
 
 // Rate is the state of a token's rate limit.

@@ -22,6 +22,8 @@ type login struct {
 	tokenID string
 	account string    // that sends; empty: the default account
 	checked time.Time // the last check of the token; zero if a message was sent since
+
+	keyRequired bool // its mail needs an idempotency key
 }
 
 // auth logs a client in with a token (RFC 4954).
@@ -146,7 +148,7 @@ func (s *session) check(ctx context.Context, l *login, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	l.tokenID = grant.TokenID
+	l.tokenID, l.keyRequired = grant.TokenID, grant.KeyRequired
 	if l.account == "" {
 		l.account = grant.Account
 	}

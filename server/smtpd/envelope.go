@@ -147,10 +147,10 @@ func normal(address, who, enhanced string, utf8 bool) (string, reply) {
 }
 
 // request returns the transaction as a submit.
-func (t *transaction) request(account string, content []byte) api.SubmitRequest {
+func (t *transaction) request(l *login, content []byte) api.SubmitRequest {
 	return api.SubmitRequest{
-		Account: account, Raw: content, Envelope: &api.Envelope{From: t.from, To: slices.Clone(t.to)},
-		DSN: t.report.dsn(), RequireTLS: t.requireTLS,
+		Account: l.account, KeyRequired: l.keyRequired, Raw: content, DSN: t.report.dsn(),
+		Envelope: &api.Envelope{From: t.from, To: slices.Clone(t.to)}, RequireTLS: t.requireTLS,
 	}
 }
 

@@ -114,6 +114,8 @@ func invalid(e *fault.Error) reply {
 			r.enhanced = "5.1.7"
 		}
 		switch {
+		case f.Key == "idempotencyKey":
+			wrong = append(wrong, "its X-Postroom-Idempotency-Key "+f.Message)
 		case f.Key != "raw":
 			wrong = append(wrong, f.Key+" "+f.Message)
 		case strings.HasPrefix(f.Message, "its "), strings.HasPrefix(f.Message, "line "):
