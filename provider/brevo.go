@@ -2,35 +2,9 @@ package provider
 
 import "strings"
 
-var brevoNames = map[string]outcome{
-	"request":               accepted,
-	"sent":                  accepted,
-	"delivered":             delivered,
-	"deferred":              deferred,
-	"hard_bounce":           hardBounce,
-	"soft_bounce":           softBounce,
-	"invalid_email":         badAddress,
-	"invalid":               badAddress,
-	"blocked":               dropped(ReasonBlocked),
-	"error":                 dropped(ReasonOther),
-	"spam":                  complained,
-	"complaint":             complained,
-	"unsubscribed":          unsubscribed,
-	"unsubscribe":           unsubscribed,
-	"opened":                opened,
-	"unique_opened":         opened,
-	"proxy_open":            opened,
-	"unique_proxy_open":     opened,
-	"click":                 clicked,
-	"list_addition":         ignored("contact"),
-	"contact_updated":       ignored("contact"),
-	"contact_deleted":       ignored("contact"),
-	"inboundEmailProcessed": ignored("inbound"),
-}
-
 func brevoFact(o object) (fact, error) {
 	word := o.text("event")
-	return brevoNames[word].fact(word, brevoEvent(o))
+	return Brevo.means(word).fact(word, brevoEvent(o))
 }
 
 // brevoEvent reads the fields of all events. It skips id, which is the webhook's, and date, which is in the

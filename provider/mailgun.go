@@ -89,24 +89,9 @@ func readMailgun(r *reading, q Request) error {
 	return r.one(event, mailgunFact)
 }
 
-var mailgunNames = map[string]outcome{
-	"accepted":                 accepted,
-	"delivered":                delivered,
-	"failed":                   hardBounce,
-	"rejected":                 dropped(ReasonOther),
-	"opened":                   opened,
-	"clicked":                  clicked,
-	"unsubscribed":             unsubscribed,
-	"complained":               complained,
-	"stored":                   ignored("stored"),
-	"list_member_uploaded":     ignored("list"),
-	"list_member_upload_error": ignored("list"),
-	"list_uploaded":            ignored("list"),
-}
-
 func mailgunFact(o object) (fact, error) {
 	word := o.text("event")
-	m, e := mailgunNames[word], mailgunEvent(o)
+	m, e := Mailgun.means(word), mailgunEvent(o)
 	switch word {
 	case "failed":
 		m = mailgunFailure(o.text("severity"), o.text("reason"), e.SMTPCode)
@@ -152,16 +137,6 @@ func mailgunEvent(o object) Event {
 	return e
 }
 
-// mailgunReasons are the reasons of a permanent failure: Mailgun's suppression list, giving up after hours,
-// and blocks. Any other is a refusal by the recipient's server.
-var mailgunReasons = map[string]outcome{
-	"suppress-bounce":      dropped(ReasonBounced),
-	"suppress-complaint":   dropped(ReasonSpam),
-	"suppress-unsubscribe": dropped(ReasonUnsubscribed),
-	"old":                  {kind: Bounced, bounce: Soft, reason: ReasonTimedOut},
-	"espblock":             refused,
-}
-
 // mailgunCodes are the codes of Mailgun's suppression list.
 var mailgunCodes = map[int]Reason{605: ReasonBounced, 606: ReasonUnsubscribed, 607: ReasonSpam}
 
@@ -173,8 +148,8 @@ func mailgunFailure(severity, reason string, code int) outcome {
 	if drop, ok := mailgunCodes[code]; ok {
 		return dropped(drop)
 	}
-	m, ok := mailgunReasons[reason]
-	if !ok {
+	m := Mailgun.means("reason:" + reason)
+	if m == (outcome{}) {
 		m = hardBounce
 	}
 	if m.kind == Bounced && code >= 400 && code < 500 {

@@ -88,20 +88,10 @@ func (o object) put(name, value string) {
 	}
 }
 
-var mailgunFormNames = map[string]outcome{
-	"delivered":    delivered,
-	"bounced":      hardBounce,
-	"dropped":      dropped(ReasonOther),
-	"opened":       opened,
-	"clicked":      clicked,
-	"unsubscribed": unsubscribed,
-	"complained":   complained,
-}
-
 // mailgunFormFact reads the form that Mailgun posts for domains with its first webhooks.
 func mailgunFormFact(o object) (fact, error) {
 	word := o.text("event")
-	m, e := mailgunFormNames[word], mailgunFormEvent(o)
+	m, e := Mailgun.means("form:"+word), mailgunFormEvent(o)
 	switch word {
 	case "bounced":
 		if e.SMTPCode >= 400 && e.SMTPCode < 500 || strings.HasPrefix(e.Enhanced, "4.") {

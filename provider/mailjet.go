@@ -1,33 +1,10 @@
 package provider
 
-var mailjetNames = map[string]outcome{
-	"sent":    delivered,
-	"bounce":  softBounce,
-	"blocked": dropped(ReasonOther),
-	"spam":    complained,
-	"unsub":   unsubscribed,
-	"open":    opened,
-	"click":   clicked,
-	"typofix": ignored("typofix"),
-}
-
-// mailjetErrors are the errors that Mailjet documents.
-var mailjetErrors = map[string]Reason{
-	"user unknown": ReasonBounced, "mailbox inactive": ReasonBounced, "quota exceeded": ReasonBounced,
-	"no mail host":        ReasonBounced,
-	"relay/access denied": ReasonBounced,
-	"invalid domain":      ReasonInvalid, "typofix": ReasonInvalid,
-	"blacklisted": ReasonBlocked, "sender blocked": ReasonBlocked, "content blocked": ReasonBlocked,
-	"policy issue":  ReasonBlocked,
-	"preblocked":    ReasonBlocked,
-	"spam reporter": ReasonSpam,
-}
-
 func mailjetFact(o object) (fact, error) {
 	word, mistake := o.text("event"), o.text("error")
-	m := mailjetNames[word]
+	m := Mailjet.means(word)
 	if m.kind == Bounced || m.kind == Dropped {
-		m.reason = mailjetErrors[mistake]
+		m.reason = Mailjet.means("error:" + mistake).reason
 		if m.reason == "" && mistake != "" {
 			m.reason = ReasonOther
 		}

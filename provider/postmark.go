@@ -2,47 +2,13 @@ package provider
 
 import "strings"
 
-var postmarkNames = map[string]outcome{
-	"Delivery":      delivered,
-	"SpamComplaint": complained,
-	"Open":          opened,
-	"Click":         clicked,
-	"Inbound":       ignored("inbound"),
-}
-
-// postmarkBounces are the Types of a bounce. Postmark also calls a bounce what is none.
-var postmarkBounces = map[string]outcome{
-	"HardBounce":              hardBounce,
-	"BadEmailAddress":         badAddress,
-	"SoftBounce":              softBounce,
-	"Unknown":                 softBounce,
-	"Transient":               deferred,
-	"DnsError":                deferred,
-	"SpamNotification":        refused,
-	"Blocked":                 refused,
-	"VirusNotification":       refused,
-	"DMARCPolicy":             refused,
-	"SpamComplaint":           complained,
-	"Unsubscribe":             unsubscribed,
-	"ManuallyDeactivated":     dropped(ReasonOther),
-	"Unconfirmed":             dropped(ReasonOther),
-	"TemplateRenderingFailed": dropped(ReasonOther),
-	"SMTPApiError":            dropped(ReasonOther),
-	"AutoResponder":           ignored("autoresponded"),
-	"ChallengeVerification":   ignored("autoresponded"),
-	"Subscribe":               ignored("resubscribed"),
-	"AddressChange":           ignored("address_change"),
-	"InboundError":            ignored("inbound"),
-	"OpenRelayTest":           ignored("inbound"),
-}
-
 func postmarkFact(o object) (fact, error) {
 	word := o.text("RecordType")
-	m := postmarkNames[word]
+	m := Postmark.means(word)
 	switch word {
 	case "Bounce":
 		word = o.text("Type")
-		m = postmarkBounces[word]
+		m = Postmark.means("bounce:" + word)
 	case "SubscriptionChange":
 		m = postmarkSubscription(o)
 	}

@@ -6,23 +6,9 @@ func readResend(r *reading, q Request) error {
 	return r.each(q.Body, func(o object) (fact, error) { return resendFact(o, r.headerID(q)) })
 }
 
-var resendNames = map[string]outcome{
-	"email.sent":             accepted,
-	"email.delivered":        delivered,
-	"email.delivery_delayed": deferred,
-	"email.bounced":          hardBounce,
-	"email.complained":       complained,
-	"email.failed":           dropped(ReasonOther),
-	"email.suppressed":       dropped(ReasonOther), // after a bounce or a complaint; it does not say which
-	"email.opened":           opened,
-	"email.clicked":          clicked,
-	"email.scheduled":        ignored("scheduled"),
-	"email.received":         ignored("inbound"),
-}
-
 func resendFact(o object, id string) (fact, error) {
 	word, data := o.text("type"), o.object("data")
-	m, e := resendNames[word], resendEvent(o, data, id)
+	m, e := Resend.means(word), resendEvent(o, data, id)
 	switch word {
 	case "email.bounced":
 		m = resendBounce(&e, data.object("bounce"))

@@ -48,24 +48,9 @@ func (s sendgridSigner) verify(_ context.Context, v *Verifier, r *incoming, now 
 	return v.fresh(at, now)
 }
 
-var sendgridNames = map[string]outcome{
-	"processed":             accepted,
-	"delivered":             delivered,
-	"deferred":              deferred,
-	"bounce":                hardBounce,
-	"dropped":               dropped(ReasonOther),
-	"open":                  opened,
-	"click":                 clicked,
-	"spamreport":            complained,
-	"unsubscribe":           unsubscribed,
-	"group_unsubscribe":     unsubscribed,
-	"group_resubscribe":     ignored("resubscribed"),
-	"account_status_change": ignored("account"),
-}
-
 func sendgridFact(o object) (fact, error) {
 	word := o.text("event")
-	m, e := sendgridNames[word], sendgridEvent(o)
+	m, e := SendGrid.means(word), sendgridEvent(o)
 	switch m.kind {
 	case Delivered:
 		e.Diagnostic = o.text("response")

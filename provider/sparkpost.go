@@ -2,46 +2,6 @@ package provider
 
 import "errors"
 
-var sparkpostNames = map[string]outcome{
-	"injection":            accepted,
-	"delivery":             delivered,
-	"delay":                deferred,
-	"bounce":               softBounce,
-	"out_of_band":          softBounce,
-	"policy_rejection":     dropped(ReasonOther),
-	"generation_rejection": dropped(ReasonOther),
-	"generation_failure":   dropped(ReasonOther),
-	"spam_complaint":       complained,
-	"list_unsubscribe":     unsubscribed,
-	"link_unsubscribe":     unsubscribed,
-	"open":                 opened,
-	"initial_open":         opened,
-	"amp_open":             opened,
-	"amp_initial_open":     opened,
-	"click":                clicked,
-	"amp_click":            clicked,
-	"sms_status":           ignored("sms"),
-}
-
-// sparkpostClasses are the bounce classes that differ from a soft bounce. A block says nothing about the
-// address, and some classes are no bounces at all.
-var sparkpostClasses = map[int]outcome{
-	10:  badAddress, // no such recipient
-	30:  hardBounce, // no RCPT
-	24:  {kind: Bounced, bounce: Soft, reason: ReasonTimedOut},
-	25:  dropped(ReasonBlocked), // 25 and 26 are SparkPost's own rules: it did not send
-	26:  dropped(ReasonBlocked),
-	50:  refused,
-	51:  refused,
-	52:  refused,
-	53:  refused,
-	54:  refused,
-	60:  ignored("autoresponded"),
-	100: ignored("autoresponded"),
-	80:  ignored("resubscribed"),
-	90:  unsubscribed,
-}
-
 // sparkpostFact reads {"msys": {class: event}}. An empty msys is SparkPost's test of the address.
 func sparkpostFact(o object) (fact, error) {
 	msys, ok := o["msys"].(object)
@@ -70,10 +30,10 @@ func sparkpostFact(o object) (fact, error) {
 
 func sparkpostEventFact(o object) (fact, error) {
 	word := o.text("type")
-	m, e := sparkpostNames[word], sparkpostEvent(o)
+	m, e := SparkPost.means(word), sparkpostEvent(o)
 	switch m.kind {
 	case Bounced:
-		if class, ok := sparkpostClasses[code(o["bounce_class"])]; ok {
+		if class := SparkPost.means("class:" + o.text("bounce_class")); class != (outcome{}) {
 			m = class
 		}
 	case Complained:

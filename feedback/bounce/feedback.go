@@ -73,6 +73,9 @@ func (m *mail) readARF() Report {
 // only the recipient who complained.
 func (m *mail) complaint(form string, f Feedback) Report {
 	h := m.returnedHeader()
+	if h == nil {
+		h = m.header
+	}
 	var rcpt []string
 	for _, name := range []string{"x-hmxmroriginalrecipient", "x-envelope-to", "to"} {
 		if rcpt = addresses(h.get(name), m.options.MaxRecipients); len(rcpt) > 0 {
@@ -85,6 +88,9 @@ func (m *mail) complaint(form string, f Feedback) Report {
 // isJMRP reports whether the mail is of Microsoft's Junk Mail Reporting Program: the message as an
 // attachment, and the recipient in a field of its own.
 func (m *mail) isJMRP() bool {
+	if m.header.get("x-hmxmroriginalrecipient") != "" {
+		return true // without a report around the message
+	}
 	if m.returned == nil {
 		return false
 	}

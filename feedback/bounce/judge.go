@@ -86,6 +86,10 @@ func (f fact) reply() quoted {
 	if q == (quoted{}) {
 		q, _ = findReply(f.diagnostic)
 	}
+	inner := innerReply.FindStringSubmatch(f.diagnostic)
+	if inner != nil && strings.HasSuffix(f.status+q.enhanced, ".4.7") {
+		q, _ = findReply(inner[1]) // time ran out, and this was the last reply before
+	}
 	if q.code == 0 && f.code != 0 {
 		q.code, q.words = f.code, oneLine(f.diagnostic, maxDiagnostic)
 		if !strings.HasPrefix(q.enhanced, string(rune('0'+f.code/100))) {
@@ -94,6 +98,9 @@ func (f fact) reply() quoted {
 	}
 	return q
 }
+
+// innerReply matches a reply within the reply of a server that gave up.
+var innerReply = regexp.MustCompile(`<([45]\d\d [45]\.\d{1,3}\.\d{1,3} [^<>]*)>`)
 
 // firstParagraph returns a text up to its first empty line.
 func firstParagraph(text string) string {
@@ -122,7 +129,8 @@ func statusOf(f fact, q quoted, a Action, w wording) string {
 		return f.status
 	case q.enhanced != "" && (f.status == "" || !vague(q.enhanced)):
 		return q.enhanced
-	case q.code >= 400 && (f.status == "" || f.status[0] != byte('0'+q.code/100)):
+	case q.code >= 400 && !strings.HasPrefix(f.status, string(rune('0'+q.code/100))) &&
+		!strings.HasPrefix(f.status, "4."): // 4.0.0 for a 5xx: the server tried again until time ran out
 		return string(rune('0'+q.code/100)) + ".0.0" // the server got the reply, but invented the status
 	case f.status != "":
 		return f.status
@@ -131,10 +139,18 @@ func statusOf(f fact, q quoted, a Action, w wording) string {
 	switch {
 	case class == "":
 		return "2.0.0"
+	case len(w.subject) == len("4.4.7"):
+		return w.subject // the server says that every attempt failed temporarily
 	case w.subject != "":
 		return class + w.subject
 	}
 	return class + "0.0"
+}
+
+// aboutNothing reports whether a status leaves open what it is about. 5.5.0 is written for replies of all
+// kinds.
+func aboutNothing(status string) bool {
+	return status == "" || slices.Contains([]string{"0.0", "1.0", "2.0", "5.0"}, status[2:])
 }
 
 // vague reports whether a status is only a class.
@@ -158,7 +174,7 @@ func (c judge) classify(f fact, q quoted, out Recipient, w wording, worded bool)
 	switch refused := j.Verdict == smtpsend.Policy; {
 	case usable && (refused && j.Rule == "" || w.plain && (refused || j.Verdict == smtpsend.Auth)):
 		j = c.ask(meant)
-	case worded && w.code == 0 && j.Rule == "" && refused && (given == "" || strings.HasSuffix(given, ".0")) &&
+	case worded && w.code == 0 && j.Rule == "" && refused && aboutNothing(given) &&
 		e.Phase != smtpsend.PhaseMail:
 		e.Enhanced = string(rune('0'+e.Code/100)) + "." + w.subject
 		if again := c.ask(e); again.Verdict == smtpsend.Hard {
@@ -215,6 +231,9 @@ func ofOthers(e smtpsend.Evidence, j smtpsend.Judgement) smtpsend.Judgement {
 		// The server was refused for good before it named a recipient. For Postroom another host might still
 		// accept; the reporting server has tried them.
 		return smtpsend.Judgement{Verdict: smtpsend.Block, Scope: j.Scope, Rule: j.Rule}
+	case e.Code == 503 && j.Verdict == smtpsend.Soft:
+		// The server gave up on a conversation that it did not understand: its own fault.
+		return smtpsend.Judgement{Verdict: smtpsend.Policy, Scope: smtpsend.ScopeMessage}
 	case j.Verdict == smtpsend.Auth:
 		// The login between two other servers is not ours: our relay took the message.
 		j.Verdict, j.Scope = smtpsend.Policy, smtpsend.ScopeMessage

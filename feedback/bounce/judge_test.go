@@ -37,6 +37,13 @@ func TestVerdicts(t *testing.T) {
 		{"530 Authentication required", smtpsend.Policy, false},
 		{"550 Verification failed for <s@sender.example> No Such User Here Sender verify failed", smtpsend.Policy,
 			false},
+		{"550 5.6.0 <x@receiver.example>: Recipient address rejected: Media error", smtpsend.Policy, false},
+		{"554 5.3.0 <x@receiver.example>: Recipient address rejected: Mailer error", smtpsend.Policy, false},
+		{"550 5.0.0 <x@receiver.example>: Recipient address rejected: On hold", smtpsend.Policy, false},
+		{"503 Improper sequence of commands", smtpsend.Policy, false},
+		{"550 'x@receiver.example' is not a registered gateway user", smtpsend.Policy, false},
+		{"550 Unknown user x@docomo.example", smtpsend.Policy, false},
+		{"User x (x@receiver.example) not listed in public Name & Address Book", smtpsend.Hard, true},
 		{"550 5.7.1 This user does not accept mail from your address", smtpsend.Policy, false},
 	} {
 		mail := "From: MAILER-DAEMON@relay.example\nSubject: Undelivered\nContent-Type: multipart/report; report-type=delivery-status; boundary=b\n\n--b\n\nSorry.\n\n" +

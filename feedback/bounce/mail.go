@@ -124,6 +124,7 @@ func splitHeader(raw []byte) (header, []byte) {
 		}
 		folded := line[0] == ' ' || line[0] == '\t'
 		name, first, isField := cutField(line)
+		folded = folded || !isField && bytes.HasSuffix(value, []byte(";")) // a fold that lost its white space
 		switch {
 		case folded && len(out) > 0:
 			if len(value)+len(line) < maxFieldBytes {

@@ -2,6 +2,7 @@ package bounce
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -140,7 +141,7 @@ func (m *mail) daemonSigns() int {
 	if m.nullPath() {
 		signs++
 	}
-	for _, where := range []string{"from", "x-failed-recipients", "content-type"} {
+	for _, where := range []string{"from", "x-failed-recipients", "content-type", "x-mlserver"} {
 		if _, ok := findForm("daemon", where, strings.ToLower(words(m.header.get(where)))); ok {
 			signs++
 		}
@@ -161,20 +162,24 @@ func (m *mail) subject() string { return strings.ToLower(words(m.header.get("sub
 
 // readNotice reads a notice that a mail server wrote as text. It requires three signs. The signs are: a
 // server wrote it (up to two), the words of a notice in the text (two), in the subject (one), and a quoted
-// SMTP reply about an address (one).
+// SMTP reply about an address, or a reason beside the returned message (one). Where no server is known to
+// have written it, all the others are required, and the returned message.
 func (m *mail) readNotice() (Report, bool) {
 	name, action, signs := m.outcome()
 	facts := m.noticeFacts()
-	for _, f := range facts {
-		if _, ok := findReply(f.diagnostic); ok {
-			signs++
-			break
-		}
+	if slices.ContainsFunc(facts, func(f fact) bool {
+		_, quotes := findReply(f.diagnostic)
+		return quotes || signs > 0 && m.returns() && hasReason(f.diagnostic)
+	}) {
+		signs++
 	}
-	if m.daemonSigns() == 0 || signs+m.daemonSigns() < 3 || len(facts) == 0 && (name == "" || !m.nullPath()) {
+	daemon := m.daemonSigns()
+	unsigned := daemon == 0 && (signs < 4 || !m.returns() || passedOn.MatchString(m.subject()))
+	if unsigned || signs+daemon < 3 || len(facts) == 0 && (name == "" || !m.nullPath()) {
 		return Report{}, false
 	}
-	if _, ok := findForm("other", "subject", m.subject()); ok && !m.returns() {
+	// James answers with the subject of the message.
+	if _, ok := findForm("other", "subject", m.subject()); ok && !m.returns() && name != "james" {
 		return Report{}, false
 	}
 	if name == "" {
@@ -191,6 +196,9 @@ func (m *mail) readNotice() (Report, bool) {
 
 var forGood = regexp.MustCompile(
 	`permanent error|failed permanently|giving up|given up|permanent fatal|will not be retried|no further (delivery )?attempts`)
+
+// passedOn matches the subject of a mail that a person forwards or answers.
+var passedOn = regexp.MustCompile(`^\W*(fwd?|wg|tr|rv|re|aw|sv|antw)\s*:`)
 
 // outcome returns the meaning of a notice's words, and the number of their signs.
 func (m *mail) outcome() (name string, action Action, signs int) {

@@ -76,12 +76,30 @@ func (m *mail) collect() {
 // read tries the forms from the most certain to the vaguest.
 func (m *mail) read() Report {
 	for _, reader := range []func() (Report, bool){m.readFeedback, m.readStatus, m.readSES, m.readStatusText,
-		m.readAutomatic, m.readNotice} {
+		m.readWrapped, m.readAutomatic, m.readNotice} {
 		if report, ok := reader(); ok {
 			return report
 		}
 	}
 	return Report{Kind: None}
+}
+
+// readWrapped reads a notification that a gateway wrapped in a notice of its own, which names nobody. What a
+// person forwards is not read.
+func (m *mail) readWrapped() (Report, bool) {
+	if m.returned == nil || m.returned.media != "message/rfc822" || !m.fromDaemon() ||
+		len(m.collectFacts(nil, m.writers(), leading, labelled, anywhere)) > 0 {
+		return Report{}, false
+	}
+	root, _ := parseMail(m.returned.content())
+	inner := &mail{part: root, options: m.options, judge: m.judge}
+	inner.collect()
+	r, ok := inner.readStatus()
+	if !ok || !inner.fromDaemon() {
+		return Report{}, false
+	}
+	m.returned, m.notice.returned = inner.returned, inner.notice.returned
+	return r, true
 }
 
 // original returns the message that the mail is about.
@@ -160,7 +178,7 @@ func addresses(s string, max int) []string {
 	seen := map[string]bool{}
 	s = s[:min(len(s), maxAddressText)]
 	for _, found := range addressPattern.FindAllString(s, 4*max) {
-		if a, err := message.NormalizeAddress(strings.Trim(found, ".")); err == nil && !seen[a] {
+		if a := normal(strings.Trim(found, ".")); a != "" && !seen[a] {
 			seen[a] = true
 			if out = append(out, a); len(out) == max {
 				break
@@ -168,4 +186,19 @@ func addresses(s string, max int) []string {
 		}
 	}
 	return out
+}
+
+// normal returns an address in normal form, or "" for what is none. The mobile networks of Japan gave out
+// addresses with two dots in a row, or a dot before the @.
+func normal(s string) string {
+	if a, err := message.NormalizeAddress(s); err == nil {
+		return a
+	}
+	local, domain, _ := strings.Cut(s, "@")
+	mended := strings.Join(strings.FieldsFunc(local, func(r rune) bool { return r == '.' }), ".")
+	a, err := message.NormalizeAddress(mended + "@" + domain)
+	if err != nil || mended == local {
+		return ""
+	}
+	return local + strings.TrimPrefix(a, mended)
 }

@@ -3,9 +3,8 @@ package bounce
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/postroom/postroom/message"
 )
 
 const address = `([^\s<>()\[\],;:"'|=：；，、。（）＜＞「」【】]{1,64}@[\pL\pN.-]{1,250}[\pL\pN])`
@@ -25,10 +24,13 @@ var (
 	labelled = regexp.MustCompile(
 		`(?i)(?:recipients?|\bto|address(?:es)?|\buser|mailbox|\bfor|deliver\w*|failed|attempts|\bin|host|宛先|受信者|收件人|收信人|发送到|投递到|送达|받는 ?사람|수신자)[^@<:]{0,40}?[: ：]\s*["'(\[]?(?:smtp:)?<?` + address + `>?(.*)$`)
 	// ">>> RCPT To:<ann@example.com>"
-	command = regexp.MustCompile(`(?i)RCPT TO: ?<` + address + `>(.*)$`)
+	command = regexp.MustCompile(`(?i)RCPT TO: ?<?` + address + `>?(.*)$`)
 	// "... <ann@example.com> ..."
 	anywhere = regexp.MustCompile(`<` + address + `>(.*)$`)
 )
+
+// talking matches the line where a transcript goes on to the next server.
+var talking = regexp.MustCompile(`(?i)^(\.\.\. )?while talking to `)
 
 // echo matches a line of the message's own header that a notice quotes. It names no failed recipient.
 var echo = regexp.MustCompile(
@@ -46,6 +48,9 @@ func (m *mail) noticeFacts() []fact {
 		if len(found) == 0 {
 			found = m.collectFacts(known, own, pattern)
 		}
+	}
+	if len(found) == 0 { // qmail's form is clear enough for the sender's own address
+		found = m.collectFacts(known, nil, pointed)
 	}
 	for _, a := range known {
 		if !slices.ContainsFunc(found, func(f fact) bool { return f.address == a }) &&
@@ -86,12 +91,15 @@ func hasReason(text string) bool {
 	return ok
 }
 
-// reasonLines returns the first line of the notice with a reply or meaningful words, and the rest of its
-// paragraph.
+// reasonLines returns the first line of the notice with a refusal's code, else with meaningful words, and the
+// rest of its paragraph.
 func (m *mail) reasonLines() string {
-	for i, line := range m.notice.lines {
-		if hasReason(line) && !echo.MatchString(line) {
-			return firstParagraph(strings.Join(m.notice.lines[i:], "\n"))
+	refuses := func(line string) bool { q, _ := findReply(line); return q.code >= 400 }
+	for _, means := range []func(string) bool{refuses, hasReason} {
+		for i, line := range m.notice.lines {
+			if means(line) && !echo.MatchString(line) {
+				return firstParagraph(strings.Join(m.notice.lines[i:], "\n"))
+			}
 		}
 	}
 	return ""
@@ -146,14 +154,20 @@ func isIn(own []string, address string) bool {
 
 // returnedTo returns the one recipient of the returned message, if its header is unambiguous.
 func (m *mail) returnedTo() string {
-	h := m.returnedHeader()
-	for _, name := range []string{"x-envelope-to", "to"} {
-		if found := addresses(h.get(name), 2); len(found) == 1 {
+	h, own := m.returnedHeader(), m.ownAddresses()
+	for _, name := range []string{"x-envelope-to", "to", "apparently-to", "delivered-to"} {
+		if found := addresses(h.get(name), 2); len(found) == 1 && !isIn(own, found[0]) {
 			return found[0]
 		}
 	}
+	if found := receivedFor.FindStringSubmatch(h.get("received")); found != nil && !isIn(own, found[1]) {
+		return found[1]
+	}
 	return ""
 }
+
+// receivedFor matches the recipient in a Received field (RFC 5321 section 4.4), of which there is one.
+var receivedFor = regexp.MustCompile(`\sfor <?` + address + `>?;`)
 
 // collectFacts reads the lines: a line that names a recipient begins the text about it, up to the next such
 // line.
@@ -171,6 +185,8 @@ func (m *mail) collectFacts(known, own []string, patterns ...*regexp.Regexp) []f
 			!slices.Contains(known, name) {
 			if text := strings.TrimSpace(line); strings.HasPrefix(text, "<<<") || strings.HasPrefix(text, ">>>") {
 				heard = append(heard, strings.TrimPrefix(text, "<<<"))
+			} else if talking.MatchString(text) {
+				heard = nil
 			}
 			if cur >= 0 {
 				content[cur].WriteString("\n" + line)
@@ -210,7 +226,7 @@ func nameIn(line string, patterns []*regexp.Regexp) (name, rest string) {
 	}
 	for _, pattern := range patterns {
 		if found := pattern.FindStringSubmatch(line); found != nil {
-			if a, err := message.NormalizeAddress(found[1]); err == nil {
+			if a := normal(found[1]); a != "" {
 				return a, strings.TrimLeft(found[2], `>:,"' `)
 			}
 		}
@@ -220,6 +236,11 @@ func nameIn(line string, patterns []*regexp.Regexp) (name, rest string) {
 
 // fillFromNotice gives the words of the notice to recipients of a notification without a Diagnostic-Code.
 func (m *mail) fillFromNotice(facts []fact) {
+	for i, f := range facts {
+		if _, err := strconv.Atoi(f.diagnostic); err == nil { // the exit code of a program
+			facts[i].diagnostic = ""
+		}
+	}
 	if !slices.ContainsFunc(facts, func(f fact) bool { return f.diagnostic == "" }) {
 		return
 	}

@@ -19,7 +19,7 @@ var (
 	// replyCode matches a code of refusal (and 250, 251 of success) that is not part of a longer number,
 	// address or version.
 	replyCode = regexp.MustCompile(
-		`(?:^|[\s"'(<\[:;,=>/])(25[012]|421|43[0-9]|45[0-9]|471|50[0-4]|51[0-9]|52[0-9]|53[0-9]|54[0-9]|55[0-9]|57[0-9])(?:[\s:,;)>"-]|$)`)
+		`(?:^|[\s"'(<\[:;,=>/])(25[012]|421|43[0-9]|45[0-9]|471|50[0-4]|51[0-9]|52[0-9]|53[0-9]|54[0-9]|55[0-9]|57[0-9])(?:[\s:,;)\]>"-]|$)`)
 	enhanced = regexp.MustCompile(`(?:^|[^\d.])([245]\.\d{1,3}\.\d{1,3})(?:[^\d.]|\.?$|\.\s)`)
 	adjacent = regexp.MustCompile(`^[\s#(<:,\[-]*([245]\.\d{1,3}\.\d{1,3})(?:[^\d.]|\.?$|\.\s)`)
 )
@@ -100,7 +100,7 @@ var phases = []struct {
 		`(?i)end of data|final data|end-of-data|after (sending )?data|>>> data|reply to data|\(?in reply to end|message body|\[bodY\]|\[data\]|message text`)},
 	{smtpsend.PhaseGreeting, regexp.MustCompile(
 		`(?i)initial connection|greeting|refused to talk to me|esmtp not accepting|\[connect\]|while connecting|upon connection`)},
-	{smtpsend.PhaseEHLO, regexp.MustCompile(`(?i)(after|in reply to|>>>) \(?(helo|ehlo)\b`)},
+	{smtpsend.PhaseEHLO, regexp.MustCompile(`(?i)(after|in reply to|>>>) \(?(helo|ehlo)\b|my name was rejected`)},
 }
 
 func phaseOf(text string) smtpsend.Phase {

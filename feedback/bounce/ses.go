@@ -9,6 +9,7 @@ import (
 type sesNotice struct {
 	NotificationType string `json:"notificationType"`
 	EventType        string `json:"eventType"`
+	Message          string `json:"Message"` // the notice itself, where the envelope of SNS is mailed too
 	Mail             struct {
 		CommonHeaders struct {
 			MessageID string `json:"messageId"`
@@ -44,19 +45,21 @@ func (m *mail) readSES() (Report, bool) {
 		if at < 0 || !strings.Contains(text, "notificationType") && !strings.Contains(text, "eventType") {
 			continue
 		}
-		text = text[at:]
 		var n sesNotice
-		if json.NewDecoder(strings.NewReader(text)).Decode(&n) != nil {
-			// Mail programs fold the one long line.
-			if json.NewDecoder(strings.NewReader(strings.ReplaceAll(text, "\n", ""))).Decode(&n) != nil {
-				continue
-			}
+		if !decodeNotice(text[at:], &n) || n.Message != "" && !decodeNotice(n.Message, &n) {
+			continue
 		}
 		if r, ok := m.concludeSES(n); ok {
 			return r, true
 		}
 	}
 	return Report{}, false
+}
+
+// decodeNotice decodes JSON, also if a mail program folded its one long line.
+func decodeNotice(text string, n *sesNotice) bool {
+	return json.NewDecoder(strings.NewReader(text)).Decode(n) == nil ||
+		json.NewDecoder(strings.NewReader(strings.ReplaceAll(text, "\n", ""))).Decode(n) == nil
 }
 
 func (m *mail) concludeSES(n sesNotice) (Report, bool) {
