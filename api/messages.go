@@ -159,15 +159,3 @@ type Corrections struct {
 	Gateway *string `json:"gateway,omitempty" maxLength:"256" doc:"Empty: the account's own relays"`
 	Account string  `json:"account,omitempty" maxLength:"256" doc:"Sends it from here on"`
 }
-
-// Emails are addresses, written as one string or as an array of strings.
-type Emails []string
-
-// UnmarshalJSON reads one address or an array of them.
-func (e *Emails) UnmarshalJSON(raw []byte) error {
-	if len(raw) > 0 && raw[0] == '"' {
-		*e = make(Emails, 1)
-		return json.Unmarshal(raw, &(*e)[0])
-	}
-	return json.Unmarshal(raw, (*[]string)(e))
-}

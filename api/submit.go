@@ -12,27 +12,29 @@ type Address struct {
 	Address string `json:"address" maxLength:"256" doc:"Email address"`
 }
 
-// Addresses is a list of addresses. In JSON a single object is a list of one.
-type Addresses []Address
+// OneOrMany is a list. In JSON a single value is a list of one.
+type OneOrMany[T any] []T
 
-// UnmarshalJSON reads a list, a single object, or null.
-func (a *Addresses) UnmarshalJSON(raw []byte) error {
-	raw = bytes.TrimSpace(raw)
-	if len(raw) > 0 && raw[0] == '{' {
-		var one Address
-		if err := json.Unmarshal(raw, &one); err != nil {
-			return err
-		}
-		*a = Addresses{one}
-		return nil
+// UnmarshalJSON reads a list, a single value, or null.
+func (l *OneOrMany[T]) UnmarshalJSON(raw []byte) error {
+	if raw = bytes.TrimSpace(raw); len(raw) > 0 && raw[0] != '[' && raw[0] != 'n' {
+		*l = make([]T, 1)
+		return json.Unmarshal(raw, &(*l)[0])
 	}
-	var many []Address
-	if err := json.Unmarshal(raw, &many); err != nil {
-		return err
-	}
-	*a = many
-	return nil
+	return json.Unmarshal(raw, (*[]T)(l))
 }
+
+// Addresses is a list of addresses.
+type Addresses = OneOrMany[Address]
+
+// Emails are addresses without names.
+type Emails = OneOrMany[string]
+
+// HeaderValue is a value of a header.
+type HeaderValue string
+
+// Headers are headers by name. A header with several values is written as often.
+type Headers map[string]OneOrMany[HeaderValue]
 
 // Envelope is the SMTP sender and recipients (RFC 5321), if they differ from the headers.
 type Envelope struct {
@@ -60,48 +62,50 @@ type DSN struct {
 
 // SubmitRequest is a message to send.
 type SubmitRequest struct {
-	Account          string            `json:"account,omitempty" maxLength:"256" doc:"Account that sends; the default account when absent"`
-	From             *Address          `json:"from,omitempty" doc:"The account's own name and address when absent"`
-	To               Addresses         `json:"to,omitempty" maxItems:"10000"`
-	CC               Addresses         `json:"cc,omitempty" maxItems:"10000"`
-	BCC              Addresses         `json:"bcc,omitempty" maxItems:"10000" doc:"Never written into a header"`
-	ReplyTo          Addresses         `json:"replyTo,omitempty" maxItems:"10000"`
-	Subject          string            `json:"subject,omitempty" maxLength:"10240"`
-	Text             string            `json:"text,omitempty"`
-	HTML             string            `json:"html,omitempty" doc:"Without text, a text part is made from it; data: images become inline attachments"`
-	PreviewText      string            `json:"previewText,omitempty" maxLength:"1024" doc:"What mail programs show beside the subject"`
-	Raw              []byte            `json:"raw,omitempty" doc:"A whole RFC 5322 message in base64; excludes html, text and attachments"`
-	Envelope         *Envelope         `json:"envelope,omitempty" doc:"Taken from the headers when absent"`
-	Attachments      []Attachment      `json:"attachments,omitempty" maxItems:"1000"`
-	Headers          map[string]string `json:"headers,omitempty" doc:"Added to the message"`
-	MessageID        string            `json:"messageId,omitempty" maxLength:"996" doc:"Message-ID; generated when absent"`
-	InReplyTo        string            `json:"inReplyTo,omitempty" maxLength:"996" doc:"Message-ID this message answers"`
-	References       []string          `json:"references,omitempty" maxItems:"100" doc:"Message-IDs of the thread, oldest first"`
-	SendAt           *time.Time        `json:"sendAt,omitempty" doc:"When to send; now when absent or past"`
-	DeliveryAttempts int               `json:"deliveryAttempts,omitempty" minimum:"1" maximum:"100" doc:"Attempts in all; the setting when absent"`
-	RequireTLS       bool              `json:"requireTls,omitempty" doc:"Every server on the way must use verified TLS (REQUIRETLS, RFC 8689); fails when the relay does not offer that"`
-	Gateway          string            `json:"gateway,omitempty" maxLength:"256" doc:"Gateway to send through; the account's own relay when absent"`
-	DSN              *DSN              `json:"dsn,omitempty"`
-	DryRun           bool              `json:"dryRun,omitempty" doc:"Build the message and return it, queue nothing"`
-	IdempotencyKey   string            `json:"idempotencyKey,omitempty" maxLength:"1024" doc:"One key, one message; the same as the header Idempotency-Key"`
-	Lane             Lane              `json:"lane,omitempty" enum:"transactional,bulk" doc:"bulk never delays transactional; transactional when absent"`
-	Metadata         json.RawMessage   `json:"metadata,omitempty" doc:"An object of at most 4 KiB, echoed in every event of the message"`
-	Tags             []string          `json:"tags,omitempty" maxItems:"10" doc:"For filtering"`
-	DeliverBy        *time.Time        `json:"deliverBy,omitempty" doc:"Give up after this moment, whatever attempts remain"`
-	Copy             *bool             `json:"copy,omitempty" doc:"Accepted for EmailEngine's clients; Postroom has no mailbox to copy to"`
-	SentMailPath     string            `json:"sentMailPath,omitempty" doc:"Accepted for EmailEngine's clients; Postroom has no mailbox to copy to"`
-	Reference        json.RawMessage   `json:"reference,omitempty" doc:"Refused: Postroom has no mailbox to take a stored message from; use inReplyTo and references"`
-	Template         string            `json:"template,omitempty" maxLength:"256" doc:"Id of a stored template, which gives subject, previewText, html and text; subject and previewText of the request go before its own"`
-	Render           *Render           `json:"render,omitempty" doc:"How html, text, subject and previewText are filled in (Handlebars); false: they go as they are. A template is filled in without it, too"`
-	MailMerge        []MailMergeEntry  `json:"mailMerge,omitempty" minItems:"1" maxItems:"10000" doc:"One message for each entry, filled in with its params; excludes to, cc, bcc, raw, envelope, messageId and render with params"`
-	ListID           string            `json:"listId,omitempty" maxLength:"256" doc:"Mailing list that the message is of, such as news: adds List-ID and one-click List-Unsubscribe, and skips recipients who unsubscribed from it. Needs a public address (serviceUrl or baseUrl), and one recipient, or mailMerge"`
-	TrackOpens       *bool             `json:"trackOpens,omitempty" doc:"Count opens by a picture in html; the account's choice when absent, else the setting's. Needs a public address"`
-	TrackClicks      *bool             `json:"trackClicks,omitempty" doc:"Count clicks by links of html that lead over this Postroom; the account's choice when absent, else the setting's. Needs a public address"`
-	TrackingEnabled  *bool             `json:"trackingEnabled,omitempty" doc:"Sets both, for older clients of EmailEngine"`
-	BaseURL          string            `json:"baseUrl,omitempty" maxLength:"2048" doc:"Public address that links in this message lead to; the setting serviceUrl when absent"`
-	Locale           string            `json:"locale,omitempty" maxLength:"64" doc:"Language of the message (BCP 47): chooses the variant of a template, and how numbers and dates are written; the account's when absent, else en"`
-	TZ               string            `json:"tz,omitempty" maxLength:"64" doc:"Time zone of dates in templates, such as Europe/Zurich; the account's when absent, else UTC"`
-	KeyRequired      bool              `json:"-"` // the token demands an idempotency key; the server sets it
+	Account          string           `json:"account,omitempty" maxLength:"256" doc:"Account that sends; the default account when absent"`
+	From             *Address         `json:"from,omitempty" doc:"The account's own name and address when absent"`
+	To               Addresses        `json:"to,omitempty" maxItems:"10000"`
+	CC               Addresses        `json:"cc,omitempty" maxItems:"10000"`
+	BCC              Addresses        `json:"bcc,omitempty" maxItems:"10000" doc:"Never written into a header"`
+	ReplyTo          Addresses        `json:"replyTo,omitempty" maxItems:"10000"`
+	Subject          string           `json:"subject,omitempty" maxLength:"10240"`
+	Text             string           `json:"text,omitempty"`
+	HTML             string           `json:"html,omitempty" doc:"Without text, a text part is made from it; data: images become inline attachments"`
+	PreviewText      string           `json:"previewText,omitempty" maxLength:"1024" doc:"What mail programs show beside the subject"`
+	Raw              []byte           `json:"raw,omitempty" doc:"A whole RFC 5322 message in base64; excludes html, text and attachments"`
+	Envelope         *Envelope        `json:"envelope,omitempty" doc:"Taken from the headers when absent"`
+	Attachments      []Attachment     `json:"attachments,omitempty" maxItems:"1000"`
+	Headers          Headers          `json:"headers,omitempty" doc:"Added to the message; a header of several values is written as often"`
+	MessageID        string           `json:"messageId,omitempty" maxLength:"996" doc:"Message-ID; generated when absent"`
+	InReplyTo        string           `json:"inReplyTo,omitempty" maxLength:"996" doc:"Message-ID this message answers"`
+	References       []string         `json:"references,omitempty" maxItems:"100" doc:"Message-IDs of the thread, oldest first"`
+	SendAt           *time.Time       `json:"sendAt,omitempty" doc:"When to send; now when absent or past"`
+	DeliveryAttempts int              `json:"deliveryAttempts,omitempty" minimum:"1" maximum:"100" doc:"Attempts in all; the setting when absent"`
+	RequireTLS       bool             `json:"requireTls,omitempty" doc:"Every server on the way must use verified TLS (REQUIRETLS, RFC 8689); fails when the relay does not offer that"`
+	Gateway          string           `json:"gateway,omitempty" maxLength:"256" doc:"Gateway to send through; the account's own relay when absent"`
+	Proxy            string           `json:"proxy,omitempty" maxLength:"2048" doc:"Connect to the relay through this proxy: http, https or socks5 URL without a password. Needs a token that may change accounts"`
+	LocalAddress     string           `json:"localAddress,omitempty" maxLength:"64" doc:"IP address to connect to the relay from. Needs a token that may change accounts"`
+	DSN              *DSN             `json:"dsn,omitempty"`
+	DryRun           bool             `json:"dryRun,omitempty" doc:"Build the message and return it, queue nothing"`
+	IdempotencyKey   string           `json:"idempotencyKey,omitempty" maxLength:"1024" doc:"One key, one message; the same as the header Idempotency-Key"`
+	Lane             Lane             `json:"lane,omitempty" enum:"transactional,bulk" doc:"bulk never delays transactional; transactional when absent"`
+	Metadata         json.RawMessage  `json:"metadata,omitempty" doc:"An object of at most 4 KiB, echoed in every event of the message"`
+	Tags             []string         `json:"tags,omitempty" maxItems:"10" doc:"For filtering"`
+	DeliverBy        *time.Time       `json:"deliverBy,omitempty" doc:"Give up after this moment, whatever attempts remain"`
+	Copy             *bool            `json:"copy,omitempty" doc:"Accepted for EmailEngine's clients; Postroom has no mailbox to copy to"`
+	SentMailPath     string           `json:"sentMailPath,omitempty" doc:"Accepted for EmailEngine's clients; Postroom has no mailbox to copy to"`
+	Reference        json.RawMessage  `json:"reference,omitempty" doc:"Refused: Postroom has no mailbox to take a stored message from; use inReplyTo and references"`
+	Template         string           `json:"template,omitempty" maxLength:"256" doc:"Id of a stored template, which gives subject, previewText, html and text; subject and previewText of the request go before its own"`
+	Render           *Render          `json:"render,omitempty" doc:"How html, text, subject and previewText are filled in (Handlebars); false: they go as they are. A template is filled in without it, too"`
+	MailMerge        []MailMergeEntry `json:"mailMerge,omitempty" minItems:"1" maxItems:"10000" doc:"One message for each entry, filled in with its params; excludes to, cc, bcc, raw, envelope, messageId and render with params"`
+	ListID           string           `json:"listId,omitempty" maxLength:"256" doc:"Mailing list that the message is of, such as news: adds List-ID and one-click List-Unsubscribe, and skips recipients who unsubscribed from it. Needs a public address (serviceUrl or baseUrl), and one recipient, or mailMerge"`
+	TrackOpens       *bool            `json:"trackOpens,omitempty" doc:"Count opens by a picture in html; the account's choice when absent, else the setting's. Needs a public address"`
+	TrackClicks      *bool            `json:"trackClicks,omitempty" doc:"Count clicks by links of html that lead over this Postroom; the account's choice when absent, else the setting's. Needs a public address"`
+	TrackingEnabled  *bool            `json:"trackingEnabled,omitempty" doc:"Sets both, for older clients of EmailEngine"`
+	BaseURL          string           `json:"baseUrl,omitempty" maxLength:"2048" doc:"Public address that links in this message lead to; the setting serviceUrl when absent"`
+	Locale           string           `json:"locale,omitempty" maxLength:"64" doc:"Language of the message (BCP 47): chooses the variant of a template, and how numbers and dates are written; the account's when absent, else en"`
+	TZ               string           `json:"tz,omitempty" maxLength:"64" doc:"Time zone of dates in templates, such as Europe/Zurich; the account's when absent, else UTC"`
+	KeyRequired      bool             `json:"-"` // the token demands an idempotency key; the server sets it
 }
 
 // Render is the options of rendering a message's templates. In JSON false is Render{Off: true}.

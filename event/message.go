@@ -19,7 +19,7 @@ type Message struct {
 	Lane      string          `json:"lane,omitempty"`
 	Gateway   string          `json:"gateway,omitempty"`
 	Metadata  json.RawMessage `json:"metadata,omitempty"` // the sender's own object, echoed
-	Tags      []string        `json:"tags,omitempty"`
+	Tags      []string        `json:"tags"`               // empty: the sender gave none
 }
 
 // Job is the position of an attempt among those of its message.

@@ -9,12 +9,14 @@ import (
 
 // HeadersOf returns the fields of a JSON object, sorted by name: the same request always makes the same
 // message.
-func HeadersOf(object map[string]string) []Header {
+func HeadersOf[Text ~string, Values ~[]Text, Object ~map[string]Values](object Object) []Header {
 	list := make([]Header, 0, len(object))
-	for name, value := range object {
-		list = append(list, Header{Name: name, Value: value})
+	for name, values := range object {
+		for _, value := range values {
+			list = append(list, Header{Name: name, Value: string(value)})
+		}
 	}
-	slices.SortFunc(list, func(a, b Header) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(list, func(a, b Header) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
 

@@ -289,7 +289,7 @@ func TestListsThatCannotBe(t *testing.T) {
 		"two recipients":    {b, api.SubmitRequest{To: both, ListID: "news"}, "listId"},
 		"no public address": {lost, api.SubmitRequest{To: for1("ann@x.test"), ListID: "news"}, "listId"},
 		"its own header too": {b, api.SubmitRequest{To: for1("ann@x.test"), ListID: "news",
-			Headers: map[string]string{"list-unsubscribe": "<https://x.test>"}}, "headers.list-unsubscribe"},
+			Headers: api.Headers{"list-unsubscribe": {"<https://x.test>"}}}, "headers.list-unsubscribe"},
 		"raw to two": {b, api.SubmitRequest{
 			Raw: []byte("From: a@x.test\r\nTo: b@x.test, c@x.test\r\n\r\nx"), ListID: "news"}, "listId"},
 	} {

@@ -185,7 +185,7 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 	}
 	got := d.Router.Send(ctx, routing.Dispatch{
 		ID: c.id, Account: account, Gateway: c.gateway, Lane: c.lane,
-		Reservation: limits.Reservation(c.reservation), Message: d.message(c, stopped),
+		Reservation: limits.Reservation(c.reservation), Message: d.message(c, stopped), Path: c.envelope.Path,
 	})
 	if !got.Wait.IsZero() {
 		return decision{outcome: deferred, at: d.clock.Now(), due: got.Wait, reservation: string(got.Reservation),

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
@@ -44,7 +45,7 @@ type Shared struct {
 	Subject, PreviewText, HTML, Text string
 	// the words are sent unchanged; false: they are rendered with the params of each entry
 	Plain  bool
-	Format string // of HTML: html, markdown; empty: the template's, else html
+	Format string // of HTML: html, markdown; empty: html. A template has its own
 	// a missing param is an error; nil: as the template or Options.StrictWords says
 	Strict     *bool
 	Locale, TZ string // empty: the account's
@@ -56,13 +57,14 @@ type Shared struct {
 	Track                   *bool  // both; nil: the account's choice, else that of Options.Track
 	BaseURL                 string // public address of links; empty: Options.ServiceURL
 
-	Lane       api.Lane // empty: transactional
-	Gateway    string   // the only one to send through; empty: as the account says
-	Attempts   int      // 0: Options.Attempts
-	RequireTLS bool
-	DSN        *api.DSN
-	Tags       []string
-	DeliverBy  *time.Time // nil: no limit
+	Lane          api.Lane // empty: transactional
+	Gateway       string   // the only one to send through; empty: as the account says
+	Attempts      int      // 0: Options.Attempts
+	gateways.Path          // to the relay
+	RequireTLS    bool
+	DSN           *api.DSN
+	Tags          []string
+	DeliverBy     *time.Time // nil: no limit
 
 	KeyRequired bool // entries without a Key are refused; also if Options.RequireKey or the account says so
 }
@@ -112,14 +114,16 @@ type Batch struct {
 	began    time.Time
 	timeout  time.Duration // of one chunk
 
-	weighing sync.Mutex
-	weighed  bool
+	weighing     sync.Mutex
+	weighed      bool
+	light, files int // bytes of the weighed message without and of its files and inlined CSS
 }
 
 const (
 	chunkSize     = 250 // entries in one pipeline
 	chunksAtOnce  = 4
 	mergePreviews = 10 // messages that a dry run of a merge shows
+	weighings     = 3  // messages rendered in full without success before a batch is refused
 )
 
 // baseTimeout is how long a submit may take before it answers that Redis is unreachable. The message may have

@@ -29,7 +29,7 @@ func (f *faults) add(key, format string, args ...any) {
 
 // checkShared finds the wrong fields of what messages share, apart from those that package message finds.
 func checkShared(sh Shared, now time.Time) []fault.Field {
-	var wrong faults
+	wrong := faults(sh.Check())
 	if len(sh.Raw) > 0 && (sh.HTML != "" || sh.Text != "" || len(sh.Attachments) > 0) {
 		wrong.add("raw", "can't be combined with html, text or attachments")
 	}
@@ -69,18 +69,13 @@ func (f *faults) checkWords(sh Shared) {
 	if len(sh.Raw) > 0 && sh.Template == "" {
 		f.add("render", "can't be combined with raw")
 	}
-	if sh.Format != "" && sh.Template != "" {
-		f.add("render.format", "can't be combined with template: the template says what it is written in")
-	}
 }
 
 // checkDSN finds what no relay accepts in a request for notifications (RFC 3461). Here it is a fault of the
 // client; at the relay it would fail an accepted message.
 func (f *faults) checkDSN(dsn api.DSN) {
-	if len(dsn.ID) > maxEnvelopeID || strings.ContainsFunc(dsn.ID, func(c rune) bool {
-		return c < ' ' ||
-			c > '~'
-	}) {
+	unprintable := func(c rune) bool { return c < ' ' || c > '~' }
+	if len(dsn.ID) > maxEnvelopeID || strings.ContainsFunc(dsn.ID, unprintable) {
 		f.add("dsn.id", "must have at most %d characters, all of them printable ASCII", maxEnvelopeID)
 	}
 	if len(dsn.Notify) > 1 && slices.Contains(dsn.Notify, "never") {

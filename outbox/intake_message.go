@@ -39,8 +39,9 @@ func (b *Batch) prepare(ctx context.Context) error {
 		c.Source, c.Options, c.Strict = t.Source, t.Options, t.Strict
 		c.Source.Subject = cmp.Or(sh.Subject, c.Source.Subject)
 		c.Source.PreviewText = cmp.Or(sh.PreviewText, c.Source.PreviewText)
+	} else {
+		c.Source.Format = render.Format(sh.Format)
 	}
-	c.Source.Format = render.Format(cmp.Or(sh.Format, string(c.Source.Format)))
 	if sh.Strict != nil {
 		c.Strict = *sh.Strict
 	}
@@ -116,6 +117,14 @@ func (m *newMessage) refuse(err error) { m.result = Result{Err: err} }
 // entry is the message of an entry of many, checked.
 func (b *Batch) entry(ctx context.Context, e Entry) (*newMessage, error) {
 	m, err := b.message(ctx, e, false)
+	if err == nil && m.composed.Size() > 2*b.light { // what a full rendering finds may depend on the size
+		m, err = b.message(ctx, e, true)
+	}
+	if err == nil {
+		if size := max(m.envelope.Size, m.composed.Size()+b.files); size > b.in.opts.MaxSize {
+			err = b.in.tooLarge(size)
+		}
+	}
 	return m, joinFields(append(checkEntry(b.shared, e, true), checkKey(b.shared, e)...), err)
 }
 
@@ -151,7 +160,7 @@ func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, e
 		Account: b.account.ID, Source: b.shared.Source, MessageID: c.MessageID, From: c.Envelope.From,
 		To: c.Envelope.To, Subject: c.Subject, Key: e.Key, Tags: b.shared.Tags, Metadata: e.Metadata,
 		DeliverBy: b.shared.DeliverBy, DSN: b.shared.DSN, UTF8: c.SMTPUTF8, EightBit: c.EightBit,
-		RequireTLS: b.shared.RequireTLS, Template: b.template, additions: b.added,
+		RequireTLS: b.shared.RequireTLS, Template: b.template, additions: b.added, Path: b.shared.Path,
 	}
 	if full {
 		m.envelope.Size = c.Size()
@@ -199,28 +208,35 @@ func (b *Batch) final(ctx context.Context, m *newMessage) ([]byte, error) {
 }
 
 // weigh renders the first valid message in full, once for a batch. That finds the faults of what all messages
-// share: a file, a header, the size.
+// share: a file, a header, the size. A message that is too large, or can't be rendered in full, may be alone
+// in that: then the next ones are tried.
 func (b *Batch) weigh(ctx context.Context, entries []Entry) error {
 	b.weighing.Lock()
 	defer b.weighing.Unlock()
 	if b.weighed {
 		return nil
 	}
+	var failed []error // of full renderings
 	for _, e := range entries {
-		if _, err := b.message(ctx, e, false); ofEntry(err) {
+		light, err := b.message(ctx, e, false)
+		if ofEntry(err) {
 			continue
 		}
 		m, err := b.message(ctx, e, true)
-		if err != nil {
-			return err
+		if err == nil && m.envelope.Size > b.in.opts.MaxSize {
+			err = b.in.tooLarge(m.envelope.Size)
 		}
-		if m.envelope.Size > b.in.opts.MaxSize {
-			return b.in.tooLarge(m.envelope.Size)
+		if err == nil {
+			b.weighed, b.light = true, light.composed.Size()
+			b.files = m.envelope.Size - b.light
+			return nil
 		}
-		b.weighed = true
-		return nil
+		failed = append(failed, err)
+		if len(failed) == weighings || !fault.Is(err, fault.TooLarge) && !ofEntry(err) {
+			return failed[0]
+		}
 	}
-	return nil
+	return cmp.Or(append(failed, nil)...)
 }
 
 // ofEntry reports whether an error is about a field of the entry. Any other fault concerns the whole batch.

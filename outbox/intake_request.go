@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
@@ -138,6 +139,7 @@ func sharedOf(req api.SubmitRequest, source string) Shared {
 		TrackOpens: req.TrackOpens, TrackClicks: req.TrackClicks, Track: req.TrackingEnabled, BaseURL: req.BaseURL,
 		Lane: req.Lane, Gateway: req.Gateway, Attempts: req.DeliveryAttempts, RequireTLS: req.RequireTLS,
 		DSN: req.DSN, Tags: req.Tags, DeliverBy: req.DeliverBy, KeyRequired: req.KeyRequired,
+		Path: gateways.Path{Proxy: req.Proxy, LocalAddress: req.LocalAddress},
 	}
 	if req.From != nil {
 		from := message.Address(*req.From)
@@ -163,8 +165,8 @@ func sharedOf(req api.SubmitRequest, source string) Shared {
 func entryOf(req api.SubmitRequest) Entry {
 	e := Entry{
 		To: addresses(req.To), Cc: addresses(req.CC), Bcc: addresses(req.BCC), MessageID: req.MessageID,
-		InReplyTo:  req.InReplyTo,
-		References: req.References, SendAt: req.SendAt, Metadata: req.Metadata, Key: req.IdempotencyKey,
+		InReplyTo: req.InReplyTo, References: req.References, SendAt: req.SendAt, Metadata: req.Metadata,
+		Key: req.IdempotencyKey,
 	}
 	if req.Envelope != nil {
 		e.Envelope = &message.Envelope{From: req.Envelope.From, To: req.Envelope.To}
@@ -213,8 +215,8 @@ func mergeEntries(req api.SubmitRequest) []Entry {
 	for i, m := range req.MailMerge {
 		e := Entry{
 			To: []message.Address{message.Address(m.To)}, MessageID: m.MessageID, InReplyTo: req.InReplyTo,
-			References: req.References,
-			Params:     m.Params, SendAt: m.SendAt, Metadata: m.Metadata, Key: m.IdempotencyKey,
+			References: req.References, Params: m.Params, SendAt: m.SendAt, Metadata: m.Metadata,
+			Key:         m.IdempotencyKey,
 			Fingerprint: func() string { return entryFingerprint(common(), m) },
 		}
 		if e.SendAt == nil {

@@ -176,6 +176,26 @@ func TestMergeAnswersEachEntry(t *testing.T) {
 	}
 }
 
+// TestMergeEntryTooLarge has an entry whose params make its message too large, at each place.
+func TestMergeEntryTooLarge(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{MaxSize: 20_000})
+	for at := range 3 {
+		list := entries(3)
+		list[at].Params = []byte(`{"name":"` + strings.Repeat("x", 15_000) + `"}`)
+		answer, err := b.Submit(t.Context(), api.SubmitRequest{Text: "{{params.name}}", MailMerge: list,
+			Attachments: []api.Attachment{{Content: make([]byte, 5000)}}})
+		if err != nil {
+			t.Fatalf("entry %d: %v", at, err)
+		}
+		for i, r := range answer.MailMerge {
+			if r.Success != (i != at) || i == at && r.Code != "MessageTooLarge" {
+				t.Errorf("entry %d is too large, and entry %d was answered %+v", at, i, r)
+			}
+		}
+	}
+}
+
 func TestMergeRefusedAsAWhole(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{MaxSize: 20_000})
@@ -189,7 +209,7 @@ func TestMergeRefusedAsAWhole(t *testing.T) {
 		"params beside it": {api.SubmitRequest{Text: "x", Render: &api.Render{Params: []byte(`{}`)}},
 			fault.Invalid, "render.params "},
 		"a header of lines": {
-			api.SubmitRequest{Text: "x", Headers: map[string]string{"X-A": "b\r\nBcc: eve@x.test"}}, fault.Invalid,
+			api.SubmitRequest{Text: "x", Headers: api.Headers{"X-A": {"b\r\nBcc: eve@x.test"}}}, fault.Invalid,
 			"headers.X-A "},
 		"words with a fault": {api.SubmitRequest{Text: "{{#if x}}"}, fault.Unprocessable, "text "},
 		"no such template":   {api.SubmitRequest{Template: "nowhere"}, fault.NotFound, ""},

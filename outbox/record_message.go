@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 )
@@ -30,6 +31,7 @@ type envelope struct {
 	Returns bool `json:"returns,omitempty"`
 	// number of recipients at the end that a replay added
 	Added int `json:"added,omitempty"`
+	gateways.Path
 	additions
 }
 
@@ -110,7 +112,7 @@ func (e envelope) addresses(which []int) []string {
 func (e envelope) about(id string, lane api.Lane, gateway string, to []string) event.Message {
 	return event.Message{
 		QueueID: id, MessageID: e.MessageID, Envelope: event.Envelope{From: e.From, To: to},
-		Lane: string(lane), Gateway: gateway, Metadata: e.Metadata, Tags: e.Tags,
+		Lane: string(lane), Gateway: gateway, Metadata: e.Metadata, Tags: append([]string{}, e.Tags...),
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
@@ -384,8 +385,9 @@ type scriptedSender struct {
 	replies map[string]string
 	portion int // recipients in a transaction; 0: all
 	got     func(m smtpsend.Message)
-	full    time.Time // until then a limit is reached
-	host    string    // of the relay; empty: relay.test:25
+	full    time.Time     // until then a limit is reached
+	host    string        // of the relay; empty: relay.test:25
+	path    gateways.Path // of the last message
 
 	refusals map[string]*smtpsend.Error // of recipients, in place of replies
 }
@@ -397,6 +399,7 @@ func (f *scriptedSender) Send(ctx context.Context, d routing.Dispatch) routing.S
 	if f.got != nil {
 		f.got(d.Message)
 	}
+	f.path = d.Path
 	start := f.clock.Now()
 	r, err := f.send(ctx, d.Message)
 	out := routing.Sent{Result: r, Err: err}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
@@ -31,8 +32,8 @@ func TestSubmitRefuses(t *testing.T) {
 		"nobody to write to": {api.SubmitRequest{Text: "x"}, fault.Invalid, "", []string{"to"}},
 		"two faults at once": {api.SubmitRequest{To: api.Addresses{{Address: "nobody"}}, Text: "x",
 			DeliverBy: &past}, fault.Invalid, "", []string{"deliverBy", "to[0].address"}},
-		"a line break in a header": {api.SubmitRequest{To: to, Text: "x", Headers: map[string]string{
-			"X-A": "b\r\nBcc: eve@x.test"}}, fault.Invalid, "", []string{"headers.X-A"}},
+		"a line break in a header": {api.SubmitRequest{To: to, Text: "x", Headers: api.Headers{
+			"X-A": {"b\r\nBcc: eve@x.test"}}}, fault.Invalid, "", []string{"headers.X-A"}},
 		"metadata not an object": {api.SubmitRequest{To: to, Text: "x", Metadata: []byte(`[1]`)}, fault.Invalid,
 			"", []string{"metadata"}},
 		"metadata too large": {
@@ -198,5 +199,27 @@ func TestTwoWorkersOneMessage(t *testing.T) {
 	}
 	if done != 1 {
 		t.Errorf("%d workers sent the message: %v", done, results)
+	}
+}
+
+// TestSubmitAsEmailEngineTakesIt submits what EmailEngine's clients may write.
+func TestSubmitAsEmailEngineTakesIt(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	got := b.inbox(t)
+	answer, err := b.Submit(t.Context(), api.SubmitRequest{To: for1("ann@x.test"), Template: "welcome",
+		Render:  &api.Render{Format: "markdown", Params: []byte(`{"name":"Ann"}`)},
+		Headers: api.Headers{"X-Trace": {"one", "two"}}, Proxy: "socks5://proxy.test", LocalAddress: "10.0.0.9"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.deliver(t, answer.QueueID)
+	if len(got["ann@x.test"]) != 1 || !strings.Contains(string(got["ann@x.test"][0]),
+		"X-Trace: one\r\nX-Trace: two\r\n") {
+		t.Errorf("the relay got %s", got["ann@x.test"])
+	}
+	want := gateways.Path{Proxy: "socks5://proxy.test", LocalAddress: "10.0.0.9"}
+	if b.sender.path != want {
+		t.Errorf("sent by %+v", b.sender.path)
 	}
 }

@@ -131,9 +131,7 @@ func (d *declarations) expand(source string) string {
 	for line := range strings.Lines(source) {
 		gives := func(word string) bool { return strings.Contains(line, word) } // the expression is slow
 		if !strings.HasPrefix(line, "--") && slices.ContainsFunc(words, gives) {
-			line = capitals.ReplaceAllStringFunc(line, func(word string) string {
-				return cmp.Or(given[word], word)
-			})
+			line = capitals.ReplaceAllStringFunc(line, func(word string) string { return cmp.Or(given[word], word) })
 		}
 		out.WriteString(line)
 	}

@@ -27,7 +27,7 @@ func TestReadingASubmit(t *testing.T) {
 	text := `{"from":{"name":"Jörg \"J\" M\u00fcller \ud83d\ude00","address":"j@example.com"},"to":{"address":"a@example.net"},
 		"cc":[{"address":"b@example.net"},{"name":"C","address":"c@example.net"}],"bcc":null,"subject":"a\tb","html":"<p>\u003c</p>",
 		"raw":"SGVsbG8=","envelope":{"from":"","to":["x@example.net"]},"attachments":[{"content":"aGk","filename":"ü.txt"}],
-		"headers":{"X-A":"1"},"references":["<1@x>"],"sendAt":"2027-01-02T03:04:05.678+02:00","deliveryAttempts":3,"dryRun":true,
+		"headers":{"X-A":["1","2"],"X-B":"3"},"references":["<1@x>"],"sendAt":"2027-01-02T03:04:05.678+02:00","deliveryAttempts":3,"dryRun":true,
 		"lane":"bulk","metadata":{"a":[1,{"b":null}]},"tags":["x"],"copy":true,"sentMailPath":"Sent","template":null,"trackOpens":false,
 		"render":false,"dsn":{"notify":["success"],"return":"full"}} `
 	got, faults, ok := read[api.SubmitRequest](text)
@@ -42,8 +42,8 @@ func TestReadingASubmit(t *testing.T) {
 		CC: api.Addresses{{Address: "b@example.net"}, {Name: "C", Address: "c@example.net"}}, Subject: "a\tb",
 		HTML: "<p><</p>",
 		Raw:  []byte("Hello"), Envelope: &api.Envelope{To: []string{"x@example.net"}},
-		Attachments: []api.Attachment{{Content: []byte("hi"), Filename: "ü.txt"}}, Headers: map[string]string{
-			"X-A": "1"},
+		Attachments: []api.Attachment{{Content: []byte("hi"), Filename: "ü.txt"}}, Headers: api.Headers{
+			"X-A": {"1", "2"}, "X-B": {"3"}},
 		References: []string{"<1@x>"}, SendAt: &at, DeliveryAttempts: 3, DryRun: true, Lane: api.Bulk,
 		Metadata: json.RawMessage(`{"a":[1,{"b":null}]}`), Tags: []string{"x"}, Copy: &yes, SentMailPath: "Sent",
 		TrackOpens: &no,
@@ -106,7 +106,7 @@ func FuzzSubmit(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	shape := shapeOf(submitType, bounds{})
+	shape := shapeOf(reflect.TypeFor[api.SubmitRequest](), bounds{})
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var got api.SubmitRequest
 		given := bytes.Clone(text)
@@ -152,7 +152,7 @@ func sameAddresses(a, b api.Addresses) bool {
 
 func BenchmarkReadSubmit(b *testing.B) {
 	text := []byte(typicalSubmit)
-	shape := shapeOf(submitType, bounds{})
+	shape := shapeOf(reflect.TypeFor[api.SubmitRequest](), bounds{})
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -25,7 +25,7 @@ import (
 // all the rest.
 func readFrom(body io.Reader, window int) (into api.SubmitRequest, d document) {
 	d = newStream(body, -1, int64(window), func() error { return nil })
-	shapeOf(submitType, bounds{})(&d, reflect.ValueOf(&into).Elem())
+	shapeOf(reflect.TypeFor[api.SubmitRequest](), bounds{})(&d, reflect.ValueOf(&into).Elem())
 	return into, d
 }
 
@@ -93,13 +93,13 @@ func TestLongValuesAreReadAsAWhole(t *testing.T) {
 	turns := 0
 	var got api.SubmitRequest
 	d := newStream(strings.NewReader(text), int64(len(text)), longValue, func() error { turns++; return nil })
-	shapeOf(submitType, bounds{})(&d, reflect.ValueOf(&got).Elem())
+	shapeOf(reflect.TypeFor[api.SubmitRequest](), bounds{})(&d, reflect.ValueOf(&got).Elem())
 	if !d.end() || got.HTML != long || got.Text != long || turns != 1 {
 		t.Errorf("taken %v, %d octets of html, %d of text, %d turns", d.end(), len(got.HTML), len(got.Text), turns)
 	}
 	gone := errors.New("gone")
 	d = newStream(strings.NewReader(text), int64(len(text)), longValue, func() error { return gone })
-	shapeOf(submitType, bounds{})(&d, reflect.ValueOf(&got).Elem())
+	shapeOf(reflect.TypeFor[api.SubmitRequest](), bounds{})(&d, reflect.ValueOf(&got).Elem())
 	if d.end() || d.broken() != gone { //nolint:errorlint // it is that very error
 		t.Errorf("a client that is gone: %v", d.broken())
 	}

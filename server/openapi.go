@@ -17,7 +17,7 @@ import (
 )
 
 // specVersion is the version of the OpenAPI document (semver.org). Every change of the document raises it.
-const specVersion = "1.7.0"
+const specVersion = "1.8.0"
 
 // schemaPrefix begins the reference to a schema.
 const schemaPrefix = "#/components/schemas/"
@@ -61,8 +61,9 @@ func newOpenAPI() *huma.OpenAPI {
 	schemas := huma.NewMapRegistry(schemaPrefix, huma.DefaultSchemaNamer)
 	schemas.RegisterTypeAlias(reflect.TypeFor[api.TimeOrFalse](), reflect.TypeFor[timeOrFalse]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[freeObject]())
-	schemas.RegisterTypeAlias(reflect.TypeFor[api.Addresses](), reflect.TypeFor[addressOrMany]())
-	schemas.RegisterTypeAlias(reflect.TypeFor[api.Emails](), reflect.TypeFor[emailOrMany]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[api.Addresses](), reflect.TypeFor[listOf[api.Address]]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[api.Emails](), reflect.TypeFor[listOf[email]]())
+	schemas.RegisterTypeAlias(valuesType, reflect.TypeFor[listOf[string]]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[api.Render](), reflect.TypeFor[renderOrFalse]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[readyAnswer](), reflect.TypeFor[api.Ready]())
 	return &huma.OpenAPI{
@@ -261,22 +262,21 @@ func (freeObject) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 }
 
-// addressOrMany describes api.Addresses.
-type addressOrMany struct{}
+// listOf describes api.OneOrMany.
+type listOf[T any] struct{}
 
-// Schema is a list of addresses, or one.
-func (addressOrMany) Schema(r huma.Registry) *huma.Schema {
-	one := r.Schema(reflect.TypeFor[api.Address](), true, "")
+// Schema is a list, or its only element.
+func (listOf[T]) Schema(r huma.Registry) *huma.Schema {
+	one := r.Schema(reflect.TypeFor[T](), true, "")
 	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeArray, Items: one}, one}}
 }
 
-// emailOrMany describes api.Emails.
-type emailOrMany struct{}
+// email describes an address without a name.
+type email struct{}
 
-// Schema is a list of addresses, or one.
-func (emailOrMany) Schema(huma.Registry) *huma.Schema {
-	one := &huma.Schema{Type: huma.TypeString, Format: "email"}
-	return &huma.Schema{OneOf: []*huma.Schema{one, {Type: huma.TypeArray, Items: one}}}
+// Schema is a text.
+func (email) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Format: "email"}
 }
 
 // renderOrFalse describes api.Render.

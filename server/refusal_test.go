@@ -70,7 +70,7 @@ func TestRefusals(t *testing.T) {
 		{name: "metadata", body: `{` + to + `,"metadata":[1]}`, status: 400, fields: []api.ProblemField{
 			f("metadata", `"metadata" must be of type object`)}},
 		{name: "header value", body: `{` + to + `,"headers":{"X-A":1}}`, status: 400, fields: []api.ProblemField{
-			f("headers.X-A", `"headers.X-A" must be a string`)}},
+			f("headers.X-A", `"headers.X-A" must be an array`)}},
 		{name: "header given twice", body: `{` + to + `,"headers":{"X-A":"1","X-A":"2"}}`, status: 400,
 			fields: []api.ProblemField{f("headers.X-A", `"headers.X-A" is given twice`)}},
 		{name: "date", body: `{` + to + `,"sendAt":"tomorrow"}`, status: 400, fields: []api.ProblemField{
@@ -121,9 +121,17 @@ func TestRefusals(t *testing.T) {
 			status: 400, fields: []api.ProblemField{
 				f("mailMerge[1].x", `"mailMerge[1].x" is not allowed`),
 				f("mailMerge[1].to", `"mailMerge[1].to" is required`)}},
-		{name: "a feature to come", body: `{` + to + `,"proxy":"http://x"}`, status: 400,
+		{name: "a path to the relay", body: `{` + to + `,"proxy":"ftp://x","localAddress":"here"}`, status: 400,
 			fields: []api.ProblemField{
-				f("proxy", `"proxy" is not supported by this version`)}},
+				f("localAddress", `"localAddress" must be an IP address`),
+				f("proxy", `"proxy" must be an http, https or socks5 URL such as socks5://user:password@proxy.example.com:1080`)}},
+		{name: "a proxy with a password", body: `{` + to + `,"proxy":"http://u:p@x"}`, status: 400,
+			fields: []api.ProblemField{
+				f("proxy", `"proxy" must not have a password; an account or gateway may have such a proxy`)}},
+		{name: "a header of numbers", body: `{` + to + `,"headers":{"X-A":["1",2],"X-B":3}}`, status: 400,
+			fields: []api.ProblemField{
+				f("headers.X-A[1]", `"headers.X-A[1]" must be a string`),
+				f("headers.X-B", `"headers.X-B" must be an array`)}},
 		{name: "reference", body: `{` + to + `,"reference":{"message":"AAAA","action":"reply"}}`, status: 400,
 			code: "MailboxUnavailable", fields: []api.ProblemField{
 				f("reference", `"reference" is not supported: use inReplyTo and references`)}},

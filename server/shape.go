@@ -26,8 +26,8 @@ var (
 	rawType       = reflect.TypeFor[json.RawMessage]()
 	addressesType = reflect.TypeFor[api.Addresses]()
 	emailsType    = reflect.TypeFor[api.Emails]()
+	valuesType    = reflect.TypeFor[api.OneOrMany[api.HeaderValue]]()
 	entriesType   = reflect.TypeFor[[]api.MailMergeEntry]()
-	submitType    = reflect.TypeFor[api.SubmitRequest]()
 	renderType    = reflect.TypeFor[api.Render]()
 )
 
@@ -45,6 +45,8 @@ func shapeOf(t reflect.Type, b bounds) shape {
 		return oneOrMany(listShape(t, shapeOf(t.Elem(), bounds{}), b), shapeOf(t.Elem(), bounds{}), '{')
 	case emailsType:
 		return oneOrMany(listShape(t, readEmail, b), readEmail, '"')
+	case valuesType:
+		return oneOrMany(listShape(t, stringShape(b), b), stringShape(b), '"')
 	case renderType:
 		return renderShape()
 	}
@@ -90,10 +92,6 @@ func structShape(t reflect.Type) shape {
 	for i, m := range members {
 		byName[m.name] = i
 	}
-	explain := unknown
-	if t == submitType {
-		explain = unsupported
-	}
 	return func(d *document, into reflect.Value) {
 		if !d.expect('{', "must be of type object") {
 			return
@@ -102,7 +100,7 @@ func structShape(t reflect.Type) shape {
 		d.object(func(key []byte) {
 			i, ok := byName[string(key)]
 			if !ok {
-				d.in(step{key: string(key)}, func() { explain(d, string(key)) })
+				d.in(step{key: string(key)}, func() { unknown(d) })
 				return
 			}
 			d.path = append(d.path, step{key: members[i].name})
@@ -149,7 +147,7 @@ func membersOf(t reflect.Type) []member {
 	return members
 }
 
-func unknown(d *document, _ string) {
+func unknown(d *document) {
 	d.fault("is not allowed")
 	d.value()
 }

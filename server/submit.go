@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -20,21 +19,6 @@ type submitInput struct {
 type submitAsInput struct {
 	Account string `path:"account" maxLength:"256" doc:"Account that sends"`
 	submitInput
-}
-
-// notYet are fields of EmailEngine's submit that this version does not support. They are refused unless their
-// value is false or null, because the mail would not be sent as intended.
-var notYet = []string{"proxy"}
-
-// unsupported notes the fault of a key that a submit does not have.
-func unsupported(d *document, key string) {
-	if !slices.Contains(notYet, key) {
-		unknown(d, key)
-		return
-	}
-	if value := string(d.value()); value != "false" && value != "null" {
-		d.fault("is not supported by this version")
-	}
 }
 
 // submitRoutes accept messages.
@@ -105,6 +89,10 @@ func (in *submitInput) settle(ctx context.Context, account string) error {
 	in.Body.KeyRequired = grantOf(ctx).KeyRequired
 	if err := in.settleAccount(boundTo(ctx), account); err != nil {
 		return err
+	}
+	if grant := grantOf(ctx); (in.Body.Proxy != "" || in.Body.LocalAddress != "") &&
+		(!grant.Allows(api.ScopeAPI) || !grant.CanSee("")) {
+		return fault.New(fault.Forbidden, "", "proxy and localAddress need a token that may change accounts")
 	}
 	var faults []fault.Field
 	if account != "" && in.Body.Account != account {

@@ -166,9 +166,7 @@ func (s suppressionRoutes) exportSuppressions(ctx context.Context, in *exportSup
 	error) {
 	bound := boundTo(ctx)
 	return download{Name: "suppressions.csv", ContentType: "text/csv; charset=utf-8",
-		Write: func(w io.Writer) error {
-			return s.store.Export(ctx, bound, in.query(), w)
-		}}, nil
+		Write: func(w io.Writer) error { return s.store.Export(ctx, bound, in.query(), w) }}, nil
 }
 
 type listBlocklistsInput struct{ pageInput }

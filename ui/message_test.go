@@ -161,7 +161,7 @@ func TestStrangersTextStaysText(t *testing.T) {
 		id := w.submit(api.SubmitRequest{
 			Subject: evil, Text: evil, HTML: evil, Metadata: meta, Tags: []string{evil[:60]}, IdempotencyKey: evil +
 				to,
-			To: api.Addresses{{Name: evil, Address: to}}, Headers: map[string]string{"X-Evil": evil},
+			To: api.Addresses{{Name: evil, Address: to}}, Headers: api.Headers{"X-Evil": {api.HeaderValue(evil)}},
 			Attachments: []api.Attachment{{Filename: evil, Content: []byte(evil), ContentType: "text/html"}},
 		})
 		w.deliver(id)

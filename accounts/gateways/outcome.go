@@ -175,9 +175,7 @@ func (s *Store) Run(ctx context.Context) error {
 func (s *Store) flush(ctx context.Context) {
 	now := s.now()
 	s.mu.Lock()
-	maps.DeleteFunc(s.uses, func(_ string, u *use) bool {
-		return u.idle() && now.Sub(u.written) > forgetAfter
-	})
+	maps.DeleteFunc(s.uses, func(_ string, u *use) bool { return u.idle() && now.Sub(u.written) > forgetAfter })
 	ids := slices.Collect(maps.Keys(s.uses))
 	s.mu.Unlock()
 	for _, id := range ids {

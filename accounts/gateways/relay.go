@@ -1,9 +1,11 @@
 package gateways
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"log/slog"
+	"net/url"
 	"strings"
 
 	"github.com/postroom/postroom/accounts/limits"
@@ -26,6 +28,34 @@ type Relay struct {
 	Connections int         // connections at once, of all processes together; 0: each process has its own 10
 	// share of the load among the routes that have one; 0: used when those before it fail
 	Weight int
+}
+
+// Path is how a message reaches its relay. What is empty is as the settings of the relay say.
+type Path struct {
+	Proxy        string `json:"proxy,omitempty"` // URL without a password: it is stored in clear
+	LocalAddress string `json:"localAddress,omitempty"`
+}
+
+// Check returns all wrong fields.
+func (p Path) Check() Faults {
+	f := (&Settings{proxy: p.Proxy, localAddress: p.LocalAddress, absent: true}).Check()
+	if u, err := url.Parse(p.Proxy); err == nil && u.User != nil {
+		f.Add("proxy", "must not have a password; an account or gateway may have such a proxy")
+	}
+	return f
+}
+
+// Apply makes a relay be reached by this path. The relay's password goes through a message's proxy only under
+// TLS that was verified: who may send may not learn it.
+func (p Path) Apply(r *Relay) {
+	r.SMTP.LocalAddress = cmp.Or(p.LocalAddress, r.SMTP.LocalAddress)
+	if p.Proxy == "" {
+		return
+	}
+	r.SMTP.Proxy, r.SMTP.InsecureSkipVerify, r.SMTP.AllowInsecureAuth = p.Proxy, false, false
+	if r.SMTP.TLS != smtpsend.TLSImplicit && r.SMTP.Username != "" {
+		r.SMTP.TLS = smtpsend.TLSRequired
+	}
 }
 
 // Serves reports whether the relay is for mail of a lane.

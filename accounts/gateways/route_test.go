@@ -129,3 +129,29 @@ func TestLimitsOfPresets(t *testing.T) {
 		})
 	}
 }
+
+func TestPathOfAMessage(t *testing.T) {
+	unchecked := smtpsend.Relay{Host: "a", Proxy: "http://own", LocalAddress: "10.0.0.1", Username: "u",
+		TLS: smtpsend.TLSNone, InsecureSkipVerify: true, AllowInsecureAuth: true}
+	for name, c := range map[string]struct {
+		path Path
+		want func(*smtpsend.Relay)
+	}{
+		"none":       {Path{}, func(*smtpsend.Relay) {}},
+		"an address": {Path{LocalAddress: "10.0.0.2"}, func(r *smtpsend.Relay) { r.LocalAddress = "10.0.0.2" }},
+		// a proxy of whoever sends must not see the relay's password
+		"a proxy": {Path{Proxy: "http://other"}, func(r *smtpsend.Relay) {
+			r.Proxy, r.TLS = "http://other", smtpsend.TLSRequired
+			r.InsecureSkipVerify, r.AllowInsecureAuth = false, false
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, want := Relay{SMTP: unchecked}, unchecked
+			c.path.Apply(&got)
+			c.want(&want)
+			if got.SMTP != want {
+				t.Errorf("%#v", got.SMTP)
+			}
+		})
+	}
+}

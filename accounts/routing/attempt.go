@@ -44,7 +44,7 @@ func (a *attempt) run(ctx context.Context) Sent {
 		if !a.eligible(ctx, c) {
 			break
 		}
-		p, rests := a.breakers.ask(c.scope, settingsOf(c.Relay), a.now())
+		p, rests := a.breakers.ask(a.breaker(c), settingsOf(c.Relay), a.now())
 		if rests != nil {
 			a.asleep = append(a.asleep, asleep{c, *rests})
 			continue
@@ -56,6 +56,9 @@ func (a *attempt) run(ctx context.Context) Sent {
 	}
 	return a.sent()
 }
+
+// breaker is the name of the breaker of a candidate: a relay reached by a path of the message has its own.
+func (a *attempt) breaker(c candidate) string { return c.scope + a.d.Proxy + a.d.LocalAddress }
 
 // eligible reports whether a candidate may be tried after those before it.
 func (a *attempt) eligible(ctx context.Context, c candidate) bool {
@@ -105,7 +108,7 @@ func (a *attempt) lastResort(ctx context.Context) {
 		slices.SortStableFunc(a.full, sooner)
 		if f := a.full[0]; !f.reserved {
 			a.full = a.full[1:]
-			a.visit(ctx, f.candidate, a.breakers.force(f.scope, settingsOf(f.Relay), a.now()), true)
+			a.visit(ctx, f.candidate, a.breakers.force(a.breaker(f.candidate), settingsOf(f.Relay), a.now()), true)
 			if len(a.results.tries) > 0 || a.halt != nil {
 				return // it was admitted, or the limits can't be asked
 			}
@@ -117,7 +120,8 @@ func (a *attempt) lastResort(ctx context.Context) {
 		slices.SortStableFunc(a.asleep, func(x, y asleep) int { return x.due.Compare(y.due) })
 		first := a.asleep[0]
 		a.asleep = a.asleep[1:]
-		a.visit(ctx, first.candidate, a.breakers.force(first.scope, settingsOf(first.Relay), a.now()), true)
+		p := a.breakers.force(a.breaker(first.candidate), settingsOf(first.Relay), a.now())
+		a.visit(ctx, first.candidate, p, true)
 		if len(a.full) > 0 {
 			a.halt = &a.full[0]
 		}

@@ -105,9 +105,10 @@ type Dispatch struct {
 	Account accounts.Sender
 	Lane    api.Lane // chooses among the account's relays; empty: transactional
 	// the only gateway to use, whatever the account has; empty: the account's relays
-	Gateway     string
-	Message     smtpsend.Message   // to the recipients left
-	Reservation limits.Reservation // of an earlier Sent with Wait; empty: none
+	Gateway       string
+	gateways.Path                    // instead of the relays' own; zero: theirs
+	Message       smtpsend.Message   // to the recipients left
+	Reservation   limits.Reservation // of an earlier Sent with Wait; empty: none
 }
 
 // Try is one relay that was tried.
@@ -159,6 +160,7 @@ func (r *Router) Send(ctx context.Context, d Dispatch) Sent {
 	}
 	for i := range routes {
 		routes[i].Rate = routes[i].RateAt(r.now())
+		d.Path.Apply(&routes[i])
 	}
 	return r.newAttempt(d, order(d.Account.ID, routes, r.random)).run(ctx)
 }

@@ -74,7 +74,8 @@ func (p *plan) request(now time.Time) api.SubmitRequest {
 	req := api.SubmitRequest{
 		Subject: "Message " + strconv.Itoa(p.number), Text: strings.Repeat(line, p.size/len(line)) + p.endMark() +
 			"\n",
-		IdempotencyKey: p.key(), Lane: p.lane, Headers: map[string]string{"X-Chaos": strconv.Itoa(p.number)},
+		IdempotencyKey: p.key(), Lane: p.lane, Headers: api.Headers{
+			"X-Chaos": {api.HeaderValue(strconv.Itoa(p.number))}},
 	}
 	for _, to := range p.to {
 		req.To = append(req.To, api.Address{Address: to})

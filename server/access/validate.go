@@ -27,10 +27,8 @@ func validate(req api.TokenRequest, now time.Time) error {
 	case !utf8.ValidString(req.Description) || strings.ContainsFunc(req.Description, unicode.IsControl):
 		add("description", "must not contain control characters")
 	}
-	if len(req.Account) > 256 || strings.ContainsFunc(req.Account, func(r rune) bool {
-		return r <= ' ' ||
-			r == 0x7f
-	}) {
+	blank := func(r rune) bool { return r <= ' ' || r == 0x7f }
+	if len(req.Account) > 256 || strings.ContainsFunc(req.Account, blank) {
 		add("account", "must be the id of an account")
 	}
 	for i, s := range req.Scopes {

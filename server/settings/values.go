@@ -45,8 +45,8 @@ func (w Webhooks) LogValue() slog.Value {
 // String is LogValue as text.
 func (w Webhooks) String() string { return w.LogValue().String() }
 
-// settings returns the values as in answers.
-func (v Values) settings() api.Settings {
+// settings returns the values as in answers. Its fields point to those of v.
+func (v *Values) settings() api.Settings {
 	return api.Settings{
 		Webhooks: &v.Webhooks.URL, WebhookEvents: &v.Webhooks.Events, WebhooksCustomHeaders: &v.Webhooks.Headers,
 		WebhooksEnabled: &v.Webhooks.Enabled, ServiceURL: &v.ServiceURL, DeliveryAttempts: &v.DeliveryAttempts,
@@ -105,7 +105,9 @@ func (s *Settings) encode(req api.Settings) (names []string, pairs []any, err er
 // decode returns the defaults with the settings of Redis in their place. Unknown names belong to a newer
 // version and stay untouched.
 func (s *Settings) decode(stored map[string]string) (Values, error) {
-	var set api.Settings
+	v := s.defaults
+	v.Webhooks.Events, v.Webhooks.Headers = slices.Clone(v.Webhooks.Events), slices.Clone(v.Webhooks.Headers)
+	set := v.settings()
 	for _, f := range fieldsOf(&set) {
 		text, ok := stored[f.name]
 		if !ok {
@@ -122,16 +124,6 @@ func (s *Settings) decode(stored map[string]string) (Values, error) {
 			return Values{}, fmt.Errorf("read setting %s: %w", f.name, err)
 		}
 	}
-	v := s.defaults
-	api.Set(&v.Webhooks.URL, set.Webhooks)
-	api.Set(&v.Webhooks.Events, set.WebhookEvents)
-	api.Set(&v.Webhooks.Headers, set.WebhooksCustomHeaders)
-	api.Set(&v.Webhooks.Enabled, set.WebhooksEnabled)
-	api.Set(&v.ServiceURL, set.ServiceURL)
-	api.Set(&v.DeliveryAttempts, set.DeliveryAttempts)
-	api.Set(&v.QueueKeep, set.QueueKeep)
-	api.Set(&v.TrackOpens, set.TrackOpens)
-	api.Set(&v.TrackClicks, set.TrackClicks)
 	return v, nil
 }
 
