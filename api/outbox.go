@@ -8,13 +8,16 @@ import (
 // State is the state of a queued message.
 type State string
 
-// The states of the outbox. A waiting message of a paused queue is Paused.
+// The states of the outbox. A waiting message of a paused queue is Paused. Completed messages have left the
+// outbox; the last ones are listed if the setting queueKeep is more than 0.
 const (
 	Waiting State = "waiting"
 	Active  State = "active"
 	Delayed State = "delayed"
 	Paused  State = "paused"
 	Failed  State = "failed"
+
+	Completed State = "completed"
 )
 
 // TimeOrFalse is a time, or false if there is none.
@@ -76,7 +79,7 @@ type OutboxMessage struct {
 	Attempts       int               `json:"attempts"`
 	Progress       Progress          `json:"progress"`
 	Reason         string            `json:"reason,omitempty" doc:"Why it waits, where that is neither its schedule nor a failed attempt: a limit, or an account in trouble"`
-	State          State             `json:"state" enum:"waiting,active,delayed,paused,failed"`
+	State          State             `json:"state" enum:"waiting,active,delayed,paused,failed,completed"`
 	Recipients     []RecipientStatus `json:"recipients"`
 	Gateway        *string           `json:"gateway"`
 	IdempotencyKey string            `json:"idempotencyKey,omitempty"`

@@ -6,8 +6,8 @@ type Jobs struct {
 	Delayed   int `json:"delayed"`
 	Paused    int `json:"paused" doc:"Waiting jobs that a pause holds back"`
 	Waiting   int `json:"waiting"`
-	Failed    int `json:"failed"`
-	Completed int `json:"completed" doc:"As many as delivery.queueKeep keeps visible, for 24 hours at most"`
+	Failed    int `json:"failed" doc:"Dead letters; without them as many as queueKeep keeps visible, for 24 hours at most"`
+	Completed int `json:"completed" doc:"As many of each lane as queueKeep keeps visible, for 24 hours at most"`
 }
 
 // QueueStatus is the state of one queue.
@@ -95,7 +95,7 @@ type Settings struct {
 	WebhooksEnabled       *bool           `json:"webhooksEnabled,omitempty"`
 	ServiceURL            *string         `json:"serviceUrl,omitempty" maxLength:"2048" doc:"Public address of this Postroom"`
 	DeliveryAttempts      *int            `json:"deliveryAttempts,omitempty" minimum:"1" maximum:"100"`
-	QueueKeep             *int            `json:"queueKeep,omitempty" minimum:"0" maximum:"100000" doc:"Completed jobs kept visible in the queues"`
+	QueueKeep             *int            `json:"queueKeep,omitempty" minimum:"0" maximum:"100000" doc:"Completed and failed jobs of each lane kept visible in the queues, for at most 24 hours; with dead letters, failed ones stay as long as these"`
 	TrackOpens            *bool           `json:"trackOpens,omitempty" doc:"Whether opens are counted, unless an account or message says otherwise"`
 	TrackClicks           *bool           `json:"trackClicks,omitempty" doc:"Whether clicks are counted, unless an account or message says otherwise"`
 }

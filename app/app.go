@@ -274,7 +274,8 @@ func (a *App) buildWorkers(context.Context) error {
 			{Name: queue.Bulk, Queues: spread(queue.Bulk, a.db), Workers: c.Workers.Bulk, Servers: takers},
 			{Name: queue.Notify, Queues: map[string]int{queue.Notify: 1}, Workers: c.Workers.Notify},
 		},
-		Keep: a.queueKeep, Grace: c.Shutdown.Grace, Logger: a.log, Metrics: a.metrics, Scripts: a.db.Shared(),
+		Keep: a.queueKeep, KeepBuried: c.DeadLetters.Retention == 0, Grace: c.Shutdown.Grace, Logger: a.log,
+		Metrics: a.metrics, Scripts: a.db.Shared(),
 	})
 	if err != nil {
 		return err
@@ -313,8 +314,15 @@ func (a *App) buildServer(context.Context) error {
 	return nil
 }
 
-// queueKeep returns the current setting of that name.
-func (a *App) queueKeep() int { return a.settings.Current().QueueKeep }
+// queueKeep returns how many done tasks of a queue stay visible: the current setting of that name, of which
+// each partition of a lane has its part.
+func (a *App) queueKeep(name string) int {
+	n := a.settings.Current().QueueKeep
+	if name == queue.Notify || name == queue.Documents {
+		return n
+	}
+	return (n + a.db.Partitions() - 1) / a.db.Partitions()
+}
 
 // queueNames returns the names of all queues.
 func queueNames(db *redisdb.DB) []string {

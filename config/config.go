@@ -97,7 +97,7 @@ type Delivery struct {
 	Lease          time.Duration `key:"lease" default:"8s" min:"2s" max:"10m" doc:"How long a message stays with a worker that stopped responding, before another worker takes it over. Live workers extend their leases."`
 	InDoubt        string        `key:"inDoubt" default:"resend" values:"resend,hold" doc:"What happens if the connection or the process died between the end of a message and the relay's reply, so that its delivery is in doubt: resend tries again and may deliver twice; hold makes it a dead letter for you to decide."`
 	AccountTrouble string        `key:"accountTrouble" default:"fail" values:"fail,hold" doc:"What happens to mail while its account's login, token, certificate or sender is refused: fail makes it dead letters, to be replayed together after the account is fixed; hold keeps it waiting, tries one message from time to time, and uses up no attempts. An account can override this."`
-	QueueKeep      int           `key:"queueKeep" default:"0" min:"0" max:"100000" doc:"Number of completed jobs kept visible in the queues, for at most 24 hours. Failed jobs stay visible as long as their dead letter."`
+	QueueKeep      int           `key:"queueKeep" default:"0" min:"0" max:"100000" doc:"Number of completed and of failed jobs of each lane that stay visible in the queues and in the outbox list, for at most 24 hours. While dead letters are kept, failed jobs stay as long as their dead letter."`
 	Classifier     string        `key:"classifier" default:"full" values:"full,basic" doc:"How an SMTP failure is classified as temporary or permanent: full uses command, code, enhanced code and text; basic treats every code from 500 on, except 503, as permanent."`
 }
 

@@ -429,8 +429,10 @@ func (d *Delivery) recorded(ctx context.Context, c *claim, dec decision, answer 
 	d.handled.Add(1)
 	d.observe(ctx, c, dec)
 	switch dec.outcome {
-	case sent, suppressed:
+	case sent:
 		return queue.Done()
+	case suppressed:
+		return queue.Drop() // it is no completed job
 	case failed, dropped:
 		return queue.Bury(dec.summary())
 	case released:

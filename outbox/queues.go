@@ -77,9 +77,11 @@ func (qs *Queues) QueueStatus(ctx context.Context, name string) (api.QueueStatus
 	}
 	s := api.QueueStatus{Queue: name, Paused: true}
 	var oldest time.Duration
+	buried := 0
 	for _, c := range counts {
 		s.Paused = s.Paused && c.Paused
 		s.Jobs.Completed += c.Completed
+		buried += c.Archived
 		s.ProcessedTotal += c.ProcessedTotal
 		s.FailedTotal += c.FailedTotal
 		oldest = max(oldest, c.Latency)
@@ -88,7 +90,9 @@ func (qs *Queues) QueueStatus(ctx context.Context, name string) (api.QueueStatus
 	if lanes := lanesOf(name); lanes != nil {
 		completed := s.Jobs.Completed
 		s.Jobs, _, err = qs.countMessages(ctx, lanes, "")
-		s.Jobs.Completed = completed
+		if s.Jobs.Completed = completed; qs.opts.KeepDeadLetters < 0 {
+			s.Jobs.Failed = buried
+		}
 		return s, err
 	}
 	c := counts[0]

@@ -9,10 +9,12 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // List returns a page of the outbox, oldest message first. Without tag and search only the indexes are read.
-// With them all messages of the indexes are read, so that the total is exact.
+// With them all messages of the indexes are read, so that the total is exact. The state completed, and
+// without dead letters failed, selects the ended messages that the queue still shows.
 func (rd *Reader) List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, error) {
 	if q.PageSize == 0 {
 		q.PageSize = 20
@@ -21,11 +23,15 @@ func (rd *Reader) List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, 
 	if err != nil {
 		return api.OutboxPage{}, err
 	}
-	found, err := rd.find(ctx, q, paused, 0)
+	find, read := rd.find, rd.readRows
+	if q.State == api.Completed || q.State == api.Failed && rd.opts.KeepDeadLetters < 0 {
+		find, read = rd.findKept, rd.readLog
+	}
+	found, err := find(ctx, q, paused, 0)
 	if err != nil {
 		return api.OutboxPage{}, redisError(err, "list the outbox")
 	}
-	rows, err := rd.readRows(ctx, found.page)
+	rows, err := read(ctx, found.page)
 	if err != nil {
 		return api.OutboxPage{}, redisError(err, "read a page of the outbox")
 	}
@@ -84,10 +90,52 @@ func (rd *Reader) indexesOf(only api.Lane, account string,
 	return all
 }
 
+// findKept is find for ended messages whose tasks the queue still shows. It reads all of them.
+func (rd *Reader) findKept(ctx context.Context, q api.OutboxQuery, _ map[api.Lane]bool, _ int) (findings,
+	error) {
+	w := window{page: q.Page, size: q.PageSize, cursor: q.Cursor}
+	from, err := w.from()
+	if err != nil {
+		return findings{}, err
+	}
+	state, result := queue.Completed, resultSent
+	if q.State == api.Failed {
+		state, result = queue.Archived, resultFailed
+	}
+	var all []entry
+	for _, lane := range lanesOf(queue.Submit) {
+		for p := range rd.DB.Partitions() {
+			tasks, err := rd.Control.IDs(ctx, laneQueue(lane, p), state)
+			if err != nil {
+				return findings{}, err
+			}
+			for _, t := range tasks {
+				all = append(all, entry{id: messageOf(t), ended: true})
+			}
+		}
+	}
+	rows, err := rd.readLog(ctx, all)
+	all = all[:0]
+	for _, r := range rows {
+		at := redisdb.Time(r.created)
+		if r.state == result && (q.Lane == "" || r.lane == q.Lane) &&
+			(q.Account == "" || r.envelope.Account == q.Account) && tagged(r.envelope, q.Tag) &&
+			mentions(r.envelope, strings.ToLower(q.Search)) && !at.Before(q.CreatedAfter) &&
+			(q.CreatedBefore.IsZero() || at.Before(q.CreatedBefore)) {
+			all = append(all, entry{id: r.id, created: r.created, ended: true})
+		}
+	}
+	slices.SortFunc(all, w.order)
+	return w.part(slices.Compact(all), from), err
+}
+
 // shown is a state of the record as the API shows it.
 func shown(st string, paused bool) api.State {
-	if st == stateWaiting && paused {
+	switch {
+	case st == stateWaiting && paused:
 		return api.Paused
+	case st == resultSent:
+		return api.Completed
 	}
 	return api.State(st)
 }

@@ -128,6 +128,8 @@ func (r row) progress() api.Progress {
 	switch {
 	case r.state == stateActive:
 		return api.Progress{Status: "processing"}
+	case r.state == resultSent:
+		return api.Progress{Status: "submitted", Response: r.response()}
 	case r.status.Last != nil:
 		return api.Progress{Status: "error", Error: r.fault()}
 	}
@@ -158,7 +160,9 @@ func (r row) recipients() []api.RecipientStatus {
 
 // DeadLetters returns a page of the dead letters, oldest first. The query's state is ignored.
 func (rd *Reader) DeadLetters(ctx context.Context, q api.OutboxQuery) (api.DeadLetterPage, error) {
-	q.State = api.Failed
+	if q.State = api.Failed; rd.opts.KeepDeadLetters < 0 {
+		return api.DeadLetterPage{DeadLetters: []api.OutboxMessage{}}, nil
+	}
 	page, err := rd.List(ctx, q)
 	return api.DeadLetterPage{Total: page.Total, Page: page.Page, Pages: page.Pages, Cursor: page.Cursor,
 		DeadLetters: page.Messages}, err

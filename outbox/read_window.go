@@ -112,18 +112,24 @@ func (rd *Reader) scan(ctx context.Context, w window, keep func([]entry) ([]entr
 			break
 		}
 	}
-	f, skip := findings{total: len(hits)}, w.page*w.size
-	if w.cursor != "" {
-		skip = 0
-		for skip < len(hits) && w.order(hits[skip], from) <= 0 {
-			skip++
-		}
-	}
-	f.cut(hits, skip, w.size)
+	f := w.part(hits, from)
 	if !f.more && chunk.cursor != "" {
 		f.more, f.next = true, chunk.cursor
 	}
 	return f, nil
+}
+
+// part returns the window's page of a sorted list.
+func (w window) part(all []entry, from entry) findings {
+	f, skip := findings{total: len(all)}, w.page*w.size
+	if w.cursor != "" {
+		skip = 0
+		for skip < len(all) && w.order(all[skip], from) <= 0 {
+			skip++
+		}
+	}
+	f.cut(all, skip, w.size)
+	return f
 }
 
 // cut sets the page to the part of a list after skip.

@@ -16,7 +16,7 @@ type Options struct {
 	// Keep returns how many completed tasks of a queue stay visible, for keepFor at most. It is called for
 	// every task, so it must not do I/O. Servers remove the oldest and should be given the same function.
 	// Nil: none stay.
-	Keep func() int
+	Keep func(queue string) int
 }
 
 // keepFor is the longest time that a completed task stays visible.
@@ -35,7 +35,7 @@ type Client struct {
 	capture    *capture
 	producer   *asynq.Client
 	options    []asynq.Option // those that all tasks share
-	keep       func() int
+	keep       func(queue string) int
 	registered atomic.Int64 // when Enqueue last registered queues, in Unix seconds
 }
 
@@ -56,9 +56,9 @@ func NewClient(c redis.UniversalClient, o Options) *Client {
 	}
 }
 
-func orNone(keep func() int) func() int {
+func orNone(keep func(string) int) func(string) int {
 	if keep == nil {
-		return func() int { return 0 }
+		return func(string) int { return 0 }
 	}
 	return keep
 }
@@ -109,7 +109,7 @@ func (c *Client) compose(ctx context.Context, t Task) (call, error) {
 	opts := make([]asynq.Option, 0, len(c.options)+4)
 	opts = append(opts, c.options...)
 	opts = append(opts, asynq.TaskID(t.ID), asynq.Queue(t.Queue))
-	if c.keep() > 0 {
+	if c.keep(t.Queue) > 0 {
 		opts = append(opts, asynq.Retention(keepFor))
 	}
 	if !t.At.IsZero() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -229,17 +230,52 @@ func TestEnqueueWithRedisAway(t *testing.T) {
 	}
 }
 
+// TestKeepBuried: with KeepBuried as many buried tasks stay as done ones, for 24 hours; else all do.
+func TestKeepBuried(t *testing.T) {
+	t.Parallel()
+	for _, limited := range []bool{true, false} {
+		b := setup(t)
+		l := logging(func(Task, int) Verdict { return Bury(errors.New("no")) })
+		for i := range 5 {
+			b.enqueue(t, task(fmt.Sprintf("bad.%d", i)))
+		}
+		stop := serve(t, b.redis, ServerOptions{}, map[string]Handler{"send": l.handle})
+		until(t, "all are buried", func() bool { return b.counts(t).Archived == 5 })
+		stop()
+		old := float64(time.Now().Add(-keepFor - time.Minute).Unix())
+		b.redis.ZAdd(t.Context(), stateKey(Submit, Archived), redis.Z{Score: old, Member: "bad.4"})
+		serve(t, b.redis, ServerOptions{Keep: func(string) int { return 6 }, KeepBuried: limited},
+			map[string]Handler{"send": l.handle})
+		if !limited {
+			b.enqueue(t, task("bad.5"))
+			until(t, "one more is buried", func() bool { return b.counts(t).Archived == 6 })
+			continue
+		}
+		until(t, "the old one is gone", func() bool { return b.counts(t).Archived == 4 && b.hashes(t) == 4 })
+	}
+	b := setup(t)
+	l := logging(func(Task, int) Verdict { return Bury(errors.New("no")) })
+	b.enqueue(t, task("bad.1"), task("bad.2"), task("bad.3"))
+	keep := atomic.Int64{}
+	keep.Store(2)
+	serve(t, b.redis, ServerOptions{Keep: func(string) int { return int(keep.Load()) }, KeepBuried: true},
+		map[string]Handler{"send": l.handle})
+	until(t, "two are left", func() bool { c := b.counts(t); return c.Waiting+c.Active == 0 && c.Archived == 2 })
+	keep.Store(0)
+	until(t, "none is left", func() bool { return b.counts(t).Archived == 0 && b.hashes(t) == 0 })
+}
+
 func TestKeepCompleted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.client = NewClient(b.redis, Options{Keep: func() int { return 2 }})
+	b.client = NewClient(b.redis, Options{Keep: func(string) int { return 2 }})
 	l := logging(func(t Task, _ int) Verdict {
 		if t.ID == "stale.1" {
 			return Drop()
 		}
 		return Done()
 	})
-	serve(t, b.redis, ServerOptions{Keep: func() int { return 2 }}, map[string]Handler{"send": l.handle})
+	serve(t, b.redis, ServerOptions{Keep: func(string) int { return 2 }}, map[string]Handler{"send": l.handle})
 	b.enqueue(t, task("kept.1"), task("stale.1"))
 	until(t, "one is completed, the other gone", func() bool {
 		return b.state(t, "kept.1") == Completed && b.state(t, "stale.1") == ""

@@ -3,10 +3,8 @@ package queue
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
-	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -26,22 +24,12 @@ const (
 // Control inspects and controls queues: pauses, counts, and an operator's actions on tasks. It is safe for
 // concurrent use.
 type Control struct {
-	redis     redis.UniversalClient
-	inspector *asynq.Inspector
-
-	mu     sync.Mutex
-	paused map[string]pauseSeen // cache of PausedRecently
-}
-
-// pauseSeen is the last known pause state of a queue, and when it was read.
-type pauseSeen struct {
-	paused bool
-	at     time.Time
+	redis redis.UniversalClient
 }
 
 // NewControl returns a Control that uses the given connection and never closes it.
 func NewControl(c redis.UniversalClient) *Control {
-	return &Control{redis: c, inspector: asynq.NewInspectorFromRedisClient(c), paused: map[string]pauseSeen{}}
+	return &Control{redis: c}
 }
 
 // Register adds the queues to the dashboard before they have their first task. Servers do this every
@@ -60,7 +48,6 @@ func (c *Control) Pause(ctx context.Context, queue string) error {
 	if err := c.redis.SetNX(ctx, pausedKey(queue), time.Now().Unix(), 0).Err(); err != nil {
 		return fmt.Errorf("pause queue %s: %w", queue, err)
 	}
-	c.sawPaused(queue, true)
 	return nil
 }
 
@@ -69,7 +56,6 @@ func (c *Control) Resume(ctx context.Context, queue string) error {
 	if err := c.redis.Del(ctx, pausedKey(queue)).Err(); err != nil {
 		return fmt.Errorf("resume queue %s: %w", queue, err)
 	}
-	c.sawPaused(queue, false)
 	announce(ctx, c.redis, queue)
 	return nil
 }
@@ -80,28 +66,15 @@ func (c *Control) Paused(ctx context.Context, queue string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("ask whether queue %s is paused: %w", queue, err)
 	}
-	c.sawPaused(queue, n == 1)
 	return n == 1, nil
 }
 
-// PausedRecently reports whether the queue was paused at most a second ago, for callers that check every
-// message of a list. While Redis is unavailable it repeats the last result.
-func (c *Control) PausedRecently(ctx context.Context, queue string) (bool, error) {
-	c.mu.Lock()
-	seen, known := c.paused[queue]
-	c.mu.Unlock()
-	if known && time.Since(seen.at) < time.Second {
-		return seen.paused, nil
+// IDs returns the ids of all tasks that are Archived, Completed, Scheduled or Retrying, the oldest or soonest
+// first.
+func (c *Control) IDs(ctx context.Context, queue string, s State) ([]string, error) {
+	ids, err := c.redis.ZRange(ctx, stateKey(queue, s), 0, -1).Result()
+	if err != nil {
+		err = fmt.Errorf("list the %s tasks of queue %s: %w", s, queue, err)
 	}
-	paused, err := c.Paused(ctx, queue)
-	if err != nil && known {
-		return seen.paused, nil
-	}
-	return paused, err
-}
-
-func (c *Control) sawPaused(queue string, paused bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.paused[queue] = pauseSeen{paused: paused, at: time.Now()}
+	return ids, err
 }

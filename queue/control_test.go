@@ -23,11 +23,11 @@ func TestCounts(t *testing.T) {
 	if d := cmp.Diff(want, none); d != "" {
 		t.Errorf("of queues that do not exist: %s", d)
 	}
-	b.client = NewClient(b.redis, Options{Keep: func() int { return 10 }})
+	b.client = NewClient(b.redis, Options{Keep: func(string) int { return 10 }})
 	verdicts := map[string]Verdict{"done.1": Done(), "done.2": Drop(), "bad.1": Bury(errors.New("no")),
 		"again.1": RetryAt(time.Now().Add(time.Hour), errors.New("no"))}
 	l := logging(func(t Task, _ int) Verdict { return verdicts[t.ID] })
-	stop := serve(t, b.redis, ServerOptions{Keep: func() int { return 10 }}, map[string]Handler{
+	stop := serve(t, b.redis, ServerOptions{Keep: func(string) int { return 10 }}, map[string]Handler{
 		"send": l.handle})
 	for id := range verdicts {
 		b.enqueue(t, task(id))

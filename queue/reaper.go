@@ -35,7 +35,7 @@ func (s *Server) tend(ctx context.Context) {
 			err = s.reapAll(ctx)
 		}
 		if err == nil {
-			err = s.trimCompleted(ctx)
+			err = s.trimKept(ctx)
 		}
 		if err == nil {
 			err = s.pruneInTurn(ctx)
@@ -85,19 +85,27 @@ func (s *Server) reapAll(ctx context.Context) error {
 	return nil
 }
 
-// trimCompleted removes the completed tasks beyond Keep, some hundreds a second of each queue.
-func (s *Server) trimCompleted(ctx context.Context) error {
+// trimKept removes the completed tasks beyond Keep, and with KeepBuried the buried ones that are too old or
+// too many, some hundreds a second of each queue.
+func (s *Server) trimKept(ctx context.Context) error {
 	for _, q := range s.queues {
-		for n := reapMost; n == reapMost && ctx.Err() == nil; {
-			var err error
-			if n, err = trimScript.Run(ctx, s.redis, stateKeys(q, Completed), trimArgs{
-				Tasks: taskPrefix(q), Keep: max(s.keep(), 0), Most: reapMost,
-			}); err != nil {
-				return fmt.Errorf("trim the done tasks of queue %s: %w", q, err)
-			}
+		err := s.trim(ctx, q, Completed, trimArgs{Keep: s.keep(q)})
+		if err == nil && s.keepBuried {
+			err = s.trim(ctx, q, Archived, trimArgs{Keep: s.keep(q), Oldest: time.Now().Add(-keepFor).Unix()})
+		}
+		if err != nil {
+			return fmt.Errorf("trim the done tasks of queue %s: %w", q, err)
 		}
 	}
 	return nil
+}
+
+func (s *Server) trim(ctx context.Context, queue string, state State, args trimArgs) (err error) {
+	args.Tasks, args.Keep, args.Most = taskPrefix(queue), max(args.Keep, 0), reapMost
+	for n := reapMost; n == reapMost && err == nil && ctx.Err() == nil; {
+		n, err = trimScript.Run(ctx, s.redis, stateKeys(queue, state), args)
+	}
+	return err
 }
 
 // pruneInTurn prunes if no process has done so within the hour.

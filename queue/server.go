@@ -29,12 +29,15 @@ type Pool struct {
 
 // ServerOptions are the settings of a Server.
 type ServerOptions struct {
-	Pools   []Pool         // at least one
-	Keep    func() int     // how many done tasks of each queue stay visible; as in Options; nil: none
-	Grace   time.Duration  // how long running handlers may go on after the stop; zero: 30 s
-	Logger  *slog.Logger   // nil: discard
-	Scripts redisdb.Evaler // runs asynq's scripts, such as in round trips that others share; nil: the connection
-	Metrics Registerer     // where to register the metrics of handlers; nil: none are kept
+	Pools []Pool                 // at least one
+	Keep  func(queue string) int // how many done tasks of a queue stay visible; as in Options; nil: none
+	// KeepBuried limits the buried tasks likewise, and to 24 hours; false: nearly 10,000 stay, for 80 days
+	KeepBuried bool
+	Grace      time.Duration // how long running handlers may go on after the stop; zero: 30 s
+	Logger     *slog.Logger  // nil: discard
+	// Scripts runs asynq's scripts, such as in round trips that others share; nil: the connection
+	Scripts redisdb.Evaler
+	Metrics Registerer // where to register the metrics of handlers; nil: none are kept
 }
 
 // Intervals of a Server.
@@ -47,15 +50,16 @@ const (
 
 // Server runs handlers for tasks. Make one with NewServer and run it once.
 type Server struct {
-	redis    redis.UniversalClient
-	handlers map[string]Handler
-	queues   []string
-	engines  []*asynq.Server
-	grace    time.Duration
-	keep     func() int
-	log      *slog.Logger
-	trouble  *asynqLog // one for all engines, which report the same
-	metrics  *metrics
+	redis      redis.UniversalClient
+	handlers   map[string]Handler
+	queues     []string
+	engines    []*asynq.Server
+	grace      time.Duration
+	keep       func(queue string) int
+	keepBuried bool
+	log        *slog.Logger
+	trouble    *asynqLog // one for all engines, which report the same
+	metrics    *metrics
 
 	acks        *ackClient   // the engines' connection
 	closeTopics func() error // closes what they subscribe on
@@ -76,7 +80,8 @@ func NewServer(c redis.UniversalClient, handlers map[string]Handler, o ServerOpt
 	if len(o.Pools) == 0 {
 		return nil, errors.New("queue server: no pools")
 	}
-	s := &Server{redis: c, handlers: handlers, grace: o.Grace, keep: orNone(o.Keep), log: o.Logger}
+	s := &Server{redis: c, handlers: handlers, grace: o.Grace, keep: orNone(o.Keep), log: o.Logger,
+		keepBuried: o.KeepBuried}
 	if s.grace <= 0 {
 		s.grace = 30 * time.Second
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 // states are the states of the outbox, in the order in which a message may pass through them.
-var states = []api.State{api.Waiting, api.Active, api.Delayed, api.Paused, api.Failed}
+var states = []api.State{api.Waiting, api.Active, api.Delayed, api.Paused, api.Failed,
+	api.Completed}
 
 // filter selects messages of the outbox. It is in the URL of the page.
 type filter struct {

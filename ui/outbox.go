@@ -60,8 +60,8 @@ func (u outboxPage) count(ctx context.Context, v *outboxView) error {
 	j := v.Sending.Jobs
 	counts := map[api.State]int{
 		api.Waiting: j.Waiting, api.Active: j.Active, api.Delayed: j.Delayed, api.Paused: j.Paused,
-		api.Failed: j.Failed,
-		"":         j.Waiting + j.Active + j.Delayed + j.Paused + j.Failed,
+		api.Failed: j.Failed, api.Completed: j.Completed,
+		"": j.Waiting + j.Active + j.Delayed + j.Paused + j.Failed,
 	}
 	for _, state := range append([]api.State{""}, states...) {
 		v.Tabs = append(v.Tabs, tab{state, counts[state], v.Filter.With(state).URL(), v.Filter.State == state})

@@ -47,7 +47,7 @@ func (f messageFlags) period() (since, until time.Time, err error) {
 
 // filterFlags select messages of the outbox.
 type filterFlags struct {
-	State string `enum:",waiting,active,delayed,paused,failed" default:"" placeholder:"STATE" help:"In this state: waiting, active, delayed, paused or failed."`
+	State string `enum:",waiting,active,delayed,paused,failed,completed" default:"" placeholder:"STATE" help:"In this state: waiting, active, delayed, paused, failed or completed (as many as the setting queueKeep keeps)."`
 	messageFlags
 }
 

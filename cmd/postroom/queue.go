@@ -43,14 +43,15 @@ func (q *queueStatusCmd) Run(s *session) error {
 var counting = map[string]string{"submit": "submit (both lanes)", "bulk": "bulk (part of submit)"}
 
 func queueGrid(all []api.QueueStatus) grid {
-	g := newGrid("queue", "runs", "waiting", "paused", "active", "delayed", "failed", "oldest", "processed")
+	g := newGrid("queue", "runs", "waiting", "paused", "active", "delayed", "failed", "completed", "oldest",
+		"processed")
 	for _, q := range all {
 		runs, j := "yes", q.Jobs
 		if q.Paused {
 			runs = "paused"
 		}
 		g.add(cmp.Or(counting[q.Queue], q.Queue), runs, j.Waiting, j.Paused, j.Active, j.Delayed, j.Failed,
-			seconds(q.Latency), q.ProcessedTotal)
+			j.Completed, seconds(q.Latency), q.ProcessedTotal)
 	}
 	return g
 }

@@ -1,5 +1,7 @@
 package queue
 
+// The tests look at single tasks with asynq's own functions.
+
 import (
 	"context"
 	"errors"
@@ -49,19 +51,20 @@ func (c *Control) List(ctx context.Context, queue string, s State, page, size in
 
 // lister returns asynq's function that lists a state.
 func (c *Control) lister(s State) func(string, ...asynq.ListOption) ([]*asynq.TaskInfo, error) {
+	inspector := asynq.NewInspectorFromRedisClient(c.redis)
 	switch s {
 	case Waiting:
-		return c.inspector.ListPendingTasks
+		return inspector.ListPendingTasks
 	case Active:
-		return c.inspector.ListActiveTasks
+		return inspector.ListActiveTasks
 	case Scheduled:
-		return c.inspector.ListScheduledTasks
+		return inspector.ListScheduledTasks
 	case Retrying:
-		return c.inspector.ListRetryTasks
+		return inspector.ListRetryTasks
 	case Archived:
-		return c.inspector.ListArchivedTasks
+		return inspector.ListArchivedTasks
 	case Completed:
-		return c.inspector.ListCompletedTasks
+		return inspector.ListCompletedTasks
 	}
 	return nil
 }
