@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
@@ -76,5 +77,43 @@ func TestManyReplaysSendOnce(t *testing.T) {
 	wg.Wait()
 	if replayed != 1 || conflicts != 19 {
 		t.Errorf("%d replays, %d conflicts; want 1 and 19", replayed, conflicts)
+	}
+}
+
+// TestReasonOfALostRecipientStays: one recipient is refused for good, the other gets the message at the next
+// attempt. The message has failed, and says why.
+func TestReasonOfALostRecipientStays(t *testing.T) {
+	t.Parallel()
+	for _, letters := range []time.Duration{0, -1} {
+		b := setup(t, Options{KeepDeadLetters: letters})
+		b.sender.replies = map[string]string{"dead@x.test": "550 5.1.1 nobody", "later@x.test": "451 4.7.1 later"}
+		id := b.submit(t, api.SubmitRequest{To: append(for1("dead@x.test"), for1("later@x.test")...)})
+		b.deliver(t, id)
+		m, err := b.Get(t.Context(), id)
+		if err != nil || m.Progress.Error == nil || m.Progress.Error.Message != "451 4.7.1 later" {
+			t.Errorf("while one is left: %+v, %v", m.Progress.Error, err)
+		}
+		delete(b.sender.replies, "later@x.test")
+		b.clock.Advance(time.Hour)
+		b.deliver(t, id)
+		logged, err := b.Message(t.Context(), id)
+		if err != nil || logged.Error == nil || logged.Error.Message != "550 5.1.1 nobody" {
+			t.Errorf("the log has %+v, %v", logged.Error, err)
+		}
+		if letters < 0 {
+			continue
+		}
+		page, err := b.List(t.Context(), api.OutboxQuery{State: api.Failed})
+		if err != nil || len(page.Messages) != 1 || page.Messages[0].Progress.Status != "error" ||
+			page.Messages[0].Progress.Error.Message != "550 5.1.1 nobody" {
+			t.Errorf("the list has %+v, %v", page, err)
+		}
+		code := page.Messages[0].Progress.Error.Code
+		if all, err := b.ReplayAll(t.Context(), api.ReplayRequest{Code: code}); err != nil || all.Replayed != 1 {
+			t.Errorf("replayed by code %q: %+v, %v", code, all, err)
+		}
+		if m, err = b.Get(t.Context(), id); err != nil || m.Progress.Error != nil || m.Progress.Status != "queued" {
+			t.Errorf("after the replay: %+v, %v", m.Progress, err)
+		}
 	}
 }

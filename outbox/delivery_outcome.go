@@ -165,7 +165,7 @@ func decide(c *claim, t attempted, p policy) decision {
 	d.sort(c, t, se)
 	d.fresh = d.doubt && !t.refused
 	d.conclude(c, t, p)
-	d.status.Last = d.cause
+	d.status.Last, d.status.Lost = d.cause, cmp.Or(d.last(d.lost).lastError, c.status.Lost)
 	if d.unasked {
 		d.status.Log = append(slices.Clone(c.status.Log), lapsedAttempt(c)...)
 		return d
@@ -459,13 +459,14 @@ func (d *decision) recipients(c *claim, which []int) []event.Recipient {
 
 // summary is the error for the queue's dashboard: a code without addresses.
 func (d *decision) summary() error {
-	if d.cause == nil {
+	cause := d.status.fault(string(d.outcome))
+	if cause == nil {
 		return errors.New("failed")
 	}
-	if d.cause.SMTP != 0 {
-		return fmt.Errorf("%s %d after attempt %d", d.cause.Code, d.cause.SMTP, d.attempts)
+	if cause.SMTP != 0 {
+		return fmt.Errorf("%s %d after attempt %d", cause.Code, cause.SMTP, d.attempts)
 	}
-	return fmt.Errorf("%s after attempt %d", d.cause.Code, d.attempts)
+	return fmt.Errorf("%s after attempt %d", cause.Code, d.attempts)
 }
 
 // dsn is the request for delivery reports in the terms of RFC 3461.

@@ -84,7 +84,7 @@ func (d *Desk) buryArgs(r row) (args cancelArgs, err error) {
 		recipients[n] = event.Recipient{Address: r.envelope.To[i], Status: rcptFailed,
 			Attempts: st.Recipients[i].Attempts}
 	}
-	st.Last = archivedByOperator()
+	st.Last, st.Lost = archivedByOperator(), archivedByOperator()
 	data := event.Failed{
 		Message: r.about(left), Recipients: recipients,
 		Failure: event.Failure{Error: st.Last.Message, ErrorCode: st.Last.Code, InDoubt: r.mayBeThere()},

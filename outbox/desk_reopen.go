@@ -138,7 +138,7 @@ func (r row) apply(o reopening, now time.Time) (row, error) {
 	if !o.replay {
 		return r, nil
 	}
-	r.status.Recipients, r.status.Last = slices.Clone(r.status.Recipients), nil
+	r.status.Recipients, r.status.Last, r.status.Lost = slices.Clone(r.status.Recipients), nil, nil
 	if len(o.to) > 0 {
 		return r.readdress(o.to)
 	}

@@ -86,7 +86,7 @@ func (d *Desk) replayEach(ctx context.Context, req api.ReplayRequest, c api.Corr
 
 // selects reports whether a request selects a dead letter. IDs are not looked at.
 func selects(req api.ReplayRequest, r row) bool {
-	last := r.status.Last
+	last := r.status.fault(r.state)
 	switch {
 	case req.Account != "" && r.envelope.Account != req.Account:
 		return false

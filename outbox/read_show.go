@@ -130,15 +130,15 @@ func (r row) progress() api.Progress {
 		return api.Progress{Status: "processing"}
 	case r.state == resultSent:
 		return api.Progress{Status: "submitted", Response: r.response()}
-	case r.status.Last != nil:
+	case r.status.fault(r.state) != nil:
 		return api.Progress{Status: "error", Error: r.fault()}
 	}
 	return api.Progress{Status: "queued"}
 }
 
-// fault is the error of the last attempt; nil if it did not fail, or none was made.
+// fault is the error of the message; nil if it has none. See status.fault.
 func (r row) fault() *api.DeliveryFault {
-	last := r.status.Last
+	last := r.status.fault(r.state)
 	if last == nil {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -39,7 +40,8 @@ type envelope struct {
 type status struct {
 	Recipients []recipient   `json:"recipients"`
 	Log        []api.Attempt `json:"log,omitempty"`
-	Last       *lastError    `json:"last,omitempty"`
+	Last       *lastError    `json:"last,omitempty"` // of the last attempt; nil: it succeeded
+	Lost       *lastError    `json:"lost,omitempty"` // of the recipient that was given up last
 	Events     []pastEvent   `json:"events,omitempty"`
 }
 
@@ -85,6 +87,15 @@ func (s status) having(state string) []int {
 		}
 	}
 	return which
+}
+
+// fault is the error to show of a message in a state: that of a lost recipient if the message failed, even if
+// the last attempt succeeded for the others; else that of the last attempt. nil: there is none.
+func (s status) fault(state string) *lastError {
+	if state == stateFailed {
+		return cmp.Or(s.Lost, s.Last)
+	}
+	return cmp.Or(s.Last, s.Lost)
 }
 
 // doubtful counts the attempts in doubt in the log. An attempt whose worker died is added to the log by the
