@@ -106,9 +106,17 @@ type CustomHeader struct {
 	Value string `json:"value" maxLength:"2048"`
 }
 
+// SettingsFound are the settings that a query names.
+type SettingsFound struct {
+	Settings
+	EventTypes []string `json:"eventTypes,omitempty" doc:"The types of events, if the query names eventTypes"`
+	Ignored    []string `json:"ignored,omitempty" doc:"Settings that only EmailEngine has"`
+}
+
 // SettingsUpdated lists the settings a request changed.
 type SettingsUpdated struct {
 	Updated []string `json:"updated"`
+	Ignored []string `json:"ignored,omitempty" doc:"Settings that only EmailEngine has; they change nothing"`
 }
 
 // Health is the response of /health: the process is alive.

@@ -56,7 +56,7 @@ const (
 	// GetStats shows a summary of the instance. The query limits only its counters.
 	GetStats Call[CounterQuery, Stats] = "GET /v1/stats"
 	// GetSettings shows the settings that can be changed while Postroom runs.
-	GetSettings Fetch[Settings] = "GET /v1/settings"
+	GetSettings Fetch[SettingsFound] = "GET /v1/settings"
 	// UpdateSettings changes the settings that are not nil.
 	UpdateSettings Call[Settings, SettingsUpdated] = "POST /v1/settings"
 	// GetHealth reports whether the process is alive.

@@ -22,6 +22,7 @@ type inputType struct {
 	optional bool  // a request may have no body
 	index    []int // of Body
 	queries  []string
+	query    []int // of the whole query, whose names the handler checks; nil: it gets none
 }
 
 // param is one field filled from the path, the query or a header.
@@ -39,6 +40,10 @@ func inputOf(t reflect.Type) inputType {
 	for _, f := range reflect.VisibleFields(t) {
 		if f.Type == reflect.TypeFor[mailBody]() {
 			in.mail, in.index = true, f.Index
+			continue
+		}
+		if f.Type == reflect.TypeFor[url.Values]() {
+			in.query = f.Index
 			continue
 		}
 		if f.Name == "Body" {
@@ -65,7 +70,12 @@ func (t inputType) bind(c echo.Context, m *capacity, limit int64, into reflect.V
 	if err != nil {
 		return fault.New(fault.Invalid, "", "Invalid query string")
 	}
-	faults := t.unknownQueries(query)
+	var faults []fault.Field
+	if t.query != nil {
+		into.FieldByIndex(t.query).Set(reflect.ValueOf(query))
+	} else {
+		faults = t.unknownQueries(query)
+	}
 	for _, p := range t.params {
 		text, given, ok := p.text(c, query)
 		if !ok {

@@ -2,7 +2,7 @@ package server
 
 import (
 	"context"
-	"reflect"
+	"net/url"
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
@@ -112,38 +112,25 @@ func countsOf(q api.QueueStatus) api.QueueCounts {
 }
 
 // settingsInput selects settings by name, as with EmailEngine; without names, all.
-type settingsInput struct {
-	Webhooks              string `query:"webhooks" enum:"true,false"`
-	WebhookEvents         string `query:"webhookEvents" enum:"true,false"`
-	WebhooksCustomHeaders string `query:"webhooksCustomHeaders" enum:"true,false"`
-	WebhooksEnabled       string `query:"webhooksEnabled" enum:"true,false"`
-	ServiceURL            string `query:"serviceUrl" enum:"true,false"`
-	DeliveryAttempts      string `query:"deliveryAttempts" enum:"true,false"`
-	QueueKeep             string `query:"queueKeep" enum:"true,false"`
-	TrackOpens            string `query:"trackOpens" enum:"true,false"`
-	TrackClicks           string `query:"trackClicks" enum:"true,false"`
+type settingsInput struct{ Query url.Values }
+
+func (q queueRoutes) getSettings(ctx context.Context, in *settingsInput) (api.SettingsFound, error) {
+	return q.settings.Find(ctx, in.Query)
 }
 
-func (q queueRoutes) getSettings(ctx context.Context, in *settingsInput) (api.Settings, error) {
-	all, err := q.settings.Get(ctx)
-	if err != nil || *in == (settingsInput{}) {
-		return all, err
-	}
-	asked := reflect.ValueOf(*in)
-	for field, value := range reflect.ValueOf(&all).Elem().Fields() {
-		if asked.FieldByName(field.Name).String() != "true" {
-			value.SetZero()
-		}
-	}
-	return all, nil
+// settingsRequest is api.Settings, with the names of settings that only EmailEngine has.
+type settingsRequest struct {
+	api.Settings
+	_       struct{} `additionalProperties:"true"`
+	ignored []string
 }
 
-type postSettingsInput struct{ Body api.Settings }
+type postSettingsInput struct{ Body settingsRequest }
 
 func (q queueRoutes) postSettings(ctx context.Context, in *postSettingsInput) (api.SettingsUpdated, error) {
-	if in.Body == (api.Settings{}) {
+	if in.Body.Settings == (api.Settings{}) && len(in.Body.ignored) == 0 {
 		return api.SettingsUpdated{}, fault.New(fault.Invalid, "", "The request changes no setting")
 	}
-	updated, err := q.settings.Update(ctx, in.Body)
-	return api.SettingsUpdated{Updated: updated}, err
+	updated, err := q.settings.Update(ctx, in.Body.Settings)
+	return api.SettingsUpdated{Updated: updated, Ignored: in.Body.ignored}, err
 }

@@ -312,9 +312,18 @@ func TestSettingsByName(t *testing.T) {
 	for query, want := range map[string]string{
 		"?queueKeep=true":                       `{"queueKeep":7}`,
 		"?webhooksEnabled=true&queueKeep=false": `{"webhooksEnabled":false}`,
+		"?logs=true&queueKeep=true":             `{"queueKeep":7,"ignored":["logs"]}`,
 	} {
 		if got := w.do(t, "GET", "/v1/settings"+query, adminToken, ""); got.body != want {
 			t.Errorf("%s: %s", query, got.body)
 		}
+	}
+	got := w.do(t, "GET", "/v1/settings?nosuch=true&queueKeep=true", adminToken, "")
+	if got.status != 400 || len(got.problem.Fields) != 1 || got.problem.Fields[0].Key != "nosuch" {
+		t.Errorf("an unknown setting: %d %s", got.status, got.body)
+	}
+	got = w.do(t, "POST", "/v1/settings", adminToken, `{"logs":{"all":true},"webhookEvents":["messageNew"]}`)
+	if got.body != `{"updated":["webhookEvents"],"ignored":["logs"]}` {
+		t.Errorf("settings of EmailEngine: %d %s", got.status, got.body)
 	}
 }

@@ -227,10 +227,10 @@ func TestRefusals(t *testing.T) {
 				f("restrictions.rateLimit.maxRequests",
 					`"restrictions.rateLimit.maxRequests" must be greater than or equal to 1`),
 				f("description", `"description" is required`)}},
-		{name: "setting", path: "/v1/settings", body: `{"queueKeep":-1,"smtpServerPort":2587}`, status: 400,
+		{name: "setting", path: "/v1/settings", body: `{"queueKeep":-1,"smtpServerPort":2587,"nosuch":1}`, status: 400,
 			fields: []api.ProblemField{
 				f("queueKeep", `"queueKeep" must be greater than or equal to 0`),
-				f("smtpServerPort", `"smtpServerPort" is not allowed`)}},
+				f("nosuch", `"nosuch" is not allowed`)}},
 		{name: "no setting", path: "/v1/settings", body: `{}`, status: 400,
 			message: "The request changes no setting"},
 		{name: "replay without since", path: "/v1/webhook-endpoints/e1/replay", status: 400,

@@ -86,7 +86,8 @@ func (s *Server) mailRoutes() []group {
 				"Show counters, queues and alerts"),
 		}},
 		{"Settings", "The settings that can be changed while Postroom runs.", []route{
-			get("/v1/settings", whole(api.ScopeAdmin), queues.getSettings, "getSettings", "Show settings"),
+			get("/v1/settings", whole(api.ScopeAdmin), queues.getSettings, "getSettings",
+				"Show settings; those that the query names, such as queueKeep=true, or all"),
 			post("/v1/settings", whole(api.ScopeAdmin), queues.postSettings, "updateSettings", "Change settings"),
 		}},
 	}

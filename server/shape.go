@@ -13,6 +13,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/server/settings"
 )
 
 // shape reads the next value of a document into a Go value of one type, and notes its faults. Shapes are
@@ -100,7 +101,7 @@ func structShape(t reflect.Type) shape {
 		d.object(func(key []byte) {
 			i, ok := byName[string(key)]
 			if !ok {
-				d.in(step{key: string(key)}, func() { unknown(d) })
+				d.in(step{key: string(key)}, func() { unknown(d, into, string(key)) })
 				return
 			}
 			d.path = append(d.path, step{key: members[i].name})
@@ -147,8 +148,12 @@ func membersOf(t reflect.Type) []member {
 	return members
 }
 
-func unknown(d *document) {
-	d.fault("is not allowed")
+func unknown(d *document, into reflect.Value, key string) {
+	if s, ok := into.Addr().Interface().(*settingsRequest); ok && settings.Ignored(key) {
+		s.ignored = append(s.ignored, key)
+	} else {
+		d.fault("is not allowed")
+	}
 	d.value()
 }
 

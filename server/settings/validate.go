@@ -73,11 +73,16 @@ func (f *faults) url(key, s string) {
 	}
 }
 
-func (f *faults) events(types []string) {
-	var known []string
+// eventTypes are the types of events that happen here.
+func eventTypes() (all []string) {
 	for _, t := range event.Types() {
-		known = append(known, string(t))
+		all = append(all, string(t))
 	}
+	return all
+}
+
+func (f *faults) events(types []string) {
+	known := append(eventTypes(), strings.Fields(mailboxEvents)...)
 	for i, t := range types {
 		if t != "*" && !slices.Contains(known, t) {
 			f.add(fmt.Sprintf("%s[%d]", nameWebhookEvents, i), "must be * or one of %s", strings.Join(known, ", "))

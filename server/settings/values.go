@@ -1,12 +1,19 @@
 package settings
 
 import (
+	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
+	"net/url"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
 )
 
 // Values are the settings in force.
@@ -140,4 +147,44 @@ func (s *Settings) opened(value []byte) ([]byte, error) {
 		return nil, err
 	}
 	return s.ring.Open(sealed, headersPlace)
+}
+
+// without are the settings of EmailEngine (v2.79) that have no meaning here: those of mailboxes, and those
+// that Postroom has in its configuration, with each account, or not at all.
+//
+//go:embed ignored.txt
+var without string
+
+// mailboxEvents are the types of event of EmailEngine that never happen here.
+//
+//go:embed events.txt
+var mailboxEvents string
+
+// Ignored reports whether a name is of a setting of EmailEngine without meaning here.
+func Ignored(name string) bool { return slices.Contains(strings.Fields(without), name) }
+
+// Find returns the settings that a query names; all if it is empty. Invalid names every unknown one.
+func (s *Settings) Find(ctx context.Context, query url.Values) (found api.SettingsFound, err error) {
+	query.Del("access_token")
+	all, err := s.Get(ctx)
+	if err != nil || len(query) == 0 {
+		return api.SettingsFound{Settings: all}, err
+	}
+	var wrong faults
+	from, to := fieldsOf(&all), fieldsOf(&found.Settings)
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		i := slices.IndexFunc(from, func(f field) bool { return f.name == name })
+		switch {
+		case query.Get(name) == "false":
+		case i >= 0:
+			reflect.ValueOf(to[i].at).Elem().Set(reflect.ValueOf(from[i].at).Elem())
+		case name == "eventTypes":
+			found.EventTypes = eventTypes()
+		case Ignored(name):
+			found.Ignored = append(found.Ignored, name)
+		default:
+			wrong.add(name, "is not allowed")
+		}
+	}
+	return found, fault.InvalidFields(wrong)
 }
