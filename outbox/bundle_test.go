@@ -42,6 +42,9 @@ func setupOn(t testing.TB, db *redisdb.DB, o Options) *bundle {
 	t.Helper()
 	clock := testclock.At(storyBegin)
 	o.Now = clock.Now
+	if o.Window == 0 {
+		o.Window = 1 << 20 // most tests want a task for each message; backlog_window_test.go is about the others
+	}
 	sender, people := &scriptedSender{clock: clock, replies: map[string]string{}}, &scriptedAccounts{
 		clock: clock}
 	c := db.Client()

@@ -30,6 +30,9 @@ type direct struct {
 	body   smtpsend.Body // of the last message
 }
 
+// Room implements outbox.Router.
+func (*direct) Room(string, api.Lane) int { return 1 }
+
 func (d *direct) Send(ctx context.Context, in routing.Dispatch) routing.Sent {
 	d.body = in.Message.Body
 	began := time.Now()

@@ -58,9 +58,12 @@ type claim struct {
 type Delivery struct {
 	*store
 	leases *leases
+	lines  *lines
 }
 
-func newDelivery(s *store) *Delivery { return &Delivery{store: s, leases: newLeases(s)} }
+func newDelivery(s *store) *Delivery {
+	return &Delivery{store: s, leases: newLeases(s), lines: newLines(s)}
+}
 
 // Deliver handles one wake-up: it begins the message of the task, makes one attempt, and records its result.
 func (d *Delivery) Deliver(ctx context.Context, t queue.Task) queue.Verdict {
@@ -166,8 +169,7 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 		d.log.WarnContext(ctx, "held account not asked", "message_id", c.id, "account", account.ID, "error", err)
 		return decision{outcome: released, at: d.clock.Now()}
 	case wait:
-		now := d.clock.Now()
-		return decision{outcome: held, at: now, due: now.Add(holdAtMost), reason: heldReason(account.Held.Reason)}
+		return d.hold(c, accountHold(account.ID), heldReason(account.Held.Reason))
 	}
 	if err := d.written(ctx, c, account.DKIM); err != nil {
 		return d.unwritten(ctx, c, err, started, p)
@@ -187,7 +189,12 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 		ID: c.id, Account: account, Gateway: c.gateway, Lane: c.lane,
 		Reservation: limits.Reservation(c.reservation), Message: d.message(c, stopped), Path: c.envelope.Path,
 	})
-	if !got.Wait.IsZero() {
+	switch {
+	case got.Relay != "":
+		dec := d.hold(c, relayHold{got.Relay, c.lane, account.ID}.String(), got.Reason)
+		dec.reservation = string(got.Reservation)
+		return dec
+	case !got.Wait.IsZero():
 		return decision{outcome: deferred, at: d.clock.Now(), due: got.Wait, reservation: string(got.Reservation),
 			reason: got.Reason}
 	}
@@ -381,7 +388,7 @@ func (d *Delivery) persist(ctx context.Context, c *claim, since time.Time, write
 func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (finishArgs, error) {
 	now := d.clock.Now()
 	args := finishArgs{ID: c.id, Fence: c.fence, Now: now, Outcome: dec.outcome, Due: dec.due,
-		Reason: dec.reason}
+		Reason: dec.reason, Hold: dec.hold}
 	if dec.outcome == released || dec.waits() && dec.untried() {
 		args.Attempts, args.Lapsed, args.Reservation = c.attempts, c.lapsed, dec.reservation
 		if dec.outcome == released {
@@ -428,6 +435,10 @@ func (d *Delivery) recorded(ctx context.Context, c *claim, dec decision, answer 
 	}
 	d.handled.Add(1)
 	d.observe(ctx, c, dec)
+	d.lines.note(c.partition, dec.hold)
+	for _, scope := range dec.tried {
+		d.lines.wake(ctx, scope)
+	}
 	switch dec.outcome {
 	case sent:
 		return queue.Done()

@@ -1,24 +1,70 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// If a relay refuses the login, token, certificate or sender of an account, its messages are not at fault. If
-// the account is set to hold, its messages are held and no attempt is spent. When a check is due, one message
-// is tried. Once it is sent, the sweeper wakes the others.
+// A message whose account or relay can't be used now is held: it is delayed, spends no attempt, and stands in
+// a line of its own. Each line has a name.
+//
+// If a relay refuses the login, token, certificate or sender of an account that is set to hold, the messages
+// of the account are held. When a check is due, one message is tried. Once it is sent, the sweeper wakes the
+// others.
+//
+// If a relay has no connection left for a message of this process, or is silent while others try it, the
+// message is held too, so that no worker waits for it. Each attempt that ends at the relay wakes others: other
+// mail before bulk mail, the accounts of a gateway in random order, the oldest message of each first.
 
 // gatewayAgain is the wait of a message that names its gateway, after that gateway refused the login of an
 // account that is set to hold. The other messages of the account do not wait.
 const gatewayAgain = 5 * time.Minute
 
-// holdAtMost is when a held message is tried again even if the sweeper did not wake it.
+// holdAtMost is when a held message is tried again even if nobody woke it.
 const holdAtMost = time.Hour
+
+// hold makes a message wait in a line, at most until it would be too late to send it.
+func (d *Delivery) hold(c *claim, line, reason string) decision {
+	now := d.clock.Now()
+	due := now.Add(holdAtMost)
+	if by := c.envelope.DeliverBy; by != nil && by.Before(due) {
+		due = *by
+	}
+	return decision{outcome: held, at: now, due: due, hold: line, reason: reason}
+}
+
+// accountLine begins the names of lines for an account.
+const accountLine = "account:"
+
+func accountHold(account string) string { return accountLine + account }
+
+// relayHold is a line for a relay: an account's messages of a lane.
+type relayHold struct {
+	scope   string // see routing.Scope
+	lane    api.Lane
+	account string
+}
+
+// String returns the name of the line. No part of it contains a space.
+func (h relayHold) String() string { return h.scope + " " + string(h.lane) + " " + h.account }
+
+func readRelayHold(name string) (relayHold, bool) {
+	parts := strings.Split(name, " ")
+	if len(parts) != 3 {
+		return relayHold{}, false
+	}
+	return relayHold{parts[0], api.Lane(parts[1]), parts[2]}, true
+}
 
 // heldBack reports whether a message must wait for its account. If a check is due, one message may go.
 func (d *Delivery) heldBack(ctx context.Context, c *claim, account accounts.Sender) (bool, error) {
@@ -34,31 +80,35 @@ func heldReason(why string) string { return "the account is held: " + why }
 // troubled reports whether a relay refused the account, so that message and recipients were not judged.
 func troubled(se *smtpsend.Error) bool { return se != nil && se.Verdict == smtpsend.Auth }
 
-// release wakes held messages: all of an account that is no longer held, and one of an account whose check is
-// due.
+// release wakes held messages: all of an account that is no longer held, one of an account whose check is
+// due, and as many for each relay as it has room for. So messages are woken too if the process died that held
+// them.
 func (s *sweeper) release(ctx context.Context, p int, now time.Time) error {
-	ids, err := s.d.DB.Client().SMembers(ctx, s.d.keys.held(p)).Result()
+	names, err := s.d.DB.Client().SMembers(ctx, s.d.keys.held(p)).Result()
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		n, err := s.releasable(ctx, id, now)
+	for _, scope := range s.d.lines.replace(p, names) {
+		s.d.lines.wake(ctx, scope)
+	}
+	for _, name := range names {
+		account, ok := strings.CutPrefix(name, accountLine)
+		if !ok {
+			continue
+		}
+		n, err := s.releasable(ctx, account, now)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
 			continue
 		}
-		woken, err := sweepRun(ctx, s.d.store, unholdScript, p, unholdArgs{Account: id, Now: now, Most: n})
+		woken, err := s.d.unhold(ctx, p, name, n)
 		if err != nil {
 			return err
 		}
-		s.d.enqueue(ctx, woken...)
-		for _, w := range woken {
-			s.d.forget(ctx, w.former(p))
-		}
-		if len(woken) > 1 {
-			s.d.log.InfoContext(ctx, "held messages released", "account", id, "count", len(woken))
+		if woken > 1 {
+			s.d.log.InfoContext(ctx, "held messages released", "account", account, "count", woken)
 		}
 	}
 	return nil
@@ -78,4 +128,117 @@ func (s *sweeper) releasable(ctx context.Context, account string, now time.Time)
 		return 0, nil
 	}
 	return 1, nil
+}
+
+// unhold wakes messages of a line and returns how many.
+func (s *store) unhold(ctx context.Context, p int, line string, most int) (int, error) {
+	woken, err := sweepRun(ctx, s, unholdScript, p, unholdArgs{Hold: line, Now: s.clock.Now(), Most: most})
+	if err != nil {
+		return 0, err
+	}
+	s.enqueue(ctx, woken...)
+	former := make([]task, len(woken))
+	for i, w := range woken {
+		former[i] = w.former(p)
+	}
+	s.forget(ctx, former...)
+	return len(woken), nil
+}
+
+// lines are the lines of messages for relays, as far as this process knows: those it has made longer, and
+// those that the sweeper found.
+type lines struct {
+	store *store
+	mu    sync.Mutex
+	known map[string][]line // by the scope of the relay
+}
+
+// line is a line for a relay in a partition.
+type line struct {
+	relayHold
+	partition int
+}
+
+func newLines(s *store) *lines { return &lines{store: s, known: map[string][]line{}} }
+
+// note remembers that a message stands in a line; "": in none.
+func (l *lines) note(p int, name string) {
+	hold, ok := readRelayHold(name)
+	if !ok {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if at := (line{hold, p}); !slices.Contains(l.known[hold.scope], at) {
+		l.known[hold.scope] = append(l.known[hold.scope], at)
+	}
+}
+
+// replace sets the lines of a partition. It returns the relays that have any.
+func (l *lines) replace(p int, names []string) []string {
+	l.mu.Lock()
+	for scope, known := range l.known {
+		l.known[scope] = slices.DeleteFunc(known, func(k line) bool { return k.partition == p })
+		if len(l.known[scope]) == 0 {
+			delete(l.known, scope)
+		}
+	}
+	l.mu.Unlock()
+	var scopes []string
+	for _, name := range names {
+		l.note(p, name)
+		if hold, ok := readRelayHold(name); ok && !slices.Contains(scopes, hold.scope) {
+			scopes = append(scopes, hold.scope)
+		}
+	}
+	return scopes
+}
+
+// bulkShare is how often bulk mail comes first although other mail waits, so that it never stands still.
+const bulkShare = 0.2
+
+// wake wakes as many of the messages that wait for a relay as it has room for.
+func (l *lines) wake(ctx context.Context, scope string) {
+	waiting := l.order(scope)
+	if len(waiting) == 0 {
+		return
+	}
+	room, bulkRoom := l.store.Router.Room(scope, api.Transactional), l.store.Router.Room(scope, api.Bulk)
+	woken := 0
+	for i, w := range waiting {
+		lines := len(waiting) - i
+		n := (room - woken + lines - 1) / lines
+		if w.lane == api.Bulk {
+			n = min(n, bulkRoom-woken)
+		}
+		if n < 1 {
+			continue
+		}
+		got, err := l.store.unhold(ctx, w.partition, w.String(), n)
+		if err != nil {
+			l.store.log.WarnContext(ctx, "messages not woken", "relay", scope, "error", err)
+			return
+		}
+		woken += got
+	}
+}
+
+// order returns the lines of a relay in the order in which they are served now.
+func (l *lines) order(scope string) []line {
+	l.mu.Lock()
+	waiting := slices.Clone(l.known[scope])
+	l.mu.Unlock()
+	rand.Shuffle(len(waiting), func(i, j int) { waiting[i], waiting[j] = waiting[j], waiting[i] })
+	first := api.Transactional
+	if rand.Float64() < bulkShare {
+		first = api.Bulk
+	}
+	rank := func(w line) int {
+		if w.lane == first {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(waiting, func(a, b line) int { return cmp.Compare(rank(a), rank(b)) })
+	return waiting
 }

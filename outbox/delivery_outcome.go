@@ -64,6 +64,8 @@ type decision struct {
 	trouble     reason         // of the account, when held
 	reservation string         // of a limit, when deferred
 	reason      string         // in words, when deferred or held
+	hold        string         // what the message waits for, when held
+	tried       []string       // the relays asked, by routing.Scope
 
 	stopped map[int]*suppression.Entry // recipients newly suppressed
 	unasked bool                       // all recipients left are suppressed: no attempt was made
@@ -157,6 +159,9 @@ func decide(c *claim, t attempted, p policy) decision {
 		gateway: c.gateway}
 	if n := len(t.tries); n > 0 {
 		d.gateway, d.host = t.tries[n-1].Gateway, t.tries[n-1].Host
+	}
+	for _, one := range t.tries {
+		d.tried = append(d.tried, routing.Scope(c.envelope.Account, one.Gateway))
 	}
 	if t.refused {
 		d.attempts--
@@ -271,6 +276,7 @@ func (d *decision) holds(c *claim, p policy) bool {
 	}
 	d.lost = slices.DeleteFunc(d.lost, func(i int) bool { return troubled(d.why[i].smtp) })
 	d.outcome, d.due, d.reason = held, d.at.Add(holdAtMost), heldReason(d.trouble.Message)
+	d.hold = accountHold(c.envelope.Account)
 	if c.gateway != "" { // the one it asked for; the account's other mail is not concerned
 		d.outcome, d.due, d.reason = deferred, d.at.Add(gatewayAgain), "gateway "+c.gateway+" refuses: "+
 			d.trouble.Message

@@ -59,7 +59,10 @@ for _, key in ipairs(keys('message')) do
     if (m.state == clock[1]) ~= (score ~= false) then say(id, m.state, 'stands in', name, tostring(score)) end
     if score and clock[2] and score ~= m[clock[2]] then say(id, 'stands in', name, 'under', score, 'not', m[clock[2]]) end
   end
-  if m.held == '1' and not redis.call('ZSCORE', prefix .. 'held:' .. m.account, id) then say(id, 'is held, and nobody knows') end
+  if m.state ~= 'waiting' and redis.call('ZSCORE', prefix .. 'backlog:' .. m.lane .. ':' .. m.account, id) then
+    say(id, m.state, 'stands in a backlog')
+  end
+  if m.held and not redis.call('ZSCORE', prefix .. 'held:' .. m.held, id) then say(id, 'is held, and nobody knows') end
 end
 for _, key in ipairs(keys('idempotency')) do
   local id = string.match(redis.call('GET', key), '^%S+ %l* (%w+)')

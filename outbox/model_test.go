@@ -87,6 +87,7 @@ type operation struct {
 func newModel(t *testing.T, rt *rapid.T, db *redisdb.DB) *model {
 	o := Options{Attempts: func() int { return 3 }, Backoff: queue.Backoff{Base: 5 * time.Second},
 		HoldInDoubt: rapid.Bool().Draw(rt, "hold in doubt")}
+	o.Window = rapid.SampledFrom([]int{2, 64}).Draw(rt, "window")
 	if rapid.IntRange(0, 3).Draw(rt, "keep dead letters") == 0 {
 		o.KeepDeadLetters = -1
 	}
@@ -288,7 +289,7 @@ func (m *model) settle() {
 	m.resubmit()
 	for rounds, done := 0, false; !done; rounds++ {
 		done = m.live() == 0 // and one more round, to clean up
-		if rounds == 40 {
+		if rounds == 80 {
 			m.rt.Fatalf("%d messages are still live: %v\n%s", m.live(), m.standing(), m.log.String())
 		}
 		m.clock.Advance(time.Minute)

@@ -6,6 +6,7 @@ import (
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/accounts/routing"
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
@@ -16,6 +17,7 @@ import (
 // Router sends one message through one of its account's relays. It is routing.Router.
 type Router interface {
 	Send(ctx context.Context, d routing.Dispatch) routing.Sent
+	Room(scope string, lane api.Lane) int
 }
 
 // Accounts finds senders and their relays. It is accounts.Accounts.

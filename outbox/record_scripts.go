@@ -94,6 +94,7 @@ type (
 		ID, Fence, Status, Record, Lapsed, Reservation, Reason, Text, References string
 		Now, Due                                                                 time.Time
 		Outcome                                                                  outcome
+		Hold                                                                     string
 		Attempts, KeepReferences, KeepKey                                        int
 		Attempted, InDoubt                                                       bool
 		Events                                                                   []string
@@ -124,9 +125,9 @@ type (
 		Most int
 	}
 	unholdArgs struct {
-		Account string
-		Now     time.Time
-		Most    int
+		Hold string
+		Now  time.Time
+		Most int
 	}
 	owedArgs struct {
 		Before time.Time

@@ -121,6 +121,11 @@ func (s *story) do(words []string) []string {
 		s.must(err)
 		s.sender.full = s.clock.Now().Add(d)
 		return nil
+	case "crowd": // crowd 30s: until then all connections are taken
+		d, err := time.ParseDuration(words[1])
+		s.must(err)
+		s.sender.crowded = s.clock.Now().Add(d)
+		return nil
 	case "portion": // portion 2: recipients in one transaction
 		n, err := strconv.Atoi(words[1])
 		s.must(err)
@@ -386,6 +391,7 @@ type scriptedSender struct {
 	portion int // recipients in a transaction; 0: all
 	got     func(m smtpsend.Message)
 	full    time.Time     // until then a limit is reached
+	crowded time.Time     // until then all connections are taken
 	host    string        // of the relay; empty: relay.test:25
 	path    gateways.Path // of the last message
 
@@ -395,6 +401,10 @@ type scriptedSender struct {
 func (f *scriptedSender) Send(ctx context.Context, d routing.Dispatch) routing.Sent {
 	if now := f.clock.Now(); now.Before(f.full) && d.Reservation == "" {
 		return routing.Sent{Wait: f.full, Reservation: "mine", Reason: "the limit of the relay"}
+	}
+	if f.clock.Now().Before(f.crowded) {
+		return routing.Sent{Wait: f.clock.Now().Add(time.Second), Relay: routing.Scope(d.Account.ID, d.Gateway),
+			Reason: "the relay: all connections are taken"}
 	}
 	if f.got != nil {
 		f.got(d.Message)
@@ -406,6 +416,14 @@ func (f *scriptedSender) Send(ctx context.Context, d routing.Dispatch) routing.S
 	out.Tries = []routing.Try{{Gateway: d.Gateway, Host: stdcmp.Or(f.host, "relay.test:25"), Start: start,
 		End: f.clock.Now(), Result: r, Err: err}}
 	return out
+}
+
+// Room implements Router.
+func (f *scriptedSender) Room(string, api.Lane) int {
+	if f.clock.Now().Before(f.crowded) {
+		return 0
+	}
+	return 1
 }
 
 // send makes transactions of portion recipients.

@@ -273,6 +273,9 @@ func (i *index) Search(_ context.Context, s documents.Search) (documents.Found, 
 // obligingRelay answers each recipient with a reply.
 type obligingRelay struct{ host, reply string }
 
+// Room implements outbox.Router.
+func (*obligingRelay) Room(string, api.Lane) int { return 1 }
+
 func (r *obligingRelay) Send(_ context.Context, d routing.Dispatch) routing.Sent {
 	result := smtpsend.Result{Response: r.reply, Code: 250}
 	for _, to := range d.Message.To {

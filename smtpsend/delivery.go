@@ -142,7 +142,7 @@ func (d *delivery) begin(ctx context.Context) (*transaction, *Error) {
 		case g.c != nil:
 			g.c.close()
 		}
-		c, failure := d.s.open(ctx, d.relay)
+		c, failure := d.s.open(ctx, d.share())
 		if failure == nil {
 			d.result.Reused = false
 			d.result.Timings.Connect += c.timings.Connect
@@ -161,6 +161,15 @@ func (d *delivery) begin(ctx context.Context) (*transaction, *Error) {
 			return nil, failure
 		}
 	}
+}
+
+// share is the relay with the connections that the message may use of it.
+func (d *delivery) share() Relay {
+	relay := d.relay
+	if d.m.Bulk {
+		relay.Connections -= Reserved(relay.Connections)
+	}
+	return relay
 }
 
 // blame gives a TLS failure to the message instead of the account, if only the message insists on TLS.
@@ -249,5 +258,9 @@ func (s *Sender) waitError(ctx context.Context, err error) *Error {
 		e.Err = fmt.Errorf("waiting for a free connection: %w", err)
 		return e
 	}
-	return s.silent(newError(PhaseConnect, Soft, ScopeConnection, nameConnection, err))
+	verdict := Soft
+	if errors.Is(err, errNoTurn) {
+		verdict = Throttle
+	}
+	return s.silent(newError(PhaseConnect, verdict, ScopeConnection, nameConnection, err))
 }

@@ -24,7 +24,7 @@ func (p *pool) chain(relay Relay, c *session) *waiter {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k := p.relays[relay]
-	if len(k.line) == 0 || k.unchained || p.closed {
+	if k.unchained || p.closed || !k.hasNext() {
 		return nil
 	}
 	// The message's goroutine waits for its turn or, having given up, for the lock. No other uses it now.
@@ -46,12 +46,30 @@ func (p *pool) unchain(relay Relay) {
 	p.relays[relay].unchained = true
 }
 
-// wait waits until it is w's turn or ctx ends.
+// errNoTurn is the cause when no connection became free in time.
+var errNoTurn = errors.New("all connections to the relay are busy")
+
+// wait waits until it is w's turn, the message's patience is over, or ctx ends.
 func (p *pool) wait(ctx context.Context, w *waiter) (grant, error) {
+	var over <-chan time.Time
+	if w.d.m.Patience > 0 {
+		timer := time.NewTimer(w.d.m.Patience)
+		defer timer.Stop()
+		over = timer.C
+	}
 	select {
 	case g := <-w.turn:
 		return g, nil
 	case <-ctx.Done():
+	case <-over:
+		if p.leaveLine(w) {
+			return grant{}, errNoTurn
+		}
+		select { // its envelope is on the way, or its turn has just come
+		case g := <-w.turn:
+			return g, nil
+		case <-ctx.Done():
+		}
 	}
 	p.mu.Lock()
 	p.relays[w.d.relay].leave(w)
@@ -62,6 +80,18 @@ func (p *pool) wait(ctx context.Context, w *waiter) (grant, error) {
 	default:
 	}
 	return grant{}, context.Cause(ctx)
+}
+
+// leaveLine takes a message out of the line. It reports false if it is no longer there.
+func (p *pool) leaveLine(w *waiter) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := p.relays[w.d.relay]
+	if !slices.Contains(k.line, w) {
+		return false
+	}
+	k.leave(w)
+	return true
 }
 
 // handBack returns a grant that was not used. A connection with an envelope on it is closed.
@@ -85,7 +115,11 @@ func (p *pool) takeOpen(ctx context.Context, d *delivery) (grant, error) {
 	p.mu.Lock()
 	k := p.relays[d.relay]
 	k.open--
-	c, stale := k.pop(time.Now())
+	var c *session
+	var stale []*session
+	if k.admits(d) {
+		c, stale = k.pop(time.Now())
+	}
 	var w *waiter
 	switch {
 	case c != nil:
@@ -106,10 +140,24 @@ func (p *pool) takeOpen(ctx context.Context, d *delivery) (grant, error) {
 	return grant{}, errAlone
 }
 
+// join puts a message in line: bulk mail at the end, other mail before it.
 func (k *connections) join(d *delivery) *waiter {
 	w := &waiter{d: d, turn: make(chan grant, 1)}
-	k.line = append(k.line, w)
+	at := slices.IndexFunc(k.line, func(other *waiter) bool { return other.d.m.Bulk && !d.m.Bulk })
+	if at < 0 {
+		at = len(k.line)
+	}
+	k.line = slices.Insert(k.line, at, w)
 	return w
+}
+
+// hasNext reports whether a connection in use, which its message is about to return, goes to the first in
+// line.
+func (k *connections) hasNext() bool {
+	if len(k.line) == 0 {
+		return false
+	}
+	return k.open-len(k.idle)-1 < k.line[0].d.share().Connections
 }
 
 // next takes the first out of the line.

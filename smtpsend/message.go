@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -22,6 +23,14 @@ type Message struct {
 	// RequireTLS asks every relay on the way for verified TLS (REQUIRETLS, RFC 8689). If the relay does not
 	// offer that over verified TLS, the message fails with Verdict Policy.
 	RequireTLS bool
+
+	// Bulk mail leaves a part of the relay's connections to other mail: a fifth, at least one of several.
+	Bulk bool
+
+	// Patience is how long the message waits for a connection, of this process or of all together. After it
+	// the message fails with Verdict Throttle in PhaseConnect, and the relay has seen nothing. Zero: it waits
+	// until the context ends.
+	Patience time.Duration
 
 	// BeforeDot is called once per transaction, when all of the content but the terminating dot has been
 	// written, with the recipients that the relay accepted. It records what must be durable before delivery is

@@ -9,7 +9,8 @@ import (
 
 // pool keeps the connections of each relay: at most Relay.Connections open. The most recently used one is
 // used first, so that the others become idle. When all are busy, a message waits in line. There the message
-// before may send its envelope along (chain).
+// before may send its envelope along (chain). Bulk mail keeps some connections free (Reserved) for other mail,
+// and waits behind it.
 type pool struct {
 	mu     sync.Mutex
 	relays map[Relay]*connections
@@ -45,10 +46,14 @@ func (p *pool) take(ctx context.Context, d *delivery) (grant, error) {
 		p.relays[d.relay] = k
 	}
 	var w *waiter
-	c, stale := k.pop(time.Now())
+	var c *session
+	var stale []*session
+	if k.admits(d) {
+		c, stale = k.pop(time.Now())
+	}
 	switch {
 	case c != nil:
-	case k.open < d.relay.Connections:
+	case k.admits(d) && k.open < d.relay.Connections:
 		k.open++
 	default:
 		w = k.join(d)
@@ -59,6 +64,11 @@ func (p *pool) take(ctx context.Context, d *delivery) (grant, error) {
 		return p.wait(ctx, w)
 	}
 	return grant{c: c}, nil
+}
+
+// admits reports whether a message may use a further connection.
+func (k *connections) admits(d *delivery) bool {
+	return k.open-len(k.idle) < d.share().Connections
 }
 
 // give returns a connection that may be used again. next is the message whose envelope was sent on it, if
@@ -75,7 +85,7 @@ func (p *pool) give(relay Relay, c *session, next *waiter) {
 		}
 	case c.worn(c.idleSince):
 		kept = false
-	case len(k.line) > 0:
+	case k.hasNext():
 		k.next().turn <- grant{c: c}
 	case p.closed:
 		kept = false
@@ -103,7 +113,7 @@ func (p *pool) drop(relay Relay, next *waiter) {
 	switch {
 	case next != nil && !next.gone:
 		next.turn <- grant{}
-	case len(k.line) > 0:
+	case k.hasNext():
 		k.next().turn <- grant{}
 	default:
 		k.open--

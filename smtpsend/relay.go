@@ -84,6 +84,15 @@ type Relay struct {
 	Shared string
 }
 
+// Reserved returns how many of a relay's connections bulk mail leaves to other mail: a fifth, at least one of
+// several.
+func Reserved(connections int) int {
+	if connections < 2 {
+		return 0
+	}
+	return max(1, connections/5)
+}
+
 // String returns the relay's id, host and port. It leaves credentials out, for logs.
 func (r Relay) String() string {
 	return strings.TrimSpace(r.ID + " " + net.JoinHostPort(r.Host, strconv.Itoa(r.Port)))

@@ -297,6 +297,9 @@ func (p page) lacks(t *testing.T, words ...string) {
 // relay answers each recipient as told, or with 250.
 type relay struct{ replies map[string]string }
 
+// Room implements outbox.Router.
+func (*relay) Room(string, api.Lane) int { return 1 }
+
 func (r *relay) Send(ctx context.Context, d routing.Dispatch) routing.Sent {
 	now := time.Now()
 	result, err := r.transact(ctx, d.Message)

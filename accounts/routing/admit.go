@@ -16,10 +16,13 @@ type full struct {
 	kept     reservation // to be shown when the message comes back
 	reserved bool        // the message has a reservation there, or asking again now is of no use
 	slowed   bool        // the relay asked for it. That is a failure, so fallbacks may be used
-	kind     string      // for metrics: limit, connections, unavailable
+	kind     string      // for metrics: limit, unavailable, or noConnection
 	until    time.Time
 	reason   string // for operators
 }
+
+// noConnection is the kind of waiting for a connection to a relay.
+const noConnection = "connections"
 
 // failure is the error of the recipients that are left because of it.
 func (f full) failure() *smtpsend.Error {
@@ -150,11 +153,28 @@ func crowded(t Try) bool {
 func (a *attempt) crowd(c candidate, t Try) {
 	wait := max(t.Result.Recipients[0].Err.RetryAfter, time.Second)
 	f := full{
-		candidate: c, kept: reservation{scope: c.scope, paid: paidAll}, reserved: true, kind: "connections",
+		candidate: c, kept: reservation{scope: c.scope, paid: paidAll}, reserved: true, kind: noConnection,
 		until: a.now().Add(wait), reason: c.String() + ": all connections are taken",
 	}
 	if len(a.candidates) > 1 {
 		a.fullRelays.note(c.scope, fullRelay{until: f.until, reason: f.reason})
+	}
+	a.full = append(a.full, f)
+}
+
+// noTurn notes that a relay has all the messages under way that it may have. The message has not paid its
+// share of the limits, unless it waited for this relay before.
+func (a *attempt) noTurn(c candidate, stalls bool) {
+	f := full{candidate: c, reserved: true, slowed: stalls, kind: noConnection, until: a.now().Add(time.Second),
+		reason: c.String() + ": all connections are taken"}
+	if stalls {
+		f.reason = c.String() + " does not answer; another message is trying it"
+	}
+	switch {
+	case a.waited.scope == c.scope:
+		f.kept = a.waited
+	case a.charged || a.waited.paid != "":
+		f.kept = reservation{scope: c.scope, paid: paidAccount}
 	}
 	a.full = append(a.full, f)
 }

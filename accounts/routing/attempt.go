@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -75,6 +76,14 @@ func (a *attempt) eligible(ctx context.Context, c candidate) bool {
 
 // visit tries a candidate, if the limits admit that.
 func (a *attempt) visit(ctx context.Context, c candidate, p pass, insist bool) {
+	turn, stalls := a.gates.enter(c)
+	if turn == nil {
+		a.breakers.unused(p)
+		a.noTurn(c, stalls)
+		return
+	}
+	var last Try
+	defer func() { a.gates.leave(turn, answered(last), silence(last)) }()
 	if !a.admit(ctx, c, insist) {
 		a.breakers.unused(p)
 		return
@@ -86,6 +95,7 @@ func (a *attempt) visit(ctx context.Context, c candidate, p pass, insist bool) {
 		a.crowd(c, t)
 		return
 	}
+	last = t
 	if len(a.results.tries) > 0 {
 		a.metrics.failovers.Inc()
 	}
@@ -93,7 +103,7 @@ func (a *attempt) visit(ctx context.Context, c candidate, p pass, insist bool) {
 	if relay, failure, ok := a.secondChance(ctx, c, relay, t); ok {
 		if again := a.once(ctx, c, relay, failure); !crowded(again) {
 			a.results.add(again)
-			t = again
+			t, last = again, again
 		}
 	}
 	a.learn(ctx, c, p, t)
@@ -150,6 +160,7 @@ func (a *attempt) secondChance(ctx context.Context, c candidate, relay smtpsend.
 func (a *attempt) once(ctx context.Context, c candidate, relay smtpsend.Relay, failure *smtpsend.Error) Try {
 	t := Try{Gateway: c.Gateway, Host: host(c.SMTP), Start: a.now()}
 	m := a.results.message()
+	m.Bulk, m.Patience = a.d.Lane == api.Bulk, linePatience
 	if failure != nil {
 		t.Result, t.Err = sameForAll(m.To, failure), failure
 	} else {
@@ -164,7 +175,11 @@ func (a *attempt) sent() Sent {
 	a.returnReservations()
 	if len(a.results.tries) == 0 && a.halt != nil {
 		a.metrics.waits[a.halt.kind].Inc()
-		return Sent{Wait: a.halt.until, Reservation: a.halt.kept.text(), Reason: a.halt.reason}
+		wait := Sent{Wait: a.halt.until, Reservation: a.halt.kept.text(), Reason: a.halt.reason}
+		if a.halt.kind == noConnection {
+			wait.Relay = a.halt.scope
+		}
+		return wait
 	}
 	for _, s := range a.asleep {
 		a.results.note(s.why)

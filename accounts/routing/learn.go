@@ -2,6 +2,7 @@ package routing
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/postroom/postroom/smtpsend"
@@ -18,7 +19,7 @@ func (a *attempt) learn(ctx context.Context, c candidate, p pass, t Try) {
 		if a.breakers.worked(p) {
 			a.log.InfoContext(ctx, "relay works again", "relay", c.scope)
 		}
-	case unreachable:
+	case unreachable, stalled:
 		a.rest(ctx, c, p, why)
 	default:
 		a.breakers.unused(p)
@@ -63,10 +64,11 @@ const (
 	refused     outcome = "refused"     // it judged the message or its recipients, and took it for none
 	unreachable outcome = "unreachable" // it could not be reached or used, and judged nothing
 	slowed      outcome = "slowed"      // it asked us to slow down
+	stalled     outcome = "stalled"     // it did not answer in time, after it had accepted the connection
 	broken      outcome = "broken"      // the conversation ended without an answer, or we ended it
 )
 
-var outcomes = []outcome{delivered, refused, unreachable, slowed, broken}
+var outcomes = []outcome{delivered, refused, unreachable, slowed, stalled, broken}
 
 // judge returns the outcome of a try, and the failure for which the relay itself is to blame; nil: none.
 func judge(t Try, stopped bool) (outcome, *smtpsend.Error) {
@@ -84,6 +86,8 @@ func judge(t Try, stopped bool) (outcome, *smtpsend.Error) {
 			if what == broken {
 				what, why = unreachable, e
 			}
+		case e.Timeout() && what == broken:
+			what, why = stalled, e
 		case e.Code != 0:
 			if what != slowed {
 				what, why = refused, nil
@@ -91,6 +95,20 @@ func judge(t Try, stopped bool) (outcome, *smtpsend.Error) {
 		}
 	}
 	return what, why
+}
+
+// answered reports whether the relay replied at all.
+func answered(t Try) bool {
+	return slices.ContainsFunc(t.Result.Recipients, func(r smtpsend.RecipientResult) bool {
+		return r.Err == nil || r.Err.Code != 0
+	})
+}
+
+// silence reports whether the relay did not answer in time.
+func silence(t Try) bool {
+	return slices.ContainsFunc(t.Result.Recipients, func(r smtpsend.RecipientResult) bool {
+		return r.Err != nil && r.Err.Code == 0 && r.Err.Timeout()
+	})
 }
 
 // asksToSlowDown reports whether a relay said that it gets too much mail, and the longest wait it asked for.

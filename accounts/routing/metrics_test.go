@@ -34,11 +34,13 @@ postroom_route_tries_total{kind="gateway",outcome="broken"} 0
 postroom_route_tries_total{kind="gateway",outcome="delivered"} 5
 postroom_route_tries_total{kind="gateway",outcome="refused"} 0
 postroom_route_tries_total{kind="gateway",outcome="slowed"} 0
+postroom_route_tries_total{kind="gateway",outcome="stalled"} 0
 postroom_route_tries_total{kind="gateway",outcome="unreachable"} 0
 postroom_route_tries_total{kind="relay",outcome="broken"} 0
 postroom_route_tries_total{kind="relay",outcome="delivered"} 0
 postroom_route_tries_total{kind="relay",outcome="refused"} 0
 postroom_route_tries_total{kind="relay",outcome="slowed"} 0
+postroom_route_tries_total{kind="relay",outcome="stalled"} 0
 postroom_route_tries_total{kind="relay",outcome="unreachable"} 5
 # HELP postroom_route_waits_total Messages told to come back later, before any relay was tried.
 # TYPE postroom_route_waits_total counter

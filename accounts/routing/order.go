@@ -22,11 +22,11 @@ const gatewayScope = "gateway:"
 func isGateway(scope string) bool { return strings.HasPrefix(scope, gatewayScope) }
 
 func newCandidate(account string, r gateways.Relay, tier int) candidate {
+	c := candidate{Relay: r, scope: Scope(account, r.Gateway), owner: "account:" + account, tier: tier}
 	if r.Gateway != "" {
-		name := gatewayScope + r.Gateway
-		return candidate{Relay: r, scope: name, owner: name, tier: tier}
+		c.owner = c.scope
 	}
-	return candidate{Relay: r, scope: "relay:" + account, owner: "account:" + account, tier: tier}
+	return c
 }
 
 // kind returns the label of metrics.

@@ -65,6 +65,9 @@ type Options struct {
 	Registry prometheus.Registerer // nil: measure nothing
 	Now      func() time.Time      // the clock, for tests; nil: time.Now
 	Random   func() float64        // from 0 up to, not including, 1; nil: math/rand
+	// how many messages may be under way at relays that have not answered yet, so that they never hold all
+	// workers; 0: any number
+	Untested int
 }
 
 // Router sends messages to relays. It is safe for concurrent use.
@@ -72,6 +75,7 @@ type Router struct {
 	Parts
 	breakers   *breakers
 	fullRelays *fullRelays
+	gates      *gates
 	metrics    *metrics
 	log        *slog.Logger
 	now        func() time.Time
@@ -91,6 +95,7 @@ func New(p Parts, o Options) (*Router, error) {
 	if r.random == nil {
 		r.random = rand.Float64
 	}
+	r.gates = newGates(o.Untested, r.now)
 	var err error
 	if r.metrics, err = newMetrics(o.Registry, r.breakers); err != nil {
 		return nil, fmt.Errorf("routing: register metrics: %w", err)
@@ -140,7 +145,25 @@ type Sent struct {
 	Reservation limits.Reservation
 	// Reason is the reason of the wait, for operators.
 	Reason string
+	// Relay is the scope of the relay that the message waits for, if it waits for a connection: it may come back
+	// as soon as Room says so. Empty: it waits for something else.
+	Relay string
 }
+
+// Scope names the relay of a gateway; empty: the account's own.
+func Scope(account, gateway string) string {
+	if gateway != "" {
+		return gatewayScope + gateway
+	}
+	return "relay:" + account
+}
+
+// Room returns how many messages of a lane that wait for a connection to a relay (Sent.Relay) may be sent now,
+// as far as this process knows.
+func (r *Router) Room(scope string, lane api.Lane) int { return r.gates.wanted(scope, lane) }
+
+// Stalled returns the relays that owe answers to messages of this process, and get no others meanwhile.
+func (r *Router) Stalled() []Stall { return r.gates.stalled() }
 
 // Send makes one attempt to send a message through one of the account's relays. After the end of ctx no
 // further relay is tried.

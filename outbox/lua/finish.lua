@@ -1,14 +1,15 @@
 -- finish records the result of an attempt: state, indexes, recipients, content, counters, events.
 --
 -- KEYS[1] message hash
--- ARGV: id fence now outcome due attempts attempted status record in_doubt lapsed reservation reason text references
+-- ARGV: id fence now outcome due attempts attempted status record in_doubt lapsed reservation reason hold text references
 -- ARGV: keep_references keep_key events...
 --   outcome     sent, suppressed, delayed, failed; dropped: failed, and the content is deleted; released: as if the
 --               attempt had not begun; deferred: the same, but later, because of a limit or its own gateway;
---               held: delayed until the account works
+--               held: delayed until what it waits for is there (unhold.lua)
 --   attempted   1: it counts as an attempt
 --   status      '': unchanged
 --   record      for the log; '': there is no log
+--   hold        name of what a held message waits for
 --   lapsed      how the attempt before ended, if its worker died
 --   text        text for the search index, after the letter t; c: the content stays for it; '': none
 --   references  hashes for reference keys, separated by spaces; kept for keep_references seconds
@@ -36,9 +37,9 @@ if outcome == 'released' or outcome == 'deferred' or outcome == 'held' then
   if reason ~= '' then redis.call('HSET', KEYS[1], 'reason', reason) end
   move(id, at, to, due)
   if outcome == 'held' then
-    redis.call('HSET', KEYS[1], 'held', '1')
-    redis.call('ZADD', held_key(at.account), at.created, id) -- the oldest goes first
-    redis.call('SADD', prefix .. 'held', at.account)
+    redis.call('HSET', KEYS[1], 'held', hold)
+    redis.call('ZADD', held_key(hold), at.created, id) -- the oldest goes first
+    redis.call('SADD', prefix .. 'held', hold)
   end
 end
 

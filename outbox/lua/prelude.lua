@@ -13,7 +13,7 @@ local function status_key(id) return prefix .. 'status:' .. id end
 local function index_key(lane, state) return prefix .. 'index:' .. lane .. ':' .. state end
 local function log_key(lane, result) return prefix .. 'log:' .. lane .. ':' .. result end
 local function shared_key(name) return prefix .. 'shared:' .. name end
-local function held_key(account) return prefix .. 'held:' .. account end
+local function held_key(hold) return prefix .. 'held:' .. hold end
 local function idempotency_key(hash) return prefix .. 'idempotency:' .. hash end
 
 -- emit appends an event to the stream; emit_all appends those in ARGV from an index on.

@@ -1,18 +1,19 @@
--- unhold wakes messages that are held with their account: all of them, some at a time, or one as a trial.
+-- unhold wakes messages that are held, the oldest first.
 --
 -- KEYS[1] any key of the partition
--- ARGV: account now most
+-- ARGV: hold now most
+--   hold  what they wait for
 -- Rows: id lane epoch due
 --   the tasks to enqueue
 -- Atomic per message: an operator may cancel it at this moment.
 
-local key, limit = held_key(account), tonumber(most)
+local key, limit = held_key(hold), tonumber(most)
 local woken = {}
 for _, id in ipairs(redis.call('ZRANGE', key, 0, 999)) do
   if #woken >= limit then break end
   redis.call('ZREM', key, id)
   local m = redis.call('HMGET', message_key(id), 'held', 'state')
-  if m[1] == '1' and m[2] == 'delayed' then -- else it is gone or was changed
+  if m[1] == hold and m[2] == 'delayed' then -- else it is gone or was changed
     local at = where(id)
     redis.call('HDEL', message_key(id), 'held', 'reason')
     redis.call('HSET', message_key(id), 'state', 'waiting', 'due', now)
@@ -21,5 +22,5 @@ for _, id in ipairs(redis.call('ZRANGE', key, 0, 999)) do
     woken[#woken + 1] = ROW
   end
 end
-if redis.call('ZCARD', key) == 0 then redis.call('SREM', prefix .. 'held', account) end
+if redis.call('ZCARD', key) == 0 then redis.call('SREM', prefix .. 'held', hold) end
 return woken

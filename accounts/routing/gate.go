@@ -1,0 +1,201 @@
+package routing
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// A worker of this process is held by a relay that answers, not by one that is silent. So the messages that a
+// relay may have under way depend on its answers: few at first, twice as many with each answer, and one after
+// a silence. While some of them are overdue it gets no further ones.
+const (
+	firstTurns   = 2                      // messages under way at a relay that has not answered yet
+	mostTurns    = 1 << 10                // at one that answers
+	overdueAfter = 2 * time.Second        // a message under way for so long, or for twice as long as usual, is overdue
+	mostOverdue  = 3                      // more overdue messages: the relay stalls
+	gatePatience = 50 * time.Millisecond  // how long a message waits for a turn before it goes back
+	linePatience = 100 * time.Millisecond // how long it then waits for a connection
+	// maxGates bounds the memory of a process. Beyond it relays without messages under way are forgotten.
+	maxGates = 10_000
+)
+
+// gates are the gates of all relays, by scope.
+type gates struct {
+	now  func() time.Time
+	most int // messages under way at relays that have not answered; 0: any number
+
+	mu       sync.Mutex
+	all      map[string]*gate
+	untested int // messages under way at relays that have not answered
+}
+
+// gate bounds the messages that one relay has under way.
+type gate struct {
+	allowed int
+	turns   []*turn       // under way, oldest first
+	most    int           // connections of this process
+	took    time.Duration // a message takes, on average; 0: unknown
+	left    time.Time     // when a message last left with an answer
+	changed chan struct{} // closed when a message has left; nil: nobody waits for that
+}
+
+// turn is a message under way.
+type turn struct {
+	scope    string
+	began    time.Time
+	untested bool
+}
+
+func newGates(most int, now func() time.Time) *gates {
+	return &gates{now: now, most: most, all: map[string]*gate{}}
+}
+
+// enter returns a turn, or nil if the relay has none soon. stalls reports that it owes answers.
+func (g *gates) enter(c candidate) (t *turn, stalls bool) {
+	var timeout <-chan time.Time
+	for {
+		t, stalls, changed := g.try(c)
+		if t != nil || stalls {
+			return t, stalls
+		}
+		if timeout == nil {
+			timeout = time.After(gatePatience)
+		}
+		select {
+		case <-changed:
+		case <-timeout:
+			return nil, false
+		}
+	}
+}
+
+// try returns a turn, or what is closed when there may be one.
+func (g *gates) try(c candidate) (t *turn, stalls bool, changed <-chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	k, now := g.of(c.scope), g.now()
+	k.most = cmp.Or(c.SMTP.Connections, 10)
+	if k.stalls(now) {
+		return nil, true, nil
+	}
+	if k.room(now) > 0 && (!k.unproven() || g.most == 0 || g.untested < g.most) {
+		t = &turn{scope: c.scope, began: now, untested: k.unproven()}
+		k.turns = append(k.turns, t)
+		if t.untested {
+			g.untested++
+		}
+		return t, false, nil
+	}
+	if k.changed == nil {
+		k.changed = make(chan struct{})
+	}
+	return nil, false, k.changed
+}
+
+// leave ends a turn. answered: the relay has answered; silent: it was waited for in vain.
+func (g *gates) leave(t *turn, answered, silent bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	k := g.all[t.scope]
+	k.turns = slices.DeleteFunc(k.turns, func(other *turn) bool { return other == t })
+	if t.untested {
+		g.untested--
+	}
+	now := g.now()
+	took := now.Sub(t.began)
+	switch {
+	case answered:
+		k.allowed, k.left = min(2*k.allowed, mostTurns), now
+		if k.took == 0 {
+			k.took = took
+		}
+		k.took = (7*k.took + took) / 8
+	case silent || took > overdueAfter:
+		k.allowed = 1
+	}
+	if k.changed != nil {
+		close(k.changed)
+		k.changed = nil
+	}
+}
+
+// wanted returns how many of the messages that wait for a relay are to be sent now: as many as it has free
+// connections, and as many again for the line if it is quick. Bulk mail leaves a part.
+func (g *gates) wanted(scope string, lane api.Lane) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	k := g.of(scope)
+	most := cmp.Or(k.most, firstTurns)
+	if lane == api.Bulk {
+		most -= smtpsend.Reserved(most)
+	}
+	if k.took > 0 && k.took < linePatience {
+		most *= 2
+	}
+	return max(0, min(k.room(g.now()), most-len(k.turns)))
+}
+
+// of returns the gate of a relay. The caller holds the lock.
+func (g *gates) of(scope string) *gate {
+	k := g.all[scope]
+	if k != nil {
+		return k
+	}
+	if len(g.all) >= maxGates {
+		for name, other := range g.all {
+			if len(other.turns) == 0 {
+				delete(g.all, name)
+			}
+		}
+	}
+	k = &gate{allowed: firstTurns}
+	g.all[scope] = k
+	return k
+}
+
+// Stall is a relay that owes answers.
+type Stall struct {
+	Scope string // "gateway:<id>", or "relay:<account>" for an account's own relay
+	Since time.Time
+}
+
+// stalled returns the relays that stall.
+func (g *gates) stalled() []Stall {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var out []Stall
+	for scope, k := range g.all {
+		if k.stalls(g.now()) {
+			out = append(out, Stall{Scope: scope, Since: k.turns[0].began})
+		}
+	}
+	return out
+}
+
+// unproven reports whether the relay has not answered since it was silent, or ever.
+func (k *gate) unproven() bool { return k.allowed <= firstTurns }
+
+func (k *gate) room(now time.Time) int {
+	if k.stalls(now) {
+		return 0
+	}
+	return max(0, k.allowed-len(k.turns))
+}
+
+// stalls reports whether so many messages are overdue that the relay is taken to be silent: all that it may
+// have, or more than mostOverdue, and none has been answered meanwhile.
+func (k *gate) stalls(now time.Time) bool {
+	overdue := 0
+	limit := max(overdueAfter, 2*k.took)
+	for _, t := range k.turns {
+		if now.Sub(t.began) > limit {
+			overdue++
+		}
+	}
+	return overdue > min(mostOverdue, k.allowed-1) && now.Sub(k.left) > limit
+}

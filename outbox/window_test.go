@@ -1,0 +1,117 @@
+package outbox
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/queue"
+)
+
+// tasksIn counts the tasks that a worker could take now.
+func tasksIn(t *testing.T, b *bundle, lane api.Lane) int {
+	t.Helper()
+	counts, err := b.Control.Counts(t.Context(), laneQueue(lane, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return counts[0].Waiting
+}
+
+func submitAs(t *testing.T, b *bundle, account string, n int) (ids []string) {
+	t.Helper()
+	for i := range n {
+		a, err := b.Submit(t.Context(), api.SubmitRequest{Account: account, Text: "x",
+			To: api.Addresses{{Address: fmt.Sprintf("p%d@x.test", i)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, a.QueueID)
+		b.clock.Advance(time.Millisecond)
+	}
+	return ids
+}
+
+// TestABacklogStaysOutOfTheQueue: the messages of an account beyond its window have no task. So the mail of
+// another account stands behind a few of them, however many there are.
+func TestABacklogStaysOutOfTheQueue(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{Window: 3})
+	flood := submitAs(t, b, "flood", 50)
+	if n := tasksIn(t, b, api.Transactional); n > 4 { // the first beyond the window has one: nobody knew yet
+		t.Errorf("%d messages of the flood have a task", n)
+	}
+	single := submitAs(t, b, "single", 1)[0]
+	if tasksOf(t, b, single, firstEpoch) != queue.Pending {
+		t.Error("the mail of another account has no task")
+	}
+	page, err := b.List(t.Context(), api.OutboxQuery{Account: "flood", State: api.Waiting, PageSize: 100})
+	if err != nil || len(page.Messages) != 50 {
+		t.Errorf("%d messages are listed as waiting: %v", len(page.Messages), err)
+	}
+
+	// each that ends is followed by the oldest of the backlog
+	for i, id := range flood {
+		v := b.Deliver(t.Context(), queue.Task{Queue: queue.Submit, ID: taskID(id, firstEpoch)})
+		if v.String() != "done" {
+			t.Fatalf("message %d: %s", i, v)
+		}
+		if left := 50 - i - 1 - 3; left >= 0 {
+			if n := b.DB.Client().ZCard(t.Context(), "postroom:{0}:backlog:transactional:flood").Val(); int(n) != left {
+				t.Fatalf("after %d messages the backlog has %d, want %d", i+1, n, left)
+			}
+		}
+	}
+}
+
+// TestALateTaskOfTheBacklogIsDropped: messages that come due together go to the backlog as their tasks are
+// taken.
+func TestALateTaskOfTheBacklogIsDropped(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{Window: 3})
+	at := b.clock.Now().Add(time.Minute)
+	var ids []string
+	for i := range 10 {
+		a, err := b.Submit(t.Context(), api.SubmitRequest{Account: "flood", Text: "x", SendAt: &at,
+			To: api.Addresses{{Address: fmt.Sprintf("p%d@x.test", i)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, a.QueueID)
+	}
+	b.clock.Advance(2 * time.Minute)
+	sweep(t, b)
+	verdicts := map[string]int{}
+	for _, id := range ids {
+		verdicts[b.Deliver(t.Context(), queue.Task{Queue: queue.Submit, ID: taskID(id, firstEpoch)}).String()]++
+	}
+	if verdicts["drop"] == 0 || verdicts["done"] == 0 {
+		t.Errorf("%v", verdicts)
+	}
+	for range 10 {
+		sweep(t, b)
+		for _, id := range ids {
+			b.Deliver(t.Context(), queue.Task{Queue: queue.Submit, ID: taskID(id, firstEpoch)})
+		}
+	}
+	if c, err := b.Counters(t.Context(), api.CounterQuery{}); err != nil || c.SentHour != 10 {
+		t.Errorf("%d were sent: %v", c.SentHour, err)
+	}
+}
+
+// TestABacklogSurvivesItsProcess: the process that was to queue the next message died. The sweeper does it.
+func TestABacklogSurvivesItsProcess(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{Window: 2})
+	ids := submitAs(t, b, "flood", 6)
+	for _, id := range ids[:3] { // taken back by an operator: no attempt ends
+		if _, err := b.Cancel(t.Context(), id, ReasonAPI); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sweep(t, b)
+	if n := b.DB.Client().ZCard(t.Context(), "postroom:{0}:backlog:transactional:flood").Val(); n != 1 {
+		t.Errorf("the backlog has %d messages, want 1", n)
+	}
+}
