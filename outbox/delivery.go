@@ -100,7 +100,7 @@ func (d *Delivery) begin(ctx context.Context, id string) (*claim, queue.Verdict,
 	for waited := false; ; waited = true {
 		asked, now := d.clock.now(), d.clock.Now()
 		answer, err := beginScript.Run(ctx, d.DB.Shared(), keys,
-			beginArgs{ID: id, Now: now, LeaseUntil: now.Add(d.opts.Lease), ContentMost: small})
+			beginArgs{ID: id, Now: now, LeaseUntil: now.Add(d.opts.Lease), ContentMost: small, Window: d.opts.Window})
 		if err != nil {
 			return nil, queue.Verdict{}, redisError(err, "begin message "+id)
 		}
@@ -120,7 +120,7 @@ func (d *Delivery) begin(ctx context.Context, id string) (*claim, queue.Verdict,
 			if !redisdb.Pause(ctx, due.Sub(now)) {
 				return nil, queue.NotNow(due), nil // the worker is stopping; the task keeps its time
 			}
-		default: // GONE, FAILED: a task that outlived its message
+		default: // LATER: another task will wake it; GONE, FAILED: the task outlived its message
 			return nil, queue.Drop(), nil
 		}
 	}
@@ -388,7 +388,7 @@ func (d *Delivery) persist(ctx context.Context, c *claim, since time.Time, write
 func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (finishArgs, error) {
 	now := d.clock.Now()
 	args := finishArgs{ID: c.id, Fence: c.fence, Now: now, Outcome: dec.outcome, Due: dec.due,
-		Reason: dec.reason, Hold: dec.hold}
+		Reason: dec.reason, Hold: dec.hold, Line: dec.line(c), Window: d.opts.Window}
 	if dec.outcome == released || dec.waits() && dec.untried() {
 		args.Attempts, args.Lapsed, args.Reservation = c.attempts, c.lapsed, dec.reservation
 		if dec.outcome == released {
@@ -438,6 +438,9 @@ func (d *Delivery) recorded(ctx context.Context, c *claim, dec decision, answer 
 	d.lines.note(c.partition, dec.hold)
 	for _, scope := range dec.tried {
 		d.lines.wake(ctx, scope)
+	}
+	if answer.Follower != "" {
+		d.enqueue(ctx, wakeup{ID: answer.Follower, Lane: c.lane, Epoch: answer.FollowerEpoch})
 	}
 	switch dec.outcome {
 	case sent:

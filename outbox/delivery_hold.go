@@ -33,6 +33,14 @@ const gatewayAgain = 5 * time.Minute
 // holdAtMost is when a held message is tried again even if nobody woke it.
 const holdAtMost = time.Hour
 
+// line is the line of the account's messages that wait for the relay that was tried last.
+func (d *decision) line(c *claim) string {
+	if len(d.tried) == 0 {
+		return ""
+	}
+	return relayHold{d.tried[len(d.tried)-1], c.lane, c.envelope.Account}.String()
+}
+
 // hold makes a message wait in a line, at most until it would be too late to send it.
 func (d *Delivery) hold(c *claim, line, reason string) decision {
 	now := d.clock.Now()
@@ -91,6 +99,9 @@ func (s *sweeper) release(ctx context.Context, p int, now time.Time) error {
 	for _, scope := range s.d.lines.replace(p, names) {
 		s.d.lines.wake(ctx, scope)
 	}
+	if err := s.follow(ctx, p, names, now); err != nil {
+		return err
+	}
 	for _, name := range names {
 		account, ok := strings.CutPrefix(name, accountLine)
 		if !ok {
@@ -110,6 +121,28 @@ func (s *sweeper) release(ctx context.Context, p int, now time.Time) error {
 		if woken > 1 {
 			s.d.log.InfoContext(ctx, "held messages released", "account", account, "count", woken)
 		}
+	}
+	return nil
+}
+
+// follow queues messages of the accounts that have a backlog and no line, as many as their windows have room
+// for.
+func (s *sweeper) follow(ctx context.Context, p int, lines []string, now time.Time) error {
+	backlogs, err := s.d.DB.Client().SMembers(ctx, s.d.keys.backlogs(p)).Result()
+	if err != nil {
+		return err
+	}
+	for _, name := range backlogs {
+		if slices.ContainsFunc(lines, func(line string) bool { return strings.HasSuffix(line, " "+name) }) {
+			continue
+		}
+		lane, account, _ := strings.Cut(name, " ")
+		woken, err := sweepRun(ctx, s.d.store, followScript, p, followArgs{Lane: api.Lane(lane), Account: account,
+			Now: now, Window: s.d.opts.Window})
+		if err != nil {
+			return err
+		}
+		s.d.enqueue(ctx, woken...)
 	}
 	return nil
 }

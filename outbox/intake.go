@@ -20,7 +20,10 @@ import (
 
 // Intake accepts messages. Every source (single submit, mail merge, SMTP) gives it shared content and one
 // entry for each message.
-type Intake struct{ *store }
+type Intake struct {
+	*store
+	backlogs backlogs
+}
 
 // Sources of messages.
 const (

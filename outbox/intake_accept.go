@@ -26,6 +26,8 @@ type accepting struct {
 	queued  *queue.Pending             // of a task that went along with the script
 	shares  int                        // how often its shared content was missing in Redis
 	stopped map[int]*suppression.Entry // its suppressed recipients, if they were asked for
+
+	backlogged bool // it waits in the backlog of its account, and its task is queued later
 }
 
 // The epoch of a message's first task, and that of the task that replaces it if recipients had to be looked
@@ -60,7 +62,8 @@ func (in *Intake) accept(ctx context.Context, all []*newMessage) {
 // enter runs accept.lua for messages, in one pipeline. It returns those in which a recipient may be
 // suppressed.
 //
-// The task of a message that can't be refused is queued in the same pipeline. Any other task is queued once
+// The task of a message that can't be refused is queued in the same pipeline, unless the account's last message
+// went to its backlog. Any other task is queued once
 // the message is known to be new: a task of a refused message would stay in a full Redis for as long as its
 // queue is paused, and a key that was used before must not queue a task.
 func (in *Intake) enter(ctx context.Context, all []*newMessage) (ask []*newMessage) {
@@ -71,7 +74,7 @@ func (in *Intake) enter(ctx context.Context, all []*newMessage) (ask []*newMessa
 	pipe := in.DB.ReplicatedPipeline()
 	for _, m := range all {
 		m.reply, m.queued = acceptScript.Add(pipe, m.keys, m.args), nil
-		if m.mayBeRefused() {
+		if m.mayBeRefused() || in.backlogs.has(m) {
 			continue
 		}
 		if pending, err := in.Queue.Append(ctx, pipe.Pipeliner(), m.task); err == nil {
@@ -122,6 +125,7 @@ func (in *Intake) enqueue(ctx context.Context, fresh []*newMessage) {
 	var tasks []queue.Task
 	for _, m := range fresh {
 		switch {
+		case m.backlogged:
 		case m.queued == nil:
 			owed, tasks = append(owed, m), append(tasks, m.task)
 		case m.queued.Err() == nil:
@@ -144,6 +148,8 @@ func (in *Intake) answer(ctx context.Context, m *newMessage, key accepted) (fres
 		in.checked()
 	}
 	if key.Word != keyHit {
+		m.backlogged = key.Word == "BACKLOG"
+		in.backlogs.note(m)
 		in.handled.Add(1)
 		in.metrics.accepted.WithLabelValues("queued").Inc()
 		in.mail.queued(ctx, m.id, m.envelope, m.result.SendAt)
@@ -198,8 +204,9 @@ func (in *Intake) encode(m *newMessage) error {
 	m.args = acceptArgs{
 		ID: m.id, Now: now, Due: due, Lane: m.lane, Account: m.envelope.Account, Max: m.attempts,
 		Gateway: m.gateway, Envelope: env, Content: content, LiveMost: in.limit(m.partition),
-		Fingerprint: m.fingerprint, Memo: first, Merge: m.merge, MemoryShare: in.countBytes(len(content)),
-		Shared: shared, Epoch: firstEpoch, Event: queued,
+		Fingerprint: m.fingerprint, Memo: first, Merge: m.merge, Window: in.opts.Window,
+		MemoryShare: in.countBytes(len(content)),
+		Shared:      shared, Epoch: firstEpoch, Event: queued,
 	}
 	if m.look = in.question(m); m.look != nil {
 		m.keys = append(m.keys, m.look.Keys...)
@@ -263,7 +270,7 @@ func (in *Intake) refusal(answer accepted, err error) error {
 		return redisError(err, "accept message")
 	}
 	switch answer.Word {
-	case "NEW", "AGAIN", keyHit:
+	case "NEW", "BACKLOG", "AGAIN", keyHit:
 		return nil
 	case "ASK":
 		return errAsk

@@ -25,7 +25,7 @@ func New(parts Parts, o Options) (*Outbox, error) {
 		return nil, err
 	}
 	reader := &Reader{s}
-	b := &Outbox{store: s, Intake: &Intake{s}, Delivery: newDelivery(s), Reader: reader,
+	b := &Outbox{store: s, Intake: &Intake{store: s}, Delivery: newDelivery(s), Reader: reader,
 		Desk: &Desk{store: s, reader: reader}, Queues: &Queues{s}, Facts: &Facts{s}}
 	if reg := s.opts.Registry; reg != nil {
 		reg.MustRegister(collector{b.Queues})

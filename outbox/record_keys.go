@@ -47,6 +47,8 @@ func (keys) events(p int) string { return redisdb.Key(p, "events") }
 
 func (keys) held(p int) string { return redisdb.Key(p, "held") }
 
+func (keys) backlogs(p int) string { return redisdb.Key(p, "backlogs") }
+
 func (keys) stats(p int, hour int64) string {
 	return redisdb.Key(p, "stats", strconv.FormatInt(hour, 10))
 }

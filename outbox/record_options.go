@@ -21,6 +21,10 @@ type Options struct {
 	// an attempt in doubt becomes a dead letter instead of being sent again
 	HoldInDoubt bool
 
+	// how many messages of an account, in a lane and a partition, have a task in the queue or are being sent; the
+	// others wait in the account's backlog. Less than all workers have would leave some idle. 0: 64
+	Window int
+
 	MaxSize        int           // bytes of a composed message; 0: 25 MB
 	MaxLive        int           // live messages, beyond which submits are refused; 0: no limit
 	MaxMemoryShare float64       // share of Redis' maxmemory, beyond which submits are refused; 0: 0.75
@@ -56,6 +60,7 @@ func (o Options) withDefaults() Options {
 		o.Backoff = queue.Backoff{Base: 5 * time.Second, Factor: 2, Jitter: 0.2}
 	}
 	o.Lease = cmp.Or(o.Lease, 8*time.Second)
+	o.Window = cmp.Or(o.Window, 64)
 	o.MaxSize = cmp.Or(o.MaxSize, 25<<20)
 	o.MaxMemoryShare = cmp.Or(o.MaxMemoryShare, 0.75)
 	o.KeyRetention = cmp.Or(o.KeyRetention, 168*time.Hour)

@@ -35,6 +35,7 @@ var (
 	lapseScript    = redisdb.NewScript[sweepArgs, []wakeup]("outbox/lapse", lua("lapse"), prelude)
 	promoteScript  = redisdb.NewScript[sweepArgs, int]("outbox/promote", lua("promote"), prelude)
 	unholdScript   = redisdb.NewScript[unholdArgs, []wakeup]("outbox/unhold", lua("unhold"), prelude)
+	followScript   = redisdb.NewScript[followArgs, []wakeup]("outbox/follow", lua("follow"), prelude)
 	owedScript     = redisdb.NewScript[owedArgs, []wakeup]("outbox/owed", lua("owed"), prelude)
 	rewakeScript   = redisdb.NewScript[rewakeArgs, string]("outbox/rewake", lua("rewake"), prelude)
 	factScript     = redisdb.NewScript[factArgs, outcomeWord]("outbox/fact", lua("fact"), prelude)
@@ -53,6 +54,7 @@ type (
 		Max                                                  int
 		Content                                              []byte
 		Fingerprint, Memo, Merge, LiveMost, MemoryShare      string
+		Window                                               int
 		LookEach                                             int `lua:",omitzero"`
 		LookFields                                           []string
 	}
@@ -71,6 +73,7 @@ type (
 		ID              string
 		Now, LeaseUntil time.Time
 		ContentMost     int
+		Window          int
 	}
 	begun struct {
 		Word                                   string
@@ -94,12 +97,13 @@ type (
 		ID, Fence, Status, Record, Lapsed, Reservation, Reason, Text, References string
 		Now, Due                                                                 time.Time
 		Outcome                                                                  outcome
-		Hold                                                                     string
+		Hold, Line                                                               string
+		Window                                                                   int
 		Attempts, KeepReferences, KeepKey                                        int
 		Attempted, InDoubt                                                       bool
 		Events                                                                   []string
 	}
-	finished   struct{ Word, State string }
+	finished   struct{ Word, State, Follower, FollowerEpoch string }
 	extendArgs struct {
 		LeaseUntil time.Time
 		Held       []string
@@ -128,6 +132,12 @@ type (
 		Hold string
 		Now  time.Time
 		Most int
+	}
+	followArgs struct {
+		Lane    api.Lane
+		Account string
+		Now     time.Time
+		Window  int
 	}
 	owedArgs struct {
 		Before time.Time

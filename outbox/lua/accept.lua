@@ -2,7 +2,7 @@
 --
 -- KEYS[1] message hash, then the idempotency key (absent without one), then the keys of the suppressions to look
 --         at (see look.lua there; absent if look_each is empty)
--- ARGV: id now due lane account max gateway envelope content live_most fingerprint memo merge memory_share shared epoch
+-- ARGV: id now due lane account max gateway envelope content live_most fingerprint memo merge memory_share shared epoch window
 -- ARGV: event look_each look_fields...
 --   content       '': it is in the incoming key
 --   live_most     limit of live messages of this partition; '': none
@@ -12,6 +12,7 @@
 --   shared        the shared content that the message is rendered from; '': its content is the message
 --   look_each     number of fields to read in each hash of the suppressions; '': none is read
 -- Answer: NEW
+-- Answer: BACKLOG
 -- Answer: HIT first state
 -- Answer: REUSED
 -- Answer: AGAIN
@@ -23,6 +24,7 @@
 --   REUSED    the key was used with another body
 --   AGAIN     the message was accepted before
 --   ASK       a recipient may be suppressed: ask the suppressions, and call again without look_each
+--   BACKLOG   as NEW, and the message is in the backlog of its account: its task is queued later
 --   FULL      first is messages or memory
 --   UNSHARED  the shared content does not exist, see share.lua
 --   LOST      the content is not in the incoming key
@@ -96,7 +98,13 @@ else
 end
 local at = {lane = lane, account = account, created = now}
 enlist(index_key(lane, state), at, id)
-redis.call('ZADD', prefix .. 'unqueued', now, id)
+local word = NEW
+if state == 'waiting' and (redis.call('ZCARD', backlog_key(at)) > 0 or under_way(at) > tonumber(window)) then
+  word = BACKLOG
+  put_off(at, id)
+else
+  redis.call('ZADD', prefix .. 'unqueued', now, id)
+end
 if key then
   redis.call('SET', key, table.concat({fingerprint, '', memo}, ' '))
   redis.call('HSET', KEYS[1], 'key', string.match(key, '[^:]+$'))
@@ -107,4 +115,4 @@ if key then
 end
 count(now, at, 'queued')
 emit(event)
-return NEW
+return word

@@ -1,7 +1,7 @@
 -- begin claims a message for one attempt: it takes the lease and returns the fencing token for all later writes.
 --
 -- KEYS[1] message hash   KEYS[2] version of the suppressions (absent where there is none)
--- ARGV: id now lease_until content_most
+-- ARGV: id now lease_until content_most window
 --   content_most  largest content that is returned, in bytes, because Lua copies it. A larger one is read in pieces.
 --                 The personalization of a shared content is always returned
 -- Answer: GO fence attempts max gateway lapsed began lost doubts scheduled envelope content status lane reservation
@@ -10,10 +10,12 @@
 -- Answer: FAILED
 -- Answer: EARLY due
 -- Answer: HELD lease
+-- Answer: LATER
 --   GO       content '': to be read in pieces; cleared 1: accept.lua found no recipient suppressed, and none was added
 --   GONE     it ended, or never existed
 --   FAILED   it is a dead letter
 --   HELD     another attempt has it, until lease
+--   LATER    it is in the backlog of its account
 -- Atomic because two workers that both read "waiting" would both send. An active message is never claimed, even if
 -- its lease has ended: only lapse.lua ends a lease, so that one place judges a lost attempt.
 
@@ -25,11 +27,23 @@ local due, lease = m[2], m[3]
 if m[1] == 'active' then return HELD end
 if tonumber(due) > tonumber(now) then return EARLY end
 
+local at = {lane = m[12], state = m[1], created = m[13], account = m[18]}
+local put_aside = at.state == 'waiting' and redis.call('ZSCORE', backlog_key(at), id)
+local others = under_way(at) - (at.state == 'waiting' and not put_aside and 1 or 0)
+if not m[16] and others >= tonumber(window) then
+  if at.state ~= 'waiting' then
+    redis.call('HSET', KEYS[1], 'state', 'waiting')
+    move(id, at, 'waiting')
+  end
+  put_off(at, id)
+  return LATER
+end
+
 local attempts, max, gateway, lapsed, began = m[4] or '0', m[5], m[6] or '', m[7] or '', m[8] or '0'
 local lost, doubts, scheduled, lane, created = m[9] or '0', m[10] or '0', m[11], m[12], m[13]
 local fence, reservation, urgent = tostring(tonumber(m[14]) + 1), m[15] or '', m[16] or ''
 local old_doubts, shared = m[19] or '0', m[20] or ''
-move(id, {lane = lane, state = m[1], created = created, account = m[18]}, 'active', lease_until)
+move(id, at, 'active', lease_until)
 redis.call('ZREM', prefix .. 'unqueued', id)
 redis.call('HSET', KEYS[1], 'state', 'active', 'fence', fence, 'lease', lease_until, 'began', now, 'doubt', '')
 if m[15] or m[16] or m[17] then redis.call('HDEL', KEYS[1], 'reservation', 'urgent', 'reason', 'held') end

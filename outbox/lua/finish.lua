@@ -2,7 +2,7 @@
 --
 -- KEYS[1] message hash
 -- ARGV: id fence now outcome due attempts attempted status record in_doubt lapsed reservation reason hold text references
--- ARGV: keep_references keep_key events...
+-- ARGV: keep_references keep_key window line events...
 --   outcome     sent, suppressed, delayed, failed; dropped: failed, and the content is deleted; released: as if the
 --               attempt had not begun; deferred: the same, but later, because of a limit or its own gateway;
 --               held: delayed until what it waits for is there (unhold.lua)
@@ -10,19 +10,21 @@
 --   status      '': unchanged
 --   record      for the log; '': there is no log
 --   hold        name of what a held message waits for
+--   line        the line of the account's messages that wait for this relay: they go before those of the backlog
 --   lapsed      how the attempt before ended, if its worker died
 --   text        text for the search index, after the letter t; c: the content stays for it; '': none
 --   references  hashes for reference keys, separated by spaces; kept for keep_references seconds
 --   keep_key    seconds for which the idempotency key of a message that ends is kept
--- Answer: OK
+-- Answer: OK follower follower_epoch
 -- Answer: LOST state
+--   OK    follower: a message of the backlog whose task is to be queued now; '': none
 --   LOST  another attempt has begun, or the message is gone
 -- Atomic because a result without its event would go unreported, and an event without its result would be wrong.
 --
 -- If the lease ended and nobody else began, the result is still true. So a waiting message with our fence is finished too.
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'lane', 'created', 'account', 'lease')
-local state = m[1] or 'gone'
+local state, follower, follower_epoch = m[1] or 'gone', '', ''
 if m[2] == fence and not m[6] then return OK end -- this call is a repetition, perhaps a late one
 if m[2] ~= fence or (state ~= 'active' and state ~= 'waiting') then return LOST end
 local at = {state = state, lane = m[3], created = m[4], account = m[5]}
@@ -57,4 +59,7 @@ for name in string.gmatch(references, '%S+') do redis.call('SET', prefix .. 'ref
 if outcome == 'sent' or outcome == 'suppressed' then count(now, at, outcome) end
 if outcome == 'failed' or outcome == 'dropped' then count(now, at, 'failed') end
 emit_all(events)
+if outcome ~= 'held' and outcome ~= 'released' and redis.call('EXISTS', held_key(line)) == 0 then
+  follower, follower_epoch = follow(at, window, now)
+end
 return OK

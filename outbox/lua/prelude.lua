@@ -42,6 +42,24 @@ local function strike(key, at, id)
   redis.call('ZREM', key .. ':' .. at.account, id)
 end
 
+-- The backlog of an account in a lane has its waiting messages beyond the window: they have no task. So a large
+-- backlog of one account does not stand in the queue before the mail of others. The oldest message follows when
+-- one of the account's leaves.
+local function backlog_key(at) return prefix .. 'backlog:' .. at.lane .. ':' .. at.account end
+
+-- under_way returns how many messages of an account have a task in the queue, or are being sent.
+local function under_way(at)
+  return redis.call('ZCARD', index_key(at.lane, 'waiting') .. ':' .. at.account)
+    + redis.call('ZCARD', index_key(at.lane, 'active') .. ':' .. at.account) - redis.call('ZCARD', backlog_key(at))
+end
+
+-- put_off adds a waiting message to the backlog.
+local function put_off(at, id)
+  redis.call('ZADD', backlog_key(at), at.created, id)
+  redis.call('SADD', prefix .. 'backlogs', at.lane .. ' ' .. at.account)
+  redis.call('ZREM', prefix .. 'unqueued', id)
+end
+
 -- clocks are the sorted sets by time of three states: the end of the lease, the due time, the time of the failure.
 local clocks = {active = prefix .. 'leases', delayed = prefix .. 'due', failed = prefix .. 'dead'}
 
@@ -54,6 +72,7 @@ end
 -- move moves a message to the index and the clock of another state. The caller writes the field state.
 local function move(id, at, to, score)
   strike(index_key(at.lane, at.state), at, id)
+  if at.state == 'waiting' then redis.call('ZREM', backlog_key(at), id) end
   enlist(index_key(at.lane, to), at, id)
   if clocks[at.state] then redis.call('ZREM', clocks[at.state], id) end
   if clocks[to] then redis.call('ZADD', clocks[to], score, id) end
@@ -146,6 +165,7 @@ end
 -- kept for keep_key seconds, unless the message was taken back.
 local function remove(id, at, now, result, record, keep_key, taken_back, stays)
   strike(index_key(at.lane, at.state), at, id)
+  if at.state == 'waiting' then redis.call('ZREM', backlog_key(at), id) end
   if clocks[at.state] then redis.call('ZREM', clocks[at.state], id) end
   if at.state ~= 'active' then redis.call('ZREM', prefix .. 'unqueued', id) end
   local m = redis.call('HMGET', message_key(id), 'shared', 'key', 'merge')
@@ -171,4 +191,12 @@ local function wake(id, now)
   local epoch = redis.call('HINCRBY', message_key(id), 'epoch', 1)
   redis.call('ZADD', prefix .. 'unqueued', now, id)
   return tostring(epoch)
+end
+
+-- follow takes the oldest message out of the backlog, if the window has room for it, and returns its id and its
+-- epoch; '' and '' otherwise. The caller enqueues its task.
+local function follow(at, window, now)
+  if redis.call('ZCARD', backlog_key(at)) == 0 or under_way(at) >= tonumber(window) then return '', '' end
+  local id = redis.call('ZPOPMIN', backlog_key(at))[1]
+  return id, wake(id, now)
 end

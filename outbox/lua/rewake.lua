@@ -3,9 +3,10 @@
 -- KEYS[1] message hash
 -- ARGV: id now epoch
 --   epoch  that of the missing task
--- Result the new epoch as text, or '' if the message has changed since
+-- Result the new epoch as text, or '' if the message has changed since or is in a backlog
 -- Atomic because the message may have been woken meanwhile. Two tasks do no harm, but would be repeated for ever.
 
-local m = redis.call('HMGET', KEYS[1], 'state', 'epoch')
+local m = redis.call('HMGET', KEYS[1], 'state', 'epoch', 'lane', 'account')
 if (m[1] ~= 'waiting' and m[1] ~= 'delayed') or m[2] ~= epoch then return '' end
+if m[1] == 'waiting' and redis.call('ZSCORE', backlog_key({lane = m[3], account = m[4]}), id) then return '' end
 return wake(id, now)

@@ -1,0 +1,17 @@
+-- follow takes messages out of the backlog of an account, as many as the window has room for. finish.lua does the same
+-- for each message that leaves; this is for those whose process died meanwhile.
+--
+-- KEYS[1] any key of the partition
+-- ARGV: lane account now window
+-- Rows: id lane epoch due
+--   the tasks to enqueue
+-- Atomic per message: an operator may cancel it at this moment.
+
+local at, woken, due = {lane = lane, account = account}, {}, now
+while true do
+  local id, epoch = follow(at, window, now)
+  if id == '' then break end
+  woken[#woken + 1] = ROW
+end
+if redis.call('ZCARD', backlog_key(at)) == 0 then redis.call('SREM', prefix .. 'backlogs', lane .. ' ' .. account) end
+return woken
