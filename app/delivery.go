@@ -38,6 +38,7 @@ func (a *App) buildDelivery(context.Context) error {
 		StrictWords: c.Templates.Missing == "error",
 		Attempts:    func() int { return a.settings.Current().DeliveryAttempts }, Backoff: backoff(c),
 		Lease:       c.Delivery.Lease,
+		Window:      max(c.Workers.Submit, c.Workers.Bulk) * 5 / 4,
 		HoldInDoubt: c.Delivery.InDoubt == "hold", MaxSize: int(c.Message.MaxSize), MaxLive: c.Outbox.MaxLive,
 		MaxMemoryShare: c.Redis.MaxMemoryShare, KeyRetention: c.Idempotency.Retention,
 		RequireKey:      c.Idempotency.Required,
@@ -82,7 +83,7 @@ func (a *App) buildRouting() error {
 	a.life.onRun("smtp connections", a.sender.Run)
 	a.router, err = routing.New(routing.Parts{Sender: a.sender, Limits: a.limits, Token: a.oauth.Access,
 		Gateways: a.gateways},
-		routing.Options{Logger: a.log, Registry: a.metrics})
+		routing.Options{Logger: a.log, Registry: a.metrics, Untested: max(1, a.cfg.Workers.Submit/2)})
 	return err
 }
 
@@ -92,7 +93,7 @@ type admission struct{ limits *limits.Limits }
 // If all connections are taken, a message asks again before it returns to the queue. The queue retries it
 // only after a second or two, and a connection may be free much sooner. admitOften limits the cost.
 const (
-	admitOften = 10
+	admitOften = 2
 	admitEvery = 100 * time.Millisecond
 )
 

@@ -43,7 +43,7 @@ func TestABacklogStaysOutOfTheQueue(t *testing.T) {
 		t.Errorf("%d messages of the flood have a task", n)
 	}
 	single := submitAs(t, b, "single", 1)[0]
-	if tasksOf(t, b, single, firstEpoch) != queue.Pending {
+	if tasksOf(t, b, single, firstEpoch) != queue.Waiting {
 		t.Error("the mail of another account has no task")
 	}
 	page, err := b.List(t.Context(), api.OutboxQuery{Account: "flood", State: api.Waiting, PageSize: 100})
