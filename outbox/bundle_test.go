@@ -117,7 +117,7 @@ func (a *scriptedAccounts) Resolve(_ context.Context, id string) (accounts.Sende
 	if id == "gone" {
 		return accounts.Sender{}, fault.New(fault.NotFound, "AccountNotFound", "no such account")
 	}
-	relays := []gateways.Relay{{}} // one for either lane
+	relays := []gateways.Relay{{SMTP: smtpsend.Relay{Connections: 1 << 20}}} // one for either lane
 	if id == "" {
 		id = "default"
 	}

@@ -30,6 +30,9 @@ type direct struct {
 	body   smtpsend.Body // of the last message
 }
 
+// Woken implements outbox.Router.
+func (*direct) Woken(string, int) {}
+
 // Room implements outbox.Router.
 func (*direct) Room(string, api.Lane) int { return 1 }
 

@@ -46,6 +46,7 @@ type claim struct {
 	text        string                // as it was rendered from shared content
 	reservation string                // of a limit, from an earlier attempt that had to wait
 	urgent      bool                  // an operator wants an attempt even while the account is held
+	window      int                   // of its account; 0: the account was not looked up
 	cleared     bool                  // begin.lua found no recipient suppressed
 	asked       time.Time             // directly before begin.lua, by the machine's clock
 
@@ -163,6 +164,7 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 			err)
 		return d.untried(ctx, c, err, "the account can't be used; the log says why")
 	}
+	c.window = d.windowOf(account)
 	wait, err := d.heldBack(ctx, c, account)
 	switch {
 	case err != nil:
@@ -388,7 +390,7 @@ func (d *Delivery) persist(ctx context.Context, c *claim, since time.Time, write
 func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (finishArgs, error) {
 	now := d.clock.Now()
 	args := finishArgs{ID: c.id, Fence: c.fence, Now: now, Outcome: dec.outcome, Due: dec.due,
-		Reason: dec.reason, Hold: dec.hold, Line: dec.line(c), Window: d.opts.Window}
+		Reason: dec.reason, Hold: dec.hold, Line: dec.line(c), Window: cmp.Or(c.window, d.opts.Window)}
 	if dec.outcome == released || dec.waits() && dec.untried() {
 		args.Attempts, args.Lapsed, args.Reservation = c.attempts, c.lapsed, dec.reservation
 		if dec.outcome == released {

@@ -138,7 +138,7 @@ func (s *sweeper) follow(ctx context.Context, p int, lines []string, now time.Ti
 		}
 		lane, account, _ := strings.Cut(name, " ")
 		woken, err := sweepRun(ctx, s.d.store, followScript, p, followArgs{Lane: api.Lane(lane), Account: account,
-			Now: now, Window: s.d.opts.Window})
+			Now: now, Window: s.d.window(ctx, account)})
 		if err != nil {
 			return err
 		}
@@ -253,6 +253,7 @@ func (l *lines) wake(ctx context.Context, scope string) {
 			return
 		}
 		woken += got
+		l.store.Router.Woken(scope, got)
 	}
 }
 

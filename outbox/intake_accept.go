@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -204,7 +205,7 @@ func (in *Intake) encode(m *newMessage) error {
 	m.args = acceptArgs{
 		ID: m.id, Now: now, Due: due, Lane: m.lane, Account: m.envelope.Account, Max: m.attempts,
 		Gateway: m.gateway, Envelope: env, Content: content, LiveMost: in.limit(m.partition),
-		Fingerprint: m.fingerprint, Memo: first, Merge: m.merge, Window: in.opts.Window,
+		Fingerprint: m.fingerprint, Memo: first, Merge: m.merge, Window: cmp.Or(m.window, in.opts.Window),
 		MemoryShare: in.countBytes(len(content)),
 		Shared:      shared, Epoch: firstEpoch, Event: queued,
 	}

@@ -102,6 +102,7 @@ type newMessage struct {
 	lane        api.Lane
 	gateway     string
 	attempts    int
+	window      int    // of its account, see Options.Window
 	due         int64  // Unix milliseconds; in the past: now
 	key         string // name of its idempotency key in Redis; empty: no key
 	merge       string // name of the key of the mail merge under which it has a place; empty: none
@@ -133,7 +134,7 @@ func (b *Batch) entry(ctx context.Context, e Entry) (*newMessage, error) {
 func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, error) {
 	in, c := b.in, b.raw
 	m := &newMessage{lane: b.lane(), gateway: b.shared.Gateway, attempts: cmp.Or(b.shared.Attempts,
-		in.opts.Attempts())}
+		in.opts.Attempts()), window: in.windowOf(b.account)}
 	m.partition = mathrand.IntN(in.DB.Partitions())
 	if e.Key != "" {
 		m.key, m.fingerprint = keyHash(b.account.ID, e.Key), e.Fingerprint()

@@ -18,6 +18,7 @@ import (
 type Router interface {
 	Send(ctx context.Context, d routing.Dispatch) routing.Sent
 	Room(scope string, lane api.Lane) int
+	Woken(scope string, n int)
 }
 
 // Accounts finds senders and their relays. It is accounts.Accounts.

@@ -418,6 +418,9 @@ func (f *scriptedSender) Send(ctx context.Context, d routing.Dispatch) routing.S
 	return out
 }
 
+// Woken implements outbox.Router.
+func (*scriptedSender) Woken(string, int) {}
+
 // Room implements Router.
 func (f *scriptedSender) Room(string, api.Lane) int {
 	if f.clock.Now().Before(f.crowded) {

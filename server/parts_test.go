@@ -273,6 +273,9 @@ func (i *index) Search(_ context.Context, s documents.Search) (documents.Found, 
 // obligingRelay answers each recipient with a reply.
 type obligingRelay struct{ host, reply string }
 
+// Woken implements outbox.Router.
+func (*obligingRelay) Woken(string, int) {}
+
 // Room implements outbox.Router.
 func (*obligingRelay) Room(string, api.Lane) int { return 1 }
 

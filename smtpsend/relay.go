@@ -84,6 +84,9 @@ type Relay struct {
 	Shared string
 }
 
+// DefaultConnections are the connections to a relay that names no number.
+const DefaultConnections = 10
+
 // Reserved returns how many of a relay's connections bulk mail leaves to other mail: a fifth, at least one of
 // several.
 func Reserved(connections int) int {
@@ -190,7 +193,7 @@ func (r Relay) withDefaults() Relay {
 	default:
 		r.TLS = TLSOpportunistic
 	}
-	r.Connections = positiveOr(r.Connections, 10)
+	r.Connections = positiveOr(r.Connections, DefaultConnections)
 	r.MessagesPerConnection = positiveOr(r.MessagesPerConnection, 100)
 	r.RecipientsPerTransaction = positiveOr(r.RecipientsPerTransaction, 100)
 	return r

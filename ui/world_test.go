@@ -297,6 +297,9 @@ func (p page) lacks(t *testing.T, words ...string) {
 // relay answers each recipient as told, or with 250.
 type relay struct{ replies map[string]string }
 
+// Woken implements outbox.Router.
+func (*relay) Woken(string, int) {}
+
 // Room implements outbox.Router.
 func (*relay) Room(string, api.Lane) int { return 1 }
 

@@ -76,7 +76,7 @@ func (a *attempt) eligible(ctx context.Context, c candidate) bool {
 
 // visit tries a candidate, if the limits admit that.
 func (a *attempt) visit(ctx context.Context, c candidate, p pass, insist bool) {
-	turn, stalls := a.gates.enter(c)
+	turn, stalls := a.gates.enter(c, a.d.Lane)
 	if turn == nil {
 		a.breakers.unused(p)
 		a.noTurn(c, stalls)

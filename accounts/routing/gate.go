@@ -20,6 +20,7 @@ const (
 	mostOverdue  = 3                      // more overdue messages: the relay stalls
 	gatePatience = 50 * time.Millisecond  // how long a message waits for a turn before it goes back
 	linePatience = 100 * time.Millisecond // how long it then waits for a connection
+	expectFor    = time.Second            // how long a message that was woken is expected; others may have taken it
 	// maxGates bounds the memory of a process. Beyond it relays without messages under way are forgotten.
 	maxGates = 10_000
 )
@@ -42,6 +43,9 @@ type gate struct {
 	took    time.Duration // a message takes, on average; 0: unknown
 	left    time.Time     // when a message last left with an answer
 	changed chan struct{} // closed when a message has left; nil: nobody waits for that
+
+	expected int       // messages that were woken and have not come yet
+	woken    time.Time // when, last
 }
 
 // turn is a message under way.
@@ -56,11 +60,11 @@ func newGates(most int, now func() time.Time) *gates {
 }
 
 // enter returns a turn, or nil if the relay has none soon. stalls reports that it owes answers.
-func (g *gates) enter(c candidate) (t *turn, stalls bool) {
+func (g *gates) enter(c candidate, lane api.Lane) (t *turn, stalls bool) {
 	var timeout <-chan time.Time
 	for {
-		t, stalls, changed := g.try(c)
-		if t != nil || stalls {
+		t, stalls, changed := g.try(c, lane)
+		if t != nil || stalls || changed == nil {
 			return t, stalls
 		}
 		if timeout == nil {
@@ -74,14 +78,18 @@ func (g *gates) enter(c candidate) (t *turn, stalls bool) {
 	}
 }
 
-// try returns a turn, or what is closed when there may be one.
-func (g *gates) try(c candidate) (t *turn, stalls bool, changed <-chan struct{}) {
+// try returns a turn, or what is closed when there may be one; nil: that will not be soon.
+func (g *gates) try(c candidate, lane api.Lane) (t *turn, stalls bool, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	k, now := g.of(c.scope), g.now()
-	k.most = cmp.Or(c.SMTP.Connections, 10)
-	if k.stalls(now) {
+	k.most = cmp.Or(c.SMTP.Connections, smtpsend.DefaultConnections)
+	k.expected = max(0, k.expected-1)
+	switch {
+	case k.stalls(now):
 		return nil, true, nil
+	case len(k.turns) >= k.limit(lane, 3):
+		return nil, false, nil
 	}
 	if k.room(now) > 0 && (!k.unproven() || g.most == 0 || g.untested < g.most) {
 		t = &turn{scope: c.scope, began: now, untested: k.unproven()}
@@ -125,19 +133,23 @@ func (g *gates) leave(t *turn, answered, silent bool) {
 }
 
 // wanted returns how many of the messages that wait for a relay are to be sent now: as many as it has free
-// connections, and as many again for the line if it is quick. Bulk mail leaves a part.
+// connections, and as many again for the line if it is quick, without those that were woken already.
 func (g *gates) wanted(scope string, lane api.Lane) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	k, now := g.of(scope), g.now()
+	if now.Sub(k.woken) > expectFor {
+		k.expected = 0
+	}
+	return max(0, min(k.room(now), k.limit(lane, 2)-len(k.turns))-k.expected)
+}
+
+// expect notes that messages for a relay were woken.
+func (g *gates) expect(scope string, n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	k := g.of(scope)
-	most := cmp.Or(k.most, firstTurns)
-	if lane == api.Bulk {
-		most -= smtpsend.Reserved(most)
-	}
-	if k.took > 0 && k.took < linePatience {
-		most *= 2
-	}
-	return max(0, min(k.room(g.now()), most-len(k.turns)))
+	k.expected, k.woken = k.expected+n, g.now()
 }
 
 // of returns the gate of a relay. The caller holds the lock.
@@ -175,6 +187,19 @@ func (g *gates) stalled() []Stall {
 		}
 	}
 	return out
+}
+
+// limit returns how many messages of a lane the relay may have under way: one for each connection that the lane
+// may use, and if it is quick as many times that for the line.
+func (k *gate) limit(lane api.Lane, line int) int {
+	most := cmp.Or(k.most, firstTurns)
+	if lane == api.Bulk {
+		most -= smtpsend.Reserved(most)
+	}
+	if k.took < linePatience {
+		most *= line
+	}
+	return most
 }
 
 // unproven reports whether the relay has not answered since it was silent, or ever.

@@ -162,6 +162,9 @@ func Scope(account, gateway string) string {
 // as far as this process knows.
 func (r *Router) Room(scope string, lane api.Lane) int { return r.gates.wanted(scope, lane) }
 
+// Woken tells that so many messages that waited for a connection to a relay were woken.
+func (r *Router) Woken(scope string, n int) { r.gates.expect(scope, n) }
+
 // Stalled returns the relays that owe answers to messages of this process, and get no others meanwhile.
 func (r *Router) Stalled() []Stall { return r.gates.stalled() }
 

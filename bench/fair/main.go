@@ -149,7 +149,9 @@ func (h *house) answer(c testsmtp.Command, delay time.Duration) testsmtp.Action 
 	if c.Verb != "DOT" {
 		return testsmtp.Action{}
 	}
-	h.delays.note(c.To)
+	if strings.HasPrefix(c.From, "good") {
+		h.delays.note(c.To)
+	}
 	return testsmtp.Action{Delay: delay}
 }
 
