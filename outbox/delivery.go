@@ -362,6 +362,9 @@ func (d *Delivery) record(ctx context.Context, c *claim, dec decision) queue.Ver
 	if err != nil {
 		return queue.NotNow(d.clock.Now().Add(time.Second))
 	}
+	if args.Contended {
+		d.lines.note(c.partition, args.Line) // finish.lua may have begun it
+	}
 	return d.recorded(ctx, c, dec, answer)
 }
 
@@ -390,7 +393,10 @@ func (d *Delivery) persist(ctx context.Context, c *claim, since time.Time, write
 func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (finishArgs, error) {
 	now := d.clock.Now()
 	args := finishArgs{ID: c.id, Fence: c.fence, Now: now, Outcome: dec.outcome, Due: dec.due,
-		Reason: dec.reason, Hold: dec.hold, Line: dec.line(c), Window: cmp.Or(c.window, d.opts.Window)}
+		Reason: dec.reason, Hold: dec.hold, Window: cmp.Or(c.window, d.opts.Window), LineDue: now.Add(holdAtMost)}
+	if line := dec.line(c); line.scope != "" {
+		args.Line, args.Contended = line.String(), d.lines.contended(line.scope)
+	}
 	if dec.outcome == released || dec.waits() && dec.untried() {
 		args.Attempts, args.Lapsed, args.Reservation = c.attempts, c.lapsed, dec.reservation
 		if dec.outcome == released {

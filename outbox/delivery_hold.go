@@ -34,11 +34,11 @@ const gatewayAgain = 5 * time.Minute
 const holdAtMost = time.Hour
 
 // line is the line of the account's messages that wait for the relay that was tried last.
-func (d *decision) line(c *claim) string {
+func (d *decision) line(c *claim) relayHold {
 	if len(d.tried) == 0 {
-		return ""
+		return relayHold{}
 	}
-	return relayHold{d.tried[len(d.tried)-1], c.lane, c.envelope.Account}.String()
+	return relayHold{d.tried[len(d.tried)-1], c.lane, c.envelope.Account}
 }
 
 // hold makes a message wait in a line, at most until it would be too late to send it.
@@ -165,7 +165,8 @@ func (s *sweeper) releasable(ctx context.Context, account string, now time.Time)
 
 // unhold wakes messages of a line and returns how many.
 func (s *store) unhold(ctx context.Context, p int, line string, most int) (int, error) {
-	woken, err := sweepRun(ctx, s, unholdScript, p, unholdArgs{Hold: line, Now: s.clock.Now(), Most: most})
+	now := s.clock.Now()
+	woken, err := sweepRun(ctx, s, unholdScript, p, unholdArgs{Hold: line, Now: now, Due: now.Add(holdAtMost), Most: most})
 	if err != nil {
 		return 0, err
 	}
@@ -193,6 +194,13 @@ type line struct {
 }
 
 func newLines(s *store) *lines { return &lines{store: s, known: map[string][]line{}} }
+
+// contended reports whether messages wait for a relay.
+func (l *lines) contended(scope string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.known[scope]) > 0
+}
 
 // note remembers that a message stands in a line; "": in none.
 func (l *lines) note(p int, name string) {

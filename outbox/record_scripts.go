@@ -99,6 +99,8 @@ type (
 		Outcome                                                                  outcome
 		Hold, Line                                                               string
 		Window                                                                   int
+		Contended                                                                bool
+		LineDue                                                                  time.Time
 		Attempts, KeepReferences, KeepKey                                        int
 		Attempted, InDoubt                                                       bool
 		Events                                                                   []string
@@ -129,9 +131,9 @@ type (
 		Most int
 	}
 	unholdArgs struct {
-		Hold string
-		Now  time.Time
-		Most int
+		Hold     string
+		Now, Due time.Time
+		Most     int
 	}
 	followArgs struct {
 		Lane    api.Lane

@@ -297,6 +297,9 @@ func (h *house) measureShares(ctx context.Context) error {
 		Host: relay.Host, Port: relay.Port, User: "u", Pass: "p", TLS: relay.TLS}); err != nil {
 		return err
 	}
+	if err := h.pause(ctx, true); err != nil {
+		return err
+	}
 	for i := range accounts {
 		name := "equal" + strconv.Itoa(i)
 		if _, err := api.CreateAccount.Do(ctx, h.clients[0], api.Account{Account: name, Name: name,
@@ -306,6 +309,9 @@ func (h *house) measureShares(ctx context.Context) error {
 		if err := h.backlogOf(ctx, name, each); err != nil {
 			return err
 		}
+	}
+	if err := h.pause(ctx, false); err != nil {
+		return err
 	}
 	if err := rig.Until(ctx, 2*time.Minute, 50*time.Millisecond, func() (bool, error) {
 		mu.Lock()
@@ -324,4 +330,10 @@ func (h *house) measureShares(ctx context.Context) error {
 	rig.Row("fewest and most of an account, of 1000", fmt.Sprintf("%d, %d", fewest, most), "", true)
 	rig.Row("  their difference", fmt.Sprintf("%.0f %%", spread*100), "at most 10 %", spread <= 0.1)
 	return nil
+}
+
+// pause pauses or resumes the queue of messages.
+func (h *house) pause(ctx context.Context, paused bool) error {
+	_, err := api.PutQueue.Do(ctx, h.clients[0], api.QueuePatch{Paused: &paused}, "submit")
+	return err
 }

@@ -2,7 +2,7 @@
 --
 -- KEYS[1] message hash
 -- ARGV: id fence now outcome due attempts attempted status record in_doubt lapsed reservation reason hold text references
--- ARGV: keep_references keep_key window line events...
+-- ARGV: keep_references keep_key window line contended line_due events...
 --   outcome     sent, suppressed, delayed, failed; dropped: failed, and the content is deleted; released: as if the
 --               attempt had not begun; deferred: the same, but later, because of a limit or its own gateway;
 --               held: delayed until what it waits for is there (unhold.lua)
@@ -11,6 +11,7 @@
 --   record      for the log; '': there is no log
 --   hold        name of what a held message waits for
 --   line        the line of the account's messages that wait for this relay: they go before those of the backlog
+--   contended   1: other accounts have lines for it, so the next of the backlog joins the line, until line_due
 --   lapsed      how the attempt before ended, if its worker died
 --   text        text for the search index, after the letter t; c: the content stays for it; '': none
 --   references  hashes for reference keys, separated by spaces; kept for keep_references seconds
@@ -60,6 +61,10 @@ if outcome == 'sent' or outcome == 'suppressed' then count(now, at, outcome) end
 if outcome == 'failed' or outcome == 'dropped' then count(now, at, 'failed') end
 emit_all(events)
 if outcome ~= 'held' and outcome ~= 'released' and redis.call('EXISTS', held_key(line)) == 0 then
-  follower, follower_epoch = follow(at, window, now)
+  if contended == '1' then
+    line_up(at, line, reason, line_due)
+  else
+    follower, follower_epoch = follow(at, window, now)
+  end
 end
 return OK

@@ -200,3 +200,14 @@ local function follow(at, window, now)
   local id = redis.call('ZPOPMIN', backlog_key(at))[1]
   return id, wake(id, now)
 end
+
+-- line_up moves the oldest message of the backlog into a line of messages that wait for a relay (unhold.lua).
+local function line_up(at, hold, reason, due)
+  local id = redis.call('ZPOPMIN', backlog_key(at))[1]
+  if not id then return end
+  local moved = where(id)
+  redis.call('HSET', message_key(id), 'state', 'delayed', 'due', due, 'held', hold, 'reason', reason)
+  move(id, moved, 'delayed', due)
+  redis.call('ZADD', held_key(hold), moved.created, id)
+  redis.call('SADD', prefix .. 'held', hold)
+end

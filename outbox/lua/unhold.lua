@@ -1,8 +1,9 @@
--- unhold wakes messages that are held, the oldest first.
+-- unhold wakes messages that are held, the oldest first. In a line for a relay one of the account's backlog follows.
 --
 -- KEYS[1] any key of the partition
--- ARGV: hold now most
+-- ARGV: hold now most due
 --   hold  what they wait for
+--   due   when a message that takes the place of one in a line is tried even if nobody wakes it
 -- Rows: id lane epoch due
 --   the tasks to enqueue
 -- Atomic per message: an operator may cancel it at this moment.
@@ -12,12 +13,13 @@ local woken = {}
 for _, id in ipairs(redis.call('ZRANGE', key, 0, 999)) do
   if #woken >= limit then break end
   redis.call('ZREM', key, id)
-  local m = redis.call('HMGET', message_key(id), 'held', 'state')
+  local m = redis.call('HMGET', message_key(id), 'held', 'state', 'reason')
   if m[1] == hold and m[2] == 'delayed' then -- else it is gone or was changed
     local at = where(id)
     redis.call('HDEL', message_key(id), 'held', 'reason')
     redis.call('HSET', message_key(id), 'state', 'waiting', 'due', now)
     move(id, at, 'waiting')
+    if string.find(hold, ' ', 1, true) then line_up(at, hold, m[3] or '', due) end -- so that each account keeps its turn
     local lane, epoch, due = at.lane, wake(id, now), now
     woken[#woken + 1] = ROW
   end
