@@ -1,0 +1,158 @@
+package routing
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testsmtp"
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// gated is a relay with ten connections.
+func gated(scope string) candidate {
+	c := candidate{scope: scope}
+	c.SMTP.Connections = 10
+	return c
+}
+
+// fill takes turns until there is none.
+func fill(g *gates, c candidate, lane api.Lane) (turns []*turn, stalls bool) {
+	for {
+		t, stalls := g.enter(c, lane)
+		if t == nil {
+			return turns, stalls
+		}
+		turns = append(turns, t)
+	}
+}
+
+// TestASilentRelayHoldsFewWorkers: a relay that has never answered gets two messages. When they are overdue
+// the others are refused at once. After a silence it gets one.
+func TestASilentRelayHoldsFewWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(0, time.Now)
+		silent, other := gated("relay:silent"), gated("relay:other")
+		turns, stalls := fill(g, silent, api.Transactional)
+		if len(turns) != firstTurns || stalls {
+			t.Errorf("%d messages under way, stalls %t", len(turns), stalls)
+		}
+		time.Sleep(overdueAfter + time.Second)
+		began := time.Now()
+		if turn, stalls := g.enter(silent, api.Transactional); turn != nil || !stalls || time.Since(began) > 0 {
+			t.Errorf("a message waited %s for a relay that stalls", time.Since(began))
+		}
+		if list := g.stalled(); len(list) != 1 || list[0].Scope != "relay:silent" {
+			t.Errorf("stalled: %v", list)
+		}
+		if turn, _ := g.enter(other, api.Transactional); turn == nil {
+			t.Error("another relay is stopped too")
+		}
+		for _, turn := range turns {
+			g.leave(turn, false, true)
+		}
+		if again, _ := fill(g, silent, api.Transactional); len(again) != 1 {
+			t.Errorf("after a silence %d messages try it", len(again))
+		}
+	})
+}
+
+// TestARelayThatAnswersGetsMore: twice as many with each answer, up to three for each connection if it is
+// quick, one if it is slow.
+func TestARelayThatAnswersGetsMore(t *testing.T) {
+	for _, row := range []struct {
+		takes time.Duration
+		lane  api.Lane
+		most  int
+	}{
+		{5 * time.Millisecond, api.Transactional, 30},
+		{5 * time.Millisecond, api.Bulk, 24},
+		{time.Second, api.Transactional, 10},
+		{time.Second, api.Bulk, 8},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := newGates(0, time.Now)
+			relay := gated("relay:shop")
+			for range 20 {
+				turn, _ := g.enter(relay, row.lane)
+				time.Sleep(row.takes)
+				g.leave(turn, true, false)
+			}
+			turns, _ := fill(g, relay, row.lane)
+			if len(turns) != row.most {
+				t.Errorf("%s, %s: %d messages under way, want %d", row.takes, row.lane, len(turns), row.most)
+			}
+			if row.lane == api.Bulk {
+				if turn, _ := g.enter(relay, api.Transactional); turn == nil {
+					t.Error("bulk mail left nothing to other mail")
+				}
+			}
+		})
+	}
+}
+
+// TestWokenMessagesAreExpected: two messages that end at once do not wake two for the same place.
+func TestWokenMessagesAreExpected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(0, time.Now)
+		if n := g.wanted("relay:shop", api.Transactional); n != firstTurns {
+			t.Fatalf("%d are wanted", n)
+		}
+		g.expect("relay:shop", 1)
+		if n := g.wanted("relay:shop", api.Transactional); n != firstTurns-1 {
+			t.Errorf("%d are wanted although one is expected", n)
+		}
+		time.Sleep(2 * expectFor)
+		if n := g.wanted("relay:shop", api.Transactional); n != firstTurns {
+			t.Errorf("%d are wanted, and the one expected went elsewhere", n)
+		}
+	})
+}
+
+// TestRelaysThatNeverAnsweredHoldHalfOfTheWorkers, however many there are.
+func TestRelaysThatNeverAnsweredHoldHalfOfTheWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(5, time.Now)
+		under := 0
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			turns, _ := fill(g, gated("relay:"+name), api.Transactional)
+			under += len(turns)
+		}
+		if under != 5 {
+			t.Errorf("%d messages are under way", under)
+		}
+	})
+}
+
+// TestAStallRestsTheRelay: silence in any phase counts like a relay that can't be reached.
+func TestAStallRestsTheRelay(t *testing.T) {
+	for _, row := range []struct {
+		verb string
+		want outcome
+	}{{"CONNECT", unreachable}, {"EHLO", unreachable}, {"MAIL", unreachable}, {"RCPT", stalled},
+		{"DATA", stalled}, {"DOT", stalled}} {
+		t.Run(row.verb, func(t *testing.T) {
+			t.Parallel()
+			server := testsmtp.Start(t, testsmtp.Options{NoPipelining: true,
+				Respond: func(c testsmtp.Command) testsmtp.Action { return testsmtp.Action{Hang: c.Verb == row.verb} }})
+			sender, err := smtpsend.New(smtpsend.Options{Timeout: 50 * time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := setup(t)
+			w.Sender = sender
+			relay := own()
+			relay.SMTP.Host, relay.SMTP.Port = server.Host(), server.Port()
+			for range failuresToRest {
+				if got, _ := judge(w.send([]gateways.Relay{relay}).Tries[0], false); got != row.want {
+					t.Fatalf("%s, want %s", got, row.want)
+				}
+			}
+			if _, rests := w.breakers.ask("relay:shop", settingsOf(relay), w.at); rests == nil {
+				t.Error("the relay is not at rest")
+			}
+		})
+	}
+}
