@@ -7,7 +7,7 @@ GENERATED  = docs/configuration.md deploy/config.example.yaml
 # Debian keeps smtp-sink, which tests use, where only root's path leads.
 export PATH := $(PATH):/usr/sbin
 
-.PHONY: help build run demo test test-short test-programs check format vet staticcheck arch house generated bench chaos generate tools clean
+.PHONY: help build run demo test test-short test-programs check format vet staticcheck arch house generated bench chaos fair generate tools clean
 .DEFAULT_GOAL := help
 
 help: ## List what there is to do
@@ -66,6 +66,10 @@ CHAOS ?= -for 10m
 
 chaos: ## Break everything at random for ten minutes and count; CHAOS="-for 1m -seed 7" (docs/testing.md)
 	$(GO) run ./bench/chaos $(CHAOS)
+
+fair: ## Measure that no account waits for another's relay; takes some minutes (docs/performance.md)
+	$(GO) run ./bench/fair
+	$(GO) run ./bench/fair -processes 3
 
 tools: ## Download and build the tools of tools/go.mod
 	$(GO) build -modfile=tools/go.mod -o bin/ tool

@@ -23,8 +23,9 @@ import (
 // others.
 //
 // If a relay has no connection left for a message of this process, or is silent while others try it, the
-// message is held too, so that no worker waits for it. Each attempt that ends at the relay wakes others: other
-// mail before bulk mail, the accounts of a gateway in random order, the oldest message of each first.
+// message is held too, so that no worker waits for it. Each attempt that ends at the relay wakes messages:
+// bulk mail last, the accounts of a gateway in random order, the oldest message of each first. Where several
+// accounts wait, the next message of a woken one's backlog joins its line, so that each keeps its turns.
 
 // gatewayAgain is the wait of a message that names its gateway, after that gateway refused the login of an
 // account that is set to hold. The other messages of the account do not wait.
@@ -166,7 +167,8 @@ func (s *sweeper) releasable(ctx context.Context, account string, now time.Time)
 // unhold wakes messages of a line and returns how many.
 func (s *store) unhold(ctx context.Context, p int, line string, most int) (int, error) {
 	now := s.clock.Now()
-	woken, err := sweepRun(ctx, s, unholdScript, p, unholdArgs{Hold: line, Now: now, Due: now.Add(holdAtMost), Most: most})
+	woken, err := sweepRun(ctx, s, unholdScript, p,
+		unholdArgs{Hold: line, Now: now, Due: now.Add(holdAtMost), Most: most})
 	if err != nil {
 		return 0, err
 	}

@@ -63,8 +63,8 @@ func (in *Intake) accept(ctx context.Context, all []*newMessage) {
 // enter runs accept.lua for messages, in one pipeline. It returns those in which a recipient may be
 // suppressed.
 //
-// The task of a message that can't be refused is queued in the same pipeline, unless the account's last message
-// went to its backlog. Any other task is queued once
+// The task of a message that can't be refused is queued in the same pipeline, unless the account's last
+// message went to its backlog. Any other task is queued once
 // the message is known to be new: a task of a refused message would stay in a full Redis for as long as its
 // queue is paused, and a key that was used before must not queue a task.
 func (in *Intake) enter(ctx context.Context, all []*newMessage) (ask []*newMessage) {

@@ -3,7 +3,7 @@ package outbox
 import "sync"
 
 // backlogs are the accounts whose last message went to a backlog, as far as this process knows. The task of
-// their next message is probably not wanted. A wrong guess costs one round trip, or a task that a worker drops.
+// their next message is probably not wanted. A wrong guess costs a round trip, or a task that a worker drops.
 type backlogs struct {
 	mu    sync.Mutex
 	known map[string]bool // by lane and account

@@ -21,8 +21,8 @@ type Options struct {
 	// an attempt in doubt becomes a dead letter instead of being sent again
 	HoldInDoubt bool
 
-	// how many messages of an account, in a lane and a partition, have a task in the queue or are being sent; the
-	// others wait in the account's backlog. Less than all workers have would leave some idle. 0: 64
+	// how many messages of an account, in a lane and a partition, have a task in the queue or are being sent;
+	// the others wait in the account's backlog. Fewer than there are workers would leave some idle. 0: 64
 	Window int
 
 	MaxSize        int           // bytes of a composed message; 0: 25 MB

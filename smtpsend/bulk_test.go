@@ -10,8 +10,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// TestBulkMailLeavesConnections: while bulk mail waits for its connections, other mail has one at once; and it
-// goes before bulk mail that waits.
+// TestBulkMailLeavesConnections: while bulk mail waits for its connections, other mail has one at once.
 func TestBulkMailLeavesConnections(t *testing.T) {
 	release := make(chan struct{})
 	server := testsmtp.Start(t, testsmtp.Options{})

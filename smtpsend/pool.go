@@ -9,7 +9,7 @@ import (
 
 // pool keeps the connections of each relay: at most Relay.Connections open. The most recently used one is
 // used first, so that the others become idle. When all are busy, a message waits in line. There the message
-// before may send its envelope along (chain). Bulk mail keeps some connections free (Reserved) for other mail,
+// before may send its envelope along (chain). Bulk mail keeps some connections free for other mail (Reserved),
 // and waits behind it.
 type pool struct {
 	mu     sync.Mutex

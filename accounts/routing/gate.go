@@ -16,11 +16,11 @@ import (
 const (
 	firstTurns   = 2                      // messages under way at a relay that has not answered yet
 	mostTurns    = 1 << 10                // at one that answers
-	overdueAfter = 2 * time.Second        // a message under way for so long, or for twice as long as usual, is overdue
+	overdueAfter = 2 * time.Second        // under way for so long, or twice as long as usual: overdue
 	mostOverdue  = 3                      // more overdue messages: the relay stalls
 	gatePatience = 50 * time.Millisecond  // how long a message waits for a turn before it goes back
 	linePatience = 100 * time.Millisecond // how long it then waits for a connection
-	expectFor    = time.Second            // how long a message that was woken is expected; others may have taken it
+	expectFor    = time.Second            // how long a message that was woken is expected
 	// maxGates bounds the memory of a process. Beyond it relays without messages under way are forgotten.
 	maxGates = 10_000
 )
@@ -189,8 +189,8 @@ func (g *gates) stalled() []Stall {
 	return out
 }
 
-// limit returns how many messages of a lane the relay may have under way: one for each connection that the lane
-// may use, and if it is quick as many times that for the line.
+// limit returns how many messages of a lane the relay may have under way: one for each connection that the
+// lane may use, and so many times that if the relay is quick: some wait in line.
 func (k *gate) limit(lane api.Lane, line int) int {
 	most := cmp.Or(k.most, firstTurns)
 	if lane == api.Bulk {

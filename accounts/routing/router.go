@@ -158,8 +158,8 @@ func Scope(account, gateway string) string {
 	return "relay:" + account
 }
 
-// Room returns how many messages of a lane that wait for a connection to a relay (Sent.Relay) may be sent now,
-// as far as this process knows.
+// Room returns how many messages of a lane that wait for a connection to a relay (Sent.Relay) may be sent
+// now, as far as this process knows.
 func (r *Router) Room(scope string, lane api.Lane) int { return r.gates.wanted(scope, lane) }
 
 // Woken tells that so many messages that waited for a connection to a relay were woken.

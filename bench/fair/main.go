@@ -180,7 +180,8 @@ func (h *house) relay(does func(testsmtp.Command) testsmtp.Action) (*api.SMTPSer
 
 // submit submits a message of an account.
 func (h *house) submit(ctx context.Context, account string, n int) error {
-	_, err := api.Submit.Do(ctx, h.clients[n%len(h.clients)], api.SubmitRequest{Account: account, Subject: "fair",
+	_, err := api.Submit.Do(ctx, h.clients[n%len(h.clients)], api.SubmitRequest{
+		Account: account, Subject: "fair",
 		To: api.Addresses{{Address: fmt.Sprintf("%d@example.net", time.Now().UnixNano())}}, Text: "Hello."})
 	return err
 }
@@ -237,7 +238,9 @@ func (h *house) measureDelays(ctx context.Context) error {
 
 // many submits messages of an account, at the processes in turn.
 func (h *house) many(ctx context.Context, account string, n int) error {
-	return rig.InParallel(ctx, n, 20, func(ctx context.Context, i int) error { return h.submit(ctx, account, i) })
+	return rig.InParallel(ctx, n, 20, func(ctx context.Context, i int) error {
+		return h.submit(ctx, account, i)
+	})
 }
 
 // quantiles are the median and the 95th percentile.
@@ -297,20 +300,7 @@ func (h *house) measureShares(ctx context.Context) error {
 		Host: relay.Host, Port: relay.Port, User: "u", Pass: "p", TLS: relay.TLS}); err != nil {
 		return err
 	}
-	if err := h.pause(ctx, true); err != nil {
-		return err
-	}
-	for i := range accounts {
-		name := "equal" + strconv.Itoa(i)
-		if _, err := api.CreateAccount.Do(ctx, h.clients[0], api.Account{Account: name, Name: name,
-			Email: name + "@example.com", Gateways: []api.Route{{Gateway: "shared"}}}); err != nil {
-			return err
-		}
-		if err := h.backlogOf(ctx, name, each); err != nil {
-			return err
-		}
-	}
-	if err := h.pause(ctx, false); err != nil {
+	if err := h.equals(ctx, accounts, each); err != nil {
 		return err
 	}
 	if err := rig.Until(ctx, 2*time.Minute, 50*time.Millisecond, func() (bool, error) {
@@ -330,6 +320,24 @@ func (h *house) measureShares(ctx context.Context) error {
 	rig.Row("fewest and most of an account, of 1000", fmt.Sprintf("%d, %d", fewest, most), "", true)
 	rig.Row("  their difference", fmt.Sprintf("%.0f %%", spread*100), "at most 10 %", spread <= 0.1)
 	return nil
+}
+
+// equals creates accounts with equal backlogs, which begin to be sent together.
+func (h *house) equals(ctx context.Context, accounts, each int) error {
+	if err := h.pause(ctx, true); err != nil {
+		return err
+	}
+	for i := range accounts {
+		name := "equal" + strconv.Itoa(i)
+		if _, err := api.CreateAccount.Do(ctx, h.clients[0], api.Account{Account: name, Name: name,
+			Email: name + "@example.com", Gateways: []api.Route{{Gateway: "shared"}}}); err != nil {
+			return err
+		}
+		if err := h.backlogOf(ctx, name, each); err != nil {
+			return err
+		}
+	}
+	return h.pause(ctx, false)
 }
 
 // pause pauses or resumes the queue of messages.
