@@ -9,8 +9,8 @@ import (
 
 // pool keeps the connections of each relay: at most Relay.Connections open. The most recently used one is
 // used first, so that the others become idle. When all are busy, a message waits in line. There the message
-// before may send its envelope along (chain). Bulk mail keeps some connections free for other mail (Reserved),
-// and waits behind it.
+// before may send its envelope along (chain). Bulk mail waits behind other mail, and keeps some connections
+// free for it (Reserved).
 type pool struct {
 	mu     sync.Mutex
 	relays map[Relay]*connections
