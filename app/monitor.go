@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
@@ -38,6 +39,7 @@ type state struct {
 	watch *watch.Watch
 	takes func(context.Context) error // why new mail is refused; nil: this process takes no mail
 	works func() bool                 // whether tasks are taken; nil: this process delivers nothing
+	owing func() []routing.Stall      // the relays that stall
 }
 
 func (a *App) state() state {
@@ -46,7 +48,7 @@ func (a *App) state() state {
 		s.takes = a.outbox.Admits
 	}
 	if a.delivers {
-		s.works = a.working.Load
+		s.works, s.owing = a.working.Load, a.router.Stalled
 	}
 	return s
 }
@@ -62,9 +64,19 @@ func (s state) Checks(ctx context.Context) []api.Check {
 		if !check.OK {
 			check.Message = "take no tasks: this process is starting or stopping"
 		}
-		checks = append(checks, check)
+		checks = append(checks, check, s.relays())
 	}
 	return checks
+}
+
+// relays tells of relays that do not answer. That stops the mail for these only, so the process is ready. Their
+// names are in the log: this answer is public.
+func (s state) relays() api.Check {
+	check := api.Check{Name: "relays", OK: true, Message: "answer"}
+	if n := len(s.owing()); n > 0 {
+		check.Message = fmt.Sprintf("%d owe answers, and get no further mail from this process meanwhile; see the log", n)
+	}
+	return check
 }
 
 // Alerts implements server.State and ui.State.

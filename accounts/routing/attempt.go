@@ -79,6 +79,10 @@ func (a *attempt) visit(ctx context.Context, c candidate, p pass, insist bool) {
 	turn, stalls := a.gates.enter(c, a.d.Lane)
 	if turn == nil {
 		a.breakers.unused(p)
+		if stalls && a.gates.news(c.scope) {
+			a.log.WarnContext(ctx, "relay stalls: it gets no further messages from this process until it answers",
+				"relay", c.scope, "host", host(c.SMTP))
+		}
 		a.noTurn(c, stalls)
 		return
 	}

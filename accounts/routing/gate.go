@@ -44,6 +44,8 @@ type gate struct {
 	left    time.Time     // when a message last left with an answer
 	changed chan struct{} // closed when a message has left; nil: nobody waits for that
 
+	told bool // the log has that it stalls
+
 	expected int       // messages that were woken and have not come yet
 	woken    time.Time // when, last
 }
@@ -118,7 +120,7 @@ func (g *gates) leave(t *turn, answered, silent bool) {
 	took := now.Sub(t.began)
 	switch {
 	case answered:
-		k.allowed, k.left = min(2*k.allowed, mostTurns), now
+		k.allowed, k.left, k.told = min(2*k.allowed, mostTurns), now, false
 		if k.took == 0 {
 			k.took = took
 		}
@@ -174,6 +176,16 @@ func (g *gates) of(scope string) *gate {
 type Stall struct {
 	Scope string // "gateway:<id>", or "relay:<account>" for an account's own relay
 	Since time.Time
+}
+
+// news reports whether a relay that stalls did not do so before.
+func (g *gates) news(scope string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	k := g.of(scope)
+	told := k.told
+	k.told = true
+	return !told
 }
 
 // stalled returns the relays that stall.

@@ -13,7 +13,7 @@ type metrics struct {
 // kinds of relay: an account's own, and gateways. Single relays are no labels: there may be thousands.
 var kinds = []string{"relay", "gateway"}
 
-func newMetrics(reg prometheus.Registerer, b *breakers) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer, b *breakers, g *gates) (*metrics, error) {
 	tries := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "postroom_route_tries_total", Help: "Relays tried, by what that says about the relay.",
 	}, []string{"kind", "outcome"})
@@ -40,6 +40,9 @@ func newMetrics(reg prometheus.Registerer, b *breakers) (*metrics, error) {
 			ConstLabels: prometheus.Labels{"kind": kind},
 		}, func() float64 { return b.count(kind == "gateway") }))
 	}
+	all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "postroom_route_stalled", Help: "Relays that owe answers to messages of this process.",
+	}, func() float64 { return float64(len(g.stalled())) }))
 	for _, reason := range []string{"limit", "connections", "unavailable"} {
 		m.waits[reason] = waits.WithLabelValues(reason)
 	}

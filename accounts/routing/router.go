@@ -97,7 +97,7 @@ func New(p Parts, o Options) (*Router, error) {
 	}
 	r.gates = newGates(o.Untested, r.now)
 	var err error
-	if r.metrics, err = newMetrics(o.Registry, r.breakers); err != nil {
+	if r.metrics, err = newMetrics(o.Registry, r.breakers, r.gates); err != nil {
 		return nil, fmt.Errorf("routing: register metrics: %w", err)
 	}
 	return r, nil
