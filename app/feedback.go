@@ -53,7 +53,7 @@ func providerSecrets(p config.Providers) map[provider.Name][]string {
 		provider.SES: p.SES, provider.SendGrid: p.SendGrid, provider.Mailgun: p.Mailgun,
 		provider.Postmark: p.Postmark, provider.Mailjet: p.Mailjet,
 		provider.SparkPost: p.SparkPost, provider.Brevo: p.Brevo, provider.Resend: p.Resend,
-		provider.Generic: p.Generic,
+		provider.Postal: p.Postal, provider.Mandrill: p.Mandrill, provider.Generic: p.Generic,
 	} {
 		for secret := range strings.SplitSeq(text.Reveal(), ",") {
 			if secret = strings.TrimSpace(secret); secret != "" {

@@ -21,6 +21,8 @@ type Providers struct {
 	SparkPost Secret `key:"sparkpost" empty:"not taken" secret:"value" doc:"Shared secret that SparkPost's webhooks carry."`
 	Brevo     Secret `key:"brevo" empty:"not taken" secret:"value" doc:"Shared secret that Brevo's webhooks carry."`
 	Resend    Secret `key:"resend" empty:"not taken" secret:"value" doc:"Signing secret of Resend's webhook, whsec_ and more."`
+	Postal    Secret `key:"postal" empty:"not taken" secret:"value" doc:"Public key of the Postal installation: its DKIM record, or the base64 after p=."`
+	Mandrill  Secret `key:"mandrill" empty:"not taken" secret:"value" doc:"Key of the webhook at Mandrill (Mailchimp Transactional)."`
 	Generic   Secret `key:"generic" empty:"not taken" secret:"value" doc:"Secret of any other provider's webhooks: whsec_… or whpk_… of Standard Webhooks, or a shared secret."`
 }
 

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -111,13 +112,7 @@ type Ignored struct {
 // IgnoredNames lists the names under which elements are ignored: "unknown" for an unknown kind of event, and
 // one for each kind that is known and unused.
 func IgnoredNames() []string {
-	return []string{
-		"ab_test_event", "account", "address_change", "autoresponded", "contact", "inbound", "ingest_event", "list",
-		"not_spam", "ping", "received",
-		"relay_event", "resubscribed", "scheduled", "sms", "stored", "subaccount_event", "topic_validated",
-		"typofix", "unknown",
-		"unsubscribe_confirmation",
-	}
+	return strings.Fields("ab_test_event account address_change autoresponded contact inbound ingest_event list not_spam ping received relay_event resubscribed scheduled sms stored subaccount_event topic_validated typofix unknown unsubscribe_confirmation")
 }
 
 // Broken is an element that could not be read.

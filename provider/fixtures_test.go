@@ -104,6 +104,19 @@ var fixtureTable = map[string]want{
 	"resend/hard_bounced_event.json": {kind: Bounced, bounce: Hard, reason: ReasonBounced,
 		time: "2023-10-02T18:11:26.101Z"},
 	"resend/sent_event.json": {kind: Accepted, time: "2023-09-28T17:19:43.736Z"},
+
+	"postal/bounce_event.json": {kind: Bounced, bounce: Soft, reason: ReasonBounced,
+		time: "2020-11-30T16:18:21.911Z"},
+	"postal/deferred_event.json": {kind: Deferred, time: "2020-11-30T16:18:21.911Z"},
+	"postal/failed_event.json":   {kind: Dropped, reason: ReasonOther, time: "2020-11-30T16:21:58.701Z"},
+	"postal/delivered_event.json": {kind: Delivered, time: "2020-11-30T16:01:46.985Z",
+		code: 250, status: "2.0.0"},
+
+	"mandrill/send_event.json": {kind: Accepted, time: "2016-04-19T19:47:26Z"},
+	"mandrill/hard_bounce_event.json": {kind: Bounced, bounce: Hard, reason: ReasonBounced,
+		time: "2016-04-19T19:47:26Z", code: 550, status: "5.1.1"},
+	"mandrill/click_event.json": {kind: Clicked, time: "2016-04-19T19:47:26Z"},
+	"mandrill/sync_event.json":  {ignored: "list"},
 }
 
 // oracleKinds translates the words of the oracle.

@@ -59,6 +59,8 @@ func FuzzReadMailjet(f *testing.F)   { fuzzRead(f, Mailjet) }
 func FuzzReadSparkPost(f *testing.F) { fuzzRead(f, SparkPost) }
 func FuzzReadBrevo(f *testing.F)     { fuzzRead(f, Brevo) }
 func FuzzReadResend(f *testing.F)    { fuzzRead(f, Resend) }
+func FuzzReadPostal(f *testing.F)    { fuzzRead(f, Postal) }
+func FuzzReadMandrill(f *testing.F)  { fuzzRead(f, Mandrill) }
 func FuzzReadGeneric(f *testing.F)   { fuzzRead(f, Generic) }
 
 // FuzzVerify gives the doors whatever a stranger can send. Nothing but the genuine requests, which are among

@@ -25,13 +25,17 @@ func element(name Name, inner string) string {
 		return `{"event":"sent","email":"a@example.com",` + inner + `}`
 	case Brevo:
 		return `{"event":"delivered","email":"a@example.com",` + inner + `}`
+	case Postal:
+		return `{"event":"MessageSent","payload":{"message":{"to":"a@example.com"},` + inner + `}}`
+	case Mandrill:
+		return `{"event":"deferral","msg":{"email":"a@example.com",` + inner + `}}`
 	case Resend:
 		return `{"type":"email.delivered","data":{"to":["a@example.com"],` + inner + `}}`
 	}
 	return `{"type":"delivered","recipient":"a@example.com",` + inner + `}`
 }
 
-var batching = []Name{SendGrid, Postmark, Mailjet, SparkPost, Brevo, Resend, Generic}
+var batching = []Name{SendGrid, Postmark, Mailjet, SparkPost, Brevo, Resend, Postal, Mandrill, Generic}
 
 func TestOneBrokenElementKeepsTheOthers(t *testing.T) {
 	for _, name := range batching {
@@ -46,7 +50,7 @@ func TestOneBrokenElementKeepsTheOthers(t *testing.T) {
 			"twice, further": element(name, `"x":[{"y":{"z":1,"z":1}}]`),
 		} {
 			body := "[" + element(name, `"n":1`) + "," + bad + "," + element(name, `"n":2`) + "]"
-			b, err := Read(name, jsonRequest(body))
+			b, err := Read(name, request(name, body))
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, what, err)
 				continue
@@ -83,7 +87,7 @@ func TestWrongBodies(t *testing.T) {
 
 func TestTooManyElements(t *testing.T) {
 	for _, name := range batching {
-		list := func(n int) Request { return jsonRequest("[" + strings.Repeat("{},", n-1) + "{}]") }
+		list := func(n int) Request { return request(name, "["+strings.Repeat("{},", n-1)+"{}]") }
 		if _, err := Read(name, list(MaxEvents)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -124,8 +128,10 @@ func TestWrongTypes(t *testing.T) {
 			"ip", "agent"},
 		SparkPost: {"timestamp", "event_id", "message_id", "transmission_id", "error_code", "rcpt_meta",
 			"rcpt_tags", "campaign_id", "ip_address"},
-		Brevo:  {"ts_epoch", "ts", "message-id", "tags", "tag", "X-Mailin-custom", "reason", "ip"},
-		Resend: {"email_id", "message_id", "headers", "tags", "cc", "created_at"},
+		Brevo:    {"ts_epoch", "ts", "message-id", "tags", "tag", "X-Mailin-custom", "reason", "ip"},
+		Resend:   {"email_id", "message_id", "headers", "tags", "cc", "created_at"},
+		Postal:   {"output", "details", "timestamp", "url", "user_agent", "ip_address", "status"},
+		Mandrill: {"_id", "diag", "bounce_description", "tags", "metadata", "ts"},
 		Generic: {"id", "time", "messageId", "providerMessageId", "diagnostic", "smtpCode", "enhanced", "ip",
 			"machine", "tags", "metadata"},
 	}
@@ -133,7 +139,7 @@ func TestWrongTypes(t *testing.T) {
 		for _, key := range keys {
 			for _, value := range values {
 				body := element(name, fmt.Sprintf("%q:%s", key, value))
-				b, err := Read(name, jsonRequest(body))
+				b, err := Read(name, request(name, body))
 				if err != nil || len(b.Events) != 1 {
 					t.Errorf("%s %s: %+v, %v", name, body, b, err)
 					continue

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 )
 
 // Bounds of a body. The largest known batches are SendGrid's, up to 768 KB.
@@ -201,4 +204,16 @@ func canonical(v any) []byte {
 		return nil // not reachable: v came out of parseValue
 	}
 	return raw
+}
+
+// without returns the object without the members of some names. A name may end with a star.
+func (o object) without(names []string) object {
+	rest := maps.Clone(o)
+	maps.DeleteFunc(rest, func(name string, _ any) bool {
+		return slices.ContainsFunc(names, func(own string) bool {
+			start, open := strings.CutSuffix(own, "*")
+			return name == own || open && strings.HasPrefix(name, start)
+		})
+	})
+	return rest
 }

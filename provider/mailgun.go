@@ -143,15 +143,12 @@ var mailgunCodes = map[int]Reason{605: ReasonBounced, 606: ReasonUnsubscribed, 6
 // mailgunFailure returns the outcome of a failed event.
 func mailgunFailure(severity, reason string, code int) outcome {
 	if severity == "temporary" {
-		return deferred
+		return Mailgun.means("temporary")
 	}
 	if drop, ok := mailgunCodes[code]; ok {
 		return dropped(drop)
 	}
-	m := Mailgun.means("reason:" + reason)
-	if m == (outcome{}) {
-		m = hardBounce
-	}
+	m := Mailgun.means("reason:"+reason, "failed")
 	if m.kind == Bounced && code >= 400 && code < 500 {
 		m.bounce = Soft
 	}

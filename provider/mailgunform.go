@@ -98,7 +98,7 @@ func mailgunFormFact(o object) (fact, error) {
 			m.bounce = Soft
 		}
 	case "dropped":
-		m.reason = cmp.Or(mailgunCodes[e.SMTPCode], mailgunFormDrops[o.text("reason")], ReasonOther)
+		m.reason = cmp.Or(mailgunCodes[e.SMTPCode], Mailgun.means("drop:"+o.text("reason")).reason, ReasonOther)
 	case "":
 		if o["body-plain"] != nil || o["stripped-text"] != nil || o["body-mime"] != nil {
 			return ignore("inbound", "inbound")
@@ -106,8 +106,6 @@ func mailgunFormFact(o object) (fact, error) {
 	}
 	return m.fact(word, e)
 }
-
-var mailgunFormDrops = map[string]Reason{"hardfail": ReasonBounced, "old": ReasonTimedOut}
 
 func mailgunFormEvent(o object) Event {
 	e := Event{
@@ -127,29 +125,13 @@ func mailgunFormEvent(o object) Event {
 	e.MessageID = e.ProviderMessageID
 	e.attach(variables)
 	if variables == nil {
-		e.attach(metadata(mailgunCustom(o)))
+		e.attach(metadata(o.without(mailgunOwn)))
 	}
 	return e
 }
 
-// mailgunCustom leaves the sender's variables, which Mailgun mixes with its fields.
-func mailgunCustom(form object) object {
-	custom := object{}
-	for name, v := range form {
-		switch lower := strings.ToLower(name); lower {
-		case "event", "recipient", "domain", "message-headers", "message-id", "timestamp", "token", "signature",
-			"body-plain", "ip", "country", "region",
-			"city", "user-agent", "device-type", "client-type", "client-name", "client-os", "campaign-id",
-			"campaign-name", "tag", "mailing-list", "url",
-			"code", "error", "notification", "description", "reason", "sender", "from", "subject", "severity":
-		default:
-			if !strings.HasPrefix(lower, "attachment-") && !strings.HasPrefix(lower, "x-mailgun-") {
-				custom[name] = v
-			}
-		}
-	}
-	return custom
-}
+// mailgunOwn are Mailgun's fields. The sender's variables are mixed with them.
+var mailgunOwn = strings.Fields("event recipient domain message-headers message-id timestamp token signature body-plain ip country region city user-agent device-type client-type client-name client-os campaign-id campaign-name tag mailing-list url code error notification description reason sender from subject severity attachment-* x-mailgun-* X-Mailgun-* Message-Id")
 
 // mailgunHeaders reads the headers of the message, pairs of name and value in JSON: its id, its tags, and the
 // sender's variables. Events without the headers have the variables among their own fields.

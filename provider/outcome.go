@@ -16,32 +16,6 @@ type outcome struct {
 	ignored string // one of IgnoredNames; such an event is not used
 }
 
-// outcomes are the outcomes without an argument, by their names in words.tsv.
-var outcomes = map[string]outcome{
-	"accepted":     {kind: Accepted},
-	"delivered":    {kind: Delivered},
-	"deferred":     {kind: Deferred},
-	"hard":         {kind: Bounced, bounce: Hard, reason: ReasonBounced},
-	"soft":         {kind: Bounced, bounce: Soft, reason: ReasonBounced},
-	"invalid":      {kind: Bounced, bounce: Hard, reason: ReasonInvalid},
-	"refused":      {kind: Bounced, bounce: Soft, reason: ReasonBlocked},
-	"timed_out":    {kind: Bounced, bounce: Soft, reason: ReasonTimedOut},
-	"complained":   {kind: Complained, reason: ReasonSpam},
-	"unsubscribed": {kind: Unsubscribed, reason: ReasonUnsubscribed},
-	"opened":       {kind: Opened},
-	"clicked":      {kind: Clicked},
-}
-
-// The outcomes that the readers choose themselves.
-var (
-	deferred     = outcomes["deferred"]
-	hardBounce   = outcomes["hard"]
-	softBounce   = outcomes["soft"]
-	refused      = outcomes["refused"]
-	complained   = outcomes["complained"]
-	unsubscribed = outcomes["unsubscribed"]
-)
-
 //go:embed words.tsv
 var wordsFile string
 
@@ -52,30 +26,28 @@ var words = sync.OnceValue(func() map[string]outcome {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		columns := strings.Split(line, "\t")
-		m, ok := outcomeNamed(columns[len(columns)-1])
-		if len(columns) != 3 || !ok {
-			panic(fmt.Sprintf("words.tsv line %d: want provider, word and outcome", n+1))
+		columns := strings.Split(strings.ReplaceAll(line, "\t-", "\t"), "\t")
+		if len(columns) != 5 {
+			panic(fmt.Sprintf("words.tsv line %d: want provider, word, kind, bounce and reason", n+1))
+		}
+		m := outcome{kind: Kind(columns[2]), bounce: Bounce(columns[3]), reason: Reason(columns[4])}
+		if columns[2] == "ignored" {
+			m = ignored(columns[4])
 		}
 		all[columns[0]+"\t"+columns[1]] = m
 	}
 	return all
 })
 
-func outcomeNamed(s string) (outcome, bool) {
-	name, argument, _ := strings.Cut(s, " ")
-	switch name {
-	case "dropped":
-		return dropped(Reason(argument)), true
-	case "ignored":
-		return ignored(argument), true
+// means returns the outcome of the first word that a provider knows. It is zero if there is none.
+func (n Name) means(all ...string) outcome {
+	for _, word := range all {
+		if m, ok := words()[string(n)+"\t"+word]; ok {
+			return m
+		}
 	}
-	m, ok := outcomes[s]
-	return m, ok
+	return outcome{}
 }
-
-// means returns the outcome of a provider's word. It is zero for an unknown one.
-func (n Name) means(word string) outcome { return words()[string(n)+"\t"+word] }
 
 func dropped(reason Reason) outcome { return outcome{kind: Dropped, reason: reason} }
 

@@ -48,11 +48,5 @@ func postmarkSubscription(o object) outcome {
 	if !o.is("SuppressSending") {
 		return ignored("resubscribed")
 	}
-	switch o.text("SuppressionReason") {
-	case "HardBounce":
-		return hardBounce
-	case "SpamComplaint":
-		return complained
-	}
-	return unsubscribed
+	return Postmark.means("bounce:"+o.text("SuppressionReason"), "bounce:Unsubscribe")
 }

@@ -24,6 +24,8 @@ const (
 	SparkPost Name = "sparkpost"
 	Brevo     Name = "brevo"
 	Resend    Name = "resend"
+	Postal    Name = "postal"
+	Mandrill  Name = "mandrill"
 	Generic   Name = "generic"
 )
 
@@ -48,6 +50,8 @@ func table() []entry {
 		{SparkPost, 0, sharedKey, each(sparkpostFact)},              // signs nothing
 		{Brevo, 0, sharedKey, each(brevoFact)},                      // signs nothing
 		{Resend, 5 * time.Minute, standardKey, readResend},          // signs each retry anew
+		{Postal, 0, postalKey, each(postalFact)},                    // signs no time
+		{Mandrill, 0, mandrillKey, readMandrill},                    // signs no time
 		// Standard Webhooks asks to sign each retry anew
 		{Generic, 5 * time.Minute, genericKey, readGeneric},
 	}
@@ -77,6 +81,8 @@ type Request struct {
 	Query  url.Values // for a shared secret in the address; nil: none
 	Body   []byte     // as it came, unchanged
 
+	Addresses []string // where the provider may have been told to post; Mandrill signs that
+
 	KeepRaw bool // events have Raw
 }
 
@@ -90,6 +96,8 @@ type Options struct {
 	//   - SendGrid: the verification key of the signed event webhook, base64.
 	//   - Mailgun: the HTTP webhook signing key.
 	//   - Resend: the signing secret, whsec_ and base64.
+	//   - Postal: the public key of the installation, base64, or its DKIM record.
+	//   - Mandrill: the key of the webhook.
 	//   - Generic: whsec_… (HMAC) or whpk_… (ed25519) of Standard Webhooks, or a shared secret.
 	//   - Postmark, Mailjet, SparkPost, Brevo: a shared secret of 16 to 256 characters, or user:password for
 	//     basic authentication.

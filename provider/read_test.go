@@ -176,6 +176,34 @@ var meaningTable = map[Name][][2]string{
 		{`{"type":7}`, "ignored unknown"},
 		{`{"data":{}}`, "broken"},
 	},
+	Postal: {
+		{`{"event":"MessageDeliveryFailed","payload":{"output":"550 5.1.1 no such user","message":{"to":"a@example.com"}}}`, "bounced/hard bounced"},
+		{`{"event":"MessageDeliveryFailed","payload":{"output":"452 4.2.2 full","message":{"to":"a@example.com"}}}`, "bounced/soft bounced"},
+		{`{"event":"MessageDeliveryFailed","payload":{"output":"451 later","details":"Maximum number of delivery attempts (18) has been reached.","message":{}}}`, "bounced/soft timed_out"},
+		{`{"event":"MessageDeliveryFailed","payload":{"details":"Message is likely spam.","message":{}}}`, "dropped other"},
+		{`{"event":"MessageBounced","payload":{"original_message":{"to":"a@example.com"},"bounce":{}}}`, "bounced/soft bounced"},
+		{`{"event":"MessageHeld","payload":{"message":{}}}`, "deferred"},
+		{`{"event":"MessageLoaded","payload":{"message":{"to":"a@example.com"}}}`, "opened"},
+		{`{"event":"MessageLinkClicked","payload":{"url":"https://example.com/","message":{"to":"a@example.com"}}}`, "clicked"},
+		{`{"event":"MessageSent","payload":{"message":{"direction":"incoming"}}}`, "ignored inbound"},
+		{`{"event":"DomainDNSError","payload":{}}`, "ignored account"},
+		{`{"event":"New","payload":{}}`, "ignored unknown"},
+		{`{"payload":{}}`, "broken"},
+	},
+	Mandrill: {
+		{`[{"event":"send","msg":{"email":"a@example.com"}}]`, "accepted"},
+		{`[{"event":"deferral","msg":{"email":"a@example.com"}}]`, "deferred"},
+		{`[{"event":"soft_bounce","msg":{"email":"a@example.com","bounce_description":"mailbox_full"}}]`,
+			"bounced/soft bounced"},
+		{`[{"event":"reject","msg":{"email":"a@example.com"}}]`, "dropped other"},
+		{`[{"event":"spam","msg":{"email":"a@example.com"}}]`, "complained spam"},
+		{`[{"event":"unsub","msg":{"email":"a@example.com"}}]`, "unsubscribed unsubscribed"},
+		{`[{"event":"open","user_agent_parsed":{"type":"robot"},"msg":{"email":"a@example.com"}}]`, "opened machine"},
+		{`[{"event":"inbound","msg":{}}]`, "ignored inbound"},
+		{`[{"type":"whitelist","action":"add"}]`, "ignored list"},
+		{`[{"event":"new"}]`, "ignored unknown"},
+		{`[{"msg":{}}]`, "broken"},
+	},
 	Generic: {
 		{`{"type":"delivered","recipient":"a@example.com"}`, "delivered"},
 		{`{"type":"bounced","bounce":"hard","reason":"invalid","recipient":"a@example.com"}`,
@@ -204,7 +232,7 @@ func TestMeanings(t *testing.T) {
 			if name == SES {
 				body = sns(t, body)
 			}
-			b, err := Read(name, jsonRequest(body))
+			b, err := Read(name, request(name, body))
 			if err != nil {
 				t.Errorf("%s %s: %v", name, row[0], err)
 				continue

@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"encoding/json"
 	"regexp"
 	"strings"
 )
@@ -23,6 +22,7 @@ var relayHosts = []struct {
 	{"", ".brevo.com", Brevo},
 	{"", ".sendinblue.com", Brevo},
 	{"", ".resend.com", Resend},
+	{"", ".mandrillapp.com", Mandrill},
 }
 
 // OfRelay returns the provider of an SMTP host by its name: SendGrid for smtp.sendgrid.net. It returns false
@@ -98,30 +98,19 @@ const EchoField = "postroom_id"
 // consist of letters and digits. ok is false for a provider that has no such header or needs none. The
 // provider removes the header before delivery.
 func Echo(n Name, id string) (header, value string, ok bool) {
-	inJSON := func(outer string) string {
-		raw, err := json.Marshal(map[string]map[string]string{outer: {EchoField: id}})
-		if err != nil {
-			return "" // not reachable: strings can be written
-		}
-		return string(raw)
-	}
-	switch n {
-	case SES:
-		return "X-SES-MESSAGE-TAGS", EchoField + "=" + id, true
-	case SendGrid:
-		return "X-SMTPAPI", inJSON("unique_args"), true
-	case Mailgun:
-		return "X-Mailgun-Variables", `{"` + EchoField + `": "` + id + `"}`, true
-	case Postmark:
-		return "X-PM-Metadata-" + EchoField, id, true
-	case Mailjet:
-		return "X-MJ-CustomID", id, true
-	case SparkPost:
-		return "X-MSYS-API", inJSON("metadata"), true
-	case Brevo:
-		return "X-Mailin-custom", `{"` + EchoField + `": "` + id + `"}`, true
-	}
-	return "", "", false
+	e, ok := echoes[n]
+	return e.header, strings.ReplaceAll(e.value, "ID", id), ok
+}
+
+var echoes = map[Name]struct{ header, value string }{
+	SES:       {"X-SES-MESSAGE-TAGS", EchoField + "=ID"},
+	SendGrid:  {"X-SMTPAPI", `{"unique_args":{"` + EchoField + `":"ID"}}`},
+	Mailgun:   {"X-Mailgun-Variables", `{"` + EchoField + `": "ID"}`},
+	Postmark:  {"X-PM-Metadata-" + EchoField, "ID"},
+	Mailjet:   {"X-MJ-CustomID", "ID"},
+	SparkPost: {"X-MSYS-API", `{"metadata":{"` + EchoField + `":"ID"}}`},
+	Brevo:     {"X-Mailin-custom", `{"` + EchoField + `": "ID"}`},
+	Mandrill:  {"X-MC-Metadata", `{"` + EchoField + `": "ID"}`},
 }
 
 // Echoed returns our id of the message as the provider repeated it, or "". The caller must check it: the

@@ -23,6 +23,7 @@ func TestOfRelay(t *testing.T) {
 		"smtp-relay.brevo.com":                    Brevo,
 		"smtp-relay.sendinblue.com":               Brevo,
 		"smtp.resend.com":                         Resend,
+		"smtp.mandrillapp.com":                    Mandrill,
 		"smtp.example.com":                        "",
 		"evilsendgrid.net":                        "",
 		"smtp.sendgrid.net.example.com":           "",
@@ -101,6 +102,7 @@ func TestEchoComesBack(t *testing.T) {
 		Mailjet: `{"event":"sent","time":1700000000,"MessageID":12,"email":"a@b.example","CustomID":"` + id +
 			`"}`,
 		SparkPost: `[{"msys":{"message_event":{"type":"delivery","event_id":"1","rcpt_to":"a@b.example","rcpt_meta":{"postroom_id":"` + id + `"}}}}]`,
+		Mandrill:  `[{"event":"open","ts":1700000000,"msg":{"_id":"1","email":"a@b.example","metadata":{"postroom_id":"` + id + `"}}}]`,
 		Brevo:     `{"event":"delivered","email":"a@b.example","ts_epoch":1700000000000,"X-Mailin-custom":"{\"postroom_id\": \"` + id + `\"}"}`,
 	}
 	for _, name := range Names() {

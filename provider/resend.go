@@ -60,10 +60,10 @@ func resendBounce(e *Event, b object) outcome {
 	if lines := b.texts("diagnosticCode"); len(lines) > 0 {
 		e.Diagnostic = lines[0]
 	}
-	m := hardBounce
+	m := Resend.means("email.bounced")
 	switch b.text("type") {
 	case "Transient", "Temporary", "Undetermined":
-		m = softBounce
+		m.bounce = Soft
 	}
 	switch b.text("subType") {
 	case "Suppressed", "OnAccountSuppressionList":

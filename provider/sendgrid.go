@@ -59,14 +59,15 @@ func sendgridFact(o object) (fact, error) {
 	case Bounced:
 		e.Diagnostic = o.text("reason")
 		if o.text("type") == "blocked" {
-			m = refused
+			m = SendGrid.means("type:blocked")
 		}
 		if strings.HasPrefix(o.text("status"), "4") {
 			m.bounce = Soft // SendGrid gave up after 72 hours
 		}
 	case Dropped:
 		e.Diagnostic = o.text("reason")
-		m = dropped(sendgridReason(e.Diagnostic))
+		first := strings.Fields(strings.ToLower(e.Diagnostic) + " - -") // "Bounced Address"
+		m = SendGrid.means("dropped:"+first[0], "dropped:"+first[0]+" "+first[1], word)
 	case Opened:
 		e.Bot = o.is("sg_machine_open")
 	}
@@ -101,42 +102,9 @@ func sendgridEvent(o object) Event {
 		IP:                o.text("ip"),
 		Tags:              o.texts("category"),
 	}
-	e.attach(metadata(sendgridCustom(o)))
+	e.attach(metadata(o.without(sendgridOwn)))
 	return e
 }
 
-// sendgridCustom returns the sender's own arguments, which SendGrid mixes with its fields.
-func sendgridCustom(o object) object {
-	custom := object{}
-	for name, v := range o {
-		switch name {
-		case "email", "timestamp", "event", "smtp-id", "sg_event_id", "sg_message_id", "category", "reason",
-			"status", "response", "attempt",
-			"useragent", "ip", "url", "url_offset", "type", "tls", "cert_err", "asm_group_id", "send_at", "newsletter",
-			"pool",
-			"sg_machine_open", "sg_content_type", "sg_user_id", "bounce_classification", "marketing_campaign_id",
-			"marketing_campaign_name",
-			"marketing_campaign_split_id", "marketing_campaign_version", "sg_template_id", "sg_template_name",
-			"content_type":
-		default:
-			custom[name] = v
-		}
-	}
-	return custom
-}
-
-func sendgridReason(s string) Reason {
-	switch s = strings.ToLower(s); {
-	case strings.HasPrefix(s, "invalid"):
-		return ReasonInvalid
-	case strings.HasPrefix(s, "bounced"):
-		return ReasonBounced
-	case strings.HasPrefix(s, "unsubscribed"):
-		return ReasonUnsubscribed
-	case strings.HasPrefix(s, "spam report"):
-		return ReasonSpam
-	case strings.HasPrefix(s, "spam content"):
-		return ReasonBlocked
-	}
-	return ReasonOther
-}
+// sendgridOwn are SendGrid's fields. The sender's own arguments are mixed with them.
+var sendgridOwn = strings.Fields("email timestamp event smtp-id sg_event_id sg_message_id category reason status response attempt useragent ip url url_offset type tls cert_err asm_group_id send_at newsletter pool sg_machine_open sg_content_type sg_user_id bounce_classification marketing_campaign_id marketing_campaign_name marketing_campaign_split_id marketing_campaign_version sg_template_id sg_template_name content_type")

@@ -53,10 +53,26 @@ func loadFixture(t testing.TB, name Name, file string) (fixture, Request) {
 	if name == Mailgun && !bytes.Contains(f.Payload, []byte(`"event-data"`)) {
 		r = formRequest(t, f.Payload)
 	}
+	if name == Mandrill {
+		r = mandrillRequest(string(f.Payload))
+	}
 	if name == Resend {
 		r.Header.Set("svix-id", "msg_2W2D3qXLS5fOaPja1GDg7rF2CwB")
 	}
 	return f, r
+}
+
+// request is what a provider makes of the JSON of its events.
+func request(name Name, body string) Request {
+	if name == Mandrill {
+		return mandrillRequest(body)
+	}
+	return jsonRequest(body)
+}
+
+func mandrillRequest(events string) Request {
+	return Request{Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded; charset=utf-8"}},
+		Body: []byte(url.Values{"mandrill_events": {events}}.Encode())}
 }
 
 func jsonRequest(body string) Request {
@@ -90,7 +106,7 @@ func formRequest(t testing.TB, payload []byte) Request {
 // readOne reads a body that tells of one event.
 func readOne(t testing.TB, name Name, body string) Event {
 	t.Helper()
-	b, err := Read(name, jsonRequest(body))
+	b, err := Read(name, request(name, body))
 	if err != nil {
 		t.Fatalf("read: %v", err)
 	}

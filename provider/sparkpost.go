@@ -33,9 +33,7 @@ func sparkpostEventFact(o object) (fact, error) {
 	m, e := SparkPost.means(word), sparkpostEvent(o)
 	switch m.kind {
 	case Bounced:
-		if class := SparkPost.means("class:" + o.text("bounce_class")); class != (outcome{}) {
-			m = class
-		}
+		m = SparkPost.means("class:"+o.text("bounce_class"), word)
 	case Complained:
 		e.Diagnostic = o.firstText("fbtype", "raw_reason")
 	case Opened:

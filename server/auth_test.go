@@ -212,9 +212,9 @@ func TestPublicRoutes(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"/webhooks/provider", "/webhooks/provider/{name}", "/unsubscribe", "/unsubscribe",
-		"/preferences", "/preferences", "/o/{token}", "/c/{token}", "/track/open", "/track/click", "/health",
-		"/ready", "/openapi.json", "/openapi.yaml", "/docs", "/docs/*"}
+	want := []string{"/webhooks/provider", "/webhooks/provider/{name}", "/webhooks/provider/{name}",
+		"/unsubscribe", "/unsubscribe", "/preferences", "/preferences", "/o/{token}", "/c/{token}", "/track/open",
+		"/track/click", "/health", "/ready", "/openapi.json", "/openapi.yaml", "/docs", "/docs/*"}
 	if !slices.Equal(public, want) {
 		t.Errorf("public routes are %v; adding one is a decision, and this list is where it is taken", public)
 	}

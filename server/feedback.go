@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -12,6 +13,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/server/settings"
 )
 
 // feedbackRoutes take in reports about mail that a relay has accepted.
@@ -19,6 +21,7 @@ type feedbackRoutes struct {
 	feedback *feedback.Feedback
 	bounces  *feedback.Bounces
 	bodies   *bodyMemory
+	settings *settings.Settings
 }
 
 // providerHook handles the webhook of the provider in the path; without one, of the generic provider. It is
@@ -44,11 +47,19 @@ func (f feedbackRoutes) providerHook(c echo.Context) error {
 	}
 	r := c.Request()
 	receipt, err := f.feedback.Provider(ctx, name, provider.Request{Header: r.Header, Query: r.URL.Query(),
-		Body: body}, time.Now())
+		Body: body, Addresses: []string{strings.TrimSuffix(f.settings.Current().ServiceURL, "/") + r.RequestURI,
+			"https://" + r.Host + r.RequestURI, "http://" + r.Host + r.RequestURI}}, time.Now())
 	if err != nil {
 		return err
 	}
 	return writeJSON(c, http.StatusOK, receipt)
+}
+
+// hookExists answers HEAD, by which Mandrill looks for a webhook before it says with which key it signs.
+func hookExists(path string) route {
+	found := plainPost(path, func(c echo.Context) error { return c.NoContent(http.StatusOK) })
+	found.method = http.MethodHead
+	return found
 }
 
 // rawBody reads a body. If its declared length is beyond the limit, it is refused unread.

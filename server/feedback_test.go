@@ -137,3 +137,17 @@ func TestProviderHookIsBounded(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// TestMandrillFindsTheWebhook: Mandrill looks for the address before it says with which key it will sign.
+func TestMandrillFindsTheWebhook(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	answer, err := http.Head(w.URL() + "/webhooks/provider/mandrill")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Errorf("HEAD is answered %d", answer.StatusCode)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha1"
 	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -84,6 +85,7 @@ func (s *signer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 const (
 	hookSecret    = "a shared secret for the tests"
+	hookHost      = "hooks.example"
 	hookStandard  = "c2lnbmluZyBzZWNyZXQgb2YgUmVzZW5k"
 	hookMailgun   = "the signing key of Mailgun"
 	hookCertPlace = "https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-0123456789abcdef.pem"
@@ -94,9 +96,15 @@ func (s *signer) secrets() (map[provider.Name][]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	postal, err := x509.MarshalPKIXPublicKey(s.rsa.Public())
+	if err != nil {
+		return nil, err
+	}
 	all := map[provider.Name][]string{
-		provider.SES: {hookTopic}, provider.SendGrid: {base64.StdEncoding.EncodeToString(der)}, provider.Mailgun: {
-			hookMailgun}, provider.Resend: {"whsec_" + hookStandard},
+		provider.Postal: {base64.StdEncoding.EncodeToString(postal)},
+		provider.SES:    {hookTopic}, provider.SendGrid: {base64.StdEncoding.EncodeToString(der)},
+		provider.Mailgun: {hookMailgun}, provider.Resend: {"whsec_" + hookStandard},
+		provider.Mandrill: {hookSecret},
 	}
 	for _, name := range []provider.Name{provider.Postmark, provider.Mailjet, provider.SparkPost, provider.Brevo,
 		provider.Generic} {
@@ -183,7 +191,7 @@ func (o *office) post(t *testing.T, name provider.Name, r provider.Request) (int
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.Header = r.Header.Clone()
+	q.Header, q.Host = r.Header.Clone(), hookHost
 	answer, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(q)
 	if err != nil {
 		t.Fatal(err)
@@ -255,6 +263,20 @@ func attach(t *testing.T, name provider.Name, payload any, id string) any {
 			o["X-Mailin-custom"] = `{"` + provider.EchoField + `": "` + id +
 				`"}`
 		})
+	case provider.Mandrill:
+		return each(payload, func(o object) {
+			if msg, ok := o["msg"].(object); ok {
+				msg["metadata"] = object{provider.EchoField: id}
+			}
+		})
+	case provider.Postal: // has the Message-ID
+		return each(payload, func(o object) {
+			for _, part := range []string{"message", "original_message"} {
+				if message, ok := o["payload"].(object)[part].(object); ok {
+					message["message_id"] = strings.ToLower(id) + "@app.example"
+				}
+			}
+		})
 	case provider.Resend:
 		return each(payload, func(o object) { o["data"].(object)["tags"] = object{provider.EchoField: id} })
 	}
@@ -323,6 +345,22 @@ func (s *signer) sign(t *testing.T, name provider.Name, payload any) provider.Re
 		}
 		header.Set("Content-Type", "application/x-www-form-urlencoded")
 		return provider.Request{Header: header, Body: []byte(form.Encode())}
+	case provider.Postal:
+		body := write(payload)
+		sum := sha256.Sum256(body)
+		signature, err := rsa.SignPKCS1v15(rand.Reader, s.rsa, crypto.SHA256, sum[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		header.Set("X-Postal-Signature-256", base64.StdEncoding.EncodeToString(signature))
+		return provider.Request{Header: header, Body: body}
+	case provider.Mandrill:
+		mac := hmac.New(sha1.New, []byte(hookSecret))
+		fmt.Fprintf(mac, "https://%s/webhooks/provider/mandrillmandrill_events%s", hookHost, write(payload))
+		header.Set("Content-Type", "application/x-www-form-urlencoded")
+		header.Set("X-Mandrill-Signature", base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+		return provider.Request{Header: header,
+			Body: []byte(url.Values{"mandrill_events": {string(write(payload))}}.Encode())}
 	case provider.Resend:
 		body := write(payload)
 		key, _ := base64.StdEncoding.DecodeString(hookStandard)
@@ -354,7 +392,7 @@ func tampered(r provider.Request, name provider.Name) provider.Request {
 	switch name {
 	case provider.SES:
 		out.Body = bytes.Replace(out.Body, []byte(`"MessageId":"`), []byte(`"MessageId":"0`), 1)
-	case provider.SendGrid, provider.Resend:
+	case provider.SendGrid, provider.Resend, provider.Postal, provider.Mandrill:
 		out.Body = append(out.Body, ' ')
 	case provider.Mailgun:
 		at := bytes.Index(out.Body, []byte("signature"))

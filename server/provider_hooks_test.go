@@ -37,7 +37,8 @@ var barredBy = map[string]suppression.Reason{
 	"mailjet/blocked_event.json": "hard_bounce", "mailjet/unsub_event.json": "unsubscribe",
 	"sparkpost/bounce_event.json": "hard_bounce",
 	"brevo/complaint.json":        "spam_report", "brevo/hard_bounce.json": "hard_bounce",
-	"brevo/spam.json": "spam_report", "resend/hard_bounced_event.json": "hard_bounce",
+	"mandrill/hard_bounce_event.json": "hard_bounce",
+	"brevo/spam.json":                 "spam_report", "resend/hard_bounced_event.json": "hard_bounce",
 }
 
 // TestProvidersTellOfMessages posts every fixture of every provider with its signature. A tampered one is

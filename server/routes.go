@@ -227,7 +227,7 @@ func (s *Server) programRoutes() []group {
 // publicRoutes are for providers, recipients and operators. Most need no token.
 func (s *Server) publicRoutes() []group {
 	p := s.parts
-	feedback := feedbackRoutes{feedback: p.Feedback, bounces: p.Bounces, bodies: s.bodies}
+	feedback := feedbackRoutes{feedback: p.Feedback, bounces: p.Bounces, bodies: s.bodies, settings: p.Settings}
 	unsubscribes := unsubscribeRoutes{requests: p.Unsubscribe, pages: s.pages,
 		getUnsubscribes: s.opts.GetUnsubscribes, log: s.log}
 	tracking := trackingRoutes{tracking: p.Tracking, pages: s.pages}
@@ -240,6 +240,7 @@ func (s *Server) publicRoutes() []group {
 				"Process a mail that came back: a bounce, a delay notice, a complaint")),
 			plainPost("/webhooks/provider", feedback.providerHook),
 			plainPost("/webhooks/provider/{name}", feedback.providerHook),
+			hookExists("/webhooks/provider/{name}"),
 		}},
 		{"Unsubscribe", "The pages for recipients.", []route{
 			plain("/unsubscribe", public(), unsubscribes.askUnsubscribe),
