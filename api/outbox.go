@@ -89,6 +89,7 @@ type OutboxMessage struct {
 	InDoubt        int               `json:"inDoubt,omitempty" doc:"Attempts that died between the final dot and the reply"`
 	DeliverBy      *time.Time        `json:"deliverBy,omitempty"`
 	Template       *TemplateRef      `json:"template,omitempty" doc:"The stored template it is made from"`
+	Header         string            `json:"header,omitempty" enum:"corrected,unchanged" doc:"Of a message replayed to other recipients. corrected: To and Cc name them in the place of the former ones, and it is signed anew; unchanged: it was handed in raw, and is sent as it was"`
 	Log            []Attempt         `json:"log,omitempty" doc:"Every attempt made (single message only)"`
 }
 

@@ -30,6 +30,24 @@ func Mark(raw []byte, headers []Header, html func(string) (string, error)) ([]by
 	return e.bytes(), nil
 }
 
+// Readdress passes the addresses of To and Cc to change, and writes those it returns in their place. It
+// removes DKIM signatures, because they would no longer be valid. author is the first address of From. raw
+// must be a message of Compose.
+func Readdress(raw []byte, change func([]Address) []Address) (changed []byte, author string, _ error) {
+	e, ok := parseEntity(raw)
+	from, err := ParseAddressList(e.header.get("From"))
+	if !ok || err != nil || len(from) == 0 {
+		return nil, "", errors.New("readdress a message: it has no author")
+	}
+	e.header.remove("DKIM-Signature")
+	for _, name := range []string{"To", "Cc"} {
+		if list, err := ParseAddressList(e.header.get(name)); err == nil {
+			e.header.setAddresses(name, change(list)...)
+		}
+	}
+	return e.bytes(), from[0].Address, nil
+}
+
 // changeHTML passes the first html of an entity to html. It reports whether one was found that can be
 // changed.
 func (e *entity) changeHTML(usual string, depth int, boundaries []string, html func(string) (string, error)) (

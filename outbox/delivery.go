@@ -233,13 +233,14 @@ func failureOf(got routing.Sent) error {
 	return got.Err
 }
 
-// written renders the message from its shared content, or puts the additions into a raw message. Each attempt
+// written renders the message from its shared content, or changes one that was stored whole. Each attempt
 // gives the same bytes.
 func (d *Delivery) written(ctx context.Context, c *claim, key *api.DKIM) error {
 	if c.shared == "" {
-		return d.addToRaw(ctx, c, key)
+		return d.change(ctx, c, key)
 	}
-	m, words, err := d.renderSigned(ctx, c.partition, c.shared, c.id, c.envelope, c.personal, key)
+	personal := c.correct(c.personal)
+	m, words, err := d.renderSigned(ctx, c.partition, c.shared, c.id, c.envelope, personal, key)
 	if err != nil {
 		return err
 	}
@@ -249,9 +250,9 @@ func (d *Delivery) written(ctx context.Context, c *claim, key *api.DKIM) error {
 	return nil
 }
 
-// addToRaw puts the additions into a raw message, if it has any.
-func (d *Delivery) addToRaw(ctx context.Context, c *claim, key *api.DKIM) error {
-	if !c.envelope.additions.any() {
+// change makes the changes to a message that was stored whole, if there are any.
+func (d *Delivery) change(ctx context.Context, c *claim, key *api.DKIM) error {
+	if !c.changes() {
 		return nil
 	}
 	content, err := c.content.Open(ctx)
@@ -261,7 +262,7 @@ func (d *Delivery) addToRaw(ctx context.Context, c *claim, key *api.DKIM) error 
 	defer content.Close() //nolint:errcheck // it was read
 	raw, err := io.ReadAll(content)
 	if err == nil {
-		raw, err = d.withAdditions(ctx, c.id, c.envelope, key, redisdb.Time(c.created), raw)
+		raw, err = d.changed(ctx, c.row, key, raw)
 	}
 	if err == nil {
 		c.content, c.envelope.Size = smtpsend.Bytes(raw), len(raw)

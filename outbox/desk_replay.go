@@ -101,9 +101,9 @@ func selects(req api.ReplayRequest, r row) bool {
 }
 
 // Replay queues a dead letter again, with all its attempts: for the recipients that failed, or those that the
-// corrections name instead. The content stays the same, so headers and signature are those of the former
-// recipients and account. A message that is no dead letter is a Conflict; so of several replays at once one
-// succeeds. A message that failed and whose content is no longer kept is a Conflict too.
+// corrections name instead. To and Cc name these in the place of the former ones, and the message is signed
+// anew, unless it was handed in raw. A message that is no dead letter, or whose content is gone, is a
+// Conflict; so of several replays at once one succeeds.
 func (d *Desk) Replay(ctx context.Context, id string, c api.Corrections) (api.OutboxMessage, error) {
 	c, err := d.correct(ctx, c)
 	if err != nil {

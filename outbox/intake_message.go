@@ -162,6 +162,7 @@ func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, e
 		To: c.Envelope.To, Subject: c.Subject, Key: e.Key, Tags: b.shared.Tags, Metadata: e.Metadata,
 		DeliverBy: b.shared.DeliverBy, DSN: b.shared.DSN, UTF8: c.SMTPUTF8, EightBit: c.EightBit,
 		RequireTLS: b.shared.RequireTLS, Template: b.template, additions: b.added, Path: b.shared.Path,
+		Raw: b.raw != nil,
 	}
 	if full {
 		m.envelope.Size = c.Size()

@@ -117,6 +117,9 @@ func (r row) show(paused bool) api.OutboxMessage {
 	if r.gateway != "" {
 		m.Gateway = &r.gateway
 	}
+	if r.envelope.Added > 0 {
+		m.Header = map[bool]string{true: "corrected", false: "unchanged"}[r.corrected()]
+	}
 	if r.state != stateFailed && r.ended == 0 {
 		due := redisdb.Time(r.due)
 		m.NextAttempt.Time = &due

@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/postroom/postroom/feedback/tracking/links"
 	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/templates/batch"
 )
 
@@ -79,6 +81,53 @@ func (s *store) withAdditions(ctx context.Context, id string, e envelope, key *a
 		return nil, err
 	}
 	return s.Signer.Sign(ctx, key, e.Domain, at, raw)
+}
+
+// changes reports whether a message that was stored whole is sent otherwise.
+func (r row) changes() bool { return r.envelope.additions.any() || r.corrected() }
+
+// corrected reports whether To and Cc name the recipients of a replay in the place of those they replace.
+func (r row) corrected() bool { return r.envelope.Added > 0 && !r.envelope.Raw }
+
+// changed is a message that was stored whole, with its additions or its corrected recipients, signed.
+func (s *store) changed(ctx context.Context, r row, key *api.DKIM, raw []byte) ([]byte, error) {
+	if r.envelope.additions.any() {
+		return s.withAdditions(ctx, r.id, r.envelope, key, redisdb.Time(r.created), raw)
+	}
+	raw, author, err := message.Readdress(raw, r.readdressed)
+	if err != nil {
+		return nil, err
+	}
+	return s.Signer.Sign(ctx, key, domainOf(author), redisdb.Time(r.created), raw)
+}
+
+// correct is a personalization with the corrected recipients.
+func (r row) correct(p batch.Personalization) batch.Personalization {
+	p.To, p.Cc = r.readdressed(p.To), r.readdressed(p.Cc)
+	return p
+}
+
+// readdressed is To or Cc with the recipients of a replay in the place of those they replace. A list without
+// any of these stays as it is: they were in Bcc.
+func (r row) readdressed(list []message.Address) []message.Address {
+	var now []message.Address
+	former := map[string]bool{}
+	for i, to := range r.envelope.To {
+		if r.status.Recipients[i].Status == rcptReplaced {
+			former[to] = true
+		} else if i >= len(r.envelope.To)-r.envelope.Added {
+			now = append(now, message.Address{Address: to})
+		}
+	}
+	replaced := func(a message.Address) bool {
+		address, _ := message.NormalizeAddress(a.Address) // an error: of no recipient
+		return former[address]
+	}
+	at := slices.IndexFunc(list, replaced)
+	if at < 0 {
+		return list
+	}
+	return slices.Insert(slices.DeleteFunc(slices.Clone(list), replaced), at, now...)
 }
 
 // tracked replaces the links of html by links to Postroom, and adds the pixel that counts opens.

@@ -32,6 +32,8 @@ type envelope struct {
 	Returns bool `json:"returns,omitempty"`
 	// number of recipients at the end that a replay added
 	Added int `json:"added,omitempty"`
+	// handed in whole: its header and body are not changed
+	Raw bool `json:"raw,omitempty"`
 	gateways.Path
 	additions
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/templates/batch"
 	"github.com/redis/go-redis/v9"
 )
@@ -112,7 +111,7 @@ func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
 	var personal batch.Personalization
 	if r.shared != "" {
 		err = s.jsons.unpack(r.id, packed, &personal)
-	} else if raw, err = s.codec.unpack(packed, r.envelope.Size); !r.envelope.additions.any() {
+	} else if raw, err = s.codec.unpack(packed, r.envelope.Size); !r.changes() {
 		return raw, err
 	}
 	if err != nil {
@@ -123,9 +122,9 @@ func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
 		return nil, err
 	}
 	if r.shared == "" {
-		return s.withAdditions(ctx, r.id, r.envelope, key, redisdb.Time(r.created), raw)
+		return s.changed(ctx, r, key, raw)
 	}
-	m, _, err := s.renderSigned(ctx, r.partition, r.shared, r.id, r.envelope, personal, key)
+	m, _, err := s.renderSigned(ctx, r.partition, r.shared, r.id, r.envelope, r.correct(personal), key)
 	if errors.Is(err, errNoSharedContent) {
 		return nil, fault.Wrap(err, fault.Conflict, "ContentGone",
 			"The shared content of message %s was deleted from Redis", r.id)

@@ -72,7 +72,8 @@ func (u *UI) replay(w http.ResponseWriter, r *http.Request, id string) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	if _, err := u.Outbox.Replay(r.Context(), id, readCorrections(r.PostForm)); err != nil {
+	m, err := u.Outbox.Replay(r.Context(), id, readCorrections(r.PostForm))
+	if err != nil {
 		filled := map[string]string{}
 		for _, name := range []string{"to", "gateway", "as"} {
 			if value := r.PostForm.Get(name); len(value) <= 1000 {
@@ -82,5 +83,8 @@ func (u *UI) replay(w http.ResponseWriter, r *http.Request, id string) error {
 		return undone(w, r, address(messagePath(id), values(filled)), err)
 	}
 	u.log.InfoContext(r.Context(), "dead letter replayed from the pages", "message_id", id)
-	return done(w, r, messagePath(id), "The message is due again.")
+	return done(w, r, messagePath(id), "The message is due again.%s", map[string]string{
+		"corrected": " To and Cc name its new recipients, and it is signed anew.",
+		"unchanged": " It came in raw, so its header still names the former recipients.",
+	}[m.Header])
 }

@@ -74,6 +74,8 @@ func (c *console) message(m api.OutboxMessage, now time.Time) {
 	c.line("Key", m.IdempotencyKey)
 	c.line("Gateway", *cmp.Or(m.Gateway, new("")))
 	c.line("Waits", m.Reason)
+	c.line("To and Cc", map[string]string{"corrected": "name the new recipients; signed anew",
+		"unchanged": "still name the former recipients: the mail was handed in raw"}[m.Header])
 	if e := m.Progress.Error; e != nil {
 		c.line("Last error", strings.TrimSpace(e.Code+" "+e.Message))
 		if e.AccountTrouble && m.State == api.Failed {
