@@ -150,6 +150,17 @@ func (a *Accounts) info(s *stored) api.AccountInfo {
 	return info
 }
 
+// Named returns the id of the account whose id is meets, or "" if there is none.
+func (a *Accounts) Named(ctx context.Context, is func(id string) bool) (found string, err error) {
+	err = a.store.Each(ctx, func(s *stored) error {
+		if is(s.ID) {
+			found = s.ID
+		}
+		return nil
+	})
+	return found, err
+}
+
 // Count returns the number of accounts, a configured one included.
 func (a *Accounts) Count(ctx context.Context) (int, error) { return a.store.Count(ctx) }
 

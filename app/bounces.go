@@ -9,10 +9,10 @@ import (
 // delivers has no listener and no API.
 func (a *App) buildBounces() (err error) {
 	c := a.cfg.Bounce
-	a.bounces, err = feedback.NewBounces(a.feedback, a.signedTokens, feedback.BounceOptions{Domain: c.Domain,
-		Address: c.Address, Registry: a.metrics})
-	if err != nil || !a.serves || c.Listen == "" && c.LMTP == "" {
-		return err
+	a.bounces = feedback.NewBounces(a.feedback, feedback.BounceOptions{Domain: c.Domain, Address: c.Address,
+		Registry: a.metrics})
+	if !a.serves || c.Listen == "" && c.LMTP == "" {
+		return nil
 	}
 	tls := a.cfg.SMTPD.TLS
 	a.bounceInlet, err = smtpd.NewBounceListener(a.bounces, smtpd.BounceOptions{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/postroom/postroom/app"
 	"github.com/postroom/postroom/internal/testport"
 	"github.com/postroom/postroom/internal/testpostfix"
+	"github.com/postroom/postroom/internal/testsmtp"
 )
 
 // TestPostfixSendsMailBack sends a message to a valid and an invalid address through a real Postfix. Postfix
@@ -119,5 +121,71 @@ func refuseStrangers(t *testing.T, a *app.App) {
 	}
 	if !strings.Contains(string(told), "550 5.7.1 ") || !strings.Contains(string(told), "550 5.1.1 ") {
 		t.Errorf("strangers are told %q", string(told))
+	}
+}
+
+// TestFactsOutliveTheLog: with no email log at all, a bounce of a message to two by its return path, and the
+// same complaint as a mail and as a provider's webhook, still suppress the recipients, and nobody else.
+func TestFactsOutliveTheLog(t *testing.T) {
+	t.Parallel()
+	relay := testsmtp.Start(t, testsmtp.Options{})
+	a := start(t, map[string]string{
+		"smtp": "smtp://" + relay.Addr(), "from": "Shop <shop@example.com>", "bounce.domain": "bounce.example.com",
+		"messages.retention": "0s", "feedback.providers.generic": "a secret of some length",
+	})
+	client := api.NewClient(a.URL(), a.Token(), nil)
+	sends := 0
+	send := func(to ...string) (from, messageID string) {
+		var all api.Addresses
+		for _, address := range to {
+			all = append(all, api.Address{Address: address})
+		}
+		sent, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{To: all, Subject: "Hello", Text: "Hello"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sends++
+		from = relay.Wait(sends)[sends-1].From
+		for err == nil { // until its end is recorded, and nothing is known of it
+			_, err = api.ListMessageEvents.Do(t.Context(), client, sent.QueueID)
+		}
+		return from, sent.MessageID
+	}
+	bounce := func(from, address string) {
+		mail := "From: <>\r\nContent-Type: multipart/report; report-type=delivery-status; boundary=b\r\n\r\n" +
+			"--b\r\nContent-Type: message/delivery-status\r\n\r\nReporting-MTA: dns; mx\r\n\r\n" +
+			"Final-Recipient: rfc822; " + address + "\r\nAction: failed\r\nStatus: 5.1.1\r\n" +
+			"Diagnostic-Code: smtp; 550 5.1.1 no such user\r\n\r\n--b--\r\n"
+		got, err := api.ReturnMail.Do(t.Context(), client, strings.NewReader(mail),
+			api.ReturnOptions{EnvelopeTo: from})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(got.Result, got.About)
+	}
+	from, _ := send("ann@example.net", "bob@example.net")
+	bounce(from, "victim@example.net")
+	bounce(from, "bob@example.net")
+	awaitSuppressed(t, client, "bob@example.net")
+
+	from, messageID := send("eve@example.net")
+	bounce(from, "victim@example.net")
+	body := fmt.Sprintf(`[{"id":"1","type":"complained","recipient":"victim@example.net","messageId":%[1]q},
+		{"id":"2","type":"complained","recipient":"eve@example.net","messageId":%[1]q}]`, messageID)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, 
+		a.URL()+"/webhooks/provider/generic", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("X-Webhook-Token", "a secret of some length")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%v, %v", answer, err)
+	}
+	_ = answer.Body.Close()
+	awaitSuppressed(t, client, "eve@example.net")
+	page, err := api.ListSuppressions.Do(t.Context(), client, api.SuppressionQuery{})
+	if err != nil || len(page.Suppressions) != 2 {
+		t.Errorf("suppressed: %+v, %v", page.Suppressions, err)
 	}
 }

@@ -18,7 +18,9 @@ func (a *App) buildFeedback(context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.feedback, err = feedback.New(feedback.Parts{DB: a.db, Outbox: a.outbox, Suppression: a.suppressions},
+	a.feedback, err = feedback.New(
+		feedback.Parts{DB: a.db, Outbox: a.outbox, Suppression: a.suppressions, Tokens: a.signedTokens,
+			Account: a.accounts.Named},
 		feedback.Options{
 			Providers: providerSecrets(c.Providers), Mailgun: mailgun, Every: c.Reconcile.Mailgun.Every,
 			StoreAddress: a.cfg.Tracking.StoreAddress, KeepRaw: c.KeepRaw,

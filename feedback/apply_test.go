@@ -11,8 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/suppression"
 )
 
 // said is an event of the generic provider.
@@ -312,26 +314,86 @@ func TestUnknownAfterThreeLooks(t *testing.T) {
 	b.look(0)
 }
 
-// A reference that we wrote down ourselves proves that the message was ours, though the log has forgotten it.
-func TestComplaintAboutAForgottenMessage(t *testing.T) {
+// The log has forgotten a message. What the message carried, or a reference that Postroom stored, proves whom
+// it went to and whose it was.
+func TestFactsAboutAForgottenMessage(t *testing.T) {
+	const gone = "01ARZ3NDEKTSV4RRFFQ69G5Y00"
+	for _, row := range []struct {
+		name, account, address string // that the message was signed with; empty: several recipients
+		whom                   string // that the provider names
+		want, unsubscribed     string
+	}{
+		{"of shop, to ann", "shop", "ann@example.net", "Ann@EXAMPLE.net", "spam_report generic",
+			"unsubscribe generic"},
+		{"of an account that was deleted", "former", "ann@example.net", "ann@example.net", "spam_report generic",
+			""},
+		{"to somebody else", "shop", "eve@example.net", "ann@example.net", "", ""},
+		{"to several", "shop", "", "ann@example.net", "", ""},
+	} {
+		for _, way := range []string{`"metadata":{"postroom_id":"%s"}`, `"messageId":"<%s@shop.example>"`,
+			`"providerMessageId":"long-ago"`} {
+			t.Run(row.name+", "+way, func(t *testing.T) {
+				b := setup(t)
+				proof, err := b.Tokens.Proof(signedtoken.Token{MessageID: gone, Account: row.account,
+					Address: row.address})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b.box.know("generic:long-ago", proof); strings.Contains(way, "%s") {
+					way = fmt.Sprintf(way, proof)
+				}
+				for _, kind := range []string{"unsubscribed", "complained"} {
+					if err := b.tell(said(kind, row.whom, way)); err != nil {
+						t.Fatal(err)
+					}
+					if err := b.applyAll(); err != nil {
+						t.Fatal(err)
+					}
+					want := row.unsubscribed // which a complaint later does not replace
+					if want == "" && kind == "complained" {
+						want = row.want
+					}
+					if got := b.suppressed("ann@example.net", "shop", ""); got != want {
+						t.Errorf("%s: suppressed: %q", kind, got)
+					}
+				}
+				if got := b.suppressed("ann@example.net", "other", ""); got != row.want {
+					t.Errorf("for another account: %q", got)
+				}
+			})
+		}
+	}
+}
+
+// A proof counts for the account that it was made for, and for its address: account other has one of its own
+// mail, and one that it got from shop.
+func TestProofsOfOneAccountSayNothingOfAnother(t *testing.T) {
 	b := setup(t)
-	b.box.know("generic:long-ago", "01ARZ3NDEKTSV4RRFFQ69G5Y00")
-	for _, body := range []string{said("complained", "ann@example.net", `"providerMessageId":"long-ago"`),
-		said("unsubscribed", "eve@example.net", `"providerMessageId":"long-ago"`)} {
-		if err := b.tell(body); err != nil {
+	b.Suppression = perAccountOnly{b.list}
+	const gone, mine = "01ARZ3NDEKTSV4RRFFQ69G5Y00", "01ARZ3NDEKTSV4RRFFQ69G5Z00"
+	got, _ := b.Tokens.Proof(signedtoken.Token{MessageID: gone, Account: "shop", Address: "mallory@example.org"})
+	own, _ := b.Tokens.Proof(signedtoken.Token{MessageID: mine, Account: "former", Address: "ann@example.net"})
+	for _, proof := range []string{
+		got, own, strings.ToLower(gone) + own[26:], // the signature of one under the id of the other
+		strings.ToLower(gone), gone + "-", own[:len(own)-16] + got[len(got)-16:],
+	} {
+		err := b.tell(said("complained", "ann@example.net", `"metadata":{"postroom_id":"`+proof+`"}`))
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := b.applyAll(); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.suppressed("ann@example.net", "", ""); got != "spam_report generic" {
+	if got := b.suppressed("ann@example.net", "shop", ""); got != "" {
 		t.Errorf("suppressed: %q", got)
 	}
-	if got := b.suppressed("eve@example.net", "shop", ""); got != "" {
-		t.Errorf("from whom eve unsubscribed is forgotten, and yet: %q", got)
-	}
 }
+
+// perAccountOnly suppresses within the account, as suppression.scope account does.
+type perAccountOnly struct{ *flaky }
+
+func (perAccountOnly) Learnt(e suppression.Entry) suppression.Entry { return e }
 
 func TestPoisonIsDroppedAfterSomeTries(t *testing.T) {
 	t.Parallel()

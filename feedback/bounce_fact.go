@@ -17,7 +17,7 @@ const ofBounces = "bounce"
 // entryOf returns the entry of a fact about one recipient. A fact is known by its message, recipient and
 // content. So a mail that comes twice, or another that says the same, changes nothing.
 func (c claimed) entryOf(report bounce.Report, t statement, now time.Time) entry {
-	e := entry{Received: now, Fact: outbox.Fact{
+	e := entry{Received: now, Proven: !c.Known, Fact: outbox.Fact{
 		Account: c.Account, MessageID: c.id, Recipient: t.to, Index: -1, At: now,
 		Details: event.Later{
 			Source: ofBounces, Action: string(t.said.Action), Status: t.said.Status, Code: t.said.Code,

@@ -2,7 +2,6 @@ package feedback
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -26,20 +25,16 @@ type BounceOptions struct {
 // for concurrent use.
 type Bounces struct {
 	feedback *Feedback
-	tokens   *signedtoken.Ring
 	opts     BounceOptions
 	mails    *prometheus.CounterVec // by kind, result
 	refused  prometheus.Counter
 }
 
-// NewBounces returns a Bounces that puts facts into the inbox of f. The ring reads return paths.
-func NewBounces(f *Feedback, tokens *signedtoken.Ring, o BounceOptions) (*Bounces, error) {
-	if f == nil || tokens == nil {
-		return nil, errors.New("new bounces: feedback and tokens are needed")
-	}
+// NewBounces returns a Bounces that puts facts into the inbox of f.
+func NewBounces(f *Feedback, o BounceOptions) *Bounces {
 	auto := promauto.With(o.Registry)
 	b := &Bounces{
-		feedback: f, tokens: tokens, opts: o,
+		feedback: f, opts: o,
 		mails: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "postroom_feedback_returned_total",
 			Help: "Mails that came back, by what they are and what was done with them.",
@@ -57,7 +52,7 @@ func NewBounces(f *Feedback, tokens *signedtoken.Ring, o BounceOptions) (*Bounce
 			b.mails.WithLabelValues(string(kind), string(result))
 		}
 	}
-	return b, nil
+	return b
 }
 
 // Proof is the proof that a mail that came back is about a message of ours.
@@ -73,10 +68,12 @@ const (
 type Result string
 
 const (
-	Taken     Result = "taken"     // its facts are in the inbox
-	Disproven Result = "unproven"  // nothing: it may be forged
-	Forgotten Result = "forgotten" // nothing: its token is valid, but the message is no longer in the log
-	Ignored   Result = "ignored"   // nothing: it has no relevant facts, such as an out-of-office reply
+	Taken     Result = "taken"    // its facts are in the inbox
+	Disproven Result = "unproven" // nothing: it may be forged
+	// nothing: its token is valid, but the message is no longer in the log, and no address in the mail is its
+	// recipient's
+	Forgotten Result = "forgotten"
+	Ignored   Result = "ignored" // nothing: it has no relevant facts, such as an out-of-office reply
 )
 
 // Outcome is the result of Receive.
@@ -98,7 +95,7 @@ func (b *Bounces) Expected(address string) error {
 	case b.opts.Domain == "" || !strings.EqualFold(domain, b.opts.Domain):
 		return fault.New(fault.Forbidden, "", "no mail comes back to this address")
 	}
-	if _, err := b.tokens.ReadReturnPath(address); err == nil {
+	if _, err := b.feedback.Tokens.ReadReturnPath(address); err == nil {
 		return nil
 	}
 	b.refused.Inc()

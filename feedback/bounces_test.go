@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -132,26 +133,35 @@ type postbox struct {
 func openPostbox(t *testing.T) *postbox {
 	t.Helper()
 	log := &remembered{}
-	f, err := feedback.New(feedback.Parts{DB: testredis.New(t), Outbox: log, Suppression: log}, feedback.Options{
-		Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
-	if err != nil {
-		t.Fatal(err)
-	}
 	stamps, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(strings.Repeat("k", 32)))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := feedback.NewBounces(f, stamps, feedback.BounceOptions{Domain: domain,
-		Address: "returns@example.com"})
+	f, err := feedback.New(feedback.Parts{DB: testredis.New(t), Outbox: log, Suppression: log, Tokens: stamps,
+		Account: accounts("shop", "other")},
+		feedback.Options{Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := feedback.NewBounces(f, feedback.BounceOptions{Domain: domain, Address: "returns@example.com"})
 	return &postbox{Bounces: r, remembered: log, stamps: stamps, f: f, t: t}
 }
 
-func (p *postbox) returnPath(id string, recipient int) string {
+// accounts are those that exist.
+func accounts(ids ...string) func(context.Context, func(string) bool) (string, error) {
+	return func(_ context.Context, is func(string) bool) (string, error) {
+		i := slices.IndexFunc(ids, is)
+		if i < 0 {
+			return "", nil
+		}
+		return ids[i], nil
+	}
+}
+
+// returnPath is that of a message to an address; "": to several.
+func (p *postbox) returnPath(id, to string) string {
 	p.t.Helper()
-	address, err := p.stamps.ReturnPath(id, recipient, domain)
+	address, err := p.stamps.ReturnPath(signedtoken.Token{MessageID: id, Account: "shop", Address: to}, domain)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -253,11 +263,19 @@ func TestReturned(t *testing.T) {
 		return outbox.Fact{Type: event.MessageComplaint, Account: "shop", MessageID: toOne, Recipient: ann,
 			Index: -1, Details: event.Later{Source: "bounce", FeedbackType: kind}}
 	}
+	stamps, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(strings.Repeat("k", 32)))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	proofOfGone, err := stamps.Proof(signedtoken.Token{MessageID: gone, Account: "shop", Address: ann})
+	if err != nil {
+		t.Fatal(err)
+	}
 	rows := []struct {
 		name    string
 		mail    string
 		id      string // whose return path it came to; empty: to returns@example.com
-		index   int
+		to      string // whom the return path is for
 		outcome feedback.Outcome
 		facts   []outbox.Fact
 		added   []suppression.Entry
@@ -265,7 +283,7 @@ func TestReturned(t *testing.T) {
 	}{
 		{
 			name: "dead, by token", mail: dsn("failed", "5.1.1", noSuchUser, "ann@receiver.example", "<lost@x>"),
-			id: toOne,
+			id: toOne, to: ann,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne,
 				Recipients: []string{ann}},
 			facts: []outbox.Fact{failed(toOne, ann, "hard", "5.1.1", 550, noSuchUser)}, added: []suppression.Entry{
@@ -308,7 +326,7 @@ func TestReturned(t *testing.T) {
 		},
 		{
 			name: "by the token of one recipient, about the other", mail: dsn("failed", "5.1.1", noSuchUser, ann,
-				"<lost@x>"), id: toTwo, index: 1,
+				"<lost@x>"), id: toTwo, to: bob,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toTwo,
 				Recipients: []string{bob}},
 			facts: []outbox.Fact{failed(toTwo, bob, "soft", "5.1.1", 550, noSuchUser)}, soft: []string{bob},
@@ -316,18 +334,17 @@ func TestReturned(t *testing.T) {
 		{
 			name: "by the token of the whole message, about nobody it was sent to",
 			mail: dsn("failed", "5.1.1", noSuchUser, "victim@receiver.example", "<lost@x>"), id: toTwo,
-			index:   signedtoken.Whole,
 			outcome: feedback.Outcome{Result: feedback.Disproven, MessageID: toTwo},
 		},
 		{
 			name: "dead is whom it was forwarded to", mail: dsn("failed", "5.1.1", noSuchUser, "ann@elsewhere.example",
-				"<lost@x>"), id: toOne,
+				"<lost@x>"), id: toOne, to: ann,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne,
 				Recipients: []string{ann}},
 			facts: []outbox.Fact{failed(toOne, ann, "soft", "5.1.1", 550, noSuchUser)}, soft: []string{ann},
 		},
 		{
-			name: "full", mail: dsn("failed", "5.2.2", "552 5.2.2 mailbox full", ann, "<lost@x>"), id: toOne,
+			name: "full", mail: dsn("failed", "5.2.2", "552 5.2.2 mailbox full", ann, "<lost@x>"), id: toOne, to: ann,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne,
 				Recipients: []string{ann}},
 			facts: []outbox.Fact{failed(toOne, ann, "soft", "5.2.2", 552, "552 5.2.2 mailbox full")},
@@ -335,14 +352,14 @@ func TestReturned(t *testing.T) {
 		},
 		{
 			name: "the sender is not wanted", mail: dsn("failed", "5.7.1", "554 5.7.1 rejected as spam", ann,
-				"<lost@x>"), id: toOne,
+				"<lost@x>"), id: toOne, to: ann,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne,
 				Recipients: []string{ann}},
 			facts: []outbox.Fact{failed(toOne, ann, "soft", "5.7.1", 554, "554 5.7.1 rejected as spam")},
 		},
 		{
 			name: "delayed", mail: dsn("delayed", "4.4.1", "451 4.4.1 connection timed out", ann, "<lost@x>"),
-			id: toOne,
+			id: toOne, to: ann,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne,
 				Recipients: []string{ann}},
 			facts: []outbox.Fact{{Type: event.MessageDeferred, Account: "shop", MessageID: toOne, Recipient: ann,
@@ -352,7 +369,7 @@ func TestReturned(t *testing.T) {
 				}}},
 		},
 		{
-			name: "delivered", mail: dsn("delivered", "2.0.0", "250 2.0.0 ok", ann, "<lost@x>"), id: toOne,
+			name: "delivered", mail: dsn("delivered", "2.0.0", "250 2.0.0 ok", ann, "<lost@x>"), id: toOne, to: ann,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne,
 				Recipients: []string{ann}},
 			facts: []outbox.Fact{{Type: event.MessageDelivered, Account: "shop", MessageID: toOne, Recipient: ann,
@@ -362,8 +379,49 @@ func TestReturned(t *testing.T) {
 				}}},
 		},
 		{
-			name: "the log has forgotten", mail: dsn("failed", "5.1.1", noSuchUser, ann, "<lost@x>"), id: gone,
+			name: "the log has forgotten, and the mail names somebody else",
+			mail: dsn("failed", "5.1.1", noSuchUser, bob, "<lost@x>"), id: gone, to: ann,
 			outcome: feedback.Outcome{Result: feedback.Forgotten, Proof: feedback.ByToken, MessageID: gone},
+		},
+		{
+			name: "the log has forgotten, by token", mail: dsn("failed", "5.1.1", noSuchUser, "ann@receiver.example",
+				"<lost@x>"), id: gone, to: ann,
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: gone,
+				Recipients: []string{"ann@receiver.example"}},
+			facts: []outbox.Fact{failed(gone, "ann@receiver.example", "hard", "5.1.1", 550, noSuchUser)},
+			added: []suppression.Entry{{Address: "ann@receiver.example", Reason: suppression.HardBounce,
+				Source: "bounce", MessageID: gone, Response: noSuchUser}},
+		},
+		{
+			name: "the log has forgotten, by a Message-ID of ours", mail: dsn("failed", "5.1.1", noSuchUser,
+				"ann@receiver.example", "<"+proofOfGone+"@app.example>"),
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: gone,
+				Recipients: []string{"ann@receiver.example"}},
+			facts: []outbox.Fact{failed(gone, "ann@receiver.example", "hard", "5.1.1", 550, noSuchUser)},
+			added: []suppression.Entry{{Address: "ann@receiver.example", Reason: suppression.HardBounce,
+				Source: "bounce", MessageID: gone, Response: noSuchUser}},
+		},
+		{
+			name: "the log has forgotten, a complaint that hides nobody",
+			mail: strings.Replace(arf("abuse", "<"+proofOfGone+"@app.example>"), "redacted@hidden.example",
+				"Ann <ann@receiver.example>", 1),
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: gone,
+				Recipients: []string{"ann@receiver.example"}},
+			facts: []outbox.Fact{{Type: event.MessageComplaint, Account: "shop", MessageID: gone,
+				Recipient: "ann@receiver.example", Index: -1, Details: event.Later{Source: "bounce",
+					FeedbackType: "abuse"}}},
+			added: []suppression.Entry{{Address: "ann@receiver.example", Reason: suppression.SpamReport,
+				Source: "bounce", MessageID: gone}},
+		},
+		{
+			name:    "forged: the Message-ID of a forgotten message to somebody else",
+			mail:    dsn("failed", "5.1.1", noSuchUser, "victim@receiver.example", "<"+proofOfGone+"@app.example>"),
+			outcome: feedback.Outcome{Result: feedback.Disproven},
+		},
+		{
+			name:    "forged: an unsigned Message-ID of a forgotten message",
+			mail:    dsn("failed", "5.1.1", noSuchUser, "ann@receiver.example", "<"+gone+"@app.example>"),
+			outcome: feedback.Outcome{Result: feedback.Disproven},
 		},
 		{
 			name: "complained, whoever it was", mail: arf("abuse", "<"+toOne+"@app.example>"),
@@ -376,7 +434,7 @@ func TestReturned(t *testing.T) {
 				Result: feedback.Disproven, MessageID: toTwo},
 		},
 		{
-			name: "complained, with the token of one of two", mail: arf("fraud", "<lost@x>"), id: toTwo, index: 0,
+			name: "complained, with the token of one of two", mail: arf("fraud", "<lost@x>"), id: toTwo, to: ann,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toTwo,
 				Recipients: []string{ann}},
 			facts: []outbox.Fact{{Type: event.MessageComplaint, Account: "shop", MessageID: toTwo, Recipient: ann,
@@ -393,7 +451,7 @@ func TestReturned(t *testing.T) {
 			facts: []outbox.Fact{complained("not-spam")},
 		},
 		{
-			name: "opted out", mail: arf("opt-out", "<lost@x>"), id: toTwo, index: 1,
+			name: "opted out", mail: arf("opt-out", "<lost@x>"), id: toTwo, to: bob,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toTwo,
 				Recipients: []string{bob}},
 			facts: []outbox.Fact{{Type: event.ListUnsubscribe, Account: "shop", MessageID: toTwo, Recipient: bob,
@@ -408,12 +466,12 @@ func TestReturned(t *testing.T) {
 			outcome: feedback.Outcome{Result: feedback.Ignored},
 		},
 		{
-			name: "on holiday", mail: "From: ann@receiver.example\r\nAuto-Submitted: auto-replied\r\nSubject: Out of office\r\n\r\nBack on Monday.\r\n", id: toOne,
+			name: "on holiday", mail: "From: ann@receiver.example\r\nAuto-Submitted: auto-replied\r\nSubject: Out of office\r\n\r\nBack on Monday.\r\n", id: toOne, to: ann,
 			outcome: feedback.Outcome{Result: feedback.Ignored},
 		},
-		{name: "a letter", mail: "From: ann@receiver.example\r\nSubject: Hello\r\n\r\nHow are you?\r\n", id: toOne,
+		{name: "a letter", mail: "From: ann@receiver.example\r\nSubject: Hello\r\n\r\nHow are you?\r\n", id: toOne, to: ann,
 			outcome: feedback.Outcome{Result: feedback.Ignored}},
-		{name: "nothing", mail: "", id: toOne, outcome: feedback.Outcome{Result: feedback.Ignored}},
+		{name: "nothing", mail: "", id: toOne, to: ann, outcome: feedback.Outcome{Result: feedback.Ignored}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -421,7 +479,7 @@ func TestReturned(t *testing.T) {
 			p := openPostbox(t)
 			to := "returns@example.com"
 			if row.id != "" {
-				to = p.returnPath(row.id, row.index)
+				to = p.returnPath(row.id, row.to)
 			}
 			for range 2 { // a mail that comes twice says nothing more
 				_, out, err := p.Receive(t.Context(), strings.NewReader(row.mail), to)
@@ -463,7 +521,7 @@ func TestReturned(t *testing.T) {
 // the mail.
 func TestTokenInTheMail(t *testing.T) {
 	p := openPostbox(t)
-	path := p.returnPath(toOne, 0)
+	path := p.returnPath(toOne, ann)
 	for name, mail := range map[string]string{
 		"the recipient of the notice": "Delivered-To: " + path + "\r\n" + dsn("failed", "5.1.1", noSuchUser, ann,
 			"<lost@x>"),
@@ -484,7 +542,7 @@ func TestNothingIsTakenWhileRedisIsAway(t *testing.T) {
 	p := openPostbox(t)
 	p.away = true
 	report, _, err := p.Receive(t.Context(),
-		strings.NewReader(dsn("failed", "5.1.1", noSuchUser, ann, "<lost@x>")), p.returnPath(toOne, 0))
+		strings.NewReader(dsn("failed", "5.1.1", noSuchUser, ann, "<lost@x>")), p.returnPath(toOne, ann))
 	if !fault.Is(err, fault.Unavailable) || report.Kind != bounce.Bounced {
 		t.Errorf("%v, %v", report.Kind, err)
 	}
@@ -496,7 +554,7 @@ func TestNothingIsTakenWhileRedisIsAway(t *testing.T) {
 
 func TestExpected(t *testing.T) {
 	p := openPostbox(t)
-	path := p.returnPath(toOne, 0)
+	path := p.returnPath(toOne, ann)
 	local, _, _ := strings.Cut(path, "@")
 	for _, row := range []struct {
 		name, address string

@@ -6,9 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/oklog/ulid/v2"
-
 	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -55,9 +54,9 @@ func (f *Feedback) place(ctx context.Context, items []*item) error {
 // echoedID returns our id of the message if the provider returned it, or "".
 func (e *entry) echoedID() string {
 	for _, ref := range e.Refs {
-		if id, ok := strings.CutPrefix(ref, ofID); ok {
-			if _, err := ulid.ParseStrict(id); err == nil {
-				return strings.ToUpper(id)
+		if proof, ok := strings.CutPrefix(ref, ofID); ok {
+			if id, _, ours := outbox.MessageOf(proof); ours {
+				return id
 			}
 		}
 	}
@@ -81,15 +80,15 @@ func (f *Feedback) lookUp(ctx context.Context, items []*item) ([]*item, error) {
 	for _, it := range items {
 		refs = append(refs, it.references()...)
 	}
-	ids, err := askedOnce(ctx, f.Outbox.Lookup, refs)
+	proofs, err := askedOnce(ctx, f.Outbox.Lookup, refs)
 	if err != nil {
 		return nil, fmt.Errorf("look up %d references of messages: %w", len(refs), err)
 	}
 	var found []*item
 	for _, it := range items {
 		for _, ref := range it.references() {
-			if id := ids[ref]; id != "" {
-				it.MessageID, it.ours = id, true
+			if id, proof, ok := outbox.MessageOf(proofs[ref]); ok {
+				it.MessageID, it.proof, it.ours = id, proof, true
 				found = append(found, it)
 				break
 			}
@@ -149,9 +148,41 @@ func (f *Feedback) settleRecipients(ctx context.Context, items []*item) error {
 		return fmt.Errorf("read the recipients of %d messages: %w", len(ids), err)
 	}
 	for _, it := range items {
-		if to, ok := sent[it.MessageID]; ok && to.Known {
+		to, ok := sent[it.MessageID]
+		switch {
+		case ok && to.Known:
 			it.settle(&to)
+		case ok && it.Recipient != "":
+			if err := f.prove(ctx, it, to); err != nil {
+				return err
+			}
 		}
+	}
+	return nil
+}
+
+// prove settles the recipient of a fact whose message is not in the log any more, if a proof says that the
+// message went there. It sets the account, so that the fact is recorded.
+func (f *Feedback) prove(ctx context.Context, it *item, kept outbox.Addressed) error {
+	it.sent = nil
+	if it.Proven {
+		it.sent = &outbox.Addressed{Account: it.Account, To: []string{it.Recipient}}
+		return nil
+	}
+	var token signedtoken.Sent
+	for _, text := range append([]string{it.proof}, it.Refs...) {
+		s, err := f.Tokens.ReadProof(strings.TrimPrefix(text, ofID))
+		if err == nil && s.MessageID == it.MessageID {
+			token = s
+			break
+		}
+	}
+	sent, err := f.proven(ctx, token, kept, []string{it.Recipient})
+	if err != nil {
+		return fmt.Errorf("find the account of a message that the log has no more: %w", err)
+	}
+	if len(sent.To) > 0 {
+		it.sent, it.Account = &sent, sent.Account
 	}
 	return nil
 }

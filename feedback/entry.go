@@ -26,15 +26,17 @@ const (
 type entry struct {
 	outbox.Fact
 
-	// Refs are the references that find the message if MessageID is empty: "id:" and an id of ours,
+	// Refs are the references that find the message if MessageID is empty: "id:" and a proof of ours,
 	// "<message-id>", or a result of provider.Reference.
-	Refs     []string  `json:"refs,omitempty"`
+	Refs []string `json:"refs,omitempty"`
+	// Proven is set if the message went to Recipient, although the log has it no more.
+	Proven   bool      `json:"proven,omitempty"`
 	Effect   effect    `json:"effect,omitempty"`
 	Received time.Time `json:"received"`        // when it was taken
 	Looks    int       `json:"looks,omitempty"` // how often its message was looked up without success
 }
 
-// ofID is the prefix of a reference that is an id of ours.
+// ofID is the prefix of a reference that is a proof of ours, or only an id.
 const ofID = "id:"
 
 // entryOf returns the entry of a fact whose message is known.

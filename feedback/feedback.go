@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/provider"
 	"github.com/postroom/postroom/redisdb"
@@ -23,7 +24,7 @@ import (
 type Outbox interface {
 	// Learn puts facts onto the timelines of their messages, and returns one result for each.
 	RecordFacts(ctx context.Context, facts []outbox.Fact) ([]outbox.FactResult, error)
-	// Lookup returns the queueIds of references; "" for an unknown one.
+	// Lookup returns the proofs of the messages of references; "" for an unknown one.
 	Lookup(ctx context.Context, refs []string) ([]string, error)
 	// Recipients returns the recipients of messages, one result for each id.
 	Recipients(ctx context.Context, ids []string) ([]outbox.Addressed, error)
@@ -44,6 +45,9 @@ type Parts struct {
 	DB          *redisdb.DB
 	Outbox      Outbox
 	Suppression Suppression
+	Tokens      *signedtoken.Ring // reads return paths and proofs
+	// Account returns the id of the account that is meets, or "" if there is none.
+	Account func(ctx context.Context, is func(id string) bool) (string, error)
 }
 
 // Options are the settings. The zero value accepts no webhooks.
@@ -119,8 +123,9 @@ type Feedback struct {
 
 // New returns a Feedback. An invalid secret is an error that names the provider.
 func New(parts Parts, o Options) (*Feedback, error) {
-	if parts.DB == nil || parts.Outbox == nil || parts.Suppression == nil {
-		return nil, errors.New("new feedback: DB, Outbox and Suppression are needed")
+	if parts.DB == nil || parts.Outbox == nil || parts.Suppression == nil || parts.Tokens == nil ||
+		parts.Account == nil {
+		return nil, errors.New("new feedback: DB, Outbox, Suppression, Tokens and Account are needed")
 	}
 	o = o.withDefaults()
 	f := &Feedback{

@@ -3,6 +3,7 @@ package feedback
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,9 +15,9 @@ import (
 // claimed is the message that a returned mail claims to be about, and the proof.
 type claimed struct {
 	outbox.Addressed
-	id        string
-	proof     Proof
-	recipient int // by the token; signedtoken.Whole: the token names no recipient
+	id    string
+	proof Proof
+	token signedtoken.Sent // zero: there is none
 }
 
 // judge returns the facts that a mail proves, as entries for the inbox.
@@ -30,9 +31,9 @@ func (b *Bounces) judge(ctx context.Context, report bounce.Report, envelopeTo st
 		return Outcome{}, nil, err
 	}
 	switch {
-	case c.proof == ByToken && !c.Known:
+	case c.proof == ByToken && len(c.To) == 0:
 		return Outcome{Result: Forgotten, Proof: ByToken, MessageID: c.id}, nil, nil
-	case c.proof == Unproven || !c.Known:
+	case c.proof == Unproven || len(c.To) == 0:
 		return Outcome{Result: Disproven}, nil, nil
 	}
 	out := Outcome{Result: Taken, Proof: c.proof, MessageID: c.id}
@@ -60,20 +61,20 @@ func matters(report bounce.Report) bool {
 
 // claim finds the message by the token in the envelope recipient, the token in the mail, or the Message-ID,
 // in this order.
-func (b *Bounces) claim(ctx context.Context, report bounce.Report, envelopeTo string) (claimed, error) {
-	c := claimed{recipient: signedtoken.Whole}
+func (b *Bounces) claim(ctx context.Context, report bounce.Report, envelopeTo string) (c claimed, _ error) {
 	for _, address := range []string{envelopeTo, report.ReturnPath} {
-		if s, err := b.tokens.ReadReturnPath(address); err == nil && c.id == "" {
-			c.id, c.recipient, c.proof = s.MessageID, s.Recipient, ByToken
+		if s, err := b.feedback.Tokens.ReadReturnPath(address); err == nil && c.id == "" {
+			c.id, c.token, c.proof = s.MessageID, s, ByToken
 		}
 	}
 	if c.id == "" && report.Original.MessageID != "" {
-		id, err := b.byMessageID(ctx, report.Original.MessageID)
+		id, proof, err := b.byMessageID(ctx, report.Original.MessageID)
 		if err != nil {
 			return claimed{}, err
 		}
 		if c.id = id; id != "" {
 			c.proof = ByMessageID
+			c.token, _ = b.feedback.Tokens.ReadProof(proof) // zero if it is none
 		}
 	}
 	if c.id == "" {
@@ -87,22 +88,51 @@ func (b *Bounces) claim(ctx context.Context, report bounce.Report, envelopeTo st
 		return claimed{}, fmt.Errorf("asked whom one message was sent to, got %d answers", len(found))
 	}
 	c.Addressed = found[0]
-	if c.proof == ByMessageID && !sameMessageID(c.MessageID, report.Original.MessageID) {
+	if !c.Known {
+		c.Addressed, err = b.feedback.proven(ctx, c.token, found[0], addressesIn(report))
+	} else if c.proof == ByMessageID && !sameMessageID(c.MessageID, report.Original.MessageID) {
 		c.proof = Unproven
 	}
-	return c, nil
+	return c, err
 }
 
-// byMessageID returns Postroom's id of the message with a Message-ID, or "".
-func (b *Bounces) byMessageID(ctx context.Context, messageID string) (string, error) {
-	if id, ok := outbox.MessageOf(messageID); ok {
-		return id, nil
+// byMessageID returns Postroom's id of the message with a Message-ID, and its proof, or "".
+func (b *Bounces) byMessageID(ctx context.Context, messageID string) (id, proof string, _ error) {
+	if id, proof, ok := outbox.MessageOf(messageID); ok {
+		return id, proof, nil
 	}
 	found, err := b.feedback.Outbox.Lookup(ctx, []string{"<" + strings.Trim(messageID, "<> ") + ">"})
-	if err != nil || len(found) == 0 {
-		return "", err
+	if err != nil || len(found) == 0 || found[0] == "" {
+		return "", "", err
 	}
-	return found[0], nil
+	id, proof, _ = outbox.MessageOf(found[0])
+	return id, proof, nil
+}
+
+// addressesIn returns the addresses of a mail that may be the recipient of the message.
+func addressesIn(report bounce.Report) []string {
+	all := slices.Clone(report.Original.To)
+	for _, said := range report.Recipients {
+		all = append(all, said.Original, said.Address)
+	}
+	return all
+}
+
+// proven returns the account of a message that the log does not have any more, and those of the addresses
+// that it went to by a token, or by the stored hashes. The account is "" if it was deleted.
+func (f *Feedback) proven(ctx context.Context, token signedtoken.Sent, kept outbox.Addressed,
+	addresses []string) (a outbox.Addressed, err error) {
+	a.Account = kept.Account
+	for _, address := range addresses {
+		to := folded(address)
+		if (token.To(to) || kept.Went(to)) && ownRecipient(a.To, to) == "" {
+			a.To = append(a.To, address)
+		}
+	}
+	if len(a.To) > 0 && a.Account == "" {
+		a.Account, err = f.Account(ctx, token.Of)
+	}
+	return a, err
 }
 
 func sameMessageID(a, b string) bool {
@@ -120,11 +150,13 @@ type statement struct {
 // about others. A token for the whole message, and a Message-ID, are known to all recipients, so the mail has
 // to name the recipient.
 func (c claimed) about(report bounce.Report) []statement {
-	if c.recipient >= 0 {
-		if c.recipient >= len(c.To) {
-			return nil
+	if c.proof == ByToken && !c.token.Whole {
+		for _, to := range c.To {
+			if c.token.To(folded(to)) {
+				return []statement{c.ofRecipient(to, report)}
+			}
 		}
-		return []statement{c.ofRecipient(c.To[c.recipient], report)}
+		return nil
 	}
 	var out []statement
 	seen := map[string]bool{}

@@ -135,12 +135,12 @@ func feedbackType(word string) string {
 // refsOf returns the references of the message, the best first.
 func refsOf(e provider.Event) []string {
 	var refs []string
-	if id := e.Echoed(); id != "" {
-		refs = append(refs, ofID+id)
+	if proof := e.Echoed(); proof != "" {
+		refs = append(refs, ofID+proof)
 	}
 	if e.MessageID != "" {
-		if id, ours := outbox.MessageOf(e.MessageID); ours {
-			refs = append(refs, ofID+id)
+		if _, proof, ours := outbox.MessageOf(e.MessageID); ours {
+			refs = append(refs, ofID+proof)
 		} else {
 			refs = append(refs, e.MessageID)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/provider"
 	"github.com/postroom/postroom/redisdb"
@@ -60,7 +61,17 @@ func setupOn(t *testing.T, db *redisdb.DB, change ...func(*Options)) *bundle {
 		t.Fatal(err)
 	}
 	b.list = &flaky{Store: store}
-	f, err := New(Parts{DB: db, Outbox: b.box, Suppression: b.list}, o)
+	tokens, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(testSecret))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := New(Parts{DB: db, Outbox: b.box, Suppression: b.list, Tokens: tokens,
+		Account: func(_ context.Context, is func(string) bool) (string, error) {
+			if is("shop") {
+				return "shop", nil
+			}
+			return "", nil
+		}}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,22 +43,18 @@ func (f *Feedback) suppress(ctx context.Context, items []*item) error {
 	return nil
 }
 
-// judge returns the suppression of a fact, and reports whether there is one. The message must be known, or
-// found by a reference that Postroom wrote itself. While its recipients are known, the address must be one of
-// them.
+// judge returns the suppression of a fact, and reports whether there is one. The log, or a proof, must say
+// that the message went to the address.
 func (f *Feedback) judge(it *item, now time.Time) (suppression.Entry, bool) {
-	if it.Effect == "" || it.Recipient == "" || it.result == postponed || it.result == unknown && !it.ours {
+	if it.Effect == "" || it.Recipient == "" || it.result == postponed || it.sent == nil {
 		return suppression.Entry{}, false
 	}
-	account, list := it.Account, it.Details.ListID
-	if it.sent != nil {
-		if ownRecipient(it.sent.To, it.Recipient) == "" {
-			f.log.Debug("a fact is about an address that its message was not for", "source", it.source(), "message_id",
-				it.MessageID)
-			return suppression.Entry{}, false
-		}
-		account, list = it.sent.Account, cmp.Or(list, it.sent.ListID)
+	if ownRecipient(it.sent.To, it.Recipient) == "" {
+		f.log.Debug("a fact is about an address that its message was not for", "source", it.source(), "message_id",
+			it.MessageID)
+		return suppression.Entry{}, false
 	}
+	account, list := it.sent.Account, cmp.Or(it.Details.ListID, it.sent.ListID)
 	e := suppression.Entry{
 		Address: it.Recipient, Reason: suppression.HardBounce, Account: account, Created: it.At,
 		Source: it.source(), MessageID: it.MessageID,
@@ -70,7 +66,7 @@ func (f *Feedback) judge(it *item, now time.Time) (suppression.Entry, bool) {
 		if list != "" {
 			e.Account = ""
 		} else if account == "" {
-			return e, false // the recipients are no longer known
+			return e, false // the account was deleted
 		}
 	case effectComplaint:
 		e.Reason = suppression.SpamReport

@@ -85,8 +85,8 @@ func TestRefusalsAreLoggedNowAndThen(t *testing.T) {
 }
 
 func TestWrongSecretsAreNamed(t *testing.T) {
-	_, err := New(Parts{DB: testredis.New(t), Outbox: newFakeOutbox(), Suppression: &flaky{}},
-		Options{Providers: map[provider.Name][]string{provider.SES: {"hello"}}})
+	parts := setup(t).Parts
+	_, err := New(parts, Options{Providers: map[provider.Name][]string{provider.SES: {"hello"}}})
 	if err == nil || !strings.Contains(err.Error(), "feedback.providers.ses") {
 		t.Errorf("%v", err)
 	}

@@ -29,9 +29,11 @@ const (
 // item is an entry that is being applied.
 type item struct {
 	entry
-	sent   *outbox.Addressed // the recipients of its message; nil: not read, or unknown
-	ours   bool              // found by a reference that Postroom wrote itself
-	result outcome           // empty: not settled yet
+	// the recipients of its message, by the log or a proof; nil: not read, or unknown
+	sent   *outbox.Addressed
+	proof  string  // by the reference that found its message
+	ours   bool    // found by a reference that Postroom wrote itself
+	result outcome // empty: not settled yet
 }
 
 // outcome is the result of a fact, as it is counted.

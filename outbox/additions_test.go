@@ -334,12 +334,8 @@ func TestReturnPaths(t *testing.T) {
 			s, err := b.Tokens.ReadReturnPath(from)
 			switch c.want {
 			case "", "whole":
-				who := 0
-				if c.want != "" {
-					who = signedtoken.Whole
-				}
-				if err != nil || s != (signedtoken.Token{MessageID: a.QueueID, Recipient: who}) ||
-					!strings.HasSuffix(from, "@bounce.test") {
+				if err != nil || s.MessageID != a.QueueID || !s.Of("default") || s.Whole != (c.want != "") ||
+					s.To("ann@x.test") == s.Whole || !strings.HasSuffix(from, "@bounce.test") {
 					t.Errorf("%s stands for %+v, %v", from, s, err)
 				}
 			default:

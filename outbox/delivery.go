@@ -15,7 +15,6 @@ import (
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/smtpsend"
@@ -188,7 +187,7 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 		return decide(c, attempted{start: started, end: d.clock.Now(), refused: true, suppressed: stopped}, p)
 	}
 	got := d.Router.Send(ctx, routing.Dispatch{
-		ID: c.id, Account: account, Gateway: c.gateway, Lane: c.lane,
+		Proof: d.proof(c.id, c.envelope.Account, c.envelope.To), Account: account, Gateway: c.gateway, Lane: c.lane,
 		Reservation: limits.Reservation(c.reservation), Message: d.message(c, stopped), Path: c.envelope.Path,
 	})
 	switch {
@@ -296,17 +295,13 @@ func (d *Delivery) message(c *claim, stopped map[int]*suppression.Entry) smtpsen
 	}
 }
 
-// returnPath is the address for bounces of a message. It names message and recipient, unless the sender gave
-// another address.
+// returnPath is the address for bounces of a message. It names message, account and recipient, unless the
+// sender gave another address.
 func (d *Delivery) returnPath(c *claim) string {
 	if !c.envelope.Returns || d.Tokens == nil || d.opts.BounceDomain == "" {
 		return c.envelope.From
 	}
-	recipient := signedtoken.Whole
-	if len(c.envelope.To) == 1 {
-		recipient = 0
-	}
-	path, err := d.Tokens.ReturnPath(c.id, recipient, d.opts.BounceDomain)
+	path, err := d.Tokens.ReturnPath(aboutSent(c.id, c.envelope.Account, c.envelope.To), d.opts.BounceDomain)
 	if err != nil {
 		d.log.Error("return path not made; the sender's is used", "message_id", c.id, "error", err)
 		return c.envelope.From
@@ -411,8 +406,7 @@ func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (fini
 	}
 	args.Attempts, args.Attempted, args.InDoubt, args.Events = dec.attempts, !dec.unasked, dec.fresh,
 		events.lines
-	args.References, args.KeepReferences = d.references(c, dec), int(d.opts.KeepReferences.Seconds())
-	args.KeepKey = d.keepKey()
+	args.References, args.KeepKey = d.references(c, dec), d.keepKey()
 	st := events.remember(dec.status)
 	if dec.ends() {
 		args.Text = d.textOf(ctx, c)

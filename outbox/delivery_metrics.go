@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net"
 	"slices"
@@ -69,13 +70,13 @@ func (d *decision) took() time.Duration {
 }
 
 // references returns the references of a message that a relay accepted (see Lookup), as finish.lua takes
-// them.
+// them. A message to several recipients has one more, under its own id: their hashes (see Addressed.Went).
 func (d *Delivery) references(c *claim, dec decision) string {
 	if d.opts.KeepReferences == 0 || len(dec.sent) == 0 {
 		return ""
 	}
 	var names []string
-	if _, ours := MessageOf(c.envelope.MessageID); !ours {
+	if _, _, ours := MessageOf(c.envelope.MessageID); !ours {
 		names = append(names, referenceHash(c.envelope.MessageID))
 	}
 	host, _, err := net.SplitHostPort(dec.host)
@@ -90,5 +91,14 @@ func (d *Delivery) references(c *claim, dec decision) string {
 			}
 		}
 	}
-	return strings.Join(names, " ")
+	proof, stay := d.proof(c.id, c.envelope.Account, c.envelope.To), int(d.opts.KeepReferences.Seconds())
+	out := make([]string, len(names), len(names)+1)
+	for i, name := range names {
+		out[i] = fmt.Sprintf("%s %s %d", name, proof, stay)
+	}
+	if len(c.envelope.To) > 1 {
+		out = append(out, fmt.Sprintf("%s %s %d", referenceHash(c.id), recipientHashes(c.id, c.envelope),
+			int(recipientsStay.Seconds())))
+	}
+	return strings.Join(out, " ")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"slices"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -20,13 +21,28 @@ type FactResult int
 const (
 	FactRecorded  FactResult = iota // recorded, with its event
 	FactKnown                       // recorded before
-	FactLimit                       // refused: the message has maxFacts facts
+	FactLimit                       // refused: the message has too many facts for one of its kind
 	FactUnmatched                   // refused: the message is unknown and no account is given
 )
 
-// maxFacts is how many facts of a message are recorded: enough for a reader who opens a mail every day for
-// half a year. It bounds what a bot can store.
-const maxFacts = 200
+// Opens and clicks of a message are recorded until it has maxFacts facts, and maxFactsEach for each
+// recipient: enough for a reader who opens a mail every day for half a year. That bounds what a bot can
+// store. Reports of deliveries and delays are recorded until it has twice as many. All others are always
+// recorded: who reports them proved what they are.
+const maxFacts, maxFactsEach = 200, 4
+
+// mostFacts is how many facts a message to a number of recipients may have, for another one to be recorded;
+// 0: any number.
+func mostFacts(kind event.Type, recipients int) int {
+	most := maxFacts + maxFactsEach*recipients
+	switch kind {
+	case event.TrackOpen, event.TrackClick:
+		return most
+	case event.MessageDelivered, event.MessageDeferred:
+		return 2 * most
+	}
+	return 0
+}
 
 // Facts records what becomes known about messages after a relay accepted them.
 type Facts struct{ *store }
@@ -141,7 +157,7 @@ func (fs *Facts) factArgs(f Fact, r row, known bool) (args factArgs, _ error) {
 	packed, err := fs.jsons.pack(about, fact)
 	return factArgs{
 		ID: about, Now: now, Field: field, Fact: packed, Lane: cmp.Or(r.lane, api.Transactional), Account: account,
-		FactsMost: maxFacts, Counter: f.counter(), Event: line,
+		FactsMost: mostFacts(f.Type, len(r.envelope.To)), Counter: f.counter(), Event: line,
 	}, err
 }
 
@@ -169,9 +185,18 @@ type Addressed struct {
 	MessageID string // the header Message-ID
 	ListID    string
 	To        []string
+
+	id     string
+	hashes []string // of the recipients; of a message to several that is not known
 }
 
-// Recipients returns the recipients of messages, in the order of the ids.
+// Went reports whether a message that is not known any more, and had several recipients, went to an address.
+func (a Addressed) Went(address string) bool {
+	return slices.Contains(a.hashes, recipientHash(a.id, address))
+}
+
+// Recipients returns the recipients of messages, in the order of the ids. Of a message that is not in the log
+// any more and had several recipients, it returns the account, and Went works for 400 days.
 func (fs *Facts) Recipients(ctx context.Context, ids []string) ([]Addressed, error) {
 	facts := make([]Fact, len(ids))
 	for i, id := range ids {
@@ -188,13 +213,36 @@ func (fs *Facts) Recipients(ctx context.Context, ids []string) ([]Addressed, err
 				ListID: r.envelope.ListID, To: r.envelope.To}
 		}
 	}
-	return out, nil
+	return out, fs.readHashes(ctx, ids, out)
+}
+
+// readHashes reads the hashes of the recipients of the messages that are not known.
+func (fs *Facts) readHashes(ctx context.Context, ids []string, all []Addressed) error {
+	pipe, found := fs.DB.Client().Pipeline(), make([]*redis.StringCmd, len(ids))
+	for i, id := range ids {
+		if p, ok := partitionOf(id, fs.DB.Partitions()); ok && !all[i].Known {
+			found[i] = pipe.Get(ctx, fs.keys.reference(p, referenceHash(id)))
+		}
+	}
+	if pipe.Len() == 0 {
+		return nil
+	}
+	if err := execRead(ctx, pipe); err != nil {
+		return redisError(err, "read hashes of recipients")
+	}
+	for i, cmd := range found {
+		if cmd != nil && cmd.Val() != "" {
+			parts := strings.Split(cmd.Val(), ",")
+			all[i] = Addressed{Account: parts[0], id: ids[i], hashes: parts[1:]}
+		}
+	}
+	return nil
 }
 
 // Lookup finds messages by reference: a Message-ID in angle brackets that Postroom did not make (see
-// MessageOf), or the Reference that package provider makes of a provider's id. It returns their ids in the
-// order of the references, "" for an unknown one. A reference is stored when a relay accepts the message, for
-// Options.KeepReferences.
+// MessageOf), or the Reference that package provider makes of a provider's id. It returns their proofs in the
+// order of the references, "" for an unknown one; MessageOf has their ids. A reference is stored when a relay
+// accepts the message, for Options.KeepReferences.
 func (fs *Facts) Lookup(ctx context.Context, references []string) ([]string, error) {
 	pipe := fs.DB.Client().Pipeline()
 	found := make([][]*redis.StringCmd, len(references))
@@ -206,13 +254,11 @@ func (fs *Facts) Lookup(ctx context.Context, references []string) ([]string, err
 	if err := execRead(ctx, pipe); err != nil && len(references) > 0 {
 		return nil, redisError(err, "look up messages by reference")
 	}
-	ids := make([]string, len(references))
+	proofs := make([]string, len(references))
 	for i, all := range found {
 		for _, cmd := range all {
-			if id := cmd.Val(); id != "" {
-				ids[i] = id
-			}
+			proofs[i] = cmp.Or(cmd.Val(), proofs[i])
 		}
 	}
-	return ids, nil
+	return proofs, nil
 }

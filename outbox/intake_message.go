@@ -184,10 +184,40 @@ func (b *Batch) render(ctx context.Context, m *newMessage, e Entry, full bool) (
 		m.shared = b.content
 	}
 	identity := batch.Identity{
-		MessageID: cmp.Or(e.MessageID, ownMessageID(m.id, r.Content().From)), Envelope: e.Envelope, Bcc: e.Bcc,
+		MessageID: e.MessageID, Envelope: e.Envelope, Bcc: e.Bcc,
+	}
+	if identity.MessageID == "" {
+		identity.MessageID = b.ownMessageID(m.id, e)
 	}
 	c, _, err := r.Render(ctx, m.personal, identity, full)
 	return c, err
+}
+
+// ownMessageID is the Message-ID of a message that was submitted without one: a proof, so that reports about
+// the message can be matched and believed, and the domain of the author. It is "" if an address is not valid;
+// then composing the message fails.
+func (b *Batch) ownMessageID(id string, e Entry) string {
+	from, err := message.NormalizeAddress(b.content.renderer.Content().From.Address)
+	if err != nil {
+		return ""
+	}
+	var to []string
+	if e.Envelope != nil {
+		to = e.Envelope.To
+	}
+	if len(to) == 0 {
+		for _, list := range [][]message.Address{e.To, e.Cc, e.Bcc} {
+			for _, a := range list {
+				to = append(to, a.Address)
+			}
+		}
+	}
+	if to = message.DedupeAddresses(to); len(to) == 1 {
+		if to[0], err = message.NormalizeAddress(to[0]); err != nil {
+			return ""
+		}
+	}
+	return "<" + b.in.proof(id, b.account.ID, to) + "@" + domainOf(from) + ">"
 }
 
 // final is a message as it would be sent: with additions, signed.

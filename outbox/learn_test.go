@@ -111,14 +111,24 @@ func TestLearningHasBounds(t *testing.T) {
 	b := setup(t, Options{KeepEnded: time.Minute})
 	id := b.submit(t, api.SubmitRequest{To: for1("ann@x.test")})
 	b.deliver(t, id)
-	facts := make([]Fact, maxFacts+1)
-	for i := range facts {
-		facts[i] = Fact{Key: fmt.Sprint(i), Type: event.TrackClick, MessageID: id, Details: event.Later{
-			URL: "https://x.test/"}}
+	const most = maxFacts + maxFactsEach
+	clicks, deliveries, bounces := make([]Fact, most+1), make([]Fact, most+1), make([]Fact, most)
+	for i := range clicks {
+		clicks[i] = Fact{Key: fmt.Sprint(i), Type: event.TrackClick, MessageID: id}
+		deliveries[i] = Fact{Key: fmt.Sprint(i), Type: event.MessageDelivered, MessageID: id}
 	}
-	results := b.learn(t, facts...)
-	if results[maxFacts-1] != FactRecorded || results[maxFacts] != FactLimit {
-		t.Errorf("the last two came to %v", results[maxFacts-1:])
+	for i := range bounces {
+		bounces[i] = Fact{Key: fmt.Sprint(i), MessageID: id, Recipient: "ann@x.test",
+			Type: []event.Type{event.MessageBounce, event.MessageComplaint, event.ListUnsubscribe}[i%3]}
+	}
+	for _, some := range [][]Fact{clicks, deliveries} {
+		if results := b.learn(t, some...); results[most-1] != FactRecorded || results[most] != FactLimit {
+			t.Errorf("the last two came to %v", results[most-1:])
+		}
+	}
+	if results := b.learn(t, bounces...); slices.ContainsFunc(results,
+		func(r FactResult) bool { return r != FactRecorded }) {
+		t.Errorf("bounces, complaints and unsubscribes came to %v", results)
 	}
 	unknown := b.learn(t,
 		Fact{Key: "1", Type: event.TrackOpen, MessageID: newID(b.clock.Now(), 0)},
@@ -147,6 +157,56 @@ func TestLearningHasBounds(t *testing.T) {
 	}
 	if slices.Contains(keys, b.keys.facts(0, id)) {
 		t.Error("what was known of a message outlived its entry in the log")
+	}
+}
+
+// TestTheLastOfManyRecipients: a message to 250 is opened by bots, and then bounces for each.
+func TestTheLastOfManyRecipients(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	var to api.Addresses
+	for i := range 250 {
+		to = append(to, api.Address{Address: fmt.Sprintf("r%d@x.test", i)})
+	}
+	id := b.submit(t, api.SubmitRequest{To: to})
+	b.deliver(t, id)
+	var facts []Fact
+	for i := range 2 * maxFacts {
+		facts = append(facts, Fact{Key: fmt.Sprint(i), Type: event.TrackOpen, MessageID: id, Index: -1})
+	}
+	for _, kind := range []event.Type{event.MessageDeferred, event.MessageDelivered, event.MessageBounce} {
+		for i := range to {
+			facts = append(facts, Fact{Key: fmt.Sprint(i), Type: kind, MessageID: id, Index: i})
+		}
+	}
+	if i := slices.IndexFunc(b.learn(t, facts...), func(r FactResult) bool { return r != FactRecorded }); i >= 0 {
+		t.Errorf("fact %d is not recorded", i)
+	}
+}
+
+// TestRecipientsOfAForgottenMessage: the log has it no more, and yet it is known whose it was and whom it
+// went to.
+func TestRecipientsOfAForgottenMessage(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{KeepReferences: time.Hour, KeepEnded: time.Minute})
+	to := api.Addresses{{Address: "Ann@x.test"}, {Address: "bob@x.test"}}
+	id := b.submit(t, api.SubmitRequest{To: to})
+	b.deliver(t, id)
+	b.clock.Advance(time.Hour)
+	if err := b.Outbox.sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	who, err := b.Recipients(t.Context(), []string{id, newID(b.clock.Now(), 0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := who[0]; a.Known || a.Account != "default" || !a.Went("ann@x.test") || !a.Went("BOB@x.test") ||
+		a.Went("eve@x.test") || who[1].Went("ann@x.test") || who[1].Account != "" {
+		t.Errorf("%+v", who)
+	}
+	left := b.DB.Client().TTL(t.Context(), b.keys.reference(0, referenceHash(id))).Val()
+	if left < 395*24*time.Hour {
+		t.Errorf("known for %s", left)
 	}
 }
 
@@ -180,6 +240,9 @@ func TestMessagesAreFoundByWhatOthersCallThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for i := range ids {
+		ids[i], _, _ = MessageOf(ids[i])
+	}
 	if diff := cmp.Diff([]string{own, own, ""}, ids); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -187,10 +250,10 @@ func TestMessagesAreFoundByWhatOthersCallThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id, ok := MessageOf(m.MessageID); !ok || id != ours {
+	if id, _, ok := MessageOf(m.MessageID); !ok || id != ours {
 		t.Errorf("message id %s of message %s tells %q", m.MessageID, ours, id)
 	}
-	if id, ok := MessageOf("<order-1@shop.test>"); ok {
+	if id, _, ok := MessageOf("<order-1@shop.test>"); ok {
 		t.Errorf("somebody else's message id tells %q", id)
 	}
 	who, err := b.Recipients(t.Context(), []string{own, newID(b.clock.Now(), 1)})

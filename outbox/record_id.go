@@ -9,7 +9,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/message/signedtoken"
 )
 
 // crockford is the alphabet of ULIDs.
@@ -60,27 +60,53 @@ func messageOf(task string) string {
 // take a third less memory.
 func short(sum []byte) string { return base64.RawURLEncoding.EncodeToString(sum[:16]) }
 
-// messageIDOf makes the Message-ID of a message from its id, so that reports about it can be matched. It is
-// in lower case, because some mail programs change the case.
-func messageIDOf(id, domain string) string { return "<" + strings.ToLower(id) + "@" + domain + ">" }
-
-// ownMessageID is the Message-ID of a message that was submitted without one. It is "" if the author is no
-// valid address; then composing the message fails.
-func ownMessageID(id string, from message.Address) string {
-	address, err := message.NormalizeAddress(from.Address)
-	if err != nil {
-		return ""
+// proof is the text that a message carries to prove its account and its only recipient (signedtoken.Proof).
+// It begins with the id of the message. Without keys it is the id.
+func (s *store) proof(id, account string, to []string) string {
+	if s.Tokens != nil {
+		if proof, err := s.Tokens.Proof(aboutSent(id, account, to)); err == nil {
+			return proof
+		}
 	}
-	_, domain, _ := strings.Cut(address, "@")
-	return messageIDOf(id, domain)
+	return strings.ToLower(id)
 }
 
-// MessageOf returns the message id in a Message-ID, if Postroom made that. The message may not exist.
-func MessageOf(messageID string) (id string, ok bool) {
-	local, _, found := strings.Cut(strings.Trim(messageID, "<> "), "@")
-	id = strings.ToUpper(local)
+// aboutSent is the content of a return path or a proof.
+func aboutSent(id, account string, to []string) signedtoken.Token {
+	about := signedtoken.Token{MessageID: id, Account: account}
+	if len(to) == 1 {
+		about.Address = to[0]
+	}
+	return about
+}
+
+// MessageOf returns the message id in a Message-ID or a proof, if Postroom made that, and the proof. Nothing
+// is verified, and the message may not exist.
+func MessageOf(messageID string) (id, proof string, ok bool) {
+	proof, _, _ = strings.Cut(strings.Trim(messageID, "<> "), "@")
+	id, _, _ = strings.Cut(strings.ToUpper(proof), "-")
 	_, err := ulid.ParseStrict(id)
-	return id, found && err == nil
+	return id, proof, err == nil
+}
+
+// recipientsStay is how long the hashes of the recipients of a message to several are kept: complaints come
+// months later.
+const recipientsStay = 400 * 24 * time.Hour
+
+// recipientHashes are the account and the hashes of the recipients of a message, separated by commas. An id
+// of an account has no comma.
+func recipientHashes(id string, e envelope) string {
+	parts := []string{e.Account}
+	for _, to := range e.To {
+		parts = append(parts, recipientHash(id, to))
+	}
+	return strings.Join(parts, ",")
+}
+
+// recipientHash is 48 bits of a hash, for comparison in any case.
+func recipientHash(id, address string) string {
+	sum := sha256.Sum256([]byte(id + "\x00" + strings.ToLower(address)))
+	return base64.RawURLEncoding.EncodeToString(sum[:6])
 }
 
 func referenceHash(reference string) string {

@@ -101,7 +101,7 @@ type (
 		Window                                                                   int
 		Contended                                                                bool
 		LineDue                                                                  time.Time
-		Attempts, KeepReferences, KeepKey                                        int
+		Attempts, KeepKey                                                        int
 		Attempted, InDoubt                                                       bool
 		Events                                                                   []string
 	}

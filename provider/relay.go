@@ -95,8 +95,8 @@ func Reference(n Name, id string) string {
 const EchoField = "postroom_id"
 
 // Echo returns the header that makes a provider repeat our id of the message in its events. The id must
-// consist of letters and digits. ok is false for a provider that has no such header or needs none. The
-// provider removes the header before delivery.
+// consist of letters, digits and hyphens; Postmark accepts 80 characters. ok is false for a provider that has
+// no such header or needs none. The provider removes the header before delivery.
 func Echo(n Name, id string) (header, value string, ok bool) {
 	e, ok := echoes[n]
 	return e.header, strings.ReplaceAll(e.value, "ID", id), ok

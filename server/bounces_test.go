@@ -8,13 +8,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/message/signedtoken"
 )
 
 func TestReturnMail(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	id := w.parts.sent(t, "acme")
-	path, err := w.parts.signed.ReturnPath(id, 0, "example.com")
+	path, err := w.parts.signed.ReturnPath(signedtoken.Token{MessageID: id, Account: "acme",
+		Address: "rcpt@example.net"}, "example.com")
 	if err != nil {
 		t.Fatal(err)
 	}

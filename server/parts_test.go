@@ -113,11 +113,11 @@ func newParts(t testing.TB) *parts {
 	must(err)
 	secrets, err := s.secrets()
 	must(err)
-	p.Feedback, err = feedback.New(feedback.Parts{DB: p.db, Outbox: p.Outbox, Suppression: p.Suppressions},
+	p.Feedback, err = feedback.New(feedback.Parts{DB: p.db, Outbox: p.Outbox, Suppression: p.Suppressions,
+		Tokens: p.signed, Account: p.Accounts.Named},
 		feedback.Options{Providers: secrets, Transport: s})
 	must(err)
-	p.Bounces, err = feedback.NewBounces(p.Feedback, p.signed, feedback.BounceOptions{Domain: "example.com"})
-	must(err)
+	p.Bounces = feedback.NewBounces(p.Feedback, feedback.BounceOptions{Domain: "example.com"})
 	p.Unsubscribe, err = unsubscribe.New(unsubscribe.Parts{Tokens: p.signed, Suppressions: p.Suppressions,
 		Append: p.Feedback.Append, Account: p.Accounts.Get}, unsubscribe.Options{})
 	must(err)

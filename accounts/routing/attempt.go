@@ -168,7 +168,7 @@ func (a *attempt) once(ctx context.Context, c candidate, relay smtpsend.Relay, f
 	if failure != nil {
 		t.Result, t.Err = sameForAll(m.To, failure), failure
 	} else {
-		t.Result, t.Err = a.Sender.Send(ctx, relay, attach(ctx, m, relay.Host, a.d.ID))
+		t.Result, t.Err = a.Sender.Send(ctx, relay, attach(ctx, m, relay.Host, a.d.Proof))
 	}
 	t.End = a.now()
 	return t

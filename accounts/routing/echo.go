@@ -11,9 +11,9 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// echoing is a content with a header field in front that has our id of the message. The mail provider removes
-// the field and returns the id with each of its events. The field is before the signed part of the header.
-// echoing implements smtpsend.Body.
+// echoing is a content with a header field in front that has our proof of the message. The mail provider
+// removes the field and returns the proof with each of its events. The field is before the signed part of
+// the header. echoing implements smtpsend.Body.
 type echoing struct {
 	smtpsend.Body
 	field string
@@ -39,12 +39,12 @@ type prefixed struct {
 
 // attach adds the field of the provider behind a host, if it has one. A message with such a field of its own
 // is not changed: some providers accept only one.
-func attach(ctx context.Context, m smtpsend.Message, host, id string) smtpsend.Message {
+func attach(ctx context.Context, m smtpsend.Message, host, proof string) smtpsend.Message {
 	n, known := provider.OfRelay(host)
-	if !known || id == "" || m.Body == nil {
+	if !known || proof == "" || m.Body == nil {
 		return m
 	}
-	name, value, wanted := provider.Echo(n, id)
+	name, value, wanted := provider.Echo(n, proof)
 	if !wanted || hasField(ctx, m.Body, name) {
 		return m
 	}

@@ -105,8 +105,8 @@ func New(p Parts, o Options) (*Router, error) {
 
 // Dispatch is a message to be sent.
 type Dispatch struct {
-	// of the message; the provider behind a relay returns it with its events; empty: none
-	ID      string
+	// text that names the message; the provider behind a relay returns it with its events; empty: none
+	Proof   string
 	Account accounts.Sender
 	Lane    api.Lane // chooses among the account's relays; empty: transactional
 	// the only gateway to use, whatever the account has; empty: the account's relays

@@ -7,112 +7,150 @@ import (
 	"testing"
 )
 
-func TestReturnPathComesBack(t *testing.T) {
+// sentTo is what a message of the account shop to one recipient is signed with.
+var sentTo = Token{MessageID: messageID, Account: "shop", Address: "Ann@example.net"}
+
+// carried returns the return path and the Message-ID of a message, with the function that reads each.
+func carried(t testing.TB, r *Ring, about Token) map[string]func(string) (Sent, error) {
+	t.Helper()
+	path, err := r.ReturnPath(about, "example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proof, err := r.Proof(about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := "<" + proof + "@example.com>"
+	return map[string]func(string) (Sent, error){path: r.ReadReturnPath, id: r.ReadProof}
+}
+
+func TestProofsComeBack(t *testing.T) {
 	r := ring(t, testKey(0))
-	for _, recipient := range []int{Whole, 0, 1, 127, 128, 9999, 65535} {
-		want := Token{MessageID: messageID, Recipient: recipient}
-		address, err := r.ReturnPath(messageID, recipient, "example.com")
-		if err != nil {
-			t.Fatal(err)
-		}
-		local, _, _ := strings.Cut(address, "@")
+	for address, read := range carried(t, r, sentTo) {
+		local, _, _ := strings.Cut(strings.Trim(address, "<>"), "@")
 		if len(local) > 64 {
-			t.Errorf("recipient %d: local part of %d octets", recipient, len(local))
+			t.Errorf("%s: a local part of %d octets", address, len(local))
 		}
 		for name, form := range map[string]string{
 			"as made": address, "upper case": strings.ToUpper(address), "in brackets": "<" + address + ">",
 			"no domain":      local,
-			"title case":     strings.ToUpper(address[:1]) + address[1:],
 			"another domain": strings.Replace(address, "example.com", "other.example", 1),
 		} {
-			got, err := r.ReadReturnPath(form)
-			if err != nil || got != want {
-				t.Errorf("recipient %d, %s: %+v, %v", recipient, name, got, err)
+			s, err := read(form)
+			if err != nil || s.MessageID != messageID || s.Whole || !s.Of("shop") || !s.To("ann@EXAMPLE.net") {
+				t.Errorf("%s, %s: %+v, %v", address, name, s, err)
+			}
+			if s.Of("other") || s.Of("") || s.To("bob@example.net") || s.To("") {
+				t.Errorf("%s, %s: proves what it must not", address, name)
 			}
 		}
 	}
+	for address, read := range carried(t, r, Token{MessageID: messageID, Account: "shop"}) {
+		if s, err := read(address); err != nil || !s.Whole || !s.Of("shop") || s.To("ann@example.net") || s.To("") {
+			t.Errorf("to several, %s: %+v, %v", address, s, err)
+		}
+	}
+	if (Sent{}).Of("") || (Sent{}).To("") {
+		t.Error("nothing proves something")
+	}
 }
 
-func TestForgedReturnPaths(t *testing.T) {
+func TestForgedProofs(t *testing.T) {
 	r := ring(t, testKey(0))
-	token := func(r *Ring, recipient int) string {
-		address, err := r.ReturnPath(messageID, recipient, "example.com")
-		if err != nil {
-			t.Fatal(err)
+	other := sentTo
+	other.Address = "bob@example.net"
+	foreign := ring(t, Key{ID: 0, Secret: bytes.Repeat([]byte{9}, 32)})
+	for genuine, read := range carried(t, r, sentTo) {
+		local, domain, _ := strings.Cut(strings.Trim(genuine, "<>"), "@")
+		for i := range len(local) {
+			changed := []byte(local)
+			changed[i]++
+			if changed[i] == 'z'+1 || changed[i] == '7'+1 {
+				changed[i] = 'a'
+			}
+			if s, err := read(string(changed) + "@" + domain); err == nil {
+				t.Errorf("%s changed at %d: verifies as %+v", genuine, i, s)
+			}
 		}
-		return strings.TrimSuffix(strings.TrimPrefix(address, "bounces+"), "@example.com")
+		for name, forged := range map[string]string{
+			"empty": "", "cut": local[:len(local)-2], "longer": local + "aa", "nothing of ours": "postmaster",
+			"not base32": local[:len(local)-1] + "1", "enormous": "bounces+" + strings.Repeat("a", 1<<20),
+			"line break": local[:40] + "\n" + local[40:],
+		} {
+			if _, err := read(forged + "@" + domain); !errors.Is(err, ErrForged) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	}
-	genuine, other := token(r, 3), token(r, 4)
-	foreign := token(ring(t, Key{ID: 0, Secret: bytes.Repeat([]byte{9}, 32)}), 3)
-	for name, forged := range map[string]string{
-		"empty": "", "of another secret": foreign, "cut": genuine[:len(genuine)-2], "longer": genuine + "aa",
-		"no return path":                 "postmaster",
-		"signature of another recipient": genuine[:29] + other[29:], "not base32": strings.Repeat("1",
-			len(genuine)), "enormous": strings.Repeat("a", 1<<20),
-	} {
-		if _, err := r.ReadReturnPath("bounces+" + forged + "@example.com"); !errors.Is(err, ErrForged) {
-			t.Errorf("%s: %v", name, err)
+	for address := range carried(t, foreign, sentTo) {
+		for own, read := range carried(t, r, sentTo) {
+			if _, err := read(address); !errors.Is(err, ErrForged) {
+				t.Errorf("%s of another secret, read as %s: %v", address, own, err)
+			}
 		}
 	}
-	for name, address := range map[string]string{"without the prefix": genuine + "@example.com",
-		"with another": "replies+" + genuine + "@example.com", "empty": ""} {
-		if _, err := r.ReadReturnPath(address); !errors.Is(err, ErrForged) {
-			t.Errorf("%s: %v", name, err)
-		}
+	// the signature of a message to one address, under the tags of another
+	mine, _ := r.Proof(sentTo)
+	theirs, _ := r.Proof(other)
+	if _, err := r.ReadProof(theirs[:len(theirs)-16] + mine[len(mine)-16:]); !errors.Is(err, ErrForged) {
+		t.Errorf("mixed: %v", err)
 	}
-	for i := range len(genuine) {
-		changed := []byte(genuine)
-		changed[i]++
-		if changed[i] == 'z'+1 || changed[i] == '7'+1 {
-			changed[i] = 'a'
-		}
-		if got, err := r.ReadReturnPath("bounces+" + string(changed)); err == nil {
-			t.Errorf("changed at %d: verifies as %+v", i, got)
-		}
+	path, _ := r.ReturnPath(sentTo, "example.com")
+	if _, err := r.ReadProof(strings.ToLower(messageID) + "-" + path[len(path)-12-31:len(path)-12]); err == nil {
+		t.Error("a return path serves as a Message-ID")
 	}
 }
 
-func TestReturnPathsOfOtherKeys(t *testing.T) {
+func TestProofsOfOtherKeys(t *testing.T) {
 	old, both, fresh := ring(t, testKey(0)), ring(t, testKey(1), testKey(0)), ring(t, testKey(1))
-	address, err := old.ReturnPath(messageID, 0, "example.com")
+	path, err := old.ReturnPath(sentTo, "example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := both.ReadReturnPath(address); err != nil {
-		t.Errorf("under the old key: %v", err)
+	proof, err := old.Proof(sentTo)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := fresh.ReadReturnPath(address); !errors.Is(err, ErrUnknownKey) {
+	for _, s := range []Sent{first(both.ReadReturnPath(path)), first(both.ReadProof(proof))} {
+		if !s.Of("shop") || !s.To("ann@example.net") {
+			t.Errorf("under the old key: %+v", s)
+		}
+	}
+	if _, err := fresh.ReadReturnPath(path); !errors.Is(err, ErrUnknownKey) {
 		t.Errorf("under a key that was taken away: %v", err)
 	}
 }
 
-func TestReturnPathsThatCannotBe(t *testing.T) {
+func first(s Sent, _ error) Sent { return s }
+
+func TestProofsThatCannotBe(t *testing.T) {
 	r := ring(t, testKey(0))
-	for name, c := range map[string]struct {
-		id        string
-		recipient int
-	}{
-		"no id": {}, "not a ULID": {id: "abc"}, "index below the whole": {messageID, -2}, "index too large": {
-			messageID, 1 << 16},
-	} {
-		if _, err := r.ReturnPath(c.id, c.recipient, "example.com"); err == nil {
-			t.Errorf("%s: no error", name)
+	for _, id := range []string{"", "abc"} {
+		if _, err := r.ReturnPath(Token{MessageID: id}, "example.com"); err == nil {
+			t.Errorf("%q: a return path", id)
+		}
+		if _, err := r.Proof(Token{MessageID: id}); err == nil {
+			t.Errorf("%q: a proof", id)
 		}
 	}
 }
 
-func FuzzReadReturnPath(f *testing.F) {
+func FuzzReadProofs(f *testing.F) {
 	r := ring(f, testKey(0), testKey(1))
-	address, _ := r.ReturnPath(messageID, 3, "example.com")
-	f.Add(address)
+	for address := range carried(f, r, sentTo) {
+		f.Add(address)
+	}
 	f.Add("bounces+@")
 	f.Fuzz(func(t *testing.T, in string) {
-		s, err := r.ReadReturnPath(in)
-		if err != nil {
-			return
-		}
-		if _, err := r.ReturnPath(s.MessageID, s.Recipient, "example.com"); err != nil {
-			t.Fatalf("%q reads as %+v, which has no return path: %v", in, s, err)
+		for _, read := range []func(string) (Sent, error){r.ReadReturnPath, r.ReadProof} {
+			s, err := read(in)
+			if err != nil {
+				continue
+			}
+			if _, err := r.Proof(Token{MessageID: s.MessageID}); err != nil {
+				t.Fatalf("%q reads as %+v, of which there is no proof: %v", in, s, err)
+			}
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// Errors of Read and ReadReturnPath. A token that gave either error proves nothing.
+// Errors of Read, ReadReturnPath and ReadProof. A token that gave either error proves nothing.
 var (
 	// ErrForged: the token is malformed, forged, or of another purpose.
 	ErrForged = errors.New("token is malformed or forged")
@@ -33,12 +33,12 @@ const (
 
 // Token is the content of a signed token.
 type Token struct {
-	Account   string // id of the account that sent the message; return paths have no room for it
+	Account   string // id of the account that sent the message
 	MessageID string // Postroom's ULID of the message, the queueId of the API; may be empty for Unsubscribe only
 	Recipient int    // index of the recipient in the envelope, from 0; Whole: the message as a whole
 	URL       string // Click only: the target
 	List      string // Unsubscribe only: id of the list; empty: all mail of the account
-	Address   string // Unsubscribe only: the recipient
+	Address   string // Unsubscribe: the recipient. Return path and proof: the only recipient; empty: several
 }
 
 // Time is when the message was accepted, to the millisecond. It is zero without a message.
@@ -59,6 +59,7 @@ const (
 	Click       Purpose = 2 // a link of a mail was followed
 	Unsubscribe Purpose = 3 // the unsubscribe and preference pages of a recipient
 	ReturnPath  Purpose = 4 // where bounces of a message go; see Ring.ReturnPath
+	Proof       Purpose = 5 // the Message-ID, and what a provider repeats; see Ring.Proof
 )
 
 // String is the name of the purpose, for errors.
@@ -72,6 +73,8 @@ func (p Purpose) String() string {
 		return "unsubscribe"
 	case ReturnPath:
 		return "return path"
+	case Proof:
+		return "proof"
 	}
 	return fmt.Sprintf("purpose %d", uint8(p))
 }
@@ -80,10 +83,9 @@ func (p Purpose) String() string {
 const Prefix = "bounces+"
 
 const (
-	version      = 1
-	minSecret    = 16
-	maxKeyID     = 15
-	maxLocalPart = 64
+	version   = 1
+	minSecret = 16
+	maxKeyID  = 15
 )
 
 // Key signs tokens.

@@ -168,7 +168,7 @@ func TestKeysOfOneID(t *testing.T) {
 			t.Errorf("%s: %+v, %v", p, got, err)
 		}
 	}
-	address, _ := ring(t, second).ReturnPath(messageID, 3, "example.com")
+	address, _ := ring(t, second).ReturnPath(sentTo, "example.com")
 	if _, err := both.ReadReturnPath(address); err != nil {
 		t.Error(err)
 	}
@@ -234,11 +234,13 @@ func TestTokensStayTheSame(t *testing.T) {
 	for p, s := range samples() {
 		got[p.String()], _ = r.Sign(p, s)
 	}
-	got["return path"], _ = r.ReturnPath(messageID, 3, "example.com")
+	got["return path"], _ = r.ReturnPath(sentTo, "example.com")
+	got["proof"], _ = r.Proof(sentTo)
 	want := map[string]string{
 		"click":       "EAGTR_NcdUdJouzcP5H0qAAABHNob3AhaHR0cHM6Ly9zaG9wLmV4YW1wbGUvYT9iPWMmZD3DvCNlgdrsMTBhbmYlmjK4OihCCQ",
 		"open":        "EAGTR_NcdUdJouzcP5H0qAAEBHNob3CtE5QIEGr9Zovx3618WGgO",
-		"return path": "bounces+caazgr7tlr2uosnc5tod7epuvaaaimln4jumifmtyihh62q@example.com",
+		"proof":       "01jd3z6q3n8x4t5v6w7y8z9a00-cbcx7u627ot5jrstp4fk5y7lkmz7lqy",
+		"return path": "bounces+agjup424ovdutixm3q7zd5fiaaiek76t3l52pvgga66bdp7xgzreegyb@example.com",
 		"unsubscribe": "EGwy2AiyhMAxHGfHqBFhdOmKwWkJhxr15wJm-zlS6GvSErhXZ_f3tAaOgaYiSNpH5rzJbl4ckTIQgvQ722_TleGrMvHP_8Wrqly1J1sA32DlGTzAZVA",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -2,8 +2,9 @@
 --
 -- KEYS[1] message hash
 -- ARGV: id now field fact lane account facts_most counter event
---   field    identifies the fact
---   counter  to add to; '': none
+--   field       identifies the fact
+--   facts_most  of facts that the message may have for this one to be recorded; 0: any number
+--   counter     to add to; '': none
 -- Answer: NEW
 -- Answer: AGAIN
 -- Answer: FULL
@@ -15,7 +16,7 @@
 
 local key = prefix .. 'facts:' .. id
 if redis.call('HEXISTS', key, field) == 1 then return AGAIN end
-if redis.call('HLEN', key) >= tonumber(facts_most) then return FULL end
+if facts_most ~= '0' and redis.call('HLEN', key) >= tonumber(facts_most) then return FULL end
 redis.call('HSET', key, field, fact)
 if redis.call('EXISTS', KEYS[1]) == 0 and redis.call('STRLEN', prefix .. 'ended:' .. id) == 0 then redis.call('EXPIRE', key, facts_stay) end
 if counter ~= '' then count(now, {lane = lane, account = account}, counter) end

@@ -2,7 +2,7 @@
 --
 -- KEYS[1] message hash
 -- ARGV: id fence now outcome due attempts attempted status record in_doubt lapsed reservation reason hold text references
--- ARGV: keep_references keep_key window line contended line_due events...
+-- ARGV: keep_key window line contended line_due events...
 --   outcome     sent, suppressed, delayed, failed; dropped: failed, and the content is deleted; released: as if the
 --               attempt had not begun; deferred: the same, but later, because of a limit or its own gateway;
 --               held: delayed until what it waits for is there (unhold.lua)
@@ -14,7 +14,7 @@
 --   contended   1: other accounts have lines for it, so the next of the backlog joins the line, until line_due
 --   lapsed      how the attempt before ended, if its worker died
 --   text        text for the search index, after the letter t; c: the content stays for it; '': none
---   references  hashes for reference keys, separated by spaces; kept for keep_references seconds
+--   references  reference keys, separated by spaces: a hash, its value, and the seconds that it is kept
 --   keep_key    seconds for which the idempotency key of a message that ends is kept
 -- Answer: OK follower follower_epoch
 -- Answer: LOST state
@@ -56,7 +56,9 @@ elseif outcome == 'delayed' or outcome == 'failed' then
   redis.call('HSET', KEYS[1], 'state', outcome, 'attempts', attempts, 'due', due, 'lapsed', '', 'doubt', '')
   if outcome == 'delayed' then move(id, at, 'delayed', due) else move(id, at, 'failed', now) end
 end
-for name in string.gmatch(references, '%S+') do redis.call('SET', prefix .. 'reference:' .. name, id, 'EX', keep_references) end
+for name, value, stay in string.gmatch(references, '(%S+) (%S+) (%S+)') do
+  redis.call('SET', prefix .. 'reference:' .. name, value, 'EX', stay)
+end
 if outcome == 'sent' or outcome == 'suppressed' then count(now, at, outcome) end
 if outcome == 'failed' or outcome == 'dropped' then count(now, at, 'failed') end
 emit_all(events)
