@@ -172,7 +172,7 @@ func TestFactsOutliveTheLog(t *testing.T) {
 	bounce(from, "victim@example.net")
 	body := fmt.Sprintf(`[{"id":"1","type":"complained","recipient":"victim@example.net","messageId":%[1]q},
 		{"id":"2","type":"complained","recipient":"eve@example.net","messageId":%[1]q}]`, messageID)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, 
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
 		a.URL()+"/webhooks/provider/generic", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)

@@ -5,7 +5,7 @@ import "time"
 // Feedback is what becomes known about mail after a relay took it.
 type Feedback struct {
 	Window    time.Duration `key:"window" default:"720h" min:"0" max:"8760h" doc:"How long after a message was accepted a provider's report can find it by the provider's own id, or by a Message-ID that Postroom did not generate. About 150 bytes of Redis a message. 0: not at all."`
-	KeepRaw   bool          `key:"keepRaw" default:"false" doc:"Whether events keep the original text of a provider's webhook (details.raw, 8 KB at most): in Redis, as long as the message is in the email log, and in webhooks. It may contain IP addresses that tracking.storeAddress would mask."`
+	KeepRaw   bool          `key:"keepRaw" default:"true" doc:"Whether events keep what a provider wrote in its webhook (details.raw): in Redis, as long as the message is in the email log, and in webhooks. Of more than 8 KB, the texts are cut. IP addresses are kept as tracking.storeAddress says."`
 	Providers Providers     `key:"providers"`
 	Reconcile Reconcile     `key:"reconcile"`
 }

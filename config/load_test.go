@@ -79,7 +79,7 @@ func TestDefaults(t *testing.T) {
 		Webhooks: config.Webhooks{Attempts: 10, Timeout: 30 * time.Second, DisableAfter: 120 * time.Hour},
 		Archive:  config.Archive{MaxSpool: 1_000_000_000},
 		Tracking: config.Tracking{Expiry: 180 * 24 * time.Hour, StoreAddress: "masked"},
-		Feedback: config.Feedback{Window: 30 * 24 * time.Hour, Reconcile: config.Reconcile{
+		Feedback: config.Feedback{Window: 30 * 24 * time.Hour, KeepRaw: true, Reconcile: config.Reconcile{
 			Mailgun: config.ReconcileMailgun{BaseURL: "https://api.mailgun.net", Every: time.Hour}}},
 		SMTPD:  config.SMTPD{MaxRecipients: 1000, MaxConnections: 500, IdleTimeout: 5 * time.Minute},
 		Bounce: config.Bounce{MaxConnections: 50},
@@ -261,7 +261,7 @@ func samples() map[string]string {
 		"tracking.opens":         "true", "tracking.clicks": "true", "tracking.expiry": "24h",
 		"tracking.storeAddress":       "none",
 		"unsubscribe.getUnsubscribes": "true",
-		"feedback.keepRaw":            "true", "feedback.window": "48h",
+		"feedback.keepRaw":            "false", "feedback.window": "48h",
 		"feedback.providers.ses":      "arn:aws:sns:eu-west-1:123456789012:mail",
 		"feedback.providers.sendgrid": "sendgrid key",
 		"feedback.providers.mailgun":  "mailgun key", "feedback.providers.postmark": "postmark secret",
@@ -318,7 +318,7 @@ func sampled() config.Config {
 		Tracking:    config.Tracking{Opens: true, Clicks: true, Expiry: 24 * time.Hour, StoreAddress: "none"},
 		Unsubscribe: config.Unsubscribe{GetUnsubscribes: true},
 		Feedback: config.Feedback{
-			Window: 48 * time.Hour, KeepRaw: true,
+			Window: 48 * time.Hour,
 			Providers: config.Providers{
 				SES: "arn:aws:sns:eu-west-1:123456789012:mail", SendGrid: "sendgrid key", Mailgun: "mailgun key",
 				Postmark: "postmark secret",

@@ -34,6 +34,7 @@ const (
 	MessageComplaint Type = "messageComplaint" // the recipient called it spam
 	TrackOpen        Type = "trackOpen"        // its pixel was fetched
 	TrackClick       Type = "trackClick"       // one of its links was followed
+	MessageReported  Type = "messageReported"  // a provider reported something else; reason has its word
 	ListUnsubscribe  Type = "listUnsubscribe"  // the recipient wants no more mail, of a list or of the account
 	ListSubscribe    Type = "listSubscribe"    // the recipient wants it again
 )
@@ -53,7 +54,7 @@ func Types() []Type {
 		MessageQueued, MessageSent, MessageDeliveryError, MessageFailed, MessageCancelled, MessageSuppressed,
 		MessageReplayed,
 		MessageDelivered, MessageDeferred, MessageBounce, MessageComplaint, TrackOpen, TrackClick, ListUnsubscribe,
-		ListSubscribe,
+		ListSubscribe, MessageReported,
 		AccountError, WebhookDisabled, WebhookTest, AlertRaised, AlertResolved,
 	}
 }
@@ -62,7 +63,7 @@ func Types() []Type {
 func (t Type) Later() bool {
 	switch t {
 	case MessageDelivered, MessageDeferred, MessageBounce, MessageComplaint, TrackOpen, TrackClick,
-		ListUnsubscribe, ListSubscribe:
+		ListUnsubscribe, ListSubscribe, MessageReported:
 		return true
 	}
 	return false

@@ -167,17 +167,19 @@ func TestBatchWithBrokenAndUnknown(t *testing.T) {
 		said("delivered", "ann@example.net", byEcho), said("opened", "ann@example.net", byEcho),
 	}, ",") + "]"
 	receipt, err := b.Provider(t.Context(), provider.Generic, b.request(body), b.now())
-	if err != nil || receipt.Accepted != 3 || receipt.Ignored != 2 || receipt.Broken != 2 {
+	if err != nil || receipt.Accepted != 5 || receipt.Ignored != 0 || receipt.Broken != 2 {
 		t.Fatalf("%+v, %v", receipt, err)
 	}
 	if err := b.applyAll(); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"messageDelivered " + ann + " ann@example.net", "trackOpen " + ann + " ann@example.net"}
+	reported := "messageReported " + ann + " ann@example.net" // accepted, and snored
+	want := []string{"messageDelivered " + ann + " ann@example.net", reported, reported,
+		"trackOpen " + ann + " ann@example.net"}
 	if diff := cmp.Diff(want, b.box.all()); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(map[string]int64{"received": 3, "applied": 2, "unknown": 1},
+	if diff := cmp.Diff(map[string]int64{"received": 5, "applied": 4, "unknown": 1},
 		b.counts("generic")); diff != "" {
 		t.Error(diff)
 	}
@@ -349,8 +351,8 @@ func TestFactsAboutAForgottenMessage(t *testing.T) {
 					if err := b.applyAll(); err != nil {
 						t.Fatal(err)
 					}
-					want := row.unsubscribed // which a complaint later does not replace
-					if want == "" && kind == "complained" {
+					want := row.unsubscribed
+					if kind == "complained" {
 						want = row.want
 					}
 					if got := b.suppressed("ann@example.net", "shop", ""); got != want {

@@ -69,7 +69,7 @@ func (e *entry) stream() string {
 	switch e.Type {
 	case event.TrackOpen, event.TrackClick:
 		return hits
-	case event.MessageDelivered, event.MessageDeferred:
+	case event.MessageDelivered, event.MessageDeferred, event.MessageReported:
 		return deliveries
 	}
 	return urgent

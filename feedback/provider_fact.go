@@ -1,7 +1,9 @@
 package feedback
 
 import (
+	"encoding/json"
 	"net/netip"
+	"regexp"
 	"strings"
 	"time"
 
@@ -13,14 +15,17 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// providerEntry returns the entry of a provider's event, or false for a mere receipt. keep is
-// Options.StoreAddress.
+// providerEntry returns the entry of a provider's event, or false for one that has no use: of another kind
+// than those known, and about no message. keep is Options.StoreAddress.
 func providerEntry(e provider.Event, keep string, now time.Time) (entry, bool) {
-	t, ok := typeOf(e.Kind)
-	if !ok {
+	t, used := types[e.Kind]
+	out := entry{Refs: refsOf(e), Effect: providerEffect(e), Received: now}
+	if !used && len(out.Refs) == 0 {
 		return entry{}, false
 	}
-	out := entry{Refs: refsOf(e), Effect: providerEffect(e), Received: now}
+	if !used {
+		t, e.Reason = event.MessageReported, provider.Reason(e.Word)
+	}
 	out.Fact = outbox.Fact{
 		Key: shortKey(string(e.Provider), e.Key), Type: t, Recipient: e.Recipient, Index: -1,
 		At: sensible(e.Time, now),
@@ -31,7 +36,7 @@ func providerEntry(e provider.Event, keep string, now time.Time) (entry, bool) {
 			Reason: string(e.Reason),
 		},
 	}
-	out.Details.Raw = e.Raw
+	out.Details.Raw = masked(e.Raw, keep)
 	switch e.Kind {
 	case provider.Delivered:
 		out.Details.Action = "delivered"
@@ -52,26 +57,12 @@ func providerEntry(e provider.Event, keep string, now time.Time) (entry, bool) {
 	return out, true
 }
 
-// typeOf returns the event type of a kind of fact. Accepted has none: the provider's SMTP reply already said
-// it.
-func typeOf(k provider.Kind) (event.Type, bool) {
-	switch k {
-	case provider.Delivered:
-		return event.MessageDelivered, true
-	case provider.Deferred:
-		return event.MessageDeferred, true
-	case provider.Bounced, provider.Dropped:
-		return event.MessageBounce, true
-	case provider.Complained:
-		return event.MessageComplaint, true
-	case provider.Unsubscribed:
-		return event.ListUnsubscribe, true
-	case provider.Opened:
-		return event.TrackOpen, true
-	case provider.Clicked:
-		return event.TrackClick, true
-	}
-	return "", false
+// types are the event types of kinds of facts. All others are event.MessageReported.
+var types = map[provider.Kind]event.Type{
+	provider.Delivered: event.MessageDelivered, provider.Deferred: event.MessageDeferred,
+	provider.Bounced: event.MessageBounce, provider.Dropped: event.MessageBounce,
+	provider.Complained: event.MessageComplaint, provider.Unsubscribed: event.ListUnsubscribe,
+	provider.Opened: event.TrackOpen, provider.Clicked: event.TrackClick,
 }
 
 // providerEffect returns the effect on the address of events other than bounces, which bounced judges.
@@ -151,6 +142,19 @@ func refsOf(e provider.Event) []string {
 		}
 	}
 	return refs
+}
+
+// likeAddress matches what may be an IP address.
+var likeAddress = regexp.MustCompile(`[0-9A-Fa-f:.]{7,45}`)
+
+// masked is a provider's JSON with the part of each IP address that keep allows.
+func masked(raw json.RawMessage, keep string) json.RawMessage {
+	return likeAddress.ReplaceAllFunc(raw, func(text []byte) []byte {
+		if _, err := netip.ParseAddr(string(text)); err != nil {
+			return text
+		}
+		return []byte(AddressKept(string(text), keep))
+	})
 }
 
 // sensible returns the provider's time of a fact, or now if it is missing or in the future.

@@ -64,21 +64,24 @@ func (f *Feedback) take(ctx context.Context, name provider.Name, r provider.Requ
 // sort returns the usable events as entries, and the receipt of all.
 func (f *Feedback) sort(name provider.Name, batch provider.Batch, now time.Time) (api.FeedbackReceipt,
 	[]entry) {
-	receipt := api.FeedbackReceipt{Ignored: len(batch.Ignored), Broken: len(batch.Broken)}
+	receipt := api.FeedbackReceipt{Broken: len(batch.Broken)}
 	var entries []entry
-	for _, e := range batch.Events {
+	add := func(e provider.Event, what string) {
 		fact, ok := providerEntry(e, f.opts.StoreAddress, now)
-		if !ok {
-			receipt.Ignored++
-			f.metrics.ignored.WithLabelValues(string(name), string(e.Kind)).Inc()
-			continue
+		if ok {
+			entries = append(entries, fact)
+			return
 		}
-		entries = append(entries, fact)
+		receipt.Ignored++
+		f.metrics.ignored.WithLabelValues(string(name), what).Inc()
+	}
+	for _, e := range batch.Events {
+		add(e, string(e.Kind))
+	}
+	for _, i := range batch.Ignored {
+		add(i.Event, i.Name)
 	}
 	receipt.Accepted = len(entries)
-	for _, i := range batch.Ignored {
-		f.metrics.ignored.WithLabelValues(string(name), i.Name).Inc()
-	}
 	if len(batch.Broken) > 0 {
 		f.metrics.broken.WithLabelValues(string(name)).Add(float64(len(batch.Broken)))
 		f.log.Warn("elements of a webhook can't be read", "provider", name, "elements", len(batch.Broken), "first",

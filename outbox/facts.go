@@ -38,7 +38,7 @@ func mostFacts(kind event.Type, recipients int) int {
 	switch kind {
 	case event.TrackOpen, event.TrackClick:
 		return most
-	case event.MessageDelivered, event.MessageDeferred:
+	case event.MessageDelivered, event.MessageDeferred, event.MessageReported:
 		return 2 * most
 	}
 	return 0

@@ -24,6 +24,7 @@ const (
 	Unsubscribed Kind = "unsubscribed" // the recipient wants no more of it
 	Opened       Kind = "opened"       // its pixel was fetched
 	Clicked      Kind = "clicked"      // a link, URL, was followed
+	Other        Kind = "other"        // something else; see Word
 )
 
 // Bounce is the type of a bounce; events of other kinds have none.
@@ -86,7 +87,8 @@ type Event struct {
 	IP  string `json:"ip,omitempty"`
 	Bot bool   `json:"machine,omitempty"` // the provider says that a bot did this: a proxy or a scanner
 
-	// what the provider wrote, keys sorted, with Request.KeepRaw; none of more than MaxRaw bytes
+	// what the provider wrote, keys sorted, with Request.KeepRaw. Beyond MaxRaw bytes, long texts are cut; if
+	// that is not enough, it is a string: the beginning of the JSON
 	Raw json.RawMessage `json:"raw,omitempty"`
 
 	Tags []string `json:"tags,omitempty"`
@@ -107,6 +109,7 @@ type Ignored struct {
 	Index int    // place in the body, from 0
 	Name  string // one of IgnoredNames: fit for a label of a metric
 	Word  string // the provider's word, for the log; at most 64 bytes
+	Event Event  // of kind Other, with what could be read; it may name no message
 }
 
 // IgnoredNames lists the names under which elements are ignored: "unknown" for an unknown kind of event, and

@@ -52,7 +52,7 @@ func genericFact(o object) (fact, error) {
 				strconv.Quote(clean(string(e.Bounce), 64)))
 		}
 	default:
-		return unknown(word)
+		return unknown(word, e)
 	}
 	if e.Recipient == "" {
 		return fact{}, errors.New("names no recipient")

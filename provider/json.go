@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/postroom/postroom/message"
 )
 
 // Bounds of a body. The largest known batches are SendGrid's, up to 768 KB.
@@ -216,4 +218,36 @@ func (o object) without(names []string) object {
 		})
 	})
 	return rest
+}
+
+// cut writes an element as JSON of at most MaxRaw bytes: as it is, or with its texts cut, or as a string that
+// is the beginning of the JSON.
+func cut(o object) json.RawMessage {
+	for most := MaxRaw; most > 16; most /= 4 {
+		if raw := canonical(clipped(o, most)); len(raw) <= MaxRaw {
+			return raw
+		}
+	}
+	return canonical(message.Clip(string(canonical(o)), MaxRaw/3)) // as a string it has a backslash at each quote
+}
+
+// clipped is a value with its texts cut to a number of bytes.
+func clipped(v any, most int) any {
+	switch v := v.(type) {
+	case string:
+		return message.Clip(v, most)
+	case []any:
+		out := make([]any, len(v))
+		for i, one := range v {
+			out[i] = clipped(one, most)
+		}
+		return out
+	case object:
+		out := object{}
+		for key, one := range v {
+			out[key] = clipped(one, most)
+		}
+		return out
+	}
+	return v
 }

@@ -58,9 +58,9 @@ func ignored(name string) outcome { return outcome{ignored: name} }
 func (m outcome) fact(word string, e Event, recipients ...string) (fact, error) {
 	switch {
 	case m.ignored != "":
-		return ignore(m.ignored, word)
+		return ignore(m.ignored, word, e)
 	case m.kind == "":
-		return unknown(word)
+		return unknown(word, e)
 	}
 	e.Kind, e.Bounce, e.Reason = m.kind, m.bounce, m.reason
 	if e.Kind != Clicked {

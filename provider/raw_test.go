@@ -1,6 +1,7 @@
 package provider_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -22,8 +23,25 @@ func TestRawIsKeptOnDemand(t *testing.T) {
 		if got := string(batch.Events[0].Raw); got != want {
 			t.Errorf("keep %t: %s, want %s", keep, got, want)
 		}
-		if len(batch.Events[1].Raw) > 0 {
-			t.Errorf("keep %t: %d bytes are kept", keep, len(batch.Events[1].Raw))
+		long := string(batch.Events[1].Raw)
+		if len(long) > provider.MaxRaw || keep != strings.Contains(long, `"sg_event_id":"2"`) ||
+			keep != strings.Contains(long, `"odd":"xxx`) {
+			t.Errorf("keep %t: %d bytes are kept of a long one: %.200s", keep, len(long), long)
 		}
+	}
+}
+
+// TestRawOfManyFieldsIsCut: what has more fields than fit is kept as the text it begins with.
+func TestRawOfManyFieldsIsCut(t *testing.T) {
+	many := strings.Repeat(`"<ü>",`, provider.MaxRaw/4)
+	body := `[{"email":"ann@example.com","event":"open","sg_event_id":"1","a":[` + many + `1]}]`
+	batch, err := provider.Read(provider.SendGrid, provider.Request{Body: []byte(body), KeepRaw: true})
+	if err != nil || len(batch.Events) != 1 {
+		t.Fatalf("%+v, %v", batch, err)
+	}
+	var text string
+	if err := json.Unmarshal(batch.Events[0].Raw, &text); err != nil || !strings.HasPrefix(text, `{"a":["`) ||
+		len(batch.Events[0].Raw) > provider.MaxRaw {
+		t.Errorf("%d bytes, %.50s, %v", len(batch.Events[0].Raw), text, err)
 	}
 }

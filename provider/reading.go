@@ -18,14 +18,16 @@ type reading struct {
 
 // fact is the content of an element: its events, or the name under which it is ignored.
 type fact struct {
-	events  []Event
-	ignored string // one of IgnoredNames
-	word    string // the provider's word
+	events  []Event // of an ignored element at most one, with what it says of its message
+	ignored string  // one of IgnoredNames
+	word    string  // the provider's word
 }
 
 func events(word string, all ...Event) (fact, error) { return fact{events: all, word: word}, nil }
 
-func ignore(name, word string) (fact, error) { return fact{ignored: name, word: word}, nil }
+func ignore(name, word string, about ...Event) (fact, error) {
+	return fact{events: about, ignored: name, word: word}, nil
+}
 
 // forAll makes an event for each recipient, or one event if there are no recipients.
 func forAll(word string, e Event, recipients []string) (fact, error) {
@@ -53,11 +55,11 @@ func (e *Event) of(recipients []string) {
 }
 
 // unknown ignores an event of an unknown kind. An element without a kind is an error.
-func unknown(word string) (fact, error) {
+func unknown(word string, about Event) (fact, error) {
 	if word == "" {
 		return fact{}, errors.New("says no kind of event")
 	}
-	return ignore("unknown", word)
+	return ignore("unknown", word, about)
 }
 
 // each makes a reader of bodies from a reader of elements.
@@ -93,7 +95,12 @@ func (r *reading) one(o object, read func(object) (fact, error)) error {
 	case err != nil:
 		r.broken(err)
 	case f.ignored != "":
-		r.batch.Ignored = append(r.batch.Ignored, Ignored{r.index, f.ignored, clean(f.word, 64)})
+		skipped := Ignored{Index: r.index, Name: f.ignored, Word: clean(f.word, 64)}
+		for _, e := range f.events {
+			e.Kind, e.Word = Other, f.word
+			skipped.Event = r.finish(e, o, 0)
+		}
+		r.batch.Ignored = append(r.batch.Ignored, skipped)
 	case len(r.batch.Events)+len(f.events) > MaxEvents:
 		return tooLarge()
 	default:
@@ -142,9 +149,7 @@ func (r *reading) finish(e Event, o object, nth int) Event {
 		e.Key = fingerprint(o)
 	}
 	if r.keepRaw {
-		if raw := canonical(o); len(raw) <= MaxRaw {
-			e.Raw = raw
-		}
+		e.Raw = cut(o)
 	}
 	if nth > 0 {
 		e.Key += "#" + strconv.Itoa(nth)

@@ -18,14 +18,14 @@ func readSES(r *reading, q Request) error {
 		r.batch.Confirm, err = confirmation(envelope)
 		return err
 	case "UnsubscribeConfirmation": // its SubscribeURL would subscribe again: an operator decides that
-		r.batch.Ignored = []Ignored{{0, "unsubscribe_confirmation", "UnsubscribeConfirmation"}}
+		r.batch.Ignored = []Ignored{{Name: "unsubscribe_confirmation", Word: "UnsubscribeConfirmation"}}
 		return nil
 	default:
 		return wrongBody("The body is not an SNS message")
 	}
 	text := envelope.text("Message")
 	if strings.HasPrefix(text, "Successfully validated SNS topic") { // SES sends this when the topic is chosen
-		r.batch.Ignored = []Ignored{{0, "topic_validated", "Successfully validated SNS topic"}}
+		r.batch.Ignored = []Ignored{{Name: "topic_validated", Word: "Successfully validated SNS topic"}}
 		return nil
 	}
 	o, err := parseObject([]byte(text))
@@ -67,7 +67,7 @@ func sesFact(o, envelope object) (fact, error) {
 	case "Received":
 		return ignore("received", word)
 	}
-	return unknown(word)
+	return unknown(word, sesEvent(o, envelope, "", Other))
 }
 
 // sesEvent reads the fields of all events. The time is that of the event's section, or else that of the
@@ -138,7 +138,7 @@ func sesComplaint(word string, o, envelope object) (fact, error) {
 	c := o.object("complaint")
 	feedback := c.text("complaintFeedbackType")
 	if feedback == "not-spam" { // RFC 6430: the recipient took it out of the spam folder
-		return ignore("not_spam", feedback)
+		return ignore("not_spam", feedback, sesEvent(o, envelope, "complaint", Other))
 	}
 	e := sesEvent(o, envelope, "complaint", Complained)
 	e.Reason, e.Diagnostic, e.UserAgent = ReasonSpam, feedback, c.text("userAgent")
@@ -174,7 +174,7 @@ func sesSubscription(word string, o, envelope object) (fact, error) {
 			!strings.EqualFold(before[t.text("topicName")], "OptOut")
 	}
 	if !left {
-		return ignore("resubscribed", word)
+		return ignore("resubscribed", word, sesEvent(o, envelope, "subscription", Other))
 	}
 	e := sesEvent(o, envelope, "subscription", Unsubscribed)
 	e.Reason = ReasonUnsubscribed

@@ -23,7 +23,7 @@ var eventOf = map[provider.Kind]string{
 	provider.Delivered: "messageDelivered", provider.Deferred: "messageDeferred",
 	provider.Bounced: "messageBounce", provider.Dropped: "messageBounce",
 	provider.Complained: "messageComplaint", provider.Unsubscribed: "listUnsubscribe",
-	provider.Opened: "trackOpen", provider.Clicked: "trackClick",
+	provider.Opened: "trackOpen", provider.Clicked: "trackClick", provider.Accepted: "messageReported",
 }
 
 // barredBy are the reasons of the suppressions that fixtures make. The others make none.
@@ -115,13 +115,11 @@ func checkFixture(t *testing.T, o *office, s *signer, name provider.Name, row st
 		}
 	}
 	for _, e := range first.Events {
-		if event, ok := eventOf[e.Kind]; ok {
-			who := e.Recipient
-			if who == "" && len(e.Candidates) == 0 {
-				who = strings.Join(to, " ")
-			}
-			wanted = append(wanted, event+" "+who)
+		who := e.Recipient
+		if who == "" && len(e.Candidates) == 0 {
+			who = strings.Join(to, " ")
 		}
+		wanted = append(wanted, eventOf[e.Kind]+" "+who)
 	}
 	id := o.send(t, "", to...)
 	appliedBefore, duplicatesBefore := o.counted(t, name)

@@ -50,7 +50,7 @@ func happened(name string) string {
 		"messageDelivered": "Delivered", "messageDeferred": "Deferred on the way", "messageBounce": "Came back",
 		"messageComplaint": "Called spam",
 		"trackOpen":        "Opened", "trackClick": "Link followed", "listUnsubscribe": "Unsubscribed",
-		"listSubscribe": "Subscribed again",
+		"listSubscribe": "Subscribed again", "messageReported": "Reported by the provider",
 	}[name]
 	if words == "" {
 		return name
