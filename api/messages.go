@@ -117,34 +117,44 @@ type MessageEvents struct {
 	Events  []MessageEvent `json:"events"`
 }
 
-// RatesQuery selects the messages that Rates counts. The zero query selects all.
+// RatesQuery selects counters. The zero query sums the last 30 days.
 type RatesQuery struct {
-	Account       string
-	Lane          Lane
-	Tag           string
-	ListID        string `query:"listId"`
-	Gateway       string // gateway of the last attempt
-	CreatedAfter  time.Time
-	CreatedBefore time.Time
-	Cursor        string
+	Account string
+	From    time.Time // whole hours; of tags, lists and domains whole days of UTC, unless Step is "hour"
+	To      time.Time // zero: now
+	By      string    // gateway, localAddress, lane, list, tag or domain; empty: all together
+	Name    string    // only the one of this name; needs By
+	Step    string    // hour or day; empty: sums
 }
 
-// Rates are counts of messages by result. Each message counts once per kind of event. A rate is the quotient
-// of two of these numbers, such as opened / sent.
+// Rates are counters of what became of mail.
 type Rates struct {
-	Messages     int    `json:"messages" doc:"Messages that match"`
-	Sent         int    `json:"sent" doc:"Those that a relay accepted for at least one recipient"`
-	Failed       int    `json:"failed" doc:"Those that failed for at least one recipient"`
-	Suppressed   int    `json:"suppressed" doc:"Those with a suppressed recipient"`
-	Delivered    int    `json:"delivered" doc:"Those that a provider reported as delivered"`
-	Bounced      int    `json:"bounced" doc:"Those that bounced"`
-	Complained   int    `json:"complained" doc:"Those reported as spam"`
-	Unsubscribed int    `json:"unsubscribed" doc:"Those whose recipient unsubscribed"`
-	Opened       int    `json:"opened" doc:"Those that a person opened, or followed a link of"`
-	Clicked      int    `json:"clicked" doc:"Those that a person followed a link of"`
-	OpenedBots   int    `json:"openedBots" doc:"Those that a bot opened"`
-	ClickedBots  int    `json:"clickedBots" doc:"Those that a bot followed a link of"`
-	Cursor       string `json:"cursor,omitempty" doc:"Requests the counts of older messages, to be added to these; absent when all were read. One call reads 100,000 messages at most"`
+	From  time.Time `json:"from"`
+	To    time.Time `json:"to"`
+	Rates []Rate    `json:"rates" doc:"By time, then by the number sent. What is 0 in all numbers is left out"`
+}
+
+// Rate counts recipients of mail. Each recipient of a message counts once in each number.
+type Rate struct {
+	Time          *time.Time `json:"time,omitempty" doc:"Begin of the hour or day; absent without step"`
+	Name          string     `json:"name,omitempty" doc:"The gateway, address, lane, list, tag or domain"`
+	Other         bool       `json:"other,omitempty" doc:"The lists, tags or domains of a day after the first 200, together"`
+	Sent          int        `json:"sent" doc:"Accepted by a relay"`
+	Failed        int        `json:"failed" doc:"Given up by Postroom"`
+	Suppressed    int        `json:"suppressed" doc:"Suppressed when it was to be sent"`
+	Delivered     int        `json:"delivered" doc:"Reported as delivered"`
+	Deferred      int        `json:"deferred" doc:"Reported as delayed"`
+	Hard          int        `json:"hard" doc:"Bounced: the address is dead"`
+	Soft          int        `json:"soft" doc:"Bounced: a full mailbox and the like"`
+	Blocked       int        `json:"blocked" doc:"Bounced: the sender or the content was refused"`
+	Complained    int        `json:"complained" doc:"Reported as spam"`
+	Unsubscribed  int        `json:"unsubscribed"`
+	Opened        int        `json:"opened" doc:"By a person"`
+	Clicked       int        `json:"clicked" doc:"By a person"`
+	OpenedBots    int        `json:"openedBots"`
+	ClickedBots   int        `json:"clickedBots"`
+	BounceRate    float64    `json:"bounceRate" doc:"hard / sent; 0 if nothing was sent"`
+	ComplaintRate float64    `json:"complaintRate" doc:"complained / sent"`
 }
 
 // CounterQuery narrows Counters. The zero query counts all.

@@ -100,6 +100,7 @@ type Attempt struct {
 	End      *time.Time `json:"end,omitempty" doc:"Absent where the process died during the attempt"`
 	Gateway  string     `json:"gateway,omitempty"`
 	Host     string     `json:"host,omitempty" doc:"The relay, as host:port"`
+	Address  string     `json:"localAddress,omitempty" doc:"IP address that it was set to connect from"`
 	TLS      string     `json:"tls,omitempty" doc:"TLS version; absent on a clear connection"`
 	Code     int        `json:"code,omitempty" doc:"SMTP reply code"`
 	Enhanced string     `json:"enhanced,omitempty" doc:"Enhanced status code (RFC 3463)"`

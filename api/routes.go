@@ -23,8 +23,8 @@ const (
 
 	// ListMessages lists the email log, newest message first: queued and ended messages.
 	ListMessages Call[LogQuery, LogPage] = "GET /v1/messages"
-	// GetRates counts messages and their events, for one part of the log per call.
-	GetRates Call[RatesQuery, Rates] = "GET /v1/messages/rates"
+	// GetRates counts what became of mail, by hour and day, for 13 months.
+	GetRates Call[RatesQuery, Rates] = "GET /v1/rates"
 	// GetLoggedMessage shows a queued or ended message of the email log with all its attempts.
 	GetLoggedMessage Fetch[LoggedMessage] = "GET /v1/messages/{queueId}"
 	// ListMessageEvents returns the events of a message, oldest first.

@@ -17,7 +17,7 @@ func (a *App) buildWatch(context.Context) error {
 	w, err := watch.New(watch.Parts{DB: a.db, Queues: a.control, Mail: a.outbox, Accounts: a.accounts},
 		watch.Options{
 			Every: c.Alerts.Every, Paused: c.Alerts.Paused, DeadLetters: c.Alerts.DeadLetters,
-			FailedShare: c.Alerts.FailedShare,
+			FailedShare: c.Alerts.FailedShare, BounceRate: c.Alerts.BounceRate, ComplaintRate: c.Alerts.ComplaintRate,
 			Queues: []watch.Queue{
 				watched(queue.Submit, a.db, c.Alerts.QueueAge), watched(queue.Bulk, a.db, c.Alerts.BulkAge),
 				{Name: queue.Notify, Parts: []string{queue.Notify}, Age: c.Alerts.QueueAge},

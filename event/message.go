@@ -20,6 +20,9 @@ type Message struct {
 	Gateway   string          `json:"gateway,omitempty"`
 	Metadata  json.RawMessage `json:"metadata,omitempty"` // the sender's own object, echoed
 	Tags      []string        `json:"tags"`               // empty: the sender gave none
+	List      string          `json:"list,omitempty"`     // mailing list
+	// IP address that the last attempt was set to connect from; empty: the system's choice
+	LocalAddress string `json:"localAddress,omitempty"`
 }
 
 // Job is the position of an attempt among those of its message.

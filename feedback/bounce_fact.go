@@ -73,5 +73,7 @@ func (e *entry) bounced(v smtpsend.Verdict, dead bool) {
 		e.Details.BounceType, e.Effect = "hard", effectHard
 	case v == "" || v.AboutAddress():
 		e.Effect = effectSoft
+	case e.Details.Reason == "" || e.Details.Reason == "bounced":
+		e.Details.Reason = "blocked"
 	}
 }

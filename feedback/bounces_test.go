@@ -259,6 +259,7 @@ func TestReturned(t *testing.T) {
 				MTA: "mx.receiver.example",
 			}}
 	}
+	blocked := func(f outbox.Fact) outbox.Fact { f.Details.Reason = "blocked"; return f }
 	complained := func(kind string) outbox.Fact {
 		return outbox.Fact{Type: event.MessageComplaint, Account: "shop", MessageID: toOne, Recipient: ann,
 			Index: -1, Details: event.Later{Source: "bounce", FeedbackType: kind}}
@@ -355,7 +356,7 @@ func TestReturned(t *testing.T) {
 				"<lost@x>"), id: toOne, to: ann,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne,
 				Recipients: []string{ann}},
-			facts: []outbox.Fact{failed(toOne, ann, "soft", "5.7.1", 554, "554 5.7.1 rejected as spam")},
+			facts: []outbox.Fact{blocked(failed(toOne, ann, "soft", "5.7.1", 554, "554 5.7.1 rejected as spam"))},
 		},
 		{
 			name: "delayed", mail: dsn("delayed", "4.4.1", "451 4.4.1 connection timed out", ann, "<lost@x>"),

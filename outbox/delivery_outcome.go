@@ -351,7 +351,7 @@ func (d *decision) logTry(t routing.Try, number int, last, only bool) api.Attemp
 	end := t.End.UTC().Truncate(time.Millisecond)
 	a := api.Attempt{
 		Number: number, Start: t.Start.UTC().Truncate(time.Millisecond), End: &end, Gateway: t.Gateway,
-		Host: t.Host, TLS: t.Result.TLS, Code: t.Result.Code, Line: t.Result.Response,
+		Host: t.Host, Address: t.Address, TLS: t.Result.TLS, Code: t.Result.Code, Line: t.Result.Response,
 	}
 	var why reason
 	if last {
@@ -396,7 +396,7 @@ func (d *decision) events(c *claim) (changeEvents, error) {
 		return events.add(t, data, which, len(d.status.Log), "")
 	}
 	about := func(which []int) event.Message {
-		return c.envelope.about(c.id, c.lane, d.gateway, c.envelope.addresses(which))
+		return d.status.through(c.envelope.about(c.id, c.lane, d.gateway, c.envelope.addresses(which)))
 	}
 	if len(d.sent) > 0 {
 		m := about(d.sent)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -29,7 +30,7 @@ const (
 // recipient: enough for a reader who opens a mail every day for half a year. That bounds what a bot can
 // store. Reports of deliveries and delays are recorded until it has twice as many. All others are always
 // recorded: who reports them proved what they are.
-const maxFacts, maxFactsEach = 200, 4
+const maxFacts, maxFactsEach = 200, 10
 
 // mostFacts is how many facts a message to a number of recipients may have, for another one to be recorded;
 // 0: any number.
@@ -134,7 +135,7 @@ func (fs *Facts) factArgs(f Fact, r row, known bool) (args factArgs, _ error) {
 		to = []string{data.Recipient}
 	}
 	if known {
-		data.Message, account = r.about(nil), r.envelope.Account
+		data.Message, account = r.status.through(r.about(nil)), r.envelope.Account
 	}
 	data.Envelope.To = slices.Concat([]string{}, to)
 	id := newEventID(now)
@@ -154,10 +155,13 @@ func (fs *Facts) factArgs(f Fact, r row, known bool) (args factArgs, _ error) {
 	if about == "" {
 		about = field // it is stored by itself
 	}
+	once := sha256.Sum256(fmt.Appendf(nil, "%s %s %t %s", f.Type, f.Details.BounceType, f.Details.Bot,
+		data.Recipient))
 	packed, err := fs.jsons.pack(about, fact)
 	return factArgs{
 		ID: about, Now: now, Field: field, Fact: packed, Lane: cmp.Or(r.lane, api.Transactional), Account: account,
-		FactsMost: mostFacts(f.Type, len(r.envelope.To)), Counter: f.counter(), Event: line,
+		FactsMost: mostFacts(f.Type, len(r.envelope.To)), Counter: f.counter(), Once: "#" + short(once[:])[:8],
+		Event: line,
 	}, err
 }
 

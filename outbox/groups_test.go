@@ -17,9 +17,10 @@ var below = map[string][]string{
 	"delivery": {"record"},
 	"queues":   {"record"},
 	"facts":    {"record"},
+	"rates":    {"record"},
 	"read":     {"record"},
 	"desk":     {"record", "read"},
-	"outbox":   {"record", "intake", "delivery", "queues", "facts", "read", "desk"},
+	"outbox":   {"record", "intake", "delivery", "queues", "facts", "rates", "read", "desk"},
 }
 
 func groupOf(file string) string {

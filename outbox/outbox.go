@@ -16,6 +16,7 @@ type Outbox struct {
 	*Desk
 	*Queues
 	*Facts
+	*Counts
 }
 
 // New makes an Outbox. Its background work starts with Run; all its methods work without it.
@@ -26,7 +27,8 @@ func New(parts Parts, o Options) (*Outbox, error) {
 	}
 	reader := &Reader{s}
 	b := &Outbox{store: s, Intake: &Intake{store: s}, Delivery: newDelivery(s), Reader: reader,
-		Desk: &Desk{store: s, reader: reader}, Queues: &Queues{s}, Facts: &Facts{s}}
+		Desk: &Desk{store: s, reader: reader}, Queues: &Queues{s}, Facts: &Facts{s},
+		Counts: &Counts{s}}
 	if reg := s.opts.Registry; reg != nil {
 		reg.MustRegister(collector{b.Queues})
 	}
@@ -47,6 +49,11 @@ func (o *Outbox) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { o.leases.run(ctx) })
 	wg.Go(func() { o.queued.run(ctx) })
+	wg.Go(func() {
+		if err := o.countEvents(ctx); err != nil {
+			o.log.Error("events are not counted", "error", err)
+		}
+	})
 	wg.Go(func() { o.repeat(ctx, sweepEvery, "mend", sweeper.mend) })
 	wg.Go(func() { o.repeat(ctx, sweepEvery, "compare", sweeper.compare) })
 	wg.Go(func() { o.repeat(ctx, retentionCheck, "retention", retention.check) })

@@ -160,12 +160,15 @@ func (r row) logStatus() api.MessageStatus {
 
 // factEvents returns the events of the facts about a message, in the order in which they happened.
 func (rd *Reader) factEvents(ctx context.Context, r row) ([]api.MessageEvent, error) {
-	packed, err := rd.DB.Client().HVals(ctx, rd.keys.facts(r.partition, r.id)).Result()
+	packed, err := rd.DB.Client().HGetAll(ctx, rd.keys.facts(r.partition, r.id)).Result()
 	if err != nil {
 		return nil, redisError(err, "read the facts about message "+r.id)
 	}
 	all := make([]api.MessageEvent, 0, len(packed))
-	for _, one := range packed {
+	for field, one := range packed {
+		if strings.HasPrefix(field, "#") {
+			continue // see once in fact.lua
+		}
 		var f storedFact
 		if err := rd.jsons.unpack(r.id, []byte(one), &f); err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/postroom/postroom/redisdb"
 )
@@ -48,6 +49,17 @@ func (keys) events(p int) string { return redisdb.Key(p, "events") }
 func (keys) held(p int) string { return redisdb.Key(p, "held") }
 
 func (keys) backlogs(p int) string { return redisdb.Key(p, "backlogs") }
+
+// rates has the counters of a day: by hour, and of tags, lists and domains by day; hours has those by hour.
+func (keys) rates(p int, at time.Time, hours bool) string {
+	if hours {
+		return redisdb.Key(p, "rates", "hours", at.Format(dayForm))
+	}
+	return redisdb.Key(p, "rates", at.Format(dayForm))
+}
+
+// dayForm is a day in the name of a key.
+const dayForm = "20060102"
 
 func (keys) stats(p int, hour int64) string {
 	return redisdb.Key(p, "stats", strconv.FormatInt(hour, 10))

@@ -126,7 +126,16 @@ func (e envelope) about(id string, lane api.Lane, gateway string, to []string) e
 	return event.Message{
 		QueueID: id, MessageID: e.MessageID, Envelope: event.Envelope{From: e.From, To: to},
 		Lane: string(lane), Gateway: gateway, Metadata: e.Metadata, Tags: append([]string{}, e.Tags...),
+		List: e.ListID,
 	}
+}
+
+// through is m with the gateway and the local address of the last attempt, if there was one.
+func (s status) through(m event.Message) event.Message {
+	if n := len(s.Log); n > 0 {
+		m.Gateway, m.LocalAddress = s.Log[n-1].Gateway, s.Log[n-1].Address
+	}
+	return m
 }
 
 // outcome is the outcome of an attempt, as finish.lua takes it.

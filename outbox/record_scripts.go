@@ -41,6 +41,7 @@ var (
 	factScript     = redisdb.NewScript[factArgs, outcomeWord]("outbox/fact", lua("fact"), prelude)
 	skipScript     = redisdb.NewScript[skipArgs, accepted]("outbox/skip", lua("skip"), prelude)
 	purgeScript    = redisdb.NewScript[purgeArgs, int]("outbox/purge", lua("purge"), prelude)
+	ratesScript    = redisdb.NewScript[ratesArgs, ratesAnswer]("outbox/rates", lua("rates"))
 	indexedScript  = redisdb.NewScript[[]string, int]("outbox/indexed", lua("indexed"), prelude)
 )
 
@@ -105,8 +106,14 @@ type (
 		Attempted, InDoubt                                                       bool
 		Events                                                                   []string
 	}
-	finished   struct{ Word, State, Follower, FollowerEpoch string }
-	extendArgs struct {
+	finished  struct{ Word, State, Follower, FollowerEpoch string }
+	ratesArgs struct {
+		IDs       string
+		PartsMost int
+		Cells     []string
+	}
+	ratesAnswer struct{ Word, Known string }
+	extendArgs  struct {
 		LeaseUntil time.Time
 		Held       []string
 	}
@@ -150,10 +157,10 @@ type (
 		Now       time.Time
 	}
 	factArgs struct {
-		ID, Field, Fact, Account, Counter, Event string
-		Now                                      time.Time
-		Lane                                     api.Lane
-		FactsMost                                int
+		ID, Field, Fact, Account, Counter, Once, Event string
+		Now                                            time.Time
+		Lane                                           api.Lane
+		FactsMost                                      int
 	}
 	skipArgs struct {
 		ID, Account, Record, Fingerprint, Memo, Merge string

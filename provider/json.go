@@ -228,7 +228,8 @@ func cut(o object) json.RawMessage {
 			return raw
 		}
 	}
-	return canonical(message.Clip(string(canonical(o)), MaxRaw/3)) // as a string it has a backslash at each quote
+	// as a string it has a backslash at each quote
+	return canonical(message.Clip(string(canonical(o)), MaxRaw/3))
 }
 
 // clipped is a value with its texts cut to a number of bytes.

@@ -40,26 +40,23 @@ func (m messageRoutes) listMessages(ctx context.Context, in *listMessagesInput) 
 }
 
 type ratesInput struct {
-	Account       string    `query:"account" maxLength:"256" doc:"Only messages of this account"`
-	Lane          string    `query:"lane" enum:"transactional,bulk" doc:"Only messages in this lane"`
-	Tag           string    `query:"tag" maxLength:"256" doc:"Only messages with this tag, such as that of a campaign"`
-	ListID        string    `query:"listId" maxLength:"256" doc:"Only messages of this list"`
-	Gateway       string    `query:"gateway" maxLength:"256" doc:"Only messages whose last attempt was through this gateway"`
-	CreatedAfter  time.Time `query:"createdAfter" doc:"Only messages accepted at this time or later"`
-	CreatedBefore time.Time `query:"createdBefore" doc:"Only messages accepted before this time"`
-	Cursor        string    `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the messages older than its"`
+	Account string    `query:"account" maxLength:"256" doc:"Only mail of this account"`
+	From    time.Time `query:"from" doc:"From this hour on; of tags, lists and domains from this day of UTC, unless step is hour. Default: 30 days before to"`
+	To      time.Time `query:"to" doc:"Until this hour or day. Default: now"`
+	By      string    `query:"by" enum:"gateway,localAddress,lane,list,tag,domain" doc:"A row for each of these; domain is the recipient's"`
+	Name    string    `query:"name" maxLength:"256" doc:"Only the gateway, tag… of this name"`
+	Step    string    `query:"step" enum:"hour,day" doc:"A row for each hour or day"`
 }
 
-// getRates counts messages by their results. A bound token counts those of its account.
+// getRates answers counters of mail. A bound token gets those of its account.
 func (m messageRoutes) getRates(ctx context.Context, in *ratesInput) (api.Rates, error) {
 	account, err := ownAccount(ctx, in.Account)
 	if err != nil {
 		return api.Rates{}, err
 	}
-	return m.box.Rates(ctx, api.RatesQuery{
-		Account: account, Lane: api.Lane(in.Lane), Tag: in.Tag, ListID: in.ListID, Gateway: in.Gateway,
-		CreatedAfter: in.CreatedAfter, CreatedBefore: in.CreatedBefore, Cursor: in.Cursor,
-	})
+	q := api.RatesQuery(*in)
+	q.Account = account
+	return m.box.Rates(ctx, q)
 }
 
 func (m messageRoutes) getLogged(ctx context.Context, in *messageInput) (api.LoggedMessage, error) {

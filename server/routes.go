@@ -51,8 +51,8 @@ func (s *Server) mailRoutes() []group {
 		{"Email log", "The history of all messages.", []route{
 			get("/v1/messages", own(api.ScopeOutbox), messages.listMessages, "listMessages",
 				"List the email log, newest message first"),
-			long(get("/v1/messages/rates", own(api.ScopeOutbox), messages.getRates, "getRates",
-				"Count messages by result, such as those of a campaign")),
+			get("/v1/rates", own(api.ScopeOutbox), messages.getRates, "getRates",
+				"Count what became of mail, by hour and day, for 13 months"),
 			get("/v1/messages/{queueId}", own(api.ScopeOutbox), messages.getLogged, "getLoggedMessage",
 				"Show a message of the email log, with all of its attempts"),
 			get("/v1/messages/{queueId}/events", own(api.ScopeOutbox), messages.listEvents, "listMessageEvents",

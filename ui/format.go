@@ -30,6 +30,7 @@ func functions(static *files) template.FuncMap {
 		"pretty":   pretty,
 		"code":     replyCode,
 		"relay":    relayOf,
+		"percent":  func(share float64) float64 { return 100 * share },
 		"int":      func(n int64) int { return int(n) },
 		"facts":    facts,
 		"happened": happened, "details": detailsOf,

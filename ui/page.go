@@ -90,7 +90,7 @@ func (u *UI) show(w http.ResponseWriter, r *http.Request, status int, name, titl
 func section(path string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {
-	case "log", "search", "webhooks", "accounts", "gateways", "templates", "suppressions", "status":
+	case "log", "search", "webhooks", "accounts", "gateways", "templates", "suppressions", "rates", "status":
 		return first
 	case "", "messages", "cancel", "replay":
 		return "outbox"

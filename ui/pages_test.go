@@ -36,7 +36,8 @@ func TestEveryPageIsSafeAndWhole(t *testing.T) {
 	for _, path := range []string{"/templates", "/templates/t", "/templates/none", "/", "/log", "/search",
 		"/search?q=x", "/cancel", "/messages/" +
 			id, "/webhooks", "/accounts", "/gateways", "/replay?account=default", "/suppressions",
-		"/suppressions?q=ann@example.com", "/suppressions/imports/none", "/status", "/messages/none"} {
+		"/suppressions?q=ann@example.com", "/suppressions/imports/none", "/rates?by=tag",
+		"/status", "/messages/none"} {
 		p := b.get(path)
 		p.isSafe(t, path)
 		p.has(t, `<html lang="en">`, `name="viewport"`, `<main id="main">`, `<h1`, "Log out", "API</a>")

@@ -51,6 +51,7 @@ func (u *UI) routes() *http.ServeMux {
 	closed("POST /suppressions/remove", suppressionPages{u}.removeSuppression)
 	closed("POST /suppressions/import", suppressionPages{u}.importSuppressions)
 	closed("GET /suppressions/imports/{id}", suppressionPages{u}.suppressionImport)
+	closed("GET /rates", u.rates)
 	closed("GET /status", u.status)
 	closed(DashboardPath, u.dashboard)
 	closed(DashboardPath+"/", u.dashboard)
@@ -62,7 +63,7 @@ func (u *UI) routes() *http.ServeMux {
 var mounted = []string{
 	"/", "/static/*", "/login", "/logout", "/log", "/search", "/cancel", "/replay", "/queues/*", "/messages/*",
 	"/webhooks", "/webhooks/*", "/accounts", "/gateways", "/templates", "/templates/*", "/suppressions",
-	"/suppressions/*", "/status",
+	"/suppressions/*", "/rates", "/status",
 	DashboardPath, DashboardPath + "/*",
 }
 

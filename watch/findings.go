@@ -22,16 +22,22 @@ const (
 	redisEvicts    = "redisEvicts"
 	redisForgets   = "redisForgets"
 	redisAway      = "redisAway"
+	bounceRate     = "bounceRate"
+	complaintRate  = "complaintRate"
 )
 
 // names are all alerts.
 var names = []string{queueAge, queuePaused, mailFails, accountTrouble, outboxFull, redisMemory, redisEvicts,
-	redisForgets, redisAway}
+	redisForgets, redisAway, bounceRate, complaintRate}
 
 const (
 	near       = 0.9 // of a limit: the team is alerted before new mail is refused
 	fewFailed  = 10  // failures within an hour are too few to judge by their share
 	namedAtMax = 5   // accounts in a text
+
+	ratesFor      = 24 * time.Hour
+	fewBounces    = 10 // too few to judge a gateway by
+	fewComplaints = 3
 )
 
 // findings returns the findings of every source. A source that fails has none, which is logged once.
@@ -42,7 +48,8 @@ func (w *Watch) findings(ctx context.Context, now time.Time) []finding {
 		name string
 		ask  func(context.Context, time.Time) ([]finding, error)
 	}{
-		{"queues", w.askQueues}, {"mail", w.askMail}, {"accounts", w.askAccounts},
+		{"queues", w.askQueues}, {"mail", w.askMail}, {"rates", w.askRates},
+		{"accounts", w.askAccounts},
 		{"memory of redis", w.askMemory}, {"evicted keys", w.askEvicted}, {"durability of redis", w.askDurability},
 	} {
 		found, err := source.ask(ctx, now)
@@ -134,6 +141,56 @@ func (w *Watch) askMail(ctx context.Context, now time.Time) ([]finding, error) {
 		all = append(all, judgeLive(c.Pending, w.opts.MaxLive))
 	}
 	return all, nil
+}
+
+// askRates judges the mail of a day through each gateway; without gateways, all mail.
+func (w *Watch) askRates(ctx context.Context, now time.Time) ([]finding, error) {
+	if now.Sub(w.rated).Abs() < min(mailEvery, 4*w.opts.Every) {
+		return nil, nil
+	}
+	w.rated = now
+	got, err := w.rates(ctx, api.RatesQuery{From: now.Add(-ratesFor), By: "gateway"})
+	if err != nil {
+		return nil, err
+	}
+	w.metrics.forget()
+	if len(got.Rates) == 0 { // accounts have relays of their own
+		if got, err = w.rates(ctx, api.RatesQuery{From: now.Add(-ratesFor)}); err != nil {
+			return nil, err
+		}
+	}
+	var all []finding
+	for _, r := range got.Rates {
+		w.metrics.gateways.WithLabelValues(r.Name, "bounce").Set(r.BounceRate)
+		w.metrics.gateways.WithLabelValues(r.Name, "complaint").Set(r.ComplaintRate)
+		for _, f := range []finding{
+			judgeRate(bounceRate, r.Name, r.Hard, fewBounces, r.Sent, w.opts.BounceRate),
+			judgeRate(complaintRate, r.Name, r.Complained, fewComplaints, r.Sent, w.opts.ComplaintRate),
+		} {
+			if f.threshold > 0 {
+				all = append(all, f)
+			}
+		}
+	}
+	return all, nil
+}
+
+// judgeRate judges how many of the recipients that a gateway sent to bounced or complained.
+func judgeRate(alert, gateway string, n, few, sent int, most float64) finding {
+	f := finding{alert: alert, queue: gateway, threshold: most}
+	if sent > 0 {
+		f.value = float64(n) / float64(sent)
+	}
+	f.wrong = n >= few && f.value >= most
+	through := "gateway " + gateway
+	if gateway == "" {
+		through = "all relays"
+	}
+	f.text = fmt.Sprintf("Of %d recipients mailed through %s within a day, %d %s, %.2f %%. "+
+		"Providers stop senders who go on like this. "+
+		"See whose mail it is with postroom rates --by tag.", sent, through, n, map[string]string{
+		bounceRate: "have dead addresses", complaintRate: "complained"}[alert], 100*f.value)
+	return f
 }
 
 // judgeFailures judges the failures of the last hour, by their number and by their share. The finding is

@@ -32,6 +32,7 @@ type checks struct {
 	evicted     func(context.Context) (int64, error)
 	counts      func(ctx context.Context, queues ...string) ([]queue.Counts, error)
 	counters    func(context.Context, api.CounterQuery) (api.Counters, error)
+	rates       func(context.Context, api.RatesQuery) (api.Rates, error)
 	troubled    func(context.Context) ([]string, error)
 }
 
@@ -50,8 +51,11 @@ type Options struct {
 	DeadLetters int           // failed messages within an hour that raise the alert; zero: off
 	// share of the messages that ended within an hour; needs 10 failures; zero: off
 	FailedShare float64
-	MaxLive     int     // the setting outbox.maxLive; zero: no limit
-	MemoryShare float64 // the setting redis.maxMemoryShare; zero: no limit
+	// shares of the recipients mailed through a gateway within 24 hours whose address is dead, or who
+	// complained; need 10 and 3 of them; zero: off
+	BounceRate, ComplaintRate float64
+	MaxLive                   int     // the setting outbox.maxLive; zero: no limit
+	MemoryShare               float64 // the setting redis.maxMemoryShare; zero: no limit
 
 	Logger   *slog.Logger          // nil: nothing is logged
 	Registry prometheus.Registerer // nil: no metrics
@@ -73,6 +77,7 @@ type Watch struct {
 	standing map[string]entry // as Redis had it when it last answered
 	local    map[string]state // standing alerts that could not be written
 	counted  time.Time        // when mail was last counted
+	rated    time.Time        // when the rates of gateways were last judged
 	unjudged map[string]bool  // sources that failed at the last look, all logged
 
 	mu        sync.Mutex
@@ -89,6 +94,7 @@ func New(p Parts, o Options) (*Watch, error) {
 	}
 	return &Watch{
 		checks: checks{p.DB.Durability, p.DB.MemoryShare, p.DB.Evicted, p.Queues.Counts, p.Mail.Counters,
+			p.Mail.Rates,
 			p.Accounts.Troubled},
 		opts: o, store: store{client: p.DB.Client(), now: o.Now}, metrics: newMetrics(o.Registry),
 		log:   cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),

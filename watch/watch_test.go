@@ -29,6 +29,7 @@ type instance struct {
 	mu       sync.Mutex
 	now      time.Time
 	counters api.Counters
+	rates    []api.Rate
 	asked    int // how often for them
 	counts   queue.Counts
 	troubled []string
@@ -47,6 +48,9 @@ func (i *instance) set(edit func(*instance)) {
 func (i *instance) Counters(context.Context, api.CounterQuery) (api.Counters, error) {
 	i.set(func(i *instance) { i.asked++ })
 	return i.counters, i.err
+}
+func (i *instance) Rates(context.Context, api.RatesQuery) (api.Rates, error) {
+	return api.Rates{Rates: i.rates}, i.err
 }
 func (i *instance) Counts(context.Context, ...string) ([]queue.Counts, error) {
 	return []queue.Counts{i.counts}, i.err
@@ -79,7 +83,7 @@ func process(t *testing.T, db *redisdb.DB, i *instance, edit func(*Options)) ben
 	b := bench{instance: i, t: t, db: db, log: &bytes.Buffer{}, registry: prometheus.NewRegistry()}
 	o := Options{
 		Queues: []Queue{{Name: "submit", Parts: []string{"submit"}, Age: 5 * time.Minute}}, Paused: time.Hour,
-		DeadLetters: 100, FailedShare: 0.5,
+		DeadLetters: 100, FailedShare: 0.5, BounceRate: 0.05, ComplaintRate: 0.001,
 		MaxLive: 1000, MemoryShare: 0.75, Now: i.clock, Registry: b.registry,
 		Logger: slog.New(slog.NewTextHandler(b.log, nil)),
 	}
@@ -91,7 +95,7 @@ func process(t *testing.T, db *redisdb.DB, i *instance, edit func(*Options)) ben
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.checks = checks{i.Durability, i.MemoryShare, i.Evicted, i.Counts, i.Counters, i.Troubled}
+	w.checks = checks{i.Durability, i.MemoryShare, i.Evicted, i.Counts, i.Counters, i.Rates, i.Troubled}
 	b.Watch = w
 	return b
 }
@@ -236,7 +240,11 @@ func TestEachTroubleHasItsAlert(t *testing.T) {
 		accountTrouble: func(i *instance) { i.troubled = []string{"shop"} },
 		outboxFull:     func(i *instance) { i.counters.Pending = 950 },
 		redisMemory:    func(i *instance) { i.share = 0.7 },
-		redisEvicts:    func(i *instance) { i.evicted = 1 },
+		bounceRate: func(i *instance) {
+			i.rates = []api.Rate{{Name: "ses", Sent: 100, Hard: 10, BounceRate: .1}, {Name: "own", Sent: 100, Hard: 4}}
+		},
+		complaintRate: func(i *instance) { i.rates = []api.Rate{{Name: "ses", Sent: 1000, Complained: 3}} },
+		redisEvicts:   func(i *instance) { i.evicted = 1 },
 		redisForgets: func(i *instance) {
 			i.warnings = []string{"The last write to the append-only file failed: is the disk full?"}
 		},

@@ -162,7 +162,7 @@ func (a *attempt) secondChance(ctx context.Context, c candidate, relay smtpsend.
 
 // once sends to a relay, unless the login has failed already.
 func (a *attempt) once(ctx context.Context, c candidate, relay smtpsend.Relay, failure *smtpsend.Error) Try {
-	t := Try{Gateway: c.Gateway, Host: host(c.SMTP), Start: a.now()}
+	t := Try{Gateway: c.Gateway, Host: host(c.SMTP), Address: relay.LocalAddress, Start: a.now()}
 	m := a.results.message()
 	m.Bulk, m.Patience = a.d.Lane == api.Bulk, linePatience
 	if failure != nil {

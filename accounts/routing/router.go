@@ -120,6 +120,7 @@ type Dispatch struct {
 type Try struct {
 	Gateway    string // empty: the account's own relay
 	Host       string // with port, where the settings have one
+	Address    string // local IP address to connect from; empty: the system's choice
 	Start, End time.Time
 	Result     smtpsend.Result // lists only the recipients that were left at Start
 	Err        error           // an *smtpsend.Error; nil: at least one recipient got it

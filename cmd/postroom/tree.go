@@ -60,6 +60,7 @@ func commands() []verb {
 		{name: "bounce", help: "Hand over a mail that came back, for mail servers.", run: &bounceCmd{}},
 		{name: "feedback", help: "See the feedback about sent mail: providers, returned mail, readers.",
 			run: &feedbackCmd{}},
+		{name: "rates", help: "Count what became of mail: sent, bounced, complained, opened.", run: &ratesCmd{}},
 		{name: "suppressions", help: "See and change whom not to mail, and find out why an address is not mailed.",
 			below: suppressionVerbs()},
 		{name: "documents", help: "See and rebuild the search index.", below: documentVerbs()},

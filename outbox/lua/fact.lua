@@ -1,10 +1,11 @@
 -- fact records a fact about a message that a relay has accepted, and emits its event.
 --
 -- KEYS[1] message hash
--- ARGV: id now field fact lane account facts_most counter event
+-- ARGV: id now field fact lane account facts_most counter once event
 --   field       identifies the fact
 --   facts_most  of facts that the message may have for this one to be recorded; 0: any number
 --   counter     to add to; '': none
+--   once        the same for all facts of a kind about a recipient; the event of the first one has the field f
 -- Answer: NEW
 -- Answer: AGAIN
 -- Answer: FULL
@@ -20,5 +21,6 @@ if facts_most ~= '0' and redis.call('HLEN', key) >= tonumber(facts_most) then re
 redis.call('HSET', key, field, fact)
 if redis.call('EXISTS', KEYS[1]) == 0 and redis.call('STRLEN', prefix .. 'ended:' .. id) == 0 then redis.call('EXPIRE', key, facts_stay) end
 if counter ~= '' then count(now, {lane = lane, account = account}, counter) end
-emit(event)
+local first = redis.call('HSETNX', key, once, '')
+redis.call('XADD', prefix .. 'events', '*', 'e', event, 'f', first == 1 and '1' or '')
 return NEW

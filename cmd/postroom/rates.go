@@ -1,0 +1,48 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+// ratesCmd counts what became of mail.
+type ratesCmd struct {
+	reachFlags
+	Account string `help:"Only mail of this account."`
+	By      string `enum:",gateway,localAddress,lane,list,tag,domain" default:"" help:"A row for each gateway, localAddress, lane, list, tag or domain of recipients."`
+	Name    string `help:"Only the gateway, tag… of this name."`
+	Step    string `enum:",hour,day" default:"" help:"A row for each hour or day."`
+	Days    int    `default:"30" help:"How many days back, up to 400."`
+}
+
+// Run shows the counters.
+func (r *ratesCmd) Run(s *session) error {
+	got, err := api.GetRates.Do(s, s.client, api.RatesQuery{Account: r.Account, By: r.By, Name: r.Name,
+		Step: r.Step, From: time.Now().AddDate(0, 0, -r.Days)})
+	return s.answer(got, err, func() { s.rates(got) })
+}
+
+func (c *console) rates(got api.Rates) {
+	if len(got.Rates) == 0 {
+		c.line("Rates", "nothing was sent, and nothing became known")
+		return
+	}
+	g := newGrid("time", "name", "sent", "failed", "suppressed", "delivered", "hard", "soft", "blocked",
+		"complained", "unsubscribed", "opened", "clicked", "bounces", "complaints")
+	for _, r := range got.Rates {
+		at, name := "–", cmp.Or(r.Name, "–")
+		if r.Time != nil {
+			at = r.Time.Format("2006-01-02 15:04")
+		}
+		if r.Other {
+			name = "(others)"
+		}
+		g.add(at, name, r.Sent, r.Failed, r.Suppressed, r.Delivered, r.Hard, r.Soft, r.Blocked, r.Complained,
+			r.Unsubscribed, r.Opened, r.Clicked, fmt.Sprintf("%.2f %%", 100*r.BounceRate),
+			fmt.Sprintf("%.3f %%", 100*r.ComplaintRate))
+	}
+	c.show(g)
+}
