@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"crypto/rand"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -274,6 +275,19 @@ func exerciseOutbox(t *testing.T, client *api.Client, hooks *receiver) {
 	}
 	eventually(t, "the message of the account was sent", func() bool {
 		page, err := api.ListOutbox.Do(ctx, client, api.OutboxQuery{Account: "shop"})
+		return err == nil && page.Total == 0
+	})
+	// more than the window of an account: the rest is its backlog
+	flood := api.SubmitRequest{Lane: api.Bulk, Subject: "flood", Text: "x",
+		MailMerge: make([]api.MailMergeEntry, 100)}
+	for i := range flood.MailMerge {
+		flood.MailMerge[i].To.Address = fmt.Sprintf("p%d@example.net", i)
+	}
+	if _, err := api.Submit.Do(ctx, client, flood); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the backlog was sent", func() bool {
+		page, err := api.ListOutbox.Do(ctx, client, api.OutboxQuery{Lane: api.Bulk})
 		return err == nil && page.Total == 0
 	})
 	if _, err := api.PutQueue.Do(ctx, client, api.QueuePatch{Paused: new(true)}, "bulk"); err != nil {

@@ -69,12 +69,12 @@ func (s state) Checks(ctx context.Context) []api.Check {
 	return checks
 }
 
-// relays tells of relays that do not answer. That stops the mail for these only, so the process is ready. Their
-// names are in the log: this answer is public.
+// relays tells of relays that do not answer. That stops the mail for these only, so the process is ready.
+// Their names are in the log: this answer is public.
 func (s state) relays() api.Check {
 	check := api.Check{Name: "relays", OK: true, Message: "answer"}
 	if n := len(s.owing()); n > 0 {
-		check.Message = fmt.Sprintf("%d owe answers, and get no further mail from this process meanwhile; see the log", n)
+		check.Message = fmt.Sprintf("%d owe answers, and get no mail from this process until then; see the log", n)
 	}
 	return check
 }
