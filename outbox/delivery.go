@@ -57,12 +57,13 @@ type claim struct {
 // sweeper repairs what a crash left behind.
 type Delivery struct {
 	*store
-	leases *leases
-	lines  *lines
+	leases    *leases
+	lines     *lines
+	followers *followers
 }
 
 func newDelivery(s *store) *Delivery {
-	return &Delivery{store: s, leases: newLeases(s), lines: newLines(s)}
+	return &Delivery{store: s, leases: newLeases(s), lines: newLines(s), followers: &followers{store: s}}
 }
 
 // Deliver handles one wake-up: it begins the message of the task, makes one attempt, and records its result.
@@ -391,7 +392,7 @@ func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (fini
 	args := finishArgs{ID: c.id, Fence: c.fence, Now: now, Outcome: dec.outcome, Due: dec.due,
 		Reason: dec.reason, Hold: dec.hold, Window: cmp.Or(c.window, d.opts.Window), LineDue: now.Add(holdAtMost)}
 	if line := dec.line(c); line.scope != "" {
-		args.Line, args.Contended = line.String(), d.lines.contended(line.scope)
+		args.Line, args.Contended = line.String(), d.lines.contended(line)
 	}
 	if dec.outcome == released || dec.waits() && dec.untried() {
 		args.Attempts, args.Lapsed, args.Reservation = c.attempts, c.lapsed, dec.reservation
@@ -443,7 +444,7 @@ func (d *Delivery) recorded(ctx context.Context, c *claim, dec decision, answer 
 		d.lines.wake(ctx, scope)
 	}
 	if answer.Follower != "" {
-		d.enqueue(ctx, wakeup{ID: answer.Follower, Lane: c.lane, Epoch: answer.FollowerEpoch})
+		d.followers.enqueue(ctx, wakeup{ID: answer.Follower, Lane: c.lane, Epoch: answer.FollowerEpoch})
 	}
 	switch dec.outcome {
 	case sent:

@@ -115,7 +115,7 @@ func (s *sweeper) release(ctx context.Context, p int, now time.Time) error {
 		if n == 0 {
 			continue
 		}
-		woken, err := s.d.unhold(ctx, p, name, n)
+		woken, err := s.d.unhold(ctx, p, name, n, false)
 		if err != nil {
 			return err
 		}
@@ -165,10 +165,10 @@ func (s *sweeper) releasable(ctx context.Context, account string, now time.Time)
 }
 
 // unhold wakes messages of a line and returns how many.
-func (s *store) unhold(ctx context.Context, p int, line string, most int) (int, error) {
+func (s *store) unhold(ctx context.Context, p int, line string, most int, contended bool) (int, error) {
 	now := s.clock.Now()
 	woken, err := sweepRun(ctx, s, unholdScript, p,
-		unholdArgs{Hold: line, Now: now, Due: now.Add(holdAtMost), Most: most})
+		unholdArgs{Hold: line, Now: now, Due: now.Add(holdAtMost), Most: most, Contended: contended})
 	if err != nil {
 		return 0, err
 	}
@@ -197,11 +197,11 @@ type line struct {
 
 func newLines(s *store) *lines { return &lines{store: s, known: map[string][]line{}} }
 
-// contended reports whether messages wait for a relay.
-func (l *lines) contended(scope string) bool {
+// contended reports whether messages of other accounts wait for the relay of a line.
+func (l *lines) contended(own relayHold) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.known[scope]) > 0
+	return slices.ContainsFunc(l.known[own.scope], func(k line) bool { return k.account != own.account })
 }
 
 // note remembers that a message stands in a line; "": in none.
@@ -257,7 +257,7 @@ func (l *lines) wake(ctx context.Context, scope string) {
 		if n < 1 {
 			continue
 		}
-		got, err := l.store.unhold(ctx, w.partition, w.String(), n)
+		got, err := l.store.unhold(ctx, w.partition, w.String(), n, l.contended(w.relayHold))
 		if err != nil {
 			l.store.log.WarnContext(ctx, "messages not woken", "relay", scope, "error", err)
 			return
@@ -285,4 +285,32 @@ func (l *lines) order(scope string) []line {
 	}
 	slices.SortStableFunc(waiting, func(a, b line) int { return cmp.Compare(rank(a), rank(b)) })
 	return waiting
+}
+
+// followers queues the tasks of messages that leave a backlog. What comes while a call is under way goes
+// together with the next one. A process that dies leaves the tasks to the sweeper.
+type followers struct {
+	store *store
+	mu    sync.Mutex
+	next  []wakeup
+	busy  bool // somebody is queueing
+}
+
+// enqueue queues a task, or leaves it to the caller that is queueing.
+func (f *followers) enqueue(ctx context.Context, w wakeup) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.next = append(f.next, w)
+	if f.busy {
+		return
+	}
+	f.busy = true
+	for len(f.next) > 0 {
+		batch := f.next
+		f.next = nil
+		f.mu.Unlock()
+		f.store.enqueue(ctx, batch...)
+		f.mu.Lock()
+	}
+	f.busy = false
 }

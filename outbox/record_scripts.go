@@ -138,9 +138,10 @@ type (
 		Most int
 	}
 	unholdArgs struct {
-		Hold     string
-		Now, Due time.Time
-		Most     int
+		Hold      string
+		Now, Due  time.Time
+		Most      int
+		Contended bool
 	}
 	followArgs struct {
 		Lane    api.Lane

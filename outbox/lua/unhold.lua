@@ -1,9 +1,9 @@
 -- unhold wakes messages that are held, the oldest first. In a line for a relay one of the account's backlog follows.
 --
 -- KEYS[1] any key of the partition
--- ARGV: hold now most due
---   hold  what they wait for
---   due   when a message that takes the place of one in a line is tried even if nobody wakes it
+-- ARGV: hold now most contended due
+--   hold       what they wait for
+--   contended  1: other accounts have lines for the relay, so the next of the backlog joins this one, until due
 -- Rows: id lane epoch due
 --   the tasks to enqueue
 -- Atomic per message: an operator may cancel it at this moment.
@@ -19,7 +19,7 @@ for _, id in ipairs(redis.call('ZRANGE', key, 0, 999)) do
     redis.call('HDEL', message_key(id), 'held', 'reason')
     redis.call('HSET', message_key(id), 'state', 'waiting', 'due', now)
     move(id, at, 'waiting')
-    if string.find(hold, ' ', 1, true) then line_up(at, hold, m[3] or '', due) end -- so that each account keeps its turn
+    if contended == '1' then line_up(at, hold, m[3] or '', due) end -- so that each account keeps its turn
     local lane, epoch, due = at.lane, wake(id, now), now
     woken[#woken + 1] = ROW
   end
