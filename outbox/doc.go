@@ -32,9 +32,12 @@
 //     repeated.
 //   - The recipients of each transaction are recorded before the next one, so that a crash sends nobody the
 //     message twice.
-//   - Two kinds of waiting spend no attempt: for a reservation of a limit, and for an account whose login,
-//     token, certificate or sender is refused, if it is set to hold (delivery.accountTrouble). Of a held
-//     account one message at a time is tried. The others follow once it is sent.
+//   - Three kinds of waiting spend no attempt: for a reservation of a limit, for a connection to a relay, and
+//     for an account whose login, token, certificate or sender is refused, if it is set to hold
+//     (delivery.accountTrouble). Of a held account one message at a time is tried. The others follow once it
+//     is sent.
+//   - A backlog of one account does not stand before the mail of others: beyond a window its waiting messages
+//     have no task (Options.Window).
 //   - No mail to recipients who were suppressed before the attempt began. On a single server accept.lua looks
 //     for suppressions itself, and begin.lua reports whether any were added since (see package suppression).
 //     Otherwise, and if there are any, the suppressions are asked.

@@ -16,8 +16,7 @@
 //     that only wants a new connection gets one.
 //   - if a relay rests. After 5 such failures in a row a relay rests for 30 s, then twice as long each time,
 //     up to 10 min; after each rest one message tries it. If all relays rest, the message tries the one that
-//     is due first. So no message waits for a relay without spending an attempt, and an account's only relay
-//     is always tried.
+//     is due first, unless another message is trying it: then it comes back without an attempt.
 //   - if a relay has asked us to slow down. Until it takes mail at full pace again, what exceeds the pace
 //     goes to the next relay.
 //   - if a relay is at its configured limit, or all of its connections are taken. Then only another of the
