@@ -24,7 +24,7 @@ var homes = map[string][]string{
 	"github.com/hibiken/asynqmon": {"queue"},
 	"github.com/redis/go-redis/v9": {"redisdb", "queue", "outbox", "webhooks",
 		"redisdb/records", "accounts/limits", "accounts/oauth", "server/access", "server/settings", "watch",
-		"documents", "suppression", "feedback"},
+		"documents", "suppression", "feedback", "cmd/emailengine"},
 	"github.com/labstack/echo/v4":                    {"server", "ui", "app"},
 	"github.com/danielgtaylor/huma/v2":               {"server"},
 	"github.com/go-json-experiment/json/jsontext":    {"server"},
@@ -33,6 +33,7 @@ var homes = map[string][]string{
 	"github.com/tdewolff/parse/v2/css":               {"templates/inlinecss"},
 	"github.com/blevesearch/bleve/v2/index/scorch":   {"documents/bleve"},
 	"github.com/opensearch-project/opensearch-go/v4": {"documents/opensearch"},
+	"github.com/vmihailenco/msgpack/v5":              {"cmd/emailengine"},
 	module + "config":                                {"cmd/postroom", "app/demo", "app"},
 }
 

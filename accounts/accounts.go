@@ -53,6 +53,10 @@ type Accounts struct {
 
 	mu       sync.Mutex
 	outcomes map[string]outcome // by account
+
+	counting sync.Mutex
+	states   api.Connections // as they were when they were counted
+	counted  time.Time       // zero: never
 }
 
 // New returns Accounts on an open database. It does no I/O. It fails if the account from the configuration is
@@ -145,7 +149,8 @@ func (a *Accounts) List(ctx context.Context, page, pageSize int) (api.AccountPag
 
 // info returns an account as in answers.
 func (a *Accounts) info(s *stored) api.AccountInfo {
-	info := api.AccountInfo{Account: s.Value, State: stateUnset, Created: s.Created, Updated: s.Updated}
+	info := api.AccountInfo{Account: s.Value, State: stateUnset, Created: s.Created, Updated: s.Updated,
+		Type: "sending", SendOnly: true}
 	state(s.State).show(&info, holds(s.Value, a.hold))
 	return info
 }
@@ -163,6 +168,34 @@ func (a *Accounts) Named(ctx context.Context, is func(id string) bool) (found st
 
 // Count returns the number of accounts, a configured one included.
 func (a *Accounts) Count(ctx context.Context) (int, error) { return a.store.Count(ctx) }
+
+// statesFor is how long counted states are used: to count them reads all accounts.
+const statesFor = 5 * time.Second
+
+// States counts the accounts by state, a configured one included. The counts are up to five seconds old.
+func (a *Accounts) States(ctx context.Context) (api.Connections, error) {
+	a.counting.Lock()
+	defer a.counting.Unlock()
+	now := a.now()
+	if !a.counted.IsZero() && now.Sub(a.counted) < statesFor {
+		return a.states, nil
+	}
+	n := map[string]int{}
+	for number, pages := 0, 1; number < pages; number++ {
+		p, err := a.List(ctx, number, 1000)
+		if err != nil {
+			return api.Connections{}, err
+		}
+		for _, info := range p.Accounts {
+			n[info.State]++
+		}
+		pages = p.Pages
+	}
+	a.states = api.Connections{Unset: n[stateUnset], Connected: n[stateConnected], Error: n[stateError],
+		Held: n[stateHeld]}
+	a.counted = now
+	return a.states, nil
+}
 
 // Delete removes a stored account. Unknown: NotFound. Conflict: it comes from the configuration.
 func (a *Accounts) Delete(ctx context.Context, id string) error {

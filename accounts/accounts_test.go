@@ -166,7 +166,7 @@ func TestCreateReplaces(t *testing.T) {
 	}
 	second.SMTP.Auth.Pass = records.Mask
 	want := api.AccountInfo{Account: second, State: "unset", Created: testrecords.Start,
-		Updated: testrecords.Start.Add(time.Hour)}
+		Updated: testrecords.Start.Add(time.Hour), Type: "sending", SendOnly: true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

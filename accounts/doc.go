@@ -39,7 +39,8 @@
 // # Redis
 //
 // All keys are in partition 0: account:<id> (hash: record, revision), account:<id>:state (hash: state,
-// lastError, lastErrorAt; of trouble kinds, seen, seenAt, of; of a hold since, next, step, checking),
+// connectedAt, lastError, lastErrorAt, and code, reply, command of that error; of trouble kinds, seen,
+// seenAt, of; of a hold since, next, step, checking),
 // accounts (sorted set of ids, all of score 0: in alphabetical order), accounts:version (raised by each
 // change, and when a hold begins, is checked or ends), accounts:troubled (sorted set of ids by the time their
 // trouble began; some may be over, [Accounts.Troubled] checks). None of them expires. Events go to the stream

@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -68,7 +69,8 @@ func (a *Accounts) noticeEdit(ctx context.Context, s state) error {
 	return nil
 }
 
-// state is the state of an account in Redis: state, lastError, lastErrorAt; of trouble: kinds (since mail got
+// state is the state of an account in Redis: state, connectedAt, lastError, lastErrorAt, code, reply and
+// command of that error; of trouble: kinds (since mail got
 // through), seen (the last kind), seenAt; of a hold: since, next (check), step (number of checks), checking
 // (a check is under way), of (fingerprint of the configured account).
 type state map[string]string
@@ -92,5 +94,13 @@ func (s state) show(info *api.AccountInfo, holds bool) {
 	}
 	if at := redisdb.ParseTime(s["lastErrorAt"]); !at.IsZero() {
 		info.LastError, info.LastErrorAt = s["lastError"], &at
+	}
+	switch at := redisdb.ParseTime(s["connectedAt"]); {
+	case info.LastErrorAt != nil:
+		reply, _ := strconv.Atoi(s["reply"])
+		info.SMTPStatus = &api.SMTPStatus{Created: *info.LastErrorAt, Status: "error", Description: info.LastError,
+			ResponseCode: reply, Code: s["code"], Command: s["command"]}
+	case info.State == stateConnected && !at.IsZero():
+		info.SMTPStatus = &api.SMTPStatus{Created: at, Status: "ok"}
 	}
 }

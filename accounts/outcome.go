@@ -41,7 +41,10 @@ type outcome struct {
 // met is the result of an attempt for the state of the account.
 type met struct {
 	state string // empty: the attempt proves nothing
-	text  string // of an error
+	text  string // of an error, as the next three
+	code  string
+	reply int
+	cmd   string
 	kind  string // of trouble: the code of the error
 	line  string // of trouble: the event, for the stream
 }
@@ -68,7 +71,8 @@ func (a *Accounts) Outcome(ctx context.Context, id string, err error) {
 	said := ""
 	if lost == nil {
 		keys := []string{a.store.Key(id), a.store.StateKey(id), a.store.VersionKey(), eventsKey(), troubledKey()}
-		args := stateArgs{ID: id, Result: m.state, ErrorText: m.text, Now: now, Kind: m.kind, Event: m.line,
+		args := stateArgs{ID: id, Result: m.state, ErrorText: m.text, Code: m.code, Reply: m.reply,
+			Command: m.cmd, Now: now, Kind: m.kind, Event: m.line,
 			Hold: e.sender.Hold, FirstCheck: checks[0].Milliseconds(), Settling: settling.Milliseconds()}
 		if a.Configured(id) {
 			args.Configured = a.is
@@ -95,11 +99,16 @@ func (a *Accounts) Outcome(ctx context.Context, id string, err error) {
 
 // metOf returns the result of an attempt for the account.
 func metOf(err error) met {
+	var m met
 	if kind := troubleKind(err); kind != "" {
-		return met{state: metTrouble, text: gateways.Printable(err.Error()), kind: kind}
+		m = met{state: metTrouble, text: gateways.Printable(err.Error()), kind: kind, code: kind}
+	} else {
+		m.state, m.text, m.code = gateways.Met(err)
 	}
-	state, text, _ := gateways.Met(err)
-	return met{state: state, text: text}
+	if e, ok := errors.AsType[*smtpsend.Error](err); ok && m.text != "" {
+		m.reply, m.cmd = e.Code, e.Command
+	}
+	return m
 }
 
 // troubleKind returns the code of an error that is about the account itself; empty: the error is not.

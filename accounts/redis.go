@@ -27,6 +27,9 @@ type stateArgs struct {
 	ID         string
 	Result     string
 	ErrorText  string
+	Code       string
+	Reply      int
+	Command    string
 	Now        time.Time
 	Kind       string
 	Event      string

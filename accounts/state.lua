@@ -1,8 +1,9 @@
 -- Stores the result of an attempt through an account, and writes the event of a new trouble.
 -- KEYS[1] account:<id> (hash)   KEYS[2] account:<id>:state (hash)   KEYS[3] accounts:version   KEYS[4] events (stream)
 -- KEYS[5] accounts:troubled (sorted set)
--- ARGV: id result error_text now kind event hold first_check settling configured
+-- ARGV: id result error_text code reply command now kind event hold first_check settling configured
 --   result: connected, error or trouble   error_text: empty without an error   now: ms since 1970
+--   code, reply, command: of the error; empty, 0 and empty if there is none
 --   kind: of the trouble   event: of the trouble, a line of JSON
 --   hold: 1 if the account's mail waits while there is trouble   first_check: wait until the first check, ms
 --   settling: time after a trouble in which a success may come from an earlier login, ms
@@ -27,8 +28,8 @@ if result == 'connected' then
   if held and hold and recent and not checking then
     return 'ignored'
   end
-  redis.call('HSET', KEYS[2], 'state', 'connected')
-  redis.call('HDEL', KEYS[2], 'lastError', 'lastErrorAt', 'kinds')
+  redis.call('HSET', KEYS[2], 'state', 'connected', 'connectedAt', now)
+  redis.call('HDEL', KEYS[2], 'lastError', 'lastErrorAt', 'code', 'reply', 'command', 'kinds')
   if held then
     release()
     return 'over'
@@ -39,7 +40,8 @@ end
 if result == 'error' and held and hold then
   return 'noted' -- the trouble that it is held for is more important
 end
-redis.call('HSET', KEYS[2], 'lastError', error_text, 'lastErrorAt', now, 'of', configured)
+redis.call('HSET', KEYS[2], 'lastError', error_text, 'lastErrorAt', now, 'code', code, 'reply', reply, 'command', command,
+  'of', configured)
 if held and not hold then
   release()
 end

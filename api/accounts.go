@@ -19,7 +19,7 @@ type SMTPTLS struct {
 	MinVersion         string `json:"minVersion,omitempty" enum:"TLSv1.2,TLSv1.3" doc:"TLSv1.2 when absent"`
 	CA                 string `json:"ca,omitempty" maxLength:"65536" doc:"PEM certificates of the authorities to trust, instead of the system's"`
 	PinSHA256          string `json:"pinSha256,omitempty" maxLength:"1024" doc:"Base64 SHA-256 of the relay's public key (SPKI), several separated by spaces: one of the chain's keys must match"`
-	StartTLS           string `json:"starttls,omitempty" enum:"required,opportunistic,off" doc:"When secure is false: required with credentials, opportunistic without, when absent"`
+	StartTLS           string `json:"starttls,omitempty" enum:"required,opportunistic,off" doc:"When secure is false. When absent: required with credentials for another machine, else opportunistic"`
 }
 
 // SMTPServer is a relay. A preset fills in missing values: host, port, TLS, and limits.
@@ -144,6 +144,26 @@ type AccountInfo struct {
 	LastErrorAt *time.Time `json:"lastErrorAt,omitempty"`
 	Created     time.Time  `json:"created"`
 	Updated     time.Time  `json:"updated"`
+
+	Type       string          `json:"type" enum:"sending" doc:"For EmailEngine's clients: every account sends only"`
+	SendOnly   bool            `json:"sendOnly" doc:"true"`
+	SMTPStatus *SMTPStatus     `json:"smtpStatus" doc:"The last attempt through a relay of this account that proved something, to the minute; null: none since the account was changed"`
+	Counters   AccountCounters `json:"counters"`
+}
+
+// SMTPStatus is the result of an account's last attempt to send.
+type SMTPStatus struct {
+	Created      time.Time `json:"created"`
+	Status       string    `json:"status" enum:"ok,error" doc:"ok: the relay was reached and accepted the login"`
+	Description  string    `json:"description,omitempty" doc:"The error"`
+	ResponseCode int       `json:"responseCode,omitempty" doc:"Of the relay's reply; absent: there was none"`
+	Code         string    `json:"code,omitempty" doc:"EAUTH, ESOCKET, ETLS…"`
+	Command      string    `json:"command,omitempty" doc:"SMTP command that failed"`
+}
+
+// AccountCounters count what happened to the mail of an account.
+type AccountCounters struct {
+	Events map[string]int `json:"events,omitempty" doc:"Events by type, messageQueued left out, since the account was created; absent: none for 13 months"`
 }
 
 // Warmup raises the daily limit of a new gateway day by day. limits.perDay is its final daily limit.

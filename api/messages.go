@@ -41,6 +41,7 @@ type LoggedMessage struct {
 	Gateway        *string           `json:"gateway"`
 	IdempotencyKey string            `json:"idempotencyKey,omitempty"`
 	Lane           Lane              `json:"lane" enum:"transactional,bulk"`
+	Priority       Priority          `json:"priority,omitempty" enum:"high,low" doc:"Absent: normal"`
 	Tags           []string          `json:"tags,omitempty"`
 	Metadata       json.RawMessage   `json:"metadata,omitempty"`
 	InDoubt        int               `json:"inDoubt,omitempty" doc:"Attempts that died between the final dot and the reply"`
@@ -83,7 +84,10 @@ type MessageEvent struct {
 	Recipients []string  `json:"recipients" doc:"Recipients it is about"`
 	Attempt    *Attempt  `json:"attempt,omitempty" doc:"The attempt that caused it"`
 	Response   string    `json:"response,omitempty" doc:"The relay's reply, of messageSent"`
-	Reason     string    `json:"reason,omitempty" doc:"Of messageCancelled and messageSuppressed"`
+	Reason     string    `json:"reason,omitempty" doc:"Of messageCancelled, messageSuppressed and messageWaited"`
+
+	// of messageWaited, which only this list has
+	Until *time.Time `json:"until,omitempty" doc:"Of messageWaited: end of a wait for a limit, a connection or the account; absent: it still waits"`
 
 	Details *EventDetails `json:"details,omitempty" doc:"Of events after a relay accepted the message: messageDelivered, messageBounce, trackOpen…"`
 }
@@ -161,6 +165,7 @@ type Rate struct {
 type CounterQuery struct {
 	Account string
 	Lane    Lane
+	Seconds int // of PeriodCounters; at most 604800, zero: 3600
 }
 
 // Corrections are the changes of a replay. The zero value changes nothing.

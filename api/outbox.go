@@ -84,6 +84,7 @@ type OutboxMessage struct {
 	Gateway        *string           `json:"gateway"`
 	IdempotencyKey string            `json:"idempotencyKey,omitempty"`
 	Lane           Lane              `json:"lane" enum:"transactional,bulk"`
+	Priority       Priority          `json:"priority,omitempty" enum:"high,low" doc:"Absent: normal"`
 	Tags           []string          `json:"tags,omitempty"`
 	Metadata       json.RawMessage   `json:"metadata,omitempty"`
 	InDoubt        int               `json:"inDoubt,omitempty" doc:"Attempts that died between the final dot and the reply"`

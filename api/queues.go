@@ -14,7 +14,7 @@ type Jobs struct {
 type QueueStatus struct {
 	Queue          string  `json:"queue"`
 	Jobs           Jobs    `json:"jobs"`
-	Paused         bool    `json:"paused"`
+	Paused         bool    `json:"paused"` // of submit: whether transactional mail is held back
 	Latency        float64 `json:"latency" doc:"Age of the oldest waiting job, in seconds"`
 	ProcessedTotal int     `json:"processedTotal"`
 	FailedTotal    int     `json:"failedTotal"`
@@ -50,6 +50,19 @@ type Stats struct {
 	Counters Counters               `json:"counters"`
 	Alerts   []Alert                `json:"alerts" doc:"What is wrong now, oldest first; none for a token that is bound to an account"`
 	Search   *DocumentsState        `json:"search,omitempty" doc:"The search index; absent for a token that is bound to an account"`
+
+	Connections  *Connections `json:"connections,omitempty" doc:"Accounts by state, some seconds old; absent for a token that is bound to an account"`
+	RedisVersion string       `json:"redisVersion,omitempty" doc:"Absent: there is no redis-server"`
+	Go           string       `json:"go" doc:"Version of the Go runtime"`
+	Arch         string       `json:"arch" doc:"Architecture of the processor: amd64, arm64"`
+}
+
+// Connections counts the accounts by state, as in AccountInfo.
+type Connections struct {
+	Unset     int `json:"unset"`
+	Connected int `json:"connected"`
+	Error     int `json:"error"`
+	Held      int `json:"held"`
 }
 
 // Counters count messages and recipients over rolling hours.
@@ -71,6 +84,25 @@ type Counters struct {
 
 	LaterHour LaterCounters `json:"laterHour" doc:"Reports in the last 60 minutes about messages sent"`
 	LaterDay  LaterCounters `json:"laterDay" doc:"Reports in the last 24 hours about messages sent"`
+
+	PeriodCounters
+}
+
+// PeriodCounters count, with EmailEngine's names, what happened in the seconds of a query: messages to the
+// minute, or if there are more than 86400 seconds, their recipients in whole hours. Absent: none.
+type PeriodCounters struct {
+	SubmitSuccess     int `json:"submit:success,omitempty" doc:"As events:messageSent"`
+	SubmitFail        int `json:"submit:fail,omitempty" doc:"As events:messageFailed"`
+	MessageQueued     int `json:"events:messageQueued,omitempty" doc:"Absent beyond 86400 seconds"`
+	MessageSent       int `json:"events:messageSent,omitempty" doc:"Messages sent, or over 86400 seconds, their recipients"`
+	MessageFailed     int `json:"events:messageFailed,omitempty"`
+	MessageSuppressed int `json:"events:messageSuppressed,omitempty"`
+	MessageDelivered  int `json:"events:messageDelivered,omitempty"`
+	MessageBounce     int `json:"events:messageBounce,omitempty"`
+	MessageComplaint  int `json:"events:messageComplaint,omitempty"`
+	ListUnsubscribe   int `json:"events:listUnsubscribe,omitempty"`
+	TrackOpen         int `json:"events:trackOpen,omitempty" doc:"By people and bots"`
+	TrackClick        int `json:"events:trackClick,omitempty" doc:"By people and bots"`
 }
 
 // LaterCounters count events of messages after a relay accepted them. Opens and clicks of bots count
@@ -91,10 +123,10 @@ type LaterCounters struct {
 type Settings struct {
 	Webhooks              *string         `json:"webhooks,omitempty" maxLength:"2048" doc:"URL that receives every event in webhookEvents; empty switches it off"`
 	WebhookEvents         *[]string       `json:"webhookEvents,omitempty" doc:"Event types sent to webhooks; * for all"`
-	WebhooksCustomHeaders *[]CustomHeader `json:"webhooksCustomHeaders,omitempty" maxItems:"20"`
-	WebhooksEnabled       *bool           `json:"webhooksEnabled,omitempty"`
-	ServiceURL            *string         `json:"serviceUrl,omitempty" maxLength:"2048" doc:"Public address of this Postroom"`
-	DeliveryAttempts      *int            `json:"deliveryAttempts,omitempty" minimum:"1" maximum:"100"`
+	WebhooksCustomHeaders *[]CustomHeader `json:"webhooksCustomHeaders,omitempty" maxItems:"20" doc:"Headers added to each request to webhooks, such as Authorization; at most 20"`
+	WebhooksEnabled       *bool           `json:"webhooksEnabled,omitempty" doc:"Whether events are sent to the URL of webhooks"`
+	ServiceURL            *string         `json:"serviceUrl,omitempty" maxLength:"2048" doc:"Public address of this Postroom, for links in mail and webhooks; empty if it has none"`
+	DeliveryAttempts      *int            `json:"deliveryAttempts,omitempty" minimum:"1" maximum:"100" doc:"How often a message is tried before it fails, unless its submit says otherwise"`
 	QueueKeep             *int            `json:"queueKeep,omitempty" minimum:"0" maximum:"100000" doc:"Completed and failed jobs of each lane kept visible in the queues, for at most 24 hours; with dead letters, failed ones stay as long as these"`
 	TrackOpens            *bool           `json:"trackOpens,omitempty" doc:"Whether opens are counted, unless an account or message says otherwise"`
 	TrackClicks           *bool           `json:"trackClicks,omitempty" doc:"Whether clicks are counted, unless an account or message says otherwise"`
@@ -141,6 +173,7 @@ type Check struct {
 // Durability is the durability of the connected Redis: which crash loses what.
 type Durability struct {
 	Mode       string   `json:"mode" doc:"embedded, single, sentinel, cluster, memory"`
+	Version    string   `json:"version,omitempty" doc:"Of redis-server; absent: there is none"`
 	Persistent bool     `json:"persistent" doc:"Whether data survives a restart of Redis"`
 	Fsync      string   `json:"fsync" doc:"appendfsync of the append-only file; none without one"`
 	Replicas   int      `json:"replicas"`

@@ -136,6 +136,10 @@ const (
 	ListEndpoints Call[PageQuery, EndpointPage] = "GET /v1/webhook-endpoints"
 	// GetEndpoint shows a webhook endpoint, its secret masked.
 	GetEndpoint Fetch[Endpoint] = "GET /v1/webhook-endpoints/{id}"
+	// ListWebhookRoutes lists webhook endpoints as EmailEngine lists its routes.
+	ListWebhookRoutes Call[PageQuery, WebhookRoutePage] = "GET /v1/webhookRoutes"
+	// GetWebhookRoute shows a webhook endpoint as EmailEngine shows a route.
+	GetWebhookRoute Fetch[WebhookRoute] = "GET /v1/webhookRoutes/webhookRoute/{id}"
 	// UpdateEndpoint changes a webhook endpoint.
 	UpdateEndpoint Call[EndpointRequest, Endpoint] = "PUT /v1/webhook-endpoints/{id}"
 	// DeleteEndpoint deletes a webhook endpoint.

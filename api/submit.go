@@ -89,6 +89,7 @@ type SubmitRequest struct {
 	DryRun           bool             `json:"dryRun,omitempty" doc:"Build the message and return it, queue nothing"`
 	IdempotencyKey   string           `json:"idempotencyKey,omitempty" maxLength:"1024" doc:"One key, one message; the same as the header Idempotency-Key"`
 	Lane             Lane             `json:"lane,omitempty" enum:"transactional,bulk" doc:"bulk never delays transactional; transactional when absent"`
+	Priority         Priority         `json:"priority,omitempty" enum:"high,normal,low" doc:"Order among the waiting messages of the account in this lane: high goes before, low after those that came earlier; normal when absent"`
 	Metadata         json.RawMessage  `json:"metadata,omitempty" doc:"An object of at most 4 KiB, echoed in every event of the message"`
 	Tags             []string         `json:"tags,omitempty" maxItems:"10" doc:"For filtering"`
 	DeliverBy        *time.Time       `json:"deliverBy,omitempty" doc:"Give up after this moment, whatever attempts remain"`
@@ -152,6 +153,16 @@ type Lane string
 const (
 	Transactional Lane = "transactional"
 	Bulk          Lane = "bulk"
+)
+
+// Priority is the order of a message among those that wait with it: of the same account and lane.
+type Priority string
+
+// The priorities. The zero Priority means Normal.
+const (
+	High   Priority = "high"
+	Normal Priority = "normal"
+	Low    Priority = "low"
 )
 
 // IdempotencyStatus reports whether a key was new.

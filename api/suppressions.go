@@ -20,6 +20,9 @@ type Suppression struct {
 	Source    string     `json:"source,omitempty" doc:"Source: api, csv, page, smtp, bounce, unsubscribe, a provider, …"`
 	MessageID string     `json:"queueId,omitempty" doc:"Evidence: the message that brought it about"`
 	Response  string     `json:"response,omitempty" doc:"Evidence: the reply, or words of whoever added it"`
+
+	RemoteAddress string `json:"remoteAddress,omitempty" doc:"Of whoever asked, as far as tracking.storeAddress keeps it"`
+	UserAgent     string `json:"userAgent,omitempty" doc:"Of whoever asked"`
 }
 
 // SuppressionQuery selects suppressions. The zero value selects the first page of all.
@@ -160,11 +163,15 @@ type BlocklistAddress struct {
 	MessageID string     `json:"queueId,omitempty" doc:"The message that brought it about"`
 	Created   time.Time  `json:"created"`
 	Expires   *time.Time `json:"expires,omitempty"`
+
+	Account       string `json:"account,omitempty" doc:"Account whose mail was unsubscribed from, or that a program named. The entry holds for every account"`
+	RemoteAddress string `json:"remoteAddress,omitempty" doc:"Of whoever asked, as far as tracking.storeAddress keeps it"`
+	UserAgent     string `json:"userAgent,omitempty" doc:"Of whoever asked"`
 }
 
 // BlocklistRequest adds an address to a list's suppressions.
 type BlocklistRequest struct {
-	Account   string `json:"account,omitempty" maxLength:"256" doc:"Taken for EmailEngine's clients. What a list suppresses holds for every account"`
+	Account   string `json:"account,omitempty" maxLength:"256" doc:"Shown with the entry. What a list suppresses holds for every account"`
 	Recipient string `json:"recipient" maxLength:"512" doc:"The address"`
 	Reason    string `json:"reason,omitempty" maxLength:"500" doc:"unsubscribe, hard_bounce, spam_report, or any other words, which stop every mail of the list; block when absent"`
 }

@@ -33,6 +33,7 @@ type Endpoint struct {
 	Updated        time.Time         `json:"updated"`
 	DisabledReason string            `json:"disabledReason,omitempty" doc:"Why Postroom switched it off"`
 	FailingSince   *time.Time        `json:"failingSince,omitempty" doc:"Since when no delivery has succeeded"`
+	Deliveries     int               `json:"deliveries" doc:"Deliveries that were made for it, those of replays among them"`
 }
 
 // EndpointPage is a page of endpoints.
@@ -44,6 +45,44 @@ type EndpointPage struct {
 }
 
 func (p EndpointPage) rows() ([]Endpoint, string, int) { return p.Endpoints, "", p.Pages }
+
+// WebhookRoute is a webhook endpoint with EmailEngine's field names.
+type WebhookRoute struct {
+	ID            string               `json:"id"`
+	Name          string               `json:"name" doc:"Its description, or the host of its URL"`
+	Description   string               `json:"description"`
+	Created       time.Time            `json:"created"`
+	Updated       time.Time            `json:"updated"`
+	Enabled       bool                 `json:"enabled"`
+	TargetURL     string               `json:"targetUrl"`
+	TCount        int                  `json:"tcount" doc:"Deliveries that were made for it"`
+	Error         *WebhookRouteError   `json:"webhookErrorFlag" doc:"null: deliveries succeed"`
+	CustomHeaders []CustomHeader       `json:"customHeaders" doc:"Values are masked"`
+	Content       *WebhookRouteContent `json:"content,omitempty" doc:"Of a single route only"`
+}
+
+// WebhookRouteError is why deliveries of a route fail.
+type WebhookRouteError struct {
+	Message string     `json:"message"`
+	Created *time.Time `json:"created,omitempty" doc:"Since when"`
+}
+
+// WebhookRouteContent has the functions of a route of EmailEngine. Postroom has none: both are null. The
+// events and accounts of the endpoint select what it gets.
+type WebhookRouteContent struct {
+	Fn  *string `json:"fn"`
+	Map *string `json:"map"`
+}
+
+// WebhookRoutePage is a page of webhook routes.
+type WebhookRoutePage struct {
+	Total    int            `json:"total"`
+	Page     int            `json:"page"`
+	Pages    int            `json:"pages"`
+	Webhooks []WebhookRoute `json:"webhooks"`
+}
+
+func (p WebhookRoutePage) rows() ([]WebhookRoute, string, int) { return p.Webhooks, "", p.Pages }
 
 // Delivery is the delivery of one event to one endpoint.
 type Delivery struct {

@@ -14,10 +14,12 @@ import (
 // buildWatch builds the alerts to the team. Every process watches. All share the alert state.
 func (a *App) buildWatch(context.Context) error {
 	c := a.cfg
-	w, err := watch.New(watch.Parts{DB: a.db, Queues: a.control, Mail: a.outbox, Accounts: a.accounts},
+	w, err := watch.New(watch.Parts{DB: a.db, Queues: a.control, Mail: a.outbox, Accounts: a.accounts,
+		Relays: a.router},
 		watch.Options{
 			Every: c.Alerts.Every, Paused: c.Alerts.Paused, DeadLetters: c.Alerts.DeadLetters,
-			FailedShare: c.Alerts.FailedShare, BounceRate: c.Alerts.BounceRate, ComplaintRate: c.Alerts.ComplaintRate,
+			RelayAway: c.Alerts.RelayAway, FailedShare: c.Alerts.FailedShare, BounceRate: c.Alerts.BounceRate,
+			ComplaintRate: c.Alerts.ComplaintRate,
 			Queues: []watch.Queue{
 				watched(queue.Submit, a.db, c.Alerts.QueueAge), watched(queue.Bulk, a.db, c.Alerts.BulkAge),
 				{Name: queue.Notify, Parts: []string{queue.Notify}, Age: c.Alerts.QueueAge},

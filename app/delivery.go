@@ -84,7 +84,11 @@ func (a *App) buildRouting() error {
 	a.router, err = routing.New(routing.Parts{Sender: a.sender, Limits: a.limits, Token: a.oauth.Access,
 		Gateways: a.gateways},
 		routing.Options{Logger: a.log, Registry: a.metrics, Untested: max(1, a.cfg.Workers.Submit/2)})
-	return err
+	if err != nil {
+		return err
+	}
+	a.life.onRun("relays", a.router.Run)
+	return nil
 }
 
 // admission counts the connections to a relay across all processes.

@@ -94,8 +94,6 @@ func (r *replay) setUp() {
 	r.exchange("account-create-smtp-only")
 	r.exchange("account-get-smtp-only")
 	r.unsent("webhook-accountAdded")
-	// the recording sent its password without TLS
-	r.call("PUT", "/v1/account/snd", fields{"smtp": r.relay(r.sink.Port())})
 	r.exchange("settings-post")
 	r.exchange("settings-get")
 	r.exchange("webhook-routes-list")

@@ -204,6 +204,7 @@ func exerciseAccess(t *testing.T, a *app.App, client *api.Client, relay *testsmt
 	ctx := t.Context()
 	if _, err := api.CreateAccount.Do(ctx, client, api.Account{
 		Account: "shop", Email: "shop@example.com", SMTP: &api.SMTPServer{Host: relay.Host(), Port: relay.Port()},
+		Limits: &api.Limits{PerMinute: 100},
 	}); err != nil {
 		t.Fatal(err)
 	}

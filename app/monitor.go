@@ -39,7 +39,7 @@ type state struct {
 	watch *watch.Watch
 	takes func(context.Context) error // why new mail is refused; nil: this process takes no mail
 	works func() bool                 // whether tasks are taken; nil: this process delivers nothing
-	owing func() []routing.Stall      // the relays that stall
+	away  func() []routing.Away       // the relays that do not answer
 }
 
 func (a *App) state() state {
@@ -48,7 +48,7 @@ func (a *App) state() state {
 		s.takes = a.outbox.Admits
 	}
 	if a.delivers {
-		s.works, s.owing = a.working.Load, a.router.Stalled
+		s.works, s.away = a.working.Load, a.router.Away
 	}
 	return s
 }
@@ -73,8 +73,8 @@ func (s state) Checks(ctx context.Context) []api.Check {
 // Their names are in the log: this answer is public.
 func (s state) relays() api.Check {
 	check := api.Check{Name: "relays", OK: true, Message: "answer"}
-	if n := len(s.owing()); n > 0 {
-		check.Message = fmt.Sprintf("%d owe answers, and get no mail from this process until then; see the log", n)
+	if n := len(s.away()); n > 0 {
+		check.Message = fmt.Sprintf("%d do not answer this process; the log and the alert relayAway name them", n)
 	}
 	return check
 }
@@ -123,7 +123,7 @@ func durability(d redisdb.Durability) api.Durability {
 		fsync = "none"
 	}
 	return api.Durability{
-		Mode: string(d.Mode), Persistent: d.Persistent, Fsync: fsync, Replicas: d.Replicas, Policy: d.Policy,
-		Warnings: d.Warnings,
+		Mode: string(d.Mode), Version: d.Version, Persistent: d.Persistent, Fsync: fsync, Replicas: d.Replicas,
+		Policy: d.Policy, Warnings: d.Warnings,
 	}
 }

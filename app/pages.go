@@ -22,7 +22,7 @@ func (a *App) buildPages(ctx context.Context) error {
 	}
 	board, err := queue.NewDashboard(a.db.Client(), queue.DashboardOptions{
 		Path: ui.DashboardPath, Queues: queueNames(a.db), Payload: payload, Before: beforeAction(a.outbox),
-		Logger: a.log,
+		SetPaused: a.outbox.SetPaused, Logger: a.log,
 	})
 	if err != nil {
 		return err
@@ -30,8 +30,7 @@ func (a *App) buildPages(ctx context.Context) error {
 	pages, err := ui.New(ui.Parts{
 		Outbox: a.outbox, Webhooks: a.webhooks, Suppressions: a.suppressions,
 		Accounts: a.accounts, Gateways: a.gateways, Templates: a.stored, Documents: a.documents, Access: a.access,
-		State:     a.state(),
-		Dashboard: board,
+		Settings: a.settings, State: a.state(), Dashboard: board,
 	}, ui.Options{Version: a.version, Logger: a.log})
 	if err != nil {
 		return err
@@ -40,8 +39,7 @@ func (a *App) buildPages(ctx context.Context) error {
 	return nil
 }
 
-// beforeAction applies to messages what an operator does to their tasks in the dashboard. The pause of a
-// queue affects the queue only.
+// beforeAction applies to messages what an operator does to their tasks in the dashboard.
 func beforeAction(o *outbox.Outbox) func(context.Context, queue.Action, string, queue.State,
 	[]string) []error {
 	actions := map[queue.Action]func(context.Context, string) error{

@@ -30,6 +30,6 @@ func (a *App) buildRecipients(context.Context) error {
 	}
 	a.unsubscribe, err = unsubscribe.New(unsubscribe.Parts{
 		Tokens: a.signedTokens, Suppressions: a.suppressions, Append: a.feedback.Append, Account: a.accounts.Get,
-	}, unsubscribe.Options{Logger: a.log, Registry: a.metrics})
+	}, unsubscribe.Options{Logger: a.log, Registry: a.metrics, StoreAddress: c.StoreAddress})
 	return err
 }

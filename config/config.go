@@ -163,7 +163,7 @@ type Tracking struct {
 	Opens        bool          `key:"opens" default:"false" doc:"Whether opens are counted, by an image at the end of html. The default for accounts and messages that do not set it. Can be changed while Postroom runs, as trackOpens of /v1/settings. Needs serviceUrl. See Tracking."`
 	Clicks       bool          `key:"clicks" default:"false" doc:"Whether clicks are counted, by links through this Postroom. A default as above: trackClicks of /v1/settings."`
 	Expiry       time.Duration `key:"expiry" default:"4320h" min:"0" doc:"How long after a message was accepted its opens and clicks are counted. Links redirect to their targets forever. 0: forever."`
-	StoreAddress string        `key:"storeAddress" default:"masked" values:"ip,masked,none" doc:"What is kept of the IP address of an open or click: ip, all of it; masked, without its last octet (IPv4) or its last 80 bits (IPv6); none, nothing."`
+	StoreAddress string        `key:"storeAddress" default:"masked" values:"ip,masked,none" doc:"What is kept of the IP address of an open, click or unsubscribe: ip, all of it; masked, without its last octet (IPv4) or its last 80 bits (IPv6); none, nothing."`
 }
 
 // Unsubscribe is the behaviour of the unsubscribe links in mail.

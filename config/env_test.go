@@ -20,7 +20,8 @@ func TestValueFromFile(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
 			file := write(t, "smtp", r.content)
-			l := load(t, config.Sources{Env: []string{"POSTROOM_SMTP_FILE=" + file}})
+			l := load(t, config.Sources{Env: []string{"POSTROOM_FROM=a@example.com",
+				"POSTROOM_SMTP_FILE=" + file}})
 			if l.SMTP.Pass.Reveal() != "p" {
 				t.Errorf("relay %+v", l.SMTP)
 			}

@@ -108,6 +108,9 @@ func (l *loading) crossCheck(c *Config) {
 	l.crossCheckBounce(c.Bounce)
 	l.refuse(c.From != (Mailbox{}) && c.SMTP == (Relay{}), "from", "from",
 		"is the sender of the default account, which needs a relay; set smtp too", "smtp")
+	l.refuse(c.From == (Mailbox{}) && c.SMTP != (Relay{}), "from", "smtp",
+		"is missing, but smtp is set; say who sends the mail of the default account, such as "+
+			"Shop <shop@example.com>", "from", "smtp")
 	l.refuse(c.Redis.URL == "" && c.Role != "all", "role", "role", "is "+c.Role+
 		", but the embedded Redis serves one process only; set redis.url, or role to all", "redis.url", "role")
 	l.refuse(c.Redis.URL == "" && c.Redis.WaitReplicas > 0, "redis.waitReplicas", "redis.waitReplicas",

@@ -27,6 +27,7 @@ func withSecrets(t *testing.T) *config.Loaded {
 	return load(t, config.Sources{Env: []string{
 		"POSTROOM_SECRET=" + hiddenSecret,
 		"POSTROOM_TOKEN=" + hiddenToken,
+		"POSTROOM_FROM=a@example.com",
 		"POSTROOM_SMTP=smtp://user:" + hiddenRelay + "@relay.example.com:2525",
 		"POSTROOM_REDIS_URL=redis+sentinel://:" + hiddenRedis + "@s1:26379,s2:26379/main?sentinel_password=" +
 			hiddenQuery + "&db=2",
@@ -74,7 +75,7 @@ func TestRows(t *testing.T) {
 		"redis.url": {Key: "redis.url",
 			Value:  "redis+sentinel://:******@s1:26379,s2:26379/main?sentinel_password=******&db=2",
 			Source: "POSTROOM_REDIS_URL", Env: "POSTROOM_REDIS_URL", Secret: true},
-		"from": {Key: "from", Empty: "none", Source: "default", Env: "POSTROOM_FROM"},
+		"serviceUrl": {Key: "serviceUrl", Empty: "none", Source: "default", Env: "POSTROOM_SERVICE_URL"},
 		"http.listen": {Key: "http.listen", Value: "127.0.0.1:3000", Source: "default",
 			Env: "POSTROOM_HTTP_LISTEN"},
 	}
@@ -96,7 +97,7 @@ func TestPrint(t *testing.T) {
 	}
 	// how wide the columns are depends on the longest name
 	folded := regexp.MustCompile(" +").ReplaceAllString(table.String(), " ")
-	for _, line := range []string{"secret ****** ", "from (none) ", "delivery.attempts 10 "} {
+	for _, line := range []string{"secret ****** ", "serviceUrl (none) ", "delivery.attempts 10 "} {
 		if !strings.Contains(folded, "\n"+line) {
 			t.Errorf("no line %q in\n%s", line, table.String())
 		}

@@ -19,7 +19,7 @@ type Message struct {
 	Lane      string          `json:"lane,omitempty"`
 	Gateway   string          `json:"gateway,omitempty"`
 	Metadata  json.RawMessage `json:"metadata,omitempty"` // the sender's own object, echoed
-	Tags      []string        `json:"tags"`               // empty: the sender gave none
+	Tags      []string        `json:"tags,omitempty"`     // empty: the sender gave none
 	List      string          `json:"list,omitempty"`     // mailing list
 	// IP address that the last attempt was set to connect from; empty: the system's choice
 	LocalAddress string `json:"localAddress,omitempty"`

@@ -2,20 +2,23 @@ package message
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
 // Control is the values of the control headers of a raw message, which are removed from it:
-// X-Postroom-Send-At, -Delivery-Attempts, -Gateway, -Tracking-Enabled and -Idempotency-Key. EmailEngine's
-// prefix X-EE- works too. X-Postroom- takes precedence.
+// X-Postroom-Send-At, -Delivery-Attempts, -Gateway, -Tracking-Enabled, -Idempotency-Key, -Lane and -Priority.
+// EmailEngine's prefix X-EE- works too. X-Postroom- takes precedence.
 type Control struct {
 	SendAt           time.Time // when to send; zero: not given
 	DeliveryAttempts int       // total attempts, 1 to 100; 0: not given
 	Gateway          string    // empty: not given
 	TrackingEnabled  *bool     // nil: not given
 	IdempotencyKey   string    // empty: not given
+	Lane             string    // transactional or bulk; empty: not given
+	Priority         string    // high, normal or low; empty: not given
 }
 
 // controlPrefixes are in order of precedence.
@@ -43,7 +46,19 @@ func (h *rawHeader) takeControl(f *faults) Control {
 	if c.IdempotencyKey = strings.Trim(key, `"`); len(c.IdempotencyKey) > maxIdempotencyKey {
 		f.add("raw", "its %s must not be longer than %d octets", name, maxIdempotencyKey)
 	}
+	c.Lane = h.takeControlWord(f, "Lane", "transactional", "bulk")
+	c.Priority = h.takeControlWord(f, "Priority", "high", "normal", "low")
 	return c
+}
+
+// takeControlWord is takeControlHeader of a header that is one of some words.
+func (h *rawHeader) takeControlWord(f *faults, purpose string, words ...string) string {
+	name, value := h.takeControlHeader(purpose)
+	value = strings.ToLower(value)
+	if value != "" && !slices.Contains(words, value) {
+		f.add("raw", "its %s must be one of %s", name, strings.Join(words, ", "))
+	}
+	return value
 }
 
 // takeControlHeader removes all headers of a purpose. It returns the name and value of the one with

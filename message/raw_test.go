@@ -242,7 +242,7 @@ func TestControlHeaders(t *testing.T) {
 		want         message.Control
 	}{
 		{"all of EmailEngine's", "X-EE-Send-At: 2026-05-01T08:30:00.000Z\nx-ee-delivery-attempts: 3\nX-EE-Gateway: eu\nX-EE-Tracking-Enabled: yes\nX-EE-Idempotency-Key: \"k 1\"\n", message.Control{SendAt: at, DeliveryAttempts: 3, Gateway: "eu", TrackingEnabled: &yes, IdempotencyKey: "k 1"}},
-		{"all of ours", "X-Postroom-Send-At: 2026-05-01T10:30+02:00\nX-Postroom-Delivery-Attempts: 100\nX-Postroom-Gateway: us\nX-Postroom-Tracking-Enabled: 0\nX-Postroom-Idempotency-Key:\n k\n", message.Control{SendAt: at, DeliveryAttempts: 100, Gateway: "us", TrackingEnabled: &no, IdempotencyKey: "k"}},
+		{"all of ours", "X-Postroom-Send-At: 2026-05-01T10:30+02:00\nX-Postroom-Delivery-Attempts: 100\nX-Postroom-Gateway: us\nX-Postroom-Tracking-Enabled: 0\nX-Postroom-Idempotency-Key:\n k\nX-Postroom-Lane: Bulk\nX-Postroom-Priority: high\n", message.Control{SendAt: at, DeliveryAttempts: 100, Gateway: "us", TrackingEnabled: &no, IdempotencyKey: "k", Lane: "bulk", Priority: "high"}},
 		{"ours count, wherever they are", "X-EE-Gateway: ee\nX-Postroom-Gateway: ours\nX-EE-Gateway: again\n",
 			message.Control{Gateway: "ours"}},
 		{"milliseconds", "X-EE-Send-At: 1777624200000\n", message.Control{SendAt: at}},

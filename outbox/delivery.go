@@ -33,6 +33,13 @@ var errLeaseLost = errors.New("the lease ran out")
 // the queue, which counts in seconds.
 const shortWait = 1200 * time.Millisecond
 
+// A task may come before its message: Redis has forgotten accept.lua and is given it again, or the two are on
+// different nodes of a Cluster. The worker waits for a moment, and then the task does.
+const (
+	acceptPause    = 20 * time.Millisecond
+	acceptedWithin = 5 * time.Second // later the task is dropped; the sweeper would queue another
+)
+
 // claim is a message that this worker may send.
 type claim struct {
 	row
@@ -57,13 +64,12 @@ type claim struct {
 // sweeper repairs what a crash left behind.
 type Delivery struct {
 	*store
-	leases    *leases
-	lines     *lines
-	followers *followers
+	leases *leases
+	lines  *lines
 }
 
 func newDelivery(s *store) *Delivery {
-	return &Delivery{store: s, leases: newLeases(s), lines: newLines(s), followers: &followers{store: s}}
+	return &Delivery{store: s, leases: newLeases(s), lines: newLines(s)}
 }
 
 // Deliver handles one wake-up: it begins the message of the task, makes one attempt, and records its result.
@@ -97,6 +103,7 @@ func (d *Delivery) begin(ctx context.Context, id string) (*claim, queue.Verdict,
 	if err := d.clock.ready(ctx, d.DB.Client()); err != nil {
 		return nil, queue.Verdict{}, redisError(err, "begin message "+id)
 	}
+	fresh := createdAt(id).Add(acceptedWithin)
 	keys := d.beginKeys(partition, id)
 	for waited := false; ; waited = true {
 		asked, now := d.clock.now(), d.clock.Now()
@@ -121,6 +128,13 @@ func (d *Delivery) begin(ctx context.Context, id string) (*claim, queue.Verdict,
 			if !redisdb.Pause(ctx, due.Sub(now)) {
 				return nil, queue.NotNow(due), nil // the worker is stopping; the task keeps its time
 			}
+		case "UNKNOWN":
+			if now.After(fresh) {
+				return nil, queue.Drop(), nil
+			}
+			if waited || !redisdb.Pause(ctx, acceptPause) {
+				return nil, queue.NotNow(now.Add(time.Second)), nil
+			}
 		default: // LATER: another task will wake it; GONE, FAILED: the task outlived its message
 			return nil, queue.Drop(), nil
 		}
@@ -142,6 +156,7 @@ func (d *Delivery) readClaim(id string, partition int, a begun) (*claim, error) 
 	if c.status, err = d.jsons.unpackStatus(id, a.Status, c.envelope); err != nil {
 		return nil, err
 	}
+	c.status.proceeds(d.clock.Now())
 	if c.shared != "" {
 		return c, d.jsons.unpack(id, []byte(a.Content), &c.personal)
 	}
@@ -398,8 +413,11 @@ func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (fini
 		args.Attempts, args.Lapsed, args.Reservation = c.attempts, c.lapsed, dec.reservation
 		if dec.outcome == released {
 			args.Due, args.Reservation = now, c.reservation
+			return args, nil
 		}
-		return args, nil
+		var err error
+		args.Status, err = d.jsons.pack(c.id, c.status.waits(dec.at, dec.reason))
+		return args, err
 	}
 	events, err := dec.events(c)
 	if err != nil {
@@ -443,9 +461,7 @@ func (d *Delivery) recorded(ctx context.Context, c *claim, dec decision, answer 
 	for _, scope := range dec.tried {
 		d.lines.wake(ctx, scope)
 	}
-	if answer.Follower != "" {
-		d.followers.enqueue(ctx, wakeup{ID: answer.Follower, Lane: c.lane, Epoch: answer.FollowerEpoch})
-	}
+	d.enqueue(ctx, answer.wakeups(c.lane)...)
 	switch dec.outcome {
 	case sent:
 		return queue.Done()

@@ -287,30 +287,10 @@ func (l *lines) order(scope string) []line {
 	return waiting
 }
 
-// followers queues the tasks of messages that leave a backlog. What comes while a call is under way goes
-// together with the next one. A process that dies leaves the tasks to the sweeper.
-type followers struct {
-	store *store
-	mu    sync.Mutex
-	next  []wakeup
-	busy  bool // somebody is queueing
-}
-
-// enqueue queues a task, or leaves it to the caller that is queueing.
-func (f *followers) enqueue(ctx context.Context, w wakeup) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.next = append(f.next, w)
-	if f.busy {
-		return
+// wakeups are the tasks of the messages that follow.
+func (f finished) wakeups(lane api.Lane) (all []wakeup) {
+	for pair := range slices.Chunk(strings.Fields(f.Followers), 2) {
+		all = append(all, wakeup{ID: pair[0], Lane: lane, Epoch: pair[1]})
 	}
-	f.busy = true
-	for len(f.next) > 0 {
-		batch := f.next
-		f.next = nil
-		f.mu.Unlock()
-		f.store.enqueue(ctx, batch...)
-		f.mu.Lock()
-	}
-	f.busy = false
+	return all
 }

@@ -68,11 +68,11 @@ func (d *Desk) CancelAll(ctx context.Context, q api.OutboxQuery, reason string) 
 	error) {
 	var total api.BulkDeleteAnswer
 	q.Page, q.PageSize, q.Cursor = 0, scanChunk, ""
-	paused, err := d.pausedLanes(ctx)
+	paused, err := d.pausedQueues(ctx)
 	if err != nil {
 		return total, err
 	}
-	still := func(r row) bool { return q.State == "" || q.State == shown(r.state, paused[r.lane]) }
+	still := func(r row) bool { return q.State == "" || q.State == shown(r.state, paused[r.task().queue]) }
 	left := orphans{}
 	defer d.deleteOrphans(ctx, left)
 	err = d.eachPage(ctx, q, paused, func(entries []entry) error {
@@ -85,7 +85,7 @@ func (d *Desk) CancelAll(ctx context.Context, q api.OutboxQuery, reason string) 
 }
 
 // eachPage calls do with the messages that a query selects, page by page.
-func (d *Desk) eachPage(ctx context.Context, q api.OutboxQuery, paused map[api.Lane]bool,
+func (d *Desk) eachPage(ctx context.Context, q api.OutboxQuery, paused map[string]bool,
 	do func([]entry) error) error {
 	for {
 		found, err := d.reader.find(ctx, q, paused, scanChunk)

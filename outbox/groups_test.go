@@ -15,7 +15,7 @@ var below = map[string][]string{
 	"record":   nil,
 	"intake":   {"record"},
 	"delivery": {"record"},
-	"queues":   {"record"},
+	"queues":   {"record", "rates"},
 	"facts":    {"record"},
 	"rates":    {"record"},
 	"read":     {"record"},

@@ -60,10 +60,11 @@ type Shared struct {
 	Track                   *bool  // both; nil: the account's choice, else that of Options.Track
 	BaseURL                 string // public address of links; empty: Options.ServiceURL
 
-	Lane          api.Lane // empty: transactional
-	Gateway       string   // the only one to send through; empty: as the account says
-	Attempts      int      // 0: Options.Attempts
-	gateways.Path          // to the relay
+	Lane          api.Lane     // empty: transactional
+	Priority      api.Priority // empty: normal
+	Gateway       string       // the only one to send through; empty: as the account says
+	Attempts      int          // 0: Options.Attempts
+	gateways.Path              // to the relay
 	RequireTLS    bool
 	DSN           *api.DSN
 	Tags          []string

@@ -207,7 +207,7 @@ func (in *Intake) encode(m *newMessage) error {
 		Gateway: m.gateway, Envelope: env, Content: content, LiveMost: in.limit(m.partition),
 		Fingerprint: m.fingerprint, Memo: first, Merge: m.merge, Window: cmp.Or(m.window, in.opts.Window),
 		MemoryShare: in.countBytes(len(content)),
-		Shared:      shared, Epoch: firstEpoch, Event: queued,
+		Shared:      shared, Epoch: firstEpoch, Event: queued, Rank: rank(m.envelope.Priority),
 	}
 	if m.look = in.question(m); m.look != nil {
 		m.keys = append(m.keys, m.look.Keys...)
@@ -215,6 +215,9 @@ func (in *Intake) encode(m *newMessage) error {
 	}
 	return nil
 }
+
+// rank is a priority as the scripts have it: lower goes first.
+func rank(p api.Priority) int { return map[api.Priority]int{api.High: -1, api.Low: 1}[p] }
 
 // encodeContent is what a message stores of its own: the whole message, or its part of a shared content and
 // the name of that.

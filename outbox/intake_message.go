@@ -64,6 +64,14 @@ func (b *Batch) author() message.Address {
 
 func (b *Batch) lane() api.Lane { return cmp.Or(b.shared.Lane, api.Transactional) }
 
+// priority is high, low or, if it is normal, empty.
+func (b *Batch) priority() api.Priority {
+	if b.shared.Priority == api.Normal {
+		return ""
+	}
+	return b.shared.Priority
+}
+
 // composeRaw makes a raw message fit to be sent. Control headers in it complete settings and entry where
 // these are empty.
 func (b *Batch) composeRaw(e *Entry) error {
@@ -84,6 +92,8 @@ func (b *Batch) composeRaw(e *Entry) error {
 	e.Key = cmp.Or(e.Key, control.IdempotencyKey)
 	sh.Attempts = cmp.Or(sh.Attempts, control.DeliveryAttempts)
 	sh.Gateway = cmp.Or(sh.Gateway, control.Gateway)
+	sh.Lane = cmp.Or(sh.Lane, api.Lane(control.Lane))
+	sh.Priority = cmp.Or(sh.Priority, api.Priority(control.Priority))
 	if sh.Track == nil {
 		sh.Track = control.TrackingEnabled
 	}
@@ -160,6 +170,7 @@ func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, e
 	m.envelope = envelope{
 		Account: b.account.ID, Source: b.shared.Source, MessageID: c.MessageID, From: c.Envelope.From,
 		To: c.Envelope.To, Subject: c.Subject, Key: e.Key, Tags: b.shared.Tags, Metadata: e.Metadata,
+		Priority:  b.priority(),
 		DeliverBy: b.shared.DeliverBy, DSN: b.shared.DSN, UTF8: c.SMTPUTF8, EightBit: c.EightBit,
 		RequireTLS: b.shared.RequireTLS, Template: b.template, additions: b.added, Path: b.shared.Path,
 		Raw: b.raw != nil,

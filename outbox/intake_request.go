@@ -137,7 +137,8 @@ func sharedOf(req api.SubmitRequest, source string) Shared {
 		PreviewText: req.PreviewText, HTML: req.HTML, Text: req.Text,
 		Plain: req.Template == "" && len(req.MailMerge) == 0, Locale: req.Locale, TZ: req.TZ, ListID: req.ListID,
 		TrackOpens: req.TrackOpens, TrackClicks: req.TrackClicks, Track: req.TrackingEnabled, BaseURL: req.BaseURL,
-		Lane: req.Lane, Gateway: req.Gateway, Attempts: req.DeliveryAttempts, RequireTLS: req.RequireTLS,
+		Lane: req.Lane, Priority: req.Priority,
+		Gateway: req.Gateway, Attempts: req.DeliveryAttempts, RequireTLS: req.RequireTLS,
 		DSN: req.DSN, Tags: req.Tags, DeliverBy: req.DeliverBy, KeyRequired: req.KeyRequired,
 		Path: gateways.Path{Proxy: req.Proxy, LocalAddress: req.LocalAddress},
 	}

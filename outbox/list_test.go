@@ -235,12 +235,12 @@ func TestCountersAreExact(t *testing.T) {
 		b.Deliver(t.Context(), queue.Task{ID: taskID(id, "1")})
 	}
 	want := api.Counters{Pending: 1, QueuedHour: 3, SentHour: 2, AttemptsHour: 2, QueuedDay: 3, SentDay: 2,
-		AttemptsDay: 2}
+		AttemptsDay: 2, PeriodCounters: api.PeriodCounters{MessageQueued: 3, MessageSent: 2, SubmitSuccess: 2}}
 	if diff := cmp.Diff(want, count()); diff != "" {
 		t.Errorf("now (-want +got):\n%s", diff)
 	}
 	b.clock.Advance(time.Hour + time.Minute)
-	want.QueuedHour, want.SentHour, want.AttemptsHour = 0, 0, 0
+	want.QueuedHour, want.SentHour, want.AttemptsHour, want.PeriodCounters = 0, 0, 0, api.PeriodCounters{}
 	if diff := cmp.Diff(want, count()); diff != "" {
 		t.Errorf("an hour later (-want +got):\n%s", diff)
 	}

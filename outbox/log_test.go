@@ -345,6 +345,47 @@ func names(err error, key string) bool {
 	return f != nil && slices.ContainsFunc(f.Fields, func(field fault.Field) bool { return field.Key == key })
 }
 
+// TestCountersOfAPeriod: to the minute up to a day, then recipients by hour.
+func TestCountersOfAPeriod(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, spread(t), Options{})
+	b.sender.replies["dead@x.test"] = "550 5.1.1 no such user"
+	id := b.submit(t, api.SubmitRequest{To: append(for1("ann@x.test"), for1("bob@x.test")...), Lane: api.Bulk})
+	b.deliver(t, id)
+	b.deliver(t, b.submit(t, api.SubmitRequest{To: for1("dead@x.test")}))
+	b.learn(t, Fact{Key: "o", Type: event.TrackOpen, MessageID: id},
+		Fact{Key: "b", Type: event.TrackOpen, MessageID: id, Details: event.Later{Bot: true}},
+		Fact{Key: "h", Type: event.MessageBounce, MessageID: id, Details: event.Later{BounceType: "hard"}})
+	b.countAll(t)
+	b.clock.Advance(90 * time.Minute)
+	later := api.PeriodCounters{MessageBounce: 1, TrackOpen: 2}
+	day, bulk, rated := later, later, later
+	day.MessageQueued, day.MessageSent, day.SubmitSuccess, day.MessageFailed, day.SubmitFail = 2, 1, 1, 1, 1
+	bulk.MessageQueued, bulk.MessageSent, bulk.SubmitSuccess = 1, 1, 1
+	rated.MessageSent, rated.SubmitSuccess = 2, 2
+	week := rated
+	week.MessageFailed, week.SubmitFail = 1, 1
+	none := api.PeriodCounters{}
+	for name, row := range map[string]struct {
+		q    api.CounterQuery
+		want api.PeriodCounters
+	}{
+		"an hour, the default": {api.CounterQuery{}, none},
+		"90 minutes":           {api.CounterQuery{Seconds: 90 * 60}, none},
+		"a second more":        {api.CounterQuery{Seconds: 90*60 + 1}, day},
+		"a day":                {api.CounterQuery{Seconds: daySeconds}, day},
+		"a day of a lane":      {api.CounterQuery{Seconds: daySeconds, Lane: api.Bulk}, bulk},
+		"a week":               {api.CounterQuery{Seconds: 7 * daySeconds}, week},
+		"a week of a lane":     {api.CounterQuery{Seconds: 7 * daySeconds, Lane: api.Bulk}, rated},
+		"a week of nobody":     {api.CounterQuery{Seconds: 7 * daySeconds, Account: "none"}, none},
+	} {
+		got, err := b.Counters(t.Context(), row.q)
+		if diff := cmp.Diff(row.want, got.PeriodCounters); diff != "" || err != nil {
+			t.Errorf("%s (-want +got):\n%s%v", name, diff, err)
+		}
+	}
+}
+
 func TestCountersByAccountAndLane(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, testredis.Open(t, redisdb.Options{Partitions: 2}), Options{})
@@ -381,6 +422,7 @@ func TestCountersByAccountAndLane(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		got.PeriodCounters = api.PeriodCounters{} // TestCountersOfAPeriod
 		if diff := cmp.Diff(row.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

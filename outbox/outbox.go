@@ -49,11 +49,7 @@ func (o *Outbox) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { o.leases.run(ctx) })
 	wg.Go(func() { o.queued.run(ctx) })
-	wg.Go(func() {
-		if err := o.countEvents(ctx); err != nil {
-			o.log.Error("events are not counted", "error", err)
-		}
-	})
+	wg.Go(func() { o.repeat(ctx, ratesEvery, "rates", o.countNew) })
 	wg.Go(func() { o.repeat(ctx, sweepEvery, "mend", sweeper.mend) })
 	wg.Go(func() { o.repeat(ctx, sweepEvery, "compare", sweeper.compare) })
 	wg.Go(func() { o.repeat(ctx, retentionCheck, "retention", retention.check) })

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -18,6 +19,9 @@ import (
 
 // Queues counts, pauses and resumes the queues of messages.
 type Queues struct{ *store }
+
+// Now is the time by the clock that dates messages, which is that of Redis.
+func (qs *Queues) Now() time.Time { return qs.clock.Now() }
 
 // Owns reports whether a queue holds the tasks of messages.
 func (qs *Queues) Owns(name string) bool {
@@ -44,9 +48,11 @@ func (qs *Queues) queuesOf(name string) ([]string, error) {
 	return names, nil
 }
 
-// SetPaused pauses or resumes a queue. Active jobs finish. The queue submit is both lanes, bulk the bulk
-// lane.
+// SetPaused pauses or resumes a queue in all its partitions. Active jobs finish. The queue submit is both
+// lanes, bulk the bulk lane. The name of a partition's queue, which the dashboard shows, stands for the whole
+// queue.
 func (qs *Queues) SetPaused(ctx context.Context, name string, paused bool) error {
+	name = queue.Whole(name)
 	names, err := qs.queuesOf(name)
 	if err != nil {
 		return err
@@ -55,17 +61,16 @@ func (qs *Queues) SetPaused(ctx context.Context, name string, paused bool) error
 	if paused {
 		set = qs.Control.Pause
 	}
-	for _, n := range names {
-		if err := set(ctx, n); err != nil {
-			return redisError(err, "pause or resume queue "+n)
-		}
+	if err := set(ctx, names...); err != nil {
+		return redisError(err, "pause or resume queue "+name)
 	}
 	qs.log.InfoContext(ctx, "queue switched", "queue", name, "paused", paused)
 	return nil
 }
 
 // QueueStatus counts the jobs of a queue: messages by their records, which are the truth, others by their
-// tasks.
+// tasks. A queue is paused if any of its partitions is, as asynq's own tools may do; submit is if that holds
+// for the transactional lane, whatever the bulk lane does.
 func (qs *Queues) QueueStatus(ctx context.Context, name string) (api.QueueStatus, error) {
 	names, err := qs.queuesOf(name)
 	if err != nil {
@@ -75,11 +80,11 @@ func (qs *Queues) QueueStatus(ctx context.Context, name string) (api.QueueStatus
 	if err != nil {
 		return api.QueueStatus{}, redisError(err, "count queue "+name)
 	}
-	s := api.QueueStatus{Queue: name, Paused: true}
+	s := api.QueueStatus{Queue: name}
 	var oldest time.Duration
 	buried := 0
 	for _, c := range counts {
-		s.Paused = s.Paused && c.Paused
+		s.Paused = s.Paused || c.Paused && queue.Whole(c.Queue) == name
 		s.Jobs.Completed += c.Completed
 		buried += c.Archived
 		s.ProcessedTotal += c.ProcessedTotal
@@ -107,7 +112,7 @@ func (qs *Queues) QueueStatus(ctx context.Context, name string) (api.QueueStatus
 // account, or of all for "".
 func (qs *Queues) countMessages(ctx context.Context, lanes []api.Lane, account string) (jobs api.Jobs,
 	failed int, _ error) {
-	paused, err := qs.pausedLanes(ctx)
+	paused, err := qs.pausedQueues(ctx)
 	if err != nil {
 		return jobs, 0, err
 	}
@@ -119,7 +124,7 @@ func (qs *Queues) countMessages(ctx context.Context, lanes []api.Lane, account s
 	for p := range qs.DB.Partitions() {
 		for _, lane := range lanes {
 			waiting := &jobs.Waiting
-			if paused[lane] {
+			if paused[laneQueue(lane, p)] {
 				waiting = &jobs.Paused
 			}
 			for st, into := range map[string]*int{stateWaiting: waiting, stateActive: &jobs.Active,
@@ -149,7 +154,10 @@ func (qs *Queues) Counters(ctx context.Context, q api.CounterQuery) (api.Counter
 	if err != nil {
 		return api.Counters{}, err
 	}
-	hour, day, err := qs.happened(ctx, q, qs.clock.Now())
+	hour, day, period, err := qs.happened(ctx, q, qs.clock.Now())
+	if err == nil && q.Seconds > daySeconds {
+		period, err = qs.rated(ctx, q)
+	}
 	return api.Counters{
 		Pending: jobs.Waiting + jobs.Paused + jobs.Active + jobs.Delayed, Failed: jobs.Failed + failed,
 		Dead: jobs.Failed, QueuedHour: hour["queued"], SentHour: hour["sent"], FailedHour: hour["failed"],
@@ -157,7 +165,39 @@ func (qs *Queues) Counters(ctx context.Context, q api.CounterQuery) (api.Counter
 		QueuedDay: day["queued"], SentDay: day["sent"], FailedDay: day["failed"], AttemptsDay: day["attempts"],
 		SuppressedDay: day["suppressed"] + day["skipped"],
 		LaterHour:     laterCounters(hour), LaterDay: laterCounters(day),
+		PeriodCounters: periodCounters(period),
 	}, err
+}
+
+// daySeconds is the longest period that is counted to the minute.
+const daySeconds = 24 * 60 * 60
+
+func periodCounters(n map[string]int) api.PeriodCounters {
+	return api.PeriodCounters{
+		SubmitSuccess: n["sent"], SubmitFail: n["failed"], MessageQueued: n["queued"], MessageSent: n["sent"],
+		MessageFailed: n["failed"], MessageSuppressed: n["suppressed"] + n["skipped"],
+		MessageDelivered: n["delivered"], MessageBounce: n["bounced"], MessageComplaint: n["complained"],
+		ListUnsubscribe: n["unsubscribed"], TrackOpen: n["opened"] + n["openedBots"],
+		TrackClick: n["clicked"] + n["clickedBots"],
+	}
+}
+
+// rated returns the counters of a period longer than a day, from those of rates.
+func (qs *Queues) rated(ctx context.Context, q api.CounterQuery) (map[string]int, error) {
+	by := api.RatesQuery{Account: q.Account, From: qs.clock.Now().Add(-time.Duration(q.Seconds) * time.Second)}
+	if q.Lane != "" {
+		by.By, by.Name = "lane", string(q.Lane)
+	}
+	rates, err := (&Counts{qs.store}).Rates(ctx, by)
+	if err != nil || len(rates.Rates) == 0 {
+		return nil, err
+	}
+	r := rates.Rates[0]
+	return map[string]int{
+		"sent": r.Sent, "failed": r.Failed, "suppressed": r.Suppressed, "delivered": r.Delivered,
+		"bounced": r.Hard + r.Soft + r.Blocked, "complained": r.Complained, "unsubscribed": r.Unsubscribed,
+		"opened": r.Opened, "openedBots": r.OpenedBots, "clicked": r.Clicked, "clickedBots": r.ClickedBots,
+	}, nil
 }
 
 func laterCounters(n map[string]int) api.LaterCounters {
@@ -168,10 +208,12 @@ func laterCounters(n map[string]int) api.LaterCounters {
 	}
 }
 
-// happened sums the counters of the last 60 minutes and of the last 24 hours.
-func (qs *Queues) happened(ctx context.Context, q api.CounterQuery, now time.Time) (hour, day map[string]int,
-	_ error) {
-	hour, day = map[string]int{}, map[string]int{}
+// happened sums the counters of the last 60 minutes, of the last 24 hours, and of the seconds of a query, at
+// most 24 hours of them.
+func (qs *Queues) happened(ctx context.Context, q api.CounterQuery, now time.Time) (hour, day,
+	period map[string]int, _ error) {
+	hour, day, period = map[string]int{}, map[string]int{}, map[string]int{}
+	minutes := int64(cmp.Or(q.Seconds, 3600)+59) / 60
 	minute := redisdb.Millis(now) / 60_000
 	pipe := qs.DB.Client().Pipeline()
 	got := map[int64][]*redis.MapStringStringCmd{}
@@ -181,7 +223,7 @@ func (qs *Queues) happened(ctx context.Context, q api.CounterQuery, now time.Tim
 		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, nil, redisError(err, "read counters")
+		return nil, nil, nil, redisError(err, "read counters")
 	}
 	for h, cmds := range got {
 		for _, cmd := range cmds {
@@ -199,10 +241,13 @@ func (qs *Queues) happened(ctx context.Context, q api.CounterQuery, now time.Tim
 				if age < 24*60 {
 					day[parts[0]] += n
 				}
+				if age < minutes {
+					period[parts[0]] += n
+				}
 			}
 		}
 	}
-	return hour, day, nil
+	return hour, day, period, nil
 }
 
 // collector counts the live messages for Prometheus.

@@ -9,18 +9,21 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/redisdb"
 )
 
 // Counts counts what becomes of mail, by hour and day, from the events. Each event is counted once, whatever
-// process dies: it is counted and acknowledged in one step.
+// process dies: the counters and the place in the stream change in one step. All processes count in turns.
 type Counts struct{ *store }
 
 const (
-	ratesGroup = "rates" // the reader of the stream; rates.lua has it too
+	ratesGroup = "rates" // has the place of the last event that was counted; rates.lua has the name too
 	ratesBatch = 500
+	ratesEvery = time.Second
 	// keepRates and keepHours are how long the counters are kept, as rates.lua says: by hour those of tags,
 	// lists and domains are kept for a shorter time.
 	keepRates, keepHours = 400 * 24 * time.Hour, 35 * 24 * time.Hour
@@ -125,60 +128,94 @@ type cell struct {
 	account, part string
 }
 
-// countEvents counts events until ctx ends.
-func (r *Counts) countEvents(ctx context.Context) error {
-	return r.DB.Follow(ctx, redisdb.Follow{Stream: "events", Group: ratesGroup, Batch: ratesBatch,
-		Gather: 500 * time.Millisecond}, r.count)
-}
-
-// count counts the events of a batch that were not counted before.
-func (r *Counts) count(ctx context.Context, entries []redisdb.Entry) error {
-	for len(entries) > 0 {
-		key := r.keys.events(entries[0].Partition)
-		answer, err := ratesScript.Run(ctx, r.DB.Client(), []string{key}, r.tally(entries))
-		if err != nil {
-			return redisdb.Failed(err, "count %d events", len(entries))
+// countNew counts the events that were not counted yet.
+func (r *Counts) countNew(ctx context.Context) error {
+	for p := range r.DB.Partitions() {
+		for {
+			former, entries, err := r.uncounted(ctx, p)
+			if err != nil {
+				return redisdb.Failed(err, "read the events of partition %d", p)
+			}
+			counted, err := r.count(ctx, p, former, entries)
+			if err != nil {
+				return redisdb.Failed(err, "count %d events", len(entries))
+			}
+			if !counted || len(entries) < ratesBatch { // else there are more; another process counts them
+				break
+			}
 		}
-		if answer.Word == "OK" {
-			return nil
-		}
-		entries = slices.DeleteFunc(slices.Clone(entries), func(e redisdb.Entry) bool {
-			return slices.Contains(strings.Fields(answer.Known), e.ID)
-		})
 	}
 	return nil
 }
 
+// uncounted returns events that were not counted yet, and the id of the last one that was.
+func (r *Counts) uncounted(ctx context.Context, p int) (former string, _ []redis.XMessage, _ error) {
+	rdb, key := r.DB.Client(), r.keys.events(p)
+	groups, err := rdb.XInfoGroups(ctx, key).Result()
+	if err != nil && !strings.Contains(err.Error(), "no such key") { // nothing was ever added
+		return "", nil, err
+	}
+	at := slices.IndexFunc(groups, func(g redis.XInfoGroup) bool { return g.Name == ratesGroup })
+	if at < 0 {
+		err := rdb.XGroupCreateMkStream(ctx, key, ratesGroup, "0").Err()
+		if err != nil && !redis.HasErrorPrefix(err, "BUSYGROUP") { // somebody was faster
+			return "", nil, err
+		}
+		return r.uncounted(ctx, p)
+	}
+	former = groups[at].LastDeliveredID
+	entries, err := rdb.XRangeN(ctx, key, "("+former, "+", ratesBatch).Result()
+	return former, entries, err
+}
+
+// count counts events that come after the former one. It reports false if another process did.
+func (r *Counts) count(ctx context.Context, p int, former string, entries []redis.XMessage) (bool, error) {
+	if len(entries) == 0 {
+		return true, nil
+	}
+	args := ratesArgs{Former: former, Last: entries[len(entries)-1].ID, Events: len(entries),
+		PartsMost: partsMost, Cells: r.tally(entries)}
+	answer, err := ratesScript.Run(ctx, r.DB.Client(), []string{r.keys.events(p)}, args)
+	return answer.Word == "OK", err
+}
+
 // tally adds up the numbers of events. An event that cannot be read counts nothing.
-func (r *Counts) tally(entries []redisdb.Entry) ratesArgs {
-	args, sums, now := ratesArgs{PartsMost: partsMost}, map[cell]*tallied{}, r.clock.Now()
-	ids := make([]string, len(entries))
-	for i, entry := range entries {
-		ids[i] = entry.ID
-		line := entry.Text("e")
+func (r *Counts) tally(entries []redis.XMessage) (cells []string) {
+	sums, now := map[cell]*tallied{}, r.clock.Now()
+	events := map[[2]string]int{} // by account and type
+	for _, entry := range entries {
+		line, _ := entry.Values["e"].(string)
 		if strings.Contains(line[:min(len(line), 100)], `"`+string(event.MessageQueued)+`"`) {
 			continue // every message has one, and it counts nothing
 		}
 		var e countedEvent
-		if json.Unmarshal([]byte(line), &e) != nil || e.Type.Later() && entry.Text("f") == "" {
+		if json.Unmarshal([]byte(line), &e) != nil {
+			continue
+		}
+		if e.Account != "" {
+			events[[2]string{e.Account, string(e.Type)}]++
+		}
+		if first, _ := entry.Values["f"].(string); e.Type.Later() && first == "" {
 			continue
 		}
 		if at := e.column(); at >= 0 {
 			e.add(sums, at, now)
 		}
 	}
-	args.IDs = strings.Join(ids, " ")
 	for c, sum := range sums {
 		last := columns - 1
 		for last > 0 && sum[last] == 0 {
 			last--
 		}
 		text := strings.Trim(strings.ReplaceAll(fmt.Sprint(sum[:last+1]), " ", ","), "[]")
-		args.Cells = append(args.Cells, fmt.Sprintf("%s\t%02d\t%s\t%s\t%s",
+		cells = append(cells, fmt.Sprintf("%s\t%02d\t%s\t%s\t%s",
 			time.Unix(c.hour*3600, 0).UTC().Format(dayForm), c.hour%24, c.account, c.part, text))
 	}
-	slices.Sort(args.Cells) // so that among many tags of a batch the same ones count apart in each account
-	return args
+	for e, n := range events {
+		cells = append(cells, fmt.Sprintf("#\t%s\t%s\t%d", e[0], e[1], n))
+	}
+	slices.Sort(cells) // so that among many tags of a batch the same ones count apart in each account
+	return cells
 }
 
 // add adds an event about some recipients to the counters that it belongs to.

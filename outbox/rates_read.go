@@ -53,6 +53,47 @@ func (r *Counts) Rates(ctx context.Context, q api.RatesQuery) (api.Rates, error)
 	return out, nil
 }
 
+// CountEvents adds to each account how many events it had since it was created, by type, until the 13 months
+// after its last one. messageQueued is not counted.
+func (r *Counts) CountEvents(ctx context.Context, accounts []api.AccountInfo) error {
+	pipe, got := r.DB.Client().Pipeline(), make([][]*redis.MapStringStringCmd, len(accounts))
+	for i, a := range accounts {
+		for p := range r.DB.Partitions() {
+			got[i] = append(got[i], pipe.HGetAll(ctx, r.keys.accountEvents(p, a.Account.Account)))
+		}
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return redisError(err, "read the counts of events")
+	}
+	for i, cmds := range got {
+		events := map[string]int{}
+		for _, cmd := range cmds {
+			for name, text := range cmd.Val() {
+				n, _ := strconv.Atoi(text)
+				events[name] += n
+			}
+		}
+		if len(events) > 0 {
+			accounts[i].Counters.Events = events
+		}
+	}
+	return nil
+}
+
+// ForgetEvents deletes what CountEvents adds to an account: it is deleted, or about to be created. The events
+// of before are counted first, so that they are not counted afterwards.
+func (r *Counts) ForgetEvents(ctx context.Context, account string) error {
+	if err := r.countNew(ctx); err != nil {
+		return err
+	}
+	pipe := r.DB.Client().Pipeline()
+	for p := range r.DB.Partitions() {
+		pipe.Del(ctx, r.keys.accountEvents(p, account))
+	}
+	_, err := pipe.Exec(ctx)
+	return redisError(err, "delete the counts of events of account "+account)
+}
+
 // rateKey is a row of an answer.
 type rateKey struct {
 	at   int64 // Unix seconds of the step; 0: there is none

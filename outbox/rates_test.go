@@ -3,49 +3,22 @@ package outbox
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
-
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
 )
 
-// readStream reads what the group has not read yet, as Follow does.
-func (b *bundle) readStream(t *testing.T) [][]redisdb.Entry {
-	t.Helper()
-	var all [][]redisdb.Entry
-	for p := range b.DB.Partitions() {
-		key := b.keys.events(p)
-		b.DB.Client().XGroupCreateMkStream(t.Context(), key, ratesGroup, "0") // it may exist
-		got, err := b.DB.Client().XReadGroup(t.Context(), &redis.XReadGroupArgs{Group: ratesGroup, Consumer: "test",
-			Streams: []string{key, ">"}, Count: 100_000, Block: -1}).Result()
-		if errors.Is(err, redis.Nil) {
-			continue
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		var entries []redisdb.Entry
-		for _, m := range got[0].Messages {
-			entries = append(entries, redisdb.Entry{ID: m.ID, Partition: p, Values: m.Values})
-		}
-		all = append(all, entries)
-	}
-	return all
-}
-
 // countAll counts the events that are not counted yet.
 func (b *bundle) countAll(t *testing.T) {
 	t.Helper()
-	for _, entries := range b.readStream(t) {
-		if err := b.count(t.Context(), entries); err != nil {
-			t.Fatal(err)
-		}
+	if err := b.countNew(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -131,30 +104,116 @@ func TestRatesOfMail(t *testing.T) {
 	}
 }
 
-// TestEventsAreCountedOnce: a process dies after each step of counting, and others are given its entries.
+// TestEventsAreCountedOnce: processes read the same events, die after each step, and lose answers.
 func TestEventsAreCountedOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
 	for i := range 10 {
 		b.deliver(t, b.submit(t, api.SubmitRequest{To: for1(fmt.Sprintf("r%d@x.test", i))}))
 	}
-	entries := b.readStream(t)[0]
-	for _, some := range [][]redisdb.Entry{
-		entries[:7], // counted, and its answer lost
-		entries[:7], // by the next process, in the same batch
-		entries[5:], // in another one
-		entries, entries[:1],
+	former, entries, err := b.uncounted(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		from, to int
+		want     bool
+	}{
+		{0, 7, true},
+		{0, 7, false}, // the answer was lost, and it is repeated
+		{0, 20, false},
+		{5, 12, false},
+		{7, 12, true},
 	} {
-		if err := b.count(t.Context(), some); err != nil {
-			t.Fatal(err)
+		after := former
+		if row.from > 0 {
+			after = entries[row.from-1].ID
+		}
+		if got, err := b.count(t.Context(), 0, after, entries[row.from:row.to]); err != nil || got != row.want {
+			t.Errorf("%d to %d: %t, %v", row.from, row.to, got, err)
 		}
 	}
+	b.lagOfRates(t, 8)
+	b.countAll(t)
+	b.lagOfRates(t, 0)
 	if got := b.rates(t, api.RatesQuery{}); len(got) != 1 || got[0].Sent != 10 {
 		t.Errorf("%+v", got)
 	}
-	if left, err := b.DB.Client().XPending(t.Context(), b.keys.events(0), ratesGroup).Result(); err != nil ||
-		left.Count != 0 {
-		t.Errorf("%+v, %v", left, err)
+	accounts := []api.AccountInfo{{Account: api.Account{Account: "default"}},
+		{Account: api.Account{Account: "other"}}}
+	if err := b.CountEvents(t.Context(), accounts); err != nil {
+		t.Fatal(err)
+	}
+	if events := accounts[0].Counters.Events; !maps.Equal(events, map[string]int{"messageSent": 10}) ||
+		accounts[1].Counters.Events != nil {
+		t.Errorf("%v, %v", events, accounts[1].Counters)
+	}
+}
+
+// TestEventsOfADeletedAccountAreForgotten: those that were counted, and those that were not yet.
+func TestEventsOfADeletedAccountAreForgotten(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, spread(t), Options{})
+	send := func() {
+		for range 6 {
+			b.deliver(t, b.submit(t, api.SubmitRequest{To: for1("ann@x.test")}))
+		}
+	}
+	counted := func() map[string]int {
+		b.countAll(t)
+		accounts := []api.AccountInfo{{Account: api.Account{Account: "default"}}}
+		if err := b.CountEvents(t.Context(), accounts); err != nil {
+			t.Fatal(err)
+		}
+		return accounts[0].Counters.Events
+	}
+	send()
+	if n := counted()["messageSent"]; n != 6 {
+		t.Fatalf("%d messages sent, want 6", n)
+	}
+	send()
+	if err := b.ForgetEvents(t.Context(), "default"); err != nil || counted() != nil {
+		t.Errorf("%v, %v", counted(), err)
+	}
+	if got := b.rates(t, api.RatesQuery{Account: "default"}); len(got) != 1 || got[0].Sent != 12 {
+		t.Errorf("the rates, which stay: %+v", got)
+	}
+}
+
+// lagOfRates checks how many events are not counted: retention must not delete them.
+func (b *bundle) lagOfRates(t *testing.T, want int64) {
+	t.Helper()
+	groups, err := b.DB.Client().XInfoGroups(t.Context(), b.keys.events(0)).Result()
+	if err != nil || len(groups) != 1 || groups[0].Lag != want || groups[0].Pending != 0 {
+		t.Errorf("%+v, %v; want a lag of %d", groups, err, want)
+	}
+}
+
+// TestCountingGoesOnAfterTrimming: the group is right about its lag although old events are gone, and a
+// stream that was deleted is counted from its beginning.
+func TestCountingGoesOnAfterTrimming(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	send := func() { b.deliver(t, b.submit(t, api.SubmitRequest{To: for1("ann@x.test")})) }
+	for range 3 {
+		send()
+	}
+	b.countAll(t)
+	rdb, key := b.DB.Client(), b.keys.events(0)
+	if err := rdb.XTrimMaxLen(t.Context(), key, 2).Err(); err != nil {
+		t.Fatal(err)
+	}
+	send()
+	b.lagOfRates(t, 2)
+	b.countAll(t)
+	b.lagOfRates(t, 0)
+	if err := rdb.Del(t.Context(), key).Err(); err != nil {
+		t.Fatal(err)
+	}
+	send()
+	b.countAll(t)
+	if got := b.rates(t, api.RatesQuery{}); len(got) != 1 || got[0].Sent != 5 {
+		t.Errorf("%+v", got)
 	}
 }
 
@@ -178,7 +237,7 @@ func TestManyTagsAreCountedTogether(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	keys, err := b.DB.Client().Keys(t.Context(), redisdb.Key(0, "rates", "*")).Result()
-	if err != nil || len(keys) != 4 {
+	if err != nil || len(keys) != 5 {
 		t.Errorf("%q, %v", keys, err)
 	}
 	for _, key := range keys {

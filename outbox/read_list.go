@@ -19,7 +19,7 @@ func (rd *Reader) List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, 
 	if q.PageSize == 0 {
 		q.PageSize = 20
 	}
-	paused, err := rd.pausedLanes(ctx)
+	paused, err := rd.pausedQueues(ctx)
 	if err != nil {
 		return api.OutboxPage{}, err
 	}
@@ -38,14 +38,14 @@ func (rd *Reader) List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, 
 	page := api.OutboxPage{Total: found.total, Page: q.Page, Pages: pages(found.total, q.PageSize),
 		Cursor: found.next, Messages: make([]api.OutboxMessage, len(rows))}
 	for i, r := range rows {
-		page.Messages[i] = r.show(paused[r.lane])
+		page.Messages[i] = r.show(paused[r.task().queue])
 	}
 	return page, nil
 }
 
 // find returns the entries of a page. most is how many messages a query with tag or search reads at most; 0:
 // all, so that the total is exact.
-func (rd *Reader) find(ctx context.Context, q api.OutboxQuery, paused map[api.Lane]bool, most int) (findings,
+func (rd *Reader) find(ctx context.Context, q api.OutboxQuery, paused map[string]bool, most int) (findings,
 	error) {
 	w := window{
 		indexes: rd.indexes(q, paused), page: q.Page, size: q.PageSize, cursor: q.Cursor, after: q.CreatedAfter,
@@ -59,26 +59,26 @@ func (rd *Reader) find(ctx context.Context, q api.OutboxQuery, paused map[api.La
 }
 
 // indexes are the sorted sets whose union is what the query's state, lane and account select.
-func (rd *Reader) indexes(q api.OutboxQuery, paused map[api.Lane]bool) []index {
-	return rd.indexesOf(q.Lane, q.Account, func(lane api.Lane, add func(state string, ended bool)) {
+func (rd *Reader) indexes(q api.OutboxQuery, paused map[string]bool) []index {
+	return rd.indexesOf(q.Lane, q.Account, func(name string, add func(state string, ended bool)) {
 		for _, st := range []string{stateWaiting, stateActive, stateDelayed, stateFailed} {
-			if q.State == "" || q.State == shown(st, paused[lane]) {
+			if q.State == "" || q.State == shown(st, paused[name]) {
 				add(st, false)
 			}
 		}
 	})
 }
 
-// indexesOf are the indexes of an account, or of all, that pick adds for each lane: of a state of live
-// messages, or of a result of ended ones. only is the only lane; empty: both.
+// indexesOf are the indexes of an account, or of all, that pick adds for each lane's queue of a partition: of
+// a state of live messages, or of a result of ended ones. only is the only lane; empty: both.
 func (rd *Reader) indexesOf(only api.Lane, account string,
-	pick func(lane api.Lane, add func(state string, ended bool))) (all []index) {
+	pick func(name string, add func(state string, ended bool))) (all []index) {
 	for p := range rd.DB.Partitions() {
 		for _, lane := range lanesOf(queue.Submit) {
 			if only != "" && only != lane {
 				continue
 			}
-			pick(lane, func(state string, ended bool) {
+			pick(laneQueue(lane, p), func(state string, ended bool) {
 				key := rd.keys.index(p, string(lane), state)
 				if ended {
 					key = rd.keys.logged(p, string(lane), state)
@@ -91,7 +91,7 @@ func (rd *Reader) indexesOf(only api.Lane, account string,
 }
 
 // findKept is find for ended messages whose tasks the queue still shows. It reads all of them.
-func (rd *Reader) findKept(ctx context.Context, q api.OutboxQuery, _ map[api.Lane]bool, _ int) (findings,
+func (rd *Reader) findKept(ctx context.Context, q api.OutboxQuery, _ map[string]bool, _ int) (findings,
 	error) {
 	w := window{page: q.Page, size: q.PageSize, cursor: q.Cursor}
 	from, err := w.from()

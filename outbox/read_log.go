@@ -96,7 +96,7 @@ func (rd *Reader) findLogged(ctx context.Context, q api.LogQuery) (findings, err
 
 // logIndexes are the indexes whose union is what the query's status, lane and account select.
 func (rd *Reader) logIndexes(q api.LogQuery) []index {
-	return rd.indexesOf(q.Lane, q.Account, func(_ api.Lane, add func(string, bool)) {
+	return rd.indexesOf(q.Lane, q.Account, func(_ string, add func(string, bool)) {
 		for status, s := range statuses {
 			if q.Status != "" && q.Status != status {
 				continue
@@ -134,7 +134,8 @@ func (r row) logged() api.LoggedMessage {
 		Subject: s.Subject, Status: r.logStatus(), Created: s.Created, Scheduled: s.Scheduled,
 		NextAttempt: s.NextAttempt, AttemptsMade: s.AttemptsMade, Attempts: s.Attempts, Response: r.response(),
 		Reason: s.Reason, Recipients: s.Recipients, Gateway: s.Gateway, IdempotencyKey: s.IdempotencyKey,
-		Lane: s.Lane, Tags: s.Tags, Metadata: s.Metadata, InDoubt: s.InDoubt, DeliverBy: s.DeliverBy,
+		Lane: s.Lane, Priority: s.Priority,
+		Tags: s.Tags, Metadata: s.Metadata, InDoubt: s.InDoubt, DeliverBy: s.DeliverBy,
 		Size: r.envelope.Size, Template: s.Template, Error: r.fault(),
 	}
 	if r.ended != 0 {
@@ -192,7 +193,7 @@ func (r row) events() []api.MessageEvent {
 	first := everybody(len(r.envelope.To) - r.envelope.Added)
 	all := []api.MessageEvent{{EventID: r.id, Event: string(event.MessageQueued), Date: redisdb.Time(r.created),
 		Recipients: r.envelope.addresses(first)}}
-	for _, one := range r.status.Events {
+	for i, one := range r.status.Events {
 		which := one.To
 		if which == nil {
 			which = everybody(len(r.envelope.To))
@@ -202,8 +203,13 @@ func (r row) events() []api.MessageEvent {
 		if n := one.Attempt; n > 0 && n <= len(r.status.Log) {
 			e.Attempt = &r.status.Log[n-1]
 		}
-		if one.Type == event.MessageSent && len(which) > 0 {
+		switch {
+		case one.Type == event.MessageSent && len(which) > 0:
 			e.Response = r.status.Recipients[which[0]].Response
+		case one.Until != 0:
+			e.Until = new(redisdb.Time(one.Until))
+		case one.Type == waited && i+1 < len(r.status.Events): // it was cancelled, for example
+			e.Until = new(redisdb.Time(r.status.Events[i+1].At))
 		}
 		all = append(all, e)
 	}

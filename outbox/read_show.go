@@ -26,11 +26,11 @@ func (rd *Reader) Get(ctx context.Context, id string) (api.OutboxMessage, error)
 
 // shown returns a message in the types of the API, with the log of its attempts.
 func (rd *Reader) shown(ctx context.Context, r row) (api.OutboxMessage, error) {
-	paused, err := rd.pausedLanes(ctx)
+	paused, err := rd.pausedQueues(ctx)
 	if err != nil {
 		return api.OutboxMessage{}, err
 	}
-	m := r.show(paused[r.lane])
+	m := r.show(paused[r.task().queue])
 	m.Log = r.status.Log
 	return m, nil
 }
@@ -103,15 +103,16 @@ func (r row) response() string {
 	return said
 }
 
-// show returns a message in the types of the API. paused is whether its lane is.
+// show returns a message in the types of the API. paused is whether its queue is.
 func (r row) show(paused bool) api.OutboxMessage {
 	m := api.OutboxMessage{
 		QueueID: r.id, Account: r.envelope.Account, Source: r.envelope.Source, MessageID: r.envelope.MessageID,
 		Envelope: api.Envelope{From: r.envelope.From, To: r.envelope.To}, Subject: r.envelope.Subject,
 		Created: redisdb.Time(r.created), Scheduled: redisdb.Time(r.planned), AttemptsMade: r.attempts,
 		Attempts: r.max, State: shown(r.state, paused), Recipients: r.recipients(), IdempotencyKey: r.envelope.Key,
-		Lane: r.lane, Tags: r.envelope.Tags, Metadata: r.envelope.Metadata, DeliverBy: r.envelope.DeliverBy,
-		InDoubt: max(r.doubts, r.status.doubtful()), Progress: r.progress(), Reason: r.reason,
+		Lane: r.lane, Priority: r.envelope.Priority, Tags: r.envelope.Tags, Metadata: r.envelope.Metadata,
+		DeliverBy: r.envelope.DeliverBy,
+		InDoubt:   max(r.doubts, r.status.doubtful()), Progress: r.progress(), Reason: r.reason,
 		Template: r.envelope.Template,
 	}
 	if r.gateway != "" {

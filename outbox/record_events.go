@@ -18,6 +18,56 @@ type pastEvent struct {
 	// number of the attempt in the log; 0: the event comes from no attempt
 	Attempt int    `json:"attempt,omitempty"`
 	Reason  string `json:"reason,omitempty"`
+	Until   int64  `json:"until,omitempty"` // end of a wait, in Unix milliseconds; 0: it has not ended
+}
+
+// waited is a wait for a limit, a connection or the account. It is only in the record: no endpoint gets it.
+const waited event.Type = "messageWaited"
+
+const (
+	shortestWait = time.Second // shorter waits are forgotten
+	mostWaits    = 20          // of a message; further ones are forgotten
+)
+
+// waits returns the status of a message that waits from a time on. If it waited for the same before, that
+// goes on.
+func (s status) waits(from time.Time, reason string) status {
+	s.Events = slices.Clone(s.Events)
+	if last := s.lastWait(); last != nil && last.Reason == reason {
+		last.Until = 0
+		return s
+	}
+	n := 0
+	for _, e := range s.Events {
+		if e.Type == waited {
+			n++
+		}
+	}
+	if n < mostWaits {
+		s.Events = append(s.Events, pastEvent{ID: newEventID(from), Type: waited, At: redisdb.Millis(from),
+			Reason: reason})
+	}
+	return s
+}
+
+// proceeds notes that a message waits no more.
+func (s *status) proceeds(at time.Time) {
+	last := s.lastWait()
+	switch {
+	case last == nil || last.Until != 0:
+	case at.Sub(redisdb.Time(last.At)) < shortestWait:
+		s.Events = s.Events[:len(s.Events)-1]
+	default:
+		last.Until = redisdb.Millis(at)
+	}
+}
+
+// lastWait returns the last event if it is a wait, or nil.
+func (s *status) lastWait() *pastEvent {
+	if n := len(s.Events); n > 0 && s.Events[n-1].Type == waited {
+		return &s.Events[n-1]
+	}
+	return nil
 }
 
 // changeEvents collects the events of one change, for the stream and for the record.

@@ -58,6 +58,11 @@ func (keys) rates(p int, at time.Time, hours bool) string {
 	return redisdb.Key(p, "rates", at.Format(dayForm))
 }
 
+// accountEvents has the number of events of an account, by type.
+func (keys) accountEvents(p int, account string) string {
+	return redisdb.Key(p, "rates", "events", account)
+}
+
 // dayForm is a day in the name of a key.
 const dayForm = "20060102"
 

@@ -41,7 +41,7 @@ var (
 	factScript     = redisdb.NewScript[factArgs, outcomeWord]("outbox/fact", lua("fact"), prelude)
 	skipScript     = redisdb.NewScript[skipArgs, accepted]("outbox/skip", lua("skip"), prelude)
 	purgeScript    = redisdb.NewScript[purgeArgs, int]("outbox/purge", lua("purge"), prelude)
-	ratesScript    = redisdb.NewScript[ratesArgs, ratesAnswer]("outbox/rates", lua("rates"))
+	ratesScript    = redisdb.NewScript[ratesArgs, outcomeWord]("outbox/rates", lua("rates"))
 	indexedScript  = redisdb.NewScript[[]string, int]("outbox/indexed", lua("indexed"), prelude)
 )
 
@@ -49,6 +49,7 @@ var (
 type (
 	acceptArgs struct {
 		ID, Account, Gateway, Envelope, Shared, Epoch, Event string
+		Rank                                                 int `lua:",omitzero"`
 		Now                                                  time.Time
 		Due                                                  int64
 		Lane                                                 api.Lane
@@ -106,14 +107,13 @@ type (
 		Attempted, InDoubt                                                       bool
 		Events                                                                   []string
 	}
-	finished  struct{ Word, State, Follower, FollowerEpoch string }
+	finished  struct{ Word, State, Followers string }
 	ratesArgs struct {
-		IDs       string
-		PartsMost int
-		Cells     []string
+		Former, Last      string
+		Events, PartsMost int
+		Cells             []string
 	}
-	ratesAnswer struct{ Word, Known string }
-	extendArgs  struct {
+	extendArgs struct {
 		LeaseUntil time.Time
 		Held       []string
 	}

@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -68,19 +67,17 @@ func lanesOf(name string) []api.Lane {
 	return nil
 }
 
-// pausedLanes returns which lanes are paused. A lane has a queue in each partition. It is paused if all of
-// them are.
-func (s *store) pausedLanes(ctx context.Context) (map[api.Lane]bool, error) {
-	paused := map[api.Lane]bool{}
-	for _, lane := range lanesOf(queue.Submit) {
-		paused[lane] = true
-		for p := range s.DB.Partitions() {
-			is, err := s.Control.Paused(ctx, laneQueue(lane, p))
-			if err != nil {
-				return nil, redisError(err, fmt.Sprintf("ask whether queue %s is paused", laneQueue(lane, p)))
-			}
-			paused[lane] = paused[lane] && is
+// pausedQueues returns which queues of messages are paused. A lane has a queue in each partition.
+func (s *store) pausedQueues(ctx context.Context) (map[string]bool, error) {
+	var names []string
+	for p := range s.DB.Partitions() {
+		for _, lane := range lanesOf(queue.Submit) {
+			names = append(names, laneQueue(lane, p))
 		}
+	}
+	paused, err := s.Control.Paused(ctx, names...)
+	if err != nil {
+		return nil, redisError(err, "ask which queues are paused")
 	}
 	return paused, nil
 }

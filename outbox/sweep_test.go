@@ -58,6 +58,26 @@ func TestAcceptedButNotQueuedIsQueued(t *testing.T) {
 	}
 }
 
+// TestATaskMayComeBeforeItsMessage: Redis has forgotten its scripts, so the task of a submit is there first.
+func TestATaskMayComeBeforeItsMessage(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	early := queue.Task{Queue: queue.Submit, ID: taskID(newID(b.clock.Now(), 0), firstEpoch)}
+	if v := b.Deliver(t.Context(), early).String(); v != "not_now" {
+		t.Errorf("the task of a message that is being accepted: %s", v)
+	}
+	b.clock.Advance(acceptedWithin + time.Millisecond)
+	if v := b.Deliver(t.Context(), early).String(); v != "drop" {
+		t.Errorf("the task of a message that was never accepted: %s", v)
+	}
+	id := b.submit(t, api.SubmitRequest{To: for1("ann@x.test")})
+	b.deliver(t, id)
+	late := queue.Task{Queue: queue.Submit, ID: taskID(id, firstEpoch)}
+	if v := b.Deliver(t.Context(), late).String(); v != "drop" {
+		t.Errorf("the task of a message that has ended: %s", v)
+	}
+}
+
 // TestFlushedQueueComesBack drops all keys of the queue: every waiting and delayed message gets a new task.
 func TestFlushedQueueComesBack(t *testing.T) {
 	t.Parallel()

@@ -1,12 +1,17 @@
 package outbox
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	gocmp "github.com/google/go-cmp/cmp"
+
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // tasksIn counts the tasks that a worker could take now.
@@ -113,5 +118,43 @@ func TestABacklogSurvivesItsProcess(t *testing.T) {
 	sweep(t, b)
 	if n := b.DB.Client().ZCard(t.Context(), "postroom:{0}:backlog:transactional:flood").Val(); n != 1 {
 		t.Errorf("the backlog has %d messages, want 1", n)
+	}
+}
+
+// TestPriority: in a backlog high goes before, low after what came earlier. High has as much room again in
+// the queue, but not more: else an account could fill it.
+func TestPriority(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{Window: 2})
+	names, ids := map[string]string{}, map[string]string{}
+	for _, name := range []string{"low 1", "normal 1", "low 2", "normal 2", "high 1", "normal 3", "high 2",
+		"high 3", "high 4"} {
+		word, _, _ := strings.Cut(name, " ")
+		ids[name] = b.submit(t, api.SubmitRequest{To: for1("ann@x.test"), Priority: api.Priority(word)})
+		names[ids[name]] = name
+		b.clock.Advance(time.Millisecond)
+	}
+	backlog := func() (in []string) {
+		key := redisdb.Key(0, "backlog", "transactional", "default")
+		for _, id := range b.DB.Client().ZRange(t.Context(), key, 0, -1).Val() {
+			in = append(in, names[id])
+		}
+		return in
+	}
+	if diff := gocmp.Diff([]string{"high 3", "high 4", "normal 2", "normal 3", "low 2"}, backlog()); diff != "" {
+		t.Error(diff)
+	}
+	for id, name := range names {
+		m, err := b.Get(t.Context(), id)
+		want, _, _ := strings.Cut(name, " ")
+		if err != nil || cmp.Or(m.Priority, api.Normal) != api.Priority(want) {
+			t.Errorf("%s is shown as %q: %v", name, m.Priority, err)
+		}
+	}
+	for _, name := range []string{"high 1", "high 2", "normal 1", "low 1"} {
+		b.deliver(t, ids[name])
+	}
+	if diff := gocmp.Diff([]string{"normal 2", "normal 3", "low 2"}, backlog()); diff != "" {
+		t.Error(diff)
 	}
 }

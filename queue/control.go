@@ -41,32 +41,65 @@ func (c *Control) Register(ctx context.Context, queues ...string) error {
 	return register(ctx, c.redis, queues)
 }
 
-// Pause stops workers from taking tasks off the queue. Tasks already with a worker are finished; due tasks
-// wait. Pausing a paused queue changes nothing.
-func (c *Control) Pause(ctx context.Context, queue string) error {
+// Pause stops workers from taking tasks off the queues. Tasks already with a worker are finished; due tasks
+// wait. Pausing a paused queue changes nothing. asynq's key of the pause is the only record of it, so asynq's
+// own tools see a pause made here, and one made with them is seen here.
+func (c *Control) Pause(ctx context.Context, queues ...string) error {
 	// The value is what asynq writes; asynq only checks whether the key exists.
-	if err := c.redis.SetNX(ctx, pausedKey(queue), time.Now().Unix(), 0).Err(); err != nil {
-		return fmt.Errorf("pause queue %s: %w", queue, err)
-	}
-	return nil
-}
-
-// Resume ends a pause. Resuming a queue that is not paused changes nothing.
-func (c *Control) Resume(ctx context.Context, queue string) error {
-	if err := c.redis.Del(ctx, pausedKey(queue)).Err(); err != nil {
-		return fmt.Errorf("resume queue %s: %w", queue, err)
-	}
-	announce(ctx, c.redis, queue)
-	return nil
-}
-
-// Paused reports whether the queue is paused.
-func (c *Control) Paused(ctx context.Context, queue string) (bool, error) {
-	n, err := c.redis.Exists(ctx, pausedKey(queue)).Result()
+	now := time.Now().Unix()
+	_, err := c.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, q := range queues {
+			p.SetNX(ctx, pausedKey(q), now, 0)
+		}
+		return nil
+	})
 	if err != nil {
-		return false, fmt.Errorf("ask whether queue %s is paused: %w", queue, err)
+		return fmt.Errorf("pause queues %v: %w", queues, err)
 	}
-	return n == 1, nil
+	return nil
+}
+
+// Resume ends pauses. Resuming a queue that is not paused changes nothing.
+func (c *Control) Resume(ctx context.Context, queues ...string) error {
+	_, err := c.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, q := range queues {
+			p.Del(ctx, pausedKey(q))
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("resume queues %v: %w", queues, err)
+	}
+	for _, q := range queues {
+		announce(ctx, c.redis, q)
+	}
+	return nil
+}
+
+func (c *Control) setPaused(ctx context.Context, queue string, paused bool) error {
+	if paused {
+		return c.Pause(ctx, queue)
+	}
+	return c.Resume(ctx, queue)
+}
+
+// Paused returns which of the queues are paused.
+func (c *Control) Paused(ctx context.Context, queues ...string) (map[string]bool, error) {
+	found := make([]*redis.IntCmd, len(queues))
+	_, err := c.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, q := range queues {
+			found[i] = p.Exists(ctx, pausedKey(q))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ask which of the queues %v are paused: %w", queues, err)
+	}
+	paused := make(map[string]bool, len(queues))
+	for i, q := range queues {
+		paused[q] = found[i].Val() == 1
+	}
+	return paused, nil
 }
 
 // IDs returns the ids of all tasks that are Archived, Completed, Scheduled or Retrying, the oldest or soonest

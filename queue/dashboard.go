@@ -17,14 +17,12 @@ import (
 // Action is an operator's action in the dashboard.
 type Action string
 
-// The actions. Delete, Run, Archive and Cancel apply to tasks, the others to queues.
+// The actions on tasks.
 const (
 	ActionDelete  Action = "delete"  // remove tasks
 	ActionRun     Action = "run"     // have tasks run now
 	ActionArchive Action = "archive" // put tasks aside
 	ActionCancel  Action = "cancel"  // end the handlers of active tasks
-	ActionPause   Action = "pause"
-	ActionResume  Action = "resume"
 )
 
 // DashboardOptions are the settings of a Dashboard.
@@ -42,26 +40,29 @@ type DashboardOptions struct {
 	// Before is called before each action, so that the records of the tasks stay consistent; nil: no call.
 	// It gets at most a hundred ids of tasks that the operator saw in the state from. It returns one error
 	// for each, or nil for none. A task with an error is not changed, and the operator sees the error.
-	// Before may delete or move the tasks itself: a missing one counts as done. For pausing or resuming a
-	// queue there are no ids; an error prevents the action.
+	// Before may delete or move the tasks itself: a missing one counts as done.
 	Before func(ctx context.Context, a Action, queue string, from State, ids []string) []error
-	Logger *slog.Logger // nil: discard
+	// SetPaused pauses or resumes a queue, which may be a part of a larger one; nil: that queue alone. The
+	// operator sees its error.
+	SetPaused func(ctx context.Context, queue string, paused bool) error
+	Logger    *slog.Logger // nil: discard
 }
 
-// Dashboard serves asynqmon's pages and its API. It replaces asynqmon's actions on tasks and queues: they
-// run in small steps, through Control, after a call of Before. Only reads reach asynqmon.
+// Dashboard serves asynqmon's pages and its API. It replaces asynqmon's actions on tasks and queues. Those on
+// tasks run in small steps, through Control, after a call of Before. Only reads reach asynqmon.
 // It has no users. The caller must authenticate requests and refuse those from other sites
 // (http.CrossOriginProtection).
 type Dashboard struct {
-	path     string
-	queues   []string
-	readOnly bool
-	control  *Control
-	before   func(ctx context.Context, a Action, queue string, from State, ids []string) []error
-	log      *slog.Logger
-	mon      http.Handler
-	index    *indexPage
-	actions  *http.ServeMux
+	path      string
+	queues    []string
+	readOnly  bool
+	control   *Control
+	before    func(ctx context.Context, a Action, queue string, from State, ids []string) []error
+	setPaused func(ctx context.Context, queue string, paused bool) error
+	log       *slog.Logger
+	mon       http.Handler
+	index     *indexPage
+	actions   *http.ServeMux
 }
 
 // NewDashboard returns a Dashboard. The connection is the plain one: asynqmon shows facts about Redis only
@@ -72,12 +73,15 @@ func NewDashboard(c redis.UniversalClient, o DashboardOptions) (*Dashboard, erro
 		return nil, fmt.Errorf("dashboard path %q does not begin with a slash", o.Path)
 	}
 	d := &Dashboard{path: path, queues: o.Queues, readOnly: o.ReadOnly, control: NewControl(c), before: o.Before,
-		log: o.Logger}
+		setPaused: o.SetPaused, log: o.Logger}
 	if len(d.queues) == 0 {
 		d.queues = Names()
 	}
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
+	}
+	if d.setPaused == nil {
+		d.setPaused = d.control.setPaused
 	}
 	payload := o.Payload
 	if payload == nil {
@@ -168,8 +172,8 @@ func (d *Dashboard) routes() *http.ServeMux {
 		})
 	}
 	handle("DELETE ", refuseQueueDeletion)
-	handle("POST /do/pause", d.pause)
-	handle("POST /do/resume", d.resume)
+	handle("POST /do/pause", d.pausing(true))
+	handle("POST /do/resume", d.pausing(false))
 	handle("DELETE /{tasks}/{id}", d.deleteOne)
 	handle("POST /{tasks}/{id}/do/{verb}", d.actOnOne)
 	handle("DELETE /{tasks}/do/delete_all", d.actOnAll)
@@ -221,25 +225,15 @@ func refuseQueueDeletion(http.ResponseWriter, *http.Request, string) error {
 		"Queues cannot be deleted: Postroom's workers depend on them. Delete their tasks instead."}
 }
 
-func (d *Dashboard) pause(w http.ResponseWriter, r *http.Request, queue string) error {
-	return d.setPaused(w, r, queue, ActionPause, d.control.Pause)
-}
-
-func (d *Dashboard) resume(w http.ResponseWriter, r *http.Request, queue string) error {
-	return d.setPaused(w, r, queue, ActionResume, d.control.Resume)
-}
-
-func (d *Dashboard) setPaused(w http.ResponseWriter, r *http.Request, queue string, a Action,
-	do func(context.Context, string) error) error {
-	if err := errors.Join(d.ask(r.Context(), a, queue, "", nil)...); err != nil {
-		return err
+// pausing handles POST {queue}:pause and :resume.
+func (d *Dashboard) pausing(paused bool) func(http.ResponseWriter, *http.Request, string) error {
+	return func(w http.ResponseWriter, r *http.Request, queue string) error {
+		if err := d.setPaused(r.Context(), queue, paused); err != nil {
+			return err
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return nil
 	}
-	if err := do(r.Context(), queue); err != nil {
-		return err
-	}
-	d.log.Info("queue changed in the dashboard", "queue", queue, "action", string(a))
-	w.WriteHeader(http.StatusNoContent)
-	return nil
 }
 
 // answer writes a JSON response.

@@ -3,6 +3,7 @@ package queue
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -24,6 +25,12 @@ func Lane(name string, partition int) string {
 		return name
 	}
 	return name + "-" + strconv.Itoa(partition)
+}
+
+// Whole returns the queue that a queue of a partition is a part of: "submit" for "submit-1" and for "submit".
+func Whole(name string) string {
+	whole, _, _ := strings.Cut(name, "-")
+	return whole
 }
 
 // Task is one wake-up.

@@ -26,11 +26,22 @@ type createAccountInput struct{ Body api.Account }
 
 func (a accountRoutes) createAccount(ctx context.Context, in *createAccountInput) (api.AccountCreated,
 	error) {
+	_, err := a.accounts.Get(ctx, in.Body.Account)
+	if fault.Is(err, fault.NotFound) { // late events of a former account of this id may have been counted
+		err = a.box.ForgetEvents(ctx, in.Body.Account)
+	}
+	if err != nil {
+		return api.AccountCreated{}, err
+	}
 	return a.accounts.Create(ctx, in.Body)
 }
 
 func (a accountRoutes) listAccounts(ctx context.Context, in *pageInput) (api.AccountPage, error) {
-	return a.accounts.List(ctx, in.Page, in.size())
+	page, err := a.accounts.List(ctx, in.Page, in.size())
+	if err == nil {
+		err = a.box.CountEvents(ctx, page.Accounts)
+	}
+	return page, err
 }
 
 type accountInput struct {
@@ -41,7 +52,19 @@ func (a accountRoutes) getAccount(ctx context.Context, in *accountInput) (api.Ac
 	if !grantOf(ctx).CanSee(in.Account) {
 		return api.AccountInfo{}, fault.New(fault.Forbidden, "", "Unauthorized account")
 	}
-	return a.accounts.Get(ctx, in.Account)
+	info, err := a.accounts.Get(ctx, in.Account)
+	return a.counted(ctx, info, err)
+}
+
+// counted adds the counts of events to an account, unless there is an error.
+func (a accountRoutes) counted(ctx context.Context, info api.AccountInfo, err error) (api.AccountInfo,
+	error) {
+	if err != nil {
+		return info, err
+	}
+	one := []api.AccountInfo{info}
+	err = a.box.CountEvents(ctx, one)
+	return one[0], err
 }
 
 type updateAccountInput struct {
@@ -50,12 +73,13 @@ type updateAccountInput struct {
 }
 
 func (a accountRoutes) updateAccount(ctx context.Context, in *updateAccountInput) (api.AccountInfo, error) {
-	return a.accounts.Update(ctx, in.Account, in.Body)
+	info, err := a.accounts.Update(ctx, in.Account, in.Body)
+	return a.counted(ctx, info, err)
 }
 
-// deleteAccount deletes an account, cancels its messages, and deletes its tokens and templates. The account
-// goes first, so that nothing is added meanwhile. If the rest fails, the same request again completes it. An
-// account of the configuration stays, with all of these.
+// deleteAccount deletes an account, cancels its messages, and deletes its tokens, templates and counts of
+// events. The account goes first, so that nothing is added meanwhile. If the rest fails, the same
+// request again completes it. An account of the configuration stays, with all of these.
 func (a accountRoutes) deleteAccount(ctx context.Context, in *accountInput) (api.AccountDeleted, error) {
 	answer := api.AccountDeleted{Account: in.Account, Deleted: true}
 	unknown := a.accounts.Delete(ctx, in.Account)
@@ -70,6 +94,9 @@ func (a accountRoutes) deleteAccount(ctx context.Context, in *accountInput) (api
 	}
 	cancelled, err := a.box.CancelAll(ctx, api.OutboxQuery{Account: in.Account}, "account deleted")
 	if err != nil {
+		return api.AccountDeleted{}, err
+	}
+	if err := a.box.ForgetEvents(ctx, in.Account); err != nil {
 		return api.AccountDeleted{}, err
 	}
 	if _, err := a.tokens.DeleteAccount(ctx, in.Account); err != nil {

@@ -106,7 +106,7 @@ func (w *world) existing(t *testing.T, r route, token string) []string {
 	case strings.Contains(r.path, "{deliveryId}"):
 		endpoint, delivery := p.delivery(t)
 		return []string{"{id}", endpoint, "{deliveryId}", delivery}
-	case strings.HasPrefix(r.path, "/v1/webhook-endpoints/"):
+	case strings.HasPrefix(r.path, "/v1/webhook-endpoints/"), strings.HasPrefix(r.path, "/v1/webhookRoutes/w"):
 		id = p.endpoint(t)
 	case strings.HasPrefix(r.path, "/v1/dead-letters/{"):
 		return []string{"{queueId}", p.dead(t, "acme")}

@@ -145,6 +145,11 @@ func TestClientRoundTrip(t *testing.T) {
 			return err
 		},
 		"Endpoint": func() error { _, err := api.GetEndpoint.Do(ctx, c, endpoint); return err },
+		"WebhookRoutes": func() error {
+			_, err := api.ListWebhookRoutes.Do(ctx, c, api.PageQuery{PageSize: 5})
+			return err
+		},
+		"WebhookRoute": func() error { _, err := api.GetWebhookRoute.Do(ctx, c, endpoint); return err },
 		"UpdateEnd": func() error {
 			_, err := api.UpdateEndpoint.Do(ctx, c, api.EndpointRequest{URL: "https://x.example"}, p.endpoint(t))
 			return err

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
@@ -67,5 +69,46 @@ func TestDeliveriesAreFoundByTheSearch(t *testing.T) {
 	_, err = api.ListDeliveries.Do(ctx, w.client, api.DeliveryQuery{Q: "x"}, endpoint)
 	if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.Code != "SearchOff" {
 		t.Errorf("without an index: %v", err)
+	}
+}
+
+func TestWebhookRoutesAreEndpoints(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	ctx, p := t.Context(), w.parts
+	made, err := api.CreateEndpoint.Do(ctx, w.client, api.EndpointRequest{URL: "http://127.0.0.1:9/x",
+		Headers: map[string]string{"X-Key": "s3cret"}, Description: "for the CRM"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := time.Now().Add(-time.Second)
+	p.queued(t, "shop")
+	if _, err := p.Webhooks.Replay(ctx, made.ID, before); err != nil {
+		t.Fatal(err)
+	}
+	off := false
+	if _, err := api.UpdateEndpoint.Do(ctx, w.client, api.EndpointRequest{URL: made.URL, Enabled: &off,
+		Headers: map[string]string{"X-Key": "******"}}, made.ID); err != nil {
+		t.Fatal(err)
+	}
+	want := api.WebhookRoute{ID: made.ID, Name: "127.0.0.1:9", TargetURL: made.URL, TCount: 1,
+		CustomHeaders: []api.CustomHeader{{Key: "X-Key", Value: "******"}}}
+	page, err := api.ListWebhookRoutes.Do(ctx, w.client, api.PageQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	times := cmpopts.IgnoreFields(api.WebhookRoute{}, "Created", "Updated")
+	if diff := cmp.Diff(api.WebhookRoutePage{Total: 1, Pages: 1, Webhooks: []api.WebhookRoute{want}}, page,
+		times); diff != "" {
+		t.Error(diff)
+	}
+	want.Content = &api.WebhookRouteContent{}
+	one, err := api.GetWebhookRoute.Do(ctx, w.client, made.ID)
+	if diff := cmp.Diff(want, one, times); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+	_, err = api.GetWebhookRoute.Do(ctx, w.client, "nothing")
+	if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.Code != "WebhookEndpointNotFound" {
+		t.Errorf("an unknown route: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -215,7 +216,8 @@ func TestStatsAreNarrowed(t *testing.T) {
 	w.parts.account(t, "acme")
 	for query, want := range map[string]api.CounterQuery{"": {}, "?account=acme": {Account: "acme"},
 		"?lane=bulk":                       {Lane: api.Bulk},
-		"?account=acme&lane=transactional": {Account: "acme", Lane: api.Transactional}} {
+		"?account=acme&lane=transactional": {Account: "acme", Lane: api.Transactional},
+		"?seconds=86400":                   {Seconds: 86400}} {
 		q, err := inputFrom[statsInput](t, "/v1/stats"+query).query(t.Context())
 		if diff := gocmp.Diff(want, q); diff != "" || err != nil {
 			t.Errorf("%s (-want +got):\n%s%v", query, diff, err)
@@ -223,7 +225,9 @@ func TestStatsAreNarrowed(t *testing.T) {
 		got := w.do(t, http.MethodGet, "/v1/stats"+query, adminToken, "")
 		var stats api.Stats
 		if err := json.Unmarshal([]byte(got.body), &stats); err != nil || got.status != 200 ||
-			stats.Accounts != 2 || len(stats.Queues) != 3 || len(stats.Alerts) != 1 {
+			stats.Accounts != 2 || len(stats.Queues) != 3 || len(stats.Alerts) != 1 ||
+			*stats.Connections != (api.Connections{Unset: 2}) || stats.RedisVersion != "7.2.4" ||
+			stats.Go != runtime.Version() || stats.Arch != runtime.GOARCH {
 			t.Errorf("%s: %d %s", query, got.status, got.body)
 		}
 	}

@@ -249,7 +249,8 @@ func (p *parts) Checks(context.Context) []api.Check { return p.checks }
 
 // Durability implements State.
 func (p *parts) Durability(context.Context) (api.Durability, error) {
-	return api.Durability{Mode: "single", Persistent: true, Fsync: "always", Policy: "noeviction"}, p.failure()
+	return api.Durability{Mode: "single", Version: "7.2.4", Persistent: true, Fsync: "always",
+		Policy: "noeviction"}, p.failure()
 }
 
 // Alerts implements State.

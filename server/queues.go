@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/url"
+	"runtime"
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
@@ -52,17 +53,19 @@ func (q queueRoutes) putQueue(ctx context.Context, in *putQueueInput) (api.Queue
 type statsInput struct {
 	Account string `query:"account" maxLength:"256" doc:"Only the counters of this account"`
 	Lane    string `query:"lane" enum:"transactional,bulk" doc:"Only the counters of this lane"`
+	Seconds int    `query:"seconds" minimum:"0" maximum:"604800" doc:"The time that events:… and submit:… count; 3600 when absent or 0"`
 }
 
 func (in *statsInput) query(ctx context.Context) (api.CounterQuery, error) {
 	account, err := ownAccount(ctx, in.Account)
-	return api.CounterQuery{Account: account, Lane: api.Lane(in.Lane)}, err
+	return api.CounterQuery{Account: account, Lane: api.Lane(in.Lane), Seconds: in.Seconds}, err
 }
 
-// getStats returns counters. A bound token gets those of its account, without queues, alerts and the number
+// getStats returns counters. A bound token gets those of its account, without queues, alerts, and the numbers
 // of accounts, which are the instance's.
 func (q queueRoutes) getStats(ctx context.Context, in *statsInput) (api.Stats, error) {
-	stats := api.Stats{Version: q.version, Accounts: 1, Queues: map[string]api.QueueCounts{}}
+	stats := api.Stats{Version: q.version, Accounts: 1, Queues: map[string]api.QueueCounts{},
+		Go: runtime.Version(), Arch: runtime.GOARCH}
 	counted, err := in.query(ctx)
 	if err != nil {
 		return stats, err
@@ -76,7 +79,7 @@ func (q queueRoutes) getStats(ctx context.Context, in *statsInput) (api.Stats, e
 	if err != nil {
 		return stats, err
 	}
-	stats.Redis = durability.Mode
+	stats.Redis, stats.RedisVersion = durability.Mode, durability.Version
 	stats.Counters, err = q.box.Counters(ctx, counted)
 	return stats, err
 }
@@ -98,6 +101,11 @@ func (q queueRoutes) countInstance(ctx context.Context, stats *api.Stats) (err e
 		return err
 	}
 	stats.Search = &search
+	states, err := q.accounts.States(ctx)
+	if err != nil {
+		return err
+	}
+	stats.Connections = &states
 	stats.Accounts, err = q.accounts.Count(ctx)
 	return err
 }

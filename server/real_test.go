@@ -130,6 +130,49 @@ func TestDeletionThatBrokeOff(t *testing.T) {
 	}
 }
 
+// TestCountsOfAnAccountBeginWhenItIsCreated: an account made again under an id has no events of the former
+// one, not even those that came after it was deleted.
+func TestCountsOfAnAccountBeginWhenItIsCreated(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	ctx, box := t.Context(), w.parts.Outbox
+	early, late := w.parts.queued(t, "acme"), w.parts.queued(t, "acme")
+	cancel := func(id string) {
+		t.Helper()
+		_, err := api.CancelMessage.Do(ctx, w.client, id)
+		if err := errors.Join(err, box.ForgetEvents(ctx, "nobody")); err != nil { // counts the others
+			t.Fatal(err)
+		}
+	}
+	events := func() map[string]int {
+		t.Helper()
+		accounts := []api.AccountInfo{{Account: api.Account{Account: "acme"}}}
+		if err := box.CountEvents(ctx, accounts); err != nil {
+			t.Fatal(err)
+		}
+		return accounts[0].Counters.Events
+	}
+	if cancel(early); events()["messageCancelled"] != 1 {
+		t.Errorf("before: %v", events())
+	}
+	if err := w.parts.Accounts.Delete(ctx, "acme"); err != nil {
+		t.Fatal(err)
+	}
+	cancel(late)
+	account := api.Account{Account: "acme", Email: "a@example.com",
+		SMTP: &api.SMTPServer{Host: "relay.example", Port: 25}}
+	if _, err := api.CreateAccount.Do(ctx, w.client, account); err != nil || events() != nil {
+		t.Errorf("made again: %v, %v", events(), err)
+	}
+	cancel(w.parts.queued(t, "acme"))
+	if _, err := api.CreateAccount.Do(ctx, w.client, account); err != nil || events() == nil {
+		t.Errorf("replaced: %v, %v", events(), err)
+	}
+	if _, err := api.DeleteAccount.Do(ctx, w.client, "acme"); err != nil || events() != nil {
+		t.Errorf("deleted: %v, %v", events(), err)
+	}
+}
+
 // TestRealMailMerge: each entry is answered in its place, and its faults are worded as those of a request
 // are. A bound token merges as its own account and as no other.
 func TestRealMailMerge(t *testing.T) {

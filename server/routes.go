@@ -220,6 +220,10 @@ func (s *Server) programRoutes() []group {
 				"getDelivery", "Show a delivery with its body"),
 			post("/v1/webhook-endpoints/{id}/deliveries/{deliveryId}/redeliver", whole(api.ScopeAPI),
 				webhooks.redeliver, "redeliver", "Send a delivery again"),
+			get("/v1/webhookRoutes", whole(api.ScopeAPI), webhooks.listRoutes, "listWebhookRoutes",
+				"List webhook endpoints, with the fields of EmailEngine's webhook routes"),
+			get("/v1/webhookRoutes/webhookRoute/{id}", whole(api.ScopeAPI), webhooks.getRoute, "getWebhookRoute",
+				"Show a webhook endpoint, with the fields of EmailEngine's webhook routes"),
 		}},
 	}
 }

@@ -80,7 +80,7 @@ func (u unsubscribeRoutes) postUnsubscribe(c echo.Context) error {
 // oneClick carries out the request of a mail client. A repeated request gets the same answer, and so does one
 // of a recipient who is unsubscribed already.
 func (u unsubscribeRoutes) oneClick(c echo.Context, r unsubscribeRequest) error {
-	v, err := u.requests.Read(r.token)
+	v, err := u.read(c, r.token)
 	if err == nil {
 		err = u.requests.Unsubscribe(c.Request().Context(), v, v.Scope(), unsubscribe.OneClick)
 	}
@@ -88,6 +88,13 @@ func (u unsubscribeRoutes) oneClick(c echo.Context, r unsubscribeRequest) error 
 		return u.refuse(c, err)
 	}
 	return c.String(http.StatusOK, "Unsubscribed\n")
+}
+
+// read returns the visit of a link, with the address and the program that the request came from.
+func (u unsubscribeRoutes) read(c echo.Context, token string) (unsubscribe.Visit, error) {
+	v, err := u.requests.Read(token)
+	v.RemoteAddress, v.UserAgent = c.RealIP(), c.Request().UserAgent()
+	return v, err
 }
 
 // change carries out a request, and shows the page with the button that undoes it.

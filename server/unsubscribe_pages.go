@@ -56,7 +56,7 @@ type pageButton struct {
 // so.
 func (u unsubscribeRoutes) visit(c echo.Context, token string, show func(publicVisit) error) error {
 	p := publicVisit{token: token}
-	v, err := u.requests.Read(token)
+	v, err := u.read(c, token)
 	switch {
 	case err == nil:
 		p.visit, p.sender = &v, u.requests.Sender(c.Request().Context(), v)

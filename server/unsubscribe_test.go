@@ -49,6 +49,9 @@ func TestOneClick(t *testing.T) {
 	keys := map[string]event.Type{}
 	for _, f := range r.told {
 		keys[f.Key] = f.Type
+		if f.Details.RemoteAddress != "127.0.0.0" || !strings.HasPrefix(f.Details.UserAgent, "Go-http-client") {
+			t.Errorf("who asked: %+v", f.Details)
+		}
 		if f.Details.Reason != "one-click" || f.MessageID != mailID || f.Details.ListID != "news.example.com" {
 			t.Errorf("told %+v", f)
 		}

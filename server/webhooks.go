@@ -1,7 +1,11 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,4 +89,38 @@ func (w webhookRoutes) getDelivery(ctx context.Context, in *deliveryInput) (api.
 
 func (w webhookRoutes) redeliver(ctx context.Context, in *deliveryInput) (api.Redelivered, error) {
 	return w.webhooks.Redeliver(ctx, in.ID, in.DeliveryID)
+}
+
+func (w webhookRoutes) listRoutes(ctx context.Context, in *pageInput) (api.WebhookRoutePage, error) {
+	page, err := w.webhooks.Endpoints(ctx, in.Page, in.size())
+	out := api.WebhookRoutePage{Total: page.Total, Page: page.Page, Pages: page.Pages}
+	for _, e := range page.Endpoints {
+		out.Webhooks = append(out.Webhooks, routeOf(e))
+	}
+	return out, err
+}
+
+func (w webhookRoutes) getRoute(ctx context.Context, in *endpointInput) (api.WebhookRoute, error) {
+	e, err := w.webhooks.Endpoint(ctx, in.ID)
+	out := routeOf(e)
+	out.Content = &api.WebhookRouteContent{}
+	return out, err
+}
+
+// routeOf returns an endpoint with the fields of a route of EmailEngine.
+func routeOf(e api.Endpoint) api.WebhookRoute {
+	r := api.WebhookRoute{ID: e.ID, Name: e.Description, Description: e.Description, Created: e.Created,
+		Updated: e.Updated, Enabled: e.Enabled, TargetURL: e.URL, TCount: e.Deliveries,
+		CustomHeaders: []api.CustomHeader{}}
+	if u, err := url.Parse(e.URL); err == nil && r.Name == "" {
+		r.Name = u.Host
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Headers)) {
+		r.CustomHeaders = append(r.CustomHeaders, api.CustomHeader{Key: name, Value: e.Headers[name]})
+	}
+	if why := e.DisabledReason; why != "" || e.FailingSince != nil {
+		r.Error = &api.WebhookRouteError{Message: cmp.Or(why, "no delivery has succeeded"),
+			Created: e.FailingSince}
+	}
+	return r
 }

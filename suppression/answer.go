@@ -62,6 +62,7 @@ func (s *Store) rowsFor(entries []Entry) []api.Suppression {
 				Account: e.Account, List: e.List},
 			Created: e.Created, Expires: orNil(e.Expires), Expired: !e.Expires.IsZero() && !e.Expires.After(now),
 			Source: e.Source, MessageID: e.MessageID, Response: e.Response,
+			RemoteAddress: e.RemoteAddress, UserAgent: e.UserAgent,
 		}
 	}
 	return rows

@@ -79,6 +79,7 @@ func blocklistRows(entries []Entry) []api.BlocklistAddress {
 			reason = cmp.Or(e.Response, blockReason)
 		}
 		rows[i] = api.BlocklistAddress{Recipient: e.subject(), Source: e.Source, Reason: reason,
+			Account: e.AskedFor, RemoteAddress: e.RemoteAddress, UserAgent: e.UserAgent,
 			MessageID: e.MessageID, Created: e.Created, Expires: orNil(e.Expires)}
 	}
 	return rows
@@ -88,7 +89,8 @@ func blocklistRows(entries []Entry) []api.BlocklistAddress {
 // manual entry.
 func (s *Store) Block(ctx context.Context, list string, req api.BlocklistRequest) (api.BlocklistAdded,
 	error) {
-	e := Entry{Address: req.Recipient, List: list, Reason: reasonNamed(req.Reason), Source: "api"}
+	e := Entry{Address: req.Recipient, List: list, Reason: reasonNamed(req.Reason), Source: "api",
+		AskedFor: req.Account}
 	if !e.Reason.Valid() {
 		e.Reason, e.Response = Manual, req.Reason
 	}

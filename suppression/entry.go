@@ -63,6 +63,11 @@ type Entry struct {
 	Source    string
 	MessageID string // evidence: queueId of the message that caused it; empty: none
 	Response  string // evidence: the reply, or a comment of the operator, cut to 500 bytes; empty: none
+
+	// Who asked. Kept as long as the entry, and shown to whoever may see its address.
+	AskedFor      string // account whose mail was unsubscribed from, or that a program named; empty: not known
+	RemoteAddress string // IP address of the request, as far as it is kept; empty: not known
+	UserAgent     string // of the request, cut to 256 bytes; empty: not known
 }
 
 // Bounds of the fields of an entry, in bytes.
@@ -71,6 +76,8 @@ const (
 	maxMessageID = 200
 	maxResponse  = 500
 	maxScope     = 256
+	maxUserAgent = 256
+	maxRemote    = 64
 )
 
 // Normal returns the entry as it is stored, or its invalid fields. path is the prefix of their names, such as
@@ -124,6 +131,9 @@ func (e Entry) bounded(now time.Time) Entry {
 	e.Source = message.Clip(strings.Map(sourceRune, e.Source), maxSource)
 	e.MessageID = message.Clip(oneLine(e.MessageID), maxMessageID)
 	e.Response = message.Clip(oneLine(e.Response), maxResponse)
+	e.AskedFor = message.Clip(oneLine(e.AskedFor), maxScope)
+	e.RemoteAddress = message.Clip(oneLine(e.RemoteAddress), maxRemote)
+	e.UserAgent = message.Clip(oneLine(e.UserAgent), maxUserAgent)
 	return e
 }
 

@@ -18,6 +18,9 @@ func (u *UI) accounts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if err := u.Outbox.CountEvents(r.Context(), got.Accounts); err != nil {
+		return err
+	}
 	view := accountsView{Accounts: got.Accounts}
 	view.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: endpointsPerPage, path: "/accounts"}
 	return u.show(w, r, http.StatusOK, "accounts", "Accounts", view)

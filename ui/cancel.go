@@ -35,7 +35,7 @@ func (u *UI) confirmCancel(w http.ResponseWriter, r *http.Request) error {
 // confirm shows the current number of messages of a filter.
 func (u *UI) confirm(w http.ResponseWriter, r *http.Request, f filter, grown int) error {
 	words := f.words()
-	f = f.until(time.Now())
+	f = f.until(u.Outbox.Now())
 	view := confirmView{Filter: f, Words: words, Grown: grown}
 	var err error
 	if view.Total, err = u.total(r.Context(), f); err != nil {

@@ -26,6 +26,7 @@ type frame struct {
 	Section  string // entry of the navigation
 	Version  string
 	LoggedIn bool
+	Admin    bool // may change settings
 	Now      time.Time
 	Flash    *flash
 	Here     string // URL of the page, to return to
@@ -69,6 +70,9 @@ func (u *UI) show(w http.ResponseWriter, r *http.Request, status int, name, titl
 	if _, err := r.Cookie(access.SessionCookie); err == nil && name != "login" {
 		f.LoggedIn = true // the session may have ended: guard checks it
 	}
+	if g, ok := r.Context().Value(grantKey{}).(*access.Grant); ok {
+		f.Admin = g.Allows(api.ScopeAdmin)
+	}
 	define := "page"
 	if part := r.URL.Query().Get("part"); part != "" && status == http.StatusOK &&
 		u.pages[name].Lookup(part+"-part") != nil {
@@ -90,7 +94,8 @@ func (u *UI) show(w http.ResponseWriter, r *http.Request, status int, name, titl
 func section(path string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {
-	case "log", "search", "webhooks", "accounts", "gateways", "templates", "suppressions", "rates", "status":
+	case "log", "search", "webhooks", "accounts", "gateways", "templates", "suppressions", "rates", "settings",
+		"status":
 		return first
 	case "", "messages", "cancel", "replay":
 		return "outbox"

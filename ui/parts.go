@@ -10,6 +10,7 @@ import (
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/webhooks"
@@ -25,6 +26,7 @@ type Parts struct {
 	Templates    *templates.Templates
 	Documents    *documents.Documents
 	Access       *access.Access
+	Settings     *settings.Settings
 	State        State
 	Dashboard    http.Handler // of the queues, mounted at DashboardPath; queue.Dashboard is one
 }

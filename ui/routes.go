@@ -52,6 +52,8 @@ func (u *UI) routes() *http.ServeMux {
 	closed("POST /suppressions/import", suppressionPages{u}.importSuppressions)
 	closed("GET /suppressions/imports/{id}", suppressionPages{u}.suppressionImport)
 	closed("GET /rates", u.rates)
+	closed("GET /settings", forAdmins(settingsPage{u}.settings))
+	closed("POST /settings", forAdmins(settingsPage{u}.changeSettings))
 	closed("GET /status", u.status)
 	closed(DashboardPath, u.dashboard)
 	closed(DashboardPath+"/", u.dashboard)
@@ -63,7 +65,7 @@ func (u *UI) routes() *http.ServeMux {
 var mounted = []string{
 	"/", "/static/*", "/login", "/logout", "/log", "/search", "/cancel", "/replay", "/queues/*", "/messages/*",
 	"/webhooks", "/webhooks/*", "/accounts", "/gateways", "/templates", "/templates/*", "/suppressions",
-	"/suppressions/*", "/rates", "/status",
+	"/suppressions/*", "/rates", "/settings", "/status",
 	DashboardPath, DashboardPath + "/*",
 }
 

@@ -70,6 +70,16 @@ func admits(g *access.Grant) error {
 	return nil
 }
 
+// forAdmins admits only callers with the right to change settings.
+func forAdmins(next handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if g, ok := r.Context().Value(grantKey{}).(*access.Grant); !ok || !g.Allows(api.ScopeAdmin) {
+			return fault.New(fault.Forbidden, "ScopeMissing", "This page needs a token with the scope admin")
+		}
+		return next(w, r)
+	}
+}
+
 // loginView is the data of the login page.
 type loginView struct {
 	Next  string

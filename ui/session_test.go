@@ -199,6 +199,7 @@ func FuzzLocal(f *testing.F) {
 // changes are all routes that change something.
 var changes = []string{
 	"/login", "/logout", "/cancel", "/queues/submit/pause", "/queues/submit/resume", "/messages/ID/cancel",
+	"/settings",
 	"/messages/ID/retry",
 	"/messages/ID/reschedule", "/webhooks/E/test", "/webhooks/E/deliveries/D/redeliver",
 	"/admin/queues/api/queues/submit:pause",

@@ -46,6 +46,7 @@ func happened(name string) string {
 	words := map[string]string{
 		"messageSent": "Sent", "messageDeliveryError": "To be tried again", "messageFailed": "Failed for good",
 		"messageCancelled":  "Cancelled",
+		"messageWaited":     "Waited",
 		"messageSuppressed": "Suppressed", "messageReplayed": "Sent again by hand",
 		"messageDelivered": "Delivered", "messageDeferred": "Deferred on the way", "messageBounce": "Came back",
 		"messageComplaint": "Called spam",

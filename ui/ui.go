@@ -35,6 +35,7 @@ type (
 	webhookPages     struct{ *UI }
 	templatePages    struct{ *UI }
 	suppressionPages struct{ *UI }
+	settingsPage     struct{ *UI }
 )
 
 // New returns a UI.

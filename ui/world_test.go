@@ -34,6 +34,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/suppression"
 	mailtemplates "github.com/postroom/postroom/templates"
@@ -53,6 +54,7 @@ type world struct {
 	db       *redisdb.DB
 	outbox   *outbox.Outbox
 	access   *access.Access
+	settings *settings.Settings
 	accounts *accounts.Accounts
 	webhooks *webhooks.Webhooks
 	relay    *relay
@@ -96,12 +98,15 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.must(err)
 	w.barred, err = suppression.New(db, suppression.Options{})
 	w.must(err)
-	board, err := queue.NewDashboard(c, queue.DashboardOptions{Path: DashboardPath})
+	board, err := queue.NewDashboard(c, queue.DashboardOptions{Path: DashboardPath,
+		SetPaused: w.outbox.SetPaused})
+	w.must(err)
+	w.settings, err = settings.New(db, ring, settings.Options{DeliveryAttempts: 7})
 	w.must(err)
 	u, err := New(Parts{
 		Outbox: w.outbox, Webhooks: w.webhooks, Suppressions: w.barred, Accounts: w.accounts,
 		Gateways: w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db},
-		Dashboard: board,
+		Settings: w.settings, Dashboard: board,
 	}, Options{Version: "1.2.3"})
 	w.must(err)
 	w.ui = u
@@ -160,7 +165,7 @@ func (w *world) submit(req api.SubmitRequest) string {
 
 // tick waits until the clock of lists, which counts milliseconds, has moved on.
 func (w *world) tick() {
-	for now := time.Now().UnixMilli(); time.Now().UnixMilli() == now; {
+	for now := w.outbox.Now().UnixMilli(); w.outbox.Now().UnixMilli() <= now; {
 		runtime.Gosched()
 	}
 }

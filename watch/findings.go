@@ -22,13 +22,14 @@ const (
 	redisEvicts    = "redisEvicts"
 	redisForgets   = "redisForgets"
 	redisAway      = "redisAway"
+	relayAway      = "relayAway"
 	bounceRate     = "bounceRate"
 	complaintRate  = "complaintRate"
 )
 
 // names are all alerts.
 var names = []string{queueAge, queuePaused, mailFails, accountTrouble, outboxFull, redisMemory, redisEvicts,
-	redisForgets, redisAway, bounceRate, complaintRate}
+	redisForgets, redisAway, relayAway, bounceRate, complaintRate}
 
 const (
 	near       = 0.9 // of a limit: the team is alerted before new mail is refused
@@ -48,7 +49,7 @@ func (w *Watch) findings(ctx context.Context, now time.Time) []finding {
 		name string
 		ask  func(context.Context, time.Time) ([]finding, error)
 	}{
-		{"queues", w.askQueues}, {"mail", w.askMail}, {"rates", w.askRates},
+		{"queues", w.askQueues}, {"mail", w.askMail}, {"rates", w.askRates}, {"relays", w.askRelays},
 		{"accounts", w.askAccounts},
 		{"memory of redis", w.askMemory}, {"evicted keys", w.askEvicted}, {"durability of redis", w.askDurability},
 	} {
@@ -191,6 +192,40 @@ func judgeRate(alert, gateway string, n, few, sent int, most float64) finding {
 		"See whose mail it is with postroom rates --by tag.", sent, through, n, map[string]string{
 		bounceRate: "have dead addresses", complaintRate: "complained"}[alert], 100*f.value)
 	return f
+}
+
+// askRelays judges the relays that do not answer this process, and those that have an alert. If another
+// process can't reach one of these, its finding keeps the alert.
+func (w *Watch) askRelays(_ context.Context, now time.Time) ([]finding, error) {
+	if w.opts.RelayAway <= 0 {
+		return nil, nil
+	}
+	var all []finding
+	found := map[string]bool{}
+	for _, a := range w.away() {
+		f := judgeRelay(a.Scope, now.Sub(a.Since), w.opts.RelayAway)
+		found[f.key()] = true
+		all = append(all, f)
+	}
+	for key, e := range w.standing {
+		if e.state.Alert == relayAway && !found[key] {
+			all = append(all, judgeRelay(e.state.Queue, 0, w.opts.RelayAway))
+		}
+	}
+	return all, nil
+}
+
+func judgeRelay(scope string, away, most time.Duration) finding {
+	name, verify := "Gateway ", "postroom gateway verify "
+	kind, id, _ := strings.Cut(scope, ":")
+	if kind == "relay" {
+		name, verify = "The relay of account ", "postroom account verify "
+	}
+	return finding{
+		alert: relayAway, queue: scope, wrong: away >= most, value: away.Seconds(), threshold: most.Seconds(),
+		text: fmt.Sprintf("%s%s has not answered for %s. Its mail waits, or goes over another one. See what it says with %s%s.",
+			name, id, away.Truncate(time.Second), verify, id),
+	}
 }
 
 // judgeFailures judges the failures of the last hour, by their number and by their share. The finding is

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
@@ -23,6 +24,7 @@ type Parts struct {
 	Queues   *queue.Control
 	Mail     *outbox.Outbox
 	Accounts *accounts.Accounts
+	Relays   *routing.Router // of this process
 }
 
 // checks are the sources of a check.
@@ -34,6 +36,7 @@ type checks struct {
 	counters    func(context.Context, api.CounterQuery) (api.Counters, error)
 	rates       func(context.Context, api.RatesQuery) (api.Rates, error)
 	troubled    func(context.Context) ([]string, error)
+	away        func() []routing.Away
 }
 
 // Queue is one kind of work: a lane of mail, or webhooks.
@@ -48,6 +51,7 @@ type Options struct {
 	Every       time.Duration // interval of checks; zero: 15 s
 	Queues      []Queue       // none: queueAge and queuePaused are off
 	Paused      time.Duration // longest pause of a queue; zero: any
+	RelayAway   time.Duration // longest time that a relay may not answer; zero: any
 	DeadLetters int           // failed messages within an hour that raise the alert; zero: off
 	// share of the messages that ended within an hour; needs 10 failures; zero: off
 	FailedShare float64
@@ -86,16 +90,15 @@ type Watch struct {
 
 // New returns a Watch. It does no I/O.
 func New(p Parts, o Options) (*Watch, error) {
-	if p.DB == nil || p.Queues == nil || p.Mail == nil || p.Accounts == nil {
-		return nil, errors.New("watch: a database, queues, mail and accounts are needed")
+	if p.DB == nil || p.Queues == nil || p.Mail == nil || p.Accounts == nil || p.Relays == nil {
+		return nil, errors.New("watch: a database, queues, mail, accounts and relays are needed")
 	}
 	if o.Every <= 0 {
 		o.Every = defaultEvery
 	}
 	return &Watch{
 		checks: checks{p.DB.Durability, p.DB.MemoryShare, p.DB.Evicted, p.Queues.Counts, p.Mail.Counters,
-			p.Mail.Rates,
-			p.Accounts.Troubled},
+			p.Mail.Rates, p.Accounts.Troubled, p.Relays.Away},
 		opts: o, store: store{client: p.DB.Client(), now: o.Now}, metrics: newMetrics(o.Registry),
 		log:   cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		local: map[string]state{}, unjudged: map[string]bool{},

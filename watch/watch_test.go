@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
@@ -36,6 +37,7 @@ type instance struct {
 	share    float64
 	evicted  int64
 	warnings []string
+	away     []routing.Away
 	err      error
 }
 
@@ -83,7 +85,7 @@ func process(t *testing.T, db *redisdb.DB, i *instance, edit func(*Options)) ben
 	b := bench{instance: i, t: t, db: db, log: &bytes.Buffer{}, registry: prometheus.NewRegistry()}
 	o := Options{
 		Queues: []Queue{{Name: "submit", Parts: []string{"submit"}, Age: 5 * time.Minute}}, Paused: time.Hour,
-		DeadLetters: 100, FailedShare: 0.5, BounceRate: 0.05, ComplaintRate: 0.001,
+		DeadLetters: 100, FailedShare: 0.5, BounceRate: 0.05, ComplaintRate: 0.001, RelayAway: 2 * time.Minute,
 		MaxLive: 1000, MemoryShare: 0.75, Now: i.clock, Registry: b.registry,
 		Logger: slog.New(slog.NewTextHandler(b.log, nil)),
 	}
@@ -91,11 +93,12 @@ func process(t *testing.T, db *redisdb.DB, i *instance, edit func(*Options)) ben
 		edit(&o)
 	}
 	w, err := New(Parts{DB: db, Queues: &queue.Control{}, Mail: &outbox.Outbox{},
-		Accounts: &accounts.Accounts{}}, o)
+		Accounts: &accounts.Accounts{}, Relays: &routing.Router{}}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.checks = checks{i.Durability, i.MemoryShare, i.Evicted, i.Counts, i.Counters, i.Rates, i.Troubled}
+	w.checks = checks{i.Durability, i.MemoryShare, i.Evicted, i.Counts, i.Counters, i.Rates, i.Troubled,
+		func() []routing.Away { return i.away }}
 	b.Watch = w
 	return b
 }
@@ -167,6 +170,41 @@ func (b bench) alerts() []api.Alert {
 		b.t.Fatal(err)
 	}
 	return all
+}
+
+// TestARelayThatDoesNotAnswerSomebody: one process can't reach a relay. Others can, and do not end the alert.
+func TestARelayThatDoesNotAnswerSomebody(t *testing.T) {
+	t.Parallel()
+	db := testredis.New(t)
+	b := setup(t, db)
+	other := process(t, db, &instance{now: start}, nil)
+	both := func(d time.Duration) { b.after(d); other.after(d) }
+	b.away = []routing.Away{{Scope: "gateway:main", Since: start},
+		{Scope: "relay:shop", Since: start.Add(time.Hour)}}
+	both(time.Minute)
+	if got := b.alerts(); len(got) > 0 {
+		t.Errorf("after a minute: %+v", got)
+	}
+	both(time.Minute)
+	want := []api.Alert{{Alert: "relayAway", Queue: "gateway:main", Value: 120, Threshold: 120,
+		Since: start.Add(2 * time.Minute), Text: "Gateway main has not answered for 2m0s. Its mail waits, or goes over " +
+			"another one. See what it says with postroom gateway verify main."}}
+	if diff := cmp.Diff(want, other.alerts()); diff != "" {
+		t.Error(diff)
+	}
+	for range 20 {
+		both(15 * time.Second)
+	}
+	if got := other.alerts(); len(got) != 1 || len(b.events()) != 1 {
+		t.Errorf("%+v, %+v", got, b.events())
+	}
+	b.away = nil
+	for range 6 {
+		both(15 * time.Second)
+	}
+	if got := b.events(); len(b.alerts()) > 0 || len(got) != 2 || got[1].Type != event.AlertResolved {
+		t.Errorf("%+v", got)
+	}
 }
 
 func TestAnAlertIsRaisedAndResolvedOnce(t *testing.T) {

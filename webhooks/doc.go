@@ -34,6 +34,7 @@
 //	postroom:{0}:webhook:version                        string  counts changes of endpoints; every process compares it once a second
 //	postroom:{0}:webhook:off                            hash    endpoint → why it was switched off, and at which URL
 //	postroom:{0}:webhook:failing                        hash    endpoint → since when, and at which URL
+//	postroom:{0}:webhook:made                           hash    endpoint → how many deliveries were made for it
 //	postroom:{0}:webhook:delivery:<endpoint>:<delivery> hash    one delivery: status, attempts, event, last answer; LogAge after its end
 //	postroom:{0}:webhook:log:<endpoint>                 zset    deliveries by creation
 //	postroom:{0}:webhook:done:<endpoint>                zset    those that are over, by their end

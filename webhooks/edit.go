@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -66,7 +67,7 @@ func (w *Webhooks) Update(ctx context.Context, id string, r api.EndpointRequest)
 // log expire at most Options.LogAge after the last of them ended.
 func (w *Webhooks) Delete(ctx context.Context, id string) (bool, error) {
 	for {
-		before, _, _, err := w.store.one(ctx, id)
+		before, err := w.store.one(ctx, id)
 		if err != nil {
 			return false, redisdb.Away(err)
 		}
@@ -108,7 +109,7 @@ func (w *Webhooks) write(ctx context.Context, before string, e *endpoint, s secr
 
 // load reads an endpoint and its secrets for a change.
 func (w *Webhooks) load(ctx context.Context, id string) (raw string, e endpoint, s secrets, err error) {
-	if raw, _, _, err = w.store.one(ctx, id); err != nil {
+	if raw, err = w.store.one(ctx, id); err != nil {
 		return "", e, s, redisdb.Away(err)
 	}
 	if raw == "" {
@@ -123,14 +124,14 @@ func (w *Webhooks) load(ctx context.Context, id string) (raw string, e endpoint,
 
 // Endpoint returns one endpoint with its secrets masked.
 func (w *Webhooks) Endpoint(ctx context.Context, id string) (api.Endpoint, error) {
-	raw, off, failing, err := w.store.one(ctx, id)
+	all, err := w.store.all(ctx)
 	if err != nil {
 		return api.Endpoint{}, redisdb.Away(err)
 	}
-	if raw == "" {
+	if all.endpoints[id] == "" {
 		return api.Endpoint{}, notFound(id)
 	}
-	return w.show(raw, off, failing)
+	return w.show(all, id)
 }
 
 // Endpoints returns a page of endpoints, oldest first. Pages count from 0.
@@ -140,8 +141,8 @@ func (w *Webhooks) Endpoints(ctx context.Context, page, pageSize int) (api.Endpo
 		return api.EndpointPage{}, redisdb.Away(err)
 	}
 	rows := make([]api.Endpoint, 0, len(all.endpoints))
-	for id, raw := range all.endpoints {
-		v, err := w.show(raw, all.off[id], all.failing[id])
+	for id := range all.endpoints {
+		v, err := w.show(all, id)
 		if err != nil {
 			return api.EndpointPage{}, err
 		}
@@ -160,9 +161,9 @@ func (w *Webhooks) Endpoints(ctx context.Context, page, pageSize int) (api.Endpo
 
 // show returns a stored endpoint as a type of the API. Secrets that cannot be opened (their key is gone)
 // are shown as absent; the log has the reason.
-func (w *Webhooks) show(raw, off, failing string) (api.Endpoint, error) {
+func (w *Webhooks) show(all stored, id string) (api.Endpoint, error) {
 	var e endpoint
-	if err := json.Unmarshal([]byte(raw), &e); err != nil {
+	if err := json.Unmarshal([]byte(all.endpoints[id]), &e); err != nil {
 		return api.Endpoint{}, fmt.Errorf("read webhook endpoint: %w", err)
 	}
 	s, err := e.open(w.ring)
@@ -170,18 +171,20 @@ func (w *Webhooks) show(raw, off, failing string) (api.Endpoint, error) {
 		w.log.Error("can't open the secrets of a webhook endpoint", "endpoint", e.ID, "error", err)
 	}
 	var o *switchedOff
-	if off != "" {
+	if off := all.off[id]; off != "" {
 		o = new(switchedOff)
 		if err := json.Unmarshal([]byte(off), o); err != nil || o.URL != e.URL {
 			o = nil
 		}
 	}
 	var since *time.Time
-	if at, url, ok := strings.Cut(failing, " "); ok && url == e.URL {
+	if at, url, ok := strings.Cut(all.failing[id], " "); ok && url == e.URL {
 		t := redisdb.ParseTime(at)
 		since = &t
 	}
-	return e.view(s, o, since), nil
+	v := e.view(s, o, since)
+	v.Deliveries, _ = strconv.Atoi(all.made[id])
+	return v, nil
 }
 
 // Test sends a webhookTest event to an endpoint immediately and returns the result. It also works on an

@@ -314,6 +314,7 @@ func TestKeysAreListed(t *testing.T) {
 		"postroom:{0}:webhook:endpoints",
 		"postroom:{0}:webhook:failing",
 		"postroom:{0}:webhook:log:" + ep.ID,
+		"postroom:{0}:webhook:made",
 		"postroom:{0}:webhook:off",
 		"postroom:{0}:webhook:rate:" + ep.ID,
 		"postroom:{0}:webhook:version",

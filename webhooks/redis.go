@@ -101,6 +101,7 @@ func endpointsKey() string             { return redisdb.Key(0, "webhook", "endpo
 func versionKey() string               { return redisdb.Key(0, "webhook", "version") }
 func offKey() string                   { return redisdb.Key(0, "webhook", "off") }
 func failingKey() string               { return redisdb.Key(0, "webhook", "failing") }
+func madeKey() string                  { return redisdb.Key(0, "webhook", "made") }
 func dueKey() string                   { return redisdb.Key(0, "webhook", "due") }
 func logKey(endpoint string) string    { return redisdb.Key(0, "webhook", "log", endpoint) }
 func replayKey(endpoint string) string { return redisdb.Key(0, "webhook", "replay", endpoint) }
@@ -126,6 +127,7 @@ type stored struct {
 	endpoints map[string]string // JSON
 	off       map[string]string // JSON
 	failing   map[string]string // since when, and at which URL
+	made      map[string]string // how many deliveries
 }
 
 // all reads every endpoint. The version is read first: after a concurrent change the data is newer than the
@@ -133,23 +135,22 @@ type stored struct {
 func (s store) all(ctx context.Context) (stored, error) {
 	pipe := s.client.Pipeline()
 	version := pipe.Get(ctx, versionKey())
-	endpoints, off, failing := pipe.HGetAll(ctx, endpointsKey()), pipe.HGetAll(ctx, offKey()), pipe.HGetAll(ctx,
-		failingKey())
+	endpoints, off := pipe.HGetAll(ctx, endpointsKey()), pipe.HGetAll(ctx, offKey())
+	failing, made := pipe.HGetAll(ctx, failingKey()), pipe.HGetAll(ctx, madeKey())
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return stored{}, fmt.Errorf("read webhook endpoints: %w", err)
 	}
 	return stored{version: version.Val(), endpoints: endpoints.Val(), off: off.Val(),
-		failing: failing.Val()}, nil
+		failing: failing.Val(), made: made.Val()}, nil
 }
 
-// one reads a single endpoint; its JSON is "" if there is none.
-func (s store) one(ctx context.Context, id string) (record, off, failing string, err error) {
-	pipe := s.client.Pipeline()
-	r, o, f := pipe.HGet(ctx, endpointsKey(), id), pipe.HGet(ctx, offKey(), id), pipe.HGet(ctx, failingKey(), id)
-	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-		return "", "", "", fmt.Errorf("read webhook endpoint %s: %w", id, err)
+// one returns the JSON of an endpoint; it is "" if there is none.
+func (s store) one(ctx context.Context, id string) (string, error) {
+	raw, err := s.client.HGet(ctx, endpointsKey(), id).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", fmt.Errorf("read webhook endpoint %s: %w", id, err)
 	}
-	return r.Val(), o.Val(), f.Val(), nil
+	return raw, nil
 }
 
 // put replaces an endpoint if before is still the stored value, and reports whether it was. An empty string

@@ -52,7 +52,7 @@ func (w *Webhooks) resealOne(ctx context.Context, id, raw string) (bool, error) 
 		if fault.CodeOf(err) != codeChanged {
 			return err == nil, err
 		}
-		if raw, _, _, err = w.store.one(ctx, id); err != nil {
+		if raw, err = w.store.one(ctx, id); err != nil {
 			return false, redisdb.Away(err)
 		}
 		if raw == "" { // deleted meanwhile

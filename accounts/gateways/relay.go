@@ -98,7 +98,8 @@ func (s *Settings) Relay(record string) Relay {
 }
 
 // secure sets the protection of the connection. A provider's preset requires STARTTLS, unless the port has
-// TLS from the first byte. For a generic relay nothing is required.
+// TLS from the first byte. For a generic relay nothing is required. A relay on this machine gets STARTTLS if
+// it offers it, also with credentials: they do not leave the machine.
 func (s *Settings) secure(r *smtpsend.Relay) {
 	var t api.SMTPTLS
 	if s.server.TLS != nil {
@@ -115,6 +116,8 @@ func (s *Settings) secure(r *smtpsend.Relay) {
 		r.TLS = smtpsend.TLSNone
 	case s.server.Preset != "" && s.server.Preset != "generic" && r.Port != 465:
 		r.TLS = smtpsend.TLSRequired
+	case r.Port != 465 && t.PinSHA256 == "" && r.Proxy == "" && onThisMachine(r.Host):
+		r.TLS = smtpsend.TLSOpportunistic
 	}
 	r.InsecureSkipVerify = t.RejectUnauthorized != nil && !*t.RejectUnauthorized
 	r.CA, r.Pin = t.CA, strings.Join(strings.Fields(t.PinSHA256), " ")

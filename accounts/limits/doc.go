@@ -19,6 +19,12 @@
 // slow account would reserve a shared gateway far into the future. So a message waits at most once for each
 // scope, and costs one Redis command each time it asks, however long it waits and however many wait.
 //
+// # Bulk mail
+//
+// Bulk mail never takes the last fifth of a rate: a scope has a second one for it ([Scope.Bulk]), with four
+// fifths of its rate. It waits there, so what it has reserved for later does not stand before other mail. A
+// pause holds for both.
+//
 // # What it promises
 //
 //   - What is admitted in any stretch of time stays within rate × time + burst. Messages that come back late
@@ -43,8 +49,8 @@
 //
 // All keys are in partition 0:
 //
-//   - limit:<scope>: hash, what was taken and reserved, and the last pause. Expires an hour after it ceased
-//     to matter.
+//   - limit:<scope>, limit:<scope>:bulk: hash, what was taken and reserved, and the last pause. Expires an
+//     hour after it ceased to matter.
 //   - limit:<scope>:connections: sorted set, open connections by the end of their lease. Expires with the
 //     last lease.
 //   - limits:throttled: sorted set, scopes whose relay asked for a pause, by when that ceases to matter.

@@ -3,6 +3,7 @@ package limits
 import (
 	"math"
 	"strconv"
+	"strings"
 )
 
 // Rate bounds how many recipients a scope serves. A field that is zero, negative or infinite bounds nothing.
@@ -37,6 +38,34 @@ type Scope struct {
 	Name string
 	// Rate is the rate of the scope now. The zero value bounds nothing; pauses still hold.
 	Rate Rate
+	// Bulk says that the message is bulk mail, which leaves a fifth of each rate to other mail.
+	Bulk bool
+}
+
+// bulkShare is the share of a rate that bulk mail may use.
+const bulkShare = 0.8
+
+// forBulk is the scope of the bulk mail of a scope. Bulk mail asks it first and waits there, so that it
+// reserves in the scope itself only what can go now.
+func (s Scope) forBulk() Scope {
+	r := s.Rate
+	for _, f := range []*float64{&r.PerSecond, &r.PerMinute, &r.PerDay} {
+		*f *= bulkShare
+	}
+	if r.Burst > 0 {
+		r.Burst = max(1, int(bulkShare*float64(r.Burst)))
+	}
+	return Scope{Name: s.Name + ":bulk", Rate: r}
+}
+
+// reason returns why a message waits in a scope, in words. code is a reason of take.lua.
+func (s Scope) reason(code string) string {
+	name, isBulk := strings.CutSuffix(strings.Replace(s.Name, ":", " ", 1), ":bulk")
+	text := name + ": " + s.Rate.reason(code)
+	if isBulk {
+		text += " for bulk mail"
+	}
+	return text
 }
 
 // The reasons of take.lua.
@@ -60,4 +89,5 @@ func (r Rate) reason(code string) string {
 	return "slowed down, as the relay asked"
 }
 
-func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+// number writes a rate with three decimals at most: four fifths of one have more.
+func number(f float64) string { return strconv.FormatFloat(math.Round(f*1000)/1000, 'f', -1, 64) }

@@ -10,8 +10,9 @@ import (
 // reads it. An empty or unreadable one counts as none.
 type Reservation string
 
-// maxScopes bounds the scopes of a reservation. A message has two, and more if it tries several gateways.
-const maxScopes = 10
+// maxScopes bounds the scopes of a reservation. A message has two, bulk mail four, and more if it tries
+// several gateways.
+const maxScopes = 16
 
 // entry is the state of a message in one scope: it has a reservation, or has passed the scope.
 type entry struct {

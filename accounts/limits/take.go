@@ -48,13 +48,14 @@ func (l *Limits) Take(ctx context.Context, scopes []Scope, n int, had Reservatio
 	l.metrics.waited(full.Name)
 	return Answer{
 		At: time.UnixMicro(reply.At).UTC(), Reservation: makeReservation(entries, asked, reply),
-		Reason: strings.Replace(full.Name, ":", " ", 1) + ": " + full.Rate.reason(reply.Reason),
+		Reason: full.reason(reply.Reason),
 	}, nil
 }
 
-// asked returns the scopes that bound something. The others cost nothing.
+// asked returns the scopes that bound something, and before each that of its bulk mail. The others cost
+// nothing.
 func (l *Limits) asked(ctx context.Context, scopes []Scope) ([]Scope, error) {
-	asked := make([]Scope, 0, len(scopes))
+	asked := make([]Scope, 0, 2*len(scopes))
 	for _, s := range scopes {
 		if s.Name == "" || strings.Contains(s.Name, " ") {
 			return nil, fmt.Errorf("limits: %q is not the name of a scope", s.Name)
@@ -67,6 +68,9 @@ func (l *Limits) asked(ctx context.Context, scopes []Scope) ([]Scope, error) {
 			if !slow {
 				continue
 			}
+		}
+		if s.Bulk && s.Rate != (Rate{}) {
+			asked = append(asked, s.forBulk())
 		}
 		asked = append(asked, s)
 	}

@@ -282,6 +282,65 @@ func TestReservationsAtSeveralGateways(t *testing.T) {
 	}
 }
 
+// TestBulkLeavesAFifth: however much bulk mail has reserved, other mail goes at once as long as a fifth of
+// the rate is enough for it.
+func TestBulkLeavesAFifth(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		rate       Rate
+		bulk, free int // that may go at once
+		reason     string
+	}{
+		{Rate{PerSecond: 10}, 8, 2, "account x: 8 a second for bulk mail"},
+		{Rate{PerMinute: 60}, 48, 12, "account x: 48 a minute for bulk mail"},
+		{Rate{PerDay: 35}, 28, 7, "account x: 28 a day for bulk mail"},
+		{Rate{PerSecond: 1, Burst: 10}, 8, 2, "account x: 0.8 a second for bulk mail"},
+		{Rate{PerSecond: 1}, 1, 0, "account x: 0.8 a second for bulk mail"}, // nothing is left of one
+	} {
+		b, other := setup(t), account(row.rate)
+		bulk := other
+		bulk.Bulk = true
+		var waiting []Answer
+		went := 0
+		for range 100 {
+			if a := b.take(t, "", 1, bulk, gateway(Rate{})); a.OK {
+				went++
+			} else if waiting = append(waiting, a); a.Reason != row.reason {
+				t.Errorf("%+v: waits for %q", row.rate, a.Reason)
+			}
+		}
+		free := 0
+		for b.wait(t, 1, other) == 0 {
+			free++
+		}
+		if went != row.bulk || free != row.free {
+			t.Errorf("%+v: %d of bulk mail and %d others went at once", row.rate, went, free)
+		}
+		for i, asks := range b.drain(t, waiting, bulk, gateway(Rate{})) {
+			if asks > 2 {
+				t.Errorf("%+v: message %d asked %d times more", row.rate, i, asks)
+			}
+		}
+	}
+}
+
+// TestReasonsAreReadable: no exponent, and no endless fraction of four fifths.
+func TestReasonsAreReadable(t *testing.T) {
+	t.Parallel()
+	for rate, want := range map[Rate]string{
+		{PerDay: 2_500_000}: "account x: 2000000 a day for bulk mail",
+		{PerMinute: 1. / 3}: "account x: 0.267 a minute for bulk mail",
+	} {
+		code := byDay
+		if rate.PerMinute > 0 {
+			code = byMinute
+		}
+		if got := account(rate).forBulk().reason(code); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 // TestOddReservations: what can't be read is no reservation.
 func TestOddReservations(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/accounts/limits"
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -47,7 +48,7 @@ func (a *attempt) admit(ctx context.Context, c candidate, insist bool) bool {
 		return false
 	}
 	if !mine && !insist {
-		if k, ok := a.fullRelays.find(c.scope, a.now()); ok {
+		if k, ok := a.fullRelays.find(a.fullName(c), a.now()); ok {
 			a.full = append(a.full, full{candidate: c, until: k.until, slowed: k.slowed, kind: "limit",
 				reason: k.reason})
 			return false
@@ -55,22 +56,22 @@ func (a *attempt) admit(ctx context.Context, c candidate, insist bool) bool {
 	}
 	had := a.waited.inner
 	if !mine {
-		had = a.fullRelays.take(c.scope, len(a.results.left))
+		had = a.fullRelays.take(a.fullName(c), len(a.results.left))
 	}
-	answer, ok := a.take(ctx, had, limits.Scope{Name: c.scope, Rate: c.Rate})
+	answer, ok := a.take(ctx, had, a.relay(c))
 	if !ok || answer.OK {
 		return ok
 	}
 	f := limited(c, reservation{scope: c.scope, paid: paidAccount, inner: answer.Reservation}, answer)
 	f.slowed = a.slowed(ctx, c)
-	a.fullRelays.note(c.scope, fullRelay{until: f.until, slowed: f.slowed, reason: f.reason})
+	a.fullRelays.note(a.fullName(c), fullRelay{until: f.until, slowed: f.slowed, reason: f.reason})
 	a.full = append(a.full, f)
 	return false
 }
 
 // admitOnly is admit without other candidates: the account and the relay are asked together.
 func (a *attempt) admitOnly(ctx context.Context, c candidate) bool {
-	scopes := []limits.Scope{{Name: c.scope, Rate: c.Rate}}
+	scopes := []limits.Scope{a.relay(c)}
 	if a.waited.paid == "" {
 		scopes = append([]limits.Scope{a.account()}, scopes...)
 	}
@@ -105,8 +106,16 @@ func limited(c candidate, kept reservation, answer limits.Answer) full {
 }
 
 func (a *attempt) account() limits.Scope {
-	return limits.Scope{Name: "account:" + a.d.Account.ID, Rate: a.d.Account.Rate}
+	return limits.Scope{Name: "account:" + a.d.Account.ID, Rate: a.d.Account.Rate, Bulk: a.d.Lane == api.Bulk}
 }
+
+func (a *attempt) relay(c candidate) limits.Scope {
+	return limits.Scope{Name: c.scope, Rate: c.Rate, Bulk: a.d.Lane == api.Bulk}
+}
+
+// fullName names a candidate among the full relays: one that is full for bulk mail may have room for other
+// mail.
+func (a *attempt) fullName(c candidate) string { return c.scope + string(a.d.Lane) }
 
 // take asks limits. If they can't be asked, nothing is sent: mail that is not counted could exceed a limit.
 func (a *attempt) take(ctx context.Context, had limits.Reservation, scopes ...limits.Scope) (limits.Answer,
@@ -157,7 +166,7 @@ func (a *attempt) crowd(c candidate, t Try) {
 		until: a.now().Add(wait), reason: c.String() + ": all connections are taken",
 	}
 	if len(a.candidates) > 1 {
-		a.fullRelays.note(c.scope, fullRelay{until: f.until, reason: f.reason})
+		a.fullRelays.note(a.fullName(c), fullRelay{until: f.until, reason: f.reason})
 	}
 	a.full = append(a.full, f)
 }

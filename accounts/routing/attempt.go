@@ -79,15 +79,11 @@ func (a *attempt) visit(ctx context.Context, c candidate, p pass, insist bool) {
 	turn, stalls := a.gates.enter(c, a.d.Lane)
 	if turn == nil {
 		a.breakers.unused(p)
-		if stalls && a.gates.news(c.scope) {
-			a.log.WarnContext(ctx, "relay stalls: it gets no further messages from this process until it answers",
-				"relay", c.scope, "host", host(c.SMTP))
-		}
 		a.noTurn(c, stalls)
 		return
 	}
 	var last Try
-	defer func() { a.gates.leave(turn, answered(last), silence(last)) }()
+	defer func() { a.gates.leave(turn, endingOf(last, ctx.Err() != nil)) }()
 	if !a.admit(ctx, c, insist) {
 		a.breakers.unused(p)
 		return
@@ -211,7 +207,7 @@ func (a *attempt) err() error {
 func (a *attempt) returnReservations() {
 	for _, f := range a.full {
 		if f.kept.inner != "" && (a.halt == nil || a.halt.scope != f.scope) {
-			a.fullRelays.give(f.scope, f.kept.inner, len(a.results.original.To))
+			a.fullRelays.give(a.fullName(f.candidate), f.kept.inner, len(a.results.original.To))
 		}
 	}
 }

@@ -21,6 +21,8 @@ const (
 	gatePatience = 50 * time.Millisecond  // how long a message waits for a turn before it goes back
 	linePatience = 100 * time.Millisecond // how long it then waits for a connection
 	expectFor    = time.Second            // how long a message that was woken is expected
+	lookEvery    = time.Second            // how often it is checked whether a relay stalls
+	awayFor      = 15 * time.Minute       // how long a relay is away for which there is no further mail
 	// maxGates bounds the memory of a process. Beyond it relays without messages under way are forgotten.
 	maxGates = 10_000
 )
@@ -44,7 +46,9 @@ type gate struct {
 	left    time.Time     // when a message last left with an answer
 	changed chan struct{} // closed when a message has left; nil: nobody waits for that
 
-	told bool // the log has that it stalls
+	ended time.Time // when a message last left
+	away  time.Time // since when it has not answered: it stalls, or attempts failed; zero: it answers
+	told  bool      // the log has that it stalls
 
 	expected int       // messages that were woken and have not come yet
 	woken    time.Time // when, last
@@ -107,8 +111,18 @@ func (g *gates) try(c candidate, lane api.Lane) (t *turn, stalls bool, changed <
 	return nil, false, k.changed
 }
 
-// leave ends a turn. answered: the relay has answered; silent: it was waited for in vain.
-func (g *gates) leave(t *turn, answered, silent bool) {
+// ending is how a turn ended.
+type ending int
+
+const (
+	unasked   ending = iota // the relay was not asked, or we stopped
+	replied                 // it answered
+	unreached               // there was no connection, or it broke
+	silent                  // it was waited for in vain
+)
+
+// leave ends a turn.
+func (g *gates) leave(t *turn, how ending) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	k := g.all[t.scope]
@@ -118,14 +132,19 @@ func (g *gates) leave(t *turn, answered, silent bool) {
 	}
 	now := g.now()
 	took := now.Sub(t.began)
+	k.ended = now
+	if (how == unreached || how == silent) && k.away.IsZero() {
+		k.away = t.began
+	}
 	switch {
-	case answered:
-		k.allowed, k.left, k.told = min(2*k.allowed, mostTurns), now, false
+	case how == replied:
+		k.allowed, k.left = min(2*k.allowed, mostTurns), now
+		k.away, k.told = time.Time{}, false
 		if k.took == 0 {
 			k.took = took
 		}
 		k.took = (7*k.took + took) / 8
-	case silent || took > overdueAfter:
+	case how == silent || took > overdueAfter:
 		k.allowed = 1
 	}
 	if k.changed != nil {
@@ -172,32 +191,44 @@ func (g *gates) of(scope string) *gate {
 	return k
 }
 
-// Stall is a relay that owes answers.
-type Stall struct {
+// Away is a relay that does not answer.
+type Away struct {
 	Scope string // "gateway:<id>", or "relay:<account>" for an account's own relay
 	Since time.Time
 }
 
-// news reports whether a relay that stalls did not do so before.
-func (g *gates) news(scope string) bool {
+// look returns the relays that began to stall since the last look. It forgets that a relay is away if there
+// has been no mail for it.
+func (g *gates) look() (stalling []Away) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	k := g.of(scope)
-	told := k.told
-	k.told = true
-	return !told
-}
-
-// stalled returns the relays that stall.
-func (g *gates) stalled() []Stall {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var out []Stall
+	now := g.now()
 	for scope, k := range g.all {
-		if k.stalls(g.now()) {
-			out = append(out, Stall{Scope: scope, Since: k.turns[0].began})
+		switch {
+		case k.stalls(now) && !k.told:
+			k.told = true
+			if k.away.IsZero() {
+				k.away = k.turns[0].began
+			}
+			stalling = append(stalling, Away{scope, k.away})
+		case len(k.turns) == 0 && now.Sub(k.ended) > awayFor:
+			k.away, k.told = time.Time{}, false
 		}
 	}
+	return stalling
+}
+
+// away returns the relays that do not answer, in alphabetical order.
+func (g *gates) away() []Away {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var out []Away
+	for scope, k := range g.all {
+		if !k.away.IsZero() {
+			out = append(out, Away{scope, k.away})
+		}
+	}
+	slices.SortFunc(out, func(a, b Away) int { return cmp.Compare(a.Scope, b.Scope) })
 	return out
 }
 

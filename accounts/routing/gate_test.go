@@ -34,29 +34,61 @@ func fill(g *gates, c candidate, lane api.Lane) (turns []*turn, stalls bool) {
 func TestASilentRelayHoldsFewWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGates(0, time.Now)
-		silent, other := gated("relay:silent"), gated("relay:other")
-		turns, stalls := fill(g, silent, api.Transactional)
+		mute, other := gated("relay:silent"), gated("relay:other")
+		turns, stalls := fill(g, mute, api.Transactional)
 		if len(turns) != firstTurns || stalls {
 			t.Errorf("%d messages under way, stalls %t", len(turns), stalls)
 		}
 		time.Sleep(overdueAfter + time.Second)
 		began := time.Now()
-		if turn, stalls := g.enter(silent, api.Transactional); turn != nil || !stalls || time.Since(began) > 0 {
+		if turn, stalls := g.enter(mute, api.Transactional); turn != nil || !stalls || time.Since(began) > 0 {
 			t.Errorf("a message waited %s for a relay that stalls", time.Since(began))
 		}
-		if list := g.stalled(); len(list) != 1 || list[0].Scope != "relay:silent" {
-			t.Errorf("stalled: %v", list)
+		if list := g.look(); len(list) != 1 || list[0].Scope != "relay:silent" ||
+			time.Since(list[0].Since) < 3*time.Second {
+			t.Errorf("stalling: %v", list)
+		}
+		if again, away := g.look(), g.away(); len(again) > 0 || len(away) != 1 {
+			t.Errorf("looked again: %v, away: %v", again, away)
 		}
 		if turn, _ := g.enter(other, api.Transactional); turn == nil {
 			t.Error("another relay is stopped too")
 		}
 		for _, turn := range turns {
-			g.leave(turn, false, true)
+			g.leave(turn, silent)
 		}
-		if again, _ := fill(g, silent, api.Transactional); len(again) != 1 {
+		if again, _ := fill(g, mute, api.Transactional); len(again) != 1 {
 			t.Errorf("after a silence %d messages try it", len(again))
 		}
 	})
+}
+
+// TestARelayIsAwayUntilItAnswers: after each failure without an answer, and for 15 minutes without mail.
+func TestARelayIsAwayUntilItAnswers(t *testing.T) {
+	for _, row := range []struct {
+		ends []ending
+		away bool
+	}{
+		{[]ending{unasked}, false}, {[]ending{unreached}, true}, {[]ending{silent}, true},
+		{[]ending{unreached, unasked}, true}, {[]ending{silent, replied}, false},
+		{[]ending{replied, unreached}, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := newGates(0, time.Now)
+			for _, how := range row.ends {
+				turn, _ := g.enter(gated("relay:shop"), api.Transactional)
+				g.leave(turn, how)
+			}
+			if got := g.away(); len(got) > 0 != row.away {
+				t.Errorf("%v: %v", row.ends, got)
+			}
+			time.Sleep(awayFor + time.Second)
+			g.look()
+			if got := g.away(); len(got) > 0 {
+				t.Errorf("%v, and no mail since: %v", row.ends, got)
+			}
+		})
+	}
 }
 
 // TestARelayThatAnswersGetsMore: twice as many with each answer, up to three for each connection if it is
@@ -78,7 +110,7 @@ func TestARelayThatAnswersGetsMore(t *testing.T) {
 			for range 20 {
 				turn, _ := g.enter(relay, row.lane)
 				time.Sleep(row.takes)
-				g.leave(turn, true, false)
+				g.leave(turn, replied)
 			}
 			turns, _ := fill(g, relay, row.lane)
 			if len(turns) != row.most {

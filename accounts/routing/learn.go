@@ -2,7 +2,6 @@ package routing
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/postroom/postroom/smtpsend"
@@ -97,18 +96,21 @@ func judge(t Try, stopped bool) (outcome, *smtpsend.Error) {
 	return what, why
 }
 
-// answered reports whether the relay replied at all.
-func answered(t Try) bool {
-	return slices.ContainsFunc(t.Result.Recipients, func(r smtpsend.RecipientResult) bool {
-		return r.Err == nil || r.Err.Code != 0
-	})
-}
-
-// silence reports whether the relay did not answer in time.
-func silence(t Try) bool {
-	return slices.ContainsFunc(t.Result.Recipients, func(r smtpsend.RecipientResult) bool {
-		return r.Err != nil && r.Err.Code == 0 && r.Err.Timeout()
-	})
+// endingOf returns how a try ended for its turn.
+func endingOf(t Try, stopped bool) ending {
+	how := unasked
+	for _, r := range t.Result.Recipients {
+		switch e := r.Err; {
+		case e == nil || e.Code != 0:
+			return replied
+		case stopped || e.Phase == smtpsend.PhaseCheck: // our doing
+		case e.Timeout():
+			how = silent
+		case e.Phase != smtpsend.PhaseAuth: // there, no access token was to be had
+			how = max(how, unreached)
+		}
+	}
+	return how
 }
 
 // asksToSlowDown reports whether a relay said that it gets too much mail, and the longest wait it asked for.

@@ -41,8 +41,8 @@ func newMetrics(reg prometheus.Registerer, b *breakers, g *gates) (*metrics, err
 		}, func() float64 { return b.count(kind == "gateway") }))
 	}
 	all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "postroom_route_stalled", Help: "Relays that owe answers to messages of this process.",
-	}, func() float64 { return float64(len(g.stalled())) }))
+		Name: "postroom_route_away", Help: "Relays that have not answered this process since an attempt failed or is overdue.",
+	}, func() float64 { return float64(len(g.away())) }))
 	for _, reason := range []string{"limit", "connections", "unavailable"} {
 		m.waits[reason] = waits.WithLabelValues(reason)
 	}

@@ -28,9 +28,9 @@ postroom_route_resting{kind="relay"} 1
 # TYPE postroom_route_rests_total counter
 postroom_route_rests_total{kind="gateway"} 0
 postroom_route_rests_total{kind="relay"} 1
-# HELP postroom_route_stalled Relays that owe answers to messages of this process.
-# TYPE postroom_route_stalled gauge
-postroom_route_stalled 0
+# HELP postroom_route_away Relays that have not answered this process since an attempt failed or is overdue.
+# TYPE postroom_route_away gauge
+postroom_route_away 1
 # HELP postroom_route_tries_total Relays tried, by what that says about the relay.
 # TYPE postroom_route_tries_total counter
 postroom_route_tries_total{kind="gateway",outcome="broken"} 0

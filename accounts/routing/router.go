@@ -17,6 +17,7 @@ import (
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/smtpsend"
 )
@@ -166,8 +167,21 @@ func (r *Router) Room(scope string, lane api.Lane) int { return r.gates.wanted(s
 // Woken tells that so many messages that waited for a connection to a relay were woken.
 func (r *Router) Woken(scope string, n int) { r.gates.expect(scope, n) }
 
-// Stalled returns the relays that owe answers to messages of this process, and get no others meanwhile.
-func (r *Router) Stalled() []Stall { return r.gates.stalled() }
+// Away returns the relays that have not answered this process since an attempt failed, or since messages
+// under way are overdue. A relay without mail for 15 minutes is not among them.
+func (r *Router) Away() []Away { return r.gates.away() }
+
+// Run logs the relays that begin to stall, until ctx ends; then it returns nil. A relay that stalls gets no
+// further message, so no attempt would notice.
+func (r *Router) Run(ctx context.Context) error {
+	for redisdb.Pause(ctx, lookEvery) {
+		for _, a := range r.gates.look() {
+			r.log.WarnContext(ctx, "relay stalls: it gets no further messages from this process until it answers",
+				"relay", a.Scope, "since", a.Since)
+		}
+	}
+	return nil
+}
 
 // Send makes one attempt to send a message through one of the account's relays. After the end of ctx no
 // further relay is tried.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,7 +49,14 @@ func accountGrid(a api.AccountInfo, now time.Time) grid {
 	g.fact("state", a.State)
 	if a.LastErrorAt != nil {
 		g.fact("last error", a.LastError+" ("+moment(*a.LastErrorAt, now)+")")
+	} else if a.SMTPStatus != nil {
+		g.fact("last login", moment(a.SMTPStatus.Created, now))
 	}
+	var events []string
+	for _, name := range slices.Sorted(maps.Keys(a.Counters.Events)) {
+		events = append(events, fmt.Sprintf("%d %s", a.Counters.Events[name], name))
+	}
+	g.fact("events", strings.Join(events, ", "))
 	g.fact("in trouble", map[string]string{"fail": "mail fails at once", "hold": "mail waits"}[a.AccountTrouble])
 	if k := a.DKIM; k != nil {
 		g.fact("signed by", k.Selector+"._domainkey."+k.Domain)

@@ -17,7 +17,8 @@ import (
 func (s *sendCmd) request(con *console) (api.SubmitRequest, error) {
 	req := api.SubmitRequest{
 		Account: s.Account, Gateway: s.Gateway, RequireTLS: s.RequireTLS, Subject: s.Subject,
-		IdempotencyKey: s.IdempotencyKey, Lane: api.Lane(s.Lane), Tags: s.Tag,
+		IdempotencyKey: s.IdempotencyKey, Lane: api.Lane(s.Lane), Priority: api.Priority(s.Priority),
+		Tags:             s.Tag,
 		DeliveryAttempts: s.Attempts, DryRun: s.DryRun,
 	}
 	for _, step := range []func(*api.SubmitRequest, *console) error{s.addresses, s.template, s.content,

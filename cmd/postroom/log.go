@@ -77,6 +77,7 @@ type logStatsCmd struct {
 	reachFlags
 	Account string   `placeholder:"ID" help:"Only the mail of this account."`
 	Lane    api.Lane `enum:",transactional,bulk" default:"" placeholder:"LANE" help:"Only the mail of this lane: transactional or bulk."`
+	Seconds int      `placeholder:"N" help:"Also count the last N seconds, at most 604800. Of more than 86400: recipients instead of messages."`
 	By      string   `enum:",account,lane" default:"" placeholder:"WHAT" help:"A row for each account or lane: account or lane."`
 }
 
@@ -109,7 +110,7 @@ func (l *logStatsCmd) Run(s *session) error {
 	}
 	_ = bar.Clear()
 	if l.By == "" {
-		return s.answer(all[0], nil, func() { s.counted(all[0].Counters) })
+		return s.answer(all[0], nil, func() { s.counted(all[0].Counters, l.Seconds) })
 	}
 	return s.answer(all, nil, func() { s.show(countedGrid(all, l.By)) })
 }
@@ -118,24 +119,27 @@ func (l *logStatsCmd) Run(s *session) error {
 func (l *logStatsCmd) chosen(s *session) ([]api.CounterQuery, error) {
 	switch l.By {
 	case "lane":
-		return []api.CounterQuery{{Account: l.Account, Lane: api.Transactional},
-			{Account: l.Account, Lane: api.Bulk}}, nil
+		return []api.CounterQuery{{Account: l.Account, Lane: api.Transactional, Seconds: l.Seconds},
+			{Account: l.Account, Lane: api.Bulk, Seconds: l.Seconds}}, nil
 	case "account":
 		accounts, err := all(s, api.ListAccounts, api.PageQuery{PageSize: maxPage})
 		queries := make([]api.CounterQuery, len(accounts))
 		for i, a := range accounts {
-			queries[i] = api.CounterQuery{Account: a.Account.Account, Lane: l.Lane}
+			queries[i] = api.CounterQuery{Account: a.Account.Account, Lane: l.Lane, Seconds: l.Seconds}
 		}
 		return queries, err
 	}
-	return []api.CounterQuery{{Account: l.Account, Lane: l.Lane}}, nil
+	return []api.CounterQuery{{Account: l.Account, Lane: l.Lane, Seconds: l.Seconds}}, nil
 }
 
-// counted prints the counters of one selection.
-func (s *session) counted(n api.Counters) {
+// counted prints the counters of one selection, and of a period if seconds is not 0.
+func (s *session) counted(n api.Counters, seconds int) {
 	g := newGrid("in the last", "accepted", "sent", "failed", "attempts")
 	g.add("hour", n.QueuedHour, n.SentHour, n.FailedHour, n.AttemptsHour)
 	g.add("24 hours", n.QueuedDay, n.SentDay, n.FailedDay, n.AttemptsDay)
+	if seconds > 0 {
+		g.add(fmt.Sprintf("%d seconds", seconds), n.MessageQueued, n.MessageSent, n.MessageFailed, "-")
+	}
 	s.show(g)
 	s.say("")
 	s.line("Pending", fmt.Sprint(n.Pending))

@@ -45,6 +45,7 @@ func (c *console) logged(m api.LoggedMessage, story api.MessageEvents, now time.
 	c.line("Attempts", attempts)
 	c.line("Size", fmt.Sprintf("%d bytes", m.Size))
 	c.line("Lane", string(m.Lane))
+	c.line("Priority", string(m.Priority))
 	c.line("Tags", strings.Join(m.Tags, ", "))
 	c.line("Metadata", string(m.Metadata))
 	c.line("Key", m.IdempotencyKey)
@@ -83,6 +84,8 @@ func happened(e api.MessageEvent) string {
 		words = append(words, details(*e.Details))
 	case e.Response != "":
 		words = append(words, e.Response)
+	case e.Until != nil:
+		words = append(words, e.Reason, "until "+e.Until.Local().Format("2006-01-02 15:04:05.000"))
 	case e.Reason != "":
 		words = append(words, e.Reason)
 	case e.Attempt != nil && outcome(*e.Attempt) != "":

@@ -70,6 +70,7 @@ func (c *console) message(m api.OutboxMessage, now time.Time) {
 		"Queued", now)
 	c.line("Attempts", fmt.Sprintf("%d of %d; next: %s", m.AttemptsMade, m.Attempts, next(m.NextAttempt, now)))
 	c.line("Lane", string(m.Lane))
+	c.line("Priority", string(m.Priority))
 	c.line("Tags", strings.Join(m.Tags, ", "))
 	c.line("Key", m.IdempotencyKey)
 	c.line("Gateway", *cmp.Or(m.Gateway, new("")))

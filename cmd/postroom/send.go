@@ -29,6 +29,7 @@ type sendCmd struct {
 	RequireTLS     bool     `name:"require-tls" help:"Every server on the way must use verified TLS (REQUIRETLS); fails when the relay does not offer that."`
 	IdempotencyKey string   `placeholder:"KEY" help:"The same key again sends nothing more, and answers the same."`
 	SendAt         string   `placeholder:"WHEN" help:"When to send: in 10m, or 2030-12-24T08:00:00Z. Default: now."`
+	Priority       string   `enum:",high,normal,low" default:"" placeholder:"PRIORITY" help:"high goes before, low after the messages of its account and lane that wait: high, normal (as without) or low."`
 	Lane           string   `enum:",transactional,bulk" default:"" placeholder:"LANE" help:"transactional (as without) or bulk, which never delays the former."`
 	Tag            []string `placeholder:"TAG" help:"Tag to find it by later; may be repeated."`
 	Attempts       int      `placeholder:"N" help:"Attempts in all. Default: the setting delivery.attempts."`

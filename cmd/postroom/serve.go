@@ -73,8 +73,8 @@ func takenPort(c *config.Config, err error) error {
 		{c.Bounce.Listen, "--set bounce.listen=HOST:PORT"},
 	} {
 		if _, port, _ := net.SplitHostPort(l.address); port == taken {
-			return fmt.Errorf("%w; another program uses %s: stop it, or choose another address with %s", err,
-				l.address, l.flag)
+			return fmt.Errorf("%w; another program uses %s: ask the system which (ss -ltnp), and stop "+
+				"it, or choose another address with %s", err, l.address, l.flag)
 		}
 	}
 	return err

@@ -20,9 +20,12 @@ func TestTakenPortNamesTheFlag(t *testing.T) {
 	for want, c := range map[string]*config.Config{
 		"--listen HOST:PORT (setting http.listen)": {HTTP: config.HTTP{Listen: address}},
 		"--set smtpd.listen=HOST:PORT":             {SMTPD: config.SMTPD{Listen: address}},
+		"--set smtpd.listenTls=HOST:PORT":          {SMTPD: config.SMTPD{ListenTLS: address}},
+		"--set bounce.listen=HOST:PORT":            {Bounce: config.Bounce{Listen: address}},
+		"--set monitor.listen=HOST:PORT":           {Monitor: config.Monitor{Listen: address}},
 	} {
 		if got := takenPort(c, err).Error(); !strings.Contains(got, "address already in use") ||
-			!strings.Contains(got, want) {
+			!strings.Contains(got, want) || !strings.Contains(got, "ss -ltnp") {
 			t.Errorf("%q lacks %q", got, want)
 		}
 	}

@@ -78,7 +78,8 @@ func suppressionGrid(list []api.Suppression, now time.Time) grid {
 			until = moment(*s.Expires, now)
 		}
 		g.add(whom(s), s.Reason, scopeWords(s.SuppressionScope), moment(s.Created, now), until, orDash(s.Source),
-			orDash(s.MessageID), clip(orDash(s.Response), 60))
+			orDash(s.MessageID),
+			clip(orDash(strings.Join(strings.Fields(s.Response+" "+s.RemoteAddress+" "+s.UserAgent), " ")), 60))
 	}
 	return g
 }

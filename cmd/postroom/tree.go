@@ -11,7 +11,7 @@ import (
 type verb struct {
 	name, help string
 	run        any    // a pointer to a struct whose fields are the flags, as kong reads them, with a method Run
-	below      []verb // instead of run: the commands of a group; list or status is its default
+	below      []verb // instead of run: the commands of a group; list, status or get is its default
 	group      string // heading in the list of all commands
 }
 
@@ -27,7 +27,7 @@ func built(verbs []verb) reflect.Value {
 		switch {
 		case v.group != "":
 			tag += fmt.Sprintf(` group:%q`, v.group)
-		case v.name == "list" || v.name == "status":
+		case slices.Contains([]string{"list", "status", "get"}, v.name):
 			tag += ` default:"withargs"`
 		}
 		fields[i] = reflect.StructField{
@@ -68,6 +68,9 @@ func commands() []verb {
 		{name: "account", help: "Senders and the relays their mail goes through.", below: accountVerbs()},
 		{name: "gateway", help: "Relays that accounts share.", below: gatewayVerbs()},
 		{name: "template", help: "The content of mail: templates, partials and layouts.", below: templateVerbs()},
+		{name: "settings", help: "See and change the settings that can be changed while Postroom runs. Others: config.",
+			below: settingsVerbs()},
+		{name: "migrate", help: "Move here from another program.", below: migrateVerbs()},
 		{name: "token", help: "Access tokens for programs.", below: tokenVerbs()},
 		{name: "dkim", help: "Keys that mail is signed with, and their DNS records.", below: dkimVerbs()},
 		{name: "webhook", help: "Where events are sent.", below: webhookVerbs()},

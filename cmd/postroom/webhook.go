@@ -22,7 +22,7 @@ func webhookVerbs() []verb {
 }
 
 func endpointsGrid(list []api.Endpoint, now time.Time) grid {
-	g := newGrid("id", "url", "events", "accounts", "state")
+	g := newGrid("id", "url", "events", "accounts", "deliveries", "state")
 	for _, e := range list {
 		state := "on"
 		switch {
@@ -33,7 +33,8 @@ func endpointsGrid(list []api.Endpoint, now time.Time) grid {
 		case e.FailingSince != nil:
 			state = "failing since " + moment(*e.FailingSince, now)
 		}
-		g.add(e.ID, e.URL, cmp.Or(words(e.Events, " "), "all"), cmp.Or(words(e.Accounts, " "), "all"), state)
+		g.add(e.ID, e.URL, cmp.Or(words(e.Events, " "), "all"), cmp.Or(words(e.Accounts, " "), "all"), e.Deliveries,
+			state)
 	}
 	return g
 }

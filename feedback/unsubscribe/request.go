@@ -30,7 +30,7 @@ const repeatWithin = time.Hour
 // Unsubscribe stops the mail of scope. When it returns nil, the entry is in the suppression list; an earlier
 // entry is as good. After an error of kind Unavailable it may not be.
 func (u *Service) Unsubscribe(ctx context.Context, v Visit, scope Scope, via Via) error {
-	e, err := v.entry(scope, u.now())
+	e, err := u.entry(v, scope, u.now())
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (u *Service) Unsubscribe(ctx context.Context, v Visit, scope Scope, via Via
 // Resubscribe takes an unsubscribe entry back. Other entries of the address stay. Without an entry it
 // succeeds too.
 func (u *Service) Resubscribe(ctx context.Context, v Visit, scope Scope, via Via) error {
-	e, err := v.entry(scope, u.now())
+	e, err := u.entry(v, scope, u.now())
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,8 @@ func (u *Service) first(ctx context.Context, e suppression.Entry) (suppression.E
 func (u *Service) putFact(ctx context.Context, what event.Type, v Visit, e suppression.Entry, via Via) {
 	fact := outbox.Fact{
 		Key: key(e), Type: what, Account: v.Account, MessageID: e.MessageID, Recipient: v.Address, At: e.Created,
-		Details: event.Later{Source: "unsubscribe", Reason: string(via), ListID: e.List},
+		Details: event.Later{Source: "unsubscribe", Reason: string(via), ListID: e.List,
+			RemoteAddress: e.RemoteAddress, UserAgent: e.UserAgent},
 	}
 	if err := u.Append(ctx, []outbox.Fact{fact}); err != nil {
 		u.metrics.unsent.Inc()

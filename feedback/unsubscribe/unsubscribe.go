@@ -35,6 +35,9 @@ type Options struct {
 	Logger   *slog.Logger          // nil: nothing is logged
 	Registry prometheus.Registerer // nil: nothing is counted
 	Now      func() time.Time      // nil: time.Now
+	// StoreAddress is the part of a visitor's IP address that is kept, as in feedback.Options. Empty:
+	// feedback.AddressMasked.
+	StoreAddress string
 }
 
 // Service carries out unsubscribe requests. It is safe for concurrent use.
@@ -43,6 +46,8 @@ type Service struct {
 	log     *slog.Logger
 	metrics *metrics
 	now     func() time.Time
+
+	storeAddress string
 }
 
 // New makes a Service.
@@ -54,5 +59,6 @@ func New(parts Parts, o Options) (*Service, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Service{Parts: parts, log: o.Logger, metrics: newMetrics(o.Registry), now: o.Now}, nil
+	return &Service{Parts: parts, log: o.Logger, metrics: newMetrics(o.Registry), now: o.Now,
+		storeAddress: o.StoreAddress}, nil
 }

@@ -128,7 +128,13 @@ func TestLeavingAList(t *testing.T) {
 	if v.Scope() != List {
 		t.Errorf("a mail of a list is about %s", v.Scope())
 	}
+	v.RemoteAddress, v.UserAgent = "192.0.2.77", "Mail/1.0\r\nx"
 	b.must(b.Unsubscribe(t.Context(), v, List, OneClick))
+	listed, err := b.store.Blocklist(t.Context(), "news.example.com", 0, 0)
+	if row := listed.Addresses; err != nil || row[0].Account != "shop" || row[0].RemoteAddress != "192.0.2.0" ||
+		row[0].UserAgent != "Mail/1.0  x" || row[0].MessageID != message {
+		t.Errorf("%+v, %v", row, err)
+	}
 	ann := []string{"ann@example.net"}
 	for what, c := range map[string]struct {
 		q    suppression.Question
@@ -150,8 +156,9 @@ func TestLeavingAList(t *testing.T) {
 	}
 	want := []outbox.Fact{{
 		Type: event.ListUnsubscribe, Account: "shop", MessageID: message, Recipient: "Ann@Example.NET",
-		At:      b.clock.Now().Truncate(time.Second),
-		Details: event.Later{Source: "unsubscribe", Reason: "one-click", ListID: "news.example.com"},
+		At: b.clock.Now().Truncate(time.Second),
+		Details: event.Later{Source: "unsubscribe", Reason: "one-click", ListID: "news.example.com",
+			RemoteAddress: "192.0.2.0", UserAgent: "Mail/1.0  x"},
 	}}
 	if diff := cmp.Diff(want, b.inbox.facts, cmpopts.IgnoreFields(outbox.Fact{}, "Key")); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/suppression"
 )
@@ -18,6 +19,9 @@ type Visit struct {
 	MessageID string // queueId of the mail; empty: the link was not in one
 	List      string // id of the list the mail belongs to; empty: none
 	Address   string // of the recipient
+
+	RemoteAddress string // IP address of the request, of which Options.StoreAddress is kept; empty: not known
+	UserAgent     string // of the request; empty: not known
 }
 
 // Read returns the visit that a token stands for. A token that cannot be read is a fault of kind NotFound,
@@ -75,9 +79,10 @@ func (v Visit) Scope() Scope {
 }
 
 // entry returns the entry of the suppression list that an unsubscribe request adds.
-func (v Visit) entry(scope Scope, now time.Time) (suppression.Entry, error) {
+func (u *Service) entry(v Visit, scope Scope, now time.Time) (suppression.Entry, error) {
 	e := suppression.Entry{Address: v.Address, Reason: suppression.Unsubscribe, MessageID: v.MessageID,
-		Created: now}
+		Created: now, AskedFor: v.Account, UserAgent: v.UserAgent,
+		RemoteAddress: feedback.AddressKept(v.RemoteAddress, u.storeAddress)}
 	if scope == List {
 		e.List = v.List
 	} else {

@@ -2,13 +2,14 @@
 --
 -- KEYS[1] message hash, then the idempotency key (absent without one), then the keys of the suppressions to look
 --         at (see look.lua there; absent if look_each is empty)
--- ARGV: id now due lane account max gateway envelope content live_most fingerprint memo merge memory_share shared epoch window
+-- ARGV: id now due lane account max gateway envelope content live_most fingerprint memo merge memory_share shared epoch window rank
 -- ARGV: event look_each look_fields...
 --   content       '': it is in the incoming key
 --   live_most     limit of live messages of this partition; '': none
 --   memo          the first answer to the key; it begins with the id
 --   merge         hash of the key of the mail merge under which the message has a place; '': none
 --   memory_share  share of Redis' maxmemory that may be used; '': not checked
+--   rank          of its priority, see turn; '': normal
 --   shared        the shared content that the message is rendered from; '': its content is the message
 --   look_each     number of fields to read in each hash of the suppressions; '': none is read
 -- Answer: NEW
@@ -88,6 +89,7 @@ redis.call('HSET', KEYS[1], 'state', state, 'lane', lane, 'account', account, 'c
   'epoch', epoch, 'fence', 0, 'max', max) -- 0 attempts are not stored
 if gateway ~= '' then redis.call('HSET', KEYS[1], 'gateway', gateway) end
 if shared ~= '' then redis.call('HSET', KEYS[1], 'shared', shared) end
+if rank ~= '' then redis.call('HSET', KEYS[1], 'rank', rank) end
 if version ~= '' then redis.call('HSET', KEYS[1], 'v', version) end
 redis.call('SET', envelope_key(id), envelope)
 if incoming then
@@ -96,10 +98,11 @@ if incoming then
 else
   redis.call('SET', content_key(id), content)
 end
-local at = {lane = lane, account = account, created = now}
+local at = {lane = lane, account = account, created = now, rank = rank ~= '' and rank}
 enlist(index_key(lane, state), at, id)
 local word = NEW
-if state == 'waiting' and (redis.call('ZCARD', backlog_key(at)) > 0 or under_way(at) > tonumber(window)) then
+local behind = rank ~= '-1' and redis.call('ZCARD', backlog_key(at)) > 0
+if state == 'waiting' and (behind or is_full(at, under_way(at) - 1, window)) then
   word = BACKLOG
   put_off(at, id)
 else

@@ -7,12 +7,14 @@
 -- Answer: GO fence attempts max gateway lapsed began lost doubts scheduled envelope content status lane reservation
 -- Answer: GO urgent created old_doubts shared cleared
 -- Answer: GONE
+-- Answer: UNKNOWN
 -- Answer: FAILED
 -- Answer: EARLY due
 -- Answer: HELD lease
 -- Answer: LATER
 --   GO       content '': to be read in pieces; cleared 1: accept.lua found no recipient suppressed, and none was added
---   GONE     it ended, or never existed
+--   GONE     it ended
+--   UNKNOWN  it never existed, or is being accepted: its task may be there first (see Intake.enter)
 --   FAILED   it is a dead letter
 --   HELD     another attempt has it, until lease
 --   LATER    it is in the backlog of its account
@@ -20,22 +22,26 @@
 -- its lease has ended: only lapse.lua ends a lease, so that one place judges a lost attempt.
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'due', 'lease', 'attempts', 'max', 'gateway', 'lapsed', 'began', 'lost', 'doubts', 'scheduled',
-  'lane', 'created', 'fence', 'reservation', 'urgent', 'reason', 'account', 'oldDoubts', 'shared', 'v')
-if not m[1] then return GONE end
+  'lane', 'created', 'fence', 'reservation', 'urgent', 'reason', 'account', 'oldDoubts', 'shared', 'v', 'rank')
+if not m[1] then
+  if redis.call('EXISTS', prefix .. 'ended:' .. id) == 1 then return GONE end
+  return UNKNOWN
+end
 if m[1] == 'failed' then return FAILED end
 local due, lease = m[2], m[3]
 if m[1] == 'active' then return HELD end
 if tonumber(due) > tonumber(now) then return EARLY end
 
-local at = {lane = m[12], state = m[1], created = m[13], account = m[18]}
+local at = {lane = m[12], state = m[1], created = m[13], account = m[18], rank = m[22]}
 local put_aside = at.state == 'waiting' and redis.call('ZSCORE', backlog_key(at), id)
 local others = under_way(at) - (at.state == 'waiting' and not put_aside and 1 or 0)
-if not m[16] and others >= tonumber(window) then
+if not m[16] and is_full(at, others, window) then
   if at.state ~= 'waiting' then
     redis.call('HSET', KEYS[1], 'state', 'waiting')
     move(id, at, 'waiting')
   end
   put_off(at, id)
+  redis.call('ZREM', prefix .. 'unqueued', id)
   return LATER
 end
 

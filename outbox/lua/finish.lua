@@ -16,19 +16,20 @@
 --   text        text for the search index, after the letter t; c: the content stays for it; '': none
 --   references  reference keys, separated by spaces: a hash, its value, and the seconds that it is kept
 --   keep_key    seconds for which the idempotency key of a message that ends is kept
--- Answer: OK follower follower_epoch
+-- Answer: OK followers
 -- Answer: LOST state
---   OK    follower: a message of the backlog whose task is to be queued now; '': none
+--   OK    followers: messages of the backlog whose tasks are to be queued now, each with its epoch. They come together
+--         when a third of the window is free, because that costs less
 --   LOST  another attempt has begun, or the message is gone
 -- Atomic because a result without its event would go unreported, and an event without its result would be wrong.
 --
 -- If the lease ended and nobody else began, the result is still true. So a waiting message with our fence is finished too.
 
-local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'lane', 'created', 'account', 'lease')
-local state, follower, follower_epoch = m[1] or 'gone', '', ''
+local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'lane', 'created', 'account', 'lease', 'rank')
+local state, followers = m[1] or 'gone', ''
 if m[2] == fence and not m[6] then return OK end -- this call is a repetition, perhaps a late one
 if m[2] ~= fence or (state ~= 'active' and state ~= 'waiting') then return LOST end
-local at = {state = state, lane = m[3], created = m[4], account = m[5]}
+local at = {state = state, lane = m[3], created = m[4], account = m[5], rank = m[7]}
 local ends = outcome == 'sent' or outcome == 'suppressed' or outcome == 'dropped'
 if not ends then redis.call('HDEL', KEYS[1], 'lease') end -- it stays after its end, and means that the attempt is not recorded
 
@@ -41,7 +42,7 @@ if outcome == 'released' or outcome == 'deferred' or outcome == 'held' then
   move(id, at, to, due)
   if outcome == 'held' then
     redis.call('HSET', KEYS[1], 'held', hold)
-    redis.call('ZADD', held_key(hold), at.created, id) -- the oldest goes first
+    redis.call('ZADD', held_key(hold), turn(at), id)
     redis.call('SADD', prefix .. 'held', hold)
   end
 end
@@ -66,7 +67,7 @@ if outcome ~= 'held' and outcome ~= 'released' and redis.call('EXISTS', held_key
   if contended == '1' then
     line_up(at, line, reason, line_due)
   else
-    follower, follower_epoch = follow(at, window, now)
+    followers = table.concat(follow(at, window, math.max(1, math.floor(window / 3)), now), ' ')
   end
 end
 return OK

@@ -8,9 +8,9 @@
 -- Atomic per message: an operator may cancel it at this moment.
 
 local at, woken, due = {lane = lane, account = account}, {}, now
-while true do
-  local id, epoch = follow(at, window, now)
-  if id == '' then break end
+local following = follow(at, window, 1, now)
+for i = 1, #following, 2 do
+  local id, epoch = following[i], following[i + 1]
   woken[#woken + 1] = ROW
 end
 if redis.call('ZCARD', backlog_key(at)) == 0 then redis.call('SREM', prefix .. 'backlogs', lane .. ' ' .. account) end

@@ -42,6 +42,13 @@ local function strike(key, at, id)
   redis.call('ZREM', key .. ':' .. at.account, id)
 end
 
+-- turn is the place of a message among others of its account and lane that wait: by rank (-1: high, 1: low), then by
+-- age. So it is the score in a backlog and in a line.
+local function turn(at)
+  if not at.rank then return at.created end
+  return string.format('%.0f', tonumber(at.created) + tonumber(at.rank) * 1e13)
+end
+
 -- The backlog of an account in a lane has its waiting messages beyond the window: they have no task. So a large
 -- backlog of one account does not stand in the queue before the mail of others. The oldest message follows when
 -- one of the account's leaves.
@@ -53,11 +60,18 @@ local function under_way(at)
     + redis.call('ZCARD', index_key(at.lane, 'active') .. ':' .. at.account) - redis.call('ZCARD', backlog_key(at))
 end
 
+-- is_full returns whether the window has no room for one more beside others. Messages of high priority have as much
+-- room again, so that they do not wait for the backlog.
+local function is_full(at, others, window)
+  return others >= tonumber(window) * (at.rank == '-1' and 2 or 1)
+end
+
 -- put_off adds a waiting message to the backlog.
 local function put_off(at, id)
-  redis.call('ZADD', backlog_key(at), at.created, id)
-  redis.call('SADD', prefix .. 'backlogs', at.lane .. ' ' .. at.account)
-  redis.call('ZREM', prefix .. 'unqueued', id)
+  redis.call('ZADD', backlog_key(at), turn(at), id)
+  if redis.call('ZCARD', backlog_key(at)) == 1 then
+    redis.call('SADD', prefix .. 'backlogs', at.lane .. ' ' .. at.account)
+  end
 end
 
 -- clocks are the sorted sets by time of three states: the end of the lease, the due time, the time of the failure.
@@ -65,8 +79,8 @@ local clocks = {active = prefix .. 'leases', delayed = prefix .. 'due', failed =
 
 -- where reads what move and remove need of a message.
 local function where(id)
-  local m = redis.call('HMGET', message_key(id), 'lane', 'state', 'created', 'account')
-  return {lane = m[1], state = m[2], created = m[3], account = m[4]}
+  local m = redis.call('HMGET', message_key(id), 'lane', 'state', 'created', 'account', 'rank')
+  return {lane = m[1], state = m[2], created = m[3], account = m[4], rank = m[5]}
 end
 
 -- move moves a message to the index and the clock of another state. The caller writes the field state.
@@ -193,12 +207,17 @@ local function wake(id, now)
   return tostring(epoch)
 end
 
--- follow takes the oldest message out of the backlog, if the window has room for it, and returns its id and its
--- epoch; '' and '' otherwise. The caller enqueues its task.
-local function follow(at, window, now)
-  if redis.call('ZCARD', backlog_key(at)) == 0 or under_way(at) >= tonumber(window) then return '', '' end
-  local id = redis.call('ZPOPMIN', backlog_key(at))[1]
-  return id, wake(id, now)
+-- follow takes the oldest messages out of the backlog if the window has room for least of them, and wakes them. It
+-- returns their ids and epochs in turns. The caller enqueues their tasks.
+local function follow(at, window, least, now)
+  if redis.call('ZCARD', backlog_key(at)) == 0 then return {} end
+  local room, woken = window - under_way(at), {}
+  if room < least then return woken end
+  local oldest = redis.call('ZPOPMIN', backlog_key(at), room)
+  for i = 1, #oldest, 2 do
+    woken[i], woken[i + 1] = oldest[i], wake(oldest[i], now)
+  end
+  return woken
 end
 
 -- line_up moves the oldest message of the backlog into a line of messages that wait for a relay (unhold.lua).
@@ -208,6 +227,6 @@ local function line_up(at, hold, reason, due)
   local moved = where(id)
   redis.call('HSET', message_key(id), 'state', 'delayed', 'due', due, 'held', hold, 'reason', reason)
   move(id, moved, 'delayed', due)
-  redis.call('ZADD', held_key(hold), moved.created, id)
+  redis.call('ZADD', held_key(hold), turn(moved), id)
   redis.call('SADD', prefix .. 'held', hold)
 end

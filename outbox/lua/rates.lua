@@ -1,25 +1,33 @@
--- rates adds what events say to the counters of hours and days, and acknowledges the events for the group rates.
+-- rates adds what events say to the counters of hours and days, and moves the group rates behind these events.
 --
 -- KEYS[1] the stream of events
--- ARGV: ids parts_most cells...
---   ids         of the events, separated by spaces
+-- ARGV: former last events parts_most cells...
+--   former      id of the last event that was counted before
+--   last        id of the last event that is counted now
+--   events      how many are counted now
 --   parts_most  tags, lists or domains of an account that a day counts apart; further ones count together
---   cells       day, hour, account, part and numbers, separated by tabs
+--   cells       day, hour, account, part and numbers, separated by tabs; or #, account, event and number
 -- Answer: OK
--- Answer: KNOWN known
---   KNOWN  the events of these ids were counted before: nothing was done
--- Atomic because an event is counted exactly once if it is acknowledged with its numbers. An event that is not
--- pending was counted by a call whose answer was lost.
+-- Answer: MOVED
+--   MOVED  somebody counted events after former: nothing was done
+-- Atomic because an event is counted exactly once if the group moves with the numbers. No event is delivered to the
+-- group. So Redis notes nothing about each event, and the lag of the group is right for the trimming of the stream.
 
 local prefix = string.match(KEYS[1], '^(.-})') .. ':'
-local counted = {}
-for id in string.gmatch(ids, '%S+') do
-  if #redis.call('XPENDING', KEYS[1], 'rates', id, id, 1) == 0 then counted[#counted + 1] = id end
+
+-- info returns fields and values of an answer of XINFO as a table.
+local function info(answer)
+  local fields = {}
+  for i = 1, #answer, 2 do fields[answer[i]] = answer[i + 1] end
+  return fields
 end
-if #counted > 0 then
-  local known = table.concat(counted, ' ')
-  return KNOWN
+
+local group = {}
+for _, answer in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
+  local one = info(answer)
+  if one.name == 'rates' then group = one end
 end
+if group['last-delivered-id'] ~= former then return MOVED end
 
 -- add adds numbers to those of a field, and keeps a new field's key for so many days.
 local function add(key, field, numbers, days)
@@ -44,8 +52,14 @@ local function within(key, part)
   return part
 end
 
-for i = cells, #ARGV do
-  local day, hour, account, part, numbers = string.match(ARGV[i], '^(%d+)\t(%d+)\t([^\t]*)\t([^\t]*)\t([%d,]+)$')
+local function count(account, event, number)
+  local key = prefix .. 'rates:events:' .. account
+  redis.call('HINCRBY', key, event, number)
+  redis.call('EXPIRE', key, 400 * 86400)
+end
+
+local function add_cell(cell)
+  local day, hour, account, part, numbers = string.match(cell, '^(%d+)\t(%d+)\t([^\t]*)\t([^\t]*)\t([%d,]+)$')
   local of = account == '' and day or day .. ':' .. account
   local key = prefix .. 'rates:' .. of
   if string.match(part, '^[dlt]:') then
@@ -56,5 +70,19 @@ for i = cells, #ARGV do
     add(key, hour .. part, numbers, 400)
   end
 end
-for id in string.gmatch(ids, '%S+') do redis.call('XACK', KEYS[1], 'rates', id) end
+
+for i = cells, #ARGV do
+  local account, event, number = string.match(ARGV[i], '^#\t([^\t]*)\t(%a+)\t(%d+)$')
+  if account then count(account, event, number) else add_cell(ARGV[i]) end
+end
+
+local read = 0
+if group.lag then -- else this is Redis 6.2, or events were deleted: it does not know the lag
+  read = info(redis.call('XINFO', 'STREAM', KEYS[1]))['entries-added'] - group.lag + tonumber(events)
+end
+if read > 0 then
+  redis.call('XGROUP', 'SETID', KEYS[1], 'rates', last, 'ENTRIESREAD', read)
+else
+  redis.call('XGROUP', 'SETID', KEYS[1], 'rates', last)
+end
 return OK

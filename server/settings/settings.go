@@ -60,7 +60,7 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Settings, error) {
 		TrackOpens: o.TrackOpens, TrackClicks: o.TrackClicks,
 		Webhooks: Webhooks{Enabled: true, Events: []string{"*"}, Headers: []api.CustomHeader{}},
 	}
-	if err := validate(s.defaults.settings()); err != nil {
+	if err := Check(s.defaults.settings()); err != nil {
 		return nil, fmt.Errorf("settings: from the configuration: %w", err)
 	}
 	s.current.Store(&s.defaults)
@@ -111,9 +111,12 @@ func (s *Settings) Get(ctx context.Context) (api.Settings, error) {
 	return v.settings(), nil
 }
 
+// Defaults returns the values of the configuration, which hold for settings that were never changed.
+func (s *Settings) Defaults() api.Settings { return s.defaults.settings() }
+
 // Update changes the settings of a request, and returns their names. Invalid names every wrong field.
 func (s *Settings) Update(ctx context.Context, req api.Settings) (updated []string, err error) {
-	if err := validate(req); err != nil {
+	if err := Check(req); err != nil {
 		return nil, err
 	}
 	updated, pairs, err := s.encode(req)

@@ -30,8 +30,8 @@ func (f *faults) add(key, format string, args ...any) {
 	*f = append(*f, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
 }
 
-// validate returns all wrong fields of a request.
-func validate(req api.Settings) error {
+// Check returns Invalid with all wrong fields of a request; nil if there are none.
+func Check(req api.Settings) error {
 	var f faults
 	if req.Webhooks != nil {
 		f.url(nameWebhooks, *req.Webhooks)

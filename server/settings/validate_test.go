@@ -108,7 +108,7 @@ func FuzzCustomHeader(f *testing.F) {
 	f.Add("a b", "\x00")
 	f.Fuzz(func(t *testing.T, key, value string) {
 		req := api.Settings{WebhooksCustomHeaders: &[]api.CustomHeader{{Key: key, Value: value}}}
-		if validate(req) != nil {
+		if Check(req) != nil {
 			return
 		}
 		h := http.Header{}

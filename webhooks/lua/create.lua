@@ -18,6 +18,7 @@ local status = redis.call('HGET', KEYS[1], 'status')
 if status == 'pending' then return PENDING end
 if status then return OVER end
 if redis.call('ZCARD', log_key(endpoint)) - redis.call('ZCARD', done_key(endpoint)) >= tonumber(max_pending) then return FULL end
+redis.call('HINCRBY', hook .. 'made', endpoint, 1)
 redis.call('HSET', KEYS[1], 'status', 'pending', 'created', now, 'attempts', 0, 'event', event)
 redis.call('PEXPIRE', KEYS[1], keep_for)
 redis.call('ZADD', log_key(endpoint), now, id)

@@ -9,7 +9,12 @@
 -- Atomic because of two edits at once neither may be lost, and every process learns of the change by the version.
 
 if (redis.call('HGET', KEYS[1], endpoint) or '') ~= before then return 0 end
-if after == '' then redis.call('HDEL', KEYS[1], endpoint) else redis.call('HSET', KEYS[1], endpoint, after) end
+if after == '' then
+  redis.call('HDEL', KEYS[1], endpoint)
+  redis.call('HDEL', hook .. 'made', endpoint)
+else
+  redis.call('HSET', KEYS[1], endpoint, after)
+end
 if fresh == '1' then
   redis.call('HDEL', hook .. 'off', endpoint)
   redis.call('HDEL', hook .. 'failing', endpoint)

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/cmd/emailengine"
+)
+
+func migrateVerbs() []verb {
+	return []verb{{name: "emailengine", help: "Take over the data of an EmailEngine; without --apply, show what would be done.",
+		run: &migrateCmd{}}}
+}
+
+// migrateCmd takes over the data of an EmailEngine.
+type migrateCmd struct {
+	From      string `required:"" placeholder:"URL" help:"EmailEngine: its Redis, such as redis://127.0.0.1:6379/8, or its API, such as http://127.0.0.1:3000, which shows no passwords and no queued mail. - reads it from standard input, env:NAME from the environment."`
+	FromToken string `placeholder:"FROM" help:"Where the access token of its API is: a file, env:NAME, or - for standard input."`
+	Secret    string `name:"from-secret" placeholder:"FROM" help:"Where its EENGINE_SECRET is, if it has one: its Redis is sealed with it."`
+	Prefix    string `placeholder:"TEXT" help:"Its EENGINE_REDIS_PREFIX, if it has one."`
+	Queued    bool   `help:"Take queued mail, too, from its Redis. Pause its queue submit first."`
+	Overwrite bool   `help:"Replace accounts, gateways, templates and webhook settings that are there already."`
+	Apply     bool   `help:"Do it."`
+	reachFlags
+}
+
+// Help is shown below the flags.
+func (migrateCmd) Help() string {
+	return `EmailEngine is only read, never changed. With --apply the command may be repeated: what is there already stays, and no queued message
+is queued twice. The exit code is 0 if everything was taken, and 1 if not. docs/emailengine.md says what is not taken, and what to do before
+and after.`
+}
+
+// Run shows what would be done, or does it.
+func (c *migrateCmd) Run(s *session) error {
+	source, err := c.open(s.console)
+	if err != nil {
+		return err
+	}
+	defer source.Close() //nolint:errcheck // it was read
+	queue, err := source.Queue(s)
+	if err != nil {
+		return err
+	}
+	if c.Queued && c.Apply && !queue.Paused {
+		return usage("EmailEngine would send the queued mail, too: pause its queue first, with PUT /v1/settings/queue/submit {\"paused\":true}; nothing was changed")
+	}
+	found, err := source.Read(s)
+	if err != nil {
+		return err
+	}
+	m := &migration{session: s, flags: c, source: source, found: found, accounts: map[string]bool{},
+		report: migrationReport{Applied: c.Apply, Rows: []migrationRow{}}}
+	broken := m.all()
+	if err := m.show(queue); broken == nil {
+		return err
+	}
+	return fmt.Errorf("not everything was read or taken: %w; repeat the command for the rest", broken)
+}
+
+// open returns the source that the flags name.
+func (c *migrateCmd) open(con *console) (emailengine.Source, error) {
+	o := emailengine.Options{Prefix: c.Prefix}
+	var err error
+	if o.From, err = con.secret("--from", c.From); err != nil {
+		return nil, err
+	}
+	if c.FromToken != "" {
+		if o.Token, err = con.secretFrom("--from-token", c.FromToken); err != nil {
+			return nil, err
+		}
+	}
+	if c.Secret != "" {
+		if o.Secret, err = con.secretFrom("--from-secret", c.Secret); err != nil {
+			return nil, err
+		}
+	}
+	source, err := emailengine.Open(o)
+	if err != nil {
+		return nil, usage("--from %v", err)
+	}
+	return source, nil
+}
+
+// migrationReport is what a migration did or would do.
+type migrationReport struct {
+	Applied bool           `json:"applied"`
+	Rows    []migrationRow `json:"rows"`
+}
+
+// migrationRow is one thing of a migration.
+type migrationRow struct {
+	Kind  string   `json:"kind"`
+	ID    string   `json:"id"`
+	State string   `json:"state"`
+	Notes []string `json:"notes,omitempty"` // what is not taken, and why
+}
+
+// The states of things.
+const (
+	toAdd     = "to add"
+	toReplace = "to replace"
+	added     = "added"
+	replaced  = "replaced"
+	already   = "there already"
+	notTaken  = "not taken"
+)
+
+// migration is one run.
+type migration struct {
+	*session
+	flags    *migrateCmd
+	source   emailengine.Source
+	found    *emailengine.Found
+	accounts map[string]bool // that are here, or would be
+	report   migrationReport
+}
+
+// row adds a row to the report.
+func (m *migration) row(kind, id, state string, notes ...string) {
+	m.report.Rows = append(m.report.Rows, migrationRow{kind, id, state, notes})
+}
+
+// all takes one kind after the other: first what others refer to. It ends at an error that is not about one
+// thing.
+func (m *migration) all() error {
+	for _, step := range []func() error{m.allGateways, m.allAccounts, m.allTemplates, m.allLists, m.settings,
+		m.queued} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	for _, u := range m.found.Unfit {
+		if err := m.unfit(u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unfit adds the row of what can't be taken, unless somebody has made it by hand.
+func (m *migration) unfit(u emailengine.Unfit) error {
+	err := error(errUnset)
+	switch u.Kind {
+	case "account":
+		_, err = api.GetAccount.Do(m, m.client, u.ID)
+	case "gateway":
+		_, err = api.GetGateway.Do(m, m.client, u.ID)
+	}
+	switch missing, err := absent(err); {
+	case err != nil:
+		if _, err := refusedOne(err); err != nil { // else: no id of Postroom
+			return err
+		}
+	case !missing:
+		m.row(u.Kind, u.ID, already)
+		return nil
+	}
+	m.row(u.Kind, u.ID, notTaken, u.Why)
+	return nil
+}
+
+// show prints the report.
+func (m *migration) show(queue emailengine.Queue) error {
+	g, count, lacking := newGrid("what", "id", "result", "not taken"), map[string]int{}, false
+	for _, r := range m.report.Rows {
+		g.add(r.Kind, r.ID, r.State, strings.Join(r.Notes, "; "))
+		count[r.State]++
+		lacking = lacking || r.State == notTaken || len(r.Notes) > 0
+	}
+	return m.done(m.report, lacking, func() {
+		m.console.show(g)
+		var parts []string
+		for _, state := range []string{toAdd, added, toReplace, replaced, already, notTaken} {
+			if n := count[state]; n > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", n, state))
+			}
+		}
+		m.say("%s", strings.Join(parts, ", "))
+		if !m.flags.Apply {
+			m.note("nothing was changed: this is what --apply would do")
+		}
+		m.notes(queue)
+	})
+}
+
+// notes says what is left to the operator.
+func (m *migration) notes(queue emailengine.Queue) {
+	switch {
+	case queue.Queued > 0 && !m.flags.Queued:
+		m.note("EmailEngine has %d queued messages: let it send them, or pause its queue and say --queued", queue.Queued)
+	case m.flags.Queued && !queue.Paused:
+		m.note("EmailEngine's queue is not paused: pause it before --apply --queued, with PUT /v1/settings/queue/submit {\"paused\":true}")
+	case m.flags.Queued && m.flags.Apply && queue.Queued > 0:
+		m.note("EmailEngine still has these messages: leave its queue paused, or delete them there, or it sends them, too")
+	}
+	if m.flags.Apply {
+		m.note("next: make tokens for your programs (postroom token create), and try the relays (postroom doctor)")
+	}
+}
+
+// absent reports whether an error says that there is no such thing; other errors are returned.
+func absent(err error) (bool, error) {
+	if f, ok := errors.AsType[*api.Failure](err); ok && f.Problem.StatusCode == http.StatusNotFound {
+		return true, nil
+	}
+	return false, err
+}
+
+// refusedOne returns why Postroom refuses one thing. Any other error is returned: it is of all things.
+func refusedOne(err error) (string, error) {
+	f, ok := errors.AsType[*api.Failure](err)
+	if !ok {
+		return "", err
+	}
+	switch f.Problem.StatusCode {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge,
+		http.StatusUnprocessableEntity:
+		return "Postroom refuses it: " + explainFailure(f), nil
+	}
+	return "", err
+}

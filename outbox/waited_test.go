@@ -1,0 +1,81 @@
+package outbox
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/api"
+)
+
+// TestWaitsAreInTheTimeline: each wait has its beginning, its end and its reason, also after the message was
+// sent or cancelled. What goes on is one wait, and short ones are left out.
+func TestWaitsAreInTheTimeline(t *testing.T) {
+	t.Parallel()
+	type wait struct {
+		From, Until string // since the beginning; empty: it still waits
+		Reason      string
+	}
+	b := setup(t, Options{KeepEnded: time.Hour})
+	var begin time.Time
+	waits := func(id string) (all []wait) {
+		got, err := b.MessageEvents(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range got.Events {
+			if e.Event != string(waited) {
+				continue
+			}
+			w := wait{From: e.Date.Sub(begin).String(), Reason: e.Reason}
+			if e.Until != nil {
+				w.Until = e.Until.Sub(begin).String()
+			}
+			all = append(all, w)
+		}
+		return all
+	}
+	later := func(d time.Duration) {
+		b.clock.Advance(d)
+		sweep(t, b)
+	}
+	id := b.submit(t, api.SubmitRequest{To: for1("ann@x.test")})
+	begin = b.clock.Now()
+	crowd := func(d time.Duration) { b.sender.crowded = b.clock.Now().Add(d) }
+	crowd(30 * time.Second)
+	b.deliver(t, id)
+	const connections, limit = "the relay: all connections are taken", "the limit of the relay"
+	if diff := cmp.Diff([]wait{{"0s", "", connections}}, waits(id)); diff != "" {
+		t.Error(diff)
+	}
+	later(10 * time.Second)
+	b.sender.crowded = time.Time{} // so that the sweeper wakes it
+	later(time.Second)
+	crowd(500 * time.Millisecond)
+	b.deliver(t, id) // the same wait goes on
+	later(500 * time.Millisecond)
+	later(500 * time.Millisecond)
+	b.sender.full = b.clock.Now().Add(time.Minute)
+	b.deliver(t, id)
+	later(time.Minute)
+	b.deliver(t, id)
+	want := []wait{{"0s", "12s", connections}, {"12s", "1m12s", limit}}
+	if diff := cmp.Diff(want, waits(id)); diff != "" {
+		t.Error(diff)
+	}
+	if m, err := b.Message(t.Context(), id); err != nil || m.Status != api.StatusSent {
+		t.Errorf("%s, %v", m.Status, err)
+	}
+
+	gone := b.submit(t, api.SubmitRequest{To: for1("ann@x.test")})
+	b.sender.full = b.clock.Now().Add(time.Minute)
+	b.deliver(t, gone)
+	b.clock.Advance(2 * time.Second)
+	if _, err := b.Cancel(t.Context(), gone, ReasonAPI); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]wait{{"1m13s", "1m15s", limit}}, waits(gone)); diff != "" {
+		t.Error(diff)
+	}
+}

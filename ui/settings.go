@@ -1,0 +1,144 @@
+package ui
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/server/settings"
+)
+
+// settingRow is one setting of the form. The values of headers, which may be secrets, are masked.
+type settingRow struct {
+	api.Setting
+	Was     string        // hash of the text that the form was made with, so that only changes are stored
+	Default string        // value of the configuration
+	Wrong   []fault.Field // what is wrong with Text
+	stored  string        // the text, not masked
+}
+
+// settings shows the settings that can be changed while Postroom runs.
+func (u settingsPage) settings(w http.ResponseWriter, r *http.Request) error {
+	rows, err := u.rows(r)
+	if err != nil {
+		return err
+	}
+	return u.show(w, r, http.StatusOK, "settings", "Settings", rows)
+}
+
+func (u settingsPage) rows(r *http.Request) ([]settingRow, error) {
+	now, err := u.Settings.Get(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	defaults := u.Settings.Defaults()
+	all, before := now.List(), defaults.List()
+	rows := make([]settingRow, len(all))
+	for i, s := range all {
+		rows[i] = settingRow{Setting: s, Default: masked(before[i]), stored: s.Text}
+		rows[i].Text = masked(s)
+		rows[i].Was = hashOf(rows[i].Text)
+	}
+	return rows, nil
+}
+
+// masked returns the text of a setting, with the values of headers masked.
+func masked(s api.Setting) string {
+	if s.Kind != "headers" || s.Text == "" {
+		return s.Text
+	}
+	lines := strings.Split(s.Text, "\n")
+	for i, line := range lines {
+		name, _, _ := strings.Cut(line, ":")
+		lines[i] = name + ": " + records.Mask
+	}
+	return strings.Join(lines, "\n")
+}
+
+// unmasked returns a text of the form with the stored values in the place of masks.
+func (row settingRow) unmasked(text string) string {
+	if row.Kind != "headers" {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		name, value, _ := strings.Cut(line, ":")
+		if strings.TrimSpace(value) != records.Mask {
+			continue
+		}
+		for old := range strings.Lines(row.stored) {
+			if key, _, _ := strings.Cut(old, ":"); strings.EqualFold(key, strings.TrimSpace(name)) {
+				lines[i] = strings.TrimSpace(old)
+			}
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// hashOf identifies a text of a form, whose line ends a browser changes.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))))
+	return hex.EncodeToString(sum[:])
+}
+
+// changeSettings stores the fields that differ from what the form was made with. A setting that is left alone
+// keeps following the configuration, or what somebody else stored meanwhile.
+func (u settingsPage) changeSettings(w http.ResponseWriter, r *http.Request) error {
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	rows, err := u.rows(r)
+	if err != nil {
+		return err
+	}
+	var req api.Settings
+	var wrong []fault.Field
+	for i := range rows {
+		row := &rows[i]
+		if !r.PostForm.Has(row.Name) || hashOf(r.PostForm.Get(row.Name)) == r.PostForm.Get("was."+row.Name) {
+			continue
+		}
+		row.Text, row.Was = r.PostForm.Get(row.Name), r.PostForm.Get("was."+row.Name)
+		text := row.unmasked(row.Text)
+		if err := req.Put(row.Name, text); err != nil {
+			wrong = append(wrong, fault.Field{Key: row.Name, Message: err.Error()})
+		}
+		if row.Kind == "headers" && strings.Contains(text, records.Mask) {
+			wrong = append(wrong, fault.Field{Key: row.Name,
+				Message: "has a header without a stored value; enter its value in place of " + records.Mask})
+		}
+	}
+	if err := settings.Check(req); err != nil {
+		wrong = append(wrong, wordsOf(err).Fields...)
+	}
+	if len(wrong) > 0 {
+		return u.refused(w, r, rows, wrong)
+	}
+	updated, err := u.Settings.Update(r.Context(), req)
+	if err != nil {
+		return err
+	}
+	if len(updated) == 0 {
+		return done(w, r, "/settings", "Nothing was changed.")
+	}
+	return done(w, r, "/settings", "Changed: %s. All processes know it within a second or two.",
+		strings.Join(updated, ", "))
+}
+
+// refused shows the form again, as it was filled in, with what is wrong beside each field.
+func (u settingsPage) refused(w http.ResponseWriter, r *http.Request, rows []settingRow,
+	wrong []fault.Field) error {
+	for _, f := range wrong {
+		name, _, _ := strings.Cut(f.Key, "[") // of an item of a list
+		for i := range rows {
+			if rows[i].Name == name {
+				rows[i].Wrong = append(rows[i].Wrong, f)
+			}
+		}
+	}
+	return u.show(w, r, http.StatusBadRequest, "settings", "Settings", rows)
+}
