@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/outbox"
@@ -21,7 +22,7 @@ func (a *App) buildPages(ctx context.Context) error {
 		a.log.Warn("queues not registered yet", "error", err)
 	}
 	board, err := queue.NewDashboard(a.db.Client(), queue.DashboardOptions{
-		Path: ui.DashboardPath, Queues: queueNames(a.db), Payload: payload, Before: beforeAction(a.outbox),
+		Path: ui.DashboardPath, Queues: queueNames(a.db), Payload: payload, Before: a.beforeAction,
 		SetPaused: a.outbox.SetPaused, Logger: a.log,
 	})
 	if err != nil {
@@ -39,23 +40,41 @@ func (a *App) buildPages(ctx context.Context) error {
 	return nil
 }
 
-// beforeAction applies to messages what an operator does to their tasks in the dashboard.
-func beforeAction(o *outbox.Outbox) func(context.Context, queue.Action, string, queue.State,
-	[]string) []error {
-	actions := map[queue.Action]func(context.Context, string) error{
-		queue.ActionDelete: o.TaskDeleted, queue.ActionRun: o.TaskRun, queue.ActionArchive: o.TaskArchived,
+// beforeAction applies to messages and deliveries what an operator does to their tasks in the dashboard.
+func (a *App) beforeAction(ctx context.Context, action queue.Action, name string, _ queue.State,
+	ids []string) []error {
+	do := a.taskAction(action, name)
+	if do == nil {
+		return nil
 	}
-	return func(ctx context.Context, a queue.Action, name string, _ queue.State, ids []string) []error {
-		do := actions[a]
-		if do == nil || !o.Owns(name) {
-			return nil
-		}
-		errs := make([]error, len(ids))
-		for i, id := range ids {
-			errs[i] = do(ctx, id)
-		}
-		return errs
+	errs := make([]error, len(ids))
+	for i, id := range ids {
+		errs[i] = do(ctx, id)
 	}
+	return errs
+}
+
+// taskAction returns what an action on a task of a queue means for the record of the task; nil: nothing.
+func (a *App) taskAction(action queue.Action, name string) func(ctx context.Context, id string) error {
+	switch {
+	case a.outbox.Owns(name):
+		return map[queue.Action]func(context.Context, string) error{
+			queue.ActionDelete: a.outbox.TaskDeleted, queue.ActionRun: a.outbox.TaskRun,
+			queue.ActionArchive: a.outbox.TaskArchived,
+		}[action]
+	case name == queue.Notify && action == queue.ActionDelete:
+		return func(ctx context.Context, id string) error {
+			payload, err := a.control.Payload(ctx, name, id)
+			if errors.Is(err, queue.ErrNoTask) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			return a.webhooks.TaskDeleted(ctx, payload)
+		}
+	}
+	return nil
 }
 
 // payload makes task payloads readable in the dashboard. All payloads are ids. A payload of an unknown type

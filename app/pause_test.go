@@ -219,3 +219,31 @@ func (p *pauser) onBoard() (paused []string) {
 	}
 	return paused
 }
+
+// TestDeletedWebhookTask deletes the task of a delivery in the dashboard: the delivery ends and says why, and
+// the sweeper makes no other task.
+func TestDeletedWebhookTask(t *testing.T) {
+	t.Parallel()
+	p := newPauser(t, 1)
+	p.board("notify", true)
+	e, err := api.CreateEndpoint.Do(t.Context(), p.client, api.EndpointRequest{URL: "https://hooks.example.net/"})
+	p.must(err)
+	p.submit(api.Transactional)
+	var tasks []*asynq.TaskInfo
+	eventually(t, "the deliveries of a message wait", func() bool {
+		tasks, err = p.inspector.ListPendingTasks("notify")
+		return err == nil && len(tasks) == 2
+	})
+	p.ask(http.MethodDelete, "/admin/queues/api/queues/notify/pending_tasks/"+tasks[0].ID)
+	gone, _, _ := strings.Cut(tasks[0].ID, ".")
+	d, err := api.GetDelivery.Do(t.Context(), p.client, e.ID, gone)
+	p.must(err)
+	if d.Status != "skipped" || d.Error != "its task was taken out of the queue" {
+		t.Errorf("%+v", d)
+	}
+	page, err := api.ListDeliveries.Do(t.Context(), p.client, api.DeliveryQuery{}, e.ID)
+	p.must(err)
+	if len(page.Deliveries) != 2 || page.Deliveries[0].Status == page.Deliveries[1].Status {
+		t.Errorf("deliveries %+v: one waits", page.Deliveries)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -62,6 +63,21 @@ func (c *Control) States(ctx context.Context, queue string, ids ...string) ([]St
 		}
 	}
 	return states, nil
+}
+
+// Payload returns the payload of a task. The error is ErrNoTask if there is none.
+func (c *Control) Payload(ctx context.Context, queue, id string) ([]byte, error) {
+	if err := ctx.Err(); err != nil { // asynq takes no context here
+		return nil, err
+	}
+	info, err := asynq.NewInspectorFromRedisClient(c.redis).GetTaskInfo(queue, id)
+	switch {
+	case errors.Is(err, asynq.ErrTaskNotFound), errors.Is(err, asynq.ErrQueueNotFound):
+		return nil, ErrNoTask
+	case err != nil:
+		return nil, fmt.Errorf("read task %s of queue %s: %w", id, queue, err)
+	}
+	return info.Payload, nil
 }
 
 // Delete removes tasks in any state but active. It returns one error for each id: ErrNoTask, or ErrActive

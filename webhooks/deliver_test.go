@@ -336,7 +336,7 @@ func TestStopGivesTheAttemptBack(t *testing.T) {
 	b.fanOutAll()
 	ctx, stop := cancelled(t)
 	go func() { <-arrived; stop() }()
-	if v := b.Deliver(ctx, ref{Endpoint: ep.ID, Delivery: "E1"}.task(1)); v.String() != "not_now" {
+	if v := b.Deliver(ctx, ref{Endpoint: ep.ID, Delivery: "E1"}.task()); v.String() != "not_now" {
 		t.Errorf("verdict %s", v)
 	}
 	close(release)
@@ -467,7 +467,7 @@ func TestRedisAwayDuringDelivery(t *testing.T) {
 	server.Stop()
 	ctx, cancel := deadline(t, 3*time.Second)
 	defer cancel()
-	if v := b.Deliver(ctx, ref{Endpoint: ep.ID, Delivery: "E1"}.task(1)); v.String() != "retry" {
+	if v := b.Deliver(ctx, ref{Endpoint: ep.ID, Delivery: "E1"}.task()); v.String() != "retry" {
 		t.Errorf("verdict %s", v)
 	}
 	server.Cont()

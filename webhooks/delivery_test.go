@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"testing"
@@ -204,24 +205,33 @@ func overdue(t *testing.T, b *bundle) {
 	}
 }
 
-func TestSweepGivesANewTaskOnce(t *testing.T) {
+// TestSweepGivesANewTask: as often as it is gone, before the first attempt and after one.
+func TestSweepGivesANewTask(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	ep := b.endpoint("http://example.com/")
+	ep := b.endpoint(answering(t, 500).URL)
 	b.emit("E1", event.MessageSent, "snd")
 	b.fanOutAll()
+	id := "E1." + ep.ID
 	overdue(t, b)
-	sameIDs(t, b.spool.ids(), []string{"E1." + ep.ID}) // its task waits: all is well
-	delete(b.spool.tasks, "E1."+ep.ID)
-	overdue(t, b)
-	sameIDs(t, b.spool.ids(), []string{"E1." + ep.ID + ".2"})
-	delete(b.spool.tasks, "E1."+ep.ID+".2")
-	overdue(t, b) // gone again: an operator does not want it
-	if d := b.delivery(ep.ID, "E1"); d.Status != "skipped" || len(b.spool.ids()) != 0 {
-		t.Errorf("%+v, tasks %v", d, b.spool.ids())
+	sameIDs(t, b.spool.ids(), []string{id}) // its task waits: all is well
+	for range 3 {
+		delete(b.spool.tasks, id)
+		overdue(t, b)
+		sameIDs(t, b.spool.ids(), []string{id})
+		b.run(ep.ID, "E1")
 	}
-	if refs, err := b.store.overdue(t.Context(), b.clock(), 10); err != nil || len(refs) != 0 {
-		t.Errorf("still due: %v, %v", refs, err)
+	b.spool.fail = errors.New("Redis is away")
+	delete(b.spool.tasks, id)
+	b.advance(time.Minute)
+	if err := (sweeper{b.Webhooks}).sweepOnce(t.Context()); err == nil {
+		t.Error("a task that could not be queued is no error")
+	}
+	b.spool.fail = nil
+	overdue(t, b)
+	sameIDs(t, b.spool.ids(), []string{id})
+	if d := b.delivery(ep.ID, "E1"); d.Status != "pending" || d.Attempts != 3 {
+		t.Errorf("%+v", d)
 	}
 }
 
@@ -235,6 +245,12 @@ func TestSweepSkipsWhatAnOperatorTookAway(t *testing.T) {
 	b.fanOutAll()
 	b.run(ep.ID, "E1")
 	b.run(ep.ID, "E2")
+	if err := b.TaskDeleted(t.Context(), ref{Endpoint: ep.ID, Delivery: "E1"}.task().Payload); err != nil {
+		t.Error(err)
+	}
+	if err := b.TaskDeleted(t.Context(), []byte("{}")); err != nil {
+		t.Errorf("a task that names no delivery: %v", err)
+	}
 	delete(b.spool.tasks, "E1."+ep.ID)
 	b.spool.state = map[string]queue.State{"E2." + ep.ID: queue.Archived}
 	overdue(t, b)

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -129,7 +128,7 @@ func (w *Webhooks) create(ctx context.Context, orders []order) (created int, ful
 		}
 		switch answer.Word {
 		case "CREATED", "PENDING":
-			tasks = append(tasks, o.task(1))
+			tasks = append(tasks, o.task())
 		case "FULL":
 			full = append(full, o)
 		}
@@ -147,18 +146,18 @@ func (w *Webhooks) pendingAge() time.Duration {
 }
 
 // task returns the task of a delivery. Its id is derived from the delivery's, so that an event handled
-// twice makes one task. A second epoch replaces a lost task.
-func (r ref) task(epoch int) queue.Task {
+// twice makes one task.
+func (r ref) task() queue.Task {
 	payload, _ := json.Marshal(r) // two strings: cannot fail
-	return queue.Task{Queue: queue.Notify, Type: TaskType, ID: r.taskID(epoch), Payload: payload}
+	return queue.Task{Queue: queue.Notify, Type: TaskType, ID: r.taskID(), Payload: payload}
 }
 
-func (r ref) taskID(epoch int) string {
-	id := slug(r.Delivery) + "." + slug(r.Endpoint)
-	if epoch > 1 {
-		id += "." + strconv.Itoa(epoch)
-	}
-	return id
+func (r ref) taskID() string { return slug(r.Delivery) + "." + slug(r.Endpoint) }
+
+// refOf returns the delivery that the payload of a task names.
+func refOf(payload []byte) (r ref, ok bool) {
+	err := json.Unmarshal(payload, &r)
+	return r, err == nil && r.Endpoint != "" && r.Delivery != ""
 }
 
 // webhookID identifies an event at an endpoint for the receiver. It is the same in attempts, redeliveries

@@ -29,7 +29,7 @@ var (
 	beginScript    = redisdb.NewScript[beginArgs, begun]("webhooks/begin", lua("begin"), prelude)
 	finishScript   = redisdb.NewScript[finishArgs, time.Time]("webhooks/finish", lua("finish"), prelude)
 	givebackScript = redisdb.NewScript[givebackArgs, bool]("webhooks/giveback", lua("giveback"), prelude)
-	orphanScript   = redisdb.NewScript[orphanArgs, word]("webhooks/orphan", lua("orphan"), prelude)
+	orphanScript   = redisdb.NewScript[orphanArgs, bool]("webhooks/orphan", lua("orphan"), prelude)
 	trimScript     = redisdb.NewScript[trimArgs, int]("webhooks/trim", lua("trim"), prelude)
 	putScript      = redisdb.NewScript[putArgs, bool]("webhooks/put", lua("put"), prelude)
 	disableScript  = redisdb.NewScript[disableArgs, bool]("webhooks/disable", lua("disable"), prelude)

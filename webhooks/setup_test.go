@@ -150,7 +150,7 @@ func (b *bundle) entries() []redisdb.Entry {
 // run runs the task of a delivery once and gives the name of the verdict.
 func (b *bundle) run(endpoint, delivery string) string {
 	b.t.Helper()
-	return b.Deliver(b.t.Context(), ref{Endpoint: endpoint, Delivery: delivery}.task(1)).String()
+	return b.Deliver(b.t.Context(), ref{Endpoint: endpoint, Delivery: delivery}.task()).String()
 }
 
 // delivery reads a delivery.

@@ -31,9 +31,9 @@ func (w sweeper) sweep(ctx context.Context) error {
 	return nil
 }
 
-// sweepOnce checks the deliveries that are overdue the longest. A delivery with a live task is postponed.
-// One that was never tried gets a new task, once: the process may have died between record and task. For
-// any other, an operator deleted or archived the task in the dashboard; its record says so.
+// sweepOnce checks the deliveries that are overdue the longest. A delivery whose task is still to run is
+// postponed. One without a task gets a new one: a task that is gone is no reason to withhold an event. One
+// whose task was archived has been put away by an operator; its record says so.
 func (w sweeper) sweepOnce(ctx context.Context) error {
 	now := w.now()
 	w.gate.tidy(now)
@@ -41,60 +41,70 @@ func (w sweeper) sweepOnce(ctx context.Context) error {
 	if err != nil || len(refs) == 0 {
 		return err
 	}
-	alive, lost, err := w.inspect(ctx, refs)
+	states, err := w.tasks(ctx, refs)
 	if err != nil {
 		return err
 	}
-	if len(alive) > 0 {
-		if err := w.store.postpone(ctx, alive, now.Add(sweepAgain)); err != nil {
-			return err
+	var alive []ref
+	for i, r := range refs {
+		if toRun(states[i]) {
+			alive = append(alive, r)
+		} else {
+			err = errors.Join(err, w.adopt(ctx, r, states[i], now))
 		}
 	}
-	for _, r := range lost {
-		err = errors.Join(err, w.adopt(ctx, r, now))
+	if len(alive) > 0 {
+		err = errors.Join(err, w.store.postpone(ctx, alive, now.Add(sweepAgain)))
 	}
 	return err
 }
 
-// inspect splits deliveries into those that have a task still to run and those that have none.
-func (w sweeper) inspect(ctx context.Context, refs []ref) (alive, lost []ref, err error) {
-	ids := make([]string, 0, 2*len(refs))
-	for _, r := range refs {
-		ids = append(ids, r.taskID(1), r.taskID(2))
+// tasks returns the states of the tasks of deliveries.
+func (w sweeper) tasks(ctx context.Context, refs []ref) ([]queue.State, error) {
+	ids := make([]string, len(refs))
+	for i, r := range refs {
+		ids[i] = r.taskID()
 	}
 	states, err := w.states(ctx, queue.Notify, ids...)
 	if err != nil {
-		return nil, nil, fmt.Errorf("look for the tasks of %d webhook deliveries: %w", len(refs), err)
+		return nil, fmt.Errorf("look for the tasks of %d webhook deliveries: %w", len(refs), err)
 	}
-	for i, r := range refs {
-		if toRun(states[2*i]) || toRun(states[2*i+1]) {
-			alive = append(alive, r)
-		} else {
-			lost = append(lost, r)
-		}
-	}
-	return alive, lost, nil
+	return states, nil
 }
 
-// adopt decides about a delivery without a task.
-func (w sweeper) adopt(ctx context.Context, r ref, now time.Time) error {
-	verdict, err := orphanScript.Run(ctx, w.store.client, []string{deliveryKey(r)},
+// adopt decides about a delivery whose task will not run.
+func (w sweeper) adopt(ctx context.Context, r ref, state queue.State, now time.Time) error {
+	pending, err := orphanScript.Run(ctx, w.store.client, []string{deliveryKey(r)},
 		orphanArgs{r.Endpoint, r.Delivery, now.Add(sweepAgain)})
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("look after webhook delivery %s to %s: %w", r.Delivery, r.Endpoint, err)
-	}
-	switch verdict.Word {
-	case "ENQUEUE":
+	case !pending: // it ended meanwhile
+		return nil
+	case state == "":
 		w.log.Warn("webhook delivery had no task: queued again", "endpoint", r.Endpoint, "delivery", r.Delivery)
-		return errors.Join(w.enqueue(ctx, r.task(2))...)
-	case "SKIP":
-		w.log.Warn("webhook delivery lost its task: skipped", "endpoint", r.Endpoint, "delivery", r.Delivery)
-		w.metrics.deliveries.WithLabelValues(statusSkipped).Inc()
-		_, err := w.finish(ctx, r, finishing{status: statusSkipped,
-			err: errors.New("its task was taken out of the queue")})
-		return err
+		return errors.Join(w.enqueue(ctx, r.task())...)
 	}
-	return nil
+	w.log.Warn("webhook delivery's task was put away: skipped", "endpoint", r.Endpoint, "delivery", r.Delivery)
+	return w.putAway(ctx, r)
+}
+
+// putAway ends a delivery that an operator does not want to be made.
+func (w *Webhooks) putAway(ctx context.Context, r ref) error {
+	w.metrics.deliveries.WithLabelValues(statusSkipped).Inc()
+	_, err := w.finish(ctx, r, finishing{status: statusSkipped,
+		err: errors.New("its task was taken out of the queue")})
+	return err
+}
+
+// TaskDeleted ends the delivery of a task that an operator is about to delete in the queue's dashboard. It
+// takes the payload of the task. Without it the sweeper would make a new task.
+func (w *Webhooks) TaskDeleted(ctx context.Context, payload []byte) error {
+	r, ok := refOf(payload)
+	if !ok {
+		return nil // it names no delivery: nothing depends on it
+	}
+	return redisdb.Away(w.putAway(ctx, r))
 }
 
 // toRun reports whether a task in this state will be given to a worker.

@@ -20,8 +20,8 @@ const soon = 5 * time.Second
 // Deliver handles one task of type [TaskType]: it makes one attempt of a delivery, or returns when to
 // retry. It runs in the worker pool of queue.Notify.
 func (w *Webhooks) Deliver(ctx context.Context, task queue.Task) queue.Verdict {
-	var r ref
-	if err := json.Unmarshal(task.Payload, &r); err != nil || r.Endpoint == "" || r.Delivery == "" {
+	r, ok := refOf(task.Payload)
+	if !ok {
 		return queue.Bury(fmt.Errorf("task %s names no delivery", task.ID))
 	}
 	t, err := w.dir.findSurely(ctx, r.Endpoint)

@@ -30,6 +30,24 @@ func (h *house) explain(ctx context.Context, w io.Writer, v verdict) {
 		printed[o.number] = true
 		h.printStory(ctx, w, h.ledger.stories[o.number])
 	}
+	for _, u := range v.unheard[:min(len(v.unheard), storiesAtMost)] {
+		h.printUnheard(ctx, w, u)
+	}
+}
+
+// printUnheard prints what Postroom knows about an event that an endpoint never got.
+func (h *house) printUnheard(ctx context.Context, w io.Writer, u unheard) {
+	fmt.Fprintf(w, "\nEvent %s, %s of message %s at %s: %s never got it\n", u.event.id, u.event.kind,
+		u.event.queueID, h.ledger.since(u.event.at), u.endpoint)
+	for _, n := range h.logged([]string{u.event.id}) {
+		fmt.Fprintf(w, "  %s  %s\n", h.ledger.since(n.at), n.text)
+	}
+	for _, r := range h.receivers {
+		if r.name == u.endpoint {
+			path := "/v1/webhook-endpoints/" + r.id + "/deliveries/" + u.event.id
+			fmt.Fprintf(w, "  GET %s: %s\n", path, h.ask(ctx, path))
+		}
+	}
 }
 
 func (h *house) printStory(ctx context.Context, w io.Writer, s *story) {

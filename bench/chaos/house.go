@@ -167,6 +167,7 @@ func (h *house) subscribe(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		r.id = e.ID
 		if err := r.trust(e.Secret); err != nil {
 			return err
 		}

@@ -28,6 +28,13 @@ type verdict struct {
 	events, deliveries, repeated, undelivered, invented int // webhooks
 
 	offenders []offender
+	unheard   []unheard
+}
+
+// unheard is an event that an endpoint never got.
+type unheard struct {
+	endpoint string
+	event    *fact
 }
 
 // offender is a message with which a promise was broken.
@@ -186,6 +193,7 @@ func (v *verdict) webhooks(l *ledger, endpoints []string) {
 			switch n := f.received[e]; {
 			case n == 0:
 				v.undelivered++
+				v.unheard = append(v.unheard, unheard{e, f})
 			default:
 				v.deliveries += n
 				v.repeated += n - 1

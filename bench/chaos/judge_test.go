@@ -157,7 +157,10 @@ func TestJudge(t *testing.T) {
 			if !strings.HasPrefix(why, row.why) || why != "" && row.why == "" {
 				t.Errorf("blamed for %q, want %q", why, row.why)
 			}
-			got.offenders = nil
+			if len(got.unheard) != got.undelivered {
+				t.Errorf("%d events undelivered, %d named", got.undelivered, len(got.unheard))
+			}
+			got.offenders, got.unheard = nil, nil
 			row.want.submitted, row.want.accepted, row.want.recipients = 1, 1, 2
 			row.want.events, row.want.deliveries = got.events, got.deliveries
 			if diff := cmp.Diff(row.want, got, cmp.AllowUnexported(verdict{})); diff != "" {

@@ -23,6 +23,7 @@ import (
 // response.
 type receiver struct {
 	name   string
+	id     string // of the endpoint
 	ledger *ledger
 	server *httptest.Server
 	mood   atomic.Int32
