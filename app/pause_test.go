@@ -226,7 +226,8 @@ func TestDeletedWebhookTask(t *testing.T) {
 	t.Parallel()
 	p := newPauser(t, 1)
 	p.board("notify", true)
-	e, err := api.CreateEndpoint.Do(t.Context(), p.client, api.EndpointRequest{URL: "https://hooks.example.net/"})
+	hook := api.EndpointRequest{URL: "https://hooks.example.net/"}
+	e, err := api.CreateEndpoint.Do(t.Context(), p.client, hook)
 	p.must(err)
 	p.submit(api.Transactional)
 	var tasks []*asynq.TaskInfo

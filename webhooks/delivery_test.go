@@ -297,7 +297,7 @@ func TestLogExpires(t *testing.T) {
 		return rdb.PTTL(ctx, logKey(ep.ID)).Val(), rdb.PTTL(ctx, redisdb.Key(0, "webhook", "done", ep.ID)).Val()
 	}
 	b.run(ep.ID, "E1")
-	pending := b.pendingAge()
+	pending := b.options.pendingAge()
 	if log, done := expiry(); log <= pending-time.Hour || log > pending || done <= pending-time.Hour ||
 		done > pending {
 		t.Errorf("while one is pending: log %v, done %v, want %v", log, done, pending)

@@ -50,7 +50,8 @@
 // A worker is killed between the request and the record: the task runs again and the request is repeated
 // with the same webhook-id.
 // A record has no task: after some seconds it gets a new one. Its task is in the archive: an operator put it
-// there, and the delivery is skipped. So is one whose task is deleted in the dashboard ([Webhooks.TaskDeleted]).
+// there, and the delivery is skipped. So is one whose task is deleted in the dashboard
+// ([Webhooks.TaskDeleted]).
 // Redis is unavailable: workers keep the attempt in hand for some seconds, then retry it later; the fan-out
 // waits; endpoints stay in memory.
 // A secret cannot be opened: the endpoint's deliveries wait, and the log names the endpoint.

@@ -115,7 +115,7 @@ func (w *Webhooks) create(ctx context.Context, orders []order) (created int, ful
 	answers := make([]*redisdb.Reply[word], len(orders))
 	for i, o := range orders {
 		answers[i] = createScript.Add(pipe, []string{deliveryKey(o.ref)}, createArgs{o.Endpoint, o.Delivery,
-			o.raw, now, w.options.MaxPending, w.pendingAge().Milliseconds()})
+			o.raw, now, w.options.MaxPending, w.options.pendingAge().Milliseconds()})
 	}
 	if err := pipe.Exec(ctx); err != nil {
 		return 0, nil, fmt.Errorf("record %d webhook deliveries: %w", len(orders), err)
@@ -141,8 +141,8 @@ func (w *Webhooks) create(ctx context.Context, orders []order) (created int, ful
 
 // pendingAge is the lifetime of the record of an unfinished delivery that nothing else ends. It is far
 // longer than a delivery can wait for an endpoint, which is switched off after DisableAfter.
-func (w *Webhooks) pendingAge() time.Duration {
-	return max(30*24*time.Hour, 2*w.options.DisableAfter)
+func (o *Options) pendingAge() time.Duration {
+	return max(30*24*time.Hour, 2*o.DisableAfter)
 }
 
 // task returns the task of a delivery. Its id is derived from the delivery's, so that an event handled

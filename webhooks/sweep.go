@@ -18,6 +18,9 @@ const (
 	sweepBatch = 500
 )
 
+// takenOut is why a delivery was skipped.
+const takenOut = "its task was taken out of the queue"
+
 // sweeper finds the deliveries whose task is gone.
 type sweeper struct{ *Webhooks }
 
@@ -86,15 +89,7 @@ func (w sweeper) adopt(ctx context.Context, r ref, state queue.State, now time.T
 		return errors.Join(w.enqueue(ctx, r.task())...)
 	}
 	w.log.Warn("webhook delivery's task was put away: skipped", "endpoint", r.Endpoint, "delivery", r.Delivery)
-	return w.putAway(ctx, r)
-}
-
-// putAway ends a delivery that an operator does not want to be made.
-func (w *Webhooks) putAway(ctx context.Context, r ref) error {
-	w.metrics.deliveries.WithLabelValues(statusSkipped).Inc()
-	_, err := w.finish(ctx, r, finishing{status: statusSkipped,
-		err: errors.New("its task was taken out of the queue")})
-	return err
+	return w.skip(ctx, r, takenOut).Err()
 }
 
 // TaskDeleted ends the delivery of a task that an operator is about to delete in the queue's dashboard. It
@@ -104,7 +99,7 @@ func (w *Webhooks) TaskDeleted(ctx context.Context, payload []byte) error {
 	if !ok {
 		return nil // it names no delivery: nothing depends on it
 	}
-	return redisdb.Away(w.putAway(ctx, r))
+	return redisdb.Away(w.skip(ctx, r, takenOut).Err())
 }
 
 // toRun reports whether a task in this state will be given to a worker.
