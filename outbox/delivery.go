@@ -203,7 +203,8 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 		return decide(c, attempted{start: started, end: d.clock.Now(), refused: true, suppressed: stopped}, p)
 	}
 	got := d.Router.Send(ctx, routing.Dispatch{
-		Proof: d.proof(c.id, c.envelope.Account, c.envelope.To), Account: account, Gateway: c.gateway, Lane: c.lane,
+		Proof:   func() string { return d.proof(c.id, c.envelope.Account, c.envelope.To) },
+		Account: account, Gateway: c.gateway, Lane: c.lane,
 		Reservation: limits.Reservation(c.reservation), Message: d.message(c, stopped), Path: c.envelope.Path,
 	})
 	switch {

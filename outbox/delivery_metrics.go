@@ -91,10 +91,12 @@ func (d *Delivery) references(c *claim, dec decision) string {
 			}
 		}
 	}
-	proof, stay := d.proof(c.id, c.envelope.Account, c.envelope.To), int(d.opts.KeepReferences.Seconds())
-	out := make([]string, len(names), len(names)+1)
-	for i, name := range names {
-		out[i] = fmt.Sprintf("%s %s %d", name, proof, stay)
+	var out []string
+	if len(names) > 0 {
+		proof, stay := d.proof(c.id, c.envelope.Account, c.envelope.To), int(d.opts.KeepReferences.Seconds())
+		for _, name := range names {
+			out = append(out, fmt.Sprintf("%s %s %d", name, proof, stay))
+		}
 	}
 	if len(c.envelope.To) > 1 {
 		out = append(out, fmt.Sprintf("%s %s %d", referenceHash(c.id), recipientHashes(c.id, c.envelope),

@@ -83,7 +83,8 @@ func (s *sweeper) lapse(ctx context.Context, p int, now time.Time) error {
 
 // promote makes delayed messages waiting once they are due.
 func (s *sweeper) promote(ctx context.Context, p int, now time.Time) error {
-	_, err := sweepRun(ctx, s.d.store, promoteScript, p, sweepArgs{Now: now, Most: sweepBatch})
+	_, err := sweepRun(ctx, s.d.store, promoteScript, p,
+		promoteArgs{Now: now, Most: sweepBatch, Window: s.d.opts.Window})
 	return err
 }
 

@@ -56,7 +56,7 @@ func TestAttemptRecordedTwiceAfterItBecameDue(t *testing.T) {
 	recordTwice(t, b, id, func() {
 		b.clock.Advance(time.Minute)
 		if _, err := promoteScript.Run(t.Context(), b.DB.Client(), []string{b.keys.events(0)},
-			sweepArgs{Now: b.clock.Now(), Most: sweepBatch}); err != nil {
+			promoteArgs{Now: b.clock.Now(), Most: sweepBatch, Window: 64}); err != nil {
 			t.Fatal(err)
 		}
 	})

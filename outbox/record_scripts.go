@@ -33,7 +33,7 @@ var (
 	cancelScript   = redisdb.NewScript[cancelArgs, outcomeWord]("outbox/cancel", lua("cancel"), prelude)
 	reopenScript   = redisdb.NewScript[reopenArgs, woken]("outbox/reopen", lua("reopen"), prelude)
 	lapseScript    = redisdb.NewScript[sweepArgs, []wakeup]("outbox/lapse", lua("lapse"), prelude)
-	promoteScript  = redisdb.NewScript[sweepArgs, int]("outbox/promote", lua("promote"), prelude)
+	promoteScript  = redisdb.NewScript[promoteArgs, int]("outbox/promote", lua("promote"), prelude)
 	unholdScript   = redisdb.NewScript[unholdArgs, []wakeup]("outbox/unhold", lua("unhold"), prelude)
 	followScript   = redisdb.NewScript[followArgs, []wakeup]("outbox/follow", lua("follow"), prelude)
 	owedScript     = redisdb.NewScript[owedArgs, []wakeup]("outbox/owed", lua("owed"), prelude)
@@ -136,6 +136,10 @@ type (
 	sweepArgs struct {
 		Now  time.Time
 		Most int
+	}
+	promoteArgs struct {
+		Now          time.Time
+		Most, Window int
 	}
 	unholdArgs struct {
 		Hold      string

@@ -39,12 +39,12 @@ type prefixed struct {
 
 // attach adds the field of the provider behind a host, if it has one. A message with such a field of its own
 // is not changed: some providers accept only one.
-func attach(ctx context.Context, m smtpsend.Message, host, proof string) smtpsend.Message {
+func attach(ctx context.Context, m smtpsend.Message, host string, proof func() string) smtpsend.Message {
 	n, known := provider.OfRelay(host)
-	if !known || proof == "" || m.Body == nil {
+	if !known || proof == nil || m.Body == nil {
 		return m
 	}
-	name, value, wanted := provider.Echo(n, proof)
+	name, value, wanted := provider.Echo(n, proof())
 	if !wanted || hasField(ctx, m.Body, name) {
 		return m
 	}

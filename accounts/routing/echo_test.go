@@ -22,12 +22,16 @@ func TestEcho(t *testing.T) {
 		"a provider": {"smtp.postmarkapp.com", id, mail, "X-PM-Metadata-postroom_id: " + id + "\r\n" +
 			mail},
 		"one that needs none": {"smtp.resend.com", id, mail, mail},
-		"no id":               {"smtp.postmarkapp.com", "", mail, mail},
+		"no text":             {"smtp.postmarkapp.com", "", mail, mail},
 		"a field of its own":  {"smtp.sendgrid.net", id, "x-smtpapi: {}\r\n" + mail, "x-smtpapi: {}\r\n" + mail},
 	} {
 		for kind, body := range map[string]smtpsend.Body{"in memory": smtpsend.Bytes(c.mail), "streamed": streamed{
 			smtpsend.Bytes(c.mail)}} {
-			m := attach(t.Context(), smtpsend.Message{Body: body}, c.host, c.id)
+			var proof func() string
+			if c.id != "" {
+				proof = func() string { return c.id }
+			}
+			m := attach(t.Context(), smtpsend.Message{Body: body}, c.host, proof)
 			r, err := m.Body.Open(context.Background())
 			if err != nil {
 				t.Fatal(err)

@@ -106,8 +106,8 @@ func New(p Parts, o Options) (*Router, error) {
 
 // Dispatch is a message to be sent.
 type Dispatch struct {
-	// text that names the message; the provider behind a relay returns it with its events; empty: none
-	Proof   string
+	// returns the text that names the message; the provider behind a relay returns it with its events; nil: none
+	Proof   func() string
 	Account accounts.Sender
 	Lane    api.Lane // chooses among the account's relays; empty: transactional
 	// the only gateway to use, whatever the account has; empty: the account's relays

@@ -48,11 +48,10 @@ if key then
   if print == fingerprint then return refuse(HIT) end
   if print then return refuse(REUSED) end
 end
-if redis.call('EXISTS', KEYS[1]) == 1 then
-  redis.call('HINCRBY', KEYS[1], 'epoch', 0) -- likewise
+if redis.call('EXISTS', KEYS[1], prefix .. 'ended:' .. id) > 0 then
+  if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HINCRBY', KEYS[1], 'epoch', 0) end -- likewise
   return AGAIN
 end
-if redis.call('EXISTS', prefix .. 'ended:' .. id) == 1 then return AGAIN end
 local version = '' -- of the suppressions without an entry about the recipients
 if look_each ~= '' then
   version = unstopped(key and 3 or 2, look_fields, tonumber(look_each))
@@ -85,12 +84,16 @@ if tonumber(due) > tonumber(now) then
   state = 'delayed'
   redis.call('ZADD', prefix .. 'due', due, id)
 end
-redis.call('HSET', KEYS[1], 'state', state, 'lane', lane, 'account', account, 'created', now, 'due', due, 'scheduled', due,
-  'epoch', epoch, 'fence', 0, 'max', max) -- 0 attempts are not stored
-if gateway ~= '' then redis.call('HSET', KEYS[1], 'gateway', gateway) end
-if shared ~= '' then redis.call('HSET', KEYS[1], 'shared', shared) end
-if rank ~= '' then redis.call('HSET', KEYS[1], 'rank', rank) end
-if version ~= '' then redis.call('HSET', KEYS[1], 'v', version) end
+local record = {'state', state, 'lane', lane, 'account', account, 'created', now, 'due', due, 'scheduled', due, 'epoch', epoch,
+  'fence', 0, 'max', max} -- 0 attempts are not stored
+local function note(name, value)
+  if value ~= '' then record[#record + 1], record[#record + 2] = name, value end
+end
+note('gateway', gateway)
+note('shared', shared)
+note('rank', rank)
+note('v', version)
+redis.call('HSET', KEYS[1], unpack(record))
 redis.call('SET', envelope_key(id), envelope)
 if incoming then
   redis.call('RENAME', incoming, content_key(id))
@@ -101,8 +104,8 @@ end
 local at = {lane = lane, account = account, created = now, rank = rank ~= '' and rank}
 enlist(index_key(lane, state), at, id)
 local word = NEW
-local behind = rank ~= '-1' and redis.call('ZCARD', backlog_key(at)) > 0
-if state == 'waiting' and (behind or is_full(at, under_way(at) - 1, window)) then
+local backlog = state == 'waiting' and redis.call('ZCARD', backlog_key(at))
+if backlog and (backlog > 0 and rank ~= '-1' or is_full(at, under_way(at, backlog) - 1, window)) then
   word = BACKLOG
   put_off(at, id)
 else

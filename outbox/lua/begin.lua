@@ -33,9 +33,8 @@ if m[1] == 'active' then return HELD end
 if tonumber(due) > tonumber(now) then return EARLY end
 
 local at = {lane = m[12], state = m[1], created = m[13], account = m[18], rank = m[22]}
-local put_aside = at.state == 'waiting' and redis.call('ZSCORE', backlog_key(at), id)
-local others = under_way(at) - (at.state == 'waiting' and not put_aside and 1 or 0)
-if not m[16] and is_full(at, others, window) then
+at.queued = at.state == 'waiting' and not redis.call('ZSCORE', backlog_key(at), id) -- so the window had room for it
+if not m[16] and not at.queued and is_full(at, under_way(at, redis.call('ZCARD', backlog_key(at))), window) then
   if at.state ~= 'waiting' then
     redis.call('HSET', KEYS[1], 'state', 'waiting')
     move(id, at, 'waiting')

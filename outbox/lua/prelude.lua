@@ -54,10 +54,11 @@ end
 -- one of the account's leaves.
 local function backlog_key(at) return prefix .. 'backlog:' .. at.lane .. ':' .. at.account end
 
--- under_way returns how many messages of an account have a task in the queue, or are being sent.
-local function under_way(at)
+-- under_way returns how many messages of an account have a task in the queue, or are being sent, of those that are
+-- not among so many in the backlog.
+local function under_way(at, backlog)
   return redis.call('ZCARD', index_key(at.lane, 'waiting') .. ':' .. at.account)
-    + redis.call('ZCARD', index_key(at.lane, 'active') .. ':' .. at.account) - redis.call('ZCARD', backlog_key(at))
+    + redis.call('ZCARD', index_key(at.lane, 'active') .. ':' .. at.account) - backlog
 end
 
 -- is_full returns whether the window has no room for one more beside others. Messages of high priority have as much
@@ -79,14 +80,15 @@ local clocks = {active = prefix .. 'leases', delayed = prefix .. 'due', failed =
 
 -- where reads what move and remove need of a message.
 local function where(id)
-  local m = redis.call('HMGET', message_key(id), 'lane', 'state', 'created', 'account', 'rank')
-  return {lane = m[1], state = m[2], created = m[3], account = m[4], rank = m[5]}
+  local m = redis.call('HMGET', message_key(id), 'lane', 'state', 'created', 'account', 'rank', 'shared', 'key', 'merge')
+  return {lane = m[1], state = m[2], created = m[3], account = m[4], rank = m[5], shared = m[6], key = m[7], merge = m[8]}
 end
 
--- move moves a message to the index and the clock of another state. The caller writes the field state.
+-- move moves a message to the index and the clock of another state. The caller writes the field state, and knows
+-- whether the message has a task, if at.queued is set.
 local function move(id, at, to, score)
   strike(index_key(at.lane, at.state), at, id)
-  if at.state == 'waiting' then redis.call('ZREM', backlog_key(at), id) end
+  if at.state == 'waiting' and not at.queued then redis.call('ZREM', backlog_key(at), id) end
   enlist(index_key(at.lane, to), at, id)
   if clocks[at.state] then redis.call('ZREM', clocks[at.state], id) end
   if clocks[to] then redis.call('ZADD', clocks[to], score, id) end
@@ -182,12 +184,10 @@ local function remove(id, at, now, result, record, keep_key, taken_back, stays)
   if at.state == 'waiting' then redis.call('ZREM', backlog_key(at), id) end
   if clocks[at.state] then redis.call('ZREM', clocks[at.state], id) end
   if at.state ~= 'active' then redis.call('ZREM', prefix .. 'unqueued', id) end
-  local m = redis.call('HMGET', message_key(id), 'shared', 'key', 'merge')
-  if m[1] then leave_shared(m[1]) end
-  if m[2] then close_key(id, m[2], result, taken_back, keep_key) end
-  if m[3] then leave_merge(m[3], not taken_back, keep_key) end
-  redis.call('DEL', message_key(id), envelope_key(id), status_key(id))
-  if not stays then redis.call('DEL', content_key(id)) end
+  if at.shared then leave_shared(at.shared) end
+  if at.key then close_key(id, at.key, result, taken_back, keep_key) end
+  if at.merge then leave_merge(at.merge, not taken_back, keep_key) end
+  redis.call('DEL', message_key(id), envelope_key(id), status_key(id), stays and message_key(id) or content_key(id))
   enter(id, at, now, result, record)
 end
 
@@ -210,8 +210,9 @@ end
 -- follow takes the oldest messages out of the backlog if the window has room for least of them, and wakes them. It
 -- returns their ids and epochs in turns. The caller enqueues their tasks.
 local function follow(at, window, least, now)
-  if redis.call('ZCARD', backlog_key(at)) == 0 then return {} end
-  local room, woken = window - under_way(at), {}
+  local backlog = redis.call('ZCARD', backlog_key(at))
+  if backlog == 0 then return {} end
+  local room, woken = window - under_way(at, backlog), {}
   if room < least then return woken end
   local oldest = redis.call('ZPOPMIN', backlog_key(at), room)
   for i = 1, #oldest, 2 do

@@ -1,8 +1,8 @@
 -- promote makes delayed messages waiting once they are due. It changes what lists and counts show; the tasks are
--- already in the queue.
+-- already in the queue. Those beyond the window of their account join its backlog.
 --
 -- KEYS[1] any key of the partition
--- ARGV: now most
+-- ARGV: now most window
 -- Result how many
 -- Atomic per message: a worker may begin it at this moment.
 
@@ -10,8 +10,10 @@ local ids = redis.call('ZRANGEBYSCORE', prefix .. 'due', '-inf', now, 'LIMIT', 0
 for _, id in ipairs(ids) do
   local at = where(id)
   if at.state == 'delayed' then
+    local full = is_full(at, under_way(at, redis.call('ZCARD', backlog_key(at))), window)
     move(id, at, 'waiting')
     redis.call('HSET', message_key(id), 'state', 'waiting')
+    if full then put_off(at, id) end
   else
     redis.call('ZREM', prefix .. 'due', id)
   end
