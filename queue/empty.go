@@ -50,9 +50,8 @@ func isPending(key string) bool { return strings.HasSuffix(key, "}:"+string(Wait
 // emptyQueues remembers which queues have no task to take, and keeps the polls of these waiting. It is safe
 // for concurrent use.
 type emptyQueues struct {
-	stopped     <-chan struct{} // closed: no poll waits any more
-	askEvery    time.Duration   // how long it counts that a pending list was empty
-	forwardWait time.Duration   // how long it counts that no task's time had come
+	stopped  <-chan struct{} // closed: no poll waits any more
+	askEvery time.Duration   // how long it counts that a pending list was empty
 
 	mu    sync.Mutex
 	hears bool // whether announcements arrive
@@ -60,8 +59,7 @@ type emptyQueues struct {
 	pools []*pollers
 }
 
-// knownQueue is what is known of a key that Redis is asked about: a pending list, or a set of tasks that wait
-// for their time.
+// knownQueue is what is known of a pending list.
 type knownQueue struct {
 	changes int       // announcements
 	empty   bool      // Redis answered that there is nothing, and no announcement came since
@@ -76,8 +74,7 @@ type pollers struct {
 }
 
 func newEmptyQueues(stopped <-chan struct{}) *emptyQueues {
-	return &emptyQueues{stopped: stopped, askEvery: askEvery, forwardWait: forwardEvery / 2,
-		known: map[string]*knownQueue{}}
+	return &emptyQueues{stopped: stopped, askEvery: askEvery, known: map[string]*knownQueue{}}
 }
 
 // pollers adds the servers of a pool.
@@ -100,11 +97,10 @@ func (e *emptyQueues) get(key string) *knownQueue {
 	return e.known[key]
 }
 
-// isEmpty reports whether there is nothing under the key: Redis said so less than fresh ago. The caller holds
-// the lock.
-func (e *emptyQueues) isEmpty(key string, now time.Time, fresh time.Duration) bool {
+// isEmpty reports whether a list has no task: Redis said so less than askEvery ago. The caller holds the lock.
+func (e *emptyQueues) isEmpty(key string, now time.Time) bool {
 	q := e.get(key)
-	return e.hears && q.empty && now.Sub(q.asked) < fresh
+	return e.hears && q.empty && now.Sub(q.asked) < e.askEvery
 }
 
 // wake notes an announcement, and has one server of each pool of the queue ask for the task.
@@ -172,14 +168,16 @@ func (e *emptyQueues) take(p *pollers, key string, call func() *redis.Cmd) *redi
 	for {
 		now := time.Now()
 		e.mu.Lock()
-		if !e.isEmpty(key, now, e.askEvery) {
-			changes := e.get(key).changes
+		if !e.isEmpty(key, now) {
+			q := e.get(key)
+			changes := q.changes
+			q.asked = now // of several servers whose wait ends at once, one asks
 			e.mu.Unlock()
 			cmd := call()
 			e.took(p, key, now, changes, cmd)
 			return cmd
 		}
-		if slices.ContainsFunc(p.keys, func(k string) bool { return !e.isEmpty(k, now, e.askEvery) }) {
+		if slices.ContainsFunc(p.keys, func(k string) bool { return !e.isEmpty(k, now) }) {
 			e.mu.Unlock()
 			return redis.NewCmdResult(nil, redis.Nil) // another queue is to be asked
 		}
@@ -224,6 +222,7 @@ func (e *emptyQueues) took(p *pollers, key string, asked time.Time, changes int,
 	defer e.mu.Unlock()
 	q := e.get(key)
 	if !isNothing(cmd) {
+		q.empty = false
 		if q.taken++; q.taken > 1 {
 			p.wakeOne()
 		}
@@ -231,26 +230,6 @@ func (e *emptyQueues) took(p *pollers, key string, asked time.Time, changes int,
 	}
 	q.taken = 0
 	q.empty, q.asked = changes == q.changes, asked
-}
-
-// forward answers the call that moves tasks whose time has come to a pending list. Every asynq server makes
-// it for each of its queues twice a second; one of them is enough.
-func (e *emptyQueues) forward(key string, call func() *redis.Cmd) *redis.Cmd {
-	now := time.Now()
-	e.mu.Lock()
-	q, done := e.get(key), e.isEmpty(key, now, e.forwardWait)
-	if !done {
-		q.empty, q.asked = true, now // nobody else needs to ask meanwhile
-	}
-	e.mu.Unlock()
-	if done {
-		return redis.NewCmdResult(int64(0), nil)
-	}
-	cmd := call()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	q.empty = isNothing(cmd)
-	return cmd
 }
 
 // isNothing reports whether a reply of Redis says that there are no tasks.
@@ -262,8 +241,8 @@ func isNothing(cmd *redis.Cmd) bool {
 	return ok && n == 0
 }
 
-// pollingClient is the Redis client given to one pool's asynq servers. It recognizes the two calls with which
-// they look for tasks by their keys.
+// pollingClient is the Redis client given to one pool's asynq servers. It recognizes the call with which they
+// look for a task by its keys.
 type pollingClient struct {
 	*ackClient
 	servers *pollers
@@ -288,12 +267,7 @@ func (c *pollingClient) run(ctx context.Context, keys []string, call func() *red
 	if at < 0 {
 		return call()
 	}
-	var cmd *redis.Cmd
-	if len(keys) == 2 {
-		cmd = c.empty.forward(keys[0], call)
-	} else {
-		cmd = call()
-	}
+	cmd := call()
 	if cmd.Err() == nil && !isNothing(cmd) {
 		_ = c.Publish(ctx, wakeTopic, keys[at]).Err() // else it is found within askEvery
 	}

@@ -2,7 +2,9 @@ package queue
 
 import (
 	"context"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -24,7 +26,7 @@ func newPolls(t *testing.T) *polls {
 	p := &polls{emptyQueues: newEmptyQueues(ctx.Done()), stop: stop, calls: make(chan chan *redis.Cmd)}
 	p.servers = p.pollers(Pool{Queues: map[string]int{"submit": 1}})
 	p.hear(true)
-	p.askEvery, p.forwardWait = time.Hour, time.Hour
+	p.askEvery = time.Hour
 	return p
 }
 
@@ -154,29 +156,41 @@ func TestPollsDoNotWaitWithoutAnnouncements(t *testing.T) {
 	}
 }
 
-// TestOneServerForwards: the others are told that there was nothing, but tasks that came are looked for
-// again.
-func TestOneServerForwards(t *testing.T) {
+// TestOneServerAsksAgain: of the servers that wait for an empty queue one asks again, and the others go on
+// waiting, until it finds a task.
+func TestOneServerAsksAgain(t *testing.T) {
 	t.Parallel()
-	p := newPolls(t)
-	calls := 0
-	forward := func(n int64) any {
-		return p.forward("asynq:{submit}:retry", func() *redis.Cmd {
-			calls++
-			if inside := p.forward("asynq:{submit}:retry", nil); inside.Val() != int64(0) {
-				t.Errorf("beside another call: %v", inside.Val())
+	synctest.Test(t, func(t *testing.T) {
+		p := newPolls(t)
+		p.askEvery = time.Second
+		first := p.poll()
+		<-p.calls <- noTask
+		<-first
+		polls := []<-chan *redis.Cmd{p.poll(), p.poll(), p.poll()}
+		for round := range 3 {
+			time.Sleep(p.askEvery)
+			synctest.Wait()
+			answer := <-p.calls
+			select {
+			case <-p.calls:
+				t.Fatalf("round %d: a second server asks", round)
+			default:
 			}
-			return redis.NewCmdResult(n, nil)
-		}).Val()
-	}
-	for i, c := range []struct{ reply, want int64 }{{100, 100}, {3, 3}, {0, 0}, {1, 0}} {
-		if got := forward(c.reply); got != c.want {
-			t.Errorf("call %d: %v, want %d", i, got, c.want)
+			answer <- noTask
+			synctest.Wait()
+			i := slices.IndexFunc(polls, func(c <-chan *redis.Cmd) bool { return len(c) == 1 })
+			if i < 0 {
+				t.Fatalf("round %d: nobody is told that there is nothing", round)
+			}
+			<-polls[i]
+			polls[i] = p.poll() // as asynq does
+			synctest.Wait()
 		}
-	}
-	if calls != 3 {
-		t.Errorf("%d calls of Redis, want 3", calls)
-	}
+		p.stop()
+		for _, c := range polls {
+			<-c
+		}
+	})
 }
 
 // TestAnEnqueueIsAnnounced, by a Redis that tells every process, and once while nobody takes the tasks.

@@ -19,6 +19,7 @@ const (
 	steadyFor  = 6 * time.Second
 	reapMost   = 500
 	pruneEvery = time.Hour
+	pruneTry   = time.Minute // between looks whether it is this process's turn
 )
 
 // tend does every second, until ctx ends, what asynq does not: it returns the tasks of dead workers,
@@ -28,6 +29,7 @@ func (s *Server) tend(ctx context.Context) {
 	ticker := time.NewTicker(tendEvery)
 	defer ticker.Stop()
 	var steady steadiness
+	var pruned time.Time
 	for {
 		begun := time.Now()
 		err := register(ctx, s.redis, s.queues)
@@ -37,8 +39,8 @@ func (s *Server) tend(ctx context.Context) {
 		if err == nil {
 			err = s.trimKept(ctx)
 		}
-		if err == nil {
-			err = s.pruneInTurn(ctx)
+		if err == nil && begun.Sub(pruned) >= pruneTry {
+			pruned, err = begun, s.pruneInTurn(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
 			s.log.Debug("queues not tended", "error", err)

@@ -44,6 +44,7 @@ type ServerOptions struct {
 const (
 	pollEvery    = 5 * time.Millisecond   // the pause after a round of polls that found no task; see empty.go
 	forwardEvery = 500 * time.Millisecond // tasks whose time has come move to waiting
+	never        = 24 * time.Hour         // of chores that another server does
 	lastCall     = 2 * time.Second        // from the cancelling of handlers to the end of waiting for them
 	lastWrite    = 3 * time.Second        // for what the engines write to Redis at the end
 )
@@ -127,7 +128,11 @@ func (s *Server) addPool(p Pool) error {
 	p = p.filled()
 	servers := s.acks.empty.pollers(p)
 	for i := range p.Servers {
-		s.engines = append(s.engines, s.engine(p, servers, share(p.Workers, p.Servers, i)))
+		chores := never
+		if i == 0 {
+			chores = forwardEvery
+		}
+		s.engines = append(s.engines, s.engine(p, servers, share(p.Workers, p.Servers, i), chores))
 	}
 	return nil
 }
@@ -149,14 +154,15 @@ func share(n, servers, i int) int {
 	return n / servers
 }
 
-// engine returns one asynq server.
-func (s *Server) engine(p Pool, servers *pollers, workers int) *asynq.Server {
+// engine returns one asynq server. Every so often it moves tasks whose time has come to waiting, and ten times
+// less often it removes completed tasks that expired. One server of a pool is enough for that.
+func (s *Server) engine(p Pool, servers *pollers, workers int, chores time.Duration) *asynq.Server {
 	return asynq.NewServerFromRedisClient(&pollingClient{s.acks, servers}, asynq.Config{
 		Concurrency:              workers,
 		Queues:                   p.Queues,
 		TaskCheckInterval:        pollEvery,
-		DelayedTaskCheckInterval: forwardEvery,
-		JanitorInterval:          5 * time.Second,
+		DelayedTaskCheckInterval: chores,
+		JanitorInterval:          10 * chores,
 		// We cancel handlers at the end of the grace period. A handler that ignores that loses its task to
 		// the queue a little later.
 		ShutdownTimeout: s.grace + lastCall,
