@@ -34,6 +34,7 @@ var homes = map[string][]string{
 	"github.com/blevesearch/bleve/v2/index/scorch":   {"documents/bleve"},
 	"github.com/opensearch-project/opensearch-go/v4": {"documents/opensearch"},
 	"github.com/vmihailenco/msgpack/v5":              {"cmd/emailengine"},
+	"github.com/pires/go-proxyproto":                 {"server/proxies"},
 	module + "config":                                {"cmd/postroom", "app/demo", "app"},
 }
 
@@ -73,6 +74,27 @@ func TestImportsPointDown(t *testing.T) {
 	for name := range floors {
 		if !seen[name] {
 			t.Errorf("docs/architecture.md lists %s, which does not exist", name)
+		}
+	}
+}
+
+// TestOnePackageKnowsTheClient: every other one asks server/proxies. Else a proxy would be taken for the
+// client.
+func TestOnePackageKnowsTheClient(t *testing.T) {
+	peer := regexp.MustCompile(`\.RemoteAddr\b|"X-Forwarded-|"X-Real-|\.Scheme\(\)|ExtractIP`)
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if name != "ui" && name != "server" && !strings.HasPrefix(name, "server/") || name == "server/proxies" {
+			continue
+		}
+		for _, file := range p.GoFiles {
+			text, err := os.ReadFile(name + "/" + file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found := peer.Find(text); found != nil {
+				t.Errorf("%s/%s reads %s: ask package server/proxies for the client", name, file, found)
+			}
 		}
 	}
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/server"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/proxies"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/server/smtpd"
 	"github.com/postroom/postroom/smtpsend"
@@ -55,6 +56,7 @@ type App struct {
 	life    lifecycle
 	metrics *prometheus.Registry
 	creds   *config.Credentials
+	proxies *proxies.Proxies // those in front of the listeners
 
 	delivers bool // this process handles tasks
 	serves   bool // this process has the API and the other listeners
@@ -128,6 +130,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 func newApp(cfg *config.Config, version string, log *slog.Logger) *App {
 	return &App{
 		cfg: cfg, log: log, version: version, metrics: prometheus.NewRegistry(), life: lifecycle{log: log},
+		proxies:  proxies.New(cfg.HTTP.TrustedProxies, log),
 		delivers: cfg.Role != "api", serves: cfg.Role != "worker",
 	}
 }
@@ -301,6 +304,7 @@ func (a *App) buildServer(context.Context) error {
 		Bounces: a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe, State: a.state(),
 	}, server.Options{
 		Listen: c.HTTP.Listen, TLSCert: c.HTTP.TLS.Cert, TLSKey: c.HTTP.TLS.Key, Version: a.version,
+		Proxies: a.proxies, ProxyProtocol: c.HTTP.ProxyProtocol,
 		MaxMessage:      int64(c.Message.MaxSize),
 		GetUnsubscribes: c.Unsubscribe.GetUnsubscribes,
 		Metrics:         a.metrics, MetricsApart: a.monitor != nil, Logger: a.log,

@@ -18,7 +18,8 @@ func (a *App) buildBounces() (err error) {
 	a.bounceInlet, err = smtpd.NewBounceListener(a.bounces, smtpd.BounceOptions{
 		LMTP: c.LMTP, Options: smtpd.Options{
 			Listen: c.Listen, TLSCert: tls.Cert, TLSKey: tls.Key, Hostname: c.Hostname,
-			MaxConnections: c.MaxConnections, Metrics: a.metrics, Logger: a.log,
+			Proxies: a.speaking(c.ProxyProtocol), MaxConnections: c.MaxConnections,
+			Metrics: a.metrics, Logger: a.log,
 		}})
 	if err != nil {
 		return err

@@ -3,8 +3,17 @@ package app
 import (
 	"context"
 
+	"github.com/postroom/postroom/server/proxies"
 	"github.com/postroom/postroom/server/smtpd"
 )
+
+// speaking returns the proxies of an SMTP listener; nil: they do not speak the PROXY protocol there.
+func (a *App) speaking(protocol bool) *proxies.Proxies {
+	if !protocol {
+		return nil
+	}
+	return a.proxies
+}
 
 // buildInlet builds the SMTP listener for applications if it is configured. A process that only delivers has
 // no such listener and no API.
@@ -15,8 +24,8 @@ func (a *App) buildInlet(context.Context) error {
 	}
 	inlet, err := smtpd.New(smtpd.Parts{Outbox: a.outbox, Accounts: a.accounts, Access: a.access}, smtpd.Options{
 		Listen: c.Listen, ListenTLS: c.ListenTLS, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key, Hostname: c.Hostname,
-		InsecureAuth: c.InsecureAuth,
-		MaxMessage:   int64(a.cfg.Message.MaxSize), MaxRecipients: c.MaxRecipients,
+		InsecureAuth: c.InsecureAuth, Proxies: a.speaking(c.ProxyProtocol),
+		MaxMessage: int64(a.cfg.Message.MaxSize), MaxRecipients: c.MaxRecipients,
 		MaxConnections: c.MaxConnections,
 		IdleTimeout:    c.IdleTimeout, Metrics: a.metrics, Logger: a.log,
 	})

@@ -22,7 +22,7 @@ func (a *App) buildMonitor(context.Context) error {
 	}
 	s, err := server.NewMonitor(a.access, a.state(), server.Options{
 		Listen: c.Monitor.Listen, TLSCert: c.HTTP.TLS.Cert, TLSKey: c.HTTP.TLS.Key, Version: a.version,
-		Metrics: a.metrics, Logger: a.log,
+		Metrics: a.metrics, Proxies: a.proxies, Logger: a.log,
 	})
 	if err != nil {
 		return err

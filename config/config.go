@@ -2,6 +2,7 @@ package config
 
 import (
 	"log/slog"
+	"net/netip"
 	"time"
 )
 
@@ -23,7 +24,7 @@ type Config struct {
 	Data           string      `key:"data" default:"./data" check:"path" doc:"Directory of the embedded Redis, the secret and the admin token. Created at the first start, readable by its owner only."`
 	Secret         Secret      `key:"secret" check:"32 bytes or more" secret:"value" empty:"made at first start, in the data directory" doc:"Key that seals the passwords and other secrets Postroom stores. Every process on one Redis needs the same one. Without it, sealed values cannot be read."`
 	SecretPrevious Secret      `key:"secretPrevious" check:"32 bytes or more" secret:"value" empty:"none" doc:"The previous secret after a change: values sealed under it can still be opened. Remove it after postroom secret rotate has sealed everything again. See Changing the secret."`
-	Token          Secret      `key:"token" check:"16 characters or more" secret:"value" empty:"made at first start, in the data directory" doc:"The first admin token, with all rights. Tokens created through the API can replace it."`
+	Token          Secret      `key:"token" check:"16 characters or more" secret:"value" empty:"made at first start, in the data directory" doc:"The first admin token, with all rights. Make it random and long: only wrong tokens are limited. Tokens created through the API can replace it."`
 	ServiceURL     string      `key:"serviceUrl" check:"web address" empty:"none" doc:"Public address of this Postroom, such as https://mail.example.com. Webhooks carry it."`
 	SMTP           Relay       `key:"smtp" secret:"url" empty:"none" doc:"Relay of the default account (named default): smtp://user:password@host:587, or smtps:// for TLS from the first byte. See Relay URLs."`
 	From           Mailbox     `key:"from" empty:"none" doc:"Sender of the default account: an address, or a name with an address such as Example Shop <shop@example.com>. Needs smtp."`
@@ -53,6 +54,9 @@ type Config struct {
 type HTTP struct {
 	Listen string `key:"listen" default:"127.0.0.1:3000" check:"host:port" doc:"Address of the API and the pages, host:port. An empty host (:3000) means every network interface of the machine. Port 0 picks a free port."`
 	TLS    TLS    `key:"tls"`
+	// networks in CIDR form, without bits beyond their length
+	TrustedProxies []netip.Prefix `key:"trustedProxies" empty:"none" doc:"Addresses of your proxies: IP addresses and ranges such as [127.0.0.1, 10.0.0.0/8]. X-Forwarded-For, X-Forwarded-Proto and Forwarded are believed from them only, and the PROXY protocol of all listeners. No address is trusted by itself. See Behind a proxy."`
+	ProxyProtocol  bool           `key:"proxyProtocol" default:"false" doc:"Whether the trusted proxies send the PROXY protocol (v1 or v2) on http.listen. If true, their connections must begin with it. Needs http.trustedProxies."`
 }
 
 // TLS is the certificate of the HTTP server.
@@ -189,6 +193,7 @@ type SMTPD struct {
 	TLS            SMTPDTLS      `key:"tls"`
 	Hostname       string        `key:"hostname" empty:"the machine's" doc:"Host name in the greeting of this listener."`
 	InsecureAuth   bool          `key:"insecureAuth" default:"false" doc:"Whether tokens are accepted without TLS. From this machine they always are."`
+	ProxyProtocol  bool          `key:"proxyProtocol" default:"false" doc:"Whether the trusted proxies send the PROXY protocol (v1 or v2) on the two listeners, before TLS. If true, their connections must begin with it. Needs http.trustedProxies."`
 	MaxRecipients  int           `key:"maxRecipients" default:"1000" min:"1" max:"10000" doc:"Maximum recipients of one message over SMTP. Further ones get 452, which makes a client send to them separately."`
 	MaxConnections int           `key:"maxConnections" default:"500" min:"1" max:"100000" doc:"Maximum concurrent SMTP connections. Further ones get 421."`
 	IdleTimeout    time.Duration `key:"idleTimeout" default:"5m" min:"1s" max:"1h" doc:"How long a client may stay silent before its connection is closed. RFC 5321 requires 5 minutes."`
@@ -207,6 +212,7 @@ type Bounce struct {
 	Listen         string `key:"listen" check:"host:port" empty:"off" doc:"Address that accepts mail to bounce.domain and bounce.address, and to no other, over SMTP without login, such as :25. STARTTLS if smtpd.tls is set."`
 	LMTP           string `key:"lmtp" check:"socket" empty:"off" doc:"Unix socket, or host:port, that accepts the same mail over LMTP from your own mail server, such as /run/postroom/bounce.sock."`
 	Hostname       string `key:"hostname" empty:"the machine's" doc:"Host name in the greeting of these two listeners."`
+	ProxyProtocol  bool   `key:"proxyProtocol" default:"false" doc:"Whether the trusted proxies send the PROXY protocol (v1 or v2) on bounce.listen. If true, their connections must begin with it. Needs http.trustedProxies."`
 	MaxConnections int    `key:"maxConnections" default:"50" min:"1" max:"10000" doc:"Maximum concurrent connections to the two listeners. Further ones get 421."`
 }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"log/slog"
+	"net/netip"
 	"reflect"
 	"regexp"
 	"strings"
@@ -66,6 +67,7 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[float64]():         "number",
 	reflect.TypeFor[time.Duration]():   "duration",
 	reflect.TypeFor[[]time.Duration](): "list of durations",
+	reflect.TypeFor[[]netip.Prefix]():  "list of networks",
 	reflect.TypeFor[Size]():            "size",
 	reflect.TypeFor[Relay]():           "relay URL",
 	reflect.TypeFor[Mailbox]():         "mailbox",

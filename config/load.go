@@ -2,6 +2,7 @@ package config
 
 import (
 	"net"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strconv"
@@ -106,6 +107,7 @@ func (l *loading) crossCheck(c *Config) {
 	l.crossCheckPair("smtpd.tls", c.SMTPD.TLS.Cert, c.SMTPD.TLS.Key)
 	l.crossCheckInlet(c.SMTPD)
 	l.crossCheckBounce(c.Bounce)
+	l.crossCheckProxies(c)
 	l.refuse(c.From != (Mailbox{}) && c.SMTP == (Relay{}), "from", "from",
 		"is the sender of the default account, which needs a relay; set smtp too", "smtp")
 	l.refuse(c.From == (Mailbox{}) && c.SMTP != (Relay{}), "from", "smtp",
@@ -168,6 +170,20 @@ func (l *loading) crossCheckBounce(c Bounce) {
 	l.refuse(c.Domain+c.Address == "" && c.Listen+c.LMTP != "", "bounce.domain", path, "is missing, but "+path+
 		" is set; say which domain mail comes back to, or set bounce.address", path, "bounce.domain",
 		"bounce.address")
+}
+
+// crossCheckProxies finds a PROXY protocol that nobody may speak, and proxies that are everybody.
+func (l *loading) crossCheckProxies(c *Config) {
+	refuse := func(path string, on bool) {
+		l.refuse(on && len(c.HTTP.TrustedProxies) == 0, path, path,
+			"is true, but no proxy may speak it; set http.trustedProxies to the addresses of your proxies", path,
+			"http.trustedProxies")
+	}
+	refuse("http.proxyProtocol", c.HTTP.ProxyProtocol)
+	refuse("smtpd.proxyProtocol", c.SMTPD.ProxyProtocol)
+	refuse("bounce.proxyProtocol", c.Bounce.ProxyProtocol)
+	l.warn(slices.ContainsFunc(c.HTTP.TrustedProxies, func(p netip.Prefix) bool { return p.Bits() == 0 }),
+		"http.trustedProxies", "trusts every address: anybody can claim to be any client; list only your proxies")
 }
 
 func (l *loading) key(path string) (Key, bool) {

@@ -3,6 +3,7 @@ package config_test
 import (
 	"errors"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/postroom/postroom/config"
 )
@@ -113,6 +115,8 @@ func TestNames(t *testing.T) {
 		{"http.listen", "POSTROOM_HTTP_LISTEN"},
 		{"http.tls.cert", "POSTROOM_HTTP_TLS_CERT"},
 		{"http.tls.key", "POSTROOM_HTTP_TLS_KEY"},
+		{"http.trustedProxies", "POSTROOM_HTTP_TRUSTED_PROXIES"},
+		{"http.proxyProtocol", "POSTROOM_HTTP_PROXY_PROTOCOL"},
 		{"monitor.listen", "POSTROOM_MONITOR_LISTEN"},
 		{"redis.url", "POSTROOM_REDIS_URL"},
 		{"redis.fsync", "POSTROOM_REDIS_FSYNC"},
@@ -203,6 +207,7 @@ func TestNames(t *testing.T) {
 		{"smtpd.tls.key", "POSTROOM_SMTPD_TLS_KEY"},
 		{"smtpd.hostname", "POSTROOM_SMTPD_HOSTNAME"},
 		{"smtpd.insecureAuth", "POSTROOM_SMTPD_INSECURE_AUTH"},
+		{"smtpd.proxyProtocol", "POSTROOM_SMTPD_PROXY_PROTOCOL"},
 		{"smtpd.maxRecipients", "POSTROOM_SMTPD_MAX_RECIPIENTS"},
 		{"smtpd.maxConnections", "POSTROOM_SMTPD_MAX_CONNECTIONS"},
 		{"smtpd.idleTimeout", "POSTROOM_SMTPD_IDLE_TIMEOUT"},
@@ -211,6 +216,7 @@ func TestNames(t *testing.T) {
 		{"bounce.listen", "POSTROOM_BOUNCE_LISTEN"},
 		{"bounce.lmtp", "POSTROOM_BOUNCE_LMTP"},
 		{"bounce.hostname", "POSTROOM_BOUNCE_HOSTNAME"},
+		{"bounce.proxyProtocol", "POSTROOM_BOUNCE_PROXY_PROTOCOL"},
 		{"bounce.maxConnections", "POSTROOM_BOUNCE_MAX_CONNECTIONS"},
 		{"alerts.every", "POSTROOM_ALERTS_EVERY"},
 		{"alerts.queueAge", "POSTROOM_ALERTS_QUEUE_AGE"},
@@ -237,8 +243,10 @@ func TestNames(t *testing.T) {
 // samples is a valid value of every setting, other than its default.
 func samples() map[string]string {
 	return map[string]string{
-		"monitor.listen": "127.0.0.1:3001",
-		"http.listen":    ":8080", "http.tls.cert": "cert.pem", "http.tls.key": "key.pem",
+		"monitor.listen":      "127.0.0.1:3001",
+		"http.trustedProxies": "127.0.0.1, 10.1.2.3/8, ::ffff:192.0.2.1, 2001:db8::/32", "http.proxyProtocol": "true",
+		"smtpd.proxyProtocol": "true", "bounce.proxyProtocol": "true",
+		"http.listen": ":8080", "http.tls.cert": "cert.pem", "http.tls.key": "key.pem",
 		"redis.url": "redis://db:6379/2", "redis.fsync": "always", "redis.partitions": "4",
 		"redis.maxMemoryShare": "0.5", "redis.waitReplicas": "2", "redis.waitTimeout": "300ms",
 		"outbox.maxLive": "7",
@@ -297,7 +305,9 @@ func samples() map[string]string {
 
 func sampled() config.Config {
 	return config.Config{
-		HTTP:    config.HTTP{Listen: ":8080", TLS: config.TLS{Cert: "cert.pem", Key: "key.pem"}},
+		HTTP: config.HTTP{Listen: ":8080", TLS: config.TLS{Cert: "cert.pem", Key: "key.pem"},
+			TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("10.0.0.0/8"),
+				netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("2001:db8::/32")}, ProxyProtocol: true},
 		Monitor: config.Monitor{Listen: "127.0.0.1:3001"},
 		Redis: config.Redis{URL: "redis://db:6379/2", Fsync: "always", Partitions: 4, MaxMemoryShare: 0.5,
 			WaitReplicas: 2, WaitTimeout: 300 * time.Millisecond},
@@ -339,7 +349,7 @@ func sampled() config.Config {
 		SMTPD: config.SMTPD{
 			Listen: "127.0.0.1:2525", ListenTLS: ":465", TLS: config.SMTPDTLS{Cert: "cert.pem", Key: "key.pem"},
 			Hostname:     "mail.example.com",
-			InsecureAuth: true, MaxRecipients: 50, MaxConnections: 60, IdleTimeout: time.Minute,
+			InsecureAuth: true, ProxyProtocol: true, MaxRecipients: 50, MaxConnections: 60, IdleTimeout: time.Minute,
 		},
 		Suppression: config.Suppression{
 			Refuse: true, Scope: "account", HardBounceExpiry: time.Hour, ComplaintExpiry: 2 * time.Hour,
@@ -347,7 +357,7 @@ func sampled() config.Config {
 		},
 		Bounce: config.Bounce{
 			Domain: "bounce.example.com", Address: "returns@example.com", Listen: ":25", LMTP: "/run/bounce.sock",
-			Hostname: "mx.example.com", MaxConnections: 5,
+			Hostname: "mx.example.com", ProxyProtocol: true, MaxConnections: 5,
 		},
 		Alerts: config.Alerts{Every: 2 * time.Second, QueueAge: time.Minute, BulkAge: time.Hour,
 			Paused: 30 * time.Minute, RelayAway: 3 * time.Minute, DeadLetters: 3, FailedShare: 0.25, BounceRate: 0.02,
@@ -388,7 +398,8 @@ func TestEverySettingFromEveryPlace(t *testing.T) {
 	}
 	for name, sources := range rows {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(sampled(), load(t, sources).Config); diff != "" {
+			if diff := cmp.Diff(sampled(), load(t, sources).Config,
+				cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -450,6 +461,11 @@ func TestSettingsThatContradictEachOther(t *testing.T) {
 			[]string{"bounce.domain: is missing, but bounce.lmtp is set; say which domain mail comes back to, or set bounce.address (flag bounce.lmtp)"}},
 		{"TLS inlet without certificate", map[string]string{"smtpd.listenTls": ":465"},
 			[]string{"smtpd.tls.cert: is missing, but smtpd.listenTls is set; TLS needs a certificate (flag smtpd.listenTls)"}},
+		{"the PROXY protocol of nobody", map[string]string{"http.proxyProtocol": "true",
+			"smtpd.proxyProtocol": "true", "bounce.proxyProtocol": "true"},
+			[]string{"http.proxyProtocol: is true, but no proxy may speak it; set http.trustedProxies to the addresses of your proxies (flag http.proxyProtocol)",
+				"smtpd.proxyProtocol: is true, but no proxy may speak it; set http.trustedProxies to the addresses of your proxies (flag smtpd.proxyProtocol)",
+				"bounce.proxyProtocol: is true, but no proxy may speak it; set http.trustedProxies to the addresses of your proxies (flag bounce.proxyProtocol)"}},
 		{"OpenSearch without address", map[string]string{"documents.store": "opensearch"},
 			[]string{"documents.url: is missing, but documents.store is opensearch; say where it is (flag documents.store)"}},
 		{"sender without relay", map[string]string{"from": "a@example.com"},
@@ -486,6 +502,14 @@ func TestSamePreviousSecretIsWarnedAbout(t *testing.T) {
 	same := strings.Repeat("s", 32)
 	l := load(t, config.Sources{Flags: map[string]string{"secret": same, "secretPrevious": same}})
 	want := []string{"secretPrevious (flag secretPrevious) has no effect: it is the same as secret"}
+	if diff := cmp.Diff(want, l.Warnings); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTrustInEverybodyIsWarnedAbout(t *testing.T) {
+	l := load(t, config.Sources{Flags: map[string]string{"http.trustedProxies": "10.0.0.0/8, ::/0"}})
+	want := []string{"http.trustedProxies (flag http.trustedProxies) trusts every address: anybody can claim to be any client; list only your proxies"}
 	if diff := cmp.Diff(want, l.Warnings); diff != "" {
 		t.Error(diff)
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +44,8 @@ func (k Key) parse(text string, p any) (fault string) {
 		*p, fault = bounded(k, text, "is not a size", parseSize)
 	case *[]time.Duration:
 		*p, fault = k.parseList(text)
+	case *[]netip.Prefix:
+		*p, fault = k.parseNetworks(text)
 	case *slog.Level:
 		_ = p.UnmarshalText([]byte(text)) // one of the choices
 	case *Relay:
@@ -88,6 +91,35 @@ func (k Key) parseList(text string) (out []time.Duration, fault string) {
 	return out, ""
 }
 
+func (k Key) parseNetworks(text string) (out []netip.Prefix, fault string) {
+	items := strings.Split(text, ",")
+	if len(items) > maxList {
+		return nil, fmt.Sprintf("has %d entries; write %d at most", len(items), maxList)
+	}
+	for _, item := range items {
+		p, ok := parseNetwork(strings.TrimSpace(item))
+		if !ok {
+			return nil, fmt.Sprintf("holds %q, which is no network; ", strings.TrimSpace(item)) + k.want()
+		}
+		out = append(out, p)
+	}
+	return out, ""
+}
+
+// parseNetwork reads an IP address or a range. An IPv4 address mapped to IPv6 is an IPv4 address.
+func parseNetwork(text string) (netip.Prefix, bool) {
+	p, err := netip.ParsePrefix(text)
+	if err != nil {
+		addr, err := netip.ParseAddr(text)
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), err == nil && addr.Zone() == ""
+	}
+	if p.Addr().Is4In6() && p.Bits() >= 96 {
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	return p.Masked(), true
+}
+
 // want returns what to write, with an example if the form is not obvious.
 func (k Key) want() string {
 	if k.Values != nil {
@@ -99,6 +131,8 @@ func (k Key) want() string {
 		form = "a duration with its unit, such as 5s, 30m or 168h"
 	case "list of durations":
 		form = "durations with their units, such as 1m, 5m, 2h"
+	case "list of networks":
+		form = "IP addresses or ranges, such as 127.0.0.1, 10.0.0.0/8, 2001:db8::/32"
 	case "size":
 		form = "a size such as 25MB, 10MiB or plain bytes"
 	case "whole number", "number", "path":

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/proxies"
 )
 
 // grantKey is the key of the caller's grant in a request's context.
@@ -71,7 +71,7 @@ func (r right) admits(g *access.Grant) error {
 // which accepts it for changes, has its own checks.
 func (s *Server) authenticate(c echo.Context) (*access.Grant, error) {
 	r := c.Request()
-	remote, _ := netip.ParseAddr(c.RealIP()) // invalid: no restriction of access names it
+	remote := proxies.Of(r).Addr // invalid: no restriction of access names it
 	if token := tokenOf(r); token != "" {
 		return s.parts.Access.Authenticate(r.Context(), token, remote, time.Now())
 	}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/postroom/postroom/server/proxies"
 )
 
 // How long a client may take. A large body gets more, by its size.
@@ -31,11 +33,15 @@ const maxHeaderBytes = 32 << 10
 
 // Options configure a server. The zero value serves on 127.0.0.1:3000.
 type Options struct {
-	Listen     string // address to listen on, port 0 for any free one; empty: 127.0.0.1:3000
-	TLSCert    string // file of the certificate chain in PEM; empty: no TLS
-	TLSKey     string // file of its key in PEM
-	Version    string // of Postroom, for stats and the OpenAPI document; empty: "dev"
-	MaxMessage int64  // bytes of a message, which bounds the body of a submit; 0: 25 MB
+	Listen  string // address to listen on, port 0 for any free one; empty: 127.0.0.1:3000
+	TLSCert string // file of the certificate chain in PEM; empty: no TLS
+	TLSKey  string // file of its key in PEM
+	// Proxies finds the address of each client; nil: no proxy is trusted
+	Proxies *proxies.Proxies
+	// ProxyProtocol makes Proxies send the PROXY protocol; false: nobody does
+	ProxyProtocol bool
+	Version       string // of Postroom, for stats and the OpenAPI document; empty: "dev"
+	MaxMessage    int64  // bytes of a message, which bounds the body of a submit; 0: 25 MB
 	// bytes that all large bodies may take together while they arrive; more wait, then get 503; 0: 256 MB
 	BodyMemory int64
 	// how long Run answers after its context ended, submits with 503; 0: it stops listening immediately
@@ -55,6 +61,7 @@ func (o Options) withDefaults() Options {
 	o.Grace = cmp.Or(o.Grace, 10*time.Second)
 	o.Metrics = cmp.Or(o.Metrics, prometheus.NewRegistry())
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.Proxies = cmp.Or(o.Proxies, proxies.New(nil, o.Logger))
 	return o
 }
 
@@ -108,8 +115,7 @@ func prepare(parts Parts, o Options, counted prometheus.Registerer) *Server {
 		bodies: newBodyMemory(o.BodyMemory),
 	}
 	s.echo.HTTPErrorHandler = s.answerError
-	// anybody can write X-Forwarded-For, so restrictions by address must not trust it
-	s.echo.IPExtractor = echo.ExtractIPDirect()
+	s.echo.IPExtractor = func(r *http.Request) string { return proxies.Of(r).String() }
 	s.echo.Use(s.identify, s.observe, s.protect, s.recover, compress())
 	return s
 }
@@ -120,6 +126,9 @@ func (s *Server) listen() error {
 		return fmt.Errorf("%s: %w", s.setting, err)
 	}
 	s.listener = listener
+	if s.opts.ProxyProtocol {
+		s.listener = s.opts.Proxies.Listen(listener, "http.proxyProtocol", proxies.ClientFirst)
+	}
 	if s.opts.TLSCert == "" && s.opts.TLSKey == "" {
 		return nil
 	}
@@ -127,7 +136,7 @@ func (s *Server) listen() error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("http.tls: %w", err), listener.Close())
 	}
-	s.listener = tls.NewListener(listener, &tls.Config{
+	s.listener = tls.NewListener(s.listener, &tls.Config{
 		Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
 	})
 	return nil
@@ -165,7 +174,8 @@ func (s *Server) Close() error {
 // up to Options.Grace for the requests in progress, and closes. It returns nil if all of them ended.
 func (s *Server) Run(ctx context.Context) error {
 	web := &http.Server{
-		Handler:           s.echo,
+		Handler:           s.opts.Proxies.Handler(s.echo),
+		ConnContext:       proxies.ConnContext,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,

@@ -2,12 +2,12 @@ package server
 
 import (
 	"net/http"
-	"net/netip"
 	"strconv"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/postroom/postroom/feedback/tracking"
+	"github.com/postroom/postroom/server/proxies"
 )
 
 // trackingRoutes count opens and clicks. They never wait, and work while Redis is unreachable.
@@ -77,7 +77,6 @@ func hitToken(c echo.Context) string {
 
 // visitOf returns the request as package tracking has it.
 func visitOf(c echo.Context) tracking.Visit {
-	remote, _ := netip.ParseAddr(c.RealIP()) // invalid: unknown
 	r := c.Request()
-	return tracking.Visit{Method: r.Method, Header: r.Header, Remote: remote}
+	return tracking.Visit{Method: r.Method, Header: r.Header, Remote: proxies.Of(r).Addr}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/proxies"
 )
 
 //go:embed templates
@@ -135,7 +136,7 @@ func redirectWith(w http.ResponseWriter, r *http.Request, to string, f flash) er
 	}
 	http.SetCookie(w, &http.Cookie{
 		Name: flashCookie, Value: base64.RawURLEncoding.EncodeToString(raw), Path: "/", MaxAge: 60, HttpOnly: true,
-		Secure:   secure(r),
+		Secure:   proxies.Of(r).TLS,
 		SameSite: http.SameSiteLaxMode,
 	})
 	return redirect(w, r, to)
@@ -147,8 +148,8 @@ func takeFlash(w http.ResponseWriter, r *http.Request) *flash {
 	if err != nil {
 		return nil
 	}
-	http.SetCookie(w, &http.Cookie{Name: flashCookie, Path: "/", MaxAge: -1, HttpOnly: true, Secure: secure(r),
-		SameSite: http.SameSiteLaxMode})
+	http.SetCookie(w, &http.Cookie{Name: flashCookie, Path: "/", MaxAge: -1, HttpOnly: true,
+		Secure: proxies.Of(r).TLS, SameSite: http.SameSiteLaxMode})
 	var f flash
 	raw, err := base64.RawURLEncoding.DecodeString(cookie.Value)
 	if err != nil || json.Unmarshal(raw, &f) != nil || f.Text == "" {

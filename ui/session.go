@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/proxies"
 )
 
 // grantKey is the key of the viewer's grant in a request's context.
@@ -37,7 +37,7 @@ func (u *UI) guard(next handler) handler {
 // session, a change must come from our own pages.
 func (u *UI) authenticate(r *http.Request) (*access.Grant, error) {
 	if token := bearer(r); token != "" {
-		return u.Access.Authenticate(r.Context(), token, remote(r), time.Now())
+		return u.Access.Authenticate(r.Context(), token, proxies.Of(r).Addr, time.Now())
 	}
 	cookie, err := r.Cookie(access.SessionCookie)
 	if err != nil {
@@ -46,7 +46,7 @@ func (u *UI) authenticate(r *http.Request) (*access.Grant, error) {
 	if err := u.ownPage(r); err != nil {
 		return nil, err
 	}
-	return u.Access.Session(r.Context(), cookie.Value, remote(r), time.Now())
+	return u.Access.Session(r.Context(), cookie.Value, proxies.Of(r).Addr, time.Now())
 }
 
 // ownPage refuses a change from another site's page.
@@ -103,13 +103,13 @@ func (u *UI) login(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	next, token := local(r.PostForm.Get("next")), strings.TrimSpace(r.PostForm.Get("token"))
-	grant, err := u.Access.Authenticate(r.Context(), token, remote(r), time.Now())
+	grant, err := u.Access.Authenticate(r.Context(), token, proxies.Of(r).Addr, time.Now())
 	if err == nil {
 		err = admits(grant)
 	}
 	var cookie string
 	if err == nil {
-		cookie, err = u.Access.Login(r.Context(), token, remote(r), time.Now())
+		cookie, err = u.Access.Login(r.Context(), token, proxies.Of(r).Addr, time.Now())
 	}
 	if err != nil {
 		return u.loginRefused(w, r, next, err)
@@ -158,15 +158,10 @@ func (u *UI) logout(w http.ResponseWriter, r *http.Request) error {
 // their page. ownPage protects changes.
 func (u *UI) sessionCookie(r *http.Request, value string, age int) *http.Cookie {
 	return &http.Cookie{
-		Name: access.SessionCookie, Value: value, Path: "/", MaxAge: age, HttpOnly: true, Secure: secure(r),
+		Name: access.SessionCookie, Value: value, Path: "/", MaxAge: age, HttpOnly: true,
+		Secure:   proxies.Of(r).TLS,
 		SameSite: http.SameSiteLaxMode,
 	}
-}
-
-// secure reports whether the browser uses TLS, possibly to a proxy. A forged header affects only the cookie
-// of its sender.
-func secure(r *http.Request) bool {
-	return r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https"
 }
 
 // bearer returns the Bearer token of a request (RFC 6750), or "".
@@ -176,12 +171,6 @@ func bearer(r *http.Request) string {
 		return ""
 	}
 	return strings.TrimSpace(token)
-}
-
-// remote returns the client address of a request. If it is invalid, no restriction of access names it.
-func remote(r *http.Request) netip.Addr {
-	at, _ := netip.ParseAddrPort(r.RemoteAddr)
-	return at.Addr()
 }
 
 // local returns next if it is a path on this site, otherwise "/". Anybody can write a link with next=.

@@ -2,7 +2,7 @@ package ui
 
 import (
 	"net/http"
-	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -66,11 +66,20 @@ func TestLogin(t *testing.T) {
 func TestSessionCookieIsSecureOverTLS(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	b := w.browser()
-	b.header.Set("X-Forwarded-Proto", "https")
-	if p := b.post("/login", url.Values{"token": {adminToken}}); !strings.Contains(p.header.Get("Set-Cookie"),
-		"Secure") {
-		t.Errorf("cookie %q", p.header.Get("Set-Cookie"))
+	for _, tt := range []struct {
+		name    string
+		trusted []netip.Prefix
+		secure  bool
+	}{
+		{"a trusted proxy says so", []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, true},
+		{"somebody says so", nil, false},
+	} {
+		b := w.behind(tt.trusted).browser()
+		b.header.Set("X-Forwarded-Proto", "https")
+		p := b.post("/login", url.Values{"token": {adminToken}})
+		if got := strings.Contains(p.header.Get("Set-Cookie"), "Secure"); got != tt.secure {
+			t.Errorf("%s: cookie %q", tt.name, p.header.Get("Set-Cookie"))
+		}
 	}
 }
 
@@ -85,8 +94,27 @@ func TestLoginIsThrottled(t *testing.T) {
 		t.Errorf("after 21 guesses: %d, Retry-After %q", p.status, p.header.Get("Retry-After"))
 	}
 	p.has(t, "Too many failed attempts from your address. Wait ")
-	if p := b.post("/login", url.Values{"token": {adminToken}}); p.status != http.StatusTooManyRequests {
-		t.Errorf("the configured token, which may be a weak one, is let in meanwhile: %d", p.status)
+	if p := b.post("/login", url.Values{"token": {adminToken}}); p.to() != "/" {
+		t.Errorf("who has the right token is locked out: %d", p.status)
+	}
+}
+
+// TestLoginIsThrottledByTheRealAddress: clients behind one proxy do not wait for each other.
+func TestLoginIsThrottledByTheRealAddress(t *testing.T) {
+	t.Parallel()
+	b := setup(t).behind([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}).browser()
+	guess := func(from string) int {
+		b.header.Set("X-Forwarded-For", from)
+		return b.post("/login", url.Values{"token": {"guess"}}).status
+	}
+	for range 20 {
+		guess("203.0.113.9")
+	}
+	if got := guess("203.0.113.9"); got != http.StatusTooManyRequests {
+		t.Errorf("after 21 guesses: %d", got)
+	}
+	if got := guess("203.0.113.10"); got != http.StatusUnauthorized {
+		t.Errorf("the first guess of another client: %d", got)
 	}
 }
 
@@ -274,17 +302,5 @@ func TestNothingIsOpenButTheLogin(t *testing.T) {
 	}
 	if p := b.get("/admin/queues/api/queues"); p.status != http.StatusUnauthorized {
 		t.Errorf("the dashboard's API answered %d", p.status)
-	}
-}
-
-func TestRemoteAddress(t *testing.T) {
-	r := httptest.NewRequest(http.MethodGet, "/", nil)
-	r.RemoteAddr = "192.0.2.1:4711"
-	if got := remote(r); got != anywhere {
-		t.Errorf("remote %v", got)
-	}
-	r.RemoteAddr = "@"
-	if remote(r).IsValid() {
-		t.Error("what is no address became one")
 	}
 }

@@ -34,6 +34,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/proxies"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/suppression"
@@ -116,6 +117,15 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.Server = httptest.NewServer(e)
 	t.Cleanup(w.Close)
 	return w
+}
+
+// behind is the same pages on a server that trusts proxies.
+func (w *world) behind(trusted []netip.Prefix) *world {
+	w.t.Helper()
+	other := *w
+	other.Server = httptest.NewServer(proxies.New(trusted, nil).Handler(w.Config.Handler))
+	w.t.Cleanup(other.Close)
+	return &other
 }
 
 // deliveries has an endpoint be told of so many messages.
@@ -391,5 +401,3 @@ func (s instance) Alerts(context.Context) ([]api.Alert, error) {
 	return []api.Alert{{Alert: "queueAge", Queue: "submit", Text: "work waits for a <worker>",
 		Since: time.Unix(1700000000, 0)}}, nil
 }
-
-var anywhere = netip.MustParseAddr("192.0.2.1")

@@ -23,7 +23,7 @@ const BootstrapID = "bootstrap"
 type Options struct {
 	// Token is the bootstrap token from the configuration; it may do everything. Empty: there is none.
 	Token string
-	// MaxFailures is the number of failed attempts that one address may make in a minute. Zero: 20.
+	// MaxFailures is the number of wrong tokens that one address may present in a minute. Zero: 20.
 	MaxFailures int
 	// Logger gets refused attempts, and failures to store a token's use. Nil: nothing is logged.
 	Logger *slog.Logger

@@ -40,14 +40,14 @@ func (a *Access) Authenticate(ctx context.Context, presented string, remote neti
 	return a.admit(ctx, t, remote, now)
 }
 
-// identify returns the presented token, or counts a failure.
+// identify returns the presented token, or counts a failure. A right token is let in whatever failed before:
+// others behind the same proxy or NAT must not lock its bearer out.
 func (a *Access) identify(ctx context.Context, presented string, remote netip.Addr, now time.Time) (*token,
 	error) {
 	if presented == "" {
 		return nil, fault.New(fault.Unauthorized, "", "Missing authentication")
 	}
-	wait := a.blockedFor(remote, now)
-	if wait == 0 && a.isBootstrap(presented) {
+	if a.isBootstrap(presented) {
 		return bootstrapToken, nil
 	}
 	if id, ok := secretHash(presented); ok {
@@ -56,6 +56,7 @@ func (a *Access) identify(ctx context.Context, presented string, remote netip.Ad
 			return t, err
 		}
 	}
+	wait := a.blockedFor(remote, now)
 	if wait == 0 {
 		wait = a.countFailure(ctx, remote, now)
 	}

@@ -28,13 +28,14 @@
 //   - Every process refuses a deleted token within a second. The sessions opened with it end too.
 //   - Authenticating a cached token costs no round trip to Redis, except one a second to notice deletions,
 //     one a minute for each token to store its use, and one a request if the token has a rate limit.
-//   - Tokens cannot be guessed: after 20 failures a minute from one address (IPv6: one /64), that address has
-//     to wait. Tokens from Create still work from there, since 256 random bits can't be guessed. The
-//     bootstrap token, which may be chosen badly, does not work there until the minute is over.
+//   - Guessing is slowed down: after 20 wrong tokens a minute from one address (IPv6: one /64), further wrong
+//     ones from there are Limited until the minute is over.
+//   - Right tokens always work, so nobody behind the same proxy or NAT can lock their bearer out. What
+//     protects them is their length: 256 random bits, and 16 characters or more of the bootstrap token.
 //   - No token, cookie or hash of the bootstrap token is in Redis, in a log or in an error.
 //
-// It never trusts a forwarded address (the caller passes the address of a request), and does not check that
-// an account exists.
+// The caller passes the address of a client, as package proxies finds it. Access does not check that an
+// account exists.
 //
 // # Redis
 //

@@ -75,24 +75,27 @@ func TestGuessingIsSlowedDown(t *testing.T) {
 		f.RetryAfter > time.Minute {
 		t.Fatalf("guess 21: %v", err)
 	}
-	if got := b.try(t, bootstrap, here, start); got != fault.Limited {
-		t.Errorf("the right guess of the bootstrap token while limited: %q", got)
+	for name, token := range map[string]string{"the bootstrap token": bootstrap,
+		"a stored token": created.Token} {
+		if got := b.try(t, token, here, start); got != "" {
+			t.Errorf("%s is locked out by others at its address: %s", name, got)
+		}
+		if _, err := b.Login(t.Context(), token, here, start); err != nil {
+			t.Errorf("%s can't log in: %v", name, err)
+		}
 	}
-	if _, err := b.Login(t.Context(), bootstrap, here, start); !fault.Is(err, fault.Limited) {
-		t.Errorf("logging in while limited: %v", err)
+	if got := b.try(t, "22nd guess", here, start); got != fault.Limited {
+		t.Errorf("a guess after right tokens: %q", got)
 	}
-	if got := b.try(t, created.Token, here, start); got != "" {
-		t.Errorf("a token that exists: %s", got)
-	}
-	if got := b.try(t, bootstrap, netip.MustParseAddr("192.0.2.8"), start); got != "" {
+	if got := b.try(t, "a guess", netip.MustParseAddr("192.0.2.8"), start); got != fault.Unauthorized {
 		t.Errorf("the neighbour: %s", got)
 	}
 	other := process(t, b.url, Options{Token: bootstrap})
 	if got := other.try(t, "a guess elsewhere", here, start); got != fault.Limited {
 		t.Errorf("the first guess at another process: %q", got)
 	}
-	if got := b.try(t, bootstrap, here, start.Add(time.Minute)); got != "" {
-		t.Errorf("a minute later: %s", got)
+	if got := b.blockedFor(here, start.Add(time.Minute)); got != 0 {
+		t.Errorf("still blocked after a minute, for %s", got)
 	}
 }
 

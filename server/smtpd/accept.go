@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"runtime/debug"
 	"time"
+
+	"github.com/postroom/postroom/server/proxies"
 )
 
 // refuseTimeout bounds the writing of a refusal to a connection beyond the limit.
@@ -57,7 +58,12 @@ func (i *Inlet) admit(ctx context.Context, conn net.Conn, l listener) {
 	i.metrics.connections.WithLabelValues("served").Inc()
 	go func() {
 		defer i.leave(w)
-		s := &session{Inlet: i, wire: w, remote: addressOf(conn), began: time.Now(), lmtp: l.lmtp}
+		client, err := proxies.OfConn(conn)
+		if err != nil {
+			return
+		}
+		s := &session{Inlet: i, wire: w, remote: client.Addr, proxyTLS: client.TLS, began: time.Now(),
+			lmtp: l.lmtp}
 		defer s.recover(ctx)
 		s.serve(ctx, l.implicit)
 	}()
@@ -102,12 +108,4 @@ func (s *session) recover(ctx context.Context) {
 		s.wire.reply(internalError)
 		s.wire.flush()
 	}
-}
-
-func addressOf(conn net.Conn) netip.Addr {
-	ap, err := netip.ParseAddrPort(conn.RemoteAddr().String())
-	if err != nil {
-		return netip.Addr{} // no restriction of a token matches it
-	}
-	return ap.Addr().Unmap()
 }

@@ -15,7 +15,10 @@
 //     not CRLF is refused. So no two servers can disagree about the end of a message, and none can be
 //     smuggled in (CVE-2023-51764 to 51766). Octets that follow STARTTLS in the clear are refused.
 //   - A token crosses the network encrypted, or stays on the machine: without TLS, only clients on a loopback
-//     address may log in, unless Options.InsecureAuth is set.
+//     address may log in, unless Options.InsecureAuth is set, or a trusted proxy says that the client uses
+//     TLS to it.
+//   - The address of a client is that of package proxies. A PROXY header of anybody but a trusted proxy ends
+//     the conversation.
 //   - Each message counts as one request of its token's rate limit. A deleted token sends nothing more within
 //     half a minute, even on a connection that was open before.
 //   - Everything that a client can make it hold is bounded: connections, recipients, bytes of a line, of a

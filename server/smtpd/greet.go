@@ -1,6 +1,7 @@
 package smtpd
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 )
@@ -39,7 +40,22 @@ func (s *session) helo(arg string) reply {
 }
 
 // mayLogIn reports whether a token can be sent safely on this connection.
-func (s *session) mayLogIn() bool { return s.tls || s.opts.InsecureAuth || s.remote.IsLoopback() }
+func (s *session) mayLogIn() bool {
+	return s.tls || s.proxyTLS || s.opts.InsecureAuth || s.remote.IsLoopback()
+}
+
+// isProxyHeader reports whether a line is the beginning of the PROXY protocol: version 1, or the third line
+// of the signature of version 2.
+func isProxyHeader(line []byte) bool {
+	return bytes.HasPrefix(line, []byte("PROXY ")) || string(line) == "\x00"
+}
+
+// refuseProxy refuses a PROXY header where none is believed. To go on would take the proxy for the client.
+func (s *session) refuseProxy(ctx context.Context) reply {
+	s.log.proxyRefused(ctx, s.remote, s.proxySetting())
+	return reply{code: 554, enhanced: "5.7.1", text: "The PROXY protocol is not accepted from this address",
+		close: true}
+}
 
 // startTLS encrypts the connection. Octets that came along with the command were sent in the clear, perhaps
 // by an attacker in between: the connection ends (RFC 3207 section 6, CVE-2011-0411).

@@ -19,6 +19,7 @@ import (
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/proxies"
 )
 
 // Outbox takes the messages. outbox.Outbox implements it.
@@ -36,15 +37,17 @@ type Parts struct {
 
 // Options are the settings of an inlet. At least one of Listen and ListenTLS is needed.
 type Options struct {
-	Listen         string // address for SMTP, with STARTTLS if there is a certificate; empty: none
-	ListenTLS      string // address for TLS from the first byte (RFC 8314), needs a certificate; empty: none
-	TLSCert        string // file of the certificate chain in PEM, read again when it changes; empty: no TLS
-	TLSKey         string // file of its key in PEM
-	Hostname       string // name in the greeting; empty: os.Hostname
-	InsecureAuth   bool   // accept tokens without TLS from other machines too
-	MaxMessage     int64  // bytes of a message; 0: 25 MB
-	MaxRecipients  int    // recipients of a message; 0: 1000
-	MaxConnections int    // connections at once; 0: 500
+	Listen       string // address for SMTP, with STARTTLS if there is a certificate; empty: none
+	ListenTLS    string // address for TLS from the first byte (RFC 8314), needs a certificate; empty: none
+	TLSCert      string // file of the certificate chain in PEM, read again when it changes; empty: no TLS
+	TLSKey       string // file of its key in PEM
+	Hostname     string // name in the greeting; empty: os.Hostname
+	InsecureAuth bool   // accept tokens without TLS from other machines too
+	// Proxies send the PROXY protocol on Listen and ListenTLS; nil: nobody does
+	Proxies        *proxies.Proxies
+	MaxMessage     int64 // bytes of a message; 0: 25 MB
+	MaxRecipients  int   // recipients of a message; 0: 1000
+	MaxConnections int   // connections at once; 0: 500
 	// BodyMemory is the memory in bytes that messages of more than 1 MB share while they come in. Beyond it:
 	// 452. 0: 256 MB.
 	BodyMemory int64
@@ -155,8 +158,23 @@ func (i *Inlet) listen(setting, address string, l listener) (err error) {
 	if err != nil {
 		return fmt.Errorf("%s: %w", setting, err)
 	}
+	if i.opts.Proxies != nil && !l.lmtp {
+		first := proxies.ServerFirst
+		if l.implicit {
+			first = proxies.ClientFirst
+		}
+		l.Listener = i.opts.Proxies.Listen(l.Listener, i.proxySetting(), first)
+	}
 	i.listeners = append(i.listeners, l)
 	return nil
+}
+
+// proxySetting returns the name of the setting of the PROXY protocol.
+func (i *Inlet) proxySetting() string {
+	if i.bounces != nil {
+		return "bounce.proxyProtocol"
+	}
+	return "smtpd.proxyProtocol"
 }
 
 // Addr returns the host:port of Options.Listen; empty without one.

@@ -26,6 +26,12 @@ func (l maillog) handshake(ctx context.Context, remote netip.Addr, err error) {
 	l.InfoContext(ctx, "tls handshake failed", "remote_addr", remote, "error", err)
 }
 
+func (l maillog) proxyRefused(ctx context.Context, remote netip.Addr, setting string) {
+	l.WarnContext(ctx, "connection closed: the peer is no trusted proxy, and sent a PROXY header",
+		"remote_addr", remote, "fix",
+		"if this is your proxy, set http.trustedProxies to its address, and "+setting+" to true")
+}
+
 func (l maillog) loginRefused(ctx context.Context, remote netip.Addr, tls bool, err error) {
 	l.WarnContext(ctx, "smtp login refused", "remote_addr", remote, "tls", tls, "error", err)
 }

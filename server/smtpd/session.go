@@ -23,10 +23,12 @@ const maxIdleCommands = 200
 type session struct {
 	*Inlet
 	wire   *wire
-	remote netip.Addr
+	remote netip.Addr // invalid: unknown, and no restriction of a token matches it
 	began  time.Time
 	tls    bool
 	lmtp   bool
+
+	proxyTLS bool // a trusted proxy says that the client uses TLS to it
 
 	greeted  bool // the client has said EHLO or HELO
 	login    *login
@@ -111,6 +113,9 @@ func isTimeout(err error) bool {
 
 // handle answers one command.
 func (s *session) handle(ctx context.Context, line []byte) reply {
+	if !s.greeted && isProxyHeader(line) {
+		return s.refuseProxy(ctx)
+	}
 	if bytes.IndexByte(line, 0) >= 0 {
 		return reply{code: 500, enhanced: "5.5.2", text: "A command must not contain NUL"}
 	}
