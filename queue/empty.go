@@ -97,7 +97,8 @@ func (e *emptyQueues) get(key string) *knownQueue {
 	return e.known[key]
 }
 
-// isEmpty reports whether a list has no task: Redis said so less than askEvery ago. The caller holds the lock.
+// isEmpty reports whether a list has no task: Redis said so less than askEvery ago. The caller holds the
+// lock.
 func (e *emptyQueues) isEmpty(key string, now time.Time) bool {
 	q := e.get(key)
 	return e.hears && q.empty && now.Sub(q.asked) < e.askEvery

@@ -154,8 +154,8 @@ func share(n, servers, i int) int {
 	return n / servers
 }
 
-// engine returns one asynq server. Every so often it moves tasks whose time has come to waiting, and ten times
-// less often it removes completed tasks that expired. One server of a pool is enough for that.
+// engine returns one asynq server. Once in chores it moves tasks whose time has come to waiting, and ten
+// times less often it removes completed tasks that expired. One server of a pool is enough for that.
 func (s *Server) engine(p Pool, servers *pollers, workers int, chores time.Duration) *asynq.Server {
 	return asynq.NewServerFromRedisClient(&pollingClient{s.acks, servers}, asynq.Config{
 		Concurrency:              workers,
