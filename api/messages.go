@@ -87,7 +87,7 @@ type MessageEvent struct {
 	Reason     string    `json:"reason,omitempty" doc:"Of messageCancelled, messageSuppressed and messageWaited"`
 
 	// of messageWaited, which only this list has
-	Until *time.Time `json:"until,omitempty" doc:"Of messageWaited: end of a wait for a limit, a connection or the account; absent: it still waits"`
+	Until *time.Time `json:"until,omitempty" doc:"Of messageWaited: end of a wait for a limit, a connection, the account or the end of a pause; absent: it still waits"`
 
 	Details *EventDetails `json:"details,omitempty" doc:"Of events after a relay accepted the message: messageDelivered, messageBounce, trackOpen…"`
 }

@@ -291,8 +291,10 @@ func exerciseOutbox(t *testing.T, client *api.Client, hooks *receiver) {
 		page, err := api.ListOutbox.Do(ctx, client, api.OutboxQuery{Lane: api.Bulk})
 		return err == nil && page.Total == 0
 	})
-	if _, err := api.PutQueue.Do(ctx, client, api.QueuePatch{Paused: new(true)}, "bulk"); err != nil {
-		t.Fatal(err)
+	for _, paused := range []bool{true, false, true} {
+		if _, err := api.PutQueue.Do(ctx, client, api.QueuePatch{Paused: &paused}, "bulk"); err != nil {
+			t.Fatal(err)
+		}
 	}
 	page, err := api.ListEndpoints.Do(ctx, client, api.PageQuery{PageSize: 10})
 	if err != nil {

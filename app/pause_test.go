@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hibiken/asynq"
@@ -97,6 +98,50 @@ func TestPauseByAsynqsTools(t *testing.T) {
 	}
 	p.press("submit", false)
 	p.sees("page resumes", pauses{})
+}
+
+// TestWaitInAPausedQueueIsInTheTimeline pauses in the dashboard and resumes on the page. The message shows its
+// wait while it lasts, and when it was sent; a message that came in afterwards has none.
+func TestWaitInAPausedQueueIsInTheTimeline(t *testing.T) {
+	t.Parallel()
+	p := newPauser(t, 3)
+	p.board("submit", true)
+	id := p.submit(api.Transactional)
+	waits := func(id string) (all []api.MessageEvent) {
+		story, err := api.ListMessageEvents.Do(t.Context(), p.client, id)
+		p.must(err)
+		for _, e := range story.Events {
+			if e.Event == "messageWaited" {
+				all = append(all, e)
+			}
+		}
+		return all
+	}
+	const reason = "the queue is paused"
+	if got := waits(id); len(got) != 1 || got[0].Until != nil || got[0].Reason != reason {
+		t.Errorf("while it waits: %+v", got)
+	}
+	if page := p.ask(http.MethodGet, "/messages/"+id); !strings.Contains(page, reason) {
+		t.Error("the page of the message does not say that the queue is paused")
+	}
+	began := waits(id)[0].Date
+	eventually(t, "more than a second has passed", func() bool { return time.Since(began) > 1500*time.Millisecond })
+	p.press("submit", false)
+	later := p.submit(api.Transactional)
+	for _, one := range []string{id, later} {
+		eventually(t, "it was sent", func() bool {
+			m, err := api.GetLoggedMessage.Do(t.Context(), p.client, one)
+			return err == nil && m.Status == api.StatusSent
+		})
+	}
+	got := waits(id)
+	if len(got) != 1 || !got[0].Date.Equal(began) || got[0].Until == nil ||
+		got[0].Until.Sub(began) < 1500*time.Millisecond || got[0].Reason != reason {
+		t.Errorf("after it was sent: %+v, want one from %s", got, began)
+	}
+	if got := waits(later); len(got) > 0 {
+		t.Errorf("after the pause: %+v", got)
+	}
 }
 
 // pauses are the lanes that are paused.

@@ -65,7 +65,7 @@ func TestPausePausesIndexingOnly(t *testing.T) {
 	w.tell(event.MessageQueued, message(1))
 	w.finds("", 1)
 	w.idle()
-	if err := w.control.Pause(t.Context(), queue.Documents); err != nil {
+	if err := w.control.Pause(t.Context(), time.Now(), queue.Documents); err != nil {
 		t.Fatal(err)
 	}
 	w.tell(event.MessageQueued, message(2))
@@ -90,7 +90,7 @@ func TestTooManyTasksWait(t *testing.T) {
 	w.tell(event.MessageQueued, message(0))
 	w.finds("", 1)
 	w.idle()
-	if err := w.control.Pause(t.Context(), queue.Documents); err != nil {
+	if err := w.control.Pause(t.Context(), time.Now(), queue.Documents); err != nil {
 		t.Fatal(err)
 	}
 	sentTo := 0

@@ -156,7 +156,7 @@ func (d *Delivery) readClaim(id string, partition int, a begun) (*claim, error) 
 	if c.status, err = d.jsons.unpackStatus(id, a.Status, c.envelope); err != nil {
 		return nil, err
 	}
-	c.status.proceeds(d.clock.Now())
+	c.status.begins(a.Due, d.clock.Now())
 	if c.shared != "" {
 		return c, d.jsons.unpack(id, []byte(a.Content), &c.personal)
 	}

@@ -75,7 +75,7 @@ func archivedByOperator() *lastError {
 // have failed, and the event says why.
 func (d *Desk) buryArgs(r row) (args cancelArgs, err error) {
 	now := d.clock.Now()
-	st := r.status
+	st := r.endsAt(now)
 	st.Recipients = slices.Clone(st.Recipients)
 	left := st.having(rcptQueued)
 	recipients := make([]event.Recipient, len(left))

@@ -48,6 +48,8 @@
 // by a task's own counters, and never writes keys of others.
 //
 // An ended message stays in the log for Options.KeepEnded, without its content: recipients, attempts, events.
+// Its waits for the end of a pause are found from the times in which it was due, which are in its record, and
+// from the past pauses, which a resume notes. No transition depends on them.
 // If there is a search index, its text is kept until the index has read it (Options.KeepText).
 //
 // Its keys, all under postroom:{partition}, are listed in docs/redis-keys.md. It alone writes events about

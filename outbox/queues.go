@@ -50,18 +50,27 @@ func (qs *Queues) queuesOf(name string) ([]string, error) {
 
 // SetPaused pauses or resumes a queue in all its partitions. Active jobs finish. The queue submit is both
 // lanes, bulk the bulk lane. The name of a partition's queue, which the dashboard shows, stands for the whole
-// queue.
+// queue. The pauses that end are noted for the timelines of messages; if that fails, which is logged, they
+// end all the same: a Redis that is full takes no notes, and needs its mail sent.
 func (qs *Queues) SetPaused(ctx context.Context, name string, paused bool) error {
 	name = queue.Whole(name)
 	names, err := qs.queuesOf(name)
 	if err != nil {
 		return err
 	}
-	set := qs.Control.Resume
-	if paused {
-		set = qs.Control.Pause
+	if err := qs.clock.ready(ctx, qs.DB.Client()); err != nil {
+		return redisError(err, "pause or resume queue "+name)
 	}
-	if err := set(ctx, names...); err != nil {
+	now := qs.clock.Now()
+	if paused {
+		err = qs.Control.Pause(ctx, now, names...)
+	} else {
+		if err := qs.notePauses(ctx, lanesOf(name), now); err != nil {
+			qs.log.WarnContext(ctx, "pause not noted: timelines will not show it", "queue", name, "error", err)
+		}
+		err = qs.Control.Resume(ctx, names...)
+	}
+	if err != nil {
 		return redisError(err, "pause or resume queue "+name)
 	}
 	qs.log.InfoContext(ctx, "queue switched", "queue", name, "paused", paused)

@@ -67,7 +67,17 @@ func (rd *Reader) MessageEvents(ctx context.Context, id string) (api.MessageEven
 	if err != nil {
 		return api.MessageEvents{}, err
 	}
-	return api.MessageEvents{QueueID: id, Events: append(r.events(), facts...)}, nil
+	pauses, err := rd.pausesOf(ctx, r)
+	if err != nil {
+		return api.MessageEvents{}, err
+	}
+	if err := rd.clock.ready(ctx, rd.DB.Client()); err != nil {
+		return api.MessageEvents{}, redisError(err, "read message "+id)
+	}
+	r, ready := r.readyUntil(rd.clock.Now())
+	events := append(r.events(), r.pausedWaits(ready, pauses)...)
+	slices.SortStableFunc(events, func(x, y api.MessageEvent) int { return x.Date.Compare(y.Date) })
+	return api.MessageEvents{QueueID: id, Events: append(events, facts...)}, nil
 }
 
 // findLogged returns the entries of a page of the log.
@@ -193,7 +203,7 @@ func (r row) events() []api.MessageEvent {
 	first := everybody(len(r.envelope.To) - r.envelope.Added)
 	all := []api.MessageEvent{{EventID: r.id, Event: string(event.MessageQueued), Date: redisdb.Time(r.created),
 		Recipients: r.envelope.addresses(first)}}
-	for i, one := range r.status.Events {
+	for _, one := range r.status.Events {
 		which := one.To
 		if which == nil {
 			which = everybody(len(r.envelope.To))
@@ -208,8 +218,6 @@ func (r row) events() []api.MessageEvent {
 			e.Response = r.status.Recipients[which[0]].Response
 		case one.Until != 0:
 			e.Until = new(redisdb.Time(one.Until))
-		case one.Type == waited && i+1 < len(r.status.Events): // it was cancelled, for example
-			e.Until = new(redisdb.Time(r.status.Events[i+1].At))
 		}
 		all = append(all, e)
 	}

@@ -21,7 +21,8 @@ type pastEvent struct {
 	Until   int64  `json:"until,omitempty"` // end of a wait, in Unix milliseconds; 0: it has not ended
 }
 
-// waited is a wait for a limit, a connection or the account. It is only in the record: no endpoint gets it.
+// waited is a wait for a limit, a connection, the account, or the end of a pause. No endpoint gets it. Waits
+// for a pause are not in the record; see record_pauses.go.
 const waited event.Type = "messageWaited"
 
 const (
@@ -48,6 +49,26 @@ func (s status) waits(from time.Time, reason string) status {
 			Reason: reason})
 	}
 	return s
+}
+
+// begins notes that an attempt begins at a time, or that the message ends then without one. It was due
+// before, and waited for nothing but a worker and a queue that is not paused. The last times are kept.
+func (s *status) begins(due, at time.Time) {
+	s.Events = slices.Clone(s.Events)
+	s.proceeds(due)
+	if at.Sub(due) >= shortestWait {
+		s.Ready = append(slices.Clone(s.Ready), span{redisdb.Millis(due), redisdb.Millis(at)})
+		s.Ready = s.Ready[max(0, len(s.Ready)-mostWaits):]
+	}
+}
+
+// endsAt returns the status of a message that ends without an attempt.
+func (r row) endsAt(now time.Time) status {
+	st := r.status
+	if r.state != stateFailed {
+		st.begins(redisdb.Time(min(r.due, redisdb.Millis(now))), now)
+	}
+	return st
 }
 
 // proceeds notes that a message waits no more.

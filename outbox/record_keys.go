@@ -48,6 +48,8 @@ func (keys) events(p int) string { return redisdb.Key(p, "events") }
 
 func (keys) held(p int) string { return redisdb.Key(p, "held") }
 
+func (keys) pauses(p int) string { return redisdb.Key(p, "pauses") }
+
 func (keys) backlogs(p int) string { return redisdb.Key(p, "backlogs") }
 
 // rates has the counters of a day: by hour, and of tags, lists and domains by day; hours has those by hour.

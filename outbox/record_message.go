@@ -46,6 +46,7 @@ type status struct {
 	Last       *lastError    `json:"last,omitempty"` // of the last attempt; nil: it succeeded
 	Lost       *lastError    `json:"lost,omitempty"` // of the recipient that was given up last
 	Events     []pastEvent   `json:"events,omitempty"`
+	Ready      []span        `json:"ready,omitempty"` // when it was due and no attempt had begun; see begins
 }
 
 // recipient is the state of one recipient, in the order of the envelope.

@@ -74,7 +74,7 @@ func (s *store) readLog(ctx context.Context, entries []entry) ([]row, error) {
 
 // recordFields are the fields of a message's hash that its row needs, in the order readRow takes them.
 var recordFields = []string{"state", "lane", "created", "due", "scheduled", "attempts", "max", "gateway",
-	"doubts", "fence", "epoch", "reason", "shared"}
+	"doubts", "fence", "epoch", "reason", "shared", "began"}
 
 // row is a message as read from Redis.
 type row struct {
@@ -87,6 +87,7 @@ type row struct {
 	lane      api.Lane
 	created   int64
 	due       int64
+	taken     int64 // of an active message: when its attempt began
 	planned   int64 // time of the first attempt
 	attempts  int
 	max       int
@@ -174,7 +175,7 @@ func (s *store) readRow(id string, f []string, env, st string) (row, error) {
 	r := row{
 		id: id, partition: s.partition(id), state: f[0], lane: api.Lane(f[1]), created: n[2], due: n[3],
 		planned: n[4], attempts: int(n[5]), max: int(n[6]), gateway: f[7], doubts: int(n[8]), fence: f[9],
-		epoch: f[10], reason: f[11], shared: f[12],
+		epoch: f[10], reason: f[11], shared: f[12], taken: n[13],
 	}
 	if err := s.jsons.unpack(id, []byte(env), &r.envelope); err != nil {
 		return r, err

@@ -79,7 +79,11 @@ func (s *store) pausedQueues(ctx context.Context) (map[string]bool, error) {
 	if err != nil {
 		return nil, redisError(err, "ask which queues are paused")
 	}
-	return paused, nil
+	are := make(map[string]bool, len(paused))
+	for name := range paused {
+		are[name] = true
+	}
+	return are, nil
 }
 
 // wakeup is a task that a message needs.

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -44,12 +45,11 @@ func (c *Control) Register(ctx context.Context, queues ...string) error {
 // Pause stops workers from taking tasks off the queues. Tasks already with a worker are finished; due tasks
 // wait. Pausing a paused queue changes nothing. asynq's key of the pause is the only record of it, so asynq's
 // own tools see a pause made here, and one made with them is seen here.
-func (c *Control) Pause(ctx context.Context, queues ...string) error {
+func (c *Control) Pause(ctx context.Context, now time.Time, queues ...string) error {
 	// The value is what asynq writes; asynq only checks whether the key exists.
-	now := time.Now().Unix()
 	_, err := c.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, q := range queues {
-			p.SetNX(ctx, pausedKey(q), now, 0)
+			p.SetNX(ctx, pausedKey(q), now.Unix(), 0)
 		}
 		return nil
 	})
@@ -78,26 +78,36 @@ func (c *Control) Resume(ctx context.Context, queues ...string) error {
 
 func (c *Control) setPaused(ctx context.Context, queue string, paused bool) error {
 	if paused {
-		return c.Pause(ctx, queue)
+		return c.Pause(ctx, time.Now(), queue)
 	}
 	return c.Resume(ctx, queue)
 }
 
-// Paused returns which of the queues are paused.
-func (c *Control) Paused(ctx context.Context, queues ...string) (map[string]bool, error) {
-	found := make([]*redis.IntCmd, len(queues))
+// Paused returns the queues that are paused, each with the time when its pause began, in whole seconds. The
+// time is zero if asynq's key has none.
+func (c *Control) Paused(ctx context.Context, queues ...string) (map[string]time.Time, error) {
+	found := make([]*redis.StringCmd, len(queues))
 	_, err := c.redis.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, q := range queues {
-			found[i] = p.Exists(ctx, pausedKey(q))
+			found[i] = p.Get(ctx, pausedKey(q))
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, redis.Nil) { // Nil: a queue is not paused
 		return nil, fmt.Errorf("ask which of the queues %v are paused: %w", queues, err)
 	}
-	paused := make(map[string]bool, len(queues))
+	paused := make(map[string]time.Time, len(queues))
 	for i, q := range queues {
-		paused[q] = found[i].Val() == 1
+		if errors.Is(found[i].Err(), redis.Nil) {
+			continue
+		}
+		if err := found[i].Err(); err != nil {
+			return nil, fmt.Errorf("ask whether queue %s is paused: %w", q, err)
+		}
+		paused[q] = time.Time{}
+		if since, err := found[i].Int64(); err == nil {
+			paused[q] = time.Unix(since, 0)
+		}
 	}
 	return paused, nil
 }

@@ -74,7 +74,7 @@ func TestWhenAPauseBegan(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	began := time.Now().Add(-time.Second)
-	if err := b.control.Pause(t.Context(), Submit); err != nil {
+	if err := b.control.Pause(t.Context(), time.Now(), Submit); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.counts(t); !got.Paused || got.PausedAt.Before(began) || got.PausedAt.After(time.Now()) {

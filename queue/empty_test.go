@@ -218,7 +218,7 @@ func TestAnEnqueueIsAnnounced(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := q.control.Pause(t.Context(), name); err != nil {
+	if err := q.control.Pause(t.Context(), time.Now(), name); err != nil {
 		t.Fatal(err)
 	}
 	if err := q.control.Resume(t.Context(), name); err != nil {

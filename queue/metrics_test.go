@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,7 +16,7 @@ func TestMetrics(t *testing.T) {
 	reg.MustRegister(NewCollector(b.control, Submit, Bulk))
 	b.enqueue(t, task("m.1"), Task{Queue: Submit, Type: "strange", ID: "m.2"},
 		Task{Queue: Submit, Type: "panics", ID: "m.3"}, later("m.4"))
-	if err := b.control.Pause(t.Context(), Bulk); err != nil {
+	if err := b.control.Pause(t.Context(), time.Now(), Bulk); err != nil {
 		t.Fatal(err)
 	}
 	serve(t, b.redis, ServerOptions{Metrics: reg}, map[string]Handler{

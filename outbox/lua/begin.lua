@@ -5,7 +5,7 @@
 --   content_most  largest content that is returned, in bytes, because Lua copies it. A larger one is read in pieces.
 --                 The personalization of a shared content is always returned
 -- Answer: GO fence attempts max gateway lapsed began lost doubts scheduled envelope content status lane reservation
--- Answer: GO urgent created old_doubts shared cleared
+-- Answer: GO urgent created old_doubts shared cleared due
 -- Answer: GONE
 -- Answer: UNKNOWN
 -- Answer: FAILED
