@@ -100,8 +100,8 @@ func TestPauseByAsynqsTools(t *testing.T) {
 	p.sees("page resumes", pauses{})
 }
 
-// TestWaitInAPausedQueueIsInTheTimeline pauses in the dashboard and resumes on the page. The message shows its
-// wait while it lasts, and when it was sent; a message that came in afterwards has none.
+// TestWaitInAPausedQueueIsInTheTimeline pauses in the dashboard and resumes on the page. The message shows
+// its wait while it lasts, and when it was sent; a message that came in afterwards has none.
 func TestWaitInAPausedQueueIsInTheTimeline(t *testing.T) {
 	t.Parallel()
 	p := newPauser(t, 3)
@@ -125,7 +125,8 @@ func TestWaitInAPausedQueueIsInTheTimeline(t *testing.T) {
 		t.Error("the page of the message does not say that the queue is paused")
 	}
 	began := waits(id)[0].Date
-	eventually(t, "more than a second has passed", func() bool { return time.Since(began) > 1500*time.Millisecond })
+	eventually(t, "more than a second has passed",
+		func() bool { return time.Since(began) > 1500*time.Millisecond })
 	p.press("submit", false)
 	later := p.submit(api.Transactional)
 	for _, one := range []string{id, later} {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
@@ -37,7 +38,7 @@ func TestABurstBetweenTwoLooksAtTheMemory(t *testing.T) {
 	for range 50 {
 		m := s
 		m.id = newID(b.clock.Now(), 0)
-		b.accept(t.Context(), []*newMessage{&m})
+		b.accept(t.Context(), []*newMessage{&m}, time.Minute)
 		err := m.result.Err
 		f, _ := errors.AsType[*fault.Error](err)
 		switch {

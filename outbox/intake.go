@@ -116,7 +116,7 @@ type Batch struct {
 	template *api.TemplateRef
 	added    additions
 	began    time.Time
-	timeout  time.Duration // of one chunk
+	timeout  time.Duration // of each step of one chunk; see accept
 
 	weighing     sync.Mutex
 	weighed      bool
@@ -208,7 +208,7 @@ func (b *Batch) deliverable(ctx context.Context) error {
 
 // Accept accepts entries and answers each: a refused entry does not stop the others. The error is a fault of
 // the batch as a whole; then nothing was accepted. Entries go to Redis in chunks; each chunk has its own
-// timeout. A batch of any size may be handed in with any number of calls. Once Redis is unreachable or full,
+// timeouts. A batch of any size may be handed in with any number of calls. Once Redis is unreachable or full,
 // the remaining entries are refused without a try.
 func (b *Batch) Accept(ctx context.Context, entries []Entry) ([]Result, error) {
 	if err := b.weigh(ctx, entries); err != nil {
@@ -249,9 +249,7 @@ func (b *Batch) chunk(ctx context.Context, entries []Entry, results []Result, pl
 		}
 		all, at = append(all, m), append(at, i)
 	}
-	ctx, cancel := context.WithTimeout(ctx, b.timeout)
-	defer cancel()
-	b.in.accept(ctx, all)
+	b.in.accept(ctx, all, b.timeout)
 	for n, m := range all {
 		results[at[n]] = m.result
 		stop.note(m.result.Err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
@@ -39,8 +40,13 @@ const firstEpoch, secondEpoch = "1", "2"
 //
 // accept.lua looks for the recipients in the suppressions itself if it can. It answers ASK if it finds any
 // entry about one; only then the suppressions are asked. Where it can't look, they are asked first.
-func (in *Intake) accept(ctx context.Context, all []*newMessage) {
-	full := in.Admits(ctx)
+//
+// The two steps have a timeout each. Otherwise messages with such an entry would be refused because Redis was
+// slow for a moment, when the others of their mail merge are accepted already.
+func (in *Intake) accept(ctx context.Context, all []*newMessage, timeout time.Duration) {
+	first, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	full := in.Admits(first)
 	var look, ask []*newMessage
 	for _, m := range all {
 		err := full
@@ -56,8 +62,10 @@ func (in *Intake) accept(ctx context.Context, all []*newMessage) {
 			ask = append(ask, m)
 		}
 	}
-	ask = append(ask, in.enter(ctx, look)...)
-	in.enter(ctx, in.withoutSuppressed(ctx, ask))
+	ask = append(ask, in.enter(first, look)...)
+	second, end := context.WithTimeout(ctx, timeout)
+	defer end()
+	in.enter(second, in.withoutSuppressed(second, ask))
 }
 
 // enter runs accept.lua for messages, in one pipeline. It returns those in which a recipient may be

@@ -81,7 +81,7 @@ func (in *Intake) submitOne(ctx context.Context, req api.SubmitRequest, source s
 	if req.DryRun {
 		return api.SubmitAnswer{Response: "Dry run", MessageID: m.envelope.MessageID, Preview: m.content}, nil
 	}
-	in.accept(ctx, []*newMessage{m})
+	in.accept(ctx, []*newMessage{m}, sh.timeout())
 	r := m.result
 	if r.Err != nil {
 		return none, r.Err

@@ -2,21 +2,26 @@ package outbox
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
 	"net/mail"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/suppression"
 )
 
 // entries returns n entries of a merge, each with a name.
@@ -503,5 +508,55 @@ func TestWordsOfTheRequestFilledIn(t *testing.T) {
 	if fault.CodeOf(err) != "TemplateVariablesMissing" || !strings.Contains(err.Error(), "params.a") ||
 		!strings.Contains(err.Error(), "params.b") {
 		t.Errorf("two variables are missing: %v", err)
+	}
+}
+
+// slowOnce delays the answer to the first round trip that only asynq's keys are part of, until its caller has
+// given up.
+type slowOnce struct{ once sync.Once }
+
+func (*slowOnce) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (s *slowOnce) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		s.delay(ctx, cmd)
+		return err
+	}
+}
+
+func (s *slowOnce) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		s.delay(ctx, cmds...)
+		return err
+	}
+}
+
+func (s *slowOnce) delay(ctx context.Context, cmds ...redis.Cmder) {
+	all := fmt.Sprint(cmds)
+	if strings.Contains(all, "asynq:{submit") && !strings.Contains(all, "postroom:{") {
+		s.once.Do(func() { <-ctx.Done() })
+	}
+}
+
+// TestMergeWithSuppressedOnASlowRedis: Redis answers slowly between the two steps of a mail merge, so that
+// the time of the first is used up. The entry that is looked up in the second is not refused for that.
+func TestMergeWithSuppressedOnASlowRedis(t *testing.T) {
+	t.Parallel()
+	b := setupSiftedOn(t, testredis.New(t), Options{}, suppression.Options{})
+	b.suppress(t, suppression.Entry{Address: "r1@x.test", Reason: suppression.Manual})
+	slow := &slowOnce{}
+	b.DB.Client().AddHook(slow)
+	a, err := b.Submit(t.Context(), api.SubmitRequest{Text: "x", MailMerge: entries(3)})
+	must(t, err)
+	for i, r := range a.MailMerge {
+		if !r.Success || (r.Skipped != nil) != (i == 1) {
+			t.Errorf("entry %d: %+v", i, r)
+		}
+	}
+	waited := false
+	if slow.once.Do(func() { waited = true }); waited {
+		t.Error("no answer was slow")
 	}
 }
