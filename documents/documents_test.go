@@ -149,9 +149,16 @@ func TestAnIndexThatFailsLosesNothing(t *testing.T) {
 	w.finds("", 1)
 	broken.Store(true)
 	w.tell(event.MessageQueued, message(2))
-	until(t, "a task waits for another try", func() bool {
-		counts, err := w.control.Counts(t.Context(), queue.Documents)
-		return err == nil && counts[0].Retrying == 1
+	var counts []queue.Counts
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the queue had %+v", counts)
+		}
+	})
+	until(t, "a task waits for another try", func() (ok bool) {
+		var err error
+		counts, err = w.control.Counts(t.Context(), queue.Documents)
+		return err == nil && counts[0].Retrying > 0
 	})
 	broken.Store(false)
 	w.finds("", 2)
