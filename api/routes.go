@@ -175,7 +175,7 @@ const (
 	// ListBlocklists lists the lists that have suppressions, with their numbers.
 	ListBlocklists Call[PageQuery, Blocklists] = "GET /v1/blocklists"
 	// GetBlocklist lists the suppressions of a list.
-	GetBlocklist Call[PageQuery, BlocklistPage] = "GET /v1/blocklist/{listId}"
+	GetBlocklist Call[BlocklistQuery, BlocklistPage] = "GET /v1/blocklist/{listId}"
 	// AddToBlocklist adds an address to the suppressions of a list.
 	AddToBlocklist Call[BlocklistRequest, BlocklistAdded] = "POST /v1/blocklist/{listId}"
 	// RemoveFromBlocklist removes an address from the suppressions of a list.

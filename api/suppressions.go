@@ -5,7 +5,7 @@ import "time"
 // SuppressionScope is the mail that a suppression stops. With neither field it is that of the whole instance.
 type SuppressionScope struct {
 	Account string `json:"account,omitempty" maxLength:"256" doc:"Mail of this account only"`
-	List    string `json:"list,omitempty" maxLength:"256" doc:"Mail of this list only (its listId), whatever the account. Not together with account"`
+	List    string `json:"list,omitempty" maxLength:"256" doc:"Mail of this list of the account only (its listId). Each account has its own lists"`
 }
 
 // Suppression is a reason not to mail an address, or all addresses of a domain.
@@ -60,7 +60,7 @@ type SuppressionFound struct {
 type NewSuppression struct {
 	Email  string `json:"email,omitempty" maxLength:"512" doc:"An address; either this or domain"`
 	Domain string `json:"domain,omitempty" maxLength:"256" doc:"All addresses of this domain, not those of its subdomains"`
-	Reason string `json:"reason,omitempty" enum:"unsubscribe,hard_bounce,spam_report,manual" doc:"manual when absent. An unsubscribe stops bulk mail, and mail of its list; the others stop every mail"`
+	Reason string `json:"reason,omitempty" enum:"unsubscribe,hard_bounce,spam_report,manual" doc:"manual when absent. An unsubscribe stops bulk mail, and mail of lists; the others stop every mail"`
 	SuppressionScope
 	Expires   *time.Time `json:"expires,omitempty" doc:"From when on it no longer holds; absent: never"`
 	Source    string     `json:"source,omitempty" maxLength:"20" doc:"Your source; api when absent. Letters, digits, - and _"`
@@ -135,8 +135,15 @@ func (b Blocklists) rows() ([]Blocklist, string, int) { return b.Blocklists, "",
 
 // Blocklist counts the suppressions of a list.
 type Blocklist struct {
-	ListID string `json:"listId"`
-	Count  int    `json:"count"`
+	ListID  string `json:"listId"`
+	Account string `json:"account" doc:"Whose list it is. Lists of several accounts may have one id"`
+	Count   int    `json:"count"`
+}
+
+// BlocklistQuery is a PageQuery of one account's list; without an account, of the lists of this id of all.
+type BlocklistQuery struct {
+	PageQuery
+	Account string
 }
 
 // BlocklistPage is a page of the suppressions of a list.
@@ -152,6 +159,7 @@ func (p BlocklistPage) rows() ([]BlocklistAddress, string, int) { return p.Addre
 
 // BlocklistRemoval removes an address from a list's suppressions.
 type BlocklistRemoval struct {
+	Account   string // whose list it is; empty: the only account that has such a list with this recipient
 	Recipient string
 }
 
@@ -164,14 +172,14 @@ type BlocklistAddress struct {
 	Created   time.Time  `json:"created"`
 	Expires   *time.Time `json:"expires,omitempty"`
 
-	Account       string `json:"account,omitempty" doc:"Account whose mail was unsubscribed from, or that a program named. The entry holds for every account"`
+	Account       string `json:"account" doc:"Whose list it is"`
 	RemoteAddress string `json:"remoteAddress,omitempty" doc:"Of whoever asked, as far as tracking.storeAddress keeps it"`
 	UserAgent     string `json:"userAgent,omitempty" doc:"Of whoever asked"`
 }
 
 // BlocklistRequest adds an address to a list's suppressions.
 type BlocklistRequest struct {
-	Account   string `json:"account,omitempty" maxLength:"256" doc:"Shown with the entry. What a list suppresses holds for every account"`
+	Account   string `json:"account,omitempty" maxLength:"256" doc:"Whose list it is: required, unless the token is bound to an account"`
 	Recipient string `json:"recipient" maxLength:"512" doc:"The address"`
 	Reason    string `json:"reason,omitempty" maxLength:"500" doc:"unsubscribe, hard_bounce, spam_report, or any other words, which stop every mail of the list; block when absent"`
 }

@@ -17,7 +17,7 @@ func exerciseSuppressions(t *testing.T, client *api.Client, db *redisdb.DB) {
 	if _, err := api.AddSuppressions.Do(ctx, client, api.SuppressionRequest{Suppressions: []api.NewSuppression{
 		api.NewSuppression{Email: "gone@example.com", Expires: &soon, Response: "said so"}, api.NewSuppression{
 			Domain: "gone.example", Reason: "spam_report", SuppressionScope: api.SuppressionScope{
-				List: "news"}}}}); err != nil {
+				Account: "shop", List: "news"}}}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := api.ImportSuppressions.Do(ctx, client, strings.NewReader("email\nunheard@example.com\n"),

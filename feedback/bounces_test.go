@@ -459,7 +459,8 @@ func TestReturned(t *testing.T) {
 				Index: -1, Details: event.Later{
 					Source: "bounce", FeedbackType: "opt-out", ListID: "news",
 				}}},
-			added: []suppression.Entry{{Address: bob, Reason: suppression.Unsubscribe, List: "news", Source: "bounce",
+			added: []suppression.Entry{{Address: bob, Reason: suppression.Unsubscribe, Account: "shop", List: "news",
+				Source:    "bounce",
 				MessageID: toTwo}},
 		},
 		{

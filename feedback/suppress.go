@@ -62,12 +62,10 @@ func (f *Feedback) judge(it *item, now time.Time) (suppression.Entry, bool) {
 	}
 	switch it.Effect {
 	case effectUnsubscribe:
-		e.Reason, e.List = suppression.Unsubscribe, list
-		if list != "" {
-			e.Account = ""
-		} else if account == "" {
-			return e, false // the account was deleted
+		if account == "" {
+			return e, false // the account was deleted, and its lists with it
 		}
+		e.Reason, e.List = suppression.Unsubscribe, list
 	case effectComplaint:
 		e.Reason = suppression.SpamReport
 		fallthrough

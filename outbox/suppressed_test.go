@@ -217,7 +217,8 @@ func TestLanesAndReasons(t *testing.T) {
 	b.Tokens = testStamps(t)
 	b.suppress(t,
 		suppression.Entry{Address: "left@x.test", Reason: suppression.Unsubscribe, Account: "default"},
-		suppression.Entry{Address: "leftnews@x.test", Reason: suppression.Unsubscribe, List: "news"},
+		suppression.Entry{Address: "leftnews@x.test", Reason: suppression.Unsubscribe, Account: "default",
+			List: "news"},
 		suppression.Entry{Address: "dead@x.test", Reason: suppression.HardBounce},
 	)
 	for _, c := range []struct {
@@ -232,6 +233,9 @@ func TestLanesAndReasons(t *testing.T) {
 		{"leftnews@x.test", api.SubmitRequest{ListID: "news"}, "unsubscribe"},
 		{"leftnews@x.test", api.SubmitRequest{ListID: "News"}, "unsubscribe"},
 		{"leftnews@x.test", api.SubmitRequest{ListID: "offers"}, ""},
+		{"leftnews@x.test", api.SubmitRequest{ListID: "news", Account: "other"}, ""},
+		{"left@x.test", api.SubmitRequest{ListID: "news"}, "unsubscribe"},
+		{"left@x.test", api.SubmitRequest{ListID: "news", Account: "other"}, ""},
 		{"dead@x.test", api.SubmitRequest{}, "hard_bounce"},
 		{"ann@x.test", api.SubmitRequest{Lane: api.Bulk, ListID: "news"}, ""},
 	} {

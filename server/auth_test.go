@@ -31,9 +31,10 @@ func (w *world) call(t *testing.T, r route, token string, headers ...string) rep
 		"createTemplate":    `{"name":"n","content":{"text":"x"}}`, "updateTemplate": `{}`,
 		"tryTemplate": `{"content":{"text":"x"}}`, "restoreTemplate": `{"version":1}`,
 		"putDomainKey":    marshal(t, domainKey(t)),
-		"addSuppressions": `{"email":"a@example.com"}`, "addToBlocklist": `{"recipient":"a@example.com"}`,
-		"returnMail":     "Subject: a\r\n\r\nb\r\n",
-		"createEndpoint": `{"url":"https://x.example"}`, "updateEndpoint": `{"url":"https://x.example"}`,
+		"addSuppressions": `{"email":"a@example.com"}`,
+		"addToBlocklist":  `{"account":"acme","recipient":"a@example.com"}`,
+		"returnMail":      "Subject: a\r\n\r\nb\r\n",
+		"createEndpoint":  `{"url":"https://x.example"}`, "updateEndpoint": `{"url":"https://x.example"}`,
 	}
 	switch r.id {
 	case "replayEndpoint":
@@ -94,7 +95,8 @@ func (w *world) existing(t *testing.T, r route, token string) []string {
 		_, err = p.Suppressions.Import(ctx, bound, strings.NewReader("a@example.com\n"),
 			api.SuppressionImportOptions{ID: id})
 	case "getBlocklist", "removeFromBlocklist":
-		_, err = p.Suppressions.Block(ctx, "news", api.BlocklistRequest{Recipient: "a@example.com"})
+		_, err = p.Suppressions.Block(ctx, bound, "news", api.BlocklistRequest{Account: "acme",
+			Recipient: "a@example.com"})
 	case "deleteAccount":
 		p.account(t, "doomed")
 		return []string{"{account}", "doomed"}

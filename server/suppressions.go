@@ -20,7 +20,7 @@ type suppressionRoutes struct{ store *suppression.Store }
 // suppressionScope are the parameters of the query about scopes.
 type suppressionScope struct {
 	Account string `query:"account" maxLength:"256" doc:"Of this account"`
-	List    string `query:"list" maxLength:"256" doc:"Of this list"`
+	List    string `query:"list" maxLength:"256" doc:"Of this list of the account"`
 	Reason  string `query:"reason" enum:"unsubscribe,hard_bounce,spam_report,manual" doc:"Only those with this reason"`
 }
 
@@ -173,21 +173,27 @@ type listBlocklistsInput struct{ pageInput }
 
 func (s suppressionRoutes) listBlocklists(ctx context.Context, in *listBlocklistsInput) (api.Blocklists,
 	error) {
-	return s.store.Lists(ctx, in.Page, in.size())
+	return s.store.Lists(ctx, boundTo(ctx), in.Page, in.size())
 }
 
 type blocklistInput struct {
 	ListID string `path:"listId" maxLength:"256" doc:"Id of the list"`
 }
 
+// blocklistAccount is whose list a request means.
+type blocklistAccount struct {
+	Account string `query:"account" maxLength:"256" doc:"Whose list it is. Without it, that of any account; an entry is removed only if no second account has such a list with this recipient"`
+}
+
 type getBlocklistInput struct {
 	blocklistInput
+	blocklistAccount
 	pageInput
 }
 
 func (s suppressionRoutes) getBlocklist(ctx context.Context, in *getBlocklistInput) (api.BlocklistPage,
 	error) {
-	return s.store.Blocklist(ctx, in.ListID, in.Page, in.size())
+	return s.store.Blocklist(ctx, boundTo(ctx), in.Account, in.ListID, in.Page, in.size())
 }
 
 type addToBlocklistInput struct {
@@ -197,17 +203,18 @@ type addToBlocklistInput struct {
 
 func (s suppressionRoutes) addToBlocklist(ctx context.Context, in *addToBlocklistInput) (api.BlocklistAdded,
 	error) {
-	return s.store.Block(ctx, in.ListID, in.Body)
+	return s.store.Block(ctx, boundTo(ctx), in.ListID, in.Body)
 }
 
 type removeFromBlocklistInput struct {
 	blocklistInput
+	blocklistAccount
 	Recipient string `query:"recipient" maxLength:"512" doc:"The address; for a domain, @ and its name"`
 }
 
 func (s suppressionRoutes) removeFromBlocklist(ctx context.Context, in *removeFromBlocklistInput) (
 	api.SuppressionRemoved, error) {
-	return s.store.Unblock(ctx, in.ListID, in.Recipient)
+	return s.store.Unblock(ctx, boundTo(ctx), in.Account, in.ListID, in.Recipient)
 }
 
 // uploadWait is the timeout for the next bytes of a file.

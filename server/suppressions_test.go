@@ -28,7 +28,8 @@ func TestSuppressionsOverTheAPI(t *testing.T) {
 		Suppressions: []api.NewSuppression{api.NewSuppression{Email: "Ann@Example.com", Reason: "hard_bounce",
 			Expires: &soon, Source: "old", MessageID: "m1", Response: "550 no such user"}, api.NewSuppression{
 			Domain: "example.net"}, api.NewSuppression{
-			Email: "ann@example.com", Reason: "unsubscribe", SuppressionScope: api.SuppressionScope{List: "news"}}}})
+			Email: "ann@example.com", Reason: "unsubscribe", SuppressionScope: api.SuppressionScope{Account: "blog",
+				List: "news"}}}})
 	if err != nil || added != (api.SuppressionsAdded{Success: true, Added: 3}) {
 		t.Fatal(added, err)
 	}
@@ -42,7 +43,7 @@ func TestSuppressionsOverTheAPI(t *testing.T) {
 		{Email: "ann@example.com", Reason: "hard_bounce", Source: "api", MessageID: "m1",
 			Response: "550 no such user"},
 		{Email: "ann@example.com", Reason: "unsubscribe", Source: "api", SuppressionScope: api.SuppressionScope{
-			List: "news"}},
+			Account: "blog", List: "news"}},
 	}}
 	if diff := cmp.Diff(want, found, cmpopts.IgnoreFields(api.Suppression{}, "Created")); err != nil ||
 		diff != "" {
@@ -74,7 +75,7 @@ func TestSuppressionsOverTheAPI(t *testing.T) {
 		""); got.body != `{"deleted":true}` {
 		t.Error(got.status, got.body)
 	}
-	if list, err := api.GetBlocklist.Do(ctx, w.client, api.PageQuery{Page: 0}, "News"); err != nil ||
+	if list, err := api.GetBlocklist.Do(ctx, w.client, api.BlocklistQuery{}, "News"); err != nil ||
 		list.Total != 1 || list.Addresses[0].Recipient != "ann@example.com" {
 		t.Error(list, err)
 	}
@@ -106,7 +107,10 @@ func TestWrongSuppressionsAreRefused(t *testing.T) {
 		{"check what is none", "GET", "/v1/suppressions/check?email=ann", "", "email"},
 		{"an id of few letters", "POST", "/v1/suppressions/import?id=x", "", "id"},
 		{"block nobody", "POST", "/v1/blocklist/news", `{"recipient":"ann"}`, "recipient"},
-		{"a list of no name", "POST", "/v1/blocklist/a%20b", `{"recipient":"ann@example.com"}`, "listId"},
+		{"a list of no name", "POST", "/v1/blocklist/a%20b", `{"account":"shop","recipient":"ann@example.com"}`,
+			"listId"},
+		{"a list of nobody", "POST", "/v1/suppressions", `{"email":"ann@example.com","list":"news"}`, "account"},
+		{"block on a list of nobody", "POST", "/v1/blocklist/news", `{"recipient":"ann@example.com"}`, "account"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			headers := []string(nil)
@@ -142,10 +146,10 @@ func TestAllFaultsOfASuppressionAreToldAtOnce(t *testing.T) {
 		{"address and reason", "", `{"email":"ann","reason":"dislike"}`,
 			[]string{"reason " + reasons, "email " + noAddress}},
 		{"the query too", "?x=1", `{"email":"ann"}`, []string{"x is not allowed", "email " + noAddress}},
-		{"scope and source", "", `{"domain":"a b","account":"shop","list":"news","source":"123456789012345678901"}`,
+		{"scope and source", "", `{"domain":"a b","list":"news","source":"123456789012345678901"}`,
 			[]string{
 				"source length must be less than or equal to 20 characters long", "domain is not a valid domain",
-				"list can't be given together with account"}},
+				"account is required with a list, for each account has its own lists"}},
 		{"of many", "", `{"suppressions":[{"email":"ann","reason":"dislike"},{"email":"ben@example.com"},{"domain":"a b","foo":1}]}`, []string{
 			"suppressions[0].reason " + reasons, "suppressions[2].foo is not allowed", "suppressions[0].email " +
 				noAddress, "suppressions[2].domain is not a valid domain"}},
@@ -211,10 +215,14 @@ func TestABoundTokenHasItsOwnSuppressions(t *testing.T) {
 		{"GET", "/v1/suppressions/imports/import-1", "", 200, `"added":1`},
 		{"GET", "/v1/suppressions/imports/import-2", "", 404, ""},
 		{"GET", "/v1/suppressions/export", "", 200, "b@example.com"},
-		{"GET", "/v1/blocklists", "", 403, ""},
-		{"GET", "/v1/blocklist/news", "", 403, ""},
-		{"POST", "/v1/blocklist/news", `{"recipient":"a@example.com"}`, 403, ""},
-		{"DELETE", "/v1/blocklist/news?recipient=a@example.com", "", 403, ""},
+		{"GET", "/v1/blocklist/news", "", 404, ""},
+		{"POST", "/v1/blocklist/news", `{"recipient":"a@example.com"}`, 200, `"added":true`},
+		{"POST", "/v1/blocklist/news", `{"account":"other","recipient":"a@example.com"}`, 403, ""},
+		{"GET", "/v1/blocklists", "", 200, `"total":1`},
+		{"GET", "/v1/blocklist/news", "", 200, `"account":"acme"`},
+		{"GET", "/v1/blocklist/news?account=other", "", 403, ""},
+		{"DELETE", "/v1/blocklist/news?account=other&recipient=a@example.com", "", 403, ""},
+		{"DELETE", "/v1/blocklist/news?recipient=a@example.com", "", 200, `"deleted":true`},
 	} {
 		got := w.do(t, c.method, c.path, boundToken, c.body)
 		if got.status != c.status || !strings.Contains(got.body, c.want) || strings.Contains(got.body, "other") {

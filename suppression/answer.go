@@ -11,11 +11,12 @@ import (
 )
 
 // The methods below serve the API and the pages. bound is the account that a caller is confined to: the
-// caller sees and changes only the scope of that account. It is empty if the caller is not confined.
+// caller sees and changes only the entries of that account and of its lists. It is empty if the caller is not
+// confined.
 
-// mayChange returns an error if a caller may not change a scope.
-func mayChange(bound, account, list string) error {
-	if bound != "" && (account != bound || list != "") {
+// mayChange returns an error if a caller may not change the entries of an account.
+func mayChange(bound, account string) error {
+	if bound != "" && account != bound {
 		return fault.New(fault.Forbidden, "", "Unauthorized account")
 	}
 	return nil
@@ -47,7 +48,7 @@ func filterOf(bound string, q api.SuppressionQuery) (Filter, error) {
 	if bound == "" {
 		return f, nil
 	}
-	if f.Instance || f.List != "" || f.Account != "" && f.Account != bound {
+	if f.Instance || f.Account != "" && f.Account != bound {
 		return f, fault.New(fault.Forbidden, "", "Unauthorized account")
 	}
 	f.Account = bound
@@ -132,7 +133,7 @@ func newEntries(bound string, list []api.NewSuppression) ([]Entry, error) {
 		if bound != "" && e.Account == "" {
 			e.Account = bound
 		}
-		if err := mayChange(bound, e.Account, e.List); err != nil {
+		if err := mayChange(bound, e.Account); err != nil {
 			return nil, err
 		}
 		entries[i] = e
@@ -161,7 +162,7 @@ func (s *Store) Delete(ctx context.Context, bound string, r api.SuppressionRemov
 	if bound != "" && e.Account == "" {
 		e.Account = bound
 	}
-	if err := mayChange(bound, e.Account, e.List); err != nil {
+	if err := mayChange(bound, e.Account); err != nil {
 		return api.SuppressionRemoved{}, err
 	}
 	removed, err := s.Remove(ctx, e)

@@ -3,7 +3,6 @@ package suppression
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/postroom/postroom/api"
@@ -13,25 +12,24 @@ import (
 // blockReason is EmailEngine's word for a missing reason.
 const blockReason = "block"
 
-// Lists returns the number of entries of each list that has some, by id. Pages count from 0; size is 1 to
-// 1,000, zero means 20.
-func (s *Store) Lists(ctx context.Context, page, size int) (api.Blocklists, error) {
+// Lists returns the number of entries of each list that has some, by id and account. Pages count from 0; size
+// is 1 to 1,000, zero means 20.
+func (s *Store) Lists(ctx context.Context, bound string, page, size int) (api.Blocklists, error) {
 	counts, err := s.Counts(ctx)
 	if err != nil {
 		return api.Blocklists{}, err
 	}
 	var all []api.Blocklist
 	for _, c := range counts {
-		if c.List == "" {
+		if c.List == "" || bound != "" && c.Account != bound {
 			continue
 		}
-		if n := len(all); n > 0 && all[n-1].ListID == c.List {
+		if n := len(all); n > 0 && all[n-1].ListID == c.List && all[n-1].Account == c.Account {
 			all[n-1].Count += int(c.Entries)
 			continue
 		}
-		all = append(all, api.Blocklist{ListID: c.List, Count: int(c.Entries)})
+		all = append(all, api.Blocklist{ListID: c.List, Account: c.Account, Count: int(c.Entries)})
 	}
-	slices.SortFunc(all, func(a, b api.Blocklist) int { return cmp.Compare(a.ListID, b.ListID) })
 	size = pageSize(size)
 	from := min(page*size, len(all))
 	return api.Blocklists{
@@ -40,10 +38,16 @@ func (s *Store) Lists(ctx context.Context, page, size int) (api.Blocklists, erro
 	}, nil
 }
 
-// Blocklist returns a page of the entries of a list. A page far into a large list costs reading all before
-// it; [Store.Query] has cursors.
-func (s *Store) Blocklist(ctx context.Context, list string, page, size int) (api.BlocklistPage, error) {
-	f := Filter{List: list}
+// Blocklist returns a page of the entries of a list of an account; of the lists of this id of all accounts if
+// account is empty and the caller is not confined. A page far into a large list costs reading all before it;
+// [Store.Query] has cursors.
+func (s *Store) Blocklist(ctx context.Context, bound, account, list string, page, size int) (
+	api.BlocklistPage, error) {
+	f, err := filterOf(bound, api.SuppressionQuery{SuppressionScope: api.SuppressionScope{Account: account,
+		List: list}})
+	if err != nil {
+		return api.BlocklistPage{}, err
+	}
 	total, err := s.CountOf(ctx, f)
 	if err == nil && total == 0 {
 		err = fault.New(fault.NotFound, "ListNotFound", "Requested blocklist was not found")
@@ -79,40 +83,84 @@ func blocklistRows(entries []Entry) []api.BlocklistAddress {
 			reason = cmp.Or(e.Response, blockReason)
 		}
 		rows[i] = api.BlocklistAddress{Recipient: e.subject(), Source: e.Source, Reason: reason,
-			Account: e.AskedFor, RemoteAddress: e.RemoteAddress, UserAgent: e.UserAgent,
+			Account: e.Account, RemoteAddress: e.RemoteAddress, UserAgent: e.UserAgent,
 			MessageID: e.MessageID, Created: e.Created, Expires: orNil(e.Expires)}
 	}
 	return rows
 }
 
-// Block adds an address to a list, with EmailEngine's fields. An unknown reason becomes the response of a
-// manual entry.
-func (s *Store) Block(ctx context.Context, list string, req api.BlocklistRequest) (api.BlocklistAdded,
-	error) {
-	e := Entry{Address: req.Recipient, List: list, Reason: reasonNamed(req.Reason), Source: "api",
-		AskedFor: req.Account}
+// Block adds an address to a list of an account, with EmailEngine's fields. An unknown reason becomes the
+// response of a manual entry.
+func (s *Store) Block(ctx context.Context, bound, list string, req api.BlocklistRequest) (
+	api.BlocklistAdded, error) {
+	e := Entry{Address: req.Recipient, Account: cmp.Or(req.Account, bound), List: list,
+		Reason: reasonNamed(req.Reason), Source: "api"}
+	if err := mayChange(bound, e.Account); err != nil {
+		return api.BlocklistAdded{}, err
+	}
 	if !e.Reason.Valid() {
 		e.Reason, e.Response = Manual, req.Reason
 	}
 	e, wrong := e.Normal("", s.now())
-	for i := range wrong {
-		wrong[i].Key = strings.NewReplacer("address", "recipient", "list", "listId").Replace(wrong[i].Key)
-	}
 	if len(wrong) > 0 {
-		return api.BlocklistAdded{}, fault.InvalidFields(wrong)
+		return api.BlocklistAdded{}, fault.InvalidFields(asBlocked(wrong))
 	}
 	added, err := s.add(ctx, []Entry{e}, s.now())
 	return api.BlocklistAdded{Success: err == nil, Added: added > 0}, err
 }
 
-// Unblock removes an address, or @ and a domain, from a list.
-func (s *Store) Unblock(ctx context.Context, list, recipient string) (api.SuppressionRemoved, error) {
-	e := Entry{Address: recipient, List: list}
+// asBlocked gives the fields of an entry the names that they have in EmailEngine's requests.
+func asBlocked(wrong []fault.Field) []fault.Field {
+	names := map[string]string{"address": "recipient", "domain": "recipient", "list": "listId"}
+	for i, f := range wrong {
+		wrong[i].Key = cmp.Or(names[f.Key], f.Key)
+	}
+	return wrong
+}
+
+// Unblock removes an address, or @ and a domain, from a list. Without an account the caller may mean any: the
+// entry is removed then if only one account has such a list with it.
+func (s *Store) Unblock(ctx context.Context, bound, account, list, recipient string) (
+	api.SuppressionRemoved, error) {
+	e := Entry{Address: recipient, Account: cmp.Or(account, bound), List: list, Reason: Manual}
 	if domain, ok := strings.CutPrefix(recipient, "@"); ok {
 		e.Address, e.Domain = "", domain
 	}
+	if err := mayChange(bound, e.Account); err != nil {
+		return api.SuppressionRemoved{}, err
+	}
+	if e.Account == "" {
+		var err error
+		if e.Account, err = s.soleOwner(ctx, e); err != nil || e.Account == "" {
+			return api.SuppressionRemoved{}, err
+		}
+	}
+	e.Reason = ""
 	removed, err := s.Remove(ctx, e)
 	return api.SuppressionRemoved{Deleted: removed}, err
+}
+
+// soleOwner returns the only account that has a list with an entry, and "" if none has. It is an error if
+// several have.
+func (s *Store) soleOwner(ctx context.Context, e Entry) (owner string, _ error) {
+	e.Account = "any"
+	e, wrong := e.Normal("", s.now())
+	if len(wrong) > 0 {
+		return "", fault.InvalidFields(asBlocked(wrong))
+	}
+	rows, err := s.rowsOf(ctx, e.subject())
+	for _, r := range rows {
+		account, list := parseScope(r.scope)
+		switch {
+		case list != e.List:
+		case owner != "" && owner != account:
+			return "", fault.InvalidFields([]fault.Field{{Key: "account",
+				Message: "is required, for several accounts have such a list with this recipient"}})
+		default:
+			owner = account
+		}
+	}
+	return owner, err
 }
 
 func pageSize(size int) int {

@@ -75,9 +75,9 @@ func TestWrongEntriesAddNothing(t *testing.T) {
 		suppression.Entry{Reason: "manual"},
 		suppression.Entry{Address: "ann@example.com", Domain: "example.com", Reason: "manual"},
 		suppression.Entry{Address: "ann@example.com", Reason: "dislike"},
-		suppression.Entry{Address: "ann@example.com", Reason: "manual", Account: "a", List: "b"},
+		suppression.Entry{Address: "ann@example.com", Reason: "manual", List: "b"},
 		suppression.Entry{Domain: "exa mple.com", Reason: "manual"},
-		suppression.Entry{Domain: "example.com", Reason: "manual", List: "the news"},
+		suppression.Entry{Domain: "example.com", Reason: "manual", Account: "shop", List: "the news"},
 		suppression.Entry{Domain: "example.com", Reason: "manual", Account: "the shop"},
 	)
 	f, ok := errors.AsType[*fault.Error](err)
@@ -90,7 +90,7 @@ func TestWrongEntriesAddNothing(t *testing.T) {
 	}
 	want := []string{
 		"suppressions[1].address", "suppressions[2].address", "suppressions[3].domain", "suppressions[4].reason",
-		"suppressions[5].list",
+		"suppressions[5].account",
 		"suppressions[6].domain", "suppressions[7].list", "suppressions[8].account",
 	}
 	if diff := cmp.Diff(want, keys); diff != "" {
@@ -109,7 +109,7 @@ func TestRemove(t *testing.T) {
 			Response: "because"}
 	}
 	b.add(t, 4, ann("", "", "manual"), ann("shop", "", "manual"), ann("shop", "", "unsubscribe"),
-		ann("", "news", "unsubscribe"))
+		ann("shop", "news", "unsubscribe"))
 	remove := func(want bool, e suppression.Entry) {
 		t.Helper()
 		e.Address = "ANN@example.com"
@@ -120,7 +120,8 @@ func TestRemove(t *testing.T) {
 	remove(false, suppression.Entry{Account: "blog"})
 	remove(false, suppression.Entry{Account: "shop", Reason: "spam_report"})
 	remove(true, suppression.Entry{Account: "shop", Reason: "manual"})
-	remove(true, suppression.Entry{List: "NEWS"})
+	remove(false, suppression.Entry{Account: "blog", List: "news"})
+	remove(true, suppression.Entry{Account: "shop", List: "NEWS"})
 	remove(true, suppression.Entry{})
 	remove(false, suppression.Entry{})
 	want := []suppression.Entry{{Address: "ann@example.com", Account: "shop", Reason: "unsubscribe",
@@ -302,7 +303,7 @@ func story(t *testing.T, db *redisdb.DB) {
 	long := strings.Repeat("x", 60) + "@example.com"
 	b.add(t, 3,
 		suppression.Entry{Address: long, Reason: "manual", Response: "words", Expires: start.Add(time.Hour)},
-		suppression.Entry{Address: "ann@example.com", Reason: "unsubscribe", List: "news"},
+		suppression.Entry{Address: "ann@example.com", Reason: "unsubscribe", Account: "shop", List: "news"},
 		suppression.Entry{Domain: "example.net", Reason: "spam_report", Account: "shop", MessageID: "m1"},
 	)
 	if ok, err := b.Soft(t.Context(), suppression.Entry{Address: "ben@example.com", MessageID: "m2"},
@@ -337,7 +338,7 @@ func story(t *testing.T, db *redisdb.DB) {
 	if n, err := b.Sweep(t.Context()); err != nil || n != 1 {
 		t.Errorf("%d swept away, %v", n, err)
 	}
-	if ok, err := b.Remove(t.Context(), suppression.Entry{Address: "ann@example.com",
+	if ok, err := b.Remove(t.Context(), suppression.Entry{Address: "ann@example.com", Account: "shop",
 		List: "news"}); err != nil || !ok {
 		t.Errorf("remove: %v, %v", ok, err)
 	}

@@ -11,9 +11,9 @@ import (
 
 // Question is a message to be checked.
 type Question struct {
-	Account   string   // its account; empty: only entries of the instance and of the list count
-	List      string   // id of the list it belongs to; empty: none
-	Bulk      bool     // every unsubscribe stops bulk mail
+	Account   string   // its account; empty: only entries of the instance count
+	List      string   // id of the list of the account that it belongs to; empty: none
+	Bulk      bool     // every unsubscribe stops bulk mail, and mail of a list
 	Addresses []string // of its recipients
 }
 
@@ -49,8 +49,8 @@ type look struct {
 func newLook(q Question) *look {
 	l := &look{q: q, subjects: make([]string, len(q.Addresses)), answers: make(map[string]*redis.SliceCmd,
 		2*len(q.Addresses))}
-	if q.List != "" {
-		l.scopes = append(l.scopes, scopeOf("", strings.ToLower(q.List)))
+	if q.Account != "" && q.List != "" {
+		l.scopes = append(l.scopes, scopeOf(q.Account, strings.ToLower(q.List)))
 	}
 	if q.Account != "" {
 		l.scopes = append(l.scopes, scopeOf(q.Account, ""))
@@ -102,7 +102,7 @@ func (l *look) strongest(address, domain string, now int64) *Entry {
 				continue
 			}
 			for _, r := range records(value) {
-				if r.reason.strength() > strength && r.inForce(now) && l.stops(r.reason, l.scopes[i]) {
+				if r.reason.strength() > strength && r.inForce(now) && l.stops(r.reason) {
 					best, scope, subject, strength = r, l.scopes[i], candidate, r.reason.strength()
 				}
 			}
@@ -115,11 +115,6 @@ func (l *look) strongest(address, domain string, now int64) *Entry {
 	return &e
 }
 
-// stops implements the lane rule: an unsubscribe stops bulk mail, and mail of its own list.
-func (l *look) stops(r Reason, scope string) bool {
-	if r != Unsubscribe || l.q.Bulk {
-		return true
-	}
-	_, list := parseScope(scope)
-	return list != ""
-}
+// stops implements the lane rule: an unsubscribe stops bulk mail, and mail of a list. Whoever unsubscribed
+// from all of an account has unsubscribed from each of its lists.
+func (l *look) stops(r Reason) bool { return r != Unsubscribe || l.q.Bulk || l.q.List != "" }

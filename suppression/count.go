@@ -67,35 +67,15 @@ func (s *Store) Counts(ctx context.Context) ([]Count, error) {
 	return counts, nil
 }
 
-// CountOf returns the number of entries of a filter's scope and reason, including expired ones that are not
+// CountOf returns the number of entries of a filter's scopes and reason, including expired ones that are not
 // swept yet. Other fields of the filter are ignored. It costs one round trip.
 func (s *Store) CountOf(ctx context.Context, f Filter) (int64, error) {
-	scope, reasons := f.index()
-	fields := make([]string, len(reasons))
-	for i, r := range reasons {
-		fields[i] = r.letter() + ":" + scope
-	}
-	pipe := s.db.Client().Pipeline()
-	var answers [shards]*redis.SliceCmd
-	for shard := range shards {
-		answers[shard] = pipe.HMGet(ctx, countsKey(shard), fields...)
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return 0, redisdb.Failed(err, "suppression: count entries")
-	}
+	counts, err := s.Counts(ctx)
 	var sum int64
-	for _, answer := range answers {
-		for _, value := range answer.Val() {
-			text, ok := value.(string)
-			if !ok {
-				continue
-			}
-			n, err := strconv.ParseInt(text, 10, 64)
-			if err != nil {
-				return 0, redisdb.Failed(err, "suppression: read counts")
-			}
-			sum += n
+	for _, c := range counts {
+		if f.selects(c.Account, c.List) && (f.Reason == "" || f.Reason == c.Reason) {
+			sum += c.Entries
 		}
 	}
-	return sum, nil
+	return sum, err
 }

@@ -2,11 +2,14 @@ package suppression
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"io"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/postroom/postroom/api"
 )
 
 // columns are the columns of a file, in the order of one without headings. The further names are synonyms of
@@ -200,7 +203,7 @@ func (l *layout) entry(line string, given Entry) (Entry, error) {
 	}
 	cell := func(column int) string {
 		if at := l.places[column]; at >= 0 && at < len(cells) {
-			return strings.TrimSpace(cells[at])
+			return strings.TrimSpace(api.CSVText(cells[at]))
 		}
 		return ""
 	}
@@ -219,7 +222,7 @@ func (l *layout) entry(line string, given Entry) (Entry, error) {
 		e.Reason = reasonNamed(reason)
 	}
 	if account, list := cell(columnAccount), cell(columnList); account != "" || list != "" {
-		e.Account, e.List = account, list
+		e.Account, e.List = cmp.Or(account, given.Account), list
 	}
 	if source := cell(columnSource); source != "" {
 		e.Source = source

@@ -5,7 +5,8 @@
 // # Entries
 //
 // An entry is about an address, or about a domain. A domain stands for all of its addresses, but not for its
-// subdomains. An entry holds for the whole instance, one account, or one list. It has one [Reason], a source,
+// subdomains. An entry holds for the whole instance, one account, or one list of an account: accounts that
+// use the same id of a list have two lists, which know nothing of each other. It has one [Reason], a source,
 // and evidence: the message and the reply behind it. An address may have several entries, also with several
 // reasons in one scope: a recipient who unsubscribed and bounced is still unsubscribed when the bounce has
 // expired.
@@ -22,9 +23,10 @@
 //     [LookLua]). The result holds while the version is the same ([Store.VersionKey]). Every script that adds
 //     entries raises the version, whether it changes anything or not. A lost version never comes back. There
 //     is none where a script cannot use keys of several partitions, as in a Cluster.
-//   - hard_bounce, spam_report and manual stop all mail. An unsubscribe stops bulk mail, and mail of its
-//     list. Transactional mail passes it: a recipient who unsubscribed from the newsletter still gets the
-//     invoice.
+//   - hard_bounce, spam_report and manual stop all mail. An unsubscribe from an account stops its bulk mail
+//     and mail of its lists. One from a list stops mail of that list. Other transactional mail passes: a
+//     recipient who unsubscribed from the newsletter still gets the invoice.
+//   - An exported file has no formula for a spreadsheet, and is read back unchanged.
 //   - Each entry is added by one script, so counts, indexes and evidence agree with it. Adding it again can
 //     only prolong it, so every import and every fact may be repeated.
 //   - Of two entries of the same reason and scope the longer one stays. Of several reasons [Store.Check]

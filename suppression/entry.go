@@ -14,7 +14,7 @@ type Reason string
 
 // The reasons, the weakest first: of several that hold, [Store.Check] returns the last of this order.
 const (
-	Unsubscribe Reason = "unsubscribe" // the recipient unsubscribed. Stops bulk mail, and mail of that list
+	Unsubscribe Reason = "unsubscribe" // the recipient unsubscribed. Stops bulk mail, and mail of lists
 	HardBounce  Reason = "hard_bounce" // the address does not exist, or refused too often. Stops all mail
 	SpamReport  Reason = "spam_report" // the recipient called a message spam. Stops all mail
 	Manual      Reason = "manual"      // an operator or program added it. Stops all mail
@@ -54,8 +54,8 @@ type Entry struct {
 	Domain  string // all addresses of this domain; empty: see Address. One of both
 	Reason  Reason // required
 
-	Account string // only mail of this account; with List empty too: mail of the whole instance
-	List    string // only mail of this list, whatever the account. Not together with Account
+	Account string // only mail of this account; empty: mail of the whole instance
+	List    string // only mail of this list of the account, which is required then; empty: of any or no list
 
 	Created time.Time // zero: now. In whole seconds
 	Expires time.Time // time from which it no longer holds; zero: never. In whole seconds, rounded up
@@ -65,7 +65,6 @@ type Entry struct {
 	Response  string // evidence: the reply, or a comment of the operator, cut to 500 bytes; empty: none
 
 	// Who asked. Kept as long as the entry, and shown to whoever may see its address.
-	AskedFor      string // account whose mail was unsubscribed from, or that a program named; empty: not known
 	RemoteAddress string // IP address of the request, as far as it is kept; empty: not known
 	UserAgent     string // of the request, cut to 256 bytes; empty: not known
 }
@@ -106,8 +105,8 @@ func (e Entry) Normal(path string, now time.Time) (Entry, []fault.Field) {
 	if !e.Reason.Valid() {
 		fail("reason", "must be one of unsubscribe, hard_bounce, spam_report, manual")
 	}
-	if e.Account != "" && e.List != "" {
-		fail("list", "can't be given together with account")
+	if e.Account == "" && e.List != "" {
+		fail("account", "is required with a list, for each account has its own lists")
 	}
 	if !validAccount(e.Account) {
 		fail("account", "is not the id of an account")
@@ -131,7 +130,6 @@ func (e Entry) bounded(now time.Time) Entry {
 	e.Source = message.Clip(strings.Map(sourceRune, e.Source), maxSource)
 	e.MessageID = message.Clip(oneLine(e.MessageID), maxMessageID)
 	e.Response = message.Clip(oneLine(e.Response), maxResponse)
-	e.AskedFor = message.Clip(oneLine(e.AskedFor), maxScope)
 	e.RemoteAddress = message.Clip(oneLine(e.RemoteAddress), maxRemote)
 	e.UserAgent = message.Clip(oneLine(e.UserAgent), maxUserAgent)
 	return e

@@ -12,7 +12,7 @@ import (
 
 // Export writes all entries of a query as CSV with headings, in the form that [Store.Import] reads. It writes
 // while it reads, so the file may have any size. Entries added or removed meanwhile may be in it or not.
-// Expired ones are omitted.
+// Expired ones are omitted. No cell begins as a formula of a spreadsheet: see [api.CSVCell].
 func (s *Store) Export(ctx context.Context, bound string, q api.SuppressionQuery, w io.Writer) error {
 	f, err := filterOf(bound, q)
 	if err != nil {
@@ -35,10 +35,10 @@ func (s *Store) Export(ctx context.Context, bound string, q api.SuppressionQuery
 		if !e.Expires.IsZero() {
 			expires = e.Expires.Format(time.RFC3339)
 		}
-		return file.Write([]string{
+		return file.Write(api.CSVRow(
 			e.Address, e.Domain, string(e.Reason), e.Account, e.List, expires, e.Source,
 			e.Created.Format(time.RFC3339), e.MessageID, e.Response,
-		})
+		))
 	})
 	if err != nil {
 		return err

@@ -1,7 +1,10 @@
 package suppression
 
 import (
+	"cmp"
+	"context"
 	"encoding/base64"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,8 +14,8 @@ import (
 
 // Filter selects entries. The zero value selects all.
 type Filter struct {
-	Account  string // entries of this account
-	List     string // entries of this list
+	Account  string // entries of this account, and of its lists
+	List     string // entries of this list: that of Account, or without Account the lists of this id of all
 	Instance bool   // entries of the whole instance; Account and List are empty then
 	Reason   Reason // empty: every reason
 	Address  string // entries of exactly this address, in any form
@@ -22,8 +25,8 @@ type Filter struct {
 
 // normal returns the filter with its fields in the form that entries have.
 func (f Filter) normal() (Filter, error) {
-	e, wrong := Entry{Address: f.Address, Domain: f.Domain, Reason: f.Reason, Account: f.Account,
-		List: f.List}, []fault.Field(nil)
+	e, wrong := Entry{Address: f.Address, Domain: f.Domain, Reason: f.Reason,
+		Account: cmp.Or(f.Account, "any"), List: f.List}, []fault.Field(nil)
 	if e.Address == "" && e.Domain == "" {
 		e.Domain = "example.com" // nothing to check
 	}
@@ -43,21 +46,56 @@ func (f Filter) normal() (Filter, error) {
 	return f, nil
 }
 
-// index returns the scope and the reasons of the indexes to read.
-func (f Filter) index() (scope string, reasons []Reason) {
-	scope = anyScope
-	if f.Account != "" || f.List != "" || f.Instance {
-		scope = scopeOf(f.Account, strings.ToLower(f.List))
+// selects reports whether a filter selects the entries of a scope.
+func (f Filter) selects(account, list string) bool {
+	if f.Instance {
+		return account == ""
 	}
+	return (f.Account == "" || f.Account == account) && (f.List == "" || strings.EqualFold(f.List, list))
+}
+
+// reasons returns the reasons that a filter selects.
+func (f Filter) reasons() []Reason {
 	if f.Reason != "" {
-		return scope, []Reason{f.Reason}
+		return []Reason{f.Reason}
 	}
-	return scope, Reasons[:]
+	return Reasons[:]
+}
+
+// mostScopes bounds the scopes whose indexes one page reads. Beyond it the indexes of all entries are read,
+// and the entries of other scopes are passed over.
+const mostScopes = 32
+
+// scopes returns the scopes of the indexes that have the entries of a filter. An account has any number of
+// lists, and a list may be one of several accounts, so the counts say which there are.
+func (s *Store) scopes(ctx context.Context, f Filter) ([]string, error) {
+	switch {
+	case f.Instance:
+		return []string{instance}, nil
+	case f.Account == "" && f.List == "":
+		return []string{anyScope}, nil
+	case f.Account != "" && f.List != "":
+		return []string{scopeOf(f.Account, strings.ToLower(f.List))}, nil
+	}
+	counts, err := s.Counts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var scopes []string
+	for _, c := range counts {
+		if scope := scopeOf(c.Account, c.List); f.selects(c.Account, c.List) && !slices.Contains(scopes, scope) {
+			scopes = append(scopes, scope)
+		}
+	}
+	if len(scopes) > mostScopes {
+		scopes = []string{anyScope}
+	}
+	return scopes, nil
 }
 
 // matches reports whether the filter selects one entry.
 func (f Filter) matches(r *row) bool {
-	if scope, _ := f.index(); scope != anyScope && scope != r.scope {
+	if !f.selects(parseScope(r.scope)) {
 		return false
 	}
 	if f.Reason != "" && f.Reason != r.reason {

@@ -44,7 +44,7 @@ func (s *Store) Import(ctx context.Context, bound string, r io.Reader, o api.Sup
 	if given.Source == "" {
 		given.Source = "csv"
 	}
-	if bound != "" && given.List == "" {
+	if bound != "" && given.Account == "" {
 		given.Account = bound
 	}
 	if err := s.checkImport(ctx, bound, given, o.ID); err != nil {
@@ -71,7 +71,7 @@ func (s *Store) Import(ctx context.Context, bound string, r io.Reader, o api.Sup
 
 // checkImport checks the values for all lines, and whether the id is in use.
 func (s *Store) checkImport(ctx context.Context, bound string, given Entry, id string) error {
-	if err := mayChange(bound, given.Account, given.List); err != nil {
+	if err := mayChange(bound, given.Account); err != nil {
 		return err
 	}
 	given.Domain = "example.com"
@@ -168,10 +168,7 @@ func (i *importing) line(l *layout, line string) {
 		i.bad(err.Error())
 		return
 	}
-	if i.bound != "" && e.List == "" && e.Account == "" {
-		e.Account = i.bound
-	}
-	if err := mayChange(i.bound, e.Account, e.List); err != nil {
+	if err := mayChange(i.bound, e.Account); err != nil {
 		i.bad("is about another scope than that of your account")
 		return
 	}

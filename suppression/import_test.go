@@ -64,10 +64,18 @@ func TestFilesOfAllSorts(t *testing.T) {
 		{name: "both of one thing", file: "email,domain\nann@example.com,example.com\n", want: []suppression.Entry{
 			ann}},
 		{name: "what holds for all", file: "ann@example.com\n", o: api.SuppressionImportOptions{
-			Reason: "unsubscribe", SuppressionScope: api.SuppressionScope{List: "News"}, Source: "old"}, want: with(
+			Reason: "unsubscribe", SuppressionScope: api.SuppressionScope{Account: "shop", List: "News"},
+			Source: "old"}, want: with(
 			func(e *suppression.Entry) {
-				e.Reason, e.List, e.Source = "unsubscribe", "news", "old"
+				e.Reason, e.Account, e.List, e.Source = "unsubscribe", "shop", "news", "old"
 			})},
+		{name: "of an account, with lists", file: "email,list\nann@example.com,News\n",
+			o:    api.SuppressionImportOptions{SuppressionScope: api.SuppressionScope{Account: "shop"}},
+			want: with(func(e *suppression.Entry) { e.Account, e.List = "shop", "news" })},
+		{name: "a list of nobody", file: "email,list\nann@example.com,news\n", want: nil, bad: []api.BadLine{
+			{Line: 2, Reason: "account is required with a list, for each account has its own lists"}}},
+		{name: "formulas", file: "email,response\n'+ann@example.com,'=1+1\n",
+			want: with(func(e *suppression.Entry) { e.Address, e.Response = "+ann@example.com", "=1+1" })},
 		{name: "twice", file: "ann@example.com\nANN@example.com\n", want: []suppression.Entry{ann}},
 		{name: "bad lines", file: "email,domain,reason,expires\nann@example.com\nann@\n,,manual\nben@example.com,,dislike\n\"ben@example.com\ncat@example.com,,,soon\n" +
 			strings.Repeat("x", 9000) + "@example.com\n\xff@example.com\nann@example.com,example.net\n",
@@ -126,7 +134,7 @@ func TestWhatIsExportedCanBeImported(t *testing.T) {
 		case 1:
 			e.Account = "shop"
 		case 2:
-			e.List = "news"
+			e.Account, e.List = "shop", "news"
 		case 3:
 			e.Address, e.Domain = "", fmt.Sprintf("d%d.example", i)
 		case 4:
@@ -275,9 +283,9 @@ func TestWhoIsConfinedToAnAccount(t *testing.T) {
 	b := setup(t)
 	b.add(t, 3, suppression.Entry{Address: "ann@example.com", Reason: "manual"}, suppression.Entry{
 		Address: "ann@example.com", Reason: "manual", Account: "blog"},
-		suppression.Entry{Address: "ann@example.com", Reason: "unsubscribe", List: "news"})
+		suppression.Entry{Address: "ann@example.com", Reason: "unsubscribe", Account: "blog", List: "news"})
 	told, err := b.Import(t.Context(), "shop",
-		strings.NewReader("email,account,list\nann@example.com\nann@example.com,shop\nben@example.com,blog\nben@example.com,,news\n"), api.SuppressionImportOptions{ID: "of-the-shop"})
+		strings.NewReader("email,account,list\nann@example.com\nann@example.com,shop\nben@example.com,blog\nben@example.com,blog,news\n"), api.SuppressionImportOptions{ID: "of-the-shop"})
 	if err != nil || told.Added != 1 || told.Known != 1 || told.Bad != 2 {
 		t.Errorf("%+v, %v", told, err)
 	}
@@ -306,15 +314,16 @@ func TestWhoIsConfinedToAnAccount(t *testing.T) {
 		"list another": second(b.Query(t.Context(), "shop", api.SuppressionQuery{
 			SuppressionScope: api.SuppressionScope{Account: "blog"}})),
 		"list a list": second(b.Query(t.Context(), "shop", api.SuppressionQuery{
-			SuppressionScope: api.SuppressionScope{List: "news"}})),
+			SuppressionScope: api.SuppressionScope{Account: "blog", List: "news"}})),
 		"add to another": second(b.Put(t.Context(), "shop", []api.NewSuppression{
 			{Email: "x@example.com", SuppressionScope: api.SuppressionScope{Account: "blog"}}})),
 		"add to a list": second(b.Put(t.Context(), "shop", []api.NewSuppression{
-			{Email: "x@example.com", SuppressionScope: api.SuppressionScope{List: "news"}}})),
+			{Email: "x@example.com", SuppressionScope: api.SuppressionScope{Account: "blog", List: "news"}}})),
 		"remove from another": second(b.Delete(t.Context(), "shop", api.SuppressionRemoval{Email: "ann@example.com",
 			SuppressionScope: api.SuppressionScope{Account: "blog"}})),
 		"import for a list": second(b.Import(t.Context(), "shop", strings.NewReader(""),
-			api.SuppressionImportOptions{SuppressionScope: api.SuppressionScope{List: "news"}})),
+			api.SuppressionImportOptions{SuppressionScope: api.SuppressionScope{Account: "blog",
+				List: "news"}})),
 		"export another": b.Export(t.Context(), "shop", api.SuppressionQuery{Scope: "instance"}, io.Discard),
 	} {
 		if !fault.Is(err, fault.Forbidden) {
@@ -331,50 +340,6 @@ func TestWhoIsConfinedToAnAccount(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
-
-func TestBlocklists(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	for i := range 25 {
-		req := api.BlocklistRequest{Recipient: fmt.Sprintf("a%d@example.com", i), Account: "snd", Reason: []string{
-			"", "block", "unsubscribe", "moved away", "spam"}[i%5]}
-		if answer, err := b.Block(t.Context(), "Test-List", req); err != nil || !answer.Success || !answer.Added {
-			t.Fatal(answer, err)
-		}
-	}
-	if answer, err := b.Block(t.Context(), "test-list", api.BlocklistRequest{
-		Recipient: "A0@example.com"}); err != nil || !answer.Success || answer.Added {
-		t.Errorf("%+v, %v", answer, err)
-	}
-	b.add(t, 1, suppression.Entry{Domain: "example.net", Reason: "unsubscribe", List: "another"})
-	lists, err := b.Lists(t.Context(), 0, 0)
-	want := api.Blocklists{Total: 2, Pages: 1, Blocklists: []api.Blocklist{{ListID: "another", Count: 1},
-		{ListID: "test-list", Count: 25}}}
-	if diff := cmp.Diff(want, lists); err != nil || diff != "" {
-		t.Errorf("%v (-want +got)\n%s", err, diff)
-	}
-	reasons, seen := map[string]int{}, map[string]bool{}
-	for page := range 3 {
-		got, err := b.Blocklist(t.Context(), "TEST-list", page, 10)
-		if err != nil || got.Total != 25 || got.Pages != 3 || got.Page != page {
-			t.Fatalf("%+v, %v", got, err)
-		}
-		for _, a := range got.Addresses {
-			reasons[a.Reason]++
-			seen[a.Recipient] = true
-		}
-	}
-	if diff := cmp.Diff(map[string]int{"block": 10, "unsubscribe": 5, "moved away": 5, "spam_report": 5},
-		reasons); diff != "" || len(seen) != 25 {
-		t.Errorf("%d recipients, reasons (-want +got)\n%s", len(seen), diff)
-	}
-	if got, err := b.Unblock(t.Context(), "another", "@example.net"); err != nil || !got.Deleted {
-		t.Errorf("%+v, %v", got, err)
-	}
-	if _, err := b.Blocklist(t.Context(), "another", 0, 0); !fault.Is(err, fault.NotFound) {
-		t.Errorf("an empty list: %v", err)
-	}
-}
 
 // TestPagesHaveEachEntryOnce while others come and go.
 func TestPagesHaveEachEntryOnce(t *testing.T) {

@@ -86,7 +86,8 @@ func TestStoreDoesWhatTheModelDoes(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := model{}
-			scopes := []Entry{{}, {Account: "shop"}, {Account: "blog"}, {List: "news"}, {List: "offers"}}
+			scopes := []Entry{{}, {Account: "shop"}, {Account: "blog"}, {Account: "shop", List: "news"},
+				{Account: "shop", List: "offers"}, {Account: "blog", List: "news"}}
 			pick := func() Entry {
 				e, scope := people[r.IntN(len(people))], scopes[r.IntN(len(scopes))]
 				e.Account, e.List, e.Reason = scope.Account, scope.List, Reasons[r.IntN(len(Reasons))]
@@ -160,11 +161,12 @@ func TestStoreDoesWhatTheModelDoes(t *testing.T) {
 // compare asks the store for everything.
 func (m model) compare(t *testing.T, s *Store, step int, now time.Time) {
 	t.Helper()
-	for _, f := range []Filter{{}, {Instance: true}, {Account: "shop"}, {List: "news"}, {Reason: HardBounce},
+	for _, f := range []Filter{{}, {Instance: true}, {Account: "shop"}, {List: "news"},
+		{Account: "blog", List: "news"}, {Reason: HardBounce},
 		{List: "offers", Reason: Manual}} {
 		want := m.entries(func(e Entry) bool {
-			scoped := f == Filter{} || f == Filter{Reason: f.Reason} ||
-				scopeOf(e.Account, e.List) == scopeOf(f.Account, f.List)
+			scoped := f.Account == "" || e.Account == f.Account
+			scoped = scoped && (f.List == "" || e.List == f.List) && (!f.Instance || e.Account == "")
 			return scoped && (f.Reason == "" || f.Reason == e.Reason)
 		})
 		var got []Entry
@@ -204,9 +206,9 @@ func (m model) strongest(q Question, address string, now time.Time) int {
 	best := -1
 	for _, e := range m {
 		about := e.Address == address || e.Domain != "" && "@"+e.Domain == domainOf(address)
-		concerns := e.Account == "" && e.List == "" || e.Account == q.Account && e.List == "" || e.List == q.List
+		concerns := e.Account == "" && e.List == "" || e.Account == q.Account && (e.List == "" || e.List == q.List)
 		holds := e.Expires.IsZero() || e.Expires.After(now)
-		passes := e.Reason == Unsubscribe && !q.Bulk && e.List == ""
+		passes := e.Reason == Unsubscribe && !q.Bulk && q.List == ""
 		if about && concerns && holds && !passes {
 			best = max(best, e.Reason.strength())
 		}

@@ -49,11 +49,12 @@ const instance = "i"
 // any stands for all scopes in counts and indexes.
 const anyScope = "*"
 
-// scopeOf returns a scope as it is written in keys: i, a:<account> or l:<list>.
+// scopeOf returns a scope as it is written in keys: i, a:<account> or l:<list>:<account>. No id of a list has
+// a colon.
 func scopeOf(account, list string) string {
 	switch {
 	case list != "":
-		return "l:" + list
+		return "l:" + list + ":" + account
 	case account != "":
 		return "a:" + account
 	}
@@ -63,13 +64,14 @@ func scopeOf(account, list string) string {
 // parseScope is the inverse of scopeOf.
 func parseScope(scope string) (account, list string) {
 	if id, ok := strings.CutPrefix(scope, "l:"); ok {
-		return "", id
+		list, account, _ = strings.Cut(id, ":")
+		return account, list
 	}
-	id, _ := strings.CutPrefix(scope, "a:")
-	if id == scope {
+	account, _ = strings.CutPrefix(scope, "a:")
+	if account == scope {
 		return "", ""
 	}
-	return id, ""
+	return account, ""
 }
 
 // fieldName returns the name of an entry within its bucket: the scope, unless it is the instance's, and the

@@ -87,16 +87,16 @@ func (r record) entry(scope, subject string) Entry {
 	return e
 }
 
-// evidence packs the evidence of an entry, a line for each: the message, the reply, and who asked: account,
-// IP address, user agent. Empty lines at the end are left out. It is empty without evidence.
+// evidence packs the evidence of an entry, a line for each: the message, the reply, and of who asked the IP
+// address and the user agent. Empty lines at the end are left out. It is empty without evidence.
 func (e *Entry) evidence() string {
-	text := strings.Join([]string{e.MessageID, e.Response, e.AskedFor, e.RemoteAddress, e.UserAgent}, "\n")
+	text := strings.Join([]string{e.MessageID, e.Response, e.RemoteAddress, e.UserAgent}, "\n")
 	return strings.TrimRight(text, "\n")
 }
 
 // setEvidence is the inverse of evidence.
 func (e *Entry) setEvidence(text string) {
-	into := []*string{&e.MessageID, &e.Response, &e.AskedFor, &e.RemoteAddress, &e.UserAgent}
+	into := []*string{&e.MessageID, &e.Response, &e.RemoteAddress, &e.UserAgent}
 	for i, line := range strings.SplitN(text, "\n", len(into)) {
 		*into[i] = line
 	}

@@ -39,12 +39,17 @@ type walk struct {
 // walk returns a walk over the groups that the indexes of a filter mark.
 func (s *Store) walk(ctx context.Context, f Filter, at position) (*walk, error) {
 	w := &walk{s: s, f: f, at: at, ahead: 1}
-	scope, reasons := f.index()
+	scopes, err := s.scopes(ctx, f)
+	if err != nil {
+		return nil, err
+	}
 	pipe := s.db.Client().Pipeline()
 	var answers [shards][]*redis.StringCmd
 	for shard := range shards {
-		for _, r := range reasons {
-			answers[shard] = append(answers[shard], pipe.Get(ctx, indexKey(shard, r, scope)))
+		for _, r := range f.reasons() {
+			for _, scope := range scopes {
+				answers[shard] = append(answers[shard], pipe.Get(ctx, indexKey(shard, r, scope)))
+			}
 		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {

@@ -106,7 +106,7 @@ func suppressionVerdicts(list []api.Suppression) []string {
 		case s.List != "":
 			line = "Mail of the list " + s.List + " to it is stopped"
 		case s.Reason == "unsubscribe":
-			line = "Bulk mail to it is stopped, transactional mail passes"
+			line = "Bulk mail and mail of lists to it are stopped, other transactional mail passes"
 		}
 		if s.Account != "" {
 			line += ", of the account " + s.Account

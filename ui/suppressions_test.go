@@ -30,14 +30,15 @@ func TestWhySomebodyIsNotMailed(t *testing.T) {
 	w.bar(
 		suppression.Entry{Address: "ann@example.com", Reason: "hard_bounce", Source: "smtp", MessageID: "01ABC",
 			Response: "550 <b>no</b> such user"},
-		suppression.Entry{Address: "ann@example.com", Reason: "unsubscribe", List: "news"},
+		suppression.Entry{Address: "ann@example.com", Reason: "unsubscribe", Account: "shop", List: "news"},
 		suppression.Entry{Domain: "example.com", Reason: "manual", Account: "shop",
 			Expires: time.Now().Add(time.Hour)},
 		suppression.Entry{Address: "ben@example.com", Reason: "spam_report"},
 	)
 	p := b.get("/suppressions?q=ANN@example.com")
 	p.has(t, "ann@example.com", "Every mail to it is stopped.",
-		"Every mail to it is stopped, of the account shop.", "Mail of the list news to it is stopped.",
+		"Every mail to it is stopped, of the account shop.",
+		"Mail of the list news to it is stopped, of the account shop.",
 		"550 <b>no</b> such user", `href="/messages/01ABC"`, "@example.com", "for ever")
 	p.lacks(t, "ben@example.com")
 	if strings.Contains(p.body, "<b>no</b>") {
@@ -62,7 +63,8 @@ func TestAddingAndRemovingSuppressions(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	b := w.operator()
-	form := url.Values{"whom": {"Ann@Example.com"}, "reason": {"unsubscribe"}, "list": {"news"},
+	form := url.Values{"whom": {"Ann@Example.com"}, "reason": {"unsubscribe"}, "account": {"shop"},
+		"list": {"news"},
 		"note": {"by phone"}, "expires": {"2999-12-31"}, "back": {"/suppressions?list=news"}}
 	p := b.submitForm("/suppressions/add", form)
 	p.has(t, "Ann@Example.com was added.", "by phone", "page", "unsubscribe")
@@ -74,7 +76,8 @@ func TestAddingAndRemovingSuppressions(t *testing.T) {
 	b.submitForm("/suppressions/add", url.Values{"whom": {"ann@example.com"}, "reason": {"manual"},
 		"expires": {"soon"}, "back": {"/suppressions"}}).has(t, "The last day is no date.")
 
-	gone := url.Values{"email": {"ann@example.com"}, "reason": {"unsubscribe"}, "list": {"news"},
+	gone := url.Values{"email": {"ann@example.com"}, "reason": {"unsubscribe"}, "account": {"shop"},
+		"list": {"news"},
 		"back": {"/suppressions"}}
 	b.submitForm("/suppressions/remove", gone).has(t, "ann@example.com was removed.", "1 entry")
 	b.submitForm("/suppressions/remove", gone).has(t, "was gone already.")
@@ -105,7 +108,7 @@ func TestAFileIsImported(t *testing.T) {
 	t.Parallel()
 	b := setup(t).operator()
 	p := b.upload("/suppressions/import", "email\nann@example.com\nnobody\nben@example.com\n", "reason",
-		"unsubscribe", "list", "news")
+		"unsubscribe", "account", "shop", "list", "news")
 	if p.status != http.StatusSeeOther || !strings.HasPrefix(p.to(), "/suppressions/imports/") {
 		t.Fatalf("%d to %s: %s", p.status, p.to(), p.body)
 	}

@@ -61,6 +61,7 @@ func (u *Unfit) Error() string { return u.Kind + " " + u.ID + ": " + u.Why }
 
 // Blocked is an address of a blocklist.
 type Blocked struct {
+	Account   string    `json:"account"` // that the entry was made for; empty: not known
 	Recipient string    `json:"recipient"`
 	Reason    string    `json:"reason"`
 	Created   time.Time `json:"created"` // zero: not known

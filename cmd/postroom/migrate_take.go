@@ -189,7 +189,7 @@ func (m *migration) list(l api.Blocklist) error {
 		written <- err
 	}()
 	done, err := api.ImportSuppressions.Do(m, m.client, read, api.SuppressionImportOptions{
-		SuppressionScope: api.SuppressionScope{List: l.ListID}, Source: "emailengine"})
+		Source: "emailengine"})
 	_ = read.CloseWithError(io.ErrClosedPipe) // an import that was refused does not read to the end
 	_ = bar.Clear()
 	if wrong := <-written; wrong != nil && !errors.Is(wrong, io.ErrClosedPipe) {
@@ -214,10 +214,11 @@ func (m *migration) list(l api.Blocklist) error {
 }
 
 // writeList writes a blocklist as CSV. A reason that Postroom does not have stops every mail of the list, and
-// stays as its evidence.
+// stays as its evidence. EmailEngine's lists belong to nobody, ours to an account: an address goes to the
+// list of the account that its entry was made for, and if that is not known, to that of each account.
 func (m *migration) writeList(to io.Writer, id string, bar *progressbar.ProgressBar) error {
 	out := csv.NewWriter(to)
-	if err := out.Write([]string{"address", "reason", "created", "response"}); err != nil {
+	if err := out.Write([]string{"address", "reason", "account", "list", "created", "response"}); err != nil {
 		return err
 	}
 	for b, err := range m.source.Blocked(m, id) {
@@ -231,13 +232,29 @@ func (m *migration) writeList(to io.Writer, id string, bar *progressbar.Progress
 		if !b.Created.IsZero() {
 			created = b.Created.UTC().Format(time.RFC3339)
 		}
-		if err := out.Write([]string{b.Recipient, reason, created, evidence}); err != nil {
-			return err
+		for _, account := range m.owners(b) {
+			if err := out.Write(api.CSVRow(b.Recipient, reason, account, id, created, evidence)); err != nil {
+				return err
+			}
 		}
 		_ = bar.Add(1)
 	}
 	out.Flush()
 	return out.Error()
+}
+
+// owners returns the accounts on whose list an address belongs.
+func (m *migration) owners(b emailengine.Blocked) (accounts []string) {
+	if b.Account != "" {
+		return []string{b.Account}
+	}
+	for _, a := range m.found.Accounts {
+		accounts = append(accounts, a.Value.Account)
+	}
+	if len(accounts) == 0 {
+		return []string{""} // the import says that the account is not known
+	}
+	return accounts
 }
 
 // queued takes the queued mail. The rows are one for each account, and one for each message that is not

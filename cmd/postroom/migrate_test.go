@@ -168,7 +168,7 @@ func checkMigrated(t *testing.T, m migrating) {
 	if err != nil || welcome.Content.HTML != "<p>Welcome, {{params.name}} — ✓</p>" {
 		t.Errorf("the template is %+v, %v", welcome, err)
 	}
-	news, err := api.GetBlocklist.Do(ctx, m.Client, api.PageQuery{}, "news")
+	news, err := api.GetBlocklist.Do(ctx, m.Client, api.BlocklistQuery{Account: "shop"}, "news")
 	if err != nil || news.Total != 2 {
 		t.Fatalf("the blocklist is %+v, %v", news, err)
 	}

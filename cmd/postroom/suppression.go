@@ -23,7 +23,7 @@ func suppressionVerbs() []verb {
 // scopeFlags say whose mail is meant; none of them: that of the whole instance.
 type scopeFlags struct {
 	Account string `placeholder:"ID" help:"Of this account only."`
-	List    string `placeholder:"ID" help:"Of this list only."`
+	List    string `placeholder:"ID" help:"Of this list of the account only. Needs --account, except to list or export."`
 }
 
 func (f scopeFlags) scope() api.SuppressionScope {
@@ -94,7 +94,7 @@ func whom(s api.Suppression) string {
 func scopeWords(s api.SuppressionScope) string {
 	switch {
 	case s.List != "":
-		return "list " + s.List
+		return "list " + s.List + " of " + s.Account
 	case s.Account != "":
 		return "account " + s.Account
 	}
@@ -130,7 +130,7 @@ func verdicts(list []api.Suppression) []string {
 		what := "every mail is stopped"
 		switch {
 		case s.Reason == "unsubscribe" && s.List == "":
-			what = "bulk mail is stopped, transactional mail passes"
+			what = "bulk mail and mail of lists are stopped, other transactional mail passes"
 		case s.List != "":
 			what = "mail of this list is stopped"
 		}
@@ -151,7 +151,7 @@ func verdicts(list []api.Suppression) []string {
 type suppressionsAddCmd struct {
 	Whom []string `arg:"" help:"Addresses; or domains, as @example.com."`
 	scopeFlags
-	Reason  string `enum:"unsubscribe,hard_bounce,spam_report,manual" default:"manual" help:"unsubscribe stops bulk mail, and mail of the list; hard_bounce, spam_report and manual (the default) stop every mail."`
+	Reason  string `enum:"unsubscribe,hard_bounce,spam_report,manual" default:"manual" help:"unsubscribe stops bulk mail, and mail of lists; hard_bounce, spam_report and manual (the default) stop every mail."`
 	Expires string `placeholder:"WHEN" help:"Until when: a distance (720h), or a time such as 2030-12-31. Default: for ever."`
 	Note    string `placeholder:"TEXT" help:"Words to find there later, such as a ticket's number."`
 	reachFlags

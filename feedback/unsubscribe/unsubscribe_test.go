@@ -130,7 +130,7 @@ func TestLeavingAList(t *testing.T) {
 	}
 	v.RemoteAddress, v.UserAgent = "192.0.2.77", "Mail/1.0\r\nx"
 	b.must(b.Unsubscribe(t.Context(), v, List, OneClick))
-	listed, err := b.store.Blocklist(t.Context(), "news.example.com", 0, 0)
+	listed, err := b.store.Blocklist(t.Context(), "", "shop", "news.example.com", 0, 0)
 	if row := listed.Addresses; err != nil || row[0].Account != "shop" || row[0].RemoteAddress != "192.0.2.0" ||
 		row[0].UserAgent != "Mail/1.0  x" || row[0].MessageID != message {
 		t.Errorf("%+v, %v", row, err)
@@ -261,7 +261,8 @@ func TestComingBackLeavesWhatOthersSay(t *testing.T) {
 		suppression.Entry{Address: "ann@example.net", Reason: suppression.HardBounce, MessageID: "m1",
 			Response: "550 no such user"},
 		suppression.Entry{Address: "ann@example.net", Reason: suppression.SpamReport, Account: "shop"},
-		suppression.Entry{Address: "ann@example.net", Reason: suppression.Manual, List: "news.example.com"},
+		suppression.Entry{Address: "ann@example.net", Reason: suppression.Manual, Account: "shop",
+			List: "news.example.com"},
 		suppression.Entry{Domain: "example.net", Reason: suppression.Unsubscribe, Account: "shop"},
 	)
 	b.must(err)

@@ -81,12 +81,10 @@ func (v Visit) Scope() Scope {
 // entry returns the entry of the suppression list that an unsubscribe request adds.
 func (u *Service) entry(v Visit, scope Scope, now time.Time) (suppression.Entry, error) {
 	e := suppression.Entry{Address: v.Address, Reason: suppression.Unsubscribe, MessageID: v.MessageID,
-		Created: now, AskedFor: v.Account, UserAgent: v.UserAgent,
+		Created: now, Account: v.Account, UserAgent: v.UserAgent,
 		RemoteAddress: feedback.AddressKept(v.RemoteAddress, u.storeAddress)}
 	if scope == List {
 		e.List = v.List
-	} else {
-		e.Account = v.Account
 	}
 	e, wrong := e.Normal("", now)
 	if len(wrong) > 0 || scope == List && v.List == "" {
@@ -116,8 +114,10 @@ func (u *Service) Standing(ctx context.Context, v Visit) (s Standing, err error)
 		if e.Reason != suppression.Unsubscribe || e.Address == "" || !e.Expires.IsZero() && !now.Before(e.Expires) {
 			continue
 		}
-		s.All = s.All || e.Account == v.Account && e.List == ""
-		s.List = s.List || v.List != "" && strings.EqualFold(e.List, v.List)
+		if e.Account == v.Account {
+			s.All = s.All || e.List == ""
+			s.List = s.List || v.List != "" && strings.EqualFold(e.List, v.List)
+		}
 	}
 	return s, nil
 }
