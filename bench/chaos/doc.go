@@ -3,6 +3,9 @@
 // twice without being marked in doubt, one last word for every recipient, every event at every webhook
 // endpoint. docs/testing.md says how to run it and how to read its table.
 //
+// With -cluster that Redis is a Cluster of three masters and three replicas. Masters die, and processes are
+// cut off from all nodes.
+//
 // What is real: the processes (this program, started again as Postroom), redis-server with appendfsync
 // always, TCP, SIGKILL and SIGSTOP. What is played: the clients, the relays and the webhook receivers, which
 // keep a ledger of what they were told and what they took. Everything runs on the loopback interface, and

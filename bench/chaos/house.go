@@ -11,8 +11,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/bench/rig"
@@ -28,6 +31,9 @@ type house struct {
 	dir       string
 	ledger    *ledger
 	redis     *observer
+	servers   []*program // all that Redis consists of
+	socket    string     // of the only redis-server
+	cluster   *cluster   // instead of it; or nil
 	relays    *relays
 	apis      []*postroom
 	workers   []*postroom
@@ -39,7 +45,7 @@ type house struct {
 // postroom is one process of Postroom and its lines.
 type postroom struct {
 	*program
-	redisLine *faultproxy.Proxy
+	redisLine *faultproxy.Proxy // to the only redis-server; nil with a Cluster
 	apiLine   *faultproxy.Proxy // between clients and an API process
 	smtpLine  *faultproxy.Proxy // between a worker and its relay
 	relay     *testsmtp.Server
@@ -55,21 +61,16 @@ func (h *house) open(ctx context.Context) (err error) {
 	if h.dir, err = os.MkdirTemp("", "chaos-"); err != nil {
 		return err
 	}
-	if h.redis, err = newRedis(h.dir, h.o.partitions, h.ledger); err != nil {
+	logging.Disable() // Redis is unreachable at times on purpose
+	openRedis := h.openRedis
+	if h.o.cluster {
+		openRedis = h.openCluster
+	}
+	if err := openRedis(ctx); err != nil {
 		return err
 	}
-	h.OnClose(func() { _ = h.redis.rdb.Close() })
-	h.start(h.redis.program)
-	if err := h.redis.program.await(ctx); err != nil {
-		return err
-	}
-	for n := range h.o.apis {
-		if err := h.add("api", n, &h.apis); err != nil {
-			return err
-		}
-	}
-	for n := range h.o.workers {
-		if err := h.add("worker", n, &h.workers); err != nil {
+	for _, name := range h.names() {
+		if err := h.add(name); err != nil {
 			return err
 		}
 	}
@@ -79,6 +80,18 @@ func (h *house) open(ctx context.Context) (err error) {
 		}
 	}
 	return h.subscribe(ctx)
+}
+
+// names are those of the processes of Postroom.
+func (h *house) names() []string {
+	var out []string
+	for n := range h.o.apis {
+		out = append(out, fmt.Sprintf("%s-%d", roleAPI, n+1))
+	}
+	for n := range h.o.workers {
+		out = append(out, fmt.Sprintf("%s-%d", roleWorker, n+1))
+	}
+	return out
 }
 
 // start runs a program until the house is closed.
@@ -99,12 +112,20 @@ func (h *house) line(network, server string) (*faultproxy.Proxy, error) {
 	return p, err
 }
 
+// The roles of a process, with which its name begins.
+const (
+	roleAPI    = "api"
+	roleWorker = "worker"
+)
+
 // add starts one process of Postroom, with lines of its own.
-func (h *house) add(role string, n int, to *[]*postroom) error {
+func (h *house) add(name string) error {
 	p, err := &postroom{}, error(nil)
-	name := fmt.Sprintf("%s-%d", role, n+1)
-	if p.redisLine, err = h.line("unix", h.redis.socket); err != nil {
-		return err
+	role, _, _ := strings.Cut(name, "-")
+	if h.cluster == nil {
+		if p.redisLine, err = h.line("unix", h.socket); err != nil {
+			return err
+		}
 	}
 	if p.relay, err = h.relays.listen(name); err != nil {
 		return err
@@ -123,15 +144,25 @@ func (h *house) add(role string, n int, to *[]*postroom) error {
 	if err != nil {
 		return err
 	}
-	*to = append(*to, p)
+	if role == roleAPI {
+		h.apis = append(h.apis, p)
+	} else {
+		h.workers = append(h.workers, p)
+	}
 	h.start(p.program)
 	return nil
 }
 
 func (h *house) settings(role, name string, p *postroom) map[string]string {
+	url, replicas := "", "0"
+	if h.cluster == nil {
+		url = "redis://" + p.redisLine.Addr()
+	} else {
+		url, replicas = h.cluster.url(name), "1"
+	}
 	return map[string]string{
-		"role": role, "redis.url": "redis://" + p.redisLine.Addr(), "redis.partitions": fmt.Sprint(h.o.partitions),
-		"data":        filepath.Join(h.dir, name),
+		"role": role, "redis.url": url, "redis.waitReplicas": replicas,
+		"redis.partitions": fmt.Sprint(h.o.partitions), "data": filepath.Join(h.dir, name),
 		"http.listen": "127.0.0.1:0", "token": rig.Token, "secret": rig.Secret,
 		"smtp": "smtp://" + p.smtpLine.Addr(), "from": "chaos@example.com",
 		"webhooks.allowPrivate": "true", "webhooks.attempts": "100", "webhooks.timeout": "3s",
@@ -188,11 +219,18 @@ func (h *house) heal(ctx context.Context) error {
 	for _, line := range h.hookLines {
 		line.Up()
 	}
-	programs := []*program{h.redis.program}
+	programs := slices.Clone(h.servers)
 	for _, p := range h.processes() {
 		programs = append(programs, p.program)
 		for _, line := range []*faultproxy.Proxy{p.redisLine, p.smtpLine, p.apiLine} {
-			line.Up()
+			if line != nil {
+				line.Up()
+			}
+		}
+	}
+	if h.cluster != nil {
+		for _, n := range h.cluster.nodes {
+			n.line.Up()
 		}
 	}
 	var errs []error
@@ -200,6 +238,9 @@ func (h *house) heal(ctx context.Context) error {
 		p.thaw()
 		p.want()
 		errs = append(errs, p.await(ctx))
+	}
+	if h.cluster != nil {
+		errs = append(errs, h.cluster.inStep(ctx))
 	}
 	return errors.Join(errs...)
 }

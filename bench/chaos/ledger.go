@@ -175,13 +175,20 @@ func (l *ledger) died(format string, args ...any) {
 	l.deaths = append(l.deaths, fmt.Sprintf("%s %s", l.since(time.Now()), fmt.Sprintf(format, args...)))
 }
 
-// trouble notes that a fault begins; the returned function notes its end.
+// trouble notes and counts a fault that begins; the returned function notes its end.
 func (l *ledger) trouble(kind, place string) (over func()) {
+	l.mu.Lock()
+	l.injected[kind]++
+	l.mu.Unlock()
+	return l.begins(kind, place)
+}
+
+// begins is trouble without a count, for what is a part of a trouble.
+func (l *ledger) begins(kind, place string) (over func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := len(l.faults)
 	l.faults = append(l.faults, fault{kind: kind, place: place, from: time.Now()})
-	l.injected[kind]++
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()

@@ -18,11 +18,22 @@ func main() {
 	flag.IntVar(&o.apis, "apis", 2, "processes with the role api")
 	flag.IntVar(&o.workers, "workers", 3, "processes with the role worker")
 	flag.IntVar(&o.receivers, "receivers", 2, "webhook endpoints")
-	flag.IntVar(&o.partitions, "partitions", 1, "partitions of the outbox (redis.partitions)")
+	flag.IntVar(&o.partitions, "partitions", 0,
+		"partitions of the outbox (redis.partitions); 0: 1, and 6 with -cluster")
+	flag.BoolVar(&o.cluster, "cluster", false,
+		"Redis is a Cluster of three masters with a replica each; masters die, and processes are cut off from it")
 	flag.DurationVar(&o.lease, "lease", 8*time.Second,
 		"how long a silent worker holds a message (delivery.lease)")
 	flag.Float64Var(&o.calm, "calm", 1, "multiplies the times without trouble: 0.5 is twice the storm")
 	flag.DurationVar(&o.progress, "progress", 5*time.Second, "how often to write a line of progress")
 	flag.BoolVar(&o.keep, "keep", false, "keep the directory with the logs of all processes")
-	rig.Main("chaos", func(ctx context.Context) error { return run(ctx, os.Stdout, o) })
+	rig.Main("chaos", func(ctx context.Context) error {
+		if o.partitions == 0 {
+			o.partitions = 1
+			if o.cluster {
+				o.partitions = 2 * masters // of fewer than four all may fall on two of the masters
+			}
+		}
+		return run(ctx, os.Stdout, o)
+	})
 }

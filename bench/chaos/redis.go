@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/postroom/postroom/bench/rig"
 	"github.com/postroom/postroom/event"
@@ -21,41 +20,50 @@ import (
 
 // observer reads Redis without the faulty lines: the events, and which messages are held.
 type observer struct {
-	program    *program
-	socket     string
-	rdb        *redis.Client
+	rdb        redis.UniversalClient
 	partitions int
 	ledger     *ledger
 	last       []string   // id of the last event read, of each partition
 	turn       sync.Mutex // of catchUp
 }
 
-// newRedis returns a redis-server that writes each change to disk before its reply.
-func newRedis(dir string, partitions int, l *ledger) (*observer, error) {
-	home := filepath.Join(dir, "redis")
+// readWithin is how long our own clients wait for an answer of Redis.
+const readWithin = 5 * time.Second
+
+// openRedis starts a redis-server that writes each change to disk before its reply.
+func (h *house) openRedis(ctx context.Context) error {
+	home := filepath.Join(h.dir, "redis")
 	if err := os.Mkdir(home, 0o700); err != nil {
-		return nil, err
+		return err
 	}
-	o := &observer{socket: filepath.Join(home, "s"), partitions: partitions, ledger: l,
-		last: make([]string, partitions)}
+	_, h.socket = rig.RedisCommand(home)
+	rdb := redis.NewClient(&redis.Options{Network: "unix", Addr: h.socket, MaxRetries: 0,
+		ReadTimeout: readWithin, DisableIdentity: true})
+	h.OnClose(func() { _ = rdb.Close() })
+	server, err := newProgram(h.dir, "redis-server", h.ledger, func() *exec.Cmd {
+		cmd, _ := rig.RedisCommand(home, "--appendfsync", "always")
+		return cmd
+	}, func(ctx context.Context, _ *bufio.Reader) error { return ping(ctx, rdb) })
+	if err != nil {
+		return err
+	}
+	h.redis, h.servers = newObserver(rdb, h.o.partitions, h.ledger), []*program{server}
+	h.start(server)
+	return server.await(ctx)
+}
+
+func newObserver(rdb redis.UniversalClient, partitions int, l *ledger) *observer {
+	o := &observer{rdb: rdb, partitions: partitions, ledger: l, last: make([]string, partitions)}
 	for p := range o.last {
 		o.last[p] = "0"
 	}
-	logging.Disable() // Redis is unreachable at times on purpose
-	o.rdb = redis.NewClient(&redis.Options{Network: "unix", Addr: o.socket, MaxRetries: 0,
-		ReadTimeout: 5 * time.Second, DisableIdentity: true})
-	var err error
-	o.program, err = newProgram(dir, "redis-server", l, func() *exec.Cmd {
-		cmd, _ := rig.RedisCommand(home, "--appendfsync", "always")
-		return cmd
-	}, o.ping)
-	return o, err
+	return o
 }
 
 // ping waits until Redis answers; after a restart it reads its files first.
-func (o *observer) ping(ctx context.Context, _ *bufio.Reader) error {
+func ping(ctx context.Context, rdb *redis.Client) error {
 	for {
-		err := o.rdb.Ping(ctx).Err()
+		err := rdb.Ping(ctx).Err()
 		if err == nil {
 			return nil
 		}

@@ -24,6 +24,7 @@ type options struct {
 	workers    int
 	receivers  int
 	partitions int
+	cluster    bool // Redis is a Cluster
 	lease      time.Duration
 	calm       float64       // multiplies the times without trouble
 	drain      time.Duration // without faults and progress for this long, the run has ended

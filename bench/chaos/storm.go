@@ -86,11 +86,7 @@ func storm(ctx context.Context, o options, l *ledger, places []place) {
 // places are all that can go wrong in this house.
 func (h *house) places(ctx context.Context, watching *sync.WaitGroup) []place {
 	lease := h.o.lease
-	all := []place{{"redis", 60 * time.Second, 20 * time.Second, []trouble{
-		{"redis killed", 3, 0, 3 * time.Second, func(float64) { h.redis.program.kill() }, h.redis.program.want},
-		{"redis frozen", 1, 500 * time.Millisecond, 5 * time.Second, func(float64) { h.redis.program.freeze() },
-			h.redis.program.thaw},
-	}}}
+	all := h.redisPlaces(ctx)
 	for _, p := range h.workers {
 		all = append(all, place{p.name, 20 * time.Second, 5 * time.Second, []trouble{
 			{"worker killed", 2, 0, 3 * time.Second, func(float64) { h.killWorker(ctx, p, watching) }, p.want},
@@ -98,15 +94,13 @@ func (h *house) places(ctx context.Context, watching *sync.WaitGroup) []place {
 				p.thaw},
 			{"worker frozen, longer than its lease", 1, lease * 12 / 10, lease * 2, func(float64) { p.freeze() },
 				p.thaw},
-		}}, lineTroubles("redis line", p.name, p.redisLine, lease), lineTroubles(
-			"smtp line", p.name, p.smtpLine, lease))
+		}}, lineTroubles("smtp line", p.name, p.smtpLine, lease))
 	}
 	for _, p := range h.apis {
 		all = append(all, place{p.name, 20 * time.Second, 6 * time.Second, []trouble{
 			{"api killed", 2, 0, 2 * time.Second, func(float64) { p.kill() }, p.want},
 			{"api frozen", 1, 500 * time.Millisecond, lease * 12 / 10, func(float64) { p.freeze() }, p.thaw},
-		}}, lineTroubles("redis line", p.name, p.redisLine, lease), lineTroubles(
-			"client line", p.name, p.apiLine, lease))
+		}}, lineTroubles("client line", p.name, p.apiLine, lease))
 	}
 	all = append(all, place{"relays", 20 * time.Second, 5 * time.Second,
 		h.moods("relays", func(m mood) { h.relays.mood.Store(int32(m)) })})
@@ -114,6 +108,23 @@ func (h *house) places(ctx context.Context, watching *sync.WaitGroup) []place {
 		all = append(all, lineTroubles("webhook line", r.name, h.hookLines[n], lease),
 			place{r.name, 20 * time.Second, 5 * time.Second,
 				h.moods("receiver", func(m mood) { r.mood.Store(int32(m)) })})
+	}
+	return all
+}
+
+// redisPlaces are all that can go wrong with Redis, and between it and the processes.
+func (h *house) redisPlaces(ctx context.Context) []place {
+	if h.cluster != nil {
+		return []place{h.siege(ctx)}
+	}
+	server := h.servers[0]
+	all := []place{{"redis", 60 * time.Second, 20 * time.Second, []trouble{
+		{"redis killed", 3, 0, 3 * time.Second, func(float64) { server.kill() }, server.want},
+		{"redis frozen", 1, 500 * time.Millisecond, 5 * time.Second, func(float64) { server.freeze() },
+			server.thaw},
+	}}}
+	for _, p := range h.processes() {
+		all = append(all, lineTroubles("redis line", p.name, p.redisLine, h.o.lease))
 	}
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net"
+	"strings"
 	"sync"
 	"time"
 )
@@ -22,15 +23,22 @@ type Proxy struct {
 
 	mu      sync.Mutex
 	changed *sync.Cond // the state below changed
-	conns   map[net.Conn]bool
+	conns   map[net.Conn]*link
 	down    bool
 	hung    bool
 	mute    bool
 	closed  bool
 	snap    int // bytes after which a connection breaks; 0: never
 	delay   time.Duration
+	shunned map[string]bool // words whose clients are held back
 	serving sync.WaitGroup
 }
+
+// link is a client's connection, with that to the server.
+type link struct{ greeting string } // the first bytes that the client said
+
+// greetingSize is how many bytes of a client's first words are looked at.
+const greetingSize = 512
 
 // New starts a proxy in front of a server, given as "tcp" and host:port or as "unix" and a path, and ends it
 // with the test.
@@ -50,7 +58,8 @@ func Listen(network, server string) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{network: network, server: server, listener: l, conns: make(map[net.Conn]bool)}
+	p := &Proxy{network: network, server: server, listener: l, conns: make(map[net.Conn]*link),
+		shunned: make(map[string]bool)}
 	p.changed = sync.NewCond(&p.mu)
 	p.serving.Go(p.accept)
 	return p, nil
@@ -83,10 +92,31 @@ func (p *Proxy) Snap(bytes int) { p.set(func() { p.snap = bytes }) }
 // one behind the other arrive one behind the other. Zero: no delay.
 func (p *Proxy) Delay(d time.Duration) { p.set(func() { p.delay = d }) }
 
-// Up makes everything work again; what was held back by Hang and Mute is passed on. A connection that Snap
-// has in hand still breaks.
+// HangOn is Hang for those clients alone who said word within the first 512 bytes that arrived together, as
+// the name with which they log in. It ends with CutOff of the same word, or with Up. Several words may be
+// held back at a time.
+func (p *Proxy) HangOn(word string) { p.set(func() { p.shunned[word] = true }) }
+
+// CutOff breaks the connections of those clients who said word in their first bytes, and ends its HangOn.
+// What was held back never arrives. New connections of theirs work.
+func (p *Proxy) CutOff(word string) {
+	p.set(func() {
+		delete(p.shunned, word)
+		for c, l := range p.conns {
+			if strings.Contains(l.greeting, word) {
+				reset(c)
+			}
+		}
+	})
+}
+
+// Up makes everything work again; what was held back by Hang, HangOn and Mute is passed on. A connection that
+// Snap has in hand still breaks.
 func (p *Proxy) Up() {
-	p.set(func() { p.down, p.hung, p.mute, p.snap, p.delay = false, false, false, 0, 0 })
+	p.set(func() {
+		p.down, p.hung, p.mute, p.snap, p.delay = false, false, false, 0, 0
+		clear(p.shunned)
+	})
 }
 
 func (p *Proxy) set(change func()) {
@@ -122,7 +152,8 @@ func (p *Proxy) accept() {
 
 // serve connects a client with the server until either side ends.
 func (p *Proxy) serve(client net.Conn) {
-	if !p.track(client) {
+	l := &link{}
+	if !p.track(client, l) {
 		return
 	}
 	defer p.forget(client)
@@ -131,13 +162,16 @@ func (p *Proxy) serve(client net.Conn) {
 	if err != nil {
 		return
 	}
-	if !p.track(server) {
+	if !p.track(server, l) {
 		return
 	}
 	defer p.forget(server)
 	var both sync.WaitGroup
-	both.Go(func() { p.pipe(wire{to: server, from: client, left: snap, snaps: snap > 0}); _ = server.Close() })
-	both.Go(func() { p.pipe(wire{to: client, from: server, answers: true}); _ = client.Close() })
+	both.Go(func() {
+		p.pipe(wire{link: l, to: server, from: client, left: snap, snaps: snap > 0})
+		_ = server.Close()
+	})
+	both.Go(func() { p.pipe(wire{link: l, to: client, from: server, answers: true}); _ = client.Close() })
 	both.Wait()
 }
 
@@ -149,14 +183,14 @@ func (p *Proxy) goal() (server string, snap int) {
 }
 
 // track notes a connection, or closes it when the proxy is down.
-func (p *Proxy) track(c net.Conn) bool {
+func (p *Proxy) track(c net.Conn, l *link) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.down || p.closed {
 		_ = c.Close()
 		return false
 	}
-	p.conns[c] = true
+	p.conns[c] = l
 	return true
 }
 
@@ -169,6 +203,7 @@ func (p *Proxy) forget(c net.Conn) {
 
 // wire is one direction of a connection.
 type wire struct {
+	link     *link
 	to, from net.Conn
 	answers  bool // it carries what the server says
 	snaps    bool // it breaks after left more bytes
@@ -190,7 +225,7 @@ func (p *Proxy) pipe(w wire) {
 	for {
 		n, err := w.from.Read(buf)
 		if n > 0 {
-			line <- piece{bytes.Clone(buf[:n]), time.Now().Add(p.lag())}
+			line <- piece{bytes.Clone(buf[:n]), time.Now().Add(p.hear(w, buf[:n]))}
 		}
 		if err != nil {
 			break
@@ -204,7 +239,7 @@ func (p *Proxy) pipe(w wire) {
 func (p *Proxy) deliver(w wire, line <-chan piece) {
 	failed := false
 	for next := range line {
-		p.obstruct(next.due, w.answers)
+		p.obstruct(next.due, w)
 		if failed {
 			continue
 		}
@@ -232,17 +267,31 @@ func (w *wire) write(data []byte) error {
 	return errSnapped
 }
 
-func (p *Proxy) lag() time.Duration {
+// hear notes what a client says first, and returns how long the data is on its way.
+func (p *Proxy) hear(w wire, data []byte) (delay time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !w.answers && w.link.greeting == "" {
+		w.link.greeting = string(data[:min(len(data), greetingSize)])
+	}
 	return p.delay
 }
 
+// shuns reports whether a link is held back by HangOn.
+func (p *Proxy) shuns(l *link) bool {
+	for word := range p.shunned {
+		if strings.Contains(l.greeting, word) {
+			return true
+		}
+	}
+	return false
+}
+
 // obstruct is where a piece of data meets the trouble that was asked for: it waits while the proxy hangs, or
-// holds answers back and this is one, then until it is due.
-func (p *Proxy) obstruct(due time.Time, answer bool) {
+// holds this client or all answers back, then until it is due.
+func (p *Proxy) obstruct(due time.Time, w wire) {
 	p.mu.Lock()
-	for (p.hung || p.mute && answer) && !p.closed {
+	for (p.hung || p.mute && w.answers || p.shuns(w.link)) && !p.closed {
 		p.changed.Wait()
 	}
 	p.mu.Unlock()

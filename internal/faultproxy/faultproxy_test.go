@@ -116,6 +116,56 @@ func TestHangHoldsBackUntilUp(t *testing.T) {
 	}
 }
 
+// TestHangOnHoldsBackOneClient: the others, and its connections after the end, pass.
+func TestHangOnHoldsBackOneClient(t *testing.T) {
+	p := faultproxy.New(t, "tcp", echo(t))
+	ann, bob := dial(t, p), dial(t, p)
+	for c, name := range map[net.Conn]string{ann: "I am ann", bob: "I am bob"} {
+		if err := say(c, name, enough); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.HangOn("am ann")
+	if err := say(ann, "hello", brief); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("ann, who is held back: %v", err)
+	}
+	if err := say(dial(t, p), "I am ann", brief); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("ann's new connection: %v", err)
+	}
+	for _, c := range []net.Conn{bob, dial(t, p)} {
+		if err := say(c, "I am neither", enough); err != nil {
+			t.Errorf("others than ann: %v", err)
+		}
+	}
+	p.CutOff("am ann")
+	if err := say(ann, "anyone?", enough); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("ann's old connection: %v, want broken", err)
+	}
+	if err := say(dial(t, p), "I am ann", enough); err != nil {
+		t.Errorf("ann, when it is over: %v", err)
+	}
+	if err := say(bob, "still here", enough); err != nil {
+		t.Errorf("bob, who was never meant: %v", err)
+	}
+}
+
+// TestUpLetsThoseHeldBackPass: nothing of what they said is lost.
+func TestUpLetsThoseHeldBackPass(t *testing.T) {
+	p := faultproxy.New(t, "tcp", echo(t))
+	p.HangOn("ann")
+	c := dial(t, p)
+	if err := say(c, "ann", brief); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("held back: %v", err)
+	}
+	p.Up()
+	if err := c.SetDeadline(time.Now().Add(enough)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := bufio.NewReader(c).ReadString('\n'); got != "ann\n" {
+		t.Errorf("after Up: %q, %v", got, err)
+	}
+}
+
 // TestMuteHoldsAnswersBack: the server hears and does what the client asks, and the client does not learn of
 // it.
 func TestMuteHoldsAnswersBack(t *testing.T) {

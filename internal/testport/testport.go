@@ -10,6 +10,8 @@
 package testport
 
 import (
+	"errors"
+	"fmt"
 	"syscall"
 	"testing"
 )
@@ -44,6 +46,22 @@ func Pair(t testing.TB, distance int) int {
 // hold binds a port, 0 for any, until the test ends.
 func hold(t testing.TB, port int) (held int, ok bool) {
 	t.Helper()
+	held, release, err := bind(port)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return 0, false
+	case err != nil:
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	return held, true
+}
+
+// Hold is Free without a test: the port is the caller's own until release. It fails if the system has no
+// socket or port to give.
+func Hold() (port int, release func(), err error) { return bind(0) }
+
+func bind(port int) (held int, release func(), err error) {
 	syscall.ForkLock.RLock()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
 	if err == nil {
@@ -51,20 +69,22 @@ func hold(t testing.TB, port int) (held int, ok bool) {
 	}
 	syscall.ForkLock.RUnlock()
 	if err != nil {
-		t.Fatal(err)
+		return 0, nil, fmt.Errorf("hold a port: %w", err)
 	}
-	t.Cleanup(func() { _ = syscall.Close(fd) })
-	if syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}) != nil {
-		return 0, false
+	release = func() { _ = syscall.Close(fd) }
+	err = syscall.Bind(fd, &syscall.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}})
+	if err == nil {
+		// Only now: with it from the beginning, a port that another test holds, and whose server does not listen
+		// yet, would be given away twice.
+		err = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)
 	}
-	// Only now: with it from the beginning, a port that another test holds, and whose server does not listen
-	// yet, would be given away twice.
-	if err := syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1); err != nil {
-		t.Fatal(err)
+	var name syscall.Sockaddr
+	if err == nil {
+		name, err = syscall.Getsockname(fd)
 	}
-	name, err := syscall.Getsockname(fd)
 	if err != nil {
-		t.Fatal(err)
+		release()
+		return 0, nil, fmt.Errorf("hold port %d of 127.0.0.1: %w", port, err)
 	}
-	return name.(*syscall.SockaddrInet4).Port, true
+	return name.(*syscall.SockaddrInet4).Port, release, nil
 }
