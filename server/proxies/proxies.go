@@ -111,7 +111,7 @@ func (p *Proxies) notBelieved(c Client) {
 		where = 1
 	}
 	if p.told[where].CompareAndSwap(false, true) {
-		p.log.Warn("forwarded address not believed: the peer is no trusted proxy", "remote_addr", c, "fix",
+		p.log.Warn("forwarded address not believed: the peer is no trusted proxy", "remote_addr", c.String(), "fix",
 			"if this is your proxy, set http.trustedProxies to its address; later requests are not logged")
 	}
 }
