@@ -130,6 +130,7 @@ type Settings struct {
 	QueueKeep             *int            `json:"queueKeep,omitempty" minimum:"0" maximum:"100000" doc:"Completed and failed jobs of each lane kept visible in the queues, for at most 24 hours; with dead letters, failed ones stay as long as these"`
 	TrackOpens            *bool           `json:"trackOpens,omitempty" doc:"Whether opens are counted, unless an account or message says otherwise"`
 	TrackClicks           *bool           `json:"trackClicks,omitempty" doc:"Whether clicks are counted, unless an account or message says otherwise"`
+	BlockedLinks          *[]string       `json:"blockedLinks,omitempty" maxItems:"1000" doc:"Links of mail that lead to a page which says that they are switched off, and are not counted: hosts, with their subdomains, and queueIds of messages, whose links are all meant"`
 }
 
 // CustomHeader is one header added to webhook requests.

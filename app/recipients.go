@@ -20,6 +20,7 @@ func (a *App) buildRecipients(context.Context) error {
 	c := a.cfg.Tracking
 	a.tracking, err = tracking.New(a.signedTokens, a.feedback.Append, tracking.Options{
 		Expiry: c.Expiry, Address: c.StoreAddress, Secret: visitors, Registry: a.metrics, Logger: a.log,
+		Blocked: func() []string { return a.settings.Current().BlockedLinks },
 	})
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package outbox
 import (
 	"bytes"
 	"context"
+	"errors"
 	stdhtml "html"
 	"io"
 	"net/mail"
@@ -82,8 +83,9 @@ func TestTrackedMail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := mustContent(t, b, a.QueueID)
-	_, html, text := readMail(t, shown)
+	shown, sent := mustContent(t, b, a.QueueID), b.sent(t, a.QueueID)
+	onlyPreviews(t, b, shown)
+	_, html, text := readMail(t, sent)
 	if !strings.Contains(text, "https://shop.test/?a=1&b=2") || strings.Contains(text, "//p.test") {
 		t.Errorf("the text leads over Postroom: %s", text)
 	}
@@ -103,41 +105,81 @@ func TestTrackedMail(t *testing.T) {
 	if want := (signedtoken.Token{Account: "default", MessageID: a.QueueID}); err != nil || open != want {
 		t.Errorf("the picture stands for %+v, %v", open, err)
 	}
+}
 
-	var attempts [][]byte
+// sent delivers a message, and returns what the relay got.
+func (b *bundle) sent(t *testing.T, id string) (raw []byte) {
+	t.Helper()
 	b.sender.got = func(m smtpsend.Message) {
 		r, err := m.Body.Open(t.Context())
-		if err != nil {
-			t.Error(err)
-			return
+		if err == nil {
+			raw, err = io.ReadAll(r)
 		}
-		raw, _ := io.ReadAll(r)
-		attempts = append(attempts, raw)
+		if err != nil || int64(len(raw)) != m.Body.Size() {
+			t.Errorf("%d octets, %v", len(raw), err)
+		}
 	}
-	b.deliver(t, a.QueueID)
-	if len(attempts) != 1 || !bytes.Equal(attempts[0], shown) {
-		t.Error("what is sent is not what is shown")
+	b.deliver(t, id)
+	return raw
+}
+
+// onlyPreviews wants a message to have links of Postroom, and each to be of a preview.
+func onlyPreviews(t *testing.T, b *bundle, raw []byte) {
+	t.Helper()
+	header, html, _ := readMail(t, raw)
+	found := regexp.MustCompile(`/base/(?:o/|c/|unsubscribe\?t=|preferences\?t=)([\w-]+)`).FindAllStringSubmatch(
+		header.Get("List-Unsubscribe")+stdhtml.UnescapeString(html), -1)
+	if len(found) == 0 {
+		t.Errorf("there is no link: %s", raw)
+	}
+	for _, link := range found {
+		for _, p := range []signedtoken.Purpose{signedtoken.Open, signedtoken.Click, signedtoken.Unsubscribe} {
+			if s, err := b.Tokens.Read(p, link[1]); !errors.Is(err, signedtoken.ErrPreview) {
+				t.Errorf("%s stands for %+v, %v", link[0], s, err)
+			}
+		}
+	}
+}
+
+// TestADryRunProvesNothing: neither its links nor its Message-ID, whatever it is made of.
+func TestADryRunProvesNothing(t *testing.T) {
+	t.Parallel()
+	yes := true
+	for name, req := range map[string]api.SubmitRequest{
+		"html":     {To: for1("ann@x.test"), HTML: `<a href="https://shop.test/">Shop</a>`},
+		"raw":      {Raw: []byte(rawHTML)},
+		"template": {To: for1("ann@x.test"), Template: "foot"},
+		"merge": {Template: "foot",
+			MailMerge: []api.MailMergeEntry{{To: api.Address{Address: "ann@x.test"}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setupMarked(t, Options{})
+			b.Templates = listTemplates{}
+			req.DryRun, req.ListID, req.TrackOpens, req.TrackClicks = true, "news", &yes, &yes
+			a, err := b.Submit(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown := a.Preview
+			if len(a.MailMerge) > 0 {
+				shown, a.MessageID = a.MailMerge[0].Preview, a.MailMerge[0].MessageID
+			}
+			onlyPreviews(t, b, shown)
+			if s, err := b.Tokens.ReadProof(strings.TrimPrefix(a.MessageID, "<")); err == nil {
+				t.Errorf("its Message-ID %s proves %+v", a.MessageID, s)
+			}
+		})
 	}
 }
 
 const rawHTML = "From: a@x.test\r\nTo: b@x.test\r\nContent-Type: text/html\r\n\r\n<a href=\"https://shop.test/\">Shop</a>"
 
-// TestRawMailOfAList shows that a raw message is sent as it is shown, with what its list adds, whether or not
-// it is large.
+// TestRawMailOfAList shows that a raw message is sent with what its list adds, whether or not it is large.
 func TestRawMailOfAList(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{10, 400 << 10} {
 		b := setupMarked(t, Options{})
-		var sent []byte
-		b.sender.got = func(m smtpsend.Message) {
-			r, err := m.Body.Open(t.Context())
-			if err == nil {
-				sent, err = io.ReadAll(r)
-			}
-			if err != nil || int64(len(sent)) != m.Body.Size() {
-				t.Errorf("%d octets, %v", len(sent), err)
-			}
-		}
 		yes := true
 		a, err := b.Submit(t.Context(), api.SubmitRequest{
 			Raw: append([]byte(rawHTML), strings.Repeat("<p>x</p>\r\n", size/10)...), ListID: "news",
@@ -145,15 +187,11 @@ func TestRawMailOfAList(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		header, html, _ := readMail(t, mustContent(t, b, a.QueueID))
+		onlyPreviews(t, b, mustContent(t, b, a.QueueID))
+		header, html, _ := readMail(t, b.sent(t, a.QueueID))
 		if header.Get("List-ID") != "<news.x.test>" || header.Get("List-Unsubscribe") == "" ||
 			!strings.Contains(html, "https://p.test/base/c/") {
-			t.Errorf("shown as %v, %.300s", header, html)
-		}
-		shown := mustContent(t, b, a.QueueID)
-		b.deliver(t, a.QueueID)
-		if !bytes.Equal(sent, shown) {
-			t.Errorf("sent %d octets, shown %d", len(sent), len(shown))
+			t.Errorf("sent as %v, %.300s", header, html)
 		}
 	}
 }
@@ -241,7 +279,7 @@ func TestMailOfAList(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for i, who := range []string{"ann@x.test", "bob@x.test"} {
-		header, html, _ := readMail(t, mustContent(t, b, a.MailMerge[i].QueueID))
+		header, html, _ := readMail(t, b.sent(t, a.MailMerge[i].QueueID))
 		if id := header.Get("List-ID"); id != "<news.example.com>" {
 			t.Errorf("List-ID %q", id)
 		}

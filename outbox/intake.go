@@ -70,6 +70,7 @@ type Shared struct {
 	Tags          []string
 	DeliverBy     *time.Time // nil: no limit
 
+	Preview     bool // nothing is sent: links and Message-ID of the messages prove nothing
 	KeyRequired bool // entries without a Key are refused; also if Options.RequireKey or the account says so
 }
 

@@ -173,7 +173,7 @@ func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, e
 		Priority:  b.priority(),
 		DeliverBy: b.shared.DeliverBy, DSN: b.shared.DSN, UTF8: c.SMTPUTF8, EightBit: c.EightBit,
 		RequireTLS: b.shared.RequireTLS, Template: b.template, additions: b.added, Path: b.shared.Path,
-		Raw: b.raw != nil,
+		Raw: b.raw != nil, preview: b.shared.Preview,
 	}
 	if full {
 		m.envelope.Size = c.Size()
@@ -205,12 +205,15 @@ func (b *Batch) render(ctx context.Context, m *newMessage, e Entry, full bool) (
 }
 
 // ownMessageID is the Message-ID of a message that was submitted without one: a proof, so that reports about
-// the message can be matched and believed, and the domain of the author. It is "" if an address is not valid;
-// then composing the message fails.
+// the message can be matched and believed, and the domain of the author. That of a dry run proves nothing. It
+// is "" if an address is not valid; then composing the message fails.
 func (b *Batch) ownMessageID(id string, e Entry) string {
 	from, err := message.NormalizeAddress(b.content.renderer.Content().From.Address)
 	if err != nil {
 		return ""
+	}
+	if b.shared.Preview {
+		return "<preview-" + strings.ToLower(id) + "@" + domainOf(from) + ">"
 	}
 	var to []string
 	if e.Envelope != nil {
@@ -231,7 +234,7 @@ func (b *Batch) ownMessageID(id string, e Entry) string {
 	return "<" + b.in.proof(id, b.account.ID, to) + "@" + domainOf(from) + ">"
 }
 
-// final is a message as it would be sent: with additions, signed.
+// final is a message as it would be sent: with additions, signed. Its links are those of a preview.
 func (b *Batch) final(ctx context.Context, m *newMessage) ([]byte, error) {
 	in := b.in
 	if b.raw != nil && b.added.any() {

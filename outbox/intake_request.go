@@ -136,6 +136,7 @@ func sharedOf(req api.SubmitRequest, source string) Shared {
 		Headers: message.HeadersOf(req.Headers), Raw: req.Raw, Template: req.Template, Subject: req.Subject,
 		PreviewText: req.PreviewText, HTML: req.HTML, Text: req.Text,
 		Plain: req.Template == "" && len(req.MailMerge) == 0, Locale: req.Locale, TZ: req.TZ, ListID: req.ListID,
+		Preview:    req.DryRun,
 		TrackOpens: req.TrackOpens, TrackClicks: req.TrackClicks, Track: req.TrackingEnabled, BaseURL: req.BaseURL,
 		Lane: req.Lane, Priority: req.Priority,
 		Gateway: req.Gateway, Attempts: req.DeliveryAttempts, RequireTLS: req.RequireTLS,

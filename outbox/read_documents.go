@@ -104,6 +104,7 @@ func (rd *Reader) excerpt(ctx context.Context, r row, packed string) (string, er
 		if err := rd.jsons.unpack(r.id, []byte(packed), &personal); err != nil {
 			return "", err
 		}
+		r.envelope.preview = true
 		_, words, err := rd.render(ctx, r.partition, r.shared, r.id, r.envelope, personal)
 		return message.Shorten(words.Text, rd.opts.KeepText), err
 	}

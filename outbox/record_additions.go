@@ -31,7 +31,8 @@ type additions struct {
 func (a additions) any() bool { return a.ListID != "" || a.Opens || a.Clicks }
 
 // identity is the identity of a message with its additions. base is the public address of links, domain the
-// author's.
+// author's. Only an attempt to send the message writes tokens that open a page: who holds one has the mail. A
+// message that is shown before, or in a dry run, has links of the same kind that lead nowhere.
 func (s *store) identity(id string, e envelope, base, domain string) (batch.Identity, error) {
 	n := batch.Identity{MessageID: e.MessageID, Envelope: &message.Envelope{From: e.From, To: e.To}}
 	base = strings.TrimRight(base, "/")
@@ -43,7 +44,7 @@ func (s *store) identity(id string, e envelope, base, domain string) (batch.Iden
 		about.Recipient = 0
 		personal := about
 		personal.List, personal.Address = e.ListID, e.To[0]
-		token, err := s.Tokens.Sign(signedtoken.Unsubscribe, personal)
+		token, err := s.sign(signedtoken.Unsubscribe, personal, e.preview)
 		if err != nil {
 			return n, fmt.Errorf("make the unsubscribe link of message %s: %w", id, err)
 		}
@@ -57,7 +58,7 @@ func (s *store) identity(id string, e envelope, base, domain string) (batch.Iden
 		}
 	}
 	if e.Opens || e.Clicks {
-		n.HTML = func(html string) (string, error) { return s.tracked(html, base, about, e.additions) }
+		n.HTML = func(html string) (string, error) { return s.tracked(html, base, about, e) }
 	}
 	return n, nil
 }
@@ -130,21 +131,29 @@ func (r row) readdressed(list []message.Address) []message.Address {
 	return slices.Insert(slices.DeleteFunc(slices.Clone(list), replaced), at, now...)
 }
 
+// sign makes the token of a link: that of its purpose, or one of a preview, without what it is about.
+func (s *store) sign(p signedtoken.Purpose, about signedtoken.Token, preview bool) (string, error) {
+	if preview {
+		p, about = signedtoken.Preview, signedtoken.Token{MessageID: about.MessageID, Recipient: about.Recipient}
+	}
+	return s.Tokens.Sign(p, about)
+}
+
 // tracked replaces the links of html by links to Postroom, and adds the pixel that counts opens.
-func (s *store) tracked(html, base string, about signedtoken.Token, a additions) (string, error) {
+func (s *store) tracked(html, base string, about signedtoken.Token, e envelope) (string, error) {
 	o := links.Options{Keep: []string{base + "/unsubscribe", base + "/preferences"}}
-	if a.Opens {
-		token, err := s.Tokens.Sign(signedtoken.Open, about)
+	if e.Opens {
+		token, err := s.sign(signedtoken.Open, about, e.preview)
 		if err != nil {
 			return "", err
 		}
 		o.Pixel = base + "/o/" + token
 	}
-	if a.Clicks {
+	if e.Clicks {
 		o.Link = func(target string) (string, error) {
 			to := about
 			to.URL = target
-			token, err := s.Tokens.Sign(signedtoken.Click, to)
+			token, err := s.sign(signedtoken.Click, to, e.preview)
 			return base + "/c/" + token, err
 		}
 	}

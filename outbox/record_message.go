@@ -37,6 +37,8 @@ type envelope struct {
 	Raw bool `json:"raw,omitempty"`
 	gateways.Path
 	additions
+
+	preview bool // it is shown, not sent: its links prove nothing. Not stored
 }
 
 // status is the result of the attempts so far. A message without an attempt has none.

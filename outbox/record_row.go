@@ -99,7 +99,7 @@ type row struct {
 	status    status
 }
 
-// contentOf returns a live message as it is sent.
+// contentOf returns a live message as it is sent. Until somebody got it, its links are those of a preview.
 func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
 	packed, err := s.DB.Client().Get(ctx, s.keys.content(r.partition, r.id)).Bytes()
 	if errors.Is(err, redis.Nil) {
@@ -108,6 +108,7 @@ func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
 	if err != nil {
 		return nil, redisError(err, "read content of message "+r.id)
 	}
+	r.envelope.preview = len(r.status.having(rcptSent)) == 0
 	var raw []byte
 	var personal batch.Personalization
 	if r.shared != "" {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -48,8 +49,13 @@ func (t trackingRoutes) trackClickTo(c echo.Context) error {
 }
 
 func (t trackingRoutes) follow(c echo.Context, v tracking.Visit) error {
-	target, ok := t.tracking.Click(hitToken(c), v)
-	if !ok {
+	target, err := t.tracking.Click(hitToken(c), v)
+	switch {
+	case errors.Is(err, tracking.ErrPreview):
+		return t.show(c, http.StatusForbidden, "preview", "previewText")
+	case errors.Is(err, tracking.ErrBlocked):
+		return t.show(c, http.StatusGone, "blocked", "blockedText")
+	case err != nil:
 		return t.leadsNowhere(c)
 	}
 	h := c.Response().Header()
@@ -59,12 +65,17 @@ func (t trackingRoutes) follow(c echo.Context, v tracking.Visit) error {
 	return c.Redirect(http.StatusFound, target)
 }
 
-// leadsNowhere answers a link with an invalid token: a page, never a redirect, with nothing of the request.
+// leadsNowhere answers a link with an invalid token.
 func (t trackingRoutes) leadsNowhere(c echo.Context) error {
+	return t.show(c, http.StatusNotFound, "unknown", "nowhereText")
+}
+
+// show answers a link that is not followed: a page, never a redirect, with nothing of the request.
+func (t trackingRoutes) show(c echo.Context, status int, title, text string) error {
 	lang := t.pages.language(c.Request(), "")
 	words := t.pages.words[lang]
-	return t.pages.show(c, http.StatusNotFound, publicView{Lang: lang, W: words, Title: words["unknown"],
-		Text: []string{words["nowhereText"]}})
+	return t.pages.show(c, status, publicView{Lang: lang, W: words, Title: words[title],
+		Text: []string{words[text]}})
 }
 
 // hitToken returns the token of a hit, from the path or the query.

@@ -26,6 +26,15 @@ type hits struct {
 	mu   sync.Mutex
 	got  []outbox.Fact
 	err  error
+
+	blocked []string
+}
+
+// block replaces what links must not lead to.
+func (h *hits) block(list ...string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.blocked = list
 }
 
 func (h *hits) Append(_ context.Context, facts []outbox.Fact) error {
@@ -43,7 +52,11 @@ func setupHits(t *testing.T) *hits {
 		signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}); err != nil {
 		t.Fatal(err)
 	}
-	real, err := tracking.New(h.ring, h.Append, tracking.Options{})
+	real, err := tracking.New(h.ring, h.Append, tracking.Options{Blocked: func() []string {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.blocked
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,6 +155,40 @@ func TestALinkOfAMail(t *testing.T) {
 	if len(h.got) < 1 || len(h.got) > 2 || h.got[0].Details.URL != target || h.got[0].Details.Bot ||
 		h.got[0].Details.RemoteAddress != "127.0.0.0" {
 		t.Errorf("told: %+v", h.got)
+	}
+}
+
+// TestSomeLinksAreNotFollowed: those that an operator blocked, at once, and those of a preview.
+func TestSomeLinksAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	h := setupHits(t)
+	const target = "https://shop.test/"
+	click, preview := h.token(t, signedtoken.Click, target), h.token(t, signedtoken.Preview, "")
+	h.block("shop.test")
+	for _, token := range []string{click, preview} {
+		status, text := http.StatusGone, "switched off"
+		if token == preview {
+			status, text = http.StatusForbidden, "preview"
+		}
+		long := "/track/click?mid=" + token + "&url=" + url.QueryEscape(target)
+		for _, path := range []string{"/c/" + token, long} {
+			resp, body := h.visit(t, http.MethodGet, path)
+			if resp.StatusCode != status || resp.Header.Get("Location") != "" || !strings.Contains(body, text) ||
+				strings.Contains(body, "shop.test") {
+				t.Errorf("%s: %d %v %s", path, resp.StatusCode, resp.Header, body)
+			}
+		}
+	}
+	if resp, body := h.visit(t, http.MethodGet, "/o/"+preview); resp.StatusCode != 200 || len(body) != 43 {
+		t.Errorf("the picture of a preview: %d", resp.StatusCode)
+	}
+	h.run()
+	if len(h.got) > 0 {
+		t.Errorf("told: %+v", h.got)
+	}
+	h.block()
+	if resp, _ := h.visit(t, http.MethodGet, "/c/"+click); resp.StatusCode != http.StatusFound {
+		t.Errorf("no longer blocked: %d", resp.StatusCode)
 	}
 }
 

@@ -60,12 +60,15 @@ func (u unsubscribeRoutes) visit(c echo.Context, token string, show func(publicV
 	switch {
 	case err == nil:
 		p.visit, p.sender = &v, u.requests.Sender(c.Request().Context(), v)
-	case !fault.Is(err, fault.NotFound):
+	case !fault.Is(err, fault.NotFound) && !fault.Is(err, fault.Forbidden):
 		return err
 	}
 	p.lang = u.pages.language(c.Request(), p.sender.Locale)
 	p.words = u.pages.words[p.lang]
-	if p.visit == nil {
+	switch {
+	case fault.Is(err, fault.Forbidden):
+		return u.pages.show(c, http.StatusForbidden, p.view("preview", "previewText"))
+	case p.visit == nil:
 		return u.showUnknown(c, p)
 	}
 	return show(p)

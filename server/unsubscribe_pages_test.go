@@ -10,6 +10,7 @@ import (
 
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/feedback/unsubscribe"
+	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/suppression"
 )
 
@@ -97,6 +98,64 @@ func TestPreferences(t *testing.T) {
 	if got := r.get("/preferences?t=forged"); got.status != 404 ||
 		!strings.Contains(got.body, "This link does not work") {
 		t.Errorf("a forged link: %d", got.status)
+	}
+}
+
+// TestAPreviewOpensNoPage: its links are refused at every door, and change nothing.
+func TestAPreviewOpensNoPage(t *testing.T) {
+	t.Parallel()
+	for _, gets := range []bool{false, true} {
+		r := setupRecipients(t, func(o *Options) { o.GetUnsubscribes = gets })
+		token, err := r.ring.Sign(signedtoken.Preview, signedtoken.Token{MessageID: mailID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		entry := suppression.Entry{Address: "ann@example.net", Reason: suppression.Unsubscribe, Account: "shop"}
+		if _, err := r.store.Add(t.Context(), entry); err != nil {
+			t.Fatal(err)
+		}
+		back := url.Values{"t": {token}, "action": {actionResubscribe}, "from": {"all"}}
+		for name, got := range map[string]seen{
+			"page": r.get("/unsubscribe?t=" + token), "preferences": r.get("/preferences?t=" + token),
+			"one click": r.post("/unsubscribe?t="+token, url.Values{"List-Unsubscribe": {"One-Click"}}),
+			"return":    r.post("/unsubscribe", back), "preference": r.post("/preferences", back),
+		} {
+			if got.status != 403 || !strings.Contains(got.body, "preview") || strings.Contains(got.body, "<button") {
+				t.Errorf("%s: %d %s", name, got.status, got.body)
+			}
+		}
+		if left, err := r.store.Find(t.Context(), "ann@example.net"); err != nil || len(left) != 1 {
+			t.Errorf("left: %+v, %v", left, err)
+		}
+	}
+}
+
+// TestAReturnIsOfItsLinkAlone: the link of one account's mail takes nothing back from another's list, nor of
+// another recipient.
+func TestAReturnIsOfItsLinkAlone(t *testing.T) {
+	t.Parallel()
+	r := setupRecipients(t)
+	var others []suppression.Entry
+	for _, e := range []suppression.Entry{{Account: "rival", List: "news", Address: "ann@example.net"},
+		{Account: "rival", Address: "ann@example.net"}, {Account: "shop", List: "news", Address: "bob@example.net"},
+		{Account: "shop", List: "offers", Address: "ann@example.net"}} {
+		e.Reason = suppression.Unsubscribe
+		others = append(others, e)
+	}
+	if _, err := r.store.Add(t.Context(), others...); err != nil {
+		t.Fatal(err)
+	}
+	token := r.token("news", "ann@example.net")
+	for _, from := range []string{"list", "all"} {
+		got := r.post("/preferences", url.Values{"t": {token}, "action": {actionResubscribe}, "from": {from},
+			"account": {"rival"}, "list": {"offers"}, "address": {"bob@example.net"}})
+		if got.status != 200 || strings.Count(got.body, "You get this.") != 2 {
+			t.Errorf("%s: %d %s", from, got.status, got.body)
+		}
+	}
+	counts, err := r.store.CountOf(t.Context(), suppression.Filter{})
+	if err != nil || int(counts) != len(others) {
+		t.Errorf("%d entries are left, want %d, %v", counts, len(others), err)
 	}
 }
 

@@ -12,6 +12,8 @@
 // It promises:
 //   - Only the content of a token is noted. A forged token is noted as nothing, and leads nowhere: the target
 //     of a click stands in its token.
+//   - A link leads nowhere, and is not counted, if Options.Blocked has the host of its target, or its
+//     message, or if it is of a preview.
 //   - A hit waits for nothing: not for Redis, not for other hits. Links and pictures work while Redis is
 //     away.
 //   - Memory is bounded, by number and by bytes. Beyond that the oldest hits are dropped and counted.

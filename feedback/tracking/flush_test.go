@@ -166,7 +166,7 @@ func FuzzClick(f *testing.F) {
 			t.Fatal(err)
 		}
 		tr.Open(token, by(agent))
-		if target, ok := tr.Click(token, by(agent)); ok {
+		if target, err := tr.Click(token, by(agent)); err == nil {
 			t.Errorf("%q leads to %q", token, target)
 		}
 		_ = botRule(opened, agent, time.Hour)

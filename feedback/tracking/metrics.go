@@ -18,6 +18,8 @@ const (
 	ignored  = "ignored"  // HEAD, and prefetches of browsers
 	expired  = "expired"  // the message is older than Options.Expiry
 	forged   = "forged"   // the token is not valid
+	preview  = "preview"  // the token is of a mail that was not sent
+	blocked  = "blocked"  // Options.Blocked has the target or the message
 )
 
 // metrics counts hits. With a nil registry nothing is counted.
@@ -40,7 +42,8 @@ func newMetrics(reg prometheus.Registerer, waiting func() int) (*metrics, error)
 		Name: "postroom_tracking_waiting", Help: "Opens and clicks that wait in memory to be handed over.",
 	}, func() float64 { return float64(waiting()) })
 	for _, k := range []kind{opened, clicked} {
-		for _, outcome := range []string{human, bot, repeated, ignored, expired, forged} {
+		for _, outcome := range []string{human, bot, repeated, ignored, expired, forged, preview,
+			blocked} {
 			m.hits.WithLabelValues(string(k), outcome)
 		}
 	}

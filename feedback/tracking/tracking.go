@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,9 @@ type Options struct {
 	MaxHits, MaxBytes int
 	// Grace bounds the last handing over when Run ends. Zero: 5 s.
 	Grace time.Duration
+	// Blocked returns what clicks must not lead to: hosts, with their subdomains, and ids of messages, of which
+	// no link works. It must not wait. Nil: nothing is blocked.
+	Blocked func() []string
 	// Registry gets the metrics. Nil: nothing is counted.
 	Registry prometheus.Registerer
 	// Logger gets failures of the inbox. Nil: nothing is logged.
@@ -90,23 +94,57 @@ type Visit struct {
 // returns nothing.
 func (t *Tracking) Open(token string, v Visit) {
 	s, err := t.tokens.Read(signedtoken.Open, token)
-	if err != nil {
+	switch {
+	case errors.Is(err, signedtoken.ErrPreview):
+		t.metrics.count(opened, preview)
+		return
+	case err != nil:
 		t.metrics.count(opened, forged)
 		return
 	}
 	t.note(opened, s, v)
 }
 
-// Click notes that a link was followed, and returns its target. It returns false for an invalid token: then
-// nothing in the request is a target.
-func (t *Tracking) Click(token string, v Visit) (target string, ok bool) {
+// The errors of Click.
+var (
+	ErrNowhere = errors.New("the token is not valid")
+	ErrPreview = errors.New("the link is of a preview")
+	ErrBlocked = errors.New("the link is blocked")
+)
+
+// Click notes that a link was followed, and returns its target. After an error nothing in the request is a
+// target, and nothing was noted: ErrNowhere, ErrPreview, or ErrBlocked by Options.Blocked.
+func (t *Tracking) Click(token string, v Visit) (target string, _ error) {
 	s, err := t.tokens.Read(signedtoken.Click, token)
-	if err != nil || !safe(s.URL) || v.Named != "" && v.Named != s.URL {
+	switch {
+	case errors.Is(err, signedtoken.ErrPreview):
+		t.metrics.count(clicked, preview)
+		return "", ErrPreview
+	case err != nil || !safe(s.URL) || v.Named != "" && v.Named != s.URL:
 		t.metrics.count(clicked, forged)
-		return "", false
+		return "", ErrNowhere
+	case t.Blocked != nil && blocks(t.Blocked(), s):
+		t.metrics.count(clicked, blocked)
+		return "", ErrBlocked
 	}
 	t.note(clicked, s, v)
-	return s.URL, true
+	return s.URL, nil
+}
+
+// blocks reports whether a list of hosts and messages has the target or the message of a link.
+func blocks(list []string, s signedtoken.Token) bool {
+	if len(list) == 0 {
+		return false
+	}
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return true
+	}
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	return slices.ContainsFunc(list, func(entry string) bool {
+		entry = strings.ToLower(entry)
+		return entry == host || strings.HasSuffix(host, "."+entry) || strings.EqualFold(entry, s.MessageID)
+	})
 }
 
 // safe reports whether a redirect may lead to a URL: http or https, to a host, with nothing ambiguous. Tokens

@@ -2,6 +2,7 @@ package tracking
 
 import (
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -22,9 +23,9 @@ import (
 func TestAnOpenAndAClickAreTold(t *testing.T) {
 	w := setup(t, Options{})
 	w.Open(w.open(w.id), by(agentOfAnn))
-	target, ok := w.Click(w.click(w.id, "https://shop.test/a?b=c#d"), by(agentOfAnn))
-	if !ok || target != "https://shop.test/a?b=c#d" {
-		t.Errorf("click leads to %q, %v", target, ok)
+	target, err := w.Click(w.click(w.id, "https://shop.test/a?b=c#d"), by(agentOfAnn))
+	if err != nil || target != "https://shop.test/a?b=c#d" {
+		t.Errorf("click leads to %q, %v", target, err)
 	}
 	told := event.Later{Source: "track", RemoteAddress: "192.0.2.0", UserAgent: agentOfAnn}
 	clickTold := told
@@ -42,6 +43,47 @@ func TestAnOpenAndAClickAreTold(t *testing.T) {
 			event.TrackClick: "click:"}[f.Type]+w.id) {
 			t.Errorf("key %q", f.Key)
 		}
+	}
+}
+
+// TestBlockedLinksLeadNowhere, and neither do those of a preview. None is told.
+func TestBlockedLinksLeadNowhere(t *testing.T) {
+	var list []string
+	w := setup(t, Options{Blocked: func() []string { return list }})
+	other := w.message(2 * time.Hour)
+	for _, c := range []struct {
+		list    []string
+		id, url string
+		want    error
+	}{
+		{nil, w.id, "https://evil.test/", nil},
+		{[]string{"evil.test"}, w.id, "https://evil.test/x", ErrBlocked},
+		{[]string{"Evil.test"}, w.id, "https://WWW.evil.TEST.:8443/x", ErrBlocked},
+		{[]string{"evil.test"}, w.id, "https://notevil.test/", nil},
+		{[]string{"evil.test"}, w.id, "https://shop.test/evil.test", nil},
+		{[]string{"192.0.2.1"}, w.id, "http://192.0.2.1/", ErrBlocked},
+		{[]string{"a.test", w.id}, w.id, "https://shop.test/1", ErrBlocked},
+		{[]string{w.id}, other, "https://shop.test/2", nil},
+	} {
+		list = c.list
+		told := len(w.all())
+		target, err := w.Click(w.click(c.id, c.url), by(agentOfAnn))
+		if !errors.Is(err, c.want) || (err == nil) != (target == c.url) {
+			t.Errorf("%v: %s leads to %q, %v", c.list, c.url, target, err)
+		}
+		if n := len(w.all()) - told; (n == 0) != (c.want != nil) {
+			t.Errorf("%v: %s: %d are told", c.list, c.url, n)
+		}
+	}
+	list = nil
+	preview := w.token(signedtoken.Preview, signedtoken.Token{MessageID: w.id})
+	told := len(w.all())
+	w.Open(preview, by(agentOfAnn))
+	if target, err := w.Click(preview, by(agentOfAnn)); !errors.Is(err, ErrPreview) || target != "" {
+		t.Errorf("a preview leads to %q, %v", target, err)
+	}
+	if len(w.all()) != told {
+		t.Error("a preview is told")
 	}
 }
 
@@ -83,7 +125,7 @@ func TestForgedTokensSayNothing(t *testing.T) {
 		rows["changed at "+string(rune('0'+i%10))+click[:i]] = click[:i] + string(c) + click[i+1:]
 	}
 	for name, token := range rows {
-		if target, ok := w.Click(token, by(agentOfAnn)); ok || target != "" {
+		if target, err := w.Click(token, by(agentOfAnn)); err == nil || target != "" {
 			t.Errorf("%s: leads to %q", name, target)
 		}
 	}
@@ -110,7 +152,7 @@ func TestRedirectsLeadOnlyToWebPages(t *testing.T) {
 		"https://x.test\\@evil.test/", "\\\\evil.test", "https://x.test/ü", "https://x.test/%zz",
 		"\x00https://x.test/", " https://x.test/",
 	} {
-		if target, ok := w.Click(w.click(w.id, url), by(agentOfAnn)); ok || target != "" {
+		if target, err := w.Click(w.click(w.id, url), by(agentOfAnn)); err == nil || target != "" {
 			t.Errorf("%q leads to %q", url, target)
 		}
 	}
@@ -141,8 +183,9 @@ func TestWhatIsNotCounted(t *testing.T) {
 			tt.visit(&v)
 			id := w.message(tt.ago)
 			w.Open(w.open(id), v)
-			if target, ok := w.Click(w.click(id, "https://shop.test/"), v); !ok || target != "https://shop.test/" {
-				t.Errorf("the link leads to %q, %v", target, ok)
+			if target, err := w.Click(w.click(id, "https://shop.test/"), v); err != nil || target !=
+				"https://shop.test/" {
+				t.Errorf("the link leads to %q, %v", target, err)
 			}
 			if got := w.all(); len(got) != 2*tt.want {
 				t.Errorf("%d hits told: %+v", len(got), got)
@@ -277,7 +320,7 @@ func BenchmarkClick(b *testing.B) {
 	for n := uint32(0); b.Loop(); n++ {
 		address[1], address[2], address[3] = byte(n>>16), byte(n>>8), byte(n)
 		visit.Remote = netip.AddrFrom4(address)
-		if _, ok := tr.Click(token, visit); !ok {
+		if _, err := tr.Click(token, visit); err != nil {
 			b.Fatal("refused")
 		}
 	}

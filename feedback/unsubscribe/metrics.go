@@ -7,7 +7,7 @@ import (
 
 type metrics struct {
 	requests *prometheus.CounterVec // labels: wish (leave, return), via, outcome (done, repeated, failed)
-	bad      *prometheus.CounterVec // label: reason (forged, unknown_key)
+	bad      *prometheus.CounterVec // label: reason (forged, unknown_key, preview)
 	unsent   prometheus.Counter
 }
 
@@ -20,7 +20,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}, []string{"wish", "via", "outcome"}),
 		bad: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "postroom_unsubscribe_bad_links_total",
-			Help: "Visits with a link that is forged, damaged, or signed with an unknown key.",
+			Help: "Visits with a link that is forged, damaged, of a preview, or signed with an unknown key.",
 		}, []string{"reason"}),
 		unsent: auto.NewCounter(prometheus.CounterOpts{
 			Name: "postroom_unsubscribe_untold_total",
@@ -37,5 +37,6 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	m.bad.WithLabelValues("forged")
 	m.bad.WithLabelValues("unknown_key")
+	m.bad.WithLabelValues("preview")
 	return m
 }

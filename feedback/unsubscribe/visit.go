@@ -25,15 +25,22 @@ type Visit struct {
 }
 
 // Read returns the visit that a token stands for. A token that cannot be read is a fault of kind NotFound,
-// whatever the reason.
+// whatever the reason; one of a preview is a fault of kind Forbidden.
 func (u *Service) Read(token string) (Visit, error) {
 	s, err := u.Tokens.Read(signedtoken.Unsubscribe, token)
 	if err != nil {
 		reason := "forged"
-		if errors.Is(err, signedtoken.ErrUnknownKey) {
+		switch {
+		case errors.Is(err, signedtoken.ErrPreview):
+			reason = "preview"
+		case errors.Is(err, signedtoken.ErrUnknownKey):
 			reason = "unknown_key"
 		}
 		u.metrics.bad.WithLabelValues(reason).Inc()
+		if reason == "preview" {
+			return Visit{}, fault.Wrap(err, fault.Forbidden, "PreviewLink",
+				"This link is of a preview, not of a mail that was sent")
+		}
 		return Visit{}, fault.Wrap(err, fault.NotFound, "UnknownLink", "This link is not one of ours, or not whole")
 	}
 	return Visit{Account: s.Account, MessageID: s.MessageID, List: s.List, Address: s.Address}, nil

@@ -15,7 +15,8 @@
 // # Promises
 //
 //   - A token that was changed, invented or cut out of another is refused. A token of one purpose is refused
-//     for every other: the purpose is part of what is signed. Tokens in URLs have an HMAC-SHA-256 cut to 128
+//     for every other: the purpose is part of what is signed. So a [Preview], which the links of a mail
+//     that was not sent have, opens no door. Tokens in URLs have an HMAC-SHA-256 cut to 128
 //     bits. Return paths and proofs have room for 80 bits: forging one takes 2^79 attempts on average, and
 //     each attempt is a mail or a signed webhook to us.
 //   - Tokens of unsubscribe pages are sealed (XChaCha20-Poly1305 with a nonce made of the content), so the

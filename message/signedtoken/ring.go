@@ -19,6 +19,8 @@ var (
 	ErrForged = errors.New("token is malformed or forged")
 	// ErrUnknownKey: no known key has the token's key id. The key was removed, or never existed.
 	ErrUnknownKey = errors.New("token is signed with a key that is not known")
+	// ErrPreview: the token is one of our previews. It is refused for every other purpose.
+	ErrPreview = errors.New("token is of a preview, not of a mail that was sent")
 )
 
 // Whole is the Recipient of a token about the message as a whole.
@@ -60,6 +62,7 @@ const (
 	Unsubscribe Purpose = 3 // the unsubscribe and preference pages of a recipient
 	ReturnPath  Purpose = 4 // where bounces of a message go; see Ring.ReturnPath
 	Proof       Purpose = 5 // the Message-ID, and what a provider repeats; see Ring.Proof
+	Preview     Purpose = 6 // any link of a mail that was not sent: it leads nowhere and proves nothing
 )
 
 // String is the name of the purpose, for errors.
@@ -75,6 +78,8 @@ func (p Purpose) String() string {
 		return "return path"
 	case Proof:
 		return "proof"
+	case Preview:
+		return "preview"
 	}
 	return fmt.Sprintf("purpose %d", uint8(p))
 }

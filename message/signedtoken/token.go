@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -18,9 +19,9 @@ const (
 	maxToken = (1 + 24 + 16 + 4*binary.MaxVarintLen32 + 2*maxName + MaxURL + 16) * 4 / 3
 )
 
-// Sign writes a token of purpose Open, Click or Unsubscribe as text for a URL: base64url without padding. It
-// fails if the token lacks a required message, has fields of another purpose, or exceeds a limit. If the
-// target of a Click is longer than MaxURL, leave the link as it is.
+// Sign writes a token of purpose Open, Click, Unsubscribe or Preview as text for a URL: base64url without
+// padding. It fails if the token lacks a required message, has fields of another purpose, or exceeds a limit.
+// If the target of a Click is longer than MaxURL, leave the link as it is.
 func (r *Ring) Sign(p Purpose, s Token) (string, error) {
 	body, err := write(p, s)
 	if err != nil {
@@ -36,9 +37,19 @@ func (r *Ring) Sign(p Purpose, s Token) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(token), nil
 }
 
-// Read verifies the text of a token of one purpose and returns its content. It fails with ErrForged or
-// ErrUnknownKey.
+// Read verifies the text of a token of one purpose and returns its content. It fails with ErrForged,
+// ErrUnknownKey or ErrPreview.
 func (r *Ring) Read(p Purpose, token string) (Token, error) {
+	s, err := r.readAs(p, token)
+	if errors.Is(err, ErrForged) && p != Preview {
+		if _, other := r.readAs(Preview, token); other == nil {
+			err = ErrPreview
+		}
+	}
+	return s, err
+}
+
+func (r *Ring) readAs(p Purpose, token string) (Token, error) {
 	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") { // the decoder would skip line breaks
 		return Token{}, ErrForged
 	}
@@ -94,7 +105,7 @@ func write(p Purpose, s Token) ([]byte, error) {
 		}
 	}
 	switch {
-	case p != Open && p != Click && p != Unsubscribe:
+	case p != Open && p != Click && p != Unsubscribe && p != Preview:
 		return nil, fmt.Errorf("%s is no purpose of a token in a URL", p)
 	case s.Recipient < Whole || s.Recipient > maxRecipient:
 		return nil, fmt.Errorf("there is no recipient %d", s.Recipient)

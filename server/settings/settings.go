@@ -57,7 +57,7 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Settings, error) {
 	o.DeliveryAttempts = cmp.Or(o.DeliveryAttempts, 10)
 	s.defaults = Values{
 		ServiceURL: o.ServiceURL, DeliveryAttempts: o.DeliveryAttempts, QueueKeep: o.QueueKeep,
-		TrackOpens: o.TrackOpens, TrackClicks: o.TrackClicks,
+		TrackOpens: o.TrackOpens, TrackClicks: o.TrackClicks, BlockedLinks: []string{},
 		Webhooks: Webhooks{Enabled: true, Events: []string{"*"}, Headers: []api.CustomHeader{}},
 	}
 	if err := Check(s.defaults.settings()); err != nil {

@@ -93,7 +93,7 @@ var everything = api.Settings{
 	WebhooksCustomHeaders: &[]api.CustomHeader{{Key: "Authorization", Value: "Bearer open sesame"}},
 	WebhooksEnabled:       ptr(false), ServiceURL: ptr("https://mail.example.com"), DeliveryAttempts: ptr(3),
 	QueueKeep:  ptr(5),
-	TrackOpens: ptr(true), TrackClicks: ptr(true),
+	TrackOpens: ptr(true), TrackClicks: ptr(true), BlockedLinks: &[]string{"evil.example"},
 }
 
 func TestUnchangedSettingsComeFromTheConfiguration(t *testing.T) {
@@ -112,6 +112,8 @@ func TestUnchangedSettingsComeFromTheConfiguration(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			b := process(t, testredis.URL(t), tt.o)
+			tt.want.BlockedLinks = []string{}
+			tt.want.BlockedLinks = []string{}
 			tt.want.Webhooks = Webhooks{Enabled: true, Events: []string{"*"}, Headers: []api.CustomHeader{}}
 			if diff := cmp.Diff(tt.want, b.Current()); diff != "" {
 				t.Error(diff)
@@ -161,7 +163,7 @@ func TestUpdateChangesWhatTheRequestHas(t *testing.T) {
 	}
 	all := []string{"webhooks", "webhookEvents", "webhooksCustomHeaders", "webhooksEnabled", "serviceUrl",
 		"deliveryAttempts", "queueKeep",
-		"trackOpens", "trackClicks"}
+		"trackOpens", "trackClicks", "blockedLinks"}
 	if diff := cmp.Diff(all, b.update(t, everything)); diff != "" {
 		t.Error(diff)
 	}

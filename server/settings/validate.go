@@ -2,10 +2,13 @@ package settings
 
 import (
 	"fmt"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/oklog/ulid/v2"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
@@ -14,6 +17,9 @@ import (
 
 // headerName is a token of RFC 9110 section 5.6.2.
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}$")
+
+// hostName is a name with at least one dot, or localhost.
+var hostName = regexp.MustCompile(`^([A-Za-z0-9_]([A-Za-z0-9_-]{0,62})\.)+[A-Za-z0-9-]{2,63}$|^localhost$`)
 
 // ownHeaders are the headers that Postroom sets in a webhook. A custom header of the same name would break
 // the request or its signature.
@@ -54,7 +60,26 @@ func Check(req api.Settings) error {
 	if n := req.QueueKeep; n != nil && (*n < 0 || *n > 100_000) {
 		f.add(nameQueueKeep, "must be 0 to 100000")
 	}
+	if req.BlockedLinks != nil {
+		f.blocked(*req.BlockedLinks)
+	}
 	return fault.InvalidFields(f)
+}
+
+// blocked checks the hosts and messages whose links are blocked. A host is an IP address, or a name as URLs
+// have it: with dots, and international ones as A-labels.
+func (f *faults) blocked(links []string) {
+	if len(links) > 1000 {
+		f.add(nameBlockedLinks, "must not be more than 1000")
+	}
+	for i, link := range links {
+		_, wrong := ulid.ParseStrict(link)
+		_, notIP := netip.ParseAddr(link)
+		if wrong != nil && notIP != nil && (len(link) > 253 || !hostName.MatchString(link)) {
+			f.add(fmt.Sprintf("%s[%d]", nameBlockedLinks, i),
+				"must be a host, such as shop.example.com, or the queueId of a message")
+		}
+	}
 }
 
 // url checks a URL; empty means none. Answers and logs show it, so it must not hold a password.

@@ -18,11 +18,12 @@ import (
 
 // Values are the settings in force.
 type Values struct {
-	ServiceURL       string // public address; empty: none
-	DeliveryAttempts int    // attempts of a message, at least 1
-	QueueKeep        int    // completed jobs that stay visible in the queues
-	TrackOpens       bool   // default of accounts and messages: opens are counted
-	TrackClicks      bool   // likewise of clicks
+	ServiceURL       string   // public address; empty: none
+	DeliveryAttempts int      // attempts of a message, at least 1
+	QueueKeep        int      // completed jobs that stay visible in the queues
+	TrackOpens       bool     // default of accounts and messages: opens are counted
+	TrackClicks      bool     // likewise of clicks
+	BlockedLinks     []string // hosts and ids of messages to which no counted link leads
 	Webhooks         Webhooks
 }
 
@@ -58,6 +59,7 @@ func (v *Values) settings() api.Settings {
 		Webhooks: &v.Webhooks.URL, WebhookEvents: &v.Webhooks.Events, WebhooksCustomHeaders: &v.Webhooks.Headers,
 		WebhooksEnabled: &v.Webhooks.Enabled, ServiceURL: &v.ServiceURL, DeliveryAttempts: &v.DeliveryAttempts,
 		QueueKeep: &v.QueueKeep, TrackOpens: &v.TrackOpens, TrackClicks: &v.TrackClicks,
+		BlockedLinks: &v.BlockedLinks,
 	}
 }
 
@@ -72,6 +74,7 @@ const (
 	nameQueueKeep       = "queueKeep"
 	nameTrackOpens      = "trackOpens"
 	nameTrackClicks     = "trackClicks"
+	nameBlockedLinks    = "blockedLinks"
 )
 
 // field is a setting of a request, or of Redis.
@@ -87,6 +90,7 @@ func fieldsOf(v *api.Settings) []field {
 		{nameCustomHeaders, &v.WebhooksCustomHeaders}, {nameWebhooksEnabled, &v.WebhooksEnabled},
 		{nameServiceURL, &v.ServiceURL}, {nameAttempts, &v.DeliveryAttempts}, {nameQueueKeep, &v.QueueKeep},
 		{nameTrackOpens, &v.TrackOpens}, {nameTrackClicks, &v.TrackClicks},
+		{nameBlockedLinks, &v.BlockedLinks},
 	}
 }
 
