@@ -104,6 +104,13 @@ func (d *directory) current(ctx context.Context) (*snapshot, error) {
 	return fresh, err
 }
 
+// latest returns the endpoints as Redis has them now, or an error.
+func (d *directory) latest(ctx context.Context) (*snapshot, error) {
+	d.loading.Lock()
+	defer d.loading.Unlock()
+	return d.refresh(ctx, d.now.Load())
+}
+
 // refresh compares versions and loads all endpoints if they differ.
 func (d *directory) refresh(ctx context.Context, have *snapshot) (*snapshot, error) {
 	asked := time.Now()
@@ -258,10 +265,7 @@ func (d *directory) findSurely(ctx context.Context, id string) (*target, error) 
 	if err != nil || t != nil && t.off == "" {
 		return t, err
 	}
-	d.loading.Lock()
-	_, err = d.refresh(ctx, d.now.Load())
-	d.loading.Unlock()
-	if err != nil {
+	if _, err = d.latest(ctx); err != nil {
 		return nil, err
 	}
 	return d.find(ctx, id)

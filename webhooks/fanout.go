@@ -39,8 +39,11 @@ type order struct {
 // fanOut turns events into deliveries: a record, then a task, for each endpoint that subscribes to the
 // event. It runs again for events whose worker died before the acknowledgement, and then finds the existing
 // records.
+//
+// It needs the endpoints of now: with those of a second ago, an endpoint that another process has just made
+// would never get these events.
 func (w *Webhooks) fanOut(ctx context.Context, entries []redisdb.Entry) error {
-	s, err := w.dir.current(ctx)
+	s, err := w.dir.latest(ctx)
 	if err != nil {
 		return err
 	}

@@ -324,3 +324,24 @@ func TestSlugKeepsWhatIsSafe(t *testing.T) {
 		t.Error("two names, one slug")
 	}
 }
+
+// TestAnEventGoesToTheEndpointMadeBefore: another process made the endpoint a moment ago. While Redis can't be
+// asked for it, the event is not done with.
+func TestAnEventGoesToTheEndpointMadeBefore(t *testing.T) {
+	t.Parallel()
+	db := testredis.New(t)
+	here, there := build(t, db, nil), build(t, db, nil)
+	here.emit("E1", event.MessageSent, "snd")
+	here.fanOutAll() // it knows now that there is no endpoint
+	away, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := here.fanOut(away, here.entries()); err == nil {
+		t.Error("events are done with though the endpoints are not known")
+	}
+	ep := there.endpoint("http://example.com/")
+	here.emit("E2", event.MessageSent, "snd")
+	here.fanOutAll()
+	if ids, _ := logIDs(t, here, ep.ID, 0, 10); !slices.Contains(ids, "E2") {
+		t.Errorf("deliveries %v", ids)
+	}
+}
