@@ -325,8 +325,8 @@ func TestSlugKeepsWhatIsSafe(t *testing.T) {
 	}
 }
 
-// TestAnEventGoesToTheEndpointMadeBefore: another process made the endpoint a moment ago. While Redis can't be
-// asked for it, the event is not done with.
+// TestAnEventGoesToTheEndpointMadeBefore: another process made the endpoint a moment ago. While Redis can't
+// be asked for it, the event is not done with.
 func TestAnEventGoesToTheEndpointMadeBefore(t *testing.T) {
 	t.Parallel()
 	db := testredis.New(t)
