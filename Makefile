@@ -7,7 +7,7 @@ GENERATED  = docs/configuration.md deploy/config.example.yaml
 # Debian keeps smtp-sink, which tests use, where only root's path leads.
 export PATH := $(PATH):/usr/sbin
 
-.PHONY: help build run demo test test-short test-programs check format vet staticcheck arch house generated bench chaos fair generate tools clean
+.PHONY: help build run demo test test-short test-programs check format vet staticcheck arch house generated bench chaos fair generate fuzz vuln sbom tools clean
 .DEFAULT_GOAL := help
 
 help: ## List what there is to do
@@ -31,7 +31,7 @@ test-short: ## Run the tests that need no other program, in two minutes; lists w
 test-programs: ## Install the programs that tests need, where they are missing
 	@sh tools/test-programs.sh
 
-check: format vet staticcheck arch house generated test ## Everything that must hold before a change goes in
+check: format vet staticcheck arch house generated vuln test fuzz ## Everything that must hold before a change goes in
 
 format: ## Fail on code that gofmt would change
 	@files=$$(gofmt -l .); \
@@ -70,6 +70,17 @@ chaos: ## Break everything at random for ten minutes and count; CHAOS="-for 1m -
 fair: ## Measure that no account waits for another's relay; takes some minutes (docs/performance.md)
 	$(GO) run ./bench/fair
 	$(GO) run ./bench/fair -processes 3
+	$(GO) run ./bench/stranger
+	$(GO) run ./bench/stranger -many
+
+vuln: ## Look for known vulnerabilities, if vuln.go.dev can be reached
+	@GO="$(GO)" sh tools/vuln.sh
+
+fuzz: ## Fuzz one target for a minute, another with each commit; FUZZ="FuzzParse 10m" chooses
+	@GO="$(GO)" sh tools/fuzz.sh $(FUZZ)
+
+sbom: build ## Write bin/postroom.cdx.json: the modules that the program is made of (CycloneDX)
+	@$(GO) run -C tools ./sbom "$(CURDIR)/bin/postroom" "$(CURDIR)/bin/postroom.cdx.json"
 
 tools: ## Download and build the tools of tools/go.mod
 	$(GO) build -modfile=tools/go.mod -o bin/ tool

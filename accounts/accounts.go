@@ -31,6 +31,10 @@ type Options struct {
 	Default *api.Account
 	// Hold is the default of accountTrouble: while an account is refused, its mail waits. False: it fails.
 	Hold bool
+	// AddressOnly: an account may send as its own address, not as all addresses of its domain.
+	AddressOnly bool
+	// LookUpTXT asks the DNS for text records. Nil: the resolver of the machine.
+	LookUpTXT func(ctx context.Context, name string) ([]string, error)
 	// Logger gets troubles of accounts, missing gateways, and failures to store outcomes. Nil: nothing is
 	// logged.
 	Logger *slog.Logger
@@ -40,14 +44,18 @@ type Options struct {
 
 // Accounts stores the accounts. It is safe for concurrent use, by any number of processes on one Redis.
 type Accounts struct {
-	client     redisdb.Evaler
-	store      *records.Store[api.Account]
-	gateways   *gateways.Store
-	hold       bool
-	log        *slog.Logger
-	now        func() time.Time
-	configured bool   // there is an account from the configuration
-	is         string // fingerprint of the account from the configuration
+	client   redisdb.Evaler
+	store    *records.Store[api.Account]
+	gateways *gateways.Store
+	hold     bool
+	// of Options
+	addressOnly bool
+	lookUpTXT   func(ctx context.Context, name string) ([]string, error)
+	proofs      []byte // key of the challenges of senders
+	log         *slog.Logger
+	now         func() time.Time
+	configured  bool   // there is an account from the configuration
+	is          string // fingerprint of the account from the configuration
 
 	senders *redisdb.Cache[entry]
 
@@ -70,9 +78,16 @@ func New(db *redisdb.DB, ring *seal.Ring, shared *gateways.Store, o Options) (*A
 		o.Now = time.Now
 	}
 	a := &Accounts{
-		client: db.Client(), gateways: shared, hold: o.Hold, log: o.Logger, now: o.Now,
+		client: db.Client(), gateways: shared, hold: o.Hold, addressOnly: o.AddressOnly, log: o.Logger, now: o.Now,
 		configured: o.Default != nil,
 		outcomes:   map[string]outcome{},
+	}
+	if a.lookUpTXT = o.LookUpTXT; a.lookUpTXT == nil {
+		a.lookUpTXT = lookUp
+	}
+	var err error
+	if a.proofs, err = ring.Derive("senders of accounts"); err != nil {
+		return nil, err
 	}
 	kept := records.Options[api.Account]{Now: o.Now}
 	if o.Default != nil {

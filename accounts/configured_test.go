@@ -52,13 +52,13 @@ func TestStoredAccountWinsOverTheConfiguredOneUntilItIsDeleted(t *testing.T) {
 	b := setup(t, configuredAccount())
 	b.create(t, account("other"))
 	patch := api.AccountPatch{Name: new("Patched"),
-		SMTP: new(&api.SMTPServer{Host: "relay.example.com", Port: 2525, Auth: &api.SMTPAuth{
+		SMTP: new(&api.SMTPServer{Host: "relay.example.com", Port: 587, Auth: &api.SMTPAuth{
 			User: "u", Pass: records.Mask}})}
 	if _, err := b.Update(t.Context(), DefaultID, patch); err != nil {
 		t.Fatal(err)
 	}
 	s, err := b.Resolve(t.Context(), "")
-	if err != nil || s.Name != "Patched" || s.Relays[0].SMTP.Port != 2525 ||
+	if err != nil || s.Name != "Patched" || s.Relays[0].SMTP.Port != 587 ||
 		s.Relays[0].SMTP.Password != "from the configuration" {
 		t.Errorf("patched: %v %+v, %v", s, s.Relays[0].SMTP.Port, err)
 	}

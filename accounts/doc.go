@@ -10,6 +10,13 @@
 // An account has a relay of its own, or a list of gateways (package gateways), or both. Its own relay comes
 // first.
 //
+// # Senders
+//
+// An account may send as its own address, as the domain of that address (unless Options.AddressOnly), and as
+// the senders on its record. One is on record because it was set, or because the DNS has a TXT record with a
+// value of this account and domain. This package answers who may send as whom; outbox decides whose messages
+// are checked.
+//
 // # Trouble
 //
 // When a relay refuses the account itself (its login, token, certificate or sender), no message is at fault,

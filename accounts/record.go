@@ -30,6 +30,7 @@ func patched(account api.Account, p api.AccountPatch) api.Account {
 	api.Set(&account.OAuth2, p.OAuth2)
 	api.Set(&account.Gateways, p.Gateways)
 	api.Set(&account.DKIM, p.DKIM)
+	api.Set(&account.Senders, p.Senders)
 	api.Set(&account.Limits, p.Limits)
 	api.Set(&account.AccountTrouble, p.AccountTrouble)
 	api.Set(&account.Proxy, p.Proxy)

@@ -103,7 +103,8 @@ func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 			[]string{"oauth2.clientSecret", "oauth2.refreshToken"}},
 		{"another proxy", api.AccountPatch{Proxy: new("socks5://u:******@evil.example.net")},
 			[]string{"oauth2.clientSecret", "oauth2.refreshToken", "proxy"}},
-		{"no proxy any more", api.AccountPatch{Proxy: new("")}, nil},
+		{"no proxy any more", api.AccountPatch{Proxy: new("")},
+			[]string{"oauth2.clientSecret", "oauth2.refreshToken"}},
 	}
 	for _, tt := range tests {
 		_, err := b.Update(t.Context(), "a", tt.patch)

@@ -33,6 +33,11 @@ type Sender struct {
 	Held   *Held           // nil: its mail does not wait now
 	// its key, with the private key in clear; nil: the key of the domain, if any. Not to be changed
 	DKIM *api.DKIM
+
+	// what it may send as, in normal form and lower case; see MaySendAs and Owns. Not to be changed
+	Addresses, Domains []string
+	// its gateways, those left out of Relays too; see CheckGateway. Not to be changed
+	Gateways []api.Route
 }
 
 // Ready returns nil if there is a relay for the sender's mail of a lane. Conflict, code AccountWithoutRelay,
@@ -104,7 +109,7 @@ func (a *Accounts) find(ctx context.Context, id string) (entry, error) {
 	}
 	e, _, err := a.senders.Get(ctx, id, a.now(), func(ctx context.Context) (entry, bool, error) {
 		e, err := a.loadSender(ctx, id)
-		return e, err == nil, err
+		return e, err == nil && e.broken == nil, err // a broken one is read, and noticed, each time
 	})
 	return e, err
 }
@@ -146,6 +151,7 @@ func (a *Accounts) loadSender(ctx context.Context, id string) (entry, error) {
 		}
 	}
 	e, err := newEntry(s.Value, a.hold)
+	e.sender.permit(s.Value, a.addressOnly)
 	if e.broken = s.Broken; e.broken != nil {
 		e.sender.Relays, e.sender.DKIM = nil, nil // their secrets are masked
 	}
@@ -163,7 +169,7 @@ func newEntry(account api.Account, holdByDefault bool) (entry, error) {
 		ID: account.Account, Name: account.Name, Email: account.Email, Webhooks: account.Webhooks,
 		DKIM: account.DKIM, Locale: account.Locale, TZ: account.TZ,
 		Opens: account.TrackOpens, Clicks: account.TrackClicks, KeyRequired: account.IdempotencyRequired,
-		Rate: gateways.Rate(settings.Limits()), Hold: holds(account, holdByDefault),
+		Rate: gateways.Rate(settings.Limits()), Hold: holds(account, holdByDefault), Gateways: account.Gateways,
 	}
 	if account.SMTP != nil {
 		s.Relays = []gateways.Relay{settings.Relay(place(account.Account))}

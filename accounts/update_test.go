@@ -40,10 +40,10 @@ func TestUpdateChangesWhatThePatchHas(t *testing.T) {
 			func(a *api.Account) {
 				a.SMTP = &api.SMTPServer{Host: "other.example.com", Port: 25}
 			}},
-		{"the port, keeping the password", api.AccountPatch{
-			SMTP: new(&api.SMTPServer{Host: "smtp.example.com", Port: 465, Secure: true,
-				Auth: &api.SMTPAuth{User: "u", Pass: records.Mask}})}, func(a *api.Account) {
-			a.SMTP.Port, a.SMTP.Secure = 465, true
+		{"the user, keeping the password", api.AccountPatch{
+			SMTP: new(&api.SMTPServer{Host: "smtp.example.com", Port: 587,
+				Auth: &api.SMTPAuth{User: "v", Pass: records.Mask}})}, func(a *api.Account) {
+			a.SMTP.Auth.User = "v"
 		}},
 		{"the password", api.AccountPatch{SMTP: new(&api.SMTPServer{Host: "smtp.example.com", Port: 587,
 			Auth: &api.SMTPAuth{User: "u", Pass: "battery staple"}})}, func(a *api.Account) {
@@ -75,6 +75,7 @@ func TestUpdateChangesWhatThePatchHas(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			expect.sender.permit(want, false)
 			if diff := cmp.Diff(expect.sender, sender); diff != "" {
 				t.Error(diff)
 			}

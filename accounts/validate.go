@@ -45,6 +45,7 @@ func check(account api.Account) *faults {
 		f.withoutRelay(account)
 	}
 	f.gateways(account)
+	f.senders(account.Senders)
 	if account.DKIM != nil {
 		_, wrong := dkim.Check(*account.DKIM, true)
 		for _, field := range wrong {
@@ -151,6 +152,7 @@ func (a *Accounts) checked(ctx context.Context, account api.Account, old *stored
 		key, _ := dkim.Check(*account.DKIM, true)
 		account.DKIM = &key
 	}
+	account.Senders = a.normalSenders(account.Senders)
 	return account, nil
 }
 

@@ -91,49 +91,51 @@ type DKIM struct {
 
 // Account is a sender: a name, an address and the relay of its mail.
 type Account struct {
-	Account             string      `json:"account" minLength:"1" maxLength:"256" pattern:"^[A-Za-z0-9][A-Za-z0-9._@+-]*$" doc:"Id, chosen by you"`
-	Name                string      `json:"name,omitempty" maxLength:"256" doc:"Display name of the sender"`
-	Email               string      `json:"email" maxLength:"256" doc:"Address of the sender"`
-	SMTP                *SMTPServer `json:"smtp,omitempty" doc:"The account's own relay; tried first. Required without gateways"`
-	OAuth2              *OAuth2     `json:"oauth2,omitempty" doc:"Log in to the account's own relay with OAuth 2.0 instead of smtp.auth"`
-	Gateways            []Route     `json:"gateways,omitempty" maxItems:"20" doc:"Gateways to send through, in order: the next one serves when the ones before can't be reached or refuse the login"`
-	DKIM                *DKIM       `json:"dkim,omitempty" doc:"Signs the account's mail, instead of a key stored for the domain of From"`
-	Limits              *Limits     `json:"limits,omitempty"`
-	AccountTrouble      string      `json:"accountTrouble,omitempty" enum:"fail,hold" doc:"What happens to mail while the account's login, token, certificate or sender is refused: it fails at once, or waits; the setting delivery.accountTrouble when absent"`
-	Proxy               string      `json:"proxy,omitempty" maxLength:"2048" doc:"Connect through this proxy: http, https or socks5 URL; its password is masked in answers"`
-	Webhooks            string      `json:"webhooks,omitempty" maxLength:"2048" doc:"URL that receives this account's events, beside the instance's"`
-	LocalAddress        string      `json:"localAddress,omitempty" maxLength:"64" doc:"IP address to connect from"`
-	SMTPEhloName        string      `json:"smtpEhloName,omitempty" maxLength:"256" doc:"Name for EHLO; the host's own when absent"`
-	Locale              string      `json:"locale,omitempty" maxLength:"64" doc:"Language of its mail (BCP 47): chooses the variant of a template, and how numbers and dates are written; en when absent"`
-	TZ                  string      `json:"tz,omitempty" maxLength:"64" doc:"Time zone of dates in templates, such as Europe/Zurich; UTC when absent"`
-	TrackOpens          *bool       `json:"trackOpens,omitempty" doc:"Whether opens of its mail are counted; the setting when absent. A message may say otherwise"`
-	TrackClicks         *bool       `json:"trackClicks,omitempty" doc:"Whether clicks on links of its mail are counted; the setting when absent. A message may say otherwise"`
-	IdempotencyRequired bool        `json:"idempotencyRequired,omitempty" doc:"A submit without an idempotency key is refused"`
-	Retry               []string    `json:"retry,omitempty" maxItems:"100" doc:"Delays between attempts, such as 1m, 5m, 30m; the last repeats; the setting when absent"`
+	Account             string        `json:"account" minLength:"1" maxLength:"256" pattern:"^[A-Za-z0-9][A-Za-z0-9._@+-]*$" doc:"Id, chosen by you"`
+	Name                string        `json:"name,omitempty" maxLength:"256" doc:"Display name of the sender"`
+	Email               string        `json:"email" maxLength:"256" doc:"Address of the sender"`
+	SMTP                *SMTPServer   `json:"smtp,omitempty" doc:"The account's own relay; tried first. Required without gateways"`
+	OAuth2              *OAuth2       `json:"oauth2,omitempty" doc:"Log in to the account's own relay with OAuth 2.0 instead of smtp.auth"`
+	Gateways            []Route       `json:"gateways,omitempty" maxItems:"20" doc:"Gateways to send through, in order: the next one serves when the ones before can't be reached or refuse the login"`
+	DKIM                *DKIM         `json:"dkim,omitempty" doc:"Signs the account's mail, instead of a key stored for the domain of From"`
+	Senders             []SenderRight `json:"senders,omitempty" maxItems:"100" doc:"Addresses and domains that this account may send as, beside its own: see senders.enforce. Those given here count at once"`
+	Limits              *Limits       `json:"limits,omitempty"`
+	AccountTrouble      string        `json:"accountTrouble,omitempty" enum:"fail,hold" doc:"What happens to mail while the account's login, token, certificate or sender is refused: it fails at once, or waits; the setting delivery.accountTrouble when absent"`
+	Proxy               string        `json:"proxy,omitempty" maxLength:"2048" doc:"Connect through this proxy: http, https or socks5 URL; its password is masked in answers"`
+	Webhooks            string        `json:"webhooks,omitempty" maxLength:"2048" doc:"URL that receives this account's events, beside the instance's"`
+	LocalAddress        string        `json:"localAddress,omitempty" maxLength:"64" doc:"IP address to connect from"`
+	SMTPEhloName        string        `json:"smtpEhloName,omitempty" maxLength:"256" doc:"Name for EHLO; the host's own when absent"`
+	Locale              string        `json:"locale,omitempty" maxLength:"64" doc:"Language of its mail (BCP 47): chooses the variant of a template, and how numbers and dates are written; en when absent"`
+	TZ                  string        `json:"tz,omitempty" maxLength:"64" doc:"Time zone of dates in templates, such as Europe/Zurich; UTC when absent"`
+	TrackOpens          *bool         `json:"trackOpens,omitempty" doc:"Whether opens of its mail are counted; the setting when absent. A message may say otherwise"`
+	TrackClicks         *bool         `json:"trackClicks,omitempty" doc:"Whether clicks on links of its mail are counted; the setting when absent. A message may say otherwise"`
+	IdempotencyRequired bool          `json:"idempotencyRequired,omitempty" doc:"A submit without an idempotency key is refused"`
+	Retry               []string      `json:"retry,omitempty" maxItems:"100" doc:"Delays between attempts, such as 1m, 5m, 30m; the last repeats; the setting when absent"`
 }
 
 // AccountPatch changes an account. Absent fields stay as they are. A masked password ("******") keeps the
 // stored one. Each field points to its new value. Smtp, oauth2, dkim and limits are replaced as a whole. A
 // pointer to nil (null in JSON) removes them, trackOpens and trackClicks.
 type AccountPatch struct {
-	Name                *string      `json:"name,omitempty" maxLength:"256"`
-	Email               *string      `json:"email,omitempty" maxLength:"256"`
-	SMTP                **SMTPServer `json:"smtp,omitempty"`
-	OAuth2              **OAuth2     `json:"oauth2,omitempty"`
-	Gateways            *[]Route     `json:"gateways,omitempty" maxItems:"20"`
-	DKIM                **DKIM       `json:"dkim,omitempty"`
-	Limits              **Limits     `json:"limits,omitempty"`
-	AccountTrouble      *string      `json:"accountTrouble,omitempty" enum:"fail,hold"`
-	Proxy               *string      `json:"proxy,omitempty" maxLength:"2048"`
-	Webhooks            *string      `json:"webhooks,omitempty" maxLength:"2048"`
-	LocalAddress        *string      `json:"localAddress,omitempty" maxLength:"64"`
-	SMTPEhloName        *string      `json:"smtpEhloName,omitempty" maxLength:"256"`
-	Locale              *string      `json:"locale,omitempty" maxLength:"64"`
-	TZ                  *string      `json:"tz,omitempty" maxLength:"64"`
-	TrackOpens          **bool       `json:"trackOpens,omitempty" nullable:"true" doc:"null: the setting"`
-	TrackClicks         **bool       `json:"trackClicks,omitempty" nullable:"true" doc:"null: the setting"`
-	IdempotencyRequired *bool        `json:"idempotencyRequired,omitempty"`
-	Retry               *[]string    `json:"retry,omitempty" maxItems:"100"`
+	Name                *string        `json:"name,omitempty" maxLength:"256"`
+	Email               *string        `json:"email,omitempty" maxLength:"256"`
+	SMTP                **SMTPServer   `json:"smtp,omitempty"`
+	OAuth2              **OAuth2       `json:"oauth2,omitempty"`
+	Gateways            *[]Route       `json:"gateways,omitempty" maxItems:"20"`
+	DKIM                **DKIM         `json:"dkim,omitempty"`
+	Senders             *[]SenderRight `json:"senders,omitempty" maxItems:"100"`
+	Limits              **Limits       `json:"limits,omitempty"`
+	AccountTrouble      *string        `json:"accountTrouble,omitempty" enum:"fail,hold"`
+	Proxy               *string        `json:"proxy,omitempty" maxLength:"2048"`
+	Webhooks            *string        `json:"webhooks,omitempty" maxLength:"2048"`
+	LocalAddress        *string        `json:"localAddress,omitempty" maxLength:"64"`
+	SMTPEhloName        *string        `json:"smtpEhloName,omitempty" maxLength:"256"`
+	Locale              *string        `json:"locale,omitempty" maxLength:"64"`
+	TZ                  *string        `json:"tz,omitempty" maxLength:"64"`
+	TrackOpens          **bool         `json:"trackOpens,omitempty" nullable:"true" doc:"null: the setting"`
+	TrackClicks         **bool         `json:"trackClicks,omitempty" nullable:"true" doc:"null: the setting"`
+	IdempotencyRequired *bool          `json:"idempotencyRequired,omitempty"`
+	Retry               *[]string      `json:"retry,omitempty" maxItems:"100"`
 }
 
 // AccountInfo is an account with its state, as in responses.
@@ -257,9 +259,15 @@ type GatewayPage struct {
 
 func (p GatewayPage) rows() ([]GatewayInfo, string, int) { return p.Gateways, "", p.Pages }
 
-// DomainKey is the DKIM key of a domain. It signs all mail of the domain, of any account.
-type DomainKey struct {
+// NewDomainKey stores the DKIM key of a domain.
+type NewDomainKey struct {
 	DKIM
+	Account string `json:"account,omitempty" maxLength:"256" doc:"The only account whose mail it signs; absent: any that may send as the domain"`
+}
+
+// DomainKey is the DKIM key of a domain. It signs the mail of the accounts that may send as the domain.
+type DomainKey struct {
+	NewDomainKey
 	Record  string    `json:"record" doc:"Value of the TXT record to publish at selector._domainkey.domain"`
 	Created time.Time `json:"created"`
 }

@@ -173,4 +173,5 @@ type Corrections struct {
 	To      Emails  `json:"to,omitempty" minItems:"1" maxItems:"1000" doc:"An address, or an array of them: they replace the recipients that failed"`
 	Gateway *string `json:"gateway,omitempty" maxLength:"256" doc:"Empty: the account's own relays"`
 	Account string  `json:"account,omitempty" maxLength:"256" doc:"Sends it from here on"`
+	Bound   bool    `json:"-"` // the token is bound to an account; the server sets it
 }

@@ -148,6 +148,7 @@ type ReplayRequest struct {
 	AccountTrouble bool     `json:"accountTrouble,omitempty" doc:"Those that failed because the account was refused"`
 
 	Corrections *Corrections `json:"corrections,omitempty" doc:"What is done differently; to can't be among it"`
+	Bound       bool         `json:"-"` // the token is bound to an account; the server sets it
 }
 
 // ReplayAnswer is the response to a ReplayRequest.
@@ -187,4 +188,5 @@ type OutboxPatch struct {
 	SendAt           *time.Time `json:"sendAt,omitempty"`
 	Gateway          *string    `json:"gateway,omitempty" maxLength:"256" doc:"Empty: the account's own relay"`
 	DeliveryAttempts *int       `json:"deliveryAttempts,omitempty" minimum:"1" maximum:"100"`
+	Bound            bool       `json:"-"` // the token is bound to an account; the server sets it
 }

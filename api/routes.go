@@ -77,6 +77,15 @@ const (
 	// VerifyAccount logs in to a relay without sending anything.
 	VerifyAccount Call[VerifyRequest, VerifyAnswer] = "POST /v1/verifyAccount"
 
+	// ListSenders lists the addresses and domains that an account may send as.
+	ListSenders Fetch[Senders] = "GET /v1/account/{account}/senders"
+	// AddSender adds an address or a domain that an account may send as.
+	AddSender Call[NewSender, SenderInfo] = "POST /v1/account/{account}/senders"
+	// VerifySender looks for the DNS record that verifies a domain.
+	VerifySender Fetch[SenderInfo] = "POST /v1/account/{account}/senders/{sender}/verify"
+	// RemoveSender removes an address or a domain that an account may send as.
+	RemoveSender Fetch[Deleted] = "DELETE /v1/account/{account}/senders/{sender}"
+
 	// CreateGateway creates a gateway, or replaces it.
 	CreateGateway Call[Gateway, GatewayCreated] = "POST /v1/gateway"
 	// ListGateways lists gateways.
@@ -90,7 +99,7 @@ const (
 
 	// PutDomainKey stores the DKIM key of a domain, or replaces it. A masked privateKey ("******") keeps the old
 	// one.
-	PutDomainKey Call[DKIM, DomainKey] = "PUT /v1/dkim/{domain}"
+	PutDomainKey Call[NewDomainKey, DomainKey] = "PUT /v1/dkim/{domain}"
 	// ListDomainKeys lists the DKIM keys of all domains, masked.
 	ListDomainKeys Fetch[DomainKeyPage] = "GET /v1/dkim"
 	// GetDomainKey shows the DKIM key of a domain, masked.
@@ -106,6 +115,14 @@ const (
 	GetToken Fetch[TokenInfo] = "GET /v1/tokens/{id}"
 	// DeleteToken deletes an access token by its id.
 	DeleteToken Fetch[Deleted] = "DELETE /v1/tokens/{id}"
+
+	// ListAudit lists the audit log: who did what, newest first.
+	ListAudit Call[AuditQuery, AuditPage] = "GET /v1/audit"
+	// ExportAudit downloads the audit log as JSON lines, oldest first. The query must have no Oldest, Cursor
+	// and Limit.
+	ExportAudit Download[AuditQuery] = "GET /v1/audit/export"
+	// VerifyAudit checks that nothing of the audit log was changed or deleted.
+	VerifyAudit Call[AuditVerifyQuery, AuditVerified] = "GET /v1/audit/verify"
 
 	// CreateTemplate stores a new template, partial or layout.
 	CreateTemplate Call[TemplateRequest, TemplateCreated] = "POST /v1/templates/template"

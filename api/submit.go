@@ -107,6 +107,7 @@ type SubmitRequest struct {
 	Locale           string           `json:"locale,omitempty" maxLength:"64" doc:"Language of the message (BCP 47): chooses the variant of a template, and how numbers and dates are written; the account's when absent, else en"`
 	TZ               string           `json:"tz,omitempty" maxLength:"64" doc:"Time zone of dates in templates, such as Europe/Zurich; the account's when absent, else UTC"`
 	KeyRequired      bool             `json:"-"` // the token demands an idempotency key; the server sets it
+	Bound            bool             `json:"-"` // the token is bound to the account; the server sets it
 }
 
 // Render is the options of rendering a message's templates. In JSON false is Render{Off: true}.

@@ -54,6 +54,7 @@ type TokenInfo struct {
 	Expires      *time.Time    `json:"expires,omitempty"`
 	LastUsed     *time.Time    `json:"lastUsed,omitempty" doc:"To the minute"`
 	Restrictions *Restrictions `json:"restrictions,omitempty"`
+	Refused      string        `json:"refused,omitempty" doc:"Why it does not work: its record in Redis is not as Postroom wrote it. The other fields are what that record claims"`
 }
 
 // TokenPage is a page of tokens.

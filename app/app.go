@@ -32,6 +32,7 @@ import (
 	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/server"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/proxies"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/server/smtpd"
@@ -68,6 +69,7 @@ type App struct {
 	gateways     *gateways.Store
 	accounts     *accounts.Accounts
 	access       *access.Access
+	audit        *audit.Log
 	oauth        *oauth.Tokens
 	keys         *dkim.Keys
 	stored       *templates.Templates
@@ -138,6 +140,7 @@ func newApp(cfg *config.Config, version string, log *slog.Logger) *App {
 // Run runs Postroom until ctx ends, stops the parts in order, and closes what New opened.
 func (a *App) Run(ctx context.Context) error {
 	preempt()
+	collectLess()
 	a.log.Info("postroom runs", "version", a.version, "role", a.cfg.Role, "url", a.URL(), "monitor",
 		a.Addrs().Monitor, "redis", a.db.Mode(), "data", a.cfg.Data)
 	return errors.Join(a.life.run(ctx), a.life.close())
@@ -229,6 +232,7 @@ func (a *App) buildStores(context.Context) error {
 	a.life.onRun("gateways", a.gateways.Run)
 	a.accounts, err = accounts.New(a.db, a.ring, a.gateways, accounts.Options{
 		Default: defaultAccount(c), Hold: c.Delivery.AccountTrouble == "hold", Logger: a.log,
+		AddressOnly: c.Senders.Own == "address",
 	})
 	if err != nil {
 		return err
@@ -253,7 +257,15 @@ func (a *App) buildStores(context.Context) error {
 		return err
 	}
 	a.life.onRun("access tokens of relays", a.oauth.Run)
-	a.access, err = access.New(a.db, access.Options{Token: a.creds.Token.Reveal(), Logger: a.log})
+	a.audit, err = audit.New(a.db, a.ring, audit.Options{Retention: c.Audit.Retention, Max: c.Audit.Max,
+		Logger: a.log, Registry: a.metrics})
+	if err != nil {
+		return err
+	}
+	if a.serves {
+		a.life.onRun("audit log", a.audit.Run)
+	}
+	a.access, err = access.New(a.db, a.ring, access.Options{Token: a.creds.Token.Reveal(), Logger: a.log})
 	return err
 }
 
@@ -296,15 +308,12 @@ func (a *App) buildServer(context.Context) error {
 		return nil
 	}
 	c := a.cfg
-	s, err := server.New(server.Parts{
-		Intake: a.outbox, Outbox: a.outbox, Accounts: a.accounts, Gateways: a.gateways,
-		OAuth: a.oauth, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
-		Verifier: verifier{a.router, a.accounts, a.gateways, a.oauth}, Access: a.access,
-		Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions, Feedback: a.feedback,
-		Bounces: a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe, State: a.state(),
-	}, server.Options{
+	s, err := server.New(a.serverParts(), server.Options{
 		Listen: c.HTTP.Listen, TLSCert: c.HTTP.TLS.Cert, TLSKey: c.HTTP.TLS.Key, Version: a.version,
 		Proxies: a.proxies, ProxyProtocol: c.HTTP.ProxyProtocol,
+		Connections: c.HTTP.MaxConnections, ConnectionsPerAddress: c.HTTP.MaxConnectionsPerAddress,
+		BodyMemory: int64(c.HTTP.BodyMemory), PublicBodyMemory: int64(c.HTTP.PublicBodyMemory),
+		MinRate: int64(c.HTTP.MinRate), WrongProofs: c.HTTP.MaxWrongProofs,
 		MaxMessage:      int64(c.Message.MaxSize),
 		GetUnsubscribes: c.Unsubscribe.GetUnsubscribes,
 		Metrics:         a.metrics, MetricsApart: a.monitor != nil, Logger: a.log,
@@ -316,6 +325,16 @@ func (a *App) buildServer(context.Context) error {
 	a.life.onStop("http listener", s.Close)
 	a.life.onRun("http", s.Run)
 	return nil
+}
+
+func (a *App) serverParts() server.Parts {
+	return server.Parts{
+		Intake: a.outbox, Outbox: a.outbox, Accounts: a.accounts, Gateways: a.gateways,
+		OAuth: a.oauth, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
+		Verifier: verifier{a.router, a.accounts, a.gateways, a.oauth}, Access: a.access,
+		Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions, Feedback: a.feedback,
+		Bounces: a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe, Audit: a.audit, State: a.state(),
+	}
 }
 
 // queueKeep returns how many done tasks of a queue stay visible: the current setting of that name, of which

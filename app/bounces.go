@@ -19,6 +19,7 @@ func (a *App) buildBounces() (err error) {
 		LMTP: c.LMTP, Options: smtpd.Options{
 			Listen: c.Listen, TLSCert: tls.Cert, TLSKey: tls.Key, Hostname: c.Hostname,
 			Proxies: a.speaking(c.ProxyProtocol), MaxConnections: c.MaxConnections,
+			MaxConnectionsPerAddress: c.MaxConnectionsPerAddress, MinRate: int64(a.cfg.HTTP.MinRate),
 			Metrics: a.metrics, Logger: a.log,
 		}})
 	if err != nil {

@@ -37,18 +37,20 @@ func TestPostfixSendsMailBack(t *testing.T) {
 				"bounce.domain": "bounce.example.com", way.setting: way.value,
 			})
 			client := api.NewClient(a.URL(), a.Token(), nil)
-			sent, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{
-				To: api.Addresses{{Address: "ann@example.net"}, {Address: "nobody@example.net"}}, Subject: "Hello",
-				Text: "Hello",
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			bounced := awaitEvent(t, client, sent.QueueID, "messageBounce", postfix.Log)
-			if !slices.Equal(bounced.Recipients, []string{"nobody@example.net"}) || bounced.Details == nil ||
-				bounced.Details.BounceType != "hard" || bounced.Details.Status != "5.1.1" ||
-				bounced.Details.Source != "bounce" {
-				t.Errorf("the bounce reads %+v, %+v", bounced, bounced.Details)
+			for _, kind := range []string{"soft", "hard"} { // the second confirms the first
+				sent, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{
+					To: api.Addresses{{Address: "ann@example.net"}, {Address: "nobody@example.net"}}, Subject: "Hello",
+					Text: "Hello",
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				bounced := awaitEvent(t, client, sent.QueueID, "messageBounce", postfix.Log)
+				if !slices.Equal(bounced.Recipients, []string{"nobody@example.net"}) || bounced.Details == nil ||
+					bounced.Details.BounceType != kind || bounced.Details.Status != "5.1.1" ||
+					bounced.Details.Source != "bounce" {
+					t.Errorf("the bounce reads %+v, %+v", bounced, bounced.Details)
+				}
 			}
 			awaitSuppressed(t, client, "nobody@example.net")
 			again, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{
@@ -124,8 +126,8 @@ func refuseStrangers(t *testing.T, a *app.App) {
 	}
 }
 
-// TestFactsOutliveTheLog: with no email log at all, a bounce of a message to two by its return path, and the
-// same complaint as a mail and as a provider's webhook, still suppress the recipients, and nobody else.
+// TestFactsOutliveTheLog: with no email log at all, bounces of messages to two by the return path of one of
+// them, and a provider's webhook, still suppress the recipients, and nobody else.
 func TestFactsOutliveTheLog(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
@@ -135,7 +137,7 @@ func TestFactsOutliveTheLog(t *testing.T) {
 	})
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	sends := 0
-	send := func(to ...string) (from, messageID string) {
+	send := func(to ...string) (froms map[string]string, messageID string) {
 		var all api.Addresses
 		for _, address := range to {
 			all = append(all, api.Address{Address: address})
@@ -144,12 +146,15 @@ func TestFactsOutliveTheLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sends++
-		from = relay.Wait(sends)[sends-1].From
+		sends += len(to)
+		froms = map[string]string{}
+		for _, m := range relay.Wait(sends)[sends-len(to):] {
+			froms[m.To[0]] = m.From
+		}
 		for err == nil { // until its end is recorded, and nothing is known of it
 			_, err = api.ListMessageEvents.Do(t.Context(), client, sent.QueueID)
 		}
-		return from, sent.MessageID
+		return froms, sent.MessageID
 	}
 	bounce := func(from, address string) {
 		mail := "From: <>\r\nContent-Type: multipart/report; report-type=delivery-status; boundary=b\r\n\r\n" +
@@ -163,13 +168,16 @@ func TestFactsOutliveTheLog(t *testing.T) {
 		}
 		t.Log(got.Result, got.About)
 	}
-	from, _ := send("ann@example.net", "bob@example.net")
-	bounce(from, "victim@example.net")
-	bounce(from, "bob@example.net")
+	for range 2 {
+		from, _ := send("ann@example.net", "bob@example.net")
+		bounce(from["ann@example.net"], "bob@example.net")
+		bounce(from["bob@example.net"], "victim@example.net")
+		bounce(from["bob@example.net"], "bob@example.net")
+	}
 	awaitSuppressed(t, client, "bob@example.net")
 
 	from, messageID := send("eve@example.net")
-	bounce(from, "victim@example.net")
+	bounce(from["eve@example.net"], "victim@example.net")
 	body := fmt.Sprintf(`[{"id":"1","type":"complained","recipient":"victim@example.net","messageId":%[1]q},
 		{"id":"2","type":"complained","recipient":"eve@example.net","messageId":%[1]q}]`, messageID)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost,

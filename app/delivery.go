@@ -35,13 +35,14 @@ func (a *App) buildDelivery(context.Context) error {
 			return v.TrackOpens, v.TrackClicks
 		},
 		RefuseSuppressed: c.Suppression.Refuse, BounceDomain: c.Bounce.Domain,
-		StrictWords: c.Templates.Missing == "error",
-		Attempts:    func() int { return a.settings.Current().DeliveryAttempts }, Backoff: backoff(c),
+		OwnReturnPaths: c.Bounce.OwnReturnPaths,
+		StrictWords:    c.Templates.Missing == "error",
+		Attempts:       func() int { return a.settings.Current().DeliveryAttempts }, Backoff: backoff(c),
 		Lease:       c.Delivery.Lease,
 		Window:      max(c.Workers.Submit, c.Workers.Bulk) * 5 / 4,
 		HoldInDoubt: c.Delivery.InDoubt == "hold", MaxSize: int(c.Message.MaxSize), MaxLive: c.Outbox.MaxLive,
 		MaxMemoryShare: c.Redis.MaxMemoryShare, KeyRetention: c.Idempotency.Retention,
-		RequireKey:      c.Idempotency.Required,
+		RequireKey: c.Idempotency.Required, Senders: c.Senders.Enforce,
 		KeepDeadLetters: orNone(c.DeadLetters.Retention),
 		MaxDeadLetters:  c.DeadLetters.Max, KeepEnded: orNone(c.Messages.Retention), MaxEnded: c.Messages.Max,
 		KeepText: keepText(c.Documents), KeepReferences: a.keepReferences(), Logger: a.log, Registry: a.metrics,
@@ -57,7 +58,8 @@ func (a *App) buildDelivery(context.Context) error {
 // delivery results.
 func (a *App) keepReferences() time.Duration {
 	c := a.cfg
-	if c.Bounce == (config.Bounce{MaxConnections: c.Bounce.MaxConnections}) &&
+	b := c.Bounce
+	if b == (config.Bounce{MaxConnections: b.MaxConnections, OwnReturnPaths: b.OwnReturnPaths}) &&
 		c.Feedback.Providers == (config.Providers{}) {
 		return 0
 	}

@@ -22,13 +22,16 @@ func (a *App) buildInlet(context.Context) error {
 	if a.cfg.Role == "worker" || c.Listen == "" && c.ListenTLS == "" {
 		return nil
 	}
-	inlet, err := smtpd.New(smtpd.Parts{Outbox: a.outbox, Accounts: a.accounts, Access: a.access}, smtpd.Options{
-		Listen: c.Listen, ListenTLS: c.ListenTLS, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key, Hostname: c.Hostname,
-		InsecureAuth: c.InsecureAuth, Proxies: a.speaking(c.ProxyProtocol),
-		MaxMessage: int64(a.cfg.Message.MaxSize), MaxRecipients: c.MaxRecipients,
-		MaxConnections: c.MaxConnections,
-		IdleTimeout:    c.IdleTimeout, Metrics: a.metrics, Logger: a.log,
-	})
+	inlet, err := smtpd.New(smtpd.Parts{Outbox: a.outbox, Accounts: a.accounts, Access: a.access,
+		Audit: a.audit},
+		smtpd.Options{
+			Listen: c.Listen, ListenTLS: c.ListenTLS, TLSCert: c.TLS.Cert, TLSKey: c.TLS.Key, Hostname: c.Hostname,
+			InsecureAuth: c.InsecureAuth, Proxies: a.speaking(c.ProxyProtocol),
+			MaxMessage: int64(a.cfg.Message.MaxSize), MaxRecipients: c.MaxRecipients,
+			MaxConnections: c.MaxConnections, MaxConnectionsPerAddress: c.MaxConnectionsPerAddress,
+			BodyMemory: int64(a.cfg.HTTP.BodyMemory), MinRate: int64(a.cfg.HTTP.MinRate),
+			IdleTimeout: c.IdleTimeout, Metrics: a.metrics, Logger: a.log,
+		})
 	if err != nil {
 		return err
 	}

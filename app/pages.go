@@ -7,6 +7,7 @@ import (
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/server"
 	"github.com/postroom/postroom/ui"
 	"github.com/postroom/postroom/webhooks"
 )
@@ -31,7 +32,8 @@ func (a *App) buildPages(ctx context.Context) error {
 	pages, err := ui.New(ui.Parts{
 		Outbox: a.outbox, Webhooks: a.webhooks, Suppressions: a.suppressions,
 		Accounts: a.accounts, Gateways: a.gateways, Templates: a.stored, Documents: a.documents, Access: a.access,
-		Settings: a.settings, State: a.state(), Dashboard: board,
+		Settings: a.settings, State: a.state(), Dashboard: board, Audit: a.audit,
+		Look: server.Look(a.serverParts()),
 	}, ui.Options{Version: a.version, Logger: a.log})
 	if err != nil {
 		return err

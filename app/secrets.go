@@ -56,7 +56,9 @@ func (a *App) RotateSecrets(ctx context.Context) ([]Resealed, error) {
 		{"domain keys", a.keys.Reseal},
 		{"settings", a.settings.Reseal},
 		{"webhook endpoints", a.webhooks.Reseal},
-		{"access tokens", a.oauth.Reseal},
+		{"access tokens of relays", a.oauth.Reseal},
+		{"access tokens", a.access.Reseal},
+		{"audit log", a.audit.Reseal},
 	} {
 		n, err := store.reseal(ctx)
 		done = append(done, Resealed{store.what, n})

@@ -186,9 +186,9 @@ func (p *planted) plantGateways(client *api.Client, relay *testsmtp.Server) stri
 			p.t.Fatal(err)
 		}
 	}
-	if _, err := api.PutDomainKey.Do(p.t.Context(), client, api.DKIM{Domain: "gated.example", Selector: "s",
-		PrivateKey: p.key("DKIM key of a domain")}, api.DKIM{
-		Domain: "gated.example", Selector: "s", PrivateKey: p.key("DKIM key of a domain")}.Domain); err != nil {
+	if _, err := api.PutDomainKey.Do(p.t.Context(), client, api.NewDomainKey{DKIM: api.DKIM{
+		Domain: "gated.example", Selector: "s", PrivateKey: p.key("DKIM key of a domain")}},
+		"gated.example"); err != nil {
 		p.t.Fatal(err)
 	}
 	p.create(client, api.Account{Account: "gated", Email: "shop@gated.example", Gateways: []api.Route{

@@ -19,7 +19,7 @@ func newSuppressions(db *redisdb.DB, c config.Suppression, log *slog.Logger, met
 		soft = -1 // never, for suppression
 	}
 	return suppression.New(db, suppression.Options{
-		PerAccount: c.Scope == "account", SoftBounces: soft, SoftWindow: c.SoftWindow, SoftExpiry: c.SoftExpiry,
+		Instance: c.Scope == "instance", SoftBounces: soft, SoftWindow: c.SoftWindow, SoftExpiry: c.SoftExpiry,
 		HardExpiry: c.HardBounceExpiry, ComplaintExpiry: c.ComplaintExpiry, Logger: log, Registry: metrics,
 	})
 }

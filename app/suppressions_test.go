@@ -32,4 +32,8 @@ func exerciseSuppressions(t *testing.T, client *api.Client, db *redisdb.DB) {
 		time.Now()); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := store.Confirmed(ctx, suppression.Entry{Address: "dead@example.com", Account: "shop",
+		Reason: suppression.HardBounce, MessageID: "m"}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -43,7 +43,7 @@ func (a *App) implicitEndpoints(ctx context.Context, account string) ([]webhooks
 			headers[h.Key] = h.Value
 		}
 		targets = append(targets, webhooks.Target{ID: webhooks.SettingsID, URL: w.URL, Events: w.Events,
-			Headers: headers})
+			Headers: headers, Broken: w.Broken})
 	}
 	if account == "" {
 		return targets, nil

@@ -30,6 +30,7 @@ type Config struct {
 	From           Mailbox     `key:"from" empty:"none" doc:"Sender of the default account: an address, or a name with an address such as Example Shop <shop@example.com>. Needs smtp."`
 	Role           string      `key:"role" default:"all" values:"all,api,worker" doc:"What this process does: api accepts mail and serves the pages, worker delivers, all does both. With separate api and worker processes, redis.url must be set."`
 	Workers        Workers     `key:"workers"`
+	Senders        Senders     `key:"senders"`
 	Delivery       Delivery    `key:"delivery"`
 	Message        Message     `key:"message"`
 	Templates      Templates   `key:"templates"`
@@ -46,8 +47,15 @@ type Config struct {
 	SMTPD          SMTPD       `key:"smtpd"`
 	Bounce         Bounce      `key:"bounce"`
 	Alerts         Alerts      `key:"alerts"`
+	Audit          Audit       `key:"audit"`
 	Log            Log         `key:"log"`
 	Shutdown       Shutdown    `key:"shutdown"`
+}
+
+// Senders says who may send as whom.
+type Senders struct {
+	Enforce string `key:"enforce" default:"bound" values:"bound,all,off" doc:"Whose messages may name only senders and gateways of their account: those handed in with a token that is bound to an account, those of all tokens, or none. See Senders of an account."`
+	Own     string `key:"own" default:"domain" values:"domain,address" doc:"What an account may send as without a further record: every address of the domain of its own address, or that address only. Use address if accounts that distrust each other have addresses at one domain."`
 }
 
 // HTTP is the listener of the API and the pages.
@@ -57,11 +65,18 @@ type HTTP struct {
 	// networks in CIDR form, without bits beyond their length
 	TrustedProxies []netip.Prefix `key:"trustedProxies" empty:"none" doc:"Addresses of your proxies: IP addresses and ranges such as [127.0.0.1, 10.0.0.0/8]. X-Forwarded-For, X-Forwarded-Proto and Forwarded are believed from them only, and the PROXY protocol of all listeners. No address is trusted by itself. See Behind a proxy."`
 	ProxyProtocol  bool           `key:"proxyProtocol" default:"false" doc:"Whether the trusted proxies send the PROXY protocol (v1 or v2) on http.listen. If true, their connections must begin with it. Needs http.trustedProxies."`
+
+	MaxConnections           int  `key:"maxConnections" default:"4096" min:"16" max:"100000" doc:"Maximum concurrent HTTP connections. Beyond it, the oldest connection that has sent no valid token makes room for a new one."`
+	MaxConnectionsPerAddress int  `key:"maxConnectionsPerAddress" default:"256" min:"1" max:"100000" doc:"Maximum concurrent HTTP connections from one address (IPv6: /64) that have sent no valid token. Trusted proxies are not limited. See Strangers."`
+	BodyMemory               Size `key:"bodyMemory" default:"256MB" min:"1MB" max:"64GB" doc:"Memory for the request bodies of clients with a token, while they arrive and are worked on. An account, or a token without one, gets at most as much as is left for all others. It is at least the size of the largest body."`
+	PublicBodyMemory         Size `key:"publicBodyMemory" default:"32MB" min:"4MB" max:"1GB" doc:"The same for webhooks of providers, which need no token."`
+	MinRate                  Size `key:"minRate" default:"4KB" min:"1" max:"1MB" doc:"Bytes a second with which a request body must arrive, measured over 30 seconds, and over 5 minutes with SMTP. Slower ones are cut off."`
+	MaxWrongProofs           int  `key:"maxWrongProofs" default:"120" min:"1" max:"1000000" doc:"Requests with a wrong tracking token, unsubscribe token or signature of a webhook that one address (IPv6: /64) can send within a minute. Further ones get 429. Right ones are always taken."`
 }
 
 // TLS is the certificate of the HTTP server.
 type TLS struct {
-	Cert string `key:"cert" check:"path" empty:"no TLS" doc:"File with the certificate chain in PEM, for HTTPS. Needs http.tls.key."`
+	Cert string `key:"cert" check:"path" empty:"no TLS" doc:"File with the certificate chain in PEM, for HTTPS; read again when it changes. Needs http.tls.key."`
 	Key  string `key:"key" check:"path" empty:"no TLS" doc:"File with the certificate's private key in PEM. Needs http.tls.cert."`
 }
 
@@ -178,7 +193,7 @@ type Unsubscribe struct {
 // Suppression is which addresses get no more mail, and for how long.
 type Suppression struct {
 	Refuse           bool          `key:"refuse" default:"false" doc:"The response to a submit if all its recipients are suppressed: false, 200 with the recipients under skipped; true, 422 RecipientSuppressed. See Suppression."`
-	Scope            string        `key:"scope" default:"instance" values:"instance,account" doc:"Whose mail a bounce or a complaint stops: instance, mail of every account; account, only mail of the account that sent the message."`
+	Scope            string        `key:"scope" default:"account" values:"account,instance" doc:"Whose mail a bounce or a complaint stops: account, only mail of the account that sent the message; instance, mail of every account. Choose instance only if all accounts are of one team: each account can then stop the mail of all others to an address."`
 	HardBounceExpiry time.Duration `key:"hardBounceExpiry" default:"0" min:"0" doc:"How long a hard bounce stops mail to an address. 0: forever."`
 	ComplaintExpiry  time.Duration `key:"complaintExpiry" default:"0" min:"0" doc:"How long a complaint stops mail to an address. 0: forever."`
 	SoftBounces      int           `key:"softBounces" default:"5" min:"0" max:"1000" doc:"Number of messages to an address that must fail for temporary reasons, such as a full mailbox, to stop mail to it for a while. 0: never."`
@@ -188,15 +203,18 @@ type Suppression struct {
 
 // SMTPD is the SMTP listener for applications.
 type SMTPD struct {
-	Listen         string        `key:"listen" check:"host:port" empty:"off" doc:"Address that accepts mail over SMTP, such as 127.0.0.1:2525; with STARTTLS if smtpd.tls is set. Applications log in with a token as their password."`
-	ListenTLS      string        `key:"listenTls" check:"host:port" empty:"off" doc:"Address that accepts mail over SMTP with TLS from the first byte, such as :465. Needs smtpd.tls."`
-	TLS            SMTPDTLS      `key:"tls"`
-	Hostname       string        `key:"hostname" empty:"the machine's" doc:"Host name in the greeting of this listener."`
-	InsecureAuth   bool          `key:"insecureAuth" default:"false" doc:"Whether tokens are accepted without TLS. From this machine they always are."`
-	ProxyProtocol  bool          `key:"proxyProtocol" default:"false" doc:"Whether the trusted proxies send the PROXY protocol (v1 or v2) on the two listeners, before TLS. If true, their connections must begin with it. Needs http.trustedProxies."`
-	MaxRecipients  int           `key:"maxRecipients" default:"1000" min:"1" max:"10000" doc:"Maximum recipients of one message over SMTP. Further ones get 452, which makes a client send to them separately."`
-	MaxConnections int           `key:"maxConnections" default:"500" min:"1" max:"100000" doc:"Maximum concurrent SMTP connections. Further ones get 421."`
-	IdleTimeout    time.Duration `key:"idleTimeout" default:"5m" min:"1s" max:"1h" doc:"How long a client may stay silent before its connection is closed. RFC 5321 requires 5 minutes."`
+	Listen         string   `key:"listen" check:"host:port" empty:"off" doc:"Address that accepts mail over SMTP, such as 127.0.0.1:2525; with STARTTLS if smtpd.tls is set. Applications log in with a token as their password."`
+	ListenTLS      string   `key:"listenTls" check:"host:port" empty:"off" doc:"Address that accepts mail over SMTP with TLS from the first byte, such as :465. Needs smtpd.tls."`
+	TLS            SMTPDTLS `key:"tls"`
+	Hostname       string   `key:"hostname" empty:"the machine's" doc:"Host name in the greeting of this listener."`
+	InsecureAuth   bool     `key:"insecureAuth" default:"false" doc:"Whether tokens are accepted without TLS. From this machine they always are."`
+	ProxyProtocol  bool     `key:"proxyProtocol" default:"false" doc:"Whether the trusted proxies send the PROXY protocol (v1 or v2) on the two listeners, before TLS. If true, their connections must begin with it. Needs http.trustedProxies."`
+	MaxRecipients  int      `key:"maxRecipients" default:"1000" min:"1" max:"10000" doc:"Maximum recipients of one message over SMTP. Further ones get 452, which makes a client send to them separately."`
+	MaxConnections int      `key:"maxConnections" default:"500" min:"1" max:"100000" doc:"Maximum concurrent SMTP connections. Beyond it, the oldest connection without a login makes room for a new one; if all have logged in, the new one gets 421."`
+
+	MaxConnectionsPerAddress int `key:"maxConnectionsPerAddress" default:"50" min:"1" max:"100000" doc:"Maximum concurrent SMTP connections from one address (IPv6: /64) without a login. Further ones get 421, or replace one that is older than 10 seconds."`
+
+	IdleTimeout time.Duration `key:"idleTimeout" default:"5m" min:"1s" max:"1h" doc:"How long a client may stay silent before its connection is closed. RFC 5321 requires 5 minutes."`
 }
 
 // SMTPDTLS is the certificate of the SMTP listener.
@@ -208,12 +226,15 @@ type SMTPDTLS struct {
 // Bounce is how returned mail is received.
 type Bounce struct {
 	Domain         string `key:"domain" check:"mail domain" empty:"return paths stay as they are" doc:"Domain of return paths: messages are sent from bounces+<token>@ this domain. The token identifies the message and recipient of a bounce and cannot be forged. Mail to this domain must be delivered here. See Mail that comes back."`
-	Address        string `key:"address" check:"email address" empty:"none" doc:"Address for returned mail if a relay sets its own return path, which has no token. A bounce to it is accepted if it has the Message-ID of a message that was sent to the recipient it names."`
+	OwnReturnPaths int    `key:"ownReturnPaths" default:"100" min:"0" max:"10000" doc:"Most recipients of a message that each have a return path, and so an SMTP transaction, of their own. The recipients of a message to more share both. A bounce to a shared return path suppresses nobody: any of the recipients may have written it. Only with bounce.domain."`
+	Address        string `key:"address" check:"email address" empty:"none" doc:"Address for returned mail if a relay sets its own return path, which has no token. A bounce to it is accepted if it has the Message-ID of a message that was sent to the recipient it names. It counts only if Postroom made that Message-ID, and for that recipient alone."`
 	Listen         string `key:"listen" check:"host:port" empty:"off" doc:"Address that accepts mail to bounce.domain and bounce.address, and to no other, over SMTP without login, such as :25. STARTTLS if smtpd.tls is set."`
 	LMTP           string `key:"lmtp" check:"socket" empty:"off" doc:"Unix socket, or host:port, that accepts the same mail over LMTP from your own mail server, such as /run/postroom/bounce.sock."`
 	Hostname       string `key:"hostname" empty:"the machine's" doc:"Host name in the greeting of these two listeners."`
 	ProxyProtocol  bool   `key:"proxyProtocol" default:"false" doc:"Whether the trusted proxies send the PROXY protocol (v1 or v2) on bounce.listen. If true, their connections must begin with it. Needs http.trustedProxies."`
-	MaxConnections int    `key:"maxConnections" default:"50" min:"1" max:"10000" doc:"Maximum concurrent connections to the two listeners. Further ones get 421."`
+	MaxConnections int    `key:"maxConnections" default:"200" min:"1" max:"10000" doc:"Maximum concurrent connections to each of the two listeners. Beyond it, the oldest one makes room for a new one."`
+
+	MaxConnectionsPerAddress int `key:"maxConnectionsPerAddress" default:"20" min:"1" max:"10000" doc:"Maximum concurrent connections to bounce.listen from one address (IPv6: /64). Further ones get 421, or replace one that is older than 10 seconds."`
 }
 
 // Log is the log on standard error.

@@ -20,7 +20,7 @@ type Later struct {
 	MTA        string `json:"mta,omitempty"` // the server that reported it
 	// RFC 5965 section 3.1: abuse, fraud, not-spam…
 	FeedbackType string `json:"feedbackType,omitempty"`
-	// why, in one word: bounced, blocked, timed_out…
+	// why, in one word: bounced, blocked, timed_out…, or Unconfirmed or Unproven
 	Reason string `json:"reason,omitempty"`
 	URL    string `json:"url,omitempty"` // the link that was followed
 	// of who opened, clicked or unsubscribed, as far as it is kept
@@ -33,6 +33,12 @@ type Later struct {
 
 	Raw json.RawMessage `json:"raw,omitempty"` // the provider's own JSON, if it is kept
 }
+
+// Reasons of facts that only a mail tells, which anybody could have written who had the message.
+const (
+	Unconfirmed = "unconfirmed" // the mail has a token that only this recipient got. A second one confirms it
+	Unproven    = "unproven"    // other recipients could have written the mail too. It has no effect
+)
 
 // Learned is the data of the events that become known later. Envelope.To holds the recipient it is about, or
 // all recipients if that is not known.

@@ -395,6 +395,36 @@ func TestProofsOfOneAccountSayNothingOfAnother(t *testing.T) {
 	}
 }
 
+// An account sends mail through the provider that it shares with shop. The mail has the metadata of a mail
+// that it got from shop. What the provider reports about it is about the account's own mail.
+func TestForgedMetadata(t *testing.T) {
+	t.Parallel()
+	const own = "01ARZ3NDEKTSV4RRFFQ69G5X00"
+	for _, said := range []string{
+		said("complained", "eve@example.net", `"metadata":{"postroom_id":"`+crowd+`"}`,
+			`"providerMessageId":"r-1"`),
+		said("bounced", "eve@example.net", hardBounce,
+			`"messageId":"<`+crowd+`@shop.example>","providerMessageId":"r-1"`),
+	} {
+		b := setup(t)
+		b.Suppression = perAccountOnly{b.list}
+		b.box.messages[own] = outbox.Addressed{Known: true, Account: "rival", To: []string{"eve@example.net"}}
+		b.box.know("generic:r-1", own)
+		if err := b.tell(said); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.applyAll(); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.suppressed("eve@example.net", "shop", "news"); got != "" {
+			t.Errorf("shop is stopped by %q", got)
+		}
+		if got := b.suppressed("eve@example.net", "rival", ""); got == "" {
+			t.Error("the account's own mail is not stopped")
+		}
+	}
+}
+
 // perAccountOnly suppresses within the account, as suppression.scope account does.
 type perAccountOnly struct{ *flaky }
 

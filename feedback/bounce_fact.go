@@ -33,6 +33,7 @@ func (c claimed) entryOf(report bounce.Report, t statement, now time.Time) entry
 	} else {
 		e.fate(t)
 	}
+	e.hearsay(c.speaksFor(t.to))
 	e.Key = shortKey(ofBounces, strings.Join([]string{c.id, string(e.Type), e.Details.Action,
 		e.Details.FeedbackType, t.to}, "/"))
 	return e
@@ -47,6 +48,25 @@ func (c claimed) complaint(e *entry, f *bounce.Feedback) {
 		e.Effect = effectComplaint
 	case "opt-out":
 		e.Type, e.Effect, e.Details.ListID = event.ListUnsubscribe, effectUnsubscribe, c.ListID
+	}
+}
+
+// hearsay reduces a fact to what a mail alone proves. own: the mail has a token that only the recipient of
+// the fact got. Otherwise each recipient of the message may have written it, and it has no effect.
+func (e *entry) hearsay(own bool) {
+	switch {
+	case !own:
+		e.Effect, e.Details.Reason = "", event.Unproven
+		if e.Type == event.ListUnsubscribe { // programs that read events obey one
+			e.Type, e.Details.ListID = event.MessageComplaint, ""
+		}
+	case e.Effect == effectHard:
+		e.Effect, e.Details.Reason = effectSaidDead, event.Unconfirmed
+	case e.Effect == effectComplaint:
+		e.Effect, e.Details.Reason = effectSaidSpam, event.Unconfirmed
+	}
+	if e.Details.BounceType != "" {
+		e.Details.BounceType = "soft"
 	}
 }
 

@@ -36,6 +36,27 @@ const (
 	domain = "bounce.example.com"
 )
 
+// stampsOf are the keys of these tests.
+func stampsOf() *signedtoken.Ring {
+	stamps, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(strings.Repeat("k", 32)))})
+	if err != nil {
+		panic(err)
+	}
+	return stamps
+}
+
+// proofOf is the proof of a message of shop to ann.
+func proofOf(id string) string {
+	proof, err := stampsOf().Proof(signedtoken.Token{MessageID: id, Account: "shop", Address: ann})
+	if err != nil {
+		panic(err)
+	}
+	return proof
+}
+
+// idOfOne is the Message-ID of toOne.
+var idOfOne = "<" + proofOf(toOne) + "@app.example>"
+
 // remembered is the log, which keeps what is learnt, and the list of those not to be mailed.
 type remembered struct {
 	mu    sync.Mutex
@@ -43,6 +64,7 @@ type remembered struct {
 	facts []outbox.Fact
 	added []suppression.Entry
 	soft  []suppression.Entry
+	said  map[string]bool // of Confirmed: reason, account, address and message
 }
 
 func (r *remembered) Recipients(_ context.Context, ids []string) ([]outbox.Addressed, error) {
@@ -50,7 +72,7 @@ func (r *remembered) Recipients(_ context.Context, ids []string) ([]outbox.Addre
 	for i, id := range ids {
 		switch id {
 		case toOne:
-			out[i] = outbox.Addressed{Known: true, Account: "shop", MessageID: "<" + toOne + "@app.example>",
+			out[i] = outbox.Addressed{Known: true, Account: "shop", MessageID: idOfOne,
 				To: []string{ann}}
 		case toTwo:
 			out[i] = outbox.Addressed{Known: true, Account: "shop", MessageID: rawID, ListID: "news",
@@ -115,6 +137,23 @@ func (r *remembered) Soft(_ context.Context, e suppression.Entry, _ time.Time) (
 	return false, nil
 }
 
+func (r *remembered) Confirmed(_ context.Context, e suppression.Entry, _ time.Time) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	about := fmt.Sprintf("%s %s %s ", e.Reason, e.Account, strings.ToLower(e.Address))
+	if r.said == nil {
+		r.said = map[string]bool{}
+	}
+	r.said[about+e.MessageID] = true
+	n := 0
+	for one := range r.said {
+		if strings.HasPrefix(one, about) {
+			n++
+		}
+	}
+	return n > 1, nil
+}
+
 // Learnt gives bounces and complaints the scope of the whole instance.
 func (r *remembered) Learnt(e suppression.Entry) suppression.Entry {
 	e.Account = ""
@@ -133,10 +172,7 @@ type postbox struct {
 func openPostbox(t *testing.T) *postbox {
 	t.Helper()
 	log := &remembered{}
-	stamps, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(strings.Repeat("k", 32)))})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stamps := stampsOf()
 	f, err := feedback.New(feedback.Parts{DB: testredis.New(t), Outbox: log, Suppression: log, Tokens: stamps,
 		Account: accounts("shop", "other")},
 		feedback.Options{Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
@@ -249,9 +285,6 @@ x
 const noSuchUser = "550 5.1.1 <x>: Recipient address rejected: User unknown"
 
 func TestReturned(t *testing.T) {
-	hard := suppression.Entry{Address: ann, Reason: suppression.HardBounce, Source: "bounce", MessageID: toOne,
-		Response: noSuchUser}
-	spam := suppression.Entry{Address: ann, Reason: suppression.SpamReport, Source: "bounce", MessageID: toOne}
 	failed := func(id, to, kind, status string, code int, said string) outbox.Fact {
 		return outbox.Fact{Type: event.MessageBounce, Account: "shop", MessageID: id, Recipient: to, Index: -1,
 			Details: event.Later{
@@ -260,18 +293,22 @@ func TestReturned(t *testing.T) {
 			}}
 	}
 	blocked := func(f outbox.Fact) outbox.Fact { f.Details.Reason = "blocked"; return f }
+	unproven := func(f outbox.Fact) outbox.Fact { f.Details.Reason = "unproven"; return f }
+	alone := func(f outbox.Fact) outbox.Fact { f.Details.Reason = "unconfirmed"; return f }
 	complained := func(kind string) outbox.Fact {
 		return outbox.Fact{Type: event.MessageComplaint, Account: "shop", MessageID: toOne, Recipient: ann,
 			Index: -1, Details: event.Later{Source: "bounce", FeedbackType: kind}}
 	}
-	stamps, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(strings.Repeat("k", 32)))})
-	if err != nil {
-		t.Fatal(err)
+	ofBob := func(kind string) outbox.Fact {
+		f := unproven(complained(kind))
+		f.MessageID, f.Recipient = toTwo, bob
+		return f
 	}
-	proofOfGone, err := stamps.Proof(signedtoken.Token{MessageID: gone, Account: "shop", Address: ann})
-	if err != nil {
-		t.Fatal(err)
+	objects := func(id, to string) []suppression.Entry { // as far as one mail proves it
+		return []suppression.Entry{{Address: to, Reason: suppression.Unsubscribe, Account: "shop", Source: "bounce",
+			MessageID: id, Response: "a complaint by mail, which nothing confirms yet"}}
 	}
+	proofOfGone := proofOf(gone)
 	rows := []struct {
 		name    string
 		mail    string
@@ -287,24 +324,20 @@ func TestReturned(t *testing.T) {
 			id: toOne, to: ann,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toOne,
 				Recipients: []string{ann}},
-			facts: []outbox.Fact{failed(toOne, ann, "hard", "5.1.1", 550, noSuchUser)}, added: []suppression.Entry{
-				hard},
+			facts: []outbox.Fact{alone(failed(toOne, ann, "soft", "5.1.1", 550, noSuchUser))}, soft: []string{ann},
 		},
 		{
 			name: "dead, by a Message-ID of ours", mail: dsn("failed", "5.1.1", noSuchUser, "ann@receiver.example",
-				"<"+toOne+"@app.example>"),
+				idOfOne),
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toOne,
 				Recipients: []string{ann}},
-			facts: []outbox.Fact{failed(toOne, ann, "hard", "5.1.1", 550, noSuchUser)}, added: []suppression.Entry{
-				hard},
+			facts: []outbox.Fact{alone(failed(toOne, ann, "soft", "5.1.1", 550, noSuchUser))}, soft: []string{ann},
 		},
 		{
 			name: "dead, by a Message-ID of the application's", mail: dsn("failed", "5.1.1", noSuchUser, bob, rawID),
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toTwo,
 				Recipients: []string{bob}},
-			facts: []outbox.Fact{failed(toTwo, bob, "hard", "5.1.1", 550, noSuchUser)},
-			added: []suppression.Entry{{Address: bob, Reason: suppression.HardBounce, Source: "bounce",
-				MessageID: toTwo, Response: noSuchUser}},
+			facts: []outbox.Fact{unproven(failed(toTwo, bob, "soft", "5.1.1", 550, noSuchUser))},
 		},
 		{
 			name: "forged: a Message-ID that was sent to somebody else", mail: dsn("failed", "5.1.1", noSuchUser,
@@ -313,7 +346,7 @@ func TestReturned(t *testing.T) {
 		},
 		{
 			name: "forged: our Message-ID to one, who is not named", mail: dsn("failed", "5.1.1", noSuchUser,
-				"victim@receiver.example", "<"+toOne+"@app.example>"),
+				"victim@receiver.example", idOfOne),
 			outcome: feedback.Outcome{Result: feedback.Disproven, MessageID: toOne},
 		},
 		{
@@ -331,6 +364,13 @@ func TestReturned(t *testing.T) {
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toTwo,
 				Recipients: []string{bob}},
 			facts: []outbox.Fact{failed(toTwo, bob, "soft", "5.1.1", 550, noSuchUser)}, soft: []string{bob},
+		},
+		{
+			name: "by the token of the whole message, which each recipient knows",
+			mail: dsn("failed", "5.2.2", "552 5.2.2 mailbox full", bob, "<lost@x>"), id: toTwo,
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: toTwo,
+				Recipients: []string{bob}},
+			facts: []outbox.Fact{unproven(failed(toTwo, bob, "soft", "5.2.2", 552, "552 5.2.2 mailbox full"))},
 		},
 		{
 			name: "by the token of the whole message, about nobody it was sent to",
@@ -389,18 +429,16 @@ func TestReturned(t *testing.T) {
 				"<lost@x>"), id: gone, to: ann,
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByToken, MessageID: gone,
 				Recipients: []string{"ann@receiver.example"}},
-			facts: []outbox.Fact{failed(gone, "ann@receiver.example", "hard", "5.1.1", 550, noSuchUser)},
-			added: []suppression.Entry{{Address: "ann@receiver.example", Reason: suppression.HardBounce,
-				Source: "bounce", MessageID: gone, Response: noSuchUser}},
+			facts: []outbox.Fact{alone(failed(gone, "ann@receiver.example", "soft", "5.1.1", 550, noSuchUser))},
+			soft:  []string{"ann@receiver.example"},
 		},
 		{
 			name: "the log has forgotten, by a Message-ID of ours", mail: dsn("failed", "5.1.1", noSuchUser,
 				"ann@receiver.example", "<"+proofOfGone+"@app.example>"),
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: gone,
 				Recipients: []string{"ann@receiver.example"}},
-			facts: []outbox.Fact{failed(gone, "ann@receiver.example", "hard", "5.1.1", 550, noSuchUser)},
-			added: []suppression.Entry{{Address: "ann@receiver.example", Reason: suppression.HardBounce,
-				Source: "bounce", MessageID: gone, Response: noSuchUser}},
+			facts: []outbox.Fact{alone(failed(gone, "ann@receiver.example", "soft", "5.1.1", 550, noSuchUser))},
+			soft:  []string{"ann@receiver.example"},
 		},
 		{
 			name: "the log has forgotten, a complaint that hides nobody",
@@ -410,9 +448,8 @@ func TestReturned(t *testing.T) {
 				Recipients: []string{"ann@receiver.example"}},
 			facts: []outbox.Fact{{Type: event.MessageComplaint, Account: "shop", MessageID: gone,
 				Recipient: "ann@receiver.example", Index: -1, Details: event.Later{Source: "bounce",
-					FeedbackType: "abuse"}}},
-			added: []suppression.Entry{{Address: "ann@receiver.example", Reason: suppression.SpamReport,
-				Source: "bounce", MessageID: gone}},
+					FeedbackType: "abuse", Reason: "unconfirmed"}}},
+			added: objects(gone, "ann@receiver.example"),
 		},
 		{
 			name:    "forged: the Message-ID of a forgotten message to somebody else",
@@ -425,10 +462,10 @@ func TestReturned(t *testing.T) {
 			outcome: feedback.Outcome{Result: feedback.Disproven},
 		},
 		{
-			name: "complained, whoever it was", mail: arf("abuse", "<"+toOne+"@app.example>"),
+			name: "complained, whoever it was", mail: arf("abuse", idOfOne),
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toOne,
 				Recipients: []string{ann}},
-			facts: []outbox.Fact{complained("abuse")}, added: []suppression.Entry{spam},
+			facts: []outbox.Fact{alone(complained("abuse"))}, added: objects(toOne, ann),
 		},
 		{
 			name: "complained of a message to two, hidden which", mail: arf("abuse", rawID), outcome: feedback.Outcome{
@@ -440,13 +477,26 @@ func TestReturned(t *testing.T) {
 				Recipients: []string{ann}},
 			facts: []outbox.Fact{{Type: event.MessageComplaint, Account: "shop", MessageID: toTwo, Recipient: ann,
 				Index: -1, Details: event.Later{
-					Source: "bounce", FeedbackType: "fraud",
+					Source: "bounce", FeedbackType: "fraud", Reason: "unconfirmed",
 				}}},
-			added: []suppression.Entry{{Address: ann, Reason: suppression.SpamReport, Source: "bounce",
-				MessageID: toTwo}},
+			added: objects(toTwo, ann),
 		},
 		{
-			name: "took a complaint back", mail: arf("not-spam", "<"+toOne+"@app.example>"),
+			name: "complained, by the Message-ID that both recipients know", mail: strings.Replace(arf("abuse", rawID),
+				"redacted@hidden.example", bob, 1),
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toTwo,
+				Recipients: []string{bob}},
+			facts: []outbox.Fact{ofBob("abuse")},
+		},
+		{
+			name: "opted out, by the Message-ID that both recipients know", mail: strings.Replace(arf("opt-out", rawID),
+				"redacted@hidden.example", bob, 1),
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toTwo,
+				Recipients: []string{bob}},
+			facts: []outbox.Fact{ofBob("opt-out")},
+		},
+		{
+			name: "took a complaint back", mail: arf("not-spam", idOfOne),
 			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toOne,
 				Recipients: []string{ann}},
 			facts: []outbox.Fact{complained("not-spam")},
@@ -464,7 +514,7 @@ func TestReturned(t *testing.T) {
 				MessageID: toTwo}},
 		},
 		{
-			name: "a report about authentication", mail: arf("auth-failure", "<"+toOne+"@app.example>"),
+			name: "a report about authentication", mail: arf("auth-failure", idOfOne),
 			outcome: feedback.Outcome{Result: feedback.Ignored},
 		},
 		{

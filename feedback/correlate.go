@@ -24,6 +24,9 @@ func (f *Feedback) place(ctx context.Context, items []*item) error {
 			named = append(named, it)
 		}
 	}
+	if err := f.trace(ctx, named); err != nil {
+		return err
+	}
 	if err := f.learn(ctx, named); err != nil {
 		return err
 	}
@@ -49,6 +52,40 @@ func (f *Feedback) place(ctx context.Context, items []*item) error {
 		}
 	}
 	return nil
+}
+
+// trace looks up the facts with an effect on an address by the provider's own id of the message. We stored it
+// when the provider took the message. It counts more than what the mail had in it: who sends through the same
+// provider can copy the Message-ID and the metadata of a mail that he got.
+func (f *Feedback) trace(ctx context.Context, named []*item) error {
+	var refs []string
+	for _, it := range named {
+		if it.Effect != "" {
+			refs = append(refs, it.providerRefs()...)
+		}
+	}
+	proofs, err := askedOnce(ctx, f.Outbox.Lookup, refs)
+	if err != nil {
+		return fmt.Errorf("look up %d ids of providers: %w", len(refs), err)
+	}
+	for _, it := range named {
+		for _, ref := range it.providerRefs() {
+			if id, proof, ok := outbox.MessageOf(proofs[ref]); ok && it.Effect != "" && id != it.MessageID {
+				f.log.Warn("a provider's id is of another message than the mail says", "source", it.source(),
+					"message_id", id, "said", it.MessageID)
+				it.MessageID, it.proof, it.ours = id, proof, true
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// providerRefs returns the provider's own ids of the message, as references.
+func (e *entry) providerRefs() []string {
+	return slices.DeleteFunc(e.references(), func(ref string) bool {
+		return !strings.HasPrefix(ref, e.Details.Source+":")
+	})
 }
 
 // echoedID returns our id of the message if the provider returned it, or "".
@@ -103,6 +140,9 @@ func (f *Feedback) learn(ctx context.Context, items []*item) error {
 		return nil
 	}
 	if err := f.settleRecipients(ctx, items); err != nil {
+		return err
+	}
+	if err := f.weigh(ctx, items); err != nil {
 		return err
 	}
 	facts := make([]outbox.Fact, len(items))

@@ -15,6 +15,8 @@
 //     unsubscribe, and several soft bounces do.
 //   - It never changes the final state of a message.
 //   - It never suppresses an address that the message was not sent to.
+//   - A mail that came back suppresses nobody for good by itself, and never a recipient whose token it lacks:
+//     who has a message can write a bounce of it. Mails about two messages confirm each other.
 //   - It never believes a webhook that is not proven (package provider).
 //   - It never delays sending: it works in small batches, and pauses longer the more mail there is.
 //

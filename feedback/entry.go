@@ -20,6 +20,11 @@ const (
 	effectSoft        effect = "soft"        // it counts against the address
 	effectComplaint   effect = "complaint"   // the recipient called it spam
 	effectUnsubscribe effect = "unsubscribe" // the recipient unsubscribed
+
+	// What a mail alone says. [Feedback.weigh] makes one of the others of it.
+	effectSaidDead effect = "said-dead" // that the address is dead
+	effectSaidSpam effect = "said-spam" // that the recipient called it spam
+	effectObjects  effect = "objects"   // the recipient called it spam, as far as one mail proves that
 )
 
 // entry is one fact in the inbox, as JSON.

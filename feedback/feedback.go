@@ -36,6 +36,9 @@ type Suppression interface {
 	// Soft counts a soft bounce, and suppresses the address after too many. A message counts once, however
 	// often it is reported.
 	Soft(ctx context.Context, e suppression.Entry, now time.Time) (suppressed bool, err error)
+	// Confirmed counts a mail that says of an address what the reason says, and reports whether mails about two
+	// messages of the account say so.
+	Confirmed(ctx context.Context, e suppression.Entry, now time.Time) (bool, error)
 	// Learnt returns a bounce or complaint with the scope and the expiry of the settings.
 	Learnt(e suppression.Entry) suppression.Entry
 }

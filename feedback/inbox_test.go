@@ -124,7 +124,7 @@ func TestOwnUnsubscribeIsOnlyTold(t *testing.T) {
 // than for everybody.
 func TestBouncesKeptToTheirAccount(t *testing.T) {
 	b := setup(t)
-	store, err := suppression.New(b.db, suppression.Options{Now: b.now, PerAccount: true})
+	store, err := suppression.New(b.db, suppression.Options{Now: b.now})
 	if err != nil {
 		t.Fatal(err)
 	}

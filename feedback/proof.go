@@ -18,7 +18,14 @@ type claimed struct {
 	id    string
 	proof Proof
 	token signedtoken.Sent // zero: there is none
+	// the token is not in the mail: we stored it under a Message-ID that the application made
+	stored bool
 }
+
+// speaksFor reports whether only a recipient of the message, and who handled the mail to it, can have written
+// the mail. A token of the whole message, and a Message-ID that the application made, are not secret enough:
+// others have them too.
+func (c claimed) speaksFor(to string) bool { return !c.stored && c.token.To(folded(to)) }
 
 // judge returns the facts that a mail proves, as entries for the inbox.
 func (b *Bounces) judge(ctx context.Context, report bounce.Report, envelopeTo string, now time.Time) (Outcome,
@@ -75,6 +82,8 @@ func (b *Bounces) claim(ctx context.Context, report bounce.Report, envelopeTo st
 		if c.id = id; id != "" {
 			c.proof = ByMessageID
 			c.token, _ = b.feedback.Tokens.ReadProof(proof) // zero if it is none
+			_, _, ours := outbox.MessageOf(report.Original.MessageID)
+			c.stored = !ours
 		}
 	}
 	if c.id == "" {

@@ -56,7 +56,7 @@ func setupOn(t *testing.T, db *redisdb.DB, change ...func(*Options)) *bundle {
 	for _, c := range change {
 		c(&o)
 	}
-	store, err := suppression.New(db, suppression.Options{Now: b.now, SoftBounces: 2})
+	store, err := suppression.New(db, suppression.Options{Now: b.now, SoftBounces: 2, Instance: true})
 	if err != nil {
 		t.Fatal(err)
 	}

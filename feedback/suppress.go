@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/suppression"
 )
@@ -43,6 +44,40 @@ func (f *Feedback) suppress(ctx context.Context, items []*item) error {
 	return nil
 }
 
+// weigh decides what follows from facts that a mail alone tells. The first mail about an address is soft: it
+// counts as a soft bounce, or stops the bulk mail of the account. One about another message confirms it.
+func (f *Feedback) weigh(ctx context.Context, items []*item) error {
+	now := f.opts.Now()
+	for _, it := range items {
+		said := suppression.Entry{Address: it.Recipient, Reason: suppression.HardBounce, MessageID: it.MessageID}
+		sure, alone := effectHard, effectSoft
+		switch it.Effect {
+		case effectSaidDead:
+		case effectSaidSpam:
+			said.Reason, sure, alone = suppression.SpamReport, effectComplaint, effectObjects
+		default:
+			continue
+		}
+		if it.sent == nil || it.sent.Account == "" || ownRecipient(it.sent.To, it.Recipient) == "" {
+			it.Effect = "" // the account was deleted, and no other is concerned
+			continue
+		}
+		said.Account = it.sent.Account
+		confirmed, err := f.Suppression.Confirmed(ctx, said, now)
+		if err != nil && !fault.Is(err, fault.Invalid) { // no mail is sent to an invalid address
+			return fmt.Errorf("count a mail that came back: %w", err)
+		}
+		if it.Effect = alone; !confirmed {
+			continue
+		}
+		it.Effect, it.Details.Reason = sure, ""
+		if sure == effectHard {
+			it.Details.BounceType = "hard"
+		}
+	}
+	return nil
+}
+
 // judge returns the suppression of a fact, and reports whether there is one. The log, or a proof, must say
 // that the message went to the address.
 func (f *Feedback) judge(it *item, now time.Time) (suppression.Entry, bool) {
@@ -66,6 +101,9 @@ func (f *Feedback) judge(it *item, now time.Time) (suppression.Entry, bool) {
 			return e, false // the account was deleted, and its lists with it
 		}
 		e.Reason, e.List = suppression.Unsubscribe, list
+	case effectObjects:
+		e.Reason = suppression.Unsubscribe // from all lists of the account
+		e.Response = "a complaint by mail, which nothing confirms yet"
 	case effectComplaint:
 		e.Reason = suppression.SpamReport
 		fallthrough

@@ -36,12 +36,23 @@ func (f *Feedback) Provider(ctx context.Context, name provider.Name, r provider.
 	return api.FeedbackReceipt{}, err
 }
 
+// Takes reports whether webhooks of a provider are taken here. A caller that reads a body for Provider asks
+// first.
+func (f *Feedback) Takes(name provider.Name) bool {
+	_, ok := f.verifiers[name]
+	return ok
+}
+
+// UnknownProvider is the fault of a provider whose webhooks are not taken.
+func UnknownProvider() error {
+	return fault.New(fault.NotFound, "ProviderUnknown", "No webhooks of a provider of this name are taken here")
+}
+
 func (f *Feedback) take(ctx context.Context, name provider.Name, r provider.Request, now time.Time) (
 	api.FeedbackReceipt, error) {
 	v, ok := f.verifiers[name]
 	if !ok {
-		return api.FeedbackReceipt{}, fault.New(fault.NotFound, "ProviderUnknown",
-			"No webhooks of a provider of this name are taken here")
+		return api.FeedbackReceipt{}, UnknownProvider()
 	}
 	if err := v.Verify(ctx, r, now); err != nil {
 		return api.FeedbackReceipt{}, redisdb.Away(err)

@@ -349,8 +349,11 @@ func TestReturnPaths(t *testing.T) {
 		want string // "": one of ours, for one recipient; "whole": for the message
 	}{
 		"the account's own address": {req: api.SubmitRequest{To: for1("ann@x.test"), Text: "x"}},
-		"two recipients": {
-			api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}, {Address: "bob@x.test"}}, Text: "x"},
+		"two recipients": {req: api.SubmitRequest{
+			To: api.Addresses{{Address: "ann@x.test"}, {Address: "bob@x.test"}}, Text: "x"}},
+		"too many recipients": {
+			api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}, {Address: "bob@x.test"},
+				{Address: "eve@x.test"}}, Text: "x"},
 			"whole"},
 		"another author": {req: api.SubmitRequest{From: &api.Address{Address: "Boss@example.com"},
 			To: for1("ann@x.test"), Text: "x"}},
@@ -361,9 +364,13 @@ func TestReturnPaths(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setupMarked(t, Options{BounceDomain: "bounce.test"})
+			b := setupMarked(t, Options{BounceDomain: "bounce.test", OwnReturnPaths: 2})
 			from := "?"
-			b.sender.got = func(m smtpsend.Message) { from = m.From }
+			b.sender.got = func(m smtpsend.Message) {
+				if from = m.From; m.ReturnPath != nil {
+					from = m.ReturnPath("ann@x.test")
+				}
+			}
 			a, err := b.Submit(t.Context(), c.req)
 			if err != nil {
 				t.Fatal(err)

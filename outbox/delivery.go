@@ -10,10 +10,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/accounts/routing"
-	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
@@ -188,7 +188,7 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 	case wait:
 		return d.hold(c, accountHold(account.ID), heldReason(account.Held.Reason))
 	}
-	if err := d.written(ctx, c, account.DKIM); err != nil {
+	if err := d.written(ctx, c, d.owner(account, c.envelope.Bound)); err != nil {
 		return d.unwritten(ctx, c, err, started, p)
 	}
 	p = d.policy(account.Retry)
@@ -251,12 +251,12 @@ func failureOf(got routing.Sent) error {
 
 // written renders the message from its shared content, or changes one that was stored whole. Each attempt
 // gives the same bytes.
-func (d *Delivery) written(ctx context.Context, c *claim, key *api.DKIM) error {
+func (d *Delivery) written(ctx context.Context, c *claim, owner dkim.Owner) error {
 	if c.shared == "" {
-		return d.change(ctx, c, key)
+		return d.change(ctx, c, owner)
 	}
 	personal := c.correct(c.personal)
-	m, words, err := d.renderSigned(ctx, c.partition, c.shared, c.id, c.envelope, personal, key)
+	m, words, err := d.renderSigned(ctx, c.partition, c.shared, c.id, c.envelope, personal, owner)
 	if err != nil {
 		return err
 	}
@@ -267,7 +267,7 @@ func (d *Delivery) written(ctx context.Context, c *claim, key *api.DKIM) error {
 }
 
 // change makes the changes to a message that was stored whole, if there are any.
-func (d *Delivery) change(ctx context.Context, c *claim, key *api.DKIM) error {
+func (d *Delivery) change(ctx context.Context, c *claim, owner dkim.Owner) error {
 	if !c.changes() {
 		return nil
 	}
@@ -278,7 +278,7 @@ func (d *Delivery) change(ctx context.Context, c *claim, key *api.DKIM) error {
 	defer content.Close() //nolint:errcheck // it was read
 	raw, err := io.ReadAll(content)
 	if err == nil {
-		raw, err = d.changed(ctx, c.row, key, raw)
+		raw, err = d.changed(ctx, c.row, owner, raw)
 	}
 	if err == nil {
 		c.content, c.envelope.Size = smtpsend.Bytes(raw), len(raw)
@@ -302,28 +302,15 @@ func (d *Delivery) unwritten(ctx context.Context, c *claim, err error, started t
 func (d *Delivery) message(c *claim, stopped map[int]*suppression.Entry) smtpsend.Message {
 	left := slices.DeleteFunc(c.status.having(rcptQueued), func(i int) bool { return stopped[i] != nil })
 	return smtpsend.Message{
-		From: d.returnPath(c), To: c.envelope.addresses(left), Body: c.content, UTF8: c.envelope.UTF8,
-		EightBit: c.envelope.EightBit, DSN: dsn(c.envelope.DSN), RequireTLS: c.envelope.RequireTLS,
-		BeforeDot: func(ctx context.Context, _ []string) error { return d.doubt(ctx, c) },
-		AtDot:     func() error { return c.mayWrite(d.clock.Now()) },
+		From: d.reversePath(c), ReturnPath: d.returnPaths(c), To: c.envelope.addresses(left), Body: c.content,
+		UTF8: c.envelope.UTF8, EightBit: c.envelope.EightBit, DSN: dsn(c.envelope.DSN),
+		RequireTLS: c.envelope.RequireTLS,
+		BeforeDot:  func(ctx context.Context, _ []string) error { return d.doubt(ctx, c) },
+		AtDot:      func() error { return c.mayWrite(d.clock.Now()) },
 		Answered: func(ctx context.Context, done []smtpsend.RecipientResult) error {
 			return d.progress(ctx, c, done)
 		},
 	}
-}
-
-// returnPath is the address for bounces of a message. It names message, account and recipient, unless the
-// sender gave another address.
-func (d *Delivery) returnPath(c *claim) string {
-	if !c.envelope.Returns || d.Tokens == nil || d.opts.BounceDomain == "" {
-		return c.envelope.From
-	}
-	path, err := d.Tokens.ReturnPath(aboutSent(c.id, c.envelope.Account, c.envelope.To), d.opts.BounceDomain)
-	if err != nil {
-		d.log.Error("return path not made; the sender's is used", "message_id", c.id, "error", err)
-		return c.envelope.From
-	}
-	return path
 }
 
 // doubt records that the dot is about to be written. Without this record the dot must not be written. If

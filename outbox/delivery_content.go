@@ -3,9 +3,11 @@ package outbox
 import (
 	"context"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -101,5 +103,24 @@ func (d *Delivery) textOf(ctx context.Context, c *claim) string {
 		text = message.Excerpt(io.Reader(content), d.opts.KeepText)
 		_ = content.Close() // the rest is not needed
 	}
-	return keptText + string(d.codec.pack([]byte(text)))
+	return keptText + string(d.codec.pack([]byte(d.withoutTokens(text))))
+}
+
+// signedLink matches what may be a link of additions.identity, up to the end of its token.
+var signedLink = regexp.MustCompile(`(/unsubscribe\?t=|/preferences\?t=|/[co]/)([A-Za-z0-9_-]{40,})`)
+
+// withoutTokens removes the tokens of links from a text that was sent: who finds it did not get the mail.
+func (s *store) withoutTokens(text string) string {
+	if s.Tokens == nil {
+		return text
+	}
+	return signedLink.ReplaceAllStringFunc(text, func(link string) string {
+		at := strings.LastIndexAny(link, "=/") + 1
+		for _, p := range []signedtoken.Purpose{signedtoken.Unsubscribe, signedtoken.Open, signedtoken.Click} {
+			if _, err := s.Tokens.Read(p, link[at:]); err == nil {
+				return link[:at]
+			}
+		}
+		return link
+	})
 }

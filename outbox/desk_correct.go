@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -19,7 +20,7 @@ func (d *Desk) correct(ctx context.Context, c api.Corrections) (api.Corrections,
 			return c, err
 		}
 	}
-	if c.Gateway != nil && *c.Gateway != "" {
+	if c.Gateway != nil && *c.Gateway != "" && !d.confined(c.Bound) { // those of the account's list exist
 		if err := d.gatewayExists(ctx, *c.Gateway); err != nil {
 			return c, err
 		}
@@ -50,6 +51,41 @@ func replayOf(r row, c api.Corrections, now time.Time) reopening {
 		o.gateway = *c.Gateway
 	}
 	return o
+}
+
+// checkPatch returns an error if a message may not be sent through the gateway of a patch.
+func (d *Desk) checkPatch(ctx context.Context, r row, p api.OutboxPatch) error {
+	if !d.confined(p.Bound) {
+		if *p.Gateway == "" {
+			return nil
+		}
+		return d.gatewayExists(ctx, *p.Gateway)
+	}
+	account, err := d.Accounts.Resolve(ctx, r.envelope.Account)
+	if err != nil {
+		return err
+	}
+	return d.checkGateway(account, *p.Gateway)
+}
+
+// checkReplay returns Forbidden if the account that sends a message from now on may not: by its gateway, or
+// by those whom its header and envelope name. Who hands the message in again answers for all of these.
+func (d *Desk) checkReplay(ctx context.Context, r row, o reopening, bound bool) error {
+	if !d.confined(bound) {
+		return nil
+	}
+	account, err := d.Accounts.Resolve(ctx, cmp.Or(o.account, r.envelope.Account))
+	if err != nil {
+		return err
+	}
+	if err := d.checkGateway(account, o.gateway); err != nil {
+		return err
+	}
+	content, err := d.contentOf(ctx, r)
+	if err != nil {
+		return err
+	}
+	return d.checkSenders(account, r.envelope.From, content)
 }
 
 // readdress queues a failed message for other recipients than those that failed. Failed recipients that are

@@ -25,15 +25,15 @@ func (d *Desk) Retry(ctx context.Context, id string) (api.OutboxMessage, error) 
 
 // Patch changes the time, the number of attempts or the gateway of a message that is not being sent.
 func (d *Desk) Patch(ctx context.Context, id string, p api.OutboxPatch) (api.OutboxMessage, error) {
-	if p.Gateway != nil && *p.Gateway != "" {
-		if err := d.gatewayExists(ctx, *p.Gateway); err != nil {
-			return api.OutboxMessage{}, err
-		}
-	}
 	return d.reopen(ctx, id, func(r row, now time.Time) (reopening, error) {
 		if r.state == stateFailed {
 			return reopening{}, fault.New(fault.Conflict, "MessageFailed",
 				"Message %s failed for good; retry it instead", id)
+		}
+		if p.Gateway != nil {
+			if err := d.checkPatch(ctx, r, p); err != nil {
+				return reopening{}, err
+			}
 		}
 		o := reopening{due: redisdb.Time(r.due), attempts: r.attempts, max: r.max, gateway: r.gateway}
 		if p.SendAt != nil {

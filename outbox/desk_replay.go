@@ -18,7 +18,8 @@ func (d *Desk) ReplayAll(ctx context.Context, req api.ReplayRequest) (api.Replay
 	var c api.Corrections
 	if req.Corrections != nil {
 		var err error
-		if c, err = d.correct(ctx, *req.Corrections); err != nil {
+		c, c.Bound = *req.Corrections, req.Bound
+		if c, err = d.correct(ctx, c); err != nil {
 			return answer, err
 		}
 	}
@@ -50,9 +51,9 @@ func (d *Desk) replayEach(ctx context.Context, req api.ReplayRequest, c api.Corr
 		if r.state != stateFailed {
 			continue
 		}
-		_, args, err := d.reopenArgs(ctx, r, replayOf(r, c, now), now)
-		if fault.Is(err, fault.Conflict) {
-			continue // all its recipients are suppressed
+		args, err := d.replayArgs(ctx, r, replayOf(r, c, now), now, req.Bound)
+		if fault.Is(err, fault.Conflict) || fault.CodeOf(err) == "SenderNotAllowed" {
+			continue // all its recipients are suppressed, or the account may not send as its sender any more
 		}
 		if err != nil {
 			return err
@@ -82,6 +83,16 @@ func (d *Desk) replayEach(ctx context.Context, req api.ReplayRequest, c api.Corr
 	d.enqueue(ctx, woken...)
 	d.forget(ctx, former...)
 	return nil
+}
+
+// replayArgs is reopenArgs for a replay of many messages.
+func (d *Desk) replayArgs(ctx context.Context, r row, o reopening, now time.Time, bound bool) (reopenArgs,
+	error) {
+	if err := d.checkReplay(ctx, r, o, bound); err != nil {
+		return reopenArgs{}, err
+	}
+	_, args, err := d.reopenArgs(ctx, r, o, now)
+	return args, err
 }
 
 // selects reports whether a request selects a dead letter. IDs are not looked at.
@@ -114,7 +125,8 @@ func (d *Desk) Replay(ctx context.Context, id string, c api.Corrections) (api.Ou
 			return reopening{}, fault.New(fault.Conflict, "MessageNotFailed", "Message %s has not failed; it is %s",
 				id, r.state)
 		}
-		return replayOf(r, c, now), nil
+		o := replayOf(r, c, now)
+		return o, d.checkReplay(ctx, r, o, c.Bound)
 	})
 	if past, ok := errors.AsType[*fault.Error](err); ok && past.Code == "MessageFailed" {
 		return m, fault.New(fault.Conflict, "ContentGone",

@@ -70,6 +70,7 @@ type Shared struct {
 	Tags          []string
 	DeliverBy     *time.Time // nil: no limit
 
+	Bound       bool // handed in with a token that is bound to the account; see Options.Senders
 	Preview     bool // nothing is sent: links and Message-ID of the messages prove nothing
 	KeyRequired bool // entries without a Key are refused; also if Options.RequireKey or the account says so
 }
@@ -199,8 +200,13 @@ func (in *Intake) open(ctx context.Context, sh Shared, only *Entry) (*Batch, []f
 	return b, wrong, err
 }
 
-// deliverable returns an error if no relay could take the messages.
+// deliverable returns an error if no relay could take the messages, or if they may not use the one they name.
 func (b *Batch) deliverable(ctx context.Context) error {
+	if b.in.confined(b.shared.Bound) {
+		if err := b.in.checkGateway(b.account, b.shared.Gateway); err != nil {
+			return err
+		}
+	}
 	if b.shared.Gateway != "" {
 		return b.in.gatewayExists(ctx, b.shared.Gateway)
 	}

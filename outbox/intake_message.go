@@ -160,6 +160,11 @@ func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, e
 			return nil, err
 		}
 	}
+	if in.confined(b.shared.Bound) {
+		if err := in.checkSenders(b.account, c.Envelope.From, c.Raw); err != nil {
+			return nil, err
+		}
+	}
 	m.composed = c
 	if !b.stored {
 		m.content = c.Raw
@@ -173,7 +178,7 @@ func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, e
 		Priority:  b.priority(),
 		DeliverBy: b.shared.DeliverBy, DSN: b.shared.DSN, UTF8: c.SMTPUTF8, EightBit: c.EightBit,
 		RequireTLS: b.shared.RequireTLS, Template: b.template, additions: b.added, Path: b.shared.Path,
-		Raw: b.raw != nil, preview: b.shared.Preview,
+		Raw: b.raw != nil, preview: b.shared.Preview, Bound: b.shared.Bound,
 	}
 	if full {
 		m.envelope.Size = c.Size()
@@ -238,7 +243,7 @@ func (b *Batch) ownMessageID(id string, e Entry) string {
 func (b *Batch) final(ctx context.Context, m *newMessage) ([]byte, error) {
 	in := b.in
 	if b.raw != nil && b.added.any() {
-		return in.withAdditions(ctx, m.id, m.envelope, b.account.DKIM, b.began, m.composed.Raw)
+		return in.withAdditions(ctx, m.id, m.envelope, in.owner(b.account, b.shared.Bound), b.began, m.composed.Raw)
 	}
 	c := m.composed
 	if b.stored {
@@ -250,7 +255,7 @@ func (b *Batch) final(ctx context.Context, m *newMessage) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return in.Signer.Sign(ctx, b.account.DKIM, domainOf(c.From.Address), b.began, c.Raw)
+	return in.Signer.Sign(ctx, in.owner(b.account, b.shared.Bound), domainOf(c.From.Address), b.began, c.Raw)
 }
 
 // weigh renders the first valid message in full, once for a batch. That finds the faults of what all messages

@@ -68,7 +68,8 @@ func (in *Intake) submitOne(ctx context.Context, req api.SubmitRequest, source s
 		size = len(m.content)
 	case !b.stored && !b.added.any():
 		c := m.composed
-		m.content, err = in.Signer.Sign(ctx, b.account.DKIM, domainOf(c.From.Address), b.began, c.Raw)
+		m.content, err = in.Signer.Sign(ctx, in.owner(b.account, b.shared.Bound), domainOf(c.From.Address),
+			b.began, c.Raw)
 		m.envelope.Size = len(m.content)
 		size = len(m.content)
 	}
@@ -141,7 +142,8 @@ func sharedOf(req api.SubmitRequest, source string) Shared {
 		Lane: req.Lane, Priority: req.Priority,
 		Gateway: req.Gateway, Attempts: req.DeliveryAttempts, RequireTLS: req.RequireTLS,
 		DSN: req.DSN, Tags: req.Tags, DeliverBy: req.DeliverBy, KeyRequired: req.KeyRequired,
-		Path: gateways.Path{Proxy: req.Proxy, LocalAddress: req.LocalAddress},
+		Bound: req.Bound,
+		Path:  gateways.Path{Proxy: req.Proxy, LocalAddress: req.LocalAddress},
 	}
 	if req.From != nil {
 		from := message.Address(*req.From)

@@ -85,6 +85,9 @@ type countedEvent struct {
 
 // column is the column of an event; -1: none.
 func (e *countedEvent) column() int {
+	if e.Data.Reason == event.Unproven {
+		return -1
+	}
 	switch e.Type {
 	case event.MessageSent:
 		return columnSent
@@ -98,7 +101,7 @@ func (e *countedEvent) column() int {
 		return columnDeferred
 	case event.MessageBounce:
 		switch {
-		case e.Data.BounceType == "hard":
+		case e.Data.BounceType == "hard", e.Data.Reason == event.Unconfirmed:
 			return columnHard
 		case e.Data.Reason == "blocked":
 			return columnBlocked

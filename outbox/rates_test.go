@@ -55,11 +55,14 @@ func TestRatesOfMail(t *testing.T) {
 		fact(2, event.MessageBounce, "h", event.Later{BounceType: "hard"}),
 		fact(2, event.MessageBounce, "again", event.Later{BounceType: "hard"}),
 		fact(4, event.MessageBounce, "s", event.Later{BounceType: "soft"}),
+		fact(1, event.MessageBounce, "alone", event.Later{BounceType: "soft", Reason: event.Unconfirmed}),
+		fact(0, event.MessageBounce, "forged", event.Later{BounceType: "soft", Reason: event.Unproven}),
+		fact(0, event.MessageComplaint, "forged", event.Later{FeedbackType: "abuse", Reason: event.Unproven}),
 		fact(5, event.MessageBounce, "b", event.Later{BounceType: "soft", Reason: "blocked"}),
 		fact(5, event.MessageDeferred, "w", event.Later{}),
 	)
-	want := api.Rate{Sent: 6, Failed: 1, Delivered: 1, Deferred: 1, Hard: 1, Soft: 1, Blocked: 1, Complained: 1,
-		Unsubscribed: 1, Opened: 1, Clicked: 1, OpenedBots: 1, BounceRate: 1. / 6, ComplaintRate: 1. / 6}
+	want := api.Rate{Sent: 6, Failed: 1, Delivered: 1, Deferred: 1, Hard: 2, Soft: 1, Blocked: 1, Complained: 1,
+		Unsubscribed: 1, Opened: 1, Clicked: 1, OpenedBots: 1, BounceRate: 2. / 6, ComplaintRate: 1. / 6}
 	named := func(name string, r api.Rate) api.Rate { r.Name = name; return r }
 	b.countAll(t)
 	b.clock.Advance(50 * 24 * time.Hour) // the log has nothing of it any more
@@ -69,7 +72,7 @@ func TestRatesOfMail(t *testing.T) {
 	from := b.clock.Now().Add(-60 * 24 * time.Hour)
 	other := api.Rate{Name: "y.test", Sent: 1}
 	here := named("x.test", want)
-	here.Sent, here.BounceRate, here.ComplaintRate = 5, .2, .2
+	here.Sent, here.BounceRate, here.ComplaintRate = 5, .4, .2
 	for _, row := range []struct {
 		q    api.RatesQuery
 		want []api.Rate

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/feedback/tracking/links"
 	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/message/signedtoken"
@@ -71,7 +71,7 @@ func (s *store) sharedIdentity(id string, e envelope, c batch.Content) (batch.Id
 func domainOf(address string) string { return address[strings.LastIndexByte(address, '@')+1:] }
 
 // withAdditions is a raw message with its additions, signed at a time.
-func (s *store) withAdditions(ctx context.Context, id string, e envelope, key *api.DKIM, at time.Time,
+func (s *store) withAdditions(ctx context.Context, id string, e envelope, owner dkim.Owner, at time.Time,
 	raw []byte) ([]byte, error) {
 	n, err := s.identity(id, e, e.Base, e.Domain)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *store) withAdditions(ctx context.Context, id string, e envelope, key *a
 	if err != nil {
 		return nil, err
 	}
-	return s.Signer.Sign(ctx, key, e.Domain, at, raw)
+	return s.Signer.Sign(ctx, owner, e.Domain, at, raw)
 }
 
 // changes reports whether a message that was stored whole is sent otherwise.
@@ -91,15 +91,15 @@ func (r row) changes() bool { return r.envelope.additions.any() || r.corrected()
 func (r row) corrected() bool { return r.envelope.Added > 0 && !r.envelope.Raw }
 
 // changed is a message that was stored whole, with its additions or its corrected recipients, signed.
-func (s *store) changed(ctx context.Context, r row, key *api.DKIM, raw []byte) ([]byte, error) {
+func (s *store) changed(ctx context.Context, r row, owner dkim.Owner, raw []byte) ([]byte, error) {
 	if r.envelope.additions.any() {
-		return s.withAdditions(ctx, r.id, r.envelope, key, redisdb.Time(r.created), raw)
+		return s.withAdditions(ctx, r.id, r.envelope, owner, redisdb.Time(r.created), raw)
 	}
 	raw, author, err := message.Readdress(raw, r.readdressed)
 	if err != nil {
 		return nil, err
 	}
-	return s.Signer.Sign(ctx, key, domainOf(author), redisdb.Time(r.created), raw)
+	return s.Signer.Sign(ctx, owner, domainOf(author), redisdb.Time(r.created), raw)
 }
 
 // correct is a personalization with the corrected recipients.

@@ -35,6 +35,8 @@ type envelope struct {
 	Added int `json:"added,omitempty"`
 	// handed in whole: its header and body are not changed
 	Raw bool `json:"raw,omitempty"`
+	// handed in with a token that is bound to the account
+	Bound bool `json:"bound,omitempty"`
 	gateways.Path
 	additions
 

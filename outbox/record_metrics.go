@@ -7,6 +7,7 @@ import (
 // metrics are the outbox's counters. Without a registry they are not exported.
 type metrics struct {
 	accepted   *prometheus.CounterVec
+	senders    *prometheus.CounterVec
 	attempts   *prometheus.CounterVec
 	recipients *prometheus.CounterVec
 	ended      *prometheus.CounterVec
@@ -20,6 +21,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		accepted: counter("postroom_outbox_submits_total", "Submits by result.", "result", "queued",
 			"hit", "refused", "skipped"),
+		senders: counter("postroom_outbox_senders_refused_total",
+			"Messages refused because their account may not use what they name.", "field", "From", "Sender",
+			"Resent-From", "Resent-Sender", "envelope", "gateway"),
 		attempts: counter("postroom_outbox_attempts_total", "Delivery attempts by outcome.", "outcome",
 			string(sent), string(delayed), string(failed), string(dropped), string(released), string(deferred),
 			string(held), string(suppressed), "late", "in_doubt"),
@@ -44,8 +48,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.accepted, m.attempts, m.recipients, m.ended, m.exhausted, m.recovered, m.duration,
-			m.delay)
+		reg.MustRegister(m.accepted, m.senders, m.attempts, m.recipients, m.ended, m.exhausted, m.recovered,
+			m.duration, m.delay)
 	}
 	return m
 }

@@ -30,6 +30,9 @@ type Options struct {
 	MaxMemoryShare float64       // share of Redis' maxmemory, beyond which submits are refused; 0: 0.75
 	KeyRetention   time.Duration // how long an idempotency key holds after its message ended; 0: 168 h
 	RequireKey     bool          // a message without an idempotency key is refused
+	// whose messages may only name senders and gateways of their account: those of tokens that are bound to it,
+	// of all tokens, or of none. Empty: bound
+	Senders string // SendersBound, SendersAll, SendersOff
 
 	// how long a failed message can be replayed; negative: its content is deleted immediately; 0: 168 h
 	KeepDeadLetters time.Duration
@@ -43,6 +46,8 @@ type Options struct {
 	RefuseSuppressed bool
 	// domain of return paths; empty: bounces go to the sender's address
 	BounceDomain string
+	// most recipients of a message that each have a return path, and a transaction; more share both
+	OwnReturnPaths int
 	// how long Lookup finds a message by its references; 0: it does not
 	KeepReferences time.Duration
 	MaxEvents      int // in the stream, in addition to those not read yet; 0: 100,000

@@ -99,7 +99,8 @@ type row struct {
 	status    status
 }
 
-// contentOf returns a live message as it is sent. Until somebody got it, its links are those of a preview.
+// contentOf returns a live message as it is sent, but its links are those of a preview: who reads it here did
+// not get it.
 func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
 	packed, err := s.DB.Client().Get(ctx, s.keys.content(r.partition, r.id)).Bytes()
 	if errors.Is(err, redis.Nil) {
@@ -108,7 +109,7 @@ func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
 	if err != nil {
 		return nil, redisError(err, "read content of message "+r.id)
 	}
-	r.envelope.preview = len(r.status.having(rcptSent)) == 0
+	r.envelope.preview = true
 	var raw []byte
 	var personal batch.Personalization
 	if r.shared != "" {
@@ -119,14 +120,14 @@ func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := s.signingKey(ctx, r.envelope.Account)
+	owner, err := s.ownerOf(ctx, r.envelope)
 	if err != nil {
 		return nil, err
 	}
 	if r.shared == "" {
-		return s.changed(ctx, r, key, raw)
+		return s.changed(ctx, r, owner, raw)
 	}
-	m, _, err := s.renderSigned(ctx, r.partition, r.shared, r.id, r.envelope, r.correct(personal), key)
+	m, _, err := s.renderSigned(ctx, r.partition, r.shared, r.id, r.envelope, r.correct(personal), owner)
 	if errors.Is(err, errNoSharedContent) {
 		return nil, fault.Wrap(err, fault.Conflict, "ContentGone",
 			"The shared content of message %s was deleted from Redis", r.id)

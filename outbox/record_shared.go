@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/redisdb"
@@ -139,14 +139,14 @@ func (s *store) render(
 
 // renderSigned is render with a DKIM signature of the message's date.
 func (s *store) renderSigned(
-	ctx context.Context, p int, name, id string, e envelope, personal batch.Personalization, key *api.DKIM,
+	ctx context.Context, p int, name, id string, e envelope, personal batch.Personalization, owner dkim.Owner,
 ) (*message.Composed, render.Mail, error) {
 	c, mail, err := s.render(ctx, p, name, id, e, personal)
 	if err != nil {
 		return nil, mail, err
 	}
 	at := redisdb.Time(personal.Date)
-	if c.Raw, err = s.Signer.Sign(ctx, key, domainOf(c.From.Address), at, c.Raw); err != nil {
+	if c.Raw, err = s.Signer.Sign(ctx, owner, domainOf(c.From.Address), at, c.Raw); err != nil {
 		return nil, mail, err
 	}
 	if c.Size() > s.opts.MaxSize {
@@ -167,13 +167,4 @@ func (s *store) putIncoming(ctx context.Context, partition int, name string, con
 func (s *store) tooLarge(size int) error {
 	return fault.New(fault.TooLarge, "MessageTooLarge",
 		"The message has %d bytes; the limit is %d (message.maxSize)", size, s.opts.MaxSize)
-}
-
-// signingKey is the DKIM key of an account. It is nil if the account has none, or if nothing is signed.
-func (s *store) signingKey(ctx context.Context, account string) (*api.DKIM, error) {
-	if s.Signer == nil {
-		return nil, nil
-	}
-	sender, err := s.Accounts.Resolve(ctx, account)
-	return sender.DKIM, err
 }

@@ -321,7 +321,7 @@ func TestRepliesTeach(t *testing.T) {
 	}
 	all, err := b.Suppressions.Find(t.Context(), "dead@x.test")
 	if err != nil || len(all) != 1 || all[0].Source != "smtp" || all[0].MessageID == "" ||
-		all[0].Response != "550 5.1.1 no such user" || all[0].Account != "" {
+		all[0].Response != "550 5.1.1 no such user" || all[0].Account != "default" {
 		t.Errorf("evidence %+v, %v", all, err)
 	}
 	b.clock.Advance(15 * 24 * time.Hour)
@@ -358,13 +358,13 @@ func TestReplayToNobody(t *testing.T) {
 		t.Errorf("with a correction: %v", err)
 	}
 	if _, err := b.Suppressions.Remove(t.Context(), suppression.Entry{Address: "dead@x.test",
-		Reason: suppression.HardBounce}); err != nil {
+		Account: "default", Reason: suppression.HardBounce}); err != nil {
 		t.Fatal(err)
 	}
 	other := b.submit(t, api.SubmitRequest{To: for1("dead@x.test")})
 	b.deliver(t, other)
 	if _, err := b.Suppressions.Remove(t.Context(), suppression.Entry{Address: "dead@x.test",
-		Reason: suppression.HardBounce}); err != nil {
+		Account: "default", Reason: suppression.HardBounce}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.Retry(t.Context(), other); err != nil {

@@ -1,13 +1,56 @@
 package outbox
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/message/signedtoken"
 )
+
+// What is shown of a message has no link that proves anything: its content when some recipients got it, and
+// the text that is kept for the search when it was refused or sent.
+func TestWhatIsShownProvesNothing(t *testing.T) {
+	t.Parallel()
+	yes := true
+	b := setupMarked(t, Options{KeepText: 20_000})
+	b.Templates = listTemplates{}
+	b.sender.replies["dead@x.test"] = "550 5.1.1 no such user"
+	b.sender.replies["full@x.test"] = "452 4.2.2 mailbox full"
+	submit := func(to ...string) string {
+		req := api.SubmitRequest{Template: "foot", TrackOpens: &yes, TrackClicks: &yes}
+		if len(to) == 1 {
+			req.ListID = "news"
+		}
+		for _, address := range to {
+			req.To = append(req.To, api.Address{Address: address})
+		}
+		a, err := b.Submit(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.deliver(t, a.QueueID)
+		return a.QueueID
+	}
+	onlyPreviews(t, b, mustContent(t, b, submit("ann@x.test", "full@x.test")))
+	docs, err := b.Documents(t.Context(), []string{submit("dead@x.test"), submit("ann@x.test")})
+	if err != nil || len(docs) != 2 {
+		t.Fatal(docs, err)
+	}
+	for _, d := range docs {
+		for _, link := range signedLink.FindAllStringSubmatch(d.Text, -1) {
+			if _, err := b.Tokens.Read(signedtoken.Unsubscribe, link[2]); !errors.Is(err, signedtoken.ErrPreview) {
+				t.Errorf("%s: the text of the search has %s: %v", d.Status, link[0], err)
+			}
+		}
+		if !strings.Contains(d.Text, "/unsubscribe?t=") {
+			t.Errorf("%s: the text is %q", d.Status, d.Text)
+		}
+	}
+}
 
 // TestTextsForTheIndex asks for messages in every state: those that wait are read, of those that ended the
 // text is kept until it is indexed.

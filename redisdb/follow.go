@@ -19,7 +19,8 @@ type Follow struct {
 	Stream string
 	// the reader. All processes that name the same group share the work; each group sees every entry
 	Group string
-	Batch int // entries handed over at once, at most; zero: 256
+	First bool // only the first partition is followed: the stream is in no other
+	Batch int  // entries handed over at once, at most; zero: 256
 	// how long to let entries gather after a read that brought several, but not a full batch; zero: not at all
 	Gather time.Duration
 	// how long a silent process keeps the entries it was given before others take them; zero: 6 seconds
@@ -81,7 +82,11 @@ func (db *DB) Follow(ctx context.Context, f Follow,
 	}
 	consumer := consumerName()
 	var readers sync.WaitGroup
-	for partition := range db.partitions {
+	partitions := db.partitions
+	if f.First {
+		partitions = 1
+	}
+	for partition := range partitions {
 		r := &reader{
 			db: db, Follow: f, fn: fn, partition: partition, key: Key(partition, f.Stream), consumer: consumer,
 			tidied: time.Now(), cursor: allClaimed, aside: make(map[string]*setAside),

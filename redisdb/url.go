@@ -10,6 +10,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/postroom/postroom/certificate"
 )
 
 // target is the address of a Redis and its credentials.
@@ -235,11 +237,11 @@ func tlsConfig(ca, cert, key string, insecure bool) (*tls.Config, error) {
 		}
 	}
 	if cert != "" || key != "" {
-		pair, err := tls.LoadX509KeyPair(cert, key)
+		files, err := certificate.Load(cert, key, nil)
 		if err != nil {
 			return nil, fmt.Errorf("parameters cert and key: %w", err)
 		}
-		c.Certificates = []tls.Certificate{pair}
+		files.Client(c)
 	}
 	return c, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/proxies"
+	"github.com/postroom/postroom/server/strangers"
 )
 
 // grantKey is the key of the caller's grant in a request's context.
@@ -28,27 +29,42 @@ func grantOf(ctx context.Context) *access.Grant {
 // boundTo returns the account that the caller is restricted to; empty: none.
 func boundTo(ctx context.Context) string { return grantOf(ctx).Account }
 
-// guard admits callers whose token, or for GET and HEAD session, has the right to a route.
-func (s *Server) guard(r right) echo.MiddlewareFunc {
+// guard admits callers whose token, or for GET and HEAD session, has the right to a route. Who is refused is
+// in the audit log.
+func (s *Server) guard(r route) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		if r.public {
+		if r.right.public {
 			return next
 		}
 		return func(c echo.Context) error {
-			grant, err := s.authenticate(c)
-			if err != nil {
-				return err
+			grant, err := s.admit(c, r.right)
+			if err == nil {
+				if err = next(c); r.audited.kind != "" {
+					return err // the refusal of a change has an entry
+				}
 			}
-			if grant.Rate != nil {
-				setRateHeaders(c.Response().Header(), *grant.Rate)
-			}
-			if err := r.admits(grant); err != nil {
-				return err
-			}
-			c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), grantKey{}, grant)))
-			return next(c)
+			s.noteRefusal(c, r, grant, err)
+			return err
 		}
 	}
+}
+
+// admit puts the rights of a caller into the context of the request, or returns an error. Its grant is nil if
+// the caller is unknown.
+func (s *Server) admit(c echo.Context, r right) (*access.Grant, error) {
+	grant, err := s.authenticate(c)
+	if err != nil {
+		return nil, err
+	}
+	if grant.Rate != nil {
+		setRateHeaders(c.Response().Header(), *grant.Rate)
+	}
+	if err := r.admits(grant); err != nil {
+		return grant, err
+	}
+	strangers.Prove(c.Request().Context())
+	c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), grantKey{}, grant)))
+	return grant, nil
 }
 
 // admits returns an error if a grant does not include a right.

@@ -16,7 +16,14 @@ import (
 // call makes the simplest request that a route takes.
 func (w *world) call(t *testing.T, r route, token string, headers ...string) reply {
 	t.Helper()
-	path := strings.NewReplacer(append(w.existing(t, r, token), "{listId}", "news", "{account}", "acme",
+	return w.send(t, r, token, w.existing(t, r, token), headers...)
+}
+
+// send is call for an object that exists or not. The names are replaced in path and body.
+func (w *world) send(t *testing.T, r route, token string, names []string, headers ...string) reply {
+	t.Helper()
+	replaced := strings.NewReplacer(names...)
+	path := strings.NewReplacer(append(slices.Clone(names), "{listId}", "news", "{account}", "acme",
 		"{queue}",
 		"submit", "{queueId}", "q1", "{id}", "x1", "{deliveryId}", "d1", "{gateway}", "gw1", "{domain}",
 		"example.com", "{version}", "1", "{name}", "postmark", "*", "docs.js")...).Replace(r.path)
@@ -31,10 +38,11 @@ func (w *world) call(t *testing.T, r route, token string, headers ...string) rep
 		"createTemplate":    `{"name":"n","content":{"text":"x"}}`, "updateTemplate": `{}`,
 		"tryTemplate": `{"content":{"text":"x"}}`, "restoreTemplate": `{"version":1}`,
 		"putDomainKey":    marshal(t, domainKey(t)),
-		"addSuppressions": `{"email":"a@example.com"}`,
-		"addToBlocklist":  `{"account":"acme","recipient":"a@example.com"}`,
-		"returnMail":      "Subject: a\r\n\r\nb\r\n",
-		"createEndpoint":  `{"url":"https://x.example"}`, "updateEndpoint": `{"url":"https://x.example"}`,
+		"addSuppressions": `{"email":"a@example.com"}`, "addSender": `{"sender":"b.example"}`,
+		"addToBlocklist": `{"account":"acme","recipient":"a@example.com"}`,
+		"returnMail":     "Subject: a\r\n\r\nb\r\n",
+		"createEndpoint": `{"url":"https://x.example"}`,
+		"updateEndpoint": `{"url":"https://x.example","secret":"` + endpointSecret + `"}`,
 	}
 	switch r.id {
 	case "replayEndpoint":
@@ -56,7 +64,7 @@ func (w *world) call(t *testing.T, r route, token string, headers ...string) rep
 	case strings.HasPrefix(r.path, "/webhooks/provider"):
 		body[r.id], headers = "[]", append(headers, "X-Webhook-Token", hookSecret)
 	}
-	return w.do(t, r.method, path, token, body[r.id], headers...)
+	return w.do(t, r.method, path, token, replaced.Replace(body[r.id]), headers...)
 }
 
 // existing makes the object of a route, and returns the replacements for the path.
@@ -116,6 +124,12 @@ func (w *world) existing(t *testing.T, r route, token string) []string {
 		return []string{"{queueId}", p.queued(t, "acme")}
 	case strings.Contains(r.path, "{account}"):
 		p.account(t, "acme")
+	}
+	if strings.Contains(r.path, "{sender}") {
+		if _, err := p.Accounts.AddSender(ctx, "acme", "b.example", true); err != nil {
+			t.Fatal(err)
+		}
+		return []string{"{account}", "acme", "{sender}", "b.example"}
 	}
 	if id == "" {
 		return nil

@@ -124,16 +124,22 @@ func (t inputType) unknownQueries(query url.Values) (faults []fault.Field) {
 	return faults[:min(len(faults), maxFaults)]
 }
 
+// pathParam returns a parameter of the path.
+func pathParam(c echo.Context, name string) string {
+	text := c.Param(name)
+	if c.Request().URL.RawPath != "" { // echo matched the escaped path
+		if plain, err := url.PathUnescape(text); err == nil {
+			return plain
+		}
+	}
+	return text
+}
+
 // text returns the value of the parameter in a request. An empty value is the same as none.
 func (p param) text(c echo.Context, query url.Values) (text string, given, ok bool) {
 	switch p.in {
 	case "path":
-		text = c.Param(p.name)
-		if c.Request().URL.RawPath != "" { // echo matched the escaped path
-			if plain, err := url.PathUnescape(text); err == nil {
-				text = plain
-			}
-		}
+		text = pathParam(c, p.name)
 	case "query":
 		if len(query[p.name]) > 1 {
 			return "", false, false

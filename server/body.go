@@ -13,67 +13,99 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/server/proxies"
+	"github.com/postroom/postroom/server/strangers"
 )
 
 // smallBody is the size limit of bodies, except of routes made by large.
 const smallBody = 1 << 20
 
-// slowest is the rate in bytes a second that a client must reach. A slower one blocks a connection.
-const slowest = 32 << 10
-
 const (
-	memoryWait  = time.Minute     // timeout of waiting for the memory of a large body
+	memoryWait  = time.Minute     // timeout of waiting for the memory of a body
 	memoryRetry = 5 * time.Second // Retry-After of such a timeout
 )
 
-// bodyMemory bounds the memory and the work of large bodies.
+// paceTime is the time over which the speed of a sender is measured, and its longest pause.
+const paceTime = 30 * time.Second
+
+// Bounds of the bodies of providers' webhooks. A provider has few requests under way at once.
+const (
+	publicBodies   = 256 // at once
+	publicOfSender = 16  // at once of one address
+)
+
+// bodyMemory bounds the memory and the work of bodies.
 type bodyMemory struct {
-	memory *semaphore.Weighted // Options.BodyMemory bytes
-	turns  *semaphore.Weighted // one for each processor
+	submits *strangers.Pool     // Options.BodyMemory bytes, for clients with a token
+	public  *strangers.Pool     // Options.PublicBodyMemory bytes, for all others
+	turns   *semaphore.Weighted // one for each processor
+	pace    strangers.Pace
+	refused *prometheus.CounterVec
 }
 
-func newBodyMemory(size int64) *bodyMemory {
+func newBodyMemory(o Options, refused *prometheus.CounterVec) *bodyMemory {
 	return &bodyMemory{
-		memory: semaphore.NewWeighted(size),
-		turns:  semaphore.NewWeighted(int64(min(runtime.GOMAXPROCS(0), runtime.NumCPU()))),
+		submits: strangers.NewPool(strangers.Shares{Size: o.BodyMemory, First: o.maxSubmit()}),
+		public: strangers.NewPool(strangers.Shares{Size: o.PublicBodyMemory, First: provider.MaxBody,
+			Bodies: publicBodies, PerOwner: publicOfSender}),
+		turns: semaphore.NewWeighted(int64(min(runtime.GOMAXPROCS(0), runtime.NumCPU()))),
+		pace:  strangers.PaceOf(o.MinRate, paceTime), refused: refused,
 	}
 }
 
-// capacity is the memory of a large body, held until its request is answered. It is nil for a small body:
-// the number of connections bounds those.
+// capacity is the memory of a body, held until its request is answered.
 type capacity struct {
-	of   *bodyMemory
-	size int64
-	turn bool // one of bodyMemory.turns is held
+	of     *bodyMemory
+	memory *strangers.Body
+	large  bool // its work needs a turn
+	turn   bool // one of bodyMemory.turns is held
 }
 
-// reserve waits for the memory of a body. For a small one it returns nil.
-func (b *bodyMemory) reserve(c echo.Context, limit int64) (*capacity, error) {
+// begin begins the body of a client with a token. Its memory is shared by accounts: that of a bound token is
+// its account, any other token counts by itself.
+func (b *bodyMemory) begin(c echo.Context, limit int64) (*capacity, error) {
+	g := grantOf(c.Request().Context())
+	owner := "token " + g.TokenID
+	if g.Account != "" {
+		owner = "account " + g.Account
+	}
+	return b.from(b.submits, owner, c, limit)
+}
+
+// beginPublic begins the body of a client without a token. Its memory is shared by address.
+func (b *bodyMemory) beginPublic(c echo.Context, limit int64) (*capacity, error) {
+	return b.from(b.public, strangers.Network(proxies.Of(c.Request()).Addr).String(), c, limit)
+}
+
+func (b *bodyMemory) from(pool *strangers.Pool, owner string, c echo.Context, limit int64) (*capacity,
+	error) {
+	memory, err := pool.Begin(owner)
+	if err != nil {
+		return nil, b.busy(c, err)
+	}
 	size := c.Request().ContentLength
-	if size < 0 {
-		size = limit
-	}
-	if size <= smallBody || size > limit {
-		return nil, nil
-	}
-	ctx, cancel := context.WithTimeout(c.Request().Context(), memoryWait)
-	defer cancel()
-	if err := b.memory.Acquire(ctx, size); err != nil {
-		busy := fault.Wrap(err, fault.Unavailable, "Busy", "Too many large messages at once")
-		busy.RetryAfter = memoryRetry
-		return nil, busy
-	}
-	return &capacity{of: b, size: size}, nil
+	return &capacity{of: b, memory: memory, large: size < 0 && limit > smallBody || size > smallBody}, nil
+}
+
+// busy refuses a body for which there is no memory. The rest of it is not read.
+func (b *bodyMemory) busy(c echo.Context, err error) error {
+	b.refused.WithLabelValues("memory").Inc()
+	c.Response().Header().Set(echo.HeaderConnection, "close")
+	busy := fault.Wrap(err, fault.Unavailable, "Busy", "Too many large messages at once")
+	busy.RetryAfter = memoryRetry
+	return busy
 }
 
 // takeTurn waits until one of the turns is free, of which each processor has one. The work on a body takes
 // memory of up to two and a half times its size (files decoded, the message composed and compressed). More
 // bodies than processors would all be slower.
 func (m *capacity) takeTurn(ctx context.Context) error {
-	if m == nil || m.turn {
+	if m == nil || !m.large || m.turn {
 		return nil
 	}
 	if err := m.of.turns.Acquire(ctx, 1); err != nil {
@@ -91,7 +123,7 @@ func (m *capacity) release() {
 	if m.turn {
 		m.of.turns.Release(1)
 	}
-	m.of.memory.Release(m.size)
+	m.memory.Release()
 }
 
 // openBody begins to read the JSON body of a request: all of a small one, a window of a large one. If its
@@ -106,8 +138,7 @@ func openBody(c echo.Context, m *capacity, limit int64) (document, error) {
 		c.Response().Header().Set(echo.HeaderConnection, "close")
 		return document{}, tooLarge(limit)
 	}
-	extendDeadlines(c, r.ContentLength, limit)
-	body := http.MaxBytesReader(c.Response(), r.Body, limit)
+	body := m.arrive(c, http.MaxBytesReader(c.Response(), r.Body, limit), limit)
 	if r.ContentLength >= 0 && r.ContentLength <= smallBody {
 		text, err := readAll(body, make([]byte, 0, max(512, min(r.ContentLength+1, window))), r.ContentLength)
 		if err != nil {
@@ -154,11 +185,11 @@ func readAll(body io.Reader, text []byte, promised int64) ([]byte, error) {
 	}
 }
 
-// grow quadruples a full slice, or sets it to the declared length once a sixteenth of that has arrived. So a
-// large body is copied few times, and its slice has the right size.
+// grow quadruples a full slice, but not beyond the declared length. So a slice never has more than four times
+// the bytes that arrived, and a large body is copied few times. An arrival takes as much memory.
 func grow(text []byte, promised int64) []byte {
 	size := 4 * cap(text)
-	if promised >= int64(len(text)) && int64(4*size) > promised {
+	if promised >= int64(len(text)) && promised < int64(size) {
 		size = int(promised) + 1
 	}
 	return append(make([]byte, 0, size), text...)
@@ -176,28 +207,15 @@ func checkContentType(value string) error {
 	return echo.NewHTTPError(http.StatusUnsupportedMediaType, "The body must be application/json")
 }
 
-// extendDeadlines extends the server's deadlines, which are for small bodies, by the time that a client at
-// the rate slowest needs.
-func extendDeadlines(c echo.Context, size, limit int64) {
-	if size < 0 {
-		size = limit
-	}
-	if size <= smallBody {
-		return
-	}
-	until := time.Now().Add(readTimeout + time.Duration(size/slowest)*time.Second)
-	control := http.NewResponseController(c.Response())
-	// Neither can fail on a connection of our own server; a recorder in a test has no deadlines to set.
-	_ = control.SetReadDeadline(until)
-	_ = control.SetWriteDeadline(until.Add(writeTimeout))
-}
-
 // liftDeadline removes the deadline of an answer.
 func liftDeadline(c echo.Context) {
 	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Time{}) // as above
 }
 
 func readFault(err error, limit int64) error {
+	if _, ok := errors.AsType[*fault.Error](err); ok {
+		return err // there was no memory
+	}
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return tooLarge(limit)
 	}

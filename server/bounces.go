@@ -62,7 +62,7 @@ func readMail(c echo.Context, m *capacity, limit int64) (mailBody, error) {
 			return nil, echo.NewHTTPError(http.StatusUnsupportedMediaType, "The body must be message/rfc822")
 		}
 	}
-	body, err := rawBody(c, limit)
+	body, err := rawBody(c, m, limit)
 	if err != nil {
 		return nil, err
 	}

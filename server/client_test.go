@@ -151,7 +151,8 @@ func TestClientRoundTrip(t *testing.T) {
 		},
 		"WebhookRoute": func() error { _, err := api.GetWebhookRoute.Do(ctx, c, endpoint); return err },
 		"UpdateEnd": func() error {
-			_, err := api.UpdateEndpoint.Do(ctx, c, api.EndpointRequest{URL: "https://x.example"}, p.endpoint(t))
+			_, err := api.UpdateEndpoint.Do(ctx, c, api.EndpointRequest{URL: "https://x.example",
+				Secret: endpointSecret}, p.endpoint(t))
 			return err
 		},
 		"DeleteEnd": func() error { _, err := api.DeleteEndpoint.Do(ctx, c, p.endpoint(t)); return err },

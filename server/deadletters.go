@@ -44,6 +44,7 @@ func (m messageRoutes) replayDeadLetter(ctx context.Context, in *replayLetterInp
 	if in.Body != nil {
 		corrections = *in.Body
 	}
+	corrections.Bound = boundTo(ctx) != ""
 	if err := staysMine(ctx, corrections); err != nil {
 		return api.OutboxMessage{}, err
 	}
@@ -82,6 +83,7 @@ func (m messageRoutes) replayDeadLetters(ctx context.Context, in *replayLettersI
 	if req.Account, err = ownAccount(ctx, req.Account); err != nil {
 		return api.ReplayAnswer{}, err
 	}
+	req.Bound = boundTo(ctx) != ""
 	return m.box.ReplayAll(ctx, req)
 }
 

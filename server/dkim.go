@@ -16,7 +16,7 @@ type domainInput struct {
 
 type putDomainKeyInput struct {
 	domainInput
-	Body api.DKIM
+	Body api.NewDomainKey
 }
 
 func (d dkimRoutes) putDomainKey(ctx context.Context, in *putDomainKeyInput) (api.DomainKey, error) {

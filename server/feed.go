@@ -72,7 +72,7 @@ func (d *document) gathered() bool {
 	size := max(window, 4*had)
 	if f.size >= 0 {
 		promised = int64(had) + f.size - f.read
-		size = int(promised) + 1 // the memory is reserved, and a part has arrived
+		size = min(size, int(promised)+1) // it grows with the bytes that arrive
 	}
 	text, err := readAll(f.body, append(append(make([]byte, 0, size), opened...), unread...), promised)
 	if err == nil {

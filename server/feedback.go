@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/provider"
 	"github.com/postroom/postroom/server/settings"
@@ -21,6 +21,7 @@ type feedbackRoutes struct {
 	feedback *feedback.Feedback
 	bounces  *feedback.Bounces
 	bodies   *bodyMemory
+	proofs   *wrongProofs
 	settings *settings.Settings
 }
 
@@ -32,12 +33,16 @@ func (f feedbackRoutes) providerHook(c echo.Context) error {
 	if name == "" {
 		name = provider.Generic
 	}
-	memory, err := f.bodies.reserve(c, provider.MaxBody)
+	if !f.feedback.Takes(name) { // before its body is read
+		c.Response().Header().Set(echo.HeaderConnection, "close")
+		return feedback.UnknownProvider()
+	}
+	memory, err := f.bodies.beginPublic(c, provider.MaxBody)
 	if err != nil {
 		return err
 	}
 	defer memory.release()
-	body, err := rawBody(c, provider.MaxBody)
+	body, err := rawBody(c, memory, provider.MaxBody)
 	if err != nil {
 		return err
 	}
@@ -50,7 +55,7 @@ func (f feedbackRoutes) providerHook(c echo.Context) error {
 		Body: body, Addresses: []string{strings.TrimSuffix(f.settings.Current().ServiceURL, "/") + r.RequestURI,
 			"https://" + r.Host + r.RequestURI, "http://" + r.Host + r.RequestURI}}, time.Now())
 	if err != nil {
-		return err
+		return f.proofs.told(c, err, fault.Is(err, fault.Unauthorized))
 	}
 	return writeJSON(c, http.StatusOK, receipt)
 }
@@ -63,14 +68,14 @@ func hookExists(path string) route {
 }
 
 // rawBody reads a body. If its declared length is beyond the limit, it is refused unread.
-func rawBody(c echo.Context, limit int64) ([]byte, error) {
+func rawBody(c echo.Context, m *capacity, limit int64) ([]byte, error) {
 	r := c.Request()
 	if r.ContentLength > limit {
 		c.Response().Header().Set(echo.HeaderConnection, "close")
 		return nil, tooLarge(limit)
 	}
-	extendDeadlines(c, r.ContentLength, limit)
-	body, err := io.ReadAll(http.MaxBytesReader(c.Response(), r.Body, limit))
+	body, err := readAll(m.arrive(c, http.MaxBytesReader(c.Response(), r.Body, limit), limit),
+		make([]byte, 0, 512), r.ContentLength)
 	if err != nil {
 		return nil, readFault(fmt.Errorf("read the body: %w", err), limit)
 	}

@@ -18,8 +18,13 @@ type metrics struct {
 	requests *prometheus.HistogramVec
 	inFlight prometheus.Gauge
 	submits  *prometheus.CounterVec
-	routes   map[string]bool // the closed set of values of the label route
-	serve    echo.HandlerFunc
+
+	connections *prometheus.CounterVec
+	wrongProofs *prometheus.CounterVec
+	bodies      *prometheus.CounterVec
+
+	routes map[string]bool // the closed set of values of the label route
+	serve  echo.HandlerFunc
 }
 
 // outcomes of a submit, as the metric names them.
@@ -41,14 +46,30 @@ func newMetrics(counted prometheus.Registerer, shown prometheus.Gatherer) *metri
 		submits: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "postroom_submits_total", Help: "Submit requests by outcome.",
 		}, []string{"outcome"}),
+		connections: newCounter("postroom_http_connections_total", "HTTP connections by what became of them.",
+			"result", "served", "evicted", "refused"),
+		wrongProofs: newCounter("postroom_http_wrong_proofs_total",
+			"Requests to public URLs whose token or signature is wrong, by whether the address had too many.",
+			"result", "told", "limited"),
+		bodies: newCounter("postroom_http_bodies_refused_total", "Request bodies that were not read to their end.",
+			"reason", "slow", "memory"),
 		routes: map[string]bool{},
 	}
-	counted.MustRegister(m.requests, m.inFlight, m.submits)
+	counted.MustRegister(m.requests, m.inFlight, m.submits, m.connections, m.wrongProofs, m.bodies)
 	for _, outcome := range submitOutcomes {
 		m.submits.WithLabelValues(outcome)
 	}
 	m.serve = echo.WrapHandler(promhttp.HandlerFor(shown, promhttp.HandlerOpts{}))
 	return m
+}
+
+// newCounter makes a counter with the closed set of values of its label.
+func newCounter(name, help, label string, values ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
+	for _, value := range values {
+		c.WithLabelValues(value)
+	}
+	return c
 }
 
 // know gives a route its own label value.

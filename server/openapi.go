@@ -17,7 +17,7 @@ import (
 )
 
 // specVersion is the version of the OpenAPI document (semver.org). Every change of the document raises it.
-const specVersion = "2.10.0"
+const specVersion = "2.13.0"
 
 // schemaPrefix begins the reference to a schema.
 const schemaPrefix = "#/components/schemas/"
@@ -146,6 +146,10 @@ func success(schemas huma.Registry, r route) *huma.Response {
 	if r.output == reflect.TypeFor[file]() {
 		return &huma.Response{Description: "The message", Content: map[string]*huma.MediaType{
 			"message/rfc822": {Schema: &huma.Schema{Type: "string"}}}}
+	}
+	if r.output == reflect.TypeFor[lines]() {
+		return &huma.Response{Description: "The entries", Content: map[string]*huma.MediaType{
+			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}}}}
 	}
 	if r.output == reflect.TypeFor[download]() {
 		return &huma.Response{Description: "The file", Content: map[string]*huma.MediaType{

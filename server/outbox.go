@@ -145,6 +145,7 @@ func (m messageRoutes) patchMessage(ctx context.Context, in *patchMessageInput) 
 	if err := m.mine(ctx, in.QueueID); err != nil {
 		return api.OutboxMessage{}, err
 	}
+	in.Body.Bound = boundTo(ctx) != ""
 	return m.box.Patch(ctx, in.QueueID, in.Body)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/postroom/postroom/feedback/unsubscribe"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
@@ -39,6 +40,7 @@ type Parts struct {
 	Bounces      *feedback.Bounces
 	Unsubscribe  *unsubscribe.Service
 	Tracking     *tracking.Tracking
+	Audit        *audit.Log
 	State        State
 }
 

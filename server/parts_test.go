@@ -33,6 +33,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/suppression"
@@ -77,9 +78,11 @@ func newParts(t testing.TB) *parts {
 	must(err)
 	p.signed, err = signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(partsSecret))})
 	must(err)
-	p.Access, err = access.New(p.db, access.Options{Token: adminToken, MaxFailures: 1 << 30})
+	p.Access, err = access.New(p.db, ring, access.Options{Token: adminToken, MaxFailures: 1 << 30})
 	must(err)
 	p.token(t, boundToken, api.TokenRequest{Account: "acme", Scopes: []api.Scope{api.ScopeAPI}})
+	p.Audit, err = audit.New(p.db, ring, audit.Options{})
+	must(err)
 	p.Settings, err = settings.New(p.db, ring, settings.Options{})
 	must(err)
 	p.DomainKeys, err = dkim.NewKeys(p.db, ring, dkim.Options{})
@@ -194,6 +197,9 @@ func (p *parts) deliver(t *testing.T, id, reply string) {
 
 func (p *parts) sent(t *testing.T, account string) string { return p.delivered(t, account, "250 OK") }
 func (p *parts) dead(t *testing.T, account string) string { return p.delivered(t, account, "550 No") }
+
+// endpointSecret is one that a webhook endpoint may have.
+const endpointSecret = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
 // endpoint makes a webhook endpoint that takes everything.
 func (p *parts) endpoint(t *testing.T) string {
@@ -353,11 +359,11 @@ var newKey = sync.OnceValues(func() (string, error) {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), err
 })
 
-func domainKey(t *testing.T) api.DKIM {
+func domainKey(t *testing.T) api.NewDomainKey {
 	t.Helper()
 	key, err := newKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return api.DKIM{Domain: "example.com", Selector: "s1", PrivateKey: key}
+	return api.NewDomainKey{DKIM: api.DKIM{Domain: "example.com", Selector: "s1", PrivateKey: key}}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/postroom/postroom/feedback/unsubscribe"
 	"github.com/postroom/postroom/internal/testcert"
 	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/proxies"
 )
@@ -141,7 +142,11 @@ func (h *hits) setup(t *testing.T, p *parts) {
 		Append: h.Append, Account: p.Accounts.Get}, unsubscribe.Options{StoreAddress: "ip"}); err != nil {
 		t.Fatal(err)
 	}
-	if p.Access, err = access.New(p.db, access.Options{Token: adminToken}); err != nil {
+	ring, err := seal.New([]byte(partsSecret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Access, err = access.New(p.db, ring, access.Options{Token: adminToken}); err != nil {
 		t.Fatal(err)
 	}
 }

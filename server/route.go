@@ -19,6 +19,7 @@ import (
 type route struct {
 	method, path string // path as OpenAPI writes it: /v1/outbox/{queueId}
 	right        right
+	audited      audited
 	id, summary  string // for the OpenAPI document; empty id: not in it
 	limit        int64  // of the body, in bytes; 0: smallBody
 	long         bool   // the work grows with the outbox, so the answer has no deadline
@@ -71,28 +72,29 @@ type statuser interface{ status() int }
 type handler[I, O any] func(ctx context.Context, in *I) (O, error)
 
 func get[I, O any](path string, r right, h handler[I, O], id, summary string) route {
-	return on(http.MethodGet, path, r, h, id, summary)
+	return on(http.MethodGet, path, r, unlogged("reads"), h, id, summary)
 }
 
-func post[I, O any](path string, r right, h handler[I, O], id, summary string) route {
-	return on(http.MethodPost, path, r, h, id, summary)
+func post[I, O any](path string, r right, a audited, h handler[I, O], id, summary string) route {
+	return on(http.MethodPost, path, r, a, h, id, summary)
 }
 
-func put[I, O any](path string, r right, h handler[I, O], id, summary string) route {
-	return on(http.MethodPut, path, r, h, id, summary)
+func put[I, O any](path string, r right, a audited, h handler[I, O], id, summary string) route {
+	return on(http.MethodPut, path, r, a, h, id, summary)
 }
 
-func patch[I, O any](path string, r right, h handler[I, O], id, summary string) route {
-	return on(http.MethodPatch, path, r, h, id, summary)
+func patch[I, O any](path string, r right, a audited, h handler[I, O], id, summary string) route {
+	return on(http.MethodPatch, path, r, a, h, id, summary)
 }
 
-func remove[I, O any](path string, r right, h handler[I, O], id, summary string) route {
-	return on(http.MethodDelete, path, r, h, id, summary)
+func remove[I, O any](path string, r right, a audited, h handler[I, O], id, summary string) route {
+	return on(http.MethodDelete, path, r, a, h, id, summary)
 }
 
 // plain is a route outside the OpenAPI document that writes its own answer.
 func plain(path string, r right, h echo.HandlerFunc) route {
-	return route{method: http.MethodGet, path: path, right: r, bind: func(*Server, route) echo.HandlerFunc {
+	return route{method: http.MethodGet, path: path, right: r, audited: unlogged("reads"), bind: func(*Server,
+		route) echo.HandlerFunc {
 		return h
 	}}
 }
@@ -110,14 +112,14 @@ func long(r route) route {
 }
 
 // on makes a route of a typed handler.
-func on[I, O any](method, path string, r right, h handler[I, O], id, summary string) route {
+func on[I, O any](method, path string, r right, a audited, h handler[I, O], id, summary string) route {
 	return route{
-		method: method, path: path, right: r, id: id, summary: summary, limit: smallBody,
+		method: method, path: path, right: r, audited: a, id: id, summary: summary, limit: smallBody,
 		input: reflect.TypeFor[I](), output: reflect.TypeFor[O](),
 		bind: func(s *Server, r route) echo.HandlerFunc {
 			inputs := inputOf(r.input)
 			return func(c echo.Context) error {
-				memory, err := s.bodies.reserve(c, r.limit)
+				memory, err := s.bodies.begin(c, r.limit)
 				if err != nil {
 					return err
 				}
@@ -130,7 +132,7 @@ func on[I, O any](method, path string, r right, h handler[I, O], id, summary str
 				if r.long {
 					liftDeadline(c)
 				}
-				out, err := h(ctx, in)
+				out, err := recorded(s, c, r, in, h)
 				if err != nil {
 					return err
 				}
@@ -167,6 +169,8 @@ func fillLists(answer reflect.Value) {
 func answer(c echo.Context, out any) error {
 	switch out := out.(type) {
 	case download:
+		return out.send(c)
+	case lines:
 		return out.send(c)
 	case file:
 		h := c.Response().Header()
@@ -207,7 +211,7 @@ func writeJSON(c echo.Context, status int, v any) error {
 func (s *Server) mount(groups []group) {
 	for _, g := range groups {
 		for _, r := range g.routes {
-			answer, guard := r.bind(s, r), s.guard(r.right)
+			answer, guard := r.bind(s, r), s.guard(r)
 			s.echo.Add(r.method, echoPath(r.path), answer, guard)
 			if r.method == http.MethodGet {
 				s.echo.HEAD(echoPath(r.path), answer, guard) // net/http leaves the body out

@@ -17,7 +17,10 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/postroom/postroom/certificate"
+	"github.com/postroom/postroom/provider"
 	"github.com/postroom/postroom/server/proxies"
+	"github.com/postroom/postroom/server/strangers"
 )
 
 // How long a client may take. A large body gets more, by its size.
@@ -34,7 +37,7 @@ const maxHeaderBytes = 32 << 10
 // Options configure a server. The zero value serves on 127.0.0.1:3000.
 type Options struct {
 	Listen  string // address to listen on, port 0 for any free one; empty: 127.0.0.1:3000
-	TLSCert string // file of the certificate chain in PEM; empty: no TLS
+	TLSCert string // file of the certificate chain in PEM, read again when it changes; empty: no TLS
 	TLSKey  string // file of its key in PEM
 	// Proxies finds the address of each client; nil: no proxy is trusted
 	Proxies *proxies.Proxies
@@ -42,8 +45,15 @@ type Options struct {
 	ProxyProtocol bool
 	Version       string // of Postroom, for stats and the OpenAPI document; empty: "dev"
 	MaxMessage    int64  // bytes of a message, which bounds the body of a submit; 0: 25 MB
-	// bytes that all large bodies may take together while they arrive; more wait, then get 503; 0: 256 MB
+	// bytes that the bodies of clients with a token may take together; more wait, then get 503; 0: 256 MB
 	BodyMemory int64
+	// the same of providers' webhooks, which need no token; more get 503; 0: 32 MB
+	PublicBodyMemory int64
+	Connections      int // at once; beyond it, the oldest of those without a token is closed; 0: 4096
+	// connections of one address (IPv6: /64) at once that sent no valid token; 0: 256
+	ConnectionsPerAddress int
+	WrongProofs           int   // wrong proofs in public URLs by address and minute; more get 429; 0: 120
+	MinRate               int64 // bytes a second that a body must arrive with, over 30 s; 0: 4 kB
 	// how long Run answers after its context ended, submits with 503; 0: it stops listening immediately
 	Drain           time.Duration
 	Grace           time.Duration // timeout of the requests in progress at the end; 0: 10 s
@@ -58,6 +68,11 @@ func (o Options) withDefaults() Options {
 	o.Version = cmp.Or(o.Version, "dev")
 	o.MaxMessage = cmp.Or(o.MaxMessage, 25<<20)
 	o.BodyMemory = max(cmp.Or(o.BodyMemory, 256<<20), o.maxSubmit())
+	o.PublicBodyMemory = max(cmp.Or(o.PublicBodyMemory, 32<<20), 2*provider.MaxBody)
+	o.Connections = cmp.Or(o.Connections, 4096)
+	o.ConnectionsPerAddress = cmp.Or(o.ConnectionsPerAddress, 256)
+	o.WrongProofs = cmp.Or(o.WrongProofs, 120)
+	o.MinRate = cmp.Or(o.MinRate, 4<<10)
 	o.Grace = cmp.Or(o.Grace, 10*time.Second)
 	o.Metrics = cmp.Or(o.Metrics, prometheus.NewRegistry())
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
@@ -81,6 +96,8 @@ type Server struct {
 	log      *slog.Logger
 	draining atomic.Bool
 	bodies   *bodyMemory
+	gate     *strangers.Gate
+	proofs   *wrongProofs
 	pages    *publicPages
 }
 
@@ -112,8 +129,11 @@ func New(parts Parts, o Options) (*Server, error) {
 func prepare(parts Parts, o Options, counted prometheus.Registerer) *Server {
 	s := &Server{
 		parts: &parts, opts: o, echo: echo.New(), log: o.Logger, metrics: newMetrics(counted, o.Metrics),
-		bodies: newBodyMemory(o.BodyMemory),
 	}
+	s.bodies = newBodyMemory(o, s.metrics.bodies)
+	s.gate = strangers.NewGate(strangers.Limits{Connections: o.Connections, PerNetwork: o.ConnectionsPerAddress,
+		Count: s.metrics.connections, Setting: "http.maxConnections", Logger: o.Logger})
+	s.proofs = &wrongProofs{Proofs: strangers.NewProofs(o.WrongProofs), count: s.metrics.wrongProofs}
 	s.echo.HTTPErrorHandler = s.answerError
 	s.echo.IPExtractor = func(r *http.Request) string { return proxies.Of(r).String() }
 	s.echo.Use(s.identify, s.observe, s.protect, s.recover, compress())
@@ -129,16 +149,17 @@ func (s *Server) listen() error {
 	if s.opts.ProxyProtocol {
 		s.listener = s.opts.Proxies.Listen(listener, "http.proxyProtocol", proxies.ClientFirst)
 	}
+	s.listener = s.gate.Listen(s.listener, s.opts.Proxies)
 	if s.opts.TLSCert == "" && s.opts.TLSKey == "" {
 		return nil
 	}
-	cert, err := tls.LoadX509KeyPair(s.opts.TLSCert, s.opts.TLSKey)
+	files, err := certificate.Load(s.opts.TLSCert, s.opts.TLSKey, s.log)
 	if err != nil {
 		return errors.Join(fmt.Errorf("http.tls: %w", err), listener.Close())
 	}
-	s.listener = tls.NewListener(s.listener, &tls.Config{
-		Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
-	})
+	shown := files.Server()
+	shown.NextProtos = []string{"h2", "http/1.1"}
+	s.listener = tls.NewListener(s.listener, shown)
 	return nil
 }
 
@@ -175,7 +196,7 @@ func (s *Server) Close() error {
 func (s *Server) Run(ctx context.Context) error {
 	web := &http.Server{
 		Handler:           s.opts.Proxies.Handler(s.echo),
-		ConnContext:       proxies.ConnContext,
+		ConnContext:       connContext,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
@@ -193,6 +214,11 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	return s.stop(ctx, web, failed)
+}
+
+// connContext keeps what packages proxies and strangers know of a connection.
+func connContext(ctx context.Context, conn net.Conn) context.Context {
+	return strangers.ConnContext(proxies.ConnContext(ctx, conn), conn)
 }
 
 // stop drains and closes the server. The context of Run has ended; its values are still used.

@@ -2,24 +2,16 @@ package server
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
-	"math/big"
-	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testcert"
 )
 
 // TestStopping: a server that stops finishes submits in progress and refuses new ones, and is not ready.
@@ -73,60 +65,28 @@ func TestStopping(t *testing.T) {
 
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	cert, key := selfSigned(t)
-	s, err := New(newParts(t).Parts, Options{Listen: "127.0.0.1:0", TLSCert: cert, TLSKey: key})
+	files := testcert.New(t)
+	roots := files.Issue(t, "first")
+	s, err := New(newParts(t).Parts, Options{Listen: "127.0.0.1:0", TLSCert: files.Cert, TLSKey: files.Key})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
-	roots := x509.NewCertPool()
-	pemBytes, err := os.ReadFile(cert)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots.AppendCertsFromPEM(pemBytes)
-	for _, h2 := range []bool{false, true} {
+	for _, h2 := range []bool{false, true, true} {
 		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: h2}
 		health, err := api.GetHealth.Do(t.Context(), api.NewClient(s.URL(), "", &http.Client{Transport: transport}))
 		if err != nil || !health.Success {
 			t.Errorf("http2 %v: %+v, %v", h2, health, err)
 		}
 		transport.CloseIdleConnections()
+		roots = files.Issue(t, "renewed") // the next connection has to show it
 	}
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-}
-
-func selfSigned(t *testing.T) (certFile, keyFile string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certFile, keyFile = filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
-	for file, block := range map[string]*pem.Block{certFile: {Type: "CERTIFICATE", Bytes: der},
-		keyFile: {Type: "PRIVATE KEY", Bytes: pkcs8}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return certFile, keyFile
 }
 
 func TestNewNamesWhatIsWrong(t *testing.T) {

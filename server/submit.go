@@ -86,7 +86,7 @@ func outcomeOf(queueID string, key *api.IdempotencyStatus, skipped *api.Skipped)
 
 // settle sets account and idempotency key of a submit from its path, header, body and token.
 func (in *submitInput) settle(ctx context.Context, account string) error {
-	in.Body.KeyRequired = grantOf(ctx).KeyRequired
+	in.Body.KeyRequired, in.Body.Bound = grantOf(ctx).KeyRequired, boundTo(ctx) != ""
 	if err := in.settleAccount(boundTo(ctx), account); err != nil {
 		return err
 	}

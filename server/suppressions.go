@@ -222,9 +222,9 @@ const uploadWait = time.Minute
 
 // upload is a route whose body is a file of any size, read while it arrives. It is the field File of the
 // input.
-func upload[I, O any](path string, r right, h handler[I, O], id, summary string) route {
-	row := on(http.MethodPost, path, r, h, id, summary)
-	row.bind = func(_ *Server, row route) echo.HandlerFunc {
+func upload[I, O any](path string, r right, a audited, h handler[I, O], id, summary string) route {
+	row := on(http.MethodPost, path, r, a, h, id, summary)
+	row.bind = func(s *Server, row route) echo.HandlerFunc {
 		inputs := inputOf(row.input)
 		return func(c echo.Context) error {
 			if media, _, _ := strings.Cut(c.Request().Header.Get(echo.HeaderContentType), ";"); media != "" &&
@@ -239,7 +239,7 @@ func upload[I, O any](path string, r right, h handler[I, O], id, summary string)
 			liftDeadline(c)
 			value.FieldByName("File").Set(
 				reflect.ValueOf(&steady{r: c.Request().Body, control: http.NewResponseController(c.Response())}))
-			out, err := h(c.Request().Context(), in)
+			out, err := recorded(s, c, row, in, h)
 			if err != nil {
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 type trackingRoutes struct {
 	tracking *tracking.Tracking
 	pages    *publicPages
+	proofs   *wrongProofs
 }
 
 // pixel is the image that counts opens: a GIF of one transparent pixel, the smallest file that every mail
@@ -67,6 +68,9 @@ func (t trackingRoutes) follow(c echo.Context, v tracking.Visit) error {
 
 // leadsNowhere answers a link with an invalid token.
 func (t trackingRoutes) leadsNowhere(c echo.Context) error {
+	if limited := t.proofs.tooMany(c); limited != nil {
+		return limited
+	}
 	return t.show(c, http.StatusNotFound, "unknown", "nowhereText")
 }
 

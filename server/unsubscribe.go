@@ -25,12 +25,13 @@ const requestBody = 4 << 10
 type unsubscribeRoutes struct {
 	requests        *unsubscribe.Service
 	pages           *publicPages
+	proofs          *wrongProofs
 	getUnsubscribes bool // see Options.GetUnsubscribes
 	log             *slog.Logger
 }
 
 func plainPost(path string, h echo.HandlerFunc) route {
-	return route{method: http.MethodPost, path: path, right: public(),
+	return route{method: http.MethodPost, path: path, right: public(), audited: unlogged("of strangers"),
 		bind: func(*Server, route) echo.HandlerFunc { return h }}
 }
 
@@ -81,7 +82,11 @@ func (u unsubscribeRoutes) postUnsubscribe(c echo.Context) error {
 // of a recipient who is unsubscribed already.
 func (u unsubscribeRoutes) oneClick(c echo.Context, r unsubscribeRequest) error {
 	v, err := u.read(c, r.token)
-	if err == nil {
+	if err != nil {
+		if limited := u.proofs.told(c, nil, fault.Is(err, fault.NotFound)); limited != nil {
+			return limited
+		}
+	} else {
 		err = u.requests.Unsubscribe(c.Request().Context(), v, v.Scope(), unsubscribe.OneClick)
 	}
 	if err != nil {

@@ -69,6 +69,9 @@ func (u unsubscribeRoutes) visit(c echo.Context, token string, show func(publicV
 	case fault.Is(err, fault.Forbidden):
 		return u.pages.show(c, http.StatusForbidden, p.view("preview", "previewText"))
 	case p.visit == nil:
+		if limited := u.proofs.tooMany(c); limited != nil {
+			return limited
+		}
 		return u.showUnknown(c, p)
 	}
 	return show(p)

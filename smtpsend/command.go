@@ -10,7 +10,7 @@ import (
 // mailCommand is MAIL with the parameters that the message needs and the relay offers.
 func (t *transaction) mailCommand() string {
 	ext, m := &t.c.ext, &t.d.m
-	command := "MAIL FROM:<" + m.From + ">"
+	command := "MAIL FROM:<" + t.d.reversePath(t.to[0]) + ">"
 	if ext.size {
 		command += " SIZE=" + strconv.FormatInt(t.d.size, 10)
 	}

@@ -16,6 +16,7 @@ type delivery struct {
 	relay  Relay
 	m      Message
 	paths  []string // m.To in wire form, domains in A-labels
+	from   []string // the reverse path of each of them, in wire form; nil: m.From for all
 	whole  []byte   // a small content in wire form; nil: a large one, which is streamed
 	size   int64    // of the content, as RFC 1870 counts
 	utf8   bool     // the envelope or the content needs SMTPUTF8
@@ -52,8 +53,24 @@ func (d *delivery) check(ctx context.Context, relay Relay) *Error {
 	d.paths = make([]string, len(d.m.To))
 	for i, to := range d.m.To {
 		d.paths[i] = d.wirePath(to)
+		if d.m.ReturnPath == nil {
+			continue
+		}
+		from := d.m.ReturnPath(to)
+		if err := checkAddress(from); err != nil {
+			return d.s.silent(refusal(nameEnvelope, "invalid return path: %w", err))
+		}
+		d.from = append(d.from, d.wirePath(from))
 	}
 	return d.load(ctx)
+}
+
+// reversePath returns the reverse path of a transaction that begins with a recipient.
+func (d *delivery) reversePath(i int) string {
+	if d.from == nil {
+		return d.m.From
+	}
+	return d.from[i]
 }
 
 // wirePath writes an internationalised domain in A-labels, so that only a non-ASCII local part needs

@@ -15,6 +15,10 @@ type Message struct {
 	To   []string // recipients; at least one
 	Body Body     // RFC 5322 content; line ends are made CRLF on the way out
 
+	// ReturnPath returns the reverse path for one recipient. Each recipient then has a transaction of its own.
+	// Nil: From is the reverse path of all.
+	ReturnPath func(to string) string
+
 	// the content has UTF-8 headers (RFC 6532): needs SMTPUTF8. A non-ASCII local part needs it too, by itself
 	UTF8     bool
 	EightBit bool // the content has 8-bit body parts: needs 8BITMIME

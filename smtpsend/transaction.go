@@ -34,6 +34,9 @@ func newTransaction(d *delivery, c *session) *transaction {
 	if c.ext.maxRecipients > 0 {
 		limit = min(limit, c.ext.maxRecipients)
 	}
+	if d.from != nil {
+		limit = 1
+	}
 	return &transaction{d: d, c: c, to: d.rest[:min(limit, len(d.rest))]}
 }
 

@@ -222,16 +222,20 @@ func TestSoftBouncesAddUp(t *testing.T) {
 	soft("m2", false)
 	b.Advance(5 * time.Hour)
 	soft("m3", false) // m1 is too long ago
-	if got := b.check(t, suppression.Question{}, "ann@example.com"); got != "" {
+	if got := b.check(t, suppression.Question{Account: "shop"}, "ann@example.com"); got != "" {
 		t.Errorf("stopped by %s", got)
 	}
 	soft("m4", true)
 	soft("m4", true)
-	if got := b.check(t, suppression.Question{}, "ann@example.com"); got != suppression.HardBounce {
+	if got := b.check(t, suppression.Question{}, "ann@example.com"); got != "" {
+		t.Errorf("the instance is stopped by %s", got)
+	}
+	got := b.check(t, suppression.Question{Account: "shop"}, "ann@example.com")
+	if got != suppression.HardBounce {
 		t.Errorf("stopped by %q", got)
 	}
 	want := []suppression.Entry{{
-		Address: "ann@example.com", Reason: "hard_bounce", Source: "smtp", MessageID: "m4",
+		Address: "ann@example.com", Reason: "hard_bounce", Account: "shop", Source: "smtp", MessageID: "m4",
 		Response: "452 mailbox full",
 		Created:  b.Now(), Expires: b.Now().Add(48 * time.Hour),
 	}}
@@ -241,6 +245,37 @@ func TestSoftBouncesAddUp(t *testing.T) {
 	for _, key := range b.keys(t) {
 		ttl, err := b.db.Client().TTL(t.Context(), key).Result()
 		if err != nil || strings.Contains(key, ":soft:") && (ttl <= 0 || ttl > 24*time.Hour) {
+			t.Errorf("%s lives %v, %v", key, ttl, err)
+		}
+	}
+}
+
+// A mail alone confirms nothing, however often it comes; mails about two messages of an account do.
+func TestMailsConfirmEachOther(t *testing.T) {
+	t.Parallel()
+	b := on(t, testredis.New(t), suppression.Options{})
+	said := func(reason suppression.Reason, account, id string, want bool) {
+		t.Helper()
+		got, err := b.Confirmed(t.Context(), suppression.Entry{Address: "Ann@example.com", Reason: reason,
+			Account: account, List: "news", MessageID: id}, b.Now())
+		if err != nil || got != want {
+			t.Errorf("%s of %s by %s: %v, %v; want %v", reason, account, id, got, err, want)
+		}
+	}
+	said(suppression.HardBounce, "shop", "m1", false)
+	said(suppression.HardBounce, "shop", "m1", false)
+	said(suppression.HardBounce, "other", "m2", false)
+	said(suppression.SpamReport, "shop", "m2", false)
+	b.Advance(91 * 24 * time.Hour)
+	said(suppression.HardBounce, "shop", "m3", false) // m1 is too long ago
+	b.Advance(30 * 24 * time.Hour)
+	said(suppression.HardBounce, "shop", "m4", true)
+	said(suppression.HardBounce, "shop", "m3", true)
+	if got := b.check(t, suppression.Question{Account: "shop"}, "ann@example.com"); got != "" {
+		t.Errorf("stopped by %s", got)
+	}
+	for _, key := range b.keys(t) {
+		if ttl, err := b.db.Client().TTL(t.Context(), key).Result(); err != nil || ttl <= 0 {
 			t.Errorf("%s lives %v, %v", key, ttl, err)
 		}
 	}
@@ -257,12 +292,12 @@ func TestLearnt(t *testing.T) {
 		o        suppression.Options
 		in, want suppression.Entry
 	}{
-		{"bounces hold for the instance", suppression.Options{}, bounce, suppression.Entry{Address: "a@example.com",
-			Reason: "hard_bounce"}},
-		{"bounces end", suppression.Options{HardExpiry: time.Minute, PerAccount: true}, bounce, suppression.Entry{
+		{"bounces hold for their account", suppression.Options{}, bounce, bounce},
+		{"bounces hold for the instance", suppression.Options{Instance: true}, bounce, suppression.Entry{
+			Address: "a@example.com", Reason: "hard_bounce"}},
+		{"bounces end", suppression.Options{HardExpiry: time.Minute}, bounce, suppression.Entry{
 			Address: "a@example.com", Reason: "hard_bounce", Account: "shop", Expires: start.Add(time.Minute)}},
-		{"a complaint with an expiry", suppression.Options{ComplaintExpiry: time.Minute}, complaint,
-			suppression.Entry{Address: "a@example.com", Reason: "spam_report", Expires: start.Add(time.Hour)}},
+		{"a complaint with an expiry", suppression.Options{ComplaintExpiry: time.Minute}, complaint, complaint},
 		{"a wish", suppression.Options{HardExpiry: time.Minute, ComplaintExpiry: time.Minute}, wish, wish},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -117,6 +117,9 @@ func indexKey(shard int, r Reason, scope string) string {
 	return redisdb.Key(shard, "suppression", "index", r.letter(), scope)
 }
 func expiringKey(shard int) string { return redisdb.Key(shard, "suppression", "expiring") }
+func saidKey(shard int, r Reason, field string) string {
+	return redisdb.Key(shard, "suppression", "said", r.letter(), field)
+}
 func softKey(shard int, field string) string {
 	return redisdb.Key(shard, "suppression", "soft", field)
 }

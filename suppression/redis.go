@@ -18,6 +18,7 @@ var (
 		redisdb.Source(lua, "lua/remove.lua"), prelude)
 	sweepScript = redisdb.NewScript[sweepArgs, int]("suppression/sweep", redisdb.Source(lua, "lua/sweep.lua"),
 		prelude)
+	// softScript counts messages, also for Confirmed
 	softScript = redisdb.NewScript[softArgs, int]("suppression/soft", redisdb.Source(lua, "lua/soft.lua"))
 )
 

@@ -39,6 +39,33 @@ func (s *Store) Soft(ctx context.Context, e Entry, now time.Time) (suppressed bo
 	return err == nil, err
 }
 
+// Confirmed counts a mail that says of e.Address what e.Reason says, and reports whether mails about two
+// messages of the account say so. One alone proves little: whoever has the message can write it. A message
+// counts once, for confirmWindow. e.Account and e.MessageID are required; other fields are ignored.
+func (s *Store) Confirmed(ctx context.Context, e Entry, now time.Time) (bool, error) {
+	e.List, e.Expires = "", time.Time{}
+	e, wrong := e.Normal("", now)
+	if len(wrong) > 0 {
+		return false, fault.InvalidFields(wrong)
+	}
+	p := placeOf(e.subject())
+	field, _ := fieldOf(fieldName(scopeOf(e.Account, ""), p.subject))
+	n, err := softScript.Run(ctx, s.db.Client(), []string{saidKey(p.shard, e.Reason, field)}, softArgs{
+		Now: clock(now), Since: clock(now.Add(-confirmWindow)), Tag: messageTag(e.MessageID), Enough: confirmBy,
+		KeepFor: int(confirmWindow.Seconds()),
+	})
+	if err != nil {
+		return false, redisdb.Failed(err, "suppression: count a mail that came back")
+	}
+	return n >= confirmBy, nil
+}
+
+// Mails about confirmBy messages within confirmWindow confirm each other: a monthly letter gets there.
+const (
+	confirmBy     = 2
+	confirmWindow = 90 * 24 * time.Hour
+)
+
 // messageTag returns six characters of an id. They are distinct enough for the few messages that are counted.
 func messageTag(id string) string {
 	sum := sha256.Sum256([]byte(id))

@@ -13,9 +13,9 @@ import (
 
 // Options are the settings suppression.*. The zero value works.
 type Options struct {
-	// PerAccount confines bounces and complaints to the account whose mail caused them: see [Store.Learnt].
-	// If false, they hold for the whole instance, because a dead address is dead for every account.
-	PerAccount bool
+	// Instance makes bounces and complaints hold for the whole instance: see [Store.Learnt]. If false, they
+	// hold for the account whose mail caused them, because an account can cause them as it likes.
+	Instance bool
 
 	// messages given up for a passing reason until an address is suppressed; zero: 5. Negative: never
 	SoftBounces     int
@@ -66,8 +66,8 @@ func New(db *redisdb.DB, o Options) (*Store, error) {
 		metrics: newMetrics(o.Registry)}, nil
 }
 
-// Learnt returns a bounce or complaint with the scope and the expiry of the settings. Without
-// Options.PerAccount the account is removed. An entry without an expiry gets that of its reason. Other
+// Learnt returns a bounce or complaint with the scope and the expiry of the settings. With
+// Options.Instance the account is removed. An entry without an expiry gets that of its reason. Other
 // entries are returned as they are.
 func (s *Store) Learnt(e Entry) Entry {
 	expiry := s.opts.HardExpiry
@@ -79,7 +79,7 @@ func (s *Store) Learnt(e Entry) Entry {
 		return e
 	}
 	e.List = ""
-	if !s.opts.PerAccount {
+	if s.opts.Instance {
 		e.Account = ""
 	}
 	if e.Expires.IsZero() && expiry > 0 {

@@ -14,8 +14,11 @@ func (u *UI) dashboard(w http.ResponseWriter, r *http.Request) error {
 	if strings.HasPrefix(r.URL.Path, DashboardPath+"/static/") {
 		h.Set("Cache-Control", "private, max-age=86400") // a changed file has another name
 	}
-	u.Dashboard.ServeHTTP(&linked{ResponseWriter: w}, r)
-	return nil
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		u.Dashboard.ServeHTTP(&linked{ResponseWriter: w}, r)
+		return nil
+	}
+	return audits{u}.loggedAction(w, r)
 }
 
 // wayBack is a link above the dashboard, outside of the elements of its script.

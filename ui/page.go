@@ -96,7 +96,7 @@ func section(path string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {
 	case "log", "search", "webhooks", "accounts", "gateways", "templates", "suppressions", "rates", "settings",
-		"status":
+		"audit", "status":
 		return first
 	case "", "messages", "cancel", "replay":
 		return "outbox"
@@ -125,6 +125,7 @@ func undone(w http.ResponseWriter, r *http.Request, to string, err error) error 
 	if status := api.StatusOf(wordsOf(err).Kind); status >= http.StatusInternalServerError {
 		return err
 	}
+	noteOutcome(r, err)
 	return redirectWith(w, r, to, flash{Text: sentence(err), Bad: true})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
@@ -27,6 +28,8 @@ type Parts struct {
 	Documents    *documents.Documents
 	Access       *access.Access
 	Settings     *settings.Settings
+	Audit        *audit.Log
+	Look         audit.Look // at records, before and after a change
 	State        State
 	Dashboard    http.Handler // of the queues, mounted at DashboardPath; queue.Dashboard is one
 }

@@ -15,6 +15,8 @@ func (u *UI) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	open := func(pattern string, h handler) { mux.Handle(pattern, u.answer(h)) }
 	closed := func(pattern string, h handler) { mux.Handle(pattern, u.answer(u.guard(h))) }
+	// changes are in the audit log, with the kind of the objects
+	changes := func(pattern, kind string, h handler) { closed(pattern, audits{u}.logged(pattern, kind, h)) }
 
 	open("GET /static/{name}", u.file)
 	open("GET /login", u.loginPage)
@@ -25,35 +27,38 @@ func (u *UI) routes() *http.ServeMux {
 	closed("GET /log", u.logPage)
 	closed("GET /search", u.searchPage)
 	closed("GET /cancel", u.confirmCancel)
-	closed("POST /cancel", u.cancelAll)
+	changes("POST /cancel", "message", u.cancelAll)
 	closed("GET /replay", u.confirmReplay)
-	closed("POST /replay", u.replayAll)
-	closed("POST /queues/{queue}/pause", outboxPage{u}.pause)
-	closed("POST /queues/{queue}/resume", outboxPage{u}.resume)
+	changes("POST /replay", "message", u.replayAll)
+	changes("POST /queues/{queue}/pause", "queue", outboxPage{u}.pause)
+	changes("POST /queues/{queue}/resume", "queue", outboxPage{u}.resume)
 	closed("GET /messages/{id}", onMessage(u.message))
 	closed("GET /messages/{id}/content", onMessage(u.content))
-	closed("POST /messages/{id}/cancel", onMessage(u.cancel))
-	closed("POST /messages/{id}/retry", onMessage(u.retry))
-	closed("POST /messages/{id}/reschedule", onMessage(u.reschedule))
-	closed("POST /messages/{id}/replay", onMessage(u.replay))
+	changes("POST /messages/{id}/cancel", "message", onMessage(u.cancel))
+	changes("POST /messages/{id}/retry", "message", onMessage(u.retry))
+	changes("POST /messages/{id}/reschedule", "message", onMessage(u.reschedule))
+	changes("POST /messages/{id}/replay", "message", onMessage(u.replay))
 	closed("GET /webhooks", webhookPages{u}.webhooks)
 	closed("GET /webhooks/{id}", onEndpoint(webhookPages{u}.endpoint))
-	closed("POST /webhooks/{id}/test", onEndpoint(webhookPages{u}.testEndpoint))
-	closed("POST /webhooks/{id}/deliveries/{delivery}/redeliver", onEndpoint(webhookPages{u}.redeliver))
+	changes("POST /webhooks/{id}/test", "endpoint", onEndpoint(webhookPages{u}.testEndpoint))
+	changes("POST /webhooks/{id}/deliveries/{delivery}/redeliver", "endpoint",
+		onEndpoint(webhookPages{u}.redeliver))
 	closed("GET /accounts", u.accounts)
 	closed("GET /gateways", u.gateways)
 	closed("GET /templates", templatePages{u}.templates)
 	closed("GET /templates/{id}", templatePages{u}.template)
 	closed("GET /templates/{id}/preview", templatePages{u}.templateFrame)
-	closed("POST /templates/{id}/restore", templatePages{u}.restoreTemplate)
+	changes("POST /templates/{id}/restore", "template", templatePages{u}.restoreTemplate)
 	closed("GET /suppressions", suppressionPages{u}.suppressions)
-	closed("POST /suppressions/add", suppressionPages{u}.addSuppression)
-	closed("POST /suppressions/remove", suppressionPages{u}.removeSuppression)
-	closed("POST /suppressions/import", suppressionPages{u}.importSuppressions)
+	changes("POST /suppressions/add", "suppression", suppressionPages{u}.addSuppression)
+	changes("POST /suppressions/remove", "suppression", suppressionPages{u}.removeSuppression)
+	changes("POST /suppressions/import", "suppression", suppressionPages{u}.importSuppressions)
 	closed("GET /suppressions/imports/{id}", suppressionPages{u}.suppressionImport)
 	closed("GET /rates", u.rates)
 	closed("GET /settings", forAdmins(settingsPage{u}.settings))
-	closed("POST /settings", forAdmins(settingsPage{u}.changeSettings))
+	closed("POST /settings", forAdmins(audits{u}.logged("POST /settings", "settings",
+		settingsPage{u}.changeSettings)))
+	closed("GET /audit", forAdmins(audits{u}.page))
 	closed("GET /status", u.status)
 	closed(DashboardPath, u.dashboard)
 	closed(DashboardPath+"/", u.dashboard)
@@ -65,7 +70,7 @@ func (u *UI) routes() *http.ServeMux {
 var mounted = []string{
 	"/", "/static/*", "/login", "/logout", "/log", "/search", "/cancel", "/replay", "/queues/*", "/messages/*",
 	"/webhooks", "/webhooks/*", "/accounts", "/gateways", "/templates", "/templates/*", "/suppressions",
-	"/suppressions/*", "/rates", "/settings", "/status",
+	"/suppressions/*", "/rates", "/settings", "/audit", "/status",
 	DashboardPath, DashboardPath + "/*",
 }
 

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,7 +13,9 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/proxies"
+	"github.com/postroom/postroom/server/strangers"
 )
 
 // grantKey is the key of the viewer's grant in a request's context.
@@ -23,13 +26,15 @@ type grantKey struct{}
 func (u *UI) guard(next handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		grant, err := u.authenticate(r)
-		if err != nil {
-			return err
+		if err == nil {
+			err = admits(grant)
 		}
-		if err := admits(grant); err != nil {
-			return err
+		if err == nil {
+			strangers.Prove(r.Context())
+			err = next(w, r.WithContext(context.WithValue(r.Context(), grantKey{}, grant)))
 		}
-		return next(w, r.WithContext(context.WithValue(r.Context(), grantKey{}, grant)))
+		audits{u}.noteRefusal(w, r, grant, err)
+		return err
 	}
 }
 
@@ -114,12 +119,20 @@ func (u *UI) login(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return u.loginRefused(w, r, next, err)
 	}
+	who := grant.Actor(proxies.Of(r).String())
+	who.Kind, who.Session = audit.Session, access.SessionID(cookie)
+	if err := u.Audit.Login(r.Context(), who, "login", requestID(w)); err != nil {
+		return errors.Join(err, u.Access.Logout(r.Context(), cookie))
+	}
 	http.SetCookie(w, u.sessionCookie(r, cookie, int(access.SessionLife.Seconds())))
 	return redirect(w, r, next)
 }
 
 // loginRefused shows the form with the reason. It returns errors that are not about the token.
 func (u *UI) loginRefused(w http.ResponseWriter, r *http.Request, next string, err error) error {
+	u.Audit.Note((*access.Grant)(nil).Actor(proxies.Of(r).String()), api.AuditRefused, "login",
+		wordsOf(err).Message,
+		requestID(w))
 	view := loginView{Next: next}
 	status := api.StatusOf(fault.KindOf(err))
 	switch f := wordsOf(err); f.Kind {
@@ -147,6 +160,7 @@ func (u *UI) logout(w http.ResponseWriter, r *http.Request) error {
 	}
 	if cookie, err := r.Cookie(access.SessionCookie); err == nil {
 		http.SetCookie(w, u.sessionCookie(r, "", -1))
+		audits{u}.noteLogout(w, r, cookie.Value)
 		if err := u.Access.Logout(r.Context(), cookie.Value); err != nil {
 			return err
 		}

@@ -132,6 +132,7 @@ func (u settingsPage) changeSettings(w http.ResponseWriter, r *http.Request) err
 // refused shows the form again, as it was filled in, with what is wrong beside each field.
 func (u settingsPage) refused(w http.ResponseWriter, r *http.Request, rows []settingRow,
 	wrong []fault.Field) error {
+	noteOutcome(r, fault.InvalidFields(wrong))
 	for _, f := range wrong {
 		name, _, _ := strings.Cut(f.Key, "[") // of an item of a list
 		for i := range rows {

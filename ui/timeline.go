@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
 )
 
 // step is one entry in the timeline of a message: an attempt with its events, or an event without attempt.
@@ -70,6 +71,9 @@ func detailsOf(e api.MessageEvent) string {
 		if w != "" && (w != d.Status || !strings.Contains(d.Diagnostic, w)) {
 			words = append(words, w)
 		}
+	}
+	if d.Reason == event.Unconfirmed || d.Reason == event.Unproven {
+		words = append(words, d.Reason)
 	}
 	if d.Bot {
 		words = append(words, "by a bot ("+d.BotReason+")")

@@ -36,6 +36,7 @@ type (
 	templatePages    struct{ *UI }
 	suppressionPages struct{ *UI }
 	settingsPage     struct{ *UI }
+	audits           struct{ *UI }
 )
 
 // New returns a UI.

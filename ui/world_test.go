@@ -34,6 +34,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/proxies"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/smtpsend"
@@ -55,6 +56,7 @@ type world struct {
 	db       *redisdb.DB
 	outbox   *outbox.Outbox
 	access   *access.Access
+	audit    *audit.Log
 	settings *settings.Settings
 	accounts *accounts.Accounts
 	webhooks *webhooks.Webhooks
@@ -81,7 +83,7 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 		Email: "shop@example.com", Name: "Shop", SMTP: &api.SMTPServer{Host: "relay.test", Port: 25},
 	}})
 	w.must(err)
-	w.access, err = access.New(db, access.Options{Token: adminToken})
+	w.access, err = access.New(db, ring, access.Options{Token: adminToken})
 	w.must(err)
 	w.outbox, err = outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Router: w.relay,
 		Accounts: w.accounts, Gateways: w.gateways}, outbox.Options{})
@@ -99,6 +101,8 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.must(err)
 	w.barred, err = suppression.New(db, suppression.Options{})
 	w.must(err)
+	w.audit, err = audit.New(db, ring, audit.Options{})
+	w.must(err)
 	board, err := queue.NewDashboard(c, queue.DashboardOptions{Path: DashboardPath,
 		SetPaused: w.outbox.SetPaused})
 	w.must(err)
@@ -107,7 +111,8 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	u, err := New(Parts{
 		Outbox: w.outbox, Webhooks: w.webhooks, Suppressions: w.barred, Accounts: w.accounts,
 		Gateways: w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db},
-		Settings: w.settings, Dashboard: board,
+		Settings: w.settings, Dashboard: board, Audit: w.audit,
+		Look: func(context.Context, api.AuditObject) (any, error) { return nil, nil },
 	}, Options{Version: "1.2.3"})
 	w.must(err)
 	w.ui = u

@@ -7,6 +7,7 @@
 //	queueAge        work that is due has waited for too long, and its queue is not paused
 //	queuePaused     a queue has been paused for too long
 //	mailFails       many messages, or a large share of them, failed for good within the hour
+//	recordsRefused  records in Redis that are not as Postroom wrote them
 //	accountTrouble  accounts whose login, token, certificate or sender is refused: their mail waits, or fails
 //	outboxFull      the outbox holds nearly as many messages as it may; at the limit new mail is refused
 //	redisMemory     Redis is nearly as full as it may be; beyond that new mail is refused

@@ -3,6 +3,8 @@ package watch
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,13 +25,15 @@ const (
 	redisForgets   = "redisForgets"
 	redisAway      = "redisAway"
 	relayAway      = "relayAway"
+	recordsRefused = "recordsRefused"
 	bounceRate     = "bounceRate"
 	complaintRate  = "complaintRate"
+	auditBroken    = "auditBroken"
 )
 
 // names are all alerts.
 var names = []string{queueAge, queuePaused, mailFails, accountTrouble, outboxFull, redisMemory, redisEvicts,
-	redisForgets, redisAway, relayAway, bounceRate, complaintRate}
+	redisForgets, redisAway, relayAway, recordsRefused, bounceRate, complaintRate, auditBroken}
 
 const (
 	near       = 0.9 // of a limit: the team is alerted before new mail is refused
@@ -50,8 +54,9 @@ func (w *Watch) findings(ctx context.Context, now time.Time) []finding {
 		ask  func(context.Context, time.Time) ([]finding, error)
 	}{
 		{"queues", w.askQueues}, {"mail", w.askMail}, {"rates", w.askRates}, {"relays", w.askRelays},
-		{"accounts", w.askAccounts},
+		{"accounts", w.askAccounts}, {"records", w.askRecords},
 		{"memory of redis", w.askMemory}, {"evicted keys", w.askEvicted}, {"durability of redis", w.askDurability},
+		{"audit log", w.askAudit},
 	} {
 		found, err := source.ask(ctx, now)
 		all = append(all, found...)
@@ -264,15 +269,41 @@ func (w *Watch) askAccounts(ctx context.Context, _ time.Time) ([]finding, error)
 }
 
 func judgeAccounts(ids []string) finding {
-	named := strings.Join(ids[:min(len(ids), namedAtMax)], ", ")
-	if more := len(ids) - namedAtMax; more > 0 {
-		named += fmt.Sprintf(" and %d more", more)
-	}
 	return finding{
 		alert: accountTrouble, wrong: len(ids) > 0, value: float64(len(ids)), threshold: 1,
 		text: fmt.Sprintf("Mail of these accounts does not get through, because their login, token, certificate or sender is refused: %s. "+
-			"See why with postroom account list, and correct them.", named),
+			"See why with postroom account list, and correct them.", some(ids)),
 	}
+}
+
+// refusedFor is how long a refused record counts after it was last read. Mail that waits for an account reads
+// that more often.
+const refusedFor = time.Hour
+
+func (w *Watch) askRecords(_ context.Context, now time.Time) ([]finding, error) {
+	for _, name := range w.refused() {
+		w.refusals[name] = now
+	}
+	maps.DeleteFunc(w.refusals, func(_ string, at time.Time) bool { return now.Sub(at) >= refusedFor })
+	return []finding{judgeRecords(slices.Sorted(maps.Keys(w.refusals)))}, nil
+}
+
+func judgeRecords(names []string) finding {
+	return finding{
+		alert: recordsRefused, wrong: len(names) > 0, value: float64(len(names)), threshold: 1,
+		text: fmt.Sprintf("These records in Redis are refused, because they are not as Postroom wrote them, or the secret of this instance was changed: %s. "+
+			"The log says how. Find out who writes to Redis; enter secrets again, and delete tokens you did not make.",
+			some(names)),
+	}
+}
+
+// some names the first of many.
+func some(names []string) string {
+	named := strings.Join(names[:min(len(names), namedAtMax)], ", ")
+	if more := len(names) - namedAtMax; more > 0 {
+		named += fmt.Sprintf(" and %d more", more)
+	}
+	return named
 }
 
 func (w *Watch) askMemory(ctx context.Context, _ time.Time) ([]finding, error) {
@@ -322,6 +353,20 @@ func judgeDurability(d redisdb.Durability) finding {
 		alert: redisForgets, wrong: len(d.Warnings) > 0, value: float64(len(d.Warnings)), threshold: 1,
 		text: strings.Join(d.Warnings, " "),
 	}
+}
+
+func (w *Watch) askAudit(context.Context, time.Time) ([]finding, error) {
+	ok, problem := w.intact()
+	return []finding{judgeAudit(ok, problem)}, nil
+}
+
+func judgeAudit(ok bool, problem string) finding {
+	f := finding{alert: auditBroken, wrong: !ok, threshold: 1, text: fmt.Sprintf(
+		"The audit log was tampered with: %s. See all of it with postroom audit --verify.", problem)}
+	if !ok {
+		f.value = 1
+	}
+	return f
 }
 
 // awayState returns the alert about a failing Redis, by the clock of this process. The cause is only logged:

@@ -22,6 +22,9 @@ func TestFindings(t *testing.T) {
 		value float64
 		text  string
 	}{
+		"an intact audit log": {judgeAudit(true, ""), false, 0, ""},
+		"a changed audit log": {judgeAudit(false, "an entry is missing"), true, 1,
+			"tampered with: an entry is missing"},
 		"nothing waits": {age(queue.Counts{}), false, 0, ""},
 		"work waits":    {age(queue.Counts{Latency: 299 * time.Second}), false, 299, ""},
 		"work waits too long": {

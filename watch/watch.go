@@ -16,6 +16,8 @@ import (
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/server/audit"
 )
 
 // Parts are what a Watch checks. All are needed.
@@ -25,6 +27,8 @@ type Parts struct {
 	Mail     *outbox.Outbox
 	Accounts *accounts.Accounts
 	Relays   *routing.Router // of this process
+	Ring     *seal.Ring      // of this process; knows the records that it refused
+	Audit    *audit.Log
 }
 
 // checks are the sources of a check.
@@ -37,6 +41,8 @@ type checks struct {
 	rates       func(context.Context, api.RatesQuery) (api.Rates, error)
 	troubled    func(context.Context) ([]string, error)
 	away        func() []routing.Away
+	refused     func() []string
+	intact      func() (bool, string)
 }
 
 // Queue is one kind of work: a lane of mail, or webhooks.
@@ -78,11 +84,12 @@ type Watch struct {
 	metrics *metrics
 
 	// used by checks, which run one after the other
-	standing map[string]entry // as Redis had it when it last answered
-	local    map[string]state // standing alerts that could not be written
-	counted  time.Time        // when mail was last counted
-	rated    time.Time        // when the rates of gateways were last judged
-	unjudged map[string]bool  // sources that failed at the last look, all logged
+	standing map[string]entry     // as Redis had it when it last answered
+	refusals map[string]time.Time // when records were last refused
+	local    map[string]state     // standing alerts that could not be written
+	counted  time.Time            // when mail was last counted
+	rated    time.Time            // when the rates of gateways were last judged
+	unjudged map[string]bool      // sources that failed at the last look, all logged
 
 	mu        sync.Mutex
 	unwritten map[string]state // local, for Standing
@@ -90,18 +97,21 @@ type Watch struct {
 
 // New returns a Watch. It does no I/O.
 func New(p Parts, o Options) (*Watch, error) {
-	if p.DB == nil || p.Queues == nil || p.Mail == nil || p.Accounts == nil || p.Relays == nil {
-		return nil, errors.New("watch: a database, queues, mail, accounts and relays are needed")
+	if p.DB == nil || p.Queues == nil || p.Mail == nil || p.Accounts == nil || p.Relays == nil ||
+		p.Ring == nil || p.Audit == nil {
+		return nil, errors.New("watch: a database, queues, mail, accounts, relays, a key ring and the audit log " +
+			"are needed")
 	}
 	if o.Every <= 0 {
 		o.Every = defaultEvery
 	}
 	return &Watch{
 		checks: checks{p.DB.Durability, p.DB.MemoryShare, p.DB.Evicted, p.Queues.Counts, p.Mail.Counters,
-			p.Mail.Rates, p.Accounts.Troubled, p.Relays.Away},
+			p.Mail.Rates, p.Accounts.Troubled, p.Relays.Away, p.Ring.Refused, p.Audit.Intact},
 		opts: o, store: store{client: p.DB.Client(), now: o.Now}, metrics: newMetrics(o.Registry),
-		log:   cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		local: map[string]state{}, unjudged: map[string]bool{},
+		log:      cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		refusals: map[string]time.Time{},
+		local:    map[string]state{}, unjudged: map[string]bool{},
 	}, nil
 }
 

@@ -19,10 +19,12 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/server/audit"
 )
 
 // instance is everything there is to look at, as a test wants it.
@@ -38,6 +40,8 @@ type instance struct {
 	evicted  int64
 	warnings []string
 	away     []routing.Away
+	refused  []string // since the last look
+	tampered string
 	err      error
 }
 
@@ -93,12 +97,14 @@ func process(t *testing.T, db *redisdb.DB, i *instance, edit func(*Options)) ben
 		edit(&o)
 	}
 	w, err := New(Parts{DB: db, Queues: &queue.Control{}, Mail: &outbox.Outbox{},
-		Accounts: &accounts.Accounts{}, Relays: &routing.Router{}}, o)
+		Accounts: &accounts.Accounts{}, Relays: &routing.Router{}, Ring: testrecords.Ring(t, "secret"),
+		Audit: &audit.Log{}}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.checks = checks{i.Durability, i.MemoryShare, i.Evicted, i.Counts, i.Counters, i.Rates, i.Troubled,
-		func() []routing.Away { return i.away }}
+		func() []routing.Away { return i.away }, func() []string { return i.refused },
+		func() (bool, string) { return i.tampered == "", i.tampered }}
 	b.Watch = w
 	return b
 }
@@ -275,6 +281,7 @@ func TestEachTroubleHasItsAlert(t *testing.T) {
 		queueAge:       func(i *instance) { i.counts.Latency = time.Hour },
 		queuePaused:    func(i *instance) { i.counts.Paused, i.counts.PausedAt = true, start.Add(-2*time.Hour) },
 		mailFails:      func(i *instance) { i.counters.FailedHour = 100 },
+		recordsRefused: func(i *instance) { i.refused = []string{"token:1"} },
 		accountTrouble: func(i *instance) { i.troubled = []string{"shop"} },
 		outboxFull:     func(i *instance) { i.counters.Pending = 950 },
 		redisMemory:    func(i *instance) { i.share = 0.7 },
@@ -283,6 +290,7 @@ func TestEachTroubleHasItsAlert(t *testing.T) {
 		},
 		complaintRate: func(i *instance) { i.rates = []api.Rate{{Name: "ses", Sent: 1000, Complained: 3}} },
 		redisEvicts:   func(i *instance) { i.evicted = 1 },
+		auditBroken:   func(i *instance) { i.tampered = "2 entries are missing" },
 		redisForgets: func(i *instance) {
 			i.warnings = []string{"The last write to the append-only file failed: is the disk full?"}
 		},

@@ -21,6 +21,7 @@ type Target struct {
 	URL     string            // absolute, http or https
 	Events  []string          // event types; none, or "*", for all
 	Headers map[string]string // added to each request, except those that Postroom sets
+	Broken  error             // why its headers don't open; its deliveries wait then
 }
 
 // SettingsID is the id of the endpoint in the instance's settings.
@@ -210,7 +211,7 @@ func (d *directory) implicit(ctx context.Context, s *snapshot, account string) (
 	targets := make([]*target, 0, len(named))
 	for _, n := range named {
 		t := &target{id: n.ID, url: n.URL, events: filter(n.Events), headers: n.Headers,
-			keys: func(time.Time) [][]byte { return d.service }}
+			broken: n.Broken, keys: func(time.Time) [][]byte { return d.service }}
 		if own := accountOf(n.ID); own != "" {
 			t.accounts = []string{own}
 		}

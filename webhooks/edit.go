@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/seal"
 )
 
 // Create creates an endpoint. Only this result holds its secret.
@@ -37,14 +39,21 @@ func (w *Webhooks) Create(ctx context.Context, r api.EndpointRequest) (api.Endpo
 }
 
 // Update changes an endpoint. Absent fields take their defaults, with these exceptions. An absent secret,
-// the enabled flag, and a header whose value is sent masked stay as they are. After a new secret the old
-// one is valid for 24 hours. Setting enabled, or a new URL, ends a switch-off by Postroom.
+// the enabled flag, and a header whose value is sent masked stay as they are, but not under another URL: a
+// new one needs them anew, and so do secrets that don't open. After a new secret the old one is valid for 24
+// hours, if the URL stays. Setting enabled, or a new URL, ends a switch-off by Postroom.
 func (w *Webhooks) Update(ctx context.Context, id string, r api.EndpointRequest) (api.Endpoint, error) {
 	if err := validate(r); err != nil {
 		return api.Endpoint{}, err
 	}
 	for range 5 {
 		before, e, s, err := w.load(ctx, id)
+		if errors.Is(err, seal.ErrDamaged) || errors.Is(err, seal.ErrUnknownKey) {
+			s, err = secrets{}, nil
+		}
+		if err == nil {
+			err = e.stays(r, s)
+		}
 		if err != nil {
 			return api.Endpoint{}, err
 		}

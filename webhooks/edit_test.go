@@ -3,6 +3,7 @@ package webhooks
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -16,6 +17,8 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/redisdb/seal"
 )
 
 func TestEndpointIsMadeShownChangedDeleted(t *testing.T) {
@@ -178,7 +181,7 @@ func TestEditsAtOnce(t *testing.T) {
 		wg.Go(func() {
 			n := fmt.Sprint(i)
 			_, err := b.Update(t.Context(), ep.ID, api.EndpointRequest{URL: "https://example.com/" + n,
-				Description: n})
+				Secret: newSecret(), Description: n})
 			if err != nil && !fault.Is(err, fault.Conflict) {
 				failed <- err
 			}
@@ -205,7 +208,8 @@ func TestEditOfSomethingOlderIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.advance(time.Second)
-	if _, err := b.Update(t.Context(), ep.ID, api.EndpointRequest{URL: "https://example.com/1"}); err != nil {
+	if _, err := b.Update(t.Context(), ep.ID, api.EndpointRequest{URL: "https://example.com/1",
+		Secret: newSecret()}); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.write(t.Context(), before, &e, s, false); !fault.Is(err, fault.Conflict) {
@@ -213,6 +217,63 @@ func TestEditOfSomethingOlderIsRefused(t *testing.T) {
 	}
 	if got, err := b.Endpoint(t.Context(), ep.ID); err != nil || got.URL != "https://example.com/1" {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestSecretsOfAnEndpointStayWithItsURL: who may change an endpoint, or writes to Redis, can't have its
+// secrets used for another URL without knowing them.
+func TestSecretsOfAnEndpointStayWithItsURL(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ep := b.endpoint("https://example.com/hook", func(r *api.EndpointRequest) {
+		r.Headers = map[string]string{"Authorization": "Bearer s3cret", "X-Kind": "mail"}
+	})
+	headers := map[string]string{"Authorization": masked, "X-Kind": "mail"}
+	for _, url := range []string{"https://evil.example/hook", "https://example.com:8443/hook",
+		"http://example.com/hook", "https://example.com/other"} {
+		for _, secret := range []string{"", "whsec_******"} {
+			_, err := b.Update(t.Context(), ep.ID, api.EndpointRequest{URL: url, Secret: secret, Headers: headers})
+			want := []string{"secret", "headers.Authorization"}
+			if diff := cmp.Diff(want, testrecords.WrongFields(t, err)); diff != "" {
+				t.Errorf("%s: %s", url, diff)
+			}
+		}
+	}
+	found, err := b.dir.findSurely(t.Context(), ep.ID)
+	if err != nil || found.url != "https://example.com/hook" ||
+		found.headers["Authorization"] != "Bearer s3cret" {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	headers["Authorization"] = "Bearer other"
+	if _, err := b.Update(t.Context(), ep.ID, api.EndpointRequest{URL: "https://two.example/",
+		Secret: newSecret(), Headers: headers}); err != nil {
+		t.Fatal(err)
+	}
+	found, err = b.dir.findSurely(t.Context(), ep.ID)
+	if err != nil || len(found.keys(b.clock())) != 1 {
+		t.Errorf("the old secret signs for the new URL: %d keys, %v", len(found.keys(b.clock())), err)
+	}
+
+	raw, err := b.store.one(t.Context(), ep.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tampered := strings.Replace(raw, "two.example", "evil.example", 1)
+	if _, err := b.store.put(t.Context(), ep.ID, raw, tampered, false); err != nil {
+		t.Fatal(err)
+	}
+	b.dir.reload(t.Context())
+	found, err = b.dir.findSurely(t.Context(), ep.ID)
+	if err != nil || !errors.Is(found.broken, seal.ErrDamaged) || found.headers != nil {
+		t.Errorf("after a change in Redis: %+v, %v", found, err)
+	}
+	_, err = b.Update(t.Context(), ep.ID, api.EndpointRequest{URL: "https://two.example/"})
+	if diff := cmp.Diff([]string{"secret"}, testrecords.WrongFields(t, err)); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := b.Update(t.Context(), ep.ID, api.EndpointRequest{URL: "https://two.example/",
+		Secret: newSecret()}); err != nil {
+		t.Errorf("entered again: %v", err)
 	}
 }
 

@@ -2,7 +2,9 @@ package webhooks
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -64,6 +66,7 @@ func (s secrets) keys(now time.Time) [][]byte {
 // apply writes a request over an endpoint. Absent fields take their defaults, except the secret, masked
 // headers and the enabled flag: a client cannot know these or rarely means to change them.
 func (e *endpoint) apply(r api.EndpointRequest, s *secrets, now time.Time) {
+	moved := e.URL != r.URL
 	e.URL, e.RateLimit, e.Description = r.URL, r.RateLimit, r.Description
 	e.Events, e.Accounts = filter(r.Events), slices.Compact(slices.Sorted(slices.Values(r.Accounts)))
 	if r.Enabled != nil {
@@ -83,7 +86,30 @@ func (e *endpoint) apply(r api.EndpointRequest, s *secrets, now time.Time) {
 		}
 		s.Secret = r.Secret
 	}
+	if moved {
+		s.Previous, s.Until = "", time.Time{}
+	}
 	e.Updated = now.UTC().Truncate(time.Millisecond)
+}
+
+// stays returns an error if a request sends secrets elsewhere that it does not hand in: who may change an
+// endpoint does not know them. A URL is one place, its path too: the paths of a host may belong to different
+// people.
+func (e *endpoint) stays(r api.EndpointRequest, s secrets) error {
+	if e.URL == r.URL && s.Secret != "" {
+		return nil
+	}
+	const again = "must be entered again when url changes"
+	var wrong []fault.Field
+	if r.Secret == "" || r.Secret == maskSecret(r.Secret) {
+		wrong = append(wrong, fault.Field{Key: "secret", Message: again})
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Headers)) {
+		if r.Headers[name] == masked {
+			wrong = append(wrong, fault.Field{Key: "headers." + name, Message: again})
+		}
+	}
+	return fault.InvalidFields(wrong)
 }
 
 // filter returns the requested event types in order, each once; none means all.
@@ -190,6 +216,9 @@ func (e *endpoint) seal(ring *seal.Ring, s secrets) error {
 func (e *endpoint) open(ring *seal.Ring) (secrets, error) {
 	var s secrets
 	plain, err := ring.Open(e.Sealed, e.place())
+	if errors.Is(err, seal.ErrDamaged) {
+		err = fmt.Errorf("its url or its secrets were changed in Redis; enter them again: %w", err)
+	}
 	if err != nil {
 		return s, fmt.Errorf("open secrets of webhook endpoint %s: %w", e.ID, err)
 	}
@@ -199,6 +228,6 @@ func (e *endpoint) open(ring *seal.Ring) (secrets, error) {
 	return s, nil
 }
 
-// place is the context that the secrets are sealed with. It binds them to their endpoint, so that they
-// cannot be moved to another one in Redis.
-func (e *endpoint) place() string { return "webhook-endpoint:" + e.ID }
+// place is the context that the secrets are sealed with. It binds them to their endpoint and its URL, so that
+// nobody who writes to Redis can have them sent elsewhere.
+func (e *endpoint) place() string { return fmt.Sprintf("webhook-endpoint:%s url=%q", e.ID, e.URL) }

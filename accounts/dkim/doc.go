@@ -24,7 +24,10 @@
 // # Choice of the key
 //
 // A key is aligned with a message if its domain and that of From belong to one organisational domain, as in
-// DMARC's relaxed mode (RFC 7489 section 3.1.1). The first of these keys signs: the account's key if it is
+// DMARC's relaxed mode (RFC 7489 section 3.1.1). A stored key with an account signs the mail of that account
+// only. Others sign the mail of accounts that may send as the key's domain ([Owner.Owns]).
+//
+// The first of these keys signs: the account's key if it is
 // aligned; the key stored for the domain of From, or for the nearest domain above it up to the organisational
 // domain (example.co.uk, never co.uk); the account's key. Without a key the message is not signed.
 //

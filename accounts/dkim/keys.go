@@ -51,8 +51,9 @@ func NewKeys(db *redisdb.DB, ring *seal.Ring, o Options) (*Keys, error) {
 
 // Put stores the key of a domain. It replaces the present one; a masked privateKey keeps that. Invalid names
 // every wrong field.
-func (k *Keys) Put(ctx context.Context, d api.DKIM) (api.DomainKey, error) {
-	d, wrong := Check(d, true)
+func (k *Keys) Put(ctx context.Context, d api.NewDomainKey) (api.DomainKey, error) {
+	var wrong []fault.Field
+	d.DKIM, wrong = Check(d.DKIM, true)
 	if err := fault.InvalidFields(wrong); err != nil {
 		return api.DomainKey{}, err
 	}
@@ -73,8 +74,8 @@ func (k *Keys) Put(ctx context.Context, d api.DKIM) (api.DomainKey, error) {
 }
 
 // published returns a new key with its DNS record, which is empty if the key is masked.
-func (k *Keys) published(d api.DKIM) (api.DomainKey, error) {
-	next := api.DomainKey{DKIM: d, Created: k.now().UTC().Truncate(time.Millisecond)}
+func (k *Keys) published(d api.NewDomainKey) (api.DomainKey, error) {
+	next := api.DomainKey{NewDomainKey: d, Created: k.now().UTC().Truncate(time.Millisecond)}
 	if d.PrivateKey == records.Mask {
 		return next, nil
 	}
@@ -151,7 +152,7 @@ func (k *Keys) find(ctx context.Context, domain string) (*Signature, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dkim: the stored key of %s %w", r.ID, err)
 	}
-	return &Signature{Domain: r.ID, Selector: r.Value.Selector, Key: key}, nil
+	return &Signature{Domain: r.ID, Selector: r.Value.Selector, Key: key, account: r.Value.Account}, nil
 }
 
 func notFound(string) error {

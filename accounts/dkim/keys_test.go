@@ -52,7 +52,7 @@ func key(domain, selector string) api.DKIM {
 
 func (b bundle) add(t *testing.T, d api.DKIM) api.DomainKey {
 	t.Helper()
-	answer, err := b.Put(t.Context(), d)
+	answer, err := b.Put(t.Context(), api.NewDomainKey{DKIM: d})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,8 @@ func TestAKeyIsStoredShownAndDeleted(t *testing.T) {
 	}
 	answer := b.add(t, key("Bücher.Example", "S1"))
 	want := api.DomainKey{
-		DKIM:   api.DKIM{Domain: "xn--bcher-kva.example", Selector: "s1", PrivateKey: records.Mask},
+		NewDomainKey: api.NewDomainKey{DKIM: api.DKIM{Domain: "xn--bcher-kva.example", Selector: "s1",
+			PrivateKey: records.Mask}},
 		Record: record(t, parsed(t, Ed25519)), Created: testrecords.Start,
 	}
 	if diff := cmp.Diff(want, answer); diff != "" {
@@ -116,13 +117,14 @@ func TestAKeyIsStoredShownAndDeleted(t *testing.T) {
 
 func TestPutReportsEveryWrongField(t *testing.T) {
 	b := setup(t)
-	_, err := b.Put(t.Context(), api.DKIM{Domain: "localhost", Selector: "a b", PrivateKey: "x"})
+	_, err := b.Put(t.Context(), api.NewDomainKey{DKIM: api.DKIM{Domain: "localhost", Selector: "a b",
+		PrivateKey: "x"}})
 	var f *fault.Error
 	if !errors.As(err, &f) || f.Kind != fault.Invalid || len(f.Fields) != 3 {
 		t.Errorf("%v", err)
 	}
-	if _, err := b.Put(t.Context(), api.DKIM{Domain: "a.example", Selector: "s1",
-		PrivateKey: records.Mask}); !fault.Is(err, fault.Invalid) {
+	if _, err := b.Put(t.Context(), api.NewDomainKey{DKIM: api.DKIM{Domain: "a.example", Selector: "s1",
+		PrivateKey: records.Mask}}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("masked, with nothing stored: %v", err)
 	}
 }
@@ -230,7 +232,10 @@ func TestRedisAway(t *testing.T) {
 	away := process(t, server.URL(), "a")
 	server.Kill()
 	for name, try := range map[string]func() error{
-		"put":    func() error { _, err := away.Put(t.Context(), key("a.example", "s1")); return err },
+		"put": func() error {
+			_, err := away.Put(t.Context(), api.NewDomainKey{DKIM: key("a.example", "s1")})
+			return err
+		},
 		"get":    func() error { _, err := away.Get(t.Context(), "a.example"); return err },
 		"list":   func() error { _, err := away.List(t.Context()); return err },
 		"delete": func() error { return away.Delete(t.Context(), "a.example") },

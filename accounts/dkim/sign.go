@@ -16,6 +16,8 @@ type Signature struct {
 	Selector string    // s=
 	Key      *Key      // whose record is published at selector._domainkey.domain
 	Time     time.Time // t=, time of signing; zero: no tag
+
+	account string // the only one whose mail it signs; empty: see Owner
 }
 
 // overSigned are the fields that are signed once more than they occur: those that readers see or mail

@@ -24,18 +24,33 @@ type Signer struct {
 // NewSigner returns a Signer that reads domain keys from keys.
 func NewSigner(keys *Keys) *Signer { return &Signer{keys: keys} }
 
+// Owner is the account of a message.
+type Owner struct {
+	Account string    // its id
+	Key     *api.DKIM // its own key, in clear; nil: it has none
+	// Owns reports whether the account may use the instance's key of a domain. Nil: it may use any.
+	Owns func(domain string) bool
+}
+
+// may reports whether a stored key may sign mail of the owner.
+func (o Owner) may(s *Signature) bool {
+	if s.account != "" {
+		return s.account == o.Account
+	}
+	return o.Owns == nil || o.Owns(s.Domain)
+}
+
 // Sign returns the message with a signature in front, in new memory, or the same message if there is no key.
-// account is the key of the message's account, in clear; nil: it has none. fromDomain is the domain of its
+// fromDomain is the domain of its
 // (first) author. at is the time of the signature: each attempt of a message gives the same one, and so the
 // same bytes. A nil Signer signs nothing. The package comment describes the choice of the key, and the
 // errors.
-func (s *Signer) Sign(ctx context.Context, account *api.DKIM, fromDomain string, at time.Time,
-	content []byte) (
-	[]byte, error) {
+func (s *Signer) Sign(ctx context.Context, owner Owner, fromDomain string, at time.Time,
+	content []byte) ([]byte, error) {
 	if s == nil {
 		return content, nil
 	}
-	signature, err := s.choose(ctx, account, strings.ToLower(fromDomain))
+	signature, err := s.choose(ctx, owner, strings.ToLower(fromDomain))
 	if err != nil || signature == nil {
 		return content, err
 	}
@@ -45,11 +60,15 @@ func (s *Signer) Sign(ctx context.Context, account *api.DKIM, fromDomain string,
 }
 
 // choose returns the signature of a message; nil: none.
-func (s *Signer) choose(ctx context.Context, account *api.DKIM, fromDomain string) (*Signature, error) {
+func (s *Signer) choose(ctx context.Context, owner Owner, fromDomain string) (*Signature, error) {
+	account := owner.Key
 	if account != nil && aligned(account.Domain, fromDomain) {
 		return s.ofAccount(account)
 	}
 	found, err := s.keys.For(ctx, fromDomain)
+	if found != nil && !owner.may(found) {
+		found = nil
+	}
 	if err == nil && found == nil && account != nil {
 		return s.ofAccount(account)
 	}

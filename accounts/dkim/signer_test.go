@@ -41,7 +41,7 @@ func TestSignerChoosesTheKey(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			mail := wire("From: ann@" + row.from + "\n\nx\n")
-			out, err := s.Sign(t.Context(), row.account, row.from, b.clock.Now(), mail)
+			out, err := s.Sign(t.Context(), Owner{Key: row.account}, row.from, b.clock.Now(), mail)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,12 +64,12 @@ func TestSignerFails(t *testing.T) {
 	b.add(t, key("broken.example", "s1"))
 	s := signer(process(t, b.url, "another secret"))
 	mail := wire("From: ann@broken.example\n\nx\n")
-	if out, err := s.Sign(t.Context(), nil, "broken.example", b.clock.Now(), mail); err == nil ||
+	if out, err := s.Sign(t.Context(), Owner{}, "broken.example", b.clock.Now(), mail); err == nil ||
 		!bytes.Equal(out, mail) {
 		t.Errorf("a key that does not open: %q, %v", out, err)
 	}
 	bad := &api.DKIM{Domain: "example.com", Selector: "s1", PrivateKey: "hunter2"}
-	if _, err := s.Sign(t.Context(), bad, "example.com", b.clock.Now(), mail); err == nil ||
+	if _, err := s.Sign(t.Context(), Owner{Key: bad}, "example.com", b.clock.Now(), mail); err == nil ||
 		strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("a key that is none: %v", err)
 	}
@@ -98,7 +98,7 @@ func TestSignerOnAStore(t *testing.T) {
 	b := setup(t)
 	b.add(t, key("example.com", "s1"))
 	s := NewSigner(b.Keys)
-	out, err := s.Sign(t.Context(), nil, "example.com", b.clock.Now(), wire("From: ann@example.com\n\nx\n"))
+	out, err := s.Sign(t.Context(), Owner{}, "example.com", b.clock.Now(), wire("From: ann@example.com\n\nx\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

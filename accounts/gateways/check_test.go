@@ -244,7 +244,7 @@ func FuzzProxy(f *testing.F) {
 			t.Fatalf("%q became %q: %v", s, proxy, err)
 		}
 		secret.Set(records.Mask)
-		if hostOf(proxy) != hostOf(s) || secret.Get() != records.Mask || wrong(proxy) {
+		if origin(proxy) != origin(s) || secret.Get() != records.Mask || wrong(proxy) {
 			t.Fatalf("%q shows as %q", s, proxy)
 		}
 	})

@@ -177,7 +177,7 @@ func (s *Store) Exists(ctx context.Context, id string) (bool, error) {
 func (s *Store) find(ctx context.Context, id string) (found, error) {
 	f, _, err := s.routes.Get(ctx, id, s.now(), func(ctx context.Context) (found, bool, error) {
 		f, err := s.load(ctx, id)
-		return f, err == nil, err
+		return f, err == nil && f.broken == nil, err // a broken one is read, and noticed, each time
 	})
 	return f, err
 }

@@ -2,6 +2,7 @@ package gateways
 
 import (
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/postroom/postroom/api"
@@ -29,19 +30,16 @@ func gatewaySecrets(g *api.Gateway) []records.Secret {
 
 // secrets returns the secrets of settings; those of the arguments are not in s. A secret that opens the relay
 // (or a refresh token, whose access tokens are sent there) must not be sent to another relay, nor through a
-// proxy that was set later.
+// proxy that was set later, nor to a server that only claims to be the relay.
 func (s *Settings) secrets(pass, accessToken, proxy *string) []records.Secret {
-	relay := records.Place{Field: s.at + "host", Host: s.host()}
-	trust := records.Place{Field: s.at + "tls", Host: s.loosened()}
-	through := records.Place{Field: "proxy", Host: hostOf(s.proxy)}
-	goes := []records.Place{relay, through, trust}
+	through := records.Place{Field: "proxy", Value: origin(s.proxy)}
+	goes := append(s.place(), through)
 	all := []records.Secret{
 		{Field: s.login + "pass", Value: pass, Goes: goes},
 		{Field: s.login + "accessToken", Value: accessToken, Goes: goes},
 	}
 	if o := s.oauth; o != nil {
-		goes = append([]records.Place{{Field: "oauth2.tokenUrl", Host: s.provider() + "/" + hostOf(o.TokenURL)}},
-			goes...)
+		goes = append([]records.Place{{Field: "oauth2.tokenUrl", Value: s.provider() + " " + o.TokenURL}}, goes...)
 		all = append(all,
 			records.Secret{Field: "oauth2.clientSecret", Value: &o.ClientSecret, Goes: goes},
 			records.Secret{Field: "oauth2.refreshToken", Value: &o.RefreshToken, Goes: goes},
@@ -50,30 +48,39 @@ func (s *Settings) secrets(pass, accessToken, proxy *string) []records.Secret {
 	return append(all, records.Secret{Field: "proxy", Value: proxy, URL: true, Goes: []records.Place{through}})
 }
 
-// loosened returns the parts of the protection of the connection that are off; empty: none. Who may change
-// settings must not get a password sent to a server that only claims to be the relay.
-func (s *Settings) loosened() string {
-	t := s.server.TLS
-	if t == nil {
-		return ""
+// place returns where the secrets of the relay go. A host or port of a preset is named by the preset: a later
+// version may know another one, and sealed secrets have to open then.
+func (s *Settings) place() []records.Place {
+	host, port := strings.ToLower(s.server.Host), ""
+	if host == "" {
+		host = "preset " + s.server.Preset
 	}
-	var all []string
-	if t.RejectUnauthorized != nil && !*t.RejectUnauthorized && t.PinSHA256 == "" {
-		all = append(all, "any certificate")
+	if s.server.Port != 0 {
+		port = strconv.Itoa(s.server.Port)
+	} else {
+		port = "preset " + s.server.Preset
 	}
-	if t.StartTLS == "opportunistic" || t.StartTLS == "off" {
-		all = append(all, "starttls "+t.StartTLS)
+	tls := api.SMTPTLS{}
+	if s.server.TLS != nil {
+		tls = *s.server.TLS
 	}
-	return strings.Join(all, ", ")
+	unverified := tls.RejectUnauthorized != nil && !*tls.RejectUnauthorized
+	at := s.at + "tls."
+	return []records.Place{{Field: s.at + "host", Value: host}, {Field: s.at + "port", Value: port},
+		{Field: s.at + "secure", Value: strconv.FormatBool(s.server.Secure)},
+		{Field: at + "starttls", Value: tls.StartTLS},
+		{Field: at + "rejectUnauthorized", Value: strconv.FormatBool(!unverified)},
+		{Field: at + "pinSha256", Value: strings.Join(strings.Fields(tls.PinSHA256), " ")},
+		{Field: at + "ca", Value: strings.TrimSpace(tls.CA)}}
 }
 
-// hostOf returns the host of a URL; empty: there is none.
-func hostOf(text string) string {
+// origin returns scheme, host and port of a URL; empty: there is none.
+func origin(text string) string {
 	u, err := url.Parse(text)
-	if err != nil {
+	if err != nil || u.Host == "" {
 		return ""
 	}
-	return u.Hostname()
+	return u.Scheme + "://" + strings.ToLower(u.Host)
 }
 
 func clone[T any](p *T) *T {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testcert"
 	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb/records"
@@ -39,14 +40,21 @@ func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 		patch  api.GatewayPatch
 		want   []string
 	}{
-		{"another port", plain, api.GatewayPatch{Port: new(25)}, nil},
+		{"another port", plain, api.GatewayPatch{Port: new(2525)}, []string{"pass"}},
 		{"the host in capitals", plain, api.GatewayPatch{Host: new("SMTP.example.com")}, nil},
 		{"another host", plain, api.GatewayPatch{Host: new("evil.example.net")}, []string{"pass"}},
 		{"another host by preset", preset, api.GatewayPatch{Preset: new("sendgrid")}, []string{"pass"}},
-		{"the host its preset means", preset, api.GatewayPatch{Host: new("smtp.gmail.com")}, nil},
-		{"no proxy any more", plain, api.GatewayPatch{Proxy: new("")}, nil},
+		{"the host its preset means", preset, api.GatewayPatch{Host: new("smtp.gmail.com")}, []string{"pass"}},
+		{"no proxy any more", plain, api.GatewayPatch{Proxy: new("")}, []string{"pass"}},
 		{"another port of the proxy", plain, api.GatewayPatch{Proxy: new("http://u:******@proxy.example.com:8080")},
-			nil},
+			[]string{"pass", "proxy"}},
+		{"another kind of proxy", plain, api.GatewayPatch{Proxy: new("socks5://u:******@proxy.example.com:3128")},
+			[]string{"pass", "proxy"}},
+		{"TLS from the first byte", plain, api.GatewayPatch{Secure: new(true)}, []string{"pass"}},
+		{"another authority", plain, api.GatewayPatch{TLS: new(&api.SMTPTLS{CA: authority(t)})},
+			[]string{"pass"}},
+		{"another pinned key", plain, api.GatewayPatch{
+			TLS: new(&api.SMTPTLS{PinSHA256: "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="})}, []string{"pass"}},
 		{"another proxy", plain, api.GatewayPatch{Proxy: new("http://u:******@evil.example.net")},
 			[]string{"pass", "proxy"}},
 		{"another proxy with its own password", plain, api.GatewayPatch{Proxy: new("http://u:x@evil.example.net")},
@@ -57,7 +65,8 @@ func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 			[]string{"pass"}},
 		{"another scope", token, oauth(func(o *api.OAuth2) { o.Scope = "mail" }), nil},
 		{"another path of the token server", token,
-			oauth(func(o *api.OAuth2) { o.TokenURL = "https://login.example.com/v2" }), nil},
+			oauth(func(o *api.OAuth2) { o.TokenURL = "https://login.example.com/v2" }),
+			[]string{"oauth2.clientSecret", "oauth2.refreshToken"}},
 		{"another token server", token,
 			oauth(func(o *api.OAuth2) { o.TokenURL = "https://evil.example.net/token" }),
 			[]string{"oauth2.clientSecret", "oauth2.refreshToken"}},
@@ -69,7 +78,7 @@ func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 			[]string{"pass"}},
 		{"any certificate, but of one key", plain, api.GatewayPatch{
 			TLS: new(&api.SMTPTLS{RejectUnauthorized: new(false),
-				PinSHA256: "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="})}, nil},
+				PinSHA256: "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="})}, []string{"pass"}},
 		{"a certificate of our own", plain, api.GatewayPatch{TLS: new(&api.SMTPTLS{MinVersion: "TLSv1.3"})}, nil},
 		{"another relay for the access tokens", token, api.GatewayPatch{Host: new("evil.example.net")},
 			[]string{"oauth2.clientSecret", "oauth2.refreshToken"}},
@@ -100,6 +109,16 @@ func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// authority returns a certificate of an authority, as PEM.
+func authority(t *testing.T) string {
+	t.Helper()
+	cert, _, err := testcert.Make("ca.example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(cert)
 }
 
 // secretsOf gives a gateway's secrets by their fields.

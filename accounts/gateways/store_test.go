@@ -136,9 +136,9 @@ func TestUpdateChangesWhatThePatchHas(t *testing.T) {
 	}{
 		{"nothing", api.GatewayPatch{}, func(*api.Gateway) {}},
 		{"the name", api.GatewayPatch{Name: new("New")}, func(g *api.Gateway) { g.Name = "New" }},
-		{"port and TLS", api.GatewayPatch{Port: new(465), Secure: new(true),
-			TLS: new(&api.SMTPTLS{MinVersion: "TLSv1.3"})}, func(g *api.Gateway) {
-			g.Port, g.Secure, g.TLS = 465, true, &api.SMTPTLS{MinVersion: "TLSv1.3"}
+		{"port and TLS, with the password", api.GatewayPatch{Port: new(465), Secure: new(true),
+			TLS: new(&api.SMTPTLS{MinVersion: "TLSv1.3"}), Pass: new("battery")}, func(g *api.Gateway) {
+			g.Port, g.Secure, g.TLS, g.Pass = 465, true, &api.SMTPTLS{MinVersion: "TLSv1.3"}, "battery"
 		}},
 		{"the password, masked", api.GatewayPatch{Pass: new(records.Mask)}, func(*api.Gateway) {}},
 		{"the password", api.GatewayPatch{Pass: new("battery")}, func(g *api.Gateway) { g.Pass = "battery" }},
@@ -279,7 +279,8 @@ func TestOtherProcessesSeeAChangeWithinASecond(t *testing.T) {
 	if exists, err := other.Exists(t.Context(), "g"); !exists || err != nil {
 		t.Errorf("created: %t, %v", exists, err)
 	}
-	if _, err := b.Update(t.Context(), "g", api.GatewayPatch{Port: new(2525)}); err != nil {
+	patch := api.GatewayPatch{Port: new(2525), Pass: new("battery")}
+	if _, err := b.Update(t.Context(), "g", patch); err != nil {
 		t.Fatal(err)
 	}
 	if here := b.resolve(t, "g").SMTP.Port; here != 2525 {

@@ -28,6 +28,7 @@ func accountVerbs() []verb {
 			}},
 		{name: "verify", help: "Try to log in to the relay of an account, or any other, without sending anything.",
 			run: &accountVerifyCmd{}},
+		{name: "sender", help: "The addresses and domains that an account may send as.", below: senderVerbs()},
 	}
 }
 

@@ -259,7 +259,8 @@ func readKey(con *console, name string) (string, *dkim.Key, error) {
 type dkimAddCmd struct {
 	reachFlags
 	dkimName
-	Key string `required:"" placeholder:"FILE" help:"Private key in PEM; - is standard input."`
+	Key     string `required:"" placeholder:"FILE" help:"Private key in PEM; - is standard input."`
+	Account string `placeholder:"ID" help:"The only account whose mail it signs."`
 }
 
 // Run stores a key.
@@ -272,8 +273,8 @@ func (a *dkimAddCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	answer, err := api.PutDomainKey.Do(s, s.client, api.DKIM{Domain: name.Domain, Selector: name.Selector,
-		PrivateKey: text}, name.Domain)
+	answer, err := api.PutDomainKey.Do(s, s.client, api.NewDomainKey{Account: a.Account,
+		DKIM: api.DKIM{Domain: name.Domain, Selector: name.Selector, PrivateKey: text}}, name.Domain)
 	return s.answer(answer, err, func() {
 		s.say("mail from %s is signed from now on; its TXT record is\n\n%s\n%s", answer.Domain,
 			dkim.RecordName(answer.Selector, answer.Domain), answer.Record)

@@ -19,6 +19,9 @@ func tokenVerbs() []verb {
 func tokensGrid(list []api.TokenInfo, now time.Time) grid {
 	g := newGrid("id", "description", "scopes", "account", "created", "last used", "expires")
 	for _, t := range list {
+		if t.Refused != "" {
+			t.Description = "REFUSED: " + t.Refused
+		}
 		g.add(t.ID, t.Description, words(t.Scopes, " "), orDash(t.Account), moment(t.Created, now),
 			orNever(t.LastUsed, now), orNever(t.Expires, now))
 	}

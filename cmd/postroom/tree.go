@@ -72,6 +72,8 @@ func commands() []verb {
 			below: settingsVerbs()},
 		{name: "migrate", help: "Move here from another program.", below: migrateVerbs()},
 		{name: "token", help: "Access tokens for programs.", below: tokenVerbs()},
+		{name: "audit", help: "See who did what, and verify that nothing of that log was changed.",
+			run: &auditCmd{}},
 		{name: "dkim", help: "Keys that mail is signed with, and their DNS records.", below: dkimVerbs()},
 		{name: "webhook", help: "Where events are sent.", below: webhookVerbs()},
 		{name: "secret", help: "The secret that seals passwords: after a change of it, and for receivers of webhooks.",

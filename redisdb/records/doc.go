@@ -7,11 +7,12 @@
 //     earlier one.
 //   - Records that must agree with each other, as templates and their partials, can be changed on condition
 //     that none of all changed meanwhile ([Store.PutAt], [Store.DeleteAt]).
-//   - Secrets are sealed before they reach Redis. Each is bound to its record and field, so a sealed value
-//     copied elsewhere does not open. Sealed values do not leave the package: [Store.Open] returns secrets in
-//     clear, every other method returns ****** ([Mask]) instead.
-//   - Storing ****** keeps the stored secret, but only while the places it goes to stay the same
-//     ([Secret].Goes). So who may change a record can't have its secrets sent to a host of their own.
+//   - Secrets are sealed before they reach Redis. Each is bound to its record, its field and the place it
+//     goes to ([Secret].Goes). So a sealed value copied elsewhere, or whose host was changed, does not open.
+//     Sealed values do not leave the package: [Store.Open] returns secrets in clear, every other method
+//     returns ****** ([Mask]) instead.
+//   - Storing ****** keeps the stored secret, but only while the place it goes to stays the same. So who may
+//     change a record can't have its secrets sent to a host of their own.
 //   - [Store.Reseal] seals secrets under the current secret of the instance. It may run beside other
 //     processes, and loses none of their changes.
 //   - Each change raises a version, by which a [redisdb.Cache] in every process notices it within a second.

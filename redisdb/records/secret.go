@@ -1,6 +1,7 @@
 package records
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -20,14 +21,15 @@ type Secret struct {
 	Value *string
 	// URL is true if Value is a URL whose password is the secret.
 	URL bool
-	// Goes are the places that the secret, or what it opens, is sent to. None: it is never sent.
+	// Goes is the place that the secret, or what it opens, is sent to. None: it is never sent. A sealed secret
+	// is bound to it.
 	Goes []Place
 }
 
-// Place is a host that a secret is sent to.
+// Place is a setting that decides where a secret goes, and whom Postroom takes for its receiver there.
 type Place struct {
-	Field string // name of the setting with the host in the API
-	Host  string // empty: none, as for a proxy that is not used
+	Field string // name of the setting in the API
+	Value string // in the form that is compared; empty: not set
 }
 
 // keep seals secrets in clear, and replaces masked ones by the sealed secrets of the record before. It
@@ -55,7 +57,7 @@ func (s Secret) lost(old Secret) string {
 		return "is masked, but there is no stored value to keep"
 	}
 	for i, place := range s.Goes {
-		if place.Host != "" && !strings.EqualFold(place.Host, old.Goes[i].Host) {
+		if place != old.Goes[i] {
 			return "must be entered again when " + place.Field + " changes"
 		}
 	}
@@ -110,11 +112,30 @@ func (s Secret) open(ring *seal.Ring, place string) error {
 	return nil
 }
 
-// place returns the name that the sealed secret is bound to.
-func (s Secret) place(record string) string { return record + ":" + s.Field }
+// place returns the name that the sealed secret is bound to. It includes where the secret goes, so who writes
+// to Redis can't have it sent elsewhere.
+func (s Secret) place(record string) string {
+	name := record + ":" + s.Field
+	for _, to := range s.Goes {
+		name += fmt.Sprintf(" %s=%q", to.Field, to.Value) // the quotes keep the parts apart
+	}
+	return name
+}
 
 func (s Secret) broken(record string, err error) error {
-	return fmt.Errorf("open %s of %s (was the secret of this instance changed?): %w", s.Field, record, err)
+	why := "was the secret of this instance changed?"
+	if errors.Is(err, seal.ErrDamaged) {
+		why = "it was changed in Redis"
+		for i, to := range s.Goes {
+			if i == 0 {
+				why += ", or one of " + to.Field
+				continue
+			}
+			why += ", " + to.Field
+		}
+		why += ": enter it again"
+	}
+	return fmt.Errorf("open %s of %s (%s): %w", s.Field, record, why, err)
 }
 
 func (s Secret) seal(ring *seal.Ring, place string) {

@@ -25,13 +25,12 @@ func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 	}{
 		{"as shown", new(secretive("")), func(*thing) {}, "correct horse", nil},
 		{"another name", new(secretive("")), func(v *thing) { v.Name = "new" }, "correct horse", nil},
-		{"the host in capitals", new(secretive("")), func(v *thing) { v.Host = "H" }, "correct horse", nil},
 		{"another host", new(secretive("")), func(v *thing) { v.Host = "evil" }, "", []string{"pass"}},
 		{"another host, with the password", new(secretive("")), func(v *thing) {
 			v.Host, v.Key.Pass = "evil",
 				"mine"
 		}, "mine", nil},
-		{"no host", new(secretive("")), func(v *thing) { v.Host = "" }, "correct horse", nil},
+		{"no host", new(secretive("")), func(v *thing) { v.Host = "" }, "", []string{"pass"}},
 		{"no secret any more", new(secretive("")), func(v *thing) { v.Key = nil }, "", nil},
 		{"masks where nothing was", &thing{}, func(v *thing) {
 			v.Key, v.Proxy = &key{Mask, Mask},
@@ -99,6 +98,38 @@ func TestASealedSecretOpensNothingElsewhere(t *testing.T) {
 		if !errors.Is(r.Broken, seal.ErrDamaged) || r.Value.Key.Pass != Mask {
 			t.Errorf("%s: %q, %v", name, r.Value.Key.Pass, r.Broken)
 		}
+	}
+}
+
+// TestAHostChangedInRedisGetsNoSecret: who writes to Redis can't redirect a password.
+func TestAHostChangedInRedisGetsNoSecret(t *testing.T) {
+	b := setup(t, nil)
+	b.change(t, "a", secretive("N"))
+	sealed, err := b.loadOne(t.Context(), "a", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tampered := *sealed
+	tampered.Value.Host, tampered.revision = "evil", "r"
+	if _, err := b.write(t.Context(), &tampered, sealed, false); err != nil {
+		t.Fatal(err)
+	}
+	b.ring.Refused()
+	r := b.open(t, "a")
+	if !errors.Is(r.Broken, seal.ErrDamaged) || r.Value.Key.Pass != Mask ||
+		!strings.Contains(r.Broken.Error(), "or one of host: enter it again") {
+		t.Errorf("%q, %v", r.Value.Key.Pass, r.Broken)
+	}
+	if got := strings.Join(b.ring.Refused(), " "); got != "thing:a:pass" {
+		t.Errorf("refused: %s", got)
+	}
+	b.change(t, "a", r.Value) // a masked password is kept, and still bound to the host before
+	if r := b.open(t, "a"); !errors.Is(r.Broken, seal.ErrDamaged) {
+		t.Errorf("after a change of something else: %v", r.Broken)
+	}
+	b.change(t, "a", secretive("N"))
+	if r := b.open(t, "a"); r.Broken != nil {
+		t.Errorf("entered again: %v", r.Broken)
 	}
 }
 

@@ -25,13 +25,14 @@ var (
 	// ErrUnknownKey means the value was sealed under a secret that is not in the ring.
 	ErrUnknownKey = errors.New("sealed under a secret that is not configured any more")
 	// ErrDamaged means the value is not what was sealed, or was sealed for another record.
-	ErrDamaged = errors.New("the sealed value is damaged or belongs to another record")
+	ErrDamaged = errors.New("the sealed value is damaged or belongs to another record or place")
 )
 
 // Ring seals under its current secret, and opens values sealed under that or an older one. It is safe for
 // concurrent use.
 type Ring struct {
-	keys []key // the current one first
+	keys    []key // the current one first
+	refused refused
 }
 
 // key is one secret with its derived key.
@@ -39,6 +40,7 @@ type key struct {
 	id     string // names the key of a value, and reveals nothing about it
 	secret []byte
 	aead   cipher.AEAD
+	mac    []byte
 }
 
 // New returns a ring of the current secret and older ones, each of at least 32 bytes. Repetitions are
@@ -74,7 +76,11 @@ func newKey(secret []byte) (key, error) {
 	if err != nil {
 		return key{}, fmt.Errorf("make a sealing key: %w", err)
 	}
-	return key{id: hex.EncodeToString(id), secret: append([]byte(nil), secret...), aead: aead}, nil
+	mac, err := derive(secret, "mac", sha256.Size)
+	if err != nil {
+		return key{}, err
+	}
+	return key{id: hex.EncodeToString(id), secret: append([]byte(nil), secret...), aead: aead, mac: mac}, nil
 }
 
 // derive returns a key for one purpose.
@@ -99,6 +105,14 @@ func (r *Ring) Seal(plain []byte, aad string) string {
 
 // Open decrypts a value that Seal made for the same record. It fails with ErrUnknownKey or ErrDamaged.
 func (r *Ring) Open(sealed, aad string) ([]byte, error) {
+	plain, err := r.open(sealed, aad)
+	if err != nil {
+		r.refused.note(aad)
+	}
+	return plain, err
+}
+
+func (r *Ring) open(sealed, aad string) ([]byte, error) {
 	id, text, err := split(sealed)
 	if err != nil {
 		return nil, err

@@ -37,6 +37,47 @@ func TestSealedOpensForItsRecordOnly(t *testing.T) {
 	}
 }
 
+// TestACodeIsOfItsTextAndRecordOnly: who writes to Redis makes no record that verifies.
+func TestACodeIsOfItsTextAndRecordOnly(t *testing.T) {
+	r := ring(t, secret(1))
+	code := r.MAC([]byte("text"), "token:1")
+	if err := r.Verify(code, []byte("text"), "token:1"); err != nil {
+		t.Fatal(err)
+	}
+	sealed := r.Seal([]byte("text"), "token:1")
+	for name, err := range map[string]error{
+		"another text":   r.Verify(code, []byte("Text"), "token:1"),
+		"another record": r.Verify(code, []byte("text"), "token:2"),
+		"a shifted end":  r.Verify(code, []byte("1text"), "token:"),
+		"no code":        r.Verify("", []byte("text"), "token:1"),
+		"a sealed value": r.Verify(sealed, []byte("text"), "token:1"),
+		"a cut code":     r.Verify(code[:len(code)-2], []byte("text"), "token:1"),
+	} {
+		if !errors.Is(err, seal.ErrDamaged) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	during := ring(t, secret(2), secret(1))
+	if err := during.Verify(code, []byte("text"), "token:1"); err != nil || !during.NeedsRotation(code) {
+		t.Errorf("under the older secret: %v", err)
+	}
+	if err := ring(t, secret(2)).Verify(code, []byte("text"), "token:1"); !errors.Is(err, seal.ErrUnknownKey) {
+		t.Errorf("the older secret is gone: %v", err)
+	}
+}
+
+func TestRefusedRecordsAreNamedOnce(t *testing.T) {
+	r := ring(t, secret(1))
+	_, _ = r.Open(r.Seal(nil, `a:pass host="h"`), `a:pass host="evil"`)
+	_ = r.Verify("v1.x", nil, "token:1")
+	if got := strings.Join(r.Refused(), ","); got != "a:pass,token:1" {
+		t.Errorf("refused: %s", got)
+	}
+	if got := r.Refused(); len(got) > 0 {
+		t.Errorf("named again: %s", got)
+	}
+}
+
 func TestSealingTwiceLooksDifferent(t *testing.T) {
 	r := ring(t, secret(1))
 	first, second := r.Seal([]byte("x"), "a"), r.Seal([]byte("x"), "a")

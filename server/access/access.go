@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/seal"
 )
 
 // BootstrapID is the TokenID of a Grant made by the bootstrap token.
@@ -44,12 +45,12 @@ type Access struct {
 }
 
 // New returns Access on an open database. It does no I/O.
-func New(db *redisdb.DB, o Options) (*Access, error) {
-	if db == nil {
-		return nil, errors.New("access: no database given")
+func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Access, error) {
+	if db == nil || ring == nil {
+		return nil, errors.New("access: a database and a key ring are needed")
 	}
 	a := &Access{
-		store:       store{client: db.Client()},
+		store:       store{client: db.Client(), ring: ring},
 		log:         cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		maxFailures: o.MaxFailures,
 		blocked:     map[netip.Prefix]time.Time{},

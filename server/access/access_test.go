@@ -14,6 +14,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
 )
@@ -44,7 +45,7 @@ func setup(t *testing.T) bundle {
 func process(t *testing.T, url string, o Options) bundle {
 	t.Helper()
 	db := testredis.Connect(t, redisdb.Options{URL: url})
-	a, err := New(db, o)
+	a, err := New(db, testrecords.Ring(t, "secret"), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +154,8 @@ func TestGrantTellsTheToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Grant{TokenID: created.ID, Account: "acme", Scopes: []api.Scope{api.ScopeSend, api.ScopeOutbox}}
+	want := &Grant{TokenID: created.ID, Name: "a test", Account: "acme",
+		Scopes: []api.Scope{api.ScopeSend, api.ScopeOutbox}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -264,7 +266,7 @@ func TestNoSecretIsStoredOrLogged(t *testing.T) {
 }
 
 func BenchmarkAuthenticate(b *testing.B) {
-	a, err := New(testredis.New(b), Options{})
+	a, err := New(testredis.New(b), testrecords.Ring(b, "secret"), Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

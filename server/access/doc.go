@@ -32,6 +32,9 @@
 //     ones from there are Limited until the minute is over.
 //   - Right tokens always work, so nobody behind the same proxy or NAT can lock their bearer out. What
 //     protects them is their length: 256 random bits, and 16 characters or more of the bootstrap token.
+//   - The record of a token or session has a code made with the instance's secret ([seal.Ring.MAC]). One that
+//     Postroom did not write, or that was changed in Redis, is refused and logged: who writes to Redis can
+//     delete tokens, and bring back deleted ones that were copied, but not make or widen one.
 //   - No token, cookie or hash of the bootstrap token is in Redis, in a log or in an error.
 //
 // The caller passes the address of a client, as package proxies finds it. Access does not check that an
@@ -41,12 +44,12 @@
 //
 // All keys are in partition 0:
 //
-//   - token:<id>: hash of record and used; expires 30 days after the token.
+//   - token:<id>: hash of record, mac and used; expires 30 days after the token.
 //   - tokens: sorted set of ids, by creation. tokens:account:<account>: those bound to it, by the expiry of
 //     their record.
 //   - tokens:version: number, raised by each deletion.
 //   - tokens:rate:<id>, tokens:failures:<network>: counters that expire with their window.
-//   - session:<hash of the cookie>: string, expires 12 hours after its last use.
+//   - session:<hash of the cookie>: string, the code and the record; expires 12 hours after its last use.
 //
 // If Redis is unreachable, the bootstrap token still works, because it needs no look-up. Everything else
 // returns Unavailable: a token that may have been deleted is not accepted from a stale cache.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"strconv"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -18,6 +19,10 @@ func (a *Access) find(ctx context.Context, id string, now time.Time) (*token, er
 		info, ok, err := a.store.load(ctx, id)
 		if err != nil || !ok {
 			return nil, false, err
+		}
+		if info.Refused != "" {
+			a.log.Error("token refused", "token_id", id, "reason", info.Refused)
+			return nil, false, nil
 		}
 		t, err := newToken(info)
 		return t, err == nil, err
@@ -49,13 +54,17 @@ func newToken(info api.TokenInfo) (*token, error) {
 }
 
 // decode parses a stored record, and adds the minute of the last use.
-func decode(record string, usedMinute int64) (info api.TokenInfo, err error) {
+func decode(record, usedMinute string) (info api.TokenInfo, err error) {
 	if err := json.Unmarshal([]byte(record), &info); err != nil {
 		return info, fmt.Errorf("read the record of a token: %w", err)
 	}
-	if usedMinute > 0 {
-		used := time.Unix(usedMinute*60, 0).UTC()
-		info.LastUsed = &used
+	if usedMinute == "" {
+		return info, nil
 	}
+	minute, err := strconv.ParseInt(usedMinute, 10, 64)
+	if err != nil {
+		return info, fmt.Errorf("read the last use of a token: %w", err)
+	}
+	info.LastUsed = new(time.Unix(minute*60, 0).UTC())
 	return info, nil
 }

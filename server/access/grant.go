@@ -10,6 +10,8 @@ import (
 // Grant is what the bearer of a token or session may do.
 type Grant struct {
 	TokenID string      // id of the token; BootstrapID for the configured one
+	Name    string      // description of the token
+	Session string      // beginning of the session's hash; empty: the token itself was presented
 	Account string      // the only account it may see; empty: all of them
 	Scopes  []api.Scope // of the token; to be checked with Allows
 	Rate    *Rate       // state of the token's rate limit; nil: it has none
@@ -44,6 +46,19 @@ func (g *Grant) Allows(scope api.Scope) bool {
 		}
 	}
 	return false
+}
+
+// Actor returns who the bearer is, for the audit log. A nil Grant is a stranger.
+func (g *Grant) Actor(address string) api.AuditActor {
+	if g == nil {
+		return api.AuditActor{Kind: "stranger", Address: address}
+	}
+	kind := "token"
+	if g.Session != "" {
+		kind = "session"
+	}
+	return api.AuditActor{Kind: kind, TokenID: g.TokenID, Name: g.Name, Account: g.Account, Session: g.Session,
+		Address: address}
 }
 
 // CanSee reports whether objects of the account may be seen. Objects of the whole instance have the account

@@ -3,10 +3,11 @@ package access
 import (
 	"context"
 	"embed"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"net/netip"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -14,6 +15,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/seal"
 )
 
 // keepExpired is the time that the record of an expired token stays: it shows an operator why a program is
@@ -27,17 +29,21 @@ var (
 	createScript = redisdb.NewScript[createArgs, bool]("access/create", redisdb.Source(lua, "create.lua"))
 	deleteScript = redisdb.NewScript[deleteArgs, bool]("access/delete", redisdb.Source(lua, "delete.lua"))
 	touchScript  = redisdb.NewScript[touchArgs, bool]("access/touch", redisdb.Source(lua, "touch.lua"))
+	remacScript  = redisdb.NewScript[remacArgs, bool]("access/remac", redisdb.Source(lua, "remac.lua"))
 	countScript  = redisdb.NewScript[countArgs, counted]("access/count", redisdb.Source(lua, "count.lua"))
 )
 
 type createArgs struct {
 	ID       string
 	Record   []byte
+	MAC      string
 	Created  time.Time
 	ExpireAt string
 }
 
 type deleteArgs struct{ ID string }
+
+type remacArgs struct{ Before, After string }
 
 type touchArgs struct{ Minute int64 }
 
@@ -60,11 +66,15 @@ func failuresKey(from netip.Prefix) string {
 func sessionKey(hash string) string { return redisdb.Key(0, "session", hash) }
 
 // store reads and writes tokens and sessions in Redis.
-type store struct{ client redis.UniversalClient }
+type store struct {
+	client redis.UniversalClient
+	ring   *seal.Ring // proves that records are Postroom's own
+}
 
 // create stores a new token with its encoded record.
 func (s store) create(ctx context.Context, info api.TokenInfo, record []byte) error {
-	args := createArgs{ID: info.ID, Record: record, Created: info.Created, ExpireAt: "+inf"}
+	args := createArgs{ID: info.ID, Record: record, MAC: s.ring.MAC(record, tokenName(info.ID)),
+		Created: info.Created, ExpireAt: "+inf"}
 	if info.Expires != nil {
 		args.ExpireAt = strconv.FormatInt(info.Expires.Add(keepExpired).UnixMilli(), 10)
 	}
@@ -78,7 +88,7 @@ func (s store) create(ctx context.Context, info api.TokenInfo, record []byte) er
 
 // load returns a token; false: there is none.
 func (s store) load(ctx context.Context, id string) (api.TokenInfo, bool, error) {
-	return readToken(s.client.HMGet(ctx, tokenKey(id), "record", "used"))
+	return s.readToken(id, s.client.HMGet(ctx, tokenKey(id), tokenFields...))
 }
 
 // remove deletes a token, bound to an account or (empty) not, and reports whether there was one.
@@ -117,7 +127,7 @@ func (s store) page(ctx context.Context, from, size int) ([]api.TokenInfo, int, 
 	pipe := s.client.Pipeline()
 	rows := make([]*redis.SliceCmd, len(ids))
 	for i, id := range ids {
-		rows[i] = pipe.HMGet(ctx, tokenKey(id), "record", "used")
+		rows[i] = pipe.HMGet(ctx, tokenKey(id), tokenFields...)
 	}
 	total := pipe.ZCard(ctx, indexKey())
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -125,7 +135,7 @@ func (s store) page(ctx context.Context, from, size int) ([]api.TokenInfo, int, 
 	}
 	tokens := make([]api.TokenInfo, 0, len(ids))
 	for i, row := range rows {
-		info, ok, err := readToken(row)
+		info, ok, err := s.readToken(ids[i], row)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -140,35 +150,76 @@ func (s store) page(ctx context.Context, from, size int) ([]api.TokenInfo, int, 
 	return tokens, int(total.Val()) - (len(ids) - len(tokens)), nil
 }
 
-func readToken(row *redis.SliceCmd) (api.TokenInfo, bool, error) {
+// tokenFields are the fields of a token that readToken reads.
+var tokenFields = []string{"record", "used", "mac"}
+
+// tokenName is the name that the code of a token's record is bound to.
+func tokenName(id string) string { return "token:" + id }
+
+// readToken returns a token; false: there is none. One that Postroom did not write has Refused.
+func (s store) readToken(id string, row *redis.SliceCmd) (info api.TokenInfo, ok bool, err error) {
 	values, err := row.Result()
 	if err != nil {
-		return api.TokenInfo{}, false, err
+		return info, false, err
 	}
 	record, ok := values[0].(string)
 	if !ok {
-		return api.TokenInfo{}, false, nil
+		return info, false, nil
 	}
-	used := int64(0)
-	if s, ok := values[1].(string); ok {
-		if used, err = strconv.ParseInt(s, 10, 64); err != nil {
-			return api.TokenInfo{}, false, fmt.Errorf("read the last use of a token: %w", err)
-		}
+	used, _ := values[1].(string)
+	code, _ := values[2].(string)
+	if err := s.ring.Verify(code, []byte(record), tokenName(id)); err != nil {
+		_ = json.Unmarshal([]byte(record), &info) // what it claims; it may be anything
+		info.ID, info.Refused = id, "Its record was not written by Postroom: "+err.Error()
+		return info, true, nil
 	}
-	info, err := decode(record, used)
+	info, err = decode(record, used)
 	return info, err == nil, err
+}
+
+// remac replaces the code of a token that was made under an older secret, and reports whether it did.
+func (s store) remac(ctx context.Context, id string) (bool, error) {
+	row, err := s.client.HMGet(ctx, tokenKey(id), "record", "mac").Result()
+	if err != nil {
+		return false, err
+	}
+	record, _ := row[0].(string)
+	before, _ := row[1].(string)
+	if !s.ring.NeedsRotation(before) {
+		return false, nil
+	}
+	if err := s.ring.Verify(before, []byte(record), tokenName(id)); err != nil {
+		return false, err
+	}
+	return remacScript.Run(ctx, s.client, []string{tokenKey(id)},
+		remacArgs{before, s.ring.MAC([]byte(record), tokenName(id))})
 }
 
 // putSession stores a session under the hash of its cookie.
 func (s store) putSession(ctx context.Context, hash, value string, life time.Duration) error {
-	return s.client.Set(ctx, sessionKey(hash), value, life).Err()
+	stored := s.ring.MAC([]byte(value), sessionName(hash)) + " " + value
+	return s.client.Set(ctx, sessionKey(hash), stored, life).Err()
 }
 
-// useSession returns a session and restarts its lifetime, in one step.
+// sessionName is the name that the code of a session is bound to.
+func sessionName(hash string) string { return "session:" + hash }
+
+// useSession returns a session and restarts its lifetime, in one step. False: there is none, or Postroom did
+// not write it. A code made under an older secret is replaced.
 func (s store) useSession(ctx context.Context, hash string, life time.Duration) (string, bool, error) {
-	value, err := s.client.GetEx(ctx, sessionKey(hash), life).Result()
-	if errors.Is(err, redis.Nil) {
+	stored, err := s.client.GetEx(ctx, sessionKey(hash), life).Result()
+	switch {
+	case errors.Is(err, redis.Nil):
 		return "", false, nil
+	case err != nil:
+		return "", false, err
+	}
+	code, value, _ := strings.Cut(stored, " ")
+	if err := s.ring.Verify(code, []byte(value), sessionName(hash)); err != nil {
+		return "", false, errForged
+	}
+	if s.ring.NeedsRotation(code) {
+		err = s.putSession(ctx, hash, value, life)
 	}
 	return value, err == nil, err
 }
@@ -176,5 +227,8 @@ func (s store) useSession(ctx context.Context, hash string, life time.Duration) 
 func (s store) dropSession(ctx context.Context, hash string) error {
 	return s.client.Del(ctx, sessionKey(hash)).Err()
 }
+
+// errForged means that a session was not written by Postroom, or under a secret that is not configured.
+var errForged = errors.New("the session does not have Postroom's code")
 
 func tokenNotFound() error { return fault.New(fault.NotFound, "TokenNotFound", "Token was not found") }

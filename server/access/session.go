@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -17,6 +18,9 @@ const SessionCookie = "postroom_session"
 
 // SessionLife is the lifetime of an unused session.
 const SessionLife = 12 * time.Hour
+
+// shownHash is how much of the hash of a cookie tells sessions apart in the audit log. It opens none.
+const shownHash = 12
 
 // session is the record of a session: the token that opened it.
 type session struct {
@@ -59,6 +63,10 @@ func (a *Access) Session(ctx context.Context, cookie string, remote netip.Addr, 
 		return nil, noSession()
 	}
 	value, ok, err := a.store.useSession(ctx, hash, SessionLife)
+	if errors.Is(err, errForged) {
+		a.log.ErrorContext(ctx, "session refused", "remote_addr", remote, "reason", err)
+		return nil, noSession()
+	}
 	if err != nil {
 		return nil, redisdb.Failed(err, "access: look up a session")
 	}
@@ -79,7 +87,11 @@ func (a *Access) Session(ctx context.Context, cookie string, remote netip.Addr, 
 		}
 		return nil, noSession()
 	}
-	return a.admit(ctx, t, remote, now)
+	grant, err := a.admit(ctx, t, remote, now)
+	if err == nil {
+		grant.Session = SessionID(cookie)
+	}
+	return grant, err
 }
 
 // sessionToken returns the token that opened a session; nil: it is gone.
@@ -91,6 +103,15 @@ func (a *Access) sessionToken(ctx context.Context, s session, cookie string, now
 		return nil, nil
 	}
 	return bootstrapToken, nil
+}
+
+// SessionID returns what tells a session apart in the audit log: Grant.Session.
+func SessionID(cookie string) string {
+	hash, ok := secretHash(cookie)
+	if !ok {
+		return ""
+	}
+	return hash[:shownHash]
 }
 
 // Logout ends a session. An unknown one has ended already.

@@ -31,6 +31,10 @@ func TestSessionMayDoWhatItsTokenMay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(bySession.Session) != shownHash || bySession.Actor("").Kind != "session" {
+		t.Errorf("%+v", bySession)
+	}
+	bySession.Session = ""
 	if diff := cmp.Diff(byToken, bySession); diff != "" {
 		t.Error(diff)
 	}

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"sync/atomic"
@@ -130,4 +131,32 @@ func (a *Access) DeleteAccount(ctx context.Context, account string) (int, error)
 	}
 	a.tokens.Clear()
 	return deleted, nil
+}
+
+// resealPage is the number of tokens that Reseal lists at a time.
+const resealPage = 500
+
+// Reseal gives the records of tokens that were written under an older secret of the instance a code of the
+// current one, and returns their number. It may be run again. Sessions get theirs when they are next used.
+func (a *Access) Reseal(ctx context.Context) (int, error) {
+	changed := 0
+	var failed []error
+	for from := int64(0); ; from += resealPage {
+		ids, err := a.store.client.ZRange(ctx, indexKey(), from, from+resealPage-1).Result()
+		if err != nil {
+			return changed, redisdb.Failed(err, "access: list tokens")
+		}
+		for _, id := range ids {
+			did, err := a.store.remac(ctx, id)
+			if err != nil {
+				failed = append(failed, fmt.Errorf("access: renew the code of token %s: %w", id, err))
+			}
+			if did {
+				changed++
+			}
+		}
+		if len(ids) < resealPage {
+			return changed, errors.Join(failed...)
+		}
+	}
 }

@@ -66,6 +66,15 @@ type proxied struct {
 	listener *listener
 	once     sync.Once
 	err      error
+	known    func(Client) // nil: nobody asked
+}
+
+// WhenKnown calls known once, when the client of a connection that waits for a PROXY header is known. It must
+// be called before the connection is used. For other connections it does nothing.
+func WhenKnown(conn net.Conn, known func(Client)) {
+	if c, ok := conn.(*proxied); ok {
+		c.known = known
+	}
 }
 
 // await waits for the header. An error is final, and logged.
@@ -73,6 +82,8 @@ func (c *proxied) await() error {
 	c.once.Do(func() {
 		if _, c.err = c.Read(nil); c.err != nil {
 			c.listener.logWrong(c)
+		} else if c.known != nil {
+			c.known(Client{Addr: parseHostPort(c.Conn.RemoteAddr().String()), TLS: c.clientTLS()})
 		}
 	})
 	return c.err

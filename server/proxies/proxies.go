@@ -3,7 +3,6 @@ package proxies
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"log/slog"
 	"net"
 	"net/http"
@@ -94,6 +93,9 @@ func (p *Proxies) Handler(next http.Handler) http.Handler {
 	})
 }
 
+// Trusts reports whether an address is that of a trusted proxy.
+func (p *Proxies) Trusts(addr netip.Addr) bool { return p.trusts(addr) }
+
 func (p *Proxies) trusts(addr netip.Addr) bool {
 	for _, network := range p.trusted {
 		if network.Contains(addr) {
@@ -122,11 +124,23 @@ func parseHostPort(text string) netip.Addr {
 	return at.Addr().Unmap().WithZone("")
 }
 
-// toldTLS reports whether a proxy said by its PROXY header that its client uses TLS.
+// Waits reports whether OfConn of a connection waits for a PROXY header.
+func Waits(conn net.Conn) bool {
+	_, ok := conn.(*proxied)
+	return ok
+}
+
+// toldTLS reports whether a proxy said by its PROXY header that its client uses TLS. The connection may be
+// wrapped, in that of crypto/tls for example.
 func toldTLS(conn net.Conn) bool {
-	if encrypted, ok := conn.(*tls.Conn); ok {
-		conn = encrypted.NetConn()
+	for {
+		if c, ok := conn.(*proxied); ok {
+			return c.clientTLS()
+		}
+		outer, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			return false
+		}
+		conn = outer.NetConn()
 	}
-	c, ok := conn.(*proxied)
-	return ok && c.clientTLS()
 }

@@ -9,12 +9,22 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-//go:embed replace.lua
-var replaceSource string
+var (
+	//go:embed replace.lua
+	replaceSource string
+	//go:embed put.lua
+	putSource string
 
-var replaceScript = redisdb.NewScript[replaceArgs, bool]("settings/replace", replaceSource)
+	replaceScript = redisdb.NewScript[replaceArgs, bool]("settings/replace", replaceSource)
+	putScript     = redisdb.NewScript[putArgs, bool]("settings/put", putSource)
+)
 
 type replaceArgs struct{ Name, Before, After string }
+
+type putArgs struct {
+	Webhooks, WebhooksBefore, Headers, HeadersBefore string
+	Pairs                                            []string
+}
 
 func settingsKey() string { return redisdb.Key(0, "settings") }
 
@@ -27,5 +37,4 @@ type store struct {
 // hashes are the commands that settings need. Any client of Redis has them.
 type hashes interface {
 	HGetAll(ctx context.Context, key string) *redis.MapStringStringCmd
-	HSet(ctx context.Context, key string, values ...any) *redis.IntCmd
 }

@@ -19,12 +19,6 @@ func (f failing) HGetAll(ctx context.Context, _ string) *redis.MapStringStringCm
 	return cmd
 }
 
-func (f failing) HSet(ctx context.Context, _ string, _ ...any) *redis.IntCmd {
-	cmd := redis.NewIntCmd(ctx)
-	cmd.SetErr(io.EOF)
-	return cmd
-}
-
 // meddling is a Redis where something else happens before each script.
 type meddling struct {
 	redisdb.Evaler

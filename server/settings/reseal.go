@@ -21,7 +21,13 @@ func (s *Settings) Reseal(ctx context.Context) (int, error) {
 		if !ok {
 			return 0, nil
 		}
-		after, err := s.resealed(before)
+		var url string
+		if text, ok := stored[nameWebhooks]; ok {
+			if err := json.Unmarshal([]byte(text), &url); err != nil {
+				return 0, fmt.Errorf("settings: read %s: %w", nameWebhooks, err)
+			}
+		}
+		after, err := s.resealed(before, url)
 		if err != nil {
 			return 0, fmt.Errorf("settings: seal %s again: %w", nameCustomHeaders, err)
 		}
@@ -41,12 +47,12 @@ func (s *Settings) Reseal(ctx context.Context) (int, error) {
 }
 
 // resealed returns the stored headers, sealed under the current secret.
-func (s *Settings) resealed(before string) (string, error) {
+func (s *Settings) resealed(before, url string) (string, error) {
 	var sealed string
 	if err := json.Unmarshal([]byte(before), &sealed); err != nil {
 		return "", err
 	}
-	renewed, needed, err := s.ring.Renew(sealed, headersPlace)
+	renewed, needed, err := s.ring.Renew(sealed, headersPlace(url))
 	if err != nil || !needed {
 		return before, err
 	}

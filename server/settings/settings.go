@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
 )
@@ -119,18 +120,57 @@ func (s *Settings) Update(ctx context.Context, req api.Settings) (updated []stri
 	if err := Check(req); err != nil {
 		return nil, err
 	}
-	updated, pairs, err := s.encode(req)
-	if err != nil || len(pairs) == 0 {
+	updated, err = s.put(ctx, req)
+	if err != nil || len(updated) == 0 {
 		return updated, err
-	}
-	if err := s.store.client.HSet(ctx, settingsKey(), pairs...).Err(); err != nil {
-		return nil, redisdb.Failed(err, "settings: store settings")
 	}
 	s.log.InfoContext(ctx, "settings changed", "settings", updated)
 	if _, err := s.read(ctx); err != nil {
 		s.log.WarnContext(ctx, "changed settings not read back yet", "error", err)
 	}
 	return updated, nil
+}
+
+// put stores the settings of a request, and returns their names. The address of webhooks and the headers sent
+// there change together or not at all.
+func (s *Settings) put(ctx context.Context, req api.Settings) ([]string, error) {
+	for range 5 {
+		stored, err := s.store.client.HGetAll(ctx, settingsKey()).Result()
+		if err != nil {
+			return nil, redisdb.Failed(err, "settings: read settings")
+		}
+		before, err := s.decode(stored)
+		if err != nil {
+			return nil, err
+		}
+		if err := stays(req, before.Webhooks); err != nil {
+			return nil, err
+		}
+		names, pairs, err := s.encode(req, before.Webhooks.URL)
+		if err != nil || len(pairs) == 0 {
+			return names, err
+		}
+		done, err := putScript.Run(ctx, s.store.scripts, []string{settingsKey()},
+			putArgs{nameWebhooks, stored[nameWebhooks], nameCustomHeaders, stored[nameCustomHeaders], pairs})
+		if err != nil {
+			return nil, redisdb.Failed(err, "settings: store settings")
+		}
+		if done {
+			return names, nil
+		}
+	}
+	return nil, fault.New(fault.Conflict, "SettingsChanged",
+		"The settings are being changed by others; try again")
+}
+
+// stays returns an error if a request sends the headers of webhooks to another address without naming them.
+func stays(req api.Settings, before Webhooks) error {
+	moved := req.Webhooks != nil && *req.Webhooks != before.URL
+	if !moved || req.WebhooksCustomHeaders != nil || len(before.Headers) == 0 && before.Broken == nil {
+		return nil
+	}
+	return fault.InvalidFields([]fault.Field{{Key: nameCustomHeaders,
+		Message: "must be entered again, or be empty, when webhooks changes"}})
 }
 
 // read updates Current.
@@ -145,6 +185,10 @@ func (s *Settings) read(ctx context.Context) (Values, error) {
 	if err != nil {
 		return Values{}, err
 	}
-	s.current.Store(&v)
+	last := s.current.Swap(&v)
+	if v.Webhooks.Broken != nil && last.Webhooks.Broken == nil {
+		s.log.ErrorContext(ctx, "headers of webhooks don't open; the events for them wait", "error",
+			v.Webhooks.Broken)
+	}
 	return v, nil
 }

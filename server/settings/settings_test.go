@@ -18,6 +18,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
@@ -298,7 +299,7 @@ func TestLostSettingsAreThoseOfTheConfigurationAgain(t *testing.T) {
 
 func TestDamagedSettingIsNamed(t *testing.T) {
 	b := setup(t)
-	for _, name := range []string{"queueKeep", "webhooksCustomHeaders"} {
+	for _, name := range []string{"queueKeep", "deliveryAttempts"} {
 		if err := b.db.Client().HSet(t.Context(), settingsKey(), name, `"x"`).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -386,4 +387,46 @@ func wrongFields(t *testing.T, err error) []string {
 		keys = append(keys, field.Key)
 	}
 	return keys
+}
+
+// TestHeadersOfWebhooksStayWithTheirAddress: who may change settings, or writes to Redis, can't have
+// the headers sent elsewhere without knowing them.
+func TestHeadersOfWebhooksStayWithTheirAddress(t *testing.T) {
+	b := setup(t)
+	key := api.CustomHeader{Key: "Authorization", Value: "Bearer hunter2"}
+	set := func(url string, h api.CustomHeader) {
+		b.update(t, api.Settings{Webhooks: &url, WebhooksCustomHeaders: &[]api.CustomHeader{h}})
+	}
+	set("https://example.com/hook", key)
+	b.update(t, api.Settings{Webhooks: new("https://example.com/hook"), QueueKeep: new(3)})
+	for _, url := range []string{"https://evil.example/", "https://example.com:8443/hook",
+		"http://example.com/hook", "https://example.com/other", ""} {
+		_, err := b.Update(t.Context(), api.Settings{Webhooks: &url})
+		if diff := cmp.Diff([]string{"webhooksCustomHeaders"}, testrecords.WrongFields(t, err)); diff != "" {
+			t.Errorf("%s: %s", url, diff)
+		}
+	}
+	b.headers(t, key)
+	moved := api.CustomHeader{Key: "Authorization", Value: "Bearer other"}
+	set("https://two.example/", moved)
+	b.headers(t, moved)
+
+	changed := b.db.Client().HSet(t.Context(), settingsKey(), "webhooks", `"https://evil.example/"`)
+	if err := changed.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Get(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w := b.Current().Webhooks
+	if !errors.Is(w.Broken, seal.ErrDamaged) || len(w.Headers) > 0 {
+		t.Errorf("after a change in Redis: %v, %v", w.Headers, w.Broken)
+	}
+	if _, err := b.Update(t.Context(), api.Settings{Webhooks: new("https://two.example/")}); err == nil {
+		t.Error("an address was set while the headers don't open")
+	}
+	set("https://two.example/", key)
+	if w := b.Current().Webhooks; w.Broken != nil || w.Headers[0] != key {
+		t.Errorf("entered again: %v, %v", w.Headers, w.Broken)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb/seal"
 )
 
 // Values are the settings in force.
@@ -33,6 +35,7 @@ type Webhooks struct {
 	Events  []string           // types of event; "*": all
 	Headers []api.CustomHeader // added to each request; their values may be secrets
 	Enabled bool               // if false, nothing is sent, whatever the URL
+	Broken  error              // why the headers don't open; nil: they do
 }
 
 // Wants reports whether an event of this type goes to the target.
@@ -94,8 +97,12 @@ func fieldsOf(v *api.Settings) []field {
 	}
 }
 
-// encode returns the names of the settings in a request, and the pairs of name and JSON that Redis gets.
-func (s *Settings) encode(req api.Settings) (names []string, pairs []any, err error) {
+// encode returns the names of the settings in a request, and the pairs of name and JSON that Redis gets. url
+// is where webhooks go before it.
+func (s *Settings) encode(req api.Settings, url string) (names, pairs []string, err error) {
+	if req.Webhooks != nil {
+		url = *req.Webhooks
+	}
 	names = []string{}
 	for _, f := range fieldsOf(&req) {
 		text, err := json.Marshal(f.at)
@@ -103,12 +110,12 @@ func (s *Settings) encode(req api.Settings) (names []string, pairs []any, err er
 			continue
 		}
 		if err == nil && f.name == nameCustomHeaders {
-			text, err = s.sealed(text)
+			text, err = s.sealed(text, url)
 		}
 		if err != nil {
 			return nil, nil, fmt.Errorf("encode setting %s: %w", f.name, err)
 		}
-		names, pairs = append(names, f.name), append(pairs, f.name, text)
+		names, pairs = append(names, f.name), append(pairs, f.name, string(text))
 	}
 	return names, pairs, nil
 }
@@ -126,7 +133,12 @@ func (s *Settings) decode(stored map[string]string) (Values, error) {
 		}
 		value, err := []byte(text), error(nil)
 		if f.name == nameCustomHeaders {
-			value, err = s.opened(value)
+			value, err = s.opened(value, v.Webhooks.URL)
+			if errors.Is(err, seal.ErrDamaged) || errors.Is(err, seal.ErrUnknownKey) {
+				v.Webhooks.Broken = fmt.Errorf("open %s (they or webhooks were changed in Redis, "+
+					"or the secret of this instance; enter them again): %w", nameCustomHeaders, err)
+				continue
+			}
 		}
 		if err == nil {
 			err = json.Unmarshal(value, f.at)
@@ -138,19 +150,22 @@ func (s *Settings) decode(stored map[string]string) (Values, error) {
 	return v, nil
 }
 
-// headersPlace is the name that the sealed headers are bound to.
-const headersPlace = "settings:" + nameCustomHeaders
-
-func (s *Settings) sealed(plain []byte) ([]byte, error) {
-	return json.Marshal(s.ring.Seal(plain, headersPlace))
+// headersPlace is the name that the sealed headers are bound to: the address that they are sent to is part of
+// it. Webhooks come before the headers in [fieldsOf].
+func headersPlace(url string) string {
+	return fmt.Sprintf("settings:%s url=%q", nameCustomHeaders, url)
 }
 
-func (s *Settings) opened(value []byte) ([]byte, error) {
+func (s *Settings) sealed(plain []byte, url string) ([]byte, error) {
+	return json.Marshal(s.ring.Seal(plain, headersPlace(url)))
+}
+
+func (s *Settings) opened(value []byte, url string) ([]byte, error) {
 	var sealed string
 	if err := json.Unmarshal(value, &sealed); err != nil {
 		return nil, err
 	}
-	return s.ring.Open(sealed, headersPlace)
+	return s.ring.Open(sealed, headersPlace(url))
 }
 
 // without are the settings of EmailEngine (v2.79) that have no meaning here: those of mailboxes, and those

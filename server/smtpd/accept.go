@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"runtime/debug"
 	"time"
 
 	"github.com/postroom/postroom/server/proxies"
+	"github.com/postroom/postroom/server/strangers"
 )
 
 // refuseTimeout bounds the writing of a refusal to a connection beyond the limit.
@@ -47,43 +49,53 @@ func temporary(err error) bool {
 	return errors.As(err, &e) && e.Temporary()
 }
 
-// admit serves a connection in a goroutine of its own, unless MaxConnections is reached.
+// admit serves a connection in a goroutine of its own, unless there is no room for it.
 func (i *Inlet) admit(ctx context.Context, conn net.Conn, l listener) {
-	w := newWire(conn, i.opts.IdleTimeout)
-	if !i.enter(w) {
-		i.metrics.connections.WithLabelValues("refused").Inc()
+	w := newWire(conn, i.pace())
+	var client proxies.Client // not known before the PROXY header
+	if !proxies.Waits(conn) && !l.lmtp {
+		client, _ = proxies.OfConn(conn) // fails for a PROXY header only
+	}
+	pass, ok := i.enter(w, l, client.Addr)
+	if !ok {
 		go refuse(conn, l.implicit)
 		return
 	}
-	i.metrics.connections.WithLabelValues("served").Inc()
 	go func() {
-		defer i.leave(w)
+		defer i.leave(w, pass)
 		client, err := proxies.OfConn(conn)
-		if err != nil {
+		if err != nil || !l.lmtp && !pass.Identify(client.Addr, time.Now()) {
 			return
 		}
 		s := &session{Inlet: i, wire: w, remote: client.Addr, proxyTLS: client.TLS, began: time.Now(),
-			lmtp: l.lmtp}
+			lmtp: l.lmtp, pass: pass}
 		defer s.recover(ctx)
 		s.serve(ctx, l.implicit)
 	}()
 }
 
-// enter registers a connection. It returns false beyond MaxConnections and while the inlet stops.
-func (i *Inlet) enter(w *wire) bool {
+// enter registers a connection. It returns false if the gate has no room, and while the inlet stops. The
+// address is invalid if it is not counted.
+func (i *Inlet) enter(w *wire, l listener, remote netip.Addr) (*strangers.Pass, bool) {
+	pass := l.gate.Enter(remote, w.cut, time.Now())
+	if pass == nil {
+		return nil, false
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.stopping || len(i.open) >= i.opts.MaxConnections {
-		return false
+	if i.stopping {
+		pass.Leave()
+		return nil, false
 	}
 	i.open[w] = true
 	i.serving.Add(1)
 	i.metrics.open.Inc()
-	return true
+	return pass, true
 }
 
-func (i *Inlet) leave(w *wire) {
+func (i *Inlet) leave(w *wire, pass *strangers.Pass) {
 	w.close()
+	pass.Leave()
 	i.mu.Lock()
 	delete(i.open, w)
 	i.mu.Unlock()

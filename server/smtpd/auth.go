@@ -10,6 +10,8 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/audit"
 )
 
 // renewAfter is how long the check of a token at login holds for the first message. Within it, login and
@@ -24,6 +26,9 @@ type login struct {
 	checked time.Time // the last check of the token; zero if a message was sent since
 
 	keyRequired bool // its mail needs an idempotency key
+	bound       bool // the token is bound to the account
+
+	grant *access.Grant // of the last check; nil: the token is none
 }
 
 // auth logs a client in with a token (RFC 4954).
@@ -130,15 +135,32 @@ func (s *session) logIn(ctx context.Context, c credentials) reply {
 		_, err = s.Accounts.Resolve(ctx, l.account)
 	}
 	s.metrics.logins.WithLabelValues(loginResult(err)).Inc()
+	s.noteLogin(l, err)
 	if err != nil {
 		s.failures++
 		s.log.loginRefused(ctx, s.remote, s.tls, err)
 		return loginRefusal(err)
 	}
 	s.login = l
+	s.pass.Prove()
 	s.log.DebugContext(ctx, "smtp login", "remote_addr", s.remote, "tls", s.tls, "token_id", l.tokenID,
 		"account", l.account)
 	return reply{code: 235, enhanced: "2.7.0", text: "Authentication succeeded"}
+}
+
+// noteLogin puts a login, or its refusal, into the audit log. That Postroom can't look is no refusal.
+func (s *session) noteLogin(l *login, err error) {
+	who := l.grant.Actor(s.remote.String())
+	if l.grant != nil {
+		who.Kind = audit.SMTP
+	}
+	switch fault.KindOf(err) {
+	case "":
+		s.Audit.Note(who, api.AuditDone, "smtp login", "", "")
+	case fault.Internal, fault.Unavailable:
+	default:
+		s.Audit.Note(who, api.AuditRefused, "smtp login", err.Error(), "")
+	}
 }
 
 // check returns an error unless the token may send as the account. A token bound to an account names it where
@@ -148,7 +170,8 @@ func (s *session) check(ctx context.Context, l *login, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	l.tokenID, l.keyRequired = grant.TokenID, grant.KeyRequired
+	l.grant, l.tokenID, l.keyRequired = grant, grant.TokenID, grant.KeyRequired
+	l.bound = grant.Account != ""
 	if l.account == "" {
 		l.account = grant.Account
 	}

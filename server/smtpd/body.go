@@ -6,11 +6,13 @@ import (
 	"errors"
 	"io"
 
-	"golang.org/x/sync/semaphore"
+	"github.com/postroom/postroom/server/strangers"
 )
 
-// freeMemory is the memory of a message that does not count against the shared memory.
-const freeMemory = 1 << 20
+const (
+	freeMemory   = 64 << 10 // of a message, which does not count against the shared memory
+	largeMessage = 1 << 20  // from this size on the outbox needs a processor for it
+)
 
 // errFarTooLarge ends the reading of a message that is more than twice as large as it may be.
 var errFarTooLarge = errors.New("message far too large")
@@ -22,11 +24,11 @@ type body struct {
 	most    int64 // octets to keep, if the beginning is enough; 0: all
 	read    int64 // octets, kept or not
 	refused reply // why the content is refused; its code is 0 while it is not
-	memory  *semaphore.Weighted
+	memory  *strangers.Body
 	held    int64 // of memory
 }
 
-func newBody(limit int64, memory *semaphore.Weighted) *body {
+func newBody(limit int64, memory *strangers.Body) *body {
 	return &body{limit: limit, memory: memory}
 }
 
@@ -122,7 +124,7 @@ func (b *body) keep(piece []byte) {
 func (b *body) grow(size int64) bool {
 	space := min(max(size, 2*int64(cap(b.content)), 4<<10), max(size, b.limit))
 	if space > freeMemory && space > b.held {
-		if !b.memory.TryAcquire(space - b.held) {
+		if !b.memory.TryTake(space - b.held) {
 			return false
 		}
 		b.held = space
@@ -142,6 +144,5 @@ func (b *body) refuse(why reply) {
 
 // release gives the shared memory back.
 func (b *body) release() {
-	b.memory.Release(b.held)
-	b.held = 0
+	b.memory.Release()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/feedback/bounce"
+	"github.com/postroom/postroom/server/strangers"
 )
 
 // Bounces takes bounces in. feedback.Bounces implements it.
@@ -29,7 +30,8 @@ type Bounces interface {
 
 // BounceOptions are the settings of a bounce listener. At least one of Listen and LMTP is needed.
 type BounceOptions struct {
-	// Listen is for SMTP from anywhere. ListenTLS, InsecureAuth, LoginTimeout, BodyMemory have no effect
+	// Listen is for SMTP from anywhere. ListenTLS and InsecureAuth have no effect. LoginTimeout bounds the time
+	// to the first expected recipient; 0: 2 min. BodyMemory has no effect
 	Options
 	// path of a Unix socket, or host:port, for LMTP (RFC 2033) from a mail server of this house; empty: none
 	LMTP string
@@ -41,7 +43,10 @@ const (
 	maxBounce            = 50 << 20
 	keptOfBounce         = 1 << 20 // as much as package bounce reads
 	maxBounceRecipients  = 100     // RFC 5321 section 4.5.3.1.8
-	maxBounceConnections = 50
+	maxBounceConnections = 200
+	maxBouncesOfAddress  = 20
+	bounceMemory         = 64 << 20 // of all bounces together while they come in, shared by addresses
+	bounceTime           = 2 * time.Minute
 )
 
 // NewBounceListener makes an Inlet for bounces. Clients do not log in. It accepts mail from everybody, but
@@ -56,12 +61,17 @@ func NewBounceListener(to Bounces, o BounceOptions) (*Inlet, error) {
 	o.MaxMessage = cmp.Or(o.MaxMessage, maxBounce)
 	o.MaxRecipients = cmp.Or(o.MaxRecipients, maxBounceRecipients)
 	o.MaxConnections = cmp.Or(o.MaxConnections, maxBounceConnections)
+	o.MaxConnectionsPerAddress = cmp.Or(o.MaxConnectionsPerAddress, maxBouncesOfAddress)
+	o.LoginTimeout = cmp.Or(o.LoginTimeout, bounceTime)
 	i := newInlet(o.Options, newBounceMetrics(o.Metrics))
 	i.bounces = to
+	i.memory = strangers.NewPool(strangers.Shares{Size: bounceMemory, First: keptOfBounce})
+	// Each has a gate of its own: strangers cannot close the door of the house's mail server.
+	smtp, lmtp := i.newGate("bounce.maxConnections"), i.newGate("bounce.maxConnections")
 	if err := cmp.Or(
 		i.loadCertificate(),
-		i.listen("bounce.listen", o.Listen, listener{}),
-		i.listen("bounce.lmtp", o.LMTP, listener{lmtp: true}),
+		i.listen("bounce.listen", o.Listen, listener{gate: smtp}),
+		i.listen("bounce.lmtp", o.LMTP, listener{gate: lmtp, lmtp: true}),
 	); err != nil {
 		return nil, errors.Join(fmt.Errorf("new bounce listener: %w", err), i.Close())
 	}
@@ -172,5 +182,6 @@ func (s *session) receive(ctx context.Context, to string) reply {
 			"error", err)
 		return reply{code: 451, enhanced: "4.3.0", text: "The mail can't be taken now; try again later"}
 	}
+	s.taken = true
 	return reply{code: 250, enhanced: "2.0.0", text: "Ok: taken"}
 }

@@ -400,3 +400,27 @@ func counted(t *testing.T, reg *prometheus.Registry, name, value string) float64
 	t.Fatalf("there is no metric %s of %s", name, value)
 	return 0
 }
+
+// TestSilentConnectionsDoNotCloseTheBounceDoor: a server with a bounce gets in, and so does the house's own
+// mail server on LMTP.
+func TestSilentConnectionsDoNotCloseTheBounceDoor(t *testing.T) {
+	to := &returns{}
+	inlet := startBounces(t, to, smtpd.BounceOptions{LMTP: filepath.Join(t.TempDir(), "lmtp.sock"),
+		Options: smtpd.Options{Listen: "127.0.0.1:0", MaxConnections: 3}})
+	silent := dialBounces(t, inlet.Addr())
+	silent.expect("220 .*")
+	for range 2 {
+		dialBounces(t, inlet.Addr()).expect("220 .*")
+	}
+	c := dialBounces(t, inlet.Addr())
+	c.expect("220 .*")
+	silent.closed()
+	c.say("EHLO mx.example.net", "(?s)250.*")
+	c.say("MAIL FROM:<>", "250 .*")
+	c.say("RCPT TO:<bounces+good@example.com>", "250 .*")
+	c.say("DATA", "354 .*")
+	c.say(mailText+".", "250 .*")
+	own := dialBounces(t, inlet.AddrLMTP())
+	own.expect("220 .*")
+	own.say("LHLO mail.example.com", "(?s)250.*")
+}

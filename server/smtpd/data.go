@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+
+	"github.com/postroom/postroom/server/strangers"
 )
 
 // data takes the content of a message (RFC 5321 section 4.1.1.4).
@@ -23,10 +25,7 @@ func (s *session) data(ctx context.Context, arg string) reply {
 		return gone
 	}
 	defer s.reset()
-	s.t.body = newBody(s.opts.MaxMessage, s.memory)
-	if s.bounces != nil {
-		s.t.body.most = keptOfBounce
-	}
+	s.t.body = s.newBody()
 	if err := s.t.body.readDots(s.wire.r); err != nil {
 		return s.brokenOff(err)
 	}
@@ -34,6 +33,20 @@ func (s *session) data(ctx context.Context, arg string) reply {
 		return s.takeBounce(ctx)
 	}
 	return s.submit(ctx)
+}
+
+// newBody begins a message. Its memory is shared by accounts and tokens, on a bounce listener by addresses.
+func (s *session) newBody() *body {
+	owner := strangers.Network(s.remote).String()
+	if s.login != nil {
+		owner = s.login.account + " " + s.login.tokenID
+	}
+	memory, _ := s.memory.Begin(owner) // there is no limit but that of connections
+	b := newBody(s.opts.MaxMessage, memory)
+	if s.bounces != nil {
+		b.most = keptOfBounce
+	}
+	return b
 }
 
 // bdat takes a chunk of a message (RFC 3030). Its octets follow the command even if it is refused.
@@ -53,7 +66,7 @@ func (s *session) bdat(ctx context.Context, arg string) reply {
 		return s.skipChunk(int64(size))
 	}
 	if s.t.body == nil {
-		s.t.body = newBody(s.opts.MaxMessage, s.memory)
+		s.t.body = s.newBody()
 	}
 	if err := s.t.body.readChunk(s.wire.r, int64(size)); err != nil {
 		return s.brokenOff(err)
@@ -113,7 +126,7 @@ func (s *session) submit(ctx context.Context) reply {
 	}
 	// A large message takes almost twice its memory more while it is submitted, and a processor: more of them at
 	// once would be done no sooner.
-	if s.t.body.held > 0 {
+	if len(s.t.body.content) > largeMessage {
 		if err := s.turns.Acquire(ctx, 1); err != nil {
 			return tooMuchAtOnce
 		}

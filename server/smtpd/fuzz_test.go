@@ -63,7 +63,8 @@ func FuzzConversation(f *testing.F) {
 	}
 	box := &outbox{}
 	db := testredis.New(f)
-	inlet, err := smtpd.New(smtpd.Parts{Outbox: box, Accounts: knownAccounts(f, db), Access: oneToken(f, db)},
+	inlet, err := smtpd.New(smtpd.Parts{Outbox: box, Accounts: knownAccounts(f, db), Access: oneToken(f, db),
+		Audit: auditLog(f, db)},
 		smtpd.Options{
 			Listen: "127.0.0.1:0", Hostname: "mail.example.com", MaxMessage: 2000, MaxRecipients: 5,
 		})

@@ -85,7 +85,7 @@ func (s *session) startTLS(ctx context.Context, arg string) reply {
 }
 
 func (s *session) encrypt() error {
-	if err := s.wire.startTLS(s.cert.config(), s.deadline()); err != nil {
+	if err := s.wire.startTLS(s.cert.Server(), s.deadline()); err != nil {
 		return err
 	}
 	s.tls = true

@@ -18,8 +18,11 @@ import (
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/certificate"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/proxies"
+	"github.com/postroom/postroom/server/strangers"
 )
 
 // Outbox takes the messages. outbox.Outbox implements it.
@@ -33,6 +36,7 @@ type Parts struct {
 	Outbox   Outbox
 	Accounts *accounts.Accounts
 	Access   *access.Access
+	Audit    *audit.Log // gets logins
 }
 
 // Options are the settings of an inlet. At least one of Listen and ListenTLS is needed.
@@ -48,8 +52,11 @@ type Options struct {
 	MaxMessage     int64 // bytes of a message; 0: 25 MB
 	MaxRecipients  int   // recipients of a message; 0: 1000
 	MaxConnections int   // connections at once; 0: 500
-	// BodyMemory is the memory in bytes that messages of more than 1 MB share while they come in. Beyond it:
-	// 452. 0: 256 MB.
+	// connections of one address (IPv6: /64) at once without a login; 0: 50
+	MaxConnectionsPerAddress int
+	MinRate                  int64 // bytes a second of a message, measured over IdleTimeout; 0: 4 kB
+	// BodyMemory is the memory in bytes that messages share while they come in, but for the first 64 kB of each.
+	// An account gets at most as much as is left for all others. Beyond it: 452. 0: 256 MB.
 	BodyMemory int64
 	// IdleTimeout bounds the silence of a client between commands and within a message.
 	// 0: 5 min (RFC 5321 section 4.5.3.2.7).
@@ -66,6 +73,8 @@ func (o Options) withDefaults() Options {
 	o.MaxMessage = cmp.Or(o.MaxMessage, 25<<20)
 	o.MaxRecipients = cmp.Or(o.MaxRecipients, 1000)
 	o.MaxConnections = cmp.Or(o.MaxConnections, 500)
+	o.MaxConnectionsPerAddress = cmp.Or(o.MaxConnectionsPerAddress, 50)
+	o.MinRate = cmp.Or(o.MinRate, 4<<10)
 	o.BodyMemory = max(cmp.Or(o.BodyMemory, 256<<20), o.MaxMessage)
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, 5*time.Minute)
 	o.LoginTimeout = cmp.Or(o.LoginTimeout, time.Minute)
@@ -84,10 +93,10 @@ type Inlet struct {
 	bounces   Bounces // nil: applications submit their messages here
 	opts      Options
 	listeners []listener
-	cert      *certificate // nil: no TLS
+	cert      *certificate.Files // nil: no TLS
 	metrics   *metrics
 	log       maillog
-	memory    *semaphore.Weighted // what is left of Options.BodyMemory
+	memory    *strangers.Pool     // Options.BodyMemory
 	turns     *semaphore.Weighted // for the outbox, taken by messages that hold some of memory
 
 	mu       sync.Mutex
@@ -99,6 +108,7 @@ type Inlet struct {
 // listener is one address of an Inlet.
 type listener struct {
 	net.Listener
+	gate     *strangers.Gate
 	implicit bool // TLS from the first byte
 	lmtp     bool // RFC 2033 is spoken
 }
@@ -107,7 +117,7 @@ type listener struct {
 // The caller calls either Run, which closes the listeners, or Close.
 func New(parts Parts, o Options) (*Inlet, error) {
 	switch {
-	case parts.Outbox == nil || parts.Accounts == nil || parts.Access == nil:
+	case parts.Outbox == nil || parts.Accounts == nil || parts.Access == nil || parts.Audit == nil:
 		return nil, errors.New("new SMTP inlet: a part is missing")
 	case o.Listen == "" && o.ListenTLS == "":
 		return nil, errors.New("new SMTP inlet: no address to listen on")
@@ -116,10 +126,11 @@ func New(parts Parts, o Options) (*Inlet, error) {
 	}
 	i := newInlet(o, newMetrics(o.Metrics))
 	i.Parts = parts
+	gate := i.newGate("smtpd.maxConnections")
 	if err := cmp.Or(
 		i.loadCertificate(),
-		i.listen("smtpd.listen", o.Listen, listener{}),
-		i.listen("smtpd.listenTls", o.ListenTLS, listener{implicit: true}),
+		i.listen("smtpd.listen", o.Listen, listener{gate: gate}),
+		i.listen("smtpd.listenTls", o.ListenTLS, listener{gate: gate, implicit: true}),
 	); err != nil {
 		return nil, errors.Join(fmt.Errorf("new SMTP inlet: %w", err), i.Close())
 	}
@@ -130,16 +141,27 @@ func New(parts Parts, o Options) (*Inlet, error) {
 func newInlet(o Options, m *metrics) *Inlet {
 	o = o.withDefaults()
 	return &Inlet{
-		opts: o, metrics: m, log: maillog{o.Logger}, memory: semaphore.NewWeighted(o.BodyMemory),
+		opts: o, metrics: m, log: maillog{o.Logger}, memory: strangers.NewPool(strangers.Shares{
+			Size: o.BodyMemory, First: o.MaxMessage}),
 		turns: semaphore.NewWeighted(int64(min(runtime.GOMAXPROCS(0), runtime.NumCPU()))), open: map[*wire]bool{},
 	}
 }
+
+// newGate makes the gate of the listeners of one kind.
+func (i *Inlet) newGate(setting string) *strangers.Gate {
+	return strangers.NewGate(strangers.Limits{Connections: i.opts.MaxConnections,
+		PerNetwork: i.opts.MaxConnectionsPerAddress, Count: i.metrics.connections, Setting: setting,
+		Logger: i.opts.Logger})
+}
+
+// pace is how fast a message must come.
+func (i *Inlet) pace() strangers.Pace { return strangers.PaceOf(i.opts.MinRate, i.opts.IdleTimeout) }
 
 func (i *Inlet) loadCertificate() (err error) {
 	if i.opts.TLSCert == "" {
 		return nil
 	}
-	if i.cert, err = loadCertificate(i.opts.TLSCert, i.opts.TLSKey, i.opts.Logger); err != nil {
+	if i.cert, err = certificate.Load(i.opts.TLSCert, i.opts.TLSKey, i.opts.Logger); err != nil {
 		return fmt.Errorf("smtpd.tls: %w", err)
 	}
 	return nil

@@ -207,8 +207,8 @@ func TestLargeMessagesAreWorkedOnAFewAtATime(t *testing.T) {
 
 func TestTooManyConnections(t *testing.T) {
 	w := setup(t, settings{Options: smtpd.Options{MaxConnections: 2}})
-	first := w.connect()
-	w.connect()
+	first := w.loggedIn() // and so none makes room
+	w.loggedIn()
 	c := dial(t, w.inlet.Addr())
 	c.expect("421 4.7.0 Too many connections; try again later")
 	c.closed()
@@ -220,6 +220,33 @@ func TestTooManyConnections(t *testing.T) {
 		got, err := c.read()
 		return err == nil && strings.HasPrefix(got, "220")
 	}, "there is room again")
+}
+
+// TestSilentConnectionsMakeRoom: however many are open, who wants to log in gets in, and those who have stay.
+func TestSilentConnectionsMakeRoom(t *testing.T) {
+	w := setup(t, settings{Options: smtpd.Options{MaxConnections: 3}})
+	member := w.loggedIn()
+	silent := []*client{w.connect(), w.connect()}
+	another := w.loggedIn()
+	silent[0].closed()
+	silent[1].say("NOOP", "250 .*")
+	for _, c := range []*client{member, another} {
+		c.say("NOOP", "250 .*")
+	}
+}
+
+// TestOneAddressHasItsShare: its further connections without a login are refused, and those with one are not
+// counted.
+func TestOneAddressHasItsShare(t *testing.T) {
+	w := setup(t, settings{Options: smtpd.Options{MaxConnectionsPerAddress: 2}})
+	for range 3 {
+		w.loggedIn()
+	}
+	w.connect()
+	w.connect()
+	c := dial(t, w.inlet.Addr())
+	c.expect("421 4.7.0 Too many connections; try again later")
+	c.closed()
 }
 
 func TestSilence(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/pires/go-proxyproto/tlvparse"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/proxies"
@@ -55,7 +56,7 @@ func (w *world) proxied(address string, version byte, from string, overTLS bool)
 // TestClientBehindTheProxy logs in by each way through a proxy, with a token that is restricted to the
 // address of the client. It is not the machine's own address, so it needs TLS.
 func TestClientBehindTheProxy(t *testing.T) {
-	rights, err := access.New(testredis.New(t), access.Options{})
+	rights, err := access.New(testredis.New(t), testrecords.Ring(t, "secret"), access.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

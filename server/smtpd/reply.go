@@ -88,6 +88,9 @@ func refusal(err error) reply {
 		}
 		return reply{code: 550, enhanced: "5.5.4", text: oneLine(e.Message)}
 	case fault.Unauthorized, fault.Forbidden:
+		if e.Code == "SenderNotAllowed" || e.Code == "GatewayNotAllowed" {
+			return reply{code: 550, enhanced: "5.7.1", text: oneLine(e.Message)}
+		}
 		return reply{code: 530, enhanced: "5.7.0", text: oneLine(e.Message)}
 	case fault.Limited:
 		return reply{code: 451, enhanced: "4.7.1", text: later(e)}

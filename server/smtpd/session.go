@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"strings"
 	"time"
+
+	"github.com/postroom/postroom/server/strangers"
 )
 
 // Bounds on the mistakes of a client. Beyond them the conversation ends.
@@ -27,6 +29,7 @@ type session struct {
 	began  time.Time
 	tls    bool
 	lmtp   bool
+	pass   *strangers.Pass // of the connection; nil in tests
 
 	proxyTLS bool // a trusted proxy says that the client uses TLS to it
 
@@ -35,7 +38,9 @@ type session struct {
 	failures int // of logins
 	errors   int
 	idle     int // idle commands since the last message
-	t        transaction
+
+	taken bool // a bounce was taken
+	t     transaction
 }
 
 // serve greets the client and answers its commands until one of the two ends the conversation.
@@ -79,7 +84,7 @@ func (s *session) serve(ctx context.Context, implicit bool) {
 // deadline is when the next command must have come in.
 func (s *session) deadline() time.Time {
 	limit := time.Now().Add(s.opts.IdleTimeout)
-	if s.login != nil || s.bounces != nil {
+	if s.login != nil || s.lmtp || s.taken || len(s.t.to) > 0 {
 		return limit
 	}
 	if login := s.began.Add(s.opts.LoginTimeout); login.Before(limit) {

@@ -9,6 +9,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/postroom/postroom/server/strangers"
 )
 
 // Sizes of what is read at once. A line of AUTH may have 12,288 octets (RFC 4954 section 4); a command needs
@@ -32,9 +34,12 @@ var (
 // wire is one connection: lines and content in, replies out, each with its timeout. Replies to commands that
 // came in together go out together (RFC 2920).
 type wire struct {
-	idle time.Duration // longest silence within a message
+	pace strangers.Pace // of a message; Every is its longest silence
 	r    *bufio.Reader
 	w    *bufio.Writer
+
+	window strangers.Window // of the message that comes in
+	until  time.Time        // its end; zero: a new one begins
 
 	raw net.Conn // beneath TLS
 
@@ -44,24 +49,32 @@ type wire struct {
 	waiting  bool // between commands, so drain may interrupt
 }
 
-func newWire(conn net.Conn, idle time.Duration) *wire {
-	w := &wire{raw: conn, conn: conn, idle: idle}
+func newWire(conn net.Conn, pace strangers.Pace) *wire {
+	w := &wire{raw: conn, conn: conn, pace: pace}
 	w.r, w.w = bufio.NewReaderSize(content{w}, readBuffer), bufio.NewWriterSize(sink{w}, 1<<10)
 	return w
 }
 
-// content reads from the connection. Within a message each piece has its own deadline. A command has one as a
-// whole, which line has set.
+// content reads from the connection. A message must come at its pace. A command has one deadline as a whole,
+// which line has set.
 type content struct{ *wire }
 
 func (c content) Read(p []byte) (int, error) {
 	c.mu.Lock()
 	conn := c.conn
-	if !c.waiting {
-		_ = conn.SetReadDeadline(time.Now().Add(c.idle)) // fails on a closed connection, and then so does Read
+	message := !c.waiting
+	if message && c.until.IsZero() {
+		c.until, c.window = time.Now().Add(c.pace.Every), c.pace.Window()
+	}
+	if message {
+		_ = conn.SetReadDeadline(c.until) // fails on a closed connection, and then so does Read
 	}
 	c.mu.Unlock()
-	return conn.Read(p)
+	n, err := conn.Read(p)
+	if message && c.window.Got(n) {
+		c.until = time.Time{}
+	}
+	return n, err
 }
 
 type sink struct{ *wire }
@@ -117,7 +130,7 @@ func (w *wire) await(deadline time.Time) bool {
 func (w *wire) resume() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.waiting = false
+	w.waiting, w.until = false, time.Time{}
 }
 
 // drain interrupts the wait for a command, and lets a message on its way in come in.

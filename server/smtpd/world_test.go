@@ -23,10 +23,12 @@ import (
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/internal/testcert"
+	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/smtpd"
 )
 
@@ -52,6 +54,7 @@ type world struct {
 type settings struct {
 	smtpd.Options
 	access *access.Access // nil: knows token, and nothing else
+	audit  *audit.Log     // nil: one that nobody reads
 	log    io.Writer      // gets the log at debug as well; nil: nobody does
 	tls    bool           // with a certificate, STARTTLS and an address for implicit TLS
 }
@@ -75,7 +78,11 @@ func setup(t testing.TB, s settings) *world {
 	if s.access == nil {
 		s.access = oneToken(t, db)
 	}
-	inlet, err := smtpd.New(smtpd.Parts{Outbox: w.outbox, Accounts: knownAccounts(t, db), Access: s.access}, o)
+	if s.audit == nil {
+		s.audit = auditLog(t, db)
+	}
+	inlet, err := smtpd.New(smtpd.Parts{Outbox: w.outbox, Accounts: knownAccounts(t, db), Access: s.access,
+		Audit: s.audit}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +103,19 @@ func setup(t testing.TB, s settings) *world {
 	})
 	t.Cleanup(w.stop)
 	return w
+}
+
+func auditLog(t testing.TB, db *redisdb.DB) *audit.Log {
+	t.Helper()
+	ring, err := seal.New([]byte("0123456789abcdef0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := audit.New(db, ring, audit.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 // outbox keeps the messages it gets.
@@ -124,7 +144,7 @@ func (o *outbox) all() []api.SubmitRequest {
 // oneToken returns an access that knows token.
 func oneToken(t testing.TB, db *redisdb.DB) *access.Access {
 	t.Helper()
-	rights, err := access.New(db, access.Options{Token: token})
+	rights, err := access.New(db, testrecords.Ring(t, "secret"), access.Options{Token: token})
 	if err != nil {
 		t.Fatal(err)
 	}

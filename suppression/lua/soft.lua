@@ -1,5 +1,5 @@
--- Counts the messages to an address that were given up for a passing reason.
--- KEYS[1] suppression:soft:<field> (string)
+-- Counts the messages to an address that were given up for a passing reason, or that came back by mail.
+-- KEYS[1] suppression:soft:<field> or suppression:said:<reason>:<field> (string)
 -- ARGV: now since tag enough keep_for
 --   since: earlier messages do not count   tag: six characters of the message   enough: number to keep   keep_for: seconds
 -- Result: number of messages, this one included.

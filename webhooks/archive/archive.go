@@ -15,12 +15,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/server/audit"
 )
 
 const (
-	stream = "events" // outbox owns it
-	field  = "e"
-	group  = "archive"
+	stream   = "events"     // outbox owns it
+	auditLog = audit.Stream // server/audit owns it
+	field    = "e"          // in both
+	group    = "archive"
 
 	batch = 4000
 	// gather is how long events are collected before they are written: each batch waits for the disk once.
@@ -82,9 +84,9 @@ func (a *Archive) Run(ctx context.Context) error {
 	if a.opts.URL != "" {
 		wg.Go(func() { a.ship(ctx) })
 	}
-	err := a.db.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: batch},
-		func(work context.Context, entries []redisdb.Entry) error {
-			if err := a.take(entries); err != nil {
+	follow := func(f redisdb.Follow, read func(string) (line, error)) error {
+		return a.db.Follow(ctx, f, func(work context.Context, entries []redisdb.Entry) error {
+			if err := a.take(entries, read); err != nil {
 				return err
 			}
 			if len(entries) < batch {
@@ -92,13 +94,19 @@ func (a *Archive) Run(ctx context.Context) error {
 			}
 			return nil
 		})
+	}
+	var audited error
+	wg.Go(func() {
+		audited = follow(redisdb.Follow{Stream: auditLog, Group: group, Batch: batch, First: true}, auditLine)
+	})
+	err := follow(redisdb.Follow{Stream: stream, Group: group, Batch: batch}, eventLine)
 	wg.Wait()
-	return err
+	return errors.Join(err, audited)
 }
 
-// take writes events to disk.
-func (a *Archive) take(entries []redisdb.Entry) error {
-	lines, n := a.lines(entries)
+// take writes events or entries to disk.
+func (a *Archive) take(entries []redisdb.Entry, read func(string) (line, error)) error {
+	lines, n := a.lines(entries, read)
 	if n == 0 {
 		return nil
 	}
@@ -117,5 +125,7 @@ func (a *Archive) take(entries []redisdb.Entry) error {
 	return nil
 }
 
-// Leave removes the group of the archive from the stream.
-func Leave(ctx context.Context, db *redisdb.DB) error { return db.Unfollow(ctx, stream, group) }
+// Leave removes the groups of the archive from the streams.
+func Leave(ctx context.Context, db *redisdb.DB) error {
+	return errors.Join(db.Unfollow(ctx, stream, group), db.Unfollow(ctx, auditLog, group))
+}

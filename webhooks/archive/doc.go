@@ -1,4 +1,5 @@
-// Package archive keeps every event for good, outside Redis, for analysis. It writes one JSON object a line,
+// Package archive keeps every event, and every entry of the audit log, for good, outside Redis. It writes
+// one JSON object a line,
 // to one file a day, or to a column store that takes such lines by POST (ClickHouse, or a collector such as
 // Vector). Redis keeps events only for a while.
 //
@@ -12,8 +13,11 @@
 //
 // It never changes an event, reads nothing back, and delays nothing: it is one more reader of the stream.
 //
-// It owns no Redis keys except the group "archive" of the stream events, which outbox owns. [Leave] removes
-// the group where there is no archive: a group without readers would keep the stream from being trimmed.
+// An entry of the audit log is a line like an event, of the kind audit.
+//
+// It owns no Redis keys except the group "archive" of the streams events, which outbox owns, and audit, which
+// server/audit owns. [Leave] removes the groups where there is no archive: a group without readers would keep
+// the stream of events from being trimmed. The audit log is trimmed whether or not it was archived.
 //
 // When the disk is full or gone, events wait in Redis, and the log says so.
 package archive

@@ -3,8 +3,10 @@ package archive
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"time"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/redisdb"
 )
@@ -45,19 +47,19 @@ type about struct {
 	Reason    string `json:"reason"`
 }
 
-// lines writes events, one a line. An entry that is no event is logged and skipped.
-func (a *Archive) lines(entries []redisdb.Entry) ([]byte, int) {
+// lines writes events or entries, one a line. What can't be read is logged and skipped.
+func (a *Archive) lines(entries []redisdb.Entry, read func(string) (line, error)) ([]byte, int) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	n := 0
 	for _, entry := range entries {
-		e, err := event.Parse([]byte(entry.Text(field)))
+		l, err := read(entry.Text(field))
 		if err == nil {
-			err = enc.Encode(lineOf(e))
+			err = enc.Encode(l)
 		}
 		if err != nil {
-			a.log.Error("event not archived", "event_id", e.ID, "error", err)
+			a.log.Error("event not archived", "event_id", l.EventID, "entry", entry.ID, "error", err)
 			continue
 		}
 		n++
@@ -65,11 +67,39 @@ func (a *Archive) lines(entries []redisdb.Entry) ([]byte, int) {
 	return b.Bytes(), n
 }
 
+// audited is the event of a line with an entry of the audit log. Its data is the text that the entry's hash
+// is
+// made of.
+const audited event.Type = "audit"
+
+func auditLine(text string) (line, error) {
+	var e api.AuditEntry
+	err := json.Unmarshal([]byte(text), &e)
+	l := line{EventID: fmt.Sprintf("audit-%d", e.Seq), Event: audited, Account: e.Who.Account,
+		Date: e.Time.UTC().Format(dates), MS: e.Time.UnixMilli(), To: []string{}, Tags: []string{},
+		Source: e.Who.Kind, Status: string(e.Result), Reason: e.Reason, Data: text}
+	if e.Object != nil && e.Object.Account != "" {
+		l.Account = e.Object.Account
+	}
+	return l, err
+}
+
+func eventLine(text string) (line, error) {
+	e, err := event.Parse([]byte(text))
+	if err != nil {
+		return line{EventID: e.ID}, err
+	}
+	return lineOf(e), nil
+}
+
+// dates is the format of a line's date.
+const dates = "2006-01-02T15:04:05.000Z"
+
 func lineOf(e event.Event) line {
 	var d about
 	_ = json.Unmarshal(e.Data, &d) // events about no message lack most of it
 	l := line{
-		EventID: e.ID, Event: e.Type, Account: e.Account, Date: e.Time.UTC().Format("2006-01-02T15:04:05.000Z"),
+		EventID: e.ID, Event: e.Type, Account: e.Account, Date: e.Time.UTC().Format(dates),
 		MS:      e.Time.UnixMilli(),
 		QueueID: d.QueueID, MessageID: d.MessageID, Recipient: d.Recipient, To: d.Envelope.To, Lane: d.Lane,
 		Gateway: d.Gateway, Tags: d.Tags,

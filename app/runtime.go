@@ -19,3 +19,19 @@ var preempt = sync.OnceFunc(func() {
 		runtime.GOMAXPROCS(2 * n)
 	}
 })
+
+// ballast are bytes that nobody writes, so that they take no memory. The collector counts them. It waits
+// until the heap has doubled, so a heap of 15 MB may grow by 47 MB before it is collected, and a large heap
+// by little more than without them. Without them the collector runs after every 30 messages, and 15 % fewer
+// messages pass.
+var ballast []byte
+
+const ballastSize = 32 << 20
+
+// collectLess allocates the ballast, unless the operator tells the collector when to run: GOGC, GOMEMLIMIT.
+var collectLess = sync.OnceFunc(func() {
+	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
+		ballast = make([]byte, ballastSize)
+		runtime.KeepAlive(ballast) // it is never read
+	}
+})

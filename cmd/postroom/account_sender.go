@@ -1,0 +1,86 @@
+package main
+
+import (
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+func senderVerbs() []verb {
+	return []verb{
+		{name: "list", help: "List what an account may send as.", run: &sendersCmd{}},
+		{name: "add", help: "Add an address or a domain that an account may send as.", run: &senderAddCmd{}},
+		{name: "verify", help: "Look for the DNS record that verifies a pending domain.", run: &senderVerifyCmd{}},
+		{name: "remove", help: "Remove an address or a domain that an account may send as.",
+			run: &senderRemoveCmd{}},
+	}
+}
+
+// sendersCmd lists the senders of an account.
+type sendersCmd struct {
+	reachFlags
+	Account string `arg:"" help:"Id of the account."`
+}
+
+// Run lists them.
+func (c *sendersCmd) Run(s *session) error {
+	answer, err := api.ListSenders.Do(s, s.client, c.Account)
+	g := newGrid("sender", "status", "since", "TXT record to publish")
+	for _, sender := range answer.Senders {
+		record := ""
+		if sender.DNS != nil {
+			record = sender.DNS.Name + " " + sender.DNS.Value
+		}
+		since := ""
+		if sender.Since != nil {
+			since = sender.Since.Local().Format(time.DateTime)
+		}
+		g.add(sender.Sender, sender.Status, orDash(since), orDash(record))
+	}
+	return s.table(answer, err, "no senders", g, "")
+}
+
+// senderFlags name a sender of an account.
+type senderFlags struct {
+	reachFlags
+	Account string `arg:"" help:"Id of the account."`
+	Sender  string `arg:"" help:"An address, or a domain with all its addresses."`
+}
+
+// senderAddCmd adds a sender.
+type senderAddCmd struct {
+	senderFlags
+	Verify bool `help:"It may not be used until its DNS record is found, as with a token bound to the account."`
+}
+
+// Run adds it.
+func (c *senderAddCmd) Run(s *session) error {
+	answer, err := api.AddSender.Do(s, s.client, api.NewSender{Sender: c.Sender, Verify: c.Verify}, c.Account)
+	return s.answer(answer, err, func() {
+		if answer.DNS == nil {
+			s.say("account %s may send as %s (%s)", clean(c.Account), answer.Sender, answer.Status)
+			return
+		}
+		s.say("publish this TXT record, then run postroom account sender verify %s %s\n\n%s\n%s", clean(c.Account),
+			answer.Sender, answer.DNS.Name, answer.DNS.Value)
+	})
+}
+
+// senderVerifyCmd verifies a pending domain.
+type senderVerifyCmd struct{ senderFlags }
+
+// Run verifies it.
+func (c *senderVerifyCmd) Run(s *session) error {
+	answer, err := api.VerifySender.Do(s, s.client, c.Account, c.Sender)
+	return s.said(answer, err, "account %s may send as %s (%s)", clean(c.Account), answer.Sender, answer.Status)
+}
+
+// senderRemoveCmd removes a sender.
+type senderRemoveCmd struct{ senderFlags }
+
+// Run removes it.
+func (c *senderRemoveCmd) Run(s *session) error {
+	answer, err := api.RemoveSender.Do(s, s.client, c.Account, c.Sender)
+	return s.said(answer, err, "account %s may no longer send as %s by its record", clean(c.Account),
+		clean(c.Sender))
+}

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+// auditCmd shows the audit log.
+type auditCmd struct {
+	reachFlags
+	Who     string `placeholder:"WHO" help:"Only by this: name or id of a token, a session, an address, or token, session, smtp, stranger, system."`
+	Kind    string `placeholder:"KIND" help:"Only about this kind: account, gateway, dkim, template, token, endpoint, settings, queue, message, suppression or documents."`
+	ID      string `name:"id" placeholder:"ID" help:"Only about the object of this id."`
+	Account string `placeholder:"ID" help:"Only about what belongs to this account, or by a token bound to it."`
+	Result  string `enum:",begun,done,refused,failed" default:"" placeholder:"RESULT" help:"Only with this result: begun (under way, or its process died), done, refused or failed."`
+	Since   string `placeholder:"TIME" help:"Only from this time on: a time, a date, or an age such as 90m, 24h or 7d."`
+	Until   string `placeholder:"TIME" help:"Only before this time."`
+	Follow  bool   `short:"f" help:"Go on with new entries until Ctrl-C."`
+	Export  bool   `help:"Print all entries as JSON lines, oldest first, as they were hashed and signed."`
+	Verify  bool   `help:"Check that nothing of the log was changed or deleted; exit code 1 if it was."`
+	Head    string `placeholder:"SEQ:HASH" help:"With --verify: an entry that the log must have, such as the head of an earlier verification."`
+	limitFlag
+
+	interval time.Duration // of --follow; 0: a second
+}
+
+// Run shows, follows, exports or verifies the log.
+func (a *auditCmd) Run(s *session) error {
+	q, err := a.query()
+	switch {
+	case err != nil:
+		return err
+	case a.Head != "" && !a.Verify:
+		return usage("--head: is for --verify")
+	case a.Verify:
+		return a.verify(s)
+	case a.Export:
+		return api.ExportAudit.Do(s, s.client, q, s.out)
+	case a.Follow:
+		return a.follow(s, q)
+	}
+	q.Limit = a.pageSize(maxPage)
+	entries, more, _, err := fetch(s, api.ListAudit, q, a.limitFlag, nil)
+	out := struct {
+		Entries []api.AuditEntry `json:"entries"`
+		More    bool             `json:"more"` // there are others
+	}{entries, more}
+	return s.table(out, err, "no entries", auditGrid(entries, time.Now()),
+		noteIf(more, "there are older ones; all of them: --limit 0"))
+}
+
+func (a *auditCmd) query() (api.AuditQuery, error) {
+	since, until, err := messageFlags{Since: a.Since, Until: a.Until}.period()
+	return api.AuditQuery{Who: a.Who, Kind: a.Kind, ID: a.ID, Account: a.Account,
+		Result: api.AuditResult(a.Result),
+		From:   since, To: until}, err
+}
+
+func auditGrid(entries []api.AuditEntry, now time.Time) grid {
+	g := newGrid("no.", "time", "result", "who", "from", "what", "object", "changed")
+	for _, e := range entries {
+		g.add(e.Seq, moment(e.Time, now), e.Result, actor(e.Who), e.Who.Address, clip(e.Action, 50),
+			object(e.Object),
+			clip(changed(e), 80))
+	}
+	return g
+}
+
+func actor(a api.AuditActor) string {
+	name := cmp.Or(a.Name, a.TokenID[:min(len(a.TokenID), 12)])
+	if name == "" {
+		return a.Kind
+	}
+	return a.Kind + " " + clip(name, 30)
+}
+
+func object(o *api.AuditObject) string {
+	if o == nil {
+		return "-"
+	}
+	return strings.TrimSpace(o.Kind + " " + clip(o.ID, 40))
+}
+
+// changed returns the reason of an entry, and its changes.
+func changed(e api.AuditEntry) string {
+	var all []string
+	if e.Count > 0 {
+		all = append(all, fmt.Sprintf("%d times", e.Count))
+	}
+	if e.Reason != "" {
+		all = append(all, e.Reason)
+	}
+	for _, c := range e.Changes {
+		all = append(all, fmt.Sprintf("%s: %s → %s", c.Field, cmp.Or(c.Before, "-"), cmp.Or(c.After, "-")))
+	}
+	return strings.Join(all, "; ")
+}
+
+// follow prints the newest entries, then new ones as they come, until Ctrl-C.
+func (a *auditCmd) follow(s *session, q api.AuditQuery) error {
+	q.Limit = a.pageSize(maxPage)
+	page, err := api.ListAudit.Do(s, s.client, q)
+	if err != nil {
+		return err
+	}
+	for i := len(page.Entries) - 1; i >= 0; i-- {
+		if err := a.print(s, page.Entries[i]); err != nil {
+			return err
+		}
+	}
+	q.Oldest, q.Limit = true, maxPage
+	if len(page.Entries) > 0 {
+		q.Cursor = page.Entries[0].ID
+	}
+	for {
+		page, err := api.ListAudit.Do(s, s.client, q)
+		if s.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, e := range page.Entries {
+			if err := a.print(s, e); err != nil {
+				return err
+			}
+		}
+		q.Cursor = page.Cursor
+		if !page.More && sleep(s, cmp.Or(a.interval, time.Second)) != nil {
+			return nil
+		}
+	}
+}
+
+// print prints one entry in a line.
+func (a *auditCmd) print(s *session, e api.AuditEntry) error {
+	if s.json {
+		return s.encode(e, "")
+	}
+	s.say("%s  %d  %s  %s  %s  %s  %s", e.Time.Local().Format(time.DateTime), e.Seq, e.Result,
+		clean(actor(e.Who)),
+		clean(e.Action), clean(object(e.Object)), clean(changed(e)))
+	return nil
+}
+
+// verify checks the log. It fails if something was tampered with.
+func (a *auditCmd) verify(s *session) error {
+	var q api.AuditVerifyQuery
+	if a.Head != "" {
+		seq, hash, ok := strings.Cut(a.Head, ":")
+		n, err := strconv.ParseInt(seq, 10, 64)
+		if !ok || err != nil {
+			return usage("--head: %s is not a number and a hash, as --verify prints them: 17:9f86d081…", a.Head)
+		}
+		q = api.AuditVerifyQuery{Seq: n, Hash: hash}
+	}
+	v, err := api.VerifyAudit.Do(s, s.client, q)
+	if err != nil {
+		return err
+	}
+	return s.done(v, !v.Intact, func() {
+		s.line("Entries", fmt.Sprintf("%d, from number %d on", v.Entries, v.First))
+		s.line("Head", fmt.Sprintf("%d:%s", v.Head.Seq, v.Head.Hash))
+		if len(v.Unfinished) > 0 {
+			s.line("Unfinished", fmt.Sprintf("%d changes without a result: under way, or their process died",
+				len(v.Unfinished)))
+		}
+		if v.Intact {
+			s.say("Intact. Keep the head elsewhere: --head shows later that nothing was cut off.")
+			return
+		}
+		s.say("The log was tampered with:")
+		for _, p := range v.Problems {
+			s.say("  %d  %s", p.Seq, clean(p.Text))
+		}
+	})
+}

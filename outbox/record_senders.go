@@ -1,0 +1,74 @@
+package outbox
+
+import (
+	"context"
+
+	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/dkim"
+	"github.com/postroom/postroom/message"
+)
+
+// The values of Options.Senders.
+const (
+	SendersBound = "bound"
+	SendersAll   = "all"
+	SendersOff   = "off"
+)
+
+// confined reports whether a message may only name senders and gateways of its account. bound: it was handed
+// in, or is changed, with a token that is bound to the account.
+func (s *store) confined(bound bool) bool {
+	return s.opts.Senders == SendersAll || bound && s.opts.Senders != SendersOff
+}
+
+// checkSenders returns Forbidden unless an account may send as all who its envelope and header name. from is
+// the return path; empty: the null sender, which is everybody's.
+func (s *store) checkSenders(account accounts.Sender, from string, composed []byte) error {
+	for _, named := range message.Senders(composed) {
+		if err := account.CheckSender(senderKeys[named.Field], named.Field, named.Address); err != nil {
+			s.metrics.senders.WithLabelValues(named.Field).Inc()
+			return err
+		}
+	}
+	if from == "" {
+		return nil
+	}
+	err := account.CheckSender("envelope.from", "the envelope", from)
+	if err != nil {
+		s.metrics.senders.WithLabelValues("envelope").Inc()
+	}
+	return err
+}
+
+// senderKeys are the fields of a request by those of the header.
+var senderKeys = map[string]string{
+	"From": "from", "Sender": "headers.Sender", "Resent-From": "headers.Resent-From",
+	"Resent-Sender": "headers.Resent-Sender",
+}
+
+// checkGateway returns Forbidden unless an account may send through a gateway; empty: none is named.
+func (s *store) checkGateway(account accounts.Sender, gateway string) error {
+	err := account.CheckGateway(gateway)
+	if err != nil {
+		s.metrics.senders.WithLabelValues("gateway").Inc()
+	}
+	return err
+}
+
+// owner returns the owner of a message of an account, for its signature.
+func (s *store) owner(account accounts.Sender, bound bool) dkim.Owner {
+	o := dkim.Owner{Account: account.ID, Key: account.DKIM}
+	if s.confined(bound) {
+		o.Owns = account.Owns
+	}
+	return o
+}
+
+// ownerOf is owner for a message that was accepted. It is empty if nothing is signed.
+func (s *store) ownerOf(ctx context.Context, e envelope) (dkim.Owner, error) {
+	if s.Signer == nil {
+		return dkim.Owner{}, nil
+	}
+	account, err := s.Accounts.Resolve(ctx, e.Account)
+	return s.owner(account, e.Bound), err
+}

@@ -1,0 +1,55 @@
+// Package audit records who did what: every change of an operator or a program, logins, and requests that
+// were refused. The API, the pages, the dashboard of the queues and the SMTP inlet report to it.
+//
+// # Promises
+//
+//   - No change without an entry. [Log.Do] first writes an entry of intent (begun), then makes the change,
+//     then writes an entry with its result. If the intent can't be written, as while Redis is unreachable,
+//
+// the
+//
+//	  change is not made.
+//	- A crash between the two leaves an intent without a result. It is shown as begun: whether the change was
+//	  made is unknown, and the record itself tells. The same holds if Redis goes away in between: the change
+//	  keeps its result, and the log of the process names the entry.
+//	- Entries are never changed. Each carries the hash of the one before, and a MAC by a key derived from the
+//	  instance's secret. [Log.Verify] notices an entry that was changed, added, deleted or moved.
+//	- Secrets are masked: those that the packages of the records mask, and every field that is named like
+//
+// one.
+//
+//	  A secret that was replaced shows as ****** before and after.
+//	- Strangers can't fill the log. Refusals and logins over SMTP are folded by actor, address and route: one
+//	  entry after the first minute, then one an hour with their number. A process writes at most
+//	  [MaxFolded] such entries an hour; the others are in one entry with their number alone.
+//
+// # The chain
+//
+// The hash of an entry is the SHA-256 of its text, which holds the hash of the entry before and the entry's
+// number. So the MAC of an entry vouches for all before it. After the secret was replaced, older entries
+// can't be checked by their own MAC any more. They are vouched for by the entry that postroom secret rotate
+// writes, after it verified them.
+//
+// Entries are trimmed by age and number, oldest first, after they were verified. A signed checkpoint then has
+// number and hash of the last one trimmed, where the chain begins.
+//
+// The newest entries can be cut off together with the head, by somebody who writes to Redis, and the rest is
+// a valid chain. Against that: every process remembers the newest entry it wrote or saw, and raises the alert
+// auditBroken when it is gone; the log has the head at each verification; the archive has the entries within
+// a second; and Verify compares with a head that was noted elsewhere. All processes stopped, without an
+// archive, and no head noted: then a cut tail can't be noticed. The same holds for who knows the secret.
+//
+// # Concurrency
+//
+// One script moves the head of the chain, if it is still the one that the entry was made for. Otherwise it
+// answers the new head, and the entry is made again. Within a process entries queue up for that.
+//
+// # Redis
+//
+// All keys are in partition 0:
+//
+//   - audit: stream of entries; fields e (text), h (hash), k (key) and m (MAC). Its ids rise with the time.
+//   - audit:head: hash of id, seq and hash of the newest entry.
+//   - audit:open: sorted set of the numbers of intents without a result.
+//   - audit:checkpoint: hash of id, seq, hash, key and mac: where the chain begins.
+package audit

@@ -1,0 +1,133 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+const (
+	// MaxFolded is the number of entries of refusals and logins over SMTP that a process writes in an hour.
+	MaxFolded = 20
+	foldAgain = time.Hour // until the next entry about the same
+	maxFolds  = 1000      // kinds of refusals that are told apart at once
+)
+
+// folds are the refusals and logins that are not written yet.
+type folds struct {
+	mu      sync.Mutex
+	by      map[foldKey]*folded
+	others  folded // beyond the bounds
+	hour    time.Time
+	written int // in this hour
+}
+
+// foldKey is what makes two refusals the same.
+type foldKey struct {
+	kind, token, from, action, reason string
+	result                            api.AuditResult
+}
+
+// folded is a number of refusals of one kind.
+type folded struct {
+	entry   api.AuditEntry
+	count   int
+	since   time.Time
+	written time.Time // the last entry about it; zero: there is none yet
+}
+
+func (f *folded) add(now time.Time) {
+	if f.count++; f.count == 1 {
+		f.since = now
+	}
+}
+
+// Note counts a refusal, or a login that happens often. It is written within a minute, or with its like
+// within
+// an hour.
+func (l *Log) Note(who api.AuditActor, result api.AuditResult, action, reason, request string) {
+	now := l.opts.Now()
+	key := foldKey{who.Kind, who.TokenID, network(who.Address), action, clip(reason), result}
+	l.folds.mu.Lock()
+	defer l.folds.mu.Unlock()
+	f := l.folds.by[key]
+	switch {
+	case f != nil:
+	case len(l.folds.by) >= maxFolds:
+		f = &l.folds.others
+	default:
+		if l.folds.by == nil {
+			l.folds.by = map[foldKey]*folded{}
+		}
+		f = &folded{entry: api.AuditEntry{Result: result, Action: action, Who: who, Reason: clip(reason),
+			Request: request}}
+		l.folds.by[key] = f
+	}
+	f.add(now)
+}
+
+// network returns what strangers are told apart by: an IPv4 address, or the /64 of an IPv6 address.
+func network(address string) string {
+	a, err := netip.ParseAddr(address)
+	if err != nil || a.Unmap().Is4() {
+		return address
+	}
+	p, err := a.WithZone("").Prefix(64)
+	if err != nil {
+		return address
+	}
+	return p.String()
+}
+
+// Flush writes what was noted and is due. What can't be written stays for the next time.
+func (l *Log) Flush(ctx context.Context) {
+	for _, e := range l.due(l.opts.Now()) {
+		if _, err := l.Append(ctx, e); err != nil {
+			l.log.WarnContext(ctx, "refusals not written to the audit log", "action", e.Action, "count", e.Count,
+				"error", err)
+		}
+	}
+}
+
+// due returns the entries to write now, and forgets what was quiet for an hour.
+func (l *Log) due(now time.Time) []api.AuditEntry {
+	f := &l.folds
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	newHour := now.Sub(f.hour).Abs() >= time.Hour
+	if newHour {
+		f.hour, f.written = now, 0
+	}
+	var all []api.AuditEntry
+	for key, one := range f.by {
+		switch {
+		case one.count == 0 && now.Sub(one.written) >= foldAgain:
+			delete(f.by, key)
+		case one.count == 0 || !one.written.IsZero() && now.Sub(one.written) < foldAgain:
+		case f.written >= MaxFolded:
+			f.others.count += one.count
+			if f.others.since.IsZero() || one.since.Before(f.others.since) {
+				f.others.since = one.since
+			}
+			delete(f.by, key)
+		default:
+			f.written++
+			e := one.entry
+			e.Count, e.Since = one.count, new(one.since.UTC())
+			all = append(all, e)
+			one.count, one.written = 0, now
+		}
+	}
+	if newHour && f.others.count > 0 {
+		all = append(all, api.AuditEntry{Result: api.AuditRefused, Action: "refusals",
+			Who:   api.AuditActor{Kind: Stranger},
+			Count: f.others.count, Since: new(f.others.since.UTC()),
+			Reason: fmt.Sprintf("beyond the %d that are told apart in an hour", MaxFolded)})
+		f.others = folded{}
+	}
+	return all
+}

@@ -1,0 +1,119 @@
+package server
+
+import (
+	"context"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/audit"
+	"github.com/postroom/postroom/server/proxies"
+)
+
+// audited is what the audit log gets of a route. Every route that is no GET says it.
+type audited struct {
+	kind  string // of the objects that it changes, see api.AuditObject; empty: the route is not in the log
+	param string // of the path, with the id of the object; empty: the request or the answer has the id, or none
+	why   string // the route is not in the log
+}
+
+// changes routes are in the audit log.
+func changes(kind, param string) audited { return audited{kind: kind, param: param} }
+
+// unlogged routes are not in the audit log, for a reason.
+func unlogged(why string) audited { return audited{why: why} }
+
+// recorded calls the handler of a route, between the two entries of the audit log if it has any.
+func recorded[I, O any](s *Server, c echo.Context, r route, in *I, h handler[I, O]) (out O, err error) {
+	ctx := c.Request().Context()
+	if r.audited.kind == "" {
+		return h(ctx, in)
+	}
+	err = s.parts.Audit.Do(ctx, s.change(c, r, in), func(ctx context.Context) (any, error) {
+		var err error
+		out, err = h(ctx, in)
+		return out, err
+	})
+	return out, err
+}
+
+// change describes what a request is about to do.
+func (s *Server) change(c echo.Context, r route, in any) audit.Change {
+	grant := grantOf(c.Request().Context())
+	ch := audit.Change{Who: grant.Actor(proxies.Of(c.Request()).String()), Action: r.method + " " + r.path,
+		Request: requestID(c), Asked: in, Look: Look(*s.parts),
+		Object: api.AuditObject{Kind: r.audited.kind, Account: grant.Account}}
+	if r.audited.param != "" {
+		ch.Object.ID = pathParam(c, r.audited.param)
+	}
+	return ch
+}
+
+// noteRefusal counts a request that was refused for its caller. A nil grant is that of a stranger.
+func (s *Server) noteRefusal(c echo.Context, r route, grant *access.Grant, err error) {
+	if s.parts.Audit == nil { // of a monitor
+		return
+	}
+	kind := fault.KindOf(err)
+	if kind == fault.Unauthorized || kind == fault.Forbidden || fault.CodeOf(err) == "TooManyFailures" {
+		s.parts.Audit.Note(grant.Actor(proxies.Of(c.Request()).String()), api.AuditRefused, r.method+" "+r.path,
+			err.Error(), requestID(c))
+	}
+}
+
+// Look returns how the audit log looks at records: as the API shows them, with secrets masked.
+func Look(p Parts) audit.Look {
+	return func(ctx context.Context, o api.AuditObject) (any, error) {
+		if o.ID == "" && o.Kind != "settings" {
+			return nil, nil
+		}
+		switch o.Kind {
+		case "account":
+			return found(p.Accounts.Get(ctx, o.ID))
+		case "gateway":
+			return found(p.Gateways.Get(ctx, o.ID))
+		case "dkim":
+			return found(p.DomainKeys.Get(ctx, o.ID))
+		case "template":
+			return found(p.Templates.Get(ctx, "", o.ID))
+		case "token":
+			return found(p.Access.Get(ctx, o.ID))
+		case "endpoint":
+			return found(p.Webhooks.Endpoint(ctx, o.ID))
+		case "settings":
+			return found(p.Settings.Get(ctx))
+		case "queue":
+			q, err := p.Outbox.QueueStatus(ctx, o.ID)
+			return found(api.QueuePaused{Queue: o.ID, Paused: q.Paused}, err)
+		case "message":
+			m, err := p.Outbox.Message(ctx, o.ID)
+			return found(messageState{m.Account, m.Status, m.NextAttempt, m.Attempts, m.Gateway, m.Priority,
+				m.Envelope}, err)
+		}
+		return nil, nil
+	}
+}
+
+// messageState is what the audit log compares of a message: not its content.
+type messageState struct {
+	Account     string            `json:"account"`
+	Status      api.MessageStatus `json:"status"`
+	NextAttempt api.TimeOrFalse   `json:"nextAttempt"`
+	Attempts    int               `json:"attempts"`
+	Gateway     *string           `json:"gateway,omitempty"`
+	Priority    api.Priority      `json:"priority,omitempty"`
+	Envelope    api.Envelope      `json:"envelope"`
+}
+
+// found returns a record; nil if there is none.
+func found[T any](record T, err error) (any, error) {
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return record, nil
+}

@@ -1,0 +1,154 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/audit"
+	"github.com/postroom/postroom/server/proxies"
+)
+
+// outcomeKey is the key of the outcome of a change in a request's context.
+type outcomeKey struct{}
+
+// outcome is why a change was refused whose page says so; nil: it was made.
+type outcome struct{ refused error }
+
+// noteOutcome says that the change of a request was refused.
+func noteOutcome(r *http.Request, err error) {
+	if o, ok := r.Context().Value(outcomeKey{}).(*outcome); ok {
+		o.refused = err
+	}
+}
+
+// requestID returns the id that package server gave the request.
+func requestID(w http.ResponseWriter) string { return w.Header().Get("X-Request-Id") }
+
+// logged puts a change between its two entries of the audit log.
+func (u audits) logged(action, kind string, next handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		asked := map[string]string{}
+		if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+			if err := parseForm(w, r); err != nil {
+				return err
+			}
+			for name, values := range r.PostForm {
+				if !strings.HasPrefix(name, "was.") {
+					asked[name] = strings.Join(values, ", ")
+				}
+			}
+		}
+		object := api.AuditObject{Kind: kind, ID: r.PathValue("id")}
+		if kind == "queue" {
+			object.ID = r.PathValue("queue")
+		}
+		return u.record(w, r, action, object, asked, next)
+	}
+}
+
+// record makes a change that is described, and returns what the page is to show.
+func (u audits) record(w http.ResponseWriter, r *http.Request, action string, object api.AuditObject,
+	asked any,
+	next handler) error {
+	var shown error
+	var result outcome
+	begun := false
+	grant, _ := r.Context().Value(grantKey{}).(*access.Grant)
+	err := u.Audit.Do(r.Context(), audit.Change{
+		Who: grant.Actor(proxies.Of(r).String()), Action: action, Object: object, Request: requestID(w),
+		Asked: asked,
+		Look:  u.Look,
+	}, func(ctx context.Context) (any, error) {
+		begun = true
+		if shown = next(w, r.WithContext(context.WithValue(ctx, outcomeKey{}, &result))); shown != nil {
+			return nil, shown
+		}
+		return nil, result.refused
+	})
+	if begun {
+		return shown
+	}
+	return err
+}
+
+// maxAction is the size limit of the body of an action in the dashboard.
+const maxAction = 1 << 20
+
+// loggedAction is an action in the dashboard of the queues, which names tasks in its path or body.
+func (u audits) loggedAction(w http.ResponseWriter, r *http.Request) error {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAction))
+	if err != nil {
+		return fault.Wrap(err, fault.Invalid, "", "The request could not be read")
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var asked any
+	if len(body) > 0 && json.Unmarshal(body, &asked) != nil {
+		return fault.New(fault.Invalid, "", "The request is no JSON")
+	}
+	path := strings.TrimPrefix(r.URL.Path, DashboardPath+"/api/queues/")
+	name, _, _ := strings.Cut(path, "/")
+	name, _, _ = strings.Cut(name, ":")
+	object := api.AuditObject{Kind: "queue", ID: name}
+	return u.record(w, r, r.Method+" "+DashboardPath+"/"+path, object, asked,
+		func(w http.ResponseWriter, r *http.Request) error {
+			answered := &statusWriter{ResponseWriter: w}
+			u.Dashboard.ServeHTTP(answered, r)
+			if answered.status >= http.StatusBadRequest {
+				noteOutcome(r, fault.New(fault.Conflict, "", "the dashboard answered %d", answered.status))
+			}
+			return nil
+		})
+}
+
+// statusWriter remembers the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (s *statusWriter) WriteHeader(status int) {
+	s.status = status
+	s.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (s *statusWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// noteRefusal counts a request that was refused for its caller. A browser that is not logged in is sent to
+// the
+// login, which is no refusal.
+func (u audits) noteRefusal(w http.ResponseWriter, r *http.Request, grant *access.Grant, err error) {
+	f := wordsOf(err)
+	if err == nil || f.Kind != fault.Forbidden && f.Code != "TooManyFailures" &&
+		(f.Kind != fault.Unauthorized || bearer(r) == "") {
+		return
+	}
+	action := r.Pattern
+	if !strings.Contains(action, " ") {
+		action = r.Method + " " + action
+	}
+	u.Audit.Note(grant.Actor(proxies.Of(r).String()), api.AuditRefused, action,
+		f.Message, requestID(w))
+}
+
+// noteLogout records the end of a session, if there is one. It does not keep anybody from logging out.
+func (u audits) noteLogout(w http.ResponseWriter, r *http.Request, cookie string) {
+	grant, err := u.Access.Session(r.Context(), cookie, proxies.Of(r).Addr, time.Now())
+	if err != nil {
+		return
+	}
+	if err := u.Audit.Login(r.Context(), grant.Actor(proxies.Of(r).String()), "logout",
+		requestID(w)); err != nil {
+		u.log.WarnContext(r.Context(), "logout not written to the audit log", "token_id", grant.TokenID, "error",
+			err)
+	}
+}
