@@ -215,6 +215,38 @@ func TestVerifyingBesideWriters(t *testing.T) {
 	wg.Wait()
 }
 
+// afterHead does something once, when the head of the log was read.
+type afterHead struct {
+	once sync.Once
+	do   func()
+}
+
+func (h *afterHead) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *afterHead) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h *afterHead) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if args := cmd.Args(); cmd.Name() == "hgetall" && args[1] == headKey() {
+			h.once.Do(h.do)
+		}
+		return err
+	}
+}
+
+// TestVerifyingBesideTheFirstWriter: the first entry of all that comes meanwhile is no tampering.
+func TestVerifyingBesideTheFirstWriter(t *testing.T) {
+	b := setup(t, Options{})
+	p := b.another(t)
+	b.db.Client().AddHook(&afterHead{do: func() { p.fill(t, 1) }})
+	if v := b.verified(t); !v.Intact || v.Entries != 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
 func TestTrimmingKeepsTheChain(t *testing.T) {
 	b := setup(t, Options{Max: 4, Retention: 24 * time.Hour})
 	all := b.fill(t, 10)

@@ -86,7 +86,7 @@ func (l *Log) walk(ctx context.Context, begin place, head, known api.AuditHead) 
 			return nil, err
 		}
 		for _, s := range page {
-			if head.ID != "" && later(s.id, head.ID) {
+			if later(s.id, head.ID) {
 				now, err := l.store.place(ctx, headKey())
 				if err != nil {
 					return nil, err
