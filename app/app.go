@@ -184,7 +184,7 @@ func (a *App) openRedis(ctx context.Context) error {
 	workers := c.Workers.Submit + c.Workers.Bulk + c.Workers.Notify + c.Workers.Documents
 	db, err := redisdb.Open(ctx, redisdb.Options{
 		URL: c.Redis.URL.Reveal(), Partitions: c.Redis.Partitions, Dir: c.Data, Fsync: c.Redis.Fsync,
-		PoolSize: workers + 100, Logger: a.log,
+		MaxMemory: a.maxMemory(), PoolSize: workers + 100, Logger: a.log,
 		WaitReplicas: c.Redis.WaitReplicas, WaitTimeout: c.Redis.WaitTimeout,
 	})
 	if err != nil {

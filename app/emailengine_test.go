@@ -67,7 +67,8 @@ func TestDropInForEmailEngine(t *testing.T) {
 	hooks := logHooks(t)
 	closed, inlet := strconv.Itoa(testport.Free(t)), strconv.Itoa(testport.Free(t))
 	set := map[string]string{"redis.url": testredis.URL(t), "data": t.TempDir(), "webhooks.allowPrivate": "true",
-		"delivery.retry.base": "1h", "delivery.lease": "2s", "smtpd.listen": "127.0.0.1:" + inlet}
+		"message.maxAhead": "0", "delivery.retry.base": "1h", "delivery.lease": "2s",
+		"smtpd.listen": "127.0.0.1:" + inlet}
 	r := &replay{t: t, sink: relay, hooks: hooks, token: testToken, process: spawn(t, set),
 		ours:  map[string]string{},
 		files: map[string]bool{}, expected: readDifferences(t),

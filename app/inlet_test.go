@@ -144,12 +144,17 @@ func TestRepeatedOverSMTP(t *testing.T) {
 		!strings.Contains(got, "Send-At") {
 		t.Errorf("a wrong time: %q", got)
 	}
-	later := s.hand(t, "X-EE-Send-At: 2099-01-01T00:00:00Z\r\nX-Postroom-Delivery-Attempts: 3\r\n\r\nHello\r\n",
-		250)
+	if got := s.hand(t, "X-EE-Send-At: 2099-01-01T00:00:00Z\r\n"+mail, 550); !strings.Contains(got, "5.6.0") ||
+		!strings.Contains(got, "sendAt must not be after") {
+		t.Errorf("a time too far ahead: %q", got)
+	}
+	at := time.Now().Add(300 * 24 * time.Hour).UTC().Truncate(time.Second)
+	later := s.hand(t, "X-EE-Send-At: "+at.Format(time.RFC3339)+
+		"\r\nX-Postroom-Delivery-Attempts: 3\r\n\r\nHello\r\n", 250)
 	_, id, _ := strings.Cut(later, "queued as ")
 	m, err := api.GetMessage.Do(t.Context(), api.NewClient(a.URL(), a.Token(), nil), id)
 	if err != nil || m.Source != "smtp" || m.Account != "default" || m.Attempts != 3 ||
-		m.Scheduled.Year() != 2099 {
+		!m.Scheduled.Equal(at) {
 		t.Errorf("the scheduled message is %+v (%v)", m, err)
 	}
 	relay.Wait(1)

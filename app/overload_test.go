@@ -15,6 +15,7 @@ import (
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // TestOverloadIsRefusedBeforeRedisIsFull has clients submit large messages faster than they are delivered, to
@@ -138,4 +139,25 @@ func (r *receiver) told(kind event.Type) []string {
 		}
 	}
 	return ids
+}
+
+// TestTheEmbeddedRedisHasALimit: a share of the memory that there is, a size, or none.
+func TestTheEmbeddedRedisHasALimit(t *testing.T) {
+	t.Parallel()
+	all, err := redisdb.MachineMemory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for setting, want := range map[string]int64{"": all / 2, "10%": all / 10, "300MB": 300_000_000, "0": 0} {
+		set := map[string]string{"redis.maxMemory": setting}
+		if setting == "" {
+			delete(set, "redis.maxMemory")
+		}
+		start(t, set)
+		db := connect(t, redisdb.Running(t.Context(), set["data"]))
+		d, err := db.Durability(t.Context())
+		if off := d.MaxMemory - want; err != nil || off < -10 || off > 10 {
+			t.Errorf("redis.maxMemory %q: %d bytes, want %d, %v", setting, d.MaxMemory, want, err)
+		}
+	}
 }

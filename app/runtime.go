@@ -4,7 +4,22 @@ import (
 	"os"
 	"runtime"
 	"sync"
+
+	"github.com/postroom/postroom/redisdb"
 )
+
+// maxMemory returns how many bytes of data the embedded Redis may have; 0: any number.
+func (a *App) maxMemory() int64 {
+	m := a.cfg.Redis.MaxMemory
+	if m.Share == 0 || a.cfg.Redis.URL != "" {
+		return int64(m.Size)
+	}
+	all, err := redisdb.MachineMemory()
+	if err != nil {
+		a.log.Warn("the embedded redis has no limit of memory", "error", err, "fix", "set redis.maxMemory to a size")
+	}
+	return int64(m.Share * float64(all))
+}
 
 // preempt lets the operating system divide the processors between requests and background work (the search
 // index, the collector, imports). Go lets a goroutine run up to 10 ms while others wait; the kernel less.

@@ -92,6 +92,7 @@ type Redis struct {
 	Partitions     int           `key:"partitions" default:"1" min:"1" max:"256" doc:"Number of parts the outbox is split into, to spread it over a Redis Cluster. Must be the same for every process. Do not change it while messages are queued."`
 	WaitReplicas   int           `key:"waitReplicas" default:"0" min:"0" max:"10" doc:"Number of Redis replicas that must have a message before it is accepted, and before its final dot is sent. 0: accepted when the master has it. See Which Redis, and what it can lose."`
 	WaitTimeout    time.Duration `key:"waitTimeout" default:"1s" min:"10ms" max:"5s" doc:"How long to wait for these replicas. After that: 503 NotReplicated."`
+	MaxMemory      Memory        `key:"maxMemory" default:"50%" doc:"Memory that the embedded Redis may use for data: a size such as 2GB, or a share of the memory of the machine, or of its container if that has less, such as 50%. It never throws anything away for it: new mail is refused before it is full (redis.maxMemoryShare). 0: no limit. A Redis of your own has its own maxmemory."`
 	MaxMemoryShare float64       `key:"maxMemoryShare" default:"0.75" min:"0.1" max:"1" doc:"Share of Redis' maxmemory beyond which new mail is refused (503, Retry-After), so that queued mail can still be delivered. Without maxmemory it has no effect."`
 }
 
@@ -132,6 +133,8 @@ type Retry struct {
 // Message limits one message.
 type Message struct {
 	MaxSize Size `key:"maxSize" default:"25MB" min:"1KB" max:"256MB" doc:"Largest message, attachments included, encoded as it is sent. Beyond it: 413."`
+
+	MaxAhead time.Duration `key:"maxAhead" default:"8760h" min:"0" doc:"How far ahead the sendAt of a message may be when it is submitted or rescheduled. Beyond it: 400. 0: any time."`
 }
 
 // Templates is what stored templates may contain, and how many there may be.

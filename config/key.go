@@ -69,6 +69,7 @@ var kinds = map[reflect.Type]string{
 	reflect.TypeFor[[]time.Duration](): "list of durations",
 	reflect.TypeFor[[]netip.Prefix]():  "list of networks",
 	reflect.TypeFor[Size]():            "size",
+	reflect.TypeFor[Memory]():          "size or share",
 	reflect.TypeFor[Relay]():           "relay URL",
 	reflect.TypeFor[Mailbox]():         "mailbox",
 	reflect.TypeFor[slog.Level]():      "choice",

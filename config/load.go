@@ -124,8 +124,10 @@ func (l *loading) crossCheck(c *Config) {
 		"has no effect: documents.store is "+c.Documents.Store)
 	l.warn(c.SecretPrevious != "" && c.SecretPrevious == c.Secret, "secretPrevious",
 		"has no effect: it is the same as secret")
-	l.warn(c.Redis.URL != "", "redis.fsync",
-		"has no effect: it is for the embedded Redis, and redis.url names another")
+	for _, path := range []string{"redis.fsync", "redis.maxMemory"} {
+		l.warn(c.Redis.URL != "", path,
+			"has no effect: it is for the embedded Redis, and redis.url names another")
+	}
 }
 
 // refuse adds a problem of a setting if wrong, unless one of the settings fine already has a fault. The

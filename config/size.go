@@ -24,3 +24,25 @@ func parseSize(text string) (Size, error) {
 	}
 	return Size(n * by), nil
 }
+
+// Memory is a number of bytes, or a share of the memory that there is. The zero value means no limit.
+type Memory struct {
+	Size  Size
+	Share float64 // 0: Size counts
+}
+
+// parseMemory parses a size, or a percentage such as 50%.
+func parseMemory(text string) (m Memory, err error) {
+	percent, ok := strings.CutSuffix(text, "%")
+	if !ok {
+		if m.Size, err = parseSize(text); err == nil && m.Size < 0 {
+			err = fmt.Errorf("not a size: %q", text)
+		}
+		return m, err
+	}
+	n, err := strconv.Atoi(percent)
+	if err != nil || n < 1 || n > 95 {
+		return m, fmt.Errorf("not a share: %q", text)
+	}
+	return Memory{Share: float64(n) / 100}, nil
+}

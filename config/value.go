@@ -40,6 +40,11 @@ func (k Key) parse(text string, p any) (fault string) {
 		})
 	case *time.Duration:
 		*p, fault = bounded(k, text, "is not a duration", time.ParseDuration)
+	case *Memory:
+		var err error
+		if *p, err = parseMemory(text); err != nil {
+			fault = "is neither a size nor a share; " + k.want()
+		}
 	case *Size:
 		*p, fault = bounded(k, text, "is not a size", parseSize)
 	case *[]time.Duration:
@@ -133,6 +138,8 @@ func (k Key) want() string {
 		form = "durations with their units, such as 1m, 5m, 2h"
 	case "list of networks":
 		form = "IP addresses or ranges, such as 127.0.0.1, 10.0.0.0/8, 2001:db8::/32"
+	case "size or share":
+		form = "a size such as 2GB, or a share from 1% to 95%"
 	case "size":
 		form = "a size such as 25MB, 10MiB or plain bytes"
 	case "whole number", "number", "path":

@@ -37,6 +37,9 @@ func (d *Desk) Patch(ctx context.Context, id string, p api.OutboxPatch) (api.Out
 		}
 		o := reopening{due: redisdb.Time(r.due), attempts: r.attempts, max: r.max, gateway: r.gateway}
 		if p.SendAt != nil {
+			if err := fault.InvalidFields(d.checkAhead(*p.SendAt, now)); err != nil {
+				return reopening{}, err
+			}
 			o.due = p.SendAt.UTC()
 			o.planned = o.due
 		}

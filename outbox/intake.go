@@ -160,7 +160,7 @@ func (in *Intake) one(ctx context.Context, sh Shared, e Entry) (*Batch, *newMess
 	if err == nil {
 		wrong = append(wrong, b.added.single(m.envelope.To)...)
 	}
-	wrong = slices.Concat(wrong, checkEntry(b.shared, e, false), checkKey(b.shared, e))
+	wrong = slices.Concat(wrong, b.checkEntry(e, false), checkKey(b.shared, e))
 	if err := joinFields(wrong, err); err != nil {
 		return nil, nil, err
 	}

@@ -136,7 +136,7 @@ func (b *Batch) entry(ctx context.Context, e Entry) (*newMessage, error) {
 			err = b.in.tooLarge(size)
 		}
 	}
-	return m, joinFields(append(checkEntry(b.shared, e, true), checkKey(b.shared, e)...), err)
+	return m, joinFields(append(b.checkEntry(e, true), checkKey(b.shared, e)...), err)
 }
 
 // message composes the message of an entry: in full, or without files and inlined CSS, which finds all faults

@@ -103,7 +103,7 @@ func (in *Intake) submitMerge(ctx context.Context, req api.SubmitRequest, source
 	if b == nil {
 		return api.SubmitAnswer{}, err
 	}
-	wrong = slices.Concat(besideMerge(req), wrong, checkEntry(b.shared, entryOf(req), false))
+	wrong = slices.Concat(besideMerge(req), wrong, b.checkEntry(entryOf(req), false))
 	if err := joinFields(wrong, err); err != nil {
 		return api.SubmitAnswer{}, err
 	}

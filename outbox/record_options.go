@@ -26,6 +26,7 @@ type Options struct {
 	Window int
 
 	MaxSize        int           // bytes of a composed message; 0: 25 MB
+	MaxAhead       time.Duration // how far ahead a message may be scheduled; 0: any time
 	MaxLive        int           // live messages, beyond which submits are refused; 0: no limit
 	MaxMemoryShare float64       // share of Redis' maxmemory, beyond which submits are refused; 0: 0.75
 	KeyRetention   time.Duration // how long an idempotency key holds after its message ended; 0: 168 h

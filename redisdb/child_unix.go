@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -41,6 +42,7 @@ type child struct {
 	socket  string
 	tempDir string // holds the socket when the path of dir is too long; else empty
 	fsync   string
+	memory  int64 // most bytes of data; 0: any number
 	lock    *os.File
 	log     *childLog
 	slog    *slog.Logger
@@ -61,7 +63,8 @@ func startChild(ctx context.Context, binary string, o Options) (t target, stop f
 		return t, nil, err
 	}
 	c := &child{
-		binary: binary, dir: dir, fsync: o.Fsync, slog: o.Logger, log: &childLog{log: o.Logger},
+		binary: binary, dir: dir, fsync: o.Fsync, memory: o.MaxMemory, slog: o.Logger,
+		log:  &childLog{log: o.Logger},
 		stop: make(chan struct{}), died: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -181,7 +184,8 @@ func (c *child) command() *exec.Cmd {
 	cmd := exec.Command(c.binary,
 		"--port", "0", "--unixsocket", c.socket, "--unixsocketperm", "700",
 		"--dir", c.dir, "--appendonly", "yes", "--appendfsync", c.fsync, "--save", "",
-		"--maxmemory-policy", "noeviction", "--daemonize", "no", "--logfile", "")
+		"--maxmemory", strconv.FormatInt(c.memory, 10), "--maxmemory-policy", "noeviction",
+		"--daemonize", "no", "--logfile", "")
 	cmd.Dir = c.dir
 	cmd.Stdout, cmd.Stderr = c.log, c.log
 	cmd.ExtraFiles = []*os.File{c.lock}

@@ -30,6 +30,7 @@ type Options struct {
 	Partitions int          // how many partitions the keys are spread over; zero: 1
 	Dir        string       // data directory of the embedded server; empty: "data"
 	Fsync      string       // of the embedded server: "everysec" (as empty) or "always"
+	MaxMemory  int64        // bytes of data that the embedded server may have; zero: any number
 	PoolSize   int          // connections at most, to each node; zero: 200. They are opened when needed
 	Logger     *slog.Logger // nil: nothing is logged
 

@@ -67,6 +67,43 @@ func TestEmbeddedKeepsItsDataOverARestart(t *testing.T) {
 	}
 }
 
+// TestEmbeddedHasALimitOfMemory fills the embedded server: it refuses, keeps all it has, and has the same
+// limit after it died.
+func TestEmbeddedHasALimitOfMemory(t *testing.T) {
+	t.Parallel()
+	const limit = 16 << 20
+	db, err := redisdb.Open(t.Context(), redisdb.Options{Dir: t.TempDir(), MaxMemory: limit})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	stored, megabyte := 0, strings.Repeat("x", 1<<20)
+	for err == nil && stored < 100 {
+		if err = db.Client().RPush(t.Context(), "all", megabyte).Err(); err == nil {
+			stored++
+		}
+	}
+	if err == nil || !strings.Contains(err.Error(), "OOM") || stored < 8 || stored > 16 {
+		t.Errorf("%d MB were stored, then: %v", stored, err)
+	}
+	if err := syscall.Kill(pidOf(t, db), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "the server is back with all it had", func() bool {
+		return db.Client().LLen(t.Context(), "all").Val() == int64(stored)
+	})
+	if d, err := db.Durability(t.Context()); err != nil || d.MaxMemory != limit || d.Policy != "noeviction" {
+		t.Errorf("after a restart: %+v, %v", d, err)
+	}
+}
+
+func TestMachineMemory(t *testing.T) {
+	t.Parallel()
+	if n, err := redisdb.MachineMemory(); err != nil || n < 64<<20 {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+}
+
 func TestEmbeddedIsRestartedAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	db, err := redisdb.Open(t.Context(), redisdb.Options{Dir: t.TempDir(), Fsync: "always"})

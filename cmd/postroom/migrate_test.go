@@ -39,9 +39,10 @@ type migrating struct {
 	from  []string // the flags that name the EmailEngine
 }
 
-func startMigrating(t *testing.T) migrating {
+// Its queued mail is for 2032; maxAhead says whether that is too far ahead.
+func startMigrating(t *testing.T, maxAhead string) migrating {
 	t.Helper()
-	m := migrating{Postroom: testpostroom.Start(t, nil),
+	m := migrating{Postroom: testpostroom.Start(t, map[string]string{"message.maxAhead": maxAhead}),
 		relay: testsmtp.Start(t, testsmtp.Options{Username: "shop", Password: "pa$$word ü"})}
 	server := testredis.Server(t)
 	m.redis = server.Client(t)
@@ -96,7 +97,7 @@ func has(t *testing.T, output string, lines ...string) {
 
 // TestMigrateFromRedis moves everything, queued mail too, and nothing twice.
 func TestMigrateFromRedis(t *testing.T) {
-	m := startMigrating(t)
+	m := startMigrating(t, "0")
 	code, rows, notes := m.migrate(t, "--queued")
 	has(t, rows, "gateway ses to add", "account shop to add webhooks:",
 		"template "+idOf(t, m, "Welcome")+" Welcome to add",
@@ -129,6 +130,15 @@ func TestMigrateFromRedis(t *testing.T) {
 	}
 	if n := m.relay.Count(); n != 2 {
 		t.Errorf("the relay got %d mails, not two", n)
+	}
+}
+
+// TestMigrateSaysWhatIsTooFarAhead: mail that is scheduled beyond message.maxAhead is not lost in silence.
+func TestMigrateSaysWhatIsTooFarAhead(t *testing.T) {
+	m := startMigrating(t, "8760h")
+	code, rows, _ := m.migrate(t, "--queued", "--apply")
+	if n := strings.Count(rows, "(message.maxAhead)"); n != 3 || code != exitFailed {
+		t.Errorf("%d messages are too far ahead, and it ended with %d:\n%s", n, code, rows)
 	}
 }
 
@@ -186,7 +196,7 @@ func checkMigrated(t *testing.T, m migrating) {
 
 // TestMigrateQueueNotPaused: mail that EmailEngine may be sending is not taken.
 func TestMigrateQueueNotPaused(t *testing.T) {
-	m := startMigrating(t)
+	m := startMigrating(t, "0")
 	m.redis.HDel(t.Context(), "bull:submit:meta", "paused")
 	if code, rows, notes := m.migrate(t, "--queued", "--apply"); code != exitUsage || !strings.Contains(notes,
 		"pause its queue first") {
@@ -204,7 +214,7 @@ func TestMigrateQueueNotPaused(t *testing.T) {
 
 // TestMigrateWhole: an EmailEngine of which everything is taken ends with 0, and --overwrite replaces.
 func TestMigrateWhole(t *testing.T) {
-	m := startMigrating(t)
+	m := startMigrating(t, "0")
 	m.redis.Del(t.Context(), "ia:accounts", "tpl::i")
 	m.redis.SAdd(t.Context(), "ia:accounts", "mailbox")
 	if code, rows, notes := m.migrate(t, "--apply"); code != exitDone {
