@@ -113,6 +113,8 @@ const (
 	ListTokens Call[PageQuery, TokenPage] = "GET /v1/tokens"
 	// GetToken shows an access token by its id.
 	GetToken Fetch[TokenInfo] = "GET /v1/tokens/{id}"
+	// RotateToken makes a token in place of another, which works on until the overlap is over.
+	RotateToken Call[TokenRotation, TokenCreated] = "POST /v1/tokens/{id}/rotate"
 	// DeleteToken deletes an access token by its id.
 	DeleteToken Fetch[Deleted] = "DELETE /v1/tokens/{id}"
 

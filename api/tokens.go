@@ -44,6 +44,12 @@ type TokenCreated struct {
 	ID    string `json:"id"`
 }
 
+// TokenRotation asks for a token in place of another.
+type TokenRotation struct {
+	Overlap *int       `json:"overlap,omitempty" minimum:"0" maximum:"2592000" doc:"Seconds for which the old token still works; 86400 when absent"`
+	Expires *time.Time `json:"expires,omitempty" doc:"When the new token ends. When absent, it lives as long as the old one was made for"`
+}
+
 // TokenInfo is a token in lists, without the token itself.
 type TokenInfo struct {
 	ID           string        `json:"id"`
@@ -53,6 +59,9 @@ type TokenInfo struct {
 	Created      time.Time     `json:"created"`
 	Expires      *time.Time    `json:"expires,omitempty"`
 	LastUsed     *time.Time    `json:"lastUsed,omitempty" doc:"To the minute"`
+	LastUsedFrom string        `json:"lastUsedFrom,omitempty" doc:"Address from which it was first used in that minute"`
+	Replaces     string        `json:"replaces,omitempty" doc:"Id of the token that this one replaced"`
+	ReplacedBy   string        `json:"replacedBy,omitempty" doc:"Id of the token that replaced this one, which works until expires"`
 	Restrictions *Restrictions `json:"restrictions,omitempty"`
 	Refused      string        `json:"refused,omitempty" doc:"Why it does not work: its record in Redis is not as Postroom wrote it. The other fields are what that record claims"`
 }

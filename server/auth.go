@@ -88,28 +88,35 @@ func (r right) admits(g *access.Grant) error {
 func (s *Server) authenticate(c echo.Context) (*access.Grant, error) {
 	r := c.Request()
 	remote := proxies.Of(r).Addr // invalid: no restriction of access names it
-	if token := tokenOf(r); token != "" {
+	token, inQuery := tokenOf(r)
+	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if inQuery && !reads {
+		return nil, fault.New(fault.Unauthorized, "TokenInQuery",
+			"access_token in the address may only read; send the token as Authorization: Bearer")
+	}
+	if token != "" {
 		return s.parts.Access.Authenticate(r.Context(), token, remote, time.Now())
 	}
 	cookie, err := r.Cookie(access.SessionCookie)
 	if err != nil {
 		return s.parts.Access.Authenticate(r.Context(), "", remote, time.Now())
 	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if !reads {
 		return nil, fault.New(fault.Unauthorized, "", "Missing authentication")
 	}
 	return s.parts.Access.Session(r.Context(), cookie.Value, remote, time.Now())
 }
 
 // tokenOf returns the access token of a request: a Bearer token (RFC 6750), or that of the query, as with
-// EmailEngine.
-func tokenOf(r *http.Request) string {
+// EmailEngine, where addresses end up in logs, histories and links.
+func tokenOf(r *http.Request) (token string, inQuery bool) {
 	if scheme, token, ok := strings.Cut(r.Header.Get(echo.HeaderAuthorization), " "); ok &&
 		strings.EqualFold(scheme, "Bearer") {
-		return strings.TrimSpace(token)
+		return strings.TrimSpace(token), false
 	}
 	if !strings.Contains(r.URL.RawQuery, "access_token") {
-		return ""
+		return "", false
 	}
-	return r.URL.Query().Get("access_token")
+	token = r.URL.Query().Get("access_token")
+	return token, token != ""
 }

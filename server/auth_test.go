@@ -84,7 +84,7 @@ func (w *world) existing(t *testing.T, r route, token string) []string {
 	var id string
 	var err error
 	switch r.id {
-	case "getToken", "deleteToken":
+	case "getToken", "rotateToken", "deleteToken":
 		var created api.TokenCreated
 		created, err = p.Access.Create(ctx, api.TokenRequest{Description: "d"}, time.Now())
 		id = created.ID
@@ -320,6 +320,20 @@ func TestTokenInQuery(t *testing.T) {
 	w := setup(t)
 	if got := w.do(t, "GET", "/v1/outbox?access_token="+adminToken, "", ""); got.status != 200 {
 		t.Errorf("got %d %s", got.status, got.body)
+	}
+	if got := w.do(t, "HEAD", "/v1/outbox?access_token="+adminToken, "", ""); got.status != 200 {
+		t.Errorf("HEAD: %d %s", got.status, got.body)
+	}
+	for _, change := range [][3]string{{"POST", "/v1/submit", `{"to":{"address":"a@example.net"}}`},
+		{"PUT", "/v1/settings/queue/submit", `{"paused":true}`}, {"DELETE", "/v1/outbox/none", ""}} {
+		path := change[1] + "?access_token=" + adminToken
+		got := w.do(t, change[0], path, "", change[2])
+		if got.status != 401 || !strings.Contains(got.body, "TokenInQuery") {
+			t.Errorf("%s %s with a token in the address: %d %s", change[0], change[1], got.status, got.body)
+		}
+		if got := w.do(t, change[0], path, adminToken, change[2]); got.status == 401 {
+			t.Errorf("%s %s with the header, too: %d %s", change[0], change[1], got.status, got.body)
+		}
 	}
 	if got := w.do(t, "GET", "/v1/outbox", "", "", "Authorization", "bearer "+adminToken); got.status != 200 {
 		t.Errorf("the scheme is not case-sensitive (RFC 9110 section 11.1), yet: %d %s", got.status, got.body)

@@ -133,6 +133,10 @@ func TestClientRoundTrip(t *testing.T) {
 		},
 		"Tokens":    func() error { _, err := api.ListTokens.Do(ctx, c, api.PageQuery{Page: 0}); return err },
 		"Token":     func() error { _, err := api.GetToken.Do(ctx, c, token.ID); return err },
+		"RotateTok": func() error {
+			_, err := api.RotateToken.Do(ctx, c, api.TokenRotation{}, token.ID)
+			return err
+		},
 		"DeleteTok": func() error { _, err := api.DeleteToken.Do(ctx, c, "i"); return err },
 		"Health":    func() error { _, err := api.GetHealth.Do(ctx, c); return err },
 		"Ready":     func() error { _, err := api.GetReady.Do(ctx, c); return err },

@@ -17,7 +17,7 @@ import (
 )
 
 // specVersion is the version of the OpenAPI document (semver.org). Every change of the document raises it.
-const specVersion = "2.13.0"
+const specVersion = "2.14.0"
 
 // schemaPrefix begins the reference to a schema.
 const schemaPrefix = "#/components/schemas/"
@@ -76,7 +76,7 @@ func newOpenAPI() *huma.OpenAPI {
 				"bearer": {Type: "http", Scheme: "bearer",
 					Description: "An access token. Each operation names the scope it needs."},
 				"query": {Type: "apiKey", In: "query", Name: "access_token",
-					Description: "The same token, where a header can't be set."},
+					Description: "The same token, for reading only, where a header can't be set."},
 			},
 		},
 	}
@@ -129,7 +129,10 @@ func operation(schemas huma.Registry, problems map[string]*huma.Response, g grou
 		op.Responses["503"] = &huma.Response{Description: "Not ready", Content: op.Responses["200"].Content}
 	}
 	if !r.right.public {
-		op.Security = []map[string][]string{{"bearer": {}}, {"query": {}}}
+		op.Security = []map[string][]string{{"bearer": {}}}
+		if r.method == http.MethodGet {
+			op.Security = append(op.Security, map[string][]string{"query": {}})
+		}
 		op.Description = "Scope: `" + string(r.right.scope) + "`."
 		if r.right.whole {
 			op.Description += " Not for tokens bound to an account."

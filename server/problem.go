@@ -85,7 +85,7 @@ func (s *Server) setFaultHeaders(c echo.Context, e *fault.Error, err error, p *a
 	switch e.Kind {
 	case fault.Unauthorized:
 		challenge := "Bearer"
-		if tokenOf(c.Request()) != "" {
+		if token, _ := tokenOf(c.Request()); token != "" {
 			challenge = `Bearer error="` + e.Message + `"`
 		}
 		h.Set(echo.HeaderWWWAuthenticate, challenge)

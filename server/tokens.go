@@ -28,6 +28,19 @@ func (t tokenRoutes) getToken(ctx context.Context, in *tokenInput) (api.TokenInf
 	return t.tokens.Get(ctx, in.ID)
 }
 
+type rotateTokenInput struct {
+	tokenInput
+	Body *api.TokenRotation
+}
+
+func (t tokenRoutes) rotateToken(ctx context.Context, in *rotateTokenInput) (api.TokenCreated, error) {
+	var req api.TokenRotation
+	if in.Body != nil {
+		req = *in.Body
+	}
+	return t.tokens.Rotate(ctx, in.ID, req, time.Now())
+}
+
 func (t tokenRoutes) deleteToken(ctx context.Context, in *tokenInput) (api.Deleted, error) {
 	deleted, err := t.tokens.Delete(ctx, in.ID)
 	return api.Deleted{Deleted: deleted}, err

@@ -85,7 +85,7 @@ func (a *Access) admit(ctx context.Context, t *token, remote netip.Addr, now tim
 		}
 		g.Rate = &rate
 	}
-	a.noteUse(ctx, t, now)
+	a.noteUse(ctx, t, remote, now)
 	return g, nil
 }
 
@@ -104,15 +104,19 @@ func (a *Access) spend(ctx context.Context, id string, limit api.RateLimit) (Rat
 	return rate, nil
 }
 
-// noteUse stores the last use of a token, once a minute in each process. A failure does not refuse the
+// noteUse stores the last use of a token and its address, once a minute in each process. A failure does not refuse the
 // request.
-func (a *Access) noteUse(ctx context.Context, t *token, now time.Time) {
+func (a *Access) noteUse(ctx context.Context, t *token, remote netip.Addr, now time.Time) {
 	minute := now.Unix() / 60
 	seen := t.usedMinute.Load()
 	if t == bootstrapToken || seen >= minute || !t.usedMinute.CompareAndSwap(seen, minute) {
 		return
 	}
-	if err := a.store.touch(ctx, t.info.ID, minute); err != nil {
+	from := ""
+	if remote.IsValid() {
+		from = remote.Unmap().WithZone("").String()
+	}
+	if err := a.store.touch(ctx, t.info.ID, minute, from); err != nil {
 		a.log.Warn("use of a token not noted", "token_id", t.info.ID, "error", err)
 	}
 }

@@ -28,6 +28,7 @@ var lua embed.FS
 var (
 	createScript = redisdb.NewScript[createArgs, bool]("access/create", redisdb.Source(lua, "create.lua"))
 	deleteScript = redisdb.NewScript[deleteArgs, bool]("access/delete", redisdb.Source(lua, "delete.lua"))
+	rotateScript = redisdb.NewScript[rotateArgs, bool]("access/rotate", redisdb.Source(lua, "rotate.lua"))
 	touchScript  = redisdb.NewScript[touchArgs, bool]("access/touch", redisdb.Source(lua, "touch.lua"))
 	remacScript  = redisdb.NewScript[remacArgs, bool]("access/remac", redisdb.Source(lua, "remac.lua"))
 	countScript  = redisdb.NewScript[countArgs, counted]("access/count", redisdb.Source(lua, "count.lua"))
@@ -45,7 +46,23 @@ type deleteArgs struct{ ID string }
 
 type remacArgs struct{ Before, After string }
 
-type touchArgs struct{ Minute int64 }
+type rotateArgs struct {
+	Before      string
+	OldID       string
+	OldRecord   []byte
+	OldMAC      string
+	OldExpireAt string
+	ID          string
+	Record      []byte
+	MAC         string
+	Created     time.Time
+	ExpireAt    string
+}
+
+type touchArgs struct {
+	Minute int64
+	From   string
+}
 
 type countArgs struct{ Window int64 } // ms
 
@@ -74,16 +91,21 @@ type store struct {
 // create stores a new token with its encoded record.
 func (s store) create(ctx context.Context, info api.TokenInfo, record []byte) error {
 	args := createArgs{ID: info.ID, Record: record, MAC: s.ring.MAC(record, tokenName(info.ID)),
-		Created: info.Created, ExpireAt: "+inf"}
-	if info.Expires != nil {
-		args.ExpireAt = strconv.FormatInt(info.Expires.Add(keepExpired).UnixMilli(), 10)
-	}
+		Created: info.Created, ExpireAt: expireAt(info)}
 	keys := []string{tokenKey(info.ID), indexKey()}
 	if info.Account != "" {
 		keys = append(keys, accountKey(info.Account))
 	}
 	_, err := createScript.Run(ctx, s.client, keys, args)
 	return err
+}
+
+// expireAt returns when the record of a token ends, in ms since 1970; +inf: never.
+func expireAt(info api.TokenInfo) string {
+	if info.Expires == nil {
+		return "+inf"
+	}
+	return strconv.FormatInt(info.Expires.Add(keepExpired).UnixMilli(), 10)
 }
 
 // load returns a token; false: there is none.
@@ -105,9 +127,9 @@ func (s store) ofAccount(ctx context.Context, account string) ([]string, error) 
 	return s.client.ZRange(ctx, accountKey(account), 0, -1).Result()
 }
 
-// touch stores the minute in which a token was used.
-func (s store) touch(ctx context.Context, id string, minute int64) error {
-	_, err := touchScript.Run(ctx, s.client, []string{tokenKey(id)}, touchArgs{minute})
+// touch stores the minute in which a token was used, and the address.
+func (s store) touch(ctx context.Context, id string, minute int64, from string) error {
+	_, err := touchScript.Run(ctx, s.client, []string{tokenKey(id)}, touchArgs{minute, from})
 	return err
 }
 
@@ -151,7 +173,7 @@ func (s store) page(ctx context.Context, from, size int) ([]api.TokenInfo, int, 
 }
 
 // tokenFields are the fields of a token that readToken reads.
-var tokenFields = []string{"record", "used", "mac"}
+var tokenFields = []string{"record", "used", "mac", "from"}
 
 // tokenName is the name that the code of a token's record is bound to.
 func tokenName(id string) string { return "token:" + id }
@@ -174,6 +196,7 @@ func (s store) readToken(id string, row *redis.SliceCmd) (info api.TokenInfo, ok
 		return info, true, nil
 	}
 	info, err = decode(record, used)
+	info.LastUsedFrom, _ = values[3].(string)
 	return info, err == nil, err
 }
 

@@ -191,7 +191,7 @@ func TestUseNotedWhileDeletedBringsNothingBack(t *testing.T) {
 	if _, err := b.Delete(t.Context(), created.ID); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.store.touch(t.Context(), created.ID, 1); err != nil {
+	if err := b.store.touch(t.Context(), created.ID, 1, ""); err != nil {
 		t.Fatal(err)
 	}
 	if n := b.db.Client().Exists(t.Context(), tokenKey(created.ID)).Val(); n != 0 {

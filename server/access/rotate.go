@@ -1,0 +1,123 @@
+package access
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// Overlap is the time for which a replaced token still works, unless the request says otherwise.
+const Overlap = 24 * time.Hour
+
+// maxOverlap is the longest overlap that may be asked for.
+const maxOverlap = 30 * 24 * time.Hour
+
+// Rotate replaces a token by a new one with the same rights, and returns that; it can't be read again. The
+// old one and its sessions work until the overlap is over, or until it expires by itself. Without
+// req.Expires the new one lives as long as the old one was made for. Unknown: NotFound. Replaced already,
+// expired, or changed meanwhile: Conflict.
+func (a *Access) Rotate(ctx context.Context, id string, req api.TokenRotation, now time.Time) (
+	api.TokenCreated, error) {
+	overlap := Overlap
+	if req.Overlap != nil {
+		overlap = time.Duration(*req.Overlap) * time.Second
+	}
+	if overlap < 0 || overlap > maxOverlap {
+		return api.TokenCreated{}, fault.InvalidFields([]fault.Field{{Key: "overlap",
+			Message: "must be 0 to 2592000 seconds (30 days)"}})
+	}
+	old, before, ok, err := a.store.loadProven(ctx, id)
+	switch {
+	case err != nil:
+		return api.TokenCreated{}, redisdb.Failed(err, "access: load token %s", id)
+	case !ok:
+		return api.TokenCreated{}, tokenNotFound()
+	}
+	if err := rotatable(old, now); err != nil {
+		return api.TokenCreated{}, err
+	}
+	now = now.UTC().Truncate(time.Millisecond)
+	next := old
+	secret := newSecret()
+	next.ID, _ = secretHash(secret)
+	next.Created, next.Replaces, next.LastUsed, next.LastUsedFrom = now, old.ID, nil, ""
+	if old.Expires != nil {
+		next.Expires = new(now.Add(old.Expires.Sub(old.Created)))
+	}
+	if req.Expires != nil {
+		next.Expires = req.Expires
+	}
+	if next.Expires != nil && !next.Expires.After(now) {
+		return api.TokenCreated{}, fault.InvalidFields([]fault.Field{{Key: "expires",
+			Message: "must be in the future"}})
+	}
+	end := now.Add(overlap)
+	if old.Expires == nil || end.Before(*old.Expires) {
+		old.Expires = &end
+	}
+	old.ReplacedBy, old.LastUsed, old.LastUsedFrom = next.ID, nil, ""
+	done, err := a.store.rotate(ctx, old, next, before)
+	if err != nil {
+		return api.TokenCreated{}, redisdb.Failed(err, "access: replace token %s", id)
+	}
+	if !done {
+		return api.TokenCreated{}, fault.New(fault.Conflict, "TokenChanged",
+			"The token was changed or deleted meanwhile; look at it, and repeat")
+	}
+	a.tokens.Clear()
+	a.log.InfoContext(ctx, "token replaced", "token_id", id, "new_token_id", next.ID, "until", *old.Expires)
+	return api.TokenCreated{Token: secret, ID: next.ID}, nil
+}
+
+// rotatable returns why a token can't be replaced, if so.
+func rotatable(t api.TokenInfo, now time.Time) error {
+	switch {
+	case t.Refused != "":
+		return fault.New(fault.Conflict, "TokenRefused",
+			"The token does not work, so it is not replaced. %s", t.Refused)
+	case t.ReplacedBy != "":
+		return fault.New(fault.Conflict, "TokenReplaced", "The token was replaced already, by token %s",
+			t.ReplacedBy)
+	case t.Expires != nil && !now.Before(*t.Expires):
+		return fault.New(fault.Conflict, "TokenExpired", "The token has expired; make a new one")
+	}
+	return nil
+}
+
+// loadProven returns a token and the code of its record; false: there is none.
+func (s store) loadProven(ctx context.Context, id string) (info api.TokenInfo, code string, ok bool, err error) {
+	row := s.client.HMGet(ctx, tokenKey(id), tokenFields...)
+	info, ok, err = s.readToken(id, row)
+	if ok {
+		code, _ = row.Val()[2].(string)
+	}
+	return info, code, ok, err
+}
+
+// rotate stores a token, and the record of the one that it replaces. It returns false if that does not have
+// the code any more.
+func (s store) rotate(ctx context.Context, old, next api.TokenInfo, before string) (bool, error) {
+	args := rotateArgs{Before: before, OldID: old.ID, OldExpireAt: expireAt(old), ID: next.ID,
+		Created: next.Created, ExpireAt: expireAt(next)}
+	for _, r := range []struct {
+		info   api.TokenInfo
+		record *[]byte
+		mac    *string
+	}{{old, &args.OldRecord, &args.OldMAC}, {next, &args.Record, &args.MAC}} {
+		var err error
+		if *r.record, err = json.Marshal(r.info); err != nil {
+			return false, fmt.Errorf("encode token %s: %w", r.info.ID, err)
+		}
+		*r.mac = s.ring.MAC(*r.record, tokenName(r.info.ID))
+	}
+	keys := []string{tokenKey(old.ID), tokenKey(next.ID), indexKey(), versionKey()}
+	if old.Account != "" {
+		keys = append(keys, accountKey(old.Account))
+	}
+	return rotateScript.Run(ctx, s.client, keys, args)
+}
