@@ -131,8 +131,8 @@ func TestClientRoundTrip(t *testing.T) {
 			_, err := api.CreateToken.Do(ctx, c, api.TokenRequest{Description: "d"})
 			return err
 		},
-		"Tokens":    func() error { _, err := api.ListTokens.Do(ctx, c, api.PageQuery{Page: 0}); return err },
-		"Token":     func() error { _, err := api.GetToken.Do(ctx, c, token.ID); return err },
+		"Tokens": func() error { _, err := api.ListTokens.Do(ctx, c, api.PageQuery{Page: 0}); return err },
+		"Token":  func() error { _, err := api.GetToken.Do(ctx, c, token.ID); return err },
 		"RotateTok": func() error {
 			_, err := api.RotateToken.Do(ctx, c, api.TokenRotation{}, token.ID)
 			return err

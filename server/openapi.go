@@ -129,20 +129,25 @@ func operation(schemas huma.Registry, problems map[string]*huma.Response, g grou
 		op.Responses["503"] = &huma.Response{Description: "Not ready", Content: op.Responses["200"].Content}
 	}
 	if !r.right.public {
-		op.Security = []map[string][]string{{"bearer": {}}}
-		if r.method == http.MethodGet {
-			op.Security = append(op.Security, map[string][]string{"query": {}})
-		}
-		op.Description = "Scope: `" + string(r.right.scope) + "`."
-		if r.right.whole {
-			op.Description += " Not for tokens bound to an account."
-		}
-		if r.right.bound != "" {
-			op.Description += " Tokens bound to an account need `" + string(r.right.bound) +
-				"`, and see what is theirs."
-		}
+		describeRight(op, r)
 	}
 	return op
+}
+
+// describeRight says what a token needs for a route.
+func describeRight(op *huma.Operation, r route) {
+	op.Security = []map[string][]string{{"bearer": {}}}
+	if r.method == http.MethodGet {
+		op.Security = append(op.Security, map[string][]string{"query": {}})
+	}
+	op.Description = "Scope: `" + string(r.right.scope) + "`."
+	if r.right.whole {
+		op.Description += " Not for tokens bound to an account."
+	}
+	if r.right.bound != "" {
+		op.Description += " Tokens bound to an account need `" + string(r.right.bound) +
+			"`, and see what is theirs."
+	}
 }
 
 func success(schemas huma.Registry, r route) *huma.Response {

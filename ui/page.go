@@ -96,7 +96,7 @@ func section(path string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {
 	case "log", "search", "webhooks", "accounts", "gateways", "templates", "suppressions", "rates", "settings",
-		"audit", "status":
+		"tokens", "audit", "status":
 		return first
 	case "", "messages", "cancel", "replay":
 		return "outbox"

@@ -55,10 +55,7 @@ func (u *UI) routes() *http.ServeMux {
 	changes("POST /suppressions/import", "suppression", suppressionPages{u}.importSuppressions)
 	closed("GET /suppressions/imports/{id}", suppressionPages{u}.suppressionImport)
 	closed("GET /rates", u.rates)
-	closed("GET /settings", forAdmins(settingsPage{u}.settings))
-	closed("POST /settings", forAdmins(audits{u}.logged("POST /settings", "settings",
-		settingsPage{u}.changeSettings)))
-	closed("GET /audit", forAdmins(audits{u}.page))
+	u.adminRoutes(closed)
 	closed("GET /status", u.status)
 	closed(DashboardPath, u.dashboard)
 	closed(DashboardPath+"/", u.dashboard)
@@ -66,11 +63,25 @@ func (u *UI) routes() *http.ServeMux {
 	return mux
 }
 
+// adminRoutes are the pages for those with the right to change settings.
+func (u *UI) adminRoutes(closed func(pattern string, h handler)) {
+	shows := func(pattern string, h handler) { closed(pattern, forAdmins(h)) }
+	changes := func(pattern, kind string, h handler) { shows(pattern, audits{u}.logged(pattern, kind, h)) }
+
+	shows("GET /settings", settingsPage{u}.settings)
+	changes("POST /settings", "settings", settingsPage{u}.changeSettings)
+	shows("GET /tokens", tokenPages{u}.tokens)
+	changes("POST /tokens", "token", tokenPages{u}.createToken)
+	changes("POST /tokens/{id}/rotate", "token", tokenPages{u}.rotateToken)
+	changes("POST /tokens/{id}/delete", "token", tokenPages{u}.deleteToken)
+	shows("GET /audit", audits{u}.page)
+}
+
 // mounted are the paths of the table as echo writes them.
 var mounted = []string{
 	"/", "/static/*", "/login", "/logout", "/log", "/search", "/cancel", "/replay", "/queues/*", "/messages/*",
 	"/webhooks", "/webhooks/*", "/accounts", "/gateways", "/templates", "/templates/*", "/suppressions",
-	"/suppressions/*", "/rates", "/settings", "/audit", "/status",
+	"/suppressions/*", "/rates", "/settings", "/tokens", "/tokens/*", "/audit", "/status",
 	DashboardPath, DashboardPath + "/*",
 }
 

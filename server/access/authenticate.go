@@ -104,8 +104,8 @@ func (a *Access) spend(ctx context.Context, id string, limit api.RateLimit) (Rat
 	return rate, nil
 }
 
-// noteUse stores the last use of a token and its address, once a minute in each process. A failure does not refuse the
-// request.
+// noteUse stores the last use of a token and its address, once a minute in each process. A failure does not
+// refuse the request.
 func (a *Access) noteUse(ctx context.Context, t *token, remote netip.Addr, now time.Time) {
 	minute := now.Unix() / 60
 	seen := t.usedMinute.Load()

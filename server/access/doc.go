@@ -28,6 +28,8 @@
 //   - Every process refuses a deleted token within a second. The sessions opened with it end too.
 //   - Authenticating a cached token costs no round trip to Redis, except one a second to notice deletions,
 //     one a minute for each token to store its use, and one a request if the token has a rate limit.
+//   - A token is replaced by another with the same rights ([Access.Rotate]), in one step: of two
+//     replacements at the same time one happens. The old one works on until the overlap is over.
 //   - Guessing is slowed down: after 20 wrong tokens a minute from one address (IPv6: one /64), further wrong
 //     ones from there are Limited until the minute is over.
 //   - Right tokens always work, so nobody behind the same proxy or NAT can lock their bearer out. What
@@ -44,10 +46,10 @@
 //
 // All keys are in partition 0:
 //
-//   - token:<id>: hash of record, mac and used; expires 30 days after the token.
+//   - token:<id>: hash of record, mac, used and from; expires 30 days after the token.
 //   - tokens: sorted set of ids, by creation. tokens:account:<account>: those bound to it, by the expiry of
 //     their record.
-//   - tokens:version: number, raised by each deletion.
+//   - tokens:version: number, raised by each deletion and replacement.
 //   - tokens:rate:<id>, tokens:failures:<network>: counters that expire with their window.
 //   - session:<hash of the cookie>: string, the code and the record; expires 12 hours after its last use.
 //

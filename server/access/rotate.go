@@ -90,7 +90,8 @@ func rotatable(t api.TokenInfo, now time.Time) error {
 }
 
 // loadProven returns a token and the code of its record; false: there is none.
-func (s store) loadProven(ctx context.Context, id string) (info api.TokenInfo, code string, ok bool, err error) {
+func (s store) loadProven(ctx context.Context, id string) (info api.TokenInfo, code string, ok bool,
+	err error) {
 	row := s.client.HMGet(ctx, tokenKey(id), tokenFields...)
 	info, ok, err = s.readToken(id, row)
 	if ok {
