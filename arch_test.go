@@ -4,6 +4,9 @@ package postroom
 import (
 	"bytes"
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"regexp"
@@ -36,6 +39,7 @@ var homes = map[string][]string{
 	"github.com/opensearch-project/opensearch-go/v4": {"documents/opensearch"},
 	"github.com/vmihailenco/msgpack/v5":              {"cmd/emailengine"},
 	"github.com/pires/go-proxyproto":                 {"server/proxies"},
+	"code.dny.dev/ssrf":                              {"dialing"},
 	module + "config":                                {"cmd/postroom", "app/demo", "app"},
 }
 
@@ -98,6 +102,75 @@ func TestOnePackageKnowsTheClient(t *testing.T) {
 			}
 		}
 	}
+}
+
+// undialed are the packages besides dialing that may connect to something, and why.
+var undialed = map[string]string{
+	"redisdb":         "the socket of the embedded Redis",
+	"server/smtpd":    "asks whether another process listens on its own socket",
+	"api":             "the client of Postroom, for other programs",
+	"cmd/postroom":    "connects to the Postroom and the DNS of whoever runs it",
+	"cmd/emailengine": "connects to the EmailEngine that is migrated from",
+}
+
+// dials are the names in packages of the standard library that connect without a check of the address.
+var dials = map[string]*regexp.Regexp{
+	"net":        regexp.MustCompile(`^Dial`),
+	"crypto/tls": regexp.MustCompile(`^Dial`),
+	"net/http":   regexp.MustCompile(`^(Default(Client|Transport)|Client|Transport|Get|Head|Post|PostForm)$`),
+	"net/smtp":   regexp.MustCompile(`^(Dial|SendMail)`),
+}
+
+// TestOnePackageDials: a client made elsewhere would reach the operator's network and the metadata of clouds.
+func TestOnePackageDials(t *testing.T) {
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if free.MatchString(name) || name == "dialing" || undialed[name] != "" {
+			continue
+		}
+		for _, file := range p.GoFiles {
+			for _, found := range dialsIn(t, name+"/"+file) {
+				t.Errorf("%s/%s has %s: let package dialing make it", name, file, found)
+			}
+		}
+	}
+}
+
+// dialsIn returns what a file uses of dials, except pointers to clients, which somebody else made.
+func dialsIn(t *testing.T, path string) (found []string) {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]*regexp.Regexp{}
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if dials[imported] == nil {
+			continue
+		}
+		local := imported[strings.LastIndexByte(imported, '/')+1:]
+		if spec.Name != nil {
+			local = spec.Name.Name
+		}
+		names[local] = dials[imported]
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if star, ok := n.(*ast.StarExpr); ok {
+			s, ok := star.X.(*ast.SelectorExpr)
+			return !ok || s.Sel.Name != "Client" && s.Sel.Name != "Transport" && s.Sel.Name != "Dialer"
+		}
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := s.X.(*ast.Ident); ok && names[x.Name] != nil && names[x.Name].MatchString(s.Sel.Name) {
+				found = append(found, x.Name+"."+s.Sel.Name)
+			}
+		}
+		return true
+	})
+	return found
 }
 
 // TestThirdPartiesHaveOneHome keeps a dependency that may have to be replaced one day in the package made for

@@ -54,8 +54,9 @@ type Accounts struct {
 	proofs      []byte // key of the challenges of senders
 	log         *slog.Logger
 	now         func() time.Time
-	configured  bool   // there is an account from the configuration
-	is          string // fingerprint of the account from the configuration
+	own         *api.SMTPServer // relay of the account from the configuration; nil: there is none
+	configured  bool            // there is an account from the configuration
+	is          string          // fingerprint of the account from the configuration
 
 	senders *redisdb.Cache[entry]
 
@@ -100,7 +101,7 @@ func New(db *redisdb.DB, ring *seal.Ring, shared *gateways.Store, o Options) (*A
 		if err != nil {
 			return nil, err
 		}
-		a.is, kept.StandIn = is, &stored{ID: DefaultID, Value: account}
+		a.own, a.is, kept.StandIn = account.SMTP, is, &stored{ID: DefaultID, Value: account}
 	}
 	kept.Forget = a.forget
 	a.store = newStore(db, ring, kept)

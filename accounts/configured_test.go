@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/internal/testredis"
@@ -114,5 +116,55 @@ func TestNewRefusesAConfigurationThatCannotWork(t *testing.T) {
 	_, err = New(db, ring, gateways, Options{Default: wrong})
 	if diff := cmp.Diff([]string{"email", "smtp.port"}, testrecords.WrongFields(t, err)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The relay of the settings file may have a private address, whatever accounts may: also after the account
+// was edited over the API, as long as the edit leaves the relay as it is.
+func TestTheConfiguredRelayMayBePrivate(t *testing.T) {
+	t.Parallel()
+	db, ring := testredis.New(t), testrecords.Ring(t, "s")
+	shared, err := gateways.New(db, ring, gateways.Options{Guard: dialing.New(dialing.Options{})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	configured := configuredAccount()
+	configured.SMTP.Host = "127.0.0.1"
+	a, err := New(db, ring, shared, Options{Default: configured})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := func(id string) bool {
+		t.Helper()
+		s, err := a.Resolve(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Relays[0].SMTP.OperatorsOwn
+	}
+	if !own(DefaultID) {
+		t.Error("the configured relay is nobody's")
+	}
+	if _, err := a.Update(t.Context(), DefaultID, api.AccountPatch{Name: new("Shop")}); err != nil ||
+		!own(DefaultID) {
+		t.Errorf("after another name: %v", err)
+	}
+	elsewhere := *configured.SMTP
+	elsewhere.Port = 6379
+	for name, p := range map[string]api.AccountPatch{
+		"smtp.host": {SMTP: new(&elsewhere)}, "proxy": {Proxy: new("http://10.0.0.1")},
+	} {
+		_, err := a.Update(t.Context(), DefaultID, p)
+		if got := testrecords.WrongFields(t, err); !slices.Contains(got, name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for host, want := range map[string]string{"127.0.0.1": "smtp.host", "relay.internal": ""} {
+		other := account("other")
+		other.SMTP.Host = host
+		if _, err := a.Create(t.Context(), other); want == "" && (err != nil || own("other")) ||
+			want != "" && !slices.Contains(testrecords.WrongFields(t, err), want) {
+			t.Errorf("another account at %s: %v", host, err)
+		}
 	}
 }

@@ -151,6 +151,9 @@ func (a *Accounts) loadSender(ctx context.Context, id string) (entry, error) {
 		}
 	}
 	e, err := newEntry(s.Value, a.hold)
+	if len(e.sender.Relays) > 0 {
+		e.sender.Relays[0].SMTP.OperatorsOwn = a.operatorsOwn(s.Value)
+	}
 	e.sender.permit(s.Value, a.addressOnly)
 	if e.broken = s.Broken; e.broken != nil {
 		e.sender.Relays, e.sender.DKIM = nil, nil // their secrets are masked

@@ -142,6 +142,9 @@ func (a *Accounts) unknownGateways(ctx context.Context, f *faults, account api.A
 // checked returns an account in normal form, or all its wrong fields.
 func (a *Accounts) checked(ctx context.Context, account api.Account, old *stored) (api.Account, error) {
 	f := check(account)
+	if !a.operatorsOwn(account) {
+		f.Faults = append(f.Faults, a.gateways.Destinations(gateways.OfAccount(account))...)
+	}
 	if err := a.unknownGateways(ctx, f, account, old); err != nil {
 		return api.Account{}, err
 	}
@@ -154,6 +157,14 @@ func (a *Accounts) checked(ctx context.Context, account api.Account, old *stored
 	}
 	account.Senders = a.normalSenders(account.Senders)
 	return account, nil
+}
+
+// operatorsOwn reports whether the relay of an account is that of the settings file, which may have a private
+// address: the account of the configuration, whatever else of it was edited.
+func (a *Accounts) operatorsOwn(account api.Account) bool {
+	own, is := a.own, account.SMTP
+	return own != nil && is != nil && account.Account == DefaultID && is.Host == own.Host &&
+		is.Port == own.Port && account.Proxy == "" && account.OAuth2 == nil
 }
 
 // webhooks checks the URL that gets the account's events. Answers show it, so it must not hold a password.

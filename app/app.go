@@ -21,6 +21,7 @@ import (
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/config"
+	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/feedback/tracking"
@@ -66,6 +67,7 @@ type App struct {
 	ring         *seal.Ring
 	signedTokens *signedtoken.Ring
 	settings     *settings.Settings
+	guard        *dialing.Guard // judges what accounts, gateways and messages name
 	gateways     *gateways.Store
 	accounts     *accounts.Accounts
 	access       *access.Access
@@ -225,7 +227,9 @@ func (a *App) buildStores(context.Context) error {
 		return err
 	}
 	a.life.onRun("settings", a.settings.Run)
-	a.gateways, err = gateways.New(a.db, a.ring, gateways.Options{Logger: a.log})
+	a.guard = dialing.New(dialing.Options{AllowPrivate: c.Relays.AllowPrivate, Setting: "relays.allowPrivate",
+		Logger: a.log})
+	a.gateways, err = gateways.New(a.db, a.ring, gateways.Options{Guard: a.guard, Logger: a.log})
 	if err != nil {
 		return err
 	}
@@ -253,7 +257,7 @@ func (a *App) buildStores(context.Context) error {
 		return err
 	}
 	a.life.onRun("suppressions", a.suppressions.Run)
-	if a.oauth, err = oauth.New(a.db, a.ring, oauth.Options{Logger: a.log}); err != nil {
+	if a.oauth, err = oauth.New(a.db, a.ring, oauth.Options{Guard: a.guard, Logger: a.log}); err != nil {
 		return err
 	}
 	a.life.onRun("access tokens of relays", a.oauth.Run)

@@ -77,7 +77,7 @@ func (a *App) buildRouting() error {
 	a.life.onRun("limits", a.limits.Run)
 	a.sender, err = smtpsend.New(smtpsend.Options{
 		Timeout: a.cfg.Delivery.Timeout, Classifier: a.cfg.Delivery.Classifier, Admit: admission{a.limits}.admit,
-		Registry: a.metrics, Logger: a.log,
+		Guard: a.guard, Registry: a.metrics, Logger: a.log,
 	})
 	if err != nil {
 		return err

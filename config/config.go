@@ -31,6 +31,7 @@ type Config struct {
 	Role           string      `key:"role" default:"all" values:"all,api,worker" doc:"What this process does: api accepts mail and serves the pages, worker delivers, all does both. With separate api and worker processes, redis.url must be set."`
 	Workers        Workers     `key:"workers"`
 	Senders        Senders     `key:"senders"`
+	Relays         Relays      `key:"relays"`
 	Delivery       Delivery    `key:"delivery"`
 	Message        Message     `key:"message"`
 	Templates      Templates   `key:"templates"`
@@ -56,6 +57,11 @@ type Config struct {
 type Senders struct {
 	Enforce string `key:"enforce" default:"bound" values:"bound,all,off" doc:"Whose messages may name only senders and gateways of their account: those handed in with a token that is bound to an account, those of all tokens, or none. See Senders of an account."`
 	Own     string `key:"own" default:"domain" values:"domain,address" doc:"What an account may send as without a further record: every address of the domain of its own address, or that address only. Use address if accounts that distrust each other have addresses at one domain."`
+}
+
+// Relays says where accounts and gateways may have Postroom connect to.
+type Relays struct {
+	AllowPrivate bool `key:"allowPrivate" default:"true" doc:"Whether relays, proxies and token servers that accounts, gateways and messages name may have private and loopback addresses. Set it to false if you do not trust everyone who may change accounts. The relay of the setting smtp is exempt. Link-local and cloud metadata addresses are always refused. See Where Postroom connects to."`
 }
 
 // HTTP is the listener of the API and the pages.

@@ -1,17 +1,14 @@
 package feedback
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
-	"syscall"
 	"time"
 
-	"code.dny.dev/ssrf"
-
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/provider"
 )
@@ -23,23 +20,9 @@ const confirmTimeout = 10 * time.Second
 // request was signed and the host is Amazon's, but a name server may resolve it to anything. So only public
 // addresses are dialed, no redirect is followed, and no proxy of the environment is used.
 func confirmingClient(transport http.RoundTripper) *http.Client {
-	if transport == nil {
-		guard := ssrf.New(ssrf.WithPorts(443))
-		dialer := net.Dialer{Timeout: 5 * time.Second, Control: func(network, address string,
-			c syscall.RawConn) error {
-			target, err := netip.ParseAddrPort(address)
-			if err != nil {
-				return fmt.Errorf("%s is no address: %w", address, err)
-			}
-			return guard.SafeAddrPort(target)
-		}}
-		transport = &http.Transport{DialContext: dialer.DialContext, TLSHandshakeTimeout: 5 * time.Second,
-			DisableKeepAlives: true}
-	}
-	return &http.Client{
-		Transport: transport, Timeout: confirmTimeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	client := dialing.New(dialing.Options{}).Client(dialing.HTTP{Timeout: confirmTimeout})
+	client.Transport = cmp.Or(transport, client.Transport)
+	return client
 }
 
 // confirm fetches the URL of a confirmation. Its request was proven, and its topic is one that the operator

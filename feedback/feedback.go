@@ -80,8 +80,8 @@ type Options struct {
 	// Pace returns the messages a second of this process; nil: it never pauses. See package documents.
 	Pace func() float64
 
-	// Transport is for the requests to SNS. Nil: http.DefaultTransport fetches certificates; one that reaches
-	// public addresses only confirms subscriptions.
+	// Transport is for the requests to SNS. Nil: certificates are fetched as provider.Options says; one that
+	// reaches public addresses only confirms subscriptions.
 	Transport http.RoundTripper
 
 	Logger   *slog.Logger          // nil: nothing is logged

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/provider"
 	"github.com/postroom/postroom/redisdb"
 )
@@ -22,7 +23,7 @@ type MailgunOptions struct {
 	Domain string // needed
 	// empty: https://api.mailgun.net; for domains in the EU https://api.eu.mailgun.net
 	BaseURL   string
-	Transport http.RoundTripper // nil: http.DefaultTransport
+	Transport http.RoundTripper // nil: any address but those never dialed, through the proxy of the environment
 	// Wait waits before a request is repeated, until ctx ends; nil: by the clock.
 	Wait func(ctx context.Context, d time.Duration)
 }
@@ -61,14 +62,14 @@ func NewMailgun(o MailgunOptions) (*Mailgun, error) {
 	if o.Wait == nil {
 		o.Wait = func(ctx context.Context, d time.Duration) { redisdb.Pause(ctx, d) }
 	}
+	// no redirect is followed: the key must not go to another host
+	client := dialing.New(dialing.Options{AllowPrivate: true}).Client(dialing.HTTP{Timeout: mailgunTimeout,
+		Environment: true})
+	client.Transport = cmp.Or(o.Transport, client.Transport)
 	return &Mailgun{
 		base: base, path: strings.TrimSuffix(base.Path, "/") + "/v3/" + o.Domain + "/events", key: o.APIKey,
-		wait: o.Wait,
-		client: &http.Client{
-			Transport: o.Transport, Timeout: mailgunTimeout,
-			// the key must not go to another host
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		wait:   o.Wait,
+		client: client,
 	}, nil
 }
 

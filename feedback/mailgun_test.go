@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/provider"
 )
 
@@ -267,5 +269,18 @@ func TestNewMailgunRefusesWhatCannotWork(t *testing.T) {
 		if _, err := NewMailgun(o); err == nil {
 			t.Errorf("%+v was taken", o)
 		}
+	}
+}
+
+func TestMailgunIsNoMetadataService(t *testing.T) {
+	t.Parallel()
+	m, err := NewMailgun(MailgunOptions{APIKey: mailgunKey, Domain: "example.com",
+		BaseURL: "http://169.254.169.254"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Events(t.Context(), startOfTime, startOfTime.Add(time.Hour), ""); !errors.Is(err,
+		dialing.ErrRefused) {
+		t.Error(err)
 	}
 }

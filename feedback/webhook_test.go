@@ -309,7 +309,7 @@ func TestConfirmingClientStaysOutside(t *testing.T) {
 		if err == nil {
 			answer.Body.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), "prohibited") {
+		if err == nil || !strings.Contains(err.Error(), "destination refused") {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

@@ -136,6 +136,9 @@ func (a *scriptedAccounts) Resolve(_ context.Context, id string) (accounts.Sende
 // Exists implements Gateways.
 func (a *scriptedAccounts) Exists(_ context.Context, id string) (bool, error) { return id == "gw", nil }
 
+// CheckPath implements Gateways.
+func (a *scriptedAccounts) CheckPath(p gateways.Path) gateways.Faults { return p.Check() }
+
 func (a *scriptedAccounts) Outcome(_ context.Context, _ string, err error) {
 	var se *smtpsend.Error
 	switch {

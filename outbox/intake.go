@@ -184,7 +184,7 @@ func (in *Intake) open(ctx context.Context, sh Shared, only *Entry) (*Batch, []f
 		err = b.composeRaw(only)
 	}
 	added, wrong := in.additionsOf(b.shared, account)
-	b.added, wrong = added, append(checkShared(b.shared, b.began), wrong...)
+	b.added, wrong = added, slices.Concat(in.Gateways.CheckPath(sh.Path), checkShared(b.shared, b.began), wrong)
 	if _, bad := locale.Zone(sh.TZ); bad != nil {
 		b.shared.TZ = "" // it is among the wrong fields; find the others too
 	}

@@ -29,7 +29,7 @@ func (f *faults) add(key, format string, args ...any) {
 
 // checkShared finds the wrong fields of what messages share, apart from those that package message finds.
 func checkShared(sh Shared, now time.Time) []fault.Field {
-	wrong := faults(sh.Check())
+	var wrong faults
 	if len(sh.Raw) > 0 && (sh.HTML != "" || sh.Text != "" || len(sh.Attachments) > 0) {
 		wrong.add("raw", "can't be combined with html, text or attachments")
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/dkim"
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/message/signedtoken"
@@ -28,8 +29,9 @@ type Accounts interface {
 	Trial(ctx context.Context, id string) (bool, error)
 }
 
-// Gateways reports whether a gateway exists. It is gateways.Store.
+// Gateways reports whether a gateway exists, and judges the path of a message. It is gateways.Store.
 type Gateways interface {
+	CheckPath(p gateways.Path) gateways.Faults
 	Exists(ctx context.Context, id string) (bool, error)
 }
 

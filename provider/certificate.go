@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rsa"
 	"crypto/x509"
@@ -16,6 +17,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/fault"
 )
 
@@ -29,18 +31,23 @@ const (
 	fetchesPerMinute = 10
 )
 
+// certificateClient returns the client that fetches certificates. SNS may have a private address: that of an
+// endpoint in the operator's network at Amazon.
+func certificateClient(transport http.RoundTripper) *http.Client {
+	client := dialing.New(dialing.Options{AllowPrivate: true}).Client(dialing.HTTP{Environment: true})
+	client.Transport = cmp.Or(transport, client.Transport)
+	return client
+}
+
 // fetchCertificate returns the PEM text at an address whose host was checked: the certificate, then its
 // intermediates, if any. It follows no redirect, and reads at most certificateSize bytes.
-func fetchCertificate(ctx context.Context, transport http.RoundTripper, address string) ([]byte, error) {
+func fetchCertificate(ctx context.Context, client *http.Client, address string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, certificateTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, fmt.Errorf("fetch certificate %s: %w", address, err)
 	}
-	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse
-	}}
 	answer, err := client.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("fetch certificate: %w", err)
@@ -61,7 +68,7 @@ func fetchCertificate(ctx context.Context, transport http.RoundTripper, address 
 
 // certificateCache keeps certificates by address. One request fetches an address; the others wait for it.
 type certificateCache struct {
-	transport http.RoundTripper // nil: http.DefaultTransport
+	client *http.Client // follows no redirect
 
 	mu      sync.Mutex
 	kept    map[string]*certificate
@@ -164,7 +171,7 @@ func (c *certificateCache) forget(address string, one *certificate) {
 }
 
 func (c *certificateCache) fetch(ctx context.Context, address string) (*x509.Certificate, error) {
-	raw, err := fetchCertificate(ctx, c.transport, address)
+	raw, err := fetchCertificate(ctx, c.client, address)
 	if err != nil {
 		return nil, fault.Wrap(err, fault.Unavailable, "", "The signing certificate could not be fetched")
 	}

@@ -105,7 +105,9 @@ type Options struct {
 
 	Window time.Duration // greatest age of a signed time; zero: long enough for the provider's retries
 
-	Transport http.RoundTripper // fetches SNS certificates, for SES only; nil: http.DefaultTransport
+	// Transport fetches SNS certificates, for SES only; nil: any address but those never dialed, through the
+	// proxy of the environment
+	Transport http.RoundTripper
 	// Bind binds a single-use token to the digest of an event until the given time, and returns the digest of
 	// the first call. The same event again is no replay: our answer was lost. Needed for Mailgun.
 	Bind func(ctx context.Context, token, digest string, until time.Time) (bound string, err error)
@@ -144,7 +146,7 @@ func New(name Name, o Options) (*Verifier, error) {
 			maxSecrets, name)
 	}
 	v := &Verifier{window: o.Window, bind: o.Bind,
-		certs: &certificateCache{transport: o.Transport, kept: map[string]*certificate{}}}
+		certs: &certificateCache{client: certificateClient(o.Transport), kept: map[string]*certificate{}}}
 	if v.window <= 0 {
 		v.window = e.window
 	}

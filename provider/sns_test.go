@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/fault"
 )
 
@@ -434,7 +435,7 @@ func TestHTTPCertificates(t *testing.T) {
 	}))
 	defer server.Close()
 	fetch := func(ctx context.Context, path string) ([]byte, error) {
-		return fetchCertificate(ctx, server.Client().Transport, server.URL+path)
+		return fetchCertificate(ctx, certificateClient(server.Client().Transport), server.URL+path)
 	}
 	if raw, err := fetch(t.Context(), "/a.pem"); err != nil || string(raw) != "a certificate" {
 		t.Errorf("%q, %v", raw, err)
@@ -448,5 +449,14 @@ func TestHTTPCertificates(t *testing.T) {
 	cancel()
 	if _, err := fetch(ctx, "/a.pem"); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// The host of a certificate is Amazon's, but its name may lead elsewhere.
+func TestCertificatesAreNotFetchedFromMetadata(t *testing.T) {
+	t.Parallel()
+	_, err := fetchCertificate(t.Context(), certificateClient(nil), "http://169.254.169.254/c.pem")
+	if !errors.Is(err, dialing.ErrRefused) {
+		t.Error(err)
 	}
 }

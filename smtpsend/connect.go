@@ -29,7 +29,7 @@ func (s *Sender) open(ctx context.Context, relay Relay) (*session, *Error) {
 		c, err = s.establish(ctx, relay)
 	}
 	if err != nil {
-		log.Debug("smtp connection failed", slog.Any("error", err))
+		log.Debug("smtp connection failed", slog.Any("error", err), slog.String("server_said", saidIn(err)))
 		return nil, err
 	}
 	log.Debug("smtp connected", slog.String("tls", c.tls))
@@ -91,7 +91,12 @@ func (s *Sender) admitted(ctx context.Context, relay Relay) (release func(), _ *
 
 // dial connects to the relay or its proxy, at the first of its addresses that answers.
 func (s *Sender) dial(ctx context.Context, relay Relay) (*session, *Error) {
-	d := net.Dialer{Timeout: s.o.ConnectTimeout, Control: s.o.Control}
+	guard := s.o.Guard
+	if relay.OperatorsOwn {
+		guard = guard.WithPrivate()
+	}
+	d := guard.Dialer()
+	d.Timeout = s.o.ConnectTimeout
 	if relay.LocalAddress != "" {
 		d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(relay.LocalAddress)}
 	}
@@ -100,8 +105,12 @@ func (s *Sender) dial(ctx context.Context, relay Relay) (*session, *Error) {
 	if err != nil {
 		return nil, settingsError(err)
 	}
+	target := ""
 	if p != nil {
 		address = p.address
+		if target, err = guard.Target(ctx, relay.Host); err != nil {
+			return nil, s.dialError(ctx, false, err)
+		}
 	}
 	begun := time.Now()
 	conn, err := d.DialContext(ctx, "tcp", address)
@@ -111,7 +120,7 @@ func (s *Sender) dial(ctx context.Context, relay Relay) (*session, *Error) {
 	s.metrics.opened.Inc()
 	s.metrics.open.Inc()
 	age := relay.Lifetime
-	c := &session{sender: s, relay: relay, proxy: p, raw: conn,
+	c := &session{sender: s, relay: relay, proxy: p, target: target, raw: conn,
 		expires: begun.Add(age - age/10 + rand.N(age/5+1))}
 	c.attach(conn)
 	c.timings.Connect = time.Since(begun)
@@ -146,6 +155,9 @@ func (c *session) greet(ctx context.Context) *Error {
 	begun := time.Now()
 	r, err := c.read(c.setupTimeout())
 	c.timings.Connect += time.Since(begun)
+	if err == nil && r.positive() && r.code != 220 { // another protocol, such as NNTP
+		err = fmt.Errorf("%w: greeting %s", errProtocol, r.line())
+	}
 	if e := c.judge(ctx, PhaseGreeting, "", r, err); e != nil {
 		return e
 	}
@@ -161,13 +173,19 @@ func (c *session) command(ctx context.Context, p Phase, verb string, rest ...str
 
 // judge returns nil if r is a 2xx reply, else the failure.
 func (c *session) judge(ctx context.Context, p Phase, verb string, r reply, err error) *Error {
+	var e *Error
 	switch {
 	case err != nil:
-		return c.sender.ioError(ctx, p, verb, err)
+		e = c.sender.ioError(ctx, p, verb, err)
 	case !r.positive():
-		return c.sender.replyError(p, verb, r, 0)
+		e = c.sender.replyError(p, verb, r, 0)
+	default:
+		return nil
 	}
-	return nil
+	if (p == PhaseGreeting || p == PhaseEHLO) && !c.relay.OperatorsOwn {
+		e.forStrangers()
+	}
+	return e
 }
 
 // hello sends EHLO, or HELO to a relay that does not know EHLO.

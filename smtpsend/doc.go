@@ -16,6 +16,9 @@
 //     relay has an envelope without a message.
 //   - Credentials are sent only inside verified TLS, except where the operator allowed otherwise. No error
 //     and no log line contains them. The same holds for a proxy's.
+//   - Relays and proxies are dialed if Options.Guard permits their address. A refusal is a failure of the
+//     account's settings. No error has the words of a server that has not shown to be an SMTP server: they
+//     are in the log, at debug.
 //   - The wire carries what was meant. Addresses are checked again. Every bare CR or LF in a message becomes
 //     CRLF before dots are doubled (SMTP smuggling, CVE-2023-51764 to 51766). Bytes sent ahead of a TLS
 //     handshake are an error.

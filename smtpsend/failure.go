@@ -12,6 +12,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/postroom/postroom/dialing"
 )
 
 // replyError returns what a reply means in its phase, by the sender's classifier. recipients is the number of
@@ -71,13 +73,17 @@ func withoutPorts(err error) error {
 // dialError is a relay or proxy that could not be reached. A name that does not exist may be a typing error
 // or a failing resolver. The caller counts attempts and decides when to hold the account.
 func (s *Sender) dialError(ctx context.Context, proxied bool, err error) *Error {
-	e := newError(PhaseConnect, Soft, ScopeAccount, nameSocket, err)
+	e := newError(PhaseConnect, Soft, ScopeAccount, nameSocket, dialing.Plain(err))
 	var dns *net.DNSError
 	switch {
 	case ctx.Err() != nil:
 		return s.ioError(ctx, PhaseConnect, "", err)
+	case errors.Is(err, dialing.ErrRefused) && proxied:
+		return settingsError(fmt.Errorf("proxy: %w", e.Err))
+	case errors.Is(err, dialing.ErrRefused):
+		return settingsError(e.Err)
 	case proxied:
-		e.Err = fmt.Errorf("proxy: %w", err)
+		e.Err = fmt.Errorf("proxy: %w", e.Err)
 	case errors.As(err, &dns):
 		e.Phase, e.name = PhaseDNS, nameDNS
 	case isTimeout(err):

@@ -15,8 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/postroom/postroom/message"
 )
 
 // proxy is a parsed Relay.Proxy.
@@ -84,7 +82,7 @@ func (c *session) through(ctx context.Context) (net.Conn, error) {
 		}
 		over := tls.Client(conn, &tls.Config{ServerName: p.host, RootCAs: roots, MinVersion: tls.VersionTLS12})
 		if err := over.HandshakeContext(ctx); err != nil {
-			return nil, fmt.Errorf("TLS handshake: %w", err)
+			return nil, fmt.Errorf("TLS handshake: %w", certificateOf(err))
 		}
 		conn = over
 	}
@@ -92,7 +90,7 @@ func (c *session) through(ctx context.Context) (net.Conn, error) {
 	if p.scheme == "socks5" {
 		ask = p.askSOCKS
 	}
-	if err := ask(conn, c.relay.Host, c.relay.Port); err != nil {
+	if err := ask(conn, c.target, c.relay.Port); err != nil {
 		return nil, err
 	}
 	return conn, c.raw.SetDeadline(time.Time{})
@@ -158,13 +156,8 @@ func (p *proxy) askHTTP(conn net.Conn, host string, port int) error {
 	case answer.StatusCode == 401, answer.StatusCode == 407:
 		return fmt.Errorf("%w (%d)", errProxyLogin, answer.StatusCode)
 	case answer.StatusCode/100 != 2:
-		status := answer.Status
-		for _, secret := range []string{login, p.password} {
-			if secret != "" {
-				status = strings.ReplaceAll(status, secret, "***")
-			}
-		}
-		return fmt.Errorf("it answers CONNECT with %s", message.Clip(printableText(status), 200))
+		// not in the server's words: it may be any server, and they may hold the login
+		return fmt.Errorf("it answers CONNECT with %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
 	}
 	return nil
 }

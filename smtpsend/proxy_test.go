@@ -218,7 +218,7 @@ func TestProxyTroubles(t *testing.T) {
 			"longer than"},
 		{"repeats the login", "http",
 			says("HTTP/1.1 403 no proxy-secret cHJveHktdXNlcjpwcm94eS1zZWNyZXQ=\x1b[31m\r\n\r\n"), "ESOCKET",
-			"403 no *** ***"},
+			"403 Forbidden"},
 	} {
 		t.Run(row.scheme+" "+row.name, func(t *testing.T) {
 			t.Parallel()

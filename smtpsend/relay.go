@@ -68,8 +68,12 @@ type Relay struct {
 	LocalAddress string // IP address to connect from; empty: the system's choice
 
 	// Proxy is the URL of a proxy: http or https (CONNECT), or socks5, with user:password if it needs them. The
-	// proxy resolves the relay's name. CA may also sign the certificate of an https proxy. Empty: none.
+	// proxy resolves the relay's name, unless private addresses are refused (dialing.Guard.Target). CA may also
+	// sign the certificate of an https proxy. Empty: none.
 	Proxy string
+
+	// OperatorsOwn: the settings file names the relay, so its address may be private whatever Options.Guard says
+	OperatorsOwn bool
 
 	Connections           int // connections open at once; 0: 10
 	MessagesPerConnection int // transactions before a connection is closed; 0: 100

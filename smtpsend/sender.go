@@ -10,10 +10,11 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/postroom/postroom/dialing"
 )
 
 // Options tunes a Sender. The zero value works.
@@ -29,8 +30,9 @@ type Options struct {
 	// for relays that name none; empty: the host name when fully qualified, else the local address
 	EHLOName string
 
-	// Control is called before each connection, as in net.Dialer. It may refuse addresses.
-	Control func(network, address string, c syscall.RawConn) error
+	// Guard judges relays and proxies when they are dialed, except Relay.OperatorsOwn; nil: it permits private
+	// addresses. What it refuses is a failure of the account's settings.
+	Guard *dialing.Guard
 
 	// Admit is called before each new connection to a relay with Shared set, so that processes can count their
 	// connections together. The relay has its defaults filled in. Without an error the connection may be opened.
@@ -60,6 +62,7 @@ func New(o Options) (*Sender, error) {
 	o.IdleTimeout = positiveOr(o.IdleTimeout, 10*time.Second)
 	o.Lifetime = positiveOr(o.Lifetime, 5*time.Minute)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.Guard = cmp.Or(o.Guard, dialing.New(dialing.Options{AllowPrivate: true, Logger: o.Logger}))
 	if o.EHLOName == "" {
 		o.EHLOName = qualifiedHostname()
 	}

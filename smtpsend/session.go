@@ -15,6 +15,7 @@ type session struct {
 	sender *Sender
 	relay  Relay
 	proxy  *proxy   // what raw leads to; nil: the relay itself
+	target string   // what the proxy is asked to connect to
 	raw    net.Conn // the TCP connection; closing it ends every wait
 	conn   net.Conn // raw, or TLS over it
 	r      *bufio.Reader

@@ -29,7 +29,11 @@ func (c *session) handshake(ctx context.Context) *Error {
 	}
 	conn := tls.Client(c.conn, config)
 	if err := conn.HandshakeContext(ctx); err != nil {
-		return c.sender.handshakeError(ctx, err)
+		e := c.sender.handshakeError(ctx, err)
+		if c.relay.TLS == TLSImplicit && !c.relay.OperatorsOwn {
+			e.Err = fmt.Errorf("TLS handshake: %w", certificateOf(err))
+		}
+		return e
 	}
 	c.attach(conn)
 	c.tls = tls.VersionName(conn.ConnectionState().Version)

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/postroom/postroom/dialing"
 )
 
 // reply is the result of one request: a response, or an error if there was none.
@@ -65,7 +67,7 @@ func (r reply) ok() bool { return r.err == nil && r.status >= 200 && r.status < 
 // retryable reports whether a retry of the same request may succeed.
 func (r reply) retryable() bool {
 	if r.err != nil {
-		return !errors.Is(r.err, errRefused)
+		return !errors.Is(r.err, dialing.ErrRefused)
 	}
 	switch r.status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:

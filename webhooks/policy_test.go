@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/postroom/postroom/dialing"
 )
 
 func TestDecide(t *testing.T) {
@@ -14,7 +16,7 @@ func TestDecide(t *testing.T) {
 	p := policy{attempts: 3, maxRetryAfter: time.Hour, delay: func(n int) time.Duration {
 		return time.Duration(n) * 10 * time.Second
 	}}
-	refused := fmt.Errorf("dial tcp: %w: 10.0.0.1", errRefused)
+	refused := fmt.Errorf("dial tcp: %w: 10.0.0.1", dialing.ErrRefused)
 	for _, row := range []struct {
 		name    string
 		reply   reply

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/message"
 )
@@ -61,32 +61,14 @@ type posting struct {
 	created  time.Time
 }
 
-// poster makes requests. Its transport ignores the proxy settings of the environment: a proxy would dial
-// for us and bypass the check of the destination.
+// poster makes requests. Its client ignores the proxy settings of the environment: a proxy would dial for us
+// and bypass the check of the destination.
 type poster struct {
 	client  *http.Client
 	timeout time.Duration
 	secret  string // the instance's signing secret, for X-EE-Wh-Signature
 	agent   string // "postroom/1.2.3"
 	service func() string
-}
-
-// newDialer returns a dialer that checks every address before it connects.
-func newDialer(d destinations) *net.Dialer {
-	return &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, Control: d.control}
-}
-
-func newTransport(dialer *net.Dialer, perEndpoint int) *http.Transport {
-	return &http.Transport{
-		DialContext:            dialer.DialContext,
-		TLSHandshakeTimeout:    10 * time.Second,
-		ForceAttemptHTTP2:      true,
-		DisableCompression:     true, // a small response could unpack to gigabytes
-		MaxIdleConns:           256,
-		MaxIdleConnsPerHost:    perEndpoint,
-		IdleConnTimeout:        30 * time.Second,
-		MaxResponseHeaderBytes: 64 << 10,
-	}
 }
 
 // post makes one request and returns its result. It never follows a redirect.
@@ -99,7 +81,7 @@ func (p *poster) post(ctx context.Context, x posting, now time.Time) reply {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.to.url, bytes.NewReader(payload))
 	if err != nil {
-		return reply{err: fmt.Errorf("%w: the URL can't be read", errRefused)}
+		return reply{err: fmt.Errorf("%w: the URL can't be read", dialing.ErrRefused)}
 	}
 	p.setHeaders(req.Header, x, payload, now)
 	start := time.Now()

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"log/slog"
 	mathrand "math/rand/v2"
-	"net/http"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
@@ -113,11 +113,10 @@ func New(db *redisdb.DB, tasks *queue.Client, control *queue.Control, ring *seal
 		delay:         func(n int) time.Duration { return o.Backoff.Delay(n, mathrand.Float64()) },
 		maxRetryAfter: time.Hour,
 	}
+	guard := dialing.New(dialing.Options{AllowPrivate: o.AllowPrivate, Setting: "webhooks.allowPrivate",
+		Logger: o.Logger})
 	w.poster = &poster{
-		client: &http.Client{
-			Transport:     newTransport(newDialer(newDestinations(o.AllowPrivate)), o.PerEndpoint),
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		client:  guard.Client(dialing.HTTP{PerHost: o.PerEndpoint}),
 		timeout: o.Timeout, secret: o.Secret, agent: "postroom/" + o.Version, service: o.ServiceURL,
 	}
 	return w, nil

@@ -74,6 +74,37 @@ func (s *Settings) Check() Faults {
 	return f
 }
 
+// Destinations returns the fields whose host is an address that may not be dialed. Hosts with names are
+// judged when they are dialed.
+func (s *Store) Destinations(settings *Settings) Faults {
+	var f Faults
+	check := func(key, host string) {
+		if err := s.guard.CheckHost(host); host != "" && err != nil {
+			f.Add(key, "can't be used: %v", err)
+		}
+	}
+	hostOf := func(text string) string {
+		u, err := url.Parse(text)
+		if err != nil {
+			return "" // Check reports it
+		}
+		return u.Hostname()
+	}
+	if !settings.absent {
+		check(settings.at+"host", settings.host())
+	}
+	if settings.oauth != nil {
+		check("oauth2.tokenUrl", hostOf(settings.oauth.TokenURL))
+	}
+	check("proxy", hostOf(settings.proxy))
+	return f
+}
+
+// CheckPath returns all wrong fields of the path of a message.
+func (s *Store) CheckPath(p Path) Faults {
+	return append(p.Check(), s.Destinations(&Settings{proxy: p.Proxy, absent: true})...)
+}
+
 // checkServer checks host, port and preset.
 func (s *Settings) checkServer(f *Faults) {
 	name := s.server.Preset

@@ -13,10 +13,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/internal/testrecords"
 	"github.com/postroom/postroom/redisdb/records"
 	"github.com/postroom/postroom/smtpsend"
 )
+
+// validate checks a gateway where private addresses are permitted.
+func validate(g api.Gateway) error {
+	return (&Store{guard: dialing.New(dialing.Options{AllowPrivate: true})}).validate(g)
+}
 
 const goodPin = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 
@@ -258,5 +264,45 @@ func TestAPasswordInClearStaysOnThisMachine(t *testing.T) {
 		if err := validate(g); (err == nil) != want {
 			t.Errorf("a password in clear to %s: %v", host, err)
 		}
+	}
+}
+
+// A host that is an address is judged when it is stored. Names are judged when they are dialed.
+func TestAddressesThatMayNotBeDialed(t *testing.T) {
+	public := &Store{guard: dialing.New(dialing.Options{Setting: "relays.allowPrivate"})}
+	private := &Store{guard: dialing.New(dialing.Options{AllowPrivate: true})}
+	for _, row := range []struct {
+		name           string
+		g              api.Gateway
+		public, always []string // wrong fields where private addresses are refused, and where they are not
+	}{
+		{"names", api.Gateway{Host: "relay.internal", Proxy: "socks5://proxy.internal"}, nil, nil},
+		{"public", api.Gateway{Host: "93.184.215.14", Proxy: "socks5://93.184.215.14"}, nil, nil},
+		{"loopback", api.Gateway{Host: "127.0.0.1"}, []string{"host"}, nil},
+		{"this machine", api.Gateway{Host: "LocalHost."}, []string{"host"}, nil},
+		{"private", api.Gateway{Host: "10.0.0.1", Proxy: "http://user:pw@[fd12::1]:3128"},
+			[]string{"host", "proxy"}, nil},
+		{"metadata", api.Gateway{Host: "169.254.169.254", Proxy: "http://[::ffff:a9fe:a9fe]"},
+			[]string{"host", "proxy"}, []string{"host", "proxy"}},
+		{"token server", api.Gateway{Host: "relay.test", OAuth2: &api.OAuth2{TokenURL: "https://10.0.0.1/token",
+			ClientID: "c", RefreshToken: "r", User: "u"}}, []string{"oauth2.tokenUrl"}, nil},
+		{"token server at metadata", api.Gateway{Host: "relay.test", OAuth2: &api.OAuth2{
+			TokenURL: "https://169.254.169.254/token", ClientID: "c", RefreshToken: "r", User: "u"}},
+			[]string{"oauth2.tokenUrl"}, []string{"oauth2.tokenUrl"}},
+	} {
+		row.g.Gateway, row.g.Port = "g", 587
+		for s, want := range map[*Store][]string{public: row.public, private: row.always} {
+			err := s.validate(row.g)
+			if want == nil && err == nil {
+				continue
+			}
+			if diff := cmp.Diff(want, testrecords.WrongFields(t, err)); diff != "" {
+				t.Errorf("%s: %s", row.name, diff)
+			}
+		}
+	}
+	f := public.CheckPath(Path{Proxy: "http://127.0.0.1:8080"})
+	if len(f) != 1 || f[0].Key != "proxy" || !strings.HasSuffix(f[0].Message, "relays.allowPrivate is off") {
+		t.Errorf("path of a message: %+v", f)
 	}
 }

@@ -1,19 +1,21 @@
 package gateways
 
 import (
+	"slices"
+
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 )
 
 // validate reports everything wrong with a gateway at once.
-func validate(g api.Gateway) error {
+func (s *Store) validate(g api.Gateway) error {
 	var f Faults
 	f.ID("gateway", g.Gateway)
 	f.Text("name", g.Name, 256)
 	settings := ofGateway(g)
 	most := settings.Limits()
 	f.warmup(g.Warmup, &most)
-	return fault.InvalidFields(append(f, settings.Check()...))
+	return fault.InvalidFields(slices.Concat(f, settings.Check(), s.Destinations(settings)))
 }
 
 // patched lays the fields that a patch has over a gateway. A login that the patch names replaces one of the

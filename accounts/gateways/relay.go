@@ -53,6 +53,7 @@ func (p Path) Apply(r *Relay) {
 		return
 	}
 	r.SMTP.Proxy, r.SMTP.InsecureSkipVerify, r.SMTP.AllowInsecureAuth = p.Proxy, false, false
+	r.SMTP.OperatorsOwn = false // who may send chose the proxy
 	if r.SMTP.TLS != smtpsend.TLSImplicit && r.SMTP.Username != "" {
 		r.SMTP.TLS = smtpsend.TLSRequired
 	}

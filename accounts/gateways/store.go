@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/records"
@@ -17,6 +18,8 @@ import (
 
 // Options are the settings of a Store. The zero value works.
 type Options struct {
+	// Guard judges the hosts that gateways and accounts name. Nil: it permits private addresses.
+	Guard *dialing.Guard
 	// Logger gets failures to store results of attempts. Nil: nothing is logged.
 	Logger *slog.Logger
 	// Now is the clock, for tests. Nil: time.Now.
@@ -26,6 +29,7 @@ type Options struct {
 // Store stores the gateways. It is safe for concurrent use, by any number of processes on one Redis.
 type Store struct {
 	client redisdb.Evaler
+	guard  *dialing.Guard
 	store  *records.Store[api.Gateway]
 	log    *slog.Logger
 	now    func() time.Time
@@ -46,7 +50,8 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Store{client: db.Client(), log: o.Logger, now: o.Now, uses: map[string]*use{}}
+	o.Guard = cmp.Or(o.Guard, dialing.New(dialing.Options{AllowPrivate: true, Logger: o.Logger}))
+	s := &Store{client: db.Client(), guard: o.Guard, log: o.Logger, now: o.Now, uses: map[string]*use{}}
 	s.store = newStore(db, ring, records.Options[api.Gateway]{Forget: s.forget, Now: o.Now})
 	s.routes = redisdb.NewCache[found](db, s.store.VersionKey(), nil)
 	return s, nil
@@ -55,7 +60,7 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Store, error) {
 // Create stores a gateway. It replaces one with the same id (state "existing", else "new"). Invalid names
 // every wrong field.
 func (s *Store) Create(ctx context.Context, g api.Gateway) (api.GatewayCreated, error) {
-	if err := validate(g); err != nil {
+	if err := s.validate(g); err != nil {
 		return api.GatewayCreated{}, err
 	}
 	g.Warmup = s.begun(g.Warmup)
@@ -69,7 +74,7 @@ func (s *Store) Update(ctx context.Context, id string, p api.GatewayPatch) (api.
 	err := s.store.Update(ctx, id, func(old *stored) (api.Gateway, error) {
 		g := patched(old.Value, p)
 		g.Warmup = s.begun(g.Warmup)
-		return g, validate(g)
+		return g, s.validate(g)
 	})
 	return api.GatewayUpdated{Gateway: id}, err
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/postroom/postroom/dialing"
 )
 
 const (
@@ -58,20 +60,10 @@ type asker struct {
 	now    func() time.Time
 }
 
-// newAsker returns an asker with the transport of a given client. The default transport uses the proxy of the
-// environment: token servers are public, and many networks are closed otherwise.
-func newAsker(given *http.Client, now func() time.Time) asker {
-	client := &http.Client{}
-	if given != nil {
-		*client = *given
-	}
-	if client.Transport == nil {
-		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.MaxResponseHeaderBytes, t.DisableKeepAlives = 64<<10, true // hours lie between two requests
-		client.Transport = t
-	}
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return asker{client: client, now: now}
+// newAsker returns an asker. Connections are not kept: hours lie between two requests. The proxy of the
+// environment is used: token servers are public, and many networks are closed otherwise.
+func newAsker(guard *dialing.Guard, now func() time.Time) asker {
+	return asker{client: guard.Client(dialing.HTTP{Environment: true}), now: now}
 }
 
 // ask requests an access token with a refresh token (RFC 6749 section 6). The error is an *Error without
@@ -115,7 +107,10 @@ func (a asker) request(ctx context.Context, c Client, refreshToken string, basic
 		req.SetBasicAuth(url.QueryEscape(c.ClientID), url.QueryEscape(c.ClientSecret))
 	}
 	res, err := a.client.Do(req)
-	if err != nil {
+	switch {
+	case errors.Is(err, dialing.ErrRefused):
+		return answer{}, &Error{Permanent: true, Code: CodeSettings, Err: plain(err, req.URL.Host)}
+	case err != nil:
 		return answer{}, &Error{Err: plain(err, req.URL.Host)}
 	}
 	defer res.Body.Close() //nolint:errcheck // it was only read

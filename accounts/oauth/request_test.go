@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/dialing"
 )
 
 func TestJudge(t *testing.T) {
@@ -161,7 +163,7 @@ func TestSlowTokenServer(t *testing.T) {
 	stop := make(chan struct{})
 	defer close(stop)
 	s.set(func() { s.meddle = func() { <-stop } })
-	p.asker = newAsker(&http.Client{Timeout: 50 * time.Millisecond}, p.Now)
+	p.asker.client.Timeout = 50 * time.Millisecond
 	e := p.fails(t, s.client(), "")
 	if e.Permanent || e.Err == nil {
 		t.Error(e)
@@ -266,4 +268,21 @@ func FuzzAnswer(f *testing.F) {
 			t.Errorf("the error says %q", text)
 		}
 	})
+}
+
+// A token server that may not be dialed is a fault of the account's settings: nothing is sent to it.
+func TestTokenServersThatMayNotBeDialed(t *testing.T) {
+	p, s := setup(t)
+	private := s.client()
+	p.asker = newAsker(dialing.New(dialing.Options{Setting: "relays.allowPrivate"}), p.Now)
+	if e := p.fails(t, private, ""); !e.Permanent || e.Code != CodeSettings ||
+		!strings.HasSuffix(e.Error(), "relays.allowPrivate is off") || len(s.requests()) > 0 {
+		t.Errorf("private: %v, %d requests", e, len(s.requests()))
+	}
+	metadata := s.client()
+	metadata.TokenURL = "https://169.254.169.254/token"
+	p.asker = newAsker(dialing.New(dialing.Options{AllowPrivate: true}), p.Now)
+	if e := p.fails(t, metadata, ""); !e.Permanent || !errors.Is(e, dialing.ErrRefused) {
+		t.Errorf("metadata: %v", e)
+	}
 }

@@ -6,10 +6,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
-	"net/http"
 	"sync"
 	"time"
 
+	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
 )
@@ -30,9 +30,8 @@ const (
 
 // Options are the settings of Tokens. The zero value works.
 type Options struct {
-	// HTTP is the client whose transport and timeout are used; the timeout is at most 10 s. Nil: the default
-	// transport. Redirects are never followed.
-	HTTP *http.Client
+	// Guard judges the token servers that accounts name. Nil: it permits private addresses.
+	Guard *dialing.Guard
 	// Logger gets each new token, and each failure. Nil: nothing is logged.
 	Logger *slog.Logger
 	// Now is the clock, for tests. Nil: time.Now.
@@ -84,11 +83,12 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Tokens, error) {
 		return nil, errors.New("oauth: a database and a key ring are needed")
 	}
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.Guard = cmp.Or(o.Guard, dialing.New(dialing.Options{AllowPrivate: true, Logger: o.Logger}))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	return &Tokens{
-		store: store{client: db.Client()}, ring: ring, asker: newAsker(o.HTTP, o.Now), log: o.Logger, now: o.Now,
+		store: store{client: db.Client()}, ring: ring, asker: newAsker(o.Guard, o.Now), log: o.Logger, now: o.Now,
 		fence:  rand.Text(),
 		owners: map[string]*owner{},
 	}, nil

@@ -28,6 +28,7 @@ func (x *exam) relay(ctx context.Context) []finding {
 	if err != nil {
 		return []finding{{name, fail, err.Error(), "correct smtp"}}
 	}
+	route.SMTP.OperatorsOwn = true
 	sender, err := smtpsend.New(smtpsend.Options{Timeout: min(x.cfg.Delivery.Timeout, 20*time.Second)})
 	if err != nil {
 		return []finding{{name, fail, err.Error(), ""}}

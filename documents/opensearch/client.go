@@ -30,9 +30,10 @@ const maxAnswer = 256 << 20
 
 // newClient returns a client for the nodes of a cluster. Its requests are basic, so that Elasticsearch
 // accepts them.
-func newClient(ctx context.Context, addresses string) (*client.Client, error) {
+func newClient(ctx context.Context, addresses string, over http.RoundTripper) (*client.Client, error) {
 	c := client.Config{
 		MaxRetries: tries, RequestTimeout: requestTimeout, Context: ctx,
+		Transport:             over,
 		HealthCheckMaxRetries: -1, MaxRetryClusterHealth: -1, // only OpenSearch answers these
 	}
 	for _, node := range strings.Split(addresses, ",") {

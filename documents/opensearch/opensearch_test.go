@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/documents/opensearch"
 	"github.com/postroom/postroom/documents/query"
@@ -37,7 +38,6 @@ func dial(t *testing.T, c *testopensearch.Cluster, who string) *opensearch.Store
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		http.DefaultClient.CloseIdleConnections()
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
@@ -203,5 +203,16 @@ func TestLargeBatchesAreSplit(t *testing.T) {
 	bulks := c.Requests("POST", "/_bulk")
 	if n := total(t, s); n != 1200 || bulks < 4 {
 		t.Errorf("%d documents in %d requests", n, bulks)
+	}
+}
+
+func TestTheSearchIndexIsNoMetadataService(t *testing.T) {
+	s, err := opensearch.Open(opensearch.Options{URL: "http://169.254.169.254"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Ready(t.Context()); !errors.Is(err, dialing.ErrRefused) {
+		t.Error(err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	client "github.com/opensearch-project/opensearch-go/v4"
 
+	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/documents/query"
 )
@@ -30,6 +31,7 @@ type Options struct {
 type Store struct {
 	client *client.Client
 	stop   context.CancelFunc
+	http   *http.Client // of client
 	alias  string
 	learn  time.Duration
 	log    *slog.Logger
@@ -48,17 +50,20 @@ func Open(o Options) (*Store, error) {
 	o.Learn = cmp.Or(o.Learn, 2*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	ctx, stop := context.WithCancel(context.Background()) // for the client's background work, until Close
-	c, err := newClient(ctx, o.URL)
+	over := dialing.New(dialing.Options{AllowPrivate: true, Logger: o.Logger}).Client(dialing.HTTP{
+		PerHost: 16, Environment: true}) // the operator named the cluster
+	c, err := newClient(ctx, o.URL, over.Transport)
 	if err != nil {
 		stop()
 		return nil, fmt.Errorf("open the search index: %w", err)
 	}
-	return &Store{client: c, stop: stop, alias: o.Index, learn: o.Learn, log: o.Logger}, nil
+	return &Store{client: c, stop: stop, http: over, alias: o.Index, learn: o.Learn, log: o.Logger}, nil
 }
 
-// Close stops the client's background work.
+// Close stops the client's background work, and closes its connections.
 func (s *Store) Close() error {
 	s.stop()
+	s.http.CloseIdleConnections()
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/server/audit"
 )
@@ -37,7 +38,7 @@ type Options struct {
 	URL      string // address that takes lines by POST; empty: the files of Dir are the archive
 	MaxSpool int64  // bytes stored on disk while URL takes nothing; zero: 1 GiB
 
-	Client   *http.Client          // for URL; nil: one with a time-out of 30 seconds
+	Client   *http.Client          // for URL; nil: one with a time-out of 30 seconds, see package dialing
 	Logger   *slog.Logger          // nil: nothing is logged
 	Registry prometheus.Registerer // nil: nothing is counted
 	Now      func() time.Time      // the clock, for tests; nil: time.Now
@@ -68,8 +69,11 @@ func New(db *redisdb.DB, o Options) (*Archive, error) {
 		return nil, fmt.Errorf("archive: make its directory: %w", err)
 	}
 	o.MaxSpool = cmp.Or(o.MaxSpool, defaultSpool)
-	o.Client = cmp.Or(o.Client, &http.Client{Timeout: 30 * time.Second})
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.Client == nil { // the operator named the store
+		o.Client = dialing.New(dialing.Options{AllowPrivate: true, Logger: o.Logger}).Client(dialing.HTTP{
+			Timeout: 30 * time.Second, PerHost: 1, Environment: true})
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -80,6 +84,7 @@ func New(db *redisdb.DB, o Options) (*Archive, error) {
 
 // Run writes events until ctx ends.
 func (a *Archive) Run(ctx context.Context) error {
+	defer a.opts.Client.CloseIdleConnections()
 	var wg sync.WaitGroup
 	if a.opts.URL != "" {
 		wg.Go(func() { a.ship(ctx) })

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
@@ -302,5 +304,16 @@ func TestLeave(t *testing.T) {
 	}
 	if g, err := db.Client().XInfoGroups(t.Context(), key).Result(); err != nil || len(g) != 0 {
 		t.Errorf("groups %v, %v", g, err)
+	}
+}
+
+func TestTheArchiveIsNoMetadataService(t *testing.T) {
+	t.Parallel()
+	a, err := New(testredis.New(t), Options{Dir: t.TempDir(), URL: "http://169.254.169.254/latest"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.post(t.Context(), []byte("{}\n")); !errors.Is(err, dialing.ErrRefused) {
+		t.Error(err)
 	}
 }

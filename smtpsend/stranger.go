@@ -1,0 +1,73 @@
+package smtpsend
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+)
+
+// Until it has answered EHLO, a server may be any program at the address that an account named as its relay,
+// such as a database in the operator's network. What such a program says is told to nobody: it goes to the
+// log, at debug. Relays of the settings file (Relay.OperatorsOwn) are exempt.
+
+// untold is an error without the words of a server.
+type untold struct {
+	error
+	said string
+}
+
+// Unwrap returns the error.
+func (u untold) Unwrap() error { return u.error }
+
+// saidIn returns what a server said before an error; empty: the error tells it.
+func saidIn(err error) string {
+	u, _ := errors.AsType[untold](err)
+	return u.said
+}
+
+// errNotSMTP is the cause of a refusal that an SMTP server would not word so.
+var errNotSMTP = errors.New("no answer of an SMTP server")
+
+// forStrangers removes the words of a server from a failure of the greeting or of EHLO, unless they are those
+// of an SMTP server.
+func (e *Error) forStrangers() {
+	switch {
+	case errors.Is(e.Err, errProtocol):
+		e.Err = untold{errProtocol, e.Err.Error()}
+	case e.Code != 0 && !wordedAsSMTP(e):
+		e.Err, e.Line = untold{errNotSMTP, e.Line}, fmt.Sprint(e.Code)
+	}
+}
+
+// wordedAsSMTP reports whether only an SMTP server refuses like this: with an enhanced code, a code of the
+// mail system (x5z, RFC 5321 section 4.2.1) or of its policies (x7z, in use), 421, 521 (RFC 7504), or 501 or
+// 504 for the name in EHLO. FTP and NNTP have the others: 400, 500, 502, 530.
+func wordedAsSMTP(e *Error) bool {
+	switch e.Code {
+	case 421, 501, 504, 521:
+		return true
+	}
+	digit := e.Code / 10 % 10
+	return e.Enhanced != "" || e.Code >= 400 && (digit == 5 || digit == 7)
+}
+
+// certificateOf removes from an error of a TLS handshake what the certificate says, such as names of hosts.
+func certificateOf(err error) error {
+	var (
+		verification *tls.CertificateVerificationError
+		host         x509.HostnameError
+		invalid      x509.CertificateInvalidError
+	)
+	switch {
+	case errors.Is(err, errPin):
+		return untold{errPin, err.Error()}
+	case errors.As(err, &host):
+		return untold{errors.New("the certificate is not valid for this host"), err.Error()}
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return untold{errors.New("the certificate has expired or is not yet valid"), err.Error()}
+	case errors.As(err, &verification):
+		return untold{errors.New("the certificate is not signed by a known authority"), err.Error()}
+	}
+	return err
+}
