@@ -26,7 +26,7 @@ var homes = map[string][]string{
 	"github.com/hibiken/asynq":    {"queue"},
 	"github.com/hibiken/asynqmon": {"queue"},
 	"github.com/redis/go-redis/v9": {"redisdb", "queue", "outbox", "webhooks",
-		"redisdb/records", "accounts/limits", "accounts/oauth", "server/access", "server/audit",
+		"redisdb/records", "accounts/limits", "accounts/oauth", "server/access", "server/people", "server/audit",
 		"server/settings", "watch",
 		"documents", "suppression", "feedback", "cmd/emailengine"},
 	"github.com/labstack/echo/v4":                    {"server", "ui", "app"},

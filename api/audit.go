@@ -16,17 +16,17 @@ const (
 
 // AuditActor is who did something.
 type AuditActor struct {
-	Kind    string `json:"kind" doc:"token, session (of the pages), smtp, stranger (without a valid token), or system"`
+	Kind    string `json:"kind" doc:"token, person (in a session), session (of the pages, opened with a token), smtp, stranger (without a valid token), or system"`
 	TokenID string `json:"tokenId,omitempty" doc:"Id of the token, also of the one that opened the session"`
-	Name    string `json:"name,omitempty" doc:"Description of the token"`
-	Account string `json:"account,omitempty" doc:"The account that the token is bound to"`
+	Name    string `json:"name,omitempty" doc:"Description of the token, or name of the person. Of a stranger whose login was refused: the person of that name"`
+	Account string `json:"account,omitempty" doc:"The account that the token is bound to, or that the session of the person acts for"`
 	Session string `json:"session,omitempty" doc:"Beginning of the hash of the session's cookie: the same for all that was done in it"`
 	Address string `json:"address,omitempty" doc:"Address of the client"`
 }
 
 // AuditObject is what something was done to.
 type AuditObject struct {
-	Kind    string `json:"kind" doc:"account, gateway, dkim, template, token, endpoint, settings, queue, message, suppression or documents"`
+	Kind    string `json:"kind" doc:"account, gateway, dkim, template, token, person, session, endpoint, settings, queue, message, suppression or documents"`
 	ID      string `json:"id,omitempty"`
 	Account string `json:"account,omitempty" doc:"The account that it belongs to"`
 }
@@ -64,7 +64,7 @@ type AuditEntry struct {
 type AuditQuery struct {
 	Who     string // id of a token or its beginning, name of a token, session, or address
 	Kind    string // of the object
-	ID      string // of the object
+	ID      string `query:"id"` // of the object
 	Account string // of the object, or that the token is bound to
 	Result  AuditResult
 	From    time.Time

@@ -35,6 +35,9 @@ func NewClient(baseURL, token string, h *http.Client) *Client {
 	return &Client{base: strings.TrimRight(baseURL, "/"), token: token, http: h}
 }
 
+// Base returns the URL of the Postroom that the client talks to, without a slash at its end.
+func (c *Client) Base() string { return c.base }
+
 // request is one request before it is sent.
 type request struct {
 	method, path string

@@ -118,6 +118,27 @@ const (
 	// DeleteToken deletes an access token by its id.
 	DeleteToken Fetch[Deleted] = "DELETE /v1/tokens/{id}"
 
+	// CreatePerson creates a person. Only this response shows the link by which the person sets a password.
+	CreatePerson Call[PersonRequest, PersonLink] = "POST /v1/people"
+	// ListPeople lists persons.
+	ListPeople Call[PageQuery, PersonPage] = "GET /v1/people"
+	// GetPerson shows a person.
+	GetPerson Fetch[PersonInfo] = "GET /v1/people/{person}"
+	// UpdatePerson changes what is not nil of a person, and ends the sessions of the person.
+	UpdatePerson Call[PersonPatch, PersonInfo] = "PATCH /v1/people/{person}"
+	// DeletePerson deletes a person, and ends the sessions of the person.
+	DeletePerson Fetch[Deleted] = "DELETE /v1/people/{person}"
+	// LinkPerson makes a one-time link by which a person sets a new password.
+	LinkPerson Fetch[PersonLink] = "POST /v1/people/{person}/link"
+	// SignOutPerson ends the sessions of a person.
+	SignOutPerson Fetch[PersonInfo] = "DELETE /v1/people/{person}/sessions"
+	// ResetTOTP removes the second factor of a person who lost it.
+	ResetTOTP Fetch[PersonInfo] = "DELETE /v1/people/{person}/totp"
+	// ListSessions lists the sessions of the pages, newest first; for a person who is no admin, the own ones.
+	ListSessions Call[SessionQuery, Sessions] = "GET /v1/sessions"
+	// EndSession ends a session of the pages.
+	EndSession Fetch[Deleted] = "DELETE /v1/sessions/{id}"
+
 	// ListAudit lists the audit log: who did what, newest first.
 	ListAudit Call[AuditQuery, AuditPage] = "GET /v1/audit"
 	// ExportAudit downloads the audit log as JSON lines, oldest first. The query must have no Oldest, Cursor

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -34,6 +35,7 @@ import (
 	"github.com/postroom/postroom/server"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/audit"
+	"github.com/postroom/postroom/server/people"
 	"github.com/postroom/postroom/server/proxies"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/server/smtpd"
@@ -70,6 +72,7 @@ type App struct {
 	guard        *dialing.Guard // judges what accounts, gateways and messages name
 	gateways     *gateways.Store
 	accounts     *accounts.Accounts
+	people       *people.People
 	access       *access.Access
 	audit        *audit.Log
 	oauth        *oauth.Tokens
@@ -181,6 +184,18 @@ func (a *App) Addrs() (addrs Addrs) {
 // Token returns the initial admin token.
 func (a *App) Token() string { return a.creds.Token.Reveal() }
 
+// FirstLink returns a one-time link that makes the first admin, at the first start of all; otherwise "".
+func (a *App) FirstLink(ctx context.Context) (string, error) {
+	if a.server == nil || !a.creds.FirstStart {
+		return "", nil
+	}
+	secret, err := a.people.FirstLink(ctx, time.Now())
+	if secret == "" || err != nil {
+		return "", err
+	}
+	return server.LinkURL(cmp.Or(a.settings.Current().ServiceURL, a.URL()), secret), nil
+}
+
 func (a *App) openRedis(ctx context.Context) error {
 	c := a.cfg
 	workers := c.Workers.Submit + c.Workers.Bulk + c.Workers.Notify + c.Workers.Documents
@@ -269,7 +284,11 @@ func (a *App) buildStores(context.Context) error {
 	if a.serves {
 		a.life.onRun("audit log", a.audit.Run)
 	}
-	a.access, err = access.New(a.db, a.ring, access.Options{Token: a.creds.Token.Reveal(), Logger: a.log})
+	if a.people, err = people.New(a.db, a.ring, people.Options{Logger: a.log}); err != nil {
+		return err
+	}
+	a.access, err = access.New(a.db, a.ring, access.Options{Token: a.creds.Token.Reveal(), People: a.people,
+		SessionLife: c.Sessions.Lifetime, Logger: a.log})
 	return err
 }
 
@@ -319,6 +338,7 @@ func (a *App) buildServer(context.Context) error {
 		BodyMemory: int64(c.HTTP.BodyMemory), PublicBodyMemory: int64(c.HTTP.PublicBodyMemory),
 		MinRate: int64(c.HTTP.MinRate), WrongProofs: c.HTTP.MaxWrongProofs,
 		MaxMessage:      int64(c.Message.MaxSize),
+		HSTS:            c.HTTP.HSTS,
 		GetUnsubscribes: c.Unsubscribe.GetUnsubscribes,
 		Metrics:         a.metrics, MetricsApart: a.monitor != nil, Logger: a.log,
 	})
@@ -336,8 +356,9 @@ func (a *App) serverParts() server.Parts {
 		Intake: a.outbox, Outbox: a.outbox, Accounts: a.accounts, Gateways: a.gateways,
 		OAuth: a.oauth, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
 		Verifier: verifier{a.router, a.accounts, a.gateways, a.oauth}, Access: a.access,
-		Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions, Feedback: a.feedback,
-		Bounces: a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe, Audit: a.audit, State: a.state(),
+		People: a.people, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions,
+		Feedback: a.feedback,
+		Bounces:  a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe, Audit: a.audit, State: a.state(),
 	}
 }
 

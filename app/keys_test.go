@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"os"
@@ -254,12 +255,46 @@ func exerciseAccess(t *testing.T, a *app.App, client *api.Client, relay *testsmt
 	if _, err := api.GetStats.Do(ctx, api.NewClient(a.URL(), "wrong", nil), api.CounterQuery{}); err == nil {
 		t.Error("a wrong token was let in")
 	}
-	answer, err := http.DefaultClient.PostForm(a.URL()+"/login", url.Values{"token": {a.Token()}})
+	exercisePeople(t, a, client)
+}
+
+// exercisePeople has a person set a password and a second factor.
+func exercisePeople(t *testing.T, a *app.App, client *api.Client) {
+	t.Helper()
+	made, err := api.CreatePerson.Do(t.Context(), client, api.PersonRequest{Person: "ann",
+		Role: api.RoleOperator})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := answer.Body.Close(); err != nil {
+	link, err := url.Parse(made.Link)
+	if err != nil {
 		t.Fatal(err)
+	}
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	const password = "correct horse battery"
+	for _, step := range []struct {
+		path   string
+		form   url.Values
+		status int
+	}{
+		{"/login", url.Values{"token": {a.Token()}}, http.StatusOK},
+		{"/login", url.Values{"name": {"ann"}, "password": {"wrong"}}, http.StatusUnauthorized},
+		{"/link", url.Values{"t": {link.Query().Get("t")}, "newPassword": {password}, "newPassword2": {password}},
+			http.StatusOK},
+		{"/login", url.Values{"name": {"ann"}, "password": {password}}, http.StatusOK},
+		{"/me/totp", url.Values{"password": {"wrong"}}, http.StatusOK},
+	} {
+		answer, err := browser.PostForm(a.URL()+step.path, step.form)
+		if err != nil || answer.StatusCode != step.status {
+			t.Fatal(step, answer, err)
+		}
+		if err := answer.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -58,6 +58,7 @@ func (a *App) RotateSecrets(ctx context.Context) ([]Resealed, error) {
 		{"webhook endpoints", a.webhooks.Reseal},
 		{"access tokens of relays", a.oauth.Reseal},
 		{"access tokens", a.access.Reseal},
+		{"people", a.people.Reseal},
 		{"audit log", a.audit.Reseal},
 	} {
 		n, err := store.reseal(ctx)

@@ -30,6 +30,7 @@ type Config struct {
 	From           Mailbox     `key:"from" empty:"none" doc:"Sender of the default account: an address, or a name with an address such as Example Shop <shop@example.com>. Needs smtp."`
 	Role           string      `key:"role" default:"all" values:"all,api,worker" doc:"What this process does: api accepts mail and serves the pages, worker delivers, all does both. With separate api and worker processes, redis.url must be set."`
 	Workers        Workers     `key:"workers"`
+	Sessions       Sessions    `key:"sessions"`
 	Senders        Senders     `key:"senders"`
 	Relays         Relays      `key:"relays"`
 	Delivery       Delivery    `key:"delivery"`
@@ -53,6 +54,11 @@ type Config struct {
 	Shutdown       Shutdown    `key:"shutdown"`
 }
 
+// Sessions are those of the pages.
+type Sessions struct {
+	Lifetime time.Duration `key:"lifetime" default:"168h" min:"5m" max:"8760h" doc:"How long a session of the pages lasts at most. One that is not used ends after 12 hours."`
+}
+
 // Senders says who may send as whom.
 type Senders struct {
 	Enforce string `key:"enforce" default:"bound" values:"bound,all,off" doc:"Whose messages may name only senders and gateways of their account: those handed in with a token that is bound to an account, those of all tokens, or none. See Senders of an account."`
@@ -71,6 +77,9 @@ type HTTP struct {
 	// networks in CIDR form, without bits beyond their length
 	TrustedProxies []netip.Prefix `key:"trustedProxies" empty:"none" doc:"Addresses of your proxies: IP addresses and ranges such as [127.0.0.1, 10.0.0.0/8]. X-Forwarded-For, X-Forwarded-Proto and Forwarded are believed from them only, and the PROXY protocol of all listeners. No address is trusted by itself. See Behind a proxy."`
 	ProxyProtocol  bool           `key:"proxyProtocol" default:"false" doc:"Whether the trusted proxies send the PROXY protocol (v1 or v2) on http.listen. If true, their connections must begin with it. Needs http.trustedProxies."`
+
+	// time that a browser remembers
+	HSTS time.Duration `key:"hsts" default:"8760h" min:"0" max:"17520h" doc:"How long browsers that came over TLS use nothing but TLS with this host name (Strict-Transport-Security), on all of its ports. Sent if the client uses TLS: http.tls is set, or a trusted proxy says so. 0: never."`
 
 	MaxConnections           int  `key:"maxConnections" default:"4096" min:"16" max:"100000" doc:"Maximum concurrent HTTP connections. Beyond it, the oldest connection that has sent no valid token makes room for a new one."`
 	MaxConnectionsPerAddress int  `key:"maxConnectionsPerAddress" default:"256" min:"1" max:"100000" doc:"Maximum concurrent HTTP connections from one address (IPv6: /64) that have sent no valid token. Trusted proxies are not limited. See Strangers."`

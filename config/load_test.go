@@ -66,13 +66,15 @@ func row(t *testing.T, l *config.Loaded, key string) config.Row {
 func TestDefaults(t *testing.T) {
 	t.Chdir(t.TempDir())
 	want := config.Config{
-		HTTP: config.HTTP{Listen: "127.0.0.1:3000", MaxConnections: 4096, MaxConnectionsPerAddress: 256,
-			BodyMemory: 256_000_000, PublicBodyMemory: 32_000_000, MinRate: 4000, MaxWrongProofs: 120},
+		HTTP: config.HTTP{Listen: "127.0.0.1:3000", HSTS: 8760 * time.Hour, MaxConnections: 4096,
+			MaxConnectionsPerAddress: 256,
+			BodyMemory:               256_000_000, PublicBodyMemory: 32_000_000, MinRate: 4000, MaxWrongProofs: 120},
 		Redis: config.Redis{Fsync: "everysec", Partitions: 1, MaxMemory: config.Memory{Share: 0.5},
 			MaxMemoryShare: 0.75, WaitTimeout: time.Second},
 		Data:        "./data",
 		Role:        "all",
 		Workers:     config.Workers{Submit: 50, Bulk: 50, Notify: 50, Documents: 4},
+		Sessions:    config.Sessions{Lifetime: 7 * 24 * time.Hour},
 		Senders:     config.Senders{Enforce: "bound", Own: "domain"},
 		Relays:      config.Relays{AllowPrivate: true},
 		Message:     config.Message{MaxSize: 25_000_000, MaxAhead: 8760 * time.Hour},
@@ -123,6 +125,7 @@ func TestNames(t *testing.T) {
 		{"http.tls.key", "POSTROOM_HTTP_TLS_KEY"},
 		{"http.trustedProxies", "POSTROOM_HTTP_TRUSTED_PROXIES"},
 		{"http.proxyProtocol", "POSTROOM_HTTP_PROXY_PROTOCOL"},
+		{"http.hsts", "POSTROOM_HTTP_HSTS"},
 		{"http.maxConnections", "POSTROOM_HTTP_MAX_CONNECTIONS"},
 		{"http.maxConnectionsPerAddress", "POSTROOM_HTTP_MAX_CONNECTIONS_PER_ADDRESS"},
 		{"http.bodyMemory", "POSTROOM_HTTP_BODY_MEMORY"},
@@ -150,6 +153,7 @@ func TestNames(t *testing.T) {
 		{"workers.bulk", "POSTROOM_WORKERS_BULK"},
 		{"workers.notify", "POSTROOM_WORKERS_NOTIFY"},
 		{"workers.documents", "POSTROOM_WORKERS_DOCUMENTS"},
+		{"sessions.lifetime", "POSTROOM_SESSIONS_LIFETIME"},
 		{"senders.enforce", "POSTROOM_SENDERS_ENFORCE"},
 		{"senders.own", "POSTROOM_SENDERS_OWN"},
 		{"relays.allowPrivate", "POSTROOM_RELAYS_ALLOW_PRIVATE"},
@@ -266,7 +270,8 @@ func TestNames(t *testing.T) {
 func samples() map[string]string {
 	return map[string]string{
 		"monitor.listen":      "127.0.0.1:3001",
-		"http.trustedProxies": "127.0.0.1, 10.1.2.3/8, ::ffff:192.0.2.1, 2001:db8::/32", "http.proxyProtocol": "true",
+		"http.trustedProxies": "127.0.0.1, 10.1.2.3/8, ::ffff:192.0.2.1, 2001:db8::/32",
+		"http.proxyProtocol":  "true",
 		"smtpd.proxyProtocol": "true", "bounce.proxyProtocol": "true",
 		"http.listen": ":8080", "http.tls.cert": "cert.pem", "http.tls.key": "key.pem",
 		"redis.url": "redis://db:6379/2", "redis.fsync": "always", "redis.partitions": "4",
@@ -275,6 +280,7 @@ func samples() map[string]string {
 		"data":           "elsewhere", "secret": strings.Repeat("s", 32), "secretPrevious": strings.Repeat("p", 32),
 		"token": strings.Repeat("t", 16), "serviceUrl": "https://mail.example.com",
 		"smtp": "smtp://relay.example.com:2525", "from": "Shop <shop@example.com>", "role": "worker",
+		"sessions.lifetime": "48h", "http.hsts": "24h",
 		"senders.enforce": "all", "senders.own": "address",
 		"relays.allowPrivate": "false",
 		"workers.submit":      "1", "workers.bulk": "2", "workers.notify": "3", "workers.documents": "5",
@@ -337,7 +343,7 @@ func samples() map[string]string {
 
 func sampled() config.Config {
 	return config.Config{
-		HTTP: config.HTTP{Listen: ":8080", TLS: config.TLS{Cert: "cert.pem", Key: "key.pem"},
+		HTTP: config.HTTP{Listen: ":8080", HSTS: 24 * time.Hour, TLS: config.TLS{Cert: "cert.pem", Key: "key.pem"},
 			TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("10.0.0.0/8"),
 				netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("2001:db8::/32")}, ProxyProtocol: true,
 			MaxConnections: 70, MaxConnectionsPerAddress: 7, BodyMemory: 80_000_000, PublicBodyMemory: 8_000_000,
@@ -356,6 +362,7 @@ func sampled() config.Config {
 		From:           config.Mailbox{Name: "Shop", Address: "shop@example.com"},
 		Role:           "worker",
 		Workers:        config.Workers{Submit: 1, Bulk: 2, Notify: 3, Documents: 5},
+		Sessions:       config.Sessions{Lifetime: 48 * time.Hour},
 		Senders:        config.Senders{Enforce: "all", Own: "address"},
 		Message:        config.Message{MaxSize: 10 << 20, MaxAhead: 720 * time.Hour},
 		Templates:      config.Templates{Missing: "error", EscapedOnly: true, Max: 50},

@@ -45,8 +45,11 @@ func (s *Server) change(c echo.Context, r route, in any) audit.Change {
 	ch := audit.Change{Who: grant.Actor(proxies.Of(c.Request()).String()), Action: r.method + " " + r.path,
 		Request: requestID(c), Asked: in, Look: Look(*s.parts),
 		Object: api.AuditObject{Kind: r.audited.kind, Account: grant.Account}}
-	if r.audited.param != "" {
+	switch {
+	case r.audited.param != "":
 		ch.Object.ID = pathParam(c, r.audited.param)
+	case r.right.self:
+		ch.Object.ID = grant.Person
 	}
 	return ch
 }
@@ -78,6 +81,8 @@ func Look(p Parts) audit.Look {
 			return found(p.DomainKeys.Get(ctx, o.ID))
 		case "template":
 			return found(p.Templates.Get(ctx, "", o.ID))
+		case "person":
+			return found(p.People.Get(ctx, o.ID))
 		case "token":
 			return found(p.Access.Get(ctx, o.ID))
 		case "endpoint":

@@ -45,10 +45,15 @@ func TestEveryChangeHasItsEntry(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	w.http.Transport = w.http.Transport.(*checked).inner // the file of an import is empty
+	w.parts.person(t, "ann", api.RoleViewer, "acme")
 	for _, g := range w.routes() {
 		for _, r := range g.routes {
 			before := len(w.entries(t, api.AuditQuery{Limit: 1000}))
-			reply := w.call(t, r, adminToken)
+			as, by := adminToken, "bootstrap"
+			if r.right.self && r.right.scope == "" {
+				as, by = "ann", "ann"
+			}
+			reply := w.call(t, r, as)
 			all := w.entries(t, api.AuditQuery{Limit: 1000})
 			if r.audited.kind == "" {
 				if len(all) != before {
@@ -58,7 +63,8 @@ func TestEveryChangeHasItsEntry(t *testing.T) {
 			}
 			e := all[0]
 			if len(all) != before+1 || e.Action != r.method+" "+r.path || e.Result != api.AuditDone ||
-				e.Who.TokenID != "bootstrap" || e.Who.Address != "127.0.0.1" || e.Object.Kind != r.audited.kind ||
+				e.Who.TokenID != by && e.Who.Name != by || e.Who.Address != "127.0.0.1" ||
+				e.Object.Kind != r.audited.kind ||
 				e.Request != reply.header.Get("X-Request-Id") || r.audited.param != "" && e.Object.ID == "" {
 				t.Errorf("%s %s: %d entries more, %+v %+v", r.method, r.path, len(all)-before, e, e.Object)
 			}

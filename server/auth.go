@@ -29,15 +29,14 @@ func grantOf(ctx context.Context) *access.Grant {
 // boundTo returns the account that the caller is restricted to; empty: none.
 func boundTo(ctx context.Context) string { return grantOf(ctx).Account }
 
-// guard admits callers whose token, or for GET and HEAD session, has the right to a route. Who is refused is
-// in the audit log.
+// guard admits callers whose token or session has the right to a route. Who is refused is in the audit log.
 func (s *Server) guard(r route) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		if r.right.public {
 			return next
 		}
 		return func(c echo.Context) error {
-			grant, err := s.admit(c, r.right)
+			grant, err := s.admit(c, r)
 			if err == nil {
 				if err = next(c); r.audited.kind != "" {
 					return err // the refusal of a change has an entry
@@ -51,7 +50,7 @@ func (s *Server) guard(r route) echo.MiddlewareFunc {
 
 // admit puts the rights of a caller into the context of the request, or returns an error. Its grant is nil if
 // the caller is unknown.
-func (s *Server) admit(c echo.Context, r right) (*access.Grant, error) {
+func (s *Server) admit(c echo.Context, r route) (*access.Grant, error) {
 	grant, err := s.authenticate(c)
 	if err != nil {
 		return nil, err
@@ -67,14 +66,20 @@ func (s *Server) admit(c echo.Context, r right) (*access.Grant, error) {
 	return grant, nil
 }
 
-// admits returns an error if a grant does not include a right.
-func (r right) admits(g *access.Grant) error {
-	need := r.scope
-	if g.Account != "" && r.bound != "" {
-		need = r.bound
+// admits returns an error if a grant does not include the right to a route.
+func (r route) admits(g *access.Grant) error {
+	need := r.right.scope
+	if g.Account != "" && r.right.bound != "" {
+		need = r.right.bound
 	}
 	switch {
-	case r.whole && !g.CanSee(""):
+	case r.right.self && g.Person != "":
+		return nil
+	case r.right.self && need == "":
+		return fault.New(fault.Forbidden, "NoPerson", "This is for persons who logged in with their name")
+	case g.ReadOnly && r.method != http.MethodGet:
+		return fault.New(fault.Forbidden, "ReadOnly", "A viewer changes nothing")
+	case r.right.whole && !g.CanSee(""):
 		return fault.New(fault.Forbidden, "", "Unauthorized account")
 	case !g.Allows(need):
 		return fault.New(fault.Forbidden, "", "Unauthorized scope")
@@ -82,9 +87,9 @@ func (r right) admits(g *access.Grant) error {
 	return nil
 }
 
-// authenticate returns the rights of the caller. A token takes precedence over a session. A session is
-// accepted for GET and HEAD only, because browsers send its cookie with requests from any site. Package ui,
-// which accepts it for changes, has its own checks.
+// authenticate returns the rights of the caller. A token takes precedence over a session. With a session, a
+// change must come from our own pages or from a program: browsers send its cookie with requests from any
+// site.
 func (s *Server) authenticate(c echo.Context) (*access.Grant, error) {
 	r := c.Request()
 	remote := proxies.Of(r).Addr // invalid: no restriction of access names it
@@ -97,12 +102,12 @@ func (s *Server) authenticate(c echo.Context) (*access.Grant, error) {
 	if token != "" {
 		return s.parts.Access.Authenticate(r.Context(), token, remote, time.Now())
 	}
-	cookie, err := r.Cookie(access.SessionCookie)
+	cookie, err := r.Cookie(access.SessionCookie(proxies.Of(r).TLS))
 	if err != nil {
 		return s.parts.Access.Authenticate(r.Context(), "", remote, time.Now())
 	}
-	if !reads {
-		return nil, fault.New(fault.Unauthorized, "", "Missing authentication")
+	if err := s.csrf.Check(r); err != nil {
+		return nil, fault.Wrap(err, fault.Forbidden, "CrossOrigin", "The request came from another site")
 	}
 	return s.parts.Access.Session(r.Context(), cookie.Value, remote, time.Now())
 }

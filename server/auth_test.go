@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pquerna/otp/totp"
+
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/server/access"
@@ -32,7 +34,11 @@ func (w *world) send(t *testing.T, r route, token string, names []string, header
 		"patchMessage": `{}`, "putQueue": `{}`, "updateSettings": `{"queueKeep":1}`,
 		"createAccount": `{"account":"a","email":"a@example.com","smtp":{"host":"h","port":25}}`,
 		"updateAccount": `{}`, "verifyAccount": `{"smtp":{"host":"h","port":25}}`,
-		"createToken":   `{"description":"d"}`,
+		"createToken":  `{"description":"d"}`,
+		"createPerson": `{"person":"` + rand.Text() + `","role":"viewer"}`, "updatePerson": `{}`,
+		"changePassword": `{"password":"` + password + `","newPassword":"` + password + `"}`,
+		"enrolTOTP":      `{"password":"` + password + `"}`, "removeTOTP": `{"password":"` + password + `"}`,
+		"chooseAccount": `{"account":"` + w.accountOf(t, token) + `"}`,
 		"createGateway": `{"gateway":"gw1","name":"GW","host":"h","port":25}`, "updateGateway": `{}`,
 		"replayDeadLetters": `{"code":"EAUTH"}`,
 		"createTemplate":    `{"name":"n","content":{"text":"x"}}`, "updateTemplate": `{}`,
@@ -45,6 +51,8 @@ func (w *world) send(t *testing.T, r route, token string, names []string, header
 		"updateEndpoint": `{"url":"https://x.example","secret":"` + endpointSecret + `"}`,
 	}
 	switch r.id {
+	case "confirmTOTP":
+		body[r.id] = `{"code":"` + w.codeOf(t, token) + `"}`
 	case "replayEndpoint":
 		path += "?since=2026-11-21T00:00:00Z"
 	case "flushTemplates":
@@ -78,7 +86,7 @@ func (w *world) existing(t *testing.T, r route, token string) []string {
 		return nil
 	}
 	bound := ""
-	if p.tokens[token] != "" && !strings.HasPrefix(token, "any-") {
+	if p.tokens[token]+p.cookies[token] != "" && !strings.HasPrefix(token, "any-") {
 		bound = "acme"
 	}
 	var id string
@@ -125,6 +133,14 @@ func (w *world) existing(t *testing.T, r route, token string) []string {
 	case strings.Contains(r.path, "{account}"):
 		p.account(t, "acme")
 	}
+	if strings.Contains(r.path, "{person}") {
+		name := strings.ToLower(rand.Text())
+		if _, err := p.People.Create(ctx, api.PersonRequest{Person: name, Role: api.RoleViewer},
+			time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		return []string{"{person}", name}
+	}
 	if strings.Contains(r.path, "{sender}") {
 		if _, err := p.Accounts.AddSender(ctx, "acme", "b.example", true); err != nil {
 			t.Fatal(err)
@@ -135,6 +151,29 @@ func (w *world) existing(t *testing.T, r route, token string) []string {
 		return nil
 	}
 	return []string{"{id}", id}
+}
+
+// codeOf returns a code of the app that a person is setting up.
+func (w *world) codeOf(t *testing.T, person string) string {
+	t.Helper()
+	s, err := w.parts.People.Enrolling(t.Context(), person)
+	if err != nil || s.Secret == "" {
+		return "000000"
+	}
+	code, err := totp.GenerateCode(s.Secret, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code
+}
+
+// accountOf returns the first account that a person is bound to, or one that nobody has.
+func (w *world) accountOf(t *testing.T, person string) string {
+	t.Helper()
+	if p, err := w.parts.People.Get(t.Context(), person); err == nil && len(p.Accounts) > 0 {
+		return p.Accounts[0]
+	}
+	return "nobody"
 }
 
 // click is the token of a link.
@@ -190,10 +229,11 @@ func TestWhoMayDoWhat(t *testing.T) {
 				if r.right.bound != "" && grant.Account != "" {
 					need = r.right.bound
 				}
-				if !r.right.public && (!grant.Allows(need) || r.right.whole && grant.Account != "") {
+				if !r.right.public && (!grant.Allows(need) || r.right.whole && grant.Account != "" ||
+					r.right.self && need == "") {
 					want = http.StatusForbidden
 				}
-				if err := r.right.admits(&grant); !r.right.public && (err == nil) != (want != http.StatusForbidden) {
+				if err := r.admits(&grant); !r.right.public && (err == nil) != (want != http.StatusForbidden) {
 					t.Errorf("%s %s admits %+v: %v", r.method, r.path, grant, err)
 				}
 				if token != adminToken && w.parts.tokens[token] == "" {
@@ -340,7 +380,7 @@ func TestTokenInQuery(t *testing.T) {
 	}
 }
 
-// TestSessions: the cookie of the login page reads the API and changes nothing, not even from our own pages.
+// TestSessions: the cookie of the login page is good for the API, but changes nothing for other sites.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
@@ -356,11 +396,11 @@ func TestSessions(t *testing.T) {
 		{"read", "GET", "/v1/outbox", admin, [2]string{}, 200},
 		{"ended session", "GET", "/v1/outbox", "session-of-nobody", [2]string{}, 401},
 		{"change from our page", "POST", "/v1/submit", admin,
-			[2]string{"Sec-Fetch-Site", "same-origin"}, 401},
+			[2]string{"Sec-Fetch-Site", "same-origin"}, 200},
 		{"change from another site", "POST", "/v1/submit", admin,
-			[2]string{"Sec-Fetch-Site", "cross-site"}, 401},
+			[2]string{"Sec-Fetch-Site", "cross-site"}, 403},
 		{"change from another origin", "POST", "/v1/submit", admin,
-			[2]string{"Origin", "https://evil.example"}, 401},
+			[2]string{"Origin", "https://evil.example"}, 403},
 		{"bound to an account", "GET", "/v1/outbox", bound, [2]string{}, 200},
 		{"bound to an account, the whole instance", "GET", "/v1/settings", bound, [2]string{},
 			403},

@@ -70,7 +70,7 @@ type capacity struct {
 // its account, any other token counts by itself.
 func (b *bodyMemory) begin(c echo.Context, limit int64) (*capacity, error) {
 	g := grantOf(c.Request().Context())
-	owner := "token " + g.TokenID
+	owner := "token " + g.TokenID + g.Person
 	if g.Account != "" {
 		owner = "account " + g.Account
 	}

@@ -22,6 +22,7 @@ var foreign = map[string]int{
 	"getAccount":    403, "submitAs": 403, "flushTemplates": 403, "addToBlocklist": 403, // an account is named
 	"listSenders": 403, "addSender": 403, "removeSender": 403, "verifySender": 403,
 	"removeFromBlocklist": 200, // from the list of that name of its own account
+	"endSession":          200, // {"deleted":false}, as for an unknown id
 }
 
 // operations returns the routes of the OpenAPI document, by the table's row.
@@ -63,7 +64,7 @@ type identity struct {
 }
 
 // identities makes a token of every kind: none, wrong, expired, each scope, each scope bound to acme and to
-// other.
+// other; and persons of every role, bound to acme and to other too.
 func (w *world) identities(t *testing.T) []identity {
 	t.Helper()
 	ended := time.Now().Add(-time.Minute)
@@ -84,6 +85,24 @@ func (w *world) identities(t *testing.T) []identity {
 			name := prefix + string(scope)
 			w.parts.token(t, name, api.TokenRequest{Scopes: []api.Scope{scope}, Account: account})
 			all = append(all, identity{name, &access.Grant{Scopes: []api.Scope{scope}, Account: account}})
+		}
+		for _, role := range []api.Role{api.RoleViewer, api.RoleOperator, api.RoleAdmin} {
+			name, g := prefix+"person-"+string(role), &access.Grant{Scopes: []api.Scope{api.ScopeAPI},
+				Account:  account,
+				ReadOnly: role == api.RoleViewer}
+			g.Person = name
+			switch {
+			case account != "" && role == api.RoleAdmin:
+				continue
+			case account != "":
+				w.parts.person(t, name, role, account)
+			default:
+				w.parts.person(t, name, role)
+			}
+			if role == api.RoleAdmin {
+				g.Scopes = []api.Scope{api.ScopeAdmin}
+			}
+			all = append(all, identity{name, g})
 		}
 	}
 	return all
@@ -141,7 +160,7 @@ func refusal(r route, g *access.Grant) int {
 	switch {
 	case g == nil:
 		return http.StatusUnauthorized
-	case r.right.admits(g) != nil:
+	case r.admits(g) != nil, r.id == "chooseAccount" && g.Account == "":
 		return http.StatusForbidden
 	}
 	return 0
@@ -179,7 +198,8 @@ func (w *world) isForeign(t *testing.T, r route, who identity) {
 		"{listId}", "nolist", "acme", "nobody"})
 	a, b := same(got, append(names, "acme", "news")...), same(none, "none", "nobody", "nolist")
 	if none.status != got.status || a != b {
-		t.Errorf("%s as %s: about an object of another account %d %s\nabout none %d %s", r.id, who.token, got.status,
+		t.Errorf("%s as %s: about an object of another account %d %s\nabout none %d %s", r.id, who.token,
+			got.status,
 			a, none.status, b)
 	}
 }

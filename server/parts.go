@@ -15,6 +15,7 @@ import (
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/audit"
+	"github.com/postroom/postroom/server/people"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
@@ -33,6 +34,7 @@ type Parts struct {
 	Documents    *documents.Documents
 	Verifier     Verifier
 	Access       *access.Access
+	People       *people.People
 	Settings     *settings.Settings
 	Webhooks     *webhooks.Webhooks
 	Suppressions *suppression.Store

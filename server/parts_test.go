@@ -9,7 +9,6 @@ import (
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -34,6 +33,7 @@ import (
 	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/audit"
+	"github.com/postroom/postroom/server/people"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/suppression"
@@ -49,9 +49,11 @@ type parts struct {
 	signed *signedtoken.Ring
 	relay  *obligingRelay
 	index  *index
-	tokens map[string]string                                 // by the name that a test has for them
-	submit func(api.SubmitRequest) (api.SubmitAnswer, error) // instead of the outbox; nil: the outbox
-	checks []api.Check
+	tokens map[string]string // by the name that a test has for them
+	// cookies of the sessions of persons, by the name of the person
+	cookies map[string]string
+	submit  func(api.SubmitRequest) (api.SubmitAnswer, error) // instead of the outbox; nil: the outbox
+	checks  []api.Check
 
 	mu      sync.Mutex
 	fail    error // of Redis, and of what is made up
@@ -70,7 +72,7 @@ func newParts(t testing.TB) *parts {
 	}
 	p := &parts{
 		db: testredis.New(t), relay: &obligingRelay{host: "relay.example:587", reply: "250 OK"}, index: &index{},
-		tokens: map[string]string{}, checks: []api.Check{{Name: "redis", OK: true}},
+		tokens: map[string]string{}, cookies: map[string]string{}, checks: []api.Check{{Name: "redis", OK: true}},
 	}
 	p.Intake, p.Verifier, p.State = p, p, p
 	p.db.Client().AddHook(failing{p.failure})
@@ -78,7 +80,10 @@ func newParts(t testing.TB) *parts {
 	must(err)
 	p.signed, err = signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(partsSecret))})
 	must(err)
-	p.Access, err = access.New(p.db, ring, access.Options{Token: adminToken, MaxFailures: 1 << 30})
+	p.People, err = people.New(p.db, ring, people.Options{})
+	must(err)
+	p.Access, err = access.New(p.db, ring, access.Options{Token: adminToken, MaxFailures: 1 << 30,
+		People: p.People})
 	must(err)
 	p.token(t, boundToken, api.TokenRequest{Account: "acme", Scopes: []api.Scope{api.ScopeAPI}})
 	p.Audit, err = audit.New(p.db, ring, audit.Options{})
@@ -146,11 +151,35 @@ func (p *parts) secret(name string) string { return cmp.Or(p.tokens[name], name)
 // session opens a session with a token, and returns its cookie.
 func (p *parts) session(t *testing.T, token string) string {
 	t.Helper()
-	cookie, err := p.Access.Login(t.Context(), p.secret(token), netip.Addr{}, time.Now())
+	cookie, err := p.Access.Login(t.Context(), p.secret(token), access.Client{}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return cookie
+}
+
+// password is that of every person.
+const password = "correct horse battery"
+
+// person makes a person who is logged in.
+func (p *parts) person(t *testing.T, name string, role api.Role, accounts ...string) {
+	t.Helper()
+	ctx, now := t.Context(), time.Now()
+	_, err := p.People.Create(ctx, api.PersonRequest{Person: name, Role: role, Accounts: accounts}, now)
+	var link string
+	if err == nil {
+		link, _, err = p.People.NewLink(ctx, name, now)
+	}
+	if err == nil {
+		_, err = p.People.Use(ctx, link, "", password, now)
+	}
+	if err == nil {
+		p.cookies[name], _, err = p.Access.LoginPerson(ctx, access.Password{Name: name, Password: password},
+			access.Client{}, now)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // account makes an account.

@@ -92,7 +92,7 @@ func TestEverythingSeesTheClientBehindTheProxy(t *testing.T) {
 			if got := ask("203.0.113.10", "GET", "/v1/outbox", "restricted", ""); got != 403 {
 				t.Errorf("the restricted token from another address: %d", got)
 			}
-			cookie := "postroom_session=" + h.login(t, "restricted")
+			cookie := access.SessionCookie(strings.HasPrefix(h.URL(), "https:")) + "=" + h.login(t, "restricted")
 			if got := ask("203.0.113.9", "GET", "/v1/outbox", "", "", "Cookie", cookie); got != 200 {
 				t.Errorf("the restricted session from its address: %d", got)
 			}
@@ -155,7 +155,7 @@ func (h *hits) setup(t *testing.T, p *parts) {
 func (h *hits) login(t *testing.T, token string) string {
 	t.Helper()
 	cookie, err := h.parts.Access.Login(t.Context(), h.parts.secret(token),
-		netip.MustParseAddr("203.0.113.9"), time.Now())
+		access.Client{Addr: netip.MustParseAddr("203.0.113.9")}, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,5 +262,28 @@ func TestProxyWithoutItsHeaderIsNotServed(t *testing.T) {
 	}
 	if !log.hasLine("connection closed: wrong PROXY header", "peer=127.0.0.1:") {
 		t.Errorf("logged %q", log.text())
+	}
+}
+
+// TestHSTSNeedsTLS: browsers ignore it without TLS, and a client's own claim of TLS does not count.
+func TestHSTSNeedsTLS(t *testing.T) {
+	t.Parallel()
+	p := newParts(t)
+	w := p.serve(t, Options{Listen: "127.0.0.1:0", HSTS: time.Hour,
+		Proxies: proxies.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, nil)})
+	untrusting := p.serve(t, Options{Listen: "127.0.0.1:0", HSTS: time.Hour})
+	off := p.serve(t, Options{Listen: "127.0.0.1:0",
+		Proxies: proxies.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, nil)})
+	for _, tt := range []struct {
+		name, proto, want string
+		w                 *world
+	}{
+		{"by TLS", "https", "max-age=3600", w}, {"in clear", "http", "", w},
+		{"from nobody's proxy", "https", "", untrusting}, {"switched off", "https", "", off},
+	} {
+		got := tt.w.do(t, "GET", "/health", "", "", "X-Forwarded-Proto", tt.proto)
+		if h := got.header.Get("Strict-Transport-Security"); h != tt.want {
+			t.Errorf("%s: %q", tt.name, h)
+		}
 	}
 }

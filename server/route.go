@@ -35,6 +35,8 @@ type right struct {
 	whole  bool      // tokens bound to an account are refused: it is about the whole instance
 	// the scope that a token bound to an account needs instead, because it cannot have scope; empty: scope
 	bound api.Scope
+	// every person may, in a session of their own, whatever their role; others need scope, and empty: nobody
+	self bool
 }
 
 // public routes need no token.
@@ -49,6 +51,12 @@ func partly(scope, bound api.Scope) right { return right{scope: scope, bound: bo
 
 // whole routes concern the whole instance.
 func whole(scope api.Scope) right { return right{scope: scope, whole: true} }
+
+// self routes concern the person of the session. Their handlers restrict it to that person.
+func self() right { return right{self: true} }
+
+// selfOr routes are self routes that also answer who has a scope for the whole instance.
+func selfOr(scope api.Scope) right { return right{self: true, scope: scope, whole: true} }
 
 // noInput is the input of a handler that reads nothing from the request.
 type noInput struct{}

@@ -184,6 +184,7 @@ func (s *Server) programRoutes() []group {
 	p := s.parts
 	suppressions := suppressionRoutes{store: p.Suppressions}
 	tokens := tokenRoutes{tokens: p.Access}
+	people := peopleRoutes{people: p.People, sessions: p.Access, settings: p.Settings}
 	log := auditRoutes{log: p.Audit}
 	webhooks := webhookRoutes{webhooks: p.Webhooks}
 	return []group{
@@ -225,6 +226,39 @@ func (s *Server) programRoutes() []group {
 				"Make an access token in place of another, which works on for a while"),
 			remove("/v1/tokens/{id}", whole(api.ScopeAdmin), changes("token", "id"),
 				tokens.deleteToken, "deleteToken", "Delete an access token"),
+		}},
+		{"People", "The persons who use the pages, and their sessions.", []route{
+			post("/v1/people", whole(api.ScopeAdmin), changes("person", ""), people.createPerson, "createPerson",
+				"Create a person; only this answer has the link to set a password"),
+			get("/v1/people", whole(api.ScopeAdmin), people.listPeople, "listPeople", "List persons"),
+			get("/v1/people/{person}", whole(api.ScopeAdmin), people.getPerson, "getPerson", "Show a person"),
+			patch("/v1/people/{person}", whole(api.ScopeAdmin), changes("person", "person"), people.updatePerson,
+				"updatePerson", "Change a person; this ends the person's sessions"),
+			remove("/v1/people/{person}", whole(api.ScopeAdmin), changes("person", "person"), people.deletePerson,
+				"deletePerson", "Delete a person"),
+			post("/v1/people/{person}/link", whole(api.ScopeAdmin), changes("person", "person"), people.linkPerson,
+				"linkPerson", "Make a one-time link by which a person sets a new password"),
+			remove("/v1/people/{person}/sessions", whole(api.ScopeAdmin), changes("person", "person"),
+				people.signOutPerson, "signOutPerson", "End the sessions of a person"),
+			remove("/v1/people/{person}/totp", whole(api.ScopeAdmin), changes("person", "person"),
+				people.resetTOTP, "resetTOTP", "Remove the second factor of a person who lost it"),
+			get("/v1/sessions", selfOr(api.ScopeAdmin), people.listSessions, "listSessions",
+				"List the sessions of the pages, newest first"),
+			remove("/v1/sessions/{id}", selfOr(api.ScopeAdmin), changes("session", "id"), people.endSession,
+				"endSession", "End a session of the pages"),
+		}},
+		{"Me", "The person of the session. Tokens are refused.", []route{
+			get("/v1/me", self(), people.getMe, "getMe", "Show the person of the session"),
+			post("/v1/me/password", self(), changes("person", ""), people.changePassword, "changePassword",
+				"Replace the own password; this ends the other sessions"),
+			post("/v1/me/totp", self(), changes("person", ""), people.enrolTOTP, "enrolTOTP",
+				"Make a secret for an app that shows codes"),
+			post("/v1/me/totp/confirm", self(), changes("person", ""), people.confirmTOTP, "confirmTOTP",
+				"Have logins need codes from now on, with a first one; this ends the other sessions"),
+			post("/v1/me/totp/remove", self(), changes("person", ""), people.removeTOTP, "removeTOTP",
+				"Have logins need no codes any more; this ends the other sessions"),
+			post("/v1/me/account", self(), changes("person", ""), people.chooseAccount, "chooseAccount",
+				"Choose the account that the session acts for"),
 		}},
 		{"Audit log", "Who did what.", []route{
 			get("/v1/audit", whole(api.ScopeAdmin), log.listAudit, "listAudit",

@@ -58,9 +58,10 @@ type Options struct {
 	Drain           time.Duration
 	Grace           time.Duration // timeout of the requests in progress at the end; 0: 10 s
 	Metrics         *prometheus.Registry
-	GetUnsubscribes bool         // an unsubscribe link unsubscribes; false: its page asks first
-	MetricsApart    bool         // /metrics is served by NewMonitor only
-	Logger          *slog.Logger // nil: nothing is logged
+	HSTS            time.Duration // that browsers remember to use TLS only; 0: they are not told
+	GetUnsubscribes bool          // an unsubscribe link unsubscribes; false: its page asks first
+	MetricsApart    bool          // /metrics is served by NewMonitor only
+	Logger          *slog.Logger  // nil: nothing is logged
 }
 
 func (o Options) withDefaults() Options {
@@ -99,6 +100,7 @@ type Server struct {
 	gate     *strangers.Gate
 	proofs   *wrongProofs
 	pages    *publicPages
+	csrf     *http.CrossOriginProtection
 }
 
 // New returns a Server that listens already, so that a port in use or an unreadable certificate is an error
@@ -129,6 +131,7 @@ func New(parts Parts, o Options) (*Server, error) {
 func prepare(parts Parts, o Options, counted prometheus.Registerer) *Server {
 	s := &Server{
 		parts: &parts, opts: o, echo: echo.New(), log: o.Logger, metrics: newMetrics(counted, o.Metrics),
+		csrf: http.NewCrossOriginProtection(),
 	}
 	s.bodies = newBodyMemory(o, s.metrics.bodies)
 	s.gate = strangers.NewGate(strangers.Limits{Connections: o.Connections, PerNetwork: o.ConnectionsPerAddress,

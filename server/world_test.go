@@ -13,6 +13,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/server/access"
 )
 
 func TestMain(m *testing.M) {
@@ -92,7 +93,10 @@ func (w *world) do(t *testing.T, method, path, token, body string, headers ...st
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if token != "" {
+	if cookie := w.parts.cookies[token]; cookie != "" {
+		req.Header.Set("Cookie", access.SessionCookie(false)+"="+cookie)
+		req.Header.Set("Sec-Fetch-Site", "same-origin")
+	} else if token != "" {
 		req.Header.Set("Authorization", "Bearer "+w.parts.secret(token))
 	}
 	for i := 0; i < len(headers); i += 2 {

@@ -47,8 +47,11 @@ func (u audits) logged(action, kind string, next handler) handler {
 			}
 		}
 		object := api.AuditObject{Kind: kind, ID: r.PathValue("id")}
-		if kind == "queue" {
+		switch {
+		case kind == "queue":
 			object.ID = r.PathValue("queue")
+		case strings.HasPrefix(action, "POST /me/"):
+			object.ID = grantOf(r).Person
 		}
 		return u.record(w, r, action, object, asked, next)
 	}

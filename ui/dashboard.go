@@ -15,7 +15,11 @@ func (u *UI) dashboard(w http.ResponseWriter, r *http.Request) error {
 		h.Set("Cache-Control", "private, max-age=86400") // a changed file has another name
 	}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		u.Dashboard.ServeHTTP(&linked{ResponseWriter: w}, r)
+		board := u.Dashboard
+		if grantOf(r).ReadOnly {
+			board = u.Viewer
+		}
+		board.ServeHTTP(&linked{ResponseWriter: w}, r)
 		return nil
 	}
 	return audits{u}.loggedAction(w, r)

@@ -36,7 +36,12 @@ func functions(static *files) template.FuncMap {
 		"happened": happened, "details": detailsOf,
 		"someOf":   someOf,
 		"lastWord": lastWord,
-		"field":    func(t time.Time) string { return t.UTC().Format(shortDay) },
+		"qr":       qrCode,
+		"roles":    func() []api.Role { return []api.Role{api.RoleViewer, api.RoleOperator, api.RoleAdmin} },
+		"sessions": func(all []api.SessionInfo, now time.Time, back string) map[string]any {
+			return map[string]any{"Sessions": all, "Now": now, "Back": back}
+		},
+		"field": func(t time.Time) string { return t.UTC().Format(shortDay) },
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/proxies"
 )
 
@@ -27,7 +26,9 @@ type frame struct {
 	Section  string // entry of the navigation
 	Version  string
 	LoggedIn bool
-	Admin    bool // may change settings
+	Admin    bool   // may change settings
+	ReadOnly bool   // may change nothing
+	Person   string // who is logged in; empty: a token
 	Now      time.Time
 	Flash    *flash
 	Here     string // URL of the page, to return to
@@ -68,12 +69,11 @@ func (u *UI) show(w http.ResponseWriter, r *http.Request, status int, name, titl
 	if v, ok := data.(interface{ section() string }); ok {
 		f.Section = v.section()
 	}
-	if _, err := r.Cookie(access.SessionCookie); err == nil && name != "login" {
+	if _, err := sessionCookieOf(r); err == nil && name != "login" {
 		f.LoggedIn = true // the session may have ended: guard checks it
 	}
-	if g, ok := r.Context().Value(grantKey{}).(*access.Grant); ok {
-		f.Admin = g.Allows(api.ScopeAdmin)
-	}
+	g := grantOf(r)
+	f.Admin, f.ReadOnly, f.Person = g.Allows(api.ScopeAdmin), g.ReadOnly, g.Person
 	define := "page"
 	if part := r.URL.Query().Get("part"); part != "" && status == http.StatusOK &&
 		u.pages[name].Lookup(part+"-part") != nil {
@@ -96,7 +96,7 @@ func section(path string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {
 	case "log", "search", "webhooks", "accounts", "gateways", "templates", "suppressions", "rates", "settings",
-		"tokens", "audit", "status":
+		"tokens", "audit", "people", "sessions", "me", "status":
 		return first
 	case "", "messages", "cancel", "replay":
 		return "outbox"

@@ -11,6 +11,7 @@ import (
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/audit"
+	"github.com/postroom/postroom/server/people"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
@@ -27,11 +28,15 @@ type Parts struct {
 	Templates    *templates.Templates
 	Documents    *documents.Documents
 	Access       *access.Access
+	People       *people.People
 	Settings     *settings.Settings
 	Audit        *audit.Log
 	Look         audit.Look // at records, before and after a change
 	State        State
 	Dashboard    http.Handler // of the queues, mounted at DashboardPath; queue.Dashboard is one
+	Viewer       http.Handler // the same, without buttons, for those who may change nothing
+	// LinkURL returns the URL of the page of a one-time link; server.LinkURL is one
+	LinkURL func(service, secret string) string
 }
 
 // State is the health of the instance. Package app implements it.

@@ -10,62 +10,88 @@ import (
 // handler handles a route. Its error is shown as a page.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
-// routes is the table of all pages.
+// table is the table of all pages while it is made.
+type table struct {
+	*UI
+	mux *http.ServeMux
+}
+
+func (t table) open(pattern string, h handler) { t.mux.Handle(pattern, t.answer(h)) }
+
+func (t table) closed(pattern string, h handler) { t.open(pattern, t.guard(admits, h)) }
+
+// changes are in the audit log, with the kind of the objects.
+func (t table) changes(pattern, kind string, h handler) {
+	t.closed(pattern, audits{t.UI}.logged(pattern, kind, h))
+}
+
+// own pages are about the person who is logged in, whatever the role.
+func (t table) own(pattern string, h handler) { t.open(pattern, t.guard(admitsPerson, h)) }
+
+// ownChanges are own pages that the audit log has.
+func (t table) ownChanges(pattern, kind string, h handler) {
+	t.own(pattern, audits{t.UI}.logged(pattern, kind, h))
+}
+
+// routes returns the table of all pages.
 func (u *UI) routes() *http.ServeMux {
-	mux := http.NewServeMux()
-	open := func(pattern string, h handler) { mux.Handle(pattern, u.answer(h)) }
-	closed := func(pattern string, h handler) { mux.Handle(pattern, u.answer(u.guard(h))) }
-	// changes are in the audit log, with the kind of the objects
-	changes := func(pattern, kind string, h handler) { closed(pattern, audits{u}.logged(pattern, kind, h)) }
+	t := table{u, http.NewServeMux()}
+	t.mailRoutes()
+	t.adminRoutes()
+	t.peopleRoutes()
+	t.closed("/", noPage)
+	return t.mux
+}
 
-	open("GET /static/{name}", u.file)
-	open("GET /login", u.loginPage)
-	open("POST /login", u.login)
-	open("POST /logout", u.logout)
+// mailRoutes are the login, and the pages about mail and the instance.
+func (t table) mailRoutes() {
+	u := t.UI
+	t.open("GET /static/{name}", u.file)
+	t.open("GET /login", loginPages{u}.loginPage)
+	t.open("POST /login", loginPages{u}.login)
+	t.open("POST /logout", u.logout)
 
-	closed("GET /{$}", outboxPage{u}.outbox)
-	closed("GET /log", u.logPage)
-	closed("GET /search", u.searchPage)
-	closed("GET /cancel", u.confirmCancel)
-	changes("POST /cancel", "message", u.cancelAll)
-	closed("GET /replay", u.confirmReplay)
-	changes("POST /replay", "message", u.replayAll)
-	changes("POST /queues/{queue}/pause", "queue", outboxPage{u}.pause)
-	changes("POST /queues/{queue}/resume", "queue", outboxPage{u}.resume)
-	closed("GET /messages/{id}", onMessage(u.message))
-	closed("GET /messages/{id}/content", onMessage(u.content))
-	changes("POST /messages/{id}/cancel", "message", onMessage(u.cancel))
-	changes("POST /messages/{id}/retry", "message", onMessage(u.retry))
-	changes("POST /messages/{id}/reschedule", "message", onMessage(u.reschedule))
-	changes("POST /messages/{id}/replay", "message", onMessage(u.replay))
-	closed("GET /webhooks", webhookPages{u}.webhooks)
-	closed("GET /webhooks/{id}", onEndpoint(webhookPages{u}.endpoint))
-	changes("POST /webhooks/{id}/test", "endpoint", onEndpoint(webhookPages{u}.testEndpoint))
-	changes("POST /webhooks/{id}/deliveries/{delivery}/redeliver", "endpoint",
+	t.closed("GET /{$}", outboxPage{u}.outbox)
+	t.closed("GET /log", u.logPage)
+	t.closed("GET /search", u.searchPage)
+	t.closed("GET /cancel", u.confirmCancel)
+	t.changes("POST /cancel", "message", u.cancelAll)
+	t.closed("GET /replay", u.confirmReplay)
+	t.changes("POST /replay", "message", u.replayAll)
+	t.changes("POST /queues/{queue}/pause", "queue", outboxPage{u}.pause)
+	t.changes("POST /queues/{queue}/resume", "queue", outboxPage{u}.resume)
+	t.closed("GET /messages/{id}", onMessage(u.message))
+	t.closed("GET /messages/{id}/content", onMessage(u.content))
+	t.changes("POST /messages/{id}/cancel", "message", onMessage(u.cancel))
+	t.changes("POST /messages/{id}/retry", "message", onMessage(u.retry))
+	t.changes("POST /messages/{id}/reschedule", "message", onMessage(u.reschedule))
+	t.changes("POST /messages/{id}/replay", "message", onMessage(u.replay))
+	t.closed("GET /webhooks", webhookPages{u}.webhooks)
+	t.closed("GET /webhooks/{id}", onEndpoint(webhookPages{u}.endpoint))
+	t.changes("POST /webhooks/{id}/test", "endpoint", onEndpoint(webhookPages{u}.testEndpoint))
+	t.changes("POST /webhooks/{id}/deliveries/{delivery}/redeliver", "endpoint",
 		onEndpoint(webhookPages{u}.redeliver))
-	closed("GET /accounts", u.accounts)
-	closed("GET /gateways", u.gateways)
-	closed("GET /templates", templatePages{u}.templates)
-	closed("GET /templates/{id}", templatePages{u}.template)
-	closed("GET /templates/{id}/preview", templatePages{u}.templateFrame)
-	changes("POST /templates/{id}/restore", "template", templatePages{u}.restoreTemplate)
-	closed("GET /suppressions", suppressionPages{u}.suppressions)
-	changes("POST /suppressions/add", "suppression", suppressionPages{u}.addSuppression)
-	changes("POST /suppressions/remove", "suppression", suppressionPages{u}.removeSuppression)
-	changes("POST /suppressions/import", "suppression", suppressionPages{u}.importSuppressions)
-	closed("GET /suppressions/imports/{id}", suppressionPages{u}.suppressionImport)
-	closed("GET /rates", u.rates)
-	u.adminRoutes(closed)
-	closed("GET /status", u.status)
-	closed(DashboardPath, u.dashboard)
-	closed(DashboardPath+"/", u.dashboard)
-	closed("/", noPage)
-	return mux
+	t.closed("GET /accounts", u.accounts)
+	t.closed("GET /gateways", u.gateways)
+	t.closed("GET /templates", templatePages{u}.templates)
+	t.closed("GET /templates/{id}", templatePages{u}.template)
+	t.closed("GET /templates/{id}/preview", templatePages{u}.templateFrame)
+	t.changes("POST /templates/{id}/restore", "template", templatePages{u}.restoreTemplate)
+	t.closed("GET /suppressions", suppressionPages{u}.suppressions)
+	t.changes("POST /suppressions/add", "suppression", suppressionPages{u}.addSuppression)
+	t.changes("POST /suppressions/remove", "suppression", suppressionPages{u}.removeSuppression)
+	t.changes("POST /suppressions/import", "suppression", suppressionPages{u}.importSuppressions)
+	t.closed("GET /suppressions/imports/{id}", suppressionPages{u}.suppressionImport)
+	t.closed("GET /rates", u.rates)
+	t.closed("GET /status", u.status)
+	t.closed(DashboardPath, u.dashboard)
+	t.closed(DashboardPath+"/", u.dashboard)
 }
 
 // adminRoutes are the pages for those with the right to change settings.
-func (u *UI) adminRoutes(closed func(pattern string, h handler)) {
-	shows := func(pattern string, h handler) { closed(pattern, forAdmins(h)) }
+func (t table) adminRoutes() {
+	u := t.UI
+	shows := func(pattern string, h handler) { t.closed(pattern, forAdmins(h)) }
 	changes := func(pattern, kind string, h handler) { shows(pattern, audits{u}.logged(pattern, kind, h)) }
 
 	shows("GET /settings", settingsPage{u}.settings)
@@ -75,13 +101,38 @@ func (u *UI) adminRoutes(closed func(pattern string, h handler)) {
 	changes("POST /tokens/{id}/rotate", "token", tokenPages{u}.rotateToken)
 	changes("POST /tokens/{id}/delete", "token", tokenPages{u}.deleteToken)
 	shows("GET /audit", audits{u}.page)
+	shows("GET /people", peoplePages{u}.people)
+	shows("GET /people/{id}", peoplePages{u}.person)
+	changes("POST /people", "person", peoplePages{u}.create)
+	changes("POST /people/{id}", "person", peoplePages{u}.update)
+	changes("POST /people/{id}/link", "person", peoplePages{u}.link)
+	changes("POST /people/{id}/totp", "person", peoplePages{u}.resetTOTP)
+	changes("POST /people/{id}/sessions", "person", peoplePages{u}.signOut)
+	changes("POST /people/{id}/delete", "person", peoplePages{u}.remove)
+	shows("GET /sessions", peoplePages{u}.sessions)
+}
+
+// peopleRoutes are the pages of persons about themselves.
+func (t table) peopleRoutes() {
+	u := t.UI
+	t.open("GET /link", peoplePages{u}.linkPage)
+	t.open("POST /link", peoplePages{u}.useLink)
+	t.open("POST /sessions/{id}/end", u.guard(admitsOwn,
+		audits{u}.logged("POST /sessions/{id}/end", "session", peoplePages{u}.endSession)))
+	t.own("GET /me", peoplePages{u}.me)
+	t.ownChanges("POST /me/password", "person", peoplePages{u}.changePassword)
+	t.ownChanges("POST /me/totp", "person", peoplePages{u}.enrol)
+	t.ownChanges("POST /me/totp/confirm", "person", peoplePages{u}.confirm)
+	t.ownChanges("POST /me/totp/remove", "person", peoplePages{u}.removeTOTP)
 }
 
 // mounted are the paths of the table as echo writes them.
 var mounted = []string{
 	"/", "/static/*", "/login", "/logout", "/log", "/search", "/cancel", "/replay", "/queues/*", "/messages/*",
 	"/webhooks", "/webhooks/*", "/accounts", "/gateways", "/templates", "/templates/*", "/suppressions",
-	"/suppressions/*", "/rates", "/settings", "/tokens", "/tokens/*", "/audit", "/status",
+	"/suppressions/*", "/rates", "/settings", "/tokens", "/tokens/*", "/audit", "/status", "/link", "/people",
+	"/people/*",
+	"/sessions", "/sessions/*", "/me", "/me/*",
 	DashboardPath, DashboardPath + "/*",
 }
 

@@ -2,18 +2,14 @@ package ui
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/proxies"
 	"github.com/postroom/postroom/server/strangers"
 )
@@ -21,13 +17,13 @@ import (
 // grantKey is the key of the viewer's grant in a request's context.
 type grantKey struct{}
 
-// guard admits callers with rights for the whole instance. Others get an error, which redirects a browser to
+// guard admits callers with the rights that a page needs. Others get an error, which redirects a browser to
 // the login.
-func (u *UI) guard(next handler) handler {
+func (u *UI) guard(admits func(*access.Grant, *http.Request) error, next handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		grant, err := u.authenticate(r)
 		if err == nil {
-			err = admits(grant)
+			err = admits(grant, r)
 		}
 		if err == nil {
 			strangers.Prove(r.Context())
@@ -44,7 +40,7 @@ func (u *UI) authenticate(r *http.Request) (*access.Grant, error) {
 	if token := bearer(r); token != "" {
 		return u.Access.Authenticate(r.Context(), token, proxies.Of(r).Addr, time.Now())
 	}
-	cookie, err := r.Cookie(access.SessionCookie)
+	cookie, err := sessionCookieOf(r)
 	if err != nil {
 		return nil, fault.New(fault.Unauthorized, "NoSession", "Please log in")
 	}
@@ -63,9 +59,15 @@ func (u *UI) ownPage(r *http.Request) error {
 	return nil
 }
 
-// admits returns why the bearer of a token may not see the pages, if so.
-func admits(g *access.Grant) error {
+// admits returns why somebody may not see or use the pages, if so. Those who may change nothing may only
+// look.
+func admits(g *access.Grant, r *http.Request) error {
 	switch {
+	case g.ReadOnly && r.Method != http.MethodGet && r.Method != http.MethodHead:
+		return fault.New(fault.Forbidden, "ReadOnly", "A viewer changes nothing")
+	case g.Person != "" && !g.CanSee(""):
+		return fault.New(fault.Forbidden, "BoundPerson",
+			"You may see the account %s; the pages show the whole instance", g.Account)
 	case !g.CanSee(""):
 		return fault.New(fault.Forbidden, "BoundToken",
 			"This token is bound to the account %s; the pages show the whole instance", g.Account)
@@ -75,82 +77,31 @@ func admits(g *access.Grant) error {
 	return nil
 }
 
+// admitsPerson returns why somebody may not see the pages of persons about themselves, if so.
+func admitsPerson(g *access.Grant, _ *http.Request) error {
+	if g.Person == "" {
+		return fault.New(fault.Forbidden, "NoPerson", "This page is for those who logged in with a name")
+	}
+	return nil
+}
+
+// admitsOwn admits persons, to what is theirs, and admins.
+func admitsOwn(g *access.Grant, r *http.Request) error {
+	if g.Allows(api.ScopeAdmin) {
+		return admits(g, r)
+	}
+	return admitsPerson(g, r)
+}
+
 // forAdmins admits only callers with the right to change settings.
 func forAdmins(next handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if g, ok := r.Context().Value(grantKey{}).(*access.Grant); !ok || !g.Allows(api.ScopeAdmin) {
-			return fault.New(fault.Forbidden, "ScopeMissing", "This page needs a token with the scope admin")
+			return fault.New(fault.Forbidden, "ScopeMissing",
+				"This page needs a token with the scope admin, or a person who is an admin")
 		}
 		return next(w, r)
 	}
-}
-
-// loginView is the data of the login page.
-type loginView struct {
-	Next  string
-	Error string
-}
-
-func (u *UI) loginPage(w http.ResponseWriter, r *http.Request) error {
-	next := local(r.URL.Query().Get("next"))
-	if grant, err := u.authenticate(r); err == nil && admits(grant) == nil {
-		return redirect(w, r, next)
-	}
-	return u.show(w, r, http.StatusOK, "login", "Log in", loginView{Next: next})
-}
-
-// login opens a session with an access token. A token that could not see the pages opens none.
-func (u *UI) login(w http.ResponseWriter, r *http.Request) error {
-	if err := u.ownPage(r); err != nil {
-		return err
-	}
-	if err := parseForm(w, r); err != nil {
-		return err
-	}
-	next, token := local(r.PostForm.Get("next")), strings.TrimSpace(r.PostForm.Get("token"))
-	grant, err := u.Access.Authenticate(r.Context(), token, proxies.Of(r).Addr, time.Now())
-	if err == nil {
-		err = admits(grant)
-	}
-	var cookie string
-	if err == nil {
-		cookie, err = u.Access.Login(r.Context(), token, proxies.Of(r).Addr, time.Now())
-	}
-	if err != nil {
-		return u.loginRefused(w, r, next, err)
-	}
-	who := grant.Actor(proxies.Of(r).String())
-	who.Kind, who.Session = audit.Session, access.SessionID(cookie)
-	if err := u.Audit.Login(r.Context(), who, "login", requestID(w)); err != nil {
-		return errors.Join(err, u.Access.Logout(r.Context(), cookie))
-	}
-	http.SetCookie(w, u.sessionCookie(r, cookie, int(access.SessionLife.Seconds())))
-	return redirect(w, r, next)
-}
-
-// loginRefused shows the form with the reason. It returns errors that are not about the token.
-func (u *UI) loginRefused(w http.ResponseWriter, r *http.Request, next string, err error) error {
-	u.Audit.Note((*access.Grant)(nil).Actor(proxies.Of(r).String()), api.AuditRefused, "login",
-		wordsOf(err).Message,
-		requestID(w))
-	view := loginView{Next: next}
-	status := api.StatusOf(fault.KindOf(err))
-	switch f := wordsOf(err); f.Kind {
-	case fault.Unauthorized:
-		view.Error = "That token is not known here. Check that all of it was copied."
-		if f.Code == "TokenExpired" {
-			view.Error = "That token has expired."
-		}
-	case fault.Limited:
-		wait := max(1, int(f.RetryAfter.Seconds()))
-		w.Header().Set("Retry-After", strconv.Itoa(wait))
-		view.Error = fmt.Sprintf("%s. Wait %d seconds and try again.", f.Message, wait)
-	case fault.Forbidden:
-		view.Error = f.Message + "."
-	default:
-		return err
-	}
-	return u.show(w, r, status, "login", "Log in", view)
 }
 
 // logout ends the session. It deletes the cookie even if Redis is unreachable.
@@ -158,7 +109,7 @@ func (u *UI) logout(w http.ResponseWriter, r *http.Request) error {
 	if err := u.ownPage(r); err != nil {
 		return err
 	}
-	if cookie, err := r.Cookie(access.SessionCookie); err == nil {
+	if cookie, err := sessionCookieOf(r); err == nil {
 		http.SetCookie(w, u.sessionCookie(r, "", -1))
 		audits{u}.noteLogout(w, r, cookie.Value)
 		if err := u.Access.Logout(r.Context(), cookie.Value); err != nil {
@@ -172,10 +123,15 @@ func (u *UI) logout(w http.ResponseWriter, r *http.Request) error {
 // their page. ownPage protects changes.
 func (u *UI) sessionCookie(r *http.Request, value string, age int) *http.Cookie {
 	return &http.Cookie{
-		Name: access.SessionCookie, Value: value, Path: "/", MaxAge: age, HttpOnly: true,
+		Name: access.SessionCookie(proxies.Of(r).TLS), Value: value, Path: "/", MaxAge: age, HttpOnly: true,
 		Secure:   proxies.Of(r).TLS,
 		SameSite: http.SameSiteLaxMode,
 	}
+}
+
+// sessionCookieOf returns the cookie of a session.
+func sessionCookieOf(r *http.Request) (*http.Cookie, error) {
+	return r.Cookie(access.SessionCookie(proxies.Of(r).TLS))
 }
 
 // bearer returns the Bearer token of a request (RFC 6750), or "".

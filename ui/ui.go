@@ -36,6 +36,8 @@ type (
 	templatePages    struct{ *UI }
 	suppressionPages struct{ *UI }
 	settingsPage     struct{ *UI }
+	peoplePages      struct{ *UI }
+	loginPages       struct{ *UI }
 	audits           struct{ *UI }
 )
 

@@ -35,6 +35,7 @@ import (
 	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/audit"
+	"github.com/postroom/postroom/server/people"
 	"github.com/postroom/postroom/server/proxies"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/smtpsend"
@@ -56,6 +57,7 @@ type world struct {
 	db       *redisdb.DB
 	outbox   *outbox.Outbox
 	access   *access.Access
+	people   *people.People
 	audit    *audit.Log
 	settings *settings.Settings
 	accounts *accounts.Accounts
@@ -83,7 +85,9 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 		Email: "shop@example.com", Name: "Shop", SMTP: &api.SMTPServer{Host: "relay.test", Port: 25},
 	}})
 	w.must(err)
-	w.access, err = access.New(db, ring, access.Options{Token: adminToken})
+	w.people, err = people.New(db, ring, people.Options{})
+	w.must(err)
+	w.access, err = access.New(db, ring, access.Options{Token: adminToken, People: w.people})
 	w.must(err)
 	w.outbox, err = outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Router: w.relay,
 		Accounts: w.accounts, Gateways: w.gateways}, outbox.Options{})
@@ -106,13 +110,16 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	board, err := queue.NewDashboard(c, queue.DashboardOptions{Path: DashboardPath,
 		SetPaused: w.outbox.SetPaused})
 	w.must(err)
+	viewer, err := queue.NewDashboard(c, queue.DashboardOptions{Path: DashboardPath, ReadOnly: true})
+	w.must(err)
 	w.settings, err = settings.New(db, ring, settings.Options{DeliveryAttempts: 7})
 	w.must(err)
 	u, err := New(Parts{
 		Outbox: w.outbox, Webhooks: w.webhooks, Suppressions: w.barred, Accounts: w.accounts,
 		Gateways: w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db},
-		Settings: w.settings, Dashboard: board, Audit: w.audit,
-		Look: func(context.Context, api.AuditObject) (any, error) { return nil, nil },
+		Settings: w.settings, Dashboard: board, Viewer: viewer, Audit: w.audit, People: w.people,
+		LinkURL: func(service, secret string) string { return service + "/link?t=" + secret },
+		Look:    func(context.Context, api.AuditObject) (any, error) { return nil, nil },
 	}, Options{Version: "1.2.3"})
 	w.must(err)
 	w.ui = u

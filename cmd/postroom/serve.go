@@ -28,7 +28,8 @@ type serveCmd struct {
 func (serveCmd) Help() string {
 	return `Starts with no configuration at all: binds 127.0.0.1:3000, keeps its data in ./data, brings its own Redis.
 
-The first SIGINT (Ctrl-C) or SIGTERM stops it in order: nothing new is taken, what is being sent is finished. The second ends it at once;
+The first SIGINT (Ctrl-C) or SIGTERM stops it in order: nothing new is taken,
+	what is being sent is finished. The second ends it at once;
 what was being sent is then taken up by the next start.`
 }
 
@@ -48,6 +49,13 @@ func (s *serveCmd) Run(ctx context.Context, con *console) error {
 	a, err := app.New(ctx, &settings.Config, app.Options{Version: version(), Logger: logger})
 	if err != nil {
 		return takenPort(&settings.Config, err)
+	}
+	link, err := a.FirstLink(ctx)
+	if err != nil {
+		logger.Warn("no link for the first admin", "error", err)
+	}
+	if link != "" { // also where nobody watches: its log is how operators of containers see it
+		con.note("First admin: open %s within 10 minutes, and choose a name and a password. It works once.", link)
 	}
 	if con.errTTY {
 		con.welcome(&settings.Config, a.URL())

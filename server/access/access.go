@@ -15,6 +15,7 @@ import (
 
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/server/people"
 )
 
 // BootstrapID is the TokenID of a Grant made by the bootstrap token.
@@ -26,6 +27,10 @@ type Options struct {
 	Token string
 	// MaxFailures is the number of wrong tokens that one address may present in a minute. Zero: 20.
 	MaxFailures int
+	// People are the persons who log in with a name and a password. Nil: nobody does.
+	People *people.People
+	// SessionLife is how long a session lasts at most, however much it is used. Zero: 7 days.
+	SessionLife time.Duration
 	// Logger gets refused attempts, and failures to store a token's use. Nil: nothing is logged.
 	Logger *slog.Logger
 }
@@ -37,6 +42,8 @@ type Access struct {
 	bootstrap   []byte // SHA-256 of the bootstrap token; nil: there is none
 	secret      string // the bootstrap token itself, for proofs of sessions
 	maxFailures int
+	people      *people.People // nil: there are none
+	life        time.Duration  // of a session, at most
 
 	tokens *redisdb.Cache[*token] // emptied when any token is deleted
 
@@ -53,6 +60,8 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Access, error) {
 		store:       store{client: db.Client(), ring: ring},
 		log:         cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		maxFailures: o.MaxFailures,
+		people:      o.People,
+		life:        cmp.Or(o.SessionLife, 7*24*time.Hour),
 		blocked:     map[netip.Prefix]time.Time{},
 		tokens:      redisdb.NewCache[*token](db, versionKey(), nil),
 	}

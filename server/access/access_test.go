@@ -233,7 +233,7 @@ func TestNoSecretIsStoredOrLogged(t *testing.T) {
 	secrets := map[string]string{"token": created.Token, "bootstrap token": bootstrap,
 		"a wrong guess": "wrong guess"}
 	for _, token := range []string{created.Token, bootstrap} {
-		cookie, err := b.Login(t.Context(), token, here, start)
+		cookie, err := b.Login(t.Context(), token, Client{Addr: here}, start)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,7 +73,7 @@ func TestWhoWritesToRedisIsNoAdmin(t *testing.T) {
 func TestWhoWritesToRedisHasNoSession(t *testing.T) {
 	b := setup(t)
 	admin := b.create(t, api.TokenRequest{Scopes: []api.Scope{api.ScopeAdmin}})
-	cookie, err := b.Login(t.Context(), admin.Token, here, start)
+	cookie, err := b.Login(t.Context(), admin.Token, Client{Addr: here}, start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestANewInstanceSecretKeepsTokensAndSessions(t *testing.T) {
 	url := testredis.URL(t)
 	old := under(t, url, "old")
 	token := old.create(t, api.TokenRequest{Scopes: []api.Scope{api.ScopeAPI}})
-	cookie, err := old.Login(t.Context(), token.Token, here, start)
+	cookie, err := old.Login(t.Context(), token.Token, Client{Addr: here}, start)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,16 +7,22 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// Grant is what the bearer of a token or session may do.
+// Grant is what the bearer of a token or session may do. Whoever serves a change checks ReadOnly.
 type Grant struct {
-	TokenID string      // id of the token; BootstrapID for the configured one
-	Name    string      // description of the token
+	TokenID string      // id of the token; BootstrapID for the configured one; empty: it is a person
+	Person  string      // name of the person whose session it is; empty: it is a token, or a session of one
+	Name    string      // description of the token, or name of the person
 	Session string      // beginning of the session's hash; empty: the token itself was presented
 	Account string      // the only account it may see; empty: all of them
 	Scopes  []api.Scope // of the token; to be checked with Allows
 	Rate    *Rate       // state of the token's rate limit; nil: it has none
 
 	KeyRequired bool // its submits need an idempotency key
+
+	ReadOnly bool     // it may change nothing but what is the person's own
+	Accounts []string // of the person, one of which is Account; empty: the person is not bound
+	// SessionHash is the hash of the session's cookie; empty: the token itself was presented.
+	SessionHash string
 }
 
 // Rate is the state of a token's rate limit.
@@ -54,7 +60,10 @@ func (g *Grant) Actor(address string) api.AuditActor {
 		return api.AuditActor{Kind: "stranger", Address: address}
 	}
 	kind := "token"
-	if g.Session != "" {
+	switch {
+	case g.Person != "":
+		kind = "person"
+	case g.Session != "":
 		kind = "session"
 	}
 	return api.AuditActor{Kind: kind, TokenID: g.TokenID, Name: g.Name, Account: g.Account, Session: g.Session,

@@ -80,7 +80,7 @@ func TestGuessingIsSlowedDown(t *testing.T) {
 		if got := b.try(t, token, here, start); got != "" {
 			t.Errorf("%s is locked out by others at its address: %s", name, got)
 		}
-		if _, err := b.Login(t.Context(), token, here, start); err != nil {
+		if _, err := b.Login(t.Context(), token, Client{Addr: here}, start); err != nil {
 			t.Errorf("%s can't log in: %v", name, err)
 		}
 	}

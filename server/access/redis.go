@@ -7,7 +7,6 @@ import (
 	"errors"
 	"net/netip"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -80,7 +79,6 @@ func rateKey(id string) string         { return redisdb.Key(0, "tokens", "rate",
 func failuresKey(from netip.Prefix) string {
 	return redisdb.Key(0, "tokens", "failures", from.String())
 }
-func sessionKey(hash string) string { return redisdb.Key(0, "session", hash) }
 
 // store reads and writes tokens and sessions in Redis.
 type store struct {
@@ -216,39 +214,6 @@ func (s store) remac(ctx context.Context, id string) (bool, error) {
 	}
 	return remacScript.Run(ctx, s.client, []string{tokenKey(id)},
 		remacArgs{before, s.ring.MAC([]byte(record), tokenName(id))})
-}
-
-// putSession stores a session under the hash of its cookie.
-func (s store) putSession(ctx context.Context, hash, value string, life time.Duration) error {
-	stored := s.ring.MAC([]byte(value), sessionName(hash)) + " " + value
-	return s.client.Set(ctx, sessionKey(hash), stored, life).Err()
-}
-
-// sessionName is the name that the code of a session is bound to.
-func sessionName(hash string) string { return "session:" + hash }
-
-// useSession returns a session and restarts its lifetime, in one step. False: there is none, or Postroom did
-// not write it. A code made under an older secret is replaced.
-func (s store) useSession(ctx context.Context, hash string, life time.Duration) (string, bool, error) {
-	stored, err := s.client.GetEx(ctx, sessionKey(hash), life).Result()
-	switch {
-	case errors.Is(err, redis.Nil):
-		return "", false, nil
-	case err != nil:
-		return "", false, err
-	}
-	code, value, _ := strings.Cut(stored, " ")
-	if err := s.ring.Verify(code, []byte(value), sessionName(hash)); err != nil {
-		return "", false, errForged
-	}
-	if s.ring.NeedsRotation(code) {
-		err = s.putSession(ctx, hash, value, life)
-	}
-	return value, err == nil, err
-}
-
-func (s store) dropSession(ctx context.Context, hash string) error {
-	return s.client.Del(ctx, sessionKey(hash)).Err()
 }
 
 // errForged means that a session was not written by Postroom, or under a secret that is not configured.

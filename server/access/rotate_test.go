@@ -17,7 +17,7 @@ func TestRotatedTokenWorksUntilTheOverlapIsOver(t *testing.T) {
 	b := setup(t)
 	old := b.create(t, api.TokenRequest{Account: "snd", Description: "shop", Scopes: []api.Scope{api.ScopeSend},
 		Restrictions: &api.Restrictions{Addresses: []string{"192.0.2.0/24"}}})
-	cookie, err := b.Login(t.Context(), old.Token, here, start)
+	cookie, err := b.Login(t.Context(), old.Token, Client{Addr: here}, start)
 	if err != nil {
 		t.Fatal(err)
 	}

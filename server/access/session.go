@@ -3,37 +3,61 @@ package access
 import (
 	"context"
 	"crypto/subtle"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb"
 )
 
-// SessionCookie is the name of the cookie of a session.
-const SessionCookie = "postroom_session"
+// SessionCookie returns the name of the cookie of a session. Over TLS no other host, and nobody who changes a
+// page without TLS, can set a cookie of that name (RFC 6265bis, section 4.1.3.2).
+func SessionCookie(tls bool) string {
+	if tls {
+		return "__Host-postroom_session"
+	}
+	return "postroom_session"
+}
 
 // SessionLife is the lifetime of an unused session.
 const SessionLife = 12 * time.Hour
 
-// shownHash is how much of the hash of a cookie tells sessions apart in the audit log. It opens none.
+// shownHash is how much of the hash of a cookie tells sessions apart in lists and the audit log. It opens
+// none.
 const shownHash = 12
 
-// session is the record of a session: the token that opened it.
-type session struct {
-	Token string `json:"token"`
-	Proof string `json:"proof,omitempty"` // of the bootstrap token, see Access.proof
+// maxAgent bounds what is kept of the name of a browser, in bytes.
+const maxAgent = 200
+
+// Client is who logs in.
+type Client struct {
+	Addr  netip.Addr // invalid: it is not known
+	Agent string     // how its browser calls itself
 }
+
+// session is the record of a session: who opened it, when, and from where.
+type session struct {
+	Token   string `json:"token,omitempty"`
+	Proof   string `json:"proof,omitempty"` // of the bootstrap token, see Access.proof
+	Person  string `json:"person,omitempty"`
+	Epoch   string `json:"epoch,omitempty"`   // of the person
+	Account string `json:"account,omitempty"` // that a person with accounts acts for
+	Created int64  `json:"created"`           // ms since 1970
+	Address string `json:"address,omitempty"`
+	Agent   string `json:"agent,omitempty"`
+}
+
+// ends returns the end of the session, however much it is used.
+func (s session) ends(life time.Duration) time.Time { return time.UnixMilli(s.Created).Add(life) }
 
 // Login opens a session for the pages with an access token, and returns the value of the cookie. The session
 // has the rights of the token. It ends when the token is deleted, expires, or, in the configuration, is
 // changed. Errors are those of Authenticate.
-func (a *Access) Login(ctx context.Context, presented string, remote netip.Addr, now time.Time) (
-	cookie string, err error) {
-	grant, err := a.Authenticate(ctx, presented, remote, now)
+func (a *Access) Login(ctx context.Context, presented string, by Client, now time.Time) (cookie string,
+	err error) {
+	grant, err := a.Authenticate(ctx, presented, by.Addr, now)
 	if err != nil {
 		return "", err
 	}
@@ -42,56 +66,68 @@ func (a *Access) Login(ctx context.Context, presented string, remote netip.Addr,
 	if s.Token == BootstrapID {
 		s.Proof = a.proof(cookie)
 	}
-	value, err := json.Marshal(s)
-	if err != nil {
-		return "", fmt.Errorf("access: encode a session: %w", err)
-	}
+	return cookie, a.open(ctx, cookie, s, by, now)
+}
+
+// open stores a new session.
+func (a *Access) open(ctx context.Context, cookie string, s session, by Client, now time.Time) error {
 	hash, _ := secretHash(cookie)
-	if err := a.store.putSession(ctx, hash, string(value), SessionLife); err != nil {
-		return "", redisdb.Failed(err, "access: store a session")
+	s.Created, s.Agent = now.UnixMilli(), strings.ToValidUTF8(by.Agent[:min(len(by.Agent), maxAgent)], "")
+	if by.Addr.IsValid() {
+		s.Address = by.Addr.String()
 	}
-	return cookie, nil
+	return a.store.putSession(ctx, hash, s, now.Add(-a.life))
 }
 
 // Session returns what the bearer of a cookie from Login may do, and extends the session by SessionLife.
-// Unauthorized: there is no such session, or its token is gone or changed. The other errors are those of
-// Authenticate.
+// Unauthorized: there is no such session, it has ended, or its token or person is gone or changed. The other
+// errors are those of Authenticate.
 func (a *Access) Session(ctx context.Context, cookie string, remote netip.Addr, now time.Time) (*Grant,
 	error) {
 	hash, ok := secretHash(cookie)
 	if !ok {
 		return nil, noSession()
 	}
-	value, ok, err := a.store.useSession(ctx, hash, SessionLife)
+	s, ok, err := a.store.useSession(ctx, hash)
 	if errors.Is(err, errForged) {
 		a.log.ErrorContext(ctx, "session refused", "remote_addr", remote, "reason", err)
 		return nil, noSession()
 	}
 	if err != nil {
-		return nil, redisdb.Failed(err, "access: look up a session")
+		return nil, err
 	}
 	if !ok {
 		return nil, noSession()
 	}
-	var s session
-	if err := json.Unmarshal([]byte(value), &s); err != nil {
-		return nil, fmt.Errorf("access: read a session: %w", err)
-	}
-	t, err := a.sessionToken(ctx, s, cookie, now)
+	grant, err := a.grant(ctx, s, cookie, remote, now)
 	if err != nil {
 		return nil, err
 	}
-	if t == nil {
-		if err := a.store.dropSession(ctx, hash); err != nil {
-			return nil, redisdb.Failed(err, "access: end a session whose token is gone")
+	if grant == nil {
+		if _, err := a.store.dropSession(ctx, hash); err != nil {
+			return nil, err
 		}
 		return nil, noSession()
 	}
-	grant, err := a.admit(ctx, t, remote, now)
-	if err == nil {
-		grant.Session = SessionID(cookie)
+	grant.Session, grant.SessionHash = hash[:shownHash], hash
+	return grant, nil
+}
+
+// grant returns what a session may do; nil: it has ended.
+func (a *Access) grant(ctx context.Context, s session, cookie string, remote netip.Addr,
+	now time.Time) (*Grant,
+	error) {
+	if !now.Before(s.ends(a.life)) {
+		return nil, nil
 	}
-	return grant, err
+	if s.Person != "" {
+		return a.personGrant(ctx, s, now)
+	}
+	t, err := a.sessionToken(ctx, s, cookie, now)
+	if t == nil || err != nil {
+		return nil, err
+	}
+	return a.admit(ctx, t, remote, now)
 }
 
 // sessionToken returns the token that opened a session; nil: it is gone.
@@ -105,7 +141,7 @@ func (a *Access) sessionToken(ctx context.Context, s session, cookie string, now
 	return bootstrapToken, nil
 }
 
-// SessionID returns what tells a session apart in the audit log: Grant.Session.
+// SessionID returns what tells a session apart in lists and the audit log: Grant.Session.
 func SessionID(cookie string) string {
 	hash, ok := secretHash(cookie)
 	if !ok {
@@ -120,10 +156,82 @@ func (a *Access) Logout(ctx context.Context, cookie string) error {
 	if !ok {
 		return nil
 	}
-	if err := a.store.dropSession(ctx, hash); err != nil {
-		return redisdb.Failed(err, "access: end a session")
+	_, err := a.store.dropSession(ctx, hash)
+	return err
+}
+
+const (
+	maxSessions = 1000 // of a list
+	sessionPage = 500  // that are read at a time
+)
+
+// Sessions lists the sessions that have not ended, newest first, 1000 at most. person limits it to those of a
+// person; empty: all. current is who asks.
+func (a *Access) Sessions(ctx context.Context, person string, current *Grant,
+	now time.Time) ([]api.SessionInfo,
+	error) {
+	all := []api.SessionInfo{}
+	err := a.store.eachSession(ctx, func(l listed) (bool, error) {
+		if person != "" && l.Person != person {
+			return true, nil
+		}
+		alive, err := a.alive(ctx, l.session, now)
+		if alive {
+			all = append(all, l.info(a.life, current, now))
+		}
+		return len(all) < maxSessions, err
+	})
+	return all, err
+}
+
+// alive reports whether a session would be let in. Whether the token of the configuration is still the one
+// that opened it only its cookie can tell.
+func (a *Access) alive(ctx context.Context, s session, now time.Time) (bool, error) {
+	switch {
+	case !now.Before(s.ends(a.life)):
+		return false, nil
+	case s.Person != "":
+		g, err := a.personGrant(ctx, s, now)
+		return g != nil, err
+	case s.Token == BootstrapID:
+		return a.bootstrap != nil, nil
 	}
-	return nil
+	t, err := a.find(ctx, s.Token, now)
+	return t != nil && !t.expired(now), err
+}
+
+// info returns a session as the API shows it.
+func (l listed) info(life time.Duration, current *Grant, now time.Time) api.SessionInfo {
+	s := api.SessionInfo{ID: l.hash[:shownHash], Person: l.Person, TokenID: l.Token, Account: l.Account,
+		Created:  time.UnixMilli(l.Created).UTC(),
+		LastUsed: now.Add(l.left - SessionLife).UTC().Truncate(time.Second),
+		Expires:  now.Add(l.left).UTC().Truncate(time.Second), Address: l.Address, Agent: l.Agent,
+		Current: current != nil && current.SessionHash == l.hash}
+	if end := l.ends(life).UTC(); end.Before(s.Expires) {
+		s.Expires = end
+	}
+	if s.LastUsed.Before(s.Created) { // by rounding
+		s.LastUsed = s.Created
+	}
+	return s
+}
+
+// EndSession ends a session by its id, and reports whether there was one. person limits it to the sessions of
+// a person; empty: any.
+func (a *Access) EndSession(ctx context.Context, id, person string) (bool, error) {
+	if len(id) != shownHash {
+		return false, nil
+	}
+	ended := false
+	err := a.store.eachSession(ctx, func(l listed) (bool, error) {
+		if !strings.HasPrefix(l.hash, id) || person != "" && l.Person != person {
+			return true, nil
+		}
+		var err error
+		ended, err = a.store.dropSession(ctx, l.hash)
+		return false, err
+	})
+	return ended, err
 }
 
 func noSession() error { return fault.New(fault.Unauthorized, "NoSession", "Please log in") }

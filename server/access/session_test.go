@@ -13,7 +13,7 @@ import (
 
 func (b bundle) login(t *testing.T, token string) string {
 	t.Helper()
-	cookie, err := b.Login(t.Context(), token, here, start)
+	cookie, err := b.Login(t.Context(), token, Client{Addr: here}, start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestSessionMayDoWhatItsTokenMay(t *testing.T) {
 	if len(bySession.Session) != shownHash || bySession.Actor("").Kind != "session" {
 		t.Errorf("%+v", bySession)
 	}
-	bySession.Session = ""
+	bySession.Session, bySession.SessionHash = "", ""
 	if diff := cmp.Diff(byToken, bySession); diff != "" {
 		t.Error(diff)
 	}
@@ -138,7 +138,7 @@ func TestCookiesThatAreNone(t *testing.T) {
 	if got := b.try(t, b.login(t, created.Token), here, start); got != fault.Unauthorized {
 		t.Errorf("a cookie used as a token: %q", got)
 	}
-	if _, err := b.Login(t.Context(), "wrong", here, start); !fault.Is(err, fault.Unauthorized) {
+	if _, err := b.Login(t.Context(), "wrong", Client{Addr: here}, start); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("logging in with a wrong token: %v", err)
 	}
 }

@@ -11,12 +11,13 @@ import (
 )
 
 // System is the kind of actor of what Postroom does by itself, or an operator at its machine. The others are
-// Token, Session, SMTP and Stranger.
+// Token, Session, Person, SMTP and Stranger.
 const (
 	System   = "system"
 	Token    = "token"
 	Session  = "session"
 	SMTP     = "smtp"
+	Person   = "person"
 	Stranger = "stranger"
 )
 
