@@ -15,7 +15,7 @@ const (
 // Identity is who somebody is at another issuer of logins (OpenID Connect).
 type Identity struct {
 	Issuer  string `json:"issuer" minLength:"1" maxLength:"512" doc:"URL of the issuer"`
-	Subject string `json:"subject" minLength:"1" maxLength:"255" doc:"The claim sub"`
+	Subject string `json:"subject,omitempty" maxLength:"255" doc:"The claim sub. Absent: that of the first login under the person's name"`
 }
 
 // PersonRequest creates a person.

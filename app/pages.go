@@ -35,13 +35,17 @@ func (a *App) buildPages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	signOn, err := a.signOn()
+	if err != nil {
+		return err
+	}
 	pages, err := ui.New(ui.Parts{
 		Outbox: a.outbox, Webhooks: a.webhooks, Suppressions: a.suppressions,
 		Accounts: a.accounts, Gateways: a.gateways, Templates: a.stored, Documents: a.documents, Access: a.access,
 		Settings: a.settings, State: a.state(), Dashboard: board, Viewer: viewer, Audit: a.audit,
 		People: a.people, LinkURL: server.LinkURL,
 		Look: server.Look(a.serverParts()),
-	}, ui.Options{Version: a.version, Logger: a.log})
+	}, ui.Options{Version: a.version, Logger: a.log, SignOn: signOn})
 	if err != nil {
 		return err
 	}

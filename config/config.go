@@ -31,6 +31,7 @@ type Config struct {
 	Role           string      `key:"role" default:"all" values:"all,api,worker" doc:"What this process does: api accepts mail and serves the pages, worker delivers, all does both. With separate api and worker processes, redis.url must be set."`
 	Workers        Workers     `key:"workers"`
 	Sessions       Sessions    `key:"sessions"`
+	OIDC           OIDC        `key:"oidc"`
 	Senders        Senders     `key:"senders"`
 	Relays         Relays      `key:"relays"`
 	Delivery       Delivery    `key:"delivery"`

@@ -108,6 +108,7 @@ func (l *loading) crossCheck(c *Config) {
 	l.crossCheckInlet(c.SMTPD)
 	l.crossCheckBounce(c.Bounce)
 	l.crossCheckProxies(c)
+	l.crossCheckOIDC(c)
 	l.refuse(c.From != (Mailbox{}) && c.SMTP == (Relay{}), "from", "from",
 		"is the sender of the default account, which needs a relay; set smtp too", "smtp")
 	l.refuse(c.From == (Mailbox{}) && c.SMTP != (Relay{}), "from", "smtp",

@@ -65,7 +65,8 @@ var secretQueries = [...]string{"access_token", "t", "token"}
 
 // maskQuery replaces the values of secretQueries.
 func maskQuery(raw string) string {
-	if !strings.Contains(raw, "%") && !strings.Contains(raw, "t=") && !strings.Contains(raw, "token") {
+	if !strings.Contains(raw, "%") && !strings.Contains(raw, "t=") && !strings.Contains(raw, "token") &&
+		!strings.Contains(raw, "code=") {
 		return raw
 	}
 	query, err := url.ParseQuery(raw)
@@ -76,6 +77,9 @@ func maskQuery(raw string) string {
 		if query.Has(name) {
 			query.Set(name, "***")
 		}
+	}
+	if query.Has("code") && query.Has("state") { // of a login at another issuer
+		query.Set("code", "***")
 	}
 	return query.Encode()
 }

@@ -22,6 +22,7 @@ type loginView struct {
 	Error  string
 	Name   string // that was typed
 	People bool   // there are persons, who log in with a name
+	SignOn string // name of the server at which persons log in; empty: there is none
 }
 
 func (u loginPages) loginPage(w http.ResponseWriter, r *http.Request) error {
@@ -36,6 +37,9 @@ func (u loginPages) loginPage(w http.ResponseWriter, r *http.Request) error {
 func (u loginPages) showLogin(w http.ResponseWriter, r *http.Request, status int, v loginView) error {
 	n, err := u.People.Count(r.Context())
 	v.People = err == nil && n > 0
+	if u.opts.SignOn != nil {
+		v.SignOn = u.opts.SignOn.Name
+	}
 	return u.show(w, r, status, "login", "Log in", v)
 }
 
@@ -104,6 +108,8 @@ func (u loginPages) loginRefused(w http.ResponseWriter, r *http.Request, next st
 			view.Error = "That token has expired."
 		case "WrongLogin":
 			view.Error = f.Message + ". A code is needed if you set up an app for it, and works once."
+		case "LoginUnknown", "LoginRefused":
+			view.Error = f.Message + "."
 		}
 	case fault.Limited:
 		wait := max(1, int(f.RetryAfter.Seconds()))

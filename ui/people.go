@@ -13,6 +13,7 @@ import (
 type peopleView struct {
 	People []api.PersonInfo
 	Pager  pager
+	SignOn *SignOn // where persons may log in instead; nil: nowhere
 }
 
 func (u peoplePages) people(w http.ResponseWriter, r *http.Request) error {
@@ -21,7 +22,7 @@ func (u peoplePages) people(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	view := peopleView{People: got.People}
+	view := peopleView{People: got.People, SignOn: u.opts.SignOn}
 	view.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/people"}
 	return u.show(w, r, http.StatusOK, "people", "People", view)
 }
@@ -42,10 +43,18 @@ func (u peoplePages) person(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (u peoplePages) create(w http.ResponseWriter, r *http.Request) error {
-	p, err := u.People.Create(r.Context(), api.PersonRequest{Person: r.PostForm.Get("person"),
-		Role: api.Role(r.PostForm.Get("role")), Accounts: strings.Fields(r.PostForm.Get("accounts"))}, time.Now())
-	if err != nil {
+	req := api.PersonRequest{Person: r.PostForm.Get("person"), Role: api.Role(r.PostForm.Get("role")),
+		Accounts: strings.Fields(r.PostForm.Get("accounts"))}
+	external := u.opts.SignOn != nil && r.PostForm.Has("external")
+	if external {
+		req.Identity = &api.Identity{Issuer: u.opts.SignOn.URL}
+	}
+	p, err := u.People.Create(r.Context(), req, time.Now())
+	switch {
+	case err != nil:
 		return undone(w, r, "/people", err)
+	case external:
+		return done(w, r, "/people/"+p.Person, "Added. %s logs in at %s.", p.Person, req.Identity.Issuer)
 	}
 	return u.linked(w, r, p)
 }

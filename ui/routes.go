@@ -50,6 +50,8 @@ func (t table) mailRoutes() {
 	t.open("GET /login", loginPages{u}.loginPage)
 	t.open("POST /login", loginPages{u}.login)
 	t.open("POST /logout", u.logout)
+	t.open("GET /login/oidc", loginPages{u}.beginSignOn)
+	t.open("GET /login/oidc/callback", loginPages{u}.finishSignOn)
 
 	t.closed("GET /{$}", outboxPage{u}.outbox)
 	t.closed("GET /log", u.logPage)
@@ -128,7 +130,8 @@ func (t table) peopleRoutes() {
 
 // mounted are the paths of the table as echo writes them.
 var mounted = []string{
-	"/", "/static/*", "/login", "/logout", "/log", "/search", "/cancel", "/replay", "/queues/*", "/messages/*",
+	"/", "/static/*", "/login", "/login/*", "/logout", "/log", "/search", "/cancel", "/replay", "/queues/*",
+	"/messages/*",
 	"/webhooks", "/webhooks/*", "/accounts", "/gateways", "/templates", "/templates/*", "/suppressions",
 	"/suppressions/*", "/rates", "/settings", "/tokens", "/tokens/*", "/audit", "/status", "/link", "/people",
 	"/people/*",

@@ -16,6 +16,7 @@ const DashboardPath = "/admin/queues"
 type Options struct {
 	Version string       // of Postroom, for the pages; empty: "dev"
 	Logger  *slog.Logger // nil: nothing is logged
+	SignOn  *SignOn      // nil: persons log in here only
 }
 
 // UI serves the pages. It is safe for concurrent use.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -41,7 +42,8 @@ func personFacts(p api.PersonInfo, now time.Time) grid {
 	g.add("accounts", accountsOf(p))
 	g.add("state", personState(p))
 	if p.Identity != nil {
-		g.add("logs in at", p.Identity.Issuer+" as "+p.Identity.Subject)
+		g.add("logs in at", p.Identity.Issuer)
+		g.add("as", cmp.Or(p.Identity.Subject, "the first who logs in there with this name"))
 	}
 	g.add("second factor", secondFactor(p))
 	g.add("created", moment(p.Created, now))
@@ -81,13 +83,23 @@ type personCreateCmd struct {
 	Name    string   `arg:"" help:"Login name: letters, digits and . _ - + @, such as ann or ann@example.com."`
 	Role    api.Role `enum:"viewer,operator,admin" default:"viewer" placeholder:"ROLE" help:"viewer (the default) reads, operator does all but people, tokens, settings and the audit log, admin does all."`
 	Account []string `placeholder:"ID" help:"Bind the person to an account; several by commas. Default: all accounts."`
+	Issuer  string   `placeholder:"URL" help:"The person logs in at this issuer (oidc.issuer), under this name, and has no password here."`
+	Subject string   `placeholder:"SUB" help:"The claim sub of the person there. Default: that of the first login under the name."`
 }
 
 // Run adds a person and prints the link, alone on standard output.
 func (c *personCreateCmd) Run(s *session) error {
-	answer, err := api.CreatePerson.Do(s, s.client, api.PersonRequest{Person: c.Name, Role: c.Role,
-		Accounts: c.Account})
-	return s.link(answer, err)
+	req := api.PersonRequest{Person: c.Name, Role: c.Role, Accounts: c.Account}
+	if c.Subject != "" && c.Issuer == "" {
+		return usage("--subject needs --issuer")
+	}
+	if c.Issuer == "" {
+		answer, err := api.CreatePerson.Do(s, s.client, req)
+		return s.link(answer, err)
+	}
+	req.Identity = &api.Identity{Issuer: c.Issuer, Subject: c.Subject}
+	answer, err := api.CreatePerson.Do(s, s.client, req)
+	return s.said(answer, err, "%s logs in at %s", clean(answer.Person), c.Issuer)
 }
 
 // link prints a one-time link. Without a service URL it leads to the address that this command uses.

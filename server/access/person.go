@@ -38,6 +38,22 @@ func (a *Access) LoginPerson(ctx context.Context, p Password, by Client, now tim
 	if err != nil {
 		return "", nil, err
 	}
+	return a.openFor(ctx, h, by, now)
+}
+
+// LoginExternal opens a session for who logged in at another issuer, and returns the value of the cookie and
+// what the session may do. Errors are those of people.People.LoginExternal.
+func (a *Access) LoginExternal(ctx context.Context, x people.External, by Client, now time.Time) (
+	cookie string, grant *Grant, err error) {
+	h, err := a.people.LoginExternal(ctx, x, by.Addr, network(by.Addr), now)
+	if err != nil {
+		return "", nil, err
+	}
+	return a.openFor(ctx, h, by, now)
+}
+
+func (a *Access) openFor(ctx context.Context, h *people.Holder, by Client, now time.Time) (cookie string,
+	grant *Grant, err error) {
 	cookie = newSecret()
 	s := session{Person: h.Name, Epoch: h.Epoch}
 	if len(h.Accounts) > 0 {

@@ -14,11 +14,14 @@ import (
 
 // SessionCookie returns the name of the cookie of a session. Over TLS no other host, and nobody who changes a
 // page without TLS, can set a cookie of that name (RFC 6265bis, section 4.1.3.2).
-func SessionCookie(tls bool) string {
+func SessionCookie(tls bool) string { return CookieName("postroom_session", tls) }
+
+// CookieName returns the name under which a cookie of a login is set.
+func CookieName(name string, tls bool) string {
 	if tls {
-		return "__Host-postroom_session"
+		return "__Host-" + name
 	}
-	return "postroom_session"
+	return name
 }
 
 // SessionLife is the lifetime of an unused session.

@@ -20,13 +20,13 @@ const (
 	maxNetworks = 8
 )
 
-// WrongLogin is the error, of kind Unauthorized or Limited, of a login that was refused.
+// WrongLogin is the error, of kind Unauthorized, Forbidden or Limited, of a login that was refused.
 type WrongLogin struct {
 	Person string // whose name it was; empty: nobody's
 	err    *fault.Error
 }
 
-// Error returns the message for the client, which does not tell what was wrong.
+// Error returns the message for the client, which does not tell what was wrong with a password.
 func (w *WrongLogin) Error() string { return w.err.Error() }
 
 // Unwrap returns the fault.
@@ -116,15 +116,7 @@ func (p *People) admit(ctx context.Context, r *record, code string, addr netip.A
 		if r.Disabled || r.Password != password || !r.useCode(code, barred, now) {
 			return refusedNow
 		}
-		r.LastLogin, r.Address = stamp(now), addr.String()
-		if !addr.IsValid() {
-			r.Address = ""
-		}
-		if from.IsValid() {
-			r.Networks = slices.DeleteFunc(r.Networks, func(p netip.Prefix) bool { return p == from })
-			r.Networks = slices.Insert(r.Networks, 0, from)
-			r.Networks = r.Networks[:min(len(r.Networks), maxNetworks)]
-		}
+		r.entered(addr, from, now)
 		return nil
 	})
 	switch {
@@ -137,6 +129,19 @@ func (p *People) admit(ctx context.Context, r *record, code string, addr netip.A
 		return nil, err
 	}
 	return done.holder(), nil
+}
+
+// entered notes a login.
+func (r *record) entered(addr netip.Addr, from netip.Prefix, now time.Time) {
+	r.LastLogin, r.Address = stamp(now), ""
+	if addr.IsValid() {
+		r.Address = addr.String()
+	}
+	if from.IsValid() {
+		r.Networks = slices.DeleteFunc(r.Networks, func(p netip.Prefix) bool { return p == from })
+		r.Networks = slices.Insert(r.Networks, 0, from)
+		r.Networks = r.Networks[:min(len(r.Networks), maxNetworks)]
+	}
 }
 
 func wrong(r *record, f *fault.Error) error {

@@ -130,8 +130,8 @@ func TestWhatIsWrongOfAPerson(t *testing.T) {
 		{api.PersonRequest{Person: "x", Role: api.RoleViewer, Accounts: []string{"a b"}}, "accounts[0]"},
 		{api.PersonRequest{Person: "x", Role: api.RoleViewer, Identity: &api.Identity{Issuer: "x", Subject: "y"}},
 			"identity.issuer"},
-		{api.PersonRequest{Person: "x", Role: api.RoleViewer, Identity: &api.Identity{Issuer: "https://x.test"}},
-			"identity.subject"},
+		{api.PersonRequest{Person: "x", Role: api.RoleViewer, Identity: &api.Identity{Issuer: "https://x.test",
+			Subject: strings.Repeat("s", 256)}}, "identity.subject"},
 	} {
 		p, err := b.Create(t.Context(), tt.req, start)
 		if tt.key == "" {

@@ -51,8 +51,8 @@ func validate(req api.PersonRequest) error {
 		if u, err := url.Parse(id.Issuer); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 			add("identity.issuer", "must be the URL of an issuer")
 		}
-		if id.Subject == "" || len(id.Subject) > 255 {
-			add("identity.subject", "must be 1 to 255 bytes")
+		if len(id.Subject) > 255 {
+			add("identity.subject", "must not be longer than 255 bytes")
 		}
 	}
 	return fault.InvalidFields(wrong)
