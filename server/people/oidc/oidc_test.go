@@ -101,7 +101,7 @@ func TestWithoutARoleNobodyIsAdmitted(t *testing.T) {
 // TestOnlyTheBrowserThatBeganFinishes: not with a login that somebody else began, nor a second time.
 func TestOnlyTheBrowserThatBeganFinishes(t *testing.T) {
 	s, i := setup(t)
-	to, mine := begin(t, i)
+	to, _ := begin(t, i)
 	_, theirs := begin(t, i)
 	back := s.LogIn(t, to, "ada", testoidc.Password).Query()
 	refused := func(what, secret string, q url.Values) {
@@ -115,7 +115,7 @@ func TestOnlyTheBrowserThatBeganFinishes(t *testing.T) {
 	forged := url.Values{"code": back["code"], "state": {derive(theirs, "state")}}
 	refused("a stolen code in another browser", theirs, forged)
 	// the issuer ends a code that came with a wrong verifier
-	to, mine = begin(t, i)
+	to, mine := begin(t, i)
 	back = s.LogIn(t, to, "ada", testoidc.Password).Query()
 	refused("no code", mine, url.Values{"state": back["state"]})
 	if _, err := i.Finish(t.Context(), mine, back); err != nil {
