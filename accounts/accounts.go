@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
@@ -33,6 +35,10 @@ type Options struct {
 	Hold bool
 	// AddressOnly: an account may send as its own address, not as all addresses of its domain.
 	AddressOnly bool
+	// Quota is that of accounts that have none of their own.
+	Quota Quota
+	// Registry gets the counter of refusals by quota. Nil: they are not counted.
+	Registry prometheus.Registerer
 	// LookUpTXT asks the DNS for text records. Nil: the resolver of the machine.
 	LookUpTXT func(ctx context.Context, name string) ([]string, error)
 	// Logger gets troubles of accounts, missing gateways, and failures to store outcomes. Nil: nothing is
@@ -44,12 +50,14 @@ type Options struct {
 
 // Accounts stores the accounts. It is safe for concurrent use, by any number of processes on one Redis.
 type Accounts struct {
-	client   redisdb.Evaler
-	store    *records.Store[api.Account]
-	gateways *gateways.Store
-	hold     bool
+	*refusals // of quotas
+	client    redisdb.Evaler
+	store     *records.Store[api.Account]
+	gateways  *gateways.Store
+	hold      bool
 	// of Options
 	addressOnly bool
+	quota       Quota
 	lookUpTXT   func(ctx context.Context, name string) ([]string, error)
 	proofs      []byte // key of the challenges of senders
 	log         *slog.Logger
@@ -80,8 +88,8 @@ func New(db *redisdb.DB, ring *seal.Ring, shared *gateways.Store, o Options) (*A
 	}
 	a := &Accounts{
 		client: db.Client(), gateways: shared, hold: o.Hold, addressOnly: o.AddressOnly, log: o.Logger, now: o.Now,
-		configured: o.Default != nil,
-		outcomes:   map[string]outcome{},
+		configured: o.Default != nil, quota: o.Quota, refusals: newRefusals(o),
+		outcomes: map[string]outcome{},
 	}
 	if a.lookUpTXT = o.LookUpTXT; a.lookUpTXT == nil {
 		a.lookUpTXT = lookUp

@@ -17,6 +17,12 @@
 // value of this account and domain. This package answers who may send as whom; outbox decides whose messages
 // are checked.
 //
+// # Quotas
+//
+// This package answers how much an account may have: by its record, and for the rest by the settings.
+// Packages outbox, templates and suppression count. [Accounts.Exceeded] turns what has no room into the fault
+// for the client, counts it, and logs it once a minute.
+//
 // # Trouble
 //
 // When a relay refuses the account itself (its login, token, certificate or sender), no message is at fault,

@@ -43,6 +43,7 @@ func patched(account api.Account, p api.AccountPatch) api.Account {
 	api.Set(&account.TrackClicks, p.TrackClicks)
 	api.Set(&account.IdempotencyRequired, p.IdempotencyRequired)
 	api.Set(&account.Retry, p.Retry)
+	api.Set(&account.Quota, p.Quota)
 	switch smtp := account.SMTP; {
 	case smtp == nil || smtp.Auth == nil || account.OAuth2 == nil: // one login, or none
 	case p.OAuth2 == nil && p.SMTP != nil:

@@ -29,6 +29,7 @@ type Sender struct {
 	Relays []gateways.Relay
 	Retry  []time.Duration // delays between attempts, the last repeats; nil: the setting. Not to be changed
 	Rate   limits.Rate     // of the account, over all relays; zero: not bounded
+	Quota  Quota           // how much it may have
 	Hold   bool            // mail waits while the account itself is refused, instead of failing
 	Held   *Held           // nil: its mail does not wait now
 	// its key, with the private key in clear; nil: the key of the domain, if any. Not to be changed
@@ -155,6 +156,7 @@ func (a *Accounts) loadSender(ctx context.Context, id string) (entry, error) {
 		e.sender.Relays[0].SMTP.OperatorsOwn = a.operatorsOwn(s.Value)
 	}
 	e.sender.permit(s.Value, a.addressOnly)
+	e.sender.Quota = a.quota.with(s.Value.Quota)
 	if e.broken = s.Broken; e.broken != nil {
 		e.sender.Relays, e.sender.DKIM = nil, nil // their secrets are masked
 	}

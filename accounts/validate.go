@@ -46,6 +46,7 @@ func check(account api.Account) *faults {
 	}
 	f.gateways(account)
 	f.senders(account.Senders)
+	f.quota(account.Quota)
 	if account.DKIM != nil {
 		_, wrong := dkim.Check(*account.DKIM, true)
 		for _, field := range wrong {

@@ -111,11 +111,12 @@ type Account struct {
 	TrackClicks         *bool         `json:"trackClicks,omitempty" doc:"Whether clicks on links of its mail are counted; the setting when absent. A message may say otherwise"`
 	IdempotencyRequired bool          `json:"idempotencyRequired,omitempty" doc:"A submit without an idempotency key is refused"`
 	Retry               []string      `json:"retry,omitempty" maxItems:"100" doc:"Delays between attempts, such as 1m, 5m, 30m; the last repeats; the setting when absent"`
+	Quota               *Quota        `json:"quota,omitempty" doc:"How much the account may have; the settings quotas.* when absent"`
 }
 
 // AccountPatch changes an account. Absent fields stay as they are. A masked password ("******") keeps the
 // stored one. Each field points to its new value. Smtp, oauth2, dkim and limits are replaced as a whole. A
-// pointer to nil (null in JSON) removes them, trackOpens and trackClicks.
+// pointer to nil (null in JSON) removes them, trackOpens, trackClicks and quota.
 type AccountPatch struct {
 	Name                *string        `json:"name,omitempty" maxLength:"256"`
 	Email               *string        `json:"email,omitempty" maxLength:"256"`
@@ -136,6 +137,7 @@ type AccountPatch struct {
 	TrackClicks         **bool         `json:"trackClicks,omitempty" nullable:"true" doc:"null: the setting"`
 	IdempotencyRequired *bool          `json:"idempotencyRequired,omitempty"`
 	Retry               *[]string      `json:"retry,omitempty" maxItems:"100"`
+	Quota               **Quota        `json:"quota,omitempty" doc:"Replaced as a whole; null: the settings"`
 }
 
 // AccountInfo is an account with its state, as in responses.

@@ -153,8 +153,9 @@ type ReplayRequest struct {
 
 // ReplayAnswer is the response to a ReplayRequest.
 type ReplayAnswer struct {
-	Replayed int `json:"replayed"`
-	Skipped  int `json:"skipped" doc:"Selected, but no longer dead, or their content is no longer kept"`
+	Replayed  int `json:"replayed"`
+	Skipped   int `json:"skipped" doc:"Selected, but no longer dead, or their content is no longer kept, or beyond a quota"`
+	OverQuota int `json:"overQuota,omitempty" doc:"Of these: the quota of their account has no room for them"`
 }
 
 // OutboxQuery selects messages of the outbox. The zero query selects all.

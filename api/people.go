@@ -40,7 +40,7 @@ type PersonInfo struct {
 	Accounts      []string   `json:"accounts" doc:"The only accounts that the person may see; empty: all"`
 	Identity      *Identity  `json:"identity,omitempty"`
 	Disabled      bool       `json:"disabled"`
-	HasPassword   bool       `json:"hasPassword" doc:"false: a link has to set one first"`
+	Invited       bool       `json:"invited" doc:"The person has no password yet; a link sets one"`
 	TOTP          bool       `json:"totp" doc:"A code of an app is needed to log in"`
 	RecoveryCodes int        `json:"recoveryCodes" doc:"How many are left, to log in without the app"`
 	Created       time.Time  `json:"created"`

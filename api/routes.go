@@ -77,6 +77,9 @@ const (
 	// VerifyAccount logs in to a relay without sending anything.
 	VerifyAccount Call[VerifyRequest, VerifyAnswer] = "POST /v1/verifyAccount"
 
+	// GetUsage shows what an account uses of its quotas.
+	GetUsage Fetch[Usage] = "GET /v1/account/{account}/usage"
+
 	// ListSenders lists the addresses and domains that an account may send as.
 	ListSenders Fetch[Senders] = "GET /v1/account/{account}/senders"
 	// AddSender adds an address or a domain that an account may send as.
@@ -115,6 +118,8 @@ const (
 	GetToken Fetch[TokenInfo] = "GET /v1/tokens/{id}"
 	// RotateToken makes a token in place of another, which works on until the overlap is over.
 	RotateToken Call[TokenRotation, TokenCreated] = "POST /v1/tokens/{id}/rotate"
+	// GetTokenUsage shows what a token uses of its quota.
+	GetTokenUsage Fetch[Usage] = "GET /v1/tokens/{id}/usage"
 	// DeleteToken deletes an access token by its id.
 	DeleteToken Fetch[Deleted] = "DELETE /v1/tokens/{id}"
 

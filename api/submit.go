@@ -79,7 +79,7 @@ type SubmitRequest struct {
 	MessageID        string           `json:"messageId,omitempty" maxLength:"996" doc:"Message-ID; generated when absent"`
 	InReplyTo        string           `json:"inReplyTo,omitempty" maxLength:"996" doc:"Message-ID this message answers"`
 	References       []string         `json:"references,omitempty" maxItems:"100" doc:"Message-IDs of the thread, oldest first"`
-	SendAt           *time.Time       `json:"sendAt,omitempty" doc:"When to send; now when absent or past"`
+	SendAt           *time.Time       `json:"sendAt,omitempty" doc:"When to send; now when absent or past. At most message.maxAhead from now, a year by default"`
 	DeliveryAttempts int              `json:"deliveryAttempts,omitempty" minimum:"1" maximum:"100" doc:"Attempts in all; the setting when absent"`
 	RequireTLS       bool             `json:"requireTls,omitempty" doc:"Every server on the way must use verified TLS (REQUIRETLS, RFC 8689); fails when the relay does not offer that"`
 	Gateway          string           `json:"gateway,omitempty" maxLength:"256" doc:"Gateway to send through; the account's own relay when absent"`
@@ -108,6 +108,8 @@ type SubmitRequest struct {
 	TZ               string           `json:"tz,omitempty" maxLength:"64" doc:"Time zone of dates in templates, such as Europe/Zurich; the account's when absent, else UTC"`
 	KeyRequired      bool             `json:"-"` // the token demands an idempotency key; the server sets it
 	Bound            bool             `json:"-"` // the token is bound to the account; the server sets it
+	Token            string           `json:"-"` // id that its quota is counted by; the server sets it
+	TokenQuota       *TokenQuota      `json:"-"` // of the token; the server sets it
 }
 
 // Render is the options of rendering a message's templates. In JSON false is Render{Off: true}.

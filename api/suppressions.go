@@ -100,6 +100,7 @@ type SuppressionImportOptions struct {
 	Reason string // of lines without a reason; empty: manual
 	SuppressionScope
 	Source string // of lines without a source; empty: csv
+	Size   int64  `query:"-"` // bytes of the file, if the server knows them; it sets this
 }
 
 // SuppressionImport is the progress of an import.

@@ -1,6 +1,9 @@
 package api
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Scope is a permission of an access token.
 type Scope string
@@ -22,11 +25,12 @@ type RateLimit struct {
 	TimeWindow  int `json:"timeWindow" minimum:"1" maximum:"86400" doc:"Seconds"`
 }
 
-// Restrictions limit where and how often a token may be used.
+// Restrictions limit where and how often a token may be used, and how much may be handed in with it.
 type Restrictions struct {
-	Addresses           []string   `json:"addresses,omitempty" maxItems:"100" doc:"CIDR ranges or addresses it may be used from"`
-	RateLimit           *RateLimit `json:"rateLimit,omitempty"`
-	IdempotencyRequired bool       `json:"idempotencyRequired,omitempty" doc:"A submit without an idempotency key is refused"`
+	Addresses           []string    `json:"addresses,omitempty" maxItems:"100" doc:"CIDR ranges or addresses it may be used from"`
+	RateLimit           *RateLimit  `json:"rateLimit,omitempty"`
+	IdempotencyRequired bool        `json:"idempotencyRequired,omitempty" doc:"A submit without an idempotency key is refused"`
+	Quota               *TokenQuota `json:"quota,omitempty" doc:"How much may be handed in with it"`
 }
 
 // TokenRequest asks for a new access token.
@@ -63,6 +67,7 @@ type TokenInfo struct {
 	Replaces     string        `json:"replaces,omitempty" doc:"Id of the token that this one replaced"`
 	ReplacedBy   string        `json:"replacedBy,omitempty" doc:"Id of the token that replaced this one, which works until expires"`
 	Restrictions *Restrictions `json:"restrictions,omitempty"`
+	CountedAs    string        `json:"countedAs,omitempty" doc:"Id of the token whose count of the quota this one continues: the first that was replaced"`
 	Refused      string        `json:"refused,omitempty" doc:"Why it does not work: its record in Redis is not as Postroom wrote it. The other fields are what that record claims"`
 }
 
@@ -73,5 +78,8 @@ type TokenPage struct {
 	Pages  int         `json:"pages"`
 	Tokens []TokenInfo `json:"tokens"`
 }
+
+// QuotaID returns the id by which the quota of a token is counted.
+func (t TokenInfo) QuotaID() string { return cmp.Or(t.CountedAs, t.ID) }
 
 func (p TokenPage) rows() ([]TokenInfo, string, int) { return p.Tokens, "", p.Pages }

@@ -251,7 +251,7 @@ func (a *App) buildStores(context.Context) error {
 	a.life.onRun("gateways", a.gateways.Run)
 	a.accounts, err = accounts.New(a.db, a.ring, a.gateways, accounts.Options{
 		Default: defaultAccount(c), Hold: c.Delivery.AccountTrouble == "hold", Logger: a.log,
-		AddressOnly: c.Senders.Own == "address",
+		AddressOnly: c.Senders.Own == "address", Quota: quota(c.Quotas), Registry: a.metrics,
 	})
 	if err != nil {
 		return err
@@ -261,14 +261,14 @@ func (a *App) buildStores(context.Context) error {
 	}
 	a.stored, err = templates.New(a.db, previewers{a.settings, a.accounts}, templates.Options{
 		Strict: c.Templates.Missing == "error", EscapedOnly: c.Templates.EscapedOnly, Max: c.Templates.Max,
-	})
+		Room: accounts.Room(a.accounts, "templates")})
 	if err != nil {
 		return err
 	}
 	if a.signedTokens, err = newSignedTokens(a.ring); err != nil {
 		return err
 	}
-	if a.suppressions, err = newSuppressions(a.db, a.cfg.Suppression, a.log, a.metrics); err != nil {
+	if a.suppressions, err = newSuppressions(a.db, a.cfg.Suppression, a.accounts, a.log, a.metrics); err != nil {
 		return err
 	}
 	a.life.onRun("suppressions", a.suppressions.Run)

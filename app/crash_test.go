@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -16,12 +17,13 @@ import (
 )
 
 // TestKilledWorkerLosesNothing kills Postroom in the middle of a thousand messages, restarts it, and counts
-// deliveries.
+// deliveries. Each message counts once towards the quota of the day, and none is left in that of what waits.
 func TestKilledWorkerLosesNothing(t *testing.T) {
 	t.Parallel()
 	const messages = 1000
 	redis, relay := testredis.Server(t), slowRelay(t, 5*time.Millisecond)
 	set := settingsFor(t, redis.URL(), relay)
+	set["quotas.perDay"], set["quotas.messages"] = strconv.Itoa(messages*2), strconv.Itoa(messages)
 	first := spawn(t, set)
 	accepted := submitAll(t, first.client, messages)
 	relay.Wait(messages / 10)
@@ -33,6 +35,11 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 	empty(t, second.client)
 	t.Logf("all delivered %s after the restart, %d of them before the kill",
 		time.Since(restarted).Round(time.Millisecond), before)
+	usage, err := api.GetUsage.Do(t.Context(), second.client, "default")
+	if err != nil || usage.Messages.Used != 0 || usage.Bytes.Used != 0 || usage.PerDay.Used > messages ||
+		time.Now().UTC().Day() == restarted.UTC().Day() && usage.PerDay.Used != messages {
+		t.Errorf("usage after all: %+v, %v", usage, err)
+	}
 	take(t, relay, connect(t, redis.URL())).check(t, accepted)
 }
 

@@ -28,6 +28,7 @@ func (a *App) buildDelivery(context.Context) error {
 	a.outbox, err = outbox.New(outbox.Parts{
 		DB: a.db, Queue: a.tasks, Control: a.control, Router: a.router, Accounts: a.accounts, Gateways: a.gateways,
 		Signer: dkim.NewSigner(a.keys), Templates: a.stored, Suppressions: a.suppressions, Tokens: a.signedTokens,
+		Ring: a.ring,
 	}, outbox.Options{
 		ServiceURL: func() string { return a.settings.Current().ServiceURL },
 		Track: func() (opens, clicks bool) {
@@ -40,6 +41,7 @@ func (a *App) buildDelivery(context.Context) error {
 		Attempts:       func() int { return a.settings.Current().DeliveryAttempts }, Backoff: backoff(c),
 		Lease:       c.Delivery.Lease,
 		Window:      max(c.Workers.Submit, c.Workers.Bulk) * 5 / 4,
+		Seal:        c.Storage.Seal,
 		HoldInDoubt: c.Delivery.InDoubt == "hold", MaxSize: int(c.Message.MaxSize), MaxAhead: c.Message.MaxAhead,
 		MaxLive:        c.Outbox.MaxLive,
 		MaxMemoryShare: c.Redis.MaxMemoryShare, KeyRetention: c.Idempotency.Retention,

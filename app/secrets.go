@@ -21,8 +21,10 @@ type Resealed struct {
 // RotateSecrets seals again, under the current secret, everything in Redis that is sealed under the previous
 // one. It returns the number of records of each kind. It works beside running processes with the same
 // settings, and can be repeated after a failure. The error names records that can't be opened; the rest is
-// done.
-func RotateSecrets(ctx context.Context, cfg *config.Config, logger *slog.Logger) ([]Resealed, error) {
+// done. told is called from time to time while the contents of mail are sealed, which may take long: how many
+// were looked at, and how many of them sealed.
+func RotateSecrets(ctx context.Context, cfg *config.Config, logger *slog.Logger,
+	told func(seen, done int)) ([]Resealed, error) {
 	beside := *cfg
 	if beside.Redis.URL == "" {
 		url := redisdb.Running(ctx, beside.Data)
@@ -39,12 +41,12 @@ func RotateSecrets(ctx context.Context, cfg *config.Config, logger *slog.Logger)
 			return nil, errors.Join(err, a.life.close())
 		}
 	}
-	done, err := a.RotateSecrets(ctx)
+	done, err := a.rotateSecrets(ctx, told)
 	return done, errors.Join(err, a.life.close())
 }
 
-// RotateSecrets is like the function RotateSecrets, for an existing App.
-func (a *App) RotateSecrets(ctx context.Context) ([]Resealed, error) {
+func (a *App) rotateSecrets(ctx context.Context, told func(seen, done int)) ([]Resealed, error) {
+	mail := func(ctx context.Context) (int, error) { return a.outbox.Reseal(ctx, told) }
 	var done []Resealed
 	var failed error
 	for _, store := range []struct {
@@ -59,6 +61,7 @@ func (a *App) RotateSecrets(ctx context.Context) ([]Resealed, error) {
 		{"access tokens of relays", a.oauth.Reseal},
 		{"access tokens", a.access.Reseal},
 		{"people", a.people.Reseal},
+		{"contents of mail", mail},
 		{"audit log", a.audit.Reseal},
 	} {
 		n, err := store.reseal(ctx)

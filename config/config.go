@@ -40,6 +40,8 @@ type Config struct {
 	DeadLetters    DeadLetters `key:"deadLetters"`
 	Messages       Messages    `key:"messages"`
 	Idempotency    Idempotency `key:"idempotency"`
+	Storage        Storage     `key:"storage"`
+	Quotas         Quotas      `key:"quotas"`
 	Documents      Documents   `key:"documents"`
 	Webhooks       Webhooks    `key:"webhooks"`
 	Tracking       Tracking    `key:"tracking"`
@@ -172,10 +174,25 @@ type Messages struct {
 	Max       int           `key:"max" default:"1000000" min:"1" doc:"Maximum number of finished messages in the email log; the oldest are deleted first."`
 }
 
+// Storage is how mail is stored in Redis.
+type Storage struct {
+	Seal bool `key:"seal" default:"false" doc:"Whether the bodies of mail are encrypted with the secret before they reach Redis: contents, attachments, the content and params of mail merges, texts kept for the search index. Addresses, subjects, metadata, stored templates and the search index itself are not. Can be changed while mail is queued. See Sealed mail."`
+}
+
 // Idempotency is the lifetime of idempotency keys.
 type Idempotency struct {
 	Retention time.Duration `key:"retention" default:"168h" min:"1m" doc:"How long an idempotency key is remembered after its message ended. A key used again later queues a new message."`
 	Required  bool          `key:"required" default:"false" doc:"Refuse every submit without an idempotency key. Accounts and tokens may demand one by themselves: idempotencyRequired."`
+}
+
+// Quotas is how much an account may have, unless its record says otherwise.
+type Quotas struct {
+	Messages     int  `key:"messages" default:"0" min:"0" doc:"Messages of an account that may wait: queued, delayed or being sent. Beyond it: 429 QuotaExceeded. An account can have another number. 0: any. See Quotas."`
+	Bytes        Size `key:"bytes" default:"0" min:"0" doc:"Bytes of these messages, as they are sent. 0: any."`
+	PerDay       int  `key:"perDay" default:"0" min:"0" doc:"Messages of an account that are accepted in a day (UTC). 0: any."`
+	Templates    int  `key:"templates" default:"0" min:"0" doc:"Templates, partials and layouts of an account. Beyond it: 403. 0: any."`
+	Suppressions int  `key:"suppressions" default:"0" min:"0" doc:"Suppressions of an account and of its lists, beyond which requests add none: 403. Bounces, complaints and unsubscribes always count. 0: any."`
+	ImportSize   Size `key:"importSize" default:"0" min:"0" doc:"Bytes of one import of suppressions of an account. Beyond it: 413. 0: any."`
 }
 
 // Documents is the search index.

@@ -306,7 +306,7 @@ func TestMailOfAList(t *testing.T) {
 }
 
 // listTemplates has a template with the links of a newsletter's foot.
-type listTemplates struct{}
+type listTemplates struct{ scriptedTemplates }
 
 func (listTemplates) Template(ctx context.Context, account, id, locale string) (templates.Template, error) {
 	t, err := scriptedTemplates{}.Template(ctx, account, "welcome", locale)

@@ -14,6 +14,7 @@ import (
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
@@ -33,6 +34,9 @@ type bundle struct {
 	people *scriptedAccounts
 }
 
+// testSecret is the secret of the instance.
+var testSecret = []byte("0123456789abcdef0123456789abcdef")
+
 func setup(t testing.TB, o Options) *bundle {
 	t.Helper()
 	return setupOn(t, testredis.New(t), o)
@@ -48,9 +52,14 @@ func setupOn(t testing.TB, db *redisdb.DB, o Options) *bundle {
 	sender, people := &scriptedSender{clock: clock, replies: map[string]string{}}, &scriptedAccounts{
 		clock: clock}
 	c := db.Client()
+	ring, err := seal.New(testSecret)
+	if err != nil {
+		t.Fatal(err)
+	}
 	b, err := New(Parts{
 		DB: db, Queue: queue.NewClient(c, queue.Options{}), Control: queue.NewControl(c), Router: sender,
 		Accounts: people, Gateways: people, Templates: scriptedTemplates{},
+		Ring: ring,
 	}, o)
 	if err != nil {
 		t.Fatal(err)
@@ -111,6 +120,7 @@ type scriptedAccounts struct {
 	clock *testclock.Clock
 	hold  bool
 	held  *accounts.Held
+	quota map[string]accounts.Quota
 }
 
 func (a *scriptedAccounts) Resolve(_ context.Context, id string) (accounts.Sender, error) {
@@ -130,7 +140,7 @@ func (a *scriptedAccounts) Resolve(_ context.Context, id string) (accounts.Sende
 			TZ: "Europe/Berlin"}, nil
 	}
 	return accounts.Sender{ID: id, Relays: relays, Name: "Postroom", Email: "app@example.com", Hold: a.hold,
-		Held: a.held, KeyRequired: id == "careful"}, nil
+		Held: a.held, Quota: a.quota[id], KeyRequired: id == "careful"}, nil
 }
 
 // Exists implements Gateways.
@@ -160,6 +170,14 @@ func (a *scriptedAccounts) Trial(context.Context, string) (bool, error) {
 	return true, nil
 }
 
+// Quota implements Accounts.
+func (a *scriptedAccounts) Quota(_ context.Context, id string) (accounts.Quota, error) {
+	return a.quota[id], nil
+}
+
+// Exceeded implements Accounts.
+func (a *scriptedAccounts) Exceeded(_ context.Context, e accounts.Excess) error { return e.Fault() }
+
 // sweep runs all steps of a sweeper once.
 func (s *sweeper) sweep(ctx context.Context) error {
 	if err := s.mend(ctx); err != nil {
@@ -178,6 +196,8 @@ func (o *Outbox) sweep(ctx context.Context) error {
 
 // scriptedTemplates has the templates "welcome" and "invoice"; the latter must be given a total.
 type scriptedTemplates struct{}
+
+func (scriptedTemplates) Count(context.Context, string) (int, error) { return 2, nil }
 
 func (scriptedTemplates) Template(_ context.Context, _, id, _ string) (templates.Template, error) {
 	switch id {

@@ -77,7 +77,15 @@ func (b *bundle) attach(t *testing.T, size int) string {
 // unpacked in one piece or in several.
 func TestContentsOfAllSizesArrive(t *testing.T) {
 	t.Parallel()
-	b, d, server := connected(t, testredis.New(t))
+	for _, sealing := range []bool{false, true} {
+		b, d, server := connected(t, testredis.New(t))
+		b.under(t, sealing, "a")
+		b.contentsArrive(t, d, server)
+	}
+}
+
+func (b *bundle) contentsArrive(t *testing.T, d *direct, server *testsmtp.Server) {
+	t.Helper()
 	for n, row := range []struct {
 		name  string
 		size  int
@@ -108,7 +116,15 @@ func TestContentsOfAllSizesArrive(t *testing.T) {
 // why.
 func TestContentThatIsNotWhatWasAccepted(t *testing.T) {
 	t.Parallel()
-	b, _, server := connected(t, testredis.New(t))
+	for _, sealing := range []bool{false, true} {
+		b, _, server := connected(t, testredis.New(t))
+		b.under(t, sealing, "a")
+		b.changedContents(t, server)
+	}
+}
+
+func (b *bundle) changedContents(t *testing.T, server *testsmtp.Server) {
+	t.Helper()
 	encoder, err := zstd.NewWriter(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -208,14 +224,14 @@ func mustContent(t *testing.T, b *bundle, id string) []byte {
 
 // TestUnpackingStopsAtTheSize: no more is unpacked than the size in the record.
 func TestUnpackingStopsAtTheSize(t *testing.T) {
-	c, err := newCodec()
+	c, err := newCodec(sealer{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	packed := c.pack(make([]byte, 100<<20))
+	packed := c.pack(make([]byte, 100<<20), "")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if content, err := c.unpack(packed, 1000); err == nil {
+	if content, err := c.unpack(packed, "", 1000); err == nil {
 		t.Errorf("%d octets unpacked", len(content))
 	}
 	runtime.ReadMemStats(&after)
@@ -227,12 +243,12 @@ func TestUnpackingStopsAtTheSize(t *testing.T) {
 // TestOneDecoderServesOneContentAfterTheOther, whether it was read to its end or not.
 func TestOneDecoderServesOneContentAfterTheOther(t *testing.T) {
 	t.Parallel()
-	c, err := newCodec()
+	c, err := newCodec(sealer{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	content := bytes.Repeat([]byte("0123456789\r\n"), 100_000)
-	packed := c.pack(content)
+	packed := c.pack(content, "")
 	broken := errors.New("broken")
 	for i := range 20 {
 		source := io.Reader(bytes.NewReader(packed))
@@ -344,8 +360,8 @@ func TestAContentLostOnItsWayIn(t *testing.T) {
 		t.Fatal(m.result.Err)
 	}
 	b.DB.Client().FlushDB(t.Context())
-	if err := b.refusal(acceptScript.Run(t.Context(), b.DB.Client(), m.keys, m.args)); !fault.Is(err,
-		fault.Unavailable) {
+	answer, err := acceptScript.Run(t.Context(), b.DB.Client(), m.keys, m.args)
+	if err := b.refusal(t.Context(), m, answer, err); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("accepted with %v", err)
 	}
 	if left := b.DB.Client().DBSize(t.Context()).Val(); left > 0 {

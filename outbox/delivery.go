@@ -49,6 +49,7 @@ type claim struct {
 	oldDoubts   int                   // doubts before the last replay
 	content     smtpsend.Body         // unset with shared content until it is rendered
 	personal    batch.Personalization // beside the shared content
+	unopened    error                 // of personal; nil: it was unpacked
 	text        string                // as it was rendered from shared content
 	reservation string                // of a limit, from an earlier attempt that had to wait
 	urgent      bool                  // an operator wants an attempt even while the account is held
@@ -158,7 +159,8 @@ func (d *Delivery) readClaim(id string, partition int, a begun) (*claim, error) 
 	}
 	c.status.begins(a.Due, d.clock.Now())
 	if c.shared != "" {
-		return c, d.jsons.unpack(id, []byte(a.Content), &c.personal)
+		c.personal, c.unopened = d.personalOf(id, []byte(a.Content))
+		return c, nil
 	}
 	c.content = d.body(partition, id, a.Content, c.envelope.Size)
 	return c, nil
@@ -252,6 +254,9 @@ func failureOf(got routing.Sent) error {
 // written renders the message from its shared content, or changes one that was stored whole. Each attempt
 // gives the same bytes.
 func (d *Delivery) written(ctx context.Context, c *claim, owner dkim.Owner) error {
+	if err := cmp.Or(c.unopened, d.opens(ctx, c.content)); err != nil {
+		return err
+	}
 	if c.shared == "" {
 		return d.change(ctx, c, owner)
 	}
@@ -286,10 +291,13 @@ func (d *Delivery) change(ctx context.Context, c *claim, owner dkim.Owner) error
 	return err
 }
 
-// unwritten is the decision about a message that could not be rendered. It fails if the message itself is at
-// fault; else see untried.
+// unwritten is the decision about a message that could not be rendered or opened. It fails if the message
+// itself is at fault; else see untried.
 func (d *Delivery) unwritten(ctx context.Context, c *claim, err error, started time.Time, p policy) decision {
 	d.log.WarnContext(ctx, "message not written", "message_id", c.id, "shared", c.shared, "error", err)
+	if fault.CodeOf(err) == notOpened {
+		return d.untried(ctx, c, err, "its content is sealed under a secret that is not configured (secretPrevious)")
+	}
 	ours := fault.Is(err, fault.Internal) && !errors.Is(err, errNoSharedContent)
 	if ours || fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
 		return d.untried(ctx, c, err, "the message can't be written; the log says why")

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/smtpsend"
@@ -14,8 +15,9 @@ import (
 // stored is a large content, which is unpacked while it is sent. It implements smtpsend.Body.
 type stored struct {
 	codec  *codec
+	name   string
 	size   int
-	packed func(ctx context.Context) io.Reader
+	packed func(ctx context.Context) io.ReaderAt
 }
 
 // Size implements smtpsend.Body.
@@ -23,7 +25,11 @@ func (s stored) Size() int64 { return int64(s.size) }
 
 // Open implements smtpsend.Body.
 func (s stored) Open(ctx context.Context) (io.ReadCloser, error) {
-	return s.codec.stream(s.packed(ctx))
+	packed, err := s.codec.reader(s.packed(ctx), s.name)
+	if err != nil {
+		return nil, err
+	}
+	return s.codec.stream(packed)
 }
 
 // unreadable is a content that can't be unpacked. It implements smtpsend.Body.
@@ -40,19 +46,36 @@ func (u unreadable) Open(context.Context) (io.ReadCloser, error) { return nil, u
 
 // body is the content of a message for the sender. If packed is empty, it is read from Redis as it is sent.
 func (d *Delivery) body(partition int, id, packed string, size int) smtpsend.Body {
+	name := contentName(id)
 	switch {
 	case packed == "":
-		return stored{d.codec, size, func(ctx context.Context) io.Reader {
-			return &pieces{ctx: ctx, store: d.store, id: id, key: d.keys.content(partition, id)}
+		return stored{d.codec, name, size, func(ctx context.Context) io.ReaderAt {
+			return pieces{ctx: ctx, store: d.store, id: id, key: d.keys.content(partition, id)}
 		}}
 	case size > small:
-		return stored{d.codec, size, func(context.Context) io.Reader { return strings.NewReader(packed) }}
+		return stored{d.codec, name, size, func(context.Context) io.ReaderAt { return strings.NewReader(packed) }}
 	}
-	content, err := d.codec.unpack([]byte(packed), size)
+	content, err := d.codec.unpack([]byte(packed), name, size)
 	if err != nil {
 		return unreadable{size, err}
 	}
 	return smtpsend.Bytes(content)
+}
+
+// opens returns an error if a content is sealed under a secret that this process does not have. Anything else
+// that is wrong with it is found as it is sent.
+func (d *Delivery) opens(ctx context.Context, content smtpsend.Body) error {
+	var err error
+	switch c := content.(type) {
+	case unreadable:
+		err = c.err
+	case stored:
+		_, err = c.codec.reader(c.packed(ctx), c.name)
+	}
+	if fault.CodeOf(err) == notOpened || fault.Is(err, fault.Unavailable) {
+		return err
+	}
+	return nil
 }
 
 // pieces reads a packed content from Redis, piece by piece. A content that was deleted is empty.
@@ -61,27 +84,18 @@ type pieces struct {
 	store *store
 	id    string
 	key   string
-	at    int64
-	piece string // not read yet
-	last  bool
 }
 
-func (p *pieces) Read(into []byte) (int, error) {
-	if p.piece == "" {
-		if p.last {
-			return 0, io.EOF
-		}
-		piece, err := p.store.DB.Client().GetRange(p.ctx, p.key, p.at, p.at+small-1).Result()
-		if err != nil {
-			return 0, redisError(err, "read content of message "+p.id)
-		}
-		p.piece, p.at, p.last = piece, p.at+int64(len(piece)), len(piece) < small
-		if piece == "" {
-			return 0, io.EOF
-		}
+// ReadAt implements io.ReaderAt.
+func (p pieces) ReadAt(into []byte, at int64) (int, error) {
+	piece, err := p.store.DB.Client().GetRange(p.ctx, p.key, at, at+int64(len(into))-1).Result()
+	if err != nil {
+		return 0, redisError(err, "read content of message "+p.id)
 	}
-	n := copy(into, p.piece)
-	p.piece = p.piece[n:]
+	n := copy(into, piece)
+	if n < len(into) {
+		return n, io.EOF
+	}
 	return n, nil
 }
 
@@ -103,7 +117,7 @@ func (d *Delivery) textOf(ctx context.Context, c *claim) string {
 		text = message.Excerpt(io.Reader(content), d.opts.KeepText)
 		_ = content.Close() // the rest is not needed
 	}
-	return keptText + string(d.codec.pack([]byte(d.withoutTokens(text))))
+	return keptText + string(d.codec.pack([]byte(d.withoutTokens(text)), textName(c.id)))
 }
 
 // signedLink matches what may be a link of additions.identity, up to the end of its token.

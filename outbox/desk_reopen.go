@@ -37,7 +37,7 @@ func (d *Desk) Patch(ctx context.Context, id string, p api.OutboxPatch) (api.Out
 		}
 		o := reopening{due: redisdb.Time(r.due), attempts: r.attempts, max: r.max, gateway: r.gateway}
 		if p.SendAt != nil {
-			if err := fault.InvalidFields(d.checkAhead(*p.SendAt, now)); err != nil {
+			if err := fault.InvalidFields(d.opts.checkAhead(*p.SendAt, now)); err != nil {
 				return reopening{}, err
 			}
 			o.due = p.SendAt.UTC()
@@ -86,6 +86,9 @@ func (d *Desk) reopen(ctx context.Context, id string, plan func(row, time.Time) 
 			return "", err
 		}
 		answer, err := run(ctx, d.store, reopenScript, r.partition, id, args)
+		if answer.Word == "OVER" {
+			return "", d.overQuota(ctx, after.envelope.Account, r, answer.First)
+		}
 		if answer.Word == "OK" {
 			d.mail.reopened(ctx, id, o.due, o.replay)
 			d.enqueue(ctx, wakeup{ID: id, Lane: r.lane, Epoch: answer.Epoch, Due: o.due})
@@ -165,6 +168,11 @@ func (d *Desk) reopenArgs(ctx context.Context, before row, o reopening, now time
 	if !o.replay {
 		return after, args, nil
 	}
+	check, err := d.quotaOf(ctx, after.envelope.Account)
+	if err != nil {
+		return after, args, err
+	}
+	args.Quotas, args.Partitions = check.args(after.partition)
 	if err = d.replayable(ctx, after); err != nil {
 		return after, args, err
 	}

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -68,8 +69,11 @@ func (d *Desk) replayEach(ctx context.Context, req api.ReplayRequest, c api.Corr
 	for i, r := range rows {
 		epoch := ""
 		if answers[i] != nil {
-			answer, _ := answers[i].Read() // an error would be Exec's
-			epoch = answer.Epoch
+			got, _ := answers[i].Read() // an error would be Exec's
+			if epoch = got.Epoch; got.Word == "OVER" {
+				answer.OverQuota++
+				_ = d.overQuota(ctx, cmp.Or(c.Account, r.envelope.Account), r, got.First) // for the log and the count
+			}
 		}
 		if epoch == "" {
 			answer.Skipped++

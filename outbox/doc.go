@@ -38,6 +38,9 @@
 //     is sent.
 //   - A backlog of one account does not stand before the mail of others: beyond a window its waiting messages
 //     have no task (Options.Window).
+//   - No account and no token with a quota has more waiting, or more accepted in a day, than that allows,
+//     whatever the number of processes (in a Cluster, beside what is accepted at the same moment). A message
+//     counts once. What was accepted before under a key is not refused.
 //   - No mail to recipients who were suppressed before the attempt began. On a single server accept.lua looks
 //     for suppressions itself, and begin.lua reports whether any were added since (see package suppression).
 //     Otherwise, and if there are any, the suppressions are asked.
@@ -51,6 +54,9 @@
 // Its waits for the end of a pause are found from the times in which it was due, which are in its record, and
 // from the past pauses, which a resume notes. No transition depends on them.
 // If there is a search index, its text is kept until the index has read it (Options.KeepText).
+//
+// With Options.Seal bodies of mail are sealed before they reach Redis. Sealed ones are read whatever the
+// setting is. A message whose secret this process does not have waits, and spends no attempt.
 //
 // Its keys, all under postroom:{partition}, are listed in docs/redis-keys.md. It alone writes events about
 // messages to the stream events.

@@ -70,6 +70,9 @@ type Shared struct {
 	Tags          []string
 	DeliverBy     *time.Time // nil: no limit
 
+	Token      string          // id by which the quota of the access token is counted
+	TokenQuota *api.TokenQuota // of that token; nil: it has none
+
 	Bound       bool // handed in with a token that is bound to the account; see Options.Senders
 	Preview     bool // nothing is sent: links and Message-ID of the messages prove nothing
 	KeyRequired bool // entries without a Key are refused; also if Options.RequireKey or the account says so
@@ -117,6 +120,7 @@ type Batch struct {
 	stored   bool              // messages are rendered at each attempt; false: once, as they are accepted
 	template *api.TemplateRef
 	added    additions
+	quotas   []quota // of the account and of the token
 	began    time.Time
 	timeout  time.Duration // of each step of one chunk; see accept
 
@@ -179,7 +183,8 @@ func (in *Intake) open(ctx context.Context, sh Shared, only *Entry) (*Batch, []f
 		return nil, nil, err
 	}
 	sh.KeyRequired = sh.KeyRequired || in.opts.RequireKey || account.KeyRequired
-	b := &Batch{in: in, shared: sh, account: account, began: in.clock.Now(), timeout: sh.timeout()}
+	b := &Batch{in: in, shared: sh, account: account, began: in.clock.Now(), timeout: sh.timeout(),
+		quotas: quotasOf(account.ID, account.Quota, sh.Token, sh.TokenQuota)}
 	if only != nil && len(sh.Raw) > 0 {
 		err = b.composeRaw(only)
 	}

@@ -29,6 +29,8 @@ type accepting struct {
 	shares  int                        // how often its shared content was missing in Redis
 	stopped map[int]*suppression.Entry // its suppressed recipients, if they were asked for
 
+	quotaCheck *quotaCheck // what accept.lua must know of its quotas
+
 	backlogged bool // it waits in the backlog of its account, and its task is queued later
 }
 
@@ -47,10 +49,14 @@ func (in *Intake) accept(ctx context.Context, all []*newMessage, timeout time.Du
 	first, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	full := in.Admits(first)
+	var check *quotaCheck
+	if full == nil && len(all) > 0 {
+		check, full = newQuotaCheck(first, in.store, all[0].quotas)
+	}
 	var look, ask []*newMessage
 	for _, m := range all {
 		err := full
-		if err == nil {
+		if m.quotaCheck = check; err == nil {
 			err = in.encode(m)
 		}
 		switch {
@@ -93,8 +99,8 @@ func (in *Intake) enter(ctx context.Context, all []*newMessage) (ask []*newMessa
 	_ = pipe.Exec(ctx) // each command has its own error
 	var again, fresh []*newMessage
 	for _, m := range all {
-		answer, _ := m.reply.Read()
-		err := in.refusal(m.reply.Read())
+		answer, err := m.reply.Read()
+		err = in.refusal(ctx, m, answer, err)
 		switch {
 		case errors.Is(err, errUnshared) && m.shares < 2:
 			m.shares++
@@ -215,8 +221,10 @@ func (in *Intake) encode(m *newMessage) error {
 		Gateway: m.gateway, Envelope: env, Content: content, LiveMost: in.limit(m.partition),
 		Fingerprint: m.fingerprint, Memo: first, Merge: m.merge, Window: cmp.Or(m.window, in.opts.Window),
 		MemoryShare: in.countBytes(len(content)),
-		Shared:      shared, Epoch: firstEpoch, Event: queued, Rank: rank(m.envelope.Priority),
+		Size:        max(m.size, 1), Token: tokenOf(m.quotas), Day: now.UTC().Format(dayForm),
+		Shared: shared, Epoch: firstEpoch, Event: queued, Rank: rank(m.envelope.Priority),
 	}
+	m.args.Quotas, m.args.Partitions = m.quotaCheck.args(m.partition)
 	if m.look = in.question(m); m.look != nil {
 		m.keys = append(m.keys, m.look.Keys...)
 		m.args.LookEach, m.args.LookFields = m.look.Each, m.look.Fields
@@ -231,10 +239,10 @@ func rank(p api.Priority) int { return map[api.Priority]int{api.High: -1, api.Lo
 // the name of that.
 func (in *Intake) encodeContent(m *newMessage) (content []byte, shared string, err error) {
 	if m.shared == nil {
-		return in.codec.pack(m.content), "", nil
+		return in.codec.pack(m.content, contentName(m.id)), "", nil
 	}
 	personal, err := in.jsons.pack(m.id, m.personal)
-	return []byte(personal), m.shared.name, err
+	return in.codec.seal([]byte(personal), contentName(m.id)), m.shared.name, err
 }
 
 // unlook changes the arguments of a message that accept.lua looked up: it must not look again, and the task
@@ -250,7 +258,7 @@ func (m *newMessage) unlook() {
 
 // mayBeRefused reports whether accept.lua may answer anything but NEW or ASK.
 func (m *newMessage) mayBeRefused() bool {
-	return m.fingerprint != "" || m.args.LiveMost != "" || m.looksAtMemory()
+	return m.fingerprint != "" || m.args.LiveMost != "" || m.args.Quotas != "" || m.looksAtMemory()
 }
 
 func (m *newMessage) looksAtMemory() bool { return m.args.MemoryShare != "" }
@@ -277,7 +285,7 @@ func (r *Result) recall(key accepted, to []string) {
 }
 
 // refusal is why accept.lua did not accept a message; nil: it did, or had accepted it before.
-func (in *Intake) refusal(answer accepted, err error) error {
+func (in *Intake) refusal(ctx context.Context, m *newMessage, answer accepted, err error) error {
 	if err != nil {
 		return redisError(err, "accept message")
 	}
@@ -292,6 +300,8 @@ func (in *Intake) refusal(answer accepted, err error) error {
 		return errUnshared
 	case "LOST":
 		return errContentLost
+	case "OVER":
+		return m.quotaCheck.exceeded(ctx, in.Accounts, m.partition, m.size, answer.First)
 	case "FULL":
 		if answer.First == "memory" {
 			return full("Redis uses more than %.0f %% of its maxmemory (redis.maxMemoryShare)",

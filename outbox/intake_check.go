@@ -94,7 +94,7 @@ func (b *Batch) checkEntry(e Entry, many bool) []fault.Field {
 	var wrong faults
 	wrong.checkMetadata(e.Metadata)
 	if e.SendAt != nil {
-		wrong = append(wrong, b.in.checkAhead(*e.SendAt, b.began)...)
+		wrong = append(wrong, b.in.opts.checkAhead(*e.SendAt, b.began)...)
 	}
 	sh := b.shared
 	if sh.DeliverBy != nil && e.SendAt != nil && sh.DeliverBy.Before(*e.SendAt) {
@@ -105,16 +105,6 @@ func (b *Batch) checkEntry(e Entry, many bool) []fault.Field {
 		}
 	}
 	return wrong
-}
-
-// checkAhead finds the fault of a message that is scheduled too far ahead.
-func (s *store) checkAhead(at, now time.Time) []fault.Field {
-	latest := now.Add(s.opts.MaxAhead)
-	if s.opts.MaxAhead == 0 || !at.After(latest) {
-		return nil
-	}
-	return []fault.Field{{Key: "sendAt", Message: fmt.Sprintf("must not be after %s (message.maxAhead)",
-		latest.UTC().Format(time.RFC3339))}}
 }
 
 // checkKey finds the fault of an entry that lacks the idempotency key it needs.

@@ -112,11 +112,13 @@ type newMessage struct {
 	lane        api.Lane
 	gateway     string
 	attempts    int
-	window      int    // of its account, see Options.Window
+	window      int // of its account, see Options.Window
+	size        int // bytes as it is sent
+	quotas      []quota
 	due         int64  // Unix milliseconds; in the past: now
 	key         string // name of its idempotency key in Redis; empty: no key
 	merge       string // name of the key of the mail merge under which it has a place; empty: none
-	fingerprint string // empty without a key
+	fingerprint string // in all its forms (sealer.prints); empty without a key
 
 	accepting // what accept needs
 	result    Result
@@ -132,8 +134,8 @@ func (b *Batch) entry(ctx context.Context, e Entry) (*newMessage, error) {
 		m, err = b.message(ctx, e, true)
 	}
 	if err == nil {
-		if size := max(m.envelope.Size, m.composed.Size()+b.files); size > b.in.opts.MaxSize {
-			err = b.in.tooLarge(size)
+		if m.size = max(m.envelope.Size, m.composed.Size()+b.files); m.size > b.in.opts.MaxSize {
+			err = b.in.tooLarge(m.size)
 		}
 	}
 	return m, joinFields(append(b.checkEntry(e, true), checkKey(b.shared, e)...), err)
@@ -144,14 +146,11 @@ func (b *Batch) entry(ctx context.Context, e Entry) (*newMessage, error) {
 func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, error) {
 	in, c := b.in, b.raw
 	m := &newMessage{lane: b.lane(), gateway: b.shared.Gateway, attempts: cmp.Or(b.shared.Attempts,
-		in.opts.Attempts()), window: in.windowOf(b.account)}
+		in.opts.Attempts()), window: in.windowOf(b.account), quotas: b.quotas}
 	m.partition = mathrand.IntN(in.DB.Partitions())
 	if e.Key != "" {
-		m.key, m.fingerprint = keyHash(b.account.ID, e.Key), e.Fingerprint()
-		m.partition = redisdb.PartitionFor(m.key, in.DB.Partitions())
-	}
-	if e.KeySuffix != "" {
-		m.key, m.merge = keyHash(b.account.ID, e.Key+"\x00"+e.KeySuffix), m.key
+		m.partition, m.key, m.merge = keyOf(b.account.ID, e, in.DB.Partitions())
+		m.fingerprint = in.codec.prints(e.Fingerprint())
 	}
 	m.id = newID(in.clock.Now(), m.partition)
 	if c == nil {
@@ -187,6 +186,17 @@ func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, e
 	m.envelope.Returns = in.opts.BounceDomain != "" && from != "" &&
 		(from == strings.ToLower(c.From.Address) || from == strings.ToLower(b.account.Email))
 	return m, nil
+}
+
+// keyOf returns the partition and the name of an entry's idempotency key in Redis, and the name of the key of
+// the mail merge that it has a place under; "": none.
+func keyOf(account string, e Entry, partitions int) (partition int, key, merge string) {
+	key = keyHash(account, e.Key)
+	partition = redisdb.PartitionFor(key, partitions)
+	if e.KeySuffix != "" {
+		key, merge = keyHash(account, e.Key+"\x00"+e.KeySuffix), key
+	}
+	return partition, key, merge
 }
 
 // render renders the message of an entry from the batch's content.

@@ -82,6 +82,7 @@ func (in *Intake) submitOne(ctx context.Context, req api.SubmitRequest, source s
 	if req.DryRun {
 		return api.SubmitAnswer{Response: "Dry run", MessageID: m.envelope.MessageID, Preview: m.content}, nil
 	}
+	m.size = size
 	in.accept(ctx, []*newMessage{m}, sh.timeout())
 	r := m.result
 	if r.Err != nil {
@@ -116,6 +117,8 @@ func (in *Intake) submitMerge(ctx context.Context, req api.SubmitRequest, source
 		accept = b.Preview
 	} else if err := b.weigh(ctx, entries); err != nil { // before the key is claimed
 		return api.SubmitAnswer{}, err
+	} else if err := b.room(ctx, entries); err != nil {
+		return api.SubmitAnswer{}, err
 	} else if answer.Idempotency, err = in.claim(ctx, b.account.ID, req); err != nil {
 		return api.SubmitAnswer{}, err
 	}
@@ -142,8 +145,8 @@ func sharedOf(req api.SubmitRequest, source string) Shared {
 		Lane: req.Lane, Priority: req.Priority,
 		Gateway: req.Gateway, Attempts: req.DeliveryAttempts, RequireTLS: req.RequireTLS,
 		DSN: req.DSN, Tags: req.Tags, DeliverBy: req.DeliverBy, KeyRequired: req.KeyRequired,
-		Bound: req.Bound,
-		Path:  gateways.Path{Proxy: req.Proxy, LocalAddress: req.LocalAddress},
+		Bound: req.Bound, Token: req.Token, TokenQuota: req.TokenQuota,
+		Path: gateways.Path{Proxy: req.Proxy, LocalAddress: req.LocalAddress},
 	}
 	if req.From != nil {
 		from := message.Address(*req.From)
@@ -253,7 +256,7 @@ func (in *Intake) claim(ctx context.Context, account string, req api.SubmitReque
 	hash := keyHash(account, key)
 	name := in.keys.idempotency(redisdb.PartitionFor(hash, in.DB.Partitions()), hash)
 	answer, err := claimScript.RunReplicated(ctx, in.DB, []string{name},
-		claimKeyArgs{Fingerprint: fingerprint(req), KeepKey: in.keepKey()})
+		claimKeyArgs{Fingerprint: in.codec.prints(fingerprint(req)), KeepKey: in.keepKey()})
 	if err != nil {
 		return nil, redisError(err, "claim the key of a mail merge")
 	}

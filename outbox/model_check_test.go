@@ -20,8 +20,8 @@ local function say(...) wrong[#wrong + 1] = table.concat({...}, ' ') end
 local function keys(kind) return redis.call('KEYS', prefix .. kind .. ':*') end
 local function last(key) return string.match(key, '([^:]+)$') end
 local function read(id)
-  local m = redis.call('HMGET', prefix .. 'message:' .. id, 'state', 'lane', 'account', 'created', 'lease', 'due', 'held', 'shared', 'key')
-  return m[1] and {state = m[1], lane = m[2], account = m[3], created = m[4], lease = m[5], due = m[6], held = m[7], shared = m[8], key = m[9]}
+  local m = redis.call('HMGET', prefix .. 'message:' .. id, 'state', 'lane', 'account', 'created', 'lease', 'due', 'held', 'shared', 'key', 'size', 'token')
+  return m[1] and {size = m[10], token = m[11], state = m[1], lane = m[2], account = m[3], created = m[4], lease = m[5], due = m[6], held = m[7], shared = m[8], key = m[9]}
 end
 for _, key in ipairs(keys('index')) do
   local members = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
@@ -38,7 +38,8 @@ for _, key in ipairs(keys('index')) do
     end
   end
 end
-local contents = {}
+local contents, used = {}, {}
+local function use(field, n) used[field] = (used[field] or 0) + n end
 local clocks = {leases = {'active', 'lease'}, due = {'delayed', 'due'}, dead = {'failed'}}
 for _, key in ipairs(keys('message')) do
   local id = last(key)
@@ -49,6 +50,13 @@ for _, key in ipairs(keys('message')) do
     local key = prefix .. 'idempotency:' .. m.key
     if redis.call('TTL', key) ~= -1 then say(id, 'may lose its idempotency key') end
     if not string.find(redis.call('GET', key) or '', '  ' .. id .. ' ', 1, true) then say(id, 'has lost its idempotency key') end
+  end
+  if m.state ~= 'failed' then
+    use('bytes ' .. m.account, m.size)
+    if m.token then
+      use('bytes token:' .. m.token, m.size)
+      use('messages token:' .. m.token, 1)
+    end
   end
   if m.shared then
     contents[m.shared] = (contents[m.shared] or 0) + 1
@@ -64,6 +72,12 @@ for _, key in ipairs(keys('message')) do
   end
   if m.held and not redis.call('ZSCORE', prefix .. 'held:' .. m.held, id) then say(id, 'is held, and nobody knows') end
 end
+for _, field in ipairs(redis.call('HKEYS', prefix .. 'quota')) do
+  local n = tonumber(redis.call('HGET', prefix .. 'quota', field))
+  if n ~= used[field] then say(field, 'are counted as', n, 'and there are', used[field] or 0) end
+  used[field] = nil
+end
+for field, n in pairs(used) do say(field, 'are not counted, and there are', n) end
 for _, key in ipairs(keys('idempotency')) do
   local id = string.match(redis.call('GET', key), '^%S+ %l* (%w+)')
   if redis.call('TTL', key) == -1 and (read(id) or {}).key ~= last(key) then say(key, 'stays for nobody') end
@@ -270,12 +284,26 @@ func (m *model) checkCounters(events []event.Event) {
 	if count["queued"] != happened[event.MessageQueued] {
 		m.rt.Errorf("%d messages counted as queued, %d reported", count["queued"], happened[event.MessageQueued])
 	}
+	if n := acceptedByDay(m); n != happened[event.MessageQueued] {
+		m.rt.Errorf("%d messages counted by day, %d reported", n, happened[event.MessageQueued])
+	}
 	begun := happened[event.MessageQueued] + happened[event.MessageReplayed]
 	if ended := count["sent"] + count["failed"] + count["suppressed"] +
 		happened[event.MessageCancelled]; begun != ended {
 		m.rt.Errorf("%d messages queued and replayed, %d ended: counted %v, reported %v", begun, ended, count,
 			happened)
 	}
+}
+
+// acceptedByDay sums the messages of the account by day.
+func acceptedByDay(m *model) (sum int) {
+	for p := range m.DB.Partitions() {
+		for _, key := range m.DB.Client().Keys(m.ctx, redisdb.Key(p, "quota")+":*").Val() {
+			n, _ := m.DB.Client().HGet(m.ctx, key, "default").Int()
+			sum += n
+		}
+	}
+	return sum
 }
 
 // counters sums the counters of all minutes and lanes.

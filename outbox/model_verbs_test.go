@@ -261,6 +261,9 @@ func (m *model) submit() {
 	if rapid.Bool().Draw(m.rt, "from a template") {
 		req.Text, req.Template = "", rapid.SampledFrom([]string{"welcome", "invoice"}).Draw(m.rt, "template")
 	}
+	if rapid.Bool().Draw(m.rt, "with a token that has a quota") {
+		req.Token, req.TokenQuota = "t1", &api.TokenQuota{Messages: 1 << 20}
+	}
 	l := &handed{req: req}
 	m.sent = append(m.sent, l)
 	m.hand(l)

@@ -3,6 +3,7 @@ package outbox
 import (
 	"bytes"
 	"context"
+	"io"
 	"slices"
 	"strings"
 
@@ -10,7 +11,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/templates/batch"
+	"github.com/postroom/postroom/redisdb/seal"
 )
 
 // Document is a message for the search index.
@@ -25,10 +26,12 @@ const textShort = 1 << 20
 
 // Packed contents of at most wholeText bytes are read together; Redis has all of them in its buffers at once.
 // Of a larger content the beginning is read by itself. It has the size of the first block of zstd (RFC 8878
-// section 3.1.1.2.4), because a part of a block can't be unpacked.
+// section 3.1.1.2.4), because a part of a block can't be unpacked. If it is sealed, that is its first chunk,
+// and one byte more shows that it is not the last.
 const (
 	wholeText  = 4 << 10
-	firstBlock = 132 << 10
+	firstBlock = seal.BoxChunk
+	firstPiece = seal.BoxHead + firstBlock + seal.BoxTag + 1
 )
 
 // Documents reads messages, live or in the log; others are left out. The text of a live message is read from
@@ -94,14 +97,14 @@ func (rd *Reader) addTexts(ctx context.Context, rows []row, docs []Document) err
 func (rd *Reader) excerpt(ctx context.Context, r row, packed string) (string, error) {
 	switch {
 	case r.ended != 0 && packed[:1] == keptText:
-		text, err := rd.codec.unpackAll([]byte(packed[1:]), textShort)
+		text, err := rd.codec.unpackAll([]byte(packed[1:]), textName(r.id), textShort)
 		return string(text), err
 	case r.ended != 0:
-		content, err := rd.codec.unpackAll([]byte(packed[1:]), textShort)
+		content, err := rd.codec.unpackAll([]byte(packed[1:]), contentName(r.id), textShort)
 		return message.Excerpt(bytes.NewReader(content), rd.opts.KeepText), err
 	case r.shared != "":
-		var personal batch.Personalization
-		if err := rd.jsons.unpack(r.id, []byte(packed), &personal); err != nil {
+		personal, err := rd.personalOf(r.id, []byte(packed))
+		if err != nil {
 			return "", err
 		}
 		r.envelope.preview = true
@@ -111,11 +114,15 @@ func (rd *Reader) excerpt(ctx context.Context, r row, packed string) (string, er
 	if len(packed) > wholeText {
 		var err error
 		key := rd.keys.content(r.partition, r.id)
-		if packed, err = rd.DB.Client().GetRange(ctx, key, 0, firstBlock-1).Result(); err != nil {
+		if packed, err = rd.DB.Client().GetRange(ctx, key, 0, firstPiece-1).Result(); err != nil {
 			return "", redisError(err, "read content of message "+r.id)
 		}
 	}
-	content, err := rd.codec.stream(strings.NewReader(packed))
+	opened, err := rd.codec.reader(strings.NewReader(packed), contentName(r.id))
+	if err != nil {
+		return "", err
+	}
+	content, err := rd.codec.stream(io.LimitReader(opened, firstBlock))
 	if err != nil {
 		return "", err
 	}

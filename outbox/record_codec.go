@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/postroom/postroom/redisdb/seal"
 )
 
 // small is the largest content that is handled in one piece. Nearly all mail is smaller. A larger packed
@@ -16,14 +18,15 @@ const small = 256 << 10
 // lookback is the window of zstd: how far back a repetition is found, and what unpacking keeps in memory.
 const lookback = 256 << 10
 
-// codec compresses contents. It is safe for concurrent use.
+// codec compresses contents, and seals them if it should. It is safe for concurrent use.
 type codec struct {
+	sealer
 	encoder *zstd.Encoder
 	decoder *zstd.Decoder // of whole contents
 	streams sync.Pool     // of *zstd.Decoder, each for one content at a time
 }
 
-func newCodec() (*codec, error) {
+func newCodec(s sealer) (*codec, error) {
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2),
 		zstd.WithWindowSize(lookback))
 	if err != nil {
@@ -33,21 +36,30 @@ func newCodec() (*codec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make zstd decoder: %w", err)
 	}
-	return &codec{encoder: encoder, decoder: decoder}, nil
+	return &codec{sealer: s, encoder: encoder, decoder: decoder}, nil
 }
 
-// pack compresses a content. It allocates what text needs or, for a large content, what base64 needs.
-func (c *codec) pack(content []byte) []byte {
+// pack compresses a content, and seals it for its record. It allocates what text needs or, for a large
+// content, what base64 needs.
+func (c *codec) pack(content []byte, name string) []byte {
 	room := len(content)/2 + 64
 	if len(content) > small {
 		room = len(content)*4/5 + 64
 	}
-	return c.encoder.EncodeAll(content, make([]byte, 0, room))
+	if !c.sealing {
+		return c.encoder.EncodeAll(content, make([]byte, 0, room))
+	}
+	box := make([]byte, seal.BoxHead, seal.BoxSize(room))
+	return c.ring.SealBox(c.encoder.EncodeAll(content, box), name)
 }
 
 // unpack returns a content. It must have the size in its record; a larger one is refused before it is
-// unpacked.
-func (c *codec) unpack(packed []byte, size int) ([]byte, error) {
+// unpacked. It spoils packed.
+func (c *codec) unpack(packed []byte, name string, size int) ([]byte, error) {
+	packed, err := c.opened(packed, name)
+	if err != nil {
+		return nil, err
+	}
 	content, err := c.decoder.DecodeAll(packed, make([]byte, 0, size))
 	if err == nil && len(content) != size {
 		err = fmt.Errorf("%d octets of %d", len(content), size)
@@ -58,8 +70,13 @@ func (c *codec) unpack(packed []byte, size int) ([]byte, error) {
 	return content, nil
 }
 
-// unpackAll returns a content of at most most bytes. Its size is in the header of the frame.
-func (c *codec) unpackAll(packed []byte, most int) ([]byte, error) {
+// unpackAll returns a content of at most most bytes. Its size is in the header of the frame. It spoils
+// packed.
+func (c *codec) unpackAll(packed []byte, name string, most int) ([]byte, error) {
+	packed, err := c.opened(packed, name)
+	if err != nil {
+		return nil, err
+	}
 	var head zstd.Header
 	if err := head.Decode(packed); err != nil {
 		return nil, fmt.Errorf("unpack: %w", err)
@@ -81,7 +98,7 @@ func (c *codec) unpackAll(packed []byte, most int) ([]byte, error) {
 // unsized is the size below which the header has no size (RFC 8878 section 3.1.1.1.4).
 const unsized = 256
 
-// stream unpacks a content while it is read.
+// stream unpacks a content that is not sealed while it is read.
 func (c *codec) stream(packed io.Reader) (io.ReadCloser, error) {
 	decoder, _ := c.streams.Get().(*zstd.Decoder)
 	if decoder == nil {

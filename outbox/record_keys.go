@@ -52,6 +52,9 @@ func (keys) pauses(p int) string { return redisdb.Key(p, "pauses") }
 
 func (keys) backlogs(p int) string { return redisdb.Key(p, "backlogs") }
 
+// all is a pattern of the keys of one kind, in all partitions.
+func (keys) all(kind string) string { return "postroom:{*}:" + kind + ":*" }
+
 // rates has the counters of a day: by hour, and of tags, lists and domains by day; hours has those by hour.
 func (keys) rates(p int, at time.Time, hours bool) string {
 	if hours {
@@ -63,6 +66,13 @@ func (keys) rates(p int, at time.Time, hours bool) string {
 // accountEvents has the number of events of an account, by type.
 func (keys) accountEvents(p int, account string) string {
 	return redisdb.Key(p, "rates", "events", account)
+}
+
+// quota has what of the quotas is used; quotaDay has the messages of a day.
+func (keys) quota(p int) string { return redisdb.Key(p, "quota") }
+
+func (keys) quotaDay(p int, at time.Time) string {
+	return redisdb.Key(p, "quota", at.UTC().Format(dayForm))
 }
 
 // dayForm is a day in the name of a key.

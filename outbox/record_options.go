@@ -2,9 +2,11 @@ package outbox
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/queue"
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -25,6 +27,7 @@ type Options struct {
 	// the others wait in the account's backlog. Fewer than there are workers would leave some idle. 0: 64
 	Window int
 
+	Seal           bool          // contents are sealed before they reach Redis; needs Parts.Ring
 	MaxSize        int           // bytes of a composed message; 0: 25 MB
 	MaxAhead       time.Duration // how far ahead a message may be scheduled; 0: any time
 	MaxLive        int           // live messages, beyond which submits are refused; 0: no limit
@@ -79,4 +82,14 @@ func (o Options) withDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o
+}
+
+// checkAhead finds the fault of a message that is scheduled too far ahead.
+func (o Options) checkAhead(at, now time.Time) []fault.Field {
+	latest := now.Add(o.MaxAhead)
+	if o.MaxAhead == 0 || !at.After(latest) {
+		return nil
+	}
+	return []fault.Field{{Key: "sendAt", Message: fmt.Sprintf("must not be after %s (message.maxAhead)",
+		latest.UTC().Format(time.RFC3339))}}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
 )
@@ -27,6 +28,8 @@ type Accounts interface {
 	Resolve(ctx context.Context, id string) (accounts.Sender, error)
 	Outcome(ctx context.Context, id string, err error)
 	Trial(ctx context.Context, id string) (bool, error)
+	Quota(ctx context.Context, id string) (accounts.Quota, error)
+	Exceeded(ctx context.Context, e accounts.Excess) error
 }
 
 // Gateways reports whether a gateway exists, and judges the path of a message. It is gateways.Store.
@@ -38,6 +41,7 @@ type Gateways interface {
 // Templates finds stored templates. It is templates.Templates.
 type Templates interface {
 	Template(ctx context.Context, account, id, locale string) (templates.Template, error)
+	Count(ctx context.Context, account string) (int, error)
 }
 
 // Parts are what an Outbox is built from.
@@ -53,4 +57,5 @@ type Parts struct {
 
 	Suppressions *suppression.Store // nil: nobody is suppressed
 	Tokens       *signedtoken.Ring  // signs links, pixels and return paths; nil: there are none
+	Ring         *seal.Ring         // opens sealed contents; nil: none are sealed
 }

@@ -74,7 +74,7 @@ func (s *store) readLog(ctx context.Context, entries []entry) ([]row, error) {
 
 // recordFields are the fields of a message's hash that its row needs, in the order readRow takes them.
 var recordFields = []string{"state", "lane", "created", "due", "scheduled", "attempts", "max", "gateway",
-	"doubts", "fence", "epoch", "reason", "shared", "began"}
+	"doubts", "fence", "epoch", "reason", "shared", "began", "size"}
 
 // row is a message as read from Redis.
 type row struct {
@@ -94,6 +94,7 @@ type row struct {
 	gateway   string
 	doubts    int
 	reason    string // why it waits, if for a limit or its account
+	size      int    // bytes that count towards quotas
 	shared    string // name of the shared content it is rendered from; empty: its content is the message
 	envelope  envelope
 	status    status
@@ -113,8 +114,8 @@ func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
 	var raw []byte
 	var personal batch.Personalization
 	if r.shared != "" {
-		err = s.jsons.unpack(r.id, packed, &personal)
-	} else if raw, err = s.codec.unpack(packed, r.envelope.Size); !r.changes() {
+		personal, err = s.personalOf(r.id, packed)
+	} else if raw, err = s.codec.unpack(packed, contentName(r.id), r.envelope.Size); !r.changes() {
 		return raw, err
 	}
 	if err != nil {
@@ -136,6 +137,14 @@ func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
 		return nil, err
 	}
 	return m.Raw, nil
+}
+
+// personalOf unpacks the part of a message that is beside its shared content.
+func (s *store) personalOf(id string, packed []byte) (personal batch.Personalization, err error) {
+	if packed, err = s.codec.opened(packed, contentName(id)); err == nil {
+		err = s.jsons.unpack(id, packed, &personal)
+	}
+	return personal, err
 }
 
 // readRows reads live messages in one round trip, in order. Messages that ended meanwhile are left out.
@@ -177,7 +186,7 @@ func (s *store) readRow(id string, f []string, env, st string) (row, error) {
 	r := row{
 		id: id, partition: s.partition(id), state: f[0], lane: api.Lane(f[1]), created: n[2], due: n[3],
 		planned: n[4], attempts: int(n[5]), max: int(n[6]), gateway: f[7], doubts: int(n[8]), fence: f[9],
-		epoch: f[10], reason: f[11], shared: f[12], taken: n[13],
+		epoch: f[10], reason: f[11], shared: f[12], taken: n[13], size: int(n[14]),
 	}
 	if err := s.jsons.unpack(id, []byte(env), &r.envelope); err != nil {
 		return r, err

@@ -42,6 +42,7 @@ var (
 	skipScript     = redisdb.NewScript[skipArgs, accepted]("outbox/skip", lua("skip"), prelude)
 	purgeScript    = redisdb.NewScript[purgeArgs, int]("outbox/purge", lua("purge"), prelude)
 	ratesScript    = redisdb.NewScript[ratesArgs, outcomeWord]("outbox/rates", lua("rates"))
+	resealScript   = redisdb.NewScript[resealArgs, bool]("outbox/reseal", lua("reseal"), prelude)
 	indexedScript  = redisdb.NewScript[[]string, int]("outbox/indexed", lua("indexed"), prelude)
 )
 
@@ -57,11 +58,13 @@ type (
 		Content                                              []byte
 		Fingerprint, Memo, Merge, LiveMost, MemoryShare      string
 		Window                                               int
+		Size                                                 int
+		Token, Day, Quotas, Partitions                       string
 		LookEach                                             int `lua:",omitzero"`
 		LookFields                                           []string
 	}
 	// First is the first answer to an idempotency key, State the status of that message. With the word FULL,
-	// First is what is full.
+	// First is what is full; with OVER, see the prelude.
 	accepted  struct{ Word, First, State string }
 	shareArgs struct {
 		Name    string
@@ -129,10 +132,11 @@ type (
 		Now                                                  time.Time
 		Due, Scheduled                                       int64
 		Attempts, Max                                        int
+		Quotas, Partitions                                   string
 		Urgent                                               bool
 		Events                                               []string
 	}
-	woken     struct{ Word, Epoch string }
+	woken     struct{ Word, Epoch, First string }
 	sweepArgs struct {
 		Now  time.Time
 		Most int
@@ -178,6 +182,11 @@ type (
 	purgeArgs struct {
 		Before     time.Time
 		Keep, Most int
+	}
+	resealArgs struct {
+		ID            string
+		Former, Value []byte
+		Text          bool
 	}
 	// outcomeWord is an answer that has only a word.
 	outcomeWord struct{ Word string }

@@ -62,6 +62,7 @@ func (s *sharedContents) prepare(ctx context.Context, c batch.Content) (*sharedC
 	if err != nil {
 		return nil, err
 	}
+	name = s.store.codec.hidden(name)
 	r, err := s.cache.Get(ctx, name, func(context.Context) ([]byte, error) { return packed, nil })
 	return &sharedContent{name: name, packed: packed, renderer: r}, err
 }
@@ -69,7 +70,7 @@ func (s *sharedContents) prepare(ctx context.Context, c batch.Content) (*sharedC
 // put stores a content for the messages of a partition. Without messages it expires.
 func (s *sharedContents) put(ctx context.Context, p int, c *sharedContent) error {
 	st := s.store
-	packed := st.codec.pack(c.packed)
+	packed := st.codec.pack(c.packed, sharedName(c.name))
 	st.countBytes(len(packed))
 	if len(packed) > small {
 		if err := st.putIncoming(ctx, p, c.name, packed); err != nil {
@@ -117,7 +118,7 @@ func (s *sharedContents) renderer(ctx context.Context, p int, name string) (*bat
 		if err != nil {
 			return nil, redisError(err, "read shared content "+name)
 		}
-		return st.codec.unpackAll(packed, st.opts.MaxSize+maxWords)
+		return st.codec.unpackAll(packed, sharedName(name), st.opts.MaxSize+maxWords)
 	})
 }
 

@@ -41,7 +41,11 @@ func newStore(parts Parts, o Options) (*store, error) {
 		return nil, errors.New("new outbox: more partitions than an id can name (1024)")
 	}
 	o = o.withDefaults()
-	contents, err := newCodec()
+	sealing, err := newSealer(parts.Ring, o.Seal)
+	if err != nil {
+		return nil, err
+	}
+	contents, err := newCodec(sealing)
 	if err != nil {
 		return nil, err
 	}

@@ -56,7 +56,14 @@ func TestWhatIsShownProvesNothing(t *testing.T) {
 // text is kept until it is indexed.
 func TestTextsForTheIndex(t *testing.T) {
 	t.Parallel()
-	b := setupOn(t, spread(t), Options{KeepText: 20})
+	for _, sealing := range []bool{false, true} {
+		b := setupOn(t, spread(t), Options{KeepText: 20, Seal: sealing})
+		b.textsForTheIndex(t)
+	}
+}
+
+func (b *bundle) textsForTheIndex(t *testing.T) {
+	t.Helper()
 	b.sender.replies["dead@x.test"] = "550 5.1.1 no such user"
 	submit := func(req api.SubmitRequest) string {
 		a, err := b.Submit(t.Context(), req)

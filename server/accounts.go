@@ -10,6 +10,7 @@ import (
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/people"
 	"github.com/postroom/postroom/templates"
 )
 
@@ -17,6 +18,7 @@ type accountRoutes struct {
 	accounts  *accounts.Accounts
 	box       *outbox.Outbox
 	tokens    *access.Access
+	people    *people.People
 	oauth     *oauth.Tokens
 	templates *templates.Templates
 	verifier  Verifier
@@ -56,6 +58,20 @@ func (a accountRoutes) getAccount(ctx context.Context, in *accountInput) (api.Ac
 	return a.counted(ctx, info, err)
 }
 
+func (a accountRoutes) getUsage(ctx context.Context, in *accountInput) (api.Usage, error) {
+	if _, err := ownAccount(ctx, in.Account); err != nil {
+		return api.Usage{}, err
+	}
+	if _, err := a.accounts.Get(ctx, in.Account); err != nil {
+		return api.Usage{}, err
+	}
+	all, err := a.box.Usage(ctx, in.Account)
+	if err != nil {
+		return api.Usage{}, err
+	}
+	return all[0], nil
+}
+
 // counted adds the counts of events to an account, unless there is an error.
 func (a accountRoutes) counted(ctx context.Context, info api.AccountInfo, err error) (api.AccountInfo,
 	error) {
@@ -77,9 +93,9 @@ func (a accountRoutes) updateAccount(ctx context.Context, in *updateAccountInput
 	return a.counted(ctx, info, err)
 }
 
-// deleteAccount deletes an account, cancels its messages, and deletes its tokens, templates and counts of
-// events. The account goes first, so that nothing is added meanwhile. If the rest fails, the same
-// request again completes it. An account of the configuration stays, with all of these.
+// deleteAccount deletes an account, cancels its messages, deletes its tokens, templates and counts of events,
+// and takes it from its persons. The account goes first, so that nothing is added meanwhile. If the rest
+// fails, the same request again completes it. An account of the configuration stays, with all of these.
 func (a accountRoutes) deleteAccount(ctx context.Context, in *accountInput) (api.AccountDeleted, error) {
 	answer := api.AccountDeleted{Account: in.Account, Deleted: true}
 	unknown := a.accounts.Delete(ctx, in.Account)
@@ -100,6 +116,9 @@ func (a accountRoutes) deleteAccount(ctx context.Context, in *accountInput) (api
 		return api.AccountDeleted{}, err
 	}
 	if _, err := a.tokens.DeleteAccount(ctx, in.Account); err != nil {
+		return api.AccountDeleted{}, err
+	}
+	if _, err := a.people.ForgetAccount(ctx, in.Account, time.Now()); err != nil {
 		return api.AccountDeleted{}, err
 	}
 	if _, err := a.templates.Flush(ctx, in.Account); err != nil {

@@ -92,7 +92,7 @@ func (w *world) existing(t *testing.T, r route, token string) []string {
 	var id string
 	var err error
 	switch r.id {
-	case "getToken", "rotateToken", "deleteToken":
+	case "getToken", "getTokenUsage", "rotateToken", "deleteToken":
 		var created api.TokenCreated
 		created, err = p.Access.Create(ctx, api.TokenRequest{Description: "d"}, time.Now())
 		id = created.ID

@@ -90,8 +90,9 @@ func (s *Server) setFaultHeaders(c echo.Context, e *fault.Error, err error, p *a
 		}
 		h.Set(echo.HeaderWWWAuthenticate, challenge)
 	case fault.Limited:
-		p.TTL = seconds(e.RetryAfter)
-		h.Set(echo.HeaderRetryAfter, strconv.Itoa(p.TTL))
+		if p.TTL = seconds(e.RetryAfter); p.TTL > 0 { // else nobody knows
+			h.Set(echo.HeaderRetryAfter, strconv.Itoa(p.TTL))
+		}
 		if r, ok := errors.AsType[*access.RateExceeded](err); ok {
 			setRateHeaders(h, r.Rate)
 		}

@@ -101,7 +101,8 @@ func (s *Server) mailRoutes() []group {
 // senderRoutes are about accounts, gateways, keys and templates.
 func (s *Server) senderRoutes() []group {
 	p := s.parts
-	accounts := accountRoutes{accounts: p.Accounts, box: p.Outbox, tokens: p.Access, oauth: p.OAuth,
+	accounts := accountRoutes{accounts: p.Accounts, box: p.Outbox, tokens: p.Access, people: p.People,
+		oauth:     p.OAuth,
 		templates: p.Templates, verifier: p.Verifier}
 	gateways := gatewayRoutes{gateways: p.Gateways, oauth: p.OAuth, accounts: p.Accounts}
 	keys := dkimRoutes{keys: p.DomainKeys}
@@ -116,6 +117,8 @@ func (s *Server) senderRoutes() []group {
 				accounts.updateAccount, "updateAccount", "Change an account"),
 			long(remove("/v1/account/{account}", whole(api.ScopeAPI), changes("account", "account"),
 				accounts.deleteAccount, "deleteAccount", "Delete an account and its queued messages")),
+			get("/v1/account/{account}/usage", own(api.ScopeAPI), accounts.getUsage, "getUsage",
+				"Show what an account uses of its quotas"),
 			get("/v1/account/{account}/senders", own(api.ScopeAPI), accounts.listSenders, "listSenders",
 				"List the addresses and domains that an account may send as"),
 			post("/v1/account/{account}/senders", own(api.ScopeAPI), changes("account", "account"),
@@ -183,7 +186,7 @@ func (s *Server) senderRoutes() []group {
 func (s *Server) programRoutes() []group {
 	p := s.parts
 	suppressions := suppressionRoutes{store: p.Suppressions}
-	tokens := tokenRoutes{tokens: p.Access}
+	tokens := tokenRoutes{tokens: p.Access, box: p.Outbox}
 	people := peopleRoutes{people: p.People, sessions: p.Access, settings: p.Settings}
 	log := auditRoutes{log: p.Audit}
 	webhooks := webhookRoutes{webhooks: p.Webhooks}
@@ -224,6 +227,8 @@ func (s *Server) programRoutes() []group {
 			post("/v1/tokens/{id}/rotate", whole(api.ScopeAdmin), changes("token", "id"),
 				tokens.rotateToken, "rotateToken",
 				"Make an access token in place of another, which works on for a while"),
+			get("/v1/tokens/{id}/usage", whole(api.ScopeAdmin), tokens.getTokenUsage, "getTokenUsage",
+				"Show what a token uses of its quota"),
 			remove("/v1/tokens/{id}", whole(api.ScopeAdmin), changes("token", "id"),
 				tokens.deleteToken, "deleteToken", "Delete an access token"),
 		}},

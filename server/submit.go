@@ -86,11 +86,13 @@ func outcomeOf(queueID string, key *api.IdempotencyStatus, skipped *api.Skipped)
 
 // settle sets account and idempotency key of a submit from its path, header, body and token.
 func (in *submitInput) settle(ctx context.Context, account string) error {
-	in.Body.KeyRequired, in.Body.Bound = grantOf(ctx).KeyRequired, boundTo(ctx) != ""
+	grant := grantOf(ctx)
+	in.Body.KeyRequired, in.Body.Bound = grant.KeyRequired, boundTo(ctx) != ""
+	in.Body.Token, in.Body.TokenQuota = grant.QuotaID, grant.Quota
 	if err := in.settleAccount(boundTo(ctx), account); err != nil {
 		return err
 	}
-	if grant := grantOf(ctx); (in.Body.Proxy != "" || in.Body.LocalAddress != "") &&
+	if (in.Body.Proxy != "" || in.Body.LocalAddress != "") &&
 		(!grant.Allows(api.ScopeAPI) || !grant.CanSee("")) {
 		return fault.New(fault.Forbidden, "", "proxy and localAddress need a token that may change accounts")
 	}

@@ -142,12 +142,14 @@ type importSuppressionsInput struct {
 	ID     string    `query:"id" pattern:"^[A-Za-z0-9_-]{8,64}$" doc:"An id that you choose, for reading the progress during the upload"`
 	Source string    `query:"source" maxLength:"20" doc:"Source of lines without one; csv when absent"`
 	File   io.Reader // the body
+	Size   int64     // of the body; less than 1: unknown
 }
 
 func (s suppressionRoutes) importSuppressions(ctx context.Context, in *importSuppressionsInput) (
 	api.SuppressionImport, error) {
 	return s.store.Import(ctx, boundTo(ctx), in.File, api.SuppressionImportOptions{
 		ID: in.ID, Reason: in.Reason, SuppressionScope: in.scope(), Source: in.Source,
+		Size: in.Size,
 	})
 }
 
@@ -237,6 +239,7 @@ func upload[I, O any](path string, r right, a audited, h handler[I, O], id, summ
 				return err
 			}
 			liftDeadline(c)
+			value.FieldByName("Size").SetInt(c.Request().ContentLength)
 			value.FieldByName("File").Set(
 				reflect.ValueOf(&steady{r: c.Request().Body, control: http.NewResponseController(c.Response())}))
 			out, err := recorded(s, c, row, in, h)

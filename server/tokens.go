@@ -5,10 +5,14 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/server/access"
 )
 
-type tokenRoutes struct{ tokens *access.Access }
+type tokenRoutes struct {
+	tokens *access.Access
+	box    *outbox.Outbox
+}
 
 type createTokenInput struct{ Body api.TokenRequest }
 
@@ -39,6 +43,14 @@ func (t tokenRoutes) rotateToken(ctx context.Context, in *rotateTokenInput) (api
 		req = *in.Body
 	}
 	return t.tokens.Rotate(ctx, in.ID, req, time.Now())
+}
+
+func (t tokenRoutes) getTokenUsage(ctx context.Context, in *tokenInput) (api.Usage, error) {
+	info, err := t.tokens.Get(ctx, in.ID)
+	if err != nil {
+		return api.Usage{}, err
+	}
+	return t.box.TokenUsage(ctx, info)
 }
 
 func (t tokenRoutes) deleteToken(ctx context.Context, in *tokenInput) (api.Deleted, error) {

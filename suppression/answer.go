@@ -95,9 +95,16 @@ func (s *Store) Put(ctx context.Context, bound string, list []api.NewSuppression
 	if err != nil {
 		return api.SuppressionsAdded{}, err
 	}
-	added, err := s.Add(ctx, entries...)
-	if err != nil {
+	now := s.now()
+	if entries, err = normalAll(entries, now); err != nil {
 		return api.SuppressionsAdded{}, asAsked(err)
+	}
+	if err := s.hasRoom(ctx, entries); err != nil {
+		return api.SuppressionsAdded{}, err
+	}
+	added, err := s.add(ctx, entries, now)
+	if err != nil {
+		return api.SuppressionsAdded{}, err
 	}
 	return api.SuppressionsAdded{Success: true, Added: added, Known: len(list) - added}, nil
 }

@@ -105,6 +105,9 @@ func (s *Store) Block(ctx context.Context, bound, list string, req api.Blocklist
 	if len(wrong) > 0 {
 		return api.BlocklistAdded{}, fault.InvalidFields(asBlocked(wrong))
 	}
+	if err := s.hasRoom(ctx, []Entry{e}); err != nil {
+		return api.BlocklistAdded{}, err
+	}
 	added, err := s.add(ctx, []Entry{e}, s.now())
 	return api.BlocklistAdded{Success: err == nil, Added: added > 0}, err
 }

@@ -32,6 +32,8 @@
 //   - Of two entries of the same reason and scope the longer one stays. Of several reasons [Store.Check]
 //     returns the strongest: manual, then spam_report, hard_bounce, unsubscribe.
 //   - An expired entry stops nothing from that second on. It is removed within about an hour.
+//   - Requests and imports add nothing beyond the quota of an account ([Options].Room). Bounces, complaints
+//     and unsubscribes have none ([Store.Add]).
 //   - [Store.Add] returns when redis.waitReplicas replicas have the entries: a confirmed unsubscribe survives
 //     a failover.
 //

@@ -50,6 +50,9 @@ func (s *Store) Import(ctx context.Context, bound string, r io.Reader, o api.Sup
 	if err := s.checkImport(ctx, bound, given, o.ID); err != nil {
 		return api.SuppressionImport{}, err
 	}
+	if err := s.opts.importRoom(ctx, given.Account, o.Size); err != nil {
+		return api.SuppressionImport{}, err
+	}
 	i := &importing{s: s, bound: bound, given: given, lines: newLines(r)}
 	i.state = importState{Account: bound, SuppressionImport: api.SuppressionImport{ID: o.ID, State: "running",
 		Started: s.now().UTC(), Errors: []api.BadLine{}}}
@@ -98,6 +101,8 @@ func importError(err error) string {
 		return "The message store is not available"
 	case fault.Is(err, fault.Invalid):
 		return "Its first line can't be read"
+	case fault.CodeOf(err) == "QuotaExceeded":
+		return err.Error()
 	}
 	return "The file broke off"
 }
@@ -189,6 +194,12 @@ func (i *importing) bad(reason string) {
 
 // flush adds the batch, and saves the progress from time to time.
 func (i *importing) flush(ctx context.Context) error {
+	if err := i.s.opts.importRoom(ctx, i.given.Account, i.lines.bytes); err != nil {
+		return err
+	}
+	if err := i.s.hasRoom(ctx, i.batch); err != nil {
+		return err
+	}
 	added, err := i.insist(ctx)
 	if err != nil {
 		return err

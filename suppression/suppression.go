@@ -24,6 +24,10 @@ type Options struct {
 	HardExpiry      time.Duration // of a hard bounce; zero: never
 	ComplaintExpiry time.Duration // of a complaint; zero: never
 
+	// The quotas of an account: of its entries, which requests add (bounces, complaints and unsubscribes always
+	// are), and of the bytes of one import. Nil: none.
+	Room, ImportRoom Room
+
 	Logger   *slog.Logger          // nil: nothing is logged
 	Registry prometheus.Registerer // nil: nothing is counted
 	Now      func() time.Time      // the clock, for tests; nil: time.Now

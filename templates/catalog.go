@@ -88,6 +88,16 @@ func (c *catalog) with(e *entry) *catalog {
 	return newCatalog(c.version, all)
 }
 
+// count returns the number of entries of an account.
+func (c *catalog) count(account string) (n int) {
+	for _, e := range c.all {
+		if e.Value.Account == account {
+			n++
+		}
+	}
+	return n
+}
+
 // partial returns the partial of an account, or a common one (empty account), by name; nil: none.
 func (c *catalog) partial(account, name string) *entry {
 	if own := c.partials[owned{account, name}]; own != nil {

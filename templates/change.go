@@ -52,6 +52,14 @@ func (t *Templates) Create(ctx context.Context, bound string, req api.TemplateRe
 			return edited{}, fault.New(fault.Conflict, "TooManyTemplates",
 				"There are %d templates already, as many as the setting templates.max allows", len(c.all))
 		}
+		if t.opts.Room != nil && made.Account != "" {
+			err := t.opts.Room(ctx, made.Account, func() (used, more int, err error) {
+				return c.count(made.Account), 1, nil
+			})
+			if err != nil {
+				return edited{}, err
+			}
+		}
 		return edited{next: made, content: &req.TemplateDefinition}, nil
 	})
 	if err != nil {

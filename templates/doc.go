@@ -18,6 +18,7 @@
 //     account can change the mail of another.
 //   - A caller bound to an account sees its own and the common templates, changes only its own, and does not
 //     learn whether others exist.
+//   - An account has no more templates than its quota allows ([Options].Room).
 //   - Previews are bounded in time and size, like all rendering.
 //
 // It never logs the content of templates or their data, and sends nothing.

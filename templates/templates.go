@@ -28,6 +28,9 @@ type Options struct {
 	EscapedOnly bool             // templates must not print unescaped values: {{{ }}} is refused
 	Max         int              // total of templates, partials and layouts; 0: 10,000
 	Now         func() time.Time // nil: the machine's clock
+	// Room checks the quota of an account, if it has one: it asks count what is used and how much more is
+	// wanted, and returns the error if that has no room. Nil: accounts have no quota.
+	Room func(ctx context.Context, account string, count func() (used, more int, err error)) error
 }
 
 // Templates is the template store. It is safe for concurrent use, by any number of processes on one Redis.
@@ -67,6 +70,15 @@ func (t *Templates) List(ctx context.Context, bound string, q api.TemplateQuery)
 		return api.TemplatePage{}, err
 	}
 	return c.list(q, bound), nil
+}
+
+// Count returns the number of templates, partials and layouts of an account.
+func (t *Templates) Count(ctx context.Context, account string) (int, error) {
+	c, err := t.catalog(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return c.count(account), nil
 }
 
 // Get returns a template. Unknown, or hidden from a caller bound to an account: NotFound.

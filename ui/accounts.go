@@ -9,10 +9,23 @@ import (
 // accountsView is the data of the accounts' page.
 type accountsView struct {
 	Accounts []api.AccountInfo
+	Usage    map[string]api.Usage // by account
 	Pager    pager
 }
 
+// accounts shows all accounts. Who is bound to one sees that.
 func (u *UI) accounts(w http.ResponseWriter, r *http.Request) error {
+	if bound := boundTo(r); bound != "" {
+		info, err := u.Accounts.Get(r.Context(), bound)
+		if err != nil {
+			return err
+		}
+		one := []api.AccountInfo{info}
+		if err := u.Outbox.CountEvents(r.Context(), one); err != nil {
+			return err
+		}
+		return u.showAccounts(w, r, "Account "+bound, accountsView{Accounts: one})
+	}
 	page := pageOf(r.URL.Query())
 	got, err := u.Accounts.List(r.Context(), page, endpointsPerPage)
 	if err != nil {
@@ -23,5 +36,22 @@ func (u *UI) accounts(w http.ResponseWriter, r *http.Request) error {
 	}
 	view := accountsView{Accounts: got.Accounts}
 	view.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: endpointsPerPage, path: "/accounts"}
-	return u.show(w, r, http.StatusOK, "accounts", "Accounts", view)
+	return u.showAccounts(w, r, "Accounts", view)
+}
+
+// showAccounts shows accounts, with what they use of their quotas.
+func (u *UI) showAccounts(w http.ResponseWriter, r *http.Request, title string, view accountsView) error {
+	ids := make([]string, len(view.Accounts))
+	for i, a := range view.Accounts {
+		ids[i] = a.Account.Account
+	}
+	usage, err := u.Outbox.Usage(r.Context(), ids...)
+	if err != nil {
+		return err
+	}
+	view.Usage = map[string]api.Usage{}
+	for _, of := range usage {
+		view.Usage[of.Account] = of
+	}
+	return u.show(w, r, http.StatusOK, "accounts", title, view)
 }

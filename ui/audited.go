@@ -46,7 +46,7 @@ func (u audits) logged(action, kind string, next handler) handler {
 				}
 			}
 		}
-		object := api.AuditObject{Kind: kind, ID: r.PathValue("id")}
+		object := api.AuditObject{Kind: kind, ID: r.PathValue("id"), Account: boundTo(r)}
 		switch {
 		case kind == "queue":
 			object.ID = r.PathValue("queue")

@@ -25,7 +25,7 @@ type confirmView struct {
 }
 
 func (u *UI) confirmCancel(w http.ResponseWriter, r *http.Request) error {
-	f, err := readFilter(r.URL.Query())
+	f, err := ownFilter(r, r.URL.Query())
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (u *UI) cancelAll(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	f, err := readFilter(r.PostForm)
+	f, err := ownFilter(r, r.PostForm)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -27,11 +26,19 @@ const noGateway = "-"
 // mostChoices is the maximum number of gateways and accounts in the form. Other accounts can be typed.
 const mostChoices = 200
 
-// corrections returns the form with its values.
-func (u *UI) corrections(ctx context.Context, given url.Values) (*correction, error) {
+// corrections returns the form with its values. Who is bound to an account chooses among its gateways.
+func (u *UI) corrections(r *http.Request) (*correction, error) {
+	ctx, given := r.Context(), r.URL.Query()
 	c := &correction{
 		To: clip(given.Get("to"), shownText), Gateway: clip(given.Get("gateway"), 256),
 		Account: clip(given.Get("as"), 256),
+	}
+	if bound := boundTo(r); bound != "" {
+		info, err := u.Accounts.Get(ctx, bound)
+		for _, g := range info.Gateways {
+			c.Gateways = append(c.Gateways, g.Gateway)
+		}
+		return c, err
 	}
 	gateways, err := u.Gateways.List(ctx, 0, mostChoices)
 	if err != nil {
@@ -67,12 +74,24 @@ func readCorrections(form url.Values) api.Corrections {
 	return c
 }
 
+// ownCorrections is readCorrections, restricted to what the caller may see.
+func ownCorrections(r *http.Request) (api.Corrections, error) {
+	c := readCorrections(r.PostForm)
+	c.Bound = boundTo(r) != ""
+	_, err := ownAccount(r, c.Account)
+	return c, err
+}
+
 // replay replays a dead letter with corrections. If they are refused, it shows the form with its values.
 func (u *UI) replay(w http.ResponseWriter, r *http.Request, id string) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	m, err := u.Outbox.Replay(r.Context(), id, readCorrections(r.PostForm))
+	c, err := ownCorrections(r)
+	if err != nil {
+		return err
+	}
+	m, err := u.Outbox.Replay(r.Context(), id, c)
 	if err != nil {
 		filled := map[string]string{}
 		for _, name := range []string{"to", "gateway", "as"} {

@@ -3,6 +3,7 @@ package ui
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -39,6 +40,15 @@ func readFilter(v url.Values) (filter, error) {
 		wrong = append(wrong, fault.Field{Key: "state", Message: "is not a state"})
 	}
 	return f, fault.InvalidFields(wrong)
+}
+
+// ownFilter is readFilter, restricted to what the caller may see.
+func ownFilter(r *http.Request, v url.Values) (filter, error) {
+	f, err := readFilter(v)
+	if err == nil {
+		f.Account, err = ownAccount(r, f.Account)
+	}
+	return f, err
 }
 
 // readNarrowing reads a filter without state. longest is the maximum length of its search in bytes.

@@ -102,6 +102,9 @@ type logTab struct {
 // shift the rows of pages.
 func (u *UI) logPage(w http.ResponseWriter, r *http.Request) error {
 	f, err := readLogFilter(r.URL.Query())
+	if err == nil {
+		f.Account, err = ownAccount(r, f.Account)
+	}
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type loginView struct {
 
 func (u loginPages) loginPage(w http.ResponseWriter, r *http.Request) error {
 	next := local(r.URL.Query().Get("next"))
-	if grant, err := u.authenticate(r); err == nil && admits(grant, r) == nil {
+	if grant, err := u.authenticate(r); err == nil && admitsBound(grant, r) == nil {
 		return redirect(w, r, next)
 	}
 	return u.showLogin(w, r, http.StatusOK, loginView{Next: next})

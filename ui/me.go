@@ -71,6 +71,15 @@ func (u peoplePages) changePassword(w http.ResponseWriter, r *http.Request) erro
 	return u.changed(w, r, err, "Your password is changed. Your other sessions have ended.")
 }
 
+// chooseAccount makes the session act for another account of its person.
+func (u peoplePages) chooseAccount(w http.ResponseWriter, r *http.Request) error {
+	account := r.PostForm.Get("account")
+	if err := u.Access.SwitchAccount(r.Context(), grantOf(r), account, time.Now()); err != nil {
+		return err
+	}
+	return done(w, r, "/", "You act for the account %s now.", account)
+}
+
 func (u peoplePages) enrol(w http.ResponseWriter, r *http.Request) error {
 	_, err := u.People.Enrol(r.Context(), grantOf(r).Person, r.PostForm.Get("password"), time.Now())
 	if err != nil {

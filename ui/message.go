@@ -3,7 +3,6 @@ package ui
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -81,12 +80,22 @@ func (v messageView) Tally() map[string]int {
 // ids matches ids of messages, which are ULIDs.
 var ids = regexp.MustCompile(`^[0-9A-HJKMNP-TV-Z]{26}$`)
 
-// onMessage calls h with the message id in the path. Anything else is neither looked up nor shown.
-func onMessage(h func(w http.ResponseWriter, r *http.Request, id string) error) handler {
+// onMessage calls h with the message id in the path. Anything else is neither looked up nor shown, and
+// messages of other accounts do not exist for who is bound to one.
+func onMessage(u *UI, h func(w http.ResponseWriter, r *http.Request, id string) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		id := strings.ToUpper(r.PathValue("id"))
 		if !ids.MatchString(id) {
 			return unknown()
+		}
+		if bound := boundTo(r); bound != "" {
+			account, err := u.Outbox.AccountOf(r.Context(), id)
+			switch {
+			case fault.Is(err, fault.NotFound), err == nil && account != bound:
+				return unknown()
+			case err != nil:
+				return err
+			}
 		}
 		return h(w, r, id)
 	}
@@ -104,7 +113,7 @@ func (u *UI) message(w http.ResponseWriter, r *http.Request, id string) error {
 		return err
 	}
 	if r.URL.Query().Get("part") == "" {
-		if err := u.complete(r.Context(), &view, r.URL.Query()); err != nil {
+		if err := u.complete(r, &view); err != nil {
 			return err
 		}
 	}
@@ -140,15 +149,15 @@ func (u *UI) find(ctx context.Context, v *messageView) error {
 }
 
 // complete adds the constant parts of the page: the content, and the form of a dead letter.
-func (u *UI) complete(ctx context.Context, v *messageView, given url.Values) error {
+func (u *UI) complete(r *http.Request, v *messageView) error {
 	if v.Ended() {
 		return nil
 	}
 	var err error
-	if v.Content, err = u.preview(ctx, v.ID); err != nil || !v.Dead() {
+	if v.Content, err = u.preview(r.Context(), v.ID); err != nil || !v.Dead() {
 		return err
 	}
-	v.Correction, err = u.corrections(ctx, given)
+	v.Correction, err = u.corrections(r)
 	return err
 }
 
@@ -186,6 +195,7 @@ func (u *UI) reschedule(w http.ResponseWriter, r *http.Request, id string) error
 	if err != nil {
 		return undone(w, r, messagePath(id), err)
 	}
+	p.Bound = boundTo(r) != ""
 	if _, err := u.Outbox.Patch(r.Context(), id, p); err != nil {
 		return undone(w, r, messagePath(id), err)
 	}

@@ -119,7 +119,7 @@ func TestAPersonOfAnIssuerIsAdded(t *testing.T) {
 		"external": {"on"}})
 	p.has(t, "logs in at "+s.URL)
 	got, err := w.ui.People.Get(t.Context(), "ada@example.com")
-	if err != nil || got.Identity == nil || got.Identity.Issuer != s.URL || got.HasPassword {
+	if err != nil || got.Identity == nil || got.Identity.Issuer != s.URL || got.Invited {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

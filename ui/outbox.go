@@ -11,6 +11,7 @@ import (
 // outboxView is the outbox's page.
 type outboxView struct {
 	Filter  filter
+	Counted bool            // the tabs have counts; they are those of the whole instance
 	Sending api.QueueStatus // both lanes
 	Bulk    api.QueueStatus // the bulk lane alone
 	Tabs    []tab
@@ -29,11 +30,11 @@ type tab struct {
 // outbox shows the messages of a filter, oldest first. The script asks for parts of the page; each part reads
 // only its own data.
 func (u outboxPage) outbox(w http.ResponseWriter, r *http.Request) error {
-	f, err := readFilter(r.URL.Query())
+	f, err := ownFilter(r, r.URL.Query())
 	if err != nil {
 		return err
 	}
-	view := outboxView{Filter: f}
+	view := outboxView{Filter: f, Counted: boundTo(r) == ""}
 	part := r.URL.Query().Get("part")
 	if part != "rows" {
 		if err := u.count(r.Context(), &view); err != nil {
@@ -48,14 +49,16 @@ func (u outboxPage) outbox(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "outbox", "Outbox", view)
 }
 
-// count fills in the counts and whether sending is paused.
+// count fills in the tabs, and for the whole instance their counts and whether sending is paused.
 func (u outboxPage) count(ctx context.Context, v *outboxView) error {
 	var err error
-	if v.Sending, err = u.Outbox.QueueStatus(ctx, "submit"); err != nil {
-		return err
-	}
-	if v.Bulk, err = u.Outbox.QueueStatus(ctx, "bulk"); err != nil {
-		return err
+	if v.Counted {
+		if v.Sending, err = u.Outbox.QueueStatus(ctx, "submit"); err != nil {
+			return err
+		}
+		if v.Bulk, err = u.Outbox.QueueStatus(ctx, "bulk"); err != nil {
+			return err
+		}
 	}
 	j := v.Sending.Jobs
 	counts := map[api.State]int{

@@ -26,9 +26,11 @@ type frame struct {
 	Section  string // entry of the navigation
 	Version  string
 	LoggedIn bool
-	Admin    bool   // may change settings
-	ReadOnly bool   // may change nothing
-	Person   string // who is logged in; empty: a token
+	Admin    bool     // may change settings
+	ReadOnly bool     // may change nothing
+	Person   string   // who is logged in; empty: a token
+	Account  string   // the only one that is shown; empty: all
+	Accounts []string // that the person may choose from
 	Now      time.Time
 	Flash    *flash
 	Here     string // URL of the page, to return to
@@ -74,6 +76,7 @@ func (u *UI) show(w http.ResponseWriter, r *http.Request, status int, name, titl
 	}
 	g := grantOf(r)
 	f.Admin, f.ReadOnly, f.Person = g.Allows(api.ScopeAdmin), g.ReadOnly, g.Person
+	f.Account, f.Accounts = g.Account, g.Accounts
 	define := "page"
 	if part := r.URL.Query().Get("part"); part != "" && status == http.StatusOK &&
 		u.pages[name].Lookup(part+"-part") != nil {

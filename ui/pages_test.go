@@ -215,9 +215,11 @@ func TestAccounts(t *testing.T) {
 		Account: "shop", Name: "The Shop", Email: "orders@example.com",
 		SMTP: &api.SMTPServer{Host: "mail.example.com", Port: 587, Auth: &api.SMTPAuth{
 			User: "shop", Pass: "very secret"}},
+		Quota: &api.Quota{Messages: new(1500), Templates: new(7)},
 	})
 	w.must(err)
 	p := w.operator().get("/accounts")
+	p.has(t, "0 of 1\u202f500 <small>waiting</small>", "0 of 7 <small>templates</small>")
 	p.has(t, "The Shop", "orders@example.com", "mail.example.com:587", "logs in as shop",
 		`href="/?account=shop"`, "default")
 	p.lacks(t, "very secret")

@@ -239,3 +239,97 @@ func TestCookiesOverTLSAreOfThisHostOnly(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoIsBoundToAnAccountSeesNoOther on any page, by any address, and changes nothing of another.
+func TestWhoIsBoundToAnAccountSeesNoOther(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	for _, account := range []string{"mine", "theirs", "second"} {
+		_, err := w.accounts.Create(t.Context(), api.Account{Account: account, Email: account + "@example.com",
+			Webhooks: "https://hooks." + account + ".example/", SMTP: &api.SMTPServer{Host: account + ".relay.test",
+				Port: 25}})
+		w.must(err)
+	}
+	mine := w.later(api.SubmitRequest{Account: "mine", Subject: "mail of mine"})
+	theirs := w.later(api.SubmitRequest{Account: "theirs", Subject: "mail of theirs"})
+	for _, account := range []string{"mine", "theirs"} {
+		_, err := w.barred.Put(t.Context(), "", []api.NewSuppression{{Email: account + "@barred.example",
+			Reason: "manual", SuppressionScope: api.SuppressionScope{Account: account}}})
+		w.must(err)
+		_, err = w.stored.Create(t.Context(), account, api.TemplateRequest{Name: "template of " + account,
+			TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Text: "x"}}})
+		w.must(err)
+	}
+	b := w.person("ann", api.RoleOperator, "mine", "second")
+	for path, has := range map[string]string{"/": "mail of mine", "/log": "mail of mine",
+		"/accounts":     "mine.relay",
+		"/suppressions": "mine@barred", "/suppressions?q=theirs@barred.example": "It is mailed",
+		"/templates": "template of mine", "/messages/" + mine: "mail of mine", "/cancel": "1 message",
+		"/rates": "Rates", "/search": "Search", "/me": "ann"} {
+		p := b.get(path)
+		if p.status != http.StatusOK {
+			t.Errorf("%s: %d", path, p.status)
+		}
+		p.has(t, has)
+		p.lacks(t, "of theirs", "theirs.relay", "Pause sending", `href="/gateways"`, `href="/status"`)
+		if !strings.Contains(path, "theirs") {
+			p.lacks(t, "theirs")
+		}
+	}
+	for path, want := range map[string]int{"/?account=theirs": 403, "/log?account=theirs": 403,
+		"/rates?account=theirs": 403, "/cancel?account=theirs": 403, "/replay?account=theirs": 403,
+		"/templates?account=theirs": 403, "/messages/" + theirs: 404, "/messages/" + theirs + "/content": 404,
+		"/webhooks/account:theirs": 404, "/webhooks": 403, "/gateways": 403, "/status": 403, "/settings": 403,
+		"/people": 403, "/sessions": 403, "/audit": 403, "/tokens": 403, "/admin/queues/": 403,
+		"/admin/queues/api/queues": 403, "/webhooks/settings": 404} {
+		if p := b.get(path); p.status != want {
+			t.Errorf("%s: %d, want %d", path, p.status, want)
+		}
+	}
+	for path, want := range map[string]int{"/messages/" + theirs + "/cancel": 404,
+		"/messages/" + theirs + "/retry": 404, "/messages/" + theirs + "/reschedule": 404,
+		"/messages/" + theirs + "/replay": 404, "/queues/submit/pause": 403, "/webhooks/account:theirs/test": 404,
+		"/replay": 403} {
+		if p := b.post(path, url.Values{"account": {"theirs"}}); p.status != want {
+			t.Errorf("POST %s: %d, want %d", path, p.status, want)
+		}
+	}
+	b.submitForm("/suppressions/remove", url.Values{"email": {"theirs@barred.example"}, "account": {"theirs"},
+		"reason": {"manual"}})
+	if found, err := w.barred.Lookup(t.Context(), "", "theirs@barred.example"); err != nil ||
+		len(found.Suppressions) != 1 {
+		t.Errorf("%+v, %v", found, err)
+	}
+	confirm := b.get("/cancel")
+	before := regexp.MustCompile(`name="before" value="([^"]+)"`).FindStringSubmatch(confirm.text())[1]
+	b.submitForm("/cancel", url.Values{"total": {"1"}, "before": {before}}).has(t, "1 message was cancelled")
+	if w.state(mine) != "" || w.state(theirs) == "" {
+		t.Error("the wrong message was cancelled")
+	}
+	w.ownAccountsOnly(b, theirs)
+}
+
+// ownAccountsOnly has a person of the accounts mine and second switch between them, and send a dead letter
+// again.
+func (w *world) ownAccountsOnly(b *browser, theirs string) {
+	w.t.Helper()
+	w.relay.replies["bad@example.net"] = "550 5.1.1 no"
+	dead := w.submit(api.SubmitRequest{Account: "second", Subject: "dead",
+		To: api.Addresses{{Address: "bad@example.net"}}})
+	w.deliver(dead)
+	if p := b.get("/messages/" + dead); p.status != http.StatusNotFound {
+		w.t.Errorf("a message of the second account, before the switch: %d", p.status)
+	}
+	if p := b.post("/me/account", url.Values{"account": {"theirs"}}); p.status != http.StatusForbidden {
+		w.t.Errorf("switched to theirs: %d", p.status)
+	}
+	b.submitForm("/me/account", url.Values{"account": {"second"}}).has(w.t, "You act for the account second now")
+	b.get("/messages/"+dead).has(w.t, "Send again")
+	if p := b.post("/messages/"+dead+"/replay", url.Values{"as": {"theirs"}}); p.status != http.StatusForbidden {
+		w.t.Errorf("replayed as theirs: %d", p.status)
+	}
+	b.submitForm("/messages/"+dead+"/replay", url.Values{}).has(w.t, "The message is due again")
+	if p := b.get("/messages/" + theirs); p.status != http.StatusNotFound {
+		w.t.Errorf("theirs: %d", p.status)
+	}
+}

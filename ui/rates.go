@@ -26,6 +26,9 @@ func (u *UI) rates(w http.ResponseWriter, r *http.Request) error {
 	}
 	view.Query.From = time.Now().AddDate(0, 0, -ratePeriods[view.Days])
 	var err error
+	if view.Query.Account, err = ownAccount(r, view.Query.Account); err != nil {
+		return err
+	}
 	if view.Rates, err = u.Outbox.Rates(r.Context(), view.Query); err != nil {
 		return err
 	}

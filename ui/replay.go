@@ -24,7 +24,7 @@ func (f filter) Replayable() bool {
 func (f filter) ReplayURL() string { return address("/replay", f.values()) }
 
 func (u *UI) confirmReplay(w http.ResponseWriter, r *http.Request) error {
-	f, err := readReplay(r.URL.Query().Get)
+	f, err := readReplay(r, r.URL.Query().Get)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (u *UI) confirmReplay(w http.ResponseWriter, r *http.Request) error {
 	if view.Total, err = u.total(r.Context(), f); err != nil {
 		return err
 	}
-	if view.Correction, err = u.corrections(r.Context(), r.URL.Query()); err != nil {
+	if view.Correction, err = u.corrections(r); err != nil {
 		return err
 	}
 	return u.show(w, r, http.StatusOK, "replay", "Send again", view)
@@ -43,12 +43,17 @@ func (u *UI) replayAll(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	f, err := readReplay(r.PostForm.Get)
+	f, err := readReplay(r, r.PostForm.Get)
 	if err != nil {
 		return err
 	}
-	req := api.ReplayRequest{Account: f.Account, Tag: f.Tag, AccountTrouble: r.PostForm.Get("trouble") != ""}
-	if c := readCorrections(r.PostForm); c.Gateway != nil || c.Account != "" {
+	req := api.ReplayRequest{Account: f.Account, Tag: f.Tag, AccountTrouble: r.PostForm.Get("trouble") != "",
+		Bound: boundTo(r) != ""}
+	c, err := ownCorrections(r)
+	if err != nil {
+		return err
+	}
+	if c.Gateway != nil || c.Account != "" {
 		req.Corrections = &api.Corrections{Gateway: c.Gateway, Account: c.Account}
 	}
 	answer, err := u.Outbox.ReplayAll(r.Context(), req)
@@ -66,8 +71,12 @@ func (u *UI) replayAll(w http.ResponseWriter, r *http.Request) error {
 }
 
 // readReplay reads the filter of the failed messages.
-func readReplay(get func(string) string) (filter, error) {
-	f := filter{State: api.Failed, Account: get("account"), Tag: get("tag")}
+func readReplay(r *http.Request, get func(string) string) (filter, error) {
+	account, err := ownAccount(r, get("account"))
+	f := filter{State: api.Failed, Account: account, Tag: get("tag")}
+	if err != nil {
+		return f, err
+	}
 	if f.Account == "" || len(f.Account) > 256 || len(f.Tag) > 256 {
 		return f, fault.New(fault.Invalid, "", "The account whose messages are to be sent again is missing")
 	}

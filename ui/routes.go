@@ -20,6 +20,14 @@ func (t table) open(pattern string, h handler) { t.mux.Handle(pattern, t.answer(
 
 func (t table) closed(pattern string, h handler) { t.open(pattern, t.guard(admits, h)) }
 
+// shared pages show persons with accounts the part of theirs.
+func (t table) shared(pattern string, h handler) { t.open(pattern, t.guard(admitsBound, h)) }
+
+// sharedChanges are shared pages that the audit log has.
+func (t table) sharedChanges(pattern, kind string, h handler) {
+	t.shared(pattern, audits{t.UI}.logged(pattern, kind, h))
+}
+
 // changes are in the audit log, with the kind of the objects.
 func (t table) changes(pattern, kind string, h handler) {
 	t.closed(pattern, audits{t.UI}.logged(pattern, kind, h))
@@ -53,38 +61,38 @@ func (t table) mailRoutes() {
 	t.open("GET /login/oidc", loginPages{u}.beginSignOn)
 	t.open("GET /login/oidc/callback", loginPages{u}.finishSignOn)
 
-	t.closed("GET /{$}", outboxPage{u}.outbox)
-	t.closed("GET /log", u.logPage)
-	t.closed("GET /search", u.searchPage)
-	t.closed("GET /cancel", u.confirmCancel)
-	t.changes("POST /cancel", "message", u.cancelAll)
-	t.closed("GET /replay", u.confirmReplay)
-	t.changes("POST /replay", "message", u.replayAll)
+	t.shared("GET /{$}", outboxPage{u}.outbox)
+	t.shared("GET /log", u.logPage)
+	t.shared("GET /search", u.searchPage)
+	t.shared("GET /cancel", u.confirmCancel)
+	t.sharedChanges("POST /cancel", "message", u.cancelAll)
+	t.shared("GET /replay", u.confirmReplay)
+	t.sharedChanges("POST /replay", "message", u.replayAll)
 	t.changes("POST /queues/{queue}/pause", "queue", outboxPage{u}.pause)
 	t.changes("POST /queues/{queue}/resume", "queue", outboxPage{u}.resume)
-	t.closed("GET /messages/{id}", onMessage(u.message))
-	t.closed("GET /messages/{id}/content", onMessage(u.content))
-	t.changes("POST /messages/{id}/cancel", "message", onMessage(u.cancel))
-	t.changes("POST /messages/{id}/retry", "message", onMessage(u.retry))
-	t.changes("POST /messages/{id}/reschedule", "message", onMessage(u.reschedule))
-	t.changes("POST /messages/{id}/replay", "message", onMessage(u.replay))
+	t.shared("GET /messages/{id}", onMessage(u, u.message))
+	t.shared("GET /messages/{id}/content", onMessage(u, u.content))
+	t.sharedChanges("POST /messages/{id}/cancel", "message", onMessage(u, u.cancel))
+	t.sharedChanges("POST /messages/{id}/retry", "message", onMessage(u, u.retry))
+	t.sharedChanges("POST /messages/{id}/reschedule", "message", onMessage(u, u.reschedule))
+	t.sharedChanges("POST /messages/{id}/replay", "message", onMessage(u, u.replay))
 	t.closed("GET /webhooks", webhookPages{u}.webhooks)
-	t.closed("GET /webhooks/{id}", onEndpoint(webhookPages{u}.endpoint))
-	t.changes("POST /webhooks/{id}/test", "endpoint", onEndpoint(webhookPages{u}.testEndpoint))
-	t.changes("POST /webhooks/{id}/deliveries/{delivery}/redeliver", "endpoint",
+	t.shared("GET /webhooks/{id}", onEndpoint(webhookPages{u}.endpoint))
+	t.sharedChanges("POST /webhooks/{id}/test", "endpoint", onEndpoint(webhookPages{u}.testEndpoint))
+	t.sharedChanges("POST /webhooks/{id}/deliveries/{delivery}/redeliver", "endpoint",
 		onEndpoint(webhookPages{u}.redeliver))
-	t.closed("GET /accounts", u.accounts)
+	t.shared("GET /accounts", u.accounts)
 	t.closed("GET /gateways", u.gateways)
-	t.closed("GET /templates", templatePages{u}.templates)
-	t.closed("GET /templates/{id}", templatePages{u}.template)
-	t.closed("GET /templates/{id}/preview", templatePages{u}.templateFrame)
-	t.changes("POST /templates/{id}/restore", "template", templatePages{u}.restoreTemplate)
-	t.closed("GET /suppressions", suppressionPages{u}.suppressions)
-	t.changes("POST /suppressions/add", "suppression", suppressionPages{u}.addSuppression)
-	t.changes("POST /suppressions/remove", "suppression", suppressionPages{u}.removeSuppression)
-	t.changes("POST /suppressions/import", "suppression", suppressionPages{u}.importSuppressions)
-	t.closed("GET /suppressions/imports/{id}", suppressionPages{u}.suppressionImport)
-	t.closed("GET /rates", u.rates)
+	t.shared("GET /templates", templatePages{u}.templates)
+	t.shared("GET /templates/{id}", templatePages{u}.template)
+	t.shared("GET /templates/{id}/preview", templatePages{u}.templateFrame)
+	t.sharedChanges("POST /templates/{id}/restore", "template", templatePages{u}.restoreTemplate)
+	t.shared("GET /suppressions", suppressionPages{u}.suppressions)
+	t.sharedChanges("POST /suppressions/add", "suppression", suppressionPages{u}.addSuppression)
+	t.sharedChanges("POST /suppressions/remove", "suppression", suppressionPages{u}.removeSuppression)
+	t.sharedChanges("POST /suppressions/import", "suppression", suppressionPages{u}.importSuppressions)
+	t.shared("GET /suppressions/imports/{id}", suppressionPages{u}.suppressionImport)
+	t.shared("GET /rates", u.rates)
 	t.closed("GET /status", u.status)
 	t.closed(DashboardPath, u.dashboard)
 	t.closed(DashboardPath+"/", u.dashboard)
@@ -122,6 +130,7 @@ func (t table) peopleRoutes() {
 	t.open("POST /sessions/{id}/end", u.guard(admitsOwn,
 		audits{u}.logged("POST /sessions/{id}/end", "session", peoplePages{u}.endSession)))
 	t.own("GET /me", peoplePages{u}.me)
+	t.ownChanges("POST /me/account", "person", peoplePages{u}.chooseAccount)
 	t.ownChanges("POST /me/password", "person", peoplePages{u}.changePassword)
 	t.ownChanges("POST /me/totp", "person", peoplePages{u}.enrol)
 	t.ownChanges("POST /me/totp/confirm", "person", peoplePages{u}.confirm)

@@ -43,7 +43,7 @@ func (u *UI) searchPage(w http.ResponseWriter, r *http.Request) error {
 	if len(view.Q) > longestQuery || len(v.Get("cursor")) > 1024 {
 		return fault.New(fault.Invalid, "", "The address is too long")
 	}
-	q := api.DocumentQuery{Q: view.Q, PageSize: rowsPerPage, Cursor: v.Get("cursor")}
+	q := api.DocumentQuery{Q: view.Q, Account: boundTo(r), PageSize: rowsPerPage, Cursor: v.Get("cursor")}
 	if view.Best {
 		q.Sort = api.SortRelevance
 	}

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -59,22 +60,41 @@ func (u *UI) ownPage(r *http.Request) error {
 	return nil
 }
 
-// admits returns why somebody may not see or use the pages, if so. Those who may change nothing may only
-// look.
+// admits returns why somebody may not see or use a page about the whole instance, if so.
 func admits(g *access.Grant, r *http.Request) error {
+	if err := admitsBound(g, r); err != nil || g.Account == "" {
+		return err
+	}
+	return fault.New(fault.Forbidden, "BoundPerson",
+		"You act for the account %s; this page is about the whole instance", g.Account)
+}
+
+// admitsBound returns why somebody may not see or use a page that shows persons with accounts the part of
+// theirs, if so. Those who may change nothing may only look.
+func admitsBound(g *access.Grant, r *http.Request) error {
 	switch {
 	case g.ReadOnly && r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return fault.New(fault.Forbidden, "ReadOnly", "A viewer changes nothing")
-	case g.Person != "" && !g.CanSee(""):
-		return fault.New(fault.Forbidden, "BoundPerson",
-			"You may see the account %s; the pages show the whole instance", g.Account)
-	case !g.CanSee(""):
+	case g.Person == "" && g.Account != "":
 		return fault.New(fault.Forbidden, "BoundToken",
 			"This token is bound to the account %s; the pages show the whole instance", g.Account)
 	case !g.Allows(api.ScopeAPI):
 		return fault.New(fault.Forbidden, "ScopeMissing", "The pages need a token with the scope api or admin")
 	}
 	return nil
+}
+
+// boundTo returns the account that the caller is restricted to; empty: none.
+func boundTo(r *http.Request) string { return grantOf(r).Account }
+
+// ownAccount returns the account to show, given the one that was asked for; empty: all. For who is bound to
+// an account it is that one, and any other is refused.
+func ownAccount(r *http.Request, asked string) (string, error) {
+	bound := boundTo(r)
+	if bound == "" || asked == "" || asked == bound {
+		return cmp.Or(bound, asked), nil
+	}
+	return "", fault.New(fault.Forbidden, "", "You act for the account %s, and not for %s", bound, asked)
 }
 
 // admitsPerson returns why somebody may not see the pages of persons about themselves, if so.

@@ -41,7 +41,7 @@ func (u suppressionPages) suppressions(w http.ResponseWriter, r *http.Request) e
 		return err
 	}
 	if strings.LastIndexByte(view.Q, '@') > 0 {
-		found, err := u.Suppressions.Lookup(r.Context(), "", view.Q)
+		found, err := u.Suppressions.Lookup(r.Context(), boundTo(r), view.Q)
 		if fault.Is(err, fault.Invalid) {
 			view.Wrong = wordsOf(err).Fields[0].Message
 			return u.show(w, r, http.StatusBadRequest, "suppressions", "Suppressions", view)
@@ -54,7 +54,7 @@ func (u suppressionPages) suppressions(w http.ResponseWriter, r *http.Request) e
 		return u.show(w, r, http.StatusOK, "suppressions", "Suppressions", view)
 	}
 	view.Query.Domain = strings.TrimPrefix(view.Q, "@")
-	view.Page, err = u.Suppressions.Query(r.Context(), "", view.Query)
+	view.Page, err = u.Suppressions.Query(r.Context(), boundTo(r), view.Query)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (u suppressionPages) addSuppression(w http.ResponseWriter, r *http.Request)
 		at = at.AddDate(0, 0, 1) // the day itself included
 		n.Expires = &at
 	}
-	answer, err := u.Suppressions.Put(r.Context(), "", []api.NewSuppression{n})
+	answer, err := u.Suppressions.Put(r.Context(), boundTo(r), []api.NewSuppression{n})
 	if err != nil {
 		return undone(w, r, back, err)
 	}
@@ -156,7 +156,7 @@ func (u suppressionPages) removeSuppression(w http.ResponseWriter, r *http.Reque
 	f := r.PostForm
 	removal := api.SuppressionRemoval{Email: f.Get("email"), Domain: f.Get("domain"), Reason: f.Get("reason"),
 		SuppressionScope: scopeOfForm(f)}
-	answer, err := u.Suppressions.Delete(r.Context(), "", removal)
+	answer, err := u.Suppressions.Delete(r.Context(), boundTo(r), removal)
 	back, who := local(f.Get("back")), f.Get("email")+f.Get("domain")
 	switch {
 	case err != nil:
@@ -216,7 +216,7 @@ func (u suppressionPages) importSuppressions(w http.ResponseWriter, r *http.Requ
 			}
 			continue
 		}
-		got, err := u.Suppressions.Import(r.Context(), "", part, options)
+		got, err := u.Suppressions.Import(r.Context(), boundTo(r), part, options)
 		if err != nil {
 			return undone(w, r, "/suppressions", err)
 		}
@@ -229,7 +229,7 @@ const importWait = 30 * time.Minute
 
 // suppressionImport shows the progress and result of an import.
 func (u suppressionPages) suppressionImport(w http.ResponseWriter, r *http.Request) error {
-	got, err := u.Suppressions.Progress(r.Context(), "", r.PathValue("id"))
+	got, err := u.Suppressions.Progress(r.Context(), boundTo(r), r.PathValue("id"))
 	if err != nil {
 		return err
 	}

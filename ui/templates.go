@@ -40,8 +40,13 @@ func (u templatePages) templates(w http.ResponseWriter, r *http.Request) error {
 		return fault.InvalidFields([]fault.Field{
 			{Key: "kind", Message: "is not a kind, or account or search is too long"}})
 	}
+	if v.Account != "" {
+		if _, err := ownAccount(r, v.Account); err != nil {
+			return err
+		}
+	}
 	page := pageOf(q)
-	got, err := u.Templates.List(r.Context(), "", api.TemplateQuery{Kind: v.Kind, Account: v.Account,
+	got, err := u.Templates.List(r.Context(), boundTo(r), api.TemplateQuery{Kind: v.Kind, Account: v.Account,
 		Search: v.Search, Page: page, PageSize: templatesPerPage})
 	if err != nil {
 		return err
@@ -80,17 +85,17 @@ func (u templatePages) template(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := u.Templates.Get(r.Context(), "", id)
+	t, err := u.Templates.Get(r.Context(), boundTo(r), id)
 	if err != nil {
 		return err
 	}
-	all, err := u.Templates.Versions(r.Context(), "", id)
+	all, err := u.Templates.Versions(r.Context(), boundTo(r), id)
 	if err != nil {
 		return err
 	}
 	view := templateView{Template: t, Number: t.Version, Versions: all.Versions, Locale: locale}
 	if number != 0 && number != t.Version {
-		v, err := u.Templates.Version(r.Context(), "", id, number)
+		v, err := u.Templates.Version(r.Context(), boundTo(r), id, number)
 		if err != nil {
 			return err
 		}
@@ -139,8 +144,9 @@ func (v templateView) At(number int) string {
 
 // previewTemplate renders the template with its sample. Faults of the template are shown on the page.
 func (u templatePages) previewTemplate(r *http.Request, v *templateView) error {
-	got, err := u.Templates.Preview(r.Context(), "", v.Template.ID, api.TemplatePreviewRequest{Locale: v.Locale,
-		Version: v.Number})
+	got, err := u.Templates.Preview(r.Context(), boundTo(r), v.Template.ID,
+		api.TemplatePreviewRequest{Locale: v.Locale,
+			Version: v.Number})
 	switch {
 	case fault.Is(err, fault.Unprocessable) || fault.Is(err, fault.Invalid):
 		f := wordsOf(err)
@@ -167,7 +173,7 @@ func (u templatePages) templateFrame(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	got, err := u.Templates.Preview(r.Context(), "", id, api.TemplatePreviewRequest{Locale: locale,
+	got, err := u.Templates.Preview(r.Context(), boundTo(r), id, api.TemplatePreviewRequest{Locale: locale,
 		Version: number})
 	if err != nil {
 		return err
@@ -194,7 +200,7 @@ func (u templatePages) restoreTemplate(w http.ResponseWriter, r *http.Request) e
 		return fault.InvalidFields([]fault.Field{{Key: "version", Message: "must be a number"}})
 	}
 	to := templateAddress(id, "", 0, "")
-	got, err := u.Templates.Restore(r.Context(), "", id, number)
+	got, err := u.Templates.Restore(r.Context(), boundTo(r), id, number)
 	if err != nil {
 		return undone(w, r, to, err)
 	}

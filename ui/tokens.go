@@ -1,7 +1,9 @@
 package ui
 
 import (
+	"cmp"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +30,7 @@ type tokensView struct {
 type tokenRow struct {
 	api.TokenInfo
 	Expired bool
+	Usage   *api.Usage // nil: it has no quota
 }
 
 // Replaceable reports whether the token can be replaced.
@@ -59,7 +62,15 @@ func (u tokenPages) showTokens(w http.ResponseWriter, r *http.Request, v tokensV
 	}
 	now := time.Now()
 	for _, t := range page.Tokens {
-		v.Tokens = append(v.Tokens, tokenRow{t, t.Expires != nil && !now.Before(*t.Expires)})
+		row := tokenRow{TokenInfo: t, Expired: t.Expires != nil && !now.Before(*t.Expires)}
+		if t.Restrictions != nil && t.Restrictions.Quota != nil {
+			usage, err := u.Outbox.TokenUsage(r.Context(), t)
+			if err != nil {
+				return err
+			}
+			row.Usage = &usage
+		}
+		v.Tokens = append(v.Tokens, row)
 	}
 	v.Pager = pager{Page: number, Pages: page.Pages, Total: page.Total, Size: rowsPerPage, path: "/tokens"}
 	v.Scopes, v.Overlaps = tokenScopes, overlaps
@@ -88,11 +99,35 @@ func (u tokenPages) createToken(w http.ResponseWriter, r *http.Request) error {
 	if from := strings.Fields(strings.ReplaceAll(f.Get("addresses"), ",", " ")); len(from) > 0 {
 		req.Restrictions = &api.Restrictions{Addresses: from}
 	}
+	quota, err := readTokenQuota(f)
+	if err != nil {
+		return undone(w, r, "/tokens", err)
+	}
+	if quota != (api.TokenQuota{}) {
+		req.Restrictions = cmp.Or(req.Restrictions, &api.Restrictions{})
+		req.Restrictions.Quota = &quota
+	}
 	made, err := u.Access.Create(r.Context(), req, time.Now())
 	if err != nil {
 		return undone(w, r, "/tokens", err)
 	}
 	return u.showTokens(w, r, tokensView{Made: &made})
+}
+
+// readTokenQuota reads the quota of the form. Empty fields mean any number.
+func readTokenQuota(form url.Values) (q api.TokenQuota, _ error) {
+	for name, field := range map[string]*int{"messages": &q.Messages, "bytes": &q.Bytes, "perDay": &q.PerDay} {
+		text := strings.TrimSpace(form.Get(name))
+		if text == "" {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return q, fault.InvalidFields([]fault.Field{{Key: name, Message: "must be a number, 0 or more"}})
+		}
+		*field = n
+	}
+	return q, nil
 }
 
 // rotateToken makes a token in place of another, and shows it.

@@ -31,7 +31,8 @@ func TestTokensAreMadeReplacedAndDeleted(t *testing.T) {
 	}
 	last := time.Now().AddDate(0, 1, 0).UTC().Truncate(24 * time.Hour)
 	p := b.post("/tokens", url.Values{"description": {"<b>shop</b>"}, "scopes": {"send", "outbox"},
-		"account": {"snd"}, "addresses": {"192.0.2.0/24, 2001:db8::/32"}, "expires": {last.Format(time.DateOnly)}})
+		"account": {"snd"}, "addresses": {"192.0.2.0/24, 2001:db8::/32"}, "expires": {last.Format(time.DateOnly)},
+		"perDay": {"1500"}})
 	p.isSafe(t, "the page of a new token")
 	first := madeToken.FindStringSubmatch(p.body)
 	if first == nil {
@@ -49,7 +50,8 @@ func TestTokensAreMadeReplacedAndDeleted(t *testing.T) {
 	if strings.Contains(p.body, first[1]) || strings.Contains(p.body, "<b>shop") {
 		t.Error("the list shows the token, or markup")
 	}
-	for _, want := range []string{"works", "from 192.0.2.9", "192.0.2.0/24", "of account snd only"} {
+	for _, want := range []string{"works", "from 192.0.2.9", "192.0.2.0/24", "of account snd only",
+		"0 of 1\u202f500 today"} {
 		if !strings.Contains(p.body, want) {
 			t.Errorf("the list does not say %q", want)
 		}
@@ -135,4 +137,11 @@ func TestTokensAreForAdmins(t *testing.T) {
 	if page, err := w.access.List(t.Context(), 0, 10); err != nil || page.Total != 1 {
 		t.Errorf("%+v, %v", page, err)
 	}
+}
+
+func TestATokenNeedsNumbersForItsQuota(t *testing.T) {
+	t.Parallel()
+	b := setup(t).operator()
+	b.submitForm("/tokens", url.Values{"description": {"x"}, "bytes": {"much"}}).has(t,
+		"must be a number, 0 or more")
 }

@@ -61,11 +61,15 @@ type endpointView struct {
 // endpointIDs matches ids of endpoints and deliveries.
 var endpointIDs = regexp.MustCompile(`^[A-Za-z0-9_.:@+-]{1,256}$`)
 
-// onEndpoint calls h with the ids of an endpoint and, if the path has one, of a delivery.
+// onEndpoint calls h with the ids of an endpoint and, if the path has one, of a delivery. For who is bound to
+// an account there is only the endpoint of that account.
 func onEndpoint(h func(w http.ResponseWriter, r *http.Request, id, delivery string) error) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		id, delivery := r.PathValue("id"), r.PathValue("delivery")
 		if !endpointIDs.MatchString(id) || delivery != "" && !endpointIDs.MatchString(delivery) {
+			return fault.New(fault.NotFound, "", "There is no such endpoint or delivery")
+		}
+		if bound := boundTo(r); bound != "" && id != "account:"+bound {
 			return fault.New(fault.NotFound, "", "There is no such endpoint or delivery")
 		}
 		return h(w, r, id, delivery)

@@ -16,6 +16,7 @@ func accountVerbs() []verb {
 		{name: "list", help: "List accounts (the default).",
 			run: list(api.ListAccounts, "no accounts; to add one: postroom account add --help", accountsGrid)},
 		{name: "show", help: "Show one account; passwords are masked.", run: show(api.GetAccount, accountGrid)},
+		{name: "usage", help: "Show what an account uses of its quotas.", run: show(api.GetUsage, usageGrid)},
 		{name: "add", help: "Add an account, or replace it.", run: &accountAddCmd{}},
 		{name: "update", help: "Change what the flags name of an account. Mail it holds is tried at once.",
 			run: &accountUpdateCmd{}},
@@ -63,6 +64,7 @@ func accountGrid(a api.AccountInfo, now time.Time) grid {
 		g.fact("signed by", k.Selector+"._domainkey."+k.Domain)
 	}
 	g.fact("without a key", map[bool]string{true: "a submit is refused"}[a.IdempotencyRequired])
+	g.fact("quota", quotaWords(a.Quota))
 	g.fact("retry", strings.Join(a.Retry, ", "))
 	g.fact("webhooks", a.Webhooks)
 	g.fact("created", a.Created.Local().Format(time.DateTime))

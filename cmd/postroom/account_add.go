@@ -21,6 +21,7 @@ type accountFlags struct {
 	TrackOpens     *bool    `negatable:"" help:"Count opens of its mail. Default: the setting trackOpens."`
 	TrackClicks    *bool    `negatable:"" help:"Count clicks on links of its mail. Default: the setting trackClicks."`
 	NeedsKey       *bool    `negatable:"" help:"Refuse its submits without an idempotency key."`
+	Quota          []string `placeholder:"NAME=N" help:"How much it may have: messages and bytes that wait, messages perDay, templates, suppressions, importSize (bytes). Several by commas; 0: any number; NAME= removes it. Default: the settings quotas."`
 	TZ             *string  `name:"tz" placeholder:"ZONE" help:"Time zone of dates in templates, such as Europe/Zurich. Default: UTC."`
 	relayFlags
 	DKIMDomain   string `name:"dkim-domain" group:"dkim" placeholder:"DOMAIN" help:"Sign as this domain. Default: that of the sender."`
@@ -57,6 +58,9 @@ func (f accountFlags) over(a api.Account, from string, con *console) (api.Accoun
 	api.Set(&a.Locale, f.Locale)
 	api.Set(&a.TZ, f.TZ)
 	api.Set(&a.IdempotencyRequired, f.NeedsKey)
+	if a.Quota, err = quotaOver(a.Quota, f.Quota); err != nil {
+		return a, err
+	}
 	a.DKIM, err = f.dkim(a)
 	return a, err
 }

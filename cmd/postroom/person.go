@@ -64,7 +64,7 @@ func personState(p api.PersonInfo) string {
 		return "REFUSED: " + p.Refused
 	case p.Disabled:
 		return "disabled"
-	case !p.HasPassword && p.Identity == nil:
+	case p.Invited:
 		return "invited"
 	}
 	return "active"

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/postroom/postroom/app"
 )
@@ -34,13 +35,22 @@ When it fails, secretPrevious must stay; it can be run again. Several processes 
 docs/operations.md.`
 }
 
+// progressEvery is how often a long rotation tells how far it is.
+const progressEvery = 5 * time.Second
+
 // Run seals everything again and prints the number of records.
 func (s *secretRotateCmd) Run(ctx context.Context, con *console) error {
 	settings, err := s.load(nil)
 	if err != nil {
 		return err
 	}
-	done, err := app.RotateSecrets(ctx, &settings.Config, slog.New(slog.DiscardHandler))
+	last := time.Now()
+	done, err := app.RotateSecrets(ctx, &settings.Config, slog.New(slog.DiscardHandler), func(seen, done int) {
+		if time.Since(last) > progressEvery {
+			last = time.Now()
+			con.note("contents of mail: %d looked at, %d sealed again", seen, done)
+		}
+	})
 	if done == nil {
 		return err
 	}

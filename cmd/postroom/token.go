@@ -13,6 +13,7 @@ func tokenVerbs() []verb {
 		{name: "create", help: "Make a token. It is shown only once.", run: &tokenCreateCmd{}},
 		{name: "rotate", help: "Make a token in place of another, which works on for a while. It is shown only once.",
 			run: &tokenRotateCmd{}},
+		{name: "usage", help: "Show what a token uses of its quota.", run: show(api.GetTokenUsage, usageGrid)},
 		{name: "delete", help: "Delete a token: it is refused from now on.",
 			run: &deleteCmd[api.Deleted]{route: api.DeleteToken, what: "token"}},
 	}
@@ -45,6 +46,7 @@ type tokenCreateCmd struct {
 	Requests    int           `placeholder:"N" help:"Requests at most, in the time of --per. Default: no limit."`
 	Per         time.Duration `default:"1m" help:"Time for --requests."`
 	NeedsKey    bool          `help:"Refuse its submits without an idempotency key."`
+	Quota       []string      `placeholder:"NAME=N" help:"How much may be handed in with it: messages and bytes that wait, messages perDay. Several by commas. Default: as much as the account may have."`
 }
 
 // Run makes a token and prints it, alone on standard output, so that it can be piped to where it belongs.
@@ -54,8 +56,12 @@ func (t *tokenCreateCmd) Run(s *session) error {
 		return err
 	}
 	req := api.TokenRequest{Description: t.Description, Account: t.Account, Scopes: t.Scope, Expires: expires}
-	if len(t.Address) > 0 || t.Requests > 0 || t.NeedsKey {
-		req.Restrictions = &api.Restrictions{Addresses: t.Address, IdempotencyRequired: t.NeedsKey}
+	quota, err := quotaOver[api.TokenQuota](nil, t.Quota)
+	if err != nil {
+		return err
+	}
+	if len(t.Address) > 0 || t.Requests > 0 || t.NeedsKey || quota != nil {
+		req.Restrictions = &api.Restrictions{Addresses: t.Address, IdempotencyRequired: t.NeedsKey, Quota: quota}
 	}
 	if t.Requests > 0 {
 		if t.Per < time.Second {

@@ -3,14 +3,20 @@
 -- KEYS[1] message hash, then the idempotency key (absent without one), then the keys of the suppressions to look
 --         at (see look.lua there; absent if look_each is empty)
 -- ARGV: id now due lane account max gateway envelope content live_most fingerprint memo merge memory_share shared epoch window rank
--- ARGV: event look_each look_fields...
+-- ARGV: size token day quotas partitions event look_each look_fields...
 --   content       '': it is in the incoming key
 --   live_most     limit of live messages of this partition; '': none
+--   fingerprint   of the body under the key, see same; '': there is no key
 --   memo          the first answer to the key; it begins with the id
 --   merge         hash of the key of the mail merge under which the message has a place; '': none
 --   memory_share  share of Redis' maxmemory that may be used; '': not checked
 --   rank          of its priority, see turn; '': normal
 --   shared        the shared content that the message is rendered from; '': its content is the message
+--   size          bytes of the message as it is sent
+--   token         id of the token that hands it in, if that has a quota
+--   day           of the counts of accepted messages
+--   quotas        the limits to keep to, see over; '': none
+--   partitions    how many partitions the script can see; '': its own
 --   look_each     number of fields to read in each hash of the suppressions; '': none is read
 -- Answer: NEW
 -- Answer: BACKLOG
@@ -19,6 +25,7 @@
 -- Answer: AGAIN
 -- Answer: ASK
 -- Answer: FULL first
+-- Answer: OVER first
 -- Answer: UNSHARED
 -- Answer: LOST
 --   HIT       the key was used by this body: its first answer, and the status of that message
@@ -27,6 +34,7 @@
 --   ASK       a recipient may be suppressed: ask the suppressions, and call again without look_each
 --   BACKLOG   as NEW, and the message is in the backlog of its account: its task is queued later
 --   FULL      first is messages or memory
+--   OVER      a quota has no room: first says whose, which, and what is used of it
 --   UNSHARED  the shared content does not exist, see share.lua
 --   LOST      the content is not in the incoming key
 -- A client repeats a command whose answer it lost. Ids are random, so a message with this id is this message. It
@@ -45,7 +53,7 @@ end
 
 if key then
   local print, first, state = used(key)
-  if print == fingerprint then return refuse(HIT) end
+  if print and same(print, fingerprint) then return refuse(HIT) end
   if print then return refuse(REUSED) end
 end
 if redis.call('EXISTS', KEYS[1], prefix .. 'ended:' .. id) > 0 then
@@ -76,6 +84,8 @@ if limit then
   local first = 'messages'
   if live >= limit then return refuse(FULL) end
 end
+local first = quotas ~= '' and over(quotas, partitions, account, tonumber(size), day)
+if first then return refuse(OVER) end
 if incoming and redis.call('EXISTS', incoming) == 0 then return LOST end
 if shared ~= '' and not take_shared(shared) then return UNSHARED end -- the content stays for the next call
 
@@ -92,6 +102,8 @@ end
 note('gateway', gateway)
 note('shared', shared)
 note('rank', rank)
+note('size', size)
+note('token', token)
 note('v', version)
 redis.call('HSET', KEYS[1], unpack(record))
 redis.call('SET', envelope_key(id), envelope)
@@ -101,7 +113,11 @@ if incoming then
 else
   redis.call('SET', content_key(id), content)
 end
-local at = {lane = lane, account = account, created = now, rank = rank ~= '' and rank}
+local at = {lane = lane, account = account, created = now, rank = rank ~= '' and rank, size = size,
+  token = token ~= '' and token}
+weigh(at, '')
+count_day(day, account)
+if at.token then count_day(day, 'token:' .. token) end
 enlist(index_key(lane, state), at, id)
 local word = NEW
 local backlog = state == 'waiting' and redis.call('ZCARD', backlog_key(at))
@@ -112,11 +128,11 @@ else
   redis.call('ZADD', prefix .. 'unqueued', now, id)
 end
 if key then
-  redis.call('SET', key, table.concat({fingerprint, '', memo}, ' '))
+  redis.call('SET', key, table.concat({stored(fingerprint), '', memo}, ' '))
   redis.call('HSET', KEYS[1], 'key', string.match(key, '[^:]+$'))
   if merge ~= '' then
     redis.call('HSET', KEYS[1], 'merge', merge)
-    take_merge(merge, fingerprint)
+    take_merge(merge, stored(fingerprint))
   end
 end
 count(now, at, 'queued')

@@ -14,10 +14,10 @@
 
 local merge, found = string.match(KEYS[1], '[^:]+$'), redis.call('GET', KEYS[1])
 if not found then
-  redis.call('SET', KEYS[1], fingerprint, 'EX', keep_key)
+  redis.call('SET', KEYS[1], stored(fingerprint), 'EX', keep_key)
   return NEW
 end
-if found ~= fingerprint and found ~= fingerprint .. '+' then return REUSED end
+if not same(string.match(found, '^[^+]*'), fingerprint) then return REUSED end
 redis.call('SETRANGE', KEYS[1], 0, string.sub(found, 1, 1)) -- changes nothing, but WAIT confirms the last write of its connection
 if redis.call('HEXISTS', prefix .. 'merges', merge) == 0 then redis.call('EXPIRE', KEYS[1], keep_key) end
 return HIT

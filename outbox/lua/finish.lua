@@ -25,11 +25,13 @@
 --
 -- If the lease ended and nobody else began, the result is still true. So a waiting message with our fence is finished too.
 
-local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'lane', 'created', 'account', 'lease', 'rank', 'shared', 'key', 'merge')
+local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'lane', 'created', 'account', 'lease', 'rank', 'shared', 'key', 'merge',
+  'size', 'token')
 local state, followers = m[1] or 'gone', ''
 if m[2] == fence and not m[6] then return OK end -- this call is a repetition, perhaps a late one
 if m[2] ~= fence or (state ~= 'active' and state ~= 'waiting') then return LOST end
-local at = {state = state, lane = m[3], created = m[4], account = m[5], rank = m[7], shared = m[8], key = m[9], merge = m[10]}
+local at = {state = state, lane = m[3], created = m[4], account = m[5], rank = m[7], shared = m[8], key = m[9], merge = m[10],
+  size = m[11], token = m[12]}
 local ends = outcome == 'sent' or outcome == 'suppressed' or outcome == 'dropped'
 if not ends then redis.call('HDEL', KEYS[1], 'lease') end -- it stays after its end, and means that the attempt is not recorded
 

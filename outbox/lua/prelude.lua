@@ -80,8 +80,65 @@ local clocks = {active = prefix .. 'leases', delayed = prefix .. 'due', failed =
 
 -- where reads what move and remove need of a message.
 local function where(id)
-  local m = redis.call('HMGET', message_key(id), 'lane', 'state', 'created', 'account', 'rank', 'shared', 'key', 'merge')
-  return {lane = m[1], state = m[2], created = m[3], account = m[4], rank = m[5], shared = m[6], key = m[7], merge = m[8]}
+  local m = redis.call('HMGET', message_key(id), 'lane', 'state', 'created', 'account', 'rank', 'shared', 'key', 'merge',
+    'size', 'token')
+  return {lane = m[1], state = m[2], created = m[3], account = m[4], rank = m[5], shared = m[6], key = m[7], merge = m[8],
+    size = m[9], token = m[10]}
+end
+
+-- What waits counts towards the quota of its account, and of its token if that has one: a message from when it is
+-- accepted until it ends or becomes a dead letter. The messages of an account are those of its indexes. The hash quota
+-- has the bytes of each owner, and the messages of tokens. An owner is an account, or token:<id>.
+local function weigh(at, sign)
+  local function add(field, n)
+    if redis.call('HINCRBY', prefix .. 'quota', field, sign .. n) < 1 then redis.call('HDEL', prefix .. 'quota', field) end
+  end
+  if not at.size then return end
+  add('bytes ' .. at.account, at.size)
+  if at.token then
+    add('bytes token:' .. at.token, at.size)
+    add('messages token:' .. at.token, 1)
+  end
+end
+
+-- count_day counts an accepted message of an owner, in the hash of the day.
+local function count_day(today, owner)
+  if redis.call('HINCRBY', prefix .. 'quota:' .. today, owner, 1) == 1 then
+    redis.call('EXPIRE', prefix .. 'quota:' .. today, 172800)
+  end
+end
+
+-- over returns the first quota without room for one more message of an account, as "<owner> <quota> <used>"; nil: all
+-- have room. limits has an owner and its most messages, bytes and messages of a day in turns; '-': any number.
+-- It counts in as many partitions as a script may see, or in this one if that is ''.
+local waiting_states = {'waiting', 'delayed', 'active'}
+local function over(limits, seen, account, bytes, today)
+  local parts = {prefix}
+  for p = 1, tonumber(seen) or 0 do parts[p] = string.gsub(prefix, '{%d+}', '{' .. (p - 1) .. '}') end
+  local function used(owner, name)
+    local sum = 0
+    for _, part in ipairs(parts) do
+      if name == 'perDay' then
+        sum = sum + (redis.call('HGET', part .. 'quota:' .. today, owner) or 0)
+      elseif name == 'bytes' or owner ~= account then
+        sum = sum + (redis.call('HGET', part .. 'quota', name .. ' ' .. owner) or 0)
+      else
+        for _, l in ipairs({'transactional', 'bulk'}) do
+          for _, s in ipairs(waiting_states) do
+            sum = sum + redis.call('ZCARD', part .. 'index:' .. l .. ':' .. s .. ':' .. owner)
+          end
+        end
+      end
+    end
+    return sum
+  end
+  for owner, messages, octets, day in string.gmatch(limits, '(%S+) (%S+) (%S+) (%S+)') do
+    for _, q in ipairs({{'messages', messages, 1}, {'bytes', octets, bytes}, {'perDay', day, 1}}) do
+      local most = tonumber(q[2])
+      local have = most and used(owner, q[1])
+      if most and have + q[3] > most then return table.concat({owner, q[1], string.format('%.0f', have)}, ' ') end
+    end
+  end
 end
 
 -- move moves a message to the index and the clock of another state. The caller writes the field state, and knows
@@ -92,6 +149,7 @@ local function move(id, at, to, score)
   enlist(index_key(at.lane, to), at, id)
   if clocks[at.state] then redis.call('ZREM', clocks[at.state], id) end
   if clocks[to] then redis.call('ZADD', clocks[to], score, id) end
+  if to == 'failed' then weigh(at, '-') elseif at.state == 'failed' then weigh(at, '') end
 end
 
 -- take_shared and leave_shared count the messages that are rendered from a shared content. A content without messages
@@ -130,6 +188,12 @@ end
 -- once a message of the merge ended otherwise than by being taken back. It has no time to live while the hash merges
 -- counts a live message of it. All of them are in the partition of the key.
 local print_size = 22
+
+-- A fingerprint has several forms, separated by spaces: with a key of each secret, and without one, because another
+-- process may seal contents or not, under this secret or the one before. The first is the one that is stored. same
+-- returns whether a stored one is of the same body.
+local function stored(fingerprint) return string.match(fingerprint, '^%S+') end
+local function same(print, fingerprint) return string.find(' ' .. fingerprint .. ' ', ' ' .. print .. ' ', 1, true) ~= nil end
 
 -- used reads a key: the fingerprint, the memo, and the status of its message in the words of the email log; nil for
 -- a key that is free.
@@ -187,6 +251,7 @@ local function remove(id, at, now, result, record, keep_key, taken_back, stays)
   if at.shared then leave_shared(at.shared) end
   if at.key then close_key(id, at.key, result, taken_back, keep_key) end
   if at.merge then leave_merge(at.merge, not taken_back, keep_key) end
+  if at.state ~= 'failed' then weigh(at, '-') end
   redis.call('DEL', message_key(id), envelope_key(id), status_key(id), stays and message_key(id) or content_key(id))
   enter(id, at, now, result, record)
 end

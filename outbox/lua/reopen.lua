@@ -1,17 +1,21 @@
 -- reopen gives a message that is not being sent a new time and a new task: retry, reschedule, replay.
 --
 -- KEYS[1] message hash
--- ARGV: id now state fence due attempts max gateway status scheduled urgent envelope account events...
+-- ARGV: id now state fence due attempts max gateway status scheduled urgent envelope account
+-- ARGV: quotas partitions events...
 --   state, fence               as the caller read them
 --   status, envelope, account  '': unchanged
 --   scheduled                  time of the first attempt
+--   quotas, partitions         of a dead letter, as for accept.lua
 --   urgent                     1: it is tried even while the account is held
 -- Answer: OK epoch
 -- Answer: GONE
 -- Answer: ACTIVE
 -- Answer: CHANGED
 -- Answer: PURGED
+-- Answer: OVER first
 --   PURGED  the content is no longer there
+--   OVER    as for accept.lua
 -- Atomic because two replays at once must send once: the second one answers CHANGED.
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'fence')
@@ -21,6 +25,8 @@ if m[1] ~= state or m[2] ~= fence then return CHANGED end
 if redis.call('EXISTS', content_key(id)) == 0 then return PURGED end
 
 local at, to = where(id), 'waiting'
+local first = quotas ~= '' and over(quotas, partitions, account ~= '' and account or at.account, tonumber(at.size or 1), '')
+if first then return OVER end
 if tonumber(due) > tonumber(now) then to = 'delayed' end
 if envelope ~= '' then
   redis.call('SET', envelope_key(id), envelope)

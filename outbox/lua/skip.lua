@@ -14,7 +14,7 @@
 local at = {lane = lane, account = account, created = now}
 if KEYS[2] then
   local print, first, state = used(KEYS[2])
-  if print == fingerprint then return HIT end
+  if print and same(print, fingerprint) then return HIT end
   if print then return REUSED end
 end
 if refuse == '1' or redis.call('EXISTS', prefix .. 'ended:' .. id) == 1 then return NEW end -- or this call is a repetition
@@ -22,7 +22,7 @@ enter(id, at, now, 'suppressed', record)
 count(now, at, 'skipped')
 emit_all(events)
 if KEYS[2] then
-  redis.call('SET', KEYS[2], table.concat({fingerprint, 'suppressed', memo}, ' '), 'EX', keep_key)
+  redis.call('SET', KEYS[2], table.concat({stored(fingerprint), 'suppressed', memo}, ' '), 'EX', keep_key)
   if merge ~= '' then settle_merge(merge, true, keep_key) end
 end
 return NEW

@@ -6,6 +6,9 @@
 // another record or place does not open. Records without secrets, such as those of tokens, have a code
 // ([Ring.MAC]) in the same form, so that nobody who writes to Redis can make one.
 //
+// What is larger, such as the content of mail, is sealed as a box ([Ring.SealBox]): bytes instead of text, in
+// chunks that are opened one by one.
+//
 // It promises that a changed, moved or foreign value never opens, and that no two sealings of one value are
 // equal. Values sealed under an older secret open as long as that secret is configured, so secrets can be
 // replaced without a stop.

@@ -40,6 +40,7 @@ type key struct {
 	id     string // names the key of a value, and reveals nothing about it
 	secret []byte
 	aead   cipher.AEAD
+	box    cipher.AEAD // of boxes
 	mac    []byte
 }
 
@@ -62,25 +63,38 @@ func New(current []byte, older ...[]byte) (*Ring, error) {
 	return r, nil
 }
 
-// newKey derives the sealing key of a secret, and its id.
+// newKey derives the keys of a secret, and its id.
 func newKey(secret []byte) (key, error) {
-	sealing, err := derive(secret, "seal", chacha20poly1305.KeySize)
+	id, err := derive(secret, "key id", idSize)
 	if err != nil {
 		return key{}, err
 	}
-	id, err := derive(secret, "key id", 4)
+	aead, err := newAEAD(secret, "seal")
 	if err != nil {
 		return key{}, err
 	}
-	aead, err := chacha20poly1305.NewX(sealing)
+	box, err := newAEAD(secret, "box")
 	if err != nil {
-		return key{}, fmt.Errorf("make a sealing key: %w", err)
+		return key{}, err
 	}
 	mac, err := derive(secret, "mac", sha256.Size)
 	if err != nil {
 		return key{}, err
 	}
-	return key{id: hex.EncodeToString(id), secret: append([]byte(nil), secret...), aead: aead, mac: mac}, nil
+	return key{id: hex.EncodeToString(id), secret: append([]byte(nil), secret...), aead: aead, box: box,
+		mac: mac}, nil
+}
+
+func newAEAD(secret []byte, purpose string) (cipher.AEAD, error) {
+	k, err := derive(secret, purpose, chacha20poly1305.KeySize)
+	if err != nil {
+		return nil, err
+	}
+	aead, err := chacha20poly1305.NewX(k)
+	if err != nil {
+		return nil, fmt.Errorf("make a sealing key: %w", err)
+	}
+	return aead, nil
 }
 
 // derive returns a key for one purpose.

@@ -78,6 +78,9 @@ func (a *Access) admit(ctx context.Context, t *token, remote netip.Addr, now tim
 	}
 	g := &Grant{TokenID: t.info.ID, Name: t.info.Description, Account: t.info.Account, Scopes: t.info.Scopes,
 		KeyRequired: t.info.Restrictions != nil && t.info.Restrictions.IdempotencyRequired}
+	if t.info.Restrictions != nil {
+		g.Quota, g.QuotaID = t.info.Restrictions.Quota, t.info.QuotaID()
+	}
 	if limit := t.rateLimit(); limit != nil {
 		rate, err := a.spend(ctx, t.info.ID, *limit)
 		if err != nil {

@@ -17,7 +17,9 @@ type Grant struct {
 	Scopes  []api.Scope // of the token; to be checked with Allows
 	Rate    *Rate       // state of the token's rate limit; nil: it has none
 
-	KeyRequired bool // its submits need an idempotency key
+	Quota       *api.TokenQuota // how much may be handed in with it; nil: any amount
+	QuotaID     string          // by which that is counted
+	KeyRequired bool            // its submits need an idempotency key
 
 	ReadOnly bool     // it may change nothing but what is the person's own
 	Accounts []string // of the person, one of which is Account; empty: the person is not bound

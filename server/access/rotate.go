@@ -45,6 +45,9 @@ func (a *Access) Rotate(ctx context.Context, id string, req api.TokenRotation, n
 	next := old
 	secret := newSecret()
 	next.ID, _ = secretHash(secret)
+	if old.Restrictions != nil && old.Restrictions.Quota != nil {
+		next.CountedAs = old.QuotaID()
+	}
 	next.Created, next.Replaces, next.LastUsed, next.LastUsedFrom = now, old.ID, nil, ""
 	if old.Expires != nil {
 		next.Expires = new(now.Add(old.Expires.Sub(old.Created)))

@@ -182,3 +182,28 @@ func TestLastUseSaysFromWhere(t *testing.T) {
 		}
 	}
 }
+
+// TestARotatedTokenHasNoNewQuota: tokens that replace each other share one count.
+func TestARotatedTokenHasNoNewQuota(t *testing.T) {
+	b := setup(t)
+	quota := api.TokenQuota{PerDay: 5}
+	first := b.create(t, api.TokenRequest{Description: "shop", Restrictions: &api.Restrictions{Quota: &quota}})
+	last := first
+	for range 2 {
+		var err error
+		if last, err = b.Rotate(t.Context(), last.ID, api.TokenRotation{}, start); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, token := range []string{first.Token, last.Token} {
+		g, err := b.Authenticate(t.Context(), token, here, start)
+		if err != nil || g.Quota == nil || *g.Quota != quota || g.QuotaID != first.ID {
+			t.Errorf("%+v, %v; want a quota counted as %s", g, err, first.ID)
+		}
+	}
+	_, err := b.Create(t.Context(), api.TokenRequest{Description: "x",
+		Restrictions: &api.Restrictions{Quota: &api.TokenQuota{Bytes: -1}}}, start)
+	if f, ok := err.(*fault.Error); !ok || len(f.Fields) != 1 || f.Fields[0].Key != "restrictions.quota.bytes" {
+		t.Errorf("less than nothing: %v", err)
+	}
+}

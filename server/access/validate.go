@@ -70,6 +70,13 @@ func wrongRestrictions(r api.Restrictions) (wrong []fault.Field) {
 				Message: "must be 1 to 86400 seconds"})
 		}
 	}
+	if q := r.Quota; q != nil {
+		for key, n := range map[string]int{"messages": q.Messages, "bytes": q.Bytes, "perDay": q.PerDay} {
+			if n < 0 {
+				wrong = append(wrong, fault.Field{Key: "restrictions.quota." + key, Message: "must be 0 or more"})
+			}
+		}
+	}
 	return wrong
 }
 

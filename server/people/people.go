@@ -46,8 +46,9 @@ type record struct {
 // info returns a person as the API shows it.
 func (r *record) info() api.PersonInfo {
 	p := api.PersonInfo{Person: r.Name, Role: r.Role, Accounts: r.Accounts, Identity: r.Identity,
-		Disabled:    r.Disabled,
-		HasPassword: r.Password != "", TOTP: r.TOTP != "", RecoveryCodes: len(r.Recovery), Created: r.Created,
+		Disabled: r.Disabled,
+		Invited:  r.Password == "" && r.Identity == nil, TOTP: r.TOTP != "", RecoveryCodes: len(r.Recovery),
+		Created: r.Created,
 		Updated: r.Updated, LastAddress: r.Address}
 	if p.Accounts == nil {
 		p.Accounts = []string{}
@@ -251,6 +252,38 @@ func (p *People) Delete(ctx context.Context, name string) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// ForgetAccount takes a deleted account from the persons who are bound to it, and disables those who have no
+// other, so that a later account of the same name is not theirs. It returns their number.
+func (p *People) ForgetAccount(ctx context.Context, account string, now time.Time) (int, error) {
+	names, _, err := p.store.names(ctx, 0, 0)
+	if err != nil {
+		return 0, err
+	}
+	changed := 0
+	for _, name := range names {
+		r, _, err := p.load(ctx, name)
+		if err == nil && (r == nil || !slices.Contains(r.Accounts, account)) {
+			continue
+		}
+		if err == nil {
+			_, err = p.edit(ctx, name, now, func(r *record) error {
+				others := slices.DeleteFunc(slices.Clone(r.Accounts), func(a string) bool { return a == account })
+				if len(others) == 0 {
+					r.Disabled = true // without accounts, all would be seen
+					return nil
+				}
+				r.Accounts = others
+				return nil
+			})
+		}
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return changed, err
+		}
+		changed++
+	}
+	return changed, nil
 }
 
 // EndSessions ends all sessions of a person.

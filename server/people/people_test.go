@@ -330,6 +330,29 @@ func TestSessionsEnd(t *testing.T) {
 	}
 }
 
+// TestADeletedAccountIsNobodys: a later account of the same name does not belong to the persons of the
+// former.
+func TestADeletedAccountIsNobodys(t *testing.T) {
+	b := setup(t)
+	b.person("ann", api.RoleOperator, "a", "b")
+	b.person("bob", api.RoleViewer, "a")
+	b.person("cat", api.RoleOperator)
+	before := b.epoch("cat")
+	if n, err := b.ForgetAccount(t.Context(), "a", start); n != 2 || err != nil {
+		t.Fatal(n, err)
+	}
+	if h, err := b.Find(t.Context(), "ann", time.Now()); err != nil || len(h.Accounts) != 1 ||
+		h.Accounts[0] != "b" {
+		t.Errorf("%+v, %v", h, err)
+	}
+	if bob, err := b.Get(t.Context(), "bob"); err != nil || !bob.Disabled || len(bob.Accounts) != 1 {
+		t.Errorf("%+v, %v", bob, err)
+	}
+	if b.epoch("cat") != before {
+		t.Error("a person of all accounts was changed")
+	}
+}
+
 func TestOwnChangesNeedThePassword(t *testing.T) {
 	b := setup(t)
 	b.person("ann", api.RoleViewer)
@@ -414,7 +437,7 @@ func TestTheFirstLinkMakesOneAdmin(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	p, err := b.Use(ctx, one, "Ann", password, start)
-	if err != nil || p.Person != "ann" || p.Role != api.RoleAdmin || !p.HasPassword {
+	if err != nil || p.Person != "ann" || p.Role != api.RoleAdmin || p.Invited {
 		t.Fatal(p, err)
 	}
 	for _, secret := range []string{one, other} {

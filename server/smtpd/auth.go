@@ -25,8 +25,10 @@ type login struct {
 	account string    // that sends; empty: the default account
 	checked time.Time // the last check of the token; zero if a message was sent since
 
-	keyRequired bool // its mail needs an idempotency key
-	bound       bool // the token is bound to the account
+	keyRequired bool            // its mail needs an idempotency key
+	quota       *api.TokenQuota // of the token
+	quotaID     string          // by which it is counted
+	bound       bool            // the token is bound to the account
 
 	grant *access.Grant // of the last check; nil: the token is none
 }
@@ -171,7 +173,7 @@ func (s *session) check(ctx context.Context, l *login, now time.Time) error {
 		return err
 	}
 	l.grant, l.tokenID, l.keyRequired = grant, grant.TokenID, grant.KeyRequired
-	l.bound = grant.Account != ""
+	l.bound, l.quota, l.quotaID = grant.Account != "", grant.Quota, grant.QuotaID
 	if l.account == "" {
 		l.account = grant.Account
 	}

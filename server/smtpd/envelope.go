@@ -149,7 +149,8 @@ func normal(address, who, enhanced string, utf8 bool) (string, reply) {
 // request returns the transaction as a submit.
 func (t *transaction) request(l *login, content []byte) api.SubmitRequest {
 	return api.SubmitRequest{
-		Account: l.account, KeyRequired: l.keyRequired, Bound: l.bound, Raw: content, DSN: t.report.dsn(),
+		Account: l.account, KeyRequired: l.keyRequired, Bound: l.bound, Token: l.quotaID, TokenQuota: l.quota,
+		Raw: content, DSN: t.report.dsn(),
 		Envelope: &api.Envelope{From: t.from, To: slices.Clone(t.to)}, RequireTLS: t.requireTLS,
 	}
 }

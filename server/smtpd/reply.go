@@ -93,6 +93,9 @@ func refusal(err error) reply {
 		}
 		return reply{code: 530, enhanced: "5.7.0", text: oneLine(e.Message)}
 	case fault.Limited:
+		if e.Code == "QuotaExceeded" {
+			return reply{code: 451, enhanced: "4.2.2", text: oneLine(e.Message)}
+		}
 		return reply{code: 451, enhanced: "4.7.1", text: later(e)}
 	case fault.Unavailable:
 		if e.Code == "OutboxFull" {

@@ -1,0 +1,129 @@
+package outbox
+
+import (
+	"bufio"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb/seal"
+)
+
+// sealer seals what is stored of the bodies of mail, and opens it. What is sealed is recognized by its first
+// byte, so processes that seal and others that do not can share one Redis. The zero value does neither.
+type sealer struct {
+	ring    *seal.Ring // nil: nothing is opened
+	sealing bool
+	hashing [][]byte // keys of hashes, that of the current secret first
+}
+
+func newSealer(ring *seal.Ring, sealing bool) (sealer, error) {
+	if ring == nil {
+		if sealing {
+			return sealer{}, errors.New("new outbox: there is no ring to seal with")
+		}
+		return sealer{}, nil
+	}
+	keys, err := ring.DeriveAll("hashes of mail")
+	return sealer{ring, sealing, keys}, err
+}
+
+// Names of what is sealed: the ends of the keys in Redis. A box moved to another message does not open.
+func contentName(id string) string  { return "content:" + id }
+func sharedName(name string) string { return "shared:" + name }
+func textName(id string) string     { return "text:" + id }
+
+// seal seals a value.
+func (s sealer) seal(value []byte, name string) []byte {
+	if !s.sealing {
+		return value
+	}
+	box := make([]byte, seal.BoxHead, seal.BoxSize(len(value)))
+	return s.ring.SealBox(append(box, value...), name)
+}
+
+// opened returns a value that may be sealed. It spoils sealed.
+func (s sealer) opened(value []byte, name string) ([]byte, error) {
+	if s.ring == nil || !seal.IsBox(value) {
+		return value, nil
+	}
+	value, err := s.ring.OpenBox(value, name)
+	return value, unopened(err, name)
+}
+
+// reader returns a reader of a value that may be sealed.
+func (s sealer) reader(value io.ReaderAt, name string) (io.Reader, error) {
+	var first [1]byte
+	if _, err := value.ReadAt(first[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if s.ring != nil && seal.IsBox(first[:]) {
+		r, err := s.ring.BoxReader(value, name)
+		return opening{r, name}, unopened(err, name)
+	}
+	if whole, ok := value.(*strings.Reader); ok {
+		return whole, nil
+	}
+	return bufio.NewReaderSize(io.NewSectionReader(value, 0, math.MaxInt64), small), nil
+}
+
+// opening names what does not open while it is read.
+type opening struct {
+	io.Reader
+	name string
+}
+
+func (o opening) Read(into []byte) (int, error) {
+	n, err := o.Reader.Read(into)
+	return n, unopened(err, o.name)
+}
+
+// notOpened is the code of a content whose secret this process does not have. Its message waits for it.
+const notOpened = "ContentSealed"
+
+// unopened is the fault of a value that does not open; any other error is returned as it is.
+func unopened(err error, name string) error {
+	switch {
+	case errors.Is(err, seal.ErrUnknownKey):
+		return fault.Wrap(err, fault.Conflict, notOpened,
+			"%s is sealed under a secret that is not configured; set secretPrevious to it", name)
+	case errors.Is(err, seal.ErrDamaged):
+		return fault.Wrap(err, fault.Conflict, "ContentDamaged", "%s was changed in Redis and does not open", name)
+	}
+	return err
+}
+
+// hidden returns a hash of something in a mail as it is stored. If contents are sealed, a key of the instance
+// is in it: otherwise who reads Redis could try what the mail may say.
+func (s sealer) hidden(hash string) string {
+	if !s.sealing {
+		return hash
+	}
+	return keyed(s.hashing[0], hash)
+}
+
+func keyed(key []byte, hash string) string {
+	sum := hmac.New(sha256.New, key)
+	sum.Write([]byte(hash))
+	return short(sum.Sum(nil))
+}
+
+// prints returns a fingerprint as the scripts take it: the form in which it is stored, then the forms in
+// which another process may have stored it. A request without a key has none.
+func (s sealer) prints(fingerprint string) string {
+	if fingerprint == "" {
+		return ""
+	}
+	forms := []string{fingerprint}
+	for _, key := range s.hashing {
+		forms = append(forms, keyed(key, fingerprint))
+	}
+	if s.sealing {
+		forms[0], forms[1] = forms[1], forms[0]
+	}
+	return strings.Join(forms, " ")
+}
