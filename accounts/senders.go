@@ -164,8 +164,8 @@ func (a *Accounts) VerifySender(ctx context.Context, id, sender string) (api.Sen
 	return a.senderInfo(id, right), err
 }
 
-// RemoveSender removes a sender from the record of an account. Messages that were accepted are still sent.
-// Unknown: NotFound.
+// RemoveSender removes a sender from the record of an account. Messages as it that a bound token handed in
+// fail at their next attempt. Unknown: NotFound.
 func (a *Accounts) RemoveSender(ctx context.Context, id, sender string) error {
 	return a.editSenders(ctx, id, func(old *stored) (api.Account, error) {
 		account := old.Value

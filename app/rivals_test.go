@@ -191,17 +191,7 @@ func (r *rivals) fails(t *testing.T, client *api.Client, req api.SubmitRequest) 
 	if answer.QueueID == "" {
 		t.Fatalf("not queued: %+v", answer)
 	}
-	timeout := time.After(30 * time.Second)
-	for {
-		if _, err := api.GetDeadLetter.Do(t.Context(), r.admin, answer.QueueID); err == nil {
-			return answer.QueueID
-		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-timeout:
-			t.Fatal("the message did not fail")
-		}
-	}
+	return r.dead(t, answer.QueueID).QueueID
 }
 
 // TestABoundTokenReplaysAsItsAccountOnly covers replays and changes of messages.
@@ -349,4 +339,81 @@ func TestAnAccountsSendersOverTheAPI(t *testing.T) {
 	}
 	_, err = api.Submit.Do(ctx, r.a, mailFrom("ceo@b.example", "ann@example.net"))
 	refused(t, err, "SenderNotAllowed", "from")
+}
+
+// TestALostSenderSendsNothingMore covers mail that was accepted before its account lost the sender.
+func TestALostSenderSendsNothingMore(t *testing.T) {
+	t.Parallel()
+	r := startRivals(t, map[string]string{})
+	ctx := t.Context()
+	later := func(client *api.Client, req api.SubmitRequest) string {
+		t.Helper()
+		req.SendAt = new(time.Now().Add(time.Hour))
+		answer, err := api.Submit.Do(ctx, client, req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.QueueID
+	}
+	now := func(id string) {
+		t.Helper()
+		if _, err := api.RetryMessage.Do(ctx, r.admin, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raw := rawMail("From: guest@b.example", "Sender: c@c.example")
+	raw.Envelope = &api.Envelope{From: "c@c.example", To: []string{"ann@example.net"}}
+	unbound := mailFrom("guest@b.example", "ann@example.net")
+	unbound.Account = "c"
+	own := later(r.c, mailFrom("", "ann@example.net"))
+	trusted := later(r.admin, unbound)
+	lost := []string{later(r.c, mailFrom("guest@b.example", "ann@example.net")), later(r.c, raw)}
+	if _, err := api.RemoveSender.Do(ctx, r.admin, "c", "guest@b.example"); err != nil {
+		t.Fatal(err)
+	}
+	failed := func(id string) {
+		t.Helper()
+		now(id)
+		dead := r.dead(t, id)
+		if e := dead.Progress.Error; e == nil || e.Code != "ENOSENDER" ||
+			!strings.Contains(e.Message, "as guest@b.example") || !strings.Contains(e.Message, "account/c/senders") {
+			t.Errorf("dead letter: %+v", e)
+		}
+	}
+	for _, id := range lost {
+		failed(id)
+		failed(id) // a retry does not help
+	}
+	r.silent(t)
+	now(own)
+	now(trusted)
+	r.relays["c"].Wait(2)
+	if _, err := api.AddSender.Do(ctx, r.admin, api.NewSender{Sender: "guest@b.example"}, "c"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.ReplayDeadLetter.Do(ctx, r.c, api.Corrections{}, lost[0]); err != nil {
+		t.Error(err)
+	}
+	r.relays["c"].Wait(3)
+	asAnother := api.Corrections{Account: "a"}
+	if _, err := api.ReplayDeadLetter.Do(ctx, r.admin, asAnother, lost[1]); err != nil {
+		t.Error(err)
+	}
+	r.relays["a"].Wait(1)
+}
+
+// dead waits until a message is a dead letter.
+func (r *rivals) dead(t *testing.T, id string) api.DeadLetter {
+	t.Helper()
+	timeout := time.After(30 * time.Second)
+	for {
+		if dead, err := api.GetDeadLetter.Do(t.Context(), r.admin, id); err == nil {
+			return dead
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-timeout:
+			t.Fatal("the message did not fail")
+		}
+	}
 }

@@ -172,10 +172,10 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 	if reason := refuse(c, p, started); reason != nil {
 		return decide(c, attempted{start: started, end: started, err: reason, refused: true}, p)
 	}
-	account, err := d.Accounts.Resolve(ctx, c.envelope.Account)
+	account, err := d.sender(ctx, c.envelope)
 	switch {
-	case fault.Is(err, fault.NotFound):
-		return decide(c, attempted{start: started, end: d.clock.Now(), err: errNoAccount, refused: true}, p)
+	case endCode(err) != "":
+		return decide(c, attempted{start: started, end: d.clock.Now(), err: err, refused: true}, p)
 	case err != nil:
 		d.log.WarnContext(ctx, "account not looked up", "message_id", c.id, "account", c.envelope.Account, "error",
 			err)

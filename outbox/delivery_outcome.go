@@ -106,6 +106,7 @@ type reason struct {
 var (
 	errNoGateway = errors.New("the gateway no longer exists")
 	errNoAccount = errors.New("the account no longer exists")
+	errNoSender  = errors.New("the account has lost the sender")
 	errUnwritten = errors.New("the message can't be written")
 	errTooLate   = errors.New("the time to deliver by has passed")
 	errInDoubt   = errors.New(
@@ -117,8 +118,8 @@ var (
 
 // endCodes are the codes of these faults in the API.
 var endCodes = map[error]string{
-	errNoGateway: "ENOGATEWAY", errNoAccount: "ENOACCOUNT", errUnwritten: "EMESSAGE", errTooLate: "EDELIVERBY",
-	errInDoubt: "EINDOUBT", errLost: "EINTERNAL", errDoubts: "EINDOUBT",
+	errNoGateway: "ENOGATEWAY", errNoAccount: "ENOACCOUNT", errNoSender: "ENOSENDER", errUnwritten: "EMESSAGE",
+	errTooLate: "EDELIVERBY", errInDoubt: "EINDOUBT", errLost: "EINTERNAL", errDoubts: "EINDOUBT",
 }
 
 // endCode returns the code of an error that is one of these faults; "" for any other.

@@ -46,7 +46,8 @@ func (d *Desk) correct(ctx context.Context, c api.Corrections) (api.Corrections,
 
 // replayOf returns the replay of a dead letter: due now, with all its attempts again.
 func replayOf(r row, c api.Corrections, now time.Time) reopening {
-	o := reopening{due: now, max: r.max, gateway: r.gateway, replay: true, to: c.To, account: c.Account}
+	o := reopening{due: now, max: r.max, gateway: r.gateway, replay: true, to: c.To, account: c.Account,
+		answered: !c.Bound}
 	if c.Gateway != nil {
 		o.gateway = *c.Gateway
 	}

@@ -68,6 +68,7 @@ type reopening struct {
 	replay   bool     // of a dead letter: its failed recipients are queued again
 	to       []string // instead of the failed recipients; none: themselves
 	account  string   // the new account; empty: as before
+	answered bool     // an unbound token chose the account, and answers for the senders
 }
 
 // reopen changes a message by a plan, and queues its new task. It returns the message as it was written: it
@@ -140,6 +141,7 @@ func (r row) apply(o reopening, now time.Time) (row, error) {
 	}
 	if o.account != "" {
 		r.envelope.Account = o.account
+		r.envelope.Bound = r.envelope.Bound && !o.answered
 	}
 	if !o.replay {
 		return r, nil

@@ -179,6 +179,9 @@ func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, e
 		RequireTLS: b.shared.RequireTLS, Template: b.template, additions: b.added, Path: b.shared.Path,
 		Raw: b.raw != nil, preview: b.shared.Preview, Bound: b.shared.Bound,
 	}
+	if b.shared.Bound {
+		m.envelope.Named = named(c.Envelope.From, c.Raw)
+	}
 	if full {
 		m.envelope.Size = c.Size()
 	}

@@ -37,6 +37,8 @@ type envelope struct {
 	Raw bool `json:"raw,omitempty"`
 	// handed in with a token that is bound to the account
 	Bound bool `json:"bound,omitempty"`
+	// of a bound one: what its header names as authors and senders, other than From
+	Named []string `json:"named,omitempty"`
 	gateways.Path
 	additions
 

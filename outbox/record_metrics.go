@@ -23,7 +23,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			"hit", "refused", "skipped"),
 		senders: counter("postroom_outbox_senders_refused_total",
 			"Messages refused because their account may not use what they name.", "field", "From", "Sender",
-			"Resent-From", "Resent-Sender", "envelope", "gateway"),
+			"Resent-From", "Resent-Sender", "envelope", "gateway", "attempt"),
 		attempts: counter("postroom_outbox_attempts_total", "Delivery attempts by outcome.", "outcome",
 			string(sent), string(delayed), string(failed), string(dropped), string(released), string(deferred),
 			string(held), string(suppressed), "late", "in_doubt"),

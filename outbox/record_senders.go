@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"slices"
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/dkim"
@@ -38,6 +39,17 @@ func (s *store) checkSenders(account accounts.Sender, from string, composed []by
 		s.metrics.senders.WithLabelValues("envelope").Inc()
 	}
 	return err
+}
+
+// named returns the authors and senders that a header names, each once, without from.
+func named(from string, composed []byte) []string {
+	var all []string
+	for _, one := range message.Senders(composed) {
+		if one.Address != from && !slices.Contains(all, one.Address) {
+			all = append(all, one.Address)
+		}
+	}
+	return all
 }
 
 // senderKeys are the fields of a request by those of the header.

@@ -9,11 +9,11 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/postroom/postroom/app"
@@ -23,7 +23,7 @@ import (
 func main() {
 	steps := flag.Int("steps", 100_000, "steps of both accounts together")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "of the dice; each account has its own sequence")
-	rig.Main("rivals", func(ctx context.Context) error { return run(ctx, *steps, *seed) })
+	rig.Main("rivals", func(ctx context.Context) error { return run(ctx, *steps, *seed, nil) })
 }
 
 // game is everything that runs.
@@ -34,10 +34,11 @@ type game struct {
 	ann, bob   *rival
 }
 
-func run(ctx context.Context, steps int, seed uint64) error {
+// run plays a game and judges it. set are settings of Postroom beside those of the game.
+func run(ctx context.Context, steps int, seed uint64, set map[string]string) error {
 	var g game
 	defer g.Close()
-	if err := g.start(ctx, seed); err != nil {
+	if err := g.start(ctx, seed, set); err != nil {
 		return err
 	}
 	fmt.Printf("%d operations, seed %d\n", len(g.operations), seed)
@@ -59,17 +60,19 @@ func run(ctx context.Context, steps int, seed uint64) error {
 }
 
 // start starts Redis, Postroom and the accounts.
-func (g *game) start(ctx context.Context, seed uint64) error {
+func (g *game) start(ctx context.Context, seed uint64, set map[string]string) error {
 	if err := g.StartRedis(ctx, "", "rivals-"); err != nil {
 		return err
 	}
-	a, stop, err := rig.Within(ctx, map[string]string{
+	all := map[string]string{
 		"redis.url": "unix://" + g.Socket, "data": g.Dir, "documents.store": "embedded",
 		"smtpd.listen": "127.0.0.1:0", "smtpd.insecureAuth": "true",
 		"bounce.domain": "returns.test", "bounce.listen": "127.0.0.1:0",
 		"serviceUrl": "https://mail.test", "tracking.opens": "true", "tracking.clicks": "true",
 		"webhooks.allowPrivate": "true", "http.maxWrongProofs": "1000000",
-	})
+	}
+	maps.Copy(all, set)
+	a, stop, err := rig.Within(ctx, all)
 	if err != nil {
 		return err
 	}
@@ -102,7 +105,7 @@ func (g *game) alone(ctx context.Context) error {
 
 // judge waits until all mail is delivered, and counts what crossed the wall.
 func (g *game) judge(ctx context.Context) error {
-	var wrong int
+	var wrong []error
 	var longest [2]time.Duration
 	for i, r := range []*rival{g.ann, g.bob} {
 		if err := r.delivered(ctx); err != nil {
@@ -120,8 +123,8 @@ func (g *game) judge(ctx context.Context) error {
 		}
 		for _, c := range append(r.broken.list(), kept...) {
 			rig.Row(c.what, fmt.Sprint(c.count), "0", c.count == 0)
-			wrong += c.count
 			if c.count > 0 {
+				wrong = append(wrong, fmt.Errorf("%s: %d %s", r.name, c.count, c.what))
 				fmt.Println("    such as:", c.example)
 			}
 		}
@@ -130,8 +133,8 @@ func (g *game) judge(ctx context.Context) error {
 	slow, fast := max(longest[0], longest[1]), max(min(longest[0], longest[1]), time.Millisecond)
 	ratio := float64(slow) / float64(fast)
 	rig.Row("p99 of the slower account, of the other's", fmt.Sprintf("%.1f times", ratio), "at most 2", ratio <= 2)
-	if wrong > 0 {
-		return fmt.Errorf("the wall between the accounts was crossed %d times", wrong)
+	if len(wrong) > 0 {
+		return fmt.Errorf("the wall between the accounts was crossed: %w", errors.Join(wrong...))
 	}
-	return cmp.Or(ctx.Err())
+	return ctx.Err()
 }

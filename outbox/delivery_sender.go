@@ -1,0 +1,35 @@
+package outbox
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/fault"
+)
+
+// sender returns the account of a message. errNoAccount: it was deleted. errNoSender: it has lost a sender
+// since the message was accepted. That is asked only about messages of bound tokens: others are trusted with
+// all senders.
+func (d *Delivery) sender(ctx context.Context, e envelope) (accounts.Sender, error) {
+	account, err := d.Accounts.Resolve(ctx, e.Account)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return account, errNoAccount
+	case err != nil || !e.Bound || d.opts.Senders == SendersOff:
+		return account, err
+	}
+	all := e.Named
+	if e.From != "" { // the null sender is everybody's
+		all = append([]string{e.From}, all...)
+	}
+	for _, address := range all {
+		if !account.MaySendAs(address) {
+			d.metrics.senders.WithLabelValues("attempt").Inc()
+			return account, fmt.Errorf("%w: account %s may not send as %s any more; add it with "+
+				"POST /v1/account/%s/senders and replay the message, or delete the message", errNoSender, account.ID,
+				address, account.ID)
+		}
+	}
+	return account, nil
+}
