@@ -13,9 +13,9 @@
 // # Senders
 //
 // An account may send as its own address, as the domain of that address (unless Options.AddressOnly), and as
-// the senders on its record. One is on record because it was set, or because the DNS has a TXT record with a
-// value of this account and domain. This package answers who may send as whom; outbox decides whose messages
-// are checked.
+// the senders on its record. One is on record because it was set, because the DNS has a TXT record with a
+// value of this account and domain, or because the owner of an address said so (package senders).
+// This package answers who may send as whom; outbox decides whose messages are checked.
 //
 // # Quotas
 //

@@ -44,6 +44,9 @@ func (f *faults) senders(list []api.SenderRight) {
 		if !slices.Contains([]string{"", api.SenderSet, api.SenderVerified, api.SenderPending}, s.Status) {
 			f.Add(fmt.Sprintf("senders[%d].status", i), "must be set, verified or pending")
 		}
+		if !slices.Contains([]string{"", api.SenderByDNS, api.SenderByMail}, s.By) {
+			f.Add(fmt.Sprintf("senders[%d].by", i), "must be dns or mail")
+		}
 	}
 }
 
@@ -90,10 +93,15 @@ func (a *Accounts) Senders(ctx context.Context, id string) (api.Senders, error) 
 	return answer, nil
 }
 
-// senderInfo returns a sender as in answers.
+// InfoOf returns a sender on record as in answers, without the DNS record that verifies a pending one.
+func InfoOf(right api.SenderRight) api.SenderInfo {
+	return api.SenderInfo{Sender: right.Sender, Status: right.Status, Since: right.Since, By: right.By}
+}
+
+// senderInfo is InfoOf with the DNS record.
 func (a *Accounts) senderInfo(id string, right api.SenderRight) api.SenderInfo {
-	info := api.SenderInfo{Sender: right.Sender, Status: right.Status, Since: right.Since}
-	if right.Status == api.SenderPending {
+	info := InfoOf(right)
+	if right.Status == api.SenderPending && !strings.Contains(right.Sender, "@") {
 		info.DNS = &api.SenderDNS{Name: challengeName(right.Sender), Value: a.challenge(id, right.Sender)}
 	}
 	return info
@@ -108,7 +116,8 @@ func (a *Accounts) AddSender(ctx context.Context, id, sender string, set bool) (
 		return api.SenderInfo{}, fault.InvalidFields([]fault.Field{{Key: "sender", Message: err.Error()}})
 	case !set && strings.Contains(sender, "@"):
 		return api.SenderInfo{}, fault.New(fault.Forbidden, "SenderNotAllowed",
-			"A single address is added with a token that is not bound to an account; verify the domain instead")
+			"A single address is added with a token that is not bound to an account; verify it with "+
+				"POST /v1/account/%s/senders/{sender}/mail, or verify the domain", id)
 	}
 	var right api.SenderRight
 	err = a.editSenders(ctx, id, func(old *stored) (api.Account, error) {
@@ -119,7 +128,7 @@ func (a *Accounts) AddSender(ctx context.Context, id, sender string, set bool) (
 			right = account.Senders[i]
 		}
 		if set {
-			right.Status, right.Since = api.SenderSet, nil
+			right.Status, right.Since, right.By = api.SenderSet, nil, ""
 		}
 		account.Senders = append(account.Senders, right)
 		account, err := a.checked(ctx, account, old)
@@ -144,23 +153,14 @@ func (a *Accounts) VerifySender(ctx context.Context, id, sender string) (api.Sen
 		return api.SenderInfo{}, senderNotFound()
 	case s.Value.Senders[i].Status != api.SenderPending:
 		return a.senderInfo(id, s.Value.Senders[i]), nil
+	case strings.Contains(sender, "@"):
+		return api.SenderInfo{}, fault.New(fault.Conflict, "SenderNotVerified",
+			"The DNS verifies domains. This is an address: follow the link in the mail that was sent to it")
 	}
 	if err := a.published(ctx, id, sender); err != nil {
 		return api.SenderInfo{}, err
 	}
-	var right api.SenderRight
-	err = a.editSenders(ctx, id, func(old *stored) (api.Account, error) {
-		account := old.Value
-		account.Senders = slices.Clone(account.Senders)
-		_, i := findSender(account.Senders, sender)
-		if i < 0 {
-			return account, senderNotFound()
-		}
-		account.Senders[i].Status, account.Senders[i].Since = api.SenderVerified, nil
-		account.Senders = a.normalSenders(account.Senders)
-		right = account.Senders[i]
-		return account, nil
-	})
+	right, _, err := SenderProofs{a}.verified(ctx, id, sender, api.SenderByDNS, nil)
 	return a.senderInfo(id, right), err
 }
 

@@ -86,6 +86,8 @@ const (
 	AddSender Call[NewSender, SenderInfo] = "POST /v1/account/{account}/senders"
 	// VerifySender looks for the DNS record that verifies a domain.
 	VerifySender Fetch[SenderInfo] = "POST /v1/account/{account}/senders/{sender}/verify"
+	// MailSender sends a mail to an address, whose link verifies it.
+	MailSender Fetch[SenderInfo] = "POST /v1/account/{account}/senders/{sender}/mail"
 	// RemoveSender removes an address or a domain that an account may send as.
 	RemoveSender Fetch[Deleted] = "DELETE /v1/account/{account}/senders/{sender}"
 

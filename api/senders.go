@@ -6,7 +6,7 @@ import "time"
 const (
 	SenderOwn      = "own"      // the account's address, or the domain of it
 	SenderSet      = "set"      // by who may change accounts
-	SenderVerified = "verified" // by a DNS record
+	SenderVerified = "verified" // by a DNS record or a mail
 	SenderPending  = "pending"  // it may not be used yet
 )
 
@@ -15,7 +15,14 @@ type SenderRight struct {
 	Sender string     `json:"sender" minLength:"1" maxLength:"320" doc:"An address, or a domain with all its addresses. Subdomains are domains of their own"`
 	Status string     `json:"status,omitempty" enum:"set,verified,pending" doc:"How it came to be the account's: set when absent. A pending one may not be used yet"`
 	Since  *time.Time `json:"since,omitempty" doc:"When it got this status"`
+	By     string     `json:"by,omitempty" enum:"dns,mail" doc:"How it was verified: by a DNS record, or by the link in a mail to the address"`
 }
+
+// How a sender was verified.
+const (
+	SenderByDNS  = "dns"
+	SenderByMail = "mail"
+)
 
 // NewSender adds a sender to the record of an account.
 type NewSender struct {
@@ -34,7 +41,16 @@ type SenderInfo struct {
 	Sender string     `json:"sender"`
 	Status string     `json:"status" enum:"own,set,verified,pending" doc:"own: it follows from the account's address. A pending one may not be used yet"`
 	Since  *time.Time `json:"since,omitempty" doc:"When it got this status"`
-	DNS    *SenderDNS `json:"dns,omitempty" doc:"The TXT record that verifies a pending one"`
+	By     string     `json:"by,omitempty" enum:"dns,mail" doc:"How it was verified: by a DNS record, or by the link in a mail to the address"`
+	DNS    *SenderDNS `json:"dns,omitempty" doc:"The TXT record that verifies a pending domain"`
+	// only in the answer to a request for a mail
+	Mail *SenderMail `json:"mail,omitempty" doc:"The mail that was sent to a pending address; absent when none was needed"`
+}
+
+// SenderMail is a mail whose link verifies an address.
+type SenderMail struct {
+	Asked   time.Time `json:"asked" doc:"When it was asked for"`
+	Expires time.Time `json:"expires" doc:"When its link ends"`
 }
 
 // Senders are the addresses and domains that an account may send as.

@@ -32,6 +32,7 @@ import (
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/senders"
 	"github.com/postroom/postroom/server"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/audit"
@@ -96,6 +97,7 @@ type App struct {
 	inlet        *smtpd.Inlet
 	bounces      *feedback.Bounces
 	unsubscribe  *unsubscribe.Service
+	senders      *senders.Proofs
 	bounceInlet  *smtpd.Inlet // for returned mail; nil: none
 }
 
@@ -358,7 +360,8 @@ func (a *App) serverParts() server.Parts {
 		Verifier: verifier{a.router, a.accounts, a.gateways, a.oauth}, Access: a.access,
 		People: a.people, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions,
 		Feedback: a.feedback,
-		Bounces:  a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe, Audit: a.audit, State: a.state(),
+		Bounces:  a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe,
+		Senders: a.senders, Audit: a.audit, State: a.state(),
 	}
 }
 

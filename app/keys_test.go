@@ -41,8 +41,9 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	settings := feedbackSettings(t)
 	maps.Copy(settings, map[string]string{
 		"redis.url": server.URL(), "redis.partitions": "2", "smtp": relay.URL(), "from": "shop@example.com",
-		"webhooks.allowPrivate": "true",
-		"alerts.every":          "1s",
+		"webhooks.allowPrivate": "true", "senders.mailAccount": "default",
+		"serviceUrl":   "https://mail.example.com",
+		"alerts.every": "1s",
 	})
 	a := start(t, settings)
 	client := api.NewClient(a.URL(), a.Token(), nil)
@@ -52,6 +53,7 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	exerciseDelivery(t, client)
 	exerciseSuppressions(t, client, db)
 	exerciseFeedback(t, a, client)
+	exerciseSenders(t, client)
 	trimAudit(t, db)
 	if _, err := api.RebuildDocuments.Do(t.Context(), client); err != nil {
 		t.Fatal(err)
@@ -70,6 +72,19 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 		}
 	}
 	checkKeys(t, db.Client(), listed)
+}
+
+// exerciseSenders asks the owner of an address by mail.
+func exerciseSenders(t *testing.T, client *api.Client) {
+	t.Helper()
+	_, err := api.CreateAccount.Do(t.Context(), client, api.Account{Account: "asks", Email: "asks@x.test",
+		SMTP: &api.SMTPServer{Host: "127.0.0.1", Port: 9}})
+	if err == nil {
+		_, err = api.MailSender.Do(t.Context(), client, "asks", "ann@example.org")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // trimAudit trims the audit log.

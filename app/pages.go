@@ -43,7 +43,7 @@ func (a *App) buildPages(ctx context.Context) error {
 		Outbox: a.outbox, Webhooks: a.webhooks, Suppressions: a.suppressions,
 		Accounts: a.accounts, Gateways: a.gateways, Templates: a.stored, Documents: a.documents, Access: a.access,
 		Settings: a.settings, State: a.state(), Dashboard: board, Viewer: viewer, Audit: a.audit,
-		People: a.people, LinkURL: server.LinkURL,
+		People: a.people, LinkURL: server.LinkURL, AskSender: a.senders.Ask,
 		Look: server.Look(a.serverParts()),
 	}, ui.Options{Version: a.version, Logger: a.log, SignOn: signOn})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/postroom/postroom/feedback/tracking"
 	"github.com/postroom/postroom/feedback/unsubscribe"
+	"github.com/postroom/postroom/senders"
 )
 
 // buildRecipients builds the handlers of links in mail: opens, clicks, and unsubscribe pages. Only a process
@@ -32,5 +33,12 @@ func (a *App) buildRecipients(context.Context) error {
 	a.unsubscribe, err = unsubscribe.New(unsubscribe.Parts{
 		Tokens: a.signedTokens, Suppressions: a.suppressions, Append: a.feedback.Append, Account: a.accounts.Get,
 	}, unsubscribe.Options{Logger: a.log, Registry: a.metrics, StoreAddress: c.StoreAddress})
+	if err != nil {
+		return err
+	}
+	a.senders, err = senders.New(senders.Parts{
+		DB: a.db, Tokens: a.signedTokens, Accounts: a.accounts, Submit: a.outbox.Submit,
+		URL: func() string { return a.settings.Current().ServiceURL },
+	}, senders.Options{Account: a.cfg.Senders.MailAccount, Logger: a.log, Registry: a.metrics})
 	return err
 }

@@ -66,6 +66,8 @@ type Sessions struct {
 type Senders struct {
 	Enforce string `key:"enforce" default:"bound" values:"bound,all,off" doc:"Whose messages may name only senders and gateways of their account: those handed in with a token that is bound to an account, those of all tokens, or none. See Senders of an account."`
 	Own     string `key:"own" default:"domain" values:"domain,address" doc:"What an account may send as without a further record: every address of the domain of its own address, or that address only. Use address if accounts that distrust each other have addresses at one domain."`
+
+	MailAccount string `key:"mailAccount" empty:"off" doc:"Account that sends the mails by which other accounts prove that an address is theirs. Whoever has a token of it can read the links in these mails: name one that no customer has a token of. Empty: addresses are not verified by mail."`
 }
 
 // Relays says where accounts and gateways may have Postroom connect to.

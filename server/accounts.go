@@ -9,12 +9,14 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/senders"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/people"
 	"github.com/postroom/postroom/templates"
 )
 
 type accountRoutes struct {
+	senders   *senders.Proofs
 	accounts  *accounts.Accounts
 	box       *outbox.Outbox
 	tokens    *access.Access

@@ -141,6 +141,9 @@ func (w *world) existing(t *testing.T, r route, token string) []string {
 		}
 		return []string{"{person}", name}
 	}
+	if r.id == "mailSender" {
+		return []string{"{account}", "acme", "{sender}", "ann@b.example"}
+	}
 	if strings.Contains(r.path, "{sender}") {
 		if _, err := p.Accounts.AddSender(ctx, "acme", "b.example", true); err != nil {
 			t.Fatal(err)
@@ -191,9 +194,9 @@ func (w *world) click(t *testing.T) string {
 func welcome(r route) int {
 	switch { // without the token of a mail
 	case r.path == "/unsubscribe" && r.method == http.MethodPost, r.path == "/preferences" &&
-		r.method == http.MethodPost:
+		r.method == http.MethodPost, r.path == "/sender" && r.method == http.MethodPost:
 		return http.StatusBadRequest
-	case r.path == "/unsubscribe", r.path == "/preferences":
+	case r.path == "/unsubscribe", r.path == "/preferences", r.path == "/sender":
 		return http.StatusNotFound
 	}
 	if r.path == "/c/{token}" || r.path == "/track/click" {
@@ -269,8 +272,9 @@ func TestPublicRoutes(t *testing.T) {
 		}
 	}
 	want := []string{"/webhooks/provider", "/webhooks/provider/{name}", "/webhooks/provider/{name}",
-		"/unsubscribe", "/unsubscribe", "/preferences", "/preferences", "/o/{token}", "/c/{token}", "/track/open",
-		"/track/click", "/health", "/ready", "/openapi.json", "/openapi.yaml", "/docs", "/docs/*"}
+		"/unsubscribe", "/unsubscribe", "/preferences", "/preferences", "/sender", "/sender", "/o/{token}",
+		"/c/{token}",
+		"/track/open", "/track/click", "/health", "/ready", "/openapi.json", "/openapi.yaml", "/docs", "/docs/*"}
 	if !slices.Equal(public, want) {
 		t.Errorf("public routes are %v; adding one is a decision, and this list is where it is taken", public)
 	}

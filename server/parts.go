@@ -13,6 +13,7 @@ import (
 	"github.com/postroom/postroom/feedback/tracking"
 	"github.com/postroom/postroom/feedback/unsubscribe"
 	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/senders"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/people"
@@ -33,6 +34,7 @@ type Parts struct {
 	Templates    *templates.Templates
 	Documents    *documents.Documents
 	Verifier     Verifier
+	Senders      *senders.Proofs
 	Access       *access.Access
 	People       *people.People
 	Settings     *settings.Settings

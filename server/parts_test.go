@@ -31,6 +31,7 @@ import (
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/senders"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/people"
@@ -126,6 +127,10 @@ func newParts(t testing.TB) *parts {
 		feedback.Options{Providers: secrets, Transport: s})
 	must(err)
 	p.Bounces = feedback.NewBounces(p.Feedback, feedback.BounceOptions{Domain: "example.com"})
+	p.Senders, err = senders.New(senders.Parts{DB: p.db, Tokens: p.signed, Accounts: p.Accounts,
+		Submit: p.Submit, URL: func() string { return "https://mail.example.com" }},
+		senders.Options{Account: accounts.DefaultID})
+	must(err)
 	p.Unsubscribe, err = unsubscribe.New(unsubscribe.Parts{Tokens: p.signed, Suppressions: p.Suppressions,
 		Append: p.Feedback.Append, Account: p.Accounts.Get}, unsubscribe.Options{})
 	must(err)

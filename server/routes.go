@@ -101,7 +101,8 @@ func (s *Server) mailRoutes() []group {
 // senderRoutes are about accounts, gateways, keys and templates.
 func (s *Server) senderRoutes() []group {
 	p := s.parts
-	accounts := accountRoutes{accounts: p.Accounts, box: p.Outbox, tokens: p.Access, people: p.People,
+	accounts := accountRoutes{accounts: p.Accounts, senders: p.Senders,
+		box: p.Outbox, tokens: p.Access, people: p.People,
 		oauth:     p.OAuth,
 		templates: p.Templates, verifier: p.Verifier}
 	gateways := gatewayRoutes{gateways: p.Gateways, oauth: p.OAuth, accounts: p.Accounts}
@@ -126,6 +127,9 @@ func (s *Server) senderRoutes() []group {
 			post("/v1/account/{account}/senders/{sender}/verify", own(api.ScopeAPI),
 				changes("account", "account"), accounts.verifySender, "verifySender",
 				"Look for the DNS record that verifies a domain"),
+			post("/v1/account/{account}/senders/{sender}/mail", own(api.ScopeAPI),
+				changes("account", "account"), accounts.mailSender, "mailSender",
+				"Send a mail to an address, whose link lets the account send as it"),
 			remove("/v1/account/{account}/senders/{sender}", own(api.ScopeAPI), changes("account", "account"),
 				accounts.removeSender, "removeSender",
 				"Remove an address or a domain that an account may send as"),
@@ -330,6 +334,7 @@ func (s *Server) publicRoutes() []group {
 			plain("/preferences", public(), unsubscribes.showPreferences),
 			plainPost("/preferences", unsubscribes.postPreferences),
 		}},
+		s.senderPages(),
 		{"Tracking", "The images and links in mail. Their token is in the URL.", []route{
 			plain("/o/{token}", public(), tracking.trackOpen),
 			plain("/c/{token}", public(), tracking.trackClick),

@@ -28,10 +28,14 @@ type publicView struct {
 	Saved  bool // the preferences were just changed
 	Visit  *unsubscribe.Visit
 	Sender string // name and address; empty: unknown
+	Facts  []pageFact
 	Rows   []pageRow
 	Button *pageButton
 	More   string // URL of the preferences; empty: no link
 }
+
+// pageFact is a line of what a page is about.
+type pageFact struct{ Name, Value string }
 
 // pageRow is one preference.
 type pageRow struct {

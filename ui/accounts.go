@@ -2,6 +2,7 @@ package ui
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/postroom/postroom/api"
 )
@@ -11,6 +12,7 @@ type accountsView struct {
 	Accounts []api.AccountInfo
 	Usage    map[string]api.Usage // by account
 	Pager    pager
+	MayAsk   bool // for senders
 }
 
 // accounts shows all accounts. Who is bound to one sees that.
@@ -49,9 +51,30 @@ func (u *UI) showAccounts(w http.ResponseWriter, r *http.Request, title string, 
 	if err != nil {
 		return err
 	}
+	view.MayAsk = !grantOf(r).ReadOnly
 	view.Usage = map[string]api.Usage{}
 	for _, of := range usage {
 		view.Usage[of.Account] = of
 	}
 	return u.show(w, r, http.StatusOK, "accounts", title, view)
+}
+
+// mailSender sends a mail to the address of the form, whose link lets the account send as it.
+func (u *UI) mailSender(w http.ResponseWriter, r *http.Request) error {
+	account, err := ownAccount(r, r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	info, err := u.AskSender(r.Context(), account, strings.TrimSpace(r.PostForm.Get("sender")))
+	switch {
+	case err != nil:
+		return undone(w, r, "/accounts", err)
+	case info.Mail == nil:
+		return done(w, r, "/accounts", "Account %s may send as %s already.", account, info.Sender)
+	}
+	return done(w, r, "/accounts", "A mail to %s asks whether %s may send as it. Its link works for a day.",
+		info.Sender, account)
 }

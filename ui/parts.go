@@ -37,6 +37,8 @@ type Parts struct {
 	Viewer       http.Handler // the same, without buttons, for those who may change nothing
 	// LinkURL returns the URL of the page of a one-time link; server.LinkURL is one
 	LinkURL func(service, secret string) string
+	// AskSender sends a mail to an address, whose link lets an account send as it; Ask of senders.Proofs
+	AskSender func(ctx context.Context, account, address string) (api.SenderInfo, error)
 }
 
 // State is the health of the instance. Package app implements it.

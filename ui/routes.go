@@ -82,6 +82,7 @@ func (t table) mailRoutes() {
 	t.sharedChanges("POST /webhooks/{id}/deliveries/{delivery}/redeliver", "endpoint",
 		onEndpoint(webhookPages{u}.redeliver))
 	t.shared("GET /accounts", u.accounts)
+	t.sharedChanges("POST /accounts/{id}/sender", "account", u.mailSender)
 	t.closed("GET /gateways", u.gateways)
 	t.shared("GET /templates", templatePages{u}.templates)
 	t.shared("GET /templates/{id}", templatePages{u}.template)
@@ -141,7 +142,8 @@ func (t table) peopleRoutes() {
 var mounted = []string{
 	"/", "/static/*", "/login", "/login/*", "/logout", "/log", "/search", "/cancel", "/replay", "/queues/*",
 	"/messages/*",
-	"/webhooks", "/webhooks/*", "/accounts", "/gateways", "/templates", "/templates/*", "/suppressions",
+	"/webhooks", "/webhooks/*", "/accounts", "/accounts/*",
+	"/gateways", "/templates", "/templates/*", "/suppressions",
 	"/suppressions/*", "/rates", "/settings", "/tokens", "/tokens/*", "/audit", "/status", "/link", "/people",
 	"/people/*",
 	"/sessions", "/sessions/*", "/me", "/me/*",

@@ -68,6 +68,7 @@ type world struct {
 	index    *index
 	barred   *suppression.Store
 	ui       *UI
+	asked    []string // for senders: account and address
 }
 
 func setup(t *testing.T) *world { return setupOn(t, testredis.New(t)) }
@@ -119,7 +120,11 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 		Gateways: w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db},
 		Settings: w.settings, Dashboard: board, Viewer: viewer, Audit: w.audit, People: w.people,
 		LinkURL: func(service, secret string) string { return service + "/link?t=" + secret },
-		Look:    func(context.Context, api.AuditObject) (any, error) { return nil, nil },
+		AskSender: func(_ context.Context, account, address string) (api.SenderInfo, error) {
+			w.asked = append(w.asked, account+" "+address)
+			return api.SenderInfo{Sender: address, Mail: &api.SenderMail{}}, nil
+		},
+		Look: func(context.Context, api.AuditObject) (any, error) { return nil, nil },
 	}, Options{Version: "1.2.3"})
 	w.must(err)
 	w.ui = u

@@ -11,6 +11,8 @@ func senderVerbs() []verb {
 		{name: "list", help: "List what an account may send as.", run: &sendersCmd{}},
 		{name: "add", help: "Add an address or a domain that an account may send as.", run: &senderAddCmd{}},
 		{name: "verify", help: "Look for the DNS record that verifies a pending domain.", run: &senderVerifyCmd{}},
+		{name: "mail", help: "Send a mail to an address, whose link lets the account send as it.",
+			run: &senderMailCmd{}},
 		{name: "remove", help: "Remove an address or a domain that an account may send as.",
 			run: &senderRemoveCmd{}},
 	}
@@ -35,7 +37,11 @@ func (c *sendersCmd) Run(s *session) error {
 		if sender.Since != nil {
 			since = sender.Since.Local().Format(time.DateTime)
 		}
-		g.add(sender.Sender, sender.Status, orDash(since), orDash(record))
+		status := sender.Status
+		if sender.By != "" {
+			status += " by " + sender.By
+		}
+		g.add(sender.Sender, status, orDash(since), orDash(record))
 	}
 	return s.table(answer, err, "no senders", g, "")
 }
@@ -73,6 +79,26 @@ type senderVerifyCmd struct{ senderFlags }
 func (c *senderVerifyCmd) Run(s *session) error {
 	answer, err := api.VerifySender.Do(s, s.client, c.Account, c.Sender)
 	return s.said(answer, err, "account %s may send as %s (%s)", clean(c.Account), answer.Sender, answer.Status)
+}
+
+// senderMailCmd sends a mail to an address.
+type senderMailCmd struct {
+	reachFlags
+	Account string `arg:"" help:"Id of the account."`
+	Sender  string `arg:"" help:"An address."`
+}
+
+// Run sends it.
+func (c *senderMailCmd) Run(s *session) error {
+	answer, err := api.MailSender.Do(s, s.client, c.Account, c.Sender)
+	return s.answer(answer, err, func() {
+		if answer.Mail == nil {
+			s.say("account %s may send as %s (%s)", clean(c.Account), answer.Sender, answer.Status)
+			return
+		}
+		s.say("a mail to %s asks its owner; the link works until %s", answer.Sender,
+			answer.Mail.Expires.Local().Format(time.DateTime))
+	})
 }
 
 // senderRemoveCmd removes a sender.

@@ -19,8 +19,8 @@
 //     that was not sent have, opens no door. Tokens in URLs have an HMAC-SHA-256 cut to 128
 //     bits. Return paths and proofs have room for 80 bits: forging one takes 2^79 attempts on average, and
 //     each attempt is a mail or a signed webhook to us.
-//   - Tokens of unsubscribe pages are sealed (XChaCha20-Poly1305 with a nonce made of the content), so the
-//     URL does not show whose it is. No other token holds an address.
+//   - Tokens of unsubscribe and sender pages are sealed (XChaCha20-Poly1305 with a nonce made of the
+//     content), so the URL does not show whose it is. No other token holds an address.
 //   - Equal content gives an equal token, so a mail that is written twice is the same mail.
 //   - The target of a link is signed: the link leads there and nowhere else.
 //   - Return paths survive servers that change the case of the local part: they use a-z and 2-7 and are read

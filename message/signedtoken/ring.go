@@ -35,12 +35,15 @@ const (
 
 // Token is the content of a signed token.
 type Token struct {
-	Account   string // id of the account that sent the message
-	MessageID string // Postroom's ULID of the message, the queueId of the API; may be empty for Unsubscribe only
+	Account string // id of the account that sent the message
+	// Postroom's ULID of the message, the queueId of the API; may be empty for Unsubscribe only. Sender: a ULID
+	// of the request
+	MessageID string
 	Recipient int    // index of the recipient in the envelope, from 0; Whole: the message as a whole
 	URL       string // Click only: the target
 	List      string // Unsubscribe only: id of the list; empty: all mail of the account
-	Address   string // Unsubscribe: the recipient. Return path and proof: the only recipient; empty: several
+	// Unsubscribe: the recipient. Sender: the address. Return path and proof: the only recipient; empty: several
+	Address string
 }
 
 // Time is when the message was accepted, to the millisecond. It is zero without a message.
@@ -63,6 +66,7 @@ const (
 	ReturnPath  Purpose = 4 // where bounces of a message go; see Ring.ReturnPath
 	Proof       Purpose = 5 // the Message-ID, and what a provider repeats; see Ring.Proof
 	Preview     Purpose = 6 // any link of a mail that was not sent: it leads nowhere and proves nothing
+	Sender      Purpose = 7 // the page on which the owner of an address lets an account send as it
 )
 
 // String is the name of the purpose, for errors.
@@ -80,6 +84,8 @@ func (p Purpose) String() string {
 		return "proof"
 	case Preview:
 		return "preview"
+	case Sender:
+		return "sender"
 	}
 	return fmt.Sprintf("purpose %d", uint8(p))
 }
@@ -116,7 +122,7 @@ type key struct {
 	id     uint8
 	secret []byte
 	nonces []byte      // key of the HMAC that makes nonces
-	aead   cipher.AEAD // seals unsubscribe tokens
+	aead   cipher.AEAD // seals unsubscribe and sender tokens
 }
 
 // New makes a Ring. The first key signs, all keys verify.

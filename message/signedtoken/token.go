@@ -19,17 +19,17 @@ const (
 	maxToken = (1 + 24 + 16 + 4*binary.MaxVarintLen32 + 2*maxName + MaxURL + 16) * 4 / 3
 )
 
-// Sign writes a token of purpose Open, Click, Unsubscribe or Preview as text for a URL: base64url without
-// padding. It fails if the token lacks a required message, has fields of another purpose, or exceeds a limit.
-// If the target of a Click is longer than MaxURL, leave the link as it is.
+// Sign writes a token of purpose Open, Click, Unsubscribe, Preview or Sender as text for a URL: base64url
+// without padding. It fails if the token lacks a required message, has fields of another purpose, or
+// exceeds a limit. If the target of a Click is longer than MaxURL, leave the link as it is.
 func (r *Ring) Sign(p Purpose, s Token) (string, error) {
 	body, err := write(p, s)
 	if err != nil {
 		return "", fmt.Errorf("%s token of message %q: %w", p, s.MessageID, err)
 	}
 	k := r.keys[0]
-	if p == Unsubscribe {
-		return base64.RawURLEncoding.EncodeToString(k.seal(body)), nil
+	if p.sealed() {
+		return base64.RawURLEncoding.EncodeToString(k.seal(p, body)), nil
 	}
 	token := append(make([]byte, 0, 1+len(body)+macBytes), k.header())
 	token = append(token, body...)
@@ -59,8 +59,8 @@ func (r *Ring) readAs(p Purpose, token string) (Token, error) {
 	}
 	var body []byte
 	err = r.tried(raw[0], func(k key) (ok bool) {
-		if p == Unsubscribe {
-			body, ok = k.open(raw)
+		if p.sealed() {
+			body, ok = k.open(p, raw)
 			return ok
 		}
 		signed, signature := raw[:len(raw)-macBytes], raw[len(raw)-macBytes:]
@@ -75,24 +75,36 @@ func (r *Ring) readAs(p Purpose, token string) (Token, error) {
 
 // seal encrypts a body with a nonce made of it. Equal bodies give equal tokens; different bodies never share
 // a nonce.
-func (k key) seal(body []byte) []byte {
+func (k key) seal(p Purpose, body []byte) []byte {
 	h := hmac.New(sha256.New, k.nonces)
-	h.Write([]byte{k.header()})
+	h.Write(k.about(p))
 	h.Write(body)
 	const size = chacha20poly1305.NonceSizeX
 	token := make([]byte, 1+size, 1+size+len(body)+chacha20poly1305.Overhead)
 	token[0] = k.header()
 	copy(token[1:], h.Sum(nil)[:size])
-	return k.aead.Seal(token, token[1:], body, token[:1])
+	return k.aead.Seal(token, token[1:], body, k.about(p))
 }
 
-func (k key) open(token []byte) (body []byte, ok bool) {
+func (k key) open(p Purpose, token []byte) (body []byte, ok bool) {
 	const size = chacha20poly1305.NonceSizeX
 	if len(token) < 1+size {
 		return nil, false
 	}
-	body, err := k.aead.Open(nil, token[1:1+size], token[1+size:], token[:1])
+	body, err := k.aead.Open(nil, token[1:1+size], token[1+size:], k.about(p))
 	return body, err == nil
+}
+
+// sealed reports whether tokens of the purpose are sealed, not only signed.
+func (p Purpose) sealed() bool { return p == Unsubscribe || p == Sender }
+
+// about is what a sealed token is bound to beside its body: its header, and its purpose. Unsubscribe was the
+// only purpose once, and its tokens are good for years.
+func (k key) about(p Purpose) []byte {
+	if p == Unsubscribe {
+		return []byte{k.header()}
+	}
+	return []byte{k.header(), byte(p)}
 }
 
 // write encodes the body of a token: the message, the recipient counted from 1, and the texts of the purpose.
@@ -105,7 +117,7 @@ func write(p Purpose, s Token) ([]byte, error) {
 		}
 	}
 	switch {
-	case p != Open && p != Click && p != Unsubscribe && p != Preview:
+	case p != Open && p != Click && p != Unsubscribe && p != Preview && p != Sender:
 		return nil, fmt.Errorf("%s is no purpose of a token in a URL", p)
 	case s.Recipient < Whole || s.Recipient > maxRecipient:
 		return nil, fmt.Errorf("there is no recipient %d", s.Recipient)
@@ -115,8 +127,8 @@ func write(p Purpose, s Token) ([]byte, error) {
 		return nil, fmt.Errorf("a click, and nothing else, has a target")
 	case len(s.URL) > MaxURL:
 		return nil, fmt.Errorf("a target of %d bytes, at most %d are possible", len(s.URL), MaxURL)
-	case p != Unsubscribe && (s.List != "" || s.Address != ""):
-		return nil, fmt.Errorf("only unsubscribe tokens have a list or an address")
+	case p != Unsubscribe && s.List != "", !p.sealed() && s.Address != "":
+		return nil, fmt.Errorf("a list is in unsubscribe tokens only, an address in these and in sender tokens")
 	}
 	body := make([]byte, 0, len(id)+4*binary.MaxVarintLen32+len(s.Account)+len(s.URL)+len(s.List)+len(s.Address))
 	body = append(body, id[:]...)
@@ -164,6 +176,8 @@ func (s *Token) texts(p Purpose) []*string {
 		return []*string{&s.Account, &s.URL}
 	case Unsubscribe:
 		return []*string{&s.Account, &s.List, &s.Address}
+	case Sender:
+		return []*string{&s.Account, &s.Address}
 	}
 	return []*string{&s.Account}
 }
