@@ -9,7 +9,7 @@ type Quota struct {
 	PerDay       *int `json:"perDay,omitempty" minimum:"0" doc:"Messages accepted in a day (UTC)"`
 	Templates    *int `json:"templates,omitempty" minimum:"0" doc:"Templates, partials and layouts of the account"`
 	Suppressions *int `json:"suppressions,omitempty" minimum:"0" doc:"Suppressions of the account and of its lists, beyond which none are added by request. Bounces, complaints and unsubscribes always are"`
-	ImportSize   *int `json:"importSize,omitempty" minimum:"0" doc:"Bytes of one import of suppressions"`
+	ImportSize   *int `json:"importSize,omitempty" minimum:"0" doc:"Bytes of one import of suppressions or subscribers"`
 }
 
 // TokenQuota is how much may be handed in with a token. Zero or absent: any number, within the quota of the

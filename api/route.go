@@ -148,8 +148,15 @@ func values(in any) url.Values {
 		if name == "" {
 			name = strings.ToLower(field.Name[:1]) + field.Name[1:]
 		}
+		if value.Kind() == reflect.Pointer {
+			value = value.Elem()
+		}
 		if t, ok := value.Interface().(time.Time); ok {
 			q.Set(name, t.UTC().Format(time.RFC3339Nano))
+			continue
+		}
+		if texts, ok := value.Interface().([]string); ok {
+			q[name] = texts
 			continue
 		}
 		q.Set(name, fmt.Sprint(value.Interface()))

@@ -219,6 +219,22 @@ const (
 	// ExportSuppressions writes suppressions as CSV.
 	ExportSuppressions Download[SuppressionQuery] = "GET /v1/suppressions/export"
 
+	// ImportSubscribers imports a CSV file and returns at its end. Meanwhile GetSubscriberImport shows the
+	// progress. After an interruption the same file with the same id goes on where it was.
+	ImportSubscribers Upload[SubscriberImportOptions,
+		SubscriberImport] = "POST /v1/subscribers/import text/csv"
+	// ImportSubscribersJSONL is ImportSubscribers for a file with one JSON object a line.
+	ImportSubscribersJSONL Upload[SubscriberImportOptions,
+		SubscriberImport] = "POST /v1/subscribers/import application/x-ndjson"
+	// ListSubscriberImports lists the imports of the last week, the latest first.
+	ListSubscriberImports Call[SubscriberAccount, SubscriberImports] = "GET /v1/subscribers/imports"
+	// GetSubscriberImport shows the progress of an import.
+	GetSubscriberImport Call[SubscriberAccount, SubscriberImport] = "GET /v1/subscribers/imports/{id}"
+	// StopSubscriberImport stops a running import, and forgets one that has ended.
+	StopSubscriberImport Call[SubscriberAccount, Deleted] = "DELETE /v1/subscribers/imports/{id}"
+	// ExportSubscribers writes subscribers as CSV or JSONL, which can be imported.
+	ExportSubscribers Download[SubscriberExportQuery] = "GET /v1/subscribers/export"
+
 	// ListBlocklists lists the lists that have suppressions, with their numbers.
 	ListBlocklists Call[PageQuery, Blocklists] = "GET /v1/blocklists"
 	// GetBlocklist lists the suppressions of a list.
@@ -227,6 +243,57 @@ const (
 	AddToBlocklist Call[BlocklistRequest, BlocklistAdded] = "POST /v1/blocklist/{listId}"
 	// RemoveFromBlocklist removes an address from the suppressions of a list.
 	RemoveFromBlocklist Call[BlocklistRemoval, SuppressionRemoved] = "DELETE /v1/blocklist/{listId}"
+
+	// CreateList creates a list.
+	CreateList Call[List, ListInfo] = "POST /v1/lists"
+	// ListLists lists the lists of an account, or of all.
+	ListLists Call[ListQuery, ListPage] = "GET /v1/lists"
+	// GetList shows a list with its counts.
+	GetList Fetch[ListInfo] = "GET /v1/lists/{listId}"
+	// UpdateList changes what is not nil of a list.
+	UpdateList Call[ListPatch, ListInfo] = "PUT /v1/lists/{listId}"
+	// DeleteList deletes a list and its subscriptions. The subscribers stay.
+	DeleteList Fetch[Deleted] = "DELETE /v1/lists/{listId}"
+
+	// CreateSegment stores a rule that selects subscribers.
+	CreateSegment Call[Segment, SegmentInfo] = "POST /v1/segments"
+	// ListSegments lists the segments of an account, or of all.
+	ListSegments Call[SegmentQuery, SegmentPage] = "GET /v1/segments"
+	// GetSegment shows a segment, with its rule in words.
+	GetSegment Fetch[SegmentInfo] = "GET /v1/segments/{segment}"
+	// UpdateSegment changes what is not nil of a segment.
+	UpdateSegment Call[SegmentPatch, SegmentInfo] = "PUT /v1/segments/{segment}"
+	// DeleteSegment deletes a segment.
+	DeleteSegment Fetch[Deleted] = "DELETE /v1/segments/{segment}"
+	// CountSegment begins to count a segment, unless that is under way.
+	CountSegment Fetch[SegmentCount] = "POST /v1/segments/{segment}/count"
+	// GetSegmentCount shows the progress or the result of the last count.
+	GetSegmentCount Fetch[SegmentCount] = "GET /v1/segments/{segment}/count"
+	// ExplainSegment says why a subscriber is in a segment, or not.
+	ExplainSegment Call[SegmentSubject, SegmentExplanation] = "GET /v1/segments/{segment}/explain"
+
+	// GetListForm shows the public form of a list.
+	GetListForm Fetch[ListForm] = "GET /v1/lists/{listId}/form"
+
+	// CreateSubscriber creates a subscriber, and puts it on lists.
+	CreateSubscriber Call[SubscriberRequest, Subscriber] = "POST /v1/subscribers"
+	// ListSubscribers lists subscribers of an account, in the order in which they came.
+	ListSubscribers Call[SubscriberQuery, SubscriberPage] = "GET /v1/subscribers"
+	// GetSubscriber shows a subscriber, by id or address.
+	GetSubscriber Call[SubscriberAccount, Subscriber] = "GET /v1/subscribers/{subscriber}"
+	// UpdateSubscriber changes what is not nil of a subscriber.
+	UpdateSubscriber Call[SubscriberPatch, Subscriber] = "PUT /v1/subscribers/{subscriber}"
+	// DeleteSubscriber deletes a subscriber with its subscriptions and their proofs. Suppressions stay.
+	DeleteSubscriber Call[SubscriberAccount, Deleted] = "DELETE /v1/subscribers/{subscriber}"
+	// Subscribe puts a subscriber on lists.
+	Subscribe Call[SubscribeRequest, Subscriber] = "POST /v1/subscribers/{subscriber}/lists"
+	// LeaveList takes a subscriber off a list. Mail of the list is stopped for good, unless the subscriber
+	// comes back.
+	LeaveList Call[SubscriberAccount, ListLeft] = "DELETE /v1/subscribers/{subscriber}/lists/{listId}"
+	// AskAgain sends the mail again that asks to confirm a subscription.
+	AskAgain Call[SubscriberAccount, ConfirmationSent] = "POST /v1/subscribers/{subscriber}/lists/{listId}/confirmation?"
+	// ListConsents lists the steps of the subscriptions of a subscriber with their proofs, the latest first.
+	ListConsents Call[SubscriberAccount, ConsentHistory] = "GET /v1/subscribers/{subscriber}/consents"
 
 	// GetFeedback shows the sources of feedback about sent mail, and the results.
 	GetFeedback Fetch[FeedbackStatus] = "GET /v1/feedback"

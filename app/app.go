@@ -21,6 +21,7 @@ import (
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/config"
 	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/documents"
@@ -87,6 +88,8 @@ type App struct {
 	outbox       *outbox.Outbox
 	webhooks     *webhooks.Webhooks
 	suppressions *suppression.Store
+	audience     *audience.Subscribers
+	optIn        *audience.Confirmations
 	documents    *documents.Documents
 	feedback     *feedback.Feedback
 	tracking     *tracking.Tracking // nil where no HTTP is served
@@ -116,7 +119,9 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 		a.openRedis,       // connects, or starts a Redis of our own
 		a.openSecrets,     // the instance secret and the admin token; created at the first start
 		a.buildStores,     // user data: settings, gateways, accounts, templates, suppressions, tokens
+		a.buildAudience,   // lists and their subscribers
 		a.buildDelivery,   // queues, connections to relays, and the outbox
+		a.buildOptIn,      // mails that ask people to confirm subscriptions
 		a.buildWebhooks,   // events to endpoints
 		a.buildDocuments,  // events to the search index
 		a.buildArchive,    // events to files or a column store
@@ -339,6 +344,7 @@ func (a *App) buildServer(context.Context) error {
 		Connections: c.HTTP.MaxConnections, ConnectionsPerAddress: c.HTTP.MaxConnectionsPerAddress,
 		BodyMemory: int64(c.HTTP.BodyMemory), PublicBodyMemory: int64(c.HTTP.PublicBodyMemory),
 		MinRate: int64(c.HTTP.MinRate), WrongProofs: c.HTTP.MaxWrongProofs,
+		FormsPerMinute:  c.Newsletter.FormPerMinute,
 		MaxMessage:      int64(c.Message.MaxSize),
 		HSTS:            c.HTTP.HSTS,
 		GetUnsubscribes: c.Unsubscribe.GetUnsubscribes,
@@ -359,8 +365,8 @@ func (a *App) serverParts() server.Parts {
 		OAuth: a.oauth, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
 		Verifier: verifier{a.router, a.accounts, a.gateways, a.oauth}, Access: a.access,
 		People: a.people, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions,
-		Feedback: a.feedback,
-		Bounces:  a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe,
+		Audience: a.audience, OptIn: a.optIn, Feedback: a.feedback,
+		Bounces: a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe,
 		Senders: a.senders, Audit: a.audit, State: a.state(),
 	}
 }

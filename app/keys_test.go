@@ -52,6 +52,7 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	exerciseOutbox(t, client, hooks)
 	exerciseDelivery(t, client)
 	exerciseSuppressions(t, client, db)
+	exerciseAudience(t, client)
 	exerciseFeedback(t, a, client)
 	exerciseSenders(t, client)
 	trimAudit(t, db)

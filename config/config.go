@@ -42,6 +42,7 @@ type Config struct {
 	Idempotency    Idempotency `key:"idempotency"`
 	Storage        Storage     `key:"storage"`
 	Quotas         Quotas      `key:"quotas"`
+	Newsletter     Newsletter  `key:"newsletter"`
 	Documents      Documents   `key:"documents"`
 	Webhooks       Webhooks    `key:"webhooks"`
 	Tracking       Tracking    `key:"tracking"`
@@ -195,6 +196,14 @@ type Quotas struct {
 	Templates    int  `key:"templates" default:"0" min:"0" doc:"Templates, partials and layouts of an account. Beyond it: 403. 0: any."`
 	Suppressions int  `key:"suppressions" default:"0" min:"0" doc:"Suppressions of an account and of its lists, beyond which requests add none: 403. Bounces, complaints and unsubscribes always count. 0: any."`
 	ImportSize   Size `key:"importSize" default:"0" min:"0" doc:"Bytes of one import of suppressions of an account. Beyond it: 413. 0: any."`
+}
+
+// Newsletter is about lists and their subscribers.
+type Newsletter struct {
+	ConfirmExpiry    time.Duration `key:"confirmExpiry" default:"168h" min:"1h" doc:"How long the link is good for that confirms a subscription."`
+	ConfirmPerDay    int           `key:"confirmPerDay" default:"3" min:"0" doc:"Mails that ask one address to confirm subscriptions of an account within a day. A further one is not sent; the API answers 429. 0: any number."`
+	FormPerMinute    int           `key:"formPerMinute" default:"10" min:"0" doc:"Public forms that one address (IPv6: /64) can send to one process within a minute. Further ones get 429. 0: any number."`
+	PendingRetention time.Duration `key:"pendingRetention" default:"720h" min:"1h" doc:"How long a subscription waits for its confirmation before it is removed. A list can have another time."`
 }
 
 // Documents is the search index.

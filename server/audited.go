@@ -45,6 +45,11 @@ func (s *Server) change(c echo.Context, r route, in any) audit.Change {
 	ch := audit.Change{Who: grant.Actor(proxies.Of(c.Request()).String()), Action: r.method + " " + r.path,
 		Request: requestID(c), Asked: in, Look: Look(*s.parts),
 		Object: api.AuditObject{Kind: r.audited.kind, Account: grant.Account}}
+	if of, ok := in.(aboutSubscriber); ok {
+		ch.Asked = nil // it names a person
+		ch.Object.ID, ch.Object.Account = of.object(c.Request().Context(), s.parts.Audience, grant.Account)
+		return ch
+	}
 	switch {
 	case r.audited.param != "":
 		ch.Object.ID = pathParam(c, r.audited.param)
@@ -79,6 +84,12 @@ func Look(p Parts) audit.Look {
 			return found(p.Gateways.Get(ctx, o.ID))
 		case "dkim":
 			return found(p.DomainKeys.Get(ctx, o.ID))
+		case "list":
+			return found(p.Audience.Lists.Get(ctx, "", o.ID))
+		case "segment":
+			return found(p.Audience.Segments.Get(ctx, "", o.ID))
+		case "subscriber":
+			return subscriberSeen(ctx, p.Audience, o)
 		case "template":
 			return found(p.Templates.Get(ctx, "", o.ID))
 		case "person":

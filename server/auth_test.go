@@ -11,6 +11,7 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/server/access"
 )
@@ -28,7 +29,8 @@ func (w *world) send(t *testing.T, r route, token string, names []string, header
 	path := strings.NewReplacer(append(slices.Clone(names), "{listId}", "news", "{account}", "acme",
 		"{queue}",
 		"submit", "{queueId}", "q1", "{id}", "x1", "{deliveryId}", "d1", "{gateway}", "gw1", "{domain}",
-		"example.com", "{version}", "1", "{name}", "postmark", "*", "docs.js")...).Replace(r.path)
+		"example.com", "{version}", "1", "{subscriber}", "reader@example.org", "{name}", "postmark", "*",
+		"docs.js")...).Replace(r.path)
 	body := map[string]string{
 		"submit": `{"to":{"address":"a@example.net"}}`, "submitAs": `{"to":{"address":"a@example.net"}}`,
 		"patchMessage": `{}`, "putQueue": `{}`, "updateSettings": `{"queueKeep":1}`,
@@ -43,7 +45,11 @@ func (w *world) send(t *testing.T, r route, token string, names []string, header
 		"replayDeadLetters": `{"code":"EAUTH"}`,
 		"createTemplate":    `{"name":"n","content":{"text":"x"}}`, "updateTemplate": `{}`,
 		"tryTemplate": `{"content":{"text":"x"}}`, "restoreTemplate": `{"version":1}`,
-		"putDomainKey":    marshal(t, domainKey(t)),
+		"putDomainKey": marshal(t, domainKey(t)),
+		"createList":   `{"name":"` + rand.Text() + `"}`, "updateList": `{}`,
+		"createSegment": `{"name":"` + rand.Text() + `","rule":{"tag":"x"}}`, "updateSegment": `{}`,
+		"createSubscriber": `{"email":"a@example.com","upsert":true}`, "updateSubscriber": `{}`,
+		"subscribe":       `{"lists":[{"listId":"{listId}","state":"pending"}]}`,
 		"addSuppressions": `{"email":"a@example.com"}`, "addSender": `{"sender":"b.example"}`,
 		"addToBlocklist": `{"account":"acme","recipient":"a@example.com"}`,
 		"returnMail":     "Subject: a\r\n\r\nb\r\n",
@@ -55,6 +61,13 @@ func (w *world) send(t *testing.T, r route, token string, names []string, header
 		body[r.id] = `{"code":"` + w.codeOf(t, token) + `"}`
 	case "replayEndpoint":
 		path += "?since=2026-11-21T00:00:00Z"
+	case "getSubscriber", "updateSubscriber", "deleteSubscriber", "subscribe", "leaveList", "listConsents",
+		"askAgain":
+		if strings.HasPrefix(token, "any-") || token == adminToken {
+			path += "?account=acme"
+		}
+	case "explainSegment":
+		path += "?subscriber=reader@example.org"
 	case "flushTemplates":
 		path += "?force=true"
 	case "returnMail":
@@ -106,6 +119,11 @@ func (w *world) existing(t *testing.T, r route, token string) []string {
 		id = created.ID
 	case "getGateway", "updateGateway", "deleteGateway":
 		_, err = p.Gateways.Create(ctx, api.Gateway{Gateway: "gw1", Name: "GW", Host: "h", Port: 25})
+	case "subscriberImport", "stopSubscriberImport":
+		p.account(t, "acme")
+		id = "x" + strings.ToLower(rand.Text())
+		_, err = p.Audience.Imports.Run(ctx, bound, strings.NewReader("a@example.com\n"),
+			api.SubscriberImportOptions{ID: id})
 	case "suppressionImport":
 		id = strings.ToLower(rand.Text())
 		_, err = p.Suppressions.Import(ctx, bound, strings.NewReader("a@example.com\n"),
@@ -113,6 +131,47 @@ func (w *world) existing(t *testing.T, r route, token string) []string {
 	case "getBlocklist", "removeFromBlocklist":
 		_, err = p.Suppressions.Block(ctx, bound, "news", api.BlocklistRequest{Account: "acme",
 			Recipient: "a@example.com"})
+	case "askAgain":
+		p.account(t, "acme")
+		p.list(t, "acme", "news")
+		p.subscriber(t, "acme", "asked@example.org", "news")
+		return []string{"{listId}", "news", "{subscriber}", "asked@example.org"}
+	case "getListForm":
+		p.account(t, "acme")
+		p.list(t, "acme", "news")
+		_, err = p.Audience.Lists.Update(ctx, "", "news", api.ListPatch{Public: new(true)})
+		if err == nil {
+			_, err = p.Settings.Update(ctx, api.Settings{ServiceURL: new("https://mail.example.com")})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []string{"{listId}", "news"}
+	case "getList", "updateList", "deleteList":
+		p.account(t, "acme")
+		p.list(t, "acme", "news")
+		return []string{"{listId}", "news"}
+	case "getSubscriber", "updateSubscriber", "deleteSubscriber", "subscribe", "leaveList", "listConsents":
+		p.account(t, "acme")
+		p.list(t, "acme", "news")
+		p.subscriber(t, "acme", "reader@example.org", "news")
+		return []string{"{listId}", "news", "{subscriber}", "reader@example.org"}
+	case "getSegment", "updateSegment", "deleteSegment", "countSegment", "segmentCount", "explainSegment":
+		p.account(t, "acme")
+		p.list(t, "acme", "news")
+		p.subscriber(t, "acme", "reader@example.org", "news")
+		_, err = p.Audience.Segments.Create(ctx, "", api.Segment{Segment: "beta", Account: "acme", Name: "Beta",
+			Rule: []byte(`{"tag":"x"}`)})
+		if fault.CodeOf(err) == "SegmentExists" {
+			err = nil
+		}
+		if err == nil && r.id == "segmentCount" {
+			_, err = p.Audience.Segments.StartCount(ctx, "", "beta")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []string{"{segment}", "beta"}
 	case "deleteAccount":
 		p.account(t, "doomed")
 		return []string{"{account}", "doomed"}
@@ -196,7 +255,10 @@ func welcome(r route) int {
 	case r.path == "/unsubscribe" && r.method == http.MethodPost, r.path == "/preferences" &&
 		r.method == http.MethodPost, r.path == "/sender" && r.method == http.MethodPost:
 		return http.StatusBadRequest
-	case r.path == "/unsubscribe", r.path == "/preferences", r.path == "/sender":
+	case r.path == "/subscribers": // without a list
+		return http.StatusBadRequest
+	case r.path == "/unsubscribe", r.path == "/preferences", r.path == "/sender",
+		r.path == "/subscribers/confirm":
 		return http.StatusNotFound
 	}
 	if r.path == "/c/{token}" || r.path == "/track/click" {
@@ -215,11 +277,12 @@ func TestWhoMayDoWhat(t *testing.T) {
 	w.parts.account(t, "acme")
 	grants := map[string]access.Grant{adminToken: {Scopes: []api.Scope{api.ScopeAdmin}},
 		boundToken: {Scopes: []api.Scope{api.ScopeAPI}, Account: "acme"}}
-	for _, scope := range []api.Scope{"api", "send", "outbox", "metrics", "admin", "*"} {
+	for _, scope := range []api.Scope{"api", "send", "outbox", "lists", "metrics", "admin", "*"} {
 		for name, account := range map[string]string{"any-": "", "acme-": "acme"} {
 			name += string(scope)
 			grants[name] = access.Grant{Scopes: []api.Scope{scope}, Account: account}
-			if account == "" || slices.Contains([]api.Scope{"api", "send", "outbox"}, scope) { // others can't be
+			// others can't be bound
+			if account == "" || slices.Contains([]api.Scope{"api", "send", "outbox", "lists"}, scope) {
 				w.parts.token(t, name, api.TokenRequest{Scopes: []api.Scope{scope}, Account: account})
 			}
 		}
@@ -272,9 +335,9 @@ func TestPublicRoutes(t *testing.T) {
 		}
 	}
 	want := []string{"/webhooks/provider", "/webhooks/provider/{name}", "/webhooks/provider/{name}",
-		"/unsubscribe", "/unsubscribe", "/preferences", "/preferences", "/sender", "/sender", "/o/{token}",
-		"/c/{token}",
-		"/track/open", "/track/click", "/health", "/ready", "/openapi.json", "/openapi.yaml", "/docs", "/docs/*"}
+		"/unsubscribe", "/unsubscribe", "/preferences", "/preferences", "/sender", "/sender", "/subscribers",
+		"/subscribers", "/subscribers/confirm", "/subscribers/confirm", "/o/{token}", "/c/{token}", "/track/open",
+		"/track/click", "/health", "/ready", "/openapi.json", "/openapi.yaml", "/docs", "/docs/*"}
 	if !slices.Equal(public, want) {
 		t.Errorf("public routes are %v; adding one is a decision, and this list is where it is taken", public)
 	}

@@ -77,6 +77,10 @@ func (t inputType) bind(c echo.Context, m *capacity, limit int64, into reflect.V
 		faults = t.unknownQueries(query)
 	}
 	for _, p := range t.params {
+		if p.kind == textsType {
+			faults = append(faults, p.setAll(into.FieldByIndex(p.index), query[p.name])...)
+			continue
+		}
 		text, given, ok := p.text(c, query)
 		if !ok {
 			faults = append(faults, wrong(p.name, "must be given once"))
@@ -149,6 +153,20 @@ func (p param) text(c echo.Context, query url.Values) (text string, given, ok bo
 		text = c.Request().Header.Get(p.name)
 	}
 	return text, text != "", true
+}
+
+// textsType is the type of parameters of the query that may be there several times.
+var textsType = reflect.TypeFor[[]string]()
+
+// setAll writes the values of such a parameter into its field, or returns their faults.
+func (p param) setAll(field reflect.Value, values []string) (faults []fault.Field) {
+	for _, text := range values[:min(len(values), maxFaults)] {
+		for _, what := range p.bounds.ofString(text) {
+			faults = append(faults, wrong(p.name, what))
+		}
+	}
+	field.Set(reflect.ValueOf(values))
+	return faults
 }
 
 // set writes the parameter into its field, or returns its faults.

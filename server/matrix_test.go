@@ -22,8 +22,10 @@ var foreign = map[string]int{
 	"getUsage":      403,
 	"getAccount":    403, "submitAs": 403, "flushTemplates": 403, "addToBlocklist": 403, // an account is named
 	"listSenders": 403, "addSender": 403, "removeSender": 403, "verifySender": 403, "mailSender": 403,
-	"removeFromBlocklist": 200, // from the list of that name of its own account
-	"endSession":          200, // {"deleted":false}, as for an unknown id
+	"removeFromBlocklist":  200, // from the list of that name of its own account
+	"endSession":           200, // {"deleted":false}, as for an unknown id
+	"deleteSubscriber":     200, // the same
+	"stopSubscriberImport": 200, // the same
 }
 
 // operations returns the routes of the OpenAPI document, by the table's row.
@@ -77,7 +79,7 @@ func (w *world) identities(t *testing.T) []identity {
 	w.parts.tokens["expired"] = expired.Token
 	all := []identity{{"", nil}, {"wrong", nil}, {"expired", nil}}
 	for _, account := range []string{"", "acme", "other"} {
-		scopes := []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeSMTP, api.ScopeOutbox}
+		scopes := []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeSMTP, api.ScopeOutbox, api.ScopeLists}
 		prefix := account + "-"
 		if account == "" {
 			scopes, prefix = append(scopes, api.ScopeMetrics, api.ScopeAdmin, api.ScopeAll), "any-"
@@ -196,8 +198,9 @@ func (w *world) isForeign(t *testing.T, r route, who identity) {
 		names = append(names, place[i])
 	}
 	none := w.send(t, r, who.token, []string{"{queueId}", "none", "{id}", "none", "{account}", "nobody",
-		"{listId}", "nolist", "acme", "nobody"})
-	a, b := same(got, append(names, "acme", "news")...), same(none, "none", "nobody", "nolist")
+		"{listId}", "nolist", "{segment}", "nosegment", "{subscriber}", "no@example.net", "acme", "nobody"})
+	a, b := same(got, append(names, "acme", "news")...), same(none, "none", "nobody", "nolist", "nosegment",
+		"no@example.net")
 	if none.status != got.status || a != b {
 		t.Errorf("%s as %s: about an object of another account %d %s\nabout none %d %s", r.id, who.token,
 			got.status,

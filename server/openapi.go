@@ -17,7 +17,7 @@ import (
 )
 
 // specVersion is the version of the OpenAPI document (semver.org). Every change of the document raises it.
-const specVersion = "2.19.0"
+const specVersion = "2.22.0"
 
 // schemaPrefix begins the reference to a schema.
 const schemaPrefix = "#/components/schemas/"
@@ -102,8 +102,7 @@ func operation(schemas huma.Registry, problems map[string]*huma.Response, g grou
 			continue
 		}
 		if f.Type == reflect.TypeFor[io.Reader]() {
-			op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
-				"text/csv": {Schema: &huma.Schema{Type: huma.TypeString}}}}
+			op.RequestBody = &huma.RequestBody{Required: true, Content: filesOf(r.input, "Media")}
 			continue
 		}
 		for _, where := range []string{"path", "query", "header"} {
@@ -111,6 +110,7 @@ func operation(schemas huma.Registry, problems map[string]*huma.Response, g grou
 				// huma describes times in headers in another format
 				f.Tag = reflect.StructTag(strings.Replace(string(f.Tag), "header:", "x:", 1))
 				schema := huma.SchemaFromField(schemas, f, "")
+				schema.Nullable = false // a parameter that may be there several times
 				p := &huma.Param{Name: name, In: where, Required: where == "path", Description: schema.Description,
 					Schema: schema}
 				schema.Description = ""
@@ -161,10 +161,18 @@ func success(schemas huma.Registry, r route) *huma.Response {
 			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}}}}
 	}
 	if r.output == reflect.TypeFor[download]() {
-		return &huma.Response{Description: "The file", Content: map[string]*huma.MediaType{
-			"text/csv": {Schema: &huma.Schema{Type: huma.TypeString}}}}
+		return &huma.Response{Description: "The file", Content: filesOf(r.input, "Format")}
 	}
 	return &huma.Response{Description: "OK", Content: jsonOf(schemas.Schema(r.output, true, ""))}
+}
+
+// filesOf returns the media types of the files of a route: CSV, and JSONL if its input has this field.
+func filesOf(input reflect.Type, field string) map[string]*huma.MediaType {
+	files := map[string]*huma.MediaType{"text/csv": {Schema: &huma.Schema{Type: huma.TypeString}}}
+	if _, ok := input.FieldByName(field); ok {
+		files[mediaJSONL] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
+	}
+	return files
 }
 
 func jsonOf(schema *huma.Schema) map[string]*huma.MediaType {
@@ -184,7 +192,7 @@ func refusals(r route, body bool) []int {
 	}
 	if strings.Contains(r.path, "{") || strings.HasSuffix(r.path, "/submit") ||
 		strings.HasSuffix(r.path, "/replay") ||
-		strings.HasPrefix(r.path, "/v1/templates/") {
+		strings.HasPrefix(r.path, "/v1/templates/") || r.right.scope == api.ScopeLists {
 		all = append(all, http.StatusNotFound, http.StatusConflict)
 	}
 	if strings.HasSuffix(r.path, "/submit") || body && strings.HasPrefix(r.path, "/v1/templates/") {

@@ -8,6 +8,7 @@ import (
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/feedback/tracking"
@@ -40,6 +41,8 @@ type Parts struct {
 	Settings     *settings.Settings
 	Webhooks     *webhooks.Webhooks
 	Suppressions *suppression.Store
+	Audience     *audience.Subscribers
+	OptIn        *audience.Confirmations
 	Feedback     *feedback.Feedback
 	Bounces      *feedback.Bounces
 	Unsubscribe  *unsubscribe.Service

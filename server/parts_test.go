@@ -21,7 +21,9 @@ import (
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/feedback/tracking"
 	"github.com/postroom/postroom/feedback/unsubscribe"
@@ -106,9 +108,19 @@ func newParts(t testing.TB) *parts {
 			Port: 587},
 	}})
 	must(err)
+	p.Audience, err = audience.New(audience.Parts{DB: p.db, Suppressions: p.Suppressions,
+		Account: func(ctx context.Context, id string) error { _, err := p.Accounts.Get(ctx, id); return err }},
+		audience.Options{})
+	must(err)
 	tasks, control := queue.NewClient(p.db.Client(), queue.Options{}), queue.NewControl(p.db.Client())
 	p.Outbox, err = outbox.New(outbox.Parts{DB: p.db, Queue: tasks, Control: control, Router: p.relay,
 		Accounts: p.Accounts, Gateways: p.Gateways}, outbox.Options{KeepReferences: time.Hour})
+	must(err)
+	p.OptIn, err = audience.NewConfirmations(audience.ConfirmationParts{Subscribers: p.Audience,
+		Tokens:     p.signed,
+		Submit:     p.Submit,
+		ServiceURL: func() string { return p.Settings.Current().ServiceURL }},
+		audience.ConfirmationOptions{PerDay: 3})
 	must(err)
 	p.Documents, err = documents.New(documents.Parts{DB: p.db, Queues: control, Outbox: p.Outbox,
 		Store: p.index}, documents.Options{Kind: "opensearch"})
@@ -231,6 +243,30 @@ func (p *parts) deliver(t *testing.T, id, reply string) {
 
 func (p *parts) sent(t *testing.T, account string) string { return p.delivered(t, account, "250 OK") }
 func (p *parts) dead(t *testing.T, account string) string { return p.delivered(t, account, "550 No") }
+
+// list makes a list of an account, unless there is one. Without double opt-in, nobody has to confirm.
+func (p *parts) list(t testing.TB, account, id string) {
+	t.Helper()
+	_, err := p.Audience.Lists.Create(t.Context(), "", api.List{ListID: id, Account: account, Name: "The " + id,
+		OptIn: "single"})
+	if err != nil && !fault.Is(err, fault.Conflict) {
+		t.Fatal(err)
+	}
+}
+
+// subscriber makes a subscriber of an account who is on lists, and returns the id.
+func (p *parts) subscriber(t testing.TB, account, email string, lists ...string) string {
+	t.Helper()
+	req := api.SubscriberRequest{Account: account, Email: email, Upsert: true}
+	for _, id := range lists {
+		req.Lists = append(req.Lists, api.SubscriptionRequest{ListID: id})
+	}
+	made, _, err := p.Audience.Create(t.Context(), "", req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.ID
+}
 
 // endpointSecret is one that a webhook endpoint may have.
 const endpointSecret = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="

@@ -47,9 +47,9 @@ func newPublicPages() (*publicPages, error) {
 	sum := sha256.Sum256(style)
 	p.policy = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
 		"'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-	p.page, err = template.New("unsubscribe.html").Funcs(template.FuncMap{
+	p.page, err = template.New("").Funcs(template.FuncMap{
 		"style": func() template.CSS { return template.CSS(style) }}).
-		ParseFS(publicFiles, "public/unsubscribe.html")
+		ParseFS(publicFiles, "public/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("template of the public pages: %w", err)
 	}
@@ -75,15 +75,22 @@ func (p *publicPages) language(r *http.Request, ofMail string) string {
 	return p.tags[i]
 }
 
-// show writes a page.
-func (p *publicPages) show(c echo.Context, status int, view any) error {
+// show writes a page for recipients.
+func (p *publicPages) show(c echo.Context, status int, view publicView) error {
+	return p.write(c, status, "unsubscribe.html", true, view)
+}
+
+// write writes a page of a template.
+func (p *publicPages) write(c echo.Context, status int, name string, noIndex bool, view any) error {
 	var b bytes.Buffer
-	if err := p.page.Execute(&b, view); err != nil {
+	if err := p.page.ExecuteTemplate(&b, name, view); err != nil {
 		return fmt.Errorf("write a public page: %w", err)
 	}
 	h := c.Response().Header()
 	h.Set("Content-Security-Policy", p.policy)
-	h.Set("X-Robots-Tag", "noindex, nofollow")
+	if noIndex {
+		h.Set("X-Robots-Tag", "noindex, nofollow")
+	}
 	h.Add(echo.HeaderVary, "Accept-Language")
 	return c.HTMLBlob(status, b.Bytes())
 }

@@ -14,7 +14,8 @@ type group struct {
 
 // routes returns the table of all routes.
 func (s *Server) routes() []group {
-	return slices.Concat(s.mailRoutes(), s.senderRoutes(), s.programRoutes(), s.publicRoutes())
+	return slices.Concat(s.mailRoutes(), s.senderRoutes(), s.audienceRoutes(), s.programRoutes(),
+		s.publicRoutes())
 }
 
 // mailRoutes are about messages and their queues.
@@ -186,6 +187,93 @@ func (s *Server) senderRoutes() []group {
 	}
 }
 
+// subscriberFileRoutes are about files of subscribers.
+func (s *Server) subscriberFileRoutes() group {
+	imports := subscriberImportRoutes{audience: s.parts.Audience}
+	return group{"Files of subscribers", "Import and export subscribers.", []route{
+		upload("/v1/subscribers/import", own(api.ScopeLists), changes("subscriber", ""),
+			imports.importSubscribers, "importSubscribers",
+			"Import a file of any size; the answer comes after its end"),
+		get("/v1/subscribers/imports", own(api.ScopeLists), imports.listImports, "listSubscriberImports",
+			"List the imports of the last week, the latest first"),
+		get("/v1/subscribers/imports/{id}", own(api.ScopeLists), imports.getImport, "subscriberImport",
+			"Show the progress of an import, while it runs and for a week"),
+		remove("/v1/subscribers/imports/{id}", own(api.ScopeLists), changes("subscriber", "id"),
+			imports.stopImport, "stopSubscriberImport", "Stop a running import, or forget one that has ended"),
+		long(get("/v1/subscribers/export", own(api.ScopeLists), imports.exportSubscribers,
+			"exportSubscribers", "Download subscribers, in a form that can be imported")),
+	}}
+}
+
+// segmentRoutes are about segments.
+func (s *Server) segmentRoutes() group {
+	segments := segmentRoutes{segments: s.parts.Audience.Segments}
+	return group{"Segments", "Stored rules that select subscribers.", []route{
+		large(segmentBody, post("/v1/segments", own(api.ScopeLists), changes("segment", ""),
+			segments.createSegment, "createSegment", "Store a rule that selects subscribers")),
+		get("/v1/segments", own(api.ScopeLists), segments.listSegments, "listSegments",
+			"List segments, by their ids"),
+		get("/v1/segments/{segment}", own(api.ScopeLists), segments.getSegment, "getSegment",
+			"Show a segment, with its rule in words"),
+		large(segmentBody, put("/v1/segments/{segment}", own(api.ScopeLists), changes("segment", "segment"),
+			segments.updateSegment, "updateSegment", "Change a segment")),
+		remove("/v1/segments/{segment}", own(api.ScopeLists), changes("segment", "segment"),
+			segments.deleteSegment, "deleteSegment", "Delete a segment"),
+		post("/v1/segments/{segment}/count", own(api.ScopeLists), unlogged("changes nothing"),
+			segments.countSegment, "countSegment", "Begin to count the subscribers of a segment"),
+		get("/v1/segments/{segment}/count", own(api.ScopeLists), segments.segmentCount, "segmentCount",
+			"Show the progress or the result of the last count, with a sample"),
+		get("/v1/segments/{segment}/explain", own(api.ScopeLists), segments.explainSegment, "explainSegment",
+			"Say why a subscriber is in a segment, or not"),
+	}}
+}
+
+// audienceRoutes are about lists and subscribers.
+func (s *Server) audienceRoutes() []group {
+	lists := listRoutes{lists: s.parts.Audience.Lists}
+	subscribers := subscriberRoutes{audience: s.parts.Audience}
+	forms := s.subscribing()
+	return []group{
+		{"Lists", "The mailing lists of accounts.", []route{
+			large(listMailBody, post("/v1/lists", own(api.ScopeLists), changes("list", ""), lists.createList,
+				"createList", "Create a list")),
+			get("/v1/lists", own(api.ScopeLists), lists.listLists, "listLists", "List lists, by their ids"),
+			get("/v1/lists/{listId}", own(api.ScopeLists), lists.getList, "getList",
+				"Show a list, with its numbers of subscribers"),
+			large(listMailBody, put("/v1/lists/{listId}", own(api.ScopeLists), changes("list", "listId"),
+				lists.updateList, "updateList", "Change a list")),
+			long(remove("/v1/lists/{listId}", own(api.ScopeLists), changes("list", "listId"), lists.deleteList,
+				"deleteList", "Delete a list and its subscriptions; the subscribers stay")),
+			get("/v1/lists/{listId}/form", own(api.ScopeLists), forms.form, "getListForm",
+				"Show the public form of a list: its address, and html to embed"),
+		}},
+		{"Subscribers", "Who gets the newsletters of accounts.", []route{
+			post("/v1/subscribers", own(api.ScopeLists), changes("subscriber", ""),
+				subscribers.createSubscriber, "createSubscriber", "Create a subscriber, and put it on lists"),
+			get("/v1/subscribers", own(api.ScopeLists), subscribers.listSubscribers, "listSubscribers",
+				"List the subscribers of an account, in the order in which they came"),
+			get("/v1/subscribers/{subscriber}", own(api.ScopeLists), subscribers.getSubscriber, "getSubscriber",
+				"Show a subscriber"),
+			put("/v1/subscribers/{subscriber}", own(api.ScopeLists), changes("subscriber", "subscriber"),
+				subscribers.updateSubscriber, "updateSubscriber", "Change a subscriber"),
+			remove("/v1/subscribers/{subscriber}", own(api.ScopeLists), changes("subscriber", "subscriber"),
+				subscribers.deleteSubscriber, "deleteSubscriber",
+				"Delete a subscriber with its subscriptions; suppressions stay"),
+			post("/v1/subscribers/{subscriber}/lists", own(api.ScopeLists), changes("subscriber", "subscriber"),
+				subscribers.subscribe, "subscribe", "Put a subscriber on lists"),
+			remove("/v1/subscribers/{subscriber}/lists/{listId}", own(api.ScopeLists),
+				changes("subscriber", "subscriber"), subscribers.leaveList, "leaveList",
+				"Take a subscriber off a list, and stop its mail"),
+			post("/v1/subscribers/{subscriber}/lists/{listId}/confirmation", own(api.ScopeLists),
+				changes("subscriber", "subscriber"), forms.again, "askAgain",
+				"Send the mail again that asks to confirm a subscription"),
+			get("/v1/subscribers/{subscriber}/consents", own(api.ScopeLists), subscribers.listConsents,
+				"listConsents", "List the steps of the subscriptions of a subscriber with their proofs, the latest first"),
+		}},
+		s.subscriberFileRoutes(), s.segmentRoutes(),
+	}
+}
+
 // programRoutes are about suppressions, tokens and webhooks.
 func (s *Server) programRoutes() []group {
 	p := s.parts
@@ -316,6 +404,7 @@ func (s *Server) publicRoutes() []group {
 	unsubscribes := unsubscribeRoutes{requests: p.Unsubscribe, pages: s.pages, proofs: s.proofs,
 		getUnsubscribes: s.opts.GetUnsubscribes, log: s.log}
 	tracking := trackingRoutes{tracking: p.Tracking, pages: s.pages, proofs: s.proofs}
+	forms := s.subscribing()
 	instance := s.instance()
 	return []group{
 		{"Feedback", "Reports about mail that a relay has accepted.", []route{
@@ -335,6 +424,12 @@ func (s *Server) publicRoutes() []group {
 			plainPost("/preferences", unsubscribes.postPreferences),
 		}},
 		s.senderPages(),
+		{"Subscribe", "The pages for subscribers.", []route{
+			plain("/subscribers", public(), forms.showForm),
+			plainPost("/subscribers", forms.takeForm),
+			plain("/subscribers/confirm", public(), forms.askConfirm),
+			plainPost("/subscribers/confirm", forms.postConfirm),
+		}},
 		{"Tracking", "The images and links in mail. Their token is in the URL.", []route{
 			plain("/o/{token}", public(), tracking.trackOpen),
 			plain("/c/{token}", public(), tracking.trackClick),

@@ -53,6 +53,7 @@ type Options struct {
 	// connections of one address (IPv6: /64) at once that sent no valid token; 0: 256
 	ConnectionsPerAddress int
 	WrongProofs           int   // wrong proofs in public URLs by address and minute; more get 429; 0: 120
+	FormsPerMinute        int   // subscription forms of one address (IPv6: /64); more get 429; 0: any number
 	MinRate               int64 // bytes a second that a body must arrive with, over 30 s; 0: 4 kB
 	// how long Run answers after its context ended, submits with 503; 0: it stops listening immediately
 	Drain           time.Duration
@@ -99,6 +100,7 @@ type Server struct {
 	bodies   *bodyMemory
 	gate     *strangers.Gate
 	proofs   *wrongProofs
+	forms    *strangers.Proofs // counts public forms by network
 	pages    *publicPages
 	csrf     *http.CrossOriginProtection
 }
@@ -137,6 +139,7 @@ func prepare(parts Parts, o Options, counted prometheus.Registerer) *Server {
 	s.gate = strangers.NewGate(strangers.Limits{Connections: o.Connections, PerNetwork: o.ConnectionsPerAddress,
 		Count: s.metrics.connections, Setting: "http.maxConnections", Logger: o.Logger})
 	s.proofs = &wrongProofs{Proofs: strangers.NewProofs(o.WrongProofs), count: s.metrics.wrongProofs}
+	s.forms = strangers.NewProofs(o.FormsPerMinute)
 	s.echo.HTTPErrorHandler = s.answerError
 	s.echo.IPExtractor = func(r *http.Request) string { return proxies.Of(r).String() }
 	s.echo.Use(s.identify, s.observe, s.protect, s.recover, compress())

@@ -68,6 +68,8 @@ func shapeOf(t reflect.Type, b bounds) shape {
 		return floatShape(b)
 	case reflect.Bool:
 		return readBool
+	case reflect.Interface:
+		return readAny
 	}
 	panic("server: no way to read a " + t.String() + " from a request")
 }
@@ -329,6 +331,17 @@ func readRaw(d *document, into reflect.Value) {
 		return
 	}
 	into.SetBytes(bytes.Clone(d.value()))
+}
+
+// readAny keeps a value of any kind.
+func readAny(d *document, into reflect.Value) {
+	var v any
+	if text := d.value(); text != nil && json.Unmarshal(text, &v) != nil {
+		d.fault("must have numbers that fit into 64 bits")
+	}
+	if v != nil {
+		into.Set(reflect.ValueOf(v))
+	}
 }
 
 // readBase64 decodes from the buffer of the request, so that a large attachment is in memory only twice: as

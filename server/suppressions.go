@@ -222,19 +222,21 @@ func (s suppressionRoutes) removeFromBlocklist(ctx context.Context, in *removeFr
 // uploadWait is the timeout for the next bytes of a file.
 const uploadWait = time.Minute
 
+// mediaJSONL is the media type of files with one JSON object a line.
+const mediaJSONL = "application/x-ndjson"
+
 // upload is a route whose body is a file of any size, read while it arrives. It is the field File of the
-// input.
+// input. If that has a field Media, the file may also be JSONL.
 func upload[I, O any](path string, r right, a audited, h handler[I, O], id, summary string) route {
 	row := on(http.MethodPost, path, r, a, h, id, summary)
 	row.bind = func(s *Server, row route) echo.HandlerFunc {
 		inputs := inputOf(row.input)
 		return func(c echo.Context) error {
-			if media, _, _ := strings.Cut(c.Request().Header.Get(echo.HeaderContentType), ";"); media != "" &&
-				media != "text/csv" && media != "text/plain" {
-				return echo.NewHTTPError(http.StatusUnsupportedMediaType, "The body must be text/csv")
-			}
 			in := new(I)
 			value := reflect.ValueOf(in).Elem()
+			if err := checkMedia(c, value.FieldByName("Media")); err != nil {
+				return err
+			}
 			if err := inputs.bind(c, nil, 0, value); err != nil {
 				return err
 			}
@@ -251,6 +253,24 @@ func upload[I, O any](path string, r right, a audited, h handler[I, O], id, summ
 		}
 	}
 	return row
+}
+
+// checkMedia checks the media type of a file, and sets the field, if the input has one.
+func checkMedia(c echo.Context, field reflect.Value) error {
+	media, _, _ := strings.Cut(c.Request().Header.Get(echo.HeaderContentType), ";")
+	media = strings.ToLower(strings.TrimSpace(media))
+	switch {
+	case media == "" || media == "text/csv" || media == "text/plain":
+	case field.IsValid() && media == mediaJSONL:
+	case field.IsValid():
+		return echo.NewHTTPError(http.StatusUnsupportedMediaType, "The body must be text/csv or "+mediaJSONL)
+	default:
+		return echo.NewHTTPError(http.StatusUnsupportedMediaType, "The body must be text/csv")
+	}
+	if field.IsValid() {
+		field.SetString(media)
+	}
+	return nil
 }
 
 // steady is a body that may take any time, if bytes keep arriving.

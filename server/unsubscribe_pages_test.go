@@ -3,11 +3,13 @@ package server
 import (
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/feedback/unsubscribe"
 	"github.com/postroom/postroom/message/signedtoken"
@@ -197,7 +199,7 @@ func TestWordsAreWhole(t *testing.T) {
 	}
 	used := ""
 	for _, name := range []string{"unsubscribe_pages.go", "tracking.go", "sender_page.go",
-		"public/unsubscribe.html"} {
+		"public/unsubscribe.html", "subscribe_public.go", "subscribe_pages.go", "public/subscribe.html"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -209,6 +211,10 @@ func TestWordsAreWhole(t *testing.T) {
 			key != actionResubscribe {
 			t.Errorf("no page says %s", key)
 		}
+	}
+	if asked := slices.Sorted(slices.Values(audience.AskLanguages())); !slices.Equal(asked,
+		slices.Sorted(slices.Values(p.tags))) {
+		t.Errorf("mails ask in %v, pages are in %v", asked, p.tags)
 	}
 	if p.tags[0] != "en" {
 		t.Errorf("the languages are %v", p.tags)

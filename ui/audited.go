@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -20,12 +21,22 @@ import (
 type outcomeKey struct{}
 
 // outcome is why a change was refused whose page says so; nil: it was made.
-type outcome struct{ refused error }
+type outcome struct {
+	refused error
+	made    any // has the id of what was made; nil: nothing was
+}
 
 // noteOutcome says that the change of a request was refused.
 func noteOutcome(r *http.Request, err error) {
 	if o, ok := r.Context().Value(outcomeKey{}).(*outcome); ok {
 		o.refused = err
+	}
+}
+
+// noteMade tells the audit log what the change of a request made.
+func noteMade(r *http.Request, made any) {
+	if o, ok := r.Context().Value(outcomeKey{}).(*outcome); ok {
+		o.made = made
 	}
 }
 
@@ -52,6 +63,9 @@ func (u audits) logged(action, kind string, next handler) handler {
 			object.ID = r.PathValue("queue")
 		case strings.HasPrefix(action, "POST /me/"):
 			object.ID = grantOf(r).Person
+		case kind == "subscriber": // the form names a person, who may want to be forgotten
+			object.Account = cmp.Or(r.PathValue("account"), asked["account"], object.Account)
+			asked = nil
 		}
 		return u.record(w, r, action, object, asked, next)
 	}
@@ -74,7 +88,7 @@ func (u audits) record(w http.ResponseWriter, r *http.Request, action string, ob
 		if shown = next(w, r.WithContext(context.WithValue(ctx, outcomeKey{}, &result))); shown != nil {
 			return nil, shown
 		}
-		return nil, result.refused
+		return result.made, result.refused
 	})
 	if begun {
 		return shown

@@ -32,8 +32,11 @@ func TestEveryPageIsSafeAndWhole(t *testing.T) {
 	id := w.later(api.SubmitRequest{Subject: "one"})
 	w.template(api.TemplateRequest{ID: "t", Name: "T", TemplateDefinition: api.TemplateDefinition{
 		Content: api.TemplateContent{HTML: "<p>{{params.a}}"}}})
+	w.list("default", "news")
+	at := w.subscriber("default", "ann@example.com", "news")
 	b := w.operator()
-	for _, path := range []string{"/templates", "/templates/t", "/templates/none", "/", "/log", "/search",
+	for _, path := range []string{"/lists", "/lists/news", "/lists/none", "/audience", at, "/templates",
+		"/templates/t", "/templates/none", "/", "/log", "/search",
 		"/search?q=x", "/cancel", "/messages/" +
 			id, "/webhooks", "/accounts", "/gateways", "/replay?account=default", "/suppressions",
 		"/suppressions?q=ann@example.com", "/suppressions/imports/none", "/rates?by=tag",

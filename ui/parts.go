@@ -7,6 +7,7 @@ import (
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/server/access"
@@ -23,6 +24,7 @@ type Parts struct {
 	Outbox       *outbox.Outbox
 	Webhooks     *webhooks.Webhooks
 	Suppressions *suppression.Store
+	Audience     *audience.Subscribers
 	Accounts     *accounts.Accounts
 	Gateways     *gateways.Store
 	Templates    *templates.Templates
@@ -37,6 +39,9 @@ type Parts struct {
 	Viewer       http.Handler // the same, without buttons, for those who may change nothing
 	// LinkURL returns the URL of the page of a one-time link; server.LinkURL is one
 	LinkURL func(service, secret string) string
+	// AskAgain sends the mail again that asks to confirm a subscription; Again of audience.Confirmations
+	AskAgain func(ctx context.Context, bound string, of api.SubscriberAccount, subscriber, list string) (
+		api.ConfirmationSent, error)
 	// AskSender sends a mail to an address, whose link lets an account send as it; Ask of senders.Proofs
 	AskSender func(ctx context.Context, account, address string) (api.SenderInfo, error)
 }

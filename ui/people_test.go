@@ -129,7 +129,7 @@ func TestViewersOnlyLook(t *testing.T) {
 	b := w.person("vic", api.RoleViewer)
 	b.get("/").has(t, "the mail", `class="readonly"`)
 	for _, path := range []string{"/messages/" + id, "/log", "/accounts", "/webhooks", "/status", "/rates",
-		"/suppressions", "/templates", "/gateways", "/admin/queues/", "/me"} {
+		"/suppressions", "/lists", "/audience", "/templates", "/gateways", "/admin/queues/", "/me"} {
 		if p := b.get(path); p.status != http.StatusOK {
 			t.Errorf("%s: %d", path, p.status)
 		}

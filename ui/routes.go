@@ -45,6 +45,7 @@ func (t table) ownChanges(pattern, kind string, h handler) {
 func (u *UI) routes() *http.ServeMux {
 	t := table{u, http.NewServeMux()}
 	t.mailRoutes()
+	t.audienceRoutes()
 	t.adminRoutes()
 	t.peopleRoutes()
 	t.closed("/", noPage)
@@ -99,6 +100,30 @@ func (t table) mailRoutes() {
 	t.closed(DashboardPath+"/", u.dashboard)
 }
 
+// audienceRoutes are the pages of lists and subscribers.
+func (t table) audienceRoutes() {
+	p := audiencePages{t.UI}
+	t.shared("GET /lists", p.lists)
+	t.sharedChanges("POST /lists", "list", p.createList)
+	t.shared("GET /lists/{id}", p.list)
+	t.sharedChanges("POST /lists/{id}", "list", p.changeList)
+	t.sharedChanges("POST /lists/{id}/delete", "list", p.deleteList)
+	t.shared("GET /segments", p.segments)
+	t.sharedChanges("POST /segments", "segment", p.createSegment)
+	t.shared("GET /segments/{id}", p.segment)
+	t.sharedChanges("POST /segments/{id}", "segment", p.changeSegment)
+	t.shared("POST /segments/{id}/count", p.countSegment)
+	t.sharedChanges("POST /segments/{id}/delete", "segment", p.deleteSegment)
+	t.shared("GET /audience", p.subscribers)
+	t.sharedChanges("POST /audience", "subscriber", p.createSubscriber)
+	t.shared("GET /audience/{account}/{id}", p.subscriber)
+	t.sharedChanges("POST /audience/{account}/{id}", "subscriber", p.changeSubscriber)
+	t.sharedChanges("POST /audience/{account}/{id}/subscribe", "subscriber", p.subscribe)
+	t.sharedChanges("POST /audience/{account}/{id}/ask", "subscriber", p.ask)
+	t.sharedChanges("POST /audience/{account}/{id}/leave", "subscriber", p.leave)
+	t.sharedChanges("POST /audience/{account}/{id}/delete", "subscriber", p.deleteSubscriber)
+}
+
 // adminRoutes are the pages for those with the right to change settings.
 func (t table) adminRoutes() {
 	u := t.UI
@@ -142,9 +167,9 @@ func (t table) peopleRoutes() {
 var mounted = []string{
 	"/", "/static/*", "/login", "/login/*", "/logout", "/log", "/search", "/cancel", "/replay", "/queues/*",
 	"/messages/*",
-	"/webhooks", "/webhooks/*", "/accounts", "/accounts/*",
-	"/gateways", "/templates", "/templates/*", "/suppressions",
-	"/suppressions/*", "/rates", "/settings", "/tokens", "/tokens/*", "/audit", "/status", "/link", "/people",
+	"/webhooks", "/webhooks/*", "/accounts", "/accounts/*", "/gateways", "/templates", "/templates/*",
+	"/suppressions", "/suppressions/*", "/lists", "/lists/*", "/segments", "/segments/*", "/audience",
+	"/audience/*", "/rates", "/settings", "/tokens", "/tokens/*", "/audit", "/status", "/link", "/people",
 	"/people/*",
 	"/sessions", "/sessions/*", "/me", "/me/*",
 	DashboardPath, DashboardPath + "/*",

@@ -25,6 +25,7 @@ import (
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
@@ -67,6 +68,7 @@ type world struct {
 	stored   *mailtemplates.Templates
 	index    *index
 	barred   *suppression.Store
+	audience *audience.Subscribers
 	ui       *UI
 	asked    []string // for senders: account and address
 }
@@ -106,6 +108,10 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.must(err)
 	w.barred, err = suppression.New(db, suppression.Options{})
 	w.must(err)
+	w.audience, err = audience.New(audience.Parts{DB: db, Suppressions: w.barred,
+		Account: func(ctx context.Context, id string) error { _, err := w.accounts.Get(ctx, id); return err }},
+		audience.Options{})
+	w.must(err)
 	w.audit, err = audit.New(db, ring, audit.Options{})
 	w.must(err)
 	board, err := queue.NewDashboard(c, queue.DashboardOptions{Path: DashboardPath,
@@ -116,10 +122,15 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.settings, err = settings.New(db, ring, settings.Options{DeliveryAttempts: 7})
 	w.must(err)
 	u, err := New(Parts{
-		Outbox: w.outbox, Webhooks: w.webhooks, Suppressions: w.barred, Accounts: w.accounts,
+		Outbox: w.outbox, Webhooks: w.webhooks, Suppressions: w.barred, Audience: w.audience, Accounts: w.accounts,
 		Gateways: w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db},
 		Settings: w.settings, Dashboard: board, Viewer: viewer, Audit: w.audit, People: w.people,
 		LinkURL: func(service, secret string) string { return service + "/link?t=" + secret },
+		AskAgain: func(_ context.Context, _ string, of api.SubscriberAccount, id, list string) (
+			api.ConfirmationSent, error) {
+			w.asked = append(w.asked, of.Account+" "+id+" "+list)
+			return api.ConfirmationSent{Sent: list != "confirmed"}, nil
+		},
 		AskSender: func(_ context.Context, account, address string) (api.SenderInfo, error) {
 			w.asked = append(w.asked, account+" "+address)
 			return api.SenderInfo{Sender: address, Mail: &api.SenderMail{}}, nil

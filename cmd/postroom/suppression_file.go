@@ -91,32 +91,42 @@ type suppressionsExportCmd struct {
 	reachFlags
 }
 
-// Run writes a temporary file and renames it when it is complete.
+// Run writes them.
 func (c *suppressionsExportCmd) Run(s *session) error {
 	if c.File == "-" {
 		return api.ExportSuppressions.Do(s, s.client, c.query(), s.out)
 	}
-	if _, err := os.Stat(c.File); err == nil && !c.Force {
-		return usage("%s is there already: say --force to write over it", c.File)
-	}
-	file, err := os.CreateTemp(filepath.Dir(c.File), ".postroom-export-*")
+	lines := &lineCounter{}
+	_, err := s.export(c.File, c.Force, func(w io.Writer) error {
+		return api.ExportSuppressions.Do(s, s.client, c.query(), io.MultiWriter(w, lines))
+	})
 	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(file.Name()) }() // renamed by then, or not needed
-	bar, lines := s.bar(-1, "exporting", progressbar.OptionShowBytes(true)), &lineCounter{}
-	err = api.ExportSuppressions.Do(s, s.client, c.query(), io.MultiWriter(file, bar, lines))
-	_ = bar.Clear()
-	if err := errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(file.Name(), c.File); err != nil {
 		return err
 	}
 	out := struct {
 		Exported int `json:"exported"`
 	}{lines.n - 1}
 	return s.said(out, nil, "%d suppressions are in %s", out.Exported, c.File)
+}
+
+// export writes a temporary file and renames it when it is complete. It returns its size.
+func (s *session) export(name string, force bool, write func(w io.Writer) error) (int64, error) {
+	if _, err := os.Stat(name); err == nil && !force {
+		return 0, usage("%s is there already: say --force to write over it", name)
+	}
+	file, err := os.CreateTemp(filepath.Dir(name), ".postroom-export-*")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = os.Remove(file.Name()) }() // renamed by then, or not needed
+	bar := s.bar(-1, "exporting", progressbar.OptionShowBytes(true))
+	err = write(io.MultiWriter(file, bar))
+	_ = bar.Clear()
+	size, sought := file.Seek(0, io.SeekCurrent)
+	if err := errors.Join(err, sought, file.Close()); err != nil {
+		return 0, err
+	}
+	return size, os.Rename(file.Name(), name)
 }
 
 // lineCounter counts lines. No field of an export has a line break.

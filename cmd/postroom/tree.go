@@ -63,6 +63,10 @@ func commands() []verb {
 		{name: "rates", help: "Count what became of mail: sent, bounced, complained, opened.", run: &ratesCmd{}},
 		{name: "suppressions", help: "See and change whom not to mail, and find out why an address is not mailed.",
 			below: suppressionVerbs()},
+		{name: "list", help: "Mailing lists: who may be mailed newsletters.", below: listVerbs()},
+		{name: "segment", help: "Rules that select subscribers.", below: segmentVerbs()},
+		{name: "subscribers", help: "See and change who is on mailing lists, with the proof of each consent.",
+			below: subscriberVerbs()},
 		{name: "documents", help: "See and rebuild the search index.", below: documentVerbs()},
 	}), grouped("setup", []verb{
 		{name: "account", help: "Senders and the relays their mail goes through.", below: accountVerbs()},

@@ -36,17 +36,20 @@ const (
 // Token is the content of a signed token.
 type Token struct {
 	Account string // id of the account that sent the message
-	// Postroom's ULID of the message, the queueId of the API; may be empty for Unsubscribe only. Sender: a ULID
-	// of the request
+	// Postroom's ULID of the message, the queueId of the API; may be empty for Unsubscribe only. Sender and
+	// Confirm: one of the request
 	MessageID string
 	Recipient int    // index of the recipient in the envelope, from 0; Whole: the message as a whole
 	URL       string // Click only: the target
-	List      string // Unsubscribe only: id of the list; empty: all mail of the account
-	// Unsubscribe: the recipient. Sender: the address. Return path and proof: the only recipient; empty: several
+	// Unsubscribe: id of the list; empty: all mail of the account. Confirm: ids, with commas between
+	List string
+	// Unsubscribe and Confirm: the recipient. Sender: the address. Return path and proof: the only recipient;
+	// empty: several
 	Address string
 }
 
-// Time is when the message was accepted, to the millisecond. It is zero without a message.
+// Time is when the message was accepted, and for Confirm when the token was made, to the millisecond. It is
+// zero without a message.
 func (s Token) Time() time.Time {
 	id, err := ulid.ParseStrict(s.MessageID)
 	if err != nil {
@@ -67,6 +70,7 @@ const (
 	Proof       Purpose = 5 // the Message-ID, and what a provider repeats; see Ring.Proof
 	Preview     Purpose = 6 // any link of a mail that was not sent: it leads nowhere and proves nothing
 	Sender      Purpose = 7 // the page on which the owner of an address lets an account send as it
+	Confirm     Purpose = 8 // the link that confirms subscriptions
 )
 
 // String is the name of the purpose, for errors.
@@ -86,6 +90,8 @@ func (p Purpose) String() string {
 		return "preview"
 	case Sender:
 		return "sender"
+	case Confirm:
+		return "confirm"
 	}
 	return fmt.Sprintf("purpose %d", uint8(p))
 }
@@ -122,7 +128,7 @@ type key struct {
 	id     uint8
 	secret []byte
 	nonces []byte      // key of the HMAC that makes nonces
-	aead   cipher.AEAD // seals unsubscribe and sender tokens
+	aead   cipher.AEAD // seals the tokens of sealed purposes
 }
 
 // New makes a Ring. The first key signs, all keys verify.

@@ -32,6 +32,8 @@ func samples() map[Purpose]Token {
 			URL: "https://shop.example/a?b=c&d=ü#e"},
 		Unsubscribe: {Account: "shop", MessageID: messageID, Recipient: 65535, List: "news",
 			Address: "ann@example.com"},
+		Confirm: {Account: "shop", MessageID: messageID, Recipient: Whole, List: "news,weekly",
+			Address: "ann@example.com"},
 	}
 }
 
@@ -86,16 +88,18 @@ func TestTime(t *testing.T) {
 }
 
 func TestNoAddressInURLs(t *testing.T) {
-	s := samples()[Unsubscribe]
-	token, err := ring(t, testKey(0)).Sign(Unsubscribe, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, _ := base64.RawURLEncoding.DecodeString(token)
-	for _, text := range []string{s.Address, "example", s.List, s.Account} {
-		if bytes.Contains(raw, []byte(text)) ||
-			strings.Contains(token, base64.RawURLEncoding.EncodeToString([]byte(text))) {
-			t.Errorf("%q is to be seen in the token", text)
+	for _, p := range []Purpose{Unsubscribe, Confirm} {
+		s := samples()[p]
+		token, err := ring(t, testKey(0)).Sign(p, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, _ := base64.RawURLEncoding.DecodeString(token)
+		for _, text := range []string{s.Address, "example", s.List, s.Account} {
+			if bytes.Contains(raw, []byte(text)) ||
+				strings.Contains(token, base64.RawURLEncoding.EncodeToString([]byte(text))) {
+				t.Errorf("%q is to be seen in the %s token", text, p)
+			}
 		}
 	}
 }
@@ -207,6 +211,7 @@ func TestTokensThatCannotBe(t *testing.T) {
 		"return path for a URL":     {ReturnPath, Token{MessageID: messageID}},
 		"a purpose there is not":    {Purpose(9), Token{MessageID: messageID}},
 		"unsubscribe, not a ULID":   {Unsubscribe, Token{MessageID: "abc"}},
+		"confirm without a time":    {Confirm, Token{Address: "ann@example.com"}},
 		"unsubscribe with a target": {Unsubscribe, Token{MessageID: messageID, URL: "https://x.test"}},
 	} {
 		if token, err := r.Sign(c.p, c.s); err == nil {
@@ -238,6 +243,7 @@ func TestTokensStayTheSame(t *testing.T) {
 	got["proof"], _ = r.Proof(sentTo)
 	want := map[string]string{
 		"click":       "EAGTR_NcdUdJouzcP5H0qAAABHNob3AhaHR0cHM6Ly9zaG9wLmV4YW1wbGUvYT9iPWMmZD3DvCNlgdrsMTBhbmYlmjK4OihCCQ",
+		"confirm":     "EDxsMpYJDonPqo53vrtav1RuBydukQOhnaJJvJ3YOaurIRQ4DTQcKZ7yVKcZnoSxMzR_wxSgVulqjpIi24qSEzWcIdahH5Xo2eJYB6b9IeX79h9NU9ljIzC26g",
 		"open":        "EAGTR_NcdUdJouzcP5H0qAAEBHNob3CtE5QIEGr9Zovx3618WGgO",
 		"proof":       "01jd3z6q3n8x4t5v6w7y8z9a00-cbcx7u627ot5jrstp4fk5y7lkmz7lqy",
 		"return path": "bounces+agjup424ovdutixm3q7zd5fiaaiek76t3l52pvgga66bdp7xgzreegyb@example.com",

@@ -19,9 +19,9 @@ const (
 	maxToken = (1 + 24 + 16 + 4*binary.MaxVarintLen32 + 2*maxName + MaxURL + 16) * 4 / 3
 )
 
-// Sign writes a token of purpose Open, Click, Unsubscribe, Preview or Sender as text for a URL: base64url
-// without padding. It fails if the token lacks a required message, has fields of another purpose, or
-// exceeds a limit. If the target of a Click is longer than MaxURL, leave the link as it is.
+// Sign writes a token of a purpose other than ReturnPath and Proof as text for a URL: base64url without
+// padding. It fails if the token lacks a required message, has fields of another purpose, or exceeds a limit.
+// If the target of a Click is longer than MaxURL, leave the link as it is.
 func (r *Ring) Sign(p Purpose, s Token) (string, error) {
 	body, err := write(p, s)
 	if err != nil {
@@ -96,7 +96,7 @@ func (k key) open(p Purpose, token []byte) (body []byte, ok bool) {
 }
 
 // sealed reports whether tokens of the purpose are sealed, not only signed.
-func (p Purpose) sealed() bool { return p == Unsubscribe || p == Sender }
+func (p Purpose) sealed() bool { return p == Unsubscribe || p == Sender || p == Confirm }
 
 // about is what a sealed token is bound to beside its body: its header, and its purpose. Unsubscribe was the
 // only purpose once, and its tokens are good for years.
@@ -117,7 +117,7 @@ func write(p Purpose, s Token) ([]byte, error) {
 		}
 	}
 	switch {
-	case p != Open && p != Click && p != Unsubscribe && p != Preview && p != Sender:
+	case p == ReturnPath || p == Proof || p < Open || p > Confirm:
 		return nil, fmt.Errorf("%s is no purpose of a token in a URL", p)
 	case s.Recipient < Whole || s.Recipient > maxRecipient:
 		return nil, fmt.Errorf("there is no recipient %d", s.Recipient)
@@ -127,8 +127,8 @@ func write(p Purpose, s Token) ([]byte, error) {
 		return nil, fmt.Errorf("a click, and nothing else, has a target")
 	case len(s.URL) > MaxURL:
 		return nil, fmt.Errorf("a target of %d bytes, at most %d are possible", len(s.URL), MaxURL)
-	case p != Unsubscribe && s.List != "", !p.sealed() && s.Address != "":
-		return nil, fmt.Errorf("a list is in unsubscribe tokens only, an address in these and in sender tokens")
+	case !p.sealed() && (s.List != "" || s.Address != ""):
+		return nil, fmt.Errorf("only sealed tokens have a list or an address")
 	}
 	body := make([]byte, 0, len(id)+4*binary.MaxVarintLen32+len(s.Account)+len(s.URL)+len(s.List)+len(s.Address))
 	body = append(body, id[:]...)
@@ -174,7 +174,7 @@ func (s *Token) texts(p Purpose) []*string {
 	switch p {
 	case Click:
 		return []*string{&s.Account, &s.URL}
-	case Unsubscribe:
+	case Unsubscribe, Confirm:
 		return []*string{&s.Account, &s.List, &s.Address}
 	case Sender:
 		return []*string{&s.Account, &s.Address}

@@ -13,12 +13,13 @@
 //   - send: submit messages, over HTTP or SMTP.
 //   - smtp: submit messages over SMTP only.
 //   - outbox: read and change the outbox, the message log and the dead letters.
+//   - lists: read and change lists and their subscribers.
 //   - metrics: read metrics and stats.
-//   - api: the four above and everything else under /v1, accounts and webhook endpoints included, save
+//   - api: the five above and everything else under /v1, accounts and webhook endpoints included, save
 //     tokens and settings.
 //   - admin, or "*": everything, tokens and settings included.
 //
-// A token bound to an account can only have api, send, smtp and outbox, and sees only that account:
+// A token bound to an account can only have api, send, smtp, outbox and lists, and sees only that account:
 // [Grant.CanSee].
 // Routes to objects of the whole instance (the list of accounts, stats, queues, the instance's webhook
 // endpoints) require CanSee("").

@@ -123,11 +123,11 @@ func idIn(answer any) string {
 	if err != nil {
 		return ""
 	}
-	var made struct{ ID, Account, Gateway string }
+	var made struct{ ID, ListID, Segment, Account, Gateway string }
 	if json.Unmarshal(text, &made) != nil {
 		return ""
 	}
-	for _, id := range []string{made.ID, made.Account, made.Gateway} {
+	for _, id := range []string{made.ID, made.ListID, made.Segment, made.Account, made.Gateway} {
 		if id != "" {
 			return clip(id)
 		}

@@ -9,8 +9,8 @@ import (
 // networksKept bounds the networks that are counted within a minute. All further ones count as one.
 const networksKept = 20_000
 
-// Proofs counts wrong proofs by network and minute: tokens in links, signatures of webhooks. It is safe for
-// concurrent use.
+// Proofs counts wrong proofs by network and minute: tokens in links, signatures of webhooks. It counts
+// whatever else a stranger may send only so often, such as forms. It is safe for concurrent use.
 type Proofs struct {
 	perMinute int // of one network; 0: no limit
 

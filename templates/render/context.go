@@ -16,18 +16,30 @@ type Context struct {
 	PreferencesURL string // likewise
 }
 
+// lifted are the params of mails to subscribers, which templates name without "params." too.
+var lifted = [...]string{"confirmUrl", "list", "subscriber"}
+
 // Data returns the data of a template: the caller's as params (nil: an empty object), account {email, name},
 // service {url} and rcpt {name, address, unsubscribeUrl, preferencesUrl}. Most names are EmailEngine's.
-// Unknown values are "", so only the caller's variables can be missing. Params are not copied.
+// Unknown values are "", so only the caller's variables can be missing. Params are not copied. Those that are
+// lifted are beside params, too.
 func (c Context) Data(params any) map[string]any {
 	if params == nil {
 		params = map[string]any{}
 	}
-	return map[string]any{
+	data := map[string]any{
 		"params":  params,
 		"account": map[string]any{"email": c.Account.Address, "name": c.Account.Name},
 		"service": map[string]any{"url": c.ServiceURL},
 		"rcpt": map[string]any{"name": c.Recipient.Name, "address": c.Recipient.Address,
 			"unsubscribeUrl": c.UnsubscribeURL, "preferencesUrl": c.PreferencesURL},
 	}
+	if own, ok := params.(map[string]any); ok {
+		for _, name := range lifted {
+			if value, ok := own[name]; ok {
+				data[name] = value
+			}
+		}
+	}
+	return data
 }

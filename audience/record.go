@@ -1,0 +1,238 @@
+package audience
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+)
+
+// State is the state of a subscriber on a list.
+type State byte
+
+// The states. Their values are in Redis.
+const (
+	None       State = 0
+	Pending    State = 1 // asked for, and not confirmed yet: gets the mail that asks, and nothing else
+	Subscribed State = 2
+	Left       State = 3 // unsubscribed, or taken off the list
+)
+
+var stateNames = [...]string{None: "", Pending: "pending", Subscribed: "subscribed", Left: "left"}
+
+// String returns the state as it is in the API, "" for None.
+func (s State) String() string { return stateNames[s] }
+
+// stateNamed is the inverse of String. An unknown name is None.
+func stateNamed(name string) State { return State(max(0, slices.Index(stateNames[:], name))) }
+
+// subscription is the state of a subscriber on a list, with its proof.
+type subscription struct {
+	list    uint32 // number of the list
+	state   State
+	since   uint32 // Unix seconds
+	source  uint32 // number of its word
+	text    uint32 // number of the words that were agreed to; 0: none
+	given   uint32 // Unix seconds of the consent; 0: at since, or there is none
+	network string // that the consent came from; empty: not known
+}
+
+// record is a subscriber as it is stored.
+type record struct {
+	version          uint32 // raised by each change; the first is 1
+	created, updated uint32 // Unix seconds
+
+	email, name, locale, tz string
+	attributes              []byte // a JSON object; empty: none
+	tags                    []string
+	lists                   []subscription // at most one of a list
+	past                    []subscription // earlier states, the oldest first, at most maxPast
+}
+
+// maxPast bounds the earlier states that are kept of a subscriber.
+const maxPast = 20
+
+var errRecord = errors.New("the record of a subscriber can't be read")
+
+// on returns the state on a list, or nil.
+func (r *record) on(list uint32) *subscription {
+	for i := range r.lists {
+		if r.lists[i].list == list {
+			return &r.lists[i]
+		}
+	}
+	return nil
+}
+
+// stateOn returns the state on a list.
+func (r *record) stateOn(list uint32) State {
+	if s := r.on(list); s != nil {
+		return s.state
+	}
+	return None
+}
+
+// set replaces the state on a list. The earlier one becomes past.
+func (r *record) set(s subscription) {
+	old := r.on(s.list)
+	if old == nil {
+		r.lists = append(r.lists, s)
+		return
+	}
+	r.past = append(r.past, *old)
+	r.past = r.past[max(0, len(r.past)-maxPast):]
+	*old = s
+}
+
+// drop removes the state on a list, without a trace.
+func (r *record) drop(list uint32) {
+	r.lists = slices.DeleteFunc(r.lists, func(s subscription) bool { return s.list == list })
+}
+
+// clone returns a copy that shares no slices.
+func (r *record) clone() *record {
+	c := *r
+	c.attributes, c.tags = slices.Clone(r.attributes), slices.Clone(r.tags)
+	c.lists, c.past = slices.Clone(r.lists), slices.Clone(r.past)
+	return &c
+}
+
+// encode writes a record. It begins with the version in four bytes, which lua/write.lua compares; numbers are
+// varints, and texts have their length before them.
+func (r *record) encode() []byte {
+	b := make([]byte, 0, 64+len(r.email)+len(r.name)+len(r.attributes)+16*len(r.lists))
+	b = binary.BigEndian.AppendUint32(b, r.version)
+	b = binary.BigEndian.AppendUint32(b, r.created)
+	b = binary.AppendUvarint(b, uint64(r.updated-r.created))
+	for _, text := range [...]string{r.email, r.name, r.locale, r.tz} {
+		b = appendText(b, text)
+	}
+	b = binary.AppendUvarint(b, uint64(len(r.attributes)))
+	b = append(b, r.attributes...)
+	b = binary.AppendUvarint(b, uint64(len(r.tags)))
+	for _, tag := range r.tags {
+		b = appendText(b, tag)
+	}
+	b = appendSubscriptions(b, r.lists)
+	return appendSubscriptions(b, r.past)
+}
+
+func appendText(b []byte, text string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(text)))
+	return append(b, text...)
+}
+
+func appendSubscriptions(b []byte, list []subscription) []byte {
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	for _, s := range list {
+		b = binary.AppendUvarint(b, uint64(s.list))
+		b = append(b, byte(s.state))
+		b = binary.BigEndian.AppendUint32(b, s.since)
+		for _, n := range [...]uint32{s.source, s.text, s.given} {
+			b = binary.AppendUvarint(b, uint64(n))
+		}
+		b = appendText(b, s.network)
+	}
+	return b
+}
+
+// decode reads what encode wrote.
+func decode(b []byte) (*record, error) {
+	d := decoder{rest: b}
+	r := &record{version: d.fixed(), created: d.fixed()}
+	r.updated = r.created + uint32(d.number())
+	r.email, r.name, r.locale, r.tz = d.text(), d.text(), d.text(), d.text()
+	r.attributes = []byte(d.text())
+	for n := d.count(); n > 0; n-- {
+		r.tags = append(r.tags, d.text())
+	}
+	r.lists, r.past = d.subscriptions(), d.subscriptions()
+	if d.failed || len(d.rest) > 0 {
+		return nil, errRecord
+	}
+	return r, nil
+}
+
+// decoder reads the parts of a record. After a failure all parts are zero.
+type decoder struct {
+	rest   []byte
+	failed bool
+}
+
+// take returns the next n bytes.
+func (d *decoder) take(n uint64) []byte {
+	if n > uint64(len(d.rest)) {
+		d.failed, d.rest = true, nil
+		return nil
+	}
+	b := d.rest[:n]
+	d.rest = d.rest[n:]
+	return b
+}
+
+func (d *decoder) fixed() uint32 {
+	if b := d.take(4); b != nil {
+		return binary.BigEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (d *decoder) number() uint64 {
+	n, size := binary.Uvarint(d.rest)
+	if size <= 0 {
+		d.failed, d.rest = true, nil
+		return 0
+	}
+	d.rest = d.rest[size:]
+	return n
+}
+
+// count is number, of parts that have at least a byte each.
+func (d *decoder) count() uint64 {
+	n := d.number()
+	if n > uint64(len(d.rest)) {
+		d.failed, d.rest = true, nil
+		return 0
+	}
+	return n
+}
+
+func (d *decoder) text() string { return string(d.take(d.number())) }
+
+func (d *decoder) subscriptions() []subscription {
+	n := d.count()
+	if n == 0 {
+		return nil
+	}
+	list := make([]subscription, n)
+	for i := range list {
+		s := &list[i]
+		s.list = uint32(d.number())
+		if b := d.take(1); b != nil {
+			s.state = State(b[0]) & 3
+		}
+		s.since = d.fixed()
+		s.source, s.text, s.given = uint32(d.number()), uint32(d.number()), uint32(d.number())
+		s.network = d.text()
+	}
+	return list
+}
+
+// split returns the bodies of the records of a page; nil where there is none.
+func split(page string) ([pageSize][]byte, error) {
+	var bodies [pageSize][]byte
+	rest := []byte(page)
+	for i := 0; len(rest) > 0; i++ {
+		if len(rest) < 2 || i == pageSize {
+			return bodies, errRecord
+		}
+		n := int(binary.BigEndian.Uint16(rest))
+		if len(rest) < 2+n {
+			return bodies, errRecord
+		}
+		if n > 0 {
+			bodies[i] = rest[2 : 2+n]
+		}
+		rest = rest[2+n:]
+	}
+	return bodies, nil
+}

@@ -1,0 +1,23 @@
+// Package segment reads rules that select subscribers, says them as sentences, and applies them. It is pure:
+// it knows no Redis, and the subscriber it judges is handed to it.
+//
+// A rule is JSON: {"and":[…]}, {"or":[…]}, {"not":…}, or a term:
+//
+//	{"attribute":"seats","gte":3}             is, isNot, in, contains, startsWith, gt, gte, lt, lte, before,
+//	                                          after, exists
+//	{"tag":"beta"}                            has the tag
+//	{"list":"weekly","state":"subscribed"}    the state on a list; any state, if it is absent
+//	{"consent":"weekly","before":"-365d"}     when the subscription to a list was agreed to
+//	{"locale":"de"}                           the language; de holds for de-AT too
+//	{"domain":"gmail.com"}                    the domain of the address
+//	{"created":{"after":"-30d"}}              when the subscriber came
+//
+// before and after take a date, a time in RFC 3339, or a span before now: -30d, -12h. A date begins at
+// midnight UTC. An attribute that a subscriber does not have, or that has another type than the term compares
+// with, meets isNot and exists:false only.
+//
+// It promises:
+//   - A rule is read whole or refused, with the path of each fault, such as and[2].attribute.
+//   - A rule has at most 200 terms, 8 levels deep. So its cost is bounded. There are no patterns to match.
+//   - Reading a rule and writing its sentence never panic, whatever the bytes are.
+package segment

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+func listVerbs() []verb {
+	return []verb{
+		{name: "list", help: "List the mailing lists (the default).", run: &listCmd[listFlags, api.ListInfo]{
+			rows: func(s *session, f listFlags) ([]api.ListInfo, error) {
+				return all(s, api.ListLists, api.ListQuery{Account: f.Account, PageQuery: api.PageQuery{
+					PageSize: maxPage}})
+			},
+			none: "no lists; to add one: postroom list add --help", grid: listsGrid,
+		}},
+		{name: "show", help: "Show one list.", run: show(api.GetList, listFacts)},
+		{name: "add", help: "Add a list.", run: &listAddCmd{}},
+		{name: "update", help: "Change what the flags name of a list.", run: &listUpdateCmd{}},
+		{name: "form", help: "Show the public form of a list: its address, and html to embed.",
+			run: &listFormCmd{}},
+		{name: "delete", help: "Delete a list and its subscriptions; the subscribers stay.",
+			run: &deleteCmd[api.Deleted]{route: api.DeleteList, what: "list",
+				consequence: " with all its subscriptions and their proofs"}},
+	}
+}
+
+// listFlags narrow the list of lists.
+type listFlags struct {
+	Account string `placeholder:"ID" help:"Only those of this account."`
+}
+
+func listsGrid(list []api.ListInfo, now time.Time) grid {
+	g := newGrid("list", "name", "account", "opt-in", "subscribed", "pending", "left", "changed")
+	for _, l := range list {
+		g.add(l.ListID, clip(l.Name, 60), l.Account, l.OptIn, l.Counts.Subscribed, l.Counts.Pending,
+			l.Counts.Left, moment(l.Updated, now))
+	}
+	return g
+}
+
+func listFacts(l api.ListInfo, now time.Time) grid {
+	g := newGrid("list", l.ListID)
+	g.add("name", l.Name)
+	g.fact("description", l.Description)
+	g.add("account", l.Account)
+	g.add("opt-in", l.OptIn)
+	g.fact("public", noteIf(l.Public, "yes"))
+	g.fact("search engines", noteIf(l.NoIndex, "are asked to leave it out"))
+	g.fact("waits for confirmations", l.PendingRetention)
+	g.fact("confirmation", listMailWords(l.Confirmation))
+	g.fact("welcome", listMailWords(l.Welcome))
+	g.add("subscribed", l.Counts.Subscribed)
+	g.add("pending", l.Counts.Pending)
+	g.add("left", l.Counts.Left)
+	g.add("version", l.Version)
+	g.add("created", moment(l.Created, now))
+	g.add("changed", moment(l.Updated, now))
+	return g
+}
+
+// listFormCmd shows the public form of a list.
+type listFormCmd struct {
+	reachFlags
+	ID string `arg:"" help:"Id of the list."`
+}
+
+// Run prints the address of the form, and the html below it.
+func (l *listFormCmd) Run(s *session) error {
+	form, err := api.GetListForm.Do(s, s.client, l.ID)
+	return s.answer(form, err, func() { s.say("%s\n\n%s", form.URL, form.HTML) })
+}
+
+// listMailWords returns what a mail of a list is made of; empty: there is none.
+func listMailWords(m *api.ListMail) string {
+	switch {
+	case m == nil:
+		return ""
+	case m.Template != "":
+		return "template " + m.Template
+	}
+	return m.Subject
+}
+
+// listFields are the flags of lists that can change.
+type listFields struct {
+	Description  *string `placeholder:"TEXT" help:"What it is about."`
+	OptIn        *string `enum:"double,single" placeholder:"KIND" help:"double (the default): who subscribes confirms it by a link in a mail; or single."`
+	Public       *bool   `negatable:"" help:"Visitors may subscribe by its form, and its archive is shown."`
+	NoIndex      *bool   `name:"noindex" negatable:"" help:"Ask search engines to leave its pages out."`
+	Pending      *string `placeholder:"TIME" help:"How long a subscription waits for its confirmation, such as 720h; empty for the setting."`
+	Confirmation *string `placeholder:"ID" help:"Template of the mail with the link that confirms; empty for the one built in."`
+	Welcome      *string `placeholder:"ID" help:"Template of the mail that follows a subscription; empty for none."`
+}
+
+// patch returns the change that the flags name.
+func (f listFields) patch() api.ListPatch {
+	mail := func(template *string) *api.ListMail {
+		if template == nil {
+			return nil
+		}
+		return &api.ListMail{Template: *template}
+	}
+	return api.ListPatch{Description: f.Description, OptIn: f.OptIn, Public: f.Public, NoIndex: f.NoIndex,
+		PendingRetention: f.Pending, Confirmation: mail(f.Confirmation), Welcome: mail(f.Welcome)}
+}
+
+// listAddCmd adds a list.
+type listAddCmd struct {
+	reachFlags
+	Name    string `arg:"" help:"Its name, such as 'Weekly news'."`
+	ID      string `placeholder:"ID" help:"Its id, a label of a host name: letters a-z, digits and hyphens. Default: made from the name."`
+	Account string `placeholder:"ID" help:"Who sends its mail. Default: that of the token, else default."`
+	listFields
+}
+
+// Run adds a list.
+func (l *listAddCmd) Run(s *session) error {
+	req, p := api.List{ListID: l.ID, Account: l.Account, Name: l.Name}, l.patch()
+	api.Set(&req.Description, p.Description)
+	api.Set(&req.OptIn, p.OptIn)
+	api.Set(&req.Public, p.Public)
+	api.Set(&req.NoIndex, p.NoIndex)
+	api.Set(&req.PendingRetention, p.PendingRetention)
+	req.Confirmation, req.Welcome = p.Confirmation, p.Welcome
+	made, err := api.CreateList.Do(s, s.client, req)
+	return s.said(made, err, "list %s of account %s: added, with %s opt-in", made.ListID, clean(made.Account),
+		made.OptIn)
+}
+
+// listUpdateCmd changes a list.
+type listUpdateCmd struct {
+	reachFlags
+	ID   string  `arg:"" help:"Id of the list."`
+	Name *string `placeholder:"TEXT" help:"Its name."`
+	listFields
+}
+
+// Run changes what the flags name.
+func (l *listUpdateCmd) Run(s *session) error {
+	p := l.patch()
+	p.Name = l.Name
+	if p == (api.ListPatch{}) {
+		return errNothing
+	}
+	changed, err := api.UpdateList.Do(s, s.client, p, l.ID)
+	return s.said(changed, err, "list %s: changed", changed.ListID)
+}
+
+// ofAccount names the account of a subscriber.
+type ofAccount struct {
+	Account string `placeholder:"ID" help:"Whose subscriber. Default: that of the token, else default."`
+}
+
+func (f ofAccount) query() api.SubscriberAccount { return api.SubscriberAccount{Account: f.Account} }
+
+// skippedNote returns which lists a subscriber was not put on, and why; empty: none.
+func skippedNote(list []api.SkippedList) string {
+	text := ""
+	for _, skipped := range list {
+		text += cmp.Or(noteIf(text != "", ", "), "not put on: ") + fmt.Sprintf("%s (%s)", skipped.ListID,
+			skipped.Reason)
+	}
+	return text
+}

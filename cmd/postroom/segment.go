@@ -1,0 +1,177 @@
+package main
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/redisdb"
+)
+
+func segmentVerbs() []verb {
+	return []verb{
+		{name: "list", help: "List the segments (the default).", run: &listCmd[listFlags, api.SegmentInfo]{
+			rows: func(s *session, f listFlags) ([]api.SegmentInfo, error) {
+				return all(s, api.ListSegments, api.SegmentQuery{Account: f.Account, PageQuery: api.PageQuery{
+					PageSize: maxPage}})
+			},
+			none: "no segments; to add one: postroom segment add --help", grid: segmentsGrid,
+		}},
+		{name: "show", help: "Show one segment.", run: show(api.GetSegment, segmentFacts)},
+		{name: "add", help: "Store a rule that selects subscribers.", run: &segmentAddCmd{}},
+		{name: "update", help: "Change what the flags name of a segment.", run: &segmentUpdateCmd{}},
+		{name: "count", help: "Count the subscribers of a segment.", run: &segmentCountCmd{}},
+		{name: "explain", help: "Say why a subscriber is in a segment, or not.", run: &segmentExplainCmd{}},
+		{name: "delete", help: "Delete a segment; its subscribers stay.",
+			run: &deleteCmd[api.Deleted]{route: api.DeleteSegment, what: "segment"}},
+	}
+}
+
+func segmentsGrid(list []api.SegmentInfo, now time.Time) grid {
+	g := newGrid("segment", "name", "account", "rule", "changed")
+	for _, one := range list {
+		g.add(one.Segment.Segment, clip(one.Name, 40), one.Account, clip(one.Sentence, 80),
+			moment(one.Updated, now))
+	}
+	return g
+}
+
+func segmentFacts(one api.SegmentInfo, now time.Time) grid {
+	g := newGrid("segment", one.Segment.Segment)
+	g.add("name", one.Name)
+	g.add("account", one.Account)
+	g.add("selects", one.Sentence)
+	g.add("rule", string(one.Rule))
+	for _, warning := range one.Warnings {
+		g.add("warning", warning)
+	}
+	g.add("version", one.Version)
+	g.add("created", moment(one.Created, now))
+	g.add("changed", moment(one.Updated, now))
+	return g
+}
+
+// segmentAddCmd adds a segment.
+type segmentAddCmd struct {
+	reachFlags
+	Name    string `arg:"" help:"Its name, such as 'Large customers'."`
+	Rule    string `required:"" placeholder:"JSON" help:"The rule, such as '{\"attribute\":\"seats\",\"gte\":3}'."`
+	ID      string `placeholder:"ID" help:"Its id. Default: made from the name."`
+	Account string `placeholder:"ID" help:"Whose subscribers. Default: that of the token, else default."`
+}
+
+// Run adds a segment.
+func (c *segmentAddCmd) Run(s *session) error {
+	made, err := api.CreateSegment.Do(s, s.client, api.Segment{Segment: c.ID, Account: c.Account, Name: c.Name,
+		Rule: rule(c.Rule)})
+	if err != nil {
+		return err
+	}
+	return s.said(made, nil, "segment %s of account %s: %s%s", made.Segment.Segment, clean(made.Account),
+		clean(made.Sentence), warned(made))
+}
+
+// rule returns the text of a rule as JSON. What is no JSON is handed over as a text, which the server refuses
+// with the reason.
+func rule(text string) json.RawMessage {
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	quoted, _ := json.Marshal(text) // of a string
+	return quoted
+}
+
+// warned returns the warnings of a segment, each on a line.
+func warned(one api.SegmentInfo) string {
+	text := ""
+	for _, warning := range one.Warnings {
+		text += "\nwarning: " + clean(warning)
+	}
+	return text
+}
+
+// segmentUpdateCmd changes a segment.
+type segmentUpdateCmd struct {
+	reachFlags
+	ID   string  `arg:"" help:"Id of the segment."`
+	Name *string `placeholder:"TEXT" help:"Its name."`
+	Rule string  `placeholder:"JSON" help:"Its rule."`
+}
+
+// Run changes what the flags name.
+func (c *segmentUpdateCmd) Run(s *session) error {
+	p := api.SegmentPatch{Name: c.Name}
+	if c.Rule != "" {
+		p.Rule = rule(c.Rule)
+	}
+	if p.Name == nil && p.Rule == nil {
+		return errNothing
+	}
+	changed, err := api.UpdateSegment.Do(s, s.client, p, c.ID)
+	if err != nil {
+		return err
+	}
+	return s.said(changed, nil, "segment %s: %s%s", changed.Segment.Segment, clean(changed.Sentence),
+		warned(changed))
+}
+
+// segmentCountCmd counts a segment, with a progress bar on a terminal.
+type segmentCountCmd struct {
+	reachFlags
+	ID string `arg:"" help:"Id of the segment."`
+}
+
+// Run counts, and prints the number and the sample.
+func (c *segmentCountCmd) Run(s *session) error {
+	count, err := api.CountSegment.Do(s, s.client, c.ID)
+	bar := s.bar(count.Total, "counting", progressbar.OptionShowCount())
+	for err == nil && count.State == "running" {
+		if !redisdb.Pause(s, 200*time.Millisecond) {
+			return s.Err()
+		}
+		if count, err = api.GetSegmentCount.Do(s, s.client, c.ID); err == nil {
+			_ = bar.Set(count.Done) // only a display
+		}
+	}
+	_ = bar.Finish()
+	if err != nil {
+		return err
+	}
+	return s.done(count, count.State != "done", func() {
+		if count.State != "done" {
+			s.say("%s after %d of %d subscribers: %s", count.State, count.Done, count.Total, clean(count.Error))
+			return
+		}
+		s.say("%d of %d subscribers", count.Count, count.Done)
+		for _, sub := range count.Sample {
+			s.say("  %s %s", sub.ID, clean(sub.Email))
+		}
+	})
+}
+
+// segmentExplainCmd says why a subscriber is in a segment, or not.
+type segmentExplainCmd struct {
+	reachFlags
+	ID         string `arg:"" help:"Id of the segment."`
+	Subscriber string `arg:"" help:"Id or address of the subscriber."`
+}
+
+// Run prints each term of the rule, and what the subscriber has.
+func (c *segmentExplainCmd) Run(s *session) error {
+	why, err := api.ExplainSegment.Do(s, s.client, api.SegmentSubject{Subscriber: c.Subscriber}, c.ID)
+	if err != nil {
+		return err
+	}
+	return s.answer(why, nil, func() {
+		s.say("%s is %sin segment %s", clean(c.Subscriber), noteIf(!why.In, "not "), c.ID)
+		for _, t := range why.Terms {
+			holds := "no "
+			if t.Holds {
+				holds = "yes"
+			}
+			s.say("  %s  %s%s", holds, clean(t.Text), noteIf(t.Value != "", " (has %s)", clean(t.Value)))
+		}
+	})
+}

@@ -1,0 +1,376 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+func subscriberVerbs() []verb {
+	return []verb{
+		{name: "list", help: "List the subscribers of an account (the default).", run: &subscribersListCmd{}},
+		{name: "show", help: "Show one subscriber.", run: &subscriberShowCmd{}},
+		{name: "add", help: "Add a subscriber, and put the person on lists.", run: &subscriberAddCmd{}},
+		{name: "update", help: "Change what the flags name of a subscriber.", run: &subscriberUpdateCmd{}},
+		{name: "delete", help: "Delete a subscriber with all subscriptions; suppressions stay.",
+			run: &subscriberDeleteCmd{}},
+		{name: "subscribe", help: "Put a subscriber on lists.", run: &subscriberSubscribeCmd{}},
+		{name: "leave", help: "Take a subscriber off a list, and stop its mail.", run: &subscriberLeaveCmd{}},
+		{name: "consents", help: "Show each step of the subscriptions of a subscriber, with its proof.",
+			run: &subscriberConsentsCmd{}},
+		{name: "ask", help: "Send the mail again that asks to confirm a subscription.", run: &subscriberAskCmd{}},
+		{name: "import", help: "Import a file of any size.", run: &subscribersImportCmd{}},
+		{name: "imports", help: "List the imports of the last week.", run: &subscribersImportsCmd{}},
+		{name: "stop-import", help: "Stop a running import, or forget one that has ended.",
+			run: &subscribersStopCmd{}},
+		{name: "export", help: "Download subscribers, in a form that can be imported.",
+			run: &subscribersExportCmd{}},
+	}
+}
+
+// subscriberFlags choose subscribers.
+type subscriberFlags struct {
+	ofAccount
+	List    string `placeholder:"ID" help:"Only those who are on this list, or left it."`
+	State   string `enum:",pending,subscribed,left" default:"" placeholder:"STATE" help:"Only those in this state on --list: pending, subscribed or left."`
+	Segment string `placeholder:"ID" help:"Only those that this segment selects."`
+	Tag     string `placeholder:"TAG" help:"Only those with this tag."`
+	Search  string `placeholder:"TEXT" help:"Only those with this in their address or name. A whole address is found at once."`
+	Since   string `placeholder:"WHEN" help:"Only those who came since then: a distance (2h) or a time."`
+	Until   string `placeholder:"WHEN" help:"Only those who came before then."`
+}
+
+func (f subscriberFlags) query() (api.SubscriberQuery, error) {
+	q := api.SubscriberQuery{Account: f.Account, ListID: f.List, State: f.State, Segment: f.Segment,
+		Tag: f.Tag, Search: f.Search}
+	var err error
+	if q.CreatedAfter, err = optionalTime("--since", f.Since, parseSince); err == nil {
+		q.CreatedBefore, err = optionalTime("--until", f.Until, parseSince)
+	}
+	return q, err
+}
+
+// subscribersListCmd lists subscribers.
+type subscribersListCmd struct {
+	subscriberFlags
+	limitFlag
+	reachFlags
+}
+
+// Run lists subscribers.
+func (c *subscribersListCmd) Run(s *session) error {
+	q, err := c.query()
+	if err != nil {
+		return err
+	}
+	q.PageSize = c.pageSize(maxPage)
+	found, more, _, err := fetch(s, api.ListSubscribers, q, c.limitFlag, nil)
+	out := struct {
+		Subscribers []api.Subscriber `json:"subscribers"`
+		More        bool             `json:"more"` // there are others
+	}{found, more}
+	return s.table(out, err, "no subscribers", subscribersGrid(found, time.Now()),
+		noteIf(more, "there are others; all of them: --limit 0"))
+}
+
+func subscribersGrid(list []api.Subscriber, now time.Time) grid {
+	g := newGrid("id", "address", "name", "lists", "tags", "since")
+	for _, sub := range list {
+		g.add(sub.ID, sub.Email, orDash(clip(sub.Name, 40)), orDash(clip(listsOf(sub), 60)),
+			orDash(clip(strings.Join(sub.Tags, " "), 40)), moment(sub.Created, now))
+	}
+	return g
+}
+
+// listsOf returns the lists of a subscriber, with the state where it is another than subscribed.
+func listsOf(sub api.Subscriber) string {
+	var all []string
+	for _, l := range sub.Lists {
+		if l.State == "subscribed" {
+			all = append(all, l.ListID)
+		} else {
+			all = append(all, l.ListID+" ("+l.State+")")
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// who names a subscriber.
+type who struct {
+	Who string `arg:"" help:"Address or id of the subscriber."`
+	ofAccount
+}
+
+// subscriberShowCmd shows a subscriber.
+type subscriberShowCmd struct {
+	who
+	reachFlags
+}
+
+// Run shows a subscriber.
+func (c *subscriberShowCmd) Run(s *session) error {
+	sub, err := api.GetSubscriber.Do(s, s.client, c.query(), c.Who)
+	return s.answer(sub, err, func() { s.show(subscriberFacts(sub, time.Now())) })
+}
+
+func subscriberFacts(sub api.Subscriber, now time.Time) grid {
+	g := newGrid("subscriber", sub.ID)
+	g.add("account", sub.Account)
+	g.add("address", sub.Email)
+	g.fact("name", sub.Name)
+	g.fact("locale", sub.Locale)
+	g.fact("time zone", sub.TZ)
+	g.fact("tags", strings.Join(sub.Tags, ", "))
+	for _, name := range slices.Sorted(maps.Keys(sub.Attributes)) {
+		text, _ := json.Marshal(sub.Attributes[name]) // was read from JSON
+		g.add("attribute "+name, string(text))
+	}
+	for _, l := range sub.Lists {
+		g.add("list "+l.ListID, fmt.Sprintf("%s, %s, by %s", l.State, moment(l.Since, now), l.Source))
+	}
+	g.add("version", sub.Version)
+	g.add("created", moment(sub.Created, now))
+	g.add("changed", moment(sub.Updated, now))
+	return g
+}
+
+// subscriberFields are the flags of subscribers that can change.
+type subscriberFields struct {
+	Name      *string  `placeholder:"TEXT" help:"Name of the person."`
+	Locale    *string  `placeholder:"TAG" help:"Language of the mail, such as de-AT."`
+	TZ        *string  `name:"tz" placeholder:"ZONE" help:"Time zone, such as Europe/Vienna."`
+	Tag       []string `placeholder:"TAG" help:"Tags; several by commas."`
+	Attribute []string `sep:"none" placeholder:"NAME=VALUE" help:"An attribute; may be repeated. What looks like a number, true, false, null (which removes it) or a JSON list is one; quoted it is text."`
+}
+
+// attributes returns the attributes of the flags.
+func (f subscriberFields) attributes() (map[string]any, error) {
+	var all map[string]any
+	for _, text := range f.Attribute {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, usage("--attribute: %q is not NAME=VALUE", text)
+		}
+		if all == nil {
+			all = map[string]any{}
+		}
+		var v any
+		if json.Unmarshal([]byte(value), &v) != nil {
+			v = value
+		}
+		all[name] = v
+	}
+	return all, nil
+}
+
+// consentFlags are the proof that somebody agreed.
+type consentFlags struct {
+	Source      string `placeholder:"TEXT" help:"Where the person agreed to be mailed, such as checkout."`
+	Words       string `placeholder:"TEXT" help:"The words that were agreed to. Needs --source."`
+	Agreed      string `placeholder:"WHEN" help:"When it was: a distance (2h) or a time. Default: now. Needs --source."`
+	IP          string `name:"ip" placeholder:"ADDRESS" help:"From which address; only its network is kept. Needs --source."`
+	Resubscribe bool   `help:"With --source: subscribe again who left. After a bounce or a complaint not even then."`
+}
+
+func (f consentFlags) consent() (*api.Consent, error) {
+	if f.Source == "" {
+		if f.Words+f.Agreed+f.IP != "" {
+			return nil, usage("--words, --agreed and --ip need --source")
+		}
+		return nil, nil
+	}
+	at, err := optionalTime("--agreed", f.Agreed, parseSince)
+	return &api.Consent{Source: f.Source, Text: f.Words, Time: at, IP: f.IP}, err
+}
+
+// subscriptions returns what is asked for of lists, each as ID or ID=STATE.
+func subscriptions(lists []string) []api.SubscriptionRequest {
+	var all []api.SubscriptionRequest
+	for _, text := range lists {
+		id, state, _ := strings.Cut(text, "=")
+		all = append(all, api.SubscriptionRequest{ListID: id, State: state})
+	}
+	return all
+}
+
+// subscriberAddCmd adds a subscriber.
+type subscriberAddCmd struct {
+	Email string `arg:"" help:"Address."`
+	ofAccount
+	subscriberFields
+	List   []string `placeholder:"ID[=STATE]" help:"Put the person on this list; several by commas. STATE is subscribed, which needs --source on a list of double opt-in, or pending."`
+	Upsert bool     `help:"Change the subscriber of this address, if there is one."`
+	consentFlags
+	reachFlags
+}
+
+// Run adds a subscriber.
+func (c *subscriberAddCmd) Run(s *session) error {
+	attributes, err := c.attributes()
+	if err != nil {
+		return err
+	}
+	consent, err := c.consent()
+	if err != nil {
+		return err
+	}
+	req := api.SubscriberRequest{Account: c.Account, Email: c.Email, Tags: c.Tag, Attributes: attributes,
+		Lists: subscriptions(c.List), Consent: consent, Upsert: c.Upsert, Resubscribe: c.Resubscribe}
+	api.Set(&req.Name, c.Name)
+	api.Set(&req.Locale, c.Locale)
+	api.Set(&req.TZ, c.TZ)
+	sub, err := api.CreateSubscriber.Do(s, s.client, req)
+	return s.subscribed(sub, err)
+}
+
+// subscribed prints a subscriber whose lists may have changed.
+func (s *session) subscribed(sub api.Subscriber, err error) error {
+	return s.answer(sub, err, func() {
+		s.say("%s %s: %s", sub.ID, clean(sub.Email), clean(cmp.Or(listsOf(sub), "on no list")))
+		if note := skippedNote(sub.Skipped); note != "" {
+			s.note("%s", clean(note))
+		}
+	})
+}
+
+// subscriberUpdateCmd changes a subscriber.
+type subscriberUpdateCmd struct {
+	who
+	Email *string `placeholder:"ADDRESS" help:"Another address."`
+	subscriberFields
+	NoTags bool `help:"Remove all tags."`
+	reachFlags
+}
+
+// Run changes what the flags name.
+func (c *subscriberUpdateCmd) Run(s *session) error {
+	attributes, err := c.attributes()
+	if err != nil {
+		return err
+	}
+	p := api.SubscriberPatch{Account: c.Account, Email: c.Email, Name: c.Name, Locale: c.Locale, TZ: c.TZ,
+		Attributes: attributes}
+	switch {
+	case c.NoTags && len(c.Tag) > 0:
+		return usage("--no-tags and --tag exclude each other")
+	case c.NoTags || len(c.Tag) > 0:
+		p.Tags = new(append([]string{}, c.Tag...))
+	case c.Email == nil && c.Name == nil && c.Locale == nil && c.TZ == nil && len(attributes) == 0:
+		return errNothing
+	}
+	sub, err := api.UpdateSubscriber.Do(s, s.client, p, c.Who)
+	return s.said(sub, err, "%s %s: changed", sub.ID, clean(sub.Email))
+}
+
+// subscriberDeleteCmd deletes a subscriber.
+type subscriberDeleteCmd struct {
+	who
+	Yes bool `short:"y" help:"Do not ask."`
+	reachFlags
+}
+
+// Run deletes a subscriber. It fails if there is none.
+func (c *subscriberDeleteCmd) Run(s *session) error {
+	if !c.Yes && !s.confirm("Delete the subscriber %s with all subscriptions and their proofs?", clean(c.Who)) {
+		return fmt.Errorf("nothing was deleted: say --yes to delete the subscriber with all subscriptions")
+	}
+	answer, err := api.DeleteSubscriber.Do(s, s.client, c.query(), c.Who)
+	if err != nil {
+		return err
+	}
+	return s.done(answer, !answer.Deleted, func() {
+		if answer.Deleted {
+			s.say("subscriber %s deleted", clean(c.Who))
+		} else {
+			s.note("there is no subscriber %s", clean(c.Who))
+		}
+	})
+}
+
+// subscriberSubscribeCmd puts a subscriber on lists.
+type subscriberSubscribeCmd struct {
+	who
+	List []string `arg:"" name:"list" help:"Ids of lists, each alone or as ID=STATE: subscribed, which needs --source on a list of double opt-in, or pending."`
+	consentFlags
+	reachFlags
+}
+
+// Run puts a subscriber on lists.
+func (c *subscriberSubscribeCmd) Run(s *session) error {
+	consent, err := c.consent()
+	if err != nil {
+		return err
+	}
+	sub, err := api.Subscribe.Do(s, s.client, api.SubscribeRequest{Account: c.Account,
+		Lists: subscriptions(c.List), Consent: consent, Resubscribe: c.Resubscribe}, c.Who)
+	return s.subscribed(sub, err)
+}
+
+// subscriberLeaveCmd takes a subscriber off a list.
+type subscriberLeaveCmd struct {
+	who
+	List string `arg:"" name:"list" help:"Id of the list."`
+	reachFlags
+}
+
+// Run takes a subscriber off a list.
+func (c *subscriberLeaveCmd) Run(s *session) error {
+	answer, err := api.LeaveList.Do(s, s.client, c.query(), c.Who, c.List)
+	format := "%s left the list %s, and gets no mail of it"
+	if !answer.Deleted {
+		format = "%s was not on the list %s, and gets no mail of it"
+	}
+	return s.said(answer, err, format, clean(c.Who), clean(c.List))
+}
+
+// subscriberAskCmd asks for a confirmation again.
+type subscriberAskCmd struct {
+	who
+	List string `arg:"" name:"list" help:"Id of the list."`
+	reachFlags
+}
+
+// Run has the mail sent.
+func (c *subscriberAskCmd) Run(s *session) error {
+	answer, err := api.AskAgain.Do(s, s.client, c.query(), c.Who, c.List)
+	format := "a mail asks %s to confirm the list %s"
+	if !answer.Sent {
+		format = "%s has confirmed the list %s already; no mail was sent"
+	}
+	return s.said(answer, err, format, clean(c.Who), clean(c.List))
+}
+
+// subscriberConsentsCmd shows the history of subscriptions.
+type subscriberConsentsCmd struct {
+	who
+	reachFlags
+}
+
+// Run shows each step with its proof.
+func (c *subscriberConsentsCmd) Run(s *session) error {
+	history, err := api.ListConsents.Do(s, s.client, c.query(), c.Who)
+	return s.table(history.Consents, err, "no subscriptions", consentsGrid(history.Consents, time.Now()), "")
+}
+
+func consentsGrid(list []api.ConsentEntry, now time.Time) grid {
+	g := newGrid("list", "state", "since", "now", "by", "words", "given", "network")
+	for _, e := range list {
+		g.add(e.ListID, e.State, moment(e.Since, now), orDash(noteIf(e.Current, "yes")), orDash(e.Source),
+			orDash(clip(e.Text, 60)), momentOrDash(e.Given, now), orDash(e.Network))
+	}
+	return g
+}
+
+// momentOrDash is a time, or a dash.
+func momentOrDash(t *time.Time, now time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return moment(*t, now)
+}

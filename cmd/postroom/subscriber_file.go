@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/postroom/postroom/api"
+)
+
+// subscribersImportCmd imports a file.
+type subscribersImportCmd struct {
+	File string `arg:"" help:"CSV file with a line of headings (email, name, locale, tz, tags, attributes.NAME), or JSONL if its name ends in .jsonl or .ndjson; -: standard input."`
+	ofAccount
+	List        []string `placeholder:"ID" help:"A list to put all of them on. Repeat it for more."`
+	State       string   `enum:"subscribed,pending,left" default:"subscribed" help:"On these lists: subscribed (the default; needs --consent), pending, or left, which also stops their mail."`
+	Consent     string   `placeholder:"TEXT" help:"The words that all of them agreed to."`
+	Confirm     bool     `help:"With --state pending: a mail asks each of them for the confirmation."`
+	Existing    string   `enum:"merge,skip,replace" default:"merge" help:"What happens to those that are there already: merge (the default) changes what a line has, replace also empties the rest, skip leaves them as they are."`
+	Columns     string   `placeholder:"LIST" help:"What the columns of CSV are, such as Mail:email,Seats:attributes.seats:number. Default: by the headings."`
+	Delimiter   string   `placeholder:"CHAR" help:"Of CSV: , ; | or tab. Default: guessed."`
+	Charset     string   `enum:",utf-8,utf-16le,utf-16be,windows-1252" default:"" placeholder:"NAME" help:"Default: guessed."`
+	Tag         string   `placeholder:"TAG" help:"A tag that all of them get."`
+	Resubscribe bool     `help:"With --consent: who left is subscribed again."`
+	DryRun      bool     `help:"Change nothing, and say what would change."`
+	JSONL       bool     `name:"jsonl" help:"The file is JSONL, whatever its name."`
+	ID          string   `placeholder:"ID" help:"Id of the import. The same file with the same id goes on where an interrupted import was. Default: a new one."`
+	reachFlags
+}
+
+func (c *subscribersImportCmd) options() api.SubscriberImportOptions {
+	id := c.ID
+	if id == "" {
+		id = strings.ToLower(rand.Text())
+	}
+	return api.SubscriberImportOptions{ID: id, Account: c.Account, ListID: c.List, State: c.State,
+		Consent: c.Consent, Confirm: c.Confirm, Existing: c.Existing, Columns: c.Columns, Delimiter: c.Delimiter,
+		Charset: c.Charset, Tag: c.Tag, Resubscribe: c.Resubscribe, DryRun: c.DryRun}
+}
+
+// Run sends the file as it is read.
+func (c *subscribersImportCmd) Run(s *session) error {
+	file, size, err := s.open(c.File)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // it was read
+	bar := s.bar(int(size), "importing", progressbar.OptionShowBytes(true))
+	route, o := api.ImportSubscribers, c.options()
+	if c.JSONL || strings.HasSuffix(c.File, ".jsonl") || strings.HasSuffix(c.File, ".ndjson") {
+		route = api.ImportSubscribersJSONL
+	}
+	answer, err := route.Do(s, s.client, new(progressbar.NewReader(file, bar)), o)
+	_ = bar.Clear()
+	if err != nil {
+		return c.brokenOff(s, o, err)
+	}
+	return s.done(answer, answer.Bad > 0 || answer.State != "done", func() { s.sayImport(answer) })
+}
+
+// sayImport says what became of an import.
+func (s *session) sayImport(answer api.SubscriberImport) {
+	s.say("%d lines: %d added, %d changed, %d known already, %d repeated, %d left out", answer.Lines, answer.Added,
+		answer.Changed, answer.Known, answer.Repeated, answer.Bad)
+	if answer.State != "done" {
+		s.note("interrupted: %s; the same file with --id %s goes on from there", clean(answer.Error), answer.ID)
+	}
+	for _, reason := range slices.Sorted(maps.Keys(answer.Skipped)) {
+		s.note("%d not put on a list: %s", answer.Skipped[reason], reason)
+	}
+	if len(answer.Ignored) > 0 {
+		s.note("columns that mean nothing: %s", clean(strings.Join(answer.Ignored, ", ")))
+	}
+	for _, bad := range answer.Errors {
+		s.note("line %d: %s", bad.Line, clean(bad.Reason))
+	}
+	if more := answer.Bad - len(answer.Errors); more > 0 {
+		s.note("and %d more", more)
+	}
+}
+
+// brokenOff adds to an error how far a failed import came.
+func (c *subscribersImportCmd) brokenOff(s *session, o api.SubscriberImportOptions, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s), 5*time.Second)
+	defer cancel()
+	so, unknown := api.GetSubscriberImport.Do(ctx, s.client, api.SubscriberAccount{Account: c.Account}, o.ID)
+	if unknown != nil || so.Lines == 0 {
+		return err
+	}
+	return fmt.Errorf("%w\n%d lines were applied by then; the same file with --id %s goes on from there", err,
+		so.Lines, o.ID)
+}
+
+// subscribersImportsCmd lists imports.
+type subscribersImportsCmd struct {
+	ofAccount
+	reachFlags
+}
+
+// Run lists the imports of the last week.
+func (c *subscribersImportsCmd) Run(s *session) error {
+	list, err := api.ListSubscriberImports.Do(s, s.client, api.SubscriberAccount{Account: c.Account})
+	g := newGrid("id", "state", "since", "lines", "added", "changed", "known", "repeated", "bad")
+	for _, i := range list.Imports {
+		g.add(i.ID, i.State, moment(i.Started, time.Now()), fmt.Sprint(i.Lines), fmt.Sprint(i.Added),
+			fmt.Sprint(i.Changed), fmt.Sprint(i.Known), fmt.Sprint(i.Repeated), fmt.Sprint(i.Bad))
+	}
+	return s.table(list, err, "no imports in the last week", g, "")
+}
+
+// subscribersStopCmd stops an import.
+type subscribersStopCmd struct {
+	ID string `arg:"" help:"Id of the import."`
+	ofAccount
+	reachFlags
+}
+
+// Run stops a running import, or forgets one that has ended.
+func (c *subscribersStopCmd) Run(s *session) error {
+	answer, err := api.StopSubscriberImport.Do(s, s.client, api.SubscriberAccount{Account: c.Account}, c.ID)
+	if err == nil && !answer.Deleted {
+		err = fmt.Errorf("there is no import %s", c.ID)
+	}
+	return s.said(answer, err, "import %s is stopped, or forgotten if it had ended", clean(c.ID))
+}
+
+// subscribersExportCmd exports subscribers.
+type subscribersExportCmd struct {
+	File string `arg:"" optional:"" default:"-" help:"File to write, not there yet unless --force is given. Default: standard output."`
+	subscriberFlags
+	Format string `enum:"csv,jsonl" default:"csv" help:"csv (the default) or jsonl."`
+	Force  bool   `help:"Write over a file that is there."`
+	reachFlags
+}
+
+// Run writes them.
+func (c *subscribersExportCmd) Run(s *session) error {
+	q, err := c.query()
+	if err != nil {
+		return err
+	}
+	export := func(w io.Writer) error {
+		return api.ExportSubscribers.Do(s, s.client, api.SubscriberExportQuery{SubscriberQuery: q,
+			Format: c.Format}, w)
+	}
+	if c.File == "-" {
+		return export(s.out)
+	}
+	size, err := s.export(c.File, c.Force, export)
+	out := struct {
+		Bytes int64 `json:"bytes"`
+	}{size}
+	return s.said(out, err, "the subscribers are in %s", c.File)
+}

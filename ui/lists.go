@@ -1,0 +1,129 @@
+package ui
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/fault"
+)
+
+// audiencePages are the pages of lists and subscribers.
+type audiencePages struct{ *UI }
+
+// listsView is the page of all lists.
+type listsView struct {
+	Account string // whose lists; empty: of all
+	Lists   []api.ListInfo
+	Pager   pager
+}
+
+func (u audiencePages) lists(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	account, err := ownAccount(r, strings.TrimSpace(q.Get("account")))
+	if err != nil {
+		return err
+	}
+	page := pageOf(q)
+	got, err := u.Audience.Lists.Page(r.Context(), boundTo(r), api.ListQuery{Account: account,
+		PageQuery: api.PageQuery{Page: page, PageSize: rowsPerPage}})
+	if err != nil {
+		return err
+	}
+	v := listsView{Account: account, Lists: got.Lists}
+	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/lists",
+		values: values(map[string]string{"account": account})}
+	return u.show(w, r, http.StatusOK, "lists", "Lists", v)
+}
+
+// listView is the page of one list.
+type listView struct {
+	api.ListInfo
+	Mails []listMailView
+}
+
+// listMailView is the form of a mail of a list.
+type listMailView struct {
+	Name, Title, Hint string
+	Mail              api.ListMail
+}
+
+func (u audiencePages) list(w http.ResponseWriter, r *http.Request) error {
+	list, err := u.Audience.Lists.Get(r.Context(), boundTo(r), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	mails := []listMailView{
+		{"confirmation", "Confirmation", "The mail with the link that confirms, {{confirmUrl}}. Empty: the one built in.",
+			*cmp.Or(list.Confirmation, &api.ListMail{})},
+		{"welcome", "Welcome", "The mail that follows a subscription. Empty: none.",
+			*cmp.Or(list.Welcome, &api.ListMail{})},
+	}
+	return u.show(w, r, http.StatusOK, "list", list.Name, listView{list, mails})
+}
+
+func (u audiencePages) createList(w http.ResponseWriter, r *http.Request) error {
+	f := r.PostForm
+	made, err := u.Audience.Lists.Create(r.Context(), boundTo(r), api.List{
+		ListID: strings.TrimSpace(f.Get("list")), Account: strings.TrimSpace(f.Get("account")),
+		Name: strings.TrimSpace(f.Get("name")), Description: strings.TrimSpace(f.Get("description")),
+		OptIn: f.Get("optIn"), Public: f.Has("public")})
+	if err != nil {
+		return undone(w, r, "/lists", err)
+	}
+	noteMade(r, made)
+	return done(w, r, "/lists/"+made.ListID, "The list %s was added.", made.Name)
+}
+
+func (u audiencePages) changeList(w http.ResponseWriter, r *http.Request) error {
+	f, at := r.PostForm, "/lists/"+url.PathEscape(r.PathValue("id"))
+	version, err := readVersion(f)
+	if err != nil {
+		return undone(w, r, at, err)
+	}
+	text := func(name string) *string { return new(strings.TrimSpace(f.Get(name))) }
+	_, err = u.Audience.Lists.Update(r.Context(), boundTo(r), r.PathValue("id"), api.ListPatch{
+		Version: version, Name: text("name"), Description: text("description"), OptIn: text("optIn"),
+		Public: new(f.Has("public")), NoIndex: new(f.Has("noindex")), PendingRetention: text("pendingRetention"),
+		Confirmation: readListMail(f, "confirmation"), Welcome: readListMail(f, "welcome")})
+	if err != nil {
+		return undone(w, r, at, err)
+	}
+	return done(w, r, at, "Changed.")
+}
+
+// readVersion returns the version that a form was made of.
+func readVersion(f url.Values) (*int, error) {
+	n, err := strconv.Atoi(f.Get("version"))
+	if err != nil {
+		return nil, fault.InvalidFields([]fault.Field{{Key: "version", Message: "must be a number"}})
+	}
+	return &n, nil
+}
+
+func readListMail(f url.Values, name string) *api.ListMail {
+	return &api.ListMail{Template: strings.TrimSpace(f.Get(name + ".template")),
+		Subject: strings.TrimSpace(f.Get(name + ".subject")), Text: strings.TrimSpace(f.Get(name + ".text")),
+		HTML: strings.TrimSpace(f.Get(name + ".html"))}
+}
+
+func (u audiencePages) deleteList(w http.ResponseWriter, r *http.Request) error {
+	deleted, err := u.Audience.Lists.Delete(r.Context(), boundTo(r), r.PathValue("id"))
+	switch {
+	case err != nil:
+		return undone(w, r, "/lists", err)
+	case !deleted:
+		return done(w, r, "/lists", "The list was gone already.")
+	}
+	return done(w, r, "/lists", "The list %s was deleted. Its subscribers are still there.", r.PathValue("id"))
+}
+
+// audienceOf returns the account whose subscribers a page shows.
+func audienceOf(r *http.Request, asked string) (string, error) {
+	account, err := ownAccount(r, strings.TrimSpace(asked))
+	return cmp.Or(account, audience.DefaultAccount), err
+}

@@ -1,0 +1,55 @@
+package ui
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+// TestSegmentsOnThePages makes, counts, explains, changes and deletes a segment.
+func TestSegmentsOnThePages(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.subscriber("default", "ann@example.com")
+	b := w.operator()
+	b.get("/segments").has(t, "There is no segment", "Add a segment")
+	b.submitForm("/segments", url.Values{"name": {"<i>Beta</i>"}, "segment": {"beta"},
+		"rule": {`{"tag":`}}).has(t,
+		`class="flash bad"`, "rule")
+	b.submitForm("/segments", url.Values{"name": {"<i>Beta</i>"}, "segment": {"beta"},
+		"rule": {`{"not":{"tag":"<b>"}}`}}).has(t, "was added.", "not (tag “<b>”)")
+	p := b.get("/segments")
+	p.isSafe(t, "/segments")
+	p.has(t, "1 segment", `href="/segments/beta"`)
+	at := "/segments/beta"
+	b.submitForm(at+"/count", nil).has(t, "being counted")
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		c, err := w.audience.Segments.Count(t.Context(), "", "beta")
+		w.must(err)
+		if c.State == "done" {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("still counting: %+v", c)
+		}
+	}
+	p = b.get(at + "?subscriber=ann@example.com")
+	p.isSafe(t, at)
+	p.eachFieldHasALabel(t, at)
+	p.has(t, "<strong>1</strong> of 1 subscribers", "in the segment", "ann@example.com")
+	b.get(at+"?subscriber=none@example.com").has(t, "There is no subscriber none@example.com")
+	b.submitForm(at, url.Values{"version": {"1"}, "name": {"Beta"}, "rule": {`{"tag":"beta"}`}}).has(t,
+		"Changed.",
+		"before the last change of the rule")
+	b.submitForm(at, url.Values{"version": {"1"}, "name": {"Beta"}, "rule": {`{"tag":"beta"}`}}).has(t,
+		"is at version 2 now, not 1")
+	b.get("/audience?account=default&segment=beta").has(t, "No subscriber matches.")
+	b.submitForm(at+"/delete", nil).has(t, "The segment beta was deleted.")
+	entries, err := w.audit.List(t.Context(), api.AuditQuery{Kind: "segment", ID: "beta", Limit: 100})
+	w.must(err)
+	if len(entries.Entries) < 5 {
+		t.Errorf("the audit log has %d entries", len(entries.Entries))
+	}
+}

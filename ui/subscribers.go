@@ -1,0 +1,267 @@
+package ui
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// subscriptionStates are the choices of the filter.
+var subscriptionStates = []string{"subscribed", "pending", "left"}
+
+// subscribersView is the page of the subscribers of an account.
+type subscribersView struct {
+	Query  api.SubscriberQuery
+	Page   api.SubscriberPage
+	States []string
+	Next   string // URL of the next rows; empty: none
+	Top    string // URL of the first rows; empty: these are the first
+}
+
+// Any reports whether there is a filter.
+func (v subscribersView) Any() bool {
+	q := v.Query
+	return q.Search != "" || q.ListID != "" || q.State != "" || q.Tag != "" || q.Segment != ""
+}
+
+// at returns the URL of the same rows at another cursor.
+func (v subscribersView) at(cursor string) string {
+	q := v.Query
+	return address("/audience", values(map[string]string{"account": q.Account, "list": q.ListID,
+		"state": q.State, "tag": q.Tag, "segment": q.Segment, "q": q.Search, "cursor": cursor}))
+}
+
+func (u audiencePages) subscribers(w http.ResponseWriter, r *http.Request) error {
+	in := r.URL.Query()
+	account, err := audienceOf(r, in.Get("account"))
+	if err != nil {
+		return err
+	}
+	text := func(name string) string { return strings.TrimSpace(in.Get(name)) }
+	v := subscribersView{States: subscriptionStates, Query: api.SubscriberQuery{Account: account,
+		ListID: text("list"), State: text("state"), Tag: text("tag"), Search: text("q"), Segment: text("segment"),
+		Cursor:   in.Get("cursor"),
+		PageSize: rowsPerPage}}
+	for _, value := range []string{v.Query.ListID, v.Query.Tag, v.Query.Search, v.Query.Segment,
+		v.Query.Cursor} {
+		if len(value) > 512 {
+			return fault.New(fault.Invalid, "", "A filter is too long")
+		}
+	}
+	if v.Page, err = u.Audience.Page(r.Context(), boundTo(r), v.Query); err != nil {
+		return err
+	}
+	if v.Page.Cursor != "" {
+		v.Next = v.at(v.Page.Cursor)
+	}
+	if v.Query.Cursor != "" {
+		v.Top = v.at("")
+	}
+	return u.show(w, r, http.StatusOK, "subscribers", "Subscribers", v)
+}
+
+// subscriberView is the page of one subscriber.
+type subscriberView struct {
+	api.Subscriber
+	Consents   []api.ConsentEntry
+	Attributes string // as JSON, a line each
+}
+
+// At returns the path of the page.
+func (v subscriberView) At() string { return subscriberPath(v.Account, v.ID) }
+
+func subscriberPath(account, id string) string {
+	return "/audience/" + url.PathEscape(account) + "/" + url.PathEscape(id)
+}
+
+// subscriberOf returns which subscriber the path of a page names.
+func subscriberOf(r *http.Request) (api.SubscriberAccount, string, error) {
+	account, err := audienceOf(r, r.PathValue("account"))
+	return api.SubscriberAccount{Account: account}, r.PathValue("id"), err
+}
+
+func (u audiencePages) subscriber(w http.ResponseWriter, r *http.Request) error {
+	of, id, err := subscriberOf(r)
+	if err != nil {
+		return err
+	}
+	sub, err := u.Audience.Get(r.Context(), boundTo(r), of, id)
+	if err != nil {
+		return err
+	}
+	history, err := u.Audience.Consents(r.Context(), boundTo(r), of, id)
+	if err != nil {
+		return err
+	}
+	var attributes bytes.Buffer
+	enc := json.NewEncoder(&attributes)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(sub.Attributes); err != nil {
+		return err
+	}
+	return u.show(w, r, http.StatusOK, "subscriber", sub.Email, subscriberView{Subscriber: sub,
+		Consents: history.Consents, Attributes: attributes.String()})
+}
+
+func (u audiencePages) createSubscriber(w http.ResponseWriter, r *http.Request) error {
+	f := r.PostForm
+	account, err := audienceOf(r, f.Get("account"))
+	if err != nil {
+		return err
+	}
+	req := api.SubscriberRequest{Account: account, Email: f.Get("email"), Name: f.Get("name"),
+		Consent: readConsent(f)}
+	if list := strings.TrimSpace(f.Get("list")); list != "" {
+		req.Lists = []api.SubscriptionRequest{{ListID: list, State: f.Get("state")}}
+	}
+	sub, _, err := u.Audience.Create(r.Context(), boundTo(r), req)
+	if err != nil {
+		return undone(w, r, address("/audience", values(map[string]string{"account": account})), err)
+	}
+	noteMade(r, struct{ ID string }{sub.ID})
+	return u.subscribed(w, r, sub, "Added.")
+}
+
+// readConsent returns the proof of a form; nil: it has none.
+func readConsent(f url.Values) *api.Consent {
+	source := strings.TrimSpace(f.Get("source"))
+	if source == "" {
+		return nil
+	}
+	return &api.Consent{Source: source, Text: strings.TrimSpace(f.Get("words"))}
+}
+
+// subscribed says what became of a subscriber who was put on lists.
+func (u audiencePages) subscribed(w http.ResponseWriter, r *http.Request, sub api.Subscriber,
+	said string) error {
+	for _, skipped := range sub.Skipped {
+		said += " Not put on the list " + skipped.ListID + ": " + skippedWords[skipped.Reason]
+	}
+	return redirectWith(w, r, subscriberPath(sub.Account, sub.ID), flash{Text: said, Bad: len(sub.Skipped) > 0})
+}
+
+// skippedWords say why somebody was not put on a list.
+var skippedWords = map[string]string{
+	"left":        "the person left it, and comes back only with a consent.",
+	"unsubscribe": "the person unsubscribed, and comes back only with a consent.",
+	"hard_bounce": "the address does not exist.",
+	"spam_report": "the person complained.",
+	"manual":      "an operator suppressed the address.",
+}
+
+func (u audiencePages) changeSubscriber(w http.ResponseWriter, r *http.Request) error {
+	of, id, err := subscriberOf(r)
+	if err != nil {
+		return err
+	}
+	f, at := r.PostForm, subscriberPath(of.Account, id)
+	version, err := readVersion(f)
+	if err != nil {
+		return undone(w, r, at, err)
+	}
+	old, err := u.Audience.Get(r.Context(), boundTo(r), of, id)
+	if err != nil {
+		return err
+	}
+	attributes, err := readAttributes(f.Get("attributes"), old.Attributes)
+	if err != nil {
+		return undone(w, r, at, err)
+	}
+	text := func(name string) *string { return new(strings.TrimSpace(f.Get(name))) }
+	tags := strings.FieldsFunc(f.Get("tags"), func(c rune) bool { return c == ',' })
+	_, err = u.Audience.Update(r.Context(), boundTo(r), of, id, api.SubscriberPatch{Version: version,
+		Email: text("email"), Name: text("name"), Locale: text("locale"), TZ: text("tz"), Tags: &tags,
+		Attributes: attributes})
+	if err != nil {
+		return undone(w, r, at, err)
+	}
+	return done(w, r, at, "Changed.")
+}
+
+// readAttributes returns the change from old attributes to those of a form, in JSON.
+func readAttributes(text string, old map[string]any) (map[string]any, error) {
+	patch := map[string]any{}
+	text = strings.TrimSpace(text)
+	if text != "" && json.Unmarshal([]byte(text), &patch) != nil || patch == nil {
+		return nil, fault.InvalidFields([]fault.Field{{Key: "attributes", Message: "must be a JSON object"}})
+	}
+	for name := range old {
+		if _, stays := patch[name]; !stays {
+			patch[name] = nil
+		}
+	}
+	return patch, nil
+}
+
+func (u audiencePages) subscribe(w http.ResponseWriter, r *http.Request) error {
+	of, id, err := subscriberOf(r)
+	if err != nil {
+		return err
+	}
+	f := r.PostForm
+	sub, err := u.Audience.Subscribe(r.Context(), boundTo(r), of, id, api.SubscribeRequest{
+		Lists:   []api.SubscriptionRequest{{ListID: strings.TrimSpace(f.Get("list")), State: f.Get("state")}},
+		Consent: readConsent(f), Resubscribe: f.Has("resubscribe")})
+	if err != nil {
+		return undone(w, r, subscriberPath(of.Account, id), err)
+	}
+	said := "On the list."
+	if len(sub.Skipped) > 0 {
+		said = ""
+	}
+	return u.subscribed(w, r, sub, said)
+}
+
+func (u audiencePages) leave(w http.ResponseWriter, r *http.Request) error {
+	of, id, err := subscriberOf(r)
+	if err != nil {
+		return err
+	}
+	at, list := subscriberPath(of.Account, id), r.PostForm.Get("list")
+	left, err := u.Audience.Leave(r.Context(), boundTo(r), of, id, list)
+	switch {
+	case err != nil:
+		return undone(w, r, at, err)
+	case !left:
+		return done(w, r, at, "The person was not on the list %s. Its mail is stopped all the same.", list)
+	}
+	return done(w, r, at, "The person left the list %s, and gets no mail of it.", list)
+}
+
+func (u audiencePages) ask(w http.ResponseWriter, r *http.Request) error {
+	of, id, err := subscriberOf(r)
+	if err != nil {
+		return err
+	}
+	at, list := subscriberPath(of.Account, id), r.PostForm.Get("list")
+	answer, err := u.AskAgain(r.Context(), boundTo(r), of, id, list)
+	switch {
+	case err != nil:
+		return undone(w, r, at, err)
+	case !answer.Sent:
+		return done(w, r, at, "The subscription of the list %s is confirmed already. No mail was sent.", list)
+	}
+	return done(w, r, at, "A mail asks to confirm the list %s.", list)
+}
+
+func (u audiencePages) deleteSubscriber(w http.ResponseWriter, r *http.Request) error {
+	of, id, err := subscriberOf(r)
+	if err != nil {
+		return err
+	}
+	back := address("/audience", values(map[string]string{"account": of.Account}))
+	deleted, err := u.Audience.Delete(r.Context(), boundTo(r), of, id)
+	switch {
+	case err != nil:
+		return undone(w, r, back, err)
+	case !deleted:
+		return done(w, r, back, "The subscriber was gone already.")
+	}
+	return done(w, r, back, "The subscriber was deleted. Suppressions of the address are still there.")
+}
