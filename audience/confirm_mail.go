@@ -189,8 +189,7 @@ func (c *Confirmations) submit(ctx context.Context, mail api.SubmitRequest, abou
 
 // params returns what templates of mails to a subscriber see.
 func (c *Confirmations) params(ctx context.Context, account string, ordinal uint32, r *record,
-	lists []*List) (
-	map[string]any, error) {
+	lists []*List) (map[string]any, error) {
 	type listParams struct {
 		ListID      string `json:"listId"`
 		Name        string `json:"name"`

@@ -258,23 +258,45 @@ func (i *importing) takePlaces(ctx context.Context, b *batch, todo []*row, at ui
 	if err := i.save(ctx); err != nil || len(without) == 0 {
 		return err
 	}
-	pipe := i.s.db.ReplicatedPipeline()
-	claims := make([]*redisdb.Reply[string], len(without))
+	return i.claim(ctx, without, first)
+}
+
+// claim gives the addresses of rows to ordinals from first on, with a script for each prefix of the index. A
+// row whose address somebody else has by now stays without.
+func (i *importing) claim(ctx context.Context, without []*row, first uint32) error {
+	var of [shards]struct {
+		keys, claims []string
+		rows         []int
+		reply        *redisdb.Reply[[]string]
+	}
 	for n, r := range without {
-		place := indexed(i.account, r.address)
-		claims[n] = claimScript.Add(pipe, []string{place.key},
-			claimArgs{place.field, r.place, decimal(first + uint32(n))})
+		at := indexed(i.account, r.address)
+		c := &of[at.shard]
+		c.keys, c.rows = append(c.keys, at.key), append(c.rows, n)
+		c.claims = append(c.claims, at.field, r.place, decimal(first+uint32(n)))
+	}
+	pipe := i.s.db.ReplicatedPipeline()
+	for n := range of {
+		if c := &of[n]; len(c.keys) > 0 {
+			c.reply = claimScript.Add(pipe, c.keys, c.claims)
+		}
 	}
 	if err := pipe.Exec(ctx); err != nil {
 		return redisdb.Failed(err, "index subscribers of account %s", i.account)
 	}
-	for n, r := range without {
-		got, err := claims[n].Read()
-		if err != nil {
-			return redisdb.Failed(err, "index a subscriber of account %s", i.account)
+	for n := range of {
+		c := &of[n]
+		if c.reply == nil {
+			continue
 		}
-		if got == decimal(first+uint32(n)) {
-			r.ordinal = first + uint32(n)
+		got, err := c.reply.Read()
+		if err != nil || len(got) != len(c.rows) {
+			return redisdb.Failed(cmp.Or(err, errRecord), "index subscribers of account %s", i.account)
+		}
+		for k, at := range c.rows {
+			if ordinal := first + uint32(at); got[k] == decimal(ordinal) {
+				without[at].ordinal = ordinal
+			}
 		}
 	}
 	return nil

@@ -60,7 +60,10 @@ func pendingKey(list uint32, shard int) string {
 func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
 // indexPlace is the hash and the field of an address in the index.
-type indexPlace struct{ key, field string }
+type indexPlace struct {
+	key, field string
+	shard      int // of the key
+}
 
 // indexed returns the place of a folded address.
 func indexed(account, address string) indexPlace {
@@ -70,7 +73,8 @@ func indexed(account, address string) indexPlace {
 		sum := sha256.Sum256([]byte(field))
 		field = "#" + base64.RawURLEncoding.EncodeToString(sum[:18])
 	}
-	return indexPlace{key: redisdb.Key(n%shards, "subscriber-index", strconv.Itoa(n/shards)), field: field}
+	return indexPlace{key: redisdb.Key(n%shards, "subscriber-index", strconv.Itoa(n/shards)), field: field,
+		shard: n % shards}
 }
 
 // idOf returns the id of the subscriber with an ordinal.

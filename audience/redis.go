@@ -16,15 +16,13 @@ import (
 var lua embed.FS
 
 var (
-	claimScript = redisdb.NewScript[claimArgs, string]("audience/claim",
+	claimScript = redisdb.NewScript[[]string, []string]("audience/claim",
 		redisdb.Source(lua, "lua/claim.lua"))
 	writeScript = redisdb.NewScript[writeArgs, string]("audience/write",
 		redisdb.Source(lua, "lua/write.lua"))
 	internScript = redisdb.NewScript[[]string, string]("audience/intern",
 		redisdb.Source(lua, "lua/intern.lua"))
 )
-
-type claimArgs struct{ Field, Before, After string }
 
 type writeArgs struct {
 	First   int
@@ -131,11 +129,14 @@ func (s *store) find(ctx context.Context, account, address string) (has string, 
 // claim gives a folded address to an ordinal in place of the one it has, and returns the one it has then.
 func (s *store) claim(ctx context.Context, account, address, before, after string) (string, error) {
 	at := indexed(account, address)
-	has, err := claimScript.RunReplicated(ctx, s.db, []string{at.key}, claimArgs{at.field, before, after})
+	has, err := claimScript.RunReplicated(ctx, s.db, []string{at.key}, []string{at.field, before, after})
+	if err == nil && len(has) != 1 {
+		err = errRecord
+	}
 	if err != nil {
 		return "", redisdb.Failed(err, "index a subscriber of account %s", account)
 	}
-	return has, nil
+	return has[0], nil
 }
 
 // nextOrdinals takes n ordinals of an account, and returns the first.

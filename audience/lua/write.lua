@@ -7,6 +7,7 @@
 -- Result: a text with, for each record, 1 if it was written, 2 if it was as wanted before, and 0 if it has another version.
 -- Atomic because the states and counts of lists must agree with the records. A record that is already as wanted changes no count: the
 -- script may have run before.
+first, chunk = tonumber(first), tonumber(chunk)
 local ROOT = string.match(KEYS[1], '^postroom:{%d+}:')
 
 -- The records of the page.
@@ -21,7 +22,7 @@ end
 
 -- A list's states of a chunk begin with "s" and are, in order, the offset (two bytes) and the state of each member: sparse. Or they begin with
 -- "d" and are two bits for each subscriber of the chunk: dense. Sparse ones of more than SPARSE members become dense.
-local SPARSE, CHUNK = 4000, 64000
+local SPARSE, CHUNK, PAGE = 4000, 64000, 32
 
 -- find returns the position of the first sparse member at offset or behind it.
 local function find(states, offset)
@@ -49,39 +50,66 @@ local function dense(states)
   return table.concat(parts)
 end
 
--- put sets a state and returns the earlier one.
-local function put(key, offset, state)
-  if redis.call('GETRANGE', key, 0, 0) == 'd' then
-    local i = 1 + math.floor(offset / 4)
-    local byte = string.byte(redis.call('GETRANGE', key, i, i))
-    local unit = 4 ^ (offset % 4)
-    local old = math.floor(byte / unit) % 4
-    redis.call('SETRANGE', key, i, string.char(byte + (state - old) * unit))
-    return old
+local names = {[1] = 'pending', [2] = 'subscribed', [3] = 'left'}
+local lists = {}
+
+-- list_of returns a list with its states of the page, which save writes back.
+local function list_of(number)
+  local l = lists[number]
+  if l then return l end
+  l = {key = ROOT .. 'list-states:' .. number .. ':' .. chunk, number = number, states = {}, counts = {0, 0, 0}}
+  lists[number] = l
+  if redis.call('GETRANGE', l.key, 0, 0) == 'd' then
+    l.dense = true
+    local bytes = redis.call('GETRANGE', l.key, 1 + first / 4, PAGE / 4 + first / 4)
+    for slot = 0, PAGE - 1 do
+      l.states[slot] = math.floor(string.byte(bytes, 1 + math.floor(slot / 4)) / 4 ^ (slot % 4)) % 4
+    end
+    return l
   end
-  local states = redis.call('GET', key) or 's'
-  local p, old = find(states, offset), 0
-  local member, rest = string.char(math.floor(offset / 256), offset % 256), p
-  if string.sub(states, p, p + 1) == member then old, rest = string.byte(states, p + 2), p + 3 end
-  local new = state == 0 and '' or member .. string.char(state)
-  states = string.sub(states, 1, p - 1) .. new .. string.sub(states, rest)
-  if #states > 1 + 3 * SPARSE then states = dense(states) end
-  if states == 's' then redis.call('DEL', key) else redis.call('SET', key, states) end
-  return old
+  local states = redis.call('GET', l.key) or 's'
+  local from, to = find(states, first), find(states, first + PAGE)
+  l.before, l.after = string.sub(states, 1, from - 1), string.sub(states, to)
+  for p = from, to - 1, 3 do
+    local high, low, state = string.byte(states, p, p + 2)
+    l.states[high * 256 + low - first] = state
+  end
+  return l
 end
 
-local names = {[1] = 'pending', [2] = 'subscribed', [3] = 'left'}
+-- save writes the states and the counts of a list.
+local function save(l)
+  local parts = {}
+  if l.dense then
+    for slot = 0, PAGE - 1, 4 do
+      local byte = 0
+      for i = 0, 3 do byte = byte + l.states[slot + i] * 4 ^ i end
+      parts[#parts + 1] = string.char(byte)
+    end
+    redis.call('SETRANGE', l.key, 1 + first / 4, table.concat(parts))
+  else
+    for slot = 0, PAGE - 1 do
+      local state, offset = l.states[slot] or 0, first + slot
+      if state ~= 0 then parts[#parts + 1] = string.char(math.floor(offset / 256), offset % 256, state) end
+    end
+    local states = l.before .. table.concat(parts) .. l.after
+    if #states > 1 + 3 * SPARSE then states = dense(states) end
+    if states == 's' then redis.call('DEL', l.key) else redis.call('SET', l.key, states) end
+  end
+  for state, by in ipairs(l.counts) do
+    local counts = ROOT .. 'list-counts:' .. l.number
+    if by ~= 0 and redis.call('HINCRBY', counts, names[state], by) <= 0 then redis.call('HDEL', counts, names[state]) end
+  end
+end
 
 -- change sets the state of a subscriber on a list.
-local function change(list, slot, state, since)
-  local offset = first + slot
-  local old = put(ROOT .. 'list-states:' .. list .. ':' .. chunk, offset, state)
-  local counts, pending = ROOT .. 'list-counts:' .. list, ROOT .. 'list-pending:' .. list
-  if old ~= state then
-    if old ~= 0 and redis.call('HINCRBY', counts, names[old], -1) <= 0 then redis.call('HDEL', counts, names[old]) end
-    if state ~= 0 then redis.call('HINCRBY', counts, names[state], 1) end
-  end
-  local member = string.format('%d', chunk * CHUNK + offset)
+local function change(number, slot, state, since)
+  local l = list_of(number)
+  local old = l.states[slot] or 0
+  l.states[slot] = state
+  if old ~= 0 then l.counts[old] = l.counts[old] - 1 end
+  if state ~= 0 then l.counts[state] = l.counts[state] + 1 end
+  local pending, member = ROOT .. 'list-pending:' .. number, string.format('%d', chunk * CHUNK + first + slot)
   if state == 1 then redis.call('ZADD', pending, since, member) elseif old == 1 then redis.call('ZREM', pending, member) end
 end
 
@@ -101,6 +129,7 @@ while i <= #ARGV do
   results[#results + 1] = wanted and '1' or has == body and '2' or '0'
   i = i + 4 + 3 * lists
 end
+for _, l in pairs(lists) do save(l) end
 if changed then
   local parts = {}
   for slot = 0, size - 1 do
