@@ -367,7 +367,7 @@ func TestImportOfDeadProcess(t *testing.T) {
 	if _, err := io.WriteString(w, people(0, 3000)); err != nil {
 		t.Fatal(err)
 	}
-	for n := 0; n < 2000; { // its first batch
+	for n := 0; n == 0; { // its first batch, which is smaller on a slow machine
 		var err error
 		if n, err = b.Count(t.Context(), "default"); err != nil {
 			t.Fatal(err)
