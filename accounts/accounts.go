@@ -37,6 +37,8 @@ type Options struct {
 	AddressOnly bool
 	// Quota is that of accounts that have none of their own.
 	Quota Quota
+	// InUse refuses to delete what something needs. Nil: nothing does.
+	InUse records.InUse
 	// Registry gets the counter of refusals by quota. Nil: they are not counted.
 	Registry prometheus.Registerer
 	// LookUpTXT asks the DNS for text records. Nil: the resolver of the machine.
@@ -98,7 +100,7 @@ func New(db *redisdb.DB, ring *seal.Ring, shared *gateways.Store, o Options) (*A
 	if a.proofs, err = ring.Derive("senders of accounts"); err != nil {
 		return nil, err
 	}
-	kept := records.Options[api.Account]{Now: o.Now}
+	kept := records.Options[api.Account]{Now: o.Now, InUse: o.InUse}
 	if o.Default != nil {
 		account := *o.Default
 		account.Account = DefaultID

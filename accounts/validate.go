@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -12,7 +13,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/templates/locale"
+	"github.com/postroom/postroom/schedule"
 )
 
 const (
@@ -37,7 +38,7 @@ func check(account api.Account) *faults {
 	}
 	f.webhooks(account.Webhooks)
 	f.Text("locale", account.Locale, 64)
-	if _, err := locale.Zone(account.TZ); err != nil {
+	if _, err := schedule.Zone(cmp.Or(account.TZ, "UTC")); err != nil {
 		f.Add("tz", "%v", err)
 	}
 	f.Faults = append(f.Faults, gateways.OfAccount(account).Check()...)

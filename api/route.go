@@ -54,10 +54,10 @@ func (u Upload[Options, Out]) Do(ctx context.Context, c *Client, body io.Reader,
 // Download is a route whose response is not JSON and may be long.
 type Download[Query any] string
 
-// Do writes the response to w while it arrives. There is no timeout except ctx's. An interrupted download is
-// an error.
-func (d Download[Query]) Do(ctx context.Context, c *Client, q Query, w io.Writer) error {
-	req := newRequest(string(d), nil)
+// Do writes the response to w while it arrives. The ids replace the braces of the path, in order. There is no
+// timeout except ctx's. An interrupted download is an error.
+func (d Download[Query]) Do(ctx context.Context, c *Client, q Query, w io.Writer, ids ...any) error {
+	req := newRequest(string(d), ids)
 	req.query = values(q)
 	resp, err := c.untimed().send(ctx, req)
 	if err != nil {

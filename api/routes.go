@@ -272,6 +272,46 @@ const (
 	// ExplainSegment says why a subscriber is in a segment, or not.
 	ExplainSegment Call[SegmentSubject, SegmentExplanation] = "GET /v1/segments/{segment}/explain"
 
+	// CreateCampaign stores the draft of a campaign.
+	CreateCampaign Call[Campaign, CampaignInfo] = "POST /v1/campaigns"
+	// ListCampaigns lists the campaigns of an account, or of all, the latest first.
+	ListCampaigns Call[CampaignQuery, CampaignPage] = "GET /v1/campaigns"
+	// GetCampaign shows a campaign with its state.
+	GetCampaign Fetch[CampaignInfo] = "GET /v1/campaigns/{campaign}"
+	// UpdateCampaign changes what is not nil of a campaign that is not being sent.
+	UpdateCampaign Call[CampaignPatch, CampaignInfo] = "PUT /v1/campaigns/{campaign}"
+	// DeleteCampaign deletes a campaign that is not being sent, and what is known of its recipients.
+	DeleteCampaign Fetch[Deleted] = "DELETE /v1/campaigns/{campaign}"
+	// CopyCampaign makes a draft of a campaign's content and audience.
+	CopyCampaign Call[CampaignCopy, CampaignInfo] = "POST /v1/campaigns/{campaign}/copy"
+	// SendCampaign begins to send a campaign, now or at a time.
+	SendCampaign Call[CampaignStart, CampaignRun] = "POST /v1/campaigns/{campaign}/send?"
+	// PauseCampaign stops a campaign: no further mail of it is sent.
+	PauseCampaign Fetch[CampaignRun] = "POST /v1/campaigns/{campaign}/pause"
+	// ResumeCampaign goes on with a campaign that is paused or held.
+	ResumeCampaign Fetch[CampaignRun] = "POST /v1/campaigns/{campaign}/resume"
+	// CancelCampaign ends a campaign: who has not got it will not.
+	CancelCampaign Fetch[CampaignRun] = "POST /v1/campaigns/{campaign}/cancel"
+	// PreviewCampaign shows the mail of a campaign as one person would get it.
+	PreviewCampaign Call[CampaignSample, CampaignPreview] = "POST /v1/campaigns/{campaign}/preview"
+	// CheckCampaign finds what keeps a campaign from being sent, and what should be looked at.
+	CheckCampaign Fetch[CampaignCheck] = "POST /v1/campaigns/{campaign}/check"
+	// TestCampaign mails a campaign to given addresses.
+	TestCampaign Call[CampaignTest, CampaignTested] = "POST /v1/campaigns/{campaign}/test"
+	// ListCampaignRecipients lists what became of the people of a campaign.
+	ListCampaignRecipients Call[CampaignRecipientQuery,
+		CampaignRecipientPage] = "GET /v1/campaigns/{campaign}/recipients"
+	// ExportCampaignRecipients writes them as CSV.
+	ExportCampaignRecipients Download[CampaignRecipientQuery] = "GET /v1/campaigns/{campaign}/recipients/export"
+	// SettleCampaign counts recipients in doubt as sent.
+	SettleCampaign Call[CampaignSettle, CampaignSettled] = "POST /v1/campaigns/{campaign}/settle"
+	// ResendCampaign begins the next run of a campaign, to some of its people.
+	ResendCampaign Call[CampaignResend, CampaignRun] = "POST /v1/campaigns/{campaign}/resend"
+	// GetCampaignStats shows the numbers of a campaign.
+	GetCampaignStats Fetch[CampaignStats] = "GET /v1/campaigns/{campaign}/stats"
+	// RecountCampaign compares the counters of a campaign with what is stored of each recipient.
+	RecountCampaign Fetch[CampaignRecount] = "POST /v1/campaigns/{campaign}/recount"
+
 	// GetListForm shows the public form of a list.
 	GetListForm Fetch[ListForm] = "GET /v1/lists/{listId}/form"
 

@@ -10,14 +10,15 @@ type Scope string
 
 // The scopes. Admin includes all; "*" is its other name.
 const (
-	ScopeAPI     Scope = "api"     // everything but tokens and settings
-	ScopeSend    Scope = "send"    // submit messages
-	ScopeSMTP    Scope = "smtp"    // submit messages over SMTP only
-	ScopeOutbox  Scope = "outbox"  // read and change the outbox
-	ScopeLists   Scope = "lists"   // lists and their subscribers
-	ScopeMetrics Scope = "metrics" // read metrics and stats
-	ScopeAdmin   Scope = "admin"   // everything
-	ScopeAll     Scope = "*"
+	ScopeAPI       Scope = "api"       // everything but tokens and settings
+	ScopeSend      Scope = "send"      // submit messages
+	ScopeSMTP      Scope = "smtp"      // submit messages over SMTP only
+	ScopeOutbox    Scope = "outbox"    // read and change the outbox
+	ScopeLists     Scope = "lists"     // lists and their subscribers
+	ScopeCampaigns Scope = "campaigns" // campaigns; read lists and segments
+	ScopeMetrics   Scope = "metrics"   // read metrics and stats
+	ScopeAdmin     Scope = "admin"     // everything
+	ScopeAll       Scope = "*"
 )
 
 // RateLimit limits the requests of a token.
@@ -38,7 +39,7 @@ type Restrictions struct {
 type TokenRequest struct {
 	Account      string        `json:"account,omitempty" maxLength:"256" doc:"Binds the token to this account"`
 	Description  string        `json:"description" minLength:"1" maxLength:"1024"`
-	Scopes       []Scope       `json:"scopes,omitempty" enum:"api,send,smtp,outbox,lists,metrics,admin,*" doc:"api when absent"`
+	Scopes       []Scope       `json:"scopes,omitempty" enum:"api,send,smtp,outbox,lists,campaigns,metrics,admin,*" doc:"api when absent"`
 	Expires      *time.Time    `json:"expires,omitempty"`
 	Restrictions *Restrictions `json:"restrictions,omitempty"`
 }

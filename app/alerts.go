@@ -15,7 +15,7 @@ import (
 func (a *App) buildWatch(context.Context) error {
 	c := a.cfg
 	w, err := watch.New(watch.Parts{DB: a.db, Queues: a.control, Mail: a.outbox, Accounts: a.accounts,
-		Relays: a.router, Ring: a.ring, Audit: a.audit},
+		Relays: a.router, Ring: a.ring, Audit: a.audit, Held: a.campaigns.Held},
 		watch.Options{
 			Every: c.Alerts.Every, Paused: c.Alerts.Paused, DeadLetters: c.Alerts.DeadLetters,
 			RelayAway: c.Alerts.RelayAway, FailedShare: c.Alerts.FailedShare, BounceRate: c.Alerts.BounceRate,

@@ -29,6 +29,7 @@ import (
 	"github.com/postroom/postroom/feedback/tracking"
 	"github.com/postroom/postroom/feedback/unsubscribe"
 	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/newsletter"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
@@ -90,6 +91,7 @@ type App struct {
 	suppressions *suppression.Store
 	audience     *audience.Subscribers
 	optIn        *audience.Confirmations
+	campaigns    *newsletter.Campaigns
 	documents    *documents.Documents
 	feedback     *feedback.Feedback
 	tracking     *tracking.Tracking // nil where no HTTP is served
@@ -122,6 +124,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 		a.buildAudience,   // lists and their subscribers
 		a.buildDelivery,   // queues, connections to relays, and the outbox
 		a.buildOptIn,      // mails that ask people to confirm subscriptions
+		a.buildCampaigns,  // campaigns, and the postmen that send them
 		a.buildWebhooks,   // events to endpoints
 		a.buildDocuments,  // events to the search index
 		a.buildArchive,    // events to files or a column store
@@ -251,14 +254,14 @@ func (a *App) buildStores(context.Context) error {
 	a.life.onRun("settings", a.settings.Run)
 	a.guard = dialing.New(dialing.Options{AllowPrivate: c.Relays.AllowPrivate, Setting: "relays.allowPrivate",
 		Logger: a.log})
-	a.gateways, err = gateways.New(a.db, a.ring, gateways.Options{Guard: a.guard, Logger: a.log})
-	if err != nil {
+	if a.gateways, err = gateways.New(a.db, a.ring, gateways.Options{Guard: a.guard, InUse: inUse(a),
+		Logger: a.log}); err != nil {
 		return err
 	}
 	a.life.onRun("gateways", a.gateways.Run)
 	a.accounts, err = accounts.New(a.db, a.ring, a.gateways, accounts.Options{
 		Default: defaultAccount(c), Hold: c.Delivery.AccountTrouble == "hold", Logger: a.log,
-		AddressOnly: c.Senders.Own == "address", Quota: quota(c.Quotas), Registry: a.metrics,
+		AddressOnly: c.Senders.Own == "address", InUse: inUse(a), Quota: quota(c.Quotas), Registry: a.metrics,
 	})
 	if err != nil {
 		return err
@@ -268,7 +271,7 @@ func (a *App) buildStores(context.Context) error {
 	}
 	a.stored, err = templates.New(a.db, previewers{a.settings, a.accounts}, templates.Options{
 		Strict: c.Templates.Missing == "error", EscapedOnly: c.Templates.EscapedOnly, Max: c.Templates.Max,
-		Room: accounts.Room(a.accounts, "templates")})
+		Room: accounts.Room(a.accounts, "templates"), InUse: inUse(a)})
 	if err != nil {
 		return err
 	}
@@ -365,7 +368,7 @@ func (a *App) serverParts() server.Parts {
 		OAuth: a.oauth, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
 		Verifier: verifier{a.router, a.accounts, a.gateways, a.oauth}, Access: a.access,
 		People: a.people, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions,
-		Audience: a.audience, OptIn: a.optIn, Feedback: a.feedback,
+		Audience: a.audience, OptIn: a.optIn, Campaigns: a.campaigns, Feedback: a.feedback,
 		Bounces: a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe,
 		Senders: a.senders, Audit: a.audit, State: a.state(),
 	}

@@ -28,7 +28,8 @@ func (a *App) buildDelivery(context.Context) error {
 	a.outbox, err = outbox.New(outbox.Parts{
 		DB: a.db, Queue: a.tasks, Control: a.control, Router: a.router, Accounts: a.accounts, Gateways: a.gateways,
 		Signer: dkim.NewSigner(a.keys), Templates: a.stored, Suppressions: a.suppressions, Tokens: a.signedTokens,
-		Ring: a.ring,
+		Ring:     a.ring,
+		Campaign: func(ctx context.Context, id string) (bool, error) { return a.campaigns.Goes(ctx, id) },
 	}, outbox.Options{
 		ServiceURL: func() string { return a.settings.Current().ServiceURL },
 		Track: func() (opens, clicks bool) {

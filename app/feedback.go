@@ -19,7 +19,7 @@ func (a *App) buildFeedback(context.Context) error {
 		return err
 	}
 	a.feedback, err = feedback.New(
-		feedback.Parts{DB: a.db, Outbox: a.outbox, Suppression: a.suppressions, Tokens: a.signedTokens,
+		feedback.Parts{DB: a.db, Outbox: a.campaigns.Facts(), Suppression: a.suppressions, Tokens: a.signedTokens,
 			Account: a.accounts.Named},
 		feedback.Options{
 			Providers: providerSecrets(c.Providers), Mailgun: mailgun, Every: c.Reconcile.Mailgun.Every,

@@ -53,6 +53,7 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	exerciseDelivery(t, client)
 	exerciseSuppressions(t, client, db)
 	exerciseAudience(t, client)
+	exerciseCampaigns(t, a.URL(), client, relay)
 	exerciseFeedback(t, a, client)
 	exerciseSenders(t, client)
 	trimAudit(t, db)

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/records"
 	"github.com/postroom/postroom/suppression"
 )
 
@@ -26,6 +27,9 @@ type Options struct {
 	// PendingRetention is how long a subscription waits for its confirmation, on lists that do not say it. Zero:
 	// 30 days.
 	PendingRetention time.Duration
+
+	// InUse refuses to delete a list or a segment that a campaign needs. Nil: none does.
+	InUse records.InUse
 
 	// ImportRoom checks the quota of an account: the bytes of one import. Nil: there is none.
 	ImportRoom suppression.Room

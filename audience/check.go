@@ -16,6 +16,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/schedule"
 )
 
 // Bounds of a subscriber.
@@ -94,9 +95,8 @@ func (f *faults) zone(name string) string {
 	if name = strings.TrimSpace(name); name == "" {
 		return ""
 	}
-	if _, err := time.LoadLocation(name); err != nil || name == "Local" || !strings.Contains(name, "/") &&
-		name != "UTC" {
-		f.add("tz", "must be a time zone such as Europe/Vienna, or UTC")
+	if _, err := schedule.Zone(name); err != nil {
+		f.add("tz", "%v", err)
 	}
 	return name
 }

@@ -59,7 +59,7 @@ func newLists(p Parts, o Options) *Lists {
 	l.store = records.New(p.DB, nil, records.Kind[storedList]{
 		Key: "list", Index: "lists", Name: "list", Code: "ListChanged", Missing: listNotFound,
 		Secrets: func(*storedList) []records.Secret { return nil },
-	}, records.Options[storedList]{Now: o.Now, Forget: func(string) { l.cached.Clear() }})
+	}, records.Options[storedList]{Now: o.Now, InUse: o.InUse, Forget: func(string) { l.cached.Clear() }})
 	l.cached = redisdb.NewCache[*List](p.DB, l.store.VersionKey(), nil)
 	return l
 }

@@ -36,7 +36,7 @@ func newSegments(s *Subscribers) *Segments {
 	segments := &Segments{subscribers: s, store: records.New(s.db, nil, records.Kind[storedSegment]{
 		Key: "segment", Index: "segments", Name: "segment", Code: "SegmentChanged", Missing: segmentNotFound,
 		Secrets: func(*storedSegment) []records.Secret { return nil },
-	}, records.Options[storedSegment]{Now: s.now})}
+	}, records.Options[storedSegment]{Now: s.now, InUse: s.opts.InUse})}
 	segments.stopped, segments.stop = context.WithCancel(context.Background())
 	return segments
 }
@@ -229,10 +229,11 @@ func (s *Segments) Delete(ctx context.Context, bound, id string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if err := s.subscribers.db.Client().Del(ctx, segmentCountKey(id)).Err(); err != nil {
-		return false, redisdb.Failed(err, "delete segment %s", id)
+	if err := s.store.Delete(ctx, id); err != nil {
+		return false, err
 	}
-	return true, s.store.Delete(ctx, id)
+	err = s.subscribers.db.Client().Del(ctx, segmentCountKey(id)).Err()
+	return true, redisdb.Failed(err, "delete the count of segment %s", id)
 }
 
 // Explain says why a subscriber is in a segment, or not.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // counted counts a segment, and returns the result.
@@ -30,7 +31,7 @@ func (b *bench) counted(t *testing.T, id string) api.SegmentCount {
 		if time.Now().After(deadline) {
 			t.Fatalf("still counting: %+v", c)
 		}
-		time.Sleep(5 * time.Millisecond)
+		redisdb.Pause(t.Context(), 5*time.Millisecond)
 	}
 }
 

@@ -204,6 +204,13 @@ type Newsletter struct {
 	ConfirmPerDay    int           `key:"confirmPerDay" default:"3" min:"0" doc:"Mails that ask one address to confirm subscriptions of an account within a day. A further one is not sent; the API answers 429. 0: any number."`
 	FormPerMinute    int           `key:"formPerMinute" default:"10" min:"0" doc:"Public forms that one address (IPv6: /64) can send to one process within a minute. Further ones get 429. 0: any number."`
 	PendingRetention time.Duration `key:"pendingRetention" default:"720h" min:"1h" doc:"How long a subscription waits for its confirmation before it is removed. A list can have another time."`
+	InFlight         int           `key:"inFlight" default:"10000" min:"1" doc:"Mails of a campaign that wait for another attempt. While there are more, the campaign waits."`
+	Expire           time.Duration `key:"expire" default:"24h" min:"1m" doc:"A scheduled campaign that would begin this late or later is held instead, as after a backup was restored."`
+	InDoubt          string        `key:"inDoubt" default:"hold" values:"hold,resend" doc:"What happens to people of a campaign if the process died between the end of their mail and the relay's reply: hold lists them as in doubt; resend mails them again, perhaps for the second time."`
+	HoldAfter        int           `key:"holdAfter" default:"500" min:"1" doc:"Mails of a campaign before its rates of bounces, complaints and faults can hold it."`
+	HoldBounces      float64       `key:"holdBounces" default:"0.05" min:"0" max:"1" doc:"Share of the mails of a campaign that may be refused because of their address. Beyond it the campaign is held. 0: never."`
+	HoldComplaints   float64       `key:"holdComplaints" default:"0.003" min:"0" max:"1" doc:"Share of the mails of a campaign that may be reported as spam. Beyond it the campaign is held. 0: never."`
+	HoldFaults       float64       `key:"holdFaults" default:"0.01" min:"0" max:"1" doc:"Share of the mails of a campaign that may fail otherwise, such as for a variable that a person lacks. Beyond it the campaign is held. 0: never."`
 }
 
 // Documents is the search index.

@@ -95,8 +95,8 @@ func (d *Documents) job(entries []redisdb.Entry) job {
 			d.log.Error("can't read an event for the search index", "event_id", e.ID, "error", err)
 			continue
 		}
-		if e.Type.Later() {
-			continue // these do not change the message's state in the outbox
+		if e.Type.Later() || e.Quiet {
+			continue // the former do not change the message's state in the outbox
 		}
 		var about struct {
 			QueueID string `json:"queueId"`

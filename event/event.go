@@ -39,6 +39,14 @@ const (
 	ListSubscribe    Type = "listSubscribe"    // the recipient wants it again
 )
 
+// What can happen to a campaign.
+const (
+	CampaignStarted  Type = "campaignStarted"  // a run began
+	CampaignPaused   Type = "campaignPaused"   // somebody paused it
+	CampaignHeld     Type = "campaignHeld"     // it stopped by itself; reason says why
+	CampaignFinished Type = "campaignFinished" // its run is over: sent, cancelled or failed
+)
+
 // What can happen to the system.
 const (
 	AccountError    Type = "accountError"    // an account's credentials, certificate or sender were refused
@@ -55,6 +63,7 @@ func Types() []Type {
 		MessageReplayed,
 		MessageDelivered, MessageDeferred, MessageBounce, MessageComplaint, TrackOpen, TrackClick, ListUnsubscribe,
 		ListSubscribe, MessageReported,
+		CampaignStarted, CampaignPaused, CampaignHeld, CampaignFinished,
 		AccountError, WebhookDisabled, WebhookTest, AlertRaised, AlertResolved,
 	}
 }
@@ -76,7 +85,8 @@ type Event struct {
 	Type    Type            `json:"event"`
 	Account string          `json:"account,omitempty"` // empty for events of the whole instance
 	Time    time.Time       `json:"date"`
-	Data    json.RawMessage `json:"data"` // one of the structs of this package, by Type
+	Quiet   bool            `json:"quiet,omitempty"` // for Postroom itself and the archive: no webhook gets it
+	Data    json.RawMessage `json:"data"`            // one of the structs of this package, by Type
 }
 
 // New makes an event from its parts. It fails only when data can't be written as JSON.

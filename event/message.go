@@ -23,6 +23,24 @@ type Message struct {
 	List      string          `json:"list,omitempty"`     // mailing list
 	// IP address that the last attempt was set to connect from; empty: the system's choice
 	LocalAddress string `json:"localAddress,omitempty"`
+	*Campaign           // of the mail of a campaign
+}
+
+// CampaignChange is the data of an event about a campaign.
+type CampaignChange struct {
+	Campaign string          `json:"campaign"`
+	Name     string          `json:"name"`
+	Run      int             `json:"run"`
+	State    string          `json:"state"`
+	Reason   string          `json:"reason,omitempty"` // why it is held or failed
+	States   json.RawMessage `json:"states"`           // its recipients by state, as the API has them
+}
+
+// Campaign is the campaign that a message is of, and whom it goes to.
+type Campaign struct {
+	Campaign   string `json:"campaign,omitempty"`
+	Run        int    `json:"run,omitempty"`
+	Subscriber string `json:"subscriber,omitempty"`
 }
 
 // Job is the position of an attempt among those of its message.

@@ -182,6 +182,9 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 		return d.untried(ctx, c, err, "the account can't be used; the log says why")
 	}
 	c.window = d.windowOf(account)
+	if rests := d.campaignRests(ctx, c); rests != nil {
+		return *rests
+	}
 	wait, err := d.heldBack(ctx, c, account)
 	switch {
 	case err != nil:
@@ -296,7 +299,8 @@ func (d *Delivery) change(ctx context.Context, c *claim, owner dkim.Owner) error
 func (d *Delivery) unwritten(ctx context.Context, c *claim, err error, started time.Time, p policy) decision {
 	d.log.WarnContext(ctx, "message not written", "message_id", c.id, "shared", c.shared, "error", err)
 	if fault.CodeOf(err) == notOpened {
-		return d.untried(ctx, c, err, "its content is sealed under a secret that is not configured (secretPrevious)")
+		return d.untried(ctx, c, err,
+			"its content is sealed under a secret that is not configured (secretPrevious)")
 	}
 	ours := fault.Is(err, fault.Internal) && !errors.Is(err, errNoSharedContent)
 	if ours || fault.Is(err, fault.Unavailable) || ctx.Err() != nil {

@@ -392,7 +392,7 @@ func (d *decision) last(which []int) reason {
 
 // events are the events of the decision. Their gateway is that of the last relay asked.
 func (d *decision) events(c *claim) (changeEvents, error) {
-	events := changeEvents{account: c.envelope.Account, at: d.at}
+	events := c.envelope.events(d.at)
 	add := func(t event.Type, data any, which []int) error {
 		return events.add(t, data, which, len(d.status.Log), "")
 	}

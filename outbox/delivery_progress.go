@@ -17,7 +17,7 @@ func (d *Delivery) progress(ctx context.Context, c *claim, done []smtpsend.Recip
 		return nil
 	}
 	about := c.about(sent)
-	events := changeEvents{account: c.envelope.Account, at: now}
+	events := c.envelope.events(now)
 	err := events.add(event.MessageSent, event.Sent{
 		Message: about, Response: response, Accepted: about.Envelope.To, InDoubt: c.mayBeThere(),
 	}, sent, len(st.Log)+1, "")

@@ -155,7 +155,7 @@ func (d *Desk) cancel(ctx context.Context, id, reason string) (answer api.Delete
 // letter has none, so it gets no event.
 func (d *Desk) cancelArgs(r row, reason string) (args cancelArgs, _ error) {
 	now := d.clock.Now()
-	events, st, result := changeEvents{account: r.envelope.Account, at: now}, r.endsAt(now), resultFailed
+	events, st, result := r.envelope.events(now), r.endsAt(now), resultFailed
 	if r.state != stateFailed {
 		result = resultCancelled
 		left := st.having(rcptQueued)

@@ -94,7 +94,7 @@ func (d *Desk) buryArgs(r row) (args cancelArgs, err error) {
 	if keep {
 		data.DeadLetter = r.id
 	}
-	events := changeEvents{account: r.envelope.Account, at: now}
+	events := r.envelope.events(now)
 	if err := events.add(event.MessageFailed, data, left, 0, st.Last.Message); err != nil {
 		return args, err
 	}

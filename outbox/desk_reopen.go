@@ -179,7 +179,7 @@ func (d *Desk) reopenArgs(ctx context.Context, before row, o reopening, now time
 		return after, args, err
 	}
 	queued := after.status.having(rcptQueued)
-	events := changeEvents{account: after.envelope.Account, at: now}
+	events := after.envelope.events(now)
 	data := event.Replayed{Message: after.about(queued), Attempt: before.attempts}
 	err = events.add(event.MessageReplayed, data, queued, 0, "")
 	if err != nil {

@@ -138,11 +138,15 @@ func (fs *Facts) factArgs(f Fact, r row, known bool) (args factArgs, _ error) {
 		data.Message, account = r.status.through(r.about(nil)), r.envelope.Account
 	}
 	data.Envelope.To = slices.Concat([]string{}, to)
+	if f.Campaign != nil {
+		data.Campaign = f.Campaign.of()
+	}
 	id := newEventID(now)
 	e, err := event.New(id, f.Type, account, at, data)
 	if err != nil {
 		return args, err
 	}
+	e.Quiet = f.Campaign.Quiet(f.Type) || r.envelope.Campaign.Quiet(f.Type)
 	line, err := e.Line()
 	if err != nil {
 		return args, err

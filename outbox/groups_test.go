@@ -20,7 +20,8 @@ var below = map[string][]string{
 	"rates":    {"record"},
 	"read":     {"record"},
 	"desk":     {"record", "read"},
-	"outbox":   {"record", "intake", "delivery", "queues", "facts", "rates", "read", "desk"},
+	"letter":   {"record", "intake", "delivery"},
+	"outbox":   {"record", "intake", "delivery", "queues", "facts", "rates", "read", "desk", "letter"},
 }
 
 func groupOf(file string) string {

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -15,7 +16,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/templates/locale"
+	"github.com/postroom/postroom/schedule"
 )
 
 // Intake accepts messages. Every source (single submit, mail merge, SMTP) gives it shared content and one
@@ -29,6 +30,9 @@ type Intake struct {
 const (
 	SourceAPI  = "api"
 	SourceSMTP = "smtp"
+
+	// SourceCampaign is the source of the mail of campaigns.
+	SourceCampaign = "campaign"
 )
 
 // Shared is the content and the settings that the messages of one batch share. The zero value of a field
@@ -190,7 +194,7 @@ func (in *Intake) open(ctx context.Context, sh Shared, only *Entry) (*Batch, []f
 	}
 	added, wrong := in.additionsOf(b.shared, account)
 	b.added, wrong = added, slices.Concat(in.Gateways.CheckPath(sh.Path), checkShared(b.shared, b.began), wrong)
-	if _, bad := locale.Zone(sh.TZ); bad != nil {
+	if _, bad := schedule.Zone(cmp.Or(sh.TZ, "UTC")); bad != nil {
 		b.shared.TZ = "" // it is among the wrong fields; find the others too
 	}
 	if err != nil {

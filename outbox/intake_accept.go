@@ -202,9 +202,11 @@ func (in *Intake) encode(m *newMessage) error {
 	if err != nil {
 		return err
 	}
-	queued, err := e.Line()
-	if err != nil {
-		return err
+	queued := ""
+	if !m.envelope.Campaign.Quiet(e.Type) {
+		if queued, err = e.Line(); err != nil {
+			return err
+		}
 	}
 	content, shared, err := in.encodeContent(m)
 	if err != nil {

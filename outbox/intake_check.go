@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +12,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/templates/locale"
+	"github.com/postroom/postroom/schedule"
 )
 
 // maxMetadata is the largest metadata object, in bytes of JSON. Every event carries it.
@@ -34,7 +35,7 @@ func checkShared(sh Shared, now time.Time) []fault.Field {
 		wrong.add("raw", "can't be combined with html, text or attachments")
 	}
 	wrong.checkWords(sh)
-	if _, err := locale.Zone(sh.TZ); err != nil {
+	if _, err := schedule.Zone(cmp.Or(sh.TZ, "UTC")); err != nil {
 		wrong.add("tz", "%s", err)
 	}
 	if sh.DeliverBy != nil && !sh.DeliverBy.After(now) {

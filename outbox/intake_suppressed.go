@@ -123,7 +123,7 @@ func (in *Intake) skipArgs(m *newMessage) (args skipArgs, _ error) {
 		id: m.id, lane: m.lane, created: redisdb.Millis(now), planned: redisdb.Millis(now), max: m.attempts,
 		gateway: m.gateway, envelope: m.envelope, status: st,
 	}
-	events := changeEvents{account: m.envelope.Account, at: now}
+	events := m.envelope.events(now)
 	if err := events.suppressed(r, m.stopped); err != nil {
 		return args, err
 	}

@@ -17,6 +17,7 @@ type Outbox struct {
 	*Queues
 	*Facts
 	*Counts
+	*Letters
 }
 
 // New makes an Outbox. Its background work starts with Run; all its methods work without it.
@@ -29,6 +30,7 @@ func New(parts Parts, o Options) (*Outbox, error) {
 	b := &Outbox{store: s, Intake: &Intake{store: s}, Delivery: newDelivery(s), Reader: reader,
 		Desk: &Desk{store: s, reader: reader}, Queues: &Queues{s}, Facts: &Facts{s},
 		Counts: &Counts{s}}
+	b.Letters = &Letters{store: s, intake: b.Intake, delivery: b.Delivery}
 	if reg := s.opts.Registry; reg != nil {
 		reg.MustRegister(collector{b.Queues})
 	}

@@ -31,8 +31,15 @@ const (
 	resultSuppressed = "suppressed"
 )
 
-// ending returns the log entry of a message that ends, packed; "" if there is no log (Options.KeepEnded).
+// unlogged is the log entry of a message that has none.
+const unlogged = "0"
+
+// ending returns the log entry of a message that ends, packed; "" if there is no log (Options.KeepEnded),
+// unlogged if its campaign keeps it out.
 func (s *store) ending(r row, st status, result, reason string, at time.Time) (string, error) {
+	if r.envelope.Campaign.unlogged() {
+		return unlogged, nil
+	}
 	if s.opts.KeepEnded < 0 {
 		return "", nil
 	}

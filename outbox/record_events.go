@@ -93,10 +93,16 @@ func (s *status) lastWait() *pastEvent {
 
 // changeEvents collects the events of one change, for the stream and for the record.
 type changeEvents struct {
-	account string
-	at      time.Time
-	lines   []string
-	past    []pastEvent
+	account  string
+	at       time.Time
+	campaign *CampaignMail // of the message; nil: none
+	lines    []string
+	past     []pastEvent
+}
+
+// events returns an empty collection for a change of a message.
+func (e envelope) events(at time.Time) changeEvents {
+	return changeEvents{account: e.Account, at: at, campaign: e.Campaign}
 }
 
 // add adds an event about some recipients of a message.
@@ -105,6 +111,7 @@ func (c *changeEvents) add(kind event.Type, data any, which []int, attempt int, 
 	if err != nil {
 		return err
 	}
+	e.Quiet = c.campaign.Quiet(kind)
 	line, err := e.Line()
 	c.lines = append(c.lines, line)
 	c.past = append(c.past, pastEvent{ID: e.ID, Type: kind, At: redisdb.Millis(c.at), To: which,
@@ -164,4 +171,7 @@ type Fact struct {
 	Index   int         `json:"index,omitempty"`
 	At      time.Time   `json:"at,omitzero"` // when it happened; zero, or in the future: now
 	Details event.Later `json:"details"`
+
+	// of the message; nil: it is of none, or known to the outbox
+	Campaign *CampaignMail `json:"-"`
 }

@@ -122,3 +122,45 @@ func referenceHash(reference string) string {
 	sum := sha256.Sum256([]byte(reference))
 	return short(sum[:])
 }
+
+// CampaignID is the id of the message of a run of a campaign to one person. It is a ULID that is made, not
+// drawn: the time is that of the run, then 24 bits of the number of the campaign, 36 bits of the ordinal, and
+// 10 bits of the run.
+type CampaignID struct {
+	At       time.Time // when the run began
+	Campaign uint32    // below 1<<24
+	Run      int       // below 1<<10
+	Ordinal  uint32
+}
+
+// Message returns the id of the message. The same recipient of a run always has the same one.
+func (c CampaignID) Message(partitions int) string {
+	var u ulid.ULID
+	_ = u.SetTime(ulid.Timestamp(c.At)) // fails beyond the year 10889
+	high := uint64(c.Campaign)<<40 | uint64(c.Ordinal)<<4 | uint64(c.Run)>>6
+	low := uint16(c.Run&63) << 10
+	for i := range 8 {
+		u[6+i] = byte(high >> (56 - 8*i))
+	}
+	u[14], u[15] = byte(low>>8), byte(low)
+	p := 0
+	if partitions > 1 {
+		p = int(c.Ordinal) % partitions
+	}
+	return u.String()[:24] + string(crockford[p/len(crockford)]) + string(crockford[p%len(crockford)])
+}
+
+// ReadCampaignID reads the id of a message as one of a campaign. Any other id gives one of no campaign: the
+// caller compares the time with that of the run.
+func ReadCampaignID(id string) (c CampaignID, ok bool) {
+	u, err := ulid.ParseStrict(id)
+	if err != nil {
+		return c, false
+	}
+	high := uint64(0)
+	for i := range 8 {
+		high = high<<8 | uint64(u[6+i])
+	}
+	return CampaignID{At: u.Timestamp(), Campaign: uint32(high >> 40), Ordinal: uint32(high >> 4 & (1<<36 - 1)),
+		Run: int(high&15)<<6 | int(u[14]>>2)}, true
+}

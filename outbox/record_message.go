@@ -39,6 +39,8 @@ type envelope struct {
 	Bound bool `json:"bound,omitempty"`
 	// of a bound one: what its header names as authors and senders, other than From
 	Named []string `json:"named,omitempty"`
+	// of the mail of a campaign; nil: it is of none
+	Campaign *CampaignMail `json:"campaign,omitempty"`
 	gateways.Path
 	additions
 
@@ -134,7 +136,7 @@ func (e envelope) about(id string, lane api.Lane, gateway string, to []string) e
 	return event.Message{
 		QueueID: id, MessageID: e.MessageID, Envelope: event.Envelope{From: e.From, To: to},
 		Lane: string(lane), Gateway: gateway, Metadata: e.Metadata, Tags: append([]string{}, e.Tags...),
-		List: e.ListID,
+		List: e.ListID, Campaign: e.Campaign.of(),
 	}
 }
 

@@ -57,5 +57,7 @@ type Parts struct {
 
 	Suppressions *suppression.Store // nil: nobody is suppressed
 	Tokens       *signedtoken.Ring  // signs links, pixels and return paths; nil: there are none
-	Ring         *seal.Ring         // opens sealed contents; nil: none are sealed
+	// Campaign reports whether the run that a message is of goes on; nil: all do
+	Campaign func(ctx context.Context, messageID string) (bool, error)
+	Ring     *seal.Ring // opens sealed contents; nil: none are sealed
 }

@@ -23,6 +23,7 @@ var prelude = lua("prelude")
 var (
 	acceptScript = redisdb.NewScript[acceptArgs, accepted]("outbox/accept", lua("accept"), prelude,
 		suppression.LookLua)
+	letterScript   = redisdb.NewScript[letterArgs, outcomeWord]("outbox/letter", lua("letter"), prelude)
 	shareScript    = redisdb.NewScript[shareArgs, int]("outbox/share", lua("share"), prelude)
 	claimScript    = redisdb.NewScript[claimKeyArgs, outcomeWord]("outbox/claim", lua("claim"), prelude)
 	beginScript    = redisdb.NewScript[beginArgs, begun]("outbox/begin", lua("begin"), prelude)
@@ -65,8 +66,9 @@ type (
 	}
 	// First is the first answer to an idempotency key, State the status of that message. With the word FULL,
 	// First is what is full; with OVER, see the prelude.
-	accepted  struct{ Word, First, State string }
-	shareArgs struct {
+	accepted   struct{ Word, First, State string }
+	letterArgs struct{ Letter, Name string }
+	shareArgs  struct {
 		Name    string
 		Content []byte
 	}

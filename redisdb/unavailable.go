@@ -53,8 +53,11 @@ func Unavailable(err error) bool {
 }
 
 // Failed adds what was tried to an error of Redis, and makes it a fault of kind Unavailable if it is
-// temporary.
+// temporary. nil stays nil.
 func Failed(err error, doing string, args ...any) error {
+	if err == nil {
+		return nil
+	}
 	return Away(fmt.Errorf(doing+": %w", append(args, err)...))
 }
 

@@ -45,6 +45,9 @@ func (s *Server) change(c echo.Context, r route, in any) audit.Change {
 	ch := audit.Change{Who: grant.Actor(proxies.Of(c.Request()).String()), Action: r.method + " " + r.path,
 		Request: requestID(c), Asked: in, Look: Look(*s.parts),
 		Object: api.AuditObject{Kind: r.audited.kind, Account: grant.Account}}
+	if _, ok := in.(namesPeople); ok {
+		ch.Asked = nil
+	}
 	if of, ok := in.(aboutSubscriber); ok {
 		ch.Asked = nil // it names a person
 		ch.Object.ID, ch.Object.Account = of.object(c.Request().Context(), s.parts.Audience, grant.Account)
@@ -58,6 +61,9 @@ func (s *Server) change(c echo.Context, r route, in any) audit.Change {
 	}
 	return ch
 }
+
+// namesPeople are the inputs whose addresses are not for the audit log: its entries can't be erased.
+type namesPeople interface{ namesPeople() }
 
 // noteRefusal counts a request that was refused for its caller. A nil grant is that of a stranger.
 func (s *Server) noteRefusal(c echo.Context, r route, grant *access.Grant, err error) {
@@ -88,6 +94,8 @@ func Look(p Parts) audit.Look {
 			return found(p.Audience.Lists.Get(ctx, "", o.ID))
 		case "segment":
 			return found(p.Audience.Segments.Get(ctx, "", o.ID))
+		case "campaign":
+			return campaignSeen(ctx, p.Campaigns, o.ID)
 		case "subscriber":
 			return subscriberSeen(ctx, p.Audience, o)
 		case "template":

@@ -81,7 +81,7 @@ func (r route) admits(g *access.Grant) error {
 		return fault.New(fault.Forbidden, "ReadOnly", "A viewer changes nothing")
 	case r.right.whole && !g.CanSee(""):
 		return fault.New(fault.Forbidden, "", "Unauthorized account")
-	case !g.Allows(need):
+	case !g.Allows(need) && (r.right.or == "" || !g.Allows(r.right.or)):
 		return fault.New(fault.Forbidden, "", "Unauthorized scope")
 	}
 	return nil

@@ -48,6 +48,9 @@ func (w *world) send(t *testing.T, r route, token string, names []string, header
 		"putDomainKey": marshal(t, domainKey(t)),
 		"createList":   `{"name":"` + rand.Text() + `"}`, "updateList": `{}`,
 		"createSegment": `{"name":"` + rand.Text() + `","rule":{"tag":"x"}}`, "updateSegment": `{}`,
+		"createCampaign": `{"name":"` + rand.Text() + `"}`, "updateCampaign": `{}`,
+		"testCampaign": `{"to":["a@example.com"]}`, "settleCampaign": `{"all":true}`,
+		"resendCampaign":   `{"to":"newcomers"}`,
 		"createSubscriber": `{"email":"a@example.com","upsert":true}`, "updateSubscriber": `{}`,
 		"subscribe":       `{"lists":[{"listId":"{listId}","state":"pending"}]}`,
 		"addSuppressions": `{"email":"a@example.com"}`, "addSender": `{"sender":"b.example"}`,
@@ -172,6 +175,11 @@ func (w *world) existing(t *testing.T, r route, token string) []string {
 			t.Fatal(err)
 		}
 		return []string{"{segment}", "beta"}
+	case "getCampaign", "updateCampaign", "deleteCampaign", "copyCampaign", "sendCampaign", "pauseCampaign",
+		"resumeCampaign", "cancelCampaign", "previewCampaign", "checkCampaign", "testCampaign",
+		"listCampaignRecipients", "exportCampaignRecipients", "settleCampaign", "resendCampaign",
+		"getCampaignStats", "watchCampaignStats", "recountCampaign":
+		return []string{"{campaign}", p.campaign(t, r.id)}
 	case "deleteAccount":
 		p.account(t, "doomed")
 		return []string{"{account}", "doomed"}
@@ -277,12 +285,13 @@ func TestWhoMayDoWhat(t *testing.T) {
 	w.parts.account(t, "acme")
 	grants := map[string]access.Grant{adminToken: {Scopes: []api.Scope{api.ScopeAdmin}},
 		boundToken: {Scopes: []api.Scope{api.ScopeAPI}, Account: "acme"}}
-	for _, scope := range []api.Scope{"api", "send", "outbox", "lists", "metrics", "admin", "*"} {
+	for _, scope := range []api.Scope{"api", "send", "outbox", "lists", "campaigns", "metrics", "admin", "*"} {
 		for name, account := range map[string]string{"any-": "", "acme-": "acme"} {
 			name += string(scope)
 			grants[name] = access.Grant{Scopes: []api.Scope{scope}, Account: account}
 			// others can't be bound
-			if account == "" || slices.Contains([]api.Scope{"api", "send", "outbox", "lists"}, scope) {
+			if account == "" || slices.Contains([]api.Scope{"api", "send", "outbox", "lists", "campaigns"},
+				scope) {
 				w.parts.token(t, name, api.TokenRequest{Scopes: []api.Scope{scope}, Account: account})
 			}
 		}
@@ -295,7 +304,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 				if r.right.bound != "" && grant.Account != "" {
 					need = r.right.bound
 				}
-				if !r.right.public && (!grant.Allows(need) || r.right.whole && grant.Account != "" ||
+				allowed := grant.Allows(need) || r.right.or != "" && grant.Allows(r.right.or)
+				if !r.right.public && (!allowed || r.right.whole && grant.Account != "" ||
 					r.right.self && need == "") {
 					want = http.StatusForbidden
 				}
@@ -396,7 +406,8 @@ func TestBoundTokenSeesItsOwnAccountOnly(t *testing.T) {
 		{"replay all as another", "POST", "/v1/dead-letters/replay",
 			`{"code":"EAUTH","corrections":{"account":"other"}}`, 403, "Unauthorized account"},
 		{"replay all", "POST", "/v1/dead-letters/replay", `{"code":"EAUTH"}`, 200, ""},
-		{"send by another way", "POST", "/v1/submit", `{"to":{"address":"a@b.com"},"proxy":"http://proxy.test"}`, 403,
+		{"send by another way", "POST", "/v1/submit", `{"to":{"address":"a@b.com"},"proxy":"http://proxy.test"}`,
+			403,
 			"proxy and localAddress need a token that may change accounts"},
 		{"its counters", "GET", "/v1/stats", "", 200, `"accounts":1,"redis":"single","queues":{}`},
 		{"no alerts, which name others", "GET", "/v1/stats", "", 200, `"alerts":[]`},

@@ -79,7 +79,8 @@ func (w *world) identities(t *testing.T) []identity {
 	w.parts.tokens["expired"] = expired.Token
 	all := []identity{{"", nil}, {"wrong", nil}, {"expired", nil}}
 	for _, account := range []string{"", "acme", "other"} {
-		scopes := []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeSMTP, api.ScopeOutbox, api.ScopeLists}
+		scopes := []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeSMTP, api.ScopeOutbox, api.ScopeLists,
+			api.ScopeCampaigns}
 		prefix := account + "-"
 		if account == "" {
 			scopes, prefix = append(scopes, api.ScopeMetrics, api.ScopeAdmin, api.ScopeAll), "any-"
@@ -198,9 +199,10 @@ func (w *world) isForeign(t *testing.T, r route, who identity) {
 		names = append(names, place[i])
 	}
 	none := w.send(t, r, who.token, []string{"{queueId}", "none", "{id}", "none", "{account}", "nobody",
-		"{listId}", "nolist", "{segment}", "nosegment", "{subscriber}", "no@example.net", "acme", "nobody"})
+		"{listId}", "nolist", "{segment}", "nosegment", "{campaign}", "nocampaign",
+		"{subscriber}", "no@example.net", "acme", "nobody"})
 	a, b := same(got, append(names, "acme", "news")...), same(none, "none", "nobody", "nolist", "nosegment",
-		"no@example.net")
+		"nocampaign", "no@example.net")
 	if none.status != got.status || a != b {
 		t.Errorf("%s as %s: about an object of another account %d %s\nabout none %d %s", r.id, who.token,
 			got.status,

@@ -17,7 +17,7 @@ import (
 )
 
 // specVersion is the version of the OpenAPI document (semver.org). Every change of the document raises it.
-const specVersion = "2.22.0"
+const specVersion = "2.24.0"
 
 // schemaPrefix begins the reference to a schema.
 const schemaPrefix = "#/components/schemas/"
@@ -142,6 +142,9 @@ func describeRight(op *huma.Operation, r route) {
 		op.Security = append(op.Security, map[string][]string{"query": {}})
 	}
 	op.Description = "Scope: `" + string(r.right.scope) + "`."
+	if r.right.or != "" {
+		op.Description = "Scope: `" + string(r.right.scope) + "` or `" + string(r.right.or) + "`."
+	}
 	if r.right.whole {
 		op.Description += " Not for tokens bound to an account."
 	}
@@ -159,6 +162,10 @@ func success(schemas huma.Registry, r route) *huma.Response {
 	if r.output == reflect.TypeFor[lines]() {
 		return &huma.Response{Description: "The entries", Content: map[string]*huma.MediaType{
 			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}}}}
+	}
+	if r.output == reflect.TypeFor[live]() {
+		return &huma.Response{Description: "The numbers, each second", Content: map[string]*huma.MediaType{
+			mediaEvents: {Schema: &huma.Schema{Type: huma.TypeString}}}}
 	}
 	if r.output == reflect.TypeFor[download]() {
 		return &huma.Response{Description: "The file", Content: filesOf(r.input, "Format")}
@@ -192,10 +199,12 @@ func refusals(r route, body bool) []int {
 	}
 	if strings.Contains(r.path, "{") || strings.HasSuffix(r.path, "/submit") ||
 		strings.HasSuffix(r.path, "/replay") ||
-		strings.HasPrefix(r.path, "/v1/templates/") || r.right.scope == api.ScopeLists {
+		strings.HasPrefix(r.path, "/v1/templates/") || r.right.scope == api.ScopeLists ||
+		r.right.scope == api.ScopeCampaigns {
 		all = append(all, http.StatusNotFound, http.StatusConflict)
 	}
-	if strings.HasSuffix(r.path, "/submit") || body && strings.HasPrefix(r.path, "/v1/templates/") {
+	if strings.HasSuffix(r.path, "/submit") || body && strings.HasPrefix(r.path, "/v1/templates/") ||
+		r.method == http.MethodPost && strings.HasPrefix(r.path, "/v1/campaigns/") {
 		all = append(all, http.StatusUnprocessableEntity)
 	}
 	return all

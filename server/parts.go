@@ -13,6 +13,7 @@ import (
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/feedback/tracking"
 	"github.com/postroom/postroom/feedback/unsubscribe"
+	"github.com/postroom/postroom/newsletter"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/senders"
 	"github.com/postroom/postroom/server/access"
@@ -43,6 +44,7 @@ type Parts struct {
 	Suppressions *suppression.Store
 	Audience     *audience.Subscribers
 	OptIn        *audience.Confirmations
+	Campaigns    *newsletter.Campaigns
 	Feedback     *feedback.Feedback
 	Bounces      *feedback.Bounces
 	Unsubscribe  *unsubscribe.Service

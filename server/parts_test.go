@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
@@ -29,11 +31,13 @@ import (
 	"github.com/postroom/postroom/feedback/unsubscribe"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/newsletter"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/senders"
+	"github.com/postroom/postroom/sendlog"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/people"
@@ -83,7 +87,7 @@ func newParts(t testing.TB) *parts {
 	must(err)
 	p.signed, err = signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(partsSecret))})
 	must(err)
-	p.People, err = people.New(p.db, ring, people.Options{})
+	p.People, err = people.New(p.db, ring, people.Options{PasswordMemory: 64})
 	must(err)
 	p.Access, err = access.New(p.db, ring, access.Options{Token: adminToken, MaxFailures: 1 << 30,
 		People: p.People})
@@ -114,13 +118,22 @@ func newParts(t testing.TB) *parts {
 	must(err)
 	tasks, control := queue.NewClient(p.db.Client(), queue.Options{}), queue.NewControl(p.db.Client())
 	p.Outbox, err = outbox.New(outbox.Parts{DB: p.db, Queue: tasks, Control: control, Router: p.relay,
-		Accounts: p.Accounts, Gateways: p.Gateways}, outbox.Options{KeepReferences: time.Hour})
+		Accounts: p.Accounts, Gateways: p.Gateways, Templates: p.Templates, Tokens: p.signed},
+		outbox.Options{KeepReferences: time.Hour, ServiceURL: func() string { return "https://mail.example.com" }})
 	must(err)
 	p.OptIn, err = audience.NewConfirmations(audience.ConfirmationParts{Subscribers: p.Audience,
 		Tokens:     p.signed,
 		Submit:     p.Submit,
 		ServiceURL: func() string { return p.Settings.Current().ServiceURL }},
 		audience.ConfirmationOptions{PerDay: 3})
+	must(err)
+	limiter, err := limits.New(p.db, limits.Options{})
+	must(err)
+	p.Campaigns, err = newsletter.New(newsletter.Parts{DB: p.db,
+		Audience: audience.Finder{Subscribers: p.Audience}, Log: sendlog.New(p.db, 0),
+		Outbox: p.Outbox, Limits: limiter, Suppressions: p.Suppressions,
+		Resting: func(context.Context) (bool, error) { return false, nil }},
+		newsletter.Options{ServiceURL: func() string { return "https://mail.example.com" }})
 	must(err)
 	p.Documents, err = documents.New(documents.Parts{DB: p.db, Queues: control, Outbox: p.Outbox,
 		Store: p.index}, documents.Options{Kind: "opensearch"})
@@ -267,6 +280,41 @@ func (p *parts) subscriber(t testing.TB, account, email string, lists ...string)
 	}
 	return made.ID
 }
+
+// campaign makes a campaign of the account acme in the state that an operation needs, and returns its id.
+func (p *parts) campaign(t *testing.T, operation string) string {
+	t.Helper()
+	ctx := t.Context()
+	id := strings.ToLower(rand.Text())
+	p.account(t, "acme")
+	p.list(t, "acme", "news")
+	_, err := p.Campaigns.Create(ctx, "", api.Campaign{Campaign: id, Account: "acme", Name: "Spring",
+		Lists: []string{"news"}, CampaignContent: api.CampaignContent{Subject: "Hello", Text: leaveText}})
+	steps := map[string][]string{"pauseCampaign": {"send"}, "resumeCampaign": {"send", "pause"},
+		"cancelCampaign": {"send"}, "resendCampaign": {"send", "cancel"}, "settleCampaign": {"send"},
+		"listCampaignRecipients": {"send"}, "exportCampaignRecipients": {"send"}, "getCampaignStats": {"send"},
+		"recountCampaign": {"send"}}[operation]
+	for _, step := range steps {
+		if err != nil {
+			break
+		}
+		switch step {
+		case "send":
+			_, err = p.Campaigns.Send(ctx, "", id, api.CampaignStart{})
+		case "pause":
+			_, err = p.Campaigns.Pause(ctx, "", id)
+		case "cancel":
+			_, err = p.Campaigns.Cancel(ctx, "", id)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// leaveText is the text of a mail to a list: it shows how to leave.
+const leaveText = "Hi {{subscriber.email}}, leave at {{rcpt.unsubscribeUrl}}"
 
 // endpointSecret is one that a webhook endpoint may have.
 const endpointSecret = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="

@@ -104,7 +104,8 @@ func TestRefusals(t *testing.T) {
 			message: "Invalid input", fields: []api.ProblemField{
 				f("subject", `"subject" must be a string`), f("foo", `"foo" is not allowed`),
 				f("deliveryAttempts", `"deliveryAttempts" must be an integer`),
-				f("x", `"x" is not allowed`), f("to[0].address", `"to[0].address" is not a valid email address: it has no @`),
+				f("x", `"x" is not allowed`), f("to[0].address",
+					`"to[0].address" is not a valid email address: it has no @`),
 			}},
 		{name: "no false alarm about a field that could not be read", body: `{"to":5}`, status: 400,
 			fields: []api.ProblemField{f("to", `"to" must be an array`)}},
@@ -223,11 +224,12 @@ func TestRefusals(t *testing.T) {
 		{name: "token", path: "/v1/tokens",
 			body: `{"scopes":["root"],"restrictions":{"rateLimit":{"maxRequests":0,"timeWindow":30}}}`, status: 400,
 			fields: []api.ProblemField{
-				f("scopes[0]", `"scopes[0]" must be one of [api, send, smtp, outbox, lists, metrics, admin, *]`),
+				f("scopes[0]", `"scopes[0]" must be one of [api, send, smtp, outbox, lists, campaigns, metrics, admin, *]`),
 				f("restrictions.rateLimit.maxRequests",
 					`"restrictions.rateLimit.maxRequests" must be greater than or equal to 1`),
 				f("description", `"description" is required`)}},
-		{name: "setting", path: "/v1/settings", body: `{"queueKeep":-1,"smtpServerPort":2587,"nosuch":1}`, status: 400,
+		{name: "setting", path: "/v1/settings", body: `{"queueKeep":-1,"smtpServerPort":2587,"nosuch":1}`,
+			status: 400,
 			fields: []api.ProblemField{
 				f("queueKeep", `"queueKeep" must be greater than or equal to 0`),
 				f("nosuch", `"nosuch" is not allowed`)}},

@@ -32,6 +32,7 @@ type route struct {
 type right struct {
 	public bool      // no token is needed
 	scope  api.Scope // what the token must be allowed to do
+	or     api.Scope // another scope that is as good; empty: none
 	whole  bool      // tokens bound to an account are refused: it is about the whole instance
 	// the scope that a token bound to an account needs instead, because it cannot have scope; empty: scope
 	bound api.Scope
@@ -44,6 +45,9 @@ func public() right { return right{public: true} }
 
 // own routes answer bound tokens too. Their handlers restrict those to their account.
 func own(scope api.Scope) right { return right{scope: scope} }
+
+// readsLists routes read lists and segments: who makes campaigns of them may, too.
+func readsLists() right { return right{scope: api.ScopeLists, or: api.ScopeCampaigns} }
 
 // partly routes concern the whole instance. Their handlers answer bound tokens with the part of their
 // account.
@@ -179,6 +183,8 @@ func answer(c echo.Context, out any) error {
 	case download:
 		return out.send(c)
 	case lines:
+		return out.send(c)
+	case live:
 		return out.send(c)
 	case file:
 		h := c.Response().Header()

@@ -99,7 +99,7 @@ func (t *transaction) beforeDot(ctx context.Context) *Error {
 
 // aborted is the failure of a transaction whose BeforeDot or AtDot failed.
 func aborted(err error) *Error {
-	e := newError(PhaseBody, Soft, ScopeMessage, nameConnection, fmt.Errorf("%w: %w", errAborted, err))
+	e := newError(PhaseBody, Soft, ScopeMessage, nameConnection, fmt.Errorf("%w: %w", ErrAborted, err))
 	e.Command = "DATA"
 	return e
 }

@@ -98,7 +98,8 @@ func (t *transaction) fits() *Error {
 	case d.utf8 && !ext.utf8:
 		e = refusal(nameEnvelope, "the message needs SMTPUTF8, which the relay does not offer")
 	case d.m.RequireTLS && (t.c.tls == "" || !t.c.verified || !ext.requireTLS):
-		e = refusal(nameMessage, "the message requires REQUIRETLS, which the relay does not offer over verified TLS")
+		e = refusal(nameMessage,
+			"the message requires REQUIRETLS, which the relay does not offer over verified TLS")
 	case d.m.EightBit && !ext.eightBit:
 		e = refusal(nameMessage, "the message needs 8BITMIME, which the relay does not offer")
 	default:
@@ -199,6 +200,6 @@ func lap(t *time.Time) time.Duration {
 	return d
 }
 
-// errAborted is the cause when BeforeDot or AtDot failed.
-var errAborted = errors.New(
+// ErrAborted is the cause when BeforeDot or AtDot failed.
+var ErrAborted = errors.New(
 	"not sent: the caller could not record that the message was about to be delivered")

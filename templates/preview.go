@@ -10,7 +10,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/templates/locale"
+	"github.com/postroom/postroom/schedule"
 	"github.com/postroom/postroom/templates/render"
 )
 
@@ -190,7 +190,7 @@ func previewed(read *render.Template, mail render.Mail, locale string) api.Templ
 
 // zoneOf finds a time zone by its name; empty: UTC.
 func zoneOf(name string) (*time.Location, error) {
-	zone, err := locale.Zone(name)
+	zone, err := schedule.Zone(cmp.Or(name, "UTC"))
 	if err != nil {
 		return nil, fault.InvalidFields([]fault.Field{{Key: "tz", Message: err.Error()}})
 	}

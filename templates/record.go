@@ -59,11 +59,11 @@ type version struct {
 // entry is a record with its id and times.
 type entry = records.Record[record]
 
-func newStore(db *redisdb.DB, now func() time.Time) *records.Store[record] {
+func newStore(db *redisdb.DB, o Options) *records.Store[record] {
 	return records.New(db, nil, records.Kind[record]{
 		Key: "template", Index: "templates", Name: "template", Code: "TemplateChanged", Missing: notFound,
 		Secrets: func(*record) []records.Secret { return nil },
-	}, records.Options[record]{Now: now})
+	}, records.Options[record]{Now: o.Now, InUse: o.InUse})
 }
 
 // describe sets the fields that describe a definition.

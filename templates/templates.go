@@ -31,6 +31,8 @@ type Options struct {
 	// Room checks the quota of an account, if it has one: it asks count what is used and how much more is
 	// wanted, and returns the error if that has no room. Nil: accounts have no quota.
 	Room func(ctx context.Context, account string, count func() (used, more int, err error)) error
+	// InUse refuses to delete what something other than templates needs. Nil: nothing does.
+	InUse records.InUse
 }
 
 // Templates is the template store. It is safe for concurrent use, by any number of processes on one Redis.
@@ -55,7 +57,7 @@ func New(db *redisdb.DB, senders Senders, o Options) (*Templates, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	store := newStore(db, o.Now)
+	store := newStore(db, o)
 	return &Templates{
 		store: store, senders: senders, opts: o, turn: make(chan struct{}, 1),
 		cached: redisdb.NewCache[*catalog](db, store.VersionKey(), nil),

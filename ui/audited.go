@@ -48,7 +48,11 @@ func (u audits) logged(action, kind string, next handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		asked := map[string]string{}
 		if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
-			if err := parseForm(w, r); err != nil {
+			limit := int64(formLimit)
+			if kind == "campaign" {
+				limit = campaignFormLimit
+			}
+			if err := parseFormOf(w, r, limit); err != nil {
 				return err
 			}
 			for name, values := range r.PostForm {
@@ -63,6 +67,10 @@ func (u audits) logged(action, kind string, next handler) handler {
 			object.ID = r.PathValue("queue")
 		case strings.HasPrefix(action, "POST /me/"):
 			object.ID = grantOf(r).Person
+		case kind == "campaign" && strings.HasSuffix(action, "/copy"): // it is about the copy
+			object.ID = ""
+		case kind == "campaign" && strings.HasSuffix(action, "/test"): // the form has addresses
+			asked = nil
 		case kind == "subscriber": // the form names a person, who may want to be forgotten
 			object.Account = cmp.Or(r.PathValue("account"), asked["account"], object.Account)
 			asked = nil

@@ -26,6 +26,7 @@ func functions(static *files) template.FuncMap {
 		"size":     size,
 		"clip":     clip,
 		"plural":   plural,
+		"minus":    func(a, b int) int { return a - b },
 		"every":    every,
 		"pretty":   pretty,
 		"code":     replyCode,

@@ -98,9 +98,8 @@ func (u *UI) show(w http.ResponseWriter, r *http.Request, status int, name, titl
 func section(path string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {
-	case "log", "search", "webhooks", "accounts", "gateways", "templates", "suppressions", "lists", "audience",
-		"rates", "settings",
-		"tokens", "audit", "people", "sessions", "me", "status":
+	case "log", "search", "webhooks", "accounts", "gateways", "templates", "suppressions", "lists", "segments",
+		"campaigns", "audience", "rates", "settings", "tokens", "audit", "people", "sessions", "me", "status":
 		return first
 	case "", "messages", "cancel", "replay":
 		return "outbox"

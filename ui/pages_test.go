@@ -35,7 +35,8 @@ func TestEveryPageIsSafeAndWhole(t *testing.T) {
 	w.list("default", "news")
 	at := w.subscriber("default", "ann@example.com", "news")
 	b := w.operator()
-	for _, path := range []string{"/lists", "/lists/news", "/lists/none", "/audience", at, "/templates",
+	for _, path := range []string{"/campaigns/new", "/lists",
+		"/lists/news", "/lists/none", "/audience", at, "/templates",
 		"/templates/t", "/templates/none", "/", "/log", "/search",
 		"/search?q=x", "/cancel", "/messages/" +
 			id, "/webhooks", "/accounts", "/gateways", "/replay?account=default", "/suppressions",

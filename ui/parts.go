@@ -9,6 +9,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/newsletter"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/audit"
@@ -25,6 +26,7 @@ type Parts struct {
 	Webhooks     *webhooks.Webhooks
 	Suppressions *suppression.Store
 	Audience     *audience.Subscribers
+	Campaigns    *newsletter.Campaigns
 	Accounts     *accounts.Accounts
 	Gateways     *gateways.Store
 	Templates    *templates.Templates

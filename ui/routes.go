@@ -46,6 +46,7 @@ func (u *UI) routes() *http.ServeMux {
 	t := table{u, http.NewServeMux()}
 	t.mailRoutes()
 	t.audienceRoutes()
+	t.campaignRoutes()
 	t.adminRoutes()
 	t.peopleRoutes()
 	t.closed("/", noPage)
@@ -124,6 +125,31 @@ func (t table) audienceRoutes() {
 	t.sharedChanges("POST /audience/{account}/{id}/delete", "subscriber", p.deleteSubscriber)
 }
 
+// campaignRoutes are the pages of campaigns.
+func (t table) campaignRoutes() {
+	p := campaignPages{t.UI}
+	changes := func(pattern string, h handler) { t.sharedChanges("POST /campaigns"+pattern, "campaign", h) }
+	t.shared("GET /campaigns", p.campaigns)
+	t.shared("GET /campaigns/new", p.newCampaign)
+	changes("", p.createCampaign)
+	t.shared("GET /campaigns/{id}", p.campaign)
+	t.shared("GET /campaigns/{id}/edit", p.editCampaign)
+	t.shared("GET /campaigns/{id}/preview", p.preview)
+	t.shared("GET /campaigns/{id}/preview/mail", p.previewFrame)
+	t.shared("GET /campaigns/{id}/recipients", p.recipients)
+	changes("/{id}", p.changeCampaign)
+	changes("/{id}/copy", p.copyCampaign)
+	changes("/{id}/test", p.testCampaign)
+	changes("/{id}/send", p.sendCampaign)
+	changes("/{id}/pause", p.pauseCampaign)
+	changes("/{id}/resume", p.resumeCampaign)
+	changes("/{id}/cancel", p.cancelCampaign)
+	changes("/{id}/resend", p.resendCampaign)
+	changes("/{id}/settle", p.settleCampaign)
+	changes("/{id}/recount", p.recountCampaign)
+	changes("/{id}/delete", p.deleteCampaign)
+}
+
 // adminRoutes are the pages for those with the right to change settings.
 func (t table) adminRoutes() {
 	u := t.UI
@@ -168,10 +194,10 @@ var mounted = []string{
 	"/", "/static/*", "/login", "/login/*", "/logout", "/log", "/search", "/cancel", "/replay", "/queues/*",
 	"/messages/*",
 	"/webhooks", "/webhooks/*", "/accounts", "/accounts/*", "/gateways", "/templates", "/templates/*",
-	"/suppressions", "/suppressions/*", "/lists", "/lists/*", "/segments", "/segments/*", "/audience",
-	"/audience/*", "/rates", "/settings", "/tokens", "/tokens/*", "/audit", "/status", "/link", "/people",
-	"/people/*",
-	"/sessions", "/sessions/*", "/me", "/me/*",
+	"/suppressions", "/suppressions/*", "/lists", "/lists/*", "/segments", "/segments/*",
+	"/campaigns", "/campaigns/*", "/audience", "/audience/*", "/rates", "/settings",
+	"/tokens", "/tokens/*", "/audit", "/status", "/link", "/people", "/people/*", "/sessions",
+	"/sessions/*", "/me", "/me/*",
 	DashboardPath, DashboardPath + "/*",
 }
 

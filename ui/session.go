@@ -190,8 +190,11 @@ func redirect(w http.ResponseWriter, r *http.Request, to string) error {
 // formLimit is the size limit of forms in bytes.
 const formLimit = 64 << 10
 
-func parseForm(w http.ResponseWriter, r *http.Request) error {
-	r.Body = http.MaxBytesReader(w, r.Body, formLimit)
+func parseForm(w http.ResponseWriter, r *http.Request) error { return parseFormOf(w, r, formLimit) }
+
+// parseFormOf is parseForm for a form that may be larger.
+func parseFormOf(w http.ResponseWriter, r *http.Request, limit int64) error {
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
 	if err := r.ParseForm(); err != nil {
 		return fault.Wrap(err, fault.Invalid, "", "The form could not be read")
 	}

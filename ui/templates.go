@@ -3,7 +3,6 @@ package ui
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -178,11 +177,7 @@ func (u templatePages) templateFrame(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
-	h := w.Header()
-	h.Set("Content-Security-Policy", framePolicy)
-	h.Set("X-Frame-Options", "SAMEORIGIN")
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = io.WriteString(w, got.HTML)
+	writeFrame(w, got.HTML)
 	return nil
 }
 

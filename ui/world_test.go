@@ -23,6 +23,7 @@ import (
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/audience"
@@ -30,10 +31,13 @@ import (
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/newsletter"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/sendlog"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/people"
@@ -54,23 +58,24 @@ const adminToken = "an admin token that is long enough to be one"
 // world is the pages on a real server, above real stores on a Redis of their own. Only the relay is made up.
 type world struct {
 	*httptest.Server
-	t        *testing.T
-	db       *redisdb.DB
-	outbox   *outbox.Outbox
-	access   *access.Access
-	people   *people.People
-	audit    *audit.Log
-	settings *settings.Settings
-	accounts *accounts.Accounts
-	webhooks *webhooks.Webhooks
-	relay    *relay
-	gateways *gateways.Store
-	stored   *mailtemplates.Templates
-	index    *index
-	barred   *suppression.Store
-	audience *audience.Subscribers
-	ui       *UI
-	asked    []string // for senders: account and address
+	t         *testing.T
+	db        *redisdb.DB
+	outbox    *outbox.Outbox
+	access    *access.Access
+	people    *people.People
+	audit     *audit.Log
+	settings  *settings.Settings
+	accounts  *accounts.Accounts
+	webhooks  *webhooks.Webhooks
+	relay     *relay
+	gateways  *gateways.Store
+	stored    *mailtemplates.Templates
+	index     *index
+	barred    *suppression.Store
+	audience  *audience.Subscribers
+	campaigns *newsletter.Campaigns
+	ui        *UI
+	asked     []string // for senders: account and address
 }
 
 func setup(t *testing.T) *world { return setupOn(t, testredis.New(t)) }
@@ -88,12 +93,16 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 		Email: "shop@example.com", Name: "Shop", SMTP: &api.SMTPServer{Host: "relay.test", Port: 25},
 	}})
 	w.must(err)
-	w.people, err = people.New(db, ring, people.Options{})
+	w.people, err = people.New(db, ring, people.Options{PasswordMemory: 64})
 	w.must(err)
 	w.access, err = access.New(db, ring, access.Options{Token: adminToken, People: w.people})
 	w.must(err)
+	signed, err := signedtoken.New([]signedtoken.Key{signedtoken.KeyOf([]byte(
+		"0123456789abcdef0123456789abcdef"))})
+	w.must(err)
+	public := func() string { return "https://mail.example.com" }
 	w.outbox, err = outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Router: w.relay,
-		Accounts: w.accounts, Gateways: w.gateways}, outbox.Options{})
+		Accounts: w.accounts, Gateways: w.gateways, Tokens: signed}, outbox.Options{ServiceURL: public})
 	w.must(err)
 	found, err := documents.New(documents.Parts{DB: db, Queues: control, Outbox: w.outbox, Store: w.index},
 		documents.Options{Kind: "opensearch"})
@@ -121,9 +130,18 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.must(err)
 	w.settings, err = settings.New(db, ring, settings.Options{DeliveryAttempts: 7})
 	w.must(err)
+	limiter, err := limits.New(db, limits.Options{})
+	w.must(err)
+	w.campaigns, err = newsletter.New(newsletter.Parts{DB: db,
+		Audience: audience.Finder{Subscribers: w.audience}, Log: sendlog.New(db, 0),
+		Outbox: w.outbox, Limits: limiter, Suppressions: w.barred,
+		Resting: func(context.Context) (bool, error) { return false, nil }},
+		newsletter.Options{Postmen: 1, ServiceURL: public})
+	w.must(err)
 	u, err := New(Parts{
 		Outbox: w.outbox, Webhooks: w.webhooks, Suppressions: w.barred, Audience: w.audience, Accounts: w.accounts,
-		Gateways: w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db},
+		Campaigns: w.campaigns,
+		Gateways:  w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db},
 		Settings: w.settings, Dashboard: board, Viewer: viewer, Audit: w.audit, People: w.people,
 		LinkURL: func(service, secret string) string { return service + "/link?t=" + secret },
 		AskAgain: func(_ context.Context, _ string, of api.SubscriberAccount, id, list string) (

@@ -13,6 +13,7 @@
 //	redisMemory     Redis is nearly as full as it may be; beyond that new mail is refused
 //	redisEvicts     Redis has thrown keys away
 //	redisForgets    Redis does not keep what it acknowledges, may throw it away, or fails to write it to disk
+//	campaignHeld    campaigns stopped by themselves, because of their results, their account or their relay
 //	redisAway       Redis does not answer, or refuses to write
 //
 // It promises:

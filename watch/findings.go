@@ -29,11 +29,13 @@ const (
 	bounceRate     = "bounceRate"
 	complaintRate  = "complaintRate"
 	auditBroken    = "auditBroken"
+	campaignHeld   = "campaignHeld"
 )
 
 // names are all alerts.
 var names = []string{queueAge, queuePaused, mailFails, accountTrouble, outboxFull, redisMemory, redisEvicts,
-	redisForgets, redisAway, relayAway, recordsRefused, bounceRate, complaintRate, auditBroken}
+	redisForgets, redisAway, relayAway, recordsRefused, bounceRate, complaintRate, auditBroken,
+	campaignHeld}
 
 const (
 	near       = 0.9 // of a limit: the team is alerted before new mail is refused
@@ -56,7 +58,7 @@ func (w *Watch) findings(ctx context.Context, now time.Time) []finding {
 		{"queues", w.askQueues}, {"mail", w.askMail}, {"rates", w.askRates}, {"relays", w.askRelays},
 		{"accounts", w.askAccounts}, {"records", w.askRecords},
 		{"memory of redis", w.askMemory}, {"evicted keys", w.askEvicted}, {"durability of redis", w.askDurability},
-		{"audit log", w.askAudit},
+		{"audit log", w.askAudit}, {"campaigns", w.askCampaigns},
 	} {
 		found, err := source.ask(ctx, now)
 		all = append(all, found...)
@@ -274,6 +276,18 @@ func judgeAccounts(ids []string) finding {
 		text: fmt.Sprintf("Mail of these accounts does not get through, because their login, token, certificate or sender is refused: %s. "+
 			"See why with postroom account list, and correct them.", some(ids)),
 	}
+}
+
+func (w *Watch) askCampaigns(ctx context.Context, _ time.Time) ([]finding, error) {
+	held, err := w.held(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []finding{{
+		alert: campaignHeld, wrong: len(held) > 0, value: float64(len(held)), threshold: 1,
+		text: fmt.Sprintf("These campaigns stopped by themselves: %s. See why with postroom campaign show ID, and go on "+
+			"with postroom campaign resume ID, or cancel them.", some(held)),
+	}}, nil
 }
 
 // refusedFor is how long a refused record counts after it was last read. Mail that waits for an account reads

@@ -29,6 +29,7 @@ type Parts struct {
 	Relays   *routing.Router // of this process
 	Ring     *seal.Ring      // of this process; knows the records that it refused
 	Audit    *audit.Log
+	Held     func(context.Context) ([]string, error) // ids of the campaigns that are held
 }
 
 // checks are the sources of a check.
@@ -43,6 +44,7 @@ type checks struct {
 	away        func() []routing.Away
 	refused     func() []string
 	intact      func() (bool, string)
+	held        func(context.Context) ([]string, error)
 }
 
 // Queue is one kind of work: a lane of mail, or webhooks.
@@ -98,16 +100,16 @@ type Watch struct {
 // New returns a Watch. It does no I/O.
 func New(p Parts, o Options) (*Watch, error) {
 	if p.DB == nil || p.Queues == nil || p.Mail == nil || p.Accounts == nil || p.Relays == nil ||
-		p.Ring == nil || p.Audit == nil {
-		return nil, errors.New("watch: a database, queues, mail, accounts, relays, a key ring and the audit log " +
-			"are needed")
+		p.Ring == nil || p.Audit == nil || p.Held == nil {
+		return nil, errors.New("watch: a database, queues, mail, accounts, relays, a key ring, the audit log and " +
+			"campaigns are needed")
 	}
 	if o.Every <= 0 {
 		o.Every = defaultEvery
 	}
 	return &Watch{
 		checks: checks{p.DB.Durability, p.DB.MemoryShare, p.DB.Evicted, p.Queues.Counts, p.Mail.Counters,
-			p.Mail.Rates, p.Accounts.Troubled, p.Relays.Away, p.Ring.Refused, p.Audit.Intact},
+			p.Mail.Rates, p.Accounts.Troubled, p.Relays.Away, p.Ring.Refused, p.Audit.Intact, p.Held},
 		opts: o, store: store{client: p.DB.Client(), now: o.Now}, metrics: newMetrics(o.Registry),
 		log:      cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		refusals: map[string]time.Time{},

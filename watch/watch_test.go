@@ -42,6 +42,7 @@ type instance struct {
 	away     []routing.Away
 	refused  []string // since the last look
 	tampered string
+	held     []string // campaigns
 	err      error
 }
 
@@ -98,13 +99,14 @@ func process(t *testing.T, db *redisdb.DB, i *instance, edit func(*Options)) ben
 	}
 	w, err := New(Parts{DB: db, Queues: &queue.Control{}, Mail: &outbox.Outbox{},
 		Accounts: &accounts.Accounts{}, Relays: &routing.Router{}, Ring: testrecords.Ring(t, "secret"),
-		Audit: &audit.Log{}}, o)
+		Audit: &audit.Log{}, Held: func(context.Context) ([]string, error) { return nil, nil }}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.checks = checks{i.Durability, i.MemoryShare, i.Evicted, i.Counts, i.Counters, i.Rates, i.Troubled,
 		func() []routing.Away { return i.away }, func() []string { return i.refused },
-		func() (bool, string) { return i.tampered == "", i.tampered }}
+		func() (bool, string) { return i.tampered == "", i.tampered },
+		func(context.Context) ([]string, error) { return i.held, i.err }}
 	b.Watch = w
 	return b
 }
@@ -290,6 +292,7 @@ func TestEachTroubleHasItsAlert(t *testing.T) {
 		},
 		complaintRate: func(i *instance) { i.rates = []api.Rate{{Name: "ses", Sent: 1000, Complained: 3}} },
 		redisEvicts:   func(i *instance) { i.evicted = 1 },
+		campaignHeld:  func(i *instance) { i.held = []string{"spring"} },
 		auditBroken:   func(i *instance) { i.tampered = "2 entries are missing" },
 		redisForgets: func(i *instance) {
 			i.warnings = []string{"The last write to the append-only file failed: is the disk full?"}

@@ -46,7 +46,7 @@ type target struct {
 
 // wants reports whether the endpoint receives this event.
 func (t *target) wants(e *event.Event) bool {
-	return t.off == "" && holds(t.events, string(e.Type)) && holds(t.accounts, e.Account)
+	return t.off == "" && !e.Quiet && holds(t.events, string(e.Type)) && holds(t.accounts, e.Account)
 }
 
 // holds reports whether a sorted list has a name. An empty list has every name.

@@ -20,6 +20,8 @@ import (
 type Options struct {
 	// Guard judges the hosts that gateways and accounts name. Nil: it permits private addresses.
 	Guard *dialing.Guard
+	// InUse refuses to delete what something needs. Nil: nothing does.
+	InUse records.InUse
 	// Logger gets failures to store results of attempts. Nil: nothing is logged.
 	Logger *slog.Logger
 	// Now is the clock, for tests. Nil: time.Now.
@@ -52,7 +54,8 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Store, error) {
 	}
 	o.Guard = cmp.Or(o.Guard, dialing.New(dialing.Options{AllowPrivate: true, Logger: o.Logger}))
 	s := &Store{client: db.Client(), guard: o.Guard, log: o.Logger, now: o.Now, uses: map[string]*use{}}
-	s.store = newStore(db, ring, records.Options[api.Gateway]{Forget: s.forget, Now: o.Now})
+	s.store = newStore(db, ring, records.Options[api.Gateway]{Forget: s.forget, Now: o.Now,
+		InUse: o.InUse})
 	s.routes = redisdb.NewCache[found](db, s.store.VersionKey(), nil)
 	return s, nil
 }

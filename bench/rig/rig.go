@@ -82,16 +82,27 @@ func (r *Rig) StartRedis(ctx context.Context, in, prefix string, more ...string)
 	if err := r.MakeDir(in, prefix); err != nil {
 		return err
 	}
+	if err := r.RestartRedis(ctx, more...); err != nil {
+		return err
+	}
+	r.OnClose(func() { r.Redis.Stop() })
+	return nil
+}
+
+// RestartRedis starts a redis-server in the directory, with what one before it left there, and waits until it
+// answers.
+func (r *Rig) RestartRedis(ctx context.Context, more ...string) (err error) {
 	cmd, socket := RedisCommand(r.Dir, more...)
 	if r.Redis, _, err = Start(cmd, filepath.Join(r.Dir, "redis.log")); err != nil {
 		return fmt.Errorf("redis-server is needed: %w", err)
 	}
-	r.OnClose(r.Redis.Stop)
 	r.Socket = socket
-	r.DB = redis.NewClient(&redis.Options{
-		Network: "unix", Addr: socket, ReadTimeout: time.Minute, DisableIdentity: true,
-	})
-	r.OnClose(func() { _ = r.DB.Close() })
+	if r.DB == nil {
+		r.DB = redis.NewClient(&redis.Options{
+			Network: "unix", Addr: socket, ReadTimeout: time.Minute, DisableIdentity: true,
+		})
+		r.OnClose(func() { _ = r.DB.Close() })
+	}
 	return Until(ctx, time.Minute, 20*time.Millisecond, func() (bool, error) {
 		return r.DB.Ping(ctx).Err() == nil, nil
 	})

@@ -41,7 +41,7 @@ type rival struct {
 	bySubject map[string]*mail
 	templates map[string]string // text by id
 	barred    map[string]bool   // shared addresses that it suppressed
-	returns   string            // a return path of a mail of its own
+	returns   string            // a return path of a mail of its own, to an address that only it mails
 	took      []time.Duration   // from submit to relay
 }
 
@@ -60,6 +60,7 @@ const (
 // mail is what should become of a message.
 type mail struct {
 	id, subject string
+	to          string
 	later       bool // it is due after the game
 	cancelled   bool
 	submitted   time.Time
@@ -128,7 +129,9 @@ func (r *rival) take(c testsmtp.Command) testsmtp.Action {
 	subject, _, _ = strings.Cut(subject, "\r\n")
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.returns = c.From
+	if !strings.HasSuffix(c.To[0], sharedDomain) {
+		r.returns = c.From
+	}
 	m := r.bySubject[subject]
 	if m == nil {
 		r.broken.add(foreignMail, subject)
@@ -228,7 +231,10 @@ func some[V any](m map[string]V, pick func(int) int) string {
 // shared is the number of addresses that both accounts mail.
 const shared = 50
 
-func sharedAddress(n int) string { return fmt.Sprintf("person%d@shared.test", n) }
+// sharedDomain is the domain of those addresses.
+const sharedDomain = "@shared.test"
+
+func sharedAddress(n int) string { return fmt.Sprintf("person%d%s", n, sharedDomain) }
 
 // delivered waits until every mail that is due has left.
 func (r *rival) delivered(ctx context.Context) error {

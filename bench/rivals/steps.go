@@ -68,7 +68,8 @@ func (r *rival) send(ctx context.Context) error { return r.submit(ctx, "", 0) }
 func (r *rival) submit(ctx context.Context, to string, in time.Duration) error {
 	r.mu.Lock()
 	r.number++
-	m := &mail{subject: fmt.Sprintf("%s number %d", r.secret, r.number), later: in > 0, submitted: time.Now()}
+	m := &mail{subject: fmt.Sprintf("%s number %d", r.secret, r.number), to: to, later: in > 0,
+		submitted: time.Now()}
 	r.bySubject[m.subject] = m // before the answer: the mail may arrive first
 	isBarred := r.barred[to]
 	template := ""
@@ -83,7 +84,8 @@ func (r *rival) submit(ctx context.Context, to string, in time.Duration) error {
 	if template != "" {
 		what = fmt.Sprintf(`"template":"%s"`, template)
 	}
-	body := fmt.Sprintf(`{"to":{"address":"%s"},"subject":"%s","metadata":{"order":"%s"},%s`, to, m.subject, r.secret,
+	body := fmt.Sprintf(`{"to":{"address":"%s"},"subject":"%s","metadata":{"order":"%s"},%s`, to, m.subject,
+		r.secret,
 		what)
 	if in > 0 {
 		body += fmt.Sprintf(`,"sendAt":"%s"`, time.Now().Add(in).UTC().Format(time.RFC3339))
@@ -166,12 +168,19 @@ func (r *rival) template(ctx context.Context) error {
 	return nil
 }
 
-// suppress bars or releases a shared address, for this account.
+// suppress bars or releases a shared address, for this account. One that a mail is under way to stays as it
+// is: that mail may be stopped or not.
 func (r *rival) suppress(ctx context.Context) error {
 	who := sharedAddress(r.dice.IntN(shared))
 	r.mu.Lock()
-	isBarred := r.barred[who]
+	isBarred, underWay := r.barred[who], false
+	for _, m := range r.mails {
+		underWay = underWay || m.to == who && m.arrived == 0
+	}
 	r.mu.Unlock()
+	if underWay {
+		return nil
+	}
 	var err error
 	if isBarred {
 		var gone api.Deleted

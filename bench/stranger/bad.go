@@ -36,15 +36,16 @@ func kinds() []kind {
 		{"wrong tokens", toHTTP("", repeat(head("/v1/submit", "wrong-token-0123456789", 2)+"{}"))},
 		{"wrong links of clicks", toHTTP("", repeat("GET /c/wrong HTTP/1.1\r\nHost: x\r\n\r\n"))},
 		{"wrong links of unsubscribing", toHTTP("", repeat(head("/unsubscribe?t=wrong", "", 0)))},
-		{"silent at the SMTP inlet", to(func(t targets) string { return t.smtp }, "", hold)},
-		{"silent at the bounce listener", to(func(t targets) string { return t.bounce }, "", hold)},
-		{"half TLS handshakes", to(func(t targets) string { return t.smtps }, "\x16\x03\x01\x02\x00\x01", hold)},
+		{"silent at the SMTP inlet", to(func(t targets) string { return t.SMTP }, "", hold)},
+		{"silent at the bounce listener", to(func(t targets) string { return t.Bounce }, "", hold)},
+		{"half TLS handshakes", to(func(t targets) string { return t.SMTPS }, "\x16\x03\x01\x02\x00\x01", hold)},
 	}
 }
 
 // head is the head of a POST.
 func head(path, token string, length int) string {
-	h := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", path,
+	h := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n",
+		path,
 		length)
 	if token != "" {
 		h += "Authorization: Bearer " + token + "\r\n"
@@ -56,7 +57,7 @@ func head(path, token string, length int) string {
 type then func(ctx context.Context, conn net.Conn)
 
 func toHTTP(first string, do then) func(context.Context, *net.Dialer, targets) {
-	return to(func(t targets) string { return t.http }, first, do)
+	return to(func(t targets) string { return t.HTTP }, first, do)
 }
 
 // to plays a client that comes back when it is cut off.

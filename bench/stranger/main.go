@@ -6,7 +6,8 @@
 //	go run ./bench/stranger -many     # each bad client has an address of its own
 //
 // The good clients are at 127.0.0.1, the bad ones at other addresses of the loopback network, as Linux
-// allows. It starts its own redis-server, and Postroom as a process of its own.
+// allows. It starts its own redis-server, and Postroom and the bad clients as processes of their own. The bad
+// clients yield the processors to the others (nice 10), as if they were on other machines.
 package main
 
 import (
@@ -15,7 +16,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -41,6 +41,7 @@ type settings struct {
 }
 
 func main() {
+	attackIfAsked()
 	s := &settings{}
 	flag.IntVar(&s.bad, "bad", 2000, "bad clients of each kind")
 	flag.BoolVar(&s.many, "many", false, "each bad client has an address of its own; otherwise all have one")
@@ -60,7 +61,7 @@ type house struct {
 }
 
 // targets are the addresses that bad clients connect to.
-type targets struct{ http, smtp, smtps, bounce string }
+type targets struct{ HTTP, SMTP, SMTPS, Bounce string }
 
 func run(ctx context.Context, s *settings) error {
 	h := &house{settings: s}
@@ -92,11 +93,11 @@ func run(ctx context.Context, s *settings) error {
 	rig.Tell("alone, small ones", alone.small.String())
 	rig.Tell("alone, large ones", alone.large.String())
 	rig.Tell("memory", megabytes(alone.memory))
-	for _, k := range kinds() {
+	for i, k := range kinds() {
 		if !wanted.MatchString(k.name) {
 			continue
 		}
-		if err := h.beside(ctx, k, alone, bound); err != nil {
+		if err := h.beside(ctx, i, alone, bound); err != nil {
 			return err
 		}
 	}
@@ -119,15 +120,15 @@ func (h *house) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, to := range []*string{&h.targets.smtp, &h.targets.smtps, &h.targets.bounce} {
+	for _, to := range []*string{&h.targets.SMTP, &h.targets.SMTPS, &h.targets.Bounce} {
 		if *to, err = rig.FreeAddress(); err != nil {
 			return err
 		}
 	}
 	var address string
 	h.postroom, address, err = h.StartPostroom("all", relay.URL(), map[string]string{
-		"documents.store": "none", "smtpd.listen": h.targets.smtp, "smtpd.listenTls": h.targets.smtps,
-		"smtpd.tls.cert": cert, "smtpd.tls.key": key, "bounce.listen": h.targets.bounce,
+		"documents.store": "none", "smtpd.listen": h.targets.SMTP, "smtpd.listenTls": h.targets.SMTPS,
+		"smtpd.tls.cert": cert, "smtpd.tls.key": key, "bounce.listen": h.targets.Bounce,
 		"bounce.domain": "bounces.example.com", "feedback.providers.generic": rig.Secret,
 	})
 	if err != nil {
@@ -137,25 +138,23 @@ func (h *house) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.targets.http, h.client = u.Host, rig.Client(address, 100, 20*time.Second)
+	h.targets.HTTP, h.client = u.Host, rig.Client(address, 100, 20*time.Second)
 	return nil
 }
 
 // beside measures the good clients beside bad ones of one kind.
-func (h *house) beside(ctx context.Context, k kind, alone result, bound int64) error {
-	attack, stop := context.WithCancel(ctx)
-	var bad sync.WaitGroup
-	for i := range h.bad {
-		bad.Go(func() { k.play(attack, h.from(i), h.targets) })
-	}
-	_ = rig.Wait(ctx, 2*time.Second) // until most of them are connected
-	got, err := h.good(ctx, h.each)
-	stop()
-	bad.Wait()
+func (h *house) beside(ctx context.Context, kind int, alone result, bound int64) error {
+	bad, err := h.startAttack(kind)
 	if err != nil {
 		return err
 	}
-	rig.Tell(k.name, "")
+	_ = rig.Wait(ctx, 2*time.Second) // until most of them are connected
+	got, err := h.good(ctx, h.each)
+	bad.Stop()
+	if err != nil {
+		return err
+	}
+	rig.Tell(kinds()[kind].name, "")
 	rig.Row("  small ones", got.small.String(), "p99 at most x2", atMostDouble(got.small, alone.small))
 	rig.Row("  large ones", got.large.String(), "p99 at most x2", atMostDouble(got.large, alone.large))
 	rig.Row("  submits that got 503, or no answer", fmt.Sprintf("%d, %d", got.unavailable, got.failed), "none",
@@ -171,15 +170,6 @@ func (h *house) beside(ctx context.Context, k kind, alone result, bound int64) e
 // atMostDouble compares 99th percentiles. Below 20 ms the difference is that of a busy machine.
 func atMostDouble(got, alone rig.Quantiles) bool {
 	return got.P99 <= max(2*alone.P99, 20*time.Millisecond)
-}
-
-// from returns a dialer of a bad client.
-func (h *house) from(i int) *net.Dialer {
-	ip := net.IPv4(127, 1, 0, 1)
-	if h.many {
-		ip = net.IPv4(127, 2, byte(i>>8), byte(i))
-	}
-	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: ip}, Timeout: 5 * time.Second}
 }
 
 // result is what good clients saw.

@@ -65,6 +65,7 @@ func commands() []verb {
 			below: suppressionVerbs()},
 		{name: "list", help: "Mailing lists: who may be mailed newsletters.", below: listVerbs()},
 		{name: "segment", help: "Rules that select subscribers.", below: segmentVerbs()},
+		{name: "campaign", help: "Newsletters: write, send, watch and stop them.", below: campaignVerbs()},
 		{name: "subscribers", help: "See and change who is on mailing lists, with the proof of each consent.",
 			below: subscriberVerbs()},
 		{name: "documents", help: "See and rebuild the search index.", below: documentVerbs()},

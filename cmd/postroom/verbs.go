@@ -118,15 +118,15 @@ func (l limitFlag) pageSize(most int) int {
 }
 
 // fetch returns up to Limit rows that are wanted, whether there are more, and the last page. A nil want wants
-// all.
+// all. The ids replace the braces of the path.
 func fetch[In, Row any, Out api.Paged[Row]](
-	s *session, route api.Call[In, Out], in In, l limitFlag, want func(Row) bool,
+	s *session, route api.Call[In, Out], in In, l limitFlag, want func(Row) bool, ids ...any,
 ) (rows []Row, more bool, last Out, err error) {
 	if l.Limit < 0 {
 		return nil, false, last, usage("--limit: %d is not a number of rows; 0 means all", l.Limit)
 	}
 	rows = []Row{}
-	for last, err = range api.Pages(s, s.client, route, in) {
+	for last, err = range api.Pages(s, s.client, route, in, ids...) {
 		if err != nil {
 			return nil, false, last, err
 		}

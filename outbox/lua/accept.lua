@@ -12,6 +12,7 @@
 --   memory_share  share of Redis' maxmemory that may be used; '': not checked
 --   rank          of its priority, see turn; '': normal
 --   shared        the shared content that the message is rendered from; '': its content is the message
+--   event         '': none
 --   size          bytes of the message as it is sent
 --   token         id of the token that hands it in, if that has a quota
 --   day           of the counts of accepted messages
@@ -136,5 +137,5 @@ if key then
   end
 end
 count(now, at, 'queued')
-emit(event)
+if event ~= '' then emit(event) end
 return word

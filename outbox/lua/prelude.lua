@@ -170,11 +170,12 @@ end
 -- facts_stay is how long facts of a message that is not in the log are kept: longer than any reporter repeats one.
 local facts_stay = 259200
 
--- enter writes the log entry of a message; record '': there is no log. The list of ended messages has what purge.lua
+-- enter writes the log entry of a message; record '': there is no log; '0': its campaign keeps it out of the log, and
+-- may adopt it again as long as facts stay. The list of ended messages has what purge.lua
 -- needs to delete the entry.
 local function enter(id, at, now, result, record)
-  if record == '' then
-    redis.call('SET', prefix .. 'ended:' .. id, '', 'EX', 300) -- accept.lua needs it if its client repeats the call
+  if record == '' or record == '0' then
+    redis.call('SET', prefix .. 'ended:' .. id, '', 'EX', record == '0' and facts_stay or 300) -- accept.lua needs it if its client repeats the call
     redis.call('EXPIRE', prefix .. 'facts:' .. id, facts_stay)
     return
   end
@@ -260,7 +261,7 @@ end
 -- 't' and the text, or 'c' for a content that stays. Then it returns true. Beyond texts_most no text is kept.
 local texts_most = 100000
 local function remember_text(id, record, text)
-  if text == '' or record == '' or redis.call('HLEN', prefix .. 'texts') >= texts_most then return false end
+  if text == '' or record == '' or record == '0' or redis.call('HLEN', prefix .. 'texts') >= texts_most then return false end
   redis.call('HSET', prefix .. 'texts', id, text)
   return text == 'c'
 end

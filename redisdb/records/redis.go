@@ -78,10 +78,14 @@ func (s *Store[V]) writeAt(ctx context.Context, version string, next, old *Recor
 	return done, nil
 }
 
-// Delete removes a record and its state. Not stored: NotFound.
+// Delete removes a record and its state. Not stored: NotFound. Something needs it: the fault of
+// Options.InUse.
 func (s *Store[V]) Delete(ctx context.Context, id string) error {
 	if !valid(id) {
 		return s.kind.Missing(id)
+	}
+	if err := s.inUse(ctx, s.kind.Name, id); err != nil {
+		return err
 	}
 	existed, err := deleteScript.Run(ctx, s.client, s.keys(id), deleteArgs{ID: id})
 	switch {

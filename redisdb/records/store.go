@@ -53,9 +53,15 @@ type Options[V any] struct {
 	StandIn *Record[V]
 	// Forget is called after this process has changed or deleted a record. Nil: no call.
 	Forget func(id string)
+	// InUse returns the fault of deleting a record that something needs; nil: nothing does. Nil: nothing ever
+	// does.
+	InUse InUse
 	// Now is the clock, for tests. Nil: time.Now.
 	Now func() time.Time
 }
+
+// InUse returns the fault of kind Conflict about a record of a kind that something needs; nil: nothing does.
+type InUse func(ctx context.Context, kind, id string) error
 
 // Store stores the records of one kind. It is safe for concurrent use, by any number of processes on one
 // Redis. A record whose id has a colon does not exist.
@@ -66,6 +72,7 @@ type Store[V any] struct {
 	put     *redisdb.Script[putArgs, bool]
 	standIn *Record[V] // its secrets are sealed
 	forget  func(id string)
+	inUse   InUse
 	now     func() time.Time
 }
 
@@ -77,8 +84,11 @@ func New[V any](db *redisdb.DB, ring *seal.Ring, kind Kind[V], o Options[V]) *St
 	if o.Forget == nil {
 		o.Forget = func(string) {}
 	}
+	if o.InUse == nil {
+		o.InUse = func(context.Context, string, string) error { return nil }
+	}
 	s := &Store[V]{client: db.Client(), ring: ring, kind: kind, put: putScript(kind.Key, kind.Changed),
-		forget: o.Forget, now: o.Now}
+		forget: o.Forget, inUse: o.InUse, now: o.Now}
 	if o.StandIn != nil {
 		r := *o.StandIn
 		r.Created, r.Updated = s.time(), s.time()

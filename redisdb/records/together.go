@@ -46,10 +46,13 @@ func (s *Store[V]) PutAt(ctx context.Context, version, id string, v V, state map
 }
 
 // DeleteAt removes a record and its state if no record has changed since a version, and reports whether that
-// was so.
+// was so. Something needs it: the fault of Options.InUse.
 func (s *Store[V]) DeleteAt(ctx context.Context, version, id string) (bool, error) {
 	if !valid(id) {
 		return true, nil
+	}
+	if err := s.inUse(ctx, s.kind.Name, id); err != nil {
+		return false, err
 	}
 	done, err := deleteScript.Run(ctx, s.client, s.keys(id), deleteArgs{ID: id, Version: version})
 	if err != nil {

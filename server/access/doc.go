@@ -14,13 +14,14 @@
 //   - smtp: submit messages over SMTP only.
 //   - outbox: read and change the outbox, the message log and the dead letters.
 //   - lists: read and change lists and their subscribers.
+//   - campaigns: read and change campaigns, and send them; read lists and segments.
 //   - metrics: read metrics and stats.
-//   - api: the five above and everything else under /v1, accounts and webhook endpoints included, save
+//   - api: the six above and everything else under /v1, accounts and webhook endpoints included, save
 //     tokens and settings.
 //   - admin, or "*": everything, tokens and settings included.
 //
-// A token bound to an account can only have api, send, smtp, outbox and lists, and sees only that account:
-// [Grant.CanSee].
+// A token bound to an account can only have api, send, smtp, outbox, lists and campaigns, and sees only that
+// account: [Grant.CanSee].
 // Routes to objects of the whole instance (the list of accounts, stats, queues, the instance's webhook
 // endpoints) require CanSee("").
 //

@@ -77,8 +77,9 @@ func (g *Grant) Actor(address string) api.AuditActor {
 func (g *Grant) CanSee(account string) bool { return g.Account == "" || g.Account == account }
 
 // boundScopes are the scopes that a token bound to an account can have: the others reach beyond the account.
-var boundScopes = []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeSMTP, api.ScopeOutbox, api.ScopeLists}
+var boundScopes = []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeSMTP, api.ScopeOutbox, api.ScopeLists,
+	api.ScopeCampaigns}
 
 // scopes are all scopes.
 var scopes = []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeSMTP, api.ScopeOutbox, api.ScopeLists,
-	api.ScopeMetrics, api.ScopeAdmin, api.ScopeAll}
+	api.ScopeCampaigns, api.ScopeMetrics, api.ScopeAdmin, api.ScopeAll}

@@ -24,7 +24,7 @@ func withPeople(t *testing.T, url string, o Options) bundle {
 	db := testredis.Connect(t, redisdb.Options{URL: url})
 	ring := testrecords.Ring(t, "secret")
 	var err error
-	if o.People, err = people.New(db, ring, people.Options{}); err != nil {
+	if o.People, err = people.New(db, ring, people.Options{PasswordMemory: 64}); err != nil {
 		t.Fatal(err)
 	}
 	o.Token = bootstrap

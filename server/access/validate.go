@@ -34,10 +34,11 @@ func validate(req api.TokenRequest, now time.Time) error {
 	for i, s := range req.Scopes {
 		switch {
 		case !slices.Contains(scopes, s):
-			add(fmt.Sprintf("scopes[%d]", i), "must be one of api, send, smtp, outbox, lists, metrics, admin, *")
+			add(fmt.Sprintf("scopes[%d]", i),
+				"must be one of api, send, smtp, outbox, lists, campaigns, metrics, admin, *")
 		case req.Account != "" && !slices.Contains(boundScopes, s):
 			add(fmt.Sprintf("scopes[%d]", i),
-				"a token bound to an account can only have the scopes api, send, smtp, outbox and lists")
+				"a token bound to an account can only have the scopes api, send, smtp, outbox, lists and campaigns")
 		}
 	}
 	if req.Expires != nil && !req.Expires.After(now) {

@@ -123,11 +123,11 @@ func idIn(answer any) string {
 	if err != nil {
 		return ""
 	}
-	var made struct{ ID, ListID, Segment, Account, Gateway string }
+	var made struct{ ID, ListID, Segment, Campaign, Account, Gateway string }
 	if json.Unmarshal(text, &made) != nil {
 		return ""
 	}
-	for _, id := range []string{made.ID, made.ListID, made.Segment, made.Account, made.Gateway} {
+	for _, id := range []string{made.ID, made.ListID, made.Segment, made.Campaign, made.Account, made.Gateway} {
 		if id != "" {
 			return clip(id)
 		}

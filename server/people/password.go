@@ -1,6 +1,7 @@
 package people
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -35,14 +36,18 @@ const (
 
 // hasher computes hashes of passwords, few at a time.
 type hasher struct {
+	cost    cost // of new passwords
 	slots   chan struct{}
 	waiting *atomic.Int32
 	none    string // the hash of a password that nobody knows
 }
 
-func newHasher() hasher {
-	return hasher{slots: make(chan struct{}, atOnce), waiting: new(atomic.Int32),
-		none: phc(usual, make([]byte, saltSize), make([]byte, hashSize))}
+// newHasher returns a hasher. memory is that of [Options].
+func newHasher(memory uint32) hasher {
+	c := usual
+	c.memory = cmp.Or(memory, c.memory)
+	return hasher{cost: c, slots: make(chan struct{}, atOnce), waiting: new(atomic.Int32),
+		none: phc(c, make([]byte, saltSize), make([]byte, hashSize))}
 }
 
 // turn waits for a slot. done gives it back.
@@ -79,7 +84,7 @@ func (h hasher) hash(ctx context.Context, password string) (string, error) {
 	defer done()
 	salt := make([]byte, saltSize)
 	rand.Read(salt) // never fails (crypto/rand)
-	return phc(usual, salt, usual.key(password, salt)), nil
+	return phc(h.cost, salt, h.cost.key(password, salt)), nil
 }
 
 // matches reports whether a password is that of a PHC string. For an empty string it computes as long, and

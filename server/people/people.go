@@ -71,7 +71,8 @@ func (r *record) holder() *Holder { return &Holder{r.Name, r.Role, r.Accounts, r
 
 // Options are the settings of People. The zero value works.
 type Options struct {
-	Logger *slog.Logger // nil: nothing is logged
+	Logger         *slog.Logger // nil: nothing is logged
+	PasswordMemory uint32       // kB that a new password costs, for tests; 0: 64 MiB
 }
 
 // People keeps persons. It is safe for concurrent use, by any number of processes on one Redis.
@@ -89,7 +90,7 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*People, error) {
 	}
 	return &People{
 		store: store{db.Client(), ring}, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		known: redisdb.NewCache[*Holder](db, versionKey(), nil), hashes: newHasher(),
+		known: redisdb.NewCache[*Holder](db, versionKey(), nil), hashes: newHasher(o.PasswordMemory),
 	}, nil
 }
 

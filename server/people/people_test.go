@@ -46,7 +46,7 @@ func setup(t *testing.T) bundle {
 
 func on(t *testing.T, db *redisdb.DB, secret string, older ...string) bundle {
 	t.Helper()
-	p, err := New(db, testrecords.Ring(t, secret, older...), Options{})
+	p, err := New(db, testrecords.Ring(t, secret, older...), Options{PasswordMemory: 64})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -508,10 +508,25 @@ func TestResealedUnderANewSecret(t *testing.T) {
 	b.must(on(t, b.db, "new").login("ann", password, "", start))
 }
 
+// TestPasswordsAreDear: what a password costs in use. Other tests save that time.
+func TestPasswordsAreDear(t *testing.T) {
+	t.Parallel()
+	h := newHasher(0)
+	stored, err := h.hash(t.Context(), password)
+	if err != nil || !strings.HasPrefix(stored, "$argon2id$v=19$m=65536,t=3,p=4$") {
+		t.Fatalf("stored as %s, %v", stored, err)
+	}
+	for word, want := range map[string]bool{password: true, password + "x": false} {
+		if ok, err := newHasher(64).matches(t.Context(), stored, word); ok != want || err != nil {
+			t.Errorf("%q is right: %v, %v; want %v", word, ok, err, want)
+		}
+	}
+}
+
 // TestLoginsTakeBoundedMemory: two passwords are computed at once, a few wait, others are refused.
 func TestLoginsTakeBoundedMemory(t *testing.T) {
 	t.Parallel()
-	h := newHasher()
+	h := newHasher(0)
 	for range atOnce {
 		_, err := h.turn(t.Context())
 		if err != nil {

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -12,7 +13,7 @@ import (
 
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/templates/locale"
+	"github.com/postroom/postroom/schedule"
 	"github.com/postroom/postroom/templates/render"
 )
 
@@ -41,7 +42,7 @@ type Identity struct {
 // New parses the words of a content. Its faults are those of render.Parse, and Invalid for an unknown time
 // zone.
 func New(c Content) (*Renderer, error) {
-	zone, err := locale.Zone(c.TZ)
+	zone, err := schedule.Zone(cmp.Or(c.TZ, "UTC"))
 	if err != nil {
 		return nil, fault.InvalidFields([]fault.Field{{Key: "tz", Message: err.Error()}})
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/templates/locale"
+	"github.com/postroom/postroom/schedule"
 )
 
 // numeric converts a number, or a text that is a number.
@@ -128,7 +128,7 @@ func findZone(name string) *time.Location {
 	if len(name) > 40 {
 		return nil
 	}
-	zone, _ := locale.Zone(name)
+	zone, _ := schedule.Zone(name)
 	return zone
 }
 

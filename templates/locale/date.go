@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // zones are the same on each machine
 )
 
 // Date formats a time in a style ("short", "medium", "long", "full" for a day; "time") or with a pattern of

@@ -2,8 +2,7 @@
 //
 // It knows about fifty languages and regions, from the Unicode CLDR (locales.json). An unknown language is
 // formatted as English, an unknown region as its language. It never fails, for any tag, number or time. The
-// result depends only on the arguments: it reads no clock and no environment. Time zones are compiled in, so
-// they do not depend on the machine.
+// result depends only on the arguments: it reads no clock and no environment.
 //
 // It owns no Redis keys.
 package locale

@@ -17,7 +17,7 @@ type Context struct {
 }
 
 // lifted are the params of mails to subscribers, which templates name without "params." too.
-var lifted = [...]string{"confirmUrl", "list", "subscriber"}
+var lifted = [...]string{"campaign", "confirmUrl", "list", "subscriber"}
 
 // Data returns the data of a template: the caller's as params (nil: an empty object), account {email, name},
 // service {url} and rcpt {name, address, unsubscribeUrl, preferencesUrl}. Most names are EmailEngine's.

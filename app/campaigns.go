@@ -1,0 +1,48 @@
+package app
+
+import (
+	"context"
+
+	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/newsletter"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/sendlog"
+)
+
+// mailsAtOnce is how many mails of a sheet are under way at once.
+const mailsAtOnce = 10
+
+// buildCampaigns builds the campaigns. Processes that deliver send them: as many mails at once as they have
+// workers for bulk mail.
+func (a *App) buildCampaigns(context.Context) error {
+	c, postmen := a.cfg.Newsletter, 0
+	if a.delivers {
+		postmen = max(1, a.cfg.Workers.Bulk/mailsAtOnce)
+	}
+	var err error
+	a.campaigns, err = newsletter.New(newsletter.Parts{
+		DB: a.db, Audience: audience.Finder{Subscribers: a.audience}, Log: sendlog.New(a.db, 0), Outbox: a.outbox,
+		Limits:       a.limits,
+		Suppressions: a.suppressions,
+		Resting: func(ctx context.Context) (bool, error) {
+			paused, err := a.control.Paused(ctx, queue.Bulk)
+			return len(paused) > 0, err
+		},
+	}, newsletter.Options{
+		Postmen: postmen, Connections: min(mailsAtOnce, a.cfg.Workers.Bulk), InFlight: c.InFlight, Expire: c.Expire,
+		ResendInDoubt: c.InDoubt == "resend", HoldAfter: c.HoldAfter, HoldBounces: c.HoldBounces,
+		HoldComplaints: c.HoldComplaints, HoldFaults: c.HoldFaults,
+		ServiceURL: func() string { return a.settings.Current().ServiceURL }, Logger: a.log, Registry: a.metrics,
+	})
+	if err != nil {
+		return err
+	}
+	a.life.onRun("campaigns", a.campaigns.Run)
+	return nil
+}
+
+// inUse returns the function that refuses to delete what campaigns need. They are built later.
+func inUse(a *App) records.InUse {
+	return func(ctx context.Context, kind, id string) error { return a.campaigns.InUse(ctx, kind, id) }
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+func campaignVerbs() []verb {
+	return []verb{
+		{name: "list", help: "List the campaigns (the default).",
+			run: &listCmd[campaignListFlags, api.CampaignInfo]{
+				rows: func(s *session, f campaignListFlags) ([]api.CampaignInfo, error) {
+					return all(s, api.ListCampaigns, api.CampaignQuery{Account: f.Account, State: f.State,
+						ListID: f.List, Search: f.Search, PageQuery: api.PageQuery{PageSize: maxPage}})
+				},
+				none: "no campaigns; to add one: postroom campaign add --help", grid: campaignsGrid,
+			}},
+		{name: "show", help: "Show one campaign.", run: show(api.GetCampaign, campaignFacts)},
+		{name: "add", help: "Store the draft of a campaign.", run: &campaignAddCmd{}},
+		{name: "update", help: "Change what the flags name of a campaign.", run: &campaignUpdateCmd{}},
+		{name: "delete", help: "Delete a campaign, and what is known of its recipients.",
+			run: &deleteCmd[api.Deleted]{route: api.DeleteCampaign, what: "campaign",
+				consequence: " with all that is known of its recipients"}},
+		{name: "copy", help: "Make a draft of a campaign's content and audience.", run: &campaignCopyCmd{}},
+		{name: "check", help: "Find what keeps a campaign from being sent.", run: &campaignCheckCmd{}},
+		{name: "preview", help: "Show the mail as one person would get it.", run: &campaignPreviewCmd{}},
+		{name: "test", help: "Mail a campaign to given addresses.", run: &campaignTestCmd{}},
+		{name: "send", help: "Send a campaign, now or at a time.", run: &campaignSendCmd{}},
+		{name: "watch", help: "Show the progress of a campaign until it ends.", run: &campaignWatchCmd{}},
+		{name: "pause", help: "Stop a campaign: no further mail of it is sent.",
+			run: &campaignRunCmd{route: api.PauseCampaign}},
+		{name: "resume", help: "Go on with a campaign that is paused or held.",
+			run: &campaignRunCmd{route: api.ResumeCampaign}},
+		{name: "cancel", help: "End a campaign: who has not got it will not.",
+			run: &campaignRunCmd{route: api.CancelCampaign}},
+		{name: "recipients", help: "Show what became of the people of a campaign.", run: &campaignRecipientsCmd{}},
+		{name: "settle", help: "Count recipients in doubt as sent.", run: &campaignSettleCmd{}},
+		{name: "resend", help: "Send a campaign again, to some of its people.", run: &campaignResendCmd{}},
+		{name: "stats", help: "Show the numbers of a campaign.", run: &campaignStatsCmd{}},
+		{name: "recount", help: "Compare the counters of a campaign with what is stored of each recipient.",
+			run: &campaignRecountCmd{}},
+	}
+}
+
+// campaignListFlags narrow the list of campaigns.
+type campaignListFlags struct {
+	Account string `placeholder:"ID" help:"Only those of this account."`
+	State   string `enum:",draft,scheduled,sending,paused,held,sent,cancelled,failed" default:"" placeholder:"STATE" help:"Only those in this state: draft, scheduled, sending, paused, held, sent, cancelled or failed."`
+	List    string `placeholder:"ID" help:"Only those that go to this list."`
+	Search  string `placeholder:"TEXT" help:"Only those with this in their id or name."`
+}
+
+func campaignsGrid(list []api.CampaignInfo, now time.Time) grid {
+	g := newGrid("campaign", "name", "account", "state", "done", "sent", "bounced", "failed", "when")
+	for _, c := range list {
+		n := c.States
+		g.add(c.Campaign.Campaign, clip(c.Name, 40), c.Account, c.State, campaignDone(n), n.Sent, n.Bounced,
+			n.Failed, moment(*campaignWhen(c), now))
+	}
+	return g
+}
+
+// campaignDone returns how many of the recipients have an end.
+func campaignDone(n api.CampaignStates) string {
+	total := n.Total()
+	if total == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d of %d", total-n.Open(), total)
+}
+
+// campaignWhen returns the time of a campaign that its list shows: when it ended, began or begins, else when
+// it was changed.
+func campaignWhen(c api.CampaignInfo) *time.Time {
+	if c.State == api.CampaignScheduled && c.At != nil {
+		return c.At
+	}
+	return cmp.Or(c.Ended, c.Started, &c.Updated)
+}
+
+func campaignFacts(c api.CampaignInfo, now time.Time) grid {
+	g := newGrid("campaign", c.Campaign.Campaign)
+	g.add("name", c.Name)
+	g.add("account", c.Account)
+	g.add("state", c.State+noteIf(c.Reason != "", ", %s", c.Reason)+colon(c.Detail))
+	when := func(name string, at *time.Time) {
+		if at != nil {
+			g.add(name, stamp(*at, now))
+		}
+	}
+	g.fact("run", noteIf(c.Run > 0, "%d", c.Run))
+	when("begins", c.At)
+	when("began", c.Started)
+	when("ended", c.Ended)
+	campaignContent(&g, c.CampaignContent)
+	for _, names := range []struct {
+		fact string
+		ids  []string
+	}{{"lists", c.Lists}, {"segments", c.Segments}, {"without lists", c.ExcludeLists},
+		{"without segments", c.ExcludeSegments}, {"without campaigns", c.ExcludeCampaigns}} {
+		g.fact(names.fact, strings.Join(names.ids, ", "))
+	}
+	g.fact("rate", noteIf(c.Rate > 0, "%g mails a second at most", c.Rate))
+	g.fact("window", windowWords(c.Window))
+	when("ends at", c.EndAt)
+	g.fact("events", c.Events)
+	g.fact("email log", noteIf(c.KeepLog, "its mail enters it"))
+	for _, n := range campaignNumbers(c.States) {
+		g.fact(n.state, noteIf(n.n > 0, "%d", n.n))
+	}
+	g.add("version", c.Version)
+	g.add("created", moment(c.Created, now))
+	g.add("changed", moment(c.Updated, now))
+	return g
+}
+
+// campaignContent adds what the mail of a campaign says.
+func campaignContent(g *grid, c api.CampaignContent) {
+	if c.From != nil {
+		g.add("from", strings.TrimSpace(c.From.Name+" <"+c.From.Address+">"))
+	}
+	for _, a := range c.ReplyTo {
+		g.add("replies to", a.Address)
+	}
+	g.fact("subject", c.Subject)
+	g.fact("preview text", c.PreviewText)
+	g.fact("template", c.Template)
+	format := "html"
+	if c.Render != nil {
+		format = cmp.Or(c.Render.Format, format)
+	}
+	g.fact(format, noteIf(c.HTML != "", "%d bytes", len(c.HTML)))
+	g.fact("text", noteIf(c.Text != "", "%d bytes", len(c.Text)))
+	g.fact("gateway", c.Gateway)
+	g.fact("locale", c.Locale)
+	g.fact("time zone", c.TZ)
+	g.fact("tags", strings.Join(c.Tags, ", "))
+	g.fact("metadata", string(c.Metadata))
+	g.fact("fallbacks", string(c.Fallbacks))
+	for _, tracked := range []struct {
+		what string
+		on   *bool
+	}{{"opens", c.TrackOpens}, {"clicks", c.TrackClicks}} {
+		if tracked.on != nil {
+			g.add(tracked.what, map[bool]string{true: "tracked", false: "not tracked"}[*tracked.on])
+		}
+	}
+}
+
+// windowWords says when a campaign is sent; empty: at any time.
+func windowWords(w *api.CampaignWindow) string {
+	if w == nil {
+		return ""
+	}
+	text := w.From + " to " + w.Until
+	if len(w.Days) > 0 {
+		text = strings.Join(w.Days, " ") + ", " + text
+	}
+	return text + noteIf(w.Of == "recipient", ", by the clock of each recipient")
+}
+
+// stateNumber is how many recipients are in a state.
+type stateNumber struct {
+	state string
+	n     int
+}
+
+// campaignNumbers returns the recipients of all states, in the order in which mail goes through them.
+func campaignNumbers(s api.CampaignStates) []stateNumber {
+	return []stateNumber{{"waiting", s.Waiting}, {"sending", s.Sending}, {"deferred", s.Deferred},
+		{"sent", s.Sent}, {"suppressed", s.Suppressed}, {"unsubscribed", s.Unsubscribed}, {"bounced", s.Bounced},
+		{"failed", s.Failed}, {"in doubt", s.InDoubt}, {"cancelled", s.Cancelled}}
+}
+
+// numbersLine returns the numbers that are not zero in one line.
+func numbersLine(s api.CampaignStates) string {
+	var words []string
+	for _, n := range campaignNumbers(s) {
+		if n.n > 0 {
+			words = append(words, strconv.Itoa(n.n)+" "+n.state)
+		}
+	}
+	return cmp.Or(strings.Join(words, ", "), "no recipients")
+}

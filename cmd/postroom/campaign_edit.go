@@ -1,0 +1,278 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+// campaignFields are the flags of campaigns that can change.
+type campaignFields struct {
+	From        string   `group:"content" placeholder:"ADDRESS" help:"Sender, such as 'News <news@example.com>'. Default: the account's."`
+	ReplyTo     []string `group:"content" sep:"none" placeholder:"ADDRESS" help:"Where answers go; may be repeated."`
+	Subject     *string  `group:"content" short:"s" placeholder:"TEXT" help:"Subject. Default: the template's."`
+	PreviewText *string  `group:"content" placeholder:"TEXT" help:"What mail programs show beside the subject."`
+	HTML        string   `group:"content" name:"html" placeholder:"FILE" help:"File with the html; - is standard input. Without --text a text is made from it."`
+	Markdown    string   `group:"content" placeholder:"FILE" help:"File with Markdown, in place of --html."`
+	Text        string   `group:"content" placeholder:"FILE" help:"File with the text."`
+	Template    *string  `group:"content" placeholder:"ID" help:"A stored template, in place of --html and --text."`
+	Params      string   `group:"content" placeholder:"JSON" help:"The data that fills the template, such as @params.json."`
+	Fallbacks   string   `group:"content" placeholder:"JSON" help:"The values of attributes for people who lack them, such as '{\"firstName\":\"friend\"}'."`
+	Locale      *string  `group:"content" placeholder:"LOCALE" help:"Language of the mail. Default: the account's."`
+	TZ          *string  `group:"content" name:"tz" placeholder:"ZONE" help:"Time zone, such as Europe/Zurich, of dates, the window and the time of sending. Default: the account's, else UTC."`
+	Tag         []string `group:"content" placeholder:"TAG" help:"Tags of its mail; several by commas."`
+	Metadata    string   `group:"content" placeholder:"JSON" help:"An object that every event of its mail has."`
+
+	List            []string `group:"audience" placeholder:"ID" help:"It goes to the subscribers of this list; may be repeated."`
+	Segment         []string `group:"audience" placeholder:"ID" help:"Of these, only those that one of these segments selects; may be repeated."`
+	ExcludeList     []string `group:"audience" placeholder:"ID" help:"Nobody who is subscribed to this list; may be repeated."`
+	ExcludeSegment  []string `group:"audience" placeholder:"ID" help:"Nobody whom this segment selects; may be repeated."`
+	ExcludeCampaign []string `group:"audience" placeholder:"ID" help:"Nobody who got this campaign; may be repeated."`
+
+	Gateway     *string  `placeholder:"ID" help:"Gateway to send through. Default: the account's own relays."`
+	Rate        *float64 `placeholder:"N" help:"Mails a second at most; 0: no limit of its own."`
+	WindowDays  []string `enum:"mon,tue,wed,thu,fri,sat,sun" placeholder:"DAY" help:"Days on which it is sent, such as mon,tue; needs --window-from and --window-until. Default: every day."`
+	WindowFrom  string   `placeholder:"HH:MM" help:"It is sent from this time of the day on, such as 08:00."`
+	WindowUntil string   `placeholder:"HH:MM" help:"And until this time, such as 20:00."`
+	WindowOf    string   `enum:",sender,recipient" default:"" placeholder:"WHOSE" help:"Whose clock the window is of: sender, which is the campaign's time zone (the default), or recipient."`
+	EndAt       string   `placeholder:"WHEN" help:"Who has not got it by then will not: in 48h, or 2030-12-24T08:00:00Z."`
+	Events      *string  `enum:"none,ends,all" placeholder:"WHICH" help:"Events about its recipients that go to webhooks: none, ends (failures, bounces, complaints and leaving; the default) or all."`
+	KeepLog     *bool    `negatable:"" help:"Its mail enters the email log and the search index."`
+	TrackOpens  *bool    `negatable:"" help:"Count opens. Default: as the settings say."`
+	TrackClicks *bool    `negatable:"" help:"Count clicks. Default: as the settings say."`
+}
+
+// patch returns the change that the flags name. was is how the mail was rendered so far; nil: as html.
+func (f campaignFields) patch(con *console, was *api.Render) (api.CampaignPatch, error) {
+	p := api.CampaignPatch{Subject: f.Subject, PreviewText: f.PreviewText, Template: f.Template,
+		Locale: f.Locale, TZ: f.TZ, Gateway: f.Gateway, Rate: f.Rate, Events: f.Events, KeepLog: f.KeepLog,
+		TrackOpens: toPointer(f.TrackOpens), TrackClicks: toPointer(f.TrackClicks), Tags: ids(f.Tag),
+		Lists:    ids(f.List),
+		Segments: ids(f.Segment), ExcludeLists: ids(f.ExcludeList), ExcludeSegments: ids(f.ExcludeSegment),
+		ExcludeCampaigns: ids(f.ExcludeCampaign), Window: f.window()}
+	for _, step := range []func(*api.CampaignPatch, *console) error{f.addresses, f.content, f.objects} {
+		if err := step(&p, con); err != nil {
+			return p, err
+		}
+	}
+	if f.renders() {
+		p.Render = &api.Render{}
+		if was != nil {
+			*p.Render = *was
+		}
+		if f.HTML+f.Markdown != "" {
+			p.Render.Format = map[bool]string{true: "markdown", false: "html"}[f.Markdown != ""]
+		}
+		if f.Params != "" {
+			var err error
+			if p.Render.Params, err = con.readJSON("--params", f.Params); err != nil {
+				return p, err
+			}
+		}
+	}
+	var err error
+	p.EndAt, err = optionalTime("--end-at", f.EndAt, parseWhen)
+	return p, err
+}
+
+// toPointer returns what changes a pointer to p; nil: nothing, if p is nil.
+func toPointer[T any](p *T) **T {
+	if p == nil {
+		return nil
+	}
+	return &p
+}
+
+// renders reports whether the flags say how the mail is rendered.
+func (f campaignFields) renders() bool { return f.HTML+f.Markdown+f.Params != "" }
+
+// ids returns a list that was given; nil: none was. One empty id is a list without any.
+func ids(given []string) *[]string {
+	if given == nil {
+		return nil
+	}
+	list := []string{}
+	for _, id := range given {
+		if id != "" {
+			list = append(list, id)
+		}
+	}
+	return &list
+}
+
+func (f campaignFields) window() *api.CampaignWindow {
+	w := &api.CampaignWindow{Days: f.WindowDays, From: f.WindowFrom, Until: f.WindowUntil, Of: f.WindowOf}
+	if reflect.ValueOf(*w).IsZero() {
+		return nil
+	}
+	return w
+}
+
+func (f campaignFields) addresses(p *api.CampaignPatch, _ *console) error {
+	if f.From != "" {
+		from, err := oneAddress("--from", f.From)
+		if err != nil {
+			return err
+		}
+		p.From = &from
+	}
+	for _, text := range f.ReplyTo {
+		list, err := parseAddresses(text)
+		if err != nil {
+			return usage("--reply-to: %v", err)
+		}
+		p.ReplyTo = new(append(*cmp.Or(p.ReplyTo, new(api.Addresses)), list...))
+	}
+	return nil
+}
+
+func (f campaignFields) content(p *api.CampaignPatch, con *console) error {
+	if f.HTML != "" && f.Markdown != "" {
+		return usage("give --html or --markdown, not both")
+	}
+	for _, part := range []struct {
+		flag, file string
+		into       **string
+	}{{"--html", f.HTML, &p.HTML}, {"--markdown", f.Markdown, &p.HTML}, {"--text", f.Text, &p.Text}} {
+		if part.file == "" {
+			continue
+		}
+		text, err := con.read("@"+strings.TrimPrefix(part.file, "@"), part.file == "-")
+		if err != nil {
+			return usage("%s: %v", part.flag, err)
+		}
+		*part.into = new(string(text))
+	}
+	return nil
+}
+
+func (f campaignFields) objects(p *api.CampaignPatch, con *console) error {
+	for _, part := range []struct {
+		flag, value string
+		into        *json.RawMessage
+	}{{"--metadata", f.Metadata, &p.Metadata}, {"--fallbacks", f.Fallbacks, &p.Fallbacks}} {
+		if part.value == "" {
+			continue
+		}
+		text, err := con.readJSON(part.flag, part.value)
+		if err != nil {
+			return err
+		}
+		*part.into = text
+	}
+	return nil
+}
+
+// campaignAddCmd adds a campaign.
+type campaignAddCmd struct {
+	reachFlags
+	Name    string `arg:"" help:"Its name, such as 'Spring news'."`
+	ID      string `placeholder:"ID" help:"Its id. Default: made from the name."`
+	Account string `placeholder:"ID" help:"Who sends it. Default: that of the token, else default."`
+	campaignFields
+}
+
+// Help is shown below the flags.
+func (campaignAddCmd) Help() string {
+	return `Examples:
+  postroom campaign add 'Spring news' --list news --subject 'Spring is here' --html spring.html
+  postroom campaign add Offer --list news --segment customers --markdown offer.md --rate 20
+  postroom campaign send spring-news --at 2030-03-20T08:00`
+}
+
+// Run adds a campaign.
+func (c *campaignAddCmd) Run(s *session) error {
+	p, err := c.patch(s.console, nil)
+	if err != nil {
+		return err
+	}
+	made, err := api.CreateCampaign.Do(s, s.client, c.campaign(p))
+	return s.said(made, err, "campaign %s of account %s: a draft; to send it: postroom campaign send %s",
+		made.Campaign.Campaign, clean(made.Account), made.Campaign.Campaign)
+}
+
+// campaign returns the campaign that a patch makes of none.
+func (c *campaignAddCmd) campaign(p api.CampaignPatch) api.Campaign {
+	made := api.Campaign{Campaign: c.ID, Account: c.Account, Name: c.Name, Window: p.Window, EndAt: p.EndAt,
+		CampaignContent: api.CampaignContent{From: p.From, Render: p.Render, Metadata: p.Metadata,
+			Fallbacks: p.Fallbacks, TrackOpens: c.TrackOpens, TrackClicks: c.TrackClicks}}
+	for _, text := range []struct{ into, from *string }{{&made.Subject, p.Subject},
+		{&made.PreviewText, p.PreviewText}, {&made.HTML, p.HTML}, {&made.Text, p.Text},
+		{&made.Template, p.Template}, {&made.Gateway, p.Gateway}, {&made.Locale, p.Locale}, {&made.TZ, p.TZ},
+		{&made.Events, p.Events}} {
+		api.Set(text.into, text.from)
+	}
+	for _, list := range []struct{ into, from *[]string }{{&made.Tags, p.Tags}, {&made.Lists, p.Lists},
+		{&made.Segments, p.Segments}, {&made.ExcludeLists, p.ExcludeLists},
+		{&made.ExcludeSegments, p.ExcludeSegments}, {&made.ExcludeCampaigns, p.ExcludeCampaigns}} {
+		api.Set(list.into, list.from)
+	}
+	api.Set(&made.ReplyTo, p.ReplyTo)
+	api.Set(&made.Rate, p.Rate)
+	api.Set(&made.KeepLog, p.KeepLog)
+	return made
+}
+
+// campaignUpdateCmd changes a campaign.
+type campaignUpdateCmd struct {
+	reachFlags
+	ID              string  `arg:"" help:"Id of the campaign."`
+	Name            *string `placeholder:"TEXT" help:"Its name."`
+	NoFrom          bool    `help:"Send as the account."`
+	NoWindow        bool    `help:"Send at any time."`
+	NoEnd           bool    `help:"Do not end it at a time."`
+	DefaultTracking bool    `help:"Count opens and clicks as the settings say."`
+	campaignFields
+}
+
+// Run changes what the flags name.
+func (c *campaignUpdateCmd) Run(s *session) error {
+	var was *api.Render
+	if c.renders() {
+		now, err := api.GetCampaign.Do(s, s.client, c.ID)
+		if err != nil {
+			return err
+		}
+		was = now.Render
+	}
+	p, err := c.patch(s.console, was)
+	if err != nil {
+		return err
+	}
+	p.Name = c.Name
+	if c.NoFrom {
+		p.From = &api.Address{}
+	}
+	if c.NoWindow {
+		p.Window = &api.CampaignWindow{}
+	}
+	if c.NoEnd {
+		p.EndAt = &time.Time{}
+	}
+	if c.DefaultTracking {
+		p.TrackOpens, p.TrackClicks = new(*bool), new(*bool)
+	}
+	if reflect.ValueOf(p).IsZero() {
+		return errNothing
+	}
+	changed, err := api.UpdateCampaign.Do(s, s.client, p, c.ID)
+	return s.said(changed, err, "campaign %s: changed", changed.Campaign.Campaign)
+}
+
+// campaignCopyCmd copies a campaign.
+type campaignCopyCmd struct {
+	reachFlags
+	Source string `arg:"" name:"id" help:"Id of the campaign."`
+	Name   string `placeholder:"TEXT" help:"Name of the copy. Default: Copy of …."`
+	As     string `placeholder:"ID" help:"Id of the copy. Default: made from its name."`
+}
+
+// Run makes a draft.
+func (c *campaignCopyCmd) Run(s *session) error {
+	made, err := api.CopyCampaign.Do(s, s.client, api.CampaignCopy{Campaign: c.As, Name: c.Name}, c.Source)
+	return s.said(made, err, "campaign %s: a draft, copied from %s", made.Campaign.Campaign, clean(c.Source))
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+// campaignRecipientsCmd shows the recipients of a campaign.
+type campaignRecipientsCmd struct {
+	reachFlags
+	ID     string `arg:"" help:"Id of the campaign."`
+	State  string `enum:",sending,sent,deferred,suppressed,unsubscribed,bounced,failed,inDoubt,cancelled" default:"" placeholder:"STATE" help:"Only those in this state: sending, sent, deferred, suppressed, unsubscribed, bounced, failed, inDoubt or cancelled."`
+	Of     int    `name:"run" placeholder:"N" help:"Only those of this run. Default: the last one."`
+	Search string `placeholder:"TEXT" help:"Only those with this in their address."`
+	CSV    string `name:"csv" placeholder:"FILE" help:"Write all of them to a file, not there yet unless --force is given; - is standard output."`
+	Force  bool   `help:"Write over a file that is there."`
+	limitFlag
+}
+
+func (c *campaignRecipientsCmd) query() api.CampaignRecipientQuery {
+	return api.CampaignRecipientQuery{State: c.State, Run: c.Of, Search: c.Search}
+}
+
+// Run prints or writes them.
+func (c *campaignRecipientsCmd) Run(s *session) error {
+	if c.CSV != "" {
+		return c.export(s)
+	}
+	q := c.query()
+	q.PageSize = c.pageSize(maxPage)
+	found, more, _, err := fetch(s, api.ListCampaignRecipients, q, c.limitFlag, nil, c.ID)
+	out := struct {
+		Recipients []api.CampaignRecipient `json:"recipients"`
+		More       bool                    `json:"more"` // there are others
+	}{found, more}
+	g := newGrid("subscriber", "address", "state", "known", "message", "reply")
+	for _, r := range found {
+		g.add(r.Subscriber, orDash(r.Email), r.State, orDash(known(r)), r.QueueID, orDash(clip(r.Response, 80)))
+	}
+	return s.table(out, err, "no recipients", g, noteIf(more, "there are others; all of them: --limit 0"))
+}
+
+func (c *campaignRecipientsCmd) export(s *session) error {
+	export := func(w io.Writer) error {
+		return api.ExportCampaignRecipients.Do(s, s.client, c.query(), w, c.ID)
+	}
+	if c.CSV == "-" {
+		return export(s.out)
+	}
+	size, err := s.export(c.CSV, c.Force, export)
+	out := struct {
+		Bytes int64 `json:"bytes"`
+	}{size}
+	return s.said(out, err, "the recipients are in %s", c.CSV)
+}
+
+// known returns what became known of a recipient after the mail was sent; the last thing only.
+func known(r api.CampaignRecipient) string {
+	switch {
+	case r.Complained:
+		return "complained"
+	case r.Left:
+		return "left"
+	case r.Clicked:
+		return "clicked"
+	case r.Opened:
+		return "opened"
+	case r.Delivered:
+		return "delivered"
+	}
+	return ""
+}
+
+// campaignSettleCmd settles recipients in doubt.
+type campaignSettleCmd struct {
+	reachFlags
+	ID  string   `arg:"" help:"Id of the campaign."`
+	Who []string `arg:"" optional:"" help:"Addresses or ids of the subscribers."`
+	All bool     `help:"All that are in doubt."`
+}
+
+// Run counts them as sent.
+func (c *campaignSettleCmd) Run(s *session) error {
+	if c.All == (len(c.Who) > 0) {
+		return usage("whom? give addresses, or --all")
+	}
+	settled, err := api.SettleCampaign.Do(s, s.client, api.CampaignSettle{Subscribers: c.Who, All: c.All}, c.ID)
+	return s.said(settled, err, "%d recipients count as sent now", settled.Settled)
+}
+
+// campaignStatsCmd shows the numbers of a campaign.
+type campaignStatsCmd struct {
+	reachFlags
+	ID string `arg:"" help:"Id of the campaign."`
+}
+
+// Run shows them.
+func (c *campaignStatsCmd) Run(s *session) error {
+	stats, err := api.GetCampaignStats.Do(s, s.client, c.ID)
+	return s.answer(stats, err, func() {
+		s.show(statsFacts(stats, time.Now()))
+		links := newGrid("clicks", "link")
+		for _, l := range stats.Links {
+			links.add(l.Clicks, l.URL)
+		}
+		domains := newGrid("domain", "sent", "bounced", "failed", "opened")
+		for _, d := range stats.Domains {
+			domains.add(d.Domain, d.Sent, d.Bounced, d.Failed, d.Opened)
+		}
+		hours := newGrid("hour", "sent", "opens", "clicks")
+		for _, h := range stats.Hours {
+			hours.add(h.Hour.Local().Format("2006-01-02 15:04"), h.Sent, h.Opens, h.Clicks)
+		}
+		s.tables(links, domains, hours)
+	})
+}
+
+func statsFacts(stats api.CampaignStats, now time.Time) grid {
+	g := grid{}
+	g.add("campaign", stats.Campaign)
+	g.add("state", stats.State+noteIf(stats.Counting, ", the audience is being counted"))
+	g.add("people", stats.Audience)
+	for _, n := range campaignNumbers(stats.States) {
+		g.fact(n.state, noteIf(n.n > 0, "%d%s", n.n, share(n.n, stats.Audience)))
+	}
+	for _, n := range []stateNumber{{"delivered", stats.Delivered}, {"complained", stats.Complained},
+		{"left", stats.Left}, {"opened", stats.Opened}, {"opens in all", stats.OpenedTotal},
+		{"opened by programs", stats.OpenedBots}, {"clicked", stats.Clicked},
+		{"clicks in all", stats.ClickedTotal}, {"clicked by programs", stats.ClickedBots}} {
+		g.fact(n.state, noteIf(n.n > 0, "%d", n.n))
+	}
+	g.fact("rate", noteIf(stats.Rate > 0, "%.1f mails a second", stats.Rate))
+	for _, at := range []struct {
+		name string
+		at   *time.Time
+	}{{"began", stats.Started}, {"ended", stats.Ended}, {"recounted", stats.Recounted}} {
+		if at.at != nil {
+			g.add(at.name, stamp(*at.at, now))
+		}
+	}
+	return g
+}
+
+// share returns a part of a whole in percent, in parentheses.
+func share(part, whole int) string {
+	return noteIf(whole > 0, " (%.1f %%)", 100*float64(part)/float64(max(1, whole)))
+}
+
+// campaignRecountCmd recounts a campaign.
+type campaignRecountCmd struct {
+	reachFlags
+	ID string `arg:"" help:"Id of the campaign."`
+}
+
+// Run says whether a counter was wrong.
+func (c *campaignRecountCmd) Run(s *session) error {
+	r, err := api.RecountCampaign.Do(s, s.client, c.ID)
+	return s.answer(r, err, func() {
+		if !r.Changed {
+			s.say("the counters are right: %s", numbersLine(r.After))
+			return
+		}
+		before, after := campaignNumbers(r.Before), campaignNumbers(r.After)
+		for i, was := range before {
+			if was.n != after[i].n {
+				s.say("%s", fmt.Sprintf("%s: was %d, is %d", was.state, was.n, after[i].n))
+			}
+		}
+	})
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/postroom/postroom/api"
+)
+
+// campaignSendCmd sends a campaign.
+type campaignSendCmd struct {
+	reachFlags
+	ID    string `arg:"" help:"Id of the campaign."`
+	At    string `placeholder:"WHEN" help:"When it begins: in 10m, 2030-12-24T08:00:00Z, or 2030-12-24T08:00, which is in its own time zone. Default: now."`
+	Watch bool   `short:"w" help:"Show the progress until it ends."`
+	Yes   bool   `short:"y" help:"Do not ask."`
+}
+
+// Run begins to send. At a terminal it asks.
+func (c *campaignSendCmd) Run(s *session) error {
+	if s.inTTY && s.errTTY && !c.Yes {
+		check, err := api.CheckCampaign.Do(s, s.client, c.ID)
+		if err != nil {
+			return err
+		}
+		if check.OK && !s.confirm("Send campaign %s to up to %d people?", clean(c.ID), check.Audience) {
+			return fmt.Errorf("nothing was sent")
+		}
+	}
+	run, err := api.SendCampaign.Do(s, s.client, api.CampaignStart{At: startOf(c.At, time.Now())}, c.ID)
+	if err != nil || !c.Watch {
+		return s.ran(run, err)
+	}
+	return s.watchCampaign(c.ID)
+}
+
+// startOf returns a time as the API takes it: a distance from now is an instant.
+func startOf(text string, now time.Time) string {
+	at, err := parseWhen(text, now)
+	if _, elsewhere := parseTime(text); err != nil || elsewhere == nil {
+		return text
+	}
+	return at.UTC().Format(time.RFC3339)
+}
+
+// ran says how a verb left a campaign.
+func (s *session) ran(run api.CampaignRun, err error) error {
+	return s.answer(run, err, func() {
+		at := ""
+		if run.State == api.CampaignScheduled && run.At != nil {
+			at = ", to begin " + stamp(*run.At, time.Now())
+		}
+		s.say("campaign %s: %s%s", clean(run.Campaign), run.State, at)
+	})
+}
+
+// campaignRunCmd changes the state of a campaign.
+type campaignRunCmd struct {
+	reachFlags
+	ID string `arg:"" help:"Id of the campaign."`
+
+	route api.Fetch[api.CampaignRun]
+}
+
+// Run changes it.
+func (c *campaignRunCmd) Run(s *session) error {
+	run, err := c.route.Do(s, s.client, c.ID)
+	return s.ran(run, err)
+}
+
+// campaignResendCmd sends a campaign again.
+type campaignResendCmd struct {
+	reachFlags
+	ID      string `arg:"" help:"Id of the campaign."`
+	To      string `required:"" enum:"failed,inDoubt,notOpened,newcomers" placeholder:"WHOM" help:"Who gets it: failed, inDoubt, notOpened (those who got it and are not known to have opened it) or newcomers (who subscribed since)."`
+	Subject string `short:"s" placeholder:"TEXT" help:"Another subject."`
+	Watch   bool   `short:"w" help:"Show the progress until it ends."`
+}
+
+// Run begins the next run.
+func (c *campaignResendCmd) Run(s *session) error {
+	run, err := api.ResendCampaign.Do(s, s.client, api.CampaignResend{To: c.To, Subject: c.Subject}, c.ID)
+	if err != nil || !c.Watch {
+		return s.ran(run, err)
+	}
+	return s.watchCampaign(c.ID)
+}
+
+// campaignWatchCmd shows the progress of a campaign.
+type campaignWatchCmd struct {
+	reachFlags
+	ID string `arg:"" help:"Id of the campaign."`
+}
+
+// Help is shown below the flags.
+func (campaignWatchCmd) Help() string {
+	return `It ends when the campaign does, with exit code 0 if it was sent; and when it is held, which needs
+somebody to look at it. Ctrl-C ends the watching, not the campaign.`
+}
+
+// Run shows the progress.
+func (c *campaignWatchCmd) Run(s *session) error { return s.watchCampaign(c.ID) }
+
+// watchCampaign shows the progress of a campaign until nothing more happens by itself. It fails unless that
+// is because all was sent, or nothing was begun.
+func (s *session) watchCampaign(id string) error {
+	var bar *progressbar.ProgressBar
+	for {
+		stats, err := api.GetCampaignStats.Do(s, s.client, id)
+		if s.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !api.CampaignUnderWay(stats.State) || stats.State == api.CampaignHeld {
+			if bar != nil {
+				_ = bar.Clear()
+			}
+			return s.done(stats, stats.State != api.CampaignSent && stats.State != api.CampaignDraft, func() {
+				s.say("campaign %s is %s: %s", clean(id), stats.State, numbersLine(stats.States))
+			})
+		}
+		if total := stats.States.Total(); bar == nil && !stats.Counting && total > 0 {
+			bar = s.bar(total, "sending", progressbar.OptionSetItsString("mails"), progressbar.OptionShowIts())
+		}
+		if bar != nil {
+			bar.Describe(stats.State)
+			_ = bar.Set(stats.States.Total() - stats.States.Open())
+		}
+		if sleep(s, time.Second) != nil {
+			return nil
+		}
+	}
+}

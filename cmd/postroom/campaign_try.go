@@ -1,0 +1,91 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/postroom/postroom/api"
+)
+
+// campaignCheckCmd checks a campaign.
+type campaignCheckCmd struct {
+	reachFlags
+	ID string `arg:"" help:"Id of the campaign."`
+}
+
+// Run prints what is wrong. It fails if the campaign can't be sent.
+func (c *campaignCheckCmd) Run(s *session) error {
+	check, err := api.CheckCampaign.Do(s, s.client, c.ID)
+	if err != nil {
+		return err
+	}
+	return s.done(check, !check.OK, func() {
+		for _, f := range check.Faults {
+			s.say("fault: %s (%s)", clean(f.Message), clean(f.Code))
+		}
+		for _, w := range check.Warnings {
+			s.say("warning: %s (%s)", clean(w.Message), clean(w.Code))
+		}
+		if check.OK {
+			s.say("campaign %s can be sent, to up to %d people%s", clean(c.ID), check.Audience,
+				noteIf(check.Takes != "", "; it takes %s", clean(check.Takes)))
+		}
+	})
+}
+
+// campaignPreviewCmd shows the mail of a campaign.
+type campaignPreviewCmd struct {
+	reachFlags
+	ID  string `arg:"" help:"Id of the campaign."`
+	For string `placeholder:"WHO" help:"Address or id of the subscriber whom it is filled for. Default: a person of its lists."`
+	As  string `enum:"text,html,subject" default:"text" help:"What to print: text (the subject, and the text of the mail), html or subject."`
+}
+
+// Run prints the mail, and notes the variables that the person lacks.
+func (c *campaignPreviewCmd) Run(s *session) error {
+	mail, err := api.PreviewCampaign.Do(s, s.client, api.CampaignSample{Subscriber: c.For}, c.ID)
+	return s.answer(mail, err, func() {
+		for _, name := range mail.Missing {
+			s.note("%s is missing", clean(name))
+		}
+		switch c.As {
+		case "html":
+			fmt.Fprintln(s.out, s.lines(mail.HTML))
+		case "subject":
+			s.say("%s", clean(mail.Subject))
+		default:
+			s.say("%s\n", clean(mail.Subject))
+			fmt.Fprintln(s.out, s.lines(mail.Text))
+		}
+	})
+}
+
+// campaignTestCmd mails a campaign to given addresses.
+type campaignTestCmd struct {
+	reachFlags
+	ID  string   `arg:"" help:"Id of the campaign."`
+	To  []string `arg:"" name:"address" help:"Addresses that get it, with [Test] before the subject."`
+	For string   `placeholder:"WHO" help:"Address or id of the subscriber whom it is filled for. Default: a person of its lists."`
+}
+
+// Run mails it. It fails if one of the addresses is suppressed.
+func (c *campaignTestCmd) Run(s *session) error {
+	tested, err := api.TestCampaign.Do(s, s.client, api.CampaignTest{To: c.To, Subscriber: c.For}, c.ID)
+	if err != nil {
+		return err
+	}
+	suppressed := 0
+	for _, mail := range tested.Sent {
+		if mail.QueueID == "" {
+			suppressed++
+		}
+	}
+	return s.done(tested, suppressed > 0, func() {
+		for _, mail := range tested.Sent {
+			if mail.QueueID == "" {
+				s.say("%s must not be mailed: see postroom suppressions check", clean(mail.To))
+				continue
+			}
+			s.say("%s: queued as %s", clean(mail.To), clean(mail.QueueID))
+		}
+	})
+}

@@ -1,0 +1,328 @@
+package newsletter
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/sendlog"
+)
+
+// ids matches the ids of campaigns.
+var ids = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// idOfForm is no id: the page /campaigns/new is the form of a new campaign.
+const idOfForm = "new"
+
+// codeExists is of the error about an id that is in use.
+const codeExists = "CampaignExists"
+
+// mostNumber bounds the numbers of campaigns: 24 bits of an id.
+const mostNumber = 1<<24 - 1
+
+// Create stores the draft of a campaign. bound is the account that the caller is confined to; empty: none.
+// Invalid names the wrong fields. If the id is in use: Conflict, code CampaignExists.
+func (c *Campaigns) Create(ctx context.Context, bound string, in api.Campaign) (api.CampaignInfo, error) {
+	if bound != "" && in.Account != "" && in.Account != bound {
+		return api.CampaignInfo{}, fault.New(fault.Forbidden, "", "This token is of another account than %q",
+			in.Account)
+	}
+	in.Account = cmp.Or(in.Account, bound, audience.DefaultAccount)
+	in.Campaign = cmp.Or(in.Campaign, idOf(in.Name))
+	in.Events = cmp.Or(in.Events, "ends")
+	if err := c.check(ctx, in); err != nil {
+		return api.CampaignInfo{}, err
+	}
+	exists := fault.New(fault.Conflict, codeExists, "There is a campaign %q already", in.Campaign)
+	if _, err := c.find(ctx, "", in.Campaign); err == nil {
+		return api.CampaignInfo{}, exists
+	} else if !fault.Is(err, fault.NotFound) {
+		return api.CampaignInfo{}, err
+	}
+	number, err := c.takeNumber(ctx, in.Campaign)
+	if err != nil {
+		return api.CampaignInfo{}, err
+	}
+	_, err = c.store.Change(ctx, in.Campaign, func(old *records.Record[stored]) (stored, error) {
+		if old != nil {
+			return stored{}, exists
+		}
+		return stored{Campaign: in, Number: number, Version: 1, State: api.CampaignDraft}, nil
+	})
+	if err != nil {
+		return api.CampaignInfo{}, err
+	}
+	return c.Get(ctx, bound, in.Campaign)
+}
+
+// takeNumber gives a campaign the next number.
+func (c *book) takeNumber(ctx context.Context, id string) (uint32, error) {
+	n, err := c.DB.Client().HIncrBy(ctx, numbersKey(), "last", 1).Result()
+	if err == nil {
+		err = c.DB.Client().HSet(ctx, numbersKey(), strconv.FormatInt(n, 10), id).Err()
+	}
+	if err != nil {
+		return 0, redisdb.Failed(err, "take a number for campaign %s", id)
+	}
+	if n > mostNumber {
+		return 0, fault.New(fault.Conflict, "TooManyCampaigns",
+			"This Postroom has had %d campaigns, which is the most", n)
+	}
+	return uint32(n), nil
+}
+
+// idOf makes an id of a name: "Spring sale!" is spring-sale.
+func idOf(name string) string {
+	id := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
+	id = strings.Join(strings.FieldsFunc(id, func(r rune) bool { return r == '-' }), "-")
+	if id = strings.Trim(id[:min(len(id), 63)], "-"); id == "" || id == idOfForm {
+		return "campaign-" + strings.ToLower(rand.Text()[:8])
+	}
+	return id
+}
+
+// Get returns a campaign. Unknown, or of another account: NotFound.
+func (c *Campaigns) Get(ctx context.Context, bound, id string) (api.CampaignInfo, error) {
+	one, err := c.find(ctx, bound, id)
+	if err != nil {
+		return api.CampaignInfo{}, err
+	}
+	return c.info(ctx, one)
+}
+
+// info returns a campaign as the API has it.
+func (c *book) info(ctx context.Context, one *campaign) (api.CampaignInfo, error) {
+	info := api.CampaignInfo{Campaign: one.Campaign, State: one.State, Reason: one.Reason, Detail: one.Detail,
+		Run: len(one.Runs), At: one.At, Version: one.Version, Created: one.created, Updated: one.updated}
+	run := one.run()
+	if run == nil {
+		return info, nil
+	}
+	info.Started, info.Ended = &run.Began, run.Ended
+	chunks, err := c.Log.Chunks(ctx, one.key(), run.End)
+	if err != nil {
+		return info, err
+	}
+	info.States, _ = states(one, sendlog.Sum(chunks))
+	return info, nil
+}
+
+// Page returns a page of campaigns: of one account, or of all, those that were changed last first.
+func (c *Campaigns) Page(ctx context.Context, bound string, q api.CampaignQuery) (api.CampaignPage, error) {
+	account := cmp.Or(q.Account, bound)
+	if bound != "" && account != bound {
+		return api.CampaignPage{}, fault.New(fault.Forbidden, "", "This token is of another account than %q",
+			account)
+	}
+	var mine []*campaign
+	search := strings.ToLower(q.Search)
+	err := c.store.Each(ctx, func(r *records.Record[stored]) error {
+		v := r.Value
+		if (account == "" || v.Account == account) && (q.State == "" || v.State == q.State) &&
+			(q.ListID == "" || slices.Contains(v.Lists, q.ListID)) &&
+			(search == "" || strings.Contains(strings.ToLower(r.ID+" "+v.Name), search)) {
+			mine = append(mine, used(r))
+		}
+		return nil
+	})
+	if err != nil {
+		return api.CampaignPage{}, err
+	}
+	slices.SortFunc(mine, func(a, b *campaign) int {
+		return cmp.Or(b.updated.Compare(a.updated), strings.Compare(a.id, b.id))
+	})
+	size := min(cmp.Or(max(0, q.PageSize), 20), 1000)
+	from := min(max(0, q.PageQuery.Page)*size, len(mine))
+	page := api.CampaignPage{Total: len(mine), Page: max(0, q.PageQuery.Page), Pages: (len(mine) +
+		size - 1) / size,
+		Campaigns: []api.CampaignInfo{}}
+	for _, one := range mine[from:min(from+size, len(mine))] {
+		info, err := c.info(ctx, one)
+		if err != nil {
+			return page, err
+		}
+		page.Campaigns = append(page.Campaigns, info)
+	}
+	return page, nil
+}
+
+// Update changes the fields of a campaign that the patch has. Of one that was sent, or is being sent:
+// Conflict,
+// code CampaignState. Of one that is paused or held, who has not got it gets the new content.
+func (c *Campaigns) Update(ctx context.Context, bound, id string, p api.CampaignPatch) (api.CampaignInfo,
+	error) {
+	old, err := c.find(ctx, bound, id)
+	if err != nil {
+		return api.CampaignInfo{}, err
+	}
+	next := old.Campaign
+	patched(&next, p)
+	if err := c.check(ctx, next); err != nil {
+		return api.CampaignInfo{}, err
+	}
+	changed, err := c.change(ctx, bound, id, func(s *stored) error {
+		if p.Version != nil && *p.Version != s.Version-1 {
+			return fault.New(fault.Conflict, "CampaignChanged", "Campaign %q is at version %d now, not %d", id,
+				s.Version-1, *p.Version)
+		}
+		if s.State == api.CampaignSending || ended(s.State) {
+			return wrongState(s, "change it; pause it first, or copy it")
+		}
+		before := s.Campaign
+		patched(&s.Campaign, p)
+		if len(s.Runs) > 0 && !sameAudience(before, s.Campaign) {
+			return wrongState(s, "change whom it goes to while a run is under way; cancel it and copy it")
+		}
+		return nil
+	})
+	if err != nil {
+		return api.CampaignInfo{}, err
+	}
+	if run := changed.run(); run != nil && !ended(changed.State) {
+		if changed, err = c.freeze(ctx, changed); err != nil {
+			return api.CampaignInfo{}, err
+		}
+	}
+	return c.info(ctx, changed)
+}
+
+// sameAudience reports whether two campaigns go to the same people.
+func sameAudience(a, b api.Campaign) bool {
+	return slices.Equal(a.Lists, b.Lists) && slices.Equal(a.Segments, b.Segments) &&
+		slices.Equal(a.ExcludeLists, b.ExcludeLists) && slices.Equal(a.ExcludeSegments, b.ExcludeSegments) &&
+		slices.Equal(a.ExcludeCampaigns, b.ExcludeCampaigns)
+}
+
+// patched applies a patch.
+func patched(in *api.Campaign, p api.CampaignPatch) {
+	api.Set(&in.Name, p.Name)
+	if p.From != nil {
+		if in.From = p.From; p.From.Address == "" {
+			in.From = nil
+		}
+	}
+	api.Set(&in.ReplyTo, p.ReplyTo)
+	for _, f := range []struct{ field, value *string }{
+		{&in.Subject, p.Subject}, {&in.PreviewText, p.PreviewText}, {&in.Template, p.Template}, {&in.HTML, p.HTML},
+		{&in.Text, p.Text}, {&in.Gateway, p.Gateway}, {&in.Locale, p.Locale}, {&in.TZ, p.TZ}, {&in.Events,
+			p.Events},
+	} {
+		api.Set(f.field, f.value)
+	}
+	for _, f := range []struct{ field, value *[]string }{
+		{&in.Tags, p.Tags}, {&in.Lists, p.Lists}, {&in.Segments, p.Segments}, {&in.ExcludeLists, p.ExcludeLists},
+		{&in.ExcludeSegments, p.ExcludeSegments}, {&in.ExcludeCampaigns, p.ExcludeCampaigns},
+	} {
+		api.Set(f.field, f.value)
+	}
+	if r := p.Render; r != nil {
+		if in.Render = r; r.Format == "" && r.Missing == "" && empty(r.Params) {
+			in.Render = nil
+		}
+	}
+	for _, f := range []struct{ field, value *json.RawMessage }{
+		{&in.Metadata, &p.Metadata}, {&in.Fallbacks, &p.Fallbacks},
+	} {
+		if *f.value == nil {
+			continue
+		}
+		if *f.field = *f.value; empty(*f.value) {
+			*f.field = nil
+		}
+	}
+	api.Set(&in.TrackOpens, p.TrackOpens)
+	api.Set(&in.TrackClicks, p.TrackClicks)
+	api.Set(&in.Rate, p.Rate)
+	if p.Window != nil {
+		if in.Window = p.Window; p.Window.From == "" && p.Window.Until == "" {
+			in.Window = nil
+		}
+	}
+	if p.EndAt != nil {
+		if in.EndAt = p.EndAt; p.EndAt.IsZero() {
+			in.EndAt = nil
+		}
+	}
+	api.Set(&in.KeepLog, p.KeepLog)
+}
+
+// empty reports whether JSON is absent, or an object without fields.
+func empty(raw json.RawMessage) bool {
+	var fields map[string]json.RawMessage
+	return len(raw) == 0 || json.Unmarshal(raw, &fields) == nil && len(fields) == 0
+}
+
+// Copy makes a draft of a campaign's content and audience. An id that is made of the name is a free one.
+func (c *Campaigns) Copy(ctx context.Context, bound, id string, in api.CampaignCopy) (api.CampaignInfo,
+	error) {
+	one, err := c.find(ctx, bound, id)
+	if err != nil {
+		return api.CampaignInfo{}, err
+	}
+	next := one.Campaign
+	next.Name, next.Campaign = cmp.Or(in.Name, "Copy of "+one.Name), in.Campaign
+	next.Name = strings.ToValidUTF8(next.Name[:min(len(next.Name), 256)], "")
+	made, err := c.Create(ctx, bound, next)
+	if in.Campaign == "" && fault.CodeOf(err) == codeExists {
+		id := idOf(next.Name)
+		next.Campaign = id[:min(len(id), 54)] + "-" + strings.ToLower(rand.Text()[:8])
+		made, err = c.Create(ctx, bound, next)
+	}
+	return made, err
+}
+
+// Delete removes a campaign, what is known of its recipients included, and reports whether there was one.
+// While
+// it is being sent, paused or held: Conflict, code CampaignState.
+func (c *Campaigns) Delete(ctx context.Context, bound, id string) (bool, error) {
+	one, err := c.find(ctx, bound, id)
+	if fault.Is(err, fault.NotFound) && bound == "" {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if one.State != api.CampaignDraft && one.State != api.CampaignScheduled && !ended(one.State) {
+		return false, wrongState(&one.stored, "delete it; cancel it first")
+	}
+	for n, run := range one.Runs {
+		key := sendlog.Run{Campaign: one.Number, Number: n + 1}
+		if err := c.Log.Forget(ctx, key, run.End); err != nil {
+			return false, err
+		}
+		if err := c.Outbox.Release(ctx, "campaign."+key.String()); err != nil {
+			return false, err
+		}
+	}
+	client := c.DB.Client()
+	if err := client.SRem(ctx, liveKey(), id).Err(); err != nil {
+		return false, redisdb.Failed(err, "delete campaign %s", id)
+	}
+	if err := c.store.Delete(ctx, id); err != nil {
+		return false, err
+	}
+	err = client.HDel(ctx, numbersKey(), strconv.FormatUint(uint64(one.Number), 10)).Err()
+	return true, redisdb.Failed(err, "delete the number of campaign %s", id)
+}
+
+func wrongState(s *stored, to string) error {
+	f := fault.New(fault.Conflict, "CampaignState", "Campaign %q is %s: no way to %s", s.Campaign.Campaign,
+		s.State, to)
+	f.Details = map[string]any{"state": s.State}
+	return f
+}

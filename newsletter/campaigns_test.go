@@ -1,0 +1,55 @@
+package newsletter
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/api"
+)
+
+// TestAPatchRemoves: what is empty is removed, what is absent stays.
+func TestAPatchRemoves(t *testing.T) {
+	t.Parallel()
+	end := time.Date(2030, 12, 24, 8, 30, 0, 0, time.UTC)
+	whole := func() api.Campaign {
+		return api.Campaign{Name: "N", Lists: []string{"news"}, Rate: 2, EndAt: &end, Events: "ends", KeepLog: true,
+			Window: &api.CampaignWindow{From: "08:00", Until: "20:00"},
+			CampaignContent: api.CampaignContent{From: &api.Address{Address: "a@example.com"},
+				ReplyTo: api.Addresses{{Address: "b@example.com"}}, HTML: "h", Tags: []string{"a"},
+				Render: &api.Render{Format: "markdown"}, Metadata: json.RawMessage(`{"a":1}`),
+				Fallbacks: json.RawMessage(`{"b":2}`), TrackOpens: new(true), TrackClicks: new(false)}}
+	}
+	c := whole()
+	patched(&c, api.CampaignPatch{})
+	if diff := cmp.Diff(whole(), c); diff != "" {
+		t.Errorf("nothing was to change (-want +got):\n%s", diff)
+	}
+	patched(&c, api.CampaignPatch{From: &api.Address{}, ReplyTo: &api.Addresses{}, HTML: new(""),
+		Render: &api.Render{Params: json.RawMessage(" {} ")}, Tags: &[]string{}, Metadata: json.RawMessage("{}"),
+		Fallbacks: json.RawMessage("{ }"), TrackOpens: new(*bool), TrackClicks: new(*bool), Lists: &[]string{},
+		Rate: new(0.0), Window: &api.CampaignWindow{}, EndAt: &time.Time{}, KeepLog: new(false)})
+	want := api.Campaign{Name: "N", Events: "ends", Lists: []string{}, CampaignContent: api.CampaignContent{
+		ReplyTo: api.Addresses{}, Tags: []string{}}}
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Errorf("all was to be removed (-want +got):\n%s", diff)
+	}
+}
+
+func TestIDsAreMadeOfNames(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"Spring sale!": "spring-sale", "  Ünter--100 % ": "nter-100",
+		strings.Repeat("a", 62) + " b": strings.Repeat("a", 62)} {
+		if got := idOf(name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+	for _, name := range []string{"New", "春", "!"} {
+		if got := idOf(name); !strings.HasPrefix(got, "campaign-") || !ids.MatchString(got) {
+			t.Errorf("%q: %q", name, got)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package newsletter
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/schedule"
+)
+
+type faults []fault.Field
+
+func (f *faults) add(key, format string, args ...any) {
+	*f = append(*f, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
+}
+
+// mostTo bounds the lists, segments and campaigns that a campaign names of each kind.
+const mostTo = 50
+
+// check returns an error that names the wrong fields of a campaign. Whether its content can be sent, faultsOf
+// says.
+func (c *contents) check(ctx context.Context, in api.Campaign) error {
+	var f faults
+	if !ids.MatchString(in.Campaign) {
+		f.add("campaign", "must be up to 63 letters, digits, dots, - and _, beginning with a letter or digit")
+	} else if in.Campaign == idOfForm {
+		f.add("campaign", "must not be %q, which names the form of a new campaign", idOfForm)
+	}
+	if strings.TrimSpace(in.Name) == "" {
+		f.add("name", "is required")
+	}
+	switch in.Events {
+	case "none", "ends", "all":
+	default:
+		f.add("events", "must be none, ends or all")
+	}
+	if in.Rate < 0 || in.Rate > 1e6 {
+		f.add("rate", "must be from 0 to 1000000 mails a second")
+	}
+	f.object("fallbacks", in.Fallbacks)
+	f.object("metadata", in.Metadata)
+	if in.Render != nil && len(in.Render.Params) > 0 && json.Unmarshal(in.Render.Params,
+		&map[string]any{}) != nil {
+		f.add("render.params", "must be an object")
+	}
+	if in.Template != "" && (in.HTML != "" || in.Text != "") {
+		f.add("template", "can't be combined with html or text")
+	}
+	if in.TZ != "" {
+		if _, err := schedule.Zone(in.TZ); err != nil {
+			f.add("tz", "%s", err)
+		}
+	}
+	f.addresses(in)
+	f.window(in.Window)
+	if err := c.checkAudience(ctx, in, &f); err != nil {
+		return err
+	}
+	return fault.InvalidFields(f)
+}
+
+// object finds the fault of a field that must be an object of at most 4 KB.
+func (f *faults) object(key string, raw json.RawMessage) {
+	var object map[string]any
+	if len(raw) > 4<<10 {
+		f.add(key, "must be at most 4096 bytes of JSON")
+	} else if len(raw) > 0 && json.Unmarshal(raw, &object) != nil {
+		f.add(key, "must be an object")
+	}
+}
+
+func (f *faults) addresses(in api.Campaign) {
+	check := func(key, address string) {
+		if _, err := message.NormalizeAddress(address); err != nil {
+			f.add(key, "%s", err)
+		}
+	}
+	if in.From != nil {
+		check("from.address", in.From.Address)
+	}
+	for i, one := range in.ReplyTo {
+		check(fmt.Sprintf("replyTo[%d].address", i), one.Address)
+	}
+}
+
+func (f *faults) window(w *api.CampaignWindow) {
+	if w == nil {
+		return
+	}
+	_, wrong := schedule.ParseWindow(w.Days, w.From, w.Until)
+	for _, field := range wrong {
+		f.add("window."+field.Key, "%s", field.Message)
+	}
+	if w.Of != "" && w.Of != "sender" && w.Of != "recipient" {
+		f.add("window.of", "must be sender or recipient")
+	}
+}
+
+// checkAudience finds lists, segments and campaigns that do not exist in the account.
+func (c *contents) checkAudience(ctx context.Context, in api.Campaign, f *faults) error {
+	each := func(key string, names []string, find func(id string) error) error {
+		if len(names) > mostTo {
+			f.add(key, "must be at most %d", mostTo)
+			return nil
+		}
+		for i, id := range names {
+			err := find(id)
+			if fault.Is(err, fault.NotFound) {
+				f.add(fmt.Sprintf("%s[%d]", key, i), "there is no %q in account %s", id, in.Account)
+			} else if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	choose := func(sel audience.Selection) error {
+		sel.Account = in.Account
+		_, err := c.Audience.Choose(ctx, sel)
+		return err
+	}
+	list := func(id string) error { return choose(audience.Selection{Lists: []string{id}}) }
+	part := func(id string) error { return choose(audience.Selection{Segments: []string{id}}) }
+	other := func(id string) error { _, err := c.find(ctx, in.Account, id); return err }
+	for _, one := range []struct {
+		key   string
+		names []string
+		find  func(id string) error
+	}{
+		{"lists", in.Lists, list}, {"excludeLists", in.ExcludeLists, list}, {"segments", in.Segments, part},
+		{"excludeSegments", in.ExcludeSegments, part}, {"excludeCampaigns", in.ExcludeCampaigns, other},
+	} {
+		if err := each(one.key, one.names, one.find); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// selection is whom a campaign goes to.
+func selection(in api.Campaign) audience.Selection {
+	return audience.Selection{Account: in.Account, Lists: in.Lists, ExcludeLists: in.ExcludeLists,
+		Segments: in.Segments, ExcludeSegments: in.ExcludeSegments}
+}

@@ -1,0 +1,369 @@
+package newsletter
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/templates/render"
+)
+
+// shared is what all mail of a campaign has. subject replaces its own; empty: it has that.
+func shared(in api.Campaign, subject string) outbox.Shared {
+	sh := outbox.Shared{
+		Account: in.Account, Subject: cmp.Or(subject, in.Subject), PreviewText: in.PreviewText,
+		Template: in.Template, HTML: in.HTML, Text: in.Text, Gateway: in.Gateway, Locale: in.Locale, TZ: in.TZ,
+		Tags: in.Tags, TrackOpens: in.TrackOpens, TrackClicks: in.TrackClicks,
+	}
+	if in.From != nil {
+		from := message.Address(*in.From)
+		sh.From = &from
+	}
+	for _, one := range in.ReplyTo {
+		sh.ReplyTo = append(sh.ReplyTo, message.Address(one))
+	}
+	if len(in.Lists) > 0 {
+		sh.ListID = in.Lists[0]
+	}
+	if r := in.Render; r != nil {
+		sh.Format = r.Format
+		if r.Missing != "" {
+			strict := r.Missing == "error"
+			sh.Strict = &strict
+		}
+	}
+	return sh
+}
+
+// mail is what the mail of a campaign is filled with, beside the person.
+type mail struct {
+	params    map[string]any
+	fallbacks map[string]any
+	about     map[string]any // the campaign
+}
+
+func newMail(in api.Campaign) mail {
+	m := mail{params: map[string]any{}, fallbacks: map[string]any{},
+		about: map[string]any{"id": in.Campaign, "name": in.Name, "tags": in.Tags}}
+	if in.Render != nil && len(in.Render.Params) > 0 {
+		_ = json.Unmarshal(in.Render.Params, &m.params) // checked when it was stored
+	}
+	if len(in.Fallbacks) > 0 {
+		_ = json.Unmarshal(in.Fallbacks, &m.fallbacks) // likewise
+	}
+	return m
+}
+
+// filled returns the params of the mail to a person.
+func (m mail) filled(p audience.Person) (json.RawMessage, error) {
+	attributes := make(map[string]any, len(m.fallbacks)+8)
+	for name, value := range m.fallbacks {
+		attributes[name] = value
+	}
+	if len(p.Attributes) > 0 {
+		if err := json.Unmarshal(p.Attributes, &attributes); err != nil {
+			return nil, err
+		}
+	}
+	all := make(map[string]any, len(m.params)+2)
+	for name, value := range m.params {
+		all[name] = value
+	}
+	all["campaign"] = m.about
+	all["subscriber"] = map[string]any{"id": p.ID, "email": p.Email, "name": p.Name, "locale": p.Locale,
+		"tz": p.TZ, "tags": p.Tags, "attributes": attributes}
+	return json.Marshal(all)
+}
+
+// standIn is whom a mail is filled for if there is nobody.
+var standIn = audience.Person{ID: "s0", Email: "reader@example.com", Name: "Reader"}
+
+// sample returns the person whom a preview is filled for: the named one, else the first of the lists, else a
+// stand-in.
+func (c *contents) sample(ctx context.Context, in api.Campaign, subscriber string) (audience.Person, bool,
+	error) {
+	if subscriber != "" {
+		p, err := c.Audience.Person(ctx, in.Account, subscriber, in.Lists)
+		return p, err == nil, err
+	}
+	people, err := c.some(ctx, in, 1)
+	if err != nil || len(people) == 0 {
+		return standIn, false, err
+	}
+	return people[0], true, nil
+}
+
+// some returns a few people of a campaign.
+func (c *contents) some(ctx context.Context, in api.Campaign, most int) ([]audience.Person, error) {
+	choice, err := c.Audience.Choose(ctx, selection(in))
+	if err != nil {
+		return nil, err
+	}
+	end, err := c.Audience.End(ctx, in.Account)
+	if err != nil {
+		return nil, err
+	}
+	var people []audience.Person
+	const stretches = 64 // a look at some 130,000 subscribers at most
+	for from, n := uint32(0), 0; from < end && len(people) < most && n < stretches; n++ {
+		found, next, err := c.Audience.People(ctx, choice, from, end, stretchPages)
+		if err != nil {
+			return nil, err
+		}
+		people, from = append(people, found...), next
+	}
+	return people[:min(len(people), most)], nil
+}
+
+// Preview returns the mail of a campaign as one person would get it. It sends nothing.
+func (c *contents) Preview(ctx context.Context, bound, id string, in api.CampaignSample) (
+	api.CampaignPreview, error) {
+	none := api.CampaignPreview{}
+	one, err := c.find(ctx, bound, id)
+	if err != nil {
+		return none, err
+	}
+	person, real, err := c.sample(ctx, one.Campaign, in.Subscriber)
+	if err != nil {
+		return none, err
+	}
+	sh := shared(one.Campaign, "")
+	sh.Preview = true
+	letter, err := c.Outbox.Letter(ctx, sh)
+	if err != nil {
+		return none, err
+	}
+	p := api.CampaignPreview{Missing: []string{}}
+	if real {
+		p.Subscriber = person.ID
+	}
+	words, size, err := c.written(ctx, letter, one, person)
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Unprocessable {
+		for _, field := range f.Fields {
+			p.Missing = append(p.Missing, field.Message)
+		}
+		return p, nil
+	}
+	if err != nil {
+		return none, err
+	}
+	p.Subject, p.PreviewText, p.HTML, p.Text, p.Size = words.Subject, words.PreviewText, words.HTML,
+		words.Text, size
+	return p, nil
+}
+
+// written returns the words and the size of the mail to a person.
+func (c *contents) written(ctx context.Context, letter *outbox.Letter, one *campaign,
+	person audience.Person) (
+	render.Mail, int, error) {
+	params, err := newMail(one.Campaign).filled(person)
+	if err != nil {
+		return render.Mail{}, 0, err
+	}
+	list := person.ListID
+	if list == "" && len(one.Lists) > 0 {
+		list = one.Lists[0]
+	}
+	composed, words, err := letter.Write(ctx, outbox.Addressee{
+		ID: c.messageID(one.Number, max(1, len(one.Runs)), person.Ordinal, c.opts.Now()),
+		To: message.Address{Name: person.Name, Address: person.Email}, ListID: list, Params: params,
+		Date: c.opts.Now(),
+	})
+	if err != nil {
+		return words, 0, err
+	}
+	return words, composed.Size(), nil
+}
+
+func (c *book) messageID(number uint32, run int, ordinal uint32, began time.Time) string {
+	return outbox.CampaignID{At: began, Campaign: number, Run: run, Ordinal: ordinal}.Message(c.DB.Partitions())
+}
+
+// Test mails a campaign to addresses, as a person would get it, with [Test] before the subject.
+func (c *contents) Test(ctx context.Context, bound, id string, in api.CampaignTest) (api.CampaignTested,
+	error) {
+	answer := api.CampaignTested{Sent: []api.CampaignTestMail{}}
+	one, err := c.find(ctx, bound, id)
+	if err != nil {
+		return answer, err
+	}
+	if len(in.To) < 1 || len(in.To) > 20 {
+		return answer, fault.InvalidFields([]fault.Field{{Key: "to", Message: "must be 1 to 20 addresses"}})
+	}
+	person, _, err := c.sample(ctx, one.Campaign, in.Subscriber)
+	if err != nil {
+		return answer, err
+	}
+	sh := shared(one.Campaign, "")
+	sh.Preview = true
+	letter, err := c.Outbox.Letter(ctx, sh)
+	if err != nil {
+		return answer, err
+	}
+	words, _, err := c.written(ctx, letter, one, person)
+	if err != nil {
+		return answer, err
+	}
+	for _, to := range in.To {
+		r := api.SubmitRequest{Account: one.Account, From: one.From, To: api.Addresses{{Address: to}},
+			ReplyTo: one.ReplyTo, Subject: "[Test] " + words.Subject, PreviewText: words.PreviewText, HTML: words.HTML,
+			Text: words.Text, Gateway: one.Gateway, Render: &api.Render{Off: true}, Tags: one.Tags,
+			TrackOpens: new(bool), TrackClicks: new(bool)}
+		sent, err := c.Outbox.Submit(ctx, r)
+		if err != nil {
+			return answer, err
+		}
+		answer.Sent = append(answer.Sent, api.CampaignTestMail{To: to, QueueID: sent.QueueID})
+	}
+	return answer, nil
+}
+
+// wayOut matches what a mail to a list must show: how to leave. In html the = may be written as a reference.
+var wayOut = regexp.MustCompile(`/(unsubscribe|preferences)\?t(=|&#x3D;)`)
+
+// clipped is the size of html beyond which Gmail shows only its beginning.
+const clipped = 102 << 10
+
+// Check finds what keeps a campaign from being sent, and what should be looked at.
+func (c *contents) Check(ctx context.Context, bound, id string) (api.CampaignCheck, error) {
+	one, err := c.find(ctx, bound, id)
+	if err != nil {
+		return api.CampaignCheck{}, err
+	}
+	return c.examine(ctx, one)
+}
+
+// examine is Check for a campaign that was read.
+func (c *contents) examine(ctx context.Context, one *campaign) (api.CampaignCheck, error) {
+	check := api.CampaignCheck{Faults: []api.CampaignFault{}, Warnings: []api.CampaignFault{}}
+	fail := func(code, text string) {
+		check.Faults = append(check.Faults, api.CampaignFault{Code: code, Message: text})
+	}
+	if len(one.Lists) == 0 {
+		fail("NoList", "It goes to no list; set lists")
+	}
+	if one.Template == "" && one.HTML == "" && one.Text == "" {
+		fail("NoContent", "It has no content; set html, text or template")
+	}
+	if base := c.opts.ServiceURL(); !strings.HasPrefix(base, "https://") && !local(base) {
+		fail("NoPublicUrl", "Its links need a public https address; set serviceUrl")
+	}
+	if err := c.check(ctx, one.Campaign); fault.Is(err, fault.Invalid) {
+		f, _ := errors.AsType[*fault.Error](err)
+		for _, field := range f.Fields {
+			fail("Invalid", field.Key+" "+field.Message)
+		}
+	} else if err != nil {
+		return check, err
+	}
+	if len(check.Faults) == 0 {
+		if err := c.examineMail(ctx, one, &check); err != nil {
+			return check, err
+		}
+	}
+	for _, id := range one.Lists {
+		if list, err := c.Audience.Lists.Get(ctx, one.Account, id); err == nil {
+			check.Audience += list.Counts.Subscribed
+		}
+	}
+	if one.Rate > 0 && float64(check.Audience) >= one.Rate {
+		check.Takes = time.Duration(float64(check.Audience) / one.Rate * float64(time.Second)).Round(
+			time.Second).String()
+	}
+	check.OK = len(check.Faults) == 0
+	return check, nil
+}
+
+// local reports whether an address is of this machine, where nobody but the developer follows links.
+func local(base string) bool {
+	return strings.HasPrefix(base, "http://127.0.0.1") || strings.HasPrefix(base, "http://localhost")
+}
+
+// examineMail writes the mail to some people, and finds what is wrong with it.
+func (c *contents) examineMail(ctx context.Context, one *campaign, check *api.CampaignCheck) error {
+	fail, warn := notes(check)
+	letter, err := c.Outbox.Letter(ctx, shared(one.Campaign, ""))
+	switch {
+	case fault.Is(err, fault.Unavailable):
+		return err
+	case err != nil:
+		fail("TemplateFault", err.Error())
+		return nil
+	}
+	const sampled = 20
+	people, err := c.some(ctx, one.Campaign, sampled)
+	if err != nil {
+		return err
+	}
+	if len(people) == 0 {
+		warn("Nobody", "Nobody is subscribed to its lists, or its segments select none of them")
+		people = []audience.Person{standIn}
+	}
+	missing := map[string]bool{}
+	looked := false
+	for _, p := range people {
+		words, size, err := c.written(ctx, letter, one, p)
+		f, ok := errors.AsType[*fault.Error](err)
+		switch {
+		case ok && f.Kind == fault.Unprocessable:
+			for _, field := range f.Fields {
+				missing[field.Message] = true
+			}
+			continue
+		case fault.Is(err, fault.Unavailable):
+			return err
+		case err != nil:
+			fail("TemplateFault", err.Error())
+			return nil
+		case looked:
+			continue
+		}
+		looked = true
+		judge(check, words, size, letter.Content().Source)
+	}
+	for what := range missing {
+		warn("Missing", what+"; set a fallback")
+	}
+	return nil
+}
+
+// notes returns functions that add a fault and a warning to a check.
+func notes(check *api.CampaignCheck) (fail, warn func(code, text string)) {
+	return func(code, text string) {
+			check.Faults = append(check.Faults, api.CampaignFault{Code: code, Message: text})
+		}, func(code, text string) {
+			check.Warnings = append(check.Warnings, api.CampaignFault{Code: code, Message: text})
+		}
+}
+
+// judge finds what is wrong with a mail as one person would get it.
+func judge(check *api.CampaignCheck, words render.Mail, size int, source render.Source) {
+	fail, warn := notes(check)
+	for kind, part := range map[string]string{"html": words.HTML, "text": words.Text} {
+		if part != "" && !wayOut.MatchString(part) {
+			fail("NoUnsubscribeLink",
+				"Its "+kind+" shows no way to leave; write {{rcpt.unsubscribeUrl}} or {{rcpt.preferencesUrl}}")
+		}
+	}
+	if words.HTML == "" && words.Text == "" {
+		fail("NoContent", "Its template is empty")
+	}
+	if words.HTML != "" && source.Text == "" {
+		warn("NoText", "It has no text part of its own; one is made from the html")
+	}
+	if size > clipped {
+		warn("Clipped", "It is larger than 102 KB: Gmail shows only its beginning, without the way to leave")
+	}
+	if strings.TrimSpace(words.Subject) == "" {
+		fail("NoSubject", "It has no subject")
+	}
+}

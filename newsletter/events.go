@@ -1,0 +1,139 @@
+package newsletter
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/sendlog"
+)
+
+// The stream of events, which package outbox owns, and the reader of this package.
+const (
+	stream = "events"
+	field  = "e" // holds an event as JSON
+	group  = "newsletter"
+)
+
+// tell notes an event that is emitted once the change is stored.
+func (s *stored) tell(kind event.Type, at time.Time) {
+	id := ulid.MustNew(ulid.Timestamp(at), rand.Reader).String()
+	s.Untold = append(s.Untold, told{ID: id, Type: kind, At: at, State: s.State, Reason: s.Reason,
+		Run: len(s.Runs)})
+}
+
+// emit emits the events of a campaign that were noted. After a crash one may come twice, under its id.
+func (c *book) emit(ctx context.Context, one *campaign) error {
+	if len(one.Untold) == 0 {
+		return nil
+	}
+	var counts api.CampaignStates
+	if run := one.run(); run != nil {
+		chunks, err := c.Log.Chunks(ctx, one.key(), run.End)
+		if err != nil {
+			return err
+		}
+		counts, _ = states(one, sendlog.Sum(chunks))
+	}
+	numbers, err := json.Marshal(counts)
+	if err != nil {
+		return err
+	}
+	for _, t := range one.Untold {
+		e, err := event.New(t.ID, t.Type, one.Account, t.At, event.CampaignChange{Campaign: one.id, Name: one.Name,
+			Run: t.Run, State: t.State, Reason: t.Reason, States: numbers})
+		if err != nil {
+			return err
+		}
+		line, err := e.Line()
+		if err != nil {
+			return err
+		}
+		err = c.DB.Client().XAdd(ctx, &redis.XAddArgs{Stream: redisdb.Key(0, stream), Values: []string{field,
+			line}}).Err()
+		if err != nil {
+			return redisdb.Failed(err, "emit an event of campaign %s", one.id)
+		}
+	}
+	_, err = c.change(ctx, "", one.id, func(s *stored) error {
+		s.Version--
+		last := one.Untold[len(one.Untold)-1].ID
+		for len(s.Untold) > 0 && s.Untold[0].ID <= last {
+			s.Untold = s.Untold[1:]
+		}
+		return nil
+	})
+	return err
+}
+
+// follow applies what became of the messages of deferred people, until ctx ends.
+func (c *keeper) follow(ctx context.Context) {
+	err := c.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: group}, c.apply)
+	if err != nil {
+		c.log.ErrorContext(ctx, "events not followed: deferred mail of campaigns has no result", "error", err)
+	}
+}
+
+// apply applies a batch of events.
+func (c *keeper) apply(ctx context.Context, entries []redisdb.Entry) error {
+	for _, entry := range entries {
+		e, err := event.Parse([]byte(entry.Text(field)))
+		if err != nil {
+			continue // of a later version
+		}
+		to, ok := results[e.Type]
+		if !ok {
+			continue
+		}
+		var data struct {
+			event.Message
+			event.Failure
+		}
+		if json.Unmarshal(e.Data, &data) != nil || data.Message.Campaign == nil {
+			continue
+		}
+		at, err := c.about(ctx, data.QueueID)
+		if err != nil {
+			return err
+		}
+		if at == nil {
+			continue
+		}
+		if e.Type == event.MessageFailed && hard(data.Failure) {
+			to = sendlog.Bounced
+		}
+		err = c.Log.Ended(ctx, at.run, at.chunk, sendlog.Move{Offset: at.offset, To: to,
+			Why: cut(data.Failure.SMTPResponse)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// results are the states that events about messages lead to.
+var results = map[event.Type]sendlog.State{
+	event.MessageSent: sendlog.Sent, event.MessageFailed: sendlog.Failed,
+	event.MessageCancelled: sendlog.Cancelled, event.MessageSuppressed: sendlog.Suppressed,
+}
+
+// hard reports whether a failure was about the address.
+func hard(f event.Failure) bool {
+	code := f.SMTPResponseCode
+	return code != nil && (*code == 550 || *code == 551 || *code == 553)
+}
+
+// place is the place of a person in the send log.
+type place struct {
+	c             *campaign
+	run           sendlog.Run
+	chunk, offset int
+	ordinal       uint32
+}

@@ -1,0 +1,201 @@
+package newsletter
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/sendlog"
+)
+
+// Facts records what becomes known about mail after a relay took it: of campaigns in the send log, of all
+// other mail in the outbox. It is the Outbox of package feedback.
+type Facts struct {
+	*outbox.Outbox
+	campaigns *Campaigns
+}
+
+// Facts returns the recorder of facts.
+func (c *Campaigns) Facts() *Facts { return &Facts{Outbox: c.Outbox, campaigns: c} }
+
+// about returns whom a message of a campaign went to; nil: it is of none.
+func (c *book) about(ctx context.Context, messageID string) (*place, error) {
+	id, ok := outbox.ReadCampaignID(messageID)
+	if !ok || id.Campaign == 0 || id.Run == 0 {
+		return nil, nil
+	}
+	one, err := c.numbered(ctx, id.Campaign)
+	if err != nil || one == nil || id.Run > len(one.Runs) {
+		return nil, err
+	}
+	run := one.Runs[id.Run-1]
+	if run.Began.UnixMilli() != id.At.UnixMilli() || id.Ordinal >= run.End {
+		return nil, nil
+	}
+	at := &place{c: one, run: sendlog.Run{Campaign: id.Campaign, Number: id.Run}, ordinal: id.Ordinal}
+	at.chunk, at.offset = sendlog.ChunkOf(id.Ordinal)
+	return at, nil
+}
+
+// Goes reports whether the message of a deferred person may be tried: not while its campaign is paused or
+// held,
+// and not after it was cancelled. Mail of no campaign goes.
+func (c *Campaigns) Goes(ctx context.Context, messageID string) (bool, error) {
+	at, err := c.about(ctx, messageID)
+	if err != nil || at == nil {
+		return err == nil, err
+	}
+	one, err := c.find(ctx, "", at.c.id)
+	if fault.Is(err, fault.NotFound) {
+		return true, nil
+	}
+	return err == nil && (one.State == api.CampaignSending || one.State == api.CampaignSent), err
+}
+
+// RecordFacts records facts about messages. See [outbox.Facts].
+func (f *Facts) RecordFacts(ctx context.Context, facts []outbox.Fact) ([]outbox.FactResult, error) {
+	results := make([]outbox.FactResult, len(facts))
+	var others []outbox.Fact
+	var at []int
+	var ours []*place
+	for i, fact := range facts {
+		p, err := f.campaigns.about(ctx, fact.MessageID)
+		if err != nil {
+			return nil, err
+		}
+		ours = append(ours, p)
+		if p == nil || f.goesOut(p, &fact) {
+			others, at = append(others, fact), append(at, i)
+		}
+	}
+	if len(others) > 0 {
+		found, err := f.Outbox.RecordFacts(ctx, others)
+		if err != nil {
+			return nil, err
+		}
+		for n, r := range found {
+			results[at[n]] = r
+		}
+	}
+	for i, p := range ours {
+		if p == nil {
+			continue
+		}
+		if err := f.campaigns.learn(ctx, p, facts[i]); err != nil {
+			return nil, err
+		}
+		results[i] = outbox.FactRecorded
+	}
+	return results, nil
+}
+
+// goesOut reports whether a fact becomes an event, and completes it. A wish to leave or to come back always
+// does: package audience follows it.
+func (f *Facts) goesOut(p *place, fact *outbox.Fact) bool {
+	m := &outbox.CampaignMail{Events: p.c.Events, KeepLog: p.c.KeepLog,
+		Campaign: event.Campaign{Campaign: p.c.id,
+			Run: p.run.Number, Subscriber: subscriberID(p.ordinal)}}
+	fact.Account, fact.Campaign = p.c.Account, m
+	return !m.Quiet(fact.Type) || fact.Type == event.ListUnsubscribe || fact.Type == event.ListSubscribe
+}
+
+// learn records a fact about a mail of a campaign. Repeated, it changes nothing but the totals of hits.
+func (c *Campaigns) learn(ctx context.Context, p *place, fact outbox.Fact) error {
+	notes, proves := notesOf(p.offset, fact)
+	if _, err := c.Log.Note(ctx, p.run, p.chunk, notes...); err != nil {
+		return err
+	}
+	if fact.Type == event.MessageBounce && fact.Details.BounceType == bounceHard {
+		_, err := c.Log.Settle(ctx, p.run, p.chunk, sendlog.Move{Offset: p.offset, To: sendlog.Bounced,
+			Why: cut(fact.Details.Diagnostic)})
+		return err
+	}
+	if proves { // who has the mail got it
+		_, err := c.Log.Prove(ctx, p.run, p.chunk, p.offset)
+		return err
+	}
+	return nil
+}
+
+// notesOf returns what a fact says of a person, and whether it proves that the person got the mail.
+func notesOf(offset int, fact outbox.Fact) (notes []sendlog.Note, proves bool) {
+	note := func(bit sendlog.Bit, total string) {
+		notes = append(notes, sendlog.Note{Offset: offset, Bit: bit, Total: total})
+	}
+	switch fact.Type {
+	case event.MessageDelivered:
+		note(sendlog.Delivered, "")
+	case event.TrackOpen:
+		if fact.Details.Bot {
+			note(sendlog.OpenedBots, "")
+			return notes, true
+		}
+		note(sendlog.Opened, "openedTotal")
+		note(sendlog.Opened, "h:opens:"+fact.At.UTC().Format(hourForm))
+	case event.TrackClick:
+		if fact.Details.Bot {
+			note(sendlog.ClickedBots, "")
+			return notes, true
+		}
+		note(sendlog.Clicked, "clickedTotal")
+		note(sendlog.Clicked, "h:clicks:"+fact.At.UTC().Format(hourForm))
+		note(sendlog.Clicked, "l:"+withoutQuery(fact.Details.URL))
+	case event.MessageComplaint:
+		note(sendlog.Complained, "")
+	case event.ListUnsubscribe:
+		note(sendlog.Left, "")
+	default:
+		return nil, false
+	}
+	return notes, true
+}
+
+// bounceHard is the type of a bounce of an address that is dead.
+const bounceHard = "hard"
+
+// hourForm is an hour in the names of counters.
+const hourForm = "2006-01-02T15"
+
+// withoutQuery is a link without what may be of one person.
+func withoutQuery(link string) string {
+	u, err := url.Parse(link)
+	if err != nil {
+		return "?"
+	}
+	u.RawQuery, u.Fragment, u.User = "", "", nil
+	return cut(u.String())
+}
+
+// Recipients returns the recipients of messages. See [outbox.Facts].
+func (f *Facts) Recipients(ctx context.Context, ids []string) ([]outbox.Addressed, error) {
+	all, err := f.Outbox.Recipients(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	for i, id := range ids {
+		if all[i].Known {
+			continue
+		}
+		p, err := f.campaigns.about(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if p == nil {
+			continue
+		}
+		person, err := f.campaigns.Audience.PersonAt(ctx, p.c.Account, p.ordinal, p.c.Lists)
+		if fault.Is(err, fault.NotFound) {
+			all[i] = outbox.Addressed{Account: p.c.Account}
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all[i] = outbox.Addressed{Known: true, Account: p.c.Account, ListID: person.ListID,
+			To: []string{person.Email}}
+	}
+	return all, nil
+}

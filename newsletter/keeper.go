@@ -1,0 +1,435 @@
+package newsletter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/sendlog"
+)
+
+var (
+	errBarred  = errors.New("the person was suppressed")
+	errStopped = errors.New("the campaign was paused, or its sheet is another's")
+)
+
+const (
+	keepEvery  = time.Second
+	relayMost  = 15 * time.Minute // how long a relay may take no mail before the campaign is held
+	countLease = 30 * time.Second
+)
+
+// keep looks at the live campaigns once a second, until ctx ends. Every process does: what one does, the
+// others
+// find done.
+func (c *keeper) keep(ctx context.Context) {
+	defer c.counts.Wait()
+	if err := c.revive(ctx); err != nil && ctx.Err() == nil {
+		c.log.WarnContext(ctx, "campaigns not listed; those that are live go on all the same", "error", err)
+	}
+	for {
+		if err := c.look(ctx); err != nil && ctx.Err() == nil {
+			c.log.WarnContext(ctx, "campaigns not looked at; tried again soon", "error", err)
+		}
+		if !redisdb.Pause(ctx, keepEvery) {
+			return
+		}
+	}
+}
+
+// revive lists all campaigns that are live, if a crash left one unlisted.
+func (c *keeper) revive(ctx context.Context) error {
+	return c.store.Each(ctx, func(r *records.Record[stored]) error {
+		if !live(r.Value.State) {
+			return nil
+		}
+		return c.enliven(ctx, r.ID)
+	})
+}
+
+// look begins what is due, sets gates, ends runs, and makes the walks of this process.
+func (c *keeper) look(ctx context.Context) error {
+	ids, err := c.DB.Client().SMembers(ctx, liveKey()).Result()
+	if err != nil {
+		return redisdb.Failed(err, "list the live campaigns")
+	}
+	resting, err := c.Resting(ctx)
+	if err != nil {
+		return err
+	}
+	walks := map[string]*walk{}
+	var failed error
+	for _, id := range ids {
+		w, err := c.tend(ctx, id)
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("campaign %s: %w", id, err))
+		}
+		if w != nil && !resting {
+			walks[id] = w
+		}
+	}
+	c.turns.set(walks)
+	c.metrics.sending.Set(float64(len(walks)))
+	return failed
+}
+
+// tend does what a campaign needs now, and returns its walk if it is being sent.
+func (c *keeper) tend(ctx context.Context, id string) (*walk, error) {
+	one, err := c.known(ctx, id)
+	if fault.Is(err, fault.NotFound) {
+		return nil, redisdb.Failed(c.DB.Client().SRem(ctx, liveKey(), id).Err(), "strike campaign %s", id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(one.Untold) > 0 { // its process died before the event or the gate
+		if err := c.settled(ctx, one); err != nil {
+			return nil, err
+		}
+	}
+	switch one.State {
+	case api.CampaignScheduled:
+		return nil, c.due(ctx, one)
+	case api.CampaignSending:
+		return c.tendRun(ctx, one)
+	case api.CampaignPaused, api.CampaignHeld:
+		if one.run() == nil {
+			return nil, nil
+		}
+		_, err := c.mend(ctx, one, nil)
+		return nil, err
+	}
+	return nil, c.finish(ctx, one)
+}
+
+// due begins a campaign whose time has come. One that is far too late is held: after a backup was restored,
+// nobody wants the mail of last month.
+func (c *keeper) due(ctx context.Context, one *campaign) error {
+	now := c.opts.Now()
+	if one.At == nil || one.At.After(now) {
+		return nil
+	}
+	if late := now.Sub(*one.At); late > c.opts.Expire {
+		c.hold(ctx, one.id, "expired", fmt.Sprintf("it was due %s ago (newsletter.expire: %s)",
+			late.Round(time.Second), c.opts.Expire))
+		return nil
+	}
+	err := c.refused(ctx, one)
+	if err == nil {
+		_, err = c.begin(ctx, one, api.CampaignResend{})
+	}
+	if err == nil || fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Internal) {
+		return err
+	}
+	_, failed := c.turn(ctx, "", one.id, api.CampaignFailed, "content", err.Error(), "fail it",
+		api.CampaignScheduled)
+	return failed
+}
+
+// tendRun mends a run, holds or ends it, and returns its walk.
+func (c *keeper) tendRun(ctx context.Context, one *campaign) (*walk, error) {
+	w := c.turns.of(one.id)
+	if w == nil || w.key != one.key() || w.c.Gate != one.Gate {
+		var err error
+		if w, err = c.newWalk(ctx, one); err != nil {
+			if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) {
+				c.hold(ctx, one.id, "content", err.Error())
+				return nil, nil
+			}
+			return nil, err
+		}
+		if err := c.Log.Open(ctx, one.key(), one.Gate); err != nil {
+			return nil, err
+		}
+	}
+	chunks, err := c.mend(ctx, one, w)
+	if err != nil {
+		return w, err
+	}
+	sum, now := sendlog.Sum(chunks), c.opts.Now()
+	if c.holds(ctx, one, w, sum, now) {
+		return nil, nil
+	}
+	if end := one.EndAt; end != nil && now.After(*end) {
+		_, err := c.Cancel(ctx, "", one.id)
+		return nil, err
+	}
+	if sum.States[sendlog.Deferred] > c.opts.InFlight {
+		w.rest(now.Add(2*keepEvery), "newsletter.inFlight messages are deferred")
+	}
+	if err := c.count(ctx, one); err != nil {
+		return w, err
+	}
+	return w, c.whole(ctx, one, w, chunks, now)
+}
+
+// whole ends a run that nobody waits for, and makes the walk look again at chunks that have people to mail.
+func (c *keeper) whole(ctx context.Context, one *campaign, w *walk, chunks []sendlog.Chunk,
+	now time.Time) error {
+	over, look := true, false
+	for i, chunk := range chunks {
+		over = over && chunk.Over()
+		if !chunk.Done && !chunk.Again.IsZero() && now.After(chunk.Again) {
+			if err := c.Log.WalkAgain(ctx, one.key(), i); err != nil {
+				return err
+			}
+			look = true
+		}
+		look = look || !chunk.Done && chunk.Again.IsZero()
+	}
+	if over {
+		return c.end(ctx, one)
+	}
+	w.mu.Lock()
+	through := w.passed >= w.chunks
+	w.mu.Unlock()
+	if look && through {
+		w.restart()
+	}
+	return nil
+}
+
+// end ends a run.
+func (c *keeper) end(ctx context.Context, one *campaign) error {
+	_, err := c.turn(ctx, "", one.id, api.CampaignSent, "", "", "end it", api.CampaignSending)
+	if err == nil {
+		c.log.InfoContext(ctx, "campaign sent", "campaign", one.id, "run", len(one.Runs))
+	}
+	return err
+}
+
+// finish lets go of what a campaign that has ended needed, and strikes it from the live ones.
+func (c *keeper) finish(ctx context.Context, one *campaign) error {
+	if one.run() != nil && one.State != api.CampaignDraft {
+		chunks, err := c.mend(ctx, one, nil)
+		if err != nil {
+			return err
+		}
+		if sum := sendlog.Sum(chunks); sum.States[sendlog.Deferred] > 0 || sum.Sending() > 0 {
+			return errors.Join(c.cancelDeferred(ctx, one), c.cancelOwed(ctx, one, chunks)) // were being tried
+		}
+		if err := c.Outbox.Release(ctx, one.letter()); err != nil {
+			return err
+		}
+	}
+	return redisdb.Failed(c.DB.Client().SRem(ctx, liveKey(), one.id).Err(), "strike campaign %s", one.id)
+}
+
+// mend ends the sheets of dead processes, and adopts deferred people whose message was not made. It returns
+// the chunks of the run.
+func (c *keeper) mend(ctx context.Context, one *campaign, w *walk) ([]sendlog.Chunk, error) {
+	run := one.run()
+	chunks, err := c.Log.Chunks(ctx, one.key(), run.End)
+	if err != nil {
+		return nil, err
+	}
+	for i, chunk := range chunks {
+		if chunk.Sheets > 0 {
+			back, doubts, err := c.Log.Lapse(ctx, one.key(), i, c.opts.ResendInDoubt)
+			if err != nil {
+				return nil, err
+			}
+			if back+doubts > 0 {
+				c.log.WarnContext(ctx, "people of a dead process wait again, or are in doubt", "campaign", one.id,
+					"again", back, "in_doubt", doubts)
+			}
+		}
+		if w != nil && chunk.Counts.States[sendlog.Deferred] > 0 {
+			if err := c.adoptOwed(ctx, one, w, i); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return chunks, nil
+}
+
+// adoptOwed makes messages for deferred people of a chunk who may have none.
+func (c *keeper) adoptOwed(ctx context.Context, one *campaign, w *walk, chunk int) error {
+	offsets, err := c.Log.Owed(ctx, w.key, chunk)
+	if err != nil {
+		return err
+	}
+	for _, offset := range offsets {
+		ordinal := uint32(chunk*sendlog.ChunkSize + offset)
+		p, err := c.Audience.PersonAt(ctx, one.Account, ordinal, one.Lists)
+		if fault.Is(err, fault.NotFound) {
+			_, err = c.Log.Settle(ctx, w.key, chunk, sendlog.Move{Offset: offset, To: sendlog.Failed,
+				Why: "the subscriber was deleted"})
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		params, err := w.mail.filled(p)
+		if err != nil {
+			return err
+		}
+		now := c.opts.Now()
+		c.adopt(ctx, w.key, chunk, offset, w.letter, outbox.Addressee{
+			ID: c.messageID(one.Number, w.key.Number, ordinal, one.run().Began), ListID: p.ListID, Params: params,
+			To: message.Address{Name: p.Name, Address: p.Email}, Date: now.Truncate(time.Second),
+			Campaign: mailOf(one, w.key.Number, p.ID),
+		}, now)
+	}
+	return nil
+}
+
+// cancelDeferred cancels the messages of deferred people.
+func (c *life) cancelDeferred(ctx context.Context, one *campaign) error {
+	run := one.run()
+	for chunk := range sendlog.Chunks(run.End) {
+		states, err := c.Log.States(ctx, one.key(), chunk)
+		if err != nil {
+			return err
+		}
+		for offset, state := range states {
+			if state != sendlog.Deferred {
+				continue
+			}
+			id := c.messageID(one.Number, len(one.Runs), uint32(chunk*sendlog.ChunkSize+offset), run.Began)
+			answer, err := c.Outbox.Cancel(ctx, id, "campaign cancelled")
+			if err != nil {
+				return err
+			}
+			if answer.Deleted {
+				_, err = c.Log.Settle(ctx, one.key(), chunk, sendlog.Move{Offset: offset, To: sendlog.Cancelled})
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// cancelOwed cancels deferred people for whom the outbox has no message, because their worker died before.
+// While a chunk has sheets, a worker may be about to hand the message in.
+func (c *keeper) cancelOwed(ctx context.Context, one *campaign, chunks []sendlog.Chunk) error {
+	run := one.run()
+	for i, chunk := range chunks {
+		if chunk.Sheets > 0 || chunk.Counts.States[sendlog.Deferred] == 0 {
+			continue
+		}
+		offsets, err := c.Log.Owed(ctx, one.key(), i)
+		if err != nil {
+			return err
+		}
+		for _, offset := range offsets {
+			id := c.messageID(one.Number, len(one.Runs), uint32(i*sendlog.ChunkSize+offset), run.Began)
+			answer, err := c.Outbox.Cancel(ctx, id, "campaign cancelled")
+			if err == nil && answer.Code == "" { // else it is being sent
+				_, err = c.Log.Settle(ctx, one.key(), i, sendlog.Move{Offset: offset, To: sendlog.Cancelled})
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// holds holds a run whose results are bad, and reports whether it did.
+func (c *keeper) holds(ctx context.Context, one *campaign, w *walk, sum sendlog.Counts, now time.Time) bool {
+	w.mu.Lock()
+	failed, why := w.failed, w.why
+	w.mu.Unlock()
+	if !failed.IsZero() && now.Sub(failed) > relayMost {
+		c.hold(ctx, one.id, "relay", fmt.Sprintf("its relay has taken no mail since %s: %s",
+			failed.UTC().Format(time.RFC3339), why))
+		return true
+	}
+	sent, bounced := sum.States[sendlog.Sent], sum.States[sendlog.Bounced]
+	faulty := sum.States[sendlog.Failed]
+	all := sent + bounced + faulty
+	if all < c.opts.HoldAfter {
+		return false
+	}
+	for _, rate := range []struct {
+		reason string
+		n      int
+		most   float64
+	}{
+		{"bounces", bounced, c.opts.HoldBounces},
+		{"complaints", sum.Fields[string(sendlog.Complained)], c.opts.HoldComplaints},
+		{"faults", faulty, c.opts.HoldFaults},
+	} {
+		if share := float64(rate.n) / float64(all); rate.most > 0 && share > rate.most &&
+			!slices.Contains(one.run().Forgiven, rate.reason) {
+			c.hold(ctx, one.id, rate.reason, fmt.Sprintf("%d of %d people: %.1f %%, more than %.1f %%", rate.n, all,
+				100*share, 100*rate.most))
+			return true
+		}
+	}
+	return false
+}
+
+// count counts the audience of a run, in one process.
+func (c *keeper) count(ctx context.Context, one *campaign) error {
+	run := one.run()
+	if run.Counted {
+		return nil
+	}
+	key := redisdb.Key(0, "campaign-count", one.key().String())
+	mine, err := c.DB.Client().SetNX(ctx, key, "1", countLease).Result()
+	if err != nil || !mine {
+		return redisdb.Failed(err, "count the audience of campaign %s", one.id)
+	}
+	c.counts.Go(func() {
+		n, err := c.countAll(ctx, one, key)
+		if err == nil {
+			_, err = c.change(ctx, "", one.id, func(s *stored) error {
+				if at := one.key().Number; at <= len(s.Runs) {
+					s.Runs[at-1].Audience, s.Runs[at-1].Counted = n, true
+				}
+				s.Version--
+				return nil
+			})
+		}
+		if err != nil && ctx.Err() == nil {
+			c.log.WarnContext(ctx, "audience not counted; tried again soon", "campaign", one.id, "error", err)
+		}
+	})
+	return nil
+}
+
+// countAll counts the people of a run. It holds its lease while it does.
+func (c *keeper) countAll(ctx context.Context, one *campaign, key string) (int, error) {
+	w, err := c.newWalk(ctx, one)
+	if err != nil {
+		return 0, err
+	}
+	n, renewed := 0, time.Now()
+	for from := uint32(0); from < one.run().End; {
+		people, next, err := c.Audience.People(ctx, w.choice, from, one.run().End, stretchPages)
+		if err != nil {
+			return 0, err
+		}
+		if err := c.readSets(ctx, w, int(from/sendlog.ChunkSize)); err != nil {
+			return 0, err
+		}
+		for _, p := range people {
+			if w.wanted(p) {
+				n++
+			}
+		}
+		from = next
+		if time.Since(renewed) > countLease/3 {
+			renewed = time.Now()
+			if err := c.DB.Client().Expire(ctx, key, countLease).Err(); err != nil {
+				return 0, redisdb.Failed(err, "count the audience of campaign %s", one.id)
+			}
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,312 @@
+package newsletter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/schedule"
+)
+
+// mostAhead is how far ahead a campaign may be scheduled.
+const mostAhead = 5 * 366 * 24 * time.Hour
+
+// Send begins a run, now or at a time. Of a campaign that is being sent, or was: nothing starts, and the
+// answer
+// is the same. Unprocessable, code CampaignRefused: its details have the faults that Check finds.
+func (c *life) Send(ctx context.Context, bound, id string, s api.CampaignStart) (api.CampaignRun, error) {
+	one, err := c.find(ctx, bound, id)
+	if err != nil {
+		return api.CampaignRun{}, err
+	}
+	at, err := c.startAt(one, s.At)
+	if err != nil {
+		return api.CampaignRun{}, err
+	}
+	switch one.State {
+	case api.CampaignDraft, api.CampaignScheduled:
+	default:
+		return ran(one), nil
+	}
+	if err := c.refused(ctx, one); err != nil {
+		return api.CampaignRun{}, err
+	}
+	if at.After(c.opts.Now()) {
+		return c.plan(ctx, bound, id, at)
+	}
+	return c.begin(ctx, one, api.CampaignResend{})
+}
+
+// startAt reads when a campaign is to begin; zero: now.
+func (c *life) startAt(one *campaign, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	zone := time.UTC
+	if one.TZ != "" {
+		zone, _ = schedule.Zone(one.TZ) // checked when it was stored
+	}
+	at, err := schedule.At(text, zone)
+	now := c.opts.Now()
+	switch {
+	case err != nil:
+	case at.After(now.Add(mostAhead)):
+		err = errors.New("must be at most 5 years ahead")
+	case at.Before(now.Add(-c.opts.Expire)):
+		err = fmt.Errorf("is longer past than newsletter.expire (%s)", c.opts.Expire)
+	}
+	if err != nil {
+		return at, fault.InvalidFields([]fault.Field{{Key: "at", Message: err.Error()}})
+	}
+	return at, nil
+}
+
+// refused returns an error with the faults of a campaign, if it has any.
+func (c *contents) refused(ctx context.Context, one *campaign) error {
+	check, err := c.examine(ctx, one)
+	if err != nil || check.OK {
+		return err
+	}
+	texts := make([]string, len(check.Faults))
+	for i, f := range check.Faults {
+		texts[i] = f.Message
+	}
+	f := fault.New(fault.Unprocessable, "CampaignRefused", "Campaign %q can't be sent: %s", one.id,
+		strings.Join(texts, "; "))
+	f.Details = map[string]any{"faults": check.Faults}
+	return f
+}
+
+// ran returns a campaign as the answer of a verb.
+func ran(one *campaign) api.CampaignRun {
+	return api.CampaignRun{Campaign: one.id, State: one.State, Run: len(one.Runs), At: one.At}
+}
+
+// enliven lists a campaign among those that the keepers look at. It goes before the change of state, so
+// that a
+// crash leaves no campaign unseen, and after it: in between, a keeper may strike the campaign.
+func (c *book) enliven(ctx context.Context, id string) error {
+	return redisdb.Failed(c.DB.Client().SAdd(ctx, liveKey(), id).Err(), "list campaign %s", id)
+}
+
+// plan schedules a campaign, or moves its time.
+func (c *life) plan(ctx context.Context, bound, id string, at time.Time) (api.CampaignRun, error) {
+	if err := c.enliven(ctx, id); err != nil {
+		return api.CampaignRun{}, err
+	}
+	one, err := c.change(ctx, bound, id, func(s *stored) error {
+		if s.State != api.CampaignDraft && s.State != api.CampaignScheduled {
+			return wrongState(s, "schedule it")
+		}
+		s.State, s.At = api.CampaignScheduled, &at
+		return nil
+	})
+	if err != nil {
+		return api.CampaignRun{}, err
+	}
+	return ran(one), c.enliven(ctx, id)
+}
+
+// begin starts a run of a campaign as it was read. If its state has changed since, nothing starts: another
+// caller was first, and the answer is that of the run.
+func (c *life) begin(ctx context.Context, before *campaign, again api.CampaignResend) (api.CampaignRun,
+	error) {
+	id := before.id
+	if err := c.enliven(ctx, id); err != nil {
+		return api.CampaignRun{}, err
+	}
+	end, err := c.Audience.End(ctx, before.Account)
+	if err != nil {
+		return api.CampaignRun{}, err
+	}
+	letter, err := c.Outbox.Letter(ctx, shared(before.Campaign, again.Subject))
+	if err != nil {
+		return api.CampaignRun{}, err
+	}
+	next := before.stored
+	next.Runs = append(next.Runs[:len(next.Runs):len(next.Runs)], sending{})
+	frozen, err := letter.Freeze(ctx, next.letter())
+	if err != nil {
+		return api.CampaignRun{}, err
+	}
+	now := c.opts.Now().UTC().Truncate(time.Millisecond)
+	one, err := c.change(ctx, "", id, func(s *stored) error {
+		if len(s.Runs) != len(before.Runs) || s.State != before.State {
+			s.Version--
+			return nil // another caller was first
+		}
+		s.State, s.At, s.Reason, s.Detail = api.CampaignSending, nil, "", ""
+		s.Runs = append(s.Runs, sending{Began: now, End: end, To: again.To, Subject: again.Subject, Letter: frozen})
+		s.Gate++
+		s.tell(event.CampaignStarted, now)
+		return nil
+	})
+	if err == nil {
+		err = c.enliven(ctx, id)
+	}
+	if err != nil {
+		return api.CampaignRun{}, err
+	}
+	return ran(one), c.settled(ctx, one)
+}
+
+// freeze stores the content of a run anew, after it was changed.
+func (c *life) freeze(ctx context.Context, one *campaign) (*campaign, error) {
+	run := one.run()
+	letter, err := c.Outbox.Letter(ctx, shared(one.Campaign, run.Subject))
+	if err != nil {
+		return nil, err
+	}
+	frozen, err := letter.Freeze(ctx, one.letter())
+	if err != nil {
+		return nil, err
+	}
+	return c.change(ctx, "", one.id, func(s *stored) error {
+		if s.State == api.CampaignSending || ended(s.State) {
+			return wrongState(s, "change it; pause it first, or copy it")
+		}
+		s.Runs[len(s.Runs)-1].Letter = frozen
+		return nil
+	})
+}
+
+// settled makes the gate of a campaign what its state says, and emits its events.
+func (c *life) settled(ctx context.Context, one *campaign) error {
+	if one.run() != nil {
+		set := c.Log.Shut
+		if one.State == api.CampaignSending {
+			set = c.Log.Open
+		}
+		if err := set(ctx, one.key(), one.Gate); err != nil {
+			return err
+		}
+	}
+	c.turns.poke()
+	return c.emit(ctx, one)
+}
+
+// Pause stops a run. When it has returned, no mail of the campaign reaches its final dot.
+func (c *life) Pause(ctx context.Context, bound, id string) (api.CampaignRun, error) {
+	return c.turn(ctx, bound, id, api.CampaignPaused, "", "", "pause it", api.CampaignSending, api.CampaignHeld)
+}
+
+// Resume goes on with a run that is paused or held.
+func (c *life) Resume(ctx context.Context, bound, id string) (api.CampaignRun, error) {
+	one, err := c.find(ctx, bound, id)
+	if err == nil && one.State == api.CampaignHeld && one.run() == nil { // it came too late
+		if err := c.refused(ctx, one); err != nil {
+			return api.CampaignRun{}, err
+		}
+		return c.begin(ctx, one, api.CampaignResend{})
+	}
+	return c.turn(ctx, bound, id, api.CampaignSending, "", "", "resume it", api.CampaignPaused, api.CampaignHeld)
+}
+
+// Cancel ends a campaign: who has not got it will not.
+func (c *life) Cancel(ctx context.Context, bound, id string) (api.CampaignRun, error) {
+	run, err := c.turn(ctx, bound, id, api.CampaignCancelled, "", "", "cancel it", api.CampaignDraft,
+		api.CampaignScheduled, api.CampaignSending, api.CampaignPaused, api.CampaignHeld)
+	if err != nil {
+		return run, err
+	}
+	one, err := c.find(ctx, "", id)
+	if err == nil && one.run() != nil {
+		err = c.cancelDeferred(ctx, one)
+	}
+	return run, err
+}
+
+// hold stops a run because of its results.
+func (c *life) hold(ctx context.Context, id, reason, detail string) {
+	_, err := c.turn(ctx, "", id, api.CampaignHeld, reason, detail, "hold it", api.CampaignSending,
+		api.CampaignScheduled)
+	if err != nil {
+		c.log.WarnContext(ctx, "campaign not held; tried again soon", "campaign", id, "reason", reason, "error",
+			err)
+		return
+	}
+	c.log.WarnContext(ctx, "campaign held: postroom campaign resume goes on with it", "campaign", id, "reason",
+		reason,
+		"detail", detail)
+}
+
+// turn changes the state of a campaign from one of some. A campaign that has the state stays as it is.
+func (c *life) turn(ctx context.Context, bound, id, to, reason, detail, what string, from ...string) (
+	api.CampaignRun, error) {
+	one, err := c.change(ctx, bound, id, func(s *stored) error {
+		if s.State == to {
+			s.Version--
+			return nil
+		}
+		if !slices.Contains(from, s.State) {
+			return wrongState(s, what)
+		}
+		now := c.opts.Now().UTC().Truncate(time.Millisecond)
+		if s.State == api.CampaignHeld && len(s.Runs) > 0 {
+			run := &s.Runs[len(s.Runs)-1]
+			run.Forgiven = append(run.Forgiven, s.Reason)
+		}
+		s.State, s.Reason, s.Detail, s.At = to, reason, detail, nil
+		s.Gate++
+		if ended(to) && len(s.Runs) > 0 {
+			s.Runs[len(s.Runs)-1].Ended = &now
+		}
+		if kind := eventOf(to); kind != "" && (len(s.Runs) > 0 || to == api.CampaignHeld ||
+			to == api.CampaignFailed) {
+			s.tell(kind, now) // also of one that could not be begun
+		}
+		return nil
+	})
+	if err != nil {
+		return api.CampaignRun{}, err
+	}
+	return ran(one), c.settled(ctx, one)
+}
+
+// eventOf returns the event about a new state; empty: there is none.
+func eventOf(state string) event.Type {
+	switch state {
+	case api.CampaignPaused:
+		return event.CampaignPaused
+	case api.CampaignHeld:
+		return event.CampaignHeld
+	case api.CampaignSent, api.CampaignCancelled, api.CampaignFailed:
+		return event.CampaignFinished
+	}
+	return ""
+}
+
+// Resend begins the next run of a campaign that was sent or cancelled, to some of its people.
+func (c *life) Resend(ctx context.Context, bound, id string, in api.CampaignResend) (api.CampaignRun,
+	error) {
+	if !slices.Contains([]string{toFailed, toInDoubt, toNotOpened, toNewcomers}, in.To) {
+		return api.CampaignRun{}, fault.InvalidFields([]fault.Field{{Key: "to",
+			Message: "must be failed, inDoubt, notOpened or newcomers"}})
+	}
+	one, err := c.find(ctx, bound, id)
+	if err != nil {
+		return api.CampaignRun{}, err
+	}
+	if one.State != api.CampaignSent && one.State != api.CampaignCancelled || one.run() == nil {
+		return api.CampaignRun{}, wrongState(&one.stored, "send it again")
+	}
+	if len(one.Runs) == mostRuns {
+		return api.CampaignRun{}, fault.New(fault.Conflict, "CampaignState",
+			"Campaign %q was sent %d times, which is the most",
+			id, mostRuns)
+	}
+	if err := c.refused(ctx, one); err != nil {
+		return api.CampaignRun{}, err
+	}
+	return c.begin(ctx, one, in)
+}
+
+// mostRuns bounds the runs of a campaign: each is looked at for each person of the next.
+const mostRuns = 50

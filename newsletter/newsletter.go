@@ -1,0 +1,154 @@
+package newsletter
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/postroom/postroom/accounts/limits"
+	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/sendlog"
+	"github.com/postroom/postroom/suppression"
+)
+
+// Parts are what Campaigns is built from. All are needed.
+type Parts struct {
+	DB           *redisdb.DB
+	Audience     audience.Finder
+	Log          *sendlog.Log
+	Outbox       *outbox.Outbox
+	Limits       *limits.Limits
+	Suppressions *suppression.Store
+	// Resting reports whether the queue bulk is paused.
+	Resting func(ctx context.Context) (bool, error)
+}
+
+// Options are the settings. The zero value of a field means its default.
+type Options struct {
+	Postmen        int           // sheets that this process works on at once; 0: it sends none
+	Connections    int           // mails of a sheet under way at once; 0: 10
+	InFlight       int           // deferred messages of a run beyond which its walk waits; 0: 10,000
+	Expire         time.Duration // a start that comes later than this is held; 0: 24 hours
+	ResendInDoubt  bool          // people whom a crash caught at the dot are mailed again
+	HoldAfter      int           // people before rates of bounces, complaints and faults count; 0: 500
+	HoldBounces    float64       // share of bounced people that holds a run; 0: never
+	HoldComplaints float64       // of those that got it
+	HoldFaults     float64       // of mails that could not be written
+
+	ServiceURL func() string         // public address; nil: none
+	Logger     *slog.Logger          // nil: no log
+	Registry   prometheus.Registerer // nil: no metrics
+	Now        func() time.Time      // nil: time.Now
+}
+
+func (o Options) withDefaults() Options {
+	for _, d := range []struct {
+		field *int
+		is    int
+	}{{&o.Connections, 10}, {&o.InFlight, 10_000}, {&o.HoldAfter, 500}} {
+		if *d.field <= 0 {
+			*d.field = d.is
+		}
+	}
+	if o.Expire <= 0 {
+		o.Expire = 24 * time.Hour
+	}
+	if o.ServiceURL == nil {
+		o.ServiceURL = func() string { return "" }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Campaigns stores the campaigns of all accounts, and sends them. It is safe for concurrent use, by any
+// number
+// of processes on one Redis.
+type Campaigns struct {
+	*life
+	*reports
+	keeper *keeper
+}
+
+// book has the campaigns as they are stored.
+type book struct {
+	Parts
+	opts    Options
+	store   *records.Store[stored]
+	cached  *redisdb.Cache[*campaign]
+	byNo    *redisdb.Cache[string]
+	metrics *metrics
+	log     *slog.Logger
+	turns   *turns // whose turn it is
+}
+
+// contents writes and checks the mail of campaigns.
+type contents struct{ *book }
+
+// life changes the states of campaigns.
+type life struct{ *contents }
+
+// reports tells what became of the people of campaigns.
+type reports struct{ *book }
+
+// keeper sends campaigns: it begins what is due, lets postmen mail sheets, and ends runs.
+type keeper struct {
+	*life
+	held   leases         // of the sheets of this process
+	counts sync.WaitGroup // of audiences
+}
+
+// New returns Campaigns. What it sends begins with Run.
+func New(p Parts, o Options) (*Campaigns, error) {
+	if p.DB == nil || p.Log == nil || p.Outbox == nil || p.Limits == nil || p.Suppressions == nil ||
+		p.Resting == nil {
+		return nil, errors.New("newsletter: a database, a send log, an outbox, limits, suppressions and the pause of " +
+			"the queue are needed")
+	}
+	o = o.withDefaults()
+	b := &book{Parts: p, opts: o, log: o.Logger, metrics: newMetrics(o.Registry),
+		turns: &turns{walks: map[string]*walk{}}}
+	b.store = records.New(p.DB, nil, records.Kind[stored]{
+		Key: "campaign", Index: "campaigns", Name: "campaign", Code: "CampaignChanged", Missing: notFound,
+		Secrets: func(*stored) []records.Secret { return nil },
+	}, records.Options[stored]{Now: o.Now, Forget: func(string) { b.cached.Clear() }})
+	b.cached = redisdb.NewCache[*campaign](p.DB, b.store.VersionKey(), nil)
+	b.byNo = redisdb.NewCache[string](p.DB, b.store.VersionKey(), nil)
+	l := &life{&contents{b}}
+	return &Campaigns{life: l, reports: &reports{b},
+		keeper: &keeper{life: l, held: leases{sheets: map[*sendlog.Sheet]bool{}}}}, nil
+}
+
+// Run sends campaigns, begins those that are due, and repairs what a crash left, until ctx ends.
+func (c *Campaigns) Run(ctx context.Context) error { return c.keeper.run(ctx) }
+
+// run is Run.
+func (c *keeper) run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	wg.Go(func() { c.keep(ctx) })
+	wg.Go(func() { c.follow(ctx) })
+	if c.opts.Postmen > 0 {
+		work, stop := context.WithCancel(context.WithoutCancel(ctx))
+		defer stop()
+		var postmen sync.WaitGroup
+		for range c.opts.Postmen {
+			postmen.Go(func() { c.deliver(ctx, work) })
+		}
+		wg.Go(func() { c.held.renew(work, c.Log, c.log) })
+		postmen.Wait()
+		stop()
+	}
+	wg.Wait()
+	return nil
+}

@@ -1,0 +1,168 @@
+package newsletter
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/sendlog"
+)
+
+// stored is a campaign as it is stored.
+type stored struct {
+	api.Campaign
+	Number  uint32     `json:"number"`
+	Version int        `json:"version"`
+	State   string     `json:"state"`
+	Reason  string     `json:"reason,omitempty"`
+	Detail  string     `json:"detail,omitempty"`
+	At      *time.Time `json:"at,omitempty"`   // of the start, if it is scheduled
+	Gate    int        `json:"gate,omitempty"` // version of the gate: raised by each change of state
+	Runs    []sending  `json:"runs,omitempty"`
+	Untold  []told     `json:"untold,omitempty"` // events that are to be emitted
+}
+
+// sending is a run.
+type sending struct {
+	Began     time.Time     `json:"began"`
+	Ended     *time.Time    `json:"ended,omitempty"`
+	End       uint32        `json:"end"` // the first ordinal that it leaves out
+	To        string        `json:"to,omitempty"`
+	Subject   string        `json:"subject,omitempty"`
+	Letter    outbox.Frozen `json:"letter"`
+	Audience  int           `json:"audience,omitempty"` // as it was counted
+	Counted   bool          `json:"counted,omitempty"`
+	Recounted *time.Time    `json:"recounted,omitempty"`
+	Forgiven  []string      `json:"forgiven,omitempty"` // reasons that do not hold it again
+}
+
+// told is an event about a campaign.
+type told struct {
+	ID            string     `json:"id"`
+	Type          event.Type `json:"type"`
+	At            time.Time  `json:"at"`
+	State, Reason string
+	Run           int
+}
+
+// campaign is a campaign as it is used.
+type campaign struct {
+	stored
+	id               string
+	created, updated time.Time
+}
+
+func (c *campaign) run() *sending {
+	if len(c.Runs) == 0 {
+		return nil
+	}
+	return &c.Runs[len(c.Runs)-1]
+}
+
+// key names the last run in the send log.
+func (s *stored) key() sendlog.Run { return sendlog.Run{Campaign: s.Number, Number: len(s.Runs)} }
+
+// letter names the content of the last run.
+func (s *stored) letter() string { return "campaign." + s.key().String() }
+
+// live reports whether something may still happen to a campaign by itself.
+func live(state string) bool {
+	switch state {
+	case api.CampaignScheduled, api.CampaignSending, api.CampaignPaused, api.CampaignHeld:
+		return true
+	}
+	return false
+}
+
+// ended reports whether the last run of a campaign is over.
+func ended(state string) bool {
+	switch state {
+	case api.CampaignSent, api.CampaignCancelled, api.CampaignFailed:
+		return true
+	}
+	return false
+}
+
+func notFound(id string) error {
+	return fault.New(fault.NotFound, "CampaignNotFound",
+		"There is no campaign %q; GET /v1/campaigns shows all", id)
+}
+
+func numbersKey() string { return redisdb.Key(0, "campaign-numbers") }
+func liveKey() string    { return redisdb.Key(0, "campaigns-live") }
+
+// find returns a campaign as it is stored now.
+func (c *book) find(ctx context.Context, bound, id string) (*campaign, error) {
+	r, err := c.store.Get(ctx, id)
+	if err == nil && bound != "" && r.Value.Account != bound {
+		err = notFound(id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return used(r), nil
+}
+
+func used(r *records.Record[stored]) *campaign {
+	return &campaign{stored: r.Value, id: r.ID, created: r.Created, updated: r.Updated}
+}
+
+// known returns a campaign as it was at most a second ago.
+func (c *book) known(ctx context.Context, id string) (*campaign, error) {
+	one, ok, err := c.cached.Get(ctx, id, time.Now(), func(ctx context.Context) (*campaign, bool, error) {
+		one, err := c.find(ctx, "", id)
+		if fault.Is(err, fault.NotFound) {
+			return nil, false, nil
+		}
+		return one, err == nil, err
+	})
+	if err == nil && !ok {
+		err = notFound(id)
+	}
+	return one, err
+}
+
+// numbered returns the campaign of a number; nil: there is none.
+func (c *book) numbered(ctx context.Context, number uint32) (*campaign, error) {
+	field := strconv.FormatUint(uint64(number), 10)
+	id, ok, err := c.byNo.Get(ctx, field, time.Now(), func(ctx context.Context) (string, bool, error) {
+		ids, err := c.DB.Client().HMGet(ctx, numbersKey(), field).Result()
+		if err != nil {
+			return "", false, redisdb.Failed(err, "look for campaign number %s", field)
+		}
+		id, ok := ids[0].(string)
+		return id, ok, nil
+	})
+	if err != nil || !ok {
+		return nil, err
+	}
+	one, err := c.known(ctx, id)
+	if fault.Is(err, fault.NotFound) || err == nil && one.Number != number {
+		return nil, nil
+	}
+	return one, err
+}
+
+// change replaces a campaign by the result of edit, which is called again if another change comes first.
+func (c *book) change(ctx context.Context, bound, id string, edit func(*stored) error) (*campaign, error) {
+	var next stored
+	err := c.store.Update(ctx, id, func(old *records.Record[stored]) (stored, error) {
+		next = old.Value
+		next.Runs = append([]sending(nil), old.Value.Runs...)
+		if bound != "" && next.Account != bound {
+			return next, notFound(id)
+		}
+		next.Version++
+		return next, edit(&next)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.find(ctx, "", id)
+}

@@ -1,0 +1,467 @@
+package newsletter
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/sendlog"
+)
+
+const (
+	idleFor    = 250 * time.Millisecond // how long a postman waits before it looks for work again
+	busyPause  = 20 * time.Millisecond  // before a mail asks again for a connection
+	busyFor    = 5 * time.Second        // how long it asks; then its sheet is given back
+	dotMargin  = 200 * time.Millisecond // before the end of the lease, from which on the dot is not written
+	relayPause = 5 * time.Second        // of a walk whose relay takes no mail
+	mostWhy    = 300                    // bytes of a reply that are kept
+)
+
+// leases are the sheets of this process, whose leases are renewed together.
+type leases struct {
+	mu     sync.Mutex
+	sheets map[*sendlog.Sheet]bool
+}
+
+func (l *leases) hold(s *sendlog.Sheet) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sheets[s] = true
+}
+
+func (l *leases) drop(s *sendlog.Sheet) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.sheets, s)
+}
+
+// renew renews the leases until ctx ends.
+func (l *leases) renew(ctx context.Context, sendLog *sendlog.Log, log *slog.Logger) {
+	for redisdb.Pause(ctx, sendLog.Lease()/4) {
+		l.mu.Lock()
+		all := make([]*sendlog.Sheet, 0, len(l.sheets))
+		for s := range l.sheets {
+			all = append(all, s)
+		}
+		l.mu.Unlock()
+		if len(all) == 0 {
+			continue
+		}
+		if err := sendLog.Renew(ctx, all); err != nil {
+			log.WarnContext(ctx, "leases of sheets not renewed", "count", len(all), "error", err)
+		}
+	}
+}
+
+// deliver is a postman: it takes sheets in turn and mails them, until ctx ends. work outlives ctx until the
+// mail under way is done.
+func (c *keeper) deliver(ctx, work context.Context) {
+	for ctx.Err() == nil {
+		w, wake := c.turns.take(c.opts.Now())
+		if w == nil {
+			timer := time.NewTimer(idleFor)
+			select {
+			case <-ctx.Done():
+			case <-wake:
+			case <-timer.C:
+			}
+			timer.Stop()
+			continue
+		}
+		s, people, err := c.claim(ctx, w)
+		if err != nil {
+			if ctx.Err() == nil {
+				c.log.WarnContext(ctx, "no sheet taken; tried again soon", "campaign", w.c.id, "error", err)
+			}
+			w.rest(c.opts.Now().Add(time.Second), "Redis can't be asked")
+			continue
+		}
+		if s == nil {
+			w.rest(c.opts.Now().Add(idleFor), "")
+			continue
+		}
+		c.held.hold(s)
+		(&sheet{Sheet: s, c: c, w: w, people: people}).work(ctx, work)
+		c.held.drop(s)
+	}
+}
+
+// sheet is a sheet that is being mailed.
+type sheet struct {
+	*sendlog.Sheet
+	c      *keeper
+	w      *walk
+	people []audience.Person
+
+	stopped atomic.Bool // nobody else of it is to be mailed
+
+	mu      sync.Mutex
+	version string         // of the suppressions when they were asked
+	barred  map[int]bool   // offsets of people who are suppressed
+	settled map[int]bool   // of people with a result
+	tallies map[string]int // counted at the end: by hour and by domain
+}
+
+// work mails a sheet.
+func (s *sheet) work(ctx, work context.Context) {
+	s.barred, s.settled, s.tallies = map[int]bool{}, map[int]bool{}, map[string]int{}
+	if err := s.ask(work); err != nil {
+		s.c.log.WarnContext(ctx, "suppressions not asked; the sheet is given back", "campaign", s.w.c.id, "error",
+			err)
+		s.w.rest(s.c.opts.Now().Add(time.Second), "the suppressions can't be asked")
+	} else {
+		s.mail(ctx, work)
+	}
+	s.persist(work, "close a sheet", func() error { return s.c.Log.Close(work, s.Sheet, s.tallies) })
+}
+
+// ask asks the suppressions about all people without a result, and settles those who left.
+func (s *sheet) ask(ctx context.Context) error {
+	version, err := s.c.suppressionVersion(ctx)
+	if err != nil {
+		return err
+	}
+	byList := map[string][]audience.Person{}
+	for _, p := range s.people {
+		if _, o := sendlog.ChunkOf(p.Ordinal); !s.settled[o] && !p.Left {
+			byList[p.ListID] = append(byList[p.ListID], p)
+		}
+	}
+	for list, people := range byList {
+		addresses := make([]string, len(people))
+		for i, p := range people {
+			addresses[i] = p.Email
+		}
+		found, err := s.c.Outbox.Stopped(ctx, s.w.c.Account, list, addresses)
+		if err != nil {
+			return err
+		}
+		for i, entry := range found {
+			if _, o := sendlog.ChunkOf(people[i].Ordinal); entry != nil {
+				s.barred[o] = true
+			}
+		}
+	}
+	s.version = version
+	return nil
+}
+
+// suppressionVersion returns the version of the suppressions; empty in a Cluster, which has none.
+func (c *keeper) suppressionVersion(ctx context.Context) (string, error) {
+	key := c.Suppressions.VersionKey()
+	if key == "" {
+		return "", nil
+	}
+	all, err := c.DB.Client().MGet(ctx, key).Result()
+	if err != nil {
+		return "", redisdb.Failed(err, "read the version of the suppressions")
+	}
+	version, _ := all[0].(string)
+	return version, nil
+}
+
+// mail settles who is not to be mailed, and mails the others, several at once.
+func (s *sheet) mail(ctx, work context.Context) {
+	var moves []sendlog.Move
+	var left []audience.Person
+	for _, p := range s.people {
+		_, o := sendlog.ChunkOf(p.Ordinal)
+		switch {
+		case p.Left:
+			moves = append(moves, sendlog.Move{Offset: o, To: sendlog.Unsubscribed})
+			s.settled[o] = true
+		case s.barred[o]:
+			moves = append(moves, sendlog.Move{Offset: o, To: sendlog.Suppressed})
+			s.settled[o] = true
+		default:
+			left = append(left, p)
+		}
+	}
+	if len(moves) > 0 {
+		s.settle(work, moves...)
+	}
+	group := errgroup.Group{}
+	group.SetLimit(s.c.opts.Connections)
+	for _, p := range left {
+		if s.stopped.Load() || ctx.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			if !s.stopped.Load() && ctx.Err() == nil {
+				s.send(ctx, work, p)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // nothing returns an error
+}
+
+// send mails one person, and records what came of it.
+func (s *sheet) send(ctx, work context.Context, p audience.Person) {
+	_, offset := sendlog.ChunkOf(p.Ordinal)
+	a, err := s.addressee(p)
+	if err != nil {
+		s.settle(work, sendlog.Move{Offset: offset, To: sendlog.Failed, Why: "not written: " + err.Error()})
+		return
+	}
+	had := s.w.kept()
+	for tried := s.c.opts.Now(); ; {
+		m := &marks{s: s, offset: offset, person: p}
+		got := s.w.letter.Direct(work, a, had, outbox.Marks{Mark: m.mark, Still: m.still})
+		if had = got.Reservation; got.Fate != outbox.FateUnsent {
+			s.judge(work, p, a, offset, got)
+			return
+		}
+		if got.Marked { // nothing was delivered: the person is only taken again
+			s.settle(work, sendlog.Move{Offset: offset, To: sendlog.Taken})
+		}
+		if m.barred {
+			s.settle(work, sendlog.Move{Offset: offset, To: sendlog.Suppressed})
+			s.w.keep(had)
+			return
+		}
+		if s.stopped.Load() || !s.waits(ctx, m, got, tried) {
+			s.w.keep(had)
+			s.unsent(ctx, m, got)
+			return
+		}
+	}
+}
+
+// waits waits until a mail may be tried again that needs a connection or a place in a limit, and reports
+// whether
+// that is soon.
+func (s *sheet) waits(ctx context.Context, m *marks, got outbox.Sending, tried time.Time) bool {
+	now := s.c.opts.Now()
+	pause := busyPause
+	if !got.Busy {
+		pause = got.Until.Sub(now)
+	}
+	return got.Waits && !m.stopped && now.Add(pause).Sub(tried) < busyFor && redisdb.Pause(ctx, pause)
+}
+
+// addressee is a person as the letter has them.
+func (s *sheet) addressee(p audience.Person) (outbox.Addressee, error) {
+	params, err := s.w.mail.filled(p)
+	one := s.w.c
+	return outbox.Addressee{
+		ID: s.c.messageID(one.Number, s.Run.Number, p.Ordinal, one.run().Began),
+		To: message.Address{Name: p.Name, Address: p.Email}, ListID: p.ListID, Params: params,
+		Date:     s.c.opts.Now().Truncate(time.Second),
+		Campaign: mailOf(one, s.Run.Number, p.ID),
+	}, err
+}
+
+// mailOf is what the mail to a subscriber says of its campaign.
+func mailOf(one *campaign, run int, subscriber string) *outbox.CampaignMail {
+	return &outbox.CampaignMail{Events: one.Events, KeepLog: one.KeepLog,
+		Campaign: event.Campaign{Campaign: one.id, Run: run, Subscriber: subscriber}}
+}
+
+// judge records what came of a mail that was tried.
+func (s *sheet) judge(ctx context.Context, p audience.Person, a outbox.Addressee, offset int,
+	got outbox.Sending) {
+	move := sendlog.Move{Offset: offset, To: sendlog.Sent}
+	switch got.Fate {
+	case outbox.FateSent:
+		s.works()
+		s.tally("d:sent:", p.Email)
+	case outbox.FateRefused:
+		move.To, move.Why = sendlog.Failed, cut(got.Response)
+		if got.Hard {
+			move.To = sendlog.Bounced
+			s.tally("d:bounced:", p.Email)
+		} else {
+			s.tally("d:failed:", p.Email)
+		}
+	case outbox.FateInDoubt:
+		move.To, move.Why = sendlog.InDoubt, cut(got.Response)
+	case outbox.FatePutOff:
+		move.To, move.Why = sendlog.Deferred, cut(got.Response)
+	}
+	recorded := s.settle(ctx, move)
+	s.c.metrics.mails.WithLabelValues(stateNames[move.To]).Inc()
+	if move.To == sendlog.Deferred && recorded { // else another worker has the person, or the keeper adopts
+		s.c.adopt(ctx, s.Run, s.Chunk, offset, s.w.letter, a, got.Until)
+	}
+}
+
+// adopt makes a message of the outbox of a deferred person. If that fails, the keeper does it.
+func (c *keeper) adopt(ctx context.Context, run sendlog.Run, chunk, offset int, letter *outbox.Letter,
+	a outbox.Addressee, due time.Time) {
+	err := letter.Adopt(ctx, a, due)
+	if err == nil {
+		err = c.Log.Adopted(ctx, run, chunk, offset)
+	}
+	if err != nil {
+		c.log.WarnContext(ctx, "deferred mail not queued; tried again soon", "message_id", a.ID, "error", err)
+	}
+}
+
+// unsent stops the sheet after a mail that could not be sent for a reason that is not its own.
+func (s *sheet) unsent(ctx context.Context, m *marks, got outbox.Sending) {
+	if ctx.Err() != nil || m.stopped {
+		s.stopped.Store(true)
+		return
+	}
+	s.stopped.Store(true)
+	now := s.c.opts.Now()
+	switch {
+	case got.Account:
+		s.c.hold(context.WithoutCancel(ctx), s.w.c.id, "account", got.Response)
+	case got.Busy:
+		s.w.rest(now.Add(time.Second), got.Response)
+	case got.Until.IsZero():
+		s.w.rest(now.Add(relayPause), got.Response)
+	default:
+		s.w.rest(earlier(got.Until, now.Add(time.Minute)), got.Response)
+	}
+	if !got.Account && !got.Waits {
+		s.fails(now)
+	}
+}
+
+// fails notes that the relay takes no mail; works, that it does.
+func (s *sheet) fails(now time.Time) {
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	if s.w.failed.IsZero() {
+		s.w.failed = now
+	}
+}
+
+func (s *sheet) works() {
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	s.w.failed = time.Time{}
+}
+
+// settle records results, and reports whether it changed all these states. While Redis is away it tries
+// again: a reply that was read must not be forgotten.
+func (s *sheet) settle(ctx context.Context, moves ...sendlog.Move) bool {
+	var changed []bool
+	s.persist(ctx, "record results", func() (err error) {
+		changed, err = s.c.Log.Record(ctx, s.Sheet, moves...)
+		return err
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range moves {
+		if m.To != sendlog.Taken {
+			s.settled[m.Offset] = true
+		}
+	}
+	return len(changed) == len(moves) && !slices.Contains(changed, false)
+}
+
+// persistFor is how long a result waits for Redis.
+const persistFor = 10 * time.Minute
+
+// persist repeats a change until it is made, or for persistFor.
+func (s *sheet) persist(ctx context.Context, what string, change func() error) {
+	began := time.Now()
+	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+		err := change()
+		if err == nil {
+			return
+		}
+		if !fault.Is(err, fault.Unavailable) || time.Since(began) > persistFor || !redisdb.Pause(ctx, pause) {
+			s.c.log.ErrorContext(ctx, "results of a campaign not recorded: its people will be in doubt", "campaign",
+				s.w.c.id, "doing", what, "error", err)
+			return
+		}
+	}
+}
+
+// tally counts a result by the hour and by the domain of an address. It is stored when the sheet ends.
+func (s *sheet) tally(kind, address string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, domain, _ := strings.Cut(address, "@")
+	s.tallies[kind+strings.ToLower(domain)]++
+	if kind == "d:sent:" {
+		s.tallies["h:sent:"+s.c.opts.Now().UTC().Format("2006-01-02T15")]++
+	}
+}
+
+func cut(text string) string { return text[:min(len(text), mostWhy)] }
+
+// marks sets the mark of one mail.
+type marks struct {
+	s       *sheet
+	offset  int
+	person  audience.Person
+	until   time.Time
+	barred  bool // the person was suppressed since the sheet was taken
+	stopped bool // the gate is shut, or the sheet is another's
+}
+
+// mark notes that the dot is about to be written.
+func (m *marks) mark(ctx context.Context) error {
+	s := m.s
+	for {
+		s.mu.Lock()
+		version, barred := s.version, s.barred[m.offset]
+		s.mu.Unlock()
+		key := s.c.Suppressions.VersionKey()
+		if key == "" {
+			found, err := s.c.Outbox.Stopped(ctx, s.w.c.Account, m.person.ListID, []string{m.person.Email})
+			if err != nil {
+				return err
+			}
+			barred = found[0] != nil
+		}
+		if barred {
+			m.barred = true
+			return errBarred
+		}
+		answer, until, err := s.c.Log.Mark(ctx, s.Sheet, m.offset, key, version)
+		if err != nil {
+			return err
+		}
+		switch answer {
+		case sendlog.Go:
+			m.until = until.Add(-dotMargin)
+			return nil
+		case sendlog.Changed:
+			if err := s.askAgain(ctx, version); err != nil {
+				return err
+			}
+		default:
+			m.stopped = true
+			return errStopped
+		}
+	}
+}
+
+// askAgain asks the suppressions about the people who are left, unless another mail of the sheet did.
+func (s *sheet) askAgain(ctx context.Context, version string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.version != version {
+		return nil
+	}
+	return s.ask(ctx)
+}
+
+// still reports whether the lease has ended since the mark.
+func (m *marks) still() error {
+	now := time.Now()
+	if now.Before(m.until) && now.Round(0).Before(m.until.Round(0)) {
+		return nil
+	}
+	m.stopped = true
+	return errStopped
+}

@@ -1,0 +1,84 @@
+package newsletter
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// usesOf returns what a campaign needs of a kind.
+func usesOf(one *campaign, kind string) []string {
+	switch kind {
+	case "account":
+		return []string{one.Account}
+	case "list":
+		return slices.Concat(one.Lists, one.ExcludeLists)
+	case "segment":
+		return slices.Concat(one.Segments, one.ExcludeSegments)
+	case "template":
+		return []string{one.Template}
+	case "gateway":
+		return []string{one.Gateway}
+	}
+	return nil
+}
+
+// InUse returns the fault of deleting a list, segment, template, account or gateway that a campaign needs
+// which
+// is scheduled, being sent, paused or held: Conflict, with the campaigns in its details. nil: none does.
+func (c *Campaigns) InUse(ctx context.Context, kind, id string) error {
+	ids, err := c.DB.Client().SMembers(ctx, liveKey()).Result()
+	if err != nil {
+		return redisdb.Failed(err, "list the live campaigns")
+	}
+	var users []string
+	for _, user := range ids {
+		one, err := c.find(ctx, "", user)
+		if fault.Is(err, fault.NotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if live(one.State) && slices.Contains(usesOf(one, kind), id) {
+			users = append(users, user)
+		}
+	}
+	if len(users) == 0 {
+		return nil
+	}
+	slices.Sort(users)
+	name := strings.ToUpper(kind[:1]) + kind[1:]
+	f := fault.New(fault.Conflict, name+"InUse",
+		"%s %q is in use by the campaign %s; cancel it first, or wait for its end",
+		name, id, strings.Join(users, ", "))
+	f.Details = map[string]any{"campaigns": users}
+	return f
+}
+
+// Held returns the campaigns that stopped by themselves.
+func (c *Campaigns) Held(ctx context.Context) ([]string, error) {
+	ids, err := c.DB.Client().SMembers(ctx, liveKey()).Result()
+	if err != nil {
+		return nil, redisdb.Failed(err, "list the live campaigns")
+	}
+	var held []string
+	for _, id := range ids {
+		one, err := c.known(ctx, id)
+		if fault.Is(err, fault.NotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if one.State == api.CampaignHeld {
+			held = append(held, id)
+		}
+	}
+	slices.Sort(held)
+	return held, nil
+}

@@ -1,0 +1,194 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/templates/batch"
+	"github.com/postroom/postroom/templates/render"
+)
+
+// Letters sends one content to many people, each by a message that has no record ([Letter.Direct]). A message
+// that a relay puts off becomes one of the outbox ([Letter.Adopt]).
+type Letters struct {
+	*store
+	intake   *Intake
+	delivery *Delivery
+}
+
+// Letter is a content that is ready to be sent.
+type Letter struct {
+	letters *Letters
+	shared  Shared
+	account accounts.Sender
+	content *sharedContent
+	added   additions // but the list, which each recipient has
+	frozen  Frozen
+}
+
+// Frozen is how a letter is found again: its content does not change when a template or a setting does.
+type Frozen struct {
+	Name     string           `json:"name"` // of the content
+	Opens    bool             `json:"opens,omitempty"`
+	Clicks   bool             `json:"clicks,omitempty"`
+	Template *api.TemplateRef `json:"template,omitempty"`
+}
+
+// Addressee is whom a letter goes to, and what is theirs of it.
+type Addressee struct {
+	ID       string // of the message
+	To       message.Address
+	ListID   string          // mailing list that it is mail of; empty: none
+	Params   json.RawMessage // an object
+	Date     time.Time       // of the Date header
+	Campaign *CampaignMail   // nil: of none
+}
+
+// Letter prepares a content. All its mail is of the bulk lane. Faults are those of Submit; their fields are
+// those of a submit.
+func (l *Letters) Letter(ctx context.Context, sh Shared) (*Letter, error) {
+	sh.Source, sh.Lane = SourceCampaign, api.Bulk
+	b, wrong, err := l.intake.open(ctx, sh, nil)
+	if b == nil {
+		return nil, err
+	}
+	if err := joinFields(wrong, err); err != nil {
+		return nil, err
+	}
+	if err := b.deliverable(ctx); err != nil {
+		return nil, err
+	}
+	return &Letter{letters: l, shared: sh, account: b.account, content: b.content, added: b.added,
+		frozen: Frozen{Opens: b.added.Opens, Clicks: b.added.Clicks, Template: b.template}}, nil
+}
+
+// Freeze stores the content of a letter under an id, in place of the one before, until Release.
+func (l *Letter) Freeze(ctx context.Context, id string) (Frozen, error) {
+	s := l.letters.store
+	for range 2 { // it may expire in between
+		if err := s.shared.put(ctx, 0, l.content); err != nil {
+			return Frozen{}, err
+		}
+		word, err := letterScript.RunReplicated(ctx, s.DB, []string{s.keys.letters(0)},
+			letterArgs{Letter: id, Name: l.content.name})
+		if err != nil {
+			return Frozen{}, redisError(err, "store the letter "+id)
+		}
+		if word.Word == "OK" {
+			l.frozen.Name = l.content.name
+			return l.frozen, nil
+		}
+	}
+	return Frozen{}, errUnshared
+}
+
+// Release lets go of a stored content. It stays for as long as messages need it.
+func (l *Letters) Release(ctx context.Context, id string) error {
+	_, err := letterScript.RunReplicated(ctx, l.DB, []string{l.keys.letters(0)}, letterArgs{Letter: id})
+	return redisError(err, "let go of the letter "+id)
+}
+
+// Thaw returns a stored letter. sh has its settings; its words are those that were stored. NotFound: the
+// account or the content is gone.
+func (l *Letters) Thaw(ctx context.Context, sh Shared, f Frozen) (*Letter, error) {
+	if err := l.clock.ready(ctx, l.DB.Client()); err != nil {
+		return nil, redisError(err, "open a letter")
+	}
+	account, err := l.Accounts.Resolve(ctx, sh.Account)
+	if err != nil {
+		return nil, err
+	}
+	r, err := l.shared.renderer(ctx, 0, f.Name)
+	if err != nil {
+		if err == errNoSharedContent {
+			err = fault.Wrap(err, fault.NotFound, "ContentGone", "The content of the campaign is gone from Redis")
+		}
+		return nil, err
+	}
+	sh.Source, sh.Lane = SourceCampaign, api.Bulk
+	return &Letter{letters: l, shared: sh, account: account, content: &sharedContent{name: f.Name, renderer: r},
+		added: additions{Opens: f.Opens, Clicks: f.Clicks}, frozen: f}, nil
+}
+
+// Account returns the account that sends the letter.
+func (l *Letter) Account() accounts.Sender { return l.account }
+
+// Content returns what all its mail has.
+func (l *Letter) Content() batch.Content { return l.content.renderer.Content() }
+
+// envelope returns the envelope of a message.
+func (l *Letter) envelope(a Addressee) (envelope, error) {
+	from, err := message.NormalizeAddress(l.Content().From.Address)
+	if err != nil {
+		return envelope{}, err
+	}
+	to, err := message.NormalizeAddress(a.To.Address)
+	if err != nil {
+		return envelope{}, fault.InvalidFields([]fault.Field{{Key: "to", Message: err.Error()}})
+	}
+	sh := l.shared
+	e := envelope{Account: l.account.ID, Source: sh.Source, From: from, To: []string{to}, Tags: sh.Tags,
+		Template: l.frozen.Template, additions: l.added, Returns: l.letters.opts.BounceDomain != "",
+		Bound: sh.Bound, Campaign: a.Campaign, preview: sh.Preview}
+	e.ListID = a.ListID
+	proof := l.letters.proof(a.ID, l.account.ID, e.To)
+	if sh.Preview {
+		proof = "preview"
+	}
+	e.MessageID = "<" + proof + "@" + domainOf(from) + ">"
+	return e, nil
+}
+
+func (a Addressee) personal() batch.Personalization {
+	return batch.Personalization{To: []message.Address{a.To}, Params: a.Params, Date: redisdb.Millis(a.Date)}
+}
+
+// Write returns a message as it would be sent, and the words in it. An error is a fault of the content or of
+// what the addressee lacks.
+func (l *Letter) Write(ctx context.Context, a Addressee) (*message.Composed, render.Mail, error) {
+	e, err := l.envelope(a)
+	if err != nil {
+		return nil, render.Mail{}, err
+	}
+	return l.write(ctx, a, &e)
+}
+
+// write renders and signs a message, and completes its envelope.
+func (l *Letter) write(ctx context.Context, a Addressee, e *envelope) (*message.Composed, render.Mail,
+	error) {
+	s, r := l.letters.store, l.content.renderer
+	identity, err := s.sharedIdentity(a.ID, *e, r.Content())
+	if err != nil {
+		return nil, render.Mail{}, err
+	}
+	c, mail, err := r.Render(ctx, a.personal(), identity, true)
+	if err != nil {
+		return nil, mail, err
+	}
+	if c.Raw, err = s.Signer.Sign(ctx, s.owner(l.account, e.Bound), domainOf(c.From.Address), a.Date,
+		c.Raw); err != nil {
+		return nil, mail, err
+	}
+	if c.Size() > s.opts.MaxSize {
+		return nil, mail, s.tooLarge(c.Size())
+	}
+	e.Subject, e.UTF8, e.EightBit, e.Size = c.Subject, c.SMTPUTF8, c.EightBit, c.Size()
+	return c, mail, nil
+}
+
+// Stopped returns for each address the suppression that stops a letter of a list to it, or nil.
+func (l *Letters) Stopped(ctx context.Context, account, list string, addresses []string) (
+	[]*suppression.Entry, error) {
+	if l.Suppressions == nil {
+		return make([]*suppression.Entry, len(addresses)), nil
+	}
+	return l.Suppressions.Check(ctx, suppression.Question{Account: account, List: list, Bulk: true,
+		Addresses: addresses})
+}

@@ -1,0 +1,37 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// Adopt makes a message of the outbox of one that a relay put off: it is tried again from a time on, with an
+// attempt less than others. A message that was adopted before stays as it is, so that Adopt may be repeated.
+func (l *Letter) Adopt(ctx context.Context, a Addressee, due time.Time) error {
+	s := l.letters
+	e, err := l.envelope(a)
+	if err != nil {
+		return err
+	}
+	if _, _, err := l.write(ctx, a, &e); err != nil {
+		return err
+	}
+	content, err := s.shared.prepare(ctx, l.Content())
+	if err != nil {
+		return err
+	}
+	m := &newMessage{id: a.ID, partition: s.partition(a.ID), envelope: e, shared: content,
+		personal: a.personal(),
+		lane:     api.Bulk, gateway: l.shared.Gateway, window: s.windowOf(l.account), size: e.Size,
+		attempts: max(1, cmp.Or(l.shared.Attempts, s.opts.Attempts())-1), due: redisdb.Millis(due)}
+	if err := s.intake.encode(m); err != nil {
+		return err
+	}
+	m.unlook() // they were asked for this mail, and are again before the next attempt
+	s.intake.enter(ctx, []*newMessage{m})
+	return m.result.Err
+}

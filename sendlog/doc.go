@@ -1,0 +1,51 @@
+// Package sendlog stores who got which campaign: half a byte for each person and run, and some bits.
+//
+// # Words
+//
+// A run sends a campaign once ([Run]). People are named by their ordinals in their account (package
+// audience).
+// A chunk is 64,000 ordinals. A sheet is a small number of people of a chunk that one worker sends to.
+//
+//	waiting ── claim ──▶ taken ── mark ──▶ at dot ── settle ──▶ sent, bounced, failed
+//	   ▲                   │  │               └─ no reply ─▶ in doubt ── settle ──▶ sent
+//	   └── give back ◀─────┘  └── settle ──▶ suppressed, unsubscribed, bounced, failed
+//	deferred ◀── settle ── taken, at dot;  then ──▶ sent, bounced, failed, suppressed, cancelled
+//
+// # Promises
+//
+//   - Of all workers that claim a person of a run, one gets the person.
+//   - Directly before the final dot a worker marks its person. That succeeds only while the sheet is its own,
+//     the gate of the run is open, and nobody was suppressed since the worker asked. So after [Log.Shut] has
+//     returned, no person is marked.
+//   - A sheet has a lease. When it ends, people who were only taken wait again. Those at the dot are in
+//
+// doubt,
+//
+//	  or wait again if [Log.Lapse] is told so. Nobody else is affected.
+//	- A worker whose sheet has ended changes nobody's state, except to sent: others may have its people.
+//	- Whoever was left out of a walk until later is not forgotten, whoever walked which part ([Claim]).
+//	- A state changes only to one that may follow it. What was settled stays, whoever repeats it.
+//	- The counters of a state change in the step that changes the state. [Log.Recount] compares both.
+//	- A deferred person is listed until the outbox has the message ([Log.Adopted]), so a crash loses nobody.
+//
+// It knows no campaigns and no addresses, decides nothing, and deletes only what it is told to.
+//
+// # Redis
+//
+// All keys of a chunk have the prefix postroom:{chunk mod 16}, as those of package audience. <log> is
+// sendlog:<campaign>.<run>:<chunk>.
+//
+//   - <log> (string): 4 bits of each person.
+//   - <log>:counts (hash): counters, and how far the chunk was walked.
+//   - <log>:sheets (sorted set): sheets by the end of their lease. <log>:sheet:<n> (string): their people.
+//   - <log>:owed (set): deferred people whose message the outbox may not have.
+//   - <log>:why (hash): the last reply about those that did not end well.
+//   - <log>:<bit> (string): one bit of each person. See [Bit].
+//   - send-gate:<campaign>.<run> (string), under each of the 16 prefixes: whether people may be marked.
+//
+// # Failures
+//
+// If Redis is unreachable, calls fail with fault.Unavailable. A mark that failed may have been made: the
+// worker
+// must not write the dot, and the person is in doubt when the lease ends. All times are those of Redis.
+package sendlog

@@ -1,0 +1,205 @@
+package sendlog
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// note notes facts, and expects which were fresh: 1 or 0 for each.
+func (b *bench) note(t testing.TB, want string, notes ...Note) {
+	t.Helper()
+	fresh, err := b.Note(t.Context(), run5, chunk3, notes...)
+	do(t, err)
+	if got := bools(fresh); got != want {
+		t.Errorf("%+v: fresh %s, want %s", notes, got, want)
+	}
+}
+
+func TestBitsAreCountedOnce(t *testing.T) {
+	t.Parallel()
+	b := opened(t)
+	opens := Note{Offset: 9, Bit: Opened, Total: "openedTotal"}
+	b.note(t, "1010", opens, opens, Note{Offset: 10, Bit: Opened}, Note{Offset: 10, Bit: Opened})
+	b.note(t, "01", opens, Note{Offset: 9, Bit: Clicked, Total: "l:https://example.com/"})
+	want := map[string]int{"opened": 2, "openedTotal": 3, "clicked": 1, "l:https://example.com/": 1}
+	if diff := cmp.Diff(want, b.chunk(t).Counts.Fields); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	set, err := b.Bits(t.Context(), run5, chunk3, Opened)
+	do(t, err)
+	for o := range 20 {
+		if set.Has(o) != (o == 9 || o == 10) {
+			t.Errorf("%d has the bit: %v", o, set.Has(o))
+		}
+	}
+	if set, err := b.Bits(t.Context(), run5, chunk3, Left); err != nil || set.Has(0) || set.Has(ChunkSize-1) {
+		t.Errorf("%q, %v", set, err)
+	}
+	b.exact(t)
+}
+
+func TestRecountReplacesWrongCounters(t *testing.T) {
+	t.Parallel()
+	b, ctx := opened(t), t.Context()
+	s := b.sheet(t, 0, 1, 2, 3)
+	b.mark(t, s, 0)
+	b.settle(t, "11", Move{Offset: 0, To: Sent}, Move{Offset: 1, To: Bounced})
+	b.note(t, "1", Note{Offset: 0, Bit: Opened, Total: "openedTotal"})
+	b.exact(t)
+	want := b.chunk(t)
+	do(t, b.db.Client().HSet(ctx, logKey(run5, chunk3)+":counts", "3", 7, "7", 0, "8", 2, "taken", 1,
+		"opened", 5, "left", 1).Err())
+	n, err := b.Recount(ctx, run5, (chunk3+1)*ChunkSize)
+	if err != nil || n != 6 {
+		t.Errorf("%d counters were replaced, want 6; %v", n, err)
+	}
+	got := b.chunk(t)
+	delete(got.Counts.States, Failed) // it is 0 now
+	delete(got.Counts.Fields, "left")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	b.exact(t)
+}
+
+func TestReading(t *testing.T) {
+	t.Parallel()
+	b, ctx := opened(t), t.Context()
+	s := b.sheet(t, 0, 7, 8)
+	b.mark(t, s, 7)
+	b.settle(t, "11", Move{Offset: 7, To: Sent}, Move{Offset: 8, To: Failed, Why: "554 no"})
+	b.note(t, "11", Note{Offset: 7, Bit: Opened}, Note{Offset: 99, Bit: Left})
+	people, err := b.People(ctx, run5, chunk3, []int{0, 7, 8, 99, ChunkSize - 1})
+	do(t, err)
+	want := []Person{
+		{Ordinal: chunk3 * ChunkSize, State: Taken},
+		{Ordinal: chunk3*ChunkSize + 7, State: Sent, Bits: map[Bit]bool{Opened: true}},
+		{Ordinal: chunk3*ChunkSize + 8, State: Failed, Why: "554 no"},
+		{Ordinal: chunk3*ChunkSize + 99, Bits: map[Bit]bool{Left: true}},
+		{Ordinal: (chunk3+1)*ChunkSize - 1},
+	}
+	for i := range want {
+		for _, bit := range bits {
+			if people[i].Bits[bit] != want[i].Bits[bit] {
+				t.Errorf("%d: %s is %v", people[i].Ordinal, bit, people[i].Bits[bit])
+			}
+		}
+		if people[i].At.IsZero() == (want[i].Why != "") {
+			t.Errorf("%d: reply at %v", people[i].Ordinal, people[i].At)
+		}
+		people[i].Bits, people[i].At, want[i].Bits = nil, time.Time{}, nil
+	}
+	if diff := cmp.Diff(want, people); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if states, err := b.States(ctx, run5, 0); err != nil || len(states) != 0 {
+		t.Errorf("states of a chunk that nobody touched: %v, %v", states, err)
+	}
+}
+
+func TestChunksAreAddedUp(t *testing.T) {
+	t.Parallel()
+	b, ctx := opened(t), t.Context()
+	for _, chunk := range []int{0, 17} { // both have the same gate's prefix or the next one
+		s, _, _, _, err := b.Claim(ctx, run5, chunk, Claim{To: 5, Offsets: []int{1, 2}, Most: 2})
+		do(t, err)
+		_, err = b.Record(ctx, s, Move{Offset: 1, To: Suppressed})
+		do(t, err)
+		do(t, b.Close(ctx, s, map[string]int{"d:sent:a": 2}))
+	}
+	chunks, err := b.Chunks(ctx, run5, 17*ChunkSize+1)
+	do(t, err)
+	if len(chunks) != 18 || chunks[0].At != 2 || chunks[17].At != 2 || chunks[1].At != 0 {
+		t.Errorf("%+v", chunks)
+	}
+	sum := Sum(chunks)
+	want := Counts{Taken: 2, States: map[State]int{Suppressed: 2}, Fields: map[string]int{"d:sent:a": 4}}
+	if diff := cmp.Diff(want, sum); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if chunks, err := b.Chunks(ctx, run5, 0); err != nil || len(chunks) != 0 {
+		t.Errorf("%v, %v", chunks, err)
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	for end, want := range map[uint32]int{0: 0, 1: 1, ChunkSize: 1, ChunkSize + 1: 2, 1<<32 - 1: 67109} {
+		if got := Chunks(end); got != want {
+			t.Errorf("%d people are in %d chunks, want %d", end, got, want)
+		}
+	}
+	if chunk, offset := ChunkOf(2*ChunkSize + 5); chunk != 2 || offset != 5 {
+		t.Errorf("%d, %d", chunk, offset)
+	}
+}
+
+func TestForgetLeavesNoKey(t *testing.T) {
+	t.Parallel()
+	b, ctx := opened(t), t.Context()
+	do(t, b.Open(ctx, Run{Campaign: 5, Number: 2}, 1))
+	others := len(b.keys(t)) - shards
+	s := b.sheet(t, 1, 2, 3)
+	b.settle(t, "11", Move{Offset: 1, To: Deferred, Why: "450"}, Move{Offset: 2, To: Failed, Why: "550"})
+	for _, bit := range bits {
+		b.note(t, "1", Note{Offset: 1, Bit: bit})
+	}
+	_ = s // its worker is gone
+	do(t, b.Forget(ctx, run5, (chunk3+1)*ChunkSize))
+	left := b.keys(t)
+	for _, key := range left {
+		if strings.Contains(key, run5.String()) {
+			t.Errorf("%s is left", key)
+		}
+	}
+	if len(left) != others {
+		t.Errorf("%d keys of others, want %d", len(left), others)
+	}
+}
+
+func TestARedisThatIsAwayIsUnavailable(t *testing.T) {
+	t.Parallel()
+	p := testredis.Server(t)
+	b, ctx := on(testredis.Connect(t, redisdb.Options{URL: p.URL()})), t.Context()
+	do(t, b.Open(ctx, run5, 1))
+	s := b.sheet(t, 1)
+	p.Kill()
+	var all sync.WaitGroup
+	for name, call := range map[string]func() error{
+		"open":       func() error { return b.Open(ctx, run5, 2) },
+		"shut":       func() error { return b.Shut(ctx, run5, 2) },
+		"claim":      func() error { _, _, _, _, err := b.Claim(ctx, run5, chunk3, Claim{}); return err },
+		"mark":       func() error { _, _, err := b.Mark(ctx, s, 1, "", ""); return err },
+		"settle":     func() error { _, err := b.Settle(ctx, run5, chunk3, Move{To: Sent}); return err },
+		"record":     func() error { _, err := b.Record(ctx, s, Move{To: Sent}); return err },
+		"close":      func() error { return b.Close(ctx, s, nil) },
+		"renew":      func() error { return b.Renew(ctx, []*Sheet{s}) },
+		"lapse":      func() error { _, _, err := b.Lapse(ctx, run5, chunk3, false); return err },
+		"note":       func() error { _, err := b.Note(ctx, run5, chunk3, Note{Bit: Left}); return err },
+		"owed":       func() error { _, err := b.Owed(ctx, run5, chunk3); return err },
+		"adopted":    func() error { return b.Adopted(ctx, run5, chunk3, 1) },
+		"walk again": func() error { return b.WalkAgain(ctx, run5, chunk3) },
+		"recount":    func() error { _, err := b.Recount(ctx, run5, 1); return err },
+		"forget":     func() error { return b.Forget(ctx, run5, 1) },
+		"prove":      func() error { _, err := b.Prove(ctx, run5, chunk3, 1); return err },
+		"chunks":     func() error { _, err := b.Chunks(ctx, run5, 1); return err },
+		"states":     func() error { _, err := b.States(ctx, run5, chunk3); return err },
+		"bits":       func() error { _, err := b.Bits(ctx, run5, chunk3, Left); return err },
+		"people":     func() error { _, err := b.People(ctx, run5, chunk3, []int{1}); return err },
+	} {
+		all.Go(func() {
+			if err := call(); !fault.Is(err, fault.Unavailable) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,118 @@
+package sendlog
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCloseGivesBackWhoHasNoResult(t *testing.T) {
+	t.Parallel()
+	b, ctx := opened(t), t.Context()
+	s := b.sheet(t, 5, 6, 7, 8)
+	b.mark(t, s, 6, 8)
+	b.settle(t, "1", Move{Offset: 6, To: Sent})
+	do(t, b.Close(ctx, s, map[string]int{"h:sent:2030-01-02T03": 1, "d:sent:example.com": 1}))
+	b.states(t, map[int]State{6: Sent, 8: InDoubt})
+	do(t, b.Close(ctx, s, map[string]int{"d:sent:example.com": 1})) // its answer was lost
+	c := b.chunk(t)
+	if c.At != 5 || c.Sheets != 0 || c.Done {
+		t.Errorf("%+v, want it to be walked from 5 on", c)
+	}
+	want := map[string]int{"h:sent:2030-01-02T03": 1, "d:sent:example.com": 1}
+	if diff := cmp.Diff(want, c.Counts.Fields); diff != "" {
+		t.Errorf("tallies (-want +got)\n%s", diff)
+	}
+	b.sheet(t, 5, 7)
+}
+
+func TestAChunkIsNotDoneIfPeopleAreGivenBack(t *testing.T) {
+	t.Parallel()
+	b, ctx := opened(t), t.Context()
+	s := b.sheet(t, 3)
+	_, _, _, _, err := b.Claim(ctx, run5, chunk3, Claim{From: 4, To: 9, Last: true, Most: 1})
+	do(t, err)
+	if c := b.chunk(t); !c.Done || c.Over() || c.Sheets != 1 {
+		t.Errorf("%+v: done, and not over", c)
+	}
+	c := b.chunk(t)
+	c.Sheets = 0 // they were counted later, after the sheet was closed
+	if c.Over() {
+		t.Error("over, and somebody was taken")
+	}
+	do(t, b.Close(ctx, s, nil))
+	if c := b.chunk(t); c.Done || c.Over() || c.At != 3 {
+		t.Errorf("%+v: neither done nor over", c)
+	}
+	s = b.sheet(t, 3)
+	b.settle(t, "1", Move{Offset: 3, To: Deferred})
+	_, _, _, _, err = b.Claim(ctx, run5, chunk3, Claim{From: 4, To: 9, Last: true, Most: 1})
+	do(t, err)
+	do(t, b.Close(ctx, s, nil))
+	if c := b.chunk(t); !c.Done || c.Over() {
+		t.Errorf("%+v: done, and somebody is deferred", c)
+	}
+	b.settle(t, "1", Move{Offset: 3, To: Sent})
+	if c := b.chunk(t); !c.Over() {
+		t.Errorf("%+v: over", c)
+	}
+}
+
+func TestSheetsLapse(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name         string
+		resend       bool
+		back, doubts int
+		want         map[int]State
+	}{
+		{"with doubt", false, 1, 1, map[int]State{2: InDoubt, 3: Sent, 4: AtDot}},
+		{"and are sent again", true, 2, 0, map[int]State{3: Sent, 4: AtDot}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b, ctx := opened(t), t.Context()
+			s, other := b.sheet(t, 1, 2, 3), b.sheet(t, 4)
+			b.mark(t, s, 2, 3)
+			b.mark(t, other, 4)
+			b.settle(t, "1", Move{Offset: 3, To: Sent})
+			if back, doubts, err := b.Lapse(ctx, run5, chunk3, c.resend); err != nil || back+doubts > 0 {
+				t.Errorf("before the lease ended: %d, %d, %v", back, doubts, err)
+			}
+			b.ends(t, s)
+			for _, want := range [][2]int{{c.back, c.doubts}, {}} { // the second one finds nothing
+				back, doubts, err := b.Lapse(ctx, run5, chunk3, c.resend)
+				if err != nil || back != want[0] || doubts != want[1] {
+					t.Errorf("%d wait again, %d are in doubt, want %v; %v", back, doubts, want, err)
+				}
+			}
+			b.states(t, c.want)
+			if c := b.chunk(t); c.Sheets != 1 || c.At != 1 {
+				t.Errorf("%+v", c)
+			}
+			do(t, b.Close(ctx, s, map[string]int{"late": 1})) // its worker was only slow
+			b.states(t, c.want)
+			if c := b.chunk(t); len(c.Counts.Fields) > 0 {
+				t.Errorf("%+v: tallies of a sheet that had ended", c)
+			}
+		})
+	}
+}
+
+func TestRenewedSheetsStay(t *testing.T) {
+	t.Parallel()
+	b, ctx := opened(t), t.Context()
+	s, closed := b.sheet(t, 1), b.sheet(t, 2)
+	do(t, b.Close(ctx, closed, nil))
+	b.ends(t, s)
+	do(t, b.Renew(ctx, []*Sheet{s, closed}))
+	if back, doubts, err := b.Lapse(ctx, run5, chunk3, false); err != nil || back+doubts > 0 {
+		t.Errorf("%d, %d, %v", back, doubts, err)
+	}
+	if c := b.chunk(t); c.Sheets != 1 {
+		t.Errorf("%d sheets, want 1: one that has ended stays so", c.Sheets)
+	}
+	b.mark(t, s, 1)
+	b.marked(t, Lost, closed, 2)
+	do(t, b.Renew(ctx, nil))
+}

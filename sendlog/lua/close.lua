@@ -1,0 +1,13 @@
+-- close ends a sheet, and adds what was counted of it.
+--
+-- KEYS[1] log
+-- ARGV: sheet tallies...
+--   tallies  fields of the counters and what to add, in turns
+-- Answer: OK back
+-- Atomic because people who are given back without being walked again would be lost.
+local held = redis.call('ZSCORE', KEYS[1] .. ':sheets', sheet)
+if held then
+  for i = tallies, #ARGV, 2 do redis.call('HINCRBY', KEYS[1] .. ':counts', ARGV[i], ARGV[i + 1]) end
+end
+local back = put_back(KEYS[1], sheet, '10')
+return OK

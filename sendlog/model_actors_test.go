@@ -1,0 +1,296 @@
+package sendlog
+
+import (
+	"slices"
+	"time"
+)
+
+// The postmen of the model. They do what package newsletter does, in its order.
+
+// walk is how far a process looked for people.
+type walk struct {
+	at, to  int
+	again   time.Time
+	buffer  []int
+	passed  bool
+	sheet   *Sheet
+	stopped bool
+	queue   []int
+	version string
+	barred  map[int]bool
+}
+
+func (w *world) versionKey() string { return logKey(w.run, 0) + ":suppressions" }
+
+// postman takes sheets and mails them.
+func (a *actor) postman() {
+	w := a.proc.walk
+	for {
+		a.step()
+		if w.passed {
+			continue
+		}
+		if w.sheet = a.claim(w); w.sheet == nil {
+			continue
+		}
+		a.note("sheet %s", w.sheet)
+		w.stopped, w.queue = false, slices.Clone(w.sheet.Offsets)
+		if a.ask(w) == nil {
+			a.mailAll(w)
+		}
+		s := w.sheet
+		persist(a, func() (bool, error) { return true, a.Close(a.ctx, s, map[string]int{"d:sent:x": 1}) })
+		w.sheet = nil
+	}
+}
+
+// claim takes the next sheet.
+func (a *actor) claim(w *walk) *Sheet {
+	if len(w.buffer) == 0 && w.to < a.people {
+		a.step()
+		end := min(w.to+1+a.chance.IntN(5), a.people)
+		for o := w.to; o < end; o++ {
+			opens := a.persons[o].opens
+			switch {
+			case opens <= a.tick:
+				w.buffer = append(w.buffer, o)
+			case w.again.IsZero() || atTick(opens).Before(w.again):
+				w.again = atTick(opens)
+				a.left++
+			}
+		}
+		w.to = end
+	}
+	c := Claim{From: w.at, To: w.to, Last: w.to == a.people, Again: w.again, Most: 3}
+	if a.flaw == forgetsLeft && !c.Last {
+		c.Again = time.Time{}
+	}
+	c.Offsets = slices.Clone(w.buffer[:min(len(w.buffer), 5)])
+	if len(c.Offsets) < len(w.buffer) {
+		c.To, c.Last = w.buffer[len(c.Offsets)], false
+	}
+	type claimed struct {
+		sheet       *Sheet
+		at          int
+		moved, shut bool
+	}
+	got, err := call(a, func() (claimed, error) {
+		s, at, moved, shut, err := a.Claim(a.ctx, a.run, a.chunk, c)
+		return claimed{s, at, moved, shut}, err
+	})
+	if err != nil || got.shut {
+		a.rests(10)
+		return nil
+	}
+	if got.moved {
+		a.moved++
+	}
+	if got.moved && (got.at < w.at || got.at > w.to) {
+		w.buffer, w.to, w.again = nil, got.at, time.Time{}
+	}
+	w.at = got.at
+	w.buffer = slices.DeleteFunc(w.buffer, func(o int) bool { return o < got.at })
+	if got.at >= a.people && (got.moved || got.sheet == nil) {
+		*w = walk{passed: true}
+	}
+	return got.sheet
+}
+
+// ask asks the suppressions about the people of a sheet.
+func (a *actor) ask(w *walk) error {
+	version, err := call(a, func() (string, error) {
+		all, err := a.db.Client().MGet(a.ctx, a.versionKey()).Result()
+		if err != nil {
+			return "", err
+		}
+		version, _ := all[0].(string)
+		return version, nil
+	})
+	if err != nil {
+		return err
+	}
+	barred := map[int]bool{}
+	for _, o := range w.sheet.Offsets {
+		if barred[o] = a.persons[o].barred > 0; o%2 == 0 {
+			a.step()
+		}
+	}
+	w.version, w.barred = version, barred
+	return nil
+}
+
+// mailAll mails a sheet, two at once.
+func (a *actor) mailAll(w *walk) {
+	var moves []Move
+	for _, o := range w.queue {
+		if w.barred[o] {
+			moves = append(moves, Move{Offset: o, To: Suppressed})
+		}
+	}
+	if len(moves) > 0 {
+		a.record(w.sheet, moves...)
+	}
+	w.queue = slices.DeleteFunc(w.queue, func(o int) bool { return w.barred[o] })
+	for range 2 {
+		a.proc.lanes++
+		a.begin(a.proc, "lane", func(l *actor) {
+			for len(w.queue) > 0 && !w.stopped {
+				o := w.queue[0]
+				w.queue = w.queue[1:]
+				l.mail(w, o)
+			}
+			l.proc.lanes--
+		})
+	}
+	for a.proc.lanes > 0 {
+		a.step()
+	}
+}
+
+// record records results of people of a sheet.
+func (a *actor) record(s *Sheet, moves ...Move) []bool {
+	return persist(a, func() ([]bool, error) {
+		if a.flaw == settlesLost {
+			return a.Settle(a.ctx, s.Run, s.Chunk, moves...)
+		}
+		return a.Record(a.ctx, s, moves...)
+	})
+}
+
+// mail mails one person.
+func (a *actor) mail(w *walk, o int) {
+	a.try(w, o)
+	delete(a.risky, doubtful{w.sheet.number, o})
+}
+
+func (a *actor) try(w *walk, o int) {
+	a.step()
+	switch a.chance.IntN(16) {
+	case 0, 3, 5: // put off before the dot
+		a.deferred++
+		a.putOff(w.sheet, o)
+		return
+	case 1, 4, 6: // refused before the dot
+		a.record(w.sheet, Move{Offset: o, To: Bounced, Why: "550"})
+		return
+	case 2: // no relay takes mail
+		w.stopped = true
+		return
+	}
+	if a.flaw == marksLate {
+		reply, _ := a.dot(o, a.tick)
+		a.step()
+		if _, went := a.marks(w, o); went {
+			a.reply(w, o, reply)
+		}
+		return
+	}
+	mark, went := a.marks(w, o)
+	if !went {
+		return
+	}
+	if a.flaw == settlesEarly {
+		a.record(w.sheet, Move{Offset: o, To: Sent})
+	}
+	if a.epoch[w.sheet.number] != mark.epoch || a.chance.IntN(12) == 0 { // too late, or the relay is gone
+		a.record(w.sheet, Move{Offset: o, To: Taken})
+		w.stopped = true
+		return
+	}
+	reply, _ := a.dot(o, mark.began)
+	a.reply(w, o, reply)
+}
+
+type mark struct {
+	Marking
+	began int // the step
+	epoch int // of the lease
+}
+
+// marks sets the mark, and reports whether the dot may be written.
+func (a *actor) marks(w *walk, o int) (mark, bool) {
+	for {
+		if w.barred[o] {
+			a.record(w.sheet, Move{Offset: o, To: Suppressed})
+			return mark{}, false
+		}
+		s, key, version := w.sheet, a.versionKey(), w.version
+		if a.flaw == unversioned {
+			key = ""
+		}
+		m, err := call(a, func() (m mark, err error) {
+			m.began, m.epoch = a.tick, a.epoch[s.number]
+			m.Marking, err = a.tryMark(s, o, key, version)
+			a.risky[doubtful{s.number, o}] = true
+			return m, err
+		})
+		switch {
+		case err != nil:
+			a.risk++
+			w.stopped = true
+			return m, false
+		case m.Marking == Go:
+			return m, true
+		case m.Marking == Changed && w.version == version:
+			if a.ask(w) != nil {
+				w.stopped = true
+				return m, false
+			}
+		case m.Marking != Changed:
+			w.stopped = true
+			return m, false
+		}
+	}
+}
+
+// reply records the reply to a dot.
+func (a *actor) reply(w *walk, o, reply int) {
+	a.step()
+	switch reply {
+	case 250:
+		a.record(w.sheet, Move{Offset: o, To: Sent})
+	case 450:
+		a.deferred++
+		a.putOff(w.sheet, o)
+	case 550:
+		a.record(w.sheet, Move{Offset: o, To: Failed, Why: "550"})
+	default:
+		a.risk++
+		a.record(w.sheet, Move{Offset: o, To: InDoubt, Why: "the connection was cut"})
+	}
+}
+
+// putOff makes a message of the outbox of a person.
+func (a *actor) putOff(s *Sheet, o int) {
+	if a.flaw == adoptsEarly {
+		a.adopt(o)
+		a.step()
+	}
+	if changed := a.record(s, Move{Offset: o, To: Deferred, Why: "450"}); len(changed) == 1 && changed[0] {
+		a.adopt(o)
+	}
+}
+
+// adopt hands a message to the outbox, which takes it once.
+func (a *actor) adopt(o int) {
+	_, err := call(a, func() (bool, error) {
+		if a.outbox[o] == nil {
+			a.note("the outbox has %d", o)
+			a.outbox[o] = &mail{}
+		}
+		return true, nil
+	})
+	if err == nil {
+		_, _ = call(a, func() (bool, error) { return true, a.Adopted(a.ctx, a.run, a.chunk, o) })
+	}
+}
+
+// renew renews the lease of the sheet of a process.
+func (a *actor) renew() {
+	for {
+		a.rests(40)
+		if s := a.proc.walk.sheet; s != nil {
+			_, _ = call(a, func() (bool, error) { return true, a.Renew(a.ctx, []*Sheet{s}) })
+		}
+	}
+}

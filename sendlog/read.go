@@ -1,0 +1,193 @@
+package sendlog
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/redisdb"
+)
+
+// Chunk is what is known of a chunk of a run.
+type Chunk struct {
+	At     int       // how far it was walked
+	Done   bool      // it was walked to its end, and nobody was left out
+	Again  time.Time // when to walk it again; zero: never
+	Sheets int       // that are not closed
+	Counts Counts
+}
+
+// Over reports whether nobody of the chunk is still to be mailed, is being mailed, or is deferred. The
+// number of sheets alone doesn't say so: it is read after the counters, and their people may have been given
+// back in between.
+func (c Chunk) Over() bool {
+	return c.Done && c.Sheets == 0 && c.Counts.Sending() == 0 && c.Counts.States[Deferred] == 0
+}
+
+// Counts are counters of a chunk or of several.
+type Counts struct {
+	States map[State]int
+	Taken  int            // people with any state but Waiting
+	Fields map[string]int // all other counters: bits, totals and tallies
+}
+
+// Sending returns how many people are taken or at the dot.
+func (c Counts) Sending() int {
+	n := c.Taken
+	for _, of := range c.States {
+		n -= of
+	}
+	return n
+}
+
+// add adds the counters of another.
+func (c *Counts) add(other Counts) {
+	c.Taken += other.Taken
+	for s, n := range other.States {
+		c.States[s] += n
+	}
+	for f, n := range other.Fields {
+		c.Fields[f] += n
+	}
+}
+
+// Chunks reads what is known of the chunks of a run up to an ordinal, in one round trip.
+func (l *Log) Chunks(ctx context.Context, r Run, end uint32) ([]Chunk, error) {
+	pipe := l.db.Client().Pipeline()
+	n := Chunks(end)
+	hashes, sheets := make([]*redis.MapStringStringCmd, n), make([]*redis.IntCmd, n)
+	for i := range n {
+		hashes[i] = pipe.HGetAll(ctx, logKey(r, i)+":counts")
+		sheets[i] = pipe.ZCard(ctx, logKey(r, i)+":sheets")
+	}
+	if n > 0 {
+		if _, err := pipe.Exec(ctx); err != nil {
+			return nil, redisdb.Failed(err, "read the counters of run %s", r)
+		}
+	}
+	all := make([]Chunk, n)
+	for i := range all {
+		all[i] = chunkOf(hashes[i].Val())
+		all[i].Sheets = int(sheets[i].Val())
+	}
+	return all, nil
+}
+
+func chunkOf(hash map[string]string) Chunk {
+	c := Chunk{Counts: newCounts()}
+	for field, text := range hash {
+		n, _ := strconv.Atoi(text) // written by scripts
+		state, err := strconv.Atoi(field)
+		switch {
+		case err == nil:
+			c.Counts.States[State(state)] = n
+		case field == "at":
+			c.At = n
+		case field == "done":
+			c.Done = true
+		case field == "again":
+			c.Again = redisdb.Time(int64(n))
+		case field == "taken":
+			c.Counts.Taken = n
+		case field != "sheet" && field != "later":
+			c.Counts.Fields[field] = n
+		}
+	}
+	return c
+}
+
+func newCounts() Counts { return Counts{States: map[State]int{}, Fields: map[string]int{}} }
+
+// Sum adds up the counters of chunks.
+func Sum(chunks []Chunk) Counts {
+	sum := newCounts()
+	for _, c := range chunks {
+		sum.add(c.Counts)
+	}
+	return sum
+}
+
+// Person is what is known of a person of a run.
+type Person struct {
+	Ordinal uint32
+	State   State
+	Bits    map[Bit]bool
+	Why     string    // the last reply; empty: none is kept
+	At      time.Time // of that reply
+}
+
+// States returns the states of a chunk by offset.
+func (l *Log) States(ctx context.Context, r Run, chunk int) ([]State, error) {
+	text, err := l.db.Client().Get(ctx, logKey(r, chunk)).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, redisdb.Failed(err, "read the states of run %s", r)
+	}
+	states := make([]State, 2*len(text))
+	for i := range len(text) {
+		states[2*i], states[2*i+1] = State(text[i]>>4), State(text[i]&15)
+	}
+	return states, nil
+}
+
+// Bits returns the offsets of a chunk that have a bit, as 8 in each byte, the highest first.
+func (l *Log) Bits(ctx context.Context, r Run, chunk int, b Bit) (Set, error) {
+	text, err := l.db.Client().Get(ctx, logKey(r, chunk)+":"+string(b)).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", redisdb.Failed(err, "read who has %s in run %s", b, r)
+	}
+	return Set(text), nil
+}
+
+// Set is a set of offsets.
+type Set string
+
+// Has reports whether an offset is in the set.
+func (s Set) Has(offset int) bool {
+	return offset/8 < len(s) && s[offset/8]&(0x80>>(offset%8)) != 0
+}
+
+// People returns what is known of people of a chunk, in the order of the offsets.
+func (l *Log) People(ctx context.Context, r Run, chunk int, offsets []int) ([]Person, error) {
+	if len(offsets) == 0 {
+		return nil, nil
+	}
+	states, err := l.States(ctx, r, chunk)
+	if err != nil {
+		return nil, err
+	}
+	sets := map[Bit]Set{}
+	for _, b := range bits {
+		if sets[b], err = l.Bits(ctx, r, chunk, b); err != nil {
+			return nil, err
+		}
+	}
+	fields := make([]string, len(offsets))
+	for i, o := range offsets {
+		fields[i] = strconv.Itoa(o)
+	}
+	whys, err := l.db.Client().HMGet(ctx, logKey(r, chunk)+":why", fields...).Result()
+	if err != nil {
+		return nil, redisdb.Failed(err, "read replies of run %s", r)
+	}
+	people := make([]Person, len(offsets))
+	for i, o := range offsets {
+		p := Person{Ordinal: uint32(chunk*ChunkSize + o), Bits: map[Bit]bool{}}
+		if o < len(states) {
+			p.State = states[o]
+		}
+		for b, set := range sets {
+			p.Bits[b] = set.Has(o)
+		}
+		if text, ok := whys[i].(string); ok {
+			at, why, _ := strings.Cut(text, " ")
+			ms, _ := strconv.ParseInt(at, 10, 64)
+			p.Why, p.At = why, redisdb.Time(ms)
+		}
+		people[i] = p
+	}
+	return people, nil
+}

@@ -1,0 +1,253 @@
+package ui
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"net/mail"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// campaignFormLimit is the size limit of the form of a campaign in bytes: html of 1 MB, and what the encoding
+// of forms adds to it.
+const campaignFormLimit = 4 << 20
+
+// campaignFormView is the form of a campaign. After a refusal it has what was filled in.
+type campaignFormView struct {
+	url.Values
+	ID      string // empty: a new one
+	Trouble string // why it was refused; empty: it was not
+	Days    []string
+	Tracks  []trackChoice
+}
+
+// trackChoice is a kind of tracking.
+type trackChoice struct{ Name, Label string }
+
+// Is reports whether a field has a value, of perhaps several.
+func (v campaignFormView) Is(field, value string) bool {
+	return slices.Contains(v.Values[field], value)
+}
+
+// showCampaignForm answers with the form of a campaign.
+func (u campaignPages) showCampaignForm(w http.ResponseWriter, r *http.Request, id string, f url.Values,
+	refused error) error {
+	v := campaignFormView{Values: f, ID: id, Days: []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"},
+		Tracks: []trackChoice{{"trackOpens", "Count opens"}, {"trackClicks", "Count clicks"}}}
+	status, title := http.StatusOK, "New campaign"
+	if id != "" {
+		title = "Change " + f.Get("name")
+	}
+	if refused != nil {
+		status = api.StatusOf(wordsOf(refused).Kind)
+		if status >= http.StatusInternalServerError {
+			return refused
+		}
+		noteOutcome(r, refused)
+		v.Trouble = sentence(refused)
+	}
+	return u.show(w, r, status, "campaignform", title, v)
+}
+
+func (u campaignPages) newCampaign(w http.ResponseWriter, r *http.Request) error {
+	in := r.URL.Query()
+	return u.showCampaignForm(w, r, "", url.Values{"account": {clip(in.Get("account"), 256)},
+		"lists": {clip(in.Get("list"), 63)}}, nil)
+}
+
+func (u campaignPages) editCampaign(w http.ResponseWriter, r *http.Request) error {
+	info, err := u.Campaigns.Get(r.Context(), boundTo(r), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	f := campaignValues(info.Campaign)
+	f.Set("version", strconv.Itoa(info.Version))
+	return u.showCampaignForm(w, r, info.Campaign.Campaign, f, nil)
+}
+
+func (u campaignPages) createCampaign(w http.ResponseWriter, r *http.Request) error {
+	in, err := readCampaign(r.PostForm)
+	if err != nil {
+		return u.showCampaignForm(w, r, "", r.PostForm, err)
+	}
+	made, err := u.Campaigns.Create(r.Context(), boundTo(r), in)
+	if err != nil {
+		return u.showCampaignForm(w, r, "", r.PostForm, err)
+	}
+	noteMade(r, made)
+	return done(w, r, campaignPath(made.Campaign.Campaign), "The campaign %s is a draft.", made.Name)
+}
+
+func (u campaignPages) changeCampaign(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	version, err := readVersion(r.PostForm)
+	var in api.Campaign
+	if err == nil {
+		in, err = readCampaign(r.PostForm)
+	}
+	if err == nil {
+		p := campaignPatch(in)
+		p.Version = version
+		_, err = u.Campaigns.Update(r.Context(), boundTo(r), id, p)
+	}
+	if err != nil {
+		return u.showCampaignForm(w, r, id, r.PostForm, err)
+	}
+	return done(w, r, campaignPath(id), "Changed.")
+}
+
+// campaignValues returns a campaign as the form has it.
+func campaignValues(c api.Campaign) url.Values {
+	render, window := *cmp.Or(c.Render, &api.Render{}), *cmp.Or(c.Window, &api.CampaignWindow{})
+	from := *cmp.Or(c.From, &api.Address{})
+	ids := func(list []string) string { return strings.Join(list, ", ") }
+	f := values(map[string]string{
+		"name": c.Name, "lists": ids(c.Lists), "segments": ids(c.Segments), "excludeLists": ids(c.ExcludeLists),
+		"excludeSegments": ids(c.ExcludeSegments), "excludeCampaigns": ids(c.ExcludeCampaigns),
+		"fromName": from.Name, "fromAddress": from.Address, "subject": c.Subject, "previewText": c.PreviewText,
+		"template": c.Template, "format": render.Format, "html": c.HTML, "text": c.Text, "gateway": c.Gateway,
+		"locale": c.Locale, "tz": c.TZ, "tags": ids(c.Tags), "windowFrom": window.From,
+		"windowUntil": window.Until, "windowOf": window.Of, "events": c.Events, "missing": render.Missing,
+		"params": objectField(render.Params), "fallbacks": objectField(c.Fallbacks),
+		"metadata":   objectField(c.Metadata),
+		"trackOpens": trackField(c.TrackOpens), "trackClicks": trackField(c.TrackClicks),
+	})
+	if len(window.Days) > 0 {
+		f["windowDays"] = window.Days
+	}
+	var replies []string
+	for _, a := range c.ReplyTo {
+		if a.Name == "" {
+			replies = append(replies, a.Address)
+			continue
+		}
+		name := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(a.Name)
+		replies = append(replies, `"`+name+`" <`+a.Address+`>`)
+	}
+	maps.Copy(f, values(map[string]string{"replyTo": ids(replies)}))
+	if c.Rate > 0 {
+		f.Set("rate", strconv.FormatFloat(c.Rate, 'g', -1, 64))
+	}
+	if c.EndAt != nil {
+		f.Set("endAt", formMoment(*c.EndAt))
+	}
+	if c.KeepLog {
+		f.Set("keepLog", "on")
+	}
+	return f
+}
+
+func trackField(on *bool) string {
+	if on == nil {
+		return ""
+	}
+	return map[bool]string{true: "yes", false: "no"}[*on]
+}
+
+// objectField returns JSON as a field shows it; empty: there is none.
+func objectField(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return ""
+	}
+	return pretty(raw)
+}
+
+// readCampaign returns the campaign of a form. Its error has all that can't be read; the rest is for the
+// package below.
+func readCampaign(f url.Values) (api.Campaign, error) {
+	var wrong []fault.Field
+	text := func(name string) string {
+		return strings.TrimSpace(strings.ReplaceAll(f.Get(name), "\r\n", "\n"))
+	}
+	object := func(name string) json.RawMessage {
+		raw := json.RawMessage(text(name))
+		if len(raw) > 0 && (raw[0] != '{' || !json.Valid(raw)) {
+			wrong = append(wrong, fault.Field{Key: name, Message: "must be a JSON object"})
+		}
+		return raw
+	}
+	c := api.Campaign{Campaign: text("campaign"), Account: text("account"), Name: text("name"),
+		Lists: listed(f.Get("lists")), Segments: listed(f.Get("segments")),
+		ExcludeLists: listed(f.Get("excludeLists")), ExcludeSegments: listed(f.Get("excludeSegments")),
+		ExcludeCampaigns: listed(f.Get("excludeCampaigns")), Events: text("events"), KeepLog: f.Has("keepLog"),
+		CampaignContent: api.CampaignContent{Subject: text("subject"), PreviewText: text("previewText"),
+			Template: text("template"), HTML: text("html"), Text: text("text"), Gateway: text("gateway"),
+			Locale: text("locale"), TZ: text("tz"), Tags: listed(f.Get("tags")), Metadata: object("metadata"),
+			Fallbacks: object("fallbacks"), TrackOpens: readTrack(f.Get("trackOpens")),
+			TrackClicks: readTrack(f.Get("trackClicks"))}}
+	if render := (api.Render{Format: text("format"), Params: object("params"),
+		Missing: text("missing")}); render.Format != "" || render.Missing != "" || len(render.Params) > 0 {
+		c.Render = &render
+	}
+	if text("fromName")+text("fromAddress") != "" {
+		c.From = &api.Address{Name: text("fromName"), Address: text("fromAddress")}
+	}
+	if replies := text("replyTo"); replies != "" {
+		list, err := mail.ParseAddressList(replies)
+		if err != nil {
+			wrong = append(wrong, fault.Field{Key: "replyTo", Message: "must be addresses, separated by commas"})
+		}
+		for _, a := range list {
+			c.ReplyTo = append(c.ReplyTo, api.Address{Name: a.Name, Address: a.Address})
+		}
+	}
+	if text("windowFrom")+text("windowUntil") != "" {
+		c.Window = &api.CampaignWindow{Days: f["windowDays"], From: text("windowFrom"), Until: text("windowUntil"),
+			Of: text("windowOf")}
+	}
+	var err error
+	if rate := text("rate"); rate != "" {
+		if c.Rate, err = strconv.ParseFloat(rate, 64); err != nil || !(c.Rate >= 0) {
+			wrong = append(wrong, fault.Field{Key: "rate", Message: "must be a number, 0 or more"})
+		}
+	}
+	end, err := readMoment(text("endAt"))
+	if err != nil {
+		wrong = append(wrong, fault.Field{Key: "endAt",
+			Message: "is not a date and time such as 2026-01-31T08:30"})
+	}
+	if !end.IsZero() {
+		c.EndAt = &end
+	}
+	return c, fault.InvalidFields(wrong)
+}
+
+func readTrack(choice string) *bool {
+	if choice == "" {
+		return nil
+	}
+	return new(choice == "yes")
+}
+
+// campaignPatch returns the change that makes a campaign what a form says. What the form has not is removed.
+func campaignPatch(c api.Campaign) api.CampaignPatch {
+	return api.CampaignPatch{Name: &c.Name, From: cmp.Or(c.From, &api.Address{}), ReplyTo: &c.ReplyTo,
+		Subject: &c.Subject, PreviewText: &c.PreviewText, Template: &c.Template, HTML: &c.HTML, Text: &c.Text,
+		Render: cmp.Or(c.Render, &api.Render{}), Gateway: &c.Gateway, Locale: &c.Locale, TZ: &c.TZ,
+		Tags: &c.Tags, Metadata: orEmpty(c.Metadata), TrackOpens: &c.TrackOpens, TrackClicks: &c.TrackClicks,
+		Fallbacks: orEmpty(c.Fallbacks), Lists: &c.Lists, Segments: &c.Segments, ExcludeLists: &c.ExcludeLists,
+		ExcludeSegments: &c.ExcludeSegments, ExcludeCampaigns: &c.ExcludeCampaigns, Rate: &c.Rate,
+		Window: cmp.Or(c.Window, &api.CampaignWindow{}), EndAt: cmp.Or(c.EndAt, &time.Time{}),
+		Events: new(cmp.Or(c.Events, "ends")), KeepLog: &c.KeepLog}
+}
+
+// orEmpty returns JSON, or an object without fields.
+func orEmpty(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("{}")
+	}
+	return raw
+}
+
+// wrongField returns the refusal of a field.
+func wrongField(key, message string) error {
+	return fault.InvalidFields([]fault.Field{{Key: key, Message: message}})
+}

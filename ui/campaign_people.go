@@ -1,0 +1,124 @@
+package ui
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// recipientStates are the choices of the filter.
+var recipientStates = []string{"sending", "sent", "deferred", "suppressed", "unsubscribed", "bounced",
+	"failed", "inDoubt", "cancelled"}
+
+// recipientsView is the page of the recipients of a campaign.
+type recipientsView struct {
+	Campaign   api.CampaignInfo
+	Query      api.CampaignRecipientQuery
+	States     []string
+	Recipients []api.CampaignRecipient
+	Next       string // URL of the next rows; empty: none
+	Top        string // URL of the first rows; empty: these are the first
+	Export     string // URL of all as CSV
+}
+
+// Any reports whether there is a filter.
+func (v recipientsView) Any() bool { return v.Query.State != "" || v.Query.Search != "" }
+
+// at returns the URL of the same rows at another cursor.
+func (v recipientsView) at(cursor string) string {
+	return address(campaignPath(v.Campaign.Campaign.Campaign)+"/recipients", values(map[string]string{
+		"state": v.Query.State, "q": v.Query.Search, "cursor": cursor}))
+}
+
+func (u campaignPages) recipients(w http.ResponseWriter, r *http.Request) error {
+	in, id := r.URL.Query(), r.PathValue("id")
+	v := recipientsView{States: recipientStates, Query: api.CampaignRecipientQuery{State: in.Get("state"),
+		Search: strings.TrimSpace(in.Get("q")), Cursor: in.Get("cursor"), PageSize: rowsPerPage}}
+	switch {
+	case v.Query.State != "" && !slices.Contains(recipientStates, v.Query.State):
+		return wrongField("state", "is not a state")
+	case len(v.Query.Search) > 512 || len(v.Query.Cursor) > 1024:
+		return fault.New(fault.Invalid, "", "A filter is too long")
+	}
+	var err error
+	if v.Campaign, err = u.Campaigns.Get(r.Context(), boundTo(r), id); err != nil {
+		return err
+	}
+	page, err := u.Campaigns.Recipients(r.Context(), boundTo(r), id, v.Query)
+	if err != nil {
+		return err
+	}
+	v.Recipients = page.Recipients
+	if page.Cursor != "" {
+		v.Next = v.at(page.Cursor)
+	}
+	if v.Query.Cursor != "" {
+		v.Top = v.at("")
+	}
+	v.Export = address("/v1"+campaignPath(id)+"/recipients/export", values(map[string]string{
+		"state": v.Query.State, "search": v.Query.Search}))
+	return u.show(w, r, http.StatusOK, "campaignrecipients", "Recipients of "+v.Campaign.Name, v)
+}
+
+// campaignPreviewView is the page with the mail of a campaign as one person would get it.
+type campaignPreviewView struct {
+	Campaign   api.CampaignInfo
+	Subscriber string // whom the visitor asks about; empty: anybody
+	Preview    *api.CampaignPreview
+	Trouble    string // why there is no preview
+	Faults     []fault.Field
+	Frame      string // URL of the html; empty: none
+}
+
+func (u campaignPages) preview(w http.ResponseWriter, r *http.Request) error {
+	id, who := r.PathValue("id"), strings.TrimSpace(r.URL.Query().Get("subscriber"))
+	if len(who) > 512 {
+		return wrongField("subscriber", "is longer than 512 bytes")
+	}
+	v := campaignPreviewView{Subscriber: who}
+	var err error
+	if v.Campaign, err = u.Campaigns.Get(r.Context(), boundTo(r), id); err != nil {
+		return err
+	}
+	mail, err := u.Campaigns.Preview(r.Context(), boundTo(r), id, api.CampaignSample{Subscriber: who})
+	switch {
+	case err == nil:
+		v.Preview = &mail
+	case fault.Is(err, fault.Unprocessable), fault.Is(err, fault.Invalid), fault.Is(err, fault.NotFound),
+		fault.Is(err, fault.Conflict):
+		f := wordsOf(err)
+		v.Trouble, v.Faults = f.Message, f.Fields
+	default:
+		return err
+	}
+	if mail.HTML != "" {
+		v.Frame = address(campaignPath(id)+"/preview/mail",
+			values(map[string]string{"subscriber": mail.Subscriber}))
+	}
+	w.Header().Set("Content-Security-Policy", policy+"; frame-src 'self'") // the mail
+	return u.show(w, r, http.StatusOK, "campaignpreview", "Preview of "+v.Campaign.Name, v)
+}
+
+// previewFrame answers with the html of the mail of a campaign.
+func (u campaignPages) previewFrame(w http.ResponseWriter, r *http.Request) error {
+	mail, err := u.Campaigns.Preview(r.Context(), boundTo(r), r.PathValue("id"),
+		api.CampaignSample{Subscriber: clip(r.URL.Query().Get("subscriber"), 512)})
+	if err != nil {
+		return err
+	}
+	writeFrame(w, mail.HTML)
+	return nil
+}
+
+// writeFrame answers with the html of a mail, for a frame of a page.
+func writeFrame(w http.ResponseWriter, html string) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", framePolicy)
+	h.Set("X-Frame-Options", "SAMEORIGIN")
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = io.WriteString(w, html)
+}

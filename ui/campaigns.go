@@ -1,0 +1,273 @@
+package ui
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+// campaignPages are the pages of campaigns.
+type campaignPages struct{ *UI }
+
+// campaignStates are the choices of the filter.
+var campaignStates = []string{api.CampaignDraft, api.CampaignScheduled, api.CampaignSending,
+	api.CampaignPaused, api.CampaignHeld, api.CampaignSent, api.CampaignCancelled, api.CampaignFailed}
+
+// campaignsView is the page of all campaigns.
+type campaignsView struct {
+	Query     api.CampaignQuery
+	States    []string
+	Campaigns []api.CampaignInfo
+	Pager     pager
+	Part      string // URL of the rows, for the script; empty: nothing changes by itself
+}
+
+// Any reports whether there is a filter.
+func (v campaignsView) Any() bool {
+	q := v.Query
+	return q.Account != "" || q.State != "" || q.ListID != "" || q.Search != ""
+}
+
+func (u campaignPages) campaigns(w http.ResponseWriter, r *http.Request) error {
+	in := r.URL.Query()
+	text := func(name string) string { return clip(strings.TrimSpace(in.Get(name)), 256) }
+	account, err := ownAccount(r, text("account"))
+	if err != nil {
+		return err
+	}
+	page := pageOf(in)
+	v := campaignsView{States: campaignStates, Query: api.CampaignQuery{Account: account, State: text("state"),
+		ListID: text("list"), Search: text("q"), PageQuery: api.PageQuery{Page: page, PageSize: rowsPerPage}}}
+	if v.Query.State != "" && !slices.Contains(campaignStates, v.Query.State) {
+		return wrongField("state", "is not a state")
+	}
+	got, err := u.Campaigns.Page(r.Context(), boundTo(r), v.Query)
+	if err != nil {
+		return err
+	}
+	v.Campaigns = got.Campaigns
+	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/campaigns",
+		values: values(map[string]string{"account": account, "state": v.Query.State, "list": v.Query.ListID,
+			"q": v.Query.Search})}
+	if slices.ContainsFunc(got.Campaigns, func(c api.CampaignInfo) bool {
+		return api.CampaignUnderWay(c.State)
+	}) {
+		in.Set("part", "rows")
+		v.Part = address("/campaigns", in)
+	}
+	return u.show(w, r, http.StatusOK, "campaigns", "Campaigns", v)
+}
+
+// campaignView is the page of one campaign.
+type campaignView struct {
+	api.CampaignInfo
+	Stats  api.CampaignStats  // zero if it was never begun
+	Check  *api.CampaignCheck // nil: the visitor did not ask
+	Resend []resendChoice
+}
+
+// resendChoice is a group of people whom a campaign may be sent to again.
+type resendChoice struct{ To, Words string }
+
+// resendChoices are all of them.
+var resendChoices = []resendChoice{{"failed", "those it failed for"}, {"inDoubt", "those in doubt"},
+	{"notOpened", "those not known to have opened it"}, {"newcomers", "those who subscribed since"}}
+
+// verbsOf are what the page of a campaign offers in a state, besides reading and copying it.
+var verbsOf = map[string][]string{
+	api.CampaignDraft:     {"send", "edit", "try", "delete"},
+	api.CampaignScheduled: {"send", "edit", "try", "cancel", "delete"},
+	api.CampaignSending:   {"pause", "cancel"},
+	api.CampaignPaused:    {"resume", "edit", "try", "cancel"},
+	api.CampaignHeld:      {"resume", "pause", "edit", "try", "cancel"},
+	api.CampaignSent:      {"resend", "recount", "delete"},
+	api.CampaignCancelled: {"resend", "recount", "delete"},
+	api.CampaignFailed:    {"delete"},
+}
+
+// Can reports whether something can be done with the campaign now. One that was never begun has nobody to
+// send
+// it to again or to count.
+func (v campaignView) Can(verb string) bool {
+	return slices.Contains(verbsOf[v.State], verb) && (v.Run > 0 || verb != "resend" && verb != "recount")
+}
+
+// Live reports whether the numbers of the campaign may change by themselves.
+func (v campaignView) Live() bool { return v.State != api.CampaignDraft }
+
+// ID returns the id of the campaign.
+func (v campaignView) ID() string { return v.Campaign.Campaign }
+
+// Now returns the numbers of recipients by state: of the statistics, which are newer, if there are any.
+func (v campaignView) Now() api.CampaignStates {
+	if v.Stats.Campaign == "" {
+		return v.States
+	}
+	return v.Stats.States
+}
+
+// Numbers returns the recipients of all states that have some.
+func (v campaignView) Numbers() []stateCount {
+	s := v.Now()
+	all := []stateCount{{"waiting", s.Waiting}, {"sending", s.Sending}, {"deferred", s.Deferred},
+		{"sent", s.Sent}, {"suppressed", s.Suppressed}, {"unsubscribed", s.Unsubscribed}, {"bounced", s.Bounced},
+		{"failed", s.Failed}, {"inDoubt", s.InDoubt}, {"cancelled", s.Cancelled}}
+	return slices.DeleteFunc(all, func(c stateCount) bool { return c.Count == 0 })
+}
+
+// stateCount is how many recipients are in a state.
+type stateCount struct {
+	State string
+	Count int
+}
+
+// Known returns what became known of the mail after it was sent.
+func (v campaignView) Known() []stateCount {
+	s := v.Stats
+	all := []stateCount{{"delivered", s.Delivered}, {"opened", s.Opened}, {"opens in all", s.OpenedTotal},
+		{"opened by programs", s.OpenedBots}, {"clicked", s.Clicked}, {"clicks in all", s.ClickedTotal},
+		{"clicked by programs", s.ClickedBots}, {"complained", s.Complained}, {"left", s.Left}}
+	return slices.DeleteFunc(all, func(c stateCount) bool { return c.Count == 0 })
+}
+
+func (u campaignPages) campaign(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	info, err := u.Campaigns.Get(r.Context(), boundTo(r), id)
+	if err != nil {
+		return err
+	}
+	v := campaignView{CampaignInfo: info, Resend: resendChoices}
+	if info.Run > 0 {
+		if v.Stats, err = u.Campaigns.Stats(r.Context(), boundTo(r), id); err != nil {
+			return err
+		}
+	}
+	if r.URL.Query().Has("check") {
+		check, err := u.Campaigns.Check(r.Context(), boundTo(r), id)
+		if err != nil {
+			return err
+		}
+		v.Check = &check
+	}
+	return u.show(w, r, http.StatusOK, "campaign", info.Name, v)
+}
+
+// campaignPath returns the path of the page of a campaign.
+func campaignPath(id string) string { return "/campaigns/" + url.PathEscape(id) }
+
+// sendCampaign begins a campaign, now or at a time.
+func (u campaignPages) sendCampaign(w http.ResponseWriter, r *http.Request) error {
+	at := campaignPath(r.PathValue("id"))
+	when, err := readMoment(r.PostForm.Get("at"))
+	if err != nil {
+		return undone(w, r, at, wrongField("at", "is not a date and time such as 2026-01-31T08:30"))
+	}
+	start := api.CampaignStart{}
+	if !when.IsZero() {
+		start.At = when.UTC().Format(time.RFC3339)
+	}
+	run, err := u.Campaigns.Send(r.Context(), boundTo(r), r.PathValue("id"), start)
+	return u.ran(w, r, run, err)
+}
+
+// ran leads to the page of a campaign, and says in which state a verb left it.
+func (u campaignPages) ran(w http.ResponseWriter, r *http.Request, run api.CampaignRun, err error) error {
+	at := campaignPath(r.PathValue("id"))
+	if err != nil {
+		return undone(w, r, at, err)
+	}
+	return done(w, r, at, "The campaign is %s.", run.State)
+}
+
+func (u campaignPages) pauseCampaign(w http.ResponseWriter, r *http.Request) error {
+	run, err := u.Campaigns.Pause(r.Context(), boundTo(r), r.PathValue("id"))
+	return u.ran(w, r, run, err)
+}
+
+func (u campaignPages) resumeCampaign(w http.ResponseWriter, r *http.Request) error {
+	run, err := u.Campaigns.Resume(r.Context(), boundTo(r), r.PathValue("id"))
+	return u.ran(w, r, run, err)
+}
+
+func (u campaignPages) cancelCampaign(w http.ResponseWriter, r *http.Request) error {
+	run, err := u.Campaigns.Cancel(r.Context(), boundTo(r), r.PathValue("id"))
+	return u.ran(w, r, run, err)
+}
+
+func (u campaignPages) resendCampaign(w http.ResponseWriter, r *http.Request) error {
+	run, err := u.Campaigns.Resend(r.Context(), boundTo(r), r.PathValue("id"), api.CampaignResend{
+		To: r.PostForm.Get("to"), Subject: strings.TrimSpace(r.PostForm.Get("subject"))})
+	return u.ran(w, r, run, err)
+}
+
+// testCampaign mails a campaign to the addresses of a form, which are separated by commas or spaces.
+func (u campaignPages) testCampaign(w http.ResponseWriter, r *http.Request) error {
+	at := campaignPath(r.PathValue("id"))
+	tested, err := u.Campaigns.Test(r.Context(), boundTo(r), r.PathValue("id"), api.CampaignTest{
+		To: listed(r.PostForm.Get("to")), Subscriber: strings.TrimSpace(r.PostForm.Get("subscriber"))})
+	if err != nil {
+		return undone(w, r, at, err)
+	}
+	var barred []string
+	for _, mail := range tested.Sent {
+		if mail.QueueID == "" {
+			barred = append(barred, mail.To)
+		}
+	}
+	if len(barred) > 0 {
+		return done(w, r, at, "Mailed, but not to %s: suppressed.", strings.Join(barred, ", "))
+	}
+	return done(w, r, at, "%s on the way.", plural(len(tested.Sent), "mail is", "mails are"))
+}
+
+// listed returns the words of a field.
+func listed(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ';' || r <= ' ' })
+}
+
+func (u campaignPages) settleCampaign(w http.ResponseWriter, r *http.Request) error {
+	at := campaignPath(r.PathValue("id"))
+	settled, err := u.Campaigns.Settle(r.Context(), boundTo(r), r.PathValue("id"),
+		api.CampaignSettle{All: true})
+	if err != nil {
+		return undone(w, r, at, err)
+	}
+	return done(w, r, at, "%s as sent now.", plural(settled.Settled, "recipient counts", "recipients count"))
+}
+
+func (u campaignPages) recountCampaign(w http.ResponseWriter, r *http.Request) error {
+	at := campaignPath(r.PathValue("id"))
+	got, err := u.Campaigns.Recount(r.Context(), boundTo(r), r.PathValue("id"))
+	switch {
+	case err != nil:
+		return undone(w, r, at, err)
+	case got.Changed:
+		return done(w, r, at, "A counter was wrong, and is right now.")
+	}
+	return done(w, r, at, "The counters are right.")
+}
+
+func (u campaignPages) deleteCampaign(w http.ResponseWriter, r *http.Request) error {
+	deleted, err := u.Campaigns.Delete(r.Context(), boundTo(r), r.PathValue("id"))
+	switch {
+	case err != nil:
+		return undone(w, r, campaignPath(r.PathValue("id")), err)
+	case !deleted:
+		return done(w, r, "/campaigns", "The campaign was gone already.")
+	}
+	return done(w, r, "/campaigns", "The campaign %s was deleted.", r.PathValue("id"))
+}
+
+func (u campaignPages) copyCampaign(w http.ResponseWriter, r *http.Request) error {
+	made, err := u.Campaigns.Copy(r.Context(), boundTo(r), r.PathValue("id"), api.CampaignCopy{
+		Name: strings.TrimSpace(r.PostForm.Get("name"))})
+	if err != nil {
+		return undone(w, r, campaignPath(r.PathValue("id")), err)
+	}
+	noteMade(r, made)
+	return done(w, r, campaignPath(made.Campaign.Campaign), "This is the copy.")
+}
