@@ -120,8 +120,7 @@ func startCampaigns(t *testing.T, relay *testsmtp.Server, more map[string]string
 }
 
 // TestCampaignStates sends to people of every kind. Each gets the mail once or has the state that says why
-// not,
-// and the counters are those of the ledger.
+// not, and the counters are those of the ledger.
 func TestCampaignStates(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
@@ -305,8 +304,7 @@ func status(err error) int {
 }
 
 // TestCampaignWaitsForItsRelay: while the relay takes no mail nobody is deferred, and afterwards everybody
-// gets
-// the mail.
+// gets the mail.
 func TestCampaignWaitsForItsRelay(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -337,8 +335,7 @@ func TestCampaignWaitsForItsRelay(t *testing.T) {
 }
 
 // TestCampaignOfKilledProcesses kills Postroom again and again. Everybody gets the mail once; whom a kill
-// caught
-// at the dot is in doubt, and has it once or not at all.
+// caught at the dot is in doubt, and has it once or not at all.
 func TestCampaignOfKilledProcesses(t *testing.T) {
 	t.Parallel()
 	const all, kills = 1500, 3
@@ -509,9 +506,8 @@ func TestCampaignIsHeld(t *testing.T) {
 	}
 }
 
-// TestCampaignKeepsItsTime: it begins when it is due, not faster than its rate, and mails people in the
-// hours of
-// their own zone.
+// TestCampaignKeepsItsTime: it begins when it is due, not faster than its rate, and mails people in the hours
+// of their own zone.
 func TestCampaignKeepsItsTime(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
@@ -562,9 +558,8 @@ func TestCampaignKeepsItsTime(t *testing.T) {
 	}
 }
 
-// TestCampaignKeepsToTheLimitOfItsGateway: the mails that wait for the limit go one after the other, none
-// of them
-// is deferred, and the limit is used to the full.
+// TestCampaignKeepsToTheLimitOfItsGateway: the mails that wait for the limit go one after the other, none of
+// them is deferred, and the limit is used to the full.
 func TestCampaignKeepsToTheLimitOfItsGateway(t *testing.T) {
 	t.Parallel()
 	const all, perSecond = 200, 50
@@ -597,9 +592,8 @@ func zurich(t *testing.T) *time.Location {
 	return zone
 }
 
-// TestCampaignOfTwoProcesses: processes that share a Redis send a campaign together, over several
-// partitions of
-// the outbox.
+// TestCampaignOfTwoProcesses: processes that share a Redis send a campaign together, over several partitions
+// of the outbox.
 func TestCampaignOfTwoProcesses(t *testing.T) {
 	t.Parallel()
 	const all = 1000

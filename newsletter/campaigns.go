@@ -162,8 +162,7 @@ func (c *Campaigns) Page(ctx context.Context, bound string, q api.CampaignQuery)
 }
 
 // Update changes the fields of a campaign that the patch has. Of one that was sent, or is being sent:
-// Conflict,
-// code CampaignState. Of one that is paused or held, who has not got it gets the new content.
+// Conflict, code CampaignState. Of one that is paused or held, who has not got it gets the new content.
 func (c *Campaigns) Update(ctx context.Context, bound, id string, p api.CampaignPatch) (api.CampaignInfo,
 	error) {
 	old, err := c.find(ctx, bound, id)

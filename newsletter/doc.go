@@ -2,9 +2,8 @@
 //
 // # Words
 //
-// A run is one sending of a campaign. A walk looks for the people of a run, chunk by chunk, in each
-// process. A
-// sheet is a hundred people whom one postman mails. See package sendlog.
+// A run is one sending of a campaign. A walk looks for the people of a run, chunk by chunk, in each process.
+// A sheet is a hundred people whom one postman mails. See package sendlog.
 //
 //	draft ── send ──▶ sending ── walked, nobody left ──▶ sent ── resend ──▶ sending
 //	draft ── send at ──▶ scheduled ── due ──▶ sending
@@ -32,8 +31,7 @@
 // # Turns
 //
 // Postmen are goroutines, not tasks of the queue: a sheet takes a fraction of a second, and the queue wakes
-// in
-// whole seconds (decisions/0033). They rest while the queue bulk is paused.
+// in whole seconds (decisions/0033). They rest while the queue bulk is paused.
 //
 // # Redis
 //

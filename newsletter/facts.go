@@ -41,8 +41,7 @@ func (c *book) about(ctx context.Context, messageID string) (*place, error) {
 }
 
 // Goes reports whether the message of a deferred person may be tried: not while its campaign is paused or
-// held,
-// and not after it was cancelled. Mail of no campaign goes.
+// held, and not after it was cancelled. Mail of no campaign goes.
 func (c *Campaigns) Goes(ctx context.Context, messageID string) (bool, error) {
 	at, err := c.about(ctx, messageID)
 	if err != nil || at == nil {

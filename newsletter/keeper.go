@@ -28,8 +28,7 @@ const (
 )
 
 // keep looks at the live campaigns once a second, until ctx ends. Every process does: what one does, the
-// others
-// find done.
+// others find done.
 func (c *keeper) keep(ctx context.Context) {
 	defer c.counts.Wait()
 	if err := c.revive(ctx); err != nil && ctx.Err() == nil {

@@ -19,8 +19,7 @@ import (
 const mostAhead = 5 * 366 * 24 * time.Hour
 
 // Send begins a run, now or at a time. Of a campaign that is being sent, or was: nothing starts, and the
-// answer
-// is the same. Unprocessable, code CampaignRefused: its details have the faults that Check finds.
+// answer is the same. Unprocessable, code CampaignRefused: its details have the faults that Check finds.
 func (c *life) Send(ctx context.Context, bound, id string, s api.CampaignStart) (api.CampaignRun, error) {
 	one, err := c.find(ctx, bound, id)
 	if err != nil {
@@ -89,9 +88,8 @@ func ran(one *campaign) api.CampaignRun {
 	return api.CampaignRun{Campaign: one.id, State: one.State, Run: len(one.Runs), At: one.At}
 }
 
-// enliven lists a campaign among those that the keepers look at. It goes before the change of state, so
-// that a
-// crash leaves no campaign unseen, and after it: in between, a keeper may strike the campaign.
+// enliven lists a campaign among those that the keepers look at. It goes before the change of state, so that
+// a crash leaves no campaign unseen, and after it: in between, a keeper may strike the campaign.
 func (c *book) enliven(ctx context.Context, id string) error {
 	return redisdb.Failed(c.DB.Client().SAdd(ctx, liveKey(), id).Err(), "list campaign %s", id)
 }

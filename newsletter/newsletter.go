@@ -73,8 +73,7 @@ func (o Options) withDefaults() Options {
 }
 
 // Campaigns stores the campaigns of all accounts, and sends them. It is safe for concurrent use, by any
-// number
-// of processes on one Redis.
+// number of processes on one Redis.
 type Campaigns struct {
 	*life
 	*reports

@@ -68,8 +68,7 @@ var recipientStates = []string{"sending", "sent", "deferred", "suppressed", "uns
 const readPeople = 500
 
 // eachRecipient calls fn for the recipients of a run from an ordinal on, until it returns false. It returns
-// the
-// ordinal to go on from; 0: there are no more.
+// the ordinal to go on from; 0: there are no more.
 func (c *reports) eachRecipient(ctx context.Context, one *campaign, run sendlog.Run,
 	q api.CampaignRecipientQuery, from uint32, fn func(api.CampaignRecipient) bool) (uint32, error) {
 	end := one.Runs[run.Number-1].End

@@ -241,8 +241,7 @@ func (s *sheet) send(ctx, work context.Context, p audience.Person) {
 }
 
 // waits waits until a mail may be tried again that needs a connection or a place in a limit, and reports
-// whether
-// that is soon.
+// whether that is soon.
 func (s *sheet) waits(ctx context.Context, m *marks, got outbox.Sending, tried time.Time) bool {
 	now := s.c.opts.Now()
 	pause := busyPause

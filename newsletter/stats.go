@@ -132,8 +132,7 @@ func tables(st *api.CampaignStats, fields map[string]int) {
 }
 
 // Recount compares the counters of the last run with what is stored of each recipient, and replaces those
-// that
-// differ.
+// that differ.
 func (c *reports) Recount(ctx context.Context, bound, id string) (api.CampaignRecount, error) {
 	one, err := c.find(ctx, bound, id)
 	if err != nil {

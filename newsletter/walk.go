@@ -63,8 +63,7 @@ func (t *turns) take(now time.Time) (*walk, <-chan struct{}) {
 }
 
 // set makes the walks those of the campaigns that are being sent. A walk of another run, or of another
-// content,
-// is replaced.
+// content, is replaced.
 func (t *turns) set(live map[string]*walk) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

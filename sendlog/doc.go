@@ -46,6 +46,6 @@
 // # Failures
 //
 // If Redis is unreachable, calls fail with fault.Unavailable. A mark that failed may have been made: the
-// worker
-// must not write the dot, and the person is in doubt when the lease ends. All times are those of Redis.
+// worker must not write the dot, and the person is in doubt when the lease ends. All times are those of
+// Redis.
 package sendlog

@@ -149,8 +149,7 @@ func (s *statusWriter) WriteHeader(status int) {
 func (s *statusWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // noteRefusal counts a request that was refused for its caller. A browser that is not logged in is sent to
-// the
-// login, which is no refusal.
+// the login, which is no refusal.
 func (u audits) noteRefusal(w http.ResponseWriter, r *http.Request, grant *access.Grant, err error) {
 	f := wordsOf(err)
 	if err == nil || f.Kind != fault.Forbidden && f.Code != "TooManyFailures" &&

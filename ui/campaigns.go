@@ -90,8 +90,7 @@ var verbsOf = map[string][]string{
 }
 
 // Can reports whether something can be done with the campaign now. One that was never begun has nobody to
-// send
-// it to again or to count.
+// send it to again or to count.
 func (v campaignView) Can(verb string) bool {
 	return slices.Contains(verbsOf[v.State], verb) && (v.Run > 0 || verb != "resend" && verb != "recount")
 }

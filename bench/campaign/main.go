@@ -2,11 +2,9 @@
 //
 // First it sends to everybody while single messages are submitted beside it: the rate, the processor time and
 // the Redis commands for each mail, the memory of both processes, and what the messages beside it notice.
-// Then
-// it sends a second campaign, kills Postroom and Redis meanwhile, pauses and resumes, and lets people leave
-// and
-// be suppressed. A relay keeps the ledger: everybody who may be mailed got the mail once, or is listed in
-// doubt.
+// Then it sends a second campaign, kills Postroom and Redis meanwhile, pauses and resumes, and lets people
+// leave and be suppressed. A relay keeps the ledger: everybody who may be mailed got the mail once, or is
+// listed in doubt.
 package main
 
 import (

@@ -47,8 +47,7 @@ func (f *folded) add(now time.Time) {
 }
 
 // Note counts a refusal, or a login that happens often. It is written within a minute, or with its like
-// within
-// an hour.
+// within an hour.
 func (l *Log) Note(who api.AuditActor, result api.AuditResult, action, reason, request string) {
 	now := l.opts.Now()
 	key := foldKey{who.Kind, who.TokenID, network(who.Address), action, clip(reason), result}

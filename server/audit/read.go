@@ -96,8 +96,7 @@ func isID(s string) bool {
 }
 
 // shown returns entries as a list shows them. Those that it leaves out have no Seq: intents with a result,
-// and
-// what can't be read, which Verify reports.
+// and what can't be read, which Verify reports.
 func (l *Log) shown(ctx context.Context, got []sealed) ([]api.AuditEntry, error) {
 	entries := make([]api.AuditEntry, len(got))
 	var intents []int64

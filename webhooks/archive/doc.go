@@ -1,7 +1,6 @@
-// Package archive keeps every event, and every entry of the audit log, for good, outside Redis. It writes
-// one JSON object a line,
-// to one file a day, or to a column store that takes such lines by POST (ClickHouse, or a collector such as
-// Vector). Redis keeps events only for a while.
+// Package archive keeps every event, and every entry of the audit log, for good, outside Redis. It writes one
+// JSON object a line, to one file a day, or to a column store that takes such lines by POST (ClickHouse, or a
+// collector such as Vector). Redis keeps events only for a while.
 //
 // It promises:
 //   - Every event of the stream is written at least once, also when a process dies. Its eventId identifies a

@@ -68,8 +68,7 @@ func (a *Archive) lines(entries []redisdb.Entry, read func(string) (line, error)
 }
 
 // audited is the event of a line with an entry of the audit log. Its data is the text that the entry's hash
-// is
-// made of.
+// is made of.
 const audited event.Type = "audit"
 
 func auditLine(text string) (line, error) {
