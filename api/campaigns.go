@@ -24,6 +24,29 @@ type Campaign struct {
 
 	Events  string `json:"events,omitempty" enum:"none,ends,all" doc:"Which events about its recipients go to webhooks: none; ends: failures, bounces, complaints and leaving (the default); all"`
 	KeepLog bool   `json:"keepLog,omitempty" doc:"Its mail enters the email log and the search index"`
+
+	Variants []CampaignVariant `json:"variants,omitempty" maxItems:"8" doc:"2 to 8 versions of its mail; each person gets one. None: all get the same"`
+	Test     *CampaignTrial    `json:"test,omitempty" doc:"How the best variant is found; with the defaults when absent"`
+}
+
+// CampaignVariant is one version of the mail of a campaign. What it leaves out is the campaign's.
+type CampaignVariant struct {
+	Variant     string   `json:"variant" minLength:"1" maxLength:"32" doc:"Its id, unique in the campaign: letters, digits, - and _"`
+	Subject     string   `json:"subject,omitempty" maxLength:"10240"`
+	PreviewText string   `json:"previewText,omitempty" maxLength:"1024"`
+	From        *Address `json:"from,omitempty"`
+	Template    string   `json:"template,omitempty" maxLength:"256" doc:"With this, html or text it has a content of its own"`
+	HTML        string   `json:"html,omitempty"`
+	Text        string   `json:"text,omitempty"`
+}
+
+// CampaignTrial says how the best variant of a campaign is found. A share of the people gets the variants by
+// turns; the others wait, and get the winner.
+type CampaignTrial struct {
+	Share   float64 `json:"share,omitempty" minimum:"0" maximum:"1" doc:"Of the people: 0.01 to 1; 0.1 when absent or 0. With 1 nobody waits, and nothing is decided"`
+	Metric  string  `json:"metric,omitempty" enum:"clicks,opens,manual" doc:"What decides: the share of the people who clicked (the default) or opened, programs apart; or manual: POST /v1/campaigns/{campaign}/winner"`
+	Wait    string  `json:"wait,omitempty" doc:"How long after the last mail of the test it is decided, such as 4h (the default); at most 168h"`
+	Minimum int     `json:"minimum,omitempty" minimum:"0" doc:"How many people must have got each variant, else the campaign is held; 100 when absent or 0"`
 }
 
 // CampaignContent is what the mail of a campaign says. Its words are templates, with subscriber, params, rcpt
@@ -86,6 +109,9 @@ type CampaignPatch struct {
 	EndAt            *time.Time      `json:"endAt,omitempty" doc:"0001-01-01T00:00:00Z: none"`
 	Events           *string         `json:"events,omitempty" enum:"none,ends,all"`
 	KeepLog          *bool           `json:"keepLog,omitempty"`
+
+	Variants *[]CampaignVariant `json:"variants,omitempty" maxItems:"8" doc:"Replaces all variants; empty: none"`
+	Test     *CampaignTrial     `json:"test,omitempty" doc:"Replaces how the best variant is found; an empty object: the defaults"`
 }
 
 // The states of a campaign.
@@ -110,7 +136,7 @@ func CampaignUnderWay(state string) bool {
 type CampaignInfo struct {
 	Campaign
 	State   string         `json:"state" enum:"draft,scheduled,sending,paused,held,sent,cancelled,failed"`
-	Reason  string         `json:"reason,omitempty" doc:"Why it is held or failed: expired, bounces, complaints, faults, account, relay, content"`
+	Reason  string         `json:"reason,omitempty" doc:"Why it is held or failed: expired, bounces, complaints, faults, account, relay, content, winner"`
 	Detail  string         `json:"detail,omitempty" doc:"The reason in words"`
 	Run     int            `json:"run" doc:"How often it was sent; 0: not yet"`
 	At      *time.Time     `json:"at,omitempty" doc:"When it begins, of a scheduled one"`
@@ -199,6 +225,7 @@ type CampaignCheck struct {
 
 // CampaignSample asks for the mail of a campaign as one person would get it.
 type CampaignSample struct {
+	Variant    string `json:"variant,omitempty" maxLength:"32" doc:"Which variant; the first when absent"`
 	Subscriber string `json:"subscriber,omitempty" maxLength:"512" doc:"Id or address; a person of its lists when absent"`
 }
 
@@ -216,6 +243,7 @@ type CampaignPreview struct {
 // CampaignTest asks for the mail of a campaign at given addresses.
 type CampaignTest struct {
 	To         []string `json:"to" minItems:"1" maxItems:"20" doc:"Addresses that get it, with [Test] before the subject"`
+	Variant    string   `json:"variant,omitempty" maxLength:"32" doc:"Which variant; the first when absent"`
 	Subscriber string   `json:"subscriber,omitempty" maxLength:"512" doc:"Id or address of the person whom it is filled for; a person of its lists when absent"`
 }
 
@@ -236,6 +264,7 @@ type CampaignRecipient struct {
 	Email      string     `json:"email,omitempty" doc:"Absent: the subscriber was deleted"`
 	State      string     `json:"state" enum:"sending,sent,deferred,suppressed,unsubscribed,bounced,failed,inDoubt,cancelled"`
 	Run        int        `json:"run"`
+	Variant    string     `json:"variant,omitempty" doc:"Which one the person gets, if it has variants"`
 	QueueID    string     `json:"queueId" doc:"Id of the message"`
 	MessageID  string     `json:"messageId,omitempty"`
 	Response   string     `json:"response,omitempty" doc:"Last reply of the relay, of those that did not end well"`
@@ -250,6 +279,7 @@ type CampaignRecipient struct {
 // CampaignRecipientQuery selects recipients of a campaign.
 type CampaignRecipientQuery struct {
 	State    string
+	Variant  string
 	Run      int    // 0: the last one
 	Search   string // an address, or a part of one
 	Cursor   string
@@ -307,9 +337,34 @@ type CampaignStats struct {
 	Ended     *time.Time `json:"ended,omitempty"`
 	Recounted *time.Time `json:"recounted,omitempty" doc:"When the counters were last compared with what is stored of each recipient"`
 
+	Winner   string            `json:"winner,omitempty" doc:"The variant that those got who were not in the test"`
+	Decided  *time.Time        `json:"decided,omitempty" doc:"When the winner was decided"`
+	Decides  *time.Time        `json:"decides,omitempty" doc:"When the winner will be decided, once all mail of the test was sent"`
+	Variants []CampaignOutcome `json:"variants,omitempty" doc:"In the order of the campaign"`
+
 	Links   []CampaignLink   `json:"links" doc:"The most clicked first"`
 	Hours   []CampaignHour   `json:"hours" doc:"Mails, opens and clicks by hour"`
 	Domains []CampaignDomain `json:"domains" doc:"Recipients by the domain of their address, the largest first"`
+}
+
+// CampaignOutcome is what became of the people of a variant. Each counts once.
+type CampaignOutcome struct {
+	Variant string         `json:"variant"`
+	Test    int            `json:"test" doc:"People who got it in the test"`
+	States  CampaignStates `json:"states"`
+
+	Delivered   int `json:"delivered"`
+	Complained  int `json:"complained"`
+	Left        int `json:"left"`
+	Opened      int `json:"opened"`
+	OpenedBots  int `json:"openedBots"`
+	Clicked     int `json:"clicked"`
+	ClickedBots int `json:"clickedBots"`
+}
+
+// CampaignWinner names the winner of a test.
+type CampaignWinner struct {
+	Variant string `json:"variant" minLength:"1" maxLength:"32"`
 }
 
 // CampaignLink is a link of a campaign.

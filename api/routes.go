@@ -307,6 +307,8 @@ const (
 	SettleCampaign Call[CampaignSettle, CampaignSettled] = "POST /v1/campaigns/{campaign}/settle"
 	// ResendCampaign begins the next run of a campaign, to some of its people.
 	ResendCampaign Call[CampaignResend, CampaignRun] = "POST /v1/campaigns/{campaign}/resend"
+	// DecideCampaign decides which variant wins the test of a campaign.
+	DecideCampaign Call[CampaignWinner, CampaignRun] = "POST /v1/campaigns/{campaign}/winner"
 	// GetCampaignStats shows the numbers of a campaign.
 	GetCampaignStats Fetch[CampaignStats] = "GET /v1/campaigns/{campaign}/stats"
 	// RecountCampaign compares the counters of a campaign with what is stored of each recipient.

@@ -2,8 +2,10 @@ package app
 
 import (
 	"context"
+	"net"
 
 	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/newsletter"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb/records"
@@ -23,8 +25,9 @@ func (a *App) buildCampaigns(context.Context) error {
 	var err error
 	a.campaigns, err = newsletter.New(newsletter.Parts{
 		DB: a.db, Audience: audience.Finder{Subscribers: a.audience}, Log: sendlog.New(a.db, 0), Outbox: a.outbox,
-		Limits:       a.limits,
-		Suppressions: a.suppressions,
+		Limits: a.limits, Suppressions: a.suppressions, Relays: a.router.Relays, DNS: net.DefaultResolver,
+		Web: dialing.New(dialing.Options{AllowPrivate: a.cfg.Webhooks.AllowPrivate, Setting: "webhooks.allowPrivate",
+			Logger: a.log}).Client(dialing.HTTP{}),
 		Resting: func(ctx context.Context) (bool, error) {
 			paused, err := a.control.Paused(ctx, queue.Bulk)
 			return len(paused) > 0, err

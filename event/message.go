@@ -41,6 +41,7 @@ type Campaign struct {
 	Campaign   string `json:"campaign,omitempty"`
 	Run        int    `json:"run,omitempty"`
 	Subscriber string `json:"subscriber,omitempty"`
+	Variant    string `json:"variant,omitempty"`
 }
 
 // Job is the position of an attempt among those of its message.

@@ -187,6 +187,9 @@ func (c *Campaigns) Update(ctx context.Context, bound, id string, p api.Campaign
 		if len(s.Runs) > 0 && !sameAudience(before, s.Campaign) {
 			return wrongState(s, "change whom it goes to while a run is under way; cancel it and copy it")
 		}
+		if len(s.Runs) > 0 && !sameTest(before, s.Campaign) {
+			return wrongState(s, "change which variants it has while a run is under way; cancel it and copy it")
+		}
 		return nil
 	})
 	if err != nil {
@@ -258,6 +261,12 @@ func patched(in *api.Campaign, p api.CampaignPatch) {
 		}
 	}
 	api.Set(&in.KeepLog, p.KeepLog)
+	api.Set(&in.Variants, p.Variants)
+	if p.Test != nil {
+		if in.Test = p.Test; *p.Test == (api.CampaignTrial{}) {
+			in.Test = nil
+		}
+	}
 }
 
 // empty reports whether JSON is absent, or an object without fields.
@@ -304,7 +313,7 @@ func (c *Campaigns) Delete(ctx context.Context, bound, id string) (bool, error) 
 		if err := c.Log.Forget(ctx, key, run.End); err != nil {
 			return false, err
 		}
-		if err := c.Outbox.Release(ctx, "campaign."+key.String()); err != nil {
+		if err := c.release(ctx, key, &run); err != nil {
 			return false, err
 		}
 	}

@@ -57,6 +57,7 @@ func (c *contents) check(ctx context.Context, in api.Campaign) error {
 		}
 	}
 	f.addresses(in)
+	f.variants(in)
 	f.window(in.Window)
 	if err := c.checkAudience(ctx, in, &f); err != nil {
 		return err
@@ -75,16 +76,17 @@ func (f *faults) object(key string, raw json.RawMessage) {
 }
 
 func (f *faults) addresses(in api.Campaign) {
-	check := func(key, address string) {
-		if _, err := message.NormalizeAddress(address); err != nil {
-			f.add(key, "%s", err)
-		}
-	}
 	if in.From != nil {
-		check("from.address", in.From.Address)
+		f.address("from.address", in.From.Address)
 	}
 	for i, one := range in.ReplyTo {
-		check(fmt.Sprintf("replyTo[%d].address", i), one.Address)
+		f.address(fmt.Sprintf("replyTo[%d].address", i), one.Address)
+	}
+}
+
+func (f *faults) address(key, address string) {
+	if _, err := message.NormalizeAddress(address); err != nil {
+		f.add(key, "%s", err)
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -136,9 +134,11 @@ func (c *contents) Preview(ctx context.Context, bound, id string, in api.Campaig
 	if err != nil {
 		return none, err
 	}
-	sh := shared(one.Campaign, "")
-	sh.Preview = true
-	letter, err := c.Outbox.Letter(ctx, sh)
+	shown, err := chosen(one.Campaign, in.Variant)
+	if err != nil {
+		return none, err
+	}
+	letter, err := c.previewed(ctx, shown)
 	if err != nil {
 		return none, err
 	}
@@ -146,7 +146,7 @@ func (c *contents) Preview(ctx context.Context, bound, id string, in api.Campaig
 	if real {
 		p.Subscriber = person.ID
 	}
-	words, size, err := c.written(ctx, letter, one, person)
+	words, composed, err := c.written(ctx, letter, one, person)
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Unprocessable {
 		for _, field := range f.Fields {
 			p.Missing = append(p.Missing, field.Message)
@@ -157,17 +157,24 @@ func (c *contents) Preview(ctx context.Context, bound, id string, in api.Campaig
 		return none, err
 	}
 	p.Subject, p.PreviewText, p.HTML, p.Text, p.Size = words.Subject, words.PreviewText, words.HTML,
-		words.Text, size
+		words.Text, composed.Size()
 	return p, nil
 }
 
-// written returns the words and the size of the mail to a person.
+// previewed returns a letter whose links lead nowhere.
+func (c *contents) previewed(ctx context.Context, in api.Campaign) (*outbox.Letter, error) {
+	sh := shared(in, "")
+	sh.Preview = true
+	return c.Outbox.Letter(ctx, sh)
+}
+
+// written returns the mail to a person, and the words in it.
 func (c *contents) written(ctx context.Context, letter *outbox.Letter, one *campaign,
 	person audience.Person) (
-	render.Mail, int, error) {
+	render.Mail, *message.Composed, error) {
 	params, err := newMail(one.Campaign).filled(person)
 	if err != nil {
-		return render.Mail{}, 0, err
+		return render.Mail{}, nil, err
 	}
 	list := person.ListID
 	if list == "" && len(one.Lists) > 0 {
@@ -178,10 +185,7 @@ func (c *contents) written(ctx context.Context, letter *outbox.Letter, one *camp
 		To: message.Address{Name: person.Name, Address: person.Email}, ListID: list, Params: params,
 		Date: c.opts.Now(),
 	})
-	if err != nil {
-		return words, 0, err
-	}
-	return words, composed.Size(), nil
+	return words, composed, err
 }
 
 func (c *book) messageID(number uint32, run int, ordinal uint32, began time.Time) string {
@@ -203,9 +207,11 @@ func (c *contents) Test(ctx context.Context, bound, id string, in api.CampaignTe
 	if err != nil {
 		return answer, err
 	}
-	sh := shared(one.Campaign, "")
-	sh.Preview = true
-	letter, err := c.Outbox.Letter(ctx, sh)
+	sent, err := chosen(one.Campaign, in.Variant)
+	if err != nil {
+		return answer, err
+	}
+	letter, err := c.previewed(ctx, sent)
 	if err != nil {
 		return answer, err
 	}
@@ -214,156 +220,15 @@ func (c *contents) Test(ctx context.Context, bound, id string, in api.CampaignTe
 		return answer, err
 	}
 	for _, to := range in.To {
-		r := api.SubmitRequest{Account: one.Account, From: one.From, To: api.Addresses{{Address: to}},
+		r := api.SubmitRequest{Account: one.Account, From: sent.From, To: api.Addresses{{Address: to}},
 			ReplyTo: one.ReplyTo, Subject: "[Test] " + words.Subject, PreviewText: words.PreviewText, HTML: words.HTML,
 			Text: words.Text, Gateway: one.Gateway, Render: &api.Render{Off: true}, Tags: one.Tags,
 			TrackOpens: new(bool), TrackClicks: new(bool)}
-		sent, err := c.Outbox.Submit(ctx, r)
+		made, err := c.Outbox.Submit(ctx, r)
 		if err != nil {
 			return answer, err
 		}
-		answer.Sent = append(answer.Sent, api.CampaignTestMail{To: to, QueueID: sent.QueueID})
+		answer.Sent = append(answer.Sent, api.CampaignTestMail{To: to, QueueID: made.QueueID})
 	}
 	return answer, nil
-}
-
-// wayOut matches what a mail to a list must show: how to leave. In html the = may be written as a reference.
-var wayOut = regexp.MustCompile(`/(unsubscribe|preferences)\?t(=|&#x3D;)`)
-
-// clipped is the size of html beyond which Gmail shows only its beginning.
-const clipped = 102 << 10
-
-// Check finds what keeps a campaign from being sent, and what should be looked at.
-func (c *contents) Check(ctx context.Context, bound, id string) (api.CampaignCheck, error) {
-	one, err := c.find(ctx, bound, id)
-	if err != nil {
-		return api.CampaignCheck{}, err
-	}
-	return c.examine(ctx, one)
-}
-
-// examine is Check for a campaign that was read.
-func (c *contents) examine(ctx context.Context, one *campaign) (api.CampaignCheck, error) {
-	check := api.CampaignCheck{Faults: []api.CampaignFault{}, Warnings: []api.CampaignFault{}}
-	fail := func(code, text string) {
-		check.Faults = append(check.Faults, api.CampaignFault{Code: code, Message: text})
-	}
-	if len(one.Lists) == 0 {
-		fail("NoList", "It goes to no list; set lists")
-	}
-	if one.Template == "" && one.HTML == "" && one.Text == "" {
-		fail("NoContent", "It has no content; set html, text or template")
-	}
-	if base := c.opts.ServiceURL(); !strings.HasPrefix(base, "https://") && !local(base) {
-		fail("NoPublicUrl", "Its links need a public https address; set serviceUrl")
-	}
-	if err := c.check(ctx, one.Campaign); fault.Is(err, fault.Invalid) {
-		f, _ := errors.AsType[*fault.Error](err)
-		for _, field := range f.Fields {
-			fail("Invalid", field.Key+" "+field.Message)
-		}
-	} else if err != nil {
-		return check, err
-	}
-	if len(check.Faults) == 0 {
-		if err := c.examineMail(ctx, one, &check); err != nil {
-			return check, err
-		}
-	}
-	for _, id := range one.Lists {
-		if list, err := c.Audience.Lists.Get(ctx, one.Account, id); err == nil {
-			check.Audience += list.Counts.Subscribed
-		}
-	}
-	if one.Rate > 0 && float64(check.Audience) >= one.Rate {
-		check.Takes = time.Duration(float64(check.Audience) / one.Rate * float64(time.Second)).Round(
-			time.Second).String()
-	}
-	check.OK = len(check.Faults) == 0
-	return check, nil
-}
-
-// local reports whether an address is of this machine, where nobody but the developer follows links.
-func local(base string) bool {
-	return strings.HasPrefix(base, "http://127.0.0.1") || strings.HasPrefix(base, "http://localhost")
-}
-
-// examineMail writes the mail to some people, and finds what is wrong with it.
-func (c *contents) examineMail(ctx context.Context, one *campaign, check *api.CampaignCheck) error {
-	fail, warn := notes(check)
-	letter, err := c.Outbox.Letter(ctx, shared(one.Campaign, ""))
-	switch {
-	case fault.Is(err, fault.Unavailable):
-		return err
-	case err != nil:
-		fail("TemplateFault", err.Error())
-		return nil
-	}
-	const sampled = 20
-	people, err := c.some(ctx, one.Campaign, sampled)
-	if err != nil {
-		return err
-	}
-	if len(people) == 0 {
-		warn("Nobody", "Nobody is subscribed to its lists, or its segments select none of them")
-		people = []audience.Person{standIn}
-	}
-	missing := map[string]bool{}
-	looked := false
-	for _, p := range people {
-		words, size, err := c.written(ctx, letter, one, p)
-		f, ok := errors.AsType[*fault.Error](err)
-		switch {
-		case ok && f.Kind == fault.Unprocessable:
-			for _, field := range f.Fields {
-				missing[field.Message] = true
-			}
-			continue
-		case fault.Is(err, fault.Unavailable):
-			return err
-		case err != nil:
-			fail("TemplateFault", err.Error())
-			return nil
-		case looked:
-			continue
-		}
-		looked = true
-		judge(check, words, size, letter.Content().Source)
-	}
-	for what := range missing {
-		warn("Missing", what+"; set a fallback")
-	}
-	return nil
-}
-
-// notes returns functions that add a fault and a warning to a check.
-func notes(check *api.CampaignCheck) (fail, warn func(code, text string)) {
-	return func(code, text string) {
-			check.Faults = append(check.Faults, api.CampaignFault{Code: code, Message: text})
-		}, func(code, text string) {
-			check.Warnings = append(check.Warnings, api.CampaignFault{Code: code, Message: text})
-		}
-}
-
-// judge finds what is wrong with a mail as one person would get it.
-func judge(check *api.CampaignCheck, words render.Mail, size int, source render.Source) {
-	fail, warn := notes(check)
-	for kind, part := range map[string]string{"html": words.HTML, "text": words.Text} {
-		if part != "" && !wayOut.MatchString(part) {
-			fail("NoUnsubscribeLink",
-				"Its "+kind+" shows no way to leave; write {{rcpt.unsubscribeUrl}} or {{rcpt.preferencesUrl}}")
-		}
-	}
-	if words.HTML == "" && words.Text == "" {
-		fail("NoContent", "Its template is empty")
-	}
-	if words.HTML != "" && source.Text == "" {
-		warn("NoText", "It has no text part of its own; one is made from the html")
-	}
-	if size > clipped {
-		warn("Clipped", "It is larger than 102 KB: Gmail shows only its beginning, without the way to leave")
-	}
-	if strings.TrimSpace(words.Subject) == "" {
-		fail("NoSubject", "It has no subject")
-	}
 }

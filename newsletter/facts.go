@@ -94,9 +94,7 @@ func (f *Facts) RecordFacts(ctx context.Context, facts []outbox.Fact) ([]outbox.
 // goesOut reports whether a fact becomes an event, and completes it. A wish to leave or to come back always
 // does: package audience follows it.
 func (f *Facts) goesOut(p *place, fact *outbox.Fact) bool {
-	m := &outbox.CampaignMail{Events: p.c.Events, KeepLog: p.c.KeepLog,
-		Campaign: event.Campaign{Campaign: p.c.id,
-			Run: p.run.Number, Subscriber: subscriberID(p.ordinal)}}
+	m := p.c.mailTo(p.run.Number, p.ordinal)
 	fact.Account, fact.Campaign = p.c.Account, m
 	return !m.Quiet(fact.Type) || fact.Type == event.ListUnsubscribe || fact.Type == event.ListSubscribe
 }

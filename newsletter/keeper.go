@@ -9,8 +9,6 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/records"
 	"github.com/postroom/postroom/sendlog"
@@ -164,7 +162,7 @@ func (c *keeper) tendRun(ctx context.Context, one *campaign) (*walk, error) {
 	if sum.States[sendlog.Deferred] > c.opts.InFlight {
 		w.rest(now.Add(2*keepEvery), "newsletter.inFlight messages are deferred")
 	}
-	if err := c.count(ctx, one); err != nil {
+	if err := errors.Join(c.count(ctx, one), c.try(ctx, one, chunks, now)); err != nil {
 		return w, err
 	}
 	return w, c.whole(ctx, one, w, chunks, now)
@@ -176,7 +174,8 @@ func (c *keeper) whole(ctx context.Context, one *campaign, w *walk, chunks []sen
 	over, look := true, false
 	for i, chunk := range chunks {
 		over = over && chunk.Over()
-		if !chunk.Done && !chunk.Again.IsZero() && now.After(chunk.Again) {
+		again := now.After(chunk.Again) || chunk.Again.Equal(forWinner) && !one.open()
+		if !chunk.Done && !chunk.Again.IsZero() && again {
 			if err := c.Log.WalkAgain(ctx, one.key(), i); err != nil {
 				return err
 			}
@@ -215,7 +214,7 @@ func (c *keeper) finish(ctx context.Context, one *campaign) error {
 		if sum := sendlog.Sum(chunks); sum.States[sendlog.Deferred] > 0 || sum.Sending() > 0 {
 			return errors.Join(c.cancelDeferred(ctx, one), c.cancelOwed(ctx, one, chunks)) // were being tried
 		}
-		if err := c.Outbox.Release(ctx, one.letter()); err != nil {
+		if err := c.release(ctx, one.key(), one.run()); err != nil {
 			return err
 		}
 	}
@@ -270,16 +269,11 @@ func (c *keeper) adoptOwed(ctx context.Context, one *campaign, w *walk, chunk in
 		if err != nil {
 			return err
 		}
-		params, err := w.mail.filled(p)
+		a, err := c.addressee(w, p)
 		if err != nil {
 			return err
 		}
-		now := c.opts.Now()
-		c.adopt(ctx, w.key, chunk, offset, w.letter, outbox.Addressee{
-			ID: c.messageID(one.Number, w.key.Number, ordinal, one.run().Began), ListID: p.ListID, Params: params,
-			To: message.Address{Name: p.Name, Address: p.Email}, Date: now.Truncate(time.Second),
-			Campaign: mailOf(one, w.key.Number, p.ID),
-		}, now)
+		c.adopt(ctx, w, chunk, offset, a, c.opts.Now())
 	}
 	return nil
 }

@@ -69,10 +69,11 @@ func (c *life) startAt(one *campaign, text string) (time.Time, error) {
 
 // refused returns an error with the faults of a campaign, if it has any.
 func (c *contents) refused(ctx context.Context, one *campaign) error {
-	check, err := c.examine(ctx, one)
-	if err != nil || check.OK {
+	e := examination{contents: c, one: one}
+	if err := e.examine(ctx); err != nil || e.result.OK {
 		return err
 	}
+	check := e.result
 	texts := make([]string, len(check.Faults))
 	for i, f := range check.Faults {
 		texts[i] = f.Message
@@ -124,13 +125,13 @@ func (c *life) begin(ctx context.Context, before *campaign, again api.CampaignRe
 	if err != nil {
 		return api.CampaignRun{}, err
 	}
-	letter, err := c.Outbox.Letter(ctx, shared(before.Campaign, again.Subject))
-	if err != nil {
-		return api.CampaignRun{}, err
-	}
 	next := before.stored
-	next.Runs = append(next.Runs[:len(next.Runs):len(next.Runs)], sending{})
-	frozen, err := letter.Freeze(ctx, next.letter())
+	run := sending{End: end, To: again.To, Subject: again.Subject}
+	if last := before.run(); last != nil {
+		run.Winner, run.Decided = last.Winner, last.Decided
+	}
+	next.Runs = append(next.Runs[:len(next.Runs):len(next.Runs)], run)
+	run.Letters, err = c.frozen(ctx, &next, run.Subject)
 	if err != nil {
 		return api.CampaignRun{}, err
 	}
@@ -141,7 +142,8 @@ func (c *life) begin(ctx context.Context, before *campaign, again api.CampaignRe
 			return nil // another caller was first
 		}
 		s.State, s.At, s.Reason, s.Detail = api.CampaignSending, nil, "", ""
-		s.Runs = append(s.Runs, sending{Began: now, End: end, To: again.To, Subject: again.Subject, Letter: frozen})
+		run.Began = now
+		s.Runs = append(s.Runs, run)
 		s.Gate++
 		s.tell(event.CampaignStarted, now)
 		return nil
@@ -157,12 +159,7 @@ func (c *life) begin(ctx context.Context, before *campaign, again api.CampaignRe
 
 // freeze stores the content of a run anew, after it was changed.
 func (c *life) freeze(ctx context.Context, one *campaign) (*campaign, error) {
-	run := one.run()
-	letter, err := c.Outbox.Letter(ctx, shared(one.Campaign, run.Subject))
-	if err != nil {
-		return nil, err
-	}
-	frozen, err := letter.Freeze(ctx, one.letter())
+	letters, err := c.frozen(ctx, &one.stored, one.run().Subject)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +167,7 @@ func (c *life) freeze(ctx context.Context, one *campaign) (*campaign, error) {
 		if s.State == api.CampaignSending || ended(s.State) {
 			return wrongState(s, "change it; pause it first, or copy it")
 		}
-		s.Runs[len(s.Runs)-1].Letter = frozen
+		s.Runs[len(s.Runs)-1].Letters = letters
 		return nil
 	})
 }

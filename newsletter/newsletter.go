@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/limits"
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/maildns"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/records"
@@ -18,7 +23,7 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// Parts are what Campaigns is built from. All are needed.
+// Parts are what Campaigns is built from. All are needed but DNS and Web.
 type Parts struct {
 	DB           *redisdb.DB
 	Audience     audience.Finder
@@ -26,6 +31,11 @@ type Parts struct {
 	Outbox       *outbox.Outbox
 	Limits       *limits.Limits
 	Suppressions *suppression.Store
+	// Relays returns those that mail of an account goes through; gateway is the one that a campaign names. It is
+	// that of routing.Router.
+	Relays func(ctx context.Context, account accounts.Sender, gateway string, lane api.Lane) ([]gateways.Relay, error)
+	DNS    maildns.Resolver // nil: DKIM and DMARC of senders are not looked up
+	Web    *http.Client     // asks links whether they answer; nil: none are asked
 	// Resting reports whether the queue bulk is paused.
 	Resting func(ctx context.Context) (bool, error)
 }
@@ -111,9 +121,9 @@ type keeper struct {
 // New returns Campaigns. What it sends begins with Run.
 func New(p Parts, o Options) (*Campaigns, error) {
 	if p.DB == nil || p.Log == nil || p.Outbox == nil || p.Limits == nil || p.Suppressions == nil ||
-		p.Resting == nil {
-		return nil, errors.New("newsletter: a database, a send log, an outbox, limits, suppressions and the pause of " +
-			"the queue are needed")
+		p.Relays == nil || p.Resting == nil {
+		return nil, errors.New("newsletter: a database, a send log, an outbox, limits, suppressions, relays and the " +
+			"pause of the queue are needed")
 	}
 	o = o.withDefaults()
 	b := &book{Parts: p, opts: o, log: o.Logger, metrics: newMetrics(o.Registry),

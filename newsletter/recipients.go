@@ -52,6 +52,9 @@ func (c *reports) runOf(ctx context.Context, bound, id string, q api.CampaignRec
 		return nil, sendlog.Run{}, fault.InvalidFields([]fault.Field{{Key: "state",
 			Message: "must be " + strings.Join(recipientStates, ", ")}})
 	}
+	if _, err := chosen(one.Campaign, q.Variant); err != nil {
+		return nil, sendlog.Run{}, err
+	}
 	if q.Run < 0 || q.Run > len(one.Runs) {
 		return nil, sendlog.Run{}, fault.InvalidFields([]fault.Field{{Key: "run",
 			Message: "must be a run of the campaign, which has " + strconv.Itoa(len(one.Runs))}})
@@ -61,8 +64,7 @@ func (c *reports) runOf(ctx context.Context, bound, id string, q api.CampaignRec
 
 // recipientStates are the states that a query may name.
 var recipientStates = []string{"sending", "sent", "deferred", "suppressed", "unsubscribed", "bounced",
-	"failed",
-	"inDoubt", "cancelled"}
+	"failed", "inDoubt", "cancelled"}
 
 // readPeople is how many people are read at once.
 const readPeople = 500
@@ -80,7 +82,8 @@ func (c *reports) eachRecipient(ctx context.Context, one *campaign, run sendlog.
 		}
 		var some []int
 		for ; offset < len(all); offset++ {
-			if s := all[offset]; s != sendlog.Waiting && (q.State == "" || stateNames[s] == q.State) {
+			if s := all[offset]; s != sendlog.Waiting && (q.State == "" || stateNames[s] == q.State) &&
+				(q.Variant == "" || one.nameOf(run.Number, uint32(chunk*sendlog.ChunkSize+offset)) == q.Variant) {
 				some = append(some, offset)
 			}
 			if len(some) == readPeople || offset == len(all)-1 {
@@ -107,8 +110,8 @@ func (c *reports) someRecipients(ctx context.Context, one *campaign, run sendlog
 	}
 	for _, p := range people {
 		r := api.CampaignRecipient{Subscriber: subscriberID(p.Ordinal), State: stateNames[p.State], Run: run.Number,
-			QueueID:  c.messageID(run.Campaign, run.Number, p.Ordinal, one.Runs[run.Number-1].Began),
-			Response: p.Why, Delivered: p.Bits[sendlog.Delivered], Opened: p.Bits[sendlog.Opened],
+			QueueID: c.messageID(run.Campaign, run.Number, p.Ordinal, one.Runs[run.Number-1].Began),
+			Variant: one.nameOf(run.Number, p.Ordinal), Response: p.Why, Delivered: p.Bits[sendlog.Delivered], Opened: p.Bits[sendlog.Opened],
 			Clicked: p.Bits[sendlog.Clicked], Complained: p.Bits[sendlog.Complained], Left: p.Bits[sendlog.Left]}
 		if !p.At.IsZero() {
 			r.Time = &p.At
@@ -136,17 +139,16 @@ func (c *reports) ExportRecipients(ctx context.Context, bound, id string, q api.
 		return err
 	}
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"subscriber", "email", "state", "run", "queueId", "time", "response", "delivered",
-		"opened",
-		"clicked", "complained", "left"}) // Error has the error
+	_ = out.Write([]string{"subscriber", "email", "state", "run", "variant", "queueId", "time", "response",
+		"delivered", "opened", "clicked", "complained", "left"}) // Error has the error
 	if run.Number > 0 {
 		_, err = c.eachRecipient(ctx, one, run, q, 0, func(r api.CampaignRecipient) bool {
 			at := ""
 			if r.Time != nil {
 				at = r.Time.Format(time.RFC3339)
 			}
-			_ = out.Write([]string{r.Subscriber, api.CSVCell(r.Email), r.State, strconv.Itoa(r.Run), r.QueueID, at,
-				api.CSVCell(r.Response), yes(r.Delivered), yes(r.Opened), yes(r.Clicked), yes(r.Complained), yes(r.Left)})
+			_ = out.Write([]string{r.Subscriber, api.CSVCell(r.Email), r.State, strconv.Itoa(r.Run), r.Variant, r.QueueID,
+				at, api.CSVCell(r.Response), yes(r.Delivered), yes(r.Opened), yes(r.Clicked), yes(r.Complained), yes(r.Left)})
 			return out.Error() == nil
 		})
 	}

@@ -30,16 +30,19 @@ type stored struct {
 
 // sending is a run.
 type sending struct {
-	Began     time.Time     `json:"began"`
-	Ended     *time.Time    `json:"ended,omitempty"`
-	End       uint32        `json:"end"` // the first ordinal that it leaves out
-	To        string        `json:"to,omitempty"`
-	Subject   string        `json:"subject,omitempty"`
-	Letter    outbox.Frozen `json:"letter"`
-	Audience  int           `json:"audience,omitempty"` // as it was counted
-	Counted   bool          `json:"counted,omitempty"`
-	Recounted *time.Time    `json:"recounted,omitempty"`
-	Forgiven  []string      `json:"forgiven,omitempty"` // reasons that do not hold it again
+	Began     time.Time       `json:"began"`
+	Ended     *time.Time      `json:"ended,omitempty"`
+	End       uint32          `json:"end"` // the first ordinal that it leaves out
+	To        string          `json:"to,omitempty"`
+	Subject   string          `json:"subject,omitempty"`
+	Letters   []outbox.Frozen `json:"letters"`          // by variant; one if there are none
+	Tested    *time.Time      `json:"tested,omitempty"` // when all mail of the test was tried
+	Winner    string          `json:"winner,omitempty"`
+	Decided   *time.Time      `json:"decided,omitempty"`
+	Audience  int             `json:"audience,omitempty"` // as it was counted
+	Counted   bool            `json:"counted,omitempty"`
+	Recounted *time.Time      `json:"recounted,omitempty"`
+	Forgiven  []string        `json:"forgiven,omitempty"` // reasons that do not hold it again
 }
 
 // told is an event about a campaign.
@@ -67,9 +70,6 @@ func (c *campaign) run() *sending {
 
 // key names the last run in the send log.
 func (s *stored) key() sendlog.Run { return sendlog.Run{Campaign: s.Number, Number: len(s.Runs)} }
-
-// letter names the content of the last run.
-func (s *stored) letter() string { return "campaign." + s.key().String() }
 
 // live reports whether something may still happen to a campaign by itself.
 func live(state string) bool {

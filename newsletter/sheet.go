@@ -211,7 +211,7 @@ func (s *sheet) mail(ctx, work context.Context) {
 // send mails one person, and records what came of it.
 func (s *sheet) send(ctx, work context.Context, p audience.Person) {
 	_, offset := sendlog.ChunkOf(p.Ordinal)
-	a, err := s.addressee(p)
+	a, err := s.c.addressee(s.w, p)
 	if err != nil {
 		s.settle(work, sendlog.Move{Offset: offset, To: sendlog.Failed, Why: "not written: " + err.Error()})
 		return
@@ -219,7 +219,7 @@ func (s *sheet) send(ctx, work context.Context, p audience.Person) {
 	had := s.w.kept()
 	for tried := s.c.opts.Now(); ; {
 		m := &marks{s: s, offset: offset, person: p}
-		got := s.w.letter.Direct(work, a, had, outbox.Marks{Mark: m.mark, Still: m.still})
+		got := s.w.letterOf(p.Ordinal).Direct(work, a, had, outbox.Marks{Mark: m.mark, Still: m.still})
 		if had = got.Reservation; got.Fate != outbox.FateUnsent {
 			s.judge(work, p, a, offset, got)
 			return
@@ -252,21 +252,25 @@ func (s *sheet) waits(ctx context.Context, m *marks, got outbox.Sending, tried t
 }
 
 // addressee is a person as the letter has them.
-func (s *sheet) addressee(p audience.Person) (outbox.Addressee, error) {
-	params, err := s.w.mail.filled(p)
-	one := s.w.c
+func (c *keeper) addressee(w *walk, p audience.Person) (outbox.Addressee, error) {
+	params, err := w.mail.filled(p)
 	return outbox.Addressee{
-		ID: s.c.messageID(one.Number, s.Run.Number, p.Ordinal, one.run().Began),
+		ID: c.messageID(w.c.Number, w.key.Number, p.Ordinal, w.c.run().Began),
 		To: message.Address{Name: p.Name, Address: p.Email}, ListID: p.ListID, Params: params,
-		Date:     s.c.opts.Now().Truncate(time.Second),
-		Campaign: mailOf(one, s.Run.Number, p.ID),
+		Date:     c.opts.Now().Truncate(time.Second),
+		Campaign: w.c.mailTo(w.key.Number, p.Ordinal),
 	}, err
 }
 
-// mailOf is what the mail to a subscriber says of its campaign.
-func mailOf(one *campaign, run int, subscriber string) *outbox.CampaignMail {
-	return &outbox.CampaignMail{Events: one.Events, KeepLog: one.KeepLog,
-		Campaign: event.Campaign{Campaign: one.id, Run: run, Subscriber: subscriber}}
+// mailTo is what the mail to a subscriber says of its campaign.
+func (c *campaign) mailTo(run int, ordinal uint32) *outbox.CampaignMail {
+	return &outbox.CampaignMail{Events: c.Events, KeepLog: c.KeepLog, Campaign: event.Campaign{Campaign: c.id,
+		Run: run, Subscriber: subscriberID(ordinal), Variant: c.nameOf(run, ordinal)}}
+}
+
+// letterOf returns the letter that a person gets.
+func (w *walk) letterOf(ordinal uint32) *outbox.Letter {
+	return w.letters[max(0, w.c.variantOf(w.key.Number, ordinal))]
 }
 
 // judge records what came of a mail that was tried.
@@ -293,16 +297,15 @@ func (s *sheet) judge(ctx context.Context, p audience.Person, a outbox.Addressee
 	recorded := s.settle(ctx, move)
 	s.c.metrics.mails.WithLabelValues(stateNames[move.To]).Inc()
 	if move.To == sendlog.Deferred && recorded { // else another worker has the person, or the keeper adopts
-		s.c.adopt(ctx, s.Run, s.Chunk, offset, s.w.letter, a, got.Until)
+		s.c.adopt(ctx, s.w, s.Chunk, offset, a, got.Until)
 	}
 }
 
 // adopt makes a message of the outbox of a deferred person. If that fails, the keeper does it.
-func (c *keeper) adopt(ctx context.Context, run sendlog.Run, chunk, offset int, letter *outbox.Letter,
-	a outbox.Addressee, due time.Time) {
-	err := letter.Adopt(ctx, a, due)
+func (c *keeper) adopt(ctx context.Context, w *walk, chunk, offset int, a outbox.Addressee, due time.Time) {
+	err := w.letterOf(uint32(chunk*sendlog.ChunkSize+offset)).Adopt(ctx, a, due)
 	if err == nil {
-		err = c.Log.Adopted(ctx, run, chunk, offset)
+		err = c.Log.Adopted(ctx, w.key, chunk, offset)
 	}
 	if err != nil {
 		c.log.WarnContext(ctx, "deferred mail not queued; tried again soon", "message_id", a.ID, "error", err)

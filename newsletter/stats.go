@@ -23,12 +23,7 @@ var stateNames = map[sendlog.State]string{
 
 // states returns the recipients of the last run of a campaign by state, and how many there are.
 func states(one *campaign, sum sendlog.Counts) (api.CampaignStates, int) {
-	s := api.CampaignStates{
-		Sending: sum.Sending(), Sent: sum.States[sendlog.Sent], Deferred: sum.States[sendlog.Deferred],
-		Suppressed: sum.States[sendlog.Suppressed], Unsubscribed: sum.States[sendlog.Unsubscribed],
-		Bounced: sum.States[sendlog.Bounced], Failed: sum.States[sendlog.Failed],
-		InDoubt: sum.States[sendlog.InDoubt], Cancelled: sum.States[sendlog.Cancelled],
-	}
+	s := named(sum)
 	all := sum.Taken
 	if run := one.run(); run != nil && one.State != api.CampaignSent {
 		waiting := max(0, run.Audience-sum.Taken)
@@ -40,6 +35,16 @@ func states(one *campaign, sum sendlog.Counts) (api.CampaignStates, int) {
 		}
 	}
 	return s, all
+}
+
+// named returns counted states as the API has them.
+func named(sum sendlog.Counts) api.CampaignStates {
+	return api.CampaignStates{
+		Sending: sum.Sending(), Sent: sum.States[sendlog.Sent], Deferred: sum.States[sendlog.Deferred],
+		Suppressed: sum.States[sendlog.Suppressed], Unsubscribed: sum.States[sendlog.Unsubscribed],
+		Bounced: sum.States[sendlog.Bounced], Failed: sum.States[sendlog.Failed],
+		InDoubt: sum.States[sendlog.InDoubt], Cancelled: sum.States[sendlog.Cancelled],
+	}
 }
 
 // Stats returns the numbers of the last run of a campaign.
@@ -74,7 +79,15 @@ func (c *reports) Stats(ctx context.Context, bound, id string) (api.CampaignStat
 		st.Rate = float64(st.States.Sent) / took
 	}
 	tables(&st, sum.Fields)
-	return st, nil
+	if len(one.Variants) > 0 {
+		st.Winner, st.Decided = run.Winner, run.Decided
+		if t := trialOf(one.Campaign); one.open() && run.Tested != nil && t.metric != byHand {
+			at := run.Tested.Add(t.wait)
+			st.Decides = &at
+		}
+		st.Variants, err = c.outcomes(ctx, one)
+	}
+	return st, err
 }
 
 func endOf(run *sending) time.Time {

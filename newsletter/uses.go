@@ -20,7 +20,11 @@ func usesOf(one *campaign, kind string) []string {
 	case "segment":
 		return slices.Concat(one.Segments, one.ExcludeSegments)
 	case "template":
-		return []string{one.Template}
+		used := []string{one.Template}
+		for _, v := range one.Variants {
+			used = append(used, v.Template)
+		}
+		return used
 	case "gateway":
 		return []string{one.Gateway}
 	}

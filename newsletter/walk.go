@@ -95,7 +95,7 @@ type walk struct {
 	c        *campaign
 	key      sendlog.Run
 	choice   *audience.Choice
-	letter   *outbox.Letter
+	letters  []*outbox.Letter // by variant
 	mail     mail
 	window   schedule.Window
 	zone     *time.Location
@@ -154,8 +154,12 @@ func (c *keeper) newWalk(ctx context.Context, one *campaign) (*walk, error) {
 	if w.choice, err = c.Audience.Choose(ctx, sel); err != nil {
 		return nil, err
 	}
-	if w.letter, err = c.Outbox.Thaw(ctx, shared(one.Campaign, run.Subject), run.Letter); err != nil {
-		return nil, err
+	for i, frozen := range run.Letters {
+		letter, err := c.Outbox.Thaw(ctx, shared(as(one.Campaign, i), run.Subject), frozen)
+		if err != nil {
+			return nil, err
+		}
+		w.letters = append(w.letters, letter)
 	}
 	if one.TZ != "" {
 		w.zone, _ = schedule.Zone(one.TZ) // checked when it was stored
@@ -293,7 +297,11 @@ func (c *keeper) read(ctx context.Context, w *walk, chunk, size int) error {
 		if !w.wanted(p) {
 			continue
 		}
-		if opens := w.opens(p, now); opens.After(now) {
+		opens := w.opens(p, now)
+		if w.c.variantOf(w.key.Number, p.Ordinal) == undecided {
+			opens = forWinner
+		}
+		if opens.After(now) {
 			if w.again.IsZero() || opens.Before(w.again) {
 				w.again = opens
 			}

@@ -18,15 +18,12 @@
 //     the gate of the run is open, and nobody was suppressed since the worker asked. So after [Log.Shut] has
 //     returned, no person is marked.
 //   - A sheet has a lease. When it ends, people who were only taken wait again. Those at the dot are in
-//
-// doubt,
-//
-//	  or wait again if [Log.Lapse] is told so. Nobody else is affected.
-//	- A worker whose sheet has ended changes nobody's state, except to sent: others may have its people.
-//	- Whoever was left out of a walk until later is not forgotten, whoever walked which part ([Claim]).
-//	- A state changes only to one that may follow it. What was settled stays, whoever repeats it.
-//	- The counters of a state change in the step that changes the state. [Log.Recount] compares both.
-//	- A deferred person is listed until the outbox has the message ([Log.Adopted]), so a crash loses nobody.
+//     doubt, or wait again if [Log.Lapse] is told so. Nobody else is affected.
+//   - A worker whose sheet has ended changes nobody's state, except to sent: others may have its people.
+//   - Whoever was left out of a walk until later is not forgotten, whoever walked which part ([Claim]).
+//   - A state changes only to one that may follow it. What was settled stays, whoever repeats it.
+//   - The counters of a state change in the step that changes the state. [Log.Recount] compares both.
+//   - A deferred person is listed until the outbox has the message ([Log.Adopted]), so a crash loses nobody.
 //
 // It knows no campaigns and no addresses, decides nothing, and deletes only what it is told to.
 //

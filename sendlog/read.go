@@ -126,11 +126,33 @@ func (l *Log) States(ctx context.Context, r Run, chunk int) ([]State, error) {
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, redisdb.Failed(err, "read the states of run %s", r)
 	}
+	return unpacked(text), nil
+}
+
+func unpacked(text string) []State {
 	states := make([]State, 2*len(text))
 	for i := range len(text) {
 		states[2*i], states[2*i+1] = State(text[i]>>4), State(text[i]&15)
 	}
-	return states, nil
+	return states
+}
+
+// Everybody returns the states of a chunk by offset, and who has which bit, in one round trip.
+func (l *Log) Everybody(ctx context.Context, r Run, chunk int) ([]State, map[Bit]Set, error) {
+	keys := []string{logKey(r, chunk)}
+	for _, b := range bits {
+		keys = append(keys, logKey(r, chunk)+":"+string(b))
+	}
+	values, err := l.db.Client().MGet(ctx, keys...).Result()
+	if err != nil {
+		return nil, nil, redisdb.Failed(err, "read the people of run %s", r)
+	}
+	text := func(i int) string { s, _ := values[i].(string); return s }
+	sets := make(map[Bit]Set, len(bits))
+	for i, b := range bits {
+		sets[b] = Set(text(i + 1))
+	}
+	return unpacked(text(0)), sets, nil
 }
 
 // Bits returns the offsets of a chunk that have a bit, as 8 in each byte, the highest first.
@@ -155,15 +177,9 @@ func (l *Log) People(ctx context.Context, r Run, chunk int, offsets []int) ([]Pe
 	if len(offsets) == 0 {
 		return nil, nil
 	}
-	states, err := l.States(ctx, r, chunk)
+	states, sets, err := l.Everybody(ctx, r, chunk)
 	if err != nil {
 		return nil, err
-	}
-	sets := map[Bit]Set{}
-	for _, b := range bits {
-		if sets[b], err = l.Bits(ctx, r, chunk, b); err != nil {
-			return nil, err
-		}
 	}
 	fields := make([]string, len(offsets))
 	for i, o := range offsets {

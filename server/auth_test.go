@@ -50,7 +50,7 @@ func (w *world) send(t *testing.T, r route, token string, names []string, header
 		"createSegment": `{"name":"` + rand.Text() + `","rule":{"tag":"x"}}`, "updateSegment": `{}`,
 		"createCampaign": `{"name":"` + rand.Text() + `"}`, "updateCampaign": `{}`,
 		"testCampaign": `{"to":["a@example.com"]}`, "settleCampaign": `{"all":true}`,
-		"resendCampaign":   `{"to":"newcomers"}`,
+		"resendCampaign": `{"to":"newcomers"}`, "decideCampaign": `{"variant":"a"}`,
 		"createSubscriber": `{"email":"a@example.com","upsert":true}`, "updateSubscriber": `{}`,
 		"subscribe":       `{"lists":[{"listId":"{listId}","state":"pending"}]}`,
 		"addSuppressions": `{"email":"a@example.com"}`, "addSender": `{"sender":"b.example"}`,
@@ -177,7 +177,7 @@ func (w *world) existing(t *testing.T, r route, token string) []string {
 		return []string{"{segment}", "beta"}
 	case "getCampaign", "updateCampaign", "deleteCampaign", "copyCampaign", "sendCampaign", "pauseCampaign",
 		"resumeCampaign", "cancelCampaign", "previewCampaign", "checkCampaign", "testCampaign",
-		"listCampaignRecipients", "exportCampaignRecipients", "settleCampaign", "resendCampaign",
+		"listCampaignRecipients", "exportCampaignRecipients", "settleCampaign", "resendCampaign", "decideCampaign",
 		"getCampaignStats", "watchCampaignStats", "recountCampaign":
 		return []string{"{campaign}", p.campaign(t, r.id)}
 	case "deleteAccount":

@@ -129,13 +129,14 @@ func (r campaignRoutes) testCampaign(ctx context.Context, in *testCampaignInput)
 // recipientSelection are the filters of the recipients of a campaign.
 type recipientSelection struct {
 	campaignInput
-	State  string `query:"state" enum:"sending,sent,deferred,suppressed,unsubscribed,bounced,failed,inDoubt,cancelled" doc:"Only those in this state"`
-	Run    int    `query:"run" minimum:"1" doc:"Only those of this run; the last when absent"`
-	Search string `query:"search" maxLength:"256" doc:"Only those with this in their address; case does not matter"`
+	State   string `query:"state" enum:"sending,sent,deferred,suppressed,unsubscribed,bounced,failed,inDoubt,cancelled" doc:"Only those in this state"`
+	Variant string `query:"variant" maxLength:"32" doc:"Only those who get this variant"`
+	Run     int    `query:"run" minimum:"1" doc:"Only those of this run; the last when absent"`
+	Search  string `query:"search" maxLength:"256" doc:"Only those with this in their address; case does not matter"`
 }
 
 func (in recipientSelection) query() api.CampaignRecipientQuery {
-	return api.CampaignRecipientQuery{State: in.State, Run: in.Run, Search: in.Search}
+	return api.CampaignRecipientQuery{State: in.State, Variant: in.Variant, Run: in.Run, Search: in.Search}
 }
 
 type listCampaignRecipientsInput struct {
@@ -169,6 +170,16 @@ func (*settleCampaignInput) namesPeople() {}
 func (r campaignRoutes) settleCampaign(ctx context.Context, in *settleCampaignInput) (api.CampaignSettled,
 	error) {
 	return r.campaigns.Settle(ctx, boundTo(ctx), in.Campaign, in.Body)
+}
+
+type decideCampaignInput struct {
+	campaignInput
+	Body api.CampaignWinner
+}
+
+func (r campaignRoutes) decideCampaign(ctx context.Context, in *decideCampaignInput) (api.CampaignRun,
+	error) {
+	return r.campaigns.Winner(ctx, boundTo(ctx), in.Campaign, in.Body)
 }
 
 type resendCampaignInput struct {

@@ -48,7 +48,7 @@ func setupCampaigns(t *testing.T, relay *testsmtp.Server) *world {
 	must(err)
 	p.Campaigns, err = newsletter.New(newsletter.Parts{DB: p.db,
 		Audience: audience.Finder{Subscribers: p.Audience}, Log: sendlog.New(p.db, 0),
-		Outbox: p.Outbox, Limits: bounds, Suppressions: p.Suppressions,
+		Outbox: p.Outbox, Limits: bounds, Suppressions: p.Suppressions, Relays: router.Relays,
 		Resting: func(context.Context) (bool, error) { return false, nil }},
 		newsletter.Options{Postmen: 1, ServiceURL: public})
 	must(err)

@@ -132,6 +132,9 @@ func newParts(t testing.TB) *parts {
 	p.Campaigns, err = newsletter.New(newsletter.Parts{DB: p.db,
 		Audience: audience.Finder{Subscribers: p.Audience}, Log: sendlog.New(p.db, 0),
 		Outbox: p.Outbox, Limits: limiter, Suppressions: p.Suppressions,
+		Relays: func(_ context.Context, a accounts.Sender, _ string, _ api.Lane) ([]gateways.Relay, error) {
+			return a.Relays, nil
+		},
 		Resting: func(context.Context) (bool, error) { return false, nil }},
 		newsletter.Options{ServiceURL: func() string { return "https://mail.example.com" }})
 	must(err)

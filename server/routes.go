@@ -269,6 +269,8 @@ func (s *Server) campaignRoutes() group {
 			"settleCampaign", "Count recipients in doubt as sent"),
 		post("/v1/campaigns/{campaign}/resend", own(api.ScopeCampaigns), campaign, campaigns.resendCampaign,
 			"resendCampaign", "Begin the next run of a campaign, to some of its people"),
+		post("/v1/campaigns/{campaign}/winner", own(api.ScopeCampaigns), campaign, campaigns.decideCampaign,
+			"decideCampaign", "Decide which variant wins the test of a campaign"),
 		get("/v1/campaigns/{campaign}/stats", own(api.ScopeCampaigns), campaigns.campaignStats,
 			"getCampaignStats", "Show the numbers of a campaign"),
 		get("/v1/campaigns/{campaign}/stats/live", own(api.ScopeCampaigns), campaigns.liveStats,

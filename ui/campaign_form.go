@@ -142,6 +142,7 @@ func campaignValues(c api.Campaign) url.Values {
 	if c.KeepLog {
 		f.Set("keepLog", "on")
 	}
+	maps.Copy(f, variantValues(c))
 	return f
 }
 
@@ -203,6 +204,7 @@ func readCampaign(f url.Values) (api.Campaign, error) {
 		c.Window = &api.CampaignWindow{Days: f["windowDays"], From: text("windowFrom"), Until: text("windowUntil"),
 			Of: text("windowOf")}
 	}
+	c.Variants, c.Test = readVariants(text, &wrong)
 	var err error
 	if rate := text("rate"); rate != "" {
 		if c.Rate, err = strconv.ParseFloat(rate, 64); err != nil || !(c.Rate >= 0) {
@@ -236,7 +238,8 @@ func campaignPatch(c api.Campaign) api.CampaignPatch {
 		Fallbacks: orEmpty(c.Fallbacks), Lists: &c.Lists, Segments: &c.Segments, ExcludeLists: &c.ExcludeLists,
 		ExcludeSegments: &c.ExcludeSegments, ExcludeCampaigns: &c.ExcludeCampaigns, Rate: &c.Rate,
 		Window: cmp.Or(c.Window, &api.CampaignWindow{}), EndAt: cmp.Or(c.EndAt, &time.Time{}),
-		Events: new(cmp.Or(c.Events, "ends")), KeepLog: &c.KeepLog}
+		Events: new(cmp.Or(c.Events, "ends")), KeepLog: &c.KeepLog, Variants: &c.Variants,
+		Test: cmp.Or(c.Test, &api.CampaignTrial{})}
 }
 
 // orEmpty returns JSON, or an object without fields.

@@ -26,22 +26,25 @@ type recipientsView struct {
 }
 
 // Any reports whether there is a filter.
-func (v recipientsView) Any() bool { return v.Query.State != "" || v.Query.Search != "" }
+func (v recipientsView) Any() bool {
+	return v.Query.State != "" || v.Query.Search != "" || v.Query.Variant != ""
+}
 
 // at returns the URL of the same rows at another cursor.
 func (v recipientsView) at(cursor string) string {
 	return address(campaignPath(v.Campaign.Campaign.Campaign)+"/recipients", values(map[string]string{
-		"state": v.Query.State, "q": v.Query.Search, "cursor": cursor}))
+		"state": v.Query.State, "variant": v.Query.Variant, "q": v.Query.Search, "cursor": cursor}))
 }
 
 func (u campaignPages) recipients(w http.ResponseWriter, r *http.Request) error {
 	in, id := r.URL.Query(), r.PathValue("id")
 	v := recipientsView{States: recipientStates, Query: api.CampaignRecipientQuery{State: in.Get("state"),
-		Search: strings.TrimSpace(in.Get("q")), Cursor: in.Get("cursor"), PageSize: rowsPerPage}}
+		Variant: in.Get("variant"),
+		Search:  strings.TrimSpace(in.Get("q")), Cursor: in.Get("cursor"), PageSize: rowsPerPage}}
 	switch {
 	case v.Query.State != "" && !slices.Contains(recipientStates, v.Query.State):
 		return wrongField("state", "is not a state")
-	case len(v.Query.Search) > 512 || len(v.Query.Cursor) > 1024:
+	case len(v.Query.Search)+len(v.Query.Variant) > 512 || len(v.Query.Cursor) > 1024:
 		return fault.New(fault.Invalid, "", "A filter is too long")
 	}
 	var err error
@@ -60,7 +63,7 @@ func (u campaignPages) recipients(w http.ResponseWriter, r *http.Request) error 
 		v.Top = v.at("")
 	}
 	v.Export = address("/v1"+campaignPath(id)+"/recipients/export", values(map[string]string{
-		"state": v.Query.State, "search": v.Query.Search}))
+		"state": v.Query.State, "variant": v.Query.Variant, "search": v.Query.Search}))
 	return u.show(w, r, http.StatusOK, "campaignrecipients", "Recipients of "+v.Campaign.Name, v)
 }
 
@@ -68,6 +71,7 @@ func (u campaignPages) recipients(w http.ResponseWriter, r *http.Request) error 
 type campaignPreviewView struct {
 	Campaign   api.CampaignInfo
 	Subscriber string // whom the visitor asks about; empty: anybody
+	Variant    string // empty: the first
 	Preview    *api.CampaignPreview
 	Trouble    string // why there is no preview
 	Faults     []fault.Field
@@ -79,12 +83,13 @@ func (u campaignPages) preview(w http.ResponseWriter, r *http.Request) error {
 	if len(who) > 512 {
 		return wrongField("subscriber", "is longer than 512 bytes")
 	}
-	v := campaignPreviewView{Subscriber: who}
+	v := campaignPreviewView{Subscriber: who, Variant: clip(r.URL.Query().Get("variant"), 32)}
 	var err error
 	if v.Campaign, err = u.Campaigns.Get(r.Context(), boundTo(r), id); err != nil {
 		return err
 	}
-	mail, err := u.Campaigns.Preview(r.Context(), boundTo(r), id, api.CampaignSample{Subscriber: who})
+	mail, err := u.Campaigns.Preview(r.Context(), boundTo(r), id, api.CampaignSample{Subscriber: who,
+		Variant: v.Variant})
 	switch {
 	case err == nil:
 		v.Preview = &mail
@@ -97,7 +102,7 @@ func (u campaignPages) preview(w http.ResponseWriter, r *http.Request) error {
 	}
 	if mail.HTML != "" {
 		v.Frame = address(campaignPath(id)+"/preview/mail",
-			values(map[string]string{"subscriber": mail.Subscriber}))
+			values(map[string]string{"subscriber": mail.Subscriber, "variant": v.Variant}))
 	}
 	w.Header().Set("Content-Security-Policy", policy+"; frame-src 'self'") // the mail
 	return u.show(w, r, http.StatusOK, "campaignpreview", "Preview of "+v.Campaign.Name, v)
@@ -106,7 +111,8 @@ func (u campaignPages) preview(w http.ResponseWriter, r *http.Request) error {
 // previewFrame answers with the html of the mail of a campaign.
 func (u campaignPages) previewFrame(w http.ResponseWriter, r *http.Request) error {
 	mail, err := u.Campaigns.Preview(r.Context(), boundTo(r), r.PathValue("id"),
-		api.CampaignSample{Subscriber: clip(r.URL.Query().Get("subscriber"), 512)})
+		api.CampaignSample{Subscriber: clip(r.URL.Query().Get("subscriber"), 512),
+			Variant: clip(r.URL.Query().Get("variant"), 32)})
 	if err != nil {
 		return err
 	}

@@ -95,6 +95,12 @@ func (v campaignView) Can(verb string) bool {
 	return slices.Contains(verbsOf[v.State], verb) && (v.Run > 0 || verb != "resend" && verb != "recount")
 }
 
+// Undecided reports whether a winner can be chosen by hand.
+func (v campaignView) Undecided() bool {
+	return len(v.Stats.Variants) > 0 && v.Run == 1 && v.Stats.Winner == "" && api.CampaignUnderWay(v.State) &&
+		(v.Test == nil || v.Test.Share < 1)
+}
+
 // Live reports whether the numbers of the campaign may change by themselves.
 func (v campaignView) Live() bool { return v.State != api.CampaignDraft }
 
@@ -197,6 +203,12 @@ func (u campaignPages) cancelCampaign(w http.ResponseWriter, r *http.Request) er
 	return u.ran(w, r, run, err)
 }
 
+func (u campaignPages) decideCampaign(w http.ResponseWriter, r *http.Request) error {
+	run, err := u.Campaigns.Winner(r.Context(), boundTo(r), r.PathValue("id"), api.CampaignWinner{
+		Variant: r.PostForm.Get("variant")})
+	return u.ran(w, r, run, err)
+}
+
 func (u campaignPages) resendCampaign(w http.ResponseWriter, r *http.Request) error {
 	run, err := u.Campaigns.Resend(r.Context(), boundTo(r), r.PathValue("id"), api.CampaignResend{
 		To: r.PostForm.Get("to"), Subject: strings.TrimSpace(r.PostForm.Get("subject"))})
@@ -207,7 +219,8 @@ func (u campaignPages) resendCampaign(w http.ResponseWriter, r *http.Request) er
 func (u campaignPages) testCampaign(w http.ResponseWriter, r *http.Request) error {
 	at := campaignPath(r.PathValue("id"))
 	tested, err := u.Campaigns.Test(r.Context(), boundTo(r), r.PathValue("id"), api.CampaignTest{
-		To: listed(r.PostForm.Get("to")), Subscriber: strings.TrimSpace(r.PostForm.Get("subscriber"))})
+		To: listed(r.PostForm.Get("to")), Variant: r.PostForm.Get("variant"),
+		Subscriber: strings.TrimSpace(r.PostForm.Get("subscriber"))})
 	if err != nil {
 		return undone(w, r, at, err)
 	}

@@ -145,6 +145,7 @@ func (t table) campaignRoutes() {
 	changes("/{id}/resume", p.resumeCampaign)
 	changes("/{id}/cancel", p.cancelCampaign)
 	changes("/{id}/resend", p.resendCampaign)
+	changes("/{id}/winner", p.decideCampaign)
 	changes("/{id}/settle", p.settleCampaign)
 	changes("/{id}/recount", p.recountCampaign)
 	changes("/{id}/delete", p.deleteCampaign)

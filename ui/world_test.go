@@ -135,6 +135,9 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.campaigns, err = newsletter.New(newsletter.Parts{DB: db,
 		Audience: audience.Finder{Subscribers: w.audience}, Log: sendlog.New(db, 0),
 		Outbox: w.outbox, Limits: limiter, Suppressions: w.barred,
+		Relays: func(_ context.Context, a accounts.Sender, _ string, _ api.Lane) ([]gateways.Relay, error) {
+			return a.Relays, nil
+		},
 		Resting: func(context.Context) (bool, error) { return false, nil }},
 		newsletter.Options{Postmen: 1, ServiceURL: public})
 	w.must(err)

@@ -186,15 +186,9 @@ func (r *Router) Run(ctx context.Context) error {
 // Send makes one attempt to send a message through one of the account's relays. After the end of ctx no
 // further relay is tried.
 func (r *Router) Send(ctx context.Context, d Dispatch) Sent {
-	routes := d.Account.Relays
-	if d.Gateway != "" {
-		route, err := r.Gateways.Resolve(ctx, d.Gateway)
-		if err != nil {
-			return r.unresolved(d, err)
-		}
-		routes = []gateways.Relay{route}
-	} else {
-		routes = serving(routes, cmp.Or(d.Lane, api.Transactional))
+	routes, err := r.Relays(ctx, d.Account, d.Gateway, d.Lane)
+	if err != nil {
+		return r.unresolved(d, err)
 	}
 	if len(routes) == 0 {
 		return failed(d.Message, ErrNoRelay)
@@ -204,6 +198,20 @@ func (r *Router) Send(ctx context.Context, d Dispatch) Sent {
 		d.Path.Apply(&routes[i])
 	}
 	return r.newAttempt(d, order(d.Account.ID, routes, r.random)).run(ctx)
+}
+
+// Relays returns the relays that a message of an account may go through: the gateway that it names, else those
+// of the account that serve its lane.
+func (r *Router) Relays(ctx context.Context, account accounts.Sender, gateway string, lane api.Lane) (
+	[]gateways.Relay, error) {
+	if gateway == "" {
+		return serving(account.Relays, cmp.Or(lane, api.Transactional)), nil
+	}
+	route, err := r.Gateways.Resolve(ctx, gateway)
+	if err != nil {
+		return nil, err
+	}
+	return []gateways.Relay{route}, nil
 }
 
 // unresolved is the result if the gateway of a message can't be looked up.

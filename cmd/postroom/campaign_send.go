@@ -70,6 +70,19 @@ func (c *campaignRunCmd) Run(s *session) error {
 	return s.ran(run, err)
 }
 
+// campaignWinnerCmd decides a test.
+type campaignWinnerCmd struct {
+	reachFlags
+	ID      string `arg:"" help:"Id of the campaign."`
+	Variant string `arg:"" help:"The variant that those get who wait for the winner."`
+}
+
+// Run decides it.
+func (c *campaignWinnerCmd) Run(s *session) error {
+	run, err := api.DecideCampaign.Do(s, s.client, api.CampaignWinner{Variant: c.Variant}, c.ID)
+	return s.ran(run, err)
+}
+
 // campaignResendCmd sends a campaign again.
 type campaignResendCmd struct {
 	reachFlags

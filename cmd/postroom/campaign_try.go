@@ -35,14 +35,15 @@ func (c *campaignCheckCmd) Run(s *session) error {
 // campaignPreviewCmd shows the mail of a campaign.
 type campaignPreviewCmd struct {
 	reachFlags
-	ID  string `arg:"" help:"Id of the campaign."`
-	For string `placeholder:"WHO" help:"Address or id of the subscriber whom it is filled for. Default: a person of its lists."`
-	As  string `enum:"text,html,subject" default:"text" help:"What to print: text (the subject, and the text of the mail), html or subject."`
+	ID      string `arg:"" help:"Id of the campaign."`
+	For     string `placeholder:"WHO" help:"Address or id of the subscriber whom it is filled for. Default: a person of its lists."`
+	Variant string `placeholder:"ID" help:"Which variant. Default: the first."`
+	As      string `enum:"text,html,subject" default:"text" help:"What to print: text (the subject, and the text of the mail), html or subject."`
 }
 
 // Run prints the mail, and notes the variables that the person lacks.
 func (c *campaignPreviewCmd) Run(s *session) error {
-	mail, err := api.PreviewCampaign.Do(s, s.client, api.CampaignSample{Subscriber: c.For}, c.ID)
+	mail, err := api.PreviewCampaign.Do(s, s.client, api.CampaignSample{Subscriber: c.For, Variant: c.Variant}, c.ID)
 	return s.answer(mail, err, func() {
 		for _, name := range mail.Missing {
 			s.note("%s is missing", clean(name))

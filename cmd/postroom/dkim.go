@@ -12,6 +12,7 @@ import (
 
 	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/maildns"
 )
 
 func dkimVerbs() []verb {
@@ -200,12 +201,11 @@ func (n dkimName) look(ctx context.Context, dns resolver, key *dkim.Key) (foundK
 	unasked := func(err error) error {
 		return fmt.Errorf("not checked, because the DNS of the internet can't be asked from here: %w; run this where it can", err)
 	}
-	// The servers of closed networks answer for every name that it does not exist, also for com.
-	if _, err := dns.LookupNS(ctx, "com."); err != nil {
+	if err := maildns.Answers(ctx, dns); err != nil {
 		return found, unasked(err)
 	}
-	records, err := dns.LookupTXT(ctx, found.Name+".")
-	if err := unlessMissing(err); err != nil {
+	records, err := maildns.TXT(ctx, dns, found.Name, "")
+	if err != nil {
 		return found, unasked(err)
 	}
 	switch len(records) {

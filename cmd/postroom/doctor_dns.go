@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -10,14 +9,14 @@ import (
 	"strings"
 
 	"golang.org/x/net/idna"
-	"golang.org/x/net/publicsuffix"
+
+	"github.com/postroom/postroom/maildns"
 )
 
 // resolver looks up the DNS. *net.Resolver implements it.
 type resolver interface {
+	maildns.Resolver
 	LookupMX(ctx context.Context, name string) ([]*net.MX, error)
-	LookupTXT(ctx context.Context, name string) ([]string, error)
-	LookupNS(ctx context.Context, name string) ([]*net.NS, error)
 }
 
 // maxDomains bounds the DNS checks of an instance with many accounts.
@@ -35,8 +34,7 @@ func (x *exam) dns(ctx context.Context) []finding {
 			fmt.Sprintf("not checked, because the DNS of the internet can't be asked from here: %v", err),
 			"run this where it can; receivers look at MX, SPF, DKIM and DMARC of " + strings.Join(domains, ", ")}
 	}
-	// The servers of closed networks answer for every name that it does not exist, also for com.
-	if _, err := x.resolver.LookupNS(ctx, "com."); err != nil {
+	if err := maildns.Answers(ctx, x.resolver); err != nil {
 		return []finding{unasked(err)}
 	}
 	var found []finding
@@ -76,7 +74,7 @@ func (x *exam) domain(ctx context.Context, domain string) ([]finding, error) {
 // mx checks that bounces and replies can come back (RFC 5321 section 5.1, RFC 7505).
 func (x *exam) mx(ctx context.Context, domain string) (finding, error) {
 	records, err := x.resolver.LookupMX(ctx, domain+".")
-	if err := unlessMissing(err); err != nil {
+	if err := maildns.UnlessMissing(err); err != nil {
 		return finding{}, err
 	}
 	switch {
@@ -94,7 +92,7 @@ func (x *exam) mx(ctx context.Context, domain string) (finding, error) {
 // spf checks who may send for the domain (RFC 7208). Only the relay's operator knows whether that includes
 // the relay.
 func (x *exam) spf(ctx context.Context, domain string) (finding, error) {
-	records, err := x.txt(ctx, domain, "v=spf1")
+	records, err := maildns.TXT(ctx, x.resolver, domain, "v=spf1")
 	if err != nil {
 		return finding{}, err
 	}
@@ -122,7 +120,7 @@ func (x *exam) dkim(ctx context.Context, domain string) (finding, error) {
 		return finding{}, nil
 	}
 	name := x.selector + "._domainkey." + domain
-	records, err := x.txt(ctx, name, "")
+	records, err := maildns.TXT(ctx, x.resolver, name, "")
 	if err != nil {
 		return finding{}, err
 	}
@@ -140,41 +138,21 @@ func (x *exam) dkim(ctx context.Context, domain string) (finding, error) {
 		nil
 }
 
-// dmarc checks what receivers shall do with forgeries (RFC 7489), at the domain or its organizational domain.
+// dmarc checks what receivers shall do with forgeries (RFC 7489).
 func (x *exam) dmarc(ctx context.Context, domain string) (finding, error) {
-	names := []string{domain}
-	if whole, err := publicsuffix.EffectiveTLDPlusOne(domain); err == nil && whole != domain {
-		names = append(names, whole)
-	}
-	for _, name := range names {
-		records, err := x.txt(ctx, "_dmarc."+name, "v=DMARC1")
-		if err != nil {
-			return finding{}, err
-		}
-		if len(records) > 1 {
-			return finding{"dmarc", fail,
-				"_dmarc." + name + " has several records, and so counts as having none (RFC 7489 section 6.6.3)",
-				"leave one"}, nil
-		}
-		if len(records) == 1 {
-			return finding{"dmarc", ok, domain + ": " + records[0], ""}, nil
-		}
+	name, records, err := maildns.DMARC(ctx, x.resolver, domain)
+	switch {
+	case err != nil:
+		return finding{}, err
+	case len(records) > 1:
+		return finding{"dmarc", fail,
+			name + " has several records, and so counts as having none (RFC 7489 section 6.6.3)", "leave one"}, nil
+	case len(records) == 1:
+		return finding{"dmarc", ok, domain + ": " + records[0], ""}, nil
 	}
 	return finding{"dmarc", warn,
 		domain + " has no DMARC record: large receivers want one of everyone who sends much",
-		"add a TXT record at _dmarc." + domain + ", to begin with: v=DMARC1; p=none"}, nil
-}
-
-// txt looks up the TXT records that begin with a version. None is no error.
-func (x *exam) txt(ctx context.Context, name, version string) ([]string, error) {
-	all, err := x.resolver.LookupTXT(ctx, name+".")
-	if err := unlessMissing(err); err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(all, func(record string) bool {
-		head, _, _ := strings.Cut(strings.ReplaceAll(record, ";", " "), " ")
-		return version != "" && !strings.EqualFold(strings.TrimSpace(head), version)
-	}), nil
+		"add a TXT record at " + name + ", to begin with: v=DMARC1; p=none"}, nil
 }
 
 // tag returns the value of a tag of a DKIM record.
@@ -186,12 +164,4 @@ func tag(record, name string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// unlessMissing returns err, unless it means that there is no such record.
-func unlessMissing(err error) error {
-	if e, ok := errors.AsType[*net.DNSError](err); ok && e.IsNotFound {
-		return nil
-	}
-	return err
 }

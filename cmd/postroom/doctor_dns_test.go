@@ -124,10 +124,10 @@ func TestDNSOfNoDomain(t *testing.T) {
 }
 
 func TestUnlessMissing(t *testing.T) {
-	if err := unlessMissing(missing("x")); err != nil {
+	if err := maildns.UnlessMissing(missing("x")); err != nil {
 		t.Errorf("a missing record is no error, got %v", err)
 	}
-	if err := errors.New("x"); !errors.Is(unlessMissing(err), err) {
+	if err := errors.New("x"); !errors.Is(maildns.UnlessMissing(err), err) {
 		t.Error("another error is one")
 	}
 }

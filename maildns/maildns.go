@@ -1,0 +1,62 @@
+// Package maildns looks up what domains publish about their mail. It keeps nothing and sends no mail.
+package maildns
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/publicsuffix"
+)
+
+// Resolver looks up the DNS. *net.Resolver implements it.
+type Resolver interface {
+	LookupTXT(ctx context.Context, name string) ([]string, error)
+	LookupNS(ctx context.Context, name string) ([]*net.NS, error)
+}
+
+// Answers returns an error if the DNS of the internet can't be asked. The servers of closed networks answer
+// for every name that it does not exist, also for com.
+func Answers(ctx context.Context, r Resolver) error {
+	_, err := r.LookupNS(ctx, "com.")
+	return err
+}
+
+// TXT returns the TXT records of a name that begin with a version, such as v=spf1; empty: all. None is no
+// error.
+func TXT(ctx context.Context, r Resolver, name, version string) ([]string, error) {
+	all, err := r.LookupTXT(ctx, name+".")
+	if err := UnlessMissing(err); err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(record string) bool {
+		head, _, _ := strings.Cut(strings.ReplaceAll(record, ";", " "), " ")
+		return version != "" && !strings.EqualFold(strings.TrimSpace(head), version)
+	}), nil
+}
+
+// DMARC returns the DMARC records of a domain, or of its organizational domain (RFC 7489 section 6.6.3), and
+// the name that has them. More than one counts as none.
+func DMARC(ctx context.Context, r Resolver, domain string) (name string, records []string, err error) {
+	names := []string{domain}
+	if whole, err := publicsuffix.EffectiveTLDPlusOne(domain); err == nil && whole != domain {
+		names = append(names, whole)
+	}
+	for _, one := range names {
+		name = "_dmarc." + one
+		if records, err = TXT(ctx, r, name, "v=DMARC1"); err != nil || len(records) > 0 {
+			return name, records, err
+		}
+	}
+	return "_dmarc." + domain, nil, nil
+}
+
+// UnlessMissing returns err, unless it means that there is no such record.
+func UnlessMissing(err error) error {
+	if e, ok := errors.AsType[*net.DNSError](err); ok && e.IsNotFound {
+		return nil
+	}
+	return err
+}

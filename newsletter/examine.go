@@ -1,0 +1,246 @@
+package newsletter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/accounts/limits"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/templates/render"
+)
+
+// wayOut matches what a mail to a list must show: how to leave. In html the = may be written as a reference.
+var wayOut = regexp.MustCompile(`/(unsubscribe|preferences)\?t(=|&#x3D;)`)
+
+// clipped is the size of html beyond which Gmail shows only its beginning.
+const clipped = 102 << 10
+
+// Check finds what keeps a campaign from being sent, and what should be looked at. It asks the DNS and the
+// links; Send does not.
+func (c *contents) Check(ctx context.Context, bound, id string) (api.CampaignCheck, error) {
+	one, err := c.find(ctx, bound, id)
+	if err != nil {
+		return api.CampaignCheck{}, err
+	}
+	e := examination{contents: c, one: one, outside: true}
+	err = e.examine(ctx)
+	return e.result, err
+}
+
+// examination looks for faults of a campaign.
+type examination struct {
+	*contents
+	one     *campaign
+	outside bool // the DNS and the links are asked
+	variant string
+	result  api.CampaignCheck
+}
+
+func (e *examination) fail(code, text string) {
+	e.result.Faults = append(e.result.Faults, api.CampaignFault{Code: code, Message: e.of() + text})
+}
+
+func (e *examination) warn(code, text string) {
+	e.result.Warnings = append(e.result.Warnings, api.CampaignFault{Code: code, Message: e.of() + text})
+}
+
+// of names the variant that is looked at.
+func (e *examination) of() string {
+	if e.variant == "" {
+		return ""
+	}
+	return "Variant " + e.variant + ": "
+}
+
+// examine looks at everything.
+func (e *examination) examine(ctx context.Context) error {
+	e.result = api.CampaignCheck{Faults: []api.CampaignFault{}, Warnings: []api.CampaignFault{}}
+	in := e.one.Campaign
+	if len(in.Lists) == 0 {
+		e.fail("NoList", "It goes to no list; set lists")
+	}
+	if base := e.opts.ServiceURL(); !strings.HasPrefix(base, "https://") && !local(base) {
+		e.fail("NoPublicUrl", "Its links need a public https address; set serviceUrl")
+	}
+	if err := e.check(ctx, in); fault.Is(err, fault.Invalid) {
+		f, _ := errors.AsType[*fault.Error](err)
+		for _, field := range f.Fields {
+			e.fail("Invalid", field.Key+" "+field.Message)
+		}
+	} else if err != nil {
+		return err
+	}
+	for _, id := range in.Lists {
+		if list, err := e.Audience.Lists.Get(ctx, in.Account, id); err == nil {
+			e.result.Audience += list.Counts.Subscribed
+		}
+	}
+	e.test()
+	for i, content := range contentsOf(in) {
+		if len(in.Variants) > 0 {
+			e.variant = in.Variants[i].Variant
+		}
+		switch {
+		case content.Template == "" && content.HTML == "" && content.Text == "":
+			e.fail("NoContent", "It has no content; set html, text or template")
+		case len(e.result.Faults) == 0:
+			if err := e.mail(ctx, content, i == 0); err != nil {
+				return err
+			}
+		}
+	}
+	e.variant = ""
+	e.result.OK = len(e.result.Faults) == 0
+	return nil
+}
+
+// test finds a test that can't have a result: not even if all people of the lists got the campaign.
+func (e *examination) test() {
+	in := e.one.Campaign
+	t, n := trialOf(in), len(in.Variants)
+	if n == 0 || t.share == 1 || t.metric == byHand {
+		return
+	}
+	if each := int(float64(e.result.Audience) * t.share / float64(n)); each < t.minimum {
+		e.fail("TestTooSmall", fmt.Sprintf("About %d people would get each variant in the test, and %d must; raise "+
+			"test.share, or lower test.minimum", each, t.minimum))
+	}
+}
+
+// local reports whether an address is of this machine, where nobody but the developer follows links.
+func local(base string) bool {
+	return strings.HasPrefix(base, "http://127.0.0.1") || strings.HasPrefix(base, "http://localhost")
+}
+
+// mail writes a mail to some people, and finds what is wrong with it. first: nothing else of the campaign was
+// looked at.
+func (e *examination) mail(ctx context.Context, content api.Campaign, first bool) error {
+	letter, err := e.Outbox.Letter(ctx, shared(content, ""))
+	switch {
+	case fault.Is(err, fault.Unavailable):
+		return err
+	case err != nil:
+		e.fail("TemplateFault", err.Error())
+		return nil
+	}
+	const sampled = 20
+	people, err := e.some(ctx, content, sampled)
+	if err != nil {
+		return err
+	}
+	if len(people) == 0 {
+		if first {
+			e.warn("Nobody", "Nobody is subscribed to its lists, or its segments select none of them")
+		}
+		people = []audience.Person{standIn}
+	}
+	written, err := e.write(ctx, letter, people)
+	if err != nil || written == nil {
+		return err
+	}
+	e.judge(written, letter.Content().Source)
+	if first {
+		if err := e.time(ctx, letter); err != nil {
+			return err
+		}
+	}
+	if e.outside {
+		return e.ask(ctx, letter, written, content, people[:1])
+	}
+	return nil
+}
+
+// sample is a mail that was written to see what is in it.
+type sample struct {
+	words render.Mail
+	raw   []byte
+}
+
+// write writes the mail to people, and finds what they lack. It returns one of the mails; nil: there is none.
+func (e *examination) write(ctx context.Context, letter *outbox.Letter, people []audience.Person) (*sample,
+	error) {
+	missing := map[string]bool{}
+	var found *sample
+	for _, p := range people {
+		words, composed, err := e.written(ctx, letter, e.one, p)
+		f, ok := errors.AsType[*fault.Error](err)
+		switch {
+		case ok && f.Kind == fault.Unprocessable:
+			for _, field := range f.Fields {
+				missing[field.Message] = true
+			}
+		case fault.Is(err, fault.Unavailable):
+			return nil, err
+		case err != nil:
+			e.fail("TemplateFault", err.Error())
+			return nil, nil
+		case found == nil:
+			found = &sample{words: words, raw: composed.Raw}
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(missing)) {
+		e.warn("Missing", what+"; set a fallback")
+	}
+	return found, nil
+}
+
+// judge finds what is wrong with a mail as one person would get it.
+func (e *examination) judge(m *sample, source render.Source) {
+	for _, part := range []struct{ kind, words string }{{"html", m.words.HTML}, {"text", m.words.Text}} {
+		if part.words != "" && !wayOut.MatchString(part.words) {
+			e.fail("NoUnsubscribeLink", "Its "+part.kind+
+				" shows no way to leave; write {{rcpt.unsubscribeUrl}} or {{rcpt.preferencesUrl}}")
+		}
+	}
+	if m.words.HTML == "" && m.words.Text == "" {
+		e.fail("NoContent", "Its template is empty")
+	}
+	if m.words.HTML != "" && source.Text == "" {
+		e.warn("NoText", "It has no text part of its own; one is made from the html")
+	}
+	if len(m.raw) > clipped {
+		e.warn("Clipped", "It is larger than 102 KB: Gmail shows only its beginning, without the way to leave")
+	}
+	if strings.TrimSpace(m.words.Subject) == "" {
+		e.fail("NoSubject", "It has no subject")
+	}
+}
+
+// time says how long the campaign takes at least, with its rate and through the limits of its relays.
+func (e *examination) time(ctx context.Context, letter *outbox.Letter) error {
+	account := letter.Account()
+	relays, err := e.Relays(ctx, account, e.one.Gateway, api.Bulk)
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return err
+	}
+	now := e.opts.Now()
+	took, ok := duration(e.result.Audience, func(day int) (perSecond, perDay float64) {
+		all := pace{}
+		for _, r := range relays {
+			all = all.plus(paceOf(r.RateAt(now.Add(time.Duration(day) * 24 * time.Hour))))
+		}
+		return all.least(paceOf(account.Rate)).least(paceOf(limits.Rate{PerSecond: e.one.Rate})).get()
+	})
+	switch {
+	case !ok:
+		e.warn("TooSlow", "It would take more than a year through the limits of its relays")
+	case took >= 24*time.Hour:
+		e.result.Takes = fmt.Sprintf("%d days", int(math.Ceil(took.Hours()/24)))
+	case took >= time.Second:
+		e.result.Takes = took.Round(time.Second).String()
+	}
+	if took >= 24*time.Hour && e.one.Gateway != "" {
+		e.result.Takes += " through gateway " + e.one.Gateway
+	}
+	return nil
+}
