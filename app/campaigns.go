@@ -26,8 +26,9 @@ func (a *App) buildCampaigns(context.Context) error {
 	a.campaigns, err = newsletter.New(newsletter.Parts{
 		DB: a.db, Audience: audience.Finder{Subscribers: a.audience}, Log: sendlog.New(a.db, 0), Outbox: a.outbox,
 		Limits: a.limits, Suppressions: a.suppressions, Relays: a.router.Relays, DNS: net.DefaultResolver,
-		Web: dialing.New(dialing.Options{AllowPrivate: a.cfg.Webhooks.AllowPrivate, Setting: "webhooks.allowPrivate",
-			Logger: a.log}).Client(dialing.HTTP{}),
+		Web: dialing.New(dialing.Options{AllowPrivate: a.cfg.Webhooks.AllowPrivate,
+			Setting: "webhooks.allowPrivate",
+			Logger:  a.log}).Client(dialing.HTTP{}),
 		Resting: func(ctx context.Context) (bool, error) {
 			paused, err := a.control.Paused(ctx, queue.Bulk)
 			return len(paused) > 0, err

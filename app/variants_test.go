@@ -18,7 +18,8 @@ func versions(t *testing.T, client *api.Client, id, list string, trial api.Campa
 	t.Helper()
 	draft(t, client, id, list, func(c *api.Campaign) {
 		c.Subject = ""
-		c.Variants = []api.CampaignVariant{{Variant: "a", Subject: "Subject A"}, {Variant: "b", Subject: "Subject B"}}
+		c.Variants = []api.CampaignVariant{{Variant: "a", Subject: "Subject A"}, {Variant: "b",
+			Subject: "Subject B"}}
 		c.Test = &trial
 	})
 }
@@ -52,7 +53,8 @@ func TestCampaignFindsItsWinner(t *testing.T) {
 	set["serviceUrl"], set["tracking.opens"] = "https://mail.example.com", "true"
 	one, two := spawn(t, set), spawn(t, set)
 	people(t, one.client, "weekly", many(all)...)
-	versions(t, one.client, "c1", "weekly", api.CampaignTrial{Share: .3, Metric: "opens", Wait: "3s", Minimum: 20})
+	versions(t, one.client, "c1", "weekly", api.CampaignTrial{Share: .3, Metric: "opens", Wait: "3s",
+		Minimum: 20})
 	sendNow(t, two.client, "c1")
 	eventually(t, "the test is over", func() bool { return stats(t, one.client, "c1").Decides != nil })
 	tried := relay.Messages()
@@ -92,7 +94,8 @@ func TestCampaignFindsItsWinner(t *testing.T) {
 	if err != nil || again.Changed {
 		t.Errorf("%+v, %v", again, err)
 	}
-	if _, err := api.DecideCampaign.Do(t.Context(), one.client, api.CampaignWinner{Variant: "a"}, "c1"); codeOf(err) != "WinnerDecided" {
+	if _, err := api.DecideCampaign.Do(t.Context(), one.client, api.CampaignWinner{Variant: "a"},
+		"c1"); codeOf(err) != "WinnerDecided" {
 		t.Errorf("it is decided: %v", err)
 	}
 }
@@ -105,7 +108,8 @@ func TestCampaignWinnerByHand(t *testing.T) {
 	people(t, client, "weekly", many(200)...)
 	versions(t, client, "c1", "weekly", api.CampaignTrial{Share: .2, Metric: "manual"})
 	ctx := t.Context()
-	if _, err := api.DecideCampaign.Do(ctx, client, api.CampaignWinner{Variant: "a"}, "c1"); codeOf(err) != "CampaignState" {
+	if _, err := api.DecideCampaign.Do(ctx, client, api.CampaignWinner{Variant: "a"},
+		"c1"); codeOf(err) != "CampaignState" {
 		t.Errorf("it was not begun: %v", err)
 	}
 	sendNow(t, client, "c1")

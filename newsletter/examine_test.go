@@ -73,7 +73,8 @@ func TestWhatReceiversWantOfSenders(t *testing.T) {
 		{"all is well", "a@example.com", signed, zone{records: good}, []string{}},
 		{"of a subdomain", "a@news.example.com", signed, zone{records: good}, []string{}},
 		{"not signed", "a@example.com", "Subject: x\r\n\r\nx", zone{records: good}, []string{"NoDKIM"}},
-		{"signed by another", "a@example.org", signed, zone{records: with("_dmarc.example.org", "v=DMARC1; p=none")},
+		{"signed by another", "a@example.org", signed, zone{records: with("_dmarc.example.org",
+			"v=DMARC1; p=none")},
 			[]string{"NoDKIM"}},
 		{"no key", "a@example.com", signed, zone{records: with("s1._domainkey.example.com")}, []string{"NoDKIM"}},
 		{"a wrong key", "a@example.com", signed, zone{records: with("s1._domainkey.example.com", "v=DKIM1; p=?")},
@@ -138,7 +139,10 @@ func TestHowLongItTakes(t *testing.T) {
 		{"by the minute", 100, always(limits.Rate{PerMinute: 10}), 10 * time.Minute, true},
 		{"by the day", 2500, always(limits.Rate{PerDay: 1000}), 2 * day, true},
 		{"a slow rate", 86_400 * 3, always(limits.Rate{PerSecond: 1}), 3 * day, true},
-		{"it grows", 700, func(d int) (float64, float64) { return paceOf(limits.Rate{PerDay: 100 * float64(d+1)}).get() },
+		{"it grows", 700, func(d int) (float64, float64) {
+			return paceOf(limits.Rate{PerDay: 100 * float64(
+				d+1)}).get()
+		},
 			3 * day, true},
 		{"no relay", 1, func(int) (float64, float64) { return 0, 0 }, 0, false},
 		{"nobody", 0, always(limits.Rate{}), 0, true},

@@ -33,9 +33,10 @@ type Parts struct {
 	Suppressions *suppression.Store
 	// Relays returns those that mail of an account goes through; gateway is the one that a campaign names. It is
 	// that of routing.Router.
-	Relays func(ctx context.Context, account accounts.Sender, gateway string, lane api.Lane) ([]gateways.Relay, error)
-	DNS    maildns.Resolver // nil: DKIM and DMARC of senders are not looked up
-	Web    *http.Client     // asks links whether they answer; nil: none are asked
+	Relays func(ctx context.Context, account accounts.Sender, gateway string, lane api.Lane) ([]gateways.Relay,
+		error)
+	DNS maildns.Resolver // nil: DKIM and DMARC of senders are not looked up
+	Web *http.Client     // asks links whether they answer; nil: none are asked
 	// Resting reports whether the queue bulk is paused.
 	Resting func(ctx context.Context) (bool, error)
 }

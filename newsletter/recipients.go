@@ -111,7 +111,8 @@ func (c *reports) someRecipients(ctx context.Context, one *campaign, run sendlog
 	for _, p := range people {
 		r := api.CampaignRecipient{Subscriber: subscriberID(p.Ordinal), State: stateNames[p.State], Run: run.Number,
 			QueueID: c.messageID(run.Campaign, run.Number, p.Ordinal, one.Runs[run.Number-1].Began),
-			Variant: one.nameOf(run.Number, p.Ordinal), Response: p.Why, Delivered: p.Bits[sendlog.Delivered], Opened: p.Bits[sendlog.Opened],
+			Variant: one.nameOf(run.Number, p.Ordinal), Response: p.Why, Delivered: p.Bits[sendlog.Delivered],
+			Opened:  p.Bits[sendlog.Opened],
 			Clicked: p.Bits[sendlog.Clicked], Complained: p.Bits[sendlog.Complained], Left: p.Bits[sendlog.Left]}
 		if !p.At.IsZero() {
 			r.Time = &p.At
@@ -147,8 +148,10 @@ func (c *reports) ExportRecipients(ctx context.Context, bound, id string, q api.
 			if r.Time != nil {
 				at = r.Time.Format(time.RFC3339)
 			}
-			_ = out.Write([]string{r.Subscriber, api.CSVCell(r.Email), r.State, strconv.Itoa(r.Run), r.Variant, r.QueueID,
-				at, api.CSVCell(r.Response), yes(r.Delivered), yes(r.Opened), yes(r.Clicked), yes(r.Complained), yes(r.Left)})
+			_ = out.Write([]string{r.Subscriber, api.CSVCell(r.Email), r.State, strconv.Itoa(r.Run), r.Variant,
+				r.QueueID,
+				at, api.CSVCell(r.Response), yes(r.Delivered), yes(r.Opened), yes(r.Clicked), yes(r.Complained),
+				yes(r.Left)})
 			return out.Error() == nil
 		})
 	}

@@ -89,7 +89,8 @@ func indexOf(in api.Campaign, variant string) int {
 	return slices.IndexFunc(in.Variants, func(v api.CampaignVariant) bool { return v.Variant == variant })
 }
 
-// variantOf returns which variant a person gets in a run. It is drawn once: whoever asks gets the same answer.
+// variantOf returns which variant a person gets in a run. It is drawn once: whoever asks gets the same
+// answer.
 func (s *stored) variantOf(run int, ordinal uint32) int {
 	n := len(s.Variants)
 	if n == 0 {

@@ -93,7 +93,8 @@ func TestTheBestVariant(t *testing.T) {
 		all    []api.CampaignOutcome
 		want   string
 	}{
-		{byClicks, []api.CampaignOutcome{outcome("a", 100, 90, 3), outcome("b", 50, 10, 2)}, "b"}, // of fewer people
+		{byClicks, []api.CampaignOutcome{outcome("a", 100, 90, 3), outcome("b", 50, 10, 2)}, "b"},
+		// of fewer people
 		{byOpens, []api.CampaignOutcome{outcome("a", 100, 90, 3), outcome("b", 50, 10, 2)}, "a"},
 		{byClicks, []api.CampaignOutcome{outcome("a", 0, 0, 0), outcome("b", 0, 0, 0)}, "a"},
 	} {
@@ -138,7 +139,8 @@ func TestFaultsOfVariants(t *testing.T) {
 		in   api.Campaign
 		want []string
 	}{
-		{api.Campaign{Variants: v("a", "b"), Test: &api.CampaignTrial{Share: .01, Metric: "opens", Wait: "1s"}}, nil},
+		{api.Campaign{Variants: v("a", "b"), Test: &api.CampaignTrial{Share: .01, Metric: "opens", Wait: "1s"}},
+			nil},
 		{api.Campaign{Variants: v("a")}, []string{"variants"}},
 		{api.Campaign{Variants: v("1", "2", "3", "4", "5", "6", "7", "8", "9")}, []string{"variants"}},
 		{api.Campaign{Variants: v("a", "a")}, []string{"variants[1].variant"}},

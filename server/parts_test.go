@@ -292,9 +292,12 @@ func (p *parts) campaign(t *testing.T, operation string) string {
 	p.account(t, "acme")
 	p.list(t, "acme", "news")
 	_, err := p.Campaigns.Create(ctx, "", api.Campaign{Campaign: id, Account: "acme", Name: "Spring",
-		Lists: []string{"news"}, CampaignContent: api.CampaignContent{Subject: "Hello", Text: leaveText}})
+		Lists: []string{"news"}, CampaignContent: api.CampaignContent{Subject: "Hello", Text: leaveText},
+		Variants: []api.CampaignVariant{{Variant: "a", Subject: "A"}, {Variant: "b", Subject: "B"}},
+		Test:     &api.CampaignTrial{Metric: "manual"}})
 	steps := map[string][]string{"pauseCampaign": {"send"}, "resumeCampaign": {"send", "pause"},
-		"cancelCampaign": {"send"}, "resendCampaign": {"send", "cancel"}, "settleCampaign": {"send"},
+		"cancelCampaign": {"send"}, "decideCampaign": {"send"},
+		"resendCampaign": {"send", "cancel"}, "settleCampaign": {"send"},
 		"listCampaignRecipients": {"send"}, "exportCampaignRecipients": {"send"}, "getCampaignStats": {"send"},
 		"recountCampaign": {"send"}}[operation]
 	for _, step := range steps {

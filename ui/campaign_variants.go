@@ -28,7 +28,8 @@ func (b variantBlock) Fuller(f url.Values) bool {
 }
 
 // variantFields are the fields of a variant.
-var variantFields = []string{"variant", "subject", "previewText", "fromName", "fromAddress", "template", "html",
+var variantFields = []string{"variant", "subject", "previewText", "fromName", "fromAddress", "template",
+	"html",
 	"text"}
 
 // mostVariants is how many variants a form has at most.

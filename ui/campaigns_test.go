@@ -31,7 +31,10 @@ func whole() api.Campaign {
 			Text: "Hi", Gateway: "gw1", Locale: "de", TZ: "Europe/Vienna", Tags: []string{"a", "b"},
 			Render:   &api.Render{Format: "markdown", Missing: "error", Params: []byte("{\n  \"a\": 1\n}")},
 			Metadata: []byte("{\n  \"m\": 1\n}"), Fallbacks: []byte("{\n  \"firstName\": \"friend\"\n}"),
-			TrackOpens: new(true), TrackClicks: new(false)}}
+			TrackOpens: new(true), TrackClicks: new(false)},
+		Variants: []api.CampaignVariant{{Variant: "a", Subject: "A", PreviewText: "p", Text: "t",
+			HTML: "<p>", From: &api.Address{Name: "News", Address: "a@example.com"}}, {Variant: "b", Template: "t1"}},
+		Test: &api.CampaignTrial{Share: 0.2, Metric: "opens", Wait: "6h", Minimum: 50}}
 }
 
 // TestTheFormOfACampaignLosesNothing: who opens it and saves it changes nothing.
@@ -59,7 +62,7 @@ func TestTheFormOfACampaignRemoves(t *testing.T) {
 	if *p.HTML != "a\nb" || *p.Subject != "" || p.From.Address != "" || !p.EndAt.IsZero() ||
 		p.Window.From != "" ||
 		len(*p.Lists) != 0 || string(p.Metadata) != "{}" || *p.Rate != 0 || *p.KeepLog || *p.Events != "ends" ||
-		*p.TrackOpens != nil || p.Version != nil {
+		*p.TrackOpens != nil || p.Version != nil || len(*p.Variants) != 0 || *p.Test != (api.CampaignTrial{}) {
 		t.Errorf("%+v", p)
 	}
 }
@@ -356,5 +359,31 @@ func TestPagesOfACampaignOfAnotherAccount(t *testing.T) {
 	}
 	if p := b.post("/campaigns", springForm(nil)); p.status != http.StatusBadRequest {
 		t.Errorf("with a list of another account: %d", p.status)
+	}
+}
+
+// TestVariantsOnThePageOfACampaign: their numbers are shown, and one is made the winner.
+func TestVariantsOnThePageOfACampaign(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.list("default", "news")
+	w.subscriber("default", "ann@example.net", "news")
+	b := w.operator()
+	b.submitForm("/campaigns", springForm(url.Values{"variants.0.variant": {"a"}, "variants.0.subject": {"<A>"},
+		"variants.1.variant": {"b"}, "variants.1.previewText": {"p"}, "testMetric": {"manual"},
+		"testShare": {"0.5"}}))
+	edit := b.get("/campaigns/spring/edit")
+	edit.isSafe(t, "/campaigns/spring/edit")
+	edit.eachFieldHasALabel(t, "/campaigns/spring/edit")
+	edit.has(t, `value="<A>"`, "Version 4", `value="0.5"`)
+	edit.lacks(t, "Version 5")
+	b.get("/campaigns/spring/preview?variant=a").has(t, "<dd><A></dd>", `<option selected>a</option>`)
+	b.submitForm("/campaigns/spring/send", nil).has(t, "This one wins", "The others wait for the winner.")
+	p := b.submitForm("/campaigns/spring/winner", url.Values{"variant": {"b"}})
+	p.has(t, "The winner is <strong>b</strong>")
+	p.lacks(t, "This one wins")
+	b.get("/campaigns/spring/recipients?variant=b").has(t, "No recipient matches.")
+	if p := b.get("/campaigns/spring/recipients?variant=x"); p.status != http.StatusBadRequest {
+		t.Errorf("of no variant: %d", p.status)
 	}
 }

@@ -200,8 +200,8 @@ func (r *Router) Send(ctx context.Context, d Dispatch) Sent {
 	return r.newAttempt(d, order(d.Account.ID, routes, r.random)).run(ctx)
 }
 
-// Relays returns the relays that a message of an account may go through: the gateway that it names, else those
-// of the account that serve its lane.
+// Relays returns the relays that a message of an account may go through: the gateway that it names, else
+// those of the account that serve its lane.
 func (r *Router) Relays(ctx context.Context, account accounts.Sender, gateway string, lane api.Lane) (
 	[]gateways.Relay, error) {
 	if gateway == "" {

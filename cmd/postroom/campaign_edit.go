@@ -24,6 +24,8 @@ type campaignFields struct {
 	Fallbacks   string   `group:"content" placeholder:"JSON" help:"The values of attributes for people who lack them, such as '{\"firstName\":\"friend\"}'."`
 	Locale      *string  `group:"content" placeholder:"LOCALE" help:"Language of the mail. Default: the account's."`
 	TZ          *string  `group:"content" name:"tz" placeholder:"ZONE" help:"Time zone, such as Europe/Zurich, of dates, the window and the time of sending. Default: the account's, else UTC."`
+	Variants    string   `group:"content" placeholder:"JSON" help:"Versions to try, such as @variants.json: a list of objects with variant (an id) and what it has of its own: subject, previewText, from, template, html, text. [] removes them."`
+	Test        string   `group:"content" placeholder:"JSON" help:"How the best version is found, such as '{\"share\":0.2,\"metric\":\"opens\",\"wait\":\"6h\",\"minimum\":50}'. Default: by clicks, 4h after a tenth of the people got one."`
 	Tag         []string `group:"content" placeholder:"TAG" help:"Tags of its mail; several by commas."`
 	Metadata    string   `group:"content" placeholder:"JSON" help:"An object that every event of its mail has."`
 
@@ -164,6 +166,21 @@ func (f campaignFields) objects(p *api.CampaignPatch, con *console) error {
 		}
 		*part.into = text
 	}
+	for _, part := range []struct {
+		flag, value string
+		into        any
+	}{{"--variants", f.Variants, &p.Variants}, {"--test", f.Test, &p.Test}} {
+		if part.value == "" {
+			continue
+		}
+		text, err := con.readJSON(part.flag, part.value)
+		if err == nil {
+			err = json.Unmarshal(text, part.into)
+		}
+		if err != nil {
+			return usage("%s: %v", part.flag, err)
+		}
+	}
 	return nil
 }
 
@@ -212,6 +229,8 @@ func (c *campaignAddCmd) campaign(p api.CampaignPatch) api.Campaign {
 		api.Set(list.into, list.from)
 	}
 	api.Set(&made.ReplyTo, p.ReplyTo)
+	api.Set(&made.Variants, p.Variants)
+	made.Test = p.Test
 	api.Set(&made.Rate, p.Rate)
 	api.Set(&made.KeepLog, p.KeepLog)
 	return made

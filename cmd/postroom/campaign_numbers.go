@@ -11,17 +11,18 @@ import (
 // campaignRecipientsCmd shows the recipients of a campaign.
 type campaignRecipientsCmd struct {
 	reachFlags
-	ID     string `arg:"" help:"Id of the campaign."`
-	State  string `enum:",sending,sent,deferred,suppressed,unsubscribed,bounced,failed,inDoubt,cancelled" default:"" placeholder:"STATE" help:"Only those in this state: sending, sent, deferred, suppressed, unsubscribed, bounced, failed, inDoubt or cancelled."`
-	Of     int    `name:"run" placeholder:"N" help:"Only those of this run. Default: the last one."`
-	Search string `placeholder:"TEXT" help:"Only those with this in their address."`
-	CSV    string `name:"csv" placeholder:"FILE" help:"Write all of them to a file, not there yet unless --force is given; - is standard output."`
-	Force  bool   `help:"Write over a file that is there."`
+	ID      string `arg:"" help:"Id of the campaign."`
+	State   string `enum:",sending,sent,deferred,suppressed,unsubscribed,bounced,failed,inDoubt,cancelled" default:"" placeholder:"STATE" help:"Only those in this state: sending, sent, deferred, suppressed, unsubscribed, bounced, failed, inDoubt or cancelled."`
+	Variant string `placeholder:"ID" help:"Only those who get this variant."`
+	Of      int    `name:"run" placeholder:"N" help:"Only those of this run. Default: the last one."`
+	Search  string `placeholder:"TEXT" help:"Only those with this in their address."`
+	CSV     string `name:"csv" placeholder:"FILE" help:"Write all of them to a file, not there yet unless --force is given; - is standard output."`
+	Force   bool   `help:"Write over a file that is there."`
 	limitFlag
 }
 
 func (c *campaignRecipientsCmd) query() api.CampaignRecipientQuery {
-	return api.CampaignRecipientQuery{State: c.State, Run: c.Of, Search: c.Search}
+	return api.CampaignRecipientQuery{State: c.State, Variant: c.Variant, Run: c.Of, Search: c.Search}
 }
 
 // Run prints or writes them.
@@ -102,6 +103,10 @@ func (c *campaignStatsCmd) Run(s *session) error {
 	stats, err := api.GetCampaignStats.Do(s, s.client, c.ID)
 	return s.answer(stats, err, func() {
 		s.show(statsFacts(stats, time.Now()))
+		variants := newGrid("variant", "in the test", "sent", "bounced", "opened", "clicked", "left", "complained")
+		for _, v := range stats.Variants {
+			variants.add(v.Variant, v.Test, v.States.Sent, v.States.Bounced, v.Opened, v.Clicked, v.Left, v.Complained)
+		}
 		links := newGrid("clicks", "link")
 		for _, l := range stats.Links {
 			links.add(l.Clicks, l.URL)
@@ -114,7 +119,7 @@ func (c *campaignStatsCmd) Run(s *session) error {
 		for _, h := range stats.Hours {
 			hours.add(h.Hour.Local().Format("2006-01-02 15:04"), h.Sent, h.Opens, h.Clicks)
 		}
-		s.tables(links, domains, hours)
+		s.tables(variants, links, domains, hours)
 	})
 }
 
@@ -132,11 +137,13 @@ func statsFacts(stats api.CampaignStats, now time.Time) grid {
 		{"clicks in all", stats.ClickedTotal}, {"clicked by programs", stats.ClickedBots}} {
 		g.fact(n.state, noteIf(n.n > 0, "%d", n.n))
 	}
+	g.fact("winner", stats.Winner)
 	g.fact("rate", noteIf(stats.Rate > 0, "%.1f mails a second", stats.Rate))
 	for _, at := range []struct {
 		name string
 		at   *time.Time
-	}{{"began", stats.Started}, {"ended", stats.Ended}, {"recounted", stats.Recounted}} {
+	}{{"began", stats.Started}, {"winner is decided", stats.Decides}, {"winner was decided", stats.Decided},
+		{"ended", stats.Ended}, {"recounted", stats.Recounted}} {
 		if at.at != nil {
 			g.add(at.name, stamp(*at.at, now))
 		}

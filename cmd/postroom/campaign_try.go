@@ -43,7 +43,8 @@ type campaignPreviewCmd struct {
 
 // Run prints the mail, and notes the variables that the person lacks.
 func (c *campaignPreviewCmd) Run(s *session) error {
-	mail, err := api.PreviewCampaign.Do(s, s.client, api.CampaignSample{Subscriber: c.For, Variant: c.Variant}, c.ID)
+	mail, err := api.PreviewCampaign.Do(s, s.client, api.CampaignSample{Subscriber: c.For,
+		Variant: c.Variant}, c.ID)
 	return s.answer(mail, err, func() {
 		for _, name := range mail.Missing {
 			s.note("%s is missing", clean(name))
@@ -63,14 +64,16 @@ func (c *campaignPreviewCmd) Run(s *session) error {
 // campaignTestCmd mails a campaign to given addresses.
 type campaignTestCmd struct {
 	reachFlags
-	ID  string   `arg:"" help:"Id of the campaign."`
-	To  []string `arg:"" name:"address" help:"Addresses that get it, with [Test] before the subject."`
-	For string   `placeholder:"WHO" help:"Address or id of the subscriber whom it is filled for. Default: a person of its lists."`
+	ID      string   `arg:"" help:"Id of the campaign."`
+	Variant string   `placeholder:"ID" help:"Which variant. Default: the first."`
+	To      []string `arg:"" name:"address" help:"Addresses that get it, with [Test] before the subject."`
+	For     string   `placeholder:"WHO" help:"Address or id of the subscriber whom it is filled for. Default: a person of its lists."`
 }
 
 // Run mails it. It fails if one of the addresses is suppressed.
 func (c *campaignTestCmd) Run(s *session) error {
-	tested, err := api.TestCampaign.Do(s, s.client, api.CampaignTest{To: c.To, Subscriber: c.For}, c.ID)
+	tested, err := api.TestCampaign.Do(s, s.client, api.CampaignTest{To: c.To, Subscriber: c.For,
+		Variant: c.Variant}, c.ID)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"net"
 	"testing"
 
@@ -120,14 +119,5 @@ func TestDNSOfNoDomain(t *testing.T) {
 	x := &exam{resolver: zone{closed: true}}
 	if got := x.dns(t.Context()); got != nil {
 		t.Errorf("without a domain there is nothing to ask, got %v", got)
-	}
-}
-
-func TestUnlessMissing(t *testing.T) {
-	if err := maildns.UnlessMissing(missing("x")); err != nil {
-		t.Errorf("a missing record is no error, got %v", err)
-	}
-	if err := errors.New("x"); !errors.Is(maildns.UnlessMissing(err), err) {
-		t.Error("another error is one")
 	}
 }

@@ -1,0 +1,56 @@
+package maildns
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// zone has TXT records by name. A name with an error in place of records can't be looked up.
+type zone map[string]any
+
+func (z zone) LookupTXT(_ context.Context, name string) ([]string, error) {
+	switch found := z[strings.TrimSuffix(name, ".")].(type) {
+	case error:
+		return nil, found
+	case []string:
+		return slices.Clone(found), nil
+	}
+	return nil, &net.DNSError{Name: name, IsNotFound: true}
+}
+
+func (zone) LookupNS(context.Context, string) ([]*net.NS, error) { return nil, nil }
+
+// TestDMARC: the record of the domain goes before that of its organizational domain.
+func TestDMARC(t *testing.T) {
+	t.Parallel()
+	away := errors.New("no route")
+	for _, c := range []struct {
+		name, domain string
+		z            zone
+		at           string
+		want         []string
+		err          error
+	}{
+		{"its own", "news.example.co.uk", zone{"_dmarc.news.example.co.uk": []string{"other",
+			"v=DMARC1; p=none"},
+			"_dmarc.example.co.uk": []string{"v=DMARC1; p=reject"}}, "_dmarc.news.example.co.uk",
+			[]string{"v=DMARC1; p=none"}, nil},
+		{"of the organization", "a.news.example.co.uk", zone{"_dmarc.example.co.uk": []string{
+			"v=dmarc1;p=reject"}},
+			"_dmarc.example.co.uk", []string{"v=dmarc1;p=reject"}, nil},
+		{"none", "example.com", zone{"_dmarc.example.com": []string{"v=DMARC10"}}, "_dmarc.example.com", nil,
+			nil},
+		{"no answer", "example.com", zone{"_dmarc.example.com": away}, "_dmarc.example.com", nil, away},
+	} {
+		at, got, err := DMARC(t.Context(), c.z, c.domain)
+		if diff := cmp.Diff(c.want, got); at != c.at || !errors.Is(err, c.err) || diff != "" {
+			t.Errorf("%s: at %s, %v (-want +got):\n%s", c.name, at, err, diff)
+		}
+	}
+}
