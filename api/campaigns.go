@@ -24,6 +24,7 @@ type Campaign struct {
 
 	Events  string `json:"events,omitempty" enum:"none,ends,all" doc:"Which events about its recipients go to webhooks: none; ends: failures, bounces, complaints and leaving (the default); all"`
 	KeepLog bool   `json:"keepLog,omitempty" doc:"Its mail enters the email log and the search index"`
+	Archive bool   `json:"archive,omitempty" doc:"It has a public page in the archive of its lists that are public, once it was sent"`
 
 	Variants []CampaignVariant `json:"variants,omitempty" maxItems:"8" doc:"2 to 8 versions of its mail; each person gets one. None: all get the same"`
 	Test     *CampaignTrial    `json:"test,omitempty" doc:"How the best variant is found; with the defaults when absent"`
@@ -109,6 +110,7 @@ type CampaignPatch struct {
 	EndAt            *time.Time      `json:"endAt,omitempty" doc:"0001-01-01T00:00:00Z: none"`
 	Events           *string         `json:"events,omitempty" enum:"none,ends,all"`
 	KeepLog          *bool           `json:"keepLog,omitempty"`
+	Archive          *bool           `json:"archive,omitempty" doc:"Alone it can change in every state. Of a campaign that was sent without it the mail is not stored any more: 409 ContentGone"`
 
 	Variants *[]CampaignVariant `json:"variants,omitempty" maxItems:"8" doc:"Replaces all variants; empty: none"`
 	Test     *CampaignTrial     `json:"test,omitempty" doc:"Replaces how the best variant is found; an empty object: the defaults"`
@@ -143,9 +145,12 @@ type CampaignInfo struct {
 	Started *time.Time     `json:"started,omitempty" doc:"When its last run began"`
 	Ended   *time.Time     `json:"ended,omitempty"`
 	States  CampaignStates `json:"states" doc:"Recipients of the last run by state"`
-	Version int            `json:"version" doc:"Raised by each change"`
-	Created time.Time      `json:"created"`
-	Updated time.Time      `json:"updated"`
+	// ArchiveURL is in the archive of its first list that is public
+	ArchiveURL string `json:"archiveUrl,omitempty" doc:"Address of its public page; absent: it has none, or not yet"`
+
+	Version int       `json:"version" doc:"Raised by each change"`
+	Created time.Time `json:"created"`
+	Updated time.Time `json:"updated"`
 }
 
 // CampaignStates counts recipients by state. Each has one.

@@ -337,6 +337,13 @@ const (
 	// ListConsents lists the steps of the subscriptions of a subscriber with their proofs, the latest first.
 	ListConsents Call[SubscriberAccount, ConsentHistory] = "GET /v1/subscribers/{subscriber}/consents"
 
+	// ErasePerson begins to erase a person everywhere. GetErasure tells how far it is.
+	ErasePerson Call[ErasureRequest, Erasure] = "POST /v1/people/erase"
+	// GetErasure shows how far an erasure is, or its receipt.
+	GetErasure Fetch[Erasure] = "GET /v1/people/erasures/{id}"
+	// ExportPerson returns what there is of a person.
+	ExportPerson Call[ErasureRequest, PersonalData] = "POST /v1/people/export"
+
 	// GetFeedback shows the sources of feedback about sent mail, and the results.
 	GetFeedback Fetch[FeedbackStatus] = "GET /v1/feedback"
 	// ReturnMail submits a returned mail (a bounce, a delay notice or a complaint) as it is (RFC 5322). If

@@ -190,7 +190,7 @@ type SubmitAnswer struct {
 
 // Skipped is the recipients that are not mailed, and the reason.
 type Skipped struct {
-	Reason     string   `json:"reason" enum:"unsubscribe,hard_bounce,spam_report,manual" doc:"Why the first of them is not"`
+	Reason     string   `json:"reason" enum:"unsubscribe,hard_bounce,spam_report,manual,erased" doc:"Why the first of them is not"`
 	ListID     string   `json:"listId,omitempty" doc:"The list that says so; absent: the account, or the instance"`
 	Recipients []string `json:"recipients"`
 	All        bool     `json:"all,omitempty" doc:"Nothing was queued: these are all recipients. The queueId is that of the entry in the email log"`

@@ -12,7 +12,7 @@ type SuppressionScope struct {
 type Suppression struct {
 	Email  string `json:"email,omitempty" doc:"The address, in the form it is compared by; absent: see domain"`
 	Domain string `json:"domain,omitempty" doc:"All addresses of this domain, not those of its subdomains"`
-	Reason string `json:"reason" enum:"unsubscribe,hard_bounce,spam_report,manual"`
+	Reason string `json:"reason" enum:"unsubscribe,hard_bounce,spam_report,manual,erased"`
 	SuppressionScope
 	Created   time.Time  `json:"created"`
 	Expires   *time.Time `json:"expires,omitempty" doc:"From when on it no longer holds; absent: never"`

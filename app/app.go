@@ -25,6 +25,7 @@ import (
 	"github.com/postroom/postroom/config"
 	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/erasure"
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/feedback/tracking"
 	"github.com/postroom/postroom/feedback/unsubscribe"
@@ -93,6 +94,7 @@ type App struct {
 	optIn        *audience.Confirmations
 	campaigns    *newsletter.Campaigns
 	documents    *documents.Documents
+	erasures     *erasure.Erasures
 	feedback     *feedback.Feedback
 	tracking     *tracking.Tracking // nil where no HTTP is served
 	watch        *watch.Watch
@@ -127,6 +129,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 		a.buildCampaigns,  // campaigns, and the postmen that send them
 		a.buildWebhooks,   // events to endpoints
 		a.buildDocuments,  // events to the search index
+		persons{a}.build,  // persons erased everywhere
 		a.buildArchive,    // events to files or a column store
 		a.buildFeedback,   // results that arrive later: from providers and returned mail
 		a.buildRecipients, // links in mail: tracking, unsubscribe pages
@@ -278,7 +281,7 @@ func (a *App) buildStores(context.Context) error {
 	if a.signedTokens, err = newSignedTokens(a.ring); err != nil {
 		return err
 	}
-	if a.suppressions, err = newSuppressions(a.db, a.cfg.Suppression, a.accounts, a.log, a.metrics); err != nil {
+	if a.suppressions, err = newSuppressions(a); err != nil {
 		return err
 	}
 	a.life.onRun("suppressions", a.suppressions.Run)
@@ -370,7 +373,7 @@ func (a *App) serverParts() server.Parts {
 		People: a.people, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions,
 		Audience: a.audience, OptIn: a.optIn, Campaigns: a.campaigns, Feedback: a.feedback,
 		Bounces: a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe,
-		Senders: a.senders, Audit: a.audit, State: a.state(),
+		Senders: a.senders, Erasures: a.erasures, Audit: a.audit, State: a.state(),
 	}
 }
 

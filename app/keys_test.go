@@ -55,6 +55,7 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	exerciseAudience(t, client)
 	exerciseCampaigns(t, a.URL(), client, relay)
 	exerciseFeedback(t, a, client)
+	erased(t, client, "")
 	exerciseSenders(t, client)
 	trimAudit(t, db)
 	if _, err := api.RebuildDocuments.Do(t.Context(), client); err != nil {

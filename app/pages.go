@@ -41,10 +41,11 @@ func (a *App) buildPages(ctx context.Context) error {
 	}
 	pages, err := ui.New(ui.Parts{
 		Outbox: a.outbox, Webhooks: a.webhooks, Suppressions: a.suppressions, Audience: a.audience,
-		Campaigns: a.campaigns,
-		Accounts:  a.accounts, Gateways: a.gateways, Templates: a.stored, Documents: a.documents, Access: a.access,
+		Campaigns: a.campaigns, Erasures: a.erasures,
+		Accounts: a.accounts, Gateways: a.gateways, Templates: a.stored, Documents: a.documents, Access: a.access,
 		Settings: a.settings, State: a.state(), Dashboard: board, Viewer: viewer, Audit: a.audit,
-		People: a.people, LinkURL: server.LinkURL, AskAgain: a.optIn.Again, AskSender: a.senders.Ask,
+		People: a.people, LinkURL: server.LinkURL, AskAgain: a.optIn.Again,
+		ListForm: a.optIn.Form, AskSender: a.senders.Ask,
 		Look: server.Look(a.serverParts()),
 	}, ui.Options{Version: a.version, Logger: a.log, SignOn: signOn})
 	if err != nil {

@@ -61,6 +61,7 @@ func (a *App) rotateSecrets(ctx context.Context, told func(seen, done int)) ([]R
 		{"access tokens of relays", a.oauth.Reseal},
 		{"access tokens", a.access.Reseal},
 		{"people", a.people.Reseal},
+		{"key of erased addresses", a.suppressions.Reseal},
 		{"contents of mail", mail},
 		{"audit log", a.audit.Reseal},
 	} {

@@ -1,28 +1,24 @@
 package app
 
 import (
-	"log/slog"
-
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/config"
-	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/suppression"
 )
 
 // newSuppressions returns the store of addresses that get no mail. Any process may sweep it; one at a time
 // does.
-func newSuppressions(db *redisdb.DB, c config.Suppression, of *accounts.Accounts, log *slog.Logger,
-	metrics prometheus.Registerer) (*suppression.Store, error) {
+func newSuppressions(a *App) (*suppression.Store, error) {
+	c := a.cfg.Suppression
 	soft := c.SoftBounces
 	if soft == 0 {
 		soft = -1 // never, for suppression
 	}
-	return suppression.New(db, suppression.Options{
+	return suppression.New(a.db, suppression.Options{
 		Instance: c.Scope == "instance", SoftBounces: soft, SoftWindow: c.SoftWindow, SoftExpiry: c.SoftExpiry,
-		HardExpiry: c.HardBounceExpiry, ComplaintExpiry: c.ComplaintExpiry, Logger: log, Registry: metrics,
-		Room: accounts.Room(of, "suppressions"), ImportRoom: accounts.Room(of, "importSize"),
+		HardExpiry: c.HardBounceExpiry, ComplaintExpiry: c.ComplaintExpiry, Ring: a.ring, Logger: a.log,
+		Registry: a.metrics,
+		Room:     accounts.Room(a.accounts, "suppressions"), ImportRoom: accounts.Room(a.accounts, "importSize"),
 	})
 }
 

@@ -88,6 +88,12 @@ func (in FormRequest) request(known *record) api.SubscriberRequest {
 // take subscribes the address of a form to lists of one account.
 func (c *Confirmations) take(ctx context.Context, account string, in FormRequest, lists []*List) error {
 	s := c.Subscribers
+	if err := refuseErased(ctx, s.Suppressions, account, in.Email); err != nil {
+		if fault.Is(err, fault.Conflict) { // the visitor is told as little as anybody
+			return nil
+		}
+		return err
+	}
 	_, _, known, err := s.find(ctx, account, folded(in.Email))
 	if err != nil {
 		return err

@@ -45,6 +45,9 @@ func (i *importing) applyBatch(ctx context.Context, b *batch) error {
 func (i *importing) decideAll(ctx context.Context, b *batch) error {
 	i.earlier = i.state.Doubt
 	i.earlier.Times, i.earlier.Places = slices.Clone(i.earlier.Times), slices.Clone(i.earlier.Places)
+	if err := i.erased(ctx, b.rows); err != nil {
+		return err
+	}
 	if err := i.suppressed(ctx, b.rows); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package audience
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"regexp"
@@ -9,9 +10,11 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/oklog/ulid/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
 )
@@ -38,6 +41,7 @@ var importScript = redisdb.NewScript[importArgs, int]("audience/import",
 type importArgs struct {
 	Before, After string
 	Expiry        int
+	Event         string
 }
 
 // importIDs matches the ids of imports.
@@ -119,8 +123,13 @@ func (m *Imports) store(ctx context.Context, account string, state *importState)
 	if err != nil {
 		return false, redisdb.Failed(err, "encode an import")
 	}
-	done, err := importScript.RunReplicated(ctx, m.s.db, []string{importKey(account, state.ID)},
-		importArgs{Before: state.text, After: string(after), Expiry: int(importKept / time.Second)})
+	line, err := m.finished(account, state)
+	if err != nil {
+		return false, redisdb.Failed(err, "write the event of import %s", state.ID)
+	}
+	done, err := importScript.RunReplicated(ctx, m.s.db, []string{importKey(account, state.ID),
+		redisdb.Key(0, stream)}, importArgs{Before: state.text, After: string(after),
+		Expiry: int(importKept / time.Second), Event: line})
 	if err != nil {
 		return false, redisdb.Failed(err, "write down import %s", state.ID)
 	}
@@ -128,6 +137,20 @@ func (m *Imports) store(ctx context.Context, account string, state *importState)
 		state.text = string(after)
 	}
 	return done == 1, nil
+}
+
+// finished returns the event of the end of an import; empty: it is not at its end, or a dry run.
+func (m *Imports) finished(account string, state *importState) (string, error) {
+	if state.State == importRuns || state.DryRun {
+		return "", nil
+	}
+	now := m.s.now()
+	id := ulid.MustNew(ulid.Timestamp(now), rand.Reader).String()
+	e, err := event.New(id, event.ImportFinished, account, now, state.SubscriberImport)
+	if err != nil {
+		return "", err
+	}
+	return e.Line()
 }
 
 // enlist adds an import to those of its account.

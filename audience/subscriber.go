@@ -98,6 +98,9 @@ func (f *faults) fillChecked(r *record, in api.SubscriberRequest) {
 // put creates or changes the subscriber of an address that is in normal form.
 func (s *Subscribers) put(ctx context.Context, account string, in api.SubscriberRequest, wishes []wish,
 	t terms) (sub api.Subscriber, created bool, err error) {
+	if err := refuseErased(ctx, s.Suppressions, account, in.Email); err != nil {
+		return sub, false, err
+	}
 	proof, err := s.proof(ctx, account, t)
 	if err != nil {
 		return sub, false, err
@@ -213,6 +216,9 @@ func (s *Subscribers) Update(ctx context.Context, bound string, of api.Subscribe
 
 // takeAddress gives another address to an ordinal.
 func (s *Subscribers) takeAddress(ctx context.Context, account string, ordinal uint32, email string) error {
+	if err := refuseErased(ctx, s.Suppressions, account, email); err != nil {
+		return err
+	}
 	has, other, r, err := s.find(ctx, account, folded(email))
 	if err != nil {
 		return err

@@ -25,6 +25,11 @@ type Index interface {
 	Walk(ctx context.Context, fn func([]Document) error) error
 	// Forget deletes documents of messages accepted before a time, max at most, and returns their number.
 	Forget(ctx context.Context, before time.Time, max int) (int, error)
+	// Delete deletes documents by their queue ids, whatever their revision. Unknown ones are no error.
+	Delete(ctx context.Context, ids []string) error
+	// Reclaim rewrites the files of the index that have bytes of deleted or replaced documents, as far as the
+	// index lets its caller. It may take long.
+	Reclaim(ctx context.Context) error
 	// Size returns the size of the index.
 	Size(ctx context.Context) (Size, error)
 }

@@ -47,6 +47,11 @@ const (
 	CampaignFinished Type = "campaignFinished" // its run is over: sent, cancelled or failed
 )
 
+// What can happen to an audience.
+const (
+	ImportFinished Type = "importFinished" // an import of subscribers is over: done or interrupted
+)
+
 // What can happen to the system.
 const (
 	AccountError    Type = "accountError"    // an account's credentials, certificate or sender were refused
@@ -64,6 +69,7 @@ func Types() []Type {
 		MessageDelivered, MessageDeferred, MessageBounce, MessageComplaint, TrackOpen, TrackClick, ListUnsubscribe,
 		ListSubscribe, MessageReported,
 		CampaignStarted, CampaignPaused, CampaignHeld, CampaignFinished,
+		ImportFinished,
 		AccountError, WebhookDisabled, WebhookTest, AlertRaised, AlertResolved,
 	}
 }

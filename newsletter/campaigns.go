@@ -119,7 +119,10 @@ func (c *book) info(ctx context.Context, one *campaign) (api.CampaignInfo, error
 		return info, err
 	}
 	info.States, _ = states(one, sendlog.Sum(chunks))
-	return info, nil
+	if one.shown() > 0 {
+		info.ArchiveURL, err = c.archiveURL(ctx, one.Campaign)
+	}
+	return info, err
 }
 
 // Page returns a page of campaigns: of one account, or of all, those that were changed last first.
@@ -162,9 +165,13 @@ func (c *Campaigns) Page(ctx context.Context, bound string, q api.CampaignQuery)
 }
 
 // Update changes the fields of a campaign that the patch has. Of one that was sent, or is being sent:
-// Conflict, code CampaignState. Of one that is paused or held, who has not got it gets the new content.
+// Conflict, code CampaignState, but for archive. Of one that is paused or held, who has not got it gets the
+// new content.
 func (c *Campaigns) Update(ctx context.Context, bound, id string, p api.CampaignPatch) (api.CampaignInfo,
 	error) {
+	if publishes(p) {
+		return c.publish(ctx, bound, id, p)
+	}
 	old, err := c.find(ctx, bound, id)
 	if err != nil {
 		return api.CampaignInfo{}, err
@@ -175,9 +182,8 @@ func (c *Campaigns) Update(ctx context.Context, bound, id string, p api.Campaign
 		return api.CampaignInfo{}, err
 	}
 	changed, err := c.change(ctx, bound, id, func(s *stored) error {
-		if p.Version != nil && *p.Version != s.Version-1 {
-			return fault.New(fault.Conflict, "CampaignChanged", "Campaign %q is at version %d now, not %d", id,
-				s.Version-1, *p.Version)
+		if err := outdated(s, p.Version); err != nil {
+			return err
 		}
 		if s.State == api.CampaignSending || ended(s.State) {
 			return wrongState(s, "change it; pause it first, or copy it")
@@ -201,6 +207,15 @@ func (c *Campaigns) Update(ctx context.Context, bound, id string, p api.Campaign
 		}
 	}
 	return c.info(ctx, changed)
+}
+
+// outdated returns an error if a change is based on another version than the one before it.
+func outdated(s *stored, version *int) error {
+	if version == nil || *version == s.Version-1 {
+		return nil
+	}
+	return fault.New(fault.Conflict, "CampaignChanged", "Campaign %q is at version %d now, not %d",
+		s.Campaign.Campaign, s.Version-1, *version)
 }
 
 // sameAudience reports whether two campaigns go to the same people.
@@ -261,6 +276,7 @@ func patched(in *api.Campaign, p api.CampaignPatch) {
 		}
 	}
 	api.Set(&in.KeepLog, p.KeepLog)
+	api.Set(&in.Archive, p.Archive)
 	api.Set(&in.Variants, p.Variants)
 	if p.Test != nil {
 		if in.Test = p.Test; *p.Test == (api.CampaignTrial{}) {
@@ -313,7 +329,7 @@ func (c *Campaigns) Delete(ctx context.Context, bound, id string) (bool, error) 
 		if err := c.Log.Forget(ctx, key, run.End); err != nil {
 			return false, err
 		}
-		if err := c.release(ctx, key, &run); err != nil {
+		if err := c.release(ctx, key, &run, ""); err != nil {
 			return false, err
 		}
 	}

@@ -16,7 +16,8 @@ func TestAPatchRemoves(t *testing.T) {
 	t.Parallel()
 	end := time.Date(2030, 12, 24, 8, 30, 0, 0, time.UTC)
 	whole := func() api.Campaign {
-		return api.Campaign{Name: "N", Lists: []string{"news"}, Rate: 2, EndAt: &end, Events: "ends", KeepLog: true,
+		return api.Campaign{Name: "N", Lists: []string{"news"}, Rate: 2, EndAt: &end, Events: "ends",
+			KeepLog: true, Archive: true,
 			Window: &api.CampaignWindow{From: "08:00", Until: "20:00"},
 			CampaignContent: api.CampaignContent{From: &api.Address{Address: "a@example.com"},
 				ReplyTo: api.Addresses{{Address: "b@example.com"}}, HTML: "h", Tags: []string{"a"},
@@ -31,7 +32,8 @@ func TestAPatchRemoves(t *testing.T) {
 	patched(&c, api.CampaignPatch{From: &api.Address{}, ReplyTo: &api.Addresses{}, HTML: new(""),
 		Render: &api.Render{Params: json.RawMessage(" {} ")}, Tags: &[]string{}, Metadata: json.RawMessage("{}"),
 		Fallbacks: json.RawMessage("{ }"), TrackOpens: new(*bool), TrackClicks: new(*bool), Lists: &[]string{},
-		Rate: new(0.0), Window: &api.CampaignWindow{}, EndAt: &time.Time{}, KeepLog: new(false)})
+		Rate: new(0.0), Window: &api.CampaignWindow{}, EndAt: &time.Time{}, KeepLog: new(false),
+		Archive: new(false)})
 	want := api.Campaign{Name: "N", Events: "ends", Lists: []string{}, CampaignContent: api.CampaignContent{
 		ReplyTo: api.Addresses{}, Tags: []string{}}}
 	if diff := cmp.Diff(want, c); diff != "" {

@@ -28,8 +28,8 @@ func (c *contents) check(ctx context.Context, in api.Campaign) error {
 	var f faults
 	if !ids.MatchString(in.Campaign) {
 		f.add("campaign", "must be up to 63 letters, digits, dots, - and _, beginning with a letter or digit")
-	} else if in.Campaign == idOfForm {
-		f.add("campaign", "must not be %q, which names the form of a new campaign", idOfForm)
+	} else if in.Campaign == idOfForm || in.Campaign == idOfFeed {
+		f.add("campaign", "must not be %q, which names a page", in.Campaign)
 	}
 	if strings.TrimSpace(in.Name) == "" {
 		f.add("name", "is required")

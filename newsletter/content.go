@@ -172,7 +172,11 @@ func (c *contents) previewed(ctx context.Context, in api.Campaign) (*outbox.Lett
 func (c *contents) written(ctx context.Context, letter *outbox.Letter, one *campaign,
 	person audience.Person) (
 	render.Mail, *message.Composed, error) {
-	params, err := newMail(one.Campaign).filled(person)
+	m, err := c.filling(ctx, one.Campaign)
+	if err != nil {
+		return render.Mail{}, nil, err
+	}
+	params, err := m.filled(person)
 	if err != nil {
 		return render.Mail{}, nil, err
 	}

@@ -19,6 +19,7 @@
 //   - Each person of a run is mailed, or has a state that says why not. A run ends only when nobody waits.
 //   - After Pause or Cancel has returned, no mail of the campaign reaches its final dot.
 //   - Nobody is mailed by an attempt that begins after their wish to leave was stored.
+//   - The public archive shows only what was sent with archive to lists that are public, and of no person.
 //   - The content of a run does not change with its template. To change a paused campaign is a new content,
 //     for those who have not got it.
 //   - Campaigns take turns, sheet by sheet, so a slow one delays no other.

@@ -214,7 +214,7 @@ func (c *keeper) finish(ctx context.Context, one *campaign) error {
 		if sum := sendlog.Sum(chunks); sum.States[sendlog.Deferred] > 0 || sum.Sending() > 0 {
 			return errors.Join(c.cancelDeferred(ctx, one), c.cancelOwed(ctx, one, chunks)) // were being tried
 		}
-		if err := c.release(ctx, one.key(), one.run()); err != nil {
+		if err := c.shelve(ctx, one.id); err != nil {
 			return err
 		}
 	}

@@ -251,7 +251,7 @@ func (c *life) turn(ctx context.Context, bound, id, to, reason, detail, what str
 		s.State, s.Reason, s.Detail, s.At = to, reason, detail, nil
 		s.Gate++
 		if ended(to) && len(s.Runs) > 0 {
-			s.Runs[len(s.Runs)-1].Ended = &now
+			s.Runs[len(s.Runs)-1].Ended, s.Runs[len(s.Runs)-1].Sent = &now, to == api.CampaignSent
 		}
 		if kind := eventOf(to); kind != "" && (len(s.Runs) > 0 || to == api.CampaignHeld ||
 			to == api.CampaignFailed) {

@@ -88,7 +88,8 @@ func (o Options) withDefaults() Options {
 type Campaigns struct {
 	*life
 	*reports
-	keeper *keeper
+	Archive *Archive
+	keeper  *keeper
 }
 
 // book has the campaigns as they are stored.
@@ -98,6 +99,7 @@ type book struct {
 	store   *records.Store[stored]
 	cached  *redisdb.Cache[*campaign]
 	byNo    *redisdb.Cache[string]
+	shelves shelves
 	metrics *metrics
 	log     *slog.Logger
 	turns   *turns // whose turn it is
@@ -132,11 +134,16 @@ func New(p Parts, o Options) (*Campaigns, error) {
 	b.store = records.New(p.DB, nil, records.Kind[stored]{
 		Key: "campaign", Index: "campaigns", Name: "campaign", Code: "CampaignChanged", Missing: notFound,
 		Secrets: func(*stored) []records.Secret { return nil },
-	}, records.Options[stored]{Now: o.Now, Forget: func(string) { b.cached.Clear() }})
+	}, records.Options[stored]{Now: o.Now, Forget: func(string) {
+		b.cached.Clear()
+		b.shelves.clear()
+	}})
 	b.cached = redisdb.NewCache[*campaign](p.DB, b.store.VersionKey(), nil)
 	b.byNo = redisdb.NewCache[string](p.DB, b.store.VersionKey(), nil)
+	b.shelves = shelves{redisdb.NewCache[[]shelved](p.DB, b.store.VersionKey(), nil),
+		redisdb.NewCache[ArchiveRow](p.DB, b.store.VersionKey(), nil)}
 	l := &life{&contents{b}}
-	return &Campaigns{life: l, reports: &reports{b},
+	return &Campaigns{life: l, reports: &reports{b}, Archive: &Archive{contents: l.contents},
 		keeper: &keeper{life: l, held: leases{sheets: map[*sendlog.Sheet]bool{}}}}, nil
 }
 

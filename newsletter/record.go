@@ -32,7 +32,8 @@ type stored struct {
 type sending struct {
 	Began     time.Time       `json:"began"`
 	Ended     *time.Time      `json:"ended,omitempty"`
-	End       uint32          `json:"end"` // the first ordinal that it leaves out
+	Sent      bool            `json:"sent,omitempty"` // it ended because nobody was left
+	End       uint32          `json:"end"`            // the first ordinal that it leaves out
 	To        string          `json:"to,omitempty"`
 	Subject   string          `json:"subject,omitempty"`
 	Letters   []outbox.Frozen `json:"letters"`          // by variant; one if there are none

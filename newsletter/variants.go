@@ -160,10 +160,14 @@ func letterName(run sendlog.Run, variant int) string {
 	return fmt.Sprintf("campaign.%s.%d", run, variant)
 }
 
-// release lets go of the contents of a run.
-func (c *book) release(ctx context.Context, key sendlog.Run, run *sending) error {
+// release lets go of the contents of a run, but one; empty: of all.
+func (c *book) release(ctx context.Context, key sendlog.Run, run *sending, but string) error {
 	for i := range run.Letters {
-		if err := c.Outbox.Release(ctx, letterName(key, i)); err != nil {
+		name := letterName(key, i)
+		if name == but {
+			continue
+		}
+		if err := c.Outbox.Release(ctx, name); err != nil {
 			return err
 		}
 	}

@@ -144,13 +144,15 @@ func (w *walk) rest(until time.Time, why string) {
 // newWalk prepares the walk of a run.
 func (c *keeper) newWalk(ctx context.Context, one *campaign) (*walk, error) {
 	run := one.run()
-	w := &walk{c: one, key: one.key(), mail: newMail(one.Campaign), zone: time.UTC, setsOf: -1,
-		chunks: sendlog.Chunks(run.End)}
+	w := &walk{c: one, key: one.key(), zone: time.UTC, setsOf: -1, chunks: sendlog.Chunks(run.End)}
 	sel := selection(one.Campaign)
 	if sel.Began = run.Began; run.To != "" && run.To != toNewcomers {
 		sel.Began = time.Time{}
 	}
 	var err error
+	if w.mail, err = c.filling(ctx, one.Campaign); err != nil {
+		return nil, err
+	}
 	if w.choice, err = c.Audience.Choose(ctx, sel); err != nil {
 		return nil, err
 	}

@@ -82,12 +82,18 @@ func setupSifted(t *testing.T, o Options) *bundle {
 func setupSiftedOn(t *testing.T, db *redisdb.DB, o Options, so suppression.Options) *bundle {
 	t.Helper()
 	b := setupOn(t, db, o)
+	b.sifts(t, so)
+	return b
+}
+
+// sifts gives the outbox suppressions.
+func (b *bundle) sifts(t *testing.T, so suppression.Options) {
+	t.Helper()
 	so.Now = b.clock.Now
 	var err error
 	if b.Suppressions, err = suppression.New(b.DB, so); err != nil {
 		t.Fatal(err)
 	}
-	return b
 }
 
 func (b *bundle) suppress(t *testing.T, entries ...suppression.Entry) {

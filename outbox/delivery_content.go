@@ -120,9 +120,9 @@ func (d *Delivery) textOf(ctx context.Context, c *claim) string {
 	return keptText + string(d.codec.pack([]byte(d.withoutTokens(text)), textName(c.id)))
 }
 
-// signedLink matches what may be a link of additions.identity or of package senders, up to the end of its
-// token.
-var signedLink = regexp.MustCompile(`(/unsubscribe\?t=|/preferences\?t=|/sender\?t=|/[co]/)([A-Za-z0-9_-]{40,})`)
+// signedLink matches what may be a link of additions.identity, of package senders or of package audience, up
+// to the end of its token.
+var signedLink = regexp.MustCompile(`(/(?:unsubscribe|preferences|sender|subscribers/confirm)\?t=|/[co]/)([A-Za-z0-9_-]{40,})`)
 
 // withoutTokens removes the tokens of links from a text that was sent: who finds it did not get the mail.
 func (s *store) withoutTokens(text string) string {
@@ -132,7 +132,7 @@ func (s *store) withoutTokens(text string) string {
 	return signedLink.ReplaceAllStringFunc(text, func(link string) string {
 		at := strings.LastIndexAny(link, "=/") + 1
 		for _, p := range []signedtoken.Purpose{signedtoken.Unsubscribe, signedtoken.Open, signedtoken.Click,
-			signedtoken.Sender} {
+			signedtoken.Sender, signedtoken.Confirm} {
 			if _, err := s.Tokens.Read(p, link[at:]); err == nil {
 				return link[:at]
 			}

@@ -20,10 +20,11 @@ type FactResult int
 
 // The results of recording a fact.
 const (
-	FactRecorded  FactResult = iota // recorded, with its event
-	FactKnown                       // recorded before
-	FactLimit                       // refused: the message has too many facts for one of its kind
-	FactUnmatched                   // refused: the message is unknown and no account is given
+	FactRecorded FactResult = iota // recorded, with its event
+	FactKnown                      // recorded before
+	FactLimit                      // refused: the message has too many facts for one of its kind
+	// refused: the message is unknown and no account is given, or the person was erased
+	FactUnmatched
 )
 
 // Opens and clicks of a message are recorded until it has maxFacts facts, and maxFactsEach for each
@@ -59,9 +60,13 @@ func (fs *Facts) RecordFacts(ctx context.Context, facts []Fact) ([]FactResult, e
 	}
 	pipe := fs.DB.Pipeline()
 	results, answers := make([]FactResult, len(facts)), make([]*redisdb.Reply[outcomeWord], len(facts))
+	erased, err := fs.erased(ctx, facts, about)
+	if err != nil {
+		return nil, err
+	}
 	for i, f := range facts {
 		r, known := about[f.MessageID]
-		if !known && f.Account == "" {
+		if !known && f.Account == "" || erased[i] {
 			results[i] = FactUnmatched
 			continue
 		}
@@ -89,6 +94,36 @@ func (fs *Facts) RecordFacts(ctx context.Context, facts []Fact) ([]FactResult, e
 		}
 	}
 	return results, nil
+}
+
+// erased reports which facts name persons who were erased. They are not stored: nobody may know whose they
+// are.
+func (fs *Facts) erased(ctx context.Context, facts []Fact, about map[string]row) ([]bool, error) {
+	gone := make([]bool, len(facts))
+	if fs.Suppressions == nil {
+		return gone, nil
+	}
+	named := map[string][]int{} // by account
+	for i, f := range facts {
+		if f.Recipient != "" {
+			account := cmp.Or(about[f.MessageID].envelope.Account, f.Account)
+			named[account] = append(named[account], i)
+		}
+	}
+	for account, which := range named {
+		addresses := make([]string, len(which))
+		for n, i := range which {
+			addresses[n] = facts[i].Recipient
+		}
+		found, err := fs.Suppressions.Erased(ctx, account, addresses...)
+		if err != nil {
+			return nil, err
+		}
+		for n, i := range which {
+			gone[i] = found[n]
+		}
+	}
+	return gone, nil
 }
 
 // readAbout reads the messages of facts, live or in the log.

@@ -2,9 +2,11 @@ package outbox
 
 import (
 	"context"
+	"slices"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/suppression"
 )
@@ -43,6 +45,9 @@ func (in *Intake) withoutSuppressed(ctx context.Context, all []*newMessage) (kep
 			}
 		}
 		first += len(m.envelope.To)
+		if m.coverErased() && err == nil {
+			err = in.encode(m)
+		}
 		m.unlook()
 		m.result.Skipped = skipped(m.envelope, m.stopped)
 		if err == nil && len(m.stopped) < len(m.envelope.To) {
@@ -58,6 +63,18 @@ func (in *Intake) withoutSuppressed(ctx context.Context, all []*newMessage) (kep
 	}
 	in.skip(ctx, unsent)
 	return kept
+}
+
+// coverErased replaces the addresses of erased persons, so that they are not stored again. It reports whether
+// there was one.
+func (m *newMessage) coverErased() (changed bool) {
+	for i, entry := range m.stopped {
+		if entry.Reason == suppression.Erased {
+			m.envelope.To = slices.Clone(m.envelope.To)
+			m.envelope.To[i], changed = message.Erased, true
+		}
+	}
+	return changed
 }
 
 // skippedNow returns the recipients of a message that was accepted before that would be skipped today. It is

@@ -76,17 +76,26 @@ func (l *Letter) Freeze(ctx context.Context, id string) (Frozen, error) {
 		if err := s.shared.put(ctx, 0, l.content); err != nil {
 			return Frozen{}, err
 		}
-		word, err := letterScript.RunReplicated(ctx, s.DB, []string{s.keys.letters(0)},
-			letterArgs{Letter: id, Name: l.content.name})
+		held, err := l.letters.Hold(ctx, id, l.content.name)
 		if err != nil {
-			return Frozen{}, redisError(err, "store the letter "+id)
+			return Frozen{}, err
 		}
-		if word.Word == "OK" {
+		if held {
 			l.frozen.Name = l.content.name
 			return l.frozen, nil
 		}
 	}
 	return Frozen{}, errUnshared
+}
+
+// Hold keeps a content under an id, in place of the one before, until Release. false: it is not stored.
+func (l *Letters) Hold(ctx context.Context, id, content string) (bool, error) {
+	word, err := letterScript.RunReplicated(ctx, l.DB, []string{l.keys.letters(0)},
+		letterArgs{Letter: id, Name: content})
+	if err != nil {
+		return false, redisError(err, "store the letter "+id)
+	}
+	return word.Word == "OK", nil
 }
 
 // Release lets go of a stored content. It stays for as long as messages need it.
@@ -158,6 +167,14 @@ func (l *Letter) Write(ctx context.Context, a Addressee) (*message.Composed, ren
 		return nil, render.Mail{}, err
 	}
 	return l.write(ctx, a, &e)
+}
+
+// Fill returns the words of a letter for everybody: nobody's links, no tracking. The links to leave lead to
+// an address. What params lack is empty.
+func (l *Letter) Fill(ctx context.Context, params json.RawMessage, leave string) (render.Mail, error) {
+	mail, err := l.content.renderer.Fill(ctx, params, leave)
+	mail.HTML, mail.Text = l.letters.withoutTokens(mail.HTML), l.letters.withoutTokens(mail.Text)
+	return mail, err
 }
 
 // write renders and signs a message, and completes its envelope.

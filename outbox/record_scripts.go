@@ -41,6 +41,8 @@ var (
 	rewakeScript   = redisdb.NewScript[rewakeArgs, string]("outbox/rewake", lua("rewake"), prelude)
 	factScript     = redisdb.NewScript[factArgs, outcomeWord]("outbox/fact", lua("fact"), prelude)
 	skipScript     = redisdb.NewScript[skipArgs, accepted]("outbox/skip", lua("skip"), prelude)
+	eraseScript    = redisdb.NewScript[eraseArgs, outcomeWord]("outbox/erase", lua("erase"), prelude)
+	expungeScript  = redisdb.NewScript[expungeArgs, int]("outbox/expunge", lua("expunge"), prelude)
 	purgeScript    = redisdb.NewScript[purgeArgs, int]("outbox/purge", lua("purge"), prelude)
 	ratesScript    = redisdb.NewScript[ratesArgs, outcomeWord]("outbox/rates", lua("rates"))
 	resealScript   = redisdb.NewScript[resealArgs, bool]("outbox/reseal", lua("reseal"), prelude)
@@ -180,6 +182,14 @@ type (
 		Refuse                                        bool
 		KeepKey                                       int
 		Events                                        []string
+	}
+	eraseArgs struct {
+		ID, State, Fence, Envelope, Status string
+		Events                             []string
+	}
+	expungeArgs struct {
+		ID, Result, Account, Reference, Record string
+		Lane                                   api.Lane
 	}
 	purgeArgs struct {
 		Before     time.Time

@@ -81,6 +81,22 @@ func (l *Log) Recount(ctx context.Context, r Run, end uint32) (int, error) {
 	return changed, nil
 }
 
+// ForgetPerson clears the bits and the reply of a person, and reports whether the run came to the person. The
+// state stays: it counts the person and names nobody.
+func (l *Log) ForgetPerson(ctx context.Context, r Run, ordinal uint32) (bool, error) {
+	chunk, offset := ChunkOf(ordinal)
+	args := forgetArgs{Offset: offset}
+	for _, b := range bits {
+		args.Bits = append(args.Bits, string(b))
+	}
+	states, err := l.States(ctx, r, chunk)
+	if err != nil || offset >= len(states) || states[offset] == Waiting {
+		return false, err
+	}
+	_, err = forgetScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk)}, args)
+	return true, redisdb.Failed(err, "forget a person of run %s", r)
+}
+
 // Forget deletes what is known of a run.
 func (l *Log) Forget(ctx context.Context, r Run, end uint32) error {
 	c := l.db.Client()

@@ -26,6 +26,7 @@ var (
 	gateScript    = script[gateArgs, word]("gate")
 	noteScript    = script[noteArgs, noted]("note")
 	recountScript = script[recountArgs, recounted]("recount")
+	forgetScript  = script[forgetArgs, word]("forget")
 )
 
 func script[A, R any](name string) *redisdb.Script[A, R] {
@@ -101,6 +102,11 @@ type gateArgs struct {
 type noteArgs struct{ Notes []string }
 
 type noted struct{ Word, Fresh string }
+
+type forgetArgs struct {
+	Offset int
+	Bits   []string
+}
 
 type recountArgs struct{ Bits []string }
 

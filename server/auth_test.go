@@ -26,8 +26,7 @@ func (w *world) call(t *testing.T, r route, token string, headers ...string) rep
 func (w *world) send(t *testing.T, r route, token string, names []string, headers ...string) reply {
 	t.Helper()
 	replaced := strings.NewReplacer(names...)
-	path := strings.NewReplacer(append(slices.Clone(names), "{listId}", "news", "{account}", "acme",
-		"{queue}",
+	path := strings.NewReplacer(append(slices.Clone(names), "{listId}", "news", "{account}", "acme", "{queue}",
 		"submit", "{queueId}", "q1", "{id}", "x1", "{deliveryId}", "d1", "{gateway}", "gw1", "{domain}",
 		"example.com", "{version}", "1", "{subscriber}", "reader@example.org", "{name}", "postmark", "*",
 		"docs.js")...).Replace(r.path)
@@ -51,12 +50,12 @@ func (w *world) send(t *testing.T, r route, token string, names []string, header
 		"createCampaign": `{"name":"` + rand.Text() + `"}`, "updateCampaign": `{}`,
 		"testCampaign": `{"to":["a@example.com"]}`, "settleCampaign": `{"all":true}`,
 		"resendCampaign": `{"to":"newcomers"}`, "decideCampaign": `{"variant":"a"}`,
+		"erasePerson": `{"email":"a@example.com"}`, "exportPerson": `{"email":"a@example.com"}`,
 		"createSubscriber": `{"email":"a@example.com","upsert":true}`, "updateSubscriber": `{}`,
 		"subscribe":       `{"lists":[{"listId":"{listId}","state":"pending"}]}`,
 		"addSuppressions": `{"email":"a@example.com"}`, "addSender": `{"sender":"b.example"}`,
 		"addToBlocklist": `{"account":"acme","recipient":"a@example.com"}`,
-		"returnMail":     "Subject: a\r\n\r\nb\r\n",
-		"createEndpoint": `{"url":"https://x.example"}`,
+		"returnMail":     "Subject: a\r\n\r\nb\r\n", "createEndpoint": `{"url":"https://x.example"}`,
 		"updateEndpoint": `{"url":"https://x.example","secret":"` + endpointSecret + `"}`,
 	}
 	switch r.id {
@@ -139,6 +138,8 @@ func (w *world) existing(t *testing.T, r route, token string) []string {
 		p.list(t, "acme", "news")
 		p.subscriber(t, "acme", "asked@example.org", "news")
 		return []string{"{listId}", "news", "{subscriber}", "asked@example.org"}
+	case "getErasure":
+		return p.erasure(t)
 	case "getListForm":
 		p.account(t, "acme")
 		p.list(t, "acme", "news")
@@ -261,12 +262,11 @@ func (w *world) click(t *testing.T) string {
 func welcome(r route) int {
 	switch { // without the token of a mail
 	case r.path == "/unsubscribe" && r.method == http.MethodPost, r.path == "/preferences" &&
-		r.method == http.MethodPost, r.path == "/sender" && r.method == http.MethodPost:
-		return http.StatusBadRequest
-	case r.path == "/subscribers": // without a list
+		r.method == http.MethodPost, r.path == "/sender" && r.method == http.MethodPost,
+		r.path == "/subscribers": // without a list
 		return http.StatusBadRequest
 	case r.path == "/unsubscribe", r.path == "/preferences", r.path == "/sender",
-		r.path == "/subscribers/confirm":
+		r.path == "/subscribers/confirm", r.path == "/archive/{listId}/{campaign}": // not sent
 		return http.StatusNotFound
 	}
 	if r.path == "/c/{token}" || r.path == "/track/click" {
@@ -346,7 +346,8 @@ func TestPublicRoutes(t *testing.T) {
 	}
 	want := []string{"/webhooks/provider", "/webhooks/provider/{name}", "/webhooks/provider/{name}",
 		"/unsubscribe", "/unsubscribe", "/preferences", "/preferences", "/sender", "/sender", "/subscribers",
-		"/subscribers", "/subscribers/confirm", "/subscribers/confirm", "/o/{token}", "/c/{token}", "/track/open",
+		"/subscribers", "/subscribers/confirm", "/subscribers/confirm", "/archive/{listId}",
+		"/archive/{listId}/atom.xml", "/archive/{listId}/{campaign}", "/o/{token}", "/c/{token}", "/track/open",
 		"/track/click", "/health", "/ready", "/openapi.json", "/openapi.yaml", "/docs", "/docs/*"}
 	if !slices.Equal(public, want) {
 		t.Errorf("public routes are %v; adding one is a decision, and this list is where it is taken", public)

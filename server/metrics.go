@@ -22,6 +22,7 @@ type metrics struct {
 	connections *prometheus.CounterVec
 	wrongProofs *prometheus.CounterVec
 	bodies      *prometheus.CounterVec
+	archive     *prometheus.CounterVec
 
 	routes map[string]bool // the closed set of values of the label route
 	serve  echo.HandlerFunc
@@ -53,9 +54,11 @@ func newMetrics(counted prometheus.Registerer, shown prometheus.Gatherer) *metri
 			"result", "told", "limited"),
 		bodies: newCounter("postroom_http_bodies_refused_total", "Request bodies that were not read to their end.",
 			"reason", "slow", "memory"),
+		archive: newCounter("postroom_public_archive_views_total", "Pages of the public archive that were asked for.", "page",
+			"list", "mail", "feed", "missing"),
 		routes: map[string]bool{},
 	}
-	counted.MustRegister(m.requests, m.inFlight, m.submits, m.connections, m.wrongProofs, m.bodies)
+	counted.MustRegister(m.requests, m.inFlight, m.submits, m.connections, m.wrongProofs, m.bodies, m.archive)
 	for _, outcome := range submitOutcomes {
 		m.submits.WithLabelValues(outcome)
 	}

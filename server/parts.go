@@ -10,6 +10,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/erasure"
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/feedback/tracking"
 	"github.com/postroom/postroom/feedback/unsubscribe"
@@ -45,6 +46,7 @@ type Parts struct {
 	Audience     *audience.Subscribers
 	OptIn        *audience.Confirmations
 	Campaigns    *newsletter.Campaigns
+	Erasures     *erasure.Erasures
 	Feedback     *feedback.Feedback
 	Bounces      *feedback.Bounces
 	Unsubscribe  *unsubscribe.Service

@@ -25,6 +25,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/erasure"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/feedback/tracking"
@@ -99,7 +100,7 @@ func newParts(t testing.TB) *parts {
 	must(err)
 	p.DomainKeys, err = dkim.NewKeys(p.db, ring, dkim.Options{})
 	must(err)
-	p.Suppressions, err = suppression.New(p.db, suppression.Options{})
+	p.Suppressions, err = suppression.New(p.db, suppression.Options{Ring: ring})
 	must(err)
 	p.Templates, err = templates.New(p.db, noSenders{}, templates.Options{})
 	must(err)
@@ -140,6 +141,11 @@ func newParts(t testing.TB) *parts {
 	must(err)
 	p.Documents, err = documents.New(documents.Parts{DB: p.db, Queues: control, Outbox: p.Outbox,
 		Store: p.index}, documents.Options{Kind: "opensearch"})
+	must(err)
+	p.Erasures, err = erasure.New(erasure.Parts{DB: p.db, Ring: ring, Digest: p.Suppressions.Digest,
+		Remaining: func(string) []string { return []string{"Backups."} },
+		Account:   func(ctx context.Context, id string) error { _, err := p.Accounts.Get(ctx, id); return err }},
+		erasure.Options{})
 	must(err)
 	p.Webhooks, err = webhooks.New(p.db, tasks, control, ring, webhooks.Options{AllowPrivate: true,
 		Match: func(ctx context.Context, q string, ids []string) (map[string]bool, error) {

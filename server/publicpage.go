@@ -82,9 +82,9 @@ func (p *publicPages) show(c echo.Context, status int, view publicView) error {
 
 // write writes a page of a template.
 func (p *publicPages) write(c echo.Context, status int, name string, noIndex bool, view any) error {
-	var b bytes.Buffer
-	if err := p.page.ExecuteTemplate(&b, name, view); err != nil {
-		return fmt.Errorf("write a public page: %w", err)
+	body, err := p.render(name, view)
+	if err != nil {
+		return err
 	}
 	h := c.Response().Header()
 	h.Set("Content-Security-Policy", p.policy)
@@ -92,5 +92,14 @@ func (p *publicPages) write(c echo.Context, status int, name string, noIndex boo
 		h.Set("X-Robots-Tag", "noindex, nofollow")
 	}
 	h.Add(echo.HeaderVary, "Accept-Language")
-	return c.HTMLBlob(status, b.Bytes())
+	return c.HTMLBlob(status, body)
+}
+
+// render returns a page of a template.
+func (p *publicPages) render(name string, view any) ([]byte, error) {
+	var b bytes.Buffer
+	if err := p.page.ExecuteTemplate(&b, name, view); err != nil {
+		return nil, fmt.Errorf("write a public page: %w", err)
+	}
+	return b.Bytes(), nil
 }

@@ -324,7 +324,7 @@ func (s *Server) audienceRoutes() []group {
 			get("/v1/subscribers/{subscriber}/consents", own(api.ScopeLists), subscribers.listConsents,
 				"listConsents", "List the steps of the subscriptions of a subscriber with their proofs, the latest first"),
 		}},
-		s.subscriberFileRoutes(), s.segmentRoutes(), s.campaignRoutes(),
+		s.subscriberFileRoutes(), s.segmentRoutes(), s.campaignRoutes(), s.erasureRoutes(),
 	}
 }
 
@@ -362,6 +362,7 @@ func (s *Server) publicRoutes() []group {
 			plain("/subscribers/confirm", public(), forms.askConfirm),
 			plainPost("/subscribers/confirm", forms.postConfirm),
 		}},
+		s.archived(),
 		{"Tracking", "The images and links in mail. Their token is in the URL.", []route{
 			plain("/o/{token}", public(), tracking.trackOpen),
 			plain("/c/{token}", public(), tracking.trackClick),

@@ -4,13 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"html/template"
 	"io"
 	"log/slog"
 	"mime"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -19,7 +16,6 @@ import (
 	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/server/proxies"
-	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/server/strangers"
 )
 
@@ -34,19 +30,16 @@ const (
 // subscribeRoutes are the public form of lists, and the link that confirms. They use no token of the API and
 // no cookie. So forms on pages of other origins may be sent here.
 type subscribeRoutes struct {
-	asks     *audience.Confirmations
-	lists    *audience.Lists
-	settings *settings.Settings
-	pages    *publicPages
-	proofs   *wrongProofs
-	sent     *strangers.Proofs // counts forms by network
-	log      *slog.Logger
+	asks   *audience.Confirmations
+	pages  *publicPages
+	proofs *wrongProofs
+	sent   *strangers.Proofs // counts forms by network
+	log    *slog.Logger
 }
 
 // subscribing returns the handlers of forms and confirmations.
 func (s *Server) subscribing() subscribeRoutes {
-	return subscribeRoutes{asks: s.parts.OptIn, lists: s.parts.Audience.Lists, settings: s.parts.Settings,
-		pages: s.pages, proofs: s.proofs, sent: s.forms, log: s.log}
+	return subscribeRoutes{asks: s.parts.OptIn, pages: s.pages, proofs: s.proofs, sent: s.forms, log: s.log}
 }
 
 // again asks a subscriber once more to confirm.
@@ -54,35 +47,9 @@ func (s subscribeRoutes) again(ctx context.Context, in *leaveListInput) (api.Con
 	return s.asks.Again(ctx, boundTo(ctx), in.of(), in.Subscriber, in.ListID)
 }
 
-// embedded is a form for pages of other sites. It has no script and no style.
-var embedded = template.Must(template.New("").Parse(`<form method="post" action="{{.Action}}" accept-charset="utf-8">
-<input type="hidden" name="listId" value="{{.ListID}}">
-<p><label>Email <input type="email" name="email" required maxlength="254" autocomplete="email"></label></p>
-<p><label>Name <input type="text" name="name" maxlength="256" autocomplete="name"></label></p>
-<div hidden aria-hidden="true"><label>Website <input type="text" name="website" tabindex="-1" autocomplete="off"></label></div>
-<p><button type="submit">Subscribe</button></p>
-</form>
-`))
-
 // form returns the form of a list, to link or to embed.
 func (s subscribeRoutes) form(ctx context.Context, in *listInput) (api.ListForm, error) {
-	list, err := s.lists.Get(ctx, boundTo(ctx), in.ListID)
-	if err != nil {
-		return api.ListForm{}, err
-	}
-	base := strings.TrimRight(s.settings.Current().ServiceURL, "/")
-	switch {
-	case !list.Public:
-		return api.ListForm{}, fault.New(fault.Conflict, "ListNotPublic",
-			"List %q has no form, because it is not public: set public", list.ListID)
-	case base == "":
-		return api.ListForm{}, fault.New(fault.Unprocessable, "NoPublicUrl",
-			"A form needs the public address of Postroom: set serviceUrl")
-	}
-	var html strings.Builder
-	err = embedded.Execute(&html, struct{ Action, ListID string }{base + "/subscribers", list.ListID})
-	return api.ListForm{URL: base + "/subscribers?listId=" + url.QueryEscape(list.ListID), HTML: html.String()},
-		err
+	return s.asks.Form(ctx, boundTo(ctx), in.ListID)
 }
 
 // showForm shows the form of the lists of the query.

@@ -125,7 +125,8 @@ func (w *world) do(t *testing.T, method, path, token, body string, headers ...st
 // forPeople reports whether a path is that of a page, whose refusals are pages too.
 func forPeople(path string) bool {
 	return strings.HasPrefix(path, "/unsubscribe") || strings.HasPrefix(path, "/preferences") ||
-		path == "/sender" || strings.HasPrefix(path, "/sender?") || strings.HasPrefix(path, "/subscribers")
+		path == "/sender" || strings.HasPrefix(path, "/sender?") || strings.HasPrefix(path, "/subscribers") ||
+		strings.HasPrefix(path, "/archive")
 }
 
 func marshal(t *testing.T, v any) string {

@@ -39,8 +39,8 @@ func normalAll(entries []Entry, now time.Time) ([]Entry, error) {
 
 // add adds entries that are in normal form, with one round trip.
 func (s *Store) add(ctx context.Context, entries []Entry, now time.Time) (added int, err error) {
-	if len(entries) == 0 {
-		return 0, nil
+	if entries, err = s.withoutErased(ctx, entries); err != nil || len(entries) == 0 {
+		return 0, err
 	}
 	pipe := s.db.ReplicatedPipeline()
 	var answers []*redisdb.Reply[int]
@@ -96,7 +96,8 @@ func addValues(e *Entry, p place) []any {
 }
 
 // Remove removes the entries of one scope about an address or a domain: those of e.Reason, or of every reason
-// if that is empty. Other fields of e are ignored. It reports whether an entry was in force.
+// if that is empty, also that the person was erased. Other fields of e are ignored. It reports whether an
+// entry was in force.
 func (s *Store) Remove(ctx context.Context, e Entry) (bool, error) {
 	now, reason, letter := s.now(), e.Reason, ""
 	if reason == "" {
@@ -116,5 +117,9 @@ func (s *Store) Remove(ctx context.Context, e Entry) (bool, error) {
 	if err != nil {
 		return false, redisdb.Failed(err, "suppression: remove an entry")
 	}
-	return removed > 0, nil
+	recalled := false
+	if reason == "" && e.Address != "" && e.List == "" {
+		recalled, err = s.recall(ctx, scope, e.Address)
+	}
+	return removed > 0 || recalled, err
 }

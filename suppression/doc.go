@@ -15,6 +15,9 @@
 // the address, because only its own server knows whether it has a meaning. Ids of lists are compared without
 // regard to case too (RFC 2919 section 6).
 //
+// A person who was erased has no entry, but a keyed hash of the address ([Persons.Erase]), which stops all
+// mail. No entry about such an address is added in its scope.
+//
 // # Promises
 //
 //   - [Store.Check] checks all recipients of a message in every scope with one round trip. In a Cluster it

@@ -116,5 +116,10 @@ func (s *Store) Find(ctx context.Context, address string) ([]Entry, error) {
 		return nil, err
 	}
 	slices.SortStableFunc(rows, func(a, b row) int { return b.reason.strength() - a.reason.strength() })
-	return s.entries(ctx, rows)
+	erased, err := s.findErased(ctx, f.Address)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := s.entries(ctx, rows)
+	return slices.Concat(erased, entries), err
 }

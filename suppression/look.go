@@ -2,6 +2,7 @@ package suppression
 
 import (
 	_ "embed"
+	"slices"
 
 	"github.com/postroom/postroom/redisdb"
 )
@@ -29,10 +30,15 @@ func (s *Store) Look(q Question) *Look {
 	if !s.db.Together() || len(q.Addresses) > mostLooked {
 		return nil
 	}
-	all := newLook(q)
-	l := &Look{Keys: append(make([]string, 0, 1+2*len(q.Addresses)), versionKey()), Each: len(all.scopes)}
-	all.each(func(subject string, fields []string) {
-		l.Keys = append(l.Keys, placeOf(subject).key())
+	key := s.cached()
+	all := newLook(q, key)
+	l := &Look{Keys: append(make([]string, 0, 2+3*len(q.Addresses)), versionKey()), Each: len(all.scopes)}
+	if key == nil && s.ring != nil { // somebody was erased: Check finds out whom
+		l.Keys = append(l.Keys, erasedKeyKey())
+		l.Fields = append(l.Fields, slices.Repeat([]string{keyField}, l.Each)...)
+	}
+	all.each(func(_, key string, fields []string) {
+		l.Keys = append(l.Keys, key)
 		l.Fields = append(l.Fields, fields...)
 	})
 	return l

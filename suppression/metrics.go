@@ -28,6 +28,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	m.entries = auto.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "postroom_suppression_entries", Help: "Entries of the suppression list.",
 	}, []string{"reason", "scope"})
+	m.stops[Erased] = stops.WithLabelValues(string(Erased))
 	for _, r := range Reasons {
 		m.stops[r] = stops.WithLabelValues(string(r))
 		for _, kind := range kinds {

@@ -16,6 +16,8 @@ var (
 		prelude, LookLua)
 	removeScript = redisdb.NewScript[removeArgs, int]("suppression/remove",
 		redisdb.Source(lua, "lua/remove.lua"), prelude)
+	eraseScript = redisdb.NewScript[eraseArgs, int]("suppression/erase", redisdb.Source(lua, "lua/erase.lua"),
+		LookLua)
 	sweepScript = redisdb.NewScript[sweepArgs, int]("suppression/sweep", redisdb.Source(lua, "lua/sweep.lua"),
 		prelude)
 	// softScript counts messages, also for Confirmed
@@ -33,6 +35,11 @@ type removeArgs struct {
 	Scope  string
 	Letter string
 	Now    string
+}
+
+type eraseArgs struct {
+	Field string
+	Now   string
 }
 
 type sweepArgs struct {

@@ -23,6 +23,9 @@ func (s *Store) Soft(ctx context.Context, e Entry, now time.Time) (suppressed bo
 	if len(wrong) > 0 {
 		return false, fault.InvalidFields(wrong)
 	}
+	if kept, err := s.withoutErased(ctx, []Entry{e}); err != nil || len(kept) == 0 {
+		return false, err
+	}
 	p := placeOf(e.subject())
 	field, _ := fieldOf(fieldName(scopeOf(e.Account, e.List), p.subject))
 	n, err := softScript.Run(ctx, s.db.Client(), []string{softKey(p.shard, field)}, softArgs{
@@ -47,6 +50,9 @@ func (s *Store) Confirmed(ctx context.Context, e Entry, now time.Time) (bool, er
 	e, wrong := e.Normal("", now)
 	if len(wrong) > 0 {
 		return false, fault.InvalidFields(wrong)
+	}
+	if kept, err := s.withoutErased(ctx, []Entry{e}); err != nil || len(kept) == 0 {
+		return false, err
 	}
 	p := placeOf(e.subject())
 	field, _ := fieldOf(fieldName(scopeOf(e.Account, ""), p.subject))

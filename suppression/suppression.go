@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/seal"
 )
 
 // Options are the settings suppression.*. The zero value works.
@@ -27,6 +28,9 @@ type Options struct {
 	// The quotas of an account: of its entries, which requests add (bounces, complaints and unsubscribes always
 	// are), and of the bytes of one import. Nil: none.
 	Room, ImportRoom Room
+
+	// Ring seals the key that hides erased addresses ([Persons.Erase]). Nil: nobody can be erased.
+	Ring *seal.Ring
 
 	Logger   *slog.Logger          // nil: nothing is logged
 	Registry prometheus.Registerer // nil: nothing is counted
@@ -48,6 +52,7 @@ type Store struct {
 	log     *slog.Logger
 	now     func() time.Time
 	metrics *metrics
+	*digests
 }
 
 // New returns a store on an open database. It does no I/O.
@@ -67,7 +72,7 @@ func New(db *redisdb.DB, o Options) (*Store, error) {
 		o.SoftExpiry = defaultSoftExpiry
 	}
 	return &Store{db: db, opts: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: o.Now,
-		metrics: newMetrics(o.Registry)}, nil
+		metrics: newMetrics(o.Registry), digests: &digests{db: db, ring: o.Ring}}, nil
 }
 
 // Learnt returns a bounce or complaint with the scope and the expiry of the settings. With

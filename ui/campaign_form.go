@@ -142,6 +142,9 @@ func campaignValues(c api.Campaign) url.Values {
 	if c.KeepLog {
 		f.Set("keepLog", "on")
 	}
+	if c.Archive {
+		f.Set("archive", "on")
+	}
 	maps.Copy(f, variantValues(c))
 	return f
 }
@@ -179,6 +182,7 @@ func readCampaign(f url.Values) (api.Campaign, error) {
 		Lists: listed(f.Get("lists")), Segments: listed(f.Get("segments")),
 		ExcludeLists: listed(f.Get("excludeLists")), ExcludeSegments: listed(f.Get("excludeSegments")),
 		ExcludeCampaigns: listed(f.Get("excludeCampaigns")), Events: text("events"), KeepLog: f.Has("keepLog"),
+		Archive: f.Has("archive"),
 		CampaignContent: api.CampaignContent{Subject: text("subject"), PreviewText: text("previewText"),
 			Template: text("template"), HTML: text("html"), Text: text("text"), Gateway: text("gateway"),
 			Locale: text("locale"), TZ: text("tz"), Tags: listed(f.Get("tags")), Metadata: object("metadata"),
@@ -238,7 +242,7 @@ func campaignPatch(c api.Campaign) api.CampaignPatch {
 		Fallbacks: orEmpty(c.Fallbacks), Lists: &c.Lists, Segments: &c.Segments, ExcludeLists: &c.ExcludeLists,
 		ExcludeSegments: &c.ExcludeSegments, ExcludeCampaigns: &c.ExcludeCampaigns, Rate: &c.Rate,
 		Window: cmp.Or(c.Window, &api.CampaignWindow{}), EndAt: cmp.Or(c.EndAt, &time.Time{}),
-		Events: new(cmp.Or(c.Events, "ends")), KeepLog: &c.KeepLog, Variants: &c.Variants,
+		Events: new(cmp.Or(c.Events, "ends")), KeepLog: &c.KeepLog, Archive: &c.Archive, Variants: &c.Variants,
 		Test: cmp.Or(c.Test, &api.CampaignTrial{})}
 }
 

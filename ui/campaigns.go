@@ -104,6 +104,11 @@ func (v campaignView) Undecided() bool {
 // Live reports whether the numbers of the campaign may change by themselves.
 func (v campaignView) Live() bool { return v.State != api.CampaignDraft }
 
+// PublicPath returns the path of its page in the public archive.
+func (v campaignView) PublicPath() string {
+	return v.ArchiveURL[max(0, strings.LastIndex(v.ArchiveURL, "/archive/")):]
+}
+
 // ID returns the id of the campaign.
 func (v campaignView) ID() string { return v.Campaign.Campaign }
 
@@ -261,6 +266,19 @@ func (u campaignPages) recountCampaign(w http.ResponseWriter, r *http.Request) e
 		return done(w, r, at, "A counter was wrong, and is right now.")
 	}
 	return done(w, r, at, "The counters are right.")
+}
+
+// archiveCampaign gives a campaign a public page, or takes it away.
+func (u campaignPages) archiveCampaign(w http.ResponseWriter, r *http.Request) error {
+	id, on := r.PathValue("id"), r.PostForm.Has("archive")
+	_, err := u.Campaigns.Update(r.Context(), boundTo(r), id, api.CampaignPatch{Archive: &on})
+	switch {
+	case err != nil:
+		return undone(w, r, campaignPath(id), err)
+	case on:
+		return done(w, r, campaignPath(id), "It has a public page, once it was sent to a public list.")
+	}
+	return done(w, r, campaignPath(id), "It has no public page.")
 }
 
 func (u campaignPages) deleteCampaign(w http.ResponseWriter, r *http.Request) error {

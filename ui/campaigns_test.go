@@ -22,7 +22,7 @@ func whole() api.Campaign {
 	end := time.Date(2030, 12, 24, 8, 30, 0, 0, time.UTC)
 	return api.Campaign{Name: "Spring <i>", Lists: []string{"news", "shop"}, Segments: []string{"vip"},
 		ExcludeLists: []string{"staff"}, ExcludeSegments: []string{"old"}, ExcludeCampaigns: []string{"winter"},
-		Rate: 2.5, EndAt: &end, Events: "all", KeepLog: true,
+		Rate: 2.5, EndAt: &end, Events: "all", KeepLog: true, Archive: true,
 		Window: &api.CampaignWindow{Days: []string{"mon", "fri"}, From: "08:00", Until: "20:00",
 			Of: "recipient"},
 		CampaignContent: api.CampaignContent{From: &api.Address{Name: "News", Address: "news@example.com"},
@@ -61,7 +61,8 @@ func TestTheFormOfACampaignRemoves(t *testing.T) {
 	p := campaignPatch(c)
 	if *p.HTML != "a\nb" || *p.Subject != "" || p.From.Address != "" || !p.EndAt.IsZero() ||
 		p.Window.From != "" ||
-		len(*p.Lists) != 0 || string(p.Metadata) != "{}" || *p.Rate != 0 || *p.KeepLog || *p.Events != "ends" ||
+		len(*p.Lists) != 0 || string(p.Metadata) != "{}" || *p.Rate != 0 || *p.KeepLog || *p.Archive ||
+		*p.Events != "ends" ||
 		*p.TrackOpens != nil || p.Version != nil || len(*p.Variants) != 0 || *p.Test != (api.CampaignTrial{}) {
 		t.Errorf("%+v", p)
 	}
@@ -73,7 +74,8 @@ func TestARefusedCampaignIsNotLost(t *testing.T) {
 	w := setup(t)
 	b := w.operator()
 	p := b.post("/campaigns", url.Values{"name": {"<i>Spring"}, "html": {"<p>long work</p>"}, "rate": {"fast"},
-		"params": {"[1]"}, "endAt": {"soon"}, "replyTo": {"nobody"}, "windowDays": {"tue"}, "keepLog": {"on"}})
+		"params": {"[1]"}, "endAt": {"soon"}, "replyTo": {"nobody"}, "windowDays": {"tue"}, "keepLog": {"on"},
+		"archive": {"on"}})
 	if p.status != http.StatusBadRequest {
 		t.Errorf("%d", p.status)
 	}
@@ -81,6 +83,7 @@ func TestARefusedCampaignIsNotLost(t *testing.T) {
 	p.eachFieldHasALabel(t, "/campaigns")
 	p.has(t, "rate must be a number", "params must be a JSON object", "endAt is not a date", "replyTo must be",
 		"<p>long work</p>", `value="fast"`, `value="tue" checked`, `name="keepLog" checked`,
+		`name="archive" checked`,
 		`value="<i>Spring"`)
 	if strings.Contains(p.body, "<p>long work") {
 		t.Error("the html of the mail is in the page")
@@ -303,6 +306,14 @@ func TestACampaignThroughItsForms(t *testing.T) {
 	}
 	b.get("/campaigns/spring").has(t, "1</strong> sent", "example.net", "Send again")
 	b.get("/campaigns/spring/recipients?state=sent").has(t, "ann@example.net")
+	b.get("/campaigns/spring").has(t, "Make a public page")
+	b.submitForm("/campaigns/spring/archive", url.Values{"archive": {"on"}}).has(t,
+		"once it was sent to a public list</dd>", "No public page")
+	_, err := w.audience.Lists.Update(t.Context(), "", "news", api.ListPatch{Public: new(true)})
+	w.must(err)
+	b.get("/campaigns/spring").has(t,
+		`<a href="/archive/news/spring">https://mail.example.com/archive/news/spring</a>`)
+	b.submitForm("/campaigns/spring/archive", nil).lacks(t, "/archive/news/spring</a>")
 	b.submitForm("/campaigns/spring/copy", nil).has(t, "This is the copy", "Copy of Spring", "draft</span>")
 	b.submitForm("/campaigns/spring/delete", nil).has(t, "The campaign spring was deleted", "1 campaign")
 }

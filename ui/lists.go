@@ -66,6 +66,41 @@ func (u audiencePages) list(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "list", list.Name, listView{list, mails})
 }
 
+// listFormView is the page with the public form of a list.
+type listFormView struct {
+	List    api.ListInfo
+	Form    api.ListForm
+	Trouble string // why it has none
+}
+
+// listForm shows the form of a list, to link or to embed.
+func (u audiencePages) listForm(w http.ResponseWriter, r *http.Request) error {
+	list, err := u.Audience.Lists.Get(r.Context(), boundTo(r), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	v := listFormView{List: list}
+	v.Form, err = u.ListForm(r.Context(), boundTo(r), list.ListID)
+	switch {
+	case fault.Is(err, fault.Conflict), fault.Is(err, fault.Unprocessable):
+		v.Trouble = sentence(err)
+	case err != nil:
+		return err
+	}
+	w.Header().Set("Content-Security-Policy", policy+"; frame-src 'self'") // the form
+	return u.show(w, r, http.StatusOK, "listform", "Form of "+list.Name, v)
+}
+
+// listFormFrame answers with the form of a list as others embed it.
+func (u audiencePages) listFormFrame(w http.ResponseWriter, r *http.Request) error {
+	form, err := u.ListForm(r.Context(), boundTo(r), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	writeFrame(w, form.HTML)
+	return nil
+}
+
 func (u audiencePages) createList(w http.ResponseWriter, r *http.Request) error {
 	f := r.PostForm
 	made, err := u.Audience.Lists.Create(r.Context(), boundTo(r), api.List{

@@ -36,7 +36,8 @@ func TestEveryPageIsSafeAndWhole(t *testing.T) {
 	at := w.subscriber("default", "ann@example.com", "news")
 	b := w.operator()
 	for _, path := range []string{"/campaigns/new", "/lists",
-		"/lists/news", "/lists/none", "/audience", at, "/templates",
+		"/lists/news", "/lists/news/form", "/lists/none", "/audience", "/imports", "/imports?id=x",
+		"/imports/default/none", at, "/templates",
 		"/templates/t", "/templates/none", "/", "/log", "/search",
 		"/search?q=x", "/cancel", "/messages/" +
 			id, "/webhooks", "/accounts", "/gateways", "/replay?account=default", "/suppressions",

@@ -9,6 +9,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/erasure"
 	"github.com/postroom/postroom/newsletter"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/server/access"
@@ -27,6 +28,7 @@ type Parts struct {
 	Suppressions *suppression.Store
 	Audience     *audience.Subscribers
 	Campaigns    *newsletter.Campaigns
+	Erasures     *erasure.Erasures
 	Accounts     *accounts.Accounts
 	Gateways     *gateways.Store
 	Templates    *templates.Templates
@@ -44,6 +46,8 @@ type Parts struct {
 	// AskAgain sends the mail again that asks to confirm a subscription; Again of audience.Confirmations
 	AskAgain func(ctx context.Context, bound string, of api.SubscriberAccount, subscriber, list string) (
 		api.ConfirmationSent, error)
+	// ListForm returns the public form of a list; Form of audience.Confirmations
+	ListForm func(ctx context.Context, bound, list string) (api.ListForm, error)
 	// AskSender sends a mail to an address, whose link lets an account send as it; Ask of senders.Proofs
 	AskSender func(ctx context.Context, account, address string) (api.SenderInfo, error)
 }

@@ -109,6 +109,12 @@ func (t table) audienceRoutes() {
 	t.shared("GET /lists/{id}", p.list)
 	t.sharedChanges("POST /lists/{id}", "list", p.changeList)
 	t.sharedChanges("POST /lists/{id}/delete", "list", p.deleteList)
+	t.shared("GET /lists/{id}/form", p.listForm)
+	t.shared("GET /lists/{id}/form/preview", p.listFormFrame)
+	t.shared("GET /imports", p.imports)
+	t.sharedChanges("POST /imports", "subscriber", p.importSubscribers)
+	t.shared("GET /imports/{account}/{id}", p.subscriberImport)
+	t.sharedChanges("POST /imports/{account}/{id}/stop", "subscriber", p.stopImport)
 	t.shared("GET /segments", p.segments)
 	t.sharedChanges("POST /segments", "segment", p.createSegment)
 	t.shared("GET /segments/{id}", p.segment)
@@ -123,6 +129,8 @@ func (t table) audienceRoutes() {
 	t.sharedChanges("POST /audience/{account}/{id}/ask", "subscriber", p.ask)
 	t.sharedChanges("POST /audience/{account}/{id}/leave", "subscriber", p.leave)
 	t.sharedChanges("POST /audience/{account}/{id}/delete", "subscriber", p.deleteSubscriber)
+	t.sharedChanges("POST /audience/{account}/{id}/erase", "subscriber", p.erase)
+	t.shared("GET /erasures/{id}", p.erasure)
 }
 
 // campaignRoutes are the pages of campaigns.
@@ -138,6 +146,7 @@ func (t table) campaignRoutes() {
 	t.shared("GET /campaigns/{id}/preview/mail", p.previewFrame)
 	t.shared("GET /campaigns/{id}/recipients", p.recipients)
 	changes("/{id}", p.changeCampaign)
+	changes("/{id}/archive", p.archiveCampaign)
 	changes("/{id}/copy", p.copyCampaign)
 	changes("/{id}/test", p.testCampaign)
 	changes("/{id}/send", p.sendCampaign)
@@ -196,7 +205,8 @@ var mounted = []string{
 	"/messages/*",
 	"/webhooks", "/webhooks/*", "/accounts", "/accounts/*", "/gateways", "/templates", "/templates/*",
 	"/suppressions", "/suppressions/*", "/lists", "/lists/*", "/segments", "/segments/*",
-	"/campaigns", "/campaigns/*", "/audience", "/audience/*", "/rates", "/settings",
+	"/campaigns", "/campaigns/*", "/audience", "/audience/*", "/imports", "/imports/*", "/erasures/*", "/rates",
+	"/settings",
 	"/tokens", "/tokens/*", "/audit", "/status", "/link", "/people", "/people/*", "/sessions",
 	"/sessions/*", "/me", "/me/*",
 	DashboardPath, DashboardPath + "/*",

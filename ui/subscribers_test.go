@@ -136,6 +136,26 @@ func TestSubscriberIsFollowedThroughThePages(t *testing.T) {
 	}
 }
 
+func TestPersonIsErasedByThePages(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	at := w.subscriber("default", "ann@example.com")
+	b := w.operator()
+	b.get(at).has(t, "Erase everywhere")
+	p := b.post(at+"/erase", nil)
+	receipt := p.to()
+	if p.status != http.StatusSeeOther || !strings.HasPrefix(receipt, "/erasures/") {
+		t.Fatalf("%d to %s: %s", p.status, receipt, p.body)
+	}
+	p = b.get(receipt)
+	p.isSafe(t, receipt)
+	p.has(t, "The person is being erased.", "waiting", "Entries of the email log", "Backups.")
+	p.lacks(t, "ann@example.com")
+	if p := b.get("/erasures/unknown"); p.status != http.StatusNotFound {
+		t.Errorf("an unknown one: %d", p.status)
+	}
+}
+
 func TestSubscribersAreFilteredAndPaged(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -183,49 +183,17 @@ func whomOf(text string) (email, domain string) {
 	return "", strings.TrimPrefix(text, "@")
 }
 
-// importFieldLimit is the size limit of the fields before the file of an import.
-const importFieldLimit = 4 << 10
-
 // importSuppressions streams the file of a form into an import, and redirects to the page of its result.
 func (u suppressionPages) importSuppressions(w http.ResponseWriter, r *http.Request) error {
-	form, err := r.MultipartReader()
-	if err != nil {
-		return fault.Wrap(err, fault.Invalid, "", "The form has no file")
-	}
-	control := http.NewResponseController(w)
-	_ = control.SetWriteDeadline(time.Time{}) // fails for recorders of tests only
-	_ = control.SetReadDeadline(time.Now().Add(importWait))
-	var options api.SuppressionImportOptions
-	for {
-		part, err := form.NextPart()
-		if err != nil {
-			return fault.Wrap(err, fault.Invalid, "", "The form has no file")
-		}
-		if part.FormName() != "file" {
-			value, err := io.ReadAll(io.LimitReader(part, importFieldLimit))
-			if err != nil {
-				return fault.Wrap(err, fault.Invalid, "", "The form could not be read")
-			}
-			switch text := strings.TrimSpace(string(value)); part.FormName() {
-			case "reason":
-				options.Reason = text
-			case "account":
-				options.Account = text
-			case "list":
-				options.List = text
-			}
-			continue
-		}
-		got, err := u.Suppressions.Import(r.Context(), boundTo(r), part, options)
+	return upload(w, r, func(f url.Values, _ string, file io.Reader) error {
+		got, err := u.Suppressions.Import(r.Context(), boundTo(r), file, api.SuppressionImportOptions{
+			Reason: f.Get("reason"), SuppressionScope: scopeOfForm(f)})
 		if err != nil {
 			return undone(w, r, "/suppressions", err)
 		}
 		return redirect(w, r, "/suppressions/imports/"+url.PathEscape(got.ID))
-	}
+	})
 }
-
-// importWait is the timeout of an upload. Larger files are for the command line.
-const importWait = 30 * time.Minute
 
 // suppressionImport shows the progress and result of an import.
 func (u suppressionPages) suppressionImport(w http.ResponseWriter, r *http.Request) error {

@@ -89,12 +89,18 @@ func TestAddingAndRemovingSuppressions(t *testing.T) {
 // upload posts a form with a file.
 func (b *browser) upload(path, file string, fields ...string) page {
 	b.t.Helper()
+	return b.uploadAs("list.csv", path, file, fields...)
+}
+
+// uploadAs is upload with the name of the file.
+func (b *browser) uploadAs(name, path, file string, fields ...string) page {
+	b.t.Helper()
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	for i := 0; i < len(fields); i += 2 {
 		b.must(form.WriteField(fields[i], fields[i+1]))
 	}
-	part, err := form.CreateFormFile("file", "list.csv")
+	part, err := form.CreateFormFile("file", name)
 	b.must(err)
 	_, err = part.Write([]byte(file))
 	b.must(err)

@@ -28,6 +28,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/erasure"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
@@ -74,6 +75,7 @@ type world struct {
 	barred    *suppression.Store
 	audience  *audience.Subscribers
 	campaigns *newsletter.Campaigns
+	erasures  *erasure.Erasures
 	ui        *UI
 	asked     []string // for senders: account and address
 }
@@ -115,7 +117,11 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.must(err)
 	w.stored, err = mailtemplates.New(db, shop{}, mailtemplates.Options{})
 	w.must(err)
-	w.barred, err = suppression.New(db, suppression.Options{})
+	w.barred, err = suppression.New(db, suppression.Options{Ring: ring})
+	w.must(err)
+	w.erasures, err = erasure.New(erasure.Parts{DB: db, Ring: ring, Digest: w.barred.Digest,
+		Remaining: func(string) []string { return []string{"Backups."} },
+		Account:   func(context.Context, string) error { return nil }}, erasure.Options{})
 	w.must(err)
 	w.audience, err = audience.New(audience.Parts{DB: db, Suppressions: w.barred,
 		Account: func(ctx context.Context, id string) error { _, err := w.accounts.Get(ctx, id); return err }},
@@ -143,8 +149,8 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.must(err)
 	u, err := New(Parts{
 		Outbox: w.outbox, Webhooks: w.webhooks, Suppressions: w.barred, Audience: w.audience, Accounts: w.accounts,
-		Campaigns: w.campaigns,
-		Gateways:  w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db},
+		Campaigns: w.campaigns, Erasures: w.erasures,
+		Gateways: w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db},
 		Settings: w.settings, Dashboard: board, Viewer: viewer, Audit: w.audit, People: w.people,
 		LinkURL: func(service, secret string) string { return service + "/link?t=" + secret },
 		AskAgain: func(_ context.Context, _ string, of api.SubscriberAccount, id, list string) (
@@ -152,6 +158,8 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 			w.asked = append(w.asked, of.Account+" "+id+" "+list)
 			return api.ConfirmationSent{Sent: list != "confirmed"}, nil
 		},
+		ListForm: (&audience.Confirmations{ConfirmationParts: audience.ConfirmationParts{Subscribers: w.audience,
+			ServiceURL: public}}).Form,
 		AskSender: func(_ context.Context, account, address string) (api.SenderInfo, error) {
 			w.asked = append(w.asked, account+" "+address)
 			return api.SenderInfo{Sender: address, Mail: &api.SenderMail{}}, nil

@@ -33,6 +33,7 @@ var (
 	trimScript     = redisdb.NewScript[trimArgs, int]("webhooks/trim", lua("trim"), prelude)
 	putScript      = redisdb.NewScript[putArgs, bool]("webhooks/put", lua("put"), prelude)
 	disableScript  = redisdb.NewScript[disableArgs, bool]("webhooks/disable", lua("disable"), prelude)
+	eraseScript    = redisdb.NewScript[eraseArgs, int]("webhooks/erase", lua("erase"), prelude)
 	unlockScript   = redisdb.NewScript[unlockArgs, bool]("webhooks/unlock", lua("unlock"))
 )
 
@@ -93,6 +94,7 @@ type (
 		Off        []byte
 		URL, Event string
 	}
+	eraseArgs  struct{ Endpoint, ID, Event, Response, Failure string }
 	unlockArgs struct{ Token string }
 )
 

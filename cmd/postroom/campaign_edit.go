@@ -44,6 +44,7 @@ type campaignFields struct {
 	EndAt       string   `placeholder:"WHEN" help:"Who has not got it by then will not: in 48h, or 2030-12-24T08:00:00Z."`
 	Events      *string  `enum:"none,ends,all" placeholder:"WHICH" help:"Events about its recipients that go to webhooks: none, ends (failures, bounces, complaints and leaving; the default) or all."`
 	KeepLog     *bool    `negatable:"" help:"Its mail enters the email log and the search index."`
+	Archive     *bool    `negatable:"" help:"It has a public page, once it was sent, in the archive of its lists that are public. Alone it can be changed at any time."`
 	TrackOpens  *bool    `negatable:"" help:"Count opens. Default: as the settings say."`
 	TrackClicks *bool    `negatable:"" help:"Count clicks. Default: as the settings say."`
 }
@@ -52,6 +53,7 @@ type campaignFields struct {
 func (f campaignFields) patch(con *console, was *api.Render) (api.CampaignPatch, error) {
 	p := api.CampaignPatch{Subject: f.Subject, PreviewText: f.PreviewText, Template: f.Template,
 		Locale: f.Locale, TZ: f.TZ, Gateway: f.Gateway, Rate: f.Rate, Events: f.Events, KeepLog: f.KeepLog,
+		Archive:    f.Archive,
 		TrackOpens: toPointer(f.TrackOpens), TrackClicks: toPointer(f.TrackClicks), Tags: ids(f.Tag),
 		Lists:    ids(f.List),
 		Segments: ids(f.Segment), ExcludeLists: ids(f.ExcludeList), ExcludeSegments: ids(f.ExcludeSegment),
@@ -140,16 +142,27 @@ func (f campaignFields) content(p *api.CampaignPatch, con *console) error {
 		flag, file string
 		into       **string
 	}{{"--html", f.HTML, &p.HTML}, {"--markdown", f.Markdown, &p.HTML}, {"--text", f.Text, &p.Text}} {
-		if part.file == "" {
-			continue
-		}
-		text, err := con.read("@"+strings.TrimPrefix(part.file, "@"), part.file == "-")
+		text, err := con.readPart(part.flag, part.file)
 		if err != nil {
-			return usage("%s: %v", part.flag, err)
+			return err
 		}
-		*part.into = new(string(text))
+		if text != nil {
+			*part.into = text
+		}
 	}
 	return nil
+}
+
+// readPart returns the text of a file that a flag names, - for standard input; nil: it names none.
+func (c *console) readPart(flag, file string) (*string, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := c.read("@"+strings.TrimPrefix(file, "@"), file == "-")
+	if err != nil {
+		return nil, usage("%s: %v", flag, err)
+	}
+	return new(string(text)), nil
 }
 
 func (f campaignFields) objects(p *api.CampaignPatch, con *console) error {
@@ -233,6 +246,7 @@ func (c *campaignAddCmd) campaign(p api.CampaignPatch) api.Campaign {
 	made.Test = p.Test
 	api.Set(&made.Rate, p.Rate)
 	api.Set(&made.KeepLog, p.KeepLog)
+	api.Set(&made.Archive, p.Archive)
 	return made
 }
 

@@ -94,18 +94,58 @@ type listFields struct {
 	Pending      *string `placeholder:"TIME" help:"How long a subscription waits for its confirmation, such as 720h; empty for the setting."`
 	Confirmation *string `placeholder:"ID" help:"Template of the mail with the link that confirms; empty for the one built in."`
 	Welcome      *string `placeholder:"ID" help:"Template of the mail that follows a subscription; empty for none."`
+
+	ConfirmationWords listMailFlags `embed:"" prefix:"confirmation-"`
+	WelcomeWords      listMailFlags `embed:"" prefix:"welcome-"`
 }
 
-// patch returns the change that the flags name.
-func (f listFields) patch() api.ListPatch {
-	mail := func(template *string) *api.ListMail {
-		if template == nil {
-			return nil
-		}
-		return &api.ListMail{Template: *template}
+// listMailFlags are the words of a mail of a list, in place of a template.
+type listMailFlags struct {
+	Subject string `placeholder:"TEXT" help:"Subject of this mail, in place of a template."`
+	HTML    string `name:"html" placeholder:"FILE" help:"File with its html; - is standard input."`
+	Text    string `placeholder:"FILE" help:"File with its text."`
+}
+
+// patch returns the change that the flags name. was is the list so far: words that the flags do not name
+// stay.
+func (f listFields) patch(con *console, was api.List) (api.ListPatch, error) {
+	p := api.ListPatch{Description: f.Description, OptIn: f.OptIn, Public: f.Public, NoIndex: f.NoIndex,
+		PendingRetention: f.Pending}
+	var err error
+	p.Confirmation, err = f.ConfirmationWords.mail(con, "--confirmation", f.Confirmation, was.Confirmation)
+	if err != nil {
+		return p, err
 	}
-	return api.ListPatch{Description: f.Description, OptIn: f.OptIn, Public: f.Public, NoIndex: f.NoIndex,
-		PendingRetention: f.Pending, Confirmation: mail(f.Confirmation), Welcome: mail(f.Welcome)}
+	p.Welcome, err = f.WelcomeWords.mail(con, "--welcome", f.Welcome, was.Welcome)
+	return p, err
+}
+
+// words reports whether the flags have words of a mail.
+func (f listFields) words() bool {
+	return f.ConfirmationWords != listMailFlags{} || f.WelcomeWords != listMailFlags{}
+}
+
+// mail returns what the flags make of a mail; nil: it stays.
+func (f listMailFlags) mail(con *console, flag string, template *string, was *api.ListMail) (*api.ListMail,
+	error) {
+	switch {
+	case f == listMailFlags{} && template == nil:
+		return nil, nil
+	case f == listMailFlags{}:
+		return &api.ListMail{Template: *template}, nil
+	case template != nil:
+		return nil, usage("give %s or %s-subject, -html and -text, not both", flag, flag)
+	}
+	mail := *cmp.Or(was, &api.ListMail{})
+	mail.Template, mail.Subject = "", cmp.Or(f.Subject, mail.Subject)
+	html, err := con.readPart(flag+"-html", f.HTML)
+	if err != nil {
+		return nil, err
+	}
+	text, err := con.readPart(flag+"-text", f.Text)
+	api.Set(&mail.HTML, html)
+	api.Set(&mail.Text, text)
+	return &mail, err
 }
 
 // listAddCmd adds a list.
@@ -119,7 +159,11 @@ type listAddCmd struct {
 
 // Run adds a list.
 func (l *listAddCmd) Run(s *session) error {
-	req, p := api.List{ListID: l.ID, Account: l.Account, Name: l.Name}, l.patch()
+	req := api.List{ListID: l.ID, Account: l.Account, Name: l.Name}
+	p, err := l.patch(s.console, req)
+	if err != nil {
+		return err
+	}
 	api.Set(&req.Description, p.Description)
 	api.Set(&req.OptIn, p.OptIn)
 	api.Set(&req.Public, p.Public)
@@ -141,8 +185,20 @@ type listUpdateCmd struct {
 
 // Run changes what the flags name.
 func (l *listUpdateCmd) Run(s *session) error {
-	p := l.patch()
-	p.Name = l.Name
+	var was api.ListInfo
+	var err error
+	if l.words() {
+		if was, err = api.GetList.Do(s, s.client, l.ID); err != nil {
+			return err
+		}
+	}
+	p, err := l.patch(s.console, was.List)
+	if err != nil {
+		return err
+	}
+	if p.Name = l.Name; l.words() {
+		p.Version = &was.Version // words that stay are those of this version
+	}
 	if p == (api.ListPatch{}) {
 		return errNothing
 	}

@@ -31,6 +31,11 @@ func subscriberVerbs() []verb {
 			run: &subscribersStopCmd{}},
 		{name: "export", help: "Download subscribers, in a form that can be imported.",
 			run: &subscribersExportCmd{}},
+		{name: "erase", help: "Erase a person everywhere: audience, mail, logs, search, webhooks.",
+			run: &personEraseCmd{}},
+		{name: "erasure", help: "Show how far an erasure is, or its receipt.",
+			run: show(api.GetErasure, erasureFacts)},
+		{name: "export-person", help: "Print all that there is of a person, as JSON.", run: &personExportCmd{}},
 	}
 }
 

@@ -251,3 +251,39 @@ func TestSearchWhileEverythingChanges(t *testing.T) {
 		t.Errorf("%d documents", n)
 	}
 }
+
+// TestReclaimLeavesNoBytes looks for the id of a deleted document in the files. It is in them uncompressed.
+func TestReclaimLeavesNoBytes(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	fill(t, s)
+	inFiles := func(text string) (found bool) {
+		err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return nil // files may go at any time
+			}
+			raw, _ := os.ReadFile(path)
+			found = found || strings.Contains(string(raw), text)
+			return nil
+		})
+		return found || err != nil
+	}
+	gone := testdocuments.ID(1)
+	if !inFiles(gone) {
+		t.Fatal("the id of a document can't be found in the files")
+	}
+	if err := s.Delete(t.Context(), []string{gone}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reclaim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(20 * time.Second); inFiles(gone); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the files still have a deleted document")
+		}
+	}
+	if n := count(t, s); n != 4 {
+		t.Errorf("%d documents are left", n)
+	}
+}

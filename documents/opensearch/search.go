@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -153,30 +154,50 @@ func (s *Store) refresh(ctx context.Context, index string) error {
 
 // Forget implements documents.Index.
 func (s *Store) Forget(ctx context.Context, before time.Time, max int) (int, error) {
-	gone, err := s.forget(ctx, s.alias, before, max)
+	return s.delete(ctx, dsl(query.Created{Until: before}), max)
+}
+
+// Delete implements documents.Index.
+func (s *Store) Delete(ctx context.Context, ids []string) error {
+	for some := range slices.Chunk(ids, batchSize) {
+		_, err := s.delete(ctx, map[string]any{"ids": map[string]any{"values": some}}, len(some))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Reclaim implements documents.Index. It does nothing: when the files of the cluster are merged is the matter
+// of whoever runs it.
+func (s *Store) Reclaim(context.Context) error { return nil }
+
+// delete deletes documents that a query finds, max at most, and returns their number.
+func (s *Store) delete(ctx context.Context, which any, max int) (int, error) {
+	gone, err := s.deleteFrom(ctx, s.alias, which, max)
 	if err != nil {
 		return gone, err
 	}
 	if besides, err := s.isBuilding(ctx); err != nil || !besides {
 		return gone, err
 	}
-	if _, err := s.forget(ctx, s.building(), before, max); err != nil && !isMissing(err) {
+	if _, err := s.deleteFrom(ctx, s.building(), which, max); err != nil && !isMissing(err) {
 		return gone, err
 	}
 	return gone, nil
 }
 
-func (s *Store) forget(ctx context.Context, index string, before time.Time, max int) (int, error) {
+func (s *Store) deleteFrom(ctx context.Context, index string, which any, max int) (int, error) {
 	var answer struct {
 		Deleted  int   `json:"deleted"`
 		Failures []any `json:"failures"`
 	}
 	if err := s.do(ctx, http.MethodPost, "/"+index+"/_delete_by_query?conflicts=proceed&refresh=true",
-		map[string]any{"query": dsl(query.Created{Until: before}), "max_docs": max}, &answer); err != nil {
+		map[string]any{"query": which, "max_docs": max}, &answer); err != nil {
 		return 0, err
 	}
 	if len(answer.Failures) > 0 {
-		return answer.Deleted, errors.New("the search cluster could not delete all old documents")
+		return answer.Deleted, errors.New("the search cluster could not delete all documents")
 	}
 	return answer.Deleted, nil
 }

@@ -30,6 +30,7 @@ func Conform(t *testing.T, open func(t *testing.T) documents.Store) {
 		"a text that is not known":      unknownText,
 		"twice in one batch":            twice,
 		"forgets what is old":           forgets,
+		"deletes by id":                 deletes,
 		"walks over all":                walks,
 		"is built anew":                 rebuilds,
 		"a build that is given up":      dropped,
@@ -375,6 +376,21 @@ func forgets(t *testing.T, x documents.Store) {
 	if got := ids(search(t, x, documents.Search{Query: query.All{}, Size: 10})); total != 3 ||
 		!slices.Equal(got, []int{4, 3}) {
 		t.Errorf("forgot %d, %v are left, want 3 and [4 3]", total, got)
+	}
+}
+
+func deletes(t *testing.T, x documents.Store) {
+	put(t, x, Mail()...)
+	if err := x.Delete(t.Context(), []string{ID(1), ID(3), "unknown"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Reclaim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	put(t, x, Mail()[1])
+	if got := ids(search(t, x, documents.Search{Query: query.All{}, Size: 10})); !slices.Equal(got,
+		[]int{4, 2, 1, 0}) {
+		t.Errorf("left are %v", got)
 	}
 }
 

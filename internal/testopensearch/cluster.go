@@ -476,6 +476,15 @@ func (c *Cluster) deleteByQuery(x *index, r *http.Request, raw []byte) (int, any
 		return 400, failure("illegal_argument_exception", "max_docs")
 	}
 	deleted := 0
+	if ids, ok := body.Query["ids"].(map[string]any); ok {
+		for _, id := range texts(ids["values"]) {
+			if x.docs[id] != nil {
+				delete(x.docs, id)
+				deleted++
+			}
+		}
+		return 200, map[string]any{"deleted": deleted, "failures": []any{}}
+	}
 	for id, d := range x.docs {
 		if matched, _ := c.matches(x, body.Query, d.body); matched && int64(deleted) < max {
 			delete(x.docs, id)

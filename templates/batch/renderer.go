@@ -97,9 +97,13 @@ func (r *Renderer) Render(ctx context.Context, p Personalization, id Identity, f
 	return c, mail, err
 }
 
-// Fill renders the words only.
-func (r *Renderer) Fill(ctx context.Context, p Personalization) (render.Mail, error) {
-	return r.fill(ctx, r.full, p, Identity{})
+// Fill renders the words for everybody: there is no recipient, and the links to leave lead to an address.
+// What params lack is empty, also where that is an error otherwise.
+func (r *Renderer) Fill(ctx context.Context, params json.RawMessage, leave string) (render.Mail, error) {
+	lax := *r
+	lax.content.Strict = false
+	return lax.fill(ctx, r.full, Personalization{Params: params},
+		Identity{UnsubscribeURL: leave, PreferencesURL: leave})
 }
 
 func (r *Renderer) fill(ctx context.Context, t *render.Template, p Personalization, id Identity) (render.Mail,

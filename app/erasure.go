@@ -1,0 +1,188 @@
+package app
+
+import (
+	"context"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/erasure"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/webhooks"
+)
+
+// build joins the places of a person. Mail stops first. Then the send log is asked for the person
+// while the record of the subscriber is there, and events go before the deliveries that are made of them.
+func (a persons) build(context.Context) error {
+	var err error
+	a.erasures, err = erasure.New(erasure.Parts{
+		DB: a.db, Ring: a.ring, Digest: a.suppressions.Digest, Remaining: a.remaining,
+		Account: func(ctx context.Context, account string) error {
+			_, err := a.accounts.Get(ctx, account)
+			return err
+		},
+		Places: []erasure.Place{
+			{Name: "suppressions", Erase: a.eraseSuppressions, Export: a.exportSuppressions},
+			{Name: "campaigns", Erase: a.eraseCampaigns, Export: a.exportCampaigns},
+			{Name: "subscribers", Erase: a.eraseSubscribers, Export: a.exportSubscribers},
+			{Name: "messages", Erase: a.outbox.Erase, Export: a.exportMessages},
+			{Name: "events", Erase: a.outbox.EraseEvents},
+			{Name: "deliveries", Erase: a.eraseDeliveries, Export: a.exportDeliveries},
+			{Name: "documents", Here: a.documents.Reachable, Erase: a.eraseDocuments, Export: a.exportDocuments},
+		},
+	}, erasure.Options{Logger: a.log, Registry: a.metrics})
+	if err != nil {
+		return err
+	}
+	a.life.onRun("erasures", a.erasures.Run)
+	return nil
+}
+
+// persons joins the places of a person to package erasure.
+type persons struct{ *App }
+
+// remaining says in words what an erasure does not reach.
+func (a persons) remaining(account string) []string {
+	left := []string{
+		"Relays, receivers, providers and programs that got mail or events about the person.",
+		"Backups and replicas of Redis, and its append-only file until Redis rewrites it.",
+		"Logs of processes that are set to debug. Others have masked addresses.",
+		"The header and body of messages with several recipients: until others got them, or their dead letter goes.",
+		"What messages to other people, and their names, tags and attributes, say of the person.",
+		"The audit log. Its entries can't be changed. Those about messages and suppressions may have addresses.",
+		"Deleted events: nobody can read them, but Redis keeps their bytes until the stream is trimmed beyond them.",
+		"A keyed hash of the address. It stops mail to it.",
+		"Logins of persons who use the pages, and addresses that accounts send as.",
+	}
+	if a.cfg.Archive.Dir != "" || a.cfg.Archive.URL != "" {
+		left = append(left, "The archive of events. Nothing in it is ever deleted.")
+	}
+	if a.cfg.Documents.Store == "opensearch" {
+		left = append(left, "Files of the search cluster, until it merges its segments.")
+	}
+	if account != "" {
+		left = append(left, "What other accounts and the whole instance have of the person.",
+			"Facts about mail that is not in the email log: for three days.")
+	}
+	return left
+}
+
+func (a persons) eraseSuppressions(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
+	n, err := suppression.Persons{Store: a.suppressions}.Erase(ctx, w.Account, w.Address())
+	if err != nil {
+		return err
+	}
+	return tally("suppressions", n)
+}
+
+func (a persons) exportSuppressions(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
+	found, err := a.suppressions.Lookup(ctx, w.Account, w.Address())
+	for _, one := range found.Suppressions {
+		if one.Domain == "" {
+			into.Suppressions = append(into.Suppressions, one)
+		}
+	}
+	return err
+}
+
+// eachAudience calls do with the person in each account that may have a subscriber.
+func (a persons) eachAudience(ctx context.Context, w outbox.Whom, do func(outbox.Whom) error) error {
+	accounts := []string{w.Account}
+	if w.Account == "" {
+		var err error
+		if accounts, err = (audience.Persons{Subscribers: a.audience}).Accounts(ctx); err != nil {
+			return err
+		}
+	}
+	for _, account := range accounts {
+		w.Account = account
+		if err := do(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a persons) eraseCampaigns(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
+	return a.eachAudience(ctx, w, func(w outbox.Whom) error {
+		n, err := a.campaigns.Erase(ctx, w)
+		if err != nil {
+			return err
+		}
+		return tally("campaigns", n)
+	})
+}
+
+func (a persons) exportCampaigns(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
+	return a.eachAudience(ctx, w, func(w outbox.Whom) error {
+		return a.campaigns.Personal(ctx, w, func(one api.PersonalCampaign) error {
+			into.Campaigns = append(into.Campaigns, one)
+			return nil
+		})
+	})
+}
+
+func (a persons) eraseSubscribers(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
+	return a.eachAudience(ctx, w, func(w outbox.Whom) error {
+		subscribers, lists, err := audience.Persons{Subscribers: a.audience}.Erase(ctx, w.Account, w.Address())
+		if err == nil {
+			err = tally("subscribers", subscribers)
+		}
+		if err != nil {
+			return err
+		}
+		return tally("lists", lists)
+	})
+}
+
+func (a persons) exportSubscribers(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
+	return a.eachAudience(ctx, w, func(w outbox.Whom) error {
+		one, err := audience.Persons{Subscribers: a.audience}.Personal(ctx, w.Account, w.Address())
+		if fault.Is(err, fault.NotFound) {
+			return nil
+		}
+		into.Subscribers = append(into.Subscribers, one)
+		return err
+	})
+}
+
+func (a persons) exportMessages(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
+	return a.outbox.Personal(ctx, w, func(m api.LoggedMessage) error {
+		into.Messages = append(into.Messages, m)
+		return nil
+	})
+}
+
+func (a persons) eraseDeliveries(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
+	return webhooks.Persons{Webhooks: a.webhooks}.Erase(ctx, w.Account, w.Traces,
+		func(n int) error { return tally("deliveries", n) })
+}
+
+func (a persons) exportDeliveries(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
+	return webhooks.Persons{Webhooks: a.webhooks}.Personal(ctx, w.Account, w.Traces, func(d api.Delivery) error {
+		into.Deliveries = append(into.Deliveries, api.PersonalDelivery{Endpoint: d.Endpoint, ID: d.ID,
+			Created: d.Created, Event: d.Body})
+		return nil
+	})
+}
+
+func (a persons) eraseDocuments(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
+	return a.documents.Erase(ctx, w.Account, w.Traces, func(n int) error { return tally("documents", n) })
+}
+
+// exportDocuments adds what the email log does not have any more.
+func (a persons) exportDocuments(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
+	logged := make(map[string]bool, len(into.Messages))
+	for _, m := range into.Messages {
+		logged[m.QueueID] = true
+	}
+	return a.documents.Personal(ctx, w.Account, w.Traces, func(d documents.Document) error {
+		if !logged[d.QueueID] {
+			into.Documents = append(into.Documents, api.PersonalDocument{QueueID: d.QueueID, Account: d.Account,
+				Subject: d.Subject, From: d.From, Status: string(d.Status), Created: d.Created, Text: d.Text})
+		}
+		return nil
+	})
+}

@@ -1,0 +1,97 @@
+package audience
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/suppression"
+)
+
+// Persons erases and exports subscribers, as package erasure asks.
+type Persons struct{ *Subscribers }
+
+// Accounts returns all accounts that ever had subscribers, also deleted ones, in order.
+func (s Persons) Accounts(ctx context.Context) (accounts []string, err error) {
+	prefix := ordinalsKey("")
+	err = s.db.Scan(ctx, prefix+"*", func(keys []string) error {
+		for _, key := range keys {
+			accounts = append(accounts, strings.TrimPrefix(key, prefix))
+		}
+		return nil
+	})
+	slices.Sort(accounts)
+	return slices.Compact(accounts), err
+}
+
+// Erase removes the subscriber of an address with everything that is stored of it: the record with its
+// proofs, the index, and the states on lists. It returns the number of subscribers and of subscriptions that
+// went. It may be repeated.
+func (s Persons) Erase(ctx context.Context, account, address string) (subscribers, lists int, err error) {
+	address = folded(address)
+	has, ordinal, r, err := s.find(ctx, account, address)
+	if err != nil {
+		return 0, 0, err
+	}
+	if r != nil {
+		removed, err := s.remove(ctx, account, ordinal)
+		if err != nil || !removed {
+			return 0, 0, err
+		}
+		subscribers, lists = 1, len(r.lists)
+	}
+	// the index of an interrupted change
+	if _, err := s.claim(ctx, account, address, has, ""); err != nil {
+		return subscribers, lists, err
+	}
+	err = s.db.Client().Del(ctx, askedKey(account,
+		address)).Err()
+	return subscribers, lists, redisdb.Failed(err, "forget the mails that asked an erased person")
+}
+
+// Personal returns the subscriber of an address with the whole history of the subscriptions. NotFound: there
+// is none.
+func (s Persons) Personal(ctx context.Context, account, address string) (api.PersonalSubscriber, error) {
+	of := api.SubscriberAccount{Account: account}
+	sub, err := s.Get(ctx, "", of, address)
+	if err != nil {
+		return api.PersonalSubscriber{}, err
+	}
+	history, err := s.Consents(ctx, "", of, sub.ID)
+	return api.PersonalSubscriber{Subscriber: sub, Consents: history.Consents}, err
+}
+
+// errErased is the fault of a line of an import.
+const errErased = "is of a person who was erased"
+
+// refuseErased returns Conflict, code PersonErased, if the person of an address was erased: nothing is stored
+// of them again.
+func refuseErased(ctx context.Context, stops *suppression.Store, account, address string) error {
+	erased, err := stops.Erased(ctx, account, address)
+	if err == nil && erased[0] {
+		err = fault.New(fault.Conflict, "PersonErased",
+			"The person of this address was erased; if they want to come back, delete the suppression of the address")
+	}
+	return err
+}
+
+// erased makes the rows bad whose persons were erased.
+func (i *importing) erased(ctx context.Context, rows []row) error {
+	addresses := make([]string, len(rows))
+	for n := range rows {
+		addresses[n] = rows[n].in.Email
+	}
+	erased, err := i.s.Suppressions.Erased(ctx, i.account, addresses...)
+	if err != nil {
+		return err
+	}
+	for n := range rows {
+		if erased[n] && rows[n].result == undecided {
+			rows[n].result, rows[n].fault = bad, errErased
+		}
+	}
+	return nil
+}

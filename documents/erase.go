@@ -1,0 +1,117 @@
+package documents
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/postroom/postroom/documents/query"
+	"github.com/postroom/postroom/message"
+)
+
+// Reachable returns nil if this process can search and change the index. Unavailable: another one has it.
+// NotFound: there is no index.
+func (d *Documents) Reachable(ctx context.Context) error { return d.reachable(ctx) }
+
+// Erase removes the messages to a person, of an account or of all accounts if it is empty, and may be
+// repeated. Of one to several people the others stay. tally gets how many documents were erased. Call it
+// after the outbox has erased the person, in a process that has the index ([Documents.Reachable]).
+func (d *Documents) Erase(ctx context.Context, account string, t *message.Traces,
+	tally func(n int) error) error {
+	erased := 0
+	err := d.toPerson(ctx, account, t, func(some []Document) error {
+		erased += len(some)
+		if err := d.yielding(ctx, func() error { return d.eraseSome(ctx, t, some) }); err != nil {
+			return err
+		}
+		return tally(len(some))
+	})
+	if err != nil || erased == 0 {
+		return err
+	}
+	if err := d.Store.Reclaim(ctx); err != nil {
+		return fmt.Errorf("rewrite the search index without a person: %w", err)
+	}
+	return nil
+}
+
+// eraseSome deletes documents, or writes them again without the person.
+func (d *Documents) eraseSome(ctx context.Context, t *message.Traces, some []Document) error {
+	revision, err := d.keys.revision(ctx)
+	if err != nil {
+		return err
+	}
+	var gone []string
+	var left []Document
+	for _, one := range some {
+		raw, err := json.Marshal(one)
+		if err != nil {
+			return err
+		}
+		covered, _ := t.CoverJSON(string(raw))
+		var next Document
+		if err := json.Unmarshal([]byte(covered), &next); err != nil {
+			return err
+		}
+		others := false
+		for _, to := range next.To {
+			others = others || to != message.Erased
+		}
+		if !others {
+			gone = append(gone, one.QueueID)
+			continue
+		}
+		next.Revision, next.TextKnown = revision, true
+		left = append(left, next)
+	}
+	if len(left) > 0 {
+		if err := d.Store.Put(ctx, left); err != nil {
+			return err
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	return d.Store.Delete(ctx, gone)
+}
+
+// Personal calls do with the documents of messages to a person.
+func (d *Documents) Personal(ctx context.Context, account string, t *message.Traces,
+	do func(Document) error) error {
+	return d.toPerson(ctx, account, t, func(some []Document) error {
+		for _, one := range some {
+			if err := do(one); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// toPerson calls do with the documents of messages to a person, a page at a time.
+func (d *Documents) toPerson(ctx context.Context, account string, t *message.Traces,
+	do func([]Document) error) error {
+	if err := d.reachable(ctx); err != nil {
+		return err
+	}
+	s := Search{Query: query.Term{Field: query.To, Value: query.Fold(t.Address())}, Account: account,
+		Size: MaxPageSize}
+	for {
+		found, err := d.ask(ctx, s)
+		if err != nil || len(found.Hits) == 0 {
+			return err
+		}
+		some := make([]Document, len(found.Hits))
+		for i, hit := range found.Hits {
+			some[i] = hit.Document
+		}
+		if err := do(some); err != nil {
+			return err
+		}
+		if len(some) < s.Size {
+			return nil
+		}
+		at := found.Hits[len(found.Hits)-1].Position()
+		s.After = &at
+	}
+}

@@ -1,0 +1,340 @@
+package newsletter
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/sendlog"
+	"github.com/postroom/postroom/templates/render"
+)
+
+// ArchivePageSize is how many campaigns a page of an archive has, and its feed.
+const ArchivePageSize = 50
+
+// summaryBytes bounds the summary of a campaign.
+const summaryBytes = 300
+
+// idOfFeed is no id: its page is the feed of a list.
+const idOfFeed = "atom.xml"
+
+// Archive shows to everybody the campaigns that were sent with archive to public lists, as a reader gets them
+// of whom nothing is known. It is safe for concurrent use.
+type Archive struct {
+	*contents
+	looks singleflight.Group
+}
+
+// shelves are what is kept in memory of the archive.
+type shelves struct {
+	all  *redisdb.Cache[[]shelved]
+	rows *redisdb.Cache[ArchiveRow] // by campaign
+}
+
+func (s shelves) clear() {
+	s.all.Clear()
+	s.rows.Clear()
+}
+
+// shelved is a campaign of the archive.
+type shelved struct {
+	id, account string
+	lists       []string
+	began       time.Time
+}
+
+// ArchiveRow is a campaign of an archive.
+type ArchiveRow struct {
+	Campaign string
+	Title    string // its subject
+	Summary  string // its preview text, else the beginning of its text; empty: it has neither
+	Began    time.Time
+	Ended    time.Time
+}
+
+// ArchivePage is a page of the archive of a list.
+type ArchivePage struct {
+	List *audience.List
+	Rows []ArchiveRow // the latest first
+	More bool         // there are earlier ones
+}
+
+// ArchivedMail is the mail of a campaign for everybody.
+type ArchivedMail struct {
+	ArchiveRow
+	List   *audience.List
+	HTML   string // empty: it has text only
+	Text   string
+	Locale string // empty: not known
+}
+
+// noArchive is about all that is not shown, whatever the reason.
+func noArchive() error {
+	return fault.New(fault.NotFound, "ArchiveNotFound", "There is no such page in the archive")
+}
+
+// Page returns a page of the archive of a list; 0 is the first. NotFound: there is no such list, it is not
+// public, or it has no such page.
+func (a *Archive) Page(ctx context.Context, listID string, page int) (ArchivePage, error) {
+	list, err := a.list(ctx, listID)
+	if err != nil {
+		return ArchivePage{}, err
+	}
+	all, err := a.all(ctx)
+	if err != nil {
+		return ArchivePage{}, err
+	}
+	mine := slices.DeleteFunc(slices.Clone(all), func(s shelved) bool { return !s.of(list) })
+	if page < 0 || page > 0 && page*ArchivePageSize >= len(mine) {
+		return ArchivePage{}, noArchive()
+	}
+	mine = mine[page*ArchivePageSize:]
+	p := ArchivePage{List: list, More: len(mine) > ArchivePageSize}
+	for _, s := range mine[:min(len(mine), ArchivePageSize)] {
+		row, err := a.row(ctx, list, s.id)
+		if fault.Is(err, fault.NotFound) {
+			continue
+		}
+		if err != nil {
+			return ArchivePage{}, err
+		}
+		p.Rows = append(p.Rows, row)
+	}
+	return p, nil
+}
+
+// Mail returns a campaign of the archive of a list. NotFound: there is no such list, it is not public, or the
+// campaign was not sent to it with archive.
+func (a *Archive) Mail(ctx context.Context, listID, id string) (ArchivedMail, error) {
+	list, err := a.list(ctx, listID)
+	if err != nil {
+		return ArchivedMail{}, err
+	}
+	one, err := a.known(ctx, id)
+	if fault.Is(err, fault.NotFound) || err == nil && !one.shelved().of(list) {
+		err = noArchive()
+	}
+	if err != nil {
+		return ArchivedMail{}, err
+	}
+	return a.fill(ctx, one, list)
+}
+
+// list returns a public list.
+func (a *Archive) list(ctx context.Context, id string) (*audience.List, error) {
+	list, err := a.Audience.Lists.Find(ctx, id)
+	if fault.Is(err, fault.NotFound) || err == nil && !list.Public {
+		return nil, noArchive()
+	}
+	return list, err
+}
+
+// of reports whether a campaign is in the archive of a list.
+func (s shelved) of(list *audience.List) bool {
+	return s.id != "" && s.account == list.Account && slices.Contains(s.lists, list.ListID)
+}
+
+// all returns the campaigns of all archives, the latest first. They are read again when one has changed.
+func (a *Archive) all(ctx context.Context) ([]shelved, error) {
+	list, _, err := a.shelves.all.Get(ctx, "", time.Now(), func(ctx context.Context) ([]shelved, bool, error) {
+		found, err, _ := a.looks.Do("", func() (any, error) { return a.look(context.WithoutCancel(ctx)) })
+		list, _ := found.([]shelved)
+		return list, err == nil, err
+	})
+	return list, err
+}
+
+func (a *Archive) look(ctx context.Context) ([]shelved, error) {
+	var all []shelved
+	err := a.store.Each(ctx, func(r *records.Record[stored]) error {
+		if s := used(r).shelved(); s.id != "" {
+			all = append(all, s)
+		}
+		return nil
+	})
+	slices.SortFunc(all, func(a, b shelved) int {
+		return cmp.Or(b.began.Compare(a.began), strings.Compare(a.id, b.id))
+	})
+	return all, err
+}
+
+// shelved returns a campaign as the archive has it, without an id if it is not in there.
+func (c *campaign) shelved() shelved {
+	run := c.shown()
+	if !c.Archive || run == 0 {
+		return shelved{}
+	}
+	return shelved{id: c.id, account: c.Account, lists: c.Lists, began: c.Runs[run-1].Began}
+}
+
+// shown returns the number of the run that the archive shows: the first that was not cancelled; 0: there is
+// none.
+func (s *stored) shown() int {
+	return 1 + slices.IndexFunc(s.Runs, func(r sending) bool { return r.Sent })
+}
+
+// variantShown returns which variant of that run it shows: the winner, else the first.
+func (s *stored) variantShown() int { return max(0, indexOf(s.Campaign, s.Runs[s.shown()-1].Winner)) }
+
+// row returns the row of a campaign.
+func (a *Archive) row(ctx context.Context, list *audience.List, id string) (ArchiveRow, error) {
+	row, _, err := a.shelves.rows.Get(ctx, id, time.Now(), func(ctx context.Context) (ArchiveRow, bool, error) {
+		mail, err := a.Mail(ctx, list.ListID, id)
+		return mail.ArchiveRow, err == nil, err
+	})
+	return row, err
+}
+
+// fill returns the mail of a campaign for everybody: as it was frozen when its run began.
+func (a *Archive) fill(ctx context.Context, one *campaign, list *audience.List) (ArchivedMail, error) {
+	run, variant := one.Runs[one.shown()-1], one.variantShown()
+	letter, err := a.Outbox.Thaw(ctx, shared(as(one.Campaign, variant), run.Subject), run.Letters[variant])
+	if fault.Is(err, fault.NotFound) {
+		a.log.WarnContext(ctx, "campaign not shown in the archive", "campaign", one.id, "error", err)
+		err = noArchive()
+	}
+	if err != nil {
+		return ArchivedMail{}, err
+	}
+	words, err := a.anonymous(ctx, one, letter, list)
+	if err != nil {
+		return ArchivedMail{}, err
+	}
+	mail := ArchivedMail{List: list, HTML: words.HTML, Text: words.Text, Locale: letter.Content().Locale,
+		ArchiveRow: ArchiveRow{Campaign: one.id, Title: cmp.Or(strings.TrimSpace(words.Subject), list.Name),
+			Began: run.Began, Ended: run.Began}}
+	if run.Ended != nil {
+		mail.Ended = *run.Ended
+	}
+	mail.Summary = message.Shorten(cmp.Or(words.PreviewText, strings.Join(strings.Fields(words.Text), " ")),
+		summaryBytes)
+	return mail, nil
+}
+
+// anonymous fills a letter for nobody. Attributes have the fallbacks of the campaign.
+func (a *Archive) anonymous(ctx context.Context, one *campaign, letter *outbox.Letter,
+	list *audience.List) (render.Mail, error) {
+	m, err := a.filling(ctx, one.Campaign)
+	if err != nil {
+		return render.Mail{}, err
+	}
+	params, err := m.filled(audience.Person{})
+	if err != nil {
+		return render.Mail{}, err
+	}
+	return letter.Fill(ctx, params, a.url("/subscribers?listId="+url.QueryEscape(list.ListID)))
+}
+
+// url returns a public address of Postroom; without serviceUrl, its path.
+func (c *book) url(path string) string { return strings.TrimRight(c.opts.ServiceURL(), "/") + path }
+
+// archiveURL returns the address of a campaign in the archive of its first list that is public; empty: it has
+// none.
+func (c *book) archiveURL(ctx context.Context, in api.Campaign) (string, error) {
+	for _, id := range in.Lists {
+		if !in.Archive {
+			break
+		}
+		list, err := c.Audience.Lists.Find(ctx, id)
+		if err == nil && list.Public {
+			return c.url("/archive/" + list.ListID + "/" + in.Campaign), nil
+		}
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+// filling is what the mail of a campaign is filled with.
+func (c *book) filling(ctx context.Context, in api.Campaign) (mail, error) {
+	m := newMail(in)
+	var err error
+	m.about["archiveUrl"], err = c.archiveURL(ctx, in)
+	return m, err
+}
+
+// shelve keeps the content that the archive shows of a campaign whose run has ended, and lets go of all
+// others. A run that began since goes on with its own.
+func (c *book) shelve(ctx context.Context, id string) error {
+	one, err := c.find(ctx, "", id) // as it is now: it may have been put into the archive a moment ago
+	if err != nil || !ended(one.State) {
+		return err
+	}
+	kept := ""
+	if one.shown() > 0 && one.Archive {
+		var held bool
+		if held, kept, err = c.holdShown(ctx, one); err != nil {
+			return err
+		}
+		if !held {
+			c.log.WarnContext(ctx, "the content of a campaign is gone; the archive does not show it", "campaign", id)
+		}
+	}
+	for n, run := range one.Runs {
+		err := c.release(ctx, sendlog.Run{Campaign: one.Number, Number: n + 1}, &run, kept)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holdShown keeps the content that the archive shows of a campaign. It returns its name, and false if it is
+// gone.
+func (c *book) holdShown(ctx context.Context, one *campaign) (held bool, name string, err error) {
+	run, variant := one.shown(), one.variantShown()
+	name = letterName(sendlog.Run{Campaign: one.Number, Number: run}, variant)
+	held, err = c.Outbox.Hold(ctx, name, one.Runs[run-1].Letters[variant].Name)
+	return held, name, err
+}
+
+// publishes reports whether a patch changes nothing but the place in the archive.
+func publishes(p api.CampaignPatch) bool {
+	there := p.Archive != nil
+	p.Archive, p.Version = nil, nil
+	return there && reflect.ValueOf(p).IsZero()
+}
+
+// publish puts a campaign into the archive or takes it out, in any state.
+func (c *Campaigns) publish(ctx context.Context, bound, id string, p api.CampaignPatch) (api.CampaignInfo,
+	error) {
+	one, err := c.find(ctx, bound, id)
+	if err != nil {
+		return api.CampaignInfo{}, err
+	}
+	if one.shown() > 0 && *p.Archive && ended(one.State) {
+		held, _, err := c.holdShown(ctx, one)
+		if err != nil {
+			return api.CampaignInfo{}, err
+		}
+		if !held {
+			return api.CampaignInfo{}, fault.New(fault.Conflict, "ContentGone", "The mail of campaign %q is not "+
+				"stored any more, because it was not in the archive: no way to show it", id)
+		}
+	}
+	one, err = c.change(ctx, bound, id, func(s *stored) error {
+		s.Archive = *p.Archive
+		return outdated(s, p.Version)
+	})
+	if err == nil && ended(one.State) && one.run() != nil {
+		err = c.enliven(ctx, id) // the keeper keeps the content or lets go of it
+	}
+	if err != nil {
+		return api.CampaignInfo{}, err
+	}
+	return c.info(ctx, one)
+}

@@ -1,0 +1,351 @@
+package outbox
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// ReasonErased is why messages to an erased person are cancelled.
+const ReasonErased = "erased"
+
+// Whom to erase: an address, in the mail of an account; empty: of all accounts.
+type Whom struct {
+	*message.Traces
+	Account string
+}
+
+// Tally is called with each part of what was erased of a place. An error ends the work.
+type Tally func(place string, n int) error
+
+// The places of Erase.
+const (
+	PlaceOutbox      = "outbox"
+	PlaceDeadLetters = "deadLetters"
+	PlaceMessages    = "messages"
+)
+
+// Erase removes a person from the outbox and the log, and may be repeated. A message to the person alone goes
+// as a whole: a live one is cancelled, with an event that does not name the person. In one to several people
+// the address becomes message.Erased, and the others get their mail. Its content stays as it is until it
+// ends. Erase waits for messages that are being sent.
+func (d *Desk) Erase(ctx context.Context, w Whom, tally Tally) error {
+	if err := d.clock.ready(ctx, d.DB.Client()); err != nil {
+		return redisError(err, "erase a person")
+	}
+	e := &erasing{Desk: d, Whom: w, tally: tally}
+	for {
+		e.busy = 0
+		q := api.OutboxQuery{Account: w.Account, PageSize: scanChunk}
+		err := d.eachPage(ctx, q, nil, func(some []entry) error { return e.live(ctx, some) })
+		if err != nil {
+			return err
+		}
+		if e.busy == 0 {
+			break
+		}
+		if !redisdb.Pause(ctx, busyPause) {
+			return ctx.Err()
+		}
+	}
+	if err := d.eachLogged(ctx, w.Account, func(some []entry) error { return e.logged(ctx, some) }); err != nil {
+		return err
+	}
+	if w.Account != "" { // facts name no account: those of messages that are not in the log expire
+		return nil
+	}
+	return d.DB.Scan(ctx, d.keys.all("facts"), func(keys []string) error { return e.facts(ctx, keys...) })
+}
+
+const (
+	busyPause  = 300 * time.Millisecond // while messages to the person are being sent
+	erasePause = 2 * time.Millisecond   // between pages, so that mail goes first
+)
+
+// erasing is one run of Erase.
+type erasing struct {
+	*Desk
+	Whom
+	tally Tally
+	busy  int // messages that are being sent
+}
+
+// eachLogged calls do with the messages of an account, or of all, live and in the log, page by page.
+func (d *Desk) eachLogged(ctx context.Context, account string, do func([]entry) error) error {
+	w := window{indexes: d.reader.logIndexes(api.LogQuery{Account: account}), size: scanChunk}
+	for {
+		found, err := d.reader.look(ctx, w)
+		if err != nil {
+			return redisError(err, "list messages")
+		}
+		if err := do(found.page); err != nil || !found.more {
+			return err
+		}
+		if w.cursor = found.next; !redisdb.Pause(ctx, erasePause) {
+			return ctx.Err()
+		}
+	}
+}
+
+// live erases the person from live messages.
+func (e *erasing) live(ctx context.Context, some []entry) error {
+	rows, err := e.readRows(ctx, some)
+	if err != nil {
+		return redisError(err, "read messages")
+	}
+	for _, r := range rows {
+		if !slices.ContainsFunc(r.envelope.To, e.Is) {
+			continue
+		}
+		place := PlaceOutbox
+		if r.state == stateFailed {
+			place = PlaceDeadLetters
+		}
+		word, err := e.change(ctx, r.id, func(r row) (string, error) { return e.message(ctx, r) })
+		switch {
+		case err != nil:
+			return err
+		case word == "ACTIVE" || word == "CHANGED":
+			e.busy++
+		case word == "OK":
+			if err := e.tally(place, 1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// message erases the person from one live message.
+func (e *erasing) message(ctx context.Context, r row) (word string, err error) {
+	masked, others := e.masked(r)
+	needs := rcptQueued // somebody with this status needs the message
+	if r.state == stateFailed {
+		needs = rcptFailed
+	}
+	if !slices.ContainsFunc(others, func(i int) bool { return r.status.Recipients[i].Status == needs }) {
+		args, err := e.cancelArgs(masked, ReasonErased)
+		if err != nil {
+			return "", err
+		}
+		if len(others) == 0 {
+			args.Record = ""
+		}
+		answer, err := run(ctx, e.store, cancelScript, r.partition, r.id, args)
+		if answer.Word == "OK" {
+			e.forget(ctx, r.task())
+			e.Desk.cancelled(ctx, masked, ReasonErased)
+			err = e.expunge(ctx, masked, args.Record)
+		}
+		return answer.Word, err
+	}
+	args, err := e.eraseArgs(masked, others)
+	if err != nil {
+		return "", err
+	}
+	answer, err := run(ctx, e.store, eraseScript, r.partition, r.id, args)
+	if answer.Word == "OK" {
+		err = e.facts(ctx, e.keys.facts(r.partition, r.id))
+	}
+	return answer.Word, err
+}
+
+// masked returns a message without the person, and which of its recipients are others.
+func (e *erasing) masked(r row) (masked row, others []int) {
+	r.envelope.To = slices.Clone(r.envelope.To)
+	r.status = e.coveredStatus(r.status)
+	for i, to := range r.envelope.To {
+		if e.Is(to) {
+			r.envelope.To[i] = message.Erased
+		}
+		if r.envelope.To[i] != message.Erased {
+			others = append(others, i)
+		}
+	}
+	return r, others
+}
+
+// coveredStatus returns a status whose replies do not name the person.
+func (e *erasing) coveredStatus(s status) status {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return s
+	}
+	var covered status
+	if text, found := e.CoverJSON(string(raw)); !found || json.Unmarshal([]byte(text), &covered) != nil {
+		return s
+	}
+	return covered
+}
+
+// eraseArgs are the arguments of erase.lua: the masked recipients get nothing any more. Those who waited for
+// it are in an event.
+func (e *erasing) eraseArgs(r row, others []int) (args eraseArgs, err error) {
+	now := e.clock.Now()
+	events, st := r.envelope.events(now), r.status
+	st.Recipients = slices.Clone(st.Recipients)
+	var queued []int
+	for i, one := range st.Recipients {
+		if slices.Contains(others, i) || one.Status != rcptQueued && one.Status != rcptFailed {
+			continue
+		}
+		if one.Status == rcptQueued {
+			queued = append(queued, i)
+		}
+		st.Recipients[i] = recipient{Status: rcptCancelled}
+	}
+	if len(queued) > 0 {
+		data := event.Cancelled{Message: r.about(queued), Reason: ReasonErased, InDoubt: r.mayBeThere()}
+		if err := events.add(event.MessageCancelled, data, queued, 0, ReasonErased); err != nil {
+			return args, err
+		}
+	}
+	args = eraseArgs{ID: r.id, State: r.state, Fence: r.fence, Events: events.lines}
+	if args.Envelope, err = e.jsons.pack(r.id, r.envelope); err == nil {
+		args.Status, err = e.jsons.pack(r.id, events.remember(st))
+	}
+	return args, err
+}
+
+// logged erases the person from the log. Entries of others are changed if they name the person.
+func (e *erasing) logged(ctx context.Context, some []entry) error {
+	return e.eachEnded(ctx, some, func(id, raw string) error {
+		covered, found := e.CoverJSON(raw)
+		if !found {
+			return nil
+		}
+		var one ended
+		if err := json.Unmarshal([]byte(covered), &one); err != nil {
+			return err
+		}
+		record, r := "", one.row(id, e.partition(id))
+		if slices.ContainsFunc(r.envelope.To, func(to string) bool { return to != message.Erased }) {
+			var err error
+			if record, err = e.jsons.pack(id, one); err != nil {
+				return err
+			}
+		}
+		if err := e.expunge(ctx, r, record); err != nil {
+			return err
+		}
+		return e.tally(PlaceMessages, 1)
+	})
+}
+
+// eachEnded calls do with the log entries of ended messages, as JSON.
+func (d *Desk) eachEnded(ctx context.Context, some []entry, do func(id, raw string) error) error {
+	pipe, got := d.DB.Client().Pipeline(), map[string]*redis.StringCmd{}
+	for _, one := range some {
+		if one.ended {
+			got[one.id] = pipe.Get(ctx, d.keys.ended(d.partition(one.id), one.id))
+		}
+	}
+	if len(got) == 0 {
+		return nil
+	}
+	if err := execRead(ctx, pipe); err != nil {
+		return redisError(err, "read the log")
+	}
+	for id, cmd := range got {
+		if cmd.Val() == "" { // deleted meanwhile
+			continue
+		}
+		raw, err := d.jsons.raw([]byte(cmd.Val()))
+		if err == nil {
+			err = do(id, string(raw))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expunge deletes the log entry of a message, or replaces it, and erases the person from the facts about it.
+func (e *erasing) expunge(ctx context.Context, r row, record string) error {
+	_, err := expungeScript.RunReplicated(ctx, e.DB, []string{e.keys.events(r.partition)}, expungeArgs{ID: r.id,
+		Lane: r.lane, Result: r.state, Account: r.envelope.Account, Reference: referenceHash(r.id), Record: record})
+	if err != nil {
+		return redisError(err, "erase a person from the log")
+	}
+	return e.facts(ctx, e.keys.facts(r.partition, r.id))
+}
+
+// factsAtOnce is how many messages' facts are read together.
+const factsAtOnce = 100
+
+// facts deletes the facts that name the person.
+func (e *erasing) facts(ctx context.Context, keys ...string) error {
+	for some := range slices.Chunk(keys, factsAtOnce) {
+		read, pipe := make([]*redis.MapStringStringCmd, len(some)), e.DB.Client().Pipeline()
+		for i, key := range some {
+			read[i] = pipe.HGetAll(ctx, key)
+		}
+		if err := execRead(ctx, pipe); err != nil {
+			return redisError(err, "read facts about messages")
+		}
+		pipe = e.DB.Client().Pipeline()
+		for i, all := range read {
+			for field, packed := range all.Val() {
+				raw, err := e.jsons.raw([]byte(packed))
+				if err != nil { // a field that counts
+					continue
+				}
+				if _, found := e.CoverJSON(string(raw)); found {
+					pipe.HDel(ctx, some[i], field)
+				}
+			}
+		}
+		if pipe.Len() == 0 {
+			continue
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return redisError(err, "erase facts about a person")
+		}
+	}
+	return nil
+}
+
+// EraseFacts deletes what became known of a person by messages that are not in the log.
+func (d *Desk) EraseFacts(ctx context.Context, w Whom, ids ...string) error {
+	keys := make([]string, 0, len(ids))
+	for _, id := range ids {
+		if p, ok := partitionOf(id, d.DB.Partitions()); ok {
+			keys = append(keys, d.keys.facts(p, id))
+		}
+	}
+	return (&erasing{Desk: d, Whom: w}).facts(ctx, keys...)
+}
+
+// Personal calls do with every message to a person, live and in the log. The other recipients are left out.
+func (d *Desk) Personal(ctx context.Context, w Whom, do func(api.LoggedMessage) error) error {
+	return d.eachLogged(ctx, w.Account, func(some []entry) error {
+		rows, err := d.readLog(ctx, some)
+		if err != nil {
+			return redisError(err, "read messages")
+		}
+		for _, r := range rows {
+			if !slices.ContainsFunc(r.envelope.To, w.Is) {
+				continue
+			}
+			m := r.logged()
+			m.Log = r.status.Log
+			m.Envelope.To = slices.DeleteFunc(slices.Clone(m.Envelope.To), func(to string) bool { return !w.Is(to) })
+			m.Recipients = slices.DeleteFunc(slices.Clone(m.Recipients), func(one api.RecipientStatus) bool {
+				return !w.Is(one.Address)
+			})
+			if err := do(m); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,21 @@
+-- expunge deletes a log entry, or replaces it for the other recipients of its message. The list of ended messages keeps its line, which
+-- names nobody, until purge.lua comes to it.
+--
+-- KEYS[1] any key of the partition
+-- ARGV: id lane result account reference record
+--   reference  name of the key with the hashes of the recipients
+--   record     the new entry; '': it is deleted
+-- Result 1 if there was an entry
+-- Atomic because an index entry without its record would be counted but not shown.
+
+local key = prefix .. 'ended:' .. id
+if redis.call('HDEL', prefix .. 'texts', id) == 1 then redis.call('DEL', content_key(id)) end
+redis.call('DEL', prefix .. 'reference:' .. reference)
+if redis.call('EXISTS', key) == 0 then return 0 end
+if record ~= '' then
+  redis.call('SET', key, record)
+  return 1
+end
+redis.call('DEL', key, prefix .. 'facts:' .. id)
+strike(log_key(lane, result), {account = account}, id)
+return 1

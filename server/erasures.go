@@ -1,0 +1,43 @@
+package server
+
+import (
+	"context"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/erasure"
+)
+
+type erasureRoutes struct{ erasures *erasure.Erasures }
+
+type erasureInput struct{ Body api.ErasureRequest }
+
+func (*erasureInput) namesPeople() {}
+
+func (e erasureRoutes) erasePerson(ctx context.Context, in *erasureInput) (api.Erasure, error) {
+	return e.erasures.Start(ctx, boundTo(ctx), in.Body)
+}
+
+func (e erasureRoutes) exportPerson(ctx context.Context, in *erasureInput) (api.PersonalData, error) {
+	return e.erasures.Export(ctx, boundTo(ctx), in.Body)
+}
+
+type getErasureInput struct {
+	ID string `path:"id" maxLength:"64" doc:"Id of the erasure"`
+}
+
+func (e erasureRoutes) getErasure(ctx context.Context, in *getErasureInput) (api.Erasure, error) {
+	return e.erasures.Get(ctx, boundTo(ctx), in.ID)
+}
+
+// erasureRoutes need the scope of everything, because they reach into everything.
+func (s *Server) erasureRoutes() group {
+	erasures := erasureRoutes{erasures: s.parts.Erasures}
+	return group{"Erasures", "Persons erased everywhere, and what there is of a person.", []route{
+		post("/v1/people/erase", own(api.ScopeAPI), changes("erasure", ""), erasures.erasePerson, "erasePerson",
+			"Erase a person everywhere; the answer is the same whether the person is known or not"),
+		get("/v1/people/erasures/{id}", own(api.ScopeAPI), erasures.getErasure, "getErasure",
+			"Show how far an erasure is, or its receipt"),
+		long(post("/v1/people/export", own(api.ScopeAPI), changes("export", ""), erasures.exportPerson,
+			"exportPerson", "Return what there is of a person")),
+	}}
+}
