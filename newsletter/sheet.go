@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
@@ -192,20 +190,25 @@ func (s *sheet) mail(ctx, work context.Context) {
 	if len(moves) > 0 {
 		s.settle(work, moves...)
 	}
-	group := errgroup.Group{}
-	group.SetLimit(s.c.opts.Connections)
-	for _, p := range left {
-		if s.stopped.Load() || ctx.Err() != nil {
-			break
-		}
-		group.Go(func() error {
-			if !s.stopped.Load() && ctx.Err() == nil {
-				s.send(ctx, work, p)
+	s.sendAll(ctx, work, left)
+}
+
+// sendAll mails people, several at once. Each of its workers mails many: a new goroutine for each mail would
+// grow its stack each time.
+func (s *sheet) sendAll(ctx, work context.Context, people []audience.Person) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(s.c.opts.Connections, len(people)) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(people); i = int(next.Add(1)) - 1 {
+				if s.stopped.Load() || ctx.Err() != nil {
+					return
+				}
+				s.send(ctx, work, people[i])
 			}
-			return nil
 		})
 	}
-	_ = group.Wait() // nothing returns an error
+	all.Wait()
 }
 
 // send mails one person, and records what came of it.
