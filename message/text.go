@@ -2,6 +2,8 @@ package message
 
 import (
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	xhtml "golang.org/x/net/html"
 )
@@ -19,6 +21,52 @@ const (
 // LF.
 func TextFromHTML(source string) string {
 	t := textWriter{}
+	return t.read(source)
+}
+
+// TextAndLinks is TextFromHTML, and the links whose addresses it wrote or left out.
+func TextAndLinks(source string) (string, []TextLink) {
+	t := textWriter{collects: true}
+	return t.read(source), t.links
+}
+
+// TextLink is a link as TextFromHTML finds it.
+type TextLink struct {
+	Href  string
+	Shown string // text of the link
+}
+
+// Written reports whether the address of a link is written after its text: it is a web address that the text
+// does not contain.
+func (l TextLink) Written() bool {
+	isWeb := strings.HasPrefix(l.Href, "https://") || strings.HasPrefix(l.Href, "http://")
+	before, ends := strings.CutSuffix(l.Href, l.Shown)
+	return isWeb && !strings.Contains(l.Shown, l.Href) &&
+		!(l.Shown != "" && ends && strings.HasSuffix(before, "://"))
+}
+
+// Steady reports whether TextFromHTML writes a value as it is, wherever it stands escaped in the text of an
+// element or in an attribute: it is not empty, and nothing in it is dropped, collapsed or trimmed.
+func Steady(value string) bool {
+	blank := true // before the first word
+	for _, r := range value {
+		switch {
+		case r == ' ':
+			if blank {
+				return false
+			}
+			blank = true
+			continue
+		case r == utf8.RuneError, unicode.IsSpace(r), dropInvisible(r) < 0:
+			return false
+		}
+		blank = false
+	}
+	return !blank
+}
+
+// read returns the text of html.
+func (t *textWriter) read(source string) string {
 	z := xhtml.NewTokenizer(strings.NewReader(source[:min(len(source), maxHTMLRead)]))
 	for t.out.Len() < maxTextWritten {
 		switch z.Next() {
@@ -52,6 +100,8 @@ type textWriter struct {
 	skipping string // element whose content is omitted
 	depth    int    // of elements of that name inside it
 	link     link   // the open link; without href there is none
+	collects bool   // links are collected
+	links    []TextLink
 }
 
 type link struct {
@@ -126,14 +176,16 @@ func (t *textWriter) close(name string) {
 
 // endLink writes the address of a link, unless its text contains it already.
 func (t *textWriter) endLink() {
-	href, shown := t.link.href, strings.TrimSpace(t.out.String()[t.link.start:])
+	l := TextLink{t.link.href, strings.TrimSpace(t.out.String()[t.link.start:])}
 	t.link = link{}
-	isWeb := strings.HasPrefix(href, "https://") || strings.HasPrefix(href, "http://")
-	if !isWeb || strings.Contains(shown, href) || shown != "" && strings.HasSuffix(href, "://"+shown) {
+	if t.collects {
+		t.links = append(t.links, l)
+	}
+	if !l.Written() {
 		return
 	}
 	t.space = true
-	t.write("<" + href + ">")
+	t.write("<" + l.Href + ">")
 }
 
 // line requests at least n line ends before the next word.

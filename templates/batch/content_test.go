@@ -229,3 +229,28 @@ func FuzzUnpack(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkNews writes one mail of a campaign, as make campaign sends it.
+func BenchmarkNews(b *testing.B) {
+	words := strings.Repeat("<p>Some words of a newsletter that is read in a minute, with what is new this week.</p>\n", 20)
+	w, err := New(Content{From: message.Address{Name: "Shop", Address: "shop@x.test"}, Source: render.Source{
+		Subject: "News for {{subscriber.name}}",
+		HTML: "<h1>Hello {{subscriber.name}} in {{subscriber.attributes.city}}</h1>" + words +
+			`<p><a href="https://shop.test/sale">Sale</a> <a href="{{rcpt.unsubscribeUrl}}">Leave</a></p>`}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := Personalization{To: []message.Address{{Name: "Ann Smith", Address: "ann@x.test"}}, Date: 1_893_456_000_000,
+		Params: []byte(`{"campaign":{"id":"news","name":"News","tags":[]},"subscriber":{"id":"s1","email":"ann@x.test",` +
+			`"name":"Ann Smith","attributes":{"city":"Vienna","plan":"pro"}}}`)}
+	leave := "https://x.test/unsubscribe?t=" + strings.Repeat("a", 90)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _, err := w.Render(b.Context(), p, Identity{MessageID: "<1@x.test>", UnsubscribeURL: leave, Headers: []message.Header{
+			{Name: "List-ID", Value: "<weekly.x.test>"}, {Name: "List-Unsubscribe", Value: "<" + leave + ">"},
+			{Name: "List-Unsubscribe-Post", Value: "List-Unsubscribe=One-Click"}}}, true)
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}

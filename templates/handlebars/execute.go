@@ -26,6 +26,14 @@ type Input struct {
 type Result struct {
 	Text    string
 	Missing []Missing // the missing variables, each once, in order of use; at most 100
+	// HTML only: where escaped values stand, in order. Empty values and those in indented partials are left out
+	Values []Value
+}
+
+// Value is an escaped value in the text of a result.
+type Value struct {
+	Text       string // before it was escaped
+	Start, End int    // of its escaped form in Result.Text
 }
 
 // Missing is a variable that is printed or passed to a helper and is missing in the data.
@@ -67,7 +75,7 @@ func (t *Template) Execute(ctx context.Context, data any, in Input) (Result, err
 	if err != nil {
 		return Result{Missing: r.missing}, err
 	}
-	result := Result{Text: string(r.out.text), Missing: r.missing}
+	result := Result{Text: string(r.out.text), Missing: r.missing, Values: r.out.values}
 	if t.options.Escaping == Header {
 		result.Text = oneLine(result.Text)
 	}

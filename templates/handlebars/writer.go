@@ -10,6 +10,7 @@ type writer struct {
 	indent   string // of the lines of the current partial
 	pending  string // indentation to write before the next character
 	mustache bool   // line breaks within values don't begin a line to be indented
+	values   []Value
 }
 
 // content writes literal text. It reports whether it fitted.
@@ -48,7 +49,11 @@ func (w *writer) value(s string, raw bool) bool {
 		return w.content(string(w.escape(nil, s, raw)))
 	}
 	w.flush()
+	start := len(w.text)
 	w.text = w.escape(w.text, s, raw)
+	if w.escaping == HTML && !raw {
+		w.values = append(w.values, Value{Text: s, Start: start, End: len(w.text)})
+	}
 	return len(w.text) <= w.limit
 }
 

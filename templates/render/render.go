@@ -52,20 +52,16 @@ func (t *Template) Render(ctx context.Context, in Input) (Mail, error) {
 	defer cancel()
 	r := rendering{template: t, ctx: within, input: handlebars.Input{Locale: in.Locale, Zone: in.Zone,
 		Variables: in.Variables}, data: in.Data}
-	m := Mail{
-		Subject:     r.part("subject", t.subject),
-		PreviewText: r.part("previewText", t.preview),
-		HTML:        r.html(),
-		Text:        r.part("text", t.text),
+	m := Mail{Subject: r.part("subject", t.subject), PreviewText: r.part("previewText", t.preview)}
+	m.HTML, m.Text = r.html()
+	if t.text != nil {
+		m.Text = r.part("text", t.text)
 	}
 	if r.err != nil {
 		if ctx.Err() != nil {
 			return Mail{}, ctx.Err()
 		}
 		return Mail{}, r.err
-	}
-	if t.text == nil && m.HTML != "" {
-		m.Text = message.TextFromHTML(m.HTML)
 	}
 	m.Missing = r.missing
 	if in.Strict && len(m.Missing) > 0 {
@@ -87,18 +83,22 @@ type rendering struct {
 }
 
 func (r *rendering) part(key string, part *handlebars.Template) string {
+	return r.execute(key, part).Text
+}
+
+func (r *rendering) execute(key string, part *handlebars.Template) handlebars.Result {
 	if part == nil || r.err != nil {
-		return ""
+		return handlebars.Result{}
 	}
 	result, err := part.Execute(r.ctx, r.data, r.input)
 	if err != nil {
 		r.err = r.template.faultOf(key, err)
-		return ""
+		return handlebars.Result{}
 	}
 	for _, m := range result.Missing {
 		r.miss(key, m)
 	}
-	return result.Text
+	return result
 }
 
 // miss records a missing variable once for all parts.
@@ -114,28 +114,67 @@ func (r *rendering) miss(key string, m handlebars.Missing) {
 		m.Name, m.Line, m.Column)})
 }
 
-// html renders the html part: fills it, converts Markdown, removes dangerous links, inlines CSS.
-func (r *rendering) html() string {
+// html renders the html part: fills it, converts Markdown, removes dangerous links, inlines CSS. text is made
+// of it if the template has none.
+func (r *rendering) html() (page, text string) {
 	t := r.template
-	page := r.part("html", t.html)
+	executed := r.execute("html", t.html)
+	page = executed.Text
 	if t.format == FormatMarkdown {
 		page = r.markdown(page)
 	}
 	if r.err != nil || page == "" {
-		return ""
+		return "", ""
 	}
-	page = disarm(page)
-	if !t.options.InlineCSS {
-		return page
+	if t.format == FormatMarkdown {
+		return r.finish(page)
 	}
-	inlined, err := inlinecss.Inline(r.ctx, page, t.options.CSS)
+	if page, text, ok := t.shapes.fill(executed); ok {
+		return page, text
+	}
+	if page, text = r.finish(page); r.err == nil && t.shapes.wants(executed) {
+		if one := newShape(r.ctx, executed, t.options.InlineCSS, t.stoodIn); r.ctx.Err() == nil {
+			t.shapes.keep(one)
+		}
+	}
+	return page, text
+}
+
+// finish makes the final html of an executed one, and the text.
+func (r *rendering) finish(page string) (html, text string) {
+	t := r.template
+	html, err := t.inlined(r.ctx, disarm(page))
 	if err != nil {
 		r.err = t.faultOf("html", err)
 		if errors.Is(err, context.DeadlineExceeded) {
 			r.err = t.faultOf("html", &handlebars.Error{Message: "inlining CSS takes too long", Err: err})
 		}
 	}
-	return inlined
+	if t.text == nil && html != "" && r.err == nil {
+		text = message.TextFromHTML(html)
+	}
+	return html, text
+}
+
+// stoodIn finishes a page for a shape. It is not ok if a tag is written anew, which may write values otherwise.
+func (t *Template) stoodIn(ctx context.Context, page string) (html, text string, links []message.TextLink,
+	ok bool) {
+	if disarm(page) != page {
+		return "", "", nil, false
+	}
+	html, err := t.inlined(ctx, page)
+	if t.text == nil {
+		text, links = message.TextAndLinks(html)
+	}
+	return html, text, links, err == nil
+}
+
+// inlined inlines the CSS of a page if that is wanted.
+func (t *Template) inlined(ctx context.Context, page string) (string, error) {
+	if !t.options.InlineCSS {
+		return page, nil
+	}
+	return inlinecss.Inline(ctx, page, t.options.CSS)
 }
 
 // markdown converts Markdown to html and puts it into the layout.

@@ -55,6 +55,7 @@ type Template struct {
 	html    *handlebars.Template
 	layout  *handlebars.Template // for Markdown: what the finished html goes into
 	text    *handlebars.Template
+	shapes  shapes
 }
 
 // layoutName is the layout's name among the partials. Templates cannot write it, and errors do not show it.

@@ -1,0 +1,131 @@
+package render
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// pieces are what the html of TestShapesChangeNothing is made of.
+var pieces = []string{
+	"{{a}}", "{{b}}", "{{a}} {{b}}", "{{{a}}}", "{{#if b}}yes{{else}}no{{/if}}", "{{#if a}}{{a}}{{/if}}", " ", "\n", "x",
+	"<p>", "</p>", "<p>{{a}}</p>", "<div>", "</div>", "<b>", "</b>", "<br>", "<hr/>", "<li>", "<td>", "<pre>", "</pre>",
+	`<a href="{{a}}">`, `<a href='{{b}}'>`, `<a href={{b}}>`, `<a href="https://x.test/{{b}}">`, `<a href="https://x.test">`,
+	`<a href="https://{{a}}">`, `<a href="https://{{a}}/{{b}}?c={{a}}">`, `<a href="{{a}}{{b}}">`, `<a href="/{{a}}">`,
+	`<a href="mailto:{{b}}">`, `<a href="javascript:x" title="{{a}}">`, `<a href="java{{a}}" href="{{b}}">`, "</a>",
+	"x.test", "https://x.test", `<img alt="{{a}}" src="{{b}}">`, `<img src="data:{{a}}">`, `<img alt={{a}}>`,
+	`<p style="display:{{a}}">`, `<p class="{{a}}">`, `<p title="&{{a}}">`, `<p title="{{a}}amp;" {{b}}>`, "<{{a}}>",
+	"</{{a}}>", "<!{{a}}>", "<!--{{a}}-->", "<!-- {{a}} -->", "<!--{{a}}>", "<!-- -{{b}}> -->", "<?{{a}}?>",
+	"<style>p{color:red} .c{display:none}</style>", "<style>[title=c],[alt=c]{color:blue}</style>", "<style>{{a}}</style>",
+	"<style>a:first-child{color:red}", "</style>", "<title>{{a}}</title>", "<title>{{b}}</ti{{a}}>x", "<textarea>{{a}}",
+	"</textarea>", "<script>{{a}}</script>", "<head>", "</head>", "<body>", "<table>", "</table>", "&amp{{a}}", "&#{{b}};",
+	"&am{{a}}", "<", "&", ">", "\"", "'", "\u00ad", "\u00a0", "\xff", "\xe2\x80", "Qv7zjx", "Qv7zjx0z", "<svg>", "<select>",
+	`<meta http-equiv="refresh" content="0;url={{a}}">`, `<base href="{{b}}">`, `<p hidden title='{{a}}'>`,
+}
+
+// values are what the holes of pieces are filled with.
+var values = []string{
+	"", "Ann", "Ann Smith", "O'Neill & <b>", "https://x.test", "https://x.test/", "http://y.test/?a=1&b=2", "x.test",
+	"javascript:alert(1)", "data:image/png;base64,AA==", " led", "ends ", "two  blanks", "a\nb", "a\r\nb", "\u00a0", "x\u00adx",
+	"\u200b", "\x00", "\xff", "ü", "日本", "amp;", "p;", "-", "--", "none", "c", "tle", "!--", "{{a}}", "Qv7zjx0z", "65", "\"", "`=",
+	"https://", "://x.test", "ftp://x.test", "mailto:a@x.test", "\ufeff", "…", "//x.test", "a/b", "script",
+}
+
+func pick(dice *rand.Rand, from []string) string { return from[dice.IntN(len(from))] }
+
+// rendered renders a template with two values.
+func rendered(t *testing.T, template *Template, a, b string) Mail {
+	t.Helper()
+	m, err := template.Render(context.Background(), Input{Data: map[string]any{"a": a, "b": b}})
+	if err != nil {
+		m.Text = err.Error()
+	}
+	return m
+}
+
+// sameAgain compares mail of a template that was used before with mail of a new one.
+func sameAgain(t *testing.T, source string, o Options, a, b string, before ...string) (shaped bool) {
+	t.Helper()
+	used, err := Parse(Source{HTML: source}, o)
+	if err != nil {
+		return false
+	}
+	for i := 0; i+1 < len(before); i += 2 {
+		rendered(t, used, before[i], before[i+1])
+	}
+	fresh, err := Parse(Source{HTML: source}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(rendered(t, fresh, a, b), rendered(t, used, a, b)); diff != "" {
+		t.Fatalf("%q with %q and %q after %q (-new +used):\n%s", source, a, b, before, diff)
+	}
+	for _, one := range used.shapes.kept {
+		shaped = shaped || one.holes != nil
+	}
+	return shaped
+}
+
+// TestShapesChangeNothing renders random html with random values: what is kept of earlier mail must not show.
+func TestShapesChangeNothing(t *testing.T) {
+	t.Parallel()
+	dice := rand.New(rand.NewPCG(1, 2))
+	shaped, rounds := 0, 30_000
+	if testing.Short() {
+		rounds = 3_000
+	}
+	for range rounds {
+		var source strings.Builder
+		for range 1 + dice.IntN(7) {
+			source.WriteString(pick(dice, pieces))
+		}
+		if sameAgain(t, source.String(), Options{InlineCSS: dice.IntN(3) == 0}, pick(dice, values), pick(dice, values),
+			"Ann", "https://y.test/b", "Bob Miller", "x", pick(dice, values), pick(dice, values)) {
+			shaped++
+		}
+	}
+	if shaped < rounds/5 {
+		t.Errorf("only %d of %d had a shape", shaped, rounds)
+	}
+}
+
+// TestShapeOfANewsletter holds that the pages of ordinary mail are made of the first.
+func TestShapeOfANewsletter(t *testing.T) {
+	t.Parallel()
+	const news = `<html><head><title>{{a}}</title><style>h1{color:red}</style></head><body><!-- {{a}} --><h1>Hello {{a}},</h1>` +
+		`<p><a href="https://x.test/?u={{a}}">Sale for {{a}}</a> <img src="https://x.test/{{a}}.png" alt="{{a}}">` +
+		`<a href="{{b}}">Leave</a></p></body></html>`
+	for _, inline := range []bool{false, true} {
+		if !sameAgain(t, news, Options{InlineCSS: inline}, "Zoë O'Hara", "https://y.test/?t=1", "Ann", "https://y.test/b") {
+			t.Errorf("inlined %v: no shape", inline)
+		}
+	}
+}
+
+// TestShapesAreFew holds that values that are not escaped do not fill memory.
+func TestShapesAreFew(t *testing.T) {
+	t.Parallel()
+	template, err := Parse(Source{HTML: "<p>{{{a}}} {{b}}</p>"}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range values {
+		rendered(t, template, v, "x")
+	}
+	if n := len(template.shapes.kept); n != maxShapes {
+		t.Errorf("%d shapes are kept, want %d", n, maxShapes)
+	}
+}
+
+// FuzzShapes is TestShapesChangeNothing with any html and values.
+func FuzzShapes(f *testing.F) {
+	for i, piece := range pieces {
+		f.Add(piece+"{{a}}"+pieces[(i+1)%len(pieces)], values[i%len(values)], "https://y.test/", i%2 == 0)
+	}
+	f.Fuzz(func(t *testing.T, source, a, b string, inline bool) {
+		sameAgain(t, source, Options{InlineCSS: inline}, a, b, "Ann", "https://y.test/b", b, a)
+	})
+}
