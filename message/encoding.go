@@ -3,6 +3,7 @@ package message
 import (
 	"bytes"
 	"encoding/base64"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -100,6 +101,12 @@ func appendBase64(dst, body []byte) []byte {
 func appendQuotedPrintable(dst, text []byte) []byte {
 	column := 0
 	for i := 0; i < len(text); {
+		if n := plainRun(text[i:], maxColumns-1-column); n > 0 && (column > 0 || text[i] != '.' && text[i] != 'F') {
+			dst = append(dst, text[i:i+n]...)
+			column += n
+			i += n
+			continue
+		}
 		if text[i] == '\r' && i+1 < len(text) && text[i+1] == '\n' {
 			dst = append(dst, "\r\n"...)
 			column = 0
@@ -136,6 +143,19 @@ func appendQuotedPrintable(dst, text []byte) []byte {
 	return dst
 }
 
+// plainRun returns how many bytes at the start of a text, of most, need no encoding whatever follows.
+func plainRun(text []byte, most int) int {
+	most = min(most, len(text))
+	n := 0
+	for n < most && text[n] >= ' ' && text[n] < 0x7f && text[n] != '=' {
+		n++
+	}
+	for n > 0 && text[n-1] == ' ' {
+		n--
+	}
+	return n
+}
+
 // qpLiteral reports whether the byte needs no encoding. White space at the end of a line does: relays remove
 // it.
 func qpLiteral(text []byte, i int) bool {
@@ -169,6 +189,22 @@ func appendCRLF(dst, text []byte) []byte {
 func hasBareLineEnd(text []byte) bool {
 	lf := bytes.Count(text, []byte("\n"))
 	return lf != bytes.Count(text, []byte("\r")) || lf > 0 && lf != bytes.Count(text, []byte("\r\n"))
+}
+
+// crlfOf is crlf for a string. Most text has no CR, and is copied once.
+func crlfOf(text string) []byte {
+	if strings.IndexByte(text, '\r') >= 0 {
+		return crlf([]byte(text))
+	}
+	dst := make([]byte, 0, len(text)+strings.Count(text, "\n"))
+	for {
+		i := strings.IndexByte(text, '\n')
+		if i < 0 {
+			return append(dst, text...)
+		}
+		dst = append(append(dst, text[:i]...), "\r\n"...)
+		text = text[i+1:]
+	}
 }
 
 // crlf returns text with CRLF line ends. It returns text itself if nothing changes.

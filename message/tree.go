@@ -56,7 +56,7 @@ func buildTree(d Draft, token, domain string) *part {
 }
 
 func textPart(kind, text string) *part {
-	body := crlf([]byte(strings.ToValidUTF8(text, "\uFFFD")))
+	body := crlfOf(strings.ToValidUTF8(text, "\uFFFD"))
 	return &part{kind: kind, parameters: []parameter{{name: "charset", value: "utf-8"}},
 		encoding: textEncoding(body), body: body}
 }
@@ -142,18 +142,17 @@ func linkedCIDs(htmlText string) map[string]bool {
 	}
 }
 
-// indexFold is strings.Index for an ASCII needle in lower case that matches any case.
+// indexFold is strings.Index for an ASCII needle in lower case that matches any case. It ends in a colon, which
+// is rarer in text than letters.
 func indexFold(s, needle string) int {
-	first := needle[:1] + strings.ToUpper(needle[:1])
-	for i := 0; i+len(needle) <= len(s); i++ {
-		next := strings.IndexAny(s[i:], first)
-		if next < 0 {
+	for at := 0; ; {
+		colon := strings.IndexByte(s[at:], ':')
+		if colon < 0 {
 			return -1
 		}
-		i += next
-		if i+len(needle) <= len(s) && strings.EqualFold(s[i:i+len(needle)], needle) {
-			return i
+		at += colon + 1
+		if start := at - len(needle); start >= 0 && strings.EqualFold(s[start:at], needle) {
+			return start
 		}
 	}
-	return -1
 }
