@@ -56,7 +56,10 @@ func buildTree(d Draft, token, domain string) *part {
 }
 
 func textPart(kind, text string) *part {
-	body := crlfOf(strings.ToValidUTF8(text, "\uFFFD"))
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "\uFFFD")
+	}
+	body := crlfOf(text)
 	return &part{kind: kind, parameters: []parameter{{name: "charset", value: "utf-8"}},
 		encoding: textEncoding(body), body: body}
 }

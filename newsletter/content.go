@@ -1,10 +1,12 @@
 package newsletter
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -51,35 +53,50 @@ type mail struct {
 
 func newMail(in api.Campaign) mail {
 	m := mail{params: map[string]any{}, fallbacks: map[string]any{},
-		about: map[string]any{"id": in.Campaign, "name": in.Name, "tags": in.Tags}}
+		about: map[string]any{"id": in.Campaign, "name": in.Name, "tags": list(in.Tags)}}
 	if in.Render != nil && len(in.Render.Params) > 0 {
-		_ = json.Unmarshal(in.Render.Params, &m.params) // checked when it was stored
+		_ = decode(in.Render.Params, &m.params) // checked when it was stored
 	}
 	if len(in.Fallbacks) > 0 {
-		_ = json.Unmarshal(in.Fallbacks, &m.fallbacks) // likewise
+		_ = decode(in.Fallbacks, &m.fallbacks) // likewise
 	}
 	return m
 }
 
-// filled returns the params of the mail to a person.
-func (m mail) filled(p audience.Person) (json.RawMessage, error) {
-	attributes := make(map[string]any, len(m.fallbacks)+8)
-	for name, value := range m.fallbacks {
-		attributes[name] = value
+// decode adds the members of an object to a map, and keeps all digits of numbers.
+func decode(object []byte, into *map[string]any) error {
+	d := json.NewDecoder(bytes.NewReader(object))
+	d.UseNumber()
+	return d.Decode(into)
+}
+
+// list is a list as decoded JSON has it.
+func list(words []string) any {
+	if words == nil {
+		return nil
 	}
+	all := make([]any, len(words))
+	for i, word := range words {
+		all[i] = word
+	}
+	return all
+}
+
+// filled returns the params of the mail to a person.
+func (m mail) filled(p audience.Person) (map[string]any, error) {
+	attributes := make(map[string]any, len(m.fallbacks)+8)
+	maps.Copy(attributes, m.fallbacks)
 	if len(p.Attributes) > 0 {
-		if err := json.Unmarshal(p.Attributes, &attributes); err != nil {
+		if err := decode(p.Attributes, &attributes); err != nil {
 			return nil, err
 		}
 	}
 	all := make(map[string]any, len(m.params)+2)
-	for name, value := range m.params {
-		all[name] = value
-	}
+	maps.Copy(all, m.params)
 	all["campaign"] = m.about
 	all["subscriber"] = map[string]any{"id": p.ID, "email": p.Email, "name": p.Name, "locale": p.Locale,
-		"tz": p.TZ, "tags": p.Tags, "attributes": attributes}
-	return json.Marshal(all)
+		"tz": p.TZ, "tags": list(p.Tags), "attributes": attributes}
+	return all, nil
 }
 
 // standIn is whom a mail is filled for if there is nobody.

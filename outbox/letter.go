@@ -2,7 +2,6 @@ package outbox
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/postroom/postroom/accounts"
@@ -45,10 +44,10 @@ type Frozen struct {
 type Addressee struct {
 	ID       string // of the message
 	To       message.Address
-	ListID   string          // mailing list that it is mail of; empty: none
-	Params   json.RawMessage // an object
-	Date     time.Time       // of the Date header
-	Campaign *CampaignMail   // nil: of none
+	ListID   string         // mailing list that it is mail of; empty: none
+	Params   map[string]any // as decoded JSON, with numbers as json.Number; nil: none
+	Date     time.Time      // of the Date header
+	Campaign *CampaignMail  // nil: of none
 }
 
 // Letter prepares a content. All its mail is of the bulk lane. Faults are those of Submit; their fields are
@@ -156,7 +155,7 @@ func (l *Letter) envelope(a Addressee) (envelope, error) {
 }
 
 func (a Addressee) personal() batch.Personalization {
-	return batch.Personalization{To: []message.Address{a.To}, Params: a.Params, Date: redisdb.Millis(a.Date)}
+	return batch.Personalization{To: []message.Address{a.To}, Decoded: a.Params, Date: redisdb.Millis(a.Date)}
 }
 
 // Write returns a message as it would be sent, and the words in it. An error is a fault of the content or of
@@ -171,7 +170,7 @@ func (l *Letter) Write(ctx context.Context, a Addressee) (*message.Composed, ren
 
 // Fill returns the words of a letter for everybody: nobody's links, no tracking. The links to leave lead to
 // an address. What params lack is empty.
-func (l *Letter) Fill(ctx context.Context, params json.RawMessage, leave string) (render.Mail, error) {
+func (l *Letter) Fill(ctx context.Context, params map[string]any, leave string) (render.Mail, error) {
 	mail, err := l.content.renderer.Fill(ctx, params, leave)
 	mail.HTML, mail.Text = l.letters.withoutTokens(mail.HTML), l.letters.withoutTokens(mail.Text)
 	return mail, err

@@ -3,6 +3,8 @@ package outbox
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -20,13 +22,16 @@ func (l *Letter) Adopt(ctx context.Context, a Addressee, due time.Time) error {
 	if _, _, err := l.write(ctx, a, &e); err != nil {
 		return err
 	}
+	personal := a.personal()
+	if personal.Params, err = json.Marshal(a.Params); err != nil {
+		return fmt.Errorf("store the params of message %s: %w", a.ID, err)
+	}
 	content, err := s.shared.prepare(ctx, l.Content())
 	if err != nil {
 		return err
 	}
 	m := &newMessage{id: a.ID, partition: s.partition(a.ID), envelope: e, shared: content,
-		personal: a.personal(),
-		lane:     api.Bulk, gateway: l.shared.Gateway, window: s.windowOf(l.account), size: e.Size,
+		personal: personal, lane: api.Bulk, gateway: l.shared.Gateway, window: s.windowOf(l.account), size: e.Size,
 		attempts: max(1, cmp.Or(l.shared.Attempts, s.opts.Attempts())-1), due: redisdb.Millis(due)}
 	if err := s.intake.encode(m); err != nil {
 		return err

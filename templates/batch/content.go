@@ -38,7 +38,9 @@ type Personalization struct {
 	InReplyTo  string            `json:"inReplyTo,omitempty"`
 	References []string          `json:"references,omitempty"`
 	Params     json.RawMessage   `json:"params,omitempty"` // an object; empty: none
-	Date       int64             `json:"date"`             // Unix milliseconds, of the Date header
+	// what Params decode to, with numbers as json.Number; nil: they are decoded
+	Decoded map[string]any `json:"-"`
+	Date    int64          `json:"date"` // Unix milliseconds, of the Date header
 }
 
 // Pack returns the content as it is stored, and its name: 22 characters made of its hash. Files are appended

@@ -99,10 +99,10 @@ func (r *Renderer) Render(ctx context.Context, p Personalization, id Identity, f
 
 // Fill renders the words for everybody: there is no recipient, and the links to leave lead to an address.
 // What params lack is empty, also where that is an error otherwise.
-func (r *Renderer) Fill(ctx context.Context, params json.RawMessage, leave string) (render.Mail, error) {
+func (r *Renderer) Fill(ctx context.Context, params map[string]any, leave string) (render.Mail, error) {
 	lax := *r
 	lax.content.Strict = false
-	return lax.fill(ctx, r.full, Personalization{Params: params},
+	return lax.fill(ctx, r.full, Personalization{Decoded: params},
 		Identity{UnsubscribeURL: leave, PreferencesURL: leave})
 }
 
@@ -113,7 +113,7 @@ func (r *Renderer) fill(ctx context.Context, t *render.Template, p Personalizati
 		return render.Mail{Subject: words.Subject, PreviewText: words.PreviewText, HTML: words.HTML,
 			Text: words.Text}, nil
 	}
-	params, err := readParams(p.Params)
+	params, err := p.params()
 	if err != nil {
 		return render.Mail{}, err
 	}
@@ -128,12 +128,15 @@ func (r *Renderer) fill(ctx context.Context, t *render.Template, p Personalizati
 		Strict: r.content.Strict})
 }
 
-// readParams reads params and keeps all digits of their numbers.
-func readParams(raw json.RawMessage) (any, error) {
-	if len(raw) == 0 {
+// params returns the params; all digits of their numbers are kept.
+func (p Personalization) params() (any, error) {
+	switch {
+	case p.Decoded != nil:
+		return p.Decoded, nil
+	case len(p.Params) == 0:
 		return nil, nil
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
+	d := json.NewDecoder(bytes.NewReader(p.Params))
 	d.UseNumber()
 	var params map[string]any
 	if err := d.Decode(&params); err != nil {

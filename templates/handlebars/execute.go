@@ -66,7 +66,12 @@ type run struct {
 func (t *Template) Execute(ctx context.Context, data any, in Input) (Result, error) {
 	r := &run{template: t, ctx: ctx, input: in, src: t.main, words: locale.Find(in.Locale)}
 	r.out = writer{limit: t.limits.Output, escaping: t.options.Escaping, mustache: t.options.Mustache}
-	r.out.text = make([]byte, 0, min(len(t.main.text)*2, t.limits.Output))
+	buffer, _ := t.buffers.Get().(*[]byte)
+	if buffer == nil {
+		buffer = new(make([]byte, 0, min(len(t.main.text)*2, t.limits.Output)))
+	}
+	r.out.text = (*buffer)[:0]
+	defer func() { *buffer = r.out.text; t.buffers.Put(buffer) }()
 	e := env{frame: &frame{value: data}, data: &variables{root: data, named: in.Variables}}
 	err := catch(func() {
 		r.mustRun()

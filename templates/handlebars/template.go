@@ -1,5 +1,7 @@
 package handlebars
 
+import "sync"
+
 // Options are the parse options of a template. The zero value parses Handlebars for html.
 type Options struct {
 	// Partials are the sources that {{> name}} may include, by name. Only those that the template can reach are
@@ -26,6 +28,7 @@ type Template struct {
 	limits   Limits
 	main     *source
 	partials map[string]*source
+	buffers  sync.Pool // of *[]byte, for output
 }
 
 // Parse parses a template. A fault of it or of an included partial is an *Error with its position: a syntax
