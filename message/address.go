@@ -56,6 +56,9 @@ func NormalizeAddress(s string) (string, error) {
 // DedupeAddresses removes later addresses whose normal form equals an earlier one. The order stays. An
 // address without a normal form is compared as written.
 func DedupeAddresses(addresses []string) []string {
+	if len(addresses) == 1 {
+		return addresses
+	}
 	seen := make(map[string]bool, len(addresses))
 	kept := make([]string, 0, len(addresses))
 	for _, address := range addresses {
@@ -146,6 +149,9 @@ func isHostname(name string) bool {
 				return false
 			}
 		}
+	}
+	if last := name[len(name)-1]; last < '0' || last > '9' { // every IPv4 address ends in a digit
+		return true
 	}
 	_, err := netip.ParseAddr(name)
 	return err != nil

@@ -1,6 +1,7 @@
 package message_test
 
 import (
+	"html"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,22 @@ func TestHostileHTMLTakesLinearTime(t *testing.T) {
 		checkCarriable(t, compose(t, d))
 		if spent := time.Since(started); spent > time.Minute {
 			t.Fatalf("%s: %v", name, spent)
+		}
+	}
+}
+
+func TestSteadyValuesStayAsTheyAre(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]bool{
+		"Ann": true, "Ann Smith": true, "O'Neill & <b>": true, "日本": true, "": false, " ": false, " Ann": false,
+		"Ann ": false, "Ann  Smith": false, "a\nb": false, "a\u00a0b": false, "a\u00adb": false, "\u200b": false,
+		"\x00": false, "\xff": false, "\ufffd": false,
+	} {
+		if got := message.Steady(value); got != want {
+			t.Errorf("%q: %v, want %v", value, got, want)
+		}
+		if text := message.TextFromHTML("<p>x" + html.EscapeString(value) + "y"); want && text != "x"+value+"y\n" {
+			t.Errorf("%q became %q", value, text)
 		}
 	}
 }

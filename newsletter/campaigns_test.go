@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/audience"
 )
 
 // TestAPatchRemoves: what is empty is removed, what is absent stays.
@@ -53,5 +54,32 @@ func TestIDsAreMadeOfNames(t *testing.T) {
 		if got := idOf(name); !strings.HasPrefix(got, "campaign-") || !ids.MatchString(got) {
 			t.Errorf("%q: %q", name, got)
 		}
+	}
+}
+
+// TestMailIsFilledAsFromJSON: the outbox stores these params when a mail is put off, and reads them again.
+func TestMailIsFilledAsFromJSON(t *testing.T) {
+	t.Parallel()
+	m := newMail(api.Campaign{Campaign: "c", Name: "C", CampaignContent: api.CampaignContent{Tags: []string{"news"},
+		Render:    &api.Render{Params: json.RawMessage(`{"price":1.50,"lines":[{"n":1}]}`)},
+		Fallbacks: json.RawMessage(`{"city":"town","plan":null}`)}})
+	got, err := m.filled(audience.Person{ID: "s1", Email: "a@example.com", Name: "Ann", Tags: []string{"vip"},
+		Attributes: json.RawMessage(`{"customer":12345678901234567890,"plan":"pro"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again map[string]any
+	if err := decode(stored, &again); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(again, got); diff != "" {
+		t.Errorf("(-read again +filled)\n%s", diff)
+	}
+	if !strings.Contains(string(stored), `"customer":12345678901234567890`) {
+		t.Errorf("digits are lost: %s", stored)
 	}
 }

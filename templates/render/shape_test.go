@@ -105,6 +105,15 @@ func TestShapeOfANewsletter(t *testing.T) {
 	}
 }
 
+// TestAttributesOfShapesAreNotMatched holds that CSS that names an attribute sees the values in it.
+func TestAttributesOfShapesAreNotMatched(t *testing.T) {
+	t.Parallel()
+	const page = `<style>[alt=c]{color:blue}</style><img alt="{{a}}" src="https://x.test/">`
+	if sameAgain(t, page, Options{InlineCSS: true}, "c", "", "Ann", "") {
+		t.Error("it has a shape")
+	}
+}
+
 // TestShapesAreFew holds that values that are not escaped do not fill memory.
 func TestShapesAreFew(t *testing.T) {
 	t.Parallel()
