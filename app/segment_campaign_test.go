@@ -43,7 +43,9 @@ func TestCampaignToThoseWhoOpenedAnother(t *testing.T) {
 	people(t, client, "weekly", "late@example.net") // got nothing
 	draft(t, client, "thanks", "weekly", func(c *api.Campaign) { c.Segments = []string{"readers"} })
 	draft(t, client, "again", "weekly", func(c *api.Campaign) { c.Segments = []string{"others"} })
-	draft(t, client, "rest", "weekly", func(c *api.Campaign) { c.ExcludeSegments = []string{"readers", "others"} })
+	draft(t, client, "rest", "weekly", func(c *api.Campaign) {
+		c.ExcludeSegments = []string{"readers", "others"}
+	})
 	before := relay.Count()
 	for _, c := range []struct {
 		id       string
@@ -68,14 +70,16 @@ func TestCampaignToThoseWhoOpenedAnother(t *testing.T) {
 	if first := relay.Messages()[before].To[0]; first != opener.To[0] {
 		t.Errorf("%s was thanked, %s opened it", first, opener.To[0])
 	}
-	why, err := api.ExplainSegment.Do(t.Context(), client, api.SegmentSubject{Subscriber: opener.To[0]}, "others")
+	why, err := api.ExplainSegment.Do(t.Context(), client, api.SegmentSubject{Subscriber: opener.To[0]},
+		"others")
 	if err != nil || why.In || why.Terms[0].Value != "got, opened" {
 		t.Errorf("%+v, %v", why, err)
 	}
 	notDeletedWhileNamed(t, client)
 }
 
-// notDeletedWhileNamed: a campaign stays while segments name it, or an unfinished campaign excludes its people.
+// notDeletedWhileNamed: a campaign stays while segments name it, or an unfinished campaign excludes its
+// people.
 func notDeletedWhileNamed(t *testing.T, client *api.Client) {
 	t.Helper()
 	ctx := t.Context()
@@ -118,7 +122,8 @@ func TestCampaignIsNotSelectedByItself(t *testing.T) {
 		t.Errorf("a campaign selects by itself: %v", err)
 	}
 	segmentBy(t, client, "own", `{"tag":"x"}`)
-	_, err = api.UpdateCampaign.Do(t.Context(), client, api.CampaignPatch{ExcludeSegments: &[]string{"own"}}, "c1")
+	_, err = api.UpdateCampaign.Do(t.Context(), client, api.CampaignPatch{ExcludeSegments: &[]string{"own"}},
+		"c1")
 	if err != nil {
 		t.Fatal(err)
 	}

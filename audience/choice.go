@@ -105,8 +105,8 @@ func (s Finder) End(ctx context.Context, account string) (uint32, error) {
 }
 
 // People returns the people of a choice from an ordinal on, below end, in order. It reads at most most pages
-// of 32 subscribers, and stays within a chunk of 64,000. What they did with the campaigns that segments name is
-// read once for each call. It returns the ordinal to go on from. NotFound: such a campaign was deleted.
+// of 32 subscribers, and stays within a chunk of 64,000. What they did with the campaigns that segments name
+// is read once for each call. It returns the ordinal to go on from. NotFound: such a campaign was deleted.
 func (s Finder) People(ctx context.Context, c *Choice, from, end uint32, most int) ([]Person, uint32,
 	error) {
 	chunk := placeOf(from).chunk

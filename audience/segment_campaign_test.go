@@ -50,7 +50,8 @@ func (m *mailed) Engaged(ctx context.Context, account, campaign string, chunk in
 // and each sixth opened. The campaign summer is a draft.
 func mailing(t testing.TB, people int) (*bench, *mailed) {
 	b := setup(t)
-	m := &mailed{chunks: map[string][]segment.Engaged{"spring": {{Got: every(2), Opened: every(6)}}, "summer": nil}}
+	m := &mailed{chunks: map[string][]segment.Engaged{"spring": {{Got: every(2), Opened: every(6)}},
+		"summer": nil}}
 	b.Campaigns = func() audience.Campaigns { return m }
 	b.list(t, "weekly", "single")
 	var file strings.Builder
@@ -68,7 +69,8 @@ func mailing(t testing.TB, people int) (*bench, *mailed) {
 
 func (b *bench) segment(t testing.TB, id, rule string) api.SegmentInfo {
 	t.Helper()
-	info, err := b.Segments.Create(t.Context(), "", api.Segment{Segment: id, Name: id, Rule: json.RawMessage(rule)})
+	info, err := b.Segments.Create(t.Context(), "", api.Segment{Segment: id, Name: id,
+		Rule: json.RawMessage(rule)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +183,8 @@ func TestSegmentsNameCampaignsOfTheirAccount(t *testing.T) {
 		}
 	}
 	_, err := b.Segments.Create(ctx, "", api.Segment{Segment: "s", Name: "S", Rule: []byte(
-		`{"or":[{"campaign":"spring","did":"got"},{"not":{"campaign":"gone","did":"got"}},{"campaign":"Spring","did":"got"}]}`)})
+		`{"or":[{"campaign":"spring","did":"got"},{"not":{"campaign":"gone","did":"got"}},
+			{"campaign":"Spring","did":"got"}]}`)})
 	refused(err, "rule.or[1].not.campaign", "rule.or[2].campaign")
 	_, err = b.Segments.Create(ctx, "shop", api.Segment{Segment: "s", Name: "S",
 		Rule: []byte(`{"campaign":"spring","did":"got"}`)})

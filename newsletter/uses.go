@@ -66,8 +66,8 @@ func (c *Campaigns) InUse(ctx context.Context, kind, id string) error {
 	return f
 }
 
-// needed returns the fault of deleting a campaign whose send log is needed: Conflict, code CampaignInUse, with
-// the segments or the live campaigns in its details. nil: nothing needs it.
+// needed returns the fault of deleting a campaign whose send log is needed: Conflict, code CampaignInUse,
+// with the segments or the live campaigns in its details. nil: nothing needs it.
 func (c *Campaigns) needed(ctx context.Context, one *campaign) error {
 	segments, err := c.Audience.Segments.Naming(ctx, one.Account, one.id)
 	if err != nil {

@@ -16,8 +16,8 @@
 // before and after take a date, a time in RFC 3339, or a span before now: -30d, -12h. A date begins at
 // midnight UTC. An attribute that a subscriber does not have, or that has another type than the term compares
 // with, meets isNot and exists:false only. got means that the mail arrived, as far as is known. opened and
-// clicked are those of people, not of programs. Each counts for all runs of the campaign together. Who did not
-// open it is {"not":…} around the term.
+// clicked are those of people, not of programs. Each counts for all runs of the campaign together. Who did
+// not open it is {"not":…} around the term.
 //
 // It promises:
 //   - A rule is read whole or refused, with the path of each fault, such as and[2].attribute.

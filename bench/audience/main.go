@@ -1,5 +1,6 @@
-// Audience measures subscribers: the rate of an import, of the same import again, of an export and of the search
-// for the people of a segment, the memory of a subscriber in Redis, and the processor time of both processes.
+// Audience measures subscribers: the rate of an import, of the same import again, of an export and of the
+// search for the people of a segment, the memory of a subscriber in Redis, and the processor time of both
+// processes.
 //
 // It starts its own redis-server, without a file: the cost of the disk is the same for all of Postroom's
 // keys. A subscriber has an address of 22 bytes on average, a name, five attributes of 60 bytes together, and
