@@ -10,7 +10,7 @@ type Segment struct {
 	Segment string          `json:"segment,omitempty" maxLength:"63" doc:"Its id, unique in the instance: letters, digits, dot, - and _. When absent it is made from the name"`
 	Account string          `json:"account,omitempty" maxLength:"256" doc:"Whose subscribers it selects; default when absent"`
 	Name    string          `json:"name" minLength:"1" maxLength:"256"`
-	Rule    json.RawMessage `json:"rule" doc:"{\"and\":[…]}, {\"or\":[…]}, {\"not\":…} or a term, such as {\"attribute\":\"plan\",\"is\":\"pro\"}; see the page about segments"`
+	Rule    json.RawMessage `json:"rule" doc:"{\"and\":[…]}, {\"or\":[…]}, {\"not\":…} or a term, such as {\"attribute\":\"plan\",\"is\":\"pro\"} or {\"campaign\":\"spring\",\"did\":\"opened\"} (got, opened or clicked); see the page about segments"`
 }
 
 // SegmentPatch changes the fields of a segment that it has.
@@ -24,7 +24,7 @@ type SegmentPatch struct {
 type SegmentInfo struct {
 	Segment
 	Sentence string    `json:"sentence" doc:"The rule in words"`
-	Warnings []string  `json:"warnings" doc:"Attributes that no subscriber ever had, or had with another type only; lists that do not exist"`
+	Warnings []string  `json:"warnings" doc:"Attributes that no subscriber ever had, or had with another type only; lists and campaigns that do not exist; campaigns that were not sent yet"`
 	Version  int       `json:"version" doc:"Raised by each change"`
 	Created  time.Time `json:"created"`
 	Updated  time.Time `json:"updated"`

@@ -17,6 +17,7 @@ func (a *App) buildAudience(context.Context) error {
 			_, err := a.accounts.Get(ctx, account)
 			return err
 		},
+		Campaigns: func() audience.Campaigns { return a.campaigns },
 	}, audience.Options{PendingRetention: a.cfg.Newsletter.PendingRetention, InUse: inUse(a), Logger: a.log,
 		Registry: a.metrics, ImportRoom: accounts.Room(a.accounts, "importSize")})
 	if err != nil {

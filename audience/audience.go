@@ -20,6 +20,8 @@ type Parts struct {
 	Suppressions *suppression.Store
 	// Account returns an error if there is no such account. Of accounts.Accounts, joined in package app.
 	Account func(ctx context.Context, account string) error
+	// Campaigns returns the campaigns, which are built later. Nil: there are none.
+	Campaigns func() Campaigns
 }
 
 // Options are the settings newsletter.* that are about the audience. The zero value works.
@@ -64,6 +66,9 @@ type Subscribers struct {
 func New(p Parts, o Options) (*Subscribers, error) {
 	if p.DB == nil || p.Suppressions == nil || p.Account == nil {
 		return nil, errors.New("audience: a part is missing")
+	}
+	if p.Campaigns == nil {
+		p.Campaigns = func() Campaigns { return noCampaigns{} }
 	}
 	if o.Now == nil {
 		o.Now = time.Now

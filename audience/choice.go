@@ -24,9 +24,10 @@ type Selection struct {
 	Began                     time.Time // subscriptions that are later do not count; zero: all count
 }
 
-// Choice is a selection that is ready to be applied.
+// Choice is a selection that is ready to be applied. It is not safe for concurrent use.
 type Choice struct {
 	account                   string
+	judge                     *judge
 	lists, excludeLists       []*List
 	segments, excludeSegments []segment.Rule
 	began, now                time.Time
@@ -56,8 +57,17 @@ func (s Finder) Choose(ctx context.Context, sel Selection) (*Choice, error) {
 	if c.segments, err = s.Segments.rules(ctx, sel.Account, sel.Segments); err != nil {
 		return nil, err
 	}
-	c.excludeSegments, err = s.Segments.rules(ctx, sel.Account, sel.ExcludeSegments)
-	return c, err
+	if c.excludeSegments, err = s.Segments.rules(ctx, sel.Account, sel.ExcludeSegments); err != nil {
+		return nil, err
+	}
+	c.judge = s.judge(sel.Account, slices.Concat(c.segments, c.excludeSegments)...)
+	c.judge.strict = true // else "did not get it" would select everybody
+	return c, nil
+}
+
+// Campaigns returns the ids of the campaigns that the segments of a choice name.
+func (c *Choice) Campaigns() []string {
+	return slices.Compact(slices.Sorted(slices.Values(c.judge.campaigns)))
 }
 
 // these returns lists of an account by their ids.
@@ -94,9 +104,9 @@ func (s Finder) End(ctx context.Context, account string) (uint32, error) {
 	return s.end(ctx, account)
 }
 
-// People returns the people of a choice from an ordinal on, below end, in order. It reads at most most
-// pages of
-// 32 subscribers, and stays within a chunk of 64,000. It returns the ordinal to go on from.
+// People returns the people of a choice from an ordinal on, below end, in order. It reads at most most pages
+// of 32 subscribers, and stays within a chunk of 64,000. What they did with the campaigns that segments name
+// is read once for each call. It returns the ordinal to go on from. NotFound: such a campaign was deleted.
 func (s Finder) People(ctx context.Context, c *Choice, from, end uint32, most int) ([]Person, uint32,
 	error) {
 	chunk := placeOf(from).chunk
@@ -105,6 +115,7 @@ func (s Finder) People(ctx context.Context, c *Choice, from, end uint32, most in
 	if err != nil {
 		return nil, from, err
 	}
+	c.judge.forget()
 	next := end
 	if len(pages) > most {
 		pages, next = pages[:most], pages[most]*pageSize
@@ -116,7 +127,7 @@ func (s Finder) People(ctx context.Context, c *Choice, from, end uint32, most in
 			if ordinal >= end {
 				return false, nil
 			}
-			p, ok, err := s.chosen(ctx, c, r)
+			p, ok, err := s.chosen(ctx, c, ordinal, r)
 			if ok {
 				p.Ordinal, p.ID = ordinal, idOf(ordinal)
 				people = append(people, p)
@@ -164,7 +175,7 @@ func (s Finder) chosenPages(ctx context.Context, c *Choice, from, end uint32) ([
 }
 
 // chosen returns a subscriber as a person of a choice, unless it leaves them out.
-func (s Finder) chosen(ctx context.Context, c *Choice, r *record) (Person, bool, error) {
+func (s Finder) chosen(ctx context.Context, c *Choice, ordinal uint32, r *record) (Person, bool, error) {
 	p := Person{Email: r.email, Name: r.name, Locale: r.locale, TZ: r.tz, Attributes: r.attributes, Tags: r.tags}
 	for _, list := range c.lists {
 		sub := r.on(list.Number)
@@ -185,19 +196,16 @@ func (s Finder) chosen(ctx context.Context, c *Choice, r *record) (Person, bool,
 			return p, false, nil
 		}
 	}
-	in := len(c.segments) == 0
-	for i, rule := range slices.Concat(c.segments, c.excludeSegments) {
-		judged, err := s.judged(ctx, r, rule)
-		if err != nil {
-			return p, false, err
-		}
-		holds := rule.Holds(judged, c.now)
-		if i >= len(c.segments) && holds {
-			return p, false, nil
-		}
-		in = in || holds && i < len(c.segments)
+	if len(c.segments)+len(c.excludeSegments) == 0 {
+		return p, true, nil
 	}
-	return p, in, nil
+	judged, err := c.judge.subscriber(ctx, ordinal, r)
+	if err != nil {
+		return p, false, err
+	}
+	holds := func(rule segment.Rule) bool { return rule.Holds(judged, c.now) }
+	in := len(c.segments) == 0 || slices.ContainsFunc(c.segments, holds)
+	return p, in && !slices.ContainsFunc(c.excludeSegments, holds), nil
 }
 
 // Person returns a subscriber by id or address, as a campaign sees it. ListID is the first of lists that the
@@ -229,7 +237,7 @@ func (s Finder) person(ctx context.Context, account string, ordinal uint32, r *r
 	if err != nil {
 		return Person{}, err
 	}
-	p, _, err := s.chosen(ctx, &Choice{account: account, lists: lists, now: s.now()}, r)
+	p, _, err := s.chosen(ctx, &Choice{account: account, lists: lists, now: s.now()}, ordinal, r)
 	p.Ordinal, p.ID = ordinal, idOf(ordinal)
 	return p, err
 }

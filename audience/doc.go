@@ -24,6 +24,8 @@
 //   - To leave a list adds the suppression first. So either of both, list state and suppression, stops mail.
 //   - Each state keeps its proof: time, source, words, and the network of the visitor without its last bits.
 //   - A subscriber's place (ordinal) is never given to another address, so what was counted by it stays true.
+//   - A segment may select by what people did with campaigns ([Campaigns]), which is read for a chunk of
+//     people at once. Nobody is chosen for a campaign by one that does not exist.
 //
 // The package never sends campaigns, and never holds an account's subscribers in memory.
 //

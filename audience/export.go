@@ -54,8 +54,8 @@ type exporting struct {
 // each calls fn for the selected subscribers.
 func (e *exporting) each(ctx context.Context, fn func(ordinal uint32, r *record) error) error {
 	_, _, err := e.s.walk(ctx, e.f.account, e.f.members, 0, 0, func(ordinal uint32, r *record) (bool, error) {
-		if !e.f.matches(r) {
-			return true, nil
+		if selected, err := e.s.selects(ctx, &e.f, ordinal, r); err != nil || !selected {
+			return true, err
 		}
 		return true, fn(ordinal, r)
 	})

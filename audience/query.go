@@ -21,6 +21,7 @@ type filter struct {
 	members
 	tag, search             string
 	rule                    *segment.Rule // nil: none
+	judge                   *judge        // for rule
 	createdFrom, createdEnd uint32        // 0: not bounded
 }
 
@@ -56,7 +57,7 @@ func (s *Subscribers) filterOf(ctx context.Context, bound string, q api.Subscrib
 		if err != nil {
 			return f, err
 		}
-		f.rule = &rule
+		f.rule, f.judge = &rule, s.judge(account, rule)
 	}
 	if q.CreatedAfter != nil {
 		f.createdFrom = seconds(*q.CreatedAfter)
@@ -72,14 +73,14 @@ func invalid(key, text string) error {
 }
 
 // selects reports whether a record, whose list matches, is selected.
-func (s *Subscribers) selects(ctx context.Context, f *filter, r *record) (bool, error) {
+func (s *Subscribers) selects(ctx context.Context, f *filter, ordinal uint32, r *record) (bool, error) {
 	if !f.matches(r) {
 		return false, nil
 	}
 	if f.rule == nil {
 		return true, nil
 	}
-	judged, err := s.judged(ctx, r, *f.rule)
+	judged, err := f.judge.subscriber(ctx, ordinal, r)
 	return err == nil && f.rule.Holds(judged, s.now()), err
 }
 
@@ -119,7 +120,7 @@ func (s *Subscribers) Page(ctx context.Context, bound string, q api.SubscriberQu
 	}
 	next, more, err := s.walk(ctx, f.account, f.members, from, queryPages,
 		func(ordinal uint32, r *record) (bool, error) {
-			if selected, err := s.selects(ctx, &f, r); err != nil || !selected {
+			if selected, err := s.selects(ctx, &f, ordinal, r); err != nil || !selected {
 				return true, err
 			}
 			sub, err := s.shown(ctx, f.account, ordinal, r)
@@ -149,7 +150,7 @@ func (s *Subscribers) pageOfAddress(ctx context.Context, f filter, page *api.Sub
 			return true, nil
 		}
 	}
-	selected, err := s.selects(ctx, &f, r)
+	selected, err := s.selects(ctx, &f, ordinal, r)
 	if err != nil || !selected {
 		return true, err
 	}

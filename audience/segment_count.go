@@ -46,7 +46,8 @@ func (s *Segments) StartCount(ctx context.Context, bound, id string) (api.Segmen
 		return api.SegmentCount{}, err
 	}
 	now := s.subscribers.now().UTC()
-	c := &counting{s: s.subscribers, record: r, rule: rule, now: now}
+	c := &counting{s: s.subscribers, record: r, rule: rule, judge: s.subscribers.judge(r.Value.Account, rule),
+		now: now}
 	c.state = api.SegmentCount{State: "running", Total: total, Version: r.Value.Version, Started: now,
 		Sample: []api.Subscriber{}}
 	if err := c.save(ctx); err != nil {
@@ -90,6 +91,7 @@ type counting struct {
 	s      *Subscribers
 	record *records.Record[storedSegment]
 	rule   segment.Rule
+	judge  *judge
 	now    time.Time // for spans before now
 	state  api.SegmentCount
 	sample []sampled
@@ -125,7 +127,7 @@ func (c *counting) walk(ctx context.Context) error {
 	for from, more := uint32(0), true; more; {
 		var err error
 		from, more, err = c.s.walk(ctx, account, members{}, from, walkPages,
-			func(ordinal uint32, r *record) (bool, error) { return true, c.judge(ctx, ordinal, r) })
+			func(ordinal uint32, r *record) (bool, error) { return true, c.look(ctx, ordinal, r) })
 		if err != nil {
 			return err
 		}
@@ -148,10 +150,10 @@ func (c *counting) walk(ctx context.Context) error {
 	return nil
 }
 
-// judge counts a subscriber, if the rule selects it.
-func (c *counting) judge(ctx context.Context, ordinal uint32, r *record) error {
+// look counts a subscriber, if the rule selects it.
+func (c *counting) look(ctx context.Context, ordinal uint32, r *record) error {
 	c.state.Done++
-	judged, err := c.s.judged(ctx, r, c.rule)
+	judged, err := c.judge.subscriber(ctx, ordinal, r)
 	if err != nil || !c.rule.Holds(judged, c.now) {
 		return err
 	}

@@ -70,6 +70,9 @@ func (s *Segments) Create(ctx context.Context, bound string, in api.Segment) (ap
 	if err := s.subscribers.Account(ctx, account); err != nil {
 		return api.SegmentInfo{}, err
 	}
+	if err := s.checkCampaigns(ctx, account, in.Rule); err != nil {
+		return api.SegmentInfo{}, err
+	}
 	_, err = s.store.Change(ctx, in.Segment, func(old *records.Record[storedSegment]) (storedSegment, error) {
 		if old != nil {
 			return storedSegment{}, fault.New(fault.Conflict, "SegmentExists", "There is a segment %q already",
@@ -98,9 +101,37 @@ func checkSegment(in api.Segment) error {
 	return fault.InvalidFields(f)
 }
 
+// checkCampaigns returns an error that names the campaigns of a rule that the account does not have. A rule
+// that can't be read is left to checkSegment.
+func (s *Segments) checkCampaigns(ctx context.Context, account string, raw []byte) error {
+	rule, err := segment.Parse("rule", raw)
+	if err != nil {
+		return nil
+	}
+	var f faults
+	for _, one := range rule.Campaigns() {
+		_, err := s.subscribers.Campaigns().Runs(ctx, account, one.Campaign)
+		if fault.Is(err, fault.NotFound) {
+			f.add(one.Key, "is %q: there is no such campaign in account %s", one.Campaign, account)
+		} else if err != nil {
+			return err
+		}
+	}
+	return fault.InvalidFields(f)
+}
+
 // Update changes the fields of a segment that the patch has.
 func (s *Segments) Update(ctx context.Context, bound, id string, p api.SegmentPatch) (api.SegmentInfo,
 	error) {
+	if p.Rule != nil {
+		old, _, err := s.find(ctx, bound, id)
+		if err == nil {
+			err = s.checkCampaigns(ctx, old.Value.Account, p.Rule)
+		}
+		if err != nil {
+			return api.SegmentInfo{}, err
+		}
+	}
 	err := s.store.Update(ctx, id, func(old *records.Record[storedSegment]) (storedSegment, error) {
 		next := old.Value
 		if bound != "" && next.Account != bound {
@@ -216,8 +247,40 @@ func (s *Segments) warnings(ctx context.Context, account string, rule segment.Ru
 			list = append(list, fmt.Sprintf("there is no list %s", id))
 		}
 	}
+	for _, one := range rule.Campaigns() {
+		runs, err := s.subscribers.Campaigns().Runs(ctx, account, one.Campaign)
+		switch {
+		case fault.Is(err, fault.NotFound):
+			list = append(list, fmt.Sprintf("there is no campaign %s", one.Campaign))
+		case err != nil:
+			return nil, err
+		case runs == 0:
+			list = append(list, fmt.Sprintf("campaign %s was not sent yet", one.Campaign))
+		}
+	}
 	slices.Sort(list)
 	return slices.Compact(list), nil
+}
+
+// Naming returns the ids of the segments of an account that name a campaign, in order.
+func (s *Segments) Naming(ctx context.Context, account, campaign string) ([]string, error) {
+	var ids []string
+	err := s.store.Each(ctx, func(r *records.Record[storedSegment]) error {
+		if r.Value.Account != account {
+			return nil
+		}
+		rule, err := segment.Parse("rule", r.Value.Rule)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(rule.Campaigns(),
+			func(one segment.Mention) bool { return one.Campaign == campaign }) {
+			ids = append(ids, r.ID)
+		}
+		return nil
+	})
+	slices.Sort(ids)
+	return ids, err
 }
 
 // Delete removes a segment, and reports whether there was one. Of another account: NotFound.
@@ -243,11 +306,11 @@ func (s *Segments) Explain(ctx context.Context, bound, id, subscriber string) (a
 	if err != nil {
 		return api.SegmentExplanation{}, err
 	}
-	_, record, err := s.subscribers.lookup(ctx, r.Value.Account, subscriber)
+	ordinal, record, err := s.subscribers.lookup(ctx, r.Value.Account, subscriber)
 	if err != nil {
 		return api.SegmentExplanation{}, err
 	}
-	judged, err := s.subscribers.judged(ctx, record, rule)
+	judged, err := s.subscribers.judge(r.Value.Account, rule).subscriber(ctx, ordinal, record)
 	if err != nil {
 		return api.SegmentExplanation{}, err
 	}
@@ -257,26 +320,4 @@ func (s *Segments) Explain(ctx context.Context, bound, id, subscriber string) (a
 		answer.Terms = append(answer.Terms, api.SegmentTerm(held))
 	}
 	return answer, nil
-}
-
-// judged returns a subscriber as rules judge it. States on lists are read only for rules that name lists.
-func (s *Subscribers) judged(ctx context.Context, r *record, rule segment.Rule) (*segment.Subscriber,
-	error) {
-	judged := &segment.Subscriber{Email: r.email, Locale: r.locale, Created: timeOf(r.created),
-		Attributes: r.attributes, Tags: r.tags}
-	if len(rule.Lists()) == 0 {
-		return judged, nil
-	}
-	judged.Lists = make(map[string]segment.Subscription, len(r.lists))
-	for _, sub := range r.lists {
-		list, err := s.Lists.numbered(ctx, sub.list)
-		if err != nil {
-			return nil, err
-		}
-		if list != nil {
-			judged.Lists[list.ListID] = segment.Subscription{State: sub.state.String(),
-				Given: timeOf(cmp.Or(sub.given, sub.since))}
-		}
-	}
-	return judged, nil
 }

@@ -311,8 +311,8 @@ func (c *Campaigns) Copy(ctx context.Context, bound, id string, in api.CampaignC
 }
 
 // Delete removes a campaign, what is known of its recipients included, and reports whether there was one.
-// While
-// it is being sent, paused or held: Conflict, code CampaignState.
+// While it is being sent, paused or held: Conflict, code CampaignState. While a segment names it, or a live
+// campaign excludes who got it: Conflict, code CampaignInUse.
 func (c *Campaigns) Delete(ctx context.Context, bound, id string) (bool, error) {
 	one, err := c.find(ctx, bound, id)
 	if fault.Is(err, fault.NotFound) && bound == "" {
@@ -323,6 +323,9 @@ func (c *Campaigns) Delete(ctx context.Context, bound, id string) (bool, error) 
 	}
 	if one.State != api.CampaignDraft && one.State != api.CampaignScheduled && !ended(one.State) {
 		return false, wrongState(&one.stored, "delete it; cancel it first")
+	}
+	if err := c.needed(ctx, one); err != nil {
+		return false, err
 	}
 	for n, run := range one.Runs {
 		key := sendlog.Run{Campaign: one.Number, Number: n + 1}

@@ -3,6 +3,7 @@ package newsletter
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -112,9 +113,13 @@ func (c *contents) checkAudience(ctx context.Context, in api.Campaign, f *faults
 		}
 		for i, id := range names {
 			err := find(id)
-			if fault.Is(err, fault.NotFound) {
+			wrong, ok := errors.AsType[*fault.Error](err)
+			switch {
+			case ok && wrong.Kind == fault.NotFound:
 				f.add(fmt.Sprintf("%s[%d]", key, i), "there is no %q in account %s", id, in.Account)
-			} else if err != nil {
+			case ok && wrong.Kind == fault.Invalid:
+				f.add(fmt.Sprintf("%s[%d]", key, i), "%s", wrong.Fields[0].Message)
+			case err != nil:
 				return err
 			}
 		}
@@ -122,7 +127,7 @@ func (c *contents) checkAudience(ctx context.Context, in api.Campaign, f *faults
 	}
 	choose := func(sel audience.Selection) error {
 		sel.Account = in.Account
-		_, err := c.Audience.Choose(ctx, sel)
+		_, err := c.choose(ctx, in.Campaign, sel)
 		return err
 	}
 	list := func(id string) error { return choose(audience.Selection{Lists: []string{id}}) }
@@ -141,6 +146,29 @@ func (c *contents) checkAudience(ctx context.Context, in api.Campaign, f *faults
 		}
 	}
 	return nil
+}
+
+// choose prepares a selection of a campaign. Invalid: its segments select by the campaign itself, or by one
+// that does not exist. Then "did not get it" would select everybody.
+func (c *contents) choose(ctx context.Context, id string, sel audience.Selection) (*audience.Choice, error) {
+	choice, err := c.Audience.Choose(ctx, sel)
+	if err != nil {
+		return nil, err
+	}
+	var f faults
+	for _, other := range choice.Campaigns() {
+		if other == id {
+			f.add("segments", "selects by the mail of campaign %q itself, which nobody has before it is sent", id)
+			continue
+		}
+		_, err := c.find(ctx, sel.Account, other)
+		if fault.Is(err, fault.NotFound) {
+			f.add("segments", "selects by the mail of campaign %q, which account %s does not have", other, sel.Account)
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return choice, fault.InvalidFields(f)
 }
 
 // selection is whom a campaign goes to.

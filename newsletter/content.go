@@ -119,7 +119,7 @@ func (c *contents) sample(ctx context.Context, in api.Campaign, subscriber strin
 
 // some returns a few people of a campaign.
 func (c *contents) some(ctx context.Context, in api.Campaign, most int) ([]audience.Person, error) {
-	choice, err := c.Audience.Choose(ctx, selection(in))
+	choice, err := c.choose(ctx, in.Campaign, selection(in))
 	if err != nil {
 		return nil, err
 	}

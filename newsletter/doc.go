@@ -22,6 +22,7 @@
 //   - The public archive shows only what was sent with archive to lists that are public, and of no person.
 //   - The content of a run does not change with its template. To change a paused campaign is a new content,
 //     for those who have not got it.
+//   - A campaign is not deleted while a segment names it. Nobody is mailed because it is gone.
 //   - Campaigns take turns, sheet by sheet, so a slow one delays no other.
 //   - A relay in trouble defers nobody: its people wait where they are. Only a person whom a relay puts off
 //     becomes a message of the outbox, with attempts and a delay of its own.

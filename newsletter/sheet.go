@@ -80,10 +80,7 @@ func (c *keeper) deliver(ctx, work context.Context) {
 		}
 		s, people, err := c.claim(ctx, w)
 		if err != nil {
-			if ctx.Err() == nil {
-				c.log.WarnContext(ctx, "no sheet taken; tried again soon", "campaign", w.c.id, "error", err)
-			}
-			w.rest(c.opts.Now().Add(time.Second), "Redis can't be asked")
+			c.unclaimed(ctx, w, err)
 			continue
 		}
 		if s == nil {
@@ -93,6 +90,19 @@ func (c *keeper) deliver(ctx, work context.Context) {
 		c.held.hold(s)
 		(&sheet{Sheet: s, c: c, w: w, people: people}).work(ctx, work)
 		c.held.drop(s)
+	}
+}
+
+// unclaimed makes a walk wait that could not take a sheet. If a campaign is gone by whose mail people are
+// selected, the run is held: nobody can tell who its people are.
+func (c *keeper) unclaimed(ctx context.Context, w *walk, err error) {
+	w.rest(c.opts.Now().Add(time.Second), "people can't be read")
+	switch {
+	case ctx.Err() != nil:
+	case fault.Is(err, fault.NotFound):
+		c.hold(ctx, w.c.id, "content", err.Error())
+	default:
+		c.log.WarnContext(ctx, "no sheet taken; tried again soon", "campaign", w.c.id, "error", err)
 	}
 }
 

@@ -19,6 +19,8 @@ func usesOf(one *campaign, kind string) []string {
 		return slices.Concat(one.Lists, one.ExcludeLists)
 	case "segment":
 		return slices.Concat(one.Segments, one.ExcludeSegments)
+	case "campaign":
+		return one.ExcludeCampaigns
 	case "template":
 		used := []string{one.Template}
 		for _, v := range one.Variants {
@@ -31,9 +33,9 @@ func usesOf(one *campaign, kind string) []string {
 	return nil
 }
 
-// InUse returns the fault of deleting a list, segment, template, account or gateway that a campaign needs
-// which is scheduled, being sent, paused or held: Conflict, with the campaigns in its details. nil: none
-// does.
+// InUse returns the fault of deleting a list, segment, template, account, gateway or other campaign that a
+// campaign needs which is scheduled, being sent, paused or held: Conflict, with the campaigns in its details.
+// nil: none does.
 func (c *Campaigns) InUse(ctx context.Context, kind, id string) error {
 	ids, err := c.DB.Client().SMembers(ctx, liveKey()).Result()
 	if err != nil {
@@ -61,6 +63,23 @@ func (c *Campaigns) InUse(ctx context.Context, kind, id string) error {
 		"%s %q is in use by the campaign %s; cancel it first, or wait for its end",
 		name, id, strings.Join(users, ", "))
 	f.Details = map[string]any{"campaigns": users}
+	return f
+}
+
+// needed returns the fault of deleting a campaign whose send log is needed: Conflict, code CampaignInUse,
+// with the segments or the live campaigns in its details. nil: nothing needs it.
+func (c *Campaigns) needed(ctx context.Context, one *campaign) error {
+	segments, err := c.Audience.Segments.Naming(ctx, one.Account, one.id)
+	if err != nil {
+		return err
+	}
+	if len(segments) == 0 {
+		return c.InUse(ctx, "campaign", one.id)
+	}
+	f := fault.New(fault.Conflict, "CampaignInUse",
+		"Campaign %q is named by the segment %s, which would select others without it; change or delete that first",
+		one.id, strings.Join(segments, ", "))
+	f.Details = map[string]any{"segments": segments}
 	return f
 }
 

@@ -153,7 +153,7 @@ func (c *keeper) newWalk(ctx context.Context, one *campaign) (*walk, error) {
 	if w.mail, err = c.filling(ctx, one.Campaign); err != nil {
 		return nil, err
 	}
-	if w.choice, err = c.Audience.Choose(ctx, sel); err != nil {
+	if w.choice, err = c.choose(ctx, one.id, sel); err != nil {
 		return nil, err
 	}
 	for i, frozen := range run.Letters {

@@ -114,8 +114,8 @@ func newParts(t testing.TB) *parts {
 	}})
 	must(err)
 	p.Audience, err = audience.New(audience.Parts{DB: p.db, Suppressions: p.Suppressions,
-		Account: func(ctx context.Context, id string) error { _, err := p.Accounts.Get(ctx, id); return err }},
-		audience.Options{})
+		Account:   func(ctx context.Context, id string) error { _, err := p.Accounts.Get(ctx, id); return err },
+		Campaigns: func() audience.Campaigns { return p.Campaigns }}, audience.Options{})
 	must(err)
 	tasks, control := queue.NewClient(p.db.Client(), queue.Options{}), queue.NewControl(p.db.Client())
 	p.Outbox, err = outbox.New(outbox.Parts{DB: p.db, Queue: tasks, Control: control, Router: p.relay,

@@ -242,7 +242,7 @@ func (s *Server) campaignRoutes() group {
 		put("/v1/campaigns/{campaign}", own(api.ScopeCampaigns), campaign, campaigns.updateCampaign,
 			"updateCampaign", "Change a campaign that is not being sent"),
 		long(remove("/v1/campaigns/{campaign}", own(api.ScopeCampaigns), campaign, campaigns.deleteCampaign,
-			"deleteCampaign", "Delete a campaign that is not being sent, and what is known of its recipients")),
+			"deleteCampaign", "Delete a campaign that is not being sent and that no segment names, and what is known of its recipients")),
 		post("/v1/campaigns/{campaign}/copy", own(api.ScopeCampaigns), changes("campaign", ""),
 			campaigns.copyCampaign, "copyCampaign", "Make a draft of a campaign's content and audience"),
 		post("/v1/campaigns/{campaign}/send", own(api.ScopeCampaigns), campaign, campaigns.sendCampaign,

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"testing"
 	"time"
 
@@ -63,6 +64,37 @@ func TestSegmentsOverTheAPI(t *testing.T) {
 	deleted, err := api.DeleteSegment.Do(ctx, w.client, "large-ones")
 	if err != nil || !deleted.Deleted {
 		t.Errorf("deleted: %+v, %v", deleted, err)
+	}
+}
+
+// TestSegmentsNameCampaigns: which exist, and are not deleted while they are named.
+func TestSegmentsNameCampaigns(t *testing.T) {
+	t.Parallel()
+	w, ctx := setup(t), t.Context()
+	rule := json.RawMessage(`{"not":{"campaign":"spring","did":"opened"}}`)
+	_, err := api.CreateSegment.Do(ctx, w.client, api.Segment{Segment: "idle", Name: "Idle", Rule: rule})
+	if faultOf(err) != "rule.not.campaign" {
+		t.Errorf("a campaign that does not exist: %v", err)
+	}
+	_, err = api.CreateCampaign.Do(ctx, w.client, api.Campaign{Campaign: "spring", Name: "Spring"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := api.CreateSegment.Do(ctx, w.client, api.Segment{Segment: "idle", Name: "Idle", Rule: rule})
+	if err != nil || made.Sentence != "not (opened campaign spring)" || len(made.Warnings) != 1 {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	_, err = api.DeleteCampaign.Do(ctx, w.client, "spring")
+	f, _ := errors.AsType[*api.Failure](err)
+	if f == nil || f.Problem.StatusCode != http.StatusConflict || f.Problem.Code != "CampaignInUse" ||
+		marshal(t, f.Problem.Details) != `{"segments":["idle"]}` {
+		t.Errorf("deleted while a segment names it: %+v", f)
+	}
+	if _, err := api.DeleteSegment.Do(ctx, w.client, "idle"); err != nil {
+		t.Fatal(err)
+	}
+	if deleted, err := api.DeleteCampaign.Do(ctx, w.client, "spring"); err != nil || !deleted.Deleted {
+		t.Errorf("%+v, %v", deleted, err)
 	}
 }
 

@@ -101,6 +101,14 @@ func (v campaignView) Undecided() bool {
 		(v.Test == nil || v.Test.Share < 1)
 }
 
+// Offered returns the segments that can be made of its people, if it was begun.
+func (v campaignView) Offered() []offeredSegment {
+	if v.Run == 0 {
+		return nil
+	}
+	return offeredSegments(v.ID())
+}
+
 // Live reports whether the numbers of the campaign may change by themselves.
 func (v campaignView) Live() bool { return v.State != api.CampaignDraft }
 

@@ -315,6 +315,15 @@ func TestACampaignThroughItsForms(t *testing.T) {
 		`<a href="/archive/news/spring">https://mail.example.com/archive/news/spring</a>`)
 	b.submitForm("/campaigns/spring/archive", nil).lacks(t, "/archive/news/spring</a>")
 	b.submitForm("/campaigns/spring/copy", nil).has(t, "This is the copy", "Copy of Spring", "draft</span>")
+	offered := offeredSegments("spring")[2]
+	p := b.get("/campaigns/spring")
+	p.isSafe(t, "/campaigns/spring")
+	p.has(t, "Make a segment of who",
+		`<a href="/segments?account=default&name=Did%20not%20open%20spring&rule=%7b%22and`)
+	b.submitForm("/segments", url.Values{"name": {offered.Name}, "segment": {"idle"},
+		"rule": {offered.Rule}}).has(t, "got campaign spring, and not (opened campaign spring)")
+	b.submitForm("/campaigns/spring/delete", nil).has(t, `class="flash bad"`, "is named by the segment idle")
+	b.submitForm("/segments/idle/delete", nil).has(t, "The segment idle was deleted")
 	b.submitForm("/campaigns/spring/delete", nil).has(t, "The campaign spring was deleted", "1 campaign")
 }
 

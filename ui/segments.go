@@ -2,6 +2,7 @@ package ui
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,6 +16,23 @@ type segmentsView struct {
 	Account  string // whose; empty: of all
 	Segments []api.SegmentInfo
 	Pager    pager
+	// What a link of another page filled into the form of a new segment. Empty: nothing.
+	NewName, NewRule string
+}
+
+// offeredSegment is a segment that the page of a campaign offers to make.
+type offeredSegment struct{ Words, Name, Rule string }
+
+// offeredSegments are those of the people of a campaign.
+func offeredSegments(campaign string) []offeredSegment {
+	did := func(what string) string { return fmt.Sprintf(`{"campaign":%q,"did":%q}`, campaign, what) }
+	return []offeredSegment{
+		{"got it", "Got " + campaign, did("got")},
+		{"opened it", "Opened " + campaign, did("opened")},
+		{"got it and did not open it", "Did not open " + campaign,
+			fmt.Sprintf(`{"and":[%s,{"not":%s}]}`, did("got"), did("opened"))},
+		{"clicked in it", "Clicked in " + campaign, did("clicked")},
+	}
 }
 
 func (u audiencePages) segments(w http.ResponseWriter, r *http.Request) error {
@@ -29,7 +47,8 @@ func (u audiencePages) segments(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v := segmentsView{Account: account, Segments: got.Segments}
+	v := segmentsView{Account: account, Segments: got.Segments, NewName: clip(q.Get("name"), 256),
+		NewRule: q.Get("rule")}
 	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/segments",
 		values: values(map[string]string{"account": account})}
 	return u.show(w, r, http.StatusOK, "segments", "Segments", v)

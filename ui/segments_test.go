@@ -8,6 +8,30 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
+// TestThePageOfACampaignOffersSegments of its people. The form of a new segment has what the link says.
+func TestThePageOfACampaignOffersSegments(t *testing.T) {
+	t.Parallel()
+	offered := offeredSegments("c1")
+	if rule := offered[2].Rule; rule !=
+		`{"and":[{"campaign":"c1","did":"got"},{"not":{"campaign":"c1","did":"opened"}}]}` {
+		t.Error(rule)
+	}
+	for run, want := range []int{0, len(offered)} {
+		if got := (campaignView{CampaignInfo: api.CampaignInfo{Run: run}}).Offered(); len(got) != want {
+			t.Errorf("after %d runs: %+v", run, got)
+		}
+	}
+	w := setup(t)
+	b := w.operator()
+	at := "/segments?" + url.Values{"name": {"<i>Got c1"}, "rule": {offered[0].Rule + "<b>"}}.Encode()
+	p := b.get(at)
+	p.isSafe(t, at)
+	p.eachFieldHasALabel(t, at)
+	p.has(t, `<details class="card" open>`, `value="<i>Got c1"`, offered[0].Rule+"<b>")
+	b.submitForm("/segments", url.Values{"name": {"G"}, "rule": {offered[0].Rule}}).has(t, `class="flash bad"`,
+		"rule.campaign", "there is no such campaign")
+}
+
 // TestSegmentsOnThePages makes, counts, explains, changes and deletes a segment.
 func TestSegmentsOnThePages(t *testing.T) {
 	t.Parallel()

@@ -124,8 +124,8 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 		Account:   func(context.Context, string) error { return nil }}, erasure.Options{})
 	w.must(err)
 	w.audience, err = audience.New(audience.Parts{DB: db, Suppressions: w.barred,
-		Account: func(ctx context.Context, id string) error { _, err := w.accounts.Get(ctx, id); return err }},
-		audience.Options{})
+		Account:   func(ctx context.Context, id string) error { _, err := w.accounts.Get(ctx, id); return err },
+		Campaigns: func() audience.Campaigns { return w.campaigns }}, audience.Options{})
 	w.must(err)
 	w.audit, err = audit.New(db, ring, audit.Options{})
 	w.must(err)

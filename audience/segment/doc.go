@@ -8,13 +8,16 @@
 //	{"tag":"beta"}                            has the tag
 //	{"list":"weekly","state":"subscribed"}    the state on a list; any state, if it is absent
 //	{"consent":"weekly","before":"-365d"}     when the subscription to a list was agreed to
+//	{"campaign":"spring","did":"opened"}      what became of the mail of a campaign: got, opened or clicked
 //	{"locale":"de"}                           the language; de holds for de-AT too
 //	{"domain":"gmail.com"}                    the domain of the address
 //	{"created":{"after":"-30d"}}              when the subscriber came
 //
 // before and after take a date, a time in RFC 3339, or a span before now: -30d, -12h. A date begins at
 // midnight UTC. An attribute that a subscriber does not have, or that has another type than the term compares
-// with, meets isNot and exists:false only.
+// with, meets isNot and exists:false only. got means that the mail arrived, as far as is known. opened and
+// clicked are those of people, not of programs. Each counts for all runs of the campaign together. Who did
+// not open it is {"not":…} around the term.
 //
 // It promises:
 //   - A rule is read whole or refused, with the path of each fault, such as and[2].attribute.

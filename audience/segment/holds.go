@@ -16,6 +16,10 @@ type Subscriber struct {
 	Tags       []string
 	Lists      map[string]Subscription // by id
 
+	// Campaigns has those that the rule names, by id. One that is absent was sent to nobody.
+	Campaigns map[string]Engaged
+	Place     int // of the subscriber in the sets of Campaigns
+
 	parsed map[string]any
 }
 
@@ -23,6 +27,24 @@ type Subscriber struct {
 type Subscription struct {
 	State string    // pending, subscribed or left
 	Given time.Time // when it was agreed to
+}
+
+// Set has places of subscribers. sendlog.Set implements it.
+type Set interface{ Has(place int) bool }
+
+// Engaged are those who got the mail of a campaign, and what they did with it. A set may be nil: nobody did.
+type Engaged struct{ Got, Opened, Clicked Set }
+
+// did reports whether the subscriber at a place got, opened or clicked.
+func (e Engaged) did(what string, place int) bool {
+	set := e.Got
+	switch what {
+	case "opened":
+		set = e.Opened
+	case "clicked":
+		set = e.Clicked
+	}
+	return set != nil && set.Has(place)
 }
 
 // attribute returns the value of an attribute, nil if there is none.
@@ -63,6 +85,8 @@ func (t *term) holds(s *Subscriber, now time.Time) bool {
 	case "consent":
 		on, ok := s.Lists[strings.ToLower(t.name)]
 		return ok && on.State == "subscribed" && t.compares(on.Given, now)
+	case "campaign":
+		return s.Campaigns[t.name].did(t.op, s.Place)
 	case "locale":
 		return strings.EqualFold(s.Locale, t.name) || len(s.Locale) > len(t.name) &&
 			strings.EqualFold(s.Locale[:len(t.name)+1], t.name+"-")

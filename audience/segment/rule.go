@@ -24,9 +24,14 @@ const (
 
 // Rule is a rule that was read. The zero Rule holds for everybody.
 type Rule struct {
-	root  *node
-	terms []*term
+	root      *node
+	terms     []*term
+	lists     []string
+	campaigns []Mention
 }
+
+// Mention is a campaign that a rule names, and where.
+type Mention struct{ Key, Campaign string }
 
 // node is a part of a rule: a term, or what joins parts.
 type node struct {
@@ -37,9 +42,10 @@ type node struct {
 
 // term is a condition.
 type term struct {
-	kind  string // attribute, tag, list, consent, locale, domain, created
-	name  string // of the attribute, the tag, the list, the language, the domain
-	op    string // is, isNot, …; of consent and created before or after; empty: none
+	key   string // where it is, such as rule.and[1]
+	kind  string // attribute, tag, list, consent, campaign, locale, domain, created
+	name  string // of the attribute, the tag, the list, the campaign, the language, the domain
+	op    string // is, isNot, …; a state; what somebody did; of consent and created before or after; empty: none
 	value any    // string, float64, bool, []any
 	moment
 }
@@ -78,8 +84,23 @@ func Parse(key string, raw []byte) (Rule, error) {
 	if len(p.terms) > MaxTerms {
 		p.fail(key, "has more than %d terms", MaxTerms)
 	}
-	return Rule{root: root, terms: p.terms}, fault.InvalidFields(p.wrong)
+	r := Rule{root: root, terms: p.terms}
+	for _, t := range r.terms {
+		switch t.kind {
+		case "list", "consent":
+			r.lists = append(r.lists, t.name)
+		case "campaign":
+			r.campaigns = append(r.campaigns, Mention{Key: t.key + ".campaign", Campaign: t.name})
+		}
+	}
+	return r, fault.InvalidFields(p.wrong)
 }
+
+// Lists returns the ids of the lists that a rule names.
+func (r Rule) Lists() []string { return r.lists }
+
+// Campaigns returns the campaigns that a rule names.
+func (r Rule) Campaigns() []Mention { return r.campaigns }
 
 // parser collects the terms and the faults of a rule.
 type parser struct {
@@ -137,13 +158,13 @@ func (p *parser) node(key string, raw []byte, depth int) *node {
 
 // term reads a term.
 func (p *parser) term(key string, fields map[string]json.RawMessage) *term {
-	kinds := [...]string{"attribute", "tag", "list", "consent", "locale", "domain", "created"}
+	kinds := [...]string{"attribute", "tag", "list", "consent", "campaign", "locale", "domain", "created"}
 	at := slices.IndexFunc(kinds[:], func(kind string) bool { _, ok := fields[kind]; return ok })
 	if at < 0 {
 		p.fail(key, "must have one of and, or, not, %s", strings.Join(kinds[:], ", "))
 		return &term{}
 	}
-	t := &term{kind: kinds[at]}
+	t := &term{key: key, kind: kinds[at]}
 	body := fields[t.kind]
 	delete(fields, t.kind)
 	if t.kind == "created" {
@@ -166,6 +187,8 @@ func (p *parser) term(key string, fields map[string]json.RawMessage) *term {
 		p.state(t, key, fields)
 	case "consent":
 		p.bound(t, key, fields)
+	case "campaign":
+		p.did(t, key, fields)
 	default:
 		t.name = strings.TrimSpace(t.name)
 		p.nothingElse(key, fields)
@@ -188,6 +211,16 @@ func (p *parser) state(t *term, key string, fields map[string]json.RawMessage) {
 			p.fail(key+".state", "must be pending, subscribed or left")
 		}
 	}
+	p.nothingElse(key, fields)
+}
+
+// did reads the rest of a term about a campaign.
+func (p *parser) did(t *term, key string, fields map[string]json.RawMessage) {
+	if err := json.Unmarshal(fields["did"], &t.op); err != nil ||
+		!slices.Contains([]string{"got", "opened", "clicked"}, t.op) {
+		p.fail(key+".did", "must be got, opened or clicked")
+	}
+	delete(fields, "did")
 	p.nothingElse(key, fields)
 }
 

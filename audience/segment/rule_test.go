@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +16,15 @@ func ann() *Subscriber {
 		Attributes: []byte(`{"plan":"Pro","seats":3,"vip":true,"colors":["red","blue"],"born":"1990-05-01"}`),
 		Tags:       []string{"beta"},
 		Lists: map[string]Subscription{"weekly": {State: "subscribed", Given: now.Add(-400 * 24 * time.Hour)},
-			"news": {State: "left", Given: now}}}
+			"news": {State: "left", Given: now}},
+		Place: 7, Campaigns: map[string]Engaged{"Spring": {Got: only(7), Opened: only(7), Clicked: only(8)},
+			"winter": {Got: only(7)}}}
 }
+
+// only is a set of one place.
+type only int
+
+func (o only) Has(place int) bool { return place == int(o) }
 
 // TestRules has a rule, whether it selects Ann, and its sentence.
 func TestRules(t *testing.T) {
@@ -55,6 +63,13 @@ func TestRules(t *testing.T) {
 		{`{"list":"news"}`, true, `on list news`},
 		{`{"consent":"weekly","before":"-365d"}`, true, `agreed to list weekly more than 365 days ago`},
 		{`{"consent":"news","before":"-1h"}`, false, `agreed to list news more than 1 hours ago`},
+		{`{"campaign":"Spring","did":"got"}`, true, `got campaign Spring`},
+		{`{"campaign":"Spring","did":"opened"}`, true, `opened campaign Spring`},
+		{`{"campaign":"Spring","did":"clicked"}`, false, `clicked in campaign Spring`}, // somebody else did
+		{`{"campaign":"spring","did":"got"}`, false, `got campaign spring`},            // another id
+		{`{"campaign":"winter","did":"opened"}`, false, `opened campaign winter`},
+		{`{"and":[{"campaign":"winter","did":"got"},{"not":{"campaign":"winter","did":"opened"}}]}`, true,
+			`got campaign winter, and not (opened campaign winter)`},
 		{`{"locale":"de"}`, true, `language de`},
 		{`{"locale":"d"}`, false, `language d`},
 		{`{"domain":"example.NET"}`, true, `address at example.NET`},
@@ -93,7 +108,9 @@ func TestWrongRulesNameTheFault(t *testing.T) {
 		{`{"attribute":"a","is":{"b":1}}`, "rule.is"}, {`{"attribute":"a","exists":1}`, "rule.exists"},
 		{`{"attribute":"a","before":"soon"}`, "rule.before"}, {`{"list":"a","state":"away"}`, "rule.state"},
 		{`{"consent":"a"}`, "rule"}, {`{"created":{}}`, "rule.created"}, {`{"created":"-3d"}`, "rule.created"},
-		{`{"attribute":"a","matches":"x"}`, "rule"},
+		{`{"attribute":"a","matches":"x"}`, "rule"}, {`{"campaign":"c"}`, "rule.did"},
+		{`{"or":[{"campaign":"c","did":"read"}]}`, "rule.or[0].did"}, {`{"campaign":"","did":"got"}`, "rule.campaign"},
+		{`{"campaign":"c","did":"got","run":1}`, "rule.run"}, {`{"campaign":"c","did":null}`, "rule.did"},
 		{deep, "rule" + strings.Repeat(".not", 8)}, {many, "rule"},
 	} {
 		_, err := Parse("rule", []byte(row.rule))
@@ -106,19 +123,32 @@ func TestWrongRulesNameTheFault(t *testing.T) {
 
 func TestExplainTellsWhatASubscriberHas(t *testing.T) {
 	t.Parallel()
-	r, err := Parse("rule", []byte(`{"and":[{"attribute":"seats","gte":5},{"list":"weekly","state":"left"}]}`))
+	r, err := Parse("rule", []byte(`{"and":[{"attribute":"seats","gte":5},{"list":"weekly","state":"left"},
+		{"campaign":"Spring","did":"clicked"},{"campaign":"none","did":"got"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := r.Explain(ann(), now)
-	want := []Held{{"seats is at least 5", "3", false}, {"left on list weekly", "subscribed", false}}
-	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+	want := []Held{{"seats is at least 5", "3", false}, {"left on list weekly", "subscribed", false},
+		{"clicked in campaign Spring", "got, opened", false}, {"got campaign none", "", false}}
+	if !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
+	}
+}
+
+func TestARuleTellsWhichCampaignsItNamesAndWhere(t *testing.T) {
+	t.Parallel()
+	r, err := Parse("rule", []byte(`{"or":[{"tag":"x"},{"not":{"campaign":"b","did":"got"}},
+		{"campaign":"a","did":"opened"}]}`))
+	want := []Mention{{"rule.or[1].not.campaign", "b"}, {"rule.or[2].campaign", "a"}}
+	if err != nil || !slices.Equal(r.Campaigns(), want) {
+		t.Errorf("%+v, %v", r.Campaigns(), err)
 	}
 }
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"and":[{"attribute":"seats","gte":3},{"not":{"created":{"after":"-30d"}}}]}`))
+	f.Add([]byte(`{"or":[{"campaign":"Spring","did":"opened"},{"not":{"campaign":"x","did":"got"}}]}`))
 	f.Fuzz(func(_ *testing.T, raw []byte) {
 		if r, err := Parse("rule", raw); err == nil {
 			r.Sentence()

@@ -47,6 +47,8 @@ func (t *term) words() string {
 		return t.op + " on list " + t.name
 	case "consent":
 		return "agreed to list " + t.name + " " + t.boundWords()
+	case "campaign":
+		return strings.Replace(t.op, "clicked", "clicked in", 1) + " campaign " + t.name
 	case "locale":
 		return "language " + t.name
 	case "domain":
@@ -136,6 +138,8 @@ func (t *term) found(s *Subscriber) string {
 		if on, ok := s.Lists[strings.ToLower(t.name)]; ok {
 			return on.Given.UTC().Format(time.RFC3339)
 		}
+	case "campaign":
+		return s.Campaigns[t.name].words(s.Place)
 	case "locale":
 		return s.Locale
 	case "domain":
@@ -144,6 +148,17 @@ func (t *term) found(s *Subscriber) string {
 		return s.Created.UTC().Format(time.RFC3339)
 	}
 	return ""
+}
+
+// words returns all that the subscriber at a place did.
+func (e Engaged) words(place int) string {
+	var did []string
+	for _, what := range [...]string{"got", "opened", "clicked"} {
+		if e.did(what, place) {
+			did = append(did, what)
+		}
+	}
+	return strings.Join(did, ", ")
 }
 
 // The types of attributes.
@@ -205,15 +220,4 @@ func TypeOf(value any) string {
 		return List
 	}
 	return ""
-}
-
-// Lists returns the ids of the lists that a rule names.
-func (r Rule) Lists() []string {
-	var ids []string
-	for _, t := range r.terms {
-		if t.kind == "list" || t.kind == "consent" {
-			ids = append(ids, t.name)
-		}
-	}
-	return ids
 }

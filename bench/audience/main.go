@@ -1,5 +1,6 @@
-// Audience measures subscribers: the rate of an import, of the same import again and of an export, the memory
-// of a subscriber in Redis, and the processor time of both processes.
+// Audience measures subscribers: the rate of an import, of the same import again, of an export and of the
+// search for the people of a segment, the memory of a subscriber in Redis, and the processor time of both
+// processes.
 //
 // It starts its own redis-server, without a file: the cost of the disk is the same for all of Postroom's
 // keys. A subscriber has an address of 22 bytes on average, a name, five attributes of 60 bytes together, and
@@ -21,6 +22,7 @@ import (
 	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/bench/rig"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/sendlog"
 	"github.com/postroom/postroom/suppression"
 )
 
@@ -40,7 +42,8 @@ func main() {
 type house struct {
 	plan
 	rig.Rig
-	of *audience.Subscribers
+	of     *audience.Subscribers
+	mailed mailed
 }
 
 func run(ctx context.Context, p plan) error {
@@ -58,8 +61,10 @@ func run(ctx context.Context, p plan) error {
 	if err != nil {
 		return err
 	}
+	h.mailed = mailed{sendlog.New(db, 0)}
 	h.of, err = audience.New(audience.Parts{DB: db, Suppressions: suppressions,
-		Account: func(context.Context, string) error { return nil }}, audience.Options{})
+		Account:   func(context.Context, string) error { return nil },
+		Campaigns: func() audience.Campaigns { return h.mailed }}, audience.Options{})
 	if err != nil {
 		return err
 	}
@@ -67,7 +72,7 @@ func run(ctx context.Context, p plan) error {
 		return err
 	}
 	fmt.Printf("machine: %d processors, %s; %d subscribers\n", runtime.NumCPU(), runtime.Version(), p.people)
-	for _, step := range []func(context.Context) error{h.first, h.again, h.export} {
+	for _, step := range []func(context.Context) error{h.first, h.again, h.export, h.choose} {
 		if err := step(ctx); err != nil {
 			return err
 		}

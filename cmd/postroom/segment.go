@@ -57,9 +57,17 @@ func segmentFacts(one api.SegmentInfo, now time.Time) grid {
 type segmentAddCmd struct {
 	reachFlags
 	Name    string `arg:"" help:"Its name, such as 'Large customers'."`
-	Rule    string `required:"" placeholder:"JSON" help:"The rule, such as '{\"attribute\":\"seats\",\"gte\":3}'."`
+	Rule    string `required:"" placeholder:"JSON" help:"The rule: a term, or terms joined by and, or, not."`
 	ID      string `placeholder:"ID" help:"Its id. Default: made from the name."`
 	Account string `placeholder:"ID" help:"Whose subscribers. Default: that of the token, else default."`
+}
+
+// Help is shown below the flags.
+func (segmentAddCmd) Help() string {
+	return `Examples:
+  postroom segment add 'Large customers' --rule '{"attribute":"seats","gte":3}'
+  postroom segment add Readers --rule '{"campaign":"spring-news","did":"opened"}'
+  postroom segment add Idle --rule '{"and":[{"campaign":"spring-news","did":"got"},{"not":{"campaign":"spring-news","did":"opened"}}]}'`
 }
 
 // Run adds a segment.
