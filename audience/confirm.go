@@ -202,7 +202,7 @@ func (c *Confirmations) confirm(ctx context.Context, found *Confirmation, ordina
 		return false, fault.New(fault.Conflict, "AddressSuppressed", "This address can't be subscribed: %s",
 			d.skipped[0].Reason)
 	}
-	if err := s.tellConfirmed(ctx, found.Account, old, d.changes, found.Lists); err != nil {
+	if err := c.tell(ctx, found.Account, old, d.changes, found.Lists); err != nil {
 		return false, err
 	}
 	done, err := s.commit(ctx, found.Account, &change{ordinal: ordinal, old: old, new: next, lists: d.changes},

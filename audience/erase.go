@@ -38,7 +38,7 @@ func (s Persons) Erase(ctx context.Context, account, address string) (subscriber
 	}
 	if r != nil {
 		// the past events of the subscriber are erased next, from where they are followed
-		if err := s.handedOn(ctx, placeOf(ordinal).chunk); err != nil {
+		if err := (waiting{s.db}).handedOn(ctx, placeOf(ordinal).chunk); err != nil {
 			return 0, 0, err
 		}
 		removed, err := s.remove(ctx, account, ordinal)

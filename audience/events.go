@@ -55,15 +55,15 @@ func (c *change) fillEvents(account string, at time.Time) error {
 	return nil
 }
 
-// tellConfirmed adds events to the changes of a confirmation. Their reason is the source of the subscription
+// tell adds events to the changes of a confirmation. Their reason is the source of the subscription
 // that was pending.
-func (s *Subscribers) tellConfirmed(ctx context.Context, account string, old *record, changes []listChange,
+func (c *Confirmations) tell(ctx context.Context, account string, old *record, changes []listChange,
 	lists []*List) error {
 	var sources []uint32
 	for _, l := range changes {
 		sources = append(sources, old.on(l.list).source)
 	}
-	texts, err := s.words.read(ctx, account, sources)
+	texts, err := c.Subscribers.words.read(ctx, account, sources)
 	if err != nil {
 		return err
 	}
@@ -77,15 +77,18 @@ func (s *Subscribers) tellConfirmed(ctx context.Context, account string, old *re
 	return nil
 }
 
-// handOn moves the events of a Cluster to the stream that is followed, until ctx ends. After a crash one may
-// come twice, under its id.
-func (s *Subscribers) handOn(ctx context.Context) error {
-	if s.db.Together() {
+// waiting are the events that wait in the streams of shards. Without a Cluster there are none.
+type waiting struct{ db *redisdb.DB }
+
+// handOn moves events to the stream that is followed, until ctx ends. After a crash one may come twice, under
+// its id.
+func (w waiting) handOn(ctx context.Context) error {
+	if w.db.Together() {
 		return nil
 	}
-	return s.db.Follow(ctx, redisdb.Follow{Stream: queued, Group: group, Partitions: shards},
+	return w.db.Follow(ctx, redisdb.Follow{Stream: queued, Group: group, Partitions: shards},
 		func(ctx context.Context, entries []redisdb.Entry) error {
-			pipe := s.db.Client().Pipeline()
+			pipe := w.db.Client().Pipeline()
 			ids := make([]string, len(entries))
 			for i, e := range entries {
 				ids[i] = e.ID
@@ -94,7 +97,7 @@ func (s *Subscribers) handOn(ctx context.Context) error {
 			if _, err := pipe.Exec(ctx); err != nil {
 				return redisdb.Failed(err, "hand on events of subscribers")
 			}
-			err := s.db.Client().XDel(ctx, queuedKey(entries[0].Partition), ids...).Err()
+			err := w.db.Client().XDel(ctx, queuedKey(entries[0].Partition), ids...).Err()
 			return redisdb.Failed(err, "remove events of subscribers that were handed on")
 		})
 }
@@ -106,15 +109,16 @@ const (
 
 // handedOn waits until the events of a chunk from before the call were handed on. Unavailable, code
 // EventsUnread: they were not in time.
-func (s *Subscribers) handedOn(ctx context.Context, chunk int) error {
-	if s.db.Together() {
+func (w waiting) handedOn(ctx context.Context, chunk int) error {
+	if w.db.Together() {
 		return nil
 	}
 	key := queuedKey(shardOf(chunk))
-	newest, err := s.db.Client().XRevRangeN(ctx, key, "+", "-", 1).Result()
+	newest, err := w.db.Client().XRevRangeN(ctx, key, "+", "-", 1).Result()
 	for waited := time.Duration(0); err == nil && len(newest) > 0; waited += handOnPause {
 		var left []redis.XMessage
-		if left, err = s.db.Client().XRangeN(ctx, key, "-", newest[0].ID, 1).Result(); err != nil || len(left) == 0 {
+		left, err = w.db.Client().XRangeN(ctx, key, "-", newest[0].ID, 1).Result()
+		if err != nil || len(left) == 0 {
 			break
 		}
 		if waited >= handOnPatience {

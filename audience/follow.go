@@ -24,7 +24,7 @@ func (s *Subscribers) Run(ctx context.Context) error {
 	defer s.Segments.close()
 	done := make(chan error, 2)
 	go func() { done <- s.sweep(ctx) }()
-	go func() { done <- s.handOn(ctx) }()
+	go func() { done <- waiting{s.db}.handOn(ctx) }()
 	err := s.db.Follow(ctx, redisdb.Follow{Stream: stream, Group: group}, s.follow)
 	return errors.Join(err, <-done, <-done)
 }

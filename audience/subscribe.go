@@ -190,8 +190,8 @@ func (s *Subscribers) takeBack(ctx context.Context, entries []suppression.Entry)
 	return nil
 }
 
-// Leave takes a subscriber off a list: the state becomes left, and mail of the list is suppressed. source says
-// who did it: SourceAPI or SourcePage. It reports whether the subscriber was on it.
+// Leave takes a subscriber off a list: the state becomes left, and mail of the list is suppressed. source is
+// SourceAPI or SourcePage. It reports whether the subscriber was on it.
 func (s *Subscribers) Leave(ctx context.Context, bound string, of api.SubscriberAccount, subscriber,
 	listID, source string) (bool, error) {
 	account, err := accountOf(bound, of.Account)

@@ -49,7 +49,7 @@ const (
 
 // What can happen to an audience.
 const (
-	SubscriberConfirmed Type = "subscriberConfirmed" // a pending subscription was confirmed by the link of a mail
+	SubscriberConfirmed Type = "subscriberConfirmed" // a pending subscription was confirmed by its link
 	SubscriberLeft      Type = "subscriberLeft"      // a subscriber left a list
 	ImportFinished      Type = "importFinished"      // an import of subscribers is over: done or interrupted
 )
