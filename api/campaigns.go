@@ -392,7 +392,8 @@ type CampaignDomain struct {
 	Sent    int    `json:"sent"`
 	Bounced int    `json:"bounced"`
 	Failed  int    `json:"failed"`
-	Opened  int    `json:"opened"`
+	Opened  int    `json:"opened" doc:"People; who was deleted before is not counted by domain"`
+	Clicked int    `json:"clicked" doc:"People, as opened"`
 }
 
 // CampaignRecount compares the counters of a campaign with what is stored of each recipient.

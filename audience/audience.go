@@ -56,7 +56,6 @@ type Subscribers struct {
 	words      words
 	attributes attributes
 	log        *slog.Logger
-	now        func() time.Time
 
 	confirmations *Confirmations // nil: changes send no mail; see NewConfirmations
 }
@@ -78,10 +77,8 @@ func New(p Parts, o Options) (*Subscribers, error) {
 	}
 	lists := newLists(p, o)
 	s := &Subscribers{Parts: p, Lists: lists, opts: o, words: words{db: p.DB}, attributes: attributes{db: p.DB},
-		now: o.Now,
-		store: store{db: p.DB, metrics: newMetrics(o.Registry),
-			seconds: func() uint32 { return seconds(o.Now()) }},
-		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
+		store: store{db: p.DB, metrics: newMetrics(o.Registry), now: o.Now},
+		log:   cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
 	s.Segments = newSegments(s)
 	s.Imports = &Imports{s: s}
 	return s, nil

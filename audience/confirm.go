@@ -202,6 +202,9 @@ func (c *Confirmations) confirm(ctx context.Context, found *Confirmation, ordina
 		return false, fault.New(fault.Conflict, "AddressSuppressed", "This address can't be subscribed: %s",
 			d.skipped[0].Reason)
 	}
+	if err := c.tell(ctx, found.Account, old, d.changes, found.Lists); err != nil {
+		return false, err
+	}
 	done, err := s.commit(ctx, found.Account, &change{ordinal: ordinal, old: old, new: next, lists: d.changes},
 		d)
 	if !done || err != nil {

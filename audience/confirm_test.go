@@ -185,9 +185,7 @@ func TestConfirmationBringsBackWhoLeft(t *testing.T) {
 		list, email := optIn, optIn+"@example.net"
 		a.public(t, list, optIn)
 		a.add(t, email, list)
-		if _, err := a.Leave(t.Context(), "", api.SubscriberAccount{}, email, list); err != nil {
-			t.Fatal(err)
-		}
+		a.leave(t, email, list)
 		_, err := a.Suppressions.Add(t.Context(), suppression.Entry{Address: email, Account: "default",
 			Reason: suppression.Unsubscribe})
 		if err != nil {
@@ -361,9 +359,7 @@ func TestLinksThatConfirmNothing(t *testing.T) {
 	if _, err := a.Confirm(t.Context(), bob, visit); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Leave(t.Context(), "", api.SubscriberAccount{}, "bob@example.net", "weekly"); err != nil {
-		t.Fatal(err)
-	}
+	a.leave(t, "bob@example.net", "weekly")
 	if _, err := a.Confirm(t.Context(), bob, visit); fault.CodeOf(err) != audience.CodeLinkTooOld {
 		t.Errorf("an old link brings back who left: %v", err)
 	}

@@ -22,6 +22,7 @@
 //   - Who left is not subscribed again without a consent and the word of the caller. Who bounced or
 //     complained is not even then. The suppressions decide; see package suppression.
 //   - To leave a list adds the suppression first. So either of both, list state and suppression, stops mail.
+//   - An event tells once who confirmed a subscription, and who left a list. It is written with the change.
 //   - Each state keeps its proof: time, source, words, and the network of the visitor without its last bits.
 //   - A subscriber's place (ordinal) is never given to another address, so what was counted by it stays true.
 //   - A segment may select by what people did with campaigns ([Campaigns]), which is read for a chunk of
@@ -51,6 +52,9 @@
 // entry is written before the record and removed after it. So an entry may have no record, or that of a
 // subscriber whose address was changed. Readers compare the address, and the next subscriber of that address
 // takes the entry over.
+//
+// In a Cluster a script reaches one slot, so events of subscribers wait in a stream of their shard. Run hands
+// them on to the stream of all events. After a crash one may come twice, under its id.
 //
 // Lists are records of partition 0 (package records). Consents share their words: a subscription refers to
 // them by number.

@@ -37,6 +37,10 @@ func (s Persons) Erase(ctx context.Context, account, address string) (subscriber
 		return 0, 0, err
 	}
 	if r != nil {
+		// the past events of the subscriber are erased next, from where they are followed
+		if err := (waiting{s.db}).handedOn(ctx, placeOf(ordinal).chunk); err != nil {
+			return 0, 0, err
+		}
 		removed, err := s.remove(ctx, account, ordinal)
 		if err != nil || !removed {
 			return 0, 0, err

@@ -3,6 +3,7 @@ package audience
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/postroom/postroom/event"
@@ -17,17 +18,15 @@ const (
 	group  = "audience"
 )
 
-// Run keeps the states of lists in step with what recipients ask for by links and buttons of mail, and
-// removes subscriptions that nobody confirmed, until ctx ends. Then it returns nil.
+// Run keeps the states of lists in step with what recipients ask for by links and buttons of mail, removes
+// subscriptions that nobody confirmed, and hands on events, until ctx ends. Then it returns nil.
 func (s *Subscribers) Run(ctx context.Context) error {
 	defer s.Segments.close()
-	done := make(chan error, 1)
+	done := make(chan error, 2)
 	go func() { done <- s.sweep(ctx) }()
+	go func() { done <- waiting{s.db}.handOn(ctx) }()
 	err := s.db.Follow(ctx, redisdb.Follow{Stream: stream, Group: group}, s.follow)
-	if swept := <-done; err == nil {
-		err = swept
-	}
-	return err
+	return errors.Join(err, <-done, <-done)
 }
 
 // follow applies the events of a batch.

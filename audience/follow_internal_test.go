@@ -1,8 +1,11 @@
 package audience
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
@@ -25,7 +28,8 @@ func happened(t *testing.T, what event.Type, recipient, list string, at time.Tim
 }
 
 // TestListsFollowTheLinksOfMail: who unsubscribes by a mail has left the list, or all lists; and comes back
-// to those by the same page. Repeated events, and those of another list, change nothing.
+// to those by the same page. Each leaving is told once. Repeated events, and those of another list, change
+// nothing.
 func TestListsFollowTheLinksOfMail(t *testing.T) {
 	t.Parallel()
 	s := newAudience(t)
@@ -70,4 +74,29 @@ func TestListsFollowTheLinksOfMail(t *testing.T) {
 	}
 	agree(t, s, a)
 	agree(t, s, b)
+	want := []string{"a unsubscribe", "a unsubscribe-all", "b unsubscribe-all"}
+	if diff := cmp.Diff(want, leavings(t, s)); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
+
+// leavings returns the list and the reason of each event of somebody who left.
+func leavings(t *testing.T, s *Subscribers) (all []string) {
+	t.Helper()
+	entries, err := s.db.Client().XRange(t.Context(), redisdb.Key(0, stream), "-", "+").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		e, err := event.Parse([]byte(entry.Values[field].(string)))
+		var data event.SubscriptionChange
+		if err == nil {
+			err = json.Unmarshal(e.Data, &data)
+		}
+		if err != nil || e.Type != event.SubscriberLeft {
+			t.Fatal(e, err)
+		}
+		all = append(all, data.ListID+" "+data.Reason)
+	}
+	return all
 }

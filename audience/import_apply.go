@@ -330,7 +330,7 @@ func (i *importing) write(ctx context.Context, rows []*row, changes []*change) e
 		for k, c := range order[:n] {
 			of[k] = changes[c]
 		}
-		pages = append(pages, page{order[:n], addWrite(pipe, i.account, of)})
+		pages = append(pages, page{order[:n], i.s.addWrite(pipe, i.account, of)})
 		order = order[n:]
 	}
 	if err := pipe.Exec(ctx); err != nil {

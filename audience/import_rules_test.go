@@ -55,9 +55,7 @@ func TestImportAndSuppressions(t *testing.T) {
 	b := setup(t)
 	b.list(t, "weekly", "double")
 	b.add(t, "left@example.net", "weekly")
-	if _, err := b.Leave(t.Context(), "", api.SubscriberAccount{}, "left@example.net", "weekly"); err != nil {
-		t.Fatal(err)
-	}
+	b.leave(t, "left@example.net", "weekly")
 	_, err := b.Suppressions.Add(t.Context(),
 		suppression.Entry{Address: "bounced@example.net", Account: "default", Reason: suppression.HardBounce},
 		suppression.Entry{Address: "gone@example.net", Account: "default", List: "weekly",

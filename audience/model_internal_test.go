@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/suppression"
@@ -101,7 +102,7 @@ func TestStatesOfListsAgreeWithRecords(t *testing.T) {
 		case 0:
 			_, err = s.Delete(t.Context(), "", api.SubscriberAccount{}, name)
 		case 1:
-			_, err = s.Leave(t.Context(), "", api.SubscriberAccount{}, name, id)
+			_, err = s.Leave(t.Context(), "", api.SubscriberAccount{}, name, id, SourceAPI)
 		default:
 			state := []string{"pending", "subscribed"}[random.IntN(2)]
 			_, _, err = s.Create(t.Context(), "", api.SubscriberRequest{Email: name, Upsert: true,
@@ -135,7 +136,7 @@ func TestSparseStatesBecomeDense(t *testing.T) {
 			state := State(1 + i%3)
 			r.set(subscription{list: list.Number, state: state, since: uint32(i)})
 			records[i] = r
-			addWrite(pipe, DefaultAccount, []*change{{ordinal: uint32(i), new: r,
+			s.addWrite(pipe, DefaultAccount, []*change{{ordinal: uint32(i), new: r,
 				lists: []listChange{{list: list.Number, state: state, since: uint32(i)}}}})
 		}
 		if err := pipe.Exec(t.Context()); err != nil {
@@ -170,14 +171,19 @@ func TestSparseStatesBecomeDense(t *testing.T) {
 	}
 }
 
-// TestAWriteThatRunsTwiceCountsOnce: the answer of a script may be lost, and the client repeats it.
+// TestAWriteThatRunsTwiceCountsOnce, and tells of it once: the answer of a script may be lost, and the client
+// repeats it. A write that is refused tells of nothing.
 func TestAWriteThatRunsTwiceCountsOnce(t *testing.T) {
 	t.Parallel()
 	s := newAudience(t)
 	list := newList(t, s, "a")
 	r := &record{version: 1, email: "ann@example.net"}
 	r.set(subscription{list: list.Number, state: Subscribed})
-	c := &change{ordinal: 5, new: r, lists: []listChange{{list: list.Number, state: Subscribed}}}
+	c := &change{ordinal: 5, new: r, lists: []listChange{{list: list.Number, state: Subscribed,
+		tell: &telling{event.SubscriberLeft, "a", SourceAPI}}}}
+	if err := c.fillEvents(DefaultAccount, time.Now()); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		if done, err := s.write(t.Context(), DefaultAccount, c); !done || err != nil {
 			t.Fatal(done, err)
@@ -188,8 +194,12 @@ func TestAWriteThatRunsTwiceCountsOnce(t *testing.T) {
 	}
 	other := r.clone()
 	other.name = "Bo"
-	if done, err := s.write(t.Context(), DefaultAccount, &change{ordinal: 5, new: other}); done || err != nil {
+	again := &change{ordinal: 5, new: other, events: c.events}
+	if done, err := s.write(t.Context(), DefaultAccount, again); done || err != nil {
 		t.Error("a record was overwritten by a new one:", done, err)
+	}
+	if told := leavings(t, s); len(told) != 1 {
+		t.Error("told:", told)
 	}
 }
 

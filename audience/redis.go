@@ -34,7 +34,8 @@ type writeArgs struct {
 type listChange struct {
 	list  uint32 // its number
 	state State
-	since uint32 // of a pending state
+	since uint32   // of a pending state
+	tell  *telling // the event of it; nil: there is none
 }
 
 // change is a change of one record.
@@ -43,6 +44,7 @@ type change struct {
 	old     *record // nil: there is none
 	new     *record // nil: it is removed
 	lists   []listChange
+	events  []string // as they are in the stream
 }
 
 // values returns the change as write.lua reads it.
@@ -54,22 +56,26 @@ func (c *change) values() []any {
 	if c.new != nil {
 		body = c.new.encode()
 	}
-	values := append(make([]any, 0, 4+3*len(c.lists)), placeOf(c.ordinal).slot, version, body, len(c.lists))
+	values := append(make([]any, 0, 5+3*len(c.lists)+len(c.events)), placeOf(c.ordinal).slot, version, body,
+		len(c.lists), len(c.events))
 	for _, l := range c.lists {
 		values = append(values, l.list, int(l.state), l.since)
+	}
+	for _, line := range c.events {
+		values = append(values, line)
 	}
 	return values
 }
 
 // addWrite adds the changes of one page to a pipeline. The answer has a 1 for each that was made, a 2 for
 // each that was made before, and a 0 for each whose record has another version.
-func addWrite(p *redisdb.Pipeline, account string, changes []*change) *redisdb.Reply[string] {
+func (s *store) addWrite(p *redisdb.Pipeline, account string, changes []*change) *redisdb.Reply[string] {
 	at := placeOf(changes[0].ordinal)
 	var values []any
 	for _, c := range changes {
 		values = append(values, c.values()...)
 	}
-	keys := []string{pageKey(account, at.page), totalsKey(account, shardOf(at.chunk))}
+	keys := []string{pageKey(account, at.page), totalsKey(account, shardOf(at.chunk)), s.eventsKey(at.chunk)}
 	return writeScript.Add(p, keys, writeArgs{First: int(at.page%chunkPages) * pageSize, Chunk: at.chunk,
 		Changes: values})
 }
@@ -77,7 +83,7 @@ func addWrite(p *redisdb.Pipeline, account string, changes []*change) *redisdb.R
 // write makes one change, and reports whether the record still had the old version.
 func (s *store) write(ctx context.Context, account string, c *change) (bool, error) {
 	pipe := s.db.ReplicatedPipeline()
-	reply := addWrite(pipe, account, []*change{c})
+	reply := s.addWrite(pipe, account, []*change{c})
 	err := pipe.Exec(ctx)
 	done, own := reply.Read()
 	if own != nil {

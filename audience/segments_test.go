@@ -47,9 +47,7 @@ func TestASegmentCountsAndExplains(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := b.Leave(t.Context(), "", ofDefault, "p80@example.net", "weekly"); err != nil {
-		t.Fatal(err)
-	}
+	b.leave(t, "p80@example.net", "weekly")
 	info, err := b.Segments.Create(t.Context(), "", api.Segment{Name: "Large ones",
 		Rule: json.RawMessage(`{"and":[{"attribute":"seats","gte":60},{"list":"weekly","state":"subscribed"}]}`)})
 	if err != nil {

@@ -96,3 +96,11 @@ func (b *bench) state(t testing.TB, name, list string) string {
 	}
 	return ""
 }
+
+// leave takes a subscriber off a list.
+func (b *bench) leave(t testing.TB, name, list string) {
+	t.Helper()
+	if _, err := b.Leave(t.Context(), "", api.SubscriberAccount{}, name, list, audience.SourceAPI); err != nil {
+		t.Fatal(err)
+	}
+}

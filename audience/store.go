@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
@@ -13,7 +14,7 @@ import (
 type store struct {
 	db      *redisdb.DB
 	metrics *metrics
-	seconds func() uint32 // now
+	now     func() time.Time
 }
 
 // tries bounds the attempts at a change while other changes come first.
@@ -55,9 +56,12 @@ func (s *store) takePlace(ctx context.Context, account, address, has string) (ui
 
 // step writes a change with the next version. It reports whether the record still had the old one.
 func (s *store) step(ctx context.Context, account string, c *change) (bool, error) {
-	c.new.version, c.new.updated = 1, max(s.seconds(), c.new.created)
+	c.new.version, c.new.updated = 1, max(seconds(s.now()), c.new.created)
 	if c.old != nil {
 		c.new.version = c.old.version + 1
+	}
+	if err := c.fillEvents(account, s.now()); err != nil {
+		return false, err
 	}
 	done, err := s.write(ctx, account, c)
 	if done {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/suppression"
 )
@@ -189,10 +190,10 @@ func (s *Subscribers) takeBack(ctx context.Context, entries []suppression.Entry)
 	return nil
 }
 
-// Leave takes a subscriber off a list: the state becomes left, and mail of the list is suppressed. It reports
-// whether the subscriber was on it.
+// Leave takes a subscriber off a list: the state becomes left, and mail of the list is suppressed. source is
+// SourceAPI or SourcePage. It reports whether the subscriber was on it.
 func (s *Subscribers) Leave(ctx context.Context, bound string, of api.SubscriberAccount, subscriber,
-	listID string) (bool, error) {
+	listID, source string) (bool, error) {
 	account, err := accountOf(bound, of.Account)
 	if err != nil {
 		return false, err
@@ -209,14 +210,15 @@ func (s *Subscribers) Leave(ctx context.Context, bound string, of api.Subscriber
 		return false, err
 	}
 	_, err = s.Suppressions.Add(ctx, suppression.Entry{Address: r.email, Account: account, List: list.ListID,
-		Reason: suppression.Unsubscribe, Source: SourceAPI})
+		Reason: suppression.Unsubscribe, Source: source})
 	if err != nil {
 		return false, err
 	}
-	return s.leave(ctx, account, ordinal, []*List{list}, SourceAPI, s.now())
+	return s.leave(ctx, account, ordinal, []*List{list}, source, s.now())
 }
 
-// leave sets the states of a subscriber on lists to left, at a time. It reports whether one was another.
+// leave sets the states of a subscriber on lists to left, at a time, each with its event. It reports whether
+// one was another.
 func (s *Subscribers) leave(ctx context.Context, account string, ordinal uint32, lists []*List, source string,
 	at time.Time) (bool, error) {
 	numbers, err := s.words.intern(ctx, account, source)
@@ -233,7 +235,9 @@ func (s *Subscribers) leave(ctx context.Context, account string, ordinal uint32,
 				continue
 			}
 			r.set(subscription{list: list.Number, state: Left, since: seconds(at), source: numbers[0]})
-			changes, left = append(changes, listChange{list: list.Number, state: Left}), true
+			left = true
+			changes = append(changes, listChange{list: list.Number, state: Left,
+				tell: &telling{event.SubscriberLeft, list.ListID, source}})
 		}
 		return changes, nil
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/suppression"
 )
@@ -165,7 +166,8 @@ func TestWhoLeftStaysAway(t *testing.T) {
 	b := setup(t)
 	b.list(t, "weekly", "single")
 	b.add(t, "ann@example.net", "weekly")
-	if left, err := b.Leave(t.Context(), "", ofDefault, "ann@example.net", "weekly"); !left || err != nil {
+	left, err := b.Leave(t.Context(), "", ofDefault, "ann@example.net", "weekly", audience.SourceAPI)
+	if !left || err != nil {
 		t.Fatal(left, err)
 	}
 	if got := b.counts(t, "weekly"); got != (api.ListCounts{Left: 1}) {
@@ -360,9 +362,7 @@ func TestNobodyConfirmed(t *testing.T) {
 	b := setup(t)
 	b.list(t, "weekly", "double")
 	b.add(t, "left@example.net", "weekly")
-	if _, err := b.Leave(t.Context(), "", ofDefault, "left@example.net", "weekly"); err != nil {
-		t.Fatal(err)
-	}
+	b.leave(t, "left@example.net", "weekly")
 	pending := []api.SubscriptionRequest{{ListID: "weekly"}}
 	if _, err := b.Subscribe(t.Context(), "", ofDefault, "left@example.net", api.SubscribeRequest{
 		Lists: pending, Resubscribe: true}); err != nil {

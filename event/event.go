@@ -49,7 +49,9 @@ const (
 
 // What can happen to an audience.
 const (
-	ImportFinished Type = "importFinished" // an import of subscribers is over: done or interrupted
+	SubscriberConfirmed Type = "subscriberConfirmed" // a pending subscription was confirmed by its link
+	SubscriberLeft      Type = "subscriberLeft"      // a subscriber left a list
+	ImportFinished      Type = "importFinished"      // an import of subscribers is over: done or interrupted
 )
 
 // What can happen to the system.
@@ -69,7 +71,7 @@ func Types() []Type {
 		MessageDelivered, MessageDeferred, MessageBounce, MessageComplaint, TrackOpen, TrackClick, ListUnsubscribe,
 		ListSubscribe, MessageReported,
 		CampaignStarted, CampaignPaused, CampaignHeld, CampaignFinished,
-		ImportFinished,
+		SubscriberConfirmed, SubscriberLeft, ImportFinished,
 		AccountError, WebhookDisabled, WebhookTest, AlertRaised, AlertResolved,
 	}
 }

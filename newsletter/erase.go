@@ -14,8 +14,9 @@ import (
 // It returns how many runs the subscriber was in. It needs the record of the subscriber: call it before that
 // goes.
 func (c *reports) Erase(ctx context.Context, w outbox.Whom) (runs int, err error) {
+	counters := domainCounters(w.Address())
 	err = c.eachRunOf(ctx, w, func(one *campaign, run sendlog.Run, ordinal uint32) error {
-		was, err := c.Log.ForgetPerson(ctx, run, ordinal)
+		was, err := c.Log.ForgetPerson(ctx, run, ordinal, counters)
 		if err != nil || !was {
 			return err
 		}

@@ -101,7 +101,11 @@ func (f *Facts) goesOut(p *place, fact *outbox.Fact) bool {
 
 // learn records a fact about a mail of a campaign. Repeated, it changes nothing but the totals of hits.
 func (c *Campaigns) learn(ctx context.Context, p *place, fact outbox.Fact) error {
-	notes, proves := notesOf(p.offset, fact)
+	counters, err := c.countersOf(ctx, p, fact)
+	if err != nil {
+		return err
+	}
+	notes, proves := notesOf(p.offset, fact, counters)
 	if _, err := c.Log.Note(ctx, p.run, p.chunk, notes...); err != nil {
 		return err
 	}
@@ -117,10 +121,31 @@ func (c *Campaigns) learn(ctx context.Context, p *place, fact outbox.Fact) error
 	return nil
 }
 
-// notesOf returns what a fact says of a person, and whether it proves that the person got the mail.
-func notesOf(offset int, fact outbox.Fact) (notes []sendlog.Note, proves bool) {
+// domainCounters returns the counters of people by the domain of their address.
+func domainCounters(address string) map[sendlog.Bit]string {
+	domain := domainOf(address)
+	return map[sendlog.Bit]string{sendlog.Opened: "d:opened:" + domain, sendlog.Clicked: "d:clicked:" + domain}
+}
+
+// countersOf returns the counters by domain that a fact may change. There are none of a subscriber who was
+// deleted. Only opens and clicks of people are counted so, and need to read the subscriber.
+func (c *Campaigns) countersOf(ctx context.Context, p *place, fact outbox.Fact) (map[sendlog.Bit]string,
+	error) {
+	if fact.Type != event.TrackOpen && fact.Type != event.TrackClick || fact.Details.Bot {
+		return nil, nil
+	}
+	person, err := c.Audience.PersonAt(ctx, p.c.Account, p.ordinal, nil)
+	if fault.Is(err, fault.NotFound) {
+		return nil, nil
+	}
+	return domainCounters(person.Email), err
+}
+
+// notesOf returns what a fact says of a person, and whether it proves that the person got the mail. once has
+// the counters of people beside those of the bits.
+func notesOf(offset int, fact outbox.Fact, once map[sendlog.Bit]string) (notes []sendlog.Note, proves bool) {
 	note := func(bit sendlog.Bit, total string) {
-		notes = append(notes, sendlog.Note{Offset: offset, Bit: bit, Total: total})
+		notes = append(notes, sendlog.Note{Offset: offset, Bit: bit, Total: total, Once: once[bit]})
 	}
 	switch fact.Type {
 	case event.MessageDelivered:

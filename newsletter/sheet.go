@@ -404,11 +404,16 @@ func (s *sheet) persist(ctx context.Context, what string, change func() error) {
 func (s *sheet) tally(kind, address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, domain, _ := strings.Cut(address, "@")
-	s.tallies[kind+strings.ToLower(domain)]++
+	s.tallies[kind+domainOf(address)]++
 	if kind == "d:sent:" {
 		s.tallies["h:sent:"+s.c.opts.Now().UTC().Format("2006-01-02T15")]++
 	}
+}
+
+// domainOf returns the domain of an address as it is in the names of counters.
+func domainOf(address string) string {
+	_, domain, _ := strings.Cut(address, "@")
+	return strings.ToLower(domain)
 }
 
 func cut(text string) string { return text[:min(len(text), mostWhy)] }

@@ -123,7 +123,8 @@ func tables(st *api.CampaignStats, fields map[string]int) {
 				domains[of] = &api.CampaignDomain{Domain: of}
 			}
 			d := domains[of]
-			*map[string]*int{"sent": &d.Sent, "bounced": &d.Bounced, "failed": &d.Failed}[what] += n
+			*map[string]*int{"sent": &d.Sent, "bounced": &d.Bounced, "failed": &d.Failed, "opened": &d.Opened,
+				"clicked": &d.Clicked}[what] += n
 		}
 	}
 	for _, h := range hours {

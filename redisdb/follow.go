@@ -1,6 +1,7 @@
 package redisdb
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -15,12 +16,13 @@ import (
 
 // Follow names the stream to follow and the group that reads it.
 type Follow struct {
-	// the kind of the stream's key, as in Key(partition, Stream); every partition is followed
+	// the kind of the stream's key, as in Key(partition, Stream)
 	Stream string
 	// the reader. All processes that name the same group share the work; each group sees every entry
 	Group string
-	First bool // only the first partition is followed: the stream is in no other
-	Batch int  // entries handed over at once, at most; zero: 256
+	// how many partitions are followed, from the first on; zero: those of the DB
+	Partitions int
+	Batch      int // entries handed over at once, at most; zero: 256
 	// how long to let entries gather after a read that brought several, but not a full batch; zero: not at all
 	Gather time.Duration
 	// how long a silent process keeps the entries it was given before others take them; zero: 6 seconds
@@ -82,11 +84,7 @@ func (db *DB) Follow(ctx context.Context, f Follow,
 	}
 	consumer := consumerName()
 	var readers sync.WaitGroup
-	partitions := db.partitions
-	if f.First {
-		partitions = 1
-	}
-	for partition := range partitions {
+	for partition := range cmp.Or(f.Partitions, db.partitions) {
 		r := &reader{
 			db: db, Follow: f, fn: fn, partition: partition, key: Key(partition, f.Stream), consumer: consumer,
 			tidied: time.Now(), cursor: allClaimed, aside: make(map[string]*setAside),

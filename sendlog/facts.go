@@ -12,6 +12,7 @@ type Note struct {
 	Offset int
 	Bit    Bit
 	Total  string // counter of all of its kind, also of those that are repeated; empty: none
+	Once   string // counter of those that are not repeated, beside that of the bit; empty: none
 }
 
 // Note sets bits of people of a chunk. It returns which were not set before.
@@ -19,9 +20,9 @@ func (l *Log) Note(ctx context.Context, r Run, chunk int, notes ...Note) ([]bool
 	if len(notes) == 0 {
 		return nil, nil
 	}
-	args := noteArgs{Notes: make([]string, 0, 3*len(notes))}
+	args := noteArgs{Notes: make([]string, 0, 4*len(notes))}
 	for _, n := range notes {
-		args.Notes = append(args.Notes, strconv.Itoa(n.Offset), string(n.Bit), n.Total)
+		args.Notes = append(args.Notes, strconv.Itoa(n.Offset), string(n.Bit), n.Total, n.Once)
 	}
 	answer, err := noteScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk)}, args)
 	if err != nil {
@@ -64,7 +65,7 @@ func (l *Log) WalkAgain(ctx context.Context, r Run, chunk int) error {
 }
 
 // Recount compares the counters of a run with its states and bits, and replaces those that differ. It returns
-// how many did.
+// how many did. Those of [Note.Once] stay: they changed together with the bits.
 func (l *Log) Recount(ctx context.Context, r Run, end uint32) (int, error) {
 	args := recountArgs{}
 	for _, b := range bits {
@@ -82,12 +83,12 @@ func (l *Log) Recount(ctx context.Context, r Run, end uint32) (int, error) {
 }
 
 // ForgetPerson clears the bits and the reply of a person, and reports whether the run came to the person. The
-// state stays: it counts the person and names nobody.
-func (l *Log) ForgetPerson(ctx context.Context, r Run, ordinal uint32) (bool, error) {
+// state stays: it counts the person and names nobody. once has the counters of the notes of the person.
+func (l *Log) ForgetPerson(ctx context.Context, r Run, ordinal uint32, once map[Bit]string) (bool, error) {
 	chunk, offset := ChunkOf(ordinal)
 	args := forgetArgs{Offset: offset}
 	for _, b := range bits {
-		args.Bits = append(args.Bits, string(b))
+		args.Bits = append(args.Bits, string(b), once[b])
 	}
 	states, err := l.States(ctx, r, chunk)
 	if err != nil || offset >= len(states) || states[offset] == Waiting {

@@ -46,6 +46,39 @@ func TestBitsAreCountedOnce(t *testing.T) {
 	b.exact(t)
 }
 
+// TestABitCountsOnceInItsOtherCounter: a repeated note does not raise it, a recount leaves it, and it goes
+// down with a person who is forgotten, never below zero.
+func TestABitCountsOnceInItsOtherCounter(t *testing.T) {
+	t.Parallel()
+	b, ctx := opened(t), t.Context()
+	s := b.sheet(t, 9, 10)
+	b.settle(t, "11", Move{Offset: 9, To: Failed}, Move{Offset: 10, To: Failed})
+	do(t, b.Close(ctx, s, nil))
+	at := func(offset int, once string) Note {
+		return Note{Offset: offset, Bit: Opened, Total: "all", Once: once}
+	}
+	b.note(t, "10", at(9, "d:opened:a"), at(9, "d:opened:a"))
+	b.note(t, "01", at(9, "d:opened:a"), at(10, "d:opened:b"))
+	counters := func(want map[string]int) {
+		t.Helper()
+		b.exact(t)
+		if diff := cmp.Diff(want, b.chunk(t).Counts.Fields); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+	}
+	counters(map[string]int{"opened": 2, "all": 4, "d:opened:a": 1, "d:opened:b": 1})
+	for range 2 {
+		for _, once := range []string{"d:opened:a", "d:opened:c"} { // of another domain since
+			_, err := b.ForgetPerson(ctx, run5, chunk3*ChunkSize+9, map[Bit]string{Opened: once})
+			do(t, err)
+		}
+	}
+	counters(map[string]int{"opened": 1, "all": 4, "d:opened:a": 0, "d:opened:b": 1})
+	_, err := b.ForgetPerson(ctx, run5, chunk3*ChunkSize+10, map[Bit]string{Opened: "d:opened:a"})
+	do(t, err)
+	counters(map[string]int{"opened": 0, "all": 4, "d:opened:a": 0, "d:opened:b": 1})
+}
+
 func TestRecountReplacesWrongCounters(t *testing.T) {
 	t.Parallel()
 	b, ctx := opened(t), t.Context()

@@ -123,7 +123,8 @@ type leaveListInput struct {
 }
 
 func (s subscriberRoutes) leaveList(ctx context.Context, in *leaveListInput) (api.ListLeft, error) {
-	left, err := s.audience.Leave(ctx, boundTo(ctx), in.of(), in.Subscriber, in.ListID)
+	left, err := s.audience.Leave(ctx, boundTo(ctx), in.of(), in.Subscriber, in.ListID,
+		audience.SourceAPI)
 	return api.ListLeft{Deleted: left, ListID: in.ListID}, err
 }
 

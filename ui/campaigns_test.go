@@ -148,7 +148,7 @@ func TestACampaignOffersWhatItsStateAllows(t *testing.T) {
 				States: api.CampaignStates{Waiting: 1200, Sent: 3, Bounced: 2}, Opened: 2,
 				Links:   []api.CampaignLink{{URL: "https://x.example/<a>", Clicks: 7}},
 				Hours:   []api.CampaignHour{{Hour: now, Sent: 5}},
-				Domains: []api.CampaignDomain{{Domain: "example.net", Sent: 5}}}
+				Domains: []api.CampaignDomain{{Domain: "example.net", Sent: 5, Opened: 4711, Clicked: 4712}}}
 		}
 		if state == "sent" {
 			v.Stats.States.InDoubt, offers = 4, offers+" Settle"
@@ -159,7 +159,7 @@ func TestACampaignOffersWhatItsStateAllows(t *testing.T) {
 		p.has(t, "Spring <i>", state+"</span>", "8 % <came> back")
 		if v.Run > 0 {
 			p.has(t, "1\u202f200</strong> waiting", `recipients?state=bounced"`, "12.3 mails a second",
-				"https://x.example/<a>", "example.net", "run 2")
+				"https://x.example/<a>", "example.net", "4\u202f711", "4\u202f712", "run 2")
 		}
 		for verb, mark := range all {
 			if want := strings.Contains(offers, verb); want != strings.Contains(p.body, mark) {

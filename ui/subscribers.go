@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/fault"
 )
 
@@ -224,7 +225,7 @@ func (u audiencePages) leave(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	at, list := subscriberPath(of.Account, id), r.PostForm.Get("list")
-	left, err := u.Audience.Leave(r.Context(), boundTo(r), of, id, list)
+	left, err := u.Audience.Leave(r.Context(), boundTo(r), of, id, list, audience.SourcePage)
 	switch {
 	case err != nil:
 		return undone(w, r, at, err)

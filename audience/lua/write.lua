@@ -1,12 +1,13 @@
--- Writes records of one page, with what they change of the states and the counts of lists.
--- KEYS[1] subscriber-page:<account>:<page>   KEYS[2] subscriber-totals:<account>
+-- Writes records of one page, with what they change of the states and the counts of lists, and the events of these changes.
+-- KEYS[1] subscriber-page:<account>:<page>   KEYS[2] subscriber-totals:<account>   KEYS[3] events or, in a Cluster, subscriber-events
 -- ARGV: first chunk changes...
 --   first: offset in its chunk of the page's first record
 --   changes: of each record its slot in the page, the version that it has now (four bytes; empty: there is no record), its new body
---     (empty: it is removed), the number of changed lists; and of each of these the id, the new state, the time since when it is pending
+--     (empty: it is removed), the number of changed lists, the number of events; of each of these lists the id, the new state, the time
+--     since when it is pending; and the events
 -- Result: a text with, for each record, 1 if it was written, 2 if it was as wanted before, and 0 if it has another version.
--- Atomic because the states and counts of lists must agree with the records. A record that is already as wanted changes no count: the
--- script may have run before.
+-- Atomic because the states and counts of lists must agree with the records, and because a crash must not keep the events back. A record
+-- that is already as wanted changes no count and has no events: the script may have run before.
 first, chunk = tonumber(first), tonumber(chunk)
 local ROOT = string.match(KEYS[1], '^postroom:{%d+}:')
 
@@ -117,6 +118,8 @@ local results, total, changed = {}, 0, false
 local i = changes
 while i <= #ARGV do
   local slot, version, body, lists = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2], tonumber(ARGV[i + 3])
+  local first_event = i + 5 + 3 * lists
+  local next_change = first_event + tonumber(ARGV[i + 4])
   local has = records[slot] or ''
   local wanted = has ~= body and string.sub(has, 1, 4) == version
   if wanted then
@@ -124,10 +127,11 @@ while i <= #ARGV do
     if body == '' then total = total - 1 end
     records[slot], changed = body, true
     size = math.max(size, slot + 1)
-    for n = i + 4, i + 1 + 3 * lists, 3 do change(ARGV[n], slot, tonumber(ARGV[n + 1]), ARGV[n + 2]) end
+    for n = i + 5, first_event - 1, 3 do change(ARGV[n], slot, tonumber(ARGV[n + 1]), ARGV[n + 2]) end
+    for n = first_event, next_change - 1 do redis.call('XADD', KEYS[3], '*', 'e', ARGV[n]) end
   end
   results[#results + 1] = wanted and '1' or has == body and '2' or '0'
-  i = i + 4 + 3 * lists
+  i = next_change
 end
 for _, l in pairs(lists) do save(l) end
 if changed then

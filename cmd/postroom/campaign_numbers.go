@@ -111,9 +111,9 @@ func (c *campaignStatsCmd) Run(s *session) error {
 		for _, l := range stats.Links {
 			links.add(l.Clicks, l.URL)
 		}
-		domains := newGrid("domain", "sent", "bounced", "failed", "opened")
+		domains := newGrid("domain", "sent", "bounced", "failed", "opened", "clicked")
 		for _, d := range stats.Domains {
-			domains.add(d.Domain, d.Sent, d.Bounced, d.Failed, d.Opened)
+			domains.add(d.Domain, d.Sent, d.Bounced, d.Failed, d.Opened, d.Clicked)
 		}
 		hours := newGrid("hour", "sent", "opens", "clicks")
 		for _, h := range stats.Hours {

@@ -2,14 +2,17 @@
 --
 -- KEYS[1] log
 -- ARGV: offset bits...
+--   bits   each with the other field that counts it, as in note. '': none
 -- Answer: OK
 -- Atomic because counters and bits must agree.
 redis.call('HDEL', KEYS[1] .. ':why', offset)
-for i = bits, #ARGV do
-  local key = KEYS[1] .. ':' .. ARGV[i]
+local counts = KEYS[1] .. ':counts'
+for i = bits, #ARGV, 2 do
+  local key, once = KEYS[1] .. ':' .. ARGV[i], ARGV[i + 1]
   if redis.call('GETBIT', key, offset) == 1 then
     redis.call('SETBIT', key, offset, 0)
-    redis.call('HINCRBY', KEYS[1] .. ':counts', ARGV[i], -1)
+    redis.call('HINCRBY', counts, ARGV[i], -1)
+    if once ~= '' and tonumber(redis.call('HGET', counts, once) or 0) > 0 then redis.call('HINCRBY', counts, once, -1) end
   end
 end
 return OK

@@ -102,7 +102,7 @@ func (a *Archive) Run(ctx context.Context) error {
 	}
 	var audited error
 	wg.Go(func() {
-		audited = follow(redisdb.Follow{Stream: auditLog, Group: group, Batch: batch, First: true}, auditLine)
+		audited = follow(redisdb.Follow{Stream: auditLog, Group: group, Batch: batch, Partitions: 1}, auditLine)
 	})
 	err := follow(redisdb.Follow{Stream: stream, Group: group, Batch: batch}, eventLine)
 	wg.Wait()
