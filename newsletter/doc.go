@@ -23,6 +23,8 @@
 //   - The content of a run does not change with its template. To change a paused campaign is a new content,
 //     for those who have not got it.
 //   - Campaigns take turns, sheet by sheet, so a slow one delays no other.
+//   - The numbers of variants, like all numbers, cost the same for any audience: the send log counts each
+//     variant apart, and those of its test ([sendlog.Group]). Recount compares them with each person.
 //   - A relay in trouble defers nobody: its people wait where they are. Only a person whom a relay puts off
 //     becomes a message of the outbox, with attempts and a delay of its own.
 //

@@ -9,7 +9,7 @@ for i = bits, #ARGV do
   local key = KEYS[1] .. ':' .. ARGV[i]
   if redis.call('GETBIT', key, offset) == 1 then
     redis.call('SETBIT', key, offset, 0)
-    redis.call('HINCRBY', KEYS[1] .. ':counts', ARGV[i], -1)
+    add(KEYS[1], offset, ARGV[i], -1)
   end
 end
 return OK
