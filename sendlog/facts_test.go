@@ -204,8 +204,8 @@ func TestARedisThatIsAwayIsUnavailable(t *testing.T) {
 	all.Wait()
 }
 
-// TestGroupsAreCountedApart: by state and bit, as a recount counts them, also of those who are given back, put
-// off or erased.
+// TestGroupsAreCountedApart: by state and bit, as a recount counts them, also of those who are given back,
+// put off or erased.
 func TestGroupsAreCountedApart(t *testing.T) {
 	t.Parallel()
 	b, ctx := opened(t), t.Context()
@@ -236,7 +236,8 @@ func TestGroupsAreCountedApart(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	b.exact(t)
-	do(t, b.db.Client().HSet(ctx, logKey(run5, chunk3)+":counts", "g1:3", 7, "g9:opened", 1, "g0:taken", 0).Err())
+	do(t, b.db.Client().HSet(ctx, logKey(run5, chunk3)+":counts", "g1:3", 7, "g9:opened", 1,
+		"g0:taken", 0).Err())
 	if n, err := b.Recount(ctx, run5, (chunk3+1)*ChunkSize); err != nil || n != 3 {
 		t.Errorf("%d counters were replaced, want 3; %v", n, err)
 	}

@@ -23,7 +23,8 @@ func (v campaignView) VariantChart() (template.HTML, error) {
 	c := chart.Shares{ID: "outcomes", Title: "Who opened and clicked each variant, of those who got it",
 		Of: "Variant", Names: []string{"opened", "clicked"}, Relative: true}
 	for _, o := range v.Stats.Variants {
-		c.Rows = append(c.Rows, chart.Share{Label: o.Variant, Values: []int{o.Opened, o.Clicked}, Whole: o.States.Sent})
+		c.Rows = append(c.Rows, chart.Share{Label: o.Variant, Values: []int{o.Opened, o.Clicked},
+			Whole: o.States.Sent})
 	}
 	return c.HTML()
 }

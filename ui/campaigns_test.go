@@ -407,7 +407,8 @@ func TestTheResultsOfALargeCampaign(t *testing.T) {
 	v := campaignView{CampaignInfo: api.CampaignInfo{Campaign: whole(), State: api.CampaignSent, Run: 1},
 		Resend: resendChoices}
 	v.Campaign.Campaign = "spring"
-	v.Stats = api.CampaignStats{Campaign: "spring", States: api.CampaignStates{Sent: 10_000_000}, ClickedTotal: 5e6}
+	v.Stats = api.CampaignStats{Campaign: "spring", States: api.CampaignStates{Sent: 10_000_000},
+		ClickedTotal: 5e6}
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for i := range 24 * 60 {
 		v.Stats.Hours = append(v.Stats.Hours, api.CampaignHour{Hour: began.Add(time.Duration(i) * time.Hour),
@@ -416,8 +417,8 @@ func TestTheResultsOfALargeCampaign(t *testing.T) {
 	for i := range 100 {
 		name := strings.Repeat("<x>", 90) + strings.Repeat("y", i%10)
 		v.Stats.Links = append(v.Stats.Links, api.CampaignLink{URL: "https://example.com/" + name, Clicks: 100_000})
-		v.Stats.Domains = append(v.Stats.Domains, api.CampaignDomain{Domain: strings.Repeat("mail.", 5) + "example.net",
-			Sent: 1_000_000, Bounced: 100_000, Failed: 100_000})
+		v.Stats.Domains = append(v.Stats.Domains, api.CampaignDomain{
+			Domain: strings.Repeat("mail.", 5) + "example.net", Sent: 1_000_000, Bounced: 100_000, Failed: 100_000})
 	}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 		v.Stats.Variants = append(v.Stats.Variants, api.CampaignOutcome{Variant: strings.Repeat(name, 32),

@@ -93,7 +93,8 @@ type barsView struct {
 // HTML returns the chart.
 func (b Bars) HTML() (template.HTML, error) {
 	if len(b.Names) > mostSeries {
-		return "", fmt.Errorf("chart %s: names has %d series, and there are %d patterns", b.ID, len(b.Names), mostSeries)
+		return "", fmt.Errorf("chart %s: names has %d series, and there are %d patterns", b.ID,
+			len(b.Names), mostSeries)
 	}
 	step, slots := b.slots()
 	sums, most := make([]float64, len(b.Names)), 0.0
@@ -175,7 +176,8 @@ func (v *barsView) draw(slots []Point, step time.Duration, top float64) {
 	for i, slot := range slots {
 		x := float64(i) * wide
 		if i%each == 0 {
-			v.Times = append(v.Times, mark{X: place(x), Text: slot.At.Format(layouts[form]), At: iso(slot.At), Form: form})
+			v.Times = append(v.Times, mark{X: place(x), Text: slot.At.Format(layouts[form]), At: iso(slot.At),
+				Form: form})
 		}
 		y, said := plotBase, []string(nil)
 		col, cells := column{}, make([]string, len(slot.Values))

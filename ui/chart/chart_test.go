@@ -47,23 +47,27 @@ func charts() map[string]interface{ HTML() (template.HTML, error) } {
 		"bars": Bars{ID: "hours", Title: "By hour", Names: names, Step: time.Hour,
 			Points: append(hours([]int{120, 3}, []int{80, 40, 5}, []int{0, 10, 9}),
 				Point{At: noon.Add(5 * time.Hour), Values: []int{0, 1, 0}})},
-		"bars-none":  Bars{ID: "hours", Title: "By hour", Names: names, Step: time.Hour},
-		"bars-zeros": Bars{ID: "hours", Title: "By hour", Names: names, Step: time.Hour, Points: hours([]int{0, -5, 0})},
-		"bars-one":   Bars{ID: "hours", Title: "By hour", Names: names[:1], Step: time.Hour, Points: hours([]int{1})},
+		"bars-none": Bars{ID: "hours", Title: "By hour", Names: names, Step: time.Hour},
+		"bars-zeros": Bars{ID: "hours", Title: "By hour", Names: names, Step: time.Hour,
+			Points: hours([]int{0, -5, 0})},
+		"bars-one": Bars{ID: "hours", Title: "By hour", Names: names[:1], Step: time.Hour,
+			Points: hours([]int{1})},
 		"bars-huge": Bars{ID: "hours", Title: "By hour", Names: names[:2], Step: time.Hour,
 			Points: hours([]int{math.MaxInt, math.MaxInt}, []int{1, 12_345_678})},
 		"bars-days": Bars{ID: "days", Title: "Thirty days", Names: append(names, "bounced"), Step: day,
-			Points: []Point{{At: noon, Values: []int{900, 80, 7, 1}}, {At: noon.Add(29 * day), Values: []int{1, 2, 3, 4}}}},
+			Points: []Point{{At: noon, Values: []int{900, 80, 7, 1}},
+				{At: noon.Add(29 * day), Values: []int{1, 2, 3, 4}}}},
 		"bars-month": Bars{ID: "hours", Title: "By hour", Names: names, Step: time.Hour, Points: month},
 		"shares": Shares{ID: "variants", Title: "Variants", Of: "Variant", Names: names[1:], Relative: true,
 			Rows: []Share{{"a", []int{30, 5}, 120}, {"b", []int{20, 0}, 40}, {"c", []int{0, 0}, 0}}},
 		"shares-none": Shares{ID: "links", Title: "Links", Of: "Link", Names: []string{"clicks"}},
-		"shares-many": Shares{ID: "domains", Title: "Domains", Of: "Domain", Names: []string{"sent", "bounced", "failed"},
-			Rows: domains},
+		"shares-many": Shares{ID: "domains", Title: "Domains", Of: "Domain",
+			Names: []string{"sent", "bounced", "failed"}, Rows: domains},
 		"shares-huge": Shares{ID: "links", Title: "Links", Of: "Link", Names: []string{"clicks"},
 			Rows: []Share{{"example.com/" + strings.Repeat("ü", 300), []int{math.MaxInt}, 0}, {"x", []int{1}, 0}}},
 		"hostile": Shares{ID: "links", Title: "</title><script>", Of: "<i>", Names: []string{`"><b>`, "x"},
-			Rows: []Share{{`<img src=x onerror="alert(1)">`, []int{3, 4}, 7}, {"javascript:alert(1)", []int{2, 1}, 3}}},
+			Rows: []Share{{`<img src=x onerror="alert(1)">`, []int{3, 4}, 7},
+				{"javascript:alert(1)", []int{2, 1}, 3}}},
 	}
 }
 
@@ -158,7 +162,8 @@ func wellFormed(t *testing.T, name, text string) {
 	}
 }
 
-// TestManyTimesBecomeFewBars: nothing is lost when times are put together, and a phone has place for the texts.
+// TestManyTimesBecomeFewBars: nothing is lost when times are put together, and a phone has place for the
+// texts.
 func TestManyTimesBecomeFewBars(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 48, 49, 24 * 30, 24 * 365 * 20} {
@@ -185,8 +190,8 @@ func TestManyTimesBecomeFewBars(t *testing.T) {
 
 func TestTexts(t *testing.T) {
 	t.Parallel()
-	for n, want := range map[float64]string{0: "0", 9999: "9\u202f999", 10_000: "10k", 12_345: "12.3k", 999_400: "999k",
-		999_600: "1M", 1_234_567: "1.23M", 5e9: "5B", 7e12: "7T", 1e18: "1e+06T"} {
+	for n, want := range map[float64]string{0: "0", 9999: "9\u202f999", 10_000: "10k", 12_345: "12.3k",
+		999_400: "999k", 999_600: "1M", 1_234_567: "1.23M", 5e9: "5B", 7e12: "7T", 1e18: "1e+06T"} {
 		if got := short(n); got != want {
 			t.Errorf("%g: %q, want %q", n, got, want)
 		}

@@ -1,4 +1,4 @@
-// Package chart draws figures for the pages: bars over time, and bars of shares. It writes HTML with SVG in it.
+// Package chart draws figures for the pages: bars over time, and bars of shares. It writes HTML with SVG.
 //
 // It promises:
 //
@@ -11,8 +11,8 @@
 //     same figures, exactly.
 //   - It fits a phone. Horizontal places are in percent of the width, so letters keep their size where the
 //     drawing gets narrow.
-//   - Its size is bounded: times are put together to at most 48 bars, and the first 10 rows of shares are drawn.
-//     The table has the first 30.
+//   - Its size is bounded: times are put together to at most 48 bars, and the first 10 rows of shares are
+//     drawn. The table has the first 30.
 //
 // It is pure. Figures below 0 count as 0. An error means that the caller gave it more series than it can tell
 // apart.

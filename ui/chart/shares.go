@@ -53,7 +53,8 @@ type sharesView struct {
 // HTML returns the chart.
 func (c Shares) HTML() (template.HTML, error) {
 	if len(c.Names) > mostSeries {
-		return "", fmt.Errorf("chart %s: names has %d series, and there are %d patterns", c.ID, len(c.Names), mostSeries)
+		return "", fmt.Errorf("chart %s: names has %d series, and there are %d patterns", c.ID,
+			len(c.Names), mostSeries)
 	}
 	sums, most := make([]float64, len(c.Names)), 0.0
 	for _, r := range c.Rows {
