@@ -26,11 +26,11 @@ type Campaign struct {
 	KeepLog bool   `json:"keepLog,omitempty" doc:"Its mail enters the email log and the search index"`
 	Archive bool   `json:"archive,omitempty" doc:"It has a public page in the archive of its lists that are public, once it was sent"`
 
-	Variants []CampaignVariant `json:"variants,omitempty" maxItems:"8" doc:"2 to 8 versions of its mail; each person gets one. None: all get the same"`
+	Variants []CampaignVariant `json:"variants,omitempty" maxItems:"8" doc:"2 to 8 variants of its mail; each person gets one. None: all get the same"`
 	Test     *CampaignTrial    `json:"test,omitempty" doc:"How the best variant is found; with the defaults when absent"`
 }
 
-// CampaignVariant is one version of the mail of a campaign. What it leaves out is the campaign's.
+// CampaignVariant is one variant of the mail of a campaign. What it leaves out is the campaign's.
 type CampaignVariant struct {
 	Variant     string   `json:"variant" minLength:"1" maxLength:"32" doc:"Its id, unique in the campaign: letters, digits, - and _"`
 	Subject     string   `json:"subject,omitempty" maxLength:"10240"`

@@ -408,8 +408,8 @@ func follow(t *testing.T, base, method string, link *regexp.Regexp, m testsmtp.M
 	}
 }
 
-// exerciseCampaigns sends a campaign to somebody who leaves by it, somebody whom the relay refuses, and
-// somebody whom it puts off.
+// exerciseCampaigns sends a campaign with variants to somebody who leaves by it, somebody whom the relay
+// refuses, and somebody whom it puts off.
 func exerciseCampaigns(t *testing.T, base string, client *api.Client, relay *testsmtp.Server) {
 	t.Helper()
 	paused := false // by exerciseOutbox
@@ -417,14 +417,14 @@ func exerciseCampaigns(t *testing.T, base string, client *api.Client, relay *tes
 		t.Fatal(err)
 	}
 	people(t, client, "flyers", "leaves@example.net", "rcpt-550+flyer@example.net", "rcpt-451-1@example.net")
-	draft(t, client, "flyer", "flyers", nil)
+	withVariants(t, client, "flyer", "flyers", api.CampaignTrial{Share: 1})
 	sendNow(t, client, "flyer")
 	eventually(t, "everybody was tried", func() bool {
 		s := stats(t, client, "flyer").States
 		return s.Bounced == 1 && s.Sent+s.Deferred == 2
 	})
 	for _, m := range relay.Messages() {
-		if m.To[0] == "leaves@example.net" && strings.Contains(header(t, m, "Subject"), "News") {
+		if m.To[0] == "leaves@example.net" && strings.HasPrefix(header(t, m, "Subject"), "Subject ") {
 			follow(t, base, "POST", leaving, m, "List-Unsubscribe=One-Click")
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// versions makes a draft with the variants a and b, which differ in their subject.
-func versions(t *testing.T, client *api.Client, id, list string, trial api.CampaignTrial) {
+// withVariants makes a draft with the variants a and b, which differ in their subject.
+func withVariants(t *testing.T, client *api.Client, id, list string, trial api.CampaignTrial) {
 	t.Helper()
 	draft(t, client, id, list, func(c *api.Campaign) {
 		c.Subject = ""
@@ -53,16 +53,16 @@ func TestCampaignFindsItsWinner(t *testing.T) {
 	set["serviceUrl"], set["tracking.opens"] = "https://mail.example.com", "true"
 	one, two := spawn(t, set), spawn(t, set)
 	people(t, one.client, "weekly", many(all)...)
-	versions(t, one.client, "c1", "weekly", api.CampaignTrial{Share: .3, Metric: "opens", Wait: "3s",
+	withVariants(t, one.client, "c1", "weekly", api.CampaignTrial{Share: .3, Metric: "opens", Wait: "3s",
 		Minimum: 20})
 	sendNow(t, two.client, "c1")
 	eventually(t, "the test is over", func() bool { return stats(t, one.client, "c1").Decides != nil })
-	tried := relay.Messages()
-	if n := len(tried); n < all/5 || n > all*2/5 {
+	first := relay.Messages()
+	if n := len(first); n < all/5 || n > all*2/5 {
 		t.Fatalf("%d of %d people are in the test, want 30 %%", n, all)
 	}
 	opened := map[string]int{"Subject A": 3, "Subject B": 12}
-	for _, m := range tried {
+	for _, m := range first {
 		if s := header(t, m, "Subject"); opened[s] > 0 {
 			opened[s]--
 			follow(t, one.url, "GET", pixel, m, "")
@@ -73,7 +73,7 @@ func TestCampaignFindsItsWinner(t *testing.T) {
 		t.Fatalf("%+v", st)
 	}
 	a, b := st.Variants[0], st.Variants[1]
-	if a.Test != a.States.Sent || a.Opened != 3 || b.Opened != 12 || a.Test+b.Test != len(tried) ||
+	if a.Test != a.States.Sent || a.Opened != 3 || b.Opened != 12 || a.Test+b.Test != len(first) ||
 		b.States.Sent != all-a.Test {
 		t.Errorf("%+v", st.Variants)
 	}
@@ -85,10 +85,19 @@ func TestCampaignFindsItsWinner(t *testing.T) {
 			t.Errorf("%s got %d mails", to, n)
 		}
 	}
-	page, err := api.ListCampaignRecipients.Do(t.Context(), one.client, api.CampaignRecipientQuery{Variant: "a",
-		PageSize: 1000}, "c1")
-	if err != nil || len(page.Recipients) != a.Test || page.Recipients[0].Variant != "a" {
-		t.Errorf("%d recipients, %v", len(page.Recipients), err)
+	for _, o := range st.Variants {
+		page, err := api.ListCampaignRecipients.Do(t.Context(), one.client, api.CampaignRecipientQuery{
+			Variant: o.Variant, State: "sent", PageSize: 1000}, "c1")
+		opened := 0
+		for _, r := range page.Recipients {
+			if r.Opened {
+				opened++
+			}
+		}
+		if err != nil || len(page.Recipients) != o.States.Sent || opened != o.Opened {
+			t.Errorf("variant %s: %d recipients opened it of %d, %v; counted %+v", o.Variant, opened,
+				len(page.Recipients), err, o)
+		}
 	}
 	again, err := api.RecountCampaign.Do(t.Context(), one.client, "c1")
 	if err != nil || again.Changed {
@@ -106,19 +115,19 @@ func TestCampaignWinnerByHand(t *testing.T) {
 	relay := testsmtp.Start(t, testsmtp.Options{})
 	client, _ := startCampaigns(t, relay, nil)
 	people(t, client, "weekly", many(200)...)
-	versions(t, client, "c1", "weekly", api.CampaignTrial{Share: .2, Metric: "manual"})
+	withVariants(t, client, "c1", "weekly", api.CampaignTrial{Share: .2, Metric: "manual"})
 	ctx := t.Context()
 	if _, err := api.DecideCampaign.Do(ctx, client, api.CampaignWinner{Variant: "a"},
 		"c1"); codeOf(err) != "CampaignState" {
 		t.Errorf("it was not begun: %v", err)
 	}
 	sendNow(t, client, "c1")
-	var tried int
+	var sent int
 	eventually(t, "the test is over", func() bool {
 		st := stats(t, client, "c1")
-		tried = st.States.Sent
-		return !st.Counting && tried > 20 && st.States.Open() == 200-tried && st.States.Sending == 0 &&
-			tried == relay.Count() && st.Variants[0].Test+st.Variants[1].Test == tried
+		sent = st.States.Sent
+		return !st.Counting && sent > 20 && st.States.Open() == 200-sent && st.States.Sending == 0 &&
+			sent == relay.Count() && st.Variants[0].Test+st.Variants[1].Test == sent
 	})
 	if _, err := api.DecideCampaign.Do(ctx, client, api.CampaignWinner{Variant: "c"}, "c1"); err == nil {
 		t.Error("there is no variant c")
@@ -136,8 +145,8 @@ func TestCampaignWinnerByHand(t *testing.T) {
 	if _, err := api.DecideCampaign.Do(ctx, client, api.CampaignWinner{Variant: "a"}, "c1"); err != nil {
 		t.Fatal(err)
 	}
-	if n := relay.Count(); n != tried {
-		t.Errorf("%d mails were sent while it was paused", n-tried)
+	if n := relay.Count(); n != sent {
+		t.Errorf("%d mails were sent while it was paused", n-sent)
 	}
 	if _, err := api.ResumeCampaign.Do(ctx, client, "c1"); err != nil {
 		t.Fatal(err)
@@ -160,12 +169,12 @@ func TestCampaignWithTooSmallATest(t *testing.T) {
 	}
 	people(t, client, "dead", append(list, many(40)...)...)
 	ctx := t.Context()
-	versions(t, client, "c0", "dead", api.CampaignTrial{Share: .1})
+	withVariants(t, client, "c0", "dead", api.CampaignTrial{Share: .1})
 	_, err := api.SendCampaign.Do(ctx, client, api.CampaignStart{}, "c0")
 	if codeOf(err) != "CampaignRefused" || !strings.Contains(err.Error(), "test.minimum") {
 		t.Errorf("%v", err)
 	}
-	versions(t, client, "c1", "dead", api.CampaignTrial{Share: .9, Wait: "1s", Minimum: 45})
+	withVariants(t, client, "c1", "dead", api.CampaignTrial{Share: .9, Wait: "1s", Minimum: 45})
 	sendNow(t, client, "c1")
 	reaches(t, client, "c1", api.CampaignHeld)
 	info, err := api.GetCampaign.Do(ctx, client, "c1")

@@ -1,4 +1,5 @@
-// Package maildns looks up what domains publish about their mail. It keeps nothing and sends no mail.
+// Package maildns looks up what domains publish about their mail, and reads the tags of it. It keeps nothing
+// and sends no mail.
 package maildns
 
 import (
@@ -51,6 +52,27 @@ func DMARC(ctx context.Context, r Resolver, domain string) (name string, records
 		}
 	}
 	return "_dmarc." + domain, nil, nil
+}
+
+// Tags returns the tags of a record or of a signature, and the name of the first (RFC 6376 section 3.2, RFC
+// 7489 section 6.4). White space around names and values is left out.
+func Tags(list string) (tags map[string]string, first string, err error) {
+	tags = map[string]string{}
+	for part := range strings.SplitSeq(list, ";") {
+		if strings.TrimSpace(part) == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(part, "=")
+		name = strings.TrimSpace(name)
+		if _, again := tags[name]; !ok || name == "" || again {
+			return nil, "", errors.New("is not a list of name=value; without any name twice")
+		}
+		tags[name] = strings.TrimSpace(value)
+		if first == "" {
+			first = name
+		}
+	}
+	return tags, first, nil
 }
 
 // UnlessMissing returns err, unless it means that there is no such record.

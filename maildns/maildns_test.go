@@ -54,3 +54,23 @@ func TestDMARC(t *testing.T) {
 		}
 	}
 }
+
+func TestTags(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		list, first string
+		want        map[string]string // nil: it is refused
+	}{
+		{"v=DKIM1; k=rsa; p=MII=", "v", map[string]string{"v": "DKIM1", "k": "rsa", "p": "MII="}},
+		{" p = ;\r\n\tt=y:s ;", "p", map[string]string{"p": "", "t": "y:s"}},
+		{"", "", map[string]string{}},
+		{"v=DKIM1; p=a; p=b", "", nil},
+		{"v=DKIM1; p", "", nil},
+		{"=x", "", nil},
+	} {
+		got, first, err := Tags(c.list)
+		if diff := cmp.Diff(c.want, got); diff != "" || first != c.first || (err != nil) != (c.want == nil) {
+			t.Errorf("%q: the first is %q, %v (-want +got):\n%s", c.list, first, err, diff)
+		}
+	}
+}

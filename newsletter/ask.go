@@ -89,7 +89,11 @@ func (e *examination) askDKIM(ctx context.Context, domain string, raw []byte) {
 	}
 	aligned := false
 	for _, signature := range m.Header["Dkim-Signature"] {
-		signer, selector := tagOf(signature, "d"), tagOf(signature, "s")
+		tags, _, err := maildns.Tags(signature)
+		if err != nil {
+			continue // receivers can't read it either
+		}
+		signer, selector := tags["d"], tags["s"]
 		aligned = aligned || signer == domain || strings.HasSuffix(domain, "."+signer)
 		name := dkim.RecordName(selector, signer)
 		records, err := maildns.TXT(ctx, e.DNS, name, "")
@@ -108,16 +112,6 @@ func (e *examination) askDKIM(ctx context.Context, domain string, raw []byte) {
 	if !aligned {
 		e.warn("NoDKIM", "It is not signed here for "+domain+": its relay must, or large receivers refuse it")
 	}
-}
-
-// tagOf returns the value of a tag of a DKIM signature (RFC 6376 section 3.2).
-func tagOf(signature, tag string) string {
-	for part := range strings.SplitSeq(signature, ";") {
-		if name, value, _ := strings.Cut(part, "="); strings.TrimSpace(name) == tag {
-			return strings.Join(strings.Fields(value), "")
-		}
-	}
-	return ""
 }
 
 // linksOf returns the web addresses of links and images of a page, but those below our own.

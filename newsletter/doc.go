@@ -24,6 +24,8 @@
 //     for those who have not got it.
 //   - A campaign is not deleted while a segment names it. Nobody is mailed because it is gone.
 //   - Campaigns take turns, sheet by sheet, so a slow one delays no other.
+//   - The numbers of variants, like all numbers, cost the same for any audience: the send log counts each
+//     variant apart, and those of its test ([sendlog.Group]). Recount compares them with each person.
 //   - A relay in trouble defers nobody: its people wait where they are. Only a person whom a relay puts off
 //     becomes a message of the outbox, with attempts and a delay of its own.
 //

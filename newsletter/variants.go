@@ -194,19 +194,16 @@ func (c *keeper) try(ctx context.Context, one *campaign, chunks []sendlog.Chunk,
 	if t.metric == byHand || now.Before(run.Tested.Add(t.wait)) {
 		return nil
 	}
-	outcomes, err := c.outcomes(ctx, one)
-	if err != nil {
-		return err
-	}
-	for _, o := range outcomes {
+	all := outcomes(one, sendlog.Sum(chunks))
+	for _, o := range all {
 		if o.States.Sent < t.minimum && !slices.Contains(run.Forgiven, reasonWinner) {
 			c.hold(ctx, one.id, reasonWinner, fmt.Sprintf("%d people got variant %s, fewer than %d: choose with "+
 				"postroom campaign winner, or resume to take the best", o.States.Sent, o.Variant, t.minimum))
 			return nil
 		}
 	}
-	best := best(outcomes, t.metric)
-	_, err = c.decide(ctx, "", one.id, best)
+	best := best(all, t.metric)
+	_, err := c.decide(ctx, "", one.id, best)
 	if fault.CodeOf(err) == codeDecided {
 		return nil
 	}
@@ -279,52 +276,30 @@ func (c *life) decide(ctx context.Context, bound, id, variant string) (api.Campa
 	return ran(one), c.settled(ctx, one)
 }
 
-// outcomes counts what became of the people of each variant of the last run.
-func (c *book) outcomes(ctx context.Context, one *campaign) ([]api.CampaignOutcome, error) {
-	run, key := one.run(), one.key()
-	counts, bits := make([]sendlog.Counts, len(one.Variants)), make([]map[sendlog.Bit]int, len(one.Variants))
-	tests := make([]int, len(one.Variants))
-	for i := range counts {
-		counts[i], bits[i] = sendlog.Sum(nil), map[sendlog.Bit]int{}
+// groupOf returns the group in which the send log counts a person: of each variant there is one for the test,
+// and one for all others.
+func (s *stored) groupOf(run int, ordinal uint32) sendlog.Group {
+	group := sendlog.Group(max(0, s.variantOf(run, ordinal)))
+	if run > 1 || lot(s.Number, ordinal) >= trialOf(s.Campaign).share {
+		group += mostVariants
 	}
-	share := trialOf(one.Campaign).share
-	for chunk := range sendlog.Chunks(run.End) {
-		all, sets, err := c.Log.Everybody(ctx, key, chunk)
-		if err != nil {
-			return nil, err
-		}
-		for offset, state := range all {
-			ordinal := uint32(chunk*sendlog.ChunkSize + offset)
-			v := undecided
-			if state != sendlog.Waiting {
-				v = one.variantOf(key.Number, ordinal)
-			}
-			if v < 0 {
-				continue
-			}
-			counts[v].Taken++
-			if state != sendlog.Taken && state != sendlog.AtDot {
-				counts[v].States[state]++
-			}
-			if key.Number == 1 && state == sendlog.Sent && lot(one.Number, ordinal) < share {
-				tests[v]++
-			}
-			for bit, set := range sets {
-				if set.Has(offset) {
-					bits[v][bit]++
-				}
-			}
-		}
-	}
-	outcomes := make([]api.CampaignOutcome, len(one.Variants))
+	return group
+}
+
+// outcomes returns what became of the people of each variant of the last run, from its counters.
+func outcomes(one *campaign, sum sendlog.Counts) []api.CampaignOutcome {
+	all := make([]api.CampaignOutcome, len(one.Variants))
 	for i, v := range one.Variants {
-		b := bits[i]
-		outcomes[i] = api.CampaignOutcome{Variant: v.Variant, Test: tests[i], States: named(counts[i]),
-			Delivered: b[sendlog.Delivered], Complained: b[sendlog.Complained], Left: b[sendlog.Left],
-			Opened: b[sendlog.Opened], OpenedBots: b[sendlog.OpenedBots], Clicked: b[sendlog.Clicked],
-			ClickedBots: b[sendlog.ClickedBots]}
+		test, both := sum.Groups[sendlog.Group(i)], sendlog.Sum(nil)
+		both.Add(test)
+		both.Add(sum.Groups[sendlog.Group(i+mostVariants)])
+		n := func(bit sendlog.Bit) int { return both.Fields[string(bit)] }
+		all[i] = api.CampaignOutcome{Variant: v.Variant, Test: test.States[sendlog.Sent], States: named(both),
+			Delivered: n(sendlog.Delivered), Complained: n(sendlog.Complained), Left: n(sendlog.Left),
+			Opened: n(sendlog.Opened), OpenedBots: n(sendlog.OpenedBots), Clicked: n(sendlog.Clicked),
+			ClickedBots: n(sendlog.ClickedBots)}
 	}
-	return outcomes, nil
+	return all
 }
 
 // variantIDs matches the ids of variants.

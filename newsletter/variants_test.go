@@ -162,3 +162,35 @@ func TestFaultsOfVariants(t *testing.T) {
 		}
 	}
 }
+
+// TestOutcomesAreThoseOfTheGroups: a person counts for the variant and, if drawn for the test, for that too.
+func TestOutcomesAreThoseOfTheGroups(t *testing.T) {
+	t.Parallel()
+	one := &campaign{stored: *tried(0.3, 2, "b", "a", "b")}
+	sum, want := sendlog.Sum(nil), map[string]int{}
+	sum.Groups = map[sendlog.Group]sendlog.Counts{}
+	tests := map[string]int{}
+	for ordinal := range uint32(2000) {
+		g := one.groupOf(1, ordinal)
+		of, ok := sum.Groups[g]
+		if !ok {
+			of = sendlog.Sum(nil)
+		}
+		of.Taken++
+		of.States[sendlog.Sent]++
+		of.Fields["opened"]++
+		sum.Groups[g] = of
+		want[one.nameOf(1, ordinal)]++
+		if lot(one.Number, ordinal) < 0.3 {
+			tests[one.nameOf(1, ordinal)]++
+		}
+	}
+	for _, o := range outcomes(one, sum) {
+		if o.States.Sent != want[o.Variant] || o.Opened != want[o.Variant] || o.Test != tests[o.Variant] {
+			t.Errorf("%+v, want %d sent, %d in the test", o, want[o.Variant], tests[o.Variant])
+		}
+	}
+	if one.groupOf(2, 1) != mostVariants+1 {
+		t.Error("a later run has no test")
+	}
+}

@@ -221,6 +221,9 @@ func (c *keeper) claim(ctx context.Context, w *walk) (*sendlog.Sheet, []audience
 		for _, p := range w.buffer[:min(len(w.buffer), 2*sheetPeople)] {
 			_, offset := sendlog.ChunkOf(p.Ordinal)
 			claim.Offsets = append(claim.Offsets, offset)
+			if len(w.c.Variants) > 0 {
+				claim.Groups = append(claim.Groups, w.c.groupOf(w.key.Number, p.Ordinal))
+			}
 		}
 		if len(claim.Offsets) < len(w.buffer) {
 			_, claim.To = sendlog.ChunkOf(w.buffer[len(claim.Offsets)].Ordinal)

@@ -104,7 +104,7 @@ func (l *Log) Forget(ctx context.Context, r Run, end uint32) error {
 	pipe := c.Pipeline()
 	for chunk := range Chunks(end) {
 		key := logKey(r, chunk)
-		keys := []string{key, key + ":counts", key + ":sheets", key + ":owed", key + ":why"}
+		keys := []string{key, key + ":counts", key + ":sheets", key + ":owed", key + ":why", key + ":groups"}
 		for _, b := range bits {
 			keys = append(keys, key+":"+string(b))
 		}

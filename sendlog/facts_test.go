@@ -236,3 +236,46 @@ func TestARedisThatIsAwayIsUnavailable(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// TestGroupsAreCountedApart: by state and bit, as a recount counts them, also of those who are given back,
+// put off or erased.
+func TestGroupsAreCountedApart(t *testing.T) {
+	t.Parallel()
+	b, ctx := opened(t), t.Context()
+	s, _, _, _, err := b.Claim(ctx, run5, chunk3, Claim{To: 12, Offsets: []int{2, 3, 4, 7, 8, 11},
+		Groups: []Group{0, 1, 1, 15, 0, 1}, Most: 5})
+	do(t, err)
+	b.mark(t, s, 2, 3, 4)
+	_, err = b.Record(ctx, s, Move{Offset: 2, To: Sent}, Move{Offset: 3, To: Sent}, Move{Offset: 4, To: InDoubt},
+		Move{Offset: 7, To: Deferred})
+	do(t, err)
+	b.note(t, "1101", Note{Offset: 3, Bit: Opened, Total: "openedTotal"}, Note{Offset: 4, Bit: Opened},
+		Note{Offset: 3, Bit: Opened}, Note{Offset: 2, Bit: Delivered})
+	do(t, b.Close(ctx, s, nil)) // 8 waits again
+	b.settle(t, "1", Move{Offset: 4, To: Sent})
+	forgot, err := b.ForgetPerson(ctx, run5, chunk3*ChunkSize+3)
+	if do(t, err); !forgot {
+		t.Error("3 was not forgotten")
+	}
+	of := func(taken int, states map[State]int, fields map[string]int) Counts {
+		return Counts{Taken: taken, States: states, Fields: fields}
+	}
+	want := map[Group]Counts{
+		0:  of(1, map[State]int{Sent: 1}, map[string]int{"delivered": 1}),
+		1:  of(2, map[State]int{Sent: 2, InDoubt: 0}, map[string]int{"opened": 1}),
+		15: of(1, map[State]int{Deferred: 1}, map[string]int{}),
+	}
+	if diff := cmp.Diff(want, b.chunk(t).Counts.Groups); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	b.exact(t)
+	do(t, b.db.Client().HSet(ctx, logKey(run5, chunk3)+":counts", "g1:3", 7, "g9:opened", 1,
+		"g0:taken", 0).Err())
+	if n, err := b.Recount(ctx, run5, (chunk3+1)*ChunkSize); err != nil || n != 3 {
+		t.Errorf("%d counters were replaced, want 3; %v", n, err)
+	}
+	want[9] = of(0, map[State]int{}, map[string]int{"opened": 0})
+	if diff := cmp.Diff(want, b.chunk(t).Counts.Groups); diff != "" {
+		t.Errorf("after the recount (-want +got)\n%s", diff)
+	}
+}

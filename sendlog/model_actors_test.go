@@ -69,6 +69,11 @@ func (a *actor) claim(w *walk) *Sheet {
 	if len(c.Offsets) < len(w.buffer) {
 		c.To, c.Last = w.buffer[len(c.Offsets)], false
 	}
+	for _, o := range c.Offsets {
+		if a.groups > 0 {
+			c.Groups = append(c.Groups, Group(o%a.groups))
+		}
+	}
 	type claimed struct {
 		sheet       *Sheet
 		at          int

@@ -22,6 +22,7 @@ type world struct {
 	run    Run
 	chunk  int
 	people int
+	groups int // that people are counted in; 0: none
 
 	tick   int
 	quiet  bool // nothing fails any more
@@ -77,6 +78,7 @@ func newWorld(t *testing.T, db *redisdb.DB, seed uint64, resend bool, f flaw) *w
 		resend: resend, run: Run{Campaign: 7, Number: 2}, epoch: map[string]int{}, risky: map[doubtful]bool{},
 		outbox: map[int]*mail{}}
 	w.chunk, w.people = w.chance.IntN(3), 3+w.chance.IntN(8)
+	w.groups = []int{0, 2, 16}[w.chance.IntN(3)]
 	w.persons = make([]person, w.people)
 	for o := range w.persons {
 		if w.chance.IntN(4) == 0 {
@@ -192,6 +194,17 @@ func (w *world) recount() {
 	n, err := w.Recount(w.ctx, w.run, uint32(w.chunk*ChunkSize+w.people))
 	if w.must(err); n > 0 {
 		w.fail("%d counters differ from the states", n)
+	}
+	chunks, err := w.Chunks(w.ctx, w.run, uint32(w.chunk*ChunkSize+w.people))
+	w.must(err)
+	for of, c := range chunks {
+		all := newCounts()
+		for _, group := range c.Counts.Groups {
+			all.Add(group)
+		}
+		if w.groups > 0 && (all.Taken != c.Counts.Taken || all.States[Sent] != c.Counts.States[Sent]) {
+			w.fail("chunk %d: the groups have %+v, and all %+v", of, all, c.Counts)
+		}
 	}
 }
 

@@ -68,11 +68,14 @@ var before = map[State][]State{
 	Taken:        {AtDot}, // nothing was delivered after all
 }
 
-// letters are states as the scripts take them: a to p.
-func letters(states []State) string {
+// Group is a part of the people of a run that is counted apart: 0 to 15. A person keeps it in a run.
+type Group int
+
+// letters are states or groups as the scripts take them: a to p.
+func letters[T State | Group](all []T) string {
 	var b strings.Builder
-	for _, s := range states {
-		b.WriteByte(byte('a' + s))
+	for _, one := range all {
+		b.WriteByte(byte('a' + one))
 	}
 	return b.String()
 }

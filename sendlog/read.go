@@ -33,6 +33,8 @@ type Counts struct {
 	States map[State]int
 	Taken  int            // people with any state but Waiting
 	Fields map[string]int // all other counters: bits, totals and tallies
+
+	Groups map[Group]Counts // the same of each group: states and bits; nil: people have no groups
 }
 
 // Sending returns how many people are taken or at the dot.
@@ -44,8 +46,8 @@ func (c Counts) Sending() int {
 	return n
 }
 
-// add adds the counters of another.
-func (c *Counts) add(other Counts) {
+// Add adds the counters of another.
+func (c *Counts) Add(other Counts) {
 	c.Taken += other.Taken
 	for s, n := range other.States {
 		c.States[s] += n
@@ -53,6 +55,42 @@ func (c *Counts) add(other Counts) {
 	for f, n := range other.Fields {
 		c.Fields[f] += n
 	}
+	for g, of := range other.Groups {
+		sum := c.group(g)
+		sum.Add(of)
+		c.Groups[g] = sum
+	}
+}
+
+// group returns the counters of a group, to be changed and stored again.
+func (c *Counts) group(g Group) Counts {
+	if c.Groups == nil {
+		c.Groups = map[Group]Counts{}
+	}
+	if of, ok := c.Groups[g]; ok {
+		return of
+	}
+	return newCounts()
+}
+
+// put notes a counter as it is named in the hash.
+func (c *Counts) put(field string, n int) {
+	if state, err := strconv.Atoi(field); err == nil {
+		c.States[State(state)] += n
+		return
+	}
+	if field == "taken" {
+		c.Taken += n
+		return
+	}
+	name, rest, _ := strings.Cut(field, ":")
+	if g, err := strconv.Atoi(strings.TrimPrefix(name, "g")); err == nil && name[0] == 'g' {
+		of := c.group(Group(g))
+		of.put(rest, n)
+		c.Groups[Group(g)] = of
+		return
+	}
+	c.Fields[field] += n
 }
 
 // Chunks reads what is known of the chunks of a run up to an ordinal, in one round trip.
@@ -81,20 +119,16 @@ func chunkOf(hash map[string]string) Chunk {
 	c := Chunk{Counts: newCounts()}
 	for field, text := range hash {
 		n, _ := strconv.Atoi(text) // written by scripts
-		state, err := strconv.Atoi(field)
-		switch {
-		case err == nil:
-			c.Counts.States[State(state)] = n
-		case field == "at":
+		switch field {
+		case "at":
 			c.At = n
-		case field == "done":
+		case "done":
 			c.Done = true
-		case field == "again":
+		case "again":
 			c.Again = redisdb.Time(int64(n))
-		case field == "taken":
-			c.Counts.Taken = n
-		case field != "sheet" && field != "later":
-			c.Counts.Fields[field] = n
+		case "sheet", "later":
+		default:
+			c.Counts.put(field, n)
 		}
 	}
 	return c
@@ -106,7 +140,7 @@ func newCounts() Counts { return Counts{States: map[State]int{}, Fields: map[str
 func Sum(chunks []Chunk) Counts {
 	sum := newCounts()
 	for _, c := range chunks {
-		sum.add(c.Counts)
+		sum.Add(c.Counts)
 	}
 	return sum
 }
@@ -137,8 +171,8 @@ func unpacked(text string) []State {
 	return states
 }
 
-// Everybody returns the states of a chunk by offset, and who has which bit, in one round trip.
-func (l *Log) Everybody(ctx context.Context, r Run, chunk int) ([]State, map[Bit]Set, error) {
+// everybody returns the states of a chunk by offset, and who has which bit, in one round trip.
+func (l *Log) everybody(ctx context.Context, r Run, chunk int) ([]State, map[Bit]Set, error) {
 	keys := []string{logKey(r, chunk)}
 	for _, b := range bits {
 		keys = append(keys, logKey(r, chunk)+":"+string(b))
@@ -177,7 +211,7 @@ func (l *Log) People(ctx context.Context, r Run, chunk int, offsets []int) ([]Pe
 	if len(offsets) == 0 {
 		return nil, nil
 	}
-	states, sets, err := l.Everybody(ctx, r, chunk)
+	states, sets, err := l.everybody(ctx, r, chunk)
 	if err != nil {
 		return nil, err
 	}

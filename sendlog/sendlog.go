@@ -40,6 +40,7 @@ type claimArgs struct {
 	Again    time.Time `lua:",omitzero"`
 	Most     int
 	Lease    int64 // milliseconds
+	Groups   string
 	Offsets  []string
 }
 
@@ -157,6 +158,7 @@ type Claim struct {
 	Version  int       // of the gate that it knows: of another one it gets nothing; 0: any
 	From, To int       // it looked at all offsets from From up to, not including, To
 	Offsets  []int     // of people to be mailed among these, in order
+	Groups   []Group   // of each of them; empty: people have no groups
 	Last     bool      // the chunk ends at To
 	Again    time.Time // people among them were left out until then; zero: none were
 	Most     int       // people of a sheet
@@ -181,6 +183,7 @@ func (l *Log) Claim(ctx context.Context, r Run, chunk int, c Claim) (s *Sheet, a
 	for i, offset := range c.Offsets {
 		args.Offsets[i] = strconv.Itoa(offset)
 	}
+	args.Groups = letters(c.Groups)
 	answer, err := claimScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk), gateKey(r, chunk%shards)},
 		args)
 	if err != nil {

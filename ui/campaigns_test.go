@@ -159,7 +159,7 @@ func TestACampaignOffersWhatItsStateAllows(t *testing.T) {
 		p.has(t, "Spring <i>", state+"</span>", "8 % <came> back")
 		if v.Run > 0 {
 			p.has(t, "1\u202f200</strong> waiting", `recipients?state=bounced"`, "12.3 mails a second",
-				"https://x.example/<a>", "example.net", "4\u202f711", "4\u202f712", "run 2")
+				"x.example/<a>", "example.net", "4\u202f711", "4\u202f712", "run 2")
 		}
 		for verb, mark := range all {
 			if want := strings.Contains(offers, verb); want != strings.Contains(p.body, mark) {
@@ -395,8 +395,8 @@ func TestVariantsOnThePageOfACampaign(t *testing.T) {
 	edit := b.get("/campaigns/spring/edit")
 	edit.isSafe(t, "/campaigns/spring/edit")
 	edit.eachFieldHasALabel(t, "/campaigns/spring/edit")
-	edit.has(t, `value="<A>"`, "Version 4", `value="0.5"`)
-	edit.lacks(t, "Version 5")
+	edit.has(t, `value="<A>"`, "Variant 4", `value="0.5"`)
+	edit.lacks(t, "Variant 5")
 	b.get("/campaigns/spring/preview?variant=a").has(t, "<dd><A></dd>", `<option selected>a</option>`)
 	b.submitForm("/campaigns/spring/send", nil).has(t, "This one wins", "The others wait for the winner.")
 	p := b.submitForm("/campaigns/spring/winner", url.Values{"variant": {"b"}})
@@ -406,4 +406,44 @@ func TestVariantsOnThePageOfACampaign(t *testing.T) {
 	if p := b.get("/campaigns/spring/recipients?variant=x"); p.status != http.StatusBadRequest {
 		t.Errorf("of no variant: %d", p.status)
 	}
+}
+
+// TestTheResultsOfALargeCampaign: with links, domains and hours in any number the page is drawn, and small
+// enough to be asked for again and again.
+func TestTheResultsOfALargeCampaign(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	v := campaignView{CampaignInfo: api.CampaignInfo{Campaign: whole(), State: api.CampaignSent, Run: 1},
+		Resend: resendChoices}
+	v.Campaign.Campaign = "spring"
+	v.Stats = api.CampaignStats{Campaign: "spring", States: api.CampaignStates{Sent: 10_000_000},
+		ClickedTotal: 5e6}
+	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for i := range 24 * 60 {
+		v.Stats.Hours = append(v.Stats.Hours, api.CampaignHour{Hour: began.Add(time.Duration(i) * time.Hour),
+			Sent: 1_234_567, Opens: 123_456, Clicks: 12_345})
+	}
+	for i := range 100 {
+		name := strings.Repeat("<x>", 90) + strings.Repeat("y", i%10)
+		v.Stats.Links = append(v.Stats.Links, api.CampaignLink{URL: "https://example.com/" + name, Clicks: 100_000})
+		v.Stats.Domains = append(v.Stats.Domains, api.CampaignDomain{
+			Domain: strings.Repeat("mail.", 5) + "example.net", Sent: 1_000_000, Bounced: 100_000, Failed: 100_000})
+	}
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		v.Stats.Variants = append(v.Stats.Variants, api.CampaignOutcome{Variant: strings.Repeat(name, 32),
+			States: api.CampaignStates{Sent: 1_000_000}, Opened: 200_000, Clicked: 50_000})
+	}
+	for _, path := range []string{"/campaigns/spring", "/campaigns/spring?part=live"} {
+		p := w.view(path, "campaign", v, false)
+		if len(p.body) > 100_000 {
+			t.Errorf("%s has %d bytes", path, len(p.body))
+		}
+		p.has(t, `aria-labelledby="hours-title hours-text"`, `aria-labelledby="links-title links-text"`,
+			`aria-labelledby="domains-title domains-text"`, `aria-labelledby="outcomes-title outcomes-text"`,
+			"The first 10 of 100 are drawn, and the first 30 are in the figures")
+		if strings.Contains(p.body, "<x>") || strings.Contains(p.body, "style=") {
+			t.Errorf("%s is not safe", path)
+		}
+	}
+	w.view("/campaigns/spring", "campaign", v, false).isSafe(t, "/campaigns/spring")
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/ui/chart"
 )
 
 // functions returns the functions of the templates.
@@ -22,7 +23,7 @@ func functions(static *files) template.FuncMap {
 		"relative": relative,
 		"took":     took,
 		"seconds":  func(s float64) string { return span(time.Duration(s * float64(time.Second))) },
-		"count":    count,
+		"count":    chart.Count,
 		"size":     size,
 		"clip":     clip,
 		"plural":   plural,
@@ -81,15 +82,6 @@ func took(start time.Time, end *time.Time) string {
 	return span(end.Sub(start))
 }
 
-// count returns a number with its digits in groups of three.
-func count(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "\u202f" + s[i:] // a narrow no-break space
-	}
-	return s
-}
-
 // size returns a number of bytes as text.
 func size(n int) string {
 	switch {
@@ -116,7 +108,7 @@ func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return count(n) + " " + many
+	return chart.Count(n) + " " + many
 }
 
 // every returns a list of events or accounts as text. A star or an empty list means all.

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/postroom/postroom/maildns"
 )
 
 // maxString is the longest character string of a TXT record (RFC 1035 section 3.3).
@@ -82,7 +84,7 @@ func CheckRecord(record string, k *Key) (Published, error) {
 
 // readRecord parses the tags of a record (RFC 6376 section 3.6.1).
 func readRecord(record string) (Published, error) {
-	tags, first, err := readTags(record)
+	tags, first, err := maildns.Tags(record)
 	if err != nil {
 		return Published{}, err
 	}
@@ -112,25 +114,6 @@ func readRecord(record string) (Published, error) {
 	}
 	p.Bits, err = publicBits(p.Kind, public)
 	return p, err
-}
-
-func readTags(record string) (tags map[string]string, first string, err error) {
-	tags = map[string]string{}
-	for part := range strings.SplitSeq(record, ";") {
-		if strings.TrimSpace(part) == "" {
-			continue
-		}
-		name, value, ok := strings.Cut(part, "=")
-		name = strings.TrimSpace(name)
-		if _, again := tags[name]; !ok || name == "" || again {
-			return nil, "", errors.New("is not a list of name=value; without any name twice")
-		}
-		tags[name] = strings.TrimSpace(value)
-		if first == "" {
-			first = name
-		}
-	}
-	return tags, first, nil
 }
 
 func listed(list, name string) bool {

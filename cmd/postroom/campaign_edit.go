@@ -24,8 +24,8 @@ type campaignFields struct {
 	Fallbacks   string   `group:"content" placeholder:"JSON" help:"The values of attributes for people who lack them, such as '{\"firstName\":\"friend\"}'."`
 	Locale      *string  `group:"content" placeholder:"LOCALE" help:"Language of the mail. Default: the account's."`
 	TZ          *string  `group:"content" name:"tz" placeholder:"ZONE" help:"Time zone, such as Europe/Zurich, of dates, the window and the time of sending. Default: the account's, else UTC."`
-	Variants    string   `group:"content" placeholder:"JSON" help:"Versions to try, such as @variants.json: a list of objects with variant (an id) and what it has of its own: subject, previewText, from, template, html, text. [] removes them."`
-	Test        string   `group:"content" placeholder:"JSON" help:"How the best version is found, such as '{\"share\":0.2,\"metric\":\"opens\",\"wait\":\"6h\",\"minimum\":50}'. Default: by clicks, 4h after a tenth of the people got one."`
+	Variants    string   `group:"content" placeholder:"JSON" help:"Variants to try, such as @variants.json: a list of objects with variant (an id) and what it has of its own: subject, previewText, from, template, html, text. [] removes them."`
+	Test        string   `group:"content" placeholder:"JSON" help:"How the best variant is found, such as '{\"share\":0.2,\"metric\":\"opens\",\"wait\":\"6h\",\"minimum\":50}'. Default: by clicks, 4h after a tenth of the people got one."`
 	Tag         []string `group:"content" placeholder:"TAG" help:"Tags of its mail; several by commas."`
 	Metadata    string   `group:"content" placeholder:"JSON" help:"An object that every event of its mail has."`
 

@@ -125,7 +125,11 @@ func (x *exam) dkim(ctx context.Context, domain string) (finding, error) {
 		return finding{}, err
 	}
 	for _, record := range records {
-		key, isKey := tag(record, "p")
+		tags, _, err := maildns.Tags(record)
+		if err != nil {
+			continue // verifiers ignore it
+		}
+		key, isKey := tags["p"]
 		if isKey && key == "" {
 			return finding{"dkim", fail, name + " is revoked: its key is empty",
 				"publish the key, or sign with another selector"}, nil
@@ -153,15 +157,4 @@ func (x *exam) dmarc(ctx context.Context, domain string) (finding, error) {
 	return finding{"dmarc", warn,
 		domain + " has no DMARC record: large receivers want one of everyone who sends much",
 		"add a TXT record at " + name + ", to begin with: v=DMARC1; p=none"}, nil
-}
-
-// tag returns the value of a tag of a DKIM record.
-func tag(record, name string) (string, bool) {
-	for part := range strings.SplitSeq(record, ";") {
-		key, value, _ := strings.Cut(part, "=")
-		if strings.TrimSpace(key) == name {
-			return strings.TrimSpace(value), true
-		}
-	}
-	return "", false
 }

@@ -1,7 +1,7 @@
 -- claim takes the next people of a chunk who wait, as a sheet.
 --
 -- KEYS[1] log, KEYS[2] gate
--- ARGV: version from to last again most lease offsets...
+-- ARGV: version from to last again most lease groups offsets...
 --   version    of the gate that the caller knows; '': any
 --   from, to   the caller looked at all people from one offset up to the other, and found those in offsets
 --   last       1: the chunk ends at to
@@ -9,6 +9,7 @@
 --              to who were left out; '': nobody was
 --   most       people of a sheet
 --   lease      milliseconds
+--   groups     a letter a to p for each offset: the group in which the person is counted; '': there are none
 -- Answer: CLOSED
 -- Answer: MOVED at
 -- Answer: NONE at
@@ -27,7 +28,7 @@ local counts = KEYS[1] .. ':counts'
 local at = redis.call('HGET', counts, 'at') or '0'
 if at ~= from then return MOVED end
 
-local got, list = {}, {'BITFIELD', KEYS[1]}
+local got, list, theirs, sums = {}, {'BITFIELD', KEYS[1]}, {'BITFIELD', KEYS[1] .. ':groups'}, {}
 local n = #ARGV - offsets + 1
 if n > 0 then
   local base = math.floor(tonumber(ARGV[offsets]) / 2)
@@ -43,6 +44,12 @@ if n > 0 then
       end
       got[#got + 1] = ARGV[i]
       for _, word in ipairs({'SET', 'u4', '#' .. ARGV[i], 1}) do list[#list + 1] = word end
+      local group = string.byte(groups, i - offsets + 1)
+      if group then
+        group = group - 97
+        for _, word in ipairs({'SET', 'u4', '#' .. ARGV[i], group}) do theirs[#theirs + 1] = word end
+        sums[group] = (sums[group] or 0) + 1
+      end
     end
   end
 end
@@ -57,6 +64,8 @@ if last == '1' then
 end
 if #got == 0 then return NONE end
 redis.call(unpack(list))
+if groups ~= '' then redis.call(unpack(theirs)) end
+for group, sum in pairs(sums) do redis.call('HINCRBY', counts, 'g' .. group .. ':taken', sum) end
 local sheet = redis.call('HINCRBY', counts, 'sheet', 1)
 redis.call('HINCRBY', counts, 'taken', #got)
 local now = redis.call('TIME')

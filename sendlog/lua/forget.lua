@@ -11,7 +11,7 @@ for i = bits, #ARGV, 2 do
   local key, once = KEYS[1] .. ':' .. ARGV[i], ARGV[i + 1]
   if redis.call('GETBIT', key, offset) == 1 then
     redis.call('SETBIT', key, offset, 0)
-    redis.call('HINCRBY', counts, ARGV[i], -1)
+    add(KEYS[1], offset, ARGV[i], -1)
     if once ~= '' and tonumber(redis.call('HGET', counts, once) or 0) > 0 then redis.call('HINCRBY', counts, once, -1) end
   end
 end

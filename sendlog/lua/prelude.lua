@@ -1,9 +1,20 @@
+-- add adds to a counter, and to that of the group of the person, if people have groups.
+local grouped -- whether they have; nil: not looked up
+local function add(log, offset, field, n)
+  local counts = log .. ':counts'
+  redis.call('HINCRBY', counts, field, n)
+  if grouped == nil then grouped = redis.call('EXISTS', log .. ':groups') == 1 end
+  if grouped then
+    local group = redis.call('BITFIELD', log .. ':groups', 'GET', 'u4', '#' .. offset)[1]
+    redis.call('HINCRBY', counts, 'g' .. group .. ':' .. field, n)
+  end
+end
+
 -- count changes the counters of a state that a person leaves, and of the one that follows. People who are taken or at
 -- the dot are counted together, as those that were taken and have no other state.
-local function count(log, old, new)
-  local counts = log .. ':counts'
-  if old > 2 then redis.call('HINCRBY', counts, old, -1) elseif old == 0 then redis.call('HINCRBY', counts, 'taken', 1) end
-  if new > 2 then redis.call('HINCRBY', counts, new, 1) elseif new == 0 then redis.call('HINCRBY', counts, 'taken', -1) end
+local function count(log, offset, old, new)
+  if old > 2 then add(log, offset, old, -1) elseif old == 0 then add(log, offset, 'taken', 1) end
+  if new > 2 then add(log, offset, new, 1) elseif new == 0 then add(log, offset, 'taken', -1) end
 end
 
 -- change sets the state of a person if the one before is among allowed, which has a letter a to p for each state. It
@@ -15,7 +26,7 @@ local function change(log, offset, new, allowed)
     if old ~= tonumber(new) then redis.call('BITFIELD', log, 'SET', 'u4', place, old) end
     return false
   end
-  count(log, old, tonumber(new))
+  count(log, offset, old, tonumber(new))
   if new == '4' then redis.call('SADD', log .. ':owed', offset) elseif old == 4 then redis.call('SREM', log .. ':owed', offset) end
   return true
 end

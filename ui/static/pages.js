@@ -15,6 +15,12 @@ function span(ms) {
   return Math.floor(s / 86400) + " d";
 }
 
+// The texts below the bars of charts are times too.
+const forms = {
+  hour: new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }),
+  moment: new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" }),
+};
+
 function relative(at, now, past) {
   const d = at - now;
   if (past && d <= 0) return past;
@@ -35,6 +41,7 @@ function tick(root) {
 function localize(root) {
   for (const t of root.querySelectorAll("time[data-absolute]")) setText(t, exact.format(new Date(t.dateTime)));
   for (const t of root.querySelectorAll("time[title]")) t.title = exact.format(new Date(t.dateTime)) + " " + zone;
+  for (const t of root.querySelectorAll("text[data-at]")) setText(t, forms[t.dataset.form].format(new Date(t.dataset.at)));
   for (const z of root.querySelectorAll("[data-zone]")) setText(z, zone);
   tick(root);
 }
@@ -59,10 +66,11 @@ function localizeFields() {
   }
 }
 
-// busy says whether somebody is at work in a box, so that it must not change now.
+// busy says whether somebody is at work in a box, so that it must not change now. Details with data-keep have only
+// something to read: they stay open when the box changes.
 function busy(box) {
   const selection = document.getSelection();
-  return box.querySelector("details[open]") || box.contains(document.activeElement) && document.activeElement.matches("input, select, textarea, button") ||
+  return box.querySelector("details[open]:not([data-keep])") || box.contains(document.activeElement) && document.activeElement.matches("input, select, textarea, button") ||
     selection && !selection.isCollapsed && box.contains(selection.anchorNode);
 }
 
@@ -79,7 +87,9 @@ async function live(box, last) {
       const html = await answer.text();
       if (html !== last && !busy(box)) {
         const focused = box.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+        const open = [...box.querySelectorAll("details[open][data-keep]")].map((d) => d.id);
         box.innerHTML = html; // made by the server from escaped text; the policy runs no script in it
+        for (const d of box.querySelectorAll("details[data-keep]")) d.open = open.includes(d.id);
         localize(box);
         if (focused) box.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus();
         last = html;
