@@ -44,6 +44,8 @@ func stored(t *testing.T, db *redisdb.DB, text string) bool {
 	return found
 }
 
+func noTally(int) error { return nil }
+
 func TestErasedPersonIsNotMailedAndNotNamed(t *testing.T) {
 	t.Parallel()
 	b := on(t, testredis.New(t), suppression.Options{Ring: ring(t, firstSecret)})
@@ -62,7 +64,9 @@ func TestErasedPersonIsNotMailedAndNotNamed(t *testing.T) {
 	}
 	erase := func(account string, want int) {
 		t.Helper()
-		n, err := suppression.Persons{Store: b.Store}.Erase(ctx, account, " Ann.QUUX@example.com")
+		n := 0
+		err := suppression.Persons{Store: b.Store}.Erase(ctx, account, " Ann.QUUX@example.com",
+			func(found int) error { n += found; return nil })
 		if err != nil || n != want {
 			t.Errorf("erase in %q: %d, %v; want %d", account, n, err, want)
 		}
@@ -115,7 +119,7 @@ func TestErasedPersonIsNotMailedAndNotNamed(t *testing.T) {
 	if got := b.check(t, all, ann); got != "" {
 		t.Errorf("taken back: %q", got)
 	}
-	if _, err := (suppression.Persons{Store: b.Store}).Erase(ctx, "a", "nobody"); !fault.Is(err, fault.Invalid) {
+	if err := (suppression.Persons{Store: b.Store}).Erase(ctx, "a", "nobody", noTally); !fault.Is(err, fault.Invalid) {
 		t.Errorf("no address: %v", err)
 	}
 }
@@ -129,7 +133,7 @@ func TestErasureRaisesTheVersion(t *testing.T) {
 		return v
 	}
 	before := version()
-	if _, err := (suppression.Persons{Store: b.Store}).Erase(t.Context(), "", "ann@example.com"); err != nil {
+	if err := (suppression.Persons{Store: b.Store}).Erase(t.Context(), "", "ann@example.com", noTally); err != nil {
 		t.Fatal(err)
 	}
 	if version() == before {
@@ -148,8 +152,8 @@ func TestFirstErasureIsNoticedByOthers(t *testing.T) {
 		t.Errorf("before: %q", got)
 	}
 	before := other.Look(q)
-	if _, err := (suppression.Persons{Store: first.Store}).Erase(t.Context(), "",
-		"ann@example.com"); err != nil {
+	if err := (suppression.Persons{Store: first.Store}).Erase(t.Context(), "",
+		"ann@example.com", noTally); err != nil {
 		t.Fatal(err)
 	}
 	found := 0 // as look.lua looks
@@ -176,7 +180,7 @@ func TestErasedStayErasedUnderAnotherSecret(t *testing.T) {
 	t.Parallel()
 	db := testredis.New(t)
 	b := on(t, db, suppression.Options{Ring: ring(t, firstSecret)})
-	if _, err := (suppression.Persons{Store: b.Store}).Erase(t.Context(), "", "ann@example.com"); err != nil {
+	if err := (suppression.Persons{Store: b.Store}).Erase(t.Context(), "", "ann@example.com", noTally); err != nil {
 		t.Fatal(err)
 	}
 	both := on(t, db, suppression.Options{Ring: ring(t, secondSecret, firstSecret)})
