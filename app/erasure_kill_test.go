@@ -83,9 +83,9 @@ func TestErasureSurvivesKills(t *testing.T) {
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
 	server := testredis.Server(t, "--rdbcompression", "no") // DUMP shows the bytes as they are
 	k := &killing{t: t, db: connect(t, server.URL()), line: faultproxy.New(t, "unix", server.Socket())}
-	k.set = map[string]string{"redis.url": "redis://" + k.line.Addr(), "redis.partitions": "2", "smtp": relay.URL(),
-		"from": "Shop <shop@example.com>", "data": t.TempDir(), "webhooks.allowPrivate": "true",
-		"serviceUrl": "https://mail.example.com", "relays.allowPrivate": "true"}
+	k.set = map[string]string{"redis.url": "redis://" + k.line.Addr(), "redis.partitions": "2",
+		"smtp": relay.URL(), "from": "Shop <shop@example.com>", "data": t.TempDir(),
+		"webhooks.allowPrivate": "true", "serviceUrl": "https://mail.example.com", "relays.allowPrivate": "true"}
 	k.p = spawn(t, k.set)
 	const several, bob = 8, "bob@example.net"
 	ctx, client := t.Context(), k.p.client
@@ -105,7 +105,8 @@ func TestErasureSurvivesKills(t *testing.T) {
 	}
 	relay.Wait(2 + 2*several)
 	finds(t, client, "to:"+gone, 3*several)
-	_, err := api.AddSuppressions.Do(ctx, client, api.SuppressionRequest{NewSuppression: api.NewSuppression{Email: gone}})
+	_, err := api.AddSuppressions.Do(ctx, client, api.SuppressionRequest{
+		NewSuppression: api.NewSuppression{Email: gone}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +149,8 @@ func (k *killing) wasErased(several int, bob string) {
 		place    string
 		got, min int
 	}{{"subscribers", got.Subscribers, 1}, {"lists", got.Lists, 2}, {"campaigns", got.Campaigns, 1},
-		{"suppressions", got.Suppressions, 1}, {"outbox", got.Outbox, several}, {"messages", got.Messages, 2 * several},
+		{"suppressions", got.Suppressions, 1}, {"outbox", got.Outbox, several},
+		{"messages", got.Messages, 2 * several},
 		{"documents", got.Documents, 3 * several}, {"events", got.Events, 1}, {"deliveries", got.Deliveries, 1}} {
 		if one.got < one.min {
 			k.t.Errorf("%s: %d are counted, want %d at least", one.place, one.got, one.min)

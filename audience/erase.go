@@ -28,8 +28,8 @@ func (s Persons) Accounts(ctx context.Context) (accounts []string, err error) {
 }
 
 // Erase removes the subscriber of an address with everything that is stored of it: the record with its
-// proofs, the index, and the states on lists. tally gets the number of subscribers and of subscriptions before
-// they go. It may be repeated.
+// proofs, the index, and the states on lists. tally gets the number of subscribers and of subscriptions
+// before they go. It may be repeated.
 func (s Persons) Erase(ctx context.Context, account, address string,
 	tally func(subscribers, lists int) error) error {
 	address = folded(address)

@@ -57,8 +57,8 @@ func TestIndexIsRewrittenAfterACrashOfAnErasure(t *testing.T) {
 	}
 }
 
-// TestErasedPersonStaysInNoTextOfOthers: a message to two was indexed again after the outbox had erased one of
-// them. The index keeps a text that the outbox has no more, and the person is not its recipient.
+// TestErasedPersonStaysInNoTextOfOthers: a message to two was indexed again after the outbox had erased one
+// of them. The index keeps a text that the outbox has no more, and the person is not its recipient.
 func TestErasedPersonStaysInNoTextOfOthers(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -130,7 +130,8 @@ func (s store) filled(ctx context.Context) error {
 
 // oweReclaim notes that the files of the index are about to have deleted documents of erased persons.
 func (s store) oweReclaim(ctx context.Context) error {
-	return redisdb.Failed(s.client.Set(ctx, reclaimKey(), "1", 0).Err(), "note that the search index is to be rewritten")
+	err := s.client.Set(ctx, reclaimKey(), "1", 0).Err()
+	return redisdb.Failed(err, "note that the search index is to be rewritten")
 }
 
 // reclaimOwed reports whether the files of the index may have deleted documents of erased persons.

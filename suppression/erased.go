@@ -145,8 +145,8 @@ type Persons struct{ *Store }
 
 // Erase stops all mail of an account to an address, or of the whole instance if account is empty, and removes
 // what is stored about the address there: entries with their evidence, and counts of soft bounces. tally gets
-// how many entries there are, before they go. Then no entry about the address is added in that scope. It may be repeated.
-// [Store.Remove] without a reason takes it back.
+// how many entries there are, before they go. Then no entry about the address is added in that scope. It may
+// be repeated. [Store.Remove] without a reason takes it back.
 func (s Persons) Erase(ctx context.Context, account, address string, tally func(n int) error) error {
 	subject, err := normalAddress(address)
 	if err != nil {

@@ -119,7 +119,8 @@ func TestErasedPersonIsNotMailedAndNotNamed(t *testing.T) {
 	if got := b.check(t, all, ann); got != "" {
 		t.Errorf("taken back: %q", got)
 	}
-	if err := (suppression.Persons{Store: b.Store}).Erase(ctx, "a", "nobody", noTally); !fault.Is(err, fault.Invalid) {
+	err = suppression.Persons{Store: b.Store}.Erase(ctx, "a", "nobody", noTally)
+	if !fault.Is(err, fault.Invalid) {
 		t.Errorf("no address: %v", err)
 	}
 }
@@ -133,7 +134,8 @@ func TestErasureRaisesTheVersion(t *testing.T) {
 		return v
 	}
 	before := version()
-	if err := (suppression.Persons{Store: b.Store}).Erase(t.Context(), "", "ann@example.com", noTally); err != nil {
+	err := suppression.Persons{Store: b.Store}.Erase(t.Context(), "", "ann@example.com", noTally)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if version() == before {
@@ -180,7 +182,8 @@ func TestErasedStayErasedUnderAnotherSecret(t *testing.T) {
 	t.Parallel()
 	db := testredis.New(t)
 	b := on(t, db, suppression.Options{Ring: ring(t, firstSecret)})
-	if err := (suppression.Persons{Store: b.Store}).Erase(t.Context(), "", "ann@example.com", noTally); err != nil {
+	err := suppression.Persons{Store: b.Store}.Erase(t.Context(), "", "ann@example.com", noTally)
+	if err != nil {
 		t.Fatal(err)
 	}
 	both := on(t, db, suppression.Options{Ring: ring(t, secondSecret, firstSecret)})
@@ -194,7 +197,7 @@ func TestErasedStayErasedUnderAnotherSecret(t *testing.T) {
 		t.Errorf("under the next secret: %q", got)
 	}
 	lost := on(t, db, suppression.Options{Ring: ring(t, "a secret that was never here, at all")})
-	_, err := lost.Check(context.WithoutCancel(t.Context()), suppression.Question{
+	_, err = lost.Check(context.WithoutCancel(t.Context()), suppression.Question{
 		Addresses: []string{"x@example.com"}})
 	if !fault.Is(err, fault.Unavailable) {
 		t.Errorf("without the secret: %v", err)

@@ -33,7 +33,8 @@ func (h *house) enlist(ctx context.Context) error {
 	}
 	client := h.apis[0].client
 	for _, list := range []string{"weekly", "daily"} {
-		if _, err := api.CreateList.Do(ctx, client, api.List{ListID: list, Name: list, OptIn: "single"}); err != nil {
+		_, err := api.CreateList.Do(ctx, client, api.List{ListID: list, Name: list, OptIn: "single"})
+		if err != nil {
 			return err
 		}
 		var file strings.Builder
@@ -189,7 +190,8 @@ func (c *clients) wish(ctx context.Context, n int, leaves bool) {
 
 // insist repeats a request, each time through any API process, until it is answered. It reports whether it
 // was done, and not refused for good.
-func (c *clients) insist(ctx context.Context, r *rand.Rand, what string, request func(*api.Client) error) bool {
+func (c *clients) insist(ctx context.Context, r *rand.Rand, what string,
+	request func(*api.Client) error) bool {
 	for try := 1; ; try++ {
 		err := request(c.some(r).client)
 		if err == nil {

@@ -139,8 +139,8 @@ func (v *mailed) person(m *mailing, n int, w *wish, doubted map[string]bool) {
 	}
 }
 
-// wishedBefore reports whether a person may have asked not to be mailed before the run began, and so is not of
-// it. Lists know the second in which somebody left.
+// wishedBefore reports whether a person may have asked not to be mailed before the run began, and so is not
+// of it. Lists know the second in which somebody left.
 func (m *mailing) wishedBefore(w *wish) bool {
 	started := m.end.stats.Started
 	return w != nil && started != nil && !started.Before(w.asked.Truncate(time.Second))
@@ -166,7 +166,8 @@ func (v *mailed) numbers(m *mailing, people int) {
 		{"cancelled", s.Cancelled}} {
 		unlisted := m.cancelled && one.state == "cancelled" && one.says > counted[one.state] // had no turn
 		if one.says != counted[one.state] && !unlisted {
-			v.blame(m, &v.miscount, "the stats say %d %s, and %d are listed", one.says, one.state, counted[one.state])
+			v.blame(m, &v.miscount, "the stats say %d %s, and %d are listed", one.says, one.state,
+				counted[one.state])
 		}
 	}
 	if sum := s.Total(); sum != m.end.stats.Audience {

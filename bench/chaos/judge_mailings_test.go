@@ -61,7 +61,8 @@ func TestJudgeOfCampaigns(t *testing.T) {
 		why   string // of the first fault
 	}{
 		{"as it should be", quill.both, mailed{people: 2, once: 2}, ""},
-		{"twice", func(q quill) { q.both(); q.mail(1, 3) }, mailed{people: 2, once: 1, twice: 1}, "p1@example.net got it 2"},
+		{"twice", func(q quill) { q.both(); q.mail(1, 3) }, mailed{people: 2, once: 1, twice: 1},
+			"p1@example.net got it 2"},
 		{"twice, and only the state says doubt", func(q quill) {
 			q.mail(0, 1)
 			q.mail(0, 2)
@@ -100,14 +101,18 @@ func TestJudgeOfCampaigns(t *testing.T) {
 			mailed{people: 2, once: 1, otherwise: 1}, "p1@example.net got it, is failed"},
 		{"failed by name", func(q quill) { q.mail(0, 1); q.sent(stateSent, "failed") },
 			mailed{people: 2, once: 1, without: map[string]int{"failed": 1}}, ""},
-		{"suppressed as asked", func(q quill) { q.wish(1, 1, 2); q.mail(0, 1); q.sent(stateSent, stateSuppressed) },
-			mailed{people: 2, once: 1, without: map[string]int{stateSuppressed: 1}}, ""},
+		{"suppressed as asked", func(q quill) {
+			q.wish(1, 1, 2)
+			q.mail(0, 1)
+			q.sent(stateSent, stateSuppressed)
+		}, mailed{people: 2, once: 1, without: map[string]int{stateSuppressed: 1}}, ""},
 		{"suppressed without a wish", func(q quill) { q.mail(0, 1); q.sent(stateSent, stateSuppressed) },
 			mailed{people: 2, once: 1, unwished: 1}, "p1@example.net is suppressed"},
 		{"left, and was mailed before the answer", func(q quill) { q.wish(1, 1, 3); q.both() },
 			mailed{people: 2, once: 2}, ""},
 		{"left, and was mailed after the answer", func(q quill) { q.wish(1, 0, 1); q.both() },
-			mailed{people: 2, once: 2, late: 1}, "p1@example.net was mailed by an attempt that began 1s after the answer"},
+			mailed{people: 2, once: 2, late: 1},
+			"p1@example.net was mailed by an attempt that began 1s after the answer"},
 		{"left, and an attempt of the outbox was long under way", func(q quill) {
 			q.wish(1, 0, 1)
 			q.both()
@@ -122,7 +127,8 @@ func TestJudgeOfCampaigns(t *testing.T) {
 		{"mailed while it was paused", func(q quill) {
 			q.both()
 			q.m.shut = []stretch{{at(1.5), at(2.5)}}
-		}, mailed{people: 2, once: 2, shut: 1}, "p1@example.net was mailed by an attempt that began 500ms after it was"},
+		}, mailed{people: 2, once: 2, shut: 1},
+			"p1@example.net was mailed by an attempt that began 500ms after it was"},
 		{"mailed before and after the pause", func(q quill) {
 			q.both()
 			q.m.shut = []stretch{{at(1.2), at(1.8)}}

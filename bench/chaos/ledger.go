@@ -71,7 +71,8 @@ type fault struct {
 }
 
 func newLedger(messages, people, campaigns int) *ledger {
-	return &ledger{mailings: newMailings(people, campaigns), began: time.Now(), stories: make([]*story, messages), facts: map[string]*fact{},
+	return &ledger{mailings: newMailings(people, campaigns), began: time.Now(),
+		stories: make([]*story, messages), facts: map[string]*fact{},
 		injected: map[string]int{}, told: map[string]int{}}
 }
 
@@ -233,7 +234,8 @@ func (l *ledger) moved() int {
 func (l *ledger) progress() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return fmt.Sprintf("%7s  accepted %d of %d  copies delivered %d and of campaigns %d  events %d  webhooks received %d  faults %d",
-		time.Since(l.began).Round(time.Second), l.accepted, len(l.stories), l.copies, l.mailings.mails, len(l.order),
-		l.received, len(l.faults))
+	return fmt.Sprintf("%7s  accepted %d of %d  copies delivered %d and of campaigns %d  events %d  "+
+		"webhooks received %d  faults %d",
+		time.Since(l.began).Round(time.Second), l.accepted, len(l.stories), l.copies, l.mailings.mails,
+		len(l.order), l.received, len(l.faults))
 }

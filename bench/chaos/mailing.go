@@ -23,8 +23,8 @@ type mailing struct {
 	end       *outcome // nil: it never came to an end
 }
 
-// stretch is a time from the answer to a pause or a cancel until the resume was asked for. to is zero while it
-// lasts.
+// stretch is a time from the answer to a pause or a cancel until the resume was asked for. to is zero while
+// it lasts.
 type stretch struct{ from, to time.Time }
 
 // copied is a mail of a campaign that a relay took.

@@ -39,7 +39,8 @@ var errBroken = errors.New("a promise was broken")
 
 // run makes faults, ends them, waits until nothing moves, and judges. It writes progress and table to w.
 func run(ctx context.Context, w io.Writer, o options) error {
-	fmt.Fprintf(w, "chaos for %s with seed %d: %d messages, %d campaigns to %d people, %d api and %d worker processes, lease %s\n",
+	fmt.Fprintf(w, "chaos for %s with seed %d: %d messages, %d campaigns to %d people, %d api and %d worker "+
+		"processes, lease %s\n",
 		o.length, o.seed, o.messages, o.campaigns, o.people, o.apis, o.workers, o.lease)
 	l := newLedger(o.messages+o.workers*calmMessages, o.people, o.campaigns)
 	h := &house{o: o, ledger: l, relays: newRelays(o.seed, l)}
