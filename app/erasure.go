@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/audience"
@@ -70,11 +71,8 @@ func (a persons) remaining(account string) []string {
 }
 
 func (a persons) eraseSuppressions(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
-	n, err := suppression.Persons{Store: a.suppressions}.Erase(ctx, w.Account, w.Address())
-	if err != nil {
-		return err
-	}
-	return tally("suppressions", n)
+	return suppression.Persons{Store: a.suppressions}.Erase(ctx, w.Account, w.Address(),
+		func(n int) error { return tally("suppressions", n) })
 }
 
 func (a persons) exportSuppressions(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
@@ -107,7 +105,7 @@ func (a persons) eachAudience(ctx context.Context, w outbox.Whom, do func(outbox
 
 func (a persons) eraseCampaigns(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
 	return a.eachAudience(ctx, w, func(w outbox.Whom) error {
-		n, err := a.campaigns.Erase(ctx, w)
+		n, err := a.campaigns.Erase(ctx, w) // their states stay, so what a crash left uncounted is counted then
 		if err != nil {
 			return err
 		}
@@ -126,14 +124,10 @@ func (a persons) exportCampaigns(ctx context.Context, w outbox.Whom, into *api.P
 
 func (a persons) eraseSubscribers(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
 	return a.eachAudience(ctx, w, func(w outbox.Whom) error {
-		subscribers, lists, err := audience.Persons{Subscribers: a.audience}.Erase(ctx, w.Account, w.Address())
-		if err == nil {
-			err = tally("subscribers", subscribers)
-		}
-		if err != nil {
-			return err
-		}
-		return tally("lists", lists)
+		return audience.Persons{Subscribers: a.audience}.Erase(ctx, w.Account, w.Address(),
+			func(subscribers, lists int) error {
+				return errors.Join(tally("subscribers", subscribers), tally("lists", lists))
+			})
 	})
 }
 

@@ -55,6 +55,8 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	exerciseAudience(t, client)
 	exerciseCampaigns(t, a.URL(), client, relay)
 	exerciseFeedback(t, a, client)
+	submitTo(t, client, api.SubmitRequest{}, gone)
+	finds(t, client, "to:"+gone, 1)
 	erased(t, client, "")
 	exerciseSenders(t, client)
 	trimAudit(t, db)

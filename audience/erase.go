@@ -28,32 +28,35 @@ func (s Persons) Accounts(ctx context.Context) (accounts []string, err error) {
 }
 
 // Erase removes the subscriber of an address with everything that is stored of it: the record with its
-// proofs, the index, and the states on lists. It returns the number of subscribers and of subscriptions that
-// went. It may be repeated.
-func (s Persons) Erase(ctx context.Context, account, address string) (subscribers, lists int, err error) {
+// proofs, the index, and the states on lists. tally gets the number of subscribers and of subscriptions
+// before they go. It may be repeated.
+func (s Persons) Erase(ctx context.Context, account, address string,
+	tally func(subscribers, lists int) error) error {
 	address = folded(address)
 	has, ordinal, r, err := s.find(ctx, account, address)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
 	if r != nil {
 		// the past events of the subscriber are erased next, from where they are followed
 		if err := (waiting{s.db}).handedOn(ctx, placeOf(ordinal).chunk); err != nil {
-			return 0, 0, err
+			return err
+		}
+		if err := tally(1, len(r.lists)); err != nil {
+			return err
 		}
 		removed, err := s.remove(ctx, account, ordinal)
 		if err != nil || !removed {
-			return 0, 0, err
+			return err
 		}
-		subscribers, lists = 1, len(r.lists)
 	}
 	// the index of an interrupted change
 	if _, err := s.claim(ctx, account, address, has, ""); err != nil {
-		return subscribers, lists, err
+		return err
 	}
 	err = s.db.Client().Del(ctx, askedKey(account,
 		address)).Err()
-	return subscribers, lists, redisdb.Failed(err, "forget the mails that asked an erased person")
+	return redisdb.Failed(err, "forget the mails that asked an erased person")
 }
 
 // Personal returns the subscriber of an address with the whole history of the subscriptions. NotFound: there

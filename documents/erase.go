@@ -3,6 +3,7 @@ package documents
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/postroom/postroom/documents/query"
@@ -14,25 +15,38 @@ import (
 func (d *Documents) Reachable(ctx context.Context) error { return d.reachable(ctx) }
 
 // Erase removes the messages to a person, of an account or of all accounts if it is empty, and may be
-// repeated. Of one to several people the others stay. tally gets how many documents were erased. Call it
+// repeated. Of one to several people the others stay. tally counts documents before they are erased. Call it
 // after the outbox has erased the person, in a process that has the index ([Documents.Reachable]).
 func (d *Documents) Erase(ctx context.Context, account string, t *message.Traces,
 	tally func(n int) error) error {
-	erased := 0
-	err := d.toPerson(ctx, account, t, func(some []Document) error {
-		erased += len(some)
-		if err := d.yielding(ctx, func() error { return d.eraseSome(ctx, t, some) }); err != nil {
+	if err := d.reachable(ctx); err != nil {
+		return err
+	}
+	// what was read before the outbox erased the person is in the index now
+	if err := d.yielding(ctx, func() error { return nil }); err != nil {
+		return err
+	}
+	erase := func(some []Document) error {
+		if err := errors.Join(d.keys.oweReclaim(ctx), tally(len(some))); err != nil {
 			return err
 		}
-		return tally(len(some))
-	})
-	if err != nil || erased == 0 {
+		return d.yielding(ctx, func() error { return d.eraseSome(ctx, t, some) })
+	}
+	if err := d.toPerson(ctx, account, t, erase); err != nil {
+		return err
+	}
+	if err := d.maskedToPerson(ctx, account, t, erase); err != nil {
+		return err
+	}
+	// also after a crash between the last document and here, when none is found any more
+	owed, err := d.keys.reclaimOwed(ctx)
+	if err != nil || !owed {
 		return err
 	}
 	if err := d.Store.Reclaim(ctx); err != nil {
 		return fmt.Errorf("rewrite the search index without a person: %w", err)
 	}
-	return nil
+	return d.keys.reclaimed(ctx)
 }
 
 // eraseSome deletes documents, or writes them again without the person.
@@ -94,7 +108,34 @@ func (d *Documents) toPerson(ctx context.Context, account string, t *message.Tra
 	if err := d.reachable(ctx); err != nil {
 		return err
 	}
-	s := Search{Query: query.Term{Field: query.To, Value: query.Fold(t.Address())}, Account: account,
+	return d.to(ctx, account, t.Address(), do)
+}
+
+// maskedToPerson calls do with the documents that name a person but not as their recipient: they were indexed
+// again after the outbox had erased the person, and before their text was.
+func (d *Documents) maskedToPerson(ctx context.Context, account string, t *message.Traces,
+	do func([]Document) error) error {
+	return d.to(ctx, account, message.Erased, func(some []Document) error {
+		var naming []Document
+		for _, one := range some {
+			raw, err := json.Marshal(one)
+			if err != nil {
+				return err
+			}
+			if _, found := t.CoverJSON(string(raw)); found {
+				naming = append(naming, one)
+			}
+		}
+		if len(naming) == 0 {
+			return nil
+		}
+		return do(naming)
+	})
+}
+
+// to calls do with the documents of messages to an address, a page at a time.
+func (d *Documents) to(ctx context.Context, account, address string, do func([]Document) error) error {
+	s := Search{Query: query.Term{Field: query.To, Value: query.Fold(address)}, Account: account,
 		Size: MaxPageSize}
 	for {
 		found, err := d.ask(ctx, s)

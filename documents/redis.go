@@ -53,6 +53,7 @@ func behindKey() string   { return redisdb.Key(0, "documents", "behind") }
 func fillingKey() string  { return redisdb.Key(0, "documents", "filling") }
 func stateKey() string    { return redisdb.Key(0, "documents", "state") }
 func rebuildKey() string  { return redisdb.Key(0, "documents", "rebuild") }
+func reclaimKey() string  { return redisdb.Key(0, "documents", "reclaim") }
 
 // Lifetimes.
 const (
@@ -125,6 +126,23 @@ func (s store) filled(ctx context.Context) error {
 		return fmt.Errorf("note that the search index is complete: %w", err)
 	}
 	return nil
+}
+
+// oweReclaim notes that the files of the index are about to have deleted documents of erased persons.
+func (s store) oweReclaim(ctx context.Context) error {
+	err := s.client.Set(ctx, reclaimKey(), "1", 0).Err()
+	return redisdb.Failed(err, "note that the search index is to be rewritten")
+}
+
+// reclaimOwed reports whether the files of the index may have deleted documents of erased persons.
+func (s store) reclaimOwed(ctx context.Context) (bool, error) {
+	n, err := s.client.Exists(ctx, reclaimKey()).Result()
+	return n > 0, redisdb.Failed(err, "read whether the search index is to be rewritten")
+}
+
+// reclaimed notes that they have none.
+func (s store) reclaimed(ctx context.Context) error {
+	return redisdb.Failed(s.client.Del(ctx, reclaimKey()).Err(), "note that the search index was rewritten")
 }
 
 // known is the state of the index in Redis.

@@ -8,6 +8,8 @@
 //   - an erasure that was accepted is finished, whatever process dies: another one goes on with the place
 //     that was interrupted. A place may be visited twice, and finds only what is left;
 //   - one call more for the same person and account answers the erasure under way;
+//   - the receipt counts each thing once at least: counts are stored before what they count is erased. What a
+//     crash interrupted may be counted twice;
 //   - the receipt names nobody. It has a keyed hash of the address, the counts, and in words what Postroom
 //     does not reach. The address is stored sealed until the erasure ends, and then nowhere;
 //   - with an account, nothing of other accounts is touched.
@@ -25,6 +27,5 @@
 // # Failures
 //
 // A place that fails is tried again after some seconds; the receipt says why meanwhile. If Redis is
-// unreachable, the lease ends and the erasure waits. The counts of the last second before a crash may be
-// missing in the receipt.
+// unreachable, the lease ends and the erasure waits.
 package erasure

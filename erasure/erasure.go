@@ -27,7 +27,8 @@ type Place struct {
 	// Here returns nil if this process can visit the place, and Unavailable if only another one can. NotFound:
 	// there is no such place. Nil: every process can.
 	Here func(ctx context.Context) error
-	// Erase erases the person, and tallies what it found. It may be called again, and then finds what is left.
+	// Erase erases the person. It tallies each part before it erases it, so that a crash leaves nothing
+	// uncounted. It may be called again, and then finds what is left.
 	Erase func(ctx context.Context, w outbox.Whom, tally outbox.Tally) error
 	// Export adds what the place has of the person. Nil: that is in another place, too.
 	Export func(ctx context.Context, w outbox.Whom, into *api.PersonalData) error

@@ -23,7 +23,7 @@ type Whom struct {
 	Account string
 }
 
-// Tally is called with each part of what was erased of a place. An error ends the work.
+// Tally is called before each part of a place is erased, and counts it. An error ends the work.
 type Tally func(place string, n int) error
 
 // The places of Erase.
@@ -41,7 +41,7 @@ func (d *Desk) Erase(ctx context.Context, w Whom, tally Tally) error {
 	if err := d.clock.ready(ctx, d.DB.Client()); err != nil {
 		return redisError(err, "erase a person")
 	}
-	e := &erasing{Desk: d, Whom: w, tally: tally}
+	e := &erasing{Desk: d, Whom: w, tally: tally, counted: map[string]bool{}}
 	for {
 		e.busy = 0
 		q := api.OutboxQuery{Account: w.Account, PageSize: scanChunk}
@@ -76,6 +76,8 @@ type erasing struct {
 	Whom
 	tally Tally
 	busy  int // messages that are being sent
+	// ids of live messages that were tallied; some are tried again
+	counted map[string]bool
 }
 
 // eachLogged calls do with the messages of an account, or of all, live and in the log, page by page.
@@ -109,16 +111,22 @@ func (e *erasing) live(ctx context.Context, some []entry) error {
 		if r.state == stateFailed {
 			place = PlaceDeadLetters
 		}
-		word, err := e.change(ctx, r.id, func(r row) (string, error) { return e.message(ctx, r) })
-		switch {
-		case err != nil:
-			return err
-		case word == "ACTIVE" || word == "CHANGED":
+		if r.state == stateActive {
 			e.busy++
-		case word == "OK":
+			continue
+		}
+		if !e.counted[r.id] {
 			if err := e.tally(place, 1); err != nil {
 				return err
 			}
+			e.counted[r.id] = true
+		}
+		word, err := e.change(ctx, r.id, func(r row) (string, error) { return e.message(ctx, r) })
+		if err != nil {
+			return err
+		}
+		if word == "ACTIVE" || word == "CHANGED" {
+			e.busy++
 		}
 	}
 	return nil
@@ -126,6 +134,10 @@ func (e *erasing) live(ctx context.Context, some []entry) error {
 
 // message erases the person from one live message.
 func (e *erasing) message(ctx context.Context, r row) (word string, err error) {
+	// before the message ends: from then on nothing leads to its facts
+	if err := e.facts(ctx, e.keys.facts(r.partition, r.id)); err != nil {
+		return "", err
+	}
 	masked, others := e.masked(r)
 	needs := rcptQueued // somebody with this status needs the message
 	if r.state == stateFailed {
@@ -136,14 +148,21 @@ func (e *erasing) message(ctx context.Context, r row) (word string, err error) {
 		if err != nil {
 			return "", err
 		}
+		record := args.Record
 		if len(others) == 0 {
-			args.Record = ""
+			record = ""
 		}
+		// the log names the person until expunge: after a crash in between, logged finds the entry by that
+		full, err := e.cancelArgs(r, ReasonErased)
+		if err != nil {
+			return "", err
+		}
+		args.Record = full.Record
 		answer, err := run(ctx, e.store, cancelScript, r.partition, r.id, args)
 		if answer.Word == "OK" {
 			e.forget(ctx, r.task())
 			e.Desk.cancelled(ctx, masked, ReasonErased)
-			err = e.expunge(ctx, masked, args.Record)
+			err = e.expunge(ctx, masked, record)
 		}
 		return answer.Word, err
 	}
@@ -233,10 +252,10 @@ func (e *erasing) logged(ctx context.Context, some []entry) error {
 				return err
 			}
 		}
-		if err := e.expunge(ctx, r, record); err != nil {
+		if err := e.tally(PlaceMessages, 1); err != nil {
 			return err
 		}
-		return e.tally(PlaceMessages, 1)
+		return e.expunge(ctx, r, record)
 	})
 }
 
@@ -269,14 +288,15 @@ func (d *Desk) eachEnded(ctx context.Context, some []entry, do func(id, raw stri
 	return nil
 }
 
-// expunge deletes the log entry of a message, or replaces it, and erases the person from the facts about it.
+// expunge erases the person from the facts about a message, and then deletes or replaces its log entry. In
+// this order, because the entry leads to the facts.
 func (e *erasing) expunge(ctx context.Context, r row, record string) error {
+	if err := e.facts(ctx, e.keys.facts(r.partition, r.id)); err != nil {
+		return err
+	}
 	_, err := expungeScript.RunReplicated(ctx, e.DB, []string{e.keys.events(r.partition)}, expungeArgs{ID: r.id,
 		Lane: r.lane, Result: r.state, Account: r.envelope.Account, Reference: referenceHash(r.id), Record: record})
-	if err != nil {
-		return redisError(err, "erase a person from the log")
-	}
-	return e.facts(ctx, e.keys.facts(r.partition, r.id))
+	return redisError(err, "erase a person from the log")
 }
 
 // factsAtOnce is how many messages' facts are read together.

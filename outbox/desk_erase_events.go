@@ -119,11 +119,11 @@ func (e *eventErasing) through(ctx context.Context, until string) error {
 			}
 		}
 		if len(gone) > 0 {
-			if err := c.XDel(ctx, e.key, gone...).Err(); err != nil {
-				return redisError(err, "delete events")
-			}
 			if err := e.tally(PlaceEvents, len(gone)); err != nil {
 				return err
+			}
+			if err := c.XDel(ctx, e.key, gone...).Err(); err != nil {
+				return redisError(err, "delete events")
 			}
 		}
 		if len(some) < eventsAtOnce || !redisdb.Pause(ctx, erasePause) {

@@ -144,20 +144,20 @@ func digestOf(key []byte, text string) string {
 type Persons struct{ *Store }
 
 // Erase stops all mail of an account to an address, or of the whole instance if account is empty, and removes
-// what is stored about the address there: entries with their evidence, and counts of soft bounces. It returns
-// how many entries were removed. Then no entry about the address is added in that scope. It may be repeated.
-// [Store.Remove] without a reason takes it back.
-func (s Persons) Erase(ctx context.Context, account, address string) (removed int, err error) {
+// what is stored about the address there: entries with their evidence, and counts of soft bounces. tally gets
+// how many entries there are, before they go. Then no entry about the address is added in that scope. It may
+// be repeated. [Store.Remove] without a reason takes it back.
+func (s Persons) Erase(ctx context.Context, account, address string, tally func(n int) error) error {
 	subject, err := normalAddress(address)
 	if err != nil {
-		return 0, fault.InvalidFields([]fault.Field{{Key: "email", Message: err.Error()}})
+		return fault.InvalidFields([]fault.Field{{Key: "email", Message: err.Error()}})
 	}
 	digest, err := s.Digest(ctx, subject)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if digest == "" {
-		return 0, errors.New("suppression: nobody can be erased without a ring")
+		return errors.New("suppression: nobody can be erased without a ring")
 	}
 	keys := []string{erasedKey(digest)}
 	if version := s.VersionKey(); version != "" {
@@ -166,24 +166,27 @@ func (s Persons) Erase(ctx context.Context, account, address string) (removed in
 	_, err = eraseScript.RunReplicated(ctx, s.db, keys,
 		eraseArgs{Field: erasedField(scopeOf(account, ""), digest), Now: clock(s.now())})
 	if err != nil {
-		return 0, redisdb.Failed(err, "suppression: erase a person")
+		return redisdb.Failed(err, "suppression: erase a person")
 	}
 	rows, err := s.rowsOf(ctx, subject)
 	if err != nil {
-		return 0, err
+		return err
+	}
+	rows = slices.DeleteFunc(rows, func(r row) bool {
+		of, _ := parseScope(r.scope)
+		return account != "" && of != account
+	})
+	if err := tally(len(rows)); err != nil {
+		return err
 	}
 	for _, r := range rows {
-		if of, _ := parseScope(r.scope); account != "" && of != account {
-			continue
-		}
 		_, err := removeScript.RunReplicated(ctx, s.db, []string{countsKey(r.shard)}, removeArgs{
 			Bucket: r.bucket, Field: r.field, Scope: r.scope, Letter: r.reason.letter(), Now: clock(s.now())})
 		if err != nil {
-			return removed, redisdb.Failed(err, "suppression: remove entries of an erased person")
+			return redisdb.Failed(err, "suppression: remove entries of an erased person")
 		}
-		removed++
 	}
-	return removed, s.eraseCounts(ctx, account, subject)
+	return s.eraseCounts(ctx, account, subject)
 }
 
 // eraseCounts removes the counts of messages to an address, whose keys name it: those of an account, or of

@@ -44,6 +44,8 @@ func stored(t *testing.T, db *redisdb.DB, text string) bool {
 	return found
 }
 
+func noTally(int) error { return nil }
+
 func TestErasedPersonIsNotMailedAndNotNamed(t *testing.T) {
 	t.Parallel()
 	b := on(t, testredis.New(t), suppression.Options{Ring: ring(t, firstSecret)})
@@ -62,7 +64,9 @@ func TestErasedPersonIsNotMailedAndNotNamed(t *testing.T) {
 	}
 	erase := func(account string, want int) {
 		t.Helper()
-		n, err := suppression.Persons{Store: b.Store}.Erase(ctx, account, " Ann.QUUX@example.com")
+		n := 0
+		err := suppression.Persons{Store: b.Store}.Erase(ctx, account, " Ann.QUUX@example.com",
+			func(found int) error { n += found; return nil })
 		if err != nil || n != want {
 			t.Errorf("erase in %q: %d, %v; want %d", account, n, err, want)
 		}
@@ -115,7 +119,8 @@ func TestErasedPersonIsNotMailedAndNotNamed(t *testing.T) {
 	if got := b.check(t, all, ann); got != "" {
 		t.Errorf("taken back: %q", got)
 	}
-	if _, err := (suppression.Persons{Store: b.Store}).Erase(ctx, "a", "nobody"); !fault.Is(err, fault.Invalid) {
+	err = suppression.Persons{Store: b.Store}.Erase(ctx, "a", "nobody", noTally)
+	if !fault.Is(err, fault.Invalid) {
 		t.Errorf("no address: %v", err)
 	}
 }
@@ -129,7 +134,8 @@ func TestErasureRaisesTheVersion(t *testing.T) {
 		return v
 	}
 	before := version()
-	if _, err := (suppression.Persons{Store: b.Store}).Erase(t.Context(), "", "ann@example.com"); err != nil {
+	err := suppression.Persons{Store: b.Store}.Erase(t.Context(), "", "ann@example.com", noTally)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if version() == before {
@@ -148,8 +154,8 @@ func TestFirstErasureIsNoticedByOthers(t *testing.T) {
 		t.Errorf("before: %q", got)
 	}
 	before := other.Look(q)
-	if _, err := (suppression.Persons{Store: first.Store}).Erase(t.Context(), "",
-		"ann@example.com"); err != nil {
+	if err := (suppression.Persons{Store: first.Store}).Erase(t.Context(), "",
+		"ann@example.com", noTally); err != nil {
 		t.Fatal(err)
 	}
 	found := 0 // as look.lua looks
@@ -176,7 +182,8 @@ func TestErasedStayErasedUnderAnotherSecret(t *testing.T) {
 	t.Parallel()
 	db := testredis.New(t)
 	b := on(t, db, suppression.Options{Ring: ring(t, firstSecret)})
-	if _, err := (suppression.Persons{Store: b.Store}).Erase(t.Context(), "", "ann@example.com"); err != nil {
+	err := suppression.Persons{Store: b.Store}.Erase(t.Context(), "", "ann@example.com", noTally)
+	if err != nil {
 		t.Fatal(err)
 	}
 	both := on(t, db, suppression.Options{Ring: ring(t, secondSecret, firstSecret)})
@@ -190,7 +197,7 @@ func TestErasedStayErasedUnderAnotherSecret(t *testing.T) {
 		t.Errorf("under the next secret: %q", got)
 	}
 	lost := on(t, db, suppression.Options{Ring: ring(t, "a secret that was never here, at all")})
-	_, err := lost.Check(context.WithoutCancel(t.Context()), suppression.Question{
+	_, err = lost.Check(context.WithoutCancel(t.Context()), suppression.Question{
 		Addresses: []string{"x@example.com"}})
 	if !fault.Is(err, fault.Unavailable) {
 		t.Errorf("without the secret: %v", err)

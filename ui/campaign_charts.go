@@ -43,9 +43,9 @@ func (v campaignView) LinkChart() (template.HTML, error) {
 // DomainChart returns what became of the mail to each domain.
 func (v campaignView) DomainChart() (template.HTML, error) {
 	c := chart.Shares{ID: "domains", Title: "Recipients by the domain of their address", Of: "Domain",
-		Names: []string{"sent", "bounced", "opened", "clicked"}}
+		Names: []string{"sent", "bounced or failed", "opened", "clicked"}}
 	for _, d := range v.Stats.Domains {
-		c.Rows = append(c.Rows, chart.Share{Label: d.Domain, Values: []int{d.Sent, d.Bounced, d.Opened, d.Clicked},
+		c.Rows = append(c.Rows, chart.Share{Label: d.Domain, Values: []int{d.Sent, d.Bounced + d.Failed, d.Opened, d.Clicked},
 			Whole: d.Sent + d.Bounced + d.Failed})
 	}
 	return c.HTML()

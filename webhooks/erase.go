@@ -25,7 +25,7 @@ type Persons struct{ *Webhooks }
 
 // Erase removes a person from the deliveries of an account, or of all accounts if account is empty: of every
 // endpoint, also of deleted ones. A delivery about the person alone is deleted, also a pending one. In others
-// the address becomes message.Erased. tally gets how many were changed. It may be repeated.
+// the address becomes message.Erased. tally counts each before it is changed. It may be repeated.
 func (w Persons) Erase(ctx context.Context, account string, t *message.Traces,
 	tally func(n int) error) error {
 	return w.naming(ctx, account, t, func(r ref, record map[string]string) error {
@@ -33,12 +33,12 @@ func (w Persons) Erase(ctx context.Context, account string, t *message.Traces,
 		if onlyErased(covered) {
 			covered = ""
 		}
-		n, err := eraseScript.Run(ctx, w.store.client, []string{deliveryKey(r)}, eraseArgs{r.Endpoint, r.Delivery,
-			covered, t.Cover(record["response"]), t.Cover(record["error"])})
-		if err != nil {
-			return redisdb.Failed(err, "erase a person from a webhook delivery")
+		if err := tally(1); err != nil {
+			return err
 		}
-		return tally(n)
+		_, err := eraseScript.Run(ctx, w.store.client, []string{deliveryKey(r)}, eraseArgs{r.Endpoint, r.Delivery,
+			covered, t.Cover(record["response"]), t.Cover(record["error"])})
+		return redisdb.Failed(err, "erase a person from a webhook delivery")
 	})
 }
 

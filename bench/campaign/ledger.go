@@ -18,23 +18,22 @@ func single(name string, n int) string { return fmt.Sprintf("%s.%d@single.exampl
 
 // ledger is what the relay got.
 type ledger struct {
-	mu       sync.Mutex
-	campaign string
-	people   map[string][]uint8     // mails of each person, by campaign
-	began    map[int]time.Time      // of the transaction of a connection
-	wished   map[int]time.Time      // when the wish of a person was answered
-	late     int                    // mails of attempts that began after a wish was answered
-	alone    map[string][]time.Time // arrivals of the messages beside, by name
-	total    int
-	size     int
-	shut     time.Time // since when no mail may come; zero: it may
-	broken   int       // mails that came all the same
+	mu     sync.Mutex
+	people map[string][]uint8     // mails of each person, by campaign
+	got    map[string]int         // people who have a campaign
+	began  map[int]time.Time      // of the transaction of a connection
+	wished map[int]time.Time      // when the wish of a person was answered
+	late   int                    // mails of attempts that began after a wish was answered
+	alone  map[string][]time.Time // arrivals of the messages beside, by name
+	total  int
+	size   int
+	shut   time.Time // since when no mail may come; zero: it may
+	broken int       // mails that came all the same
 }
 
 func newLedger(size int) *ledger {
-	return &ledger{size: size, people: map[string][]uint8{"calm": make([]uint8, size), "storm": make([]uint8,
-		size)},
-		began: map[int]time.Time{}, wished: map[int]time.Time{}, alone: map[string][]time.Time{}, campaign: "calm"}
+	return &ledger{size: size, people: map[string][]uint8{}, got: map[string]int{}, began: map[int]time.Time{},
+		wished: map[int]time.Time{}, alone: map[string][]time.Time{}}
 }
 
 // respond notes what the relay is told.
@@ -68,8 +67,15 @@ func (l *ledger) mail(c testsmtp.Command) {
 	if !bytes.Contains(c.Data, []byte("List-Unsubscribe")) {
 		return
 	}
+	_, rest, _ = strings.Cut(string(c.Data), "\r\nSubject: News ")
+	campaign, _, _ := strings.Cut(rest, " ")
+	if l.people[campaign] == nil {
+		l.people[campaign] = make([]uint8, l.size)
+	}
 	l.total++
-	l.people[l.campaign][n]++
+	if l.people[campaign][n]++; l.people[campaign][n] == 1 {
+		l.got[campaign]++
+	}
 	if at, ok := l.wished[n]; ok && l.began[c.Connection].After(at) {
 		l.late++
 	}
@@ -84,11 +90,15 @@ func (l *ledger) mails() int {
 	return l.total
 }
 
-// turn begins the pages of another campaign.
-func (l *ledger) turn(campaign string) {
+// shares returns which share of the people each campaign has reached.
+func (l *ledger) shares(campaigns []string) []float64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.campaign = campaign
+	out := make([]float64, len(campaigns))
+	for i, one := range campaigns {
+		out[i] = float64(l.got[one]) / float64(l.size)
+	}
+	return out
 }
 
 // expect begins a page for messages beside the campaign.

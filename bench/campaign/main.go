@@ -5,6 +5,9 @@
 // Then it sends a second campaign, kills Postroom and Redis meanwhile, pauses and resumes, and lets people
 // leave and be suppressed. A relay keeps the ledger: everybody who may be mailed got the mail once, or is
 // listed in doubt.
+//
+// With -campaigns it sends so many campaigns at once instead, and measures how far they get from each other.
+// With -cluster it sends one campaign by three processes on a Redis Cluster, and kills them in turn.
 package main
 
 import (
@@ -27,7 +30,8 @@ import (
 type plan struct {
 	people, kills, wishes int
 	seed                  uint64
-	calm                  bool
+	calm, cluster         bool
+	campaigns             int
 	profile               string
 }
 
@@ -40,6 +44,9 @@ func main() {
 	flag.Uint64Var(&p.seed, "seed", rand.Uint64N(1_000_000),
 		"what happens when; random when not given") //nolint:gosec // dice
 	flag.BoolVar(&p.calm, "calm", false, "only the first campaign")
+	flag.BoolVar(&p.cluster, "cluster", false,
+		"three processes on a Redis Cluster of three masters send one campaign; processes are killed")
+	flag.IntVar(&p.campaigns, "campaigns", 0, "so many campaigns at once instead, each to all people")
 	flag.StringVar(&p.profile, "profile", "",
 		"file for the profile of the first campaign; Postroom and the relay are one process then")
 	rig.Main("campaign", func(ctx context.Context) error { return run(ctx, p) })
@@ -67,29 +74,44 @@ func run(ctx context.Context, p plan) error {
 		return err
 	}
 	h.OnClose(h.relay.Close)
+	fmt.Printf("machine: %d processors, %s; %d people, seed %d\n", runtime.NumCPU(), runtime.Version(), p.people,
+		p.seed)
+	play := h.single
+	if p.cluster {
+		play = h.several
+	}
+	if err := play(ctx); err != nil {
+		return err
+	}
+	if h.bad > 0 {
+		return fmt.Errorf("%d promises did not hold", h.bad)
+	}
+	return nil
+}
+
+// single is the plan for one process on one Redis.
+func (h *house) single(ctx context.Context) error {
 	if err := h.StartRedis(ctx, "", "campaign-", durable...); err != nil {
 		return err
 	}
 	if err := h.open(); err != nil {
 		return err
 	}
-	fmt.Printf("machine: %d processors, %s; %d people, seed %d\n", runtime.NumCPU(), runtime.Version(), p.people,
-		p.seed)
-	if err := h.settle(ctx); err != nil {
+	if err := h.enlist(ctx); err != nil {
 		return err
 	}
-	if err := h.measure(ctx); err != nil {
-		return err
+	if h.campaigns > 0 {
+		return h.many(ctx)
 	}
-	if !p.calm && p.profile == "" {
-		if err := h.storm(ctx); err != nil {
+	for _, id := range []string{"calm", "storm"} {
+		if err := h.draft(ctx, id); err != nil {
 			return err
 		}
 	}
-	if h.bad > 0 {
-		return fmt.Errorf("%d promises did not hold", h.bad)
+	if err := h.measure(ctx); err != nil || h.calm || h.profile != "" {
+		return err
 	}
-	return nil
+	return h.storm(ctx)
 }
 
 // open starts Postroom.
@@ -144,8 +166,8 @@ func (f *file) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// settle brings the people and the two campaigns.
-func (h *house) settle(ctx context.Context) error {
+// enlist brings the people.
+func (h *house) enlist(ctx context.Context) error {
 	_, err := api.CreateList.Do(ctx, h.client, api.List{ListID: "weekly", Name: "Weekly", OptIn: "single"})
 	if err != nil {
 		return err
@@ -155,18 +177,18 @@ func (h *house) settle(ctx context.Context) error {
 	if err != nil || done.Added != h.people {
 		return fmt.Errorf("import: %+v, %w", done, err)
 	}
-	words := strings.Repeat("<p>Some words of a newsletter that is read in a minute, with what is new this week.</p>\n", 20)
-	for _, id := range []string{"calm", "storm"} {
-		_, err := api.CreateCampaign.Do(ctx, h.client, api.Campaign{Campaign: id, Name: id,
-			Lists: []string{"weekly"},
-			CampaignContent: api.CampaignContent{Subject: "News for {{subscriber.name}}",
-				HTML: "<h1>Hello {{subscriber.name}} in {{subscriber.attributes.city}}</h1>" +
-					words + `<p><a href="https://shop.test/sale">Sale</a> <a href="{{rcpt.unsubscribeUrl}}">Leave</a></p>`}})
-		if err != nil {
-			return err
-		}
-	}
 	return nil
+}
+
+// draft makes a campaign to everybody.
+func (h *house) draft(ctx context.Context, id string) error {
+	words := strings.Repeat("<p>Some words of a newsletter that is read in a minute, with what is new this week.</p>\n", 20)
+	_, err := api.CreateCampaign.Do(ctx, h.client, api.Campaign{Campaign: id, Name: id,
+		Lists: []string{"weekly"},
+		CampaignContent: api.CampaignContent{Subject: "News " + id + " for {{subscriber.name}}",
+			HTML: "<h1>Hello {{subscriber.name}} in {{subscriber.attributes.city}}</h1>" +
+				words + `<p><a href="https://shop.test/sale">Sale</a> <a href="{{rcpt.unsubscribeUrl}}">Leave</a></p>`}})
+	return err
 }
 
 // check prints a figure that has a bound.

@@ -18,7 +18,6 @@ const mailsAtOnce = 50
 
 // storm sends the second campaign, and breaks what can break.
 func (h *house) storm(ctx context.Context) error {
-	h.ledger.turn("storm")
 	dice := rand.New(rand.NewPCG(h.seed, 1)) //nolint:gosec // dice
 	if _, err := api.SendCampaign.Do(ctx, h.client, api.CampaignStart{}, "storm"); err != nil {
 		return err

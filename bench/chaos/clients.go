@@ -136,7 +136,7 @@ func (c *clients) operate(ctx context.Context) {
 			continue
 		}
 		for _, m := range page.DeadLetters {
-			if r.IntN(3) == 0 {
+			if numberOf(m.Envelope.To[0]) >= 0 && r.IntN(3) == 0 { // not the mail of campaigns
 				c.replay(ctx, m)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 func TestCluster(t *testing.T) {
 	ctx := t.Context()
 	h := &house{o: options{cluster: true, partitions: 2 * masters, workers: 2}, dir: t.TempDir(),
-		ledger: newLedger(0)}
+		ledger: newLedger(0, 0, 0)}
 	defer h.Close()
 	if err := h.openCluster(ctx); err != nil {
 		t.Fatal(err)

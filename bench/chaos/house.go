@@ -79,7 +79,10 @@ func (h *house) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return h.subscribe(ctx)
+	if err := h.subscribe(ctx); err != nil {
+		return err
+	}
+	return h.enlist(ctx)
 }
 
 // names are those of the processes of Postroom.
@@ -164,7 +167,8 @@ func (h *house) settings(role, name string, p *postroom) map[string]string {
 		"role": role, "redis.url": url, "redis.waitReplicas": replicas,
 		"redis.partitions": fmt.Sprint(h.o.partitions), "data": filepath.Join(h.dir, name),
 		"http.listen": "127.0.0.1:0", "token": rig.Token, "secret": rig.Secret,
-		"smtp": "smtp://" + p.smtpLine.Addr(), "from": "chaos@example.com",
+		"serviceUrl": "https://chaos.example.com",
+		"smtp":       "smtp://" + p.smtpLine.Addr(), "from": "chaos@example.com",
 		"webhooks.allowPrivate": "true", "webhooks.attempts": "100", "webhooks.timeout": "3s",
 		"delivery.lease": h.o.lease.String(), "delivery.timeout": "4s", "delivery.attempts": "12",
 		"delivery.retry.base": "500ms", "delivery.retry.factor": "1.5", "delivery.retry.max": "5s",

@@ -27,6 +27,8 @@ type verdict struct {
 
 	events, deliveries, repeated, undelivered, invented int // webhooks
 
+	mailed mailed // campaigns
+
 	offenders []offender
 	unheard   []unheard
 }
@@ -55,15 +57,17 @@ func judge(l *ledger, endpoints []string) verdict {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var v verdict
-	byMessage := map[string][]*fact{}
+	byMessage, doubted := map[string][]*fact{}, map[string]bool{}
 	for _, f := range l.order {
 		byMessage[f.queueID] = append(byMessage[f.queueID], f)
+		doubted[f.queueID] = doubted[f.queueID] || f.doubt
 	}
 	for _, s := range l.stories {
 		if s != nil {
 			v.message(s, byMessage)
 		}
 	}
+	v.mailed.mailings(&l.mailings, doubted)
 	v.webhooks(l, endpoints)
 	return v
 }

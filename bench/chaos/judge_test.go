@@ -146,7 +146,7 @@ func TestJudge(t *testing.T) {
 			verdict{once: 2, invented: 1, repeated: 1}, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			l := newLedger(1)
+			l := newLedger(1, 0, 0)
 			l.open(plan{number: 0, to: []string{ann, bob}})
 			row.write(pen{l})
 			got := judge(l, []string{"hook"})
@@ -163,7 +163,7 @@ func TestJudge(t *testing.T) {
 			got.offenders, got.unheard = nil, nil
 			row.want.submitted, row.want.accepted, row.want.recipients = 1, 1, 2
 			row.want.events, row.want.deliveries = got.events, got.deliveries
-			if diff := cmp.Diff(row.want, got, cmp.AllowUnexported(verdict{})); diff != "" {
+			if diff := cmp.Diff(row.want, got, cmp.AllowUnexported(verdict{}, mailed{})); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -171,7 +171,7 @@ func TestJudge(t *testing.T) {
 }
 
 func TestJudgeOfWhatWasNeverAccepted(t *testing.T) {
-	l := newLedger(2)
+	l := newLedger(2, 0, 0)
 	l.open(plan{number: 0})
 	l.open(plan{number: 1})
 	l.about(1, func(s *story) string { s.refused = "400"; return "" })
@@ -200,7 +200,7 @@ func TestTableSaysWhatIsBroken(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			var out bytes.Buffer
 			table := &table{w: &out, ok: true}
-			table.write(row.v, newLedger(0), row.r, 0)
+			table.write(row.v, newLedger(0, 0, 0), row.r, 0)
 			broken := ""
 			for line := range strings.Lines(out.String()) {
 				if strings.HasSuffix(strings.TrimSpace(line), "BROKEN") {

@@ -28,6 +28,8 @@ type ledger struct {
 	accepted int
 	copies   int
 	received int
+
+	mailings mailings
 }
 
 // story is what is known of one message.
@@ -68,8 +70,9 @@ type fault struct {
 	from, to    time.Time // to is zero while it lasts
 }
 
-func newLedger(messages int) *ledger {
-	return &ledger{began: time.Now(), stories: make([]*story, messages), facts: map[string]*fact{},
+func newLedger(messages, people, campaigns int) *ledger {
+	return &ledger{mailings: newMailings(people, campaigns), began: time.Now(),
+		stories: make([]*story, messages), facts: map[string]*fact{},
 		injected: map[string]int{}, told: map[string]int{}}
 }
 
@@ -224,14 +227,15 @@ func (l *ledger) since(t time.Time) string { return fmt.Sprintf("%8.3fs", t.Sub(
 func (l *ledger) moved() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.accepted + l.copies + l.received + len(l.order) + len(l.kills)
+	return l.accepted + l.copies + l.received + len(l.order) + len(l.kills) + l.mailings.mails
 }
 
 // progress is the state of things in a line.
 func (l *ledger) progress() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return fmt.Sprintf("%7s  accepted %d of %d  copies delivered %d  events %d  webhooks received %d  faults %d",
-		time.Since(l.began).Round(time.Second), l.accepted, len(l.stories), l.copies, len(l.order), l.received, len(
-			l.faults))
+	return fmt.Sprintf("%7s  accepted %d of %d  copies delivered %d and of campaigns %d  events %d  "+
+		"webhooks received %d  faults %d",
+		time.Since(l.began).Round(time.Second), l.accepted, len(l.stories), l.copies, l.mailings.mails,
+		len(l.order), l.received, len(l.faults))
 }

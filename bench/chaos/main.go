@@ -15,6 +15,8 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", rand.Uint64N(1_000_000), "what happens to whom, and when; random when not given") //nolint:gosec // chaos
 	flag.DurationVar(&o.length, "for", 10*time.Minute, "length of the chaos")
 	flag.IntVar(&o.messages, "messages", 20_000, "messages to submit, evenly over that time")
+	flag.IntVar(&o.people, "people", 1000, "people whom campaigns go to")
+	flag.IntVar(&o.campaigns, "campaigns", 20, "campaigns to send, two at a time, over most of that time")
 	flag.IntVar(&o.apis, "apis", 2, "processes with the role api")
 	flag.IntVar(&o.workers, "workers", 3, "processes with the role worker")
 	flag.IntVar(&o.receivers, "receivers", 2, "webhook endpoints")

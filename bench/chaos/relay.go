@@ -54,6 +54,13 @@ func (r *relays) listen(worker string) (*testsmtp.Server, error) {
 func (r *relays) write(worker string, c testsmtp.Command, a testsmtp.Action) {
 	via := "relay of " + worker + ", connection " + strconv.Itoa(c.Connection)
 	usual := a.Reply == "" && !a.Close && !a.Reset && !a.Hang
+	if c.Verb == "MAIL" {
+		r.ledger.mailBegan(via)
+	}
+	if n := personOf(recipientOf(c)); n >= 0 {
+		r.writeMailing(n, via, c, a, usual)
+		return
+	}
 	switch {
 	case c.Verb == "DOT" && (a.Store || usual):
 		number := numberOf(c.To[0])
@@ -67,6 +74,38 @@ func (r *relays) write(worker string, c testsmtp.Command, a testsmtp.Action) {
 	case c.Verb == "DATA" && !usual:
 		r.ledger.note(numberOf(c.To[0]), "%s: %s DATA", via, describeAction(a))
 	}
+}
+
+// writeMailing keeps the ledger about the mail of a campaign to a person.
+func (r *relays) writeMailing(n int, via string, c testsmtp.Command, a testsmtp.Action, usual bool) {
+	switch {
+	case c.Verb == "DOT" && (a.Store || usual):
+		r.ledger.mailed(n, c.Data, via)
+	case strings.HasPrefix(a.Reply, "4"):
+		r.ledger.puts(n)
+	}
+}
+
+// recipientOf is the first recipient that a command is about; empty: of none.
+func recipientOf(c testsmtp.Command) string {
+	switch {
+	case c.Verb == "RCPT":
+		return c.Arg
+	case (c.Verb == "DATA" || c.Verb == "DOT") && len(c.To) > 0:
+		return c.To[0]
+	}
+	return ""
+}
+
+// sender is the sender of campaigns.
+const sender = "news@example.com"
+
+// subjectOf names what the dice are thrown for: a message, or a person of campaigns.
+func subjectOf(address string) string {
+	if personOf(address) >= 0 {
+		return address
+	}
+	return "m" + strconv.Itoa(numberOf(address))
 }
 
 // describeAction says what a relay did, for a story.
@@ -99,7 +138,8 @@ func (r *relays) respond(c testsmtp.Command) testsmtp.Action {
 		return testsmtp.Action{}
 	}
 	switch m := mood(r.mood.Load()); {
-	case m == refusing && c.Verb == "MAIL":
+	// of the mail of campaigns it is to be known whom it was for
+	case m == refusing && (c.Verb == "MAIL" && c.Arg != sender || c.Verb == "RCPT" && c.From == sender):
 		return testsmtp.Action{Reply: "451 4.3.2 Not just now"}
 	case m == silent && c.Verb == "DOT":
 		return testsmtp.Action{Hang: true, Store: true}
@@ -142,7 +182,7 @@ func (r *relays) recipient(address string) testsmtp.Action {
 }
 
 func (r *relays) data(address string) testsmtp.Action {
-	d, _ := r.dice("DATA m" + strconv.Itoa(numberOf(address)))
+	d, _ := r.dice("DATA " + subjectOf(address))
 	switch n := d.IntN(1000); {
 	case n < 10:
 		return testsmtp.Action{Reply: "451 4.3.0 No room"}
@@ -155,7 +195,7 @@ func (r *relays) data(address string) testsmtp.Action {
 }
 
 func (r *relays) dot(address string) testsmtp.Action {
-	d, times := r.dice("DOT m" + strconv.Itoa(numberOf(address)))
+	d, times := r.dice("DOT " + subjectOf(address))
 	switch n := d.IntN(1000); {
 	case n < 10 && times == 1:
 		return testsmtp.Action{Reply: "554 5.7.1 Not this message, the first time"}

@@ -23,6 +23,8 @@ type options struct {
 	apis       int
 	workers    int
 	receivers  int
+	people     int // whom campaigns go to
+	campaigns  int // how many are sent at most
 	partitions int
 	cluster    bool // Redis is a Cluster
 	lease      time.Duration
@@ -37,9 +39,10 @@ var errBroken = errors.New("a promise was broken")
 
 // run makes faults, ends them, waits until nothing moves, and judges. It writes progress and table to w.
 func run(ctx context.Context, w io.Writer, o options) error {
-	fmt.Fprintf(w, "chaos for %s with seed %d: %d messages, %d api and %d worker processes, lease %s\n",
-		o.length, o.seed, o.messages, o.apis, o.workers, o.lease)
-	l := newLedger(o.messages + o.workers*calmMessages)
+	fmt.Fprintf(w, "chaos for %s with seed %d: %d messages, %d campaigns to %d people, %d api and %d worker "+
+		"processes, lease %s\n",
+		o.length, o.seed, o.messages, o.campaigns, o.people, o.apis, o.workers, o.lease)
+	l := newLedger(o.messages+o.workers*calmMessages, o.people, o.campaigns)
 	h := &house{o: o, ledger: l, relays: newRelays(o.seed, l)}
 	defer h.Close()
 	if err := h.open(ctx); err != nil {
@@ -84,6 +87,7 @@ func (r *round) play(ctx context.Context) error {
 	var storming, operating sync.WaitGroup
 	storming.Go(func() { storm(weather, o, h.ledger, h.places(background, &r.watching)) })
 	operating.Go(func() { r.clients.operate(weather) })
+	r.clients.campaigning(ctx, weather)
 	r.clients.load(ctx, 0, o.messages, o.length)
 	storming.Wait()
 	operating.Wait()
@@ -98,8 +102,9 @@ func (r *round) play(ctx context.Context) error {
 // calm waits until everything has ended, with some kills in between. The table shows what did not end.
 func (r *round) calm(ctx context.Context) {
 	r.drained = errors.Join(
-		r.until(ctx, "every client is answered", done(&r.clients.all)),
+		r.until(ctx, "every client is answered, and every campaign has ended", done(&r.clients.all)),
 		r.until(ctx, "the outbox is empty", r.empty),
+		r.until(ctx, "nobody of a campaign is under way", r.settled),
 		r.killInCalm(ctx),
 		r.until(ctx, "every client is answered again", done(&r.clients.all)),
 		r.until(ctx, "the outbox is empty again", r.empty),
@@ -180,6 +185,7 @@ func (r *round) report(ctx context.Context) {
 func (r *round) conclude(ctx context.Context) error {
 	h, l := r.h, r.h.ledger
 	r.ask(ctx)
+	r.askMailings(ctx)
 	var endpoints []string
 	var forged int64
 	for _, receiver := range h.receivers {
@@ -193,6 +199,7 @@ func (r *round) conclude(ctx context.Context) error {
 	l.mu.Unlock()
 	t := &table{w: r.w, ok: true}
 	t.write(v, l, rec, forged)
+	t.complain("Broken promises of campaigns", v.mailed.faults)
 	if r.drained != nil {
 		t.complain("Not everything ended", []string{r.drained.Error()})
 	}

@@ -60,6 +60,7 @@ func (t *table) write(v verdict, l *ledger, r recovery, forged int64) {
 		t.tell("delivered, told failed or cancelled, doubt no longer known", v.unknown)
 	}
 	t.want("messages of which a copy arrived incomplete", v.mangled, 0)
+	t.mailings(v.mailed)
 	t.title("Events")
 	t.tell("in the stream", v.events)
 	t.want("accepted messages without exactly one messageQueued", v.unqueued, 0)

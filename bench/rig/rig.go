@@ -137,7 +137,7 @@ func (r *Rig) Info(ctx context.Context, section, name string) (int64, error) {
 
 // StartPostroom starts a Postroom on the Redis, waits until it is ready, and returns its address, which is
 // empty for a worker. It sends to the relay of this URL. Its data and its log are in the directory, under the
-// name of its role. Close stops it.
+// name of its role, or as more says. Close stops it.
 func (r *Rig) StartPostroom(role, relay string, more map[string]string) (*Process, string, error) {
 	set := map[string]string{
 		"redis.url": "unix://" + r.Socket, "token": Token, "secret": Secret, "smtp": relay,
@@ -145,7 +145,7 @@ func (r *Rig) StartPostroom(role, relay string, more map[string]string) (*Proces
 		"http.listen": "127.0.0.1:0", "log.level": "warn",
 	}
 	maps.Copy(set, more)
-	log := filepath.Join(r.Dir, role+".log")
+	log := set["data"] + ".log"
 	p, out, err := Start(Command(set), log)
 	if err != nil {
 		return nil, "", err
