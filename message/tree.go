@@ -145,8 +145,8 @@ func linkedCIDs(htmlText string) map[string]bool {
 	}
 }
 
-// indexFold is strings.Index for an ASCII needle in lower case that matches any case. It ends in a colon, which
-// is rarer in text than letters.
+// indexFold is strings.Index for an ASCII needle in lower case that matches any case. It ends in a
+// colon, which is rarer in text than letters.
 func indexFold(s, needle string) int {
 	for at := 0; ; {
 		colon := strings.IndexByte(s[at:], ':')

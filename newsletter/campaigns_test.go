@@ -60,9 +60,10 @@ func TestIDsAreMadeOfNames(t *testing.T) {
 // TestMailIsFilledAsFromJSON: the outbox stores these params when a mail is put off, and reads them again.
 func TestMailIsFilledAsFromJSON(t *testing.T) {
 	t.Parallel()
-	m := newMail(api.Campaign{Campaign: "c", Name: "C", CampaignContent: api.CampaignContent{Tags: []string{"news"},
-		Render:    &api.Render{Params: json.RawMessage(`{"price":1.50,"lines":[{"n":1}]}`)},
-		Fallbacks: json.RawMessage(`{"city":"town","plan":null}`)}})
+	m := newMail(api.Campaign{Campaign: "c", Name: "C",
+		CampaignContent: api.CampaignContent{Tags: []string{"news"},
+			Render:    &api.Render{Params: json.RawMessage(`{"price":1.50,"lines":[{"n":1}]}`)},
+			Fallbacks: json.RawMessage(`{"city":"town","plan":null}`)}})
 	got, err := m.filled(audience.Person{ID: "s1", Email: "a@example.com", Name: "Ann", Tags: []string{"vip"},
 		Attributes: json.RawMessage(`{"customer":12345678901234567890,"plan":"pro"}`)})
 	if err != nil {

@@ -45,7 +45,8 @@ func (v campaignView) DomainChart() (template.HTML, error) {
 	c := chart.Shares{ID: "domains", Title: "Recipients by the domain of their address", Of: "Domain",
 		Names: []string{"sent", "bounced or failed", "opened", "clicked"}}
 	for _, d := range v.Stats.Domains {
-		c.Rows = append(c.Rows, chart.Share{Label: d.Domain, Values: []int{d.Sent, d.Bounced + d.Failed, d.Opened, d.Clicked},
+		c.Rows = append(c.Rows, chart.Share{Label: d.Domain, Values: []int{d.Sent,
+			d.Bounced + d.Failed, d.Opened, d.Clicked},
 			Whole: d.Sent + d.Bounced + d.Failed})
 	}
 	return c.HTML()

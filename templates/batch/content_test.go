@@ -240,15 +240,17 @@ func BenchmarkNews(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p := Personalization{To: []message.Address{{Name: "Ann Smith", Address: "ann@x.test"}}, Date: 1_893_456_000_000,
+	p := Personalization{To: []message.Address{{Name: "Ann Smith", Address: "ann@x.test"}},
+		Date: 1_893_456_000_000,
 		Params: []byte(`{"campaign":{"id":"news","name":"News","tags":[]},"subscriber":{"id":"s1","email":"ann@x.test",` +
 			`"name":"Ann Smith","attributes":{"city":"Vienna","plan":"pro"}}}`)}
 	leave := "https://x.test/unsubscribe?t=" + strings.Repeat("a", 90)
 	b.ReportAllocs()
 	for b.Loop() {
-		_, _, err := w.Render(b.Context(), p, Identity{MessageID: "<1@x.test>", UnsubscribeURL: leave, Headers: []message.Header{
-			{Name: "List-ID", Value: "<weekly.x.test>"}, {Name: "List-Unsubscribe", Value: "<" + leave + ">"},
-			{Name: "List-Unsubscribe-Post", Value: "List-Unsubscribe=One-Click"}}}, true)
+		_, _, err := w.Render(b.Context(), p, Identity{MessageID: "<1@x.test>", UnsubscribeURL: leave,
+			Headers: []message.Header{
+				{Name: "List-ID", Value: "<weekly.x.test>"}, {Name: "List-Unsubscribe", Value: "<" + leave + ">"},
+				{Name: "List-Unsubscribe-Post", Value: "List-Unsubscribe=One-Click"}}}, true)
 		if err != nil {
 			b.Fatal(err)
 		}

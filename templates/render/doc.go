@@ -6,9 +6,9 @@
 // [Template.Render] renders it: html is escaped and checked, CSS inlined if wanted, a missing text made from
 // the html.
 //
-// Pages that differ in their values only are read as html once, to make the text, to check links and to inline
-// CSS. A template keeps up to 8 such pages of at most 128 KB with room for values. A value that could change
-// more than its own place takes the long way, so nobody sees which way a mail took.
+// Pages that differ in their values only are read as html once, to make the text, to check links and
+// to inline CSS. A template keeps up to 8 such pages of at most 128 KB with room for values. A value
+// that could change more than its own place takes the long way, so nobody sees which way a mail took.
 //
 // It promises that rendering ends within [Options.Time] for any template and data; that a subject is one
 // line; that no link of the html runs a script; and that the same input gives the same output. Goroutines may

@@ -25,8 +25,8 @@ var (
 )
 
 // holesOf returns the places of values that stand around texts. It is not ok if the values could change the
-// form of the html: in tags, style sheets and scripts, in most attributes, beside an open entity. inlines: its
-// CSS is inlined.
+// form of the html: in tags, style sheets and scripts, in most attributes, beside an open entity.
+// inlines: its CSS is inlined.
 func holesOf(around []string, inlines bool) ([]hole, bool) {
 	holes, places := make([]hole, len(around)-1), make([]int, len(around)-1)
 	var page strings.Builder

@@ -156,7 +156,8 @@ func (r *rendering) finish(page string) (html, text string) {
 	return html, text
 }
 
-// stoodIn finishes a page for a shape. It is not ok if a tag is written anew, which may write values otherwise.
+// stoodIn finishes a page for a shape. It is not ok if a tag is written anew, which may write values
+// otherwise.
 func (t *Template) stoodIn(ctx context.Context, page string) (html, text string, links []message.TextLink,
 	ok bool) {
 	if disarm(page) != page {

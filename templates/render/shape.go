@@ -17,9 +17,9 @@ const (
 	maxShaped = 128 << 10 // bytes of a page that is kept
 )
 
-// shapes are the finished pages of a template, by what its html has around the values of one mail. The mail of
-// a campaign differs in few words, so only the first is read as html: links are disarmed in it, CSS inlined,
-// the text made of it. The others get their values into what became of the first.
+// shapes are the finished pages of a template, by what its html has around the values of one mail. The
+// mail of a campaign differs in few words, so only the first is read as html: links are disarmed in
+// it, CSS inlined, the text made of it. The others get their values into what became of the first.
 type shapes struct {
 	mu   sync.RWMutex
 	kept []*shape

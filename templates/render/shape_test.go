@@ -11,26 +11,37 @@ import (
 
 // pieces are what the html of TestShapesChangeNothing is made of.
 var pieces = []string{
-	"{{a}}", "{{b}}", "{{a}} {{b}}", "{{{a}}}", "{{#if b}}yes{{else}}no{{/if}}", "{{#if a}}{{a}}{{/if}}", " ", "\n", "x",
-	"<p>", "</p>", "<p>{{a}}</p>", "<div>", "</div>", "<b>", "</b>", "<br>", "<hr/>", "<li>", "<td>", "<pre>", "</pre>",
-	`<a href="{{a}}">`, `<a href='{{b}}'>`, `<a href={{b}}>`, `<a href="https://x.test/{{b}}">`, `<a href="https://x.test">`,
+	"{{a}}", "{{b}}", "{{a}} {{b}}", "{{{a}}}", "{{#if b}}yes{{else}}no{{/if}}",
+	"{{#if a}}{{a}}{{/if}}", " ", "\n", "x",
+	"<p>", "</p>", "<p>{{a}}</p>", "<div>", "</div>", "<b>", "</b>", "<br>", "<hr/>", "<li>",
+	"<td>", "<pre>", "</pre>",
+	`<a href="{{a}}">`, `<a href='{{b}}'>`, `<a href={{b}}>`, `<a href="https://x.test/{{b}}">`,
+	`<a href="https://x.test">`,
 	`<a href="https://{{a}}">`, `<a href="https://{{a}}/{{b}}?c={{a}}">`, `<a href="{{a}}{{b}}">`, `<a href="/{{a}}">`,
-	`<a href="mailto:{{b}}">`, `<a href="javascript:x" title="{{a}}">`, `<a href="java{{a}}" href="{{b}}">`, "</a>",
+	`<a href="mailto:{{b}}">`, `<a href="javascript:x" title="{{a}}">`,
+	`<a href="java{{a}}" href="{{b}}">`, "</a>",
 	"x.test", "https://x.test", `<img alt="{{a}}" src="{{b}}">`, `<img src="data:{{a}}">`, `<img alt={{a}}>`,
-	`<p style="display:{{a}}">`, `<p class="{{a}}">`, `<p title="&{{a}}">`, `<p title="{{a}}amp;" {{b}}>`, "<{{a}}>",
+	`<p style="display:{{a}}">`, `<p class="{{a}}">`, `<p title="&{{a}}">`,
+	`<p title="{{a}}amp;" {{b}}>`, "<{{a}}>",
 	"</{{a}}>", "<!{{a}}>", "<!--{{a}}-->", "<!-- {{a}} -->", "<!--{{a}}>", "<!-- -{{b}}> -->", "<?{{a}}?>",
 	"<style>p{color:red} .c{display:none}</style>", "<style>[title=c],[alt=c]{color:blue}</style>", "<style>{{a}}</style>",
-	"<style>a:first-child{color:red}", "</style>", "<title>{{a}}</title>", "<title>{{b}}</ti{{a}}>x", "<textarea>{{a}}",
-	"</textarea>", "<script>{{a}}</script>", "<head>", "</head>", "<body>", "<table>", "</table>", "&amp{{a}}", "&#{{b}};",
-	"&am{{a}}", "<", "&", ">", "\"", "'", "\u00ad", "\u00a0", "\xff", "\xe2\x80", "Qv7zjx", "Qv7zjx0z", "<svg>", "<select>",
+	"<style>a:first-child{color:red}", "</style>", "<title>{{a}}</title>",
+	"<title>{{b}}</ti{{a}}>x", "<textarea>{{a}}",
+	"</textarea>", "<script>{{a}}</script>", "<head>", "</head>", "<body>", "<table>", "</table>",
+	"&amp{{a}}", "&#{{b}};",
+	"&am{{a}}", "<", "&", ">", "\"", "'", "\u00ad", "\u00a0", "\xff", "\xe2\x80", "Qv7zjx",
+	"Qv7zjx0z", "<svg>", "<select>",
 	`<meta http-equiv="refresh" content="0;url={{a}}">`, `<base href="{{b}}">`, `<p hidden title='{{a}}'>`,
 }
 
 // values are what the holes of pieces are filled with.
 var values = []string{
-	"", "Ann", "Ann Smith", "O'Neill & <b>", "https://x.test", "https://x.test/", "http://y.test/?a=1&b=2", "x.test",
-	"javascript:alert(1)", "data:image/png;base64,AA==", " led", "ends ", "two  blanks", "a\nb", "a\r\nb", "\u00a0", "x\u00adx",
-	"\u200b", "\x00", "\xff", "ü", "日本", "amp;", "p;", "-", "--", "none", "c", "tle", "!--", "{{a}}", "Qv7zjx0z", "65", "\"", "`=",
+	"", "Ann", "Ann Smith", "O'Neill & <b>", "https://x.test", "https://x.test/",
+	"http://y.test/?a=1&b=2", "x.test",
+	"javascript:alert(1)", "data:image/png;base64,AA==", " led", "ends ", "two  blanks", "a\nb",
+	"a\r\nb", "\u00a0", "x\u00adx",
+	"\u200b", "\x00", "\xff", "ü", "日本", "amp;", "p;", "-", "--", "none", "c", "tle", "!--",
+	"{{a}}", "Qv7zjx0z", "65", "\"", "`=",
 	"https://", "://x.test", "ftp://x.test", "mailto:a@x.test", "\ufeff", "…", "//x.test", "a/b", "script",
 }
 
@@ -82,7 +93,8 @@ func TestShapesChangeNothing(t *testing.T) {
 		for range 1 + dice.IntN(7) {
 			source.WriteString(pick(dice, pieces))
 		}
-		if sameAgain(t, source.String(), Options{InlineCSS: dice.IntN(3) == 0}, pick(dice, values), pick(dice, values),
+		if sameAgain(t, source.String(), Options{InlineCSS: dice.IntN(3) == 0}, pick(dice, values),
+			pick(dice, values),
 			"Ann", "https://y.test/b", "Bob Miller", "x", pick(dice, values), pick(dice, values)) {
 			shaped++
 		}
@@ -99,7 +111,8 @@ func TestShapeOfANewsletter(t *testing.T) {
 		`<p><a href="https://x.test/?u={{a}}">Sale for {{a}}</a> <img src="https://x.test/{{a}}.png" alt="{{a}}">` +
 		`<a href="{{b}}">Leave</a></p></body></html>`
 	for _, inline := range []bool{false, true} {
-		if !sameAgain(t, news, Options{InlineCSS: inline}, "Zoë O'Hara", "https://y.test/?t=1", "Ann", "https://y.test/b") {
+		if !sameAgain(t, news, Options{InlineCSS: inline}, "Zoë O'Hara", "https://y.test/?t=1", "Ann",
+			"https://y.test/b") {
 			t.Errorf("inlined %v: no shape", inline)
 		}
 	}
