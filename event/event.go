@@ -52,6 +52,13 @@ const (
 	ImportFinished Type = "importFinished" // an import of subscribers is over: done or interrupted
 )
 
+// What can happen to a digest.
+const (
+	DigestSent    Type = "digestSent"    // the relay took its mail
+	DigestSkipped Type = "digestSkipped" // there was nothing, or nobody, to mail; reason says why
+	DigestFailed  Type = "digestFailed"  // it was given up; its events wait for the next one, unless reason says otherwise
+)
+
 // What can happen to the system.
 const (
 	AccountError    Type = "accountError"    // an account's credentials, certificate or sender were refused
@@ -70,6 +77,7 @@ func Types() []Type {
 		ListSubscribe, MessageReported,
 		CampaignStarted, CampaignPaused, CampaignHeld, CampaignFinished,
 		ImportFinished,
+		DigestSent, DigestSkipped, DigestFailed,
 		AccountError, WebhookDisabled, WebhookTest, AlertRaised, AlertResolved,
 	}
 }
