@@ -56,8 +56,9 @@ var htmlSource string
 //go:embed mail.text.hbs
 var textSource string
 
-// Write returns the built-in mail of a digest. The words are in the language of locale, a BCP 47 tag: English,
-// German or French, else English. Times are those of tz; nil: UTC.
+// Write returns the built-in mail of a digest. The words are in the language of locale, a BCP 47 tag:
+// English, German or French, else English. Times are those of tz; nil: UTC. A digest without groups says that
+// there is nothing new.
 func Write(d Digest, locale string, tz *time.Location) (Mail, error) {
 	params, err := Params(d, locale, tz)
 	return Mail{Subject: "{{params.digest.subject}}", PreviewText: "{{params.digest.preview}}",

@@ -74,11 +74,21 @@ func direction(tag string) string {
 	return "ltr"
 }
 
-// fill puts values into the places of a pattern, all at once: a place that is in a value stays.
+// fill puts values, each after its name, into the places of a pattern. A place that is in a value stays.
 func fill(pattern string, pairs ...string) string {
-	places := make([]string, len(pairs))
-	for i := 0; i < len(pairs); i += 2 {
-		places[i], places[i+1] = "{"+pairs[i]+"}", pairs[i+1]
+	var out strings.Builder
+	for {
+		before, rest, found := strings.Cut(pattern, "{")
+		out.WriteString(before)
+		if !found {
+			return out.String()
+		}
+		name, after, _ := strings.Cut(rest, "}")
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				out.WriteString(pairs[i+1])
+			}
+		}
+		pattern = after
 	}
-	return strings.NewReplacer(places...).Replace(pattern)
 }
