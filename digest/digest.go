@@ -19,8 +19,13 @@ import (
 // Parts are what Digests is built from. All are needed.
 type Parts struct {
 	DB           *redisdb.DB
-	Outbox       *outbox.Outbox
 	Suppressions *suppression.Store
+	// Of the outbox: Submit accepts a message; DeleteDeadLetter deletes one that failed; Get returns one that may
+	// be mailed yet, else NotFound; Letter writes one for a preview.
+	Submit           func(context.Context, api.SubmitRequest) (api.SubmitAnswer, error)
+	DeleteDeadLetter func(ctx context.Context, id string) (api.DeleteAnswer, error)
+	Get              func(ctx context.Context, id string) (api.OutboxMessage, error)
+	Letter           func(context.Context, outbox.Shared) (*outbox.Letter, error)
 	// Account returns an error if there is no such account.
 	Account func(ctx context.Context, account string) error
 	// HasTemplate reports whether there is a stored template that an account may use.
@@ -104,10 +109,10 @@ type base struct {
 
 // New returns Digests. Mail begins with Run.
 func New(p Parts, o Options) (*Digests, error) {
-	if p.DB == nil || p.Outbox == nil || p.Suppressions == nil || p.Account == nil || p.HasTemplate == nil ||
-		p.Resting == nil {
-		return nil, errors.New("digest: a database, an outbox, suppressions, accounts, templates and the pause of the " +
-			"queue are needed")
+	if p.DB == nil || p.Suppressions == nil || p.Submit == nil || p.DeleteDeadLetter == nil || p.Get == nil ||
+		p.Letter == nil || p.Account == nil || p.HasTemplate == nil || p.Resting == nil {
+		return nil, errors.New("digest: a database, suppressions, the doors of the outbox, accounts, templates and the " +
+			"pause of the queue are needed")
 	}
 	o = o.withDefaults()
 	if _, wrong := o.cadenceOf(o.standard(), "digest"); wrong != nil {

@@ -126,10 +126,10 @@ func cutReason(reason string) string {
 // giveBackMail returns the events of a run whose message failed. Its dead letter goes first, or a replay could
 // mail them a second time.
 func (w *worker) giveBackMail(ctx context.Context, r *run, queueID string) error {
-	if _, err := w.Outbox.DeleteDeadLetter(ctx, queueID); err != nil {
+	if _, err := w.DeleteDeadLetter(ctx, queueID); err != nil {
 		return err
 	}
-	_, err := w.Outbox.Get(ctx, queueID)
+	_, err := w.Parts.Get(ctx, queueID)
 	if fault.Is(err, fault.NotFound) {
 		return w.giveBack(ctx, r)
 	}

@@ -200,7 +200,7 @@ func (w *worker) finish(ctx context.Context, h held, id string) error {
 		return w.failed(ctx, h, r, err)
 	}
 	w.metrics.rendered.Observe(time.Since(began).Seconds())
-	answer, err := w.Outbox.Submit(ctx, mail.request)
+	answer, err := w.Submit(ctx, mail.request)
 	switch {
 	case err != nil:
 		return w.failed(ctx, h, r, err)

@@ -43,8 +43,8 @@ func local(wall time.Time, layout string, loc *time.Location) (time.Time, error)
 }
 
 // reach returns the first instant at which the clocks of loc show wall or later, and what they show then.
-// wall and shows are seconds since 1970 by the clocks on the wall. shows is after wall if clocks jump over it.
-// A later wall never has an earlier instant.
+// wall and shows are seconds since 1970 by the clocks on the wall. If clocks jump over wall, shows is after
+// it. A later wall never has an earlier instant.
 func reach(wall int64, loc *time.Location) (at, shows int64) {
 	at = wall - mostOffset
 	for range mostPeriods {
@@ -60,8 +60,8 @@ func reach(wall int64, loc *time.Location) (at, shows int64) {
 	return at, shows
 }
 
-// latest returns the latest time that the clocks of loc have shown until an instant, as reach counts it. It is
-// after what they show at the instant if they went back a short time before.
+// latest returns the latest time that the clocks of loc have shown until an instant, counted as reach does.
+// If they went back a short time before, it is after what they show at the instant.
 func latest(unix int64, loc *time.Location) (wall int64) {
 	at := unix - 2*mostOffset
 	wall = math.MinInt64

@@ -143,8 +143,7 @@ func digits(text string) bool { return text[0] != '+' && text[0] != '-' }
 // IsZero reports whether there is no cron.
 func (c Cron) IsZero() bool { return c == Cron{} }
 
-// String returns the cron as ParseCron reads it, or "" for the zero Cron. It is the same for all ways to write
-// the same times.
+// String returns the cron as ParseCron reads it, or "" for the zero Cron. Equal crons have equal texts.
 func (c Cron) String() string {
 	if c.IsZero() {
 		return ""

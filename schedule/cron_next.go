@@ -24,8 +24,8 @@ func (s set) from(n int) int {
 // mostDays bounds the search for the next day of a cron: 5 years.
 const mostDays = 5*365 + 1
 
-// next returns the first minute, not before minute, at which the cron comes; both are counted since 1970 by the
-// clocks on the wall. It is false if there is none within 5 years.
+// next returns the first minute, not before minute, at which the cron comes. Both are counted since 1970 by
+// the clocks on the wall. It is false if there is none within 5 years.
 func (c Cron) next(minute int64) (int64, bool) {
 	today := floorDiv(minute, perDay)
 	if c.on(date(today)) {

@@ -11,9 +11,11 @@ type Period struct {
 	// 2026-11-22T14, daily 2026-11-22, weekly 2026-W47 (on several weekdays 2026-W47-2, with the number of the
 	// weekday from Monday 1), monthly 2026-11, custom 2026-11-22T08:30. IDs of one cadence sort in the order
 	// of time.
-	ID    string
-	At    time.Time // the first instant at which the clocks show Asked or later; in the zone asked for
-	Asked string    // the local time that was asked for: 2026-11-22T08:00; before what At shows if clocks skip it
+	ID string
+	// At is the first instant at which the clocks show Asked or later, in the zone that was asked for.
+	At time.Time
+	// Asked is the local time that was asked for: 2026-11-22T08:00. If clocks skip it, At shows a later one.
+	Asked string
 }
 
 // The years of which periods are: those that an ID has four digits for. The first and the last minute are
@@ -24,8 +26,9 @@ const (
 )
 
 // Next returns the first period after an instant, by the clocks of a zone. It is false if there is none: the
-// cadence is not valid, its cron does not come within 5 years, or the year would be after 9999. Years before 1
-// are skipped.
+// cadence has an impossible value, its cron does not come within 5 years, or the year would be after 9999.
+// The first period is in the year 1. A cron of 29 February is thus false from March 2096 to February 2099,
+// because 2100 is no leap year.
 //
 // If several periods fall on one instant, because clocks jump over them, only the newest is returned. A date
 // that clocks jump over has no periods.
@@ -97,7 +100,7 @@ func (c Cadence) next(minute int64) (int64, bool) {
 	return minute + least, true
 }
 
-// nextMonthly returns the first minute, not before minute, that is at the given clock on the day of the month.
+// nextMonthly returns the first minute, not before minute, that is at the clock on the day of the month.
 func (c Cadence) nextMonthly(minute, clock int64) int64 {
 	year, month, today := date(floorDiv(minute, perDay))
 	day := min(c.day(), daysOf(year, month))

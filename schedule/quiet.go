@@ -14,7 +14,8 @@ type Quiet []Window
 // mostQuiet is how many windows quiet hours may have.
 const mostQuiet = 20
 
-// Check returns the wrong fields: quiet, quiet[2].from, quiet[2].until. Quiet hours must not be the whole week.
+// Check returns the wrong fields: quiet, quiet[2].from, quiet[2].until. Quiet hours must not cover the whole
+// week.
 func (q Quiet) Check() (wrong []fault.Field) {
 	if len(q) > mostQuiet {
 		return []fault.Field{{Key: "quiet", Message: fmt.Sprintf("must be at most %d windows", mostQuiet)}}
@@ -76,8 +77,8 @@ func (q Quiet) left(wall int64) (seconds int64, ends bool) {
 	return 0, false
 }
 
-// Longest returns an upper bound of the time from the beginning of quiet hours to their end: twice the longest
-// of the week, since clocks may change once in between.
+// Longest returns an upper bound of the time from the beginning of quiet hours to their end: twice the
+// longest of the week, since clocks may change once in between.
 func (q Quiet) Longest() time.Duration {
 	var longest int64
 	for _, w := range q {
