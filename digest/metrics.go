@@ -2,7 +2,6 @@ package digest
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -102,9 +101,4 @@ func (b *base) State(ctx context.Context) (s State, _ error) {
 	}
 	s.Late = max(0, s.Late)
 	return s, nil
-}
-
-// kept is the time before which what is indexed has ended its retention, as a score.
-func (o Options) kept(now time.Time) string {
-	return "(" + strconv.FormatInt(now.Add(-o.Retention).UnixMilli(), 10)
 }

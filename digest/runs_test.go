@@ -27,9 +27,9 @@ func (b *bench) morning(t testing.TB) {
 func TestEachEventIsInOneMail(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.take(t, event("ann", "1", "Bo"))
+	b.take(t, about("ann", "1", "Bo"))
 	b.morning(t)
-	b.take(t, event("ann", "1", "Cy"), event("ann", "2", "Bo"))
+	b.take(t, about("ann", "1", "Cy"), about("ann", "2", "Bo"))
 	b.settle(t)
 	if n := len(b.mails.all()); n != 1 {
 		t.Fatalf("%d mails on the first day", n)
@@ -53,7 +53,7 @@ func TestEachEventIsInOneMail(t *testing.T) {
 func TestARepeatedKeyIsOneEvent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	e := event("ann", "1", "Bo")
+	e := about("ann", "1", "Bo")
 	e.IdempotencyKey = "k1"
 	first := b.take(t, e)[0]
 	b.Advance(26 * time.Hour)
@@ -79,7 +79,7 @@ func TestCountsAreExactBeyondKeep(t *testing.T) {
 	t.Parallel()
 	b, plain := setup(t, func(o *digest.Options) { o.Keep = 7 }), setup(t)
 	for i := range 100 {
-		e := event("ann", fmt.Sprint(i%4), fmt.Sprint("actor ", i%9))
+		e := about("ann", fmt.Sprint(i%4), fmt.Sprint("actor ", i%9))
 		e.Title = fmt.Sprint("Post ", i%4, " changed ", i)
 		at := start.Add(time.Duration(i*7919%100) * -time.Minute)
 		e.OccurredAt, e.Payload = &at, []byte(fmt.Sprintf(`{"n":%d,"list":[]}`, i))
@@ -104,11 +104,11 @@ func TestTakenBackEventsAreNotMailed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *digest.Options) { o.Keep = 3 })
 	for i := range 10 {
-		b.take(t, event("ann", "17", fmt.Sprint(i)))
+		b.take(t, about("ann", "17", fmt.Sprint(i)))
 	}
-	keyed := event("ann", "18", "Bo")
+	keyed := about("ann", "18", "Bo")
 	keyed.IdempotencyKey = "k"
-	b.take(t, keyed, event("ann", "19", "Bo"))
+	b.take(t, keyed, about("ann", "19", "Bo"))
 	for _, q := range []struct {
 		removal api.DigestEventRemoval
 		want    int
@@ -132,7 +132,7 @@ func TestTakenBackEventsAreNotMailed(t *testing.T) {
 func TestEmptyIsSkipped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.take(t, event("ann", "1", "Bo"))
+	b.take(t, about("ann", "1", "Bo"))
 	if _, err := b.Remove(t.Context(), "", api.DigestEventRemoval{Recipients: []string{"ann"}, Category: "comment",
 		EntityType: "post", EntityID: "1"}); err != nil {
 		t.Fatal(err)
@@ -149,13 +149,13 @@ func TestImmediateGathers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.prefer(t, "ann", map[string]*api.DigestPreference{"*": {Mode: "immediate", Gap: "5m"}})
-	if r := b.take(t, event("ann", "1", "Bo"))[0]; r.State != "immediate" || !r.Due.Equal(start) {
+	if r := b.take(t, about("ann", "1", "Bo"))[0]; r.State != "immediate" || !r.Due.Equal(start) {
 		t.Errorf("answered %+v", r)
 	}
 	b.settle(t)
 	for range 3 {
 		b.Advance(time.Minute)
-		if r := b.take(t, event("ann", "2", "Bo"))[0]; !r.Due.Equal(start.Add(5 * time.Minute)) {
+		if r := b.take(t, about("ann", "2", "Bo"))[0]; !r.Due.Equal(start.Add(5 * time.Minute)) {
 			t.Errorf("answered %+v, due %v", r, r.Due)
 		}
 		b.settle(t)
@@ -181,9 +181,9 @@ func TestUrgentPassesQuietHours(t *testing.T) {
 		Preferences: map[string]*api.DigestPreference{"comment": {Mode: "immediate"}}}); err != nil {
 		t.Fatal(err)
 	}
-	e := event("ann", "2", "Bo")
+	e := about("ann", "2", "Bo")
 	e.Priority = "urgent"
-	r := b.take(t, event("ann", "1", "Bo"), e)
+	r := b.take(t, about("ann", "1", "Bo"), e)
 	if want := time.Date(2030, 1, 2, 7, 0, 0, 0, time.UTC); !r[0].Due.Equal(want) || !r[1].Due.Equal(start) {
 		t.Errorf("due %v and %v", r[0].Due, r[1].Due)
 	}
@@ -215,9 +215,9 @@ func TestWhoIsNotMailed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	security := event("left", "1", "Bo")
+	security := about("left", "1", "Bo")
 	security.Category = "security"
-	r := b.take(t, event("off", "1", "Bo"), event("dead", "1", "Bo"), event("left", "1", "Bo"), security)
+	r := b.take(t, about("off", "1", "Bo"), about("dead", "1", "Bo"), about("left", "1", "Bo"), security)
 	for i, want := range []string{"dropped off", "dropped suppressed", "dropped left", "waiting "} {
 		if got := r[i].State + " " + r[i].Reason; got != want {
 			t.Errorf("event %d: %q, want %q", i, got, want)
@@ -234,7 +234,7 @@ func TestWhoIsNotMailed(t *testing.T) {
 func TestAFailedRunReturnsItsEventsOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *digest.Options) { o.Attempts, o.Keep = 2, 2 })
-	b.take(t, event("ann", "1", "Bo"), event("ann", "1", "Cy"), event("ann", "2", "Bo"))
+	b.take(t, about("ann", "1", "Bo"), about("ann", "1", "Cy"), about("ann", "2", "Bo"))
 	b.mails.failWith(errors.New("the template hangs"))
 	b.morning(t)
 	b.Advance(time.Minute)
@@ -244,7 +244,7 @@ func TestAFailedRunReturnsItsEventsOnce(t *testing.T) {
 		t.Fatalf("runs %+v", runs)
 	}
 	b.mails.failWith(nil)
-	b.take(t, event("ann", "3", "Bo"))
+	b.take(t, about("ann", "3", "Bo"))
 	b.morning(t)
 	all := b.mails.all()
 	if len(all) != 1 {
@@ -260,7 +260,7 @@ func TestWithoutAnAddressEventsWait(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, id := range []string{"ann", "bob"} {
-		e := event(id, "1", "Bo")
+		e := about(id, "1", "Bo")
 		e.Email = ""
 		if r := b.take(t, e)[0]; r.State != "waiting" || r.Reason != "address" || r.Due != nil {
 			t.Errorf("answered %+v", r)
@@ -285,7 +285,7 @@ func TestAChangeOfPreferencesPlansAnew(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	weekly := map[string]*api.DigestPreference{"*": {Mode: "weekly", Weekdays: []string{"fri"}}}
-	b.take(t, event("ann", "1", "Bo"), event("bob", "1", "Bo"))
+	b.take(t, about("ann", "1", "Bo"), about("bob", "1", "Bo"))
 	b.prefer(t, "ann", weekly)
 	b.Advance(time.Date(2030, 1, 2, 7, 50, 0, 0, time.UTC).Sub(start))
 	b.prefer(t, "bob", weekly)
@@ -294,7 +294,7 @@ func TestAChangeOfPreferencesPlansAnew(t *testing.T) {
 	if len(all) != 1 || all[0].To[0].Address != "bob@example.com" {
 		t.Fatalf("mails on Wednesday: %+v", all)
 	}
-	b.take(t, event("bob", "2", "Bo"))
+	b.take(t, about("bob", "2", "Bo"))
 	b.morning(t) // Thursday
 	b.morning(t) // Friday
 	if n := len(b.mails.all()); n != 3 {
@@ -310,10 +310,10 @@ func TestAfterAnOutageThereIsOneMail(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.prefer(t, "ann", map[string]*api.DigestPreference{"*": {Mode: "hourly", Minute: new(15)}})
-	b.take(t, event("ann", "1", "Bo"))
+	b.take(t, about("ann", "1", "Bo"))
 	b.Advance(50 * time.Hour)
 	b.settle(t)
-	b.take(t, event("ann", "2", "Bo"))
+	b.take(t, about("ann", "2", "Bo"))
 	b.settle(t)
 	runs := b.runs(t, "ann")
 	if len(runs) != 1 || runs[0].Period != "2030-01-04T04" {
@@ -331,7 +331,7 @@ func TestPausedUntil(t *testing.T) {
 		t.Fatal(err)
 	}
 	for day := range 9 {
-		if r := b.take(t, event("ann", fmt.Sprint(day), "Bo"))[0]; !r.Due.Equal(end) {
+		if r := b.take(t, about("ann", fmt.Sprint(day), "Bo"))[0]; !r.Due.Equal(end) {
 			t.Errorf("day %d: due %v, want %v", day, r.Due, end)
 		}
 		b.Advance(24 * time.Hour)
@@ -351,7 +351,7 @@ func TestPausedUntil(t *testing.T) {
 func TestSendNow(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.take(t, event("ann", "1", "Bo"))
+	b.take(t, about("ann", "1", "Bo"))
 	answer, err := b.Send(t.Context(), "", api.DigestAccount{}, "ann")
 	if err != nil || answer.State != api.DigestPending || answer.Run == "" {
 		t.Fatalf("%+v, %v", answer, err)
@@ -378,9 +378,9 @@ func TestSendNow(t *testing.T) {
 func TestForgottenRecipientsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.take(t, event("ann", "1", "Bo"))
+	b.take(t, about("ann", "1", "Bo"))
 	b.morning(t)
-	b.take(t, event("ann", "2", "Bo"))
+	b.take(t, about("ann", "2", "Bo"))
 	if err := b.Delete(t.Context(), "", api.DigestAccount{}, "ann"); err != nil {
 		t.Fatal(err)
 	}
