@@ -53,6 +53,7 @@ type PersonalData struct {
 	Created      time.Time            `json:"created"`
 	Subscribers  []PersonalSubscriber `json:"subscribers"`
 	Campaigns    []PersonalCampaign   `json:"campaigns"`
+	Digests      []PersonalDigest     `json:"digests" doc:"Readers of digests with the address, what waits for them, and their runs"`
 	Messages     []LoggedMessage      `json:"messages" doc:"Messages to the person, live and in the email log, without other recipients"`
 	Documents    []PersonalDocument   `json:"documents" doc:"Messages that only the search index has"`
 	Deliveries   []PersonalDelivery   `json:"deliveries" doc:"Webhook deliveries that name the person"`

@@ -272,6 +272,46 @@ const (
 	// ExplainSegment says why a subscriber is in a segment, or not.
 	ExplainSegment Call[SegmentSubject, SegmentExplanation] = "GET /v1/segments/{segment}/explain"
 
+	// TakeDigestEvents takes in events for digests. A single event that is refused is the error; of several each
+	// has its answer.
+	TakeDigestEvents Call[DigestEventsRequest, DigestEventsAnswer] = "POST /v1/digests/events"
+	// DeleteDigestEvents deletes events that are not mailed yet.
+	DeleteDigestEvents Call[DigestEventRemoval, DigestEventsDeleted] = "DELETE /v1/digests/events"
+	// CreateDigestKind stores what is known of a category.
+	CreateDigestKind Call[DigestKind, DigestKindInfo] = "POST /v1/digests/kinds"
+	// ListDigestKinds lists the kinds of an account, or of all.
+	ListDigestKinds Call[DigestKindQuery, DigestKindPage] = "GET /v1/digests/kinds"
+	// GetDigestKind shows a kind.
+	GetDigestKind Call[DigestAccount, DigestKindInfo] = "GET /v1/digests/kinds/{category}"
+	// UpdateDigestKind changes what is not nil of a kind.
+	UpdateDigestKind Call[DigestKindPatch, DigestKindInfo] = "PUT /v1/digests/kinds/{category}"
+	// DeleteDigestKind deletes a kind. Events of the category stay.
+	DeleteDigestKind Call[DigestAccount, Deleted] = "DELETE /v1/digests/kinds/{category}"
+	// ListDigestRecipients lists the readers of an account, in the order of their ids.
+	ListDigestRecipients Call[DigestRecipientQuery, DigestRecipientPage] = "GET /v1/digests/recipients"
+	// GetDigestRecipient shows a reader with the next times and what waits.
+	GetDigestRecipient Call[DigestAccount, DigestRecipient] = "GET /v1/digests/recipients/{recipient}"
+	// PutDigestRecipient stores a reader. Its preferences are replaced.
+	PutDigestRecipient Call[DigestRecipientRequest, DigestRecipient] = "PUT /v1/digests/recipients/{recipient}"
+	// PatchDigestRecipient changes a reader, and the preferences of the categories that the request names.
+	PatchDigestRecipient Call[DigestRecipientRequest, DigestRecipient] = "PATCH /v1/digests/recipients/{recipient}"
+	// DeleteDigestRecipient deletes a reader with everything that waits.
+	DeleteDigestRecipient Call[DigestAccount, Deleted] = "DELETE /v1/digests/recipients/{recipient}"
+	// ListWaitingDigestEvents lists the events of a reader that are not mailed yet.
+	ListWaitingDigestEvents Call[DigestAccount, DigestWaiting] = "GET /v1/digests/recipients/{recipient}/events"
+	// PreviewDigest shows what would be mailed to a reader now.
+	PreviewDigest Call[DigestAccount, DigestPreview] = "GET /v1/digests/recipients/{recipient}/preview"
+	// SendDigest mails what waits for a reader now.
+	SendDigest Call[DigestAccount, DigestSendAnswer] = "POST /v1/digests/recipients/{recipient}/send?"
+	// ComputeDigestTimes says when a preference comes.
+	ComputeDigestTimes Call[DigestTimesRequest, DigestTimes] = "POST /v1/digests/times"
+	// ListDigestRuns lists runs, the newest first.
+	ListDigestRuns Call[DigestRunQuery, DigestRunPage] = "GET /v1/digests/runs"
+	// GetDigestRun shows a run with its groups.
+	GetDigestRun Fetch[DigestRun] = "GET /v1/digests/runs/{run}"
+	// RetryDigestRun lets a failed run be tried again.
+	RetryDigestRun Fetch[DigestRun] = "POST /v1/digests/runs/{run}/retry"
+
 	// CreateCampaign stores the draft of a campaign.
 	CreateCampaign Call[Campaign, CampaignInfo] = "POST /v1/campaigns"
 	// ListCampaigns lists the campaigns of an account, or of all, the latest first.

@@ -24,6 +24,7 @@ import (
 	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/config"
 	"github.com/postroom/postroom/dialing"
+	"github.com/postroom/postroom/digest"
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/erasure"
 	"github.com/postroom/postroom/feedback"
@@ -93,6 +94,7 @@ type App struct {
 	audience     *audience.Subscribers
 	optIn        *audience.Confirmations
 	campaigns    *newsletter.Campaigns
+	digests      *digest.Digests
 	documents    *documents.Documents
 	erasures     *erasure.Erasures
 	feedback     *feedback.Feedback
@@ -127,6 +129,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 		a.buildDelivery,   // queues, connections to relays, and the outbox
 		a.buildOptIn,      // mails that ask people to confirm subscriptions
 		a.buildCampaigns,  // campaigns, and the postmen that send them
+		a.buildDigests,    // notifications, collected and mailed
 		a.buildWebhooks,   // events to endpoints
 		a.buildDocuments,  // events to the search index
 		persons{a}.build,  // persons erased everywhere

@@ -28,6 +28,7 @@ func (a persons) build(context.Context) error {
 			{Name: "suppressions", Erase: a.eraseSuppressions, Export: a.exportSuppressions},
 			{Name: "campaigns", Erase: a.eraseCampaigns, Export: a.exportCampaigns},
 			{Name: "subscribers", Erase: a.eraseSubscribers, Export: a.exportSubscribers},
+			{Name: "digests", Erase: a.eraseDigests, Export: a.exportDigests},
 			{Name: "messages", Erase: a.outbox.Erase, Export: a.exportMessages},
 			{Name: "events", Erase: a.outbox.EraseEvents},
 			{Name: "deliveries", Erase: a.eraseDeliveries, Export: a.exportDeliveries},
@@ -117,6 +118,39 @@ func (a persons) exportCampaigns(ctx context.Context, w outbox.Whom, into *api.P
 	return a.eachAudience(ctx, w, func(w outbox.Whom) error {
 		return a.campaigns.Personal(ctx, w, func(one api.PersonalCampaign) error {
 			into.Campaigns = append(into.Campaigns, one)
+			return nil
+		})
+	})
+}
+
+// eachReader calls do with the person in each account that may have a reader of digests.
+func (a persons) eachReader(ctx context.Context, w outbox.Whom, do func(outbox.Whom) error) error {
+	if w.Account != "" {
+		return do(w)
+	}
+	var wrong error
+	_, err := a.accounts.Named(ctx, func(account string) bool {
+		w.Account = account
+		wrong = errors.Join(wrong, do(w))
+		return false
+	})
+	return errors.Join(err, wrong)
+}
+
+func (a persons) eraseDigests(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
+	return a.eachReader(ctx, w, func(w outbox.Whom) error {
+		n, err := a.digests.Erase(ctx, w)
+		if err != nil {
+			return err
+		}
+		return tally("digests", n)
+	})
+}
+
+func (a persons) exportDigests(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
+	return a.eachReader(ctx, w, func(w outbox.Whom) error {
+		return a.digests.Personal(ctx, w, func(one api.PersonalDigest) error {
+			into.Digests = append(into.Digests, one)
 			return nil
 		})
 	})

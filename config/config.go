@@ -43,6 +43,7 @@ type Config struct {
 	Storage        Storage     `key:"storage"`
 	Quotas         Quotas      `key:"quotas"`
 	Newsletter     Newsletter  `key:"newsletter"`
+	Digest         Digest      `key:"digest"`
 	Documents      Documents   `key:"documents"`
 	Webhooks       Webhooks    `key:"webhooks"`
 	Tracking       Tracking    `key:"tracking"`
@@ -128,6 +129,7 @@ type Workers struct {
 	Bulk      int `key:"bulk" default:"50" min:"1" max:"10000" doc:"Bulk messages that one process delivers at once."`
 	Notify    int `key:"notify" default:"50" min:"1" max:"10000" doc:"Webhook requests that one process makes at once."`
 	Documents int `key:"documents" default:"4" min:"1" max:"1000" doc:"Jobs of the documents queue that one process runs at once."`
+	Digests   int `key:"digests" default:"10" min:"1" max:"1000" doc:"Digests that one process makes at once."`
 }
 
 // Delivery is how messages are delivered.
@@ -211,6 +213,23 @@ type Newsletter struct {
 	HoldBounces      float64       `key:"holdBounces" default:"0.05" min:"0" max:"1" doc:"Share of the mails of a campaign that may be refused because of their address. Beyond it the campaign is held. 0: never."`
 	HoldComplaints   float64       `key:"holdComplaints" default:"0.003" min:"0" max:"1" doc:"Share of the mails of a campaign that may be reported as spam. Beyond it the campaign is held. 0: never."`
 	HoldFaults       float64       `key:"holdFaults" default:"0.01" min:"0" max:"1" doc:"Share of the mails of a campaign that may fail otherwise, such as for a variable that a person lacks. Beyond it the campaign is held. 0: never."`
+}
+
+// Digest is how notifications are collected and mailed.
+type Digest struct {
+	Mode        string        `key:"mode" default:"daily" values:"immediate,hourly,daily,weekly,monthly,off" doc:"When events are mailed of which neither the reader nor their kind says when. See Digests."`
+	Hour        int           `key:"hour" default:"8" min:"0" max:"23" doc:"Hour of daily, weekly and monthly digests, by the clock of the reader, if the preference has none."`
+	Lane        string        `key:"lane" default:"bulk" values:"bulk,transactional" doc:"Lane of digests whose kind has none."`
+	Gap         time.Duration `key:"gap" default:"5m" min:"0" max:"168h" doc:"Least time between two immediate mails to a reader about one category. What comes meanwhile is in the second one."`
+	Cap         int           `key:"cap" default:"50" min:"1" max:"1000" doc:"Lines of a digest. The others are counted."`
+	CapCategory int           `key:"capCategory" default:"10" min:"1" max:"1000" doc:"Lines of one category, in a digest of several."`
+	Keep        int           `key:"keep" default:"1000" min:"1" max:"100000" doc:"Events of a category that are kept one by one for a reader. Of older ones there are exact counts and the last event."`
+	Retention   time.Duration `key:"retention" default:"2160h" min:"1h" doc:"How long runs are kept, and events that no digest takes."`
+	Stagger     time.Duration `key:"stagger" default:"1h" min:"0" max:"24h" doc:"Digests of one time are spread over this time; each reader gets them at the same minute every day. 0: all at once."`
+	Grace       time.Duration `key:"grace" default:"15m" min:"0" max:"24h" doc:"A digest that is due within this time is sent before a change of the reader's preferences counts."`
+	Attempts    int           `key:"attempts" default:"10" min:"1" max:"100" doc:"Attempts to make a digest, as while its template fails."`
+	Failed      string        `key:"failed" default:"return" values:"return,drop" doc:"What becomes of the events of a digest that failed: return, they are in the next one, once; drop."`
+	FeedURL     string        `key:"feedUrl" empty:"none" doc:"Address of all events of a reader in your application, for the end of the mail. {recipient} stands for the reader's id: https://app.example.com/feed?user={recipient}."`
 }
 
 // Documents is the search index.

@@ -54,6 +54,13 @@ const (
 	ImportFinished      Type = "importFinished"      // an import of subscribers is over: done or interrupted
 )
 
+// What can happen to a digest.
+const (
+	DigestSent    Type = "digestSent"    // the relay took its mail
+	DigestSkipped Type = "digestSkipped" // there was nothing, or nobody, to mail; reason says why
+	DigestFailed  Type = "digestFailed"  // it was given up; returned says how many events wait for the next one
+)
+
 // What can happen to the system.
 const (
 	AccountError    Type = "accountError"    // an account's credentials, certificate or sender were refused
@@ -72,6 +79,7 @@ func Types() []Type {
 		ListSubscribe, MessageReported,
 		CampaignStarted, CampaignPaused, CampaignHeld, CampaignFinished,
 		SubscriberConfirmed, SubscriberLeft, ImportFinished,
+		DigestSent, DigestSkipped, DigestFailed,
 		AccountError, WebhookDisabled, WebhookTest, AlertRaised, AlertResolved,
 	}
 }

@@ -11,6 +11,7 @@ import (
 const (
 	Submit    = "submit"    // transactional messages
 	Bulk      = "bulk"      // messages of campaigns and digests
+	Digests   = "digests"   // has no tasks: while it is paused, no digest is made
 	Notify    = "notify"    // webhooks
 	Documents = "documents" // the search index
 )

@@ -3,6 +3,7 @@ package schedule
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -32,18 +33,45 @@ const mostOffset = 26 * 60 * 60
 
 // local returns the first instant at which the clocks of loc show what wall shows in UTC.
 func local(wall time.Time, layout string, loc *time.Location) (time.Time, error) {
-	shown := wall.Unix()
-	at := shown - mostOffset
+	unix, shows := reach(wall.Unix(), loc)
+	at := time.Unix(unix, 0).In(loc)
+	if shows != wall.Unix() {
+		return time.Time{}, fmt.Errorf("%s does not exist in %s: its clocks jump to %s", wall.Format(layout), loc,
+			at.Format(layout))
+	}
+	return at, nil
+}
+
+// reach returns the first instant at which the clocks of loc show wall or later, and what they show then.
+// wall and shows are seconds since 1970 by the clocks on the wall. If clocks jump over wall, shows is after
+// it. A later wall never has an earlier instant.
+func reach(wall int64, loc *time.Location) (at, shows int64) {
+	at = wall - mostOffset
 	for range mostPeriods {
 		p := periodAt(at, loc)
-		if exact := shown - p.offset; exact >= at && (p.last || exact < p.until) {
-			return time.Unix(exact, 0).In(loc), nil
-		}
-		if at+p.offset > shown {
+		if shows = at + p.offset; shows >= wall {
 			break
+		}
+		if exact := wall - p.offset; p.last || exact < p.until {
+			return exact, wall
 		}
 		at = p.until
 	}
-	return time.Time{}, fmt.Errorf("%s does not exist in %s: its clocks jump to %s", wall.Format(layout), loc,
-		time.Unix(at, 0).In(loc).Format(layout))
+	return at, shows
+}
+
+// latest returns the latest time that the clocks of loc have shown until an instant, counted as reach does.
+// If they went back a short time before, it is after what they show at the instant.
+func latest(unix int64, loc *time.Location) (wall int64) {
+	at := unix - 2*mostOffset
+	wall = math.MinInt64
+	for range mostPeriods {
+		p := periodAt(at, loc)
+		if p.last || p.until > unix {
+			return max(wall, unix+p.offset)
+		}
+		wall = max(wall, p.until-1+p.offset)
+		at = p.until
+	}
+	return wall
 }

@@ -75,15 +75,10 @@ func (w Window) Next(at time.Time, loc *time.Location) time.Time {
 // wait returns the seconds until the window opens if no clock is changed; 0: it is open. wall is the seconds
 // since 1970 by the clocks on the wall.
 func (w Window) wait(wall int64) int64 {
-	const firstDay = int64(time.Thursday) // 1 January 1970
-	minute := mod(floorDiv(wall, 60)+firstDay*perDay, perWeek)
-	length := mod(int64(w.Until-w.From), perDay)
-	if length == 0 {
-		length = perDay
-	}
+	minute, length := ofWeek(floorDiv(wall, 60)), w.length()
 	least := int64(perWeek)
-	for day, begins := range w.Days {
-		if !begins && w.Days != [7]bool{} {
+	for day := range w.Days {
+		if !w.begins(day) {
 			continue
 		}
 		start := int64(day)*perDay + int64(w.From)
@@ -94,6 +89,33 @@ func (w Window) wait(wall int64) int64 {
 	}
 	return least*60 - mod(wall, 60)
 }
+
+// left returns the seconds until the window closes if no clock is changed; 0: it is not open. wall is the
+// seconds since 1970 by the clocks on the wall.
+func (w Window) left(wall int64) int64 {
+	minute, length := ofWeek(floorDiv(wall, 60)), w.length()
+	var most int64
+	for day := range w.Days {
+		if w.begins(day) {
+			most = max(most, length-mod(minute-int64(day)*perDay-int64(w.From), perWeek))
+		}
+	}
+	if most == 0 {
+		return 0
+	}
+	return most*60 - mod(wall, 60)
+}
+
+// length returns how long the window is open, in minutes of the clocks on the wall.
+func (w Window) length() int64 {
+	if length := mod(int64(w.Until-w.From), perDay); length > 0 {
+		return length
+	}
+	return perDay
+}
+
+// begins reports whether the window begins on a day of the week.
+func (w Window) begins(day int) bool { return w.Days[day] || w.Days == [7]bool{} }
 
 // floorDiv returns a/b, rounded down. b is positive.
 func floorDiv(a, b int64) int64 { return (a - mod(a, b)) / b }

@@ -1,0 +1,164 @@
+package digest
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/suppression"
+)
+
+// Parts are what Digests is built from. All are needed.
+type Parts struct {
+	DB           *redisdb.DB
+	Suppressions *suppression.Store
+	// Of the outbox: Submit accepts a message; DeleteDeadLetter deletes one that failed; Get returns one that may
+	// be mailed yet, else NotFound; Letter writes one for a preview.
+	Submit           func(context.Context, api.SubmitRequest) (api.SubmitAnswer, error)
+	DeleteDeadLetter func(ctx context.Context, id string) (api.DeleteAnswer, error)
+	Get              func(ctx context.Context, id string) (api.OutboxMessage, error)
+	Letter           func(context.Context, outbox.Shared) (*outbox.Letter, error)
+	// Account returns an error if there is no such account.
+	Account func(ctx context.Context, account string) error
+	// HasTemplate reports whether there is a stored template that an account may use.
+	HasTemplate func(ctx context.Context, account, template string) (bool, error)
+	// Resting reports whether the queue digests is paused.
+	Resting func(ctx context.Context) (bool, error)
+}
+
+// Options are the settings. The zero value of a field means its default, unless it says something else.
+type Options struct {
+	Workers     int           // runs that this process works on at once; 0: it works on none
+	Cap         int           // lines of a mail; 0: 50
+	CapCategory int           // lines of a category in a mail of several; 0: 10
+	Keep        int           // events of a category of a recipient that are kept one by one; 0: 1,000
+	Retention   time.Duration // of events that wait, and of runs; 0: 90 days
+	Stagger     time.Duration // mail of recipients is spread over this time; 0: not at all
+	Grace       time.Duration // what is due within this time is sent before a change of preferences; 0: nothing
+	Gap         time.Duration // between immediate mails; 0: none
+	Attempts    int           // of a run; 0: 10
+	Drop        bool          // events of a run that failed are dropped; false: they return into the next one
+	Lease       time.Duration // of a run at work; 0: 20 seconds
+	Mode        string        // of recipients and kinds without a preference; "": daily
+	Hour        int           // of preferences without one; 0 is midnight
+	Lane        api.Lane      // "": bulk
+	// ServiceURL returns the public address; nil: none, and mail has no links to leave.
+	ServiceURL func() string
+	FeedURL    string // the whole feed of a recipient, with {recipient} for the id; "": none
+
+	Logger   *slog.Logger          // nil: no log
+	Registry prometheus.Registerer // nil: no metrics
+	Now      func() time.Time      // nil: time.Now
+}
+
+func (o Options) withDefaults() Options {
+	for _, d := range []struct {
+		field *int
+		is    int
+	}{{&o.Cap, 50}, {&o.CapCategory, 10}, {&o.Keep, 1000}, {&o.Attempts, 10}} {
+		if *d.field <= 0 {
+			*d.field = d.is
+		}
+	}
+	if o.Retention <= 0 {
+		o.Retention = 90 * 24 * time.Hour
+	}
+	if o.Lease <= 0 {
+		o.Lease = 20 * time.Second
+	}
+	if o.Lane == "" {
+		o.Lane = api.Bulk
+	}
+	if o.ServiceURL == nil {
+		o.ServiceURL = func() string { return "" }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+// Digests takes in events, keeps the preferences of recipients, and mails digests. It is safe for concurrent
+// use, by any number of processes on one Redis.
+type Digests struct {
+	*Recipients
+	Kinds *Kinds
+	Runs  *Runs
+	works *worker
+}
+
+// base is what all parts of Digests share.
+type base struct {
+	Parts
+	opts    Options
+	kinds   *Kinds
+	log     *slog.Logger
+	metrics *metrics
+}
+
+// New returns Digests. Mail begins with Run.
+func New(p Parts, o Options) (*Digests, error) {
+	if p.DB == nil || p.Suppressions == nil || p.Submit == nil || p.DeleteDeadLetter == nil || p.Get == nil ||
+		p.Letter == nil || p.Account == nil || p.HasTemplate == nil || p.Resting == nil {
+		return nil, errors.New("digest: a database, suppressions, the doors of the outbox, accounts, templates and the " +
+			"pause of the queue are needed")
+	}
+	o = o.withDefaults()
+	if _, wrong := o.cadenceOf(o.standard(), "digest"); wrong != nil {
+		return nil, errors.Join(errors.New("digest: the settings digest.mode and digest.hour make no preference"),
+			fault.InvalidFields(wrong))
+	}
+	b := &base{Parts: p, opts: o, log: o.Logger, metrics: newMetrics(o.Registry)}
+	b.kinds = newKinds(b)
+	recipients := &Recipients{b}
+	runs := &Runs{b}
+	return &Digests{Recipients: recipients, Kinds: b.kinds, Runs: runs, works: &worker{Runs: runs,
+		held: map[held]bool{}}}, nil
+}
+
+// Run mails what is due and follows what becomes of it, until ctx ends.
+func (d *Digests) Run(ctx context.Context) error { return d.works.run(ctx) }
+
+// ListID returns the list that the digests of an account are of: its name in mail, and in suppressions.
+func ListID(account string) string {
+	label := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' {
+			return c
+		}
+		return '-'
+	}, strings.ToLower(account))
+	if label = strings.Trim(label[:min(len(label), 50)], "-"); label == "" {
+		label = "account"
+	}
+	return listPrefix + label
+}
+
+// listPrefix begins the lists of digests.
+const listPrefix = "digest."
+
+// defaultAccount is the account of requests that name none.
+const defaultAccount = "default"
+
+// accountOf returns the account of a request. bound is that of the token; empty: it may use any.
+func (b *base) accountOf(ctx context.Context, bound, given string) (string, error) {
+	switch {
+	case given == "" && bound == "":
+		given = defaultAccount
+	case given == "":
+		given = bound
+	case bound != "" && given != bound:
+		return "", fault.New(fault.NotFound, "AccountNotFound", "There is no account %q", given)
+	}
+	return given, b.Account(ctx, given)
+}

@@ -1,0 +1,237 @@
+package digest
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/language"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/templates/locale"
+)
+
+// storedKind is a kind as it is stored.
+type storedKind struct {
+	api.DigestKind
+	Version int `json:"version"`
+}
+
+// Kinds are what is known of categories.
+type Kinds struct {
+	b      *base
+	store  *records.Store[storedKind]
+	cached *redisdb.Cache[map[string]*api.DigestKind]
+}
+
+func newKinds(b *base) *Kinds {
+	k := &Kinds{b: b}
+	k.store = records.New(b.DB, nil, records.Kind[storedKind]{
+		Key: "digest-kind", Index: "digest-kinds", Name: "digest kind", Code: "DigestKindChanged",
+		Missing: func(id string) error {
+			account, category := readKindID(id)
+			return fault.New(fault.NotFound, "DigestKindNotFound", "There is no digest kind %q of account %q", category,
+				account)
+		},
+		Secrets: func(*storedKind) []records.Secret { return nil },
+	}, records.Options[storedKind]{Now: b.opts.Now, Forget: func(string) { k.cached.Clear() }})
+	k.cached = redisdb.NewCache[map[string]*api.DigestKind](b.DB, k.store.VersionKey(), nil)
+	return k
+}
+
+// kindID names the record of a kind.
+func kindID(account, category string) string { return account + "/" + url.QueryEscape(category) }
+
+func readKindID(id string) (account, category string) {
+	account, category, _ = strings.Cut(id, "/")
+	category, _ = url.QueryUnescape(category) // written by kindID
+	return account, category
+}
+
+// of returns the kinds of an account by category, as they were at most a second ago.
+func (k *Kinds) of(ctx context.Context, account string) (map[string]*api.DigestKind, error) {
+	all, _, err := k.cached.Get(ctx, account, time.Now(), func(ctx context.Context) (map[string]*api.DigestKind,
+		bool, error) {
+		all := map[string]*api.DigestKind{}
+		err := k.store.Each(ctx, func(r *records.Record[storedKind]) error {
+			if kind := r.Value.DigestKind; kind.Account == account {
+				all[kind.Category] = &kind
+			}
+			return nil
+		})
+		return all, err == nil, err
+	})
+	return all, err
+}
+
+// Create stores a new kind. If there is one of the category: Conflict, code DigestKindExists.
+func (k *Kinds) Create(ctx context.Context, bound string, in api.DigestKind) (api.DigestKindInfo, error) {
+	account, err := k.b.accountOf(ctx, bound, in.Account)
+	if err != nil {
+		return api.DigestKindInfo{}, err
+	}
+	if in.Account = account; k.check(ctx, in) != nil {
+		return api.DigestKindInfo{}, k.check(ctx, in)
+	}
+	id := kindID(account, in.Category)
+	_, err = k.store.Change(ctx, id, func(old *records.Record[storedKind]) (storedKind, error) {
+		if old != nil {
+			return storedKind{}, fault.New(fault.Conflict, "DigestKindExists",
+				"There is a digest kind %q of account %q already", in.Category, account)
+		}
+		return storedKind{in, 1}, nil
+	})
+	if err != nil {
+		return api.DigestKindInfo{}, err
+	}
+	return k.Get(ctx, bound, api.DigestAccount{Account: account}, in.Category)
+}
+
+// check returns an error that names every wrong field.
+func (k *Kinds) check(ctx context.Context, in api.DigestKind) error {
+	var f fields
+	switch n := utf8.RuneCountInString(in.Category); {
+	case n == 0:
+		f.add("category", "is required")
+	case n > 64 || !utf8.ValidString(in.Category) || strings.ContainsFunc(in.Category, unicode.IsControl):
+		f.add("category", "must have at most 64 characters, and no control characters")
+	case in.Category == rest:
+		f.add("category", "can't be *, which stands for all others")
+	}
+	for tag, title := range in.Title {
+		if _, err := language.Parse(tag); err != nil {
+			f.add("title."+tag, "is of no language; a language is en or pt-BR")
+		}
+		if n := utf8.RuneCountInString(title); n == 0 || n > 256 || strings.ContainsFunc(title, unicode.IsControl) {
+			f.add("title."+tag, "must have 1 to 256 characters, and no control characters")
+		}
+	}
+	if in.Preference != nil {
+		_, wrong := k.b.opts.cadenceOf(*in.Preference, "preference")
+		f = append(f, wrong...)
+		if in.Required && in.Preference.Mode == off {
+			f.add("preference.mode", "can't be off: the kind is required")
+		}
+	}
+	if in.Lane != "" && in.Lane != api.Bulk && in.Lane != api.Transactional {
+		f.add("lane", "must be bulk or transactional")
+	}
+	if f == nil && in.Template != "" {
+		has, err := k.b.HasTemplate(ctx, in.Account, in.Template)
+		if err != nil {
+			return err
+		}
+		if !has {
+			f.add("template", "There is no template \""+in.Template+"\"")
+		}
+	}
+	return fault.InvalidFields(f)
+}
+
+// Update changes the fields of a kind that the patch has. What waits is planned anew as it comes due.
+func (k *Kinds) Update(ctx context.Context, bound, category string, p api.DigestKindPatch) (
+	api.DigestKindInfo, error) {
+	account, err := k.b.accountOf(ctx, bound, p.Account)
+	if err != nil {
+		return api.DigestKindInfo{}, err
+	}
+	err = k.store.Update(ctx, kindID(account, category), func(old *records.Record[storedKind]) (storedKind,
+		error) {
+		next := old.Value
+		if p.Version != nil && *p.Version != next.Version {
+			return next, fault.New(fault.Conflict, "DigestKindChanged", "Kind %q is at version %d now, not %d", category,
+				next.Version, *p.Version)
+		}
+		if p.Title != nil {
+			next.Title = p.Title
+		}
+		if p.Preference != nil {
+			next.Preference = p.Preference
+		}
+		api.Set(&next.Required, p.Required)
+		api.Set(&next.Template, p.Template)
+		api.Set(&next.Lane, p.Lane)
+		next.Version++
+		return next, k.check(ctx, next.DigestKind)
+	})
+	if err != nil {
+		return api.DigestKindInfo{}, err
+	}
+	return k.Get(ctx, bound, api.DigestAccount{Account: account}, category)
+}
+
+// Get returns a kind. Unknown: NotFound.
+func (k *Kinds) Get(ctx context.Context, bound string, q api.DigestAccount, category string) (
+	api.DigestKindInfo, error) {
+	account, err := k.b.accountOf(ctx, bound, q.Account)
+	if err != nil {
+		return api.DigestKindInfo{}, err
+	}
+	r, err := k.store.Get(ctx, kindID(account, category))
+	if err != nil {
+		return api.DigestKindInfo{}, err
+	}
+	return shownKind(r), nil
+}
+
+func shownKind(r *records.Record[storedKind]) api.DigestKindInfo {
+	return api.DigestKindInfo{DigestKind: r.Value.DigestKind, Version: r.Value.Version, Created: r.Created,
+		Updated: r.Updated}
+}
+
+// Delete deletes a kind. Its events stay: their category has no title and no preference of its own any more.
+func (k *Kinds) Delete(ctx context.Context, bound string, q api.DigestAccount, category string) error {
+	account, err := k.b.accountOf(ctx, bound, q.Account)
+	if err != nil {
+		return err
+	}
+	return k.store.Delete(ctx, kindID(account, category))
+}
+
+// Page returns a page of kinds: of one account, or of all.
+func (k *Kinds) Page(ctx context.Context, bound string, q api.DigestKindQuery) (api.DigestKindPage, error) {
+	account := cmp.Or(q.Account, bound)
+	if bound != "" && account != bound {
+		return api.DigestKindPage{}, fault.New(fault.NotFound, "AccountNotFound", "There is no account %q", account)
+	}
+	page := api.DigestKindPage{Page: max(0, q.Page), Kinds: []api.DigestKindInfo{}}
+	size := min(cmp.Or(max(0, q.PageSize), 20), 1000)
+	err := k.store.Each(ctx, func(r *records.Record[storedKind]) error {
+		if account != "" && r.Value.Account != account {
+			return nil
+		}
+		if page.Total >= page.Page*size && len(page.Kinds) < size {
+			page.Kinds = append(page.Kinds, shownKind(r))
+		}
+		page.Total++
+		return nil
+	})
+	page.Pages = (page.Total + size - 1) / size
+	return page, err
+}
+
+// titleOf returns what readers of a language call a category.
+func titleOf(k *api.DigestKind, category, tag string) string {
+	if k == nil || len(k.Title) == 0 {
+		return category
+	}
+	for _, name := range []string{tag, baseOf(tag), locale.Find(tag).Tag(), "en"} {
+		if title, ok := k.Title[name]; ok {
+			return title
+		}
+	}
+	return category
+}
+
+// baseOf returns the language of a tag without its region: de of de-AT.
+func baseOf(tag string) string {
+	base, _, _ := strings.Cut(tag, "-")
+	return base
+}

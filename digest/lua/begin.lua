@@ -1,0 +1,22 @@
+-- begin gives a run that was claimed again to its worker.
+--
+-- KEYS[1] run, KEYS[2] open, KEYS[3] fences, KEYS[4] runs of the account
+-- ARGV: run fence now
+-- Answer: STALE
+-- Answer: BEGUN
+-- Answer: ENDED
+--   ENDED  there is nothing to do; it is not open any more
+local held = 'run ' .. run
+if redis.call('HGET', KEYS[3], held) ~= fence then return STALE end
+local state = redis.call('HGET', KEYS[1], 'state')
+if state ~= 'pending' and state ~= 'processing' and state ~= 'skipped' then
+  redis.call('ZREM', KEYS[2], held)
+  redis.call('HDEL', KEYS[3], held)
+  return ENDED
+end
+if state ~= 'skipped' then
+  redis.call('HSET', KEYS[1], 'state', 'processing', 'started', now)
+  redis.call('HINCRBY', KEYS[1], 'attempts', 1)
+  index(KEYS[4], state, 'processing', run, now)
+end
+return BEGUN

@@ -1,0 +1,20 @@
+-- end notes what became of the mail of a run.
+--
+-- KEYS[1] run, KEYS[2] runs of the account
+-- ARGV: run now queue_id state reason seconds
+--   queue_id  of the mail
+--   state     sent, failed, skipped
+-- Answer: OTHER
+-- Answer: ENDED
+--   OTHER  there is no such run, its mail is another, or it has ended. Only a dead letter that is replayed makes a failed
+--          run sent.
+local has, old = redis.call('HGET', KEYS[1], 'queueId'), redis.call('HGET', KEYS[1], 'state')
+if has ~= queue_id or (old ~= 'submitted' and (old ~= 'failed' or state ~= 'sent')) then return OTHER end
+redis.call('HSET', KEYS[1], 'state', state, 'reason', reason, 'ended', now)
+index(KEYS[2], old, state, run, now)
+if state ~= 'failed' then
+  local taken = string.gsub(KEYS[1], ':digest%-run:', ':digest-taken:', 1)
+  for i = 0, tonumber(redis.call('HGET', KEYS[1], 'lists') or '0') - 1 do drop(taken .. ':' .. i) end
+end
+redis.call('EXPIRE', KEYS[1], seconds)
+return ENDED

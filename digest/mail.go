@@ -1,0 +1,147 @@
+package digest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/digest/letter"
+	"github.com/postroom/postroom/schedule"
+)
+
+// manner is how a run is mailed. It is stored as the run begins, so that a repetition makes the same message.
+type manner struct {
+	Lane     api.Lane          `json:"lane"`
+	Template string            `json:"template,omitempty"` // empty: the built-in mail
+	Listed   bool              `json:"listed,omitempty"`   // it has the list of digests, which readers may leave
+	Titles   map[string]string `json:"titles,omitempty"`   // of categories, in the language of the mail
+	Cap      int               `json:"cap"`
+	Category int               `json:"category"`
+	Feed     string            `json:"feed,omitempty"`
+}
+
+// digestTemplate is the stored template that replaces the built-in mail of an account.
+const digestTemplate = "digest"
+
+// mannerOf returns how categories are mailed to a recipient now, for the record.
+func (b *base) mannerOf(ctx context.Context, r *recipient, categories []string,
+	kinds map[string]*api.DigestKind) (string, error) {
+	m := manner{Cap: b.opts.Cap, Category: b.opts.CapCategory,
+		Feed: strings.ReplaceAll(b.opts.FeedURL, "{recipient}", url.QueryEscape(r.id))}
+	m.Lane, m.Template, m.Listed = b.opts.lane(categories, kinds)
+	m.Listed = m.Listed && b.opts.ServiceURL() != ""
+	if m.Template == "" {
+		has, err := b.HasTemplate(ctx, r.account, digestTemplate)
+		if err != nil {
+			return "", err
+		}
+		if has {
+			m.Template = digestTemplate
+		}
+	}
+	for _, category := range categories {
+		name := strings.TrimPrefix(category, urgentCategory)
+		if title := titleOf(kinds[name], name, r.locale); title != name {
+			if m.Titles == nil {
+				m.Titles = map[string]string{}
+			}
+			m.Titles[name] = title
+		}
+	}
+	raw, err := json.Marshal(m)
+	return string(raw), err
+}
+
+// made is the mail of a run.
+type made struct {
+	request api.SubmitRequest
+	record  string
+}
+
+// mailOf makes the mail of a run. The same run makes the same mail.
+func (b *base) mailOf(ctx context.Context, r *run) (made, error) {
+	all, ids, err := b.snapshot(ctx, r)
+	if err != nil {
+		return made{}, err
+	}
+	d, kept := digestOf(all, r)
+	kept.Events = ids[max(0, len(ids)-mostIDs):]
+	packed, err := kept.write()
+	if err != nil {
+		return made{}, fmt.Errorf("keep what run %s says: %w", r.id, err)
+	}
+	req, err := b.write(r, d)
+	return made{req, packed}, err
+}
+
+// write returns the message of a run.
+func (b *base) write(r *run, d letter.Digest) (req api.SubmitRequest, _ error) {
+	zone, err := schedule.Zone(r.tz)
+	if err != nil {
+		zone = time.UTC
+	}
+	metadata, err := json.Marshal(map[string]string{"digestRun": r.id, "recipient": r.place.id})
+	if err != nil {
+		return req, err
+	}
+	req = api.SubmitRequest{Account: r.account, To: api.Addresses{{Name: r.name, Address: r.email}},
+		IdempotencyKey: "digest/" + r.id, Lane: r.manner.Lane, Locale: r.locale, TZ: r.tz, Metadata: metadata,
+		Tags: []string{"digest"}}
+	if r.manner.Listed {
+		req.ListID = ListID(r.account)
+	}
+	if r.manner.Template != "" {
+		req.Template = r.manner.Template
+		params, err := letter.Params(d, r.locale, zone)
+		req.Render = &api.Render{Params: params}
+		return req, err
+	}
+	mail, err := letter.Write(d, r.locale, zone)
+	no := false
+	req.Subject, req.PreviewText, req.HTML, req.Text = mail.Subject, mail.PreviewText, mail.HTML, mail.Text
+	req.TrackOpens, req.TrackClicks = &no, &no
+	req.Render = &api.Render{Params: mail.Params}
+	return req, err
+}
+
+// mostIDs bounds the ids of events that a run keeps.
+const mostIDs = 1000
+
+// digestOf returns what a mail of groups says, and what its run keeps of it.
+func digestOf(all []*group, r *run) (letter.Digest, record) {
+	d := letter.Digest{Schedule: r.schedule, Period: r.period, FeedURL: r.manner.Feed}
+	kept := record{Groups: []api.DigestGroup{}}
+	if len(all) == 0 {
+		return d, kept
+	}
+	first, last := all[0].first, all[0].last
+	for _, g := range all {
+		d.Total += g.count
+		first, last = min(first, g.first), max(last, g.last)
+	}
+	d.From, d.To = time.UnixMilli(first).UTC(), time.UnixMilli(last).UTC()
+	shown, left := capped(all, r.manner.Cap, r.manner.Category)
+	d.Rest = left
+	for _, g := range shown {
+		title := r.manner.Titles[g.category]
+		one := g.shown(title)
+		d.Groups = append(d.Groups, one)
+		kept.Groups = append(kept.Groups, asGroup(one))
+	}
+	return d, kept
+}
+
+// asGroup returns a group as the API shows it.
+func asGroup(g letter.Group) api.DigestGroup {
+	shown := api.DigestGroup{Category: g.Category, EntityType: g.EntityType, EntityID: g.EntityID, Title: g.Title,
+		URL: g.URL, Count: g.Count, First: g.First, Last: g.Last, Others: g.Others, Priority: g.Priority,
+		Payload: g.Payload, Actors: []api.DigestActor{}}
+	for _, a := range g.Actors {
+		shown.Actors = append(shown.Actors, api.DigestActor(a))
+	}
+	return shown
+}

@@ -1,0 +1,118 @@
+package digest
+
+import (
+	"hash/fnv"
+	"time"
+)
+
+// A plan decides when mail of a recipient is due. It is pure: time and what is known of the recipient are
+// given.
+
+// stagger returns by how much the mail of a recipient is later than the time of its schedules.
+func (o Options) stagger(p place) time.Duration {
+	if o.Stagger < time.Second {
+		return 0
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(p.account + "\x00" + p.id)) // never fails
+	sum := h.Sum64()
+	return time.Duration((sum^sum>>32)%uint64(o.Stagger/time.Second)) * time.Second
+}
+
+// spent bounds the moves of a due time out of quiet hours.
+const spent = 20
+
+// due returns when mail is sent that a schedule wants at a time: later by the stagger, not in quiet hours,
+// and not while the recipient pauses.
+func (o Options) due(r *recipient, at time.Time) time.Time {
+	stagger := o.stagger(r.place)
+	return o.awake(r, at.Add(stagger), stagger)
+}
+
+// awake returns at, or the first time after it at which a recipient may be mailed.
+func (o Options) awake(r *recipient, at time.Time, stagger time.Duration) time.Time {
+	if at.Before(r.paused) {
+		at = r.paused
+	}
+	for range spent {
+		end := r.quiet.End(at, r.zone)
+		if end.Equal(at) {
+			return at
+		}
+		if at = end.Add(stagger); !r.quiet.In(at, r.zone) {
+			return at
+		}
+	}
+	return r.quiet.End(at, r.zone)
+}
+
+// period is one mail of a schedule.
+type period struct {
+	id  string
+	due time.Time
+}
+
+// mostSpan bounds how far back the newest period is looked for.
+const mostSpan = 400 * 24 * time.Hour
+
+// instant is how periods of schedules without a cadence are named.
+const instant = "2006-01-02T15:04:05.000Z"
+
+// next returns the first period of a cadence that is due after now and comes after the period last. ok is
+// false if none comes.
+func (o Options) next(r *recipient, c cadence, last string, now time.Time) (p period, ok bool) {
+	for at := o.from(r, now); ; {
+		slot, ok := c.Next(at, r.zone)
+		if !ok {
+			return period{}, false
+		}
+		at = slot.At
+		if due := o.due(r, at); due.After(now) && slot.ID > last {
+			return period{slot.ID, due}, true
+		}
+	}
+}
+
+// from returns a time before which no slot is due after now.
+func (o Options) from(r *recipient, now time.Time) time.Time {
+	if r.paused.After(now) { // everything before the end of the pause is due then
+		return now.Add(-o.Stagger - time.Hour)
+	}
+	return now.Add(-2*o.Stagger - r.quiet.Longest() - time.Hour)
+}
+
+// newest returns the last period of a cadence that is due at or before now and comes after the period last.
+// since is when it was due first; before, none is looked for. ok is false if none is due.
+func (o Options) newest(r *recipient, c cadence, last string, since, now time.Time) (p period, ok bool) {
+	if r.paused.After(now) {
+		return period{}, false
+	}
+	span := min(c.Span(), mostSpan)
+	late := 2*o.Stagger + r.quiet.Longest() + time.Hour
+	at := since.Add(-late)
+	if !since.After(r.paused) { // it waited for the end of the pause
+		at = at.Add(-span)
+	}
+	if least := now.Add(-late - 2*span); at.Before(least) {
+		at = least
+	}
+	for {
+		slot, more := c.Next(at, r.zone)
+		if !more || slot.At.After(now) {
+			return p, ok
+		}
+		at = slot.At
+		if due := o.due(r, at); !due.After(now) && slot.ID > last {
+			p, ok = period{slot.ID, due}, true
+		}
+	}
+}
+
+// soon returns when immediate mail is due that comes now: at once, or when the gap after the last ends.
+func (o Options) soon(r *recipient, gap time.Duration, last, now time.Time) time.Time {
+	at := now
+	if end := last.Add(gap); end.After(at) {
+		at = end
+	}
+	return o.awake(r, at, o.stagger(r.place))
+}

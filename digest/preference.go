@@ -1,0 +1,212 @@
+package digest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/schedule"
+)
+
+// The modes of preferences that are no cadences.
+const (
+	immediate = "immediate"
+	off       = "off"
+)
+
+// Schedules that no preference makes.
+const (
+	urgentSchedule  = "urgent"  // events of priority urgent, at once
+	nowSchedule     = "now"     // somebody asked for a mail now
+	addressSchedule = "address" // events of a recipient without an address, which are given up
+	recheck         = "recheck" // events that returned, to be planned
+)
+
+// rest stands for the categories that have no preference of their own.
+const rest = "*"
+
+// cadence is a preference as it is used.
+type cadence struct {
+	mode string // immediate, off, or a mode of package schedule
+	gap  time.Duration
+	schedule.Cadence
+}
+
+// key names the schedule of a cadence.
+func (c cadence) key() string {
+	switch c.mode {
+	case immediate:
+		return immediate + "@" + c.gap.String()
+	case off:
+		return off
+	}
+	return c.String()
+}
+
+// words returns the cadence as a part of a sentence.
+func (c cadence) words() string {
+	switch {
+	case c.mode == off:
+		return "never"
+	case c.mode == immediate && c.gap == 0:
+		return "at once"
+	case c.mode == immediate:
+		return "at once, at most every " + strings.TrimSuffix(c.gap.String(), "0s")
+	}
+	return c.Words()
+}
+
+// modes are the modes of preferences.
+var modes = []string{immediate, string(schedule.Hourly), string(schedule.Daily), string(schedule.Weekly),
+	string(schedule.Monthly), string(schedule.Custom), off}
+
+// mostGap bounds the gap of immediate mail.
+const mostGap = 7 * 24 * time.Hour
+
+// cadenceOf reads a preference. The wrong fields begin with at, as preferences.comment.
+func (o Options) cadenceOf(p api.DigestPreference, at string) (cadence, []fault.Field) {
+	c := cadence{mode: p.Mode, gap: o.Gap}
+	var f fields
+	if !slices.Contains(modes, p.Mode) {
+		f.add(at+".mode", "must be "+strings.Join(modes[:len(modes)-1], ", ")+" or "+off)
+		return c, f
+	}
+	if p.Mode == off {
+		return c, nil
+	}
+	if p.Mode == immediate {
+		if p.Gap != "" {
+			gap, err := time.ParseDuration(p.Gap)
+			if err != nil || gap < 0 || gap > mostGap {
+				f.add(at+".gap", "must be a duration from 0s to 168h, such as 5m")
+			}
+			c.gap = gap
+		}
+		return c, f
+	}
+	c.Cadence = schedule.Cadence{Mode: schedule.Mode(p.Mode), Hour: o.Hour, Day: p.Day}
+	if p.Hour != nil {
+		c.Hour = *p.Hour
+	}
+	if p.Minute != nil {
+		c.Minute = *p.Minute
+	}
+	if c.Mode == schedule.Weekly {
+		c.Weekdays = weekdays(&f, at+".weekdays", p.Weekdays)
+	}
+	if c.Mode == schedule.Custom {
+		c.readCustom(&f, p, at)
+	}
+	if f == nil {
+		for _, wrong := range c.Check() {
+			f.add(at+"."+wrong.Key, wrong.Message)
+		}
+	}
+	return c, f
+}
+
+func (c *cadence) readCustom(f *fields, p api.DigestPreference, at string) {
+	if (p.Cron == "") == (len(p.Times) == 0) {
+		f.add(at+".cron", "or times is required, and only one of them")
+		return
+	}
+	if p.Cron != "" {
+		cron, err := schedule.ParseCron(p.Cron)
+		if err != nil {
+			f.add(at+".cron", err.Error())
+		}
+		c.Cron = cron
+		return
+	}
+	for i, t := range p.Times {
+		day := slices.Index(weekdayNames, t.Weekday)
+		if day < 0 {
+			f.add(fmt.Sprintf("%s.times[%d].weekday", at, i), wrongWeekday)
+		}
+		clock, err := schedule.ParseClock(t.At)
+		if err != nil {
+			f.add(fmt.Sprintf("%s.times[%d].at", at, i), err.Error())
+		}
+		c.Slots = append(c.Slots, schedule.Slot{Weekday: time.Weekday(max(0, day)), At: clock})
+	}
+}
+
+// weekdayNames are the days as requests name them, by time.Weekday.
+var weekdayNames = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
+
+const wrongWeekday = "must be mon, tue, wed, thu, fri, sat or sun"
+
+func weekdays(f *fields, at string, names []string) (days [7]bool) {
+	for i, name := range names {
+		if day := slices.Index(weekdayNames, name); day >= 0 {
+			days[day] = true
+		} else {
+			f.add(fmt.Sprintf("%s[%d]", at, i), wrongWeekday)
+		}
+	}
+	return days
+}
+
+// quietOf reads quiet hours.
+func quietOf(list []api.DigestQuiet) (schedule.Quiet, []fault.Field) {
+	var quiet schedule.Quiet
+	var f fields
+	for i, q := range list {
+		w, wrong := schedule.ParseWindow(q.Weekdays, q.From, q.Until)
+		for _, one := range wrong {
+			key := strings.Replace(one.Key, "days[", "weekdays[", 1)
+			f.add(fmt.Sprintf("quiet[%d].%s", i, key), one.Message)
+		}
+		quiet = append(quiet, w)
+	}
+	if f == nil {
+		f = quiet.Check()
+	}
+	return quiet, f
+}
+
+// preference returns what a recipient wants of a category: its own preference of the category, its own of the
+// rest, that of the kind, or the default. A kind that is required is not off.
+func (o Options) preference(r *recipient, category string, k *api.DigestKind) api.DigestPreference {
+	all := []api.DigestPreference{}
+	for _, name := range []string{category, rest} {
+		if p, ok := r.preferences[name]; ok {
+			all = append(all, p)
+		}
+	}
+	if k != nil && k.Preference != nil {
+		all = append(all, *k.Preference)
+	}
+	all = append(all, o.standard())
+	for _, p := range all {
+		if p.Mode != off || k == nil || !k.Required {
+			return p
+		}
+	}
+	return api.DigestPreference{Mode: string(schedule.Daily)}
+}
+
+// standard is the preference of those who have none.
+func (o Options) standard() api.DigestPreference {
+	return api.DigestPreference{Mode: cmp.Or(o.Mode, string(schedule.Daily))}
+}
+
+// wanted is preference, as it is used. What can't be used, as after a change of the settings, is daily.
+func (o Options) wanted(r *recipient, category string, k *api.DigestKind) cadence {
+	c, wrong := o.cadenceOf(o.preference(r, category, k), "")
+	if wrong != nil {
+		c = cadence{mode: string(schedule.Daily), Cadence: schedule.Cadence{Mode: schedule.Daily, Hour: o.Hour}}
+	}
+	return c
+}
+
+// fields are wrong fields.
+type fields []fault.Field
+
+func (f *fields) add(key, message string) {
+	*f = append(*f, fault.Field{Key: key, Message: message})
+}

@@ -1,0 +1,328 @@
+package digest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/text/language"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// Get returns a recipient with its next times and what waits. Unknown: NotFound.
+func (r *Recipients) Get(ctx context.Context, bound string, q api.DigestAccount, id string) (
+	api.DigestRecipient, error) {
+	found, err := r.find(ctx, bound, q.Account, id)
+	if err != nil {
+		return api.DigestRecipient{}, err
+	}
+	return r.show(ctx, found)
+}
+
+// find returns a recipient. Unknown: NotFound.
+func (r *Recipients) find(ctx context.Context, bound, account, id string) (*recipient, error) {
+	account, err := r.accountOf(ctx, bound, account)
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.read(ctx, place{account, id})
+	if err == nil && found.version == "" {
+		err = fault.New(fault.NotFound, "DigestRecipientNotFound",
+			"There is no recipient %q of digests of account %q", id, account)
+	}
+	return found, err
+}
+
+// read returns a recipient; without a version if there is none.
+func (b *base) read(ctx context.Context, p place) (*recipient, error) {
+	fields, err := b.DB.Client().HGetAll(ctx, p.key()).Result()
+	if err != nil {
+		return nil, redisdb.Failed(err, "read %s", p)
+	}
+	return readRecipient(p, fields), nil
+}
+
+// Put stores a recipient: its preferences are replaced, other fields if they are named. It reports whether
+// there was one. Invalid names every wrong field.
+func (r *Recipients) Put(ctx context.Context, bound, id string, req api.DigestRecipientRequest) (
+	_ api.DigestRecipient, existed bool, _ error) {
+	return r.write(ctx, bound, id, req, true)
+}
+
+// Patch changes a recipient: the preferences of the categories that it names, null removes one. Unknown:
+// NotFound.
+func (r *Recipients) Patch(ctx context.Context, bound, id string, req api.DigestRecipientRequest) (
+	api.DigestRecipient, error) {
+	shown, _, err := r.write(ctx, bound, id, req, false)
+	return shown, err
+}
+
+func (r *Recipients) write(ctx context.Context, bound, id string, req api.DigestRecipientRequest, whole bool) (
+	none api.DigestRecipient, existed bool, _ error) {
+	if err := r.checkRequest(id, &req); err != nil {
+		return none, false, err
+	}
+	account, err := r.accountOf(ctx, bound, req.Account)
+	if err != nil {
+		return none, false, err
+	}
+	next, err := r.change(ctx, place{account, id}, func(old *recipient) error {
+		existed = old.version != ""
+		switch {
+		case !existed && !whole:
+			return fault.New(fault.NotFound, "DigestRecipientNotFound",
+				"There is no recipient %q of digests of account %q", id, account)
+		case req.Version != nil && strconv.Itoa(*req.Version) != cmp.Or(old.version, "0"):
+			return fault.New(fault.Conflict, "DigestRecipientChanged", "Recipient %q is at version %s now, not %d", id,
+				cmp.Or(old.version, "0"), *req.Version)
+		}
+		return old.apply(req, whole)
+	})
+	if err != nil {
+		return none, existed, err
+	}
+	if err := r.welcome(ctx, next); err != nil {
+		return none, existed, err
+	}
+	shown, err := r.show(ctx, next)
+	return shown, existed, err
+}
+
+// checkRequest returns an error that names every wrong field. Values get their normal form.
+func (r *Recipients) checkRequest(id string, req *api.DigestRecipientRequest) error {
+	var f fields
+	checkRecipientID(&f, id)
+	if req.Email != nil && *req.Email != "" {
+		email, err := message.NormalizeAddress(*req.Email)
+		if err != nil {
+			f.add("email", err.Error())
+		}
+		req.Email = &email
+	}
+	if req.Name != nil && (utf8.RuneCountInString(*req.Name) > 256 ||
+		strings.ContainsFunc(*req.Name, unicode.IsControl)) {
+		f.add("name", "must have at most 256 characters, and no control characters")
+	}
+	if req.Locale != nil {
+		checkLocale(&f, "locale", *req.Locale)
+	}
+	if req.TZ != nil {
+		checkZone(&f, "tz", *req.TZ)
+	}
+	if len(req.Preferences) > mostCategories+1 {
+		f.add("preferences", fmt.Sprintf("must be of at most %d categories and *", mostCategories))
+	}
+	for category, p := range req.Preferences {
+		key := "preferences." + category
+		if n := utf8.RuneCountInString(category); n == 0 || n > 64 || strings.ContainsFunc(category, unicode.IsControl) {
+			f.add(key, "must be a category of 1 to 64 characters, without control characters")
+		}
+		if p != nil {
+			_, wrong := r.opts.cadenceOf(*p, key)
+			f = append(f, wrong...)
+		}
+	}
+	if req.Quiet != nil {
+		_, wrong := quietOf(*req.Quiet)
+		f = append(f, wrong...)
+	}
+	slices.SortFunc(f, func(a, b fault.Field) int { return cmp.Compare(a.Key, b.Key) })
+	return fault.InvalidFields(f)
+}
+
+func checkRecipientID(f *fields, id string) {
+	if n := utf8.RuneCountInString(id); n == 0 || n > 256 || !utf8.ValidString(id) ||
+		strings.ContainsFunc(id, unicode.IsControl) {
+		f.add("recipient", "must have 1 to 256 characters, and no control characters")
+	}
+}
+
+func checkLocale(f *fields, key, tag string) {
+	if tag == "" {
+		return
+	}
+	if _, err := language.Parse(tag); err != nil {
+		f.add(key, "must be a language such as de or pt-BR")
+	}
+}
+
+// apply changes a recipient by a request that was checked.
+func (r *recipient) apply(req api.DigestRecipientRequest, whole bool) error {
+	api.Set(&r.email, req.Email)
+	api.Set(&r.name, req.Name)
+	api.Set(&r.locale, req.Locale)
+	api.Set(&r.tz, req.TZ)
+	if whole && req.Preferences != nil {
+		r.preferences = map[string]api.DigestPreference{}
+	}
+	for category, p := range req.Preferences {
+		if p == nil {
+			delete(r.preferences, category)
+		} else {
+			r.preferences[category] = *p
+		}
+	}
+	if len(r.preferences) > mostCategories+1 {
+		return fault.InvalidFields([]fault.Field{{Key: "preferences",
+			Message: fmt.Sprintf("would be of %d categories; at most %d and * are possible", len(r.preferences),
+				mostCategories)}})
+	}
+	api.Set(&r.quietHours, req.Quiet)
+	if req.PausedUntil != nil {
+		r.paused = *req.PausedUntil
+	}
+	return nil
+}
+
+// change replaces a recipient by what edit makes of it, and plans what waits anew. edit is called again if
+// another change comes first; nil changes nothing but the plan.
+func (r *base) change(ctx context.Context, p place, edit func(*recipient) error) (*recipient, error) {
+	kinds, err := r.kinds.of(ctx, p.account)
+	if err != nil {
+		return nil, err
+	}
+	for range mostTries {
+		old, err := r.read(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if edit == nil && old.version == "" {
+			return old, nil
+		}
+		next := old.copy()
+		if edit != nil {
+			if err := edit(next); err != nil {
+				return nil, err
+			}
+		}
+		next.settle()
+		now := r.opts.Now()
+		if err := r.finishing(ctx, old, next, kinds, now); err != nil {
+			return nil, err
+		}
+		stored, err := r.put(ctx, old, next, kinds, now)
+		if err != nil || stored {
+			return next, err
+		}
+	}
+	return nil, fault.New(fault.Unavailable, "Busy", "%s was not changed: others change it all the time; try again", p)
+}
+
+// copy returns a copy that may be changed.
+func (r *recipient) copy() *recipient {
+	next := *r
+	next.preferences = map[string]api.DigestPreference{}
+	for category, p := range r.preferences {
+		next.preferences[category] = p
+	}
+	next.old = map[string]finishing{}
+	for schedule, f := range r.old {
+		next.old[schedule] = f
+	}
+	return &next
+}
+
+// finishing lets schedules finish that are due within the grace and that the change would move. A change that
+// turns a category off, or moves its address away, lets nothing finish.
+func (r *base) finishing(ctx context.Context, old, next *recipient, kinds map[string]*api.DigestKind,
+	now time.Time) error {
+	before := r.opts.wishes(old, old.categories, kinds)
+	if len(before) == 0 || old.email == "" || r.opts.Grace <= 0 {
+		return nil
+	}
+	pipe := r.DB.Client().Pipeline()
+	scores := make([]*redis.FloatCmd, len(before))
+	for i, w := range before {
+		scores[i] = pipe.ZScore(ctx, dueKey(old.shard()), entry{old.place, w.schedule}.member())
+	}
+	_, _ = pipe.Exec(ctx) // each has its error
+	for i, w := range before {
+		score, err := scores[i].Result()
+		if errors.Is(err, redis.Nil) || err == nil && w.schedule == urgentSchedule {
+			continue
+		}
+		if err != nil {
+			return redisdb.Failed(err, "read when %s is mailed", old.place)
+		}
+		due := time.UnixMilli(int64(score))
+		if due.After(now.Add(r.opts.Grace)) || next.paused.After(due) {
+			continue
+		}
+		kept := finishing{Preference: r.opts.preference(old, w.categories[0], kinds[w.categories[0]])}
+		for _, category := range w.categories {
+			if c := r.opts.wanted(next, category, kinds[category]); c.mode != off && c.key() != w.schedule {
+				kept.Categories = append(kept.Categories, category)
+			}
+		}
+		if kept.Categories != nil {
+			next.old[w.schedule] = kept
+		}
+	}
+	return nil
+}
+
+// put stores a recipient if it is still as old. It reports whether it was.
+func (r *base) put(ctx context.Context, old, next *recipient, kinds map[string]*api.DigestKind,
+	now time.Time) (bool, error) {
+	set := map[string]string{"email": next.email, "name": next.name, "locale": next.locale, "tz": next.tz}
+	var err error
+	text := func(v any, empty bool) string {
+		raw, wrong := json.Marshal(v)
+		if err == nil {
+			err = wrong
+		}
+		if empty {
+			return ""
+		}
+		return string(raw)
+	}
+	set["preferences"] = text(next.preferences, len(next.preferences) == 0)
+	set["quiet"] = text(next.quietHours, len(next.quietHours) == 0)
+	set["paused"] = ""
+	if next.paused.After(now) {
+		set["paused"] = strconv.FormatInt(next.paused.UnixMilli(), 10)
+	}
+	for schedule, f := range next.old {
+		set[oldField+schedule] = text(f, false)
+	}
+	gone := r.opts.members(old, kinds)
+	plans := r.opts.plan(next, kinds, now)
+	for schedule := range next.old {
+		gone = slices.DeleteFunc(gone, func(m string) bool { return m == entry{old.place, schedule}.member() })
+	}
+	fields, members := text(set, false), text(append([]string{}, gone...), false)
+	if err != nil {
+		return false, fmt.Errorf("write %s: %w", old.place, err)
+	}
+	if next.email != old.email {
+		if err := r.noteAddress(ctx, old.place, next.email); err != nil {
+			return false, err
+		}
+	}
+	answer, err := preferScript.RunReplicated(ctx, r.DB, []string{old.key(), recipientsKey(old.shard(), old.account),
+		dueKey(old.shard())}, preferArgs{Version: old.version, Now: now, ID: old.id, Fields: fields, Gone: members,
+		Plans: plans})
+	if err != nil {
+		return false, redisdb.Failed(err, "store %s", old.place)
+	}
+	n, _ := strconv.Atoi(old.version)
+	next.version = strconv.Itoa(n + 1)
+	next.updated = now
+	if next.created.IsZero() {
+		next.created = now
+	}
+	return answer.Word == "STORED", nil
+}

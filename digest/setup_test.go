@@ -1,0 +1,207 @@
+package digest_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/digest"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testclock"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/suppression"
+)
+
+func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
+
+var start = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC) // a Wednesday
+
+// bench is Digests on an empty Redis, with an outbox that keeps what it gets, and a clock that stands still
+// unless it is moved.
+type bench struct {
+	*digest.Digests
+	*testclock.Clock
+	db      *redisdb.DB
+	mails   *mails
+	stopped *suppression.Store
+}
+
+// mails is an outbox that accepts each idempotency key once.
+type mails struct {
+	mu    sync.Mutex
+	list  []api.SubmitRequest
+	byKey map[string]int
+	fail  error      // of the next submits
+	dice  *rand.Rand // fails some submits, before or after the message is accepted; nil: none
+	dead  map[string]bool
+}
+
+var errBusy = fault.New(fault.Unavailable, "", "the outbox does not answer")
+
+func (m *mails) submit(_ context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fail != nil {
+		return api.SubmitAnswer{}, m.fail
+	}
+	lost := 1.0
+	if m.dice != nil {
+		lost = m.dice.Float64()
+	}
+	if lost < 0.1 {
+		return api.SubmitAnswer{}, errBusy
+	}
+	n, known := m.byKey[req.IdempotencyKey]
+	if !known {
+		n = len(m.list)
+		m.list = append(m.list, req)
+		m.byKey[req.IdempotencyKey] = n
+	}
+	if lost < 0.2 {
+		return api.SubmitAnswer{}, errBusy
+	}
+	return api.SubmitAnswer{QueueID: fmt.Sprint("mail-", n)}, nil
+}
+
+func (m *mails) all() []api.SubmitRequest {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]api.SubmitRequest(nil), m.list...)
+}
+
+func (m *mails) failWith(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fail = err
+}
+
+func (m *mails) delete(_ context.Context, id string) (api.DeleteAnswer, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.dead, id)
+	return api.DeleteAnswer{Deleted: true}, nil
+}
+
+func (m *mails) get(context.Context, string) (api.OutboxMessage, error) {
+	return api.OutboxMessage{}, fault.New(fault.NotFound, "", "no such message")
+}
+
+func noLetter(context.Context, outbox.Shared) (*outbox.Letter, error) {
+	return nil, fault.New(fault.NotFound, "", "no letters here")
+}
+
+func setup(t testing.TB, change ...func(*digest.Options)) *bench {
+	return on(t, testredis.New(t), change...)
+}
+
+func on(t testing.TB, db *redisdb.DB, change ...func(*digest.Options)) *bench {
+	t.Helper()
+	b := &bench{Clock: testclock.At(start), db: db, mails: &mails{byKey: map[string]int{}}}
+	var err error
+	if b.stopped, err = suppression.New(db, suppression.Options{Now: b.Now}); err != nil {
+		t.Fatal(err)
+	}
+	o := digest.Options{Workers: 4, Hour: 8, Now: b.Now, Gap: 5 * time.Minute, Grace: 15 * time.Minute}
+	for _, c := range change {
+		c(&o)
+	}
+	b.Digests, err = digest.New(b.parts(b), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// parts are those of Digests for a bench.
+func (b *bench) parts(of *bench) digest.Parts {
+	return digest.Parts{DB: b.db, Suppressions: b.stopped, Submit: of.mails.submit,
+		DeleteDeadLetter: b.mails.delete, Get: b.mails.get, Letter: noLetter,
+		Account: func(_ context.Context, account string) error {
+			if account == "nobody" {
+				return fault.New(fault.NotFound, "AccountNotFound", "There is no account %q", account)
+			}
+			return nil
+		},
+		HasTemplate: func(context.Context, string, string) (bool, error) { return false, nil },
+		Resting:     func(context.Context) (bool, error) { return false, nil },
+	}
+}
+
+// about returns an event about a post.
+func about(recipient, entity, actor string) api.DigestEvent {
+	return api.DigestEvent{Recipient: recipient, Email: recipient + "@example.com", Category: "comment",
+		EntityType: "post", EntityID: entity, Title: "Post " + entity, Actor: &api.DigestActor{ID: actor, Name: actor}}
+}
+
+// take takes in events, all of which must be answered with success.
+func (b *bench) take(t testing.TB, events ...api.DigestEvent) []api.DigestEventResult {
+	t.Helper()
+	answer, err := b.Take(t.Context(), "", api.DigestEventsRequest{Events: events})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range answer.Events {
+		if !r.Success {
+			t.Fatalf("event %d: %+v", i, r)
+		}
+	}
+	return answer.Events
+}
+
+// settle works until nothing is due any more.
+func (b *bench) settle(t testing.TB) {
+	t.Helper()
+	for {
+		n, err := b.Work(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			return
+		}
+	}
+}
+
+// saidIn returns the digest of a mail.
+func saidIn(t testing.TB, m api.SubmitRequest) (d struct {
+	Total  int
+	Groups []api.DigestGroup
+	Rest   struct{ Groups, Events int }
+}) {
+	t.Helper()
+	var params struct{ Digest any }
+	params.Digest = &d
+	if err := json.Unmarshal(m.Render.Params, &params); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// runs returns the runs of a recipient, the newest first.
+func (b *bench) runs(t testing.TB, recipient string) []api.DigestRun {
+	t.Helper()
+	page, err := b.Runs.List(t.Context(), "", api.DigestRunQuery{Recipient: recipient, PageSize: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page.Runs
+}
+
+// prefer sets preferences.
+func (b *bench) prefer(t testing.TB, recipient string, p map[string]*api.DigestPreference) api.DigestRecipient {
+	t.Helper()
+	email := recipient + "@example.com"
+	one, _, err := b.Put(t.Context(), "", recipient, api.DigestRecipientRequest{Email: &email, Preferences: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return one
+}

@@ -1,0 +1,411 @@
+package digest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/suppression"
+)
+
+// Recipients are the readers of all accounts, with what waits for them.
+type Recipients struct{ *base }
+
+// States of an event.
+const (
+	waiting    = "waiting"
+	atOnce     = "immediate"
+	dropped    = "dropped"
+	noAddress  = "address"
+	mostEvents = 1000
+)
+
+// Take takes in events. Each has an answer of its own; a single one that is refused is the error. A nil error
+// means that those answered with success are durable. Faults: Invalid if there is no event or too many,
+// NotFound for an unknown account, Unavailable while Redis is unreachable or full; then an event may have been
+// taken in, and its key makes a repetition safe.
+func (r *Recipients) Take(ctx context.Context, bound string, req api.DigestEventsRequest) (
+	api.DigestEventsAnswer, error) {
+	single := req.Events == nil
+	list := req.Events
+	switch {
+	case single:
+		list = []api.DigestEvent{req.DigestEvent}
+	case len(list) == 0 || len(list) > mostEvents:
+		return api.DigestEventsAnswer{}, fault.InvalidFields([]fault.Field{{Key: "events",
+			Message: fmt.Sprintf("must be 1 to %d", mostEvents)}})
+	}
+	account, err := r.accountOf(ctx, bound, req.Account)
+	if err != nil {
+		return api.DigestEventsAnswer{}, err
+	}
+	t := &taking{base: r.base, account: account, now: r.opts.Now(), results: make([]api.DigestEventResult,
+		len(list)), byReader: map[string]*reader{}}
+	for i, e := range list {
+		t.add(i, e)
+	}
+	if single && t.wrong != nil {
+		return api.DigestEventsAnswer{}, fault.InvalidFields(t.wrong)
+	}
+	if err := t.take(ctx); err != nil {
+		return api.DigestEventsAnswer{}, err
+	}
+	for _, one := range t.found {
+		// If this fails, the entry for those without an address plans them.
+		if _, err := r.change(ctx, one, nil); err != nil {
+			r.log.WarnContext(ctx, "digest events of a recipient whose address came wait for up to a day", "error", err)
+		}
+	}
+	r.metrics.took(t.results)
+	if !single {
+		return api.DigestEventsAnswer{Events: t.results}, nil
+	}
+	if one := t.results[0]; one.Success {
+		return api.DigestEventsAnswer{DigestEventResult: &one}, nil
+	}
+	return api.DigestEventsAnswer{}, fault.New(fault.Unprocessable, t.results[0].Code, "%s", t.results[0].Error)
+}
+
+// taking is one call of Take.
+type taking struct {
+	*base
+	account  string
+	now      time.Time
+	results  []api.DigestEventResult
+	wrong    []fault.Field // of the last event that was wrong
+	readers  []*reader     // in the order of their first event
+	byReader map[string]*reader
+	found    []place // recipients whose address came while events waited for it
+}
+
+// reader is a recipient with its events of one call.
+type reader struct {
+	*recipient
+	events                  []incoming
+	email, name, locale, tz string // as the events say
+	addressless             bool   // it had no address before
+	lists                   []string
+	keys                    []string
+}
+
+// add checks an event, and adds it to those of its recipient.
+func (t *taking) add(i int, e api.DigestEvent) {
+	in, wrong := check(e, t.account, t.now)
+	if wrong != nil {
+		t.wrong = wrong
+		err := fault.InvalidFields(wrong)
+		t.results[i] = api.DigestEventResult{StatusCode: http.StatusBadRequest, Code: fault.CodeOf(err),
+			Error: err.Error(), Fields: problemFields(wrong)}
+		return
+	}
+	in.at = i
+	one := t.byReader[e.Recipient]
+	if one == nil {
+		one = &reader{recipient: &recipient{place: place{t.account, e.Recipient}}}
+		t.readers, t.byReader[e.Recipient] = append(t.readers, one), one
+	}
+	one.events = append(one.events, in)
+	one.email, one.name = cmp.Or(one.email, in.event.Email), cmp.Or(one.name, e.Name)
+	one.locale, one.tz = cmp.Or(one.locale, e.Locale), cmp.Or(one.tz, e.TZ)
+}
+
+func problemFields(wrong []fault.Field) []api.ProblemField {
+	all := make([]api.ProblemField, len(wrong))
+	for i, f := range wrong {
+		all[i] = api.ProblemField{Key: f.Key, Message: f.Message}
+	}
+	return all
+}
+
+// mostTries bounds how often a recipient is read again because somebody changed it meanwhile.
+const mostTries = 20
+
+// take stores the events.
+func (t *taking) take(ctx context.Context) error {
+	kinds, err := t.kinds.of(ctx, t.account)
+	if err != nil {
+		return err
+	}
+	left := t.readers
+	for range mostTries {
+		if err := t.load(ctx, left); err != nil {
+			return err
+		}
+		stopped, err := t.stopped(ctx, left, kinds)
+		if err != nil {
+			return err
+		}
+		if left, err = t.store(ctx, left, kinds, stopped); err != nil || len(left) == 0 {
+			return err
+		}
+	}
+	return fault.New(fault.Unavailable, "Busy", "The events of %s were not taken in: its preferences change all the "+
+		"time; try again", left[0].place)
+}
+
+// load reads recipients, and completes them by what the events say.
+func (t *taking) load(ctx context.Context, list []*reader) error {
+	pipe := t.DB.Client().Pipeline()
+	found := make([]*redis.MapStringStringCmd, len(list))
+	for i, one := range list {
+		found[i] = pipe.HGetAll(ctx, one.key())
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return redisdb.Failed(err, "read recipients of digests")
+	}
+	for i, one := range list {
+		one.recipient = readRecipient(one.place, found[i].Val())
+		one.addressless = one.recipient.email == ""
+		one.fill(one.email, one.name, one.locale, one.tz)
+	}
+	return nil
+}
+
+// stops is why the mail of a recipient is stopped: that of a list, and that of no list, as kinds have that are
+// required.
+type stops struct{ listed, required string }
+
+// stopped returns why recipients are not mailed.
+func (t *taking) stopped(ctx context.Context, list []*reader, kinds map[string]*api.DigestKind) (
+	map[string]stops, error) {
+	var addresses []string
+	for _, one := range list {
+		if one.recipient.email != "" {
+			addresses = append(addresses, one.recipient.email)
+		}
+	}
+	found := map[string]stops{}
+	required := slices.ContainsFunc(list, func(one *reader) bool {
+		return slices.ContainsFunc(one.events, func(in incoming) bool {
+			k := kinds[in.event.Category]
+			return k != nil && k.Required
+		})
+	})
+	for _, listed := range []bool{true, false} {
+		if !listed && !required {
+			continue
+		}
+		reasons, err := t.stopping(ctx, t.account, addresses, listed)
+		if err != nil {
+			return nil, err
+		}
+		for i, address := range addresses {
+			s := found[address]
+			if listed {
+				s.listed = reasons[i]
+			} else {
+				s.required = reasons[i]
+			}
+			found[address] = s
+		}
+	}
+	return found, nil
+}
+
+// stopping returns why addresses are not mailed; empty: they are. listed is mail of the list of digests.
+func (b *base) stopping(ctx context.Context, account string, addresses []string, listed bool) ([]string,
+	error) {
+	q := suppression.Question{Account: account, Addresses: addresses}
+	if listed {
+		q.List, q.Bulk = ListID(account), true
+	}
+	found, err := b.Suppressions.Check(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	reasons := make([]string, len(addresses))
+	for i, e := range found {
+		switch {
+		case e == nil:
+		case e.Reason == suppression.Unsubscribe:
+			reasons[i] = "left"
+		case e.Reason == suppression.Erased:
+			reasons[i] = "erased"
+		default:
+			reasons[i] = "suppressed"
+		}
+	}
+	return reasons, nil
+}
+
+// store runs the script of each recipient. It returns those that somebody changed meanwhile.
+func (t *taking) store(ctx context.Context, list []*reader, kinds map[string]*api.DigestKind,
+	stopped map[string]stops) (again []*reader, _ error) {
+	for _, one := range list {
+		if one.addressless {
+			if err := t.noteAddress(ctx, one.place, one.recipient.email); err != nil {
+				return nil, err
+			}
+		}
+	}
+	pipe := t.DB.ReplicatedPipeline()
+	replies := make([]*redisdb.Reply[taken], len(list))
+	for i, one := range list {
+		args, err := t.args(one, kinds, stopped[one.recipient.email])
+		if err != nil {
+			return nil, err
+		}
+		replies[i] = takeScript.Add(pipe, one.keys, args)
+	}
+	if err := pipe.Exec(ctx); err != nil {
+		return nil, redisdb.Failed(err, "take in digest events")
+	}
+	for i, one := range list {
+		answer, err := replies[i].Read()
+		if err != nil {
+			return nil, redisdb.Failed(err, "take in digest events of %s", one.place)
+		}
+		if answer.Word == "CHANGED" {
+			again = append(again, one)
+			continue
+		}
+		if one.addressless && one.recipient.email != "" && len(one.categories) > 0 {
+			t.found = append(t.found, one.place)
+		}
+		for n, result := range strings.Split(answer.Results, "\n") {
+			t.answer(&t.results[one.events[n].at], one.events[n], result)
+		}
+	}
+	return again, nil
+}
+
+// day is the unit by which idempotency keys are forgotten.
+const day = 24 * time.Hour
+
+// args returns what the script of a recipient gets. It sets the answers to events as they are if all goes well.
+func (t *taking) args(one *reader, kinds map[string]*api.DigestKind, stopped stops) (takeArgs, error) {
+	today := t.now.Unix() / int64(day/time.Second)
+	one.keys = []string{one.key(), recipientsKey(one.shard(), one.account), dueKey(one.shard()), one.known(today),
+		one.known(today - 1), one.known(today - 2)}
+	one.lists = nil
+	args := takeArgs{Version: one.version, Now: t.now, ID: one.id, Email: one.email, Name: one.name,
+		Locale: one.locale, TZ: one.tz, Keep: t.opts.Keep, Known: int(3 * day / time.Second),
+		Retention: seconds(t.opts.Retention)}
+	for _, in := range one.events {
+		text, err := in.line.write()
+		if err != nil {
+			return args, err
+		}
+		category := in.event.Category
+		if in.line.priority == urgent {
+			category = urgentCategory + category
+		}
+		result, member, due := t.decide(one, category, kinds, stopped)
+		number := 0
+		if result.State != dropped {
+			number = one.list(category)
+		}
+		result.Success, result.ID = true, in.line.id
+		t.results[in.at] = result
+		args.Events = append(args.Events, strconv.Itoa(number), category, in.key, in.fingerprint, letterOf(result),
+			member, strconv.FormatInt(redisdb.Millis(due), 10), text)
+	}
+	return args, nil
+}
+
+// list returns the number of the list of a category among those of the script.
+func (one *reader) list(category string) int {
+	number := slices.Index(one.lists, category)
+	if number < 0 {
+		number = len(one.lists)
+		one.lists, one.keys = append(one.lists, category), append(one.keys, one.place.events(category))
+	}
+	return number + 1
+}
+
+func seconds(d time.Duration) int { return int(d / time.Second) }
+
+// decide returns what becomes of an event of a category: its answer, and the entry of due.
+func (t *taking) decide(one *reader, category string, kinds map[string]*api.DigestKind, stopped stops) (
+	result api.DigestEventResult, member string, due time.Time) {
+	kind := kinds[strings.TrimPrefix(category, urgentCategory)]
+	why := stopped.listed
+	if kind != nil && kind.Required {
+		why = stopped.required
+	}
+	if why != "" {
+		return api.DigestEventResult{State: dropped, Reason: why}, "", due
+	}
+	all := t.opts.wishes(one.recipient, []string{category}, kinds)
+	if len(all) == 0 {
+		return api.DigestEventResult{State: dropped, Reason: off}, "", due
+	}
+	w := all[0]
+	result.State = waiting
+	if w.mode == immediate {
+		result.State = atOnce
+	}
+	if one.recipient.email == "" {
+		result.Reason = noAddress
+		return result, entry{one.place, addressSchedule}.member(), t.now.Add(addressWait)
+	}
+	due, ok := t.opts.dueFirst(one.recipient, w, category, t.now)
+	if !ok { // a cadence that ends, which none does for years
+		return api.DigestEventResult{State: dropped, Reason: off}, "", due
+	}
+	return result, entry{one.place, w.schedule}.member(), due
+}
+
+// Letters of the states and reasons of events, as idempotency keys keep them.
+var stateLetters = map[string]string{waiting: "w", atOnce: "i", waiting + noAddress: "a", atOnce + noAddress: "b",
+	dropped + off: "o", dropped + "suppressed": "s", dropped + "left": "l", dropped + "erased": "e"}
+
+func letterOf(r api.DigestEventResult) string { return stateLetters[r.State+r.Reason] }
+
+// readLetter is the inverse of letterOf.
+func readLetter(letter string) (state, reason string) {
+	for name, is := range stateLetters {
+		if is != letter {
+			continue
+		}
+		for _, state := range []string{waiting, atOnce, dropped} {
+			if reason, ok := strings.CutPrefix(name, state); ok {
+				return state, reason
+			}
+		}
+	}
+	return waiting, ""
+}
+
+// answer completes the answer to an event by what the script says.
+func (t *taking) answer(r *api.DigestEventResult, in incoming, result string) {
+	fields := strings.Fields(result)
+	if key := in.event.IdempotencyKey; key != "" {
+		r.Idempotency = &api.IdempotencyStatus{Key: key, Status: "MISS"}
+	}
+	switch fields[0] {
+	case "R":
+		*r = refused("IdempotencyKeyReused", fmt.Sprintf("The idempotencyKey %q was used for another event of %q",
+			in.event.IdempotencyKey, in.event.Recipient))
+		return
+	case "M":
+		*r = refused("TooManyCategories", fmt.Sprintf("The recipient %q has events of %d categories, and can't have "+
+			"one of %q", in.event.Recipient, mostCategories, in.event.Category))
+		return
+	case "H":
+		r.Idempotency.Status = "HIT"
+		r.State, r.Reason = readLetter(fields[1])
+	}
+	r.Due = nil
+	due := redisdb.ParseTime(fields[len(fields)-1])
+	if r.State != dropped && r.Reason != noAddress && !due.IsZero() {
+		r.Due = &due
+	}
+}
+
+func refused(code, why string) api.DigestEventResult {
+	return api.DigestEventResult{StatusCode: http.StatusUnprocessableEntity, Code: code, Error: why}
+}

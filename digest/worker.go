@@ -1,0 +1,196 @@
+package digest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/postroom/postroom/redisdb"
+)
+
+const (
+	lookEvery  = 500 * time.Millisecond // between two looks for what is due
+	mostClaims = 100                    // of one shard at a time
+	giveUp     = 30 * time.Second       // for the steps of one run
+)
+
+// worker mails what is due.
+type worker struct {
+	*Runs
+	mu   sync.Mutex
+	held map[held]bool // whose leases are renewed
+}
+
+// run works until ctx ends. What it has in hand is finished then.
+func (w *worker) run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	wg.Go(func() { w.follow(ctx) })
+	wg.Go(func() { w.measure(ctx) })
+	if w.opts.Workers > 0 {
+		work, stop := context.WithCancel(context.WithoutCancel(ctx))
+		defer stop()
+		wg.Go(func() { w.renew(work) })
+		w.claim(ctx, work)
+		stop()
+	}
+	wg.Wait()
+	return nil
+}
+
+// claim hands what is due to workers, until ctx ends. Shards take turns: each process begins with another.
+func (w *worker) claim(ctx, work context.Context) {
+	for first := 0; ctx.Err() == nil; first++ {
+		resting, err := w.Resting(ctx)
+		if err != nil {
+			w.trouble(ctx, "ask whether the queue digests is paused", err)
+		}
+		found := 0
+		for i := 0; err == nil && !resting && i < shards && ctx.Err() == nil; i++ {
+			n, wrong := w.claimShard(ctx, work, (first+i)%shards)
+			if wrong != nil {
+				w.trouble(ctx, "claim digests", wrong)
+				break
+			}
+			found += n
+		}
+		if found == 0 {
+			redisdb.Pause(ctx, lookEvery)
+		}
+	}
+}
+
+func (w *worker) trouble(ctx context.Context, what string, err error) {
+	if ctx.Err() == nil {
+		w.log.WarnContext(ctx, "digests wait", "step", what, "error", err)
+	}
+}
+
+// claimShard works on what is due in a shard. It returns how much that was.
+func (w *worker) claimShard(ctx, work context.Context, shard int) (int, error) {
+	now := w.opts.Now()
+	rows, err := claimScript.Run(ctx, w.DB.Shared(), []string{dueKey(shard), openKey(shard), fencesKey(shard)},
+		claimArgs{Now: now, Lease: now.Add(w.opts.Lease), Most: mostClaims})
+	if err != nil {
+		return 0, redisdb.Failed(err, "claim digests")
+	}
+	var group errgroup.Group
+	group.SetLimit(w.opts.Workers)
+	for _, row := range rows {
+		h := held{shard, row.Member, row.Fence}
+		w.hold(h, true)
+		group.Go(func() error {
+			defer w.hold(h, false)
+			step, cancel := context.WithTimeout(work, giveUp)
+			defer cancel()
+			if err := w.work(step, h); err != nil {
+				w.trouble(ctx, "make a digest", err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // errors were told
+	return len(rows), nil
+}
+
+// hold notes whose lease is renewed.
+func (w *worker) hold(h held, is bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if is {
+		w.held[h] = true
+	} else {
+		delete(w.held, h)
+	}
+}
+
+// renew makes the leases of what this process works on longer, until ctx ends.
+func (w *worker) renew(ctx context.Context) {
+	for redisdb.Pause(ctx, w.opts.Lease/3) {
+		byShard := map[int][]string{}
+		w.mu.Lock()
+		for h := range w.held {
+			byShard[h.shard] = append(byShard[h.shard], h.member, h.fence)
+		}
+		w.mu.Unlock()
+		pipe := w.DB.Pipeline()
+		for shard, all := range byShard {
+			renewScript.Add(pipe, []string{openKey(shard), fencesKey(shard)},
+				renewArgs{Lease: w.opts.Now().Add(w.opts.Lease), Held: all})
+		}
+		if len(byShard) == 0 {
+			continue
+		}
+		if err := pipe.Exec(ctx); err != nil {
+			w.trouble(ctx, "renew leases of digests", err)
+		}
+	}
+}
+
+// work makes the next steps of what a worker holds.
+func (w *worker) work(ctx context.Context, h held) error {
+	if id := h.run(); id != "" {
+		return w.resume(ctx, h, id)
+	}
+	e, since, ok := h.entry()
+	if !ok {
+		_, err := w.replan(ctx, h, &recipient{}, "", time.Time{}) // nothing can be made of it
+		return err
+	}
+	for range mostTries {
+		again, err := w.start(ctx, h, e, since)
+		if err != nil || !again {
+			return err
+		}
+	}
+	return nil // its lease ends, and somebody tries again
+}
+
+// start begins the run of an entry of due, if it is still to be. again is true if the recipient was changed
+// meanwhile.
+func (w *worker) start(ctx context.Context, h held, e entry, since time.Time) (again bool, _ error) {
+	r, err := w.read(ctx, e.place)
+	if err != nil {
+		return false, err
+	}
+	kinds, err := w.kinds.of(ctx, e.account)
+	if err != nil {
+		return false, err
+	}
+	now := w.opts.Now()
+	plan := w.opts.decide(r, e.schedule, kinds, since, now)
+	if len(plan.categories) == 0 && plan.later.IsZero() && len(r.categories) > 0 {
+		// Its schedule is another now, as after a change of its kind, or its address came: all is planned anew.
+		if r, err = w.change(ctx, e.place, nil); err != nil {
+			return false, err
+		}
+	}
+	if len(plan.categories) == 0 {
+		return w.replan(ctx, h, r, e.schedule, plan.later)
+	}
+	return w.open(ctx, h, r, plan, now)
+}
+
+// replan moves an entry to another time, or removes it.
+func (w *worker) replan(ctx context.Context, h held, r *recipient, schedule string, later time.Time) (
+	again bool, _ error) {
+	member := ""
+	if !later.IsZero() {
+		member = entry{r.place, schedule}.member()
+	}
+	answer, err := planScript.RunReplicated(ctx, w.DB, []string{r.key(), dueKey(h.shard), openKey(h.shard),
+		fencesKey(h.shard)}, planArgs{Held: h.member, Fence: h.fence, Version: r.version, Member: member, Time: later})
+	return answer.Word == "CHANGED", redisdb.Failed(err, "plan the digest of %s", r.place)
+}
+
+// Work does what is due now, once, in all shards. It returns how much that was. Tests call it in place of Run.
+func (d *Digests) Work(ctx context.Context) (n int, _ error) {
+	for shard := range shards {
+		found, err := d.works.claimShard(ctx, ctx, shard)
+		if n += found; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
