@@ -62,11 +62,11 @@ type DigestEventsAnswer struct {
 // DigestEventRemoval selects events that are not mailed yet: by key, or by category, type and id.
 type DigestEventRemoval struct {
 	Account    string
-	Recipients []string `name:"recipient"`
+	Recipients []string `query:"recipient"`
 	Key        string
 	Category   string
 	EntityType string
-	EntityID   string
+	EntityID   string `query:"entityId"`
 }
 
 // DigestEventsDeleted is the answer to a removal.
@@ -276,7 +276,7 @@ func (p DigestRunPage) rows() ([]DigestRun, string, int) { return p.Runs, p.Curs
 
 // DigestRunQuery selects runs.
 type DigestRunQuery struct {
-	Account   string // empty: of every account, or default with a recipient
+	Account   string // empty: default
 	Recipient string // empty: of all
 	State     string // empty: all
 	After     time.Time

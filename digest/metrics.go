@@ -102,3 +102,13 @@ func (b *base) State(ctx context.Context) (s State, _ error) {
 	s.Late = max(0, s.Late)
 	return s, nil
 }
+
+// Count completes the state of the queue digests. It has no tasks: schedules wait, and runs are active.
+func (b *base) Count(ctx context.Context, s *api.QueueStatus) error {
+	state, err := b.State(ctx)
+	s.Jobs.Active, s.Jobs.Waiting, s.Latency = state.Open, state.Planned, state.Late.Seconds()
+	if s.Paused {
+		s.Jobs.Waiting, s.Jobs.Paused = 0, state.Planned
+	}
+	return err
+}

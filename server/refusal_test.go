@@ -209,7 +209,7 @@ func TestRefusals(t *testing.T) {
 			body: `{"corrections":{"gateway":"spare"}}`, status: 400,
 			message: "Say which dead letters: account, code, tag, ids or accountTrouble"},
 		{name: "queue", method: "GET", path: "/v1/settings/queue/sumbit", status: 400, fields: []api.ProblemField{
-			f("queue", `"queue" must be one of [submit, bulk, notify, documents]`)}},
+			f("queue", `"queue" must be one of [submit, bulk, notify, documents, digests]`)}},
 		{name: "pause", method: "PUT", path: "/v1/settings/queue/submit", body: `{"paused":"no"}`, status: 400,
 			fields: []api.ProblemField{f("paused", `"paused" must be a boolean`)}},
 		{name: "patch", method: "PATCH", path: "/v1/outbox/q1", body: `{"deliveryAttempts":0,"subject":"x"}`,
@@ -224,7 +224,7 @@ func TestRefusals(t *testing.T) {
 		{name: "token", path: "/v1/tokens",
 			body: `{"scopes":["root"],"restrictions":{"rateLimit":{"maxRequests":0,"timeWindow":30}}}`, status: 400,
 			fields: []api.ProblemField{
-				f("scopes[0]", `"scopes[0]" must be one of [api, send, smtp, outbox, lists, campaigns, metrics, admin, *]`),
+				f("scopes[0]", `"scopes[0]" must be one of [api, send, smtp, outbox, lists, campaigns, digests, metrics, admin, *]`),
 				f("restrictions.rateLimit.maxRequests",
 					`"restrictions.rateLimit.maxRequests" must be greater than or equal to 1`),
 				f("description", `"description" is required`)}},
