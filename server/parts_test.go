@@ -24,6 +24,7 @@ import (
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/digest"
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/erasure"
 	"github.com/postroom/postroom/fault"
@@ -138,6 +139,12 @@ func newParts(t testing.TB) *parts {
 		},
 		Resting: func(context.Context) (bool, error) { return false, nil }},
 		newsletter.Options{ServiceURL: func() string { return "https://mail.example.com" }})
+	must(err)
+	p.Digests, err = digest.New(digest.Parts{DB: p.db, Suppressions: p.Suppressions, Submit: p.Submit,
+		DeleteDeadLetter: p.Outbox.DeleteDeadLetter, Get: p.Outbox.Reader.Get, Letter: p.Outbox.Letter,
+		Account:     func(ctx context.Context, id string) error { _, err := p.Accounts.Get(ctx, id); return err },
+		HasTemplate: func(context.Context, string, string) (bool, error) { return false, nil },
+		Resting:     func(context.Context) (bool, error) { return false, nil }}, digest.Options{Hour: 8})
 	must(err)
 	p.Documents, err = documents.New(documents.Parts{DB: p.db, Queues: control, Outbox: p.Outbox,
 		Store: p.index}, documents.Options{Kind: "opensearch"})
