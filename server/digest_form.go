@@ -91,19 +91,29 @@ func (f digestForm) apply(r digest.Reader) (digest.Reader, api.DigestRecipientRe
 		}
 		r.TZ = zone // as it was typed
 	}
+	others := r.Choices[len(r.Choices)-1]
 	r.Choices = slices.Clone(r.Choices)
 	for _, category := range slices.Sorted(maps.Keys(f.categories)) {
 		i := slices.IndexFunc(r.Choices, func(c digest.Choice) bool { return c.Category == category })
-		if i < 0 { // a category that the reader had nothing of yet has what the rest has
+		if i < 0 { // a category that the reader had nothing of yet has what the others have
 			i = len(r.Choices) - 1
-			one := r.Choices[i]
+			one := others
 			one.Category, one.Title = category, category
 			r.Choices = slices.Insert(r.Choices, i, one)
 		}
 		before := needed(r.Choices[i].Preference)
 		wrong = append(wrong, chosen(&r.Choices[i], f.categories[category])...)
-		if after := needed(r.Choices[i].Preference); !reflect.DeepEqual(before, after) {
+		after := needed(r.Choices[i].Preference)
+		if !reflect.DeepEqual(before, after) {
 			req.Preferences[category] = &after
+		}
+	}
+	if req.Preferences[others.Category] == nil {
+		return r, req, wrong
+	}
+	for _, c := range r.Choices { // what was sent unchanged must not follow the change of all others
+		if p := needed(c.Preference); f.categories[c.Category] != nil {
+			req.Preferences[c.Category] = &p
 		}
 	}
 	return r, req, wrong

@@ -138,6 +138,15 @@ func stopped(all []digest.Reader) []digest.Reader {
 	return all
 }
 
+// wantAny reports whether recipients have anything but off, of what may be off.
+func wantAny(all []digest.Reader) bool {
+	return slices.ContainsFunc(all, func(r digest.Reader) bool {
+		return slices.ContainsFunc(r.Choices, func(c digest.Choice) bool {
+			return !c.Required && c.Preference.Mode != "off"
+		})
+	})
+}
+
 // digestsOf returns the part of a page about digests; nil: the address has none.
 func (p publicVisit) digestsOf(all []digest.Reader, wrong []wrongField) *digestView {
 	if len(all) == 0 {
@@ -255,8 +264,8 @@ func (p publicVisit) nextWords(r digest.Reader, c digest.Choice) string {
 		return p.words["nextNow"]
 	}
 	at := c.Next.In(r.Zone)
-	return fmt.Sprintf("%s %s, %s (%s)", p.words["next"], locale.Find(p.lang).Date(at, "full"), at.Format("15:04"),
-		r.Zone)
+	day := locale.Find(p.lang).Date(at, "full")
+	return fmt.Sprintf("%s %s, %s (%s)", p.words["next"], day, at.Format("15:04"), r.Zone)
 }
 
 // numbers returns the numbers to choose from, with the one that is chosen.

@@ -13,7 +13,8 @@ import (
 	"github.com/postroom/postroom/suppression"
 )
 
-// setupDigests is setupRecipients with a reader of digests of account shop, and two kinds, one of them required.
+// setupDigests is setupRecipients with a reader of digests of account shop, and two kinds. One of them is
+// required.
 func setupDigests(t *testing.T) *recipients {
 	t.Helper()
 	r := setupRecipients(t)
@@ -101,6 +102,17 @@ func TestReadersChooseTheirDigests(t *testing.T) {
 	if again := r.shown("ann"); again.Version != second.Version {
 		t.Errorf("the same again made version %d of %d", again.Version, second.Version)
 	}
+	r.chooses("mode.*", "off", "hour.security", "8")
+	want["*"] = api.DigestPreference{Mode: "off"}
+	want["security"] = api.DigestPreference{Mode: "daily", Hour: number(8), Minute: number(0)}
+	if diff := cmp.Diff(want, r.shown("ann").Preferences); diff != "" {
+		t.Errorf("what was sent beside everything else follows it (-want +got):\n%s", diff)
+	}
+	if page := r.chooses("mode.comment", "off"); strings.Count(page.body, "You get no mail about this.") != 3 ||
+		strings.Count(page.body, "<button") != 2 {
+		t.Errorf("all off:\n%s", page.body)
+	}
+	r.chooses("mode.comment", "weekly", "weekday.comment", "thu")
 	german := r.get("/preferences?t="+r.token("digest.shop", "ann@example.net"), "Accept-Language", "de")
 	if !strings.Contains(german.body, "Kommentare") || !strings.Contains(german.body, "Jede Woche") ||
 		!strings.Contains(german.body, "Donnerstag") {
@@ -126,8 +138,8 @@ func TestWrongChoicesAreNamedAndChangeNothing(t *testing.T) {
 		"category": {"mode." + strings.Repeat("x", 65), "off", "", "must be a category of 1 to 64 characters"},
 	} {
 		got := r.chooses(c.field, c.value, "mode.*", "off")
-		if got.status != 400 || !strings.Contains(got.body, `role="alert"`) || !strings.Contains(got.body, c.says) ||
-			strings.Contains(got.body, `role="status"`) {
+		if got.status != 400 || !strings.Contains(got.body, `role="alert"`) ||
+			!strings.Contains(got.body, c.says) || strings.Contains(got.body, `role="status"`) {
 			t.Errorf("%s: %d\n%s", name, got.status, got.body)
 		}
 		if c.id != "" && (!strings.Contains(got.body, `href="#`+c.id+`"`) || !strings.Contains(got.body,

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// requestBody is the size limit of a form: three short fields, or that of RFC 8058 section 3.2. The token may
-	// take most of it.
+	// requestBody is the size limit of a form: three short fields, or that of RFC 8058 section 3.2. The token
+	// may take most of it.
 	requestBody = 4 << 10
 	// digestBody is that of the form of digests: several fields for each of 33 categories with long names.
 	digestBody = 64 << 10

@@ -123,7 +123,8 @@ func (p publicVisit) named(from unsubscribe.Scope, ofList, ofDigests, ofAll stri
 
 func (u unsubscribeRoutes) showAsk(c echo.Context, p publicVisit, from unsubscribe.Scope) error {
 	return u.showButton(c, p, p.view(p.named(from, "askList", "askDigests", "askAll"),
-		p.named(from, "stopList", "stopDigests", "stopAll")), p.button("unsubscribe", actionUnsubscribe, from, false))
+		p.named(from, "stopList", "stopDigests", "stopAll")),
+		p.button("unsubscribe", actionUnsubscribe, from, false))
 }
 
 func (u unsubscribeRoutes) showUnsubscribed(c echo.Context, p publicVisit, from unsubscribe.Scope) error {
@@ -170,8 +171,11 @@ func (u unsubscribeRoutes) showChoices(c echo.Context, p publicVisit, status int
 		if !p.ofDigests() {
 			row.Name = p.visit.List
 		}
-		if standing.All && !standing.List {
+		switch {
+		case standing.All && !standing.List:
 			row.Text, row.Button = p.words["getsNothing"], nil
+		case p.ofDigests() && !standing.List && len(readers) > 0 && !wantAny(readers):
+			row.Text, row.Button = p.words["nextNever"], nil
 		}
 		v.Rows = append(v.Rows, row)
 	}
