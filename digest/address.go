@@ -3,6 +3,8 @@ package digest
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/postroom/postroom/api"
@@ -46,8 +48,65 @@ func (b *base) at(ctx context.Context, account, address string) ([]*recipient, e
 }
 
 // leave turns everything off that may be, for the recipients of an account with an address: they pressed the
-// button of their mail program.
+// button of their mail program. If they have taken that back since, it changes nothing.
 func (b *base) leave(ctx context.Context, account, address string) error {
+	reasons, err := b.stopping(ctx, account, []string{address}, true)
+	if err != nil || reasons[0] == "" {
+		return err
+	}
+	kinds, err := b.kinds.of(ctx, account)
+	if err != nil {
+		return err
+	}
+	return b.changeAt(ctx, account, address, func(r *recipient) { r.preferences = afterLeaving(r, kinds) })
+}
+
+// afterLeaving returns the preferences of a recipient who leaves: off, but of required kinds as they are.
+func afterLeaving(r *recipient, kinds map[string]*api.DigestKind) map[string]api.DigestPreference {
+	next := map[string]api.DigestPreference{rest: {Mode: off}}
+	for _, category := range slices.Sorted(maps.Keys(kinds)) {
+		if !kinds[category].Required || len(next) > mostCategories {
+			continue
+		}
+		for _, name := range []string{category, rest} {
+			if p, ok := r.preferences[name]; ok && p.Mode != off {
+				next[category] = p
+				break
+			}
+		}
+	}
+	return next
+}
+
+// Leave is what the button of a mail program does, for a page that did it already: it turns off what may be
+// off, for the recipients of an account with an address. The suppression of the list must be there.
+func (r *Recipients) Leave(ctx context.Context, account, address string) error {
+	return r.leave(ctx, account, address)
+}
+
+// Return lets the recipients of an account with an address have what they have without a choice of their own,
+// where all that may be off is off. If their mail is still stopped, it changes nothing.
+func (r *Recipients) Return(ctx context.Context, account, address string) error {
+	reasons, err := r.stopping(ctx, account, []string{address}, true)
+	if err != nil || reasons[0] == left {
+		return err
+	}
+	kinds, err := r.kinds.of(ctx, account)
+	if err != nil {
+		return err
+	}
+	return r.changeAt(ctx, account, address, func(one *recipient) {
+		for category, p := range one.preferences {
+			if k := kinds[category]; p.Mode != off && (k == nil || !k.Required) {
+				return // a choice
+			}
+		}
+		maps.DeleteFunc(one.preferences, func(_ string, p api.DigestPreference) bool { return p.Mode == off })
+	})
+}
+
+// changeAt changes the recipients of an account with an address.
+func (b *base) changeAt(ctx context.Context, account, address string, edit func(*recipient)) error {
 	all, err := b.at(ctx, account, address)
 	if err != nil {
 		return err
@@ -57,7 +116,7 @@ func (b *base) leave(ctx context.Context, account, address string) error {
 			if r.version == "" {
 				return errGone
 			}
-			r.preferences = map[string]api.DigestPreference{rest: {Mode: off}}
+			edit(r)
 			return nil
 		})
 		if err != nil && !errors.Is(err, errGone) {
@@ -67,10 +126,11 @@ func (b *base) leave(ctx context.Context, account, address string) error {
 	return nil
 }
 
-// welcome takes back that a recipient left, if it wants mail again.
-func (b *base) welcome(ctx context.Context, r *recipient) error {
-	if r.email == "" || !wantsSome(r) {
-		return nil
+// welcome takes back that a recipient left, if a request asks for mail that may be off.
+func (b *base) welcome(ctx context.Context, r *recipient, asked map[string]*api.DigestPreference) error {
+	kinds, err := b.kinds.of(ctx, r.account)
+	if err != nil || r.email == "" || !wantsSome(asked, kinds) {
+		return err
 	}
 	reasons, err := b.stopping(ctx, r.account, []string{r.email}, true)
 	if err != nil || reasons[0] != left {
@@ -91,10 +151,10 @@ func leftEntry(r *recipient) suppression.Entry {
 		Address: r.email}
 }
 
-// wantsSome reports whether a recipient chose anything but off.
-func wantsSome(r *recipient) bool {
-	for _, p := range r.preferences {
-		if p.Mode != off {
+// wantsSome reports whether preferences ask for mail that may be off. That of required kinds comes anyway.
+func wantsSome(asked map[string]*api.DigestPreference, kinds map[string]*api.DigestKind) bool {
+	for category, p := range asked {
+		if k := kinds[category]; p != nil && p.Mode != off && (k == nil || !k.Required) {
 			return true
 		}
 	}

@@ -25,7 +25,8 @@
 //   - What a run says does not change once it has begun: its events, its address and its language are stored.
 //     A repetition makes the same message.
 //   - A recipient costs nothing while no event waits.
-//   - Who turned a category off, left, was suppressed or erased is not mailed.
+//   - Who turned a category off, left, was suppressed or erased is not mailed. Leaving turns off what is not
+//     required. It ends when the reader asks for mail of a category that may be off.
 //
 // It never deletes an event because a template fails, reads no events to count them, and mails nobody
 // itself: the outbox does, with its retries.
@@ -43,6 +44,7 @@
 //   - digest-recipient:<account>:<id> (hash): address, preferences, version; the last period of each category
 //     by mode (last:…), categories with events (c:…), schedules that finish before a change (old:…).
 //   - digest-recipients:<account> (sorted set): ids.
+//   - digest-address:<account>:<address> (set): ids of recipients who have the address, or once had it.
 //   - digest-events:<account>:<category>:<id> (list), with :older (hash) and :actors (set): events that wait.
 //     lua/prelude.lua has their form.
 //   - digest-known:<day>:<account>:<id> (hash): idempotency keys of a day.

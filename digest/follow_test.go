@@ -102,13 +102,14 @@ func TestARunEndsWithItsMail(t *testing.T) {
 	}
 }
 
-// TestTheButtonOfMailProgramsTurnsDigestsOff, and what waits is dropped and told.
-func TestTheButtonOfMailProgramsTurnsDigestsOff(t *testing.T) {
+// TestWhatWaitsOfThoseWhoLeftIsTold: what waits is dropped and told.
+func TestWhatWaitsOfThoseWhoLeftIsTold(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.take(t, about("ann", "1", "Bo"))
 	b.morning(t)
 	b.take(t, about("ann", "1", "Bo"))
+	b.leaves(t, "ann")
 	b.tell(t, event.ListUnsubscribe, 0, map[string]any{"recipient": "ann@example.com", "listId": digest.ListID("default")})
 	b.running(t, func() bool { return len(b.told(t)) == 1 })
 	if told := b.told(t); told[0] != "digestSkipped off" {

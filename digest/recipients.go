@@ -94,7 +94,7 @@ func (r *Recipients) write(ctx context.Context, bound, id string, req api.Digest
 	if err != nil {
 		return none, existed, err
 	}
-	if err := r.welcome(ctx, next); err != nil {
+	if err := r.welcome(ctx, next, req.Preferences); err != nil {
 		return none, existed, err
 	}
 	shown, err := r.show(ctx, next)

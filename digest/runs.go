@@ -1,6 +1,7 @@
 package digest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -258,10 +259,14 @@ func (b *base) previewOf(ctx context.Context, r *run, all []*group, preview api.
 	if err != nil {
 		return preview, err
 	}
-	var params struct {
-		Digest json.RawMessage `json:"digest"`
-	}
+	var params map[string]json.RawMessage
 	if err := json.Unmarshal(mail.Render.Params, &params); err != nil {
+		return preview, err
+	}
+	var filled map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(mail.Render.Params))
+	decoder.UseNumber()
+	if err := decoder.Decode(&filled); err != nil {
 		return preview, err
 	}
 	l, err := b.Letter(ctx, outbox.Shared{Source: outbox.SourceAPI, Account: mail.Account,
@@ -273,11 +278,11 @@ func (b *base) previewOf(ctx context.Context, r *run, all []*group, preview api.
 	}
 	now := b.opts.Now()
 	_, words, err := l.Write(ctx, outbox.Addressee{ID: ulid.MustNew(ulid.Timestamp(now), rand.Reader).String(),
-		To: message.Address{Name: r.name, Address: r.email}, ListID: mail.ListID, Params: mail.Render.Params, Date: now})
+		To: message.Address{Name: r.name, Address: r.email}, ListID: mail.ListID, Params: filled, Date: now})
 	if err != nil {
 		return preview, err
 	}
 	preview.Subject, preview.HTML, preview.Text, preview.Digest = words.Subject, words.HTML, words.Text,
-		params.Digest
+		params["digest"]
 	return preview, nil
 }

@@ -146,7 +146,8 @@ func newParts(t testing.TB) *parts {
 		Account:     func(ctx context.Context, id string) error { _, err := p.Accounts.Get(ctx, id); return err },
 		HasTemplate: func(context.Context, string, string) (bool, error) { return false, nil },
 		Resting:     func(context.Context) (bool, error) { return false, nil }},
-		digest.Options{ServiceURL: func() string { return "https://mail.example.com" }, Gap: 5 * time.Minute})
+		digest.Options{ServiceURL: func() string { return "https://mail.example.com" }, Hour: 8,
+			Gap: 5 * time.Minute})
 	must(err)
 	p.Documents, err = documents.New(documents.Parts{DB: p.db, Queues: control, Outbox: p.Outbox,
 		Store: p.index}, documents.Options{Kind: "opensearch"})

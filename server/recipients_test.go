@@ -11,7 +11,6 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/feedback/unsubscribe"
-	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/suppression"
@@ -27,7 +26,7 @@ type recipients struct {
 	told  []outbox.Fact
 	who   unsubscribe.Sender
 	http  *http.Client
-	away  error // the error of the suppression list
+	away  error // the error of Redis
 }
 
 // Append keeps what is put into the inbox.
@@ -50,11 +49,9 @@ func setupRecipients(t *testing.T, change ...func(*Options)) *recipients {
 		signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}); err != nil {
 		t.Fatal(err)
 	}
-	db := testredis.New(t)
-	db.Client().AddHook(failing{func() error { return r.away }})
-	if r.store, err = suppression.New(db, suppression.Options{}); err != nil {
-		t.Fatal(err)
-	}
+	p := newParts(t)
+	r.store = p.Suppressions
+	p.db.Client().AddHook(failing{func() error { return r.away }})
 	requests, err := unsubscribe.New(unsubscribe.Parts{Tokens: r.ring, Suppressions: r.store, Append: r.Append,
 		Account: r.Get}, unsubscribe.Options{})
 	if err != nil {
@@ -64,7 +61,6 @@ func setupRecipients(t *testing.T, change ...func(*Options)) *recipients {
 	for _, c := range change {
 		c(&o)
 	}
-	p := newParts(t)
 	p.Unsubscribe = requests
 	r.world = p.serve(t, o)
 	transport := &http.Transport{}

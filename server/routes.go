@@ -333,8 +333,8 @@ func (s *Server) publicRoutes() []group {
 	p := s.parts
 	feedback := feedbackRoutes{feedback: p.Feedback, bounces: p.Bounces, bodies: s.bodies,
 		proofs: s.proofs, settings: p.Settings}
-	unsubscribes := unsubscribeRoutes{requests: p.Unsubscribe, pages: s.pages, proofs: s.proofs,
-		getUnsubscribes: s.opts.GetUnsubscribes, log: s.log}
+	unsubscribes := unsubscribeRoutes{requests: p.Unsubscribe, digests: p.Digests, pages: s.pages,
+		proofs: s.proofs, getUnsubscribes: s.opts.GetUnsubscribes, log: s.log}
 	tracking := trackingRoutes{tracking: p.Tracking, pages: s.pages, proofs: s.proofs}
 	forms := s.subscribing()
 	instance := s.instance()

@@ -12,18 +12,24 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/digest"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/feedback/unsubscribe"
 )
 
-// requestBody is the size limit of a form: three short fields, or that of RFC 8058 section 3.2. The token may
-// take most of it.
-const requestBody = 4 << 10
+const (
+	// requestBody is the size limit of a form: three short fields, or that of RFC 8058 section 3.2. The token
+	// may take most of it.
+	requestBody = 4 << 10
+	// digestBody is that of the form of digests: several fields for each of 33 categories with long names.
+	digestBody = 64 << 10
+)
 
 // unsubscribeRoutes are the public pages for recipients. They use no token of the API, no cookie, and no
 // redirect, which RFC 8058 section 3.1 forbids.
 type unsubscribeRoutes struct {
 	requests        *unsubscribe.Service
+	digests         *digest.Digests
 	pages           *publicPages
 	proofs          *wrongProofs
 	getUnsubscribes bool // see Options.GetUnsubscribes
@@ -47,6 +53,7 @@ type unsubscribeRequest struct {
 	oneClick bool              // of a mail client, not of our pages
 	action   string            // empty: none
 	from     unsubscribe.Scope // empty: that of the mail
+	digests  *digestForm       // nil: it is another form
 }
 
 // askUnsubscribe shows the page with one button. It changes nothing, because link scanners, previews and
@@ -68,7 +75,7 @@ func (u unsubscribeRoutes) askUnsubscribe(c echo.Context) error {
 
 // postUnsubscribe handles the request of a mail client, or the button of a page.
 func (u unsubscribeRoutes) postUnsubscribe(c echo.Context) error {
-	r, err := readRequest(c)
+	r, err := readRequest(c, requestBody)
 	switch {
 	case err != nil:
 		return u.refuse(c, err)
@@ -122,7 +129,14 @@ func (u unsubscribeRoutes) apply(ctx context.Context, p publicVisit, r unsubscri
 	if r.action == actionResubscribe {
 		change = u.requests.Resubscribe
 	}
-	return from, change(ctx, *p.visit, from, via)
+	if err := change(ctx, *p.visit, from, via); err != nil || from != unsubscribe.List || !p.ofDigests() {
+		return from, err
+	}
+	follow := u.digests.Leave
+	if r.action == actionResubscribe {
+		follow = u.digests.Return
+	}
+	return from, follow(ctx, p.visit.Account, p.visit.Address)
 }
 
 // showPreferences shows which mail of this sender the visitor gets.
@@ -130,13 +144,16 @@ func (u unsubscribeRoutes) showPreferences(c echo.Context) error {
 	return u.visit(c, c.QueryParam("t"), func(p publicVisit) error { return u.showStanding(c, p, false) })
 }
 
-// postPreferences changes one preference and shows all.
+// postPreferences changes one preference, or those of digests that were sent, and shows all.
 func (u unsubscribeRoutes) postPreferences(c echo.Context) error {
-	r, err := readRequest(c)
+	r, err := readRequest(c, digestBody)
 	if err != nil {
 		return u.refuse(c, err)
 	}
 	return u.visit(c, r.token, func(p publicVisit) error {
+		if r.digests != nil {
+			return u.saveDigests(c, p, *r.digests)
+		}
 		if from, err := u.apply(c.Request().Context(), p, r, unsubscribe.Preferences); err != nil {
 			return u.showFailed(c, p, pageButton{To: "preferences", Action: r.action, From: from}, err)
 		}
@@ -149,20 +166,20 @@ var errNoRequest = fault.New(fault.Invalid, "",
 	"The body must be a form with List-Unsubscribe=One-Click (RFC 8058)")
 
 // readRequest reads a form of a mail client, in either encoding, or of our pages. The token is in the URL or
-// in the form.
-func readRequest(c echo.Context) (w unsubscribeRequest, err error) {
+// in the form. A body of more than limit bytes is refused.
+func readRequest(c echo.Context, limit int64) (w unsubscribeRequest, err error) {
 	r := c.Request()
-	r.Body = http.MaxBytesReader(c.Response(), r.Body, requestBody)
+	r.Body = http.MaxBytesReader(c.Response(), r.Body, limit)
 	media, _, _ := mime.ParseMediaType(r.Header.Get(echo.HeaderContentType))
 	w.token, w.oneClick = c.QueryParam("t"), true // a form without an action is of a mail client
 	if media == "multipart/form-data" {
-		err = r.ParseMultipartForm(requestBody)
+		err = r.ParseMultipartForm(limit)
 	} else {
 		err = r.ParseForm()
 	}
 	if err != nil {
 		if _, tooMuch := errors.AsType[*http.MaxBytesError](err); tooMuch {
-			return w, tooLarge(requestBody)
+			return w, tooLarge(limit)
 		}
 		return w, errNoRequest
 	}
@@ -173,9 +190,12 @@ func readRequest(c echo.Context) (w unsubscribeRequest, err error) {
 	case unsubscribe.List, unsubscribe.All:
 		w.from = from
 	}
+	digests, isDigests := readDigestForm(r.PostForm)
 	switch action := r.PostForm.Get("action"); {
 	case action == actionUnsubscribe, action == actionResubscribe:
 		w.action, w.oneClick = action, false
+	case limit == digestBody && isDigests:
+		w.digests, w.oneClick = &digests, false
 	case !strings.EqualFold(strings.TrimSpace(r.PostForm.Get("List-Unsubscribe")), "One-Click"):
 		return w, errNoRequest
 	}

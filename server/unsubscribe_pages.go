@@ -6,6 +6,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/postroom/postroom/digest"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/feedback/unsubscribe"
 )
@@ -28,8 +29,10 @@ type publicView struct {
 	Saved  bool // the preferences were just changed
 	Visit  *unsubscribe.Visit
 	Sender string // name and address; empty: unknown
+	List   string // as the page calls it; empty: none
 	Facts  []pageFact
 	Rows   []pageRow
+	Digest *digestView // nil: the visitor gets no digests
 	Button *pageButton
 	More   string // URL of the preferences; empty: no link
 }
@@ -88,6 +91,12 @@ func (p publicVisit) view(title string, texts ...string) publicView {
 	if p.sender.Name != "" && p.sender.Address != "" {
 		v.Sender = p.sender.Name + " (" + p.sender.Address + ")"
 	}
+	if p.visit != nil {
+		v.List = p.visit.List
+	}
+	if p.ofDigests() {
+		v.List = p.words["digests"]
+	}
 	for _, text := range texts {
 		v.Text = append(v.Text, p.words[text])
 	}
@@ -102,25 +111,30 @@ func (p publicVisit) button(to, action string, from unsubscribe.Scope, quiet boo
 }
 
 // named returns the key of the text about a scope.
-func named(from unsubscribe.Scope, ofList, ofAll string) string {
-	if from == unsubscribe.List {
-		return ofList
+func (p publicVisit) named(from unsubscribe.Scope, ofList, ofDigests, ofAll string) string {
+	switch {
+	case from != unsubscribe.List:
+		return ofAll
+	case p.ofDigests():
+		return ofDigests
 	}
-	return ofAll
+	return ofList
 }
 
 func (u unsubscribeRoutes) showAsk(c echo.Context, p publicVisit, from unsubscribe.Scope) error {
-	return u.showButton(c, p, p.view(named(from, "askList", "askAll"), named(from, "stopList", "stopAll")),
+	return u.showButton(c, p, p.view(p.named(from, "askList", "askDigests", "askAll"),
+		p.named(from, "stopList", "stopDigests", "stopAll")),
 		p.button("unsubscribe", actionUnsubscribe, from, false))
 }
 
 func (u unsubscribeRoutes) showUnsubscribed(c echo.Context, p publicVisit, from unsubscribe.Scope) error {
-	return u.showButton(c, p, p.view("unsubscribed", named(from, "stopList", "stopAll"), "onTheWay"),
-		p.button("unsubscribe", actionResubscribe, from, true))
+	return u.showButton(c, p, p.view("unsubscribed", p.named(from, "stopList", "stopDigests", "stopAll"),
+		"onTheWay"), p.button("unsubscribe", actionResubscribe, from, true))
 }
 
 func (u unsubscribeRoutes) showResubscribed(c echo.Context, p publicVisit, from unsubscribe.Scope) error {
-	return u.showButton(c, p, p.view("resubscribed", "resubscribedText"),
+	return u.showButton(c, p, p.view("resubscribed",
+		p.named(from, "resubscribedText", "returnedText", "resubscribedText")),
 		p.button("unsubscribe", actionUnsubscribe, from, true))
 }
 
@@ -130,26 +144,45 @@ func (u unsubscribeRoutes) showButton(c echo.Context, p publicVisit, v publicVie
 	return u.pages.show(c, http.StatusOK, v)
 }
 
-// showStanding shows the preferences: for the list of the mail, and for all mail of its sender.
+// showStanding shows the preferences: for the list of the mail, for all mail of its sender, and for digests.
 func (u unsubscribeRoutes) showStanding(c echo.Context, p publicVisit, changed bool) error {
+	readers, err := u.readers(c.Request().Context(), p)
+	if err != nil {
+		return u.showFailed(c, p, pageButton{}, err)
+	}
+	return u.showChoices(c, p, http.StatusOK, changed, readers, nil)
+}
+
+// showChoices is showStanding, with digests as they are or were sent, and what is wrong with them.
+func (u unsubscribeRoutes) showChoices(c echo.Context, p publicVisit, status int, changed bool,
+	readers []digest.Reader, wrong []wrongField) error {
 	standing, err := u.requests.Standing(c.Request().Context(), *p.visit)
 	if err != nil {
 		return u.showFailed(c, p, pageButton{}, err)
 	}
 	v := p.view("preferences")
 	v.Saved = changed
+	if standing.All || standing.List && p.ofDigests() {
+		readers = stopped(readers)
+	}
+	v.Digest = p.digestsOf(readers, wrong)
 	if p.visit.List != "" {
-		row := p.row(unsubscribe.List, standing.List, "ofList")
-		row.Name = p.visit.List
-		if standing.All && !standing.List {
+		row := p.row(unsubscribe.List, standing.List, p.named(unsubscribe.List, "ofList", "digests", "ofAll"))
+		if !p.ofDigests() {
+			row.Name = p.visit.List
+		}
+		switch {
+		case standing.All && !standing.List:
 			row.Text, row.Button = p.words["getsNothing"], nil
+		case p.ofDigests() && !standing.List && len(readers) > 0 && !wantAny(readers):
+			row.Text, row.Button = p.words["nextNever"], nil
 		}
 		v.Rows = append(v.Rows, row)
 	}
 	all := p.row(unsubscribe.All, standing.All, "ofAll")
 	all.Note = p.words["allNote"]
 	v.Rows = append(v.Rows, all)
-	return u.pages.show(c, http.StatusOK, v)
+	return u.pages.show(c, status, v)
 }
 
 // row returns the row of a preference.
