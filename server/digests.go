@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// digestBody is the size limit of a body with 1,000 events.
-const digestBody = 8 << 20
+// eventsBody is the size limit of a body with 1,000 events.
+const eventsBody = 8 << 20
 
 type digestRoutes struct{ digests *digest.Digests }
 

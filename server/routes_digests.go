@@ -7,7 +7,7 @@ func (s *Server) digestRoutes() group {
 	digests := digestRoutes{digests: s.parts.Digests}
 	reader := changes("digestRecipient", "recipient")
 	return group{"Digests", "Notifications, collected for each reader and mailed when the reader wants it.", []route{
-		large(digestBody, post("/v1/digests/events", takesEvents(),
+		large(eventsBody, post("/v1/digests/events", takesEvents(),
 			unlogged("there are millions; the runs have their ids"), digests.takeDigestEvents, "takeDigestEvents",
 			"Take in an event, or up to 1,000; each has its own answer")),
 		remove("/v1/digests/events", own(api.ScopeDigests), changes("digestRecipient", ""),

@@ -21,8 +21,8 @@ const (
 	// requestBody is the size limit of a form: three short fields, or that of RFC 8058 section 3.2. The token
 	// may take most of it.
 	requestBody = 4 << 10
-	// digestBody is that of the form of digests: several fields for each of 33 categories with long names.
-	digestBody = 64 << 10
+	// readerBody is that of the form of digests: several fields for each of 33 categories with long names.
+	readerBody = 64 << 10
 )
 
 // unsubscribeRoutes are the public pages for recipients. They use no token of the API, no cookie, and no
@@ -146,7 +146,7 @@ func (u unsubscribeRoutes) showPreferences(c echo.Context) error {
 
 // postPreferences changes one preference, or those of digests that were sent, and shows all.
 func (u unsubscribeRoutes) postPreferences(c echo.Context) error {
-	r, err := readRequest(c, digestBody)
+	r, err := readRequest(c, readerBody)
 	if err != nil {
 		return u.refuse(c, err)
 	}
@@ -194,7 +194,7 @@ func readRequest(c echo.Context, limit int64) (w unsubscribeRequest, err error) 
 	switch action := r.PostForm.Get("action"); {
 	case action == actionUnsubscribe, action == actionResubscribe:
 		w.action, w.oneClick = action, false
-	case limit == digestBody && isDigests:
+	case limit == readerBody && isDigests:
 		w.digests, w.oneClick = &digests, false
 	case !strings.EqualFold(strings.TrimSpace(r.PostForm.Get("List-Unsubscribe")), "One-Click"):
 		return w, errNoRequest
