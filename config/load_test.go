@@ -102,7 +102,7 @@ func TestDefaults(t *testing.T) {
 			SoftExpiry: 336 * time.Hour},
 		Alerts: config.Alerts{
 			Every: 15 * time.Second, QueueAge: 5 * time.Minute, BulkAge: 6 * time.Hour, Paused: time.Hour,
-			RelayAway:   2 * time.Minute,
+			RelayAway: 2 * time.Minute, DigestsLate: 10 * time.Minute,
 			DeadLetters: 100, FailedShare: 0.5, BounceRate: 0.05, ComplaintRate: 0.001,
 		},
 		Log:      config.Log{Level: slog.LevelInfo, Format: "auto"},
@@ -458,7 +458,7 @@ func sampled() config.Config {
 			OwnReturnPaths: 20,
 		},
 		Alerts: config.Alerts{Every: 2 * time.Second, QueueAge: time.Minute, BulkAge: time.Hour,
-			Paused: 30 * time.Minute, RelayAway: 3 * time.Minute, DeadLetters: 3, FailedShare: 0.25, BounceRate: 0.02,
+			Paused: 30 * time.Minute, RelayAway: 3 * time.Minute, DigestsLate: 4 * time.Minute, DeadLetters: 3, FailedShare: 0.25, BounceRate: 0.02,
 			ComplaintRate: 0.002},
 		Audit:    config.Audit{Retention: 48 * time.Hour, Max: 5000},
 		Log:      config.Log{Level: slog.LevelDebug, Format: "json"},

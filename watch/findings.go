@@ -30,12 +30,13 @@ const (
 	complaintRate  = "complaintRate"
 	auditBroken    = "auditBroken"
 	campaignHeld   = "campaignHeld"
+	digestsLate    = "digestsLate"
 )
 
 // names are all alerts.
 var names = []string{queueAge, queuePaused, mailFails, accountTrouble, outboxFull, redisMemory, redisEvicts,
 	redisForgets, redisAway, relayAway, recordsRefused, bounceRate, complaintRate, auditBroken,
-	campaignHeld}
+	campaignHeld, digestsLate}
 
 const (
 	near       = 0.9 // of a limit: the team is alerted before new mail is refused
@@ -58,7 +59,7 @@ func (w *Watch) findings(ctx context.Context, now time.Time) []finding {
 		{"queues", w.askQueues}, {"mail", w.askMail}, {"rates", w.askRates}, {"relays", w.askRelays},
 		{"accounts", w.askAccounts}, {"records", w.askRecords},
 		{"memory of redis", w.askMemory}, {"evicted keys", w.askEvicted}, {"durability of redis", w.askDurability},
-		{"audit log", w.askAudit}, {"campaigns", w.askCampaigns},
+		{"audit log", w.askAudit}, {"campaigns", w.askCampaigns}, {"digests", w.askDigests},
 	} {
 		found, err := source.ask(ctx, now)
 		all = append(all, found...)
@@ -288,6 +289,34 @@ func (w *Watch) askCampaigns(ctx context.Context, _ time.Time) ([]finding, error
 		text: fmt.Sprintf("These campaigns stopped by themselves: %s. See why with postroom campaign show ID, and go on "+
 			"with postroom campaign resume ID, or cancel them.", some(held)),
 	}}, nil
+}
+
+// askDigests judges how late digests are. The time of a pause that this process saw does not count: after it,
+// workers have as long as at any time.
+func (w *Watch) askDigests(ctx context.Context, now time.Time) ([]finding, error) {
+	if w.opts.DigestsLate <= 0 {
+		return nil, nil
+	}
+	counts, err := w.counts(ctx, queue.Digests)
+	if err != nil {
+		return nil, err
+	}
+	late, err := w.late(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if counts[0].Paused {
+		w.rested = now
+	}
+	return []finding{judgeDigests(min(late, now.Sub(w.rested)), w.opts.DigestsLate)}, nil
+}
+
+func judgeDigests(late, most time.Duration) finding {
+	return finding{
+		alert: digestsLate, wrong: late >= most, value: late.Seconds(), threshold: most.Seconds(),
+		text: fmt.Sprintf("The oldest digest that is due is %s late. Does a process with role worker run? If so, its log "+
+			"says why digests wait, or there are more of them than workers.digests can make.", late.Truncate(time.Second)),
+	}
 }
 
 // refusedFor is how long a refused record counts after it was last read. Mail that waits for an account reads
