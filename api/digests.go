@@ -62,7 +62,7 @@ type DigestEventsAnswer struct {
 // DigestEventRemoval selects events that are not mailed yet: by key, or by category, type and id.
 type DigestEventRemoval struct {
 	Account    string
-	Recipients []string `name:"recipient"`
+	Recipients []string `query:"recipient"`
 	Key        string
 	Category   string
 	EntityType string
