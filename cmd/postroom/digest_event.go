@@ -96,10 +96,10 @@ func (c *digestEventCmd) event(con *console) (api.DigestEvent, error) {
 }
 
 const (
-	eventsBatch = 1000    // the most that the API takes at a time
-	bytesBatch  = 900_000 // of them as JSON; the API takes bodies of 1 MiB
-	lineBytes   = 100_000 // more than an event can have
-	wrongShown  = 20      // lines that are named
+	eventsBatch = 1000      // the most that the API takes at a time
+	bytesBatch  = 7_000_000 // of them as JSON; the API takes bodies of 8 MiB
+	lineBytes   = 100_000   // more than an event can have
+	wrongShown  = 20        // lines that are named
 )
 
 // eventsTaken is what became of a file of events.
