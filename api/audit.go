@@ -26,7 +26,7 @@ type AuditActor struct {
 
 // AuditObject is what something was done to.
 type AuditObject struct {
-	Kind    string `json:"kind" doc:"account, gateway, dkim, template, token, person, session, endpoint, settings, queue, message, suppression, list, segment, subscriber or documents"`
+	Kind    string `json:"kind" doc:"account, gateway, dkim, template, token, person, session, endpoint, settings, queue, message, suppression, list, segment, subscriber, campaign, digestKind, digestRecipient, digestRun or documents"`
 	ID      string `json:"id,omitempty"`
 	Account string `json:"account,omitempty" doc:"The account that it belongs to"`
 }

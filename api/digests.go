@@ -276,7 +276,7 @@ func (p DigestRunPage) rows() ([]DigestRun, string, int) { return p.Runs, p.Curs
 
 // DigestRunQuery selects runs.
 type DigestRunQuery struct {
-	Account   string // empty: of every account, or default with a recipient
+	Account   string // empty: default
 	Recipient string // empty: of all
 	State     string // empty: all
 	After     time.Time

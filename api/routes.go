@@ -49,7 +49,7 @@ const (
 	// DeleteDeadLetter deletes a dead letter and its content.
 	DeleteDeadLetter Fetch[DeleteAnswer] = "DELETE /v1/dead-letters/{queueId}"
 
-	// GetQueue shows a queue: submit, bulk, notify or documents.
+	// GetQueue shows a queue: submit, bulk, notify, documents or digests.
 	GetQueue Fetch[QueueStatus] = "GET /v1/settings/queue/{queue}"
 	// PutQueue pauses or resumes a queue.
 	PutQueue Call[QueuePatch, QueuePaused] = "PUT /v1/settings/queue/{queue}"

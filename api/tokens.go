@@ -16,6 +16,7 @@ const (
 	ScopeOutbox    Scope = "outbox"    // read and change the outbox
 	ScopeLists     Scope = "lists"     // lists and their subscribers
 	ScopeCampaigns Scope = "campaigns" // campaigns; read lists and segments
+	ScopeDigests   Scope = "digests"   // digests; who has send may hand in their events, too
 	ScopeMetrics   Scope = "metrics"   // read metrics and stats
 	ScopeAdmin     Scope = "admin"     // everything
 	ScopeAll       Scope = "*"
@@ -39,7 +40,7 @@ type Restrictions struct {
 type TokenRequest struct {
 	Account      string        `json:"account,omitempty" maxLength:"256" doc:"Binds the token to this account"`
 	Description  string        `json:"description" minLength:"1" maxLength:"1024"`
-	Scopes       []Scope       `json:"scopes,omitempty" enum:"api,send,smtp,outbox,lists,campaigns,metrics,admin,*" doc:"api when absent"`
+	Scopes       []Scope       `json:"scopes,omitempty" enum:"api,send,smtp,outbox,lists,campaigns,digests,metrics,admin,*" doc:"api when absent"`
 	Expires      *time.Time    `json:"expires,omitempty"`
 	Restrictions *Restrictions `json:"restrictions,omitempty"`
 }

@@ -374,7 +374,7 @@ func (a *App) serverParts() server.Parts {
 		OAuth: a.oauth, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
 		Verifier: verifier{a.router, a.accounts, a.gateways, a.oauth}, Access: a.access,
 		People: a.people, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions,
-		Audience: a.audience, OptIn: a.optIn, Campaigns: a.campaigns, Feedback: a.feedback,
+		Audience: a.audience, OptIn: a.optIn, Campaigns: a.campaigns, Digests: a.digests, Feedback: a.feedback,
 		Bounces: a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe,
 		Senders: a.senders, Erasures: a.erasures, Audit: a.audit, State: a.state(),
 	}

@@ -104,6 +104,16 @@ func (b *base) State(ctx context.Context) (s State, _ error) {
 	return s, nil
 }
 
+// Count completes the state of the queue digests. It has no tasks: schedules wait, and runs are active.
+func (b *base) Count(ctx context.Context, s *api.QueueStatus) error {
+	state, err := b.State(ctx)
+	s.Jobs.Active, s.Jobs.Waiting, s.Latency = state.Open, state.Planned, state.Late.Seconds()
+	if s.Paused {
+		s.Jobs.Waiting, s.Jobs.Paused = 0, state.Planned
+	}
+	return err
+}
+
 // kept is the time before which what is indexed has ended its retention, as a score.
 func (o Options) kept(now time.Time) string {
 	return "(" + strconv.FormatInt(now.Add(-o.Retention).UnixMilli(), 10)

@@ -17,7 +17,7 @@ const (
 )
 
 // Names lists the queues of Postroom in the order in which pages show them.
-func Names() []string { return []string{Submit, Bulk, Notify, Documents} }
+func Names() []string { return []string{Submit, Bulk, Notify, Documents, Digests} }
 
 // Lane returns the queue of a partition: "submit" for partition 0, "submit-1" for partition 1, and so on. A
 // queue is in one slot of a Redis Cluster, so the outbox needs one for each partition to spread its load.

@@ -53,6 +53,10 @@ func (s *Server) change(c echo.Context, r route, in any) audit.Change {
 		ch.Object.ID, ch.Object.Account = of.object(c.Request().Context(), s.parts.Audience, grant.Account)
 		return ch
 	}
+	if of, ok := in.(ofDigests); ok {
+		ch.Object.ID, ch.Object.Account = of.digestObject(grant.Account)
+		return ch
+	}
 	switch {
 	case r.audited.param != "":
 		ch.Object.ID = pathParam(c, r.audited.param)
@@ -96,6 +100,8 @@ func Look(p Parts) audit.Look {
 			return found(p.Audience.Segments.Get(ctx, "", o.ID))
 		case "campaign":
 			return campaignSeen(ctx, p.Campaigns, o.ID)
+		case "digestKind", "digestRecipient", "digestRun":
+			return digestSeen(ctx, p.Digests, o)
 		case "subscriber":
 			return subscriberSeen(ctx, p.Audience, o)
 		case "template":

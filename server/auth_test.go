@@ -28,7 +28,8 @@ func (w *world) send(t *testing.T, r route, token string, names []string, header
 	replaced := strings.NewReplacer(names...)
 	path := strings.NewReplacer(append(slices.Clone(names), "{listId}", "news", "{account}", "acme", "{queue}",
 		"submit", "{queueId}", "q1", "{id}", "x1", "{deliveryId}", "d1", "{gateway}", "gw1", "{domain}",
-		"example.com", "{version}", "1", "{subscriber}", "reader@example.org", "{name}", "postmark", "*",
+		"example.com", "{version}", "1", "{subscriber}", "reader@example.org", "{recipient}", "reader-1",
+		"{category}", "comment", "{run}", "r1", "{name}", "postmark", "*",
 		"docs.js")...).Replace(r.path)
 	body := map[string]string{
 		"submit": `{"to":{"address":"a@example.net"}}`, "submitAs": `{"to":{"address":"a@example.net"}}`,
@@ -52,8 +53,12 @@ func (w *world) send(t *testing.T, r route, token string, names []string, header
 		"resendCampaign": `{"to":"newcomers"}`, "decideCampaign": `{"variant":"a"}`,
 		"erasePerson": `{"email":"a@example.com"}`, "exportPerson": `{"email":"a@example.com"}`,
 		"createSubscriber": `{"email":"a@example.com","upsert":true}`, "updateSubscriber": `{}`,
-		"subscribe":       `{"lists":[{"listId":"{listId}","state":"pending"}]}`,
-		"addSuppressions": `{"email":"a@example.com"}`, "addSender": `{"sender":"b.example"}`,
+		"subscribe":        `{"lists":[{"listId":"{listId}","state":"pending"}]}`,
+		"takeDigestEvents": `{"recipient":"reader-1","category":"comment","entityType":"post","entityId":"1"}`,
+		"createDigestKind": `{"category":"` + rand.Text() + `"}`, "updateDigestKind": `{}`,
+		"putDigestRecipient": `{}`, "patchDigestRecipient": `{}`,
+		"computeDigestTimes": `{"preference":{"mode":"daily"}}`,
+		"addSuppressions":    `{"email":"a@example.com"}`, "addSender": `{"sender":"b.example"}`,
 		"addToBlocklist": `{"account":"acme","recipient":"a@example.com"}`,
 		"returnMail":     "Subject: a\r\n\r\nb\r\n", "createEndpoint": `{"url":"https://x.example"}`,
 		"updateEndpoint": `{"url":"https://x.example","secret":"` + endpointSecret + `"}`,
@@ -64,10 +69,14 @@ func (w *world) send(t *testing.T, r route, token string, names []string, header
 	case "replayEndpoint":
 		path += "?since=2026-11-21T00:00:00Z"
 	case "getSubscriber", "updateSubscriber", "deleteSubscriber", "subscribe", "leaveList", "listConsents",
-		"askAgain":
+		"askAgain", "getDigestKind", "updateDigestKind", "deleteDigestKind", "getDigestRecipient",
+		"putDigestRecipient", "patchDigestRecipient", "deleteDigestRecipient", "listWaitingDigestEvents",
+		"previewDigest", "sendDigest":
 		if strings.HasPrefix(token, "any-") || token == adminToken {
 			path += "?account=acme"
 		}
+	case "deleteDigestEvents":
+		path += "?recipient=reader-1&key=k1"
 	case "explainSegment":
 		path += "?subscriber=reader@example.org"
 	case "flushTemplates":
@@ -181,6 +190,21 @@ func (w *world) existing(t *testing.T, r route, token string) []string {
 		"listCampaignRecipients", "exportCampaignRecipients", "settleCampaign", "resendCampaign", "decideCampaign",
 		"getCampaignStats", "watchCampaignStats", "recountCampaign":
 		return []string{"{campaign}", p.campaign(t, r.id)}
+	case "getDigestKind", "updateDigestKind", "deleteDigestKind":
+		p.account(t, "acme")
+		_, err = p.Digests.Kinds.Create(ctx, "", api.DigestKind{Account: "acme", Category: "comment"})
+		if err != nil && !fault.Is(err, fault.Conflict) {
+			t.Fatal(err)
+		}
+		return []string{"{category}", "comment"}
+	case "getDigestRecipient", "putDigestRecipient", "patchDigestRecipient", "deleteDigestRecipient",
+		"listWaitingDigestEvents", "previewDigest", "sendDigest":
+		p.reader(t)
+		return []string{"{recipient}", "reader-1"}
+	case "getDigestRun":
+		return []string{"{run}", p.digestRun(t, "")}
+	case "retryDigestRun":
+		return []string{"{run}", p.digestRun(t, api.DigestFailed)}
 	case "deleteAccount":
 		p.account(t, "doomed")
 		return []string{"{account}", "doomed"}
@@ -285,13 +309,14 @@ func TestWhoMayDoWhat(t *testing.T) {
 	w.parts.account(t, "acme")
 	grants := map[string]access.Grant{adminToken: {Scopes: []api.Scope{api.ScopeAdmin}},
 		boundToken: {Scopes: []api.Scope{api.ScopeAPI}, Account: "acme"}}
-	for _, scope := range []api.Scope{"api", "send", "outbox", "lists", "campaigns", "metrics", "admin", "*"} {
+	for _, scope := range []api.Scope{"api", "send", "outbox", "lists", "campaigns", "digests", "metrics", "admin",
+		"*"} {
 		for name, account := range map[string]string{"any-": "", "acme-": "acme"} {
 			name += string(scope)
 			grants[name] = access.Grant{Scopes: []api.Scope{scope}, Account: account}
 			// others can't be bound
-			if account == "" || slices.Contains([]api.Scope{"api", "send", "outbox", "lists", "campaigns"},
-				scope) {
+			if account == "" || slices.Contains([]api.Scope{"api", "send", "outbox", "lists", "campaigns",
+				"digests"}, scope) {
 				w.parts.token(t, name, api.TokenRequest{Scopes: []api.Scope{scope}, Account: account})
 			}
 		}

@@ -26,6 +26,7 @@ var foreign = map[string]int{
 	"endSession":           200, // {"deleted":false}, as for an unknown id
 	"deleteSubscriber":     200, // the same
 	"stopSubscriberImport": 200, // the same
+	"putDigestRecipient":   200, // one of its own
 }
 
 // operations returns the routes of the OpenAPI document, by the table's row.
@@ -80,7 +81,7 @@ func (w *world) identities(t *testing.T) []identity {
 	all := []identity{{"", nil}, {"wrong", nil}, {"expired", nil}}
 	for _, account := range []string{"", "acme", "other"} {
 		scopes := []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeSMTP, api.ScopeOutbox, api.ScopeLists,
-			api.ScopeCampaigns}
+			api.ScopeCampaigns, api.ScopeDigests}
 		prefix := account + "-"
 		if account == "" {
 			scopes, prefix = append(scopes, api.ScopeMetrics, api.ScopeAdmin, api.ScopeAll), "any-"
@@ -194,15 +195,19 @@ func (w *world) isForeign(t *testing.T, r route, who identity) {
 		t.Errorf("%s as %s about an object of another account: %d, want %d: %s", r.id, who.token, got.status, want,
 			got.body)
 	}
+	if r.id == "putDigestRecipient" {
+		return // two of its own, of other times
+	}
 	var names []string
 	for i := 1; i < len(place); i += 2 {
 		names = append(names, place[i])
 	}
 	none := w.send(t, r, who.token, []string{"{queueId}", "none", "{id}", "none", "{account}", "nobody",
 		"{listId}", "nolist", "{segment}", "nosegment", "{campaign}", "nocampaign",
-		"{subscriber}", "no@example.net", "acme", "nobody"})
+		"{subscriber}", "no@example.net", "{recipient}", "noreader", "{category}", "nocategory", "{run}", "norun",
+		"acme", "nobody"})
 	a, b := same(got, append(names, "acme", "news")...), same(none, "none", "nobody", "nolist", "nosegment",
-		"nocampaign", "no@example.net")
+		"nocampaign", "noreader", "nocategory", "norun", "no@example.net")
 	if none.status != got.status || a != b {
 		t.Errorf("%s as %s: about an object of another account %d %s\nabout none %d %s", r.id, who.token,
 			got.status,

@@ -17,7 +17,7 @@ import (
 )
 
 // specVersion is the version of the OpenAPI document (semver.org). Every change of the document raises it.
-const specVersion = "2.28.0"
+const specVersion = "2.29.0"
 
 // schemaPrefix begins the reference to a schema.
 const schemaPrefix = "#/components/schemas/"
@@ -66,6 +66,8 @@ func newOpenAPI() *huma.OpenAPI {
 	schemas.RegisterTypeAlias(reflect.TypeFor[api.Emails](), reflect.TypeFor[listOf[email]]())
 	schemas.RegisterTypeAlias(valuesType, reflect.TypeFor[listOf[string]]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[api.Render](), reflect.TypeFor[renderOrFalse]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[eventRow](), reflect.TypeFor[api.DigestEvent]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[api.DigestEventsAnswer](), reflect.TypeFor[rowOrRows]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[readyAnswer](), reflect.TypeFor[api.Ready]())
 	return &huma.OpenAPI{
 		OpenAPI: "3.1.0",
@@ -200,11 +202,12 @@ func refusals(r route, body bool) []int {
 	if strings.Contains(r.path, "{") || strings.HasSuffix(r.path, "/submit") ||
 		strings.HasSuffix(r.path, "/replay") ||
 		strings.HasPrefix(r.path, "/v1/templates/") || r.right.scope == api.ScopeLists ||
-		r.right.scope == api.ScopeCampaigns {
+		r.right.scope == api.ScopeCampaigns || r.right.scope == api.ScopeDigests {
 		all = append(all, http.StatusNotFound, http.StatusConflict)
 	}
 	if strings.HasSuffix(r.path, "/submit") || body && strings.HasPrefix(r.path, "/v1/templates/") ||
-		r.method == http.MethodPost && strings.HasPrefix(r.path, "/v1/campaigns/") {
+		r.method == http.MethodPost && strings.HasPrefix(r.path, "/v1/campaigns/") ||
+		r.path == "/v1/digests/events" {
 		all = append(all, http.StatusUnprocessableEntity)
 	}
 	return all
@@ -259,8 +262,8 @@ func tidy(s *huma.Schema) {
 	}
 }
 
-// allowNull adds null to the types of objects that may be null: those of takenByNull, and pointers without
-// omitempty.
+// allowNull adds null to the types of objects that may be null: those of takenByNull, pointers without
+// omitempty, and values of maps of pointers.
 func allowNull(s *huma.Schema, t reflect.Type) {
 	if t == nil || t.Kind() != reflect.Struct {
 		return
@@ -268,7 +271,13 @@ func allowNull(s *huma.Schema, t reflect.Type) {
 	for _, f := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		always := f.Type.Kind() == reflect.Pointer && !strings.Contains(options, "omitempty")
-		if property := s.Properties[name]; property != nil && property.Ref != "" &&
+		property := s.Properties[name]
+		if f.Type.Kind() == reflect.Map && f.Type.Elem().Kind() == reflect.Pointer && property != nil {
+			if each, ok := property.AdditionalProperties.(*huma.Schema); ok {
+				property.AdditionalProperties = &huma.Schema{OneOf: []*huma.Schema{each, {Type: "null"}}}
+			}
+		}
+		if property != nil && property.Ref != "" &&
 			(always || takenByNull(f.Type)) {
 			s.Properties[name] = &huma.Schema{OneOf: []*huma.Schema{property, {Type: "null"}}}
 		}
@@ -319,6 +328,20 @@ type renderObject api.Render
 func (renderOrFalse) Schema(r huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{r.Schema(reflect.TypeFor[renderObject](), true, ""),
 		{Type: huma.TypeBoolean, Enum: []any{false}}}}
+}
+
+// rowOrRows describes api.DigestEventsAnswer.
+type rowOrRows struct{}
+
+// eventRows is the answer to several events.
+type eventRows struct {
+	Events []api.DigestEventResult `json:"events" doc:"In the order of the request"`
+}
+
+// Schema is the answer to a single event, or those to several.
+func (rowOrRows) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{r.Schema(reflect.TypeFor[api.DigestEventResult](), true, ""),
+		r.Schema(reflect.TypeFor[eventRows](), true, "")}}
 }
 
 func (i instanceRoutes) openAPIJSON(c echo.Context) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/digest"
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/erasure"
 	"github.com/postroom/postroom/feedback"
@@ -46,6 +47,7 @@ type Parts struct {
 	Audience     *audience.Subscribers
 	OptIn        *audience.Confirmations
 	Campaigns    *newsletter.Campaigns
+	Digests      *digest.Digests
 	Erasures     *erasure.Erasures
 	Feedback     *feedback.Feedback
 	Bounces      *feedback.Bounces

@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,7 @@ import (
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/digest"
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/erasure"
 	"github.com/postroom/postroom/fault"
@@ -138,6 +140,13 @@ func newParts(t testing.TB) *parts {
 		},
 		Resting: func(context.Context) (bool, error) { return false, nil }},
 		newsletter.Options{ServiceURL: func() string { return "https://mail.example.com" }})
+	must(err)
+	p.Digests, err = digest.New(digest.Parts{DB: p.db, Suppressions: p.Suppressions, Submit: p.Submit,
+		DeleteDeadLetter: p.Outbox.DeleteDeadLetter, Get: p.Outbox.Reader.Get, Letter: p.Outbox.Letter,
+		Account:     func(ctx context.Context, id string) error { _, err := p.Accounts.Get(ctx, id); return err },
+		HasTemplate: func(context.Context, string, string) (bool, error) { return false, nil },
+		Resting:     func(context.Context) (bool, error) { return false, nil }},
+		digest.Options{ServiceURL: func() string { return "https://mail.example.com" }, Gap: 5 * time.Minute})
 	must(err)
 	p.Documents, err = documents.New(documents.Parts{DB: p.db, Queues: control, Outbox: p.Outbox,
 		Store: p.index}, documents.Options{Kind: "opensearch"})
@@ -323,6 +332,37 @@ func (p *parts) campaign(t *testing.T, operation string) string {
 		t.Fatal(err)
 	}
 	return id
+}
+
+// reader makes a recipient of digests of the account acme for whom an event waits.
+func (p *parts) reader(t *testing.T) {
+	t.Helper()
+	p.account(t, "acme")
+	answer, err := p.Digests.Take(t.Context(), "", api.DigestEventsRequest{Account: "acme",
+		DigestEvent: api.DigestEvent{Recipient: "reader-1", Email: "rcpt@example.net", Category: "comment",
+			EntityType: "post", EntityID: "1", Title: "A post"}})
+	if err != nil || !answer.Success {
+		t.Fatal(answer, err)
+	}
+}
+
+// digestRun makes a run of digests of the account acme in a state, and returns its id. Nothing fails here,
+// because no worker runs.
+func (p *parts) digestRun(t *testing.T, state string) string {
+	t.Helper()
+	p.reader(t)
+	begun, err := p.Digests.Send(t.Context(), "", api.DigestAccount{Account: "acme"}, "reader-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shard, err := strconv.Atoi(begun.Run[len(begun.Run)-2:])
+	if err == nil && state != "" {
+		err = p.db.Client().HSet(t.Context(), redisdb.Key(shard, "digest-run", begun.Run), "state", state).Err()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return begun.Run
 }
 
 // leaveText is the text of a mail to a list: it shows how to leave.

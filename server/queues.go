@@ -7,31 +7,43 @@ import (
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/digest"
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/server/settings"
 )
 
 // queueNames are the queues in stats. Queue submit includes bulk.
-var queueNames = []string{"submit", "notify", "documents"}
+var queueNames = []string{"submit", "notify", "documents", "digests"}
 
 // queueRoutes are about the instance: its queues, counters and settings.
 type queueRoutes struct {
 	box       *outbox.Outbox
 	accounts  *accounts.Accounts
 	documents *documents.Documents
+	digests   *digest.Digests
 	settings  *settings.Settings
 	state     State
 	version   string
 }
 
 type queueInput struct {
-	Queue string `path:"queue" enum:"submit,bulk,notify,documents" doc:"submit counts and pauses both lanes, bulk only its own"`
+	Queue string `path:"queue" enum:"submit,bulk,notify,documents,digests" doc:"submit counts and pauses both lanes, bulk only its own. Of digests, waiting are the schedules for which something waits, and active the runs at work"`
 }
 
 func (q queueRoutes) getQueue(ctx context.Context, in *queueInput) (api.QueueStatus, error) {
-	return q.box.QueueStatus(ctx, in.Queue)
+	return q.statusOf(ctx, in.Queue)
+}
+
+// statusOf returns the state of a queue.
+func (q queueRoutes) statusOf(ctx context.Context, name string) (api.QueueStatus, error) {
+	s, err := q.box.QueueStatus(ctx, name)
+	if err == nil && name == queue.Digests {
+		err = q.digests.Count(ctx, &s)
+	}
+	return s, err
 }
 
 type putQueueInput struct {
@@ -87,11 +99,11 @@ func (q queueRoutes) getStats(ctx context.Context, in *statsInput) (api.Stats, e
 // countInstance adds the counts of the whole instance.
 func (q queueRoutes) countInstance(ctx context.Context, stats *api.Stats) (err error) {
 	for _, name := range queueNames {
-		q, err := q.box.QueueStatus(ctx, name)
+		s, err := q.statusOf(ctx, name)
 		if err != nil {
 			return err
 		}
-		stats.Queues[name] = countsOf(q)
+		stats.Queues[name] = countsOf(s)
 	}
 	if stats.Alerts, err = q.state.Alerts(ctx); err != nil {
 		return err

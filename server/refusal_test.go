@@ -209,7 +209,7 @@ func TestRefusals(t *testing.T) {
 			body: `{"corrections":{"gateway":"spare"}}`, status: 400,
 			message: "Say which dead letters: account, code, tag, ids or accountTrouble"},
 		{name: "queue", method: "GET", path: "/v1/settings/queue/sumbit", status: 400, fields: []api.ProblemField{
-			f("queue", `"queue" must be one of [submit, bulk, notify, documents]`)}},
+			f("queue", `"queue" must be one of [submit, bulk, notify, documents, digests]`)}},
 		{name: "pause", method: "PUT", path: "/v1/settings/queue/submit", body: `{"paused":"no"}`, status: 400,
 			fields: []api.ProblemField{f("paused", `"paused" must be a boolean`)}},
 		{name: "patch", method: "PATCH", path: "/v1/outbox/q1", body: `{"deliveryAttempts":0,"subject":"x"}`,

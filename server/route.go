@@ -49,6 +49,9 @@ func own(scope api.Scope) right { return right{scope: scope} }
 // readsLists routes read lists and segments: who makes campaigns of them may, too.
 func readsLists() right { return right{scope: api.ScopeLists, or: api.ScopeCampaigns} }
 
+// takesEvents routes take in what is mailed later: who may send may, too.
+func takesEvents() right { return right{scope: api.ScopeDigests, or: api.ScopeSend} }
+
 // partly routes concern the whole instance. Their handlers answer bound tokens with the part of their
 // account.
 func partly(scope, bound api.Scope) right { return right{scope: scope, bound: bound} }

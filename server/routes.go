@@ -24,8 +24,8 @@ func (s *Server) mailRoutes() []group {
 	submits := submitRoutes{intake: p.Intake, metrics: s.metrics, draining: &s.draining}
 	messages := messageRoutes{box: p.Outbox}
 	documents := documentRoutes{documents: p.Documents}
-	queues := queueRoutes{box: p.Outbox, accounts: p.Accounts, documents: p.Documents, settings: p.Settings,
-		state: p.State, version: s.opts.Version}
+	queues := queueRoutes{box: p.Outbox, accounts: p.Accounts, documents: p.Documents, digests: p.Digests,
+		settings: p.Settings, state: p.State, version: s.opts.Version}
 	return []group{
 		{"Submit", "Submit mail for delivery.", []route{
 			large(s.opts.maxSubmit(), post("/v1/submit", own(api.ScopeSend), unlogged("in the email log"),
@@ -324,7 +324,7 @@ func (s *Server) audienceRoutes() []group {
 			get("/v1/subscribers/{subscriber}/consents", own(api.ScopeLists), subscribers.listConsents,
 				"listConsents", "List the steps of the subscriptions of a subscriber with their proofs, the latest first"),
 		}},
-		s.subscriberFileRoutes(), s.segmentRoutes(), s.campaignRoutes(), s.erasureRoutes(),
+		s.subscriberFileRoutes(), s.segmentRoutes(), s.campaignRoutes(), s.digestRoutes(), s.erasureRoutes(),
 	}
 }
 

@@ -30,6 +30,7 @@ var (
 	valuesType    = reflect.TypeFor[api.OneOrMany[api.HeaderValue]]()
 	entriesType   = reflect.TypeFor[[]api.MailMergeEntry]()
 	renderType    = reflect.TypeFor[api.Render]()
+	eventType     = reflect.TypeFor[eventRow]()
 )
 
 // shapeOf returns the shape of a type in a field with bounds. A type without a shape is a programmer's error:
@@ -50,6 +51,8 @@ func shapeOf(t reflect.Type, b bounds) shape {
 		return oneOrMany(listShape(t, stringShape(b), b), stringShape(b), '"')
 	case renderType:
 		return renderShape()
+	case eventType:
+		return eventShape()
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -222,6 +225,23 @@ func renderShape() shape {
 	}
 }
 
+// mostRowFaults bounds the faults of one of many events.
+const mostRowFaults = 20
+
+// eventShape reads an event of several. Its faults are noted in it, and do not refuse the others.
+func eventShape() shape {
+	read := structShape(reflect.TypeFor[api.DigestEvent]())
+	return func(d *document, into reflect.Value) {
+		faults, path := d.faults, d.path
+		d.faults, d.path = nil, nil
+		row := into.Addr().Interface().(*eventRow)
+		read(d, reflect.ValueOf(&row.DigestEvent).Elem())
+		row.faults = d.faults[:min(len(d.faults), mostRowFaults)]
+		d.faults, d.path = faults, path
+	}
+}
+
+// mapShape reads an object with any keys. In a map of pointers a null is nil.
 func mapShape(t reflect.Type) shape {
 	read := shapeOf(t.Elem(), bounds{})
 	return func(d *document, into reflect.Value) {
@@ -236,7 +256,9 @@ func mapShape(t reflect.Type) shape {
 				if m.MapIndex(name).IsValid() {
 					d.fault("is given twice")
 				}
-				read(d, value)
+				if t.Elem().Kind() != reflect.Pointer || !d.null() {
+					read(d, value)
+				}
 			})
 			m.SetMapIndex(name, value)
 		})

@@ -25,7 +25,8 @@ type auditView struct {
 
 // auditKinds are the kinds of objects that entries are about.
 var auditKinds = []string{"account", "gateway", "dkim", "template", "token", "endpoint", "settings", "queue",
-	"message", "suppression", "list", "segment", "subscriber", "campaign", "documents"}
+	"message", "suppression", "list", "segment", "subscriber", "campaign", "digestKind",
+	"digestRecipient", "digestRun", "documents"}
 
 var auditResults = []api.AuditResult{api.AuditBegun, api.AuditDone, api.AuditRefused, api.AuditFailed}
 

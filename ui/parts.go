@@ -8,6 +8,7 @@ import (
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/digest"
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/erasure"
 	"github.com/postroom/postroom/newsletter"
@@ -28,6 +29,7 @@ type Parts struct {
 	Suppressions *suppression.Store
 	Audience     *audience.Subscribers
 	Campaigns    *newsletter.Campaigns
+	Digests      *digest.Digests
 	Erasures     *erasure.Erasures
 	Accounts     *accounts.Accounts
 	Gateways     *gateways.Store

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/queue"
 )
 
 // statusView is the page of the instance's health. Without Redis, the data of Redis is left out.
@@ -17,7 +18,7 @@ type statusView struct {
 }
 
 // shownQueues are the queues on the page.
-var shownQueues = []string{"submit", "bulk", "notify", "documents"}
+var shownQueues = []string{"submit", "bulk", "notify", "documents", "digests"}
 
 func (u *UI) status(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
@@ -36,6 +37,9 @@ func (u *UI) status(w http.ResponseWriter, r *http.Request) error {
 	if view.Durability != nil {
 		for _, name := range shownQueues {
 			q, err := u.Outbox.QueueStatus(ctx, name)
+			if err == nil && name == queue.Digests {
+				err = u.Digests.Count(ctx, &q)
+			}
 			if err != nil {
 				u.log.WarnContext(ctx, "queue not counted", "queue", name, "error", err)
 				break

@@ -47,7 +47,7 @@ var overlaps = []overlap{{86400, "a day"}, {3600, "an hour"}, {7 * 86400, "a wee
 
 // tokenScopes are the choices of the form, the usual one first.
 var tokenScopes = []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeSMTP, api.ScopeOutbox, api.ScopeLists,
-	api.ScopeCampaigns, api.ScopeMetrics, api.ScopeAdmin}
+	api.ScopeCampaigns, api.ScopeDigests, api.ScopeMetrics, api.ScopeAdmin}
 
 func (u tokenPages) tokens(w http.ResponseWriter, r *http.Request) error {
 	return u.showTokens(w, r, tokensView{})

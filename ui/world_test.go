@@ -27,6 +27,7 @@ import (
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/digest"
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/erasure"
 	"github.com/postroom/postroom/event"
@@ -147,9 +148,16 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 		Resting: func(context.Context) (bool, error) { return false, nil }},
 		newsletter.Options{Postmen: 1, ServiceURL: public})
 	w.must(err)
+	digests, err := digest.New(digest.Parts{DB: db, Suppressions: w.barred, Submit: w.outbox.Submit,
+		DeleteDeadLetter: w.outbox.DeleteDeadLetter, Get: w.outbox.Reader.Get, Letter: w.outbox.Letter,
+		Account:     func(ctx context.Context, id string) error { _, err := w.accounts.Get(ctx, id); return err },
+		HasTemplate: func(context.Context, string, string) (bool, error) { return false, nil },
+		Resting:     func(context.Context) (bool, error) { return false, nil }},
+		digest.Options{ServiceURL: public})
+	w.must(err)
 	u, err := New(Parts{
 		Outbox: w.outbox, Webhooks: w.webhooks, Suppressions: w.barred, Audience: w.audience, Accounts: w.accounts,
-		Campaigns: w.campaigns, Erasures: w.erasures,
+		Campaigns: w.campaigns, Digests: digests, Erasures: w.erasures,
 		Gateways: w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db},
 		Settings: w.settings, Dashboard: board, Viewer: viewer, Audit: w.audit, People: w.people,
 		LinkURL: func(service, secret string) string { return service + "/link?t=" + secret },

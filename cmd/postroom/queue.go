@@ -16,12 +16,12 @@ func queueVerbs() []verb {
 }
 
 // queueNames are all queues, in the order of their rows.
-var queueNames = []string{"submit", "bulk", "notify", "documents"}
+var queueNames = []string{"submit", "bulk", "notify", "documents", "digests"}
 
 // queueStatusCmd shows queues.
 type queueStatusCmd struct {
 	reachFlags
-	Queues []string `arg:"" optional:"" name:"queue" enum:"submit,bulk,notify,documents" help:"Queues: submit (mail, both lanes), bulk (its bulk lane alone), notify (webhooks), documents. Default: all."`
+	Queues []string `arg:"" optional:"" name:"queue" enum:"submit,bulk,notify,documents,digests" help:"Queues: submit (mail, both lanes), bulk (its bulk lane alone), notify (webhooks), documents, digests. Default: all."`
 }
 
 // Run shows queues.
@@ -59,7 +59,7 @@ func queueGrid(all []api.QueueStatus) grid {
 // queueSwitchCmd pauses or resumes a queue.
 type queueSwitchCmd struct {
 	reachFlags
-	Queue string `arg:"" optional:"" default:"submit" enum:"submit,bulk,notify,documents" help:"submit (mail, both lanes; the default), bulk (its bulk lane alone), notify (webhooks) or documents."`
+	Queue string `arg:"" optional:"" default:"submit" enum:"submit,bulk,notify,documents,digests" help:"submit (mail, both lanes; the default), bulk (its bulk lane alone), notify (webhooks), documents or digests."`
 
 	paused bool
 }

@@ -39,7 +39,7 @@ func tokensGrid(list []api.TokenInfo, now time.Time) grid {
 type tokenCreateCmd struct {
 	reachFlags
 	Description string        `arg:"" help:"What it is for, such as 'web shop'."`
-	Scope       []api.Scope   `enum:"api,send,smtp,outbox,lists,campaigns,metrics,admin,*" placeholder:"SCOPE" help:"What it may do: send, smtp, outbox, lists, campaigns, metrics, api (all but tokens and settings; the default) or admin. Several by commas."`
+	Scope       []api.Scope   `enum:"api,send,smtp,outbox,lists,campaigns,digests,metrics,admin,*" placeholder:"SCOPE" help:"What it may do: send, smtp, outbox, lists, campaigns, digests, metrics, api (all but tokens and settings; the default) or admin. Several by commas."`
 	Account     string        `placeholder:"ID" help:"Bind it to an account: it sends as that one and sees only its mail."`
 	Expires     string        `placeholder:"WHEN" help:"When it ends: 720h, or 2030-12-24. Default: never."`
 	Address     []string      `placeholder:"CIDR" help:"Where it may be used from, such as 10.0.0.0/8. Default: anywhere."`

@@ -78,8 +78,8 @@ func (g *Grant) CanSee(account string) bool { return g.Account == "" || g.Accoun
 
 // boundScopes are the scopes that a token bound to an account can have: the others reach beyond the account.
 var boundScopes = []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeSMTP, api.ScopeOutbox, api.ScopeLists,
-	api.ScopeCampaigns}
+	api.ScopeCampaigns, api.ScopeDigests}
 
 // scopes are all scopes.
 var scopes = []api.Scope{api.ScopeAPI, api.ScopeSend, api.ScopeSMTP, api.ScopeOutbox, api.ScopeLists,
-	api.ScopeCampaigns, api.ScopeMetrics, api.ScopeAdmin, api.ScopeAll}
+	api.ScopeCampaigns, api.ScopeDigests, api.ScopeMetrics, api.ScopeAdmin, api.ScopeAll}

@@ -1,0 +1,331 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/digest"
+	"github.com/postroom/postroom/fault"
+)
+
+// digestBody is the size limit of a body with 1,000 events.
+const digestBody = 8 << 20
+
+type digestRoutes struct{ digests *digest.Digests }
+
+// digestEventsRequest is api.DigestEventsRequest, whose events each have their own faults.
+type digestEventsRequest struct {
+	Account string `json:"account,omitempty" maxLength:"256" doc:"Account that mails the reader; default when absent"`
+	api.DigestEvent
+	Events []eventRow `json:"events,omitempty" maxItems:"1000" doc:"Events, in place of one; each has its own answer"`
+}
+
+// eventRow is an event of several.
+type eventRow struct {
+	api.DigestEvent
+	faults []fault.Field // found while it was read
+}
+
+type takeDigestEventsInput struct {
+	accountQuery
+	Body digestEventsRequest
+}
+
+// takeDigestEvents hands an event that can't be read on as an empty one, which is refused like any other that
+// is wrong, and answers it with the faults of its reading.
+func (r digestRoutes) takeDigestEvents(ctx context.Context, in *takeDigestEventsInput) (
+	none api.DigestEventsAnswer, _ error) {
+	account, err := in.named(in.Body.Account)
+	if err != nil {
+		return none, err
+	}
+	req := api.DigestEventsRequest{Account: account, DigestEvent: in.Body.DigestEvent}
+	if in.Body.Events != nil {
+		req.Events = make([]api.DigestEvent, len(in.Body.Events))
+	}
+	for i, row := range in.Body.Events {
+		if row.faults == nil {
+			req.Events[i] = row.DigestEvent
+		}
+	}
+	answer, err := r.digests.Take(ctx, boundTo(ctx), req)
+	if err != nil {
+		return none, err
+	}
+	for i, row := range in.Body.Events {
+		if row.faults != nil {
+			answer.Events[i] = refusedEvent(row.faults)
+		}
+		for n, f := range answer.Events[i].Fields {
+			answer.Events[i].Fields[n].Message = labelled(fault.Field{Key: f.Key, Message: f.Message})
+		}
+	}
+	return answer, nil
+}
+
+// refusedEvent returns the answer to an event with faults.
+func refusedEvent(faults []fault.Field) api.DigestEventResult {
+	for i := range faults {
+		faults[i].Key = cmp.Or(faults[i].Key, "events") // the event is no object
+	}
+	err := fault.InvalidFields(faults)
+	row := api.DigestEventResult{StatusCode: api.StatusOf(fault.KindOf(err)), Error: err.Error()}
+	for _, f := range faults {
+		row.Fields = append(row.Fields, api.ProblemField{Key: f.Key, Message: f.Message})
+	}
+	return row
+}
+
+type deleteDigestEventsInput struct {
+	accountQuery
+	Recipients []string `query:"recipient" minLength:"1" maxLength:"256" doc:"Id of a reader. Repeat it for up to 100"`
+	Key        string   `query:"key" maxLength:"256" doc:"The idempotencyKey of the event"`
+	Category   string   `query:"category" maxLength:"64" doc:"In place of key, with entityType and entityId: all events about one thing"`
+	EntityType string   `query:"entityType" maxLength:"64" doc:"As category"`
+	EntityID   string   `query:"entityId" maxLength:"256" doc:"As category"`
+}
+
+func (r digestRoutes) deleteDigestEvents(ctx context.Context, in *deleteDigestEventsInput) (
+	api.DigestEventsDeleted, error) {
+	return r.digests.Remove(ctx, boundTo(ctx), api.DigestEventRemoval{Account: in.Account,
+		Recipients: in.Recipients, Key: in.Key, Category: in.Category, EntityType: in.EntityType,
+		EntityID: in.EntityID})
+}
+
+type createDigestKindInput struct {
+	accountQuery
+	Body api.DigestKind
+}
+
+func (r digestRoutes) createDigestKind(ctx context.Context, in *createDigestKindInput) (api.DigestKindInfo,
+	error) {
+	account, err := in.named(in.Body.Account)
+	if err != nil {
+		return api.DigestKindInfo{}, err
+	}
+	in.Body.Account = account
+	return r.digests.Kinds.Create(ctx, boundTo(ctx), in.Body)
+}
+
+type listDigestKindsInput struct {
+	pageInput
+	Account string `query:"account" maxLength:"256" doc:"Only kinds of this account; when absent that of the token, else all"`
+}
+
+func (r digestRoutes) listDigestKinds(ctx context.Context, in *listDigestKindsInput) (api.DigestKindPage,
+	error) {
+	return r.digests.Kinds.Page(ctx, boundTo(ctx), api.DigestKindQuery{Account: in.Account,
+		PageQuery: api.PageQuery{Page: in.Page, PageSize: in.size()}})
+}
+
+type digestKindInput struct {
+	accountQuery
+	Category string `path:"category" maxLength:"64" doc:"The category; a / in it is written %2F"`
+}
+
+func (r digestRoutes) getDigestKind(ctx context.Context, in *digestKindInput) (api.DigestKindInfo, error) {
+	return r.digests.Kinds.Get(ctx, boundTo(ctx), api.DigestAccount{Account: in.Account}, in.Category)
+}
+
+type updateDigestKindInput struct {
+	digestKindInput
+	Body api.DigestKindPatch
+}
+
+func (r digestRoutes) updateDigestKind(ctx context.Context, in *updateDigestKindInput) (api.DigestKindInfo,
+	error) {
+	account, err := in.named(in.Body.Account)
+	if err != nil {
+		return api.DigestKindInfo{}, err
+	}
+	in.Body.Account = account
+	return r.digests.Kinds.Update(ctx, boundTo(ctx), in.Category, in.Body)
+}
+
+func (r digestRoutes) deleteDigestKind(ctx context.Context, in *digestKindInput) (api.Deleted, error) {
+	err := r.digests.Kinds.Delete(ctx, boundTo(ctx), api.DigestAccount{Account: in.Account}, in.Category)
+	return api.Deleted{Deleted: err == nil}, err
+}
+
+type listDigestRecipientsInput struct {
+	accountQuery
+	Search   string `query:"search" maxLength:"256" doc:"Only those with this in their id or address; case does not matter"`
+	PageSize int    `query:"pageSize" minimum:"1" maximum:"1000" default:"20" doc:"Maximum number of rows"`
+	Cursor   string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it"`
+}
+
+func (r digestRoutes) listDigestRecipients(ctx context.Context, in *listDigestRecipientsInput) (
+	api.DigestRecipientPage, error) {
+	return r.digests.List(ctx, boundTo(ctx), api.DigestRecipientQuery{Account: in.Account, Search: in.Search,
+		PageSize: in.PageSize, Cursor: in.Cursor})
+}
+
+type digestRecipientInput struct {
+	accountQuery
+	Recipient string `path:"recipient" maxLength:"256" doc:"Your id of the reader; a / in it is written %2F"`
+}
+
+func (in *digestRecipientInput) of() api.DigestAccount { return api.DigestAccount{Account: in.Account} }
+
+func (r digestRoutes) getDigestRecipient(ctx context.Context, in *digestRecipientInput) (api.DigestRecipient,
+	error) {
+	return r.digests.Get(ctx, boundTo(ctx), in.of(), in.Recipient)
+}
+
+type writeDigestRecipientInput struct {
+	digestRecipientInput
+	Body api.DigestRecipientRequest
+}
+
+func (r digestRoutes) putDigestRecipient(ctx context.Context, in *writeDigestRecipientInput) (
+	api.DigestRecipient, error) {
+	account, err := in.named(in.Body.Account)
+	if err != nil {
+		return api.DigestRecipient{}, err
+	}
+	in.Body.Account = account
+	stored, _, err := r.digests.Put(ctx, boundTo(ctx), in.Recipient, in.Body)
+	return stored, err
+}
+
+func (r digestRoutes) patchDigestRecipient(ctx context.Context, in *writeDigestRecipientInput) (
+	api.DigestRecipient, error) {
+	account, err := in.named(in.Body.Account)
+	if err != nil {
+		return api.DigestRecipient{}, err
+	}
+	in.Body.Account = account
+	return r.digests.Patch(ctx, boundTo(ctx), in.Recipient, in.Body)
+}
+
+func (r digestRoutes) deleteDigestRecipient(ctx context.Context, in *digestRecipientInput) (api.Deleted,
+	error) {
+	err := r.digests.Delete(ctx, boundTo(ctx), in.of(), in.Recipient)
+	return api.Deleted{Deleted: err == nil}, err
+}
+
+func (r digestRoutes) listWaitingDigestEvents(ctx context.Context, in *digestRecipientInput) (
+	api.DigestWaiting, error) {
+	return r.digests.Waiting(ctx, boundTo(ctx), in.of(), in.Recipient)
+}
+
+func (r digestRoutes) previewDigest(ctx context.Context, in *digestRecipientInput) (api.DigestPreview, error) {
+	return r.digests.Preview(ctx, boundTo(ctx), in.of(), in.Recipient)
+}
+
+func (r digestRoutes) sendDigest(ctx context.Context, in *digestRecipientInput) (api.DigestSendAnswer, error) {
+	return r.digests.Send(ctx, boundTo(ctx), in.of(), in.Recipient)
+}
+
+type digestTimesInput struct{ Body api.DigestTimesRequest }
+
+func (r digestRoutes) computeDigestTimes(_ context.Context, in *digestTimesInput) (api.DigestTimes, error) {
+	return r.digests.Times(in.Body)
+}
+
+type listDigestRunsInput struct {
+	accountQuery
+	Recipient string    `query:"recipient" maxLength:"256" doc:"Only runs of this reader"`
+	State     string    `query:"state" enum:"pending,processing,submitted,sent,failed,skipped" doc:"Only those in this state"`
+	After     time.Time `query:"after" doc:"Only those that entered their state at this time or later"`
+	Before    time.Time `query:"before" doc:"Only those that entered their state before this time"`
+	PageSize  int       `query:"pageSize" minimum:"1" maximum:"1000" default:"20" doc:"Maximum number of rows"`
+	Cursor    string    `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it. If an answer has one, there may be more rows, even if it has no rows itself"`
+}
+
+func (r digestRoutes) listDigestRuns(ctx context.Context, in *listDigestRunsInput) (api.DigestRunPage, error) {
+	return r.digests.Runs.List(ctx, boundTo(ctx), api.DigestRunQuery{Account: in.Account,
+		Recipient: in.Recipient, State: in.State, After: in.After, Before: in.Before, PageSize: in.PageSize,
+		Cursor: in.Cursor})
+}
+
+type digestRunInput struct {
+	Run string `path:"run" maxLength:"64" doc:"Id of the run"`
+}
+
+func (r digestRoutes) getDigestRun(ctx context.Context, in *digestRunInput) (api.DigestRun, error) {
+	return r.digests.Runs.Get(ctx, boundTo(ctx), in.Run)
+}
+
+func (r digestRoutes) retryDigestRun(ctx context.Context, in *digestRunInput) (api.DigestRun, error) {
+	return r.digests.Runs.Retry(ctx, boundTo(ctx), in.Run)
+}
+
+// ofDigests are the inputs of changes of digests, whose objects are unique in an account only.
+type ofDigests interface {
+	digestObject(bound string) (id, account string)
+}
+
+func accountOf(all ...string) string { return cmp.Or(append(all, audience.DefaultAccount)...) }
+
+func (in *createDigestKindInput) digestObject(bound string) (id, account string) {
+	return in.Body.Category, accountOf(in.Account, in.Body.Account, bound)
+}
+
+func (in *digestKindInput) digestObject(bound string) (id, account string) {
+	return in.Category, accountOf(in.Account, bound)
+}
+
+func (in *updateDigestKindInput) digestObject(bound string) (id, account string) {
+	return in.Category, accountOf(in.Account, in.Body.Account, bound)
+}
+
+func (in *digestRecipientInput) digestObject(bound string) (id, account string) {
+	return unnamed(in.Recipient), accountOf(in.Account, bound)
+}
+
+func (in *writeDigestRecipientInput) digestObject(bound string) (id, account string) {
+	return unnamed(in.Recipient), accountOf(in.Account, in.Body.Account, bound)
+}
+
+func (*writeDigestRecipientInput) namesPeople() {}
+
+func (in *deleteDigestEventsInput) digestObject(bound string) (id, account string) {
+	if len(in.Recipients) == 1 {
+		id = unnamed(in.Recipients[0])
+	}
+	return id, accountOf(in.Account, bound)
+}
+
+func (*deleteDigestEventsInput) namesPeople() {}
+
+// unnamed returns the id of a reader for the audit log, whose entries can't be erased; empty for an address.
+func unnamed(recipient string) string {
+	if strings.Contains(recipient, "@") {
+		return ""
+	}
+	return recipient
+}
+
+// readerState is what the audit log compares of a recipient of digests: nothing that names a person.
+type readerState struct {
+	Preferences api.DigestPreferences `json:"preferences"`
+	Quiet       []api.DigestQuiet     `json:"quiet"`
+	PausedUntil *time.Time            `json:"pausedUntil,omitempty"`
+	Version     int                   `json:"version"`
+}
+
+// digestRunState is what the audit log compares of a run.
+type digestRunState struct {
+	State   string `json:"state"`
+	Reason  string `json:"reason,omitempty"`
+	Account string `json:"account"`
+}
+
+// digestSeen returns what the audit log compares of an object of digests; nil: there is none.
+func digestSeen(ctx context.Context, all *digest.Digests, o api.AuditObject) (any, error) {
+	of := api.DigestAccount{Account: o.Account}
+	switch o.Kind {
+	case "digestKind":
+		return found(all.Kinds.Get(ctx, "", of, o.ID))
+	case "digestRun":
+		run, err := all.Runs.Get(ctx, "", o.ID)
+		return found(digestRunState{run.State, run.Reason, run.Account}, err)
+	}
+	one, err := all.Get(ctx, "", of, o.ID)
+	return found(readerState{one.Preferences, one.Quiet, one.PausedUntil, one.Version}, err)
+}
