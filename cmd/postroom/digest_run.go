@@ -52,7 +52,7 @@ func (c *digestRunsCmd) Run(s *session) error {
 func digestRunsGrid(list []api.DigestRun, now time.Time) grid {
 	g := newGrid("run", "recipient", "state", "events", "when")
 	for _, r := range list {
-		g.add(r.Run, clip(r.Recipient, 8), clip(r.State+colon(r.Reason), 16), r.Events,
+		g.add(r.Run, clip(r.Recipient, 9), clip(r.State+colon(r.Reason), 15), r.Events,
 			moment(digestRunWhen(r), now))
 	}
 	return g
