@@ -87,7 +87,8 @@ func kindMailed(k api.DigestKindInfo) string {
 }
 
 func digestKindFacts(k api.DigestKindInfo, now time.Time) grid {
-	g := newGrid("kind", k.Category)
+	var g grid // without headings, which are capitals: ids are not
+	g.add("kind", k.Category)
 	g.add("account", k.Account)
 	for _, tag := range slices.Sorted(maps.Keys(k.Title)) {
 		g.add("title "+tag, k.Title[tag])

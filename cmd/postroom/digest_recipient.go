@@ -91,7 +91,8 @@ func (c *digestRecipientShowCmd) Run(s *session) error {
 }
 
 func digestRecipientFacts(r api.DigestRecipient, now time.Time) grid {
-	g := newGrid("recipient", r.Recipient)
+	var g grid
+	g.add("recipient", r.Recipient)
 	g.add("account", r.Account)
 	g.fact("address", r.Email)
 	g.fact("name", r.Name)

@@ -94,7 +94,8 @@ func (c *digestRunCmd) Run(s *session) error {
 }
 
 func digestRunFacts(r api.DigestRun, now time.Time) grid {
-	g := newGrid("run", r.Run)
+	var g grid
+	g.add("run", r.Run)
 	g.add("account", r.Account)
 	g.add("recipient", r.Recipient)
 	g.add("schedule", r.Schedule)
