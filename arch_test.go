@@ -28,7 +28,7 @@ var homes = map[string][]string{
 	"github.com/redis/go-redis/v9": {"redisdb", "queue", "outbox", "webhooks",
 		"redisdb/records", "accounts/limits", "accounts/oauth", "server/access", "server/people", "server/audit",
 		"server/settings", "watch",
-		"documents", "suppression", "audience", "sendlog", "newsletter", "feedback", "erasure", "cmd/emailengine"},
+		"documents", "suppression", "audience", "sendlog", "newsletter", "digest", "feedback", "erasure", "cmd/emailengine"},
 	"github.com/labstack/echo/v4":                    {"server", "ui", "app"},
 	"github.com/danielgtaylor/huma/v2":               {"server"},
 	"github.com/go-json-experiment/json/jsontext":    {"server"},

@@ -66,7 +66,7 @@ type DigestEventRemoval struct {
 	Key        string
 	Category   string
 	EntityType string
-	EntityID   string
+	EntityID   string `query:"entityId"`
 }
 
 // DigestEventsDeleted is the answer to a removal.

@@ -15,10 +15,15 @@ import (
 func (a *App) buildWatch(context.Context) error {
 	c := a.cfg
 	w, err := watch.New(watch.Parts{DB: a.db, Queues: a.control, Mail: a.outbox, Accounts: a.accounts,
-		Relays: a.router, Ring: a.ring, Audit: a.audit, Held: a.campaigns.Held, Late: a.lateDigests},
+		Relays: a.router, Ring: a.ring, Audit: a.audit, Held: a.campaigns.Held, Late: func(ctx context.Context) (
+			time.Duration, error) {
+			state, err := a.digests.State(ctx)
+			return state.Late, err
+		}},
 		watch.Options{
 			Every: c.Alerts.Every, Paused: c.Alerts.Paused, DeadLetters: c.Alerts.DeadLetters,
-			RelayAway: c.Alerts.RelayAway, DigestsLate: c.Alerts.DigestsLate, FailedShare: c.Alerts.FailedShare, BounceRate: c.Alerts.BounceRate,
+			RelayAway: c.Alerts.RelayAway, DigestsLate: c.Alerts.DigestsLate,
+			FailedShare: c.Alerts.FailedShare, BounceRate: c.Alerts.BounceRate,
 			ComplaintRate: c.Alerts.ComplaintRate,
 			Queues: []watch.Queue{
 				watched(queue.Submit, a.db, c.Alerts.QueueAge), watched(queue.Bulk, a.db, c.Alerts.BulkAge),
@@ -33,12 +38,6 @@ func (a *App) buildWatch(context.Context) error {
 	a.watch = w
 	a.life.onRun("alerts", w.Run)
 	return nil
-}
-
-// lateDigests returns by how much the oldest digest that is due is late.
-func (a *App) lateDigests(ctx context.Context) (time.Duration, error) {
-	state, err := a.digests.State(ctx)
-	return state.Late, err
 }
 
 // watched returns a lane's queues. Due work there may wait up to age.

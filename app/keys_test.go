@@ -43,7 +43,7 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 		"redis.url": server.URL(), "redis.partitions": "2", "smtp": relay.URL(), "from": "shop@example.com",
 		"webhooks.allowPrivate": "true", "senders.mailAccount": "default",
 		"serviceUrl":   "https://mail.example.com",
-		"alerts.every": "1s",
+		"alerts.every": "1s", "digest.keep": "5",
 	})
 	a := start(t, settings)
 	client := api.NewClient(a.URL(), a.Token(), nil)
@@ -54,6 +54,7 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	exerciseSuppressions(t, client, db)
 	exerciseAudience(t, client)
 	exerciseCampaigns(t, a.URL(), client, relay)
+	exerciseDigests(t, client)
 	exerciseFeedback(t, a, client)
 	erased(t, client, "")
 	exerciseSenders(t, client)

@@ -58,7 +58,7 @@ func TestWrongFiles(t *testing.T) {
 		{"snake case", "message:\n  max_size: 5MB\n",
 			"message.max_size: is not a setting; did you mean message.maxSize? (FILE:2)"},
 		{"wrong place", "attempts: 5\n",
-			"attempts: is not a setting; did you mean delivery.attempts or webhooks.attempts? (FILE:1)"},
+			"attempts: is not a setting; did you mean delivery.attempts or digest.attempts or webhooks.attempts? (FILE:1)"},
 		{"nothing like it", "colour: blue\n", "colour: is not a setting (FILE:1)"},
 		{"wrong value", "\nworkers:\n  submit: many\n",
 			`workers.submit: "many" is not a whole number; write a whole number, from 1 to 10000 (FILE:3)`},

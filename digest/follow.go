@@ -176,11 +176,15 @@ func (w *worker) backSome(ctx context.Context, r *run) (more bool, _ error) {
 
 // emit tells what became of a run. Repeated, the event has the same id.
 func (b *base) emit(ctx context.Context, r *run) error {
+	kept, err := readRecord(r.groups)
+	if err != nil {
+		return err
+	}
 	kinds := map[string]event.Type{api.DigestSent: event.DigestSent, api.DigestSkipped: event.DigestSkipped,
 		api.DigestFailed: event.DigestFailed}
 	e, err := event.New("digest-"+r.id+"-"+r.state, kinds[r.state], r.account, b.opts.Now(), event.Digest{
 		Run: r.id, Recipient: r.place.id, Schedule: r.schedule, Period: r.period, QueueID: r.queueID,
-		Events: r.events, Returned: r.returned, Reason: r.reason})
+		Events: r.events, Groups: len(kept.Groups), Returned: r.returned, Reason: r.reason})
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func TestCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Counts{{Queue: Submit}, {Queue: Bulk}, {Queue: Notify}, {Queue: Documents}}
+	want := []Counts{{Queue: Submit}, {Queue: Bulk}, {Queue: Notify}, {Queue: Documents}, {Queue: Digests}}
 	if d := cmp.Diff(want, none); d != "" {
 		t.Errorf("of queues that do not exist: %s", d)
 	}

@@ -54,7 +54,7 @@ func (w *world) send(t *testing.T, r route, token string, names []string, header
 		"erasePerson": `{"email":"a@example.com"}`, "exportPerson": `{"email":"a@example.com"}`,
 		"createSubscriber": `{"email":"a@example.com","upsert":true}`, "updateSubscriber": `{}`,
 		"subscribe":        `{"lists":[{"listId":"{listId}","state":"pending"}]}`,
-		"takeDigestEvents": `{"recipient":"reader-1","category":"comment","entityType":"post","entityId":"1"}`,
+		"takeDigestEvents": `{"recipient":"reader-2","category":"comment","entityType":"post","entityId":"1"}`,
 		"createDigestKind": `{"category":"` + rand.Text() + `"}`, "updateDigestKind": `{}`,
 		"putDigestRecipient": `{}`, "patchDigestRecipient": `{}`,
 		"computeDigestTimes": `{"preference":{"mode":"daily"}}`,
@@ -197,7 +197,10 @@ func (w *world) existing(t *testing.T, r route, token string) []string {
 			t.Fatal(err)
 		}
 		return []string{"{category}", "comment"}
-	case "getDigestRecipient", "putDigestRecipient", "patchDigestRecipient", "deleteDigestRecipient",
+	case "putDigestRecipient": // it makes one in other accounts
+		p.account(t, "acme")
+		return []string{"{recipient}", "reader-3"}
+	case "getDigestRecipient", "patchDigestRecipient", "deleteDigestRecipient",
 		"listWaitingDigestEvents", "previewDigest", "sendDigest":
 		p.reader(t)
 		return []string{"{recipient}", "reader-1"}

@@ -225,7 +225,7 @@ func TestStatsAreNarrowed(t *testing.T) {
 		got := w.do(t, http.MethodGet, "/v1/stats"+query, adminToken, "")
 		var stats api.Stats
 		if err := json.Unmarshal([]byte(got.body), &stats); err != nil || got.status != 200 ||
-			stats.Accounts != 2 || len(stats.Queues) != 3 || len(stats.Alerts) != 1 ||
+			stats.Accounts != 2 || len(stats.Queues) != 4 || len(stats.Alerts) != 1 ||
 			*stats.Connections != (api.Connections{Unset: 2}) || stats.RedisVersion != "7.2.4" ||
 			stats.Go != runtime.Version() || stats.Arch != runtime.GOARCH {
 			t.Errorf("%s: %d %s", query, got.status, got.body)

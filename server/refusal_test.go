@@ -224,7 +224,7 @@ func TestRefusals(t *testing.T) {
 		{name: "token", path: "/v1/tokens",
 			body: `{"scopes":["root"],"restrictions":{"rateLimit":{"maxRequests":0,"timeWindow":30}}}`, status: 400,
 			fields: []api.ProblemField{
-				f("scopes[0]", `"scopes[0]" must be one of [api, send, smtp, outbox, lists, campaigns, metrics, admin, *]`),
+				f("scopes[0]", `"scopes[0]" must be one of [api, send, smtp, outbox, lists, campaigns, digests, metrics, admin, *]`),
 				f("restrictions.rateLimit.maxRequests",
 					`"restrictions.rateLimit.maxRequests" must be greater than or equal to 1`),
 				f("description", `"description" is required`)}},

@@ -63,7 +63,8 @@ func (c *digestEventCmd) Run(s *session) error {
 	if c.Skip != 0 {
 		return usage("--skip needs --file")
 	}
-	answer, err := api.TakeDigestEvents.Do(s, s.client, api.DigestEventsRequest{Account: c.Account, DigestEvent: e})
+	req := api.DigestEventsRequest{Account: c.Account, DigestEvent: e}
+	answer, err := api.TakeDigestEvents.Do(s, s.client, req)
 	return s.answer(answer, err, func() {
 		if answer.DigestEventResult == nil {
 			return
@@ -215,8 +216,8 @@ func (b *eventBatch) send(s *session, from io.Reader, skip int) error {
 	return in.Err()
 }
 
-// read adds the event of a line, and hands over those before it if there is no room for it. Empty lines are no
-// events.
+// read adds the event of a line, and hands over those before it if there is no room for it. Empty lines are
+// no events.
 func (b *eventBatch) read(s *session, n int, line []byte) error {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {

@@ -173,7 +173,8 @@ func (c *digestRecipientSetCmd) Run(s *session) error {
 }
 
 // patch changes the reader, or stores one that is not known.
-func (c *digestRecipientSetCmd) patch(s *session, req api.DigestRecipientRequest) (api.DigestRecipient, error) {
+func (c *digestRecipientSetCmd) patch(s *session, req api.DigestRecipientRequest) (api.DigestRecipient,
+	error) {
 	r, err := api.PatchDigestRecipient.Do(s, s.client, req, c.Recipient)
 	if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.Code != "DigestRecipientNotFound" {
 		return r, err
@@ -183,7 +184,8 @@ func (c *digestRecipientSetCmd) patch(s *session, req api.DigestRecipientRequest
 
 // request returns what the flags name.
 func (c *digestRecipientSetCmd) request() (api.DigestRecipientRequest, error) {
-	req := api.DigestRecipientRequest{Account: c.Account, Email: c.Email, Name: c.Name, Locale: c.Locale, TZ: c.TZ}
+	req := api.DigestRecipientRequest{Account: c.Account, Email: c.Email, Name: c.Name, Locale: c.Locale,
+		TZ: c.TZ}
 	if c.NoQuiet && c.Quiet != nil {
 		return req, usage("--no-quiet and --quiet exclude each other")
 	}

@@ -44,8 +44,8 @@ func TestPreferencesAreWords(t *testing.T) {
 			t.Errorf("%q is shown as %q", text, again)
 		}
 	}
-	for _, text := range []string{"", "sometimes", "daily noon", "hourly 08:30", "daily :30", "daily 08:00 09:00",
-		"off 08:00", "monthly 0", "mon 08:30, noon", `{"mode":"daily","hours":8}`, `{"mode":"daily"} x`} {
+	for _, text := range []string{"", "sometimes", "daily noon", "hourly 08:30", "daily :30",
+		"daily 08:00 09:00", "off 08:00", "monthly 0", "mon 08:30, noon", `{"mode":"daily","hours":8}`, `{"mode":"daily"} x`} {
 		if got, err := parsePreference(text); err == nil {
 			t.Errorf("%q is %+v", text, got)
 		}
@@ -91,18 +91,18 @@ func TestDigestTablesAreNarrow(t *testing.T) {
 	var plain bytes.Buffer
 	con := &console{out: &plain}
 	for name, g := range map[string]grid{
-		"kinds": digestKindsGrid([]api.DigestKindInfo{{DigestKind: api.DigestKind{Category: "comment", Account: long,
-			Title: map[string]string{"de": long}, Template: long, Required: true,
+		"kinds": digestKindsGrid([]api.DigestKindInfo{{DigestKind: api.DigestKind{Category: "comment",
+			Account: long, Title: map[string]string{"de": long}, Template: long, Required: true,
 			Preference: &api.DigestPreference{Mode: "custom", Cron: long}}}}),
 		"recipients": digestRecipientsGrid([]api.DigestRecipient{{Recipient: "user-17", Email: long, TZ: long,
 			Waiting: map[string]int{"comment": 12345}, Next: []api.DigestNext{{At: at}}}}, noon),
-		"runs": digestRunsGrid([]api.DigestRun{{Run: strings.Repeat("a", 26), Recipient: long, State: "processing",
-			Events: 12345, Reason: long, Scheduled: at}}, noon),
+		"runs": digestRunsGrid([]api.DigestRun{{Run: strings.Repeat("a", 26), Recipient: long,
+			State: "processing", Events: 12345, Reason: long, Scheduled: at}}, noon),
 		"groups": digestGroupsGrid([]api.DigestGroup{{Category: long, EntityType: long, Title: long, Count: 12345,
 			Actors: []api.DigestActor{{Name: long}}, Others: 3, Last: at}}, noon),
 		"events": digestWaitingGrid([]api.DigestWaitingEvent{{DigestEvent: api.DigestEvent{Category: long,
-			EntityType: long, Title: long, Actor: &api.DigestActor{Name: long}, Priority: "urgent", OccurredAt: &at}}},
-			noon),
+			EntityType: long, Title: long, Actor: &api.DigestActor{Name: long}, Priority: "urgent",
+			OccurredAt: &at}}}, noon),
 	} {
 		plain.Reset()
 		con.show(g)

@@ -76,8 +76,8 @@ func (e example) run(ctx context.Context) error {
 // week. Ben has said nothing, so he gets what the settings say.
 func (e example) prefer(ctx context.Context) error {
 	address, name, tz, eight := e.email[ann], "Ann", "Europe/Zurich", 8
-	stored, err := api.PutDigestRecipient.Do(ctx, e.client, api.DigestRecipientRequest{Email: &address, Name: &name,
-		TZ: &tz, Preferences: map[string]*api.DigestPreference{
+	stored, err := api.PutDigestRecipient.Do(ctx, e.client, api.DigestRecipientRequest{Email: &address,
+		Name: &name, TZ: &tz, Preferences: map[string]*api.DigestPreference{
 			"*":    {Mode: "weekly", Weekdays: []string{"mon", "tue", "wed", "thu", "fri"}, Hour: &eight},
 			"like": {Mode: "weekly", Weekdays: []string{"fri"}, Hour: &eight},
 		}}, ann)

@@ -1,0 +1,49 @@
+package app_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+// exerciseDigests mails a digest of more events than are kept one by one, lets others wait, and has an address
+// come late.
+func exerciseDigests(t *testing.T, client *api.Client) {
+	t.Helper()
+	ctx := t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := api.CreateDigestKind.Do(ctx, client, api.DigestKind{Category: "comment"})
+	must(err)
+	event := func(i int) api.DigestEvent {
+		return api.DigestEvent{Recipient: "u1", Email: "digest@example.net", Category: "comment", EntityType: "post",
+			EntityID: fmt.Sprint(i % 3), Title: "A post", Actor: &api.DigestActor{ID: fmt.Sprint("a", i)},
+			IdempotencyKey: fmt.Sprint("k", i)}
+	}
+	hand := func(from, until int) {
+		t.Helper()
+		var list []api.DigestEvent
+		for i := from; i < until; i++ {
+			list = append(list, event(i))
+		}
+		_, err := api.TakeDigestEvents.Do(ctx, client, api.DigestEventsRequest{Events: list})
+		must(err)
+	}
+	hand(0, 8)
+	sent, err := api.SendDigest.Do(ctx, client, api.DigestAccount{}, "u1")
+	must(err)
+	eventually(t, "the digest was sent", func() bool {
+		run, err := api.GetDigestRun.Do(ctx, client, sent.Run)
+		return err == nil && run.State == api.DigestSent && run.Events == 8
+	})
+	hand(8, 16)
+	later := time.Now().Add(time.Hour)
+	_, err = api.PatchDigestRecipient.Do(ctx, client, api.DigestRecipientRequest{PausedUntil: &later}, "u1")
+	must(err)
+}
