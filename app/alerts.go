@@ -15,14 +15,20 @@ import (
 func (a *App) buildWatch(context.Context) error {
 	c := a.cfg
 	w, err := watch.New(watch.Parts{DB: a.db, Queues: a.control, Mail: a.outbox, Accounts: a.accounts,
-		Relays: a.router, Ring: a.ring, Audit: a.audit, Held: a.campaigns.Held},
+		Relays: a.router, Ring: a.ring, Audit: a.audit, Held: a.campaigns.Held, Late: func(ctx context.Context) (
+			time.Duration, error) {
+			state, err := a.digests.State(ctx)
+			return state.Late, err
+		}},
 		watch.Options{
 			Every: c.Alerts.Every, Paused: c.Alerts.Paused, DeadLetters: c.Alerts.DeadLetters,
-			RelayAway: c.Alerts.RelayAway, FailedShare: c.Alerts.FailedShare, BounceRate: c.Alerts.BounceRate,
+			RelayAway: c.Alerts.RelayAway, DigestsLate: c.Alerts.DigestsLate,
+			FailedShare: c.Alerts.FailedShare, BounceRate: c.Alerts.BounceRate,
 			ComplaintRate: c.Alerts.ComplaintRate,
 			Queues: []watch.Queue{
 				watched(queue.Submit, a.db, c.Alerts.QueueAge), watched(queue.Bulk, a.db, c.Alerts.BulkAge),
 				{Name: queue.Notify, Parts: []string{queue.Notify}, Age: c.Alerts.QueueAge},
+				{Name: queue.Digests, Parts: []string{queue.Digests}}, // digestsLate is about its age
 			},
 			MaxLive: c.Outbox.MaxLive, MemoryShare: c.Redis.MaxMemoryShare, Logger: a.log, Registry: a.metrics,
 		})

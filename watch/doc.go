@@ -14,6 +14,7 @@
 //	redisEvicts     Redis has thrown keys away
 //	redisForgets    Redis does not keep what it acknowledges, may throw it away, or fails to write it to disk
 //	campaignHeld    campaigns stopped by themselves, because of their results, their account or their relay
+//	digestsLate     a digest that is due was not made for too long, and the queue digests is not paused
 //	redisAway       Redis does not answer, or refuses to write
 //
 // It promises:

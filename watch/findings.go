@@ -30,12 +30,13 @@ const (
 	complaintRate  = "complaintRate"
 	auditBroken    = "auditBroken"
 	campaignHeld   = "campaignHeld"
+	digestsLate    = "digestsLate"
 )
 
 // names are all alerts.
 var names = []string{queueAge, queuePaused, mailFails, accountTrouble, outboxFull, redisMemory, redisEvicts,
 	redisForgets, redisAway, relayAway, recordsRefused, bounceRate, complaintRate, auditBroken,
-	campaignHeld}
+	campaignHeld, digestsLate}
 
 const (
 	near       = 0.9 // of a limit: the team is alerted before new mail is refused
@@ -58,7 +59,7 @@ func (w *Watch) findings(ctx context.Context, now time.Time) []finding {
 		{"queues", w.askQueues}, {"mail", w.askMail}, {"rates", w.askRates}, {"relays", w.askRelays},
 		{"accounts", w.askAccounts}, {"records", w.askRecords},
 		{"memory of redis", w.askMemory}, {"evicted keys", w.askEvicted}, {"durability of redis", w.askDurability},
-		{"audit log", w.askAudit}, {"campaigns", w.askCampaigns},
+		{"audit log", w.askAudit}, {"campaigns", w.askCampaigns}, {"digests", w.askDigests},
 	} {
 		found, err := source.ask(ctx, now)
 		all = append(all, found...)

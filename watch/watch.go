@@ -29,7 +29,8 @@ type Parts struct {
 	Relays   *routing.Router // of this process
 	Ring     *seal.Ring      // of this process; knows the records that it refused
 	Audit    *audit.Log
-	Held     func(context.Context) ([]string, error) // ids of the campaigns that are held
+	Held     func(context.Context) ([]string, error)      // ids of the campaigns that are held
+	Late     func(context.Context) (time.Duration, error) // of the oldest digest that is due; 0: none is
 }
 
 // checks are the sources of a check.
@@ -45,11 +46,12 @@ type checks struct {
 	refused     func() []string
 	intact      func() (bool, string)
 	held        func(context.Context) ([]string, error)
+	late        func(context.Context) (time.Duration, error)
 }
 
-// Queue is one kind of work: a lane of mail, or webhooks.
+// Queue is one kind of work: a lane of mail, webhooks or digests.
 type Queue struct {
-	Name  string        // in the API: submit, bulk, notify
+	Name  string        // in the API: submit, bulk, notify, digests
 	Parts []string      // the queues it is spread over, one for each partition
 	Age   time.Duration // longest time that due work may wait; 0: any
 }
@@ -60,6 +62,7 @@ type Options struct {
 	Queues      []Queue       // none: queueAge and queuePaused are off
 	Paused      time.Duration // longest pause of a queue; zero: any
 	RelayAway   time.Duration // longest time that a relay may not answer; zero: any
+	DigestsLate time.Duration // how late a digest may be; zero: any
 	DeadLetters int           // failed messages within an hour that raise the alert; zero: off
 	// share of the messages that ended within an hour; needs 10 failures; zero: off
 	FailedShare float64
@@ -91,6 +94,7 @@ type Watch struct {
 	local    map[string]state     // standing alerts that could not be written
 	counted  time.Time            // when mail was last counted
 	rated    time.Time            // when the rates of gateways were last judged
+	rested   time.Time            // when the queue digests was last seen paused
 	unjudged map[string]bool      // sources that failed at the last look, all logged
 
 	mu        sync.Mutex
@@ -100,16 +104,16 @@ type Watch struct {
 // New returns a Watch. It does no I/O.
 func New(p Parts, o Options) (*Watch, error) {
 	if p.DB == nil || p.Queues == nil || p.Mail == nil || p.Accounts == nil || p.Relays == nil ||
-		p.Ring == nil || p.Audit == nil || p.Held == nil {
-		return nil, errors.New("watch: a database, queues, mail, accounts, relays, a key ring, the audit log and " +
-			"campaigns are needed")
+		p.Ring == nil || p.Audit == nil || p.Held == nil || p.Late == nil {
+		return nil, errors.New("watch: a database, queues, mail, accounts, relays, a key ring, the audit log, " +
+			"campaigns and digests are needed")
 	}
 	if o.Every <= 0 {
 		o.Every = defaultEvery
 	}
 	return &Watch{
 		checks: checks{p.DB.Durability, p.DB.MemoryShare, p.DB.Evicted, p.Queues.Counts, p.Mail.Counters,
-			p.Mail.Rates, p.Accounts.Troubled, p.Relays.Away, p.Ring.Refused, p.Audit.Intact, p.Held},
+			p.Mail.Rates, p.Accounts.Troubled, p.Relays.Away, p.Ring.Refused, p.Audit.Intact, p.Held, p.Late},
 		opts: o, store: store{client: p.DB.Client(), now: o.Now}, metrics: newMetrics(o.Registry),
 		log:      cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		refusals: map[string]time.Time{},

@@ -42,7 +42,8 @@ type instance struct {
 	away     []routing.Away
 	refused  []string // since the last look
 	tampered string
-	held     []string // campaigns
+	held     []string      // campaigns
+	late     time.Duration // of digests
 	err      error
 }
 
@@ -91,7 +92,7 @@ func process(t *testing.T, db *redisdb.DB, i *instance, edit func(*Options)) ben
 	o := Options{
 		Queues: []Queue{{Name: "submit", Parts: []string{"submit"}, Age: 5 * time.Minute}}, Paused: time.Hour,
 		DeadLetters: 100, FailedShare: 0.5, BounceRate: 0.05, ComplaintRate: 0.001, RelayAway: 2 * time.Minute,
-		MaxLive: 1000, MemoryShare: 0.75, Now: i.clock, Registry: b.registry,
+		DigestsLate: 10 * time.Minute, MaxLive: 1000, MemoryShare: 0.75, Now: i.clock, Registry: b.registry,
 		Logger: slog.New(slog.NewTextHandler(b.log, nil)),
 	}
 	if edit != nil {
@@ -99,14 +100,16 @@ func process(t *testing.T, db *redisdb.DB, i *instance, edit func(*Options)) ben
 	}
 	w, err := New(Parts{DB: db, Queues: &queue.Control{}, Mail: &outbox.Outbox{},
 		Accounts: &accounts.Accounts{}, Relays: &routing.Router{}, Ring: testrecords.Ring(t, "secret"),
-		Audit: &audit.Log{}, Held: func(context.Context) ([]string, error) { return nil, nil }}, o)
+		Audit: &audit.Log{}, Held: func(context.Context) ([]string, error) { return nil, nil },
+		Late: func(context.Context) (time.Duration, error) { return 0, nil }}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.checks = checks{i.Durability, i.MemoryShare, i.Evicted, i.Counts, i.Counters, i.Rates, i.Troubled,
 		func() []routing.Away { return i.away }, func() []string { return i.refused },
 		func() (bool, string) { return i.tampered == "", i.tampered },
-		func(context.Context) ([]string, error) { return i.held, i.err }}
+		func(context.Context) ([]string, error) { return i.held, i.err },
+		func(context.Context) (time.Duration, error) { return i.late, i.err }}
 	b.Watch = w
 	return b
 }
@@ -293,6 +296,7 @@ func TestEachTroubleHasItsAlert(t *testing.T) {
 		complaintRate: func(i *instance) { i.rates = []api.Rate{{Name: "ses", Sent: 1000, Complained: 3}} },
 		redisEvicts:   func(i *instance) { i.evicted = 1 },
 		campaignHeld:  func(i *instance) { i.held = []string{"spring"} },
+		digestsLate:   func(i *instance) { i.late = 10 * time.Minute },
 		auditBroken:   func(i *instance) { i.tampered = "2 entries are missing" },
 		redisForgets: func(i *instance) {
 			i.warnings = []string{"The last write to the append-only file failed: is the disk full?"}
@@ -312,6 +316,33 @@ func TestEachTroubleHasItsAlert(t *testing.T) {
 				t.Errorf("metric %v, standing %v, log %s", b.gauge(alert), b.alerts(), b.log)
 			}
 		})
+	}
+}
+
+// TestLateDigestsWhileTheyArePaused: digests that wait because of a pause are not late, and have as long as any
+// once it is over.
+func TestLateDigestsWhileTheyArePaused(t *testing.T) {
+	t.Parallel()
+	b := process(t, testredis.New(t), &instance{now: start}, func(o *Options) { o.Paused = 0 })
+	b.counts.Paused, b.late = true, time.Hour
+	b.after(0)
+	b.counts.Paused = false
+	b.after(9 * time.Minute)
+	if got := b.alerts(); len(got) > 0 {
+		t.Errorf("9 minutes after a pause: %+v", got)
+	}
+	b.after(time.Minute)
+	want := []api.Alert{{Alert: digestsLate, Value: 600, Threshold: 600, Since: b.clock(),
+		Text: judgeDigests(10*time.Minute, time.Hour).text}}
+	if diff := cmp.Diff(want, b.alerts()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	b.counts.Paused = true
+	for range 6 {
+		b.after(15 * time.Second)
+	}
+	if got := b.events(); len(b.alerts()) > 0 || len(got) != 2 || got[1].Type != event.AlertResolved {
+		t.Errorf("paused again: %+v", got)
 	}
 }
 

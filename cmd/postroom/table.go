@@ -12,7 +12,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// grid is rows under headings. add makes the cells safe for a terminal.
+// grid is rows under headings, if there are any. Rows have the same number of cells. add makes them safe for a
+// terminal.
 type grid struct {
 	headings []string
 	rows     [][]string
@@ -81,9 +82,13 @@ const least = 6
 // fit returns the rows with the widest columns cut until the table fits. The first column is never cut: it is
 // the id for the next command.
 func (g grid) fit(width int) [][]string {
-	widths := make([]int, len(g.headings))
+	headings := g.headings
+	if len(headings) == 0 && len(g.rows) > 0 {
+		headings = make([]string, len(g.rows[0]))
+	}
+	widths := make([]int, len(headings))
 	total := 1
-	for i, heading := range g.headings {
+	for i, heading := range headings {
 		widths[i] = lipgloss.Width(heading)
 		for _, row := range g.rows {
 			widths[i] = max(widths[i], lipgloss.Width(row[i]))
@@ -93,7 +98,7 @@ func (g grid) fit(width int) [][]string {
 	for ; total > width; total-- {
 		widest := -1
 		for i := 1; i < len(widths); i++ {
-			if widths[i] > max(least, lipgloss.Width(g.headings[i])) && (widest < 0 || widths[i] > widths[widest]) {
+			if widths[i] > max(least, lipgloss.Width(headings[i])) && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}

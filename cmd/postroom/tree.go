@@ -66,6 +66,8 @@ func commands() []verb {
 		{name: "list", help: "Mailing lists: who may be mailed newsletters.", below: listVerbs()},
 		{name: "segment", help: "Rules that select subscribers.", below: segmentVerbs()},
 		{name: "campaign", help: "Newsletters: write, send, watch and stop them.", below: campaignVerbs()},
+		{name: "digest", help: "Notifications of readers, collected and mailed when they want it.",
+			below: digestVerbs()},
 		{name: "subscribers", help: "See and change who is on mailing lists, with the proof of each consent.",
 			below: subscriberVerbs()},
 		{name: "documents", help: "See and rebuild the search index.", below: documentVerbs()},

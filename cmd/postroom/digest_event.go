@@ -1,0 +1,285 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/postroom/postroom/api"
+)
+
+// digestEventCmd hands over events.
+type digestEventCmd struct {
+	Recipient string `arg:"" optional:"" help:"Your id of the reader; not with --file."`
+	ofDigests
+	Category   string `placeholder:"TEXT" help:"What readers choose a cadence for, such as comment; required without --file."`
+	EntityType string `placeholder:"TEXT" help:"Type of what it is about, such as post; required without --file."`
+	EntityID   string `placeholder:"ID" help:"Id of what it is about; required without --file."`
+	Title      string `placeholder:"TEXT" help:"Title of what it is about."`
+	Link       string `placeholder:"URL" help:"Address of what it is about."`
+	Actor      string `placeholder:"NAME" help:"Name of who caused it."`
+	ActorID    string `placeholder:"ID" help:"Your id of who caused it."`
+	Payload    string `placeholder:"JSON" help:"An object for templates; @FILE reads it from a file."`
+	Priority   string `enum:",low,normal,high,urgent" default:"" placeholder:"PRIORITY" help:"low, normal (as without), high, or urgent, which is mailed at once."`
+	Occurred   string `placeholder:"WHEN" help:"When it was: a distance (2h) or a time. Default: now."`
+	Key        string `placeholder:"KEY" help:"The same key again for the same reader adds nothing more."`
+	Email      string `placeholder:"ADDRESS" help:"Address of the reader, if Postroom does not know one yet."`
+	Name       string `placeholder:"TEXT" help:"As --email: name of the reader."`
+	Locale     string `placeholder:"TAG" help:"As --email: language, such as de-AT."`
+	TZ         string `name:"tz" placeholder:"ZONE" help:"As --email: time zone, such as Europe/Zurich."`
+	File       string `placeholder:"FILE" help:"Many events: a JSON object as the API takes it on each line; - is standard input."`
+	Skip       int    `placeholder:"N" help:"With --file: leave out its first lines, as after an interruption."`
+	reachFlags
+}
+
+// Help is shown below the flags.
+func (digestEventCmd) Help() string {
+	return `Examples:
+  postroom digest event user-17 --category comment --entity-type post --entity-id 5 --title 'Spring' --actor Bo
+  postroom digest event user-17 --email ann@example.net --category like --entity-type post --entity-id 5
+  postroom digest event --file events.ndjson
+A line of a file:
+  {"recipient":"user-17","category":"comment","entityType":"post","entityId":"5","idempotencyKey":"c-99"}`
+}
+
+// Run hands over the event of the flags, or those of a file.
+func (c *digestEventCmd) Run(s *session) error {
+	e, err := c.event(s.console)
+	if err != nil {
+		return err
+	}
+	if c.File != "" {
+		return c.many(s, e)
+	}
+	if c.Recipient == "" {
+		return usage("whose event? Name the reader, or a file of events with --file")
+	}
+	if c.Skip != 0 {
+		return usage("--skip needs --file")
+	}
+	req := api.DigestEventsRequest{Account: c.Account, DigestEvent: e}
+	answer, err := api.TakeDigestEvents.Do(s, s.client, req)
+	return s.answer(answer, err, func() {
+		if answer.DigestEventResult == nil {
+			return
+		}
+		due := ""
+		if answer.Due != nil {
+			due = ", due " + moment(*answer.Due, time.Now())
+		}
+		s.say("event %s: %s%s%s%s", answer.ID, answer.State, due, colon(answer.Reason),
+			noteIf(answer.Idempotency != nil && answer.Idempotency.Status == "HIT", " (known by its key already)"))
+	})
+}
+
+// event returns the event that the flags describe.
+func (c *digestEventCmd) event(con *console) (api.DigestEvent, error) {
+	e := api.DigestEvent{Recipient: c.Recipient, Email: c.Email, Name: c.Name, Locale: c.Locale, TZ: c.TZ,
+		Category: c.Category, EntityType: c.EntityType, EntityID: c.EntityID, Title: c.Title, URL: c.Link,
+		Priority: c.Priority, IdempotencyKey: c.Key}
+	if c.Actor != "" || c.ActorID != "" {
+		e.Actor = &api.DigestActor{ID: c.ActorID, Name: c.Actor}
+	}
+	var err error
+	if c.Payload != "" {
+		if e.Payload, err = con.readJSON("--payload", c.Payload); err != nil {
+			return e, err
+		}
+	}
+	e.OccurredAt, err = optionalTime("--occurred", c.Occurred, parseSince)
+	return e, err
+}
+
+const (
+	eventsBatch = 1000      // the most that the API takes at a time
+	bytesBatch  = 7_000_000 // of them as JSON; the API takes bodies of 8 MiB
+	lineBytes   = 100_000   // more than an event can have
+	wrongShown  = 20        // lines that are named
+)
+
+// eventsTaken is what became of a file of events.
+type eventsTaken struct {
+	Lines     int         `json:"lines"`
+	Waiting   int         `json:"waiting"`
+	Immediate int         `json:"immediate"`
+	Dropped   int         `json:"dropped"`
+	Refused   int         `json:"refused"`
+	Errors    []wrongLine `json:"errors,omitempty"` // of the first lines that were refused
+}
+
+// wrongLine is a line that was refused.
+type wrongLine struct {
+	Line   int    `json:"line"`
+	Reason string `json:"reason"`
+}
+
+func (t *eventsTaken) refuse(line int, reason string) {
+	if t.Refused++; len(t.Errors) < wrongShown {
+		t.Errors = append(t.Errors, wrongLine{line, reason})
+	}
+}
+
+// add counts the answer to the event of a line.
+func (t *eventsTaken) add(line int, r api.DigestEventResult) {
+	switch {
+	case !r.Success:
+		reason := r.Error
+		if reason == "" {
+			reason = r.Code
+		}
+		t.refuse(line, reason)
+	case r.State == "immediate":
+		t.Immediate++
+	case r.State == "dropped":
+		t.Dropped++
+	default:
+		t.Waiting++
+	}
+}
+
+// many hands over the events of a file. It fails if one was refused.
+func (c *digestEventCmd) many(s *session, flags api.DigestEvent) error {
+	if !emptyEvent(flags) {
+		return usage("--file has whole events: of the other flags, only --account and --skip go with it")
+	}
+	if c.Skip < 0 {
+		return usage("--skip: %d is not a number of lines", c.Skip)
+	}
+	file, size, err := s.open(c.File)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }() // it was read
+	bar := s.bar(int(size), "sending", progressbar.OptionShowBytes(true))
+	b := eventBatch{account: c.Account}
+	err = b.send(s, new(progressbar.NewReader(file, bar)), c.Skip)
+	_ = bar.Clear()
+	if err != nil {
+		return fmt.Errorf("%w\nthe first %d lines were handed over by then, and those after them perhaps; "+
+			"the same file with --skip %d goes on. Events with a key are not added twice", err, b.done, b.done)
+	}
+	t := b.taken
+	return s.done(t, t.Refused > 0, func() {
+		s.say("%d events: %d waiting, %d immediate, %d dropped, %d refused", t.Lines, t.Waiting, t.Immediate,
+			t.Dropped, t.Refused)
+		for _, wrong := range t.Errors {
+			s.note("line %d: %s", wrong.Line, clean(wrong.Reason))
+		}
+		if more := t.Refused - len(t.Errors); more > 0 {
+			s.note("and %d more", more)
+		}
+	})
+}
+
+// emptyEvent reports whether an event says nothing.
+func emptyEvent(e api.DigestEvent) bool {
+	text, err := json.Marshal(e)
+	return err == nil && string(text) == "{}"
+}
+
+// eventBatch collects events for one request.
+type eventBatch struct {
+	account string
+	events  []api.DigestEvent
+	lines   []int // of the events
+	bytes   int
+	done    int // lines that were handed over, or refused
+	taken   eventsTaken
+}
+
+// send hands over the events of all lines behind the first ones to skip.
+func (b *eventBatch) send(s *session, from io.Reader, skip int) error {
+	in := bufio.NewScanner(from)
+	in.Buffer(nil, lineBytes)
+	n := 0
+	for in.Scan() {
+		if n++; n <= skip {
+			b.done = n
+			continue
+		}
+		if err := b.read(s, n, in.Bytes()); err != nil {
+			return err
+		}
+	}
+	if err := b.flush(s, n); err != nil {
+		return err
+	}
+	if errors.Is(in.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("line %d is longer than %d bytes", n+1, lineBytes)
+	}
+	return in.Err()
+}
+
+// read adds the event of a line, and hands over those before it if there is no room for it. Empty lines are
+// no events.
+func (b *eventBatch) read(s *session, n int, line []byte) error {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 {
+		return nil
+	}
+	b.taken.Lines++
+	var e api.DigestEvent
+	err := strictJSON(line, &e)
+	if err != nil {
+		b.taken.refuse(n, err.Error())
+		return nil
+	}
+	text, err := json.Marshal(e) // as it will be sent
+	if err != nil {
+		return err
+	}
+	if len(b.events) == eventsBatch || b.bytes+len(text) > bytesBatch {
+		if err := b.flush(s, n-1); err != nil {
+			return err
+		}
+	}
+	b.events, b.lines, b.bytes = append(b.events, e), append(b.lines, n), b.bytes+len(text)
+	return nil
+}
+
+// flush hands over what was collected, of the lines up to n.
+func (b *eventBatch) flush(s *session, n int) error {
+	if len(b.events) > 0 {
+		answer, err := api.TakeDigestEvents.Do(s, s.client, api.DigestEventsRequest{Account: b.account,
+			Events: b.events})
+		if err != nil {
+			return err
+		}
+		for i, r := range answer.Events {
+			b.taken.add(b.lines[i], r)
+		}
+	}
+	b.events, b.lines, b.bytes, b.done = b.events[:0], b.lines[:0], 0, n
+	return nil
+}
+
+// digestRemoveCmd takes events back.
+type digestRemoveCmd struct {
+	Recipient []string `arg:"" help:"Your ids of the readers, at most 100."`
+	ofDigests
+	Key        string `placeholder:"KEY" help:"Take back the event with this key."`
+	Category   string `placeholder:"TEXT" help:"Without --key: take back the events of this category, about --entity-type and --entity-id."`
+	EntityType string `placeholder:"TEXT" help:"Type of what they are about."`
+	EntityID   string `placeholder:"ID" help:"Id of what they are about."`
+	reachFlags
+}
+
+// Help is shown below the flags.
+func (digestRemoveCmd) Help() string {
+	return `Examples:
+  postroom digest remove user-17 --key c-99
+  postroom digest remove user-17 user-18 --category comment --entity-type post --entity-id 5`
+}
+
+// Run takes them back. Those that were mailed stay.
+func (c *digestRemoveCmd) Run(s *session) error {
+	gone, err := api.DeleteDigestEvents.Do(s, s.client, api.DigestEventRemoval{Account: c.Account,
+		Recipients: c.Recipient, Key: c.Key, Category: c.Category, EntityType: c.EntityType, EntityID: c.EntityID})
+	return s.said(gone, err, "%d events were taken back", gone.Deleted)
+}
