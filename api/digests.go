@@ -255,7 +255,7 @@ type DigestRun struct {
 	Schedule  string        `json:"schedule"`
 	Period    string        `json:"period" doc:"By the clock of the reader: 2026-11-22, 2026-W47, 2026-11-22T14"`
 	State     string        `json:"state" enum:"pending,processing,submitted,sent,failed,skipped"`
-	Reason    string        `json:"reason,omitempty" doc:"Why it was skipped or failed: empty, suppressed, left, erased, address, template, cancelled, or an error"`
+	Reason    string        `json:"reason,omitempty" doc:"Why it was skipped or failed: empty, off, suppressed, left, erased, address, template, cancelled, or an error"`
 	Scheduled time.Time     `json:"scheduled"`
 	Started   *time.Time    `json:"started,omitempty"`
 	Ended     *time.Time    `json:"ended,omitempty"`

@@ -12,8 +12,10 @@ import (
 	"github.com/postroom/postroom/templates"
 )
 
-// buildDigests builds the digests. Processes that deliver make them.
-func (a *App) buildDigests(context.Context) error {
+// gathering builds the digests. Processes that deliver make them.
+type gathering struct{ *App }
+
+func (a gathering) build(context.Context) error {
 	c, workers := a.cfg.Digest, 0
 	if a.delivers {
 		workers = a.cfg.Workers.Digests

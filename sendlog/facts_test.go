@@ -253,7 +253,7 @@ func TestGroupsAreCountedApart(t *testing.T) {
 		Note{Offset: 3, Bit: Opened}, Note{Offset: 2, Bit: Delivered})
 	do(t, b.Close(ctx, s, nil)) // 8 waits again
 	b.settle(t, "1", Move{Offset: 4, To: Sent})
-	forgot, err := b.ForgetPerson(ctx, run5, chunk3*ChunkSize+3)
+	forgot, err := b.ForgetPerson(ctx, run5, chunk3*ChunkSize+3, nil)
 	if do(t, err); !forgot {
 		t.Error("3 was not forgotten")
 	}
