@@ -46,8 +46,8 @@ func (a gathering) build(context.Context) error {
 	return nil
 }
 
-// knownTemplates remembers for a second whether there is a template. To look for one that does not exist reads
-// the whole catalog.
+// knownTemplates remembers for a second whether there is a template. To look for one that does not
+// exist reads the whole catalog.
 type knownTemplates struct {
 	stored *templates.Templates
 	mu     sync.Mutex

@@ -22,7 +22,8 @@ func exerciseDigests(t *testing.T, client *api.Client) {
 	must(err)
 	event := func(i int) api.DigestEvent {
 		return api.DigestEvent{Recipient: "u1", Email: "digest@example.net", Category: "comment",
-			EntityType: "post", EntityID: fmt.Sprint(i % 3), Title: "A post", Actor: &api.DigestActor{ID: fmt.Sprint("a", i)},
+			EntityType: "post", EntityID: fmt.Sprint(i % 3), Title: "A post",
+			Actor:          &api.DigestActor{ID: fmt.Sprint("a", i)},
 			IdempotencyKey: fmt.Sprint("k", i)}
 	}
 	hand := func(from, until int) {

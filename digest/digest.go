@@ -20,8 +20,8 @@ import (
 type Parts struct {
 	DB           *redisdb.DB
 	Suppressions *suppression.Store
-	// Of the outbox: Submit accepts a message; DeleteDeadLetter deletes one that failed; Get returns one that may
-	// be mailed yet, else NotFound; Letter writes one for a preview.
+	// Of the outbox: Submit accepts a message; DeleteDeadLetter deletes one that failed; Get returns one
+	// that may be mailed yet, else NotFound; Letter writes one for a preview.
 	Submit           func(context.Context, api.SubmitRequest) (api.SubmitAnswer, error)
 	DeleteDeadLetter func(ctx context.Context, id string) (api.DeleteAnswer, error)
 	Get              func(ctx context.Context, id string) (api.OutboxMessage, error)

@@ -13,7 +13,8 @@ func TestManyEventsAreOneMail(t *testing.T) {
 	b := setup(t)
 	for i := range 30 {
 		r := b.take(t, about("ann", string(rune('a'+i%3)), string(rune('A'+i%5))))
-		if want := time.Date(2030, 1, 2, 8, 0, 0, 0, time.UTC); r[0].Due == nil || !r[0].Due.Equal(want) || r[0].State != "waiting" {
+		if want := time.Date(2030, 1, 2, 8, 0, 0, 0,
+			time.UTC); r[0].Due == nil || !r[0].Due.Equal(want) || r[0].State != "waiting" {
 			t.Fatalf("answered %+v", r[0])
 		}
 	}
@@ -29,10 +30,12 @@ func TestManyEventsAreOneMail(t *testing.T) {
 		t.Fatalf("%d mails", len(all))
 	}
 	d := saidIn(t, all[0])
+
 	if d.Total != 30 || len(d.Groups) != 3 || d.Groups[0].Count != 10 || len(d.Groups[0].Actors) != 3 || d.Groups[0].Others != 2 {
 		t.Errorf("said %+v", d)
 	}
 	runs := b.runs(t, "ann")
+
 	if len(runs) != 1 || runs[0].State != api.DigestSubmitted || runs[0].Period != "2030-01-02" || runs[0].Events != 30 {
 		t.Errorf("runs %+v", runs)
 	}

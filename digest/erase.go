@@ -193,7 +193,8 @@ func (r *Recipients) Personal(ctx context.Context, w outbox.Whom, do func(api.Pe
 		if err != nil {
 			return err
 		}
-		if err := do(api.PersonalDigest{DigestRecipient: shown, Events: waits.Events, Runs: runs.Runs}); err != nil {
+		if err := do(api.PersonalDigest{DigestRecipient: shown, Events: waits.Events,
+			Runs: runs.Runs}); err != nil {
 			return err
 		}
 	}

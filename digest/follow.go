@@ -88,7 +88,8 @@ func dead(f event.Failure) bool {
 }
 
 // ended notes the end of a run's mail. back: its events return, if the settings say so.
-func (w *worker) ended(ctx context.Context, e event.Event, id, queueID, state, reason string, back bool) error {
+func (w *worker) ended(ctx context.Context, e event.Event, id, queueID, state, reason string,
+	back bool) error {
 	r, err := w.find(ctx, e.Account, id)
 	if fault.Is(err, fault.NotFound) {
 		return nil // it names no run of ours
@@ -101,9 +102,10 @@ func (w *worker) ended(ctx context.Context, e event.Event, id, queueID, state, r
 		return fault.New(fault.Unavailable, "", "run %s is not submitted yet", id)
 	}
 	key, _ := runKey(id)
-	answer, err := endScript.RunReplicated(ctx, w.DB, []string{key, runsKey(r.shard(), r.account)}, endArgs{Run: id,
-		Now: w.opts.Now(), QueueID: queueID, State: state, Reason: cutReason(reason),
-		Seconds: seconds(w.opts.Retention)})
+	answer, err := endScript.RunReplicated(ctx, w.DB, []string{key, runsKey(r.shard(), r.account)},
+		endArgs{Run: id,
+			Now: w.opts.Now(), QueueID: queueID, State: state, Reason: cutReason(reason),
+			Seconds: seconds(w.opts.Retention)})
 	if err != nil {
 		return redisdb.Failed(err, "note the end of run %s", id)
 	}
@@ -123,8 +125,8 @@ func cutReason(reason string) string {
 	return strings.ToValidUTF8(reason[:min(len(reason), mostReason)], "")
 }
 
-// giveBackMail returns the events of a run whose message failed. Its dead letter goes first, or a replay could
-// mail them a second time.
+// giveBackMail returns the events of a run whose message failed. Its dead letter goes first, or a
+// replay could mail them a second time.
 func (w *worker) giveBackMail(ctx context.Context, r *run, queueID string) error {
 	if _, err := w.DeleteDeadLetter(ctx, queueID); err != nil {
 		return err

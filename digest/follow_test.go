@@ -87,10 +87,13 @@ func TestARunEndsWithItsMail(t *testing.T) {
 		byReader[strings.TrimSuffix(m.To[0].Address, "@example.com")] = i
 	}
 	b.tell(t, event.MessageSent, byReader["ann"], nil)
-	b.tell(t, event.MessageFailed, byReader["bob"], map[string]any{"error": "451 later", "smtpResponseCode": 451})
-	b.tell(t, event.MessageFailed, byReader["cyd"], map[string]any{"error": "550 no such user", "smtpResponseCode": 550})
+	b.tell(t, event.MessageFailed, byReader["bob"], map[string]any{"error": "451 later",
+		"smtpResponseCode": 451})
+	b.tell(t, event.MessageFailed, byReader["cyd"], map[string]any{"error": "550 no such user",
+		"smtpResponseCode": 550})
 	b.running(t, func() bool { return len(b.told(t)) == 3 })
-	for who, want := range map[string]string{"ann": api.DigestSent, "bob": api.DigestFailed, "cyd": api.DigestFailed} {
+	for who, want := range map[string]string{"ann": api.DigestSent, "bob": api.DigestFailed,
+		"cyd": api.DigestFailed} {
 		if r := b.runs(t, who)[0]; r.State != want {
 			t.Errorf("%s: %+v", who, r)
 		}
@@ -110,7 +113,8 @@ func TestWhatWaitsOfThoseWhoLeftIsTold(t *testing.T) {
 	b.morning(t)
 	b.take(t, about("ann", "1", "Bo"))
 	b.leaves(t, "ann")
-	b.tell(t, event.ListUnsubscribe, 0, map[string]any{"recipient": "ann@example.com", "listId": digest.ListID("default")})
+	b.tell(t, event.ListUnsubscribe, 0, map[string]any{"recipient": "ann@example.com",
+		"listId": digest.ListID("default")})
 	b.running(t, func() bool { return len(b.told(t)) == 1 })
 	if told := b.told(t); told[0] != "digestSkipped off" {
 		t.Errorf("told %v", told)

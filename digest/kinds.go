@@ -146,7 +146,8 @@ func (k *Kinds) Update(ctx context.Context, bound, category string, p api.Digest
 		error) {
 		next := old.Value
 		if p.Version != nil && *p.Version != next.Version {
-			return next, fault.New(fault.Conflict, "DigestKindChanged", "Kind %q is at version %d now, not %d", category,
+			return next, fault.New(fault.Conflict, "DigestKindChanged",
+				"Kind %q is at version %d now, not %d", category,
 				next.Version, *p.Version)
 		}
 		if p.Title != nil {

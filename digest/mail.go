@@ -137,8 +137,9 @@ func digestOf(all []*group, r *run) (letter.Digest, record) {
 
 // asGroup returns a group as the API shows it.
 func asGroup(g letter.Group) api.DigestGroup {
-	shown := api.DigestGroup{Category: g.Category, EntityType: g.EntityType, EntityID: g.EntityID, Title: g.Title,
-		URL: g.URL, Count: g.Count, First: g.First, Last: g.Last, Others: g.Others, Priority: g.Priority,
+	shown := api.DigestGroup{Category: g.Category, EntityType: g.EntityType, EntityID: g.EntityID,
+		Title: g.Title,
+		URL:   g.URL, Count: g.Count, First: g.First, Last: g.Last, Others: g.Others, Priority: g.Priority,
 		Payload: g.Payload, Actors: []api.DigestActor{}}
 	for _, a := range g.Actors {
 		shown.Actors = append(shown.Actors, api.DigestActor(a))

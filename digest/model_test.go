@@ -96,7 +96,8 @@ func build(t testing.TB, seed uint64) *house {
 	}
 	h.bench, h.other = on(t, db, tune), on(t, db, tune)
 	h.other.Clock, h.other.mails = h.Clock, h.mails
-	second, err := digest.New(h.parts(h.other), digest.Options{Workers: 2, Hour: 8, Now: h.Now, Gap: 5 * time.Minute,
+	second, err := digest.New(h.parts(h.other), digest.Options{Workers: 2, Hour: 8, Now: h.Now,
+		Gap:   5 * time.Minute,
 		Grace: 15 * time.Minute, Cap: 10_000, CapCategory: 10_000, Keep: 5, Attempts: 100, Stagger: time.Hour})
 	if err != nil {
 		t.Fatal(err)

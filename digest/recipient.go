@@ -45,8 +45,8 @@ const (
 	oldField      = "old:"
 )
 
-// urgentCategory is the first character of the list of urgent events of a category. Names of categories have no
-// control characters.
+// urgentCategory is the first character of the list of urgent events of a category. Names of
+// categories have no control characters.
 const urgentCategory = separator
 
 func readRecipient(p place, from map[string]string) *recipient {

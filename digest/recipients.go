@@ -70,7 +70,8 @@ func (r *Recipients) Patch(ctx context.Context, bound, id string, req api.Digest
 	return shown, err
 }
 
-func (r *Recipients) write(ctx context.Context, bound, id string, req api.DigestRecipientRequest, whole bool) (
+func (r *Recipients) write(ctx context.Context, bound, id string, req api.DigestRecipientRequest,
+	whole bool) (
 	none api.DigestRecipient, existed bool, _ error) {
 	if err := r.checkRequest(id, &req); err != nil {
 		return none, false, err
@@ -127,7 +128,8 @@ func (r *Recipients) checkRequest(id string, req *api.DigestRecipientRequest) er
 	}
 	for category, p := range req.Preferences {
 		key := "preferences." + category
-		if n := utf8.RuneCountInString(category); n == 0 || n > 64 || strings.ContainsFunc(category, unicode.IsControl) {
+		if n := utf8.RuneCountInString(category); n == 0 || n > 64 || strings.ContainsFunc(category,
+			unicode.IsControl) {
 			f.add(key, "must be a category of 1 to 64 characters, without control characters")
 		}
 		if p != nil {
@@ -312,7 +314,8 @@ func (r *base) put(ctx context.Context, old, next *recipient, kinds map[string]*
 			return false, err
 		}
 	}
-	answer, err := preferScript.RunReplicated(ctx, r.DB, []string{old.key(), recipientsKey(old.shard(), old.account),
+	answer, err := preferScript.RunReplicated(ctx, r.DB, []string{old.key(),
+		recipientsKey(old.shard(), old.account),
 		dueKey(old.shard())}, preferArgs{Version: old.version, Now: now, ID: old.id, Fields: fields, Gone: members,
 		Plans: plans})
 	if err != nil {

@@ -128,8 +128,9 @@ func (b *base) begin(ctx context.Context, member, fence string, r *recipient, p 
 		return "", opened{}, err
 	}
 	id = runID(r.place, p.schedule, p.period)
-	fields := map[string]string{"account": r.account, "recipient": r.id, "schedule": p.schedule, "period": p.period,
-		"email": r.email, "name": r.name, "locale": r.locale, "tz": r.zone.String(),
+	fields := map[string]string{"account": r.account, "recipient": r.id, "schedule": p.schedule,
+		"period": p.period,
+		"email":  r.email, "name": r.name, "locale": r.locale, "tz": r.zone.String(),
 		"scheduled": strconv.FormatInt(scheduled.UnixMilli(), 10), "manner": how}
 	texts, err := writeFields(fields)
 	if err != nil {
@@ -375,8 +376,8 @@ func (g *gathered) addLines(category string, texts []string) (err error) {
 	return nil
 }
 
-// join adds another group about the same thing, whose events came later. An actor of both that neither names is
-// counted twice: only a mail of all that waits, now, joins groups, of urgent and of other events.
+// join adds another group about the same thing, whose events came later. An actor of both that neither
+// names is counted twice: only a mail of all that waits, now, joins groups, of urgent and of other events.
 func (g *group) join(later *group) {
 	g.count += later.count
 	g.first = min(g.first, later.first)

@@ -85,7 +85,8 @@ func (b *Runs) List(ctx context.Context, bound string, q api.DigestRunQuery) (ap
 }
 
 // listed returns the newest ids that a query selects, at most one more than size.
-func (b *Runs) listed(ctx context.Context, account string, q api.DigestRunQuery, size int) ([]redis.Z, error) {
+func (b *Runs) listed(ctx context.Context, account string, q api.DigestRunQuery,
+	size int) ([]redis.Z, error) {
 	by := &redis.ZRangeBy{Min: "-inf", Max: "+inf", Count: int64(size) + 1}
 	if !q.After.IsZero() {
 		by.Min = strconv.FormatInt(q.After.UnixMilli(), 10)
@@ -213,8 +214,8 @@ func (r *Recipients) Preview(ctx context.Context, bound string, q api.DigestAcco
 		return preview, err
 	}
 	now := r.opts.Now()
-	fields := map[string]string{"account": one.account, "recipient": one.id, "schedule": nowSchedule, "period": now.UTC().
-		Format(instant), "email": one.email, "name": one.name, "locale": one.locale, "tz": one.zone.String(),
+	fields := map[string]string{"account": one.account, "recipient": one.id,
+		"schedule": nowSchedule, "period": now.UTC().Format(instant), "email": one.email, "name": one.name, "locale": one.locale, "tz": one.zone.String(),
 		"manner": how}
 	return r.previewOf(ctx, readRun("preview", fields), all, preview)
 }
@@ -270,7 +271,8 @@ func (b *base) previewOf(ctx context.Context, r *run, all []*group, preview api.
 		return preview, err
 	}
 	l, err := b.Letter(ctx, outbox.Shared{Source: outbox.SourceAPI, Account: mail.Account,
-		Template: mail.Template, Subject: mail.Subject, PreviewText: mail.PreviewText, HTML: mail.HTML, Text: mail.Text,
+		Template: mail.Template, Subject: mail.Subject, PreviewText: mail.PreviewText, HTML: mail.HTML,
+		Text:   mail.Text,
 		Locale: mail.Locale, TZ: mail.TZ, ListID: mail.ListID, TrackOpens: mail.TrackOpens,
 		TrackClicks: mail.TrackClicks, Lane: mail.Lane, Preview: true})
 	if err != nil {

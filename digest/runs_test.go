@@ -58,6 +58,7 @@ func TestARepeatedKeyIsOneEvent(t *testing.T) {
 	first := b.take(t, e)[0]
 	b.Advance(26 * time.Hour)
 	again := b.take(t, e)[0]
+
 	if again.Idempotency == nil || again.Idempotency.Status != "HIT" || again.ID != first.ID || !again.Due.Equal(*first.Due) {
 		t.Errorf("first %+v, again %+v", first, again)
 	}
@@ -74,7 +75,8 @@ func TestARepeatedKeyIsOneEvent(t *testing.T) {
 	}
 }
 
-// TestCountsAreExactBeyondKeep: events beyond digest.keep are counted, with their actors and their last title.
+// TestCountsAreExactBeyondKeep: events beyond digest.keep are counted, with their actors and their
+// last title.
 func TestCountsAreExactBeyondKeep(t *testing.T) {
 	t.Parallel()
 	b, plain := setup(t, func(o *digest.Options) { o.Keep = 7 }), setup(t)
@@ -87,7 +89,8 @@ func TestCountsAreExactBeyondKeep(t *testing.T) {
 		b.take(t, e)
 		plain.take(t, e)
 	}
-	if waits, err := b.Waiting(t.Context(), "", api.DigestAccount{}, "ann"); err != nil || waits.Counts["comment"] != 100 ||
+	if waits, err := b.Waiting(t.Context(), "", api.DigestAccount{},
+		"ann"); err != nil || waits.Counts["comment"] != 100 ||
 		len(waits.Events) != 7 {
 		t.Errorf("waiting: %+v, %v", waits, err)
 	}
@@ -113,10 +116,12 @@ func TestTakenBackEventsAreNotMailed(t *testing.T) {
 		removal api.DigestEventRemoval
 		want    int
 	}{
-		{api.DigestEventRemoval{Recipients: []string{"ann", "bob"}, Category: "comment", EntityType: "post", EntityID: "17"}, 10},
+		{api.DigestEventRemoval{Recipients: []string{"ann", "bob"}, Category: "comment",
+			EntityType: "post", EntityID: "17"}, 10},
 		{api.DigestEventRemoval{Recipients: []string{"ann"}, Key: "k"}, 1},
 		{api.DigestEventRemoval{Recipients: []string{"ann"}, Key: "k"}, 0},
-		{api.DigestEventRemoval{Recipients: []string{"ann"}, Category: "comment", EntityType: "post", EntityID: "1"}, 0},
+		{api.DigestEventRemoval{Recipients: []string{"ann"}, Category: "comment", EntityType: "post",
+			EntityID: "1"}, 0},
 	} {
 		if got, err := b.Remove(t.Context(), "", q.removal); err != nil || got.Deleted != q.want {
 			t.Errorf("%+v: %+v, %v, want %d", q.removal, got, err, q.want)
@@ -133,12 +138,14 @@ func TestEmptyIsSkipped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.take(t, about("ann", "1", "Bo"))
-	if _, err := b.Remove(t.Context(), "", api.DigestEventRemoval{Recipients: []string{"ann"}, Category: "comment",
+	if _, err := b.Remove(t.Context(), "", api.DigestEventRemoval{Recipients: []string{"ann"},
+		Category:   "comment",
 		EntityType: "post", EntityID: "1"}); err != nil {
 		t.Fatal(err)
 	}
 	b.morning(t)
 	runs := b.runs(t, "ann")
+
 	if len(b.mails.all()) != 0 || len(runs) != 1 || runs[0].State != api.DigestSkipped || runs[0].Reason != "empty" {
 		t.Errorf("runs %+v", runs)
 	}
@@ -202,13 +209,15 @@ func TestUrgentPassesQuietHours(t *testing.T) {
 func TestWhoIsNotMailed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	if _, err := b.Kinds.Create(t.Context(), "", api.DigestKind{Category: "security", Required: true}); err != nil {
+	if _, err := b.Kinds.Create(t.Context(), "", api.DigestKind{Category: "security",
+		Required: true}); err != nil {
 		t.Fatal(err)
 	}
 	b.prefer(t, "off", map[string]*api.DigestPreference{"comment": {Mode: "off"}})
 	for _, e := range []suppression.Entry{
 		{Address: "dead@example.com", Account: "default", Reason: suppression.HardBounce, Source: "test"},
-		{Address: "left@example.com", Account: "default", Reason: suppression.Unsubscribe, List: digest.ListID("default"),
+		{Address: "left@example.com", Account: "default", Reason: suppression.Unsubscribe,
+			List:   digest.ListID("default"),
 			Source: "test"},
 	} {
 		if _, err := b.stopped.Add(t.Context(), e); err != nil {
@@ -275,6 +284,7 @@ func TestWithoutAnAddressEventsWait(t *testing.T) {
 	b.Advance(24 * time.Hour)
 	b.settle(t)
 	runs := b.runs(t, "bob")
+
 	if len(runs) != 1 || runs[0].State != api.DigestSkipped || runs[0].Reason != "address" || runs[0].Events != 1 {
 		t.Errorf("runs %+v", runs)
 	}
@@ -300,7 +310,8 @@ func TestAChangeOfPreferencesPlansAnew(t *testing.T) {
 	if n := len(b.mails.all()); n != 3 {
 		t.Errorf("%d mails", n)
 	}
-	if runs := b.runs(t, "bob"); len(runs) != 2 || runs[0].Period != "2030-W01" || runs[1].Period != "2030-01-02" {
+	if runs := b.runs(t,
+		"bob"); len(runs) != 2 || runs[0].Period != "2030-W01" || runs[1].Period != "2030-01-02" {
 		t.Errorf("runs %+v", runs)
 	}
 }
@@ -327,7 +338,8 @@ func TestPausedUntil(t *testing.T) {
 	b := setup(t)
 	end := start.AddDate(0, 0, 9).Add(3 * time.Hour)
 	email := "ann@example.com"
-	if _, _, err := b.Put(t.Context(), "", "ann", api.DigestRecipientRequest{Email: &email, PausedUntil: &end}); err != nil {
+	if _, _, err := b.Put(t.Context(), "", "ann", api.DigestRecipientRequest{Email: &email,
+		PausedUntil: &end}); err != nil {
 		t.Fatal(err)
 	}
 	for day := range 9 {
@@ -357,7 +369,8 @@ func TestSendNow(t *testing.T) {
 		t.Fatalf("%+v, %v", answer, err)
 	}
 	b.settle(t)
-	if again, err := b.Send(t.Context(), "", api.DigestAccount{}, "ann"); err != nil || again.State != api.DigestSkipped ||
+	if again, err := b.Send(t.Context(), "", api.DigestAccount{},
+		"ann"); err != nil || again.State != api.DigestSkipped ||
 		again.Reason != "empty" {
 		b.Advance(time.Millisecond)
 		if again, err = b.Send(t.Context(), "", api.DigestAccount{}, "ann"); err != nil || again.Reason != "empty" {

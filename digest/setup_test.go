@@ -138,7 +138,8 @@ func (b *bench) parts(of *bench) digest.Parts {
 // about returns an event about a post.
 func about(recipient, entity, actor string) api.DigestEvent {
 	return api.DigestEvent{Recipient: recipient, Email: recipient + "@example.com", Category: "comment",
-		EntityType: "post", EntityID: entity, Title: "Post " + entity, Actor: &api.DigestActor{ID: actor, Name: actor}}
+		EntityType: "post", EntityID: entity, Title: "Post " + entity,
+		Actor: &api.DigestActor{ID: actor, Name: actor}}
 }
 
 // take takes in events, all of which must be answered with success.
@@ -196,7 +197,8 @@ func (b *bench) runs(t testing.TB, recipient string) []api.DigestRun {
 }
 
 // prefer sets preferences.
-func (b *bench) prefer(t testing.TB, recipient string, p map[string]*api.DigestPreference) api.DigestRecipient {
+func (b *bench) prefer(t testing.TB, recipient string,
+	p map[string]*api.DigestPreference) api.DigestRecipient {
 	t.Helper()
 	email := recipient + "@example.com"
 	one, _, err := b.Put(t.Context(), "", recipient, api.DigestRecipientRequest{Email: &email, Preferences: p})

@@ -32,8 +32,8 @@ const (
 
 // Take takes in events. Each has an answer of its own; a single one that is refused is the error. A nil error
 // means that those answered with success are durable. Faults: Invalid if there is no event or too many,
-// NotFound for an unknown account, Unavailable while Redis is unreachable or full; then an event may have been
-// taken in, and its key makes a repetition safe.
+// NotFound for an unknown account, Unavailable while Redis is unreachable or full; then an event may
+// have been taken in, and its key makes a repetition safe.
 func (r *Recipients) Take(ctx context.Context, bound string, req api.DigestEventsRequest) (
 	api.DigestEventsAnswer, error) {
 	single := req.Events == nil
@@ -177,8 +177,8 @@ func (t *taking) load(ctx context.Context, list []*reader) error {
 	return nil
 }
 
-// stops is why the mail of a recipient is stopped: that of a list, and that of no list, as kinds have that are
-// required.
+// stops is why the mail of a recipient is stopped: that of a list, and that of no list, as kinds have
+// that are required.
 type stops struct{ listed, required string }
 
 // stopped returns why recipients are not mailed.
@@ -288,10 +288,12 @@ func (t *taking) store(ctx context.Context, list []*reader, kinds map[string]*ap
 // day is the unit by which idempotency keys are forgotten.
 const day = 24 * time.Hour
 
-// args returns what the script of a recipient gets. It sets the answers to events as they are if all goes well.
+// args returns what the script of a recipient gets. It sets the answers to events as they are if all
+// goes well.
 func (t *taking) args(one *reader, kinds map[string]*api.DigestKind, stopped stops) (takeArgs, error) {
 	today := t.now.Unix() / int64(day/time.Second)
-	one.keys = []string{one.key(), recipientsKey(one.shard(), one.account), dueKey(one.shard()), one.known(today),
+	one.keys = []string{one.key(), recipientsKey(one.shard(), one.account), dueKey(one.shard()),
+		one.known(today),
 		one.known(today - 1), one.known(today - 2)}
 	one.lists = nil
 	args := takeArgs{Version: one.version, Now: t.now, ID: one.id, Email: one.email, Name: one.name,
@@ -363,8 +365,9 @@ func (t *taking) decide(one *reader, category string, kinds map[string]*api.Dige
 }
 
 // Letters of the states and reasons of events, as idempotency keys keep them.
-var stateLetters = map[string]string{waiting: "w", atOnce: "i", waiting + noAddress: "a", atOnce + noAddress: "b",
-	dropped + off: "o", dropped + "suppressed": "s", dropped + "left": "l", dropped + "erased": "e"}
+var stateLetters = map[string]string{waiting: "w", atOnce: "i", waiting + noAddress: "a",
+	atOnce + noAddress: "b",
+	dropped + off:      "o", dropped + "suppressed": "s", dropped + "left": "l", dropped + "erased": "e"}
 
 func letterOf(r api.DigestEventResult) string { return stateLetters[r.State+r.Reason] }
 

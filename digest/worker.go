@@ -180,11 +180,13 @@ func (w *worker) replan(ctx context.Context, h held, r *recipient, schedule stri
 		member = entry{r.place, schedule}.member()
 	}
 	answer, err := planScript.RunReplicated(ctx, w.DB, []string{r.key(), dueKey(h.shard), openKey(h.shard),
-		fencesKey(h.shard)}, planArgs{Held: h.member, Fence: h.fence, Version: r.version, Member: member, Time: later})
+		fencesKey(h.shard)}, planArgs{Held: h.member, Fence: h.fence, Version: r.version,
+		Member: member, Time: later})
 	return answer.Word == "CHANGED", redisdb.Failed(err, "plan the digest of %s", r.place)
 }
 
-// Work does what is due now, once, in all shards. It returns how much that was. Tests call it in place of Run.
+// Work does what is due now, once, in all shards. It returns how much that was. Tests call it in place
+// of Run.
 func (d *Digests) Work(ctx context.Context) (n int, _ error) {
 	for shard := range shards {
 		found, err := d.works.claimShard(ctx, ctx, shard)

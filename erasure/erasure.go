@@ -186,7 +186,8 @@ func (e *Erasures) Export(ctx context.Context, bound string, in api.ErasureReque
 		return api.PersonalData{}, err
 	}
 	data := api.PersonalData{Email: w.Address(), Account: w.Account, Created: e.opts.Now().UTC(),
-		Subscribers: []api.PersonalSubscriber{}, Campaigns: []api.PersonalCampaign{}, Digests: []api.PersonalDigest{},
+		Subscribers: []api.PersonalSubscriber{}, Campaigns: []api.PersonalCampaign{},
+		Digests:  []api.PersonalDigest{},
 		Messages: []api.LoggedMessage{}, Documents: []api.PersonalDocument{},
 		Deliveries: []api.PersonalDelivery{}, Suppressions: []api.Suppression{},
 		Remaining: slices.Clone(e.Remaining(w.Account))}

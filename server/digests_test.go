@@ -59,7 +59,8 @@ func TestDigestsOverTheAPI(t *testing.T) {
 		t.Errorf("preview: %+v, %v", preview, err)
 	}
 	reader, err := api.PatchDigestRecipient.Do(ctx, w.client, api.DigestRecipientRequest{
-		TZ: new("Europe/Zurich"), Preferences: map[string]*api.DigestPreference{"comment": {Mode: "weekly", Weekdays: []string{"fri"}},
+		TZ: new("Europe/Zurich"),
+		Preferences: map[string]*api.DigestPreference{"comment": {Mode: "weekly", Weekdays: []string{"fri"}},
 			"like": {Mode: "off"}}}, "u1")
 	if err != nil || reader.Preferences["comment"].Mode != "weekly" || reader.Waiting["comment"] != 3 {
 		t.Errorf("changed: %+v, %v", reader, err)
@@ -188,7 +189,8 @@ func TestWrongDigestRequests(t *testing.T) {
 		{"one beside several", events, strings.Replace(good, `{`, `{"events":[`+good+`],`, 1), "events"},
 		{"payload no object", events, with(`"payload":"x"`), "payload"},
 		{"payload too large", events, with(`"payload":{"x":"` + strings.Repeat("x", 4096) + `"}`), "payload"},
-		{"65 characters of category", events, strings.Replace(good, `"comment"`, `"`+strings.Repeat("ü", 65)+`"`, 1),
+		{"65 characters of category", events, strings.Replace(good, `"comment"`,
+			`"`+strings.Repeat("ü", 65)+`"`, 1),
 			"category"},
 		{"in the future", events, at(2 * time.Hour), "occurredAt"},
 		{"ten years ago", events, at(-10 * 365 * 24 * time.Hour), "occurredAt"},
