@@ -12,8 +12,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// grid is rows under headings, if there are any. Rows have the same number of cells. add makes them safe for a
-// terminal.
+// grid is rows under headings, if there are any. Rows have the same number of cells. add makes them
+// safe for a terminal.
 type grid struct {
 	headings []string
 	rows     [][]string
