@@ -8,8 +8,7 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// exerciseDigests mails a digest of more events than are kept one by one, lets others wait, and has an address
-// come late.
+// exerciseDigests mails a digest of more events than are kept one by one, and lets others wait.
 func exerciseDigests(t *testing.T, client *api.Client) {
 	t.Helper()
 	ctx := t.Context()
@@ -22,8 +21,8 @@ func exerciseDigests(t *testing.T, client *api.Client) {
 	_, err := api.CreateDigestKind.Do(ctx, client, api.DigestKind{Category: "comment"})
 	must(err)
 	event := func(i int) api.DigestEvent {
-		return api.DigestEvent{Recipient: "u1", Email: "digest@example.net", Category: "comment", EntityType: "post",
-			EntityID: fmt.Sprint(i % 3), Title: "A post", Actor: &api.DigestActor{ID: fmt.Sprint("a", i)},
+		return api.DigestEvent{Recipient: "u1", Email: "digest@example.net", Category: "comment",
+			EntityType: "post", EntityID: fmt.Sprint(i % 3), Title: "A post", Actor: &api.DigestActor{ID: fmt.Sprint("a", i)},
 			IdempotencyKey: fmt.Sprint("k", i)}
 	}
 	hand := func(from, until int) {

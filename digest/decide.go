@@ -32,6 +32,10 @@ func (o Options) decide(r *recipient, schedule string, kinds map[string]*api.Dig
 		p.categories, p.period, p.reason = r.categories, now.UTC().Format(instant), noAddress
 		return p
 	}
+	if schedule == off {
+		p.categories, p.period, p.reason = o.unwanted(r, kinds), now.UTC().Format(instant), off
+		return p
+	}
 	w, ok := o.wishOf(r, schedule, kinds)
 	if !ok {
 		return p
@@ -62,21 +66,28 @@ func (o Options) decide(r *recipient, schedule string, kinds map[string]*api.Dig
 	return p
 }
 
-// wishOf returns a schedule with its categories: one that finishes before a change, or one of now.
+// wishOf returns a schedule with its categories: those of now, and those that it finishes before a change.
 func (o Options) wishOf(r *recipient, schedule string, kinds map[string]*api.DigestKind) (wish, bool) {
-	if old, ok := r.old[schedule]; ok {
-		c, wrong := o.cadenceOf(old.Preference, "")
-		categories := slices.DeleteFunc(slices.Clone(old.Categories), func(category string) bool {
-			return o.wanted(r, category, kinds[category]).mode == off
-		})
-		return wish{c, schedule, categories}, wrong == nil
-	}
 	all := o.wishes(r, r.categories, kinds)
 	i := slices.IndexFunc(all, func(w wish) bool { return w.schedule == schedule })
-	if i < 0 {
-		return wish{}, false
+	old, finishes := r.old[schedule]
+	if !finishes {
+		if i < 0 {
+			return wish{}, false
+		}
+		return all[i], true
 	}
-	return all[i], true
+	c, wrong := o.cadenceOf(old.Preference, "")
+	w := wish{cadence: c, schedule: schedule}
+	if i >= 0 {
+		w.categories = all[i].categories
+	}
+	for _, category := range old.Categories {
+		if o.wanted(r, category, kinds[category]).mode != off && !slices.Contains(w.categories, category) {
+			w.categories = append(w.categories, category)
+		}
+	}
+	return w, wrong == nil
 }
 
 // decideImmediate is decide for mail at once: not in quiet hours, and not within the gap after the last.

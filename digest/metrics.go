@@ -2,7 +2,6 @@ package digest
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -112,9 +111,4 @@ func (b *base) Count(ctx context.Context, s *api.QueueStatus) error {
 		s.Jobs.Waiting, s.Jobs.Paused = 0, state.Planned
 	}
 	return err
-}
-
-// kept is the time before which what is indexed has ended its retention, as a score.
-func (o Options) kept(now time.Time) string {
-	return "(" + strconv.FormatInt(now.Add(-o.Retention).UnixMilli(), 10)
 }

@@ -167,6 +167,9 @@ func (o Options) plan(r *recipient, kinds map[string]*api.DigestKind, now time.T
 		}
 		return plans
 	}
+	if len(o.unwanted(r, kinds)) > 0 {
+		add(off, now)
+	}
 	busy := map[string]bool{} // categories whose old schedule finishes first
 	for _, f := range r.old {
 		for _, category := range f.Categories {
@@ -188,9 +191,21 @@ func (o Options) plan(r *recipient, kinds map[string]*api.DigestKind, now time.T
 	return plans
 }
 
+// unwanted returns the categories that are off, and in which something may wait from before.
+func (o Options) unwanted(r *recipient, kinds map[string]*api.DigestKind) (all []string) {
+	for _, category := range r.categories {
+		name := strings.TrimPrefix(category, urgentCategory)
+		if o.wanted(r, name, kinds[name]).mode == off {
+			all = append(all, category)
+		}
+	}
+	return all
+}
+
 // members returns the members of due that may be of a recipient, but those of old schedules.
 func (o Options) members(r *recipient, kinds map[string]*api.DigestKind) []string {
-	all := []string{entry{r.place, addressSchedule}.member(), entry{r.place, recheck}.member()}
+	all := []string{entry{r.place, addressSchedule}.member(), entry{r.place, recheck}.member(),
+		entry{r.place, off}.member()}
 	for _, w := range o.wishes(r, r.categories, kinds) {
 		if _, finishes := r.old[w.schedule]; !finishes {
 			all = append(all, entry{r.place, w.schedule}.member())

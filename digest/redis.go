@@ -192,6 +192,8 @@ type openArgs struct {
 	Run, Reason            string
 	Seconds                int
 	Lasts, Fields          string
+	Schedule               string
+	Later                  time.Time
 	Categories             []string
 }
 

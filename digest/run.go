@@ -91,8 +91,8 @@ func (w *worker) open(ctx context.Context, h held, r *recipient, p planned, now 
 		return false, nil
 	case "CHANGED":
 		return true, nil
-	case "AGAIN": // of a plan that was computed before that run began
-		return w.replan(ctx, h, r, p.schedule, time.Time{})
+	case "AGAIN": // what came since that run began is looked at again
+		return w.replan(ctx, h, r, p.schedule, now.Add(time.Second))
 	}
 	next := held{h.shard, "run " + id, answer.Fence}
 	w.hold(next, true)
@@ -146,9 +146,14 @@ func (b *base) begin(ctx context.Context, member, fence string, r *recipient, p 
 	for _, category := range p.categories {
 		keys = append(keys, r.place.events(category))
 	}
+	others := ""
+	if !p.later.IsZero() {
+		others = entry{r.place, p.schedule}.member()
+	}
 	answer, err := openScript.RunReplicated(ctx, b.DB, keys, openArgs{Member: member, Fence: fence,
 		Version: r.version, Now: now, Lease: now.Add(b.opts.Lease), Run: id, Reason: reason,
-		Seconds: seconds(b.opts.Retention), Lasts: lasts, Fields: texts, Categories: p.categories})
+		Seconds: seconds(b.opts.Retention), Lasts: lasts, Fields: texts, Schedule: others,
+		Later: p.later, Categories: p.categories})
 	return id, answer, redisdb.Failed(err, "begin the digest of %s", r.place)
 }
 

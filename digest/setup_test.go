@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"sync"
 	"testing"
@@ -38,9 +39,12 @@ type mails struct {
 	mu    sync.Mutex
 	list  []api.SubmitRequest
 	byKey map[string]int
-	fail  error // of the next submits
+	fail  error      // of the next submits
+	dice  *rand.Rand // fails some submits, before or after the message is accepted; nil: none
 	dead  map[string]bool
 }
+
+var errBusy = fault.New(fault.Unavailable, "", "the outbox does not answer")
 
 func (m *mails) submit(_ context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
 	m.mu.Lock()
@@ -48,11 +52,21 @@ func (m *mails) submit(_ context.Context, req api.SubmitRequest) (api.SubmitAnsw
 	if m.fail != nil {
 		return api.SubmitAnswer{}, m.fail
 	}
+	lost := 1.0
+	if m.dice != nil {
+		lost = m.dice.Float64()
+	}
+	if lost < 0.1 {
+		return api.SubmitAnswer{}, errBusy
+	}
 	n, known := m.byKey[req.IdempotencyKey]
 	if !known {
 		n = len(m.list)
 		m.list = append(m.list, req)
 		m.byKey[req.IdempotencyKey] = n
+	}
+	if lost < 0.2 {
+		return api.SubmitAnswer{}, errBusy
 	}
 	return api.SubmitAnswer{QueueID: fmt.Sprint("mail-", n)}, nil
 }
@@ -99,7 +113,16 @@ func on(t testing.TB, db *redisdb.DB, change ...func(*digest.Options)) *bench {
 	for _, c := range change {
 		c(&o)
 	}
-	b.Digests, err = digest.New(digest.Parts{DB: db, Suppressions: b.stopped, Submit: b.mails.submit,
+	b.Digests, err = digest.New(b.parts(b), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// parts are those of Digests for a bench.
+func (b *bench) parts(of *bench) digest.Parts {
+	return digest.Parts{DB: b.db, Suppressions: b.stopped, Submit: of.mails.submit,
 		DeleteDeadLetter: b.mails.delete, Get: b.mails.get, Letter: noLetter,
 		Account: func(_ context.Context, account string) error {
 			if account == "nobody" {
@@ -109,15 +132,11 @@ func on(t testing.TB, db *redisdb.DB, change ...func(*digest.Options)) *bench {
 		},
 		HasTemplate: func(context.Context, string, string) (bool, error) { return false, nil },
 		Resting:     func(context.Context) (bool, error) { return false, nil },
-	}, o)
-	if err != nil {
-		t.Fatal(err)
 	}
-	return b
 }
 
-// event is one about a post.
-func event(recipient, entity, actor string) api.DigestEvent {
+// about returns an event about a post.
+func about(recipient, entity, actor string) api.DigestEvent {
 	return api.DigestEvent{Recipient: recipient, Email: recipient + "@example.com", Category: "comment",
 		EntityType: "post", EntityID: entity, Title: "Post " + entity, Actor: &api.DigestActor{ID: actor, Name: actor}}
 }
@@ -186,4 +205,3 @@ func (b *bench) prefer(t testing.TB, recipient string, p map[string]*api.DigestP
 	}
 	return one
 }
-

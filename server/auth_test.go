@@ -312,8 +312,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 	w.parts.account(t, "acme")
 	grants := map[string]access.Grant{adminToken: {Scopes: []api.Scope{api.ScopeAdmin}},
 		boundToken: {Scopes: []api.Scope{api.ScopeAPI}, Account: "acme"}}
-	for _, scope := range []api.Scope{"api", "send", "outbox", "lists", "campaigns", "digests", "metrics", "admin",
-		"*"} {
+	for _, scope := range []api.Scope{"api", "send", "outbox", "lists", "campaigns", "digests", "metrics",
+		"admin", "*"} {
 		for name, account := range map[string]string{"any-": "", "acme-": "acme"} {
 			name += string(scope)
 			grants[name] = access.Grant{Scopes: []api.Scope{scope}, Account: account}

@@ -213,11 +213,13 @@ func (r digestRoutes) listWaitingDigestEvents(ctx context.Context, in *digestRec
 	return r.digests.Waiting(ctx, boundTo(ctx), in.of(), in.Recipient)
 }
 
-func (r digestRoutes) previewDigest(ctx context.Context, in *digestRecipientInput) (api.DigestPreview, error) {
+func (r digestRoutes) previewDigest(ctx context.Context, in *digestRecipientInput) (api.DigestPreview,
+	error) {
 	return r.digests.Preview(ctx, boundTo(ctx), in.of(), in.Recipient)
 }
 
-func (r digestRoutes) sendDigest(ctx context.Context, in *digestRecipientInput) (api.DigestSendAnswer, error) {
+func (r digestRoutes) sendDigest(ctx context.Context, in *digestRecipientInput) (api.DigestSendAnswer,
+	error) {
 	return r.digests.Send(ctx, boundTo(ctx), in.of(), in.Recipient)
 }
 
@@ -237,7 +239,8 @@ type listDigestRunsInput struct {
 	Cursor    string    `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it. If an answer has one, there may be more rows, even if it has no rows itself"`
 }
 
-func (r digestRoutes) listDigestRuns(ctx context.Context, in *listDigestRunsInput) (api.DigestRunPage, error) {
+func (r digestRoutes) listDigestRuns(ctx context.Context, in *listDigestRunsInput) (api.DigestRunPage,
+	error) {
 	return r.digests.Runs.List(ctx, boundTo(ctx), api.DigestRunQuery{Account: in.Account,
 		Recipient: in.Recipient, State: in.State, After: in.After, Before: in.Before, PageSize: in.PageSize,
 		Cursor: in.Cursor})

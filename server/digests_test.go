@@ -58,8 +58,8 @@ func TestDigestsOverTheAPI(t *testing.T) {
 	if err != nil || preview.Due == nil || !strings.Contains(preview.Text, "Post 2") {
 		t.Errorf("preview: %+v, %v", preview, err)
 	}
-	reader, err := api.PatchDigestRecipient.Do(ctx, w.client, api.DigestRecipientRequest{TZ: new("Europe/Zurich"),
-		Preferences: map[string]*api.DigestPreference{"comment": {Mode: "weekly", Weekdays: []string{"fri"}},
+	reader, err := api.PatchDigestRecipient.Do(ctx, w.client, api.DigestRecipientRequest{
+		TZ: new("Europe/Zurich"), Preferences: map[string]*api.DigestPreference{"comment": {Mode: "weekly", Weekdays: []string{"fri"}},
 			"like": {Mode: "off"}}}, "u1")
 	if err != nil || reader.Preferences["comment"].Mode != "weekly" || reader.Waiting["comment"] != 3 {
 		t.Errorf("changed: %+v, %v", reader, err)
@@ -124,7 +124,8 @@ func TestDigestNamesMayHaveAnyCharacter(t *testing.T) {
 		if err != nil || stored.Recipient != name {
 			t.Errorf("recipient %q: %+v, %v", name, stored, err)
 		}
-		if got, err := api.PreviewDigest.Do(ctx, w.client, api.DigestAccount{}, name); err != nil || got.Due != nil {
+		if got, err := api.PreviewDigest.Do(ctx, w.client, api.DigestAccount{}, name); err != nil ||
+			got.Due != nil {
 			t.Errorf("preview of %q: %+v, %v", name, got, err)
 		}
 		if _, err := api.CreateDigestKind.Do(ctx, w.client, api.DigestKind{Category: name}); err != nil {
@@ -217,7 +218,8 @@ func TestWrongDigestRequests(t *testing.T) {
 		{"unknown template", "POST /v1/digests/kinds", `{"category":"bill","template":"none"}`, "template"},
 		{"removal of nothing", "DELETE /v1/digests/events?recipient=u1", "", "key"},
 		{"removal of nobody", "DELETE /v1/digests/events?key=k", "", "recipient"},
-		{"removal of 101", "DELETE /v1/digests/events?key=k" + strings.Repeat("&recipient=u", 101), "", "recipient"},
+		{"removal of 101", "DELETE /v1/digests/events?key=k" + strings.Repeat("&recipient=u", 101), "",
+			"recipient"},
 		{"two accounts", "PUT /v1/digests/recipients/u1?account=a", `{"account":"b"}`, "account"},
 		{"unknown state", "GET /v1/digests/runs?state=lost", "", "state"},
 	} {
@@ -238,7 +240,8 @@ func TestDigestEventsThatCantBeTaken(t *testing.T) {
 	w, ctx := setup(t), t.Context()
 	event := comment("u1", "1")
 	event.IdempotencyKey = "k1"
-	if _, err := api.TakeDigestEvents.Do(ctx, w.client, api.DigestEventsRequest{DigestEvent: event}); err != nil {
+	if _, err := api.TakeDigestEvents.Do(ctx, w.client, api.DigestEventsRequest{
+		DigestEvent: event}); err != nil {
 		t.Fatal(err)
 	}
 	event.EntityID = "2"

@@ -43,5 +43,5 @@ for i = 4, #KEYS do
 end
 redis.call('HSET', KEYS[1], 'returned', returned, 'dropped', dropped)
 if left == 0 then return MORE end
-if member ~= '' and returned > 0 then redis.call('ZADD', KEYS[3], 'NX', due, member) end
+if member ~= '' and returned > 0 then redis.call('ZADD', KEYS[3], 'LT', due, member) end
 return DONE

@@ -2,7 +2,7 @@
 --
 -- KEYS[1] recipient, KEYS[2] due, KEYS[3] open, KEYS[4] fences, KEYS[5] run, KEYS[6] runs of the recipient, KEYS[7] runs
 -- of the account, KEYS[8...] lists of the categories
--- ARGV: member fence version now lease run reason seconds lasts fields categories...
+-- ARGV: member fence version now lease run reason seconds lasts fields schedule later categories...
 --   member      of open that the caller has; '': none, somebody asked for this run
 --   version     of the recipient that the caller knows
 --   run         its id
@@ -10,6 +10,7 @@
 --   seconds     that a run is kept
 --   lasts       JSON: fields of the recipient that note the period
 --   fields      JSON: fields of the run
+--   schedule    the member of due for its categories that are not in this run, due at the time later; '': there are none
 --   categories  in the order of KEYS
 -- Answer: STALE
 -- Answer: CHANGED
@@ -53,7 +54,13 @@ redis.call('HSET', KEYS[5], 'state', state, 'reason', reason, 'events', events, 
 if state ~= 'pending' then redis.call('HSET', KEYS[5], 'attempts', 1, 'started', now) end
 redis.call('ZADD', KEYS[6], now, run)
 redis.call('EXPIRE', KEYS[6], seconds)
+local gone = '(' .. string.format('%.0f', now - seconds * 1000)
+redis.call('ZREMRANGEBYSCORE', KEYS[6], '-inf', gone)
+for _, old in ipairs({'pending', 'processing', 'submitted', 'sent', 'failed', 'skipped'}) do
+  redis.call('ZREMRANGEBYSCORE', KEYS[7] .. ':' .. old, '-inf', gone)
+end
 index(KEYS[7], '', state, run, now)
+if schedule ~= '' then redis.call('ZADD', KEYS[2], 'LT', later, schedule) end
 if member ~= '' then
   redis.call('ZREM', KEYS[3], member)
   redis.call('HDEL', KEYS[4], member)

@@ -12,5 +12,5 @@ if redis.call('HGET', KEYS[4], held) ~= fence then return STALE end
 if (redis.call('HGET', KEYS[1], 'version') or '') ~= version then return CHANGED end
 redis.call('ZREM', KEYS[3], held)
 redis.call('HDEL', KEYS[4], held)
-if member ~= '' then redis.call('ZADD', KEYS[2], 'NX', time, member) end
+if member ~= '' then redis.call('ZADD', KEYS[2], 'LT', time, member) end
 return PLANNED

@@ -56,7 +56,7 @@ for i = events, #ARGV, 8 do
         redis.call('RPUSH', KEYS[6 + list], line)
         trim(KEYS[6 + list], tonumber(keep), 10)
         remember(KEYS[6 + list], retention)
-        redis.call('ZADD', KEYS[3], 'NX', due, member)
+        redis.call('ZADD', KEYS[3], 'LT', due, member)
         due = redis.call('ZSCORE', KEYS[3], member)
       end
       if key ~= '' then
