@@ -193,9 +193,9 @@ func TestTheTeamIsAlertedOfLateDigests(t *testing.T) {
 	}
 	a := start(t, settings("api"))
 	client := api.NewClient(a.URL(), a.Token(), nil)
-	if _, err := api.TakeDigestEvents.Do(t.Context(), client, api.DigestEventsRequest{DigestEvent: api.DigestEvent{
-		Recipient: "u1", Email: "ann@example.net", Category: "comment", EntityType: "post", EntityID: "1"},
-	}); err != nil {
+	_, err := api.TakeDigestEvents.Do(t.Context(), client, api.DigestEventsRequest{DigestEvent: api.DigestEvent{
+		Recipient: "u1", Email: "ann@example.net", Category: "comment", EntityType: "post", EntityID: "1"}})
+	if err != nil {
 		t.Fatal(err)
 	}
 	late := func() bool {
