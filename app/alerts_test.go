@@ -178,3 +178,37 @@ func (l *logbook) String() string {
 }
 
 func (l *logbook) has(text string) bool { return strings.Contains(l.String(), text) }
+
+// TestTheTeamIsAlertedOfLateDigests has a digest that is due while no process makes any. Once one does, the
+// alert ends.
+func TestTheTeamIsAlertedOfLateDigests(t *testing.T) {
+	t.Parallel()
+	server, relay := testredis.Server(t), testsmtp.Start(t, testsmtp.Options{})
+	settings := func(role string) map[string]string {
+		return map[string]string{
+			"redis.url": server.URL(), "role": role, "smtp": relay.URL(), "from": "shop@example.com",
+			"alerts.every": "1s", "alerts.digestsLate": "2s", "digest.mode": "immediate", "digest.gap": "0",
+			"secret": strings.Repeat("s", 32), "token": strings.Repeat("t", 32),
+		}
+	}
+	a := start(t, settings("api"))
+	client := api.NewClient(a.URL(), a.Token(), nil)
+	_, err := api.TakeDigestEvents.Do(t.Context(), client, api.DigestEventsRequest{DigestEvent: api.DigestEvent{
+		Recipient: "u1", Email: "ann@example.net", Category: "comment", EntityType: "post", EntityID: "1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := func() bool {
+		stats, err := api.GetStats.Do(t.Context(), client, api.CounterQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(stats.Alerts, func(a api.Alert) bool {
+			return a.Alert == "digestsLate" && a.Threshold == 2
+		})
+	}
+	eventually(t, "an alert is raised", late)
+	start(t, settings("worker"))
+	eventually(t, "the alert is resolved", func() bool { return !late() })
+	relay.Wait(1)
+}

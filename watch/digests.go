@@ -31,7 +31,8 @@ func (w *Watch) askDigests(ctx context.Context, now time.Time) ([]finding, error
 func judgeDigests(late, most time.Duration) finding {
 	return finding{
 		alert: digestsLate, wrong: late >= most, value: late.Seconds(), threshold: most.Seconds(),
-		text: fmt.Sprintf("The oldest digest that is due is %s late. Does a process with role worker run? If so, its log "+
-			"says why digests wait, or there are more of them than workers.digests can make.", late.Truncate(time.Second)),
+		text: fmt.Sprintf("The oldest digest that is due is %s late. Does a process with role worker run? If so, its "+
+			"log says why digests wait, or there are more of them than workers.digests can make.",
+			late.Truncate(time.Second)),
 	}
 }

@@ -319,8 +319,8 @@ func TestEachTroubleHasItsAlert(t *testing.T) {
 	}
 }
 
-// TestLateDigestsWhileTheyArePaused: digests that wait because of a pause are not late, and have as
-// long as any once it is over.
+// TestLateDigestsWhileTheyArePaused: digests that wait because of a pause are not late, and have as long as
+// any once it is over.
 func TestLateDigestsWhileTheyArePaused(t *testing.T) {
 	t.Parallel()
 	b := process(t, testredis.New(t), &instance{now: start}, func(o *Options) { o.Paused = 0 })

@@ -12,7 +12,7 @@ import (
 
 func digestVerbs() []verb {
 	return []verb{
-		{name: "event", help: "Hand over notifications of readers: one, or a file of them.", run: &digestEventCmd{}},
+		{name: "event", help: "Hand in notifications of readers: one, or a file of them.", run: &digestEventCmd{}},
 		{name: "events", help: "List what waits for a reader.", run: &digestWaitingCmd{}},
 		{name: "remove", help: "Take back events that are not mailed yet.", run: &digestRemoveCmd{}},
 		{name: "recipients", help: "Readers, and when they want their mail.", below: digestRecipientVerbs()},
@@ -57,9 +57,10 @@ func (digestKindsCmd) Help() string {
 
 // Run lists kinds.
 func (c *digestKindsCmd) Run(s *session) error {
-	list, err := all(s, api.ListDigestKinds, api.DigestKindQuery{Account: c.Account,
+	kinds, err := all(s, api.ListDigestKinds, api.DigestKindQuery{Account: c.Account,
 		PageQuery: api.PageQuery{PageSize: maxPage}})
-	return s.table(list, err, "no kinds; to add one: postroom digest kinds add --help", digestKindsGrid(list), "")
+	return s.table(kinds, err, "no kinds; to add one: postroom digest kinds add --help",
+		digestKindsGrid(kinds), "")
 }
 
 func digestKindsGrid(list []api.DigestKindInfo) grid {

@@ -14,7 +14,7 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// digestEventCmd hands over events.
+// digestEventCmd hands in events.
 type digestEventCmd struct {
 	Recipient string `arg:"" optional:"" help:"Your id of the reader; not with --file."`
 	ofDigests
@@ -41,14 +41,14 @@ type digestEventCmd struct {
 // Help is shown below the flags.
 func (digestEventCmd) Help() string {
 	return `Examples:
-  postroom digest event user-17 --category comment --entity-type post --entity-id 5 --title 'Spring' --actor Bo
+  postroom digest event user-17 --category comment --entity-type post --entity-id 5 --title Spring --actor Bo
   postroom digest event user-17 --email ann@example.net --category like --entity-type post --entity-id 5
   postroom digest event --file events.ndjson
 A line of a file:
   {"recipient":"user-17","category":"comment","entityType":"post","entityId":"5","idempotencyKey":"c-99"}`
 }
 
-// Run hands over the event of the flags, or those of a file.
+// Run hands in the event of the flags, or those of a file.
 func (c *digestEventCmd) Run(s *session) error {
 	e, err := c.event(s.console)
 	if err != nil {
@@ -143,7 +143,7 @@ func (t *eventsTaken) add(line int, r api.DigestEventResult) {
 	}
 }
 
-// many hands over the events of a file. It fails if one was refused.
+// many hands in the events of a file. It fails if one was refused.
 func (c *digestEventCmd) many(s *session, flags api.DigestEvent) error {
 	if !emptyEvent(flags) {
 		return usage("--file has whole events: of the other flags, only --account and --skip go with it")
@@ -161,7 +161,7 @@ func (c *digestEventCmd) many(s *session, flags api.DigestEvent) error {
 	err = b.send(s, new(progressbar.NewReader(file, bar)), c.Skip)
 	_ = bar.Clear()
 	if err != nil {
-		return fmt.Errorf("%w\nthe first %d lines were handed over by then, and those after them perhaps; "+
+		return fmt.Errorf("%w\nthe first %d lines were handed in by then, and those after them perhaps; "+
 			"the same file with --skip %d goes on. Events with a key are not added twice", err, b.done, b.done)
 	}
 	t := b.taken
@@ -189,11 +189,11 @@ type eventBatch struct {
 	events  []api.DigestEvent
 	lines   []int // of the events
 	bytes   int
-	done    int // lines that were handed over, or refused
+	done    int // lines that were handed in, or refused
 	taken   eventsTaken
 }
 
-// send hands over the events of all lines behind the first ones to skip.
+// send hands in the events of all lines behind the first ones to skip.
 func (b *eventBatch) send(s *session, from io.Reader, skip int) error {
 	in := bufio.NewScanner(from)
 	in.Buffer(nil, lineBytes)
@@ -216,7 +216,7 @@ func (b *eventBatch) send(s *session, from io.Reader, skip int) error {
 	return in.Err()
 }
 
-// read adds the event of a line, and hands over those before it if there is no room for it. Empty lines are
+// read adds the event of a line, and hands in those before it if there is no room for it. Empty lines are
 // no events.
 func (b *eventBatch) read(s *session, n int, line []byte) error {
 	line = bytes.TrimSpace(line)
@@ -243,7 +243,7 @@ func (b *eventBatch) read(s *session, n int, line []byte) error {
 	return nil
 }
 
-// flush hands over what was collected, of the lines up to n.
+// flush hands in what was collected, of the lines up to n.
 func (b *eventBatch) flush(s *session, n int) error {
 	if len(b.events) > 0 {
 		answer, err := api.TakeDigestEvents.Do(s, s.client, api.DigestEventsRequest{Account: b.account,

@@ -45,8 +45,8 @@ func TestPreferencesAreWords(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "sometimes", "daily noon", "hourly 08:30", "daily :30",
-		"daily 08:00 09:00", "off 08:00", "monthly 0", "mon 08:30, noon", `{"mode":"daily","hours":8}`,
-		`{"mode":"daily"} x`} {
+		"daily 08:00 09:00", "off 08:00", "monthly 0", "mon 08:30, noon",
+		`{"mode":"daily","hours":8}`, `{"mode":"daily"} x`} {
 		if got, err := parsePreference(text); err == nil {
 			t.Errorf("%q is %+v", text, got)
 		}

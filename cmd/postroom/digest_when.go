@@ -67,8 +67,8 @@ func parsePreference(text string) (p api.DigestPreference, _ error) {
 }
 
 func wrongPreference(text string) error {
-	return fmt.Errorf("%q is no preference such as 'daily 08:00' or 'weekly mon 08:00'; see: postroom digest times --help",
-		text)
+	return fmt.Errorf("%q is no preference such as 'daily 08:00' or 'weekly mon 08:00'; "+
+		"see: postroom digest times --help", text)
 }
 
 // setPreference reads one word behind a mode: a time, a day of the month or days of the week.

@@ -72,8 +72,8 @@ func (e example) run(ctx context.Context) error {
 	return nil
 }
 
-// prefer stores when Ann wants her mail: on weekdays at eight in the morning by her clock, and of
-// likes once a week. Ben has said nothing, so he gets what the settings say.
+// prefer stores when Ann wants her mail: on weekdays at eight in the morning by her clock, and of likes once
+// a week. Ben has said nothing, so he gets what the settings say.
 func (e example) prefer(ctx context.Context) error {
 	address, name, tz, eight := e.email[ann], "Ann", "Europe/Zurich", 8
 	stored, err := api.PutDigestRecipient.Do(ctx, e.client, api.DigestRecipientRequest{Email: &address,
