@@ -31,12 +31,14 @@ func TestManyEventsAreOneMail(t *testing.T) {
 	}
 	d := saidIn(t, all[0])
 
-	if d.Total != 30 || len(d.Groups) != 3 || d.Groups[0].Count != 10 || len(d.Groups[0].Actors) != 3 || d.Groups[0].Others != 2 {
+	if d.Total != 30 || len(d.Groups) != 3 || d.Groups[0].Count != 10 || len(d.Groups[0].Actors) != 3 ||
+		d.Groups[0].Others != 2 {
 		t.Errorf("said %+v", d)
 	}
 	runs := b.runs(t, "ann")
 
-	if len(runs) != 1 || runs[0].State != api.DigestSubmitted || runs[0].Period != "2030-01-02" || runs[0].Events != 30 {
+	if len(runs) != 1 || runs[0].State != api.DigestSubmitted || runs[0].Period != "2030-01-02" ||
+		runs[0].Events != 30 {
 		t.Errorf("runs %+v", runs)
 	}
 }

@@ -215,7 +215,8 @@ func (r *Recipients) Preview(ctx context.Context, bound string, q api.DigestAcco
 	}
 	now := r.opts.Now()
 	fields := map[string]string{"account": one.account, "recipient": one.id,
-		"schedule": nowSchedule, "period": now.UTC().Format(instant), "email": one.email, "name": one.name, "locale": one.locale, "tz": one.zone.String(),
+		"schedule": nowSchedule, "period": now.UTC().Format(instant), "email": one.email, "name": one.name,
+		"locale": one.locale, "tz": one.zone.String(),
 		"manner": how}
 	return r.previewOf(ctx, readRun("preview", fields), all, preview)
 }

@@ -59,7 +59,8 @@ func TestARepeatedKeyIsOneEvent(t *testing.T) {
 	b.Advance(26 * time.Hour)
 	again := b.take(t, e)[0]
 
-	if again.Idempotency == nil || again.Idempotency.Status != "HIT" || again.ID != first.ID || !again.Due.Equal(*first.Due) {
+	if again.Idempotency == nil || again.Idempotency.Status != "HIT" || again.ID != first.ID ||
+		!again.Due.Equal(*first.Due) {
 		t.Errorf("first %+v, again %+v", first, again)
 	}
 	other := e
@@ -146,7 +147,8 @@ func TestEmptyIsSkipped(t *testing.T) {
 	b.morning(t)
 	runs := b.runs(t, "ann")
 
-	if len(b.mails.all()) != 0 || len(runs) != 1 || runs[0].State != api.DigestSkipped || runs[0].Reason != "empty" {
+	if len(b.mails.all()) != 0 || len(runs) != 1 || runs[0].State != api.DigestSkipped ||
+		runs[0].Reason != "empty" {
 		t.Errorf("runs %+v", runs)
 	}
 }
@@ -285,7 +287,8 @@ func TestWithoutAnAddressEventsWait(t *testing.T) {
 	b.settle(t)
 	runs := b.runs(t, "bob")
 
-	if len(runs) != 1 || runs[0].State != api.DigestSkipped || runs[0].Reason != "address" || runs[0].Events != 1 {
+	if len(runs) != 1 || runs[0].State != api.DigestSkipped || runs[0].Reason != "address" ||
+		runs[0].Events != 1 {
 		t.Errorf("runs %+v", runs)
 	}
 }
