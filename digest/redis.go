@@ -221,6 +221,7 @@ type closeArgs struct {
 	Groups                 string
 	Seconds                int
 	Again                  time.Time
+	Unspent                bool
 }
 
 type endArgs struct {

@@ -239,6 +239,10 @@ func (w *worker) failed(ctx context.Context, h held, r *run, cause error) error 
 		return cause // of Redis: its lease ends, and no attempt is spent
 	}
 	reason := reasonOf(cause)
+	if f, ok := errors.AsType[*fault.Error](cause); ok && f.Kind == fault.Limited { // a quota is used up
+		wait := min(max(f.RetryAfter, firstWait), mostWait)
+		return w.close(ctx, h, r, closing{reason: reason, again: w.opts.Now().Add(wait), unspent: true})
+	}
 	if r.attempts < w.opts.Attempts {
 		wait := min(firstWait<<min(r.attempts, 10), mostWait)
 		w.log.WarnContext(ctx, "digest not made; it is tried again", "run", r.id, "account", r.account, "attempt",
@@ -269,6 +273,7 @@ func reasonOf(err error) string {
 type closing struct {
 	state, reason, queueID, groups string
 	again                          time.Time // without a state
+	unspent                        bool      // this was no attempt
 }
 
 func (b *base) close(ctx context.Context, h held, r *run, c closing) error {
@@ -276,7 +281,7 @@ func (b *base) close(ctx context.Context, h held, r *run, c closing) error {
 	_, err := closeScript.RunReplicated(ctx, b.DB, []string{key, openKey(h.shard), fencesKey(h.shard),
 		runsKey(h.shard, r.account), r.runs()}, closeArgs{Run: r.id, Fence: h.fence, Now: b.opts.Now(),
 		State: c.state, Reason: c.reason, QueueID: c.queueID, Groups: c.groups, Seconds: seconds(b.opts.Retention),
-		Again: c.again})
+		Again: c.again, Unspent: c.unspent})
 	return redisdb.Failed(err, "close run %s", r.id)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/digest"
+	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/suppression"
 )
 
@@ -405,6 +406,28 @@ func TestForgottenRecipientsLeaveNothing(t *testing.T) {
 		t.Errorf("left: %v, %v", keys, err)
 	}
 	b.morning(t)
+	if n := len(b.mails.all()); n != 1 {
+		t.Errorf("%d mails", n)
+	}
+}
+
+// TestARunWaitsForAQuota: that its account may have no more messages spends no attempt.
+func TestARunWaitsForAQuota(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *digest.Options) { o.Attempts = 2 })
+	b.take(t, about("ann", "1", "Bo"))
+	b.mails.failWith(&fault.Error{Kind: fault.Limited, Code: "QuotaExceeded", RetryAfter: time.Hour})
+	b.morning(t)
+	for range 5 {
+		b.Advance(time.Hour)
+		b.settle(t)
+	}
+	if r := b.runs(t, "ann"); len(r) != 1 || r[0].State != api.DigestPending || r[0].Attempts > 1 {
+		t.Errorf("runs %+v", r)
+	}
+	b.mails.failWith(nil)
+	b.Advance(time.Hour)
+	b.settle(t)
 	if n := len(b.mails.all()); n != 1 {
 		t.Errorf("%d mails", n)
 	}

@@ -1,10 +1,11 @@
 -- close ends the work on a run.
 --
 -- KEYS[1] run, KEYS[2] open, KEYS[3] fences, KEYS[4] runs of the account, KEYS[5] runs of the recipient
--- ARGV: run fence now state reason queue_id groups seconds again
+-- ARGV: run fence now state reason queue_id groups seconds again unspent
 --   state    submitted, failed or skipped; '': it is tried again at the time again
 --   groups   what it says, for the record; '': as before
 --   seconds  that it is kept
+--   unspent  1: this was no attempt
 -- Answer: STALE
 -- Answer: CLOSED
 -- Atomic because a run that is submitted and open would be submitted again.
@@ -13,6 +14,7 @@ if redis.call('HGET', KEYS[3], held) ~= fence then return STALE end
 local old = redis.call('HGET', KEYS[1], 'state')
 if state == '' then
   redis.call('HSET', KEYS[1], 'state', 'pending', 'reason', reason)
+  if unspent == '1' then redis.call('HINCRBY', KEYS[1], 'attempts', -1) end
   index(KEYS[4], old, 'pending', run, now)
   redis.call('ZADD', KEYS[2], again, held)
   return CLOSED
