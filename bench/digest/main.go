@@ -104,7 +104,7 @@ func (h *house) take(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before, err := h.Info(ctx, "memory", "used_memory")
+	before, err := h.Info(ctx, "Memory", "used_memory_dataset")
 	if err != nil {
 		return err
 	}
@@ -112,24 +112,10 @@ func (h *house) take(ctx context.Context) error {
 	batches, stop := context.WithCancel(ctx)
 	defer stop()
 	done := make(chan error, 1)
-	go func() {
-		done <- rig.InParallel(batches, all/batch, 4, func(ctx context.Context, b int) error {
-			list := make([]api.DigestEvent, batch)
-			for i := range list {
-				n := b*batch + i
-				list[i] = event(n%h.readers, n/h.readers, 5)
-			}
-			answer, err := api.TakeDigestEvents.Do(ctx, h.client, api.DigestEventsRequest{Events: list})
-			for _, r := range answer.Events {
-				if err == nil && !r.Success {
-					err = fmt.Errorf("an event was refused: %s", r.Error)
-				}
-			}
-			return err
-		})
-	}()
+	go func() { done <- h.batches(batches, all/batch) }()
 	single, err := rig.Steadily(ctx, 500, 100, func(ctx context.Context, n int) error {
-		_, err := api.TakeDigestEvents.Do(ctx, h.client, api.DigestEventsRequest{DigestEvent: event(h.readers+n, 0, 5)})
+		_, err := api.TakeDigestEvents.Do(ctx, h.client, api.DigestEventsRequest{
+			DigestEvent: event(h.readers+n, 0, 5)})
 		return err
 	})
 	if err != nil {
@@ -139,7 +125,7 @@ func (h *house) take(ctx context.Context) error {
 		return err
 	}
 	took := time.Since(began)
-	after, err := h.Info(ctx, "memory", "used_memory")
+	after, err := h.Info(ctx, "Memory", "used_memory_dataset")
 	if err != nil {
 		return err
 	}
@@ -155,7 +141,25 @@ func (h *house) take(ctx context.Context) error {
 	return nil
 }
 
-// send makes all digests due now, and waits for their mails. Single messages are submitted before and beside.
+// batches hands in n batches of events.
+func (h *house) batches(ctx context.Context, n int) error {
+	return rig.InParallel(ctx, n, 4, func(ctx context.Context, b int) error {
+		list := make([]api.DigestEvent, batch)
+		for i := range list {
+			n := b*batch + i
+			list[i] = event(n%h.readers, n/h.readers, 5)
+		}
+		answer, err := api.TakeDigestEvents.Do(ctx, h.client, api.DigestEventsRequest{Events: list})
+		for _, r := range answer.Events {
+			if err == nil && !r.Success {
+				err = fmt.Errorf("an event was refused: %s", r.Error)
+			}
+		}
+		return err
+	})
+}
+
+// send waits until all digests are due, and for their mails. Single messages are submitted before and beside.
 func (h *house) send(ctx context.Context) error {
 	rig.Title("digests")
 	alone, err := h.submits(ctx, 500)
@@ -180,7 +184,8 @@ func (h *house) send(ctx context.Context) error {
 	}
 	took := time.Since(began)
 	n := float64(int64(h.readers) - had)
-	rig.Row("digests mailed", fmt.Sprintf("%.0f/s", n/took.Seconds()), "at least 1,000/s", n/took.Seconds() >= 1000)
+	rate := n / took.Seconds()
+	rig.Row("digests mailed", fmt.Sprintf("%.0f/s", rate), "at least 1,000/s", rate >= 1000)
 	rig.Tell("processor time of a digest, Postroom + Redis", fmt.Sprintf("%.0f + %.0f us",
 		float64((h.postroom.CPU()-cpu).Microseconds())/n, float64((h.Redis.CPU()-redis).Microseconds())/n))
 	_, most := h.postroom.Resident()
