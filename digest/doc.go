@@ -24,12 +24,13 @@
 //     recipients over digest.stagger. Package schedule says what clocks that jump do.
 //   - What a run says does not change once it has begun: its events, its address and its language are stored.
 //     A repetition makes the same message.
-//   - A recipient costs nothing while no event waits.
+//   - No work is done for a recipient while no event waits.
 //   - Who turned a category off, left, was suppressed or erased is not mailed. Leaving turns off what is not
 //     required. It ends when the reader asks for mail of a category that may be off.
 //
-// It never deletes an event because a template fails, reads no events to count them, and mails nobody
-// itself: the outbox does, with its retries.
+// An event of a run that failed waits for the next run, once. If that fails too, it is dropped and told.
+//
+// It mails nobody itself: the outbox does, with its retries.
 //
 // # Work
 //

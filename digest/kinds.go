@@ -77,8 +77,9 @@ func (k *Kinds) Create(ctx context.Context, bound string, in api.DigestKind) (ap
 	if err != nil {
 		return api.DigestKindInfo{}, err
 	}
-	if in.Account = account; k.check(ctx, in) != nil {
-		return api.DigestKindInfo{}, k.check(ctx, in)
+	in.Account = account
+	if err := k.check(ctx, in); err != nil {
+		return api.DigestKindInfo{}, err
 	}
 	id := kindID(account, in.Category)
 	_, err = k.store.Change(ctx, id, func(old *records.Record[storedKind]) (storedKind, error) {
