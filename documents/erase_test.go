@@ -45,6 +45,7 @@ func TestIndexIsRewrittenAfterACrashOfAnErasure(t *testing.T) {
 	w.tell(event.MessageQueued, message(1))
 	w.tell(event.MessageQueued, message(2))
 	w.finds("", 2)
+	w.mail.forget(id(1)) // erased there first, or what indexes it again brings it back
 	if n, err := w.eraseAnn(); err == nil || n != 1 {
 		t.Fatalf("counted %d, %v", n, err)
 	}
