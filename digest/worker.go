@@ -5,14 +5,12 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/postroom/postroom/redisdb"
 )
 
 const (
 	lookEvery  = 500 * time.Millisecond // between two looks for what is due
-	mostClaims = 100                    // of one shard at a time
+	mostClaims = 6                      // of each shard at a time: about 100 in all
 	giveUp     = 30 * time.Second       // for the steps of one run
 )
 
@@ -39,23 +37,28 @@ func (w *worker) run(ctx context.Context) error {
 	return nil
 }
 
-// claim hands what is due to workers, until ctx ends. Shards take turns: each process begins with another.
+// claim hands what is due to workers, until ctx ends. What they hold is finished in work.
 func (w *worker) claim(ctx, work context.Context) {
-	for first := 0; ctx.Err() == nil; first++ {
-		resting, err := w.Resting(ctx)
-		if err != nil {
-			w.trouble(ctx, "ask whether the queue digests is paused", err)
-		}
-		found := 0
-		for i := 0; err == nil && !resting && i < shards && ctx.Err() == nil; i++ {
-			n, wrong := w.claimShard(ctx, work, (first+i)%shards)
-			if wrong != nil {
-				w.trouble(ctx, "claim digests", wrong)
-				break
+	due := make(chan held)
+	var workers sync.WaitGroup
+	for range w.opts.Workers {
+		workers.Go(func() {
+			for h := range due {
+				w.attend(work, h)
 			}
-			found += n
+		})
+	}
+	defer workers.Wait()
+	defer close(due)
+	for ctx.Err() == nil {
+		found, err := w.look(ctx)
+		if err != nil {
+			w.trouble(ctx, "claim digests", err)
 		}
-		if found == 0 {
+		for _, h := range found {
+			due <- h
+		}
+		if len(found) == 0 {
 			redisdb.Pause(ctx, lookEvery)
 		}
 	}
@@ -67,31 +70,43 @@ func (w *worker) trouble(ctx context.Context, what string, err error) {
 	}
 }
 
-// claimShard works on what is due in a shard. It returns how much that was.
-func (w *worker) claimShard(ctx, work context.Context, shard int) (int, error) {
+// look claims what is due in all shards, in one round trip, unless the queue is paused.
+func (w *worker) look(ctx context.Context) (found []held, _ error) {
+	resting, err := w.Resting(ctx)
+	if err != nil || resting {
+		return nil, err
+	}
 	now := w.opts.Now()
-	rows, err := claimScript.Run(ctx, w.DB.Shared(), []string{dueKey(shard), openKey(shard), fencesKey(shard)},
-		claimArgs{Now: now, Lease: now.Add(w.opts.Lease), Most: mostClaims})
-	if err != nil {
-		return 0, redisdb.Failed(err, "claim digests")
+	pipe := w.DB.Pipeline()
+	replies := make([]*redisdb.Reply[[]claimed], shards)
+	for shard := range shards {
+		replies[shard] = claimScript.Add(pipe, []string{dueKey(shard), openKey(shard), fencesKey(shard)},
+			claimArgs{Now: now, Lease: now.Add(w.opts.Lease), Most: mostClaims})
 	}
-	var group errgroup.Group
-	group.SetLimit(w.opts.Workers)
-	for _, row := range rows {
-		h := held{shard, row.Member, row.Fence}
-		w.hold(h, true)
-		group.Go(func() error {
-			defer w.hold(h, false)
-			step, cancel := context.WithTimeout(work, giveUp)
-			defer cancel()
-			if err := w.work(step, h); err != nil {
-				w.trouble(ctx, "make a digest", err)
-			}
-			return nil
-		})
+	sent := pipe.Exec(ctx)
+	for shard, reply := range replies {
+		rows, err := reply.Read()
+		if err != nil {
+			sent = err
+			continue // of a Cluster, one node may be away
+		}
+		for _, row := range rows {
+			h := held{shard, row.Member, row.Fence}
+			w.hold(h, true)
+			found = append(found, h)
+		}
 	}
-	_ = group.Wait() // errors were told
-	return len(rows), nil
+	return found, redisdb.Failed(sent, "claim digests")
+}
+
+// attend makes the next steps of what was claimed.
+func (w *worker) attend(ctx context.Context, h held) {
+	defer w.hold(h, false)
+	ctx, cancel := context.WithTimeout(ctx, giveUp)
+	defer cancel()
+	if err := w.work(ctx, h); err != nil {
+		w.trouble(ctx, "make a digest", err)
+	}
 }
 
 // hold notes whose lease is renewed.
@@ -183,16 +198,4 @@ func (w *worker) replan(ctx context.Context, h held, r *recipient, schedule stri
 		fencesKey(h.shard)}, planArgs{Held: h.member, Fence: h.fence, Version: r.version,
 		Member: member, Time: later})
 	return answer.Word == "CHANGED", redisdb.Failed(err, "plan the digest of %s", r.place)
-}
-
-// Work does what is due now, once, in all shards. It returns how much that was. Tests call it in place
-// of Run.
-func (d *Digests) Work(ctx context.Context) (n int, _ error) {
-	for shard := range shards {
-		found, err := d.works.claimShard(ctx, ctx, shard)
-		if n += found; err != nil {
-			return n, err
-		}
-	}
-	return n, nil
 }
