@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -409,13 +410,22 @@ type record struct {
 	Events []string          `json:"events"` // ids, the newest of them
 }
 
+// packers are writers of records at rest: each has a table of a megabyte.
+var packers = sync.Pool{New: func() any {
+	w, err := flate.NewWriter(nil, flate.BestSpeed)
+	if err != nil {
+		panic(err) // the level is one that it knows
+	}
+	return w
+}}
+
 // write packs a record.
 func (r record) write() (string, error) {
 	var b bytes.Buffer
-	packed, err := flate.NewWriter(&b, flate.BestSpeed)
-	if err == nil {
-		err = json.NewEncoder(packed).Encode(r)
-	}
+	packed, _ := packers.Get().(*flate.Writer)
+	defer packers.Put(packed)
+	packed.Reset(&b)
+	err := json.NewEncoder(packed).Encode(r)
 	if err == nil {
 		err = packed.Close()
 	}

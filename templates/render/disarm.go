@@ -12,6 +12,7 @@ import (
 // data:. All other bytes stay.
 func disarm(source string) string {
 	var out strings.Builder
+	var tag tag
 	z := html.NewTokenizer(strings.NewReader(source))
 	done, at := 0, 0
 	for kind := z.Next(); kind != html.ErrorToken; kind = z.Next() {
@@ -20,12 +21,12 @@ func disarm(source string) string {
 		if kind != html.StartTagToken && kind != html.SelfClosingTagToken {
 			continue
 		}
-		token := z.Token()
-		if !disarmTag(&token) {
+		tag.read(z)
+		if !tag.isDangerous() {
 			continue
 		}
 		out.WriteString(source[done:start])
-		out.WriteString(token.String())
+		out.WriteString(tag.disarmed(kind))
 		done = at
 	}
 	if done == 0 {
@@ -35,29 +36,57 @@ func disarm(source string) string {
 	return out.String()
 }
 
-// disarmTag changes the dangerous attributes of a tag, and reports whether there were any.
-func disarmTag(token *html.Token) (changed bool) {
-	for i := range token.Attr {
-		a := &token.Attr[i]
-		if isDangerous(token.Data, a.Key, a.Val) {
-			a.Val = "#"
-			changed = true
-		}
-	}
-	return changed
+// tag is a start tag in the buffer of a tokenizer. Most tags are harmless, so no strings are made of it.
+type tag struct {
+	name  []byte
+	attrs []attr
 }
 
-func isDangerous(tag, name, value string) bool {
-	switch name {
+type attr struct{ name, value []byte }
+
+func (t *tag) read(z *html.Tokenizer) {
+	name, more := z.TagName()
+	t.name, t.attrs = name, t.attrs[:0]
+	for more {
+		var a attr
+		a.name, a.value, more = z.TagAttr()
+		t.attrs = append(t.attrs, a)
+	}
+}
+
+func (t *tag) isDangerous() bool {
+	for _, a := range t.attrs {
+		if isDangerous(t.name, a) {
+			return true
+		}
+	}
+	return false
+}
+
+// disarmed returns the tag without its dangerous addresses.
+func (t *tag) disarmed(kind html.TokenType) string {
+	token := html.Token{Type: kind, Data: string(t.name)}
+	for _, a := range t.attrs {
+		value := string(a.value)
+		if isDangerous(t.name, a) {
+			value = "#"
+		}
+		token.Attr = append(token.Attr, html.Attribute{Key: string(a.name), Val: value})
+	}
+	return token.String()
+}
+
+func isDangerous(tag []byte, a attr) bool {
+	switch string(a.name) {
 	case "href", "action", "formaction", "cite", "longdesc", "data", "ping", "xlink:href":
-		return runs(value, false)
+		return runs(string(a.value), false)
 	case "src", "background", "poster", "lowsrc", "dynsrc":
-		return runs(value, tag == "img" || name == "background")
+		return runs(string(a.value), string(tag) == "img" || string(a.name) == "background")
 	case "srcset":
-		return runs(value, true)
+		return runs(string(a.value), true)
 	case "content":
-		_, address, isRefresh := strings.Cut(strings.ToLower(value), "url=")
-		return tag == "meta" && isRefresh && runs(strings.Trim(address, "'\""), false)
+		_, address, isRefresh := strings.Cut(strings.ToLower(string(a.value)), "url=")
+		return string(tag) == "meta" && isRefresh && runs(strings.Trim(address, "'\""), false)
 	}
 	return false
 }
