@@ -1,6 +1,9 @@
 package api
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Fragment is a piece of text. Pages show it as text, never as html.
 type Fragment struct {
@@ -23,6 +26,7 @@ type FoundMessage struct {
 	From       string        `json:"from" doc:"Return path; empty for the null sender"`
 	To         []string      `json:"to"`
 	Status     MessageStatus `json:"status" enum:"queued,sending,sent,failed,cancelled,suppressed,dead" doc:"As last indexed"`
+	Outcome    MessageStatus `json:"outcome,omitempty" enum:"unsubscribed,bounced,complained" doc:"What was told of it after a relay accepted it. The index does not have deliveries, opens and clicks"`
 	Lane       Lane          `json:"lane" enum:"transactional,bulk"`
 	Tags       []string      `json:"tags,omitempty"`
 	Gateway    string        `json:"gateway,omitempty"`
@@ -32,6 +36,9 @@ type FoundMessage struct {
 	Ended      *time.Time    `json:"ended,omitempty"`
 	Highlights Highlights    `json:"highlights"`
 }
+
+// Stands returns the outcome of a message, or else its status.
+func (m FoundMessage) Stands() MessageStatus { return cmp.Or(m.Outcome, m.Status) }
 
 // FacetCount is the number of matches with a value.
 type FacetCount struct {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 )
@@ -19,6 +20,56 @@ const (
 	StatusDead       MessageStatus = "dead"       // failed for good; a dead letter that can be replayed
 )
 
+// The outcomes: what became known of a message after a relay accepted it. They select messages of the log as the
+// statuses do. A message has the last of these that was told of one of its recipients; hits of bots do not count.
+const (
+	OutcomeDelivered    MessageStatus = "delivered"
+	OutcomeOpened       MessageStatus = "opened"
+	OutcomeClicked      MessageStatus = "clicked"
+	OutcomeUnsubscribed MessageStatus = "unsubscribed"
+	OutcomeBounced      MessageStatus = "bounced"
+	OutcomeComplained   MessageStatus = "complained"
+)
+
+// IsOutcome reports whether a status is one of the outcomes.
+func (s MessageStatus) IsOutcome() bool {
+	switch s {
+	case OutcomeDelivered, OutcomeOpened, OutcomeClicked, OutcomeUnsubscribed, OutcomeBounced, OutcomeComplained:
+		return true
+	}
+	return false
+}
+
+// IsBad reports whether a status says that somebody did not get a message, or did not want it.
+func (s MessageStatus) IsBad() bool {
+	switch s {
+	case StatusFailed, StatusDead, OutcomeBounced, OutcomeComplained:
+		return true
+	}
+	return false
+}
+
+// Outcome is what became known of a message after a relay accepted it.
+type Outcome struct {
+	Status     MessageStatus `json:"status" enum:"delivered,opened,clicked,unsubscribed,bounced,complained"`
+	Date       time.Time     `json:"date"`
+	Recipients []string      `json:"recipients" doc:"Recipients it is about"`
+	Details    EventDetails  `json:"details"`
+}
+
+// Stands returns the outcome of a message, or else its status.
+func (m LoggedMessage) Stands() MessageStatus {
+	if m.Outcome != nil {
+		return m.Outcome.Status
+	}
+	return m.Status
+}
+
+// Told returns the words of a report: the reply of the recipient's server, or why in a word.
+func (o Outcome) Told() string {
+	return cmp.Or(o.Details.Diagnostic, o.Details.Reason, o.Details.Status)
+}
+
 // LoggedMessage is a message of the email log, queued or ended.
 type LoggedMessage struct {
 	QueueID        string            `json:"queueId"`
@@ -28,6 +79,7 @@ type LoggedMessage struct {
 	Envelope       Envelope          `json:"envelope"`
 	Subject        string            `json:"subject"`
 	Status         MessageStatus     `json:"status" enum:"queued,sending,sent,failed,cancelled,suppressed,dead"`
+	Outcome        *Outcome          `json:"outcome,omitempty" doc:"What was told of it after a relay accepted it: the weightiest of delivered, opened, clicked, unsubscribed, bounced, complained, in this order"`
 	Created        time.Time         `json:"created"`
 	Scheduled      time.Time         `json:"scheduled" doc:"When the first attempt was wanted"`
 	Ended          *time.Time        `json:"ended,omitempty" doc:"When the result for its last recipient was known; absent while the message is in the outbox"`
@@ -67,7 +119,7 @@ type LogQuery struct {
 	Page          int
 	PageSize      int // 1 to 1000; 0 means 20
 	Cursor        string
-	Status        MessageStatus
+	Status        MessageStatus // or an outcome
 	Account       string
 	Lane          Lane
 	Tag           string

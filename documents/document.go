@@ -18,6 +18,7 @@ type Document struct {
 	From      string            `json:"from"`
 	To        []string          `json:"to"`
 	Status    api.MessageStatus `json:"status"`
+	Outcome   api.MessageStatus `json:"outcome,omitempty"` // if it is a bad one, or the recipient left
 	Lane      api.Lane          `json:"lane"`
 	Tags      []string          `json:"tags,omitempty"`
 	Gateway   string            `json:"gateway,omitempty"`
@@ -50,6 +51,10 @@ func Complete(docs []Document, stored func([]Document) (map[string]Document, err
 	return docs, nil
 }
 
+// indexedOutcome reports whether an outcome is in the index. Deliveries, opens and clicks are not: each would have
+// its message indexed again.
+func indexedOutcome(s api.MessageStatus) bool { return s.IsBad() || s == api.OutcomeUnsubscribed }
+
 // documentOf returns the document of a message, with at most maxText bytes of text.
 func documentOf(m outbox.Document, maxText int, revision int64) Document {
 	d := Document{
@@ -58,6 +63,9 @@ func documentOf(m outbox.Document, maxText int, revision int64) Document {
 		To:   m.Envelope.To, Status: m.Status, Lane: m.Lane, Tags: m.Tags,
 		Created: m.Created.UTC().Truncate(time.Millisecond), Ended: m.Ended,
 		TextKnown: m.TextKnown, Revision: revision,
+	}
+	if m.Outcome != nil && indexedOutcome(m.Outcome.Status) {
+		d.Outcome = m.Outcome.Status
 	}
 	if m.Gateway != nil {
 		d.Gateway = *m.Gateway

@@ -39,6 +39,23 @@ func TestFoundWhileQueuedAndAfterItWasSent(t *testing.T) {
 	w.finds("status:dead number1", 1)
 }
 
+// TestFoundByWhatCameBack: a message that bounced later is found as sent and as bounced.
+func TestFoundByWhatCameBack(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.tell(event.MessageSent, sent(1))
+	w.tell(event.MessageSent, sent(2))
+	w.finds("status:sent", 2)
+	m := sent(1)
+	m.Outcome = &api.Outcome{Status: api.OutcomeBounced}
+	w.tell(event.MessageBounce, m)
+	w.finds("status:bounced status:sent", 1)
+	page, err := w.Search(t.Context(), api.DocumentQuery{Q: "status:bounced"})
+	if err != nil || page.Documents[0].Stands() != api.OutcomeBounced || page.Documents[0].Status != api.StatusSent {
+		t.Errorf("found: %+v, %v", page.Documents, err)
+	}
+}
+
 // TestWithoutALog: the outbox forgets messages the moment they end; what the index has of them is told by
 // their events.
 func TestWithoutALog(t *testing.T) {

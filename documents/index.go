@@ -123,7 +123,7 @@ func (d *Document) Values(field query.Field) []string {
 	case query.From:
 		return query.AddressTerms(d.From)
 	case query.Status:
-		return some(string(d.Status))
+		return some(string(d.Status), string(d.Outcome))
 	case query.Lane:
 		return some(string(d.Lane))
 	case query.Account:

@@ -50,6 +50,10 @@ var endings = map[event.Type]api.MessageStatus{
 	event.MessageCancelled: api.StatusCancelled, event.MessageSuppressed: api.StatusSuppressed,
 }
 
+// outcomes are the events of outcomes that are in the index.
+var outcomes = map[event.Type]bool{event.MessageBounce: true, event.MessageComplaint: true,
+	event.ListUnsubscribe: true}
+
 // read reads events until ctx ends.
 func (d *Documents) read(ctx context.Context) error {
 	return d.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: readBatch},
@@ -95,8 +99,8 @@ func (d *Documents) job(entries []redisdb.Entry) job {
 			d.log.Error("can't read an event for the search index", "event_id", e.ID, "error", err)
 			continue
 		}
-		if e.Type.Later() || e.Quiet {
-			continue // the former do not change the message's state in the outbox
+		if e.Type.Later() && !outcomes[e.Type] || e.Quiet {
+			continue // the former do not change what the index has of the message
 		}
 		var about struct {
 			QueueID string `json:"queueId"`

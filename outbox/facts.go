@@ -200,8 +200,16 @@ func (fs *Facts) factArgs(f Fact, r row, known bool) (args factArgs, _ error) {
 	return factArgs{
 		ID: about, Now: now, Field: field, Fact: packed, Lane: cmp.Or(r.lane, api.Transactional), Account: account,
 		FactsMost: mostFacts(f.Type, len(r.envelope.To)), Counter: f.counter(), Once: "#" + short(once[:])[:8],
-		Event: line,
+		Event: line, Created: r.created, Outcome: f.outcome(), Weight: slices.Index(outcomes, f.outcome()) + 1,
 	}, err
+}
+
+// outcome is what a fact says of its message; "": nothing.
+func (f Fact) outcome() api.MessageStatus {
+	if f.Details.Bot {
+		return ""
+	}
+	return api.MessageStatus(factCounters[f.Type])
 }
 
 // address is the recipient of a fact; "" if it is not known.

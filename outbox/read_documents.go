@@ -45,6 +45,9 @@ func (rd *Reader) Documents(ctx context.Context, ids []string) ([]Document, erro
 	if err != nil {
 		return nil, redisError(err, "read messages for the search index")
 	}
+	if err := rd.addOutcomes(ctx, rows); err != nil {
+		return nil, err
+	}
 	docs := make([]Document, len(rows))
 	for i, r := range rows {
 		docs[i].LoggedMessage = r.logged()

@@ -38,6 +38,9 @@ func (rd *Reader) Messages(ctx context.Context, q api.LogQuery) (api.LogPage, er
 	if err != nil {
 		return api.LogPage{}, redisError(err, "read a page of the log")
 	}
+	if err := rd.addOutcomes(ctx, rows); err != nil {
+		return api.LogPage{}, err
+	}
 	page := api.LogPage{Total: found.total, Page: q.Page, Pages: pages(found.total, q.PageSize),
 		Cursor: found.next, Messages: make([]api.LoggedMessage, len(rows))}
 	for i, r := range rows {
@@ -52,7 +55,11 @@ func (rd *Reader) Message(ctx context.Context, id string) (api.LoggedMessage, er
 	if err != nil {
 		return api.LoggedMessage{}, err
 	}
-	m := r.logged()
+	rows := []row{r}
+	if err := rd.addOutcomes(ctx, rows); err != nil {
+		return api.LoggedMessage{}, err
+	}
+	m := rows[0].logged()
 	m.Log = r.status.Log
 	return m, nil
 }
@@ -106,6 +113,9 @@ func (rd *Reader) findLogged(ctx context.Context, q api.LogQuery) (findings, err
 
 // logIndexes are the indexes whose union is what the query's status, lane and account select.
 func (rd *Reader) logIndexes(q api.LogQuery) []index {
+	if q.Status.IsOutcome() {
+		return rd.outcomeIndexes(q)
+	}
 	return rd.indexesOf(q.Lane, q.Account, func(_ string, add func(string, bool)) {
 		for status, s := range statuses {
 			if q.Status != "" && q.Status != status {
@@ -146,7 +156,7 @@ func (r row) logged() api.LoggedMessage {
 		Reason: s.Reason, Recipients: s.Recipients, Gateway: s.Gateway, IdempotencyKey: s.IdempotencyKey,
 		Lane: s.Lane, Priority: s.Priority,
 		Tags: s.Tags, Metadata: s.Metadata, InDoubt: s.InDoubt, DeliverBy: s.DeliverBy,
-		Size: r.envelope.Size, Template: s.Template, Error: r.fault(),
+		Size: r.envelope.Size, Template: s.Template, Error: r.fault(), Outcome: r.outcome,
 	}
 	if r.ended != 0 {
 		at := redisdb.Time(r.ended)
@@ -178,17 +188,14 @@ func (rd *Reader) factEvents(ctx context.Context, r row) ([]api.MessageEvent, er
 	all := make([]api.MessageEvent, 0, len(packed))
 	for field, one := range packed {
 		if strings.HasPrefix(field, "#") {
-			continue // see once in fact.lua
+			continue // see once and outcome in fact.lua
 		}
 		var f storedFact
 		if err := rd.jsons.unpack(r.id, []byte(one), &f); err != nil {
 			return nil, err
 		}
-		e := api.MessageEvent{EventID: f.ID, Event: string(f.Type), Date: redisdb.Time(f.At), Recipients: f.To,
-			Reason: f.Details.Reason}
-		if e.Recipients == nil {
-			e.Recipients = r.envelope.To
-		}
+		e := api.MessageEvent{EventID: f.ID, Event: string(f.Type), Date: redisdb.Time(f.At),
+			Recipients: f.recipients(r), Reason: f.Details.Reason}
 		details := api.EventDetails(f.Details)
 		e.Details = &details
 		all = append(all, e)

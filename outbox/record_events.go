@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/redisdb"
 )
@@ -146,6 +147,10 @@ var factCounters = map[event.Type]string{
 	event.MessageDelivered: "delivered", event.MessageBounce: "bounced", event.MessageComplaint: "complained",
 	event.TrackOpen: "opened", event.TrackClick: "clicked", event.ListUnsubscribe: "unsubscribed",
 }
+
+// outcomes are the words of factCounters, the weightiest last.
+var outcomes = []api.MessageStatus{api.OutcomeDelivered, api.OutcomeOpened, api.OutcomeClicked,
+	api.OutcomeUnsubscribed, api.OutcomeBounced, api.OutcomeComplained}
 
 // storedFact is a fact in Redis.
 type storedFact struct {

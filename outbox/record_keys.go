@@ -37,6 +37,11 @@ func (keys) index(p int, lane, st string) string { return redisdb.Key(p, "index"
 
 func (keys) logged(p int, lane, result string) string { return redisdb.Key(p, "log", lane, result) }
 
+// outcome indexes the messages of an outcome.
+func (keys) outcome(p int, lane, outcome string) string {
+	return redisdb.Key(p, "outcome", lane, outcome)
+}
+
 // of is the key of an account's part of an index or of a counter; the key of all for "".
 func of(key, account string) string {
 	if account == "" {

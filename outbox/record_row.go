@@ -98,6 +98,7 @@ type row struct {
 	shared    string // name of the shared content it is rendered from; empty: its content is the message
 	envelope  envelope
 	status    status
+	outcome   *api.Outcome // see Reader.addOutcomes
 }
 
 // contentOf returns a live message as it is sent, but its links are those of a preview: who reads it here did

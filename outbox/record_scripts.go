@@ -174,6 +174,9 @@ type (
 		Now                                            time.Time
 		Lane                                           api.Lane
 		FactsMost                                      int
+		Created                                        int64
+		Outcome                                        api.MessageStatus
+		Weight                                         int
 	}
 	skipArgs struct {
 		ID, Account, Record, Fingerprint, Memo, Merge string

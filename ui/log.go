@@ -9,10 +9,11 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// statuses are the statuses of the email log, in the order in which a message may pass through them.
+// statuses are the statuses and outcomes of the email log, in the order in which a message may pass through them.
 var statuses = []api.MessageStatus{
 	api.StatusQueued, api.StatusSending, api.StatusSent, api.StatusDead, api.StatusFailed, api.StatusCancelled,
-	api.StatusSuppressed,
+	api.StatusSuppressed, api.OutcomeDelivered, api.OutcomeOpened, api.OutcomeClicked, api.OutcomeUnsubscribed,
+	api.OutcomeBounced, api.OutcomeComplained,
 }
 
 // longestSearch is the maximum length of a search of the log, which also finds idempotency keys.
@@ -136,9 +137,12 @@ func (u *UI) logPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 // lastWord returns why a message waits or was not sent, or the relay's reply to a sent one. For a failed
-// message it is the error, because the reason is why its dead letter was deleted.
+// message it is the error, because the reason is why its dead letter was deleted. Of one that came back it is
+// what the recipient's server said.
 func lastWord(m api.LoggedMessage) string {
 	switch {
+	case m.Outcome != nil && m.Outcome.Status.IsBad() && m.Outcome.Told() != "":
+		return m.Outcome.Told()
 	case m.Status == api.StatusSent:
 		return m.Response
 	case m.Error != nil && (m.Reason == "" || m.Status == api.StatusDead || m.Status == api.StatusFailed):

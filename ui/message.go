@@ -42,12 +42,20 @@ func (v messageView) Live() bool {
 // Dead reports whether the message failed and can be sent again.
 func (v messageView) Dead() bool { return v.Message.Status == api.StatusDead }
 
-// Stands returns the message's state in the outbox, or else its status in the log.
+// Stands returns the message's state in the outbox, or else its outcome or its status in the log.
 func (v messageView) Stands() string {
 	if v.State != "" {
 		return string(v.State)
 	}
-	return string(v.Message.Status)
+	return string(v.Message.Stands())
+}
+
+// CameBack is what was reported of a message that somebody did not get, or did not want; nil: nothing.
+func (v messageView) CameBack() *api.Outcome {
+	if o := v.Message.Outcome; o != nil && o.Status.IsBad() {
+		return o
+	}
+	return nil
 }
 
 // shownRecipients is how many recipients of a message its page lists. The API lists all.

@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/outbox"
 )
 
 func TestMessageShowsItsStory(t *testing.T) {
@@ -119,6 +121,32 @@ func TestWhatBecameOfAMessage(t *testing.T) {
 		}
 		p.lacks(t, "<script>")
 	}
+}
+
+// TestMessageThatCameBackIsRed: a relay accepted it, and its recipient never got it.
+func TestMessageThatCameBackIsRed(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	id, fine := w.submit(api.SubmitRequest{Subject: "came back"}), w.submit(api.SubmitRequest{Subject: "arrived"})
+	w.deliver(id)
+	w.deliver(fine)
+	_, err := w.outbox.RecordFacts(t.Context(), []outbox.Fact{
+		{Key: "1", Type: event.MessageBounce, MessageID: id, Recipient: "ann@example.com",
+			Details: event.Later{BounceType: "hard", Diagnostic: "550 5.1.1 <nobody>"}},
+		{Key: "2", Type: event.MessageDelivered, MessageID: fine}})
+	w.must(err)
+	b := w.operator()
+	p := b.get("/messages/" + id)
+	p.has(t, `<span class="chip bounced">bounced</span>`, "<strong>Bounced.</strong> ann@example.com",
+		"550 5.1.1 <nobody>", "Ask for another one", `href="/suppressions?search=ann`)
+	p.lacks(t, "This message was sent")
+	b.get("/messages/"+fine).has(t, `<span class="chip delivered">`, "This message was sent")
+	p = b.get("/log?status=bounced")
+	if diff := cmp.Diff([]string{"came back"}, p.subjects()); diff != "" {
+		t.Errorf("bounced (-want +got):\n%s", diff)
+	}
+	p.has(t, `<span class="chip bounced">`, `class="error">550 5.1.1 <nobody>`, `aria-current="true">bounced`)
+	b.get("/log").has(t, `<span class="chip bounced">`, `<span class="chip delivered">`)
 }
 
 func TestReschedule(t *testing.T) {

@@ -21,7 +21,7 @@ func logVerbs() []verb {
 
 // logFlags select messages of the log.
 type logFlags struct {
-	Status string `enum:",queued,sending,sent,failed,cancelled,suppressed,dead" default:"" placeholder:"STATUS" help:"With this status: queued, sending, sent, failed, dead (failed, and can be sent again), cancelled or suppressed."`
+	Status string `enum:",queued,sending,sent,failed,cancelled,suppressed,dead,delivered,opened,clicked,unsubscribed,bounced,complained" default:"" placeholder:"STATUS" help:"With this status: queued, sending, sent, failed, dead (failed, and can be sent again), cancelled or suppressed. Or with this outcome, told after a relay accepted it: delivered, opened, clicked, unsubscribed, bounced or complained."`
 	messageFlags
 }
 
@@ -53,14 +53,18 @@ func (l *logListCmd) Run(s *session) error {
 func logGrid(messages []api.LoggedMessage, now time.Time) grid {
 	g := newGrid("id", "status", "account", "to", "subject", "accepted", "attempts", "last word")
 	for _, m := range messages {
-		g.add(m.QueueID, m.Status, m.Account, someOf(m.Envelope.To), clip(m.Subject, 40), moment(m.Created, now),
+		g.add(m.QueueID, m.Stands(), m.Account, someOf(m.Envelope.To), clip(m.Subject, 40), moment(m.Created, now),
 			tries(m.AttemptsMade, m.Attempts), lastWord(m))
 	}
 	return g
 }
 
-// lastWord returns why a message waits or was not sent, or the relay's reply if it was.
+// lastWord returns why a message waits or was not sent, or the relay's reply if it was. If it came
+// back, it returns what the recipient's server said.
 func lastWord(m api.LoggedMessage) string {
+	if m.Outcome != nil && m.Outcome.Status.IsBad() && m.Outcome.Told() != "" {
+		return m.Outcome.Told()
+	}
 	var failed string
 	if m.Error != nil && m.Status != api.StatusSent {
 		failed = m.Error.Message

@@ -30,6 +30,10 @@ func (l *logShowCmd) Run(s *session) error {
 func (c *console) logged(m api.LoggedMessage, story api.MessageEvents, now time.Time) {
 	c.line("Id", m.QueueID)
 	c.line("Status", string(m.Status))
+	if o := m.Outcome; o != nil {
+		c.line("Outcome", fmt.Sprintf("%s, %s: %s", o.Status, stamp(o.Date, now), someOf(o.Recipients)))
+		c.line("", details(o.Details))
+	}
 	c.heads(messageHead{m.Account, m.Envelope.From, m.Subject, m.MessageID, m.Source, m.Created, m.Scheduled},
 		"Accepted", now)
 	if m.DeliverBy != nil {

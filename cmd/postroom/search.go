@@ -46,7 +46,7 @@ func foundGrid(found []api.FoundMessage, now time.Time) grid {
 		for _, fragment := range m.Highlights.Text {
 			text += fragment.Text
 		}
-		g.add(m.QueueID, m.Status, m.Account, someOf(m.To), clip(m.Subject, 40), moment(m.Created, now),
+		g.add(m.QueueID, m.Stands(), m.Account, someOf(m.To), clip(m.Subject, 40), moment(m.Created, now),
 			clip(text, 60))
 	}
 	return g

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// statuses are the values of status:, as in the email log.
-var statuses = []string{"queued", "sending", "sent", "failed", "cancelled", "suppressed", "dead"}
+// statuses are the values of status:, as in the email log. A message may have two, as sent and bounced.
+var statuses = []string{"queued", "sending", "sent", "failed", "cancelled", "suppressed", "dead", "bounced",
+	"complained", "unsubscribed"}
 
 // lanes are the values of lane:.
 var lanes = []string{"transactional", "bulk"}

@@ -16,6 +16,7 @@ if record ~= '' then
   redis.call('SET', key, record)
   return 1
 end
+forget_outcome(id, lane, account)
 redis.call('DEL', key, prefix .. 'facts:' .. id)
 strike(log_key(lane, result), {account = account}, id)
 return 1

@@ -167,6 +167,17 @@ local function leave_shared(name)
   redis.call('EXPIRE', shared_key(name), shared_stays)
 end
 
+-- The field #outcome of the facts of a message is "<weight> <outcome> <field of the fact>": the weightiest of them.
+-- forget_outcome takes a message out of the index of its outcome.
+local function outcome_key(lane, outcome) return prefix .. 'outcome:' .. lane .. ':' .. outcome end
+local function outcome_of(id)
+  return string.match(redis.call('HGET', prefix .. 'facts:' .. id, '#outcome') or '', '^(%d+) (%a+)')
+end
+local function forget_outcome(id, lane, account)
+  local _, outcome = outcome_of(id)
+  if outcome then strike(outcome_key(lane, outcome), {account = account}, id) end
+end
+
 -- facts_stay is how long facts of a message that is not in the log are kept: longer than any reporter repeats one.
 local facts_stay = 259200
 
@@ -175,6 +186,7 @@ local facts_stay = 259200
 -- needs to delete the entry.
 local function enter(id, at, now, result, record)
   if record == '' or record == '0' then
+    forget_outcome(id, at.lane, at.account)
     redis.call('SET', prefix .. 'ended:' .. id, '', 'EX', record == '0' and facts_stay or 300) -- accept.lua needs it if its client repeats the call
     redis.call('EXPIRE', prefix .. 'facts:' .. id, facts_stay)
     return

@@ -14,6 +14,7 @@ while gone < tonumber(most) and left > 0 do
   local ended, id, lane, result, account = string.match(redis.call('LINDEX', list, 0), '^(%d+) (%w+) (%w+) (%w+) (.*)$')
   if tonumber(ended) >= tonumber(before) and left <= tonumber(keep) then break end
   redis.call('LPOP', list)
+  forget_outcome(id, lane, account)
   redis.call('DEL', prefix .. 'ended:' .. id, prefix .. 'facts:' .. id)
   if redis.call('HDEL', prefix .. 'texts', id) == 1 then redis.call('DEL', content_key(id)) end
   strike(log_key(lane, result), {account = account}, id)

@@ -1,0 +1,73 @@
+package outbox
+
+import (
+	"context"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// outcomeField is the field of the facts of a message that names the weightiest. See prelude.lua.
+const outcomeField = "#outcome"
+
+// outcomeIndexes are the indexes whose union is what the query's outcome, lane and account select.
+func (rd *Reader) outcomeIndexes(q api.LogQuery) (all []index) {
+	for p := range rd.DB.Partitions() {
+		for _, lane := range lanesOf(queue.Submit) {
+			if q.Lane == "" || q.Lane == lane {
+				all = append(all, index{key: of(rd.keys.outcome(p, string(lane), string(q.Status)), q.Account)})
+			}
+		}
+	}
+	return all
+}
+
+// addOutcomes reads the outcomes of messages.
+func (rd *Reader) addOutcomes(ctx context.Context, rows []row) error {
+	named := make([]*redis.StringCmd, len(rows))
+	pipe := rd.DB.Client().Pipeline()
+	for i, r := range rows {
+		named[i] = pipe.HGet(ctx, rd.keys.facts(r.partition, r.id), outcomeField)
+	}
+	if err := execRead(ctx, pipe); err != nil {
+		return redisError(err, "read the outcomes of messages")
+	}
+	pipe, facts := rd.DB.Client().Pipeline(), map[int]*redis.StringCmd{}
+	for i, r := range rows {
+		if words := strings.Fields(named[i].Val()); len(words) == 3 {
+			rows[i].outcome = &api.Outcome{Status: api.MessageStatus(words[1])}
+			facts[i] = pipe.HGet(ctx, rd.keys.facts(r.partition, r.id), words[2])
+		}
+	}
+	if len(facts) == 0 {
+		return nil
+	}
+	if err := execRead(ctx, pipe); err != nil {
+		return redisError(err, "read the facts of outcomes")
+	}
+	for i, one := range facts {
+		if one.Val() == "" {
+			rows[i].outcome.Recipients = []string{} // the person was erased
+			continue
+		}
+		var f storedFact
+		if err := rd.jsons.unpack(rows[i].id, []byte(one.Val()), &f); err != nil {
+			return err
+		}
+		*rows[i].outcome = api.Outcome{Status: rows[i].outcome.Status, Date: redisdb.Time(f.At),
+			Recipients: f.recipients(rows[i]), Details: api.EventDetails(f.Details)}
+	}
+	return nil
+}
+
+// recipients are those whom a fact about a message names, or all.
+func (f storedFact) recipients(r row) []string {
+	if f.To == nil {
+		return r.envelope.To
+	}
+	return f.To
+}
