@@ -20,8 +20,9 @@ const (
 	StatusDead       MessageStatus = "dead"       // failed for good; a dead letter that can be replayed
 )
 
-// The outcomes: what became known of a message after a relay accepted it. They select messages of the log as the
-// statuses do. A message has the last of these that was told of one of its recipients; hits of bots do not count.
+// The outcomes: what became known of a message after a relay accepted it. They select messages of the log as
+// the statuses do. A message has the last of these that was told of one of its recipients; hits of bots do not
+// count.
 const (
 	OutcomeDelivered    MessageStatus = "delivered"
 	OutcomeOpened       MessageStatus = "opened"

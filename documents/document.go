@@ -51,8 +51,8 @@ func Complete(docs []Document, stored func([]Document) (map[string]Document, err
 	return docs, nil
 }
 
-// indexedOutcome reports whether an outcome is in the index. Deliveries, opens and clicks are not: each would have
-// its message indexed again.
+// indexedOutcome reports whether an outcome is in the index. Deliveries, opens and clicks are not: each would
+// have its message indexed again.
 func indexedOutcome(s api.MessageStatus) bool { return s.IsBad() || s == api.OutcomeUnsubscribed }
 
 // documentOf returns the document of a message, with at most maxText bytes of text.

@@ -51,7 +51,8 @@ func TestFoundByWhatCameBack(t *testing.T) {
 	w.tell(event.MessageBounce, m)
 	w.finds("status:bounced status:sent", 1)
 	page, err := w.Search(t.Context(), api.DocumentQuery{Q: "status:bounced"})
-	if err != nil || page.Documents[0].Stands() != api.OutcomeBounced || page.Documents[0].Status != api.StatusSent {
+	if err != nil || page.Documents[0].Stands() != api.OutcomeBounced ||
+		page.Documents[0].Status != api.StatusSent {
 		t.Errorf("found: %+v, %v", page.Documents, err)
 	}
 }

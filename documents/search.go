@@ -144,7 +144,8 @@ func answer(q api.DocumentQuery, s Search, found Found) api.DocumentPage {
 	for _, h := range hits {
 		page.Documents = append(page.Documents, api.FoundMessage{
 			QueueID: h.QueueID, Account: h.Account, MessageID: h.MessageID, Subject: h.Subject, From: h.From, To: h.To,
-			Status: h.Status, Outcome: h.Outcome, Lane: h.Lane, Tags: h.Tags, Gateway: h.Gateway, Code: h.Code, SMTPCode: h.SMTPCode, Created: h.Created,
+			Status: h.Status, Outcome: h.Outcome,
+			Lane: h.Lane, Tags: h.Tags, Gateway: h.Gateway, Code: h.Code, SMTPCode: h.SMTPCode, Created: h.Created,
 			Ended:      h.Ended,
 			Highlights: api.Highlights{Subject: mark(h.Subject, inSubject), Text: passage(h.Text, inText)},
 		})

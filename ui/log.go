@@ -9,7 +9,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// statuses are the statuses and outcomes of the email log, in the order in which a message may pass through them.
+// statuses are the statuses and outcomes of the email log, in the order in which a message may pass through
+// them.
 var statuses = []api.MessageStatus{
 	api.StatusQueued, api.StatusSending, api.StatusSent, api.StatusDead, api.StatusFailed, api.StatusCancelled,
 	api.StatusSuppressed, api.OutcomeDelivered, api.OutcomeOpened, api.OutcomeClicked, api.OutcomeUnsubscribed,

@@ -123,11 +123,12 @@ func TestWhatBecameOfAMessage(t *testing.T) {
 	}
 }
 
-// TestMessageThatCameBackIsRed: a relay accepted it, and its recipient never got it.
+// TestMessageThatCameBackIsRed: a relay accepted it, and its recipient did not get it.
 func TestMessageThatCameBackIsRed(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	id, fine := w.submit(api.SubmitRequest{Subject: "came back"}), w.submit(api.SubmitRequest{Subject: "arrived"})
+	id := w.submit(api.SubmitRequest{Subject: "came back"})
+	fine := w.submit(api.SubmitRequest{Subject: "arrived"})
 	w.deliver(id)
 	w.deliver(fine)
 	_, err := w.outbox.RecordFacts(t.Context(), []outbox.Fact{

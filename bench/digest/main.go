@@ -94,8 +94,8 @@ func event(reader, n, things int) api.DigestEvent {
 // slowest is a rate at which events come in at least, of a second.
 const slowest = 8000
 
-// take hands in the events of all readers: most as fast as they are taken, the last at a steady rate with single
-// ones beside them. All are due at one minute, when this is over.
+// take hands in the events of all readers: most as fast as they are taken, the last at a steady rate with
+// single ones beside them. All are due at one minute, when this is over.
 func (h *house) take(ctx context.Context) error {
 	rig.Title("events")
 	all := h.readers * h.each

@@ -19,7 +19,7 @@
 
 local key = prefix .. 'facts:' .. id
 if redis.call('HEXISTS', key, field) == 1 then return AGAIN end
-if facts_most ~= '0' and redis.call('HLEN', key) >= tonumber(facts_most) then return FULL end
+if facts_most ~= '0' and redis.call('HLEN', key) - redis.call('HEXISTS', key, '#outcome') >= tonumber(facts_most) then return FULL end
 redis.call('HSET', key, field, fact)
 local logged = redis.call('EXISTS', KEYS[1]) == 1 or redis.call('STRLEN', prefix .. 'ended:' .. id) > 0
 if not logged then redis.call('EXPIRE', key, facts_stay) end
