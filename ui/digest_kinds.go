@@ -73,8 +73,8 @@ type digestKindView struct {
 
 // Cadence returns the fields of its preference.
 func (v digestKindView) Cadence() cadenceView {
-	return cadenceView{Form: v.formValues, Prefix: "preference.", Label: "Readers without a preference of their own",
-		None: "as the settings say"}
+	return cadenceView{Form: v.formValues, Prefix: "preference.",
+		Label: "Readers without a preference of their own", None: "as the settings say"}
 }
 
 // showKindForm answers with the form of a kind; nil: of a new one.

@@ -97,8 +97,8 @@ func (v digestRunView) Live() bool {
 	return v.State == api.DigestPending || v.State == api.DigestProcessing || v.State == api.DigestSubmitted
 }
 
-// Again reports whether the run can be tried again. If its mail failed, the mail can be sent again instead. If
-// its events returned, they are in the next run.
+// Again reports whether the run can be tried again. If its mail failed, the mail can be sent again instead.
+// If its events returned, they are in the next run.
 func (v digestRunView) Again() bool {
 	return v.State == api.DigestFailed && v.QueueID == "" && len(v.Groups) > 0
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/postroom/postroom/queue"
 )
 
-// digestPages are the pages of digests. Package digest answers requests about another account than that of the
-// caller with NotFound.
+// digestPages are the pages of digests. Package digest answers requests about another account than that of
+// the caller with NotFound.
 type digestPages struct{ *UI }
 
 // digestsView is the overview of digests.
@@ -70,8 +70,9 @@ func (u digestPages) overviewRuns(ctx context.Context, bound string, v *digestsV
 	return nil
 }
 
-// troubleOf returns with which status and words a page shows why its filter was refused. byDefault: the caller
-// named no account, so that it is no fault if there is none of the name default. Other errors are returned.
+// troubleOf returns with which status and words a page shows why its filter was refused. byDefault: the
+// caller named no account, so that it is no fault if there is none of the name default. Other errors are
+// returned.
 func troubleOf(err error, byDefault bool) (status int, words string, _ error) {
 	switch {
 	case fault.Is(err, fault.NotFound) && byDefault:

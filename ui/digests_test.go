@@ -44,7 +44,8 @@ func (w *world) work() {
 // newestRun returns the newest run of a recipient.
 func (w *world) newestRun(account, recipient string) api.DigestRun {
 	w.t.Helper()
-	page, err := w.digests.Runs.List(w.t.Context(), "", api.DigestRunQuery{Account: account, Recipient: recipient})
+	page, err := w.digests.Runs.List(w.t.Context(), "", api.DigestRunQuery{Account: account,
+		Recipient: recipient})
 	w.must(err)
 	if len(page.Runs) == 0 {
 		w.t.Fatalf("%s has no run", recipient)
@@ -79,7 +80,8 @@ func TestTheFormOfACadenceLosesNothing(t *testing.T) {
 	in := cadenceReader{}
 	quiet := []api.DigestQuiet{{From: "22:00", Until: "07:00"}, {Weekdays: []string{"fri", "sat"}, From: "20:00",
 		Until: "09:00"}}
-	if diff := cmp.Diff(quiet, in.quiet(quietText(quiet)), cmpopts.EquateEmpty()); diff != "" || in.wrong != nil {
+	got := in.quiet(quietText(quiet))
+	if diff := cmp.Diff(quiet, got, cmpopts.EquateEmpty()); diff != "" || in.wrong != nil {
 		t.Errorf("%v %s", in.wrong, diff)
 	}
 }
@@ -90,14 +92,15 @@ func TestKindsOfDigests(t *testing.T) {
 	w := setup(t)
 	b := w.operator()
 	b.get("/digests/kinds").has(t, "There is no kind", `href="/digests/kinds/new"`)
-	form := url.Values{"category": {"a/b & c"}, "titles": {"en=<i>Comments\r\nde=Kommentare\r\n"}, "required": {"on"},
-		"lane": {"transactional"}, "preference.mode": {"weekly"}, "preference.weekdays": {"mon", "fri"},
+	form := url.Values{"category": {"a/b & c"}, "titles": {"en=<i>Comments\r\nde=Kommentare\r\n"},
+		"required": {"on"},
+		"lane":     {"transactional"}, "preference.mode": {"weekly"}, "preference.weekdays": {"mon", "fri"},
 		"preference.at": {"17:00"}, "preference.cron": {"is not asked for"}}
 	p := b.submitForm("/digests/kinds", form)
 	p.isSafe(t, "/digests/kinds")
 	at := "/digests/kinds/default/a%2Fb%20&%20c"
-	p.has(t, "The kind a/b & c was added", "<i>Comments", "Kommentare", "every Monday and Friday at 17:00", "no</td>",
-		"transactional", `href="`+at+`"`)
+	p.has(t, "The kind a/b & c was added", "<i>Comments", "Kommentare", "every Monday and Friday at 17:00",
+		"no</td>", "transactional", `href="`+at+`"`)
 	want := api.DigestKind{Category: "a/b & c", Account: "default", Required: true, Lane: api.Transactional,
 		Title: map[string]string{"en": "<i>Comments", "de": "Kommentare"}, Preference: &api.DigestPreference{
 			Mode: "weekly", Weekdays: []string{"mon", "fri"}, Hour: new(17), Minute: new(0)}}
@@ -109,16 +112,17 @@ func TestKindsOfDigests(t *testing.T) {
 	if diff := cmp.Diff(want, get().DigestKind); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if e := w.entries()[0]; e.Object.Kind != "digestKind" || e.Object.ID != "a/b & c" || e.Object.Account != "default" {
-		t.Errorf("the audit log: %+v", e.Object)
+	if o := *w.entries()[0].Object; o != (api.AuditObject{Kind: "digestKind", ID: "a/b & c",
+		Account: "default"}) {
+		t.Errorf("the audit log: %+v", o)
 	}
 	p = b.get(at)
 	p.isSafe(t, at)
 	p.eachFieldHasALabel(t, at)
 	p.has(t, "de=Kommentare\nen=<i>Comments", `value="17:00"`, `value="fri" checked`, `name="required" checked`,
 		"<option selected>weekly", "<option selected>transactional", "Delete the kind a/b & c")
-	b.submitForm(at, url.Values{"version": {"1"}, "titles": {"en=Posts"}}).has(t, "Changed.", "as the settings say",
-		"may turn it off", "Posts")
+	b.submitForm(at, url.Values{"version": {"1"}, "titles": {"en=Posts"}}).has(t, "Changed.",
+		"as the settings say", "may turn it off", "Posts")
 	want = api.DigestKind{Category: "a/b & c", Account: "default", Title: map[string]string{"en": "Posts"}}
 	if diff := cmp.Diff(want, get().DigestKind); diff != "" {
 		t.Errorf("what the form no longer has is removed (-want +got):\n%s", diff)
@@ -141,18 +145,22 @@ func TestARefusedKindIsNotLost(t *testing.T) {
 		form url.Values
 		says []string
 	}{
-		"what can't be read": {url.Values{"category": {"<i>c"}, "titles": {"Comments"}, "preference.mode": {"daily"},
-			"preference.at": {"noon"}}, []string{"preference.at must be a time such as 08:30",
+		"what can't be read": {url.Values{"category": {"<i>c"}, "titles": {"Comments"},
+			"preference.mode": {"daily"},
+			"preference.at":   {"noon"}}, []string{"preference.at must be a time such as 08:30",
 			"title must have lines such as en=Comments", `value="<i>c"`, `value="noon"`, ">Comments</textarea>"}},
-		"a title twice": {url.Values{"category": {"c"}, "titles": {"en=A\nen=B"}}, []string{"title.en is there twice"}},
+		"a title twice": {url.Values{"category": {"c"}, "titles": {"en=A\nen=B"}},
+			[]string{"title.en is there twice"}},
 		"no times": {url.Values{"category": {"c"}, "preference.mode": {"custom"},
 			"preference.times": {"at dawn"}}, []string{"preference.times must be times of the week", "at dawn"}},
 		"values": {url.Values{"category": {"*"}, "titles": {"xxxxxxxxxx=A"}, "lane": {"fast"},
 			"preference.mode": {"monthly"}, "preference.day": {"32"}, "template": {"none"}}, []string{
 			"category can’t be", "title.xxxxxxxxxx is of no language", "lane must be", "preference.day must be",
 			`value="32"`}},
-		"template": {url.Values{"category": {"c"}, "template": {"none"}}, []string{"template There is no template"}},
-		"mode":     {url.Values{"category": {"c"}, "preference.mode": {"yearly"}}, []string{"preference.mode must be"}},
+		"template": {url.Values{"category": {"c"}, "template": {"none"}},
+			[]string{"template There is no template"}},
+		"mode": {url.Values{"category": {"c"}, "preference.mode": {"yearly"}},
+			[]string{"preference.mode must be"}},
 		"minute": {url.Values{"category": {"c"}, "preference.mode": {"hourly"}, "preference.minute": {"x"}},
 			[]string{"preference.minute must be a number"}},
 		"day 0": {url.Values{"category": {"c"}, "preference.mode": {"monthly"}, "preference.day": {"0"}},
@@ -180,7 +188,8 @@ func TestRecipientOfDigests(t *testing.T) {
 		Title: map[string]string{"en": "Comments <i>"}, Preference: &api.DigestPreference{Mode: "hourly"}})
 	w.must(err)
 	for _, actor := range []string{"Ben", "<i>Cleo", "Ben"} {
-		w.notify("", api.DigestEvent{Recipient: "u/1 <i>", Email: "ann@example.com", Name: "Ann", TZ: "Europe/Zurich",
+		w.notify("", api.DigestEvent{Recipient: "u/1 <i>", Email: "ann@example.com", Name: "Ann",
+			TZ:       "Europe/Zurich",
 			Category: "comment", EntityID: "7", Title: "My <b>holidays", URL: "https://example.com/7",
 			Actor: &api.DigestActor{ID: actor, Name: actor}})
 	}
@@ -200,14 +209,16 @@ func TestRecipientOfDigests(t *testing.T) {
 	p = b.get(at)
 	p.isSafe(t, at)
 	p.eachFieldHasALabel(t, at)
-	p.has(t, "4 events wait", "My <b>holidays", "post 7", "Ben, <i>Cleo", "urgent", "Comments <i>", "can’t be off",
+	p.has(t, "4 events wait", "My <b>holidays", "post 7", "Ben, <i>Cleo", "urgent", "Comments <i>",
+		"can’t be off",
 		"every hour at minute 0", "every day at 08:00", "by default", "all others", "Send now", at+"/preview")
 	times := regexp.MustCompile(`(?s)<h2>When it is mailed.*?</table>`).FindString(p.body)
 	if n := strings.Count(times, "<time"); n != 9 {
 		t.Errorf("%d times of three categories:\n%s", n, times)
 	}
 	form := url.Values{"version": {"1"}, "email": {"ann@example.org"}, "name": {"Ann"}, "locale": {"de"},
-		"tz": {"Europe/Vienna"}, "quiet": {"22:00-07:00\r\nfri,sat 20:00-09:00\r\n"}, "pausedUntil": {"2090-01-31T08:30"},
+		"tz": {"Europe/Vienna"}, "quiet": {"22:00-07:00\r\nfri,sat 20:00-09:00\r\n"},
+		"pausedUntil":  {"2090-01-31T08:30"},
 		"c.0.category": {"comment"}, "c.0.mode": {"weekly"}, "c.0.weekdays": {"mon"}, "c.0.at": {"08:30"},
 		"c.1.category": {"follow"}, "c.2.category": {"*"}, "c.2.mode": {"off"}, "c.3.category": {"like"},
 		"c.3.mode": {"custom"}, "c.3.times": {"mon 08:30, fri 16:00"}}
@@ -290,7 +301,8 @@ func TestPreviewOfADigest(t *testing.T) {
 		Title: "My <b>holidays", Actor: &api.DigestActor{ID: "b", Name: "Ben"}})
 	p := b.get(at + "/preview")
 	p.isSafe(t, at+"/preview")
-	p.has(t, "The next mail is due", "Ben: My <b>holidays", `src="`+at+`/preview/mail" sandbox`, "comment: My <b>holidays – Ben")
+	p.has(t, "The next mail is due", "Ben: My <b>holidays", `src="`+at+`/preview/mail" sandbox`,
+		"comment: My <b>holidays – Ben")
 	frame := b.get(at + "/preview/mail")
 	policy := frame.header.Get("Content-Security-Policy")
 	if !strings.HasPrefix(policy, "sandbox; ") || !strings.Contains(frame.body, "My &lt;b&gt;holidays") {
@@ -333,7 +345,8 @@ func TestRunsOfDigests(t *testing.T) {
 	for _, other := range []string{"?recipient=u2", "?state=failed", "?before=2020-01-01T00:00"} {
 		b.get("/digests/runs"+other).has(t, "No run matches")
 	}
-	b.get("/digests/recipients/default/u1").has(t, "Nothing waits", at, "/digests/runs?account=default&recipient=u1")
+	b.get("/digests/recipients/default/u1").has(t, "Nothing waits", at,
+		"/digests/runs?account=default&recipient=u1")
 	b.get("/digests").has(t, "1 schedule", "nothing is late", at, "Pause digests")
 	b.get("/digests?part=live").lacks(t, "<html")
 }
@@ -362,7 +375,8 @@ func TestAFailedRunIsRunAgain(t *testing.T) {
 	if e := w.entries()[0]; e.Object.Kind != "digestRun" || !strings.HasSuffix(at, e.Object.ID) {
 		t.Errorf("the audit log: %+v", e)
 	}
-	for state, says := range map[string]string{"returned": "Its events are in the next run", "mailed": "The relay refused"} {
+	for state, says := range map[string]string{"returned": "Its events are in the next run",
+		"mailed": "The relay refused"} {
 		run := api.DigestRun{State: api.DigestFailed, Reason: "x"}
 		if state == "mailed" {
 			run.QueueID, run.Groups = "Q1", []api.DigestGroup{{Category: "c"}}
@@ -379,8 +393,8 @@ func TestDigestsArePausedOnTheirPage(t *testing.T) {
 	w := setup(t)
 	w.account("acme")
 	b := w.operator()
-	b.submitForm("/queues/digests/pause", url.Values{"back": {"/digests"}}).has(t, "Digests are paused. Events are still",
-		"Resume digests")
+	back := url.Values{"back": {"/digests"}}
+	b.submitForm("/queues/digests/pause", back).has(t, "Digests are paused. Events are still", "Resume digests")
 	own := w.person("olga", api.RoleOperator, "acme")
 	p := own.get("/digests")
 	p.has(t, "Digests are paused")
@@ -388,7 +402,7 @@ func TestDigestsArePausedOnTheirPage(t *testing.T) {
 	if p := own.post("/queues/digests/resume", nil); p.status != http.StatusForbidden {
 		t.Errorf("resumed by somebody of one account: %d", p.status)
 	}
-	b.submitForm("/queues/digests/resume", url.Values{"back": {"/digests"}}).has(t, "Digests go on", "Pause digests")
+	b.submitForm("/queues/digests/resume", back).has(t, "Digests go on", "Pause digests")
 }
 
 // TestWrongFiltersOfDigestsAreNamed, and kept.
@@ -396,19 +410,18 @@ func TestWrongFiltersOfDigestsAreNamed(t *testing.T) {
 	t.Parallel()
 	b := setup(t).operator()
 	for path, says := range map[string][]string{
-		"/digests/runs?state=gone&after=soon&before=late&recipient=u9": {"state is not a state", "after is not a date",
-			"before is not a date", `value="u9"`},
-		"/digests/runs?cursor=x":                    {"cursor is not one of an earlier page"},
-		"/digests/runs?account=nobody":              {"role=\"alert\"", `value="nobody"`},
-		"/digests/recipients?account=nobody&q=ann":  {"role=\"alert\"", `value="nobody"`, `value="ann"`},
-		"/digests?account=%3Ci%3E":                  {"role=\"alert\"", `value="<i>"`},
-		"/digests/runs/%3Ci%3E":                     {"Nothing here"},
-		"/digests/recipients/default/none":          {"Nothing here"},
-		"/digests/recipients/default/none/preview":  {"Nothing here"},
-		"/digests/kinds/default/none":               {"Nothing here"},
-		"/digests/kinds/nobody/" + "none":           {"Nothing here"},
-		"/digests/recipients?q=" + longText(300):    {"No recipient matches"},
-		"/digests/recipients?cursor=" + longText(9): {"There is no recipient"},
+		"/digests/runs?state=gone&after=soon&before=late&recipient=u9": {"state is not a state",
+			"after is not a date", "before is not a date", `value="u9"`},
+		"/digests/runs?cursor=x":                            {"cursor is not one of an earlier page"},
+		"/digests/runs?account=nobody":                      {"role=\"alert\"", `value="nobody"`},
+		"/digests/recipients?account=nobody&q=ann":          {"role=\"alert\"", `value="nobody"`, `value="ann"`},
+		"/digests?account=%3Ci%3E":                          {"role=\"alert\"", `value="<i>"`},
+		"/digests/runs/%3Ci%3E":                             {"Nothing here"},
+		"/digests/recipients/default/none":                  {"Nothing here"},
+		"/digests/recipients/default/none/preview":          {"Nothing here"},
+		"/digests/kinds/default/none":                       {"Nothing here"},
+		"/digests/kinds/nobody/none":                        {"Nothing here"},
+		"/digests/recipients?q=" + strings.Repeat("x", 300): {"No recipient matches"},
 	} {
 		p := b.get(path)
 		if p.status >= 500 {
@@ -419,8 +432,6 @@ func TestWrongFiltersOfDigestsAreNamed(t *testing.T) {
 	}
 }
 
-func longText(n int) string { return strings.Repeat("x", n) }
-
 // TestDigestsOfOthersAreNotShown to persons of another account, viewers change nothing, and without the right
 // nobody sees them.
 func TestDigestsOfOthersAreNotShown(t *testing.T) {
@@ -429,8 +440,8 @@ func TestDigestsOfOthersAreNotShown(t *testing.T) {
 	w.account("acme")
 	w.account("other")
 	for account, address := range map[string]string{"acme": "ann@example.com", "other": "ben@example.com"} {
-		w.notify(account, api.DigestEvent{Recipient: "u1", Email: address, Category: account, EntityID: account + "-7",
-			Priority: "urgent"})
+		w.notify(account, api.DigestEvent{Recipient: "u1", Email: address, Category: account,
+			EntityID: account + "-7", Priority: "urgent"})
 		_, err := w.digests.Kinds.Create(t.Context(), "", api.DigestKind{Category: account, Account: account})
 		w.must(err)
 	}
@@ -458,7 +469,8 @@ func TestDigestsOfOthersAreNotShown(t *testing.T) {
 	for _, path := range append(slices.Clone(pages), "/digests?account=acme", "/digests/recipients?account=acme",
 		"/digests/kinds?account=acme", "/digests/runs?account=acme", "/digests/runs?account=acme&recipient=u1") {
 		p := stranger.get(path)
-		if p.status != http.StatusNotFound || strings.Contains(p.body, "ann@") || strings.Contains(p.body, run.Run+`"`) {
+		if p.status != http.StatusNotFound || strings.Contains(p.body, "ann@") ||
+			strings.Contains(p.body, run.Run+`"`) {
 			t.Errorf("%s of another account: %d %s", path, p.status, p.body)
 		}
 	}
@@ -466,7 +478,8 @@ func TestDigestsOfOthersAreNotShown(t *testing.T) {
 	stranger.get("/digests/kinds").lacks(t, ">acme<")
 	stranger.get("/digests/runs").lacks(t, run.Run)
 	stranger.get("/digests").lacks(t, run.Run)
-	form := url.Values{"version": {"1"}, "email": {"evil@example.com"}, "account": {"acme"}, "category": {"evil"}}
+	form := url.Values{"version": {"1"}, "email": {"evil@example.com"}, "account": {"acme"},
+		"category": {"evil"}}
 	for _, path := range append(slices.Clone(changes), "/digests/kinds") {
 		if p := viewer.post(path, form); p.status != http.StatusForbidden {
 			t.Errorf("POST %s of a viewer: %d", path, p.status)
@@ -480,11 +493,13 @@ func TestDigestsOfOthersAreNotShown(t *testing.T) {
 	if one.Email != "ann@example.com" || one.Waiting["acme"] != 1 {
 		t.Errorf("changed by another account: %+v", one)
 	}
-	if kinds, err := w.digests.Kinds.Page(t.Context(), "", api.DigestKindQuery{}); err != nil || kinds.Total != 2 {
-		t.Errorf("%+v, %v", kinds, err)
+	kinds, err := w.digests.Kinds.Page(t.Context(), "", api.DigestKindQuery{})
+	w.must(err)
+	if kinds.Total != 2 {
+		t.Errorf("%+v", kinds)
 	}
-	token, err := w.access.Create(t.Context(), api.TokenRequest{Description: "x", Scopes: []api.Scope{api.ScopeSend}},
-		time.Now())
+	token, err := w.access.Create(t.Context(), api.TokenRequest{Description: "x",
+		Scopes: []api.Scope{api.ScopeSend}}, time.Now())
 	w.must(err)
 	program := w.program(token.Token)
 	for _, path := range append(slices.Clone(pages), "/digests", "/digests/kinds/new") {
