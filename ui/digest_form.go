@@ -52,7 +52,7 @@ func categoryRows(f url.Values, reader digest.Reader) []digestCategoryRow {
 	for i := range mostRows {
 		category := f.Get(rowPrefix(i) + "category")
 		row := digestCategoryRow{cadenceView: cadenceView{Form: formValues{f}, Prefix: rowPrefix(i),
-			Label: "Mailed", None: "as by default"}}
+			Label: "Mailed", None: "by default"}}
 		if choice, ok := known[category]; ok {
 			row.Category, row.Title, row.Required, row.Used = category, choice.Title, choice.Required, choice.Words
 			delete(known, category) // named again, it is a new one
