@@ -15,8 +15,8 @@ const shownFields = `[...document.querySelectorAll("fieldset.category .cadence")
 	[...c.querySelectorAll("input, select")].filter((f) => f.getClientRects().length).map((f) => f.name.split(".")[2]))
 	.filter((name, i, all) => all.indexOf(name) === i).join(" ")`
 
-// TestDigestsInABrowser: an operator adds a kind, changes when a reader is mailed, looks at the mail, sends it,
-// and follows its run to the message and back.
+// TestDigestsInABrowser: an operator adds a kind, changes when a reader is mailed, looks at the mail, sends
+// it, and follows its run to the message and back.
 func TestDigestsInABrowser(t *testing.T) {
 	t.Parallel()
 	relay := testsmtp.Start(t, testsmtp.Options{})
