@@ -188,13 +188,13 @@ type DigestKind struct {
 
 // DigestKindPatch changes the fields of a kind that it has.
 type DigestKindPatch struct {
-	Account    string            `json:"account,omitempty" maxLength:"256"`
-	Version    *int              `json:"version,omitempty" doc:"The version that the change is based on: if the kind was changed since, 409 DigestKindChanged"`
-	Title      map[string]string `json:"title,omitempty"`
-	Preference *DigestPreference `json:"preference,omitempty"`
-	Required   *bool             `json:"required,omitempty"`
-	Template   *string           `json:"template,omitempty" maxLength:"256"`
-	Lane       *Lane             `json:"lane,omitempty" enum:"transactional,bulk"`
+	Account    string             `json:"account,omitempty" maxLength:"256"`
+	Version    *int               `json:"version,omitempty" doc:"The version that the change is based on: if the kind was changed since, 409 DigestKindChanged"`
+	Title      map[string]string  `json:"title,omitempty"`
+	Preference **DigestPreference `json:"preference,omitempty" doc:"null: the setting digest.mode"`
+	Required   *bool              `json:"required,omitempty"`
+	Template   *string            `json:"template,omitempty" maxLength:"256"`
+	Lane       *Lane              `json:"lane,omitempty" enum:"transactional,bulk"`
 }
 
 // DigestKindInfo is a stored kind.

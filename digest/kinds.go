@@ -154,9 +154,7 @@ func (k *Kinds) Update(ctx context.Context, bound, category string, p api.Digest
 		if p.Title != nil {
 			next.Title = p.Title
 		}
-		if p.Preference != nil {
-			next.Preference = p.Preference
-		}
+		api.Set(&next.Preference, p.Preference)
 		api.Set(&next.Required, p.Required)
 		api.Set(&next.Template, p.Template)
 		api.Set(&next.Lane, p.Lane)

@@ -29,8 +29,11 @@ type Choice struct {
 	// Preference is that which is used. Its hour, minute, weekdays and day are set for every mode: with them
 	// begins a change to a mode that needs them.
 	Preference api.DigestPreference
-	Next       time.Time // when an event that comes now would be mailed; zero: never
-	Now        bool      // that is at once
+	Own        bool        // the recipient has it for this category itself
+	Words      string      // the preference as a part of a sentence, such as: every day at 08:00
+	Times      []time.Time // the next three times at which events would be mailed; one if at once, none if never
+	Next       time.Time   // when an event that comes now would be mailed; zero: never
+	Now        bool        // that is at once
 }
 
 // Readers returns the recipients of an account with an address, with titles in a language.
@@ -43,17 +46,46 @@ func (r *Recipients) Readers(ctx context.Context, account, address, tag string) 
 	if err != nil {
 		return nil, err
 	}
-	now := r.opts.Now()
 	var all []Reader
 	for _, one := range found {
-		reader := Reader{Recipient: one.id, Name: one.name, TZ: one.zone.String(), Zone: one.zone}
-		for _, category := range append(known(one, kinds), rest) {
-			reader.Choices = append(reader.Choices, r.opts.choice(one, category, kinds[category], tag, now))
-		}
-		all = append(all, reader)
+		all = append(all, r.opts.reader(one, kinds, tag))
 	}
 	slices.SortFunc(all, func(a, b Reader) int { return cmp.Compare(a.Recipient, b.Recipient) })
 	return all, nil
+}
+
+// Reader returns one recipient, with titles in its own language. Unknown: NotFound.
+func (r *Recipients) Reader(ctx context.Context, bound string, q api.DigestAccount, id string) (Reader,
+	error) {
+	one, err := r.find(ctx, bound, q.Account, id)
+	if err != nil {
+		return Reader{}, err
+	}
+	kinds, err := r.kinds.of(ctx, one.account)
+	if err != nil {
+		return Reader{}, err
+	}
+	return r.opts.reader(one, kinds, one.locale), nil
+}
+
+// reader returns what a recipient has of each category that it may choose for.
+func (o Options) reader(one *recipient, kinds map[string]*api.DigestKind, tag string) Reader {
+	reader := Reader{Recipient: one.id, Name: one.name, TZ: one.zone.String(), Zone: one.zone}
+	now := o.Now()
+	for _, category := range append(known(one, kinds), rest) {
+		reader.Choices = append(reader.Choices, o.choice(one, category, kinds[category], tag, now))
+	}
+	return reader
+}
+
+// Words returns a preference as a part of a sentence, such as: every day at 08:00. What can't be used has its
+// mode only.
+func (r *Recipients) Words(p api.DigestPreference) string {
+	c, wrong := r.opts.cadenceOf(p, "")
+	if wrong != nil {
+		return p.Mode
+	}
+	return c.words()
 }
 
 // known returns the categories that a recipient had events of, or may choose for.
@@ -84,16 +116,12 @@ func (o Options) choice(r *recipient, category string, k *api.DigestKind, tag st
 		p = api.DigestPreference{Mode: string(schedule.Daily)}
 		c = o.wanted(r, category, k)
 	}
+	_, own := r.preferences[category]
 	one := Choice{Category: category, Title: titleOf(k, category, tag), Required: k != nil && k.Required,
-		Preference: p}
-	switch c.mode {
-	case off:
-	case immediate:
-		one.Next = o.soon(r, 0, time.Time{}, now)
-		one.Now = one.Next.Equal(now)
-	default:
-		next, _ := o.next(r, c, r.last(c.mode, category), now)
-		one.Next = next.due
+		Preference: p, Own: own, Words: c.words(), Times: o.timesOf(r, c, category, now)}
+	if len(one.Times) > 0 {
+		one.Next = one.Times[0]
+		one.Now = c.mode == immediate && one.Next.Equal(now)
 	}
 	hour, minute := o.Hour, 0
 	if p.Hour != nil {
@@ -108,4 +136,23 @@ func (o Options) choice(r *recipient, category string, k *api.DigestKind, tag st
 		one.Preference.Weekdays = []string{weekdayNames[time.Monday]}
 	}
 	return one
+}
+
+// timesOf returns the next times at which a category is mailed by a cadence.
+func (o Options) timesOf(r *recipient, c cadence, category string, now time.Time) (times []time.Time) {
+	switch c.mode {
+	case off:
+		return nil
+	case immediate:
+		return []time.Time{o.soon(r, 0, time.Time{}, now)}
+	}
+	at := now
+	for len(times) < nextTimes {
+		p, ok := o.next(r, c, r.last(c.mode, category), at)
+		if !ok {
+			break
+		}
+		times, at = append(times, p.due), p.due
+	}
+	return times
 }

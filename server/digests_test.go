@@ -106,6 +106,11 @@ func TestDigestsOverTheAPI(t *testing.T) {
 	if err != nil || kinds.Total != 1 {
 		t.Errorf("kinds: %+v, %v", kinds, err)
 	}
+	changed, err := api.UpdateDigestKind.Do(ctx, w.client, api.DigestKindPatch{
+		Preference: new(*api.DigestPreference)}, "comment")
+	if err != nil || changed.Preference != nil {
+		t.Errorf("a kind without its preference: %+v, %v", changed, err)
+	}
 	gone, err := api.DeleteDigestKind.Do(ctx, w.client, api.DigestAccount{}, "comment")
 	if err != nil || !gone.Deleted {
 		t.Errorf("kind deleted: %+v, %v", gone, err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/audit"
@@ -71,6 +72,16 @@ func (u audits) logged(action, kind string, next handler) handler {
 			object.ID = ""
 		case kind == "campaign" && strings.HasSuffix(action, "/test"): // the form has addresses
 			asked = nil
+		case kind == "digestKind":
+			object.ID = cmp.Or(object.ID, asked["category"])
+			object.Account = cmp.Or(r.PathValue("account"), asked["account"], object.Account,
+				audience.DefaultAccount)
+		case kind == "digestRecipient": // as a subscriber; its id may be an address
+			object.Account = r.PathValue("account")
+			asked = nil
+			if strings.Contains(object.ID, "@") {
+				object.ID = ""
+			}
 		case kind == "subscriber": // the form names a person, who may want to be forgotten
 			object.Account = cmp.Or(r.PathValue("account"), asked["account"], object.Account)
 			asked = nil

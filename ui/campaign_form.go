@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/mail"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +21,7 @@ const campaignFormLimit = 4 << 20
 
 // campaignFormView is the form of a campaign. After a refusal it has what was filled in.
 type campaignFormView struct {
-	url.Values
+	formValues
 	ID      string // empty: a new one
 	Trouble string // why it was refused; empty: it was not
 	Days    []string
@@ -32,28 +31,20 @@ type campaignFormView struct {
 // trackChoice is a kind of tracking.
 type trackChoice struct{ Name, Label string }
 
-// Is reports whether a field has a value, of perhaps several.
-func (v campaignFormView) Is(field, value string) bool {
-	return slices.Contains(v.Values[field], value)
-}
-
 // showCampaignForm answers with the form of a campaign.
 func (u campaignPages) showCampaignForm(w http.ResponseWriter, r *http.Request, id string, f url.Values,
 	refused error) error {
-	v := campaignFormView{Values: f, ID: id, Days: []string{"mon", "tue", "wed", "thu", "fri", "sat", "sun"},
+	v := campaignFormView{formValues: formValues{f}, ID: id, Days: weekdays,
 		Tracks: []trackChoice{{"trackOpens", "Count opens"}, {"trackClicks", "Count clicks"}}}
-	status, title := http.StatusOK, "New campaign"
+	title := "New campaign"
 	if id != "" {
 		title = "Change " + f.Get("name")
 	}
-	if refused != nil {
-		status = api.StatusOf(wordsOf(refused).Kind)
-		if status >= http.StatusInternalServerError {
-			return refused
-		}
-		noteOutcome(r, refused)
-		v.Trouble = sentence(refused)
+	status, words, err := formTrouble(r, refused)
+	if err != nil {
+		return err
 	}
+	v.Trouble = words
 	return u.show(w, r, status, "campaignform", title, v)
 }
 

@@ -36,6 +36,13 @@ func functions(static *files) template.FuncMap {
 		"int":      func(n int64) int { return int(n) },
 		"facts":    facts,
 		"happened": happened, "details": detailsOf,
+		"runReason": runReason, "digestAt": digestPath,
+		"digestNav": func(at, account string) map[string]string {
+			return map[string]string{"At": at, "Account": account}
+		},
+		"digestRows": func(runs []api.DigestRun, now time.Time) map[string]any {
+			return map[string]any{"Runs": runs, "Now": now}
+		},
 		"someOf":   someOf,
 		"lastWord": lastWord,
 		"qr":       qrCode,

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"regexp"
 	"slices"
@@ -83,6 +84,20 @@ func (v messageView) Tally() map[string]int {
 		tally[r.Status]++
 	}
 	return tally
+}
+
+// digestRuns matches ids of runs of digests.
+var digestRuns = regexp.MustCompile(`^[a-z2-7]{24}[0-9]{2}$`)
+
+// DigestRun returns the id of the run of digests that the message is the mail of; empty: of none.
+func (v messageView) DigestRun() string {
+	var of struct {
+		Run string `json:"digestRun"`
+	}
+	if json.Unmarshal(v.Message.Metadata, &of) != nil || !digestRuns.MatchString(of.Run) {
+		return ""
+	}
+	return of.Run
 }
 
 // ids matches ids of messages, which are ULIDs.

@@ -98,7 +98,9 @@ func (u outboxPage) resume(w http.ResponseWriter, r *http.Request) error {
 var switched = map[string]map[bool]string{
 	"submit": {true: "Sending is paused. Attempts under way finish; new messages are accepted and wait.",
 		false: "Sending goes on."},
-	"bulk":   {true: "The bulk lane is paused. Transactional mail goes on.", false: "The bulk lane goes on."},
+	"bulk": {true: "The bulk lane is paused. Transactional mail goes on.", false: "The bulk lane goes on."},
+	"digests": {true: "Digests are paused. Events are still taken in; what comes due meanwhile is mailed later.",
+		false: "Digests go on."},
 	"notify": {true: "Webhooks are paused. Their deliveries wait.", false: "Webhooks go on."},
 }
 

@@ -99,7 +99,8 @@ func section(path string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {
 	case "log", "search", "webhooks", "accounts", "gateways", "templates", "suppressions", "lists", "segments",
-		"campaigns", "audience", "rates", "settings", "tokens", "audit", "people", "sessions", "me", "status":
+		"campaigns", "digests", "audience", "rates", "settings", "tokens", "audit", "people", "sessions", "me",
+		"status":
 		return first
 	case "", "messages", "cancel", "replay":
 		return "outbox"

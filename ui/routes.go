@@ -47,6 +47,7 @@ func (u *UI) routes() *http.ServeMux {
 	t.mailRoutes()
 	t.audienceRoutes()
 	t.campaignRoutes()
+	t.digestRoutes()
 	t.adminRoutes()
 	t.peopleRoutes()
 	t.closed("/", noPage)
@@ -160,6 +161,30 @@ func (t table) campaignRoutes() {
 	changes("/{id}/delete", p.deleteCampaign)
 }
 
+// digestRoutes are the pages of digests.
+func (t table) digestRoutes() {
+	p := digestPages{t.UI}
+	changes := func(pattern, kind string, h handler) { t.sharedChanges("POST /digests"+pattern, kind, h) }
+	t.shared("GET /digests", p.overview)
+	t.shared("GET /digests/kinds", p.kinds)
+	t.shared("GET /digests/kinds/new", p.newKind)
+	t.shared("GET /digests/kinds/{account}/{id}", p.kind)
+	changes("/kinds", "digestKind", p.createKind)
+	changes("/kinds/{account}/{id}", "digestKind", p.changeKind)
+	changes("/kinds/{account}/{id}/delete", "digestKind", p.deleteKind)
+	t.shared("GET /digests/recipients", p.recipients)
+	t.shared("GET /digests/recipients/{account}/{id}", p.recipient)
+	t.shared("GET /digests/recipients/{account}/{id}/preview", p.preview)
+	t.shared("GET /digests/recipients/{account}/{id}/preview/mail", p.previewFrame)
+	changes("/recipients/{account}/{id}", "digestRecipient", p.changeRecipient)
+	changes("/recipients/{account}/{id}/send", "digestRecipient", p.sendNow)
+	changes("/recipients/{account}/{id}/delete", "digestRecipient", p.deleteRecipient)
+	changes("/recipients/{account}/{id}/erase", "digestRecipient", p.eraseRecipient)
+	t.shared("GET /digests/runs", p.runs)
+	t.shared("GET /digests/runs/{id}", p.run)
+	changes("/runs/{id}/retry", "digestRun", p.retryRun)
+}
+
 // adminRoutes are the pages for those with the right to change settings.
 func (t table) adminRoutes() {
 	u := t.UI
@@ -205,8 +230,8 @@ var mounted = []string{
 	"/messages/*",
 	"/webhooks", "/webhooks/*", "/accounts", "/accounts/*", "/gateways", "/templates", "/templates/*",
 	"/suppressions", "/suppressions/*", "/lists", "/lists/*", "/segments", "/segments/*",
-	"/campaigns", "/campaigns/*", "/audience", "/audience/*", "/imports", "/imports/*", "/erasures/*", "/rates",
-	"/settings",
+	"/campaigns", "/campaigns/*", "/digests", "/digests/*", "/audience", "/audience/*", "/imports", "/imports/*",
+	"/erasures/*", "/rates", "/settings",
 	"/tokens", "/tokens/*", "/audit", "/status", "/link", "/people", "/people/*", "/sessions",
 	"/sessions/*", "/me", "/me/*",
 	DashboardPath, DashboardPath + "/*",

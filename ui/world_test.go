@@ -76,6 +76,8 @@ type world struct {
 	barred    *suppression.Store
 	audience  *audience.Subscribers
 	campaigns *newsletter.Campaigns
+	digests   *digest.Digests
+	refusal   error // of mail of digests; nil: the outbox takes it
 	erasures  *erasure.Erasures
 	ui        *UI
 	asked     []string // for senders: account and address
@@ -148,16 +150,22 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 		Resting: func(context.Context) (bool, error) { return false, nil }},
 		newsletter.Options{Postmen: 1, ServiceURL: public})
 	w.must(err)
-	digests, err := digest.New(digest.Parts{DB: db, Suppressions: w.barred, Submit: w.outbox.Submit,
+	w.digests, err = digest.New(digest.Parts{DB: db, Suppressions: w.barred,
+		Submit: func(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
+			if w.refusal != nil {
+				return api.SubmitAnswer{}, w.refusal
+			}
+			return w.outbox.Submit(ctx, req)
+		},
 		DeleteDeadLetter: w.outbox.DeleteDeadLetter, Get: w.outbox.Reader.Get, Letter: w.outbox.Letter,
 		Account:     func(ctx context.Context, id string) error { _, err := w.accounts.Get(ctx, id); return err },
 		HasTemplate: func(context.Context, string, string) (bool, error) { return false, nil },
 		Resting:     func(context.Context) (bool, error) { return false, nil }},
-		digest.Options{ServiceURL: public})
+		digest.Options{Workers: 1, Hour: 8, Attempts: 1, Drop: true, ServiceURL: public})
 	w.must(err)
 	u, err := New(Parts{
 		Outbox: w.outbox, Webhooks: w.webhooks, Suppressions: w.barred, Audience: w.audience, Accounts: w.accounts,
-		Campaigns: w.campaigns, Digests: digests, Erasures: w.erasures,
+		Campaigns: w.campaigns, Digests: w.digests, Erasures: w.erasures,
 		Gateways: w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db},
 		Settings: w.settings, Dashboard: board, Viewer: viewer, Audit: w.audit, People: w.people,
 		LinkURL: func(service, secret string) string { return service + "/link?t=" + secret },

@@ -131,7 +131,7 @@ func (c *digestKindShowCmd) Run(s *session) error {
 // digestKindFields are the flags of kinds that can change.
 type digestKindFields struct {
 	Title      map[string]string `mapsep:"none" placeholder:"LANGUAGE=TEXT" help:"What readers call it, such as en=Comments; may be repeated."`
-	Preference string            `placeholder:"WHEN" help:"When readers without a preference of their own get it, such as 'daily 08:00'; see postroom digest times --help."`
+	Preference string            `placeholder:"WHEN" help:"When readers without a preference of their own get it, such as 'daily 08:00', or default; see postroom digest times --help."`
 	Required   *bool             `negatable:"" help:"Readers can't turn it off."`
 	Template   *string           `placeholder:"ID" help:"Stored template of mail of this category alone; empty: none."`
 	Lane       *string           `enum:"transactional,bulk" placeholder:"LANE" help:"Lane of mail of this category alone: transactional or bulk."`
@@ -143,12 +143,16 @@ func (f digestKindFields) patch() (api.DigestKindPatch, error) {
 	if f.Lane != nil {
 		p.Lane = new(api.Lane(*f.Lane))
 	}
-	if f.Preference != "" {
+	switch f.Preference {
+	case "":
+	case "default":
+		p.Preference = new(*api.DigestPreference)
+	default:
 		preference, err := parsePreference(f.Preference)
 		if err != nil {
 			return p, usage("--preference: %v", err)
 		}
-		p.Preference = &preference
+		p.Preference = new(&preference)
 	}
 	return p, nil
 }
@@ -173,7 +177,8 @@ func (c *digestKindAddCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	kind := api.DigestKind{Category: c.Category, Account: c.Account, Title: p.Title, Preference: p.Preference}
+	kind := api.DigestKind{Category: c.Category, Account: c.Account, Title: p.Title}
+	api.Set(&kind.Preference, p.Preference)
 	api.Set(&kind.Required, p.Required)
 	api.Set(&kind.Template, p.Template)
 	api.Set(&kind.Lane, p.Lane)

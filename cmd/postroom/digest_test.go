@@ -57,6 +57,24 @@ func TestPreferencesAreWords(t *testing.T) {
 	}
 }
 
+// TestThePreferenceOfAKindIsRemoved by the word default. A flag that is not there changes nothing.
+func TestThePreferenceOfAKindIsRemoved(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"": `{}`, "default": `{"preference":null}`,
+		"off": `{"preference":{"mode":"off"}}`} {
+		p, err := digestKindFields{Preference: text}.patch()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(p); err != nil || string(got) != want {
+			t.Errorf("%q: %s, %v, want %s", text, got, err, want)
+		}
+	}
+	if p, err := (digestKindFields{Preference: "sometimes"}).patch(); err == nil {
+		t.Errorf("%+v", p)
+	}
+}
+
 func TestQuietHoursAreWords(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"22:00-07:00", "fri,sat 22:00-09:00"} {

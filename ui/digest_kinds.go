@@ -1,0 +1,206 @@
+package ui
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// digestKindsView is the page of all kinds.
+type digestKindsView struct {
+	Account string // whose; empty: of all
+	Trouble string // why there are none; empty: they were read
+	Kinds   []digestKindRow
+	Pager   pager
+}
+
+// digestKindRow is one kind.
+type digestKindRow struct {
+	api.DigestKindInfo
+	Words string // when it is mailed; empty: as the settings say
+}
+
+// At returns the path of its page.
+func (v digestKindRow) At() string { return digestPath("kinds", v.Account, v.Category) }
+
+// Titles returns what readers call it, in the order of the languages.
+func (v digestKindRow) Titles() []pair {
+	var all []pair
+	for _, tag := range slices.Sorted(maps.Keys(v.Title)) {
+		all = append(all, pair{tag, v.Title[tag]})
+	}
+	return all
+}
+
+func (u digestPages) kinds(w http.ResponseWriter, r *http.Request) error {
+	account, page := filterText(r.URL.Query(), "account"), pageOf(r.URL.Query())
+	v, status := digestKindsView{Account: account}, http.StatusOK
+	got, err := u.Digests.Kinds.Page(r.Context(), boundTo(r), api.DigestKindQuery{Account: account,
+		PageQuery: api.PageQuery{Page: page, PageSize: rowsPerPage}})
+	if err != nil {
+		if status, v.Trouble, err = troubleOf(err, false); err != nil {
+			return err
+		}
+	}
+	for _, kind := range got.Kinds {
+		v.Kinds = append(v.Kinds, u.kindRow(kind))
+	}
+	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/digests/kinds",
+		values: values(map[string]string{"account": account})}
+	return u.show(w, r, status, "digestkinds", "Kinds of digests", v)
+}
+
+func (u digestPages) kindRow(kind api.DigestKindInfo) digestKindRow {
+	row := digestKindRow{DigestKindInfo: kind}
+	if kind.Preference != nil {
+		row.Words = u.Digests.Words(*kind.Preference)
+	}
+	return row
+}
+
+// digestKindView is the form of a kind.
+type digestKindView struct {
+	formValues
+	Kind    *digestKindRow // nil: a new one
+	Trouble string         // why it was refused; empty: it was not
+}
+
+// Cadence returns the fields of its preference.
+func (v digestKindView) Cadence() cadenceView {
+	return cadenceView{Form: v.formValues, Prefix: "preference.",
+		Label: "Readers without a preference of their own", None: "as the settings say"}
+}
+
+// showKindForm answers with the form of a kind; nil: of a new one.
+func (u digestPages) showKindForm(w http.ResponseWriter, r *http.Request, kind *api.DigestKindInfo,
+	f url.Values, refused error) error {
+	v, title := digestKindView{formValues: formValues{f}}, "New kind"
+	if kind != nil {
+		row := u.kindRow(*kind)
+		v.Kind, title = &row, "Kind "+kind.Category
+	}
+	status, words, err := formTrouble(r, refused)
+	if err != nil {
+		return err
+	}
+	v.Trouble = words
+	return u.show(w, r, status, "digestkind", title, v)
+}
+
+// formTrouble returns with which status and words a form is shown again; nil: it was not refused. Errors that
+// are no refusals are returned.
+func formTrouble(r *http.Request, refused error) (status int, words string, _ error) {
+	if refused == nil {
+		return http.StatusOK, "", nil
+	}
+	status = api.StatusOf(wordsOf(refused).Kind)
+	if status >= http.StatusInternalServerError {
+		return 0, "", refused
+	}
+	noteOutcome(r, refused)
+	return status, sentence(refused), nil
+}
+
+func (u digestPages) newKind(w http.ResponseWriter, r *http.Request) error {
+	in := r.URL.Query()
+	return u.showKindForm(w, r, nil, values(map[string]string{"account": filterText(in, "account"),
+		"category": filterText(in, "category")}), nil)
+}
+
+func (u digestPages) kind(w http.ResponseWriter, r *http.Request) error {
+	of, category := digestOf(r)
+	info, err := u.Digests.Kinds.Get(r.Context(), boundTo(r), of, category)
+	if err != nil {
+		return err
+	}
+	return u.showKindForm(w, r, &info, kindValues(info), nil)
+}
+
+// kindValues returns what the form of a kind has.
+func kindValues(k api.DigestKindInfo) url.Values {
+	var titles []string
+	for _, tag := range slices.Sorted(maps.Keys(k.Title)) {
+		titles = append(titles, tag+"="+k.Title[tag])
+	}
+	f := values(map[string]string{"category": k.Category, "account": k.Account, "template": k.Template,
+		"lane": string(k.Lane), "titles": strings.Join(titles, "\n"), "version": strconv.Itoa(k.Version)})
+	if k.Required {
+		f.Set("required", "on")
+	}
+	setCadence(f, "preference.", k.Preference)
+	return f
+}
+
+// readKind returns the kind of a form. Its error has all that can't be read; the rest is for package digest.
+func readKind(f url.Values) (api.DigestKind, error) {
+	in := cadenceReader{form: f}
+	k := api.DigestKind{Category: strings.TrimSpace(f.Get("category")), Title: map[string]string{},
+		Required: f.Has("required"), Template: strings.TrimSpace(f.Get("template")),
+		Lane: api.Lane(f.Get("lane")), Preference: in.read("preference.", "preference")}
+	for line := range strings.Lines(f.Get("titles")) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		tag, title, ok := strings.Cut(line, "=")
+		tag, title = strings.TrimSpace(tag), strings.TrimSpace(title)
+		switch {
+		case !ok:
+			in.refuse("title", "must have lines such as en=Comments")
+		case k.Title[tag] != "":
+			in.refuse("title."+tag, "is there twice")
+		}
+		k.Title[tag] = title
+	}
+	return k, fault.InvalidFields(in.wrong)
+}
+
+func (u digestPages) createKind(w http.ResponseWriter, r *http.Request) error {
+	k, err := readKind(r.PostForm)
+	if err != nil {
+		return u.showKindForm(w, r, nil, r.PostForm, err)
+	}
+	k.Account = digestFormAccount(r)
+	made, err := u.Digests.Kinds.Create(r.Context(), boundTo(r), k)
+	if err != nil {
+		return u.showKindForm(w, r, nil, r.PostForm, err)
+	}
+	return done(w, r, address("/digests/kinds", values(map[string]string{"account": made.Account})),
+		"The kind %s was added.", made.Category)
+}
+
+func (u digestPages) changeKind(w http.ResponseWriter, r *http.Request) error {
+	of, category := digestOf(r)
+	old, err := u.Digests.Kinds.Get(r.Context(), boundTo(r), of, category)
+	if err != nil {
+		return err
+	}
+	k, err := readKind(r.PostForm)
+	version, wrong := readVersion(r.PostForm)
+	if err == nil {
+		err = wrong
+	}
+	if err == nil {
+		p := api.DigestKindPatch{Account: old.Account, Version: version, Title: k.Title, Preference: &k.Preference,
+			Required: &k.Required, Template: &k.Template, Lane: &k.Lane}
+		_, err = u.Digests.Kinds.Update(r.Context(), boundTo(r), category, p)
+	}
+	if err != nil {
+		return u.showKindForm(w, r, &old, r.PostForm, err)
+	}
+	return done(w, r, digestPath("kinds", old.Account, category), "Changed.")
+}
+
+func (u digestPages) deleteKind(w http.ResponseWriter, r *http.Request) error {
+	of, category := digestOf(r)
+	if err := u.Digests.Kinds.Delete(r.Context(), boundTo(r), of, category); err != nil {
+		return err
+	}
+	return done(w, r, address("/digests/kinds", values(map[string]string{"account": of.Account})),
+		"The kind %s was deleted. Its events stay.", category)
+}

@@ -1,0 +1,108 @@
+package ui
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/digest"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/queue"
+)
+
+// digestPages are the pages of digests. Package digest answers requests about another account than that of
+// the caller with NotFound.
+type digestPages struct{ *UI }
+
+// digestsView is the overview of digests.
+type digestsView struct {
+	Account  string // whose runs; empty: default
+	Paused   bool
+	State    *digest.State // of the instance; nil for callers who are bound to an account
+	Trouble  string        // why there are no runs; empty: they were read
+	Failed   []api.DigestRun
+	Newest   []api.DigestRun
+	Live     string // URL of the numbers, for the script
+	Switches bool   // the caller may pause the queue
+}
+
+// runsShown is how many runs the overview and the page of a recipient show.
+const runsShown = 10
+
+func (u digestPages) overview(w http.ResponseWriter, r *http.Request) error {
+	account := filterText(r.URL.Query(), "account")
+	v := digestsView{Account: account, Switches: boundTo(r) == "",
+		Live: address("/digests", values(map[string]string{"account": account, "part": "live"}))}
+	status := http.StatusOK
+	queued, err := u.Outbox.QueueStatus(r.Context(), queue.Digests)
+	if err != nil {
+		return err
+	}
+	v.Paused = queued.Paused
+	if boundTo(r) == "" {
+		state, err := u.Digests.State(r.Context())
+		if err != nil {
+			return err
+		}
+		v.State = &state
+	}
+	if err := u.overviewRuns(r.Context(), boundTo(r), &v); err != nil {
+		if status, v.Trouble, err = troubleOf(err, account == ""); err != nil {
+			return err
+		}
+	}
+	return u.show(w, r, status, "digests", "Digests", v)
+}
+
+// overviewRuns fills in the newest runs of the account of an overview.
+func (u digestPages) overviewRuns(ctx context.Context, bound string, v *digestsView) error {
+	for state, into := range map[string]*[]api.DigestRun{api.DigestFailed: &v.Failed, "": &v.Newest} {
+		page, err := u.Digests.Runs.List(ctx, bound, api.DigestRunQuery{Account: v.Account, State: state,
+			PageSize: runsShown})
+		if err != nil {
+			return err
+		}
+		*into = page.Runs
+	}
+	return nil
+}
+
+// troubleOf returns with which status and words a page shows why its filter was refused. byDefault: the
+// caller named no account, so that it is no fault if there is none of the name default. Other errors are
+// returned.
+func troubleOf(err error, byDefault bool) (status int, words string, _ error) {
+	switch {
+	case fault.Is(err, fault.NotFound) && byDefault:
+		return http.StatusOK, sentence(err), nil
+	case fault.Is(err, fault.NotFound), fault.Is(err, fault.Invalid):
+		return api.StatusOf(wordsOf(err).Kind), sentence(err), nil
+	}
+	return 0, "", err
+}
+
+// filterText returns a text of a filter, without spaces around it.
+func filterText(in url.Values, name string) string { return clip(strings.TrimSpace(in.Get(name)), 256) }
+
+// digestPath returns the path of something of digests that an account has.
+func digestPath(what, account, id string) string {
+	return "/digests/" + what + "/" + url.PathEscape(account) + "/" + url.PathEscape(id)
+}
+
+// digestOf returns of which account and id the path of a page is.
+func digestOf(r *http.Request) (api.DigestAccount, string) {
+	return api.DigestAccount{Account: r.PathValue("account")}, r.PathValue("id")
+}
+
+// digestFormAccount returns the account of a form that makes something.
+func digestFormAccount(r *http.Request) string {
+	if account := strings.TrimSpace(r.PostForm.Get("account")); account != "" {
+		return account
+	}
+	if bound := boundTo(r); bound != "" {
+		return bound
+	}
+	return audience.DefaultAccount
+}
