@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 func TestChaos(t *testing.T) {
 	o := options{
 		seed: uint64(time.Now().UnixNano()) % 1_000_000, length: 35 * time.Second, messages: 500, apis: 2,
-		workers: 2, receivers: 1, partitions: 1, people: 150, campaigns: 2,
+		workers: 2, receivers: 1, partitions: 1, people: 150, campaigns: 2, digests: 300, readers: 25,
 		lease: 4 * time.Second, calm: 0.5, drain: 3 * time.Minute, progress: 5 * time.Second,
 	}
 	if err := run(t.Context(), t.Output(), o); err != nil {
