@@ -240,15 +240,32 @@ func (r *round) told(ctx context.Context) bool {
 		return false
 	}
 	runs, err := allRuns(ctx, client)
-	if err != nil || slices.ContainsFunc(runs, func(one api.DigestRun) bool {
-		return slices.Contains(openRuns, one.State)
-	}) {
+	if err != nil || r.h.redis.catchUp(ctx) != nil {
 		return false
 	}
-	r.h.ledger.mu.Lock()
-	r.h.ledger.digests.runs = runs
-	r.h.ledger.mu.Unlock()
-	return true
+	return r.h.ledger.ends(runs)
+}
+
+// ends notes the runs, and reports whether all have ended and an event tells of each.
+func (l *ledger) ends(runs []api.DigestRun) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.digests.runs = runs
+	f := digestFacts{queued: map[string]*fact{}, mails: map[string][]*fact{},
+		words: map[string]map[event.Type]bool{}, told: map[string]int{}}
+	for _, one := range l.order {
+		f.add(one)
+	}
+	return !slices.ContainsFunc(runs, func(run api.DigestRun) bool {
+		said := wordOf(run)
+		return said == "" || !f.words[run.Run][said]
+	})
+}
+
+// wordOf is the event that tells of a run's end; empty: it has not ended.
+func wordOf(run api.DigestRun) event.Type {
+	return map[string]event.Type{api.DigestSent: event.DigestSent, api.DigestSkipped: event.DigestSkipped,
+		api.DigestFailed: event.DigestFailed}[run.State]
 }
 
 func allRuns(ctx context.Context, client *api.Client) (all []api.DigestRun, _ error) {

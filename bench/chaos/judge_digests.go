@@ -134,8 +134,7 @@ func (v *digested) run(run api.DigestRun, f digestFacts) {
 	if len(mails) > 1 {
 		v.blame(who, nil, &v.twoMails, "run %s has %d mails", run.Run, len(mails))
 	}
-	said := map[string]event.Type{api.DigestSent: event.DigestSent, api.DigestSkipped: event.DigestSkipped,
-		api.DigestFailed: event.DigestFailed}[run.State]
+	said := wordOf(run)
 	if said == "" {
 		v.blame(who, nil, &v.open, "run %s is %s, and ends no more", run.Run, run.State)
 		return
