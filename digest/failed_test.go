@@ -89,3 +89,26 @@ func TestARunThatDropsIsRetried(t *testing.T) {
 		t.Errorf("%d mails", len(all))
 	}
 }
+
+// TestAnAcceptedMailIsFoundAgain: the outbox accepted the mail of a run, the answer was lost, and the template
+// was deleted since. The run is submitted, and its events are in no other mail.
+func TestAnAcceptedMailIsFoundAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(o *digest.Options) { o.Attempts = 1 })
+	b.take(t, about("ann", "1", "Bo"))
+	b.mails.mute = true
+	b.morning(t)
+	b.mails.mute = false
+	b.mails.failWith(errors.New("the template is gone"))
+	b.Advance(time.Minute) // the lease ends
+	b.settle(t)
+	runs := b.runs(t, "ann")
+	if len(runs) != 1 || runs[0].State != api.DigestSubmitted || runs[0].QueueID != "mail-0" {
+		t.Fatalf("runs %+v", runs)
+	}
+	b.mails.failWith(nil)
+	b.morning(t)
+	if all := b.mails.all(); len(all) != 1 {
+		t.Errorf("%d mails", len(all))
+	}
+}

@@ -206,19 +206,24 @@ func (w *worker) finish(ctx context.Context, h held, id string) error {
 	began := time.Now()
 	mail, err := w.mailOf(ctx, r)
 	if err != nil {
-		return w.failed(ctx, h, r, err)
+		return w.failed(ctx, h, r, mail, err)
 	}
 	w.metrics.rendered.Observe(time.Since(began).Seconds())
 	answer, err := w.Submit(ctx, mail.request)
 	switch {
 	case err != nil:
-		return w.failed(ctx, h, r, err)
+		return w.failed(ctx, h, r, mail, err)
 	case answer.NoneQueued():
 		return w.skip(ctx, h, r, "suppressed")
 	}
-	w.log.InfoContext(ctx, "digest submitted", "message_id", answer.QueueID, "run", id, "account", r.account,
-		"events", r.events)
-	return w.close(ctx, h, r, closing{state: api.DigestSubmitted, queueID: answer.QueueID, groups: mail.record})
+	return w.submitted(ctx, h, r, mail, answer.QueueID)
+}
+
+// submitted notes the message of a run.
+func (w *worker) submitted(ctx context.Context, h held, r *run, mail made, queueID string) error {
+	w.log.InfoContext(ctx, "digest submitted", "message_id", queueID, "run", r.id, "account", r.account, "events",
+		r.events)
+	return w.close(ctx, h, r, closing{state: api.DigestSubmitted, queueID: queueID, groups: mail.record})
 }
 
 // skip tells that nobody is mailed.
@@ -236,10 +241,19 @@ const (
 	mostWait  = time.Hour
 )
 
-// failed decides what follows an error: the run is tried again, or fails.
-func (w *worker) failed(ctx context.Context, h held, r *run, cause error) error {
+// failed decides what follows an error: the run is tried again, or fails. mail is empty if it was not made.
+func (w *worker) failed(ctx context.Context, h held, r *run, mail made, cause error) error {
 	if fault.Is(cause, fault.Unavailable) || errors.Is(cause, context.DeadlineExceeded) {
 		return cause // of Redis: its lease ends, and no attempt is spent
+	}
+	// The outbox may have accepted its message before, when the answer was lost or the process died. What fails
+	// now, as a template that was deleted since, must not mail its events in another one.
+	queueID, err := w.Accepted(ctx, r.account, mailKey(r.id))
+	if err != nil {
+		return err
+	}
+	if queueID != "" {
+		return w.submitted(ctx, h, r, mail, queueID)
 	}
 	reason := reasonOf(cause)
 	if f, ok := errors.AsType[*fault.Error](cause); ok && f.Kind == fault.Limited { // a quota is used up

@@ -320,3 +320,23 @@ func TestKeyMayBeRequired(t *testing.T) {
 		})
 	}
 }
+
+// TestAcceptedKnowsTheMessageOfAKey: while it lives, and after it was sent; and no message of another account,
+// nor one that is to nobody.
+func TestAcceptedKnowsTheMessageOfAKey(t *testing.T) {
+	t.Parallel()
+	b := setupSifted(t, Options{})
+	b.suppress(t, suppression.Entry{Address: "dead@x.test", Reason: suppression.HardBounce})
+	for key, to := range map[string]string{"k": "a@x.test", "nobody": "dead@x.test"} {
+		if _, err := b.Submit(t.Context(), api.SubmitRequest{To: for1(to), Text: "x", IdempotencyKey: key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, want := b.again(t, api.SubmitRequest{To: for1("a@x.test"), Text: "x", IdempotencyKey: "k"})
+	for _, row := range []struct{ account, key, want string }{{"default", "k", want}, {"other", "k", ""},
+		{"default", "other", ""}, {"default", "nobody", ""}} {
+		if id, err := b.Accepted(t.Context(), row.account, row.key); err != nil || id != row.want {
+			t.Errorf("of %s under %s: %q, %v; want %q", row.account, row.key, id, err, row.want)
+		}
+	}
+}

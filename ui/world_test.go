@@ -149,7 +149,8 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 		newsletter.Options{Postmen: 1, ServiceURL: public})
 	w.must(err)
 	digests, err := digest.New(digest.Parts{DB: db, Suppressions: w.barred, Submit: w.outbox.Submit,
-		DeleteDeadLetter: w.outbox.DeleteDeadLetter, Get: w.outbox.Reader.Get, Letter: w.outbox.Letter,
+		Accepted: w.outbox.Accepted, DeleteDeadLetter: w.outbox.DeleteDeadLetter, Get: w.outbox.Reader.Get,
+		Letter:      w.outbox.Letter,
 		Account:     func(ctx context.Context, id string) error { _, err := w.accounts.Get(ctx, id); return err },
 		HasTemplate: func(context.Context, string, string) (bool, error) { return false, nil },
 		Resting:     func(context.Context) (bool, error) { return false, nil }},
