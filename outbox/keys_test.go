@@ -321,8 +321,7 @@ func TestKeyMayBeRequired(t *testing.T) {
 	}
 }
 
-// TestAcceptedKnowsTheMessageOfAKey: while it lives, and after it was sent; and no message of another account,
-// nor one that is to nobody.
+// TestAcceptedKnowsTheMessageOfAKey: none of another account or key, nor one to nobody.
 func TestAcceptedKnowsTheMessageOfAKey(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{})
