@@ -301,7 +301,7 @@ func (t *table) digests(v digested) {
 	t.tell("  answered as dropped", v.dropped)
 	t.tell("  taken back", v.takenBack)
 	t.tell("told in one mail", v.once)
-	t.tell("told in more mails, marked in doubt", v.doubted)
+	t.tell("told in more mails, all but one in doubt", v.doubted)
 	t.tell("told as dropped", v.toldDropped)
 	t.tell("runs", v.runs)
 	t.tell("  with mail that a relay took", v.mailed)
