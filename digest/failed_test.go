@@ -90,8 +90,8 @@ func TestARunThatDropsIsRetried(t *testing.T) {
 	}
 }
 
-// TestAnAcceptedMailIsFoundAgain: the outbox accepted the mail of a run, the answer was lost, and the template
-// was deleted since. The run is submitted, and its events are in no other mail.
+// TestAnAcceptedMailIsFoundAgain: the outbox accepted the mail of a run, the answer was lost, and the
+// template was deleted since. The run is submitted, and its events are in no other mail.
 func TestAnAcceptedMailIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *digest.Options) { o.Attempts = 1 })

@@ -221,8 +221,8 @@ func (w *worker) finish(ctx context.Context, h held, id string) error {
 
 // submitted notes the message of a run.
 func (w *worker) submitted(ctx context.Context, h held, r *run, mail made, queueID string) error {
-	w.log.InfoContext(ctx, "digest submitted", "message_id", queueID, "run", r.id, "account", r.account, "events",
-		r.events)
+	w.log.InfoContext(ctx, "digest submitted", "message_id", queueID, "run", r.id, "account", r.account,
+		"events", r.events)
 	return w.close(ctx, h, r, closing{state: api.DigestSubmitted, queueID: queueID, groups: mail.record})
 }
 

@@ -20,7 +20,7 @@ const (
 )
 
 // hail kills one process after the other, so many in all, evenly over the time. Where there are digests, a
-// kill waits a moment until a worker has a run in hand. It returns when all that were killed are wanted again.
+// kill waits a moment until a worker has a run in hand. When it returns, all are wanted again.
 func (r *round) hail(ctx context.Context) {
 	dice, o, began := random(r.h.o.seed, "hail"), r.h.o, time.Now()
 	var away sync.WaitGroup

@@ -101,7 +101,7 @@ func (f *digestFacts) letters() (out []*letter) {
 	return out
 }
 
-// doubt reports whether Postroom says, or no longer knows, that it does not know whether a mail was delivered.
+// doubt reports whether Postroom says that the delivery of a mail is in doubt, or no longer knows.
 func (f *digestFacts) doubt(l *letter) bool {
 	q := f.queued[l.messageID]
 	return l.doubts != 0 || q != nil && f.doubted[q.queueID]
