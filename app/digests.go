@@ -23,7 +23,8 @@ func (a gathering) build(context.Context) error {
 	var err error
 	a.digests, err = digest.New(digest.Parts{
 		DB: a.db, Suppressions: a.suppressions, Submit: a.outbox.Submit,
-		DeleteDeadLetter: a.outbox.DeleteDeadLetter, Get: a.outbox.Reader.Get, Letter: a.outbox.Letter,
+		Accepted: a.outbox.Accepted, DeleteDeadLetter: a.outbox.DeleteDeadLetter, Get: a.outbox.Reader.Get,
+		Letter: a.outbox.Letter,
 		Account: func(ctx context.Context, account string) error {
 			_, err := a.accounts.Resolve(ctx, account)
 			return err

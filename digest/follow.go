@@ -109,9 +109,10 @@ func (w *worker) ended(ctx context.Context, e event.Event, id, queueID, state, r
 	if err != nil {
 		return redisdb.Failed(err, "note the end of run %s", id)
 	}
-	if answer.Word == "ENDED" {
+	switch answer.Word {
+	case "ENDED":
 		w.metrics.runs.WithLabelValues(state).Inc()
-	} else if r.state != state || r.queueID != queueID {
+	case "OTHER":
 		return nil
 	}
 	r.state, r.reason = state, cutReason(reason)

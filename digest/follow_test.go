@@ -128,3 +128,36 @@ func TestWhatWaitsOfThoseWhoLeftIsTold(t *testing.T) {
 		t.Errorf("%d mails", n)
 	}
 }
+
+// repeating runs each script twice, as a client of Redis does whose connection broke before the answer.
+type repeating struct{}
+
+func (repeating) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (repeating) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (repeating) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if err == nil && strings.HasPrefix(cmd.Name(), "eval") {
+			return next(ctx, cmd)
+		}
+		return err
+	}
+}
+
+// TestTheEndOfARunIsToldIfItsAnswerWasLost: the repeated script finds the run ended, and it is told.
+func TestTheEndOfARunIsToldIfItsAnswerWasLost(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.take(t, about("ann", "1", "Bo"))
+	b.morning(t)
+	b.db.Client().AddHook(repeating{})
+	b.tell(t, event.MessageSent, 0, nil)
+	b.running(t, func() bool { return b.runs(t, "ann")[0].State == api.DigestSent })
+	if told := b.told(t); len(told) != 1 {
+		t.Errorf("told %v", told)
+	}
+}

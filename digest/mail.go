@@ -89,7 +89,7 @@ func (b *base) write(r *run, d letter.Digest) (req api.SubmitRequest, _ error) {
 		return req, err
 	}
 	req = api.SubmitRequest{Account: r.account, To: api.Addresses{{Name: r.name, Address: r.email}},
-		IdempotencyKey: "digest/" + r.id, Lane: r.manner.Lane, Locale: r.locale, TZ: r.tz, Metadata: metadata,
+		IdempotencyKey: mailKey(r.id), Lane: r.manner.Lane, Locale: r.locale, TZ: r.tz, Metadata: metadata,
 		Tags: []string{"digest"}}
 	if r.manner.Listed {
 		req.ListID = ListID(r.account)
@@ -107,6 +107,9 @@ func (b *base) write(r *run, d letter.Digest) (req api.SubmitRequest, _ error) {
 	req.Render = &api.Render{Params: mail.Params}
 	return req, err
 }
+
+// mailKey is the idempotency key of the message of a run.
+func mailKey(run string) string { return "digest/" + run }
 
 // mostIDs bounds the ids of events that a run keeps.
 const mostIDs = 1000

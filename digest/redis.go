@@ -221,7 +221,7 @@ type closeArgs struct {
 	Groups                 string
 	Seconds                int
 	Again                  time.Time
-	Unspent                bool
+	Unspent, Open          bool
 }
 
 type endArgs struct {

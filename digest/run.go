@@ -198,25 +198,33 @@ func (w *worker) finish(ctx context.Context, h held, id string) error {
 	if err != nil {
 		return err
 	}
-	if r.state == api.DigestSkipped {
+	switch r.state {
+	case api.DigestSkipped:
 		return w.skip(ctx, h, r, r.reason)
+	case api.DigestFailed:
+		return w.giveUp(ctx, h, r)
 	}
 	began := time.Now()
 	mail, err := w.mailOf(ctx, r)
 	if err != nil {
-		return w.failed(ctx, h, r, err)
+		return w.failed(ctx, h, r, mail, err)
 	}
 	w.metrics.rendered.Observe(time.Since(began).Seconds())
 	answer, err := w.Submit(ctx, mail.request)
 	switch {
 	case err != nil:
-		return w.failed(ctx, h, r, err)
+		return w.failed(ctx, h, r, mail, err)
 	case answer.NoneQueued():
 		return w.skip(ctx, h, r, "suppressed")
 	}
-	w.log.InfoContext(ctx, "digest submitted", "message_id", answer.QueueID, "run", id, "account", r.account,
+	return w.submitted(ctx, h, r, mail, answer.QueueID)
+}
+
+// submitted notes the message of a run.
+func (w *worker) submitted(ctx context.Context, h held, r *run, mail made, queueID string) error {
+	w.log.InfoContext(ctx, "digest submitted", "message_id", queueID, "run", r.id, "account", r.account,
 		"events", r.events)
-	return w.close(ctx, h, r, closing{state: api.DigestSubmitted, queueID: answer.QueueID, groups: mail.record})
+	return w.close(ctx, h, r, closing{state: api.DigestSubmitted, queueID: queueID, groups: mail.record})
 }
 
 // skip tells that nobody is mailed.
@@ -234,10 +242,19 @@ const (
 	mostWait  = time.Hour
 )
 
-// failed decides what follows an error: the run is tried again, or fails.
-func (w *worker) failed(ctx context.Context, h held, r *run, cause error) error {
+// failed decides what follows an error: the run is tried again, or fails. mail is empty if it was not made.
+func (w *worker) failed(ctx context.Context, h held, r *run, mail made, cause error) error {
 	if fault.Is(cause, fault.Unavailable) || errors.Is(cause, context.DeadlineExceeded) {
 		return cause // of Redis: its lease ends, and no attempt is spent
+	}
+	// The outbox may have accepted its message before, when the answer was lost or the process died. What fails
+	// now, as a template that was deleted since, must not mail its events in another one.
+	queueID, err := w.Accepted(ctx, r.account, mailKey(r.id))
+	if err != nil {
+		return err
+	}
+	if queueID != "" {
+		return w.submitted(ctx, h, r, mail, queueID)
 	}
 	reason := reasonOf(cause)
 	if f, ok := errors.AsType[*fault.Error](cause); ok && f.Kind == fault.Limited { // a quota is used up
@@ -252,11 +269,21 @@ func (w *worker) failed(ctx context.Context, h held, r *run, cause error) error 
 	}
 	w.log.ErrorContext(ctx, "digest failed", "run", r.id, "account", r.account, "attempts", r.attempts, "error",
 		cause)
-	r.state, r.reason = api.DigestFailed, reason
-	if err := w.close(ctx, h, r, closing{state: api.DigestFailed, reason: reason}); err != nil {
+	held, err := w.closed(ctx, h, r, closing{state: api.DigestFailed, reason: reason, open: true})
+	if err != nil || !held {
 		return err
 	}
-	return w.giveBack(ctx, r)
+	r.state, r.reason = api.DigestFailed, reason
+	return w.giveUp(ctx, h, r)
+}
+
+// giveUp ends the work on a run that failed. It stays open until its events returned and that is told, so
+// that another process goes on if this one dies.
+func (w *worker) giveUp(ctx context.Context, h held, r *run) error {
+	if err := w.giveBack(ctx, r); err != nil {
+		return err
+	}
+	return w.close(ctx, h, r, closing{state: api.DigestFailed, reason: r.reason})
 }
 
 // mostReason bounds the reason of a run, in bytes.
@@ -275,15 +302,22 @@ type closing struct {
 	state, reason, queueID, groups string
 	again                          time.Time // without a state
 	unspent                        bool      // this was no attempt
+	open                           bool      // something is left to do about its state
 }
 
 func (b *base) close(ctx context.Context, h held, r *run, c closing) error {
+	_, err := b.closed(ctx, h, r, c)
+	return err
+}
+
+// closed is close. It reports whether the caller still held the run; if not, nothing was changed.
+func (b *base) closed(ctx context.Context, h held, r *run, c closing) (held bool, _ error) {
 	key, _ := runKey(r.id)
-	_, err := closeScript.RunReplicated(ctx, b.DB, []string{key, openKey(h.shard), fencesKey(h.shard),
+	answer, err := closeScript.RunReplicated(ctx, b.DB, []string{key, openKey(h.shard), fencesKey(h.shard),
 		runsKey(h.shard, r.account), r.runs()}, closeArgs{Run: r.id, Fence: h.fence, Now: b.opts.Now(),
 		State: c.state, Reason: c.reason, QueueID: c.queueID, Groups: c.groups, Seconds: seconds(b.opts.Retention),
-		Again: c.again, Unspent: c.unspent})
-	return redisdb.Failed(err, "close run %s", r.id)
+		Again: c.again, Unspent: c.unspent, Open: c.open})
+	return answer.Word == "CLOSED", redisdb.Failed(err, "close run %s", r.id)
 }
 
 // snapshot returns the groups of a run, ranked, and the ids of its events, of those beyond digest.keep not.

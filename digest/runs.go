@@ -142,8 +142,8 @@ func (b *Runs) listed(ctx context.Context, account string, q api.DigestRunQuery,
 	return all, nil
 }
 
-// Retry lets a failed run be tried again, with the events that did not return. Of another state: Conflict,
-// code RunState.
+// Retry lets a failed run be tried again that still has its events. They neither returned nor were dropped,
+// as with Options.Drop. Otherwise: Conflict, code RunState.
 func (b *Runs) Retry(ctx context.Context, bound, id string) (api.DigestRun, error) {
 	r, err := b.find(ctx, bound, id)
 	if err != nil {
@@ -158,7 +158,7 @@ func (b *Runs) Retry(ctx context.Context, bound, id string) (api.DigestRun, erro
 	}
 	if answer.Word != "QUEUED" {
 		return api.DigestRun{}, fault.New(fault.Conflict, "RunState",
-			"Run %s is %s; only a failed run whose events did not return can be retried", id, answer.State)
+			"Run %s is %s; only a failed run that still has its events can be retried", id, answer.State)
 	}
 	return b.Get(ctx, bound, id)
 }

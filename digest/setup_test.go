@@ -40,6 +40,7 @@ type mails struct {
 	list  []api.SubmitRequest
 	byKey map[string]int
 	fail  error      // of the next submits
+	mute  bool       // the next submits are accepted, and their answers lost
 	dice  *rand.Rand // fails some submits, before or after the message is accepted; nil: none
 	dead  map[string]bool
 }
@@ -65,10 +66,19 @@ func (m *mails) submit(_ context.Context, req api.SubmitRequest) (api.SubmitAnsw
 		m.list = append(m.list, req)
 		m.byKey[req.IdempotencyKey] = n
 	}
-	if lost < 0.2 {
+	if lost < 0.2 || m.mute {
 		return api.SubmitAnswer{}, errBusy
 	}
 	return api.SubmitAnswer{QueueID: fmt.Sprint("mail-", n)}, nil
+}
+
+func (m *mails) accepted(_ context.Context, _, key string) (string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n, known := m.byKey[key]; known {
+		return fmt.Sprint("mail-", n), nil
+	}
+	return "", nil
 }
 
 func (m *mails) all() []api.SubmitRequest {
@@ -123,7 +133,7 @@ func on(t testing.TB, db *redisdb.DB, change ...func(*digest.Options)) *bench {
 // parts are those of Digests for a bench.
 func (b *bench) parts(of *bench) digest.Parts {
 	return digest.Parts{DB: b.db, Suppressions: b.stopped, Submit: of.mails.submit,
-		DeleteDeadLetter: b.mails.delete, Get: b.mails.get, Letter: noLetter,
+		Accepted: of.mails.accepted, DeleteDeadLetter: b.mails.delete, Get: b.mails.get, Letter: noLetter,
 		Account: func(_ context.Context, account string) error {
 			if account == "nobody" {
 				return fault.New(fault.NotFound, "AccountNotFound", "There is no account %q", account)

@@ -320,3 +320,20 @@ func TestKeyMayBeRequired(t *testing.T) {
 		})
 	}
 }
+
+// TestAcceptedKnowsTheMessageOfAKey: none of another account or key, nor one to nobody.
+func TestAcceptedKnowsTheMessageOfAKey(t *testing.T) {
+	t.Parallel()
+	b := setupSifted(t, Options{})
+	b.suppress(t, suppression.Entry{Address: "dead@x.test", Reason: suppression.HardBounce})
+	for key, to := range map[string]string{"k": "a@x.test", "nobody": "dead@x.test"} {
+		b.again(t, api.SubmitRequest{To: for1(to), Text: "x", IdempotencyKey: key})
+	}
+	_, want := b.again(t, api.SubmitRequest{To: for1("a@x.test"), Text: "x", IdempotencyKey: "k"})
+	for _, row := range []struct{ account, key, want string }{{"default", "k", want}, {"other", "k", ""},
+		{"default", "other", ""}, {"default", "nobody", ""}} {
+		if id, err := b.Accepted(t.Context(), row.account, row.key); err != nil || id != row.want {
+			t.Errorf("of %s under %s: %q, %v; want %q", row.account, row.key, id, err, row.want)
+		}
+	}
+}

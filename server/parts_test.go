@@ -142,7 +142,8 @@ func newParts(t testing.TB) *parts {
 		newsletter.Options{ServiceURL: func() string { return "https://mail.example.com" }})
 	must(err)
 	p.Digests, err = digest.New(digest.Parts{DB: p.db, Suppressions: p.Suppressions, Submit: p.Submit,
-		DeleteDeadLetter: p.Outbox.DeleteDeadLetter, Get: p.Outbox.Reader.Get, Letter: p.Outbox.Letter,
+		Accepted: p.Outbox.Accepted, DeleteDeadLetter: p.Outbox.DeleteDeadLetter, Get: p.Outbox.Reader.Get,
+		Letter:      p.Outbox.Letter,
 		Account:     func(ctx context.Context, id string) error { _, err := p.Accounts.Get(ctx, id); return err },
 		HasTemplate: func(context.Context, string, string) (bool, error) { return false, nil },
 		Resting:     func(context.Context) (bool, error) { return false, nil }},

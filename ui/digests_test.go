@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -32,13 +33,18 @@ func (w *world) notify(account string, e api.DigestEvent) {
 // work makes the digests that are due.
 func (w *world) work() {
 	w.t.Helper()
-	for {
-		n, err := w.digests.Work(w.t.Context())
+	ctx, stop := context.WithCancel(w.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.digests.Run(ctx) }()
+	for done := 0; done < 2; time.Sleep(5 * time.Millisecond) { // what is due now is late at the second look
+		state, err := w.digests.State(ctx)
 		w.must(err)
-		if n == 0 {
-			return
+		if done++; state.Open > 0 || state.Late > 0 {
+			done = 0
 		}
 	}
+	stop()
+	w.must(<-ended)
 }
 
 // newestRun returns the newest run of a recipient.

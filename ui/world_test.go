@@ -157,7 +157,8 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 			}
 			return w.outbox.Submit(ctx, req)
 		},
-		DeleteDeadLetter: w.outbox.DeleteDeadLetter, Get: w.outbox.Reader.Get, Letter: w.outbox.Letter,
+		Accepted: w.outbox.Accepted, DeleteDeadLetter: w.outbox.DeleteDeadLetter, Get: w.outbox.Reader.Get,
+		Letter:      w.outbox.Letter,
 		Account:     func(ctx context.Context, id string) error { _, err := w.accounts.Get(ctx, id); return err },
 		HasTemplate: func(context.Context, string, string) (bool, error) { return false, nil },
 		Resting:     func(context.Context) (bool, error) { return false, nil }},

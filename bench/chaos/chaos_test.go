@@ -15,12 +15,12 @@ func TestMain(m *testing.M) {
 }
 
 // TestChaos is the program itself, for a shorter while and with a closer storm: whatever is broken, nothing
-// is lost, nothing is sent twice without being marked in doubt, every recipient has its last word, and every
-// endpoint gets every event.
+// is lost, nothing is sent twice without being marked in doubt, every recipient has its last word, every
+// endpoint gets every event, and every event of a digest is in one mail.
 func TestChaos(t *testing.T) {
 	o := options{
 		seed: uint64(time.Now().UnixNano()) % 1_000_000, length: 35 * time.Second, messages: 500, apis: 2,
-		workers: 2, receivers: 1, partitions: 1, people: 150, campaigns: 2,
+		workers: 2, receivers: 1, partitions: 1, people: 150, campaigns: 2, digests: 150, readers: 20,
 		lease: 4 * time.Second, calm: 0.5, drain: 3 * time.Minute, progress: 5 * time.Second,
 	}
 	if err := run(t.Context(), t.Output(), o); err != nil {

@@ -1,10 +1,14 @@
 // Command chaos runs Postroom as it is run in earnest, several processes of each role on one Redis, breaks
 // all of it at random for a while, and then counts whether the promises held: nothing lost, nothing sent
 // twice without being marked in doubt, one last word for every recipient, every event at every webhook
-// endpoint. docs/testing.md says how to run it and how to read its table.
+// endpoint, every event of a digest in one mail. docs/testing.md says how to run it and how to read its
+// table.
 //
 // With -cluster that Redis is a Cluster of three masters and three replicas. Masters die, and processes are
 // cut off from all nodes.
+//
+// With -kills the storm is replaced by so many SIGKILLs of workers, API processes and Redis, evenly over the
+// time, each while a worker has a digest in hand.
 //
 // What is real: the processes (this program, started again as Postroom), redis-server with appendfsync
 // always, TCP, SIGKILL and SIGSTOP. What is played: the clients, the relays and the webhook receivers, which

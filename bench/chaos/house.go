@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -80,6 +81,9 @@ func (h *house) open(ctx context.Context) (err error) {
 		}
 	}
 	if err := h.subscribe(ctx); err != nil {
+		return err
+	}
+	if err := h.acquaint(ctx); err != nil {
 		return err
 	}
 	return h.enlist(ctx)
@@ -163,7 +167,7 @@ func (h *house) settings(role, name string, p *postroom) map[string]string {
 	} else {
 		url, replicas = h.cluster.url(name), "1"
 	}
-	return map[string]string{
+	set := map[string]string{
 		"role": role, "redis.url": url, "redis.waitReplicas": replicas,
 		"redis.partitions": fmt.Sprint(h.o.partitions), "data": filepath.Join(h.dir, name),
 		"http.listen": "127.0.0.1:0", "token": rig.Token, "secret": rig.Secret,
@@ -174,6 +178,8 @@ func (h *house) settings(role, name string, p *postroom) map[string]string {
 		"delivery.retry.base": "500ms", "delivery.retry.factor": "1.5", "delivery.retry.max": "5s",
 		"workers.submit": "20", "workers.bulk": "10", "workers.notify": "20", "log.level": "info",
 	}
+	maps.Copy(set, digestSettings)
+	return set
 }
 
 // isReady waits until the process prints its address.

@@ -27,7 +27,8 @@ type verdict struct {
 
 	events, deliveries, repeated, undelivered, invented int // webhooks
 
-	mailed mailed // campaigns
+	mailed   mailed // campaigns
+	digested digested
 
 	offenders []offender
 	unheard   []unheard
@@ -68,6 +69,7 @@ func judge(l *ledger, endpoints []string) verdict {
 		}
 	}
 	v.mailed.mailings(&l.mailings, doubted)
+	v.digested.digests(&l.digests, l.order, doubted)
 	v.webhooks(l, endpoints)
 	return v
 }

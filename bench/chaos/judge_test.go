@@ -163,7 +163,7 @@ func TestJudge(t *testing.T) {
 			got.offenders, got.unheard = nil, nil
 			row.want.submitted, row.want.accepted, row.want.recipients = 1, 1, 2
 			row.want.events, row.want.deliveries = got.events, got.deliveries
-			if diff := cmp.Diff(row.want, got, cmp.AllowUnexported(verdict{}, mailed{})); diff != "" {
+			if diff := cmp.Diff(row.want, got, cmp.AllowUnexported(verdict{}, mailed{}, digested{})); diff != "" {
 				t.Error(diff)
 			}
 		})

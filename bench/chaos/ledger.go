@@ -30,6 +30,7 @@ type ledger struct {
 	received int
 
 	mailings mailings
+	digests  digests
 }
 
 // story is what is known of one message.
@@ -53,15 +54,19 @@ type note struct {
 
 // fact is an event of Postroom's stream.
 type fact struct {
-	id       string
-	kind     event.Type
-	at       time.Time
-	queueID  string
-	to       []string
-	doubt    bool
-	detail   string
-	again    int            // how often more it stands in the stream
-	received map[string]int // by endpoint
+	id      string
+	kind    event.Type
+	at      time.Time
+	queueID string
+	to      []string
+	doubt   bool
+	detail  string
+	again   int // how often more it stands in the stream
+	// of digests: the run, its reader (-1: none), the mail's Message-ID where it is about the mail, and how many
+	// events the run had and returned where it is about the run
+	run, messageID           string
+	reader, events, returned int
+	received                 map[string]int // by endpoint
 }
 
 // fault is a trouble that was made.
@@ -72,7 +77,7 @@ type fault struct {
 
 func newLedger(messages, people, campaigns int) *ledger {
 	return &ledger{mailings: newMailings(people, campaigns), began: time.Now(),
-		stories: make([]*story, messages), facts: map[string]*fact{},
+		stories: make([]*story, messages), facts: map[string]*fact{}, digests: newDigests(0, 0),
 		injected: map[string]int{}, told: map[string]int{}}
 }
 
@@ -227,15 +232,16 @@ func (l *ledger) since(t time.Time) string { return fmt.Sprintf("%8.3fs", t.Sub(
 func (l *ledger) moved() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.accepted + l.copies + l.received + len(l.order) + len(l.kills) + l.mailings.mails
+	return l.accepted + l.copies + l.received + len(l.order) + len(l.kills) + l.mailings.mails + l.digests.told +
+		l.digests.mails
 }
 
 // progress is the state of things in a line.
 func (l *ledger) progress() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return fmt.Sprintf("%7s  accepted %d of %d  copies delivered %d and of campaigns %d  events %d  "+
+	return fmt.Sprintf("%7s  accepted %d of %d  copies delivered %d, of campaigns %d, of digests %d  events %d  "+
 		"webhooks received %d  faults %d",
 		time.Since(l.began).Round(time.Second), l.accepted, len(l.stories), l.copies, l.mailings.mails,
-		len(l.order), l.received, len(l.faults))
+		l.digests.mails, len(l.order), l.received, len(l.faults))
 }

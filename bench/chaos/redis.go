@@ -121,6 +121,9 @@ func factOf(entry redis.XMessage) (*fact, error) {
 	if err != nil {
 		return nil, fmt.Errorf("event %s: %w", entry.ID, err)
 	}
+	if e.Type == event.DigestSent || e.Type == event.DigestSkipped || e.Type == event.DigestFailed {
+		return factOfDigest(e)
+	}
 	var data struct {
 		event.Message
 		InDoubt  bool   `json:"inDoubt"`
@@ -131,10 +134,28 @@ func factOf(entry redis.XMessage) (*fact, error) {
 	if err := json.Unmarshal(e.Data, &data); err != nil {
 		return nil, fmt.Errorf("event %s: %w", e.ID, err)
 	}
-	return &fact{
+	f := &fact{
 		id: e.ID, kind: e.Type, at: e.Time, queueID: data.QueueID, to: data.Envelope.To, doubt: data.InDoubt,
-		detail: data.Error + data.Response + data.Reason,
-	}, nil
+		detail: data.Error + data.Response + data.Reason, reader: -1,
+	}
+	var of struct {
+		Run       string `json:"digestRun"`
+		Recipient string `json:"recipient"`
+	}
+	if json.Unmarshal(data.Metadata, &of) == nil && of.Run != "" {
+		f.run, f.reader, f.messageID = of.Run, readerOf(of.Recipient+"@"+domain), data.MessageID
+	}
+	return f, nil
+}
+
+// factOfDigest reads an event about a run of digests.
+func factOfDigest(e event.Event) (*fact, error) {
+	var d event.Digest
+	if err := json.Unmarshal(e.Data, &d); err != nil {
+		return nil, fmt.Errorf("event %s: %w", e.ID, err)
+	}
+	return &fact{id: e.ID, kind: e.Type, at: e.Time, queueID: d.QueueID, detail: d.Reason, run: d.Run,
+		reader: readerOf(d.Recipient + "@" + domain), events: d.Events, returned: d.Returned}, nil
 }
 
 // holding is the record of a message under way.

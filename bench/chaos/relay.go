@@ -61,6 +61,12 @@ func (r *relays) write(worker string, c testsmtp.Command, a testsmtp.Action) {
 		r.writeMailing(n, via, c, a, usual)
 		return
 	}
+	if n := readerOf(recipientOf(c)); n >= 0 {
+		if c.Verb == "DOT" && (a.Store || usual) {
+			r.ledger.lettered(n, c.Data, via)
+		}
+		return
+	}
 	switch {
 	case c.Verb == "DOT" && (a.Store || usual):
 		number := numberOf(c.To[0])
@@ -100,9 +106,9 @@ func recipientOf(c testsmtp.Command) string {
 // sender is the sender of campaigns.
 const sender = "news@example.com"
 
-// subjectOf names what the dice are thrown for: a message, or a person of campaigns.
+// subjectOf names what the dice are thrown for: a message, a person of campaigns, or a reader of digests.
 func subjectOf(address string) string {
-	if personOf(address) >= 0 {
+	if personOf(address) >= 0 || readerOf(address) >= 0 {
 		return address
 	}
 	return "m" + strconv.Itoa(numberOf(address))

@@ -25,6 +25,9 @@ type options struct {
 	receivers  int
 	people     int // whom campaigns go to
 	campaigns  int // how many are sent at most
+	readers    int // of digests
+	digests    int // events of digests
+	kills      int // in place of the storm; 0: the storm
 	partitions int
 	cluster    bool // Redis is a Cluster
 	lease      time.Duration
@@ -39,10 +42,15 @@ var errBroken = errors.New("a promise was broken")
 
 // run makes faults, ends them, waits until nothing moves, and judges. It writes progress and table to w.
 func run(ctx context.Context, w io.Writer, o options) error {
-	fmt.Fprintf(w, "chaos for %s with seed %d: %d messages, %d campaigns to %d people, %d api and %d worker "+
-		"processes, lease %s\n",
-		o.length, o.seed, o.messages, o.campaigns, o.people, o.apis, o.workers, o.lease)
-	l := newLedger(o.messages+o.workers*calmMessages, o.people, o.campaigns)
+	fmt.Fprintf(w, "chaos for %s with seed %d: %d messages, %d campaigns to %d people, %d events of digests to %d "+
+		"readers, %d api and %d worker processes, lease %s\n",
+		o.length, o.seed, o.messages, o.campaigns, o.people, o.digests, o.readers, o.apis, o.workers, o.lease)
+	messages := o.messages
+	if messages > 0 {
+		messages += o.workers * calmMessages
+	}
+	l := newLedger(messages, o.people, o.campaigns)
+	l.digests = newDigests(o.readers, o.digests)
 	h := &house{o: o, ledger: l, relays: newRelays(o.seed, l)}
 	defer h.Close()
 	if err := h.open(ctx); err != nil {
@@ -85,8 +93,14 @@ func (r *round) play(ctx context.Context) error {
 	weather, clear := context.WithTimeout(ctx, o.length)
 	defer clear()
 	var storming, operating sync.WaitGroup
-	storming.Go(func() { storm(weather, o, h.ledger, h.places(background, &r.watching)) })
+	if o.kills > 0 {
+		h.relays.calm.Store(true)
+		storming.Go(func() { r.hail(weather) })
+	} else {
+		storming.Go(func() { storm(weather, o, h.ledger, h.places(background, &r.watching)) })
+	}
 	operating.Go(func() { r.clients.operate(weather) })
+	r.clients.notify(ctx, weather)
 	r.clients.campaigning(ctx, weather)
 	r.clients.load(ctx, 0, o.messages, o.length)
 	storming.Wait()
@@ -105,6 +119,7 @@ func (r *round) calm(ctx context.Context) {
 		r.until(ctx, "every client is answered, and every campaign has ended", done(&r.clients.all)),
 		r.until(ctx, "the outbox is empty", r.empty),
 		r.until(ctx, "nobody of a campaign is under way", r.settled),
+		r.until(ctx, "every event of digests is told", r.told),
 		r.killInCalm(ctx),
 		r.until(ctx, "every client is answered again", done(&r.clients.all)),
 		r.until(ctx, "the outbox is empty again", r.empty),
@@ -186,6 +201,7 @@ func (r *round) conclude(ctx context.Context) error {
 	h, l := r.h, r.h.ledger
 	r.ask(ctx)
 	r.askMailings(ctx)
+	r.askDigests(ctx)
 	var endpoints []string
 	var forged int64
 	for _, receiver := range h.receivers {
@@ -200,6 +216,7 @@ func (r *round) conclude(ctx context.Context) error {
 	t := &table{w: r.w, ok: true}
 	t.write(v, l, rec, forged)
 	t.complain("Broken promises of campaigns", v.mailed.faults)
+	t.complain("Broken promises of digests", v.digested.faults)
 	if r.drained != nil {
 		t.complain("Not everything ended", []string{r.drained.Error()})
 	}
@@ -211,6 +228,9 @@ func (r *round) conclude(ctx context.Context) error {
 		return nil
 	}
 	h.explain(ctx, r.w, v)
+	for _, line := range h.explainDigests(v.digested) {
+		fmt.Fprintln(r.w, line)
+	}
 	for _, k := range rec.stuck {
 		fmt.Fprintf(r.w, "\n%s killed at %s: never moved on: %v\n", k.worker, l.since(k.at), k.pending)
 	}

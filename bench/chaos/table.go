@@ -61,6 +61,7 @@ func (t *table) write(v verdict, l *ledger, r recovery, forged int64) {
 	}
 	t.want("messages of which a copy arrived incomplete", v.mangled, 0)
 	t.mailings(v.mailed)
+	t.digests(v.digested)
 	t.title("Events")
 	t.tell("in the stream", v.events)
 	t.want("accepted messages without exactly one messageQueued", v.unqueued, 0)

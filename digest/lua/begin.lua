@@ -5,16 +5,18 @@
 -- Answer: STALE
 -- Answer: BEGUN
 -- Answer: ENDED
+--   BEGUN  the state of one that is skipped or failed stays: its event is to be emitted, or its events to be returned
 --   ENDED  there is nothing to do; it is not open any more
 local held = 'run ' .. run
 if redis.call('HGET', KEYS[3], held) ~= fence then return STALE end
 local state = redis.call('HGET', KEYS[1], 'state')
-if state ~= 'pending' and state ~= 'processing' and state ~= 'skipped' then
+local decided = state == 'skipped' or state == 'failed'
+if state ~= 'pending' and state ~= 'processing' and not decided then
   redis.call('ZREM', KEYS[2], held)
   redis.call('HDEL', KEYS[3], held)
   return ENDED
 end
-if state ~= 'skipped' then
+if not decided then
   redis.call('HSET', KEYS[1], 'state', 'processing', 'started', now)
   redis.call('HINCRBY', KEYS[1], 'attempts', 1)
   index(KEYS[4], state, 'processing', run, now)

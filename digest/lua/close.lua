@@ -1,11 +1,12 @@
 -- close ends the work on a run.
 --
 -- KEYS[1] run, KEYS[2] open, KEYS[3] fences, KEYS[4] runs of the account, KEYS[5] runs of the recipient
--- ARGV: run fence now state reason queue_id groups seconds again unspent
+-- ARGV: run fence now state reason queue_id groups seconds again unspent open
 --   state    submitted, failed or skipped; '': it is tried again at the time again
 --   groups   what it says, for the record; '': as before
 --   seconds  that it is kept
 --   unspent  1: this was no attempt
+--   open     1: it stays open, as something is left to do about its state
 -- Answer: STALE
 -- Answer: CLOSED
 -- Atomic because a run that is submitted and open would be submitted again.
@@ -19,8 +20,10 @@ if state == '' then
   redis.call('ZADD', KEYS[2], again, held)
   return CLOSED
 end
-redis.call('ZREM', KEYS[2], held)
-redis.call('HDEL', KEYS[3], held)
+if open ~= '1' then
+  redis.call('ZREM', KEYS[2], held)
+  redis.call('HDEL', KEYS[3], held)
+end
 redis.call('HSET', KEYS[1], 'state', state, 'reason', reason, 'queueId', queue_id)
 if groups ~= '' then redis.call('HSET', KEYS[1], 'groups', groups) end
 if state ~= 'submitted' then redis.call('HSET', KEYS[1], 'ended', now) end

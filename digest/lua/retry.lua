@@ -4,10 +4,11 @@
 -- ARGV: run now
 -- Answer: QUEUED
 -- Answer: OTHER state
---   OTHER  it has not failed, its events returned, its message failed, or its recipient is gone
+--   OTHER  it has not failed, its events returned or were dropped, or will be (it is still open), its message failed, or
+--          its recipient is gone
 local state = redis.call('HGET', KEYS[1], 'state')
-local returned = tonumber(redis.call('HGET', KEYS[1], 'returned') or '0')
-if state ~= 'failed' or returned > 0 or redis.call('EXISTS', KEYS[2]) == 0 then return OTHER end
+local returned, dropped = tonumber(redis.call('HGET', KEYS[1], 'returned') or '0'), tonumber(redis.call('HGET', KEYS[1], 'dropped') or '0')
+if state ~= 'failed' or returned > 0 or dropped > 0 or redis.call('ZSCORE', KEYS[3], 'run ' .. run) or redis.call('EXISTS', KEYS[2]) == 0 then return OTHER end
 if (redis.call('HGET', KEYS[1], 'queueId') or '') ~= '' then return OTHER end
 redis.call('HSET', KEYS[1], 'state', 'pending', 'attempts', 0, 'reason', '')
 redis.call('HDEL', KEYS[1], 'ended')

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"mime"
+	"mime/multipart"
+	"mime/quotedprintable"
+	"net/mail"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+// notice is an event of digests as its client knows it.
+type notice struct {
+	number, reader int
+	category       string
+	answered       bool
+	dropped        bool // it was answered as dropped
+	takenBack      bool // a client was told so
+	perhapsBack    bool // an answer about it was lost
+	refused        string
+	notes          []note
+}
+
+// letter is a mail of digests that relays took.
+type letter struct {
+	messageID string
+	reader    int
+	notices   []int // that it tells of
+	copies    int
+	// attempts in doubt, where Postroom was asked; -1: it did not know
+	doubts int
+}
+
+// digests are the events and the mails of readers, and at the end the runs that Postroom tells of.
+type digests struct {
+	readers int
+	all     []*notice          // by number; nil: not handed in
+	letters map[string]*letter // by Message-ID
+	mails   int                // copies of letters
+	told    int                // answers to clients
+	runs    []api.DigestRun
+	struck  int // kills while a worker had a run in hand
+}
+
+func newDigests(readers, events int) digests {
+	return digests{readers: readers, all: make([]*notice, events), letters: map[string]*letter{}}
+}
+
+// reader is the id of a reader of digests, and before the @ of its address.
+func reader(n int) string { return "d" + strconv.Itoa(n) }
+
+func readerAddress(n int) string { return reader(n) + "@" + domain }
+
+// readerOf reads the number off the address of a reader; -1 if it is none.
+func readerOf(address string) int {
+	digits, ok := strings.CutPrefix(strings.TrimSuffix(address, "@"+domain), "d")
+	n, err := strconv.Atoi(digits)
+	if !ok || err != nil {
+		return -1
+	}
+	return n
+}
+
+// noticeKey is the idempotency key of an event of digests.
+func noticeKey(number int) string { return "notice-" + strconv.Itoa(number) }
+
+// Categories, with a kind each: of mail at once, of no mail, and of mail whose template comes and goes.
+// Others are mailed at a minute of each hour, which is another one for each of them.
+const (
+	comments = "comment"
+	unwanted = "unwanted"
+	alarms   = "alarm"
+	quarters = "quarter" // every 15 minutes
+	mostHour = 8         // categories of a minute of the hour
+)
+
+func hourlyCategory(n int) string { return "hourly" + strconv.Itoa(n) }
+
+// planNotice makes an event of digests. It follows from the seed and the number alone, also when it is
+// repeated.
+func planNotice(seed uint64, number, readers int) api.DigestEvent {
+	r := random(seed, "notice "+strconv.Itoa(number))
+	n := r.IntN(readers)
+	text := fmt.Sprintf("n%dn", number)
+	e := api.DigestEvent{Recipient: reader(n), Email: readerAddress(n), Category: comments, EntityType: "post",
+		EntityID: text, Title: text, IdempotencyKey: noticeKey(number)}
+	switch dice := r.IntN(100); {
+	case dice < 8:
+		e.Priority = "urgent"
+	case dice < 18:
+		e.Category = alarms
+	case dice < 21:
+		e.Category = unwanted
+	case dice < 26:
+		e.Category = quarters
+	case dice < 50:
+		e.Category = hourlyCategory(r.IntN(mostHour))
+	}
+	return e
+}
+
+// planPreference makes a preference that a reader changes to; nil: none.
+func planPreference(r *rand.Rand, now time.Time) *api.DigestPreference {
+	minute := (now.Minute() + 1 + r.IntN(3)) % 60
+	switch r.IntN(6) {
+	case 0:
+		return &api.DigestPreference{Mode: "immediate", Gap: "500ms"}
+	case 1:
+		return &api.DigestPreference{Mode: "immediate", Gap: "3s"}
+	case 2, 3:
+		return &api.DigestPreference{Mode: "hourly", Minute: &minute}
+	case 4:
+		return &api.DigestPreference{Mode: "off"}
+	}
+	return nil
+}
+
+// token is how a mail names an event.
+var token = regexp.MustCompile(`\bn(\d+)n\b`)
+
+// readLetter reads a mail of digests: its Message-ID, and the events that its text names.
+func readLetter(data []byte) (messageID string, notices []int, err error) {
+	m, err := mail.ReadMessage(bytes.NewReader(data))
+	if err != nil {
+		return "", nil, fmt.Errorf("read a mail of digests: %w", err)
+	}
+	text, err := textOf(m)
+	if err != nil {
+		return "", nil, fmt.Errorf("read a mail of digests: %w", err)
+	}
+	seen := map[int]bool{}
+	for _, found := range token.FindAllSubmatch(text, -1) {
+		n, err := strconv.Atoi(string(found[1]))
+		if err == nil && !seen[n] {
+			seen[n] = true
+			notices = append(notices, n)
+		}
+	}
+	return m.Header.Get("Message-ID"), notices, nil
+}
+
+// textOf returns the plain text of a mail.
+func textOf(m *mail.Message) ([]byte, error) {
+	kind, params, err := mime.ParseMediaType(m.Header.Get("Content-Type"))
+	if err != nil {
+		return nil, err
+	}
+	if kind != "multipart/alternative" {
+		var body io.Reader = m.Body
+		if strings.EqualFold(m.Header.Get("Content-Transfer-Encoding"), "quoted-printable") {
+			body = quotedprintable.NewReader(body)
+		}
+		return io.ReadAll(body)
+	}
+	parts := multipart.NewReader(m.Body, params["boundary"])
+	for {
+		part, err := parts.NextPart() // decodes quoted-printable
+		if err != nil {
+			return nil, err
+		}
+		if strings.HasPrefix(part.Header.Get("Content-Type"), "text/plain") {
+			return io.ReadAll(part)
+		}
+	}
+}
+
+// handsIn begins the story of an event of digests.
+func (l *ledger) handsIn(number int, e api.DigestEvent) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.digests.all[number] = &notice{number: number, reader: readerOf(e.Email), category: e.Category}
+}
+
+// ofNotice runs a change of an event of digests, and notes it.
+func (l *ledger) ofNotice(number int, change func(*notice) string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if number < 0 || number >= len(l.digests.all) || l.digests.all[number] == nil {
+		l.oddities = append(l.oddities, fmt.Sprintf("event %d of digests came up, which nobody handed in", number))
+		return
+	}
+	n := l.digests.all[number]
+	l.digests.told++
+	n.notes = append(n.notes, note{time.Now(), change(n)})
+}
+
+// answeredNotice notes the answer to an event of digests.
+func (l *ledger) answeredNotice(number int, by string, r api.DigestEventResult) {
+	l.ofNotice(number, func(n *notice) string {
+		if !r.Success {
+			n.refused = r.Code + " " + r.Error
+			return "client: " + by + " refused it: " + n.refused
+		}
+		n.answered, n.dropped = true, r.State == "dropped"
+		return fmt.Sprintf("client: %s took it in as %s, %s %s (%s)", by, r.ID, r.State, r.Reason,
+			r.Idempotency.Status)
+	})
+}
+
+// lettered notes that a relay took a mail to a reader, whatever it then said.
+func (l *ledger) lettered(to int, data []byte, how string) {
+	messageID, notices, err := readLetter(data)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.digests.mails++
+	if err != nil {
+		l.oddities = append(l.oddities, fmt.Sprintf("mail to reader %d: %v", to, err))
+		return
+	}
+	one := l.digests.letters[messageID]
+	if one == nil {
+		one = &letter{messageID: messageID, reader: to, notices: notices}
+		l.digests.letters[messageID] = one
+	}
+	one.copies++
+	for _, number := range notices {
+		if number < len(l.digests.all) && l.digests.all[number] != nil {
+			n := l.digests.all[number]
+			n.notes = append(n.notes, note{time.Now(), how + " took " + messageID + " with it"})
+		}
+	}
+}
