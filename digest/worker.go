@@ -184,15 +184,3 @@ func (w *worker) replan(ctx context.Context, h held, r *recipient, schedule stri
 		Member: member, Time: later})
 	return answer.Word == "CHANGED", redisdb.Failed(err, "plan the digest of %s", r.place)
 }
-
-// Work does what is due now, once, in all shards. It returns how much that was. Tests call it in place
-// of Run.
-func (d *Digests) Work(ctx context.Context) (n int, _ error) {
-	for shard := range shards {
-		found, err := d.works.claimShard(ctx, ctx, shard)
-		if n += found; err != nil {
-			return n, err
-		}
-	}
-	return n, nil
-}
