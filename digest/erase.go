@@ -115,7 +115,7 @@ func (b *base) forget(ctx context.Context, one *recipient) (events int, _ error)
 	}
 	today := b.opts.Now().Unix() / int64(day.Seconds())
 	keys := []string{one.key(), recipientsKey(one.shard(), one.account), dueKey(one.shard()), one.runs(),
-		one.known(today), one.known(today - 1), one.known(today - 2)}
+		one.known(today + 1), one.known(today), one.known(today - 1), one.known(today - 2)}
 	for _, category := range one.categories {
 		keys = append(keys, one.events(category))
 	}

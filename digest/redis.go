@@ -171,6 +171,7 @@ type preferArgs struct {
 	ID      string
 	Fields  string
 	Gone    string
+	Kept    string
 	Plans   []string
 }
 

@@ -293,8 +293,7 @@ const day = 24 * time.Hour
 func (t *taking) args(one *reader, kinds map[string]*api.DigestKind, stopped stops) (takeArgs, error) {
 	today := t.now.Unix() / int64(day/time.Second)
 	one.keys = []string{one.key(), recipientsKey(one.shard(), one.account), dueKey(one.shard()),
-		one.known(today),
-		one.known(today - 1), one.known(today - 2)}
+		one.known(today), one.known(today + 1), one.known(today - 1), one.known(today - 2)}
 	one.lists = nil
 	args := takeArgs{Version: one.version, Now: t.now, ID: one.id, Email: one.email, Name: one.name,
 		Locale: one.locale, TZ: one.tz, Keep: t.opts.Keep, Known: int(3 * day / time.Second),
