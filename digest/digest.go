@@ -121,10 +121,9 @@ func New(p Parts, o Options) (*Digests, error) {
 	}
 	b := &base{Parts: p, opts: o, log: o.Logger, metrics: newMetrics(o.Registry)}
 	b.kinds = newKinds(b)
-	recipients := &Recipients{b}
-	runs := &Runs{b}
-	return &Digests{Recipients: recipients, Kinds: b.kinds, Runs: runs, works: &worker{Runs: runs,
-		held: map[held]bool{}}}, nil
+	recipients, runs := &Recipients{b}, &Runs{b}
+	works := &worker{Runs: runs, held: map[held]bool{}, decide: o.decide}
+	return &Digests{Recipients: recipients, Kinds: b.kinds, Runs: runs, works: works}, nil
 }
 
 // Run mails what is due and follows what becomes of it, until ctx ends.

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/redisdb"
 )
 
@@ -21,6 +22,8 @@ type worker struct {
 	*Runs
 	mu   sync.Mutex
 	held map[held]bool // whose leases are renewed
+	// decide is Options.decide. The test of planted faults replaces it.
+	decide func(r *recipient, schedule string, kinds map[string]*api.DigestKind, since, now time.Time) planned
 }
 
 // run works until ctx ends. What it has in hand is finished then.
@@ -159,7 +162,7 @@ func (w *worker) start(ctx context.Context, h held, e entry, since time.Time) (a
 		return false, err
 	}
 	now := w.opts.Now()
-	plan := w.opts.decide(r, e.schedule, kinds, since, now)
+	plan := w.decide(r, e.schedule, kinds, since, now)
 	if len(plan.categories) == 0 && plan.later.IsZero() && len(r.categories) > 0 {
 		// Its schedule is another now, as after a change of its kind, or its address came: all is planned anew.
 		if r, err = w.change(ctx, e.place, nil); err != nil {
