@@ -122,7 +122,7 @@ func New(p Parts, o Options) (*Digests, error) {
 	b := &base{Parts: p, opts: o, log: o.Logger, metrics: newMetrics(o.Registry)}
 	b.kinds = newKinds(b)
 	recipients, runs := &Recipients{b}, &Runs{b}
-	works := &worker{Runs: runs, held: map[held]bool{}, decide: o.decide}
+	works := &worker{Runs: runs, held: map[held]time.Time{}, decide: o.decide}
 	return &Digests{Recipients: recipients, Kinds: b.kinds, Runs: runs, works: works}, nil
 }
 
