@@ -46,6 +46,7 @@ type Options struct {
 	Gap         time.Duration // between immediate mails; 0: none
 	Attempts    int           // of a run; 0: 10
 	Drop        bool          // events of a run that failed are dropped; false: they return into the next one
+	Threads     bool          // mail programs show the mails of a schedule as one conversation
 	Lease       time.Duration // of a run at work; 0: 20 seconds
 	Mode        string        // of recipients and kinds without a preference; "": daily
 	Hour        int           // of preferences without one; 0 is midnight

@@ -123,7 +123,7 @@ func (b *base) begin(ctx context.Context, member, fence string, r *recipient, p 
 	if err != nil {
 		return "", opened{}, err
 	}
-	how, err := b.mannerOf(ctx, r, p.categories, kinds)
+	how, err := b.mannerOf(ctx, r, p, kinds)
 	if err != nil {
 		return "", opened{}, err
 	}

@@ -209,7 +209,7 @@ func (r *Recipients) Preview(ctx context.Context, bound string, q api.DigestAcco
 	if err != nil || len(all) == 0 {
 		return preview, err
 	}
-	how, err := r.mannerOf(ctx, one, one.categories, kinds)
+	how, err := r.mannerOf(ctx, one, planned{schedule: nowSchedule, categories: one.categories}, kinds)
 	if err != nil {
 		return preview, err
 	}
