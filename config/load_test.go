@@ -452,7 +452,7 @@ func sampled() config.Config {
 			HoldBounces: 0.1, HoldComplaints: 0.01, HoldFaults: 0.2},
 		Digest: config.Digest{Mode: "weekly", Lane: "transactional", Cap: 40, CapCategory: 5, Keep: 100,
 			Retention: 24 * time.Hour, Grace: time.Minute, Attempts: 3, Failed: "drop",
-			FeedURL: "https://app.example.com/feed?user={recipient}"},
+			Threads: true, FeedURL: "https://app.example.com/feed?user={recipient}"},
 		Documents: config.Documents{Store: "opensearch", URL: "https://finder:pw@search.internal:9200",
 			Index: "mail-2", Text: 1000},
 		Webhooks: config.Webhooks{AllowPrivate: true, Attempts: 2, Timeout: 3 * time.Second,
