@@ -29,7 +29,8 @@ func TestTwoRecipientsWithOneAddress(t *testing.T) {
 	}
 	b.morning(t)
 	all := b.mails.all()
-	if len(all) != 2 || all[0].To[0] != all[1].To[0] || saidIn(t, all[0]).Total != 1 || saidIn(t, all[1]).Total != 1 {
+	if len(all) != 2 || all[0].To[0] != all[1].To[0] || saidIn(t, all[0]).Total != 1 ||
+		saidIn(t, all[1]).Total != 1 {
 		t.Errorf("mails %+v", all)
 	}
 	b.leaves(t, "family")
@@ -43,8 +44,8 @@ func TestTwoRecipientsWithOneAddress(t *testing.T) {
 	}
 }
 
-// TestTheAddressIsThatOfTheOpening: an address that changes between two attempts is that of the next mail. The
-// same message under another address would be refused by its key.
+// TestTheAddressIsThatOfTheOpening: an address that changes between two attempts is that of the next mail.
+// The same message under another address would be refused by its key.
 func TestTheAddressIsThatOfTheOpening(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -127,8 +128,8 @@ func TestAHundredChangesInAMinute(t *testing.T) {
 	}
 }
 
-// TestWordsOfEventsAreValues: html, marks of templates and line breaks in titles, names and payloads are in the
-// params of the mail only. Its subject, html and text are templates, in which they would act.
+// TestWordsOfEventsAreValues: html, marks of templates and line breaks in titles, names and payloads are
+// in the params of the mail only. Its subject, html and text are templates, in which they would act.
 func TestWordsOfEventsAreValues(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -140,8 +141,10 @@ func TestWordsOfEventsAreValues(t *testing.T) {
 	b.morning(t)
 	m := b.mails.all()[0]
 	for _, text := range []string{m.Subject, m.PreviewText, m.HTML, m.Text} {
-		if strings.Contains(text, "alert(1)") || strings.Contains(text, "params.secret") || strings.Contains(text, "Bcc") {
-			t.Errorf("an event acts in %q", text)
+		for _, part := range []string{"alert(1)", "params.secret", "Bcc"} {
+			if strings.Contains(text, part) {
+				t.Errorf("an event acts in %q", text)
+			}
 		}
 	}
 	g := saidIn(t, m).Groups[0]
@@ -175,8 +178,8 @@ func TestASubmitThatHangs(t *testing.T) {
 	}
 }
 
-// TestAsleepOverMidnight: a machine that slept from before the time of a digest until after midnight mails it
-// then, as that of the day that was asked for, and the next day has its own.
+// TestAsleepOverMidnight: a machine that slept from before the time of a digest until after midnight mails
+// it then, as that of the day that was asked for, and the next day has its own.
 func TestAsleepOverMidnight(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -188,13 +191,14 @@ func TestAsleepOverMidnight(t *testing.T) {
 	b.Set(time.Date(2030, 1, 3, 23, 0, 1, 0, time.UTC))
 	b.settle(t)
 	runs := b.runs(t, "ann")
-	if len(b.mails.all()) != 2 || len(runs) != 2 || runs[0].Period != "2030-01-03" || runs[1].Period != "2030-01-02" {
+	if len(b.mails.all()) != 2 || len(runs) != 2 || runs[0].Period != "2030-01-03" ||
+		runs[1].Period != "2030-01-02" {
 		t.Errorf("runs %+v", runs)
 	}
 }
 
-// TestRedisFullOrAway: events are refused as Unavailable, which is 503, and nothing of them is there. Their keys
-// are free.
+// TestRedisFullOrAway: events are refused as Unavailable, which is 503, and nothing of them is there.
+// Their keys are free.
 func TestRedisFullOrAway(t *testing.T) {
 	t.Parallel()
 	server := testredis.Server(t)
@@ -224,7 +228,8 @@ func TestRedisFullOrAway(t *testing.T) {
 		if _, err := b.Get(t.Context(), "", api.DigestAccount{}, "ann"); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: ann is there: %v", how, err)
 		}
-		if one, err := b.Get(t.Context(), "", api.DigestAccount{}, "bob"); err != nil || one.Waiting["comment"] != 1 {
+		one, err := b.Get(t.Context(), "", api.DigestAccount{}, "bob")
+		if err != nil || one.Waiting["comment"] != 1 {
 			t.Errorf("%s: bob is %+v, %v", how, one, err)
 		}
 	}

@@ -169,7 +169,8 @@ func (r *Recipients) Erase(ctx context.Context, w outbox.Whom) (recipients int, 
 	return recipients, redisdb.Failed(err, "forget an address")
 }
 
-// Personal calls do with each recipient of an account who has the address of a person, and what waits for it.
+// Personal calls do with each recipient of an account who has the address of a person, and what waits for
+// it.
 func (r *Recipients) Personal(ctx context.Context, w outbox.Whom, do func(api.PersonalDigest) error) error {
 	all, err := r.at(ctx, w.Account, w.Address())
 	if err != nil {

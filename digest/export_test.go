@@ -2,7 +2,6 @@ package digest
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -10,8 +9,8 @@ import (
 	"github.com/postroom/postroom/redisdb"
 )
 
-// Work does what is due now, once, in all shards. It returns how much that was. Tests that move the clock call
-// it in place of Run.
+// Work does what is due now, once, in all shards. It returns how much that was. Tests that move the clock
+// call it in place of Run.
 func (d *Digests) Work(ctx context.Context) (n int, _ error) {
 	for shard := range shards {
 		found, err := d.works.claimShard(ctx, ctx, shard)
@@ -24,12 +23,12 @@ func (d *Digests) Work(ctx context.Context) (n int, _ error) {
 
 // The faults below are planted by the test that the model finds them.
 
-// PeriodByInstant names periods by the date in UTC at which a run begins, not by the local date that was asked
-// for.
+// PeriodByInstant names periods by the date in UTC at which a run begins, not by the local date that was
+// asked for.
 func (d *Digests) PeriodByInstant() {
 	right := d.works.decide
-	d.works.decide = func(r *recipient, schedule string, kinds map[string]*api.DigestKind, since,
-		now time.Time) planned {
+	d.works.decide = func(r *recipient, schedule string, kinds map[string]*api.DigestKind,
+		since, now time.Time) planned {
 		p := right(r, schedule, kinds, since, now)
 		if mode, _, _ := strings.Cut(schedule, "@"); mode == "daily" && p.period != "" {
 			p.period = now.UTC().Format(time.DateOnly)
@@ -44,8 +43,8 @@ func (d *Digests) PeriodByInstant() {
 // RunByInstant names runs by the instant at which they begin, not by their period.
 func (d *Digests) RunByInstant() {
 	right := d.works.decide
-	d.works.decide = func(r *recipient, schedule string, kinds map[string]*api.DigestKind, since,
-		now time.Time) planned {
+	d.works.decide = func(r *recipient, schedule string, kinds map[string]*api.DigestKind,
+		since, now time.Time) planned {
 		p := right(r, schedule, kinds, since, now)
 		if p.period != "" {
 			p.period = now.UTC().Format(instant)
@@ -72,8 +71,7 @@ func SnapshotByTime() (restore func()) {
 func newScriptOf[A, R any](name, prelude, more string) *redisdb.Script[A, R] {
 	source := strings.TrimRight(redisdb.Source(lua, "lua/"+name+".lua"), "\n")
 	last := strings.LastIndexByte(source, '\n') + 1
-	return redisdb.NewScript[A, R](fmt.Sprint("digest/", name, " with a fault"), source[:last]+more+source[last:],
-		prelude)
+	return redisdb.NewScript[A, R]("digest/"+name+" with a fault", source[:last]+more+source[last:], prelude)
 }
 
 // deleteByTime deletes what waits in the categories of a run, and is not later than its begin.

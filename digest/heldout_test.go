@@ -17,8 +17,8 @@ import (
 // The day of events below is made and counted by code of its own. It knows nothing of schedules, periods or
 // groups but what docs/digests.md says of them. It finds a time of the wall clock by trying every minute.
 
-// heldoutZones are zones with halves and quarters of an hour, with clocks that change by half an hour or by two,
-// with rules of the last years, and at both ends of the world.
+// heldoutZones are zones with halves and quarters of an hour, with clocks that change by half an hour or
+// by two, with rules of the last years, and at both ends of the world.
 var heldoutZones = []string{"UTC", "America/New_York", "America/Santiago", "America/St_Johns", "Asia/Gaza",
 	"Asia/Kathmandu", "Africa/Casablanca", "Africa/Cairo", "Australia/Lord_Howe", "Europe/Dublin", "Europe/Kyiv",
 	"Pacific/Apia", "Pacific/Chatham", "Pacific/Kiritimati", "Pacific/Pago_Pago", "America/Nuuk",
@@ -223,13 +223,13 @@ func (h *heldout) mailed(t testing.TB) map[string]map[string]string {
 	return all
 }
 
-// TestADayOfEventsIsCountedTwice takes in a day of events of readers all over the world, and compares the mails
-// with a count of its own: their periods, their lines, and how many events and actors each has.
+// TestADayOfEventsIsCountedTwice takes in a day of events of readers all over the world, and compares the
+// mails with a count of its own: their periods, their lines, and how many events and actors each has.
 func TestADayOfEventsIsCountedTwice(t *testing.T) {
 	t.Parallel()
 	// On these days clocks change in America, Europe, Australia, Egypt, Chile, Gaza, or the year does.
-	for _, begin := range []string{"2026-03-07T22", "2026-03-28T02", "2026-04-04T02", "2026-04-23T12", "2026-09-05T20",
-		"2026-10-24T12", "2026-10-31T22", "2026-12-31T03"} {
+	for _, begin := range []string{"2026-03-07T22", "2026-03-28T02", "2026-04-04T02", "2026-04-23T12",
+		"2026-09-05T20", "2026-10-24T12", "2026-10-31T22", "2026-12-31T03"} {
 		seed := rand.Uint64()
 		t.Run(begin, func(t *testing.T) {
 			t.Parallel()

@@ -13,7 +13,8 @@ import (
 	"github.com/postroom/postroom/schedule"
 )
 
-// manner is how a run is mailed. It is stored as the run begins, so that a repetition makes the same message.
+// manner is how a run is mailed. It is stored as the run begins, so that a repetition makes the same
+// message.
 type manner struct {
 	Lane     api.Lane          `json:"lane"`
 	Template string            `json:"template,omitempty"` // empty: the built-in mail
@@ -22,7 +23,7 @@ type manner struct {
 	Cap      int               `json:"cap"`
 	Category int               `json:"category"`
 	Feed     string            `json:"feed,omitempty"`
-	Thread   string            `json:"thread,omitempty"` // id of a message that all of the schedule refer to; empty: none
+	Thread   string            `json:"thread,omitempty"` // what its References name; empty: nothing
 }
 
 // digestTemplate is the stored template that replaces the built-in mail of an account.
@@ -60,8 +61,9 @@ func (b *base) mannerOf(ctx context.Context, r *recipient, p planned, kinds map[
 	return string(raw), err
 }
 
-// thread returns the Message-ID that begins the conversation of a schedule. No such message exists: programs
-// join messages that refer to the same one (RFC 5322 section 3.6.4), and .invalid is nobody's (RFC 2606).
+// thread returns the Message-ID that begins the conversation of a schedule. No such message exists:
+// programs join messages that refer to the same one (RFC 5322 section 3.6.4), and .invalid is nobody's
+// (RFC 2606).
 func thread(p place, schedule string) string {
 	return "<" + runID(p, schedule, "thread") + "@" + ListID(p.account) + ".invalid>"
 }
@@ -151,9 +153,8 @@ func digestOf(all []*group, r *run) (letter.Digest, record) {
 // asGroup returns a group as the API shows it.
 func asGroup(g letter.Group) api.DigestGroup {
 	shown := api.DigestGroup{Category: g.Category, EntityType: g.EntityType, EntityID: g.EntityID,
-		Title: g.Title,
-		URL:   g.URL, Count: g.Count, First: g.First, Last: g.Last, Others: g.Others, Priority: g.Priority,
-		Payload: g.Payload, Actors: []api.DigestActor{}}
+		Title: g.Title, URL: g.URL, Count: g.Count, First: g.First, Last: g.Last,
+		Others: g.Others, Priority: g.Priority, Payload: g.Payload, Actors: []api.DigestActor{}}
 	for _, a := range g.Actors {
 		shown.Actors = append(shown.Actors, api.DigestActor(a))
 	}

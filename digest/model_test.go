@@ -269,8 +269,8 @@ func (h *house) judgeRuns(t testing.TB, who string) {
 	}
 }
 
-// askedDay returns the local date that a daily run was due at; "" for other runs. It uses nothing of what the
-// run says of its period.
+// askedDay returns the local date that a daily run was due at; "" for other runs. It uses nothing of what
+// the run says of its period.
 func askedDay(t testing.TB, r api.DigestRun, tz string) string {
 	t.Helper()
 	if !strings.HasPrefix(r.Schedule, "daily@") {
@@ -285,8 +285,8 @@ func askedDay(t testing.TB, r api.DigestRun, tz string) string {
 
 // TestEachEventIsMailedOnceWhateverIsLost plays random histories on the real scripts: replies of Redis are
 // lost, submits fail before and after the outbox has the message, workers stop between any two steps, two
-// processes with different clocks work on the same, time passes, and readers change their minds. Each event is
-// in one mail, and a day has one mail of a schedule and of a category.
+// processes with different clocks work on the same, time passes, and readers change their minds. Each
+// event is in one mail, and a day has one mail of a schedule and of a category.
 func TestEachEventIsMailedOnceWhateverIsLost(t *testing.T) {
 	t.Parallel()
 	const histories = 12

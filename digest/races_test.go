@@ -53,9 +53,9 @@ func (b *between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 	}
 }
 
-// TestAChangeWhileTheOldScheduleIsMailed: preferences changed between the look for what is due within the grace
-// and the store, while a worker mailed just that. The old schedule was kept as one that finishes first, and
-// never did. Events of its categories waited for ever.
+// TestAChangeWhileTheOldScheduleIsMailed: preferences changed between the look for what is due within the
+// grace and the store, while a worker mailed just that. The old schedule was kept as one that finishes
+// first, and never did. Events of its categories waited for ever.
 func TestAChangeWhileTheOldScheduleIsMailed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -72,8 +72,7 @@ func (r *Recipients) Patch(ctx context.Context, bound, id string, req api.Digest
 }
 
 func (r *Recipients) write(ctx context.Context, bound, id string, req api.DigestRecipientRequest,
-	whole bool) (
-	none api.DigestRecipient, existed bool, _ error) {
+	whole bool) (none api.DigestRecipient, existed bool, _ error) {
 	if err := r.checkRequest(id, &req); err != nil {
 		return none, false, err
 	}
@@ -129,8 +128,8 @@ func (r *Recipients) checkRequest(id string, req *api.DigestRecipientRequest) er
 	}
 	for category, p := range req.Preferences {
 		key := "preferences." + category
-		if n := utf8.RuneCountInString(category); n == 0 || n > 64 || strings.ContainsFunc(category,
-			unicode.IsControl) {
+		if n := utf8.RuneCountInString(category); n == 0 || n > 64 ||
+			strings.ContainsFunc(category, unicode.IsControl) {
 			f.add(key, "must be a category of 1 to 64 characters, without control characters")
 		}
 		if p != nil {
@@ -238,9 +237,9 @@ func (r *recipient) copy() *recipient {
 	return &next
 }
 
-// finishing lets schedules finish that are due within the grace and that the change would move. A change that
-// turns a category off, or moves its address away, lets nothing finish. Schedules that a change before let
-// finish, and that are not in due any more, have finished.
+// finishing lets schedules finish that are due within the grace and that the change would move. A change
+// that turns a category off, or moves its address away, lets nothing finish. Schedules that a change
+// before let finish, and that are not in due any more, have finished.
 func (r *base) finishing(ctx context.Context, old, next *recipient, kinds map[string]*api.DigestKind,
 	now time.Time) error {
 	before := r.opts.wishes(old, old.categories, kinds)

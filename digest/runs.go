@@ -214,10 +214,11 @@ func (r *Recipients) Preview(ctx context.Context, bound string, q api.DigestAcco
 		return preview, err
 	}
 	now := r.opts.Now()
-	fields := map[string]string{"account": one.account, "recipient": one.id,
-		"schedule": nowSchedule, "period": now.UTC().Format(instant), "email": one.email, "name": one.name,
-		"locale": one.locale, "tz": one.zone.String(),
-		"manner": how}
+	fields := map[string]string{
+		"account": one.account, "recipient": one.id,
+		"schedule": nowSchedule, "period": now.UTC().Format(instant), "manner": how,
+		"email": one.email, "name": one.name, "locale": one.locale, "tz": one.zone.String(),
+	}
 	return r.previewOf(ctx, readRun("preview", fields), all, preview)
 }
 

@@ -126,9 +126,9 @@ func (w *worker) renew(ctx context.Context) {
 	}
 }
 
-// renewable returns the members and fences whose leases are renewed, by shard. A step that does not end when it
-// is told to, after giveUp, keeps nothing from others: the lease ends, and what the step does later has a stale
-// fence.
+// renewable returns the members and fences whose leases are renewed, by shard. A step that does not end
+// when it is told to, after giveUp, keeps nothing from others: the lease ends, and what the step does
+// later has a stale fence.
 func (w *worker) renewable(now time.Time) map[int][]string {
 	byShard := map[int][]string{}
 	w.mu.Lock()

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestALeaseOfAStepThatHangsEnds: a step that does not even end when its context does is not renewed for ever.
+// TestALeaseOfAStepThatHangsEnds: a step that does not even end when its context does is not renewed for
+// ever.
 func TestALeaseOfAStepThatHangsEnds(t *testing.T) {
 	t.Parallel()
 	w := &worker{held: map[held]time.Time{}}
