@@ -37,7 +37,8 @@ func (a gathering) build(context.Context) error {
 	}, digest.Options{
 		Workers: workers, Cap: c.Cap, CapCategory: c.CapCategory, Keep: c.Keep, Retention: c.Retention,
 		Stagger: c.Stagger, Grace: c.Grace, Gap: c.Gap, Attempts: c.Attempts, Drop: c.Failed == "drop",
-		Lease: a.cfg.Delivery.Lease, Mode: c.Mode, Hour: c.Hour, Lane: api.Lane(c.Lane), FeedURL: c.FeedURL,
+		Threads: c.Threads,
+		Lease:   a.cfg.Delivery.Lease, Mode: c.Mode, Hour: c.Hour, Lane: api.Lane(c.Lane), FeedURL: c.FeedURL,
 		ServiceURL: func() string { return a.settings.Current().ServiceURL }, Logger: a.log, Registry: a.metrics,
 	})
 	if err != nil {

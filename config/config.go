@@ -229,6 +229,7 @@ type Digest struct {
 	Grace       time.Duration `key:"grace" default:"15m" min:"0" max:"24h" doc:"A digest that is due within this time is sent before a change of the reader's preferences counts."`
 	Attempts    int           `key:"attempts" default:"10" min:"1" max:"100" doc:"Attempts to make a digest, as while its template fails."`
 	Failed      string        `key:"failed" default:"return" values:"return,drop" doc:"What becomes of the events of a digest that failed: return, they are in the next one, once; drop."`
+	Threads     bool          `key:"threads" default:"false" doc:"Mail programs show the digests of a reader's schedule as one conversation: each has the same made-up message in References (RFC 5322)."`
 	FeedURL     string        `key:"feedUrl" empty:"none" doc:"Address of all events of a reader in your application, for the end of the mail. {recipient} stands for the reader's id: https://app.example.com/feed?user={recipient}."`
 }
 

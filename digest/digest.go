@@ -48,6 +48,7 @@ type Options struct {
 	Gap         time.Duration // between immediate mails; 0: none
 	Attempts    int           // of a run; 0: 10
 	Drop        bool          // events of a run that failed are dropped; false: they return into the next one
+	Threads     bool          // mail programs show the mails of a schedule as one conversation
 	Lease       time.Duration // of a run at work; 0: 20 seconds
 	Mode        string        // of recipients and kinds without a preference; "": daily
 	Hour        int           // of preferences without one; 0 is midnight
@@ -91,8 +92,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Digests takes in events, keeps the preferences of recipients, and mails digests. It is safe for concurrent
-// use, by any number of processes on one Redis.
+// Digests takes in events, keeps the preferences of recipients, and mails digests. It is safe for
+// concurrent use, by any number of processes on one Redis.
 type Digests struct {
 	*Recipients
 	Kinds *Kinds
@@ -124,10 +125,9 @@ func New(p Parts, o Options) (*Digests, error) {
 	}
 	b := &base{Parts: p, opts: o, log: o.Logger, metrics: newMetrics(o.Registry)}
 	b.kinds = newKinds(b)
-	recipients := &Recipients{b}
-	runs := &Runs{b}
-	return &Digests{Recipients: recipients, Kinds: b.kinds, Runs: runs, works: &worker{Runs: runs,
-		held: map[held]bool{}}}, nil
+	recipients, runs := &Recipients{b}, &Runs{b}
+	works := &worker{Runs: runs, held: map[held]time.Time{}, decide: o.decide}
+	return &Digests{Recipients: recipients, Kinds: b.kinds, Runs: runs, works: works}, nil
 }
 
 // Run mails what is due and follows what becomes of it, until ctx ends.

@@ -115,7 +115,7 @@ func (b *base) forget(ctx context.Context, one *recipient) (events int, _ error)
 	}
 	today := b.opts.Now().Unix() / int64(day.Seconds())
 	keys := []string{one.key(), recipientsKey(one.shard(), one.account), dueKey(one.shard()), one.runs(),
-		one.known(today), one.known(today - 1), one.known(today - 2)}
+		one.known(today + 1), one.known(today), one.known(today - 1), one.known(today - 2)}
 	for _, category := range one.categories {
 		keys = append(keys, one.events(category))
 	}
@@ -169,7 +169,8 @@ func (r *Recipients) Erase(ctx context.Context, w outbox.Whom) (recipients int, 
 	return recipients, redisdb.Failed(err, "forget an address")
 }
 
-// Personal calls do with each recipient of an account who has the address of a person, and what waits for it.
+// Personal calls do with each recipient of an account who has the address of a person, and what waits for
+// it.
 func (r *Recipients) Personal(ctx context.Context, w outbox.Whom, do func(api.PersonalDigest) error) error {
 	all, err := r.at(ctx, w.Account, w.Address())
 	if err != nil {

@@ -121,9 +121,9 @@ func check(e api.DigestEvent, account string, now time.Time) (in incoming, wrong
 	}
 	text("recipient", e.Recipient, 1, 256)
 	text("category", e.Category, 1, 64)
-	l := line{entityType: text("entityType", e.EntityType, 1, 64), entityID: text("entityId",
-		e.EntityID, 1, 256),
-		url: webURL(&f, "url", e.URL), at: now.UnixMilli()}
+	l := line{entityType: text("entityType", e.EntityType, 1, 64),
+		entityID: text("entityId", e.EntityID, 1, 256),
+		url:      webURL(&f, "url", e.URL), at: now.UnixMilli()}
 	if e.Category == rest {
 		f.add("category", "can't be *, which stands for all others")
 	}

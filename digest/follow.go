@@ -195,7 +195,7 @@ func (b *base) emit(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	err = b.DB.Client().XAdd(ctx, &redis.XAddArgs{Stream: redisdb.Key(0, stream), Values: []string{field,
-		text}}).Err()
+	err = b.DB.Client().XAdd(ctx, &redis.XAddArgs{Stream: redisdb.Key(0, stream),
+		Values: []string{field, text}}).Err()
 	return redisdb.Failed(err, "emit the event of run %s", r.id)
 }

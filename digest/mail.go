@@ -13,7 +13,8 @@ import (
 	"github.com/postroom/postroom/schedule"
 )
 
-// manner is how a run is mailed. It is stored as the run begins, so that a repetition makes the same message.
+// manner is how a run is mailed. It is stored as the run begins, so that a repetition makes the same
+// message.
 type manner struct {
 	Lane     api.Lane          `json:"lane"`
 	Template string            `json:"template,omitempty"` // empty: the built-in mail
@@ -22,18 +23,22 @@ type manner struct {
 	Cap      int               `json:"cap"`
 	Category int               `json:"category"`
 	Feed     string            `json:"feed,omitempty"`
+	Thread   string            `json:"thread,omitempty"` // what its References name; empty: nothing
 }
 
 // digestTemplate is the stored template that replaces the built-in mail of an account.
 const digestTemplate = "digest"
 
 // mannerOf returns how categories are mailed to a recipient now, for the record.
-func (b *base) mannerOf(ctx context.Context, r *recipient, categories []string,
-	kinds map[string]*api.DigestKind) (string, error) {
+func (b *base) mannerOf(ctx context.Context, r *recipient, p planned, kinds map[string]*api.DigestKind) (
+	string, error) {
 	m := manner{Cap: b.opts.Cap, Category: b.opts.CapCategory,
 		Feed: strings.ReplaceAll(b.opts.FeedURL, "{recipient}", url.QueryEscape(r.id))}
-	m.Lane, m.Template, m.Listed = b.opts.lane(categories, kinds)
+	m.Lane, m.Template, m.Listed = b.opts.lane(p.categories, kinds)
 	m.Listed = m.Listed && b.opts.ServiceURL() != ""
+	if b.opts.Threads {
+		m.Thread = thread(r.place, p.schedule)
+	}
 	if m.Template == "" {
 		has, err := b.HasTemplate(ctx, r.account, digestTemplate)
 		if err != nil {
@@ -43,7 +48,7 @@ func (b *base) mannerOf(ctx context.Context, r *recipient, categories []string,
 			m.Template = digestTemplate
 		}
 	}
-	for _, category := range categories {
+	for _, category := range p.categories {
 		name := strings.TrimPrefix(category, urgentCategory)
 		if title := titleOf(kinds[name], name, r.locale); title != name {
 			if m.Titles == nil {
@@ -54,6 +59,13 @@ func (b *base) mannerOf(ctx context.Context, r *recipient, categories []string,
 	}
 	raw, err := json.Marshal(m)
 	return string(raw), err
+}
+
+// thread returns the Message-ID that begins the conversation of a schedule. No such message exists:
+// programs join messages that refer to the same one (RFC 5322 section 3.6.4), and .invalid is nobody's
+// (RFC 2606).
+func thread(p place, schedule string) string {
+	return "<" + runID(p, schedule, "thread") + "@" + ListID(p.account) + ".invalid>"
 }
 
 // made is the mail of a run.
@@ -93,6 +105,9 @@ func (b *base) write(r *run, d letter.Digest) (req api.SubmitRequest, _ error) {
 		Tags: []string{"digest"}}
 	if r.manner.Listed {
 		req.ListID = ListID(r.account)
+	}
+	if r.manner.Thread != "" {
+		req.References = []string{r.manner.Thread}
 	}
 	if r.manner.Template != "" {
 		req.Template = r.manner.Template
@@ -141,9 +156,8 @@ func digestOf(all []*group, r *run) (letter.Digest, record) {
 // asGroup returns a group as the API shows it.
 func asGroup(g letter.Group) api.DigestGroup {
 	shown := api.DigestGroup{Category: g.Category, EntityType: g.EntityType, EntityID: g.EntityID,
-		Title: g.Title,
-		URL:   g.URL, Count: g.Count, First: g.First, Last: g.Last, Others: g.Others, Priority: g.Priority,
-		Payload: g.Payload, Actors: []api.DigestActor{}}
+		Title: g.Title, URL: g.URL, Count: g.Count, First: g.First, Last: g.Last,
+		Others: g.Others, Priority: g.Priority, Payload: g.Payload, Actors: []api.DigestActor{}}
 	for _, a := range g.Actors {
 		shown.Actors = append(shown.Actors, api.DigestActor(a))
 	}

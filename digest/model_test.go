@@ -2,11 +2,12 @@ package digest_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -84,25 +85,30 @@ type house struct {
 	given map[string]bool   // entities of events that were answered as waiting or immediate
 	tries []api.DigestEvent // of unknown result: they are sent again, under their keys
 	n     int
+	daily bool     // readers want all of a day in a mail, and are far from UTC
+	odd   []string // what a reader must not see
 }
 
-func build(t testing.TB, seed uint64) *house {
+// build makes a house. A fault may be planted in the parts of both processes.
+func build(t testing.TB, seed uint64, faults ...func(*house, *digest.Parts)) *house {
 	t.Helper()
 	h := &house{net: &lossy{dice: rand.New(rand.NewPCG(seed, 1))}, dice: rand.New(rand.NewPCG(seed, 2)),
-		given: map[string]bool{}}
+		given: map[string]bool{}, daily: seed%2 == 1}
 	db := testredis.New(t)
 	tune := func(o *digest.Options) {
 		o.Cap, o.CapCategory, o.Keep, o.Attempts, o.Stagger = 10_000, 10_000, 5, 100, time.Hour
 	}
 	h.bench, h.other = on(t, db, tune), on(t, db, tune)
-	h.other.Clock, h.other.mails = h.Clock, h.mails
-	second, err := digest.New(h.parts(h.other), digest.Options{Workers: 2, Hour: 8, Now: h.Now,
-		Gap:   5 * time.Minute,
-		Grace: 15 * time.Minute, Cap: 10_000, CapCategory: 10_000, Keep: 5, Attempts: 100, Stagger: time.Hour})
-	if err != nil {
-		t.Fatal(err)
+	h.other.mails = h.mails
+	for _, one := range []*bench{h.bench, h.other} {
+		parts := one.parts()
+		for _, plant := range faults {
+			if plant != nil {
+				plant(h, &parts)
+			}
+		}
+		one.remake(t, parts, tune)
 	}
-	h.other.Digests = second
 	db.Client().AddHook(h.net)
 	return h
 }
@@ -112,30 +118,43 @@ func (h *house) step(t testing.TB) {
 	readers := []string{"ann", "bob"}
 	who := readers[h.dice.IntN(len(readers))]
 	switch n := h.dice.IntN(20); {
-	case n < 8:
+	case n < 7:
 		h.send(t, who)
 	case n < 10:
-		modes := []string{"hourly", "daily", "weekly", "immediate", "daily"}
-		p := api.DigestPreference{Mode: modes[h.dice.IntN(len(modes))]}
-		if p.Mode == "daily" || p.Mode == "weekly" {
-			p.Hour = new(h.dice.IntN(24))
-		}
-		zones := []string{"UTC", "Europe/Zurich", "Pacific/Apia", "America/New_York"}
-		email := who + "@example.com"
-		req := api.DigestRecipientRequest{Email: &email, TZ: &zones[h.dice.IntN(len(zones))],
-			Preferences: map[string]*api.DigestPreference{[]string{"*", "comment", "like"}[h.dice.IntN(3)]: &p}}
-		_, _ = h.Patch(t.Context(), "", who, req) // may be lost
+		h.choose(t, who)
 	case n == 10:
 		_, _ = h.Send(t.Context(), "", api.DigestAccount{}, who)
 	case n < 15:
-		h.Advance(time.Duration(h.dice.IntN(90)) * time.Minute)
+		most := []int{10, 90, 90, 600}[h.dice.IntN(4)]
+		h.Advance(time.Duration(h.dice.IntN(most)) * time.Minute)
+		// The clock of the other process is wrong by up to three hours.
+		h.other.Set(h.Now().Add(time.Duration(h.dice.IntN(361)-180) * time.Minute))
 	default:
 		var both sync.WaitGroup
-		for _, one := range []*bench{h.bench, h.other} {
-			both.Go(func() { _, _ = one.Work(t.Context()) })
-		}
+		both.Go(func() { _, _ = h.Work(t.Context()) })
+		both.Go(func() { _, _ = h.other.Work(t.Context()) })
 		both.Wait()
 	}
+}
+
+// choose changes preferences, and sometimes the zone. The answer may be lost.
+func (h *house) choose(t testing.TB, who string) {
+	modes := []string{"hourly", "daily", "daily", "weekly", "immediate"}
+	zones := []string{"UTC", "Europe/Zurich", "Pacific/Apia", "America/New_York"}
+	if h.daily {
+		modes, zones = modes[1:2], zones[2:]
+	}
+	p := api.DigestPreference{Mode: modes[h.dice.IntN(len(modes))]}
+	if p.Mode == "daily" || p.Mode == "weekly" {
+		p.Hour = new(h.dice.IntN(24))
+	}
+	category := []string{"*", "comment", "like"}[h.dice.IntN(3)]
+	email := who + "@example.com"
+	req := api.DigestRecipientRequest{Email: &email, Preferences: map[string]*api.DigestPreference{category: &p}}
+	if h.dice.IntN(3) == 0 {
+		req.TZ = &zones[h.dice.IntN(len(zones))]
+	}
+	_, _ = h.Patch(t.Context(), "", who, req)
 }
 
 // send gives an event, or one again whose answer was lost; for nobody only those.
@@ -151,7 +170,8 @@ func (h *house) send(t testing.TB, who string) {
 		h.tries = append(h.tries, e)
 	}
 	e := h.tries[0]
-	answer, err := h.Take(t.Context(), "", api.DigestEventsRequest{Events: []api.DigestEvent{e}})
+	at := []*bench{h.bench, h.other}[h.dice.IntN(2)]
+	answer, err := at.Take(t.Context(), "", api.DigestEventsRequest{Events: []api.DigestEvent{e}})
 	if err != nil {
 		return
 	}
@@ -162,18 +182,40 @@ func (h *house) send(t testing.TB, who string) {
 	h.tries = h.tries[1:]
 }
 
-// judge lets everything end, and compares what was mailed with what was given.
-func (h *house) judge(t testing.TB) {
+// play makes a history, and returns what a reader must not see of it.
+func (h *house) play(t testing.TB, seed uint64) []string {
 	t.Helper()
+	h.mails.dice = rand.New(rand.NewPCG(seed, 3))
+	h.net.set(0.05)
+	for range 200 {
+		h.step(t)
+	}
+	h.mails.dice = nil
 	h.net.set(0)
-	h.mails.failWith(nil)
 	for len(h.tries) > 0 {
 		h.send(t, "")
 	}
-	for range 24 * 10 {
-		h.Advance(time.Hour)
+	for range 6 * 16 { // two weeks: what is weekly comes, also if this week had its mail
+		h.Advance(4 * time.Hour)
 		h.settle(t)
 	}
+	h.judgeEvents(t)
+	for _, who := range []string{"ann", "bob"} {
+		h.judgeRuns(t, who)
+	}
+	if left, err := h.State(t.Context()); err != nil || left.Open != 0 {
+		h.complain("left open: %+v, %v", left, err)
+	}
+	return h.odd
+}
+
+func (h *house) complain(format string, args ...any) {
+	h.odd = append(h.odd, fmt.Sprintf(format, args...))
+}
+
+// judgeEvents compares what was mailed with what was given.
+func (h *house) judgeEvents(t testing.TB) {
+	t.Helper()
 	count := map[string]int{}
 	for _, m := range h.mails.all() {
 		for _, g := range saidIn(t, m).Groups {
@@ -181,45 +223,79 @@ func (h *house) judge(t testing.TB) {
 		}
 	}
 	for entity := range h.given {
-		if count[entity] != 1 {
-			t.Errorf("event %s is in %d mails", entity, count[entity])
+		if n := count[entity]; n == 0 {
+			h.complain("event %s is in no mail", entity)
+		} else if n > 1 {
+			h.complain("event %s is in %d mails", entity, n)
 		}
 	}
-	for _, who := range []string{"ann", "bob"} {
-		var seen []string
-		for _, r := range h.runs(t, who) {
-			name := r.Schedule + " " + r.Period
-			if slices.Contains(seen, name) {
-				t.Errorf("%s has two runs of %s", who, name)
+}
+
+// judgeRuns looks for two mails of one period, and for runs that never ended.
+func (h *house) judgeRuns(t testing.TB, who string) {
+	t.Helper()
+	byRun := map[string]api.SubmitRequest{}
+	for _, m := range h.mails.all() {
+		var metadata struct{ DigestRun string }
+		if err := json.Unmarshal(m.Metadata, &metadata); err != nil {
+			t.Fatal(err)
+		}
+		byRun[metadata.DigestRun] = m
+	}
+	seen := map[string]string{}
+	for _, r := range h.runs(t, who) {
+		if r.State != api.DigestSubmitted && r.State != api.DigestSkipped {
+			h.complain("run %+v never ended", r)
+		}
+		m, mailed := byRun[r.Run]
+		if !mailed {
+			continue
+		}
+		day := askedDay(t, r, m.TZ)
+		if day == "" {
+			continue
+		}
+		names := []string{r.Schedule}
+		for _, g := range saidIn(t, m).Groups {
+			names = append(names, g.Category)
+		}
+		for _, name := range names {
+			name = fmt.Sprintf("%s of %s on %s in %s", name, who, day, m.TZ)
+			if other, ok := seen[name]; ok && other != r.Run {
+				h.complain("two mails of one day: %s", name)
 			}
-			seen = append(seen, name)
-			if r.State != api.DigestSubmitted && r.State != api.DigestSkipped {
-				t.Errorf("run %+v never ended", r)
-			}
+			seen[name] = r.Run
 		}
 	}
-	if left, err := h.State(t.Context()); err != nil || left.Open != 0 {
-		t.Errorf("left open: %+v, %v", left, err)
+}
+
+// askedDay returns the local date that a daily run was due at; "" for other runs. It uses nothing of what
+// the run says of its period.
+func askedDay(t testing.TB, r api.DigestRun, tz string) string {
+	t.Helper()
+	if !strings.HasPrefix(r.Schedule, "daily@") {
+		return ""
 	}
+	zone, err := time.LoadLocation(tz)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Scheduled.In(zone).Format(time.DateOnly)
 }
 
 // TestEachEventIsMailedOnceWhateverIsLost plays random histories on the real scripts: replies of Redis are
 // lost, submits fail before and after the outbox has the message, workers stop between any two steps, two
-// processes work on the same, clocks pass, and readers change their minds. Each event is in one mail.
+// processes with different clocks work on the same, time passes, and readers change their minds. Each
+// event is in one mail, and a day has one mail of a schedule and of a category.
 func TestEachEventIsMailedOnceWhateverIsLost(t *testing.T) {
 	t.Parallel()
-	const histories, steps = 12, 150
+	const histories = 12
 	for seed := range uint64(histories) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			h := build(t, seed)
-			h.mails.dice = rand.New(rand.NewPCG(seed, 3))
-			h.net.set(0.05)
-			for range steps {
-				h.step(t)
+			for _, odd := range build(t, seed).play(t, seed) {
+				t.Error(odd)
 			}
-			h.mails.dice = nil
-			h.judge(t)
 		})
 	}
 }

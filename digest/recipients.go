@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,8 +72,7 @@ func (r *Recipients) Patch(ctx context.Context, bound, id string, req api.Digest
 }
 
 func (r *Recipients) write(ctx context.Context, bound, id string, req api.DigestRecipientRequest,
-	whole bool) (
-	none api.DigestRecipient, existed bool, _ error) {
+	whole bool) (none api.DigestRecipient, existed bool, _ error) {
 	if err := r.checkRequest(id, &req); err != nil {
 		return none, false, err
 	}
@@ -128,8 +128,8 @@ func (r *Recipients) checkRequest(id string, req *api.DigestRecipientRequest) er
 	}
 	for category, p := range req.Preferences {
 		key := "preferences." + category
-		if n := utf8.RuneCountInString(category); n == 0 || n > 64 || strings.ContainsFunc(category,
-			unicode.IsControl) {
+		if n := utf8.RuneCountInString(category); n == 0 || n > 64 ||
+			strings.ContainsFunc(category, unicode.IsControl) {
 			f.add(key, "must be a category of 1 to 64 characters, without control characters")
 		}
 		if p != nil {
@@ -237,30 +237,33 @@ func (r *recipient) copy() *recipient {
 	return &next
 }
 
-// finishing lets schedules finish that are due within the grace and that the change would move. A change that
-// turns a category off, or moves its address away, lets nothing finish.
+// finishing lets schedules finish that are due within the grace and that the change would move. A change
+// that turns a category off, or moves its address away, lets nothing finish. Schedules that a change
+// before let finish, and that are not in due any more, have finished.
 func (r *base) finishing(ctx context.Context, old, next *recipient, kinds map[string]*api.DigestKind,
 	now time.Time) error {
 	before := r.opts.wishes(old, old.categories, kinds)
-	if len(before) == 0 || old.email == "" || r.opts.Grace <= 0 {
+	names := slices.Collect(maps.Keys(next.old))
+	for _, w := range before {
+		if !slices.Contains(names, w.schedule) {
+			names = append(names, w.schedule)
+		}
+	}
+	due, err := r.dueOf(ctx, old.place, names)
+	if err != nil {
+		return err
+	}
+	for schedule := range next.old {
+		if due[schedule].IsZero() {
+			delete(next.old, schedule)
+		}
+	}
+	if old.email == "" || r.opts.Grace <= 0 {
 		return nil
 	}
-	pipe := r.DB.Client().Pipeline()
-	scores := make([]*redis.FloatCmd, len(before))
-	for i, w := range before {
-		scores[i] = pipe.ZScore(ctx, dueKey(old.shard()), entry{old.place, w.schedule}.member())
-	}
-	_, _ = pipe.Exec(ctx) // each has its error
-	for i, w := range before {
-		score, err := scores[i].Result()
-		if errors.Is(err, redis.Nil) || err == nil && w.schedule == urgentSchedule {
-			continue
-		}
-		if err != nil {
-			return redisdb.Failed(err, "read when %s is mailed", old.place)
-		}
-		due := time.UnixMilli(int64(score))
-		if due.After(now.Add(r.opts.Grace)) || next.paused.After(due) {
+	for _, w := range before {
+		at := due[w.schedule]
+		if at.IsZero() || w.schedule == urgentSchedule || at.After(now.Add(r.opts.Grace)) || next.paused.After(at) {
 			continue
 		}
 		kept := finishing{Preference: r.opts.preference(old, w.categories[0], kinds[w.categories[0]])}
@@ -274,6 +277,30 @@ func (r *base) finishing(ctx context.Context, old, next *recipient, kinds map[st
 		}
 	}
 	return nil
+}
+
+// dueOf returns when schedules of a recipient are due. Those that are not planned are absent.
+func (r *base) dueOf(ctx context.Context, p place, schedules []string) (map[string]time.Time, error) {
+	due := map[string]time.Time{}
+	if len(schedules) == 0 {
+		return due, nil
+	}
+	pipe := r.DB.Client().Pipeline()
+	scores := make([]*redis.FloatCmd, len(schedules))
+	for i, schedule := range schedules {
+		scores[i] = pipe.ZScore(ctx, dueKey(p.shard()), entry{p, schedule}.member())
+	}
+	_, _ = pipe.Exec(ctx) // each has its error
+	for i, schedule := range schedules {
+		score, err := scores[i].Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return nil, redisdb.Failed(err, "read when %s is mailed", p)
+		}
+		if err == nil {
+			due[schedule] = time.UnixMilli(int64(score))
+		}
+	}
+	return due, nil
 }
 
 // put stores a recipient if it is still as old. It reports whether it was.
@@ -300,12 +327,19 @@ func (r *base) put(ctx context.Context, old, next *recipient, kinds map[string]*
 	for schedule, f := range next.old {
 		set[oldField+schedule] = text(f, false)
 	}
-	gone := r.opts.members(old, kinds)
+	for schedule := range old.old {
+		if _, finishes := next.old[schedule]; !finishes {
+			set[oldField+schedule] = ""
+		}
+	}
+	gone, kept := r.opts.members(old, kinds), []string{}
 	plans := r.opts.plan(next, kinds, now)
 	for schedule := range next.old {
-		gone = slices.DeleteFunc(gone, func(m string) bool { return m == entry{old.place, schedule}.member() })
+		member := entry{old.place, schedule}.member()
+		gone = slices.DeleteFunc(gone, func(m string) bool { return m == member })
+		kept = append(kept, member)
 	}
-	fields, members := text(set, false), text(append([]string{}, gone...), false)
+	fields, members, finishing := text(set, false), text(gone, false), text(kept, false)
 	if err != nil {
 		return false, fmt.Errorf("write %s: %w", old.place, err)
 	}
@@ -315,9 +349,8 @@ func (r *base) put(ctx context.Context, old, next *recipient, kinds map[string]*
 		}
 	}
 	answer, err := preferScript.RunReplicated(ctx, r.DB, []string{old.key(),
-		recipientsKey(old.shard(), old.account),
-		dueKey(old.shard())}, preferArgs{Version: old.version, Now: now, ID: old.id, Fields: fields, Gone: members,
-		Plans: plans})
+		recipientsKey(old.shard(), old.account), dueKey(old.shard())}, preferArgs{Version: old.version, Now: now,
+		ID: old.id, Fields: fields, Gone: members, Kept: finishing, Plans: plans})
 	if err != nil {
 		return false, redisdb.Failed(err, "store %s", old.place)
 	}

@@ -76,8 +76,8 @@ func shardOfRun(id string) (int, bool) {
 		return 0, false
 	}
 	shard, err := strconv.Atoi(id[runIDSize-2:])
-	return shard, err == nil && shard >= 0 && shard < shards && strings.Trim(id[:runIDSize-2],
-		"abcdefghijklmnopqrstuvwxyz234567") == ""
+	return shard, err == nil && shard >= 0 && shard < shards &&
+		strings.Trim(id[:runIDSize-2], "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
 // entry is a schedule of a recipient for which something waits: a member of due.
@@ -171,6 +171,7 @@ type preferArgs struct {
 	ID      string
 	Fields  string
 	Gone    string
+	Kept    string
 	Plans   []string
 }
 

@@ -81,8 +81,8 @@ func (b *Runs) find(ctx context.Context, bound, id string) (*run, error) {
 }
 
 // open makes the run of a plan and works on it. again is true if the recipient was changed meanwhile.
-func (w *worker) open(ctx context.Context, h held, r *recipient, p planned, now time.Time) (again bool,
-	_ error) {
+func (w *worker) open(ctx context.Context, h held, r *recipient, p planned, now time.Time) (
+	again bool, _ error) {
 	id, answer, err := w.begin(ctx, h.member, h.fence, r, p, h.since(now), now)
 	if err != nil {
 		return false, err
@@ -124,15 +124,16 @@ func (b *base) begin(ctx context.Context, member, fence string, r *recipient, p 
 	if err != nil {
 		return "", opened{}, err
 	}
-	how, err := b.mannerOf(ctx, r, p.categories, kinds)
+	how, err := b.mannerOf(ctx, r, p, kinds)
 	if err != nil {
 		return "", opened{}, err
 	}
 	id = runID(r.place, p.schedule, p.period)
-	fields := map[string]string{"account": r.account, "recipient": r.id, "schedule": p.schedule,
-		"period": p.period,
-		"email":  r.email, "name": r.name, "locale": r.locale, "tz": r.zone.String(),
-		"scheduled": strconv.FormatInt(scheduled.UnixMilli(), 10), "manner": how}
+	fields := map[string]string{
+		"account": r.account, "recipient": r.id, "schedule": p.schedule, "period": p.period,
+		"email": r.email, "name": r.name, "locale": r.locale, "tz": r.zone.String(),
+		"scheduled": strconv.FormatInt(scheduled.UnixMilli(), 10), "manner": how,
+	}
 	texts, err := writeFields(fields)
 	if err != nil {
 		return "", opened{}, err

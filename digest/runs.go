@@ -209,15 +209,16 @@ func (r *Recipients) Preview(ctx context.Context, bound string, q api.DigestAcco
 	if err != nil || len(all) == 0 {
 		return preview, err
 	}
-	how, err := r.mannerOf(ctx, one, one.categories, kinds)
+	how, err := r.mannerOf(ctx, one, planned{schedule: nowSchedule, categories: one.categories}, kinds)
 	if err != nil {
 		return preview, err
 	}
 	now := r.opts.Now()
-	fields := map[string]string{"account": one.account, "recipient": one.id,
-		"schedule": nowSchedule, "period": now.UTC().Format(instant), "email": one.email, "name": one.name,
-		"locale": one.locale, "tz": one.zone.String(),
-		"manner": how}
+	fields := map[string]string{
+		"account": one.account, "recipient": one.id,
+		"schedule": nowSchedule, "period": now.UTC().Format(instant), "manner": how,
+		"email": one.email, "name": one.name, "locale": one.locale, "tz": one.zone.String(),
+	}
 	return r.previewOf(ctx, readRun("preview", fields), all, preview)
 }
 

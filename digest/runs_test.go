@@ -91,9 +91,8 @@ func TestCountsAreExactBeyondKeep(t *testing.T) {
 		b.take(t, e)
 		plain.take(t, e)
 	}
-	if waits, err := b.Waiting(t.Context(), "", api.DigestAccount{},
-		"ann"); err != nil || waits.Counts["comment"] != 100 ||
-		len(waits.Events) != 7 {
+	waits, err := b.Waiting(t.Context(), "", api.DigestAccount{}, "ann")
+	if err != nil || waits.Counts["comment"] != 100 || len(waits.Events) != 7 {
 		t.Errorf("waiting: %+v, %v", waits, err)
 	}
 	b.morning(t)
@@ -141,8 +140,7 @@ func TestEmptyIsSkipped(t *testing.T) {
 	b := setup(t)
 	b.take(t, about("ann", "1", "Bo"))
 	if _, err := b.Remove(t.Context(), "", api.DigestEventRemoval{Recipients: []string{"ann"},
-		Category:   "comment",
-		EntityType: "post", EntityID: "1"}); err != nil {
+		Category: "comment", EntityType: "post", EntityID: "1"}); err != nil {
 		t.Fatal(err)
 	}
 	b.morning(t)
@@ -220,8 +218,7 @@ func TestWhoIsNotMailed(t *testing.T) {
 	for _, e := range []suppression.Entry{
 		{Address: "dead@example.com", Account: "default", Reason: suppression.HardBounce, Source: "test"},
 		{Address: "left@example.com", Account: "default", Reason: suppression.Unsubscribe,
-			List:   digest.ListID("default"),
-			Source: "test"},
+			List: digest.ListID("default"), Source: "test"},
 	} {
 		if _, err := b.stopped.Add(t.Context(), e); err != nil {
 			t.Fatal(err)
@@ -314,8 +311,8 @@ func TestAChangeOfPreferencesPlansAnew(t *testing.T) {
 	if n := len(b.mails.all()); n != 3 {
 		t.Errorf("%d mails", n)
 	}
-	if runs := b.runs(t,
-		"bob"); len(runs) != 2 || runs[0].Period != "2030-W01" || runs[1].Period != "2030-01-02" {
+	runs := b.runs(t, "bob")
+	if len(runs) != 2 || runs[0].Period != "2030-W01" || runs[1].Period != "2030-01-02" {
 		t.Errorf("runs %+v", runs)
 	}
 }
@@ -373,9 +370,8 @@ func TestSendNow(t *testing.T) {
 		t.Fatalf("%+v, %v", answer, err)
 	}
 	b.settle(t)
-	if again, err := b.Send(t.Context(), "", api.DigestAccount{},
-		"ann"); err != nil || again.State != api.DigestSkipped ||
-		again.Reason != "empty" {
+	again, err := b.Send(t.Context(), "", api.DigestAccount{}, "ann")
+	if err != nil || again.State != api.DigestSkipped || again.Reason != "empty" {
 		b.Advance(time.Millisecond)
 		if again, err = b.Send(t.Context(), "", api.DigestAccount{}, "ann"); err != nil || again.Reason != "empty" {
 			t.Errorf("%+v, %v", again, err)

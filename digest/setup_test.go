@@ -34,7 +34,7 @@ type bench struct {
 	stopped *suppression.Store
 }
 
-// mails is an outbox that accepts each idempotency key once.
+// mails is an outbox that accepts each idempotency key once, and messages without one always.
 type mails struct {
 	mu    sync.Mutex
 	list  []api.SubmitRequest
@@ -64,7 +64,9 @@ func (m *mails) submit(_ context.Context, req api.SubmitRequest) (api.SubmitAnsw
 	if !known {
 		n = len(m.list)
 		m.list = append(m.list, req)
-		m.byKey[req.IdempotencyKey] = n
+		if req.IdempotencyKey != "" {
+			m.byKey[req.IdempotencyKey] = n
+		}
 	}
 	if lost < 0.2 || m.mute {
 		return api.SubmitAnswer{}, errBusy
@@ -119,21 +121,27 @@ func on(t testing.TB, db *redisdb.DB, change ...func(*digest.Options)) *bench {
 	if b.stopped, err = suppression.New(db, suppression.Options{Now: b.Now}); err != nil {
 		t.Fatal(err)
 	}
+	b.remake(t, b.parts(), change...)
+	return b
+}
+
+// remake builds the Digests of a bench, of parts.
+func (b *bench) remake(t testing.TB, parts digest.Parts, change ...func(*digest.Options)) {
+	t.Helper()
 	o := digest.Options{Workers: 4, Hour: 8, Now: b.Now, Gap: 5 * time.Minute, Grace: 15 * time.Minute}
 	for _, c := range change {
 		c(&o)
 	}
-	b.Digests, err = digest.New(b.parts(b), o)
-	if err != nil {
+	var err error
+	if b.Digests, err = digest.New(parts, o); err != nil {
 		t.Fatal(err)
 	}
-	return b
 }
 
 // parts are those of Digests for a bench.
-func (b *bench) parts(of *bench) digest.Parts {
-	return digest.Parts{DB: b.db, Suppressions: b.stopped, Submit: of.mails.submit,
-		Accepted: of.mails.accepted, DeleteDeadLetter: b.mails.delete, Get: b.mails.get, Letter: noLetter,
+func (b *bench) parts() digest.Parts {
+	return digest.Parts{DB: b.db, Suppressions: b.stopped, Submit: b.mails.submit,
+		Accepted: b.mails.accepted, DeleteDeadLetter: b.mails.delete, Get: b.mails.get, Letter: noLetter,
 		Account: func(_ context.Context, account string) error {
 			if account == "nobody" {
 				return fault.New(fault.NotFound, "AccountNotFound", "There is no account %q", account)

@@ -30,9 +30,9 @@ const (
 	mostEvents = 1000
 )
 
-// Take takes in events. Each has an answer of its own; a single one that is refused is the error. A nil error
-// means that those answered with success are durable. Faults: Invalid if there is no event or too many,
-// NotFound for an unknown account, Unavailable while Redis is unreachable or full; then an event may
+// Take takes in events. Each has an answer of its own; a single one that is refused is the error. A nil
+// error means that those answered with success are durable. Faults: Invalid if there is no event or too
+// many, NotFound for an unknown account, Unavailable while Redis is unreachable or full; then an event may
 // have been taken in, and its key makes a repetition safe.
 func (r *Recipients) Take(ctx context.Context, bound string, req api.DigestEventsRequest) (
 	api.DigestEventsAnswer, error) {
@@ -52,8 +52,8 @@ func (r *Recipients) Take(ctx context.Context, bound string, req api.DigestEvent
 	if err != nil {
 		return api.DigestEventsAnswer{}, err
 	}
-	t := &taking{base: r.base, account: account, now: r.opts.Now(), results: make([]api.DigestEventResult,
-		len(list)), byReader: map[string]*reader{}}
+	t := &taking{base: r.base, account: account, now: r.opts.Now(),
+		results: make([]api.DigestEventResult, len(list)), byReader: map[string]*reader{}}
 	for i, e := range list {
 		t.add(i, e)
 	}
@@ -219,8 +219,8 @@ func (t *taking) stopped(ctx context.Context, list []*reader, kinds map[string]*
 }
 
 // stopping returns why addresses are not mailed; empty: they are. listed is mail of the list of digests.
-func (b *base) stopping(ctx context.Context, account string, addresses []string, listed bool) ([]string,
-	error) {
+func (b *base) stopping(ctx context.Context, account string, addresses []string, listed bool) (
+	[]string, error) {
 	q := suppression.Question{Account: account, Addresses: addresses}
 	if listed {
 		q.List, q.Bulk = ListID(account), true
@@ -293,8 +293,7 @@ const day = 24 * time.Hour
 func (t *taking) args(one *reader, kinds map[string]*api.DigestKind, stopped stops) (takeArgs, error) {
 	today := t.now.Unix() / int64(day/time.Second)
 	one.keys = []string{one.key(), recipientsKey(one.shard(), one.account), dueKey(one.shard()),
-		one.known(today),
-		one.known(today - 1), one.known(today - 2)}
+		one.known(today), one.known(today + 1), one.known(today - 1), one.known(today - 2)}
 	one.lists = nil
 	args := takeArgs{Version: one.version, Now: t.now, ID: one.id, Email: one.email, Name: one.name,
 		Locale: one.locale, TZ: one.tz, Keep: t.opts.Keep, Known: int(3 * day / time.Second),
@@ -365,9 +364,11 @@ func (t *taking) decide(one *reader, category string, kinds map[string]*api.Dige
 }
 
 // Letters of the states and reasons of events, as idempotency keys keep them.
-var stateLetters = map[string]string{waiting: "w", atOnce: "i", waiting + noAddress: "a",
-	atOnce + noAddress: "b",
-	dropped + off:      "o", dropped + "suppressed": "s", dropped + "left": "l", dropped + "erased": "e"}
+var stateLetters = map[string]string{
+	waiting: "w", waiting + noAddress: "a",
+	atOnce: "i", atOnce + noAddress: "b",
+	dropped + off: "o", dropped + "suppressed": "s", dropped + left: "l", dropped + "erased": "e",
+}
 
 func letterOf(r api.DigestEventResult) string { return stateLetters[r.State+r.Reason] }
 

@@ -5,20 +5,23 @@ import (
 	"sync"
 	"time"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/redisdb"
 )
 
 const (
 	lookEvery  = 500 * time.Millisecond // between two looks for what is due
 	mostClaims = 6                      // of each shard at a time: about 100 in all
-	giveUp     = 30 * time.Second       // for the steps of one run
+	giveUp     = 30 * time.Second       // for the steps of one run; its lease is renewed no longer
 )
 
 // worker mails what is due.
 type worker struct {
 	*Runs
 	mu   sync.Mutex
-	held map[held]bool // whose leases are renewed
+	held map[held]time.Time // whose leases are renewed, and since when they are held
+	// decide is Options.decide. The test of planted faults replaces it.
+	decide func(r *recipient, schedule string, kinds map[string]*api.DigestKind, since, now time.Time) planned
 }
 
 // run works until ctx ends. What it has in hand is finished then.
@@ -101,6 +104,7 @@ func (w *worker) look(ctx context.Context) (found []held, _ error) {
 
 // attend makes the next steps of what was claimed.
 func (w *worker) attend(ctx context.Context, h held) {
+	w.hold(h, true) // its time begins now: it may have waited for a worker
 	defer w.hold(h, false)
 	ctx, cancel := context.WithTimeout(ctx, giveUp)
 	defer cancel()
@@ -114,7 +118,7 @@ func (w *worker) hold(h held, is bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if is {
-		w.held[h] = true
+		w.held[h] = time.Now()
 	} else {
 		delete(w.held, h)
 	}
@@ -123,12 +127,7 @@ func (w *worker) hold(h held, is bool) {
 // renew makes the leases of what this process works on longer, until ctx ends.
 func (w *worker) renew(ctx context.Context) {
 	for redisdb.Pause(ctx, w.opts.Lease/3) {
-		byShard := map[int][]string{}
-		w.mu.Lock()
-		for h := range w.held {
-			byShard[h.shard] = append(byShard[h.shard], h.member, h.fence)
-		}
-		w.mu.Unlock()
+		byShard := w.renewable(time.Now())
 		pipe := w.DB.Pipeline()
 		for shard, all := range byShard {
 			renewScript.Add(pipe, []string{openKey(shard), fencesKey(shard)},
@@ -141,6 +140,21 @@ func (w *worker) renew(ctx context.Context) {
 			w.trouble(ctx, "renew leases of digests", err)
 		}
 	}
+}
+
+// renewable returns the members and fences whose leases are renewed, by shard. A step that does not end
+// when it is told to, after giveUp, keeps nothing from others: the lease ends, and what the step does
+// later has a stale fence.
+func (w *worker) renewable(now time.Time) map[int][]string {
+	byShard := map[int][]string{}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for h, since := range w.held {
+		if now.Sub(since) <= giveUp {
+			byShard[h.shard] = append(byShard[h.shard], h.member, h.fence)
+		}
+	}
+	return byShard
 }
 
 // work makes the next steps of what a worker holds.
@@ -174,7 +188,7 @@ func (w *worker) start(ctx context.Context, h held, e entry, since time.Time) (a
 		return false, err
 	}
 	now := w.opts.Now()
-	plan := w.opts.decide(r, e.schedule, kinds, since, now)
+	plan := w.decide(r, e.schedule, kinds, since, now)
 	if len(plan.categories) == 0 && plan.later.IsZero() && len(r.categories) > 0 {
 		// Its schedule is another now, as after a change of its kind, or its address came: all is planned anew.
 		if r, err = w.change(ctx, e.place, nil); err != nil {

@@ -1,15 +1,20 @@
 -- prefer stores the address and the preferences of a recipient, and plans what waits anew.
 --
 -- KEYS[1] recipient, KEYS[2] recipients of the account, KEYS[3] due
--- ARGV: version now id fields gone plans...
+-- ARGV: version now id fields gone kept plans...
 --   version  the caller knows the recipient at this version; '': that there is none
 --   fields   JSON: fields of the recipient; an empty one is removed
 --   gone     JSON: members of due that are planned no more
+--   kept     JSON: members of due that finish before the change
 --   plans    member and time due of each schedule that something waits for
 -- Answer: CHANGED
 -- Answer: STORED
+--   CHANGED  the recipient has another version, or a worker took what was to finish first
 -- Atomic because what waits by the old preferences would never be due by the new ones.
 if (redis.call('HGET', KEYS[1], 'version') or '') ~= version then return CHANGED end
+for _, member in ipairs(cjson.decode(kept)) do
+  if not redis.call('ZSCORE', KEYS[3], member) then return CHANGED end
+end
 for field, value in pairs(cjson.decode(fields)) do
   if value == '' then redis.call('HDEL', KEYS[1], field) else redis.call('HSET', KEYS[1], field, value) end
 end

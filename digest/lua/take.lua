@@ -1,7 +1,7 @@
 -- take stores events of one recipient.
 --
--- KEYS[1] recipient, KEYS[2] recipients of the account, KEYS[3] due, KEYS[4..6] keys known of today, yesterday and the
--- day before, KEYS[7...] lists of events
+-- KEYS[1] recipient, KEYS[2] recipients of the account, KEYS[3] due, KEYS[4..7] keys known of today, of
+-- tomorrow (by the clock of a process that is ahead), yesterday and the day before, KEYS[8...] lists of events
 -- ARGV: version now id email name locale tz keep known retention events...
 --   version                the caller knows the recipient at this version; '': that there is none
 --   id                     of the recipient
@@ -37,7 +37,9 @@ for i = events, #ARGV, 8 do
   local list, category, key, fingerprint, state, member, due, line = tonumber(ARGV[i]), ARGV[i + 1], ARGV[i + 2],
     ARGV[i + 3], ARGV[i + 4], ARGV[i + 5], ARGV[i + 6], ARGV[i + 7]
   local first
-  if key ~= '' then first = redis.call('HGET', KEYS[4], key) or redis.call('HGET', KEYS[5], key) or redis.call('HGET', KEYS[6], key) end
+  for day = 4, 7 do
+    if key ~= '' then first = first or redis.call('HGET', KEYS[day], key) end
+  end
   if first and string.sub(first, 1, 8) ~= fingerprint then
     results[#results + 1] = 'R'
   elseif first then
@@ -53,9 +55,9 @@ for i = events, #ARGV, 8 do
       results[#results + 1] = 'M'
     else
       if list > 0 then
-        redis.call('RPUSH', KEYS[6 + list], line)
-        trim(KEYS[6 + list], tonumber(keep), 10)
-        remember(KEYS[6 + list], retention)
+        redis.call('RPUSH', KEYS[7 + list], line)
+        trim(KEYS[7 + list], tonumber(keep), 10)
+        remember(KEYS[7 + list], retention)
         redis.call('ZADD', KEYS[3], 'LT', due, member)
         due = redis.call('ZSCORE', KEYS[3], member)
       end

@@ -1,0 +1,267 @@
+package digest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/digest"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/testredis"
+	"github.com/postroom/postroom/redisdb"
+)
+
+// TestTwoRecipientsWithOneAddress have a mail each. Who leaves by that address leaves for both.
+func TestTwoRecipientsWithOneAddress(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, who := range []string{"ann", "bob"} {
+		e := about(who, who, "Bo")
+		e.Email = "family@example.com"
+		b.take(t, e)
+	}
+	b.morning(t)
+	all := b.mails.all()
+	if len(all) != 2 || all[0].To[0] != all[1].To[0] || saidIn(t, all[0]).Total != 1 ||
+		saidIn(t, all[1]).Total != 1 {
+		t.Errorf("mails %+v", all)
+	}
+	b.leaves(t, "family")
+	if err := b.Leave(t.Context(), "default", "family@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	for _, who := range []string{"ann", "bob"} {
+		if p := b.preferences(t, who); p["*"].Mode != "off" {
+			t.Errorf("%s has %+v", who, p)
+		}
+	}
+}
+
+// TestTheAddressIsThatOfTheOpening: an address that changes between two attempts is that of the next mail.
+// The same message under another address would be refused by its key.
+func TestTheAddressIsThatOfTheOpening(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.take(t, about("ann", "1", "Bo"))
+	b.mails.failWith(errors.New("the connection broke"))
+	b.morning(t)
+	b.mails.failWith(nil)
+	other := "new@example.com"
+	if _, err := b.Patch(t.Context(), "", "ann", api.DigestRecipientRequest{Email: &other}); err != nil {
+		t.Fatal(err)
+	}
+	b.take(t, about("ann", "2", "Bo"))
+	b.Advance(time.Hour)
+	b.settle(t)
+	b.morning(t)
+	all := b.mails.all()
+	if len(all) != 2 || all[0].To[0].Address != "ann@example.com" || all[1].To[0].Address != other {
+		t.Errorf("mails %+v", all)
+	}
+}
+
+// TestAZoneThatIsGone: the reader is mailed by the clock of UTC, and told to whoever looks.
+func TestAZoneThatIsGone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.prefer(t, "ann", nil)
+	keys := b.keys(t, "*digest-recipient:default:ann")
+	if err := b.db.Client().HSet(t.Context(), keys[0], "tz", "Europe/Atlantis").Err(); err != nil {
+		t.Fatal(err)
+	}
+	due := b.take(t, about("ann", "1", "Bo"))[0].Due
+	if want := time.Date(2030, 1, 2, 8, 0, 0, 0, time.UTC); due == nil || !due.Equal(want) {
+		t.Errorf("due %v, want %v", due, want)
+	}
+	one, err := b.Get(t.Context(), "", api.DigestAccount{}, "ann")
+	if err != nil || len(one.Warnings) != 1 || !strings.Contains(one.Warnings[0], "Europe/Atlantis") {
+		t.Errorf("%+v, %v", one, err)
+	}
+	b.morning(t)
+	if all := b.mails.all(); len(all) != 1 || all[0].TZ != "UTC" {
+		t.Errorf("mails %+v", all)
+	}
+}
+
+// TestAHundredChangesInAMinute lose nothing, and mail nothing twice.
+func TestAHundredChangesInAMinute(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for i := range 100 {
+		modes := []api.DigestPreference{{Mode: "immediate"}, {Mode: "hourly"}, {Mode: "daily"}, {Mode: "weekly"},
+			{Mode: "custom", Cron: "30 8 * * *"}}
+		b.prefer(t, "ann", map[string]*api.DigestPreference{"*": &modes[i%len(modes)]})
+		b.take(t, about("ann", fmt.Sprint(i), "Bo"))
+		b.Advance(600 * time.Millisecond)
+		if i%7 == 0 {
+			b.settle(t)
+		}
+	}
+	for range 8 * 24 {
+		b.Advance(time.Hour)
+		b.settle(t)
+	}
+	seen := map[string]int{}
+	for _, entities := range b.said(t) {
+		for _, entity := range entities {
+			seen[entity]++
+		}
+	}
+	rest := 0 // of those beyond digest.cap, mails have the count
+	for _, m := range b.mails.all() {
+		rest += saidIn(t, m).Rest.Events
+	}
+	for entity, n := range seen {
+		if n != 1 {
+			t.Errorf("event %s is in %d mails", entity, n)
+		}
+	}
+	if len(seen)+rest != 100 {
+		t.Errorf("%d events in lines and %d beyond", len(seen), rest)
+	}
+}
+
+// TestWordsOfEventsAreValues: html, marks of templates and line breaks in titles, names and payloads are
+// in the params of the mail only. Its subject, html and text are templates, in which they would act.
+func TestWordsOfEventsAreValues(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const evil = "<script>alert(1)</script> {{params.secret}} {{/if}}"
+	e := about("ann", "1", "Bo")
+	e.Title, e.Actor.Name = evil+"\r\nBcc: all@example.com", evil+"\n\n"
+	e.Payload = json.RawMessage(`{"text":"` + evil + `\r\nBcc: x"}`)
+	b.take(t, e)
+	b.morning(t)
+	m := b.mails.all()[0]
+	for _, text := range []string{m.Subject, m.PreviewText, m.HTML, m.Text} {
+		for _, part := range []string{"alert(1)", "params.secret", "Bcc"} {
+			if strings.Contains(text, part) {
+				t.Errorf("an event acts in %q", text)
+			}
+		}
+	}
+	g := saidIn(t, m).Groups[0]
+	if g.Title != evil+" Bcc: all@example.com" || g.Actors[0].Name != evil {
+		t.Errorf("the line has the title %q and the actor %q", g.Title, g.Actors[0].Name)
+	}
+}
+
+// TestASubmitThatHangs is ended, spends the event of nobody, and is made again when its lease has ended.
+func TestASubmitThatHangs(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	hangs := setupOn(t, b)
+	parts := hangs.parts()
+	parts.Submit = func(ctx context.Context, _ api.SubmitRequest) (api.SubmitAnswer, error) {
+		<-ctx.Done()
+		return api.SubmitAnswer{}, ctx.Err()
+	}
+	hangs.remake(t, parts, func(o *digest.Options) { o.Attempts = 1 })
+	b.take(t, about("ann", "1", "Bo"))
+	b.Set(time.Date(2030, 1, 2, 8, 0, 1, 0, time.UTC))
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		_, _ = hangs.Work(ctx)
+		cancel()
+		b.Advance(time.Minute)
+	}
+	b.settle(t)
+	if runs := b.runs(t, "ann"); len(b.mails.all()) != 1 || runs[0].State != api.DigestSubmitted {
+		t.Errorf("runs %+v", runs)
+	}
+}
+
+// TestAsleepOverMidnight: a machine that slept from before the time of a digest until after midnight mails
+// it then, as that of the day that was asked for, and the next day has its own.
+func TestAsleepOverMidnight(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.prefer(t, "ann", map[string]*api.DigestPreference{"*": {Mode: "daily", Hour: new(23)}})
+	b.take(t, about("ann", "1", "Bo"))
+	b.Set(time.Date(2030, 1, 3, 6, 0, 0, 0, time.UTC))
+	b.settle(t)
+	b.take(t, about("ann", "2", "Bo"))
+	b.Set(time.Date(2030, 1, 3, 23, 0, 1, 0, time.UTC))
+	b.settle(t)
+	runs := b.runs(t, "ann")
+	if len(b.mails.all()) != 2 || len(runs) != 2 || runs[0].Period != "2030-01-03" ||
+		runs[1].Period != "2030-01-02" {
+		t.Errorf("runs %+v", runs)
+	}
+}
+
+// TestRedisFullOrAway: events are refused as Unavailable, which is 503, and nothing of them is there.
+// Their keys are free.
+func TestRedisFullOrAway(t *testing.T) {
+	t.Parallel()
+	server := testredis.Server(t)
+	b := on(t, testredis.Connect(t, redisdb.Options{URL: server.URL()}))
+	b.take(t, about("bob", "0", "Bo"))
+	list := []api.DigestEvent{about("ann", "1", "Bo"), about("ann", "2", "Bo"), about("bob", "1", "Bo")}
+	for i := range list {
+		list[i].IdempotencyKey = fmt.Sprint("k", i)
+	}
+	memory := func(most string) {
+		t.Helper()
+		if err := server.Client(t).ConfigSet(t.Context(), "maxmemory", most).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := func(how string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		_, err := b.Take(ctx, "", api.DigestEventsRequest{Events: list})
+		if !fault.Is(err, fault.Unavailable) {
+			t.Errorf("%s: %v", how, err)
+		}
+	}
+	nothing := func(how string) {
+		t.Helper()
+		if _, err := b.Get(t.Context(), "", api.DigestAccount{}, "ann"); !fault.Is(err, fault.NotFound) {
+			t.Errorf("%s: ann is there: %v", how, err)
+		}
+		one, err := b.Get(t.Context(), "", api.DigestAccount{}, "bob")
+		if err != nil || one.Waiting["comment"] != 1 {
+			t.Errorf("%s: bob is %+v, %v", how, one, err)
+		}
+	}
+	memory("1")
+	refused("full")
+	nothing("full")
+	memory("0")
+	server.Stop()
+	refused("away")
+	server.Cont()
+	answering(t, server.Client(t))
+	for i, r := range b.take(t, list...) {
+		if !r.Success || r.State != "waiting" {
+			t.Errorf("event %d afterwards: %+v", i, r)
+		}
+	}
+	b.morning(t)
+	total := 0
+	for _, m := range b.mails.all() {
+		total += saidIn(t, m).Total
+	}
+	if total != 4 {
+		t.Errorf("%d events were mailed", total)
+	}
+}
+
+// answering waits until a server answers.
+func answering(t testing.TB, c *redis.Client) {
+	t.Helper()
+	for limit := time.Now().Add(30 * time.Second); c.Ping(t.Context()).Err() != nil; {
+		if time.Now().After(limit) {
+			t.Fatal("redis does not answer")
+		}
+	}
+}
