@@ -15,7 +15,7 @@ type Why struct {
 	Address  string       `json:"address" doc:"In the form it is compared by"`
 	Account  string       `json:"account,omitempty" doc:"Only mail of this account was looked at; absent: of all"`
 	Message  string       `json:"message,omitempty" doc:"Only this message was looked at, and what stops mail"`
-	Arrived  string       `json:"arrived" enum:"yes,no,notYet,unknown" doc:"Of the newest message, or the one that was asked about. no, too, where there is none"`
+	Arrived  string       `json:"arrived" enum:"yes,no,notYet,unknown" doc:"By the first finding. no, too, where nothing was submitted"`
 	Sentence string       `json:"sentence" doc:"The answer: the text of the first finding"`
 	Findings []WhyFinding `json:"findings" doc:"What explains it, the most important first"`
 	Unasked  []WhyUnasked `json:"unasked" doc:"What could not be asked. The answer is that of the others, and may change"`
@@ -31,7 +31,7 @@ type Why struct {
 
 // WhyFinding is one fact that explains whether mail arrives.
 type WhyFinding struct {
-	Kind    string     `json:"kind" enum:"opened,delivered,sent,complained,bounced,deferred,refused,inDoubt,suppressed,unsubscribed,unconfirmed,cancelled,held,paused,paced,scheduled,delayed,waiting,sending,webhookLost,webhookWaits,digestOff,digestWaiting,digestFailed,notTo,neverSubmitted"`
+	Kind    string     `json:"kind" enum:"opened,delivered,sent,complained,bounced,deferred,refused,inDoubt,suppressed,unsubscribed,unconfirmed,cancelled,held,paused,paced,scheduled,delayed,waiting,sending,webhookLost,webhookWaits,digestOff,digestWaiting,digestFailed,notTo,neverSubmitted,unasked"`
 	Text    string     `json:"text" doc:"A sentence"`
 	QueueID string     `json:"queueId,omitempty" doc:"The message it is about"`
 	Account string     `json:"account,omitempty" doc:"The account it is about"`

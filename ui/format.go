@@ -36,6 +36,7 @@ func functions(static *files) template.FuncMap {
 		"int":      func(n int64) int { return int(n) },
 		"facts":    facts,
 		"happened": happened, "details": detailsOf,
+		"whyPath": whyPath, "subscriberPath": subscriberPath,
 		"someOf":   someOf,
 		"lastWord": lastWord,
 		"qr":       qrCode,
