@@ -71,7 +71,7 @@ func (q *question) foremost(newest fate, stops []api.WhyFinding) []fate {
 	for _, s := range stops {
 		switch s.Kind {
 		case "suppressed", "unsubscribed":
-			if !since.IsZero() && s.Time != nil && s.Time.After(since) {
+			if !since.IsZero() && s.Time != nil && !s.Time.Before(since.Truncate(time.Second)) { // it is in seconds
 				later = append(later, fate{s, api.ArrivedNo})
 			}
 		}
