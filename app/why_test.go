@@ -299,7 +299,8 @@ func (i *inquiry) bound() {
 	i.must(err)
 	client := api.NewClient(i.URL(), made.Token, nil)
 	for address, kind := range map[string]string{"rcpt-554@example.net": "neverSubmitted",
-		"barred@example.net": "neverSubmitted", "reader@example.net": "neverSubmitted", "paced@example.net": "paced"} {
+		"barred@example.net": "neverSubmitted", "reader@example.net": "neverSubmitted",
+		"paced@example.net": "paced"} {
 		found, err := api.WhyTo.Do(i.t.Context(), client, api.WhyQuery{}, address)
 		i.must(err)
 		if found.Findings[0].Kind != kind || len(found.Suppressions)+len(found.Digests) > 0 {

@@ -202,7 +202,8 @@ func (t table) peopleRoutes() {
 
 // mounted are the paths of the table as echo writes them.
 var mounted = []string{
-	"/", "/static/*", "/login", "/login/*", "/logout", "/log", "/search", "/to/*", "/cancel", "/replay", "/queues/*",
+	"/", "/static/*", "/login", "/login/*", "/logout", "/log", "/search", "/to/*", "/cancel", "/replay",
+	"/queues/*",
 	"/messages/*",
 	"/webhooks", "/webhooks/*", "/accounts", "/accounts/*", "/gateways", "/templates", "/templates/*",
 	"/suppressions", "/suppressions/*", "/lists", "/lists/*", "/segments", "/segments/*",

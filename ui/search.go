@@ -36,7 +36,8 @@ type facetValue struct {
 	URL   string // empty: a query cannot contain the value
 }
 
-// searchPage finds mail in the search index. An address alone leads to the page of the address. A wrong query is answered with the error and its place.
+// searchPage finds mail in the search index. An address alone leads to the page of the address.
+// A wrong query is answered with the error and its place.
 func (u *UI) searchPage(w http.ResponseWriter, r *http.Request) error {
 	v := r.URL.Query()
 	view := searchView{Q: strings.TrimSpace(v.Get("q")), Best: v.Get("sort") == string(api.SortRelevance)}

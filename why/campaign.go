@@ -16,6 +16,7 @@ func (q *question) campaignFate(c api.PersonalCampaign) fate {
 	is := func(kind, arrived, format string, args ...any) fate {
 		return fate{finding(kind, c.Time, format, append([]any{mail}, args...)...), arrived}
 	}
+	recipients := "/campaigns/" + escaped(c.Campaign) + "/recipients"
 	var f fate
 	switch {
 	case c.Complained:
@@ -45,15 +46,15 @@ func (q *question) campaignFate(c api.PersonalCampaign) fate {
 	case c.State == "inDoubt":
 		f = is("inDoubt", api.ArrivedUnknown, "%s is in doubt: it is not known whether %s has it, because it may have been taken by "+
 			"the relay when the connection or the process ended.", q.Address())
-		f.Do = append(f.Do, q.step("Count it as sent", "/campaigns/"+escaped(c.Campaign)+"/recipients?state=inDoubt",
-			"campaign settle", c.Campaign, q.Address()))
+		f.Do = append(f.Do, q.step("Count it as sent", recipients+"?state=inDoubt", "campaign settle", c.Campaign,
+			q.Address()))
 	case c.State == "cancelled":
 		f = is("cancelled", api.ArrivedNo, "%s was cancelled before it was sent to %s.", q.Address())
 	default:
 		f = is("refused", api.ArrivedNo, "%s failed, and no attempt will follow%s.", quoted(c.Response))
 	}
 	f.QueueID = c.QueueID
-	f.Do = append(f.Do, q.step("Show the campaign's recipients", "/campaigns/"+escaped(c.Campaign)+"/recipients",
-		"campaign recipients", c.Campaign, "--search="+q.Address()))
+	f.Do = append(f.Do, q.step("Show the campaign's recipients", recipients, "campaign recipients", c.Campaign,
+		"--search", q.Address()))
 	return f
 }

@@ -140,5 +140,5 @@ func keptFor(d time.Duration) string {
 	if d < 24*time.Hour {
 		return ""
 	}
-	return fmt.Sprintf(" (it keeps them for %s)", plural(int(d/(24*time.Hour)), "day"))
+	return fmt.Sprintf(" (the email log keeps messages for %s)", plural(int(d/(24*time.Hour)), "day"))
 }

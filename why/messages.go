@@ -35,7 +35,9 @@ func (y *Why) messages(ctx context.Context, q *question) error {
 		}
 		q.answer.Messages = append(q.answer.Messages, indexed(q, d))
 	}
-	slices.SortStableFunc(q.answer.Messages, func(a, b api.WhyMessage) int { return b.Created.Compare(a.Created) })
+	slices.SortStableFunc(q.answer.Messages, func(a, b api.WhyMessage) int {
+		return b.Created.Compare(a.Created)
+	})
 	return nil
 }
 

@@ -14,55 +14,48 @@ func (q *question) stops() []api.WhyFinding {
 	return slices.Concat(q.suppressed(), q.waits(), q.left(), q.digests())
 }
 
-// suppressed are the suppressions that hold.
+// suppressed are the suppressions that hold, those of all mail first.
 func (q *question) suppressed() (found []api.WhyFinding) {
 	for _, s := range q.Suppressions {
 		if s.Expired {
 			continue
 		}
-		kind, whom := "suppressed", q.Address()
+		whom, subject := q.Address(), q.Address()
 		if s.Domain != "" {
-			whom = "the whole domain " + s.Domain
+			whom, subject = "the whole domain "+s.Domain, "@"+s.Domain
 		}
-		what := "all mail to %s is stopped"
+		kind, what, scope := "suppressed", "all mail", "the whole instance"
 		switch {
 		case s.List != "":
-			kind, what = "unsubscribed", "mail of the list "+s.List+" to %s is stopped"
+			kind, what = "unsubscribed", "mail of the list "+s.List
 		case s.Reason == "unsubscribe":
-			kind, what = "unsubscribed", "bulk mail and mail of lists to %s is stopped"
+			kind, what = "unsubscribed", "bulk mail and mail of lists"
 		}
-		by := map[string]string{"unsubscribe": "it unsubscribed", "hard_bounce": "mail to it came back for good",
-			"spam_report": "it reported mail as spam", "manual": "somebody added it by hand",
-			"erased": "the person was erased"}[s.Reason]
-		scope := " of the whole instance"
+		var flags []string
 		if s.Account != "" {
-			scope = " of the account " + s.Account
-		}
-		if kind == "unsubscribed" && s.List != "" {
-			scope = " of the list of the account " + s.Account
-		}
-		f := finding(kind, &s.Created, "Since %s "+strings.Replace(what, "%s", whom, 1)+" by a suppression%s: %s%s.",
-			on(s.Created), scope, cmp.Or(by, s.Reason), quoted(s.Response))
-		f.QueueID, f.Account = s.MessageID, s.Account
-		subject := q.Address()
-		if s.Domain != "" {
-			subject = "@" + s.Domain
-		}
-		args := []string{subject}
-		if s.Account != "" {
-			args = append(args, "--account", s.Account)
+			scope, flags = "the account "+s.Account, []string{"--account", s.Account}
 		}
 		if s.List != "" {
-			args = append(args, "--list", s.List)
+			flags = append(flags, "--list", s.List)
 		}
+		f := finding(kind, &s.Created, "Since %s %s to %s is stopped by a suppression of %s: %s%s.", on(s.Created),
+			what, whom, scope, meant(s.Reason), quoted(s.Response))
+		f.QueueID, f.Account = s.MessageID, s.Account
 		if s.Reason != "erased" {
 			f.Do = append(f.Do, q.step("Remove the suppression", "/suppressions?q="+query(subject),
-				"suppressions remove", args...))
+				"suppressions remove", append([]string{subject}, flags...)...))
 		}
 		found = append(found, f)
 	}
 	slices.SortStableFunc(found, func(a, b api.WhyFinding) int { return cmp.Compare(a.Kind, b.Kind) })
 	return found
+}
+
+// meant says in words what the reason of a suppression means.
+func meant(reason string) string {
+	return cmp.Or(map[string]string{"unsubscribe": "it unsubscribed",
+		"hard_bounce": "mail to it came back for good", "spam_report": "it reported mail as spam", "manual": "somebody added it by hand",
+		"erased": "the person was erased"}[reason], reason)
 }
 
 // waits are the accounts and queues whose mail waits.

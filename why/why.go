@@ -52,7 +52,7 @@ type Parts struct {
 
 // Options are the settings. The zero value works.
 type Options struct {
-	KeepLog  time.Duration         // how long the email log keeps messages, for the answer's words; zero: not said
+	KeepLog  time.Duration         // how long the email log keeps messages, to say so; zero: not said
 	Patience time.Duration         // how long each source may take; zero: 10 s
 	Registry prometheus.Registerer // nil: no metrics
 	Logger   *slog.Logger          // nil: no log

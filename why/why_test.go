@@ -36,7 +36,9 @@ func (d desk) MessageEvents(_ context.Context, id string) (api.MessageEvents, er
 	return api.MessageEvents{Events: d.events[id]}, d.err
 }
 
-func (d desk) Get(context.Context, string) (api.OutboxMessage, error) { return api.OutboxMessage{}, d.err }
+func (d desk) Get(context.Context, string) (api.OutboxMessage, error) {
+	return api.OutboxMessage{}, d.err
+}
 
 func (d desk) QueueStatus(context.Context, string) (api.QueueStatus, error) {
 	return api.QueueStatus{}, d.err
@@ -64,8 +66,8 @@ func to(t *testing.T, log desk, known Known, broken error, in api.WhyQuery) api.
 
 // sent is a message that a relay took, to several people.
 func sent(id string, to ...string) api.LoggedMessage {
-	m := api.LoggedMessage{QueueID: id, Account: "shop", Subject: "Receipt", Status: api.StatusSent, Created: noon,
-		Envelope: api.Envelope{To: to}}
+	m := api.LoggedMessage{QueueID: id, Account: "shop", Subject: "Receipt", Status: api.StatusSent,
+		Created: noon, Envelope: api.Envelope{To: to}}
 	for _, one := range to {
 		m.Recipients = append(m.Recipients, api.RecipientStatus{Address: one, Status: "sent"})
 	}
@@ -76,7 +78,8 @@ func sent(id string, to ...string) api.LoggedMessage {
 func TestASourceFails(t *testing.T) {
 	t.Parallel()
 	away := fault.New(fault.Unavailable, "", "Redis is unreachable")
-	found := to(t, desk{messages: []api.LoggedMessage{sent("A", "ann@example.com")}}, Known{}, away, api.WhyQuery{})
+	log := desk{messages: []api.LoggedMessage{sent("A", "ann@example.com")}}
+	found := to(t, log, Known{}, away, api.WhyQuery{})
 	if found.Findings[0].Kind != "sent" || len(found.Unasked) != 1 || found.Unasked[0] != (api.WhyUnasked{
 		Source: "suppressions", Error: "Redis is unreachable"}) {
 		t.Errorf("%+v", found)
@@ -96,7 +99,8 @@ func TestASourceFails(t *testing.T) {
 func TestWhatIsNoProof(t *testing.T) {
 	t.Parallel()
 	open := func(bot bool, to ...string) api.MessageEvent {
-		return api.MessageEvent{Event: "trackOpen", Date: noon, Recipients: to, Details: &api.EventDetails{Bot: bot}}
+		return api.MessageEvent{Event: "trackOpen", Date: noon, Recipients: to,
+			Details: &api.EventDetails{Bot: bot}}
 	}
 	both := []string{"ann@example.com", "bob@example.com"}
 	for name, c := range map[string]struct {
@@ -165,8 +169,8 @@ func TestCommandsAreQuoted(t *testing.T) {
 
 func TestNoAddress(t *testing.T) {
 	t.Parallel()
-	y, err := New(Parts{Log: desk{},
-		Account: func(context.Context, string) (api.AccountInfo, error) { return api.AccountInfo{}, nil }}, Options{})
+	account := func(context.Context, string) (api.AccountInfo, error) { return api.AccountInfo{}, nil }
+	y, err := New(Parts{Log: desk{}, Account: account}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
