@@ -53,9 +53,13 @@ func (q *question) suppressed() (found []api.WhyFinding) {
 
 // meant says in words what the reason of a suppression means.
 func meant(reason string) string {
-	return cmp.Or(map[string]string{"unsubscribe": "it unsubscribed",
-		"hard_bounce": "mail to it came back for good", "spam_report": "it reported mail as spam", "manual": "somebody added it by hand",
-		"erased": "the person was erased"}[reason], reason)
+	return cmp.Or(map[string]string{
+		"unsubscribe": "it unsubscribed",
+		"hard_bounce": "mail to it came back for good",
+		"spam_report": "it reported mail as spam",
+		"manual":      "somebody added it by hand",
+		"erased":      "the person was erased",
+	}[reason], reason)
 }
 
 // waits are the accounts and queues whose mail waits.
