@@ -384,6 +384,9 @@ const (
 	// ExportPerson returns what there is of a person.
 	ExportPerson Call[ErasureRequest, PersonalData] = "POST /v1/people/export"
 
+	// WhyTo says why an address did or did not get its mail, from all that Postroom knows of it.
+	WhyTo Call[WhyQuery, Why] = "GET /v1/to/{address}"
+
 	// GetFeedback shows the sources of feedback about sent mail, and the results.
 	GetFeedback Fetch[FeedbackStatus] = "GET /v1/feedback"
 	// ReturnMail submits a returned mail (a bounce, a delay notice or a complaint) as it is (RFC 5322). If

@@ -49,6 +49,7 @@ import (
 	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/watch"
 	"github.com/postroom/postroom/webhooks"
+	"github.com/postroom/postroom/why"
 )
 
 // Options are the inputs that the settings don't have.
@@ -97,6 +98,7 @@ type App struct {
 	digests      *digest.Digests
 	documents    *documents.Documents
 	erasures     *erasure.Erasures
+	why          *why.Why
 	feedback     *feedback.Feedback
 	tracking     *tracking.Tracking // nil where no HTTP is served
 	watch        *watch.Watch
@@ -133,6 +135,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 		a.buildWebhooks,    // events to endpoints
 		a.buildDocuments,   // events to the search index
 		persons{a}.build,   // persons erased everywhere
+		addresses{a}.build, // why mail did not arrive
 		a.buildArchive,     // events to files or a column store
 		a.buildFeedback,    // results that arrive later: from providers and returned mail
 		a.buildRecipients,  // links in mail: tracking, unsubscribe pages
@@ -376,7 +379,7 @@ func (a *App) serverParts() server.Parts {
 		People: a.people, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions,
 		Audience: a.audience, OptIn: a.optIn, Campaigns: a.campaigns, Digests: a.digests,
 		Feedback: a.feedback, Bounces: a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe,
-		Senders: a.senders, Erasures: a.erasures, Audit: a.audit, State: a.state(),
+		Senders: a.senders, Erasures: a.erasures, Why: a.why, Audit: a.audit, State: a.state(),
 	}
 }
 

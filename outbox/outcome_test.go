@@ -63,7 +63,8 @@ func TestLogKnowsOutcomes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &api.Outcome{Status: api.OutcomeBounced, Date: b.clock.Now().UTC(),
-		Recipients: []string{"ann@x.test"}, Details: api.EventDetails{BounceType: "hard", Diagnostic: "550 5.1.1 nobody"}}
+		Recipients: []string{"ann@x.test"},
+		Details:    api.EventDetails{BounceType: "hard", Diagnostic: "550 5.1.1 nobody"}}
 	if diff := cmp.Diff(want, m.Outcome); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -28,7 +28,8 @@ func (w *world) send(t *testing.T, r route, token string, names []string, header
 	replaced := strings.NewReplacer(names...)
 	path := strings.NewReplacer(append(slices.Clone(names), "{listId}", "news", "{account}", "acme", "{queue}",
 		"submit", "{queueId}", "q1", "{id}", "x1", "{deliveryId}", "d1", "{gateway}", "gw1", "{domain}",
-		"example.com", "{version}", "1", "{subscriber}", "reader@example.org", "{recipient}", "reader-1",
+		"example.com", "{version}", "1", "{address}", "ann@example.org", "{subscriber}",
+		"reader@example.org", "{recipient}", "reader-1",
 		"{category}", "comment", "{run}", "r1", "{name}", "postmark", "*",
 		"docs.js")...).Replace(r.path)
 	body := map[string]string{

@@ -27,6 +27,7 @@ var foreign = map[string]int{
 	"deleteSubscriber":     200, // the same
 	"stopSubscriberImport": 200, // the same
 	"putDigestRecipient":   200, // one of its own
+	"whyTo":                200, // what its own account knows of the address
 }
 
 // operations returns the routes of the OpenAPI document, by the table's row.

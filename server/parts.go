@@ -25,6 +25,7 @@ import (
 	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/webhooks"
+	"github.com/postroom/postroom/why"
 )
 
 // Parts are what the server answers from. All are required.
@@ -49,6 +50,7 @@ type Parts struct {
 	Campaigns    *newsletter.Campaigns
 	Digests      *digest.Digests
 	Erasures     *erasure.Erasures
+	Why          *why.Why
 	Feedback     *feedback.Feedback
 	Bounces      *feedback.Bounces
 	Unsubscribe  *unsubscribe.Service

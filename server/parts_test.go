@@ -49,6 +49,7 @@ import (
 	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/webhooks"
+	"github.com/postroom/postroom/why"
 )
 
 // parts are the packages that a server answers from, on a Redis of their own. No workers run. Made up are the
@@ -157,6 +158,8 @@ func newParts(t testing.TB) *parts {
 		Remaining: func(string) []string { return []string{"Backups."} },
 		Account:   func(ctx context.Context, id string) error { _, err := p.Accounts.Get(ctx, id); return err }},
 		erasure.Options{})
+	must(err)
+	p.Why, err = why.New(why.Parts{Log: p.Outbox, Account: p.Accounts.Get}, why.Options{})
 	must(err)
 	p.Webhooks, err = webhooks.New(p.db, tasks, control, ring, webhooks.Options{AllowPrivate: true,
 		Match: func(ctx context.Context, q string, ids []string) (map[string]bool, error) {

@@ -325,6 +325,7 @@ func (s *Server) audienceRoutes() []group {
 				"listConsents", "List the steps of the subscriptions of a subscriber with their proofs, the latest first"),
 		}},
 		s.subscriberFileRoutes(), s.segmentRoutes(), s.campaignRoutes(), s.digestRoutes(), s.erasureRoutes(),
+		s.whyRoutes(),
 	}
 }
 

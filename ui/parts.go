@@ -20,6 +20,7 @@ import (
 	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/webhooks"
+	"github.com/postroom/postroom/why"
 )
 
 // Parts are what the pages show and change. All are required.
@@ -31,6 +32,7 @@ type Parts struct {
 	Campaigns    *newsletter.Campaigns
 	Digests      *digest.Digests
 	Erasures     *erasure.Erasures
+	Why          *why.Why
 	Accounts     *accounts.Accounts
 	Gateways     *gateways.Store
 	Templates    *templates.Templates

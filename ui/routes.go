@@ -67,6 +67,7 @@ func (t table) mailRoutes() {
 	t.shared("GET /{$}", outboxPage{u}.outbox)
 	t.shared("GET /log", u.logPage)
 	t.shared("GET /search", u.searchPage)
+	t.shared("GET /to/{address}", u.whyPage)
 	t.shared("GET /cancel", u.confirmCancel)
 	t.sharedChanges("POST /cancel", "message", u.cancelAll)
 	t.shared("GET /replay", u.confirmReplay)
@@ -226,7 +227,8 @@ func (t table) peopleRoutes() {
 
 // mounted are the paths of the table as echo writes them.
 var mounted = []string{
-	"/", "/static/*", "/login", "/login/*", "/logout", "/log", "/search", "/cancel", "/replay", "/queues/*",
+	"/", "/static/*", "/login", "/login/*", "/logout", "/log", "/search", "/to/*", "/cancel", "/replay",
+	"/queues/*",
 	"/messages/*",
 	"/webhooks", "/webhooks/*", "/accounts", "/accounts/*", "/gateways", "/templates", "/templates/*",
 	"/suppressions", "/suppressions/*", "/lists", "/lists/*", "/segments", "/segments/*",

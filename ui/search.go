@@ -36,12 +36,16 @@ type facetValue struct {
 	URL   string // empty: a query cannot contain the value
 }
 
-// searchPage finds mail in the search index. A wrong query is answered with the error and its place.
+// searchPage finds mail in the search index. An address alone leads to the page of the address.
+// A wrong query is answered with the error and its place.
 func (u *UI) searchPage(w http.ResponseWriter, r *http.Request) error {
 	v := r.URL.Query()
 	view := searchView{Q: strings.TrimSpace(v.Get("q")), Best: v.Get("sort") == string(api.SortRelevance)}
 	if len(view.Q) > longestQuery || len(v.Get("cursor")) > 1024 {
 		return fault.New(fault.Invalid, "", "The address is too long")
+	}
+	if isAddress(view.Q) && !v.Has("sort") && !v.Has("cursor") {
+		return redirect(w, r, whyPath(view.Q))
 	}
 	q := api.DocumentQuery{Q: view.Q, Account: boundTo(r), PageSize: rowsPerPage, Cursor: v.Get("cursor")}
 	if view.Best {

@@ -45,7 +45,8 @@ func (s step) made(e api.MessageEvent) bool {
 // happened returns the name of an event as text.
 func happened(name string) string {
 	words := map[string]string{
-		"messageSent": "Sent", "messageDeliveryError": "To be tried again", "messageFailed": "Failed for good",
+		"messageQueued": "Accepted",
+		"messageSent":   "Sent", "messageDeliveryError": "To be tried again", "messageFailed": "Failed for good",
 		"messageCancelled":  "Cancelled",
 		"messageWaited":     "Waited",
 		"messageSuppressed": "Suppressed", "messageReplayed": "Sent again by hand",

@@ -50,6 +50,7 @@ import (
 	mailtemplates "github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/templates/render"
 	"github.com/postroom/postroom/webhooks"
+	"github.com/postroom/postroom/why"
 )
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
@@ -79,6 +80,7 @@ type world struct {
 	digests   *digest.Digests
 	refusal   error // of mail of digests; nil: the outbox takes it
 	erasures  *erasure.Erasures
+	why       *why.Why
 	ui        *UI
 	asked     []string // for senders: account and address
 }
@@ -126,6 +128,13 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 		Remaining: func(string) []string { return []string{"Backups."} },
 		Account:   func(context.Context, string) error { return nil }}, erasure.Options{})
 	w.must(err)
+	w.why, err = why.New(why.Parts{Log: w.outbox, Account: w.accounts.Get, Sources: []why.Source{
+		{Name: "suppressions", Read: func(ctx context.Context, of outbox.Whom, into *why.Known) error {
+			found, err := w.barred.Lookup(ctx, of.Account, of.Address())
+			into.Suppressions = found.Suppressions
+			return err
+		}}}}, why.Options{})
+	w.must(err)
 	w.audience, err = audience.New(audience.Parts{DB: db, Suppressions: w.barred,
 		Account:   func(ctx context.Context, id string) error { _, err := w.accounts.Get(ctx, id); return err },
 		Campaigns: func() audience.Campaigns { return w.campaigns }}, audience.Options{})
@@ -166,7 +175,7 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.must(err)
 	u, err := New(Parts{
 		Outbox: w.outbox, Webhooks: w.webhooks, Suppressions: w.barred, Audience: w.audience, Accounts: w.accounts,
-		Campaigns: w.campaigns, Digests: w.digests, Erasures: w.erasures,
+		Campaigns: w.campaigns, Digests: w.digests, Erasures: w.erasures, Why: w.why,
 		Gateways: w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db},
 		Settings: w.settings, Dashboard: board, Viewer: viewer, Audit: w.audit, People: w.people,
 		LinkURL: func(service, secret string) string { return service + "/link?t=" + secret },

@@ -55,6 +55,7 @@ func commands() []verb {
 		{name: "log", help: "See the email log, sent messages too, and count it.", below: logVerbs()},
 		{name: "search", help: "Find any mail again, by words, addresses, subject, status, date.",
 			run: &searchCmd{}},
+		{name: "why", help: "Say why an address did or did not get its mail.", run: &whyCmd{}},
 		{name: "dead-letter", help: "See, send again and delete what failed for good.", below: deadVerbs()},
 		{name: "queue", help: "See, pause and resume the queues.", below: queueVerbs()},
 		{name: "bounce", help: "Hand over a mail that came back, for mail servers.", run: &bounceCmd{}},

@@ -1,0 +1,89 @@
+package app
+
+import (
+	"context"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/webhooks"
+	"github.com/postroom/postroom/why"
+)
+
+// build joins what is known of an address, to say why mail did not arrive.
+func (a addresses) build(context.Context) error {
+	var err error
+	a.why, err = why.New(why.Parts{
+		Log: a.outbox, Account: a.accounts.Get,
+		Sources: []why.Source{
+			{Name: "search index", Read: a.indexed},
+			{Name: "suppressions", Read: a.suppressed},
+			{Name: "subscribers", Read: a.subscribed},
+			{Name: "campaigns", Read: a.campaigned},
+			{Name: "digests", Read: a.notified},
+			{Name: "webhooks", Read: a.told},
+		},
+	}, why.Options{KeepLog: a.cfg.Messages.Retention, Logger: a.log, Registry: a.metrics})
+	return err
+}
+
+// addresses joins what is known of an address to package why.
+type addresses struct{ *App }
+
+// mostIndexed is how many of the newest messages to an address are asked of the search index.
+const mostIndexed = 20
+
+func (a addresses) indexed(ctx context.Context, w outbox.Whom, into *why.Known) error {
+	if strings.ContainsRune(w.Address(), '"') { // a query can't contain it
+		return nil
+	}
+	if err := a.documents.Reachable(ctx); err != nil {
+		return err
+	}
+	page, err := a.documents.Search(ctx, api.DocumentQuery{Q: `to:"` + w.Address() + `"`, Account: w.Account,
+		PageSize: mostIndexed})
+	into.Indexed = page.Documents
+	return err
+}
+
+func (a addresses) suppressed(ctx context.Context, w outbox.Whom, into *why.Known) error {
+	found, err := a.suppressions.Lookup(ctx, w.Account, w.Address())
+	into.Suppressions = found.Suppressions
+	return err
+}
+
+func (a addresses) subscribed(ctx context.Context, w outbox.Whom, into *why.Known) error {
+	var data api.PersonalData
+	err := persons(a).exportSubscribers(ctx, w, &data)
+	for _, one := range data.Subscribers {
+		into.Subscribers = append(into.Subscribers, one.Subscriber)
+	}
+	return err
+}
+
+func (a addresses) campaigned(ctx context.Context, w outbox.Whom, into *why.Known) error {
+	var data api.PersonalData
+	err := persons(a).exportCampaigns(ctx, w, &data)
+	into.Campaigns = data.Campaigns
+	return err
+}
+
+// shownRuns is how many runs of a reader an answer has.
+const shownRuns = 5
+
+func (a addresses) notified(ctx context.Context, w outbox.Whom, into *why.Known) error {
+	var data api.PersonalData
+	err := persons(a).exportDigests(ctx, w, &data)
+	for _, one := range data.Digests {
+		into.Digests = append(into.Digests, api.WhyReader{DigestRecipient: one.DigestRecipient,
+			Runs: one.Runs[:min(len(one.Runs), shownRuns)]})
+	}
+	return err
+}
+
+func (a addresses) told(ctx context.Context, w outbox.Whom, into *why.Known) error {
+	return webhooks.Persons{Webhooks: a.webhooks}.Personal(ctx, w.Account, w.Traces, func(d api.Delivery) error {
+		into.Deliveries = append(into.Deliveries, d)
+		return nil
+	})
+}

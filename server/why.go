@@ -1,0 +1,29 @@
+package server
+
+import (
+	"context"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/why"
+)
+
+type whyInput struct {
+	Address string `path:"address" maxLength:"254" doc:"The address"`
+	Message string `query:"message" maxLength:"1024" doc:"Only this message: its queueId or its Message-ID"`
+	Account string `query:"account" maxLength:"256" doc:"Only mail of this account; all, or that of the token, when absent"`
+}
+
+type whyRoutes struct{ why *why.Why }
+
+func (y whyRoutes) whyTo(ctx context.Context, in *whyInput) (api.Why, error) {
+	return y.why.To(ctx, boundTo(ctx), in.Address, api.WhyQuery{Message: in.Message, Account: in.Account})
+}
+
+// whyRoutes need the scope of everything, because the answer joins everything.
+func (s *Server) whyRoutes() group {
+	routes := whyRoutes{why: s.parts.Why}
+	return group{"Why", "Why mail did not arrive.", []route{
+		get("/v1/to/{address}", own(api.ScopeAPI), routes.whyTo, "whyTo",
+			"Say why an address did or did not get its mail, from all that is known of it"),
+	}}
+}

@@ -1,0 +1,144 @@
+package why
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+// judge puts the findings in order, and makes the sentence of the first. Nothing is read.
+func (q *question) judge() {
+	a := &q.answer
+	fates := q.fates()
+	stops := q.stops()
+	first := q.nothing(stops)
+	if len(fates) > 0 {
+		first, fates = q.foremost(fates[0], stops), fates[1:]
+	}
+	for _, f := range first {
+		a.Findings = append(a.Findings, f.WhyFinding)
+	}
+	for _, s := range stops {
+		if !slices.ContainsFunc(a.Findings, func(f api.WhyFinding) bool { return f.Text == s.Text }) {
+			a.Findings = append(a.Findings, s)
+		}
+	}
+	for _, f := range fates {
+		a.Findings = append(a.Findings, f.WhyFinding)
+		if told := q.toldOf(f.QueueID); told != nil {
+			a.Findings = append(a.Findings, *told)
+		}
+	}
+	a.Sentence, a.Arrived = a.Findings[0].Text, first[0].arrived
+}
+
+// fates are what became of each message, and of mail of campaigns that is not in the email log, the newest
+// first.
+func (q *question) fates() (all []fate) {
+	seen := map[string]bool{}
+	for _, m := range q.answer.Messages {
+		seen[m.QueueID] = true
+		all = append(all, q.fateOf(m))
+	}
+	for _, c := range q.Campaigns {
+		if !seen[c.QueueID] && q.means(c.QueueID, c.MessageID) {
+			all = append(all, q.campaignFate(c))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b fate) int { return cmp.Compare(b.QueueID, a.QueueID) })
+	return all
+}
+
+// foremost are the findings about the newest message. What has stopped mail since it went out precedes them.
+// So does a webhook that failed, if nothing more is known than that the relay took it.
+func (q *question) foremost(newest fate, stops []api.WhyFinding) []fate {
+	found := []fate{newest}
+	if told := q.toldOf(newest.QueueID); told != nil {
+		one := fate{*told, newest.arrived}
+		if newest.Kind == "sent" && told.Kind == "webhookLost" {
+			return []fate{one, newest}
+		}
+		found = append(found, one)
+	}
+	if q.named != "" || !slices.Contains([]string{"sent", "delivered", "opened"}, newest.Kind) {
+		return found
+	}
+	since := q.created(newest)
+	var later []fate
+	for _, s := range stops {
+		switch s.Kind {
+		case "suppressed", "unsubscribed":
+			if !since.IsZero() && s.Time != nil && !s.Time.Before(since.Truncate(time.Second)) { // it is in seconds
+				later = append(later, fate{s, api.ArrivedNo})
+			}
+		}
+	}
+	return append(later, found...)
+}
+
+// created is when the message of a fate was accepted; zero: not known.
+func (q *question) created(f fate) time.Time {
+	for _, m := range q.answer.Messages {
+		if m.QueueID == f.QueueID {
+			return m.Created
+		}
+	}
+	return time.Time{}
+}
+
+func (q *question) toldOf(id string) *api.WhyFinding {
+	for _, m := range q.answer.Messages {
+		if m.QueueID == id {
+			return q.told(m)
+		}
+	}
+	return nil
+}
+
+// nothing are the findings where there is no message: why none was made comes first.
+func (q *question) nothing(stops []api.WhyFinding) []fate {
+	var found []fate
+	for _, s := range stops {
+		switch s.Kind {
+		case "unsubscribed", "unconfirmed", "digestFailed", "digestOff":
+			found = append(found, fate{s, api.ArrivedNo})
+		case "digestWaiting":
+			found = append(found, fate{s, api.ArrivedNotYet})
+		}
+	}
+	last := fate{arrived: api.ArrivedNo}
+	switch kept := keptFor(q.keeps); {
+	case q.blind:
+		last.WhyFinding = finding("unasked", nil,
+			"It is not known whether anything was submitted for %s: the email log could not be asked.", q.Address())
+		last.arrived = api.ArrivedUnknown
+		return []fate{last}
+	case q.others:
+		last.WhyFinding = finding("notTo", nil, "The message %s is not to %s, but to others.", q.named, q.Address())
+		last.QueueID = q.named
+		last.Do = append(last.Do, q.step("Show the message", "/messages/"+escaped(q.named), "log show", q.named))
+		return []fate{last}
+	case q.named != "":
+		last.WhyFinding = finding("neverSubmitted", nil,
+			"Postroom knows of no message %s to %s: it was never submitted here, or is no longer in the email log%s.",
+			clip(q.named, 80), q.Address(), kept)
+		return []fate{last}
+	default:
+		last.WhyFinding = finding("neverSubmitted", nil,
+			"Nothing was submitted to %s that Postroom still knows of%s: ask the application.", q.Address(), kept)
+	}
+	last.Do = append(last.Do, q.step("Search for it", "/search?q="+query("to:"+q.Address()), "search",
+		"to:"+q.Address()))
+	return append(found, last)
+}
+
+// keptFor says how long the email log keeps messages; "" if that is not known.
+func keptFor(d time.Duration) string {
+	if d < 24*time.Hour {
+		return ""
+	}
+	return fmt.Sprintf(" (the email log keeps messages for %s)", plural(int(d/(24*time.Hour)), "day"))
+}
