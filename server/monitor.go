@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/server/access"
 )
 
-// NewMonitor returns a Server for /health, /ready and /metrics only. It is for processes without an API, and
+// NewMonitor returns a Server for /health, /ready, /metrics and /debug/pprof only. It is for processes without an API, and
 // to keep metrics off the port of an API. As with New, it listens already.
 //
 // /health and /ready need no token: supervisors and load balancers have none, and the answers are no secret.
@@ -28,7 +28,8 @@ func NewMonitor(access *access.Access, state State, o Options) (*Server, error) 
 	s := prepare(Parts{Access: access, State: state}, o, prometheus.NewRegistry())
 	s.setting = "monitor.listen"
 	i := s.instance()
-	s.mount([]group{{name: "Instance", routes: []route{i.healthRoute(), i.readyRoute(), i.metricsRoute(false)}}})
+	s.mount([]group{{name: "Instance", routes: []route{i.healthRoute(), i.readyRoute(), i.metricsRoute(false),
+		profileRoute()}}})
 	if err := s.listen(); err != nil {
 		return nil, fmt.Errorf("new monitoring server: %w", err)
 	}

@@ -362,7 +362,10 @@ func (p *parts) digestRun(t *testing.T, state string) string {
 	}
 	shard, err := strconv.Atoi(begun.Run[len(begun.Run)-2:])
 	if err == nil && state != "" {
-		err = p.db.Client().HSet(t.Context(), redisdb.Key(shard, "digest-run", begun.Run), "state", state).Err()
+		pipe := p.db.Client().TxPipeline()
+		pipe.HSet(t.Context(), redisdb.Key(shard, "digest-run", begun.Run), "state", state)
+		pipe.ZRem(t.Context(), redisdb.Key(shard, "digest-open"), "run "+begun.Run)
+		_, err = pipe.Exec(t.Context())
 	}
 	if err != nil {
 		t.Fatal(err)

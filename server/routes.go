@@ -374,6 +374,7 @@ func (s *Server) publicRoutes() []group {
 			instance.healthRoute(),
 			instance.readyRoute(),
 			instance.metricsRoute(s.opts.MetricsApart),
+			profileRoute(),
 			plain("/openapi.json", public(), instance.openAPIJSON),
 			plain("/openapi.yaml", public(), instance.openAPIYAML),
 			plain("/docs", public(), instance.docsPage),
