@@ -30,7 +30,7 @@ func (w *world) send(t *testing.T, r route, token string, names []string, header
 		"submit", "{queueId}", "q1", "{id}", "x1", "{deliveryId}", "d1", "{gateway}", "gw1", "{domain}",
 		"example.com", "{version}", "1", "{address}", "ann@example.org", "{subscriber}",
 		"reader@example.org", "{recipient}", "reader-1",
-		"{category}", "comment", "{run}", "r1", "{name}", "postmark", "*",
+		"{category}", "comment", "{run}", "r1", "{name}", "postmark", "pprof/*", "pprof/heap", "*",
 		"docs.js")...).Replace(r.path)
 	body := map[string]string{
 		"submit": `{"to":{"address":"a@example.net"}}`, "submitAs": `{"to":{"address":"a@example.net"}}`,

@@ -79,7 +79,7 @@ func TestMonitorAnswersHealthAndMetricsOnly(t *testing.T) {
 		"a list of profiles":            {"/debug/pprof/", adminToken, 200, "goroutine"},
 		"a profile":                     {"/debug/pprof/goroutine?debug=1", adminToken, 200, "goroutine profile:"},
 		"profiles, of a bound token":    {"/debug/pprof/heap", boundToken, 403, "Unauthorized account"},
-		"no command line":               {"/debug/pprof/cmdline", adminToken, 404, ""},
+		"no command line":               {"/debug/pprof/cmdline", adminToken, 404, "There is no profile"},
 		"nothing of the API":            {"/v1/outbox", adminToken, 404, "Not Found"},
 		"nothing of its documentation":  {"/openapi.json", "", 404, "Not Found"},
 		"nothing of the operator pages": {"/", adminToken, 404, "Not Found"},

@@ -1,12 +1,13 @@
 package server
 
 import (
-	"net/http"
 	"net/http/pprof"
+	names "runtime/pprof"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
 )
 
 // profileRoute serves the profiles of the process, in the format of go tool pprof. They show names of functions
@@ -16,16 +17,16 @@ func profileRoute() route { return plain("/debug/pprof/*", whole(api.ScopeAdmin)
 
 // profiles answers a profile by name, or lists them. It never shows the command line, which may have secrets.
 func profiles(c echo.Context) error {
-	serve := pprof.Index
-	switch c.Param("*") {
-	case "profile":
+	serve, name := pprof.Index, c.Param("*")
+	switch {
+	case name == "profile":
 		serve = pprof.Profile
-	case "trace":
+	case name == "trace":
 		serve = pprof.Trace
-	case "symbol":
+	case name == "symbol":
 		serve = pprof.Symbol
-	case "cmdline":
-		serve = http.NotFound
+	case name != "" && names.Lookup(name) == nil:
+		return fault.New(fault.NotFound, "", "There is no profile %q; /debug/pprof/ lists them", name)
 	}
 	liftDeadline(c)
 	serve(c.Response(), c.Request())
