@@ -172,7 +172,8 @@ func TestRefusals(t *testing.T) {
 				strings.Repeat("x", 257), status: 400, fields: []api.ProblemField{
 				f("state", `"state" is not allowed`), f("page", `"page" must be greater than or equal to 0`),
 				f("pageSize", `"pageSize" must be greater than or equal to 1`),
-				f("status", `"status" must be one of [queued, sending, sent, failed, cancelled, suppressed, dead]`),
+				f("status", `"status" must be one of [queued, sending, sent, failed, cancelled, suppressed, dead, `+
+					"delivered, opened, clicked, unsubscribed, bounced, complained]"),
 				f("lane", `"lane" must be one of [transactional, bulk]`),
 				f("tag", `"tag" length must be less than or equal to 256 characters long`),
 				f("createdBefore", `"createdBefore" must be in ISO 8601 date format`)}},

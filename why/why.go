@@ -149,7 +149,7 @@ func (y *Why) ask(ctx context.Context, q *question, name string, read func(conte
 
 // words returns an error for who asks. Only errors that were made for callers are told in full.
 func words(err error) string {
-	if e, ok := errors.AsType[*fault.Error](err); ok && e.Message != "" {
+	if e, ok := errors.AsType[*fault.Error](err); ok && e.Kind != fault.Internal && e.Message != "" {
 		return e.Message
 	}
 	if errors.Is(err, context.DeadlineExceeded) {

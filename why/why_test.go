@@ -84,7 +84,7 @@ func TestASourceFails(t *testing.T) {
 		Source: "suppressions", Error: "Redis is unreachable"}) {
 		t.Errorf("%+v", found)
 	}
-	found = to(t, desk{err: errors.New("ann@example.com: broken")}, Known{}, nil, api.WhyQuery{})
+	found = to(t, desk{err: fault.New(fault.Internal, "", "ann@example.com: broken")}, Known{}, nil, api.WhyQuery{})
 	if found.Findings[0].Kind != "unasked" || found.Arrived != api.ArrivedUnknown || len(found.Unasked) != 2 {
 		t.Errorf("without the email log: %+v", found)
 	}
