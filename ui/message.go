@@ -46,7 +46,7 @@ func (v messageView) Dead() bool { return v.Message.Status == api.StatusDead }
 // Stands returns the message's state in the outbox, or else its outcome or its status in the log.
 func (v messageView) Stands() string {
 	if v.State != "" {
-		return string(v.State)
+		return v.State.Of(v.Message.AttemptsMade, v.Message.Reason)
 	}
 	return string(v.Message.Stands())
 }

@@ -86,7 +86,7 @@ func (o *outboxListCmd) Run(s *session) error {
 func messageGrid(messages []api.OutboxMessage, now time.Time) grid {
 	g := newGrid("id", "state", "to", "subject", "attempts", "next", "why")
 	for _, m := range messages {
-		g.add(m.QueueID, m.State, someOf(m.Envelope.To), clip(m.Subject, 40), tries(m.AttemptsMade, m.Attempts),
+		g.add(m.QueueID, m.Stands(), someOf(m.Envelope.To), clip(m.Subject, 40), tries(m.AttemptsMade, m.Attempts),
 			next(m.NextAttempt, now), why(m))
 	}
 	return g

@@ -65,7 +65,7 @@ func (o *outboxShowCmd) content(s *session) error {
 // message prints everything about a message.
 func (c *console) message(m api.OutboxMessage, now time.Time) {
 	c.line("Id", m.QueueID)
-	c.line("State", string(m.State))
+	c.line("State", m.Stands())
 	c.heads(messageHead{m.Account, m.Envelope.From, m.Subject, m.MessageID, m.Source, m.Created, m.Scheduled},
 		"Queued", now)
 	c.line("Attempts", fmt.Sprintf("%d of %d; next: %s", m.AttemptsMade, m.Attempts, next(m.NextAttempt, now)))
