@@ -94,8 +94,8 @@ type OutboxMessage struct {
 	Log            []Attempt         `json:"log,omitempty" doc:"Every attempt made (single message only)"`
 }
 
-// Stands returns the state of a message in a word for people: scheduled waits for its own time, delayed after a
-// failed attempt or for a limit.
+// Stands returns the state of a message in a word for people: scheduled waits for its own time, delayed after
+// a failed attempt or for a limit.
 func (m OutboxMessage) Stands() string { return m.State.Of(m.AttemptsMade, m.Reason) }
 
 // Of returns the word for a state of a message with so many attempts, which waits for a reason or for none.

@@ -10,9 +10,9 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// profileRoute serves the profiles of the process, in the format of go tool pprof. They show names of functions
-// and sizes, and how busy each is. A profile of the processor is taken while the request lasts, so the route has
-// no deadline.
+// profileRoute serves the profiles of the process, in the format of go tool pprof. They show names of
+// functions and sizes, and how busy each is. A profile of the processor is taken while the request lasts, so
+// the route has no deadline.
 func profileRoute() route { return plain("/debug/pprof/*", whole(api.ScopeAdmin), profiles) }
 
 // profiles answers a profile by name, or lists them. It never shows the command line, which may have secrets.

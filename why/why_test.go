@@ -84,7 +84,8 @@ func TestASourceFails(t *testing.T) {
 		Source: "suppressions", Error: "Redis is unreachable"}) {
 		t.Errorf("%+v", found)
 	}
-	found = to(t, desk{err: fault.New(fault.Internal, "", "ann@example.com: broken")}, Known{}, nil, api.WhyQuery{})
+	broken := desk{err: fault.New(fault.Internal, "", "ann@example.com: broken")}
+	found = to(t, broken, Known{}, nil, api.WhyQuery{})
 	if found.Findings[0].Kind != "unasked" || found.Arrived != api.ArrivedUnknown || len(found.Unasked) != 2 {
 		t.Errorf("without the email log: %+v", found)
 	}

@@ -42,6 +42,7 @@ type house struct {
 	postroom *rig.Process
 	client   *api.Client
 	digests  atomic.Int64 // mails of digests that the relay took
+	first    atomic.Int64 // when it took the first one, Unix ms
 	due      time.Time    // when the digests are
 }
 
@@ -78,6 +79,7 @@ func run(ctx context.Context, p plan) error {
 func (h *house) respond(c testsmtp.Command) testsmtp.Action {
 	if c.Verb == "RCPT" && strings.HasPrefix(c.Arg, "r") {
 		h.digests.Add(1)
+		h.first.CompareAndSwap(0, time.Now().UnixMilli())
 	}
 	return testsmtp.Action{}
 }
@@ -203,6 +205,8 @@ func (h *house) send(ctx context.Context) error {
 		return fmt.Errorf("%d of %d digests were mailed: %w", h.digests.Load(), h.readers, err)
 	}
 	took := time.Since(began)
+	wait := time.UnixMilli(h.first.Load()).Sub(h.due)
+	rig.Row("the first mail, after its time", rig.Round(wait).String(), "at most 2 s", wait <= 2*time.Second)
 	n := float64(int64(h.readers) - had)
 	rate := n / took.Seconds()
 	rig.Row("digests mailed", fmt.Sprintf("%.0f/s", rate), "at least 1,000/s", rate >= 1000)
