@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/server/access"
 )
 
-// NewMonitor returns a Server for /health, /ready, /metrics and /debug/pprof only. It is for processes without
-// an API, and to keep metrics off the port of an API. As with New, it listens already.
+// NewMonitor returns a Server for /health, /ready, /metrics and /debug/pprof only. It is for processes
+// without an API, and to keep metrics off the port of an API. As with New, it listens already.
 //
 // /health and /ready need no token: supervisors and load balancers have none, and the answers are no secret.
 // /metrics needs the scope metrics, because metrics name relays and show the amount of mail, and a firewall
