@@ -118,7 +118,8 @@ func (rd *Reader) logIndexes(q api.LogQuery) []index {
 	}
 	return rd.indexesOf(q.Lane, q.Account, func(_ string, add func(string, bool)) {
 		for status, s := range statuses {
-			if q.Status != "" && q.Status != status {
+			failed := q.Status == api.StatusFailed && status == api.StatusDead // a dead letter failed, too
+			if q.Status != "" && q.Status != status && !failed {
 				continue
 			}
 			for _, state := range s.states {

@@ -74,7 +74,7 @@ func TestLogShowsWhatBecameOfMail(t *testing.T) {
 		"status=queued":                             {"to busy"},
 		"status=dead":                               {"to nobody"},
 		"status=cancelled":                          {"no more"},
-		"status=failed":                             nil,
+		"status=failed":                             {"to nobody"},
 		"status=sent&account=other":                 {"of another"},
 		"account=nobody":                            nil,
 		"lane=bulk":                                 {"to nobody"},
