@@ -207,7 +207,25 @@ type DeliveryQuery struct {
 
 // EndpointReplay selects the events to send again.
 type EndpointReplay struct {
-	Since time.Time
+	Since      time.Time
+	Background bool // do not wait for the end; GetEndpointReplay tells it
+}
+
+// EndpointReplayState is how far the last replay in the background is.
+type EndpointReplayState struct {
+	State    string     `json:"state" enum:"running,done,stopped,interrupted" doc:"stopped: the endpoint was switched off or deleted; interrupted: its task is gone"`
+	Since    time.Time  `json:"since" doc:"Events of this time and later are replayed"`
+	Reached  *time.Time `json:"reached,omitempty" doc:"Time of the last event that was read"`
+	Progress int        `json:"progress" doc:"Percent"`
+	Replayed int        `json:"replayed" doc:"Events queued again for this endpoint"`
+	Started  time.Time  `json:"started"`
+	Ended    *time.Time `json:"ended,omitempty"`
+	Error    string     `json:"error,omitempty" doc:"Why it was stopped"`
+}
+
+// EndpointTest asks for a test delivery.
+type EndpointTest struct {
+	Event string // type of the event, such as messageBounce; empty: webhookTest
 }
 
 // EndpointTested is the result of a test delivery.
@@ -226,7 +244,8 @@ type Redelivered struct {
 
 // Replayed is the response to the replay of an endpoint's events.
 type Replayed struct {
-	Replayed int `json:"replayed" doc:"Events queued again for this endpoint"`
+	Replayed int  `json:"replayed" doc:"Events queued again for this endpoint"`
+	Running  bool `json:"running,omitempty" doc:"It goes on in the background"`
 }
 
 // Deleted is the response to a deletion.

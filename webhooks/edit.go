@@ -244,16 +244,21 @@ func (w *Webhooks) show(all stored, id string) (api.Endpoint, error) {
 	return v, nil
 }
 
-// Test sends a webhookTest event to an endpoint immediately and returns the result. It also works on an
-// endpoint that is switched off. It leaves no entry in the log of deliveries and does not count for the
-// health of the endpoint.
-func (w *Webhooks) Test(ctx context.Context, id string) (api.EndpointTested, error) {
+// Test sends an event to an endpoint immediately and returns the result: a webhookTest, or a sample of the
+// given type, whether or not the endpoint asks for it. It also works on an endpoint that is switched off. It
+// leaves no entry in the log of deliveries and does not count for the health of the endpoint.
+func (w *Webhooks) Test(ctx context.Context, id, kind string) (api.EndpointTested, error) {
+	of := cmp.Or(event.Type(kind), event.WebhookTest)
+	if !slices.Contains(event.Types(), of) {
+		return api.EndpointTested{}, fault.InvalidFields([]fault.Field{{Key: "event",
+			Message: "is not an event type"}})
+	}
 	t, err := w.probeTarget(ctx, id)
 	if err != nil {
 		return api.EndpointTested{}, err
 	}
 	now := w.now()
-	e, err := event.New(newID(), event.WebhookTest, accountOf(id), now, map[string]string{"endpoint": id})
+	e, err := sampleEvent(of, t, now)
 	if err != nil {
 		return api.EndpointTested{}, err
 	}
@@ -283,7 +288,7 @@ func (w *Webhooks) probeTarget(ctx context.Context, id string) (*target, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &target{id: id, url: e.URL, headers: s.Headers, keys: s.keys}, nil
+	return &target{id: id, url: e.URL, accounts: e.Accounts, headers: s.Headers, keys: s.keys}, nil
 }
 
 // accountOf returns the account whose own endpoint this is, or "" for any other endpoint.

@@ -113,7 +113,10 @@ func dueKey() string                   { return redisdb.Key(0, "webhook", "due")
 func logKey(endpoint string) string    { return redisdb.Key(0, "webhook", "log", endpoint) }
 func doneKey(endpoint string) string   { return redisdb.Key(0, "webhook", "done", endpoint) }
 func replayKey(endpoint string) string { return redisdb.Key(0, "webhook", "replay", endpoint) }
-func restKey(endpoint string) string   { return redisdb.Key(0, "webhook", "rest", endpoint) }
+func replayStateKey(endpoint string) string {
+	return redisdb.Key(0, "webhook", "replaying", endpoint)
+}
+func restKey(endpoint string) string { return redisdb.Key(0, "webhook", "rest", endpoint) }
 func hoursKey(endpoint string, day time.Time) string {
 	return redisdb.Key(0, "webhook", "hours", endpoint, day.UTC().Format(time.DateOnly))
 }
@@ -250,11 +253,11 @@ func (s store) postpone(ctx context.Context, refs []ref, until time.Time) error 
 	return nil
 }
 
-// past reads the event stream of a partition from an id on. It returns the events and the id to continue
+// past reads the event stream of a partition between two ids. It returns the events and the id to continue
 // from, or "" at the end.
-func (s store) past(ctx context.Context, partition int, from string, count int) (events []string, next string,
-	err error) {
-	entries, err := s.client.XRangeN(ctx, redisdb.Key(partition, stream), from, "+", int64(count)).Result()
+func (s store) past(ctx context.Context, partition int, from, to string, count int) (events []string,
+	next string, err error) {
+	entries, err := s.client.XRangeN(ctx, redisdb.Key(partition, stream), from, to, int64(count)).Result()
 	if err != nil {
 		return nil, "", fmt.Errorf("read past events of partition %d from %s: %w", partition, from, err)
 	}

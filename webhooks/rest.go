@@ -71,6 +71,15 @@ func (w *Webhooks) Resting(ctx context.Context, endpoint string) (*api.EndpointR
 	return nil, nil
 }
 
+// Off returns why an endpoint is off; empty: it is on.
+func (w *Webhooks) Off(ctx context.Context, endpoint string) (string, error) {
+	t, err := w.exists(ctx, endpoint)
+	if err != nil {
+		return "", err
+	}
+	return t.off, nil
+}
+
 // Wake ends the rest of an endpoint in all processes, and makes up to 100 of its waiting deliveries due. It
 // takes a second, until each process has seen it. If the endpoint still fails, it rests again. It returns
 // Conflict for an endpoint that is switched off.

@@ -41,7 +41,7 @@ func TestRequestsAreCountedByTheHour(t *testing.T) {
 	b.fanOutAll()
 	b.run(ep.ID, "E3")
 	b.run(ep.ID, "E1") // it is over: no request
-	if _, err := b.Test(t.Context(), ep.ID); err != nil {
+	if _, err := b.Test(t.Context(), ep.ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	got, err := b.Stats(t.Context(), ep.ID, 0)

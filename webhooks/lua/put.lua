@@ -13,6 +13,7 @@ if after == '' then
   redis.call('HDEL', KEYS[1], endpoint)
   redis.call('HDEL', hook .. 'made', endpoint)
   redis.call('HDEL', hook .. 'woken', endpoint)
+  redis.call('DEL', hook .. 'replaying:' .. endpoint)
 else
   redis.call('HSET', KEYS[1], endpoint, after)
 end
