@@ -28,7 +28,7 @@ func (v endpointView) ResultChart() (template.HTML, error) {
 	return c.HTML()
 }
 
-// LatencyChart returns how long requests took, over time.
+// LatencyChart returns how long requests took, over time: a millisecond at least, so that each has a bar.
 func (v endpointView) LatencyChart() (template.HTML, error) {
 	c := chart.Bars{ID: "latency", Title: "Mean time of an answer", Step: v.step(), Names: []string{"ms"},
 		Levels: true}
@@ -36,7 +36,7 @@ func (v endpointView) LatencyChart() (template.HTML, error) {
 	requests, took := 0, 0
 	add := func() {
 		if requests > 0 {
-			c.Points = append(c.Points, chart.Point{At: at, Values: []int{took / requests}})
+			c.Points = append(c.Points, chart.Point{At: at, Values: []int{max(1, took/requests)}})
 		}
 	}
 	for _, h := range v.Stats.Hours {

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // webhookStatsCmd shows the numbers of an endpoint.
@@ -54,7 +54,7 @@ func (w *webhookReplayCmd) Run(s *session) error {
 	}
 	a, err := api.GetEndpointReplay.Do(s, s.client, w.ID)
 	for w.Wait && err == nil && a.State == "running" {
-		if !pause(s, time.Second) {
+		if !redisdb.Pause(s, time.Second) {
 			return s.Err()
 		}
 		a, err = api.GetEndpointReplay.Do(s, s.client, w.ID)
@@ -63,18 +63,6 @@ func (w *webhookReplayCmd) Run(s *session) error {
 		s.say("%s, %d %%: %d events since %s%s", a.State, a.Progress, a.Replayed,
 			a.Since.UTC().Format(time.RFC3339), colon(a.Error))
 	})
-}
-
-// pause waits, and reports whether ctx goes on.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }
 
 // webhookDeliveryCmd shows a delivery.
