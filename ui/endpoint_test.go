@@ -101,11 +101,11 @@ func TestEndpointTellsItsNumbersAndItsRest(t *testing.T) {
 		"0.0 %", "Requests by result", "Mean time of an answer")
 	b.get("/webhooks").has(t, "rests</span>")
 	for _, hours := range []string{"168", "720"} {
-		b.get(at + "?hours=" + hours).has(t, "0.0 %")
+		b.get(at+"?hours="+hours).has(t, "0.0 %")
 	}
 	p = b.get(at + "?status=pending&event=messageQueued")
 	p.has(t, "7 deliveries found")
-	b.get(at + "?status=failed").has(t, "There is no such delivery")
+	b.get(at+"?status=failed").has(t, "There is no such delivery")
 	if p := b.get(at + "?status=done"); p.status != http.StatusBadRequest || !strings.Contains(p.text(), "status") {
 		t.Errorf("a wrong status: %d %s", p.status, p.body)
 	}
