@@ -189,12 +189,22 @@ const (
 	GetWebhookRoute Fetch[WebhookRoute] = "GET /v1/webhookRoutes/webhookRoute/{id}"
 	// UpdateEndpoint changes a webhook endpoint.
 	UpdateEndpoint Call[EndpointRequest, Endpoint] = "PUT /v1/webhook-endpoints/{id}"
+	// PatchEndpoint changes fields of a webhook endpoint.
+	PatchEndpoint Call[EndpointPatch, Endpoint] = "PATCH /v1/webhook-endpoints/{id}"
+	// RotateEndpointSecret replaces the secret of a webhook endpoint. Only this response shows the new one.
+	RotateEndpointSecret Call[SecretRotation, SecretRotated] = "POST /v1/webhook-endpoints/{id}/secret"
+	// WakeEndpoint ends the rest of a webhook endpoint that failed.
+	WakeEndpoint Fetch[EndpointWoken] = "POST /v1/webhook-endpoints/{id}/wake"
+	// GetEndpointStats shows the numbers of the requests to a webhook endpoint.
+	GetEndpointStats Call[EndpointStatsQuery, EndpointStats] = "GET /v1/webhook-endpoints/{id}/stats"
 	// DeleteEndpoint deletes a webhook endpoint.
 	DeleteEndpoint Fetch[Deleted] = "DELETE /v1/webhook-endpoints/{id}"
 	// TestEndpoint sends a test event to an endpoint and waits for its response.
-	TestEndpoint Fetch[EndpointTested] = "POST /v1/webhook-endpoints/{id}/test"
+	TestEndpoint Call[EndpointTest, EndpointTested] = "POST /v1/webhook-endpoints/{id}/test?"
 	// ReplayEndpoint sends the events since a time to an endpoint again.
 	ReplayEndpoint Call[EndpointReplay, Replayed] = "POST /v1/webhook-endpoints/{id}/replay?"
+	// GetEndpointReplay shows how far the last replay in the background is.
+	GetEndpointReplay Fetch[EndpointReplayState] = "GET /v1/webhook-endpoints/{id}/replay"
 	// ListDeliveries lists the deliveries of an endpoint, newest first.
 	ListDeliveries Call[DeliveryQuery, DeliveryPage] = "GET /v1/webhook-endpoints/{id}/deliveries"
 	// GetDelivery shows one delivery and the request that was sent.

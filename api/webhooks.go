@@ -33,7 +33,76 @@ type Endpoint struct {
 	Updated        time.Time         `json:"updated"`
 	DisabledReason string            `json:"disabledReason,omitempty" doc:"Why Postroom switched it off"`
 	FailingSince   *time.Time        `json:"failingSince,omitempty" doc:"Since when no delivery has succeeded"`
-	Deliveries     int               `json:"deliveries" doc:"Deliveries that were made for it, those of replays among them"`
+	Resting        *EndpointRest     `json:"resting,omitempty" doc:"It failed several times in a row, or asked to wait, and gets no request for now"`
+	// until when an earlier secret signs too; nil: none does
+	OldSecretUntil *time.Time `json:"oldSecretUntil,omitempty" doc:"Until when requests carry a signature by an earlier secret, too"`
+	Deliveries     int        `json:"deliveries" doc:"Deliveries that were made for it, those of replays among them"`
+}
+
+// EndpointRest is the pause of an endpoint that fails. Each process has its own; this is the latest one.
+type EndpointRest struct {
+	Until    time.Time `json:"until" doc:"When one request is made to see whether it is back"`
+	Failures int       `json:"failures" doc:"Failures in a row"`
+	Error    string    `json:"error" doc:"The last failure"`
+}
+
+// EndpointWoken is the response to ending the rest of an endpoint.
+type EndpointWoken struct {
+	Woken int `json:"woken" doc:"Deliveries that were made due now, at most 100"`
+}
+
+// EndpointPatch changes fields of an endpoint. Absent ones stay.
+type EndpointPatch struct {
+	URL         *string            `json:"url,omitempty" minLength:"1" maxLength:"2048" doc:"A new one needs secret and the values of all headers, too"`
+	Events      *[]string          `json:"events,omitempty" doc:"Event types; empty or *: all"`
+	Accounts    *[]string          `json:"accounts,omitempty" doc:"Accounts; empty: all"`
+	Headers     *map[string]string `json:"headers,omitempty" doc:"All of them; a masked value stays as it is"`
+	Secret      *string            `json:"secret,omitempty" minLength:"1" maxLength:"256" doc:"whsec_ and base64 of 24 to 64 bytes. The old one is valid for 24 hours more"`
+	RateLimit   *int               `json:"rateLimit,omitempty" minimum:"0" maximum:"10000" doc:"Requests a second; 0: no limit"`
+	Enabled     *bool              `json:"enabled,omitempty"`
+	Description *string            `json:"description,omitempty" maxLength:"1024"`
+}
+
+// SecretRotation asks for another secret of an endpoint.
+type SecretRotation struct {
+	Secret  string `json:"secret,omitempty" maxLength:"256" doc:"whsec_ and base64 of 24 to 64 bytes; made when absent"`
+	Overlap *int   `json:"overlap,omitempty" minimum:"0" maximum:"2592000" doc:"Seconds for which the old secret signs, too; 86400 when absent"`
+}
+
+// SecretRotated is the response to a rotation.
+type SecretRotated struct {
+	Secret         string     `json:"secret" doc:"The new secret, shown only here"`
+	OldSecretUntil *time.Time `json:"oldSecretUntil,omitempty" doc:"Until when requests carry a signature by an earlier secret, too; absent: they do not"`
+}
+
+// EndpointStatsQuery selects the hours of an endpoint's numbers.
+type EndpointStatsQuery struct {
+	Hours int // back from now, the current one included; at most 720; 0: 24
+}
+
+// EndpointStats are the numbers of the requests to an endpoint.
+type EndpointStats struct {
+	Endpoint string    `json:"endpoint"`
+	From     time.Time `json:"from" doc:"Beginning of the first hour"`
+	EndpointCounts
+	Hours []EndpointHour `json:"hours" doc:"The hours with a request, oldest first"`
+}
+
+// EndpointHour are the numbers of one hour.
+type EndpointHour struct {
+	Hour time.Time `json:"hour" doc:"Its beginning"`
+	EndpointCounts
+}
+
+// EndpointCounts counts requests by what came of them.
+type EndpointCounts struct {
+	Requests    int     `json:"requests"`
+	Delivered   int     `json:"delivered" doc:"Answered with 2xx"`
+	Retried     int     `json:"retried" doc:"Failed, and another one follows"`
+	Failed      int     `json:"failed" doc:"Failed for good"`
+	SuccessRate float64 `json:"successRate" doc:"Share of the requests that were answered with 2xx; 0 without any"`
+	Latency     int     `json:"latency" doc:"Mean duration of a request in milliseconds"`
+	Slowest     int     `json:"slowest" doc:"Longest duration of a request in milliseconds"`
 }
 
 // EndpointPage is a page of endpoints.
@@ -102,6 +171,18 @@ type Delivery struct {
 	LastAttempt *time.Time      `json:"lastAttempt,omitempty"`
 	NextAttempt TimeOrFalse     `json:"nextAttempt"`
 	Body        json.RawMessage `json:"body,omitempty" doc:"What is sent (single delivery only)"`
+	// the last 10, oldest first; single delivery only
+	Log []DeliveryAttempt `json:"log,omitempty" doc:"The last 10 attempts, oldest first (single delivery only)"`
+}
+
+// DeliveryAttempt is one request of a delivery, and its answer.
+type DeliveryAttempt struct {
+	Number     int       `json:"number" doc:"From 1"`
+	Date       time.Time `json:"date" doc:"When the request was made"`
+	StatusCode int       `json:"statusCode,omitempty" doc:"Of the answer; absent: there was none"`
+	Latency    int       `json:"latency,omitempty" doc:"In milliseconds"`
+	Response   string    `json:"response,omitempty" doc:"Beginning of the answer: 512 bytes, of the last one 4 kB"`
+	Error      string    `json:"error,omitempty" doc:"Why the attempt failed"`
 }
 
 // DeliveryPage is a page of deliveries, newest first.
@@ -109,7 +190,7 @@ type DeliveryPage struct {
 	Total      int        `json:"total"`
 	Page       int        `json:"page"`
 	Pages      int        `json:"pages"`
-	Partial    bool       `json:"partial,omitempty" doc:"Of a search: only the newest 2,000 deliveries were searched, and there are older ones"`
+	Partial    bool       `json:"partial,omitempty" doc:"With q, status or event: only the newest 2,000 deliveries were looked at, and there are older ones"`
 	Deliveries []Delivery `json:"deliveries"`
 }
 
@@ -118,13 +199,33 @@ func (p DeliveryPage) rows() ([]Delivery, string, int) { return p.Deliveries, ""
 // DeliveryQuery selects deliveries of an endpoint.
 type DeliveryQuery struct {
 	Q        string // only those of messages that SearchDocuments finds; empty: all
+	Status   string // pending, delivered, failed or skipped; empty: all
+	Event    string // type of the event, such as messageSent; empty: all
 	Page     int    // from 0
 	PageSize int    // 0: 20
 }
 
 // EndpointReplay selects the events to send again.
 type EndpointReplay struct {
-	Since time.Time
+	Since      time.Time
+	Background bool // do not wait for the end; GetEndpointReplay tells it
+}
+
+// EndpointReplayState is how far the last replay in the background is.
+type EndpointReplayState struct {
+	State    string     `json:"state" enum:"running,done,stopped,interrupted" doc:"stopped: the endpoint was switched off or deleted; interrupted: its task is gone"`
+	Since    time.Time  `json:"since" doc:"Events of this time and later are replayed"`
+	Reached  *time.Time `json:"reached,omitempty" doc:"Time of the last event that was read"`
+	Progress int        `json:"progress" doc:"Percent"`
+	Replayed int        `json:"replayed" doc:"Events queued again for this endpoint"`
+	Started  time.Time  `json:"started"`
+	Ended    *time.Time `json:"ended,omitempty"`
+	Error    string     `json:"error,omitempty" doc:"Why it was stopped"`
+}
+
+// EndpointTest asks for a test delivery.
+type EndpointTest struct {
+	Event string // type of the event, such as messageBounce; empty: webhookTest
 }
 
 // EndpointTested is the result of a test delivery.
@@ -143,7 +244,8 @@ type Redelivered struct {
 
 // Replayed is the response to the replay of an endpoint's events.
 type Replayed struct {
-	Replayed int `json:"replayed" doc:"Events queued again for this endpoint"`
+	Replayed int  `json:"replayed" doc:"Events queued again for this endpoint"`
+	Running  bool `json:"running,omitempty" doc:"It goes on in the background"`
 }
 
 // Deleted is the response to a deletion.

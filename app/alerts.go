@@ -19,11 +19,12 @@ func (a *App) buildWatch(context.Context) error {
 			time.Duration, error) {
 			state, err := a.digests.State(ctx)
 			return state.Late, err
-		}},
+		}, Failing: a.webhooks.Failing},
 		watch.Options{
 			Every: c.Alerts.Every, Paused: c.Alerts.Paused, DeadLetters: c.Alerts.DeadLetters,
 			RelayAway: c.Alerts.RelayAway, DigestsLate: c.Alerts.DigestsLate,
-			FailedShare: c.Alerts.FailedShare, BounceRate: c.Alerts.BounceRate,
+			WebhookFailing: c.Alerts.WebhookFailing,
+			FailedShare:    c.Alerts.FailedShare, BounceRate: c.Alerts.BounceRate,
 			ComplaintRate: c.Alerts.ComplaintRate,
 			Queues: []watch.Queue{
 				watched(queue.Submit, a.db, c.Alerts.QueueAge), watched(queue.Bulk, a.db, c.Alerts.BulkAge),

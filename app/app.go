@@ -324,7 +324,7 @@ func (a *App) buildWorkers(context.Context) error {
 	}
 	c := a.cfg
 	handlers := map[string]queue.Handler{outbox.TaskDeliver: a.outbox.Deliver,
-		webhooks.TaskType: a.webhooks.Deliver}
+		webhooks.TaskType: a.webhooks.Deliver, webhooks.ReplayTaskType: a.webhooks.ContinueReplay}
 	s, err := queue.NewServer(a.db.Client(), handlers, queue.ServerOptions{
 		Pools: []queue.Pool{
 			{Name: queue.Submit, Queues: spread(queue.Submit, a.db), Workers: c.Workers.Submit, Servers: takers},

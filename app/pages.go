@@ -98,7 +98,7 @@ func payload(taskType string, payload []byte) string {
 	switch taskType {
 	case outbox.TaskDeliver:
 		return "the message that the task's id names"
-	case webhooks.TaskType, documents.TaskType:
+	case webhooks.TaskType, webhooks.ReplayTaskType, documents.TaskType:
 		return string(payload)
 	}
 	return "a task of type " + taskType

@@ -62,6 +62,7 @@ func (w *world) send(t *testing.T, r route, token string, names []string, header
 		"addSuppressions":    `{"email":"a@example.com"}`, "addSender": `{"sender":"b.example"}`,
 		"addToBlocklist": `{"account":"acme","recipient":"a@example.com"}`,
 		"returnMail":     "Subject: a\r\n\r\nb\r\n", "createEndpoint": `{"url":"https://x.example"}`,
+		"patchEndpoint":  `{}`,
 		"updateEndpoint": `{"url":"https://x.example","secret":"` + endpointSecret + `"}`,
 	}
 	switch r.id {

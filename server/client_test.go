@@ -159,8 +159,24 @@ func TestClientRoundTrip(t *testing.T) {
 				Secret: endpointSecret}, p.endpoint(t))
 			return err
 		},
+		"PatchEnd": func() error {
+			_, err := api.PatchEndpoint.Do(ctx, c, api.EndpointPatch{Description: new("x")}, endpoint)
+			return err
+		},
+		"RotateEnd": func() error {
+			_, err := api.RotateEndpointSecret.Do(ctx, c, api.SecretRotation{}, endpoint)
+			return err
+		},
+		"WakeEnd": func() error { _, err := api.WakeEndpoint.Do(ctx, c, endpoint); return err },
+		"StatsEnd": func() error {
+			_, err := api.GetEndpointStats.Do(ctx, c, api.EndpointStatsQuery{Hours: 48}, endpoint)
+			return err
+		},
 		"DeleteEnd": func() error { _, err := api.DeleteEndpoint.Do(ctx, c, p.endpoint(t)); return err },
-		"Test":      func() error { _, err := api.TestEndpoint.Do(ctx, c, endpoint); return err },
+		"Test": func() error {
+			_, err := api.TestEndpoint.Do(ctx, c, api.EndpointTest{Event: "messageBounce"}, endpoint)
+			return err
+		},
 		"ReplayDead": func() error {
 			_, err := api.ReplayDeadLetter.Do(ctx, c, api.Corrections{To: api.Emails{"a@example.net"}},
 				p.dead(t, "shop"))

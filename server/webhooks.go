@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -47,35 +46,82 @@ func (w webhookRoutes) deleteEndpoint(ctx context.Context, in *endpointInput) (a
 	return api.Deleted{Deleted: deleted}, err
 }
 
-func (w webhookRoutes) testEndpoint(ctx context.Context, in *endpointInput) (api.EndpointTested, error) {
-	return w.webhooks.Test(ctx, in.ID)
+type patchEndpointInput struct {
+	endpointInput
+	Body api.EndpointPatch
+}
+
+func (w webhookRoutes) patchEndpoint(ctx context.Context, in *patchEndpointInput) (api.Endpoint, error) {
+	return w.webhooks.Patch(ctx, in.ID, in.Body)
+}
+
+type rotateSecretInput struct {
+	endpointInput
+	Body *api.SecretRotation
+}
+
+func (w webhookRoutes) rotateSecret(ctx context.Context, in *rotateSecretInput) (api.SecretRotated, error) {
+	if in.Body == nil {
+		in.Body = &api.SecretRotation{}
+	}
+	return w.webhooks.Rotate(ctx, in.ID, *in.Body)
+}
+
+func (w webhookRoutes) wakeEndpoint(ctx context.Context, in *endpointInput) (api.EndpointWoken, error) {
+	return w.webhooks.Wake(ctx, in.ID)
+}
+
+type endpointStatsInput struct {
+	endpointInput
+	Hours int `query:"hours" minimum:"1" maximum:"720" doc:"How many hours, back from now and with the current one; 24 when absent"`
+}
+
+func (w webhookRoutes) endpointStats(ctx context.Context, in *endpointStatsInput) (api.EndpointStats, error) {
+	return w.webhooks.Stats(ctx, in.ID, in.Hours)
+}
+
+type testEndpointInput struct {
+	endpointInput
+	Event string `query:"event" maxLength:"64" doc:"Type of the event, such as messageBounce: a sample of it is sent, with test true in its data; webhookTest when absent"`
+}
+
+func (w webhookRoutes) testEndpoint(ctx context.Context, in *testEndpointInput) (api.EndpointTested, error) {
+	return w.webhooks.Test(ctx, in.ID, in.Event)
 }
 
 type replayInput struct {
 	endpointInput
-	Since time.Time `query:"since" doc:"Send the events of this time and later; required"`
+	Since      time.Time `query:"since" doc:"Send the events of this time and later; required"`
+	Background bool      `query:"background" doc:"Answer at once; GET shows how far it is, and it waits while too many deliveries do"`
 }
 
 func (w webhookRoutes) replayEndpoint(ctx context.Context, in *replayInput) (api.Replayed, error) {
 	if in.Since.IsZero() {
 		return api.Replayed{}, invalid("since", "is required")
 	}
+	if in.Background {
+		err := w.webhooks.StartReplay(ctx, in.ID, in.Since)
+		return api.Replayed{Running: err == nil}, err
+	}
 	return w.webhooks.Replay(ctx, in.ID, in.Since)
+}
+
+func (w webhookRoutes) replayState(ctx context.Context, in *endpointInput) (api.EndpointReplayState, error) {
+	return w.webhooks.ReplayState(ctx, in.ID)
 }
 
 type listDeliveriesInput struct {
 	endpointInput
 	pageInput
-	Q string `query:"q" maxLength:"4096" doc:"Only deliveries about messages that match this query: words, to:, subject:, status:… see docs/search.md"`
+	Q      string `query:"q" maxLength:"4096" doc:"Only deliveries about messages that match this query: words, to:, subject:, status:… see docs/search.md"`
+	Status string `query:"status" enum:"pending,delivered,failed,skipped" doc:"Only deliveries in this state"`
+	Event  string `query:"event" maxLength:"64" doc:"Only deliveries of events of this type, such as messageSent"`
 }
 
 func (w webhookRoutes) listDeliveries(ctx context.Context, in *listDeliveriesInput) (api.DeliveryPage,
 	error) {
-	if q := strings.TrimSpace(in.Q); q != "" {
-		page, err := w.webhooks.FindDeliveries(ctx, in.ID, q, in.Page, in.size())
-		return page, err
-	}
-	return w.webhooks.Deliveries(ctx, in.ID, in.Page, in.size())
+	return w.webhooks.FindDeliveries(ctx, in.ID, api.DeliveryQuery{Q: in.Q, Status: in.Status, Event: in.Event,
+		Page: in.Page, PageSize: in.size()})
 }
 
 type deliveryInput struct {

@@ -82,6 +82,18 @@ func (t table) mailRoutes() {
 	t.sharedChanges("POST /messages/{id}/replay", "message", onMessage(u, u.replay))
 	t.closed("GET /webhooks", webhookPages{u}.webhooks)
 	t.shared("GET /webhooks/{id}", onEndpoint(webhookPages{u}.endpoint))
+	hooks := webhookPages{u}
+	t.closed("GET /webhooks/new", hooks.newEndpoint)
+	t.changes("POST /webhooks", "endpoint", hooks.createEndpoint)
+	t.closed("GET /webhooks/{id}/edit", onEndpoint(hooks.editEndpoint))
+	t.changes("POST /webhooks/{id}", "endpoint", onEndpoint(hooks.changeEndpoint))
+	t.changes("POST /webhooks/{id}/delete", "endpoint", onEndpoint(hooks.deleteEndpoint))
+	t.changes("POST /webhooks/{id}/secret", "endpoint", onEndpoint(hooks.rotateSecret))
+	t.changes("POST /webhooks/{id}/off", "endpoint", onEndpoint(hooks.switchEndpoint(false)))
+	t.sharedChanges("POST /webhooks/{id}/on", "endpoint", onEndpoint(hooks.switchEndpoint(true)))
+	t.sharedChanges("POST /webhooks/{id}/wake", "endpoint", onEndpoint(hooks.wakeEndpoint))
+	t.sharedChanges("POST /webhooks/{id}/replay", "endpoint", onEndpoint(hooks.replayEndpoint))
+	t.shared("GET /webhooks/{id}/deliveries/{delivery}", onEndpoint(hooks.delivery))
 	t.sharedChanges("POST /webhooks/{id}/test", "endpoint", onEndpoint(webhookPages{u}.testEndpoint))
 	t.sharedChanges("POST /webhooks/{id}/deliveries/{delivery}/redeliver", "endpoint",
 		onEndpoint(webhookPages{u}.redeliver))

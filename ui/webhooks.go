@@ -1,14 +1,15 @@
 package ui
 
 import (
-	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/webhooks"
 )
@@ -53,9 +54,18 @@ type endpointView struct {
 	Endpoint   *api.Endpoint // nil: it is of the settings or an account
 	Deliveries []api.Delivery
 	Pager      pager
-	Q          string // query for the messages of the deliveries; empty: all
+	Query      api.DeliveryQuery
 	Wrong      string // fault of the query
-	Partial    bool   // older deliveries were not searched
+	Hours      int    // that the numbers are of
+	Stats      api.EndpointStats
+	Off        string                   // why that of settings or an account is off; empty: it is on
+	Rest       *api.EndpointRest        // nil: it does not rest
+	Replay     *api.EndpointReplayState // the last one in the background; nil: none within a week
+	Secret     string                   // that was just made, and is shown only now
+	Types      []event.Type
+	Statuses   []string
+	Overlaps   []overlap
+	Partial    bool // older deliveries were not searched
 }
 
 // endpointIDs matches ids of endpoints and deliveries.
@@ -78,21 +88,47 @@ func onEndpoint(h func(w http.ResponseWriter, r *http.Request, id, delivery stri
 
 func endpointPath(id string) string { return "/webhooks/" + id }
 
+// Any reports whether the list of deliveries is narrowed.
+func (v endpointView) Any() bool {
+	return v.Query.Q != "" || v.Query.Status != "" || v.Query.Event != ""
+}
+
+// Periods are the choices of how far back the numbers go, in hours.
+func (endpointView) Periods() []int { return []int{24, 168, 720} }
+
 func (u webhookPages) endpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
-	view, title := endpointView{ID: id}, "Endpoint "+id
+	return u.showEndpoint(w, r, endpointView{ID: id})
+}
+
+// showEndpoint completes a page of an endpoint.
+func (u webhookPages) showEndpoint(w http.ResponseWriter, r *http.Request, view endpointView) error {
+	id, in := view.ID, r.URL.Query()
+	title := "Endpoint " + id
+	view.Types, view.Statuses, view.Overlaps = event.Types(), webhooks.Statuses(), overlaps
+	if view.Hours, _ = strconv.Atoi(in.Get("hours")); !slices.Contains(view.Periods(), view.Hours) {
+		view.Hours = 24
+	}
 	switch e, err := u.Webhooks.Endpoint(r.Context(), id); {
 	case err == nil:
 		view.Endpoint, title = &e, e.URL
 	case !fault.Is(err, fault.NotFound):
 		return err
 	}
-	if view.Q = strings.TrimSpace(r.URL.Query().Get("q")); len(view.Q) > longestQuery {
+	if err := u.health(r, &view); err != nil {
+		return err
+	}
+	page := pageOf(in)
+	view.Query = api.DeliveryQuery{Q: strings.TrimSpace(in.Get("q")), Status: in.Get("status"),
+		Event: in.Get("event"), Page: page, PageSize: deliveriesPerPage}
+	if len(view.Query.Q) > longestQuery {
 		return fault.New(fault.Invalid, "", "The address is too long")
 	}
-	page := pageOf(r.URL.Query())
-	got, err := u.deliveries(r.Context(), id, view.Q, page)
+	got, err := u.Webhooks.FindDeliveries(r.Context(), id, view.Query)
 	if err != nil {
-		if view.Wrong = wrongQuery(err); view.Wrong == "" {
+		if view.Wrong = wrongQuery(err); view.Wrong == "" && fault.Is(err, fault.Invalid) {
+			view.Wrong = strings.TrimSuffix(sentence(err), ".")
+		}
+		if view.Wrong == "" {
 			return err
 		}
 		return u.show(w, r, http.StatusBadRequest, "endpoint", title, view)
@@ -100,23 +136,35 @@ func (u webhookPages) endpoint(w http.ResponseWriter, r *http.Request, id, _ str
 	view.Deliveries, view.Partial = got.Deliveries, got.Partial
 	view.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: deliveriesPerPage,
 		path: endpointPath(id)}
-	if view.Q != "" {
-		view.Pager.values = url.Values{"q": {view.Q}}
-	}
+	view.Pager.values = values(map[string]string{"q": view.Query.Q, "status": view.Query.Status,
+		"event": view.Query.Event, "hours": in.Get("hours")})
 	return u.show(w, r, http.StatusOK, "endpoint", title, view)
 }
 
-// deliveries returns a page of an endpoint's deliveries: all, or those about messages that a query finds.
-func (u webhookPages) deliveries(ctx context.Context, id, q string, page int) (api.DeliveryPage, error) {
-	if q == "" {
-		return u.Webhooks.Deliveries(ctx, id, page, deliveriesPerPage)
+// health adds the numbers of an endpoint, its rest and its last replay.
+func (u webhookPages) health(r *http.Request, view *endpointView) error {
+	var err error
+	if view.Stats, err = u.Webhooks.Stats(r.Context(), view.ID, view.Hours); err != nil {
+		return err
 	}
-	return u.Webhooks.FindDeliveries(ctx, id, q, page, deliveriesPerPage)
+	if view.Rest, err = u.Webhooks.Resting(r.Context(), view.ID); err != nil {
+		return err
+	}
+	if view.Off, err = u.Webhooks.Off(r.Context(), view.ID); err != nil {
+		return err
+	}
+	switch replay, err := u.Webhooks.ReplayState(r.Context(), view.ID); {
+	case err == nil:
+		view.Replay = &replay
+	case !fault.Is(err, fault.NotFound):
+		return err
+	}
+	return nil
 }
 
 // testEndpoint sends a test event and shows the result.
 func (u webhookPages) testEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
-	got, err := u.Webhooks.Test(r.Context(), id)
+	got, err := u.Webhooks.Test(r.Context(), id, r.PostForm.Get("event"))
 	switch {
 	case err != nil:
 		return undone(w, r, endpointPath(id), err)

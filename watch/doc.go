@@ -15,6 +15,7 @@
 //	redisForgets    Redis does not keep what it acknowledges, may throw it away, or fails to write it to disk
 //	campaignHeld    campaigns stopped by themselves, because of their results, their account or their relay
 //	digestsLate     a digest that is due was not made for too long, and the queue digests is not paused
+//	webhookFailing  a webhook endpoint took no event for too long
 //	redisAway       Redis does not answer, or refuses to write
 //
 // It promises:

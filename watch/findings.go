@@ -31,12 +31,13 @@ const (
 	auditBroken    = "auditBroken"
 	campaignHeld   = "campaignHeld"
 	digestsLate    = "digestsLate"
+	webhookFailing = "webhookFailing"
 )
 
 // names are all alerts.
 var names = []string{queueAge, queuePaused, mailFails, accountTrouble, outboxFull, redisMemory, redisEvicts,
 	redisForgets, redisAway, relayAway, recordsRefused, bounceRate, complaintRate, auditBroken,
-	campaignHeld, digestsLate}
+	campaignHeld, digestsLate, webhookFailing}
 
 const (
 	near       = 0.9 // of a limit: the team is alerted before new mail is refused
@@ -60,6 +61,7 @@ func (w *Watch) findings(ctx context.Context, now time.Time) []finding {
 		{"accounts", w.askAccounts}, {"records", w.askRecords},
 		{"memory of redis", w.askMemory}, {"evicted keys", w.askEvicted}, {"durability of redis", w.askDurability},
 		{"audit log", w.askAudit}, {"campaigns", w.askCampaigns}, {"digests", w.askDigests},
+		{"webhooks", w.askWebhooks},
 	} {
 		found, err := source.ask(ctx, now)
 		all = append(all, found...)

@@ -18,6 +18,7 @@ import (
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/server/audit"
+	"github.com/postroom/postroom/webhooks"
 )
 
 // Parts are what a Watch checks. All are needed.
@@ -31,6 +32,7 @@ type Parts struct {
 	Audit    *audit.Log
 	Held     func(context.Context) ([]string, error)      // ids of the campaigns that are held
 	Late     func(context.Context) (time.Duration, error) // of the oldest digest that is due; 0: none is
+	Failing  func(context.Context) ([]webhooks.Failure, error)
 }
 
 // checks are the sources of a check.
@@ -47,6 +49,7 @@ type checks struct {
 	intact      func() (bool, string)
 	held        func(context.Context) ([]string, error)
 	late        func(context.Context) (time.Duration, error)
+	failing     func(context.Context) ([]webhooks.Failure, error)
 }
 
 // Queue is one kind of work: a lane of mail, webhooks or digests.
@@ -58,12 +61,13 @@ type Queue struct {
 
 // Options are the thresholds of alerts. An alert without a threshold is off.
 type Options struct {
-	Every       time.Duration // interval of checks; zero: 15 s
-	Queues      []Queue       // none: queueAge and queuePaused are off
-	Paused      time.Duration // longest pause of a queue; zero: any
-	RelayAway   time.Duration // longest time that a relay may not answer; zero: any
-	DigestsLate time.Duration // how late a digest may be; zero: any
-	DeadLetters int           // failed messages within an hour that raise the alert; zero: off
+	Every          time.Duration // interval of checks; zero: 15 s
+	Queues         []Queue       // none: queueAge and queuePaused are off
+	Paused         time.Duration // longest pause of a queue; zero: any
+	RelayAway      time.Duration // longest time that a relay may not answer; zero: any
+	DigestsLate    time.Duration // how late a digest may be; zero: any
+	WebhookFailing time.Duration // how long an endpoint may take no event; zero: any
+	DeadLetters    int           // failed messages within an hour that raise the alert; zero: off
 	// share of the messages that ended within an hour; needs 10 failures; zero: off
 	FailedShare float64
 	// shares of the recipients mailed through a gateway within 24 hours whose address is dead, or who
@@ -104,16 +108,18 @@ type Watch struct {
 // New returns a Watch. It does no I/O.
 func New(p Parts, o Options) (*Watch, error) {
 	if p.DB == nil || p.Queues == nil || p.Mail == nil || p.Accounts == nil || p.Relays == nil ||
-		p.Ring == nil || p.Audit == nil || p.Held == nil || p.Late == nil {
+		p.Ring == nil || p.Audit == nil || p.Held == nil || p.Late == nil ||
+		p.Failing == nil {
 		return nil, errors.New("watch: a database, queues, mail, accounts, relays, a key ring, the audit log, " +
-			"campaigns and digests are needed")
+			"campaigns, digests and webhooks are needed")
 	}
 	if o.Every <= 0 {
 		o.Every = defaultEvery
 	}
 	return &Watch{
 		checks: checks{p.DB.Durability, p.DB.MemoryShare, p.DB.Evicted, p.Queues.Counts, p.Mail.Counters,
-			p.Mail.Rates, p.Accounts.Troubled, p.Relays.Away, p.Ring.Refused, p.Audit.Intact, p.Held, p.Late},
+			p.Mail.Rates, p.Accounts.Troubled, p.Relays.Away, p.Ring.Refused, p.Audit.Intact, p.Held, p.Late,
+			p.Failing},
 		opts: o, store: store{client: p.DB.Client(), now: o.Now}, metrics: newMetrics(o.Registry),
 		log:      cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		refusals: map[string]time.Time{},

@@ -25,6 +25,7 @@ import (
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/server/audit"
+	"github.com/postroom/postroom/webhooks"
 )
 
 // instance is everything there is to look at, as a test wants it.
@@ -44,6 +45,7 @@ type instance struct {
 	tampered string
 	held     []string      // campaigns
 	late     time.Duration // of digests
+	hooks    []webhooks.Failure
 	err      error
 }
 
@@ -92,7 +94,8 @@ func process(t *testing.T, db *redisdb.DB, i *instance, edit func(*Options)) ben
 	o := Options{
 		Queues: []Queue{{Name: "submit", Parts: []string{"submit"}, Age: 5 * time.Minute}}, Paused: time.Hour,
 		DeadLetters: 100, FailedShare: 0.5, BounceRate: 0.05, ComplaintRate: 0.001, RelayAway: 2 * time.Minute,
-		DigestsLate: 10 * time.Minute, MaxLive: 1000, MemoryShare: 0.75, Now: i.clock, Registry: b.registry,
+		DigestsLate: 10 * time.Minute, WebhookFailing: time.Hour, MaxLive: 1000, MemoryShare: 0.75,
+		Now: i.clock, Registry: b.registry,
 		Logger: slog.New(slog.NewTextHandler(b.log, nil)),
 	}
 	if edit != nil {
@@ -101,7 +104,8 @@ func process(t *testing.T, db *redisdb.DB, i *instance, edit func(*Options)) ben
 	w, err := New(Parts{DB: db, Queues: &queue.Control{}, Mail: &outbox.Outbox{},
 		Accounts: &accounts.Accounts{}, Relays: &routing.Router{}, Ring: testrecords.Ring(t, "secret"),
 		Audit: &audit.Log{}, Held: func(context.Context) ([]string, error) { return nil, nil },
-		Late: func(context.Context) (time.Duration, error) { return 0, nil }}, o)
+		Late:    func(context.Context) (time.Duration, error) { return 0, nil },
+		Failing: func(context.Context) ([]webhooks.Failure, error) { return nil, nil }}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +113,8 @@ func process(t *testing.T, db *redisdb.DB, i *instance, edit func(*Options)) ben
 		func() []routing.Away { return i.away }, func() []string { return i.refused },
 		func() (bool, string) { return i.tampered == "", i.tampered },
 		func(context.Context) ([]string, error) { return i.held, i.err },
-		func(context.Context) (time.Duration, error) { return i.late, i.err }}
+		func(context.Context) (time.Duration, error) { return i.late, i.err },
+		func(context.Context) ([]webhooks.Failure, error) { return i.hooks, i.err }}
 	b.Watch = w
 	return b
 }
@@ -297,7 +302,11 @@ func TestEachTroubleHasItsAlert(t *testing.T) {
 		redisEvicts:   func(i *instance) { i.evicted = 1 },
 		campaignHeld:  func(i *instance) { i.held = []string{"spring"} },
 		digestsLate:   func(i *instance) { i.late = 10 * time.Minute },
-		auditBroken:   func(i *instance) { i.tampered = "2 entries are missing" },
+		webhookFailing: func(i *instance) {
+			i.hooks = []webhooks.Failure{{Endpoint: "crm", Since: start.Add(-2 * time.Hour), Last: start},
+				{Endpoint: "shop", Since: start.Add(-5 * time.Hour), Last: start.Add(-5 * time.Hour)}}
+		},
+		auditBroken: func(i *instance) { i.tampered = "2 entries are missing" },
 		redisForgets: func(i *instance) {
 			i.warnings = []string{"The last write to the append-only file failed: is the disk full?"}
 		},
@@ -316,6 +325,22 @@ func TestEachTroubleHasItsAlert(t *testing.T) {
 				t.Errorf("metric %v, standing %v, log %s", b.gauge(alert), b.alerts(), b.log)
 			}
 		})
+	}
+}
+
+// TestRefusedEventIsNoFailingEndpoint: an endpoint that refused one event, and had no other since, does not
+// fail for longer and longer.
+func TestRefusedEventIsNoFailingEndpoint(t *testing.T) {
+	t.Parallel()
+	once := webhooks.Failure{Endpoint: "crm", Since: start.Add(-5 * time.Hour), Last: start.Add(-5 * time.Hour)}
+	if f := judgeWebhooks([]webhooks.Failure{once}, time.Hour); f.wrong {
+		t.Errorf("got %+v", f)
+	}
+	again := once
+	again.Last = again.Since.Add(time.Hour)
+	f := judgeWebhooks([]webhooks.Failure{once, again}, time.Hour)
+	if !f.wrong || f.value != 3600 || f.threshold != 3600 || !strings.Contains(f.text, "1h0m0s: crm.") {
+		t.Errorf("got %+v", f)
 	}
 }
 

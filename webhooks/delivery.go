@@ -41,7 +41,13 @@ func (w *Webhooks) Deliveries(ctx context.Context, endpoint string, page, pageSi
 		return api.DeliveryPage{}, redisdb.Away(err)
 	}
 	page, pageSize = max(page, 0), max(pageSize, 1)
-	ids, total, err := w.store.page(ctx, endpoint, page*pageSize, pageSize)
+	return w.deliveries(ctx, endpoint, logKey(endpoint), page*pageSize, pageSize)
+}
+
+// deliveries reads deliveries that a list of an endpoint has.
+func (w *Webhooks) deliveries(ctx context.Context, endpoint, list string, from, pageSize int) (api.DeliveryPage,
+	error) {
+	ids, total, err := w.store.page(ctx, endpoint, list, from, pageSize)
 	if err != nil {
 		return api.DeliveryPage{}, redisdb.Away(err)
 	}
@@ -53,7 +59,7 @@ func (w *Webhooks) Deliveries(ctx context.Context, endpoint string, page, pageSi
 	if err != nil {
 		return api.DeliveryPage{}, redisdb.Away(err)
 	}
-	out := api.DeliveryPage{Total: total, Page: page, Pages: pages(total, pageSize),
+	out := api.DeliveryPage{Total: total, Page: from / pageSize, Pages: pages(total, pageSize),
 		Deliveries: make([]api.Delivery, 0, len(ids))}
 	for i, record := range records {
 		if len(record) > 0 { // otherwise it ended between the two reads
@@ -78,6 +84,7 @@ func (w *Webhooks) Delivery(ctx context.Context, endpoint, id string) (api.Deliv
 	if err != nil {
 		return api.Delivery{}, err
 	}
+	d.Log = triesOf(d, record)
 	d.Body, err = writeBody(e, w.options.ServiceURL())
 	return d, err
 }

@@ -313,7 +313,7 @@ func TestLogExpires(t *testing.T) {
 		t.Errorf("once all are over: log %v, done %v, want %v", log, done, age)
 	}
 	keys, err := b.db.Client().Keys(t.Context(), "*"+ep.ID+"*").Result()
-	if err != nil || len(keys) != 4 {
+	if err != nil || len(keys) != 5 {
 		t.Errorf("%v, %v", keys, err)
 	}
 	for _, key := range keys {

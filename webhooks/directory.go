@@ -41,6 +41,7 @@ type target struct {
 	rate     int                          // requests a second; 0: any number
 	keys     func(now time.Time) [][]byte // that sign requests
 	off      string                       // why it is switched off; empty if it is on
+	woken    string                       // changes when a rest of it ends by request
 	broken   error                        // why it cannot be used although it is on
 }
 
@@ -79,6 +80,7 @@ type snapshot struct {
 	targets map[string]*target
 	list    []*target
 	off     map[string]switchedOff
+	woken   map[string]string
 }
 
 const freshFor = time.Second
@@ -151,6 +153,7 @@ func (d *directory) build(all stored) *snapshot {
 		version: all.version,
 		targets: make(map[string]*target, len(all.endpoints)),
 		off:     make(map[string]switchedOff, len(all.off)),
+		woken:   all.woken,
 	}
 	for id, raw := range all.off {
 		var o switchedOff
@@ -162,7 +165,7 @@ func (d *directory) build(all stored) *snapshot {
 	}
 	for id, raw := range all.endpoints {
 		t := d.ready(id, raw)
-		s.targets[id] = t
+		s.targets[id], t.woken = t, all.woken[id]
 		if s.switchOff(t); t.off == "" {
 			s.list = append(s.list, t)
 		}
@@ -211,7 +214,7 @@ func (d *directory) implicit(ctx context.Context, s *snapshot, account string) (
 	targets := make([]*target, 0, len(named))
 	for _, n := range named {
 		t := &target{id: n.ID, url: n.URL, events: filter(n.Events), headers: n.Headers,
-			broken: n.Broken, keys: func(time.Time) [][]byte { return d.service }}
+			broken: n.Broken, woken: s.woken[n.ID], keys: func(time.Time) [][]byte { return d.service }}
 		if own := accountOf(n.ID); own != "" {
 			t.accounts = []string{own}
 		}

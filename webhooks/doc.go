@@ -33,8 +33,12 @@
 //	postroom:{0}:webhook:endpoints                      hash    endpoint → JSON, secrets sealed
 //	postroom:{0}:webhook:version                        string  counts changes of endpoints; every process compares it once a second
 //	postroom:{0}:webhook:off                            hash    endpoint → why it was switched off, and at which URL
-//	postroom:{0}:webhook:failing                        hash    endpoint → since when, and at which URL
+//	postroom:{0}:webhook:failing                        hash    endpoint → since when, until when, and at which URL
 //	postroom:{0}:webhook:made                           hash    endpoint → how many deliveries were made for it
+//	postroom:{0}:webhook:woken                          hash    endpoint → the last request to end its rest
+//	postroom:{0}:webhook:rest:<endpoint>                string  until when it rests, and why, for those who ask
+//	postroom:{0}:webhook:hours:<endpoint>:<date>        hash    requests by hour and result; 31 days
+//	postroom:{0}:webhook:replaying:<endpoint>           hash    how far the last replay in the background is; 7 days
 //	postroom:{0}:webhook:delivery:<endpoint>:<delivery> hash    one delivery: status, attempts, event, last answer; LogAge after its end
 //	postroom:{0}:webhook:log:<endpoint>                 zset    deliveries by creation
 //	postroom:{0}:webhook:done:<endpoint>                zset    those that are over, by their end

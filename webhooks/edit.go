@@ -33,7 +33,7 @@ func (w *Webhooks) Create(ctx context.Context, r api.EndpointRequest) (api.Endpo
 	if err := w.write(ctx, "", &e, s, false); err != nil {
 		return api.Endpoint{}, err
 	}
-	v := e.view(s, nil, nil)
+	v := e.view(s, nil, nil, now)
 	v.Secret = s.Secret
 	return v, nil
 }
@@ -46,20 +46,44 @@ func (w *Webhooks) Update(ctx context.Context, id string, r api.EndpointRequest)
 	if err := validate(r); err != nil {
 		return api.Endpoint{}, err
 	}
+	return w.change(ctx, id, func(e *endpoint, s *secrets, lost bool) (fresh bool, err error) {
+		if lost {
+			*s = secrets{}
+		}
+		return w.replace(e, s, r)
+	})
+}
+
+// replace writes a valid request over an endpoint. It reports whether the endpoint starts afresh.
+func (w *Webhooks) replace(e *endpoint, s *secrets, r api.EndpointRequest) (fresh bool, err error) {
+	if err := e.stays(r, *s); err != nil {
+		return false, err
+	}
+	now := w.now()
+	if e.URL == r.URL && s.renews(r) {
+		if err := s.hasRoom(now); err != nil {
+			return false, err
+		}
+	}
+	fresh = e.URL != r.URL || r.Enabled != nil && *r.Enabled
+	e.apply(r, s, now)
+	return fresh, nil
+}
+
+// change changes an endpoint by do, which is called again if others changed it meanwhile. lost: its secrets
+// don't open. do reports whether the endpoint starts afresh: not failing, and not switched off.
+func (w *Webhooks) change(ctx context.Context, id string,
+	do func(e *endpoint, s *secrets, lost bool) (fresh bool, err error)) (api.Endpoint, error) {
 	for range 5 {
 		before, e, s, err := w.load(ctx, id)
-		if errors.Is(err, seal.ErrDamaged) || errors.Is(err, seal.ErrUnknownKey) {
-			s, err = secrets{}, nil
-		}
-		if err == nil {
-			err = e.stays(r, s)
-		}
-		if err != nil {
+		lost := errors.Is(err, seal.ErrDamaged) || errors.Is(err, seal.ErrUnknownKey)
+		if err != nil && !lost {
 			return api.Endpoint{}, err
 		}
-		fresh := e.URL != r.URL || r.Enabled != nil && *r.Enabled
-		e.apply(r, &s, w.now())
-		err = w.write(ctx, before, &e, s, fresh)
+		fresh, err := do(&e, &s, lost)
+		if err == nil {
+			err = w.write(ctx, before, &e, s, fresh)
+		}
 		if fault.CodeOf(err) == codeChanged {
 			continue
 		}
@@ -140,7 +164,31 @@ func (w *Webhooks) Endpoint(ctx context.Context, id string) (api.Endpoint, error
 	if all.endpoints[id] == "" {
 		return api.Endpoint{}, notFound(id)
 	}
-	return w.show(all, id)
+	v, err := w.show(all, id)
+	if err != nil {
+		return api.Endpoint{}, err
+	}
+	one := []api.Endpoint{v}
+	err = w.addRests(ctx, one)
+	return one[0], err
+}
+
+// addRests adds the pauses of endpoints.
+func (w *Webhooks) addRests(ctx context.Context, endpoints []api.Endpoint) error {
+	ids := make([]string, len(endpoints))
+	for i, e := range endpoints {
+		ids[i] = e.ID
+	}
+	found, err := w.store.rests(ctx, ids...)
+	if err != nil {
+		return redisdb.Away(err)
+	}
+	for i, e := range endpoints {
+		if r, ok := found[e.ID]; ok && r.URL == e.URL && e.Enabled {
+			endpoints[i].Resting = &r.EndpointRest
+		}
+	}
+	return nil
 }
 
 // Endpoints returns a page of endpoints, oldest first. Pages count from 0.
@@ -162,10 +210,11 @@ func (w *Webhooks) Endpoints(ctx context.Context, page, pageSize int) (api.Endpo
 	})
 	page, pageSize = max(page, 0), max(pageSize, 1)
 	from := min(page*pageSize, len(rows))
-	return api.EndpointPage{
-		Total: len(rows), Page: page, Pages: pages(len(rows), pageSize),
-		Endpoints: rows[from:min(from+pageSize, len(rows))],
-	}, nil
+	rows, total := rows[from:min(from+pageSize, len(rows))], len(rows)
+	if err := w.addRests(ctx, rows); err != nil {
+		return api.EndpointPage{}, err
+	}
+	return api.EndpointPage{Total: total, Page: page, Pages: pages(total, pageSize), Endpoints: rows}, nil
 }
 
 // show returns a stored endpoint as a type of the API. Secrets that cannot be opened (their key is gone)
@@ -187,25 +236,29 @@ func (w *Webhooks) show(all stored, id string) (api.Endpoint, error) {
 		}
 	}
 	var since *time.Time
-	if at, url, ok := strings.Cut(all.failing[id], " "); ok && url == e.URL {
-		t := redisdb.ParseTime(at)
-		since = &t
+	if f := failureOf(all.failing[id]); f.url == e.URL {
+		since = &f.since
 	}
-	v := e.view(s, o, since)
+	v := e.view(s, o, since, w.now())
 	v.Deliveries, _ = strconv.Atoi(all.made[id])
 	return v, nil
 }
 
-// Test sends a webhookTest event to an endpoint immediately and returns the result. It also works on an
-// endpoint that is switched off. It leaves no entry in the log of deliveries and does not count for the
-// health of the endpoint.
-func (w *Webhooks) Test(ctx context.Context, id string) (api.EndpointTested, error) {
+// Test sends an event to an endpoint immediately and returns the result: a webhookTest, or a sample of the
+// given type, whether or not the endpoint asks for it. It also works on an endpoint that is switched off. It
+// leaves no entry in the log of deliveries and does not count for the health of the endpoint.
+func (w *Webhooks) Test(ctx context.Context, id, kind string) (api.EndpointTested, error) {
+	of := cmp.Or(event.Type(kind), event.WebhookTest)
+	if !slices.Contains(event.Types(), of) {
+		return api.EndpointTested{}, fault.InvalidFields([]fault.Field{{Key: "event",
+			Message: "is not an event type"}})
+	}
 	t, err := w.probeTarget(ctx, id)
 	if err != nil {
 		return api.EndpointTested{}, err
 	}
 	now := w.now()
-	e, err := event.New(newID(), event.WebhookTest, accountOf(id), now, map[string]string{"endpoint": id})
+	e, err := sampleEvent(of, t, now)
 	if err != nil {
 		return api.EndpointTested{}, err
 	}
@@ -235,7 +288,7 @@ func (w *Webhooks) probeTarget(ctx context.Context, id string) (*target, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &target{id: id, url: e.URL, headers: s.Headers, keys: s.keys}, nil
+	return &target{id: id, url: e.URL, accounts: e.Accounts, headers: s.Headers, keys: s.keys}, nil
 }
 
 // accountOf returns the account whose own endpoint this is, or "" for any other endpoint.

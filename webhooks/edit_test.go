@@ -295,7 +295,7 @@ func TestSecretsStaySecret(t *testing.T) {
 	var answers []any
 	one, err1 := b.Endpoint(t.Context(), ep.ID)
 	list, err2 := b.Endpoints(t.Context(), 0, 10)
-	tested, err3 := b.Test(t.Context(), ep.ID)
+	tested, err3 := b.Test(t.Context(), ep.ID, "")
 	log, err4 := b.Deliveries(t.Context(), ep.ID, 0, 10)
 	updated, err5 := b.Update(t.Context(), ep.ID, api.EndpointRequest{URL: rc.URL + path,
 		Headers: map[string]string{"Authorization": masked}})
@@ -374,6 +374,7 @@ func TestKeysAreListed(t *testing.T) {
 		"postroom:{0}:webhook:due",
 		"postroom:{0}:webhook:endpoints",
 		"postroom:{0}:webhook:failing",
+		hoursKey(ep.ID, b.clock()),
 		"postroom:{0}:webhook:log:" + ep.ID,
 		"postroom:{0}:webhook:made",
 		"postroom:{0}:webhook:off",
@@ -395,11 +396,11 @@ func TestTestDelivery(t *testing.T) {
 	b := setup(t)
 	off := false
 	ep := b.endpoint(rc.URL, func(r *api.EndpointRequest) { r.Enabled = &off })
-	got, err := b.Test(t.Context(), ep.ID)
+	got, err := b.Test(t.Context(), ep.ID, "")
 	if err != nil || !got.Success || got.StatusCode != 200 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	got, err = b.Test(t.Context(), ep.ID)
+	got, err = b.Test(t.Context(), ep.ID, "")
 	if err != nil || got.Success || got.StatusCode != 404 || got.Response != "no such hook\n" ||
 		got.Error != "answered 404 Not Found" {
 		t.Errorf("%+v, %v", got, err)
@@ -415,8 +416,42 @@ func TestTestDelivery(t *testing.T) {
 	if page, err := b.Deliveries(t.Context(), ep.ID, 0, 10); err != nil || page.Total != 0 {
 		t.Errorf("a test left a trace: %+v, %v", page, err)
 	}
-	if _, err := b.Test(t.Context(), "nowhere"); !fault.Is(err, fault.NotFound) {
+	if _, err := b.Test(t.Context(), "nowhere", ""); !fault.Is(err, fault.NotFound) {
 		t.Errorf("unknown endpoint: %v", err)
+	}
+}
+
+func TestTestOfEachEventType(t *testing.T) {
+	t.Parallel()
+	rc := answering(t, 200)
+	b := setup(t)
+	ep := b.endpoint(rc.URL, func(r *api.EndpointRequest) {
+		r.Events, r.Accounts = []string{"messageSent"}, []string{"snd"}
+	})
+	for i, kind := range event.Types() {
+		got, err := b.Test(t.Context(), ep.ID, string(kind))
+		if err != nil || !got.Success {
+			t.Fatalf("%s: %+v, %v", kind, got, err)
+		}
+		var body struct {
+			Event   event.Type
+			Account *string
+			Data    map[string]any
+		}
+		if err := json.Unmarshal(rc.got()[i].body, &body); err != nil || body.Event != kind ||
+			len(body.Data) < 2 && kind != event.WebhookTest {
+			t.Errorf("%s: %s, %v", kind, rc.got()[i].body, err)
+		}
+		if marked := body.Data["test"] == true; marked == (kind == event.WebhookTest) {
+			t.Errorf("%s says test: %v", kind, marked)
+		}
+		if kind == event.MessageBounce && (body.Data["bounceType"] != "hard" || *body.Account != "snd") {
+			t.Errorf("a bounce: %s", rc.got()[i].body)
+		}
+	}
+	var wrong *fault.Error
+	if _, err := b.Test(t.Context(), ep.ID, "mail"); !errors.As(err, &wrong) || wrong.Fields[0].Key != "event" {
+		t.Errorf("an unknown type: %v", err)
 	}
 }
 
@@ -425,7 +460,7 @@ func TestTestOfARefusedDestination(t *testing.T) {
 	rc := answering(t, 200)
 	b := setup(t, func(o *Options) { o.AllowPrivate = false })
 	ep := b.endpoint(rc.URL)
-	got, err := b.Test(t.Context(), ep.ID)
+	got, err := b.Test(t.Context(), ep.ID, "")
 	if err != nil || got.Success ||
 		!strings.Contains(got.Error, "destination refused: the address is not a public one, and webhooks.allow") ||
 		strings.Contains(got.Error, "127.0.0.1") ||

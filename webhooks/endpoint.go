@@ -35,11 +35,19 @@ type endpoint struct {
 
 // secrets is the sealed part of an endpoint. It includes header values, because they often are credentials.
 type secrets struct {
-	Secret   string            `json:"secret"`
-	Previous string            `json:"previous,omitempty"` // signs beside Secret until Until
-	Until    time.Time         `json:"until,omitzero"`
-	Headers  map[string]string `json:"headers,omitempty"`
+	Secret  string            `json:"secret"`
+	Older   []olderSecret     `json:"older,omitempty"` // sign beside Secret, the newest first
+	Headers map[string]string `json:"headers,omitempty"`
 }
+
+// olderSecret is a secret that was replaced, and signs too until its receiver knows the new one.
+type olderSecret struct {
+	Secret string    `json:"secret"`
+	Until  time.Time `json:"until"`
+}
+
+// mostOlder is how many replaced secrets of an endpoint may sign at once: each makes requests longer.
+const mostOlder = 3
 
 // switchedOff is the record of an endpoint that failed for too long or returned 410. It is valid for one
 // URL: an endpoint with a new URL starts afresh.
@@ -49,18 +57,62 @@ type switchedOff struct {
 	URL    string    `json:"url"`
 }
 
-// keys returns the keys that sign now: the secret's, and for a day also the previous one's.
+// keys returns the keys that sign now: the secret's, and those of older ones for a while.
 func (s secrets) keys(now time.Time) [][]byte {
 	var keys [][]byte
-	for _, secret := range []string{s.Secret, s.Previous} {
-		if secret == s.Previous && !now.Before(s.Until) {
-			continue
-		}
-		if key, err := parseSecret(secret); err == nil {
+	for _, one := range append([]olderSecret{{Secret: s.Secret}}, s.signing(now)...) {
+		if key, err := parseSecret(one.Secret); err == nil {
 			keys = append(keys, key)
 		}
 	}
 	return keys
+}
+
+// signing returns the older secrets that sign now, too.
+func (s secrets) signing(now time.Time) []olderSecret {
+	var older []olderSecret
+	for _, one := range s.Older {
+		if now.Before(one.Until) {
+			older = append(older, one)
+		}
+	}
+	return older
+}
+
+// until returns when the last of the older secrets ceases to sign; nil: none signs.
+func (s secrets) until(now time.Time) *time.Time {
+	var last *time.Time
+	for _, one := range s.signing(now) {
+		if last == nil || one.Until.After(*last) {
+			last = &one.Until
+		}
+	}
+	return last
+}
+
+// replace makes another secret sign. The one before signs too for the overlap.
+func (s *secrets) replace(secret string, overlap time.Duration, now time.Time) {
+	older := s.signing(now)
+	if s.Secret != "" && overlap > 0 {
+		until := now.Add(overlap).UTC().Truncate(time.Millisecond)
+		older = append([]olderSecret{{Secret: s.Secret, Until: until}}, older...)
+	}
+	s.Secret, s.Older = secret, older
+}
+
+// hasRoom returns an error if as many older secrets sign as may. To drop one would lock out its receiver.
+func (s secrets) hasRoom(now time.Time) error {
+	older := s.signing(now)
+	if len(older) < mostOlder {
+		return nil
+	}
+	return fault.New(fault.Conflict, "TooManySecrets", "%d earlier secrets sign still, the first of them until %s; "+
+		"wait, or rotate with overlap 0", len(older), older[len(older)-1].Until.Format(time.RFC3339))
+}
+
+// renews reports whether a request has another secret.
+func (s secrets) renews(r api.EndpointRequest) bool {
+	return r.Secret != "" && r.Secret != s.Secret && r.Secret != maskSecret(s.Secret)
 }
 
 // apply writes a request over an endpoint. Absent fields take their defaults, except the secret, masked
@@ -80,14 +132,11 @@ func (e *endpoint) apply(r api.EndpointRequest, s *secrets, now time.Time) {
 		headers[name] = value
 	}
 	s.Headers = headers
-	if r.Secret != "" && r.Secret != s.Secret && r.Secret != maskSecret(s.Secret) {
-		if s.Secret != "" {
-			s.Previous, s.Until = s.Secret, now.Add(rotation)
-		}
-		s.Secret = r.Secret
+	if s.renews(r) {
+		s.replace(r.Secret, rotation, now)
 	}
 	if moved {
-		s.Previous, s.Until = "", time.Time{}
+		s.Older = nil
 	}
 	e.Updated = now.UTC().Truncate(time.Millisecond)
 }
@@ -177,12 +226,12 @@ func reserved(name string) bool {
 }
 
 // view returns an endpoint as a type of the API, with its secrets masked.
-func (e endpoint) view(s secrets, off *switchedOff, failingSince *time.Time) api.Endpoint {
+func (e endpoint) view(s secrets, off *switchedOff, failingSince *time.Time, now time.Time) api.Endpoint {
 	v := api.Endpoint{
 		ID: e.ID, URL: e.URL, Events: e.Events, Accounts: e.Accounts, Secret: maskSecret(s.Secret),
 		RateLimit: e.RateLimit,
 		Enabled:   e.Enabled, Description: e.Description, Created: e.Created, Updated: e.Updated,
-		FailingSince: failingSince,
+		FailingSince: failingSince, OldSecretUntil: s.until(now),
 	}
 	if v.Events == nil {
 		v.Events = []string{"*"}

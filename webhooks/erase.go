@@ -60,7 +60,7 @@ func (w Persons) naming(ctx context.Context, account string, t *message.Traces,
 			endpoint := strings.TrimPrefix(key, logKey(""))
 			if err := w.eachDelivery(ctx, endpoint, func(r ref, record map[string]string) error {
 				_, found := t.CoverJSON(record["event"])
-				if !found && !t.In(record["response"]) && !t.In(record["error"]) ||
+				if !found && !t.In(record["response"]) && !t.In(record["error"]) && !inTries(t, record) ||
 					account != "" && showDelivery(r, record).Account != account {
 					return nil
 				}

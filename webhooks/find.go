@@ -3,9 +3,12 @@ package webhooks
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // How many of an endpoint's newest deliveries a search reads, and how many at a time.
@@ -14,40 +17,94 @@ const (
 	searchedPer = 250
 )
 
-// FindDeliveries returns a page of an endpoint's deliveries about messages that a query finds, newest
-// first. Its errors are those of Options.Match. Only the newest 2,000 deliveries are searched; if there are
-// more, the page is marked partial.
-func (w *Webhooks) FindDeliveries(ctx context.Context, endpoint, q string, page, pageSize int) (
-	api.DeliveryPage, error) {
-	if w.options.Match == nil {
+// FindDeliveries returns a page of the deliveries of an endpoint that a query selects, newest first. Without a
+// status, or with pending, only the newest 2,000 are looked at; of those that are over, the 2,000 that ended
+// last. If there are more, the page is marked partial. It returns Invalid with the name of a wrong field, and
+// the errors of Options.Match.
+func (w *Webhooks) FindDeliveries(ctx context.Context, endpoint string, q api.DeliveryQuery) (api.DeliveryPage,
+	error) {
+	if err := checkQuery(q); err != nil {
+		return api.DeliveryPage{}, err
+	}
+	if q.Q = strings.TrimSpace(q.Q); q.Q != "" && w.options.Match == nil {
 		return api.DeliveryPage{}, fault.New(fault.NotFound, "SearchOff", "There is no search index")
+	}
+	page, pageSize := max(q.Page, 0), max(q.PageSize, 1)
+	if q.Q == "" && q.Status == "" && q.Event == "" {
+		return w.Deliveries(ctx, endpoint, page, pageSize)
 	}
 	var found []api.Delivery
 	partial := false
 	for from := 0; ; from += searchedPer {
-		next, err := w.Deliveries(ctx, endpoint, from/searchedPer, searchedPer)
+		next, err := w.candidates(ctx, endpoint, q.Status, from)
 		if err != nil {
 			return api.DeliveryPage{}, err
 		}
-		meant, err := w.options.Match(ctx, q, messagesOf(next.Deliveries))
+		some, err := w.selected(ctx, next.Deliveries, q)
 		if err != nil {
 			return api.DeliveryPage{}, err
 		}
-		for _, d := range next.Deliveries {
-			if meant[d.QueueID] {
-				found = append(found, d)
-			}
-		}
+		found = append(found, some...)
 		if partial = from+searchedPer < next.Total; !partial || from+searchedPer >= searched {
 			break
 		}
 	}
-	page, pageSize = max(page, 0), max(pageSize, 1)
+	slices.SortStableFunc(found, func(a, b api.Delivery) int { return b.Created.Compare(a.Created) })
 	from := min(page, len(found)/pageSize+1) * pageSize
 	return api.DeliveryPage{
 		Total: len(found), Page: page, Pages: pages(len(found), pageSize), Partial: partial,
 		Deliveries: found[min(from, len(found)):min(from+pageSize, len(found))],
 	}, nil
+}
+
+// Statuses are all states of deliveries.
+func Statuses() []string {
+	return []string{statusPending, statusDelivered, statusFailed, statusSkipped}
+}
+
+// checkQuery returns the faults of a query.
+func checkQuery(q api.DeliveryQuery) error {
+	var wrong []fault.Field
+	if q.Status != "" && !slices.Contains(Statuses(), q.Status) {
+		wrong = append(wrong, fault.Field{Key: "status",
+			Message: "must be " + strings.Join(Statuses()[:3], ", ") + " or " + statusSkipped})
+	}
+	if q.Event != "" && !slices.Contains(event.Types(), event.Type(q.Event)) {
+		wrong = append(wrong, fault.Field{Key: "event", Message: "is not an event type"})
+	}
+	return fault.InvalidFields(wrong)
+}
+
+// candidates reads deliveries among which those of a status are: of those that are over, only such, because a
+// great many may be pending.
+func (w *Webhooks) candidates(ctx context.Context, endpoint, status string, from int) (api.DeliveryPage,
+	error) {
+	if status == "" || status == statusPending {
+		return w.Deliveries(ctx, endpoint, from/searchedPer, searchedPer)
+	}
+	if _, err := w.exists(ctx, endpoint); err != nil {
+		return api.DeliveryPage{}, err
+	}
+	if err := w.trim(ctx, endpoint); err != nil {
+		return api.DeliveryPage{}, redisdb.Away(err)
+	}
+	return w.deliveries(ctx, endpoint, doneKey(endpoint), from, searchedPer)
+}
+
+// selected returns the deliveries that a query selects.
+func (w *Webhooks) selected(ctx context.Context, all []api.Delivery, q api.DeliveryQuery) ([]api.Delivery,
+	error) {
+	all = slices.DeleteFunc(all, func(d api.Delivery) bool {
+		return q.Status != "" && d.Status != q.Status || q.Event != "" && d.Event != q.Event
+	})
+	if q.Q == "" {
+		return all, nil
+	}
+	meant, err := w.options.Match(ctx, q.Q, messagesOf(all))
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(d api.Delivery) bool { return !meant[d.QueueID] }), nil
 }
 
 // messagesOf returns the ids of the messages of these deliveries, each once.

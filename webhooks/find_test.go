@@ -3,6 +3,7 @@ package webhooks
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,8 +29,8 @@ func TestFindDeliveries(t *testing.T) {
 		b.emit("E"+strconv.Itoa(i), event.MessageSent, "snd")
 	}
 	b.fanOutAll()
-	most := 0
-	if _, err := b.FindDeliveries(t.Context(), ep.ID, "7", 0, 5); err == nil || err.Error() != "no index" {
+	most, seven := 0, api.DeliveryQuery{Q: "7", PageSize: 5}
+	if _, err := b.FindDeliveries(t.Context(), ep.ID, seven); err == nil || err.Error() != "no index" {
 		t.Errorf("a search that fails: %v", err)
 	}
 	match = func(_ context.Context, q string, ids []string) (map[string]bool, error) {
@@ -42,7 +43,7 @@ func TestFindDeliveries(t *testing.T) {
 	}
 	find := func(end string, page, size int) (api.DeliveryPage, []string) {
 		t.Helper()
-		got, err := b.FindDeliveries(t.Context(), ep.ID, end, page, size)
+		got, err := b.FindDeliveries(t.Context(), ep.ID, api.DeliveryQuery{Q: end, Page: page, PageSize: size})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,10 +70,56 @@ func TestFindDeliveries(t *testing.T) {
 	if beyond, rows := find("77", 1<<60, 5); len(rows) != 0 || beyond.Total != got.Total {
 		t.Errorf("beyond the last page there is %v", rows)
 	}
-	if _, err := b.FindDeliveries(t.Context(), "nowhere", "7", 0, 5); !fault.Is(err, fault.NotFound) {
+	if _, err := b.FindDeliveries(t.Context(), "nowhere", seven); !fault.Is(err, fault.NotFound) {
 		t.Errorf("an unknown endpoint: %v", err)
 	}
-	if _, err := setup(t).FindDeliveries(t.Context(), ep.ID, "7", 0, 5); !fault.Is(err, fault.NotFound) {
+	if _, err := setup(t).FindDeliveries(t.Context(), ep.ID, seven); !fault.Is(err, fault.NotFound) {
 		t.Errorf("without an index: %v", err)
+	}
+}
+
+func TestDeliveriesOfAStatusAndAnEvent(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ep := b.endpoint(newReceiver(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(map[int]int{1: 200, 2: 400, 3: 503}[n])
+	}).URL)
+	for id, kind := range map[string]event.Type{"E1": event.MessageSent, "E2": event.MessageSent,
+		"E3": event.MessageSent, "E4": event.MessageFailed} {
+		b.emit(id, kind, "snd")
+	}
+	b.fanOutAll()
+	for _, id := range []string{"E1", "E2", "E3"} {
+		b.run(ep.ID, id)
+	}
+	for _, row := range []struct {
+		status, event string
+		want          []string
+	}{
+		{"delivered", "", []string{"E1"}}, {"failed", "", []string{"E2"}}, {"skipped", "", nil},
+		{"pending", "", []string{"E3", "E4"}}, {"pending", "messageSent", []string{"E3"}},
+		{"", "messageFailed", []string{"E4"}}, {"delivered", "messageFailed", nil},
+	} {
+		got, err := b.FindDeliveries(t.Context(), ep.ID, api.DeliveryQuery{Status: row.status, Event: row.event,
+			PageSize: 10})
+		var ids []string
+		for _, d := range got.Deliveries {
+			ids = append(ids, d.ID)
+		}
+		slices.Sort(ids)
+		if err != nil || !slices.Equal(ids, row.want) || got.Total != len(row.want) || got.Partial {
+			t.Errorf("%s %s: %v of %d, %v; want %v", row.status, row.event, ids, got.Total, err, row.want)
+		}
+	}
+	for field, q := range map[string]api.DeliveryQuery{"status": {Status: "done"}, "event": {Event: "mail"}} {
+		var wrong *fault.Error
+		if _, err := b.FindDeliveries(t.Context(), ep.ID, q); !errors.As(err, &wrong) ||
+			len(wrong.Fields) != 1 || wrong.Fields[0].Key != field {
+			t.Errorf("a wrong %s: %v", field, err)
+		}
+	}
+	if _, err := b.FindDeliveries(t.Context(), "nowhere", api.DeliveryQuery{Status: "failed"}); !fault.Is(err,
+		fault.NotFound) {
+		t.Errorf("an unknown endpoint: %v", err)
 	}
 }

@@ -40,6 +40,7 @@ type circuit struct {
 	failures int           // in a row
 	hold     time.Duration // of the circuit, the last time it opened
 	shut     time.Time     // no task is admitted before
+	woken    string        // the last request to end its rest that was heeded
 	asked    time.Time     // time of the last task
 	line     time.Time     // when the last deferred task comes back
 }
@@ -97,25 +98,52 @@ func (g *gate) away(c *circuit, from, now time.Time) time.Time {
 	return c.line
 }
 
+// wake lets a task in before the end of a rest, once for each request. Should it fail, the rest begins again
+// at its shortest.
+func (g *gate) wake(endpoint, request string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := g.circuits[endpoint]
+	switch {
+	case c == nil:
+		g.circuits[endpoint] = &circuit{latency: assumedSpeed, woken: request}
+	case c.woken != request:
+		c.woken, c.hold, c.shut, c.line = request, 0, time.Time{}, time.Time{}
+	}
+}
+
+// turn is how a result changed an endpoint's circuit.
+type turn struct {
+	rests    time.Time // until when the endpoint rests; zero: it does not rest for longer than before
+	failures int       // in a row
+	recovers bool      // it had rested, and works again
+}
+
 // exit records the result of an admitted request. A response about the message alone, such as 400, shows
 // that the endpoint works.
-func (g *gate) exit(endpoint string, r reply, wait time.Duration, now time.Time) {
+func (g *gate) exit(endpoint string, r reply, wait time.Duration, now time.Time) (next turn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	c := g.circuits[endpoint]
 	if c == nil {
-		return
+		return turn{}
 	}
 	c.inside--
 	c.latency = r.latency
+	rested := c.shut
 	if alive(r) {
+		next.recovers = !rested.IsZero()
 		c.failures, c.hold, c.shut, c.line = 0, 0, time.Time{}, time.Time{}
 	} else {
 		c.fail(wait, now)
+		if next.failures = c.failures; !c.shut.Equal(rested) {
+			next.rests = c.shut
+		}
 	}
 	if c.inside <= 0 && c.failures == 0 {
 		delete(g.circuits, endpoint)
 	}
+	return next
 }
 
 // abandon undoes an enter after which no request was made.

@@ -70,6 +70,10 @@ type (
 		KeepFor           int64
 		KeepMost          int
 		URL               string
+		Day               string
+		Hour              int
+		Try               []byte
+		Tries             int
 	}
 	givebackArgs struct {
 		Endpoint, ID string
@@ -104,9 +108,18 @@ func versionKey() string               { return redisdb.Key(0, "webhook", "versi
 func offKey() string                   { return redisdb.Key(0, "webhook", "off") }
 func failingKey() string               { return redisdb.Key(0, "webhook", "failing") }
 func madeKey() string                  { return redisdb.Key(0, "webhook", "made") }
+func wokenKey() string                 { return redisdb.Key(0, "webhook", "woken") }
 func dueKey() string                   { return redisdb.Key(0, "webhook", "due") }
 func logKey(endpoint string) string    { return redisdb.Key(0, "webhook", "log", endpoint) }
+func doneKey(endpoint string) string   { return redisdb.Key(0, "webhook", "done", endpoint) }
 func replayKey(endpoint string) string { return redisdb.Key(0, "webhook", "replay", endpoint) }
+func replayStateKey(endpoint string) string {
+	return redisdb.Key(0, "webhook", "replaying", endpoint)
+}
+func restKey(endpoint string) string { return redisdb.Key(0, "webhook", "rest", endpoint) }
+func hoursKey(endpoint string, day time.Time) string {
+	return redisdb.Key(0, "webhook", "hours", endpoint, day.UTC().Format(time.DateOnly))
+}
 func deliveryKey(r ref) string {
 	return redisdb.Key(0, "webhook", "delivery", r.Endpoint, r.Delivery)
 }
@@ -128,8 +141,9 @@ type stored struct {
 	version   string
 	endpoints map[string]string // JSON
 	off       map[string]string // JSON
-	failing   map[string]string // since when, and at which URL
+	failing   map[string]string // since when, until when, and at which URL
 	made      map[string]string // how many deliveries
+	woken     map[string]string // changes whenever somebody asks not to wait
 }
 
 // all reads every endpoint. The version is read first: after a concurrent change the data is newer than the
@@ -139,11 +153,12 @@ func (s store) all(ctx context.Context) (stored, error) {
 	version := pipe.Get(ctx, versionKey())
 	endpoints, off := pipe.HGetAll(ctx, endpointsKey()), pipe.HGetAll(ctx, offKey())
 	failing, made := pipe.HGetAll(ctx, failingKey()), pipe.HGetAll(ctx, madeKey())
+	woken := pipe.HGetAll(ctx, wokenKey())
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return stored{}, fmt.Errorf("read webhook endpoints: %w", err)
 	}
 	return stored{version: version.Val(), endpoints: endpoints.Val(), off: off.Val(),
-		failing: failing.Val(), made: made.Val()}, nil
+		failing: failing.Val(), made: made.Val(), woken: woken.Val()}, nil
 }
 
 // one returns the JSON of an endpoint; it is "" if there is none.
@@ -170,6 +185,7 @@ func (s store) refresh(ctx context.Context, id string) error {
 	pipe := s.client.TxPipeline()
 	pipe.HDel(ctx, offKey(), id)
 	pipe.HDel(ctx, failingKey(), id)
+	pipe.Del(ctx, restKey(id))
 	pipe.Incr(ctx, versionKey())
 	if _, err := pipe.Exec(ctx); err != nil {
 		return fmt.Errorf("switch webhook endpoint %s on again: %w", id, err)
@@ -177,12 +193,12 @@ func (s store) refresh(ctx context.Context, id string) error {
 	return nil
 }
 
-// page lists the deliveries of an endpoint, newest first.
-func (s store) page(ctx context.Context, endpoint string, from, count int) (ids []string, total int,
+// page lists the deliveries of an endpoint that a list has, newest first.
+func (s store) page(ctx context.Context, endpoint, list string, from, count int) (ids []string, total int,
 	err error) {
 	pipe := s.client.Pipeline()
-	card := pipe.ZCard(ctx, logKey(endpoint))
-	rows := pipe.ZRevRange(ctx, logKey(endpoint), int64(from), int64(from+count-1))
+	card := pipe.ZCard(ctx, list)
+	rows := pipe.ZRevRange(ctx, list, int64(from), int64(from+count-1))
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, 0, fmt.Errorf("list deliveries of webhook endpoint %s: %w", endpoint, err)
 	}
@@ -237,11 +253,11 @@ func (s store) postpone(ctx context.Context, refs []ref, until time.Time) error 
 	return nil
 }
 
-// past reads the event stream of a partition from an id on. It returns the events and the id to continue
+// past reads the event stream of a partition between two ids. It returns the events and the id to continue
 // from, or "" at the end.
-func (s store) past(ctx context.Context, partition int, from string, count int) (events []string, next string,
-	err error) {
-	entries, err := s.client.XRangeN(ctx, redisdb.Key(partition, stream), from, "+", int64(count)).Result()
+func (s store) past(ctx context.Context, partition int, from, to string, count int) (events []string,
+	next string, err error) {
+	entries, err := s.client.XRangeN(ctx, redisdb.Key(partition, stream), from, to, int64(count)).Result()
 	if err != nil {
 		return nil, "", fmt.Errorf("read past events of partition %d from %s: %w", partition, from, err)
 	}

@@ -32,8 +32,7 @@ func (w *Webhooks) Replay(ctx context.Context, endpoint string, since time.Time)
 		return api.Replayed{}, redisdb.Away(err)
 	}
 	if !got {
-		return api.Replayed{}, fault.New(fault.Conflict, "ReplayInProgress",
-			"A replay of this webhook endpoint is in progress")
+		return api.Replayed{}, replaying()
 	}
 	ctx, cancel := context.WithTimeout(ctx, replayLock)
 	defer cancel()
@@ -64,7 +63,7 @@ func (w *Webhooks) replayPartition(ctx context.Context, endpoint string, partiti
 		if err := ctx.Err(); err != nil {
 			return done, err
 		}
-		lines, next, err := w.store.past(ctx, partition, from, replayChunk)
+		lines, next, err := w.store.past(ctx, partition, from, "+", replayChunk)
 		if err != nil {
 			return done, err
 		}

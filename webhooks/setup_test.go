@@ -65,7 +65,7 @@ func build(t *testing.T, db *redisdb.DB, src *sources, change ...func(*Options))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.now, w.enqueue, w.states = b.clock, b.spool.Enqueue, b.spool.States
+	w.now, w.enqueue, w.states, w.runNow = b.clock, b.spool.Enqueue, b.spool.States, b.spool.RunNow
 	b.Webhooks = w
 	t.Cleanup(w.poster.client.CloseIdleConnections)
 	return b
@@ -169,6 +169,14 @@ type spool struct {
 	tasks map[string]queue.Task
 	state map[string]queue.State
 	fail  error
+	run   []string // ids that were to be run now
+}
+
+func (s *spool) RunNow(_ context.Context, _ string, ids ...string) []error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.run = append(s.run, ids...)
+	return make([]error, len(ids))
 }
 
 func (s *spool) Enqueue(_ context.Context, tasks ...queue.Task) []error {

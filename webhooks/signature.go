@@ -14,7 +14,7 @@ import (
 const (
 	secretPrefix = "whsec_"
 	secretSize   = 32             // bytes of generated secrets; the specification allows 24 to 64
-	rotation     = 24 * time.Hour // how long the secret before the last change still signs
+	rotation     = 24 * time.Hour // how long a secret that was replaced still signs, unless asked otherwise
 )
 
 // newSecret returns a new secret in the form that the Standard Webhooks libraries accept.

@@ -48,7 +48,7 @@ func TestServiceSignature(t *testing.T) {
 func TestRotationSignsWithBothForADay(t *testing.T) {
 	now := time.Now()
 	old, young := newSecret(), newSecret()
-	s := secrets{Secret: young, Previous: old, Until: now.Add(rotation)}
+	s := secrets{Secret: young, Older: []olderSecret{{Secret: old, Until: now.Add(rotation)}}}
 	verifies := func(secret string, at time.Time) bool {
 		body := []byte(`{"event":"messageSent"}`)
 		h := http.Header{}

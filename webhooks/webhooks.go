@@ -84,6 +84,7 @@ type Webhooks struct {
 	store   store
 	enqueue func(context.Context, ...queue.Task) []error
 	states  func(ctx context.Context, queueName string, ids ...string) ([]queue.State, error)
+	runNow  func(ctx context.Context, queueName string, ids ...string) []error
 	ring    *seal.Ring
 	dir     *directory
 	gate    *gate
@@ -105,7 +106,8 @@ func New(db *redisdb.DB, tasks *queue.Client, control *queue.Control, ring *seal
 	st := store{client: db.Client()}
 	dir := &directory{store: st, ring: ring, named: o.Implicit, service: serviceKeys(o), log: o.Logger}
 	w := &Webhooks{
-		db: db, store: st, enqueue: tasks.Enqueue, states: control.States, ring: ring, dir: dir,
+		db: db, store: st, enqueue: tasks.Enqueue, states: control.States,
+		runNow: control.RunNow, ring: ring, dir: dir,
 		gate: newGate(o.PerEndpoint), options: o, log: o.Logger, metrics: newMetrics(o.Metrics), now: time.Now,
 	}
 	w.policy = policy{

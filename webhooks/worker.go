@@ -36,6 +36,9 @@ func (w *Webhooks) Deliver(ctx context.Context, task queue.Task) queue.Verdict {
 		w.log.Error("can't use webhook endpoint", "endpoint", r.Endpoint, "delivery", r.Delivery, "error", t.broken)
 		return queue.RetryAt(w.now().Add(longestAway), errors.New("the endpoint's secrets can't be opened"))
 	}
+	if t.woken != "" {
+		w.gate.wake(t.gateKey(), t.woken)
+	}
 	if back, ok := w.gate.enter(t.gateKey(), w.now()); !ok {
 		w.metrics.deliveries.WithLabelValues("held").Inc()
 		return queue.NotNow(back)
@@ -65,7 +68,8 @@ func (w *Webhooks) attempt(ctx context.Context, r ref, t *target) queue.Verdict 
 	}
 	now := w.now()
 	d := w.policy.decide(got, b.attempt, now)
-	w.gate.exit(t.gateKey(), got, min(got.retryAfter, w.policy.maxRetryAfter), now)
+	next := w.gate.exit(t.gateKey(), got, min(got.retryAfter, w.policy.maxRetryAfter), now)
+	w.noteRest(ctx, t, next, d.err)
 	return w.settle(ctx, r, b, got, d)
 }
 
@@ -137,9 +141,16 @@ func (w *Webhooks) finish(ctx context.Context, r ref, f finishing) (since time.T
 		Endpoint: r.Endpoint, ID: r.Delivery, Attempt: f.attempt, Status: f.status, Code: f.reply.status,
 		Latency: f.reply.latency.Milliseconds(), Response: f.reply.head, Failure: reason, Next: f.next,
 		KeepFor: w.options.LogAge.Milliseconds(), KeepMost: w.options.LogSize, URL: f.url,
+		Tries: keptTries,
+	}
+	if f.attempt > 1 || f.attempt == 1 && f.status != statusDelivered {
+		if args.Try, err = f.try(w.now(), reason); err != nil {
+			return time.Time{}, err
+		}
 	}
 	for wait := 100 * time.Millisecond; ; wait *= 2 {
 		args.Now = w.now()
+		args.Day, args.Hour = args.Now.UTC().Format(time.DateOnly), args.Now.UTC().Hour()
 		since, err := finishScript.Run(ctx, w.store.client, []string{deliveryKey(r)}, args)
 		if err == nil {
 			return since, nil

@@ -13,8 +13,22 @@ func webhookVerbs() []verb {
 		{name: "list", help: "List endpoints (the default).",
 			run: list(api.ListEndpoints, "no endpoints; to add one: postroom webhook add URL", endpointsGrid)},
 		{name: "add", help: "Add an endpoint. Its secret is shown only once.", run: &webhookAddCmd{}},
+		{name: "show", help: "Show an endpoint: its state, and until when it rests.",
+			run: show(api.GetEndpoint, endpointGrid)},
+		{name: "edit", help: "Change what is given of an endpoint. The rest stays.", run: &webhookEditCmd{}},
+		{name: "rotate", help: "Make a new secret. The old one signs, too, for a while.",
+			run: &webhookRotateCmd{}},
+		{name: "wake", help: "Try an endpoint that failed again now, instead of when its rest is over.",
+			run: &webhookWakeCmd{}},
+		{name: "stats", help: "Show how many requests succeeded, and how long they took, by hour.",
+			run: &webhookStatsCmd{}},
+		{name: "replay", help: "Send the events since a time to an endpoint again, in the background.",
+			run: &webhookReplayCmd{}},
 		{name: "delete", help: "Delete an endpoint.",
 			run: &deleteCmd[api.Deleted]{route: api.DeleteEndpoint, what: "endpoint"}},
+		{name: "delivery", help: "Show a delivery: its payload, and the answer to each attempt.",
+			run: &webhookDeliveryCmd{}},
+		{name: "redeliver", help: "Send a delivery again.", run: &webhookRedeliverCmd{}},
 		{name: "test", help: "Send a test event now and show what the endpoint answers.", run: &webhookTestCmd{}},
 		{name: "deliveries", help: "Show what was sent to an endpoint lately, newest first.",
 			run: &webhookDeliveriesCmd{}},
@@ -24,17 +38,8 @@ func webhookVerbs() []verb {
 func endpointsGrid(list []api.Endpoint, now time.Time) grid {
 	g := newGrid("id", "url", "events", "accounts", "deliveries", "state")
 	for _, e := range list {
-		state := "on"
-		switch {
-		case !e.Enabled && e.DisabledReason != "":
-			state = "off: " + e.DisabledReason
-		case !e.Enabled:
-			state = "off"
-		case e.FailingSince != nil:
-			state = "failing since " + moment(*e.FailingSince, now)
-		}
 		g.add(e.ID, e.URL, cmp.Or(words(e.Events, " "), "all"), cmp.Or(words(e.Accounts, " "), "all"), e.Deliveries,
-			state)
+			endpointState(e, now))
 	}
 	return g
 }
@@ -65,12 +70,13 @@ func (w *webhookAddCmd) Run(s *session) error {
 // webhookTestCmd sends a test event. An endpoint that does not take it is a failure.
 type webhookTestCmd struct {
 	reachFlags
-	ID string `arg:"" help:"Id of the endpoint."`
+	ID    string `arg:"" help:"Id of the endpoint."`
+	Event string `placeholder:"TYPE" help:"Send a sample of this type, such as messageBounce, with test true in its data. Default: webhookTest."`
 }
 
 // Run sends a test event.
 func (w *webhookTestCmd) Run(s *session) error {
-	a, err := api.TestEndpoint.Do(s, s.client, w.ID)
+	a, err := api.TestEndpoint.Do(s, s.client, api.EndpointTest{Event: w.Event}, w.ID)
 	if err != nil {
 		return err
 	}
@@ -91,6 +97,8 @@ type webhookDeliveriesCmd struct {
 	reachFlags
 	ID     string `arg:"" help:"Id of the endpoint."`
 	Search string `placeholder:"QUERY" help:"Only deliveries about messages that this finds, as for postroom search: 'invoice to:example.com'."`
+	Status string `placeholder:"STATUS" help:"Only those that are pending, delivered, failed or skipped."`
+	Event  string `placeholder:"TYPE" help:"Only those of this event, such as messageSent."`
 	Limit  int    `short:"n" default:"20" help:"Deliveries at most, 1 to 1000."`
 }
 
@@ -99,15 +107,16 @@ func (w *webhookDeliveriesCmd) Run(s *session) error {
 	if w.Limit < 1 || w.Limit > maxPage {
 		return usage("--limit: %d is not from 1 to %d", w.Limit, maxPage)
 	}
-	page, err := api.ListDeliveries.Do(s, s.client, api.DeliveryQuery{Q: w.Search, PageSize: w.Limit}, w.ID)
+	page, err := api.ListDeliveries.Do(s, s.client, api.DeliveryQuery{Q: w.Search, Status: w.Status,
+		Event: w.Event, PageSize: w.Limit}, w.ID)
 	return s.answer(page, err, func() {
-		g, now := newGrid("at", "event", "message", "status", "attempts", "answer", "took"), time.Now()
+		g, now := newGrid("at", "id", "event", "message", "status", "attempts", "answer", "took"), time.Now()
 		for _, d := range page.Deliveries {
 			answer := d.Error
 			if d.StatusCode > 0 {
 				answer = fmt.Sprint(d.StatusCode)
 			}
-			g.add(moment(d.Created, now), d.Event, orDash(d.QueueID), d.Status, d.Attempts, orDash(clip(answer, 60)),
+			g.add(moment(d.Created, now), d.ID, d.Event, orDash(d.QueueID), d.Status, d.Attempts, orDash(clip(answer, 60)),
 				fmt.Sprintf("%d ms", d.Latency))
 		}
 		s.show(g)

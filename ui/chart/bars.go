@@ -30,6 +30,8 @@ type Bars struct {
 	Names  []string      // of the series, at most 4
 	Step   time.Duration // between two times: an hour or more
 	Points []Point       // in the order of their times; those that are missing are 0
+	// the figures are levels, such as durations: no totals are shown, and Points must be few enough
+	Levels bool
 }
 
 // Point has the figures of one time, by series.
@@ -112,6 +114,11 @@ func (b Bars) HTML() (template.HTML, error) {
 		top := ceiling(most)
 		v.draw(slots, step, top)
 		v.Lines = lines(top)
+		if b.Levels {
+			for i := range v.Series {
+				v.Series[i].Total = ""
+			}
+		}
 		v.Summary = fmt.Sprintf("%s, from %s to %s. The most in one bar are %s.", totals(v.Series),
 			moment(slots[0].At, step), moment(slots[len(slots)-1].At, step), short(most))
 	}
@@ -253,7 +260,7 @@ func heading(step time.Duration) string {
 func totals(all []series) string {
 	words := make([]string, len(all))
 	for i, s := range all {
-		words[i] = s.Total + " " + s.Name
+		words[i] = strings.TrimSpace(s.Total + " " + s.Name)
 	}
 	return strings.Join(words, ", ")
 }

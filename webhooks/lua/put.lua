@@ -12,12 +12,15 @@ if (redis.call('HGET', KEYS[1], endpoint) or '') ~= before then return 0 end
 if after == '' then
   redis.call('HDEL', KEYS[1], endpoint)
   redis.call('HDEL', hook .. 'made', endpoint)
+  redis.call('HDEL', hook .. 'woken', endpoint)
+  redis.call('DEL', hook .. 'replaying:' .. endpoint)
 else
   redis.call('HSET', KEYS[1], endpoint, after)
 end
 if fresh == '1' then
   redis.call('HDEL', hook .. 'off', endpoint)
   redis.call('HDEL', hook .. 'failing', endpoint)
+  redis.call('DEL', hook .. 'rest:' .. endpoint)
 end
 redis.call('INCR', hook .. 'version')
 return 1

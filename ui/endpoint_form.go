@@ -1,0 +1,206 @@
+package ui
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/fault"
+)
+
+// endpointForm is the page to make or to change an endpoint.
+type endpointForm struct {
+	formValues
+	ID      string // empty: a new one
+	Trouble string // why it was refused; empty: it was not
+	Types   []event.Type
+}
+
+// Wants reports whether an event type is among those of the form.
+func (v endpointForm) Wants(t event.Type) bool { return v.Is("events", string(t)) }
+
+func (u webhookPages) newEndpoint(w http.ResponseWriter, r *http.Request) error {
+	return u.showEndpointForm(w, r, "", url.Values{}, nil)
+}
+
+// showEndpointForm answers with the form.
+func (u webhookPages) showEndpointForm(w http.ResponseWriter, r *http.Request, id string, f url.Values,
+	refused error) error {
+	status, words, err := formTrouble(r, refused)
+	if err != nil {
+		return err
+	}
+	title := "New endpoint"
+	if id != "" {
+		title = "Change endpoint " + id
+	}
+	f.Del("secret") // it is typed again
+	return u.show(w, r, status, "endpointform", title, endpointForm{formValues: formValues{f}, ID: id,
+		Trouble: words, Types: event.Types()})
+}
+
+func (u webhookPages) editEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
+	e, err := u.Webhooks.Endpoint(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	f := values(map[string]string{"url": e.URL, "description": e.Description,
+		"accounts": strings.Join(e.Accounts, ", ")})
+	if !slices.Equal(e.Events, []string{"*"}) {
+		f["events"] = e.Events
+	}
+	if e.RateLimit > 0 {
+		f.Set("rateLimit", strconv.Itoa(e.RateLimit))
+	}
+	var headers []string
+	for _, name := range slices.Sorted(maps.Keys(e.Headers)) {
+		headers = append(headers, name+": "+e.Headers[name])
+	}
+	f.Set("headers", strings.Join(headers, "\n"))
+	return u.showEndpointForm(w, r, id, f, nil)
+}
+
+// readEndpoint returns the endpoint of a form. Its error has all that can't be read; the rest is for package
+// webhooks.
+func readEndpoint(f url.Values) (api.EndpointRequest, error) {
+	var wrong []fault.Field
+	e := api.EndpointRequest{URL: strings.TrimSpace(f.Get("url")), Events: f["events"],
+		Accounts: strings.FieldsFunc(f.Get("accounts"), func(c rune) bool { return c == ',' || c == ' ' }),
+		Headers:  map[string]string{}, Secret: strings.TrimSpace(f.Get("secret")),
+		Description: strings.TrimSpace(f.Get("description"))}
+	for line := range strings.Lines(f.Get("headers")) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(line, ":")
+		if name = strings.TrimSpace(name); !ok {
+			wrong = append(wrong, fault.Field{Key: "headers", Message: "must have lines such as X-Key: value"})
+		}
+		e.Headers[name] = strings.TrimSpace(value)
+	}
+	if text := strings.TrimSpace(f.Get("rateLimit")); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			wrong = append(wrong, fault.Field{Key: "rateLimit", Message: "must be 1 to 10000 requests a second"})
+		}
+		e.RateLimit = n
+	}
+	return e, fault.InvalidFields(wrong)
+}
+
+// createEndpoint makes an endpoint. Its page is the answer itself, because only it has the secret.
+func (u webhookPages) createEndpoint(w http.ResponseWriter, r *http.Request) error {
+	req, err := readEndpoint(r.PostForm)
+	if err != nil {
+		return u.showEndpointForm(w, r, "", r.PostForm, err)
+	}
+	made, err := u.Webhooks.Create(r.Context(), req)
+	if err != nil {
+		return u.showEndpointForm(w, r, "", r.PostForm, err)
+	}
+	noteMade(r, made)
+	return u.showEndpoint(w, r, endpointView{ID: made.ID, Secret: made.Secret})
+}
+
+func (u webhookPages) changeEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
+	req, err := readEndpoint(r.PostForm)
+	if err == nil {
+		p := api.EndpointPatch{URL: &req.URL, Events: &req.Events, Accounts: &req.Accounts, Headers: &req.Headers,
+			RateLimit: &req.RateLimit, Description: &req.Description}
+		if req.Secret != "" {
+			p.Secret = &req.Secret
+		}
+		_, err = u.Webhooks.Patch(r.Context(), id, p)
+	}
+	if err != nil {
+		return u.showEndpointForm(w, r, id, r.PostForm, err)
+	}
+	return done(w, r, endpointPath(id), "Changed.")
+}
+
+func (u webhookPages) deleteEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
+	deleted, err := u.Webhooks.Delete(r.Context(), id)
+	switch {
+	case err != nil:
+		return undone(w, r, endpointPath(id), err)
+	case !deleted:
+		return done(w, r, "/webhooks", "The endpoint was gone already.")
+	}
+	return done(w, r, "/webhooks", "The endpoint was deleted. What waits for it ends as skipped.")
+}
+
+// switchEndpoint switches an endpoint on or off. That of settings or an account is switched on again only; its
+// owner has its URL.
+func (u webhookPages) switchEndpoint(on bool) func(http.ResponseWriter, *http.Request, string, string) error {
+	return func(w http.ResponseWriter, r *http.Request, id, _ string) error {
+		_, err := u.Webhooks.Patch(r.Context(), id, api.EndpointPatch{Enabled: &on})
+		if on && fault.Is(err, fault.NotFound) {
+			if _, err = u.Webhooks.Off(r.Context(), id); err == nil { // there is one that is not stored
+				err = u.Webhooks.Enable(r.Context(), id)
+			}
+		}
+		switch {
+		case err != nil:
+			return undone(w, r, endpointPath(id), err)
+		case !on:
+			return done(w, r, endpointPath(id), "The endpoint is off. What waits for it ends as skipped.")
+		}
+		return done(w, r, endpointPath(id), "The endpoint is on. What it missed can be sent with a replay.")
+	}
+}
+
+func (u webhookPages) wakeEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
+	got, err := u.Webhooks.Wake(r.Context(), id)
+	if err != nil {
+		return undone(w, r, endpointPath(id), err)
+	}
+	return done(w, r, endpointPath(id), "The endpoint is tried again. %s due now.",
+		plural(got.Woken, "delivery is", "deliveries are"))
+}
+
+// rotateSecret replaces the secret, and shows the new one.
+func (u webhookPages) rotateSecret(w http.ResponseWriter, r *http.Request, id, _ string) error {
+	seconds, err := strconv.Atoi(r.PostForm.Get("overlap"))
+	if err != nil {
+		return undone(w, r, endpointPath(id), fault.InvalidFields([]fault.Field{{Key: "overlap",
+			Message: "must be a number of seconds"}}))
+	}
+	got, err := u.Webhooks.Rotate(r.Context(), id, api.SecretRotation{Overlap: &seconds})
+	if err != nil {
+		return undone(w, r, endpointPath(id), err)
+	}
+	return u.showEndpoint(w, r, endpointView{ID: id, Secret: got.Secret})
+}
+
+func (u webhookPages) replayEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
+	since, err := readMoment(r.PostForm.Get("since"))
+	if err != nil || since.IsZero() {
+		return undone(w, r, endpointPath(id), fault.InvalidFields([]fault.Field{{Key: "since",
+			Message: "must be a date and time"}}))
+	}
+	if err := u.Webhooks.StartReplay(r.Context(), id, since); err != nil {
+		return undone(w, r, endpointPath(id), err)
+	}
+	return done(w, r, endpointPath(id), "The events since %s are being sent again.",
+		since.UTC().Format("2006-01-02 15:04 UTC"))
+}
+
+// deliveryView is the page of one delivery.
+type deliveryView struct {
+	ID       string // of its endpoint
+	Delivery api.Delivery
+}
+
+func (u webhookPages) delivery(w http.ResponseWriter, r *http.Request, id, delivery string) error {
+	d, err := u.Webhooks.Delivery(r.Context(), id, delivery)
+	if err != nil {
+		return err
+	}
+	return u.show(w, r, http.StatusOK, "delivery", fmt.Sprintf("Delivery of %s", d.Event), deliveryView{id, d})
+}
