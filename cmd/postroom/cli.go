@@ -19,6 +19,16 @@ const (
 
 const description = "Postroom is the outbox of your application: it takes emails over HTTP, answers at once, and sees each one through to delivery. Each command explains itself: postroom send --help."
 
+// exitCodes is shown below the help of all commands.
+const exitCodes = `
+Exit codes
+  0      It is done.
+  1      It is not done, or not all of it; the error says why.
+  2      The command line or the settings are wrong; nothing was tried.
+  130    It was interrupted (Ctrl-C).
+Only bounce has others, those of sysexits.h, which mail servers know.
+`
+
 // cli is the command line; the commands are those of the tree.
 type cli struct {
 	Help     helpFlag `short:"h" help:"Show help."`
@@ -37,27 +47,22 @@ func (helpFlag) BeforeReset(c *kong.Context) error {
 		!slices.Contains(c.Args, n.Name) {
 		c.Path = slices.DeleteFunc(c.Path, func(p *kong.Path) bool { return p.Command == n })
 	}
-	return errors.Join(errHelped, c.PrintUsage(false))
+	err := c.PrintUsage(false)
+	if c.Selected() == nil {
+		fmt.Fprint(c.Stdout, exitCodes)
+	}
+	return errors.Join(errHelped, err)
 }
 
 // run runs the command line and returns the exit code.
 func run(ctx context.Context, args []string, con *console) int {
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		args = []string{"--help"}
+	case args[0] == "--version": // no flag for all commands, because templates have versions too
+		args[0] = "version"
 	}
-	parser, err := kong.New(&cli{Commands: built(commands()).Addr().Interface()},
-		kong.Name("postroom"), kong.Description(description), kong.NoDefaultHelp(), kong.Writers(con.out, con.err),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 110}),
-		kong.ExplicitGroups([]kong.Group{
-			{Key: "run", Title: "Running it"}, {Key: "mail", Title: "Mail"}, {Key: "setup", Title: "Setting it up"},
-			{Key: "other", Title: "Other"},
-			{Key: "relay", Title: "Relay"}, {Key: "limits", Title: "Limits"},
-			{Key: "oauth2", Title: "Login by OAuth 2.0"}, {Key: "dkim", Title: "Signing"},
-			{Key: "content", Title: "Content"}, {Key: "corrections", Title: "Otherwise than before"},
-			{Key: "settings", Title: "Settings"}, {Key: "reach", Title: "Which Postroom"},
-		}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con),
-	)
+	parser, err := newParser(ctx, con)
 	if err != nil {
 		fmt.Fprintln(con.err, "postroom:", err)
 		return exitUsage
@@ -71,6 +76,23 @@ func run(ctx context.Context, args []string, con *console) int {
 		return exitUsage
 	}
 	return con.finish(ctx, start(ctx, command, con))
+}
+
+// newParser returns the parser of the command line.
+func newParser(ctx context.Context, con *console) (*kong.Kong, error) {
+	return kong.New(&cli{Commands: built(commands()).Addr().Interface()},
+		kong.Name("postroom"), kong.Description(description), kong.NoDefaultHelp(), kong.Writers(con.out, con.err),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 110}),
+		kong.ExplicitGroups([]kong.Group{
+			{Key: "run", Title: "Running it"}, {Key: "mail", Title: "Mail"}, {Key: "setup", Title: "Setting it up"},
+			{Key: "other", Title: "Other"},
+			{Key: "relay", Title: "Relay"}, {Key: "limits", Title: "Limits"},
+			{Key: "oauth2", Title: "Login by OAuth 2.0"}, {Key: "dkim", Title: "Signing"},
+			{Key: "content", Title: "Content"}, {Key: "corrections", Title: "Otherwise than before"},
+			{Key: "settings", Title: "Settings"}, {Key: "reach", Title: "Which Postroom"},
+		}),
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con),
+	)
 }
 
 // start runs the command. One that uses the API of a running Postroom gets a session.

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/postroom/postroom/api"
 )
 
@@ -52,13 +50,16 @@ func (c *subscribersImportCmd) Run(s *session) error {
 		return err
 	}
 	defer func() { _ = file.Close() }() // it was read
-	bar := s.bar(int(size), "importing", progressbar.OptionShowBytes(true))
 	route, o := api.ImportSubscribers, c.options()
 	if c.JSONL || strings.HasSuffix(c.File, ".jsonl") || strings.HasSuffix(c.File, ".ndjson") {
 		route = api.ImportSubscribersJSONL
 	}
-	answer, err := route.Do(s, s.client, new(progressbar.NewReader(file, bar)), o)
-	_ = bar.Clear()
+	stop := s.applied(size, func(ctx context.Context) (int64, error) {
+		so, err := api.GetSubscriberImport.Do(ctx, s.client, api.SubscriberAccount{Account: c.Account}, o.ID)
+		return so.Bytes, err
+	})
+	answer, err := route.Do(s, s.client, file, o)
+	stop()
 	if err != nil {
 		return c.brokenOff(s, o, err)
 	}

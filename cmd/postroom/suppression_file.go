@@ -33,11 +33,14 @@ func (c *suppressionsImportCmd) Run(s *session) error {
 		return err
 	}
 	defer func() { _ = file.Close() }() // it was read
-	bar := s.bar(int(size), "importing", progressbar.OptionShowBytes(true))
 	options := api.SuppressionImportOptions{ID: strings.ToLower(rand.Text()), Reason: c.Reason,
 		SuppressionScope: c.scope(), Source: c.Source}
-	answer, err := api.ImportSuppressions.Do(s, s.client, new(progressbar.NewReader(file, bar)), options)
-	_ = bar.Clear()
+	stop := s.applied(size, func(ctx context.Context) (int64, error) {
+		so, err := api.GetSuppressionImport.Do(ctx, s.client, options.ID)
+		return so.Bytes, err
+	})
+	answer, err := api.ImportSuppressions.Do(s, s.client, file, options)
+	stop()
 	if err != nil {
 		return s.brokenOff(options.ID, err)
 	}
@@ -51,6 +54,30 @@ func (c *suppressionsImportCmd) Run(s *session) error {
 			s.note("and %d more", more)
 		}
 	})
+}
+
+// appliedPoll is the interval at which the progress of an import is read. Postroom stores it each second.
+const appliedPoll = 500 * time.Millisecond
+
+// applied shows how much of a file was applied, as far tells, until stop is called. What was sent would say
+// little: all of a file may be in buffers of the connection before its first line is applied. A failed look is
+// made up for by the next.
+func (s *session) applied(size int64, far func(context.Context) (int64, error)) (stop func()) {
+	ctx, cancel := context.WithCancel(s)
+	bar, done := s.bar(int(size), "importing", progressbar.OptionShowBytes(true)), make(chan struct{})
+	go func() {
+		defer close(done)
+		for sleep(ctx, appliedPoll) == nil {
+			if bytes, err := far(ctx); err == nil {
+				_ = bar.Set64(bytes)
+			}
+		}
+		_ = bar.Clear()
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }
 
 // brokenOff adds to an error how far a failed import came.
