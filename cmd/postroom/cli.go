@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/postroom/postroom/api"
 )
 
 // The exit codes.
@@ -72,7 +75,7 @@ func run(ctx context.Context, args []string, con *console) int {
 		return exitDone
 	}
 	if wrong, ok := errors.AsType[*kong.ParseError](err); ok {
-		fmt.Fprintf(con.err, "postroom: %v; see: %s --help\n", wrong, commandName(wrong.Context))
+		fmt.Fprintf(con.err, "postroom: %s; see: %s --help\n", mistake(wrong), typedCommand(wrong.Context).FullPath())
 		return exitUsage
 	}
 	return con.finish(ctx, start(ctx, command, con))
@@ -105,13 +108,19 @@ func start(ctx context.Context, command *kong.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	return command.Run(&session{Context: ctx, console: con, client: client, json: asks.reach().JSON})
+	listing := listing(command.Selected())
+	err = command.Run(&session{Context: ctx, console: con, client: client, json: asks.reach().JSON,
+		listing: listing})
+	if f, ok := errors.AsType[*api.Failure](err); ok && f.Problem.StatusCode == http.StatusNotFound {
+		return &unfound{err, listing}
+	}
+	return err
 }
 
-// commandName returns the command whose help explains a wrong command line.
-func commandName(c *kong.Context) string {
-	if c == nil || c.Selected() == nil {
-		return "postroom"
+// listing returns which command lists what a command is about, as the end of an error, if there is one.
+func listing(n *kong.Node) string {
+	if n.Parent == nil || n.Name == "list" || childOf(n.Parent, "list") == nil {
+		return ""
 	}
-	return c.Selected().FullPath()
+	return "; " + n.Parent.FullPath() + " list shows all"
 }

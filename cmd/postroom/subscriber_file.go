@@ -68,8 +68,8 @@ func (c *subscribersImportCmd) Run(s *session) error {
 
 // sayImport says what became of an import.
 func (s *session) sayImport(answer api.SubscriberImport) {
-	s.say("%d lines: %d added, %d changed, %d known already, %d repeated, %d left out", answer.Lines, answer.Added,
-		answer.Changed, answer.Known, answer.Repeated, answer.Bad)
+	s.say("%s: %d added, %d changed, %d known already, %d repeated, %d left out",
+		plural(answer.Lines, "line"), answer.Added, answer.Changed, answer.Known, answer.Repeated, answer.Bad)
 	if answer.State != "done" {
 		s.note("interrupted: %s; the same file with --id %s goes on from there", clean(answer.Error), answer.ID)
 	}
@@ -95,8 +95,8 @@ func (c *subscribersImportCmd) brokenOff(s *session, o api.SubscriberImportOptio
 	if unknown != nil || so.Lines == 0 {
 		return err
 	}
-	return fmt.Errorf("%w\n%d lines were applied by then; the same file with --id %s goes on from there", err,
-		so.Lines, o.ID)
+	return fmt.Errorf("%w\napplied by then: %s; the same file with --id %s goes on from there", err,
+		plural(so.Lines, "line"), o.ID)
 }
 
 // subscribersImportsCmd lists imports.

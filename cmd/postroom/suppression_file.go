@@ -45,7 +45,7 @@ func (c *suppressionsImportCmd) Run(s *session) error {
 		return s.brokenOff(options.ID, err)
 	}
 	return s.done(answer, answer.Bad > 0, func() {
-		s.say("%d lines: %d added, %d known already, %d left out", answer.Lines, answer.Added, answer.Known,
+		s.say("%s: %d added, %d known already, %d left out", plural(answer.Lines, "line"), answer.Added, answer.Known,
 			answer.Bad)
 		for _, bad := range answer.Errors {
 			s.note("line %d: %s", bad.Line, clean(bad.Reason))
@@ -88,7 +88,8 @@ func (s *session) brokenOff(id string, err error) error {
 	if unknown != nil || so.Lines == 0 {
 		return err
 	}
-	return fmt.Errorf("%w\n%d lines were read by then, %d of them added; import the file again for the rest, what is there already does no harm", err, so.Lines, so.Added)
+	return fmt.Errorf("%w\nread by then: %s, %d of them added; import the file again for the rest, "+
+		"what is there already does no harm", err, plural(so.Lines, "line"), so.Added)
 }
 
 // open opens a file for reading; -: standard input, of which no size is known: -1.
@@ -133,7 +134,7 @@ func (c *suppressionsExportCmd) Run(s *session) error {
 	out := struct {
 		Exported int `json:"exported"`
 	}{lines.n - 1}
-	return s.said(out, nil, "%d suppressions are in %s", out.Exported, c.File)
+	return s.said(out, nil, "%s written to %s", plural(out.Exported, "suppression"), c.File)
 }
 
 // export writes a temporary file and renames it when it is complete. It returns its size.
