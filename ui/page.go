@@ -34,6 +34,7 @@ type frame struct {
 	Now      time.Time
 	Flash    *flash
 	Here     string // URL of the page, to return to
+	Base     string // address of this Postroom, as the browser knows it
 	Demo     bool   // there is an inbox
 	Data     any
 }
@@ -67,7 +68,7 @@ func loadPages(static *files) (map[string]*template.Template, error) {
 func (u *UI) show(w http.ResponseWriter, r *http.Request, status int, name, title string, data any) error {
 	f := frame{
 		Title: title, Section: section(r.URL.Path), Version: u.opts.Version, Now: time.Now(),
-		Here: r.URL.RequestURI(), Demo: u.opts.Demo != nil, Data: data,
+		Here: r.URL.RequestURI(), Base: baseOf(r), Demo: u.opts.Demo != nil, Data: data,
 	}
 	if v, ok := data.(interface{ section() string }); ok {
 		f.Section = v.section()
