@@ -53,13 +53,15 @@ func TestEmptyPagesShowWhatFillsThem(t *testing.T) {
 			t.Errorf("%s shows the token", path)
 		}
 	}
-	for _, path := range []string{"/?tag=x", "/log?tag=x", "/templates?search=x", "/lists?account=x", "/audience?q=x"} {
+	for _, path := range []string{"/?tag=x", "/log?tag=x", "/templates?search=x", "/lists?account=x",
+		"/audience?q=x"} {
 		if command.MatchString(get(path)) {
 			t.Errorf("%s shows a command, though it is only narrowed", path)
 		}
 	}
 	for path, text := range commands {
-		shell := exec.CommandContext(t.Context(), "sh", "-c", strings.Replace(text, "curl ", "curl -sS --fail-with-body ", 1))
+		failing := strings.Replace(text, "curl ", "curl -sS --fail-with-body ", 1)
+		shell := exec.CommandContext(t.Context(), "sh", "-c", failing)
 		shell.Env = append(os.Environ(), "TOKEN="+a.Token())
 		if out, err := shell.CombinedOutput(); err != nil {
 			t.Errorf("%s: %s\n%v\n%s", path, text, err, out)

@@ -27,5 +27,5 @@ func NewLogger(c config.Log, w *os.File) *slog.Logger {
 
 // inWords returns a handler for people: the time of day, the level, the message, and its attributes.
 func inWords(w io.Writer, level slog.Level, plain bool) slog.Handler {
-	return tint.NewHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: plain})
+	return tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: plain})
 }

@@ -29,12 +29,13 @@ var (
 		Text: "Hi Ann"}
 	firstEvent = api.DigestEventsRequest{DigestEvent: api.DigestEvent{Recipient: "u1", Email: "ann@example.com",
 		Category: "comment", EntityType: "post", EntityID: "7", Title: "My holidays"}}
-	firstTemplate = api.TemplateRequest{ID: "welcome", Name: "Welcome", TemplateDefinition: api.TemplateDefinition{
-		Content: api.TemplateContent{Subject: "Welcome, {{params.name}}", HTML: "<p>Hello {{params.name}}</p>"}}}
+	firstTemplate = api.TemplateRequest{ID: "welcome", Name: "Welcome",
+		TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{
+			Subject: "Welcome, {{params.name}}", HTML: "<p>Hello {{params.name}}</p>"}}}
 )
 
-// firstCurl returns the command that makes the first request of a page, with the token in TOKEN. It is empty for
-// viewers, and for those who act for an account that the request does not name.
+// firstCurl returns the command that makes the first request of a page, with the token in TOKEN. It is empty
+// for viewers, and for those who act for an account that the request does not name.
 func firstCurl(seen frame, page string) (string, error) {
 	f := first[page]
 	if seen.ReadOnly || seen.Account != "" {

@@ -28,7 +28,8 @@ func TestTheLinkOfTheDemoLogsInOnce(t *testing.T) {
 	w := setup(t)
 	w.demo()
 	for _, wrong := range []string{"", "?t=", "?t=0123456789abcdeF"} {
-		if p := w.browser().get("/demo" + wrong); p.status != http.StatusNotFound || p.header.Get("Set-Cookie") != "" {
+		p := w.browser().get("/demo" + wrong)
+		if p.status != http.StatusNotFound || p.header.Get("Set-Cookie") != "" {
 			t.Errorf("%q: %d, cookie %q", wrong, p.status, p.header.Get("Set-Cookie"))
 		}
 	}
@@ -62,7 +63,8 @@ func TestTheInboxShowsMailAsReceived(t *testing.T) {
 	b := w.operator()
 	list := b.get("/inbox")
 	list.isSafe(t, "/inbox")
-	list.has(t, `<a href="/inbox/2"><b>Grüße</b></a>`, "ann@example.com, ben@example.com", "<em>no subject</em>")
+	list.has(t, `<a href="/inbox/2"><b>Grüße</b></a>`, "ann@example.com, ben@example.com",
+		"<em>no subject</em>")
 	p := b.get("/inbox/2")
 	p.has(t, `<iframe class="mail" src="/inbox/2/html" sandbox`, "Hello <you>", "<dd>Grüße</dd>")
 	if strings.Contains(p.body, "<script>alert") {

@@ -39,8 +39,8 @@ func (s *screen) has(t *testing.T, text string) {
 	}
 }
 
-// TestAnImportShowsWhatWasApplied: the bar once showed what was sent, which is all of a small file at once, at
-// gigabytes a second.
+// TestAnImportShowsWhatWasApplied: the bar once showed what was sent, which is all of a small file at once,
+// at gigabytes a second.
 func TestAnImportShowsWhatWasApplied(t *testing.T) {
 	var out screen
 	var applied atomic.Int64

@@ -75,7 +75,8 @@ func run(ctx context.Context, args []string, con *console) int {
 		return exitDone
 	}
 	if wrong, ok := errors.AsType[*kong.ParseError](err); ok {
-		fmt.Fprintf(con.err, "postroom: %s; see: %s --help\n", mistake(wrong), typedCommand(wrong.Context).FullPath())
+		fmt.Fprintf(con.err, "postroom: %s; see: %s --help\n", mistake(wrong),
+			typedCommand(wrong.Context).FullPath())
 		return exitUsage
 	}
 	return con.finish(ctx, start(ctx, command, con))

@@ -7,8 +7,9 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// The scripts are few lines: they hand the words that were typed to completeCmd and show what it answers. Thus
-// they need not change when commands do. Of the libraries for kong, neither was kept up with its releases.
+// The scripts are few lines: they hand the words that were typed to completeCmd and show what it answers.
+// Thus they need not change when commands do. Of the libraries for kong, neither was kept up with its
+// releases.
 //
 //go:embed completion.bash completion.zsh completion.fish
 var completions embed.FS
@@ -34,8 +35,8 @@ func (c *completionCmd) Run(con *console) error {
 	return err
 }
 
-// completeCmd is what the scripts run at each Tab. It prints a line for each word that may come next: the word,
-// a tab, and what it means. No line means a file or a text of the user's own.
+// completeCmd is what the scripts run at each Tab. It prints a line for each word that may come next: the
+// word, a tab, and what it means. No line means a file or a text of the user's own.
 type completeCmd struct {
 	Words []string `arg:"" optional:"" passthrough:"" help:"What was typed behind postroom; the last is the one to complete, and may be empty."`
 }

@@ -50,7 +50,8 @@ func TestMistakesSayWhatIsRight(t *testing.T) {
 }
 
 func TestPlural(t *testing.T) {
-	for want, got := range map[string]string{"1 message": plural(1, "message"), "0 messages": plural(0, "message"),
+	for want, got := range map[string]string{"1 message": plural(1, "message"),
+		"0 messages": plural(0, "message"),
 		"2 messages": plural(2, "message"), "2 replies": plural(2, "reply")} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

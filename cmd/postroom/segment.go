@@ -149,7 +149,8 @@ func (c *segmentCountCmd) Run(s *session) error {
 	}
 	return s.done(count, count.State != "done", func() {
 		if count.State != "done" {
-			s.say("%s after %d of %s: %s", count.State, count.Done, plural(count.Total, "subscriber"), clean(count.Error))
+			s.say("%s after %d of %s: %s", count.State, count.Done, plural(count.Total, "subscriber"),
+				clean(count.Error))
 			return
 		}
 		s.say("%d of %s", count.Count, plural(count.Done, "subscriber"))

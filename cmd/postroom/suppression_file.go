@@ -59,9 +59,9 @@ func (c *suppressionsImportCmd) Run(s *session) error {
 // appliedPoll is the interval at which the progress of an import is read. Postroom stores it each second.
 const appliedPoll = 500 * time.Millisecond
 
-// applied shows how much of a file was applied, as far tells, until stop is called. What was sent would say
-// little: all of a file may be in buffers of the connection before its first line is applied. A failed look is
-// made up for by the next.
+// applied shows how much of a file was applied, as far tells, until stop is called. What was sent would
+// say little: all of a file may be in buffers of the connection before its first line is applied. A failed
+// look is made up for by the next.
 func (s *session) applied(size int64, far func(context.Context) (int64, error)) (stop func()) {
 	ctx, cancel := context.WithCancel(s)
 	bar, done := s.bar(int(size), "importing", progressbar.OptionShowBytes(true)), make(chan struct{})

@@ -88,8 +88,8 @@ func (o *outboxWatchCmd) look(s *session) (watched, error) {
 	return w, err
 }
 
-// watcher shows looks at the outbox, one after the other. Lines of ended messages stay; on a terminal the table
-// of the last look is below them, elsewhere each change is a line.
+// watcher shows looks at the outbox, one after the other. Lines of ended messages stay; on a terminal the
+// table of the last look is below them, elsewhere each change is a line.
 type watcher struct {
 	*session
 	live  bool

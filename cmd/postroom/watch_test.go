@@ -14,7 +14,8 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// TestWatchKeepsWhatEnded: the lines of ended messages go up into the scrollback, and the table is written over.
+// TestWatchKeepsWhatEnded: the lines of ended messages go up into the scrollback, and the table is written
+// over.
 func TestWatchKeepsWhatEnded(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -153,7 +153,8 @@ func TestWhatHappened(t *testing.T) {
 	}
 }
 
-// TestTableFitsTheTerminal: what is cut to fit is never the id, which the next command is given, nor the state.
+// TestTableFitsTheTerminal: what is cut to fit is never the id, which the next command is given, nor the
+// state.
 func TestTableFitsTheTerminal(t *testing.T) {
 	const id, address = "01M7YVP1FVRV07ANMBGSMR0100", "somebody.with.a.long.name@example.com"
 	long, some, soon := strings.Repeat("日本語 ", 20), strings.Repeat("long ", 50), noon.Add(125*time.Minute)
@@ -198,7 +199,8 @@ func TestTableFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// TestNarrowTablesGoBelowEachOther: where not even the ids fit beside each other, nothing is lost but the table.
+// TestNarrowTablesGoBelowEachOther: where not even the ids fit beside each other, nothing is lost but the
+// table.
 func TestNarrowTablesGoBelowEachOther(t *testing.T) {
 	g := newGrid("id", "state", "subject", "why", "next", "to")
 	g.add("01M7YVP1FVRV07ANMBGSMR0100", "delayed", "Hello, you all", "451 busy", "in 1h", "ann@example.com")
