@@ -47,6 +47,7 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
+	"github.com/postroom/postroom/ui"
 	"github.com/postroom/postroom/watch"
 	"github.com/postroom/postroom/webhooks"
 	"github.com/postroom/postroom/why"
@@ -56,6 +57,7 @@ import (
 type Options struct {
 	Version string       // of Postroom; empty: "dev"
 	Logger  *slog.Logger // nil: nothing is logged
+	Demo    *ui.Demo     // nil: this is no demo
 }
 
 // App is a built Postroom, ready to run.
@@ -63,6 +65,7 @@ type App struct {
 	cfg     *config.Config
 	log     *slog.Logger
 	version string
+	demo    *ui.Demo
 	life    lifecycle
 	metrics *prometheus.Registry
 	creds   *config.Credentials
@@ -121,6 +124,8 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 		o.Version = "dev"
 	}
 	a := newApp(cfg, o.Version, o.Logger)
+	a.demo = o.Demo
+	a.demo = o.Demo
 	a.metrics.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, build := range []func(context.Context) error{

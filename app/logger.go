@@ -1,23 +1,31 @@
 package app
 
 import (
+	"io"
 	"log/slog"
 	"os"
+	"time"
+
+	"github.com/lmittmann/tint"
+	"golang.org/x/term"
 
 	"github.com/postroom/postroom/config"
 )
 
-// NewLogger returns a logger with the given settings that writes to w. Format auto means text on a terminal
+// NewLogger returns a logger with the given settings that writes to w. Format auto means words on a terminal
 // and JSON elsewhere.
 func NewLogger(c config.Log, w *os.File) *slog.Logger {
 	o := &slog.HandlerOptions{Level: c.Level}
-	if c.Format == "text" || c.Format == "auto" && isTerminal(w) {
+	switch {
+	case c.Format == "text":
 		return slog.New(slog.NewTextHandler(w, o))
+	case c.Format == "auto" && term.IsTerminal(int(w.Fd())):
+		return slog.New(inWords(w, c.Level, os.Getenv("NO_COLOR") != ""))
 	}
 	return slog.New(slog.NewJSONHandler(w, o))
 }
 
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+// inWords returns a handler for people: the time of day, the level, the message, and its attributes.
+func inWords(w io.Writer, level slog.Level, plain bool) slog.Handler {
+	return tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: plain})
 }

@@ -47,7 +47,7 @@ func (a *App) buildPages(ctx context.Context) error {
 		People: a.people, LinkURL: server.LinkURL, AskAgain: a.optIn.Again,
 		ListForm: a.optIn.Form, AskSender: a.senders.Ask,
 		Look: server.Look(a.serverParts()),
-	}, ui.Options{Version: a.version, Logger: a.log, SignOn: signOn})
+	}, ui.Options{Version: a.version, Logger: a.log, SignOn: signOn, Demo: a.demo})
 	if err != nil {
 		return err
 	}

@@ -314,7 +314,7 @@ type Bounce struct {
 // Log is the log on standard error.
 type Log struct {
 	Level  slog.Level `key:"level" default:"info" values:"debug,info,warn,error" doc:"Lowest level that is written."`
-	Format string     `key:"format" default:"auto" values:"auto,text,json" doc:"auto: text on a terminal, else json."`
+	Format string     `key:"format" default:"auto" values:"auto,text,json" doc:"auto: words on a terminal, else json. text: lines of key=value."`
 }
 
 // Shutdown is how a process stops.

@@ -3,6 +3,7 @@ package documents
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -67,25 +68,47 @@ func (d *Documents) rebuild(ctx context.Context, b *api.DocumentRebuild) (err er
 	if err != nil {
 		return err
 	}
+	log, err := d.Outbox.Messages(ctx, api.LogQuery{PageSize: 1})
+	if err != nil {
+		return fmt.Errorf("count the log for the search index: %w", err)
+	}
 	noted := time.Time{}
-	progress := func(done, total int) error {
-		b.Done, b.Total = done, max(total, done)
+	progress := func(carried, filled, logged int) error {
+		b.Done, b.Total = rebuilt(carried, size.Documents, filled, logged)
 		if time.Since(noted) < noteEvery {
 			return nil
 		}
 		noted = time.Now()
 		return d.keys.noteBuild(ctx, *b)
 	}
-	carried, err := d.carryOver(ctx, w, func(done int) error { return progress(done, 2*size.Documents) })
+	carried, err := d.carryOver(ctx, w, func(done int) error { return progress(done, 0, log.Total) })
 	if err != nil {
 		return err
 	}
 	if _, err := d.fill(ctx, time.Time{}, func(done, total int) error {
-		return progress(carried+done, carried+total)
+		return progress(carried, done, total)
 	}); err != nil {
 		return err
 	}
-	return d.Store.Swap(ctx)
+	if err := d.Store.Swap(ctx); err != nil {
+		return err
+	}
+	if size, err = d.Store.Size(ctx); err != nil {
+		return err
+	}
+	b.Done, b.Total = size.Documents, size.Documents
+	return nil
+}
+
+// rebuilt returns how many messages are done, of how many. Most are read twice, from the old index and from
+// the log: each is counted once, and is half done in between.
+func rebuilt(carried, documents, filled, logged int) (done, total int) {
+	read, all := carried+filled, documents+logged
+	total = max(documents, logged)
+	if all == 0 {
+		return 0, total
+	}
+	return min(int(int64(read)*int64(total)/int64(all)), total), total
 }
 
 // carryOver copies the documents of the index in use that are within the retention.

@@ -27,6 +27,7 @@ func functions(static *files) template.FuncMap {
 		"size":     size,
 		"clip":     clip,
 		"plural":   plural,
+		"first":    firstCurl,
 		"minus":    func(a, b int) int { return a - b },
 		"every":    every,
 		"pretty":   pretty,

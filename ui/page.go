@@ -34,6 +34,8 @@ type frame struct {
 	Now      time.Time
 	Flash    *flash
 	Here     string // URL of the page, to return to
+	Base     string // address of this Postroom, as the browser knows it
+	Demo     bool   // there is an inbox
 	Data     any
 }
 
@@ -66,7 +68,7 @@ func loadPages(static *files) (map[string]*template.Template, error) {
 func (u *UI) show(w http.ResponseWriter, r *http.Request, status int, name, title string, data any) error {
 	f := frame{
 		Title: title, Section: section(r.URL.Path), Version: u.opts.Version, Now: time.Now(),
-		Here: r.URL.RequestURI(), Data: data,
+		Here: r.URL.RequestURI(), Base: baseOf(r), Demo: u.opts.Demo != nil, Data: data,
 	}
 	if v, ok := data.(interface{ section() string }); ok {
 		f.Section = v.section()
@@ -100,7 +102,7 @@ func section(path string) string {
 	switch first {
 	case "log", "search", "webhooks", "accounts", "gateways", "templates", "suppressions", "lists", "segments",
 		"campaigns", "digests", "audience", "rates", "settings", "tokens", "audit", "people", "sessions", "me",
-		"status":
+		"status", "inbox":
 		return first
 	case "", "messages", "cancel", "replay":
 		return "outbox"

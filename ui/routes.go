@@ -50,6 +50,7 @@ func (u *UI) routes() *http.ServeMux {
 	t.digestRoutes()
 	t.adminRoutes()
 	t.peopleRoutes()
+	t.demoRoutes()
 	t.closed("/", noPage)
 	return t.mux
 }
@@ -257,6 +258,11 @@ func (u *UI) Mount(e *echo.Echo) {
 	serve := echo.WrapHandler(u)
 	for _, path := range mounted {
 		e.Any(path, serve)
+	}
+	if u.opts.Demo != nil {
+		for _, path := range mountedInDemo {
+			e.Any(path, serve)
+		}
 	}
 	e.RouteNotFound("/*", func(c echo.Context) error {
 		r := c.Request()

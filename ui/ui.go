@@ -17,6 +17,7 @@ type Options struct {
 	Version string       // of Postroom, for the pages; empty: "dev"
 	Logger  *slog.Logger // nil: nothing is logged
 	SignOn  *SignOn      // nil: persons log in here only
+	Demo    *Demo        // nil: this is no demo
 }
 
 // UI serves the pages. It is safe for concurrent use.

@@ -10,11 +10,14 @@ import (
 	"net"
 	netmail "net/mail"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/emersion/go-smtp"
+
+	"github.com/postroom/postroom/ui"
 )
 
 // maxMails is how many mails the catcher keeps. The demo may be left running during the development of
@@ -23,9 +26,15 @@ const maxMails = 1000
 
 // mail is a mail that the catcher accepted.
 type mail struct {
-	to      []string
-	subject string
+	id       string
+	to       []string
+	subject  string
+	received time.Time
+	raw      []byte
 }
+
+// maxKept is how many bytes the mails that are kept may have together, all but the newest.
+const maxKept = 100 << 20
 
 // catcher is an SMTP server that accepts mail for all recipients and relays none. There are two exceptions
 // for the tour: it rejects mail for busy@ once, and mail for nobody@ always.
@@ -38,6 +47,8 @@ type catcher struct {
 
 	mu    sync.Mutex
 	mails []mail          // the newest maxMails
+	taken int             // mails so far
+	bytes int             // of mails
 	known map[string]bool // Message-IDs of rejected mail for busy@
 }
 
@@ -80,6 +91,17 @@ func (c *catcher) inbox(address string) []string {
 	return subjects
 }
 
+// caught returns the mails for the pages, the newest first.
+func (c *catcher) caught() []ui.CaughtMail {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := make([]ui.CaughtMail, 0, len(c.mails))
+	for _, m := range slices.Backward(c.mails) {
+		out = append(out, ui.CaughtMail{ID: m.id, To: m.to, Subject: m.subject, Received: m.received, Raw: m.raw})
+	}
+	return out
+}
+
 // take keeps a mail or rejects it.
 func (c *catcher) take(to []string, raw []byte) error {
 	subject, id := glance(raw)
@@ -91,10 +113,12 @@ func (c *catcher) take(to []string, raw []byte) error {
 			Message: "Busy, please come back in a moment"}
 	}
 	delete(c.known, id)
-	m := mail{to: to, subject: subject}
-	c.mails = append(c.mails, m)
-	if len(c.mails) > maxMails {
-		c.mails = slices.Delete(c.mails, 0, len(c.mails)-maxMails)
+	c.taken++
+	m := mail{id: strconv.Itoa(c.taken), to: to, subject: subject, received: time.Now(), raw: raw}
+	c.mails, c.bytes = append(c.mails, m), c.bytes+len(raw)
+	for len(c.mails) > maxMails || c.bytes > maxKept && len(c.mails) > 1 {
+		c.bytes -= len(c.mails[0].raw)
+		c.mails = slices.Delete(c.mails, 0, 1)
 	}
 	c.mu.Unlock()
 	select {

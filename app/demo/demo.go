@@ -15,6 +15,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/app"
 	"github.com/postroom/postroom/config"
+	"github.com/postroom/postroom/ui"
 )
 
 // Options configure the demo.
@@ -25,6 +26,8 @@ type Options struct {
 	Pace    time.Duration // pause between two steps, for reading; 0: none
 	Version string        // of Postroom; empty: "dev"
 	Out     io.Writer     // the output; nil: none
+	// opens a link in a browser and reports whether it did; nil: the link is only printed
+	Open func(url string) bool
 }
 
 // sender is the From of the demo's mails.
@@ -60,17 +63,19 @@ func runIn(ctx context.Context, dir string, o Options) error {
 		return err
 	}
 	defer hooks.close()
-	settings, err := settingsFor(dir, freeAddress(o.Listen), relay.url())
+	token := rand.Text()
+	settings, err := settingsFor(dir, freeAddress(o.Listen), relay.url(), token)
 	if err != nil {
 		return err
 	}
-	a, err := app.New(ctx, &settings.Config, app.Options{Version: o.Version})
+	pages := &ui.Demo{Secret: rand.Text(), Token: token, Mails: relay.caught}
+	a, err := app.New(ctx, &settings.Config, app.Options{Version: o.Version, Demo: pages})
 	if err != nil {
 		return err
 	}
 	t := &tour{
 		client: api.NewClient(a.URL(), a.Token(), nil), url: a.URL(), token: a.Token(), relay: relay, hooks: hooks,
-		news: news, tell: teller{o.Out}, pace: o.Pace,
+		news: news, tell: teller{o.Out}, pace: o.Pace, link: a.URL() + ui.DemoLink(pages.Secret), browse: o.Open,
 	}
 	return accompany(ctx, a, func(ctx context.Context) error {
 		if err := t.run(ctx); err != nil || o.Exit {
@@ -95,13 +100,14 @@ func accompany(ctx context.Context, a *app.App, fn func(context.Context) error) 
 }
 
 // settingsFor returns the settings. An empty file replaces the one in the working directory.
-func settingsFor(dir, listen, relay string) (*config.Loaded, error) {
+func settingsFor(dir, listen, relay, token string) (*config.Loaded, error) {
 	file := filepath.Join(dir, "config.yaml")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		return nil, err
 	}
 	return config.Load(config.Sources{File: file, Flags: map[string]string{
 		"http.listen": listen, "data": filepath.Join(dir, "data"), "smtp": relay + "?starttls=off", "from": sender,
+		"token":                 token,
 		"webhooks.allowPrivate": "true", // the receiver is on this machine
 		"delivery.retry.base":   "1s",   // a wait of minutes is too long for a demo
 		"delivery.retry.jitter": "0",

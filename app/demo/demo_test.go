@@ -5,8 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"net/smtp"
 	"net/textproto"
 	"os"
@@ -98,6 +100,7 @@ func TestDemo(t *testing.T) {
 		t.Error("the demo listens at an address that was taken")
 	}
 	typeAlong(t, out)
+	lookIntoInbox(t, out.wait(t, `which logs in once:\n\s+(\S+)`))
 	cancel()
 	select {
 	case err := <-done:
@@ -109,6 +112,44 @@ func TestDemo(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(tmp, "postroom-demo-*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// lookIntoInbox opens the link of the demo and reads the mail that was caught.
+func lookIntoInbox(t *testing.T, link string) {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	browser := &http.Client{Jar: jar, Transport: transport}
+	get := func(url string) string {
+		resp, err := browser.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close() //nolint:errcheck // only read from
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %d, %v: %s", url, resp.StatusCode, err, body)
+		}
+		return string(body)
+	}
+	inbox := get(link)
+	for _, want := range []string{"Welcome", "Your invoice", "Your reminder"} {
+		if !strings.Contains(inbox, want) {
+			t.Errorf("the inbox lacks %q: %s", want, inbox)
+		}
+	}
+	mail := regexp.MustCompile(`href="(/inbox/\d+)">Your invoice`).FindStringSubmatch(inbox)
+	if mail == nil {
+		t.Fatal("the inbox has no link to the invoice")
+	}
+	at, _, _ := strings.Cut(link, "/demo")
+	if html := get(at + mail[1] + "/html"); !strings.Contains(html, "<p>Please find it <b>here</b>.</p>") {
+		t.Errorf("the invoice is %s", html)
 	}
 }
 

@@ -22,7 +22,9 @@ type tour struct {
 	hooks  *receiver
 	news   <-chan happening
 	tell   teller
-	pace   time.Duration // pause after each step
+	pace   time.Duration         // pause after each step
+	link   string                // logs in once
+	browse func(url string) bool // nil: no browser is opened
 
 	began time.Time // of the step
 	step  int
@@ -54,6 +56,11 @@ func (t *tour) welcome(ctx context.Context) error {
 		bold.Render("Postroom"))
 	t.tell.line("   To type along in another terminal, begin with:\n")
 	t.tell.command(fmt.Sprintf("export URL=%s TOKEN=%s", t.url, t.token))
+	if t.browse != nil && t.browse(t.link) {
+		t.tell.line("   The pages are open in your browser, logged in; they show the mail as it arrived: %s/inbox", t.url)
+	} else {
+		t.tell.line("   To see the pages and the mail as it arrived, open this link, which logs in once:\n   %s", t.link)
+	}
 	_, err := api.CreateEndpoint.Do(ctx, t.client, api.EndpointRequest{URL: t.hooks.url(),
 		Secret: t.hooks.secret, Description: "the demo's receiver"})
 	return err
@@ -159,6 +166,7 @@ func (t *tour) farewell(ctx context.Context) error {
 	}
 	t.tell.line("\n   %s", bold.Render("Now look around"))
 	t.tell.line("   Pages   %s/  (log in with the token above)", t.url)
+	t.tell.line("   Inbox   %s/inbox", t.url)
 	t.tell.line("   API     %s/docs", t.url)
 	t.tell.line("   Outbox  curl -s \"$URL/v1/outbox\" -H \"Authorization: Bearer $TOKEN\"")
 	t.tell.line("           POSTROOM_URL=$URL POSTROOM_TOKEN=$TOKEN postroom outbox")

@@ -90,7 +90,7 @@ func object(o *api.AuditObject) string {
 func changed(e api.AuditEntry) string {
 	var all []string
 	if e.Count > 0 {
-		all = append(all, fmt.Sprintf("%d times", e.Count))
+		all = append(all, plural(e.Count, "time"))
 	}
 	if e.Reason != "" {
 		all = append(all, e.Reason)

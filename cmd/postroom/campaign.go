@@ -136,8 +136,8 @@ func campaignContent(g *grid, c api.CampaignContent) {
 	if c.Render != nil {
 		format = cmp.Or(c.Render.Format, format)
 	}
-	g.fact(format, noteIf(c.HTML != "", "%d bytes", len(c.HTML)))
-	g.fact("text", noteIf(c.Text != "", "%d bytes", len(c.Text)))
+	g.fact(format, noteIf(c.HTML != "", "%s", plural(len(c.HTML), "byte")))
+	g.fact("text", noteIf(c.Text != "", "%s", plural(len(c.Text), "byte")))
 	g.fact("gateway", c.Gateway)
 	g.fact("locale", c.Locale)
 	g.fact("time zone", c.TZ)

@@ -89,7 +89,7 @@ func (c *campaignSettleCmd) Run(s *session) error {
 		return usage("whom? give addresses, or --all")
 	}
 	settled, err := api.SettleCampaign.Do(s, s.client, api.CampaignSettle{Subscribers: c.Who, All: c.All}, c.ID)
-	return s.said(settled, err, "%d recipients count as sent now", settled.Settled)
+	return s.said(settled, err, "now sent: %s that were in doubt", plural(settled.Settled, "recipient"))
 }
 
 // campaignStatsCmd shows the numbers of a campaign.

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/postroom/postroom/api"
 )
 
 // The exit codes.
@@ -18,6 +21,16 @@ const (
 )
 
 const description = "Postroom is the outbox of your application: it takes emails over HTTP, answers at once, and sees each one through to delivery. Each command explains itself: postroom send --help."
+
+// exitCodes is shown below the help of all commands.
+const exitCodes = `
+Exit codes
+  0      It is done.
+  1      It is not done, or not all of it; the error says why.
+  2      The command line or the settings are wrong; nothing was tried.
+  130    It was interrupted (Ctrl-C).
+Only bounce has others, those of sysexits.h, which mail servers know.
+`
 
 // cli is the command line; the commands are those of the tree.
 type cli struct {
@@ -37,15 +50,41 @@ func (helpFlag) BeforeReset(c *kong.Context) error {
 		!slices.Contains(c.Args, n.Name) {
 		c.Path = slices.DeleteFunc(c.Path, func(p *kong.Path) bool { return p.Command == n })
 	}
-	return errors.Join(errHelped, c.PrintUsage(false))
+	err := c.PrintUsage(false)
+	if c.Selected() == nil {
+		fmt.Fprint(c.Stdout, exitCodes)
+	}
+	return errors.Join(errHelped, err)
 }
 
 // run runs the command line and returns the exit code.
 func run(ctx context.Context, args []string, con *console) int {
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		args = []string{"--help"}
+	case args[0] == "--version": // no flag for all commands, because templates have versions too
+		args[0] = "version"
 	}
-	parser, err := kong.New(&cli{Commands: built(commands()).Addr().Interface()},
+	parser, err := newParser(ctx, con)
+	if err != nil {
+		fmt.Fprintln(con.err, "postroom:", err)
+		return exitUsage
+	}
+	command, err := parser.Parse(args)
+	if errors.Is(err, errHelped) {
+		return exitDone
+	}
+	if wrong, ok := errors.AsType[*kong.ParseError](err); ok {
+		fmt.Fprintf(con.err, "postroom: %s; see: %s --help\n", mistake(wrong),
+			typedCommand(wrong.Context).FullPath())
+		return exitUsage
+	}
+	return con.finish(ctx, start(ctx, command, con))
+}
+
+// newParser returns the parser of the command line.
+func newParser(ctx context.Context, con *console) (*kong.Kong, error) {
+	return kong.New(&cli{Commands: built(commands()).Addr().Interface()},
 		kong.Name("postroom"), kong.Description(description), kong.NoDefaultHelp(), kong.Writers(con.out, con.err),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 110}),
 		kong.ExplicitGroups([]kong.Group{
@@ -58,19 +97,6 @@ func run(ctx context.Context, args []string, con *console) int {
 		}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con),
 	)
-	if err != nil {
-		fmt.Fprintln(con.err, "postroom:", err)
-		return exitUsage
-	}
-	command, err := parser.Parse(args)
-	if errors.Is(err, errHelped) {
-		return exitDone
-	}
-	if wrong, ok := errors.AsType[*kong.ParseError](err); ok {
-		fmt.Fprintf(con.err, "postroom: %v; see: %s --help\n", wrong, commandName(wrong.Context))
-		return exitUsage
-	}
-	return con.finish(ctx, start(ctx, command, con))
 }
 
 // start runs the command. One that uses the API of a running Postroom gets a session.
@@ -83,13 +109,19 @@ func start(ctx context.Context, command *kong.Context, con *console) error {
 	if err != nil {
 		return err
 	}
-	return command.Run(&session{Context: ctx, console: con, client: client, json: asks.reach().JSON})
+	listing := listing(command.Selected())
+	err = command.Run(&session{Context: ctx, console: con, client: client, json: asks.reach().JSON,
+		listing: listing})
+	if f, ok := errors.AsType[*api.Failure](err); ok && f.Problem.StatusCode == http.StatusNotFound {
+		return &unfound{err, listing}
+	}
+	return err
 }
 
-// commandName returns the command whose help explains a wrong command line.
-func commandName(c *kong.Context) string {
-	if c == nil || c.Selected() == nil {
-		return "postroom"
+// listing returns which command lists what a command is about, as the end of an error, if there is one.
+func listing(n *kong.Node) string {
+	if n.Parent == nil || n.Name == "list" || childOf(n.Parent, "list") == nil {
+		return ""
 	}
-	return c.Selected().FullPath()
+	return "; " + n.Parent.FullPath() + " list shows all"
 }

@@ -3,7 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -82,8 +82,10 @@ type deadDeleteCmd struct {
 
 // Run deletes dead letters. It fails if one does not exist.
 func (d *deadDeleteCmd) Run(s *session) error {
-	if !d.Yes && !s.confirm("Delete %d dead letters? They can't be sent again.", len(d.IDs)) {
-		return errors.New("nothing was deleted: say --yes to delete what would be needed to send them again")
+	if !d.Yes && !s.confirm("Delete %s? What is deleted can't be sent again.",
+		plural(len(d.IDs), "dead letter")) {
+		return fmt.Errorf("nothing was deleted: say --yes to delete %s, which can't be sent again then",
+			plural(len(d.IDs), "dead letter"))
 	}
 	var out cancelled
 	for _, id := range d.IDs {
@@ -98,7 +100,7 @@ func (d *deadDeleteCmd) Run(s *session) error {
 		}
 	}
 	return s.done(out, len(out.Unknown) > 0, func() {
-		s.say("deleted %d", out.Deleted)
+		s.say("deleted %s", plural(out.Deleted, "dead letter"))
 		for _, id := range out.Unknown {
 			s.note("%s is no dead letter", clean(id))
 		}
@@ -136,7 +138,7 @@ func (d *deadReplayCmd) Run(s *session) error {
 	}
 	corrections := api.Corrections{To: d.To, Gateway: d.Gateway, Account: d.As}
 	if len(d.IDs) > 0 {
-		return s.retry(d.IDs, func(id string) error {
+		return s.retry(d.IDs, "no dead letter matches", func(id string) error {
 			_, err := api.ReplayDeadLetter.Do(s, s.client, corrections, id)
 			return err
 		})
@@ -149,7 +151,11 @@ func (d *deadReplayCmd) Run(s *session) error {
 	answer, err := api.ReplayDeadLetters.Do(s, s.client, req)
 	ended()
 	return s.answer(answer, err, func() {
-		s.say("attempting %d now", answer.Replayed)
+		if answer.Replayed+answer.Skipped == 0 {
+			s.say("nothing to attempt: no dead letter matches")
+			return
+		}
+		s.say("attempting %s now", plural(answer.Replayed, "message"))
 		if answer.Skipped > 0 {
 			s.note("skipped, because they were no longer dead or their content is no longer kept: %d", answer.Skipped)
 		}

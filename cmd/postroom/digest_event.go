@@ -166,7 +166,7 @@ func (c *digestEventCmd) many(s *session, flags api.DigestEvent) error {
 	}
 	t := b.taken
 	return s.done(t, t.Refused > 0, func() {
-		s.say("%d events: %d waiting, %d immediate, %d dropped, %d refused", t.Lines, t.Waiting, t.Immediate,
+		s.say("%s: %d waiting, %d immediate, %d dropped, %d refused", plural(t.Lines, "event"), t.Waiting, t.Immediate,
 			t.Dropped, t.Refused)
 		for _, wrong := range t.Errors {
 			s.note("line %d: %s", wrong.Line, clean(wrong.Reason))
@@ -281,5 +281,5 @@ func (digestRemoveCmd) Help() string {
 func (c *digestRemoveCmd) Run(s *session) error {
 	gone, err := api.DeleteDigestEvents.Do(s, s.client, api.DigestEventRemoval{Account: c.Account,
 		Recipients: c.Recipient, Key: c.Key, Category: c.Category, EntityType: c.EntityType, EntityID: c.EntityID})
-	return s.said(gone, err, "%d events were taken back", gone.Deleted)
+	return s.said(gone, err, "taken back: %s", plural(gone.Deleted, "event"))
 }

@@ -145,5 +145,5 @@ func (digestRetryCmd) Help() string {
 // Run queues it again. It fails unless the run has failed.
 func (c *digestRetryCmd) Run(s *session) error {
 	r, err := api.RetryDigestRun.Do(s, s.client, c.ID)
-	return s.said(r, err, "run %s is %s, with %d events", r.Run, r.State, r.Events)
+	return s.said(r, err, "run %s is %s, with %s", r.Run, r.State, plural(r.Events, "event"))
 }

@@ -234,5 +234,5 @@ func searchable(ctx context.Context, client *api.Client) finding {
 		return finding{name, warn, behindSince(*s.Behind, time.Now()),
 			"wait; if it stays so, see postroom queue status documents, and the log"}
 	}
-	return finding{name, ok, fmt.Sprintf("%d messages can be found", s.Documents), ""}
+	return finding{name, ok, plural(s.Documents, "message") + " can be found", ""}
 }

@@ -36,7 +36,7 @@ func (c *console) documents(s api.DocumentsState, now time.Time) {
 		c.line("Size", fmt.Sprintf("%.1f MB", float64(s.Bytes)/1e6))
 	}
 	c.line("Kept by", s.Keeper)
-	waiting := fmt.Sprintf("%d jobs", s.Waiting)
+	waiting := plural(s.Waiting, "job")
 	if s.Lag > 1 {
 		waiting += ", the oldest for " + seconds(s.Lag)
 	}
@@ -64,11 +64,11 @@ func behindSince(since, now time.Time) string {
 func rebuildLine(b api.DocumentRebuild, now time.Time) string {
 	switch {
 	case b.Status == "running":
-		return fmt.Sprintf("runs: %d of %d messages", b.Done, b.Total)
+		return fmt.Sprintf("runs: %d of %s", b.Done, plural(b.Total, "message"))
 	case b.Status == "failed":
 		return "failed: " + b.Error
 	case b.Ended != nil:
-		return fmt.Sprintf("done %s, %d messages", moment(*b.Ended, now), b.Done)
+		return fmt.Sprintf("done %s, %s", moment(*b.Ended, now), plural(b.Done, "message"))
 	}
 	return "wanted " + moment(b.Wanted, now)
 }

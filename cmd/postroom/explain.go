@@ -51,17 +51,36 @@ func (c *console) finish(ctx context.Context, err error) int {
 // explain returns what went wrong and, if known, what to do.
 func explain(err error) string {
 	if f, ok := errors.AsType[*api.Failure](err); ok {
-		return explainFailure(f)
+		listing := ""
+		if u, ok := errors.AsType[*unfound](err); ok {
+			listing = u.listing
+		}
+		return explainFailure(f, listing)
 	}
 	if u, ok := errors.AsType[*unreachable](err); ok {
 		return explainUnreachable(u)
 	}
-	return err.Error()
+	if text := err.Error(); !strings.Contains(text, "is not a setting (") {
+		return text
+	}
+	return err.Error() + "; postroom config lists all settings"
 }
 
+// unfound is an error about something that is not there, with the command that lists what is.
+type unfound struct {
+	error
+	listing string
+}
+
+// Unwrap gives the error itself.
+func (u *unfound) Unwrap() error { return u.error }
+
 // explainFailure explains a response of Postroom.
-func explainFailure(f *api.Failure) string {
-	message := strings.TrimSuffix(clean(f.Problem.Message), ".")
+func explainFailure(f *api.Failure, listing string) string {
+	message := inCommands(strings.TrimSuffix(clean(f.Problem.Message), "."))
+	if !strings.Contains(message, "postroom ") {
+		message += listing
+	}
 	switch f.Problem.StatusCode {
 	case http.StatusUnauthorized:
 		return message + " (401); give an access token with --token or POSTROOM_TOKEN, such as the admin token in the file token of the data directory"
@@ -73,7 +92,11 @@ func explainFailure(f *api.Failure) string {
 		}
 	}
 	for _, field := range f.Problem.Fields {
-		message += fmt.Sprintf("; %s: %s", field.Key, clean(field.Message))
+		text := inCommands(clean(field.Message))
+		if !strings.HasPrefix(text, `"`+field.Key+`" `) { // which names it already
+			text = field.Key + ": " + text
+		}
+		message += "; " + text
 	}
 	if f.Problem.StatusCode >= 500 && f.Problem.RequestID != "" {
 		message += "; the log of Postroom has more at request_id " + f.Problem.RequestID
@@ -103,7 +126,7 @@ func explainUnreachable(u *unreachable) string {
 func refusal(err error) string {
 	f, ok := errors.AsType[*api.Failure](err)
 	if ok && (f.Problem.StatusCode == http.StatusNotFound || f.Problem.StatusCode == http.StatusConflict) {
-		return clean(f.Problem.Message)
+		return inCommands(clean(f.Problem.Message))
 	}
 	return ""
 }

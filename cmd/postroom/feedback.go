@@ -47,7 +47,7 @@ func askedLine(r api.FeedbackReconciliation, now time.Time) string {
 	if r.Ran == nil {
 		return "not yet"
 	}
-	line := fmt.Sprintf("%s, %d events", moment(*r.Ran, now), r.Events)
+	line := fmt.Sprintf("%s, %s", moment(*r.Ran, now), plural(int(r.Events), "event"))
 	if r.Broken > 0 {
 		line += fmt.Sprintf(", %d of them not readable", r.Broken)
 	}

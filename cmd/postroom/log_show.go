@@ -47,7 +47,7 @@ func (c *console) logged(m api.LoggedMessage, story api.MessageEvents, now time.
 		attempts += "; next: " + next(m.NextAttempt, now)
 	}
 	c.line("Attempts", attempts)
-	c.line("Size", fmt.Sprintf("%d bytes", m.Size))
+	c.line("Size", plural(m.Size, "byte"))
 	c.line("Lane", string(m.Lane))
 	c.line("Priority", string(m.Priority))
 	c.line("Tags", strings.Join(m.Tags, ", "))

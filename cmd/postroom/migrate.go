@@ -219,7 +219,7 @@ func refusedOne(err error) (string, error) {
 	switch f.Problem.StatusCode {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusRequestEntityTooLarge,
 		http.StatusUnprocessableEntity:
-		return "Postroom refuses it: " + explainFailure(f), nil
+		return "Postroom refuses it: " + explainFailure(f, ""), nil
 	}
 	return "", err
 }

@@ -16,7 +16,7 @@ func outboxVerbs() []verb {
 		{name: "replay", help: "Send again what failed for good: the same as dead-letter replay.",
 			run: &deadReplayCmd{}},
 		{name: "cancel", help: "Take messages back.", run: &outboxCancelCmd{}},
-		{name: "watch", help: "Watch the outbox as it changes.", run: &outboxWatchCmd{}},
+		{name: "watch", help: "Watch the outbox as it changes; what has ended stays as a line.", run: &outboxWatchCmd{}},
 	}
 }
 

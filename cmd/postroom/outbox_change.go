@@ -44,7 +44,7 @@ func (o *outboxRetryCmd) Run(s *session) error {
 			ids = append(ids, m.QueueID)
 		}
 	}
-	return s.retry(ids, func(id string) error {
+	return s.retry(ids, "no queued message matches", func(id string) error {
 		_, err := api.RetryMessage.Do(s, s.client, id)
 		return err
 	})
@@ -61,8 +61,9 @@ type retryFailed struct {
 	Error   string `json:"error"`
 }
 
-// retry retries messages one by one and prints the results. A refused one does not stop the others.
-func (s *session) retry(ids []string, try func(id string) error) error {
+// retry retries messages one by one and prints the results, or none without messages. A refused one does not
+// stop the others.
+func (s *session) retry(ids []string, none string, try func(id string) error) error {
 	var out retried
 	bar := s.bar(len(ids), "retrying")
 	for _, id := range ids {
@@ -80,7 +81,11 @@ func (s *session) retry(ids []string, try func(id string) error) error {
 	}
 	_ = bar.Clear()
 	return s.done(out, len(out.Refused) > 0, func() {
-		s.say("attempting %d now", out.Retried)
+		if len(ids) == 0 {
+			s.say("nothing to attempt: %s", none)
+			return
+		}
+		s.say("attempting %s now", plural(out.Retried, "message"))
 		for _, r := range out.Refused {
 			s.note("%s: %s", r.QueueID, r.Error)
 		}
@@ -111,12 +116,19 @@ func (o *outboxCancelCmd) Run(s *session) error {
 		return err
 	}
 	return s.done(out, len(o.IDs) > 0 && out.Deleted < len(o.IDs), func() {
-		s.say("cancelled %d", out.Deleted)
+		switch {
+		case out.Deleted > 0:
+			s.say("cancelled %s", plural(out.Deleted, "message"))
+		case len(o.IDs) == 0 && out.Active == 0:
+			s.say("nothing to cancel: no queued message matches")
+		default:
+			s.say("nothing was cancelled")
+		}
 		if out.Active > 0 {
-			s.note("left alone, because it was being sent at this moment: %d", out.Active)
+			s.note("left alone, being sent at this moment: %s", plural(out.Active, "message"))
 		}
 		for _, id := range out.Unknown {
-			s.note("%s is not queued", id)
+			s.note("%s is not queued; postroom log show %[1]s says what became of it", clean(id))
 		}
 	})
 }
@@ -129,9 +141,12 @@ func (o *outboxCancelCmd) cancel(s *session, q api.OutboxQuery) (out cancelled, 
 			if err != nil {
 				return out, err
 			}
-			if !s.confirm("Cancel %d messages?", page.Total) {
-				return out, fmt.Errorf("nothing was cancelled: %d messages are selected, say --yes to cancel them",
-					page.Total)
+			if page.Total == 0 {
+				return out, nil
+			}
+			if !s.confirm("Cancel %s?", plural(page.Total, "message")) {
+				return out, fmt.Errorf("nothing was cancelled: the flags select %s, say --yes to cancel",
+					plural(page.Total, "message"))
 			}
 		}
 		answer, err := api.CancelMessages.Do(s, s.client, q)

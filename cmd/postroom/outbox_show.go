@@ -118,7 +118,8 @@ func (c *console) tables(all ...grid) {
 func (c *console) inDoubt(attempts int) {
 	if attempts > 0 {
 		c.line("In doubt", fmt.Sprintf(
-			"%d attempts died between the end of the message and the reply: it may have been delivered", attempts))
+			"%s died between the end of the message and the reply: it may have been delivered",
+			plural(attempts, "attempt")))
 	}
 }
 

@@ -149,10 +149,11 @@ func (c *segmentCountCmd) Run(s *session) error {
 	}
 	return s.done(count, count.State != "done", func() {
 		if count.State != "done" {
-			s.say("%s after %d of %d subscribers: %s", count.State, count.Done, count.Total, clean(count.Error))
+			s.say("%s after %d of %s: %s", count.State, count.Done, plural(count.Total, "subscriber"),
+				clean(count.Error))
 			return
 		}
-		s.say("%d of %d subscribers", count.Count, count.Done)
+		s.say("%d of %s", count.Count, plural(count.Done, "subscriber"))
 		for _, sub := range count.Sample {
 			s.say("  %s %s", sub.ID, clean(sub.Email))
 		}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
-
 	"github.com/postroom/postroom/api"
 )
 
@@ -52,13 +50,16 @@ func (c *subscribersImportCmd) Run(s *session) error {
 		return err
 	}
 	defer func() { _ = file.Close() }() // it was read
-	bar := s.bar(int(size), "importing", progressbar.OptionShowBytes(true))
 	route, o := api.ImportSubscribers, c.options()
 	if c.JSONL || strings.HasSuffix(c.File, ".jsonl") || strings.HasSuffix(c.File, ".ndjson") {
 		route = api.ImportSubscribersJSONL
 	}
-	answer, err := route.Do(s, s.client, new(progressbar.NewReader(file, bar)), o)
-	_ = bar.Clear()
+	stop := s.applied(size, func(ctx context.Context) (int64, error) {
+		so, err := api.GetSubscriberImport.Do(ctx, s.client, api.SubscriberAccount{Account: c.Account}, o.ID)
+		return so.Bytes, err
+	})
+	answer, err := route.Do(s, s.client, file, o)
+	stop()
 	if err != nil {
 		return c.brokenOff(s, o, err)
 	}
@@ -67,8 +68,8 @@ func (c *subscribersImportCmd) Run(s *session) error {
 
 // sayImport says what became of an import.
 func (s *session) sayImport(answer api.SubscriberImport) {
-	s.say("%d lines: %d added, %d changed, %d known already, %d repeated, %d left out", answer.Lines, answer.Added,
-		answer.Changed, answer.Known, answer.Repeated, answer.Bad)
+	s.say("%s: %d added, %d changed, %d known already, %d repeated, %d left out",
+		plural(answer.Lines, "line"), answer.Added, answer.Changed, answer.Known, answer.Repeated, answer.Bad)
 	if answer.State != "done" {
 		s.note("interrupted: %s; the same file with --id %s goes on from there", clean(answer.Error), answer.ID)
 	}
@@ -94,8 +95,8 @@ func (c *subscribersImportCmd) brokenOff(s *session, o api.SubscriberImportOptio
 	if unknown != nil || so.Lines == 0 {
 		return err
 	}
-	return fmt.Errorf("%w\n%d lines were applied by then; the same file with --id %s goes on from there", err,
-		so.Lines, o.ID)
+	return fmt.Errorf("%w\napplied by then: %s; the same file with --id %s goes on from there", err,
+		plural(so.Lines, "line"), o.ID)
 }
 
 // subscribersImportsCmd lists imports.

@@ -33,16 +33,19 @@ func (c *suppressionsImportCmd) Run(s *session) error {
 		return err
 	}
 	defer func() { _ = file.Close() }() // it was read
-	bar := s.bar(int(size), "importing", progressbar.OptionShowBytes(true))
 	options := api.SuppressionImportOptions{ID: strings.ToLower(rand.Text()), Reason: c.Reason,
 		SuppressionScope: c.scope(), Source: c.Source}
-	answer, err := api.ImportSuppressions.Do(s, s.client, new(progressbar.NewReader(file, bar)), options)
-	_ = bar.Clear()
+	stop := s.applied(size, func(ctx context.Context) (int64, error) {
+		so, err := api.GetSuppressionImport.Do(ctx, s.client, options.ID)
+		return so.Bytes, err
+	})
+	answer, err := api.ImportSuppressions.Do(s, s.client, file, options)
+	stop()
 	if err != nil {
 		return s.brokenOff(options.ID, err)
 	}
 	return s.done(answer, answer.Bad > 0, func() {
-		s.say("%d lines: %d added, %d known already, %d left out", answer.Lines, answer.Added, answer.Known,
+		s.say("%s: %d added, %d known already, %d left out", plural(answer.Lines, "line"), answer.Added, answer.Known,
 			answer.Bad)
 		for _, bad := range answer.Errors {
 			s.note("line %d: %s", bad.Line, clean(bad.Reason))
@@ -53,6 +56,30 @@ func (c *suppressionsImportCmd) Run(s *session) error {
 	})
 }
 
+// appliedPoll is the interval at which the progress of an import is read. Postroom stores it each second.
+const appliedPoll = 500 * time.Millisecond
+
+// applied shows how much of a file was applied, as far tells, until stop is called. What was sent would
+// say little: all of a file may be in buffers of the connection before its first line is applied. A failed
+// look is made up for by the next.
+func (s *session) applied(size int64, far func(context.Context) (int64, error)) (stop func()) {
+	ctx, cancel := context.WithCancel(s)
+	bar, done := s.bar(int(size), "importing", progressbar.OptionShowBytes(true)), make(chan struct{})
+	go func() {
+		defer close(done)
+		for sleep(ctx, appliedPoll) == nil {
+			if bytes, err := far(ctx); err == nil {
+				_ = bar.Set64(bytes)
+			}
+		}
+		_ = bar.Clear()
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
 // brokenOff adds to an error how far a failed import came.
 func (s *session) brokenOff(id string, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s), 5*time.Second)
@@ -61,7 +88,8 @@ func (s *session) brokenOff(id string, err error) error {
 	if unknown != nil || so.Lines == 0 {
 		return err
 	}
-	return fmt.Errorf("%w\n%d lines were read by then, %d of them added; import the file again for the rest, what is there already does no harm", err, so.Lines, so.Added)
+	return fmt.Errorf("%w\nread by then: %s, %d of them added; import the file again for the rest, "+
+		"what is there already does no harm", err, plural(so.Lines, "line"), so.Added)
 }
 
 // open opens a file for reading; -: standard input, of which no size is known: -1.
@@ -106,7 +134,7 @@ func (c *suppressionsExportCmd) Run(s *session) error {
 	out := struct {
 		Exported int `json:"exported"`
 	}{lines.n - 1}
-	return s.said(out, nil, "%d suppressions are in %s", out.Exported, c.File)
+	return s.said(out, nil, "%s written to %s", plural(out.Exported, "suppression"), c.File)
 }
 
 // export writes a temporary file and renames it when it is complete. It returns its size.

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -65,56 +66,166 @@ var (
 	frameStyle   = lipgloss.NewStyle().Foreground(lipgloss.BrightBlack)
 )
 
-// draw returns a table no wider than the terminal.
-func (g grid) draw(width int) string {
-	return table.New().Border(lipgloss.RoundedBorder()).BorderStyle(frameStyle).Wrap(false).
-		Headers(g.headings...).Rows(g.fit(width)...).StyleFunc(func(row, _ int) lipgloss.Style {
-		if row == table.HeaderRow {
-			return headingStyle
-		}
-		return cellStyle
-	}).String()
+// layout is a way to draw a table.
+type layout struct {
+	column, whole int  // cells that a column takes beside its text, and a table beside its columns
+	least         int  // smallest width to which a column is cut
+	headings      bool // headings are not cut
 }
 
-// least is the smallest width of a column.
-const least = 6
+var (
+	framed = layout{column: 3, whole: 1, least: 6, headings: true} // a space at both sides, and the line
+	plain  = layout{column: 2, least: 10}                          // a space at both sides
+	tight  = layout{column: 2, least: 6}
+)
 
-// fit returns the rows with the widest columns cut until the table fits. The first column is never cut: it is
-// the id for the next command.
-func (g grid) fit(width int) [][]string {
-	headings := g.headings
-	if len(headings) == 0 && len(g.rows) > 0 {
-		headings = make([]string, len(g.rows[0]))
+// draw returns a table no wider than the terminal: framed if it fits so, else without lines between the
+// columns, else without the columns that can be spared, and else with the cells of a row below each other.
+func (g grid) draw(width int) string {
+	if widths, ok := g.fit(width, framed); ok {
+		return g.table(widths, true)
 	}
-	widths := make([]int, len(headings))
-	total := 1
-	for i, heading := range headings {
-		widths[i] = lipgloss.Width(heading)
-		for _, row := range g.rows {
-			widths[i] = max(widths[i], lipgloss.Width(row[i]))
+	narrow, left := g, []string(nil)
+	for _, column := range slices.Concat([]string{""}, spare, []string{""}) {
+		if at := slices.Index(narrow.headings, column); at >= 0 {
+			narrow, left = narrow.without(at), append(left, column)
+		} else if column != "" {
+			continue
 		}
-		total += widths[i] + 3 // a space at both sides, and the line
+		l := plain
+		if column == "" && len(left) > 0 {
+			l = tight
+		}
+		if widths, ok := narrow.fit(width, l); ok {
+			text := narrow.table(widths, false)
+			if len(left) > 0 {
+				text += "\n " + frameStyle.Render(ansi.Truncate("Too narrow for: "+strings.Join(left, ", "),
+					width-1, "…"))
+			}
+			return text
+		}
+	}
+	return g.below(width)
+}
+
+// spare are the columns that are left out of a table that is too wide, in this order.
+var spare = []string{"attempts", "account", "evidence", "source", "processed", "paused", "completed",
+	"second factor", "from", "accounts", "browser"}
+
+// without returns the grid without a column.
+func (g grid) without(column int) grid {
+	cut := func(row []string) []string { return slices.Delete(slices.Clone(row), column, column+1) }
+	out := grid{headings: cut(g.headings), rows: make([][]string, len(g.rows))}
+	for i, row := range g.rows {
+		out.rows[i] = cut(row)
+	}
+	return out
+}
+
+// table draws columns of these widths.
+func (g grid) table(widths []int, framed bool) string {
+	cut := func(row []string) []string {
+		out := make([]string, len(row))
+		for i, cell := range row {
+			out[i] = ansi.Truncate(cell, widths[i], "…")
+		}
+		return out
+	}
+	rows := make([][]string, len(g.rows))
+	for i, row := range g.rows {
+		rows[i] = cut(row)
+	}
+	border := lipgloss.RoundedBorder()
+	if !framed {
+		border = lipgloss.NormalBorder()
+	}
+	return table.New().Border(border).BorderStyle(frameStyle).Wrap(false).
+		BorderLeft(framed).BorderRight(framed).BorderTop(framed).BorderBottom(framed).BorderColumn(framed).
+		Headers(cut(g.headings)...).Rows(rows...).
+		StyleFunc(func(row, _ int) lipgloss.Style {
+			if row == table.HeaderRow {
+				return headingStyle
+			}
+			return cellStyle
+		}).String()
+}
+
+// below returns the cells of each row below each other, behind their headings.
+func (g grid) below(width int) string {
+	name := 0
+	for _, heading := range g.headings {
+		name = max(name, lipgloss.Width(heading))
+	}
+	var b strings.Builder
+	for r, row := range g.rows {
+		if r > 0 {
+			b.WriteByte('\n')
+		}
+		for i, cell := range row {
+			if i < len(g.headings) {
+				b.WriteString(boldStyle.Width(name + 2).Render(g.headings[i]))
+			}
+			if i > 0 {
+				cell = ansi.Truncate(cell, max(10, width-name-2), "…")
+			}
+			b.WriteString(cell + "\n")
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// leastState is the smallest width of a column that says what state something is in: wider than all states.
+// Behind some of them stands a text.
+const leastState = 16
+
+// uncut returns how many cells of a column are never cut. The first is the id for the next command.
+func (g grid) uncut(column, cells, least int) int {
+	switch {
+	case column == 0:
+		return cells
+	case column < len(g.headings) && slices.Contains([]string{"state", "status", "runs", "code"},
+		g.headings[column]):
+		return min(cells, leastState)
+	}
+	return min(cells, least)
+}
+
+// fit returns the widths of the columns, with the widest ones cut until the table fits, and whether it does.
+func (g grid) fit(width int, l layout) (widths []int, fits bool) {
+	widths = make([]int, len(g.headings))
+	if len(g.headings) == 0 && len(g.rows) > 0 {
+		widths = make([]int, len(g.rows[0]))
+	}
+	smallest, total := make([]int, len(widths)), l.whole
+	for i := range widths {
+		if i < len(g.headings) {
+			widths[i] = lipgloss.Width(g.headings[i])
+		}
+		smallest[i] = min(widths[i], l.least)
+		if l.headings {
+			smallest[i] = widths[i]
+		}
+		cells := 0
+		for _, row := range g.rows {
+			cells = max(cells, lipgloss.Width(row[i]))
+		}
+		widths[i] = max(widths[i], cells)
+		smallest[i] = max(smallest[i], g.uncut(i, cells, l.least))
+		total += widths[i] + l.column
 	}
 	for ; total > width; total-- {
 		widest := -1
-		for i := 1; i < len(widths); i++ {
-			if widths[i] > max(least, lipgloss.Width(headings[i])) && (widest < 0 || widths[i] > widths[widest]) {
+		for i := range widths {
+			if widths[i] > smallest[i] && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
 		}
 		if widest < 0 {
-			break // the terminal has to wrap
+			return widths, false
 		}
 		widths[widest]--
 	}
-	rows := make([][]string, len(g.rows))
-	for r, row := range g.rows {
-		rows[r] = make([]string, len(row))
-		for i, cell := range row {
-			rows[r][i] = ansi.Truncate(cell, widths[i], "…")
-		}
-	}
-	return rows
+	return widths, true
 }
 
 // moment returns a time within two days as a distance, any other as a date.
@@ -147,6 +258,17 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%dm", m)
 	}
 	return fmt.Sprintf("%ds", s)
+}
+
+// plural returns a number of things in words: 1 message, 2 messages.
+func plural(n int, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	if strings.HasSuffix(one, "y") {
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(one, "y"))
+	}
+	return fmt.Sprintf("%d %ss", n, one)
 }
 
 // orDash returns s, or a dash.

@@ -13,6 +13,7 @@ type verb struct {
 	run        any    // a pointer to a struct whose fields are the flags, as kong reads them, with a method Run
 	below      []verb // instead of run: the commands of a group; list, status or get is its default
 	group      string // heading in the list of all commands
+	hidden     bool   // is not in the help: for other programs
 }
 
 // built returns the struct from which kong makes the commands: a field for each.
@@ -24,6 +25,9 @@ func built(verbs []verb) reflect.Value {
 			values[i] = built(v.below).Addr()
 		}
 		tag := fmt.Sprintf(`cmd:"" name:%q help:%q`, v.name, v.help)
+		if v.hidden {
+			tag += ` hidden:""`
+		}
 		switch {
 		case v.group != "":
 			tag += fmt.Sprintf(` group:%q`, v.group)
@@ -88,7 +92,13 @@ func commands() []verb {
 		{name: "webhook", help: "Where events are sent.", below: webhookVerbs()},
 		{name: "secret", help: "The secret that seals passwords: after a change of it, and for receivers of webhooks.",
 			below: secretVerbs()},
-	}), grouped("other", []verb{{name: "version", help: "Print the version.", run: &versionCmd{}}}))
+	}), grouped("other", []verb{
+		{name: "completion", help: "Print the completion of commands and flags for bash, zsh or fish.",
+			run: &completionCmd{}},
+		{name: "complete", help: "Print what may come next, for these completions.", run: &completeCmd{},
+			hidden: true},
+		{name: "version", help: "Print the version. So does postroom --version.", run: &versionCmd{}},
+	}))
 }
 
 // grouped puts verbs under a heading.

@@ -17,6 +17,8 @@ type session struct {
 	*console
 	client *api.Client
 	json   bool // the answer is printed as JSON
+
+	listing string // the command that lists what this one is about, as the end of an error; may be empty
 }
 
 // answer prints the result of a request: as JSON, or by say.
@@ -194,7 +196,7 @@ func (d *deleteCmd[Out]) Run(s *session) error {
 	return s.done(answer, !gone.Deleted, func() {
 		switch {
 		case !gone.Deleted:
-			s.note("there is no %s %s", d.what, clean(d.ID))
+			s.note("there is no %s %s%s", d.what, clean(d.ID), s.listing)
 		case d.said != nil:
 			s.say("%s", d.said(answer))
 		default:

@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/postroom/postroom/api"
 )
@@ -25,14 +27,13 @@ type watched struct {
 	Messages []api.OutboxMessage `json:"messages"`
 }
 
-// Sequences for terminals. The cursor moves home and the rest is cleared below it: clearing first would
-// flicker.
+// Sequences for terminals. The lines of the table are written over: clearing them first would flicker.
 const (
-	cursorHome = "\x1b[H"
+	cursorUp   = "\x1b[%dA\r"
 	clearLine  = "\x1b[K"
 	clearBelow = "\x1b[J"
-	altScreen  = "\x1b[?1049h\x1b[?25l"
-	mainScreen = "\x1b[?25h\x1b[?1049l"
+	hideCursor = "\x1b[?25l"
+	showCursor = "\x1b[?25h"
 )
 
 // Run shows the outbox until Ctrl-C, which is not an error.
@@ -40,20 +41,20 @@ func (o *outboxWatchCmd) Run(s *session) error {
 	if o.Interval < 100*time.Millisecond {
 		return usage("--interval: %s is too short, 100ms is the least", o.Interval)
 	}
-	live := s.outTTY && !s.json
-	if live {
-		fmt.Fprint(s.out, altScreen)
-		defer fmt.Fprint(s.out, mainScreen)
+	w := watcher{session: s, said: map[string]string{}}
+	if w.live = s.outTTY && !s.json; w.live {
+		fmt.Fprint(s.out, hideCursor)
+		defer fmt.Fprint(s.out, showCursor)
 	}
 	for n := 1; ; n++ {
-		w, err := o.look(s)
+		now, err := o.look(s)
 		if s.Err() != nil {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if err := o.draw(s.console, w, live); err != nil || n == o.Count {
+		if err := w.show(now); err != nil || n == o.Count {
 			return err
 		}
 		if sleep(s, o.Interval) != nil {
@@ -87,27 +88,84 @@ func (o *outboxWatchCmd) look(s *session) (watched, error) {
 	return w, err
 }
 
-func (o *outboxWatchCmd) draw(con *console, w watched, live bool) error {
-	if o.JSON {
-		return con.encode(w, "")
+// watcher shows looks at the outbox, one after the other. Lines of ended messages stay; on a terminal the
+// table of the last look is below them, elsewhere each change is a line.
+type watcher struct {
+	*session
+	live  bool
+	seen  []api.OutboxMessage // in the last look
+	lines int                 // of the table on the screen
+	said  map[string]string   // the last line of each queue and each message; not if live
+}
+
+func (w *watcher) show(at watched) error {
+	if w.json {
+		return w.encode(at, "")
 	}
-	now := time.Now()
-	var b strings.Builder
-	for _, q := range w.Queues {
-		fmt.Fprintln(&b, queueLine(q))
-	}
-	if !live {
-		con.say("%s", b.String())
-		con.show(messageGrid(w.Messages, now))
-		con.say("")
+	ended, now := w.ended(at.Messages), time.Now()
+	w.seen = at.Messages
+	if !w.live {
+		for _, q := range at.Queues {
+			w.change(q.Queue, queueLine(q))
+		}
+		for _, m := range at.Messages {
+			w.change(m.QueueID, messageLine(m.QueueID, string(m.State), m, why(m)))
+		}
+		for _, line := range ended {
+			w.say("%s", line)
+		}
 		return nil
 	}
-	width, _ := con.size()
-	fmt.Fprintf(&b, "\n%s\n", messageGrid(w.Messages, now).draw(width))
-	fmt.Fprintf(&b, "%d messages · %s · Ctrl-C ends", w.Total, now.Format(time.TimeOnly))
-	text := strings.ReplaceAll(b.String(), "\n", clearLine+"\n")
-	_, err := lipgloss.Fprint(con.out, cursorHome+text+clearLine+clearBelow)
+	width, _ := w.size()
+	var table strings.Builder
+	for _, q := range at.Queues {
+		fmt.Fprintln(&table, queueLine(q))
+	}
+	fmt.Fprintf(&table, "\n%s\n", messageGrid(at.Messages, now).draw(width))
+	fmt.Fprintf(&table, "%s · %s · Ctrl-C ends", plural(at.Total, "message"), now.Format(time.TimeOnly))
+	lines := slices.Concat(ended, strings.Split(table.String(), "\n"))
+	for i, line := range lines {
+		lines[i] = ansi.Truncate(line, width, "…") + clearLine // a wrapped line would be two
+	}
+	if w.lines > 0 {
+		fmt.Fprintf(w.out, cursorUp, w.lines)
+	}
+	w.lines = len(lines) - len(ended)
+	_, err := lipgloss.Fprint(w.out, strings.Join(lines, "\n")+"\n"+clearBelow)
 	return err
+}
+
+// change prints a line if it is another than before.
+func (w *watcher) change(of, line string) {
+	if w.said[of] != line {
+		w.said[of] = line
+		w.say("%s", line)
+	}
+}
+
+// ended returns a line for each message that was seen in the outbox, and has ended since.
+func (w *watcher) ended(now []api.OutboxMessage) (lines []string) {
+	for _, was := range w.seen {
+		still := slices.ContainsFunc(now, func(m api.OutboxMessage) bool { return m.QueueID == was.QueueID })
+		if still || was.State == api.Failed {
+			continue
+		}
+		delete(w.said, was.QueueID)
+		_, err := api.GetMessage.Do(w, w.client, was.QueueID)
+		if e, ok := endingOf(was.QueueID, err); ok { // otherwise it is still queued, and beyond the screen
+			lines = append(lines, messageLine(was.QueueID, e.State, was, clean(e.Response)))
+		}
+	}
+	return lines
+}
+
+// messageLine returns a message in one line: its id, its state, to whom, its subject, and why.
+func messageLine(id, state string, m api.OutboxMessage, why string) string {
+	line := fmt.Sprintf("%s  %-9s  %s  %s", id, state, clean(someOf(m.Envelope.To)), clip(m.Subject, 40))
+	if why != "" && why != "-" {
+		line += "  " + why
+	}
+	return line
 }
 
 // queueLine returns a queue in one line.

@@ -76,7 +76,7 @@ func whySuppressions(found api.Why, now time.Time) grid {
 func whyPlaces(found api.Why) grid {
 	g := newGrid("where", "account", "what", "state")
 	for _, s := range found.Subscribers {
-		g.add("subscriber", s.Account, s.ID, fmt.Sprintf("on %d lists", len(s.Lists)))
+		g.add("subscriber", s.Account, s.ID, "on "+plural(len(s.Lists), "list"))
 		for _, l := range s.Lists {
 			g.add("list", s.Account, l.ListID, l.State)
 		}

@@ -153,24 +153,62 @@ func TestWhatHappened(t *testing.T) {
 	}
 }
 
-// TestTableFitsTheTerminal: what is cut to fit is never the id, which the next command is given.
+// TestTableFitsTheTerminal: what is cut to fit is never the id, which the next command is given, nor the
+// state.
 func TestTableFitsTheTerminal(t *testing.T) {
-	const id = "01M7YVP1FVRV07ANMBGSMR0100"
-	g := messageGrid([]api.OutboxMessage{{
-		QueueID: id, State: api.Delayed, Subject: strings.Repeat("日本語 ", 20), Envelope: api.Envelope{
-			To: []string{"somebody.with.a.long.name@example.com"}},
-		Progress: api.Progress{Error: &api.DeliveryFault{Message: strings.Repeat("long ", 50)}},
-	}}, noon)
-	for _, width := range []int{100, 120, 400} {
-		text := g.draw(width)
-		for line := range strings.Lines(text) {
-			if got := lipgloss.Width(strings.TrimRight(line, "\n")); got > width {
-				t.Errorf("a line of %d cells in a terminal of %d: %s", got, width, line)
+	const id, address = "01M7YVP1FVRV07ANMBGSMR0100", "somebody.with.a.long.name@example.com"
+	long, some, soon := strings.Repeat("日本語 ", 20), strings.Repeat("long ", 50), noon.Add(125*time.Minute)
+	for _, tc := range []struct {
+		name  string
+		g     grid
+		state string
+	}{
+		{"outbox", messageGrid([]api.OutboxMessage{{
+			QueueID: id, State: api.Delayed, Subject: long, Envelope: api.Envelope{To: []string{address, "b@c.d"}},
+			Attempts: 10, AttemptsMade: 10, NextAttempt: api.TimeOrFalse{Time: &soon},
+			Progress: api.Progress{Error: &api.DeliveryFault{Message: some}},
+		}}, noon), "delayed"},
+		{"log", logGrid([]api.LoggedMessage{{
+			QueueID: id, Status: api.StatusCancelled, Account: "a-rather-long-account", Subject: long,
+			Response: some, Envelope: api.Envelope{To: []string{address}}, Created: noon.Add(-20 * time.Hour),
+		}}, noon), "cancelled"},
+		{"persons", peopleGrid([]api.PersonInfo{{
+			Person: address, Role: "operator", Accounts: []string{"shop", "another", "third"},
+			Refused: some, LastAddress: "2001:db8:1234:5678:9abc:def0:1234:5678", TOTP: true,
+		}}, noon), ""},
+		{"suppressions", suppressionGrid([]api.Suppression{{
+			Email: address, Response: some, Source: "a list of another program", Reason: "hard_bounce",
+			SuppressionScope: api.SuppressionScope{Account: "shop", List: "a-list-with-a-name"},
+		}}, noon), ""},
+		{"queues", queueGrid([]api.QueueStatus{{Queue: "submit", Jobs: api.Jobs{Waiting: 123456, Failed: 1234567,
+			Completed: 12345678}}, {Queue: "bulk", Paused: true}}), "paused"},
+	} {
+		first := tc.g.rows[0][0]
+		for _, width := range []int{80, 100, 120, 400} {
+			text := tc.g.draw(width)
+			for line := range strings.Lines(text) {
+				if got := lipgloss.Width(strings.TrimRight(line, "\n")); got > width {
+					t.Errorf("%s: a line of %d cells in a terminal of %d: %s", tc.name, got, width, line)
+				}
+			}
+			if !strings.Contains(text, first) || !strings.Contains(text, tc.state) {
+				t.Errorf("%s: %s or %q is cut in a terminal of %d:\n%s", tc.name, first, tc.state, width, text)
 			}
 		}
-		if !strings.Contains(text, id) {
-			t.Errorf("the id is cut in a terminal of %d:\n%s", width, text)
-		}
+		t.Logf("%s\n%s", tc.name, tc.g.draw(80))
+	}
+}
+
+// TestNarrowTablesGoBelowEachOther: where not even the ids fit beside each other, nothing is lost but the
+// table.
+func TestNarrowTablesGoBelowEachOther(t *testing.T) {
+	g := newGrid("id", "state", "subject", "why", "next", "to")
+	g.add("01M7YVP1FVRV07ANMBGSMR0100", "delayed", "Hello, you all", "451 busy", "in 1h", "ann@example.com")
+	got := strings.NewReplacer("\x1b[1m", "", "\x1b[m", "").Replace(g.draw(40))
+	want := "id       01M7YVP1FVRV07ANMBGSMR0100\nstate    delayed\nsubject  Hello, you all\nwhy      451 busy\n" +
+		"next     in 1h\nto       ann@example.com"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
 

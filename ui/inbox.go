@@ -1,0 +1,139 @@
+package ui
+
+import (
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/audit"
+	"github.com/postroom/postroom/server/proxies"
+)
+
+// Demo are the pages that only `postroom demo` has: the mail that its relay caught, and a link that logs in
+// once.
+type Demo struct {
+	Secret string              // of the link, at least 16 characters; "": there is no link
+	Token  string              // the access token that the link logs in with
+	Mails  func() []CaughtMail // the newest first
+
+	used atomic.Bool
+}
+
+// CaughtMail is a mail as the demo's relay received it.
+type CaughtMail struct {
+	ID       string
+	To       []string // of the envelope
+	Subject  string
+	Received time.Time
+	Raw      []byte
+}
+
+// DemoLink returns the path of the link with a secret.
+func DemoLink(secret string) string { return "/demo?t=" + secret }
+
+// demoPages are the pages of Demo.
+type demoPages struct{ *UI }
+
+// demoRoutes are the pages of a demo. Elsewhere they are not there.
+func (t table) demoRoutes() {
+	if t.opts.Demo == nil {
+		return
+	}
+	p := demoPages{t.UI}
+	t.open("GET /demo", p.enter)
+	t.closed("GET /inbox", p.inbox)
+	t.closed("GET /inbox/{id}", p.mail)
+	t.closed("GET /inbox/{id}/html", p.frame)
+}
+
+// mountedInDemo are the paths of these pages, for Mount.
+var mountedInDemo = []string{"/demo", "/inbox", "/inbox/*"}
+
+// enter opens a session for who has the link, once, and shows the inbox.
+func (u demoPages) enter(w http.ResponseWriter, r *http.Request) error {
+	demo := u.opts.Demo
+	given := r.URL.Query().Get("t")
+	if demo.Secret == "" || subtle.ConstantTimeCompare([]byte(given), []byte(demo.Secret)) != 1 ||
+		!demo.used.CompareAndSwap(false, true) {
+		return fault.New(fault.NotFound, "",
+			"This link does not work, or was used: it works once. Log in with the token that the demo shows")
+	}
+	by := access.Client{Addr: proxies.Of(r).Addr, Agent: r.UserAgent()}
+	cookie, err := u.Access.Login(r.Context(), demo.Token, by, time.Now())
+	if err != nil {
+		return err
+	}
+	grant, err := u.Access.Session(r.Context(), cookie, by.Addr, time.Now())
+	if err != nil {
+		return err
+	}
+	who := grant.Actor(proxies.Of(r).String())
+	who.Kind, who.Session = audit.Session, access.SessionID(cookie)
+	if err := u.Audit.Login(r.Context(), who, "login", requestID(w)); err != nil {
+		return errors.Join(err, u.Access.Logout(r.Context(), cookie))
+	}
+	http.SetCookie(w, u.sessionCookie(r, cookie, int(access.SessionLife.Seconds())))
+	return redirect(w, r, "/inbox")
+}
+
+// inbox shows the mails that were caught.
+func (u demoPages) inbox(w http.ResponseWriter, r *http.Request) error {
+	return u.show(w, r, http.StatusOK, "inbox", "Inbox", u.opts.Demo.Mails())
+}
+
+// caughtView is the data of the page of a mail.
+type caughtView struct {
+	CaughtMail
+	Content *contentView
+	Frame   string // URL of its html; empty: it has none
+}
+
+// mail shows one of them.
+func (u demoPages) mail(w http.ResponseWriter, r *http.Request) error {
+	m, err := u.caught(r)
+	if err != nil {
+		return err
+	}
+	v := caughtView{CaughtMail: m, Content: readContent(m.Raw)}
+	if htmlOf(v.Content) != "" {
+		v.Frame = "/inbox/" + m.ID + "/html"
+	}
+	w.Header().Set("Content-Security-Policy", policy+"; frame-src 'self'") // the mail
+	return u.show(w, r, http.StatusOK, "caught", m.Subject, v)
+}
+
+// frame answers with the html of a mail.
+func (u demoPages) frame(w http.ResponseWriter, r *http.Request) error {
+	m, err := u.caught(r)
+	if err != nil {
+		return err
+	}
+	writeFrame(w, htmlOf(readContent(m.Raw)))
+	return nil
+}
+
+// caught returns the mail of a request.
+func (u demoPages) caught(r *http.Request) (CaughtMail, error) {
+	mails := u.opts.Demo.Mails()
+	at := slices.IndexFunc(mails, func(m CaughtMail) bool { return m.ID == r.PathValue("id") })
+	if at < 0 {
+		return CaughtMail{}, fault.New(fault.NotFound, "", "There is no such mail in the inbox of the demo")
+	}
+	return mails[at], nil
+}
+
+// htmlOf returns the first html of a mail, or "".
+func htmlOf(c *contentView) string {
+	for _, p := range c.Parts {
+		if strings.EqualFold(p.Type, "text/html") {
+			return p.Text
+		}
+	}
+	return ""
+}
