@@ -64,7 +64,9 @@ func (t table) mailRoutes() {
 	t.open("GET /login/oidc", loginPages{u}.beginSignOn)
 	t.open("GET /login/oidc/callback", loginPages{u}.finishSignOn)
 
-	t.shared("GET /{$}", outboxPage{u}.outbox)
+	t.shared("GET /{$}", u.overviewPage)
+	t.shared("GET /playbooks", u.playbooks)
+	t.shared("GET /outbox", outboxPage{u}.outbox)
 	t.shared("GET /log", u.logPage)
 	t.shared("GET /search", u.searchPage)
 	t.shared("GET /to/{address}", u.whyPage)
@@ -227,7 +229,7 @@ func (t table) peopleRoutes() {
 
 // mounted are the paths of the table as echo writes them.
 var mounted = []string{
-	"/", "/static/*", "/login", "/login/*", "/logout", "/log", "/search", "/to/*", "/cancel", "/replay",
+	"/", "/playbooks", "/outbox", "/static/*", "/login", "/login/*", "/logout", "/log", "/search", "/to/*", "/cancel", "/replay",
 	"/queues/*",
 	"/messages/*",
 	"/webhooks", "/webhooks/*", "/accounts", "/accounts/*", "/gateways", "/templates", "/templates/*",
