@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/postroom/postroom/api"
@@ -11,10 +12,10 @@ import (
 func TestOverview(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	w.sent(t, "acme")
-	w.dead(t, "other")
-	w.token(t, "acme-outbox", api.TokenRequest{Account: "acme", Scopes: []api.Scope{api.ScopeOutbox}})
-	w.token(t, "measures", api.TokenRequest{Scopes: []api.Scope{api.ScopeMetrics}})
+	w.parts.sent(t, "acme")
+	w.parts.dead(t, "other")
+	w.parts.token(t, "acme-outbox", api.TokenRequest{Account: "acme", Scopes: []api.Scope{api.ScopeOutbox}})
+	w.parts.token(t, "measures", api.TokenRequest{Scopes: []api.Scope{api.ScopeMetrics}})
 	for _, row := range []struct {
 		name, token, query string
 		status             int
@@ -30,10 +31,9 @@ func TestOverview(t *testing.T) {
 		{"of another", "acme-outbox", "?account=other", 403, "Unauthorized account"},
 		{"two days", adminToken, "?days=2", 400, "days"},
 	} {
-		got := w.do(t, http.MethodGet, "/v1/overview"+row.query, w.secret(row.token), "")
-		if got.status != row.status {
+		got := w.do(t, http.MethodGet, "/v1/overview"+row.query, w.parts.secret(row.token), "")
+		if got.status != row.status || !strings.Contains(got.body, row.words) {
 			t.Errorf("%s: %d %s", row.name, got.status, got.body)
 		}
-		got.has(t, row.words)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -24,7 +25,7 @@ func (c *overviewCmd) Run(s *session) error {
 func (c *console) overview(o api.Overview, now time.Time) {
 	c.say("%s", o.Flow.Sentence)
 	for _, a := range o.Alerts {
-		c.say("ALERT %s: %s", a.Alert.Alert+noteIf(a.Queue != "", " "+a.Queue), clean(a.Text))
+		c.say("ALERT %s: %s", clean(strings.TrimSpace(a.Alert.Alert+" "+a.Queue)), clean(a.Text))
 		c.steps(a.Do)
 	}
 	for _, t := range o.Troubles {
