@@ -21,8 +21,8 @@ const (
 )
 
 // The outcomes: what became known of a message after a relay accepted it. They select messages of the log as
-// the statuses do. A message has the last of these that was told of one of its recipients. Hits of bots do not
-// count.
+// the statuses do. A message has the last of these that was told of one of its recipients. Hits of bots do
+// not count.
 const (
 	OutcomeDelivered    MessageStatus = "delivered"
 	OutcomeOpened       MessageStatus = "opened"

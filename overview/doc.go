@@ -8,6 +8,7 @@
 //   - of an account it says nothing about other accounts and the instance;
 //   - reasons of failures have no addresses in them.
 //
-// It changes nothing, decides nothing about messages, and owns no keys in Redis. If a source fails, so does the
-// answer: all of them are in the same Redis. Only [Overview.Alerting] answers then, with what the process knows.
+// It changes nothing, decides nothing about messages, and owns no keys in Redis. If a source fails, so does
+// the answer: all of them are in the same Redis. Only [Overview.Alerting] answers then, with what the process
+// knows.
 package overview

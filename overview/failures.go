@@ -62,8 +62,8 @@ var (
 )
 
 // reasonOf returns what messages that failed for the same reason have in common, and the reason in words.
-// Relays put addresses, ids and times into their replies, so the same reply is that with the same codes; without
-// codes, that with the same words.
+// Relays put addresses, ids and times into their replies, so the same reply is that with the same codes;
+// without codes, that with the same words.
 func reasonOf(m api.LoggedMessage) (key, text string) {
 	text = cmp.Or(m.Reason, "no reason is known")
 	if m.Error != nil {

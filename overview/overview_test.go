@@ -135,15 +135,16 @@ func TestPeriods(t *testing.T) {
 
 func TestFlow(t *testing.T) {
 	t.Parallel()
-	due := func(ago time.Duration) []api.OutboxMessage {
-		return []api.OutboxMessage{{QueueID: "q", Created: noon.Add(-ago), Scheduled: noon.Add(-ago)}}
+	due := func(state api.State, ago time.Duration) map[api.State][]api.OutboxMessage {
+		return map[api.State][]api.OutboxMessage{state: {{QueueID: "q", Created: noon.Add(-ago),
+			Scheduled: noon.Add(-ago)}}}
 	}
 	sent := func(ago time.Duration) []api.LoggedMessage {
 		ended := noon.Add(-ago)
 		return []api.LoggedMessage{{Created: ended.Add(-2 * time.Second), Ended: &ended}}
 	}
-	retried := due(time.Hour) // and it is due only now
-	retried[0].NextAttempt.Time = &noon
+	retried := due(api.Waiting, time.Hour) // and it is due only now
+	retried[api.Waiting][0].NextAttempt.Time = &noon
 	for name, row := range map[string]struct {
 		listed map[api.State][]api.OutboxMessage
 		sent   []api.LoggedMessage
@@ -153,11 +154,11 @@ func TestFlow(t *testing.T) {
 		"nothing":         {state: api.FlowIdle},
 		"sent long ago":   {sent: sent(2 * time.Hour), state: api.FlowIdle},
 		"sent":            {sent: sent(time.Minute), state: api.FlowSending},
-		"due for long":    {sent: sent(time.Minute), listed: map[api.State][]api.OutboxMessage{api.Waiting: due(late)}, state: api.FlowLate},
-		"due for a while": {sent: sent(time.Minute), listed: map[api.State][]api.OutboxMessage{api.Waiting: due(late - 1)}, state: api.FlowSending},
-		"tried again":     {sent: sent(time.Minute), listed: map[api.State][]api.OutboxMessage{api.Waiting: retried}, state: api.FlowSending},
+		"due for long":    {sent: sent(time.Minute), listed: due(api.Waiting, late), state: api.FlowLate},
+		"due for a while": {sent: sent(time.Minute), listed: due(api.Waiting, late-1), state: api.FlowSending},
+		"tried again":     {sent: sent(time.Minute), listed: retried, state: api.FlowSending},
 		"paused":          {sent: sent(time.Minute), paused: map[string]bool{"bulk": true}, state: api.FlowPaused},
-		"paused mail":     {listed: map[api.State][]api.OutboxMessage{api.Paused: due(time.Hour)}, state: api.FlowPaused},
+		"paused mail":     {listed: due(api.Paused, time.Hour), state: api.FlowPaused},
 	} {
 		i := &instance{listed: row.listed, paused: row.paused,
 			logged: map[api.MessageStatus][]api.LoggedMessage{api.StatusSent: row.sent}}
@@ -212,9 +213,10 @@ func TestReasons(t *testing.T) {
 	}
 	i := &instance{logged: map[api.MessageStatus][]api.LoggedMessage{
 		api.StatusDead: {failed("1", 3, &code, "550 5.1.1 <ann@x.test> is nobody"),
-			failed("2", 2, &code, "550 5.1.1 no bob@y.test here"), failed("3", 5, nil, "dial 10.0.0.1: refused")},
-		api.StatusFailed: {failed("4", 1, nil, "dial 10.0.0.27: refused"), failed("5", 9, nil, "dial 10.0.0.3: refused"),
-			{QueueID: "6", Reason: "deleted by hand"}},
+			failed("2", 2, &code, "550 5.1.1 no bob@y.test here"),
+			failed("3", 5, nil, "dial 10.0.0.1: refused")},
+		api.StatusFailed: {failed("4", 1, nil, "dial 10.0.0.27: refused"),
+			failed("5", 9, nil, "dial 10.0.0.3: refused"), {QueueID: "6", Reason: "deleted by hand"}},
 	}}
 	want := api.OverviewFailures{Total: 6, Counted: 6, Reasons: []api.OverviewReason{
 		{Text: "dial 10.0.0.27: refused", Messages: 3, QueueID: "4"},
@@ -232,7 +234,8 @@ func TestTroubles(t *testing.T) {
 	account := func(id, state string) api.AccountInfo {
 		return api.AccountInfo{Account: api.Account{Account: id}, State: state, LastError: "wrong password"}
 	}
-	i := &instance{accounts: map[string]api.AccountInfo{"a": account("a", "held"), "b": account("b", "connected")},
+	i := &instance{
+		accounts: map[string]api.AccountInfo{"a": account("a", "held"), "b": account("b", "connected")},
 		troubled: []string{"a", "gone"}, gateways: []api.GatewayInfo{{Gateway: api.Gateway{Gateway: "ses"},
 			State: "open", LastError: &api.GatewayError{Response: "421 later"}}, {State: "connected"}},
 		endpoints: []api.Endpoint{{ID: "e1", FailingSince: &noon, Enabled: true}, {ID: "e2", Enabled: false},
@@ -291,7 +294,8 @@ func TestEachAlertHasItsPlaybook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` .*\\(playbooks\\.md#(.+)\\) \\|$").FindAllStringSubmatch(string(metrics), -1)
+	row := regexp.MustCompile("(?m)^\\| `(\\w+)` .*\\(playbooks\\.md#(.+)\\) \\|$")
+	rows := row.FindAllStringSubmatch(string(metrics), -1)
 	for _, row := range rows {
 		r := remedies[row[1]]
 		if r.section != row[2] || r.step.Text == "" || r.step.Page == "" || r.step.Command == "" {

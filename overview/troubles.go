@@ -115,8 +115,8 @@ func inTrouble(e api.Endpoint) bool {
 }
 
 func endpointTrouble(e api.Endpoint) api.OverviewTrouble {
-	t := api.OverviewTrouble{Kind: "endpoint", ID: e.ID, State: "failing", Text: cmp.Or(e.DisabledReason, "No delivery succeeds."),
-		Since: e.FailingSince, Do: []api.WhyStep{{Text: "See its deliveries",
+	t := api.OverviewTrouble{Kind: "endpoint", ID: e.ID, State: "failing", Since: e.FailingSince,
+		Text: cmp.Or(e.DisabledReason, "No delivery succeeds."), Do: []api.WhyStep{{Text: "See its deliveries",
 			Command: "postroom webhook deliveries " + e.ID, Page: "/webhooks/" + url.PathEscape(e.ID)}}}
 	if !e.Enabled {
 		t.State = "disabled"

@@ -171,7 +171,8 @@ func newParts(t testing.TB) *parts {
 		List: p.Outbox.List, QueueStatus: p.Outbox.QueueStatus, Account: p.Accounts.Get,
 		Troubled: p.Accounts.Troubled, Gateways: p.Gateways.List, Endpoints: p.Webhooks.Endpoints,
 		Endpoint: p.Webhooks.Endpoint,
-		Alerts:   func(ctx context.Context) ([]api.Alert, error) { return p.State.Alerts(ctx) }}, overview.Options{})
+		Alerts:   func(ctx context.Context) ([]api.Alert, error) { return p.State.Alerts(ctx) }},
+		overview.Options{})
 	must(err)
 	s, err := newSigner()
 	must(err)

@@ -208,7 +208,8 @@ func TestStrangersTextStaysText(t *testing.T) {
 	for _, path := range []string{
 		"/", "/outbox", "/log", "/log?search=" + q, "/log?account=" + q, "/log?status=" + q, "/log?cursor=" + q,
 		"/messages/" + ids[1] + "?to=" + q + "&as=" + q + "&gateway=" + q, "/messages/" + ids[0],
-		"/messages/" + ids[1], "/webhooks", "/webhooks/" + made.ID, "/accounts", "/outbox?search=" + q, "/outbox?tag=" + q,
+		"/messages/" + ids[1], "/webhooks", "/webhooks/" + made.ID, "/accounts",
+		"/outbox?search=" + q, "/outbox?tag=" + q,
 		"/outbox?account=" + q, "/cancel?search=" + q + "&account=" + q, "/outbox?state=" + q, "/login?next=" + q,
 		"/outbox?part=" + q, "/outbox?after=" + q, "/" + url.PathEscape(evil),
 	} {

@@ -125,8 +125,9 @@ func TestPauseAndResume(t *testing.T) {
 	if p := b.get("/outbox"); strings.Contains(p.body, "Attempts under way finish") {
 		t.Error("the sentence is said twice")
 	}
-	b.submitForm("/queues/submit/resume", url.Values{"back": {"/outbox"}}).has(t, "Sending goes on.", "Pause sending")
-	b.submitForm("/queues/bulk/pause", url.Values{"back": {"/outbox"}}).has(t, "The bulk lane is paused", "Resume bulk",
+	back := url.Values{"back": {"/outbox"}}
+	b.submitForm("/queues/submit/resume", back).has(t, "Sending goes on.", "Pause sending")
+	b.submitForm("/queues/bulk/pause", back).has(t, "The bulk lane is paused", "Resume bulk",
 		"Pause sending")
 	b.submitForm("/queues/bulk/resume", nil)
 	b.submitForm("/queues/notify/pause", url.Values{"back": {"/webhooks"}}).has(t, "Webhooks are paused",

@@ -35,7 +35,8 @@ func (overviewView) Periods() []struct {
 // overviewDays are the periods, as queries have them.
 var overviewDays = map[string]int{"": 1, "1": 1, "7": 7, "30": 30}
 
-func (u *UI) overviewPage(w http.ResponseWriter, r *http.Request) error {
+// overview shows the overview, or the part of it that follows the mail.
+func (u overviewPages) overview(w http.ResponseWriter, r *http.Request) error {
 	v := r.URL.Query()
 	days := overviewDays[v.Get("days")]
 	if days == 0 {
@@ -98,7 +99,7 @@ type playbooksView struct{ Sections []playbook }
 func (playbooksView) section() string { return "overview" }
 
 // playbooks shows what to do about each trouble, as Markdown.
-func (u *UI) playbooks(w http.ResponseWriter, r *http.Request) error {
+func (u overviewPages) playbooks(w http.ResponseWriter, r *http.Request) error {
 	return u.show(w, r, http.StatusOK, "playbooks", "Playbooks", playbooksView{sectionsOf(docs.Playbooks)})
 }
 

@@ -91,7 +91,8 @@ func TestOverviewOfTrouble(t *testing.T) {
 	w.gateway("ses")
 	w.gateways.Opened(t.Context(), "ses", time.Now().Add(time.Hour))
 	b := w.operator()
-	for path, here := range map[string]bool{"/": true, "/log": false, "/settings": false, "/messages/nowhere": false} {
+	for path, here := range map[string]bool{"/": true, "/log": false, "/settings": false,
+		"/messages/nowhere": false} {
 		p := b.get(path)
 		p.has(t, `id="alerts" href="/">3 alerts</a>`)
 		if strings.Contains(p.body, "What to do") != here {
@@ -108,7 +109,8 @@ func TestOverviewOfTrouble(t *testing.T) {
 	books.has(t, `id="a-relay-rests"`, `id="an-account-cant-log-in"`, "postroom gateway verify")
 }
 
-// TestOverviewOfAnAccount: who is bound to an account sees neither alerts of the instance, nor others' numbers.
+// TestOverviewOfAnAccount: who is bound to an account sees neither alerts of the instance, nor the numbers of
+// others.
 func TestOverviewOfAnAccount(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -64,8 +64,8 @@ func (t table) mailRoutes() {
 	t.open("GET /login/oidc", loginPages{u}.beginSignOn)
 	t.open("GET /login/oidc/callback", loginPages{u}.finishSignOn)
 
-	t.shared("GET /{$}", u.overviewPage)
-	t.shared("GET /playbooks", u.playbooks)
+	t.shared("GET /{$}", overviewPages{u}.overview)
+	t.shared("GET /playbooks", overviewPages{u}.playbooks)
 	t.shared("GET /outbox", outboxPage{u}.outbox)
 	t.shared("GET /log", u.logPage)
 	t.shared("GET /search", u.searchPage)
