@@ -142,7 +142,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 		a.buildFeedback,    // results that arrive later: from providers and returned mail
 		a.buildRecipients,  // links in mail: tracking, unsubscribe pages
 		a.buildWatch,       // alerts
-		a.buildOverview,    // whether mail flows, and what is wrong
+		glances{a}.build,   // whether mail flows, and what is wrong
 		a.buildMonitor,     // health and metrics on a separate port
 		a.buildWorkers,     // from here on tasks are handled
 		a.buildServer,      // the HTTP API

@@ -6,8 +6,11 @@ import (
 	"github.com/postroom/postroom/overview"
 )
 
-// buildOverview joins what operators have to know now.
-func (a *App) buildOverview(context.Context) error {
+// glances joins what operators have to know now to package overview.
+type glances struct{ *App }
+
+// build builds the overview.
+func (a glances) build(context.Context) error {
 	var err error
 	a.overview, err = overview.New(overview.Parts{Rates: a.outbox.Rates, Messages: a.outbox.Messages,
 		List: a.outbox.List, QueueStatus: a.outbox.QueueStatus, Account: a.accounts.Get,

@@ -62,7 +62,8 @@ func TestRatesOfMail(t *testing.T) {
 		fact(5, event.MessageDeferred, "w", event.Later{}),
 	)
 	want := api.Rate{Sent: 6, Accepted: 7, Failed: 1, Delivered: 1, Deferred: 1, Hard: 2, Soft: 1, Blocked: 1,
-		Complained: 1, Unsubscribed: 1, Opened: 1, Clicked: 1, OpenedBots: 1, BounceRate: 2. / 6, ComplaintRate: 1. / 6}
+		Complained: 1, Unsubscribed: 1, Opened: 1, Clicked: 1, OpenedBots: 1,
+		BounceRate: 2. / 6, ComplaintRate: 1. / 6}
 	named := func(name string, r api.Rate) api.Rate { r.Name = name; return r }
 	b.countAll(t)
 	b.clock.Advance(50 * 24 * time.Hour) // the log has nothing of it any more

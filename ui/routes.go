@@ -229,7 +229,8 @@ func (t table) peopleRoutes() {
 
 // mounted are the paths of the table as echo writes them.
 var mounted = []string{
-	"/", "/playbooks", "/outbox", "/static/*", "/login", "/login/*", "/logout", "/log", "/search", "/to/*", "/cancel", "/replay",
+	"/", "/playbooks", "/outbox", "/static/*", "/login", "/login/*", "/logout", "/log", "/search", "/to/*",
+	"/cancel", "/replay",
 	"/queues/*",
 	"/messages/*",
 	"/webhooks", "/webhooks/*", "/accounts", "/accounts/*", "/gateways", "/templates", "/templates/*",
