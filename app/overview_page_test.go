@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -41,11 +42,11 @@ func TestOverviewInABrowser(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return len(got.Alerts) == 1 && got.Alerts[0].Alert.Alert == "mailFails" &&
-			got.Total == api.Rate{Accepted: 2, Sent: 1, Failed: 1}
+		return got.Total == api.Rate{Accepted: 2, Sent: 1, Failed: 1} &&
+			slices.ContainsFunc(got.Alerts, func(a api.OverviewAlert) bool { return a.Alert.Alert == "mailFails" })
 	})
 	v.open("/log")
-	v.sees("1 alert")
+	v.sees(" alerts") // the Redis of tests keeps nothing, which is an alert too
 	v.click("#alerts")
 	v.sees("1 messages failed for good within the last hour", "See what failed")
 	for _, theme := range []string{"light", "dark"} {
@@ -60,7 +61,10 @@ func TestOverviewInABrowser(t *testing.T) {
 				if wide := run(v, chromedp.Evaluate[bool](`document.documentElement.scrollWidth > innerWidth`)); wide {
 					t.Errorf("%s is wider than %d pixels, %s", path, width, theme)
 				}
-				if faults := run(v, chromedp.Evaluate[string](faultsOfCharts)); faults != "" && path != "/playbooks" {
+				if path == "/playbooks" {
+					continue
+				}
+				if faults := run(v, chromedp.Evaluate[string](faultsOfCharts(2))); faults != "" {
 					t.Errorf("%s, %s, %d pixels:\n%s", path, theme, width, faults)
 				}
 			}
