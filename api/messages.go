@@ -211,6 +211,7 @@ type Rate struct {
 	ClickedBots   int        `json:"clickedBots"`
 	BounceRate    float64    `json:"bounceRate" doc:"hard / sent; 0 if nothing was sent"`
 	ComplaintRate float64    `json:"complaintRate" doc:"complained / sent"`
+	Accepted      int        `json:"accepted" doc:"Accepted by Postroom, to be sent; only of all mail and by lane, else 0"`
 }
 
 // CounterQuery narrows Counters. The zero query counts all.

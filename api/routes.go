@@ -394,6 +394,9 @@ const (
 	// ExportPerson returns what there is of a person.
 	ExportPerson Call[ErasureRequest, PersonalData] = "POST /v1/people/export"
 
+	// GetOverview says whether mail flows, what is wrong, and where it is mended.
+	GetOverview Call[OverviewQuery, Overview] = "GET /v1/overview"
+
 	// WhyTo says why an address did or did not get its mail, from all that Postroom knows of it.
 	WhyTo Call[WhyQuery, Why] = "GET /v1/to/{address}"
 

@@ -33,6 +33,7 @@ import (
 	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/newsletter"
 	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/overview"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
@@ -102,6 +103,7 @@ type App struct {
 	documents    *documents.Documents
 	erasures     *erasure.Erasures
 	why          *why.Why
+	overview     *overview.Overview
 	feedback     *feedback.Feedback
 	tracking     *tracking.Tracking // nil where no HTTP is served
 	watch        *watch.Watch
@@ -145,6 +147,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 		a.buildFeedback,    // results that arrive later: from providers and returned mail
 		a.buildRecipients,  // links in mail: tracking, unsubscribe pages
 		a.buildWatch,       // alerts
+		glances{a}.build,   // whether mail flows, and what is wrong
 		a.buildMonitor,     // health and metrics on a separate port
 		a.buildWorkers,     // from here on tasks are handled
 		a.buildServer,      // the HTTP API
@@ -384,7 +387,8 @@ func (a *App) serverParts() server.Parts {
 		People: a.people, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions,
 		Audience: a.audience, OptIn: a.optIn, Campaigns: a.campaigns, Digests: a.digests,
 		Feedback: a.feedback, Bounces: a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe,
-		Senders: a.senders, Erasures: a.erasures, Why: a.why, Audit: a.audit, State: a.state(),
+		Senders: a.senders, Erasures: a.erasures, Why: a.why, Overview: a.overview,
+		Audit: a.audit, State: a.state(),
 	}
 }
 

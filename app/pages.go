@@ -41,7 +41,7 @@ func (a *App) buildPages(ctx context.Context) error {
 	}
 	pages, err := ui.New(ui.Parts{
 		Outbox: a.outbox, Webhooks: a.webhooks, Suppressions: a.suppressions, Audience: a.audience,
-		Campaigns: a.campaigns, Digests: a.digests, Erasures: a.erasures, Why: a.why,
+		Campaigns: a.campaigns, Digests: a.digests, Erasures: a.erasures, Why: a.why, Overview: a.overview,
 		Accounts: a.accounts, Gateways: a.gateways, Templates: a.stored, Documents: a.documents, Access: a.access,
 		Settings: a.settings, State: a.state(), Dashboard: board, Viewer: viewer, Audit: a.audit,
 		People: a.people, LinkURL: server.LinkURL, AskAgain: a.optIn.Again,

@@ -44,18 +44,18 @@ func TestOperatorAtThePages(t *testing.T) {
 	wanted, other, doomed := later("the wanted one"), later("another one"), later("a doomed one")
 	v := visit(t, a.URL())
 
-	v.open("/?search=wanted")
+	v.open("/outbox?search=wanted")
 	v.do(chromedp.SendKeys(chromedp.CSS("#token"), a.Token()))
 	v.click(".login button")
 	v.sees("the wanted one")
 	v.seesNot("another one")
 
-	v.open("/")
+	v.open("/outbox")
 	v.sees("another one", "a doomed one", "Pause sending")
 	v.do(chromedp.SendKeys(chromedp.CSS("input[name=search]"), "the wanted"))
 	v.click(".filters button")
 	v.seesNot("another one")
-	if where := v.where(); where != "/?search=the+wanted" {
+	if where := v.where(); where != "/outbox?search=the+wanted" {
 		t.Errorf("the filter leads to %s", where)
 	}
 
@@ -116,6 +116,7 @@ func TestOperatorAtThePages(t *testing.T) {
 	}
 
 	v.click(`a[href="/"]`)
+	v.click(`nav a[href="/outbox"]`)
 	v.sees("another one")
 	v.click(".logout button")
 	v.open("/status")

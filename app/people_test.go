@@ -59,6 +59,7 @@ func TestAPersonAtThePages(t *testing.T) {
 	v.click(".login button")
 	v.sees("The password is set")
 	login("")
+	v.open("/outbox")
 	v.sees("news of club")
 	v.seesNot("news of store", "news of other", "Pause sending", "Gateways", "Status")
 
@@ -86,10 +87,13 @@ func TestAPersonAtThePages(t *testing.T) {
 
 	v.click(".logout button")
 	login(strings.ToUpper(recovery))
+	v.open("/outbox")
 	v.sees("news of club")
 	v.do(chromedp.SetValue(chromedp.CSS(".choice select"), "store"))
 	v.click(".choice button")
-	v.sees("You act for the account store now", "news of store")
+	v.sees("You act for the account store now")
+	v.open("/outbox")
+	v.sees("news of store")
 	v.seesNot("news of club", "news of other")
 
 	log, err := api.ListAudit.Do(t.Context(), client, api.AuditQuery{Who: "bo", Limit: 100})

@@ -80,7 +80,7 @@ func TestRatesOfTheProgram(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if cmp.Equal([]api.Rate{{Sent: 2, Hard: 1, BounceRate: .5}}, got.Rates) {
+		if cmp.Equal([]api.Rate{{Sent: 2, Accepted: 2, Hard: 1, BounceRate: .5}}, got.Rates) {
 			return
 		}
 		if time.Now().After(late) {

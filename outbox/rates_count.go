@@ -48,6 +48,7 @@ const (
 	columnClicked
 	columnOpenedBots
 	columnClickedBots
+	columnAccepted // of all mail and of lanes only: the rest is not known yet, or changes
 	columns
 )
 
@@ -62,6 +63,7 @@ func (n tallied) rate() api.Rate {
 		Blocked:    n[columnBlocked],
 		Complained: n[columnComplained], Unsubscribed: n[columnUnsubscribed], Opened: n[columnOpened],
 		Clicked: n[columnClicked], OpenedBots: n[columnOpenedBots], ClickedBots: n[columnClickedBots],
+		Accepted: n[columnAccepted],
 	}
 	if r.Sent > 0 {
 		r.BounceRate = float64(r.Hard) / float64(r.Sent)
@@ -89,6 +91,8 @@ func (e *countedEvent) column() int {
 		return -1
 	}
 	switch e.Type {
+	case event.MessageQueued:
+		return columnAccepted
 	case event.MessageSent:
 		return columnSent
 	case event.MessageFailed:
@@ -188,14 +192,11 @@ func (r *Counts) tally(entries []redis.XMessage) (cells []string) {
 	events := map[[2]string]int{} // by account and type
 	for _, entry := range entries {
 		line, _ := entry.Values["e"].(string)
-		if strings.Contains(line[:min(len(line), 100)], `"`+string(event.MessageQueued)+`"`) {
-			continue // every message has one, and it counts nothing
-		}
 		var e countedEvent
 		if json.Unmarshal([]byte(line), &e) != nil {
 			continue
 		}
-		if e.Account != "" {
+		if e.Account != "" && e.Type != event.MessageQueued {
 			events[[2]string{e.Account, string(e.Type)}]++
 		}
 		if first, _ := entry.Values["f"].(string); e.Type.Later() && first == "" {
@@ -245,6 +246,12 @@ func (e *countedEvent) add(sums map[cell]*tallied, column int, now time.Time) {
 		n = len(to)
 	}
 	one("", n)
+	if column == columnAccepted {
+		if e.Data.Lane != "" {
+			one("n:"+e.Data.Lane, n)
+		}
+		return
+	}
 	for _, part := range []string{"g:" + e.Data.Gateway, "i:" + e.Data.LocalAddress, "n:" + e.Data.Lane,
 		"l:" + e.Data.List} {
 		if len(part) > 2 {

@@ -61,8 +61,9 @@ func TestRatesOfMail(t *testing.T) {
 		fact(5, event.MessageBounce, "b", event.Later{BounceType: "soft", Reason: "blocked"}),
 		fact(5, event.MessageDeferred, "w", event.Later{}),
 	)
-	want := api.Rate{Sent: 6, Failed: 1, Delivered: 1, Deferred: 1, Hard: 2, Soft: 1, Blocked: 1, Complained: 1,
-		Unsubscribed: 1, Opened: 1, Clicked: 1, OpenedBots: 1, BounceRate: 2. / 6, ComplaintRate: 1. / 6}
+	want := api.Rate{Sent: 6, Accepted: 7, Failed: 1, Delivered: 1, Deferred: 1, Hard: 2, Soft: 1, Blocked: 1,
+		Complained: 1, Unsubscribed: 1, Opened: 1, Clicked: 1, OpenedBots: 1,
+		BounceRate: 2. / 6, ComplaintRate: 1. / 6}
 	named := func(name string, r api.Rate) api.Rate { r.Name = name; return r }
 	b.countAll(t)
 	b.clock.Advance(50 * 24 * time.Hour) // the log has nothing of it any more
@@ -71,7 +72,9 @@ func TestRatesOfMail(t *testing.T) {
 	}
 	from := b.clock.Now().Add(-60 * 24 * time.Hour)
 	other := api.Rate{Name: "y.test", Sent: 1}
-	here := named("x.test", want)
+	tagged := named("spring", want)
+	tagged.Accepted = 0
+	here := named("x.test", tagged)
 	here.Sent, here.BounceRate, here.ComplaintRate = 5, .4, .2
 	for _, row := range []struct {
 		q    api.RatesQuery
@@ -81,7 +84,7 @@ func TestRatesOfMail(t *testing.T) {
 		{api.RatesQuery{Account: "default"}, []api.Rate{want}},
 		{api.RatesQuery{Account: "other"}, []api.Rate{}},
 		{api.RatesQuery{By: "lane"}, []api.Rate{named("bulk", want)}},
-		{api.RatesQuery{By: "tag"}, []api.Rate{named("spring", want)}},
+		{api.RatesQuery{By: "tag"}, []api.Rate{tagged}},
 		{api.RatesQuery{By: "tag", Name: "winter"}, []api.Rate{}},
 		{api.RatesQuery{By: "domain"}, []api.Rate{here, other}},
 		{api.RatesQuery{By: "domain", Name: "y.test"}, []api.Rate{other}},

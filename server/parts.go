@@ -17,6 +17,7 @@ import (
 	"github.com/postroom/postroom/feedback/unsubscribe"
 	"github.com/postroom/postroom/newsletter"
 	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/overview"
 	"github.com/postroom/postroom/senders"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/audit"
@@ -51,6 +52,7 @@ type Parts struct {
 	Digests      *digest.Digests
 	Erasures     *erasure.Erasures
 	Why          *why.Why
+	Overview     *overview.Overview
 	Feedback     *feedback.Feedback
 	Bounces      *feedback.Bounces
 	Unsubscribe  *unsubscribe.Service

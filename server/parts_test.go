@@ -36,6 +36,7 @@ import (
 	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/newsletter"
 	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/overview"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
@@ -165,6 +166,13 @@ func newParts(t testing.TB) *parts {
 		Match: func(ctx context.Context, q string, ids []string) (map[string]bool, error) {
 			return p.Documents.Match(ctx, q, ids)
 		}})
+	must(err)
+	p.Overview, err = overview.New(overview.Parts{Rates: p.Outbox.Rates, Messages: p.Outbox.Messages,
+		List: p.Outbox.List, QueueStatus: p.Outbox.QueueStatus, Account: p.Accounts.Get,
+		Troubled: p.Accounts.Troubled, Gateways: p.Gateways.List, Endpoints: p.Webhooks.Endpoints,
+		Endpoint: p.Webhooks.Endpoint,
+		Alerts:   func(ctx context.Context) ([]api.Alert, error) { return p.State.Alerts(ctx) }},
+		overview.Options{})
 	must(err)
 	s, err := newSigner()
 	must(err)

@@ -89,6 +89,9 @@ func (s *Server) mailRoutes() []group {
 				queues.putQueue, "putQueue", "Pause or resume a queue"),
 			get("/v1/stats", partly(api.ScopeMetrics, api.ScopeOutbox), queues.getStats, "stats",
 				"Show counters, queues and alerts"),
+			get("/v1/overview", partly(api.ScopeMetrics, api.ScopeOutbox),
+				overviewRoutes{p.Overview}.getOverview, "getOverview",
+				"Say whether mail flows, what is wrong, and where it is mended"),
 		}},
 		{"Settings", "The settings that can be changed while Postroom runs.", []route{
 			get("/v1/settings", whole(api.ScopeAdmin), queues.getSettings, "getSettings",

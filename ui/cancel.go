@@ -124,5 +124,5 @@ func (v confirmView) BackURL() string {
 	if f.Before.Nanosecond() != 0 || f.Before.Second() != 0 { // set by until
 		values.Del("before")
 	}
-	return address("/", url.Values(values))
+	return address("/outbox", url.Values(values))
 }

@@ -1,6 +1,6 @@
-// Package ui serves the operator's web pages: the outbox, the email log, each message with its timeline, the
-// webhook endpoints, the accounts, the state of the instance, and, behind the same login, the dashboard of
-// the queues.
+// Package ui serves the operator's web pages: the overview, the outbox, the email log, each message with its
+// timeline, the webhook endpoints, the accounts, the state of the instance, and, behind the same login, the
+// dashboard of the queues.
 //
 // It promises:
 //

@@ -166,7 +166,7 @@ func formMoment(t time.Time) string {
 }
 
 // URL returns the URL of the outbox's page with this filter.
-func (f filter) URL() string { return address("/", f.values()) }
+func (f filter) URL() string { return address("/outbox", f.values()) }
 
 // CancelURL returns the URL of the page that confirms cancelling the selected messages.
 func (f filter) CancelURL() string { return address("/cancel", f.values()) }
@@ -178,7 +178,7 @@ func (f filter) Part(part string, page int) string {
 	if page > 0 {
 		v.Set("page", strconv.Itoa(page+1))
 	}
-	return address("/", v)
+	return address("/outbox", v)
 }
 
 // Pairs returns the filter as hidden fields of a form.

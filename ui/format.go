@@ -44,7 +44,8 @@ func functions(static *files) template.FuncMap {
 		"digestRows": func(runs []api.DigestRun, now time.Time) map[string]any {
 			return map[string]any{"Runs": runs, "Now": now}
 		},
-		"whyPath": whyPath, "subscriberPath": subscriberPath,
+		"rateState": func(state string) struct{ Class, Text string } { return rateStates[state] },
+		"whyPath":   whyPath, "subscriberPath": subscriberPath,
 		"someOf":   someOf,
 		"lastWord": lastWord,
 		"qr":       qrCode,

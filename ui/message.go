@@ -193,7 +193,7 @@ func (u *UI) cancel(w http.ResponseWriter, r *http.Request, id string) error {
 	case err != nil:
 		return err
 	case answer.Deleted:
-		return done(w, r, "/", "Message %s was cancelled.", id)
+		return done(w, r, "/outbox", "Message %s was cancelled.", id)
 	case answer.Code != "":
 		return redirectWith(w, r, messagePath(id),
 			flash{Text: "The message is being sent at this moment; it was not cancelled.", Bad: true})

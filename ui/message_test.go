@@ -66,7 +66,7 @@ func TestInDoubtIsMarked(t *testing.T) {
 	w.deliver(id)
 	b := w.operator()
 	b.get("/messages/"+id).has(t, "1 attempt in doubt", "nobody knows whether the relay took the message")
-	b.get("/").has(t, "in doubt")
+	b.get("/outbox").has(t, "in doubt")
 }
 
 func TestFailedMessageCanBeSentAgain(t *testing.T) {
@@ -206,11 +206,12 @@ func TestStrangersTextStaysText(t *testing.T) {
 	b.header.Set("Accept", "text/html")
 	q := url.QueryEscape(evil)
 	for _, path := range []string{
-		"/", "/log", "/log?search=" + q, "/log?account=" + q, "/log?status=" + q, "/log?cursor=" + q,
+		"/", "/outbox", "/log", "/log?search=" + q, "/log?account=" + q, "/log?status=" + q, "/log?cursor=" + q,
 		"/messages/" + ids[1] + "?to=" + q + "&as=" + q + "&gateway=" + q, "/messages/" + ids[0],
-		"/messages/" + ids[1], "/webhooks", "/webhooks/" + made.ID, "/accounts", "/?search=" + q, "/?tag=" + q,
-		"/?account=" + q, "/cancel?search=" + q + "&account=" + q, "/?state=" + q, "/login?next=" + q,
-		"/?part=" + q, "/?after=" + q, "/" + url.PathEscape(evil),
+		"/messages/" + ids[1], "/webhooks", "/webhooks/" + made.ID, "/accounts",
+		"/outbox?search=" + q, "/outbox?tag=" + q,
+		"/outbox?account=" + q, "/cancel?search=" + q + "&account=" + q, "/outbox?state=" + q, "/login?next=" + q,
+		"/outbox?part=" + q, "/outbox?after=" + q, "/" + url.PathEscape(evil),
 	} {
 		p := b.get(path)
 		p.isSafe(t, path)

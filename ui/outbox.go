@@ -81,7 +81,7 @@ func (u outboxPage) list(ctx context.Context, v *outboxView, page int) error {
 		return err
 	}
 	v.Rows = got.Messages
-	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/",
+	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/outbox",
 		values: v.Filter.values()}
 	return nil
 }

@@ -39,7 +39,7 @@ func TestOutboxShowsMessages(t *testing.T) {
 	w.submit(api.SubmitRequest{Subject: "waits"})
 
 	b := w.operator()
-	p := b.get("/")
+	p := b.get("/outbox")
 	if diff := cmp.Diff([]string{"to busy", "to nobody", "bulk one", "waits"}, p.subjects()); diff != "" {
 		t.Errorf("oldest first (-want +got):\n%s", diff)
 	}
@@ -61,17 +61,17 @@ func TestOutboxShowsMessages(t *testing.T) {
 		"after=2020-01-01&lane=bulk&state=failed": nil,
 		"page=2":                                  nil,
 	} {
-		if diff := cmp.Diff(want, b.get("/?"+query).subjects()); diff != "" {
+		if diff := cmp.Diff(want, b.get("/outbox?"+query).subjects()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", query, diff)
 		}
 	}
-	b.get("/?account=nobody").has(t, "No message matches.", "Clear")
+	b.get("/outbox?account=nobody").has(t, "No message matches.", "Clear")
 }
 
 func TestWrongFiltersAreNamed(t *testing.T) {
 	t.Parallel()
 	b := setup(t).operator()
-	p := b.get("/?state=lost&lane=fast&after=yesterday&search=" + strings.Repeat("x", 300))
+	p := b.get("/outbox?state=lost&lane=fast&after=yesterday&search=" + strings.Repeat("x", 300))
 	if p.status != http.StatusBadRequest {
 		t.Errorf("status %d", p.status)
 	}
@@ -85,14 +85,14 @@ func TestOutboxHasPages(t *testing.T) {
 		w.later(api.SubmitRequest{Subject: fmt.Sprintf("number %d", i)})
 	}
 	b := w.operator()
-	p := b.get("/?state=delayed")
-	p.has(t, "1–50 of <strong>53 messages</strong>", "Page 1 of 2", `href="/?page=2&state=delayed"`)
-	p = b.get("/?page=2&state=delayed")
-	p.has(t, "51–53 of <strong>53 messages</strong>", "number 52", `href="/?state=delayed"`)
+	p := b.get("/outbox?state=delayed")
+	p.has(t, "1–50 of <strong>53 messages</strong>", "Page 1 of 2", `href="/outbox?page=2&state=delayed"`)
+	p = b.get("/outbox?page=2&state=delayed")
+	p.has(t, "51–53 of <strong>53 messages</strong>", "number 52", `href="/outbox?state=delayed"`)
 	if n := len(p.subjects()); n != 3 {
 		t.Errorf("the second page has %d messages", n)
 	}
-	b.get("/?page=9").has(t, "There is no page 9", `href="/?page=2"`)
+	b.get("/outbox?page=9").has(t, "There is no page 9", `href="/outbox?page=2"`)
 }
 
 func TestPartsAreForTheScript(t *testing.T) {
@@ -100,13 +100,13 @@ func TestPartsAreForTheScript(t *testing.T) {
 	w := setup(t)
 	w.later(api.SubmitRequest{Subject: "in the rows"})
 	b := w.operator()
-	rows := b.get("/?part=rows")
+	rows := b.get("/outbox?part=rows")
 	rows.has(t, "in the rows", "1 message")
 	rows.lacks(t, "<html", "Pause sending")
-	counts := b.get("/?part=counts")
+	counts := b.get("/outbox?part=counts")
 	counts.has(t, "Pause sending", "delayed")
 	counts.lacks(t, "<html", "in the rows")
-	if p := b.get("/?part=nothing"); !strings.Contains(p.body, "<html") {
+	if p := b.get("/outbox?part=nothing"); !strings.Contains(p.body, "<html") {
 		t.Error("a part that there is none of is not the page")
 	}
 }
@@ -116,17 +116,19 @@ func TestPauseAndResume(t *testing.T) {
 	w := setup(t)
 	id := w.submit(api.SubmitRequest{})
 	b := w.operator()
-	p := b.submitForm("/queues/submit/pause", url.Values{"back": {"/?tag=x"}})
+	p := b.submitForm("/queues/submit/pause", url.Values{"back": {"/outbox?tag=x"}})
 	p.has(t, "Sending is paused. Attempts under way finish", "Resume sending", `value="x"`)
 	p.lacks(t, "Pause bulk")
 	if got := w.state(id); got != api.Paused {
 		t.Errorf("the message is %s", got)
 	}
-	if p := b.get("/"); strings.Contains(p.body, "Attempts under way finish") {
+	if p := b.get("/outbox"); strings.Contains(p.body, "Attempts under way finish") {
 		t.Error("the sentence is said twice")
 	}
-	b.submitForm("/queues/submit/resume", nil).has(t, "Sending goes on.", "Pause sending")
-	b.submitForm("/queues/bulk/pause", nil).has(t, "The bulk lane is paused", "Resume bulk", "Pause sending")
+	back := url.Values{"back": {"/outbox"}}
+	b.submitForm("/queues/submit/resume", back).has(t, "Sending goes on.", "Pause sending")
+	b.submitForm("/queues/bulk/pause", back).has(t, "The bulk lane is paused", "Resume bulk",
+		"Pause sending")
 	b.submitForm("/queues/bulk/resume", nil)
 	b.submitForm("/queues/notify/pause", url.Values{"back": {"/webhooks"}}).has(t, "Webhooks are paused",
 		"Resume webhooks")
@@ -158,11 +160,11 @@ func TestCancelWhatAFilterLeaves(t *testing.T) {
 	other := w.later(api.SubmitRequest{Subject: "an invoice"})
 	b := w.operator()
 
-	b.get("/?tag=news").has(t, `href="/cancel?tag=news"`)
+	b.get("/outbox?tag=news").has(t, `href="/cancel?tag=news"`)
 	p := b.get("/cancel?tag=news")
 	p.has(t, "Cancel 4 messages?", "tagged “news”", "1 of them has failed", "Keep them")
 	form := p.hidden()
-	if form.Get("total") != "4" || form.Get("back") != "/?tag=news" {
+	if form.Get("total") != "4" || form.Get("back") != "/outbox?tag=news" {
 		t.Errorf("the form is %v", form)
 	}
 
@@ -273,14 +275,14 @@ func TestFailedMailOfAnAccountIsSentAgain(t *testing.T) {
 	w.deliver(nobody)
 	w.deliver(locked)
 	b := w.operator()
-	for _, query := range []string{"/", "/?state=failed", "/?account=default",
-		"/?state=failed&account=default&search=nobody"} {
+	for _, query := range []string{"/outbox", "/outbox?state=failed", "/outbox?account=default",
+		"/outbox?state=failed&account=default&search=nobody"} {
 		b.get(query).lacks(t, "Send these again")
 	}
 	b.get("/messages/"+locked).has(t, "The account was refused, not the message",
 		`href="/replay?account=default"`)
 	b.get("/messages/"+nobody).lacks(t, "The account was refused")
-	b.get("/?state=failed&account=default").has(t, "Send these again",
+	b.get("/outbox?state=failed&account=default").has(t, "Send these again",
 		`href="/replay?account=default&state=failed"`)
 	p := b.get("/replay?account=default&state=failed")
 	p.isSafe(t, "/replay")

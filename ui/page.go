@@ -26,6 +26,7 @@ type frame struct {
 	Section  string // entry of the navigation
 	Version  string
 	LoggedIn bool
+	Alerting int      // alerts of the instance that are on; 0 for who sees one account only
 	Admin    bool     // may change settings
 	ReadOnly bool     // may change nothing
 	Person   string   // who is logged in; empty: a token
@@ -85,6 +86,9 @@ func (u *UI) show(w http.ResponseWriter, r *http.Request, status int, name, titl
 		define = part + "-part"
 	} else {
 		f.Flash = takeFlash(w, r)
+		if f.LoggedIn && g.Account == "" {
+			f.Alerting = u.Overview.Alerting(r.Context())
+		}
 	}
 	var b bytes.Buffer
 	if err := u.pages[name].ExecuteTemplate(&b, define, f); err != nil {
@@ -104,7 +108,7 @@ func section(path string) string {
 		"campaigns", "digests", "audience", "rates", "settings", "tokens", "audit", "people", "sessions", "me",
 		"status", "inbox":
 		return first
-	case "", "messages", "cancel", "replay":
+	case "outbox", "messages", "cancel", "replay":
 		return "outbox"
 	}
 	return ""

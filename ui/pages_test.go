@@ -38,7 +38,7 @@ func TestEveryPageIsSafeAndWhole(t *testing.T) {
 	for _, path := range []string{"/campaigns/new", "/lists",
 		"/lists/news", "/lists/news/form", "/lists/none", "/audience", "/imports", "/imports?id=x",
 		"/imports/default/none", at, "/templates",
-		"/templates/t", "/templates/none", "/", "/log", "/search",
+		"/templates/t", "/templates/none", "/", "/playbooks", "/outbox", "/log", "/search",
 		"/search?q=x", "/cancel", "/messages/" +
 			id, "/webhooks", "/accounts", "/gateways", "/replay?account=default", "/suppressions",
 		"/suppressions?q=ann@example.com", "/suppressions/imports/none", "/rates?by=tag",
@@ -102,7 +102,7 @@ func TestNoSuchPage(t *testing.T) {
 	b := w.operator()
 	b.header.Set("Accept", "text/html,*/*")
 	p := b.get("/nowhere")
-	p.has(t, "Nothing here", "There is no such page", "To the outbox")
+	p.has(t, "Nothing here", "There is no such page", "To the overview")
 	if p.status != http.StatusNotFound {
 		t.Errorf("status %d", p.status)
 	}
@@ -226,7 +226,7 @@ func TestAccounts(t *testing.T) {
 	p := w.operator().get("/accounts")
 	p.has(t, "0 of 1\u202f500 <small>waiting</small>", "0 of 7 <small>templates</small>")
 	p.has(t, "The Shop", "orders@example.com", "mail.example.com:587", "logs in as shop",
-		`href="/?account=shop"`, "default")
+		`href="/outbox?account=shop"`, "default")
 	p.lacks(t, "very secret")
 }
 
@@ -261,7 +261,7 @@ func TestAccountsSayHowTheySend(t *testing.T) {
 		"30 a minute, 3 connections", "office365",
 		"pinned", "any certificate is accepted", "OAuth 2.0 of office365, as orders@example.com",
 		"through socks5://user:******@proxy.test", "main</span><small> × 3", "spare",
-		`href="/?account=shop&state=failed"`)
+		`href="/outbox?account=shop&state=failed"`)
 }
 
 func TestGateways(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/postroom/postroom/erasure"
 	"github.com/postroom/postroom/newsletter"
 	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/overview"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/people"
@@ -33,6 +34,7 @@ type Parts struct {
 	Digests      *digest.Digests
 	Erasures     *erasure.Erasures
 	Why          *why.Why
+	Overview     *overview.Overview
 	Accounts     *accounts.Accounts
 	Gateways     *gateways.Store
 	Templates    *templates.Templates

@@ -83,7 +83,7 @@ func TestFirstMinute(t *testing.T) {
 	ann.get(path).has(t, "Set the password of ann")
 	ann.submitForm("/link", twice(password, "t", strings.TrimPrefix(path, "/link?t=")))
 	ann.login("ann", password, "")
-	ann.get("/").has(t, "The outbox is empty", `href="/me"`)
+	ann.get("/outbox").has(t, "The outbox is empty", `href="/me"`)
 	ann.get("/me").has(t, "Set up an app")
 	ann.submitForm("/me/totp", url.Values{"password": {"wrong"}}).has(t, "password is not your password")
 	p = ann.submitForm("/me/totp", url.Values{"password": {password}})
@@ -127,7 +127,7 @@ func TestViewersOnlyLook(t *testing.T) {
 	w := setup(t)
 	id := w.later(api.SubmitRequest{Subject: "the mail"})
 	b := w.person("vic", api.RoleViewer)
-	b.get("/").has(t, "the mail", `class="readonly"`)
+	b.get("/outbox").has(t, "the mail", `class="readonly"`)
 	for _, path := range []string{"/messages/" + id, "/log", "/accounts", "/webhooks", "/status", "/rates",
 		"/suppressions", "/lists", "/audience", "/templates", "/gateways", "/admin/queues/", "/me"} {
 		if p := b.get(path); p.status != http.StatusOK {
@@ -269,7 +269,7 @@ func TestWhoIsBoundToAnAccountSeesNoOther(t *testing.T) {
 		w.must(err)
 	}
 	b := w.person("ann", api.RoleOperator, "mine", "second")
-	for path, has := range map[string]string{"/": "mail of mine", "/log": "mail of mine",
+	for path, has := range map[string]string{"/outbox": "mail of mine", "/log": "mail of mine",
 		"/accounts":     "mine.relay",
 		"/suppressions": "mine@barred", "/suppressions?q=theirs@barred.example": "It is mailed",
 		"/templates": "template of mine", "/messages/" + mine: "mail of mine", "/cancel": "1 message",
@@ -284,7 +284,8 @@ func TestWhoIsBoundToAnAccountSeesNoOther(t *testing.T) {
 			p.lacks(t, "theirs")
 		}
 	}
-	for path, want := range map[string]int{"/?account=theirs": 403, "/log?account=theirs": 403,
+	for path, want := range map[string]int{"/?account=theirs": 403, "/outbox?account=theirs": 403,
+		"/log?account=theirs":   403,
 		"/rates?account=theirs": 403, "/cancel?account=theirs": 403, "/replay?account=theirs": 403,
 		"/templates?account=theirs": 403, "/messages/" + theirs: 404, "/messages/" + theirs + "/content": 404,
 		"/webhooks/account:theirs": 404, "/webhooks": 403, "/gateways": 403, "/status": 403, "/settings": 403,

@@ -65,7 +65,9 @@ func (t table) mailRoutes() {
 	t.open("GET /login/oidc", loginPages{u}.beginSignOn)
 	t.open("GET /login/oidc/callback", loginPages{u}.finishSignOn)
 
-	t.shared("GET /{$}", outboxPage{u}.outbox)
+	t.shared("GET /{$}", overviewPages{u}.overview)
+	t.shared("GET /playbooks", overviewPages{u}.playbooks)
+	t.shared("GET /outbox", outboxPage{u}.outbox)
 	t.shared("GET /log", u.logPage)
 	t.shared("GET /search", u.searchPage)
 	t.shared("GET /to/{address}", u.whyPage)
@@ -240,7 +242,8 @@ func (t table) peopleRoutes() {
 
 // mounted are the paths of the table as echo writes them.
 var mounted = []string{
-	"/", "/static/*", "/login", "/login/*", "/logout", "/log", "/search", "/to/*", "/cancel", "/replay",
+	"/", "/playbooks", "/outbox", "/static/*", "/login", "/login/*", "/logout", "/log", "/search", "/to/*",
+	"/cancel", "/replay",
 	"/queues/*",
 	"/messages/*",
 	"/webhooks", "/webhooks/*", "/accounts", "/accounts/*", "/gateways", "/templates", "/templates/*",

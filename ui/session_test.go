@@ -16,12 +16,12 @@ func TestLogin(t *testing.T) {
 	w := setup(t)
 	b := w.browser()
 
-	p := b.get("/?state=failed")
-	if p.status != http.StatusSeeOther || p.to() != "/login?next=%2F%3Fstate%3Dfailed" {
+	p := b.get("/outbox?state=failed")
+	if p.status != http.StatusSeeOther || p.to() != "/login?next=%2Foutbox%3Fstate%3Dfailed" {
 		t.Fatalf("without a session: %d to %q", p.status, p.to())
 	}
 	p = b.get(p.to())
-	p.has(t, `name="next" value="/?state=failed"`, "Access token")
+	p.has(t, `name="next" value="/outbox?state=failed"`, "Access token")
 
 	p = b.post("/login", url.Values{"token": {"wrong"}, "next": {"/accounts"}})
 	if p.status != http.StatusUnauthorized {
@@ -30,8 +30,8 @@ func TestLogin(t *testing.T) {
 	p.has(t, "That token is not known here", `value="/accounts"`)
 	p.lacks(t, "wrong\"")
 
-	p = b.post("/login", url.Values{"token": {" " + adminToken + "\n"}, "next": {"/?state=failed"}})
-	if p.status != http.StatusSeeOther || p.to() != "/?state=failed" {
+	p = b.post("/login", url.Values{"token": {" " + adminToken + "\n"}, "next": {"/outbox?state=failed"}})
+	if p.status != http.StatusSeeOther || p.to() != "/outbox?state=failed" {
 		t.Fatalf("the right token: %d to %q", p.status, p.to())
 	}
 	cookie := p.header.Get("Set-Cookie")
@@ -43,7 +43,7 @@ func TestLogin(t *testing.T) {
 	if strings.Contains(cookie, "Secure") {
 		t.Error("the cookie is Secure on plain http, where no browser would send it back")
 	}
-	b.get("/").has(t, "The outbox is empty", "Log out")
+	b.get("/outbox").has(t, "The outbox is empty", "Log out")
 	if p := b.get("/login?next=/status"); p.to() != "/status" {
 		t.Errorf("who is logged in stays at the login: %d %q", p.status, p.to())
 	}
@@ -140,7 +140,7 @@ func TestWhoMaySeeThePages(t *testing.T) {
 			tt.req.Description = tt.name
 			made, err := w.access.Create(t.Context(), tt.req, time.Now())
 			w.must(err)
-			p := w.program(made.Token).get("/")
+			p := w.program(made.Token).get("/outbox")
 			if p.status != tt.status {
 				t.Errorf("as a program: %d", p.status)
 			}
@@ -165,7 +165,7 @@ func TestWhoMaySeeThePages(t *testing.T) {
 var places = []struct{ next, to string }{
 	{"/", "/"},
 	{"/status", "/status"},
-	{"/?state=failed&tag=a%20b", "/?state=failed&tag=a%20b"},
+	{"/outbox?state=failed&tag=a%20b", "/outbox?state=failed&tag=a%20b"},
 	{"/messages/01ARZ3NDEKTSV4RRFFQ69G5FAV#x", "/messages/01ARZ3NDEKTSV4RRFFQ69G5FAV"},
 	{"", "/"},
 	{"status", "/"},
@@ -258,7 +258,7 @@ func TestChangesFromOtherSitesAreRefused(t *testing.T) {
 				t.Errorf("DELETE of a task answered %d", p.status)
 			}
 			b.header = nil
-			b.get("/").has(t, "still here", "Pause sending")
+			b.get("/outbox").has(t, "still here", "Pause sending")
 		})
 	}
 	own := w.operator()
@@ -282,7 +282,7 @@ func TestNothingIsOpenButTheLogin(t *testing.T) {
 	t.Parallel()
 	b := setup(t).browser()
 	for _, path := range []string{
-		"/", "/?part=rows", "/cancel", "/messages/01ARZ3NDEKTSV4RRFFQ69G5FAV",
+		"/", "/outbox?part=rows", "/outbox", "/cancel", "/messages/01ARZ3NDEKTSV4RRFFQ69G5FAV",
 		"/messages/01ARZ3NDEKTSV4RRFFQ69G5FAV/content", "/webhooks",
 		"/webhooks/x", "/accounts", "/status", "/admin/queues", "/admin/queues/", "/admin/queues/static/js/main.js",
 		"/nowhere/at/all",

@@ -33,6 +33,7 @@ type UI struct {
 
 // The pages of one subject each.
 type (
+	overviewPages    struct{ *UI }
 	outboxPage       struct{ *UI }
 	webhookPages     struct{ *UI }
 	templatePages    struct{ *UI }

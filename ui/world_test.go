@@ -36,6 +36,7 @@ import (
 	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/newsletter"
 	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/overview"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
@@ -81,6 +82,8 @@ type world struct {
 	refusal   error // of mail of digests; nil: the outbox takes it
 	erasures  *erasure.Erasures
 	why       *why.Why
+	alerts    []api.Alert
+	overview  *overview.Overview
 	ui        *UI
 	asked     []string // for senders: account and address
 }
@@ -135,6 +138,12 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 			return err
 		}}}}, why.Options{})
 	w.must(err)
+	w.overview, err = overview.New(overview.Parts{Rates: w.outbox.Rates, Messages: w.outbox.Messages,
+		List: w.outbox.List, QueueStatus: w.outbox.QueueStatus, Account: w.accounts.Get,
+		Troubled: w.accounts.Troubled, Gateways: w.gateways.List, Endpoints: w.webhooks.Endpoints,
+		Endpoint: w.webhooks.Endpoint,
+		Alerts:   func(context.Context) ([]api.Alert, error) { return w.alerts, nil }}, overview.Options{})
+	w.must(err)
 	w.audience, err = audience.New(audience.Parts{DB: db, Suppressions: w.barred,
 		Account:   func(ctx context.Context, id string) error { _, err := w.accounts.Get(ctx, id); return err },
 		Campaigns: func() audience.Campaigns { return w.campaigns }}, audience.Options{})
@@ -175,7 +184,7 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.must(err)
 	u, err := New(Parts{
 		Outbox: w.outbox, Webhooks: w.webhooks, Suppressions: w.barred, Audience: w.audience, Accounts: w.accounts,
-		Campaigns: w.campaigns, Digests: w.digests, Erasures: w.erasures, Why: w.why,
+		Campaigns: w.campaigns, Digests: w.digests, Erasures: w.erasures, Why: w.why, Overview: w.overview,
 		Gateways: w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db},
 		Settings: w.settings, Dashboard: board, Viewer: viewer, Audit: w.audit, People: w.people,
 		LinkURL: func(service, secret string) string { return service + "/link?t=" + secret },

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -31,17 +32,21 @@ func (c *console) rates(got api.Rates) {
 		return
 	}
 	g := newGrid("time", "name", "sent", "failed", "suppressed", "delivered", "hard", "soft", "blocked",
-		"complained", "unsubscribed", "opened", "clicked", "bounces", "complaints")
+		"complained", "unsubscribed", "opened", "clicked", "accepted", "bounces", "complaints")
 	for _, r := range got.Rates {
 		at, name := "–", cmp.Or(r.Name, "–")
 		if r.Time != nil {
 			at = r.Time.Format("2006-01-02 15:04")
 		}
+		accepted := strconv.Itoa(r.Accepted)
+		if r.Name != "" && r.Accepted == 0 {
+			accepted = "–" // it is counted in all and by lane only
+		}
 		if r.Other {
 			name = "(others)"
 		}
 		g.add(at, name, r.Sent, r.Failed, r.Suppressed, r.Delivered, r.Hard, r.Soft, r.Blocked, r.Complained,
-			r.Unsubscribed, r.Opened, r.Clicked, fmt.Sprintf("%.2f %%", 100*r.BounceRate),
+			r.Unsubscribed, r.Opened, r.Clicked, accepted, fmt.Sprintf("%.2f %%", 100*r.BounceRate),
 			fmt.Sprintf("%.3f %%", 100*r.ComplaintRate))
 	}
 	c.show(g)

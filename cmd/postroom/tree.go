@@ -54,6 +54,7 @@ func commands() []verb {
 			run: &doctorCmd{}},
 		{name: "config", help: "Print the settings in force and where each comes from.", run: &configCmd{}},
 	}), grouped("mail", []verb{
+		{name: "overview", help: "Say whether mail flows, what is wrong, and what to do.", run: &overviewCmd{}},
 		{name: "send", help: "Send an email.", run: &sendCmd{}},
 		{name: "outbox", help: "See, retry and cancel queued messages.", below: outboxVerbs()},
 		{name: "log", help: "See the email log, sent messages too, and count it.", below: logVerbs()},

@@ -1,0 +1,20 @@
+package app
+
+import (
+	"context"
+
+	"github.com/postroom/postroom/overview"
+)
+
+// glances joins what operators have to know now to package overview.
+type glances struct{ *App }
+
+// build builds the overview.
+func (a glances) build(context.Context) error {
+	var err error
+	a.overview, err = overview.New(overview.Parts{Rates: a.outbox.Rates, Messages: a.outbox.Messages,
+		List: a.outbox.List, QueueStatus: a.outbox.QueueStatus, Account: a.accounts.Get,
+		Troubled: a.accounts.Troubled, Gateways: a.gateways.List, Endpoints: a.webhooks.Endpoints,
+		Endpoint: a.webhooks.Endpoint, Alerts: a.watch.Standing}, overview.Options{})
+	return err
+}

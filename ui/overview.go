@@ -1,0 +1,122 @@
+package ui
+
+import (
+	"html/template"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/docs"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/ui/chart"
+)
+
+// overviewView is the first page: whether mail flows, what is wrong, and where it is mended.
+type overviewView struct {
+	api.Overview
+	Asked string // the account that was asked for; empty: none
+}
+
+// section returns the entry of the navigation that the page belongs to.
+func (overviewView) section() string { return "overview" }
+
+// Periods returns the choices of the period.
+func (overviewView) Periods() []struct {
+	Days int
+	Text string
+} {
+	return []struct {
+		Days int
+		Text string
+	}{{1, "24 hours"}, {7, "7 days"}, {30, "30 days"}}
+}
+
+// overviewDays are the periods, as queries have them.
+var overviewDays = map[string]int{"": 1, "1": 1, "7": 7, "30": 30}
+
+// overview shows the overview, or the part of it that follows the mail.
+func (u overviewPages) overview(w http.ResponseWriter, r *http.Request) error {
+	v := r.URL.Query()
+	days := overviewDays[v.Get("days")]
+	if days == 0 {
+		return fault.InvalidFields([]fault.Field{{Key: "days", Message: "must be 1, 7 or 30"}})
+	}
+	asked := strings.TrimSpace(v.Get("account"))
+	account, err := ownAccount(r, asked)
+	if err != nil {
+		return err
+	}
+	found, err := u.Overview.Of(r.Context(), account, days)
+	if err != nil {
+		return err
+	}
+	return u.show(w, r, http.StatusOK, "overview", "Overview", overviewView{found, asked})
+}
+
+// Colour returns the class of the chip of the flow.
+func (v overviewView) Colour() string {
+	return map[string]string{api.FlowSending: "sent", api.FlowIdle: "waiting", api.FlowLate: "failed",
+		api.FlowPaused: "paused"}[v.Flow.State]
+}
+
+// AcceptedChart returns the recipients that Postroom accepted.
+func (v overviewView) AcceptedChart() (template.HTML, error) {
+	c := chart.Bars{ID: "accepted", Title: "Recipients of accepted mail", Step: v.step(),
+		Names: []string{"accepted"}}
+	for _, b := range v.Bars {
+		c.Points = append(c.Points, chart.Point{At: b.Time, Values: []int{b.Accepted}})
+	}
+	return c.HTML()
+}
+
+// ResultChart returns what became of mail.
+func (v overviewView) ResultChart() (template.HTML, error) {
+	c := chart.Bars{ID: "results", Title: "Recipients whose mail was sent, failed or bounced", Step: v.step(),
+		Names: []string{"sent", "failed", "bounced"}}
+	for _, b := range v.Bars {
+		c.Points = append(c.Points, chart.Point{At: b.Time, Values: []int{b.Sent, b.Failed, b.Bounced}})
+	}
+	return c.HTML()
+}
+
+// step returns the time between two bars.
+func (v overviewView) step() time.Duration { return v.Bars[1].Time.Sub(v.Bars[0].Time) }
+
+// rateStates are the states of rates: the class of a chip, and words.
+var rateStates = map[string]struct{ Class, Text string }{
+	"good": {"sent", "good"}, "few": {"waiting", "too few to judge"}, "high": {"delayed", "high"},
+	"over": {"failed", "over the limit"},
+}
+
+// playbook is a section of the playbooks.
+type playbook struct{ ID, Title, Text string }
+
+// playbooksView is the page of the playbooks.
+type playbooksView struct{ Sections []playbook }
+
+// section returns the entry of the navigation that the page belongs to.
+func (playbooksView) section() string { return "overview" }
+
+// playbooks shows what to do about each trouble, as Markdown.
+func (u overviewPages) playbooks(w http.ResponseWriter, r *http.Request) error {
+	return u.show(w, r, http.StatusOK, "playbooks", "Playbooks", playbooksView{sectionsOf(docs.Playbooks)})
+}
+
+// sectionsOf splits Markdown at its headings of the second level. Their ids are those that GitHub gives them.
+func sectionsOf(markdown string) (all []playbook) {
+	for _, part := range strings.Split(markdown, "\n## ")[1:] {
+		title, text, _ := strings.Cut(part, "\n")
+		id := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z':
+				return r
+			}
+			return -1
+		}, strings.ToLower(title))
+		all = append(all, playbook{id, title, strings.TrimSpace(text)})
+	}
+	return all
+}
