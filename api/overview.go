@@ -89,7 +89,7 @@ type OverviewAlert struct {
 // OverviewFailures are the reasons why messages of the period failed for good.
 type OverviewFailures struct {
 	Total   int              `json:"total" doc:"Messages accepted in the period that failed for good"`
-	Counted int              `json:"counted" doc:"How many of them were looked at: the newest, 400 at most"`
+	Counted int              `json:"counted" doc:"How many of them were looked at: the newest, 200 at most"`
 	Reasons []OverviewReason `json:"reasons" doc:"The most frequent first, 5 at most"`
 }
 

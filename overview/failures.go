@@ -18,29 +18,23 @@ const (
 
 // failures counts the reasons of the newest messages of the period that failed for good.
 func (o *Overview) failures(ctx context.Context, out *api.Overview) error {
-	var failed []api.LoggedMessage
-	f := &out.Failures
-	for _, status := range []api.MessageStatus{api.StatusDead, api.StatusFailed} {
-		page, err := o.Messages(ctx, api.LogQuery{Status: status, Account: out.Account, CreatedAfter: out.From,
-			PageSize: lookedAt})
-		if err != nil {
-			return err
-		}
-		f.Total += page.Total
-		failed = append(failed, page.Messages...)
+	failed, err := o.Messages(ctx, api.LogQuery{Status: api.StatusFailed, Account: out.Account,
+		CreatedAfter: out.From, PageSize: lookedAt})
+	if err != nil {
+		return err
 	}
 	dead, err := o.Messages(ctx, api.LogQuery{Status: api.StatusDead, Account: out.Account, PageSize: 1})
 	if err != nil {
 		return err
 	}
 	out.Flow.Dead = dead.Total
-	f.Counted, f.Reasons = len(failed), topReasons(failed)
+	out.Failures = api.OverviewFailures{Total: failed.Total, Counted: len(failed.Messages),
+		Reasons: topReasons(failed.Messages)}
 	return nil
 }
 
-// topReasons returns the most frequent reasons of failures.
+// topReasons returns the most frequent reasons of failures, of which the newest is first.
 func topReasons(failed []api.LoggedMessage) []api.OverviewReason {
-	slices.SortStableFunc(failed, func(a, b api.LoggedMessage) int { return b.Created.Compare(a.Created) })
 	at, all := map[string]int{}, []api.OverviewReason{}
 	for _, m := range failed {
 		key, text := reasonOf(m)
