@@ -44,6 +44,8 @@ var remedies = map[string]remedy{
 		Command: "postroom audit --verify", Page: "/audit"}},
 	"campaignHeld": {"a-campaign-is-held", api.WhyStep{Text: "See the campaigns",
 		Command: "postroom campaign list", Page: "/campaigns"}},
+	"webhookFailing": {"a-webhook-endpoint-fails", api.WhyStep{Text: "See the endpoints",
+		Command: "postroom webhook list", Page: "/webhooks"}},
 	"digestsLate": {"digests-are-late", api.WhyStep{Text: "See the digests", Command: "postroom digest",
 		Page: "/digests"}},
 }

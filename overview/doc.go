@@ -3,7 +3,7 @@
 //
 // It promises that
 //   - its cost does not grow with the email log: it reads counters by hour and day, the heads of indexes, the
-//     newest 200 messages that were sent, and the newest 400 that failed;
+//     newest 200 messages that were sent, and the newest 200 that failed;
 //   - what it says of such a part of the log comes with the number of messages it was counted over;
 //   - of an account it says nothing about other accounts and the instance;
 //   - reasons of failures have no addresses in them.

@@ -212,10 +212,10 @@ func TestReasons(t *testing.T) {
 			Error: &api.DeliveryFault{Message: text, StatusCode: code}}
 	}
 	i := &instance{logged: map[api.MessageStatus][]api.LoggedMessage{
-		api.StatusDead: {failed("1", 3, &code, "550 5.1.1 <ann@x.test> is nobody"),
-			failed("2", 2, &code, "550 5.1.1 no bob@y.test here"),
-			failed("3", 5, nil, "dial 10.0.0.1: refused")},
+		api.StatusDead: {{}, {}, {}},
 		api.StatusFailed: {failed("4", 1, nil, "dial 10.0.0.27: refused"),
+			failed("2", 2, &code, "550 5.1.1 no bob@y.test here"),
+			failed("1", 3, &code, "550 5.1.1 <ann@x.test> is nobody"), failed("3", 5, nil, "dial 10.0.0.1: refused"),
 			failed("5", 9, nil, "dial 10.0.0.3: refused"), {QueueID: "6", Reason: "deleted by hand"}},
 	}}
 	want := api.OverviewFailures{Total: 6, Counted: 6, Reasons: []api.OverviewReason{
