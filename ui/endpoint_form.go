@@ -135,8 +135,8 @@ func (u webhookPages) deleteEndpoint(w http.ResponseWriter, r *http.Request, id,
 	return done(w, r, "/webhooks", "The endpoint was deleted. What waits for it ends as skipped.")
 }
 
-// switchEndpoint switches an endpoint on or off. That of settings or an account is switched on again only; its
-// owner has its URL.
+// switchEndpoint switches an endpoint on or off. That of settings or an account is switched on again
+// only; its owner has its URL.
 func (u webhookPages) switchEndpoint(on bool) func(http.ResponseWriter, *http.Request, string, string) error {
 	return func(w http.ResponseWriter, r *http.Request, id, _ string) error {
 		_, err := u.Webhooks.Patch(r.Context(), id, api.EndpointPatch{Enabled: &on})

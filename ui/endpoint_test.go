@@ -73,7 +73,8 @@ func TestEndpointIsMadeAndChangedByItsForm(t *testing.T) {
 		"are being sent again", "running")
 	b.submitForm(at+"/delete", nil).has(t, "The endpoint was deleted")
 	viewer := w.person("vic", api.RoleViewer)
-	if p := viewer.post("/webhooks", url.Values{"url": {"https://x.example"}}); p.status != http.StatusForbidden {
+	made := viewer.post("/webhooks", url.Values{"url": {"https://x.example"}})
+	if made.status != http.StatusForbidden {
 		t.Errorf("a viewer made an endpoint: %d", p.status)
 	}
 }
@@ -106,7 +107,8 @@ func TestEndpointTellsItsNumbersAndItsRest(t *testing.T) {
 	p = b.get(at + "?status=pending&event=messageQueued")
 	p.has(t, "7 deliveries found")
 	b.get(at+"?status=failed").has(t, "There is no such delivery")
-	if p := b.get(at + "?status=done"); p.status != http.StatusBadRequest || !strings.Contains(p.text(), "status") {
+	p = b.get(at + "?status=done")
+	if p.status != http.StatusBadRequest || !strings.Contains(p.text(), "status") {
 		t.Errorf("a wrong status: %d %s", p.status, p.body)
 	}
 	one := at + "/deliveries/" + page.Deliveries[0].ID

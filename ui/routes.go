@@ -45,6 +45,7 @@ func (t table) ownChanges(pattern, kind string, h handler) {
 func (u *UI) routes() *http.ServeMux {
 	t := table{u, http.NewServeMux()}
 	t.mailRoutes()
+	t.webhookRoutes()
 	t.audienceRoutes()
 	t.campaignRoutes()
 	t.digestRoutes()
@@ -56,6 +57,26 @@ func (u *UI) routes() *http.ServeMux {
 }
 
 // mailRoutes are the login, and the pages about mail and the instance.
+func (t table) webhookRoutes() {
+	hooks := webhookPages{t.UI}
+	t.closed("GET /webhooks", hooks.webhooks)
+	t.shared("GET /webhooks/{id}", onEndpoint(hooks.endpoint))
+	t.closed("GET /webhooks/new", hooks.newEndpoint)
+	t.changes("POST /webhooks", "endpoint", hooks.createEndpoint)
+	t.closed("GET /webhooks/{id}/edit", onEndpoint(hooks.editEndpoint))
+	t.changes("POST /webhooks/{id}", "endpoint", onEndpoint(hooks.changeEndpoint))
+	t.changes("POST /webhooks/{id}/delete", "endpoint", onEndpoint(hooks.deleteEndpoint))
+	t.changes("POST /webhooks/{id}/secret", "endpoint", onEndpoint(hooks.rotateSecret))
+	t.changes("POST /webhooks/{id}/off", "endpoint", onEndpoint(hooks.switchEndpoint(false)))
+	t.sharedChanges("POST /webhooks/{id}/on", "endpoint", onEndpoint(hooks.switchEndpoint(true)))
+	t.sharedChanges("POST /webhooks/{id}/wake", "endpoint", onEndpoint(hooks.wakeEndpoint))
+	t.sharedChanges("POST /webhooks/{id}/replay", "endpoint", onEndpoint(hooks.replayEndpoint))
+	t.shared("GET /webhooks/{id}/deliveries/{delivery}", onEndpoint(hooks.delivery))
+	t.sharedChanges("POST /webhooks/{id}/test", "endpoint", onEndpoint(hooks.testEndpoint))
+	t.sharedChanges("POST /webhooks/{id}/deliveries/{delivery}/redeliver", "endpoint",
+		onEndpoint(hooks.redeliver))
+}
+
 func (t table) mailRoutes() {
 	u := t.UI
 	t.open("GET /static/{name}", u.file)
@@ -83,23 +104,6 @@ func (t table) mailRoutes() {
 	t.sharedChanges("POST /messages/{id}/retry", "message", onMessage(u, u.retry))
 	t.sharedChanges("POST /messages/{id}/reschedule", "message", onMessage(u, u.reschedule))
 	t.sharedChanges("POST /messages/{id}/replay", "message", onMessage(u, u.replay))
-	t.closed("GET /webhooks", webhookPages{u}.webhooks)
-	t.shared("GET /webhooks/{id}", onEndpoint(webhookPages{u}.endpoint))
-	hooks := webhookPages{u}
-	t.closed("GET /webhooks/new", hooks.newEndpoint)
-	t.changes("POST /webhooks", "endpoint", hooks.createEndpoint)
-	t.closed("GET /webhooks/{id}/edit", onEndpoint(hooks.editEndpoint))
-	t.changes("POST /webhooks/{id}", "endpoint", onEndpoint(hooks.changeEndpoint))
-	t.changes("POST /webhooks/{id}/delete", "endpoint", onEndpoint(hooks.deleteEndpoint))
-	t.changes("POST /webhooks/{id}/secret", "endpoint", onEndpoint(hooks.rotateSecret))
-	t.changes("POST /webhooks/{id}/off", "endpoint", onEndpoint(hooks.switchEndpoint(false)))
-	t.sharedChanges("POST /webhooks/{id}/on", "endpoint", onEndpoint(hooks.switchEndpoint(true)))
-	t.sharedChanges("POST /webhooks/{id}/wake", "endpoint", onEndpoint(hooks.wakeEndpoint))
-	t.sharedChanges("POST /webhooks/{id}/replay", "endpoint", onEndpoint(hooks.replayEndpoint))
-	t.shared("GET /webhooks/{id}/deliveries/{delivery}", onEndpoint(hooks.delivery))
-	t.sharedChanges("POST /webhooks/{id}/test", "endpoint", onEndpoint(webhookPages{u}.testEndpoint))
-	t.sharedChanges("POST /webhooks/{id}/deliveries/{delivery}/redeliver", "endpoint",
-		onEndpoint(webhookPages{u}.redeliver))
 	t.shared("GET /accounts", u.accounts)
 	t.sharedChanges("POST /accounts/{id}/sender", "account", u.mailSender)
 	t.closed("GET /gateways", u.gateways)

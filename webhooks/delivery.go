@@ -32,7 +32,7 @@ func (o outcome) status() string {
 
 // Deliveries returns a page of an endpoint's deliveries, newest first, pending ones included. Pages count
 // from 0.
-func (w *Webhooks) Deliveries(ctx context.Context, endpoint string, page, pageSize int) (api.DeliveryPage,
+func (w *base) Deliveries(ctx context.Context, endpoint string, page, pageSize int) (api.DeliveryPage,
 	error) {
 	if _, err := w.exists(ctx, endpoint); err != nil {
 		return api.DeliveryPage{}, err
@@ -45,7 +45,7 @@ func (w *Webhooks) Deliveries(ctx context.Context, endpoint string, page, pageSi
 }
 
 // deliveries reads deliveries that a list of an endpoint has.
-func (w *Webhooks) deliveries(ctx context.Context, endpoint, list string, from, pageSize int) (api.DeliveryPage,
+func (w *base) deliveries(ctx context.Context, endpoint, list string, from, pageSize int) (api.DeliveryPage,
 	error) {
 	ids, total, err := w.store.page(ctx, endpoint, list, from, pageSize)
 	if err != nil {
@@ -70,7 +70,7 @@ func (w *Webhooks) deliveries(ctx context.Context, endpoint, list string, from, 
 }
 
 // Delivery returns one delivery with the body that is sent.
-func (w *Webhooks) Delivery(ctx context.Context, endpoint, id string) (api.Delivery, error) {
+func (w *base) Delivery(ctx context.Context, endpoint, id string) (api.Delivery, error) {
 	if _, err := w.exists(ctx, endpoint); err != nil {
 		return api.Delivery{}, err
 	}
@@ -91,7 +91,7 @@ func (w *Webhooks) Delivery(ctx context.Context, endpoint, id string) (api.Deliv
 
 // Redeliver sends the event of a delivery again, as a new delivery with the webhook-id of the first. A
 // receiver that has seen the event can recognize it by that id.
-func (w *Webhooks) Redeliver(ctx context.Context, endpoint, id string) (api.Redelivered, error) {
+func (w *base) Redeliver(ctx context.Context, endpoint, id string) (api.Redelivered, error) {
 	if err := w.active(ctx, endpoint); err != nil {
 		return api.Redelivered{}, err
 	}
@@ -115,7 +115,7 @@ func (w *Webhooks) Redeliver(ctx context.Context, endpoint, id string) (api.Rede
 }
 
 // exists returns NotFound for an endpoint that is neither stored nor named by settings or an account.
-func (w *Webhooks) exists(ctx context.Context, endpoint string) (*target, error) {
+func (w *base) exists(ctx context.Context, endpoint string) (*target, error) {
 	t, err := w.dir.findSurely(ctx, endpoint)
 	if err != nil {
 		return nil, redisdb.Away(err)
@@ -127,7 +127,7 @@ func (w *Webhooks) exists(ctx context.Context, endpoint string) (*target, error)
 }
 
 // active returns Conflict for an endpoint that is switched off or deleted.
-func (w *Webhooks) active(ctx context.Context, endpoint string) error {
+func (w *base) active(ctx context.Context, endpoint string) error {
 	t, err := w.exists(ctx, endpoint)
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (w *Webhooks) active(ctx context.Context, endpoint string) error {
 }
 
 // record reads the record of a delivery.
-func (w *Webhooks) record(ctx context.Context, r ref) (map[string]string, error) {
+func (w *base) record(ctx context.Context, r ref) (map[string]string, error) {
 	records, err := w.store.read(ctx, r)
 	if err != nil {
 		return nil, redisdb.Away(err)
@@ -153,7 +153,7 @@ func (w *Webhooks) record(ctx context.Context, r ref) (map[string]string, error)
 }
 
 // trim deletes the entries beyond the limits of an endpoint's log.
-func (w *Webhooks) trim(ctx context.Context, endpoint string) error {
+func (w *base) trim(ctx context.Context, endpoint string) error {
 	for {
 		n, err := trimScript.Run(ctx, w.store.client, []string{logKey(endpoint)},
 			trimArgs{endpoint, w.options.LogSize, w.now().Add(-w.options.LogAge)})

@@ -32,7 +32,7 @@ func failureOf(text string) (f failure) {
 
 // Failing returns the endpoints whose attempts have all failed since a time, the longest failing first.
 // Those that are off are not among them.
-func (w *Webhooks) Failing(ctx context.Context) ([]Failure, error) {
+func (w *desk) Failing(ctx context.Context) ([]Failure, error) {
 	all, err := w.store.all(ctx)
 	if err != nil {
 		return nil, redisdb.Away(err)

@@ -34,7 +34,8 @@ func TestPatchChangesOnlyWhatItNames(t *testing.T) {
 		got.Description != "orders" || got.Headers["X-Key"] != masked || got.OldSecretUntil != nil {
 		t.Errorf("switched on again: %+v, %v", got, err)
 	}
-	got, err = b.Patch(t.Context(), ep.ID, api.EndpointPatch{Events: new([]string{"*"}), Accounts: new([]string{})})
+	got, err = b.Patch(t.Context(), ep.ID,
+		api.EndpointPatch{Events: new([]string{"*"}), Accounts: new([]string{})})
 	if err != nil || !slices.Equal(got.Events, []string{"*"}) || len(got.Accounts) != 0 {
 		t.Errorf("all events: %+v, %v", got, err)
 	}

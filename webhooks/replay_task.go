@@ -42,7 +42,7 @@ type replayRef struct {
 // StartReplay is [Webhooks.Replay] in the background, as a task that survives crashes, and that waits while
 // too many deliveries do. Events that come after its start are not part of it. [Webhooks.ReplayState] tells
 // how far it is.
-func (w *Webhooks) StartReplay(ctx context.Context, endpoint string, since time.Time) error {
+func (w *replays) StartReplay(ctx context.Context, endpoint string, since time.Time) error {
 	if err := w.active(ctx, endpoint); err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func replaying() error {
 
 // ContinueReplay handles a task of type [ReplayTaskType]. It goes on where the task ended when it ran last. A
 // chunk of events that is done twice makes each delivery once, because the run is part of its id.
-func (w *Webhooks) ContinueReplay(ctx context.Context, task queue.Task) queue.Verdict {
+func (w *replays) ContinueReplay(ctx context.Context, task queue.Task) queue.Verdict {
 	var r replayRef
 	if err := json.Unmarshal(task.Payload, &r); err != nil || r.Endpoint == "" || r.Run == "" {
 		return queue.Bury(fmt.Errorf("task %s names no replay", task.ID))
@@ -114,7 +114,7 @@ func (w *Webhooks) ContinueReplay(ctx context.Context, task queue.Task) queue.Ve
 }
 
 // replayOn replays the rest of a partition's events, and records each chunk.
-func (w *Webhooks) replayOn(ctx context.Context, r replayRef, record map[string]string, partition int,
+func (w *replays) replayOn(ctx context.Context, r replayRef, record map[string]string, partition int,
 	from string) (state string, err error) {
 	for from != "" {
 		if err := ctx.Err(); err != nil {
@@ -155,7 +155,7 @@ func (w *Webhooks) replayOn(ctx context.Context, r replayRef, record map[string]
 }
 
 // endReplay records the end of a replay.
-func (w *Webhooks) endReplay(ctx context.Context, r replayRef, state string, why error) error {
+func (w *replays) endReplay(ctx context.Context, r replayRef, state string, why error) error {
 	now := w.now()
 	fields := map[string]any{"state": state, "ended": now.UnixMilli(), "updated": now.UnixMilli()}
 	if why != nil {
@@ -170,7 +170,7 @@ func (w *Webhooks) endReplay(ctx context.Context, r replayRef, state string, why
 
 // ReplayState returns how far the last replay in the background is, or NotFound if there was none within a
 // week.
-func (w *Webhooks) ReplayState(ctx context.Context, endpoint string) (api.EndpointReplayState, error) {
+func (w *replays) ReplayState(ctx context.Context, endpoint string) (api.EndpointReplayState, error) {
 	if _, err := w.exists(ctx, endpoint); err != nil {
 		return api.EndpointReplayState{}, err
 	}
@@ -234,8 +234,8 @@ func (s store) noteReplay(ctx context.Context, endpoint string, fields map[strin
 	return nil
 }
 
-// holdReplay keeps the lock of a replay that works, and takes it again after a pause. It returns Limited while
-// another replay has it.
+// holdReplay keeps the lock of a replay that works, and takes it again after a pause. It returns Limited
+// while another replay has it.
 func (s store) holdReplay(ctx context.Context, r replayRef, now time.Time) error {
 	got, err := s.lock(ctx, r.Endpoint, r.Run, replayLock)
 	if err != nil {
@@ -243,7 +243,8 @@ func (s store) holdReplay(ctx context.Context, r replayRef, now time.Time) error
 	}
 	holder := r.Run
 	if !got {
-		if holder, err = s.client.Get(ctx, replayKey(r.Endpoint)).Result(); err != nil && !errors.Is(err, redis.Nil) {
+		holder, err = s.client.Get(ctx, replayKey(r.Endpoint)).Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
 			return fmt.Errorf("ask who replays webhook endpoint %s: %w", r.Endpoint, err)
 		}
 	}

@@ -64,7 +64,8 @@ func TestReplayInTheBackground(t *testing.T) {
 		}
 	}
 	s := b.replayed(ep.ID)
-	if s.State != "done" || s.Progress != 100 || s.Replayed != replayChunk+3 || s.Ended == nil || s.Reached == nil {
+	if s.State != "done" || s.Progress != 100 || s.Replayed != replayChunk+3 || s.Ended == nil ||
+		s.Reached == nil {
 		t.Errorf("at its end: %+v", s)
 	}
 	if page, err := b.Deliveries(t.Context(), ep.ID, 0, 1); err != nil || page.Total != replayChunk+3 {

@@ -69,8 +69,9 @@ func sampleData(kind event.Type, now time.Time) any {
 		return disabled{Endpoint: "sample", Host: "hooks.example.com", Reason: "it answered 410 Gone",
 			FailingSince: &now}
 	case event.AlertRaised, event.AlertResolved:
-		a := event.Alert{Alert: "queueAge", Queue: "submit", Value: 301, Threshold: 300, Since: now.Add(-time.Minute),
-			Text: "The oldest of what is due in queue submit has waited for 5m1s."}
+		a := event.Alert{Alert: "queueAge", Queue: "submit", Value: 301, Threshold: 300,
+			Since: now.Add(-time.Minute),
+			Text:  "The oldest of what is due in queue submit has waited for 5m1s."}
 		if kind == event.AlertResolved {
 			a.Resolved = &now
 		}

@@ -18,7 +18,7 @@ const mostHours = 720
 
 // Stats returns the numbers of the requests to an endpoint, for so many hours back from now, the current one
 // included. Zero means 24. Each request counts in the hour in which it ended. Tests are not counted.
-func (w *Webhooks) Stats(ctx context.Context, endpoint string, hours int) (api.EndpointStats, error) {
+func (w *desk) Stats(ctx context.Context, endpoint string, hours int) (api.EndpointStats, error) {
 	if hours == 0 {
 		hours = 24
 	}
@@ -57,7 +57,8 @@ func (w *Webhooks) Stats(ctx context.Context, endpoint string, hours int) (api.E
 // hourOf returns the numbers of an hour, and the duration of all its requests in milliseconds.
 func hourOf(day map[string]string, hour int) (c api.EndpointCounts, ms int) {
 	read := func(what string) int { return number(day[strconv.Itoa(hour)+":"+what]) }
-	c = api.EndpointCounts{Delivered: read(statusDelivered), Retried: read("retried"), Failed: read(statusFailed),
+	c = api.EndpointCounts{Delivered: read(statusDelivered), Retried: read("retried"),
+		Failed:  read(statusFailed),
 		Slowest: read("slowest")}
 	c.Requests = c.Delivered + c.Retried + c.Failed
 	ms = read("ms")
@@ -74,8 +75,8 @@ func complete(c *api.EndpointCounts, ms int) {
 }
 
 // days reads the counters of an endpoint's days, by their dates.
-func (s store) days(ctx context.Context, endpoint string, first, last time.Time) (map[string]map[string]string,
-	error) {
+func (s store) days(ctx context.Context, endpoint string, first, last time.Time) (
+	map[string]map[string]string, error) {
 	pipe := s.client.Pipeline()
 	cmds := map[string]*redis.MapStringStringCmd{}
 	for day := first.Truncate(24 * time.Hour); !day.After(last); day = day.AddDate(0, 0, 1) {

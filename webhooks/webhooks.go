@@ -80,6 +80,19 @@ func (o Options) complete() Options {
 
 // Webhooks delivers events to endpoints. It is safe for concurrent use.
 type Webhooks struct {
+	*base
+	*desk
+	*replays
+}
+
+// desk keeps the endpoints.
+type desk struct{ *base }
+
+// replays finds deliveries, and makes them again.
+type replays struct{ *base }
+
+// base is what all of them use.
+type base struct {
 	db      *redisdb.DB
 	store   store
 	enqueue func(context.Context, ...queue.Task) []error
@@ -105,7 +118,7 @@ func New(db *redisdb.DB, tasks *queue.Client, control *queue.Control, ring *seal
 	o = o.complete()
 	st := store{client: db.Client()}
 	dir := &directory{store: st, ring: ring, named: o.Implicit, service: serviceKeys(o), log: o.Logger}
-	w := &Webhooks{
+	w := &base{
 		db: db, store: st, enqueue: tasks.Enqueue, states: control.States,
 		runNow: control.RunNow, ring: ring, dir: dir,
 		gate: newGate(o.PerEndpoint), options: o, log: o.Logger, metrics: newMetrics(o.Metrics), now: time.Now,
@@ -121,7 +134,7 @@ func New(db *redisdb.DB, tasks *queue.Client, control *queue.Control, ring *seal
 		client:  guard.Client(dialing.HTTP{PerHost: o.PerEndpoint}),
 		timeout: o.Timeout, secret: o.Secret, agent: "postroom/" + o.Version, service: o.ServiceURL,
 	}
-	return w, nil
+	return &Webhooks{w, &desk{w}, &replays{w}}, nil
 }
 
 // Run makes deliveries of events and checks for deliveries without a task, until ctx ends. Any number of

@@ -116,7 +116,8 @@ func (w *webhookDeliveriesCmd) Run(s *session) error {
 			if d.StatusCode > 0 {
 				answer = fmt.Sprint(d.StatusCode)
 			}
-			g.add(moment(d.Created, now), d.ID, d.Event, orDash(d.QueueID), d.Status, d.Attempts, orDash(clip(answer, 60)),
+			g.add(moment(d.Created, now), d.ID, d.Event, orDash(d.QueueID), d.Status, d.Attempts,
+				orDash(clip(answer, 60)),
 				fmt.Sprintf("%d ms", d.Latency))
 		}
 		s.show(g)

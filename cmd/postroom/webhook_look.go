@@ -79,7 +79,8 @@ func (w *webhookDeliveryCmd) Run(s *session) error {
 		s.say("%s of message %s: %s after %d attempts", d.Event, orDash(d.QueueID), d.Status, d.Attempts)
 		g, now := newGrid("attempt", "at", "answer", "took", "error", "response"), time.Now()
 		for _, a := range d.Log {
-			g.add(a.Number, moment(a.Date, now), a.StatusCode, fmt.Sprintf("%d ms", a.Latency), orDash(clip(a.Error, 60)),
+			g.add(a.Number, moment(a.Date, now), a.StatusCode, fmt.Sprintf("%d ms", a.Latency),
+				orDash(clip(a.Error, 60)),
 				orDash(clip(a.Response, 120)))
 		}
 		s.show(g)

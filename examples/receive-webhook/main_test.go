@@ -143,7 +143,8 @@ func TestSecretChanges(t *testing.T) {
 		w.endpoint.ID); err != nil {
 		t.Fatal(err)
 	}
-	if tested, err := api.TestEndpoint.Do(t.Context(), w.Client, api.EndpointTest{}, w.endpoint.ID); err != nil || !tested.Success {
+	tested, err := api.TestEndpoint.Do(t.Context(), w.Client, api.EndpointTest{}, w.endpoint.ID)
+	if err != nil || !tested.Success {
 		t.Errorf("test: %+v, %v", tested, err)
 	}
 }
@@ -151,7 +152,8 @@ func TestSecretChanges(t *testing.T) {
 // TestForgeriesAreRefused changes a real request in every way that matters.
 func TestForgeriesAreRefused(t *testing.T) {
 	w := setup(t)
-	if tested, err := api.TestEndpoint.Do(t.Context(), w.Client, api.EndpointTest{}, w.endpoint.ID); err != nil || !tested.Success {
+	tested, err := api.TestEndpoint.Do(t.Context(), w.Client, api.EndpointTest{}, w.endpoint.ID)
+	if err != nil || !tested.Success {
 		t.Fatalf("test: %+v, %v", tested, err)
 	}
 	real, body := w.last()
@@ -212,7 +214,8 @@ func TestSnippetsOfTheDocumentation(t *testing.T) {
 	}
 
 	w := setup(t)
-	if tested, err := api.TestEndpoint.Do(t.Context(), w.Client, api.EndpointTest{}, w.endpoint.ID); err != nil || !tested.Success {
+	tested, err := api.TestEndpoint.Do(t.Context(), w.Client, api.EndpointTest{}, w.endpoint.ID)
+	if err != nil || !tested.Success {
 		t.Fatalf("test: %+v, %v", tested, err)
 	}
 	request, body := w.last()
