@@ -349,9 +349,3 @@ func hashFiles(sum io.Writer, req api.SubmitRequest) api.SubmitRequest {
 	}
 	return req
 }
-
-// keyHash is the name of an idempotency key in Redis. Keys may be long, and each account has its own.
-func keyHash(account, key string) string {
-	sum := sha256.Sum256([]byte(account + "\x00" + key))
-	return short(sum[:])
-}

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"crypto/sha256"
 	"strconv"
 	"time"
 
@@ -88,4 +89,10 @@ const dayForm = "20060102"
 
 func (keys) stats(p int, hour int64) string {
 	return redisdb.Key(p, "stats", strconv.FormatInt(hour, 10))
+}
+
+// keyHash is the name of an idempotency key in Redis. Keys may be long, and each account has its own.
+func keyHash(account, key string) string {
+	sum := sha256.Sum256([]byte(account + "\x00" + key))
+	return short(sum[:])
 }

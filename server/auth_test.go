@@ -223,6 +223,11 @@ func (w *world) existing(t *testing.T, r route, token string) []string {
 		return []string{"{id}", endpoint, "{deliveryId}", delivery}
 	case strings.HasPrefix(r.path, "/v1/webhook-endpoints/"), strings.HasPrefix(r.path, "/v1/webhookRoutes/w"):
 		id = p.endpoint(t)
+		if r.id == "getEndpointReplay" {
+			if err := p.Webhooks.StartReplay(ctx, id, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
 	case strings.HasPrefix(r.path, "/v1/dead-letters/{"):
 		return []string{"{queueId}", p.dead(t, "acme")}
 	case strings.Contains(r.path, "{queueId}"):
