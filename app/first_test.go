@@ -41,7 +41,7 @@ func TestEmptyPagesShowWhatFillsThem(t *testing.T) {
 		return string(body)
 	}
 	command := regexp.MustCompile(`(?s)<pre class="first" tabindex="0">(.*?)</pre>`)
-	pages := []string{"/", "/log", "/digests", "/templates", "/lists", "/webhooks", "/audience"}
+	pages := []string{"/outbox", "/log", "/digests", "/templates", "/lists", "/webhooks", "/audience"}
 	commands := map[string]string{}
 	for _, path := range pages {
 		m := command.FindStringSubmatch(get(path))

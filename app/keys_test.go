@@ -47,7 +47,7 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	})
 	a := start(t, settings)
 	client := api.NewClient(a.URL(), a.Token(), nil)
-	exerciseWebhooks(t, client, hooks)
+	broken := exerciseWebhooks(t, client, hooks)
 	exerciseAccess(t, a, client, relay)
 	exerciseOutbox(t, client, hooks)
 	exerciseDelivery(t, client)
@@ -60,6 +60,7 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	finds(t, client, "to:"+gone, 1)
 	erased(t, client, "")
 	exerciseSenders(t, client)
+	exerciseRest(t, client, broken)
 	trimAudit(t, db)
 	if _, err := api.RebuildDocuments.Do(t.Context(), client); err != nil {
 		t.Fatal(err)
@@ -222,7 +223,7 @@ func (w *touches) all() []string {
 }
 
 // exerciseWebhooks creates a working endpoint with a rate limit, and one that answers that it is gone.
-func exerciseWebhooks(t *testing.T, client *api.Client, hooks *receiver) {
+func exerciseWebhooks(t *testing.T, client *api.Client, hooks *receiver) (broken string) {
 	t.Helper()
 	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL,
 		RateLimit: 10_000}); err != nil {
@@ -233,6 +234,35 @@ func exerciseWebhooks(t *testing.T, client *api.Client, hooks *receiver) {
 	}))
 	t.Cleanup(gone.Close)
 	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: gone.URL}); err != nil {
+		t.Fatal(err)
+	}
+	fails := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+	}))
+	t.Cleanup(fails.Close)
+	made, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: fails.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.ID
+}
+
+// exerciseRest waits until an endpoint that fails rests, and ends that. Its events are replayed in the
+// background.
+func exerciseRest(t *testing.T, client *api.Client, broken string) {
+	t.Helper()
+	eventually(t, "the endpoint rests", func() bool {
+		e, err := api.GetEndpoint.Do(t.Context(), client, broken)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e.Resting != nil
+	})
+	if _, err := api.WakeEndpoint.Do(t.Context(), client, broken); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.ReplayEndpoint.Do(t.Context(), client, api.EndpointReplay{
+		Since: time.Now().Add(-time.Hour), Background: true}, broken); err != nil {
 		t.Fatal(err)
 	}
 }

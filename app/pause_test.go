@@ -223,7 +223,7 @@ func (p *pauser) sees(what string, want pauses) {
 	stats, err := api.GetStats.Do(p.t.Context(), p.client, api.CounterQuery{})
 	p.must(err)
 	all["stats"] = pauses{stats.Queues["submit"].IsPaused, want.Bulk} // which have no row of bulk
-	page := p.ask(http.MethodGet, "/")
+	page := p.ask(http.MethodGet, "/outbox")
 	sending := strings.Contains(page, "Sending is paused")
 	all["page"] = pauses{sending || strings.Contains(page, "Transactional lane is paused"),
 		sending || strings.Contains(page, "Bulk lane is paused")}

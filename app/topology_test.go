@@ -321,7 +321,7 @@ func (d *everyday) replay(t *testing.T) {
 func (d *everyday) operate(t *testing.T) {
 	t.Helper()
 	for path, says := range map[string]string{
-		"/": "Outbox", "/admin/queues": "<html", "/admin/queues/api/queues": `"queue":"submit"`,
+		"/outbox": "Outbox", "/admin/queues": "<html", "/admin/queues/api/queues": `"queue":"submit"`,
 		"/metrics": "postroom_redis_up 1", "/v1/stats": "queues",
 		"/ready": `"ready":true`,
 	} {

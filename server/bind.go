@@ -192,6 +192,11 @@ func (p param) set(field reflect.Value, text string) (faults []fault.Field) {
 	case p.kind.Kind() == reflect.String:
 		broken = p.bounds.ofString(text)
 		field.SetString(text)
+	case p.kind.Kind() == reflect.Bool:
+		if text != "true" && text != "false" {
+			broken = []string{"must be true or false"}
+		}
+		field.SetBool(text == "true")
 	default:
 		panic("server: no way to read a " + p.kind.String() + " from a parameter")
 	}

@@ -36,8 +36,8 @@ func TestMistakesSayWhatIsRight(t *testing.T) {
 		"nonsense":      "there is no command postroom nonsense; see: postroom --help",
 		"person create": "<name> is missing; see: postroom person create --help",
 		"secret":        "say what to do: postroom secret rotate or signing; see: postroom secret --help",
-		"webhook show x": "there is no command postroom webhook show; there are list, add, delete, test or " +
-			"deliveries; see: postroom webhook --help",
+		"gateway mend x": "there is no command postroom gateway mend; there are list, show, add, update, verify " +
+			"or delete; see: postroom gateway --help",
 		"outbox list --nonsense": "unknown flag --nonsense; see: postroom outbox list --help",
 		"config --set colour=x": "invalid configuration: colour: is not a setting (flag); postroom config lists " +
 			"all settings",
