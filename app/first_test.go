@@ -18,7 +18,7 @@ import (
 func TestEmptyPagesShowWhatFillsThem(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("there is no curl")
+		t.Fatal("curl is not installed; make test installs it")
 	}
 	relay := testsmtp.Start(t, testsmtp.Options{})
 	a := start(t, map[string]string{"redis.url": testredis.URL(t), "smtp": relay.URL(),
