@@ -9,11 +9,10 @@ need() { # need PROGRAM PACKAGE: wants the program, of that package
 }
 need redis-server redis-server # the store, one for each test package
 need smtp-sink postfix         # a relay that others wrote
-need curl curl                 # runs the commands that empty pages show
 need bash bash                 # completes commands
 need swaks swaks               # a mail client that others wrote
 perl -MNet::SSLeay -e 1 2>/dev/null || packages="$packages libnet-ssleay-perl" # with which swaks speaks TLS
-need curl curl                 # types along after the demo
+need curl curl                 # types along after the demo, and runs what empty pages show
 need python3 python3           # reads composed mails back with its email package
 need chromium chromium         # opens the pages
 # dkimpy verifies our DKIM signatures; Debian's is for Debian's Python, which need not be the first one
