@@ -102,6 +102,7 @@ type Delivery struct {
 	LastAttempt *time.Time      `json:"lastAttempt,omitempty"`
 	NextAttempt TimeOrFalse     `json:"nextAttempt"`
 	Body        json.RawMessage `json:"body,omitempty" doc:"What is sent (single delivery only)"`
+	Explanation *Explanation    `json:"explanation,omitempty" doc:"Where the last request failed: what that means, and what to do about it"`
 }
 
 // DeliveryPage is a page of deliveries, newest first.

@@ -110,3 +110,8 @@ func All() []api.Explanation {
 	}
 	return all
 }
+
+// Known reports whether an explanation has the reason.
+func Known(reason string) bool {
+	return slices.ContainsFunc(table(), func(e *entry) bool { return e.Reason == reason })
+}
