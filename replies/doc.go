@@ -1,5 +1,5 @@
-// Package replies says in plain words what a mail server's reply means and what to do about it, for operators:
-// the cause, the remedy, and the document that says so.
+// Package replies says for operators, in plain words, what a mail server's reply means and what to do about
+// it: the cause, the remedy, and the document that says so.
 //
 // It knows the wording of large providers and common servers, the enhanced status codes of the registry (RFC
 // 3463), the reply codes of SMTP (RFC 5321), the errors of Postroom where no reply came, and the answers of
