@@ -55,6 +55,8 @@ type Outcome struct {
 	Date       time.Time     `json:"date"`
 	Recipients []string      `json:"recipients" doc:"Recipients it is about"`
 	Details    EventDetails  `json:"details"`
+
+	Explanation *Explanation `json:"explanation,omitempty" doc:"Of a bounce: what the reply means, and what to do about it"`
 }
 
 // Stands returns the outcome of a message, or else its status.

@@ -47,6 +47,8 @@ type DeliveryFault struct {
 	Code           string `json:"code,omitempty" doc:"EAUTH, EENVELOPE, EMESSAGE, ESOCKET…"`
 	StatusCode     *int   `json:"statusCode" doc:"SMTP reply code; null where no reply came"`
 	AccountTrouble bool   `json:"accountTrouble,omitempty" doc:"The account was refused (login, token, certificate, sender), not the message"`
+
+	Explanation *Explanation `json:"explanation,omitempty" doc:"What it means, and what to do about it"`
 }
 
 // Progress is the progress of a message.
@@ -158,6 +160,7 @@ type ReplayRequest struct {
 	Tag            string   `json:"tag,omitempty" maxLength:"256"`
 	IDs            []string `json:"ids,omitempty" maxItems:"10000" doc:"Their queueIds"`
 	AccountTrouble bool     `json:"accountTrouble,omitempty" doc:"Those that failed because the account was refused"`
+	Reason         string   `json:"reason,omitempty" maxLength:"64" doc:"The reason of their explanation, such as mailboxFull"`
 
 	Corrections *Corrections `json:"corrections,omitempty" doc:"What is done differently; to can't be among it"`
 	Bound       bool         `json:"-"` // the token is bound to an account; the server sets it
@@ -180,6 +183,7 @@ type OutboxQuery struct {
 	Lane          Lane
 	Tag           string
 	Search        string // part of an address or of the subject, in any case
+	Reason        string // of the explanation of their error; every message is read
 	CreatedAfter  time.Time
 	CreatedBefore time.Time
 }

@@ -40,6 +40,10 @@ const (
 
 	// ListDeadLetters lists the messages that failed for good, oldest first. The query may have no state.
 	ListDeadLetters Call[OutboxQuery, DeadLetterPage] = "GET /v1/dead-letters"
+	// ListDeadLetterReasons counts dead letters by the reason of their explanation. The query may have no state.
+	ListDeadLetterReasons Call[OutboxQuery, DeadLetterReasons] = "GET /v1/dead-letters/reasons"
+	// ExplainReply says what a mail server's reply means, and what to do about it.
+	ExplainReply Call[ReplyQuery, Explanation] = "GET /v1/replies"
 	// GetDeadLetter shows a message that failed for good, with its content.
 	GetDeadLetter Fetch[DeadLetter] = "GET /v1/dead-letters/{queueId}"
 	// ReplayDeadLetter queues a dead letter again, for the failed recipients, or with corrections.

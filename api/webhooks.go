@@ -171,6 +171,7 @@ type Delivery struct {
 	LastAttempt *time.Time      `json:"lastAttempt,omitempty"`
 	NextAttempt TimeOrFalse     `json:"nextAttempt"`
 	Body        json.RawMessage `json:"body,omitempty" doc:"What is sent (single delivery only)"`
+	Explanation *Explanation    `json:"explanation,omitempty" doc:"Where the last request failed: what that means, and what to do about it"`
 	// the last 10, oldest first; single delivery only
 	Log []DeliveryAttempt `json:"log,omitempty" doc:"The last 10 attempts, oldest first (single delivery only)"`
 }

@@ -37,6 +37,8 @@ type WhyFinding struct {
 	Account string     `json:"account,omitempty" doc:"The account it is about"`
 	Time    *time.Time `json:"time,omitempty" doc:"When it happened, or will"`
 	Do      []WhyStep  `json:"do" doc:"What can be done"`
+
+	Explanation *Explanation `json:"explanation,omitempty" doc:"What the quoted reply or error means, and what to do about it"`
 }
 
 // WhyStep is something that can be done about a finding.

@@ -125,11 +125,15 @@ func (b *bundle) recordOf(t *testing.T, id string) map[string]string {
 type scriptedAccounts struct {
 	clock *testclock.Clock
 	hold  bool
-	held  *accounts.Held
 	quota map[string]accounts.Quota
+
+	mu   sync.Mutex // guards held: deliveries and submits run side by side
+	held *accounts.Held
 }
 
 func (a *scriptedAccounts) Resolve(_ context.Context, id string) (accounts.Sender, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if id == "gone" {
 		return accounts.Sender{}, fault.New(fault.NotFound, "AccountNotFound", "no such account")
 	}
@@ -156,6 +160,8 @@ func (a *scriptedAccounts) Exists(_ context.Context, id string) (bool, error) { 
 func (a *scriptedAccounts) CheckPath(p gateways.Path) gateways.Faults { return p.Check() }
 
 func (a *scriptedAccounts) Outcome(_ context.Context, _ string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	var se *smtpsend.Error
 	switch {
 	case err == nil:
@@ -166,6 +172,8 @@ func (a *scriptedAccounts) Outcome(_ context.Context, _ string, err error) {
 }
 
 func (a *scriptedAccounts) Trial(context.Context, string) (bool, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if a.held == nil {
 		return true, nil
 	}

@@ -109,6 +109,8 @@ func selects(req api.ReplayRequest, r row) bool {
 		return false
 	case req.Code != "" && (last == nil || last.Code != req.Code):
 		return false
+	case req.Reason != "" && r.failedFor() != req.Reason:
+		return false
 	case req.AccountTrouble && (last == nil || !last.Account):
 		return false
 	}

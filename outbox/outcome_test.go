@@ -9,6 +9,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/replies"
 )
 
 // listed returns what a status of the log lists, as "id outcome".
@@ -63,8 +64,9 @@ func TestLogKnowsOutcomes(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &api.Outcome{Status: api.OutcomeBounced, Date: b.clock.Now().UTC(),
-		Recipients: []string{"ann@x.test"},
-		Details:    api.EventDetails{BounceType: "hard", Diagnostic: "550 5.1.1 nobody"}}
+		Recipients:  []string{"ann@x.test"},
+		Details:     api.EventDetails{BounceType: "hard", Diagnostic: "550 5.1.1 nobody"},
+		Explanation: new(replies.Explain("550 5.1.1 nobody"))}
 	if diff := cmp.Diff(want, m.Outcome); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -51,11 +51,35 @@ func (rd *Reader) find(ctx context.Context, q api.OutboxQuery, paused map[string
 		indexes: rd.indexes(q, paused), page: q.Page, size: q.PageSize, cursor: q.Cursor, after: q.CreatedAfter,
 		before: q.CreatedBefore, most: most,
 	}
-	if q.Tag == "" && q.Search == "" {
+	if q.Tag == "" && q.Search == "" && q.Reason == "" {
 		return rd.look(ctx, w)
 	}
 	takes := func(e envelope) bool { return tagged(e, q.Tag) && mentions(e, strings.ToLower(q.Search)) }
-	return rd.scan(ctx, w, func(chunk []entry) ([]entry, error) { return rd.match(ctx, chunk, takes) })
+	return rd.scan(ctx, w, func(chunk []entry) ([]entry, error) {
+		kept, err := rd.match(ctx, chunk, takes)
+		if err != nil || q.Reason == "" {
+			return kept, err
+		}
+		return rd.failedFor(ctx, kept, q.Reason)
+	})
+}
+
+// failedFor returns those of the messages whose error has an explanation with the reason.
+func (rd *Reader) failedFor(ctx context.Context, entries []entry, reason string) (kept []entry, _ error) {
+	rows, err := rd.readRows(ctx, entries)
+	if err != nil {
+		return nil, err
+	}
+	fits := map[string]bool{}
+	for _, r := range rows {
+		fits[r.id] = r.failedFor() == reason
+	}
+	for _, e := range entries {
+		if fits[e.id] {
+			kept = append(kept, e)
+		}
+	}
+	return kept, nil
 }
 
 // indexes are the sorted sets whose union is what the query's state, lane and account select.

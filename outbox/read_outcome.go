@@ -9,6 +9,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/replies"
 )
 
 // outcomeField is the field of the facts of a message that names the weightiest. See prelude.lua.
@@ -58,8 +59,13 @@ func (rd *Reader) addOutcomes(ctx context.Context, rows []row) error {
 		if err := rd.jsons.unpack(rows[i].id, []byte(one.Val()), &f); err != nil {
 			return err
 		}
-		*rows[i].outcome = api.Outcome{Status: rows[i].outcome.Status, Date: redisdb.Time(f.At),
+		o := &api.Outcome{Status: rows[i].outcome.Status, Date: redisdb.Time(f.At),
 			Recipients: f.recipients(rows[i]), Details: api.EventDetails(f.Details)}
+		if o.Status == api.OutcomeBounced {
+			o.Explanation = new(replies.Of(replies.Reply{Code: f.Details.Code, Enhanced: f.Details.Status,
+				Text: f.Details.Diagnostic}))
+		}
+		rows[i].outcome = o
 	}
 	return nil
 }

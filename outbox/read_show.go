@@ -6,6 +6,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/replies"
 )
 
 // Reader shows messages: those in the outbox, those that failed, and the log of those that ended.
@@ -150,8 +151,20 @@ func (r row) fault() *api.DeliveryFault {
 	if last.SMTP != 0 {
 		f.StatusCode = &last.SMTP
 	}
+	f.Explanation = new(last.explained())
 	return f
 }
+
+// explained says what the error means.
+func (e *lastError) explained() api.Explanation {
+	if e == nil {
+		return replies.Of(replies.Reply{})
+	}
+	return replies.Of(replies.Reply{Code: e.SMTP, Text: e.Message, Error: e.Code})
+}
+
+// failedFor returns the reason of the explanation of the message's error.
+func (r row) failedFor() string { return r.status.fault(r.state).explained().Reason }
 
 func (r row) recipients() []api.RecipientStatus {
 	out := make([]api.RecipientStatus, len(r.envelope.To))

@@ -5,6 +5,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/replies"
 )
 
 // deadSelection are the filters of dead letters: those of messages without the state.
@@ -14,16 +15,61 @@ type deadSelection struct {
 	Lane    string `query:"lane" enum:"transactional,bulk" doc:"Only dead letters in this lane"`
 	Tag     string `query:"tag" maxLength:"256" doc:"Only dead letters with this tag"`
 	Search  string `query:"search" maxLength:"256" doc:"Only dead letters with this in an address or the subject; case does not matter"`
+	Reason  string `query:"reason" maxLength:"64" doc:"Only dead letters whose error has an explanation with this reason; every one is read"`
 	Cursor  string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it; page is ignored"`
 }
 
-func (m messageRoutes) listDeadLetters(ctx context.Context, in *deadSelection) (api.DeadLetterPage, error) {
+// query returns the query of the outbox. A bound token sees the dead letters of its account.
+func (in *deadSelection) query(ctx context.Context) (api.OutboxQuery, error) {
+	if err := knownReason(in.Reason); err != nil {
+		return api.OutboxQuery{}, err
+	}
 	q, err := selection{Account: in.Account, Lane: in.Lane, Tag: in.Tag, Search: in.Search}.query(ctx)
+	q.Reason = in.Reason
+	return q, err
+}
+
+// knownReason refuses a reason that no explanation has. Empty: none was given.
+func knownReason(reason string) error {
+	if reason != "" && !replies.Known(reason) {
+		return invalid("reason", "is no reason; GET /v1/dead-letters/reasons lists those of the dead letters")
+	}
+	return nil
+}
+
+func (m messageRoutes) listDeadLetters(ctx context.Context, in *deadSelection) (api.DeadLetterPage, error) {
+	q, err := in.query(ctx)
 	if err != nil {
 		return api.DeadLetterPage{}, err
 	}
 	q.Page, q.PageSize, q.Cursor = in.Page, in.size(), in.Cursor
 	return m.box.DeadLetters(ctx, q)
+}
+
+// reasonSelection are the filters of the reasons of dead letters.
+type reasonSelection struct {
+	Account string `query:"account" maxLength:"256" doc:"Only dead letters of this account"`
+	Lane    string `query:"lane" enum:"transactional,bulk" doc:"Only dead letters in this lane"`
+	Tag     string `query:"tag" maxLength:"256" doc:"Only dead letters with this tag"`
+	Search  string `query:"search" maxLength:"256" doc:"Only dead letters with this in an address or the subject; case does not matter"`
+}
+
+func (m messageRoutes) listDeadLetterReasons(ctx context.Context, in *reasonSelection) (
+	api.DeadLetterReasons, error) {
+	q, err := selection{Account: in.Account, Lane: in.Lane, Tag: in.Tag, Search: in.Search}.query(ctx)
+	if err != nil {
+		return api.DeadLetterReasons{}, err
+	}
+	return m.box.DeadLetterReasons(ctx, q)
+}
+
+type explainInput struct {
+	Reply string `query:"reply" required:"true" minLength:"1" maxLength:"4000" doc:"The reply, such as 550 5.1.1 User unknown; HTTP 404 for the answer of a webhook endpoint"`
+}
+
+// explainReply reads nothing: it is the same for all tokens.
+func (m messageRoutes) explainReply(_ context.Context, in *explainInput) (api.Explanation, error) {
+	return replies.Explain(in.Reply), nil
 }
 
 func (m messageRoutes) getDeadLetter(ctx context.Context, in *messageInput) (api.DeadLetter, error) {
@@ -67,9 +113,13 @@ type replayLettersInput struct{ Body api.ReplayRequest }
 func (m messageRoutes) replayDeadLetters(ctx context.Context, in *replayLettersInput) (api.ReplayAnswer,
 	error) {
 	req := in.Body
-	if req.Account == "" && req.Code == "" && req.Tag == "" && len(req.IDs) == 0 && !req.AccountTrouble {
+	if req.Account == "" && req.Code == "" && req.Tag == "" && len(req.IDs) == 0 && !req.AccountTrouble &&
+		req.Reason == "" {
 		return api.ReplayAnswer{}, fault.New(fault.Invalid, "",
-			"Say which dead letters: account, code, tag, ids or accountTrouble")
+			"Say which dead letters: account, code, reason, tag, ids or accountTrouble")
+	}
+	if err := knownReason(req.Reason); err != nil {
+		return api.ReplayAnswer{}, err
 	}
 	if c := req.Corrections; c != nil {
 		if len(c.To) > 0 {

@@ -162,6 +162,49 @@ func TestReplayTakesCorrections(t *testing.T) {
 	}
 }
 
+// TestDeadLettersByReason are counted, listed and replayed by the reason of their explanation. A bound token
+// sees those of its account.
+func TestDeadLettersByReason(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	full := w.parts.dead(t, "acme")
+	other := w.parts.dead(t, "other")
+	for id, line := range map[string]string{full: "552 5.2.2 Full", other: "550 5.7.23 SPF"} {
+		if _, err := w.parts.Outbox.Replay(t.Context(), id, api.Corrections{}); err != nil {
+			t.Fatal(err)
+		}
+		w.parts.deliver(t, id, line)
+	}
+	found, err := api.ListDeadLetterReasons.Do(t.Context(), w.client, api.OutboxQuery{})
+	if err != nil || found.Total != 2 || len(found.Reasons) != 2 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	found, err = api.ListDeadLetterReasons.Do(t.Context(), w.client, api.OutboxQuery{Account: "acme"})
+	if err != nil || len(found.Reasons) != 1 || found.Reasons[0].Reason != "mailboxFull" ||
+		found.Reasons[0].QueueID != full || found.Reasons[0].Accounts[0] != "acme" {
+		t.Errorf("of one account: %+v, %v", found, err)
+	}
+	page, err := api.ListDeadLetters.Do(t.Context(), w.client, api.OutboxQuery{Reason: "spf"})
+	if err != nil || page.Total != 1 || page.DeadLetters[0].QueueID != other ||
+		page.DeadLetters[0].Progress.Error.Explanation.Reason != "spf" {
+		t.Errorf("listed: %+v, %v", page, err)
+	}
+	if _, err := api.ListDeadLetters.Do(t.Context(), w.client, api.OutboxQuery{Reason: "none"}); err == nil {
+		t.Error("a reason that there is not is taken")
+	}
+	if _, err := api.ReplayDeadLetters.Do(t.Context(), w.client, api.ReplayRequest{Reason: "none"}); err == nil {
+		t.Error("a replay for a reason that there is not is taken")
+	}
+	answer, err := api.ReplayDeadLetters.Do(t.Context(), w.client, api.ReplayRequest{Reason: "spf"})
+	if err != nil || answer.Replayed != 1 {
+		t.Errorf("replayed: %+v, %v", answer, err)
+	}
+	e, err := api.ExplainReply.Do(t.Context(), w.client, api.ReplyQuery{Reply: "550 5.2.2 x"})
+	if err != nil || e.Reason != "mailboxFull" {
+		t.Errorf("explained: %+v, %v", e, err)
+	}
+}
+
 // TestAnOptionalBodyMayBeLeftOut in all the ways that clients have for it: one that streams announces no
 // length, and curl -d ” a form.
 func TestAnOptionalBodyMayBeLeftOut(t *testing.T) {

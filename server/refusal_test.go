@@ -208,7 +208,7 @@ func TestRefusals(t *testing.T) {
 				f("corrections.to", `"corrections.to" is for the replay of one dead letter`)}},
 		{name: "corrections select nothing", path: "/v1/dead-letters/replay",
 			body: `{"corrections":{"gateway":"spare"}}`, status: 400,
-			message: "Say which dead letters: account, code, tag, ids or accountTrouble"},
+			message: "Say which dead letters: account, code, reason, tag, ids or accountTrouble"},
 		{name: "queue", method: "GET", path: "/v1/settings/queue/sumbit", status: 400, fields: []api.ProblemField{
 			f("queue", `"queue" must be one of [submit, bulk, notify, documents, digests]`)}},
 		{name: "pause", method: "PUT", path: "/v1/settings/queue/submit", body: `{"paused":"no"}`, status: 400,

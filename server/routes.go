@@ -72,6 +72,10 @@ func (s *Server) mailRoutes() []group {
 		{"Dead letters", "Show, replay and delete messages that failed permanently.", []route{
 			get("/v1/dead-letters", own(api.ScopeOutbox), messages.listDeadLetters, "listDeadLetters",
 				"List dead letters, oldest first"),
+			get("/v1/dead-letters/reasons", own(api.ScopeOutbox), messages.listDeadLetterReasons,
+				"listDeadLetterReasons", "Count dead letters by the reason why they failed"),
+			get("/v1/replies", own(api.ScopeOutbox), messages.explainReply, "explainReply",
+				"Say what a mail server's reply means, and what to do about it"),
 			get("/v1/dead-letters/{queueId}", own(api.ScopeOutbox), messages.getDeadLetter, "getDeadLetter",
 				"Show a dead letter with its content"),
 			long(post("/v1/dead-letters/replay", own(api.ScopeOutbox), changes("message", ""),

@@ -263,6 +263,53 @@ func FuzzReadFilter(f *testing.F) {
 	})
 }
 
+// Failed mail is grouped by reason. One reason is replayed, or only what is ticked.
+func TestFailedMailIsSentAgainByReason(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.relay.replies["full@example.net"] = "552 5.2.2 Mailbox full"
+	w.relay.replies["spf@example.net"] = "550 5.7.23 SPF validation failed"
+	var ids []string
+	for _, to := range []string{"full@example.net", "full@example.net", "spf@example.net"} {
+		id := w.submit(api.SubmitRequest{Subject: "to " + to, To: api.Addresses{{Address: to}}})
+		w.deliver(id)
+		ids = append(ids, id)
+	}
+	b := w.operator()
+	b.get("/?state=failed").has(t, `href="/replay"`)
+	b.get("/?state=failed&account=default").has(t, `href="/replay?account=default"`)
+	b.get("/messages/"+ids[0]).has(t, "The mailbox is full.", "What to do:")
+	p := b.get("/replay")
+	p.isSafe(t, "/replay")
+	p.has(t, "The mailbox is full", "SPF does not permit the relay", `href="/replay?reason=mailboxFull"`,
+		"Tick "+ids[2])
+	p.lacks(t, `value="all"`)
+	p = b.get("/replay?reason=mailboxFull")
+	p.has(t, "Send 2 failed messages again?", "because of “The mailbox is full”", "Tick "+ids[1])
+	p.lacks(t, "Tick "+ids[2])
+
+	b.submitForm("/replay", url.Values{"reason": {"mailboxFull"}, "which": {"ticked"}}).has(t,
+		"No message is ticked.")
+	b.submitForm("/replay", url.Values{"reason": {"mailboxFull"}, "which": {"ticked"}, "id": {ids[1]}}).has(t,
+		"1 message is due again.", "Send 1 failed message again?")
+	if got := w.state(ids[0]); got != api.Failed {
+		t.Errorf("what was not ticked is %s", got)
+	}
+	b.submitForm("/replay", url.Values{"reason": {"mailboxFull"}, "which": {"all"}}).has(t,
+		"1 message is due again.")
+	if got := w.state(ids[2]); got != api.Failed {
+		t.Errorf("what failed for another reason is %s", got)
+	}
+	for _, form := range []url.Values{{"which": {"all"}}, {"reason": {"none"}}} {
+		if p := b.post("/replay", form); p.status != http.StatusBadRequest {
+			t.Errorf("%v answers %d", form, p.status)
+		}
+	}
+	if p := b.post("/replay", url.Values{"which": {"ticked"}, "id": {"x"}}); p.status != http.StatusNotFound {
+		t.Errorf("an id that is none answers %d", p.status)
+	}
+}
+
 func TestFailedMailOfAnAccountIsSentAgain(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

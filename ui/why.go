@@ -36,6 +36,9 @@ func (v whyView) Rest() []api.WhyFinding { return v.Findings[1:] }
 // Steps returns what can be done about the first finding.
 func (v whyView) Steps() []api.WhyStep { return v.Findings[0].Do }
 
+// Explanation says what the reply of the first finding means; nil: there is none.
+func (v whyView) Explanation() *api.Explanation { return v.Findings[0].Explanation }
+
 // Only returns the path of the page of one message.
 func (v whyView) Only(id string) string {
 	return whyPath(v.Address) + "?message=" + url.QueryEscape(id)

@@ -9,6 +9,7 @@ import (
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/replies"
 )
 
 // The states of a delivery, in its record and in the API.
@@ -183,6 +184,9 @@ func showDelivery(r ref, record map[string]string) api.Delivery {
 	d.EventID, d.Event, d.Account, d.QueueID = e.ID, e.Type, e.Account, e.Data.QueueID
 	if last := redisdb.ParseTime(record["last"]); !last.IsZero() {
 		d.LastAttempt = &last
+	}
+	if d.Error != "" || d.StatusCode >= 300 {
+		d.Explanation = new(replies.OfWebhook(d.StatusCode, d.Error))
 	}
 	if d.Status == statusPending {
 		next := redisdb.ParseTime(record["next"])

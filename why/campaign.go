@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/replies"
 )
 
 // campaignFate says what became of the mail of a campaign that has no message of its own in the email log.
@@ -52,6 +53,10 @@ func (q *question) campaignFate(c api.PersonalCampaign) fate {
 		f = is("cancelled", api.ArrivedNo, "%s was cancelled before it was sent to %s.", q.Address())
 	default:
 		f = is("refused", api.ArrivedNo, "%s failed, and no attempt will follow%s.", quoted(c.Response))
+	}
+	switch f.Kind {
+	case "bounced", "delayed", "refused":
+		f.Explanation = meaning(replies.Reply{Text: c.Response})
 	}
 	f.QueueID = c.QueueID
 	f.Do = append(f.Do, q.step("Show the campaign's recipients", recipients, "campaign recipients", c.Campaign,

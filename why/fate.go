@@ -9,6 +9,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/replies"
 )
 
 // fate is what became of a message, for the address.
@@ -71,9 +72,11 @@ func (q *question) sent(m api.WhyMessage) fate {
 			on(e.Date)), api.ArrivedYes}
 	}
 	if e := last(event.MessageBounce); e != nil {
-		return fate{finding("bounced", &e.Date,
+		f := fate{finding("bounced", &e.Date,
 			"%s was taken by the relay, and came back on %s: the server of %s refused it%s.", about(m), on(e.Date),
 			q.Address(), quoted(bounceWords(e))), api.ArrivedNo}
+		f.Explanation = meaningOf(e)
+		return f
 	}
 	if e := last(event.MessageDelivered); e != nil {
 		return fate{finding("delivered", &e.Date,
@@ -81,9 +84,11 @@ func (q *question) sent(m api.WhyMessage) fate {
 			on(e.Date), q.Address()), api.ArrivedYes}
 	}
 	if e := last(event.MessageDeferred); e != nil {
-		return fate{finding("deferred", &e.Date,
+		f := fate{finding("deferred", &e.Date,
 			"%s was taken by the relay, which said on %s that it still tries to deliver it%s.", about(m),
 			on(e.Date), quoted(bounceWords(e))), api.ArrivedNotYet}
+		f.Explanation = meaningOf(e)
+		return f
 	}
 	at, reply := m.Ended, m.Recipient.Response
 	if e := last(event.MessageSent); e != nil {
@@ -98,6 +103,14 @@ func bounceWords(e *api.MessageEvent) string {
 		return ""
 	}
 	return cmp.Or(e.Details.Diagnostic, e.Details.Status)
+}
+
+// meaningOf says what the reply means that a report quotes.
+func meaningOf(e *api.MessageEvent) *api.Explanation {
+	if e.Details == nil {
+		return nil
+	}
+	return meaning(replies.Reply{Code: e.Details.Code, Enhanced: e.Details.Status, Text: e.Details.Diagnostic})
 }
 
 // failed is the fate of a message that is given up.
@@ -118,11 +131,27 @@ func (q *question) failed(m api.WhyMessage) fate {
 		}
 		f = fate{finding("refused", at, "%s failed%s: %s%s, and no attempt will follow.", about(m), onSome(at), who,
 			quoted(said)), api.ArrivedNo}
+		f.Explanation = meaning(refusal(m, said))
 	}
 	if m.Status == api.StatusDead {
 		f.Do = append(f.Do, q.step("Send it again", messagePage(m), "dead-letter replay", m.QueueID))
 	}
 	return f
+}
+
+// refusal is what is known of the last refusal of a message, whose words are given.
+func refusal(m api.WhyMessage, said string) replies.Reply {
+	r := replies.Reply{Text: said}
+	if m.Error != nil {
+		r.Error = m.Error.Code
+		if said == m.Error.Message && m.Error.StatusCode != nil {
+			r.Code = *m.Error.StatusCode
+		}
+	}
+	if a := lastAttempt(m); a != nil && said == a.Line {
+		r.Code, r.Enhanced, r.Error = a.Code, a.Enhanced, a.Error
+	}
+	return r
 }
 
 func lastAttempt(m api.WhyMessage) *api.Attempt {
@@ -171,9 +200,10 @@ func (q *question) live(m api.WhyMessage) fate {
 		return f
 	case strings.HasPrefix(m.Reason, heldReason) || held && m.State != api.Paused:
 		why := cmp.Or(strings.TrimPrefix(strings.TrimPrefix(m.Reason, heldReason), ": "), account.LastError)
-		return do(finding("held", m.Next, "%s waits because its account %s is held%s; it is sent once the relay "+
-			"takes mail of the account again.", about(m), m.Account, quoted(why)),
-			q.step("Try the login of the account", "/accounts", "account verify", m.Account))
+		f := finding("held", m.Next, "%s waits because its account %s is held%s; it is sent once the relay "+
+			"takes mail of the account again.", about(m), m.Account, quoted(why))
+		f.Explanation = meaning(replies.Reply{Text: why})
+		return do(f, q.step("Try the login of the account", "/accounts", "account verify", m.Account))
 	case m.State == api.Paused:
 		return do(finding("paused", nil, "%s waits because the queue %s is paused.", about(m), laneQueue(m.Lane)),
 			q.resume(laneQueue(m.Lane))...)
@@ -187,8 +217,10 @@ func (q *question) live(m api.WhyMessage) fate {
 		if a := lastAttempt(m); a != nil {
 			line = cmp.Or(line, a.Line)
 		}
-		return do(finding("delayed", m.Next, "%s has not gone out yet: attempt %d of %d failed%s%s.", about(m),
-			m.Made, m.Attempts, quoted(line), next), retry, cancel)
+		f := finding("delayed", m.Next, "%s has not gone out yet: attempt %d of %d failed%s%s.", about(m),
+			m.Made, m.Attempts, quoted(line), next)
+		f.Explanation = meaning(refusal(m, line))
+		return do(f, retry, cancel)
 	case m.Scheduled != nil && m.Scheduled.After(q.now):
 		return do(finding("scheduled", m.Scheduled, "%s is scheduled: it is sent on %s.", about(m),
 			on(*m.Scheduled)), retry, cancel)
@@ -229,6 +261,7 @@ func (q *question) told(m api.WhyMessage) *api.WhyFinding {
 				becomes(d.Event), d.Event, where, quoted(said))
 		}
 		f.QueueID, f.Account = m.QueueID, m.Account
+		f.Explanation = new(replies.OfWebhook(d.StatusCode, d.Error))
 		if d.Endpoint != "" {
 			f.Do = append(f.Do, q.step("Deliver it again", "/webhooks/"+escaped(d.Endpoint), "webhook deliveries",
 				d.Endpoint))

@@ -128,6 +128,35 @@ func TestWhatIsNoProof(t *testing.T) {
 	}
 }
 
+// A refusal is explained beside its words, and so is a webhook that failed.
+func TestReasonsAreExplained(t *testing.T) {
+	t.Parallel()
+	failed := sent("A", "ann@example.com")
+	failed.Status, failed.Recipients[0].Status = api.StatusDead, "failed"
+	failed.Log = []api.Attempt{{Number: 1, Start: noon, Host: "relay", Code: 552, Enhanced: "5.2.2",
+		Line: "552 5.2.2 zzz", Error: "EENVELOPE"}}
+	bounced := desk{messages: []api.LoggedMessage{sent("A", "ann@example.com")},
+		events: map[string][]api.MessageEvent{"A": {{Event: "messageBounce", Date: noon,
+			Recipients: []string{"ann@example.com"}, Details: &api.EventDetails{Diagnostic: "550 User unknown"}}}}}
+	untold := Known{Deliveries: []api.Delivery{{Endpoint: "e", QueueID: "A", Event: "messageSent",
+		Status: "failed", StatusCode: 404, Attempts: 3}}}
+	for want, found := range map[string]api.Why{
+		"mailboxFull": to(t, desk{messages: []api.LoggedMessage{failed}}, Known{}, nil, api.WhyQuery{}),
+		"webhookNotFound": to(t, desk{messages: []api.LoggedMessage{sent("A", "ann@example.com")}}, untold, nil,
+			api.WhyQuery{}),
+		"noSuchMailbox": to(t, bounced, Known{}, nil, api.WhyQuery{}),
+	} {
+		if e := found.Findings[0].Explanation; e == nil || e.Reason != want {
+			t.Errorf("want %s: %+v, %+v", want, found.Findings[0], e)
+		}
+	}
+	arrived := to(t, desk{messages: []api.LoggedMessage{sent("A", "ann@example.com")}}, Known{}, nil,
+		api.WhyQuery{})
+	if e := arrived.Findings[0].Explanation; e != nil {
+		t.Errorf("what did not fail is explained: %+v", e)
+	}
+}
+
 // A question about one message is answered about it, whatever else there is.
 func TestOneMessage(t *testing.T) {
 	t.Parallel()

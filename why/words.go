@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/replies"
 )
 
 // longestQuote is how many runes of a reply are quoted.
@@ -51,6 +52,14 @@ func because(reason string) string {
 		return ""
 	}
 	return " (" + clip(reason, longestQuote) + ")"
+}
+
+// meaning says what a reply or an error means; nil if there is none.
+func meaning(r replies.Reply) *api.Explanation {
+	if r == (replies.Reply{}) {
+		return nil
+	}
+	return new(replies.Of(r))
 }
 
 func clip(text string, most int) string {

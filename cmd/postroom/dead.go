@@ -12,6 +12,7 @@ import (
 func deadVerbs() []verb {
 	return []verb{
 		{name: "list", help: "List dead letters, oldest first (the default).", run: &deadListCmd{}},
+		{name: "reasons", help: "Count dead letters by the reason why they failed.", run: &deadReasonsCmd{}},
 		{name: "show", help: "Show one dead letter and its attempts.", run: &deadShowCmd{}},
 		{name: "replay", help: "Send dead letters again, to the recipients that failed.", run: &deadReplayCmd{}},
 		{name: "delete", help: "Delete dead letters and their content.", run: &deadDeleteCmd{}},
@@ -24,6 +25,7 @@ type deadFlags struct {
 	AccountTrouble bool   `help:"That failed because the account was refused: its login, token, certificate or sender."`
 	Code           string `placeholder:"CODE" help:"That failed with this: EAUTH, EENVELOPE, ECONNECTION…"`
 	Tag            string `placeholder:"TAG" help:"With this tag."`
+	Reason         string `placeholder:"REASON" help:"That failed for this reason: mailboxFull, badCredentials… as dead-letter reasons lists them."`
 }
 
 // selects reports whether the flags select a dead letter. The server compares account and tag.
@@ -41,7 +43,7 @@ type deadListCmd struct {
 
 // Run lists dead letters.
 func (d *deadListCmd) Run(s *session) error {
-	q := api.OutboxQuery{Account: d.Account, Tag: d.Tag, PageSize: maxPage}
+	q := api.OutboxQuery{Account: d.Account, Tag: d.Tag, Reason: d.Reason, PageSize: maxPage}
 	letters, more, _, err := fetch(s, api.ListDeadLetters, q, d.limitFlag, d.selects)
 	out := struct {
 		DeadLetters []api.OutboxMessage `json:"deadLetters"`
@@ -54,6 +56,29 @@ func (d *deadListCmd) Run(s *session) error {
 			orDash(code), why(m))
 	}
 	return s.table(out, err, "no dead letters", g, noteIf(more, "there are more; all of them: --limit 0"))
+}
+
+// deadReasonsCmd counts dead letters by reason.
+type deadReasonsCmd struct {
+	Account string `placeholder:"ID" help:"Of this account."`
+	Tag     string `placeholder:"TAG" help:"With this tag."`
+	reachFlags
+}
+
+func (d *deadReasonsCmd) reach() *reachFlags {
+	d.timeout = replayTimeout
+	return &d.reachFlags
+}
+
+// Run counts dead letters by reason, the most frequent first.
+func (d *deadReasonsCmd) Run(s *session) error {
+	found, err := api.ListDeadLetterReasons.Do(s, s.client, api.OutboxQuery{Account: d.Account, Tag: d.Tag})
+	g := newGrid("reason", "letters", "means", "to do", "example")
+	for _, r := range found.Reasons {
+		g.add(r.Reason, r.Count, r.Title, r.Remedy, clip(clean(r.Example), 60))
+	}
+	return s.table(found, err, "no dead letters", g, noteIf(len(found.Reasons) > 0,
+		"send those of one again: postroom dead-letter replay --reason REASON"))
 }
 
 // deadShowCmd shows one dead letter.
@@ -143,7 +168,8 @@ func (d *deadReplayCmd) Run(s *session) error {
 			return err
 		})
 	}
-	req := api.ReplayRequest{Account: d.Account, AccountTrouble: d.AccountTrouble, Code: d.Code, Tag: d.Tag}
+	req := api.ReplayRequest{Account: d.Account, AccountTrouble: d.AccountTrouble, Code: d.Code, Tag: d.Tag,
+		Reason: d.Reason}
 	if d.Gateway != nil || d.As != "" {
 		req.Corrections = &corrections
 	}
@@ -168,7 +194,7 @@ func (s *session) watchReplay(f deadFlags) func() {
 	ctx, cancel := context.WithCancel(s)
 	left := func() (int, bool) {
 		page, err := api.ListDeadLetters.Do(ctx, s.client, api.OutboxQuery{Account: f.Account, Tag: f.Tag,
-			PageSize: 1})
+			Reason: f.Reason, PageSize: 1})
 		return page.Total, err == nil
 	}
 	total, ok := 0, false

@@ -33,6 +33,7 @@ func (c *console) logged(m api.LoggedMessage, story api.MessageEvents, now time.
 	if o := m.Outcome; o != nil {
 		c.line("Outcome", fmt.Sprintf("%s, %s: %s", o.Status, stamp(o.Date, now), someOf(o.Recipients)))
 		c.line("", details(o.Details))
+		c.explained(o.Explanation)
 	}
 	c.heads(messageHead{m.Account, m.Envelope.From, m.Subject, m.MessageID, m.Source, m.Created, m.Scheduled},
 		"Accepted", now)
@@ -58,6 +59,7 @@ func (c *console) logged(m api.LoggedMessage, story api.MessageEvents, now time.
 	c.line("Reason", m.Reason)
 	if e := m.Error; e != nil {
 		c.line("Last error", strings.TrimSpace(e.Code+" "+e.Message))
+		c.explained(e.Explanation)
 	}
 	c.inDoubt(m.InDoubt)
 	if m.Status == api.StatusDead {

@@ -79,6 +79,7 @@ func (c *console) message(m api.OutboxMessage, now time.Time) {
 		"unchanged": "still name the former recipients: the mail was handed in raw"}[m.Header])
 	if e := m.Progress.Error; e != nil {
 		c.line("Last error", strings.TrimSpace(e.Code+" "+e.Message))
+		c.explained(e.Explanation)
 		if e.AccountTrouble && m.State == api.Failed {
 			c.line("", "the account was refused, not the message; once it is in order: postroom dead-letter replay --account "+m.Account+" --account-trouble")
 		}

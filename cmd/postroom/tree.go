@@ -61,6 +61,8 @@ func commands() []verb {
 		{name: "search", help: "Find any mail again, by words, addresses, subject, status, date.",
 			run: &searchCmd{}},
 		{name: "why", help: "Say why an address did or did not get its mail.", run: &whyCmd{}},
+		{name: "explain", help: "Say what a mail server's reply means, and what to do about it.",
+			run: &explainCmd{}},
 		{name: "dead-letter", help: "See, send again and delete what failed for good.", below: deadVerbs()},
 		{name: "queue", help: "See, pause and resume the queues.", below: queueVerbs()},
 		{name: "bounce", help: "Hand over a mail that came back, for mail servers.", run: &bounceCmd{}},

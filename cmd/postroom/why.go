@@ -38,6 +38,10 @@ func (c *console) why(found api.Why, now time.Time) {
 		} else {
 			c.say("- %s", clean(f.Text))
 		}
+		if e := f.Explanation; e != nil {
+			c.say("    %s. %s", e.Title, e.Cause)
+			c.say("    %s", e.Remedy)
+		}
 		for _, step := range f.Do {
 			c.say("    %s: %s", step.Text, clean(step.Command))
 		}

@@ -1,0 +1,117 @@
+package replies
+
+import (
+	_ "embed"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/postroom/postroom/api"
+)
+
+//go:embed table.txt
+var tableFile string
+
+// entry is one entry of table.txt.
+type entry struct {
+	api.Explanation
+	words    [][]*regexp.Regexp // alternatives; of each all parts have to match
+	class    string             // "4", "5", or "" for all
+	enhanced []string           // such as x.1.1
+	codes    []string           // such as 550 or 5xx
+	errors   []string
+	webhook  bool // codes are of HTTP
+}
+
+// table reads table.txt, once. It panics if the file is faulty, which a test finds.
+var table = sync.OnceValue(func() []*entry {
+	all, err := parse(tableFile)
+	if err != nil {
+		panic(err)
+	}
+	return all
+})
+
+// parse reads a table.
+func parse(text string) ([]*entry, error) {
+	var all []*entry
+	lines := strings.Split(strings.ReplaceAll(text, "\n ", " "), "\n")
+	for _, line := range lines {
+		name, value, _ := strings.Cut(line, ": ")
+		switch {
+		case line == "" || line[0] == '#':
+		case line[0] == '[':
+			all = append(all, &entry{Explanation: api.Explanation{Reason: strings.Trim(line, "[]")}})
+		case len(all) == 0:
+			return nil, fmt.Errorf("table.txt: %q is before the first entry", line)
+		default:
+			if err := all[len(all)-1].set(name, value); err != nil {
+				return nil, fmt.Errorf("table.txt: %s: %w", all[len(all)-1].Reason, err)
+			}
+		}
+	}
+	return all, nil
+}
+
+// set takes over one line of an entry.
+func (e *entry) set(name, value string) error {
+	switch name {
+	case "words":
+		var parts []*regexp.Regexp
+		for part := range strings.SplitSeq(value, " && ") {
+			compiled, err := regexp.Compile(part)
+			if err != nil {
+				return err
+			}
+			parts = append(parts, compiled)
+		}
+		e.words = append(e.words, parts)
+	case "class":
+		e.class = value
+	case "enhanced":
+		e.enhanced = strings.Fields(value)
+	case "code":
+		e.codes = strings.Fields(value)
+	case "http":
+		e.codes, e.webhook = strings.Fields(value), true
+	case "error":
+		e.errors = strings.Fields(value)
+	case "title":
+		e.Title = value
+	case "cause":
+		e.Cause = value
+	case "remedy":
+		e.Remedy = value
+	case "source":
+		e.Source = value
+	default:
+		return fmt.Errorf("there is no field %q", name)
+	}
+	return nil
+}
+
+// says reports whether the words of the entry are in a text, which is in lower case.
+func (e *entry) says(text, class string) bool {
+	if e.class != "" && e.class != class {
+		return false
+	}
+	return slices.ContainsFunc(e.words, func(parts []*regexp.Regexp) bool {
+		return !slices.ContainsFunc(parts, func(part *regexp.Regexp) bool { return !part.MatchString(text) })
+	})
+}
+
+// All returns every explanation, in the order of the table.
+func All() []api.Explanation {
+	var all []api.Explanation
+	for _, e := range table() {
+		all = append(all, e.Explanation)
+	}
+	return all
+}
+
+// Known reports whether an explanation has the reason.
+func Known(reason string) bool {
+	return slices.ContainsFunc(table(), func(e *entry) bool { return e.Reason == reason })
+}
