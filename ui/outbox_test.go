@@ -276,8 +276,8 @@ func TestFailedMailIsSentAgainByReason(t *testing.T) {
 		ids = append(ids, id)
 	}
 	b := w.operator()
-	b.get("/?state=failed").has(t, `href="/replay"`)
-	b.get("/?state=failed&account=default").has(t, `href="/replay?account=default"`)
+	b.get("/outbox?state=failed").has(t, `href="/replay"`)
+	b.get("/outbox?state=failed&account=default").has(t, `href="/replay?account=default"`)
 	b.get("/messages/"+ids[0]).has(t, "The mailbox is full.", "What to do:")
 	p := b.get("/replay")
 	p.isSafe(t, "/replay")
