@@ -1,6 +1,6 @@
 // Audience measures subscribers: the rate of an import, of the same import again, of an export and of the
-// search for the people of a segment, the memory of a subscriber in Redis, and the processor time of both
-// processes.
+// search for the people of a segment, the memory of a subscriber and of a membership in Redis, the slowest
+// pages, and the processor time of both processes.
 //
 // It starts its own redis-server, without a file: the cost of the disk is the same for all of Postroom's
 // keys. A subscriber has an address of 22 bytes on average, a name, five attributes of 60 bytes together, and
@@ -72,7 +72,7 @@ func run(ctx context.Context, p plan) error {
 		return err
 	}
 	fmt.Printf("machine: %d processors, %s; %d subscribers\n", runtime.NumCPU(), runtime.Version(), p.people)
-	for _, step := range []func(context.Context) error{h.first, h.again, h.export, h.choose} {
+	for _, step := range []func(context.Context) error{h.first, h.again, h.export, h.choose, h.scatter, h.look} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -94,11 +94,7 @@ func (f *file) Read(p []byte) (int, error) {
 		f.rest = []byte(headings)
 	}
 	for len(f.rest) < len(p) && f.n < f.of {
-		f.rest = append(f.rest, "ann."...)
-		f.rest = strconv.AppendUint(f.rest, uint64(f.n)*2654435761, 36)
-		f.rest = append(f.rest, "@mail"...)
-		f.rest = strconv.AppendInt(f.rest, int64(f.n%300), 10)
-		f.rest = append(f.rest, ".example,Ann Smith,Vienna,"...)
+		f.rest = append(address(f.rest, f.n), ",Ann Smith,Vienna,"...)
 		f.rest = strconv.AppendInt(f.rest, int64(f.n%50), 10)
 		f.rest = append(f.rest, ",pro,2029-01-02,yes\n"...)
 		f.n++
@@ -109,6 +105,15 @@ func (f *file) Read(p []byte) (int, error) {
 	n := copy(p, f.rest)
 	f.rest = f.rest[n:]
 	return n, nil
+}
+
+// address appends the address of subscriber n, which has 22 bytes on average.
+func address(to []byte, n int) []byte {
+	to = append(to, "ann."...)
+	to = strconv.AppendUint(to, uint64(n)*2654435761, 36)
+	to = append(to, "@mail"...)
+	to = strconv.AppendInt(to, int64(n%300), 10)
+	return append(to, ".example"...)
 }
 
 // costs are what a step takes.
