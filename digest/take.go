@@ -244,6 +244,10 @@ func (b *base) stopping(ctx context.Context, account string, addresses []string,
 	return reasons, nil
 }
 
+// readersAtOnce is how many recipients are stored by one round trip. Redis does all of it before it serves
+// anybody else, and a recipient takes it some 30 us.
+const readersAtOnce = 40
+
 // store runs the script of each recipient. It returns those that somebody changed meanwhile.
 func (t *taking) store(ctx context.Context, list []*reader, kinds map[string]*api.DigestKind,
 	stopped map[string]stops) (again []*reader, _ error) {
@@ -254,6 +258,19 @@ func (t *taking) store(ctx context.Context, list []*reader, kinds map[string]*ap
 			}
 		}
 	}
+	for some := range slices.Chunk(list, readersAtOnce) {
+		changed, err := t.storeSome(ctx, some, kinds, stopped)
+		if err != nil {
+			return nil, err
+		}
+		again = append(again, changed...)
+	}
+	return again, nil
+}
+
+// storeSome is store for few recipients.
+func (t *taking) storeSome(ctx context.Context, list []*reader, kinds map[string]*api.DigestKind,
+	stopped map[string]stops) (again []*reader, _ error) {
 	pipe := t.DB.ReplicatedPipeline()
 	replies := make([]*redisdb.Reply[taken], len(list))
 	for i, one := range list {

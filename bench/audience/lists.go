@@ -50,7 +50,8 @@ func (h *house) scatter(ctx context.Context) error {
 		return err
 	}
 	cost := float64(after-before) / float64(n)
-	rig.Row("bytes a membership in Redis, the lists included", fmt.Sprintf("%.0f", cost), "at most 64", cost <= 64)
+	rig.Row("bytes a membership in Redis, the lists included", fmt.Sprintf("%.0f", cost), "at most 64",
+		cost <= 64)
 	return nil
 }
 

@@ -86,7 +86,8 @@ type file struct {
 	rest  []byte
 }
 
-const headings = "email,name,attributes.city,attributes.seats:number,attributes.plan,attributes.since:date,attributes.vip:bool\n"
+const headings = "email,name,attributes.city,attributes.seats:number,attributes.plan,attributes.since:date," +
+	"attributes.vip:bool\n"
 
 // Read implements io.Reader.
 func (f *file) Read(p []byte) (int, error) {
@@ -168,7 +169,8 @@ func (h *house) first(ctx context.Context) error {
 		return err
 	}
 	each := float64(after-before) / float64(h.people)
-	rig.Row("bytes a subscriber in Redis, all keys included", fmt.Sprintf("%.0f", each), "at most 220", each <= 220)
+	rig.Row("bytes a subscriber in Redis, all keys included", fmt.Sprintf("%.0f", each), "at most 220",
+		each <= 220)
 	rig.Tell("bytes a subscriber in the file", fmt.Sprintf("%.0f", float64(got.Bytes)/float64(h.people)))
 	return nil
 }

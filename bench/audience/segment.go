@@ -58,7 +58,8 @@ func (h *house) choose(ctx context.Context) error {
 
 // walk makes a segment and looks for its people among all, as a campaign does.
 func (h *house) walk(ctx context.Context, id, rule string) error {
-	if _, err := h.of.Segments.Create(ctx, "", api.Segment{Segment: id, Name: id, Rule: []byte(rule)}); err != nil {
+	_, err := h.of.Segments.Create(ctx, "", api.Segment{Segment: id, Name: id, Rule: []byte(rule)})
+	if err != nil {
 		return err
 	}
 	finder := audience.Finder{Subscribers: h.of}
