@@ -17,7 +17,7 @@ const processes = 3
 // several is the plan for several processes on a Redis Cluster: they share one campaign, and each is killed
 // once and started again. Another than the one that is killed is asked.
 func (h *house) several(ctx context.Context) error {
-	cluster, err := h.StartCluster(ctx, "", "campaign-", durable...)
+	cluster, err := h.StartCluster(ctx, "", "campaign-", h.durable()...)
 	if err != nil {
 		return err
 	}

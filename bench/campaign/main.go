@@ -33,6 +33,7 @@ type plan struct {
 	calm, cluster         bool
 	campaigns             int
 	profile               string
+	fsync                 string
 }
 
 func main() {
@@ -49,6 +50,8 @@ func main() {
 	flag.IntVar(&p.campaigns, "campaigns", 0, "so many campaigns at once instead, each to all people")
 	flag.StringVar(&p.profile, "profile", "",
 		"file for the profile of the first campaign; Postroom and the relay are one process then")
+	flag.StringVar(&p.fsync, "fsync", "always",
+		"appendfsync of Redis: always forgets nothing it acknowledged, and waits for the disk for each mail")
 	rig.Main("campaign", func(ctx context.Context) error { return run(ctx, p) })
 }
 
@@ -63,8 +66,8 @@ type house struct {
 	bad      int // promises that did not hold
 }
 
-// durable are the arguments of a redis-server that forgets nothing it acknowledged.
-var durable = []string{"--appendfsync", "always"}
+// durable are the arguments of the redis-server.
+func (p plan) durable() []string { return []string{"--appendfsync", p.fsync} }
 
 func run(ctx context.Context, p plan) error {
 	h := &house{plan: p, ledger: newLedger(p.people)}
@@ -91,7 +94,7 @@ func run(ctx context.Context, p plan) error {
 
 // single is the plan for one process on one Redis.
 func (h *house) single(ctx context.Context) error {
-	if err := h.StartRedis(ctx, "", "campaign-", durable...); err != nil {
+	if err := h.StartRedis(ctx, "", "campaign-", h.durable()...); err != nil {
 		return err
 	}
 	if err := h.open(); err != nil {

@@ -84,7 +84,7 @@ func (h *house) killPostroom(context.Context) error {
 func (h *house) killRedis(ctx context.Context) error {
 	fmt.Println("  kill -9 of redis-server")
 	h.Redis.Kill()
-	return h.RestartRedis(ctx, durable...)
+	return h.RestartRedis(ctx, h.durable()...)
 }
 
 // pauses pauses the campaign for a while. From the answer on no mail begins.
