@@ -55,7 +55,7 @@ func (h *house) mailLog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.timed(ctx, "GET /log (the page)", fastPage, h.get(ctx, "/log")); err != nil {
+	if err := h.timed(ctx, "page /log, of what ended", fastHTML, h.get(ctx, "/log", heavy)); err != nil {
 		return err
 	}
 	return h.tellWorst(ctx, "meanwhile")

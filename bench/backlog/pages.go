@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -13,6 +15,8 @@ import (
 const (
 	rounds   = 5                      // repetitions of a request; the slowest counts
 	fastPage = 100 * time.Millisecond // limit for a page that is read from an index
+	fastHTML = 150 * time.Millisecond // limit for a page of html
+	heavy    = 100_000                // limit for its size, in bytes
 )
 
 // pages measures lists and counts of a large outbox.
@@ -51,16 +55,33 @@ func (h *house) pages(ctx context.Context) error {
 	}
 	for _, r := range []struct{ path, what string }{
 		{"/v1/stats", ""}, {"/v1/settings/queue/submit", ""}, {"/metrics", ""},
-		{"/", " (the page of the outbox)"}, {"/admin/queues/api/queues", " (asynqmon)"},
+		{"/admin/queues/api/queues", " (asynqmon)"},
 	} {
-		if err := h.timed(ctx, "GET "+r.path+r.what, fastPage, h.get(ctx, r.path)); err != nil {
+		if err := h.timed(ctx, "GET "+r.path+r.what, fastPage, h.get(ctx, r.path, math.MaxInt)); err != nil {
 			return err
 		}
+	}
+	if err := h.html(ctx, middle.Messages[0]); err != nil {
+		return err
 	}
 	if err := h.tellWorst(ctx, "meanwhile"); err != nil {
 		return err
 	}
 	return h.searches(ctx)
+}
+
+// html measures the pages that people open.
+func (h *house) html(ctx context.Context, m api.OutboxMessage) error {
+	for _, path := range []string{"/", "/?days=30", "/outbox", "/outbox?state=waiting",
+		"/outbox?account=" + shop, "/log", "/log?status=queued", "/log?account=" + shop,
+		"/messages/" + m.QueueID, "/to/" + m.Envelope.To[0], "/replay", "/rates", "/status", "/accounts",
+		"/webhooks"} {
+		name := "page " + strings.Replace(path, m.QueueID, "<id>", 1)
+		if err := h.timed(ctx, name, fastHTML, h.get(ctx, path, heavy)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // searches measures requests that read every message, so that their total is exact.
@@ -106,10 +127,13 @@ func (h *house) timed(ctx context.Context, name string, limit time.Duration, do 
 	return ctx.Err()
 }
 
-// get requests a path that the client has no route for.
-func (h *house) get(ctx context.Context, path string) func() error {
+// get requests a path that the client has no route for. A longer response is an error.
+func (h *house) get(ctx context.Context, path string, longest int) func() error {
 	return func() error {
-		_, err := api.Fetch[[]byte]("GET "+path).Do(ctx, h.client)
+		body, err := api.Fetch[[]byte]("GET "+path).Do(ctx, h.client)
+		if err == nil && len(body) > longest {
+			return fmt.Errorf("%s has %d bytes, more than %d", path, len(body), longest)
+		}
 		return err
 	}
 }
