@@ -88,11 +88,15 @@ func (r Reply) complete() Reply {
 			r.Text = rest
 		}
 	}
-	if m := codePattern.FindStringSubmatch(r.Text); r.Code == 0 && m != nil {
-		r.Code, _ = strconv.Atoi(m[1])
+	if r.Code == 0 {
+		if m := codePattern.FindStringSubmatch(r.Text); m != nil {
+			r.Code, _ = strconv.Atoi(m[1])
+		}
 	}
-	if m := enhancedAt.FindStringSubmatch(r.Text); r.Enhanced == "" && m != nil {
-		r.Enhanced = m[1]
+	if r.Enhanced == "" {
+		if m := enhancedAt.FindStringSubmatch(r.Text); m != nil {
+			r.Enhanced = m[1]
+		}
 	}
 	if r.Code != 0 && !strings.HasPrefix(r.Enhanced, strconv.Itoa(r.Code/100)+".") {
 		r.Enhanced = ""

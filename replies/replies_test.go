@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -146,6 +147,34 @@ func FuzzExplain(f *testing.F) {
 			t.Errorf("webhook, %d %q: %+v", code, text, got)
 		}
 	})
+}
+
+// TestWordsOfPatterns: a text without the words of a pattern does not match it. They only save time.
+func TestWordsOfPatterns(t *testing.T) {
+	t.Parallel()
+	known := 0
+	for _, e := range table() {
+		for _, p := range slices.Concat(e.words...) {
+			if p.words != nil {
+				known++
+			}
+			for _, reply := range corpus(t) {
+				if text := strings.ToLower(reply[1]); p.re.MatchString(text) && !p.matches(text) {
+					t.Errorf("%q matches %s, but has none of %q", text, p.re, p.words)
+				}
+			}
+		}
+	}
+	if known < 100 {
+		t.Errorf("words are known of %d patterns", known)
+	}
+	for text, want := range map[string][]string{"a(bc)?d|xyz+": {"a", "xy"}, "(?i)abc": nil, "ab|.*": nil,
+		`\d{3} mailbox (is )?full`: {" mailbox "}, "(abc){2}d?": {"abc"}, "(abc)*": nil} {
+		p, err := newPattern(text)
+		if err != nil || !slices.Equal(p.words, want) {
+			t.Errorf("the words of %s are %q, want %q; %v", text, p.words, want, err)
+		}
+	}
 }
 
 func BenchmarkExplain(b *testing.B) {

@@ -3,7 +3,6 @@ package replies
 import (
 	_ "embed"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -17,10 +16,10 @@ var tableFile string
 // entry is one entry of table.txt.
 type entry struct {
 	api.Explanation
-	words    [][]*regexp.Regexp // alternatives; of each all parts have to match
-	class    string             // "4", "5", or "" for all
-	enhanced []string           // such as x.1.1
-	codes    []string           // such as 550 or 5xx
+	words    [][]pattern // alternatives; of each all parts have to match
+	class    string      // "4", "5", or "" for all
+	enhanced []string    // such as x.1.1
+	codes    []string    // such as 550 or 5xx
 	errors   []string
 	webhook  bool // codes are of HTTP
 }
@@ -59,13 +58,13 @@ func parse(text string) ([]*entry, error) {
 func (e *entry) set(name, value string) error {
 	switch name {
 	case "words":
-		var parts []*regexp.Regexp
+		var parts []pattern
 		for part := range strings.SplitSeq(value, " && ") {
-			compiled, err := regexp.Compile(part)
+			p, err := newPattern(part)
 			if err != nil {
 				return err
 			}
-			parts = append(parts, compiled)
+			parts = append(parts, p)
 		}
 		e.words = append(e.words, parts)
 	case "class":
@@ -97,8 +96,8 @@ func (e *entry) says(text, class string) bool {
 	if e.class != "" && e.class != class {
 		return false
 	}
-	return slices.ContainsFunc(e.words, func(parts []*regexp.Regexp) bool {
-		return !slices.ContainsFunc(parts, func(part *regexp.Regexp) bool { return !part.MatchString(text) })
+	return slices.ContainsFunc(e.words, func(parts []pattern) bool {
+		return !slices.ContainsFunc(parts, func(part pattern) bool { return !part.matches(text) })
 	})
 }
 
