@@ -8,55 +8,50 @@ import (
 	"github.com/postroom/postroom/replies"
 )
 
-// deadSelection are the filters of dead letters: those of messages without the state.
-type deadSelection struct {
-	pageInput
+// deadFilters are the filters of dead letters: those of messages without the state and the times.
+type deadFilters struct {
 	Account string `query:"account" maxLength:"256" doc:"Only dead letters of this account"`
 	Lane    string `query:"lane" enum:"transactional,bulk" doc:"Only dead letters in this lane"`
 	Tag     string `query:"tag" maxLength:"256" doc:"Only dead letters with this tag"`
 	Search  string `query:"search" maxLength:"256" doc:"Only dead letters with this in an address or the subject; case does not matter"`
-	Reason  string `query:"reason" maxLength:"64" doc:"Only dead letters whose error has an explanation with this reason; every one is read"`
-	Cursor  string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it; page is ignored"`
 }
 
 // query returns the query of the outbox. A bound token sees the dead letters of its account.
-func (in *deadSelection) query(ctx context.Context) (api.OutboxQuery, error) {
-	if err := knownReason(in.Reason); err != nil {
-		return api.OutboxQuery{}, err
-	}
-	q, err := selection{Account: in.Account, Lane: in.Lane, Tag: in.Tag, Search: in.Search}.query(ctx)
-	q.Reason = in.Reason
-	return q, err
+func (in deadFilters) query(ctx context.Context) (api.OutboxQuery, error) {
+	return selection{Account: in.Account, Lane: in.Lane, Tag: in.Tag, Search: in.Search}.query(ctx)
+}
+
+// deadSelection selects a page of dead letters.
+type deadSelection struct {
+	pageInput
+	deadFilters
+	Reason string `query:"reason" maxLength:"64" doc:"Only dead letters whose error has an explanation with this reason; every one is read"`
+	Cursor string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the rows after it; page is ignored"`
 }
 
 // knownReason refuses a reason that no explanation has. Empty: none was given.
 func knownReason(reason string) error {
 	if reason != "" && !replies.Known(reason) {
-		return invalid("reason", "is no reason; GET /v1/dead-letters/reasons lists those of the dead letters")
+		return invalid("reason", "is not known; GET /v1/dead-letters/reasons lists the reasons of the dead letters")
 	}
 	return nil
 }
 
 func (m messageRoutes) listDeadLetters(ctx context.Context, in *deadSelection) (api.DeadLetterPage, error) {
+	if err := knownReason(in.Reason); err != nil {
+		return api.DeadLetterPage{}, err
+	}
 	q, err := in.query(ctx)
 	if err != nil {
 		return api.DeadLetterPage{}, err
 	}
-	q.Page, q.PageSize, q.Cursor = in.Page, in.size(), in.Cursor
+	q.Page, q.PageSize, q.Cursor, q.Reason = in.Page, in.size(), in.Cursor, in.Reason
 	return m.box.DeadLetters(ctx, q)
 }
 
-// reasonSelection are the filters of the reasons of dead letters.
-type reasonSelection struct {
-	Account string `query:"account" maxLength:"256" doc:"Only dead letters of this account"`
-	Lane    string `query:"lane" enum:"transactional,bulk" doc:"Only dead letters in this lane"`
-	Tag     string `query:"tag" maxLength:"256" doc:"Only dead letters with this tag"`
-	Search  string `query:"search" maxLength:"256" doc:"Only dead letters with this in an address or the subject; case does not matter"`
-}
-
-func (m messageRoutes) listDeadLetterReasons(ctx context.Context, in *reasonSelection) (
-	api.DeadLetterReasons, error) {
-	q, err := selection{Account: in.Account, Lane: in.Lane, Tag: in.Tag, Search: in.Search}.query(ctx)
+func (m messageRoutes) listDeadLetterReasons(ctx context.Context, in *deadFilters) (api.DeadLetterReasons,
+	error) {
+	q, err := in.query(ctx)
 	if err != nil {
 		return api.DeadLetterReasons{}, err
 	}

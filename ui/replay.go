@@ -169,7 +169,8 @@ func readReplay(r *http.Request, get func(string) string) (replayFilter, error) 
 	case len(f.Account) > 256 || len(f.Tag) > 256:
 		return f, fault.New(fault.Invalid, "", "The account or the tag is longer than 256 bytes")
 	case f.Reason != "" && !replies.Known(f.Reason):
-		return f, fault.New(fault.Invalid, "", "There is no such reason")
+		return f, fault.New(fault.Invalid, "", "The reason %q is not known; /replay lists those of the failed mail",
+			f.Reason)
 	}
 	return f, nil
 }

@@ -91,6 +91,7 @@ var advised = []struct{ route, command string }{
 	{"PUT /v1/dkim/{domain}", "postroom dkim add --domain {domain}"},
 	{"GET /v1/campaigns", "postroom campaign list"},
 	{"GET /v1/lists", "postroom list list"},
+	{"GET /v1/dead-letters/reasons", "postroom dead-letter reasons"},
 	{"GET /v1/segments", "postroom segment list"},
 	{"POST /v1/segments/{segment}/count", "postroom segment count {segment}"},
 	{"POST /v1/subscribers/{id}/lists", "postroom subscribers subscribe {id}"},
