@@ -55,12 +55,16 @@ func (rd *Reader) find(ctx context.Context, q api.OutboxQuery, paused map[string
 		return rd.look(ctx, w)
 	}
 	takes := func(e envelope) bool { return tagged(e, q.Tag) && mentions(e, strings.ToLower(q.Search)) }
-	return rd.scan(ctx, w, func(chunk []entry) ([]entry, error) {
-		kept, err := rd.match(ctx, chunk, takes)
-		if err != nil || q.Reason == "" {
-			return kept, err
+	return rd.scan(ctx, w, func(chunk []entry) (_ []entry, err error) {
+		if q.Tag != "" || q.Search != "" {
+			if chunk, err = rd.match(ctx, chunk, takes); err != nil {
+				return nil, err
+			}
 		}
-		return rd.failedFor(ctx, kept, q.Reason)
+		if q.Reason == "" {
+			return chunk, nil
+		}
+		return rd.failedFor(ctx, chunk, q.Reason)
 	})
 }
 
