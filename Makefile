@@ -7,7 +7,7 @@ GENERATED  = docs/configuration.md deploy/config.example.yaml
 # Debian keeps smtp-sink, which tests use, where only root's path leads.
 export PATH := $(PATH):/usr/sbin
 
-.PHONY: help build run demo test test-short test-programs check format vet staticcheck arch house generated bench chaos fair generate fuzz vuln sbom tools clean
+.PHONY: help build run demo test test-short test-programs check format vet staticcheck arch house generated bench chaos fair generate fuzz vuln sbom tools screenshots clean
 .DEFAULT_GOAL := help
 
 help: ## List what there is to do
@@ -25,7 +25,7 @@ demo: build ## See it work in a minute: nothing to configure, nothing stays behi
 # The race detector would keep each test program for a second before it ends.
 test: export GORACE = atexit_sleep_ms=0
 test: test-programs ## Run all tests with the race detector; installs the programs they need
-	$(GO) test -race $(TESTFLAGS) ./...
+	$(GO) test -race -timeout 40m $(TESTFLAGS) ./...
 
 test-short: ## Run the tests that need no other program, in two minutes; lists what it leaves out
 	@sh tools/test-short.sh
@@ -81,7 +81,7 @@ fair: ## Measure that no account waits for another's relay; takes some minutes (
 vuln: ## Look for known vulnerabilities, if vuln.go.dev can be reached
 	@GO="$(GO)" sh tools/vuln.sh
 
-fuzz: ## Fuzz one target for a minute, another with each commit; FUZZ="FuzzParse 10m" chooses
+fuzz: ## Fuzz one target for half a minute, another with each commit; FUZZ="FuzzParse 10m" chooses
 	@GO="$(GO)" sh tools/fuzz.sh $(FUZZ)
 
 sbom: build ## Write bin/postroom.cdx.json: the modules that the program is made of (CycloneDX)
@@ -89,6 +89,9 @@ sbom: build ## Write bin/postroom.cdx.json: the modules that the program is made
 
 tools: ## Download and build the tools of tools/go.mod
 	$(GO) build -modfile=tools/go.mod -o bin/ tool
+
+screenshots: test-programs ## Take the pictures of docs/pictures anew, in chromium
+	$(GO) test ./app -count=1 -run '^TestPictures$$' -update
 
 clean: ## Remove what make build made; data stays
 	rm -rf bin

@@ -1,6 +1,8 @@
 package postroom
 
 import (
+	"bytes"
+	"image/png"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,7 +14,7 @@ import (
 func pages(t *testing.T) []string {
 	t.Helper()
 	files := []string{"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
-	for _, pattern := range []string{"docs/*.md", "docs/howto/*.md", "decisions/*.md"} {
+	for _, pattern := range []string{"docs/*.md", "docs/howto/*.md", "docs/guides/*.md", "decisions/*.md"} {
 		more, err := filepath.Glob(pattern)
 		if err != nil || len(more) == 0 {
 			t.Fatalf("%s: %v, %d pages", pattern, err, len(more))
@@ -56,6 +58,36 @@ func TestLinksLeadSomewhere(t *testing.T) {
 				t.Errorf("%s links to %s, where there is no such heading", file, found[1])
 			}
 		}
+	}
+}
+
+// TestPicturesAreSmall: each picture is on a page, and no burden on the program that embeds it.
+func TestPicturesAreSmall(t *testing.T) {
+	var text strings.Builder
+	for _, file := range pages(t) {
+		text.WriteString(prose(t, file))
+	}
+	files, err := filepath.Glob("docs/pictures/*.png")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%v, %d pictures", err, len(files))
+	}
+	total := 0
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += len(raw)
+		size, err := png.DecodeConfig(bytes.NewReader(raw))
+		if err != nil || len(raw) > 80_000 || size.Width < 300 || size.Width > 1400 || size.Height > 1600 {
+			t.Errorf("%s: %d bytes, %d by %d pixels, %v", file, len(raw), size.Width, size.Height, err)
+		}
+		if !strings.Contains(text.String(), "pictures/"+filepath.Base(file)+")") {
+			t.Errorf("%s is on no page", file)
+		}
+	}
+	if total > 800_000 {
+		t.Errorf("the pictures have %d bytes", total)
 	}
 }
 

@@ -85,6 +85,7 @@ type LoggedMessage struct {
 	Created        time.Time         `json:"created"`
 	Scheduled      time.Time         `json:"scheduled" doc:"When the first attempt was wanted"`
 	Ended          *time.Time        `json:"ended,omitempty" doc:"When the result for its last recipient was known; absent while the message is in the outbox"`
+	ContentUntil   *time.Time        `json:"contentUntil,omitempty" doc:"Until when the content of a message that was sent is kept (outbox.keepContent), in the answer about one message; absent if it is not, and while the message is in the outbox"`
 	NextAttempt    TimeOrFalse       `json:"nextAttempt" doc:"When the next attempt is due; false when none will be made"`
 	AttemptsMade   int               `json:"attemptsMade"`
 	Attempts       int               `json:"attempts"`
@@ -96,6 +97,7 @@ type LoggedMessage struct {
 	IdempotencyKey string            `json:"idempotencyKey,omitempty"`
 	Lane           Lane              `json:"lane" enum:"transactional,bulk"`
 	Priority       Priority          `json:"priority,omitempty" enum:"high,low" doc:"Absent: normal"`
+	TraceID        string            `json:"traceId,omitempty" doc:"Of its OpenTelemetry trace; absent: it has none"`
 	Tags           []string          `json:"tags,omitempty"`
 	Metadata       json.RawMessage   `json:"metadata,omitempty"`
 	InDoubt        int               `json:"inDoubt,omitempty" doc:"Attempts that died between the final dot and the reply"`
@@ -144,6 +146,15 @@ type MessageEvent struct {
 	Until *time.Time `json:"until,omitempty" doc:"Of messageWaited: end of a wait for a limit, a connection, the account or the end of a pause; absent: it still waits"`
 
 	Details *EventDetails `json:"details,omitempty" doc:"Of events after a relay accepted the message: messageDelivered, messageBounce, trackOpen…"`
+}
+
+// IDs returns the ids of the events.
+func (e MessageEvents) IDs() []string {
+	ids := make([]string, len(e.Events))
+	for i, one := range e.Events {
+		ids[i] = one.EventID
+	}
+	return ids
 }
 
 // EventDetails are reports about a message that a relay accepted. The event type decides which fields are
@@ -229,4 +240,31 @@ type Corrections struct {
 	Gateway *string `json:"gateway,omitempty" maxLength:"256" doc:"Empty: the account's own relays"`
 	Account string  `json:"account,omitempty" maxLength:"256" doc:"Sends it from here on"`
 	Bound   bool    `json:"-"` // the token is bound to an account; the server sets it
+}
+
+// MessageParts is a message taken apart.
+type MessageParts struct {
+	Size    int           `json:"size" doc:"Bytes of the message"`
+	Headers []HeaderField `json:"headers" doc:"The fields of the header in their order, 300 at most"`
+	Parts   []MessagePart `json:"parts" doc:"Texts and files in their order, 50 at most"`
+	Partial bool          `json:"partial,omitempty" doc:"There are more parts, or the rest can't be read"`
+}
+
+// HeaderField is a field of the header of a message.
+type HeaderField struct {
+	Name  string `json:"name"`
+	Value string `json:"value" doc:"Unfolded and decoded (RFC 2047)"`
+	Raw   string `json:"raw" doc:"As it is in the message, with its name"`
+}
+
+// MessagePart is a text or a file of a message.
+type MessagePart struct {
+	Part        int    `json:"part" doc:"Its number, from 1; GET /v1/messages/{queueId}/parts/{part} downloads it"`
+	ContentType string `json:"contentType" doc:"Its media type, in lower case"`
+	Filename    string `json:"filename,omitempty"`
+	ContentID   string `json:"contentId,omitempty" doc:"Without brackets; the html refers to it as cid:…"`
+	File        bool   `json:"file" doc:"It is an attachment, or no text"`
+	Size        int    `json:"size" doc:"Bytes, decoded"`
+	Text        string `json:"text,omitempty" doc:"Of a text or html that is no file: its beginning, 64 KiB at most"`
+	Cut         bool   `json:"cut,omitempty" doc:"text is only the beginning"`
 }

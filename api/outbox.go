@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -11,11 +13,12 @@ type State string
 // The states of the outbox. A waiting message of a paused queue is Paused. Completed messages have left the
 // outbox; the last ones are listed if the setting queueKeep is more than 0.
 const (
-	Waiting State = "waiting"
-	Active  State = "active"
-	Delayed State = "delayed"
-	Paused  State = "paused"
-	Failed  State = "failed"
+	Waiting   State = "waiting"
+	Active    State = "active"
+	Scheduled State = "scheduled" // for a time that a person or a program chose
+	Delayed   State = "delayed"   // after a failed attempt, for a limit, or for an account in trouble
+	Paused    State = "paused"
+	Failed    State = "failed"
 
 	Completed State = "completed"
 )
@@ -81,12 +84,13 @@ type OutboxMessage struct {
 	Attempts       int               `json:"attempts"`
 	Progress       Progress          `json:"progress"`
 	Reason         string            `json:"reason,omitempty" doc:"Why it waits, where that is neither its schedule nor a failed attempt: a limit, or an account in trouble"`
-	State          State             `json:"state" enum:"waiting,active,delayed,paused,failed,completed"`
+	State          State             `json:"state" enum:"waiting,active,scheduled,delayed,paused,failed,completed"`
 	Recipients     []RecipientStatus `json:"recipients"`
 	Gateway        *string           `json:"gateway"`
 	IdempotencyKey string            `json:"idempotencyKey,omitempty"`
 	Lane           Lane              `json:"lane" enum:"transactional,bulk"`
 	Priority       Priority          `json:"priority,omitempty" enum:"high,low" doc:"Absent: normal"`
+	TraceID        string            `json:"traceId,omitempty" doc:"Of its OpenTelemetry trace; absent: it has none"`
 	Tags           []string          `json:"tags,omitempty"`
 	Metadata       json.RawMessage   `json:"metadata,omitempty"`
 	InDoubt        int               `json:"inDoubt,omitempty" doc:"Attempts that died between the final dot and the reply"`
@@ -94,18 +98,6 @@ type OutboxMessage struct {
 	Template       *TemplateRef      `json:"template,omitempty" doc:"The stored template it is made from"`
 	Header         string            `json:"header,omitempty" enum:"corrected,unchanged" doc:"Of a message replayed to other recipients. corrected: To and Cc name them in the place of the former ones, and it is signed anew; unchanged: it was handed in raw, and is sent as it was"`
 	Log            []Attempt         `json:"log,omitempty" doc:"Every attempt made (single message only)"`
-}
-
-// Stands returns the state of a message in a word for people: scheduled waits for its own time, delayed after
-// a failed attempt or for a limit.
-func (m OutboxMessage) Stands() string { return m.State.Of(m.AttemptsMade, m.Reason) }
-
-// Of returns the word for a state of a message with so many attempts, which waits for a reason or for none.
-func (s State) Of(attempts int, reason string) string {
-	if s == Delayed && attempts == 0 && reason == "" {
-		return "scheduled"
-	}
-	return string(s)
 }
 
 // Attempt is one attempt to hand a message to its relay.
@@ -123,6 +115,21 @@ type Attempt struct {
 	Error    string     `json:"error,omitempty" doc:"EAUTH, EENVELOPE…; absent on success"`
 	InDoubt  bool       `json:"inDoubt,omitempty" doc:"Died between the final dot and the reply"`
 	Held     bool       `json:"held,omitempty" doc:"The account was refused, and its mail waits; the attempt does not count"`
+
+	Dialogue []DialogueLine `json:"dialogue,omitempty" doc:"First and last lines of the SMTP dialogue, of an attempt that did not deliver to everybody; only in the log of a single message, and of its last ten attempts"`
+}
+
+// DialogueLine is one line of the SMTP dialogue of an attempt.
+type DialogueLine struct {
+	At   int64  `json:"at" doc:"Milliseconds since the attempt began"`
+	From string `json:"from" enum:"client,server,note" doc:"client: Postroom; server: the relay; note: what happened on the connection"`
+	Text string `json:"text" doc:"Printable text, without content of the mail and without credentials"`
+}
+
+// String returns the line with its time, as "   12 ms  C: EHLO client.test". S is the relay; notes have "--".
+func (l DialogueLine) String() string {
+	who := map[string]string{"client": "C:", "server": "S:"}[l.From]
+	return fmt.Sprintf("%5d ms  %s %s", l.At, cmp.Or(who, "--"), l.Text)
 }
 
 // OutboxPage is a page of the outbox, oldest message first.

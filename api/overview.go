@@ -35,15 +35,16 @@ type Overview struct {
 
 // OverviewFlow says whether mail flows. It counts messages.
 type OverviewFlow struct {
-	State    string              `json:"state" enum:"sending,idle,late,paused"`
-	Sentence string              `json:"sentence" doc:"The state in words"`
-	Waiting  int                 `json:"waiting" doc:"Due, and waiting for a worker"`
-	Active   int                 `json:"active" doc:"Being sent"`
-	Delayed  int                 `json:"delayed" doc:"Due later: scheduled, or to be tried again"`
-	Paused   int                 `json:"paused" doc:"Due, and held back by a pause"`
-	Dead     int                 `json:"dead" doc:"Failed for good; can be sent again"`
-	Oldest   *OverviewOldest     `json:"oldest,omitempty" doc:"Of those that are due, the one that was accepted first; absent: there is none"`
-	Relay    *OverviewRelayTimes `json:"relayTimes,omitempty" doc:"Absent: nothing was sent in the period"`
+	State     string              `json:"state" enum:"sending,idle,late,paused"`
+	Sentence  string              `json:"sentence" doc:"The state in words"`
+	Waiting   int                 `json:"waiting" doc:"Due, and waiting for a worker"`
+	Active    int                 `json:"active" doc:"Being sent"`
+	Scheduled int                 `json:"scheduled" doc:"For a time that was chosen: sendAt"`
+	Delayed   int                 `json:"delayed" doc:"To be tried again, or for a limit or an account in trouble"`
+	Paused    int                 `json:"paused" doc:"Due, and held back by a pause"`
+	Dead      int                 `json:"dead" doc:"Failed for good; can be sent again"`
+	Oldest    *OverviewOldest     `json:"oldest,omitempty" doc:"Of those that are due, the one that was accepted first; absent: there is none"`
+	Relay     *OverviewRelayTimes `json:"relayTimes,omitempty" doc:"Absent: nothing was sent in the period"`
 }
 
 // OverviewOldest is the oldest message that waits.

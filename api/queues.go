@@ -3,12 +3,16 @@ package api
 // Jobs counts the jobs of a queue by state. The counts are exact.
 type Jobs struct {
 	Active    int `json:"active"`
-	Delayed   int `json:"delayed"`
+	Scheduled int `json:"scheduled" doc:"For a time that was chosen: sendAt"`
+	Delayed   int `json:"delayed" doc:"After a failed attempt, for a limit, or for an account in trouble"`
 	Paused    int `json:"paused" doc:"Waiting jobs that a pause holds back"`
 	Waiting   int `json:"waiting"`
 	Failed    int `json:"failed" doc:"Dead letters; without them as many as queueKeep keeps visible, for 24 hours at most"`
 	Completed int `json:"completed" doc:"As many of each lane as queueKeep keeps visible, for 24 hours at most"`
 }
+
+// Pending returns how many jobs are not done and have not failed.
+func (j Jobs) Pending() int { return j.Waiting + j.Paused + j.Active + j.Scheduled + j.Delayed }
 
 // QueueStatus is the state of one queue.
 type QueueStatus struct {
@@ -18,6 +22,8 @@ type QueueStatus struct {
 	Latency        float64 `json:"latency" doc:"Age of the oldest waiting job, in seconds"`
 	ProcessedTotal int     `json:"processedTotal"`
 	FailedTotal    int     `json:"failedTotal"`
+
+	PerMinute *float64 `json:"perMinute,omitempty" doc:"Tasks done per minute by all processes, over the last minutes; absent: the process that answers runs for less than half a minute"`
 }
 
 // QueuePatch pauses or resumes a queue.
@@ -33,12 +39,13 @@ type QueuePaused struct {
 
 // QueueCounts are the counts of a queue in the stats.
 type QueueCounts struct {
-	Active   int  `json:"active"`
-	Delayed  int  `json:"delayed"`
-	Waiting  int  `json:"waiting"`
-	Paused   int  `json:"paused"`
-	Total    int  `json:"total"`
-	IsPaused bool `json:"isPaused"`
+	Active    int  `json:"active"`
+	Scheduled int  `json:"scheduled"`
+	Delayed   int  `json:"delayed"`
+	Waiting   int  `json:"waiting"`
+	Paused    int  `json:"paused"`
+	Total     int  `json:"total"`
+	IsPaused  bool `json:"isPaused"`
 }
 
 // Stats is a summary of the instance.

@@ -29,6 +29,14 @@ const (
 	GetLoggedMessage Fetch[LoggedMessage] = "GET /v1/messages/{queueId}"
 	// ListMessageEvents returns the events of a message, oldest first.
 	ListMessageEvents Fetch[MessageEvents] = "GET /v1/messages/{queueId}/events"
+	// ListMessageDeliveries lists the webhook deliveries of the events of a message, oldest first.
+	ListMessageDeliveries Fetch[MessageDeliveries] = "GET /v1/messages/{queueId}/deliveries"
+	// DownloadMessage downloads a message in the form of RFC 5322, for as long as its content is stored.
+	DownloadMessage Fetch[[]byte] = "GET /v1/messages/{queueId}/content"
+	// GetMessageParts takes a message apart: header, texts, and what its files are.
+	GetMessageParts Fetch[MessageParts] = "GET /v1/messages/{queueId}/parts"
+	// DownloadMessagePart downloads a text or a file of a message, decoded.
+	DownloadMessagePart Fetch[[]byte] = "GET /v1/messages/{queueId}/parts/{part}"
 
 	// SearchDocuments searches for messages, including those that the email log no longer has.
 	SearchDocuments Call[DocumentQuery, DocumentPage] = "GET /v1/documents/search"
@@ -59,6 +67,8 @@ const (
 	PutQueue Call[QueuePatch, QueuePaused] = "PUT /v1/settings/queue/{queue}"
 	// GetStats shows a summary of the instance. The query limits only its counters.
 	GetStats Call[CounterQuery, Stats] = "GET /v1/stats"
+	// GetConfiguration shows the settings that the process was started with, and where each came from.
+	GetConfiguration Fetch[ConfiguredValues] = "GET /v1/settings/configuration"
 	// GetSettings shows the settings that can be changed while Postroom runs.
 	GetSettings Fetch[SettingsFound] = "GET /v1/settings"
 	// UpdateSettings changes the settings that are not nil.
@@ -81,6 +91,8 @@ const (
 	// VerifyAccount logs in to a relay without sending anything.
 	VerifyAccount Call[VerifyRequest, VerifyAnswer] = "POST /v1/verifyAccount"
 
+	// GetAccountDNS shows the DNS records that an account needs, and what is published in their place.
+	GetAccountDNS Call[AccountDNSQuery, AccountDNS] = "GET /v1/account/{account}/dns"
 	// GetUsage shows what an account uses of its quotas.
 	GetUsage Fetch[Usage] = "GET /v1/account/{account}/usage"
 

@@ -117,3 +117,18 @@ func putSetting(field any, text string) error {
 	}
 	return nil
 }
+
+// ConfiguredSetting is a setting of the configuration, which is read at the start.
+type ConfiguredSetting struct {
+	Key    string `json:"key"`
+	Value  string `json:"value" doc:"As it was written; secrets are masked"`
+	Empty  string `json:"empty,omitempty" doc:"What an empty value means"`
+	Source string `json:"source" doc:"default, a file and line, an environment variable, or a flag"`
+	Env    string `json:"env" doc:"The environment variable that sets it"`
+	Secret bool   `json:"secret,omitempty" doc:"The value is masked, wholly or in part"`
+}
+
+// ConfiguredValues are the settings that the answering process was started with.
+type ConfiguredValues struct {
+	Settings []ConfiguredSetting `json:"settings"`
+}

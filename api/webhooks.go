@@ -197,6 +197,12 @@ type DeliveryPage struct {
 
 func (p DeliveryPage) rows() ([]Delivery, string, int) { return p.Deliveries, "", p.Pages }
 
+// MessageDeliveries are the deliveries of the events of a message, oldest first.
+type MessageDeliveries struct {
+	Deliveries []Delivery `json:"deliveries" doc:"Of those that were made again, by hand or by a replay, the last one to each endpoint"`
+	Partial    bool       `json:"partial,omitempty" doc:"There are more than 5,000 pairs of an event and an endpoint"`
+}
+
 // DeliveryQuery selects deliveries of an endpoint.
 type DeliveryQuery struct {
 	Q        string // only those of messages that SearchDocuments finds; empty: all

@@ -19,7 +19,7 @@ type Why struct {
 	Sentence string       `json:"sentence" doc:"The answer: the text of the first finding"`
 	Findings []WhyFinding `json:"findings" doc:"What explains it, the most important first"`
 	Unasked  []WhyUnasked `json:"unasked" doc:"What could not be asked. The answer is that of the others, and may change"`
-	Partial  bool         `json:"partial,omitempty" doc:"The email log is longer than what one question reads: older messages may be missing"`
+	Partial  bool         `json:"partial,omitempty" doc:"The address has more messages than one question reads: older ones may be missing"`
 
 	Messages     []WhyMessage       `json:"messages" doc:"The newest 10 to the address, newest first"`
 	Suppressions []Suppression      `json:"suppressions" doc:"Of the address and of its domain, also expired ones"`

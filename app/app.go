@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"math"
+	"net"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -42,12 +43,14 @@ import (
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/people"
+	"github.com/postroom/postroom/server/provision"
 	"github.com/postroom/postroom/server/proxies"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/server/smtpd"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
+	"github.com/postroom/postroom/traces"
 	"github.com/postroom/postroom/ui"
 	"github.com/postroom/postroom/watch"
 	"github.com/postroom/postroom/webhooks"
@@ -59,18 +62,23 @@ type Options struct {
 	Version string       // of Postroom; empty: "dev"
 	Logger  *slog.Logger // nil: nothing is logged
 	Demo    *ui.Demo     // nil: this is no demo
+	// Configuration is the settings with their sources, secrets masked, for the API and the pages. Nil: they are
+	// not shown.
+	Configuration []config.Row
 }
 
 // App is a built Postroom, ready to run.
 type App struct {
-	cfg     *config.Config
-	log     *slog.Logger
-	version string
-	demo    *ui.Demo
-	life    lifecycle
-	metrics *prometheus.Registry
-	creds   *config.Credentials
-	proxies *proxies.Proxies // those in front of the listeners
+	cfg        *config.Config
+	log        *slog.Logger
+	version    string
+	demo       *ui.Demo
+	life       lifecycle
+	metrics    *prometheus.Registry
+	traces     *traces.Tracer // nil: off
+	creds      *config.Credentials
+	configured []api.ConfiguredSetting
+	proxies    *proxies.Proxies // those in front of the listeners
 
 	delivers bool // this process handles tasks
 	serves   bool // this process has the API and the other listeners
@@ -127,10 +135,13 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	}
 	a := newApp(cfg, o.Version, o.Logger)
 	a.demo = o.Demo
-	a.demo = o.Demo
+	for _, r := range o.Configuration {
+		a.configured = append(a.configured, api.ConfiguredSetting(r))
+	}
 	a.metrics.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, build := range []func(context.Context) error{
+		spans{a}.build,     // spans to a collector; closed last
 		a.openRedis,        // connects, or starts a Redis of our own
 		a.openSecrets,      // the instance secret and the admin token; created at the first start
 		a.buildStores,      // user data: settings, gateways, accounts, templates, suppressions, tokens
@@ -368,7 +379,8 @@ func (a *App) buildServer(context.Context) error {
 		MaxMessage:      int64(c.Message.MaxSize),
 		HSTS:            c.HTTP.HSTS,
 		GetUnsubscribes: c.Unsubscribe.GetUnsubscribes,
-		Metrics:         a.metrics, MetricsApart: a.monitor != nil, Logger: a.log,
+		Configuration:   a.configured,
+		Metrics:         a.metrics, MetricsApart: a.monitor != nil, Logger: a.log, Traces: a.traces,
 	})
 	if err != nil {
 		return err
@@ -383,7 +395,9 @@ func (a *App) serverParts() server.Parts {
 	return server.Parts{
 		Intake: a.outbox, Outbox: a.outbox, Accounts: a.accounts, Gateways: a.gateways,
 		OAuth: a.oauth, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
-		Verifier: verifier{a.router, a.accounts, a.gateways, a.oauth}, Access: a.access,
+		Login: verifier{a.router, a.accounts, a.gateways, a.oauth}.Verify, Access: a.access,
+		DNS: &provision.DNS{Resolver: net.DefaultResolver, Keys: a.keys, BounceDomain: a.cfg.Bounce.Domain,
+			ServiceURL: func() string { return a.settings.Current().ServiceURL }},
 		People: a.people, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions,
 		Audience: a.audience, OptIn: a.optIn, Campaigns: a.campaigns, Digests: a.digests,
 		Feedback: a.feedback, Bounces: a.bounces, Tracking: a.tracking, Unsubscribe: a.unsubscribe,

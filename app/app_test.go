@@ -1,8 +1,11 @@
 package app_test
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -49,6 +52,23 @@ func TestFirstMail(t *testing.T) {
 	}
 }
 
+// handIn submits a message. On a busy machine Redis may not answer a submit within its two seconds. Then
+// Postroom answers 503, and handIn tries again, with a key, so that there is one message.
+func handIn(t *testing.T, client *api.Client, req api.SubmitRequest) (answer api.SubmitAnswer) {
+	t.Helper()
+	req.IdempotencyKey = cmp.Or(req.IdempotencyKey, rand.Text())
+	eventually(t, "the message is accepted", func() bool {
+		var err error
+		answer, err = api.Submit.Do(t.Context(), client, req)
+		f, ok := errors.AsType[*api.Failure](err)
+		if busy := ok && f.Problem.StatusCode == http.StatusServiceUnavailable; err != nil && !busy {
+			t.Fatal(err)
+		}
+		return err == nil
+	})
+	return answer
+}
+
 // start runs Postroom with settings, on a free port and with its own data directory, until the test ends.
 func start(t *testing.T, set map[string]string) *app.App {
 	t.Helper()
@@ -58,12 +78,18 @@ func start(t *testing.T, set map[string]string) *app.App {
 // startLogging is start with a given logger.
 func startLogging(t *testing.T, set map[string]string, logger *slog.Logger) *app.App {
 	t.Helper()
+	return startWith(t, set, app.Options{Logger: logger})
+}
+
+// startWith is start with options of its own.
+func startWith(t *testing.T, set map[string]string, o app.Options) *app.App {
+	t.Helper()
 	set["http.listen"], set["data"] = "127.0.0.1:0", t.TempDir()
 	loaded, err := config.Load(config.Sources{Flags: set})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := app.New(t.Context(), &loaded.Config, app.Options{Logger: logger})
+	a, err := app.New(t.Context(), &loaded.Config, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,6 @@ func (a *App) buildArchive(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.life.onRun("archive", events.Run)
+	a.life.onFollow("archive", events.Run)
 	return nil
 }

@@ -23,7 +23,7 @@ func (a *App) buildAudience(context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.life.onRun("audience", a.audience.Run)
+	a.life.onFollow("audience", a.audience.Run)
 	return nil
 }
 

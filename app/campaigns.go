@@ -42,7 +42,7 @@ func (a *App) buildCampaigns(context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.life.onRun("campaigns", a.campaigns.Run)
+	a.life.onFollow("campaigns", a.campaigns.Run)
 	return nil
 }
 

@@ -25,6 +25,7 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 	set := settingsFor(t, redis.URL(), relay)
 	set["quotas.perDay"], set["quotas.messages"] = strconv.Itoa(messages*2), strconv.Itoa(messages)
 	first := spawn(t, set)
+	began := time.Now()
 	accepted := submitAll(t, first.client, messages)
 	relay.Wait(messages / 10)
 	first.kill()
@@ -37,7 +38,7 @@ func TestKilledWorkerLosesNothing(t *testing.T) {
 		time.Since(restarted).Round(time.Millisecond), before)
 	usage, err := api.GetUsage.Do(t.Context(), second.client, "default")
 	if err != nil || usage.Messages.Used != 0 || usage.Bytes.Used != 0 || usage.PerDay.Used > messages ||
-		time.Now().UTC().Day() == restarted.UTC().Day() && usage.PerDay.Used != messages {
+		time.Now().UTC().Day() == began.UTC().Day() && usage.PerDay.Used != messages {
 		t.Errorf("usage after all: %+v, %v", usage, err)
 	}
 	take(t, relay, connect(t, redis.URL())).check(t, accepted)

@@ -31,6 +31,7 @@ func (a *App) buildDelivery(context.Context) error {
 		Ring:     a.ring,
 		Campaign: func(ctx context.Context, id string) (bool, error) { return a.campaigns.Goes(ctx, id) },
 	}, outbox.Options{
+		Traces:     a.traces,
 		ServiceURL: func() string { return a.settings.Current().ServiceURL },
 		Track: func() (opens, clicks bool) {
 			v := a.settings.Current()
@@ -49,7 +50,8 @@ func (a *App) buildDelivery(context.Context) error {
 		RequireKey: c.Idempotency.Required, Senders: c.Senders.Enforce,
 		KeepDeadLetters: orNone(c.DeadLetters.Retention),
 		MaxDeadLetters:  c.DeadLetters.Max, KeepEnded: orNone(c.Messages.Retention), MaxEnded: c.Messages.Max,
-		KeepText: keepText(c.Documents), KeepReferences: a.keepReferences(), Logger: a.log, Registry: a.metrics,
+		KeepContent: c.Outbox.KeepContent,
+		KeepText:    keepText(c.Documents), KeepReferences: a.keepReferences(), Logger: a.log, Registry: a.metrics,
 	})
 	if err != nil {
 		return err

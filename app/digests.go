@@ -23,8 +23,8 @@ func (a gathering) build(context.Context) error {
 	var err error
 	a.digests, err = digest.New(digest.Parts{
 		DB: a.db, Suppressions: a.suppressions, Submit: a.outbox.Submit,
-		Accepted: a.outbox.Accepted, DeleteDeadLetter: a.outbox.DeleteDeadLetter, Get: a.outbox.Reader.Get,
-		Letter: a.outbox.Letter,
+		Accepted: a.outbox.Accepted, Withhold: a.outbox.Withhold, DeleteDeadLetter: a.outbox.DeleteDeadLetter,
+		Get: a.outbox.Reader.Get, Letter: a.outbox.Letter,
 		Account: func(ctx context.Context, account string) error {
 			_, err := a.accounts.Resolve(ctx, account)
 			return err
@@ -44,7 +44,7 @@ func (a gathering) build(context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.life.onRun("digests", a.digests.Run)
+	a.life.onFollow("digests", a.digests.Run)
 	return nil
 }
 

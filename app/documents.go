@@ -44,7 +44,7 @@ func (a *App) buildDocuments(ctx context.Context) error {
 	if a.documents, err = documents.New(parts, o); err != nil {
 		return err
 	}
-	a.life.onRun("search index", a.documents.Run)
+	a.life.onFollow("search index", a.documents.Run)
 	return nil
 }
 

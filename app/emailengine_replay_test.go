@@ -206,7 +206,7 @@ var (
 	// fields with ids, which differ by nature; the same id is the same one everywhere
 	ids = []string{"queueId", "messageId", "id", "token"}
 	// fields with numbers that depend on the moment
-	moments   = []string{"active", "delayed", "paused", "waiting", "total", "pages", "ttl"}
+	moments   = []string{"active", "scheduled", "delayed", "paused", "waiting", "total", "pages", "ttl"}
 	sinkOrder = regexp.MustCompile(`SINK[0-9]+`)
 )
 

@@ -86,26 +86,31 @@ func (a persons) exportSuppressions(ctx context.Context, w outbox.Whom, into *ap
 	return err
 }
 
-// eachAudience calls do with the person in each account that may have a subscriber.
+// eachAudience calls do with the person in each account that has a subscriber with the address.
 func (a persons) eachAudience(ctx context.Context, w outbox.Whom, do func(outbox.Whom) error) error {
+	return eachAccount(ctx, w, func(ctx context.Context) ([]string, error) {
+		return audience.Persons{Subscribers: a.audience}.AccountsOf(ctx, w.Address())
+	}, do)
+}
+
+// eachAccount calls do with the person in its account, or in all that there are.
+func eachAccount(ctx context.Context, w outbox.Whom, all func(context.Context) ([]string, error),
+	do func(outbox.Whom) error) (err error) {
 	accounts := []string{w.Account}
 	if w.Account == "" {
-		var err error
-		if accounts, err = (audience.Persons{Subscribers: a.audience}).Accounts(ctx); err != nil {
-			return err
-		}
+		accounts, err = all(ctx)
 	}
 	for _, account := range accounts {
-		w.Account = account
-		if err := do(w); err != nil {
-			return err
+		if w.Account = account; err == nil {
+			err = do(w)
 		}
 	}
-	return nil
+	return err
 }
 
 func (a persons) eraseCampaigns(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
-	return a.eachAudience(ctx, w, func(w outbox.Whom) error {
+	ever := audience.Persons{Subscribers: a.audience}.Accounts
+	return eachAccount(ctx, w, ever, func(w outbox.Whom) error {
 		n, err := a.campaigns.Erase(ctx, w) // their states stay, so what a crash left uncounted is counted then
 		if err != nil {
 			return err
@@ -123,18 +128,17 @@ func (a persons) exportCampaigns(ctx context.Context, w outbox.Whom, into *api.P
 	})
 }
 
-// eachReader calls do with the person in each account that may have a reader of digests.
+// eachReader calls do with the person in each account that has, or had, a reader of digests with the address.
 func (a persons) eachReader(ctx context.Context, w outbox.Whom, do func(outbox.Whom) error) error {
-	if w.Account != "" {
-		return do(w)
-	}
-	var wrong error
-	_, err := a.accounts.Named(ctx, func(account string) bool {
-		w.Account = account
-		wrong = errors.Join(wrong, do(w))
-		return false
-	})
-	return errors.Join(err, wrong)
+	return eachAccount(ctx, w, func(ctx context.Context) (all []string, _ error) {
+		if _, err := a.accounts.Named(ctx, func(account string) bool {
+			all = append(all, account)
+			return false
+		}); err != nil {
+			return nil, err
+		}
+		return a.digests.AccountsOf(ctx, w.Address(), all)
+	}, do)
 }
 
 func (a persons) eraseDigests(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
@@ -157,8 +161,9 @@ func (a persons) exportDigests(ctx context.Context, w outbox.Whom, into *api.Per
 }
 
 func (a persons) eraseSubscribers(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
-	return a.eachAudience(ctx, w, func(w outbox.Whom) error {
-		return audience.Persons{Subscribers: a.audience}.Erase(ctx, w.Account, w.Address(),
+	everyone := audience.Persons{Subscribers: a.audience}
+	return eachAccount(ctx, w, everyone.Accounts, func(w outbox.Whom) error {
+		return everyone.Erase(ctx, w.Account, w.Address(),
 			func(subscribers, lists int) error {
 				return errors.Join(tally("subscribers", subscribers), tally("lists", lists))
 			})

@@ -129,11 +129,7 @@ func submitTo(t *testing.T, client *api.Client, req api.SubmitRequest, to ...str
 		req.To = append(req.To, api.Address{Address: one})
 	}
 	req.Subject, req.Text = "Hello", "Dear "+to[0]
-	answer, err := api.Submit.Do(t.Context(), client, req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer
+	return handIn(t, client, req)
 }
 
 // TestPersonIsErasedEverywhere puts a person into every place, erases them, and then searches every byte.
@@ -152,7 +148,7 @@ func TestPersonIsErasedEverywhere(t *testing.T) {
 	set := map[string]string{"redis.url": server.URL(), "redis.partitions": "2", "smtp": relay.URL(),
 		"from": "Shop <shop@example.com>", "webhooks.allowPrivate": "true",
 		"serviceUrl":          "https://mail.example.com",
-		"relays.allowPrivate": "true"}
+		"relays.allowPrivate": "true", "outbox.keepContent": "1h"}
 	a := startLogging(t, set, slog.New(slog.NewTextHandler(log, nil)))
 	ctx, client := t.Context(), api.NewClient(a.URL(), a.Token(), nil)
 	if _, err := api.CreateEndpoint.Do(ctx, client, api.EndpointRequest{URL: hooks.URL}); err != nil {
@@ -206,6 +202,9 @@ func TestPersonIsErasedEverywhere(t *testing.T) {
 		}) {
 			t.Errorf("the person is in no key like %s", kind)
 		}
+	}
+	if m, err := api.GetLoggedMessage.Do(ctx, client, sent.QueueID); err != nil || m.ContentUntil == nil {
+		t.Errorf("the content of what was sent is kept until %v, %v", m.ContentUntil, err)
 	}
 	if !inFiles(filepath.Join(set["data"], "documents")) {
 		t.Error("the person is in no file of the index")

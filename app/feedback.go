@@ -30,7 +30,7 @@ func (a *App) buildFeedback(context.Context) error {
 		return err
 	}
 	if a.delivers {
-		a.life.onRun("feedback", a.feedback.Run)
+		a.life.onFollow("feedback", a.feedback.Run)
 	}
 	return a.buildBounces()
 }

@@ -43,7 +43,7 @@ type verifier struct {
 	tokens   *oauth.Tokens
 }
 
-// Verify implements server.Verifier. It tests the relay that the request describes, a stored gateway, or all
+// Verify is server.Parts.Login. It tests the relay that the request describes, a stored gateway, or all
 // relays of a stored account.
 func (v verifier) Verify(ctx context.Context, req api.VerifyRequest) (api.VerifyAnswer, error) {
 	sender, err := v.sender(ctx, req)

@@ -36,14 +36,14 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	listed := readKeys(t)
 	server := testredis.Server(t, "--notify-keyspace-events", "KEA")
 	db := connect(t, server.URL())
-	touched := watchKeys(t, db.Client())
+	touched := watchKeys(t, db.Client(), listed)
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
 	settings := feedbackSettings(t)
 	maps.Copy(settings, map[string]string{
 		"redis.url": server.URL(), "redis.partitions": "2", "smtp": relay.URL(), "from": "shop@example.com",
 		"webhooks.allowPrivate": "true", "senders.mailAccount": "default",
 		"serviceUrl":   "https://mail.example.com",
-		"alerts.every": "1s", "digest.keep": "5",
+		"alerts.every": "1s", "digest.keep": "5", "outbox.keepContent": "1h",
 	})
 	a := start(t, settings)
 	client := api.NewClient(a.URL(), a.Token(), nil)
@@ -67,16 +67,14 @@ func TestRedisKeysAreDocumented(t *testing.T) {
 	}
 
 	defer func() { // eventually ends the test without saying which
-		for _, pattern := range neverSeen(listed, touched.all()) {
+		for _, pattern := range touched.neverSeen() {
 			t.Errorf("docs/redis-keys.md lists %s, which nothing wrote", pattern)
 		}
 	}()
 	eventually(t, "every listed key of Postroom was written",
-		func() bool { return len(neverSeen(listed, touched.all())) == 0 })
-	for _, key := range touched.all() {
-		if find(listed, key) == nil {
-			t.Errorf("docs/redis-keys.md does not list %s", key)
-		}
+		func() bool { return len(touched.neverSeen()) == 0 })
+	for _, key := range touched.unlisted() {
+		t.Errorf("docs/redis-keys.md does not list %s", key)
 	}
 	checkKeys(t, db.Client(), listed)
 }
@@ -162,44 +160,27 @@ func find(rows []documented, key string) *documented {
 	return best
 }
 
-// neverSeen returns the patterns of Postroom's own keys that no key matches.
-func neverSeen(rows []documented, keys []string) []string {
-	seen := map[string]bool{}
-	for _, key := range keys {
-		if row := find(rows, key); row != nil {
-			seen[row.pattern] = true
-		}
-	}
-	var missing []string
-	for _, row := range rows {
-		if strings.HasPrefix(row.pattern, "postroom:") && !row.cluster && !seen[row.pattern] {
-			missing = append(missing, row.pattern)
-		}
-	}
-	return missing
-}
-
-// touches are the keys that Redis reports.
+// touches are the keys that Redis reports, each with the row of the page that it belongs to.
 type touches struct {
+	listed []documented
+
 	mu   sync.Mutex
-	keys map[string]bool
+	keys map[string]*documented // nil: no row
 }
 
-func watchKeys(t *testing.T, rdb redis.UniversalClient) *touches {
+func watchKeys(t *testing.T, rdb redis.UniversalClient, listed []documented) *touches {
 	t.Helper()
 	sub := rdb.PSubscribe(t.Context(), "__keyspace@*__:*")
 	if _, err := sub.Receive(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w := &touches{keys: map[string]bool{}}
+	w := &touches{listed: listed, keys: map[string]*documented{}}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for m := range sub.Channel(redis.WithChannelSize(10_000)) {
 			_, key, _ := strings.Cut(m.Channel, ":")
-			w.mu.Lock()
-			w.keys[key] = true
-			w.mu.Unlock()
+			w.touch(key)
 		}
 	}()
 	t.Cleanup(func() {
@@ -211,12 +192,41 @@ func watchKeys(t *testing.T, rdb redis.UniversalClient) *touches {
 	return w
 }
 
-func (w *touches) all() []string {
+func (w *touches) touch(key string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	keys := make([]string, 0, len(w.keys))
-	for key := range w.keys {
-		keys = append(keys, key)
+	if _, known := w.keys[key]; !known {
+		w.keys[key] = find(w.listed, key)
+	}
+}
+
+// neverSeen returns the patterns of Postroom's own keys that no key matches.
+func (w *touches) neverSeen() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen := map[*documented]bool{}
+	for _, row := range w.keys {
+		seen[row] = true
+	}
+	var missing []string
+	for i := range w.listed {
+		row := &w.listed[i]
+		if strings.HasPrefix(row.pattern, "postroom:") && !row.cluster && !seen[row] {
+			missing = append(missing, row.pattern)
+		}
+	}
+	return missing
+}
+
+// unlisted returns the keys that no row matches, sorted.
+func (w *touches) unlisted() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var keys []string
+	for key, row := range w.keys {
+		if row == nil {
+			keys = append(keys, key)
+		}
 	}
 	slices.Sort(keys)
 	return keys

@@ -11,11 +11,13 @@ import (
 
 // runner is a long-running part: it runs until its context ends.
 type runner struct {
-	name string
-	run  func(context.Context) error
+	name    string
+	run     func(context.Context) error
+	follows bool // it follows a stream, and ends when its last read does: half a second after its context
 }
 
-// lifecycle starts parts in the order they were added and stops them in reverse order, one at a time.
+// lifecycle starts parts in the order they were added and stops them in reverse order, one at a time. Parts
+// that follow streams, and were added one after the other, are stopped together.
 type lifecycle struct {
 	log     *slog.Logger
 	runners []runner
@@ -30,14 +32,19 @@ type stop struct {
 
 // onRun adds a long-running part. Parts added later are stopped earlier.
 func (l *lifecycle) onRun(name string, run func(context.Context) error) {
-	l.runners = append(l.runners, runner{name, run})
+	l.runners = append(l.runners, runner{name: name, run: run})
+}
+
+// onFollow adds a long-running part that follows a stream. Such parts, added one after the other, are stopped
+// together: they must not need each other.
+func (l *lifecycle) onFollow(name string, run func(context.Context) error) {
+	l.runners = append(l.runners, runner{name: name, run: run, follows: true})
 }
 
 // onStop adds the closing of a part. It happens after everything that runs has ended.
 func (l *lifecycle) onStop(name string, do func() error) { l.stops = append(l.stops, stop{name, do}) }
 
-// run runs all parts until ctx ends or one of them fails. Then it stops them one at a time, the last started
-// first.
+// run runs all parts until ctx ends or one of them fails. Then it stops them, the last started first.
 func (l *lifecycle) run(ctx context.Context) error {
 	failed := make(chan error, len(l.runners))
 	running := make([]*part, len(l.runners))
@@ -53,6 +60,9 @@ func (l *lifecycle) run(ctx context.Context) error {
 	}
 	for i := len(running) - 1; i >= 0; i-- {
 		began := time.Now()
+		for j := i; j >= 0 && l.runners[j].follows; j-- {
+			running[j].cancel()
+		}
 		err = errors.Join(err, running[i].stop())
 		l.log.Debug("part stopped", "part", l.runners[i].name, "took", time.Since(began))
 	}

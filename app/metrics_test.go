@@ -24,7 +24,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
 	a := start(t, map[string]string{"smtp": relay.URL(), "from": "shop@example.com",
 		"webhooks.allowPrivate": "true", "smtpd.listen": "127.0.0.1:0",
-		"bounce.domain": "bounce.example.com", "bounce.listen": "127.0.0.1:0", "archive.dir": t.TempDir()})
+		"bounce.domain": "bounce.example.com", "bounce.listen": "127.0.0.1:0", "archive.dir": t.TempDir(),
+		"traces.endpoint": gather(t).URL})
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL}); err != nil {
 		t.Fatal(err)

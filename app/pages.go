@@ -39,15 +39,17 @@ func (a *App) buildPages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	parts := a.serverParts()
 	pages, err := ui.New(ui.Parts{
 		Outbox: a.outbox, Webhooks: a.webhooks, Suppressions: a.suppressions, Audience: a.audience,
 		Campaigns: a.campaigns, Digests: a.digests, Erasures: a.erasures, Why: a.why, Overview: a.overview,
 		Accounts: a.accounts, Gateways: a.gateways, Templates: a.stored, Documents: a.documents, Access: a.access,
 		Settings: a.settings, State: a.state(), Dashboard: board, Viewer: viewer, Audit: a.audit,
 		People: a.people, LinkURL: server.LinkURL, AskAgain: a.optIn.Again,
-		ListForm: a.optIn.Form, AskSender: a.senders.Ask,
-		Look: server.Look(a.serverParts()),
-	}, ui.Options{Version: a.version, Logger: a.log, SignOn: signOn, Demo: a.demo})
+		ListForm: a.optIn.Form, AskSender: a.senders.Ask, OpenAPI: a.server.OpenAPI,
+		Look: server.Look(parts), Provision: parts.Provision(),
+	}, ui.Options{Version: a.version, Logger: a.log, SignOn: signOn, Demo: a.demo,
+		Configuration: a.configured})
 	if err != nil {
 		return err
 	}

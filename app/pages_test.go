@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,6 +191,8 @@ type visitor struct {
 	base string
 	ctx  context.Context
 
+	refusals atomic.Bool // the console may tell of answers with the status 400: a form was refused
+
 	mu         sync.Mutex
 	complaints []string
 }
@@ -197,28 +200,80 @@ type visitor struct {
 // patience is the time limit of each wait, on a host that is busy with other tests.
 const patience = 3 * time.Minute
 
+// browser is the one chromium of all tests. Each visit has its own cookies and storage in it.
+var browser struct {
+	start sync.Once
+	ctx   context.Context // of its first tab, which nobody uses
+	stop  func()          // nil: it was not started
+	err   error
+}
+
+// browsing are the tests of this package. The browser ends with them.
+type browsing struct{ *testing.M }
+
+func (b browsing) Run() int {
+	code := b.M.Run()
+	if browser.stop != nil {
+		browser.stop()
+	}
+	return code
+}
+
+// startBrowser returns the browser, started.
+func startBrowser() (context.Context, error) {
+	browser.start.Do(func() {
+		path, err := exec.LookPath("chromium")
+		if err != nil {
+			browser.err = errors.New(
+				"the pages are tested in chromium, which is not installed here; `make test` installs it")
+			return
+		}
+		alloc, stop := chromedp.NewExecAllocator(context.Background(), append(
+			chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+			chromedp.DisableGPU, chromedp.WSURLReadTimeout(2*time.Minute))...)
+		ctx, cancel := chromedp.NewContext(alloc)
+		browser.ctx, browser.stop = ctx, func() {
+			_ = chromedp.Cancel(ctx)
+			cancel()
+			stop()
+		}
+		browser.err = chromedp.Do(ctx) // its context must have no deadline
+	})
+	return browser.ctx, browser.err
+}
+
 func visit(t *testing.T, base string) *visitor {
 	t.Helper()
-	path, err := exec.LookPath("chromium")
+	chromium, err := startBrowser()
 	if err != nil {
-		t.Fatal("the pages are tested in chromium, which is not installed here; `make test` installs it")
+		t.Fatalf("start chromium: %v", err)
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-		chromedp.DisableGPU,
-		chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(2*time.Minute))
-	alloc, stop := chromedp.NewExecAllocator(context.WithoutCancel(t.Context()), options...)
-	ctx, cancel := chromedp.NewContext(alloc)
+	return newTab(t, base, chromium, chromedp.WithNewBrowserContext())
+}
+
+// tab opens another tab beside that of a visitor, with the same cookies, for a test of its own.
+func (v *visitor) tab(t *testing.T, options ...chromedp.ContextOption) *visitor {
+	t.Helper()
+	return newTab(t, v.base, v.ctx, options...)
+}
+
+func newTab(t *testing.T, base string, parent context.Context, options ...chromedp.ContextOption) *visitor {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(parent, options...)
 	t.Cleanup(func() {
 		if err := chromedp.Cancel(ctx); err != nil {
-			t.Logf("close the browser: %v", err)
+			t.Logf("close the pages: %v", err)
 		}
 		cancel()
-		stop()
 	})
 	v := &visitor{t: t, base: base, ctx: ctx}
-	// starts the browser; its context must have no deadline
 	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1300, 900)); err != nil {
-		t.Fatalf("start chromium: %v", err)
+		t.Fatalf("open a window: %v", err)
+	}
+	// A window that others cover is as one that has the focus.
+	if _, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled,
+		emulation.SetFocusEmulationEnabledParams{Enabled: true}); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := chromedp.Call(ctx, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{
 		TimezoneID: "Asia/Tokyo"}); err != nil {
@@ -242,6 +297,9 @@ func (v *visitor) listen() {
 		for m, err := range console {
 			if err != nil {
 				return
+			}
+			if v.refusals.Load() && strings.Contains(m.String(), "status of 400") {
+				continue
 			}
 			if m.IsException() || m.Type == "error" || m.Type == "warning" || m.Source == "security" {
 				v.complain(fmt.Sprintf("the console says %s (%s)", m, m.URL))
@@ -296,8 +354,15 @@ func (v *visitor) click(selector string) {
 	v.t.Helper()
 	ctx, cancel := context.WithTimeout(v.ctx, patience)
 	defer cancel()
-	if _, err := chromedp.RunResponse(ctx, chromedp.Click(chromedp.CSS(selector))); err != nil {
-		v.t.Fatalf("click on %s: %v", selector, err)
+	for {
+		_, err := chromedp.RunResponse(ctx, chromedp.Click(chromedp.CSS(selector)))
+		if err == nil {
+			return
+		}
+		// a page that is live may put another in its place before the click: nothing was clicked
+		if !strings.Contains(err.Error(), "Could not find node with given id") {
+			v.t.Fatalf("click on %s: %v", selector, err)
+		}
 	}
 }
 

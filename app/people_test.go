@@ -89,6 +89,7 @@ func TestAPersonAtThePages(t *testing.T) {
 	login(strings.ToUpper(recovery))
 	v.open("/outbox")
 	v.sees("news of club")
+	v.open("/me") // the outbox refreshes itself, and would ask for the other account a last time
 	v.do(chromedp.SetValue(chromedp.CSS(".choice select"), "store"))
 	v.click(".choice button")
 	v.sees("You act for the account store now")

@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	_ = flag.Set("test.parallel", "6") // these tests wait more than they compute; -parallel still wins
-	os.Exit(testredis.Main(m))
+	_ = flag.Set("test.parallel", "3") // more keep a small machine too busy to answer; -parallel still wins
+	os.Exit(testredis.Main(browsing{m}))
 }
 
 // serve runs Postroom as a separate process. It prints its addresses to standard output and stops on SIGTERM.

@@ -122,11 +122,7 @@ func (s *bodies) submit(all ...api.SubmitRequest) (ids []string) {
 	s.t.Helper()
 	for _, req := range all {
 		req.Subject = s.subject
-		answer, err := api.Submit.Do(s.t.Context(), s.client, req)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		ids = append(ids, answer.QueueID)
+		ids = append(ids, handIn(s.t, s.client, req).QueueID)
 	}
 	return ids
 }

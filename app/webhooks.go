@@ -18,7 +18,7 @@ func (a *App) buildWebhooks(context.Context) error {
 		Attempts: c.Webhooks.Attempts, Timeout: c.Webhooks.Timeout, Backoff: backoff(c),
 		DisableAfter: orNever(c.Webhooks.DisableAfter),
 		AllowPrivate: c.Webhooks.AllowPrivate, Secret: signing[0], OlderSecrets: signing[1:], Version: a.version,
-		Logger: a.log, Metrics: a.metrics,
+		Logger: a.log, Metrics: a.metrics, Traces: a.traces,
 		ServiceURL: func() string { return a.settings.Current().ServiceURL }, Implicit: a.implicitEndpoints,
 		Match: func(ctx context.Context, q string, ids []string) (map[string]bool, error) {
 			return a.documents.Match(ctx, q, ids) // a.documents is set later
@@ -28,7 +28,7 @@ func (a *App) buildWebhooks(context.Context) error {
 		return err
 	}
 	if a.delivers {
-		a.life.onRun("webhooks", a.webhooks.Run)
+		a.life.onFollow("webhooks", a.webhooks.Run)
 	}
 	return nil
 }

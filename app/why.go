@@ -6,7 +6,6 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/webhooks"
 	"github.com/postroom/postroom/why"
 )
 
@@ -14,14 +13,13 @@ import (
 func (a addresses) build(context.Context) error {
 	var err error
 	a.why, err = why.New(why.Parts{
-		Log: a.outbox, Account: a.accounts.Get,
+		Log: a.outbox, Account: a.accounts.Get, Deliveries: a.webhooks.DeliveriesAbout,
 		Sources: []why.Source{
 			{Name: "search index", Read: a.indexed},
 			{Name: "suppressions", Read: a.suppressed},
 			{Name: "subscribers", Read: a.subscribed},
 			{Name: "campaigns", Read: a.campaigned},
 			{Name: "digests", Read: a.notified},
-			{Name: "webhooks", Read: a.told},
 		},
 	}, why.Options{KeepLog: a.cfg.Messages.Retention, Logger: a.log, Registry: a.metrics})
 	return err
@@ -79,11 +77,4 @@ func (a addresses) notified(ctx context.Context, w outbox.Whom, into *why.Known)
 			Runs: one.Runs[:min(len(one.Runs), shownRuns)]})
 	}
 	return err
-}
-
-func (a addresses) told(ctx context.Context, w outbox.Whom, into *why.Known) error {
-	return webhooks.Persons{Webhooks: a.webhooks}.Personal(ctx, w.Account, w.Traces, func(d api.Delivery) error {
-		into.Deliveries = append(into.Deliveries, d)
-		return nil
-	})
 }

@@ -3,7 +3,8 @@ package audience
 import (
 	"context"
 	"slices"
-	"strings"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
@@ -15,16 +16,34 @@ import (
 type Persons struct{ *Subscribers }
 
 // Accounts returns all accounts that ever had subscribers, also deleted ones, in order.
-func (s Persons) Accounts(ctx context.Context) (accounts []string, err error) {
-	prefix := ordinalsKey("")
-	err = s.db.Scan(ctx, prefix+"*", func(keys []string) error {
-		for _, key := range keys {
-			accounts = append(accounts, strings.TrimPrefix(key, prefix))
-		}
-		return nil
-	})
+func (s Persons) Accounts(ctx context.Context) ([]string, error) {
+	accounts, err := s.db.Client().HKeys(ctx, ordinalsKey()).Result()
 	slices.Sort(accounts)
-	return slices.Compact(accounts), err
+	return accounts, redisdb.Failed(err, "list the accounts that have subscribers")
+}
+
+// AccountsOf returns the accounts whose index has an address, in order.
+func (s Persons) AccountsOf(ctx context.Context, address string) (having []string, _ error) {
+	accounts, err := s.Accounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for some := range slices.Chunk(accounts, 1000) {
+		pipe, has := s.db.Client().Pipeline(), make([]*redis.BoolCmd, len(some))
+		for i, account := range some {
+			at := indexed(account, folded(address))
+			has[i] = pipe.HExists(ctx, at.key, at.field)
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return nil, redisdb.Failed(err, "look for an address among the subscribers of all accounts")
+		}
+		for i, account := range some {
+			if has[i].Val() {
+				having = append(having, account)
+			}
+		}
+	}
+	return having, nil
 }
 
 // Erase removes the subscriber of an address with everything that is stored of it: the record with its

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/event"
@@ -25,14 +26,19 @@ func (s *Subscribers) Run(ctx context.Context) error {
 	done := make(chan error, 2)
 	go func() { done <- s.sweep(ctx) }()
 	go func() { done <- waiting{s.db}.handOn(ctx) }()
-	err := s.db.Follow(ctx, redisdb.Follow{Stream: stream, Group: group}, s.follow)
+	err := s.db.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Gather: redisdb.Unhurried}, s.follow)
 	return errors.Join(err, <-done, <-done)
 }
 
 // follow applies the events of a batch.
 func (s *Subscribers) follow(ctx context.Context, entries []redisdb.Entry) error {
 	for _, entry := range entries {
-		e, err := event.Parse([]byte(entry.Text(field)))
+		text := entry.Text(field)
+		if !strings.Contains(text, string(event.ListUnsubscribe)) &&
+			!strings.Contains(text, string(event.ListSubscribe)) {
+			continue
+		}
+		e, err := event.Parse([]byte(text))
 		if err != nil || e.Type != event.ListUnsubscribe && e.Type != event.ListSubscribe {
 			continue // of a later version, or about something else
 		}

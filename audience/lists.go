@@ -362,7 +362,7 @@ func (l *Lists) Delete(ctx context.Context, bound, id string) (bool, error) {
 
 // dropStates deletes the states and counts of a list that was deleted.
 func (l *Lists) dropStates(ctx context.Context, r *records.Record[storedList]) error {
-	last, err := l.db.Client().Get(ctx, ordinalsKey(r.Value.Account)).Uint64()
+	last, err := l.db.Client().HGet(ctx, ordinalsKey(), r.Value.Account).Uint64()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return redisdb.Failed(err, "delete the subscriptions of list %s", r.ID)
 	}

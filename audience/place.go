@@ -41,8 +41,8 @@ func totalsKey(account string, shard int) string {
 	return redisdb.Key(shard, "subscriber-totals", account)
 }
 
-// ordinalsKey is the number of ordinals that an account has given away.
-func ordinalsKey(account string) string { return redisdb.Key(0, "subscriber-ordinals", account) }
+// ordinalsKey is the hash that counts the ordinals that each account has given away.
+func ordinalsKey() string { return redisdb.Key(0, "subscriber-ordinals") }
 
 // The keys of a list have its number, which no other list ever gets: what is written while a list is deleted
 // belongs to no later list of the same id.

@@ -147,7 +147,7 @@ func (s *store) claim(ctx context.Context, account, address, before, after strin
 
 // nextOrdinals takes n ordinals of an account, and returns the first.
 func (s *store) nextOrdinals(ctx context.Context, account string, n int) (uint32, error) {
-	last, err := s.db.Client().IncrBy(ctx, ordinalsKey(account), int64(n)).Result()
+	last, err := s.db.Client().HIncrBy(ctx, ordinalsKey(), account, int64(n)).Result()
 	if err != nil {
 		return 0, redisdb.Failed(err, "take a place for a subscriber of account %s", account)
 	}

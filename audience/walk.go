@@ -51,7 +51,7 @@ func (s *store) walk(ctx context.Context, account string, of members, from uint3
 
 // end returns the first ordinal that was not given away.
 func (s *store) end(ctx context.Context, account string) (uint32, error) {
-	last, err := s.db.Client().Get(ctx, ordinalsKey(account)).Uint64()
+	last, err := s.db.Client().HGet(ctx, ordinalsKey(), account).Uint64()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return 0, redisdb.Failed(err, "count the places of account %s", account)
 	}

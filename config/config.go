@@ -44,6 +44,7 @@ type Config struct {
 	Quotas         Quotas      `key:"quotas"`
 	Newsletter     Newsletter  `key:"newsletter"`
 	Digest         Digest      `key:"digest"`
+	Traces         Traces      `key:"traces"`
 	Documents      Documents   `key:"documents"`
 	Webhooks       Webhooks    `key:"webhooks"`
 	Tracking       Tracking    `key:"tracking"`
@@ -107,10 +108,17 @@ type Monitor struct {
 	Listen string `key:"listen" check:"host:port" empty:"off" doc:"Address that serves only /health, /ready and /metrics, such as 127.0.0.1:3001; with TLS if http.tls is set. It is the only listener of a worker. In a process with the API, /metrics is then no longer served on http.listen."`
 }
 
+// Traces are OpenTelemetry spans about the way of each message.
+type Traces struct {
+	Endpoint string  `key:"endpoint" check:"web address" empty:"off" doc:"Address of an OpenTelemetry collector that takes OTLP over HTTP in protobuf, such as http://127.0.0.1:4318. Without a path, /v1/traces is added. See Traces."`
+	Headers  Secret  `key:"headers" secret:"value" empty:"none" doc:"Headers of requests to the collector: Name=value, several separated by commas."`
+	Share    float64 `key:"share" default:"1" min:"0" max:"1" doc:"Share of new traces that have spans. A trace that a traceparent names has them if that says so."`
+}
+
 // Redis is the store of all data.
 type Redis struct {
 	URL            Secret        `key:"url" check:"Redis address" secret:"url" empty:"embedded" doc:"Address of Redis: redis://, rediss:// (TLS), redis+sentinel://, redis+cluster:// or unix://, see Redis addresses. If empty, Postroom runs its own redis-server in the data directory, or keeps everything in memory if none is installed."`
-	Fsync          string        `key:"fsync" default:"everysec" values:"everysec,always" doc:"When the embedded Redis writes to disk: everysec can lose the last second in a power cut, always loses nothing and is slower."`
+	Fsync          string        `key:"fsync" default:"everysec" values:"everysec,always" doc:"When the embedded Redis writes to disk: everysec can lose the last two seconds in a power cut, always loses nothing and is slower."`
 	Partitions     int           `key:"partitions" default:"1" min:"1" max:"256" doc:"Number of parts the outbox is split into, to spread it over a Redis Cluster. Must be the same for every process. Do not change it while messages are queued."`
 	WaitReplicas   int           `key:"waitReplicas" default:"0" min:"0" max:"10" doc:"Number of Redis replicas that must have a message before it is accepted, and before its final dot is sent. 0: accepted when the master has it. See Which Redis, and what it can lose."`
 	WaitTimeout    time.Duration `key:"waitTimeout" default:"1s" min:"10ms" max:"5s" doc:"How long to wait for these replicas. After that: 503 NotReplicated."`
@@ -118,9 +126,10 @@ type Redis struct {
 	MaxMemoryShare float64       `key:"maxMemoryShare" default:"0.75" min:"0.1" max:"1" doc:"Share of Redis' maxmemory beyond which new mail is refused (503, Retry-After), so that queued mail can still be delivered. Without maxmemory it has no effect."`
 }
 
-// Outbox limits the queued mail.
+// Outbox limits the queued mail, and says what is kept of mail that was sent.
 type Outbox struct {
-	MaxLive int `key:"maxLive" default:"0" min:"0" doc:"Number of unfinished messages beyond which new mail is refused (503, Retry-After). 0: no limit."`
+	KeepContent time.Duration `key:"keepContent" default:"0" min:"0" doc:"How long the content of a message stays readable after it was sent, on its page, in the API and on the command line; messages.retention at most. It takes memory of Redis for all this time, see Memory for kept contents in docs/operations.md. 0: it is deleted when the message ends. Content of messages that were cancelled or failed is not kept."`
+	MaxLive     int           `key:"maxLive" default:"0" min:"0" doc:"Number of unfinished messages beyond which new mail is refused (503, Retry-After). 0: no limit."`
 }
 
 // Workers is the number of concurrent jobs of each queue in one process.
@@ -129,7 +138,7 @@ type Workers struct {
 	Bulk      int `key:"bulk" default:"50" min:"1" max:"10000" doc:"Bulk messages that one process delivers at once."`
 	Notify    int `key:"notify" default:"50" min:"1" max:"10000" doc:"Webhook requests that one process makes at once."`
 	Documents int `key:"documents" default:"4" min:"1" max:"1000" doc:"Jobs of the documents queue that one process runs at once."`
-	Digests   int `key:"digests" default:"10" min:"1" max:"1000" doc:"Digests that one process makes at once."`
+	Digests   int `key:"digests" default:"8" min:"1" max:"1000" doc:"Digests that one process makes at once."`
 }
 
 // Delivery is how messages are delivered.
@@ -181,7 +190,7 @@ type Messages struct {
 
 // Storage is how mail is stored in Redis.
 type Storage struct {
-	Seal bool `key:"seal" default:"false" doc:"Whether the bodies of mail are encrypted with the secret before they reach Redis: contents, attachments, the content and params of mail merges, texts kept for the search index. Addresses, subjects, metadata, stored templates and the search index itself are not. Can be changed while mail is queued. See Sealed mail."`
+	Seal bool `key:"seal" default:"false" doc:"Whether the bodies of mail are encrypted with the secret before they reach Redis: contents, attachments, the content and params of mail merges, texts kept for the search index, SMTP dialogues of attempts. Addresses, subjects, metadata, stored templates and the search index itself are not. Can be changed while mail is queued. See Sealed mail."`
 }
 
 // Idempotency is the lifetime of idempotency keys.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/suppression"
@@ -45,6 +47,26 @@ func (b *base) at(ctx context.Context, account, address string) ([]*recipient, e
 		}
 	}
 	return all, nil
+}
+
+// AccountsOf returns those of the accounts where a recipient has an address, or once had it.
+func (r *Recipients) AccountsOf(ctx context.Context, address string, accounts []string) (having []string,
+	_ error) {
+	for some := range slices.Chunk(accounts, 1000) {
+		pipe, has := r.DB.Client().Pipeline(), make([]*redis.IntCmd, len(some))
+		for i, account := range some {
+			has[i] = pipe.Exists(ctx, addressKey(account, address))
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return nil, redisdb.Failed(err, "look for recipients of digests of all accounts")
+		}
+		for i, account := range some {
+			if has[i].Val() > 0 {
+				having = append(having, account)
+			}
+		}
+	}
+	return having, nil
 }
 
 // leave turns everything off that may be, for the recipients of an account with an address: they pressed the

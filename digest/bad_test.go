@@ -5,14 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/digest"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/redisdb"
@@ -153,31 +154,6 @@ func TestWordsOfEventsAreValues(t *testing.T) {
 	}
 }
 
-// TestASubmitThatHangs is ended, spends the event of nobody, and is made again when its lease has ended.
-func TestASubmitThatHangs(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	hangs := setupOn(t, b)
-	parts := hangs.parts()
-	parts.Submit = func(ctx context.Context, _ api.SubmitRequest) (api.SubmitAnswer, error) {
-		<-ctx.Done()
-		return api.SubmitAnswer{}, ctx.Err()
-	}
-	hangs.remake(t, parts, func(o *digest.Options) { o.Attempts = 1 })
-	b.take(t, about("ann", "1", "Bo"))
-	b.Set(time.Date(2030, 1, 2, 8, 0, 1, 0, time.UTC))
-	for range 3 {
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		_, _ = hangs.Work(ctx)
-		cancel()
-		b.Advance(time.Minute)
-	}
-	b.settle(t)
-	if runs := b.runs(t, "ann"); len(b.mails.all()) != 1 || runs[0].State != api.DigestSubmitted {
-		t.Errorf("runs %+v", runs)
-	}
-}
-
 // TestAsleepOverMidnight: a machine that slept from before the time of a digest until after midnight mails
 // it then, as that of the day that was asked for, and the next day has its own.
 func TestAsleepOverMidnight(t *testing.T) {
@@ -194,6 +170,34 @@ func TestAsleepOverMidnight(t *testing.T) {
 	if len(b.mails.all()) != 2 || len(runs) != 2 || runs[0].Period != "2030-01-03" ||
 		runs[1].Period != "2030-01-02" {
 		t.Errorf("runs %+v", runs)
+	}
+}
+
+// TestTextsWithQuotes: what JSON escapes, and what html does, comes back as it was, and can be taken back.
+func TestTextsWithQuotes(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const text = `"q" \ \" \u0041 <b>&amp;</b> ` + "\u2028 日本 😀"
+	e := api.DigestEvent{Recipient: "ann", Email: "ann@example.com", Category: text, EntityType: text,
+		EntityID: text, Title: text, URL: "https://example.com/?q=%22&r=\"\\",
+		Actor:   &api.DigestActor{ID: text, Name: text, URL: "https://example.com/\"\\"},
+		Payload: []byte(`{"q":"\"\\"}`)}
+	b.take(t, e, about("ann", "2", "Bo"))
+	waits, err := b.Waiting(t.Context(), "", api.DigestAccount{}, "ann")
+	if err != nil || len(waits.Events) != 2 {
+		t.Fatalf("%+v, %v", waits, err)
+	}
+	got := waits.Events[slices.IndexFunc(waits.Events, func(w api.DigestWaitingEvent) bool {
+		return w.Category == text
+	})].DigestEvent
+	e.Email, e.Priority, e.OccurredAt = "", "normal", got.OccurredAt
+	if diff := cmp.Diff(e, got); diff != "" {
+		t.Error(diff)
+	}
+	back, err := b.Remove(t.Context(), "", api.DigestEventRemoval{Recipients: []string{"ann"}, Category: text,
+		EntityType: text, EntityID: text})
+	if err != nil || back.Deleted != 1 {
+		t.Errorf("%+v, %v", back, err)
 	}
 }
 

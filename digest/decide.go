@@ -40,6 +40,10 @@ func (o Options) decide(r *recipient, schedule string, kinds map[string]*api.Dig
 	if !ok {
 		return p
 	}
+	if at := o.mayMail(r, schedule, now); at.After(now) {
+		p.later = at
+		return p
+	}
 	if w.mode == immediate {
 		return o.decideImmediate(r, w, p, now)
 	}
@@ -90,15 +94,13 @@ func (o Options) wishOf(r *recipient, schedule string, kinds map[string]*api.Dig
 	return w, wrong == nil
 }
 
-// decideImmediate is decide for mail at once: not in quiet hours, and not within the gap after the last.
+// decideImmediate is decide for mail at once: not within the gap after the last.
 func (o Options) decideImmediate(r *recipient, w wish, p planned, now time.Time) planned {
 	p.period = now.UTC().Format(instant)
 	for _, category := range w.categories {
 		due := now
 		if w.schedule != urgentSchedule {
 			due = o.soon(r, w.gap, r.lastMail(category), now)
-		} else if r.paused.After(now) {
-			due = r.paused
 		}
 		if due.After(now) {
 			if p.later.IsZero() || due.Before(p.later) {

@@ -25,6 +25,7 @@
 //   - What a run says does not change once it has begun: its events, its address and its language are stored.
 //     A repetition makes the same message.
 //   - No work is done for a recipient while no event waits.
+//   - In quiet hours of a recipient only urgent mail is made, however late other mail is.
 //   - Who turned a category off, left, was suppressed or erased is not mailed. Leaving turns off what is not
 //     required. It ends when the reader asks for mail of a category that may be off.
 //
@@ -35,7 +36,10 @@
 // # Work
 //
 // Each process that delivers claims what is due, some at a time, with a lease that it renews. If a process
-// dies, its leases end and others go on where it was. Workers rest while the queue digests is paused.
+// dies, or does not end a run in 30 seconds, its leases end and others go on where it was. That was an
+// attempt: attempts are counted as they begin. Who comes late has a stale fence and changes nothing here; in
+// the outbox its submit finds the message under the key of the run, or the key withheld from it. Workers rest
+// while the queue digests is paused.
 //
 // # Redis
 //
@@ -43,7 +47,8 @@
 // script, also in a Cluster.
 //
 //   - digest-recipient:<account>:<id> (hash): address, preferences, version; the last period of each category
-//     by mode (last:…), categories with events (c:…), schedules that finish before a change (old:…).
+//     by mode (last:…), categories with events (c:…), days with keys (keyed), schedules that finish before a
+//     change (old:…).
 //   - digest-recipients:<account> (sorted set): ids.
 //   - digest-address:<account>:<address> (set): ids of recipients who have the address, or once had it.
 //   - digest-events:<account>:<category>:<id> (list), with :older (hash) and :actors (set): events that wait.

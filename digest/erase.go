@@ -87,33 +87,40 @@ func (r *Recipients) Delete(ctx context.Context, bound string, q api.DigestAccou
 	if err != nil {
 		return err
 	}
-	_, err = r.forget(ctx, one)
-	return err
+	return r.forget(ctx, one.place)
 }
 
-// forget deletes a recipient. It returns how many events waited.
-func (b *base) forget(ctx context.Context, one *recipient) (events int, _ error) {
+// forget deletes a recipient, whatever workers do with it meanwhile.
+func (b *base) forget(ctx context.Context, p place) error {
+	for range mostTries {
+		one, err := b.read(ctx, p)
+		if err != nil {
+			return err
+		}
+		gone, err := b.tryForget(ctx, one)
+		if err != nil || gone {
+			return err
+		}
+	}
+	return fault.New(fault.Unavailable, "", "the digests of %s change too fast to be deleted; try again", p)
+}
+
+// tryForget is one try of forget. gone is false if something came meanwhile.
+func (b *base) tryForget(ctx context.Context, one *recipient) (gone bool, _ error) {
 	kinds, err := b.kinds.of(ctx, one.account)
 	if err != nil {
-		return 0, err
-	}
-	counts, err := b.counts(ctx, one)
-	if err != nil {
-		return 0, err
-	}
-	for _, n := range counts {
-		events += n
+		return false, err
 	}
 	runs, err := b.DB.Client().ZRange(ctx, one.runs(), 0, -1).Result()
 	if err != nil {
-		return 0, redisdb.Failed(err, "list the runs of %s", one.place)
+		return false, redisdb.Failed(err, "list the runs of %s", one.place)
 	}
 	for _, id := range runs {
 		if err := b.forgetRun(ctx, one, id); err != nil {
-			return 0, err
+			return false, err
 		}
 	}
-	today := b.opts.Now().Unix() / int64(day.Seconds())
+	today := today(b.opts.Now())
 	keys := []string{one.key(), recipientsKey(one.shard(), one.account), dueKey(one.shard()), one.runs(),
 		one.known(today + 1), one.known(today), one.known(today - 1), one.known(today - 2)}
 	for _, category := range one.categories {
@@ -125,11 +132,12 @@ func (b *base) forget(ctx context.Context, one *recipient) (events int, _ error)
 	}
 	if one.email != "" {
 		if err := b.DB.Client().SRem(ctx, addressKey(one.account, one.email), one.id).Err(); err != nil {
-			return 0, redisdb.Failed(err, "forget the address of %s", one.place)
+			return false, redisdb.Failed(err, "forget the address of %s", one.place)
 		}
 	}
-	_, err = forgetScript.RunReplicated(ctx, b.DB, keys, forgetArgs{ID: one.id, Members: members})
-	return events, redisdb.Failed(err, "forget %s", one.place)
+	answer, err := forgetScript.RunReplicated(ctx, b.DB, keys, forgetArgs{ID: one.id,
+		Categories: len(one.categories), Members: members})
+	return answer.Word == "GONE", redisdb.Failed(err, "forget %s", one.place)
 }
 
 // forgetRun deletes a run of a recipient.
@@ -149,6 +157,7 @@ func (b *base) forgetRun(ctx context.Context, one *recipient, id string) error {
 	}
 	pipe.ZRem(ctx, openKey(one.shard()), "run "+id)
 	pipe.HDel(ctx, fencesKey(one.shard()), "run "+id)
+	pipe.ZRem(ctx, one.runs(), id)
 	_, err := pipe.Exec(ctx)
 	return redisdb.Failed(err, "forget run %s", id)
 }
@@ -160,7 +169,7 @@ func (r *Recipients) Erase(ctx context.Context, w outbox.Whom) (recipients int, 
 		return 0, err
 	}
 	for _, one := range all {
-		if _, err := r.forget(ctx, one); err != nil {
+		if err := r.forget(ctx, one.place); err != nil {
 			return recipients, err
 		}
 		recipients++

@@ -2,16 +2,21 @@ package digest
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
@@ -50,31 +55,74 @@ type line struct {
 // idSize is the length of the id of an event. Scripts count on it.
 const idSize = 20
 
-func (l line) write() (string, error) {
-	payload := l.payload
-	if len(payload) == 0 {
-		payload = json.RawMessage("{}")
+// escaped is what JSON escapes in texts without control characters (RFC 8259 section 7).
+var escaped = strings.NewReplacer(`"`, `\"`, `\`, `\\`)
+
+// text returns the line as it is stored. Its texts have no control characters and its payload is an object
+// without spaces: check refuses others.
+func (l line) text() string {
+	b := make([]byte, 0, 128+len(l.title)+len(l.url)+len(l.payload))
+	b = append(b, '[')
+	b = strconv.AppendInt(b, int64(l.returned), 10)
+	quote := func(text string) {
+		b = append(append(append(b, `,"`...), escaped.Replace(text)...), '"')
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode([]any{l.returned, l.id, l.entityType, l.entityID, l.at, l.priority, l.actorID, l.actorName,
-		l.actURL, l.title, l.url, payload})
-	return strings.TrimSuffix(b.String(), "\n"), err
+	quote(l.id)
+	quote(l.entityType)
+	quote(l.entityID)
+	b = strconv.AppendInt(append(b, ','), l.at, 10)
+	b = strconv.AppendInt(append(b, ','), int64(l.priority), 10)
+	for _, text := range []string{l.actorID, l.actorName, l.actURL, l.title, l.url} {
+		quote(text)
+	}
+	b = append(b, ',')
+	if len(l.payload) == 0 {
+		b = append(b, "{}"...)
+	}
+	return string(append(append(b, l.payload...), ']'))
 }
 
-func readLine(text string) (l line, err error) {
-	fields := []any{&l.returned, &l.id, &l.entityType, &l.entityID, &l.at, &l.priority, &l.actorID, &l.actorName,
-		&l.actURL, &l.title, &l.url, &l.payload}
-	if err := json.Unmarshal([]byte(text), &fields); err != nil {
-		return l, fmt.Errorf("read a digest event: %w", err)
+// decoders are idle decoders.
+var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
+
+// readLine reads what text wrote. A run reads up to digest.keep of them for each category.
+func readLine(text string) (l line, _ error) {
+	d, _ := decoders.Get().(*jsontext.Decoder)
+	defer decoders.Put(d)
+	d.Reset(bytes.NewBufferString(text), jsontext.AllowInvalidUTF8(true))
+	var failed error
+	next := func(kind jsontext.Kind) string {
+		token, err := d.ReadToken()
+		if failed == nil && err == nil && token.Kind() != kind {
+			err = fmt.Errorf("%q is in the place of another value", token)
+		}
+		if failed = cmp.Or(failed, err); failed != nil {
+			return ""
+		}
+		return token.String()
+	}
+	number := func() int64 {
+		n, err := strconv.ParseInt(next('0'), 10, 64)
+		failed = cmp.Or(failed, err)
+		return n
+	}
+	next('[')
+	l.returned = int(number())
+	l.id, l.entityType, l.entityID = next('"'), next('"'), next('"')
+	l.at, l.priority = number(), int(number())
+	l.actorID, l.actorName, l.actURL, l.title, l.url = next('"'), next('"'), next('"'), next('"'), next('"')
+	payload, err := d.ReadValue()
+	l.payload = json.RawMessage(payload.Clone())
+	next(']')
+	if failed = cmp.Or(failed, err); failed != nil {
+		return l, fmt.Errorf("read a digest event: %w", failed)
 	}
 	return l, nil
 }
 
 // entityOf returns the type and the id of an entity as they are in a line.
 func entityOf(entityType, entityID string) string {
-	text, _ := line{entityType: entityType, entityID: entityID}.write() // texts can be written
+	text := line{entityType: entityType, entityID: entityID}.text()
 	begin := len(`[0,"",`)
 	return text[begin : strings.Index(text, `,0,0,"","","","","",{}]`)+1]
 }
@@ -222,8 +270,7 @@ func (in *incoming) identify(account string) {
 	if e.OccurredAt == nil {
 		l.at = 0 // a repetition comes at another time
 	}
-	text, _ := l.write() // its payload was read
-	sum := sha256.Sum256([]byte(e.Category + "\x00" + text))
+	sum := sha256.Sum256([]byte(e.Category + "\x00" + l.text()))
 	in.fingerprint = letters.EncodeToString(sum[:5])
 }
 

@@ -3,6 +3,7 @@ package digest
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,13 +24,15 @@ const (
 
 // follow notes what became of the mail of runs, and who left, until ctx ends.
 func (w *worker) follow(ctx context.Context) {
-	if err := w.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: readBy}, w.apply); err != nil {
+	if err := w.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: readBy, Gather: redisdb.Unhurried},
+		w.apply); err != nil {
 		w.log.ErrorContext(ctx, "events not followed: digests have no result", "error", err)
 	}
 }
 
 // apply applies a batch of events.
 func (w *worker) apply(ctx context.Context, entries []redisdb.Entry) error {
+	var ends []ending // of different runs
 	for _, entry := range entries {
 		text := entry.Text(field)
 		if !strings.Contains(text, `"digestRun"`) && !strings.Contains(text, listPrefix) {
@@ -39,46 +42,69 @@ func (w *worker) apply(ctx context.Context, entries []redisdb.Entry) error {
 		if err != nil {
 			continue // of a later version
 		}
-		if err := w.learn(ctx, e); err != nil {
-			return err
+		var data about
+		if json.Unmarshal(e.Data, &data) != nil {
+			continue
 		}
+		if e.Type == event.ListUnsubscribe {
+			if data.ListID != ListID(e.Account) {
+				continue
+			}
+			if err := w.leave(ctx, e.Account, data.Recipient); err != nil {
+				return err
+			}
+			continue
+		}
+		end, is := endingOf(e, data)
+		if !is {
+			continue
+		}
+		if slices.ContainsFunc(ends, func(other ending) bool { return other.run == end.run }) {
+			if err := w.end(ctx, ends); err != nil {
+				return err
+			}
+			ends = nil
+		}
+		ends = append(ends, end)
 	}
-	return nil
+	return w.end(ctx, ends)
 }
 
-// learn applies an event.
-func (w *worker) learn(ctx context.Context, e event.Event) error {
-	var data struct {
-		event.Learned
-		event.Failure
-		Why string `json:"reason"` // of a cancelled message
-	}
-	if json.Unmarshal(e.Data, &data) != nil {
-		return nil
-	}
-	if e.Type == event.ListUnsubscribe {
-		if data.ListID != ListID(e.Account) {
-			return nil
-		}
-		return w.leave(ctx, e.Account, data.Recipient)
-	}
+// about is the data of an event about a mail.
+type about struct {
+	event.Learned
+	event.Failure
+}
+
+// ending is the end of the mail of a run.
+type ending struct {
+	account, run, queueID, state, reason string
+	back                                 bool // its events return, if the settings say so
+}
+
+// endingOf returns what an event says about the mail of a run, if it does.
+func endingOf(e event.Event, data about) (end ending, is bool) {
 	var meta struct {
 		Run string `json:"digestRun"`
 	}
-	if json.Unmarshal(data.Metadata, &meta) != nil || meta.Run == "" {
-		return nil
+	if json.Unmarshal(data.Metadata, &meta) != nil {
+		return end, false
 	}
+	if _, ok := runKey(meta.Run); !ok { // of a message that somebody else submitted
+		return end, false
+	}
+	end = ending{account: e.Account, run: meta.Run, queueID: data.QueueID}
 	switch e.Type {
 	case event.MessageSent:
-		return w.ended(ctx, e, meta.Run, data.QueueID, api.DigestSent, "", false)
+		end.state = api.DigestSent
 	case event.MessageFailed:
-		return w.ended(ctx, e, meta.Run, data.QueueID, api.DigestFailed, data.Failure.Error, !dead(data.Failure))
+		end.state, end.reason, end.back = api.DigestFailed, cutReason(data.Error), !dead(data.Failure)
 	case event.MessageSuppressed:
-		return w.ended(ctx, e, meta.Run, data.QueueID, api.DigestSkipped, "suppressed", false)
+		end.state, end.reason = api.DigestSkipped, "suppressed"
 	case event.MessageCancelled:
-		return w.ended(ctx, e, meta.Run, data.QueueID, api.DigestSkipped, "cancelled", false)
+		end.state, end.reason = api.DigestSkipped, "cancelled"
 	}
-	return nil
+	return end, end.state != ""
 }
 
 // dead reports whether a failure says that the address is dead.
@@ -87,56 +113,112 @@ func dead(f event.Failure) bool {
 	return code != nil && (*code == 550 || *code == 551 || *code == 553)
 }
 
-// ended notes the end of a run's mail. back: its events return, if the settings say so.
-func (w *worker) ended(ctx context.Context, e event.Event, id, queueID, state, reason string,
-	back bool) error {
-	r, err := w.find(ctx, e.Account, id)
-	if fault.Is(err, fault.NotFound) {
-		return nil // it names no run of ours
+const (
+	earlyPause = 20 * time.Millisecond // before runs are looked at again that are not submitted yet
+	mostEarly  = 50                    // such looks
+)
+
+// end notes the ends of the mails of different runs. An event may overtake the end of the submit, whose
+// worker may have died: then it is Unavailable, to be repeated until that is known.
+func (w *worker) end(ctx context.Context, ends []ending) error {
+	for range mostEarly {
+		early, err := w.endSome(ctx, ends)
+		if err != nil || len(early) == 0 {
+			return err
+		}
+		if ends = early; !redisdb.Pause(ctx, earlyPause) {
+			break
+		}
 	}
-	if err != nil {
-		return err
+	return fault.New(fault.Unavailable, "", "run %s and %d others are not submitted yet", ends[0].run,
+		len(ends)-1)
+}
+
+// endSome is end. It returns those whose runs are not submitted yet.
+func (w *worker) endSome(ctx context.Context, ends []ending) (early []ending, _ error) {
+	if len(ends) == 0 {
+		return nil, nil
 	}
-	if r.queueID == "" && r.state == api.DigestProcessing {
-		// The event overtook the end of the submit, whose worker may have died: it is repeated until that is known.
-		return fault.New(fault.Unavailable, "", "run %s is not submitted yet", id)
+	read := w.DB.Client().Pipeline()
+	hashes := make([]*redis.MapStringStringCmd, len(ends))
+	for i, end := range ends {
+		key, _ := runKey(end.run)
+		hashes[i] = read.HGetAll(ctx, key)
 	}
-	key, _ := runKey(id)
-	answer, err := endScript.RunReplicated(ctx, w.DB, []string{key, runsKey(r.shard(), r.account)},
-		endArgs{Run: id,
-			Now: w.opts.Now(), QueueID: queueID, State: state, Reason: cutReason(reason),
-			Seconds: seconds(w.opts.Retention)})
-	if err != nil {
-		return redisdb.Failed(err, "note the end of run %s", id)
+	if _, err := read.Exec(ctx); err != nil {
+		return nil, redisdb.Failed(err, "read runs of digests")
 	}
-	switch answer.Word {
-	case "ENDED":
-		w.metrics.runs.WithLabelValues(state).Inc()
-	case "OTHER":
-		return nil
+	var over []ended
+	pipe, now := w.DB.ReplicatedPipeline(), w.opts.Now()
+	for i, end := range ends {
+		r := readRun(end.run, hashes[i].Val())
+		switch {
+		case r.state == "" || r.account != end.account: // it names no run of ours
+		case r.queueID == "" && r.state == api.DigestProcessing:
+			early = append(early, end)
+		default:
+			key, _ := runKey(end.run)
+			over = append(over, ended{end, r, endScript.Add(pipe, []string{key, runsKey(r.shard(), r.account)},
+				endArgs{Run: end.run, Now: now, QueueID: end.queueID, State: end.state, Reason: end.reason,
+					Seconds: seconds(w.opts.Retention)})})
+		}
 	}
-	r.state, r.reason = state, cutReason(reason)
-	if state == api.DigestFailed && back && !w.opts.Drop {
-		return w.giveBackMail(ctx, r, queueID)
+	if err := pipe.Exec(ctx); err != nil {
+		return nil, redisdb.Failed(err, "note the ends of %d runs", len(over))
 	}
-	return w.emit(ctx, r)
+	return early, w.tell(ctx, over)
+}
+
+// ended is the end of the mail of a run, as the script noted it.
+type ended struct {
+	ending
+	of     *run
+	answer *redisdb.Reply[word]
+}
+
+// tell tells what became of runs, or returns their events.
+func (w *worker) tell(ctx context.Context, over []ended) error {
+	var told []*run
+	for _, one := range over {
+		answer, err := one.answer.Read()
+		if err != nil {
+			return redisdb.Failed(err, "note the end of run %s", one.run)
+		}
+		switch answer.Word {
+		case "ENDED":
+			w.metrics.runs.WithLabelValues(one.state).Inc()
+		case "OTHER":
+			continue
+		}
+		one.of.state, one.of.reason = one.state, one.reason
+		if one.state == api.DigestFailed && one.back && !w.opts.Drop {
+			if err := w.giveBackMail(ctx, one.of, one.queueID); err != nil {
+				return err
+			}
+			continue
+		}
+		told = append(told, one.of)
+	}
+	return w.emit(ctx, told...)
 }
 
 func cutReason(reason string) string {
 	return strings.ToValidUTF8(reason[:min(len(reason), mostReason)], "")
 }
 
-// giveBackMail returns the events of a run whose message failed. Its dead letter goes first, or a
-// replay could mail them a second time.
+// giveBackMail returns the events of a run whose message failed. Its dead letter goes first, or a replay
+// could mail them a second time. Its key, which is free then, is withheld from submits that come late.
 func (w *worker) giveBackMail(ctx context.Context, r *run, queueID string) error {
 	if _, err := w.DeleteDeadLetter(ctx, queueID); err != nil {
 		return err
 	}
-	_, err := w.Parts.Get(ctx, queueID)
-	if fault.Is(err, fault.NotFound) {
-		return w.giveBack(ctx, r)
+	if _, err := w.Parts.Get(ctx, queueID); !fault.Is(err, fault.NotFound) {
+		return err // nil: somebody replayed it, so its mail has the events, and another event will tell
 	}
-	return err // nil: somebody replayed it, so its mail has the events, and another event will tell
+	if late, err := w.Withhold(ctx, r.account, r.mailKey()); err != nil || late != "" && late != queueID {
+		return err // nil: a submit that came late has the events
+	}
+	return w.giveBack(ctx, r)
 }
 
 // giveBack returns the events of a failed run to those that wait, or drops them, and tells it. It may be
@@ -177,25 +259,27 @@ func (w *worker) backSome(ctx context.Context, r *run) (more bool, _ error) {
 	return answer.Word == "MORE", nil
 }
 
-// emit tells what became of a run. Repeated, the event has the same id.
-func (b *base) emit(ctx context.Context, r *run) error {
-	kept, err := readRecord(r.groups)
-	if err != nil {
-		return err
+// emit tells what became of runs. Repeated, an event has the same id.
+func (b *base) emit(ctx context.Context, runs ...*run) error {
+	if len(runs) == 0 {
+		return nil
 	}
 	kinds := map[string]event.Type{api.DigestSent: event.DigestSent, api.DigestSkipped: event.DigestSkipped,
 		api.DigestFailed: event.DigestFailed}
-	e, err := event.New("digest-"+r.id+"-"+r.state, kinds[r.state], r.account, b.opts.Now(), event.Digest{
-		Run: r.id, Recipient: r.place.id, Schedule: r.schedule, Period: r.period, QueueID: r.queueID,
-		Events: r.events, Groups: len(kept.Groups), Returned: r.returned, Reason: r.reason})
-	if err != nil {
-		return err
+	pipe := b.DB.Client().Pipeline()
+	for _, r := range runs {
+		e, err := event.New("digest-"+r.id+"-"+r.state, kinds[r.state], r.account, b.opts.Now(), event.Digest{
+			Run: r.id, Recipient: r.place.id, Schedule: r.schedule, Period: r.period, QueueID: r.queueID,
+			Events: r.events, Groups: groupsOf(r.groups), Returned: r.returned, Reason: r.reason})
+		if err != nil {
+			return err
+		}
+		text, err := e.Line()
+		if err != nil {
+			return err
+		}
+		pipe.XAdd(ctx, &redis.XAddArgs{Stream: redisdb.Key(0, stream), Values: []string{field, text}})
 	}
-	text, err := e.Line()
-	if err != nil {
-		return err
-	}
-	err = b.DB.Client().XAdd(ctx, &redis.XAddArgs{Stream: redisdb.Key(0, stream),
-		Values: []string{field, text}}).Err()
-	return redisdb.Failed(err, "emit the event of run %s", r.id)
+	_, err := pipe.Exec(ctx)
+	return redisdb.Failed(err, "emit the events of %d runs, from %s on", len(runs), runs[0].id)
 }

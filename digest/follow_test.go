@@ -105,6 +105,23 @@ func TestARunEndsWithItsMail(t *testing.T) {
 	}
 }
 
+// TestARunEndsTwice: its dead letter was replayed, and both ends are read together.
+func TestARunEndsTwice(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.take(t, about("ann", "1", "Bo"))
+	b.morning(t)
+	b.tell(t, event.MessageFailed, 0, map[string]any{"error": "550 no such user", "smtpResponseCode": 550})
+	b.tell(t, event.MessageSent, 0, nil)
+	b.running(t, func() bool { return len(b.told(t)) == 2 })
+	if told := b.told(t); told[0] != "digestFailed 550 no such user" || told[1] != "digestSent" {
+		t.Errorf("told %v", told)
+	}
+	if r := b.runs(t, "ann")[0]; r.State != api.DigestSent {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestWhatWaitsOfThoseWhoLeftIsTold: what waits is dropped and told.
 func TestWhatWaitsOfThoseWhoLeftIsTold(t *testing.T) {
 	t.Parallel()
@@ -159,5 +176,40 @@ func TestTheEndOfARunIsToldIfItsAnswerWasLost(t *testing.T) {
 	b.running(t, func() bool { return b.runs(t, "ann")[0].State == api.DigestSent })
 	if told := b.told(t); len(told) != 1 {
 		t.Errorf("told %v", told)
+	}
+}
+
+// TestAFailedMailWithoutDeadLetter: its dead letter was deleted before, and its key is still known.
+// Its events return. If another message was accepted under the key meanwhile, that one has them.
+func TestAFailedMailWithoutDeadLetter(t *testing.T) {
+	t.Parallel()
+	for known, want := range map[string]int{"mail-0": 2, "mail-late": 1} {
+		b, asked := setup(t), make(chan struct{}, 1)
+		parts := b.parts()
+		parts.DeleteDeadLetter = func(context.Context, string) (api.DeleteAnswer, error) {
+			return api.DeleteAnswer{}, nil
+		}
+		parts.Withhold = func(context.Context, string, string) (string, error) {
+			asked <- struct{}{}
+			return known, nil
+		}
+		b.remake(t, parts)
+		b.take(t, about("bob", "1", "Bo"))
+		b.morning(t)
+		b.tell(t, event.MessageFailed, 0, map[string]any{"error": "451 later", "smtpResponseCode": 451})
+		b.tell(t, event.MessageSent, 0, nil) // of no more use: it shows that the event before was dealt with
+		withheld := false
+		b.running(t, func() bool {
+			select {
+			case <-asked:
+				withheld = true
+			default:
+			}
+			return withheld && b.runs(t, "bob")[0].State == api.DigestSent
+		})
+		b.morning(t)
+		if n := len(b.mails.all()); n != want {
+			t.Errorf("%s is known: %d mails, want %d", known, n, want)
+		}
 	}
 }

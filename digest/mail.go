@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -74,9 +75,9 @@ type made struct {
 	record  string
 }
 
-// mailOf makes the mail of a run. The same run makes the same mail.
-func (b *base) mailOf(ctx context.Context, r *run) (made, error) {
-	all, ids, err := b.snapshot(ctx, r)
+// mailOf makes the mail of a run of what it took. The same run makes the same mail.
+func (b *base) mailOf(r *run, taken lists) (made, error) {
+	all, ids, err := r.snapshot(taken)
 	if err != nil {
 		return made{}, err
 	}
@@ -101,7 +102,7 @@ func (b *base) write(r *run, d letter.Digest) (req api.SubmitRequest, _ error) {
 		return req, err
 	}
 	req = api.SubmitRequest{Account: r.account, To: api.Addresses{{Name: r.name, Address: r.email}},
-		IdempotencyKey: mailKey(r.id), Lane: r.manner.Lane, Locale: r.locale, TZ: r.tz, Metadata: metadata,
+		IdempotencyKey: r.mailKey(), Lane: r.manner.Lane, Locale: r.locale, TZ: r.tz, Metadata: metadata,
 		Tags: []string{"digest"}}
 	if r.manner.Listed {
 		req.ListID = ListID(r.account)
@@ -123,8 +124,15 @@ func (b *base) write(r *run, d letter.Digest) (req api.SubmitRequest, _ error) {
 	return req, err
 }
 
-// mailKey is the idempotency key of the message of a run.
-func mailKey(run string) string { return "digest/" + run }
+// mailKey is the idempotency key of the message of a run. That of a run which failed is withheld, so one that
+// is run again has another.
+func (r *run) mailKey() string {
+	key := "digest/" + r.id
+	if r.retries > 0 {
+		key += "/" + strconv.Itoa(r.retries)
+	}
+	return key
+}
 
 // mostIDs bounds the ids of events that a run keeps.
 const mostIDs = 1000

@@ -46,6 +46,23 @@ func (o Options) awake(r *recipient, at time.Time, stagger time.Duration) time.T
 	return r.quiet.End(at, r.zone)
 }
 
+// mayMail returns when a recipient may be mailed by a schedule: now, or when quiet hours or the pause end.
+// Mail that is late is late by them too. Urgent mail heeds the pause only.
+func (o Options) mayMail(r *recipient, schedule string, now time.Time) time.Time {
+	if schedule != urgentSchedule {
+		return o.awake(r, now, o.stagger(r.place))
+	}
+	if r.paused.After(now) {
+		return r.paused
+	}
+	return now
+}
+
+// wasPutOff reports whether something is due at a time because quiet hours or the pause ended.
+func (o Options) wasPutOff(r *recipient, at time.Time) bool {
+	return !at.After(r.paused) || r.quiet.In(at.Add(-o.stagger(r.place)-time.Millisecond), r.zone)
+}
+
 // period is one mail of a schedule.
 type period struct {
 	id  string
@@ -84,13 +101,10 @@ func (o Options) from(r *recipient, now time.Time) time.Time {
 // newest returns the last period of a cadence that is due at or before now and comes after the period last.
 // since is when it was due first; before, none is looked for. ok is false if none is due.
 func (o Options) newest(r *recipient, c cadence, last string, since, now time.Time) (p period, ok bool) {
-	if r.paused.After(now) {
-		return period{}, false
-	}
 	span := min(c.Span(), mostSpan)
 	late := 2*o.Stagger + r.quiet.Longest() + time.Hour
 	at := since.Add(-late)
-	if !since.After(r.paused) { // it waited for the end of the pause
+	if o.wasPutOff(r, since) { // it was due before, by up to a whole period
 		at = at.Add(-span)
 	}
 	if least := now.Add(-late - 2*span); at.Before(least) {

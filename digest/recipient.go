@@ -1,6 +1,7 @@
 package digest
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -54,8 +55,12 @@ func readRecipient(p place, from map[string]string) *recipient {
 		locale: from["locale"], tz: from["tz"], paused: redisdb.ParseTime(from["paused"]),
 		created: redisdb.ParseTime(from["created"]), updated: redisdb.ParseTime(from["updated"]),
 		preferences: map[string]api.DigestPreference{}, lasts: map[string]string{}, old: map[string]finishing{}}
-	_ = json.Unmarshal([]byte(from["preferences"]), &r.preferences) // written by us, or empty
-	_ = json.Unmarshal([]byte(from["quiet"]), &r.quietHours)
+	if text := from["preferences"]; text != "" {
+		_ = json.Unmarshal([]byte(text), &r.preferences) // written by us
+	}
+	if text := from["quiet"]; text != "" {
+		_ = json.Unmarshal([]byte(text), &r.quietHours)
+	}
 	for field, value := range from {
 		if name, ok := strings.CutPrefix(field, lastField); ok {
 			r.lasts[name] = value
@@ -97,12 +102,11 @@ func (r *recipient) lastMail(category string) time.Time {
 
 // fill sets what is not known yet.
 func (r *recipient) fill(email, name, locale, tz string) {
-	for field, value := range map[*string]string{&r.email: email, &r.name: name, &r.locale: locale, &r.tz: tz} {
-		if *field == "" {
-			*field = value
-		}
+	r.email, r.name, r.locale = cmp.Or(r.email, email), cmp.Or(r.name, name), cmp.Or(r.locale, locale)
+	if r.tz == "" && tz != "" {
+		r.tz = tz
+		r.settle()
 	}
-	r.settle()
 }
 
 // wish is a schedule with the categories that have it.
@@ -117,25 +121,33 @@ type wish struct {
 func (o Options) wishes(r *recipient, categories []string, kinds map[string]*api.DigestKind) []wish {
 	byKey := map[string]*wish{}
 	for _, category := range categories {
-		name, urgent := strings.CutPrefix(category, urgentCategory)
-		c := o.wanted(r, name, kinds[name])
-		key := c.key()
+		w, ok := o.wish(r, category, kinds)
 		switch {
-		case c.mode == off:
-			continue
-		case urgent:
-			c, key = cadence{mode: immediate}, urgentSchedule
+		case !ok:
+		case byKey[w.schedule] == nil:
+			byKey[w.schedule] = &w
+		default:
+			byKey[w.schedule].categories = append(byKey[w.schedule].categories, category)
 		}
-		if byKey[key] == nil {
-			byKey[key] = &wish{cadence: c, schedule: key}
-		}
-		byKey[key].categories = append(byKey[key].categories, category)
 	}
 	var all []wish
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		all = append(all, *byKey[key])
 	}
 	return all
+}
+
+// wish returns the schedule of a category. ok is false if it is off.
+func (o Options) wish(r *recipient, category string, kinds map[string]*api.DigestKind) (w wish, ok bool) {
+	name, urgent := strings.CutPrefix(category, urgentCategory)
+	w = wish{cadence: o.wanted(r, name, kinds[name]), categories: []string{category}}
+	if w.mode == off {
+		return w, false
+	}
+	if w.schedule = w.key(); urgent {
+		w.cadence, w.schedule = cadence{mode: immediate}, urgentSchedule
+	}
+	return w, true
 }
 
 // dueFirst returns when the first mail of a schedule is due for an event of a category that comes now.

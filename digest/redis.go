@@ -132,7 +132,7 @@ func script[A, R any](name string) *redisdb.Script[A, R] {
 }
 
 var (
-	takeScript     = script[takeArgs, taken]("take")
+	takeScript     = script[takeArgs, string]("take")
 	takeBackScript = script[takeBackArgs, []deleted]("take_back")
 	preferScript   = script[preferArgs, word]("prefer")
 	claimScript    = script[claimArgs, []claimed]("claim")
@@ -150,16 +150,12 @@ var (
 type word struct{ Word string }
 
 type takeArgs struct {
-	Version                 string
-	Now                     time.Time
-	ID                      string
-	Email, Name, Locale, TZ string
-	Keep                    int
-	Known, Retention        int // seconds
-	Events                  []string
+	Now              time.Time
+	Today            int64
+	Keep             int
+	Known, Retention int // seconds
+	Recipients       []string
 }
-
-type taken struct{ Word, Results string }
 
 type takeBackArgs struct{ ID, Group, Entity string }
 
@@ -208,6 +204,7 @@ type opened struct {
 type beginArgs struct {
 	Run, Fence string
 	Now        time.Time
+	Most       int
 }
 
 type renewArgs struct {
@@ -253,6 +250,7 @@ type retryArgs struct {
 type retried struct{ Word, State string }
 
 type forgetArgs struct {
-	ID      string
-	Members []string
+	ID         string
+	Categories int
+	Members    []string
 }

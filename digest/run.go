@@ -1,19 +1,15 @@
 package digest
 
 import (
-	"bytes"
-	"compress/flate"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
@@ -34,6 +30,7 @@ type run struct {
 	scheduled        time.Time
 	started, ended   time.Time
 	attempts, events int
+	retries          int // how often somebody had it run again after it failed
 	queueID          string
 	taken            []string // categories of its events
 	manner           manner
@@ -54,6 +51,7 @@ func readRun(id string, from map[string]string) *run {
 		period: from["period"], state: from["state"], reason: from["reason"],
 		scheduled: redisdb.ParseTime(from["scheduled"]), started: redisdb.ParseTime(from["started"]),
 		ended: redisdb.ParseTime(from["ended"]), attempts: n("attempts"), events: n("events"),
+		retries: n("retries"),
 		queueID: from["queueId"], email: from["email"], name: from["name"], locale: from["locale"], tz: from["tz"],
 		groups: from["groups"], returned: n("returned"), dropped: n("dropped")}
 	r.ids = from["ids"]
@@ -64,20 +62,33 @@ func readRun(id string, from map[string]string) *run {
 
 // find returns a run. Unknown, or of another account: NotFound.
 func (b *Runs) find(ctx context.Context, bound, id string) (*run, error) {
-	unknown := fault.New(fault.NotFound, "DigestRunNotFound", "There is no run %q of digests", id)
+	r, _, err := b.findBegun(ctx, id, 0)
+	if err == nil && bound != "" && r.account != bound {
+		err = unknownRun(id)
+	}
+	return r, err
+}
+
+// findBegun returns a run with what it took, which is in so many lists at most. Unknown: NotFound.
+func (b *Runs) findBegun(ctx context.Context, id string, most int) (*run, lists, error) {
 	key, ok := runKey(id)
 	if !ok {
-		return nil, unknown
+		return nil, lists{}, unknownRun(id)
 	}
-	fields, err := b.DB.Client().HGetAll(ctx, key).Result()
-	if err != nil {
-		return nil, redisdb.Failed(err, "read run %s", id)
+	pipe := b.DB.Client().Pipeline()
+	fields, taken := pipe.HGetAll(ctx, key), addLists(ctx, pipe, takenKeys(id, most))
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, taken, redisdb.Failed(err, "read run %s", id)
 	}
-	r := readRun(id, fields)
-	if r.state == "" || bound != "" && r.account != bound {
-		return nil, unknown
+	r := readRun(id, fields.Val())
+	if r.state == "" {
+		return nil, taken, unknownRun(id)
 	}
-	return r, nil
+	return r, taken, nil
+}
+
+func unknownRun(id string) error {
+	return fault.New(fault.NotFound, "DigestRunNotFound", "There is no run %q of digests", id)
 }
 
 // open makes the run of a plan and works on it. again is true if the recipient was changed meanwhile.
@@ -98,7 +109,11 @@ func (w *worker) open(ctx context.Context, h held, r *recipient, p planned, now 
 	next := held{h.shard, "run " + id, answer.Fence}
 	w.hold(next, true)
 	defer w.hold(next, false)
-	return false, w.finish(ctx, next, id)
+	begun, taken, err := w.findBegun(ctx, id, len(p.categories))
+	if err != nil {
+		return false, err
+	}
+	return false, w.finish(ctx, next, begun, taken)
 }
 
 // since returns when what is held was due.
@@ -177,28 +192,8 @@ func (b *base) whyNot(ctx context.Context, r *recipient, categories []string) (s
 	return reasons[0], nil
 }
 
-// resume works on a run that was begun before.
-func (w *worker) resume(ctx context.Context, h held, id string) error {
-	key, _ := runKey(id)
-	fields, err := w.DB.Client().HMGet(ctx, key, "account").Result()
-	if err != nil {
-		return redisdb.Failed(err, "read run %s", id)
-	}
-	account, _ := fields[0].(string)
-	answer, err := beginScript.RunReplicated(ctx, w.DB, []string{key, openKey(h.shard), fencesKey(h.shard),
-		runsKey(h.shard, account)}, beginArgs{Run: id, Fence: h.fence, Now: w.opts.Now()})
-	if err != nil || answer.Word != "BEGUN" {
-		return redisdb.Failed(err, "go on with run %s", id)
-	}
-	return w.finish(ctx, h, id)
-}
-
-// finish makes the mail of a run and hands it to the outbox. Each step may be repeated.
-func (w *worker) finish(ctx context.Context, h held, id string) error {
-	r, err := w.find(ctx, "", id)
-	if err != nil {
-		return err
-	}
+// finish makes the mail of a run of what it took, and hands it to the outbox. Each step may be repeated.
+func (w *worker) finish(ctx context.Context, h held, r *run, taken lists) error {
 	switch r.state {
 	case api.DigestSkipped:
 		return w.skip(ctx, h, r, r.reason)
@@ -206,7 +201,7 @@ func (w *worker) finish(ctx context.Context, h held, id string) error {
 		return w.giveUp(ctx, h, r)
 	}
 	began := time.Now()
-	mail, err := w.mailOf(ctx, r)
+	mail, err := w.mailOf(r, taken)
 	if err != nil {
 		return w.failed(ctx, h, r, mail, err)
 	}
@@ -216,6 +211,10 @@ func (w *worker) finish(ctx context.Context, h held, id string) error {
 	case err != nil:
 		return w.failed(ctx, h, r, mail, err)
 	case answer.NoneQueued():
+		held, err := w.closed(ctx, h, r, closing{state: api.DigestSkipped, reason: "suppressed", open: true})
+		if err != nil || !held { // as its recipient was erased meanwhile, of whom nothing is told
+			return err
+		}
 		return w.skip(ctx, h, r, "suppressed")
 	}
 	return w.submitted(ctx, h, r, mail, answer.QueueID)
@@ -236,66 +235,6 @@ func (w *worker) skip(ctx context.Context, h held, r *run, reason string) error 
 	}
 	w.metrics.runs.WithLabelValues(api.DigestSkipped).Inc()
 	return w.close(ctx, h, r, closing{state: api.DigestSkipped, reason: reason})
-}
-
-const (
-	firstWait = 10 * time.Second // before a run is tried again; doubled each time
-	mostWait  = time.Hour
-)
-
-// failed decides what follows an error: the run is tried again, or fails. mail is empty if it was not made.
-func (w *worker) failed(ctx context.Context, h held, r *run, mail made, cause error) error {
-	if fault.Is(cause, fault.Unavailable) || errors.Is(cause, context.DeadlineExceeded) {
-		return cause // of Redis: its lease ends, and no attempt is spent
-	}
-	// The outbox may have accepted its message before, when the answer was lost or the process died. What fails
-	// now, as a template that was deleted since, must not mail its events in another one.
-	queueID, err := w.Accepted(ctx, r.account, mailKey(r.id))
-	if err != nil {
-		return err
-	}
-	if queueID != "" {
-		return w.submitted(ctx, h, r, mail, queueID)
-	}
-	reason := reasonOf(cause)
-	if f, ok := errors.AsType[*fault.Error](cause); ok && f.Kind == fault.Limited { // a quota is used up
-		wait := min(max(f.RetryAfter, firstWait), mostWait)
-		return w.close(ctx, h, r, closing{reason: reason, again: w.opts.Now().Add(wait), unspent: true})
-	}
-	if r.attempts < w.opts.Attempts {
-		wait := min(firstWait<<min(r.attempts, 10), mostWait)
-		w.log.WarnContext(ctx, "digest not made; it is tried again", "run", r.id, "account", r.account, "attempt",
-			r.attempts, "wait_seconds", wait.Seconds(), "error", cause)
-		return w.close(ctx, h, r, closing{reason: reason, again: w.opts.Now().Add(wait)})
-	}
-	w.log.ErrorContext(ctx, "digest failed", "run", r.id, "account", r.account, "attempts", r.attempts, "error",
-		cause)
-	held, err := w.closed(ctx, h, r, closing{state: api.DigestFailed, reason: reason, open: true})
-	if err != nil || !held {
-		return err
-	}
-	r.state, r.reason = api.DigestFailed, reason
-	return w.giveUp(ctx, h, r)
-}
-
-// giveUp ends the work on a run that failed. It stays open until its events returned and that is told, so
-// that another process goes on if this one dies.
-func (w *worker) giveUp(ctx context.Context, h held, r *run) error {
-	if err := w.giveBack(ctx, r); err != nil {
-		return err
-	}
-	return w.close(ctx, h, r, closing{state: api.DigestFailed, reason: r.reason})
-}
-
-// mostReason bounds the reason of a run, in bytes.
-const mostReason = 300
-
-func reasonOf(err error) string {
-	reason := err.Error()
-	if fault.CodeOf(err) != "" {
-		reason = fault.CodeOf(err) + ": " + reason
-	}
-	return strings.ToValidUTF8(reason[:min(len(reason), mostReason)], "")
 }
 
 // closing is how the work on a run ends.
@@ -321,13 +260,49 @@ func (b *base) closed(ctx context.Context, h held, r *run, c closing) (held bool
 	return answer.Word == "CLOSED", redisdb.Failed(err, "close run %s", r.id)
 }
 
-// snapshot returns the groups of a run, ranked, and the ids of its events, of those beyond digest.keep not.
-func (b *base) snapshot(ctx context.Context, r *run) ([]*group, []string, error) {
-	keys := make([]string, len(r.taken))
-	for i := range r.taken {
-		keys[i] = takenKey(r.id, i)
+// lists are lists of events, each of a category, as they were read.
+type lists struct {
+	lines []*redis.StringSliceCmd
+	older []*redis.MapStringStringCmd
+}
+
+// addLists reads lists with a pipeline.
+func addLists(ctx context.Context, pipe redis.Pipeliner, keys []string) (l lists) {
+	for _, key := range keys {
+		l.lines = append(l.lines, pipe.LRange(ctx, key, 0, -1))
+		l.older = append(l.older, pipe.HGetAll(ctx, key+olderPart))
 	}
-	all, ids, err := b.groups(ctx, r.taken, keys)
+	return l
+}
+
+// readLists reads lists.
+func (b *base) readLists(ctx context.Context, keys []string) (l lists, _ error) {
+	if len(keys) == 0 {
+		return l, nil
+	}
+	pipe := b.DB.Client().Pipeline()
+	l = addLists(ctx, pipe, keys)
+	_, err := pipe.Exec(ctx)
+	return l, redisdb.Failed(err, "read events of digests")
+}
+
+// taken reads what a run took.
+func (b *Runs) taken(ctx context.Context, r *run) (lists, error) {
+	return b.readLists(ctx, takenKeys(r.id, len(r.taken)))
+}
+
+// takenKeys returns the keys of the first lists that a run took.
+func takenKeys(id string, n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = takenKey(id, i)
+	}
+	return keys
+}
+
+// snapshot returns the groups of a run, ranked, and the ids of its events, of those beyond digest.keep not.
+func (r *run) snapshot(taken lists) ([]*group, []string, error) {
+	all, ids, err := taken.groups(r.taken)
 	for n := 0; n+idSize <= len(r.ids); n += idSize {
 		ids = append(ids, r.ids[n:n+idSize])
 	}
@@ -340,31 +315,23 @@ func (b *base) waiting(ctx context.Context, r *recipient) ([]*group, error) {
 	for i, category := range r.categories {
 		keys[i] = r.events(category)
 	}
-	all, _, err := b.groups(ctx, r.categories, keys)
+	l, err := b.readLists(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	all, _, err := l.groups(r.categories)
 	return all, err
 }
 
-// groups reads lists of events, each of a category.
-func (b *base) groups(ctx context.Context, categories, keys []string) ([]*group, []string, error) {
-	if len(keys) == 0 {
-		return nil, nil, nil
-	}
-	pipe := b.DB.Client().Pipeline()
-	lists, older := make([]*redis.StringSliceCmd, len(keys)), make([]*redis.MapStringStringCmd, len(keys))
-	for i, key := range keys {
-		lists[i] = pipe.LRange(ctx, key, 0, -1)
-		older[i] = pipe.HGetAll(ctx, key+olderPart)
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, nil, redisdb.Failed(err, "read events of digests")
-	}
+// groups returns the groups in the lists of categories, ranked, and the ids of their events.
+func (l lists) groups(categories []string) ([]*group, []string, error) {
 	g := gathered{byName: map[string]*group{}}
 	for i, listed := range categories {
 		category := strings.TrimPrefix(listed, urgentCategory)
-		if err := g.addOlder(category, older[i].Val()); err != nil {
+		if err := g.addOlder(category, l.older[i].Val()); err != nil {
 			return nil, nil, err
 		}
-		if err := g.addLines(category, lists[i].Val()); err != nil {
+		if err := g.addLines(category, l.lines[i].Val()); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -445,33 +412,25 @@ type record struct {
 	Events []string          `json:"events"` // ids, the newest of them
 }
 
-// packers are writers of records at rest: each has a table of a megabyte.
-var packers = sync.Pool{New: func() any {
-	w, err := flate.NewWriter(nil, flate.BestSpeed)
-	if err != nil {
-		panic(err) // the level is one that it knows
-	}
-	return w
-}}
-
-// write packs a record.
+// write packs a record: the number of its groups, a space, and its JSON, compressed.
 func (r record) write() (string, error) {
-	var b bytes.Buffer
-	packed, _ := packers.Get().(*flate.Writer)
-	defer packers.Put(packed)
-	packed.Reset(&b)
-	err := json.NewEncoder(packed).Encode(r)
-	if err == nil {
-		err = packed.Close()
-	}
-	return b.String(), err
+	raw, err := json.Marshal(r)
+	return strconv.Itoa(len(r.Groups)) + " " + string(s2.EncodeBetter(nil, raw)), err
+}
+
+// groupsOf returns how many groups are in a packed record.
+func groupsOf(packed string) int {
+	number, _, _ := strings.Cut(packed, " ")
+	n, _ := strconv.Atoi(number) // written by us, or empty
+	return n
 }
 
 func readRecord(packed string) (r record, err error) {
 	if packed == "" {
 		return r, nil
 	}
-	raw, err := io.ReadAll(flate.NewReader(strings.NewReader(packed)))
+	_, compressed, _ := strings.Cut(packed, " ")
+	raw, err := s2.Decode(nil, []byte(compressed))
 	if err == nil {
 		err = json.Unmarshal(raw, &r)
 	}

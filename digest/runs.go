@@ -39,7 +39,11 @@ func (b *Runs) Get(ctx context.Context, bound, id string) (api.DigestRun, error)
 	}
 	shown.Groups, shown.EventIDs = kept.Groups, kept.Events
 	if r.groups == "" { // it was not mailed yet, or failed
-		all, ids, err := b.snapshot(ctx, r)
+		taken, err := b.taken(ctx, r)
+		if err != nil {
+			return shown, err
+		}
+		all, ids, err := r.snapshot(taken)
 		if err != nil {
 			return shown, err
 		}

@@ -77,6 +77,40 @@ func TestARepeatedKeyIsOneEvent(t *testing.T) {
 	}
 }
 
+// TestKeysOfDaysSideBySide: a key is known for two days, whatever keys come before and after it, and by a
+// process whose clock is a day behind. Then it is free.
+func TestKeysOfDaysSideBySide(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	status := func(key string) string {
+		e := about("ann", key, "Bo")
+		e.IdempotencyKey = key
+		return b.take(t, e)[0].Idempotency.Status
+	}
+	for day := range 6 {
+		for ago, want := range []string{"MISS", "HIT", "HIT", "MISS"} {
+			if ago > day {
+				break
+			}
+			key := fmt.Sprint("k", day-ago)
+			if ago == 3 { // a key of that day that nobody has asked for since
+				key += " long ago"
+				b.Advance(-3 * 24 * time.Hour)
+				status(key)
+				b.Advance(3 * 24 * time.Hour)
+			}
+			if got := status(key); got != want {
+				t.Errorf("on day %d the key %q is a %s, want %s", day, key, got, want)
+			}
+		}
+		b.Advance(-24 * time.Hour)
+		if got := status(fmt.Sprint("k", day)); got != "HIT" {
+			t.Errorf("a day before day %d its key is a %s", day, got)
+		}
+		b.Advance(2 * 24 * time.Hour)
+	}
+}
+
 // TestCountsAreExactBeyondKeep: events beyond digest.keep are counted, with their actors and their
 // last title.
 func TestCountsAreExactBeyondKeep(t *testing.T) {
@@ -100,6 +134,45 @@ func TestCountsAreExactBeyondKeep(t *testing.T) {
 	got, want := string(b.mails.all()[0].Render.Params), string(plain.mails.all()[0].Render.Params)
 	if got != want {
 		t.Errorf("with 7 events kept:\n%s\nwith all:\n%s", got, want)
+	}
+}
+
+// TestTenThousandEventsOfOneLine, and one more, about one thing and about thousands: counts and rest are
+// exact.
+func TestTenThousandEventsOfOneLine(t *testing.T) {
+	t.Parallel()
+	const n = 10_001
+	for _, things := range []int{1, 3_000} {
+		b := setup(t)
+		var list []api.DigestEvent
+		for i := range n {
+			e := about("ann", fmt.Sprint(i%things), fmt.Sprint("actor ", i%9_000))
+			list = append(list, e)
+			if len(list) == 1000 || i == n-1 {
+				b.take(t, list...)
+				list = nil
+			}
+		}
+		b.morning(t)
+		all := b.mails.all()
+		if len(all) != 1 {
+			t.Fatalf("%d mails", len(all))
+		}
+		d, lines := saidIn(t, all[0]), 0
+		for _, g := range d.Groups {
+			lines += g.Count
+			if things == 1 && (g.Count != n || len(g.Actors) != 3 || g.Others != 9_000-3) {
+				t.Errorf("the line has %d events of %d actors and %d others", g.Count, len(g.Actors), g.Others)
+			}
+		}
+		shown := min(things, 50)
+		if d.Total != n || len(d.Groups) != shown || d.Rest.Groups != things-shown || d.Rest.Events != n-lines {
+			t.Errorf("%d things: %d events, %d in %d lines, the rest is %+v", things, d.Total, lines, len(d.Groups),
+				d.Rest)
+		}
+		if r := b.runs(t, "ann"); len(r) != 1 || r[0].Events != n {
+			t.Errorf("runs %+v", r)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"sync"
@@ -43,6 +44,7 @@ type mails struct {
 	mute  bool       // the next submits are accepted, and their answers lost
 	dice  *rand.Rand // fails some submits, before or after the message is accepted; nil: none
 	dead  map[string]bool
+	held  map[string]bool // keys that are withheld
 }
 
 var errBusy = fault.New(fault.Unavailable, "", "the outbox does not answer")
@@ -59,6 +61,9 @@ func (m *mails) submit(_ context.Context, req api.SubmitRequest) (api.SubmitAnsw
 	}
 	if lost < 0.1 {
 		return api.SubmitAnswer{}, errBusy
+	}
+	if m.held[req.IdempotencyKey] {
+		return api.SubmitAnswer{}, fault.New(fault.Unprocessable, "IdempotencyKeyReused", "used before")
 	}
 	n, known := m.byKey[req.IdempotencyKey]
 	if !known {
@@ -83,6 +88,16 @@ func (m *mails) accepted(_ context.Context, _, key string) (string, error) {
 	return "", nil
 }
 
+func (m *mails) withhold(ctx context.Context, account, key string) (string, error) {
+	id, err := m.accepted(ctx, account, key)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if id == "" {
+		m.held[key] = true
+	}
+	return id, err
+}
+
 func (m *mails) all() []api.SubmitRequest {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,6 +114,8 @@ func (m *mails) delete(_ context.Context, id string) (api.DeleteAnswer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.dead, id)
+	// its key is free
+	maps.DeleteFunc(m.byKey, func(_ string, n int) bool { return fmt.Sprint("mail-", n) == id })
 	return api.DeleteAnswer{Deleted: true}, nil
 }
 
@@ -116,7 +133,8 @@ func setup(t testing.TB, change ...func(*digest.Options)) *bench {
 
 func on(t testing.TB, db *redisdb.DB, change ...func(*digest.Options)) *bench {
 	t.Helper()
-	b := &bench{Clock: testclock.At(start), db: db, mails: &mails{byKey: map[string]int{}}}
+	b := &bench{Clock: testclock.At(start), db: db,
+		mails: &mails{byKey: map[string]int{}, held: map[string]bool{}}}
 	var err error
 	if b.stopped, err = suppression.New(db, suppression.Options{Now: b.Now}); err != nil {
 		t.Fatal(err)
@@ -141,7 +159,8 @@ func (b *bench) remake(t testing.TB, parts digest.Parts, change ...func(*digest.
 // parts are those of Digests for a bench.
 func (b *bench) parts() digest.Parts {
 	return digest.Parts{DB: b.db, Suppressions: b.stopped, Submit: b.mails.submit,
-		Accepted: b.mails.accepted, DeleteDeadLetter: b.mails.delete, Get: b.mails.get, Letter: noLetter,
+		Accepted: b.mails.accepted, Withhold: b.mails.withhold, DeleteDeadLetter: b.mails.delete,
+		Get: b.mails.get, Letter: noLetter,
 		Account: func(_ context.Context, account string) error {
 			if account == "nobody" {
 				return fault.New(fault.NotFound, "AccountNotFound", "There is no account %q", account)

@@ -66,7 +66,8 @@ func (r *Recipients) Take(ctx context.Context, bound string, req api.DigestEvent
 	for _, one := range t.found {
 		// If this fails, the entry for those without an address plans them.
 		if _, err := r.change(ctx, one, nil); err != nil {
-			r.log.WarnContext(ctx, "digest events of a recipient whose address came wait for up to a day", "error", err)
+			r.log.WarnContext(ctx, "digest events of a recipient whose address came wait for up to a day",
+				"error", err)
 		}
 	}
 	r.metrics.took(t.results)
@@ -97,8 +98,6 @@ type reader struct {
 	events                  []incoming
 	email, name, locale, tz string // as the events say
 	addressless             bool   // it had no address before
-	lists                   []string
-	keys                    []string
 }
 
 // add checks an event, and adds it to those of its recipient.
@@ -152,8 +151,8 @@ func (t *taking) take(ctx context.Context) error {
 			return err
 		}
 	}
-	return fault.New(fault.Unavailable, "Busy", "The events of %s were not taken in: its preferences change all the "+
-		"time; try again", left[0].place)
+	return fault.New(fault.Unavailable, "Busy",
+		"The events of %s were not taken in: its preferences change all the time; try again", left[0].place)
 }
 
 // load reads recipients, and completes them by what the events say.
@@ -245,10 +244,10 @@ func (b *base) stopping(ctx context.Context, account string, addresses []string,
 }
 
 // readersAtOnce is how many recipients are stored by one round trip. Redis does all of it before it serves
-// anybody else, and a recipient takes it some 30 us.
-const readersAtOnce = 40
+// anybody else, and a recipient takes it some 25 us.
+const readersAtOnce = 20
 
-// store runs the script of each recipient. It returns those that somebody changed meanwhile.
+// store stores the events of recipients. It returns those recipients that somebody changed meanwhile.
 func (t *taking) store(ctx context.Context, list []*reader, kinds map[string]*api.DigestKind,
 	stopped map[string]stops) (again []*reader, _ error) {
 	for _, one := range list {
@@ -258,7 +257,11 @@ func (t *taking) store(ctx context.Context, list []*reader, kinds map[string]*ap
 			}
 		}
 	}
-	for some := range slices.Chunk(list, readersAtOnce) {
+	var byShard [shards][]*reader
+	for _, one := range list {
+		byShard[one.shard()] = append(byShard[one.shard()], one)
+	}
+	for some := range slices.Chunk(slices.Concat(byShard[:]...), readersAtOnce) {
 		changed, err := t.storeSome(ctx, some, kinds, stopped)
 		if err != nil {
 			return nil, err
@@ -268,35 +271,42 @@ func (t *taking) store(ctx context.Context, list []*reader, kinds map[string]*ap
 	return again, nil
 }
 
-// storeSome is store for few recipients.
+// storeSome is store for recipients in the order of their shards: it runs one script for each shard.
 func (t *taking) storeSome(ctx context.Context, list []*reader, kinds map[string]*api.DigestKind,
 	stopped map[string]stops) (again []*reader, _ error) {
 	pipe := t.DB.ReplicatedPipeline()
-	replies := make([]*redisdb.Reply[taken], len(list))
-	for i, one := range list {
-		args, err := t.args(one, kinds, stopped[one.recipient.email])
-		if err != nil {
-			return nil, err
+	var replies []*redisdb.Reply[string]
+	for left := list; len(left) > 0; {
+		shard, n := left[0].shard(), 0
+		keys, args := []string{recipientsKey(shard, t.account), dueKey(shard)}, t.args()
+		for ; n < len(left) && left[n].shard() == shard; n++ {
+			its, recipient := t.recipient(left[n], kinds, stopped[left[n].recipient.email])
+			keys, args.Recipients = append(keys, its...), append(args.Recipients, recipient...)
 		}
-		replies[i] = takeScript.Add(pipe, one.keys, args)
+		replies, left = append(replies, takeScript.Add(pipe, keys, args)), left[n:]
 	}
 	if err := pipe.Exec(ctx); err != nil {
 		return nil, redisdb.Failed(err, "take in digest events")
 	}
-	for i, one := range list {
-		answer, err := replies[i].Read()
+	var answers []string
+	for _, reply := range replies {
+		text, err := reply.Read()
 		if err != nil {
-			return nil, redisdb.Failed(err, "take in digest events of %s", one.place)
+			return nil, redisdb.Failed(err, "take in digest events")
 		}
-		if answer.Word == "CHANGED" {
-			again = append(again, one)
+		answers = append(answers, strings.Split(text, "\n")...)
+	}
+	for _, one := range list {
+		if answers[0] == "C" {
+			again, answers = append(again, one), answers[1:]
 			continue
 		}
 		if one.addressless && one.recipient.email != "" && len(one.categories) > 0 {
 			t.found = append(t.found, one.place)
 		}
-		for n, result := range strings.Split(answer.Results, "\n") {
-			t.answer(&t.results[one.events[n].at], one.events[n], result)
+		for _, in := range one.events {
+			t.answer(&t.results[in.at], in, answers[0])
+			answers = answers[1:]
 		}
 	}
 	return again, nil
@@ -305,21 +315,29 @@ func (t *taking) storeSome(ctx context.Context, list []*reader, kinds map[string
 // day is the unit by which idempotency keys are forgotten.
 const day = 24 * time.Hour
 
-// args returns what the script of a recipient gets. It sets the answers to events as they are if all
-// goes well.
-func (t *taking) args(one *reader, kinds map[string]*api.DigestKind, stopped stops) (takeArgs, error) {
-	today := t.now.Unix() / int64(day/time.Second)
-	one.keys = []string{one.key(), recipientsKey(one.shard(), one.account), dueKey(one.shard()),
-		one.known(today), one.known(today + 1), one.known(today - 1), one.known(today - 2)}
-	one.lists = nil
-	args := takeArgs{Version: one.version, Now: t.now, ID: one.id, Email: one.email, Name: one.name,
-		Locale: one.locale, TZ: one.tz, Keep: t.opts.Keep, Known: int(3 * day / time.Second),
+// knownFor is how long the keys of a day are kept, from the first one. An hour is for clocks that differ.
+const knownFor = 3*day + time.Hour
+
+// today returns the number of the day.
+func today(now time.Time) int64 { return now.Unix() / int64(day/time.Second) }
+
+// args returns what the script gets, without recipients.
+func (t *taking) args() takeArgs {
+	return takeArgs{Now: t.now, Today: today(t.now), Keep: t.opts.Keep, Known: seconds(knownFor),
 		Retention: seconds(t.opts.Retention)}
+}
+
+// recipient returns the keys of a recipient, and what the script gets of it. It sets the answers to its
+// events as they are if all goes well.
+func (t *taking) recipient(one *reader, kinds map[string]*api.DigestKind, stopped stops) (
+	keys, args []string) {
+	today := today(t.now)
+	keys = []string{one.key(), one.known(today - 2), one.known(today - 1), one.known(today),
+		one.known(today + 1)}
+	args = []string{one.version, one.id, "", strconv.Itoa(len(one.events)), one.email, one.name, one.locale,
+		one.tz}
+	var lists []string // categories
 	for _, in := range one.events {
-		text, err := in.line.write()
-		if err != nil {
-			return args, err
-		}
 		category := in.event.Category
 		if in.line.priority == urgent {
 			category = urgentCategory + category
@@ -327,24 +345,18 @@ func (t *taking) args(one *reader, kinds map[string]*api.DigestKind, stopped sto
 		result, member, due := t.decide(one, category, kinds, stopped)
 		number := 0
 		if result.State != dropped {
-			number = one.list(category)
+			if number = slices.Index(lists, category) + 1; number == 0 {
+				lists, keys = append(lists, category), append(keys, one.place.events(category))
+				number = len(lists)
+			}
 		}
 		result.Success, result.ID = true, in.line.id
 		t.results[in.at] = result
-		args.Events = append(args.Events, strconv.Itoa(number), category, in.key, in.fingerprint, letterOf(result),
-			member, strconv.FormatInt(redisdb.Millis(due), 10), text)
+		args = append(args, strconv.Itoa(number), category, in.key, in.fingerprint, letterOf(result), member,
+			strconv.FormatInt(redisdb.Millis(due), 10), in.line.text())
 	}
-	return args, nil
-}
-
-// list returns the number of the list of a category among those of the script.
-func (one *reader) list(category string) int {
-	number := slices.Index(one.lists, category)
-	if number < 0 {
-		number = len(one.lists)
-		one.lists, one.keys = append(one.lists, category), append(one.keys, one.place.events(category))
-	}
-	return number + 1
+	args[2] = strconv.Itoa(len(lists))
+	return keys, args
 }
 
 func seconds(d time.Duration) int { return int(d / time.Second) }
@@ -360,11 +372,10 @@ func (t *taking) decide(one *reader, category string, kinds map[string]*api.Dige
 	if why != "" {
 		return api.DigestEventResult{State: dropped, Reason: why}, "", due
 	}
-	all := t.opts.wishes(one.recipient, []string{category}, kinds)
-	if len(all) == 0 {
+	w, wished := t.opts.wish(one.recipient, category, kinds)
+	if !wished {
 		return api.DigestEventResult{State: dropped, Reason: off}, "", due
 	}
-	w := all[0]
 	result.State = waiting
 	if w.mode == immediate {
 		result.State = atOnce
@@ -416,8 +427,9 @@ func (t *taking) answer(r *api.DigestEventResult, in incoming, result string) {
 			in.event.IdempotencyKey, in.event.Recipient))
 		return
 	case "M":
-		*r = refused("TooManyCategories", fmt.Sprintf("The recipient %q has events of %d categories, and can't have "+
-			"one of %q", in.event.Recipient, mostCategories, in.event.Category))
+		*r = refused("TooManyCategories", fmt.Sprintf(
+			"The recipient %q has events of %d categories, and can't have one of %q", in.event.Recipient,
+			mostCategories, in.event.Category))
 		return
 	case "H":
 		r.Idempotency.Status = "HIT"

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/redisdb"
 )
@@ -42,12 +44,12 @@ func (w *worker) run(ctx context.Context) error {
 
 // claim hands what is due to workers, until ctx ends. What they hold is finished in work.
 func (w *worker) claim(ctx, work context.Context) {
-	due := make(chan held)
+	due := make(chan job)
 	var workers sync.WaitGroup
 	for range w.opts.Workers {
 		workers.Go(func() {
-			for h := range due {
-				w.attend(work, h)
+			for j := range due {
+				w.attend(work, j)
 			}
 		})
 	}
@@ -58,8 +60,8 @@ func (w *worker) claim(ctx, work context.Context) {
 		if err != nil {
 			w.trouble(ctx, "claim digests", err)
 		}
-		for _, h := range found {
-			due <- h
+		for _, j := range found {
+			due <- j
 		}
 		if len(found) == 0 {
 			redisdb.Pause(ctx, lookEvery)
@@ -73,8 +75,20 @@ func (w *worker) trouble(ctx context.Context, what string, err error) {
 	}
 }
 
-// look claims what is due in all shards, in one round trip, unless the queue is paused.
-func (w *worker) look(ctx context.Context) (found []held, _ error) {
+// job is what a worker does next.
+type job struct {
+	held
+	reader *recipient // as it was at a time; nil: a run has begun, or it was not read
+	at     time.Time
+}
+
+// freshFor is how long a recipient that was read is taken for what it is. Scripts refuse what was decided of
+// one that was changed since.
+const freshFor = time.Second
+
+// look claims what is due in all shards, in one round trip, unless the queue is paused. Another one reads its
+// recipients.
+func (w *worker) look(ctx context.Context) (found []job, _ error) {
 	resting, err := w.Resting(ctx)
 	if err != nil || resting {
 		return nil, err
@@ -96,19 +110,42 @@ func (w *worker) look(ctx context.Context) (found []held, _ error) {
 		for _, row := range rows {
 			h := held{shard, row.Member, row.Fence}
 			w.hold(h, true)
-			found = append(found, h)
+			found = append(found, job{held: h})
 		}
 	}
+	w.readAll(ctx, found)
 	return found, redisdb.Failed(sent, "claim digests")
 }
 
+// readAll reads the recipients of what was claimed. One that can't be read now is read later.
+func (w *worker) readAll(ctx context.Context, found []job) {
+	now, pipe := time.Now(), w.DB.Client().Pipeline()
+	replies := make([]*redis.MapStringStringCmd, len(found))
+	places := make([]place, len(found))
+	for i, j := range found {
+		if e, _, ok := j.entry(); ok && j.run() == "" {
+			places[i] = e.place
+			replies[i] = pipe.HGetAll(ctx, e.key())
+		}
+	}
+	if pipe.Len() == 0 {
+		return
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	for i, reply := range replies {
+		if reply != nil && reply.Err() == nil {
+			found[i].reader, found[i].at = readRecipient(places[i], reply.Val()), now
+		}
+	}
+}
+
 // attend makes the next steps of what was claimed.
-func (w *worker) attend(ctx context.Context, h held) {
-	w.hold(h, true) // its time begins now: it may have waited for a worker
-	defer w.hold(h, false)
+func (w *worker) attend(ctx context.Context, j job) {
+	w.hold(j.held, true) // its time begins now: it may have waited for a worker
+	defer w.hold(j.held, false)
 	ctx, cancel := context.WithTimeout(ctx, giveUp)
 	defer cancel()
-	if err := w.work(ctx, h); err != nil {
+	if err := w.work(ctx, j); err != nil {
 		w.trouble(ctx, "make a digest", err)
 	}
 }
@@ -158,31 +195,39 @@ func (w *worker) renewable(now time.Time) map[int][]string {
 }
 
 // work makes the next steps of what a worker holds.
-func (w *worker) work(ctx context.Context, h held) error {
-	if id := h.run(); id != "" {
-		return w.resume(ctx, h, id)
+func (w *worker) work(ctx context.Context, j job) error {
+	if id := j.run(); id != "" {
+		return w.resume(ctx, j.held, id)
 	}
-	e, since, ok := h.entry()
+	e, since, ok := j.entry()
 	if !ok {
-		_, err := w.replan(ctx, h, &recipient{}, "", time.Time{}) // nothing can be made of it
+		_, err := w.replan(ctx, j.held, &recipient{}, "", time.Time{}) // nothing can be made of it
 		return err
 	}
+	if time.Since(j.at) > freshFor {
+		j.reader = nil
+	}
 	for range mostTries {
-		again, err := w.start(ctx, h, e, since)
+		if j.reader == nil {
+			r, err := w.read(ctx, e.place)
+			if err != nil {
+				return err
+			}
+			j.reader = r
+		}
+		again, err := w.start(ctx, j.held, e, j.reader, since)
 		if err != nil || !again {
 			return err
 		}
+		j.reader = nil
 	}
 	return nil // its lease ends, and somebody tries again
 }
 
 // start begins the run of an entry of due, if it is still to be. again is true if the recipient was changed
 // meanwhile.
-func (w *worker) start(ctx context.Context, h held, e entry, since time.Time) (again bool, _ error) {
-	r, err := w.read(ctx, e.place)
-	if err != nil {
-		return false, err
-	}
+func (w *worker) start(ctx context.Context, h held, e entry, r *recipient, since time.Time) (again bool,
+	_ error) {
 	kinds, err := w.kinds.of(ctx, e.account)
 	if err != nil {
 		return false, err

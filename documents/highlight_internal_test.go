@@ -84,6 +84,8 @@ func TestExcerpt(t *testing.T) {
 		"":                         "",
 		" \r\n a \t b\n\n":         "a b",
 		"one two three":            "one two",
+		"one two 90":               "one two 90",
+		"one two 901":              "one two",
 		strings.Repeat("x", 20):    strings.Repeat("x", 10),
 		strings.Repeat("é", 20):    strings.Repeat("é", 5),
 		"a\xff b":                  "a\uFFFD b",

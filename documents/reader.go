@@ -56,16 +56,8 @@ var outcomes = map[event.Type]bool{event.MessageBounce: true, event.MessageCompl
 
 // read reads events until ctx ends.
 func (d *Documents) read(ctx context.Context) error {
-	return d.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: readBatch},
-		func(work context.Context, entries []redisdb.Entry) error {
-			if err := d.pass(work, entries); err != nil {
-				return err
-			}
-			if len(entries) < readBatch {
-				redisdb.Pause(ctx, gather)
-			}
-			return nil
-		})
+	return d.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Batch: readBatch, Gather: gather},
+		d.pass)
 }
 
 // pass turns events into a task. It never waits for the index: the stream is not trimmed before all groups
@@ -173,5 +165,5 @@ func (d *Documents) waiting(ctx context.Context) (backlog, error) {
 		return backlog{}, redisdb.Away(err)
 	}
 	c := counts[0]
-	return backlog{tasks: c.Waiting + c.Active + c.Delayed(), paused: c.Paused, age: c.Latency}, nil
+	return backlog{tasks: c.Waiting + c.Active + c.Scheduled + c.Retrying, paused: c.Paused, age: c.Latency}, nil
 }

@@ -47,13 +47,14 @@ func excerpt(text string, max int) string {
 	}
 	var b strings.Builder
 	for word := range strings.FieldsSeq(text) {
-		if b.Len()+1+len(word) > max+1 {
+		space := ""
+		if b.Len() > 0 {
+			space = " "
+		}
+		if b.Len()+len(space)+len(word) > max {
 			break
 		}
-		if b.Len() > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(word)
+		b.WriteString(space + word)
 	}
 	if b.Len() == 0 && text != "" && max > 0 { // a single long word
 		word, _, _ := strings.Cut(strings.TrimSpace(text), " ")

@@ -370,6 +370,27 @@ func TestFactsAboutAForgottenMessage(t *testing.T) {
 	}
 }
 
+// The log deletes a message between the reading of its recipients and the recording of a fact.
+func TestAFactWhileItsMessageIsForgotten(t *testing.T) {
+	b := setup(t)
+	b.box.failWith(func([]outbox.Fact) error {
+		delete(b.box.messages, ann)
+		return nil
+	})
+	if err := b.tell(said("bounced", "ann@example.net", `"bounce":"hard","messageId":"`+ann+`"`)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.applyAll(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"messageBounce " + ann + " ann@example.net"}, b.box.all()); diff != "" {
+		t.Error(diff)
+	}
+	if got := b.suppressed("ann@example.net", "shop", ""); got != "hard_bounce generic" {
+		t.Errorf("suppressed: %q", got)
+	}
+}
+
 // A proof counts for the account that it was made for, and for its address: account other has one of its own
 // mail, and one that it got from shop.
 func TestProofsOfOneAccountSayNothingOfAnother(t *testing.T) {

@@ -251,9 +251,9 @@ func askedOnce[T any](ctx context.Context, ask func(context.Context, []string) (
 }
 
 // settle sets the recipient as the message spells it. A fact without a recipient is about the only recipient,
-// if there is one.
+// if there is one. It sets the account too, so that the fact is recorded if the log deletes the message now.
 func (it *item) settle(sent *outbox.Addressed) {
-	it.sent = sent
+	it.sent, it.Account = sent, sent.Account
 	switch to := sent.To; {
 	case it.Recipient != "":
 		if own := ownRecipient(to, it.Recipient); own != "" {

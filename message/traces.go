@@ -50,12 +50,16 @@ func plain(r rune) bool { return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' }
 func (t *Traces) Address() string { return t.address }
 
 // Is reports whether an address is the one that is searched for.
-func (t *Traces) Is(address string) bool {
+func (t *Traces) Is(address string) bool { return Comparable(address) == t.address }
+
+// Comparable returns an address in the form in which addresses are compared: normal, in lower case. One
+// that is invalid is returned in lower case.
+func Comparable(address string) string {
 	normal, err := NormalizeAddress(strings.TrimSpace(address))
 	if err != nil {
 		normal = address
 	}
-	return strings.ToLower(normal) == t.address
+	return strings.ToLower(normal)
 }
 
 // In reports whether a text has the address. In JSON it may be missed behind an escaped character; see

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -75,7 +76,7 @@ func (c *book) emit(ctx context.Context, one *campaign) error {
 
 // follow applies what became of the messages of deferred people, until ctx ends.
 func (c *keeper) follow(ctx context.Context) {
-	err := c.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: group}, c.apply)
+	err := c.DB.Follow(ctx, redisdb.Follow{Stream: stream, Group: group, Gather: redisdb.Unhurried}, c.apply)
 	if err != nil {
 		c.log.ErrorContext(ctx, "events not followed: deferred mail of campaigns has no result", "error", err)
 	}
@@ -84,7 +85,11 @@ func (c *keeper) follow(ctx context.Context) {
 // apply applies a batch of events.
 func (c *keeper) apply(ctx context.Context, entries []redisdb.Entry) error {
 	for _, entry := range entries {
-		e, err := event.Parse([]byte(entry.Text(field)))
+		text := entry.Text(field)
+		if !strings.Contains(text, `"campaign"`) {
+			continue
+		}
+		e, err := event.Parse([]byte(text))
 		if err != nil {
 			continue // of a later version
 		}

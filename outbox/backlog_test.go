@@ -177,3 +177,56 @@ func parallel(t *testing.T, at, n int, do func(i int) error) {
 		t.Fatal(strings.Join(all, "\n"))
 	}
 }
+
+// TestASearchOfTheLogEndsInTime: it ends with a part of the log when its time is over, and its cursors lead
+// to the oldest message.
+func TestASearchOfTheLogEndsInTime(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	oldest := b.submit(t, api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Subject: "needle"})
+	fillFast(t, b, 2*scanChunk)
+	q, before := api.LogQuery{Search: "needle"}, b.clock.Now().Add(time.Hour)
+	for parts := 1; ; parts++ {
+		page, err := b.Within(1).Messages(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Messages) > 0 {
+			if parts != 3 || page.Messages[0].QueueID != oldest || page.Cursor != "" {
+				t.Errorf("part %d of 3: %+v", parts, page)
+			}
+			return
+		}
+		to := ReadTo(page.Cursor)
+		if q.Cursor = page.Cursor; to.IsZero() || to.After(before) {
+			t.Fatalf("part %d: nothing was found back to %s", parts, to)
+		}
+		before = to
+	}
+}
+
+// TestASearchOfTheOutboxEndsInTime: it ends with a part of the outbox, and its cursors lead to the newest
+// message.
+func TestASearchOfTheOutboxEndsInTime(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	fillFast(t, b, 2*scanChunk)
+	b.clock.Advance(time.Second)
+	newest := b.submit(t, api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Subject: "needle"})
+	q := api.OutboxQuery{Search: "needle"}
+	for part := 1; part <= 3; part++ {
+		page, err := b.Within(1).List(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := part == 3; last != (page.Cursor == "") || last != (len(page.Messages) == 1) {
+			t.Fatalf("part %d of 3: %+v", part, page)
+		}
+		if q.Cursor = page.Cursor; part == 3 && page.Messages[0].QueueID != newest {
+			t.Errorf("found %s, not %s", page.Messages[0].QueueID, newest)
+		}
+	}
+	if page, err := b.List(t.Context(), api.OutboxQuery{Search: "needle"}); err != nil || page.Total != 1 {
+		t.Errorf("with all the time it needs: %+v, %v", page, err)
+	}
+}

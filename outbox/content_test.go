@@ -21,6 +21,8 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/smtpsend"
+	"github.com/postroom/postroom/templates/batch"
+	"github.com/postroom/postroom/templates/render"
 )
 
 // direct sends to one relay for good, without routes.
@@ -273,8 +275,25 @@ func TestOneDecoderServesOneContentAfterTheOther(t *testing.T) {
 	}
 }
 
-// TestFingerprintsTellFilesApart: a file counts with its bytes and its position, and takes no memory.
-func TestFingerprintsTellFilesApart(t *testing.T) {
+// TestPreparedContentsAreTheSame: only an equal content gets what was prepared before.
+func TestPreparedContentsAreTheSame(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	content := batch.Content{Source: render.Source{Text: "Hello {{params.a}}"}, Locale: "en"}
+	first, err := b.Intake.shared.prepare(t.Context(), content)
+	must(t, err)
+	again, err := b.Intake.shared.prepare(t.Context(), content)
+	must(t, err)
+	content.Locale = "de"
+	other, err := b.Intake.shared.prepare(t.Context(), content)
+	must(t, err)
+	if again != first || other.name == first.name || other.renderer.Content().Locale != "de" {
+		t.Errorf("prepared %s, again %s, in another language %s", first.name, again.name, other.name)
+	}
+}
+
+// TestFingerprintsTellRequestsApart: a file counts with its bytes and its position, and takes no memory.
+func TestFingerprintsTellRequestsApart(t *testing.T) {
 	file := func(text string) api.Attachment { return api.Attachment{Filename: "f", Content: []byte(text)} }
 	seen := map[string]int{}
 	for i, req := range []api.SubmitRequest{
@@ -287,6 +306,10 @@ func TestFingerprintsTellFilesApart(t *testing.T) {
 		{Attachments: []api.Attachment{file("b"), file("a")}},
 		{Attachments: []api.Attachment{file(""), file("ab")}},
 		{Attachments: []api.Attachment{{Filename: "g", Content: []byte("ab")}}},
+		{HTML: "x"}, {HTML: "y"}, {HTML: "x", Text: "x"}, {HTML: "x", Render: &api.Render{}},
+		{HTML: "x", Render: &api.Render{Params: []byte(`{"a":1}`)}},
+		{HTML: "x", Render: &api.Render{Params: []byte(`{"a":2}`)}},
+		{HTML: "x", Render: &api.Render{Params: []byte(`{"a":1}`), Missing: "error"}},
 	} {
 		req.IdempotencyKey = "k"
 		print := fingerprint(req)
@@ -298,6 +321,10 @@ func TestFingerprintsTellFilesApart(t *testing.T) {
 			req.Attachments[0].Content == nil {
 			t.Errorf("request %d: the key counts, or the request was changed", i)
 		}
+	}
+	spaced := api.SubmitRequest{HTML: "x", Render: &api.Render{Params: []byte(` {"a": 1}`)}}
+	if _, ok := seen[fingerprint(spaced)]; !ok || spaced.HTML == "" || spaced.Render.Params == nil {
+		t.Error("the blanks of params count, or the request was changed")
 	}
 	large := api.SubmitRequest{IdempotencyKey: "k", Raw: make([]byte, 8<<20), Attachments: []api.Attachment{
 		{Content: make([]byte, 8<<20)}}}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -84,9 +85,12 @@ func (d *Delivery) Deliver(ctx context.Context, t queue.Task) queue.Verdict {
 	if c == nil {
 		return verdict
 	}
+	ctx, span := d.trace(ctx, c)
+	defer span.End()
 	held, release := d.leases.hold(ctx, c.partition, id, c.fence)
 	started := d.clock.Now()
 	dec := d.attempt(held, c, started)
+	tracedAttempt(span, dec)
 	lost := errors.Is(context.Cause(held), errLeaseLost)
 	release()
 	if lost && !dec.knowsMore() {
@@ -212,6 +216,7 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 		Account: account, Gateway: c.gateway, Lane: c.lane,
 		Reservation: limits.Reservation(c.reservation), Message: d.message(c, stopped), Path: c.envelope.Path,
 	})
+	d.tracedTries(ctx, got.Tries)
 	switch {
 	case got.Relay != "":
 		dec := d.hold(c, relayHold{got.Relay, c.lane, account.ID}.String(), got.Reason)
@@ -380,27 +385,6 @@ func (d *Delivery) record(ctx context.Context, c *claim, dec decision) queue.Ver
 	return d.recorded(ctx, c, dec, answer)
 }
 
-// recordTimeout is how long a result waits for Redis before its worker continues with other messages.
-const recordTimeout = 10 * time.Minute
-
-// persist calls write again and again while Redis is unavailable, until recordTimeout after since: a 250 that
-// was read must not be lost.
-func (d *Delivery) persist(ctx context.Context, c *claim, since time.Time, write func() error) error {
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		err := write()
-		if err == nil {
-			return nil
-		}
-		d.log.WarnContext(ctx, "result not recorded yet", "message_id", c.id, "error", err)
-		if !fault.Is(err, fault.Unavailable) || d.clock.Now().Sub(since) > recordTimeout {
-			return err
-		}
-		if !redisdb.Pause(ctx, wait) {
-			return context.Cause(ctx)
-		}
-	}
-}
-
 // finishArgs returns the arguments of finish.lua.
 func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (finishArgs, error) {
 	now := d.clock.Now()
@@ -428,11 +412,19 @@ func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (fini
 	args.References, args.KeepKey = d.references(c, dec), d.keepKey()
 	st := events.remember(dec.status)
 	if dec.ends() {
-		args.Text = d.textOf(ctx, c)
 		result, reason := dec.end()
+		kept := d.opts.keeps(c.row, result)
+		if kept {
+			args.KeepContent = int(math.Ceil(d.opts.KeepContent.Seconds()))
+		}
+		args.Text = d.textOf(ctx, c, kept)
 		args.Record, err = d.ending(c.after(dec), st, result, reason, dec.at)
 	} else {
 		args.Status, err = d.jsons.pack(c.id, st)
+	}
+	if err == nil && len(dec.dialogues) > 0 {
+		args.DialogueOf = len(dec.status.Log)
+		args.Dialogue, err = packDialogues(d.store, c.id, dec.dialogues)
 	}
 	return args, err
 }

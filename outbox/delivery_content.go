@@ -99,12 +99,13 @@ func (p pieces) ReadAt(into []byte, at int64) (int, error) {
 	return n, nil
 }
 
-// textOf returns what is kept of the text of a message that ends, as finish.lua takes it.
-func (d *Delivery) textOf(ctx context.Context, c *claim) string {
+// textOf returns what is kept of the text of a message that ends, as finish.lua takes it. If kept, its
+// content has a time of its own, which may be over before the index has the text: then the text is a copy.
+func (d *Delivery) textOf(ctx context.Context, c *claim, kept bool) string {
 	if d.opts.KeepText == 0 {
 		return ""
 	}
-	if c.shared == "" && c.content.Size() <= shortMail {
+	if !kept && c.shared == "" && c.content.Size() <= shortMail {
 		return keptContent
 	}
 	text := message.Shorten(c.text, d.opts.KeepText)

@@ -22,7 +22,7 @@ const (
 // missing gets a new one: an operator emptied the queue, or Redis lost its keys.
 func (s *sweeper) match(ctx context.Context, p int, now time.Time) error {
 	for _, lane := range lanesOf(queue.Submit) {
-		for _, state := range []string{stateWaiting, stateDelayed} {
+		for _, state := range []string{stateWaiting, stateScheduled, stateDelayed} {
 			if err := s.matchIndex(ctx, p, lane, state, now); err != nil {
 				return err
 			}

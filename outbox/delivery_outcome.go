@@ -66,6 +66,7 @@ type decision struct {
 	reason      string         // in words, when deferred or held
 	hold        string         // what the message waits for, when held
 	tried       []string       // the relays asked, by routing.Scope
+	dialogues   dialogues      // with the relays asked
 
 	stopped map[int]*suppression.Entry // recipients newly suppressed
 	unasked bool                       // all recipients left are suppressed: no attempt was made
@@ -333,15 +334,20 @@ func lapsedAttempt(c *claim) []api.Attempt {
 // first and the last are kept.
 func (d *decision) logged(c *claim, t attempted) []api.Attempt {
 	log := append(slices.Clone(c.status.Log), lapsedAttempt(c)...)
-	if n := len(log); d.waits() && n > 1 && log[n-1].Held && log[n-2].Held {
+	n := len(log)
+	again := d.waits() && n > 1 && log[n-1].Held && log[n-2].Held
+	if again {
 		log = log[:n-1]
 	}
 	tries := t.tries
 	if len(tries) == 0 {
 		tries = []routing.Try{{Gateway: c.gateway, Start: t.start, End: t.end, Result: t.result, Err: t.err}}
 	}
+	d.dialogues = dialogues{}
 	for n, one := range tries {
-		log = append(log, d.logTry(one, len(log)+1, n == len(tries)-1, n == 0))
+		number := len(log) + 1
+		d.dialogues.keep(number, one.Result.Dialogue, again)
+		log = append(log, d.logTry(one, number, n == len(tries)-1, n == 0))
 	}
 	return log
 }

@@ -3,8 +3,11 @@ package outbox
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -68,4 +71,25 @@ func (c *claim) delivered(done []smtpsend.RecipientResult) (st status, sent []in
 		}
 	}
 	return st, sent, response
+}
+
+// recordTimeout is how long a result waits for Redis before its worker continues with other messages.
+const recordTimeout = 10 * time.Minute
+
+// persist calls write again and again while Redis is unavailable, until recordTimeout after since: a 250 that
+// was read must not be lost.
+func (d *Delivery) persist(ctx context.Context, c *claim, since time.Time, write func() error) error {
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		err := write()
+		if err == nil {
+			return nil
+		}
+		d.log.WarnContext(ctx, "result not recorded yet", "message_id", c.id, "error", err)
+		if !fault.Is(err, fault.Unavailable) || d.clock.Now().Sub(since) > recordTimeout {
+			return err
+		}
+		if !redisdb.Pause(ctx, wait) {
+			return context.Cause(ctx)
+		}
+	}
 }

@@ -81,7 +81,7 @@ func (s *sweeper) lapse(ctx context.Context, p int, now time.Time) error {
 	return nil
 }
 
-// promote makes delayed messages waiting once they are due.
+// promote makes scheduled and delayed messages waiting once they are due.
 func (s *sweeper) promote(ctx context.Context, p int, now time.Time) error {
 	_, err := sweepRun(ctx, s.d.store, promoteScript, p,
 		promoteArgs{Now: now, Most: sweepBatch, Window: s.d.opts.Window})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,12 +17,6 @@ import (
 
 // ReasonErased is why messages to an erased person are cancelled.
 const ReasonErased = "erased"
-
-// Whom to erase: an address, in the mail of an account; empty: of all accounts.
-type Whom struct {
-	*message.Traces
-	Account string
-}
 
 // Tally is called before each part of a place is erased, and counts it. An error ends the work.
 type Tally func(place string, n int) error
@@ -56,13 +51,21 @@ func (d *Desk) Erase(ctx context.Context, w Whom, tally Tally) error {
 			return ctx.Err()
 		}
 	}
-	if err := d.eachLogged(ctx, w.Account, func(some []entry) error { return e.logged(ctx, some) }); err != nil {
+	err := d.eachLogged(ctx, w.Account, func(some []entry) error { return e.logged(ctx, some) })
+	if err != nil {
+		return err
+	}
+	if err := d.forgetAddressed(ctx, w); err != nil {
 		return err
 	}
 	if w.Account != "" { // facts name no account: those of messages that are not in the log expire
 		return nil
 	}
-	return d.DB.Scan(ctx, d.keys.all("facts"), func(keys []string) error { return e.facts(ctx, keys...) })
+	err = d.DB.Scan(ctx, d.keys.all("facts"), func(keys []string) error { return e.facts(ctx, keys...) })
+	if err != nil {
+		return err
+	}
+	return d.DB.Scan(ctx, d.keys.all("dialogues"), func(keys []string) error { return e.dialogues(ctx, keys) })
 }
 
 const (
@@ -358,6 +361,11 @@ func (d *Desk) Personal(ctx context.Context, w Whom, do func(api.LoggedMessage) 
 			}
 			m := r.logged()
 			m.Log = r.status.Log
+			if len(r.envelope.To) == 1 { // the dialogues of others name the other recipients
+				if m.Log, err = loggedAttempts(ctx, d.store, r); err != nil {
+					return err
+				}
+			}
 			m.Envelope.To = slices.DeleteFunc(slices.Clone(m.Envelope.To), func(to string) bool { return !w.Is(to) })
 			m.Recipients = slices.DeleteFunc(slices.Clone(m.Recipients), func(one api.RecipientStatus) bool {
 				return !w.Is(one.Address)
@@ -368,4 +376,35 @@ func (d *Desk) Personal(ctx context.Context, w Whom, do func(api.LoggedMessage) 
 		}
 		return nil
 	})
+}
+
+// dialogues deletes the dialogues in which a relay names the person, of messages to others. Those of messages
+// to the person are gone by now. One that does not open goes too: it may name anybody.
+func (e *erasing) dialogues(ctx context.Context, keys []string) error {
+	for some := range slices.Chunk(keys, factsAtOnce) {
+		read, pipe := make([]*redis.MapStringStringCmd, len(some)), e.DB.Client().Pipeline()
+		for i, key := range some {
+			read[i] = pipe.HGetAll(ctx, key)
+		}
+		if err := execRead(ctx, pipe); err != nil {
+			return redisError(err, "read dialogues")
+		}
+		pipe = e.DB.Client().Pipeline()
+		for i, all := range read {
+			id := some[i][strings.LastIndexByte(some[i], ':')+1:]
+			for field, packed := range all.Val() {
+				raw, err := rawDialogues(e.store, id, []byte(packed))
+				if _, found := e.CoverJSON(string(raw)); found || err != nil {
+					pipe.HDel(ctx, some[i], field)
+				}
+			}
+		}
+		if pipe.Len() == 0 {
+			continue
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return redisError(err, "erase dialogues that name a person")
+		}
+	}
+	return nil
 }

@@ -134,7 +134,7 @@ func (r row) apply(o reopening, now time.Time) (row, error) {
 	r.state, r.due, r.gateway = stateWaiting, redisdb.Millis(o.due), o.gateway
 	r.attempts, r.max = o.attempts, o.max
 	if o.due.After(now) {
-		r.state = stateDelayed
+		r.state = stateScheduled
 	}
 	if !o.planned.IsZero() {
 		r.planned = redisdb.Millis(o.planned)
@@ -189,6 +189,7 @@ func (d *Desk) reopenArgs(ctx context.Context, before row, o reopening, now time
 	args.Status, err = d.jsons.pack(after.id, after.status)
 	if err == nil && (len(o.to) > 0 || o.account != "") {
 		args.Envelope, err = d.jsons.pack(after.id, after.envelope)
+		args.Addressed, args.KeepAddressed = after.envelope.addressed(), d.opts.keepAddressed()
 	}
 	return after, args, err
 }

@@ -51,11 +51,19 @@ func (r *resealing) run(ctx context.Context) error {
 		}
 	}
 	for p := range r.DB.Partitions() {
-		if err := r.texts(ctx, r.keys.texts(p)); err != nil {
+		if err := r.fields(ctx, r.keys.texts(p), keptText, textName); err != nil {
 			return err
 		}
 	}
-	return nil
+	return r.DB.Scan(ctx, r.keys.all("dialogues"), func(keys []string) error {
+		for _, key := range keys {
+			_, name, _ := strings.Cut(key, "}:") // as dialogueName
+			if err := r.fields(ctx, key, "", func(string) string { return name }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // values seals the values of keys again.
@@ -81,20 +89,20 @@ func (r *resealing) values(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// texts seals kept texts again.
-func (r *resealing) texts(ctx context.Context, key string) error {
+// fields seals the fields of a hash again, which follow a letter. name returns the name of a field's box.
+func (r *resealing) fields(ctx context.Context, key, letter string, name func(field string) string) error {
 	for cursor := uint64(0); ; {
 		found, next, err := r.DB.Client().HScan(ctx, key, cursor, "", 100).Result()
 		if err != nil {
-			return redisError(err, "read kept texts")
+			return redisError(err, "read what is sealed")
 		}
 		for i := 0; i+1 < len(found); i += 2 {
-			text, is := strings.CutPrefix(found[i+1], keptText)
-			if !is || !r.codec.ring.BoxNeedsRotation([]byte(text)) {
+			box, is := strings.CutPrefix(found[i+1], letter)
+			if !is || !r.codec.ring.BoxNeedsRotation([]byte(box)) {
 				continue
 			}
-			args := resealArgs{ID: found[i], Text: true}
-			if err := r.count(r.value(ctx, key, textName(args.ID), args)); err != nil {
+			args := resealArgs{ID: found[i], Field: found[i], Letter: letter}
+			if err := r.count(r.value(ctx, key, name(args.Field), args)); err != nil {
 				return err
 			}
 		}
@@ -116,7 +124,7 @@ func (r *resealing) value(ctx context.Context, key, name string, args resealArgs
 		if args.Value, err = r.codec.ring.RenewBox(box, name); err != nil {
 			return false, unopened(err, name)
 		}
-		if len(args.Value) > small && !args.Text {
+		if len(args.Value) > small && args.Field == "" {
 			prefix, _, _ := strings.Cut(key, "}:")
 			err := r.DB.Client().Set(ctx, prefix+"}:incoming:"+args.ID, args.Value, incomingFor).Err()
 			if err != nil {
@@ -135,15 +143,15 @@ func (r *resealing) value(ctx context.Context, key, name string, args resealArgs
 // read returns a value; none if it is gone.
 func (r *resealing) read(ctx context.Context, key string, args resealArgs) ([]byte, error) {
 	found := r.DB.Client().Get(ctx, key)
-	if args.Text {
-		found = r.DB.Client().HGet(ctx, key, args.ID)
+	if args.Field != "" {
+		found = r.DB.Client().HGet(ctx, key, args.Field)
 	}
 	value, err := found.Bytes()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, redisError(err, "read what is sealed")
 	}
-	if args.Text && len(value) > 0 {
-		value = value[len(keptText):]
+	if len(value) > 0 {
+		value = value[len(args.Letter):]
 	}
 	return value, nil
 }

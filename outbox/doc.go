@@ -16,7 +16,7 @@
 //	            accept                begin                    every recipient done
 //	(Submit) ─────────▶ waiting ──────────────▶ active ─────────────────────────────▶ (ended: sent)
 //	                     ▲  ▲ │ sendAt             │ some deferred, attempts left
-//	        due, resumed │  │ └──▶ delayed ◀───────┤
+//	        due, resumed │  │ └──▶ scheduled       ├──▶ delayed (back to waiting when due)
 //	                     │  └──── lease lost ◀─────┤
 //	                     │                         │ permanent, or attempts or deliverBy used up
 //	                     └──────── replay ◀── failed (a dead letter)
@@ -51,8 +51,10 @@
 // by a task's own counters, and never writes keys of others.
 //
 // An ended message stays in the log for Options.KeepEnded, without its content: recipients, attempts, events.
-// Its waits for the end of a pause are found from the times in which it was due, which are in its record, and
-// from the past pauses, which a resume notes. No transition depends on them.
+// With Options.KeepContent the content of one that was sent stays too, until Redis expires it or the entry
+// goes. Its waits for the end of a pause are found from the times in which it was due, which are in its
+// record, and from the past pauses, which a resume notes. No transition depends on them.
+// So are the SMTP dialogues of its attempts that failed; they have a key of their own.
 // If there is a search index, its text is kept until the index has read it (Options.KeepText).
 //
 // With Options.Seal bodies of mail are sealed before they reach Redis. Sealed ones are read whatever the

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/message"
 	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/suppression"
 )
 
@@ -93,7 +95,17 @@ func toEach(addresses ...string) (all api.Addresses) {
 
 func TestErasedPersonIsNowhereInTheOutbox(t *testing.T) {
 	t.Parallel()
-	b := setupSifted(t, Options{KeepText: 1000})
+	for name, o := range map[string]Options{"": {KeepText: 1000},
+		"contents are kept": {KeepText: 1000, KeepContent: time.Hour}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			erasesAPerson(t, setupSifted(t, o))
+		})
+	}
+}
+
+func erasesAPerson(t *testing.T, b *bundle) {
+	t.Helper()
 	const ann, bob = "ann.quux@x.test", "bob@x.test"
 	submit := func(to ...string) string {
 		return b.submit(t, api.SubmitRequest{To: toEach(to...), Subject: "Hello", Text: "Dear " + to[0]})
@@ -104,8 +116,20 @@ func TestErasedPersonIsNowhereInTheOutbox(t *testing.T) {
 	b.deliver(t, deadOfTwo)
 	b.sender.replies[ann] = ""
 	sent, sentToTwo, other := submit("Ann.QUUX@x.test"), submit(bob, ann), submit(bob)
-	for _, id := range []string{sent, sentToTwo, other} {
+	merge, err := b.Submit(t.Context(), api.SubmitRequest{Text: "Dear {{params.name}}",
+		MailMerge: []api.MailMergeEntry{{To: api.Address{Address: ann}, Params: []byte(`{"name":"Quux"}`)},
+			{To: api.Address{Address: bob}}}})
+	must(t, err)
+	personal, ofOther := merge.MailMerge[0].QueueID, merge.MailMerge[1].QueueID
+	for _, id := range []string{sent, sentToTwo, other, personal, ofOther} {
 		b.deliver(t, id)
+	}
+	if b.opts.KeepContent > 0 {
+		for _, id := range []string{sent, sentToTwo, other, personal, ofOther} {
+			if !b.isKept(t, id) {
+				t.Errorf("%s is not kept", id)
+			}
+		}
 	}
 	b.learn(t, Fact{Type: event.MessageBounce, MessageID: sent, Recipient: ann, Key: "1"},
 		Fact{Type: event.MessageBounce, MessageID: sentToTwo, Recipient: ann, Key: "2"},
@@ -113,11 +137,11 @@ func TestErasedPersonIsNowhereInTheOutbox(t *testing.T) {
 		Fact{Type: event.MessageBounce, Recipient: ann, Key: "4", Account: "default"})
 	live, liveToTwo := submit(ann), submit(ann, bob)
 
-	if own := len(b.personal(t, ann)); own != 6 {
-		t.Errorf("%d messages to the person, want 6", own)
+	if own := len(b.personal(t, ann)); own != 7 {
+		t.Errorf("%d messages to the person, want 7", own)
 	}
 	found := b.erase(t, "", ann)
-	for place, want := range map[string]int{PlaceOutbox: 2, PlaceDeadLetters: 2, PlaceMessages: 2} {
+	for place, want := range map[string]int{PlaceOutbox: 2, PlaceDeadLetters: 2, PlaceMessages: 3} {
 		if found[place] != want {
 			t.Errorf("%s: %d, want %d", place, found[place], want)
 		}
@@ -143,7 +167,7 @@ func TestErasedPersonIsNowhereInTheOutbox(t *testing.T) {
 	if left := b.naming(t, "quux"); len(left) > 0 {
 		t.Errorf("left at the end: %v", left)
 	}
-	for _, id := range []string{dead, sent, live} {
+	for _, id := range []string{dead, sent, live, personal} {
 		if _, err := b.Message(t.Context(), id); err == nil {
 			t.Errorf("message %s is in the log", id)
 		}
@@ -153,6 +177,11 @@ func TestErasedPersonIsNowhereInTheOutbox(t *testing.T) {
 		if err != nil || !slices.Contains(m.Envelope.To, bob) || id != other && !slices.Contains(m.Envelope.To,
 			message.Erased) {
 			t.Errorf("message %s: %+v, %v", id, m.Envelope, err)
+		}
+	}
+	for _, id := range []string{other, ofOther} {
+		if b.opts.KeepContent > 0 && !b.isKept(t, id) {
+			t.Errorf("the content of %s, to others alone, is gone", id)
 		}
 	}
 	story, err := b.MessageEvents(t.Context(), sentToTwo)
@@ -199,6 +228,32 @@ func TestErasureStaysWithinItsAccount(t *testing.T) {
 	}
 	if left := b.eventsOf(t, event.MessageSent); len(left) != 1 {
 		t.Errorf("events of the other account: %v", left)
+	}
+}
+
+// TestAStalledWorkerBringsNobodyBack: the lease of an attempt ends, one of its recipients is erased, and then
+// the result of the attempt comes. The reply that it wants to note names the recipient.
+func TestAStalledWorkerBringsNobodyBack(t *testing.T) {
+	t.Parallel()
+	const ann, bob = "ann.quux@x.test", "bob@x.test"
+	b := setup(t, Options{})
+	id := b.submit(t, api.SubmitRequest{To: toEach(ann, bob), Text: "x"})
+	b.sender.replies[ann], b.sender.replies[bob] = "451 4.7.1 <"+ann+"> later", "451 4.7.1 later"
+	b.sender.got = func(smtpsend.Message) {
+		b.sender.got = nil
+		b.clock.Advance(time.Minute)
+		sweep(t, b)
+		b.erase(t, "", ann)
+	}
+	b.deliver(t, id)
+	b.sender.replies[bob] = ""
+	to := b.sentTo()
+	b.Deliver(t.Context(), queue.Task{ID: taskID(id, secondEpoch)})
+	if !slices.Equal(*to, []string{bob}) {
+		t.Errorf("mailed %v", *to)
+	}
+	if left := b.naming(t, "quux"); len(left) > 0 {
+		t.Errorf("stored again: %v", left)
 	}
 }
 

@@ -182,6 +182,7 @@ func (fs *Facts) factArgs(f Fact, r row, known bool) (args factArgs, _ error) {
 		return args, err
 	}
 	e.Quiet = f.Campaign.Quiet(f.Type) || r.envelope.Campaign.Quiet(f.Type)
+	e.Trace = r.envelope.Trace
 	line, err := e.Line()
 	if err != nil {
 		return args, err

@@ -77,6 +77,8 @@ type Shared struct {
 	Token      string          // id by which the quota of the access token is counted
 	TokenQuota *api.TokenQuota // of that token; nil: it has none
 
+	Trace string // carrier of its trace (package traces); empty: none
+
 	Bound       bool // handed in with a token that is bound to the account; see Options.Senders
 	Preview     bool // nothing is sent: links and Message-ID of the messages prove nothing
 	KeyRequired bool // entries without a Key are refused; also if Options.RequireKey or the account says so

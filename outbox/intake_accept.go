@@ -16,6 +16,7 @@ import (
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/traces"
 )
 
 // accepting is the part of a newMessage that only accept needs.
@@ -46,6 +47,9 @@ const firstEpoch, secondEpoch = "1", "2"
 // The two steps have a timeout each. Otherwise messages with such an entry would be refused because Redis was
 // slow for a moment, when the others of their mail merge are accepted already.
 func (in *Intake) accept(ctx context.Context, all []*newMessage, timeout time.Duration) {
+	ctx, span := in.opts.Traces.Child(ctx, "store", traces.Asks)
+	defer span.End()
+	span.SetInt("postroom.messages", len(all))
 	first, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	full := in.Admits(first)
@@ -202,6 +206,7 @@ func (in *Intake) encode(m *newMessage) error {
 	if err != nil {
 		return err
 	}
+	e.Trace = m.envelope.Trace
 	queued := ""
 	if !m.envelope.Campaign.Quiet(e.Type) {
 		if queued, err = e.Line(); err != nil {
@@ -225,6 +230,7 @@ func (in *Intake) encode(m *newMessage) error {
 		MemoryShare: in.countBytes(len(content)),
 		Size:        max(m.size, 1), Token: tokenOf(m.quotas), Day: now.UTC().Format(dayForm),
 		Shared: shared, Epoch: firstEpoch, Event: queued, Rank: rank(m.envelope.Priority),
+		Addressed: m.envelope.addressed(), KeepAddressed: in.opts.keepAddressed(),
 	}
 	m.args.Quotas, m.args.Partitions = m.quotaCheck.args(m.partition)
 	if m.look = in.question(m); m.look != nil {

@@ -178,6 +178,7 @@ func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, e
 		DeliverBy: b.shared.DeliverBy, DSN: b.shared.DSN, UTF8: c.SMTPUTF8, EightBit: c.EightBit,
 		RequireTLS: b.shared.RequireTLS, Template: b.template, additions: b.added, Path: b.shared.Path,
 		Raw: b.raw != nil, preview: b.shared.Preview, Bound: b.shared.Bound,
+		Trace: b.shared.Trace,
 	}
 	if b.shared.Bound {
 		m.envelope.Named = named(c.Envelope.From, c.Raw)

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -17,7 +18,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/traces"
 )
 
 // Submit accepts a request of the HTTP API: a single message, or a mail merge. A nil error means that the
@@ -38,6 +39,11 @@ func (in *Intake) SubmitSMTP(ctx context.Context, req api.SubmitRequest) (api.Su
 
 func (in *Intake) submit(ctx context.Context, req api.SubmitRequest, source string) (answer api.SubmitAnswer,
 	err error) {
+	ctx, span := in.opts.Traces.Root(ctx, "submit", traces.Internal)
+	defer func() {
+		tracedSubmit(span, req, answer, err)
+		span.End()
+	}()
 	if len(req.MailMerge) > 0 {
 		answer, err = in.submitMerge(ctx, req, source)
 	} else {
@@ -55,6 +61,7 @@ func (in *Intake) submitOne(ctx context.Context, req api.SubmitRequest, source s
 	_ error) {
 	sh, e := sharedOf(req, source), entryOf(req)
 	e.Fingerprint = func() string { return fingerprint(req) }
+	sh.Trace = in.opts.Traces.Carrier(ctx)
 	ctx, cancel := context.WithTimeout(ctx, sh.timeout())
 	defer cancel()
 	b, m, err := in.one(ctx, sh, e)
@@ -100,7 +107,9 @@ func (in *Intake) submitOne(ctx context.Context, req api.SubmitRequest, source s
 // continues where the first one was cut off.
 func (in *Intake) submitMerge(ctx context.Context, req api.SubmitRequest, source string) (api.SubmitAnswer,
 	error) {
-	b, wrong, err := in.open(ctx, sharedOf(req, source), nil)
+	sh := sharedOf(req, source)
+	sh.Trace = in.opts.Traces.Carrier(ctx)
+	b, wrong, err := in.open(ctx, sh, nil)
 	if b == nil {
 		return api.SubmitAnswer{}, err
 	}
@@ -253,8 +262,7 @@ func (in *Intake) claim(ctx context.Context, account string, req api.SubmitReque
 	}
 	ctx, cancel := context.WithTimeout(ctx, baseTimeout)
 	defer cancel()
-	hash := keyHash(account, key)
-	name := in.keys.idempotency(redisdb.PartitionFor(hash, in.DB.Partitions()), hash)
+	name := in.keys.ofRequest(account, key, in.DB.Partitions())
 	answer, err := claimScript.RunReplicated(ctx, in.DB, []string{name},
 		claimKeyArgs{Fingerprint: in.codec.prints(fingerprint(req)), KeepKey: in.keepKey()})
 	if err != nil {
@@ -264,6 +272,19 @@ func (in *Intake) claim(ctx context.Context, account string, req api.SubmitReque
 		return nil, keyReused()
 	}
 	return Result{Key: key, Repeated: answer.Word == keyHit}.idempotency(), nil
+}
+
+// Withhold makes sure that no message is accepted under an idempotency key of an account from now on, though
+// a submit under it may be on its way: that one is refused, as one with another body. If a message was
+// accepted before, its id is returned and nothing is changed. A key is withheld for as long as one is kept
+// whose message has ended.
+func (in *Intake) Withhold(ctx context.Context, account, key string) (id string, _ error) {
+	name := in.keys.ofRequest(account, key, in.DB.Partitions())
+	answer, err := withholdScript.RunReplicated(ctx, in.DB, []string{name}, withholdArgs{KeepKey: in.keepKey()})
+	if err != nil {
+		return "", redisError(err, "withhold an idempotency key")
+	}
+	return acceptedIn(answer.First), nil
 }
 
 // keyHit is the status of an idempotency key that was used before.
@@ -313,7 +334,23 @@ func (in *Intake) mergeResult(r Result, account string, place int, to api.Addres
 func fingerprint(req api.SubmitRequest) string {
 	req.IdempotencyKey, req.Account = "", ""
 	sum := sha256.New()
-	return hashJSON(sum, hashFiles(sum, req))
+	return hashJSON(sum, hashTexts(sum, hashFiles(sum, req)))
+}
+
+// hashTexts adds the longest texts of a request to a hash, and its params, and returns the request without
+// them: to write them as JSON costs more than to hash them.
+func hashTexts(sum hash.Hash, req api.SubmitRequest) api.SubmitRequest {
+	var params bytes.Buffer
+	if req.Render != nil && json.Compact(&params, req.Render.Params) == nil {
+		plain := *req.Render
+		plain.Params, req.Render = nil, &plain
+	}
+	for _, text := range []string{req.HTML, req.Text, params.String()} {
+		_ = binary.Write(sum, binary.BigEndian, int64(len(text))) // writing to a hash never fails
+		_, _ = io.WriteString(sum, text)
+	}
+	req.HTML, req.Text = "", ""
+	return req
 }
 
 // entryFingerprint is a hash of an entry with a key of its own, and of what all entries share.

@@ -147,7 +147,8 @@ func (in *Intake) skipArgs(m *newMessage) (args skipArgs, _ error) {
 	record, err := in.ending(r, events.remember(st), resultSuppressed, m.result.Skipped.Reason, now)
 	args = skipArgs{ID: m.id, Now: now, Lane: m.lane, Account: m.envelope.Account, Record: record,
 		Refuse: in.opts.RefuseSuppressed, Fingerprint: m.fingerprint, Merge: m.merge,
-		KeepKey: in.keepKey(), Events: events.lines}
+		KeepKey: in.keepKey(), Addressed: m.envelope.addressed(), KeepAddressed: in.opts.keepAddressed(),
+		Events: events.lines}
 	if m.key != "" {
 		args.Memo = m.result.memo()
 	}

@@ -170,7 +170,7 @@ func TestMergeAnswersEachEntry(t *testing.T) {
 	}
 	own := answer.MailMerge[3]
 	m, err := b.Get(t.Context(), own.QueueID)
-	if err != nil || own.MessageID != "<own@x.test>" || !own.SendAt.Equal(later) || m.State != api.Delayed ||
+	if err != nil || own.MessageID != "<own@x.test>" || !own.SendAt.Equal(later) || m.State != api.Scheduled ||
 		string(m.Metadata) != `{"order":7}` {
 		t.Errorf("%+v, %+v, %v", own, m, err)
 	}

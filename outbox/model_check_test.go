@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/redisdb"
 )
@@ -12,8 +13,8 @@ import (
 // The invariants of the model: of its records after each step, of everything at the end.
 
 // recordsLua compares the records of a partition with its other keys, and returns the differences. ARGV[1] is
-// the prefix of the partition's keys. The name of an index is index: and words that must be true of each
-// message in it.
+// the prefix of the partition's keys, ARGV[2] how many milliseconds the contents of sent messages are kept.
+// The name of an index is index: and words that must be true of each message in it.
 const recordsLua = `
 local prefix, wrong, entries = ARGV[1], {}, {}
 local function say(...) wrong[#wrong + 1] = table.concat({...}, ' ') end
@@ -38,12 +39,20 @@ for _, key in ipairs(keys('index')) do
     end
   end
 end
+local noted = {}
+for _, key in ipairs(keys('addressed')) do
+  for _, note in ipairs(redis.call('LRANGE', key, 0, -1)) do noted[string.sub(note, -26)] = true end
+end
+for _, key in ipairs(keys('ended')) do
+  if not noted[last(key)] and redis.call('STRLEN', key) > 0 then say(last(key), 'ended, and is not found by an address') end
+end
 local contents, used = {}, {}
 local function use(field, n) used[field] = (used[field] or 0) + n end
-local clocks = {leases = {'active', 'lease'}, due = {'delayed', 'due'}, dead = {'failed'}}
+local clocks = {leases = {'active', 'lease'}, due = {'delayed', 'due', 'scheduled'}, dead = {'failed'}}
 for _, key in ipairs(keys('message')) do
   local id = last(key)
   local m = read(id)
+  if not noted[id] then say(id, 'is not found by an address') end
   if entries[id] ~= 2 then say(id, 'stands in', entries[id] or 'no', 'indexes, not in 2') end
   if redis.call('EXISTS', prefix .. 'envelope:' .. id, prefix .. 'content:' .. id) ~= 2 then say(id, 'has lost its envelope or content') end
   if m.key then
@@ -64,7 +73,7 @@ for _, key in ipairs(keys('message')) do
   end
   for name, clock in pairs(clocks) do
     local score = redis.call('ZSCORE', prefix .. name, id)
-    if (m.state == clock[1]) ~= (score ~= false) then say(id, m.state, 'stands in', name, tostring(score)) end
+    if (m.state == clock[1] or m.state == clock[3]) ~= (score ~= false) then say(id, m.state, 'stands in', name, tostring(score)) end
     if score and clock[2] and score ~= m[clock[2]] then say(id, 'stands in', name, 'under', score, 'not', m[clock[2]]) end
   end
   if m.state ~= 'waiting' and redis.call('ZSCORE', prefix .. 'backlog:' .. m.lane .. ':' .. m.account, id) then
@@ -89,7 +98,13 @@ for name in pairs(clocks) do
 end
 for _, kind in ipairs({'envelope', 'content', 'status'}) do
   for _, key in ipairs(keys(kind)) do
-    if not read(last(key)) then say(key, 'is left of a message that is gone') end
+    local id = last(key)
+    local was_sent = redis.call('ZSCORE', prefix .. 'log:transactional:sent', id) or redis.call('ZSCORE', prefix .. 'log:bulk:sent', id)
+    local left = redis.call('PTTL', key)
+    if not read(id) and not (kind == 'content' and was_sent and left > 0 and left <= tonumber(ARGV[2])) then
+      say(key, 'is left of a message that is gone, for', left)
+    end
+    if read(id) and left ~= -1 then say(key, 'of a live message expires') end
   end
 end
 for _, name in ipairs(redis.call('HKEYS', prefix .. 'sharedUsers')) do
@@ -101,13 +116,24 @@ for name in pairs(contents) do say('shared content', name, 'counts no messages')
 for _, key in ipairs(keys('shared')) do
   if redis.call('HEXISTS', prefix .. 'sharedUsers', last(key)) == 0 and redis.call('TTL', key) == -1 then say(key, 'stays for nobody') end
 end
+for _, lane in ipairs({'transactional', 'bulk'}) do
+  for _, id in ipairs(redis.call('ZRANGE', prefix .. 'log:' .. lane .. ':sent', 0, -1)) do
+    if ARGV[2] ~= '0' and redis.call('EXISTS', prefix .. 'content:' .. id) == 0 then say(id, 'was sent, and its content is not kept') end
+  end
+end
+for _, key in ipairs(keys('sharedKept')) do
+  local shared = redis.call('PTTL', prefix .. 'shared:' .. last(key)) -- first: time passes in a script
+  local left = redis.call('PTTL', key)
+  if left < 0 or shared ~= -1 and shared < left then say(key, 'is kept for', left, 'and the shared content for', shared) end
+end
 return wrong`
 
 // checkRecords finds records that do not agree with their indexes.
 func (m *model) checkRecords() {
 	m.rt.Helper()
 	for p := range m.DB.Partitions() {
-		wrong, err := m.DB.Client().Eval(m.ctx, recordsLua, nil, redisdb.Key(p, "")).StringSlice()
+		wrong, err := m.DB.Client().Eval(m.ctx, recordsLua, nil, redisdb.Key(p, ""),
+			m.options.KeepContent.Milliseconds()).StringSlice()
 		if err != nil {
 			m.rt.Fatal(err)
 		}
@@ -122,7 +148,7 @@ func (m *model) live() int {
 	n := 0
 	for p := range m.DB.Partitions() {
 		for _, lane := range []string{"transactional", "bulk"} {
-			for _, st := range []string{stateWaiting, stateActive, stateDelayed} {
+			for _, st := range []string{stateWaiting, stateActive, stateScheduled, stateDelayed} {
 				n += int(m.DB.Client().ZCard(m.ctx, m.keys.index(p, lane, st)).Val())
 			}
 		}
@@ -156,6 +182,7 @@ func (m *model) check() {
 		}
 	}
 	m.checkCounters(events)
+	checkKept(m)
 	for p := range m.DB.Partitions() {
 		if n := m.DB.Client().SCard(m.ctx, m.keys.held(p)).Val(); n > 0 {
 			m.rt.Errorf("partition %d still has held messages", p)
@@ -269,6 +296,25 @@ func (m *model) checkAccepted(events []event.Event) {
 		if len(standing) > 1 || l.id != "" && !slices.Contains(all, l.id) {
 			m.rt.Errorf("message %s (%s) was reported as queued as %v; of them %v were not taken back",
 				l.req.MessageID, l.id, all, standing)
+		}
+	}
+}
+
+// checkKept: where contents are kept, that of each message that was sent can be read; else none.
+func checkKept(m *model) {
+	for _, id := range m.ids {
+		logged, err := m.Message(m.ctx, id)
+		if err != nil {
+			m.rt.Fatal(err)
+		}
+		if logged.Ended == nil {
+			continue
+		}
+		want := m.options.KeepContent > 0 && logged.Status == api.StatusSent
+		_, err = m.Mail(m.ctx, id)
+		if want != (err == nil) || want != (logged.ContentUntil != nil) {
+			m.rt.Errorf("message %s, %s: kept until %v, reading it says %v", id, logged.Status,
+				logged.ContentUntil, err)
 		}
 	}
 }

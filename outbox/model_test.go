@@ -91,6 +91,7 @@ func newModel(t *testing.T, rt *rapid.T, db *redisdb.DB) *model {
 	if rapid.IntRange(0, 3).Draw(rt, "keep dead letters") == 0 {
 		o.KeepDeadLetters = -1
 	}
+	o.KeepContent = time.Hour * time.Duration(rapid.IntRange(0, 1).Draw(rt, "keep content"))
 	log := &syncBuffer{}
 	o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	m := &model{bundle: setupOn(t, db, o), log: log, rt: rt, ctx: t.Context(), options: o,

@@ -57,7 +57,7 @@ func (m *model) step() {
 		m.do(verb, func(ctx context.Context, b *Outbox) func() { b.queued.flush(ctx); return nil })
 	case "cancel all":
 		m.do(verb, func(ctx context.Context, b *Outbox) func() {
-			_, err := b.CancelAll(ctx, api.OutboxQuery{State: api.Delayed}, ReasonAPI)
+			_, err := b.CancelAll(ctx, api.OutboxQuery{State: api.Scheduled}, ReasonAPI)
 			return fine(m, err)
 		})
 	case "replay all":

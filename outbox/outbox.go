@@ -26,7 +26,7 @@ func New(parts Parts, o Options) (*Outbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader := &Reader{s}
+	reader := &Reader{store: s}
 	b := &Outbox{store: s, Intake: &Intake{store: s}, Delivery: newDelivery(s), Reader: reader,
 		Desk: &Desk{store: s, reader: reader}, Queues: &Queues{s}, Facts: &Facts{s},
 		Counts: &Counts{s}}

@@ -92,6 +92,7 @@ func (qs *Queues) QueueStatus(ctx context.Context, name string) (api.QueueStatus
 	s := api.QueueStatus{Queue: name}
 	var oldest time.Duration
 	buried := 0
+	s.PerMinute = sumOf(counts)
 	for _, c := range counts {
 		s.Paused = s.Paused || c.Paused && queue.Whole(c.Queue) == name
 		s.Jobs.Completed += c.Completed
@@ -110,11 +111,24 @@ func (qs *Queues) QueueStatus(ctx context.Context, name string) (api.QueueStatus
 		return s, err
 	}
 	c := counts[0]
-	s.Jobs.Active, s.Jobs.Delayed, s.Jobs.Failed, s.Jobs.Waiting = c.Active, c.Delayed(), c.Archived, c.Waiting
+	s.Jobs.Active, s.Jobs.Failed, s.Jobs.Waiting = c.Active, c.Archived, c.Waiting
+	s.Jobs.Scheduled, s.Jobs.Delayed = c.Scheduled, c.Retrying
 	if c.Paused {
 		s.Jobs.Waiting, s.Jobs.Paused = 0, c.Waiting
 	}
 	return s, nil
+}
+
+// sumOf returns the tasks per minute of all partitions; nil: of one that is not known.
+func sumOf(counts []queue.Counts) *float64 {
+	sum := 0.0
+	for _, c := range counts {
+		if c.PerMinute == nil {
+			return nil
+		}
+		sum += *c.PerMinute
+	}
+	return &sum
 }
 
 // countMessages counts the messages of some lanes by state, and those in the log that failed: those of an
@@ -137,7 +151,7 @@ func (qs *Queues) countMessages(ctx context.Context, lanes []api.Lane, account s
 				waiting = &jobs.Paused
 			}
 			for st, into := range map[string]*int{stateWaiting: waiting, stateActive: &jobs.Active,
-				stateDelayed: &jobs.Delayed, stateFailed: &jobs.Failed} {
+				stateScheduled: &jobs.Scheduled, stateDelayed: &jobs.Delayed, stateFailed: &jobs.Failed} {
 				add(into, qs.keys.index(p, string(lane), st))
 			}
 			add(&failed, qs.keys.logged(p, string(lane), resultFailed))
@@ -152,14 +166,24 @@ func (qs *Queues) countMessages(ctx context.Context, lanes []api.Lane, account s
 	return jobs, failed, nil
 }
 
+// Jobs counts the live messages of an account, of all if it is empty, by state: of a lane, or of both.
+func (qs *Queues) Jobs(ctx context.Context, q api.CounterQuery) (api.Jobs, error) {
+	jobs, _, err := qs.countMessages(ctx, lanesFor(q.Lane), q.Account)
+	return jobs, err
+}
+
+// lanesFor returns the lane, or both if it is empty.
+func lanesFor(lane api.Lane) []api.Lane {
+	if lane == "" {
+		return lanesOf(queue.Submit)
+	}
+	return []api.Lane{lane}
+}
+
 // Counters counts the pending, failed and dead messages, and what happened in the last hour and day, to the
 // minute.
 func (qs *Queues) Counters(ctx context.Context, q api.CounterQuery) (api.Counters, error) {
-	lanes := lanesOf(queue.Submit)
-	if q.Lane != "" {
-		lanes = []api.Lane{q.Lane}
-	}
-	jobs, failed, err := qs.countMessages(ctx, lanes, q.Account)
+	jobs, failed, err := qs.countMessages(ctx, lanesFor(q.Lane), q.Account)
 	if err != nil {
 		return api.Counters{}, err
 	}
@@ -168,8 +192,8 @@ func (qs *Queues) Counters(ctx context.Context, q api.CounterQuery) (api.Counter
 		period, err = qs.rated(ctx, q)
 	}
 	return api.Counters{
-		Pending: jobs.Waiting + jobs.Paused + jobs.Active + jobs.Delayed, Failed: jobs.Failed + failed,
-		Dead: jobs.Failed, QueuedHour: hour["queued"], SentHour: hour["sent"], FailedHour: hour["failed"],
+		Pending: jobs.Pending(), Failed: jobs.Failed + failed, Dead: jobs.Failed,
+		QueuedHour: hour["queued"], SentHour: hour["sent"], FailedHour: hour["failed"],
 		AttemptsHour: hour["attempts"], SuppressedHour: hour["suppressed"] + hour["skipped"],
 		QueuedDay: day["queued"], SentDay: day["sent"], FailedDay: day["failed"], AttemptsDay: day["attempts"],
 		SuppressedDay: day["suppressed"] + day["skipped"],
@@ -278,7 +302,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 			return
 		}
 		for state, n := range map[string]int{"waiting": jobs.Waiting, "paused": jobs.Paused, "active": jobs.Active,
-			"delayed": jobs.Delayed, "failed": jobs.Failed} {
+			"scheduled": jobs.Scheduled, "delayed": jobs.Delayed, "failed": jobs.Failed} {
 			ch <- prometheus.MustNewConstMetric(liveDesc, prometheus.GaugeValue, float64(n), state, string(lane))
 		}
 	}

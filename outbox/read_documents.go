@@ -55,19 +55,19 @@ func (rd *Reader) Documents(ctx context.Context, ids []string) ([]Document, erro
 	return docs, rd.addTexts(ctx, rows, docs)
 }
 
-// addTexts reads the texts of messages: in one round trip, apart from those of large messages and of shared
-// contents that this process has not cached.
+// addTexts reads the texts of messages: in one round trip, and one more for short mail that ended, apart from
+// those of large messages and of shared contents that this process has not cached.
 func (rd *Reader) addTexts(ctx context.Context, rows []row, docs []Document) error {
 	if rd.opts.KeepText == 0 {
 		return nil
 	}
 	pipe := rd.DB.Client().Pipeline()
-	found, contents := make([]*redis.StringCmd, len(rows)), make([]*redis.StringCmd, len(rows))
+	found := make([]*redis.StringCmd, len(rows))
 	for i, r := range rows {
 		key := rd.keys.content(r.partition, r.id)
 		switch {
 		case r.ended != 0:
-			found[i], contents[i] = pipe.HGet(ctx, rd.keys.texts(r.partition), r.id), pipe.Get(ctx, key)
+			found[i] = pipe.HGet(ctx, rd.keys.texts(r.partition), r.id)
 		case r.shared == "":
 			found[i] = pipe.GetRange(ctx, key, 0, wholeText)
 		default:
@@ -77,10 +77,14 @@ func (rd *Reader) addTexts(ctx context.Context, rows []row, docs []Document) err
 	if err := execRead(ctx, pipe); err != nil {
 		return redisError(err, "read texts for the search index")
 	}
+	contents, err := shortContents(ctx, rd.store, rows, found)
+	if err != nil {
+		return redisError(err, "read contents for the search index")
+	}
 	for i, r := range rows {
 		packed := found[i].Val()
 		if packed == keptContent {
-			packed += contents[i].Val()
+			packed += contents[r.id]
 		}
 		if packed == "" || packed == keptContent { // it ended meanwhile, or its text was not kept
 			continue
@@ -93,6 +97,28 @@ func (rd *Reader) addTexts(ctx context.Context, rows []row, docs []Document) err
 		docs[i].Text, docs[i].TextKnown = text, true
 	}
 	return nil
+}
+
+// shortContents reads the contents that stayed for the search index, by the ids of their messages.
+func shortContents(ctx context.Context, s *store, rows []row, texts []*redis.StringCmd) (map[string]string,
+	error) {
+	pipe, got := s.DB.Client().Pipeline(), map[string]*redis.StringCmd{}
+	for i, r := range rows {
+		if r.ended != 0 && texts[i].Val() == keptContent {
+			got[r.id] = pipe.Get(ctx, s.keys.content(r.partition, r.id))
+		}
+	}
+	if len(got) == 0 {
+		return nil, nil
+	}
+	if err := execRead(ctx, pipe); err != nil {
+		return nil, err
+	}
+	contents := make(map[string]string, len(got))
+	for id, cmd := range got {
+		contents[id] = cmd.Val()
+	}
+	return contents, nil
 }
 
 // excerpt returns the text of a message: the kept text, the text rendered from shared content, or the text of

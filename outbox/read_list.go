@@ -13,8 +13,8 @@ import (
 )
 
 // List returns a page of the outbox, oldest message first. Without tag and search only the indexes are read.
-// With them all messages of the indexes are read, so that the total is exact. The state completed, and
-// without dead letters failed, selects the ended messages that the queue still shows.
+// With them all messages of the indexes are read, so that the total is exact, but see [Reader.Within]. The
+// state completed, and without dead letters failed, selects the ended messages that the queue still shows.
 func (rd *Reader) List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, error) {
 	if q.PageSize == 0 {
 		q.PageSize = 20
@@ -27,7 +27,11 @@ func (rd *Reader) List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, 
 	if q.State == api.Completed || q.State == api.Failed && rd.opts.KeepDeadLetters < 0 {
 		find, read = rd.findKept, rd.readLog
 	}
-	found, err := find(ctx, q, paused, 0)
+	most := 0
+	if rd.within > 0 {
+		most = logScan
+	}
+	found, err := find(ctx, q, paused, most)
 	if err != nil {
 		return api.OutboxPage{}, redisError(err, "list the outbox")
 	}
@@ -49,7 +53,7 @@ func (rd *Reader) find(ctx context.Context, q api.OutboxQuery, paused map[string
 	error) {
 	w := window{
 		indexes: rd.indexes(q, paused), page: q.Page, size: q.PageSize, cursor: q.Cursor, after: q.CreatedAfter,
-		before: q.CreatedBefore, most: most,
+		before: q.CreatedBefore, most: most, within: rd.within,
 	}
 	if q.Tag == "" && q.Search == "" && q.Reason == "" {
 		return rd.look(ctx, w)
@@ -89,7 +93,7 @@ func (rd *Reader) failedFor(ctx context.Context, entries []entry, reason string)
 // indexes are the sorted sets whose union is what the query's state, lane and account select.
 func (rd *Reader) indexes(q api.OutboxQuery, paused map[string]bool) []index {
 	return rd.indexesOf(q.Lane, q.Account, func(name string, add func(state string, ended bool)) {
-		for _, st := range []string{stateWaiting, stateActive, stateDelayed, stateFailed} {
+		for _, st := range []string{stateWaiting, stateActive, stateScheduled, stateDelayed, stateFailed} {
 			if q.State == "" || q.State == shown(st, paused[name]) {
 				add(st, false)
 			}

@@ -15,7 +15,7 @@ const logScan = 100_000
 
 // statuses maps each status of the log to the states of live messages and the results of ended ones.
 var statuses = map[api.MessageStatus]struct{ states, results []string }{
-	api.StatusQueued:     {states: []string{stateWaiting, stateDelayed}},
+	api.StatusQueued:     {states: []string{stateWaiting, stateScheduled, stateDelayed}},
 	api.StatusSending:    {states: []string{stateActive}},
 	api.StatusDead:       {states: []string{stateFailed}},
 	api.StatusSent:       {results: []string{resultSent}},
@@ -49,7 +49,7 @@ func (rd *Reader) Messages(ctx context.Context, q api.LogQuery) (api.LogPage, er
 	return page, nil
 }
 
-// Message returns one message of the log, with every attempt.
+// Message returns one message of the log, with every attempt, and until when its content is kept.
 func (rd *Reader) Message(ctx context.Context, id string) (api.LoggedMessage, error) {
 	r, err := rd.readLogged(ctx, id)
 	if err != nil {
@@ -60,8 +60,11 @@ func (rd *Reader) Message(ctx context.Context, id string) (api.LoggedMessage, er
 		return api.LoggedMessage{}, err
 	}
 	m := rows[0].logged()
-	m.Log = r.status.Log
-	return m, nil
+	if m.Log, err = loggedAttempts(ctx, rd.store, r); err != nil {
+		return api.LoggedMessage{}, err
+	}
+	m.ContentUntil, err = contentUntil(ctx, rd.store, r)
+	return m, err
 }
 
 // MessageEvents returns all events of a message: first those of the outbox, then the facts.
@@ -91,7 +94,7 @@ func (rd *Reader) MessageEvents(ctx context.Context, id string) (api.MessageEven
 func (rd *Reader) findLogged(ctx context.Context, q api.LogQuery) (findings, error) {
 	w := window{
 		indexes: rd.logIndexes(q), newest: true, page: q.Page, size: q.PageSize, cursor: q.Cursor,
-		after: q.CreatedAfter, before: q.CreatedBefore, most: logScan,
+		after: q.CreatedAfter, before: q.CreatedBefore, most: logScan, within: rd.within,
 	}
 	if q.Tag == "" && q.Search == "" {
 		return rd.look(ctx, w)
@@ -155,7 +158,7 @@ func (r row) logged() api.LoggedMessage {
 		Subject: s.Subject, Status: r.logStatus(), Created: s.Created, Scheduled: s.Scheduled,
 		NextAttempt: s.NextAttempt, AttemptsMade: s.AttemptsMade, Attempts: s.Attempts, Response: r.response(),
 		Reason: s.Reason, Recipients: s.Recipients, Gateway: s.Gateway, IdempotencyKey: s.IdempotencyKey,
-		Lane: s.Lane, Priority: s.Priority,
+		Lane: s.Lane, Priority: s.Priority, TraceID: s.TraceID,
 		Tags: s.Tags, Metadata: s.Metadata, InDoubt: s.InDoubt, DeliverBy: s.DeliverBy,
 		Size: r.envelope.Size, Template: s.Template, Error: r.fault(), Outcome: r.outcome,
 	}

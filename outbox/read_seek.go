@@ -17,7 +17,7 @@ const seekFrom = 1000
 // many are left to skip. It finds the time of that entry by bisection. Otherwise a page in the middle of a
 // million entries would read half a million of each index.
 func (rd *Reader) seek(ctx context.Context, w window, skip int) (window, int, error) {
-	first, last, err := rd.span(ctx, w)
+	first, last, err := w.span(ctx, rd.DB.Client())
 	if err != nil {
 		return w, skip, err
 	}
@@ -25,7 +25,7 @@ func (rd *Reader) seek(ctx context.Context, w window, skip int) (window, int, er
 	for low, high := int64(0), last-first+1; high-low > 1 && left > seekFrom; {
 		step := (low + high) / 2
 		passed, rest := w.split(first, last, step)
-		n, err := rd.size(ctx, passed)
+		n, err := passed.entries(ctx, rd.DB.Client())
 		if err != nil {
 			return w, skip, err
 		}
@@ -67,8 +67,8 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // span returns when the first and the last entry of the window's indexes were created, in Unix milliseconds.
-func (rd *Reader) span(ctx context.Context, w window) (first, last int64, _ error) {
-	pipe := rd.DB.Client().Pipeline()
+func (w window) span(ctx context.Context, c redis.Cmdable) (first, last int64, _ error) {
+	pipe := c.Pipeline()
 	var ends []*redis.ZSliceCmd
 	for _, ix := range w.indexes {
 		ends = append(ends, pipe.ZRangeWithScores(ctx, ix.key, 0, 0), pipe.ZRangeWithScores(ctx, ix.key, -1, -1))
@@ -88,9 +88,9 @@ func (rd *Reader) span(ctx context.Context, w window) (first, last int64, _ erro
 	return first, last, nil
 }
 
-// size counts the entries of a window.
-func (rd *Reader) size(ctx context.Context, w window) (int, error) {
-	pipe := rd.DB.Client().Pipeline()
+// entries counts the entries of a window.
+func (w window) entries(ctx context.Context, c redis.Cmdable) (int, error) {
+	pipe := c.Pipeline()
 	counts := make([]*redis.IntCmd, len(w.indexes))
 	for i, ix := range w.indexes {
 		counts[i] = w.count(ctx, pipe, ix.key)

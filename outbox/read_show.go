@@ -2,15 +2,25 @@ package outbox
 
 import (
 	"context"
+	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/replies"
+	"github.com/postroom/postroom/traces"
 )
 
 // Reader shows messages: those in the outbox, those that failed, and the log of those that ended.
-type Reader struct{ *store }
+type Reader struct {
+	*store
+	within time.Duration // after which a search ends with what it found; 0: however long it takes
+}
+
+// Within returns a reader for who waits. Where a list with a tag or a search reads the messages themselves,
+// it reads until the page is full, or until the time is over. The cursor continues. The total is of those it
+// read.
+func (rd *Reader) Within(d time.Duration) *Reader { return &Reader{store: rd.store, within: d} }
 
 // Get returns a live message with the log of its attempts. A message that was sent, cancelled or failed is
 // NotFound; the fault says which, and where to read on.
@@ -32,8 +42,8 @@ func (rd *Reader) shown(ctx context.Context, r row) (api.OutboxMessage, error) {
 		return api.OutboxMessage{}, err
 	}
 	m := r.show(paused[r.task().queue])
-	m.Log = r.status.Log
-	return m, nil
+	m.Log, err = loggedAttempts(ctx, rd.store, r)
+	return m, err
 }
 
 // Content returns the content of a live message, as it is sent to the relay.
@@ -114,7 +124,7 @@ func (r row) show(paused bool) api.OutboxMessage {
 		Lane: r.lane, Priority: r.envelope.Priority, Tags: r.envelope.Tags, Metadata: r.envelope.Metadata,
 		DeliverBy: r.envelope.DeliverBy,
 		InDoubt:   max(r.doubts, r.status.doubtful()), Progress: r.progress(), Reason: r.reason,
-		Template: r.envelope.Template,
+		Template: r.envelope.Template, TraceID: traces.ID(r.envelope.Trace),
 	}
 	if r.gateway != "" {
 		m.Gateway = &r.gateway
@@ -196,6 +206,8 @@ func (rd *Reader) DeadLetter(ctx context.Context, id string) (api.DeadLetter, er
 	}
 	content, err := rd.contentOf(ctx, r)
 	m := r.show(false)
-	m.Log = r.status.Log
+	if err == nil {
+		m.Log, err = loggedAttempts(ctx, rd.store, r)
+	}
 	return api.DeadLetter{OutboxMessage: m, Content: content}, err
 }

@@ -26,9 +26,10 @@ type window struct {
 	page    int  // from 0; ignored with a cursor
 	size    int
 	cursor  string
-	after   time.Time // created at this time or later; zero: at any time
-	before  time.Time // created before this time; zero: at any time
-	most    int       // entries a scan reads; 0: all
+	after   time.Time     // created at this time or later; zero: at any time
+	before  time.Time     // created before this time; zero: at any time
+	most    int           // entries a scan reads; 0: all
+	within  time.Duration // after which a scan with most reads no more; 0: however long it takes
 }
 
 // index is a sorted set of message ids by creation.
@@ -84,14 +85,15 @@ func (rd *Reader) look(ctx context.Context, w window) (findings, error) {
 
 // scan reads entries in order, filters them with keep, and returns a page of the rest. Without window.most it
 // reads all entries, so that the total is exact. With it, it reads that many from the cursor on; then the
-// total is of those read, and the cursor of the last page continues after them.
+// total is of those read, and the cursor of the last page continues after them. With window.within, it ends
+// with the page or with the time.
 func (rd *Reader) scan(ctx context.Context, w window, keep func([]entry) ([]entry, error)) (findings, error) {
 	from, err := w.from()
 	if err != nil {
 		return findings{}, err
 	}
 	var hits []entry
-	chunk, read := w, 0
+	chunk, read, began := w, 0, time.Now()
 	chunk.page, chunk.size = 0, scanChunk
 	if w.most == 0 {
 		chunk.cursor = ""
@@ -108,7 +110,8 @@ func (rd *Reader) scan(ctx context.Context, w window, keep func([]entry) ([]entr
 		hits = append(hits, kept...)
 		read += len(found.page)
 		chunk.cursor = found.next
-		if !found.more || w.most > 0 && read >= w.most {
+		if !found.more || w.most > 0 && read >= w.most ||
+			w.within > 0 && (len(hits) > w.size || time.Since(began) >= w.within) {
 			break
 		}
 	}
@@ -213,13 +216,28 @@ func (w window) from() (entry, error) {
 	if w.cursor == "" {
 		return entry{}, nil
 	}
-	created, id, ok := strings.Cut(w.cursor, "-")
-	ms, err := strconv.ParseInt(created, 36, 64)
-	if !ok || err != nil || ms < 0 || ms > math.MaxInt64/2 || id == "" {
+	e, ok := pointed(w.cursor)
+	if !ok {
 		return entry{}, fault.InvalidFields([]fault.Field{
 			{Key: "cursor", Message: "is not a cursor from an earlier page"}})
 	}
-	return entry{id: id, created: ms}, nil
+	return e, nil
+}
+
+// pointed returns the entry that a cursor is of.
+func pointed(cursor string) (e entry, ok bool) {
+	created, id, _ := strings.Cut(cursor, "-")
+	ms, err := strconv.ParseInt(created, 36, 64)
+	return entry{id: id, created: ms}, err == nil && ms >= 0 && ms <= math.MaxInt64/2 && id != ""
+}
+
+// ReadTo returns when the last message was accepted that was read for a page with this cursor; zero: it is no
+// cursor.
+func ReadTo(cursor string) time.Time {
+	if e, ok := pointed(cursor); ok {
+		return redisdb.Time(e.created)
+	}
+	return time.Time{}
 }
 
 func pages(total, size int) int { return (total + size - 1) / size }

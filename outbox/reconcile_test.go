@@ -29,7 +29,7 @@ func stateOf(t *testing.T, b *bundle, id string) string {
 	return state
 }
 
-// oneIn brings a message into a state: waiting, delayed, active or failed; "": no message.
+// oneIn brings a message into a state: waiting, scheduled, active or failed; "": no message.
 func oneIn(t *testing.T, b *bundle, state string) string {
 	t.Helper()
 	if state == "" {
@@ -40,7 +40,7 @@ func oneIn(t *testing.T, b *bundle, state string) string {
 		defer delete(b.sender.replies, "ann@x.test")
 	}
 	req := api.SubmitRequest{To: api.Addresses{{Address: "ann@x.test"}}, Text: "x"}
-	if state == stateDelayed {
+	if state == stateScheduled {
 		at := b.clock.Now().Add(time.Hour)
 		req.SendAt = &at
 	}
@@ -74,14 +74,14 @@ func TestTasksChangedBehindOurBack(t *testing.T) {
 		task   queue.State // of the task at the epoch
 		epoch  string
 	}{
-		"a waiting one deleted":   {stateWaiting, remove, stateWaiting, queue.Waiting, "2"},
-		"a waiting one archived":  {stateWaiting, shelve, stateWaiting, queue.Waiting, "2"},
-		"a delayed one deleted":   {stateDelayed, remove, stateDelayed, queue.Scheduled, "2"},
-		"a delayed one archived":  {stateDelayed, shelve, stateDelayed, queue.Scheduled, "2"},
-		"a delayed one run":       {stateDelayed, hurry, stateDelayed, queue.Waiting, "1"},
-		"a dead letter's run":     {stateFailed, hurry, stateFailed, queue.Waiting, "1"},
-		"a dead letter's deleted": {stateFailed, remove, stateFailed, "", "2"},
-		"a sender's archived":     {stateActive, shelve, stateActive, queue.Archived, "1"},
+		"a waiting one deleted":    {stateWaiting, remove, stateWaiting, queue.Waiting, "2"},
+		"a waiting one archived":   {stateWaiting, shelve, stateWaiting, queue.Waiting, "2"},
+		"a scheduled one deleted":  {stateScheduled, remove, stateScheduled, queue.Scheduled, "2"},
+		"a scheduled one archived": {stateScheduled, shelve, stateScheduled, queue.Scheduled, "2"},
+		"a scheduled one run":      {stateScheduled, hurry, stateScheduled, queue.Waiting, "1"},
+		"a dead letter's run":      {stateFailed, hurry, stateFailed, queue.Waiting, "1"},
+		"a dead letter's deleted":  {stateFailed, remove, stateFailed, "", "2"},
+		"a sender's archived":      {stateActive, shelve, stateActive, queue.Archived, "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -148,14 +148,14 @@ func TestTasksChangedInTheDashboard(t *testing.T) {
 		do     func(context.Context, string) error
 		after  map[string]string // state before: state after, or the code of a refusal
 	}{
-		{"delete", b.TaskDeleted, map[string]string{stateWaiting: "", stateDelayed: "", stateFailed: "",
+		{"delete", b.TaskDeleted, map[string]string{stateWaiting: "", stateScheduled: "", stateFailed: "",
 			stateActive: "MessageActive", "": ""}},
 		{"archive", b.TaskArchived, map[string]string{
-			stateWaiting: stateFailed, stateDelayed: stateFailed, stateFailed: stateFailed,
+			stateWaiting: stateFailed, stateScheduled: stateFailed, stateFailed: stateFailed,
 			stateActive: "MessageActive", "": "",
 		}},
 		{"run", b.TaskRun, map[string]string{
-			stateWaiting: stateWaiting, stateDelayed: stateWaiting, stateFailed: stateWaiting,
+			stateWaiting: stateWaiting, stateScheduled: stateWaiting, stateFailed: stateWaiting,
 			stateActive: "MessageActive", "": "",
 		}},
 	} {

@@ -97,13 +97,14 @@ type changeEvents struct {
 	account  string
 	at       time.Time
 	campaign *CampaignMail // of the message; nil: none
+	trace    string        // of the message, as its envelope has it
 	lines    []string
 	past     []pastEvent
 }
 
 // events returns an empty collection for a change of a message.
 func (e envelope) events(at time.Time) changeEvents {
-	return changeEvents{account: e.Account, at: at, campaign: e.Campaign}
+	return changeEvents{account: e.Account, at: at, campaign: e.Campaign, trace: e.Trace}
 }
 
 // add adds an event about some recipients of a message.
@@ -112,7 +113,7 @@ func (c *changeEvents) add(kind event.Type, data any, which []int, attempt int, 
 	if err != nil {
 		return err
 	}
-	e.Quiet = c.campaign.Quiet(kind)
+	e.Quiet, e.Trace = c.campaign.Quiet(kind), c.trace
 	line, err := e.Line()
 	c.lines = append(c.lines, line)
 	c.past = append(c.past, pastEvent{ID: e.ID, Type: kind, At: redisdb.Millis(c.at), To: which,

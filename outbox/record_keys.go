@@ -3,6 +3,7 @@ package outbox
 import (
 	"crypto/sha256"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/redisdb"
@@ -27,6 +28,9 @@ func (keys) letters(p int) string { return redisdb.Key(p, "letters") }
 func (keys) incoming(p int, id string) string { return redisdb.Key(p, "incoming", id) }
 
 func (keys) facts(p int, id string) string { return redisdb.Key(p, "facts", id) }
+
+// dialogues has the SMTP dialogues of attempts of a message.
+func (keys) dialogues(p int, id string) string { return redisdb.Key(p, "dialogues", id) }
 
 func (keys) reference(p int, hash string) string { return redisdb.Key(p, "reference", hash) }
 
@@ -58,6 +62,9 @@ func (keys) events(p int) string { return redisdb.Key(p, "events") }
 func (keys) held(p int) string { return redisdb.Key(p, "held") }
 
 func (keys) pauses(p int) string { return redisdb.Key(p, "pauses") }
+
+// addressed has the notes of messages to the addresses of a bucket.
+func (keys) addressed(p, bucket int) string { return redisdb.Key(p, "addressed", strconv.Itoa(bucket)) }
 
 func (keys) backlogs(p int) string { return redisdb.Key(p, "backlogs") }
 
@@ -95,4 +102,20 @@ func (keys) stats(p int, hour int64) string {
 func keyHash(account, key string) string {
 	sum := sha256.Sum256([]byte(account + "\x00" + key))
 	return short(sum[:])
+}
+
+// ofRequest returns the idempotency key of a request of an account.
+func (k keys) ofRequest(account, key string, partitions int) string {
+	hash := keyHash(account, key)
+	return k.idempotency(redisdb.PartitionFor(hash, partitions), hash)
+}
+
+// acceptedIn returns the id of the message of a memo, the first answer to a key; empty if nobody in it was to
+// be mailed.
+func acceptedIn(memo string) string {
+	if strings.Contains(memo, "\n") {
+		return ""
+	}
+	id, _, _ := strings.Cut(memo, " ")
+	return id
 }

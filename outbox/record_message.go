@@ -41,6 +41,8 @@ type envelope struct {
 	Named []string `json:"named,omitempty"`
 	// of the mail of a campaign; nil: it is of none
 	Campaign *CampaignMail `json:"campaign,omitempty"`
+	// carrier of its trace (package traces); empty: it has none
+	Trace string `json:"trace,omitempty"`
 	gateways.Path
 	additions
 

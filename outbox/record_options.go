@@ -8,6 +8,7 @@ import (
 
 	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/traces"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -44,6 +45,9 @@ type Options struct {
 	// how long an ended message stays in the log; negative: there is no log; 0: 168 h
 	KeepEnded time.Duration
 	MaxEnded  int // 0: 1,000,000
+	// how long the content of a message that was sent stays readable, at most KeepEnded; 0: it is deleted
+	// immediately
+	KeepContent time.Duration
 	// bytes of the text of an ended message that are kept until Indexed; 0: there is no search index
 	KeepText int
 	// a message is refused if all its recipients are suppressed; false: it is skipped
@@ -56,6 +60,7 @@ type Options struct {
 	KeepReferences time.Duration
 	MaxEvents      int // in the stream, in addition to those not read yet; 0: 100,000
 
+	Traces   *traces.Tracer        // nil: no traces
 	Logger   *slog.Logger          // nil: no log
 	Registry prometheus.Registerer // nil: no metrics
 	Now      func() time.Time      // the clock, for tests; nil: the machine's, kept to Redis'
@@ -77,6 +82,7 @@ func (o Options) withDefaults() Options {
 	o.MaxDeadLetters = cmp.Or(o.MaxDeadLetters, 100_000)
 	o.KeepEnded = cmp.Or(o.KeepEnded, 168*time.Hour)
 	o.MaxEnded = cmp.Or(o.MaxEnded, 1_000_000)
+	o.KeepContent = max(0, min(o.KeepContent, o.KeepEnded))
 	o.MaxEvents = cmp.Or(o.MaxEvents, 100_000)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -101,8 +101,11 @@ type row struct {
 	outcome   *api.Outcome // see Reader.addOutcomes
 }
 
-// contentOf returns a live message as it is sent, but its links are those of a preview: who reads it here did
-// not get it.
+// contentGone is the code of a message whose shared content is gone.
+const contentGone = "ContentGone"
+
+// contentOf returns a message as it is sent, but its links are those of a preview: who reads it here did not
+// get it.
 func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
 	packed, err := s.DB.Client().Get(ctx, s.keys.content(r.partition, r.id)).Bytes()
 	if errors.Is(err, redis.Nil) {
@@ -116,7 +119,7 @@ func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
 	var personal batch.Personalization
 	if r.shared != "" {
 		personal, err = s.personalOf(r.id, packed)
-	} else if raw, err = s.codec.unpack(packed, contentName(r.id), r.envelope.Size); !r.changes() {
+	} else if raw, err = r.unpack(s.codec, packed, s.opts.MaxSize); !r.changes() {
 		return raw, err
 	}
 	if err != nil {
@@ -131,13 +134,22 @@ func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
 	}
 	m, _, err := s.renderSigned(ctx, r.partition, r.shared, r.id, r.envelope, r.correct(personal), owner)
 	if errors.Is(err, errNoSharedContent) {
-		return nil, fault.Wrap(err, fault.Conflict, "ContentGone",
+		return nil, fault.Wrap(err, fault.Conflict, contentGone,
 			"The shared content of message %s was deleted from Redis", r.id)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return m.Raw, nil
+}
+
+// unpack returns the content of a message that was stored whole. Of an ended one the envelope has the size
+// that was sent, with additions; then most bounds it.
+func (r row) unpack(c *codec, packed []byte, most int) ([]byte, error) {
+	if r.ended != 0 {
+		return c.unpackAll(packed, contentName(r.id), max(r.envelope.Size, most))
+	}
+	return c.unpack(packed, contentName(r.id), r.envelope.Size)
 }
 
 // personalOf unpacks the part of a message that is beside its shared content.

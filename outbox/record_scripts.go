@@ -26,6 +26,7 @@ var (
 	letterScript   = redisdb.NewScript[letterArgs, outcomeWord]("outbox/letter", lua("letter"), prelude)
 	shareScript    = redisdb.NewScript[shareArgs, int]("outbox/share", lua("share"), prelude)
 	claimScript    = redisdb.NewScript[claimKeyArgs, outcomeWord]("outbox/claim", lua("claim"), prelude)
+	withholdScript = redisdb.NewScript[withholdArgs, withheld]("outbox/withhold", lua("withhold"), prelude)
 	beginScript    = redisdb.NewScript[beginArgs, begun]("outbox/begin", lua("begin"), prelude)
 	doubtScript    = redisdb.NewScript[doubtArgs, time.Time]("outbox/doubt", lua("doubt"), prelude)
 	progressScript = redisdb.NewScript[progressArgs, bool]("outbox/progress", lua("progress"), prelude)
@@ -62,7 +63,8 @@ type (
 		Fingerprint, Memo, Merge, LiveMost, MemoryShare      string
 		Window                                               int
 		Size                                                 int
-		Token, Day, Quotas, Partitions                       string
+		Token, Day, Quotas, Partitions, Addressed            string
+		KeepAddressed                                        int
 		LookEach                                             int `lua:",omitzero"`
 		LookFields                                           []string
 	}
@@ -74,6 +76,8 @@ type (
 		Name    string
 		Content []byte
 	}
+	withholdArgs struct{ KeepKey int }
+	withheld     struct{ Word, First string }
 	claimKeyArgs struct {
 		Fingerprint string
 		KeepKey     int
@@ -111,7 +115,10 @@ type (
 		Contended                                                                bool
 		LineDue                                                                  time.Time
 		Attempts, KeepKey                                                        int
+		KeepContent                                                              int `lua:",omitzero"`
 		Attempted, InDoubt                                                       bool
+		DialogueOf                                                               int
+		Dialogue                                                                 []byte
 		Events                                                                   []string
 	}
 	finished  struct{ Word, State, Followers string }
@@ -136,7 +143,8 @@ type (
 		Now                                                  time.Time
 		Due, Scheduled                                       int64
 		Attempts, Max                                        int
-		Quotas, Partitions                                   string
+		Quotas, Partitions, Addressed                        string
+		KeepAddressed                                        int
 		Urgent                                               bool
 		Events                                               []string
 	}
@@ -183,7 +191,8 @@ type (
 		Now                                           time.Time
 		Lane                                          api.Lane
 		Refuse                                        bool
-		KeepKey                                       int
+		KeepKey, KeepAddressed                        int
+		Addressed                                     string
 		Events                                        []string
 	}
 	eraseArgs struct {
@@ -201,7 +210,7 @@ type (
 	resealArgs struct {
 		ID            string
 		Former, Value []byte
-		Text          bool
+		Field, Letter string
 	}
 	// outcomeWord is an answer that has only a word.
 	outcomeWord struct{ Word string }
@@ -230,8 +239,9 @@ func sweepRun[A, R any](ctx context.Context, s *store, script *redisdb.Script[A,
 // The states of a live message in its record. Paused is not one of them: a waiting message of a paused lane
 // is shown so.
 const (
-	stateWaiting = "waiting"
-	stateActive  = "active"
-	stateDelayed = "delayed"
-	stateFailed  = "failed"
+	stateWaiting   = "waiting"
+	stateActive    = "active"
+	stateScheduled = "scheduled"
+	stateDelayed   = "delayed"
+	stateFailed    = "failed"
 )

@@ -36,6 +36,7 @@ func newSealer(ring *seal.Ring, sealing bool) (sealer, error) {
 func contentName(id string) string  { return "content:" + id }
 func sharedName(name string) string { return "shared:" + name }
 func textName(id string) string     { return "text:" + id }
+func dialogueName(id string) string { return "dialogues:" + id }
 
 // seal seals a value.
 func (s sealer) seal(value []byte, name string) []byte {

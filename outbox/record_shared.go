@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"errors"
+	"reflect"
 	"sync"
 	"time"
 
@@ -24,6 +25,14 @@ type sharedContents struct {
 
 	mu     sync.Mutex
 	stored map[storedContent]time.Time // when this process stored a content
+	recent [8]*recentContent           // prepared last, those without files
+	oldest int                         // of them, which the next one replaces
+}
+
+// recentContent is a content with what was prepared of it.
+type recentContent struct {
+	of       batch.Content
+	prepared *sharedContent
 }
 
 // storedContent is a shared content in a partition.
@@ -56,15 +65,47 @@ type sharedContent struct {
 	renderer *batch.Renderer
 }
 
-// prepare makes a content ready to be rendered and to be stored.
+// prepare makes a content ready to be rendered and to be stored. Many messages have the content of one
+// before, which costs less to compare than to write and to hash.
 func (s *sharedContents) prepare(ctx context.Context, c batch.Content) (*sharedContent, error) {
+	if len(c.Attachments) == 0 {
+		if known := s.prepared(c); known != nil {
+			return known, nil
+		}
+	}
 	name, packed, err := c.Pack()
 	if err != nil {
 		return nil, err
 	}
 	name = s.store.codec.hidden(name)
 	r, err := s.cache.Get(ctx, name, func(context.Context) ([]byte, error) { return packed, nil })
-	return &sharedContent{name: name, packed: packed, renderer: r}, err
+	if err != nil {
+		return nil, err
+	}
+	made := &sharedContent{name: name, packed: packed, renderer: r}
+	if len(c.Attachments) == 0 && len(packed) <= recentMost {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.recent[s.oldest] = &recentContent{c, made}
+		s.oldest = (s.oldest + 1) % len(s.recent)
+	}
+	return made, nil
+}
+
+// recentMost bounds a content in recent, in bytes.
+const recentMost = 64 << 10
+
+// prepared returns what was prepared of the same content; nil: that was long ago.
+func (s *sharedContents) prepared(c batch.Content) *sharedContent {
+	s.mu.Lock()
+	recent := s.recent
+	s.mu.Unlock()
+	for _, one := range recent {
+		if one != nil && reflect.DeepEqual(one.of, c) {
+			return one.prepared
+		}
+	}
+	return nil
 }
 
 // put stores a content for the messages of a partition. Without messages it expires.

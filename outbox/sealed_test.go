@@ -46,6 +46,11 @@ func (b *bundle) boxes(t *testing.T) map[string]string {
 	}
 	for _, key := range b.DB.Client().Keys(t.Context(), "*").Val() {
 		note(key, b.DB.Client().Get(t.Context(), key).Val()) // nothing if it is no string
+		if strings.Contains(key, ":dialogues:") {
+			for field, box := range b.DB.Client().HGetAll(t.Context(), key).Val() {
+				note(key+" "+field, box)
+			}
+		}
 	}
 	for p := range b.DB.Partitions() {
 		for id, text := range b.DB.Client().HGetAll(t.Context(), b.keys.texts(p)).Val() {
@@ -221,6 +226,11 @@ func TestRotationSealsContentsAgain(t *testing.T) {
 		}
 	}
 	before, lives := b.boxes(t), map[string]time.Duration{}
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(before)), func(key string) bool {
+		return strings.Contains(key, ":dialogues:")
+	}) {
+		t.Error("no dialogue is sealed")
+	}
 	for key := range before {
 		lives[key] = b.DB.Client().TTL(t.Context(), key).Val()
 	}

@@ -412,10 +412,27 @@ func (f *scriptedSender) Send(ctx context.Context, d routing.Dispatch) routing.S
 	f.path = d.Path
 	start := f.clock.Now()
 	r, err := f.send(ctx, d.Message)
+	r.Dialogue = dialogueOf(r)
 	out := routing.Sent{Result: r, Err: err}
 	out.Tries = []routing.Try{{Gateway: d.Gateway, Host: stdcmp.Or(f.host, "relay.test:25"), Start: start,
 		End: f.clock.Now(), Result: r, Err: err}}
 	return out
+}
+
+// dialogueOf returns a dialogue that names the recipients, if one of them did not get the message.
+func dialogueOf(r smtpsend.Result) (lines []smtpsend.DialogueLine) {
+	failed := false
+	for i, one := range r.Recipients {
+		at := time.Duration(i) * time.Millisecond
+		lines = append(lines,
+			smtpsend.DialogueLine{At: at, From: smtpsend.FromClient, Text: "RCPT TO:<" + one.Address + ">"},
+			smtpsend.DialogueLine{At: at, From: smtpsend.FromServer, Text: stdcmp.Or(one.Response, "250 ok")})
+		failed = failed || one.Err != nil
+	}
+	if !failed {
+		return nil
+	}
+	return lines
 }
 
 // Woken implements outbox.Router.

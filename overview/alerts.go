@@ -89,9 +89,9 @@ func about(a api.Alert, s api.WhyStep) api.WhyStep {
 			s.Page = page
 		}
 	case a.Alert == "relayAway" && kind == "relay":
-		s.Command, s.Page = "postroom account verify "+id, "/accounts"
+		s.Command, s.Page = "postroom account verify "+id, "/accounts/"+id
 	case a.Alert == "relayAway":
-		s.Command = "postroom gateway verify " + id
+		s.Command, s.Page = "postroom gateway verify "+id, "/gateways/"+id
 	case a.Alert == "bounceRate" || a.Alert == "complaintRate":
 		if a.Queue != "" {
 			s.Page = "/rates?by=gateway&days=1&name=" + url.QueryEscape(a.Queue)

@@ -105,7 +105,8 @@ func (o *Overview) flow(ctx context.Context, out *api.Overview) error {
 	for _, one := range []struct {
 		state api.State
 		n     *int
-	}{{api.Active, &f.Active}, {api.Delayed, &f.Delayed}, {api.Waiting, &f.Waiting}, {api.Paused, &f.Paused}} {
+	}{{api.Active, &f.Active}, {api.Scheduled, &f.Scheduled}, {api.Delayed, &f.Delayed},
+		{api.Waiting, &f.Waiting}, {api.Paused, &f.Paused}} {
 		page, err := o.List(ctx, api.OutboxQuery{State: one.state, Account: out.Account, PageSize: 1})
 		if err != nil {
 			return err

@@ -26,6 +26,7 @@ const (
 // concurrent use.
 type Control struct {
 	redis redis.UniversalClient
+	pace  pace
 }
 
 // NewControl returns a Control that uses the given connection and never closes it.

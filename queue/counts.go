@@ -27,10 +27,10 @@ type Counts struct {
 	// ProcessedTotal counts the tasks done, dropped, buried or retried in the life of the queue.
 	// FailedTotal counts those buried or retried. NotNow counts in neither.
 	ProcessedTotal, FailedTotal int
+	// PerMinute is how many tasks were done, dropped, buried or retried per minute lately, by all processes;
+	// nil: this process has not counted for long enough.
+	PerMinute *float64
 }
-
-// Delayed returns the number of tasks that wait for their time.
-func (c Counts) Delayed() int { return c.Scheduled + c.Retrying }
 
 // Counts returns the counts of the queues, in one round trip and in the given order. A queue that does not
 // exist yet has zero counts.
@@ -55,6 +55,7 @@ func (c *Control) Counts(ctx context.Context, queues ...string) ([]Counts, error
 			return nil, fmt.Errorf("count queue %s: %w", q, err)
 		}
 		all[i] = n.counts(q, now)
+		all[i].PerMinute = c.pace.note(q, n.ProcessedTotal, now)
 	}
 	return all, nil
 }

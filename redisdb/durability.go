@@ -201,7 +201,7 @@ func (d Durability) String() string {
 	case d.AOF && d.Fsync == "always":
 		parts = append(parts, "append-only file synced before each answer: a power cut loses nothing")
 	case d.AOF && d.Fsync == "everysec":
-		parts = append(parts, "append-only file synced every second: a power cut loses a second, two when the disk is slow; a crash of Redis alone loses nothing while the disk keeps up")
+		parts = append(parts, "append-only file synced every second: a power cut loses up to two seconds; a crash of Redis alone loses nothing while the disk keeps up")
 	case d.AOF:
 		parts = append(parts, "append-only file")
 	case d.Snapshots != "":

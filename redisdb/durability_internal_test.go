@@ -29,7 +29,7 @@ func TestJudge(t *testing.T) {
 		"everything on": {safe, map[string]string{"appendfsync": "always", "save": "",
 			"min-replicas-to-write": "1"}, true, nil, "a power cut loses nothing; replicas: 1, needed for a write: 1"},
 		"every second": {safe, map[string]string{"appendfsync": "everysec", "save": ""}, true, nil,
-			"a power cut loses a second, two when the disk is slow"},
+			"a power cut loses up to two seconds"},
 		"config forbidden": {safe, nil, true, nil, "append-only file; replicas: 1"},
 		"fsync by the system": {safe, map[string]string{"appendfsync": "no", "save": ""}, true,
 			[]string{"appendfsync no"}, "append-only file"},

@@ -23,7 +23,8 @@ type Follow struct {
 	// how many partitions are followed, from the first on; zero: those of the DB
 	Partitions int
 	Batch      int // entries handed over at once, at most; zero: 256
-	// how long to let entries gather after a read that brought several, but not a full batch; zero: not at all
+	// how long to let entries gather after a read that brought less than a full batch, so that a busy stream is
+	// read in fewer round trips; zero: not at all. An entry that comes after a silence is not delayed
 	Gather time.Duration
 	// how long a silent process keeps the entries it was given before others take them; zero: 6 seconds
 	ClaimAfter time.Duration
@@ -41,6 +42,9 @@ func (e Entry) Text(field string) string {
 	text, _ := e.Values[field].(string)
 	return text
 }
+
+// Unhurried is a Follow.Gather for what nobody waits for.
+const Unhurried = 50 * time.Millisecond
 
 const (
 	followBatch = 256
@@ -136,7 +140,7 @@ func (r *reader) run(ctx context.Context) {
 		r.fine()
 		wait = followRetryMin
 		r.handle(ctx, work, entries)
-		if 1 < len(entries) && len(entries) < r.Batch && r.Gather > 0 {
+		if 0 < len(entries) && len(entries) < r.Batch && r.Gather > 0 {
 			Pause(ctx, r.Gather)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/redis/go-redis/v9"
@@ -57,8 +58,8 @@ type script struct {
 // them again whenever the script runs. The name is for error messages. NewScript panics if a field of A or R
 // is not declared in the source, or a declared name has no field, or no use in the source.
 func NewScript[A, R any](name, source string, preludes ...string) *Script[A, R] {
-	prelude := strings.Join(preludes, "\n") + "\n"
-	d, err := declared(source, prelude)
+	before := readPrelude(strings.Join(preludes, "\n") + "\n")
+	d, err := declared(source, before)
 	s := &Script[A, R]{}
 	if err == nil {
 		s.args, err = argumentsOf(reflect.TypeFor[A](), d)
@@ -70,7 +71,7 @@ func NewScript[A, R any](name, source string, preludes ...string) *Script[A, R] 
 		panic(fmt.Sprintf("redis script %s: %v", name, err))
 	}
 	source = d.expand(source)
-	s.script = newScript(name, needed(prelude, source)+source)
+	s.script = newScript(name, before.needed(source)+source)
 	return s
 }
 
@@ -157,27 +158,58 @@ func declares(part string) []string {
 	return names
 }
 
-// needed returns the parts of a prelude that a source refers to, and those that these refer to.
-func needed(prelude, source string) string {
-	var parts []string
-	for line := range strings.Lines(prelude) {
+// part is a statement of a prelude.
+type part struct {
+	text  string
+	names []string        // that it declares; nil: it is always included
+	words map[string]bool // in it
+}
+
+// prelude is a prelude that was read.
+type prelude struct {
+	parts []part
+	names map[string]bool // that it declares anywhere
+}
+
+// preludes are those that were read: all scripts of a package have the same.
+var preludes sync.Map // of *prelude, by text
+
+func readPrelude(text string) *prelude {
+	if known, ok := preludes.Load(text); ok {
+		return known.(*prelude)
+	}
+	var texts []string
+	p := &prelude{names: map[string]bool{}}
+	for line := range strings.Lines(text) {
+		for _, name := range declares(line) {
+			p.names[name] = true
+		}
 		switch {
 		case strings.HasPrefix(strings.TrimSpace(line), "--") || strings.TrimSpace(line) == "":
-		case len(parts) == 0 || begins(line):
-			parts = append(parts, line)
+		case len(texts) == 0 || begins(line):
+			texts = append(texts, line)
 		default:
-			parts[len(parts)-1] += line
+			texts[len(texts)-1] += line
 		}
 	}
-	used, kept := words(source), ""
-	for _, part := range slices.Backward(parts) { // a part refers only to what stands before it
-		names := declares(part)
-		if names == nil || slices.ContainsFunc(names, func(name string) bool { return used[name] }) {
-			kept = part + kept
-			maps.Copy(used, words(part))
+	for _, one := range texts {
+		p.parts = append(p.parts, part{one, declares(one), words(one)})
+	}
+	preludes.Store(text, p)
+	return p
+}
+
+// needed returns the parts of a prelude that a source refers to, and those that these refer to.
+func (p *prelude) needed(source string) string {
+	used, kept := words(source), []string(nil)
+	for _, part := range slices.Backward(p.parts) { // a part refers only to what stands before it
+		if part.names == nil || slices.ContainsFunc(part.names, func(name string) bool { return used[name] }) {
+			kept = append(kept, part.text)
+			maps.Copy(used, part.words)
 		}
 	}
-	return kept
+	slices.Reverse(kept)
+	return strings.Join(kept, "")
 }
 
 // begins reports whether a line begins a part.

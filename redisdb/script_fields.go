@@ -26,7 +26,7 @@ type declarations struct {
 var positional = regexp.MustCompile(`ARGV\[ *[0-9]`)
 
 // declared reads the declarations of a source. Lines of one kind, and of one word, continue each other.
-func declared(source, prelude string) (*declarations, error) {
+func declared(source string, before *prelude) (*declarations, error) {
 	d := &declarations{answers: map[string][]string{}}
 	for line := range strings.Lines(source) {
 		kind, list, _ := strings.Cut(line, ": ")
@@ -54,11 +54,11 @@ func declared(source, prelude string) (*declarations, error) {
 			d.row = append(d.row, names...)
 		}
 	}
-	return d, d.check(source, prelude)
+	return d, d.check(source, before)
 }
 
 // check reports names that stand for two things, or for nothing.
-func (d *declarations) check(source, prelude string) error {
+func (d *declarations) check(source string, before *prelude) error {
 	if at := positional.FindString(source); at != "" {
 		return fmt.Errorf("%s…] has no name", at)
 	}
@@ -75,11 +75,9 @@ func (d *declarations) check(source, prelude string) error {
 			return fmt.Errorf("the argument %s is declared twice", name)
 		}
 	}
-	for line := range strings.Lines(prelude) {
-		for _, name := range declares(line) {
-			if slices.Contains(args, name) {
-				return fmt.Errorf("the argument %s has the name of something in the prelude", name)
-			}
+	for _, name := range args {
+		if before.names[name] {
+			return fmt.Errorf("the argument %s has the name of something in the prelude", name)
 		}
 	}
 	for _, word := range d.words {

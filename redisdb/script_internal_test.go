@@ -22,12 +22,12 @@ local function expire(id) redis.call('EXPIRE', key(id), far) end
 		{"a value", "return near", "local far, near = 3600, 60\n"},
 		{"part of a word", "return counter .. farther", ""},
 	} {
-		if got := needed(prelude, c.source); got != c.want {
+		if got := readPrelude(prelude).needed(c.source); got != c.want {
 			t.Errorf("%s: needs\n%s\nwant\n%s", c.name, got, c.want)
 		}
 	}
 	const statements = "redis.call('PING')\nif far then\n  far = 1\nelse\n  near = 2\nend\n"
-	if got, want := needed(prelude+statements, "return 1"), "local far, near = 3600, 60\n"+
+	if got, want := readPrelude(prelude+statements).needed("return 1"), "local far, near = 3600, 60\n"+
 		statements; got != want {
 		t.Errorf("statements need\n%s\nwant\n%s", got, want)
 	}

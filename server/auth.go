@@ -38,7 +38,7 @@ func (s *Server) guard(r route) echo.MiddlewareFunc {
 		return func(c echo.Context) error {
 			grant, err := s.admit(c, r)
 			if err == nil {
-				if err = next(c); r.audited.kind != "" {
+				if err = s.traced(c, r, next); r.audited.kind != "" {
 					return err // the refusal of a change has an entry
 				}
 			}

@@ -33,7 +33,7 @@ func TestClientRoundTrip(t *testing.T) {
 		t.Errorf("message changed on its way (-sent +received):\n%s", diff)
 	}
 	var all []string
-	for m, err := range api.All(ctx, c, api.ListOutbox, api.OutboxQuery{State: api.Delayed, Account: "acme"}) {
+	for m, err := range api.All(ctx, c, api.ListOutbox, api.OutboxQuery{State: api.Scheduled, Account: "acme"}) {
 		if err != nil {
 			t.Fatal(err)
 		}

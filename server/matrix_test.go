@@ -19,8 +19,8 @@ import (
 var foreign = map[string]int{
 	// {"deleted":false}, as for an unknown id
 	"cancelMessage": 200,
-	"getUsage":      403,
-	"getAccount":    403, "submitAs": 403, "flushTemplates": 403, "addToBlocklist": 403, // an account is named
+	"getUsage":      403, "getAccountDNS": 403,
+	"getAccount": 403, "submitAs": 403, "flushTemplates": 403, "addToBlocklist": 403, // an account is named
 	"listSenders": 403, "addSender": 403, "removeSender": 403, "verifySender": 403, "mailSender": 403,
 	"removeFromBlocklist":  200, // from the list of that name of its own account
 	"endSession":           200, // {"deleted":false}, as for an unknown id

@@ -2,10 +2,15 @@ package server
 
 import (
 	"context"
+	"net/http"
 	"time"
+
+	"github.com/labstack/echo/v4"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
+	mailparts "github.com/postroom/postroom/message/parts"
+	"github.com/postroom/postroom/outbox"
 )
 
 type listMessagesInput struct {
@@ -73,6 +78,69 @@ func (m messageRoutes) listEvents(ctx context.Context, in *messageInput) (api.Me
 	}
 	found, err := m.box.MessageEvents(ctx, in.QueueID)
 	return found, logged(err)
+}
+
+// mail returns a message as it is sent.
+func (m messageRoutes) mail(ctx context.Context, id string) ([]byte, error) {
+	if err := m.mineLogged(ctx, id); err != nil {
+		return nil, err
+	}
+	raw, err := m.box.Mail(ctx, id)
+	if fault.CodeOf(err) == outbox.ContentNotKept {
+		return nil, err
+	}
+	return raw, logged(err)
+}
+
+func (m messageRoutes) downloadMessage(ctx context.Context, in *messageInput) (file, error) {
+	raw, err := m.mail(ctx, in.QueueID)
+	return file{ContentType: "message/rfc822", Name: "message.eml", Content: raw}, err
+}
+
+func (m messageRoutes) getParts(ctx context.Context, in *messageInput) (api.MessageParts, error) {
+	raw, err := m.mail(ctx, in.QueueID)
+	if err != nil {
+		return api.MessageParts{}, err
+	}
+	read := mailparts.Read(raw)
+	out := api.MessageParts{Size: read.Size, Partial: read.Partial}
+	for _, f := range read.Headers {
+		out.Headers = append(out.Headers, api.HeaderField(f))
+	}
+	for _, p := range read.Parts {
+		out.Parts = append(out.Parts, api.MessagePart{Part: p.Number, ContentType: p.Type, Filename: p.Name,
+			ContentID: p.CID, File: p.File, Size: p.Size, Text: p.Text, Cut: p.Cut})
+	}
+	return out, nil
+}
+
+type messagePartInput struct {
+	messageInput
+	Part int `path:"part" minimum:"1" doc:"Its number in the list of the parts"`
+}
+
+// part is a part of a message as an answer. Its bytes come from anybody, so no browser shows them.
+type part struct{ mailparts.Part }
+
+func (p part) send(c echo.Context) error {
+	h := c.Response().Header()
+	h.Set(echo.HeaderContentDisposition, p.Disposition())
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	return c.Blob(http.StatusOK, echo.MIMEOctetStream, p.Content)
+}
+
+func (m messageRoutes) downloadPart(ctx context.Context, in *messagePartInput) (part, error) {
+	raw, err := m.mail(ctx, in.QueueID)
+	if err != nil {
+		return part{}, err
+	}
+	found, ok := mailparts.Open(raw, in.Part)
+	if !ok {
+		return part{}, fault.New(fault.NotFound, "PartNotFound",
+			"The message has no part %d; GET /v1/messages/%s/parts lists them", in.Part, in.QueueID)
+	}
+	return part{found}, nil
 }
 
 // mineLogged is mine with the error of the log.

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/queue"
 )
 
 // TestLogIsAskedAsTheQuerySays checks each parameter of the list, and the query without parameters.
@@ -76,7 +79,7 @@ func TestAnUnknownMessageReadsTheSame(t *testing.T) {
 	}
 	want := api.Problem{StatusCode: 404, Error: "Not Found",
 		Message: "There is no such message in the email log", Code: "MessageNotFound"}
-	for _, suffix := range []string{"", "/events"} {
+	for _, suffix := range []string{"", "/events", "/content", "/parts", "/parts/1"} {
 		for path, token := range map[string]string{theirs: boundToken,
 			"/v1/messages/none": boundToken, "/v1/messages/n%2Fone%20%E2%82%AC": adminToken} {
 			if diff := gocmp.Diff(want, read(path+suffix, token)); diff != "" {
@@ -87,6 +90,98 @@ func TestAnUnknownMessageReadsTheSame(t *testing.T) {
 	w.parts.failWith(redis.ErrPoolExhausted)
 	if got := read(theirs, adminToken); got.Code != "RedisAway" {
 		t.Errorf("a Redis that is away reads as %+v", got)
+	}
+}
+
+// TestAMessageIsTakenApart for as long as its content is stored: that of a dead letter too.
+func TestAMessageIsTakenApart(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.parts.account(t, "acme")
+	at := time.Now().Add(time.Hour)
+	answer, err := w.parts.Outbox.Submit(t.Context(), api.SubmitRequest{Account: "acme", Subject: "Grüße",
+		To: api.Addresses{{Address: "rcpt@example.net"}}, Text: "Hi", HTML: "<p>Hi", SendAt: &at,
+		Attachments: []api.Attachment{{Filename: "a.html", ContentType: "text/html", Content: []byte("<b>")}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/v1/messages/" + answer.QueueID
+	var got api.MessageParts
+	listed := w.do(t, http.MethodGet, path+"/parts", adminToken, "")
+	if err := json.Unmarshal([]byte(listed.body), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := []api.MessagePart{{Part: 1, ContentType: "text/plain", Size: 2, Text: "Hi"},
+		{Part: 2, ContentType: "text/html", Size: 5, Text: "<p>Hi"},
+		{Part: 3, ContentType: "text/html", Filename: "a.html", File: true, Size: 3}}
+	if diff := gocmp.Diff(want, got.Parts); diff != "" {
+		t.Errorf("its parts (-want +got):\n%s", diff)
+	}
+	if !slices.Contains(got.Headers, api.HeaderField{Name: "Subject", Value: "Grüße",
+		Raw: "Subject: =?utf-8?B?R3LDvMOfZQ==?="}) {
+		t.Errorf("its header: %q", got.Headers)
+	}
+	file := w.do(t, http.MethodGet, path+"/parts/3", adminToken, "")
+	if file.body != "<b>" || file.header.Get("Content-Type") != "application/octet-stream" ||
+		file.header.Get("Content-Disposition") != "attachment; filename=a.html" ||
+		file.header.Get("X-Content-Type-Options") != "nosniff" ||
+		!strings.HasPrefix(file.header.Get("Content-Security-Policy"), "sandbox") {
+		t.Errorf("%v\n%s", file.header, file.body)
+	}
+	if got := w.do(t, http.MethodGet, path+"/parts/4", adminToken, ""); got.problem.Code != "PartNotFound" {
+		t.Errorf("a part that is not there: %+v", got.problem)
+	}
+	if got := w.do(t, http.MethodGet, path+"/parts/0", adminToken, ""); got.status != http.StatusBadRequest {
+		t.Errorf("part 0: %+v", got.problem)
+	}
+	if got := w.do(t, http.MethodGet, path+"/content", adminToken, ""); got.status != http.StatusOK ||
+		len(got.body) == 0 || got.header.Get("Content-Type") != "message/rfc822" {
+		t.Errorf("its content: %d %v", got.status, got.header)
+	}
+	dead := "/v1/messages/" + w.parts.dead(t, "acme") + "/parts"
+	if got := w.do(t, http.MethodGet, dead, adminToken, ""); got.status != http.StatusOK {
+		t.Errorf("a dead letter: %+v", got.problem)
+	}
+	sent := "/v1/messages/" + w.parts.delivered(t, "acme", "250 OK") + "/parts"
+	if got := w.do(t, http.MethodGet, sent, adminToken, ""); got.problem.Code != "ContentNotKept" {
+		t.Errorf("a message that was sent: %+v", got.problem)
+	}
+}
+
+// TestContentOfASentMessage can be read by those who could read it before, and by nobody else.
+func TestContentOfASentMessage(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	p := w.parts
+	keeps, err := outbox.New(outbox.Parts{DB: p.db, Queue: queue.NewClient(p.db.Client(), queue.Options{}),
+		Control: queue.NewControl(p.db.Client()), Router: p.relay, Accounts: p.Accounts, Gateways: p.Gateways},
+		outbox.Options{KeepContent: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := map[string]string{}
+	for _, account := range []string{"acme", "other"} {
+		p.account(t, account)
+		sent[account] = p.submitted(t, account, time.Now())
+		keeps.Deliver(t.Context(), queue.Task{ID: sent[account] + ".1"})
+	}
+	for _, part := range []string{"/content", "/parts", "/parts/1"} {
+		for _, row := range []struct{ account, token, code string }{{"acme", boundToken, ""},
+			{"acme", adminToken, ""}, {"other", adminToken, ""}, {"other", boundToken, "MessageNotFound"}} {
+			got := w.do(t, http.MethodGet, "/v1/messages/"+sent[row.account]+part, row.token, "")
+			if got.problem.Code != row.code || (got.status == http.StatusOK) != (row.code == "") {
+				t.Errorf("%s of %s: %d %+v", part, row.account, got.status, got.problem)
+			}
+		}
+		if got := w.do(t, http.MethodGet, "/v1/messages/"+sent["acme"]+part, "", ""); got.status !=
+			http.StatusUnauthorized {
+			t.Errorf("%s without a token: %d", part, got.status)
+		}
+	}
+	var m api.LoggedMessage
+	if err := json.Unmarshal([]byte(w.do(t, http.MethodGet, "/v1/messages/"+sent["acme"], boundToken, "").body),
+		&m); err != nil || m.ContentUntil == nil || time.Until(*m.ContentUntil) > time.Hour+time.Minute {
+		t.Errorf("kept until %v, %v", m.ContentUntil, err)
 	}
 }
 

@@ -17,13 +17,13 @@ import (
 )
 
 // specVersion is the version of the OpenAPI document (semver.org). Every change of the document raises it.
-const specVersion = "2.38.0"
+const specVersion = "2.40.0"
 
 // schemaPrefix begins the reference to a schema.
 const schemaPrefix = "#/components/schemas/"
 
-// spec is the OpenAPI document.
-type spec struct{ json, yaml []byte }
+// spec is the OpenAPI document. older is that of version 3.0, as JSON, for programs that know no 3.1.
+type spec struct{ json, yaml, older []byte }
 
 const about = `Postroom sends mail: it stores each message, answers, and delivers it.
 
@@ -31,14 +31,19 @@ The API is that of EmailEngine for sending,
 	with additions. Unknown keys in bodies and queries are refused. A refusal lists all
 faults of a request. Success of a submit means that the message is durably queued.`
 
-// writeSpec writes the OpenAPI document from the table of routes and the types in package api.
-func writeSpec(groups []group) (out spec, err error) {
+// writeSpec writes the OpenAPI document from the table of routes, the types in package api, and the examples
+// of operations by their ids.
+func writeSpec(groups []group, examples map[string]example) (out spec, err error) {
 	doc := newOpenAPI()
 	for _, g := range groups {
 		doc.Tags = append(doc.Tags, &huma.Tag{Name: g.name, Description: g.about})
 		for _, r := range g.routes {
 			if r.id != "" {
-				doc.AddOperation(operation(doc.Components.Schemas, doc.Components.Responses, g, r))
+				op := operation(doc.Components.Schemas, doc.Components.Responses, g, r)
+				if e, ok := examples[r.id]; ok {
+					illustrate(doc, op, e)
+				}
+				doc.AddOperation(op)
 			}
 		}
 	}
@@ -54,8 +59,42 @@ func writeSpec(groups []group) (out spec, err error) {
 	if out.json, err = json.Marshal(doc); err != nil {
 		return spec{}, err
 	}
-	out.yaml, err = doc.YAML()
+	if out.yaml, err = doc.YAML(); err != nil {
+		return spec{}, err
+	}
+	out.older, err = downgrade(doc)
 	return out, err
+}
+
+// downgrade returns a document of OpenAPI 3.0, as JSON. A value that may be of several types has none there:
+// generators of clients that know no 3.1 make types of such a choice which do not exist.
+func downgrade(doc *huma.OpenAPI) ([]byte, error) {
+	text, err := doc.Downgrade()
+	if err != nil {
+		return nil, err
+	}
+	var older any
+	if err := json.Unmarshal(text, &older); err != nil {
+		return nil, err
+	}
+	simplify(older)
+	return json.Marshal(older)
+}
+
+// simplify deletes what downgrade leaves out of a JSON value.
+func simplify(in any) {
+	switch in := in.(type) {
+	case map[string]any:
+		delete(in, "oneOf")
+		delete(in, "contentMediaType") // which Downgrade leaves: `format: binary` says it in 3.0
+		for _, value := range in {
+			simplify(value)
+		}
+	case []any:
+		for _, value := range in {
+			simplify(value)
+		}
+	}
 }
 
 func newOpenAPI() *huma.OpenAPI {
@@ -71,7 +110,9 @@ func newOpenAPI() *huma.OpenAPI {
 	schemas.RegisterTypeAlias(reflect.TypeFor[readyAnswer](), reflect.TypeFor[api.Ready]())
 	return &huma.OpenAPI{
 		OpenAPI: "3.1.0",
-		Info:    &huma.Info{Title: "Postroom", Version: specVersion, Description: about},
+		Info: &huma.Info{Title: "Postroom", Version: specVersion, Description: about,
+			Contact: &huma.Contact{Name: "Whoever runs this Postroom"}},
+		Servers: []*huma.Server{{URL: "/", Description: "The Postroom that served this document"}},
 		Components: &huma.Components{
 			Schemas:   schemas,
 			Responses: map[string]*huma.Response{},
@@ -131,7 +172,9 @@ func operation(schemas huma.Registry, problems map[string]*huma.Response, g grou
 	if r.output == reflect.TypeFor[readyAnswer]() {
 		op.Responses["503"] = &huma.Response{Description: "Not ready", Content: op.Responses["200"].Content}
 	}
-	if !r.right.public {
+	if r.right.public {
+		op.Description, op.Security = "No token is needed.", []map[string][]string{}
+	} else {
 		describeRight(op, r)
 	}
 	return op
@@ -160,6 +203,10 @@ func success(schemas huma.Registry, r route) *huma.Response {
 	if r.output == reflect.TypeFor[file]() {
 		return &huma.Response{Description: "The message", Content: map[string]*huma.MediaType{
 			"message/rfc822": {Schema: &huma.Schema{Type: "string"}}}}
+	}
+	if r.output == reflect.TypeFor[part]() {
+		return &huma.Response{Description: "The part", Content: map[string]*huma.MediaType{
+			"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}}}}
 	}
 	if r.output == reflect.TypeFor[lines]() {
 		return &huma.Response{Description: "The entries", Content: map[string]*huma.MediaType{
@@ -344,6 +391,12 @@ func (rowOrRows) Schema(r huma.Registry) *huma.Schema {
 		r.Schema(reflect.TypeFor[eventRows](), true, "")}}
 }
 
+// OpenAPI returns the OpenAPI document of the server, as JSON.
+func (s *Server) OpenAPI() ([]byte, error) {
+	out, err := s.spec()
+	return out.json, err
+}
+
 func (i instanceRoutes) openAPIJSON(c echo.Context) error {
 	out, err := i.spec()
 	return serveSpec(c, "json", out.json, err)
@@ -352,6 +405,11 @@ func (i instanceRoutes) openAPIJSON(c echo.Context) error {
 func (i instanceRoutes) openAPIYAML(c echo.Context) error {
 	out, err := i.spec()
 	return serveSpec(c, "yaml", out.yaml, err)
+}
+
+func (i instanceRoutes) olderOpenAPI(c echo.Context) error {
+	out, err := i.spec()
+	return serveSpec(c, "json", out.older, err)
 }
 
 func serveSpec(c echo.Context, form string, text []byte, err error) error {

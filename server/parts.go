@@ -22,6 +22,7 @@ import (
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/people"
+	"github.com/postroom/postroom/server/provision"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
@@ -31,15 +32,17 @@ import (
 
 // Parts are what the server answers from. All are required.
 type Parts struct {
-	Intake       Submitter // takes submits; Outbox is one
-	Outbox       *outbox.Outbox
-	Accounts     *accounts.Accounts
-	Gateways     *gateways.Store
-	OAuth        *oauth.Tokens
-	DomainKeys   *dkim.Keys
-	Templates    *templates.Templates
-	Documents    *documents.Documents
-	Verifier     Verifier
+	Intake     Submitter // takes submits; Outbox is one
+	Outbox     *outbox.Outbox
+	Accounts   *accounts.Accounts
+	Gateways   *gateways.Store
+	OAuth      *oauth.Tokens
+	DomainKeys *dkim.Keys
+	Templates  *templates.Templates
+	Documents  *documents.Documents
+	// Login tries to log in to the relays that a request names or describes.
+	Login        func(ctx context.Context, req api.VerifyRequest) (api.VerifyAnswer, error)
+	DNS          *provision.DNS
 	Senders      *senders.Proofs
 	Access       *access.Access
 	People       *people.People
@@ -66,9 +69,10 @@ type Submitter interface {
 	Submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error)
 }
 
-// Verifier tries to log in to a relay. Package app implements it.
-type Verifier interface {
-	Verify(ctx context.Context, req api.VerifyRequest) (api.VerifyAnswer, error)
+// Provision returns what changes accounts and gateways.
+func (p Parts) Provision() *provision.Provisioner {
+	return &provision.Provisioner{Accounts: p.Accounts, Gateways: p.Gateways, OAuth: p.OAuth, Outbox: p.Outbox,
+		Tokens: p.Access, People: p.People, Templates: p.Templates, DNS: p.DNS, Login: p.Login}
 }
 
 // State is the health of the instance. Package app implements it.

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -45,6 +46,7 @@ import (
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/people"
+	"github.com/postroom/postroom/server/provision"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/suppression"
@@ -86,7 +88,7 @@ func newParts(t testing.TB) *parts {
 		db: testredis.New(t), relay: &obligingRelay{host: "relay.example:587", reply: "250 OK"}, index: &index{},
 		tokens: map[string]string{}, cookies: map[string]string{}, checks: []api.Check{{Name: "redis", OK: true}},
 	}
-	p.Intake, p.Verifier, p.State = p, p, p
+	p.Intake, p.Login, p.State = p, p.verify, p
 	p.db.Client().AddHook(failing{p.failure})
 	ring, err := seal.New([]byte(partsSecret))
 	must(err)
@@ -104,6 +106,8 @@ func newParts(t testing.TB) *parts {
 	must(err)
 	p.DomainKeys, err = dkim.NewKeys(p.db, ring, dkim.Options{})
 	must(err)
+	p.DNS = &provision.DNS{Resolver: nowhere{}, Keys: p.DomainKeys, BounceDomain: "bounces.example.com",
+		ServiceURL: func() string { return "https://mail.example.com" }}
 	p.Suppressions, err = suppression.New(p.db, suppression.Options{Ring: ring})
 	must(err)
 	p.Templates, err = templates.New(p.db, noSenders{}, templates.Options{})
@@ -144,7 +148,8 @@ func newParts(t testing.TB) *parts {
 		newsletter.Options{ServiceURL: func() string { return "https://mail.example.com" }})
 	must(err)
 	p.Digests, err = digest.New(digest.Parts{DB: p.db, Suppressions: p.Suppressions, Submit: p.Submit,
-		Accepted: p.Outbox.Accepted, DeleteDeadLetter: p.Outbox.DeleteDeadLetter, Get: p.Outbox.Reader.Get,
+		Accepted: p.Outbox.Accepted, Withhold: p.Outbox.Withhold, DeleteDeadLetter: p.Outbox.DeleteDeadLetter,
+		Get:         p.Outbox.Reader.Get,
 		Letter:      p.Outbox.Letter,
 		Account:     func(ctx context.Context, id string) error { _, err := p.Accounts.Get(ctx, id); return err },
 		HasTemplate: func(context.Context, string, string) (bool, error) { return false, nil },
@@ -431,8 +436,21 @@ func (p *parts) Submit(ctx context.Context, req api.SubmitRequest) (api.SubmitAn
 	return p.Outbox.Submit(ctx, req)
 }
 
-// Verify implements Verifier.
-func (p *parts) Verify(context.Context, api.VerifyRequest) (api.VerifyAnswer, error) {
+// nowhere is a DNS that knows no name.
+type nowhere struct{}
+
+func (nowhere) LookupTXT(context.Context, string) ([]string, error) { return nil, missingName() }
+
+func (nowhere) LookupMX(context.Context, string) ([]*net.MX, error) { return nil, missingName() }
+
+func (nowhere) LookupNS(context.Context, string) ([]*net.NS, error) {
+	return []*net.NS{{Host: "ns.example."}}, nil
+}
+
+func missingName() error { return &net.DNSError{Err: "no such host", IsNotFound: true} }
+
+// verify stands in for Parts.Login.
+func (p *parts) verify(context.Context, api.VerifyRequest) (api.VerifyAnswer, error) {
 	return api.VerifyAnswer{SMTP: api.VerifyResult{Success: true}}, p.failure()
 }
 

@@ -126,8 +126,8 @@ func (q queueRoutes) countInstance(ctx context.Context, stats *api.Stats) (err e
 func countsOf(q api.QueueStatus) api.QueueCounts {
 	j := q.Jobs
 	return api.QueueCounts{
-		Active: j.Active, Delayed: j.Delayed, Waiting: j.Waiting, Paused: j.Paused, IsPaused: q.Paused,
-		Total: j.Active + j.Delayed + j.Waiting + j.Paused,
+		Active: j.Active, Scheduled: j.Scheduled, Delayed: j.Delayed, Waiting: j.Waiting, Paused: j.Paused,
+		IsPaused: q.Paused, Total: j.Pending(),
 	}
 }
 
@@ -153,4 +153,12 @@ func (q queueRoutes) postSettings(ctx context.Context, in *postSettingsInput) (a
 	}
 	updated, err := q.settings.Update(ctx, in.Body.Settings)
 	return api.SettingsUpdated{Updated: updated, Ignored: in.Body.ignored}, err
+}
+
+func (s *Server) getConfiguration(context.Context, *struct{}) (api.ConfiguredValues, error) {
+	all := s.opts.Configuration
+	if all == nil {
+		all = []api.ConfiguredSetting{}
+	}
+	return api.ConfiguredValues{Settings: all}, nil
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,6 +101,9 @@ func TestRealParts(t *testing.T) {
 		t.Errorf("a cancelled message in the log: %+v, %v", logged, err)
 	}
 	story, err := api.ListMessageEvents.Do(ctx, c, answer.QueueID)
+	story.Events = slices.DeleteFunc(story.Events, func(e api.MessageEvent) bool {
+		return e.Event == "messageWaited" // on a slow machine, since the queue is paused
+	})
 	if err != nil || len(story.Events) != 2 || story.Events[0].EventID != answer.QueueID ||
 		story.Events[1].Event != "messageCancelled" {
 		t.Errorf("its events: %+v, %v", story, err)

@@ -158,7 +158,7 @@ func TestRefusals(t *testing.T) {
 			f("page", `"page" must be greater than or equal to 0`)}},
 		{name: "word for page", method: "GET", path: "/v1/outbox?page=two&state=sent", status: 400,
 			fields: []api.ProblemField{f("page", `"page" must be a number`),
-				f("state", `"state" must be one of [waiting, active, delayed, paused, failed, completed]`)}},
+				f("state", `"state" must be one of [waiting, active, scheduled, delayed, paused, failed, completed]`)}},
 		{name: "query given twice", method: "GET", path: "/v1/outbox?state=active&state=failed", status: 400,
 			fields: []api.ProblemField{f("state", `"state" must be given once`)}},
 		{name: "query that can't be read", method: "GET", path: "/v1/outbox?search=%zz", status: 400,

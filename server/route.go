@@ -189,6 +189,8 @@ func answer(c echo.Context, out any) error {
 		return out.send(c)
 	case live:
 		return out.send(c)
+	case part:
+		return out.send(c)
 	case file:
 		h := c.Response().Header()
 		h.Set(echo.HeaderContentDisposition, `attachment; filename="`+out.Name+`"`)

@@ -59,6 +59,15 @@ func (s *Server) mailRoutes() []group {
 				"Show a message of the email log, with all of its attempts"),
 			get("/v1/messages/{queueId}/events", own(api.ScopeOutbox), messages.listEvents, "listMessageEvents",
 				"List the events of a message, oldest first"),
+			get("/v1/messages/{queueId}/deliveries", partly(api.ScopeAPI, api.ScopeOutbox),
+				webhookRoutes{webhooks: p.Webhooks}.listAbout(messages), "listMessageDeliveries",
+				"List the webhook deliveries of the events of a message, oldest first"),
+			get("/v1/messages/{queueId}/content", own(api.ScopeOutbox), messages.downloadMessage,
+				"downloadMessage", "Download a message for as long as its content is stored"),
+			get("/v1/messages/{queueId}/parts", own(api.ScopeOutbox), messages.getParts, "getMessageParts",
+				"Take a message apart: its header, its texts, and what its files are"),
+			get("/v1/messages/{queueId}/parts/{part}", own(api.ScopeOutbox), messages.downloadPart,
+				"downloadMessagePart", "Download a text or a file of a message, decoded"),
 		}},
 		{"Search", "Full-text search of all mail.", []route{
 			get("/v1/documents/search", own(api.ScopeOutbox), documents.searchDocuments, "searchDocuments",
@@ -100,6 +109,8 @@ func (s *Server) mailRoutes() []group {
 		{"Settings", "The settings that can be changed while Postroom runs.", []route{
 			get("/v1/settings", whole(api.ScopeAdmin), queues.getSettings, "getSettings",
 				"Show settings; those that the query names, such as queueKeep=true, or all"),
+			get("/v1/settings/configuration", whole(api.ScopeAdmin), s.getConfiguration, "getConfiguration",
+				"Show the settings that this process was started with, and where each came from"),
 			post("/v1/settings", whole(api.ScopeAdmin), changes("settings", ""),
 				queues.postSettings, "updateSettings", "Change settings"),
 		}},
@@ -109,11 +120,9 @@ func (s *Server) mailRoutes() []group {
 // senderRoutes are about accounts, gateways, keys and templates.
 func (s *Server) senderRoutes() []group {
 	p := s.parts
-	accounts := accountRoutes{accounts: p.Accounts, senders: p.Senders,
-		box: p.Outbox, tokens: p.Access, people: p.People,
-		oauth:     p.OAuth,
-		templates: p.Templates, verifier: p.Verifier}
-	gateways := gatewayRoutes{gateways: p.Gateways, oauth: p.OAuth, accounts: p.Accounts}
+	changed := p.Provision()
+	accounts := accountRoutes{provision: changed, accounts: p.Accounts, senders: p.Senders, box: p.Outbox}
+	gateways := gatewayRoutes{provision: changed, gateways: p.Gateways}
 	keys := dkimRoutes{keys: p.DomainKeys}
 	templates := templateRoutes{templates: p.Templates, accounts: p.Accounts}
 	return []group{
@@ -128,6 +137,8 @@ func (s *Server) senderRoutes() []group {
 				accounts.deleteAccount, "deleteAccount", "Delete an account and its queued messages")),
 			get("/v1/account/{account}/usage", own(api.ScopeAPI), accounts.getUsage, "getUsage",
 				"Show what an account uses of its quotas"),
+			get("/v1/account/{account}/dns", own(api.ScopeAPI), accounts.getAccountDNS, "getAccountDNS",
+				"Show the DNS records that an account needs, and what is published in their place"),
 			get("/v1/account/{account}/senders", own(api.ScopeAPI), accounts.listSenders, "listSenders",
 				"List the addresses and domains that an account may send as"),
 			post("/v1/account/{account}/senders", own(api.ScopeAPI), changes("account", "account"),
@@ -384,8 +395,7 @@ func (s *Server) publicRoutes() []group {
 			profileRoute(),
 			plain("/openapi.json", public(), instance.openAPIJSON),
 			plain("/openapi.yaml", public(), instance.openAPIYAML),
-			plain("/docs", public(), instance.docsPage),
-			plain("/docs/*", public(), instance.docsFile),
+			plain("/openapi-3.0.json", public(), instance.olderOpenAPI),
 		}},
 	}
 }

@@ -17,10 +17,12 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/certificate"
 	"github.com/postroom/postroom/provider"
 	"github.com/postroom/postroom/server/proxies"
 	"github.com/postroom/postroom/server/strangers"
+	"github.com/postroom/postroom/traces"
 )
 
 // How long a client may take. A large body gets more, by its size.
@@ -59,10 +61,13 @@ type Options struct {
 	Drain           time.Duration
 	Grace           time.Duration // timeout of the requests in progress at the end; 0: 10 s
 	Metrics         *prometheus.Registry
-	HSTS            time.Duration // that browsers remember to use TLS only; 0: they are not told
-	GetUnsubscribes bool          // an unsubscribe link unsubscribes; false: its page asks first
-	MetricsApart    bool          // /metrics is served by NewMonitor only
-	Logger          *slog.Logger  // nil: nothing is logged
+	HSTS            time.Duration  // that browsers remember to use TLS only; 0: they are not told
+	GetUnsubscribes bool           // an unsubscribe link unsubscribes; false: its page asks first
+	MetricsApart    bool           // /metrics is served by NewMonitor only
+	Traces          *traces.Tracer // nil: no traces
+	Logger          *slog.Logger   // nil: nothing is logged
+	// settings that the process was started with; nil: they are not known
+	Configuration []api.ConfiguredSetting
 }
 
 func (o Options) withDefaults() Options {
@@ -121,7 +126,13 @@ func New(parts Parts, o Options) (*Server, error) {
 		return nil, fmt.Errorf("new server: %w", err)
 	}
 	groups := s.routes()
-	s.spec = sync.OnceValues(func() (spec, error) { return writeSpec(groups) })
+	s.spec = sync.OnceValues(func() (spec, error) {
+		examples, err := readExamples()
+		if err != nil {
+			return spec{}, err
+		}
+		return writeSpec(groups, examples)
+	})
 	s.mount(groups)
 	if err := s.listen(); err != nil {
 		return nil, fmt.Errorf("new server: %w", err)

@@ -124,6 +124,21 @@ func (w webhookRoutes) listDeliveries(ctx context.Context, in *listDeliveriesInp
 		Page: in.Page, PageSize: in.size()})
 }
 
+// listAbout lists the deliveries of a message. A bound token sees those to the endpoint of its account.
+func (w webhookRoutes) listAbout(of messageRoutes) handler[messageInput, api.MessageDeliveries] {
+	return func(ctx context.Context, in *messageInput) (api.MessageDeliveries, error) {
+		story, err := of.listEvents(ctx, in)
+		if err != nil {
+			return api.MessageDeliveries{}, err
+		}
+		account, err := of.box.AccountOf(ctx, in.QueueID)
+		if err != nil {
+			return api.MessageDeliveries{}, err
+		}
+		return w.webhooks.DeliveriesAbout(ctx, account, boundTo(ctx) != "", story.IDs())
+	}
+}
+
 type deliveryInput struct {
 	endpointInput
 	DeliveryID string `path:"deliveryId" maxLength:"256" doc:"Id of the delivery"`

@@ -42,13 +42,20 @@ func (c *session) authenticate(ctx context.Context) *Error {
 	command := "AUTH " + name
 	line := command
 	if first != nil { // an empty initial response is "=" (RFC 4954 section 4)
-		line += " " + cmp.Or(base64.StdEncoding.EncodeToString(first), "=")
+		line += " " + cmp.Or(base64Of(string(first)), "=")
 	}
+	c.record.said(command)
 	r, ioErr := c.ask(c.setupTimeout(), line)
 	for round := 0; ioErr == nil && r.code == 334; round++ {
+		c.record.heard(reply{code: 334, text: "(a challenge, not shown)"})
+		c.record.said("(the answer, not shown)")
 		r, ioErr = c.answer(mech, r, round)
 	}
-	return c.judge(ctx, PhaseAuth, command, c.withoutSecrets(r), ioErr)
+	if ioErr == nil {
+		r.text = c.relay.secrets().Replace(r.text) // some relays repeat what they were sent
+		c.record.heard(r)
+	}
+	return c.judge(ctx, PhaseAuth, command, r, ioErr)
 }
 
 // answer replies to one challenge, or cancels the exchange with "*" after an invalid one.
@@ -58,7 +65,7 @@ func (c *session) answer(mech sasl.Client, r reply, round int) (reply, error) {
 	if err == nil && round < tooMany {
 		var response []byte
 		if response, err = mech.Next(challenge); err == nil {
-			return c.ask(c.setupTimeout(), base64.StdEncoding.EncodeToString(response))
+			return c.ask(c.setupTimeout(), base64Of(string(response)))
 		}
 	}
 	out, err := c.ask(c.setupTimeout(), "*")
@@ -79,7 +86,7 @@ func (c *session) mechanism() (string, sasl.Client, error) {
 	}
 	for _, name := range wanted {
 		if slices.Contains(c.ext.auth, name) {
-			return name, c.client(name), nil
+			return name, c.relay.client(name), nil
 		}
 	}
 	if len(c.ext.auth) == 0 {
@@ -89,8 +96,7 @@ func (c *session) mechanism() (string, sasl.Client, error) {
 	return "", nil, fmt.Errorf("%s: it offers %s", missing, offered)
 }
 
-func (c *session) client(mech string) sasl.Client {
-	r := c.relay
+func (r *Relay) client(mech string) sasl.Client {
 	switch mech {
 	case mechLogin:
 		return &loginClient{answers: []string{r.Username, r.Password}}
@@ -111,22 +117,7 @@ func noAuth(err error) *Error {
 	return e
 }
 
-// withoutSecrets removes the credentials from a reply: some relays repeat what they were sent.
-func (c *session) withoutSecrets(r reply) reply {
-	for _, mech := range []string{mechPlain, mechXOAuth2, mechOAuthBearer} {
-		if _, first, err := c.client(mech).Start(); err == nil {
-			r.text = strings.ReplaceAll(r.text, base64.StdEncoding.EncodeToString(first), "***")
-		}
-	}
-	for _, secret := range []string{c.relay.Password, c.relay.AccessToken} {
-		if secret == "" {
-			continue
-		}
-		r.text = strings.ReplaceAll(r.text, base64.StdEncoding.EncodeToString([]byte(secret)), "***")
-		r.text = strings.ReplaceAll(r.text, secret, "***")
-	}
-	return r
-}
+func base64Of(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
 // loginClient is the LOGIN mechanism. Its prompts were never specified ("Username:", "User Name",
 // "VXNlcm5hbWU6" twice), so they are ignored: the first answer is the name, the second the password.

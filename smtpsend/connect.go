@@ -17,18 +17,22 @@ import (
 // maxSetupTimeout bounds each wait before mail begins: greeting, EHLO, STARTTLS, AUTH.
 const maxSetupTimeout = 60 * time.Second
 
-// open makes a session: dial, TLS, greeting, EHLO, STARTTLS, AUTH.
-func (s *Sender) open(ctx context.Context, relay Relay) (*session, *Error) {
+// open makes a session: dial, TLS, greeting, EHLO, STARTTLS, AUTH. record gets what is said; nil: it is not
+// recorded.
+func (s *Sender) open(ctx context.Context, relay Relay, record *recorder) (*session, *Error) {
 	log := s.o.Logger.With(slog.String("relay", relay.ID), slog.String("host", relay.Host))
-	c, err := s.establish(ctx, relay)
+	c, err := s.establish(ctx, relay, record)
 	if err != nil && err.Phase == PhaseTLS && relay.TLS == TLSOpportunistic && !relay.hasCredentials() &&
 		ctx.Err() == nil {
 		// A relay that offers a STARTTLS it cannot do would otherwise get no mail at all.
 		log.Debug("smtp tls failed, sending in clear", slog.Any("error", err))
+		record.ended(err)
+		record.note("once more without TLS")
 		relay.TLS = TLSNone
-		c, err = s.establish(ctx, relay)
+		c, err = s.establish(ctx, relay, record)
 	}
 	if err != nil {
+		record.ended(err)
 		log.Debug("smtp connection failed", slog.Any("error", err), slog.String("server_said", saidIn(err)))
 		return nil, err
 	}
@@ -37,12 +41,12 @@ func (s *Sender) open(ctx context.Context, relay Relay) (*session, *Error) {
 }
 
 // establish opens one connection, if it is admitted, and prepares it for MAIL.
-func (s *Sender) establish(ctx context.Context, relay Relay) (*session, *Error) {
+func (s *Sender) establish(ctx context.Context, relay Relay, record *recorder) (*session, *Error) {
 	release, failure := s.admitted(ctx, relay)
 	if failure != nil {
 		return nil, failure
 	}
-	c, failure := s.dial(ctx, relay)
+	c, failure := s.dial(ctx, relay, record)
 	if failure != nil {
 		release()
 		return nil, failure
@@ -57,6 +61,7 @@ func (s *Sender) establish(ctx context.Context, relay Relay) (*session, *Error) 
 		c.close()
 		return nil, failure
 	}
+	c.record = nil // the messages on it have their own
 	return c, nil
 }
 
@@ -90,7 +95,7 @@ func (s *Sender) admitted(ctx context.Context, relay Relay) (release func(), _ *
 }
 
 // dial connects to the relay or its proxy, at the first of its addresses that answers.
-func (s *Sender) dial(ctx context.Context, relay Relay) (*session, *Error) {
+func (s *Sender) dial(ctx context.Context, relay Relay, record *recorder) (*session, *Error) {
 	guard := s.o.Guard
 	if relay.OperatorsOwn {
 		guard = guard.WithPrivate()
@@ -105,6 +110,7 @@ func (s *Sender) dial(ctx context.Context, relay Relay) (*session, *Error) {
 	if err != nil {
 		return nil, settingsError(err)
 	}
+	record.dials(relay, p)
 	target := ""
 	if p != nil {
 		address = p.address
@@ -120,9 +126,10 @@ func (s *Sender) dial(ctx context.Context, relay Relay) (*session, *Error) {
 	s.metrics.opened.Inc()
 	s.metrics.open.Inc()
 	age := relay.Lifetime
-	c := &session{sender: s, relay: relay, proxy: p, target: target, raw: conn,
+	c := &session{sender: s, relay: relay, proxy: p, target: target, raw: conn, record: record,
 		expires: begun.Add(age - age/10 + rand.N(age/5+1))}
 	c.attach(conn)
+	record.opened(c)
 	c.timings.Connect = time.Since(begun)
 	return c, nil
 }
@@ -155,6 +162,9 @@ func (c *session) greet(ctx context.Context) *Error {
 	begun := time.Now()
 	r, err := c.read(c.setupTimeout())
 	c.timings.Connect += time.Since(begun)
+	if err == nil {
+		c.record.heard(r)
+	}
 	if err == nil && r.positive() && r.code != 220 { // another protocol, such as NNTP
 		err = fmt.Errorf("%w: greeting %s", errProtocol, r.line())
 	}
@@ -167,7 +177,12 @@ func (c *session) greet(ctx context.Context) *Error {
 
 // command sends a command that must be answered by 2xx.
 func (c *session) command(ctx context.Context, p Phase, verb string, rest ...string) (reply, *Error) {
-	r, err := c.ask(c.setupTimeout(), verb+strings.Join(rest, ""))
+	line := verb + strings.Join(rest, "")
+	c.record.said(line)
+	r, err := c.ask(c.setupTimeout(), line)
+	if err == nil {
+		c.record.heard(r)
+	}
 	return r, c.judge(ctx, p, verb, r, err)
 }
 
@@ -183,6 +198,9 @@ func (c *session) judge(ctx context.Context, p Phase, verb string, r reply, err 
 		return nil
 	}
 	if (p == PhaseGreeting || p == PhaseEHLO) && !c.relay.OperatorsOwn {
+		if e.Code != 0 && wordedAsSMTP(e) {
+			c.record.unveil()
+		}
 		e.forStrangers()
 	}
 	return e
@@ -196,6 +214,9 @@ func (c *session) hello(ctx context.Context) *Error {
 		c.ext = parseExtensions(r.text)
 	} else if r.code >= 500 && r.code <= 504 {
 		_, e = c.command(ctx, PhaseEHLO, "HELO", " ", name)
+	}
+	if e == nil {
+		c.record.unveil()
 	}
 	return e
 }

@@ -32,6 +32,7 @@ func (t *transaction) writeBody(ctx context.Context) *Error {
 	if t.c.r.Buffered() > 0 {
 		return t.premature(ctx, errors.New("the relay answers before it was asked"))
 	}
+	t.d.record.content(t.d.size)
 	var err error
 	if t.d.whole != nil {
 		err = t.c.write(t.d.whole, t.d.s.o.Timeout)
@@ -69,6 +70,9 @@ func (t *transaction) stream(ctx context.Context) error {
 func (t *transaction) premature(ctx context.Context, err error) *Error {
 	if ctx.Err() == nil {
 		r, readErr := t.c.read(min(lastReplyTimeout, t.d.s.o.Timeout))
+		if readErr == nil {
+			t.d.record.heard(r)
+		}
 		if readErr == nil && r.code >= 400 {
 			return t.d.s.replyError(PhaseBody, "DATA", r, len(t.accepted))
 		}
@@ -109,6 +113,7 @@ func aborted(err error) *Error {
 func (t *transaction) dot(ctx context.Context) *Error {
 	limit := t.d.s.o.Timeout
 	t.c.w = append(t.c.w, endOfData...)
+	t.d.record.said(".")
 	t.follower = t.d.s.pool.chain(t.d.relay, t.c)
 	if t.d.m.AtDot != nil {
 		if err := t.d.m.AtDot(); err != nil {
@@ -122,6 +127,7 @@ func (t *transaction) dot(ctx context.Context) *Error {
 	}
 	r, readErr := t.c.read(limit)
 	if readErr == nil {
+		t.d.record.heard(r)
 		err = nil
 	} else {
 		err = cmp.Or(err, readErr)

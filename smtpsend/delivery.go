@@ -23,6 +23,7 @@ type delivery struct {
 	rest   []int    // recipients not answered yet, as indexes into result.Recipients
 	fresh  bool     // use only a new connection
 	strict bool     // the message asks for more TLS than the relay's settings
+	record *recorder
 	result Result
 }
 
@@ -99,6 +100,7 @@ func (d *delivery) run(ctx context.Context) {
 			if t.stale {
 				// Nothing was answered, so nothing was seen: the connection had died while idle. A new one cannot be
 				// stale, so this happens once.
+				d.record.note("the connection had ended before; another one follows")
 				d.s.pool.forget(d.relay)
 				d.fresh = true
 				continue
@@ -149,7 +151,9 @@ func (d *delivery) begin(ctx context.Context) (*transaction, *Error) {
 	for {
 		switch {
 		case err != nil:
-			return nil, d.s.waitError(ctx, err)
+			failure := d.s.waitError(ctx, err)
+			d.record.ended(failure)
+			return nil, failure
 		case g.t != nil:
 			d.result.Reused = true
 			return g.t, nil
@@ -159,7 +163,7 @@ func (d *delivery) begin(ctx context.Context) (*transaction, *Error) {
 		case g.c != nil:
 			g.c.close()
 		}
-		c, failure := d.s.open(ctx, d.share())
+		c, failure := d.s.open(ctx, d.share(), d.record)
 		if failure == nil {
 			d.result.Reused = false
 			d.result.Timings.Connect += c.timings.Connect
@@ -201,11 +205,16 @@ func (d *delivery) blame(e *Error) *Error {
 // NOOP.
 func (d *delivery) usable(ctx context.Context, c *session) bool {
 	const shortWhile = 5 * time.Second
+	d.record.reused(c)
 	if time.Since(c.idleSince) <= shortWhile {
 		return true
 	}
 	stop := c.watch(ctx)
+	d.record.said("NOOP")
 	r, err := c.ask(min(d.s.o.Timeout, shortWhile), "NOOP")
+	if err == nil {
+		d.record.heard(r)
+	}
 	return stop() && err == nil && r.positive()
 }
 
@@ -217,6 +226,9 @@ func (d *delivery) transact(ctx context.Context, t *transaction) {
 	d.result.RemoteAddress = c.raw.RemoteAddr().String()
 	stop := c.watch(ctx)
 	t.run(ctx)
+	if t.failure != nil {
+		d.record.ended(t.failure)
+	}
 	if t.ahead && t.stale && t.failure.Timeout() {
 		d.s.pool.unchain(d.relay) // it answered the dot, and lost what came with it
 	}
@@ -241,6 +253,11 @@ func (d *delivery) failRest(rest []int, e *Error) {
 		d.result.Recipients[i].Response = e.Line
 	}
 	d.rest = nil
+}
+
+// delivered reports whether every recipient got the message.
+func (d *delivery) delivered() bool {
+	return !slices.ContainsFunc(d.result.Recipients, func(r RecipientResult) bool { return r.Err != nil })
 }
 
 // err is the error of the whole message: nil if one recipient was delivered, else the failure most worth

@@ -25,6 +25,8 @@
 //   - A large message is never in memory as a whole: it is read from its Body while it is sent. If reading
 //     fails, or gives another number of octets than the Body's size, the connection is dropped before the
 //     dot, so no truncated message is delivered.
+//   - Result.Dialogue is an excerpt of what was said if a recipient did not get the message: bounded, without
+//     content, credentials and answers to challenges. It may name recipients.
 //   - Replies are bounded in size, every wait has a timeout, and the end of the context closes the
 //     connection.
 //

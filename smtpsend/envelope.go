@@ -66,6 +66,7 @@ func (t *transaction) sayRcpt(i int) {
 
 // say queues a command.
 func (t *transaction) say(on func(reply), parts ...string) {
+	t.d.record.said(parts...)
 	t.c.queue(parts...)
 	t.pending = append(t.pending, on)
 }
@@ -126,8 +127,11 @@ func (t *transaction) conclude(ctx context.Context) {
 	switch {
 	case nobody && ready:
 		// DATA was sent along with recipients that were all refused: a dot ends the content (RFC 2920 section 3.1).
-		_, err := t.c.ask(t.d.s.o.Timeout, ".")
-		t.c.botched = err != nil
+		t.d.record.said(".")
+		r, err := t.c.ask(t.d.s.o.Timeout, ".")
+		if t.c.botched = err != nil; err == nil {
+			t.d.record.heard(r)
+		}
 	case t.failure != nil:
 		t.c.needReset = t.mail
 	case !ready:

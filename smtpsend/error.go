@@ -158,6 +158,24 @@ func (e *Error) Name() string {
 	return nameProtocol
 }
 
+// Advice returns what to do about a failure of this name, see [Error.Name]; empty for an empty name.
+func Advice(name string) string {
+	switch name {
+	case "":
+		return ""
+	case "EAUTH", "ENOAUTH":
+		return "check user and password; many providers want a password made for programs"
+	case "ETLS":
+		return "use the name that stands in the relay's certificate; smtps:// or TLS from the first byte goes " +
+			"with port 465, smtp:// or STARTTLS with 587"
+	case "EDNS":
+		return "check the host, and the DNS of this machine"
+	case "ESOCKET", "ECONNECTION", "ETIMEDOUT":
+		return "check host and port, and the firewall; many networks block port 25, try 587 or 465"
+	}
+	return "ask the operator of the relay, with the reply above"
+}
+
 // newError returns a failure without a reply.
 func newError(p Phase, v Verdict, s Scope, name string, err error) *Error {
 	return &Error{Phase: p, Verdict: v, Scope: s, Err: err, name: name}

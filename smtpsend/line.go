@@ -35,6 +35,7 @@ func (p *pool) chain(relay Relay, c *session) *waiter {
 	}
 	first.t = t
 	t.ahead = true
+	first.d.record.reused(c)
 	t.together()
 	return k.next()
 }

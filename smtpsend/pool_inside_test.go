@@ -99,3 +99,36 @@ func TestIdleForAWhile(t *testing.T) {
 		t.Errorf("%d messages over %d connections", server.Count(), server.Connections())
 	}
 }
+
+// A recorder is used for each message, also for those that are delivered: a dialogue of usual length takes no
+// memory.
+func TestRecordingAllocatesNothing(t *testing.T) {
+	r := new(recorder)
+	if n := testing.AllocsPerRun(100, func() { record(r) }); n != 0 {
+		t.Errorf("%.0f allocations", n)
+	}
+}
+
+func BenchmarkRecorder(b *testing.B) {
+	b.ReportAllocs()
+	r := new(recorder)
+	for b.Loop() {
+		record(r)
+	}
+}
+
+// record records a message over a connection that was used before.
+func record(r *recorder) {
+	r.begin()
+	r.note("a connection")
+	r.said("MAIL FROM:<a@example.com>")
+	r.said("RCPT TO:<", "b@example.org", ">", "")
+	r.said("DATA")
+	for range 3 {
+		r.heard(reply{250, "2.1.0 ok"})
+	}
+	r.content(4000)
+	r.said(".")
+	r.heard(reply{250, "2.0.0 queued"})
+	r.reset()
+}

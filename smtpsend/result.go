@@ -20,6 +20,12 @@ type Result struct {
 	TLS           string // such as "TLS 1.3"; empty: the message went in clear
 	Reused        bool   // the connection had served a message before
 	Timings       Timings
+
+	// Dialogue is an excerpt of what was said, if a recipient did not get the message and a relay was dialed:
+	// its first and last lines, about 20 lines and 2 kB at most. It names recipients. It has neither the
+	// content nor credentials, and nothing that a server said before it has shown to be an SMTP server. None if
+	// every recipient got the message.
+	Dialogue []DialogueLine
 }
 
 // Timings is how long each part of the conversation took, summed over the transactions. A phase that did not

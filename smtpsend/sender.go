@@ -52,6 +52,7 @@ type Sender struct {
 	basic   bool // judge is ClassifyBasic
 	pool    *pool
 	blocks  sync.Pool // *blocks, for large contents
+	records sync.Pool // *recorder
 	metrics *metrics
 }
 
@@ -79,6 +80,7 @@ func New(o Options) (*Sender, error) {
 		return nil, fmt.Errorf("smtpsend: register metrics: %w", err)
 	}
 	s.blocks.New = newBlocks
+	s.records.New = func() any { return new(recorder) }
 	return s, nil
 }
 
@@ -87,12 +89,19 @@ func New(o Options) (*Sender, error) {
 // Permanent if any recipient's is not. The end of ctx closes the connection.
 func (s *Sender) Send(ctx context.Context, relay Relay, m Message) (Result, error) {
 	d := newDelivery(s, s.complete(relay), m)
+	d.record = s.records.Get().(*recorder)
+	d.record.begin()
 	err := d.check(ctx, relay)
 	if err == nil {
 		d.run(ctx)
 	} else {
 		d.failRest(d.rest, err)
 	}
+	if d.record.n > 0 && !d.delivered() {
+		d.result.Dialogue = d.record.excerpt(&d.relay)
+	}
+	d.record.reset()
+	s.records.Put(d.record)
 	s.metrics.observe(&d.result)
 	return d.result, d.err()
 }
@@ -102,7 +111,7 @@ func (s *Sender) Verify(ctx context.Context, relay Relay) error {
 	if err := relay.Check(); err != nil {
 		return settingsError(err)
 	}
-	c, err := s.open(ctx, s.complete(relay))
+	c, err := s.open(ctx, s.complete(relay), nil)
 	if err != nil {
 		return err
 	}

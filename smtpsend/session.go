@@ -28,6 +28,8 @@ type session struct {
 	timings  Timings // of connecting
 	release  func()  // by Options.Admit
 
+	record *recorder // of the message that opens it; nil: it is open, or nobody wants it
+
 	served    int // transactions begun
 	expires   time.Time
 	idleSince time.Time

@@ -36,7 +36,9 @@ func (c *session) handshake(ctx context.Context) *Error {
 		return e
 	}
 	c.attach(conn)
-	c.tls = tls.VersionName(conn.ConnectionState().Version)
+	state := conn.ConnectionState()
+	c.tls = tls.VersionName(state.Version)
+	c.record.note(c.tls, ", ", tls.CipherSuiteName(state.CipherSuite))
 	c.verified = !config.InsecureSkipVerify || config.VerifyConnection != nil
 	c.timings.TLS = time.Since(begun)
 	return nil

@@ -126,6 +126,7 @@ func (t *transaction) settle(ctx context.Context) {
 			return
 		}
 		t.answered = true
+		t.d.record.heard(r)
 		on(r)
 		if r.code == 421 || r.intermediate() && !t.data.intermediate() {
 			t.breakOff(t.d.s.replyError(t.phase(), "", r, len(t.to)))

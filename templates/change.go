@@ -40,8 +40,12 @@ func (t *Templates) Create(ctx context.Context, bound string, req api.TemplateRe
 	if made.Account = cmp.Or(made.Account, bound); bound != "" && made.Account != bound {
 		return api.TemplateCreated{}, fault.New(fault.Forbidden, "", "Unauthorized account")
 	}
-	if req.ID == "" {
+	switch req.ID {
+	case "":
 		req.ID = newID(t.opts.Now())
+	case "new":
+		return api.TemplateCreated{}, fault.InvalidFields([]fault.Field{{Key: "id",
+			Message: `must not be "new", which names a page`}})
 	}
 	stored, err := t.change(ctx, req.ID, func(c *catalog, old *entry) (edited, error) {
 		if old != nil {

@@ -99,8 +99,8 @@ func TestEveryProcessSeesAChangeWithinASecond(t *testing.T) {
 	if got := other.says(t, "", "t", ""); got != "1" {
 		t.Errorf("a new one: %s", got)
 	}
-	b.create(t, html("new", "{{> p}}"))
-	if got := other.says(t, "", "new", ""); got != "1" {
+	b.create(t, html("t2", "{{> p}}"))
+	if got := other.says(t, "", "t2", ""); got != "1" {
 		t.Errorf("a new one, with the others remembered: %s", got)
 	}
 	if err := b.rewrite(t.Context(), "p", "2"); err != nil {

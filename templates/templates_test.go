@@ -214,6 +214,8 @@ func TestNamesAndNumbersAreBounded(t *testing.T) {
 	refused(t, "another partial of that name", err, fault.Conflict, "TemplateExists")
 	_, err = b.Create(t.Context(), "", html("p", "x"))
 	refused(t, "another template of that id", err, fault.Conflict, "TemplateExists")
+	_, err = b.Create(t.Context(), "", html("new", "x"))
+	refused(t, "the id of a page", err, fault.Invalid, "")
 	b.create(t, html("a", "x"))
 	_, err = b.Create(t.Context(), "", html("b", "x"))
 	refused(t, "one too many", err, fault.Conflict, "TooManyTemplates")

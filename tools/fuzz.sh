@@ -1,6 +1,7 @@
 #!/bin/sh
-# Fuzzes one target for a minute: tools/fuzz.sh [NAME [TIME]]. Without a name the number of commits chooses it, so that in
-# turns each one is run. It fails if an input was found that breaks the target; go test has written it into testdata/fuzz.
+# Fuzzes one target for half a minute: tools/fuzz.sh [NAME [TIME]]. Without a name the number of commits
+# chooses it, so that in turns each one is run. It fails if an input was found that breaks the target; go
+# test has written it into testdata/fuzz.
 set -eu
 go=${GO:-go}
 
@@ -12,7 +13,7 @@ else
 	commits=$(git rev-list --count HEAD 2>/dev/null || echo 0)
 	target=$(echo "$targets" | sed -n "$((commits % $(echo "$targets" | wc -l) + 1))p")
 fi
-name=${target% *} package=${target#* } length=${2:-60s}
+name=${target% *} package=${target#* } length=${2:-30s}
 
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT

@@ -14,32 +14,56 @@ need swaks swaks               # a mail client that others wrote
 perl -MNet::SSLeay -e 1 2>/dev/null || packages="$packages libnet-ssleay-perl" # with which swaks speaks TLS
 need curl curl                 # types along after the demo, and runs what empty pages show
 need python3 python3           # reads composed mails back with its email package
+need node nodejs               # runs what npm installs
+need npm npm                   # installs linters and generators of the OpenAPI document
+need java default-jre-headless # runs openapi-generator
+need promtool prometheus       # checks the rules of alerts
 need chromium chromium         # opens the pages
 # dkimpy verifies our DKIM signatures; Debian's is for Debian's Python, which need not be the first one
 if ! python3 -c 'import dkim, nacl' 2>/dev/null && ! /usr/bin/python3 -c 'import dkim, nacl' 2>/dev/null; then
 	packages="$packages python3-dkim python3-nacl"
 fi
 
-[ -n "$packages" ] || exit 0
-echo "The tests need these packages, which are not installed:$packages"
-
-if ! command -v apt-get >/dev/null 2>&1; then
-	echo "This is not Debian or Ubuntu: install them by hand, then run make test again." >&2
-	exit 1
-fi
-if [ "$(id -u)" = 0 ]; then
-	sudo=
-elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
-	sudo=sudo
-else
-	echo "Installing them takes root: run  apt-get install$packages  as root, then make test again." >&2
-	exit 1
+# the Python client that openapi-generator makes needs these; they too are for Debian's Python
+python_client='import dateutil, six, urllib3, certifi'
+if ! python3 -c "$python_client" 2>/dev/null && ! /usr/bin/python3 -c "$python_client" 2>/dev/null; then
+	packages="$packages python3-dateutil python3-six python3-urllib3 python3-certifi"
 fi
 
-echo "Installing them with apt-get."
-if echo "$packages" | grep -q postfix; then # it asks what kind of site this is; tests configure their own
-	echo 'postfix postfix/main_mailer_type select No configuration' | $sudo debconf-set-selections || true
+install_packages() {
+	echo "The tests need these packages, which are not installed:$packages"
+
+	if ! command -v apt-get >/dev/null 2>&1; then
+		echo "This is not Debian or Ubuntu: install them by hand, then run make test again." >&2
+		exit 1
+	fi
+	if [ "$(id -u)" = 0 ]; then
+		sudo=
+	elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+		sudo=sudo
+	else
+		echo "Installing them takes root: run  apt-get install$packages  as root, then make test again." >&2
+		exit 1
+	fi
+
+	echo "Installing them with apt-get."
+	if echo "$packages" | grep -q postfix; then # it asks what kind of site this is; tests configure their own
+		echo 'postfix postfix/main_mailer_type select No configuration' | $sudo debconf-set-selections || true
+	fi
+	$sudo env DEBIAN_FRONTEND=noninteractive apt-get update -qq
+	# shellcheck disable=SC2086 # a list of packages
+	$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages
+}
+[ -z "$packages" ] || install_packages
+
+# Programs of npm, at the versions of tools/npm, in the user's cache: a folder for each lock file.
+cd "$(dirname "$0")/npm"
+sum=$(sha256sum package-lock.json | cut -c1-16)
+folder=${XDG_CACHE_HOME:-$HOME/.cache}/postroom/npm-$sum
+mkdir -p "$folder"
+cp package.json package-lock.json redocly.yaml spectral.yaml "$folder"
+if [ ! -e "$folder/complete" ]; then
+	echo "Installing what the tests need of npm."
+	(cd "$folder" && npm ci --ignore-scripts --no-audit --no-fund)
+	touch "$folder/complete"
 fi
-$sudo env DEBIAN_FRONTEND=noninteractive apt-get update -qq
-# shellcheck disable=SC2086 # a list of packages
-$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages

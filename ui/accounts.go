@@ -12,11 +12,10 @@ type accountsView struct {
 	Accounts []api.AccountInfo
 	Usage    map[string]api.Usage // by account
 	Pager    pager
-	MayAsk   bool // for senders
 }
 
 // accounts shows all accounts. Who is bound to one sees that.
-func (u *UI) accounts(w http.ResponseWriter, r *http.Request) error {
+func (u accountPages) accounts(w http.ResponseWriter, r *http.Request) error {
 	if bound := boundTo(r); bound != "" {
 		info, err := u.Accounts.Get(r.Context(), bound)
 		if err != nil {
@@ -42,7 +41,8 @@ func (u *UI) accounts(w http.ResponseWriter, r *http.Request) error {
 }
 
 // showAccounts shows accounts, with what they use of their quotas.
-func (u *UI) showAccounts(w http.ResponseWriter, r *http.Request, title string, view accountsView) error {
+func (u accountPages) showAccounts(w http.ResponseWriter, r *http.Request, title string,
+	view accountsView) error {
 	ids := make([]string, len(view.Accounts))
 	for i, a := range view.Accounts {
 		ids[i] = a.Account.Account
@@ -51,7 +51,6 @@ func (u *UI) showAccounts(w http.ResponseWriter, r *http.Request, title string, 
 	if err != nil {
 		return err
 	}
-	view.MayAsk = !grantOf(r).ReadOnly
 	view.Usage = map[string]api.Usage{}
 	for _, of := range usage {
 		view.Usage[of.Account] = of
@@ -60,7 +59,7 @@ func (u *UI) showAccounts(w http.ResponseWriter, r *http.Request, title string, 
 }
 
 // mailSender sends a mail to the address of the form, whose link lets the account send as it.
-func (u *UI) mailSender(w http.ResponseWriter, r *http.Request) error {
+func (u accountPages) mailSender(w http.ResponseWriter, r *http.Request) error {
 	account, err := ownAccount(r, r.PathValue("id"))
 	if err != nil {
 		return err
@@ -71,10 +70,55 @@ func (u *UI) mailSender(w http.ResponseWriter, r *http.Request) error {
 	info, err := u.AskSender(r.Context(), account, strings.TrimSpace(r.PostForm.Get("sender")))
 	switch {
 	case err != nil:
-		return undone(w, r, "/accounts", err)
+		return undone(w, r, accountPath(account), err)
 	case info.Mail == nil:
-		return done(w, r, "/accounts", "Account %s may send as %s already.", account, info.Sender)
+		return done(w, r, accountPath(account), "Account %s may send as %s already.", account, info.Sender)
 	}
-	return done(w, r, "/accounts", "A mail to %s asks whether %s may send as it. Its link works for a day.",
-		info.Sender, account)
+	return done(w, r, accountPath(account),
+		"A mail to %s asks whether %s may send as it. Its link works for a day.", info.Sender, account)
+}
+
+// accountView is the page of an account.
+type accountView struct {
+	api.AccountInfo
+	Usage   api.Usage
+	Senders []api.SenderInfo
+	MayAsk  bool // for senders
+	Changes bool // may change the account
+	Tried   []trial
+}
+
+func (u accountPages) account(w http.ResponseWriter, r *http.Request, info api.AccountInfo) error {
+	return u.showAccount(w, r, accountView{AccountInfo: info})
+}
+
+// showAccount completes a page of an account.
+func (u accountPages) showAccount(w http.ResponseWriter, r *http.Request, view accountView) error {
+	id := view.Account.Account
+	one := []api.AccountInfo{view.AccountInfo}
+	if err := u.Outbox.CountEvents(r.Context(), one); err != nil {
+		return err
+	}
+	view.AccountInfo = one[0]
+	usage, err := u.Outbox.Usage(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	senders, err := u.Accounts.Senders(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	view.Usage, view.Senders = usage[0], senders.Senders
+	view.MayAsk = !grantOf(r).ReadOnly
+	view.Changes = view.MayAsk && boundTo(r) == ""
+	return u.show(w, r, http.StatusOK, "account", "Account "+id, view)
+}
+
+// accountDNS shows the DNS records of an account; with ?check=1 beside what is published.
+func (u accountPages) accountDNS(w http.ResponseWriter, r *http.Request, info api.AccountInfo) error {
+	got, err := u.Provision.AccountDNS(r.Context(), info.Account.Account, r.URL.Query().Has("check"))
+	if err != nil {
+		return err
+	}
+	return u.show(w, r, http.StatusOK, "accountdns", "DNS records of "+got.Account, got)
 }

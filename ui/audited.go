@@ -50,7 +50,7 @@ func (u audits) logged(action, kind string, next handler) handler {
 		asked := map[string]string{}
 		if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
 			limit := int64(formLimit)
-			if kind == "campaign" {
+			if kind == "campaign" || kind == "template" {
 				limit = campaignFormLimit
 			}
 			if err := parseFormOf(w, r, limit); err != nil {

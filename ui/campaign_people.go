@@ -121,9 +121,13 @@ func (u campaignPages) previewFrame(w http.ResponseWriter, r *http.Request) erro
 }
 
 // writeFrame answers with the html of a mail, for a frame of a page.
-func writeFrame(w http.ResponseWriter, html string) {
+func writeFrame(w http.ResponseWriter, html string) { writeFrameUnder(w, framePolicy, html) }
+
+// writeFrameUnder is writeFrame with another policy.
+func writeFrameUnder(w http.ResponseWriter, policy, html string) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", framePolicy)
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-DNS-Prefetch-Control", "off")
 	h.Set("X-Frame-Options", "SAMEORIGIN")
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = io.WriteString(w, html)

@@ -2,82 +2,203 @@ package ui
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"io"
+	"html"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
-	"unicode/utf8"
-
-	"github.com/emersion/go-message"
-	_ "github.com/emersion/go-message/charset" // teaches go-message the charsets of raw messages
-	"github.com/emersion/go-message/mail"
 
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message/parts"
+	"github.com/postroom/postroom/outbox"
 )
 
-// Bounds of the preview of a message. All of it can be downloaded.
+// shownBytes bounds a text, a source and a header on a page, so that it stays below 100 kB. All of it can be
+// downloaded.
+const shownBytes = 32 << 10
+
+// contentPages are the parts of the page of a message that show its content.
+type contentPages struct{ *UI }
+
+// The views of a message's content, as the page's parameter view has them.
 const (
-	shownText  = 64 << 10 // bytes of a text
-	shownParts = 50
-	shownDepth = 8 // nested multiparts
+	viewHTML    = "html"
+	viewText    = "text"
+	viewSource  = "source"
+	viewHeaders = "headers"
+	viewFiles   = "attachments"
 )
 
-// contentView is the preview of a message, as text only.
+// contentView is the content of a message in one view.
 type contentView struct {
-	Size    int
-	Headers []headerLine
-	Parts   []partView
+	parts.Mail
+	View   string // one of the above
+	Path   string // of the message's page
+	Texts  []parts.Part
+	Source string // its beginning, in the view source
+	Raw    string // the header as it is, in the view headers
+	Cut    bool   // there is more of Texts, Source or Headers
+	Frame  string // URL of the html
+	Phone  bool   // the frame is as wide as a phone
+	Images bool   // the frame loads images of other hosts
+	Loads  bool   // the html has such images
 }
 
-type headerLine struct{ Name, Value string }
-
-// partView is a part of a message that is no multipart.
-type partView struct {
-	Type string
-	Name string // file name of an attachment
-	Size int    // in bytes, decoded
-	Text string // of a text, its source; empty for an attachment
-	Cut  bool   // Text is only the beginning
+// contentTab is a link to a view.
+type contentTab struct {
+	View, Label string
+	N           int // how many things it has; negative: not counted
 }
 
-// preview returns the preview of a message, or nil if its content is no longer stored.
-func (u *UI) preview(ctx context.Context, id string) (*contentView, error) {
-	raw, err := u.raw(ctx, id)
-	switch {
-	case fault.Is(err, fault.NotFound):
-		return nil, nil
-	case err != nil:
+// Tabs returns the views that a message has.
+func (v contentView) Tabs() []contentTab {
+	tabs := []contentTab{{viewText, "Text", -1}, {viewSource, "Source", -1},
+		{viewHeaders, "Headers", len(v.Headers)}, {viewFiles, "Attachments", len(v.Files())}}
+	if v.HTML() {
+		tabs = slices.Insert(tabs, 0, contentTab{viewHTML, "HTML", -1})
+	}
+	return tabs
+}
+
+// HTML reports whether the message has html.
+func (v contentView) HTML() bool { return v.Text("text/html") != nil }
+
+// FrameLink returns the link to the html, with the choices changed that are named.
+func (v contentView) FrameLink(turned string) string {
+	phone, images := v.Phone != (turned == "phone"), v.Images != (turned == "images")
+	choices := map[string]string{"view": viewHTML}
+	if phone {
+		choices["width"] = "phone"
+	}
+	if images {
+		choices["images"] = "1"
+	}
+	return address(v.Path, values(choices)) + "#content"
+}
+
+// preview returns the content of a message in the view that is asked for. It is NotFound if the content is
+// not stored, with the reason.
+func (u contentPages) preview(r *http.Request, id string) (*contentView, error) {
+	raw, err := u.stored(r, id)
+	if err != nil {
 		return nil, err
 	}
-	return readContent(raw), nil
-}
-
-// codeFailed is the code of the outbox's fault about a message that failed.
-const codeFailed = "MessageFailed"
-
-// raw returns a message as it is sent to the relay, or as its dead letter has it.
-func (u *UI) raw(ctx context.Context, id string) ([]byte, error) {
-	raw, err := u.Outbox.Content(ctx, id)
-	if fault.CodeOf(err) != codeFailed {
-		return raw, err
+	q := r.URL.Query()
+	v := &contentView{Mail: parts.Read(raw), View: q.Get("view"), Path: messagePath(id),
+		Phone: q.Get("width") == "phone", Images: q.Get("images") == "1"}
+	if !slices.ContainsFunc(v.Tabs(), func(t contentTab) bool { return t.View == v.View }) {
+		v.View = v.Tabs()[0].View
 	}
-	d, err := u.Outbox.DeadLetter(ctx, id)
-	return d.Content, err
+	v.fill(raw)
+	return v, nil
 }
 
-// content answers with the message as it is sent to the relay: as a file, or as plain text.
-func (u *UI) content(w http.ResponseWriter, r *http.Request, id string) error {
-	raw, err := u.raw(r.Context(), id)
+// fill adds what only one view shows.
+func (v *contentView) fill(raw []byte) {
+	switch v.View {
+	case viewHTML:
+		v.Frame = v.Path + "/html"
+		if v.Images {
+			v.Frame += "?images=1"
+		}
+		page := v.Text("text/html")
+		v.Loads = page.Cut || parts.LoadsRemote(page.Text) // the rest may have some
+	case viewText:
+		left := shownBytes
+		for _, p := range v.Parts {
+			if p.File || p.Type == "text/html" {
+				continue
+			}
+			v.Cut = v.Cut || p.Cut || len(p.Text) > left
+			p.Text = clip(p.Text, left)
+			left = max(0, left-len(p.Text))
+			v.Texts = append(v.Texts, p)
+		}
+	case viewSource:
+		v.Cut = len(raw) > shownBytes
+		v.Source = strings.ToValidUTF8(string(raw[:min(len(raw), shownBytes)]), "\uFFFD")
+	case viewHeaders:
+		v.header()
+	}
+}
+
+// header cuts the header to what a page shows.
+func (v *contentView) header() {
+	left := shownBytes
+	var whole strings.Builder
+	for i, f := range v.Headers {
+		if left -= len(f.Raw); left < 0 {
+			v.Headers, v.Cut = v.Headers[:i], true
+			break
+		}
+		whole.WriteString(f.Raw)
+		whole.WriteString("\n")
+	}
+	v.Raw = strings.ReplaceAll(whole.String(), "\r\n", "\n")
+}
+
+// remotePolicy is framePolicy with images of other hosts.
+var remotePolicy = strings.Replace(framePolicy, "img-src data:", "img-src data: https: http:", 1)
+
+// mailFrame answers with the html of a message, for the frame of its page. A message may end between the page
+// and its frame: then the frame says so, since an error page is shown in no frame.
+func (u contentPages) mailFrame(w http.ResponseWriter, r *http.Request, id string) error {
+	raw, err := u.stored(r, id)
 	if fault.Is(err, fault.NotFound) {
-		return fault.New(fault.NotFound, "", "The content of this message is no longer stored")
+		writeFrame(w, "<p>"+html.EscapeString(err.Error())+"</p>")
+		return nil
 	}
 	if err != nil {
 		return err
 	}
+	policy := framePolicy
+	if r.URL.Query().Get("images") == "1" {
+		policy = remotePolicy
+	}
+	writeFrameUnder(w, policy, parts.Frame(raw))
+	return nil
+}
+
+// part answers with a text or a file of a message. Its bytes come from anybody, so no browser shows them.
+func (u contentPages) part(w http.ResponseWriter, r *http.Request, id string) error {
+	raw, err := u.stored(r, id)
+	if err != nil {
+		return err
+	}
+	number, _ := strconv.Atoi(r.PathValue("part"))
+	p, ok := parts.Open(raw, number)
+	if !ok {
+		return fault.New(fault.NotFound, "", "The message has no such part")
+	}
 	h := w.Header()
-	h.Set("Content-Security-Policy", "sandbox; default-src 'none'; frame-ancestors 'none'")
-	if r.URL.Query().Get("view") == "text" {
+	h.Set("Content-Security-Policy", filePolicy)
+	h.Set("Content-Type", "application/octet-stream")
+	h.Set("Content-Disposition", p.Disposition())
+	_, _ = w.Write(p.Content)
+	return nil
+}
+
+// filePolicy is the policy of what came in a mail and is no page.
+const filePolicy = "sandbox; default-src 'none'; frame-ancestors 'none'"
+
+// stored returns a message as it is sent to the relay, or says that it is no longer stored.
+func (u contentPages) stored(r *http.Request, id string) ([]byte, error) {
+	raw, err := u.Outbox.Mail(r.Context(), id)
+	if fault.Is(err, fault.NotFound) && fault.CodeOf(err) != outbox.ContentNotKept {
+		err = fault.New(fault.NotFound, "", "The content of this message is no longer stored")
+	}
+	return raw, err
+}
+
+// content answers with the message as it is sent to the relay: as a file, or as plain text.
+func (u contentPages) content(w http.ResponseWriter, r *http.Request, id string) error {
+	raw, err := u.stored(r, id)
+	if err != nil {
+		return err
+	}
+	h := w.Header()
+	h.Set("Content-Security-Policy", filePolicy)
+	if r.URL.Query().Get("view") == viewText {
 		h.Set("Content-Type", "text/plain; charset=utf-8")
 		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 	} else {
@@ -86,74 +207,4 @@ func (u *UI) content(w http.ResponseWriter, r *http.Request, id string) error {
 	}
 	_, _ = w.Write(raw)
 	return nil
-}
-
-// readContent parses a message. If that fails, the message is shown as one part.
-func readContent(raw []byte) *contentView {
-	v := &contentView{Size: len(raw)}
-	m, err := message.ReadWithOptions(bytes.NewReader(raw), &message.ReadOptions{
-		MaxHeaderBytes: int64(len(raw)) + 1})
-	if m == nil || err != nil && !readable(err) {
-		v.Parts = []partView{textPart("text/plain", raw)}
-		return v
-	}
-	v.Headers = headerLines(m.Header)
-	// an error in a part ends the list of parts
-	_ = m.Walk(func(path []int, part *message.Entity, err error) error {
-		if err != nil && !readable(err) || len(v.Parts) == shownParts {
-			return errEnough
-		}
-		if part.MultipartReader() == nil || len(path) == shownDepth {
-			v.Parts = append(v.Parts, partOf(part))
-		}
-		return nil
-	})
-	return v
-}
-
-// errEnough ends a walk over a message.
-var errEnough = errors.New("enough is shown")
-
-// readable reports whether a part can be shown although go-message does not know its charset or its encoding.
-func readable(err error) bool { return message.IsUnknownCharset(err) || message.IsUnknownEncoding(err) }
-
-// headerLines returns the fields in their order, unfolded and decoded.
-func headerLines(h message.Header) []headerLine {
-	var lines []headerLine
-	for fields := h.Fields(); fields.Next(); {
-		value, err := fields.Text()
-		if err != nil {
-			value = fields.Value()
-		}
-		lines = append(lines, headerLine{fields.Key(), strings.ToValidUTF8(clip(value, shownText), "\uFFFD")})
-	}
-	return lines
-}
-
-// partOf returns the view of a part. Only texts have content.
-func partOf(part *message.Entity) partView {
-	kind, _, err := part.Header.ContentType()
-	if err != nil || kind == "" {
-		kind = "text/plain" // RFC 2045 section 5.2
-	}
-	raw, _ := io.ReadAll(part.Body) // after an error: the bytes before it
-	attached := mail.AttachmentHeader{Header: part.Header}
-	name, _ := attached.Filename()
-	if disposition, _, _ := part.Header.ContentDisposition(); strings.HasPrefix(kind, "text/") &&
-		disposition != "attachment" {
-		p := textPart(kind, raw)
-		p.Name = name
-		return p
-	}
-	return partView{Type: kind, Name: name, Size: len(raw)}
-}
-
-// textPart returns the view of a text, with at most shownText bytes.
-func textPart(kind string, raw []byte) partView {
-	end := min(len(raw), shownText)
-	for end > 0 && end < len(raw) && !utf8.RuneStart(raw[end]) {
-		end--
-	}
-	return partView{Type: kind, Size: len(raw), Text: strings.ToValidUTF8(string(raw[:end]), "\uFFFD"),
-		Cut: end < len(raw)}
 }

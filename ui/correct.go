@@ -30,7 +30,7 @@ const mostChoices = 200
 func (u *UI) corrections(r *http.Request) (*correction, error) {
 	ctx, given := r.Context(), r.URL.Query()
 	c := &correction{
-		To: clip(given.Get("to"), shownText), Gateway: clip(given.Get("gateway"), 256),
+		To: clip(given.Get("to"), shownBytes), Gateway: clip(given.Get("gateway"), 256),
 		Account: clip(given.Get("as"), 256),
 	}
 	if bound := boundTo(r); bound != "" {

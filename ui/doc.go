@@ -7,8 +7,8 @@
 //   - Every page works without script. The script only refreshes pages and shows times in the browser's time
 //     zone.
 //   - Nothing is loaded from another host. Untrusted text (subjects, addresses, replies of relays, metadata,
-//     mail itself) is escaped, HTML is shown as source, and the content security policy allows only our own
-//     script.
+//     mail itself) is escaped, and the content security policy allows only our own script. The html of
+//     mail is in a sandboxed frame without script.
 //   - A page needs a login unless routes.go marks it public. Tokens bound to an account are refused, as at
 //     every route for the whole instance.
 //   - A change is a POST from our own pages (http.CrossOriginProtection), or from a program with a bearer

@@ -15,8 +15,8 @@ import (
 )
 
 // states are the states of the outbox, in the order in which a message may pass through them.
-var states = []api.State{api.Waiting, api.Active, api.Delayed, api.Paused, api.Failed,
-	api.Completed}
+var states = []api.State{api.Waiting, api.Active, api.Scheduled, api.Delayed, api.Paused,
+	api.Failed, api.Completed}
 
 // filter selects messages of the outbox. It is in the URL of the page.
 type filter struct {
@@ -100,12 +100,8 @@ func (f filter) query() api.OutboxQuery {
 	}
 }
 
-// Scans reports whether the outbox must read messages instead of an index. If so, the page does not refresh
-// them.
-func (f filter) Scans() bool {
-	return f.Tag != "" || f.Search != "" || !f.After.IsZero() || !f.Before.IsZero() || f.Account != "" &&
-		(f.State != "" || f.Lane != "")
-}
+// Scans reports whether messages must be read instead of an index. If so, the page does not refresh them.
+func (f filter) Scans() bool { return f.Tag != "" || f.Search != "" }
 
 // Any reports whether the filter is not empty.
 func (f filter) Any() bool { return f != filter{} }

@@ -17,17 +17,28 @@ import (
 // functions returns the functions of the templates.
 func functions(static *files) template.FuncMap {
 	return template.FuncMap{
-		"file":     static.url,
-		"iso":      func(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") },
-		"utc":      func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
-		"relative": relative,
-		"took":     took,
-		"seconds":  func(s float64) string { return span(time.Duration(s * float64(time.Second))) },
-		"count":    chart.Count,
-		"size":     size,
-		"clip":     clip,
-		"plural":   plural,
-		"first":    firstCurl,
+		"file": static.url,
+		"utc":  utc,
+		"when": func(now, t time.Time) template.HTML { return timeTag(now, t, "") },
+		"due":  func(now, t time.Time) template.HTML { return timeTag(now, t, "due") },
+		"took": took,
+		"word": word,
+		"queued": func(q queueRow, state string, n int) map[string]any {
+			return map[string]any{"N": n, "URL": q.Of(api.State(state))}
+		},
+		"themes":  func() []string { return themes },
+		"seconds": func(s float64) string { return span(time.Duration(s * float64(time.Second))) },
+		"count":   chart.Count,
+		"size":    size,
+		"clip":    clip,
+		"plural":  plural,
+		"first":   firstCurl,
+		"apiFields": func(name string, fields []apiField) any {
+			return struct {
+				Name   string
+				Fields []apiField
+			}{name, fields}
+		},
 		"minus":    func(a, b int) int { return a - b },
 		"every":    every,
 		"pretty":   pretty,
@@ -53,9 +64,32 @@ func functions(static *files) template.FuncMap {
 		"sessions": func(all []api.SessionInfo, now time.Time, back string) map[string]any {
 			return map[string]any{"Sessions": all, "Now": now, "Back": back}
 		},
+		"purpose": func(of string) string {
+			return map[string]string{"spf": "SPF: who may send", "dkim": "DKIM: the key of signatures",
+				"dmarc": "DMARC: what receivers do with forgeries", "mx": "MX: where answers go",
+				"returnPath": "MX of return paths: where bounces come back",
+				"sender":     "Proof that the domain is yours"}[of]
+		},
 		"field": func(t time.Time) string { return t.UTC().Format(shortDay) },
 	}
 }
+
+// timeTag returns a time as HTML: its distance from now, and the time itself, in UTC. The script puts the
+// reader's zone in place of UTC. past replaces the distance of a time before now; empty: nothing does.
+func timeTag(now, t time.Time, past string) template.HTML {
+	distance, mark := relative(now, t), ""
+	if past != "" {
+		mark = ` data-past="` + past + `"`
+		if !t.After(now) {
+			distance = past
+		}
+	}
+	//nolint:gosec // made of times and of constants of the templates
+	return template.HTML(`<time datetime="` + t.UTC().Format("2006-01-02T15:04:05.000Z") + `"` + mark +
+		`><span>` + distance + `</span> <small>` + utc(t) + `</small></time>`)
+}
+
+func utc(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 // relative returns the distance of a time from now, in one unit. The script does the same.
 func relative(now, t time.Time) string {
@@ -112,6 +146,14 @@ func clip(s string, most int) string {
 		most--
 	}
 	return s[:most] + "…"
+}
+
+// word returns a state as it is on pages. A dead letter has failed; that it is kept is told where it matters.
+func word(state any) string {
+	if text := fmt.Sprint(state); text != string(api.StatusDead) {
+		return text
+	}
+	return string(api.StatusFailed)
 }
 
 func plural(n int, one, many string) string {

@@ -13,7 +13,7 @@ type gatewaysView struct {
 	Pager    pager
 }
 
-func (u *UI) gateways(w http.ResponseWriter, r *http.Request) error {
+func (u gatewayPages) gateways(w http.ResponseWriter, r *http.Request) error {
 	page := pageOf(r.URL.Query())
 	got, err := u.Gateways.List(r.Context(), page, endpointsPerPage)
 	if err != nil {
@@ -28,7 +28,7 @@ func (u *UI) gateways(w http.ResponseWriter, r *http.Request) error {
 func relayOf(g api.Gateway) *api.SMTPServer {
 	s := &api.SMTPServer{Preset: g.Preset, Host: g.Host, Port: g.Port, Secure: g.Secure, TLS: g.TLS}
 	if g.User != "" {
-		s.Auth = &api.SMTPAuth{User: g.User}
+		s.Auth = &api.SMTPAuth{User: g.User, Pass: g.Pass}
 	}
 	return s
 }

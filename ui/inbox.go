@@ -5,11 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/message/parts"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/proxies"
@@ -27,11 +27,11 @@ type Demo struct {
 
 // CaughtMail is a mail as the demo's relay received it.
 type CaughtMail struct {
-	ID       string
-	To       []string // of the envelope
-	Subject  string
-	Received time.Time
-	Raw      []byte
+	ID       string    `json:"id"`
+	To       []string  `json:"to"` // of the envelope
+	Subject  string    `json:"subject"`
+	Received time.Time `json:"received"`
+	Raw      []byte    `json:"-"`
 }
 
 // DemoLink returns the path of the link with a secret.
@@ -82,15 +82,18 @@ func (u demoPages) enter(w http.ResponseWriter, r *http.Request) error {
 	return redirect(w, r, "/inbox")
 }
 
+// inboxView is the page of the mails that were caught.
+type inboxView []CaughtMail
+
 // inbox shows the mails that were caught.
 func (u demoPages) inbox(w http.ResponseWriter, r *http.Request) error {
-	return u.show(w, r, http.StatusOK, "inbox", "Inbox", u.opts.Demo.Mails())
+	return u.show(w, r, http.StatusOK, "inbox", "Inbox", inboxView(u.opts.Demo.Mails()))
 }
 
 // caughtView is the data of the page of a mail.
 type caughtView struct {
 	CaughtMail
-	Content *contentView
+	Content parts.Mail
 	Frame   string // URL of its html; empty: it has none
 }
 
@@ -100,8 +103,8 @@ func (u demoPages) mail(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v := caughtView{CaughtMail: m, Content: readContent(m.Raw)}
-	if htmlOf(v.Content) != "" {
+	v := caughtView{CaughtMail: m, Content: parts.Read(m.Raw)}
+	if v.Content.Text("text/html") != nil {
 		v.Frame = "/inbox/" + m.ID + "/html"
 	}
 	w.Header().Set("Content-Security-Policy", policy+"; frame-src 'self'") // the mail
@@ -114,7 +117,7 @@ func (u demoPages) frame(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeFrame(w, htmlOf(readContent(m.Raw)))
+	writeFrame(w, parts.Frame(m.Raw))
 	return nil
 }
 
@@ -126,14 +129,4 @@ func (u demoPages) caught(r *http.Request) (CaughtMail, error) {
 		return CaughtMail{}, fault.New(fault.NotFound, "", "There is no such mail in the inbox of the demo")
 	}
 	return mails[at], nil
-}
-
-// htmlOf returns the first html of a mail, or "".
-func htmlOf(c *contentView) string {
-	for _, p := range c.Parts {
-		if strings.EqualFold(p.Type, "text/html") {
-			return p.Text
-		}
-	}
-	return ""
 }

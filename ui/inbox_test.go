@@ -3,6 +3,7 @@ package ui
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,10 @@ func TestTheInboxShowsMailAsReceived(t *testing.T) {
 	list.isSafe(t, "/inbox")
 	list.has(t, `<a href="/inbox/2"><b>Grüße</b></a>`, "ann@example.com, ben@example.com",
 		"<em>no subject</em>")
+	if head, rows := b.get("/inbox?format=csv").table(t); len(rows) != 2 || !slices.Equal(head,
+		[]string{"id", "to", "subject", "received"}) || rows[0][1] != `["ann@example.com","ben@example.com"]` {
+		t.Errorf("as a file: %q %q", head, rows)
+	}
 	p := b.get("/inbox/2")
 	p.has(t, `<iframe class="mail" src="/inbox/2/html" sandbox`, "Hello <you>", "<dd>Grüße</dd>")
 	if strings.Contains(p.body, "<script>alert") {

@@ -47,9 +47,6 @@ func (f logFilter) query() api.LogQuery {
 	}
 }
 
-// Scans reports whether messages must be read instead of an index. If so, the page does not refresh them.
-func (f logFilter) Scans() bool { return f.Tag != "" || f.Search != "" }
-
 // Any reports whether the filter is not empty.
 func (f logFilter) Any() bool { return f != logFilter{} }
 
@@ -77,6 +74,14 @@ func (f logFilter) with(key, value string) string {
 	return address("/log", v)
 }
 
+// Counted reports whether there are counts for the filter. There are none by tag, text and time.
+func (f logFilter) Counted() bool { return !f.Scans() && f.After.IsZero() && f.Before.IsZero() }
+
+// FailedURL returns the URL of the messages of the filter's account and lane that failed.
+func (f logFilter) FailedURL() string {
+	return logFilter{Status: api.StatusFailed, filter: filter{Account: f.Account, Lane: f.Lane}}.URL()
+}
+
 // DeadURL returns the URL of the dead letters of the filter's account and lane.
 func (f logFilter) DeadURL() string {
 	return logFilter{Status: api.StatusDead, filter: filter{Account: f.Account, Lane: f.Lane}}.URL()
@@ -89,8 +94,7 @@ type logView struct {
 	Tabs     []logTab
 	Rows     []api.LoggedMessage
 	Total    int
-	Older    string // URL of the next rows; empty: none
-	Further  bool   // these are not the first rows
+	stretch
 }
 
 // logTab is a link to the messages of a status.
@@ -116,7 +120,7 @@ func (u *UI) logPage(w http.ResponseWriter, r *http.Request) error {
 		to.Status = status
 		view.Tabs = append(view.Tabs, logTab{status, to.URL(), f.Status == status})
 	}
-	if part != "rows" {
+	if part != "rows" && f.Counted() {
 		if view.Counters, err = u.Outbox.Counters(r.Context(), api.CounterQuery{Account: f.Account,
 			Lane: f.Lane}); err != nil {
 			return err
@@ -124,14 +128,15 @@ func (u *UI) logPage(w http.ResponseWriter, r *http.Request) error {
 	}
 	if part != "counts" {
 		q := f.query()
-		q.PageSize, q.Cursor = rowsPerPage, r.URL.Query().Get("cursor")
-		got, err := u.Outbox.Messages(r.Context(), q)
+		q.PageSize, q.Cursor = rowsFor(r), r.URL.Query().Get("cursor")
+		got, err := u.Outbox.Within(searchFor).Messages(r.Context(), q)
 		if err != nil {
 			return err
 		}
-		view.Rows, view.Total, view.Further = got.Messages, got.Total, q.Cursor != ""
+		view.Rows, view.Total = got.Messages, got.Total
+		view.stretch = stretch{First: f.URL(), Further: q.Cursor != "", Cursor: got.Cursor, Newest: true}
 		if got.Cursor != "" {
-			view.Older = f.From(got.Cursor)
+			view.Next, view.Short = f.From(got.Cursor), len(got.Messages) < q.PageSize
 		}
 	}
 	return u.show(w, r, http.StatusOK, "log", "Log", view)

@@ -66,7 +66,7 @@ func TestLogShowsWhatBecameOfMail(t *testing.T) {
 	p.has(t, "5 messages", "250 2.0.0 OK: queued <as> 42", "451 4.3.2 Come back later", "550 5.1.1 No such user",
 		"operator", "#shop",
 		`1</span> <span class="l">pending`, `1</span> <span class="l">failed<`,
-		`1</span> <span class="l">can be sent again`,
+		`1</span> <span class="l">dead letters`,
 		`2</span> <span class="l">sent in the last hour`, `2</span> <span class="l">sent in the last 24 hours`,
 		`href="/log?status=dead"`)
 	for query, want := range map[string][]string{
@@ -191,7 +191,7 @@ func TestMessageTellsItsStoryAfterItsEnd(t *testing.T) {
 	sent := b.get("/messages/" + ids[api.StatusSent])
 	sent.has(t, "This message was sent", "Attempt 1", "relay.example:25", "250 2.0.0 OK: queued <as> 42",
 		"Ended", `href="/log?tag=shop"`, `href="/log?account=default"`, "order-1",
-		"The content of a message that has ended is not kept", `<a href="/log">Log</a>`, `aria-current="page">Log`)
+		"The content of a message is not kept after sending (outbox.keepContent).", `<a href="/log">Log</a>`, `aria-current="page">Log`)
 	sent.lacks(t, "Send again", "Download", "data-live", "Reschedule",
 		"<form method=\"post\" action=\"/messages")
 	b.get("/messages/"+ids[api.StatusCancelled]).has(t, "This message was cancelled",

@@ -17,11 +17,14 @@ import (
 type messageView struct {
 	ID         string
 	Message    api.LoggedMessage
-	State      api.State    // in the outbox; empty: it has ended, or is a dead letter
-	Steps      []step       // its timeline
-	Readers    string       // opens and clicks; empty: none
-	Content    *contentView // nil: not read, or not stored
-	Correction *correction  // the form to replay it; nil: it is no dead letter
+	State      api.State             // in the outbox; empty: it has ended, or is a dead letter
+	Steps      []step                // its timeline
+	events     []string              // the ids of its events
+	Readers    string                // opens and clicks; empty: none
+	Content    *contentView          // nil: not read, or not stored
+	NotStored  string                // why Content is not stored
+	Hooks      api.MessageDeliveries // of its events
+	Correction *correction           // the form to replay it; nil: it is no dead letter
 }
 
 // section returns the entry of the navigation that the page belongs to.
@@ -46,7 +49,7 @@ func (v messageView) Dead() bool { return v.Message.Status == api.StatusDead }
 // Stands returns the message's state in the outbox, or else its outcome or its status in the log.
 func (v messageView) Stands() string {
 	if v.State != "" {
-		return v.State.Of(v.Message.AttemptsMade, v.Message.Reason)
+		return string(v.State)
 	}
 	return string(v.Message.Stands())
 }
@@ -140,6 +143,9 @@ func (u *UI) message(w http.ResponseWriter, r *http.Request, id string) error {
 			return err
 		}
 	}
+	if view.Content != nil {
+		w.Header().Set("Content-Security-Policy", policy+"; frame-src 'self'") // the html
+	}
 	title := view.Message.Subject
 	if title == "" {
 		title = "Message " + id
@@ -168,16 +174,22 @@ func (u *UI) find(ctx context.Context, v *messageView) error {
 		return err
 	}
 	v.Steps, v.Readers = steps(v.Message.Log, story.Events), readers(story.Events)
+	v.events = story.IDs()
 	return nil
 }
 
 // complete adds the constant parts of the page: the content, and the form of a dead letter.
 func (u *UI) complete(r *http.Request, v *messageView) error {
-	if v.Ended() {
-		return nil
-	}
 	var err error
-	if v.Content, err = u.preview(r.Context(), v.ID); err != nil || !v.Dead() {
+	v.Hooks, err = u.Webhooks.DeliveriesAbout(r.Context(), v.Message.Account, boundTo(r) != "", v.events)
+	if err != nil {
+		return err
+	}
+	v.Content, err = (contentPages{u}).preview(r, v.ID)
+	if fault.Is(err, fault.NotFound) {
+		v.NotStored, err = err.Error(), nil
+	}
+	if err != nil || !v.Dead() {
 		return err
 	}
 	v.Correction, err = u.corrections(r)

@@ -15,6 +15,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/queue"
 )
 
 func TestMessageShowsItsStory(t *testing.T) {
@@ -33,10 +34,12 @@ func TestMessageShowsItsStory(t *testing.T) {
 	p.has(t, "Grüße", id, "1 of 10 attempts made", "2 recipients", "ada@example.net",
 		"250 2.0.0 OK: queued <as> 42",
 		"451 4.3.2 Come back later", "Attempt 1", "Next attempt", `"order": 42`, "#greeting", "key-1", "Hello Ada,",
-		"report.pdf", "Subject",
-		"View source", "Send now", "Yes, cancel it", "Reschedule")
+		"Attachments 1",
+		"All of the source", "Send now", "Yes, cancel it", "Reschedule")
 	live := w.operator().get("/messages/" + id + "?part=live")
 	live.has(t, "Attempt 1")
+	live.has(t, `<details class="dialogue" id="dialogue-1" data-keep>`, "    0 ms  -- connected\n",
+		"    7 ms  C: RCPT TO:<busy@example.net>\n", " 1203 ms  S: 451 4.3.2 Come back later\n")
 	live.lacks(t, "<html", "Envelope")
 }
 
@@ -139,7 +142,7 @@ func TestMessageThatCameBackIsRed(t *testing.T) {
 	b := w.operator()
 	p := b.get("/messages/" + id)
 	p.has(t, `<span class="chip bounced">bounced</span>`, "<strong>Bounced.</strong> ann@example.com",
-		"550 5.1.1 <nobody>", "Ask for another one", `href="/suppressions?search=ann`)
+		"550 5.1.1 <nobody>", "Ask for another one", `href="/suppressions?q=ann`)
 	p.lacks(t, "This message was sent")
 	b.get("/messages/"+fine).has(t, `<span class="chip delivered">`, "This message was sent")
 	p = b.get("/log?status=bounced")
@@ -221,7 +224,7 @@ func TestStrangersTextStaysText(t *testing.T) {
 			}
 		}
 	}
-	b.get("/messages/"+ids[0]).has(t, evil)
+	b.get("/messages/"+ids[0]).has(t, evil, "C: RCPT TO:<evil@example.net>")
 }
 
 // isSafe fails the test when a page could run or load something that is not ours.
@@ -278,69 +281,141 @@ func TestContent(t *testing.T) {
 	}
 }
 
-func TestReadContent(t *testing.T) {
-	for _, tt := range []struct {
-		name, raw string
-		want      contentView
-	}{
-		{"plain", "Subject: =?utf-8?Q?Gr=C3=BC=C3=9Fe?=\r\nX-Long: a\r\n b\r\n\r\nHello", contentView{
-			Headers: []headerLine{{"Subject", "Grüße"}, {"X-Long", "a b"}}, Parts: []partView{
-				{Type: "text/plain", Size: 5, Text: "Hello"}},
-		}},
-		{"another charset", "Content-Type: text/plain; charset=windows-1252\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n=80 5", contentView{
-			Headers: []headerLine{{"Content-Type", "text/plain; charset=windows-1252"},
-				{"Content-Transfer-Encoding", "quoted-printable"}},
-			Parts: []partView{{Type: "text/plain", Size: 5, Text: "€ 5"}},
-		}},
-		{"parts", "Content-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: text/html\nContent-Transfer-Encoding: base64\n\nPGI+\n--B\n" +
-			"Content-Type: text/html; name=a.html\nContent-Disposition: attachment\n\n<i>\n--B--\n", contentView{
-			Headers: []headerLine{{"Content-Type", "multipart/mixed; boundary=B"}},
-			Parts: []partView{{Type: "text/html", Size: 3, Text: "<b>"}, {Type: "text/html", Name: "a.html",
-				Size: 3}},
-		}},
-		{"no header at all", "nonsense",
-			contentView{Parts: []partView{{Type: "text/plain", Size: 8, Text: "nonsense"}}}},
-		{"no bytes of a charset", "A: b\r\n\r\n\xff\xfe", contentView{
-			Headers: []headerLine{{"A", "b"}}, Parts: []partView{{Type: "text/plain", Size: 2, Text: "\uFFFD"}},
-		}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			tt.want.Size = len(tt.raw)
-			if diff := cmp.Diff(&tt.want, readContent([]byte(tt.raw))); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
+// png is an image of one pixel.
+const png = "\x89PNG\r\n\x1a\n not much of one"
+
+func TestViewsOfTheContent(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	id := w.later(api.SubmitRequest{Subject: "Grüße", Text: "Hello <Ada>",
+		Headers: api.Headers{"X-Order": {"42"}},
+		HTML:    `<p>Hello</p><img src="cid:logo@x"><img src="https://elsewhere.example/p.png">`,
+		Attachments: []api.Attachment{
+			{Filename: "logo.png", CID: "logo@x", ContentType: "image/png", Content: []byte(png)},
+			{Filename: "Grüße.html", Content: []byte("<script>alert(1)</script>"), ContentType: "text/html"}}})
+	b, path := w.operator(), "/messages/"+id
+	views := map[string][]string{
+		"": {`<iframe class="mail" src="` + path + `/html" sandbox title=`, "Images of other hosts are not loaded",
+			`href="` + path + `?images=1&view=html#content">Load images`,
+			`?view=html&width=phone#content">As on a phone`},
+		"?view=html&width=phone&images=1": {`<iframe class="mail phone" src="` + path + `/html?images=1"`,
+			`href="` + path + `?images=1&view=html#content">Full width`, "Without images of other hosts"},
+		"?view=nonsense": {"<iframe"},
+		"?view=text":     {"Hello <Ada>", `?view=text#content" aria-current="true">Text`},
+		"?view=source":   {"Content-Type: multipart/mixed", "All of the source"},
+		"?view=headers":  {`data-label="Field">X-Order</th>`, `data-label="Value">Grüße</td>`, "=?utf-8?"},
+		"?view=attachments": {"Attachments 2", path + `/parts/3" download>logo.png`, "shown in the html",
+			"Grüße.html"},
+	}
+	for view, want := range views {
+		p := b.get(path + view)
+		p.has(t, want...)
+		p.lacks(t, "<script>alert")
+		policy := p.header.Get("Content-Security-Policy")
+		if len(p.body) > 100<<10 || !strings.Contains(policy, "frame-src 'self'") {
+			t.Errorf("%s: %d bytes, %v", view, len(p.body), p.header)
+		}
+	}
+
+	frame := b.get(path + "/html")
+	frame.has(t, "<p>Hello</p>", `<img src="data:image/png;base64,`, "https://elsewhere.example")
+	for images, policy := range map[string]string{"": framePolicy, "?images=1": remotePolicy} {
+		if got := b.get(path + "/html" + images).header.Get("Content-Security-Policy"); got != policy {
+			t.Errorf("the frame%s may: %s", images, got)
+		}
+	}
+	if !strings.HasPrefix(remotePolicy, "sandbox; default-src 'none'; img-src data: https:") {
+		t.Error(remotePolicy)
+	}
+	file := b.get(path + "/parts/4")
+	if file.body != "<script>alert(1)</script>" ||
+		file.header.Get("Content-Type") != "application/octet-stream" ||
+		file.header.Get("Content-Disposition") != "attachment; filename*=utf-8''Gr%C3%BC%C3%9Fe.html" ||
+		file.header.Get("Content-Security-Policy") != filePolicy ||
+		file.header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("%v\n%s", file.header, file.body)
+	}
+	for _, missing := range []string{"/parts/5", "/parts/0", "/parts/x", "/parts/99999999999999999999"} {
+		if p := b.get(path + missing); p.status != http.StatusNotFound {
+			t.Errorf("%s answers %d", missing, p.status)
+		}
+	}
+	b.get("/messages/01ARZ3NDEKTSV4RRFFQ69G5FAV/html").has(t, "<p>The content of this message is no longer stored</p>")
+	for _, route := range []string{"/html", "/parts/1", "/content"} {
+		if p := w.browser().get(path + route); p.status == http.StatusOK {
+			t.Errorf("who is not logged in reads %s", route)
+		}
 	}
 }
 
-func TestReadContentIsBounded(t *testing.T) {
-	long := readContent([]byte("\r\n\r\n" + strings.Repeat("ü", shownText)))
-	if p := long.Parts[0]; !p.Cut || len(p.Text) > shownText || !strings.HasSuffix(p.Text, "ü") {
-		t.Errorf("a long text is %d bytes, cut %t", len(p.Text), p.Cut)
+// TestHugeContentKeepsThePageSmall in every view.
+func TestHugeContentKeepsThePageSmall(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	headers := api.Headers{}
+	for i := range 90 {
+		headers[fmt.Sprintf("X-Long-%d", i)] = []api.HeaderValue{api.HeaderValue(strings.Repeat("y ", 400))}
 	}
-	many := "Content-Type: multipart/mixed; boundary=B\r\n\r\n" + strings.Repeat("--B\r\n\r\nx\r\n",
-		10*shownParts)
-	if n := len(readContent([]byte(many)).Parts); n != shownParts {
-		t.Errorf("%d parts are shown", n)
+	id := w.later(api.SubmitRequest{Text: strings.Repeat("Hello. ", 50_000), Headers: headers,
+		HTML: strings.Repeat("<p>Hello", 50_000)})
+	b := w.operator()
+	for view, more := range map[string]bool{"html": false, "text": true, "source": true, "headers": true,
+		"attachments": false} {
+		p := b.get("/messages/" + id + "?view=" + view)
+		if len(p.body) > 100<<10 || strings.Contains(p.body, "There is more") != more {
+			t.Errorf("%s: a page of %d bytes", view, len(p.body))
+		}
 	}
-	deep := strings.Repeat("Content-Type: multipart/mixed; boundary=B\r\n\r\n--B\r\n", 1000)
-	if n := len(readContent([]byte(deep)).Parts); n > shownParts {
-		t.Errorf("%d parts are shown", n)
+	if p := b.get("/messages/" + id + "/html"); len(p.body) < 8*50_000 {
+		t.Errorf("the frame has only %d bytes", len(p.body))
 	}
 }
 
-func FuzzReadContent(f *testing.F) {
-	f.Add([]byte("Subject: =?utf-8?B?eA==?=\r\nContent-Type: multipart/mixed; boundary=B\r\n\r\n--B\r\nContent-Transfer-Encoding: base64\r\n\r\neA==\r\n--B--"))
-	f.Add([]byte("Content-Type: text/plain; charset=shift_jis\n\n\x83\x65"))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		v := readContent(raw)
-		if len(v.Parts) > shownParts {
-			t.Fatalf("%d parts", len(v.Parts))
-		}
-		for _, p := range v.Parts {
-			if len(p.Text) > 3*shownText {
-				t.Fatalf("a text of %d bytes", len(p.Text))
-			}
-		}
-	})
+// TestAMessageLeadsToItsWebhooks, and back.
+func TestAMessageLeadsToItsWebhooks(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	ep, err := w.webhooks.Create(t.Context(), api.EndpointRequest{URL: "https://hooks.example/x"})
+	w.must(err)
+	id := w.submit(api.SubmitRequest{})
+	w.deliver(id)
+	w.deliveries(ep.ID, 3) // after the two of the message
+	b := w.operator()
+	p := b.get("/messages/" + id)
+	p.has(t, "<h2>Webhooks</h2>", `<a href="/webhooks/`+ep.ID+`/deliveries/`)
+	link := regexp.MustCompile(`/webhooks/` + ep.ID + `/deliveries/[^"]+`).FindString(p.body)
+	b.get(link).has(t, `href="/messages/`+id+`"`)
+	b.get("/messages/"+w.later(api.SubmitRequest{})+"?part=live").lacks(t, "Webhooks")
+}
+
+// TestContentAfterSending is shown as before, with the time until which it is kept.
+func TestContentAfterSending(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	keeps, err := outbox.New(outbox.Parts{DB: w.db, Queue: queue.NewClient(w.db.Client(), queue.Options{}),
+		Control: queue.NewControl(w.db.Client()), Router: w.relay, Accounts: w.accounts, Gateways: w.gateways},
+		outbox.Options{KeepContent: time.Hour})
+	w.must(err)
+	answer, err := w.outbox.Submit(t.Context(), api.SubmitRequest{
+		To: api.Addresses{{Address: "ann@example.net"}}, Subject: "s", HTML: "<p>The code is 1234",
+		Text: "The code is 1234"})
+	w.must(err)
+	keeps.Deliver(t.Context(), queue.Task{ID: answer.QueueID + ".1"})
+	b, path := w.operator(), "/messages/"+answer.QueueID
+	page := b.get(path)
+	page.isSafe(t, path)
+	page.has(t, "This message was sent", "The content is kept after sending. It will be deleted <time",
+		`src="`+path+`/html"`, "Download .eml")
+	page.lacks(t, "not kept")
+	b.get(path+"?view=text").has(t, "The code is 1234", "It will be deleted")
+	b.get(path+"/html").has(t, "The code is 1234")
+	b.get(path+"/parts/1").has(t, "The code is 1234")
+	if p := w.browser().get(path + "/html"); p.status == http.StatusOK {
+		t.Error("who is not logged in reads it")
+	}
+	w.must(w.db.Client().Del(t.Context(), "postroom:{0}:content:"+answer.QueueID).Err()) // its time is over
+	page = b.get(path)
+	page.has(t, "The content of a message is not kept after sending (outbox.keepContent).")
+	page.lacks(t, "It will be deleted", "Download")
+	b.get(path+"/html").has(t, "not kept after sending")
 }

@@ -11,18 +11,21 @@ import (
 // outboxView is the outbox's page.
 type outboxView struct {
 	Filter  filter
-	Counted bool            // the tabs have counts; they are those of the whole instance
+	Counted bool            // the tabs have counts: those of the account and the lane of the filter
+	Whole   bool            // the whole instance is shown, so sending can be paused
 	Sending api.QueueStatus // both lanes
 	Bulk    api.QueueStatus // the bulk lane alone
 	Tabs    []tab
 	Rows    []api.OutboxMessage
 	Pager   pager
+	stretch // in place of pages: of a search, and of a file
 }
 
 // tab narrows the outbox to a state, and counts it.
 type tab struct {
 	State   api.State // empty: all
 	Count   int
+	Counted bool // Completed messages have left the outbox, and are not counted
 	URL     string
 	Current bool
 }
@@ -34,7 +37,7 @@ func (u outboxPage) outbox(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	view := outboxView{Filter: f, Counted: boundTo(r) == ""}
+	view := outboxView{Filter: f, Whole: boundTo(r) == ""}
 	part := r.URL.Query().Get("part")
 	if part != "rows" {
 		if err := u.count(r.Context(), &view); err != nil {
@@ -42,17 +45,25 @@ func (u outboxPage) outbox(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if part != "counts" {
-		if err := u.list(r.Context(), &view, pageOf(r.URL.Query())); err != nil {
+		if err := u.list(r, &view); err != nil {
 			return err
 		}
 	}
 	return u.show(w, r, http.StatusOK, "outbox", "Outbox", view)
 }
 
-// count fills in the tabs, and for the whole instance their counts and whether sending is paused.
+// count fills in the tabs with their counts, and for the whole instance whether sending is paused.
 func (u outboxPage) count(ctx context.Context, v *outboxView) error {
+	f := v.Filter
+	v.Counted = f.Tag == "" && f.Search == "" && f.After.IsZero() && f.Before.IsZero()
+	var j api.Jobs
 	var err error
 	if v.Counted {
+		if j, err = u.Outbox.Jobs(ctx, api.CounterQuery{Account: f.Account, Lane: f.Lane}); err != nil {
+			return err
+		}
+	}
+	if v.Whole {
 		if v.Sending, err = u.Outbox.QueueStatus(ctx, "submit"); err != nil {
 			return err
 		}
@@ -60,27 +71,36 @@ func (u outboxPage) count(ctx context.Context, v *outboxView) error {
 			return err
 		}
 	}
-	j := v.Sending.Jobs
 	counts := map[api.State]int{
-		api.Waiting: j.Waiting, api.Active: j.Active, api.Delayed: j.Delayed, api.Paused: j.Paused,
-		api.Failed: j.Failed, api.Completed: j.Completed,
-		"": j.Waiting + j.Active + j.Delayed + j.Paused + j.Failed,
+		api.Waiting: j.Waiting, api.Active: j.Active, api.Scheduled: j.Scheduled, api.Delayed: j.Delayed,
+		api.Paused: j.Paused, api.Failed: j.Failed, "": j.Pending() + j.Failed,
 	}
 	for _, state := range append([]api.State{""}, states...) {
-		v.Tabs = append(v.Tabs, tab{state, counts[state], v.Filter.With(state).URL(), v.Filter.State == state})
+		n, counted := counts[state]
+		v.Tabs = append(v.Tabs, tab{State: state, Count: n, Counted: v.Counted && counted, URL: f.With(state).URL(),
+			Current: f.State == state})
 	}
 	return nil
 }
 
 // list fills in a page of messages.
-func (u outboxPage) list(ctx context.Context, v *outboxView, page int) error {
-	q := v.Filter.query()
-	q.Page, q.PageSize = page, rowsPerPage
-	got, err := u.Outbox.List(ctx, q)
+func (u outboxPage) list(r *http.Request, v *outboxView) error {
+	q, page := v.Filter.query(), pageOf(r.URL.Query())
+	q.Page, q.PageSize = page, rowsFor(r)
+	if v.Filter.Scans() || collects(r) != nil { // pages of a file would shift while messages leave
+		q.Page, q.Cursor = 0, r.URL.Query().Get("cursor")
+	}
+	got, err := u.Outbox.Within(searchFor).List(r.Context(), q)
 	if err != nil {
 		return err
 	}
 	v.Rows = got.Messages
+	v.stretch = stretch{First: v.Filter.URL(), Further: q.Cursor != "", Cursor: got.Cursor}
+	if got.Cursor != "" {
+		next := v.Filter.values()
+		next.Set("cursor", got.Cursor)
+		v.Next, v.Short = address("/outbox", next), len(got.Messages) < q.PageSize
+	}
 	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/outbox",
 		values: v.Filter.values()}
 	return nil
@@ -101,6 +121,8 @@ var switched = map[string]map[bool]string{
 	"bulk": {true: "The bulk lane is paused. Transactional mail goes on.", false: "The bulk lane goes on."},
 	"digests": {true: "Digests are paused. Events are still taken in; what comes due meanwhile is mailed later.",
 		false: "Digests go on."},
+	"documents": {true: "Indexing is paused. What changes meanwhile is found later.",
+		false: "Indexing goes on."},
 	"notify": {true: "Webhooks are paused. Their deliveries wait.", false: "Webhooks go on."},
 }
 

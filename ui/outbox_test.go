@@ -46,11 +46,12 @@ func TestOutboxShowsMessages(t *testing.T) {
 	p.has(t, busy, "451 4.3.2 Come back later", "550 5.1.1 No such user", "1 / 10", "(2 recipients)", "#news",
 		"shop@example.com",
 		"1–4 of <strong>4 messages</strong>", "4</span> <span class=\"l\">in the outbox", "Sending", "1.2.3")
-	p.has(t, `<time datetime="`, `UTC" data-relative="due">in `)
+	p.has(t, `<time datetime="`, `data-past="due"><span>in `, " UTC</small>")
 
 	for query, want := range map[string][]string{
 		"state=failed":                            {"to nobody"},
-		"state=delayed":                           {"to busy", "bulk one"},
+		"state=delayed":                           {"to busy"},
+		"state=scheduled":                         {"bulk one"},
 		"lane=bulk":                               {"bulk one"},
 		"tag=news":                                {"bulk one"},
 		"search=NOBODY":                           {"to nobody"},
@@ -85,10 +86,10 @@ func TestOutboxHasPages(t *testing.T) {
 		w.later(api.SubmitRequest{Subject: fmt.Sprintf("number %d", i)})
 	}
 	b := w.operator()
-	p := b.get("/outbox?state=delayed")
-	p.has(t, "1–50 of <strong>53 messages</strong>", "Page 1 of 2", `href="/outbox?page=2&state=delayed"`)
-	p = b.get("/outbox?page=2&state=delayed")
-	p.has(t, "51–53 of <strong>53 messages</strong>", "number 52", `href="/outbox?state=delayed"`)
+	p := b.get("/outbox?state=scheduled")
+	p.has(t, "1–50 of <strong>53 messages</strong>", "Page 1 of 2", `href="/outbox?page=2&state=scheduled"`)
+	p = b.get("/outbox?page=2&state=scheduled")
+	p.has(t, "51–53 of <strong>53 messages</strong>", "number 52", `href="/outbox?state=scheduled"`)
 	if n := len(p.subjects()); n != 3 {
 		t.Errorf("the second page has %d messages", n)
 	}
@@ -173,7 +174,7 @@ func TestCancelWhatAFilterLeaves(t *testing.T) {
 	p = b.submitForm("/cancel", form)
 	p.has(t, "4 messages were cancelled.", "young news")
 	p.lacks(t, "old news", "dead news")
-	if w.state(other) != api.Delayed || w.state(young) != api.Delayed {
+	if w.state(other) != api.Scheduled || w.state(young) != api.Scheduled {
 		t.Error("a message was cancelled that nobody confirmed")
 	}
 }
@@ -184,7 +185,7 @@ func TestCancelAsksAgainWhenThereAreMore(t *testing.T) {
 	w.later(api.SubmitRequest{})
 	moved := w.submit(api.SubmitRequest{})
 	b := w.operator()
-	form := b.get("/cancel?state=delayed").hidden()
+	form := b.get("/cancel?state=scheduled").hidden()
 	if form.Get("total") != "1" {
 		t.Fatalf("the form is %v", form)
 	}
@@ -193,7 +194,7 @@ func TestCancelAsksAgainWhenThereAreMore(t *testing.T) {
 	w.must(err)
 	p := b.post("/cancel", form)
 	p.has(t, "You confirmed 1 message; meanwhile there are more", "Cancel 2 messages?")
-	if w.state(moved) != api.Delayed {
+	if w.state(moved) != api.Scheduled {
 		t.Error("it was cancelled all the same")
 	}
 	b.submitForm("/cancel", p.hidden()).has(t, "2 messages were cancelled.")

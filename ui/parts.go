@@ -17,6 +17,7 @@ import (
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/people"
+	"github.com/postroom/postroom/server/provision"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/suppression"
 	"github.com/postroom/postroom/templates"
@@ -37,6 +38,7 @@ type Parts struct {
 	Overview     *overview.Overview
 	Accounts     *accounts.Accounts
 	Gateways     *gateways.Store
+	Provision    *provision.Provisioner
 	Templates    *templates.Templates
 	Documents    *documents.Documents
 	Access       *access.Access
@@ -45,8 +47,9 @@ type Parts struct {
 	Audit        *audit.Log
 	Look         audit.Look // at records, before and after a change
 	State        State
-	Dashboard    http.Handler // of the queues, mounted at DashboardPath; queue.Dashboard is one
-	Viewer       http.Handler // the same, without buttons, for those who may change nothing
+	OpenAPI      func() ([]byte, error) // the OpenAPI document, as JSON
+	Dashboard    http.Handler           // of the queues, mounted at DashboardPath; queue.Dashboard is one
+	Viewer       http.Handler           // the same, without buttons, for those who may change nothing
 	// LinkURL returns the URL of the page of a one-time link; server.LinkURL is one
 	LinkURL func(service, secret string) string
 	// AskAgain sends the mail again that asks to confirm a subscription; Again of audience.Confirmations

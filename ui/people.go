@@ -2,6 +2,7 @@ package ui
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -13,18 +14,47 @@ import (
 type peopleView struct {
 	People []api.PersonInfo
 	Pager  pager
-	SignOn *SignOn // where persons may log in instead; nil: nowhere
+	Form   form
+}
+
+// personForm returns the form of a new person. With a sign-on, persons may log in there instead.
+func personForm(signOn *SignOn) form {
+	f := form{Action: "/people", Back: "/people", Save: "Add", Twins: "POST /v1/people · postroom person add",
+		Groups: []formGroup{{Legend: "Add a person", Fields: []formField{
+			{Name: "person", Label: "Name", Most: 128, Required: true},
+			{Name: "role", Label: "Role", Kind: "choice", Choices: []string{"viewer", "operator", "admin"},
+				Hint: "A viewer changes nothing; an operator does everything but people, tokens, settings and the " +
+					"audit log. You get a link that works once. The person sets the password with it."},
+			{Name: "accounts", Label: "Only these accounts, with spaces between them", Most: 4096,
+				Placeholder: "all"},
+		}}}}
+	if signOn != nil {
+		f.Groups[0].Fields = append(f.Groups[0].Fields, formField{Name: "external", Kind: "check",
+			Label: "logs in with " + signOn.Name + ", under this name"})
+	}
+	return f
 }
 
 func (u peoplePages) people(w http.ResponseWriter, r *http.Request) error {
+	return u.showPeople(w, r, url.Values{"external": {"on"}}, nil)
+}
+
+// showPeople shows the list, and the form to add a person as it was filled in.
+func (u peoplePages) showPeople(w http.ResponseWriter, r *http.Request, typed url.Values,
+	refused error) error {
 	page := pageOf(r.URL.Query())
 	got, err := u.People.List(r.Context(), page, rowsPerPage)
 	if err != nil {
 		return err
 	}
-	view := peopleView{People: got.People, SignOn: u.opts.SignOn}
+	view := peopleView{People: got.People, Form: personForm(u.opts.SignOn)}
+	view.Form.fill(typed)
+	status, err := view.Form.refuse(r, refused)
+	if err != nil {
+		return err
+	}
 	view.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/people"}
-	return u.show(w, r, http.StatusOK, "people", "People", view)
+	return u.show(w, r, status, "people", "People", view)
 }
 
 // personView is the data of the page of a person.
@@ -32,6 +62,23 @@ type personView struct {
 	api.PersonInfo
 	Link string // that was made just now; empty: none
 	Ends time.Time
+	Form form
+}
+
+// personChange returns the form that changes a person.
+func personChange(p api.PersonInfo) form {
+	f := form{Action: "/people/" + p.Person, Back: "/people", Save: "Save",
+		Twins: "PATCH /v1/people/" + p.Person + " · postroom person change " + p.Person,
+		Groups: []formGroup{{Legend: "What " + p.Person + " may do", Fields: []formField{
+			{Name: "role", Label: "Role", Kind: "choice", Choices: []string{"viewer", "operator", "admin"}},
+			{Name: "accounts", Label: "Only these accounts, with spaces between them", Most: 4096,
+				Placeholder: "all"},
+			{Name: "disabled", Label: "may not log in", Kind: "check", Hint: "A change ends the sessions."},
+		}}}}
+	v := values(map[string]string{"role": string(p.Role), "accounts": strings.Join(p.Accounts, " ")})
+	setOn(v, "disabled", p.Disabled)
+	f.fill(v)
+	return f
 }
 
 func (u peoplePages) person(w http.ResponseWriter, r *http.Request) error {
@@ -39,7 +86,7 @@ func (u peoplePages) person(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return u.show(w, r, http.StatusOK, "person", p.Person, personView{PersonInfo: p})
+	return u.show(w, r, http.StatusOK, "person", p.Person, personView{PersonInfo: p, Form: personChange(p)})
 }
 
 func (u peoplePages) create(w http.ResponseWriter, r *http.Request) error {
@@ -52,7 +99,7 @@ func (u peoplePages) create(w http.ResponseWriter, r *http.Request) error {
 	p, err := u.People.Create(r.Context(), req, time.Now())
 	switch {
 	case err != nil:
-		return undone(w, r, "/people", err)
+		return u.showPeople(w, r, r.PostForm, err)
 	case external:
 		return done(w, r, "/people/"+p.Person, "Added. %s logs in at %s.", p.Person, req.Identity.Issuer)
 	}
@@ -81,14 +128,27 @@ func (u peoplePages) linked(w http.ResponseWriter, r *http.Request, p api.Person
 		}
 	}
 	return u.show(w, r, http.StatusOK, "person", p.Person, personView{PersonInfo: p, Ends: ends,
-		Link: u.LinkURL(service, secret)})
+		Link: u.LinkURL(service, secret), Form: personChange(p)})
 }
 
 func (u peoplePages) update(w http.ResponseWriter, r *http.Request) error {
 	role, accounts := api.Role(r.PostForm.Get("role")), strings.Fields(r.PostForm.Get("accounts"))
-	_, err := u.People.Update(r.Context(), r.PathValue("id"), api.PersonPatch{Role: &role, Accounts: &accounts,
-		Disabled: new(r.PostForm.Has("disabled"))}, time.Now())
-	return u.after(w, r, err, "Changed. The sessions of %s have ended.")
+	_, refused := u.People.Update(r.Context(), r.PathValue("id"), api.PersonPatch{Role: &role,
+		Accounts: &accounts, Disabled: new(r.PostForm.Has("disabled"))}, time.Now())
+	if refused == nil {
+		return u.after(w, r, nil, "Changed. The sessions of %s have ended.")
+	}
+	p, err := u.People.Get(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	view := personView{PersonInfo: p, Form: personChange(p)}
+	view.Form.fill(r.PostForm)
+	status, err := view.Form.refuse(r, refused)
+	if err != nil {
+		return err
+	}
+	return u.show(w, r, status, "person", p.Person, view)
 }
 
 // after shows the result of a change of a person, on the page of the person.

@@ -145,7 +145,7 @@ func TestViewersOnlyLook(t *testing.T) {
 			t.Errorf("POST %s: %d", path, p.status)
 		}
 	}
-	if w.state(id) != api.Delayed {
+	if w.state(id) != api.Scheduled {
 		t.Error("the message was changed")
 	}
 	b.get("/admin/queues/").has(t, `FLAG_READ_ONLY`)
@@ -160,10 +160,11 @@ func TestAdminsManagePeople(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	root, ann := w.person("root", api.RoleAdmin), w.person("ann", api.RoleOperator)
-	root.submitForm("/people", url.Values{"person": {"a b"}, "role": {"viewer"}}).has(t,
-		"person must be 1 to 128")
-	root.submitForm("/people/ann", url.Values{"role": {"admin"}, "accounts": {"shop"}}).has(t,
-		"accounts must be empty")
+	root.post("/people", url.Values{"person": {"a b"}, "role": {"operator"}}).has(t,
+		`id="person-wrong">must be 1 to 128`, `value="a b"`, `value="operator" selected`)
+	root.post("/people/ann", url.Values{"role": {"admin"}, "accounts": {"shop"}, "disabled": {"on"}}).has(t,
+		`id="accounts-wrong">must be empty`, `value="admin" selected`, `name="disabled" checked`,
+		`value="shop"`)
 	root.submitForm("/people/ann", url.Values{"role": {"viewer"}, "accounts": {"shop  b"}}).has(t,
 		"The sessions of ann have ended", `value="shop b"`)
 	if p := ann.get("/me"); p.status != http.StatusSeeOther {

@@ -43,6 +43,8 @@ type replayView struct {
 	Letters    []api.OutboxMessage
 	Pager      pager
 	Correction *correction
+
+	next string // URL of the next letters of a file
 }
 
 // Total returns the number of messages that the filter selects.
@@ -88,12 +90,20 @@ func (u *UI) confirmReplay(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q, page := f.query(), pageOf(r.URL.Query())
-	q.Page, q.PageSize = page, rowsPerPage
+	q.Page, q.PageSize = page, rowsFor(r)
+	if collects(r) != nil { // pages would shift while messages are sent again
+		q.Page, q.Cursor = 0, r.URL.Query().Get("cursor")
+	}
 	letters, err := u.Outbox.DeadLetters(ctx, q)
 	if err != nil {
 		return err
 	}
 	view.Reasons, view.Letters = found.Reasons, letters.DeadLetters
+	if letters.Cursor != "" {
+		next := f.values()
+		next.Set("cursor", letters.Cursor)
+		view.next = address("/replay", next)
+	}
 	view.Pager = pager{Page: page, Pages: letters.Pages, Total: letters.Total, Size: rowsPerPage,
 		path: "/replay", values: f.values()}
 	if view.Correction, err = u.corrections(r); err != nil {

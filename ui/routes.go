@@ -16,7 +16,12 @@ type table struct {
 	mux *http.ServeMux
 }
 
-func (t table) open(pattern string, h handler) { t.mux.Handle(pattern, t.answer(h)) }
+func (t table) open(pattern string, h handler) {
+	if strings.HasPrefix(pattern, "GET ") {
+		h = exports(h)
+	}
+	t.mux.Handle(pattern, t.answer(h))
+}
 
 func (t table) closed(pattern string, h handler) { t.open(pattern, t.guard(admits, h)) }
 
@@ -45,6 +50,7 @@ func (t table) ownChanges(pattern, kind string, h handler) {
 func (u *UI) routes() *http.ServeMux {
 	t := table{u, http.NewServeMux()}
 	t.mailRoutes()
+	t.accountRoutes()
 	t.webhookRoutes()
 	t.audienceRoutes()
 	t.campaignRoutes()
@@ -52,8 +58,18 @@ func (u *UI) routes() *http.ServeMux {
 	t.adminRoutes()
 	t.peopleRoutes()
 	t.demoRoutes()
+	t.docsRoutes()
 	t.closed("/", noPage)
 	return t.mux
+}
+
+// docsRoutes are the documentation, for everybody.
+func (t table) docsRoutes() {
+	reference := newReferencePages(t.UI)
+	t.open("GET /docs", t.known(reference.list))
+	t.open("GET /docs/api/{operation}", t.known(reference.operation))
+	t.open("GET "+guidePath, t.known(reference.guide))
+	t.open("GET "+guidePath+"/{page...}", t.known(reference.guide))
 }
 
 // mailRoutes are the login, and the pages about mail and the instance.
@@ -83,6 +99,8 @@ func (t table) mailRoutes() {
 	t.open("GET /login", loginPages{u}.loginPage)
 	t.open("POST /login", loginPages{u}.login)
 	t.open("POST /logout", u.logout)
+	t.open("POST /theme", loginPages{u}.setTheme)
+	t.open("POST /filters", loginPages{u}.setSaved)
 	t.open("GET /login/oidc", loginPages{u}.beginSignOn)
 	t.open("GET /login/oidc/callback", loginPages{u}.finishSignOn)
 
@@ -96,19 +114,27 @@ func (t table) mailRoutes() {
 	t.sharedChanges("POST /cancel", "message", u.cancelAll)
 	t.shared("GET /replay", u.confirmReplay)
 	t.sharedChanges("POST /replay", "message", u.replayAll)
+	t.closed("GET /queues", queuePages{u}.queues)
 	t.changes("POST /queues/{queue}/pause", "queue", outboxPage{u}.pause)
 	t.changes("POST /queues/{queue}/resume", "queue", outboxPage{u}.resume)
 	t.shared("GET /messages/{id}", onMessage(u, u.message))
-	t.shared("GET /messages/{id}/content", onMessage(u, u.content))
+	content := contentPages{u}
+	t.shared("GET /messages/{id}/content", onMessage(u, content.content))
+	t.shared("GET /messages/{id}/html", onMessage(u, content.mailFrame))
+	t.shared("GET /messages/{id}/parts/{part}", onMessage(u, content.part))
 	t.sharedChanges("POST /messages/{id}/cancel", "message", onMessage(u, u.cancel))
 	t.sharedChanges("POST /messages/{id}/retry", "message", onMessage(u, u.retry))
 	t.sharedChanges("POST /messages/{id}/reschedule", "message", onMessage(u, u.reschedule))
 	t.sharedChanges("POST /messages/{id}/replay", "message", onMessage(u, u.replay))
-	t.shared("GET /accounts", u.accounts)
-	t.sharedChanges("POST /accounts/{id}/sender", "account", u.mailSender)
-	t.closed("GET /gateways", u.gateways)
 	t.shared("GET /templates", templatePages{u}.templates)
+	t.shared("GET /templates/new", templatePages{u}.newTemplate)
+	t.sharedChanges("POST /templates", "template", templatePages{u}.createTemplate)
+	t.shared("POST /templates/try", templatePages{u}.tryTemplate)
 	t.shared("GET /templates/{id}", templatePages{u}.template)
+	t.shared("GET /templates/{id}/edit", templatePages{u}.editTemplate)
+	t.shared("GET /templates/{id}/compare", templatePages{u}.compareTemplate)
+	t.sharedChanges("POST /templates/{id}", "template", templatePages{u}.changeTemplate)
+	t.shared("POST /templates/{id}/test", templatePages{u}.testTemplate)
 	t.shared("GET /templates/{id}/preview", templatePages{u}.templateFrame)
 	t.sharedChanges("POST /templates/{id}/restore", "template", templatePages{u}.restoreTemplate)
 	t.shared("GET /suppressions", suppressionPages{u}.suppressions)
@@ -120,6 +146,28 @@ func (t table) mailRoutes() {
 	t.closed("GET /status", u.status)
 	t.closed(DashboardPath, u.dashboard)
 	t.closed(DashboardPath+"/", u.dashboard)
+}
+
+// accountRoutes are the pages of accounts and gateways.
+func (t table) accountRoutes() {
+	a, p := accountPages{t.UI}, gatewayPages{t.UI}
+	t.shared("GET /accounts", a.accounts)
+	t.closed("GET /accounts/new", a.newAccount)
+	t.changes("POST /accounts", "account", a.createAccount)
+	t.shared("GET /accounts/{id}", a.onAccount(a.account))
+	t.shared("GET /accounts/{id}/dns", a.onAccount(a.accountDNS))
+	t.closed("GET /accounts/{id}/edit", a.onAccount(a.editAccount))
+	t.changes("POST /accounts/{id}", "account", a.onAccount(a.changeAccount))
+	t.closed("POST /accounts/{id}/verify", a.onAccount(a.verifyAccount))
+	t.changes("POST /accounts/{id}/delete", "account", a.deleteAccount)
+	t.sharedChanges("POST /accounts/{id}/sender", "account", a.mailSender)
+	t.closed("GET /gateways", p.gateways)
+	t.closed("GET /gateways/new", p.newGateway)
+	t.changes("POST /gateways", "gateway", p.createGateway)
+	t.closed("GET /gateways/{id}", p.onGateway(p.gateway))
+	t.changes("POST /gateways/{id}", "gateway", p.onGateway(p.changeGateway))
+	t.closed("POST /gateways/{id}/verify", p.onGateway(p.verifyGateway))
+	t.changes("POST /gateways/{id}/delete", "gateway", p.deleteGateway)
 }
 
 // audienceRoutes are the pages of lists and subscribers.
@@ -246,16 +294,17 @@ func (t table) peopleRoutes() {
 
 // mounted are the paths of the table as echo writes them.
 var mounted = []string{
-	"/", "/playbooks", "/outbox", "/static/*", "/login", "/login/*", "/logout", "/log", "/search", "/to/*",
-	"/cancel", "/replay",
-	"/queues/*",
+	"/", "/playbooks", "/outbox", "/static/*", "/login", "/login/*", "/logout", "/theme", "/filters",
+	"/log", "/search", "/to/*", "/cancel", "/replay",
+	"/queues", "/queues/*",
 	"/messages/*",
-	"/webhooks", "/webhooks/*", "/accounts", "/accounts/*", "/gateways", "/templates", "/templates/*",
+	"/webhooks", "/webhooks/*", "/accounts", "/accounts/*", "/gateways", "/gateways/*",
+	"/templates", "/templates/*",
 	"/suppressions", "/suppressions/*", "/lists", "/lists/*", "/segments", "/segments/*",
 	"/campaigns", "/campaigns/*", "/digests", "/digests/*", "/audience", "/audience/*", "/imports", "/imports/*",
 	"/erasures/*", "/rates", "/settings",
 	"/tokens", "/tokens/*", "/audit", "/status", "/link", "/people", "/people/*", "/sessions",
-	"/sessions/*", "/me", "/me/*",
+	"/sessions/*", "/me", "/me/*", "/docs", "/docs/*",
 	DashboardPath, DashboardPath + "/*",
 }
 

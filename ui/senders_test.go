@@ -20,12 +20,12 @@ func TestAccountsPageAsksForSenders(t *testing.T) {
 	}
 	form := url.Values{"sender": {" ann@example.net "}}
 	b := w.operator()
-	b.get("/accounts").has(t, `action="/accounts/shop/sender"`)
+	b.get("/accounts/shop").has(t, `action="/accounts/shop/sender"`)
 	b.submitForm("/accounts/shop/sender", form).has(t, "A mail to ann@example.net asks")
 	bound := w.person("bob", api.RoleOperator, "club")
 	bound.submitForm("/accounts/club/sender", form).has(t, "A mail to ann@example.net asks")
 	viewer := w.person("vera", api.RoleViewer)
-	viewer.get("/accounts").lacks(t, "/accounts/shop/sender")
+	viewer.get("/accounts/shop").lacks(t, "/accounts/shop/sender")
 	for name, b := range map[string]*browser{"of another account": bound, "a viewer": viewer} {
 		if p := b.post("/accounts/shop/sender", form); p.status != http.StatusForbidden {
 			t.Errorf("%s: %d", name, p.status)

@@ -35,6 +35,22 @@ func (u *UI) guard(admits func(*access.Grant, *http.Request) error, next handler
 	}
 }
 
+// known shows a page to everybody: with the grant of who is logged in, and to others as to a stranger.
+func (t table) known(next handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		grant, err := t.authenticate(r)
+		if err == nil {
+			err = admitsBound(grant, r)
+		}
+		if err != nil {
+			r = r.Clone(r.Context())
+			r.Header.Del("Cookie")
+			return next(w, r)
+		}
+		return next(w, r.WithContext(context.WithValue(r.Context(), grantKey{}, grant)))
+	}
+}
+
 // authenticate returns the grant of a request. Another site cannot use a program's bearer token. With a
 // session, a change must come from our own pages.
 func (u *UI) authenticate(r *http.Request) (*access.Grant, error) {

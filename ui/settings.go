@@ -27,7 +27,18 @@ func (u settingsPage) settings(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return u.show(w, r, http.StatusOK, "settings", "Settings", rows)
+	return u.showSettings(w, r, http.StatusOK, rows)
+}
+
+// settingsView is the page of the settings.
+type settingsView struct {
+	Rows       []settingRow
+	Configured []api.ConfiguredSetting // at the start; empty: they are not known
+}
+
+func (u settingsPage) showSettings(w http.ResponseWriter, r *http.Request, status int,
+	rows []settingRow) error {
+	return u.show(w, r, status, "settings", "Settings", settingsView{rows, u.opts.Configuration})
 }
 
 func (u settingsPage) rows(r *http.Request) ([]settingRow, error) {
@@ -141,5 +152,5 @@ func (u settingsPage) refused(w http.ResponseWriter, r *http.Request, rows []set
 			}
 		}
 	}
-	return u.show(w, r, http.StatusBadRequest, "settings", "Settings", rows)
+	return u.showSettings(w, r, http.StatusBadRequest, rows)
 }

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -130,4 +131,23 @@ func TestSettingsAreForAdmins(t *testing.T) {
 	if n := w.settings.Current().DeliveryAttempts; n != 7 {
 		t.Errorf("changed to %d", n)
 	}
+}
+
+func TestTheConfigurationIsShownToAdmins(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.operator().get("/settings").lacks(t, `id="configuration"`)
+	u, err := New(w.ui.Parts, Options{Configuration: []api.ConfiguredSetting{
+		{Key: "smtp", Value: "smtp://shop:******@relay.test", Source: "POSTROOM_SMTP", Env: "POSTROOM_SMTP",
+			Secret: true},
+		{Key: "http.tls.cert", Empty: "no TLS" + evilText, Source: "default"}}})
+	w.must(err)
+	r := httptest.NewRequest(http.MethodGet, "/settings", nil)
+	r.Header.Set("Authorization", "Bearer "+adminToken)
+	rec := httptest.NewRecorder()
+	u.ServeHTTP(rec, r)
+	p := page{rec.Code, rec.Header(), rec.Body.String()}
+	p.isSafe(t, "/settings")
+	p.has(t, `id="configuration"`, "smtp://shop:******@relay.test", "<strong>POSTROOM_SMTP</strong>", "no TLS",
+		"GET /v1/settings/configuration · postroom config")
 }

@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/queue"
 )
 
 // statusView is the page of the instance's health. Without Redis, the data of Redis is left out.
@@ -16,9 +15,6 @@ type statusView struct {
 	Queues     []api.QueueStatus
 	Counters   *api.Counters
 }
-
-// shownQueues are the queues on the page.
-var shownQueues = []string{"submit", "bulk", "notify", "documents", "digests"}
 
 func (u *UI) status(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
@@ -35,16 +31,8 @@ func (u *UI) status(w http.ResponseWriter, r *http.Request) error {
 		view.Durability = &d
 	}
 	if view.Durability != nil {
-		for _, name := range shownQueues {
-			q, err := u.Outbox.QueueStatus(ctx, name)
-			if err == nil && name == queue.Digests {
-				err = u.Digests.Count(ctx, &q)
-			}
-			if err != nil {
-				u.log.WarnContext(ctx, "queue not counted", "queue", name, "error", err)
-				break
-			}
-			view.Queues = append(view.Queues, q)
+		if view.Queues, err = (queuePages{u}).count(ctx); err != nil {
+			u.log.WarnContext(ctx, "queues not counted", "error", err)
 		}
 		if c, err := u.Outbox.Counters(ctx, api.CounterQuery{}); err == nil {
 			view.Counters = &c

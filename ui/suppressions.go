@@ -1,11 +1,12 @@
 package ui
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
@@ -26,6 +27,22 @@ type suppressionsView struct {
 	Top      string // URL of the first rows; empty: these are the first
 	Export   string // URL of the CSV file of these rows
 	Wrong    string // why Q is invalid
+	Add      form
+}
+
+// suppressionForm returns the form of a new entry. back is the list to return to.
+func suppressionForm(back string) form {
+	return form{Action: "/suppressions/add", Back: back, Save: "Add", Hidden: map[string]string{"back": back},
+		Twins: "POST /v1/suppressions · postroom suppressions add",
+		Groups: []formGroup{{Legend: "Add an entry", Folded: true, Fields: []formField{
+			{Name: "whom", Label: "Address, or @ and a domain", Most: 512, Required: true},
+			{Name: "reason", Label: "Reason", Kind: "choice", Choices: suppressionReasons,
+				Hint: "An unsubscribe stops bulk mail, and mail of lists; the other reasons stop every mail."},
+			{Name: "account", Label: "Only of account"},
+			{Name: "list", Label: "Only of its list", Hint: "Each account has its own lists."},
+			{Name: "expires", Label: "Last day (UTC)", Kind: "date", Hint: "Empty: it holds for ever."},
+			{Name: "note", Label: "Note", Most: 500},
+		}}}}
 }
 
 // Any reports whether there is a filter.
@@ -36,7 +53,19 @@ func (v suppressionsView) Any() bool {
 
 // suppressions shows the suppression list, or all suppressions of an address.
 func (u suppressionPages) suppressions(w http.ResponseWriter, r *http.Request) error {
-	view, err := readSuppressions(r.URL.Query())
+	return u.showSuppressions(w, r, r.URL, url.Values{"whom": {strings.TrimSpace(r.URL.Query().Get("q"))}}, nil)
+}
+
+// showSuppressions shows the list of a URL, and the form to add an entry as it was filled in.
+func (u suppressionPages) showSuppressions(w http.ResponseWriter, r *http.Request, list *url.URL,
+	typed url.Values, refused error) error {
+	view, err := readSuppressions(list.Query())
+	if err != nil {
+		return err
+	}
+	view.Add = suppressionForm(list.RequestURI())
+	view.Add.fill(typed)
+	status, err := view.Add.refuse(r, refused)
 	if err != nil {
 		return err
 	}
@@ -51,7 +80,7 @@ func (u suppressionPages) suppressions(w http.ResponseWriter, r *http.Request) e
 		}
 		view.Found, view.Verdicts = &found, suppressionVerdicts(found.Suppressions)
 		view.Page.Suppressions = found.Suppressions
-		return u.show(w, r, http.StatusOK, "suppressions", "Suppressions", view)
+		return u.show(w, r, status, "suppressions", "Suppressions", view)
 	}
 	view.Query.Domain = strings.TrimPrefix(view.Q, "@")
 	view.Page, err = u.Suppressions.Query(r.Context(), boundTo(r), view.Query)
@@ -65,7 +94,7 @@ func (u suppressionPages) suppressions(w http.ResponseWriter, r *http.Request) e
 		view.Top = view.at("/suppressions", "")
 	}
 	view.Export = view.at("/v1/suppressions/export", "")
-	return u.show(w, r, http.StatusOK, "suppressions", "Suppressions", view)
+	return u.show(w, r, status, "suppressions", "Suppressions", view)
 }
 
 func readSuppressions(v url.Values) (suppressionsView, error) {
@@ -124,28 +153,49 @@ func (u suppressionPages) addSuppression(w http.ResponseWriter, r *http.Request)
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	f := r.PostForm
-	n := api.NewSuppression{
-		Reason: f.Get("reason"), SuppressionScope: scopeOfForm(f), Source: "page", Response: f.Get("note"),
-	}
+	f := &formReader{Values: r.PostForm}
+	n := api.NewSuppression{Reason: f.Get("reason"), SuppressionScope: scopeOfForm(f.Values), Source: "page",
+		Response: f.Get("note"), Expires: f.day("expires")}
 	n.Email, n.Domain = whomOf(f.Get("whom"))
 	back := local(f.Get("back"))
-	if until := f.Get("expires"); until != "" {
-		at, err := time.Parse(time.DateOnly, until)
-		if err != nil {
-			return undone(w, r, back, fault.New(fault.Invalid, "", "The last day is no date"))
-		}
-		at = at.AddDate(0, 0, 1) // the day itself included
-		n.Expires = &at
+	var answer api.SuppressionsAdded
+	err := fault.InvalidFields(f.wrong)
+	if err == nil {
+		answer, err = u.Suppressions.Put(r.Context(), boundTo(r), []api.NewSuppression{n})
 	}
-	answer, err := u.Suppressions.Put(r.Context(), boundTo(r), []api.NewSuppression{n})
 	if err != nil {
-		return undone(w, r, back, err)
+		list, wrong := url.Parse(back)
+		if wrong != nil || list.Path != "/suppressions" {
+			list = &url.URL{Path: "/suppressions"}
+		}
+		return u.showSuppressions(w, r, list, f.Values, entryFault(err))
 	}
 	if answer.Added == 0 {
 		return done(w, r, back, "%s was there already.", f.Get("whom"))
 	}
 	return done(w, r, back, "%s was added.", f.Get("whom"))
+}
+
+// entryFault names the fields of the only entry of a request as the form does.
+func entryFault(err error) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok {
+		return err
+	}
+	fields := slices.Clone(f.Fields)
+	for i := range fields {
+		_, name, _ := strings.Cut(fields[i].Key, ".")
+		switch name {
+		case "email", "domain":
+			name = "whom"
+		case "":
+			continue
+		}
+		fields[i].Key = name
+	}
+	named := *f
+	named.Fields = fields
+	return &named
 }
 
 // removeSuppression removes one entry.

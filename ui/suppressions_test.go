@@ -71,10 +71,18 @@ func TestAddingAndRemovingSuppressions(t *testing.T) {
 	b.submitForm("/suppressions/add", form).has(t, "was there already.")
 	b.submitForm("/suppressions/add", url.Values{"whom": {"@example.org"}, "reason": {"manual"}})
 	b.get("/suppressions").has(t, "2 entries", "@example.org")
-	b.submitForm("/suppressions/add", url.Values{"whom": {"ann@"}, "reason": {"manual"},
-		"back": {"/suppressions"}}).has(t, "is not a valid email address")
-	b.submitForm("/suppressions/add", url.Values{"whom": {"ann@example.com"}, "reason": {"manual"},
-		"expires": {"soon"}, "back": {"/suppressions"}}).has(t, "The last day is no date.")
+	p = b.post("/suppressions/add", url.Values{"whom": {"ann@"}, "reason": {"unsubscribe"}, "list": {"a b"},
+		"expires": {"2999-12-31"}, "note": {"by letter"}, "back": {"/suppressions?q=example.org"}})
+	p.has(t, `id="whom-wrong">is not a valid email address`, `id="account-wrong">is required with a list`,
+		`id="list-wrong">is not the id of a list`, "Nothing was saved: 3 fields are wrong.", `value="ann@"`,
+		`value="by letter"`, `value="unsubscribe" selected`, `name="back" value="/suppressions?q=example.org"`,
+		"Entries of <strong>example.org</strong>")
+	if p.status != http.StatusBadRequest {
+		t.Errorf("wrong fields answer %d", p.status)
+	}
+	b.post("/suppressions/add", url.Values{"whom": {"ann@example.com"}, "reason": {"manual"},
+		"expires": {"soon"}, "back": {"https://evil.example/"}}).has(t, `id="expires-wrong">must be a date`,
+		"2 entries")
 
 	gone := url.Values{"email": {"ann@example.com"}, "reason": {"unsubscribe"}, "account": {"shop"},
 		"list": {"news"},

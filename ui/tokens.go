@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"cmp"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -19,11 +18,13 @@ type tokenPages struct{ *UI }
 type tokensView struct {
 	Tokens   []tokenRow
 	Pager    pager
-	Scopes   []api.Scope
 	Overlaps []overlap
 	Made     *api.TokenCreated // the new token; nil: none was made
 	Replaced string            // id of the token that Made replaces
 	Until    *time.Time        // when that one ends
+	Form     form
+	Typed    url.Values // into the form
+	Refused  error      // why that was refused; nil: it was not
 }
 
 // tokenRow is a token in the list.
@@ -73,8 +74,38 @@ func (u tokenPages) showTokens(w http.ResponseWriter, r *http.Request, v tokensV
 		v.Tokens = append(v.Tokens, row)
 	}
 	v.Pager = pager{Page: number, Pages: page.Pages, Total: page.Total, Size: rowsPerPage, path: "/tokens"}
-	v.Scopes, v.Overlaps = tokenScopes, overlaps
-	return u.show(w, r, http.StatusOK, "tokens", "Tokens", v)
+	v.Overlaps, v.Form = overlaps, tokenForm(len(v.Tokens) > 0)
+	v.Form.fill(v.Typed)
+	status, err := v.Form.refuse(r, v.Refused)
+	if err != nil {
+		return err
+	}
+	return u.show(w, r, status, "tokens", "Tokens", v)
+}
+
+// tokenForm returns the form of a new token.
+func tokenForm(folded bool) form {
+	var scopes []string
+	for _, s := range tokenScopes {
+		scopes = append(scopes, string(s))
+	}
+	const quota = "restrictions.quota."
+	return form{Action: "/tokens", Back: "/tokens", Save: "Make",
+		Twins: "POST /v1/tokens · postroom token create",
+		Groups: []formGroup{{Legend: "Make a token", Folded: folded, Fields: []formField{
+			{Name: "description", Label: "For what", Most: 1024, Required: true, Placeholder: "web shop"},
+			{Name: "scopes", Label: "May do", Kind: "checks", Choices: scopes,
+				Hint: "send submits mail, smtp over SMTP only; outbox reads and changes the outbox and the log, " +
+					"metrics reads metrics; api is all of these and accounts, templates, webhooks and suppressions; " +
+					"admin is everything. None chosen: api."},
+			{Name: "account", Label: "Only of account"},
+			{Name: "expires", Label: "Last day (UTC)", Kind: "date"},
+			{Name: "restrictions.addresses", Label: "From where", Most: 2000,
+				Placeholder: "anywhere, or 192.0.2.0/24"},
+			{Name: quota + "messages", Label: "Messages waiting, at most", Kind: "number", Placeholder: "any"},
+			{Name: quota + "bytes", Label: "Bytes of these", Kind: "number", Placeholder: "any"},
+			{Name: quota + "perDay", Label: "Messages a day", Kind: "number", Placeholder: "any"},
+		}}}}
 }
 
 // createToken makes the token of the form. Its page is the answer itself: a redirect would have to keep the
@@ -83,51 +114,29 @@ func (u tokenPages) createToken(w http.ResponseWriter, r *http.Request) error {
 	if err := parseForm(w, r); err != nil {
 		return err
 	}
-	f := r.PostForm
-	req := api.TokenRequest{Description: strings.TrimSpace(f.Get("description")),
-		Account: strings.TrimSpace(f.Get("account"))}
-	for _, s := range f["scopes"] {
+	f := &formReader{Values: r.PostForm}
+	req := api.TokenRequest{Description: f.text("description"), Account: f.text("account"),
+		Expires: f.day("expires")}
+	for _, s := range f.Values["scopes"] {
 		req.Scopes = append(req.Scopes, api.Scope(s))
 	}
-	if until := f.Get("expires"); until != "" {
-		at, err := time.Parse(time.DateOnly, until)
-		if err != nil {
-			return undone(w, r, "/tokens", fault.New(fault.Invalid, "", "The last day is no date"))
-		}
-		req.Expires = new(at.AddDate(0, 0, 1)) // the day itself included
+	const quota = "restrictions.quota."
+	from := strings.ReplaceAll(f.Get("restrictions.addresses"), ",", " ")
+	of := api.Restrictions{Addresses: strings.Fields(from),
+		Quota: none(api.TokenQuota{Messages: f.whole(quota + "messages"), Bytes: f.whole(quota + "bytes"),
+			PerDay: f.whole(quota + "perDay")})}
+	if len(of.Addresses) > 0 || of.Quota != nil {
+		req.Restrictions = &of
 	}
-	if from := strings.Fields(strings.ReplaceAll(f.Get("addresses"), ",", " ")); len(from) > 0 {
-		req.Restrictions = &api.Restrictions{Addresses: from}
+	var made api.TokenCreated
+	err := fault.InvalidFields(f.wrong)
+	if err == nil {
+		made, err = u.Access.Create(r.Context(), req, time.Now())
 	}
-	quota, err := readTokenQuota(f)
 	if err != nil {
-		return undone(w, r, "/tokens", err)
-	}
-	if quota != (api.TokenQuota{}) {
-		req.Restrictions = cmp.Or(req.Restrictions, &api.Restrictions{})
-		req.Restrictions.Quota = &quota
-	}
-	made, err := u.Access.Create(r.Context(), req, time.Now())
-	if err != nil {
-		return undone(w, r, "/tokens", err)
+		return u.showTokens(w, r, tokensView{Typed: r.PostForm, Refused: err})
 	}
 	return u.showTokens(w, r, tokensView{Made: &made})
-}
-
-// readTokenQuota reads the quota of the form. Empty fields mean any number.
-func readTokenQuota(form url.Values) (q api.TokenQuota, _ error) {
-	for name, field := range map[string]*int{"messages": &q.Messages, "bytes": &q.Bytes, "perDay": &q.PerDay} {
-		text := strings.TrimSpace(form.Get(name))
-		if text == "" {
-			continue
-		}
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 {
-			return q, fault.InvalidFields([]fault.Field{{Key: name, Message: "must be a number, 0 or more"}})
-		}
-		*field = n
-	}
-	return q, nil
 }
 
 // rotateToken makes a token in place of another, and shows it.

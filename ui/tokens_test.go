@@ -31,8 +31,9 @@ func TestTokensAreMadeReplacedAndDeleted(t *testing.T) {
 	}
 	last := time.Now().AddDate(0, 1, 0).UTC().Truncate(24 * time.Hour)
 	p := b.post("/tokens", url.Values{"description": {"<b>shop</b>"}, "scopes": {"send", "outbox"},
-		"account": {"snd"}, "addresses": {"192.0.2.0/24, 2001:db8::/32"}, "expires": {last.Format(time.DateOnly)},
-		"perDay": {"1500"}})
+		"account": {"snd"}, "restrictions.addresses": {"192.0.2.0/24, 2001:db8::/32"},
+		"expires":                   {last.Format(time.DateOnly)},
+		"restrictions.quota.perDay": {"1500"}})
 	p.isSafe(t, "the page of a new token")
 	first := madeToken.FindStringSubmatch(p.body)
 	if first == nil {
@@ -103,12 +104,14 @@ func TestWrongFormsMakeNoToken(t *testing.T) {
 	w := setup(t)
 	b := w.operator()
 	for want, form := range map[string]url.Values{
-		"description":               {"description": {" "}},
-		"scopes[0]":                 {"description": {"d"}, "scopes": {"everything"}},
-		"last day":                  {"description": {"d"}, "expires": {"tomorrow"}},
-		"restrictions.addresses[0]": {"description": {"d"}, "addresses": {"here"}},
+		`id="description-wrong">`:            {"description": {" "}},
+		`id="scopes-wrong">`:                 {"description": {"d"}, "scopes": {"everything"}},
+		`id="expires-wrong">must be a date`:  {"description": {"d"}, "expires": {"tomorrow"}},
+		`id="restrictions.addresses-wrong">`: {"description": {"d"}, "restrictions.addresses": {"here"}},
+		`value="the shop"`:                   {"description": {"the shop"}, "expires": {"never"}},
 	} {
-		if p := b.submitForm("/tokens", form); !strings.Contains(p.text(), want) || madeToken.MatchString(p.body) {
+		if p := b.post("/tokens", form); p.status != http.StatusBadRequest ||
+			!strings.Contains(p.text(), want) || madeToken.MatchString(p.body) {
 			t.Errorf("%v is not told that %s is wrong: %s", form, want, p.body)
 		}
 	}
@@ -142,6 +145,8 @@ func TestTokensAreForAdmins(t *testing.T) {
 func TestATokenNeedsNumbersForItsQuota(t *testing.T) {
 	t.Parallel()
 	b := setup(t).operator()
-	b.submitForm("/tokens", url.Values{"description": {"x"}, "bytes": {"much"}}).has(t,
-		"must be a number, 0 or more")
+	b.post("/tokens", url.Values{"description": {"x"}, "restrictions.quota.bytes": {"much"}}).has(t,
+		`id="restrictions.quota.bytes-wrong">must be a whole number`)
+	b.post("/tokens", url.Values{"description": {"x"}, "restrictions.quota.bytes": {"-1"}}).has(t,
+		`id="restrictions.quota.bytes-wrong">must be 0 or more`)
 }

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
+
+	"github.com/postroom/postroom/api"
 )
 
 // DashboardPath is where the dashboard of the queues is mounted.
@@ -18,6 +20,8 @@ type Options struct {
 	Logger  *slog.Logger // nil: nothing is logged
 	SignOn  *SignOn      // nil: persons log in here only
 	Demo    *Demo        // nil: this is no demo
+	// Configuration is the settings that the process was started with; nil: they are not shown
+	Configuration []api.ConfiguredSetting
 }
 
 // UI serves the pages. It is safe for concurrent use.
@@ -26,7 +30,7 @@ type UI struct {
 	opts   Options
 	log    *slog.Logger
 	mux    *http.ServeMux
-	pages  map[string]*template.Template
+	pages  map[string]func() (*template.Template, error)
 	static *files
 	csrf   *http.CrossOriginProtection
 }
@@ -35,6 +39,7 @@ type UI struct {
 type (
 	overviewPages    struct{ *UI }
 	outboxPage       struct{ *UI }
+	queuePages       struct{ *UI }
 	webhookPages     struct{ *UI }
 	templatePages    struct{ *UI }
 	suppressionPages struct{ *UI }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -13,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,8 +24,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/limits"
+	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/audience"
@@ -44,6 +48,7 @@ import (
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/people"
+	"github.com/postroom/postroom/server/provision"
 	"github.com/postroom/postroom/server/proxies"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/smtpsend"
@@ -85,7 +90,11 @@ type world struct {
 	alerts    []api.Alert
 	overview  *overview.Overview
 	ui        *UI
-	asked     []string // for senders: account and address
+	asked     []string         // for senders: account and address
+	login     api.VerifyResult // of each relay that is tried
+	tried     []api.VerifyRequest
+	dns       *provision.DNS
+	zone      zone
 }
 
 func setup(t *testing.T) *world { return setupOn(t, testredis.New(t)) }
@@ -111,8 +120,11 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 		"0123456789abcdef0123456789abcdef"))})
 	w.must(err)
 	public := func() string { return "https://mail.example.com" }
+	w.stored, err = mailtemplates.New(db, shop{}, mailtemplates.Options{})
+	w.must(err)
 	w.outbox, err = outbox.New(outbox.Parts{DB: db, Queue: tasks, Control: control, Router: w.relay,
-		Accounts: w.accounts, Gateways: w.gateways, Tokens: signed}, outbox.Options{ServiceURL: public})
+		Accounts: w.accounts, Gateways: w.gateways, Tokens: signed,
+		Templates: w.stored}, outbox.Options{ServiceURL: public})
 	w.must(err)
 	found, err := documents.New(documents.Parts{DB: db, Queues: control, Outbox: w.outbox, Store: w.index},
 		documents.Options{Kind: "opensearch"})
@@ -122,8 +134,6 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 		Match: func(ctx context.Context, q string, ids []string) (map[string]bool, error) {
 			return w.ui.Documents.Match(ctx, q, ids)
 		}})
-	w.must(err)
-	w.stored, err = mailtemplates.New(db, shop{}, mailtemplates.Options{})
 	w.must(err)
 	w.barred, err = suppression.New(db, suppression.Options{Ring: ring})
 	w.must(err)
@@ -175,14 +185,22 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 			}
 			return w.outbox.Submit(ctx, req)
 		},
-		Accepted: w.outbox.Accepted, DeleteDeadLetter: w.outbox.DeleteDeadLetter, Get: w.outbox.Reader.Get,
+		Accepted: w.outbox.Accepted, Withhold: w.outbox.Withhold,
+		DeleteDeadLetter: w.outbox.DeleteDeadLetter, Get: w.outbox.Reader.Get,
 		Letter:      w.outbox.Letter,
 		Account:     func(ctx context.Context, id string) error { _, err := w.accounts.Get(ctx, id); return err },
 		HasTemplate: func(context.Context, string, string) (bool, error) { return false, nil },
 		Resting:     func(context.Context) (bool, error) { return false, nil }},
 		digest.Options{Workers: 1, Hour: 8, Attempts: 1, Drop: true, ServiceURL: public})
 	w.must(err)
+	keys, err := dkim.NewKeys(db, ring, dkim.Options{})
+	w.must(err)
+	w.dns = &provision.DNS{Resolver: &w.zone, Keys: keys, ServiceURL: public}
+	tokens, err := oauth.New(db, ring, oauth.Options{})
+	w.must(err)
 	u, err := New(Parts{
+		Provision: &provision.Provisioner{Accounts: w.accounts, Gateways: w.gateways, OAuth: tokens,
+			Outbox: w.outbox, Tokens: w.access, People: w.people, Templates: w.stored, DNS: w.dns, Login: w.tryLogin},
 		Outbox: w.outbox, Webhooks: w.webhooks, Suppressions: w.barred, Audience: w.audience, Accounts: w.accounts,
 		Campaigns: w.campaigns, Digests: w.digests, Erasures: w.erasures, Why: w.why, Overview: w.overview,
 		Gateways: w.gateways, Templates: w.stored, Documents: found, Access: w.access, State: instance{db},
@@ -199,7 +217,8 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 			w.asked = append(w.asked, account+" "+address)
 			return api.SenderInfo{Sender: address, Mail: &api.SenderMail{}}, nil
 		},
-		Look: func(context.Context, api.AuditObject) (any, error) { return nil, nil },
+		OpenAPI: func() ([]byte, error) { return []byte(`{"openapi":"3.1.0"}`), nil },
+		Look:    func(context.Context, api.AuditObject) (any, error) { return nil, nil },
 	}, Options{Version: "1.2.3"})
 	w.must(err)
 	w.ui = u
@@ -443,9 +462,49 @@ func (r *relay) transact(ctx context.Context, m smtpsend.Message) (smtpsend.Resu
 				err.Verdict = smtpsend.Hard
 			}
 			out.Recipients = append(out.Recipients, smtpsend.RecipientResult{Address: to, Err: err, Response: reply})
+			out.Dialogue = append(out.Dialogue,
+				smtpsend.DialogueLine{From: smtpsend.FromNote, Text: "connected"},
+				smtpsend.DialogueLine{At: 7 * time.Millisecond, From: smtpsend.FromClient, Text: "RCPT TO:<" + to + ">"},
+				smtpsend.DialogueLine{At: 1203 * time.Millisecond, From: smtpsend.FromServer, Text: reply})
 		}
 	}
 	return out, nil
+}
+
+// zone is a DNS with these text records by name, and an MX for each name that has one.
+type zone map[string][]string
+
+// LookupTXT implements maildns.Resolver.
+func (z *zone) LookupTXT(_ context.Context, name string) ([]string, error) { return z.find(name) }
+
+// LookupMX implements maildns.MailResolver.
+func (z *zone) LookupMX(_ context.Context, name string) ([]*net.MX, error) {
+	if _, err := z.find(name); err != nil {
+		return nil, err
+	}
+	return []*net.MX{{Host: "mx.example.com.", Pref: 10}}, nil
+}
+
+// LookupNS implements maildns.Resolver.
+func (z *zone) LookupNS(context.Context, string) ([]*net.NS, error) {
+	if *z == nil {
+		return nil, errors.New("no network")
+	}
+	return nil, nil
+}
+
+func (z *zone) find(name string) ([]string, error) {
+	all, ok := (*z)[strings.TrimSuffix(name, ".")]
+	if !ok {
+		return nil, &net.DNSError{Err: "no such host", IsNotFound: true}
+	}
+	return slices.Clone(all), nil
+}
+
+// tryLogin stands in for the login to a relay.
+func (w *world) tryLogin(_ context.Context, req api.VerifyRequest) (api.VerifyAnswer, error) {
+	w.tried = append(w.tried, req)
+	return api.VerifyAnswer{SMTP: w.login}, nil
 }
 
 // gateway makes a gateway.

@@ -104,7 +104,8 @@ func (w *base) Redeliver(ctx context.Context, endpoint, id string) (api.Redelive
 	if err != nil {
 		return api.Redelivered{}, err
 	}
-	o := order{ref: ref{Endpoint: endpoint, Delivery: e.ID + "-" + newID()[:10]}, raw: record["event"]}
+	o := order{ref: ref{Endpoint: endpoint, Delivery: e.ID + "-" + newID()[:10]}, raw: record["event"],
+		again: e.ID}
 	_, full, err := w.create(ctx, []order{o})
 	switch {
 	case err != nil:

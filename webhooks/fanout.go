@@ -33,7 +33,8 @@ type ref struct {
 // order is a delivery to be made: one event for one endpoint. raw is the event as the stream has it.
 type order struct {
 	ref
-	raw string
+	raw   string
+	again string // the id of the event, if it is sent again; empty: this is its first delivery
 }
 
 // fanOut turns events into deliveries: a record, then a task, for each endpoint that subscribes to the
@@ -118,7 +119,7 @@ func (w *base) create(ctx context.Context, orders []order) (created int, full []
 	answers := make([]*redisdb.Reply[word], len(orders))
 	for i, o := range orders {
 		answers[i] = createScript.Add(pipe, []string{deliveryKey(o.ref)}, createArgs{o.Endpoint, o.Delivery,
-			o.raw, now, w.options.MaxPending, w.options.pendingAge().Milliseconds()})
+			o.raw, now, w.options.MaxPending, w.options.pendingAge().Milliseconds(), o.again})
 	}
 	if err := pipe.Exec(ctx); err != nil {
 		return 0, nil, fmt.Errorf("record %d webhook deliveries: %w", len(orders), err)

@@ -44,6 +44,7 @@ type (
 		Now                 time.Time
 		MaxPending          int
 		KeepFor             int64
+		Again               string
 	}
 	word      struct{ Word string }
 	beginArgs struct {
@@ -120,6 +121,12 @@ func restKey(endpoint string) string { return redisdb.Key(0, "webhook", "rest", 
 func hoursKey(endpoint string, day time.Time) string {
 	return redisdb.Key(0, "webhook", "hours", endpoint, day.UTC().Format(time.DateOnly))
 }
+
+// againKey has the id of the last delivery by which an event was sent to an endpoint again.
+func againKey(endpoint, event string) string {
+	return redisdb.Key(0, "webhook", "again", endpoint, event)
+}
+
 func deliveryKey(r ref) string {
 	return redisdb.Key(0, "webhook", "delivery", r.Endpoint, r.Delivery)
 }

@@ -101,7 +101,8 @@ func (w *replays) matchOne(ctx context.Context, endpoint string, lines []string,
 		if err != nil || e.ID == "" || !t.wants(&e) {
 			continue
 		}
-		orders = append(orders, order{ref: ref{Endpoint: endpoint, Delivery: e.ID + "-" + run}, raw: line})
+		orders = append(orders, order{ref: ref{Endpoint: endpoint, Delivery: e.ID + "-" + run}, raw: line,
+			again: e.ID})
 	}
 	return orders, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/traces"
 )
 
 const (
@@ -69,10 +70,31 @@ type poster struct {
 	secret  string // the instance's signing secret, for X-EE-Wh-Signature
 	agent   string // "postroom/1.2.3"
 	service func() string
+	traces  *traces.Tracer // nil: no traces
 }
 
-// post makes one request and returns its result. It never follows a redirect.
+// post makes one request and returns its result. It never follows a redirect. The request carries the trace
+// of its event.
 func (p *poster) post(ctx context.Context, x posting, now time.Time) reply {
+	ctx, span := p.traces.Child(p.traces.Continue(ctx, x.event.Trace), "webhook", traces.Asks)
+	defer span.End()
+	span.Set("postroom.event", string(x.event.Type))
+	span.Set("postroom.endpoint", x.to.id)
+	span.SetInt("postroom.attempt", x.attempt)
+	got := p.send(ctx, x, now)
+	if got.status > 0 {
+		span.SetInt("http.response.status_code", got.status)
+	}
+	switch {
+	case got.err != nil:
+		span.Fail("no answer")
+	case got.status >= http.StatusMultipleChoices:
+		span.Fail("refused")
+	}
+	return got
+}
+
+func (p *poster) send(ctx context.Context, x posting, now time.Time) reply {
 	payload, err := writeBody(x.event, p.service())
 	if err != nil {
 		return reply{err: err}
@@ -84,6 +106,7 @@ func (p *poster) post(ctx context.Context, x posting, now time.Time) reply {
 		return reply{err: fmt.Errorf("%w: the URL can't be read", dialing.ErrRefused)}
 	}
 	p.setHeaders(req.Header, x, payload, now)
+	p.traces.Outgoing(ctx, req.Header)
 	start := time.Now()
 	res, err := p.client.Do(req)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/traces"
 )
 
 // TaskType is the type of the tasks that [Webhooks.Deliver] handles. They wait in queue.Notify.
@@ -58,6 +59,7 @@ type Options struct {
 	// Match returns which of at most 250 messages a search query finds; nil: deliveries cannot be searched.
 	Match func(ctx context.Context, q string, ids []string) (map[string]bool, error)
 
+	Traces  *traces.Tracer        // nil: no traces
 	Logger  *slog.Logger          // nil: nothing is logged
 	Metrics prometheus.Registerer // where to register the metrics; nil: nowhere
 }
@@ -133,6 +135,7 @@ func New(db *redisdb.DB, tasks *queue.Client, control *queue.Control, ring *seal
 	w.poster = &poster{
 		client:  guard.Client(dialing.HTTP{PerHost: o.PerEndpoint}),
 		timeout: o.Timeout, secret: o.Secret, agent: "postroom/" + o.Version, service: o.ServiceURL,
+		traces: o.Traces,
 	}
 	return &Webhooks{w, &desk{w}, &replays{w}}, nil
 }

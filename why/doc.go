@@ -19,6 +19,6 @@
 //
 // It never changes anything, never connects to a relay, and logs no address.
 //
-// It has no keys in Redis. An account's newest 100,000 messages are searched without an index; the search
-// index finds older ones.
+// It has no keys in Redis. The outbox finds messages by their recipients; the search index finds those
+// that are not in the log any more.
 package why

@@ -6,12 +6,16 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/fault"
 )
 
-// shownMessages is how many messages an answer has at most.
-const shownMessages = 10
+const (
+	shownMessages = 10    // that an answer has at most
+	namedAmong    = 1_000 // newest messages to the address among which a Message-ID is looked for
+)
 
 // messages reads the newest messages to the address, or the one that was asked about.
 func (y *Why) messages(ctx context.Context, q *question) error {
@@ -19,13 +23,24 @@ func (y *Why) messages(ctx context.Context, q *question) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		m, ok, err := y.message(ctx, q, id)
-		if err != nil {
+	all := make([]told, len(ids))
+	var reads errgroup.Group
+	for i, id := range ids {
+		reads.Go(func() (err error) {
+			all[i], err = y.message(ctx, q, id)
 			return err
-		}
-		if ok {
-			q.answer.Messages = append(q.answer.Messages, m)
+		})
+	}
+	if err := reads.Wait(); err != nil {
+		return err
+	}
+	for _, one := range all {
+		switch {
+		case one.toOther:
+			q.others = q.named != ""
+		case one.message.QueueID != "":
+			q.answer.Messages = append(q.answer.Messages, one.message)
+			q.events[one.message.QueueID] = one.events
 		}
 	}
 	for _, d := range q.Indexed { // that the log does not have any more
@@ -46,7 +61,7 @@ func (q *question) means(ids ...string) bool { return q.named == "" || slices.Co
 
 // candidates returns the ids of the messages of the email log that may be to the address, newest first.
 func (y *Why) candidates(ctx context.Context, q *question) (ids []string, _ error) {
-	search := q.Address()
+	most := shownMessages
 	if q.named != "" {
 		if _, err := y.Log.Message(ctx, strings.ToUpper(q.named)); err == nil {
 			q.named = strings.ToUpper(q.named)
@@ -54,15 +69,15 @@ func (y *Why) candidates(ctx context.Context, q *question) (ids []string, _ erro
 		} else if !fault.Is(err, fault.NotFound) {
 			return nil, err
 		}
-		search = q.named
+		most = namedAmong
 	}
-	page, err := y.Log.Messages(ctx, api.LogQuery{Search: search, Account: q.Account, PageSize: 200})
+	found, partial, err := y.Log.To(ctx, q.Whom, most)
 	if err != nil {
 		return nil, err
 	}
-	q.answer.Partial = page.Cursor != ""
-	for _, m := range page.Messages {
-		if q.named == "" && slices.ContainsFunc(m.Envelope.To, q.Is) || q.named != "" && q.means(m.MessageID) {
+	q.answer.Partial = partial || q.named != "" && len(found) == most
+	for _, m := range found {
+		if q.means(m.MessageID) {
 			ids = append(ids, m.QueueID)
 		}
 	}
@@ -79,22 +94,27 @@ func (y *Why) candidates(ctx context.Context, q *question) (ids []string, _ erro
 	return ids[:min(len(ids), shownMessages)], nil
 }
 
-// message reads one message, as far as the address is concerned. ok is false if it is none to the address, or
-// of another account.
-func (y *Why) message(ctx context.Context, q *question, id string) (m api.WhyMessage, ok bool, _ error) {
+// told is a message as it was read. Without a queueId it is unknown, or of another account.
+type told struct {
+	message api.WhyMessage
+	events  []string // ids of all its events
+	toOther bool     // it is not to the address
+}
+
+// message reads one message, as far as the address is concerned.
+func (y *Why) message(ctx context.Context, q *question, id string) (one told, _ error) {
 	logged, err := y.Log.Message(ctx, id)
 	if fault.Is(err, fault.NotFound) || err == nil && q.Account != "" && logged.Account != q.Account {
-		return m, false, nil
+		return told{}, nil
 	}
 	if err != nil {
-		return m, false, err
+		return told{}, err
 	}
 	at := slices.IndexFunc(logged.Recipients, func(r api.RecipientStatus) bool { return q.Is(r.Address) })
 	if at < 0 {
-		q.others = q.named != ""
-		return m, false, nil
+		return told{toOther: true}, nil
 	}
-	m = api.WhyMessage{QueueID: id, Account: logged.Account, MessageID: logged.MessageID,
+	m := api.WhyMessage{QueueID: id, Account: logged.Account, MessageID: logged.MessageID,
 		Subject: logged.Subject, Status: logged.Status, Recipient: logged.Recipients[at], Lane: logged.Lane,
 		Created: logged.Created, Scheduled: &logged.Scheduled, Ended: logged.Ended,
 		Next: logged.NextAttempt.Time, Made: logged.AttemptsMade, Attempts: logged.Attempts,
@@ -102,15 +122,16 @@ func (y *Why) message(ctx context.Context, q *question, id string) (m api.WhyMes
 	if logged.Status == api.StatusQueued || logged.Status == api.StatusSending {
 		live, err := y.Log.Get(ctx, id)
 		if err != nil && !fault.Is(err, fault.NotFound) {
-			return m, false, err
+			return told{}, err
 		}
 		m.State = live.State
 	}
 	story, err := y.Log.MessageEvents(ctx, id)
 	if err != nil && !fault.Is(err, fault.NotFound) {
-		return m, false, err
+		return told{}, err
 	}
 	for _, e := range story.Events {
+		one.events = append(one.events, e.EventID)
 		if !slices.ContainsFunc(e.Recipients, q.Is) {
 			continue
 		}
@@ -122,7 +143,40 @@ func (y *Why) message(ctx context.Context, q *question, id string) (m api.WhyMes
 		}
 		m.Events = append(m.Events, e)
 	}
-	return m, true, nil
+	one.message = m
+	return one, nil
+}
+
+// deliveries reads the webhook deliveries of the events of the messages.
+func (y *Why) deliveries(ctx context.Context, q *question) error {
+	if y.Deliveries == nil {
+		return nil
+	}
+	all := make([]api.MessageDeliveries, len(q.answer.Messages))
+	var reads errgroup.Group
+	for i, m := range q.answer.Messages {
+		reads.Go(func() (err error) {
+			all[i], err = y.Deliveries(ctx, m.Account, false, q.events[m.QueueID])
+			return err
+		})
+	}
+	if err := reads.Wait(); err != nil {
+		return err
+	}
+	for i, m := range q.answer.Messages {
+		for _, d := range all[i].Deliveries {
+			one := api.WhyDelivery{Event: d.Event, QueueID: m.QueueID, Status: d.Status, Attempts: d.Attempts,
+				StatusCode: d.StatusCode, Created: d.Created, Next: d.NextAttempt.Time}
+			if !q.bound || d.Endpoint == "account:"+q.Account { // others are the instance's
+				one.Endpoint, one.ID, one.Error = d.Endpoint, d.ID, d.Error
+			}
+			q.answer.Deliveries = append(q.answer.Deliveries, one)
+		}
+	}
+	slices.SortFunc(q.answer.Deliveries, func(x, y api.WhyDelivery) int {
+		return cmp.Or(y.Created.Compare(x.Created), cmp.Compare(x.ID, y.ID))
+	})
+	return nil
 }
 
 // indexed returns a message that only the search index has.

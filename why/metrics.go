@@ -24,7 +24,7 @@ func newMetrics(reg prometheus.Registerer, sources []Source) *metrics {
 	for _, arrived := range []string{api.ArrivedYes, api.ArrivedNo, api.ArrivedNotYet, api.ArrivedUnknown} {
 		m.answers.WithLabelValues(arrived)
 	}
-	for _, name := range []string{sourceLog, sourceAccounts, sourceQueues} {
+	for _, name := range []string{sourceLog, sourceWebhooks, sourceAccounts, sourceQueues} {
 		m.unasked.WithLabelValues(name)
 	}
 	for _, source := range sources {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,7 +17,7 @@ import (
 
 // Log is the email log and the queues; outbox.Outbox implements it.
 type Log interface {
-	Messages(ctx context.Context, q api.LogQuery) (api.LogPage, error)
+	To(ctx context.Context, w outbox.Whom, most int) (found []api.LoggedMessage, partial bool, _ error)
 	Message(ctx context.Context, id string) (api.LoggedMessage, error)
 	MessageEvents(ctx context.Context, id string) (api.MessageEvents, error)
 	Get(ctx context.Context, id string) (api.OutboxMessage, error)
@@ -39,15 +38,17 @@ type Known struct {
 	Subscribers  []api.Subscriber
 	Campaigns    []api.PersonalCampaign
 	Digests      []api.WhyReader
-	Deliveries   []api.Delivery // that name the address, in any order, each once or more
 }
 
-// Parts are what a Why needs. All are required.
+// Parts are what a Why needs. Log and Account are required.
 type Parts struct {
 	Log     Log
 	Sources []Source
 	// Account returns an account with its state.
 	Account func(ctx context.Context, id string) (api.AccountInfo, error)
+	// Deliveries returns the webhook deliveries of events of an account; nil: there are no webhooks.
+	Deliveries func(ctx context.Context, account string, bound bool, events []string) (api.MessageDeliveries,
+		error)
 }
 
 // Options are the settings. The zero value works.
@@ -89,6 +90,7 @@ type question struct {
 	keeps  time.Duration
 	answer api.Why
 	Known
+	events map[string][]string        // ids of the events of each message
 	held   map[string]api.AccountInfo // accounts whose mail waits
 	paused map[string]bool            // queues that are paused
 	others bool                       // the message that was asked about is not to the address
@@ -106,13 +108,14 @@ func (y *Why) To(ctx context.Context, bound, address string, in api.WhyQuery) (a
 		return api.Why{}, fault.InvalidFields([]fault.Field{{Key: "address", Message: err.Error()}})
 	}
 	q := &question{Whom: outbox.Whom{Traces: traces, Account: cmp.Or(bound, in.Account)}, bound: bound != "",
-		named: in.Message, now: y.opts.Now(), keeps: y.opts.KeepLog}
+		named: in.Message, now: y.opts.Now(), keeps: y.opts.KeepLog, events: map[string][]string{}}
 	q.answer = api.Why{Address: q.Address(), Account: q.Account, Message: in.Message,
 		Findings: []api.WhyFinding{}, Unasked: []api.WhyUnasked{}, Messages: []api.WhyMessage{}}
 	for _, source := range y.Sources {
 		y.ask(ctx, q, source.Name, func(ctx context.Context) error { return source.Read(ctx, q.Whom, &q.Known) })
 	}
 	y.ask(ctx, q, sourceLog, func(ctx context.Context) error { return y.messages(ctx, q) })
+	y.ask(ctx, q, sourceWebhooks, func(ctx context.Context) error { return y.deliveries(ctx, q) })
 	y.ask(ctx, q, sourceAccounts, func(ctx context.Context) error { return y.accounts(ctx, q) })
 	y.ask(ctx, q, sourceQueues, func(ctx context.Context) error { return y.queues(ctx, q) })
 	if err := ctx.Err(); err != nil {
@@ -127,6 +130,7 @@ func (y *Why) To(ctx context.Context, bound, address string, in api.WhyQuery) (a
 // The names of the sources that are no [Source].
 const (
 	sourceLog      = "email log"
+	sourceWebhooks = "webhooks"
 	sourceAccounts = "accounts"
 	sourceQueues   = "queues"
 )
@@ -163,24 +167,4 @@ func (q *question) keep() {
 	a := &q.answer
 	a.Suppressions, a.Subscribers, a.Campaigns = q.Suppressions, q.Subscribers, q.Campaigns
 	a.Digests = q.Digests
-	seen := map[string]bool{}
-	mine := map[string]bool{}
-	for _, m := range a.Messages {
-		mine[m.QueueID] = true
-	}
-	for _, d := range q.Deliveries {
-		if !mine[d.QueueID] || seen[d.Endpoint+" "+d.ID] {
-			continue
-		}
-		seen[d.Endpoint+" "+d.ID] = true
-		one := api.WhyDelivery{Event: d.Event, QueueID: d.QueueID, Status: d.Status, Attempts: d.Attempts,
-			StatusCode: d.StatusCode, Created: d.Created, Next: d.NextAttempt.Time}
-		if !q.bound || d.Endpoint == "account:"+q.Account { // others are the instance's
-			one.Endpoint, one.ID, one.Error = d.Endpoint, d.ID, d.Error
-		}
-		a.Deliveries = append(a.Deliveries, one)
-	}
-	slices.SortFunc(a.Deliveries, func(x, y api.WhyDelivery) int {
-		return cmp.Or(y.Created.Compare(x.Created), cmp.Compare(x.ID, y.ID))
-	})
 }

@@ -16,11 +16,12 @@ import (
 type desk struct {
 	messages []api.LoggedMessage
 	events   map[string][]api.MessageEvent
+	told     []api.Delivery // of every event
 	err      error
 }
 
-func (d desk) Messages(context.Context, api.LogQuery) (api.LogPage, error) {
-	return api.LogPage{Messages: d.messages}, d.err
+func (d desk) To(context.Context, outbox.Whom, int) ([]api.LoggedMessage, bool, error) {
+	return d.messages, false, d.err
 }
 
 func (d desk) Message(_ context.Context, id string) (api.LoggedMessage, error) {
@@ -50,6 +51,9 @@ var noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
 func to(t *testing.T, log desk, known Known, broken error, in api.WhyQuery) api.Why {
 	t.Helper()
 	y, err := New(Parts{Log: log,
+		Deliveries: func(context.Context, string, bool, []string) (api.MessageDeliveries, error) {
+			return api.MessageDeliveries{Deliveries: log.told}, nil
+		},
 		Account: func(context.Context, string) (api.AccountInfo, error) { return api.AccountInfo{}, nil },
 		Sources: []Source{{Name: "suppressions",
 			Read: func(_ context.Context, _ outbox.Whom, into *Known) error { *into = known; return broken }}},
@@ -138,13 +142,13 @@ func TestReasonsAreExplained(t *testing.T) {
 	bounced := desk{messages: []api.LoggedMessage{sent("A", "ann@example.com")},
 		events: map[string][]api.MessageEvent{"A": {{Event: "messageBounce", Date: noon,
 			Recipients: []string{"ann@example.com"}, Details: &api.EventDetails{Diagnostic: "550 User unknown"}}}}}
-	untold := Known{Deliveries: []api.Delivery{{Endpoint: "e", QueueID: "A", Event: "messageSent",
-		Status: "failed", StatusCode: 404, Attempts: 3}}}
+	untold := desk{messages: []api.LoggedMessage{sent("A", "ann@example.com")},
+		told: []api.Delivery{{Endpoint: "e", QueueID: "A", Event: "messageSent", Status: "failed",
+			StatusCode: 404, Attempts: 3}}}
 	for want, found := range map[string]api.Why{
-		"mailboxFull": to(t, desk{messages: []api.LoggedMessage{failed}}, Known{}, nil, api.WhyQuery{}),
-		"webhookNotFound": to(t, desk{messages: []api.LoggedMessage{sent("A", "ann@example.com")}}, untold, nil,
-			api.WhyQuery{}),
-		"noSuchMailbox": to(t, bounced, Known{}, nil, api.WhyQuery{}),
+		"mailboxFull":     to(t, desk{messages: []api.LoggedMessage{failed}}, Known{}, nil, api.WhyQuery{}),
+		"webhookNotFound": to(t, untold, Known{}, nil, api.WhyQuery{}),
+		"noSuchMailbox":   to(t, bounced, Known{}, nil, api.WhyQuery{}),
 	} {
 		if e := found.Findings[0].Explanation; e == nil || e.Reason != want {
 			t.Errorf("want %s: %+v, %+v", want, found.Findings[0], e)

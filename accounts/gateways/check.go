@@ -47,6 +47,8 @@ func (f *Faults) ID(key, id string) {
 		f.Add(key, "must not be longer than 256 characters")
 	case !ValidID(id):
 		f.Add(key, "must begin with a letter or digit and contain only letters, digits and . _ @ + -")
+	case id == "new":
+		f.Add(key, "must not be %q, which names a page", id)
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 
 // validate checks a gateway where private addresses are permitted.
 func validate(g api.Gateway) error {
-	return (&Store{guard: dialing.New(dialing.Options{AllowPrivate: true})}).validate(g)
+	return (&Store{guard: dialing.New(dialing.Options{AllowPrivate: true})}).Check(g)
 }
 
 const goodPin = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
@@ -56,6 +56,7 @@ func TestWrongGateways(t *testing.T) {
 		want   []string
 	}{
 		{"no id", func(g *api.Gateway) { g.Gateway = "" }, []string{"gateway"}},
+		{"the id of a page", func(g *api.Gateway) { g.Gateway = "new" }, []string{"gateway"}},
 		{"an id with a colon", func(g *api.Gateway) { g.Gateway = "g:state" }, []string{"gateway"}},
 		{"a name of two lines", func(g *api.Gateway) { g.Name = "a\nb" }, []string{"name"}},
 		{"no host, no port", func(g *api.Gateway) { g.Host, g.Port = "", 0 }, []string{"host", "port"}},
@@ -292,7 +293,7 @@ func TestAddressesThatMayNotBeDialed(t *testing.T) {
 	} {
 		row.g.Gateway, row.g.Port = "g", 587
 		for s, want := range map[*Store][]string{public: row.public, private: row.always} {
-			err := s.validate(row.g)
+			err := s.Check(row.g)
 			if want == nil && err == nil {
 				continue
 			}

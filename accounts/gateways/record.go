@@ -7,8 +7,8 @@ import (
 	"github.com/postroom/postroom/fault"
 )
 
-// validate reports everything wrong with a gateway at once.
-func (s *Store) validate(g api.Gateway) error {
+// Check reports everything wrong with a gateway at once.
+func (s *Store) Check(g api.Gateway) error {
 	var f Faults
 	f.ID("gateway", g.Gateway)
 	f.Text("name", g.Name, 256)

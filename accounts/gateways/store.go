@@ -63,7 +63,7 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Store, error) {
 // Create stores a gateway. It replaces one with the same id (state "existing", else "new"). Invalid names
 // every wrong field.
 func (s *Store) Create(ctx context.Context, g api.Gateway) (api.GatewayCreated, error) {
-	if err := s.validate(g); err != nil {
+	if err := s.Check(g); err != nil {
 		return api.GatewayCreated{}, err
 	}
 	g.Warmup = s.begun(g.Warmup)
@@ -77,7 +77,7 @@ func (s *Store) Update(ctx context.Context, id string, p api.GatewayPatch) (api.
 	err := s.store.Update(ctx, id, func(old *stored) (api.Gateway, error) {
 		g := patched(old.Value, p)
 		g.Warmup = s.begun(g.Warmup)
-		return g, s.validate(g)
+		return g, s.Check(g)
 	})
 	return api.GatewayUpdated{Gateway: id}, err
 }

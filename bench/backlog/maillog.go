@@ -55,7 +55,7 @@ func (h *house) mailLog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.timed(ctx, "page /log, of what ended", fastHTML, h.get(ctx, "/log", heavy)); err != nil {
+	if err := h.html(ctx, middle.Messages[0].QueueID, middle.Messages[0].Envelope.To[0]); err != nil {
 		return err
 	}
 	return h.tellWorst(ctx, "meanwhile")

@@ -38,7 +38,7 @@ func (h *house) pages(ctx context.Context) error {
 		{"in the middle, by cursor, 1,000 rows", api.OutboxQuery{Cursor: middle.Cursor, PageSize: 1000}},
 		{"of an account", api.OutboxQuery{Account: shop}},
 		{"state waiting", api.OutboxQuery{State: api.Waiting}},
-		{"state delayed", api.OutboxQuery{State: api.Delayed}},
+		{"state scheduled", api.OutboxQuery{State: api.Scheduled}},
 		{"created in the last minute", api.OutboxQuery{CreatedAfter: time.Now().Add(-time.Minute)}},
 	}
 	for _, l := range lists {
@@ -61,7 +61,7 @@ func (h *house) pages(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := h.html(ctx, middle.Messages[0]); err != nil {
+	if err := h.html(ctx, middle.Messages[0].QueueID, middle.Messages[0].Envelope.To[0]); err != nil {
 		return err
 	}
 	if err := h.tellWorst(ctx, "meanwhile"); err != nil {
@@ -70,13 +70,16 @@ func (h *house) pages(ctx context.Context) error {
 	return h.searches(ctx)
 }
 
-// html measures the pages that people open.
-func (h *house) html(ctx context.Context, m api.OutboxMessage) error {
+// html measures the pages that people open. The message is one of those in the outbox or in the log.
+func (h *house) html(ctx context.Context, queueID, address string) error {
 	for _, path := range []string{"/", "/?days=30", "/outbox", "/outbox?state=waiting",
-		"/outbox?account=" + shop, "/log", "/log?status=queued", "/log?account=" + shop,
-		"/messages/" + m.QueueID, "/to/" + m.Envelope.To[0], "/replay", "/rates", "/status", "/accounts",
-		"/webhooks"} {
-		name := "page " + strings.Replace(path, m.QueueID, "<id>", 1)
+		"/outbox?state=scheduled", "/outbox?account=" + shop, "/log", "/log?status=queued",
+		"/log?status=sent", "/log?account=" + shop, "/log?search=" + address, "/outbox?search=" + address,
+		"/messages/" + queueID, "/to/" + address, "/replay", "/cancel?account=" + shop, "/queues", "/rates",
+		"/status", "/accounts", "/accounts/" + shop, "/webhooks", "/gateways", "/suppressions", "/templates",
+		"/lists", "/audience",
+		"/segments", "/campaigns", "/digests", "/settings", "/audit"} {
+		name := strings.NewReplacer(queueID, "<id>", address, "<address>").Replace("page " + path)
 		if err := h.timed(ctx, name, fastHTML, h.get(ctx, path, heavy)); err != nil {
 			return err
 		}

@@ -164,7 +164,7 @@ func (r *round) until(ctx context.Context, what string, ok func(context.Context)
 
 // empty reports whether the outbox holds no live message.
 func (r *round) empty(ctx context.Context) bool {
-	for _, state := range []api.State{api.Waiting, api.Delayed, api.Active, api.Paused} {
+	for _, state := range []api.State{api.Waiting, api.Scheduled, api.Delayed, api.Active, api.Paused} {
 		page, err := api.ListOutbox.Do(ctx, r.h.apis[0].client, api.OutboxQuery{State: state, PageSize: 1})
 		if err != nil || page.Total > 0 {
 			return false

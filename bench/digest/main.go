@@ -67,7 +67,7 @@ func run(ctx context.Context, p plan) error {
 	h.postroom, h.client = process, rig.Client(url, 40, time.Minute)
 	fmt.Printf("machine: %d processors, %s; %d readers with %d events\n", runtime.NumCPU(), runtime.Version(),
 		p.readers, p.each)
-	for _, step := range []func(context.Context) error{h.take, h.send, h.sendHeavy} {
+	for _, step := range []func(context.Context) error{h.take, h.send, h.submit, h.sendHeavy} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -85,12 +85,12 @@ func (h *house) respond(c testsmtp.Command) testsmtp.Action {
 }
 
 // event is the event number n of a reader, about one of some things.
-func event(reader, n, things int) api.DigestEvent {
+func event(category string, reader, n, things int) api.DigestEvent {
 	return api.DigestEvent{Recipient: "r" + strconv.Itoa(reader), Email: fmt.Sprintf("r%d@example.net", reader),
-		Category: "comment", EntityType: "post", EntityID: strconv.Itoa(n % things),
+		Category: category, EntityType: "post", EntityID: strconv.Itoa(n % things),
 		Title: "A walk by the lake in autumn", URL: "https://app.example.com/p/" + strconv.Itoa(n%things),
 		Actor:          &api.DigestActor{ID: "u" + strconv.Itoa(n%977), Name: "Ann Smith"},
-		IdempotencyKey: fmt.Sprintf("%d.%d", reader, n)}
+		IdempotencyKey: fmt.Sprintf("%s%d.%d", category[:1], reader, n)}
 }
 
 // slowest is a rate at which events come in at least, of a second.
@@ -156,7 +156,7 @@ func (h *house) singles(ctx context.Context, first, batches int) (rig.Quantiles,
 		const rate = 100
 		single, err = rig.Steadily(ctx, batches*rate/steadyBatches, rate, func(ctx context.Context, n int) error {
 			_, err := api.TakeDigestEvents.Do(ctx, h.client, api.DigestEventsRequest{
-				DigestEvent: event(h.readers+n, 0, 5)})
+				DigestEvent: event("comment", h.readers+n, 0, 5)})
 			return err
 		})
 		return err
@@ -167,10 +167,15 @@ func (h *house) singles(ctx context.Context, first, batches int) (rig.Quantiles,
 
 // batch hands in the events of batch number b.
 func (h *house) batch(ctx context.Context, b int) error {
+	return h.batchOf(ctx, "comment", b, h.readers)
+}
+
+// batchOf hands in batch number b of the events of so many readers.
+func (h *house) batchOf(ctx context.Context, category string, b, readers int) error {
 	list := make([]api.DigestEvent, batch)
 	for i := range list {
 		n := b*batch + i
-		list[i] = event(n%h.readers, n/h.readers, 5)
+		list[i] = event(category, n%readers, n/readers, 5)
 	}
 	answer, err := api.TakeDigestEvents.Do(ctx, h.client, api.DigestEventsRequest{Events: list})
 	for _, r := range answer.Events {
@@ -229,6 +234,57 @@ func (h *house) submits(ctx context.Context, n int) (rig.Quantiles, error) {
 	})
 }
 
+// submit measures the way of digests into the outbox alone: their mail waits there meanwhile.
+func (h *house) submit(ctx context.Context) error {
+	readers := min(h.readers, 10_000)
+	rig.Title(fmt.Sprintf("digests of %d readers, handed to the outbox while it rests", readers))
+	_, err := api.CreateDigestKind.Do(ctx, h.client, api.DigestKind{Category: "reply",
+		Preference: &api.DigestPreference{Mode: "immediate"}})
+	if err != nil {
+		return err
+	}
+	if err := h.rest(ctx, true, "digests", "bulk"); err != nil {
+		return err
+	}
+	if err := rig.InParallel(ctx, readers*h.each/batch, 4, func(ctx context.Context, b int) error {
+		return h.batchOf(ctx, "reply", b, readers)
+	}); err != nil {
+		return err
+	}
+	cpu, redis, began := h.postroom.CPU(), h.Redis.CPU(), time.Now()
+	if err := h.rest(ctx, false, "digests"); err != nil {
+		return err
+	}
+	if err := rig.Until(ctx, 5*time.Minute, 100*time.Millisecond, func() (bool, error) {
+		q, err := api.GetQueue.Do(ctx, h.client, "bulk")
+		return q.Jobs.Paused >= readers, err
+	}); err != nil {
+		return err
+	}
+	took, n := time.Since(began), float64(readers)
+	rate := n / took.Seconds()
+	rig.Row("claimed, rendered and submitted", fmt.Sprintf("%.0f/s", rate), "at least 1,000/s", rate >= 1000)
+	rig.Tell("processor time of a digest, Postroom + Redis", fmt.Sprintf("%.0f + %.0f us",
+		float64((h.postroom.CPU()-cpu).Microseconds())/n, float64((h.Redis.CPU()-redis).Microseconds())/n))
+	had := h.digests.Load()
+	if err := h.rest(ctx, false, "bulk"); err != nil {
+		return err
+	}
+	return rig.Until(ctx, 5*time.Minute, 100*time.Millisecond, func() (bool, error) {
+		return h.digests.Load() >= had+int64(readers), nil
+	})
+}
+
+// rest pauses or resumes queues.
+func (h *house) rest(ctx context.Context, paused bool, queues ...string) error {
+	for _, queue := range queues {
+		if _, err := api.PutQueue.Do(ctx, h.client, api.QueuePatch{Paused: &paused}, queue); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // sendHeavy mails the reader who has very many events.
 func (h *house) sendHeavy(ctx context.Context) error {
 	rig.Title("one reader with very many events")
@@ -237,7 +293,7 @@ func (h *house) sendHeavy(ctx context.Context) error {
 	err := rig.InParallel(ctx, h.heavy/batch, 2, func(ctx context.Context, b int) error {
 		list := make([]api.DigestEvent, batch)
 		for i := range list {
-			list[i] = event(reader, b*batch+i, h.groups)
+			list[i] = event("comment", reader, b*batch+i, h.groups)
 		}
 		_, err := api.TakeDigestEvents.Do(ctx, h.client, api.DigestEventsRequest{Events: list})
 		return err

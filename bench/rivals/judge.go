@@ -66,7 +66,7 @@ func (r *rival) keepsMail(ctx context.Context, m *mail, found *tally) {
 	}
 	var got struct{ State string }
 	_, err := r.call(ctx, http.MethodGet, "/v1/outbox/"+m.id, "", &got)
-	if !m.cancelled && (err != nil || got.State != "delayed") {
+	if !m.cancelled && (err != nil || got.State != "scheduled") {
 		found.add(waiting, fmt.Sprint(m.id, " ", got, " ", err))
 	}
 }

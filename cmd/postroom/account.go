@@ -29,6 +29,8 @@ func accountVerbs() []verb {
 			}},
 		{name: "verify", help: "Try to log in to the relay of an account, or any other, without sending anything.",
 			run: &accountVerifyCmd{}},
+		{name: "dns", help: "Show the DNS records that an account needs, and whether they are published.",
+			run: &accountDNSCmd{}},
 		{name: "sender", help: "The addresses and domains that an account may send as.", below: senderVerbs()},
 	}
 }

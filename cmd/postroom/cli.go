@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, con *console) int {
 	case args[0] == "--version": // no flag for all commands, because templates have versions too
 		args[0] = "version"
 	}
-	parser, err := newParser(ctx, con)
+	parser, err := newParser(ctx, con, args)
 	if err != nil {
 		fmt.Fprintln(con.err, "postroom:", err)
 		return exitUsage
@@ -82,9 +82,9 @@ func run(ctx context.Context, args []string, con *console) int {
 	return con.finish(ctx, start(ctx, command, con))
 }
 
-// newParser returns the parser of the command line.
-func newParser(ctx context.Context, con *console) (*kong.Kong, error) {
-	return kong.New(&cli{Commands: built(commands()).Addr().Interface()},
+// newParser returns the parser of a command line.
+func newParser(ctx context.Context, con *console, args []string) (*kong.Kong, error) {
+	return kong.New(&cli{Commands: built(needed(args)).Addr().Interface()},
 		kong.Name("postroom"), kong.Description(description), kong.NoDefaultHelp(), kong.Writers(con.out, con.err),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 110}),
 		kong.ExplicitGroups([]kong.Group{
@@ -112,7 +112,9 @@ func start(ctx context.Context, command *kong.Context, con *console) error {
 	listing := listing(command.Selected())
 	err = command.Run(&session{Context: ctx, console: con, client: client, json: asks.reach().JSON,
 		listing: listing})
-	if f, ok := errors.AsType[*api.Failure](err); ok && f.Problem.StatusCode == http.StatusNotFound {
+	// of a message whose content is not kept, a list shows nothing more
+	if f, ok := errors.AsType[*api.Failure](err); ok && f.Problem.StatusCode == http.StatusNotFound &&
+		f.Problem.Code != "ContentNotKept" {
 		return &unfound{err, listing}
 	}
 	return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"embed"
 	"strings"
 
@@ -42,7 +43,7 @@ type completeCmd struct {
 }
 
 // Run prints the words.
-func (c *completeCmd) Run(con *console, k *kong.Context) error {
+func (c *completeCmd) Run(ctx context.Context, con *console) error {
 	words := c.Words
 	if len(words) > 0 && words[0] == "--" {
 		words = words[1:]
@@ -50,7 +51,11 @@ func (c *completeCmd) Run(con *console, k *kong.Context) error {
 	if len(words) == 0 {
 		words = []string{""}
 	}
-	for _, w := range complete(k.Model.Node, words) {
+	parser, err := newParser(ctx, con, words[:len(words)-1])
+	if err != nil {
+		return err
+	}
+	for _, w := range complete(parser.Model.Node, words) {
 		con.say("%s\t%s", w.text, clean(w.help))
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 // completed returns what complete offers for a command line that ends at the cursor.
 func completed(t *testing.T, words ...string) (offered []string) {
 	t.Helper()
-	parser, err := newParser(t.Context(), &console{})
+	parser, err := newParser(t.Context(), &console{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestCompletion(t *testing.T) {
 
 // TestEveryCommandCompletes: a command that completion does not know can't be found with Tab.
 func TestEveryCommandCompletes(t *testing.T) {
-	parser, err := newParser(t.Context(), &console{})
+	parser, err := newParser(t.Context(), &console{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,6 +86,7 @@ type deadShowCmd struct {
 	reachFlags
 	ID      string `arg:"" help:"Queue id of the message."`
 	Content bool   `help:"Print the message itself, as it goes to the relay."`
+	dialogueFlag
 }
 
 // Run shows one dead letter.
@@ -95,7 +96,8 @@ func (d *deadShowCmd) Run(s *session) error {
 		_, err := s.out.Write(letter.Content)
 		return err
 	}
-	return s.answer(letter.OutboxMessage, err, func() { s.message(letter.OutboxMessage, time.Now()) })
+	m := letter.OutboxMessage
+	return s.answer(m, err, func() { s.message(m, d.dialogueFlag, time.Now()) })
 }
 
 // deadDeleteCmd deletes dead letters.

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/smtpsend"
 )
 
 // loginsAtOnce is the largest number of simultaneous logins.
@@ -79,7 +80,7 @@ func judgeLogins(list []api.AccountInfo, tried []login) []finding {
 			for _, t := range trials(who, a.SMTP != nil, l.answer) {
 				if !t.Success && !said[t.name] {
 					said[t.name] = true // accounts share gateways
-					found = append(found, finding{name, fail, t.name + ": " + t.Error, adviseRelay(t.Code)})
+					found = append(found, finding{name, fail, t.name + ": " + t.Error, smtpsend.Advice(t.Code)})
 				}
 			}
 		}

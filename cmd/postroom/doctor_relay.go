@@ -39,30 +39,13 @@ func (x *exam) relay(ctx context.Context) []finding {
 		if e, ok := errors.AsType[*smtpsend.Error](err); ok {
 			fault = e.Name()
 		}
-		return []finding{{name, fail, relayURL(server) + ": " + err.Error(), adviseRelay(fault)}}
+		return []finding{{name, fail, relayURL(server) + ": " + err.Error(), smtpsend.Advice(fault)}}
 	}
 	message := relayURL(server) + " lets us in"
 	if server.Auth == nil {
 		message = relayURL(server) + " answers; no login is set"
 	}
 	return []finding{{name, ok, message, ""}}
-}
-
-// adviseRelay returns what to do about a relay with this fault.
-func adviseRelay(fault string) string {
-	switch fault {
-	case "":
-		return ""
-	case "EAUTH", "ENOAUTH":
-		return "check user and password; many providers want a password made for programs"
-	case "ETLS":
-		return "use the name that stands in the relay's certificate; smtps:// for TLS from the first byte (465), smtp:// for STARTTLS (587)"
-	case "EDNS":
-		return "check the host, and the DNS of this machine"
-	case "ESOCKET", "ECONNECTION", "ETIMEDOUT":
-		return "check host and port in smtp, and the firewall; many networks block port 25, try 587 or 465"
-	}
-	return "ask the operator of the relay, with the reply above"
 }
 
 // meet adds the domain of a sender to those whose DNS is checked.

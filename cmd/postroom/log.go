@@ -147,11 +147,12 @@ func (s *session) counted(n api.Counters, seconds int) {
 	s.show(g)
 	s.say("")
 	s.line("Pending", fmt.Sprint(n.Pending))
-	s.line("Failed", fmt.Sprintf("%d, of which %d can be sent again", n.Failed, n.Dead))
+	s.line("Failed", fmt.Sprintf("%d, of which %s can be sent again", n.Failed, plural(n.Dead, "dead letter")))
 }
 
 func countedGrid(all []counted, by string) grid {
-	g := newGrid(by, "pending", "failed", "dead", "sent, hour", "failed, hour", "sent, 24h", "failed, 24h")
+	g := newGrid(by, "pending", "failed", "dead letters", "sent, hour", "failed, hour", "sent, 24h",
+		"failed, 24h")
 	for _, n := range all {
 		name := n.Account
 		if by == "lane" {

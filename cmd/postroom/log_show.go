@@ -13,21 +13,78 @@ import (
 // logShowCmd shows one message of the log.
 type logShowCmd struct {
 	reachFlags
-	ID string `arg:"" help:"Queue id of the message."`
+	ID         string `arg:"" help:"Queue id of the message."`
+	Content    bool   `xor:"view" help:"Print the message itself, as it goes to the relay."`
+	Headers    bool   `xor:"view" help:"Print the fields of its header, decoded."`
+	Parts      bool   `xor:"view" help:"List its texts and attachments."`
+	Deliveries bool   `xor:"view" help:"List the webhook deliveries of its events."`
+	Part       int    `xor:"view" placeholder:"N" help:"Print the text or the attachment of this number, decoded."`
+	dialogueFlag
 }
 
-// Run shows one message, queued or ended.
+// Run shows one message, queued or ended, or its content for as long as that is stored.
 func (l *logShowCmd) Run(s *session) error {
+	switch {
+	case l.Content:
+		raw, err := api.DownloadMessage.Do(s, s.client, l.ID)
+		return s.bytes(raw, err)
+	case l.Part != 0:
+		raw, err := api.DownloadMessagePart.Do(s, s.client, l.ID, l.Part)
+		return s.bytes(raw, err)
+	case l.Deliveries:
+		found, err := api.ListMessageDeliveries.Do(s, s.client, l.ID)
+		return s.answer(found, err, func() { s.show(deliveriesAbout(found)) })
+	case l.Parts, l.Headers:
+		found, err := api.GetMessageParts.Do(s, s.client, l.ID)
+		return s.answer(found, err, func() { s.show(l.grid(found)) })
+	}
 	m, err := api.GetLoggedMessage.Do(s, s.client, l.ID)
 	if err != nil || s.json {
 		return s.answer(m, err, nil)
 	}
 	story, err := api.ListMessageEvents.Do(s, s.client, l.ID)
-	return s.answer(m, err, func() { s.logged(m, story, time.Now()) })
+	return s.answer(m, err, func() { s.logged(m, story, l.dialogueFlag, time.Now()) })
+}
+
+// bytes prints a file as it is.
+func (s *session) bytes(raw []byte, err error) error {
+	if err == nil {
+		_, err = s.out.Write(raw)
+	}
+	return err
+}
+
+// grid returns the header or the parts of a message.
+func (l *logShowCmd) grid(m api.MessageParts) grid {
+	if l.Headers {
+		g := newGrid("field", "value")
+		for _, f := range m.Headers {
+			g.add(f.Name, f.Value)
+		}
+		return g
+	}
+	g := newGrid("part", "type", "name", "size", "kind")
+	for _, p := range m.Parts {
+		kind := "text"
+		if p.File {
+			kind = "attachment"
+		}
+		g.add(p.Part, p.ContentType, orDash(p.Filename), p.Size, kind)
+	}
+	return g
+}
+
+// deliveriesAbout returns the webhook deliveries of a message.
+func deliveriesAbout(m api.MessageDeliveries) grid {
+	g := newGrid("event", "endpoint", "delivery", "status", "attempts", "answer")
+	for _, d := range m.Deliveries {
+		g.add(d.Event, d.Endpoint, d.ID, d.Status, d.Attempts, answered(d))
+	}
+	return g
 }
 
 // logged prints everything about a message of the log.
-func (c *console) logged(m api.LoggedMessage, story api.MessageEvents, now time.Time) {
+func (c *console) logged(m api.LoggedMessage, story api.MessageEvents, said dialogueFlag, now time.Time) {
 	c.line("Id", m.QueueID)
 	c.line("Status", string(m.Status))
 	if o := m.Outcome; o != nil {
@@ -43,6 +100,9 @@ func (c *console) logged(m api.LoggedMessage, story api.MessageEvents, now time.
 	if m.Ended != nil {
 		c.line("Ended", stamp(*m.Ended, now))
 	}
+	if m.ContentUntil != nil {
+		c.line("Content", "kept until "+stamp(*m.ContentUntil, now))
+	}
 	attempts := fmt.Sprintf("%d of %d", m.AttemptsMade, m.Attempts)
 	if m.NextAttempt.Time != nil {
 		attempts += "; next: " + next(m.NextAttempt, now)
@@ -51,6 +111,7 @@ func (c *console) logged(m api.LoggedMessage, story api.MessageEvents, now time.
 	c.line("Size", plural(m.Size, "byte"))
 	c.line("Lane", string(m.Lane))
 	c.line("Priority", string(m.Priority))
+	c.line("Trace", m.TraceID)
 	c.line("Tags", strings.Join(m.Tags, ", "))
 	c.line("Metadata", string(m.Metadata))
 	c.line("Key", m.IdempotencyKey)
@@ -66,6 +127,7 @@ func (c *console) logged(m api.LoggedMessage, story api.MessageEvents, now time.
 		c.line("", "it can be sent again: postroom dead-letter replay "+m.QueueID)
 	}
 	c.tables(recipientGrid(m.Recipients), attemptGrid(m.Log), eventGrid(story.Events))
+	c.dialogues(m.Log, said)
 }
 
 func eventsGrid(e api.MessageEvents, _ time.Time) grid { return eventGrid(e.Events) }

@@ -11,6 +11,6 @@ import (
 // mostly wait for their servers, so more of them run at once than there are processors, unless -parallel says
 // otherwise.
 func TestMain(m *testing.M) {
-	_ = flag.Set("test.parallel", "6") // registered by now, and not yet read from the command line
+	_ = flag.Set("test.parallel", "3") // registered by now, and not yet read from the command line
 	testscript.Main(m, map[string]func(){"postroom": main})
 }

@@ -89,6 +89,8 @@ var advised = []struct{ route, command string }{
 	{"POST /v1/account/{account}/senders/{sender}/mail", "postroom account sender mail {account} {sender}"},
 	{"POST /v1/gateway", "postroom gateway add"},
 	{"PUT /v1/dkim/{domain}", "postroom dkim add --domain {domain}"},
+	{"GET /v1/messages/{queueId}/deliveries", "postroom log show {queueId} --deliveries"},
+	{"GET /v1/messages/{queueId}/parts", "postroom log show {queueId} --parts"},
 	{"GET /v1/campaigns", "postroom campaign list"},
 	{"GET /v1/lists", "postroom list list"},
 	{"GET /v1/dead-letters/reasons", "postroom dead-letter reasons"},

@@ -81,7 +81,7 @@ func TestErrorsAdviseCommands(t *testing.T) {
 
 // TestAdvisedCommandsExist: an error that advises a command which is not there would be worse than a route.
 func TestAdvisedCommandsExist(t *testing.T) {
-	kong, err := newParser(t.Context(), &console{})
+	kong, err := newParser(t.Context(), &console{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

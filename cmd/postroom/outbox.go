@@ -47,7 +47,7 @@ func (f messageFlags) period() (since, until time.Time, err error) {
 
 // filterFlags select messages of the outbox.
 type filterFlags struct {
-	State string `enum:",waiting,active,delayed,paused,failed,completed" default:"" placeholder:"STATE" help:"In this state: waiting, active, delayed, paused, failed or completed (as many as the setting queueKeep keeps)."`
+	State string `enum:",waiting,active,scheduled,delayed,paused,failed,completed" default:"" placeholder:"STATE" help:"In this state: waiting, active, scheduled, delayed, paused, failed or completed (as many as the setting queueKeep keeps)."`
 	messageFlags
 }
 
@@ -86,7 +86,7 @@ func (o *outboxListCmd) Run(s *session) error {
 func messageGrid(messages []api.OutboxMessage, now time.Time) grid {
 	g := newGrid("id", "state", "to", "subject", "attempts", "next", "why")
 	for _, m := range messages {
-		g.add(m.QueueID, m.Stands(), someOf(m.Envelope.To), clip(m.Subject, 40), tries(m.AttemptsMade, m.Attempts),
+		g.add(m.QueueID, m.State, someOf(m.Envelope.To), clip(m.Subject, 40), tries(m.AttemptsMade, m.Attempts),
 			next(m.NextAttempt, now), why(m))
 	}
 	return g

@@ -15,12 +15,19 @@ type outboxShowCmd struct {
 	reachFlags
 	ID      string `arg:"" help:"Queue id of the message."`
 	Content bool   `help:"Print the message itself, as it goes to the relay."`
+	dialogueFlag
+}
+
+// dialogueFlag is the option of commands that show the attempts of a message.
+type dialogueFlag struct {
+	Dialogue bool `help:"Print what was said in attempts that did not deliver to everybody: the SMTP dialogue."`
 }
 
 // Run shows one message: queued, failed for good, or the result of an ended one.
 func (o *outboxShowCmd) Run(s *session) error {
 	if o.Content {
-		return o.content(s)
+		raw, err := api.DownloadMessage.Do(s, s.client, o.ID)
+		return s.bytes(raw, err)
 	}
 	m, err := api.GetMessage.Do(s, s.client, o.ID)
 	if isDead(err) {
@@ -39,7 +46,7 @@ func (o *outboxShowCmd) Run(s *session) error {
 			s.note("all about it: postroom log show %s", clean(e.QueueID))
 		})
 	}
-	return s.answer(m, err, func() { s.message(m, time.Now()) })
+	return s.answer(m, err, func() { s.message(m, o.dialogueFlag, time.Now()) })
 }
 
 // isDead reports whether a message is not found because it is a dead letter.
@@ -48,29 +55,16 @@ func isDead(err error) bool {
 	return ok && f.Problem.Details["deadLetter"] != nil
 }
 
-// content prints the message itself.
-func (o *outboxShowCmd) content(s *session) error {
-	raw, err := api.MessageContent.Do(s, s.client, o.ID)
-	if isDead(err) {
-		var letter api.DeadLetter
-		letter, err = api.GetDeadLetter.Do(s, s.client, o.ID)
-		raw = letter.Content
-	}
-	if err == nil {
-		_, err = s.out.Write(raw)
-	}
-	return err
-}
-
 // message prints everything about a message.
-func (c *console) message(m api.OutboxMessage, now time.Time) {
+func (c *console) message(m api.OutboxMessage, said dialogueFlag, now time.Time) {
 	c.line("Id", m.QueueID)
-	c.line("State", m.Stands())
+	c.line("State", string(m.State))
 	c.heads(messageHead{m.Account, m.Envelope.From, m.Subject, m.MessageID, m.Source, m.Created, m.Scheduled},
 		"Queued", now)
 	c.line("Attempts", fmt.Sprintf("%d of %d; next: %s", m.AttemptsMade, m.Attempts, next(m.NextAttempt, now)))
 	c.line("Lane", string(m.Lane))
 	c.line("Priority", string(m.Priority))
+	c.line("Trace", m.TraceID)
 	c.line("Tags", strings.Join(m.Tags, ", "))
 	c.line("Key", m.IdempotencyKey)
 	c.line("Gateway", *cmp.Or(m.Gateway, new("")))
@@ -86,6 +80,30 @@ func (c *console) message(m api.OutboxMessage, now time.Time) {
 	}
 	c.inDoubt(m.InDoubt)
 	c.tables(recipientGrid(m.Recipients), attemptGrid(m.Log))
+	c.dialogues(m.Log, said)
+}
+
+// dialogues prints the SMTP dialogues of attempts, or how to see them.
+func (c *console) dialogues(log []api.Attempt, said dialogueFlag) {
+	n := 0
+	for _, a := range log {
+		if len(a.Dialogue) == 0 {
+			continue
+		}
+		if n++; !said.Dialogue {
+			continue
+		}
+		c.say("")
+		head := strings.TrimSuffix(fmt.Sprintf("Attempt %d, %s", a.Number, clean(asked(a))), ", ")
+		c.say("%s", boldStyle.Render(head))
+		for _, l := range a.Dialogue {
+			l.Text = clean(l.Text)
+			c.say("%s", l)
+		}
+	}
+	if n > 0 && !said.Dialogue {
+		c.note("the SMTP dialogue of %s is kept: --dialogue", plural(n, "attempt"))
+	}
 }
 
 // messageHead is the fields that a message has in the outbox and in the log.

@@ -58,8 +58,9 @@ func overviewNow(o api.Overview, now time.Time) grid {
 	if f.Relay != nil {
 		p50, p95 = seconds(f.Relay.P50), seconds(f.Relay.P95)
 	}
-	g := newGrid("waiting", "active", "delayed", "paused", "dead", "oldest due", "to relay p50", "p95")
-	g.add(f.Waiting, f.Active, f.Delayed, f.Paused, f.Dead, oldest, p50, p95)
+	g := newGrid("waiting", "active", "scheduled", "delayed", "paused", "failed", "oldest due", "to relay p50",
+		"p95")
+	g.add(f.Waiting, f.Active, f.Scheduled, f.Delayed, f.Paused, f.Dead, oldest, p50, p95)
 	return g
 }
 

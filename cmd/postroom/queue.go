@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"strconv"
 
 	"github.com/postroom/postroom/api"
 )
@@ -43,17 +44,26 @@ func (q *queueStatusCmd) Run(s *session) error {
 var counting = map[string]string{"submit": "submit (both lanes)", "bulk": "bulk (part of submit)"}
 
 func queueGrid(all []api.QueueStatus) grid {
-	g := newGrid("queue", "runs", "waiting", "paused", "active", "delayed", "failed", "completed", "oldest",
-		"processed")
+	g := newGrid("queue", "runs", "waiting", "paused", "active", "scheduled", "delayed", "failed", "completed",
+		"oldest", "per minute", "processed")
 	for _, q := range all {
 		runs, j := "yes", q.Jobs
 		if q.Paused {
 			runs = "paused"
 		}
-		g.add(cmp.Or(counting[q.Queue], q.Queue), runs, j.Waiting, j.Paused, j.Active, j.Delayed, j.Failed,
-			j.Completed, seconds(q.Latency), q.ProcessedTotal)
+		g.add(cmp.Or(counting[q.Queue], q.Queue), runs, j.Waiting, j.Paused, j.Active, j.Scheduled,
+			j.Delayed, j.Failed, j.Completed, seconds(q.Latency),
+			perMinute(q), q.ProcessedTotal)
 	}
 	return g
+}
+
+// perMinute returns the pace of a queue in words.
+func perMinute(q api.QueueStatus) string {
+	if q.PerMinute == nil {
+		return "-"
+	}
+	return strconv.FormatFloat(*q.PerMinute, 'f', 1, 64)
 }
 
 // queueSwitchCmd pauses or resumes a queue.

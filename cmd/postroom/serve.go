@@ -46,7 +46,8 @@ func (s *serveCmd) Run(ctx context.Context, con *console) error {
 	for _, w := range settings.Warnings {
 		logger.Warn("settings", "warning", w)
 	}
-	a, err := app.New(ctx, &settings.Config, app.Options{Version: version(), Logger: logger})
+	a, err := app.New(ctx, &settings.Config, app.Options{Version: version(), Logger: logger,
+		Configuration: settings.Rows()})
 	if err != nil {
 		return takenPort(&settings.Config, err)
 	}

@@ -83,7 +83,8 @@ func commands() []verb {
 		{name: "account", help: "Senders and the relays their mail goes through.", below: accountVerbs()},
 		{name: "gateway", help: "Relays that accounts share.", below: gatewayVerbs()},
 		{name: "template", help: "The content of mail: templates, partials and layouts.", below: templateVerbs()},
-		{name: "settings", help: "See and change the settings that can be changed while Postroom runs. Others: config.",
+		{name: "settings",
+			help:  "See and change the settings that can be changed while Postroom runs. Others: config.",
 			below: settingsVerbs()},
 		{name: "migrate", help: "Move here from another program.", below: migrateVerbs()},
 		{name: "token", help: "Access tokens for programs.", below: tokenVerbs()},
@@ -93,7 +94,8 @@ func commands() []verb {
 			run: &auditCmd{}},
 		{name: "dkim", help: "Keys that mail is signed with, and their DNS records.", below: dkimVerbs()},
 		{name: "webhook", help: "Where events are sent.", below: webhookVerbs()},
-		{name: "secret", help: "The secret that seals passwords: after a change of it, and for receivers of webhooks.",
+		{name: "secret",
+			help:  "The secret that seals passwords: after a change of it, and for receivers of webhooks.",
 			below: secretVerbs()},
 	}), grouped("other", []verb{
 		{name: "completion", help: "Print the completion of commands and flags for bash, zsh or fish.",
@@ -102,6 +104,18 @@ func commands() []verb {
 			hidden: true},
 		{name: "version", help: "Print the version. So does postroom --version.", run: &versionCmd{}},
 	}))
+}
+
+// needed returns the commands that kong has to know for a command line: the one that its first word names,
+// else all. To learn all of them takes kong longer than the rest of a start.
+func needed(args []string) []verb {
+	all := commands()
+	if len(args) > 0 {
+		if i := slices.IndexFunc(all, func(v verb) bool { return v.name == args[0] }); i >= 0 {
+			return all[i : i+1]
+		}
+	}
+	return all
 }
 
 // grouped puts verbs under a heading.

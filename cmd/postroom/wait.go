@@ -86,7 +86,7 @@ func progress(m api.OutboxMessage, now time.Time) string {
 		return fmt.Sprintf("attempt %d of %d under way", m.AttemptsMade+1, m.Attempts)
 	case api.Paused:
 		return "waiting, because the queue is paused; to go on: postroom queue resume"
-	case api.Delayed:
+	case api.Scheduled, api.Delayed:
 		line := "waiting for its time"
 		if m.Progress.Error != nil {
 			line = fmt.Sprintf("attempt %d of %d failed: %s", m.AttemptsMade, m.Attempts,

@@ -171,8 +171,8 @@ func messageLine(id, state string, m api.OutboxMessage, why string) string {
 // queueLine returns a queue in one line.
 func queueLine(q api.QueueStatus) string {
 	j := q.Jobs
-	line := fmt.Sprintf("%-7s waiting %d · active %d · delayed %d · failed %d", q.Queue, j.Waiting+j.Paused,
-		j.Active, j.Delayed, j.Failed)
+	line := fmt.Sprintf("%-7s waiting %d · active %d · scheduled %d · delayed %d · failed %d", q.Queue, j.Waiting+j.Paused,
+		j.Active, j.Scheduled, j.Delayed, j.Failed)
 	if q.Paused {
 		line += " · PAUSED"
 	}

@@ -112,12 +112,7 @@ func (w *webhookDeliveriesCmd) Run(s *session) error {
 	return s.answer(page, err, func() {
 		g, now := newGrid("at", "id", "event", "message", "status", "attempts", "answer", "took"), time.Now()
 		for _, d := range page.Deliveries {
-			answer := d.Error
-			if d.StatusCode > 0 {
-				answer = fmt.Sprint(d.StatusCode)
-			}
-			g.add(moment(d.Created, now), d.ID, d.Event, orDash(d.QueueID), d.Status, d.Attempts,
-				orDash(clip(answer, 60)),
+			g.add(moment(d.Created, now), d.ID, d.Event, orDash(d.QueueID), d.Status, d.Attempts, answered(d),
 				fmt.Sprintf("%d ms", d.Latency))
 		}
 		s.show(g)
@@ -125,4 +120,12 @@ func (w *webhookDeliveriesCmd) Run(s *session) error {
 			s.note("the newest 2,000 deliveries were looked at; there are older ones")
 		}
 	})
+}
+
+// answered returns the last answer to a delivery in short.
+func answered(d api.Delivery) string {
+	if d.StatusCode > 0 {
+		return fmt.Sprint(d.StatusCode)
+	}
+	return orDash(clip(d.Error, 60))
 }

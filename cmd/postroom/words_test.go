@@ -223,7 +223,7 @@ func TestProgress(t *testing.T) {
 		{"under way", api.OutboxMessage{State: api.Active, AttemptsMade: 1, Attempts: 10},
 			"attempt 2 of 10 under way"},
 		{"paused", api.OutboxMessage{State: api.Paused}, "queue is paused"},
-		{"scheduled", api.OutboxMessage{State: api.Delayed, NextAttempt: api.TimeOrFalse{Time: &next}},
+		{"scheduled", api.OutboxMessage{State: api.Scheduled, NextAttempt: api.TimeOrFalse{Time: &next}},
 			"waiting for its time; next attempt at "},
 		{"deferred", api.OutboxMessage{State: api.Delayed, AttemptsMade: 1, Attempts: 10, Progress: api.Progress{
 			Error: &api.DeliveryFault{Message: "451 busy"}}, NextAttempt: api.TimeOrFalse{Time: &next}},

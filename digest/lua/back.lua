@@ -11,6 +11,7 @@
 -- Atomic because an event must not be in a snapshot and among those that wait.
 local returned, dropped = tonumber(redis.call('HGET', KEYS[1], 'returned') or '0'), tonumber(redis.call('HGET', KEYS[1], 'dropped') or '0')
 local taken, left = string.gsub(KEYS[1], ':digest%-run:', ':digest-taken:', 1), tonumber(most)
+if redis.call('EXISTS', KEYS[1]) == 0 then return DONE end -- its recipient was erased
 local names = cjson.decode(redis.call('HGET', KEYS[1], 'taken') or '[]')
 for i = 4, #KEYS do
   local snapshot, list = taken .. ':' .. (i - 4), KEYS[i]

@@ -17,7 +17,7 @@ for i = 1, #due, 2 do
 end
 local rows = {}
 for _, member in ipairs(claimed) do
-  local fence = redis.call('HINCRBY', KEYS[3], member, 1)
+  local fence = grant(KEYS[3], member)
   redis.call('ZADD', KEYS[2], lease, member)
   rows[#rows + 1] = ROW
 end

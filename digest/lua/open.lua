@@ -44,21 +44,25 @@ redis.call('HSET', KEYS[1], 'categories', kept)
 for field, value in pairs(cjson.decode(lasts)) do
   if value == '' then redis.call('HDEL', KEYS[1], field) else redis.call('HSET', KEYS[1], field, value) end
 end
-for field, value in pairs(cjson.decode(fields)) do redis.call('HSET', KEYS[5], field, value) end
 state = 'processing'
 if events == 0 then reason = 'empty' end
 if reason ~= '' then state = 'skipped' end
 if member == '' and state == 'processing' then state = 'pending' end
-redis.call('HSET', KEYS[5], 'state', state, 'reason', reason, 'events', events, 'taken', #names == 0 and '[]' or cjson.encode(names), 'lists', #names,
-  'ids', table.concat(ids))
-if state ~= 'pending' then redis.call('HSET', KEYS[5], 'attempts', 1, 'started', now) end
+local record = {'state', state, 'reason', reason, 'events', events, 'taken', #names == 0 and '[]' or cjson.encode(names), 'lists', #names,
+  'ids', table.concat(ids)}
+local function note(field, value) record[#record + 1], record[#record + 2] = field, value end
+if state ~= 'pending' then
+  note('attempts', 1)
+  note('started', now)
+end
+for field, value in pairs(cjson.decode(fields)) do note(field, value) end
+redis.call('HSET', KEYS[5], unpack(record))
 redis.call('ZADD', KEYS[6], now, run)
 redis.call('EXPIRE', KEYS[6], seconds)
 local gone = '(' .. string.format('%.0f', now - seconds * 1000)
 redis.call('ZREMRANGEBYSCORE', KEYS[6], '-inf', gone)
-for _, old in ipairs({'pending', 'processing', 'submitted', 'sent', 'failed', 'skipped'}) do
-  redis.call('ZREMRANGEBYSCORE', KEYS[7] .. ':' .. old, '-inf', gone)
-end
+local states = {'pending', 'processing', 'submitted', 'sent', 'failed', 'skipped'} -- one in turn, as old ones do no harm
+redis.call('ZREMRANGEBYSCORE', KEYS[7] .. ':' .. states[tonumber(now) % #states + 1], '-inf', gone)
 index(KEYS[7], '', state, run, now)
 if schedule ~= '' then redis.call('ZADD', KEYS[2], 'LT', later, schedule) end
 if member ~= '' then
@@ -67,6 +71,6 @@ if member ~= '' then
 end
 -- A run that is skipped stays open until its event is emitted.
 local held = 'run ' .. run
-fence = redis.call('HINCRBY', KEYS[4], held, 1)
+fence = grant(KEYS[4], held)
 redis.call('ZADD', KEYS[3], member == '' and now or lease, held)
 return OPENED

@@ -95,6 +95,14 @@ end
 
 local function drop(list) redis.call('DEL', list, list .. ':older', list .. ':actors') end
 
+-- grant gives what is held to somebody, with a fence that nobody had before: who held it once, ended it, and comes late
+-- when it is open again, must not be taken for its holder.
+local function grant(fences, held)
+  local fence = redis.call('HINCRBY', fences, 'granted', 1)
+  redis.call('HSET', fences, held, fence)
+  return fence
+end
+
 -- index moves a run from the index of one state to that of another; '' is none.
 local function index(runs, from, to, run, time)
   if from ~= '' then redis.call('ZREM', runs .. ':' .. from, run) end

@@ -39,8 +39,8 @@ func TestQueuedMailSurvivesTheApplication(t *testing.T) {
 	}
 	err = run(t.Context(), settings, func(ctx context.Context, mail *api.Client) error {
 		m, err := api.GetMessage.Do(ctx, mail, id)
-		if err == nil && m.State != api.Delayed {
-			t.Errorf("the message is %s after the restart, want delayed", m.State)
+		if err == nil && m.State != api.Scheduled {
+			t.Errorf("the message is %s after the restart, want scheduled", m.State)
 		}
 		return err
 	})

@@ -3,7 +3,6 @@ package bounce
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"github.com/postroom/postroom/message"
@@ -129,11 +128,11 @@ func (m *mail) returnedHeader() header {
 	return h
 }
 
-var bracketed = regexp.MustCompile(`<([^<>\s]{1,250})>`)
+var bracketed = late(`<([^<>\s]{1,250})>`)
 
 // messageID returns the id in the value of a header such as Message-ID.
 func messageID(value string) string {
-	if m := bracketed.FindStringSubmatch(value); m != nil {
+	if m := bracketed().FindStringSubmatch(value); m != nil {
 		return oneLine(m[1], 250)
 	}
 	if value = strings.TrimSpace(value); strings.Contains(value, "@") && !strings.ContainsAny(value, " <>") &&
@@ -169,7 +168,7 @@ func (m *mail) returnPath(report Report) string {
 // maxAddressText bounds the text that is searched for addresses. No header field has more.
 const maxAddressText = 64 << 10
 
-var addressPattern = regexp.MustCompile(
+var addressPattern = late(
 	`[^\s<>()\[\],;:"'|=：；，、。（）＜＞「」【】]{1,64}@(?:[\pL\pN](?:[\pL\pN-]*[\pL\pN])?\.)+[\pL\pN][\pL\pN-]*[\pL\pN]`)
 
 // addresses returns the addresses in a text, in normal form, each once, at most max of them.
@@ -177,7 +176,7 @@ func addresses(s string, max int) []string {
 	var out []string
 	seen := map[string]bool{}
 	s = s[:min(len(s), maxAddressText)]
-	for _, found := range addressPattern.FindAllString(s, 4*max) {
+	for _, found := range addressPattern().FindAllString(s, 4*max) {
 		if a := normal(strings.Trim(found, ".")); a != "" && !seen[a] {
 			seen[a] = true
 			if out = append(out, a); len(out) == max {

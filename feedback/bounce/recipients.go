@@ -5,28 +5,37 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 const address = `([^\s<>()\[\],;:"'|=：；，、。（）＜＞「」【】]{1,64}@[\pL\pN.-]{1,250}[\pL\pN])`
+
+// pattern is a regular expression that is compiled when it is first used. Those with long repetitions would
+// take milliseconds of each start of the program.
+type pattern func() *regexp.Regexp
+
+func late(expression string) pattern {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // The ways in which lines name a recipient, the most certain first. Only the most certain way that a notice
 // uses counts.
 var (
 	// "<ann@example.com>: reason", "ann@example.com on Thu, ...", "ann@example.com [User unknown]"
-	leading = regexp.MustCompile(`^[\s>*"'(\[•·-]*(?:<?mailto:)?<?"?` + address + `"?>?(.*)$`)
+	leading = late(`^[\s>*"'(\[•·-]*(?:<?mailto:)?<?"?` + address + `"?>?(.*)$`)
 	// "c=US;a= ;p=Example;dda:SMTP=ann@example.com; on Thu, ..."
-	x400 = regexp.MustCompile(`(?i)^\s*c=[A-Z]{0,3};.*smtp=` + address + `(.*)$`)
+	x400 = late(`(?i)^\s*c=[A-Z]{0,3};.*smtp=` + address + `(.*)$`)
 	// "<ann@example.com>: reason", and nothing but that
-	pointed = regexp.MustCompile(`^<` + address + `>(:.*)$`)
+	pointed = late(`^<` + address + `>(:.*)$`)
 	// "554 5.1.1 <ann@example.com>... User unknown"
-	transcript = regexp.MustCompile(`^\s*[45]\d\d[ -](?:[45]\.\d{1,3}\.\d{1,3} )?<` + address + `>(.*)$`)
+	transcript = late(`^\s*[45]\d\d[ -](?:[45]\.\d{1,3}\.\d{1,3} )?<` + address + `>(.*)$`)
 	// "Recipient: <ann@example.com>", "an error delivering your mail to <ann@example.com>."
-	labelled = regexp.MustCompile(
+	labelled = late(
 		`(?i)(?:recipients?|\bto|address(?:es)?|\buser|mailbox|\bfor|deliver\w*|failed|attempts|\bin|host|宛先|受信者|收件人|收信人|发送到|投递到|送达|받는 ?사람|수신자)[^@<:]{0,40}?[: ：]\s*["'(\[]?(?:smtp:)?<?` + address + `>?(.*)$`)
 	// ">>> RCPT To:<ann@example.com>"
-	command = regexp.MustCompile(`(?i)RCPT TO: ?<?` + address + `>?(.*)$`)
+	command = late(`(?i)RCPT TO: ?<?` + address + `>?(.*)$`)
 	// "... <ann@example.com> ..."
-	anywhere = regexp.MustCompile(`<` + address + `>(.*)$`)
+	anywhere = late(`<` + address + `>(.*)$`)
 )
 
 // talking matches the line where a transcript goes on to the next server.
@@ -44,7 +53,7 @@ func (m *mail) noticeFacts() []fact {
 	if len(found) == 0 { // mail to the sender's own address may fail too
 		found = m.collectFacts(known, m.writers(), pointed)
 	}
-	for _, pattern := range []*regexp.Regexp{labelled, command, anywhere} {
+	for _, pattern := range []pattern{labelled, command, anywhere} {
 		if len(found) == 0 {
 			found = m.collectFacts(known, own, pattern)
 		}
@@ -160,18 +169,18 @@ func (m *mail) returnedTo() string {
 			return found[0]
 		}
 	}
-	if found := receivedFor.FindStringSubmatch(h.get("received")); found != nil && !isIn(own, found[1]) {
+	if found := receivedFor().FindStringSubmatch(h.get("received")); found != nil && !isIn(own, found[1]) {
 		return found[1]
 	}
 	return ""
 }
 
 // receivedFor matches the recipient in a Received field (RFC 5321 section 4.4), of which there is one.
-var receivedFor = regexp.MustCompile(`\sfor <?` + address + `>?;`)
+var receivedFor = late(`\sfor <?` + address + `>?;`)
 
 // collectFacts reads the lines: a line that names a recipient begins the text about it, up to the next such
 // line.
-func (m *mail) collectFacts(known, own []string, patterns ...*regexp.Regexp) []fact {
+func (m *mail) collectFacts(known, own []string, patterns ...pattern) []fact {
 	var (
 		out     []fact
 		cur     = -1
@@ -202,12 +211,12 @@ func (m *mail) collectFacts(known, own []string, patterns ...*regexp.Regexp) []f
 			byName[name] = at
 			out = append(out, fact{address: name})
 			content = append(content, &strings.Builder{})
-			if transcript.MatchString(line) {
+			if transcript().MatchString(line) {
 				content[at].WriteString(strings.Join(heard, "\n") + "\n")
 			}
 		}
 		heard = nil
-		if transcript.MatchString(line) {
+		if transcript().MatchString(line) {
 			rest = line
 		}
 		content[at].WriteString("\n" + rest)
@@ -220,12 +229,12 @@ func (m *mail) collectFacts(known, own []string, patterns ...*regexp.Regexp) []f
 }
 
 // nameIn returns the address that a line is about, in normal form, and the text after it.
-func nameIn(line string, patterns []*regexp.Regexp) (name, rest string) {
+func nameIn(line string, patterns []pattern) (name, rest string) {
 	if !strings.Contains(line, "@") || echo.MatchString(line) {
 		return "", ""
 	}
 	for _, pattern := range patterns {
-		if found := pattern.FindStringSubmatch(line); found != nil {
+		if found := pattern().FindStringSubmatch(line); found != nil {
 			if a := normal(found[1]); a != "" {
 				return a, strings.TrimLeft(found[2], `>:,"' `)
 			}

@@ -58,7 +58,7 @@ func (s *shared) take(t testing.TB) int {
 // Main runs the tests of a package, stops the package's server, and fails the run when goroutines are left
 // over, but for those that ignore names. It returns the exit code: func TestMain(m *testing.M) {
 // os.Exit(testredis.Main(m)) }.
-func Main(m *testing.M, ignore ...goleak.Option) int {
+func Main(m goleak.TestingM, ignore ...goleak.Option) int {
 	code := m.Run()
 	server.once.Do(func() {}) // from here on nothing is started
 	if server.process != nil {

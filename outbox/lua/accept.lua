@@ -3,7 +3,7 @@
 -- KEYS[1] message hash, then the idempotency key (absent without one), then the keys of the suppressions to look
 --         at (see look.lua there; absent if look_each is empty)
 -- ARGV: id now due lane account max gateway envelope content live_most fingerprint memo merge memory_share shared epoch window rank
--- ARGV: size token day quotas partitions event look_each look_fields...
+-- ARGV: size token day quotas partitions addressed keep_addressed event look_each look_fields...
 --   content       '': it is in the incoming key
 --   live_most     limit of live messages of this partition; '': none
 --   fingerprint   of the body under the key, see same; '': there is no key
@@ -18,6 +18,7 @@
 --   day           of the counts of accepted messages
 --   quotas        the limits to keep to, see over; '': none
 --   partitions    how many partitions the script can see; '': its own
+--   addressed, keep_addressed  see note_addressed
 --   look_each     number of fields to read in each hash of the suppressions; '': none is read
 -- Answer: NEW
 -- Answer: BACKLOG
@@ -80,7 +81,7 @@ local limit = tonumber(live_most)
 if limit then
   local live = 0
   for _, l in ipairs({'transactional', 'bulk'}) do
-    for _, s in ipairs({'waiting', 'delayed', 'active'}) do live = live + redis.call('ZCARD', index_key(l, s)) end
+    for _, s in ipairs(waiting_states) do live = live + redis.call('ZCARD', index_key(l, s)) end
   end
   local first = 'messages'
   if live >= limit then return refuse(FULL) end
@@ -92,7 +93,7 @@ if shared ~= '' and not take_shared(shared) then return UNSHARED end -- the cont
 
 local state = 'waiting'
 if tonumber(due) > tonumber(now) then
-  state = 'delayed'
+  state = 'scheduled'
   redis.call('ZADD', prefix .. 'due', due, id)
 end
 local record = {'state', state, 'lane', lane, 'account', account, 'created', now, 'due', due, 'scheduled', due, 'epoch', epoch,
@@ -137,5 +138,6 @@ if key then
   end
 end
 count(now, at, 'queued')
+note_addressed(id, addressed, keep_addressed)
 if event ~= '' then emit(event) end
 return word

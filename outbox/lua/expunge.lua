@@ -1,5 +1,6 @@
--- expunge deletes a log entry, or replaces it for the other recipients of its message. The list of ended messages keeps its line, which
--- names nobody, until purge.lua comes to it.
+-- expunge deletes a log entry, or replaces it for the other recipients of its message, and deletes what is kept of its
+-- content, which names all of them. The list of ended messages keeps its line, which names nobody, until purge.lua comes
+-- to it.
 --
 -- KEYS[1] any key of the partition
 -- ARGV: id lane result account reference record
@@ -9,8 +10,8 @@
 -- Atomic because an index entry without its record would be counted but not shown.
 
 local key = prefix .. 'ended:' .. id
-if redis.call('HDEL', prefix .. 'texts', id) == 1 then redis.call('DEL', content_key(id)) end
-redis.call('DEL', prefix .. 'reference:' .. reference)
+redis.call('HDEL', prefix .. 'texts', id)
+redis.call('DEL', content_key(id), prefix .. 'reference:' .. reference, dialogues_key(id)) -- dialogues name all recipients
 if redis.call('EXISTS', key) == 0 then return 0 end
 if record ~= '' then
   redis.call('SET', key, record)

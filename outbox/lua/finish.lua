@@ -2,7 +2,7 @@
 --
 -- KEYS[1] message hash
 -- ARGV: id fence now outcome due attempts attempted status record in_doubt lapsed reservation reason hold text references
--- ARGV: keep_key window line contended line_due events...
+-- ARGV: keep_key window line contended line_due keep_content dialogue_of dialogue events...
 --   outcome     sent, suppressed, delayed, failed; dropped: failed, and the content is deleted; released: as if the
 --               attempt had not begun; deferred: the same, but later, because of a limit or its own gateway;
 --               held: delayed until what it waits for is there (unhold.lua)
@@ -15,7 +15,9 @@
 --   lapsed      how the attempt before ended, if its worker died
 --   text        text for the search index, after the letter t; c: the content stays for it; '': none
 --   references  reference keys, separated by spaces: a hash, its value, and the seconds that it is kept
+--   dialogue    SMTP dialogue of the attempt, whose last number in the log is dialogue_of; '': none is kept
 --   keep_key    seconds for which the idempotency key of a message that ends is kept
+--   keep_content  seconds for which the content of a message that was sent is kept; '': it is deleted
 -- Answer: OK followers
 -- Answer: LOST state
 --   OK    followers: messages of the backlog whose tasks are to be queued now, each with its epoch. They come together
@@ -52,8 +54,13 @@ end
 if attempted == '1' then count(now, at, 'attempts') end
 if status ~= '' then redis.call('SET', status_key(id), status) end
 if in_doubt == '1' then redis.call('HINCRBY', KEYS[1], 'doubts', 1) end
+if dialogue ~= '' then keep_dialogue(id, dialogue_of, dialogue) end
 if ends then
   local stays = remember_text(id, record, text)
+  if keep_content ~= '' then
+    keep_for(id, at, keep_content)
+    stays = true
+  end
   remove(id, at, now, outcome == 'dropped' and 'failed' or outcome, record, keep_key, false, stays)
 elseif outcome == 'delayed' or outcome == 'failed' then
   redis.call('HSET', KEYS[1], 'state', outcome, 'attempts', attempts, 'due', due, 'lapsed', '', 'doubt', '')

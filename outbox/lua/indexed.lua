@@ -1,4 +1,4 @@
--- indexed deletes the kept texts of ended messages.
+-- indexed deletes the kept texts of ended messages. A content that is kept for its own sake stays.
 --
 -- KEYS[1] texts
 -- ARGV: ids...
@@ -8,8 +8,10 @@
 local texts = 0
 for i = ids, #ARGV do
   local id = ARGV[i]
-  if redis.call('HDEL', KEYS[1], id) == 1 then
-    redis.call('DEL', content_key(id))
+  local text = redis.call('HGET', KEYS[1], id)
+  if text then
+    redis.call('HDEL', KEYS[1], id)
+    if text == 'c' then redis.call('DEL', content_key(id)) end
     texts = texts + 1
   end
 end

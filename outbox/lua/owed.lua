@@ -10,7 +10,7 @@
 local owed = {}
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. 'unqueued', '-inf', before, 'LIMIT', 0, most)) do
   local m = redis.call('HMGET', message_key(id), 'state', 'lane', 'epoch', 'due')
-  if m[1] == 'waiting' or m[1] == 'delayed' then
+  if m[1] == 'waiting' or m[1] == 'scheduled' or m[1] == 'delayed' then
     local lane, epoch, due = m[2], m[3], m[4]
     owed[#owed + 1] = ROW
   else

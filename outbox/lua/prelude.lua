@@ -14,6 +14,7 @@ local function index_key(lane, state) return prefix .. 'index:' .. lane .. ':' .
 local function log_key(lane, result) return prefix .. 'log:' .. lane .. ':' .. result end
 local function shared_key(name) return prefix .. 'shared:' .. name end
 local function held_key(hold) return prefix .. 'held:' .. hold end
+local function shared_kept_key(name) return prefix .. 'sharedKept:' .. name end
 local function idempotency_key(hash) return prefix .. 'idempotency:' .. hash end
 
 -- emit appends an event to the stream; emit_all appends those in ARGV from an index on.
@@ -75,8 +76,8 @@ local function put_off(at, id)
   end
 end
 
--- clocks are the sorted sets by time of three states: the end of the lease, the due time, the time of the failure.
-local clocks = {active = prefix .. 'leases', delayed = prefix .. 'due', failed = prefix .. 'dead'}
+-- clocks are the sorted sets by time of four states: the end of the lease, the due time, the time of the failure.
+local clocks = {active = prefix .. 'leases', scheduled = prefix .. 'due', delayed = prefix .. 'due', failed = prefix .. 'dead'}
 
 -- where reads what move and remove need of a message.
 local function where(id)
@@ -111,7 +112,7 @@ end
 -- over returns the first quota without room for one more message of an account, as "<owner> <quota> <used>"; nil: all
 -- have room. limits has an owner and its most messages, bytes and messages of a day in turns; '-': any number.
 -- It counts in as many partitions as a script may see, or in this one if that is ''.
-local waiting_states = {'waiting', 'delayed', 'active'}
+local waiting_states = {'waiting', 'scheduled', 'delayed', 'active'}
 local function over(limits, seen, account, bytes, today)
   local parts = {prefix}
   for p = 1, tonumber(seen) or 0 do parts[p] = string.gsub(prefix, '{%d+}', '{' .. (p - 1) .. '}') end
@@ -154,8 +155,12 @@ end
 
 -- take_shared and leave_shared count the messages that are rendered from a shared content. A content without messages
 -- stays for a while: the first message of a merge may end before the last one comes. take_shared returns false if
--- the content does not exist.
+-- the content does not exist. Where the contents of messages that were sent are kept, the key sharedKept lives as long
+-- as the last of them, and the shared content without messages at least as long.
 local shared_stays = 600
+local function rest_shared(name)
+  redis.call('PEXPIRE', shared_key(name), math.max(shared_stays * 1000, redis.call('PTTL', shared_kept_key(name))))
+end
 local function take_shared(name)
   if redis.call('EXISTS', shared_key(name)) == 0 then return false end
   if redis.call('HINCRBY', prefix .. 'sharedUsers', name, 1) == 1 then redis.call('PERSIST', shared_key(name)) end
@@ -164,7 +169,15 @@ end
 local function leave_shared(name)
   if redis.call('HINCRBY', prefix .. 'sharedUsers', name, -1) > 0 then return end
   redis.call('HDEL', prefix .. 'sharedUsers', name)
-  redis.call('EXPIRE', shared_key(name), shared_stays)
+  rest_shared(name)
+end
+
+-- keep_for keeps the content of a message that was sent for so many seconds. The caller removes the message.
+local function keep_for(id, at, seconds)
+  redis.call('EXPIRE', content_key(id), seconds)
+  if at.shared and redis.call('PTTL', shared_kept_key(at.shared)) < seconds * 1000 then
+    redis.call('SET', shared_kept_key(at.shared), '', 'EX', seconds)
+  end
 end
 
 -- The field #outcome of the facts of a message is "<weight> <outcome> <field of the fact>": the weightiest of them.
@@ -181,6 +194,18 @@ end
 -- facts_stay is how long facts of a message that is not in the log are kept: longer than any reporter repeats one.
 local facts_stay = 259200
 
+-- keep_dialogue keeps the SMTP dialogue of an attempt, and those of the attempts before it up to dialogues_most. They go
+-- with the log entry.
+local dialogues_most = 10
+local function dialogues_key(id) return prefix .. 'dialogues:' .. id end
+local function keep_dialogue(id, number, dialogue)
+  local key, oldest = dialogues_key(id), math.huge
+  redis.call('HSET', key, number, dialogue)
+  if redis.call('HLEN', key) <= dialogues_most then return end
+  for _, field in ipairs(redis.call('HKEYS', key)) do oldest = math.min(oldest, tonumber(field)) end
+  redis.call('HDEL', key, string.format('%.0f', oldest))
+end
+
 -- enter writes the log entry of a message; record '': there is no log; '0': its campaign keeps it out of the log, and
 -- may adopt it again as long as facts stay. The list of ended messages has what purge.lua
 -- needs to delete the entry.
@@ -189,6 +214,7 @@ local function enter(id, at, now, result, record)
     forget_outcome(id, at.lane, at.account)
     redis.call('SET', prefix .. 'ended:' .. id, '', 'EX', record == '0' and facts_stay or 300) -- accept.lua needs it if its client repeats the call
     redis.call('EXPIRE', prefix .. 'facts:' .. id, facts_stay)
+    redis.call('DEL', dialogues_key(id))
     return
   end
   redis.call('SET', prefix .. 'ended:' .. id, record)
@@ -210,7 +236,7 @@ local function same(print, fingerprint) return string.find(' ' .. fingerprint ..
 
 -- used reads a key: the fingerprint, the memo, and the status of its message in the words of the email log; nil for
 -- a key that is free.
-local statuses = {waiting = 'queued', delayed = 'queued', active = 'sending', failed = 'dead'}
+local statuses = {waiting = 'queued', scheduled = 'queued', delayed = 'queued', active = 'sending', failed = 'dead'}
 local function used(key)
   local found = redis.call('GET', key)
   if not found then return nil end
@@ -276,6 +302,24 @@ local function remember_text(id, record, text)
   if text == '' or record == '' or record == '0' or redis.call('HLEN', prefix .. 'texts') >= texts_most then return false end
   redis.call('HSET', prefix .. 'texts', id, text)
   return text == 'c'
+end
+
+-- note_addressed notes to whom a message is, so that it is found by an address (record_addressed.go). notes has a
+-- bucket and the tags of its note in turns. The lists would grow for ever: with each 32nd note the 64 oldest ones of a
+-- list are looked at, and those of messages that are gone go.
+local function note_addressed(id, notes, keep)
+  for bucket, tags in string.gmatch(notes, '(%S+) (%S+)') do
+    local key = prefix .. 'addressed:' .. bucket
+    if redis.call('RPUSH', key, tags .. id) % 32 == 0 then
+      local stay = {}
+      for _, note in ipairs(redis.call('LPOP', key, 64)) do
+        local noted = string.sub(note, -26)
+        if redis.call('EXISTS', message_key(noted), prefix .. 'ended:' .. noted) > 0 then table.insert(stay, 1, note) end
+      end
+      if #stay > 0 then redis.call('LPUSH', key, unpack(stay)) end
+    end
+    redis.call('EXPIRE', key, keep)
+  end
 end
 
 -- wake gives the message a new epoch, whose task id no older task has, and notes that its task is not queued yet.

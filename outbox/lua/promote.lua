@@ -1,4 +1,4 @@
--- promote makes delayed messages waiting once they are due. It changes what lists and counts show; the tasks are
+-- promote makes scheduled and delayed messages waiting once they are due. It changes what lists and counts show; the tasks are
 -- already in the queue. Those beyond the window of their account join its backlog.
 --
 -- KEYS[1] any key of the partition
@@ -9,7 +9,7 @@
 local ids = redis.call('ZRANGEBYSCORE', prefix .. 'due', '-inf', now, 'LIMIT', 0, most)
 for _, id in ipairs(ids) do
   local at = where(id)
-  if at.state == 'delayed' then
+  if at.state == 'delayed' or at.state == 'scheduled' then
     local full = is_full(at, under_way(at, redis.call('ZCARD', backlog_key(at))), window)
     move(id, at, 'waiting')
     redis.call('HSET', message_key(id), 'state', 'waiting')

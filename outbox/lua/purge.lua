@@ -1,4 +1,4 @@
--- purge deletes log entries that are too old or too many.
+-- purge deletes log entries that are too old or too many, with what is kept of the contents.
 --
 -- KEYS[1] any key of the partition
 -- ARGV: before keep most
@@ -15,8 +15,8 @@ while gone < tonumber(most) and left > 0 do
   if tonumber(ended) >= tonumber(before) and left <= tonumber(keep) then break end
   redis.call('LPOP', list)
   forget_outcome(id, lane, account)
-  redis.call('DEL', prefix .. 'ended:' .. id, prefix .. 'facts:' .. id)
-  if redis.call('HDEL', prefix .. 'texts', id) == 1 then redis.call('DEL', content_key(id)) end
+  redis.call('DEL', prefix .. 'ended:' .. id, prefix .. 'facts:' .. id, dialogues_key(id), content_key(id))
+  redis.call('HDEL', prefix .. 'texts', id)
   strike(log_key(lane, result), {account = account}, id)
   gone, left = gone + 1, left - 1
 end

@@ -2,11 +2,12 @@
 --
 -- KEYS[1] message hash
 -- ARGV: id now state fence due attempts max gateway status scheduled urgent envelope account
--- ARGV: quotas partitions events...
+-- ARGV: quotas partitions addressed keep_addressed events...
 --   state, fence               as the caller read them
 --   status, envelope, account  '': unchanged
 --   scheduled                  time of the first attempt
 --   quotas, partitions         of a dead letter, as for accept.lua
+--   addressed, keep_addressed  of a changed envelope, as for accept.lua
 --   urgent                     1: it is tried even while the account is held
 -- Answer: OK epoch
 -- Answer: GONE
@@ -27,10 +28,11 @@ if redis.call('EXISTS', content_key(id)) == 0 then return PURGED end
 local at, to = where(id), 'waiting'
 local first = quotas ~= '' and over(quotas, partitions, account ~= '' and account or at.account, tonumber(at.size or 1), '')
 if first then return OVER end
-if tonumber(due) > tonumber(now) then to = 'delayed' end
+if tonumber(due) > tonumber(now) then to = 'scheduled' end
 if envelope ~= '' then
   redis.call('SET', envelope_key(id), envelope)
   redis.call('HDEL', KEYS[1], 'v') -- it was about the former recipients
+  note_addressed(id, addressed, keep_addressed)
 end
 if account ~= '' then
   strike(index_key(at.lane, at.state), at, id)

@@ -1,17 +1,17 @@
 -- reseal replaces a sealed value by the same one under another secret. Its time to live stays.
 --
--- KEYS[1] content, shared content, or texts
--- ARGV: id former value text
+-- KEYS[1] content, shared content, texts, or dialogues
+-- ARGV: id former value field letter
 --   id      of the message, or the name of the shared content
 --   former  head of the box that is replaced; no two boxes have the same
 --   value   the new box; '': it is in the incoming key
---   text    1: the box is in the field of texts, after a letter
+--   field   of a hash that the box is in, after letter; '': it is no hash
 -- Result 1 if it was replaced; 0 if it is gone, or is another one
 -- Atomic because messages end, and others seal again, at any time.
 
 local key, incoming, found = KEYS[1], prefix .. 'incoming:' .. id, ''
-if text == '1' then
-  found = string.sub(redis.call('HGET', key, id) or '', 2, 1 + #former)
+if field ~= '' then
+  found = string.sub(redis.call('HGET', key, field) or '', 1 + #letter, #letter + #former)
 else
   found = redis.call('GETRANGE', key, 0, #former - 1)
 end
@@ -19,8 +19,8 @@ if found ~= former then
   redis.call('DEL', incoming)
   return 0
 end
-if text == '1' then
-  redis.call('HSET', key, id, 't' .. value)
+if field ~= '' then
+  redis.call('HSET', key, field, letter .. value)
 elseif value ~= '' then
   redis.call('SET', key, value, 'KEEPTTL')
 else

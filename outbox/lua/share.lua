@@ -20,6 +20,6 @@ end
 if users > 0 then
   redis.call('PERSIST', key) -- it had been deleted
 else
-  redis.call('EXPIRE', key, shared_stays)
+  rest_shared(name)
 end
 return users

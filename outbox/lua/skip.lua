@@ -1,10 +1,10 @@
 -- skip enters a message in the log that is not queued, because all its recipients are suppressed.
 --
 -- KEYS[1] message hash, which is never written, then the idempotency key (absent without one)
--- ARGV: id now lane account record refuse fingerprint memo merge keep_key events...
+-- ARGV: id now lane account record refuse fingerprint memo merge keep_key addressed keep_addressed events...
 --   record  for the log; '': there is no log
 --   refuse  1: it is refused, and nothing is written
---   memo    as for accept.lua
+--   memo, addressed, keep_addressed  as for accept.lua
 -- Answer: NEW
 -- Answer: HIT first state
 -- Answer: REUSED
@@ -19,6 +19,7 @@ if KEYS[2] then
 end
 if refuse == '1' or redis.call('EXISTS', prefix .. 'ended:' .. id) == 1 then return NEW end -- or this call is a repetition
 enter(id, at, now, 'suppressed', record)
+note_addressed(id, addressed, keep_addressed)
 count(now, at, 'skipped')
 emit_all(events)
 if KEYS[2] then

@@ -1,11 +1,9 @@
 package batch
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -126,22 +124,4 @@ func (r *Renderer) fill(ctx context.Context, t *render.Template, p Personalizati
 	}
 	return t.Render(ctx, render.Input{Data: about.Data(params), Locale: r.content.Locale, Zone: r.zone,
 		Strict: r.content.Strict})
-}
-
-// params returns the params; all digits of their numbers are kept.
-func (p Personalization) params() (any, error) {
-	switch {
-	case p.Decoded != nil:
-		return p.Decoded, nil
-	case len(p.Params) == 0:
-		return nil, nil
-	}
-	d := json.NewDecoder(bytes.NewReader(p.Params))
-	d.UseNumber()
-	var params map[string]any
-	if err := d.Decode(&params); err != nil {
-		return nil, fault.InvalidFields([]fault.Field{
-			{Key: "params", Message: fmt.Sprintf("must be an object: %s", err)}})
-	}
-	return params, nil
 }

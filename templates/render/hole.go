@@ -18,9 +18,10 @@ var openEntity = regexp.MustCompile(`&[#0-9A-Za-z]*$`)
 
 // harmless are the attributes in which values change nothing but themselves, whatever they are; addresses,
 // those in which they must not begin the scheme of an address. CSS is matched with none of them, unless it
-// has a [.
+// has a [. It is matched with those of languages.
 var (
 	harmless  = []string{"alt", "title"}
+	languages = []string{"lang", "dir"}
 	addresses = []string{"href", "src", "background"}
 )
 
@@ -54,7 +55,7 @@ func holesOf(around []string, inlines bool) ([]hole, bool) {
 			case html.TextToken:
 				ok = inText(element, raw)
 			case html.StartTagToken, html.SelfClosingTagToken:
-				holes[next].address, ok = inTag(raw, places[next]-at)
+				holes[next].address, ok = inTag(raw, places[next]-at, inlines)
 				attributes = true
 			case html.CommentToken:
 				ok = inComment(raw, places[next]-at)
@@ -87,8 +88,9 @@ func inText(element, raw string) bool {
 }
 
 // inTag reports whether a value may stand at an offset of a start tag, and whether an address begins with it.
-func inTag(raw string, at int) (address, ok bool) {
-	for _, name := range slices.Concat(harmless, addresses) {
+// inlines: CSS is inlined.
+func inTag(raw string, at int, inlines bool) (address, ok bool) {
+	for _, name := range slices.Concat(harmless, languages, addresses) {
 		a, found := message.FindAttribute(raw, name)
 		if !found || !a.Quoted || at < a.ValueStart || at+len(standIn) > a.ValueEnd {
 			continue
@@ -97,6 +99,8 @@ func inTag(raw string, at int) (address, ok bool) {
 		switch {
 		case slices.Contains(harmless, name):
 			return false, true
+		case slices.Contains(languages, name):
+			return false, !inlines
 		case before == "":
 			return true, true
 		}

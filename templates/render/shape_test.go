@@ -17,14 +17,18 @@ var pieces = []string{
 	"<td>", "<pre>", "</pre>",
 	`<a href="{{a}}">`, `<a href='{{b}}'>`, `<a href={{b}}>`, `<a href="https://x.test/{{b}}">`,
 	`<a href="https://x.test">`,
-	`<a href="https://{{a}}">`, `<a href="https://{{a}}/{{b}}?c={{a}}">`, `<a href="{{a}}{{b}}">`, `<a href="/{{a}}">`,
+	`<a href="https://{{a}}">`, `<a href="https://{{a}}/{{b}}?c={{a}}">`, `<a href="{{a}}{{b}}">`,
+	`<a href="/{{a}}">`,
 	`<a href="mailto:{{b}}">`, `<a href="javascript:x" title="{{a}}">`,
 	`<a href="java{{a}}" href="{{b}}">`, "</a>",
 	"x.test", "https://x.test", `<img alt="{{a}}" src="{{b}}">`, `<img src="data:{{a}}">`, `<img alt={{a}}>`,
+	`<html lang="{{a}}" dir="{{b}}">`, `<p dir="{{a}}" lang='{{b}}'>`, `<p lang={{a}}>`,
+	"<style>:lang(c){color:red} p[dir=c]{color:blue}</style>",
 	`<p style="display:{{a}}">`, `<p class="{{a}}">`, `<p title="&{{a}}">`,
 	`<p title="{{a}}amp;" {{b}}>`, "<{{a}}>",
 	"</{{a}}>", "<!{{a}}>", "<!--{{a}}-->", "<!-- {{a}} -->", "<!--{{a}}>", "<!-- -{{b}}> -->", "<?{{a}}?>",
-	"<style>p{color:red} .c{display:none}</style>", "<style>[title=c],[alt=c]{color:blue}</style>", "<style>{{a}}</style>",
+	"<style>p{color:red} .c{display:none}</style>", "<style>[title=c],[alt=c]{color:blue}</style>",
+	"<style>{{a}}</style>",
 	"<style>a:first-child{color:red}", "</style>", "<title>{{a}}</title>",
 	"<title>{{b}}</ti{{a}}>x", "<textarea>{{a}}",
 	"</textarea>", "<script>{{a}}</script>", "<head>", "</head>", "<body>", "<table>", "</table>",
@@ -107,13 +111,26 @@ func TestShapesChangeNothing(t *testing.T) {
 // TestShapeOfANewsletter holds that the pages of ordinary mail are made of the first.
 func TestShapeOfANewsletter(t *testing.T) {
 	t.Parallel()
-	const news = `<html><head><title>{{a}}</title><style>h1{color:red}</style></head><body><!-- {{a}} --><h1>Hello {{a}},</h1>` +
+	const news = `<html><head><title>{{a}}</title><style>h1{color:red}</style></head><body><!-- {{a}} -->` +
+		`<h1>Hello {{a}},</h1>` +
 		`<p><a href="https://x.test/?u={{a}}">Sale for {{a}}</a> <img src="https://x.test/{{a}}.png" alt="{{a}}">` +
 		`<a href="{{b}}">Leave</a></p></body></html>`
 	for _, inline := range []bool{false, true} {
 		if !sameAgain(t, news, Options{InlineCSS: inline}, "Zoë O'Hara", "https://y.test/?t=1", "Ann",
 			"https://y.test/b") {
 			t.Errorf("inlined %v: no shape", inline)
+		}
+	}
+}
+
+// TestLanguagesHaveShapes holds that the language of a mail does not keep it from having a shape, unless CSS
+// is inlined, which may ask for it.
+func TestLanguagesHaveShapes(t *testing.T) {
+	t.Parallel()
+	const page = `<style>:lang(c) p{color:blue}</style><div lang="{{a}}" dir="{{b}}"><p>x</p></div>`
+	for _, inline := range []bool{false, true} {
+		if sameAgain(t, page, Options{InlineCSS: inline}, "c", "rtl", "en", "ltr") == inline {
+			t.Errorf("inlined %v: a shape is %v", inline, inline)
 		}
 	}
 }

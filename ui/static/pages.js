@@ -18,6 +18,7 @@ function span(ms) {
 // The texts below the bars of charts are times too.
 const forms = {
   hour: new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }),
+  clock: new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" }),
   moment: new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hourCycle: "h23" }),
 };
 
@@ -32,15 +33,22 @@ function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
+// A time has its distance from now, and after that the time itself.
 function tick(root) {
   const now = Date.now();
-  for (const t of root.querySelectorAll("time[data-relative]")) setText(t, relative(Date.parse(t.dateTime), now, t.dataset.relative));
+  for (const t of root.querySelectorAll("time:has(small)")) setText(t.firstElementChild, relative(Date.parse(t.dateTime), now, t.dataset.past));
 }
 
-// localize puts the viewer's own times in place of UTC.
+// localize puts the viewer's own times in place of UTC. In a list they are short.
 function localize(root) {
+  const now = new Date();
+  for (const t of root.querySelectorAll("time:has(small)")) {
+    const at = new Date(t.dateTime);
+    const form = !t.closest("td") || at.getFullYear() !== now.getFullYear() ? exact : at.toDateString() === now.toDateString() ? forms.clock : forms.moment;
+    setText(t.lastElementChild, form.format(at));
+    t.title = exact.format(at) + " " + zone;
+  }
   for (const t of root.querySelectorAll("time[data-absolute]")) setText(t, exact.format(new Date(t.dateTime)));
-  for (const t of root.querySelectorAll("time[title]")) t.title = exact.format(new Date(t.dateTime)) + " " + zone;
   for (const t of root.querySelectorAll("text[data-at]")) setText(t, forms[t.dataset.form].format(new Date(t.dataset.at)));
   for (const z of root.querySelectorAll("[data-zone]")) setText(z, zone);
   tick(root);
@@ -102,7 +110,115 @@ async function live(box, last) {
   setTimeout(live, box.dataset.every * 1000, box, last);
 }
 
+// further looks on where a search of the log had no time to fill its page, until it is full or the log ends. After that
+// many parts somebody has to ask for more.
+async function further(box) {
+  for (let part = 0; part < 400; part++) {
+    const nav = box.querySelector("[data-further]"), rows = box.querySelector("tbody");
+    if (!nav || rows?.children.length >= nav.dataset.rows) return;
+    const answer = await fetch(nav.dataset.further, { redirect: "manual", cache: "no-store" }).catch(() => null);
+    if (!answer?.ok) return;
+    const more = document.createElement("div");
+    more.innerHTML = await answer.text();
+    localize(more);
+    if (!rows) box.replaceChildren(...more.children);
+    else {
+      rows.append(...more.querySelectorAll("tbody tr"));
+      nav.replaceWith(more.querySelector("nav"));
+    }
+  }
+}
+
+// The keys. They do nothing while somebody types, and leave those with Ctrl, Alt or Meta to the browser.
+const keys = document.getElementById("keys");
+
+// move focuses the link of the next row, or of the one before.
+function move(by) {
+  const links = [...document.querySelectorAll("main tbody tr")].map((row) => row.querySelector("th a, td a")).filter(Boolean);
+  const row = document.activeElement.closest("tbody tr");
+  const at = links.findIndex((link) => link.closest("tr") === row);
+  const to = links[at < 0 ? (by > 0 ? 0 : links.length - 1) : Math.min(Math.max(at + by, 0), links.length - 1)];
+  if (!to) return;
+  to.focus({ preventScroll: true });
+  to.closest("tr").scrollIntoView({ block: "nearest" });
+}
+
+// search leads to the search of the list, or of the head where there is none.
+function search() {
+  const field = document.querySelector("main [role=search] input[type=search]") || document.querySelector(".find input");
+  if (!field) return;
+  const folded = field.closest("details.fold");
+  if (folded) folded.open = true;
+  field.focus();
+  field.select();
+}
+
+const press = {
+  "/": search,
+  j: () => move(1),
+  k: () => move(-1),
+  "?": () => keys.open ? keys.close() : keys.showModal(),
+};
+
+document.addEventListener("keydown", (e) => {
+  if (e.ctrlKey || e.altKey || e.metaKey || e.isComposing || e.target.closest("input, select, textarea, [contenteditable]")) return;
+  if (!Object.hasOwn(press, e.key) || keys.open && e.key !== "?") return;
+  e.preventDefault();
+  press[e.key]();
+});
+
+// A button with data-copy copies the text of the element that it names. Browsers have no clipboard on plain http: there the
+// text is selected, and the old command copies it.
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    const text = document.getElementById(button.dataset.copy);
+    const copied = navigator.clipboard && await navigator.clipboard.writeText(text.textContent).then(() => true, () => false);
+    if (!copied) getSelection().selectAllChildren(text);
+    setText(button, copied || document.execCommand("copy") ? "Copied" : "Selected: now copy it");
+    setTimeout(setText, 2000, button, "Copy");
+  });
+}
+
+// A button with data-typed is pressed by itself, a moment after its form was typed into.
+for (const button of document.querySelectorAll("[data-typed]")) {
+  let timer;
+  const press = () => button.form.requestSubmit(button);
+  button.form.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(press, 500);
+  });
+  press();
+}
+
 localize(document);
 localizeFields();
 setInterval(tick, 1000, document);
 for (const box of document.querySelectorAll("[data-live]")) setTimeout(live, box.dataset.every * 1000, box, null);
+for (const nav of document.querySelectorAll("[data-further]")) further(nav.parentElement);
+
+// The form of an operation of the API makes its request with the session, and shows the answer.
+for (const form of document.querySelectorAll("form[data-try]")) {
+  const box = form.closest("section"), status = box.querySelector("[role=status]"), shown = box.querySelector("pre");
+  box.hidden = false;
+  form.addEventListener("submit", async (e) => {
+    e.preventDefault();
+    let [method, path] = form.dataset.try.split(" ");
+    const query = new URLSearchParams(), body = form.elements.body;
+    for (const field of form.querySelectorAll("input")) {
+      const [where, name] = field.name.split(/\.(.*)/s);
+      if (where === "path") path = path.replace(`{${name}}`, encodeURIComponent(field.value));
+      else if (field.value) query.set(name, field.value);
+    }
+    try {
+      const answer = await fetch(path + (query.size ? "?" + query : ""), { method, cache: "no-store",
+        ...(body && { body: body.value, headers: { "Content-Type": body.dataset.type } }) });
+      const text = await answer.text();
+      status.textContent = `${answer.status} ${answer.statusText}`;
+      try { shown.textContent = JSON.stringify(JSON.parse(text), null, 2); } catch { shown.textContent = text.slice(0, 1e5); }
+      shown.hidden = false;
+    } catch {
+      status.textContent = "Postroom does not answer.";
+    }
+  });
+}

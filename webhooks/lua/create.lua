@@ -1,10 +1,11 @@
 -- create writes the record of one event for one endpoint, before its task is enqueued.
 --
 -- KEYS[1] delivery hash
--- ARGV: endpoint id event now max_pending keep_for
+-- ARGV: endpoint id event now max_pending keep_for again
 --   event        JSON
 --   max_pending  how many deliveries may be pending for the endpoint
 --   keep_for     milliseconds to keep a pending delivery
+--   again        the event, if it is sent again; '': this is its first delivery
 -- Answer: CREATED
 -- Answer: PENDING
 -- Answer: OVER
@@ -24,4 +25,5 @@ redis.call('PEXPIRE', KEYS[1], keep_for)
 redis.call('ZADD', log_key(endpoint), now, id)
 redis.call('ZADD', hook .. 'due', now, member(endpoint, id))
 keep(endpoint, keep_for)
+if again ~= '' then redis.call('SET', hook .. 'again:' .. endpoint .. ':' .. again, id, 'PX', keep_for) end
 return CREATED

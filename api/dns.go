@@ -1,0 +1,28 @@
+package api
+
+import "time"
+
+// AccountDNS is what an account needs in the DNS.
+type AccountDNS struct {
+	Account string      `json:"account"`
+	Checked *time.Time  `json:"checked" doc:"When the DNS was asked; null: it was not"`
+	Trouble string      `json:"trouble,omitempty" doc:"Why the DNS could not be asked"`
+	Records []DNSRecord `json:"records"`
+}
+
+// DNSRecord is a record to publish, and what was found in its place.
+type DNSRecord struct {
+	Purpose string   `json:"purpose" enum:"spf,dkim,dmarc,mx,returnPath,sender" doc:"returnPath: bounces come back to bounce.domain; sender: it verifies a pending domain"`
+	Name    string   `json:"name" doc:"DNS name"`
+	Type    string   `json:"type" enum:"TXT,MX"`
+	Value   string   `json:"value,omitempty" doc:"What to publish; absent: it depends on who runs the relay or takes the mail"`
+	Status  string   `json:"status" enum:"unchecked,found,missing,differs"`
+	Found   []string `json:"found,omitempty" doc:"What is published there"`
+	Message string   `json:"message,omitempty" doc:"What was found, in words"`
+	Advice  string   `json:"advice,omitempty" doc:"What to do"`
+}
+
+// AccountDNSQuery says whether the DNS is asked.
+type AccountDNSQuery struct {
+	Check string // true or false; empty: true
+}

@@ -1,0 +1,37 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/postroom/postroom/traces"
+)
+
+// lastTraces bounds the time in which the last spans are sent as Postroom stops.
+const lastTraces = 5 * time.Second
+
+// spans builds traces.
+type spans struct{ *App }
+
+// build builds what sends spans, if traces.endpoint names a collector.
+func (a spans) build(ctx context.Context) error {
+	c := a.cfg.Traces
+	headers, err := traces.ReadHeaders(c.Headers.Reveal())
+	if err != nil {
+		return err
+	}
+	a.traces, err = traces.New(ctx, traces.Options{Endpoint: c.Endpoint, Headers: headers, Share: c.Share,
+		Version: a.version, Logger: a.log, Registry: a.metrics})
+	if err != nil || a.traces == nil {
+		return err
+	}
+	a.life.onStop("traces", func() error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTraces)
+		defer cancel()
+		if err := a.traces.Close(ctx); err != nil { // a collector that is away fails no stop
+			a.log.Warn("the last traces were not sent", "error", err)
+		}
+		return nil
+	})
+	return nil
+}

@@ -1,0 +1,285 @@
+package provision
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/net/idna"
+
+	"github.com/postroom/postroom/accounts/dkim"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/maildns"
+)
+
+// DNS is what the records of accounts depend on.
+type DNS struct {
+	Resolver     maildns.MailResolver
+	Keys         *dkim.Keys    // of domains
+	BounceDomain string        // of return paths; empty: they are those of the senders
+	ServiceURL   func() string // its host takes returned mail
+}
+
+// checkTimeout is the timeout of all questions to the DNS for one account.
+const checkTimeout = 15 * time.Second
+
+// providerSPF are the SPF terms that providers publish for their customers, by preset. Sources: the help
+// pages of each provider on SPF.
+var providerSPF = map[string]string{"gmail": "include:_spf.google.com",
+	"office365": "include:spf.protection.outlook.com", "ses": "include:amazonses.com",
+	"sendgrid": "include:sendgrid.net", "mailgun": "include:mailgun.org", "postmark": "include:spf.mtasv.net",
+	"icloud": "include:icloud.com"}
+
+// AccountDNS returns the records that an account needs. With check it asks the DNS for each. Unknown account:
+// NotFound.
+func (p *Provisioner) AccountDNS(ctx context.Context, id string, check bool) (api.AccountDNS, error) {
+	info, err := p.Accounts.Get(ctx, id)
+	if err != nil {
+		return api.AccountDNS{}, err
+	}
+	z := &zone{DNS: p.DNS, answer: api.AccountDNS{Account: id, Records: []api.DNSRecord{}}}
+	at := strings.LastIndexByte(info.Email, '@')
+	if z.domain, err = idna.Lookup.ToASCII(strings.ToLower(info.Email[at+1:])); err != nil {
+		return api.AccountDNS{}, fault.Wrap(err, fault.Unprocessable, "",
+			"The domain of %s is not a domain name: correct the address of the account", info.Email)
+	}
+	if z.spf, err = p.spfTerms(ctx, info.Account); err != nil {
+		return api.AccountDNS{}, err
+	}
+	key, err := p.keyOf(ctx, info.Account, z.domain)
+	if err != nil {
+		return api.AccountDNS{}, err
+	}
+	senders, err := p.Accounts.Senders(ctx, id)
+	if err != nil {
+		return api.AccountDNS{}, err
+	}
+	if check {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, checkTimeout)
+		defer cancel()
+		if err := maildns.Answers(ctx, z.Resolver); err != nil {
+			z.answer.Trouble = "The DNS of the internet can't be asked from here: " + err.Error()
+		} else {
+			z.asks = true
+			z.answer.Checked = new(time.Now().UTC().Truncate(time.Second))
+		}
+	}
+	z.add(ctx, key, senders.Senders)
+	return z.answer, nil
+}
+
+// spfTerms returns the SPF terms for the relays of an account.
+func (p *Provisioner) spfTerms(ctx context.Context, a api.Account) ([]string, error) {
+	var terms []string
+	add := func(preset, host string) {
+		term := providerSPF[preset]
+		if term == "" && host != "" {
+			term = hostTerm(host)
+		}
+		if term != "" && !slices.Contains(terms, term) {
+			terms = append(terms, term)
+		}
+	}
+	if a.SMTP != nil {
+		add(a.SMTP.Preset, a.SMTP.Host)
+	}
+	for _, route := range a.Gateways {
+		g, err := p.Gateways.Get(ctx, route.Gateway)
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return nil, err
+		}
+		add(g.Preset, g.Host)
+	}
+	return terms, nil
+}
+
+// hostTerm returns the SPF term for the host of a relay: its name or its address (RFC 7208 section 5).
+func hostTerm(host string) string {
+	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	switch {
+	case err != nil:
+		return "a:" + strings.ToLower(host)
+	case addr.Unmap().Is4():
+		return "ip4:" + addr.Unmap().String()
+	default:
+		return "ip6:" + addr.WithZone("").String()
+	}
+}
+
+// publicKey is a DKIM key as it is published.
+type publicKey struct{ name, record string }
+
+// keyOf returns the key that signs the mail of an account; zero: there is none.
+func (p *Provisioner) keyOf(ctx context.Context, a api.Account, domain string) (publicKey, error) {
+	if a.DKIM != nil {
+		sender, err := p.Accounts.Resolve(ctx, a.Account)
+		if err != nil || sender.DKIM == nil {
+			return publicKey{}, err
+		}
+		key, err := dkim.Parse(sender.DKIM.PrivateKey)
+		if err != nil {
+			return publicKey{}, fmt.Errorf("dkim key of account %s: %w", a.Account, err)
+		}
+		record, err := dkim.Record(key)
+		return publicKey{dkim.RecordName(sender.DKIM.Selector, sender.DKIM.Domain), record}, err
+	}
+	key, err := p.DNS.Keys.Get(ctx, domain)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return publicKey{}, nil
+	case err != nil:
+		return publicKey{}, err
+	}
+	return publicKey{dkim.RecordName(key.Selector, key.Domain), key.Record}, nil
+}
+
+// zone collects the records of an account.
+type zone struct {
+	*DNS
+	domain string   // of the sender
+	spf    []string // terms for its relays
+	asks   bool     // the DNS is asked
+	answer api.AccountDNS
+}
+
+func (z *zone) add(ctx context.Context, key publicKey, senders []api.SenderInfo) {
+	from := cmp.Or(z.BounceDomain, z.domain) // of the return path, which SPF is about
+	z.record(ctx, api.DNSRecord{Purpose: "spf", Name: from, Type: "TXT", Value: z.spfRecord()}, z.checkSPF)
+	if key.name == "" {
+		z.answer.Records = append(z.answer.Records, api.DNSRecord{Purpose: "dkim", Type: "TXT",
+			Name: "SELECTOR._domainkey." + z.domain, Status: "unchecked",
+			Message: "Postroom has no key for this domain, so it does not sign; the provider of the relay may",
+			Advice: "publish what the provider gives you, or: postroom dkim generate --domain " + z.domain +
+				" --selector s1"})
+	} else {
+		z.record(ctx, api.DNSRecord{Purpose: "dkim", Name: key.name, Type: "TXT", Value: key.record}, z.checkKey)
+	}
+	z.record(ctx, api.DNSRecord{Purpose: "dmarc", Name: "_dmarc." + z.domain, Type: "TXT",
+		Value: "v=DMARC1; p=none"},
+		func(ctx context.Context, _ api.DNSRecord) (maildns.Finding, error) {
+			return maildns.Policy(ctx, z.Resolver, z.domain)
+		})
+	z.record(ctx, api.DNSRecord{Purpose: "mx", Name: z.domain, Type: "MX"}, z.checkMX)
+	if z.BounceDomain != "" && z.BounceDomain != z.domain {
+		z.record(ctx, api.DNSRecord{Purpose: "returnPath", Name: z.BounceDomain, Type: "MX", Value: z.mailHost()},
+			z.checkMX)
+	}
+	for _, s := range senders {
+		if s.DNS != nil {
+			z.record(ctx, api.DNSRecord{Purpose: "sender", Name: s.DNS.Name, Type: "TXT", Value: s.DNS.Value},
+				z.checkText)
+		}
+	}
+}
+
+// spfRecord returns the record to publish; empty: the relays are not known.
+func (z *zone) spfRecord() string {
+	if len(z.spf) == 0 {
+		return ""
+	}
+	return "v=spf1 " + strings.Join(z.spf, " ") + " ~all"
+}
+
+// mailHost returns the MX record to publish: the host of the service; empty: it is not known.
+func (z *zone) mailHost() string {
+	u, err := url.Parse(z.ServiceURL())
+	if err != nil || u.Hostname() == "" {
+		return ""
+	}
+	return "10 " + u.Hostname()
+}
+
+// record adds a record, checked if the DNS is asked.
+func (z *zone) record(ctx context.Context, r api.DNSRecord,
+	check func(context.Context, api.DNSRecord) (maildns.Finding, error)) {
+	r.Status = "unchecked"
+	if z.asks {
+		f, err := check(ctx, r)
+		if err != nil {
+			r.Message, r.Advice = "The DNS did not answer: "+err.Error(), "check again"
+		} else {
+			r.Found, r.Message, r.Advice = f.Found, f.Message, f.Advice
+			switch {
+			case len(f.Found) == 0:
+				r.Status = "missing"
+			case f.Status != maildns.OK:
+				r.Status = "differs"
+			default:
+				r.Status = "found"
+			}
+		}
+	}
+	z.answer.Records = append(z.answer.Records, r)
+}
+
+// checkSPF wants the terms of providers, whose relays send from many addresses. The term of another host is a
+// suggestion: the record may name its addresses.
+func (z *zone) checkSPF(ctx context.Context, r api.DNSRecord) (maildns.Finding, error) {
+	f, err := maildns.SPF(ctx, z.Resolver, r.Name)
+	if err != nil || f.Status != maildns.OK {
+		return f, err
+	}
+	has := strings.Fields(strings.ToLower(f.Found[0]))
+	for _, term := range z.spf {
+		if strings.HasPrefix(term, "include:") && !slices.Contains(has, term) {
+			f.Status, f.Message = maildns.Warn, r.Name+" lets others send for it, but does not name the relay"
+			f.Advice = "add " + term + " before the last term"
+		}
+	}
+	return f, nil
+}
+
+// checkKey compares the published key with that of the record to publish.
+func (z *zone) checkKey(ctx context.Context, r api.DNSRecord) (maildns.Finding, error) {
+	f, err := maildns.DKIM(ctx, z.Resolver, r.Name)
+	if err != nil || f.Status != maildns.OK {
+		return f, err
+	}
+	want, _, err := maildns.Tags(r.Value)
+	if err != nil {
+		return f, err
+	}
+	bare := func(key string) string { return strings.Join(strings.Fields(key), "") }
+	for _, record := range f.Found {
+		if tags, _, err := maildns.Tags(record); err == nil && bare(tags["p"]) == bare(want["p"]) {
+			return f, nil
+		}
+	}
+	f.Status, f.Message = maildns.Fail, r.Name+" publishes another key than the one that mail is signed with"
+	f.Advice = "publish the record of this key, or sign with another selector"
+	return f, nil
+}
+
+func (z *zone) checkMX(ctx context.Context, r api.DNSRecord) (maildns.Finding, error) {
+	f, err := maildns.MX(ctx, z.Resolver, r.Name)
+	_, want, _ := strings.Cut(r.Value, " ")
+	isIt := func(mx string) bool {
+		_, found, _ := strings.Cut(mx, " ")
+		return strings.EqualFold(found, want)
+	}
+	if err == nil && f.Status == maildns.OK && want != "" && !slices.ContainsFunc(f.Found, isIt) {
+		f.Status, f.Advice = maildns.Warn, "let the mail for it reach bounce.listen of Postroom, if it does not yet"
+	}
+	return f, err
+}
+
+// checkText wants a TXT record with exactly this value.
+func (z *zone) checkText(ctx context.Context, r api.DNSRecord) (maildns.Finding, error) {
+	all, err := maildns.TXT(ctx, z.Resolver, r.Name, "")
+	switch {
+	case err != nil:
+		return maildns.Finding{}, err
+	case slices.Contains(all, r.Value):
+		return maildns.Finding{Status: maildns.OK, Found: all, Message: r.Name + " has the record",
+			Advice: "postroom account sender verify"}, nil
+	}
+	return maildns.Finding{Status: maildns.Fail, Found: all, Message: r.Name + " does not have the record",
+		Advice: "publish it; a new one may take an hour to be seen"}, nil
+}

@@ -1,0 +1,40 @@
+package provision
+
+import (
+	"context"
+	"time"
+
+	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/accounts/oauth"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/people"
+	"github.com/postroom/postroom/templates"
+)
+
+// Provisioner changes accounts and gateways. All fields are required.
+type Provisioner struct {
+	Accounts  *accounts.Accounts
+	Gateways  *gateways.Store
+	OAuth     *oauth.Tokens
+	Outbox    *outbox.Outbox
+	Tokens    *access.Access
+	People    *people.People
+	Templates *templates.Templates
+	DNS       *DNS
+	// Login tries to log in to relays
+	Login func(ctx context.Context, req api.VerifyRequest) (api.VerifyAnswer, error)
+}
+
+// verifyTimeout is the timeout for a relay while the client waits. Those of delivery are longer.
+const verifyTimeout = time.Minute
+
+// Verify tries to log in to the relays that a request names or describes. It sends nothing, and returns
+// within a minute.
+func (p *Provisioner) Verify(ctx context.Context, req api.VerifyRequest) (api.VerifyAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
+	defer cancel()
+	return p.Login(ctx, req)
+}

@@ -1,0 +1,302 @@
+package ui
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// accountPages are the pages of accounts.
+type accountPages struct{ *UI }
+
+// quotaNames are the quotas of an account, with their labels.
+var quotaNames = []struct{ name, label string }{{"messages", "Messages that wait"},
+	{"bytes", "Bytes of these"}, {"perDay", "Messages a day (UTC)"}, {"templates", "Templates"},
+	{"suppressions", "Suppressions"}, {"importSize", "Bytes of an import"}}
+
+// accountForm returns the form of an account; id is empty for a new one.
+func accountForm(id string) form {
+	f := form{Action: "/accounts", Back: "/accounts", Save: "Add the account",
+		Twins: "POST /v1/account · postroom account add"}
+	about := []formField{
+		{Name: "account", Label: "Id", Required: true, Hint: "Chosen by you: letters, digits and . _ @ + -."},
+		{Name: "name", Label: "Name of the sender"},
+		{Name: "email", Label: "Address of the sender", Required: true, Most: 320,
+			Placeholder: "orders@shop.example"},
+		{Name: "gateways", Label: "Gateways", Kind: "lines", Most: 8192, Placeholder: "main\nspare weight=3",
+			Hint: "One a line, in order. After the id, weight=3 shares the load, and lane=bulk or " +
+				"lane=transactional takes mail of that lane alone. Without any, the relay below is needed."},
+	}
+	if id != "" {
+		at := "/accounts/" + url.PathEscape(id)
+		f = form{Action: at, Back: at, Save: "Save",
+			Twins: "PUT /v1/account/" + id + " · postroom account update " + id}
+		about = about[1:]
+	}
+	relay := relayGroups("smtp.", "smtp.auth.")
+	relay[0].Legend, relay[0].Folded = "Its own relay, tried before the gateways", id != ""
+	relay[1].Folded = id != ""
+	f.Groups = append(append([]formGroup{{Legend: "Account", Fields: about}}, relay...), accountGroups()...)
+	return f
+}
+
+// accountGroups are the fields that only accounts have.
+func accountGroups() []formGroup {
+	yesOrNo := []string{"", "yes", "no"}
+	quota := formGroup{Legend: "Quota", Folded: true}
+	for _, q := range quotaNames {
+		quota.Fields = append(quota.Fields, formField{Name: "quota." + q.name, Label: q.label, Kind: "number",
+			Placeholder: "the setting"})
+	}
+	quota.Fields[len(quota.Fields)-1].Hint = "Empty: what the settings quotas.* say. 0: any number."
+	return []formGroup{
+		{Legend: "DKIM key of this account alone", Folded: true, Fields: []formField{
+			{Name: "dkim.domain", Label: "Domain", Most: 253},
+			{Name: "dkim.selector", Label: "Selector", Most: 253},
+			{Name: "dkim.privateKey", Label: "Private key (PEM)", Kind: "key", Most: 16384,
+				Hint: "Never shown. Empty: the stored one stays. Made with postroom dkim generate."},
+		}},
+		{Legend: "Mail", Folded: true, Fields: []formField{
+			{Name: "accountTrouble", Label: "While the login is refused", Kind: "choice",
+				Choices: []string{"", "fail", "hold"}, Placeholder: "the setting delivery.accountTrouble"},
+			{Name: "retry", Label: "Delays between attempts", Most: 2048, Placeholder: "1m, 5m, 30m",
+				Hint: "The last one repeats. Empty: the setting."},
+			{Name: "idempotencyRequired", Label: "Refuse a submit without an idempotency key", Kind: "check"},
+			{Name: "trackOpens", Label: "Count opens", Kind: "choice", Choices: yesOrNo,
+				Placeholder: "the setting"},
+			{Name: "trackClicks", Label: "Count clicks", Kind: "choice", Choices: yesOrNo,
+				Placeholder: "the setting"},
+			{Name: "locale", Label: "Language of its mail", Most: 64, Placeholder: "en"},
+			{Name: "tz", Label: "Time zone", Most: 64, Placeholder: "UTC"},
+		}},
+		{Legend: "Webhooks", Folded: true, Fields: []formField{
+			{Name: "webhooks", Label: "URL that receives its events", Most: 2048},
+		}},
+		quota,
+	}
+}
+
+// readAccount returns the account of a form. Secrets that were left empty are those of old.
+func readAccount(v url.Values, old api.Account) (api.Account, error) {
+	r := &formReader{Values: v}
+	s := r.relay("smtp.", "smtp.auth.", relaySettings{old.SMTP, old.OAuth2})
+	a := api.Account{Account: cmp.Or(old.Account, r.text("account")), Name: r.text("name"),
+		Email: r.text("email"), SMTP: s.SMTP, OAuth2: s.OAuth2, Gateways: r.gateways(), Senders: old.Senders,
+		Limits: r.limits(), AccountTrouble: r.text("accountTrouble"), Proxy: r.text("proxy"),
+		Webhooks: r.text("webhooks"), LocalAddress: r.text("localAddress"),
+		SMTPEhloName: r.text("smtpEhloName"), Locale: r.text("locale"), TZ: r.text("tz"),
+		TrackOpens: r.yesOrNo("trackOpens"), TrackClicks: r.yesOrNo("trackClicks"),
+		IdempotencyRequired: r.on("idempotencyRequired"), Quota: r.quota()}
+	a.Retry = strings.FieldsFunc(r.Get("retry"), func(c rune) bool { return c == ',' || c <= ' ' })
+	key := api.DKIM{Domain: r.text("dkim.domain"), Selector: r.text("dkim.selector"),
+		PrivateKey: r.text("dkim.privateKey")}
+	if key != (api.DKIM{}) && old.DKIM != nil {
+		key.PrivateKey = cmp.Or(key.PrivateKey, old.DKIM.PrivateKey)
+	}
+	a.DKIM = none(key)
+	return a, fault.InvalidFields(r.wrong)
+}
+
+// gateways reads the list of gateways: a line for each, such as "main lane=bulk weight=3".
+func (r *formReader) gateways() []api.Route {
+	var all []api.Route
+	for line := range strings.Lines(r.Get("gateways")) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		route := api.Route{Gateway: words[0]}
+		for _, word := range words[1:] {
+			name, value, _ := strings.Cut(word, "=")
+			n, err := strconv.Atoi(value)
+			switch {
+			case name == "lane":
+				route.Lane = api.Lane(value)
+			case name == "weight" && err == nil:
+				route.Weight = n
+			default:
+				r.wrong = append(r.wrong, fault.Field{Key: "gateways",
+					Message: strconv.Quote(word) + " must be lane=bulk, lane=transactional or a weight such as weight=3"})
+			}
+		}
+		all = append(all, route)
+	}
+	return all
+}
+
+// yesOrNo returns a choice; nil: none.
+func (r *formReader) yesOrNo(name string) *bool {
+	switch r.Get(name) {
+	case "yes":
+		return new(true)
+	case "no":
+		return new(false)
+	}
+	return nil
+}
+
+// quota returns the quota; nil: all of it is as the settings say.
+func (r *formReader) quota() *api.Quota {
+	var q api.Quota
+	for i, to := range quotaOf(&q) {
+		if name := "quota." + quotaNames[i].name; r.text(name) != "" {
+			*to = new(r.whole(name))
+		}
+	}
+	return none(q)
+}
+
+// quotaOf returns the fields of a quota, in the order of quotaNames.
+func quotaOf(q *api.Quota) []**int {
+	return []**int{&q.Messages, &q.Bytes, &q.PerDay, &q.Templates, &q.Suppressions, &q.ImportSize}
+}
+
+// accountValues returns what the form of an account has.
+func accountValues(a api.Account) url.Values {
+	f := values(map[string]string{"name": a.Name, "email": a.Email, "accountTrouble": a.AccountTrouble,
+		"proxy": a.Proxy, "webhooks": a.Webhooks, "localAddress": a.LocalAddress, "smtpEhloName": a.SMTPEhloName,
+		"locale": a.Locale, "tz": a.TZ, "retry": strings.Join(a.Retry, ", ")})
+	setRelay(f, "smtp.", "smtp.auth.", relaySettings{a.SMTP, a.OAuth2})
+	setLimits(f, a.Limits)
+	setOn(f, "idempotencyRequired", a.IdempotencyRequired)
+	for name, on := range map[string]*bool{"trackOpens": a.TrackOpens, "trackClicks": a.TrackClicks} {
+		if on != nil {
+			f.Set(name, map[bool]string{true: "yes", false: "no"}[*on])
+		}
+	}
+	if a.DKIM != nil {
+		f.Set("dkim.domain", a.DKIM.Domain)
+		f.Set("dkim.selector", a.DKIM.Selector)
+	}
+	if a.Quota != nil {
+		for i, n := range quotaOf(a.Quota) {
+			if *n != nil {
+				f.Set("quota."+quotaNames[i].name, strconv.Itoa(**n))
+			}
+		}
+	}
+	var lines []string
+	for _, g := range a.Gateways {
+		line := g.Gateway
+		if g.Lane != "" {
+			line += " lane=" + string(g.Lane)
+		}
+		if g.Weight > 0 {
+			line += " weight=" + strconv.Itoa(g.Weight)
+		}
+		lines = append(lines, line)
+	}
+	f.Set("gateways", strings.Join(lines, "\n"))
+	return f
+}
+
+func (u accountPages) newAccount(w http.ResponseWriter, r *http.Request) error {
+	return u.showForm(w, r, "", url.Values{}, nil)
+}
+
+// showForm answers with the form of an account; id is empty for a new one.
+func (u accountPages) showForm(w http.ResponseWriter, r *http.Request, id string, v url.Values,
+	refused error) error {
+	f, title := accountForm(id), "New account"
+	if id != "" {
+		title = "Change account " + id
+	}
+	f.fill(v)
+	status, err := f.refuse(r, refused)
+	if err != nil {
+		return err
+	}
+	return u.show(w, r, status, "accountform", title, f)
+}
+
+func (u accountPages) createAccount(w http.ResponseWriter, r *http.Request) error {
+	a, err := readAccount(r.PostForm, api.Account{})
+	if err == nil {
+		_, err = u.Accounts.Get(r.Context(), a.Account)
+		switch {
+		case err == nil:
+			err = fault.InvalidFields([]fault.Field{{Key: "account", Message: "is that of another account"}})
+		case fault.Is(err, fault.NotFound):
+			_, err = u.Provision.CreateAccount(r.Context(), a)
+		}
+	}
+	if err != nil {
+		return u.showForm(w, r, "", r.PostForm, err)
+	}
+	noteMade(r, a)
+	return done(w, r, accountPath(a.Account), "The account %s was added.", a.Account)
+}
+
+// onAccount calls h with an account.
+func (u accountPages) onAccount(h func(http.ResponseWriter, *http.Request, api.AccountInfo) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		id, err := ownAccount(r, r.PathValue("id"))
+		if err != nil {
+			return err
+		}
+		info, err := u.Accounts.Get(r.Context(), id)
+		if err != nil {
+			return err
+		}
+		return h(w, r, info)
+	}
+}
+
+func (u accountPages) editAccount(w http.ResponseWriter, r *http.Request, info api.AccountInfo) error {
+	return u.showForm(w, r, info.Account.Account, accountValues(info.Account), nil)
+}
+
+func (u accountPages) changeAccount(w http.ResponseWriter, r *http.Request, info api.AccountInfo) error {
+	id := info.Account.Account
+	a, err := readAccount(r.PostForm, info.Account)
+	if err == nil {
+		_, err = u.Accounts.Update(r.Context(), id, api.AccountPatch{Name: &a.Name, Email: &a.Email,
+			SMTP: &a.SMTP, OAuth2: &a.OAuth2, Gateways: &a.Gateways, DKIM: &a.DKIM, Limits: &a.Limits,
+			AccountTrouble: &a.AccountTrouble, Proxy: &a.Proxy, Webhooks: &a.Webhooks,
+			LocalAddress: &a.LocalAddress, SMTPEhloName: &a.SMTPEhloName, Locale: &a.Locale, TZ: &a.TZ,
+			TrackOpens: &a.TrackOpens, TrackClicks: &a.TrackClicks,
+			IdempotencyRequired: &a.IdempotencyRequired, Retry: &a.Retry, Quota: &a.Quota})
+	}
+	if err != nil {
+		return u.showForm(w, r, id, r.PostForm, err)
+	}
+	return done(w, r, accountPath(id), "Changed. Mail that the account holds is tried again.")
+}
+
+func (u accountPages) deleteAccount(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	if r.PostForm.Get("confirm") != id {
+		return undone(w, r, accountPath(id), fault.InvalidFields([]fault.Field{{Key: "confirm",
+			Message: "must be the id of the account"}}))
+	}
+	got, err := u.Provision.DeleteAccount(r.Context(), id)
+	if err != nil {
+		return undone(w, r, accountPath(id), err)
+	}
+	return done(w, r, "/accounts", "The account %s was deleted, and %s cancelled.", id,
+		plural(got.Cancelled, "message was", "messages were"))
+}
+
+// verifyAccount shows the results of logins to all relays of an account. It changes nothing.
+func (u accountPages) verifyAccount(w http.ResponseWriter, r *http.Request, info api.AccountInfo) error {
+	got, err := u.Provision.Verify(r.Context(), api.VerifyRequest{Account: info.Account.Account})
+	if err != nil {
+		return err
+	}
+	var tried []trial
+	if info.SMTP != nil {
+		tried = append(tried, triedRelay("Its own relay", got.SMTP))
+	}
+	for _, g := range got.Gateways {
+		tried = append(tried, triedRelay("Gateway "+g.Gateway, g.VerifyResult))
+	}
+	return u.showAccount(w, r, accountView{AccountInfo: info, Tried: slices.Clip(tried)})
+}
+
+func accountPath(id string) string { return "/accounts/" + url.PathEscape(id) }

@@ -1,0 +1,223 @@
+package ui
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+)
+
+// formField is a field of a form. Its name is that of the API, so that faults find their field.
+type formField struct {
+	Name, Label string
+	// empty: a line of text; number, secret, key (a secret of several lines), lines, date,
+	// check, checks (any of Choices) or choice
+	Kind              string
+	Hint, Placeholder string
+	Choices           []string // of a choice; an empty one is shown as Placeholder
+	Most              int      // characters; 0: 256
+	Required          bool
+	Value             string   // as it was filled in; a secret has none
+	Chosen            []string // of checks
+	Wrong             []string // what is wrong with it
+}
+
+// Length is the largest number of characters.
+func (f formField) Length() int {
+	if f.Most == 0 {
+		return 256
+	}
+	return f.Most
+}
+
+// formGroup is a part of a form with a heading.
+type formGroup struct {
+	Legend string
+	Folded bool // unless something in it is filled in or wrong
+	Fields []formField
+}
+
+// Open reports whether the group shows its fields.
+func (g formGroup) Open() bool {
+	for _, f := range g.Fields {
+		if f.Value != "" || len(f.Wrong) > 0 {
+			return true
+		}
+	}
+	return !g.Folded
+}
+
+// form is a form with what was filled in, and what is wrong with it.
+type form struct {
+	Action, Back string // URLs
+	Save         string // text of its button
+	Twins        string // the call of the API and the command that do the same
+	Hidden       map[string]string
+	Groups       []formGroup
+	Trouble      string // why it was refused, apart from what is beside its fields; empty: it was not
+}
+
+// fill puts values into the fields.
+func (f *form) fill(v url.Values) {
+	for _, g := range f.Groups {
+		for i := range g.Fields {
+			if one := &g.Fields[i]; one.Kind != "secret" && one.Kind != "key" {
+				one.Value, one.Chosen = v.Get(one.Name), v[one.Name]
+			}
+		}
+	}
+}
+
+// refuse puts what is wrong beside the fields, and returns the status of the answer; nil: nothing is wrong.
+// Errors that are no refusals are returned.
+func (f *form) refuse(r *http.Request, refused error) (status int, _ error) {
+	status, words, err := formTrouble(r, refused)
+	if err != nil || refused == nil {
+		return status, err
+	}
+	rest, all := *wordsOf(refused), wordsOf(refused).Fields
+	rest.Fields = nil
+	for _, wrong := range all {
+		if !f.blame(wrong) {
+			rest.Fields = append(rest.Fields, wrong)
+		}
+	}
+	switch placed := len(all) - len(rest.Fields); {
+	case placed == 0:
+		f.Trouble = words
+	case len(rest.Fields) == 0:
+		f.Trouble = "Nothing was saved: " + plural(placed, "field is wrong.", "fields are wrong.")
+	default:
+		f.Trouble = sentence(&rest)
+	}
+	return status, nil
+}
+
+// blame puts a fault beside its field, and reports whether there is one: that of the same name, the one that
+// the fault is about a part of, or the first part of what the fault is about.
+func (f *form) blame(wrong fault.Field) bool {
+	for _, g := range f.Groups {
+		for i := range g.Fields {
+			name := g.Fields[i].Name
+			rest, is := strings.CutPrefix(wrong.Key, name)
+			if is && (rest == "" || rest[0] == '.' || rest[0] == '[') || strings.HasPrefix(name, wrong.Key+".") {
+				g.Fields[i].Wrong = append(g.Fields[i].Wrong, wrong.Message)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// formReader reads the fields of a form, and collects those that can't be read.
+type formReader struct {
+	url.Values
+	wrong []fault.Field
+}
+
+func (r *formReader) text(name string) string { return strings.TrimSpace(r.Get(name)) }
+
+func (r *formReader) on(name string) bool { return r.Get(name) != "" }
+
+// secret returns what was typed, or the old one.
+func (r *formReader) secret(name, old string) string {
+	if typed := r.Get(name); typed != "" {
+		return typed
+	}
+	return old
+}
+
+// whole returns a whole number; 0: the field is empty.
+func (r *formReader) whole(name string) int {
+	text := r.text(name)
+	n, err := strconv.Atoi(text)
+	if text != "" && err != nil {
+		r.wrong = append(r.wrong, fault.Field{Key: name, Message: "must be a whole number"})
+	}
+	return n
+}
+
+// number returns a number; 0: the field is empty.
+func (r *formReader) number(name string) float64 {
+	text := r.text(name)
+	n, err := strconv.ParseFloat(text, 64)
+	if text != "" && err != nil {
+		r.wrong = append(r.wrong, fault.Field{Key: name, Message: "must be a number"})
+	}
+	return n
+}
+
+// day returns the end of a day; nil: the field is empty.
+func (r *formReader) day(name string) *time.Time {
+	text := r.text(name)
+	if text == "" {
+		return nil
+	}
+	at, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		r.wrong = append(r.wrong, fault.Field{Key: name, Message: "must be a date such as 2026-12-31"})
+	}
+	return new(at.AddDate(0, 0, 1))
+}
+
+// Has reports whether a box of checks is ticked.
+func (f formField) Has(choice string) bool { return slices.Contains(f.Chosen, choice) }
+
+// setNumber writes a number into a form, unless it is 0.
+func setNumber(f url.Values, name string, n float64) {
+	if n != 0 {
+		f.Set(name, strconv.FormatFloat(n, 'f', -1, 64))
+	}
+}
+
+// setOn ticks a box of a form.
+func setOn(f url.Values, name string, on bool) {
+	if on {
+		f.Set(name, "on")
+	}
+}
+
+// none returns nil for a pointer to a zero value: a part of a record of which nothing is filled in.
+func none[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+// limitFields are the limits of a relay.
+func limitFields() []formField {
+	return []formField{
+		{Name: "limits.perSecond", Label: "Recipients a second", Kind: "number"},
+		{Name: "limits.perMinute", Label: "Recipients a minute", Kind: "number"},
+		{Name: "limits.perDay", Label: "Recipients a day", Kind: "number"},
+		{Name: "limits.burst", Label: "At once after a pause", Kind: "number"},
+		{Name: "limits.connections", Label: "Connections at once", Kind: "number"},
+		{Name: "limits.perConnection", Label: "Messages on a connection", Kind: "number", Placeholder: "100",
+			Hint: "Empty: no limit, or that of the preset."},
+	}
+}
+
+func (r *formReader) limits() *api.Limits {
+	return none(api.Limits{PerSecond: r.number("limits.perSecond"), PerMinute: r.number("limits.perMinute"),
+		PerDay: r.number("limits.perDay"), Burst: r.whole("limits.burst"),
+		Connections: r.whole("limits.connections"), PerConnection: r.whole("limits.perConnection")})
+}
+
+func setLimits(f url.Values, l *api.Limits) {
+	if l == nil {
+		return
+	}
+	setNumber(f, "limits.perSecond", l.PerSecond)
+	setNumber(f, "limits.perMinute", l.PerMinute)
+	setNumber(f, "limits.perDay", l.PerDay)
+	setNumber(f, "limits.burst", float64(l.Burst))
+	setNumber(f, "limits.connections", float64(l.Connections))
+	setNumber(f, "limits.perConnection", float64(l.PerConnection))
+}

@@ -1,0 +1,247 @@
+package ui
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// gatewayPages are the pages of gateways.
+type gatewayPages struct{ *UI }
+
+// gatewayView is the page of a gateway.
+type gatewayView struct {
+	api.GatewayInfo
+	Users []string // accounts that list it
+	Form  form
+	Tried *trial // nil: it was not tried now
+}
+
+// trial is the result of a login to a relay.
+type trial struct {
+	Name  string // of the relay
+	Error string // empty: it let us in
+	Code  string
+	Steps []trialStep
+	Help  string // what to do about Error
+}
+
+// trialStep is one step of a login. State is done, failed or open: not reached.
+type trialStep struct{ Name, State string }
+
+// triedRelay returns the result of a login, step by step.
+func triedRelay(name string, v api.VerifyResult) trial {
+	t := trial{Name: name, Error: v.Error, Code: v.Code}
+	failed := 3 // none
+	if !v.Success {
+		t.Help = smtpsend.Advice(v.Code)
+		failed = slices.Index([]string{"", "ETLS", "EAUTH"}, v.Code)
+		switch v.Code {
+		case "ENOAUTH", "EOAUTH2":
+			failed = 2
+		}
+		failed = max(failed, 0)
+	}
+	for i, step := range []string{"Connect", "TLS", "Login"} {
+		state := "done"
+		switch {
+		case i == failed:
+			state = "failed"
+		case i > failed:
+			state = "open"
+		}
+		t.Steps = append(t.Steps, trialStep{step, state})
+	}
+	return t
+}
+
+// gatewayForm returns the form of a gateway; id is empty for a new one.
+func gatewayForm(id string) form {
+	f := form{Action: "/gateways", Back: "/gateways", Save: "Add the gateway",
+		Twins: "POST /v1/gateway · postroom gateway add"}
+	about := []formField{
+		{Name: "gateway", Label: "Id", Required: true,
+			Hint: "Chosen by you: letters, digits and . _ @ + -. Accounts list it under this id."},
+		{Name: "name", Label: "Name", Placeholder: "its id"},
+		{Name: "verify", Label: "Try to log in first", Kind: "check"},
+	}
+	if id != "" {
+		f = form{Action: "/gateways/" + url.PathEscape(id), Back: "/gateways", Save: "Save",
+			Twins: "PUT /v1/gateway/" + id + " · postroom gateway update " + id}
+		about = about[1:2]
+	}
+	f.Groups = append([]formGroup{{Legend: "Gateway", Fields: about}}, relayGroups("", "")...)
+	f.Groups = append(f.Groups, formGroup{Legend: "Warm-up", Folded: true, Fields: []formField{
+		{Name: "warmup.perDay", Label: "Recipients on the first day", Kind: "number",
+			Hint: "For an address that receivers don’t know yet: a little more every day, until the limit a day."},
+		{Name: "warmup.growth", Label: "Times as many each day", Kind: "number", Placeholder: "1.5"},
+	}})
+	return f
+}
+
+func (u gatewayPages) newGateway(w http.ResponseWriter, r *http.Request) error {
+	return u.showNewGateway(w, r, values(map[string]string{"verify": "on"}), nil)
+}
+
+func (u gatewayPages) showNewGateway(w http.ResponseWriter, r *http.Request, v url.Values,
+	refused error) error {
+	f := gatewayForm("")
+	f.fill(v)
+	status, err := f.refuse(r, refused)
+	if err != nil {
+		return err
+	}
+	return u.show(w, r, status, "gatewayform", "New gateway", f)
+}
+
+// readGateway returns the gateway of a form. Secrets that were left empty are those of old.
+func readGateway(v url.Values, old api.Gateway) (api.Gateway, error) {
+	r := &formReader{Values: v}
+	s := r.relay("", "", relaySettings{relayOf(old), old.OAuth2})
+	g := api.Gateway{Gateway: cmp.Or(old.Gateway, r.text("gateway")), Name: r.text("name"), OAuth2: s.OAuth2,
+		Limits: r.limits(), Proxy: r.text("proxy"), LocalAddress: r.text("localAddress"),
+		SMTPEhloName: r.text("smtpEhloName")}
+	g.Name = cmp.Or(g.Name, g.Gateway)
+	if s := s.SMTP; s != nil {
+		g.Preset, g.Host, g.Port, g.Secure, g.TLS = s.Preset, s.Host, s.Port, s.Secure, s.TLS
+		if s.Auth != nil {
+			g.User, g.Pass = s.Auth.User, s.Auth.Pass
+		}
+	}
+	if g.Warmup = none(api.Warmup{PerDay: r.number("warmup.perDay"),
+		Growth: r.number("warmup.growth")}); g.Warmup != nil && old.Warmup != nil &&
+		g.Warmup.PerDay == old.Warmup.PerDay {
+		g.Warmup.Started = old.Warmup.Started // it goes on
+	}
+	return g, fault.InvalidFields(r.wrong)
+}
+
+// createGateway tries the relay of a new gateway, if that is wanted, and stores it.
+func (u gatewayPages) createGateway(w http.ResponseWriter, r *http.Request) error {
+	g, err := readGateway(r.PostForm, api.Gateway{})
+	if err == nil {
+		err = u.unusedGateway(r, g.Gateway)
+	}
+	if err == nil && r.PostForm.Get("verify") != "" {
+		err = u.tryGateway(r, g)
+	}
+	if err == nil {
+		_, err = u.Provision.CreateGateway(r.Context(), g)
+	}
+	if err != nil {
+		return u.showNewGateway(w, r, r.PostForm, err)
+	}
+	noteMade(r, g)
+	return done(w, r, "/gateways/"+url.PathEscape(g.Gateway),
+		"The gateway %s was added. Accounts that list it send through it.", g.Gateway)
+}
+
+// unusedGateway refuses the id of another gateway.
+func (u gatewayPages) unusedGateway(r *http.Request, id string) error {
+	_, err := u.Gateways.Get(r.Context(), id)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	return fault.InvalidFields([]fault.Field{{Key: "gateway", Message: "is that of another gateway"}})
+}
+
+// tryGateway logs in to the relay of a gateway that is not stored. Its error is beside the field that it is
+// about.
+func (u gatewayPages) tryGateway(r *http.Request, g api.Gateway) error {
+	if wrong := u.Gateways.Check(g); wrong != nil {
+		return wrong
+	}
+	got, err := u.Provision.Verify(r.Context(), api.VerifyRequest{SMTP: relayOf(g), OAuth2: g.OAuth2,
+		Proxy: g.Proxy, LocalAddress: g.LocalAddress, SMTPEhloName: g.SMTPEhloName})
+	if err != nil || got.SMTP.Success {
+		return err
+	}
+	key := map[string]string{"EAUTH": "user", "ENOAUTH": "user", "EOAUTH2": "oauth2.refreshToken",
+		"ETLS": "tls.starttls"}[got.SMTP.Code]
+	return fault.InvalidFields([]fault.Field{{Key: cmp.Or(key, "host"),
+		Message: "was tried: " + got.SMTP.Error + ". " + smtpsend.Advice(got.SMTP.Code)}})
+}
+
+// onGateway calls h with a gateway.
+func (u gatewayPages) onGateway(h func(http.ResponseWriter, *http.Request, api.GatewayInfo) error) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		info, err := u.Gateways.Get(r.Context(), r.PathValue("id"))
+		if err != nil {
+			return err
+		}
+		return h(w, r, info)
+	}
+}
+
+func (u gatewayPages) gateway(w http.ResponseWriter, r *http.Request, info api.GatewayInfo) error {
+	return u.showGateway(w, r, gatewayView{GatewayInfo: info}, gatewayValues(info.Gateway), nil)
+}
+
+func (u gatewayPages) showGateway(w http.ResponseWriter, r *http.Request, view gatewayView, v url.Values,
+	refused error) error {
+	view.Form = gatewayForm(view.Gateway.Gateway)
+	view.Form.fill(v)
+	status, err := view.Form.refuse(r, refused)
+	if err != nil {
+		return err
+	}
+	if view.Users, err = u.Accounts.UsingGateway(r.Context(), view.Gateway.Gateway); err != nil {
+		return err
+	}
+	return u.show(w, r, status, "gateway", "Gateway "+view.Gateway.Gateway, view)
+}
+
+// gatewayValues returns what the form of a gateway has.
+func gatewayValues(g api.Gateway) url.Values {
+	f := values(map[string]string{"name": g.Name, "proxy": g.Proxy, "localAddress": g.LocalAddress,
+		"smtpEhloName": g.SMTPEhloName})
+	setRelay(f, "", "", relaySettings{relayOf(g), g.OAuth2})
+	setLimits(f, g.Limits)
+	if g.Warmup != nil {
+		setNumber(f, "warmup.perDay", g.Warmup.PerDay)
+		setNumber(f, "warmup.growth", g.Warmup.Growth)
+	}
+	return f
+}
+
+func (u gatewayPages) changeGateway(w http.ResponseWriter, r *http.Request, info api.GatewayInfo) error {
+	id := info.Gateway.Gateway
+	g, err := readGateway(r.PostForm, info.Gateway)
+	if err == nil {
+		_, err = u.Provision.UpdateGateway(r.Context(), id, api.GatewayPatch{Name: &g.Name, Preset: &g.Preset,
+			Host: &g.Host, Port: &g.Port, Secure: &g.Secure, User: &g.User, Pass: &g.Pass, TLS: &g.TLS,
+			OAuth2: &g.OAuth2, Limits: &g.Limits, Warmup: &g.Warmup, Proxy: &g.Proxy, LocalAddress: &g.LocalAddress,
+			SMTPEhloName: &g.SMTPEhloName})
+	}
+	if err != nil {
+		return u.showGateway(w, r, gatewayView{GatewayInfo: info}, r.PostForm, err)
+	}
+	return done(w, r, "/gateways/"+url.PathEscape(id),
+		"Changed. Mail goes through the new settings from now on.")
+}
+
+// verifyGateway shows the result of a login to a gateway. It changes nothing.
+func (u gatewayPages) verifyGateway(w http.ResponseWriter, r *http.Request, info api.GatewayInfo) error {
+	got, err := u.Provision.Verify(r.Context(), api.VerifyRequest{Gateway: info.Gateway.Gateway})
+	if err != nil {
+		return err
+	}
+	tried := triedRelay(info.Gateway.Gateway, got.SMTP)
+	return u.showGateway(w, r, gatewayView{GatewayInfo: info, Tried: &tried}, gatewayValues(info.Gateway), nil)
+}
+
+func (u gatewayPages) deleteGateway(w http.ResponseWriter, r *http.Request) error {
+	id := r.PathValue("id")
+	if _, err := u.Provision.DeleteGateway(r.Context(), id); err != nil {
+		return undone(w, r, "/gateways/"+url.PathEscape(id), err)
+	}
+	return done(w, r, "/gateways", "The gateway %s was deleted.", id)
+}

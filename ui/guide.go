@@ -1,0 +1,139 @@
+package ui
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+
+	"github.com/postroom/postroom/docs"
+	"github.com/postroom/postroom/fault"
+)
+
+// guidePath is where the documentation is served: a page of docs/ under its path, without .md.
+const guidePath = "/docs/guide"
+
+// guideView is a page of the documentation.
+type guideView struct {
+	Title string
+	Index bool // it is the list of all pages
+	HTML  template.HTML
+}
+
+// guide shows a page of the documentation.
+func (p referencePages) guide(w http.ResponseWriter, r *http.Request) error {
+	name := r.PathValue("page")
+	if name == "" {
+		name = "index"
+	}
+	if path.Ext(name) == ".png" {
+		return picture(w, name)
+	}
+	v, err := readGuide(name)
+	if err != nil {
+		return err
+	}
+	return p.show(w, r, http.StatusOK, "guide", v.Title, v)
+}
+
+// picture answers with a picture of the documentation.
+func picture(w http.ResponseWriter, name string) error {
+	raw, err := fs.ReadFile(docs.Pages, name)
+	if err != nil {
+		return noGuide(name)
+	}
+	w.Header().Set("Content-Type", "image/png")
+	w.Header().Set("Cache-Control", "public, max-age=3600")
+	_, _ = w.Write(raw)
+	return nil
+}
+
+// noGuide is the error about a page or picture that is not there.
+func noGuide(name string) error {
+	return fault.New(fault.NotFound, "PageNotFound", "There is no page %q; %s lists all", name, guidePath)
+}
+
+var firstHeading = regexp.MustCompile(`(?m)^# (.+)$`)
+
+// readGuide returns a page of the documentation, which is named without .md.
+func readGuide(name string) (guideView, error) {
+	page, err := fs.ReadFile(docs.Pages, name+".md")
+	if err != nil { // also of names that are no valid paths
+		return guideView{}, noGuide(name)
+	}
+	v := guideView{Title: "Guide", Index: name == "index"}
+	if found := firstHeading.FindSubmatch(page); found != nil {
+		v.Title = string(found[1])
+	}
+	reader := goldmark.New(
+		goldmark.WithExtensions(extension.Strikethrough, extension.NewTable(
+			// the pages' policy allows no style attributes
+			extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))),
+		goldmark.WithParserOptions(parser.WithAutoHeadingID(),
+			parser.WithASTTransformers(util.Prioritized(guideLinks{path.Dir(name)}, 500))),
+		goldmark.WithRendererOptions(html.WithUnsafe()), // the pages are ours
+	)
+	var out bytes.Buffer
+	if err := reader.Convert(page, &out); err != nil {
+		return guideView{}, fmt.Errorf("render docs/%s.md: %w", name, err)
+	}
+	// wide tables and code scroll by themselves, with the keyboard too
+	v.HTML = template.HTML(strings.NewReplacer("<table>", `<div class="sideways" tabindex="0"><table>`,
+		"</table>", "</table></div>", "<pre>", `<pre tabindex="0">`,
+		"<th></th>", "<td></td>"). // a heading without words confuses screen readers
+		Replace(out.String()))
+	return v, nil
+}
+
+// guideLinks lets links between pages lead to where the pages are served, and pictures be shown. Of links to
+// other files of the repository the words remain.
+type guideLinks struct{ folder string }
+
+// Transform changes the links of a page.
+func (g guideLinks) Transform(page *ast.Document, _ text.Reader, _ parser.Context) {
+	var links []*ast.Link
+	_ = ast.Walk(page, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if link, ok := n.(*ast.Link); ok && entering {
+			links = append(links, link)
+		}
+		if shown, ok := n.(*ast.Image); ok && entering {
+			shown.Destination = []byte(guidePath + "/" + path.Join(g.folder, string(shown.Destination)))
+		}
+		return ast.WalkContinue, nil
+	})
+	for _, link := range links {
+		target, anchor, anchored := strings.Cut(string(link.Destination), "#")
+		if target == "" || strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+			continue
+		}
+		file := path.Join(g.folder, target)
+		name, isPage := strings.CutSuffix(file, ".md")
+		if _, err := fs.Stat(docs.Pages, file); err != nil || !isPage {
+			for child := link.FirstChild(); child != nil; child = link.FirstChild() {
+				link.Parent().InsertBefore(link.Parent(), link, child)
+			}
+			link.Parent().RemoveChild(link.Parent(), link)
+			continue
+		}
+		to := guidePath + "/" + name
+		if name == "index" {
+			to = guidePath
+		}
+		if anchored {
+			to += "#" + anchor
+		}
+		link.Destination = []byte(to)
+	}
+}
