@@ -34,6 +34,7 @@ test-programs: ## Install the programs that tests need, where they are missing
 	@sh tools/test-programs.sh
 
 # The checks look at the code as the tests build it, with -race: each package is compiled once. vet has then been run.
+RACED = GOFLAGS="$$GOFLAGS -race"
 check: TESTFLAGS = -vet=off
 check: format vet staticcheck arch house generated vuln test fuzz ## Everything that must hold before a change goes in
 
@@ -46,16 +47,16 @@ vet: ## Look for mistakes with go vet
 
 staticcheck: ## Look for mistakes with staticcheck, at the version of tools/go.mod
 	@tool=$$($(GO) tool -modfile=tools/go.mod -n staticcheck) && \
-	GOFLAGS="$$GOFLAGS -race" GOGC=$(or $(GOGC),400) $$tool ./...
+	$(RACED) GOGC=$(or $(GOGC),400) $$tool ./...
 
 arch: ## Fail on imports that docs/architecture.md forbids
 	$(GO) test -race -count=1 .
 
 house: ## Print how large and tangled the code is; fail beyond the bounds of tools/house/bounds.txt
-	@$(GO) run -C tools ./house
+	@$(RACED) $(GO) run -C tools ./house
 
 generated: ## Fail on generated files that are not what go generate makes
-	@before=$$(cat $(GENERATED) | cksum); $(GO) generate ./... && \
+	@before=$$(cat $(GENERATED) | cksum); $(RACED) $(GO) generate ./... && \
 	if [ "$$before" != "$$(cat $(GENERATED) | cksum)" ]; then \
 		echo "generated files were out of date; they are right now: commit $(GENERATED)"; exit 1; fi
 

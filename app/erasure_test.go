@@ -240,9 +240,9 @@ func TestPersonIsErasedEverywhere(t *testing.T) {
 		if left := naming(t, db); len(left) > 0 {
 			t.Errorf("%s: Redis has the person in %v", when, left)
 		}
-		eventually(t, when+": no file of the index has the person", func() bool {
-			return !inFiles(filepath.Join(set["data"], "documents"))
-		})
+		if inFiles(filepath.Join(set["data"], "documents")) {
+			t.Errorf("%s: a file of the index has the person", when)
+		}
 		for line := range strings.Lines(log.String()) {
 			if strings.Contains(strings.ToLower(line), trace) {
 				t.Errorf("%s: logged %s", when, line)

@@ -37,7 +37,8 @@
 // postroom:{0}:documents:keeper, the claim; :index, the last index kept; :revision, the last revision;
 // :behind and :filling, the time since which changes are missing, and the time from which they are being
 // read; :state, the size of the index for other processes; :rebuild, the wanted, running or last rebuild;
-// :reclaim, there while files of the index may have deleted documents of an erased person. The
+// :reclaim, there while files of the index may have deleted documents of an erased person;
+// :erased, the documents that erasures deleted in the last day, which nobody may write again. The
 // group "documents" of each partition's events.
 //
 // # When things fail

@@ -43,10 +43,34 @@ func (d *Documents) Erase(ctx context.Context, account string, t *message.Traces
 	if err != nil || !owed {
 		return err
 	}
+	if err := d.reclaim(ctx); err != nil {
+		return err
+	}
+	return d.keys.reclaimed(ctx)
+}
+
+// reclaim rewrites the files of the index without deleted documents.
+func (d *Documents) reclaim(ctx context.Context) error {
 	if err := d.Store.Reclaim(ctx); err != nil {
 		return fmt.Errorf("rewrite the search index without a person: %w", err)
 	}
-	return d.keys.reclaimed(ctx)
+	return nil
+}
+
+// put writes documents, but none that an erasure deletes meanwhile. What was read before the erasure may be
+// written after it: by another process, or by a rebuild.
+func (d *Documents) put(ctx context.Context, w Writer, docs []Document) error {
+	if len(docs) == 0 {
+		return nil
+	}
+	if err := w.Put(ctx, docs); err != nil {
+		return err
+	}
+	gone, err := d.keys.erased(ctx, docs)
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	return d.Store.Delete(ctx, gone)
 }
 
 // eraseSome deletes documents, or writes them again without the person.
@@ -85,6 +109,9 @@ func (d *Documents) eraseSome(ctx context.Context, t *message.Traces, some []Doc
 	}
 	if len(gone) == 0 {
 		return nil
+	}
+	if err := d.keys.erase(ctx, gone); err != nil { // first, or who writes one now learns of it too late
+		return err
 	}
 	return d.Store.Delete(ctx, gone)
 }

@@ -1,13 +1,19 @@
 package documents_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/postroom/postroom/documents"
 	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/internal/testredis"
 	mail "github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/redisdb"
 )
 
 // dying is a store whose process dies before it rewrites its files.
@@ -76,4 +82,71 @@ func TestErasedPersonStaysInNoTextOfOthers(t *testing.T) {
 	}
 	w.finds("ann1", 0)
 	w.finds("to:bob@example.com", 1)
+}
+
+// walked is a store that tells when a rebuild has read all documents, and has copied none.
+type walked struct {
+	documents.Store
+	read func()
+}
+
+func (w *walked) Walk(ctx context.Context, fn func([]documents.Document) error) error {
+	var all []documents.Document
+	if err := w.Store.Walk(ctx, func(some []documents.Document) error {
+		all = append(all, some...)
+		return nil
+	}); err != nil {
+		return err
+	}
+	w.read()
+	return fn(all)
+}
+
+// TestARebuildBringsNobodyBack: a person is erased after a rebuild has read their documents, and before it has
+// copied them.
+func TestARebuildBringsNobodyBack(t *testing.T) {
+	t.Parallel()
+	s, dir := &walked{}, t.TempDir()
+	w := runOn(t, testredis.Open(t, redisdb.Options{Partitions: 2}), newMailbox(), dir,
+		func(p *documents.Parts, _ *documents.Options) { s.Store = p.Store; p.Store = s })
+	w.tell(event.MessageQueued, message(1))
+	w.tell(event.MessageQueued, message(2))
+	w.finds("", 2)
+	s.read = func() {
+		w.mail.forget(id(1))
+		w.mail.forget(id(2)) // else the log writes it again, and the segment of both is empty
+		if n, err := w.eraseAnn(); err != nil || n != 1 {
+			t.Errorf("counted %d, %v", n, err)
+		}
+	}
+	if _, err := w.Rebuild(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the rebuild is done", func() bool {
+		state, err := w.State(t.Context())
+		return err == nil && state.Rebuild != nil && state.Rebuild.Status == "done"
+	})
+	w.finds("", 1)
+	w.stop()
+	if left := naming(t, dir, id(1)); len(left) > 0 {
+		t.Errorf("the document is in %v", left)
+	}
+}
+
+// naming returns the files of a directory that have a text.
+func naming(t *testing.T, dir, text string) (files []string) {
+	t.Helper()
+	if err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if bytes.Contains(raw, []byte(text)) {
+			files = append(files, path)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return files
 }

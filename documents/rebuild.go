@@ -93,6 +93,14 @@ func (d *Documents) rebuild(ctx context.Context, b *api.DocumentRebuild) (err er
 	if err := d.Store.Swap(ctx); err != nil {
 		return err
 	}
+	// an erasure during the rebuild has rewritten the former index only
+	if some, err := d.keys.anyErased(ctx); err != nil {
+		return err
+	} else if some {
+		if err := d.reclaim(ctx); err != nil {
+			return err
+		}
+	}
 	if size, err = d.Store.Size(ctx); err != nil {
 		return err
 	}
@@ -121,7 +129,7 @@ func (d *Documents) carryOver(ctx context.Context, w Writer, progress func(done 
 				kept = append(kept, doc)
 			}
 		}
-		if err := w.Put(ctx, kept); err != nil {
+		if err := d.put(ctx, w, kept); err != nil {
 			return err
 		}
 		carried += len(docs)

@@ -54,12 +54,14 @@ func fillingKey() string  { return redisdb.Key(0, "documents", "filling") }
 func stateKey() string    { return redisdb.Key(0, "documents", "state") }
 func rebuildKey() string  { return redisdb.Key(0, "documents", "rebuild") }
 func reclaimKey() string  { return redisdb.Key(0, "documents", "reclaim") }
+func erasedKey() string   { return redisdb.Key(0, "documents", "erased") }
 
 // Lifetimes.
 const (
 	claimFor   = 30 * time.Second
 	stateFor   = 24 * time.Hour
 	rebuildFor = 30 * 24 * time.Hour
+	erasedFor  = 24 * time.Hour // longer than anything read before an erasure is still to be written
 )
 
 // store reads and writes what this package keeps in Redis.
@@ -143,6 +145,36 @@ func (s store) reclaimOwed(ctx context.Context) (bool, error) {
 // reclaimed notes that they have none.
 func (s store) reclaimed(ctx context.Context) error {
 	return redisdb.Failed(s.client.Del(ctx, reclaimKey()).Err(), "note that the search index was rewritten")
+}
+
+// erase notes that an erasure is about to delete documents.
+func (s store) erase(ctx context.Context, ids []string) error {
+	pipe := s.client.TxPipeline()
+	pipe.SAdd(ctx, erasedKey(), ids)
+	pipe.PExpire(ctx, erasedKey(), erasedFor)
+	_, err := pipe.Exec(ctx)
+	return redisdb.Failed(err, "note which documents of the search index are erased")
+}
+
+// erased returns those of the documents that an erasure deleted.
+func (s store) erased(ctx context.Context, docs []Document) (ids []string, err error) {
+	all := make([]any, len(docs))
+	for i := range docs {
+		all[i] = docs[i].QueueID
+	}
+	gone, err := s.client.SMIsMember(ctx, erasedKey(), all...).Result()
+	for i, is := range gone {
+		if is {
+			ids = append(ids, docs[i].QueueID)
+		}
+	}
+	return ids, redisdb.Failed(err, "read which documents of the search index are erased")
+}
+
+// anyErased reports whether an erasure deleted documents of late.
+func (s store) anyErased(ctx context.Context) (bool, error) {
+	n, err := s.client.Exists(ctx, erasedKey()).Result()
+	return n > 0, redisdb.Failed(err, "read whether documents of the search index were erased")
 }
 
 // known is the state of the index in Redis.

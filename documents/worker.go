@@ -131,10 +131,9 @@ func (d *Documents) index(ctx context.Context, ids []string, ends map[string]end
 	if err != nil {
 		return err
 	}
-	if docs = append(docs, forgotten...); len(docs) > 0 {
-		if err := d.Store.Put(ctx, docs); err != nil {
-			return err
-		}
+	docs = append(docs, forgotten...)
+	if err := d.put(ctx, d.Store, docs); err != nil {
+		return err
 	}
 	d.metrics.indexed.Add(float64(len(docs)))
 	if len(ended) == 0 {

@@ -3,7 +3,6 @@ package bleve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -104,39 +103,6 @@ func (s *Store) Delete(ctx context.Context, ids []string) error {
 		}
 		return beside.remove(ids)
 	})
-}
-
-// Reclaim implements documents.Index: it merges all segments into one, which has no deleted documents. The
-// former files go within seconds. Writers and searches go on.
-func (s *Store) Reclaim(ctx context.Context) error {
-	if err := s.write(ctx, func(inUse, _ *engine) error { return inUse.split(ctx) }); err != nil {
-		return err
-	}
-	return s.read(func(e *engine) error {
-		if err := e.scorch.ForceMerge(ctx, nil); err != nil {
-			return fmt.Errorf("merge the segments of search index %s: %w", e.path, err)
-		}
-		return nil
-	})
-}
-
-// split writes a document again, into a segment of its own: a single segment is never merged.
-func (e *engine) split(ctx context.Context) error {
-	snapshot, err := e.snapshot()
-	if err != nil {
-		return err
-	}
-	defer snapshot.Close()
-	for _, segment := range snapshot.Segments() {
-		if live := segment.DocNumbersLive(); !live.IsEmpty() {
-			d, err := source(segment, uint64(live.Maximum()))
-			if err != nil {
-				return err
-			}
-			return errors.Join(ctx.Err(), e.put([]documents.Document{d}))
-		}
-	}
-	return nil
 }
 
 // older lists documents of messages accepted before a time.

@@ -34,6 +34,8 @@ type Store struct {
 	fresh bool
 	log   *slog.Logger
 
+	reclaiming sync.Mutex // held by Reclaim
+
 	writing sync.Mutex   // held by writers and by changes of the index in use
 	using   sync.RWMutex // held by searches; also by writers that change inUse or closed
 	inUse   *engine

@@ -252,38 +252,90 @@ func TestSearchWhileEverythingChanges(t *testing.T) {
 	}
 }
 
-// TestReclaimLeavesNoBytes looks for the id of a deleted document in the files. It is in them uncompressed.
+// hasFiles reports whether a file of a directory has a text. Ids are in the files uncompressed.
+func hasFiles(t *testing.T, dir, text string) (found bool) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil // files may go at any time
+		}
+		raw, _ := os.ReadFile(path)
+		found = found || strings.Contains(string(raw), text)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// TestReclaimLeavesNoBytes looks for the id of a deleted document in the files.
 func TestReclaimLeavesNoBytes(t *testing.T) {
+	mail := testdocuments.Mail()
+	gone := mail[0].QueueID
+	for name, test := range map[string]struct {
+		batches int // the same documents, so many times: each is a segment, and the others are replaced
+		delete  []documents.Document
+	}{
+		"one segment":        {1, mail[:1]},
+		"the whole index":    {1, mail},
+		"twenty-five merged": {25, mail[:1]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s := open(t, dir)
+			for i := range test.batches {
+				for j := range mail {
+					mail[j].Revision = int64(i + 1)
+				}
+				if err := s.Put(t.Context(), mail); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !hasFiles(t, dir, gone) {
+				t.Fatal("the id of a document can't be found in the files")
+			}
+			var ids []string
+			for _, d := range test.delete {
+				ids = append(ids, d.QueueID)
+			}
+			if err := errors.Join(s.Delete(t.Context(), ids), s.Reclaim(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			if hasFiles(t, dir, gone) {
+				t.Error("the files still have a deleted document")
+			}
+			if n := count(t, s); n != len(mail)-len(ids) {
+				t.Errorf("%d documents are left", n)
+			}
+		})
+	}
+}
+
+// TestReclaimWaitsForSearches: a search keeps the files that it reads. Nothing is written after it, and what
+// it kept goes nevertheless.
+func TestReclaimWaitsForSearches(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	fill(t, s)
-	inFiles := func(text string) (found bool) {
-		err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return nil // files may go at any time
-			}
-			raw, _ := os.ReadFile(path)
-			found = found || strings.Contains(string(raw), text)
-			return nil
-		})
-		return found || err != nil
-	}
 	gone := testdocuments.ID(1)
-	if !inFiles(gone) {
-		t.Fatal("the id of a document can't be found in the files")
-	}
-	if err := s.Delete(t.Context(), []string{gone}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Reclaim(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for deadline := time.Now().Add(20 * time.Second); inFiles(gone); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the files still have a deleted document")
+	reclaimed := make(chan error, 1)
+	err := s.Walk(t.Context(), func([]documents.Document) error {
+		if err := s.Delete(t.Context(), []string{gone}); err != nil {
+			return err
 		}
+		short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		if err := s.Reclaim(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("reclaimed under a search: %v", err)
+		}
+		go func() { reclaimed <- s.Reclaim(t.Context()) }()
+		return nil
+	})
+	if err := errors.Join(err, <-reclaimed); err != nil {
+		t.Fatal(err)
 	}
-	if n := count(t, s); n != 4 {
-		t.Errorf("%d documents are left", n)
+	if hasFiles(t, dir, gone) {
+		t.Error("the files still have a deleted document")
 	}
 }
