@@ -10,16 +10,12 @@ import (
 	"github.com/postroom/postroom/message"
 )
 
-// Reachable returns nil if this process can search and change the index. Unavailable: another one has it.
-// NotFound: there is no index.
-func (d *Documents) Reachable(ctx context.Context) error { return d.reachable(ctx) }
-
 // Erase removes the messages to a person, of an account or of all accounts if it is empty, and may be
 // repeated. Of one to several people the others stay. tally counts documents before they are erased. Call it
 // after the outbox has erased the person, in a process that has the index ([Documents.Reachable]).
 func (d *Documents) Erase(ctx context.Context, account string, t *message.Traces,
 	tally func(n int) error) error {
-	if err := d.reachable(ctx); err != nil {
+	if err := d.Reachable(ctx); err != nil {
 		return err
 	}
 	// what was read before the outbox erased the person is in the index now
@@ -43,15 +39,15 @@ func (d *Documents) Erase(ctx context.Context, account string, t *message.Traces
 	if err != nil || !owed {
 		return err
 	}
-	if err := d.reclaim(ctx); err != nil {
+	if err := reclaim(ctx, d.Store); err != nil {
 		return err
 	}
 	return d.keys.reclaimed(ctx)
 }
 
 // reclaim rewrites the files of the index without deleted documents.
-func (d *Documents) reclaim(ctx context.Context) error {
-	if err := d.Store.Reclaim(ctx); err != nil {
+func reclaim(ctx context.Context, s Store) error {
+	if err := s.Reclaim(ctx); err != nil {
 		return fmt.Errorf("rewrite the search index without a person: %w", err)
 	}
 	return nil
@@ -132,7 +128,7 @@ func (d *Documents) Personal(ctx context.Context, account string, t *message.Tra
 // toPerson calls do with the documents of messages to a person, a page at a time.
 func (d *Documents) toPerson(ctx context.Context, account string, t *message.Traces,
 	do func([]Document) error) error {
-	if err := d.reachable(ctx); err != nil {
+	if err := d.Reachable(ctx); err != nil {
 		return err
 	}
 	return d.to(ctx, account, t.Address(), do)

@@ -102,8 +102,8 @@ func (w *walked) Walk(ctx context.Context, fn func([]documents.Document) error) 
 	return fn(all)
 }
 
-// TestARebuildBringsNobodyBack: a person is erased after a rebuild has read their documents, and before it has
-// copied them.
+// TestARebuildBringsNobodyBack: a person is erased after a rebuild has read their documents, and before it
+// has copied them.
 func TestARebuildBringsNobodyBack(t *testing.T) {
 	t.Parallel()
 	s, dir := &walked{}, t.TempDir()

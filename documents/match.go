@@ -23,7 +23,7 @@ func (d *Documents) Match(ctx context.Context, q string, ids []string) (map[stri
 	if err != nil {
 		return nil, err
 	}
-	if err := d.reachable(ctx); err != nil || len(ids) == 0 {
+	if err := d.Reachable(ctx); err != nil || len(ids) == 0 {
 		return nil, err
 	}
 	among := make(query.Or, len(ids))

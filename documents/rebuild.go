@@ -97,7 +97,7 @@ func (d *Documents) rebuild(ctx context.Context, b *api.DocumentRebuild) (err er
 	if some, err := d.keys.anyErased(ctx); err != nil {
 		return err
 	} else if some {
-		if err := d.reclaim(ctx); err != nil {
+		if err := reclaim(ctx, d.Store); err != nil {
 			return err
 		}
 	}

@@ -35,7 +35,7 @@ func (d *Documents) Search(ctx context.Context, q api.DocumentQuery) (page api.D
 	if err != nil {
 		return page, err
 	}
-	if err := d.reachable(ctx); err != nil {
+	if err := d.Reachable(ctx); err != nil {
 		return page, err
 	}
 	found, err := d.ask(ctx, s)
@@ -79,8 +79,9 @@ func (d *Documents) question(q api.DocumentQuery) (Search, error) {
 	return s, nil
 }
 
-// reachable returns an error if this process cannot search the index.
-func (d *Documents) reachable(ctx context.Context) error {
+// Reachable returns nil if this process can search and change the index. Unavailable: another one has it.
+// NotFound: there is no index.
+func (d *Documents) Reachable(ctx context.Context) error {
 	switch {
 	case d.opts.Kind == kindNone:
 		return errOff()

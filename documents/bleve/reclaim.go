@@ -91,9 +91,9 @@ func (e *engine) reclaimable() ([]string, error) {
 	return slices.DeleteFunc(files, func(path string) bool { return clean[path] }), nil
 }
 
-// stir writes a batch, because only after one the engine looks for files to delete. If a segment still has one
-// of the files, it reports that a merge is due, and the batch is a document of its own, written again: a single
-// segment is never merged.
+// stir writes a batch: only after one the engine looks for files to delete. If a segment still has one of the
+// files, it reports that a merge is due, and the batch is a document written again: a single segment is never
+// merged.
 func (e *engine) stir(ctx context.Context, former []string) (merge bool, err error) {
 	snapshot, err := e.snapshot()
 	if err != nil {
