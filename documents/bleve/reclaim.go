@@ -29,7 +29,7 @@ var mergeNothing = mergeplan.MergePlanOptions{
 }
 
 // Reclaim implements documents.Index. It merges the segments that have deleted documents, until their files
-// are gone. Writers and searches go on. A file that a search reads stays until that search ends.
+// are gone. Writers and searches go on. A file that a search reads may stay until that search ends.
 func (s *Store) Reclaim(ctx context.Context) error {
 	s.reclaiming.Lock() // the engine refuses a second merge of all segments at a time
 	defer s.reclaiming.Unlock()
