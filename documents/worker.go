@@ -66,16 +66,26 @@ const (
 
 // yielding runs indexing work, one at a time, and rests for sending. The remaining tasks wait in the queue.
 func (d *Documents) yielding(ctx context.Context, work func() error) error {
+	return d.turn.take(ctx, func() error {
+		began := time.Now()
+		err := work()
+		redisdb.Pause(ctx, time.Duration(d.restFor()*float64(time.Since(began))))
+		return err
+	})
+}
+
+// turn is held by one writer of a process at a time: an erasure waits for what others read before it.
+type turn chan struct{}
+
+// take does work when no other does.
+func (t turn) take(ctx context.Context, work func() error) error {
 	select {
-	case d.turn <- struct{}{}:
+	case t <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-d.turn }()
-	began := time.Now()
-	err := work()
-	redisdb.Pause(ctx, time.Duration(d.restFor()*float64(time.Since(began))))
-	return err
+	defer func() { <-t }()
+	return work()
 }
 
 // restFor returns the ratio of rest to working time.

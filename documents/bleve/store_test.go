@@ -319,6 +319,9 @@ func TestReclaimBesideASearch(t *testing.T) {
 	s := open(t, dir)
 	fill(t, s)
 	gone := testdocuments.ID(1)
+	if !hasFiles(t, dir, gone) {
+		t.Fatal("the id of a document can't be found in the files")
+	}
 	reclaimed := make(chan error, 1)
 	if err := s.Walk(t.Context(), func([]documents.Document) error {
 		if err := s.Delete(t.Context(), []string{gone}); err != nil {
