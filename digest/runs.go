@@ -167,13 +167,18 @@ func (b *Runs) Retry(ctx context.Context, bound, id string) (api.DigestRun, erro
 	return b.Get(ctx, bound, id)
 }
 
-// Send mails everything that waits for a recipient now, in a run of its own.
+// Send mails everything that waits for a recipient now, in a run of its own. Without an address it is a
+// Conflict: a run would drop the events, which wait for one.
 func (r *Recipients) Send(ctx context.Context, bound string, q api.DigestAccount, id string) (
 	answer api.DigestSendAnswer, _ error) {
 	for range mostTries {
 		one, err := r.find(ctx, bound, q.Account, id)
 		if err != nil {
 			return answer, err
+		}
+		if one.email == "" {
+			return answer, fault.New(fault.Conflict, "NoAddress",
+				"Recipient %q has no address, and its events wait for one: store its email, then send", id)
 		}
 		now := r.opts.Now()
 		run, begun, err := r.begin(ctx, "", "", one, r.opts.everything(one, now), now, now)
@@ -258,6 +263,9 @@ func (b *base) dueNext(ctx context.Context, one *recipient) (*time.Time, error) 
 	return first, nil
 }
 
+// nobody is mailed in a preview for a recipient without an address (RFC 2606 section 2).
+const nobody = "nobody@example.invalid"
+
 // previewOf writes the mail of groups.
 func (b *base) previewOf(ctx context.Context, r *run, all []*group, preview api.DigestPreview) (
 	api.DigestPreview, error) {
@@ -286,7 +294,8 @@ func (b *base) previewOf(ctx context.Context, r *run, all []*group, preview api.
 	}
 	now := b.opts.Now()
 	_, words, err := l.Write(ctx, outbox.Addressee{ID: ulid.MustNew(ulid.Timestamp(now), rand.Reader).String(),
-		To: message.Address{Name: r.name, Address: r.email}, ListID: mail.ListID, Params: filled, Date: now})
+		To: message.Address{Name: r.name, Address: cmp.Or(r.email, nobody)}, ListID: mail.ListID, Params: filled,
+		Date: now})
 	if err != nil {
 		return preview, err
 	}

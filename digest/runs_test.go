@@ -348,6 +348,9 @@ func TestWithoutAnAddressEventsWait(t *testing.T) {
 			t.Errorf("answered %+v", r)
 		}
 	}
+	if answer, err := b.Send(t.Context(), "", api.DigestAccount{}, "bob"); fault.CodeOf(err) != "NoAddress" {
+		t.Errorf("sent to nobody: %+v, %v", answer, err)
+	}
 	b.Advance(time.Hour)
 	b.prefer(t, "ann", nil)
 	b.morning(t)

@@ -121,6 +121,29 @@ func TestDigestsOverTheAPI(t *testing.T) {
 	}
 }
 
+// TestAReaderWithoutAnAddress has a preview. To send to them is refused, and their event waits.
+func TestAReaderWithoutAnAddress(t *testing.T) {
+	t.Parallel()
+	w, ctx := setup(t), t.Context()
+	event := comment("u1", "1")
+	event.Email = ""
+	_, err := api.TakeDigestEvents.Do(ctx, w.client, api.DigestEventsRequest{DigestEvent: event})
+	if err != nil {
+		t.Fatal(err)
+	}
+	preview, err := api.PreviewDigest.Do(ctx, w.client, api.DigestAccount{}, "u1")
+	if err != nil || !strings.Contains(preview.Text, "Post 1") {
+		t.Errorf("preview: %+v, %v", preview, err)
+	}
+	if _, err := api.SendDigest.Do(ctx, w.client, api.DigestAccount{}, "u1"); codeOf(err) != "NoAddress" {
+		t.Errorf("sent: %v", err)
+	}
+	waits, err := api.ListWaitingDigestEvents.Do(ctx, w.client, api.DigestAccount{}, "u1")
+	if err != nil || len(waits.Events) != 1 {
+		t.Errorf("what waits: %+v, %v", waits, err)
+	}
+}
+
 // TestDigestNamesMayHaveAnyCharacter: ids of recipients and categories are the application's.
 func TestDigestNamesMayHaveAnyCharacter(t *testing.T) {
 	t.Parallel()
