@@ -14,7 +14,7 @@ import (
 func pages(t *testing.T) []string {
 	t.Helper()
 	files := []string{"README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"}
-	for _, pattern := range []string{"docs/*.md", "docs/howto/*.md", "docs/guides/*.md", "decisions/*.md"} {
+	for _, pattern := range []string{"docs/*.md", "docs/howto/*.md", "docs/guides/*.md", "docs/decisions/*.md"} {
 		more, err := filepath.Glob(pattern)
 		if err != nil || len(more) == 0 {
 			t.Fatalf("%s: %v, %d pages", pattern, err, len(more))
@@ -32,7 +32,7 @@ var (
 	codeFile = regexp.MustCompile("`((?:[a-z]+/)+[a-zA-Z0-9_.-]+\\.(?:go|lua|tsv|md|yml|yaml|sh|txt))`")
 	// codeFolder is a package or folder as pages name it.
 	codeFolder = regexp.MustCompile(
-		"`((?:internal|examples|deploy|outbox|smtpsend|message|cmd|config|server|webhooks)(?:/[a-z0-9-]+)*)/?`")
+		"`((?:internal|examples|deploy|outbox|smtpsend|cmd|config|server|webhooks)(?:/[a-z0-9-]+)*)/?`")
 	namedTest    = regexp.MustCompile("`(Test[A-Za-z0-9]+)`")
 	testFunction = regexp.MustCompile(`(?m)^func (Test[A-Za-z0-9]+)\(`)
 )

@@ -17,10 +17,10 @@ import (
 
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/redisdb/records"
-	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/redisdb/records"
+	"github.com/postroom/postroom/internal/redisdb/seal"
 )
 
 // DefaultID is the account of messages that name none, and the id of the account from the configuration.

@@ -11,13 +11,12 @@ import (
 
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testclock"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/redisdb/records"
+	"github.com/postroom/postroom/internal/redisdb/seal"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/redisdb/records"
-	"github.com/postroom/postroom/redisdb/seal"
 )
 
 // bundle is an Accounts on a Redis of its own, with a clock that the test moves.
@@ -25,7 +24,7 @@ type bundle struct {
 	*Accounts
 	relays *gateways.Store
 	db     *redisdb.DB
-	clock  *testclock.Clock
+	clock  *testkit.Clock
 	url    string
 }
 
@@ -38,13 +37,13 @@ func setup(t *testing.T, configured *api.Account) bundle {
 // process is one more process on the same Redis.
 func process(t *testing.T, url, secret string, configured *api.Account) bundle {
 	t.Helper()
-	return processWith(t, url, testrecords.Ring(t, secret), configured)
+	return processWith(t, url, testkit.Ring(t, secret), configured)
 }
 
 func processWith(t *testing.T, url string, ring *seal.Ring, configured *api.Account) bundle {
 	t.Helper()
 	db := testredis.Connect(t, redisdb.Options{URL: url})
-	c := testrecords.Clock()
+	c := testkit.NewClock()
 	gateways, err := gateways.New(db, ring, gateways.Options{Now: c.Now})
 	if err != nil {
 		t.Fatal(err)
@@ -165,8 +164,8 @@ func TestCreateReplaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	second.SMTP.Auth.Pass = records.Mask
-	want := api.AccountInfo{Account: second, State: "unset", Created: testrecords.Start,
-		Updated: testrecords.Start.Add(time.Hour), Type: "sending", SendOnly: true}
+	want := api.AccountInfo{Account: second, State: "unset", Created: testkit.ClockStart,
+		Updated: testkit.ClockStart.Add(time.Hour), Type: "sending", SendOnly: true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -9,11 +9,11 @@ import (
 
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/dialing"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/dialing"
+	"github.com/postroom/postroom/internal/redisdb/records"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb/records"
 )
 
 func TestConfiguredAccountExistsWithoutBeingStored(t *testing.T) {
@@ -26,7 +26,7 @@ func TestConfiguredAccountExistsWithoutBeingStored(t *testing.T) {
 		}
 	}
 	info, err := b.Get(t.Context(), DefaultID)
-	if err != nil || info.SMTP.Auth.Pass != records.Mask || !info.Created.Equal(testrecords.Start) ||
+	if err != nil || info.SMTP.Auth.Pass != records.Mask || !info.Created.Equal(testkit.ClockStart) ||
 		info.State != "unset" {
 		t.Errorf("%+v, %v", info, err)
 	}
@@ -108,13 +108,13 @@ func TestNewRefusesAConfigurationThatCannotWork(t *testing.T) {
 	db := testredis.New(t)
 	wrong := configuredAccount()
 	wrong.Email, wrong.SMTP.Port = "", 0
-	ring := testrecords.Ring(t, "s")
+	ring := testkit.Ring(t, "s")
 	gateways, err := gateways.New(db, ring, gateways.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, err = New(db, ring, gateways, Options{Default: wrong})
-	if diff := cmp.Diff([]string{"email", "smtp.port"}, testrecords.WrongFields(t, err)); diff != "" {
+	if diff := cmp.Diff([]string{"email", "smtp.port"}, testkit.WrongFields(t, err)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -123,7 +123,7 @@ func TestNewRefusesAConfigurationThatCannotWork(t *testing.T) {
 // was edited over the API, as long as the edit leaves the relay as it is.
 func TestTheConfiguredRelayMayBePrivate(t *testing.T) {
 	t.Parallel()
-	db, ring := testredis.New(t), testrecords.Ring(t, "s")
+	db, ring := testredis.New(t), testkit.Ring(t, "s")
 	shared, err := gateways.New(db, ring, gateways.Options{Guard: dialing.New(dialing.Options{})})
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestTheConfiguredRelayMayBePrivate(t *testing.T) {
 		"smtp.host": {SMTP: new(&elsewhere)}, "proxy": {Proxy: new("http://10.0.0.1")},
 	} {
 		_, err := a.Update(t.Context(), DefaultID, p)
-		if got := testrecords.WrongFields(t, err); !slices.Contains(got, name) {
+		if got := testkit.WrongFields(t, err); !slices.Contains(got, name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -163,7 +163,7 @@ func TestTheConfiguredRelayMayBePrivate(t *testing.T) {
 		other := account("other")
 		other.SMTP.Host = host
 		if _, err := a.Create(t.Context(), other); want == "" && (err != nil || own("other")) ||
-			want != "" && !slices.Contains(testrecords.WrongFields(t, err), want) {
+			want != "" && !slices.Contains(testkit.WrongFields(t, err), want) {
 			t.Errorf("another account at %s: %v", host, err)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // UsingGateway returns the ids of the accounts that list a gateway, in alphabetical order. A gateway in use

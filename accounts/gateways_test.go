@@ -11,8 +11,8 @@ import (
 
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
 )
 
@@ -113,13 +113,13 @@ func TestUnknownGatewaysAreRefused(t *testing.T) {
 	want := []string{"email", "gateways[1].weight", "gateways[2].gateway", "gateways[3].gateway",
 		"gateways[1].gateway"}
 	_, err := b.Create(t.Context(), a)
-	if diff := cmp.Diff(want, testrecords.WrongFields(t, err)); diff != "" {
+	if diff := cmp.Diff(want, testkit.WrongFields(t, err)); diff != "" {
 		t.Error(diff)
 	}
 	b.create(t, throughGateways("a", "g1"))
 	_, err = b.Update(t.Context(), "a", api.AccountPatch{
 		Gateways: &[]api.Route{{Gateway: "g1"}, {Gateway: "nosuch"}}})
-	if diff := cmp.Diff([]string{"gateways[1].gateway"}, testrecords.WrongFields(t, err)); diff != "" {
+	if diff := cmp.Diff([]string{"gateways[1].gateway"}, testkit.WrongFields(t, err)); diff != "" {
 		t.Error(diff)
 	}
 }

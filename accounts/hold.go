@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // checks are the waits between checks of a held account; the last one repeats. Many providers lock an account

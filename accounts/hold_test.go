@@ -12,8 +12,8 @@ import (
 
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -112,10 +112,10 @@ func TestOneTroubleMakesOneEvent(t *testing.T) {
 			Error: "smtp auth: 535 5.7.8 no", ErrorCode: "EAUTH", SMTPResponse: "535 5.7.8 no",
 			SMTPResponseCode: &code, SMTPCommand: "AUTH PLAIN",
 		},
-		Gateway: "g", Since: testrecords.Start,
+		Gateway: "g", Since: testkit.ClockStart,
 	}
 	first := b.events(t)[0]
-	want, err := event.New(first.ID, event.AccountError, "a", testrecords.Start, data)
+	want, err := event.New(first.ID, event.AccountError, "a", testkit.ClockStart, data)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
 )
 
 // permit sets what an account may send as: its address, its own domain unless addressOnly, and the senders on

@@ -3,7 +3,7 @@ package accounts
 import (
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/internal/redisdb/records"
 )
 
 // stored is the record of an account.

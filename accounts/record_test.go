@@ -11,9 +11,9 @@ import (
 
 	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/internal/redisdb/records"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb/records"
 )
 
 // secretive is an account that has all secrets, each with the word battery in it, but for the password.
@@ -114,7 +114,7 @@ func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 			}
 			continue
 		}
-		if diff := cmp.Diff(tt.want, testrecords.WrongFields(t, err)); diff != "" {
+		if diff := cmp.Diff(tt.want, testkit.WrongFields(t, err)); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)
 		}
 	}
@@ -132,7 +132,7 @@ func TestReseal(t *testing.T) {
 	b.create(t, open)
 	b.Outcome(t.Context(), "a", nil)
 	url, updated := b.url, b.show(t, "a").Updated
-	during := processWith(t, url, testrecords.Ring(t, "new", "secret"), configuredAccount())
+	during := processWith(t, url, testkit.Ring(t, "new", "secret"), configuredAccount())
 	if n, err := during.Reseal(t.Context()); n != 2 || err != nil {
 		t.Errorf("%d, %v, want the two that have secrets", n, err)
 	}
@@ -150,7 +150,7 @@ func TestReseal(t *testing.T) {
 	if info := after.show(t, "a"); info.State != "connected" || !info.Updated.Equal(updated) {
 		t.Errorf("sealing anew passes for an edit: %+v", info)
 	}
-	broken := processWith(t, url, testrecords.Ring(t, "last", "wrong"), nil)
+	broken := processWith(t, url, testkit.Ring(t, "last", "wrong"), nil)
 	if n, err := broken.Reseal(t.Context()); n != 0 || err == nil ||
 		!strings.Contains(err.Error(), "account:a") || !strings.Contains(err.Error(), "account:b") {
 		t.Errorf("under unknown secrets: %d, %v", n, err)

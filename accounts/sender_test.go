@@ -6,8 +6,8 @@ import (
 
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
 )
 
@@ -107,7 +107,7 @@ func TestResolveWhileRedisIsAway(t *testing.T) {
 
 func BenchmarkResolve(b *testing.B) {
 	db := testredis.New(b)
-	ring := testrecords.Ring(b, "secret")
+	ring := testkit.Ring(b, "secret")
 	gateways, err := gateways.New(db, ring, gateways.Options{})
 	if err != nil {
 		b.Fatal(err)

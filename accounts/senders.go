@@ -13,8 +13,8 @@ import (
 
 	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
 )
 
 // maxSenders bounds the senders on the record of an account.

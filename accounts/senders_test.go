@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/testkit"
 )
 
 // TestADomainIsVerifiedByTheRecordOfItsAccount covers the DNS record: it is the account's, and nobody else's.
@@ -97,7 +97,7 @@ func TestWrongSendersAreNamed(t *testing.T) {
 		{Sender: "b.example", Status: "own"}}
 	_, err := b.Create(t.Context(), a)
 	if diff := cmp.Diff([]string{"senders[1].sender", "senders[2].sender", "senders[3].status"},
-		testrecords.WrongFields(t, err)); diff != "" {
+		testkit.WrongFields(t, err)); diff != "" {
 		t.Error(diff)
 	}
 	if _, err := b.AddSender(t.Context(), DefaultID, "b.example", true); fault.CodeOf(err) !=

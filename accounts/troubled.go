@@ -3,7 +3,7 @@ package accounts
 import (
 	"context"
 
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // troubledAtMost bounds the list of Troubled, and so the time of its script.

@@ -6,9 +6,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testrecords"
-	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb/records"
+	"github.com/postroom/postroom/internal/testkit"
 )
 
 func TestUpdateChangesWhatThePatchHas(t *testing.T) {
@@ -110,7 +110,7 @@ func TestUpdateRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := b.Update(t.Context(), tt.id, tt.patch)
-			if diff := cmp.Diff(tt.want, testrecords.WrongFields(t, err)); diff != "" {
+			if diff := cmp.Diff(tt.want, testkit.WrongFields(t, err)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -167,7 +167,7 @@ func TestUpdateTakesFieldsAway(t *testing.T) {
 			b.create(t, want)
 			info, err := b.Update(t.Context(), "a", tt.patch)
 			if tt.wrong != nil {
-				if diff := cmp.Diff(tt.wrong, testrecords.WrongFields(t, err)); diff != "" {
+				if diff := cmp.Diff(tt.wrong, testkit.WrongFields(t, err)); diff != "" {
 					t.Error(diff)
 				}
 				return

@@ -11,9 +11,9 @@ import (
 	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/schedule"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/schedule"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -112,7 +112,7 @@ func TestWrongAccounts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			a := account("a")
 			tt.change(&a)
-			if diff := cmp.Diff(tt.want, testrecords.WrongFields(t, validate(a))); diff != "" {
+			if diff := cmp.Diff(tt.want, testkit.WrongFields(t, validate(a))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -204,7 +204,7 @@ func TestRelayOfAnAccount(t *testing.T) {
 		})
 	}
 	_, err := Described(api.VerifyRequest{LocalAddress: "x"})
-	if diff := cmp.Diff([]string{"localAddress", "smtp"}, testrecords.WrongFields(t, err)); diff != "" {
+	if diff := cmp.Diff([]string{"localAddress", "smtp"}, testkit.WrongFields(t, err)); diff != "" {
 		t.Error(diff)
 	}
 }

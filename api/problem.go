@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // Problem is the body of every error response.

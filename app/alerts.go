@@ -6,27 +6,27 @@ import (
 	"slices"
 	"time"
 
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/watch"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/server/alerts"
 )
 
 // buildWatch builds the alerts to the team. Every process watches. All share the alert state.
 func (a *App) buildWatch(context.Context) error {
 	c := a.cfg
-	w, err := watch.New(watch.Parts{DB: a.db, Queues: a.control, Mail: a.outbox, Accounts: a.accounts,
+	w, err := alerts.New(alerts.Parts{DB: a.db, Queues: a.control, Mail: a.outbox, Accounts: a.accounts,
 		Relays: a.router, Ring: a.ring, Audit: a.audit, Held: a.campaigns.Held, Late: func(ctx context.Context) (
 			time.Duration, error) {
 			state, err := a.digests.State(ctx)
 			return state.Late, err
 		}, Failing: a.webhooks.Failing},
-		watch.Options{
+		alerts.Options{
 			Every: c.Alerts.Every, Paused: c.Alerts.Paused, DeadLetters: c.Alerts.DeadLetters,
 			RelayAway: c.Alerts.RelayAway, DigestsLate: c.Alerts.DigestsLate,
 			WebhookFailing: c.Alerts.WebhookFailing,
 			FailedShare:    c.Alerts.FailedShare, BounceRate: c.Alerts.BounceRate,
 			ComplaintRate: c.Alerts.ComplaintRate,
-			Queues: []watch.Queue{
+			Queues: []alerts.Queue{
 				watched(queue.Submit, a.db, c.Alerts.QueueAge), watched(queue.Bulk, a.db, c.Alerts.BulkAge),
 				{Name: queue.Notify, Parts: []string{queue.Notify}, Age: c.Alerts.QueueAge},
 				{Name: queue.Digests, Parts: []string{queue.Digests}}, // digestsLate is about its age
@@ -42,6 +42,6 @@ func (a *App) buildWatch(context.Context) error {
 }
 
 // watched returns a lane's queues. Due work there may wait up to age.
-func watched(lane string, db *redisdb.DB, age time.Duration) watch.Queue {
-	return watch.Queue{Name: lane, Parts: slices.Sorted(maps.Keys(spread(lane, db))), Age: age}
+func watched(lane string, db *redisdb.DB, age time.Duration) alerts.Queue {
+	return alerts.Queue{Name: lane, Parts: slices.Sorted(maps.Keys(spread(lane, db))), Age: age}
 }

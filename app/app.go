@@ -21,40 +21,39 @@ import (
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/accounts/routing"
+	"github.com/postroom/postroom/accounts/senders"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/config"
-	"github.com/postroom/postroom/dialing"
 	"github.com/postroom/postroom/digest"
-	"github.com/postroom/postroom/documents"
-	"github.com/postroom/postroom/erasure"
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/feedback/tracking"
 	"github.com/postroom/postroom/feedback/unsubscribe"
-	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/internal/audit"
+	"github.com/postroom/postroom/internal/dialing"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/redisdb/seal"
+	"github.com/postroom/postroom/internal/signedtoken"
+	"github.com/postroom/postroom/internal/traces"
 	"github.com/postroom/postroom/newsletter"
+	"github.com/postroom/postroom/newsletter/audience"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/overview"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/redisdb/seal"
-	"github.com/postroom/postroom/senders"
+	"github.com/postroom/postroom/outbox/search"
+	"github.com/postroom/postroom/outbox/suppression"
+	"github.com/postroom/postroom/outbox/templates"
 	"github.com/postroom/postroom/server"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/audit"
+	"github.com/postroom/postroom/server/alerts"
+	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/erasure"
 	"github.com/postroom/postroom/server/people"
 	"github.com/postroom/postroom/server/provision"
-	"github.com/postroom/postroom/server/proxies"
 	"github.com/postroom/postroom/server/settings"
 	"github.com/postroom/postroom/server/smtpd"
+	"github.com/postroom/postroom/server/why"
 	"github.com/postroom/postroom/smtpsend"
-	"github.com/postroom/postroom/suppression"
-	"github.com/postroom/postroom/templates"
-	"github.com/postroom/postroom/traces"
 	"github.com/postroom/postroom/ui"
-	"github.com/postroom/postroom/watch"
 	"github.com/postroom/postroom/webhooks"
-	"github.com/postroom/postroom/why"
 )
 
 // Options are the inputs that the settings don't have.
@@ -78,7 +77,7 @@ type App struct {
 	traces     *traces.Tracer // nil: off
 	creds      *config.Credentials
 	configured []api.ConfiguredSetting
-	proxies    *proxies.Proxies // those in front of the listeners
+	proxies    *clients.Proxies // those in front of the listeners
 
 	delivers bool // this process handles tasks
 	serves   bool // this process has the API and the other listeners
@@ -108,13 +107,13 @@ type App struct {
 	optIn        *audience.Confirmations
 	campaigns    *newsletter.Campaigns
 	digests      *digest.Digests
-	documents    *documents.Documents
+	documents    *search.Documents
 	erasures     *erasure.Erasures
 	why          *why.Why
-	overview     *overview.Overview
+	overview     *alerts.Overview
 	feedback     *feedback.Feedback
 	tracking     *tracking.Tracking // nil where no HTTP is served
-	watch        *watch.Watch
+	watch        *alerts.Watch
 	server       *server.Server
 	monitor      *server.Server // health and metrics separate from the API; nil: none
 	working      atomic.Bool    // workers handle tasks
@@ -175,7 +174,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 func newApp(cfg *config.Config, version string, log *slog.Logger) *App {
 	return &App{
 		cfg: cfg, log: log, version: version, metrics: prometheus.NewRegistry(), life: lifecycle{log: log},
-		proxies:  proxies.New(cfg.HTTP.TrustedProxies, log),
+		proxies:  clients.New(cfg.HTTP.TrustedProxies, log),
 		delivers: cfg.Role != "api", serves: cfg.Role != "worker",
 	}
 }

@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/app"
 	"github.com/postroom/postroom/config"
-	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/postroom/postroom/accounts"
-	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/newsletter/audience"
 )
 
 // buildAudience builds the lists and their subscribers. Any process may follow events and sweep; one at a

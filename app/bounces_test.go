@@ -13,8 +13,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/app"
-	"github.com/postroom/postroom/internal/testport"
-	"github.com/postroom/postroom/internal/testpostfix"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
@@ -23,15 +22,16 @@ import (
 // timeline shows it.
 func TestPostfixSendsMailBack(t *testing.T) {
 	t.Parallel()
-	port, socket := testport.Free(t), filepath.Join("/tmp", fmt.Sprintf("postroom-lmtp-%d.sock",
-		testport.Free(t)))
+	port, socket := testkit.FreePort(t), filepath.Join("/tmp", fmt.Sprintf("postroom-lmtp-%d.sock",
+		testkit.FreePort(t)))
 	for name, way := range map[string]struct{ setting, value, transport string }{
 		"over SMTP": {"bounce.listen", fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("smtp:[127.0.0.1]:%d", port)},
 		"over LMTP": {"bounce.lmtp", socket, "lmtp:unix:" + socket},
 	} {
 		t.Run(name, func(t *testing.T) {
-			postfix := testpostfix.Start(t, testpostfix.Options{Users: []string{"ann"}, Transports: map[string]string{
-				"bounce.example.com": way.transport}})
+			postfix := testsmtp.StartPostfix(t, testsmtp.PostfixOptions{Users: []string{"ann"},
+				Transports: map[string]string{
+					"bounce.example.com": way.transport}})
 			a := start(t, map[string]string{
 				"smtp": fmt.Sprintf("smtp://127.0.0.1:%d", postfix.Port), "from": "Shop <shop@example.com>",
 				"bounce.domain": "bounce.example.com", way.setting: way.value,

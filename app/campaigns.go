@@ -4,12 +4,12 @@ import (
 	"context"
 	"net"
 
-	"github.com/postroom/postroom/audience"
-	"github.com/postroom/postroom/dialing"
+	"github.com/postroom/postroom/internal/dialing"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/redisdb/records"
 	"github.com/postroom/postroom/newsletter"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb/records"
-	"github.com/postroom/postroom/sendlog"
+	"github.com/postroom/postroom/newsletter/audience"
+	"github.com/postroom/postroom/newsletter/sendlog"
 )
 
 // mailsAtOnce is how many mails of a sheet are under way at once.

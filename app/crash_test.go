@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/faultproxy"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/testproxy"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
 )
 
 // TestKilledWorkerLosesNothing kills Postroom in the middle of a thousand messages, restarts it, and counts
@@ -71,7 +71,7 @@ func TestStoppedWorkerCutsNothing(t *testing.T) {
 func TestRedisAwayForAWhile(t *testing.T) {
 	t.Parallel()
 	redis, relay := testredis.Server(t), slowRelay(t, 5*time.Millisecond)
-	plug := faultproxy.New(t, "unix", redis.Socket())
+	plug := testproxy.New(t, "unix", redis.Socket())
 	p := spawn(t, settingsFor(t, "redis://"+plug.Addr(), relay))
 	accepted := submitAll(t, p.client, 200)
 	plug.Down()

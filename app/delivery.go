@@ -10,8 +10,8 @@ import (
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/config"
+	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/queue"
 	"github.com/postroom/postroom/smtpsend"
 )
 

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/digest"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/templates"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/outbox/templates"
 )
 
 // gathering builds the digests. Processes that deliver make them.

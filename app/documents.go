@@ -9,18 +9,18 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/config"
-	"github.com/postroom/postroom/documents"
-	"github.com/postroom/postroom/documents/bleve"
-	"github.com/postroom/postroom/documents/opensearch"
-	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/outbox/search"
+	"github.com/postroom/postroom/outbox/search/bleve"
+	"github.com/postroom/postroom/outbox/search/opensearch"
 )
 
 // buildDocuments builds the search index. Its failures don't keep Postroom from starting: mail has priority.
 func (a *App) buildDocuments(ctx context.Context) error {
 	c := a.cfg.Documents
-	parts := documents.Parts{DB: a.db, Tasks: a.tasks, Queues: a.control, Outbox: a.outbox,
+	parts := search.Parts{DB: a.db, Tasks: a.tasks, Queues: a.control, Outbox: a.outbox,
 		Pace: (&pace{count: a.outbox.Handled}).perSecond}
-	o := documents.Options{
+	o := search.Options{
 		Kind: c.Store, MaxText: int(c.Text), Retention: orForever(c.Retention), Read: a.delivers &&
 			c.Store != "none",
 		NoLog: a.cfg.Messages.Retention == 0, Logger: a.log, Registry: a.metrics,
@@ -30,7 +30,7 @@ func (a *App) buildDocuments(ctx context.Context) error {
 	}
 	switch c.Store {
 	case "none":
-		if err := documents.Leave(ctx, a.db); err != nil {
+		if err := search.Leave(ctx, a.db); err != nil {
 			a.log.Warn("the event stream is still kept for a search index that there is none of", "error", err)
 		}
 	case "embedded":
@@ -41,7 +41,7 @@ func (a *App) buildDocuments(ctx context.Context) error {
 		}
 	}
 	var err error
-	if a.documents, err = documents.New(parts, o); err != nil {
+	if a.documents, err = search.New(parts, o); err != nil {
 		return err
 	}
 	a.life.onFollow("search index", a.documents.Run)
@@ -77,7 +77,7 @@ func (p *pace) perSecond() float64 {
 // openEmbedded prepares the index in the data directory, in a process that serves the API: only the process
 // that has the index can search it. The index opens once no other process has it. The other may be an earlier
 // one that is slow to stop.
-func (a *App) openEmbedded(parts *documents.Parts, o *documents.Options) {
+func (a *App) openEmbedded(parts *search.Parts, o *search.Options) {
 	if !a.serves {
 		return
 	}
@@ -93,7 +93,7 @@ func (a *App) openEmbedded(parts *documents.Parts, o *documents.Options) {
 
 // openShared prepares the index in a cluster. Every process can search it; processes that deliver index. The
 // cluster need not be available yet.
-func (a *App) openShared(parts *documents.Parts, o *documents.Options) error {
+func (a *App) openShared(parts *search.Parts, o *search.Options) error {
 	c := a.cfg.Documents
 	index, err := opensearch.Open(opensearch.Options{URL: c.URL.Reveal(), Index: c.Index, Logger: a.log})
 	if err != nil {
@@ -118,7 +118,7 @@ func place(of string) string {
 
 // workDocuments runs the workers of the queue documents, which start and stop with the index.
 func (a *App) workDocuments(ctx context.Context, handle queue.Handler) error {
-	s, err := queue.NewServer(a.db.Client(), map[string]queue.Handler{documents.TaskType: handle},
+	s, err := queue.NewServer(a.db.Client(), map[string]queue.Handler{search.TaskType: handle},
 		queue.ServerOptions{
 			Pools: []queue.Pool{{Name: queue.Documents, Queues: map[string]int{queue.Documents: 1},
 				Workers: a.cfg.Workers.Documents}},
@@ -130,7 +130,7 @@ func (a *App) workDocuments(ctx context.Context, handle queue.Handler) error {
 	return s.Run(ctx)
 }
 
-// orForever returns d, or -1 for 0. A documents.retention of 0 keeps documents forever; package documents
+// orForever returns d, or -1 for 0. A documents.retention of 0 keeps documents forever; package search
 // expects -1 for that.
 func orForever(d time.Duration) time.Duration {
 	if d == 0 {

@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/postroom/postroom/internal/testport"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
@@ -65,7 +65,7 @@ func TestDropInForEmailEngine(t *testing.T) {
 	s := &sink{holding: make(chan struct{}, 1), release: make(chan struct{})}
 	relay := testsmtp.Start(t, testsmtp.Options{Username: "u", Password: "p", Respond: s.respond})
 	hooks := logHooks(t)
-	closed, inlet := strconv.Itoa(testport.Free(t)), strconv.Itoa(testport.Free(t))
+	closed, inlet := strconv.Itoa(testkit.FreePort(t)), strconv.Itoa(testkit.FreePort(t))
 	set := map[string]string{"redis.url": testredis.URL(t), "data": t.TempDir(), "webhooks.allowPrivate": "true",
 		"message.maxAhead": "0", "delivery.retry.base": "1h", "delivery.lease": "2s",
 		"smtpd.listen": "127.0.0.1:" + inlet}

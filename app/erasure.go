@@ -5,12 +5,12 @@ import (
 	"errors"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
-	"github.com/postroom/postroom/documents"
-	"github.com/postroom/postroom/erasure"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/newsletter/audience"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/outbox/search"
+	"github.com/postroom/postroom/outbox/suppression"
+	"github.com/postroom/postroom/server/erasure"
 	"github.com/postroom/postroom/webhooks"
 )
 
@@ -211,7 +211,7 @@ func (a persons) exportDocuments(ctx context.Context, w outbox.Whom, into *api.P
 	for _, m := range into.Messages {
 		logged[m.QueueID] = true
 	}
-	return a.documents.Personal(ctx, w.Account, w.Traces, func(d documents.Document) error {
+	return a.documents.Personal(ctx, w.Account, w.Traces, func(d search.Document) error {
 		if !logged[d.QueueID] {
 			into.Documents = append(into.Documents, api.PersonalDocument{QueueID: d.QueueID, Account: d.Account,
 				Subject: d.Subject, From: d.From, Status: string(d.Status), Created: d.Created, Text: d.Text})

@@ -12,17 +12,17 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/faultproxy"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/testproxy"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
-	"github.com/postroom/postroom/redisdb"
 )
 
 // killing kills the process that erases a person.
 type killing struct {
 	t    *testing.T
 	db   *redisdb.DB
-	line *faultproxy.Proxy // to Redis; slow enough for kills to meet each place
+	line *testproxy.Proxy // to Redis; slow enough for kills to meet each place
 	set  map[string]string
 	p    *process
 	id   string // of the erasure
@@ -82,7 +82,7 @@ func TestErasureSurvivesKills(t *testing.T) {
 	dice := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // chaos, not secrets
 	relay, hooks := testsmtp.Start(t, testsmtp.Options{}), receive(t)
 	server := testredis.Server(t, "--rdbcompression", "no") // DUMP shows the bytes as they are
-	k := &killing{t: t, db: connect(t, server.URL()), line: faultproxy.New(t, "unix", server.Socket())}
+	k := &killing{t: t, db: connect(t, server.URL()), line: testproxy.New(t, "unix", server.Socket())}
 	k.set = map[string]string{"redis.url": "redis://" + k.line.Addr(), "redis.partitions": "2",
 		"smtp": relay.URL(), "from": "Shop <shop@example.com>", "data": t.TempDir(),
 		"webhooks.allowPrivate": "true", "serviceUrl": "https://mail.example.com", "relays.allowPrivate": "true"}

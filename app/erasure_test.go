@@ -18,10 +18,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
-	"github.com/postroom/postroom/redisdb"
 )
 
 // gone is the person who is erased. Nothing else has such a local part. Its first occurrence in what S2

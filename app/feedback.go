@@ -7,7 +7,7 @@ import (
 
 	"github.com/postroom/postroom/config"
 	"github.com/postroom/postroom/feedback"
-	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/internal/provider"
 )
 
 // buildFeedback builds the intake of later results from providers, pages and returned mail. Every process

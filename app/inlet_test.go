@@ -17,7 +17,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/app"
-	"github.com/postroom/postroom/internal/testcert"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
@@ -27,7 +27,7 @@ import (
 func startInlet(t *testing.T, set map[string]string) (a *app.App, relay *testsmtp.Server, ca string) {
 	t.Helper()
 	relay = testsmtp.Start(t, testsmtp.Options{})
-	files := testcert.New(t)
+	files := testkit.NewCertificate(t)
 	files.Issue(t, "inlet")
 	set["smtp"], set["from"] = relay.URL(), "Shop <shop@example.com>"
 	set["smtpd.listen"], set["smtpd.listenTls"] = "127.0.0.1:0", "127.0.0.1:0"

@@ -20,13 +20,13 @@ import (
 
 	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/app"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/internal/audit"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/server/audit"
 )
 
 // TestRedisKeysAreDocumented compares docs/redis-keys.md with the keys that Postroom writes. It does
@@ -95,7 +95,7 @@ func exerciseSenders(t *testing.T, client *api.Client) {
 // trimAudit trims the audit log.
 func trimAudit(t *testing.T, db *redisdb.DB) {
 	t.Helper()
-	log, err := audit.New(db, testrecords.Ring(t, "secret"), audit.Options{Max: 1})
+	log, err := audit.New(db, testkit.Ring(t, "secret"), audit.Options{Max: 1})
 	if err == nil {
 		err = log.Trim(t.Context())
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/app"
-	"github.com/postroom/postroom/event"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 

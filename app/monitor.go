@@ -7,10 +7,10 @@ import (
 
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/server"
-	"github.com/postroom/postroom/watch"
+	"github.com/postroom/postroom/server/alerts"
 )
 
 // buildMonitor builds the listener for health and metrics if it is configured. It starts before the workers
@@ -36,7 +36,7 @@ func (a *App) buildMonitor(context.Context) error {
 // state reports the health of this process.
 type state struct {
 	db    *redisdb.DB
-	watch *watch.Watch
+	watch *alerts.Watch
 	takes func(context.Context) error // why new mail is refused; nil: this process takes no mail
 	works func() bool                 // whether tasks are taken; nil: this process delivers nothing
 	away  func() []routing.Away       // the relays that do not answer

@@ -3,18 +3,18 @@ package app
 import (
 	"context"
 
-	"github.com/postroom/postroom/overview"
+	"github.com/postroom/postroom/server/alerts"
 )
 
-// glances joins what operators have to know now to package overview.
+// glances joins what operators have to know now to package alerts.
 type glances struct{ *App }
 
 // build builds the overview.
 func (a glances) build(context.Context) error {
 	var err error
-	a.overview, err = overview.New(overview.Parts{Rates: a.outbox.Rates, Messages: a.outbox.Messages,
+	a.overview, err = alerts.NewOverview(alerts.OverviewParts{Rates: a.outbox.Rates, Messages: a.outbox.Messages,
 		List: a.outbox.List, QueueStatus: a.outbox.QueueStatus, Account: a.accounts.Get,
 		Troubled: a.accounts.Troubled, Gateways: a.gateways.List, Endpoints: a.webhooks.Endpoints,
-		Endpoint: a.webhooks.Endpoint, Alerts: a.watch.Standing}, overview.Options{})
+		Endpoint: a.webhooks.Endpoint, Alerts: a.watch.Standing}, alerts.OverviewOptions{})
 	return err
 }

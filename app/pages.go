@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/outbox/search"
 	"github.com/postroom/postroom/server"
 	"github.com/postroom/postroom/ui"
 	"github.com/postroom/postroom/webhooks"
@@ -100,7 +100,7 @@ func payload(taskType string, payload []byte) string {
 	switch taskType {
 	case outbox.TaskDeliver:
 		return "the message that the task's id names"
-	case webhooks.TaskType, webhooks.ReplayTaskType, documents.TaskType:
+	case webhooks.TaskType, webhooks.ReplayTaskType, search.TaskType:
 		return string(payload)
 	}
 	return "a task of type " + taskType

@@ -15,9 +15,9 @@ import (
 	"github.com/hibiken/asynq"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
-	"github.com/postroom/postroom/redisdb"
 )
 
 // pauser pauses and resumes mail, and looks at the pauses, in every way there is.

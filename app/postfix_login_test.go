@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/testpostfix"
+	"github.com/postroom/postroom/internal/testsmtp"
 )
 
 // TestPostfixWithLoginAndReports sends through a real Postfix that requires TLS and a password, and requests
 // a delivery report.
 func TestPostfixWithLoginAndReports(t *testing.T) {
 	t.Parallel()
-	postfix := testpostfix.Start(t, testpostfix.Options{Login: map[string]string{"shop": "open sesame"}})
+	postfix := testsmtp.StartPostfix(t, testsmtp.PostfixOptions{Login: map[string]string{"shop": "open sesame"}})
 	a := start(t, map[string]string{})
 	ctx, client := t.Context(), api.NewClient(a.URL(), a.Token(), nil)
 	shop := api.Account{Account: "shop", Email: "shop@example.net", AccountTrouble: "hold",

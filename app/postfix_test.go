@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/testpostfix"
+	"github.com/postroom/postroom/internal/testsmtp"
 )
 
 // readMail parses a mail with Python's email package, and prints its parts and defects.
@@ -37,7 +37,7 @@ type readPart struct{ Type, Name, SHA256 string }
 // Python parses the result.
 func TestPostfixTakesWhatWeSend(t *testing.T) {
 	t.Parallel()
-	postfix := testpostfix.Start(t, testpostfix.Options{})
+	postfix := testsmtp.StartPostfix(t, testsmtp.PostfixOptions{})
 	a := start(t, map[string]string{
 		"smtp": fmt.Sprintf("smtp://127.0.0.1:%d", postfix.Port),
 		"from": "Büro für Öffentlichkeit <app@example.com>",

@@ -19,12 +19,12 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/app"
 	"github.com/postroom/postroom/config"
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
-	"github.com/postroom/postroom/redisdb"
 )
 
 // asProcess is the variable that makes this test binary run Postroom instead of tests. It has the settings as

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
-	"github.com/postroom/postroom/redisdb"
 )
 
 // visited is what somebody without a token gets.

@@ -3,9 +3,9 @@ package app
 import (
 	"context"
 
+	"github.com/postroom/postroom/accounts/senders"
 	"github.com/postroom/postroom/feedback/tracking"
 	"github.com/postroom/postroom/feedback/unsubscribe"
-	"github.com/postroom/postroom/senders"
 )
 
 // buildRecipients builds the handlers of links in mail: opens, clicks, and unsubscribe pages. Only a process

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // maxMemory returns how many bytes of data the embedded Redis may have; 0: any number.

@@ -8,8 +8,8 @@ import (
 	"log/slog"
 
 	"github.com/postroom/postroom/config"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/redisdb/seal"
 )
 
 // Resealed is the number of records of one kind that were sealed again.

@@ -1,8 +1,8 @@
 package app
 
 import (
-	"github.com/postroom/postroom/message/signedtoken"
-	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/internal/redisdb/seal"
+	"github.com/postroom/postroom/internal/signedtoken"
 )
 
 // newSignedTokens returns the ring for tracking tokens, unsubscribe pages and return paths, from the instance

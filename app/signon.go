@@ -5,7 +5,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/config"
-	"github.com/postroom/postroom/dialing"
+	"github.com/postroom/postroom/internal/dialing"
 	"github.com/postroom/postroom/server/people/oidc"
 	"github.com/postroom/postroom/ui"
 )

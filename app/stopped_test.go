@@ -15,10 +15,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/faultproxy"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/testproxy"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
-	"github.com/postroom/postroom/redisdb"
 )
 
 // The tests here stop a process with SIGSTOP in the middle of a delivery, and continue it later. A paused
@@ -251,7 +251,7 @@ func (s *stage) waitForLease(most time.Duration) {
 func TestStoppedBetweenMarkAndDot(t *testing.T) {
 	t.Parallel()
 	redis := testredis.Server(t)
-	line := faultproxy.New(t, "unix", redis.Socket())
+	line := testproxy.New(t, "unix", redis.Socket())
 	s := newStage(t, redis, "DATA", map[string]string{"redis.url": "redis://" + line.Addr(),
 		"delivery.lease": "8s"})
 	line.Delay(2 * time.Second) // the mark is set at Redis; its answer is delayed for long enough

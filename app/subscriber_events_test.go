@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
 )
 
 var leaveLink = regexp.MustCompile(`https://mail\.example\.com/unsubscribe\?t=[\w-]+`)

@@ -3,7 +3,7 @@ package app
 import (
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/config"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // newSuppressions returns the store of addresses that get no mail. Any process may sweep it; one at a time

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
-	"github.com/postroom/postroom/redisdb"
 )
 
 // TestMasterLostUnderLoad kills the master of a Sentinel set while mail is submitted and delivered. Postroom

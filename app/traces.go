@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/postroom/postroom/traces"
+	"github.com/postroom/postroom/internal/traces"
 )
 
 // lastTraces bounds the time in which the last spans are sent as Postroom stops.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/why"
+	"github.com/postroom/postroom/server/why"
 )
 
 // build joins what is known of an address, to say why mail did not arrive.

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/postroom/postroom/bench/rig"
-	"github.com/postroom/postroom/internal/faultproxy"
+	"github.com/postroom/postroom/internal/testproxy"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
@@ -23,7 +23,7 @@ func overALongLine(ctx context.Context) error {
 		return err
 	}
 	defer sink.Close()
-	line, err := faultproxy.Listen("tcp", sink.Addr())
+	line, err := testproxy.Listen("tcp", sink.Addr())
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/digest"
-	"github.com/postroom/postroom/templates/render"
+	"github.com/postroom/postroom/outbox/templates/render"
 )
 
 // submitting replaces the Submit of a bench.

@@ -14,9 +14,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
 )
 
 // TestTwoRecipientsWithOneAddress have a mail each. Who leaves by that address leaves for both.

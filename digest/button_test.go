@@ -8,9 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
+	told "github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/digest"
-	told "github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // TestTheButtonOfAMailProgramTurnsDigestsOff: the event listUnsubscribe of the list of digests is followed.

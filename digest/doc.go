@@ -58,7 +58,7 @@
 //   - digest-open (sorted set): runs at work, by the end of their lease. digest-fences (hash): who has them.
 //   - digest-run:<run> (hash), digest-taken:<run>:<n> (as digest-events): a run and its events until it ends.
 //   - digest-runs:<account>:<state>, digest-recipient-runs:<account>:<id> (sorted sets): runs by time.
-//   - digest-kind:<account>/<category>, digest-kinds: see package redisdb/records.
+//   - digest-kind:<account>/<category>, digest-kinds: see package internal/redisdb/records.
 //
 // # Failures
 //

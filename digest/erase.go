@@ -9,9 +9,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/redisdb"
 )
 
 // List returns recipients of an account, in the order of their ids. The cursor is the last id of the page

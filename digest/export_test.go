@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // Work does what is due now, once, in all shards. It returns how much that was. Tests that move the clock

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/digest"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // TestAFailedRunIsTakenOverUntilItIsTold: a process that dies after its run failed, and before the events

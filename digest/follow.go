@@ -10,9 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // The stream of events, which package outbox owns, and the reader of this package.

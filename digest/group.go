@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/digest/letter"
+	"github.com/postroom/postroom/digest/mail"
 )
 
 // group is the events about one thing.
@@ -19,7 +19,7 @@ type group struct {
 	first, last                    int64 // Unix milliseconds
 	priority                       int
 	different                      int // actors
-	actors                         []letter.Actor
+	actors                         []mail.Actor
 	newest                         line
 }
 
@@ -58,13 +58,13 @@ func (g *group) add(l line, seen map[string]bool) {
 		seen[key] = true
 		g.different++
 	}
-	g.actors = slices.DeleteFunc(g.actors, func(a letter.Actor) bool { return cmp.Or(a.ID, a.Name) == who })
-	g.actors = slices.Insert(g.actors, 0, letter.Actor{ID: l.actorID, Name: l.actorName, URL: l.actURL})
+	g.actors = slices.DeleteFunc(g.actors, func(a mail.Actor) bool { return cmp.Or(a.ID, a.Name) == who })
+	g.actors = slices.Insert(g.actors, 0, mail.Actor{ID: l.actorID, Name: l.actorName, URL: l.actURL})
 	g.actors = g.actors[:min(len(g.actors), mostActors)]
 }
 
 // sameActor reports whether two events have one actor.
-func sameActor(a, b letter.Actor) bool { return cmp.Or(a.ID, a.Name) == cmp.Or(b.ID, b.Name) }
+func sameActor(a, b mail.Actor) bool { return cmp.Or(a.ID, a.Name) == cmp.Or(b.ID, b.Name) }
 
 // folded returns a group as scripts fold it. lua/prelude.lua has its form.
 func folded(category, name, value string) (*group, error) {
@@ -93,7 +93,7 @@ func folded(category, name, value string) (*group, error) {
 		return nil, fmt.Errorf("read the actors of the group %q: %w", name, err)
 	}
 	for _, a := range actors {
-		g.actors = append(g.actors, letter.Actor{ID: a[0], Name: a[1], URL: a[2]})
+		g.actors = append(g.actors, mail.Actor{ID: a[0], Name: a[1], URL: a[2]})
 	}
 	var err error
 	g.newest, err = readLine(parts[6][size:])
@@ -125,7 +125,7 @@ func (g *group) weight() float64 {
 
 // capped returns the groups that a mail shows, at most most, and of each category at most mostOfOne if there
 // are several categories. What it leaves out is counted.
-func capped(all []*group, most, mostOfOne int) (shown []*group, rest letter.Rest) {
+func capped(all []*group, most, mostOfOne int) (shown []*group, rest mail.Rest) {
 	several := slices.ContainsFunc(all, func(g *group) bool { return g.category != all[0].category })
 	of := map[string]int{}
 	for _, g := range all {
@@ -141,8 +141,8 @@ func capped(all []*group, most, mostOfOne int) (shown []*group, rest letter.Rest
 }
 
 // shown returns a group as mail and templates have it.
-func (g *group) shown(kind string) letter.Group {
-	return letter.Group{Category: g.category, Kind: kind, EntityType: g.entityType, EntityID: g.entityID,
+func (g *group) shown(kind string) mail.Group {
+	return mail.Group{Category: g.category, Kind: kind, EntityType: g.entityType, EntityID: g.entityID,
 		Title: g.newest.title, URL: g.newest.url, Count: g.count, First: time.UnixMilli(g.first).UTC(),
 		Last: time.UnixMilli(g.last).UTC(), Actors: slices.Clone(g.actors), Others: g.different - len(g.actors),
 		Priority: priorities[min(max(0, g.priority), urgent)], Payload: g.newest.payload}

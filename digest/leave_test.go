@@ -7,7 +7,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/digest"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // leaves puts a reader on the suppression list, as the button of a mail program does.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/digest/letter"
-	"github.com/postroom/postroom/schedule"
+	"github.com/postroom/postroom/digest/mail"
+	"github.com/postroom/postroom/internal/schedule"
 )
 
 // manner is how a run is mailed. It is stored as the run begins, so that a repetition makes the same
@@ -92,7 +92,7 @@ func (b *base) mailOf(r *run, taken lists) (made, error) {
 }
 
 // write returns the message of a run.
-func (b *base) write(r *run, d letter.Digest) (req api.SubmitRequest, _ error) {
+func (b *base) write(r *run, d mail.Digest) (req api.SubmitRequest, _ error) {
 	zone, err := schedule.Zone(r.tz)
 	if err != nil {
 		zone = time.UTC
@@ -112,11 +112,11 @@ func (b *base) write(r *run, d letter.Digest) (req api.SubmitRequest, _ error) {
 	}
 	if r.manner.Template != "" {
 		req.Template = r.manner.Template
-		params, err := letter.Params(d, r.locale, zone)
+		params, err := mail.Params(d, r.locale, zone)
 		req.Render = &api.Render{Params: params}
 		return req, err
 	}
-	mail, err := letter.Write(d, r.locale, zone)
+	mail, err := mail.Write(d, r.locale, zone)
 	no := false
 	req.Subject, req.PreviewText, req.HTML, req.Text = mail.Subject, mail.PreviewText, mail.HTML, mail.Text
 	req.TrackOpens, req.TrackClicks = &no, &no
@@ -138,8 +138,8 @@ func (r *run) mailKey() string {
 const mostIDs = 1000
 
 // digestOf returns what a mail of groups says, and what its run keeps of it.
-func digestOf(all []*group, r *run) (letter.Digest, record) {
-	d := letter.Digest{Schedule: r.schedule, Period: r.period, FeedURL: r.manner.Feed}
+func digestOf(all []*group, r *run) (mail.Digest, record) {
+	d := mail.Digest{Schedule: r.schedule, Period: r.period, FeedURL: r.manner.Feed}
 	kept := record{Groups: []api.DigestGroup{}}
 	if len(all) == 0 {
 		return d, kept
@@ -162,7 +162,7 @@ func digestOf(all []*group, r *run) (letter.Digest, record) {
 }
 
 // asGroup returns a group as the API shows it.
-func asGroup(g letter.Group) api.DigestGroup {
+func asGroup(g mail.Group) api.DigestGroup {
 	shown := api.DigestGroup{Category: g.Category, EntityType: g.EntityType, EntityID: g.EntityID,
 		Title: g.Title, URL: g.URL, Count: g.Count, First: g.First, Last: g.Last,
 		Others: g.Others, Priority: g.Priority, Payload: g.Payload, Actors: []api.DigestActor{}}

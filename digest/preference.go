@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/schedule"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/schedule"
 )
 
 // The modes of preferences that are no cadences.

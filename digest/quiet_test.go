@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/digest"
-	"github.com/postroom/postroom/fault"
 )
 
 // TestQuietHoursBeginBeforeTheWorkerComes: mail that was due before quiet hours, at once or by a schedule,

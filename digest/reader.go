@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/schedule"
+	"github.com/postroom/postroom/internal/schedule"
 )
 
 // Reader is a recipient as a page shows it, on which readers choose themselves.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/schedule"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/schedule"
 )
 
 // recipient is a reader as it is stored.

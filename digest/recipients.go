@@ -18,9 +18,9 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // Get returns a recipient with its next times and what waits. Unknown: NotFound.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // shards is the number of key prefixes that recipients are spread over. All keys of a recipient have one.

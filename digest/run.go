@@ -13,9 +13,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/digest/letter"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/digest/mail"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // Runs are the mails of all schedules.
@@ -397,7 +397,7 @@ func (g *group) join(later *group) {
 	g.actors = later.actors
 	for _, a := range older {
 		switch {
-		case slices.ContainsFunc(later.actors, func(b letter.Actor) bool { return sameActor(a, b) }):
+		case slices.ContainsFunc(later.actors, func(b mail.Actor) bool { return sameActor(a, b) }):
 			both++
 		case len(g.actors) < mostActors:
 			g.actors = append(g.actors, a)

@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/digest"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testclock"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
@@ -29,7 +29,7 @@ var start = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC) // a Wednesday
 // unless it is moved.
 type bench struct {
 	*digest.Digests
-	*testclock.Clock
+	*testkit.Clock
 	db      *redisdb.DB
 	mails   *mails
 	stopped *suppression.Store
@@ -133,7 +133,7 @@ func setup(t testing.TB, change ...func(*digest.Options)) *bench {
 
 func on(t testing.TB, db *redisdb.DB, change ...func(*digest.Options)) *bench {
 	t.Helper()
-	b := &bench{Clock: testclock.At(start), db: db,
+	b := &bench{Clock: testkit.ClockAt(start), db: db,
 		mails: &mails{byKey: map[string]int{}, held: map[string]bool{}}}
 	var err error
 	if b.stopped, err = suppression.New(db, suppression.Options{Now: b.Now}); err != nil {

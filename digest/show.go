@@ -14,9 +14,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/schedule"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/schedule"
 )
 
 // nextTimes is how many times to come are told.

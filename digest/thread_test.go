@@ -8,7 +8,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/digest"
-	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/internal/message"
 )
 
 // TestMailsOfAScheduleAreAConversation: with digest.threads each refers to the same message, which no other

@@ -10,11 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/provider"
+	"github.com/postroom/postroom/internal/signedtoken"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/provider"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // said is an event of the generic provider.

@@ -9,9 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/feedback/bounce"
-	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/internal/signedtoken"
 )
 
 // BounceOptions are the addresses that bounces come to. The zero value accepts none over SMTP.

@@ -15,14 +15,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/feedback/bounce"
+	"github.com/postroom/postroom/internal/signedtoken"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // Messages that the log of these tests remembers.

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/dialing"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/dialing"
+	"github.com/postroom/postroom/internal/provider"
 )
 
 // confirmTimeout is shorter than the 15 seconds after which SNS gives up on our answer.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/signedtoken"
 	"github.com/postroom/postroom/outbox"
 )
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/outbox"
 )
 

@@ -13,11 +13,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/internal/provider"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/signedtoken"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/provider"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // Outbox has the messages. outbox.Outbox implements it.
@@ -77,7 +77,7 @@ type Options struct {
 	Mailgun *Mailgun      // the events API to reconcile with; nil: there is no reconciliation
 	Every   time.Duration // interval of the reconciliation; zero: 1 hour
 
-	// Pace returns the messages a second of this process; nil: it never pauses. See package documents.
+	// Pace returns the messages a second of this process; nil: it never pauses. See package search.
 	Pace func() float64
 
 	// Transport is for the requests to SNS. Nil: certificates are fetched as provider.Options says; one that

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/internal/provider"
 )
 
 // FuzzEventsAPI reads what an events API may answer: nothing of it may bring the reader down, and what is

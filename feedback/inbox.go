@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/redisdb"
 )
 
 // putBatch bounds the facts of one script: a long script blocks every other client.

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/dialing"
-	"github.com/postroom/postroom/provider"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/dialing"
+	"github.com/postroom/postroom/internal/provider"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 type MailgunOptions struct {

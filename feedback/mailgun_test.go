@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/postroom/postroom/dialing"
-	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/internal/dialing"
+	"github.com/postroom/postroom/internal/provider"
 )
 
 // answer is one answer of a recorded exchange.

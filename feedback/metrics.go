@@ -9,9 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"github.com/postroom/postroom/provider"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/internal/provider"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // metrics counts facts, by source and result.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/feedback/bounce"
-	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/internal/provider"
 	"github.com/postroom/postroom/smtpsend"
 )
 

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/feedback/bounce"
-	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/internal/signedtoken"
 	"github.com/postroom/postroom/outbox"
 )
 

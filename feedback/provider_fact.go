@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/feedback/bounce"
-	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/provider"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/provider"
 	"github.com/postroom/postroom/smtpsend"
 )
 

@@ -7,9 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/provider"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/provider"
 )
 
 func TestWhatProvidersTellMeans(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/provider"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/provider"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // reconciled is the provider whose events API is read, as metrics and [Feedback.Status] name it.

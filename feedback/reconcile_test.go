@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/provider"
 )
 
 // scripted is an events API that answers what a test says.

@@ -12,12 +12,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/postroom/postroom/internal/provider"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/signedtoken"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/provider"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 const (

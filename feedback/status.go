@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/provider"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/provider"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // countLast is the time of the last fact, in Unix milliseconds.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // suppress suppresses addresses where the facts require it. It repeats this for known facts, because the

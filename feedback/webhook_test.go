@@ -24,10 +24,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/provider"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/provider"
-	"github.com/postroom/postroom/redisdb"
 )
 
 func TestWebhooksThatAreRefused(t *testing.T) {

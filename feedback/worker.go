@@ -8,9 +8,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/redisdb"
 )
 
 const (

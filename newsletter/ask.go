@@ -17,9 +17,9 @@ import (
 
 	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/maildns"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/maildns"
+	"github.com/postroom/postroom/newsletter/audience"
 	"github.com/postroom/postroom/outbox"
 )
 

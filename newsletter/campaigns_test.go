@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/newsletter/audience"
 )
 
 // TestAPatchRemoves: what is empty is removed, what is absent stays.

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/schedule"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/schedule"
+	"github.com/postroom/postroom/newsletter/audience"
 )
 
 type faults []fault.Field

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/newsletter/audience"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/templates/render"
+	"github.com/postroom/postroom/outbox/templates/render"
 )
 
 // shared is what all mail of a campaign has. subject replaces its own; empty: it has that.

@@ -3,8 +3,8 @@ package newsletter
 import (
 	"context"
 
-	"github.com/postroom/postroom/audience/segment"
-	"github.com/postroom/postroom/sendlog"
+	"github.com/postroom/postroom/newsletter/segment"
+	"github.com/postroom/postroom/newsletter/sendlog"
 )
 
 // Runs returns how often a campaign of an account was sent. Unknown, or of another account: NotFound.

@@ -4,10 +4,10 @@ import (
 	"context"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb/records"
+	"github.com/postroom/postroom/newsletter/sendlog"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/redisdb/records"
-	"github.com/postroom/postroom/sendlog"
 )
 
 // Erase clears what the send log has of a subscriber, and the facts about mail that is not in the email log.

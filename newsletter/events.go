@@ -11,9 +11,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/sendlog"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/newsletter/sendlog"
 )
 
 // The stream of events, which package outbox owns, and the reader of this package.

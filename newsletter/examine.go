@@ -13,10 +13,10 @@ import (
 
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/newsletter/audience"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/templates/render"
+	"github.com/postroom/postroom/outbox/templates/render"
 )
 
 // wayOut matches what a mail to a list must show: how to leave. In html the = may be written as a reference.

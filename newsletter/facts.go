@@ -5,10 +5,10 @@ import (
 	"net/url"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/newsletter/sendlog"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/sendlog"
 )
 
 // Facts records what becomes known about mail after a relay took it: of campaigns in the send log, of all

@@ -3,9 +3,9 @@ package newsletter
 import (
 	"testing"
 
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/newsletter/sendlog"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/sendlog"
 )
 
 // TestProgramsAreNotCountedByDomain, and cost no reading of the subscriber; nor do facts that are not counted

@@ -9,13 +9,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/postroom/postroom/audience"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/newsletter/audience"
+	"github.com/postroom/postroom/newsletter/sendlog"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/sendlog"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
-	"github.com/postroom/postroom/sendlog"
+	"github.com/postroom/postroom/newsletter/audience"
+	"github.com/postroom/postroom/newsletter/sendlog"
 )
 
 func subscriberID(ordinal uint32) string { return audience.IDOf(ordinal) }

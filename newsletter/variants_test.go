@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/sendlog"
+	"github.com/postroom/postroom/newsletter/sendlog"
 )
 
 // tried is a campaign with variants whose first run began.

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/accounts/limits"
-	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/internal/schedule"
+	"github.com/postroom/postroom/newsletter/audience"
+	"github.com/postroom/postroom/newsletter/sendlog"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/schedule"
-	"github.com/postroom/postroom/sendlog"
 )
 
 const (

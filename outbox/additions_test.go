@@ -14,10 +14,10 @@ import (
 	gomail "github.com/emersion/go-message/mail"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/signedtoken"
+	"github.com/postroom/postroom/outbox/templates"
 	"github.com/postroom/postroom/smtpsend"
-	"github.com/postroom/postroom/templates"
 )
 
 func testStamps(t testing.TB) *signedtoken.Ring {

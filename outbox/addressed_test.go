@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // mailTo returns the ids of the messages to an address, newest first.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // TestScheduledTooFarAhead: what may be scheduled for a year is refused a second later, by the field that

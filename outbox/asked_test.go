@@ -10,12 +10,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/outbox/suppression"
 	"github.com/postroom/postroom/smtpsend"
-	"github.com/postroom/postroom/suppression"
 )
 
 // accept.lua and begin.lua look for suppressions themselves. These tests count the look-ups beside them.

@@ -14,9 +14,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb"
 )
 
 // TestDeepPagesAreThoseOfTheWholeList compares pages of a long list, which are found with seek, with the same

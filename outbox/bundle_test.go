@@ -10,16 +10,16 @@ import (
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/gateways"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testclock"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/redisdb/seal"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/outbox/suppression"
+	"github.com/postroom/postroom/outbox/templates"
+	"github.com/postroom/postroom/outbox/templates/render"
 	"github.com/postroom/postroom/smtpsend"
-	"github.com/postroom/postroom/suppression"
-	"github.com/postroom/postroom/templates"
-	"github.com/postroom/postroom/templates/render"
 )
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
@@ -30,7 +30,7 @@ var storyBegin = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 // bundle is an outbox on its own Redis, with a scripted relay.
 type bundle struct {
 	*Outbox
-	clock  *testclock.Clock
+	clock  *testkit.Clock
 	sender *scriptedSender
 	people *scriptedAccounts
 }
@@ -45,7 +45,7 @@ func setup(t testing.TB, o Options) *bundle {
 
 func setupOn(t testing.TB, db *redisdb.DB, o Options) *bundle {
 	t.Helper()
-	clock := testclock.At(storyBegin)
+	clock := testkit.ClockAt(storyBegin)
 	o.Now = clock.Now
 	if o.Window == 0 {
 		o.Window = 1 << 20 // most tests want a task for each message; backlog_window_test.go is about the others
@@ -124,7 +124,7 @@ func (b *bundle) recordOf(t *testing.T, id string) map[string]string {
 // scriptedAccounts has every account except "gone", and one gateway, "gw". With hold, a refused login holds
 // the account.
 type scriptedAccounts struct {
-	clock *testclock.Clock
+	clock *testkit.Clock
 	hold  bool
 	quota map[string]accounts.Quota
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/internal/queue"
 )
 
 // TestCancelOfAMessageThatMovedOn: an attempt was made between the reading of a message and its cancel, and

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb"
 )
 
 // TestABurstBetweenTwoLooksAtTheMemory submits so much within a second that the known memory share is out of

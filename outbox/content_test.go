@@ -16,13 +16,12 @@ import (
 
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/outbox/templates/render"
 	"github.com/postroom/postroom/smtpsend"
-	"github.com/postroom/postroom/templates/batch"
-	"github.com/postroom/postroom/templates/render"
 )
 
 // direct sends to one relay for good, without routes.
@@ -279,7 +278,7 @@ func TestOneDecoderServesOneContentAfterTheOther(t *testing.T) {
 func TestPreparedContentsAreTheSame(t *testing.T) {
 	t.Parallel()
 	b := setup(t, Options{})
-	content := batch.Content{Source: render.Source{Text: "Hello {{params.a}}"}, Locale: "en"}
+	content := render.Content{Source: render.Source{Text: "Hello {{params.a}}"}, Locale: "en"}
 	first, err := b.Intake.shared.prepare(t.Context(), content)
 	must(t, err)
 	again, err := b.Intake.shared.prepare(t.Context(), content)

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
-	"github.com/postroom/postroom/queue"
 )
 
 // TestCorrectedReplayNamesTheNewRecipient: To and Cc name it in the place of the former one, and the message

@@ -15,12 +15,12 @@ import (
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/accounts/routing"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/outbox/suppression"
+	"github.com/postroom/postroom/outbox/templates/render"
 	"github.com/postroom/postroom/smtpsend"
-	"github.com/postroom/postroom/suppression"
-	"github.com/postroom/postroom/templates/batch"
 )
 
 // errUnmarked ends an attempt that could not be recorded before its final dot. Nothing was delivered, and the
@@ -46,17 +46,17 @@ type claim struct {
 	row
 	lapsed      string // the end of the attempt before, if its worker died: lost, doubt; else ""
 	began       time.Time
-	lost        int                   // attempts whose worker died before the dot
-	oldDoubts   int                   // doubts before the last replay
-	content     smtpsend.Body         // unset with shared content until it is rendered
-	personal    batch.Personalization // beside the shared content
-	unopened    error                 // of personal; nil: it was unpacked
-	text        string                // as it was rendered from shared content
-	reservation string                // of a limit, from an earlier attempt that had to wait
-	urgent      bool                  // an operator wants an attempt even while the account is held
-	window      int                   // of its account; 0: the account was not looked up
-	cleared     bool                  // begin.lua found no recipient suppressed
-	asked       time.Time             // directly before begin.lua, by the machine's clock
+	lost        int                    // attempts whose worker died before the dot
+	oldDoubts   int                    // doubts before the last replay
+	content     smtpsend.Body          // unset with shared content until it is rendered
+	personal    render.Personalization // beside the shared content
+	unopened    error                  // of personal; nil: it was unpacked
+	text        string                 // as it was rendered from shared content
+	reservation string                 // of a limit, from an earlier attempt that had to wait
+	urgent      bool                   // an operator wants an attempt even while the account is held
+	window      int                    // of its account; 0: the account was not looked up
+	cleared     bool                   // begin.lua found no recipient suppressed
+	asked       time.Time              // directly before begin.lua, by the machine's clock
 
 	transactions int       // recorded by progress
 	until        time.Time // the dot may be written before this time

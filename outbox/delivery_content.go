@@ -6,9 +6,9 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/signedtoken"
 	"github.com/postroom/postroom/smtpsend"
 )
 

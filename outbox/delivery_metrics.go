@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/provider"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/provider"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // observe counts a recorded attempt and writes its line in the mail log.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/outbox/suppression"
 	"github.com/postroom/postroom/smtpsend"
-	"github.com/postroom/postroom/suppression"
 )
 
 // How many workers may die over a message, and how many of its attempts may end in doubt, before it fails.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/smtpsend"
 )
 

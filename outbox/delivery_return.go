@@ -1,7 +1,7 @@
 package outbox
 
 import (
-	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/internal/signedtoken"
 )
 
 // returnPaths returns the address for bounces from each recipient. It names message, account and recipient.

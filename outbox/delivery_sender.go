@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/postroom/postroom/accounts"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // sender returns the account of a message. errNoAccount: it was deleted. errNoSender: it has lost a sender

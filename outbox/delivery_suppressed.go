@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/outbox/suppression"
 	"github.com/postroom/postroom/smtpsend"
-	"github.com/postroom/postroom/suppression"
 )
 
 // stopsNow returns the suppressed recipients directly before an attempt, so that the latest unsubscribe

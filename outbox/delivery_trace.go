@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/accounts/routing"
+	"github.com/postroom/postroom/internal/traces"
 	"github.com/postroom/postroom/smtpsend"
-	"github.com/postroom/postroom/traces"
 )
 
 // The spans of a message. None has an address, a subject or the words of a relay, which often has addresses

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // Why a message was cancelled, as its event says.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
 )
 
 // correct checks corrections. It returns them with normalized addresses, each once.

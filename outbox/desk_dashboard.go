@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // The functions of this file change a message before an operator changes its task in the queue's dashboard.

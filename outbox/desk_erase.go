@@ -10,9 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // ReasonErased is why messages to an erased person are cancelled.

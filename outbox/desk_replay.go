@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // ReplayAll queues every dead letter again that the request selects, oldest first, or in the order of its

@@ -8,8 +8,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb/seal"
 )
 
 // resealTries bounds the attempts at a content that others seal at the same time.

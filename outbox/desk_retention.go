@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/redis/go-redis/v9"
 )
 

@@ -9,11 +9,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/outbox/suppression"
 	"github.com/postroom/postroom/smtpsend"
-	"github.com/postroom/postroom/suppression"
 )
 
 // naming returns the keys that have a text in their name or value, whatever form the value is packed in.

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // FactResult is the result of recording a fact.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // recordTwice makes an attempt, records it, lets something happen, and records it again: as if the answer of

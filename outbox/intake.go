@@ -14,9 +14,9 @@ import (
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/schedule"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/schedule"
 )
 
 // Intake accepts messages. Every source (single submit, mail merge, SMTP) gives it shared content and one

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/accounts"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // listID matches a label of a host name (RFC 2919 section 3): the author's domain follows it.

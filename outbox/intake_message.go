@@ -10,17 +10,16 @@ import (
 	mathrand "math/rand/v2"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/templates/batch"
-	"github.com/postroom/postroom/templates/render"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/outbox/templates/render"
 )
 
 // prepare makes the content of the batch ready to be rendered, and to be stored if it will be.
 func (b *Batch) prepare(ctx context.Context) error {
 	sh := b.shared
-	c := batch.Content{
+	c := render.Content{
 		Source: render.Source{Subject: sh.Subject, PreviewText: sh.PreviewText, HTML: sh.HTML, Text: sh.Text},
 		Plain:  sh.Plain, Strict: b.in.opts.StrictWords,
 		Account: render.Person{Name: b.account.Name, Address: b.account.Email}, ServiceURL: b.in.publicURL(sh),
@@ -51,7 +50,7 @@ func (b *Batch) prepare(ctx context.Context) error {
 		return err
 	}
 	b.content = &sharedContent{}
-	b.content.renderer, err = batch.New(c)
+	b.content.renderer, err = render.New(c)
 	return err
 }
 
@@ -105,10 +104,10 @@ type newMessage struct {
 	id          string
 	partition   int
 	envelope    envelope
-	composed    *message.Composed     // as it was checked
-	content     []byte                // the message itself; unused with shared content
-	shared      *sharedContent        // what it is rendered from at each attempt; nil: content is the message
-	personal    batch.Personalization // what it has beside the shared content
+	composed    *message.Composed      // as it was checked
+	content     []byte                 // the message itself; unused with shared content
+	shared      *sharedContent         // what it is rendered from at each attempt; nil: content is the message
+	personal    render.Personalization // what it has beside the shared content
 	lane        api.Lane
 	gateway     string
 	attempts    int
@@ -206,14 +205,14 @@ func keyOf(account string, e Entry, partitions int) (partition int, key, merge s
 // render renders the message of an entry from the batch's content.
 func (b *Batch) render(ctx context.Context, m *newMessage, e Entry, full bool) (*message.Composed, error) {
 	r := b.content.renderer
-	m.personal = batch.Personalization{
+	m.personal = render.Personalization{
 		To: e.To, Cc: e.Cc, InReplyTo: e.InReplyTo, References: e.References, Params: e.Params,
 		Date: redisdb.Millis(b.began),
 	}
 	if b.stored {
 		m.shared = b.content
 	}
-	identity := batch.Identity{
+	identity := render.Identity{
 		MessageID: e.MessageID, Envelope: e.Envelope, Bcc: e.Bcc,
 	}
 	if identity.MessageID == "" {

@@ -4,8 +4,8 @@ import (
 	"cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/traces"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/traces"
 )
 
 // tracedSubmit notes what a submit was about.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/internal/queue"
 )
 
 // TestKeptJobsAreListed: completed jobs that the queue still shows, and failed ones without dead letters, are

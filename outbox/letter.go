@@ -6,12 +6,11 @@ import (
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/suppression"
-	"github.com/postroom/postroom/templates/batch"
-	"github.com/postroom/postroom/templates/render"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/outbox/suppression"
+	"github.com/postroom/postroom/outbox/templates/render"
 )
 
 // Letters sends one content to many people, each by a message that has no record ([Letter.Direct]). A message
@@ -129,7 +128,7 @@ func (l *Letters) Thaw(ctx context.Context, sh Shared, f Frozen) (*Letter, error
 func (l *Letter) Account() accounts.Sender { return l.account }
 
 // Content returns what all its mail has.
-func (l *Letter) Content() batch.Content { return l.content.renderer.Content() }
+func (l *Letter) Content() render.Content { return l.content.renderer.Content() }
 
 // envelope returns the envelope of a message.
 func (l *Letter) envelope(a Addressee) (envelope, error) {
@@ -154,8 +153,8 @@ func (l *Letter) envelope(a Addressee) (envelope, error) {
 	return e, nil
 }
 
-func (a Addressee) personal() batch.Personalization {
-	return batch.Personalization{To: []message.Address{a.To}, Decoded: a.Params, Date: redisdb.Millis(a.Date)}
+func (a Addressee) personal() render.Personalization {
+	return render.Personalization{To: []message.Address{a.To}, Decoded: a.Params, Date: redisdb.Millis(a.Date)}
 }
 
 // Write returns a message as it would be sent, and the words in it. An error is a fault of the content or of

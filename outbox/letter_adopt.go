@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // Adopt makes a message of the outbox of one that a relay put off: it is tried again from a time on, with an

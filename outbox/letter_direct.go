@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/smtpsend"
 )
 

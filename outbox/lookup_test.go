@@ -23,11 +23,11 @@ import (
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/redisdb/seal"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/smtpsend"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/internal/queue"
 )
 
 // The queue of the model: real tasks in Redis. The history chooses the order in which a worker takes them.

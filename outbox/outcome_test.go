@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/replies"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/smtpsend/replies"
 )
 
 // listed returns what a status of the log lists, as "id outcome".

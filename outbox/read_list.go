@@ -8,8 +8,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // List returns a page of the outbox, oldest message first. Without tag and search only the indexes are read.

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // logScan is how many messages a filtered page of the log reads at most: about a second's work.

@@ -7,9 +7,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/replies"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/smtpsend/replies"
 )
 
 // outcomeField is the field of the facts of a message that names the weightiest. See prelude.lua.

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // Usage returns what accounts use of their quotas, in their order. An account without quotas has usage too.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // shownAccounts is how many accounts of the dead letters of a reason are named.

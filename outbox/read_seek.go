@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // seekFrom is the number of entries to skip from which on look calls seek.

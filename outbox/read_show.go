@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/replies"
-	"github.com/postroom/postroom/traces"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/traces"
+	"github.com/postroom/postroom/smtpsend/replies"
 )
 
 // Reader shows messages: those in the outbox, those that failed, and the log of those that ended.

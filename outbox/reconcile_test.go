@@ -11,10 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testclock"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/queue"
 )
 
 // In these tests queue and records disagree.
@@ -225,7 +225,7 @@ func TestManyTasksLostComeBackAtOnce(t *testing.T) {
 // busyRedis takes a second for each call.
 type busyRedis struct {
 	fates
-	clock *testclock.Clock
+	clock *testkit.Clock
 }
 
 // ProcessHook implements redis.Hook.

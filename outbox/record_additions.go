@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/accounts/dkim"
-	"github.com/postroom/postroom/feedback/tracking/links"
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/message/signedtoken"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/templates/batch"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/signedtoken"
+	"github.com/postroom/postroom/outbox/links"
+	"github.com/postroom/postroom/outbox/templates/render"
 )
 
 // additions are what Postroom adds to a message when it is rendered: the headers of a mailing list, links
@@ -33,8 +33,8 @@ func (a additions) any() bool { return a.ListID != "" || a.Opens || a.Clicks }
 // identity is the identity of a message with its additions. base is the public address of links, domain the
 // author's. Only an attempt to send the message writes tokens that open a page: who holds one has the mail. A
 // message that is shown before, or in a dry run, has links of the same kind that lead nowhere.
-func (s *store) identity(id string, e envelope, base, domain string) (batch.Identity, error) {
-	n := batch.Identity{MessageID: e.MessageID, Envelope: &message.Envelope{From: e.From, To: e.To}}
+func (s *store) identity(id string, e envelope, base, domain string) (render.Identity, error) {
+	n := render.Identity{MessageID: e.MessageID, Envelope: &message.Envelope{From: e.From, To: e.To}}
 	base = strings.TrimRight(base, "/")
 	if s.Tokens == nil || base == "" {
 		return n, nil
@@ -64,7 +64,7 @@ func (s *store) identity(id string, e envelope, base, domain string) (batch.Iden
 }
 
 // sharedIdentity is identity for a message of shared content.
-func (s *store) sharedIdentity(id string, e envelope, c batch.Content) (batch.Identity, error) {
+func (s *store) sharedIdentity(id string, e envelope, c render.Content) (render.Identity, error) {
 	return s.identity(id, e, c.ServiceURL, domainOf(c.From.Address))
 }
 
@@ -103,7 +103,7 @@ func (s *store) changed(ctx context.Context, r row, owner dkim.Owner, raw []byte
 }
 
 // correct is a personalization with the corrected recipients.
-func (r row) correct(p batch.Personalization) batch.Personalization {
+func (r row) correct(p render.Personalization) render.Personalization {
 	p.To, p.Cc = r.readdressed(p.To), r.readdressed(p.Cc)
 	return p
 }

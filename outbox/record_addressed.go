@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/internal/message"
 )
 
 // Messages are found by the address of a recipient: a partition has a list for each of many hashes of an

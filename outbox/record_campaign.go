@@ -3,7 +3,7 @@ package outbox
 import (
 	"slices"
 
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
 )
 
 // CampaignMail says whose mail a message of a campaign is, and who hears of it.

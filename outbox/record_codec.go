@@ -7,7 +7,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/internal/redisdb/seal"
 )
 
 // small is the largest content that is handled in one piece. Nearly all mail is smaller. A larger packed

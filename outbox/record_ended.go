@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // ended is a message in the log: all of it but its content, which Options.KeepContent keeps beside it.

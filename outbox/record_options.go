@@ -6,9 +6,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/traces"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/traces"
 	"github.com/prometheus/client_golang/prometheus"
 )
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // noteEvery is how often the notes are written. It is well below owedAfter, so that the sweeper queues no

@@ -11,7 +11,7 @@ import (
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // quota is what an account, or a token, may have waiting and hand in on a day.

@@ -6,9 +6,9 @@ import (
 	"strconv"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/templates/batch"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/outbox/templates/render"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -116,7 +116,7 @@ func (s *store) contentOf(ctx context.Context, r row) ([]byte, error) {
 	}
 	r.envelope.preview = true
 	var raw []byte
-	var personal batch.Personalization
+	var personal render.Personalization
 	if r.shared != "" {
 		personal, err = s.personalOf(r.id, packed)
 	} else if raw, err = r.unpack(s.codec, packed, s.opts.MaxSize); !r.changes() {
@@ -153,7 +153,7 @@ func (r row) unpack(c *codec, packed []byte, most int) ([]byte, error) {
 }
 
 // personalOf unpacks the part of a message that is beside its shared content.
-func (s *store) personalOf(id string, packed []byte) (personal batch.Personalization, err error) {
+func (s *store) personalOf(id string, packed []byte) (personal render.Personalization, err error) {
 	if packed, err = s.codec.opened(packed, contentName(id)); err == nil {
 		err = s.jsons.unpack(id, packed, &personal)
 	}

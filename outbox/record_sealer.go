@@ -9,8 +9,8 @@ import (
 	"math"
 	"strings"
 
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb/seal"
 )
 
 // sealer seals what is stored of the bodies of mail, and opens it. What is sealed is recognized by its first

@@ -6,7 +6,7 @@ import (
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/dkim"
-	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/internal/message"
 )
 
 // The values of Options.Senders.

@@ -10,18 +10,17 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/accounts/dkim"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/templates/batch"
-	"github.com/postroom/postroom/templates/render"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/outbox/templates/render"
 )
 
 // sharedContents are the contents that several messages are rendered from. Redis has each once in every
 // partition that has such messages; this process caches those used last.
 type sharedContents struct {
 	store *store
-	cache *batch.Cache
+	cache *render.Cache
 
 	mu     sync.Mutex
 	stored map[storedContent]time.Time // when this process stored a content
@@ -31,7 +30,7 @@ type sharedContents struct {
 
 // recentContent is a content with what was prepared of it.
 type recentContent struct {
-	of       batch.Content
+	of       render.Content
 	prepared *sharedContent
 }
 
@@ -55,19 +54,19 @@ const maxWords = 8 << 20
 var errNoSharedContent = errors.New("its shared content is gone from Redis")
 
 func newSharedContents(s *store) *sharedContents {
-	return &sharedContents{store: s, cache: batch.NewCache(0), stored: make(map[storedContent]time.Time)}
+	return &sharedContents{store: s, cache: render.NewCache(0), stored: make(map[storedContent]time.Time)}
 }
 
 // sharedContent is a content that messages are rendered from.
 type sharedContent struct {
 	name     string
 	packed   []byte
-	renderer *batch.Renderer
+	renderer *render.Renderer
 }
 
 // prepare makes a content ready to be rendered and to be stored. Many messages have the content of one
 // before, which costs less to compare than to write and to hash.
-func (s *sharedContents) prepare(ctx context.Context, c batch.Content) (*sharedContent, error) {
+func (s *sharedContents) prepare(ctx context.Context, c render.Content) (*sharedContent, error) {
 	if len(c.Attachments) == 0 {
 		if known := s.prepared(c); known != nil {
 			return known, nil
@@ -96,7 +95,7 @@ func (s *sharedContents) prepare(ctx context.Context, c batch.Content) (*sharedC
 const recentMost = 64 << 10
 
 // prepared returns what was prepared of the same content; nil: that was long ago.
-func (s *sharedContents) prepared(c batch.Content) *sharedContent {
+func (s *sharedContents) prepared(c render.Content) *sharedContent {
 	s.mu.Lock()
 	recent := s.recent
 	s.mu.Unlock()
@@ -149,7 +148,7 @@ func (s *sharedContents) forget(p int, c *sharedContent) {
 }
 
 // renderer is the renderer of a content in a partition.
-func (s *sharedContents) renderer(ctx context.Context, p int, name string) (*batch.Renderer, error) {
+func (s *sharedContents) renderer(ctx context.Context, p int, name string) (*render.Renderer, error) {
 	st := s.store
 	return s.cache.Get(ctx, name, func(ctx context.Context) ([]byte, error) {
 		packed, err := st.DB.Client().Get(ctx, st.keys.shared(p, name)).Bytes()
@@ -166,7 +165,7 @@ func (s *sharedContents) renderer(ctx context.Context, p int, name string) (*bat
 // render renders a message from the shared content name, with additions and unsigned. Each attempt gives the
 // same bytes.
 func (s *store) render(
-	ctx context.Context, p int, name, id string, e envelope, personal batch.Personalization,
+	ctx context.Context, p int, name, id string, e envelope, personal render.Personalization,
 ) (*message.Composed, render.Mail, error) {
 	r, err := s.shared.renderer(ctx, p, name)
 	if err != nil {
@@ -181,7 +180,7 @@ func (s *store) render(
 
 // renderSigned is render with a DKIM signature of the message's date.
 func (s *store) renderSigned(
-	ctx context.Context, p int, name, id string, e envelope, personal batch.Personalization, owner dkim.Owner,
+	ctx context.Context, p int, name, id string, e envelope, personal render.Personalization, owner dkim.Owner,
 ) (*message.Composed, render.Mail, error) {
 	c, mail, err := s.render(ctx, p, name, id, e, personal)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // rcptSuppressed is a recipient that must not be mailed.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/internal/queue"
 )
 
 // task names a task of the queue.

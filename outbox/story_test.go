@@ -21,10 +21,10 @@ import (
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testclock"
-	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -386,7 +386,7 @@ func (s *story) must(err error) {
 
 // scriptedSender is a relay: its reply for each recipient is that of the story, or 250.
 type scriptedSender struct {
-	clock   *testclock.Clock
+	clock   *testkit.Clock
 	replies map[string]string
 	portion int // recipients in a transaction; 0: all
 	got     func(m smtpsend.Message)

@@ -12,10 +12,10 @@ import (
 
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb"
 )
 
 func TestSubmitRefuses(t *testing.T) {

@@ -4,10 +4,10 @@ import (
 	"context"
 
 	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/senders"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/senders"
 	"github.com/postroom/postroom/server/provision"
 )
 

@@ -19,9 +19,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	nethtml "golang.org/x/net/html"
 
-	"github.com/postroom/postroom/audience"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/newsletter"
+	"github.com/postroom/postroom/newsletter/audience"
 	"github.com/postroom/postroom/server/settings"
 )
 

@@ -6,10 +6,10 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/audit"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/audit"
-	"github.com/postroom/postroom/server/proxies"
+	"github.com/postroom/postroom/server/clients"
 )
 
 // audited is what the audit log gets of a route. Every route that is no GET says it.
@@ -42,7 +42,7 @@ func recorded[I, O any](s *Server, c echo.Context, r route, in *I, h handler[I, 
 // change describes what a request is about to do.
 func (s *Server) change(c echo.Context, r route, in any) audit.Change {
 	grant := grantOf(c.Request().Context())
-	ch := audit.Change{Who: grant.Actor(proxies.Of(c.Request()).String()), Action: r.method + " " + r.path,
+	ch := audit.Change{Who: grant.Actor(clients.Of(c.Request()).String()), Action: r.method + " " + r.path,
 		Request: requestID(c), Asked: in, Look: Look(*s.parts),
 		Object: api.AuditObject{Kind: r.audited.kind, Account: grant.Account}}
 	if _, ok := in.(namesPeople); ok {
@@ -76,7 +76,7 @@ func (s *Server) noteRefusal(c echo.Context, r route, grant *access.Grant, err e
 	}
 	kind := fault.KindOf(err)
 	if kind == fault.Unauthorized || kind == fault.Forbidden || fault.CodeOf(err) == "TooManyFailures" {
-		s.parts.Audit.Note(grant.Actor(proxies.Of(c.Request()).String()), api.AuditRefused, r.method+" "+r.path,
+		s.parts.Audit.Note(grant.Actor(clients.Of(c.Request()).String()), api.AuditRefused, r.method+" "+r.path,
 			err.Error(), requestID(c))
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/server/audit"
+	"github.com/postroom/postroom/internal/audit"
 )
 
 type auditRoutes struct{ log *audit.Log }

@@ -8,10 +8,9 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/proxies"
-	"github.com/postroom/postroom/server/strangers"
+	"github.com/postroom/postroom/server/clients"
 )
 
 // grantKey is the key of the caller's grant in a request's context.
@@ -61,7 +60,7 @@ func (s *Server) admit(c echo.Context, r route) (*access.Grant, error) {
 	if err := r.admits(grant); err != nil {
 		return grant, err
 	}
-	strangers.Prove(c.Request().Context())
+	clients.Prove(c.Request().Context())
 	c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), grantKey{}, grant)))
 	return grant, nil
 }
@@ -92,7 +91,7 @@ func (r route) admits(g *access.Grant) error {
 // site.
 func (s *Server) authenticate(c echo.Context) (*access.Grant, error) {
 	r := c.Request()
-	remote := proxies.Of(r).Addr // invalid: no restriction of access names it
+	remote := clients.Of(r).Addr // invalid: no restriction of access names it
 	token, inQuery := tokenOf(r)
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if inQuery && !reads {
@@ -102,7 +101,7 @@ func (s *Server) authenticate(c echo.Context) (*access.Grant, error) {
 	if token != "" {
 		return s.parts.Access.Authenticate(r.Context(), token, remote, time.Now())
 	}
-	cookie, err := r.Cookie(access.SessionCookie(proxies.Of(r).TLS))
+	cookie, err := r.Cookie(access.SessionCookie(clients.Of(r).TLS))
 	if err != nil {
 		return s.parts.Access.Authenticate(r.Context(), "", remote, time.Now())
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/signedtoken"
 	"github.com/postroom/postroom/server/access"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // inputType fills the input struct of a handler from a request: its fields tagged path, query and header, and

@@ -16,10 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/provider"
-	"github.com/postroom/postroom/server/proxies"
-	"github.com/postroom/postroom/server/strangers"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/provider"
+	"github.com/postroom/postroom/server/clients"
 )
 
 // smallBody is the size limit of bodies, except of routes made by large.
@@ -41,27 +40,27 @@ const (
 
 // bodyMemory bounds the memory and the work of bodies.
 type bodyMemory struct {
-	submits *strangers.Pool     // Options.BodyMemory bytes, for clients with a token
-	public  *strangers.Pool     // Options.PublicBodyMemory bytes, for all others
+	submits *clients.Pool       // Options.BodyMemory bytes, for clients with a token
+	public  *clients.Pool       // Options.PublicBodyMemory bytes, for all others
 	turns   *semaphore.Weighted // one for each processor
-	pace    strangers.Pace
+	pace    clients.Pace
 	refused *prometheus.CounterVec
 }
 
 func newBodyMemory(o Options, refused *prometheus.CounterVec) *bodyMemory {
 	return &bodyMemory{
-		submits: strangers.NewPool(strangers.Shares{Size: o.BodyMemory, First: o.maxSubmit()}),
-		public: strangers.NewPool(strangers.Shares{Size: o.PublicBodyMemory, First: provider.MaxBody,
+		submits: clients.NewPool(clients.Shares{Size: o.BodyMemory, First: o.maxSubmit()}),
+		public: clients.NewPool(clients.Shares{Size: o.PublicBodyMemory, First: provider.MaxBody,
 			Bodies: publicBodies, PerOwner: publicOfSender}),
 		turns: semaphore.NewWeighted(int64(min(runtime.GOMAXPROCS(0), runtime.NumCPU()))),
-		pace:  strangers.PaceOf(o.MinRate, paceTime), refused: refused,
+		pace:  clients.PaceOf(o.MinRate, paceTime), refused: refused,
 	}
 }
 
 // capacity is the memory of a body, held until its request is answered.
 type capacity struct {
 	of     *bodyMemory
-	memory *strangers.Body
+	memory *clients.Body
 	large  bool // its work needs a turn
 	turn   bool // one of bodyMemory.turns is held
 }
@@ -79,10 +78,10 @@ func (b *bodyMemory) begin(c echo.Context, limit int64) (*capacity, error) {
 
 // beginPublic begins the body of a client without a token. Its memory is shared by address.
 func (b *bodyMemory) beginPublic(c echo.Context, limit int64) (*capacity, error) {
-	return b.from(b.public, strangers.Network(proxies.Of(c.Request()).Addr).String(), c, limit)
+	return b.from(b.public, clients.Network(clients.Of(c.Request()).Addr).String(), c, limit)
 }
 
-func (b *bodyMemory) from(pool *strangers.Pool, owner string, c echo.Context, limit int64) (*capacity,
+func (b *bodyMemory) from(pool *clients.Pool, owner string, c echo.Context, limit int64) (*capacity,
 	error) {
 	memory, err := pool.Begin(owner)
 	if err != nil {

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/replies"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/smtpsend/replies"
 )
 
 // deadFilters are the filters of dead letters: those of messages without the state and the times.

@@ -12,9 +12,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/documents"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/outbox/search"
 )
 
 func TestDeliveriesAreFoundByTheSearch(t *testing.T) {
@@ -45,7 +45,7 @@ func TestDeliveriesAreFoundByTheSearch(t *testing.T) {
 	}
 	for _, d := range newest.Deliveries {
 		p.index.found.Hits = append(p.index.found.Hits,
-			documents.Hit{Document: documents.Document{QueueID: d.QueueID}})
+			search.Hit{Document: search.Document{QueueID: d.QueueID}})
 	}
 	got, err := api.ListDeliveries.Do(ctx, w.client, api.DeliveryQuery{Q: "to:ann subject:\"your invoice\"",
 		Page: 2, PageSize: 10}, endpoint)
@@ -63,7 +63,7 @@ func TestDeliveriesAreFoundByTheSearch(t *testing.T) {
 		got.Partial || got.Total != 2_100 {
 		t.Errorf("a blank query lists all: %+v, %v", got, err)
 	}
-	if p.Documents, err = documents.New(p.Documents.Parts, documents.Options{Kind: "none"}); err != nil {
+	if p.Documents, err = search.New(p.Documents.Parts, search.Options{Kind: "none"}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = api.ListDeliveries.Do(ctx, w.client, api.DeliveryQuery{Q: "x"}, endpoint)

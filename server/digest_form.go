@@ -10,7 +10,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/digest"
-	"github.com/postroom/postroom/schedule"
+	"github.com/postroom/postroom/internal/schedule"
 )
 
 // The fields of the form of digests. Each is followed by a dot and a category, but that of the zone.

@@ -12,9 +12,9 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/digest"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/templates/locale"
+	"github.com/postroom/postroom/outbox/templates/locale"
 )
 
 // digestView is the part of the page of preferences about digests.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/digest"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // setupDigests is setupRecipients with a reader of digests of account shop, and two kinds. One of them is

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/digest"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/newsletter/audience"
 )
 
 // eventsBody is the size limit of a body with 1,000 events.

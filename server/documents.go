@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/documents"
+	"github.com/postroom/postroom/outbox/search"
 )
 
 type searchInput struct {
@@ -15,7 +15,7 @@ type searchInput struct {
 	Cursor   string `query:"cursor" maxLength:"1024" doc:"The cursor of an earlier answer: the messages after it; page is ignored"`
 }
 
-type documentRoutes struct{ documents *documents.Documents }
+type documentRoutes struct{ documents *search.Documents }
 
 // searchDocuments searches all messages, or those of the account that a token is bound to.
 func (d documentRoutes) searchDocuments(ctx context.Context, in *searchInput) (api.DocumentPage, error) {

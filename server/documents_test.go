@@ -8,17 +8,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/documents"
-	"github.com/postroom/postroom/documents/query"
+	"github.com/postroom/postroom/outbox/search"
+	"github.com/postroom/postroom/outbox/search/query"
 )
 
 func TestSearchAsksForWhatTheTokenMaySee(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	hit := documents.Hit{Document: documents.Document{QueueID: "q1", Account: "acme", Subject: "The invoice",
+	hit := search.Hit{Document: search.Document{QueueID: "q1", Account: "acme", Subject: "The invoice",
 		To: []string{"ann@example.com"}, Status: api.StatusSent, Lane: api.Transactional,
 		Created: time.Unix(1, 0).UTC()}}
-	w.parts.index.found = documents.Found{Total: 200, Hits: slices.Repeat([]documents.Hit{hit}, 51)}
+	w.parts.index.found = search.Found{Total: 200, Hits: slices.Repeat([]search.Hit{hit}, 51)}
 	q := api.DocumentQuery{Q: `invoice OR "for you"`, Page: 2, PageSize: 50, Sort: api.SortRelevance}
 	page, err := api.SearchDocuments.Do(t.Context(), w.client, q)
 	if err != nil || page.Total != 200 || page.Cursor == "" || page.Facets.Status == nil ||
@@ -41,7 +41,7 @@ func TestSearchAsksForWhatTheTokenMaySee(t *testing.T) {
 		return n
 	}
 	after := hit.Position()
-	want := []documents.Search{
+	want := []search.Search{
 		{Query: parse(q.Q), Relevance: true, Skip: 100, Size: 51, Facets: true},
 		{Query: parse(q.Q), Relevance: true, After: &after, Size: 51, Facets: true},
 		{Query: parse("account:other"), Account: "acme", Size: 21, Facets: true},

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/erasure"
+	"github.com/postroom/postroom/server/erasure"
 )
 
 type erasureRoutes struct{ erasures *erasure.Erasures }

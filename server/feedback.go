@@ -10,9 +10,9 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/feedback"
-	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/internal/provider"
 	"github.com/postroom/postroom/server/settings"
 )
 

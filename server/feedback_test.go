@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/internal/provider"
 )
 
 // tell posts a webhook without a token of the API.

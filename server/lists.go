@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/newsletter/audience"
 )
 
 // listMailBody is the size limit of bodies with a list: two mails of 512 kB, and what JSON adds to them.

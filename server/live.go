@@ -10,7 +10,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	mailparts "github.com/postroom/postroom/message/parts"
+	"github.com/postroom/postroom/api/fault"
+	mailparts "github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -102,7 +102,7 @@ func (m messageRoutes) getParts(ctx context.Context, in *messageInput) (api.Mess
 	if err != nil {
 		return api.MessageParts{}, err
 	}
-	read := mailparts.Read(raw)
+	read := mailparts.ReadContents(raw)
 	out := api.MessageParts{Size: read.Size, Partial: read.Partial}
 	for _, f := range read.Headers {
 		out.Headers = append(out.Headers, api.HeaderField(f))
@@ -135,7 +135,7 @@ func (m messageRoutes) downloadPart(ctx context.Context, in *messagePartInput) (
 	if err != nil {
 		return part{}, err
 	}
-	found, ok := mailparts.Open(raw, in.Part)
+	found, ok := mailparts.OpenPart(raw, in.Part)
 	if !ok {
 		return part{}, fault.New(fault.NotFound, "PartNotFound",
 			"The message has no part %d; GET /v1/messages/%s/parts lists them", in.Part, in.QueueID)

@@ -18,8 +18,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/queue"
 )
 
 // TestLogIsAskedAsTheQuerySays checks each parameter of the list, and the query without parameters.

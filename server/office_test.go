@@ -32,10 +32,10 @@ import (
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/provider"
+	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/provider"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // office is a server whose outbox, suppressions and feedback are real, and a relay that takes everything and

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/overview"
+	"github.com/postroom/postroom/server/alerts"
 )
 
 type overviewInput struct {
@@ -12,7 +12,7 @@ type overviewInput struct {
 	Days    int    `query:"days" enum:"0,1,7,30" doc:"The period; 1 when absent or 0"`
 }
 
-type overviewRoutes struct{ overview *overview.Overview }
+type overviewRoutes struct{ overview *alerts.Overview }
 
 func (o overviewRoutes) getOverview(ctx context.Context, in *overviewInput) (api.Overview, error) {
 	account, err := ownAccount(ctx, in.Account)

@@ -7,27 +7,27 @@ import (
 	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/oauth"
+	"github.com/postroom/postroom/accounts/senders"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/digest"
-	"github.com/postroom/postroom/documents"
-	"github.com/postroom/postroom/erasure"
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/feedback/tracking"
 	"github.com/postroom/postroom/feedback/unsubscribe"
+	"github.com/postroom/postroom/internal/audit"
 	"github.com/postroom/postroom/newsletter"
+	"github.com/postroom/postroom/newsletter/audience"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/overview"
-	"github.com/postroom/postroom/senders"
+	"github.com/postroom/postroom/outbox/search"
+	"github.com/postroom/postroom/outbox/suppression"
+	"github.com/postroom/postroom/outbox/templates"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/audit"
+	"github.com/postroom/postroom/server/alerts"
+	"github.com/postroom/postroom/server/erasure"
 	"github.com/postroom/postroom/server/people"
 	"github.com/postroom/postroom/server/provision"
 	"github.com/postroom/postroom/server/settings"
-	"github.com/postroom/postroom/suppression"
-	"github.com/postroom/postroom/templates"
+	"github.com/postroom/postroom/server/why"
 	"github.com/postroom/postroom/webhooks"
-	"github.com/postroom/postroom/why"
 )
 
 // Parts are what the server answers from. All are required.
@@ -39,7 +39,7 @@ type Parts struct {
 	OAuth      *oauth.Tokens
 	DomainKeys *dkim.Keys
 	Templates  *templates.Templates
-	Documents  *documents.Documents
+	Documents  *search.Documents
 	// Login tries to log in to the relays that a request names or describes.
 	Login        func(ctx context.Context, req api.VerifyRequest) (api.VerifyAnswer, error)
 	DNS          *provision.DNS
@@ -55,7 +55,7 @@ type Parts struct {
 	Digests      *digest.Digests
 	Erasures     *erasure.Erasures
 	Why          *why.Why
-	Overview     *overview.Overview
+	Overview     *alerts.Overview
 	Feedback     *feedback.Feedback
 	Bounces      *feedback.Bounces
 	Unsubscribe  *unsubscribe.Service

@@ -24,35 +24,35 @@ import (
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/accounts/routing"
+	"github.com/postroom/postroom/accounts/senders"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/digest"
-	"github.com/postroom/postroom/documents"
-	"github.com/postroom/postroom/erasure"
-	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/feedback/tracking"
 	"github.com/postroom/postroom/feedback/unsubscribe"
+	"github.com/postroom/postroom/internal/audit"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/redisdb/seal"
+	"github.com/postroom/postroom/internal/signedtoken"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/newsletter"
+	"github.com/postroom/postroom/newsletter/audience"
+	"github.com/postroom/postroom/newsletter/sendlog"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/overview"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/redisdb/seal"
-	"github.com/postroom/postroom/senders"
-	"github.com/postroom/postroom/sendlog"
+	"github.com/postroom/postroom/outbox/search"
+	"github.com/postroom/postroom/outbox/suppression"
+	"github.com/postroom/postroom/outbox/templates"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/audit"
+	"github.com/postroom/postroom/server/alerts"
+	"github.com/postroom/postroom/server/erasure"
 	"github.com/postroom/postroom/server/people"
 	"github.com/postroom/postroom/server/provision"
 	"github.com/postroom/postroom/server/settings"
+	"github.com/postroom/postroom/server/why"
 	"github.com/postroom/postroom/smtpsend"
-	"github.com/postroom/postroom/suppression"
-	"github.com/postroom/postroom/templates"
 	"github.com/postroom/postroom/webhooks"
-	"github.com/postroom/postroom/why"
 )
 
 // parts are the packages that a server answers from, on a Redis of their own. No workers run. Made up are the
@@ -157,8 +157,8 @@ func newParts(t testing.TB) *parts {
 		digest.Options{ServiceURL: func() string { return "https://mail.example.com" }, Hour: 8,
 			Gap: 5 * time.Minute})
 	must(err)
-	p.Documents, err = documents.New(documents.Parts{DB: p.db, Queues: control, Outbox: p.Outbox,
-		Store: p.index}, documents.Options{Kind: "opensearch"})
+	p.Documents, err = search.New(search.Parts{DB: p.db, Queues: control, Outbox: p.Outbox,
+		Store: p.index}, search.Options{Kind: "opensearch"})
 	must(err)
 	p.Erasures, err = erasure.New(erasure.Parts{DB: p.db, Ring: ring, Digest: p.Suppressions.Digest,
 		Remaining: func(string) []string { return []string{"Backups."} },
@@ -172,12 +172,12 @@ func newParts(t testing.TB) *parts {
 			return p.Documents.Match(ctx, q, ids)
 		}})
 	must(err)
-	p.Overview, err = overview.New(overview.Parts{Rates: p.Outbox.Rates, Messages: p.Outbox.Messages,
+	p.Overview, err = alerts.NewOverview(alerts.OverviewParts{Rates: p.Outbox.Rates, Messages: p.Outbox.Messages,
 		List: p.Outbox.List, QueueStatus: p.Outbox.QueueStatus, Account: p.Accounts.Get,
 		Troubled: p.Accounts.Troubled, Gateways: p.Gateways.List, Endpoints: p.Webhooks.Endpoints,
 		Endpoint: p.Webhooks.Endpoint,
 		Alerts:   func(ctx context.Context) ([]api.Alert, error) { return p.State.Alerts(ctx) }},
-		overview.Options{})
+		alerts.OverviewOptions{})
 	must(err)
 	s, err := newSigner()
 	must(err)
@@ -471,12 +471,12 @@ func (p *parts) Alerts(context.Context) ([]api.Alert, error) {
 
 // index is a search index that finds the same for every query.
 type index struct {
-	documents.Store
-	asked []documents.Search
-	found documents.Found
+	search.Store
+	asked []search.Search
+	found search.Found
 }
 
-func (i *index) Search(_ context.Context, s documents.Search) (documents.Found, error) {
+func (i *index) Search(_ context.Context, s search.Search) (search.Found, error) {
 	i.asked = append(i.asked, s)
 	return i.found, nil
 }

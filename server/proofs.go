@@ -6,22 +6,21 @@ import (
 	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/server/proxies"
-	"github.com/postroom/postroom/server/strangers"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/server/clients"
 )
 
 // wrongProofs counts wrong tokens and signatures of public URLs. A right one is never refused, whatever else
 // its address sent: the address may be that of many people.
 type wrongProofs struct {
-	*strangers.Proofs
+	*clients.Proofs
 	count *prometheus.CounterVec
 }
 
 // tooMany counts a wrong proof. Beyond the limit it returns the short answer to send instead of a page, and
 // the connection ends.
 func (w *wrongProofs) tooMany(c echo.Context) error {
-	limited, wait := w.Wrong(proxies.Of(c.Request()).Addr, time.Now())
+	limited, wait := w.Wrong(clients.Of(c.Request()).Addr, time.Now())
 	if !limited {
 		w.count.WithLabelValues("told").Inc()
 		return nil

@@ -14,8 +14,8 @@ import (
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/provider"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/internal/provider"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // eventOf is what each kind becomes on a timeline.
@@ -45,7 +45,7 @@ var barredBy = map[string]suppression.Reason{
 // refused. A genuine one, posted twice, is once on the timeline of its message, and makes its suppressions.
 func TestProvidersTellOfMessages(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../provider/testdata/fixtures/*/*.json")
+	files, err := filepath.Glob("../internal/provider/testdata/fixtures/*/*.json")
 	if err != nil || len(files) < 40 {
 		t.Fatalf("%d fixtures, %v", len(files), err)
 	}

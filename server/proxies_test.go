@@ -17,11 +17,11 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/feedback/tracking"
 	"github.com/postroom/postroom/feedback/unsubscribe"
-	"github.com/postroom/postroom/internal/testcert"
-	"github.com/postroom/postroom/message/signedtoken"
-	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/internal/redisdb/seal"
+	"github.com/postroom/postroom/internal/signedtoken"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/proxies"
+	"github.com/postroom/postroom/server/clients"
 )
 
 // thisMachine is where the clients of tests come from.
@@ -67,9 +67,9 @@ func TestEverythingSeesTheClientBehindTheProxy(t *testing.T) {
 			h.setup(t, p)
 			o := Options{Listen: "127.0.0.1:0", ProxyProtocol: via.first != "",
 				Logger: log.logger()}
-			o.Proxies = proxies.New(thisMachine, o.Logger)
+			o.Proxies = clients.New(thisMachine, o.Logger)
 			if via.tls {
-				files := testcert.New(t)
+				files := testkit.NewCertificate(t)
 				files.Issue(t, "proxied")
 				o.TLSCert, o.TLSKey = files.Cert, files.Key
 			}
@@ -217,7 +217,7 @@ func TestMonitorSeesTheClientBehindTheProxy(t *testing.T) {
 	p := newParts(t)
 	p.token(t, "prometheus", api.TokenRequest{Scopes: []api.Scope{api.ScopeMetrics},
 		Restrictions: &api.Restrictions{Addresses: []string{"203.0.113.9"}}})
-	m, err := NewMonitor(p.Access, p, Options{Listen: "127.0.0.1:0", Proxies: proxies.New(thisMachine, nil)})
+	m, err := NewMonitor(p.Access, p, Options{Listen: "127.0.0.1:0", Proxies: clients.New(thisMachine, nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestProxyWithoutItsHeaderIsNotServed(t *testing.T) {
 	var log logs
 	w := setup(t, func(o *Options) {
 		o.Logger, o.ProxyProtocol = log.logger(), true
-		o.Proxies = proxies.New(thisMachine, o.Logger)
+		o.Proxies = clients.New(thisMachine, o.Logger)
 	})
 	conn, err := net.Dial("tcp", w.Addr())
 	if err != nil {
@@ -270,10 +270,10 @@ func TestHSTSNeedsTLS(t *testing.T) {
 	t.Parallel()
 	p := newParts(t)
 	w := p.serve(t, Options{Listen: "127.0.0.1:0", HSTS: time.Hour,
-		Proxies: proxies.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, nil)})
+		Proxies: clients.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, nil)})
 	untrusting := p.serve(t, Options{Listen: "127.0.0.1:0", HSTS: time.Hour})
 	off := p.serve(t, Options{Listen: "127.0.0.1:0",
-		Proxies: proxies.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, nil)})
+		Proxies: clients.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, nil)})
 	for _, tt := range []struct {
 		name, proto, want string
 		w                 *world

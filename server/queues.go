@@ -7,11 +7,11 @@ import (
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/digest"
-	"github.com/postroom/postroom/documents"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/outbox/search"
 	"github.com/postroom/postroom/server/settings"
 )
 
@@ -22,7 +22,7 @@ var queueNames = []string{"submit", "notify", "documents", "digests"}
 type queueRoutes struct {
 	box       *outbox.Outbox
 	accounts  *accounts.Accounts
-	documents *documents.Documents
+	documents *search.Documents
 	digests   *digest.Digests
 	settings  *settings.Settings
 	state     State

@@ -11,9 +11,9 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/feedback/unsubscribe"
-	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/internal/signedtoken"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // recipients is a server with a real suppression list behind its public pages, and a browser that follows no

@@ -3,8 +3,8 @@ package server
 import (
 	"context"
 
+	"github.com/postroom/postroom/accounts/senders"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/senders"
 )
 
 func (a accountRoutes) listSenders(ctx context.Context, in *accountInput) (api.Senders, error) {

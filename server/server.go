@@ -18,11 +18,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/certificate"
-	"github.com/postroom/postroom/provider"
-	"github.com/postroom/postroom/server/proxies"
-	"github.com/postroom/postroom/server/strangers"
-	"github.com/postroom/postroom/traces"
+	"github.com/postroom/postroom/internal/dialing"
+	"github.com/postroom/postroom/internal/provider"
+	"github.com/postroom/postroom/internal/traces"
+	"github.com/postroom/postroom/server/clients"
 )
 
 // How long a client may take. A large body gets more, by its size.
@@ -42,7 +41,7 @@ type Options struct {
 	TLSCert string // file of the certificate chain in PEM, read again when it changes; empty: no TLS
 	TLSKey  string // file of its key in PEM
 	// Proxies finds the address of each client; nil: no proxy is trusted
-	Proxies *proxies.Proxies
+	Proxies *clients.Proxies
 	// ProxyProtocol makes Proxies send the PROXY protocol; false: nobody does
 	ProxyProtocol bool
 	Version       string // of Postroom, for stats and the OpenAPI document; empty: "dev"
@@ -83,7 +82,7 @@ func (o Options) withDefaults() Options {
 	o.Grace = cmp.Or(o.Grace, 10*time.Second)
 	o.Metrics = cmp.Or(o.Metrics, prometheus.NewRegistry())
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	o.Proxies = cmp.Or(o.Proxies, proxies.New(nil, o.Logger))
+	o.Proxies = cmp.Or(o.Proxies, clients.New(nil, o.Logger))
 	return o
 }
 
@@ -103,9 +102,9 @@ type Server struct {
 	log      *slog.Logger
 	draining atomic.Bool
 	bodies   *bodyMemory
-	gate     *strangers.Gate
+	gate     *clients.Gate
 	proofs   *wrongProofs
-	forms    *strangers.Proofs // counts public forms by network
+	forms    *clients.Proofs // counts public forms by network
 	pages    *publicPages
 	csrf     *http.CrossOriginProtection
 }
@@ -147,12 +146,12 @@ func prepare(parts Parts, o Options, counted prometheus.Registerer) *Server {
 		csrf: http.NewCrossOriginProtection(),
 	}
 	s.bodies = newBodyMemory(o, s.metrics.bodies)
-	s.gate = strangers.NewGate(strangers.Limits{Connections: o.Connections, PerNetwork: o.ConnectionsPerAddress,
+	s.gate = clients.NewGate(clients.GateLimits{Connections: o.Connections, PerNetwork: o.ConnectionsPerAddress,
 		Count: s.metrics.connections, Setting: "http.maxConnections", Logger: o.Logger})
-	s.proofs = &wrongProofs{Proofs: strangers.NewProofs(o.WrongProofs), count: s.metrics.wrongProofs}
-	s.forms = strangers.NewProofs(o.FormsPerMinute)
+	s.proofs = &wrongProofs{Proofs: clients.NewProofs(o.WrongProofs), count: s.metrics.wrongProofs}
+	s.forms = clients.NewProofs(o.FormsPerMinute)
 	s.echo.HTTPErrorHandler = s.answerError
-	s.echo.IPExtractor = func(r *http.Request) string { return proxies.Of(r).String() }
+	s.echo.IPExtractor = func(r *http.Request) string { return clients.Of(r).String() }
 	s.echo.Use(s.identify, s.observe, s.protect, s.recover, compress())
 	return s
 }
@@ -164,13 +163,13 @@ func (s *Server) listen() error {
 	}
 	s.listener = listener
 	if s.opts.ProxyProtocol {
-		s.listener = s.opts.Proxies.Listen(listener, "http.proxyProtocol", proxies.ClientFirst)
+		s.listener = s.opts.Proxies.Listen(listener, "http.proxyProtocol", clients.ClientFirst)
 	}
 	s.listener = s.gate.Listen(s.listener, s.opts.Proxies)
 	if s.opts.TLSCert == "" && s.opts.TLSKey == "" {
 		return nil
 	}
-	files, err := certificate.Load(s.opts.TLSCert, s.opts.TLSKey, s.log)
+	files, err := dialing.LoadCertificate(s.opts.TLSCert, s.opts.TLSKey, s.log)
 	if err != nil {
 		return errors.Join(fmt.Errorf("http.tls: %w", err), listener.Close())
 	}
@@ -233,9 +232,9 @@ func (s *Server) Run(ctx context.Context) error {
 	return s.stop(ctx, web, failed)
 }
 
-// connContext keeps what packages proxies and strangers know of a connection.
+// connContext keeps what packages clients and strangers know of a connection.
 func connContext(ctx context.Context, conn net.Conn) context.Context {
-	return strangers.ConnContext(proxies.ConnContext(ctx, conn), conn)
+	return clients.PassContext(clients.ConnContext(ctx, conn), conn)
 }
 
 // stop drains and closes the server. The context of Run has ended; its values are still used.

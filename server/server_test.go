@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/testcert"
+	"github.com/postroom/postroom/internal/testkit"
 )
 
 // TestStopping: a server that stops finishes submits in progress and refuses new ones, and is not ready.
@@ -65,7 +65,7 @@ func TestStopping(t *testing.T) {
 
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	files := testcert.New(t)
+	files := testkit.NewCertificate(t)
 	roots := files.Issue(t, "first")
 	s, err := New(newParts(t).Parts, Options{Listen: "127.0.0.1:0", TLSCert: files.Cert, TLSKey: files.Key})
 	if err != nil {

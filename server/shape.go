@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/server/settings"
 )
 

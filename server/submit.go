@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // submitInput is a submit without an account in its path.

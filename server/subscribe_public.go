@@ -13,10 +13,9 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/server/proxies"
-	"github.com/postroom/postroom/server/strangers"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/newsletter/audience"
+	"github.com/postroom/postroom/server/clients"
 )
 
 const (
@@ -33,7 +32,7 @@ type subscribeRoutes struct {
 	asks   *audience.Confirmations
 	pages  *publicPages
 	proofs *wrongProofs
-	sent   *strangers.Proofs // counts forms by network
+	sent   *clients.Proofs // counts forms by network
 	log    *slog.Logger
 }
 
@@ -109,7 +108,7 @@ func readForm(c echo.Context) (in visitorForm, err error) {
 
 // takeForm takes a form. All that it takes get one answer, after the same time.
 func (s subscribeRoutes) takeForm(c echo.Context) error {
-	if limited, wait := s.sent.Wrong(proxies.Of(c.Request()).Addr, time.Now()); limited {
+	if limited, wait := s.sent.Wrong(clients.Of(c.Request()).Addr, time.Now()); limited {
 		s.asks.FormLimited()
 		many := fault.New(fault.Limited, "TooManyForms", "Too many forms from your network; try again in a minute")
 		many.RetryAfter = wait

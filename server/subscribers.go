@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/newsletter/audience"
 )
 
 type subscriberRoutes struct{ audience *audience.Subscribers }

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/newsletter/audience"
 )
 
 type subscriberImportRoutes struct{ audience *audience.Subscribers }

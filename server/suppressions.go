@@ -11,8 +11,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 type suppressionRoutes struct{ store *suppression.Store }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/templates"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/outbox/templates"
 )
 
 // templateBody is the size limit of bodies with a template: 1 MB, and what JSON adds to it.

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/testcpu"
-	"github.com/postroom/postroom/templates/render"
+	"github.com/postroom/postroom/internal/testkit"
+	"github.com/postroom/postroom/outbox/templates/render"
 )
 
 func storedTemplate(id string) api.Template {
@@ -276,10 +276,11 @@ func TestHostileTemplates(t *testing.T) {
 		"a huge output":        "{{#each params.l}}" + strings.Repeat("x", 100_000) + "{{/each}}",
 		"deep nesting":         strings.Repeat("{{#if a}}", 20_000),
 	} {
-		start := testcpu.Used(t)
+		start := testkit.CPUUsed(t)
 		_, err := api.TryTemplate.Do(ctx, w.client, api.TemplateTrial{TemplateDefinition: html(text),
 			Params: params})
-		if took := testcpu.Used(t) - start; !refused(err, http.StatusUnprocessableEntity) || took > 20*time.Second {
+		if took := testkit.CPUUsed(t) - start; !refused(err, http.StatusUnprocessableEntity) ||
+			took > 20*time.Second {
 			t.Errorf("%s: %v after %s", name, err, took)
 		}
 	}

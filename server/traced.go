@@ -6,8 +6,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/traces"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/traces"
 )
 
 // traced calls the handler of a route within a span of the trace that the request names. Who is not admitted

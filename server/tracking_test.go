@@ -14,7 +14,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"github.com/postroom/postroom/feedback/tracking"
-	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/internal/signedtoken"
 	"github.com/postroom/postroom/outbox"
 )
 

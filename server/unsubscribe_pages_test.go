@@ -9,11 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/postroom/postroom/audience"
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/feedback/unsubscribe"
-	"github.com/postroom/postroom/message/signedtoken"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/internal/signedtoken"
+	"github.com/postroom/postroom/newsletter/audience"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 func TestUnsubscribePage(t *testing.T) {

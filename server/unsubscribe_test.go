@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // TestOneClick is RFC 8058 section 3.2, with both encodings. The answer is the same to the first request and

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/why"
+	"github.com/postroom/postroom/server/why"
 )
 
 type whyInput struct {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/emersion/go-sasl"
 
-	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/internal/message"
 )
 
 // The login mechanisms.

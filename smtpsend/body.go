@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // Body is the content of a message. It need not be in memory. One of more than 32 KiB is opened anew for each

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/postroom/postroom/dialing"
+	"github.com/postroom/postroom/internal/dialing"
 )
 
 // replyError returns what a reply means in its phase, by the sender's classifier. recipients is the number of

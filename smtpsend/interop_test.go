@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/postroom/postroom/internal/testport"
-	"github.com/postroom/postroom/internal/testpostfix"
+	"github.com/postroom/postroom/internal/testkit"
+	"github.com/postroom/postroom/internal/testsmtp"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -22,7 +22,7 @@ import (
 // it returns.
 func sink(t *testing.T, flags ...string) (smtpsend.Relay, string) {
 	t.Helper()
-	port := testport.Free(t)
+	port := testkit.FreePort(t)
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestSMTPSinkChained(t *testing.T) {
 // TestPostfixChained: a real Postfix, with every fifth message refused at RCPT, gets each of the others once.
 func TestPostfixChained(t *testing.T) {
 	t.Parallel()
-	postfix := testpostfix.Start(t, testpostfix.Options{})
+	postfix := testsmtp.StartPostfix(t, testsmtp.PostfixOptions{})
 	sender := newSender(t, smtpsend.Options{Timeout: 30 * time.Second})
 	defer sender.Close() // before Postfix has to end
 	relay := smtpsend.Relay{Host: "127.0.0.1", Port: postfix.Port, TLS: smtpsend.TLSNone, Connections: 2}

@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/internal/message"
 )
 
 // Bounds of a relay's reply. RFC 5321 section 4.5.3.1.5 allows 512 bytes a line. EHLO answers of 30 lines

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/postroom/postroom/internal/testport"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testsmtp"
 	"github.com/postroom/postroom/smtpsend"
 )
@@ -257,7 +257,7 @@ func TestLargeMessages(t *testing.T) {
 }
 
 func TestUnreachable(t *testing.T) {
-	port := testport.Free(t)
+	port := testkit.FreePort(t)
 	sender := newSender(t, smtpsend.Options{Timeout: 30 * time.Second})
 	for _, row := range []struct {
 		host, name string

@@ -14,7 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/postroom/postroom/dialing"
+	"github.com/postroom/postroom/internal/dialing"
 )
 
 // Options tunes a Sender. The zero value works.

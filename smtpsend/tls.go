@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/internal/message"
 )
 
 // handshake starts TLS on the connection.

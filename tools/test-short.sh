@@ -4,7 +4,7 @@
 set -eu
 
 # Packages whose tests import one of these need redis-server, Postfix, Chromium or a whole Postroom.
-servers='internal/(testredis|testpostroom)$|chromedp|bench/rig'
+servers='internal/testredis$|app/apptest$|chromedp|bench/rig'
 # Tests of the other packages that run a program.
 programs='TestPythonReadsTheSame|TestGoldenLetters|TestSMTPSink|TestPostfix'
 

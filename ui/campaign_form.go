@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // campaignFormLimit is the size limit of the form of a campaign in bytes: html of 1 MB, and what the encoding

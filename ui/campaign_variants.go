@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // variantBlock is the part of the form for one variant.

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message/parts"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -31,10 +31,10 @@ const (
 
 // contentView is the content of a message in one view.
 type contentView struct {
-	parts.Mail
+	message.Contents
 	View   string // one of the above
 	Path   string // of the message's page
-	Texts  []parts.Part
+	Texts  []message.Part
 	Source string // its beginning, in the view source
 	Raw    string // the header as it is, in the view headers
 	Cut    bool   // there is more of Texts, Source or Headers
@@ -84,7 +84,7 @@ func (u contentPages) preview(r *http.Request, id string) (*contentView, error) 
 		return nil, err
 	}
 	q := r.URL.Query()
-	v := &contentView{Mail: parts.Read(raw), View: q.Get("view"), Path: messagePath(id),
+	v := &contentView{Contents: message.ReadContents(raw), View: q.Get("view"), Path: messagePath(id),
 		Phone: q.Get("width") == "phone", Images: q.Get("images") == "1"}
 	if !slices.ContainsFunc(v.Tabs(), func(t contentTab) bool { return t.View == v.View }) {
 		v.View = v.Tabs()[0].View
@@ -102,7 +102,7 @@ func (v *contentView) fill(raw []byte) {
 			v.Frame += "?images=1"
 		}
 		page := v.Text("text/html")
-		v.Loads = page.Cut || parts.LoadsRemote(page.Text) // the rest may have some
+		v.Loads = page.Cut || message.LoadsRemote(page.Text) // the rest may have some
 	case viewText:
 		left := shownBytes
 		for _, p := range v.Parts {
@@ -155,7 +155,7 @@ func (u contentPages) mailFrame(w http.ResponseWriter, r *http.Request, id strin
 	if r.URL.Query().Get("images") == "1" {
 		policy = remotePolicy
 	}
-	writeFrameUnder(w, policy, parts.Frame(raw))
+	writeFrameUnder(w, policy, message.Frame(raw))
 	return nil
 }
 
@@ -166,7 +166,7 @@ func (u contentPages) part(w http.ResponseWriter, r *http.Request, id string) er
 		return err
 	}
 	number, _ := strconv.Atoi(r.PathValue("part"))
-	p, ok := parts.Open(raw, number)
+	p, ok := message.OpenPart(raw, number)
 	if !ok {
 		return fault.New(fault.NotFound, "", "The message has no such part")
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/digest"
-	"github.com/postroom/postroom/fault"
 )
 
 // mostRows bounds the rows of the form of a recipient: 32 categories, all others, and a new one.

@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/digest"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/newsletter/audience"
 )
 
 // digestPages are the pages of digests. Package digest answers requests about another account than that of

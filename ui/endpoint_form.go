@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // endpointForm is the page to make or to change an endpoint.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/webhooks"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // formField is a field of a form. Its name is that of the API, so that faults find their field.

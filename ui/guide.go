@@ -18,8 +18,8 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/docs"
-	"github.com/postroom/postroom/fault"
 )
 
 // guidePath is where the documentation is served: a page of docs/ under its path, without .md.

@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/message/parts"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/audit"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/audit"
-	"github.com/postroom/postroom/server/proxies"
+	"github.com/postroom/postroom/server/clients"
 )
 
 // Demo are the pages that only `postroom demo` has: the mail that its relay caught, and a link that logs in
@@ -64,7 +64,7 @@ func (u demoPages) enter(w http.ResponseWriter, r *http.Request) error {
 		return fault.New(fault.NotFound, "",
 			"This link does not work, or was used: it works once. Log in with the token that the demo shows")
 	}
-	by := access.Client{Addr: proxies.Of(r).Addr, Agent: r.UserAgent()}
+	by := access.Client{Addr: clients.Of(r).Addr, Agent: r.UserAgent()}
 	cookie, err := u.Access.Login(r.Context(), demo.Token, by, time.Now())
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (u demoPages) enter(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	who := grant.Actor(proxies.Of(r).String())
+	who := grant.Actor(clients.Of(r).String())
 	who.Kind, who.Session = audit.Session, access.SessionID(cookie)
 	if err := u.Audit.Login(r.Context(), who, "login", requestID(w)); err != nil {
 		return errors.Join(err, u.Access.Logout(r.Context(), cookie))
@@ -93,7 +93,7 @@ func (u demoPages) inbox(w http.ResponseWriter, r *http.Request) error {
 // caughtView is the data of the page of a mail.
 type caughtView struct {
 	CaughtMail
-	Content parts.Mail
+	Content message.Contents
 	Frame   string // URL of its html; empty: it has none
 }
 
@@ -103,7 +103,7 @@ func (u demoPages) mail(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v := caughtView{CaughtMail: m, Content: parts.Read(m.Raw)}
+	v := caughtView{CaughtMail: m, Content: message.ReadContents(m.Raw)}
 	if v.Content.Text("text/html") != nil {
 		v.Frame = "/inbox/" + m.ID + "/html"
 	}
@@ -117,7 +117,7 @@ func (u demoPages) frame(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeFrame(w, parts.Frame(m.Raw))
+	writeFrame(w, message.Frame(m.Raw))
 	return nil
 }
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/newsletter/audience"
 )
 
 // audiencePages are the pages of lists and subscribers.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // statuses are the statuses and outcomes of the email log, in the order in which a message may pass through

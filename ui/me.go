@@ -10,7 +10,7 @@ import (
 	"github.com/boombuler/barcode/qr"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/people"
 )

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/server/access"
+	"github.com/postroom/postroom/server/clients"
 	"github.com/postroom/postroom/server/people/oidc"
-	"github.com/postroom/postroom/server/proxies"
 )
 
 // SignOn is a server at which persons log in.
@@ -48,7 +48,7 @@ func (u loginPages) finishSignOn(w http.ResponseWriter, r *http.Request) error {
 		return noPage(w, r)
 	}
 	var secret, next string
-	if cookie, err := r.Cookie(access.CookieName(signOnCookie, proxies.Of(r).TLS)); err == nil {
+	if cookie, err := r.Cookie(access.CookieName(signOnCookie, clients.Of(r).TLS)); err == nil {
 		secret, next, _ = strings.Cut(cookie.Value, ".")
 	}
 	next, err := url.QueryUnescape(next)
@@ -61,12 +61,12 @@ func (u loginPages) finishSignOn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return u.signOnRefused(w, r, next, err)
 	}
-	by := access.Client{Addr: proxies.Of(r).Addr, Agent: r.UserAgent()}
+	by := access.Client{Addr: clients.Of(r).Addr, Agent: r.UserAgent()}
 	cookie, grant, err := u.Access.LoginExternal(r.Context(), who, by, time.Now())
 	if err != nil {
 		return u.signOnRefused(w, r, next, err)
 	}
-	in := grant.Actor(proxies.Of(r).String())
+	in := grant.Actor(clients.Of(r).String())
 	if err := u.Audit.Login(r.Context(), in, "login", requestID(w)); err != nil {
 		return errors.Join(err, u.Access.Logout(r.Context(), cookie))
 	}
@@ -86,6 +86,6 @@ func (u loginPages) signOnRefused(w http.ResponseWriter, r *http.Request, next s
 // signOnCookie returns the cookie of a login that was begun. It is Lax: the issuer sends the browser back.
 func (u loginPages) signOnCookie(r *http.Request, value string, age int) *http.Cookie {
 	c := u.sessionCookie(r, value, age)
-	c.Name = access.CookieName(signOnCookie, proxies.Of(r).TLS)
+	c.Name = access.CookieName(signOnCookie, clients.Of(r).TLS)
 	return c
 }

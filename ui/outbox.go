@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // outboxView is the outbox's page.

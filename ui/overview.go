@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/docs"
-	"github.com/postroom/postroom/fault"
 	"github.com/postroom/postroom/ui/chart"
 )
 

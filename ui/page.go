@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/server/proxies"
+	"github.com/postroom/postroom/server/clients"
 )
 
 //go:embed templates
@@ -165,7 +165,7 @@ func redirectWith(w http.ResponseWriter, r *http.Request, to string, f flash) er
 	}
 	http.SetCookie(w, &http.Cookie{
 		Name: flashCookie, Value: base64.RawURLEncoding.EncodeToString(raw), Path: "/", MaxAge: 60, HttpOnly: true,
-		Secure:   proxies.Of(r).TLS,
+		Secure:   clients.Of(r).TLS,
 		SameSite: http.SameSiteLaxMode,
 	})
 	return redirect(w, r, to)
@@ -178,7 +178,7 @@ func takeFlash(w http.ResponseWriter, r *http.Request) *flash {
 		return nil
 	}
 	http.SetCookie(w, &http.Cookie{Name: flashCookie, Path: "/", MaxAge: -1, HttpOnly: true,
-		Secure: proxies.Of(r).TLS, SameSite: http.SameSiteLaxMode})
+		Secure: clients.Of(r).TLS, SameSite: http.SameSiteLaxMode})
 	var f flash
 	raw, err := base64.RawURLEncoding.DecodeString(cookie.Value)
 	if err != nil || json.Unmarshal(raw, &f) != nil || f.Text == "" {

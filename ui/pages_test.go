@@ -16,12 +16,12 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/documents"
-	"github.com/postroom/postroom/documents/query"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/outbox/search"
+	"github.com/postroom/postroom/outbox/search/query"
 	"github.com/postroom/postroom/smtpsend"
 	"github.com/postroom/postroom/webhooks"
 )
@@ -189,8 +189,8 @@ func TestDeliveriesAreFound(t *testing.T) {
 	w.webhooks.Deliver(t.Context(), queue.Task{Type: webhooks.TaskType, Payload: []byte(
 		`{"endpoint":"` + e.ID + `","delivery":"` + newest.Deliveries[0].ID + `"}`)})
 	for _, d := range newest.Deliveries {
-		w.index.found.Hits = append(w.index.found.Hits, documents.Hit{
-			Document: documents.Document{QueueID: d.QueueID}})
+		w.index.found.Hits = append(w.index.found.Hits, search.Hit{
+			Document: search.Document{QueueID: d.QueueID}})
 	}
 	p := b.get(at + "?" + url.Values{"q": {"to:ann " + evilText}}.Encode())
 	p.isSafe(t, at)
@@ -202,14 +202,14 @@ func TestDeliveriesAreFound(t *testing.T) {
 	if among := w.index.asked[0].Query.(query.And); !reflect.DeepEqual(among[:len(among)-1], wanted) {
 		t.Errorf("asked for %v, want %v", among, wanted)
 	}
-	w.index.found = documents.Found{}
+	w.index.found = search.Found{}
 	b.get(at+"?q=nobody").has(t, "No delivery is about such a message")
 	if p := b.get(at + "?q=x%3A1"); p.status != http.StatusBadRequest {
 		t.Errorf("status %d", p.status)
 	} else {
 		p.has(t, "This can’t be searched for: at character 1", `value="x:1"`)
 	}
-	w.searchWith(documents.Options{Kind: "none"})
+	w.searchWith(search.Options{Kind: "none"})
 	b.get(at+"?q=x").has(t, "There is no search index")
 }
 

@@ -7,22 +7,22 @@ import (
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/digest"
-	"github.com/postroom/postroom/documents"
-	"github.com/postroom/postroom/erasure"
+	"github.com/postroom/postroom/internal/audit"
 	"github.com/postroom/postroom/newsletter"
+	"github.com/postroom/postroom/newsletter/audience"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/overview"
+	"github.com/postroom/postroom/outbox/search"
+	"github.com/postroom/postroom/outbox/suppression"
+	"github.com/postroom/postroom/outbox/templates"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/audit"
+	"github.com/postroom/postroom/server/alerts"
+	"github.com/postroom/postroom/server/erasure"
 	"github.com/postroom/postroom/server/people"
 	"github.com/postroom/postroom/server/provision"
 	"github.com/postroom/postroom/server/settings"
-	"github.com/postroom/postroom/suppression"
-	"github.com/postroom/postroom/templates"
+	"github.com/postroom/postroom/server/why"
 	"github.com/postroom/postroom/webhooks"
-	"github.com/postroom/postroom/why"
 )
 
 // Parts are what the pages show and change. All are required.
@@ -35,12 +35,12 @@ type Parts struct {
 	Digests      *digest.Digests
 	Erasures     *erasure.Erasures
 	Why          *why.Why
-	Overview     *overview.Overview
+	Overview     *alerts.Overview
 	Accounts     *accounts.Accounts
 	Gateways     *gateways.Store
 	Provision    *provision.Provisioner
 	Templates    *templates.Templates
-	Documents    *documents.Documents
+	Documents    *search.Documents
 	Access       *access.Access
 	People       *people.People
 	Settings     *settings.Settings

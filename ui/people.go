@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/server/proxies"
+	"github.com/postroom/postroom/server/clients"
 )
 
 // peopleView is the data of the page of persons.
@@ -123,7 +123,7 @@ func (u peoplePages) linked(w http.ResponseWriter, r *http.Request, p api.Person
 	service := u.Settings.Current().ServiceURL
 	if service == "" {
 		service = "http://" + r.Host
-		if proxies.Of(r).TLS {
+		if clients.Of(r).TLS {
 			service = "https://" + r.Host
 		}
 	}

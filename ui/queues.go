@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/queue"
+	"github.com/postroom/postroom/internal/queue"
 )
 
 // queueWords are a queue in words, and where what is in it is listed.

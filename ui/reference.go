@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // The OpenAPI document, as far as the pages show it.

@@ -5,8 +5,8 @@ import (
 	"net/url"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/replies"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/smtpsend/replies"
 )
 
 // replayFilter selects dead letters to replay.

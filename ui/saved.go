@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/postroom/postroom/server/proxies"
+	"github.com/postroom/postroom/server/clients"
 )
 
 // A browser keeps the filters of lists that somebody saved in it, in a cookie. Postroom stores none of them.
@@ -94,7 +94,7 @@ func (u loginPages) setSaved(w http.ResponseWriter, r *http.Request) error {
 		return wrongField("name", "does not fit: this browser has as many filters as it can keep. Delete one")
 	}
 	http.SetCookie(w, &http.Cookie{Name: savedCookie, Value: value, Path: "/", MaxAge: savedAge, HttpOnly: true,
-		Secure: proxies.Of(r).TLS, SameSite: http.SameSiteLaxMode})
+		Secure: clients.Of(r).TLS, SameSite: http.SameSiteLaxMode})
 	return done(w, r, f.URL, "%s", said)
 }
 

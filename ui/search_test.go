@@ -12,18 +12,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/documents"
-	"github.com/postroom/postroom/documents/query"
+	"github.com/postroom/postroom/outbox/search"
+	"github.com/postroom/postroom/outbox/search/query"
 )
 
 // index is a search index that finds the same for every query.
 type index struct {
-	documents.Store
-	asked []documents.Search
-	found documents.Found
+	search.Store
+	asked []search.Search
+	found search.Found
 }
 
-func (i *index) Search(_ context.Context, s documents.Search) (documents.Found, error) {
+func (i *index) Search(_ context.Context, s search.Search) (search.Found, error) {
 	i.asked = append(i.asked, s)
 	return i.found, nil
 }
@@ -34,14 +34,14 @@ func TestSearchShowsWhatWasFound(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	at := time.Now().Add(-time.Hour)
-	hit := documents.Hit{Document: documents.Document{
+	hit := search.Hit{Document: search.Document{
 		QueueID: "01ABC", Account: evilText, Subject: evilText, From: "shop@example.com",
 		To: []string{evilText, "ada@example.net"}, Status: api.StatusSent,
 		Lane: api.Bulk, Tags: []string{evilText}, Code: "EAUTH", Created: at, Ended: &at,
 		Text: "your invoice" + evilText, TextKnown: true,
 	}}
-	w.index.found = documents.Found{Total: 120, Hits: slices.Repeat([]documents.Hit{hit}, rowsPerPage+1),
-		Facets: map[query.Field][]documents.Count{
+	w.index.found = search.Found{Total: 120, Hits: slices.Repeat([]search.Hit{hit}, rowsPerPage+1),
+		Facets: map[query.Field][]search.Count{
 			query.Status:  {{Value: "sent", Count: 1100}},
 			query.Account: {{Value: `a"b`, Count: 1}, {Value: "the shop", Count: 2}},
 			query.Tag:     {{Value: evilText, Count: 3}},
@@ -56,11 +56,11 @@ func TestSearchShowsWhatWasFound(t *testing.T) {
 	cursor := regexp.MustCompile(`cursor=([^"&]+)`).FindStringSubmatch(p.body)[1]
 	b.get("/search?q=invoice&sort=relevance&cursor="+cursor).has(t, "the best first", "further ones", "Newest first",
 		`href="/search?q=invoice&sort=relevance"`)
-	var want []documents.Search
+	var want []search.Search
 	for _, q := range []string{"invoice OR " + evilText, "invoice"} {
 		parsed, err := query.Parse(q, time.Now())
 		w.must(err)
-		want = append(want, documents.Search{Query: parsed, Size: rowsPerPage + 1, Facets: true})
+		want = append(want, search.Search{Query: parsed, Size: rowsPerPage + 1, Facets: true})
 	}
 	after := hit.Position()
 	want[1].After, want[1].Relevance = &after, true
@@ -80,19 +80,19 @@ func TestSearchSaysWhatIsWrong(t *testing.T) {
 	if p.status != http.StatusBadRequest {
 		t.Errorf("status %d", p.status)
 	}
-	w.searchWith(documents.Options{Kind: "embedded", Exclusive: true})
+	w.searchWith(search.Options{Kind: "embedded", Exclusive: true})
 	if p := b.get("/search?q=x"); p.status != http.StatusServiceUnavailable {
 		t.Errorf("status %d", p.status)
 	}
-	w.searchWith(documents.Options{Kind: "none"})
+	w.searchWith(search.Options{Kind: "none"})
 	b.get("/search?q=x").has(t, "There is no search index")
 }
 
 // searchWith has the pages search with other settings.
-func (w *world) searchWith(o documents.Options) {
+func (w *world) searchWith(o search.Options) {
 	w.t.Helper()
 	var err error
-	w.ui.Documents, err = documents.New(w.ui.Documents.Parts, o)
+	w.ui.Documents, err = search.New(w.ui.Documents.Parts, o)
 	w.must(err)
 }
 

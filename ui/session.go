@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/proxies"
-	"github.com/postroom/postroom/server/strangers"
+	"github.com/postroom/postroom/server/clients"
 )
 
 // grantKey is the key of the viewer's grant in a request's context.
@@ -27,7 +26,7 @@ func (u *UI) guard(admits func(*access.Grant, *http.Request) error, next handler
 			err = admits(grant, r)
 		}
 		if err == nil {
-			strangers.Prove(r.Context())
+			clients.Prove(r.Context())
 			err = next(w, r.WithContext(context.WithValue(r.Context(), grantKey{}, grant)))
 		}
 		audits{u}.noteRefusal(w, r, grant, err)
@@ -55,7 +54,7 @@ func (t table) known(next handler) handler {
 // session, a change must come from our own pages.
 func (u *UI) authenticate(r *http.Request) (*access.Grant, error) {
 	if token := bearer(r); token != "" {
-		return u.Access.Authenticate(r.Context(), token, proxies.Of(r).Addr, time.Now())
+		return u.Access.Authenticate(r.Context(), token, clients.Of(r).Addr, time.Now())
 	}
 	cookie, err := sessionCookieOf(r)
 	if err != nil {
@@ -64,7 +63,7 @@ func (u *UI) authenticate(r *http.Request) (*access.Grant, error) {
 	if err := u.ownPage(r); err != nil {
 		return nil, err
 	}
-	return u.Access.Session(r.Context(), cookie.Value, proxies.Of(r).Addr, time.Now())
+	return u.Access.Session(r.Context(), cookie.Value, clients.Of(r).Addr, time.Now())
 }
 
 // ownPage refuses a change from another site's page.
@@ -159,15 +158,15 @@ func (u *UI) logout(w http.ResponseWriter, r *http.Request) error {
 // their page. ownPage protects changes.
 func (u *UI) sessionCookie(r *http.Request, value string, age int) *http.Cookie {
 	return &http.Cookie{
-		Name: access.SessionCookie(proxies.Of(r).TLS), Value: value, Path: "/", MaxAge: age, HttpOnly: true,
-		Secure:   proxies.Of(r).TLS,
+		Name: access.SessionCookie(clients.Of(r).TLS), Value: value, Path: "/", MaxAge: age, HttpOnly: true,
+		Secure:   clients.Of(r).TLS,
 		SameSite: http.SameSiteLaxMode,
 	}
 }
 
 // sessionCookieOf returns the cookie of a session.
 func sessionCookieOf(r *http.Request) (*http.Cookie, error) {
-	return r.Cookie(access.SessionCookie(proxies.Of(r).TLS))
+	return r.Cookie(access.SessionCookie(clients.Of(r).TLS))
 }
 
 // bearer returns the Bearer token of a request (RFC 6750), or "".

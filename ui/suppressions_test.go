@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // bar adds suppressions.

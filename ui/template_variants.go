@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // The editor of a template has a part for each variant, whose fields are locales.LOCALE.subject and so on. A

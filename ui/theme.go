@@ -5,8 +5,8 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/server/proxies"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/server/clients"
 )
 
 // themes are the colours of the pages. System follows the browser.
@@ -42,7 +42,7 @@ func (u loginPages) setTheme(w http.ResponseWriter, r *http.Request) error {
 		return fault.InvalidFields([]fault.Field{{Key: "theme", Message: "is not system, light or dark"}})
 	}
 	cookie := &http.Cookie{Name: themeCookie, Value: theme, Path: "/", MaxAge: themeAge, HttpOnly: true,
-		Secure: proxies.Of(r).TLS, SameSite: http.SameSiteLaxMode}
+		Secure: clients.Of(r).TLS, SameSite: http.SameSiteLaxMode}
 	if theme == systemTheme {
 		cookie.MaxAge = -1
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
 )
 
 // step is one entry in the timeline of a message: an attempt with its events, or an event without attempt.

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/webhooks"
 )
 

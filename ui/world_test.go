@@ -30,33 +30,33 @@ import (
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/digest"
-	"github.com/postroom/postroom/documents"
-	"github.com/postroom/postroom/erasure"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/internal/audit"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/redisdb/seal"
+	"github.com/postroom/postroom/internal/signedtoken"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/newsletter"
+	"github.com/postroom/postroom/newsletter/audience"
+	"github.com/postroom/postroom/newsletter/sendlog"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/overview"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/redisdb/seal"
-	"github.com/postroom/postroom/sendlog"
+	"github.com/postroom/postroom/outbox/search"
+	"github.com/postroom/postroom/outbox/suppression"
+	mailtemplates "github.com/postroom/postroom/outbox/templates"
+	"github.com/postroom/postroom/outbox/templates/render"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/audit"
+	"github.com/postroom/postroom/server/alerts"
+	"github.com/postroom/postroom/server/clients"
+	"github.com/postroom/postroom/server/erasure"
 	"github.com/postroom/postroom/server/people"
 	"github.com/postroom/postroom/server/provision"
-	"github.com/postroom/postroom/server/proxies"
 	"github.com/postroom/postroom/server/settings"
+	"github.com/postroom/postroom/server/why"
 	"github.com/postroom/postroom/smtpsend"
-	"github.com/postroom/postroom/suppression"
-	mailtemplates "github.com/postroom/postroom/templates"
-	"github.com/postroom/postroom/templates/render"
 	"github.com/postroom/postroom/webhooks"
-	"github.com/postroom/postroom/why"
 )
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
@@ -88,7 +88,7 @@ type world struct {
 	erasures  *erasure.Erasures
 	why       *why.Why
 	alerts    []api.Alert
-	overview  *overview.Overview
+	overview  *alerts.Overview
 	ui        *UI
 	asked     []string         // for senders: account and address
 	login     api.VerifyResult // of each relay that is tried
@@ -126,8 +126,8 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 		Accounts: w.accounts, Gateways: w.gateways, Tokens: signed,
 		Templates: w.stored}, outbox.Options{ServiceURL: public})
 	w.must(err)
-	found, err := documents.New(documents.Parts{DB: db, Queues: control, Outbox: w.outbox, Store: w.index},
-		documents.Options{Kind: "opensearch"})
+	found, err := search.New(search.Parts{DB: db, Queues: control, Outbox: w.outbox, Store: w.index},
+		search.Options{Kind: "opensearch"})
 	w.must(err)
 	w.webhooks, err = webhooks.New(db, tasks, control, ring, webhooks.Options{Implicit: settingsEndpoint,
 		AllowPrivate: true, Secret: "0123456789abcdef0123456789abcdef",
@@ -148,11 +148,11 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 			return err
 		}}}}, why.Options{})
 	w.must(err)
-	w.overview, err = overview.New(overview.Parts{Rates: w.outbox.Rates, Messages: w.outbox.Messages,
+	w.overview, err = alerts.NewOverview(alerts.OverviewParts{Rates: w.outbox.Rates, Messages: w.outbox.Messages,
 		List: w.outbox.List, QueueStatus: w.outbox.QueueStatus, Account: w.accounts.Get,
 		Troubled: w.accounts.Troubled, Gateways: w.gateways.List, Endpoints: w.webhooks.Endpoints,
 		Endpoint: w.webhooks.Endpoint,
-		Alerts:   func(context.Context) ([]api.Alert, error) { return w.alerts, nil }}, overview.Options{})
+		Alerts:   func(context.Context) ([]api.Alert, error) { return w.alerts, nil }}, alerts.OverviewOptions{})
 	w.must(err)
 	w.audience, err = audience.New(audience.Parts{DB: db, Suppressions: w.barred,
 		Account:   func(ctx context.Context, id string) error { _, err := w.accounts.Get(ctx, id); return err },
@@ -234,7 +234,7 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 func (w *world) behind(trusted []netip.Prefix) *world {
 	w.t.Helper()
 	other := *w
-	other.Server = httptest.NewServer(proxies.New(trusted, nil).Handler(w.Config.Handler))
+	other.Server = httptest.NewServer(clients.New(trusted, nil).Handler(w.Config.Handler))
 	w.t.Cleanup(other.Close)
 	return &other
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
 )
 
 // TestDeliveriesAboutEvents are found by the ids of the events, at every endpoint; whoever is bound to an

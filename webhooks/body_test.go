@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
 )
 
 // recorded is a webhook request of EmailEngine.

@@ -11,9 +11,9 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/queue"
 )
 
 func TestEventReachesItsEndpointSigned(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/redisdb/seal"
 )
 
 // Target is an endpoint that was not created through the API: it comes from the settings or from an

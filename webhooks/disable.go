@@ -7,8 +7,8 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // disabled is the data of a webhookDisabled event.

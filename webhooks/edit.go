@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/redisdb/seal"
 )
 
 // Create creates an endpoint. Only this result holds its secret.

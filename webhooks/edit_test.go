@@ -15,10 +15,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testrecords"
-	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb/seal"
+	"github.com/postroom/postroom/internal/testkit"
 )
 
 func TestEndpointIsMadeShownChangedDeleted(t *testing.T) {
@@ -234,7 +234,7 @@ func TestSecretsOfAnEndpointStayWithItsURL(t *testing.T) {
 		for _, secret := range []string{"", "whsec_******"} {
 			_, err := b.Update(t.Context(), ep.ID, api.EndpointRequest{URL: url, Secret: secret, Headers: headers})
 			want := []string{"secret", "headers.Authorization"}
-			if diff := cmp.Diff(want, testrecords.WrongFields(t, err)); diff != "" {
+			if diff := cmp.Diff(want, testkit.WrongFields(t, err)); diff != "" {
 				t.Errorf("%s: %s", url, diff)
 			}
 		}
@@ -268,7 +268,7 @@ func TestSecretsOfAnEndpointStayWithItsURL(t *testing.T) {
 		t.Errorf("after a change in Redis: %+v, %v", found, err)
 	}
 	_, err = b.Update(t.Context(), ep.ID, api.EndpointRequest{URL: "https://two.example/"})
-	if diff := cmp.Diff([]string{"secret"}, testrecords.WrongFields(t, err)); diff != "" {
+	if diff := cmp.Diff([]string{"secret"}, testkit.WrongFields(t, err)); diff != "" {
 		t.Error(diff)
 	}
 	if _, err := b.Update(t.Context(), ep.ID, api.EndpointRequest{URL: "https://two.example/",

@@ -12,9 +12,9 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb/seal"
 )
 
 const masked = "******" // replaces a secret value in responses; in an edit it means "unchanged"

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/message"
 )
 
 func TestErasedPersonLeavesTheDeliveries(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // Failure is an endpoint without a success since a time.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 const (

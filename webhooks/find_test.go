@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/api/fault"
 )
 
 func TestFindDeliveries(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // Patch changes the given fields of an endpoint. Absent ones stay. A new URL needs the secret and the

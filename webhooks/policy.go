@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/postroom/postroom/dialing"
+	"github.com/postroom/postroom/internal/dialing"
 )
 
 // reply is the result of one request: a response, or an error if there was none.

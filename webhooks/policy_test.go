@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/postroom/postroom/dialing"
+	"github.com/postroom/postroom/internal/dialing"
 )
 
 func TestDecide(t *testing.T) {

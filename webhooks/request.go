@@ -13,10 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/dialing"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/traces"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/dialing"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/traces"
 )
 
 const (

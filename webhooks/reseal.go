@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // Reseal seals the secrets of endpoints that are sealed under an older secret again under the current one,

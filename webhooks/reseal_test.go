@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/redisdb/seal"
 )
 
 // secretsAre gives the process a ring of these secrets, the current one first.

@@ -10,9 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 const (

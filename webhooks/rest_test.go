@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // failing makes an endpoint that failed five times, and rests.

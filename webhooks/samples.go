@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
 )
 
 // sampleID is the id of the message of samples. No message has it.

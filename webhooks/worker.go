@@ -8,10 +8,10 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/queue"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // soon is how long a delivery waits if Redis or the settings cannot be read.

@@ -11,20 +11,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testclock"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/redisdb/records"
+	"github.com/postroom/postroom/internal/redisdb/seal"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/redisdb/records"
-	"github.com/postroom/postroom/redisdb/seal"
 )
 
 // bundle is a store on a Redis of its own, with a clock that the test moves.
 type bundle struct {
 	*Keys
 	db    *redisdb.DB
-	clock *testclock.Clock
+	clock *testkit.Clock
 	url   string
 }
 
@@ -38,8 +37,8 @@ func setup(t *testing.T) bundle {
 func process(t *testing.T, url string, current string, older ...string) bundle {
 	t.Helper()
 	db := testredis.Connect(t, redisdb.Options{URL: url})
-	c := testrecords.Clock()
-	k, err := NewKeys(db, testrecords.Ring(t, current, older...), Options{Now: c.Now})
+	c := testkit.NewClock()
+	k, err := NewKeys(db, testkit.Ring(t, current, older...), Options{Now: c.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +80,7 @@ func TestAKeyIsStoredShownAndDeleted(t *testing.T) {
 	want := api.DomainKey{
 		NewDomainKey: api.NewDomainKey{DKIM: api.DKIM{Domain: "xn--bcher-kva.example", Selector: "s1",
 			PrivateKey: records.Mask}},
-		Record: record(t, parsed(t, Ed25519)), Created: testrecords.Start,
+		Record: record(t, parsed(t, Ed25519)), Created: testkit.ClockStart,
 	}
 	if diff := cmp.Diff(want, answer); diff != "" {
 		t.Errorf("put (-want +got):\n%s", diff)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb/records"
 )
 
 // Check returns a key with its domain and selector in normal form, and its wrong fields: domain, selector,

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/postroom/postroom/maildns"
+	"github.com/postroom/postroom/internal/maildns"
 )
 
 // maxString is the longest character string of a TXT record (RFC 1035 section 3.3).

@@ -12,11 +12,11 @@ import (
 
 	reference "github.com/emersion/go-msgauth/dkim"
 
-	"github.com/postroom/postroom/internal/testrecords"
-	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/testkit"
 )
 
-var signedAt = testrecords.Start
+var signedAt = testkit.ClockStart
 
 func signature(t testing.TB, kind string) Signature {
 	return Signature{Domain: "example.com", Selector: "s1", Key: parsed(t, kind), Time: signedAt}

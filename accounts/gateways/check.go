@@ -17,7 +17,7 @@ import (
 
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // Faults collects the wrong fields of a request.

@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/dialing"
-	"github.com/postroom/postroom/internal/testrecords"
-	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/internal/dialing"
+	"github.com/postroom/postroom/internal/redisdb/records"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -128,7 +128,7 @@ func TestWrongGateways(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			g := gateway("g")
 			tt.change(&g)
-			if diff := cmp.Diff(tt.want, testrecords.WrongFields(t, validate(g))); diff != "" {
+			if diff := cmp.Diff(tt.want, testkit.WrongFields(t, validate(g))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -224,7 +224,7 @@ func FuzzProxy(f *testing.F) {
 		"http://u:******@h", "http://u:v1.x.y@h", "socks5://%41:b@h", "x"} {
 		f.Add(s)
 	}
-	ring := testrecords.Ring(f, "secret")
+	ring := testkit.Ring(f, "secret")
 	f.Fuzz(func(t *testing.T, s string) {
 		wrong := func(proxy string) bool { return len((&Settings{proxy: proxy, absent: true}).Check()) > 0 }
 		if s == "" || wrong(s) {
@@ -297,7 +297,7 @@ func TestAddressesThatMayNotBeDialed(t *testing.T) {
 			if want == nil && err == nil {
 				continue
 			}
-			if diff := cmp.Diff(want, testrecords.WrongFields(t, err)); diff != "" {
+			if diff := cmp.Diff(want, testkit.WrongFields(t, err)); diff != "" {
 				t.Errorf("%s: %s", row.name, diff)
 			}
 		}

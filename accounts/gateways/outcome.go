@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/smtpsend"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/smtpsend"
 )
@@ -123,7 +123,7 @@ func summary(g api.GatewayInfo) string {
 func TestOutcomesOfManyProcessesAddUp(t *testing.T) {
 	b := setup(t)
 	b.create(t, gateway("g"))
-	all := []bundle{b, process(t, b.url, testrecords.Ring(t, "secret"))}
+	all := []bundle{b, process(t, b.url, testkit.Ring(t, "secret"))}
 	ctx, stop := context.WithCancel(t.Context())
 	var running, wg sync.WaitGroup
 	for _, p := range all {

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // Check reports everything wrong with a gateway at once.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/redisdb/records"
+	"github.com/postroom/postroom/internal/redisdb/records"
 )
 
 // AccountSecrets returns the secrets of an account's own relay, by pointer. It first gives the account its

@@ -11,11 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testcert"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb/records"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb/records"
 )
 
 // TestMaskedSecretsStayWhereTheyGo: who may change a gateway, but doesn't know its secrets, can't send them
@@ -104,7 +103,7 @@ func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 				}
 				return
 			}
-			if diff := cmp.Diff(tt.want, testrecords.WrongFields(t, err)); diff != "" {
+			if diff := cmp.Diff(tt.want, testkit.WrongFields(t, err)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -114,7 +113,7 @@ func TestMaskedSecretsStayWhereTheyGo(t *testing.T) {
 // authority returns a certificate of an authority, as PEM.
 func authority(t *testing.T) string {
 	t.Helper()
-	cert, _, err := testcert.Make("ca.example.com")
+	cert, _, err := testkit.MakeCertificate("ca.example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +134,7 @@ func TestMaskedSecretOfANewGateway(t *testing.T) {
 	g := gateway("g")
 	g.Pass, g.Proxy = records.Mask, "http://u:******@proxy.example.com"
 	_, err := b.Create(t.Context(), g)
-	if diff := cmp.Diff([]string{"pass", "proxy"}, testrecords.WrongFields(t, err)); diff != "" {
+	if diff := cmp.Diff([]string{"pass", "proxy"}, testkit.WrongFields(t, err)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -196,7 +195,7 @@ func TestSecretsAreSealedInRedis(t *testing.T) {
 func TestChangedInstanceSecretBreaksOnlyWhatNeedsIt(t *testing.T) {
 	b := setup(t)
 	b.create(t, gateway("g"))
-	later := process(t, b.url, testrecords.Ring(t, "another secret"))
+	later := process(t, b.url, testkit.Ring(t, "another secret"))
 	if _, err := later.Resolve(t.Context(), "g"); err == nil || !strings.Contains(err.Error(), "secret") ||
 		fault.Is(err, fault.NotFound) {
 		t.Errorf("resolve: %v", err)
@@ -223,7 +222,7 @@ func TestReseal(t *testing.T) {
 		before.create(t, g)
 	}
 	before.Outcome(t.Context(), "a", 1, nil)
-	during := process(t, before.url, testrecords.Ring(t, "new", "secret"))
+	during := process(t, before.url, testkit.Ring(t, "new", "secret"))
 	during.create(t, gateway("c"))
 	want := during.get(t, "a")
 	if n, err := during.Reseal(t.Context()); n != 2 || err != nil {
@@ -236,7 +235,7 @@ func TestReseal(t *testing.T) {
 		!got.Updated.Equal(want.Updated) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	after := process(t, before.url, testrecords.Ring(t, "new"))
+	after := process(t, before.url, testkit.Ring(t, "new"))
 	if got := after.resolve(t, "a").SMTP.Password; got != "correct horse" {
 		t.Errorf("%q", got)
 	}

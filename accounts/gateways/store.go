@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/dialing"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/redisdb/records"
-	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/dialing"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/redisdb/records"
+	"github.com/postroom/postroom/internal/redisdb/seal"
 )
 
 // Options are the settings of a Store. The zero value works.

@@ -10,34 +10,33 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testclock"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/redisdb/records"
+	"github.com/postroom/postroom/internal/redisdb/seal"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/redisdb/records"
-	"github.com/postroom/postroom/redisdb/seal"
 )
 
 // bundle is a Store on a Redis of its own, with a clock that the test moves.
 type bundle struct {
 	*Store
 	db    *redisdb.DB
-	clock *testclock.Clock
+	clock *testkit.Clock
 	url   string
 }
 
 func setup(t *testing.T) bundle {
 	t.Helper()
 	t.Parallel()
-	return process(t, testredis.URL(t), testrecords.Ring(t, "secret"))
+	return process(t, testredis.URL(t), testkit.Ring(t, "secret"))
 }
 
 // process is one more process on the same Redis.
 func process(t *testing.T, url string, ring *seal.Ring) bundle {
 	t.Helper()
 	db := testredis.Connect(t, redisdb.Options{URL: url})
-	c := testrecords.Clock()
+	c := testkit.NewClock()
 	r, err := New(db, ring, Options{Now: c.Now})
 	if err != nil {
 		t.Fatal(err)
@@ -120,8 +119,8 @@ func TestAnswersAsTheOriginal(t *testing.T) {
 	if again := b.create(t, create.Request.Body); again.State != "existing" {
 		t.Errorf("%+v", again)
 	}
-	want := api.GatewayInfo{Gateway: create.Request.Body, State: "unset", Created: testrecords.Start,
-		Updated: testrecords.Start}
+	want := api.GatewayInfo{Gateway: create.Request.Body, State: "unset", Created: testkit.ClockStart,
+		Updated: testkit.ClockStart}
 	want.Pass = records.Mask
 	if diff := cmp.Diff(want, b.get(t, "gw1")); diff != "" {
 		t.Error(diff)
@@ -183,7 +182,7 @@ func TestUpdateChangesWhatThePatchHas(t *testing.T) {
 			}
 		})
 	}
-	b := process(t, testredis.URL(t), testrecords.Ring(t, "secret"))
+	b := process(t, testredis.URL(t), testkit.Ring(t, "secret"))
 	b.create(t, oauthGateway("g"))
 	if _, err := b.Update(t.Context(), "g", api.GatewayPatch{User: new("u"), Pass: new("p")}); err != nil ||
 		b.get(t, "g").OAuth2 != nil {
@@ -206,7 +205,7 @@ func TestUpdateChangesWhatThePatchHas(t *testing.T) {
 		t.Errorf("unknown: %v", err)
 	}
 	_, err := b.Update(t.Context(), "g", api.GatewayPatch{Port: new(70000), Host: new("a b"), Preset: new("x")})
-	if diff := cmp.Diff([]string{"preset", "host", "port"}, testrecords.WrongFields(t, err)); diff != "" {
+	if diff := cmp.Diff([]string{"preset", "host", "port"}, testkit.WrongFields(t, err)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -270,7 +269,7 @@ func TestDelete(t *testing.T) {
 
 func TestOtherProcessesSeeAChangeWithinASecond(t *testing.T) {
 	b := setup(t)
-	other := process(t, b.url, testrecords.Ring(t, "secret"))
+	other := process(t, b.url, testkit.Ring(t, "secret"))
 	if exists, err := other.Exists(t.Context(), "g"); exists || err != nil {
 		t.Fatalf("%t, %v", exists, err)
 	}
@@ -303,7 +302,7 @@ func TestOtherProcessesSeeAChangeWithinASecond(t *testing.T) {
 // it.
 func TestWhileRedisIsAway(t *testing.T) {
 	server := testredis.Server(t)
-	b := process(t, server.URL(), testrecords.Ring(t, "secret"))
+	b := process(t, server.URL(), testkit.Ring(t, "secret"))
 	b.create(t, gateway("g"))
 	b.resolve(t, "g")
 	server.Kill()

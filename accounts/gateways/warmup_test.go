@@ -6,8 +6,8 @@ import (
 
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
 )
 
@@ -42,7 +42,7 @@ func TestAWarmupAllowsMoreEachDay(t *testing.T) {
 
 func TestAWarmupBeginsWhenItIsSet(t *testing.T) {
 	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	r, err := New(testredis.New(t), testrecords.Ring(t, "k"), Options{Now: func() time.Time { return now }})
+	r, err := New(testredis.New(t), testkit.Ring(t, "k"), Options{Now: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/postroom/postroom/internal/testclock"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
 )
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
@@ -19,7 +19,7 @@ var start = time.Date(2030, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
 // bench is Limits on an empty Redis, with a clock that stands still unless it is moved.
 type bench struct {
 	*Limits
-	*testclock.Clock
+	*testkit.Clock
 	db *redisdb.DB
 }
 
@@ -27,7 +27,7 @@ func setup(t testing.TB) *bench { return on(t, testredis.New(t)) }
 
 func on(t testing.TB, db *redisdb.DB) *bench {
 	t.Helper()
-	b := &bench{Clock: testclock.At(start), db: db}
+	b := &bench{Clock: testkit.ClockAt(start), db: db}
 	var err error
 	if b.Limits, err = New(db, Options{Now: b.Now}); err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // Answer is the result of [Limits.Take].

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 const (

@@ -7,10 +7,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/postroom/postroom/internal/testclock"
-	"github.com/postroom/postroom/internal/testport"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
 )
 
 // story goes through everything once, on whatever Redis it is given, by its own clock.
@@ -19,7 +18,7 @@ func story(t *testing.T, db *redisdb.DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{Limits: l, Clock: testclock.At(time.Now()), db: db}
+	b := &bench{Limits: l, Clock: testkit.ClockAt(time.Now()), db: db}
 	x, g := account(Rate{PerMinute: 2, PerDay: 100}), gateway(Rate{PerSecond: 0.01, Burst: 1})
 	if a := b.take(t, "", 1, x, g); !a.OK {
 		t.Fatalf("the first waits: %+v", a)
@@ -61,7 +60,7 @@ func story(t *testing.T, db *redisdb.DB) {
 // many.
 func TestStoryOnACluster(t *testing.T) {
 	t.Parallel()
-	port := fmt.Sprint(testport.Pair(t, 10000))
+	port := fmt.Sprint(testkit.PortPair(t, 10000))
 	node := testredis.Server(t, "--cluster-enabled", "yes", "--port", port, "--bind", "127.0.0.1",
 		"--appendonly", "no")
 	direct := redis.NewClient(&redis.Options{Network: "unix", Addr: node.Socket()})

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/internal/message"
 )
 
 // Error is the reason why there is no access token. It holds no secret.

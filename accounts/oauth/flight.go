@@ -7,7 +7,7 @@ import (
 	mathrand "math/rand/v2"
 	"time"
 
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 const (

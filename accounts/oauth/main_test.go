@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/postroom/postroom/internal/testclock"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/redisdb/seal"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/redisdb/seal"
 )
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
@@ -112,7 +112,7 @@ type process struct {
 	*Tokens
 	db  *redisdb.DB
 	log *journal
-	*testclock.Clock
+	*testkit.Clock
 }
 
 // journal is a log to look into.
@@ -152,7 +152,7 @@ func start(t *testing.T, url string, o Options, secrets ...string) *process {
 		secrets = []string{"s"}
 	}
 	p := &process{db: testredis.Connect(t, redisdb.Options{URL: url}), log: &journal{},
-		Clock: testclock.At(time.Now())}
+		Clock: testkit.ClockAt(time.Now())}
 	o.Logger, o.Now = slog.New(slog.NewTextHandler(p.log, &slog.HandlerOptions{Level: slog.LevelDebug})), p.Now
 	var err error
 	if p.Tokens, err = New(p.db, ring(t, secrets...), o); err != nil {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/dialing"
+	"github.com/postroom/postroom/internal/dialing"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/postroom/postroom/dialing"
+	"github.com/postroom/postroom/internal/dialing"
 )
 
 func TestJudge(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
 )
 
 func newDiscard() *slog.Logger { return slog.New(slog.DiscardHandler) }

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/postroom/postroom/dialing"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/internal/dialing"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/redisdb/seal"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/postroom/postroom/provider"
+	"github.com/postroom/postroom/internal/provider"
 	"github.com/postroom/postroom/smtpsend"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/accounts/oauth"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/smtpsend"
 )

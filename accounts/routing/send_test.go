@@ -11,8 +11,8 @@ import (
 
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/oauth"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb/seal"
 	"github.com/postroom/postroom/smtpsend"
 )
 

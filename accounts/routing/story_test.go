@@ -16,7 +16,7 @@ import (
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/accounts/oauth"
-	"github.com/postroom/postroom/internal/testport"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
 	"github.com/postroom/postroom/smtpsend"
@@ -61,7 +61,7 @@ func expect(t *testing.T, want string, s Sent) Sent {
 
 func TestStoryARelayGoesDownAndComesBack(t *testing.T) {
 	w := real(t, smtpsend.Options{})
-	port := testport.Free(t)
+	port := testkit.FreePort(t)
 	second := testsmtp.Start(t, testsmtp.Options{})
 	routes := []gateways.Relay{{SMTP: smtpsend.Relay{Host: "127.0.0.1", Port: port}}, to("b", second)}
 
@@ -170,7 +170,7 @@ func TestStoryManyAtOnce(t *testing.T) {
 	w := real(t, smtpsend.Options{})
 	w.Gateways = quiet{}
 	a, b := testsmtp.Start(t, testsmtp.Options{}), testsmtp.Start(t, testsmtp.Options{})
-	down := gateways.Relay{Gateway: "down", SMTP: smtpsend.Relay{Host: "127.0.0.1", Port: testport.Free(t)},
+	down := gateways.Relay{Gateway: "down", SMTP: smtpsend.Relay{Host: "127.0.0.1", Port: testkit.FreePort(t)},
 		Weight: 1}
 	routes := []gateways.Relay{down, to("a", a), to("b", b)}
 	routes[1].Weight, routes[1].Rate = 1, limits.Rate{PerSecond: 10, Burst: 10}

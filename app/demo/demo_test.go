@@ -24,7 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

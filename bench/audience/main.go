@@ -19,11 +19,11 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
 	"github.com/postroom/postroom/bench/rig"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/sendlog"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/newsletter/audience"
+	"github.com/postroom/postroom/newsletter/sendlog"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 type plan struct {

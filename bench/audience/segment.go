@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/audience"
-	"github.com/postroom/postroom/audience/segment"
 	"github.com/postroom/postroom/bench/rig"
-	"github.com/postroom/postroom/sendlog"
+	"github.com/postroom/postroom/newsletter/audience"
+	"github.com/postroom/postroom/newsletter/segment"
+	"github.com/postroom/postroom/newsletter/sendlog"
 )
 
 // oneInHundred is who of all subscribers opened the campaign of the measurement.

@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/bench/rig"
-	"github.com/postroom/postroom/internal/faultproxy"
-	"github.com/postroom/postroom/internal/testport"
+	"github.com/postroom/postroom/internal/testkit"
+	"github.com/postroom/postroom/internal/testproxy"
 )
 
 const (
@@ -45,7 +45,7 @@ type cluster struct {
 // node is a redis-server of the Cluster. One that was killed comes back under its id.
 type node struct {
 	*program
-	line   *faultproxy.Proxy
+	line   *testproxy.Proxy
 	bus    int           // port on which it talks to the other nodes
 	direct *redis.Client // over its own socket
 }
@@ -87,7 +87,7 @@ func (h *house) addNode(number int) (err error) {
 	if err := os.Mkdir(home, 0o700); err != nil {
 		return err
 	}
-	bus, release, err := testport.Hold()
+	bus, release, err := testkit.HoldPort()
 	if err != nil {
 		return err
 	}

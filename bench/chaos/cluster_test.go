@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/bench/rig"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // TestCluster: a process that is cut off reaches no node while another does, a dead master is replaced by its

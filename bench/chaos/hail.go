@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/bench/rig"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // Of sixteen kills so many hit Redis, and so many an API process. The others hit workers.

@@ -20,7 +20,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/bench/rig"
-	"github.com/postroom/postroom/internal/faultproxy"
+	"github.com/postroom/postroom/internal/testproxy"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
@@ -39,16 +39,16 @@ type house struct {
 	apis      []*postroom
 	workers   []*postroom
 	receivers []*receiver
-	hookLines []*faultproxy.Proxy
+	hookLines []*testproxy.Proxy
 	http      *http.Client
 }
 
 // postroom is one process of Postroom and its lines.
 type postroom struct {
 	*program
-	redisLine *faultproxy.Proxy // to the only redis-server; nil with a Cluster
-	apiLine   *faultproxy.Proxy // between clients and an API process
-	smtpLine  *faultproxy.Proxy // between a worker and its relay
+	redisLine *testproxy.Proxy // to the only redis-server; nil with a Cluster
+	apiLine   *testproxy.Proxy // between clients and an API process
+	smtpLine  *testproxy.Proxy // between a worker and its relay
 	relay     *testsmtp.Server
 	client    *api.Client
 }
@@ -111,8 +111,8 @@ func (h *house) start(p *program) {
 }
 
 // line puts a faulty line in front of a server.
-func (h *house) line(network, server string) (*faultproxy.Proxy, error) {
-	p, err := faultproxy.Listen(network, server)
+func (h *house) line(network, server string) (*testproxy.Proxy, error) {
+	p, err := testproxy.Listen(network, server)
 	if err == nil {
 		h.OnClose(p.Close)
 	}
@@ -232,7 +232,7 @@ func (h *house) heal(ctx context.Context) error {
 	programs := slices.Clone(h.servers)
 	for _, p := range h.processes() {
 		programs = append(programs, p.program)
-		for _, line := range []*faultproxy.Proxy{p.redisLine, p.smtpLine, p.apiLine} {
+		for _, line := range []*testproxy.Proxy{p.redisLine, p.smtpLine, p.apiLine} {
 			if line != nil {
 				line.Up()
 			}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
 )
 
 // verdict is what the ledger comes to. Copies and last words are counted for each recipient, the rest for

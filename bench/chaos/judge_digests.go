@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
 )
 
 // digested is what the digests of the ledger come to.

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
 )
 
 // quill writes the ledger of one campaign to two people.

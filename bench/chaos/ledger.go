@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
 )
 
 // ledger is what everybody but Postroom knows: what clients were told, what relays took, what webhook

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/bench/rig"
-	"github.com/postroom/postroom/event"
 )
 
 // options are the flags of a run.

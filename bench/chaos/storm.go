@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/bench/rig"
-	"github.com/postroom/postroom/internal/faultproxy"
+	"github.com/postroom/postroom/internal/testproxy"
 )
 
 // trouble is one way in which a place can fail.
@@ -141,7 +141,7 @@ func (h *house) moods(who string, set func(mood)) []trouble {
 }
 
 // lineTroubles are the ways in which a connection fails.
-func lineTroubles(kind, name string, line *faultproxy.Proxy, lease time.Duration) place {
+func lineTroubles(kind, name string, line *testproxy.Proxy, lease time.Duration) place {
 	return place{kind + " of " + name, 20 * time.Second, 4 * time.Second, []trouble{
 		{kind + " cut", 3, 0, 0, func(float64) { line.Cut() }, func() {}},
 		{kind + " down", 2, 200 * time.Millisecond, 3 * time.Second, func(float64) { line.Down() }, line.Up},

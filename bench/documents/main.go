@@ -20,9 +20,9 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/bench/rig"
-	"github.com/postroom/postroom/documents"
-	"github.com/postroom/postroom/documents/bleve"
-	"github.com/postroom/postroom/documents/query"
+	"github.com/postroom/postroom/outbox/search"
+	"github.com/postroom/postroom/outbox/search/bleve"
+	"github.com/postroom/postroom/outbox/search/query"
 )
 
 type plan struct {
@@ -61,7 +61,7 @@ func run(ctx context.Context, p plan) error {
 	if err := fill(ctx, store, p); err != nil {
 		return err
 	}
-	return search(ctx, store, p)
+	return measure(ctx, store, p)
 }
 
 // fill puts all mail, half of it twice.
@@ -70,7 +70,7 @@ func fill(ctx context.Context, store *bleve.Store, p plan) error {
 	began, cpu := time.Now(), rig.Self().CPU()
 	put, text, slowest := 0, 0, time.Duration(0)
 	for from := 0; from < p.documents; from += p.batch {
-		batch := make([]documents.Document, 0, p.batch)
+		batch := make([]search.Document, 0, p.batch)
 		for n := from; n < min(from+p.batch, p.documents); n++ {
 			batch = append(batch, m.document(n, n%2 == 1))
 			text += len(batch[len(batch)-1].Text)
@@ -101,12 +101,12 @@ func fill(ctx context.Context, store *bleve.Store, p plan) error {
 	return nil
 }
 
-// search asks questions of every kind.
-func search(ctx context.Context, store *bleve.Store, p plan) error {
+// measure asks questions of every kind.
+func measure(ctx context.Context, store *bleve.Store, p plan) error {
 	m, now := newMail(p), start.Add(time.Duration(p.documents)*step)
 	rare, common := m.words[4000], m.words[3]
 	began := time.Now()
-	if _, err := store.Search(ctx, documents.Search{Query: query.All{}, Size: 20}); err != nil {
+	if _, err := store.Search(ctx, search.Search{Query: query.All{}, Size: 20}); err != nil {
 		return err
 	}
 	fmt.Printf("the first search after the start reads the times of all messages: %d ms\n\n",
@@ -114,7 +114,7 @@ func search(ctx context.Context, store *bleve.Store, p plan) error {
 	fmt.Printf("| search | found | median ms | slowest ms |\n| --- | --- | --- | --- |\n")
 	for _, c := range []struct {
 		name, q string
-		change  func(*documents.Search)
+		change  func(*search.Search)
 	}{
 		{"a rare word", rare, nil},
 		{"a common word", common, nil},
@@ -127,11 +127,11 @@ func search(ctx context.Context, store *bleve.Store, p plan) error {
 		{"a domain", "to:domain7.example", nil},
 		{"a status and a day", "status:sent after:24h", nil},
 		{"everything but", "-status:sent", nil},
-		{"everything, page 500", "", func(s *documents.Search) { s.Skip = 9980 }},
-		{"everything, with facets", "", func(s *documents.Search) { s.Facets = true }},
-		{"a common word, with facets", common, func(s *documents.Search) { s.Facets = true }},
-		{"a common word, best first", common, func(s *documents.Search) { s.Relevance = true }},
-		{"one account's, with facets", common, func(s *documents.Search) {
+		{"everything, page 500", "", func(s *search.Search) { s.Skip = 9980 }},
+		{"everything, with facets", "", func(s *search.Search) { s.Facets = true }},
+		{"a common word, with facets", common, func(s *search.Search) { s.Facets = true }},
+		{"a common word, best first", common, func(s *search.Search) { s.Relevance = true }},
+		{"one account's, with facets", common, func(s *search.Search) {
 			s.Account, s.Facets = "account-3", true
 		}},
 	} {
@@ -139,7 +139,7 @@ func search(ctx context.Context, store *bleve.Store, p plan) error {
 		if err != nil {
 			return fmt.Errorf("%q: %w", c.q, err)
 		}
-		s := documents.Search{Query: n, Size: 20}
+		s := search.Search{Query: n, Size: 20}
 		if c.change != nil {
 			c.change(&s)
 		}
@@ -203,7 +203,7 @@ func newMail(p plan) *mail {
 }
 
 // document is the n-th message, the same each time.
-func (m *mail) document(n int, ended bool) documents.Document {
+func (m *mail) document(n int, ended bool) search.Document {
 	random := rand.New(rand.NewPCG(m.seed, uint64(n)+1))
 	zipf := rand.NewZipf(random, 1.1, 4, uint64(len(m.words)-1))
 	text := func(bytes int) string {
@@ -215,7 +215,7 @@ func (m *mail) document(n int, ended bool) documents.Document {
 		return b.String()
 	}
 	at := start.Add(time.Duration(n) * step)
-	d := documents.Document{
+	d := search.Document{
 		QueueID:   fmt.Sprintf("01%010X%012X00", at.UnixMilli(), random.Uint64()>>16),
 		Account:   "account-" + strconv.Itoa(random.IntN(50)),
 		MessageID: fmt.Sprintf("<%016x@domain7.example>", random.Uint64()), Subject: text(30 + random.IntN(30)),
@@ -235,7 +235,7 @@ func (m *mail) document(n int, ended bool) documents.Document {
 }
 
 // again is the n-th message as it stood later, without its text.
-func (m *mail) again(n int) documents.Document {
+func (m *mail) again(n int) search.Document {
 	d := m.document(n, true)
 	d.Text, d.TextKnown, d.Revision = "", false, 2
 	return d

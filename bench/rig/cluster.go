@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/postroom/postroom/internal/testport"
+	"github.com/postroom/postroom/internal/testkit"
 )
 
 const (
@@ -66,12 +66,12 @@ func (r *Rig) startNode(n int, more []string) (node *redis.Client, addr string, 
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, "", 0, err
 	}
-	port, release, err := testport.Hold()
+	port, release, err := testkit.HoldPort()
 	if err != nil {
 		return nil, "", 0, err
 	}
 	r.OnClose(release)
-	if bus, release, err = testport.Hold(); err != nil {
+	if bus, release, err = testkit.HoldPort(); err != nil {
 		return nil, "", 0, err
 	}
 	r.OnClose(release)

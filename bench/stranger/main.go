@@ -28,7 +28,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/bench/rig"
-	"github.com/postroom/postroom/internal/testcert"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
@@ -115,7 +115,7 @@ func (h *house) start(ctx context.Context) error {
 	}
 	h.OnClose(relay.Close)
 	cert, key := filepath.Join(h.Dir, "cert.pem"), filepath.Join(h.Dir, "key.pem")
-	certPEM, keyPEM, err := testcert.Make("localhost")
+	certPEM, keyPEM, err := testkit.MakeCertificate("localhost")
 	err = errors.Join(err, os.WriteFile(cert, certPEM, 0o600), os.WriteFile(key, keyPEM, 0o600))
 	if err != nil {
 		return err

@@ -10,9 +10,9 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/bench/rig"
+	"github.com/postroom/postroom/internal/redisdb/seal"
+	"github.com/postroom/postroom/internal/signedtoken"
 	"github.com/postroom/postroom/internal/testsmtp"
-	"github.com/postroom/postroom/message/signedtoken"
-	"github.com/postroom/postroom/redisdb/seal"
 )
 
 // target is the address that every link leads to.

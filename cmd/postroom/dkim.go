@@ -12,7 +12,7 @@ import (
 
 	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/maildns"
+	"github.com/postroom/postroom/internal/maildns"
 )
 
 func dkimVerbs() []verb {

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/net/idna"
 
-	"github.com/postroom/postroom/maildns"
+	"github.com/postroom/postroom/internal/maildns"
 )
 
 // resolver looks up the DNS.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // Limits for the difference between this clock and that of Redis: machines compare times of attempts and

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/cmd/emailengine"
+	"github.com/postroom/postroom/cmd/postroom/emailengine"
 )
 
 func migrateVerbs() []verb {

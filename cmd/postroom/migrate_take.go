@@ -15,7 +15,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/cmd/emailengine"
+	"github.com/postroom/postroom/cmd/postroom/emailengine"
 )
 
 // thing is an account, gateway, template, or the settings, to be taken.

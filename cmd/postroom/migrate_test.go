@@ -16,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/testpostroom"
+	"github.com/postroom/postroom/app/apptest"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
@@ -24,7 +24,7 @@ import (
 // recordedEmailEngine returns the file of a recording of an EmailEngine, with another port for its relay.
 func recordedEmailEngine(t *testing.T, file, port string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "emailengine", "testdata", file))
+	text, err := os.ReadFile(filepath.Join("emailengine", "testdata", file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func recordedEmailEngine(t *testing.T, file, port string) []byte {
 
 // migrating is a Postroom, and the Redis of an EmailEngine to move from, with the relay of its account shop.
 type migrating struct {
-	*testpostroom.Postroom
+	*apptest.Postroom
 	relay *testsmtp.Server
 	redis *redis.Client
 	from  []string // the flags that name the EmailEngine
@@ -42,7 +42,7 @@ type migrating struct {
 // Its queued mail is for 2032; maxAhead says whether that is too far ahead.
 func startMigrating(t *testing.T, maxAhead string) migrating {
 	t.Helper()
-	m := migrating{Postroom: testpostroom.Start(t, map[string]string{"message.maxAhead": maxAhead}),
+	m := migrating{Postroom: apptest.Start(t, map[string]string{"message.maxAhead": maxAhead}),
 		relay: testsmtp.Start(t, testsmtp.Options{Username: "shop", Password: "pa$$word ü"})}
 	server := testredis.Server(t)
 	m.redis = server.Client(t)
@@ -259,7 +259,7 @@ func TestMigrateFromAPI(t *testing.T) {
 	}))
 	defer server.Close()
 	t.Setenv("EE_TOKEN", "ee-token")
-	m := migrating{Postroom: testpostroom.Start(t, nil), from: []string{"--from", server.URL, "--from-token",
+	m := migrating{Postroom: apptest.Start(t, nil), from: []string{"--from", server.URL, "--from-token",
 		"env:EE_TOKEN"}}
 	code, rows, _ := m.migrate(t, "--apply")
 	has(t, rows, "gateway ses added its password, which EmailEngine's API does not show: postroom gateway update ses "+

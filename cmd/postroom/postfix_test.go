@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/postroom/postroom/internal/testpostfix"
+	"github.com/postroom/postroom/internal/testsmtp"
 )
 
 // TestPostfixPipesMailBack has a real Postfix hand a mail to `postroom bounce`. While Postroom is away,
@@ -35,7 +35,7 @@ func TestPostfixPipesMailBack(t *testing.T) {
 		}
 	}))
 	t.Cleanup(service.Close)
-	postfix := testpostfix.Start(t, testpostfix.Options{
+	postfix := testsmtp.StartPostfix(t, testsmtp.PostfixOptions{
 		Transports: map[string]string{"bounce.example.com": "program"},
 		Pipe: publicProgram(t) + " bounce --quiet --url " + service.URL +
 			" --token secret --to ${original_recipient}",
@@ -70,7 +70,7 @@ func TestPostfixPipesMailBack(t *testing.T) {
 }
 
 // waitFor waits until Postfix has logged something.
-func waitFor(t *testing.T, postfix *testpostfix.Server, text string) {
+func waitFor(t *testing.T, postfix *testsmtp.Postfix, text string) {
 	t.Helper()
 	for late := time.Now().Add(patience); !strings.Contains(postfix.Log(), text); time.Sleep(
 		20 * time.Millisecond) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/replies"
+	"github.com/postroom/postroom/smtpsend/replies"
 )
 
 // explainCmd says what a reply means. It asks no server.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // webhookStatsCmd shows the numbers of an endpoint.

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/postroom/postroom/internal/testpostroom"
+	"github.com/postroom/postroom/app/apptest"
 )
 
 // TestEachReaderGetsOneMail runs the program twice: the second time there is nothing new to mail.
 func TestEachReaderGetsOneMail(t *testing.T) {
-	p := testpostroom.Start(t, map[string]string{"serviceUrl": "https://mail.example.com"})
+	p := apptest.Start(t, map[string]string{"serviceUrl": "https://mail.example.com"})
 	for _, want := range [][]string{
 		{"example-ann is mailed every", "08:00 (Europe/Zurich)", "comment-91 for example-ann: waiting\n",
 			"comment-93 for example-ben: waiting\n", "example-ann would get: ",

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/testpostroom"
+	"github.com/postroom/postroom/app/apptest"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
@@ -43,7 +43,7 @@ func letters(t *testing.T, relay *testsmtp.Server) map[string]letter {
 }
 
 // runExample runs the program with its flags, and returns what it printed.
-func runExample(t *testing.T, p *testpostroom.Postroom, args ...string) (string, error) {
+func runExample(t *testing.T, p *apptest.Postroom, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
 	args = append([]string{"-url", p.URL, "-token", p.Token, "-list", "news"}, args...)
@@ -67,7 +67,7 @@ var leave = regexp.MustCompile(`href="https://mail\.example\.com/unsubscribe\?t=
 // TestNewsletterReachesEachPersonOnce runs the program twice, and looks at the mail: its words, its
 // fallbacks, and a link to leave for each person. Who left in between stays away.
 func TestNewsletterReachesEachPersonOnce(t *testing.T) {
-	p := testpostroom.Start(t, map[string]string{"serviceUrl": "https://mail.example.com"})
+	p := apptest.Start(t, map[string]string{"serviceUrl": "https://mail.example.com"})
 	out, err := runExample(t, p, "-from", "News <news@example.com>", "-test", "me@example.com")
 	if err != nil {
 		t.Fatalf("%v after\n%s", err, out)
@@ -114,7 +114,7 @@ func TestNewsletterReachesEachPersonOnce(t *testing.T) {
 // TestFaultIsPrintedAndNothingSent: without an address that recipients reach, nobody could leave. An earlier
 // draft gets what the next run says.
 func TestFaultIsPrintedAndNothingSent(t *testing.T) {
-	p := testpostroom.Start(t, nil)
+	p := apptest.Start(t, nil)
 	for _, from := range []string{"Old <old@example.com>", "New <new@example.com>"} {
 		out, err := runExample(t, p, "-from", from, "-test", "me@example.com")
 		if err == nil || !strings.Contains(err.Error(), "spring-news can't be sent") {

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/testpostroom"
+	"github.com/postroom/postroom/app/apptest"
 )
 
 // ledger counts how often each event was handled, and keeps the last request.
@@ -80,7 +80,7 @@ func (l *ledger) keep(next http.Handler) http.Handler {
 
 // world is a Postroom whose webhooks go to a receiver.
 type world struct {
-	*testpostroom.Postroom
+	*apptest.Postroom
 	*ledger
 	endpoint api.Endpoint
 	url      string
@@ -88,7 +88,7 @@ type world struct {
 
 func setup(t *testing.T) world {
 	t.Helper()
-	p := testpostroom.Start(t, map[string]string{"delivery.retry.base": "100ms"})
+	p := apptest.Start(t, map[string]string{"delivery.retry.base": "100ms"})
 	l := &ledger{counts: map[string]int{}}
 	key := []byte("a secret of thirty-two characters")
 	server := httptest.NewServer(l.keep(newReceiver(key, l.handle)))

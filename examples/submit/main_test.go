@@ -10,12 +10,12 @@ import (
 	"testing"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/testpostroom"
+	"github.com/postroom/postroom/app/apptest"
 )
 
 // TestAnswerLostOnTheWay loses the first answer: the message was accepted, and the caller does not know.
 func TestAnswerLostOnTheWay(t *testing.T) {
-	p := testpostroom.Start(t, nil)
+	p := apptest.Start(t, nil)
 	address, err := url.Parse(p.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestAnswerLostOnTheWay(t *testing.T) {
 
 // TestRefusalIsFinal does not repeat what can't succeed.
 func TestRefusalIsFinal(t *testing.T) {
-	p := testpostroom.Start(t, nil)
+	p := apptest.Start(t, nil)
 	_, err := confirmOrder(t.Context(), p.Client, "not an address", "1")
 	if refusal, ok := errors.AsType[*api.Failure](err); !ok ||
 		refusal.Problem.StatusCode != http.StatusBadRequest {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/text/encoding/htmlindex"
 
-	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/internal/message"
 )
 
 // content returns a part's body without its transfer encoding (RFC 2045 section 6). Of a damaged encoding it

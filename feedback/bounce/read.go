@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/signedtoken"
 )
 
 // Read reads a mail and returns what it reports. The error is the reader's; a mail without meaning is None

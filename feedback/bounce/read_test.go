@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/postroom/postroom/internal/testcpu"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -183,9 +183,9 @@ func TestHostileMailsEnd(t *testing.T) {
 		"json":             fill(daemon+"\n{\"notificationType\":", "["),
 	} {
 		t.Run(name, func(t *testing.T) {
-			begun := testcpu.Used(t)
+			begun := testkit.CPUUsed(t)
 			read(t, mail, Options{})
-			took := testcpu.Used(t) - begun
+			took := testkit.CPUUsed(t) - begun
 			t.Log(took)
 			if took > 20*time.Second {
 				t.Errorf("took %s", took)

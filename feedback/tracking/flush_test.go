@@ -12,7 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/internal/signedtoken"
 )
 
 // running is a world with Run, on the clock of synctest.

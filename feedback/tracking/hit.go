@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/feedback"
-	"github.com/postroom/postroom/message"
-	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/signedtoken"
 	"github.com/postroom/postroom/outbox"
 )
 

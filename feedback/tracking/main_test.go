@@ -11,7 +11,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"go.uber.org/goleak"
 
-	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/internal/signedtoken"
 	"github.com/postroom/postroom/outbox"
 )
 

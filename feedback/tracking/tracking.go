@@ -15,8 +15,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/message/signedtoken"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/signedtoken"
 	"github.com/postroom/postroom/outbox"
 )
 

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // Via is the way a request came.

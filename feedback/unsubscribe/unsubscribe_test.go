@@ -17,13 +17,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/event"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testclock"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/signedtoken"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/message/signedtoken"
 	"github.com/postroom/postroom/outbox"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
@@ -37,7 +37,7 @@ type bundle struct {
 	inbox *inbox
 	log   *bytes.Buffer
 	reg   *prometheus.Registry
-	clock *testclock.Clock
+	clock *testkit.Clock
 }
 
 type inbox struct {
@@ -64,7 +64,7 @@ func (s senders) Get(_ context.Context, account string) (api.AccountInfo, error)
 func setup(t *testing.T) *bundle {
 	t.Helper()
 	b := &bundle{t: t, inbox: &inbox{}, log: new(bytes.Buffer), reg: prometheus.NewRegistry(),
-		clock: testclock.At(time.Date(2030, 1, 2, 3, 4, 5, 678e6, time.UTC))}
+		clock: testkit.ClockAt(time.Date(2030, 1, 2, 3, 4, 5, 678e6, time.UTC))}
 	var err error
 	if b.ring, err = signedtoken.New([]signedtoken.Key{
 		signedtoken.KeyOf([]byte("0123456789abcdef0123456789abcdef"))}); err != nil {

@@ -7,10 +7,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/feedback"
-	"github.com/postroom/postroom/message/signedtoken"
-	"github.com/postroom/postroom/suppression"
+	"github.com/postroom/postroom/internal/signedtoken"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // Visit is a recipient who followed a link of a mail.

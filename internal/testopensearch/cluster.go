@@ -15,9 +15,9 @@ import (
 	"testing"
 )
 
-// Cluster is a server that plays OpenSearch. It knows the requests that package documents/opensearch makes,
-// as the published API describes them, and fails the test at any other, at a field or a parameter it does not
-// know, and at a wrong content type. Its indexes are in memory, and queries really look into them.
+// Cluster is a server that plays OpenSearch. It knows the requests that package outbox/search/opensearch
+// makes, as the published API describes them, and fails the test at any other, at a field or a parameter it
+// does not know, and at a wrong content type. Its indexes are in memory, and queries really look into them.
 type Cluster struct {
 	*httptest.Server
 	t *testing.T

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
 )
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }

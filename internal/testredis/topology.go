@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/postroom/postroom/internal/testport"
+	"github.com/postroom/postroom/internal/testkit"
 )
 
 // agreeWithin is how long servers may take to find each other on a machine busy with other tests.
@@ -99,7 +99,7 @@ func Replicated(t testing.TB, o Topology) *Group {
 // server starts one that listens on a port of its own.
 func (o Topology) server(t testing.TB, args ...string) *Process {
 	t.Helper()
-	return o.serverAt(t, testport.Free(t), args...)
+	return o.serverAt(t, testkit.FreePort(t), args...)
 }
 
 func (o Topology) serverAt(t testing.TB, port int, args ...string) *Process {
@@ -164,7 +164,7 @@ func (o Topology) sentinel(t testing.TB, master *Process) *Process {
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return keep(t, &Process{port: testport.Free(t), password: o.Password, config: conf,
+	return keep(t, &Process{port: testkit.FreePort(t), password: o.Password, config: conf,
 		args: []string{"--sentinel"}})
 }
 
@@ -203,7 +203,7 @@ func Cluster(t testing.TB, o Topology) *Group {
 // node starts a server for a Cluster, whose members talk to each other on a second port.
 func (o Topology) node(t testing.TB) *Process {
 	t.Helper()
-	return o.serverAt(t, testport.Pair(t, 10000), "--cluster-enabled", "yes")
+	return o.serverAt(t, testkit.PortPair(t, 10000), "--cluster-enabled", "yes")
 }
 
 // meet makes all servers members of one Cluster.

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
 )
 
 func TestSentinelsReplaceTheirMaster(t *testing.T) {

@@ -3,7 +3,7 @@ package testsmtp
 import (
 	"crypto/tls"
 
-	"github.com/postroom/postroom/internal/testcert"
+	"github.com/postroom/postroom/internal/testkit"
 )
 
 // certificate is a certificate for the loopback addresses, which is its own authority.
@@ -13,7 +13,7 @@ type certificate struct {
 }
 
 func newCertificate() (*certificate, error) {
-	cert, key, err := testcert.Make("testsmtp")
+	cert, key, err := testkit.MakeCertificate("testsmtp")
 	if err != nil {
 		return nil, err
 	}

@@ -7,4 +7,13 @@
 //
 // It keeps what it accepted in memory until it is closed, trusts nobody's limits but its own, and is never
 // part of the product.
+//
+// # Postfix
+//
+// It also runs a real Postfix for tests: an instance of its own, on a free port of the loopback
+// interface, that delivers all mail for example.net into one maildir and sends nothing out, but where a test
+// says so.
+//
+// It needs Debian's postfix and, as Postfix does, root. A test that can't have it fails, with a sentence that
+// says what to do.
 package testsmtp

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/redisdb/seal"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/redisdb/seal"
 	"github.com/postroom/postroom/server/people"
 )
 

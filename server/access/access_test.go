@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
 )
 
 const bootstrap = "a bootstrap token of the configuration"
@@ -45,7 +45,7 @@ func setup(t *testing.T) bundle {
 func process(t *testing.T, url string, o Options) bundle {
 	t.Helper()
 	db := testredis.Connect(t, redisdb.Options{URL: url})
-	a, err := New(db, testrecords.Ring(t, "secret"), o)
+	a, err := New(db, testkit.Ring(t, "secret"), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestNoSecretIsStoredOrLogged(t *testing.T) {
 }
 
 func BenchmarkAuthenticate(b *testing.B) {
-	a, err := New(testredis.New(b), testrecords.Ring(b, "secret"), Options{})
+	a, err := New(testredis.New(b), testkit.Ring(b, "secret"), Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

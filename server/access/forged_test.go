@@ -7,17 +7,17 @@ import (
 	"testing"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
 )
 
 // under is a process with these secrets of the instance, the current one first.
 func under(t *testing.T, url, secret string, older ...string) bundle {
 	t.Helper()
 	db := testredis.Connect(t, redisdb.Options{URL: url})
-	a, err := New(db, testrecords.Ring(t, secret, older...), Options{Token: bootstrap})
+	a, err := New(db, testkit.Ring(t, secret, older...), Options{Token: bootstrap})
 	if err != nil {
 		t.Fatal(err)
 	}

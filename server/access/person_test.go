@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/server/people"
 )
 
@@ -22,7 +22,7 @@ const password = "correct horse battery"
 func withPeople(t *testing.T, url string, o Options) bundle {
 	t.Helper()
 	db := testredis.Connect(t, redisdb.Options{URL: url})
-	ring := testrecords.Ring(t, "secret")
+	ring := testkit.Ring(t, "secret")
 	var err error
 	if o.People, err = people.New(db, ring, people.Options{PasswordMemory: 64}); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // SessionCookie returns the name of the cookie of a session. Over TLS no other host, and nobody who changes a

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // validate returns all wrong fields of a request for a token.

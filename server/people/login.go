@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 const (

@@ -14,10 +14,10 @@ import (
 	"github.com/pquerna/otp/totp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
 )
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
@@ -46,7 +46,7 @@ func setup(t *testing.T) bundle {
 
 func on(t *testing.T, db *redisdb.DB, secret string, older ...string) bundle {
 	t.Helper()
-	p, err := New(db, testrecords.Ring(t, secret, older...), Options{PasswordMemory: 64})
+	p, err := New(db, testkit.Ring(t, secret, older...), Options{PasswordMemory: 64})
 	if err != nil {
 		t.Fatal(err)
 	}

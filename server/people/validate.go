@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // MinPassword is the fewest characters of a password.

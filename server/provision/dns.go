@@ -14,8 +14,8 @@ import (
 
 	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/maildns"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/maildns"
 )
 
 // DNS is what the records of accounts depend on.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // CreateGateway stores a gateway, or replaces it. The accounts that list it try again.

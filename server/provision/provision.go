@@ -9,9 +9,9 @@ import (
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/outbox/templates"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/people"
-	"github.com/postroom/postroom/templates"
 )
 
 // Provisioner changes accounts and gateways. All fields are required.

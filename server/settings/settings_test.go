@@ -17,11 +17,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/redisdb/seal"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/redisdb/seal"
 )
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
@@ -402,7 +402,7 @@ func TestHeadersOfWebhooksStayWithTheirAddress(t *testing.T) {
 	for _, url := range []string{"https://evil.example/", "https://example.com:8443/hook",
 		"http://example.com/hook", "https://example.com/other", ""} {
 		_, err := b.Update(t.Context(), api.Settings{Webhooks: &url})
-		if diff := cmp.Diff([]string{"webhooksCustomHeaders"}, testrecords.WrongFields(t, err)); diff != "" {
+		if diff := cmp.Diff([]string{"webhooksCustomHeaders"}, testkit.WrongFields(t, err)); diff != "" {
 			t.Errorf("%s: %s", url, diff)
 		}
 	}

@@ -9,8 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/postroom/postroom/server/proxies"
-	"github.com/postroom/postroom/server/strangers"
+	"github.com/postroom/postroom/server/clients"
 )
 
 // refuseTimeout bounds the writing of a refusal to a connection beyond the limit.
@@ -52,9 +51,9 @@ func temporary(err error) bool {
 // admit serves a connection in a goroutine of its own, unless there is no room for it.
 func (i *Inlet) admit(ctx context.Context, conn net.Conn, l listener) {
 	w := newWire(conn, i.pace())
-	var client proxies.Client // not known before the PROXY header
-	if !proxies.Waits(conn) && !l.lmtp {
-		client, _ = proxies.OfConn(conn) // fails for a PROXY header only
+	var client clients.Client // not known before the PROXY header
+	if !clients.Waits(conn) && !l.lmtp {
+		client, _ = clients.OfConn(conn) // fails for a PROXY header only
 	}
 	pass, ok := i.enter(w, l, client.Addr)
 	if !ok {
@@ -63,7 +62,7 @@ func (i *Inlet) admit(ctx context.Context, conn net.Conn, l listener) {
 	}
 	go func() {
 		defer i.leave(w, pass)
-		client, err := proxies.OfConn(conn)
+		client, err := clients.OfConn(conn)
 		if err != nil || !l.lmtp && !pass.Identify(client.Addr, time.Now()) {
 			return
 		}
@@ -76,7 +75,7 @@ func (i *Inlet) admit(ctx context.Context, conn net.Conn, l listener) {
 
 // enter registers a connection. It returns false if the gate has no room, and while the inlet stops. The
 // address is invalid if it is not counted.
-func (i *Inlet) enter(w *wire, l listener, remote netip.Addr) (*strangers.Pass, bool) {
+func (i *Inlet) enter(w *wire, l listener, remote netip.Addr) (*clients.Pass, bool) {
 	pass := l.gate.Enter(remote, w.cut, time.Now())
 	if pass == nil {
 		return nil, false
@@ -93,7 +92,7 @@ func (i *Inlet) enter(w *wire, l listener, remote netip.Addr) (*strangers.Pass, 
 	return pass, true
 }
 
-func (i *Inlet) leave(w *wire, pass *strangers.Pass) {
+func (i *Inlet) leave(w *wire, pass *clients.Pass) {
 	w.close()
 	pass.Leave()
 	i.mu.Lock()

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/audit"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/audit"
 )
 
 // renewAfter is how long the check of a token at login holds for the first message. Within it, login and

@@ -12,10 +12,10 @@ import (
 	"os"
 	"time"
 
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/feedback/bounce"
-	"github.com/postroom/postroom/server/strangers"
+	"github.com/postroom/postroom/server/clients"
 )
 
 // Bounces takes bounces in. feedback.Bounces implements it.
@@ -65,7 +65,7 @@ func NewBounceListener(to Bounces, o BounceOptions) (*Inlet, error) {
 	o.LoginTimeout = cmp.Or(o.LoginTimeout, bounceTime)
 	i := newInlet(o.Options, newBounceMetrics(o.Metrics))
 	i.bounces = to
-	i.memory = strangers.NewPool(strangers.Shares{Size: bounceMemory, First: keptOfBounce})
+	i.memory = clients.NewPool(clients.Shares{Size: bounceMemory, First: keptOfBounce})
 	// Each has a gate of its own: strangers cannot close the door of the house's mail server.
 	smtp, lmtp := i.newGate("bounce.maxConnections"), i.newGate("bounce.maxConnections")
 	if err := cmp.Or(

@@ -16,10 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/feedback"
 	"github.com/postroom/postroom/feedback/bounce"
-	"github.com/postroom/postroom/internal/testcert"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/server/smtpd"
 )
 
@@ -287,7 +287,7 @@ func TestLargeReturnedMail(t *testing.T) {
 }
 
 func TestReturnedMailOverTLS(t *testing.T) {
-	files := testcert.New(t)
+	files := testkit.NewCertificate(t)
 	ca := files.Issue(t, "first")
 	to := &returns{}
 	inlet := startBounces(t, to, smtpd.BounceOptions{

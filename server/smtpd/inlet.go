@@ -18,11 +18,10 @@ import (
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/certificate"
+	"github.com/postroom/postroom/internal/audit"
+	"github.com/postroom/postroom/internal/dialing"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/audit"
-	"github.com/postroom/postroom/server/proxies"
-	"github.com/postroom/postroom/server/strangers"
+	"github.com/postroom/postroom/server/clients"
 )
 
 // Outbox takes the messages. outbox.Outbox implements it.
@@ -48,7 +47,7 @@ type Options struct {
 	Hostname     string // name in the greeting; empty: os.Hostname
 	InsecureAuth bool   // accept tokens without TLS from other machines too
 	// Proxies send the PROXY protocol on Listen and ListenTLS; nil: nobody does
-	Proxies        *proxies.Proxies
+	Proxies        *clients.Proxies
 	MaxMessage     int64 // bytes of a message; 0: 25 MB
 	MaxRecipients  int   // recipients of a message; 0: 1000
 	MaxConnections int   // connections at once; 0: 500
@@ -93,10 +92,10 @@ type Inlet struct {
 	bounces   Bounces // nil: applications submit their messages here
 	opts      Options
 	listeners []listener
-	cert      *certificate.Files // nil: no TLS
+	cert      *dialing.Certificate // nil: no TLS
 	metrics   *metrics
 	log       maillog
-	memory    *strangers.Pool     // Options.BodyMemory
+	memory    *clients.Pool       // Options.BodyMemory
 	turns     *semaphore.Weighted // for the outbox, taken by messages that hold some of memory
 
 	mu       sync.Mutex
@@ -108,7 +107,7 @@ type Inlet struct {
 // listener is one address of an Inlet.
 type listener struct {
 	net.Listener
-	gate     *strangers.Gate
+	gate     *clients.Gate
 	implicit bool // TLS from the first byte
 	lmtp     bool // RFC 2033 is spoken
 }
@@ -141,27 +140,27 @@ func New(parts Parts, o Options) (*Inlet, error) {
 func newInlet(o Options, m *metrics) *Inlet {
 	o = o.withDefaults()
 	return &Inlet{
-		opts: o, metrics: m, log: maillog{o.Logger}, memory: strangers.NewPool(strangers.Shares{
+		opts: o, metrics: m, log: maillog{o.Logger}, memory: clients.NewPool(clients.Shares{
 			Size: o.BodyMemory, First: o.MaxMessage}),
 		turns: semaphore.NewWeighted(int64(min(runtime.GOMAXPROCS(0), runtime.NumCPU()))), open: map[*wire]bool{},
 	}
 }
 
 // newGate makes the gate of the listeners of one kind.
-func (i *Inlet) newGate(setting string) *strangers.Gate {
-	return strangers.NewGate(strangers.Limits{Connections: i.opts.MaxConnections,
+func (i *Inlet) newGate(setting string) *clients.Gate {
+	return clients.NewGate(clients.GateLimits{Connections: i.opts.MaxConnections,
 		PerNetwork: i.opts.MaxConnectionsPerAddress, Count: i.metrics.connections, Setting: setting,
 		Logger: i.opts.Logger})
 }
 
 // pace is how fast a message must come.
-func (i *Inlet) pace() strangers.Pace { return strangers.PaceOf(i.opts.MinRate, i.opts.IdleTimeout) }
+func (i *Inlet) pace() clients.Pace { return clients.PaceOf(i.opts.MinRate, i.opts.IdleTimeout) }
 
 func (i *Inlet) loadCertificate() (err error) {
 	if i.opts.TLSCert == "" {
 		return nil
 	}
-	if i.cert, err = certificate.Load(i.opts.TLSCert, i.opts.TLSKey, i.opts.Logger); err != nil {
+	if i.cert, err = dialing.LoadCertificate(i.opts.TLSCert, i.opts.TLSKey, i.opts.Logger); err != nil {
 		return fmt.Errorf("smtpd.tls: %w", err)
 	}
 	return nil
@@ -181,9 +180,9 @@ func (i *Inlet) listen(setting, address string, l listener) (err error) {
 		return fmt.Errorf("%s: %w", setting, err)
 	}
 	if i.opts.Proxies != nil && !l.lmtp {
-		first := proxies.ServerFirst
+		first := clients.ServerFirst
 		if l.implicit {
-			first = proxies.ClientFirst
+			first = clients.ClientFirst
 		}
 		l.Listener = i.opts.Proxies.Listen(l.Listener, i.proxySetting(), first)
 	}

@@ -10,16 +10,16 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
 	"github.com/postroom/postroom/server/access"
 	"github.com/postroom/postroom/server/smtpd"
 )
 
 // TestTokens logs in with real tokens of every kind.
 func TestTokens(t *testing.T) {
-	rights, err := access.New(testredis.New(t), testrecords.Ring(t, "secret"),
+	rights, err := access.New(testredis.New(t), testkit.Ring(t, "secret"),
 		access.Options{Token: "bootstrap-token-of-the-test"})
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestTokens(t *testing.T) {
 // TestRateLimitCountsMessages: a token that allows three requests sends three messages over one connection,
 // the login included.
 func TestRateLimitCountsMessages(t *testing.T) {
-	rights, err := access.New(testredis.New(t), testrecords.Ring(t, "secret"), access.Options{})
+	rights, err := access.New(testredis.New(t), testkit.Ring(t, "secret"), access.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestRateLimitCountsMessages(t *testing.T) {
 
 // TestDeletedTokenSendsNothingMore on a connection that was open before.
 func TestDeletedTokenSendsNothingMore(t *testing.T) {
-	rights, err := access.New(testredis.New(t), testrecords.Ring(t, "secret"), access.Options{})
+	rights, err := access.New(testredis.New(t), testkit.Ring(t, "secret"), access.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestDeletedTokenSendsNothingMore(t *testing.T) {
 
 // TestGuessingIsSlowedDown over all connections from one address.
 func TestGuessingIsSlowedDown(t *testing.T) {
-	rights, err := access.New(testredis.New(t), testrecords.Ring(t, "secret"), access.Options{})
+	rights, err := access.New(testredis.New(t), testkit.Ring(t, "secret"), access.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestGuessingIsSlowedDown(t *testing.T) {
 
 func TestLoginWhileRedisIsAway(t *testing.T) {
 	away := testredis.Connect(t, redisdb.Options{URL: testredis.URL(t)})
-	rights, err := access.New(away, testrecords.Ring(t, "secret"), access.Options{})
+	rights, err := access.New(away, testkit.Ring(t, "secret"), access.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // maillog writes the lines that an operator looks for when mail does not come in. They contain no mail

@@ -15,16 +15,16 @@ import (
 	"github.com/pires/go-proxyproto/tlvparse"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/proxies"
+	"github.com/postroom/postroom/server/clients"
 	"github.com/postroom/postroom/server/smtpd"
 )
 
 // thisMachine are proxies on the machine of the tests.
-func thisMachine(log *slog.Logger) *proxies.Proxies {
-	return proxies.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, log)
+func thisMachine(log *slog.Logger) *clients.Proxies {
+	return clients.New([]netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, log)
 }
 
 // proxied is a connection of a proxy for a client at an address.
@@ -56,7 +56,7 @@ func (w *world) proxied(address string, version byte, from string, overTLS bool)
 // TestClientBehindTheProxy logs in by each way through a proxy, with a token that is restricted to the
 // address of the client. It is not the machine's own address, so it needs TLS.
 func TestClientBehindTheProxy(t *testing.T) {
-	rights, err := access.New(testredis.New(t), testrecords.Ring(t, "secret"), access.Options{})
+	rights, err := access.New(testredis.New(t), testkit.Ring(t, "secret"), access.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,10 +160,10 @@ func TestProxyWithoutItsHeader(t *testing.T) {
 // TestForgedProxyHeader: the header of a client that is no trusted proxy ends the conversation. A log line
 // tells the operator of a proxy what to set.
 func TestForgedProxyHeader(t *testing.T) {
-	stranger := proxies.New([]netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}, nil)
+	stranger := clients.New([]netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}, nil)
 	for _, tt := range []struct {
 		name    string
-		proxies *proxies.Proxies
+		proxies *clients.Proxies
 		version byte
 		replies string
 	}{

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/postroom/postroom/fault"
+	"github.com/postroom/postroom/api/fault"
 )
 
 // reply is the answer to a command: code (RFC 5321 section 4.2), enhanced code (RFC 3463; empty for 3xx and

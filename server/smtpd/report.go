@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/message"
+	"github.com/postroom/postroom/internal/message"
 )
 
 // report is what a client asks for in delivery status notifications (RFC 3461). Postroom keeps one request a

@@ -22,13 +22,12 @@ import (
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/testcert"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/internal/audit"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/redisdb/seal"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/redisdb/seal"
 	"github.com/postroom/postroom/server/access"
-	"github.com/postroom/postroom/server/audit"
 	"github.com/postroom/postroom/server/smtpd"
 )
 
@@ -46,7 +45,7 @@ type world struct {
 	inlet  *smtpd.Inlet
 	outbox *outbox
 	ca     *x509.CertPool
-	files  testcert.Files
+	files  testkit.Certificate
 	stop   func() // ends Run and waits for it; once is enough
 	reg    *prometheus.Registry
 }
@@ -70,7 +69,7 @@ func setup(t testing.TB, s settings) *world {
 	}
 	o.Logger = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if s.tls {
-		w.files = testcert.New(t)
+		w.files = testkit.NewCertificate(t)
 		w.ca = w.files.Issue(t, "first")
 		o.ListenTLS, o.TLSCert, o.TLSKey = "127.0.0.1:0", w.files.Cert, w.files.Key
 	}
@@ -144,7 +143,7 @@ func (o *outbox) all() []api.SubmitRequest {
 // oneToken returns an access that knows token.
 func oneToken(t testing.TB, db *redisdb.DB) *access.Access {
 	t.Helper()
-	rights, err := access.New(db, testrecords.Ring(t, "secret"), access.Options{Token: token})
+	rights, err := access.New(db, testkit.Ring(t, "secret"), access.Options{Token: token})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,8 @@ import (
 const module = "github.com/postroom/postroom/"
 
 // gear are the packages whose types are no implementations: they serve tests and measurements.
-var gear = regexp.MustCompile(`^(internal|bench|examples)(/|$)`)
+var gear = regexp.MustCompile(
+	`^(internal/test[a-z]+|app/apptest|outbox/search/searchtest|bench|examples)(/|$)`)
 
 // singleInterfaces names the interfaces of the module below root that one type of it implements.
 func singleInterfaces(root string) ([]string, error) {

@@ -10,7 +10,7 @@
 //     tables of tests and of Markdown, links, fenced code) may be longer;
 //   - methods: those declared on a type, tests included;
 //   - interfaces with one implementation: named interfaces outside of tests that exactly one type of this
-//     module implements, the gear of tests (internal, bench, examples) left out.
+//     module implements, the gear of tests (internal/test*, app/apptest), bench and examples left out.
 package main
 
 import (

@@ -14,14 +14,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/postroom/postroom/dialing"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/server/audit"
+	"github.com/postroom/postroom/internal/audit"
+	"github.com/postroom/postroom/internal/dialing"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 const (
 	stream   = "events"     // outbox owns it
-	auditLog = audit.Stream // server/audit owns it
+	auditLog = audit.Stream // internal/audit owns it
 	field    = "e"          // in both
 	group    = "archive"
 

@@ -21,10 +21,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/postroom/postroom/dialing"
-	"github.com/postroom/postroom/event"
+	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/dialing"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
 )
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }

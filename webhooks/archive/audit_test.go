@@ -8,17 +8,17 @@ import (
 	"testing"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/testrecords"
+	"github.com/postroom/postroom/internal/audit"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/testkit"
 	"github.com/postroom/postroom/internal/testredis"
-	"github.com/postroom/postroom/redisdb"
-	"github.com/postroom/postroom/server/audit"
 )
 
 // TestTheAuditLogIsKept: each entry as it was hashed, also where events are spread over partitions.
 func TestTheAuditLogIsKept(t *testing.T) {
 	t.Parallel()
 	db := testredis.Open(t, redisdb.Options{Partitions: 3})
-	log, err := audit.New(db, testrecords.Ring(t, "secret"), audit.Options{})
+	log, err := audit.New(db, testkit.Ring(t, "secret"), audit.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@
 // An entry of the audit log is a line like an event, of the kind audit.
 //
 // It owns no Redis keys except the group "archive" of the streams events, which outbox owns, and audit, which
-// server/audit owns. [Leave] removes the groups where there is no archive: a group without readers would keep
-// the stream of events from being trimmed. The audit log is trimmed whether or not it was archived.
+// internal/audit owns. [Leave] removes the groups where there is no archive: a group without readers would
+// keep the stream of events from being trimmed. The audit log is trimmed whether or not it was archived.
 //
 // When the disk is full or gone, events wait in Redis, and the log says so.
 package archive

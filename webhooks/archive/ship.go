@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/postroom/postroom/redisdb"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 const (

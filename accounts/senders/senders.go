@@ -1,0 +1,183 @@
+package senders
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/signedtoken"
+)
+
+// The limits of the mails.
+const (
+	PerAddress = 3  // a day, whoever asks
+	PerAccount = 20 // a day
+
+	// Lifetime is how long a link works.
+	Lifetime = 24 * time.Hour
+
+	again = 10 * time.Minute // a request that is repeated within this time is the same one
+)
+
+// Parts are what proving needs. All are required.
+type Parts struct {
+	DB       *redisdb.DB
+	Tokens   *signedtoken.Ring // seals and reads the links
+	Accounts *accounts.Accounts
+	// Submit of outbox.Outbox
+	Submit func(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error)
+	// URL returns the public address of the instance; empty: none is set
+	URL func() string
+}
+
+// Options are the settings. The zero value sends no mail.
+type Options struct {
+	Account  string                // sends the mails; empty: none are sent
+	Logger   *slog.Logger          // nil: nothing is logged
+	Registry prometheus.Registerer // nil: nothing is counted
+	Now      func() time.Time      // nil: time.Now
+}
+
+// Proofs sends the mails and reads their links. It is safe for concurrent use.
+type Proofs struct {
+	Parts
+	account string
+	log     *slog.Logger
+	now     func() time.Time
+	metrics *metrics
+}
+
+// New makes Proofs. It does no I/O.
+func New(parts Parts, o Options) (*Proofs, error) {
+	if parts.DB == nil || parts.Tokens == nil || parts.Accounts == nil || parts.Submit == nil ||
+		parts.URL == nil {
+		return nil, errors.New("new senders: a part is missing")
+	}
+	p := &Proofs{Parts: parts, account: o.Account, now: o.Now, metrics: newMetrics(o.Registry),
+		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
+	if p.now == nil {
+		p.now = time.Now
+	}
+	return p, nil
+}
+
+// Ask sends a mail to an address, with the link that makes it a sender of an account. Until then it is
+// pending. One that the account may use already gets no mail. Limited: there were too many mails. Conflict:
+// no mails are sent, the account sends the mails itself, or the address is suppressed.
+func (p *Proofs) Ask(ctx context.Context, account, address string) (api.SenderInfo, error) {
+	info, result, err := p.ask(ctx, account, address)
+	if fault.Is(err, fault.Limited) {
+		result = "limited"
+	} else if err != nil {
+		result = "refused"
+	}
+	if result != "" {
+		p.metrics.mails.WithLabelValues(result).Inc()
+	}
+	return info, err
+}
+
+// ask is Ask. Its result is that of the metric; empty: none.
+func (p *Proofs) ask(ctx context.Context, account, address string) (api.SenderInfo, string, error) {
+	address, err := message.NormalizeAddress(address)
+	if err != nil {
+		return api.SenderInfo{}, "", fault.InvalidFields([]fault.Field{{Key: "sender",
+			Message: err.Error() + "; a mail verifies an address, the DNS a domain"}})
+	}
+	address = strings.ToLower(address) // as on the record
+	found, err := p.Accounts.Get(ctx, account)
+	if err != nil {
+		return api.SenderInfo{}, "", err
+	}
+	for _, right := range found.Senders {
+		if right.Sender == address && right.Status != api.SenderPending {
+			return accounts.InfoOf(right), "", nil
+		}
+	}
+	base := p.URL()
+	if err := p.able(account, base); err != nil {
+		return api.SenderInfo{}, "", err
+	}
+	asked, fresh, err := p.count(ctx, account, address)
+	if err != nil {
+		return api.SenderInfo{}, "", err
+	}
+	info, err := accounts.SenderProofs{Accounts: p.Accounts}.Pend(ctx, account, address, asked)
+	if err != nil {
+		return info, "", err
+	}
+	req, err := p.mail(found.Account, base, address, asked)
+	if err != nil {
+		return info, "", err
+	}
+	answer, err := p.Submit(ctx, req)
+	switch {
+	case err != nil:
+		return info, "", err
+	case answer.Skipped != nil:
+		return info, "", fault.New(fault.Conflict, "AddressSuppressed",
+			"No mail is sent to this address: it is suppressed for account %q, which sends these mails", p.account)
+	}
+	info.Mail = &api.SenderMail{Asked: asked, Expires: asked.Add(Lifetime)}
+	p.log.InfoContext(ctx, "sender asked by mail", "account", account, "message_id", answer.QueueID)
+	if !fresh {
+		return info, "repeated", nil
+	}
+	return info, "sent", nil
+}
+
+// able returns Conflict if no mail can be sent for an account.
+func (p *Proofs) able(account, base string) error {
+	switch {
+	case p.account == "":
+		return fault.New(fault.Conflict, "SenderMailOff",
+			"Addresses are not verified by mail here: set senders.mailAccount to an account that customers have no "+
+				"token of, or verify the domain")
+	case p.account == account:
+		return fault.New(fault.Conflict, "SenderMailOwn",
+			"Account %q sends these mails and could read its own link: set the sender with a token that is not bound "+
+				"to an account", account)
+	case base == "":
+		return fault.New(fault.Conflict, "NoPublicAddress",
+			"The link needs the public address of this Postroom: set serviceUrl")
+	}
+	return nil
+}
+
+// count counts a mail, and returns when it was asked for. fresh: it was not asked for lately.
+func (p *Proofs) count(ctx context.Context, account, address string) (asked time.Time, fresh bool,
+	err error) {
+	now := p.now()
+	got, err := askScript.Run(ctx, p.DB.Client(), []string{addressKey(address), accountKey(account)}, askArgs{
+		Mail: account + " " + hashOf(address), Now: now, Day: (24 * time.Hour).Milliseconds(),
+		Again: again.Milliseconds(), PerAddress: PerAddress, PerAccount: PerAccount,
+	})
+	if err != nil {
+		return asked, false, redisdb.Failed(err, "senders: count a mail of account %s", account)
+	}
+	var f *fault.Error
+	switch got.Word {
+	case "ADDRESS":
+		f = fault.New(fault.Limited, "TooManySenderMails",
+			"This address got %d of these mails within a day: follow the link of one of them, or try again later",
+			PerAddress)
+	case "ACCOUNT":
+		f = fault.New(fault.Limited, "TooManySenderMails",
+			"Account %q asked for %d of these mails within a day: try again later, or verify the domain", account,
+			PerAccount)
+	default:
+		return got.Asked.UTC(), got.Word == "SEND", nil
+	}
+	f.RetryAfter = max(got.Free.Sub(now), time.Second)
+	return asked, false, f
+}

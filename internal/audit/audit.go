@@ -1,0 +1,187 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/redisdb/seal"
+)
+
+// Options are the settings of a log. The zero value works.
+type Options struct {
+	Retention time.Duration // how long entries are kept; zero: a year
+	Max       int           // entries that are kept at most; zero: 100,000
+
+	Logger   *slog.Logger          // nil: nothing is logged
+	Registry prometheus.Registerer // nil: nothing is counted
+	Now      func() time.Time      // the clock, for tests; nil: time.Now
+}
+
+const (
+	defaultRetention = 365 * 24 * time.Hour
+	defaultMax       = 100_000
+	// tendEvery is long because all entries are read.
+	tendEvery = time.Hour
+	foldEvery = time.Minute
+)
+
+// Log is the audit log of an instance. It is safe for concurrent use, by any number of processes.
+type Log struct {
+	store   store
+	signer  signer
+	opts    Options
+	log     *slog.Logger
+	metrics *metrics
+
+	turn chan struct{} // held while this process appends
+
+	mu     sync.Mutex
+	head   api.AuditHead // of the chain, as this process knows it
+	known  api.AuditHead // the newest entry that this process wrote or verified
+	broken []api.AuditProblem
+
+	folds folds
+}
+
+// New returns a log. It does no I/O.
+func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Log, error) {
+	if db == nil || ring == nil {
+		return nil, errors.New("audit: a database and the secrets of the instance are needed")
+	}
+	o.Retention = cmp.Or(o.Retention, defaultRetention)
+	o.Max = cmp.Or(o.Max, defaultMax)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	sign, err := newSigner(ring)
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{store: store{db.Client()}, signer: sign, opts: o, log: o.Logger, turn: make(chan struct{}, 1)}
+	l.metrics = newMetrics(o.Registry, l)
+	return l, nil
+}
+
+// Run writes what is folded, verifies and trims, until ctx ends.
+func (l *Log) Run(ctx context.Context) error {
+	fold, tend := time.NewTicker(foldEvery), time.NewTicker(tendEvery)
+	defer fold.Stop()
+	defer tend.Stop()
+	l.tend(ctx)
+	for {
+		select {
+		case <-fold.C:
+			l.Flush(ctx)
+		case <-tend.C:
+			l.tend(ctx)
+		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), resultTimeout)
+			defer cancel()
+			l.Flush(last)
+			return nil
+		}
+	}
+}
+
+// tend verifies the log, and trims it if it is intact.
+func (l *Log) tend(ctx context.Context) {
+	v, err := l.Verify(ctx, api.AuditHead{})
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		l.log.WarnContext(ctx, "audit log not verified", "error", err)
+	case !v.Intact:
+		l.log.ErrorContext(ctx, "the audit log was tampered with", "problems", len(v.Problems), "seq",
+			v.Problems[0].Seq, "first", v.Problems[0].Text)
+	default:
+		l.log.InfoContext(ctx, "audit log verified", "entries", v.Entries, "head_seq", v.Head.Seq, "head_hash",
+			v.Head.Hash)
+		if err := l.Trim(ctx); err != nil {
+			l.log.WarnContext(ctx, "audit log not trimmed", "error", err)
+		}
+	}
+}
+
+// appendTries is how often an entry is made for a new head. Another process had its turn each time.
+const appendTries = 100
+
+// Append writes an entry, and returns it as it was written.
+func (l *Log) Append(ctx context.Context, e api.AuditEntry) (api.AuditEntry, error) {
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return e, redisdb.Failed(context.Cause(ctx), "audit: write an entry")
+	}
+	for range appendTries {
+		l.mu.Lock()
+		head := l.head
+		l.mu.Unlock()
+		now, done, err := l.tryAppend(ctx, head, &e)
+		if err != nil {
+			l.metrics.failed.Inc()
+			return e, err
+		}
+		l.mu.Lock()
+		l.head = now
+		if done && e.Seq > l.known.Seq {
+			l.known = now
+		}
+		l.mu.Unlock()
+		if done {
+			l.metrics.entries.WithLabelValues(string(e.Result)).Inc()
+			return e, nil
+		}
+	}
+	l.metrics.failed.Inc()
+	return e, errors.New("audit: write an entry: other processes were always first")
+}
+
+// tryAppend writes an entry after head, unless another one is the head now, which it returns.
+func (l *Log) tryAppend(ctx context.Context, head api.AuditHead, e *api.AuditEntry) (api.AuditHead, bool,
+	error) {
+	text, err := link(head, e, l.opts.Now())
+	if err != nil {
+		return head, false, fmt.Errorf("audit: encode an entry: %w", err)
+	}
+	e.Hash, e.Key = hashOf(string(text)), l.signer.now
+	e.MAC = l.signer.sign(e.Key, e.Hash)
+	got, err := l.store.append(ctx, appendArgs{Expected: head.Hash, ID: e.ID, Seq: e.Seq, Text: text,
+		Hash: e.Hash, Key: e.Key, MAC: e.MAC, Begins: e.Result == api.AuditBegun, Ends: e.Begun})
+	if err != nil && strings.Contains(err.Error(), "equal or smaller than the target stream") {
+		// somebody else wrote to the stream, which Verify reports; changes must be possible nevertheless
+		last, again := l.store.lastID(ctx)
+		if again == nil {
+			head.ID = last
+			return head, false, nil
+		}
+	}
+	switch {
+	case err != nil:
+		return head, false, redisdb.Failed(err, "audit: write an entry")
+	case got.Word == "OK":
+		return api.AuditHead{Seq: e.Seq, ID: e.ID, Hash: e.Hash}, true, nil
+	}
+	return api.AuditHead{Seq: got.HeadSeq, ID: got.HeadID, Hash: got.HeadHash}, false, nil
+}
+
+// Intact reports whether the last verification by this process found nothing wrong, and its first problem.
+func (l *Log) Intact() (bool, string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.broken) == 0 {
+		return true, ""
+	}
+	return false, l.broken[0].Text
+}

@@ -1,0 +1,184 @@
+package audit
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/redisdb/seal"
+)
+
+// Rotated is the action of the entry that vouches for those of a secret that is removed afterwards.
+const Rotated = "secret rotate"
+
+// signer signs hashes under the current secret of the instance, and checks those of all known ones.
+type signer struct {
+	keys map[string][]byte // by their id
+	now  string            // id of the current one
+}
+
+func newSigner(ring *seal.Ring) (signer, error) {
+	all, err := ring.DeriveAll("audit")
+	if err != nil {
+		return signer{}, fmt.Errorf("audit: the key of the log: %w", err)
+	}
+	s := signer{keys: make(map[string][]byte, len(all))}
+	for i, key := range all {
+		sum := sha256.Sum256(key)
+		id := hex.EncodeToString(sum[:4])
+		s.keys[id] = key
+		if i == 0 {
+			s.now = id
+		}
+	}
+	return s, nil
+}
+
+// sign returns the MAC of what is signed: hashes of entries, and checkpoints.
+func (s signer) sign(key string, what ...string) string {
+	mac := hmac.New(sha256.New, s.keys[key])
+	mac.Write([]byte(strings.Join(what, "\n")))
+	return hex.EncodeToString(mac.Sum(nil))
+}
+
+// signed reports whether code is the MAC by a known key; known is false if the key is not.
+func (s signer) signed(key, code string, what ...string) (ok, known bool) {
+	if s.keys[key] == nil {
+		return false, false
+	}
+	return hmac.Equal([]byte(code), []byte(s.sign(key, what...))), true
+}
+
+func (s signer) checkpoint(h api.AuditHead) trimArgs {
+	return trimArgs{ID: h.ID, Seq: h.Seq, Hash: h.Hash, Key: s.now,
+		MAC: s.sign(s.now, "checkpoint", strconv.FormatInt(h.Seq, 10), h.ID, h.Hash)}
+}
+
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// link makes the next entry of the chain after head. The entry gets its number, position and time.
+func link(head api.AuditHead, e *api.AuditEntry, now time.Time) ([]byte, error) {
+	e.Seq, e.Prev, e.ID = head.Seq+1, head.Hash, nextID(head.ID, now)
+	e.Time = now.UTC().Truncate(time.Millisecond)
+	e.Nonce, e.Hash, e.Key, e.MAC = rand.Text(), "", "", ""
+	return json.Marshal(e)
+}
+
+// nextID returns a position after another one, by the clock unless that is behind.
+func nextID(last string, now time.Time) string {
+	ms, n := splitID(last)
+	if at := now.UnixMilli(); at > ms {
+		return strconv.FormatInt(at, 10) + "-0"
+	}
+	return strconv.FormatInt(ms, 10) + "-" + strconv.FormatInt(n+1, 10)
+}
+
+func splitID(id string) (ms, n int64) {
+	first, second, _ := strings.Cut(id, "-")
+	ms, _ = strconv.ParseInt(first, 10, 64)
+	n, _ = strconv.ParseInt(second, 10, 64)
+	return ms, n
+}
+
+// maxProblems is how many problems a verification reports.
+const maxProblems = 100
+
+// walk checks a chain, entry by entry.
+type walk struct {
+	signer
+	last     api.AuditHead // the entry before; at first the checkpoint
+	known    api.AuditHead // an entry that must be there; Seq 0: none
+	seen     bool          // known was found
+	open     map[int64]bool
+	unknown  int64 // number of the last entry that is signed by an unknown key
+	rotated  int64 // number of the last entry that vouches for those before
+	older    int   // entries that the current secret does not vouch for
+	entries  int64
+	first    int64
+	problems []api.AuditProblem
+}
+
+func (w *walk) problem(seq int64, id, format string, args ...any) {
+	if len(w.problems) < maxProblems {
+		w.problems = append(w.problems, api.AuditProblem{Seq: seq, ID: id, Text: fmt.Sprintf(format, args...)})
+	}
+}
+
+// begin checks the checkpoint, which is where the chain begins.
+func (w *walk) begin(p place) {
+	w.last = p.AuditHead
+	w.first = p.Seq + 1
+	if p.Seq == 0 {
+		return
+	}
+	want := []string{"checkpoint", strconv.FormatInt(p.Seq, 10), p.ID, p.Hash}
+	if ok, _ := w.signed(p.key, p.mac, want...); !ok {
+		w.problem(p.Seq, p.ID, "the checkpoint, where the log begins, is not signed by this instance")
+	}
+}
+
+// step checks the next entry.
+func (w *walk) step(s sealed) {
+	w.entries++
+	var e api.AuditEntry
+	if err := json.Unmarshal([]byte(s.text), &e); err != nil {
+		w.problem(w.last.Seq+1, s.id, "the entry can't be read: it was changed")
+		w.last = api.AuditHead{Seq: w.last.Seq + 1, ID: s.id, Hash: s.hash}
+		return
+	}
+	hash := hashOf(s.text)
+	ok, known := w.signed(s.key, s.code, hash)
+	switch {
+	case hash != s.hash || known && !ok:
+		w.problem(e.Seq, s.id, "the entry was changed, or not written by this instance")
+	case e.ID != s.id:
+		w.problem(e.Seq, s.id, "the entry was moved: it was written as %s", e.ID)
+	case e.Seq > w.last.Seq+1:
+		w.problem(e.Seq, s.id, "%d entries before this one are missing", e.Seq-w.last.Seq-1)
+	case e.Prev != w.last.Hash || e.Seq != w.last.Seq+1:
+		w.problem(e.Seq, s.id, "the entry does not follow the one before")
+	}
+	if s.key != w.now {
+		w.older++
+	}
+	if !known {
+		w.unknown = e.Seq
+	} else if ok && e.Action == Rotated {
+		w.rotated = e.Seq
+		if s.key == w.now {
+			w.older = 0
+		}
+	}
+	if e.Result == api.AuditBegun {
+		w.open[e.Seq] = true
+	}
+	delete(w.open, e.Begun)
+	w.last = api.AuditHead{Seq: e.Seq, ID: s.id, Hash: hash}
+	if w.last.Seq == w.known.Seq {
+		w.seen = w.last.Hash == w.known.Hash
+	}
+}
+
+// end checks what the whole chain must show.
+func (w *walk) end(head api.AuditHead) {
+	if w.unknown > w.rotated {
+		w.problem(w.unknown, "", "entries are signed by a secret that is not configured, and no later entry "+
+			"vouches for them: set secretPrevious, and run postroom secret rotate before it is removed")
+	}
+	if head.Seq != w.last.Seq || head.Hash != w.last.Hash {
+		w.problem(head.Seq, head.ID, "the log ends with entry %d, and must end with entry %d", w.last.Seq, head.Seq)
+	}
+	if w.known.Seq >= w.first && !w.seen {
+		w.problem(w.known.Seq, w.known.ID, "entry %d, which the log had, is gone or another one", w.known.Seq)
+	}
+}

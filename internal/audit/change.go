@@ -1,0 +1,136 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
+)
+
+// System is the kind of actor of what Postroom does by itself, or an operator at its machine. The others are
+// Token, Session, Person, SMTP and Stranger.
+const (
+	System   = "system"
+	Token    = "token"
+	Session  = "session"
+	SMTP     = "smtp"
+	Person   = "person"
+	Stranger = "stranger"
+)
+
+// resultTimeout bounds the writing of a result. The client may be gone by then.
+const resultTimeout = 5 * time.Second
+
+// Look returns the record of an object as it may be shown: its secrets masked. Nil: there is none, or the
+// kind has no records. Package server has one.
+type Look func(ctx context.Context, o api.AuditObject) (any, error)
+
+// Change is a change that is about to be made.
+type Change struct {
+	Who     api.AuditActor
+	Action  string          // method and route
+	Object  api.AuditObject // ID may be empty if the answer has it, as that of a creation
+	Request string          // id of the request
+	Asked   any             // what the request says; its secrets are masked here
+	Look    Look            // nil: no kind has records
+}
+
+// Do makes a change between its two entries. If the entry of intent can't be written, the change is not made.
+// change returns the answer to the client; its error is why the change was refused or failed.
+func (l *Log) Do(ctx context.Context, c Change, change func(context.Context) (any, error)) error {
+	wanted := flat(c.Asked)
+	if c.Object.ID == "" { // of what is created under an id of the client
+		c.Object.ID = clip(wanted[c.Object.Kind])
+	}
+	if c.Object.Account == "" && c.Object.Kind != "account" {
+		c.Object.Account = clip(wanted["account"])
+	}
+	var before any
+	if c.Look != nil {
+		var err error
+		if before, err = c.Look(ctx, c.Object); err != nil && fault.Is(err, fault.Unavailable) {
+			return err
+		}
+	}
+	e := api.AuditEntry{Result: api.AuditBegun, Action: c.Action, Who: c.Who, Object: &c.Object,
+		Request: c.Request}
+	intent, err := l.Append(ctx, e)
+	if err != nil {
+		return err
+	}
+	answer, failed := change(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resultTimeout)
+	defer cancel()
+	e.Begun, e.Object = intent.Seq, new(c.Object)
+	e.Result, e.Reason = resultOf(failed)
+	if e.Object.ID == "" && failed == nil {
+		e.Object.ID = idIn(answer)
+	}
+	if e.Result != api.AuditRefused {
+		e.Changes = l.changes(ctx, c, e.Object, before)
+	}
+	if _, err := l.Append(ctx, e); err != nil {
+		l.log.ErrorContext(ctx, "result of a change not written to the audit log", "seq", intent.Seq, "action",
+			c.Action, "result", e.Result, "error", err)
+	}
+	return failed
+}
+
+// changes returns the fields of the record that differ now. Of what has no single record it returns what was
+// asked for.
+func (l *Log) changes(ctx context.Context, c Change, o *api.AuditObject, before any) []api.AuditChange {
+	var after any
+	if c.Look != nil {
+		var err error
+		if after, err = c.Look(ctx, *o); err != nil {
+			l.log.WarnContext(ctx, "audit log: the record after a change can't be read", "kind", o.Kind, "id", o.ID,
+				"error", err)
+			return asked(c.Asked)
+		}
+	}
+	if before == nil && after == nil {
+		return asked(c.Asked)
+	}
+	if o.Account == "" && o.Kind != "account" {
+		o.Account = cmp.Or(flat(before)["account"], flat(after)["account"])
+	}
+	return diff(before, after, c.Asked)
+}
+
+// resultOf returns what an error means for a change.
+func resultOf(err error) (api.AuditResult, string) {
+	switch fault.KindOf(err) {
+	case "":
+		return api.AuditDone, ""
+	case fault.Internal, fault.Unavailable:
+		return api.AuditFailed, "the cause is in the log of the process"
+	}
+	return api.AuditRefused, clip(err.Error())
+}
+
+// Login records a login or its end, which is no change of a record.
+func (l *Log) Login(ctx context.Context, who api.AuditActor, action, request string) error {
+	_, err := l.Append(ctx, api.AuditEntry{Result: api.AuditDone, Action: action, Who: who, Request: request})
+	return err
+}
+
+// idIn returns the id of what an answer says was made.
+func idIn(answer any) string {
+	text, err := json.Marshal(answer)
+	if err != nil {
+		return ""
+	}
+	var made struct{ ID, ListID, Segment, Campaign, Account, Gateway string }
+	if json.Unmarshal(text, &made) != nil {
+		return ""
+	}
+	for _, id := range []string{made.ID, made.ListID, made.Segment, made.Campaign, made.Account, made.Gateway} {
+		if id != "" {
+			return clip(id)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,192 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/redisdb"
+)
+
+const (
+	chunk    = 1000 // entries read with one round trip
+	maxOpen  = 100  // unfinished entries that are listed
+	verifies = 3    // tries, if the log is trimmed meanwhile
+)
+
+// Verify checks the whole log, and that it still has what this process knows of it. A known entry of Seq 0 is
+// none.
+func (l *Log) Verify(ctx context.Context, known api.AuditHead) (api.AuditVerified, error) {
+	w, head, err := l.check(ctx, known)
+	if err != nil {
+		return api.AuditVerified{}, err
+	}
+	open := slices.Sorted(maps.Keys(w.open))
+	return api.AuditVerified{Intact: len(w.problems) == 0, Entries: w.entries, First: w.first, Head: head,
+		Unfinished: open[:min(len(open), maxOpen)], Problems: w.problems, Time: l.opts.Now().UTC()}, nil
+}
+
+// check walks the whole log. It begins again if the log is trimmed meanwhile.
+func (l *Log) check(ctx context.Context, known api.AuditHead) (w *walk, _ api.AuditHead, _ error) {
+	var head place
+	for range verifies {
+		begin, err := l.store.place(ctx, checkpointKey())
+		if err == nil {
+			head, err = l.store.place(ctx, headKey())
+		}
+		if err == nil {
+			w, err = l.walk(ctx, begin, head.AuditHead, known)
+		}
+		now := begin
+		if err == nil && len(w.problems) > 0 {
+			now, err = l.store.place(ctx, checkpointKey())
+		}
+		if err != nil {
+			return nil, api.AuditHead{}, redisdb.Failed(err, "audit: verify the log")
+		}
+		if now == begin {
+			break
+		}
+	}
+	if known.Seq == 0 {
+		l.mu.Lock()
+		l.broken = w.problems
+		l.mu.Unlock()
+	}
+	return w, head.AuditHead, nil
+}
+
+// walk checks the entries from the checkpoint to the head. Those that are appended meanwhile are left alone.
+func (l *Log) walk(ctx context.Context, begin place, head, known api.AuditHead) (*walk, error) {
+	l.mu.Lock()
+	own := l.known
+	l.mu.Unlock()
+	w := &walk{signer: l.signer, open: map[int64]bool{}, known: known}
+	if known.Seq == 0 && own.Seq <= head.Seq {
+		w.known = own
+	}
+	w.begin(begin)
+	if known.Seq == 0 && own.Seq > head.Seq {
+		now, err := l.store.place(ctx, headKey()) // it may have moved since it was read
+		if err != nil {
+			return nil, err
+		}
+		if now.Seq < own.Seq {
+			w.problem(own.Seq, own.ID, "entries are gone: the log ends with entry %d, and had entry %d", now.Seq,
+				own.Seq)
+		}
+	}
+	for from, done := "-", false; !done; {
+		page, err := l.store.after(ctx, from, chunk)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range page {
+			if later(s.id, head.ID) {
+				now, err := l.store.place(ctx, headKey())
+				if err != nil {
+					return nil, err
+				}
+				if done = now.Seq > head.Seq; done { // it was appended meanwhile
+					break
+				}
+			}
+			w.step(s)
+			from = "(" + s.id
+		}
+		done = done || len(page) < chunk
+	}
+	w.end(head)
+	if len(w.problems) == 0 && known.Seq == 0 {
+		l.mu.Lock()
+		if w.last.Seq > l.known.Seq {
+			l.known = w.last
+		}
+		l.mu.Unlock()
+	}
+	return w, nil
+}
+
+// later reports whether a position is after another.
+func later(a, b string) bool {
+	ams, an := splitID(a)
+	bms, bn := splitID(b)
+	return ams > bms || ams == bms && an > bn
+}
+
+// Trim deletes entries beyond Options.Retention and Options.Max, the oldest first. It must only be called for
+// a log that was verified.
+func (l *Log) Trim(ctx context.Context) error {
+	total, err := l.store.client.XLen(ctx, streamKey()).Result()
+	if err != nil {
+		return redisdb.Failed(err, "audit: count the entries")
+	}
+	over := total - int64(l.opts.Max)
+	old := l.opts.Now().Add(-l.opts.Retention).UnixMilli()
+	for from := "-"; ; {
+		page, err := l.store.after(ctx, from, chunk)
+		if err != nil {
+			return redisdb.Failed(err, "audit: trim the log")
+		}
+		var last *sealed
+		for i := range page {
+			if ms, _ := splitID(page[i].id); over <= 0 && ms >= old {
+				break
+			}
+			last, over = &page[i], over-1
+		}
+		if last == nil {
+			return nil
+		}
+		if err := l.trimTo(ctx, *last); err != nil {
+			return err
+		}
+		from = "(" + last.id
+	}
+}
+
+func (l *Log) trimTo(ctx context.Context, last sealed) error {
+	var e api.AuditEntry
+	if err := json.Unmarshal([]byte(last.text), &e); err != nil {
+		return fmt.Errorf("audit: trim the log: read entry %s: %w", last.id, err)
+	}
+	n, err := l.store.trim(ctx, l.signer.checkpoint(api.AuditHead{Seq: e.Seq, ID: last.id, Hash: last.hash}))
+	if err != nil {
+		return redisdb.Failed(err, "audit: trim the log")
+	}
+	l.log.InfoContext(ctx, "audit log trimmed", "entries", n, "checkpoint_seq", e.Seq, "checkpoint_hash",
+		last.hash)
+	return nil
+}
+
+// Reseal vouches for the entries of older secrets, so that these can be removed: it verifies the log, signs
+// the checkpoint under the current secret, and writes an entry. It returns the number of entries that it
+// vouches for, or an error if the log is not intact.
+func (l *Log) Reseal(ctx context.Context) (int, error) {
+	w, _, err := l.check(ctx, api.AuditHead{})
+	switch {
+	case err != nil:
+		return 0, err
+	case len(w.problems) > 0:
+		return 0, fmt.Errorf("audit: the log is not intact, so its entries are not vouched for: entry %d: %s",
+			w.problems[0].Seq, w.problems[0].Text)
+	}
+	begin, err := l.store.place(ctx, checkpointKey())
+	if err == nil && begin.Seq > 0 && begin.key != l.signer.now {
+		_, err = l.store.trim(ctx, l.signer.checkpoint(begin.AuditHead))
+	}
+	if err != nil {
+		return 0, redisdb.Failed(err, "audit: sign the checkpoint")
+	}
+	if w.older == 0 {
+		return 0, nil
+	}
+	_, err = l.Append(ctx, api.AuditEntry{Result: api.AuditDone, Action: Rotated,
+		Who:     api.AuditActor{Kind: System},
+		Changes: []api.AuditChange{{Field: "entries", After: strconv.Itoa(w.older)}}})
+	return w.older, err
+}

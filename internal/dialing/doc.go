@@ -1,0 +1,31 @@
+// Package dialing decides which addresses Postroom may connect to. Relays and their proxies, webhooks, token
+// servers of accounts, the search index, the archive of events and the APIs of providers are all dialed
+// through a [Guard]. arch_test.go fails if another package makes a dialer or an HTTP client of its own.
+//
+// It promises:
+//   - Link-local addresses, and those where clouds serve credentials, are never dialed. Private and loopback
+//     addresses are dialed only if Options.AllowPrivate is set.
+//   - The address is judged when it is dialed, after DNS. A name that resolves differently between a check
+//     and a connection (DNS rebinding) gains nothing. IPv4 addresses inside of IPv6 ones (IPv4-mapped, NAT64)
+//     are judged as what they lead to; 6to4, Teredo and the local NAT64 prefix are refused.
+//   - HTTP clients follow no redirect, and use the proxy of the environment only where asked to.
+//   - An error says neither to which address a name leads, nor what a server said that does not speak the
+//     protocol. Both are in the log, at debug.
+//
+// It does not judge names: [Guard.CheckHost] refuses only hosts that are addresses, so that a wrong setting
+// is found when it is made. It does not know the prefixes of an operator's own NAT64. A proxy resolves names
+// by itself; see [Guard.Target].
+//
+// It owns no Redis keys. A refusal is an error that is [ErrRefused]; another attempt does not help.
+//
+// # Certificates
+//
+// It also has a TLS certificate that is in two files, and reads them again when they change. It
+// serves the listeners of HTTP and SMTP, and the connections to Redis that prove who they are by one.
+//
+// A renewal replaces the files while Postroom runs. The next handshake has the new certificate; connections
+// that exist keep theirs. Files that cannot be read, or that do not belong together because only one of them
+// has been replaced yet, change nothing: the last good certificate stays in use, and a warning says so once.
+//
+// It never writes a file, and owns no keys of Redis.
+package dialing

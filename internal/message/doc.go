@@ -1,0 +1,45 @@
+// Package message turns what an application wants to say into the bytes of one email, for outbox and smtpd.
+//
+// [Compose] builds a whole message (RFC 5322, MIME) from a [Draft]; [FromRaw] takes a message that another
+// program built, makes it safe to send and applies overrides. Both return a [Composed]: the bytes, the
+// envelope, and what the relay must be able to do to carry it.
+//
+// It promises:
+//
+//   - Every line ends in CRLF, no NUL and no bare CR or LF is in the result, whatever the input was, so
+//     nothing can be smuggled past the end of a message. No field of a Draft can start a header, a part or a
+//     recipient of its own: line breaks and control characters in header fields are refused, not repaired.
+//   - Bcc never appears in the result.
+//   - What comes out is 7bit, quoted-printable or base64, so any relay can carry it. Parts of a raw message
+//     and of an attached one that are 8bit or binary, or have lines over 998 octets, are encoded; their
+//     content stays the same. [Composed.EightBit] reports the exceptions: what is signed or encrypted
+//     (DKIM-Signature, ARC, multipart/signed, S/MIME, PGP), UTF-8 in the header of a part, and attached
+//     message/* parts that RFC 2046 section 5.2 forbids to encode.
+//   - The result follows from the arguments alone: the time is in the Draft, randomness is a reader. The
+//     package reads no clock, no file and no network.
+//   - All faults of a Draft are reported together, as fault.InvalidFields with the paths of the HTTP contract
+//     ("to[0].address", "headers.X-Foo", "attachments[1].filename").
+//   - In FromRaw every header that was not overridden stays as it came, byte for byte, and so does a body
+//     that any relay can carry or that is signed, but for bare CR and LF, so that signatures made elsewhere
+//     survive.
+//
+// It never guesses a recipient and never fetches a link. The text it was given arrives as it was, but for
+// line ends; html may get a preview and lose the images written into it.
+//
+// Memory: Compose allocates one buffer for the result, sized beforehand, and streams each attachment into it;
+// beside the Draft itself the peak is that buffer, about 1.37 times the attachments (25 MB of files make 34
+// MB), plus copies of text and html where they had to change. Images taken out of data: URLs are decoded once
+// more. FromRaw needs the raw message and one result of the same size, and a copy for each level of parts
+// around one that has to be encoded.
+//
+// It owns no Redis keys. When something other than the input fails, such as the source of randomness, the
+// error is a plain one.
+//
+// # Mail that is read
+//
+// It also takes a mail apart for people who look at it: header fields, texts, html and files.
+//
+// It is pure. It never fails: of a mail that breaks the rules it returns what can be read. A mail may come
+// from anybody, so everything is bounded: parts by MostParts, their depth by DeepestPart, header fields by
+// mostFields, the text of a part by MostPartText, the images of a Frame by imagesMost.
+package message

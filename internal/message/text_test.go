@@ -1,0 +1,96 @@
+package message_test
+
+import (
+	"html"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/postroom/postroom/internal/message"
+)
+
+func TestTextFromHTML(t *testing.T) {
+	for _, row := range []struct{ name, html, want string }{
+		{"nothing", "", ""},
+		{"only an image", "<img src=x>", ""},
+		{"plain", "Hello", "Hello\n"},
+		{"paragraphs with attributes", `<p class="a">One</p><p style="x">Two</p>`, "One\n\nTwo\n"},
+		{"white space collapses", "<p> a \n\t b&nbsp;&nbsp;c </p>", "a b c\n"},
+		{"blanks around inline elements", "<b>a</b> <i>b</i><u>c</u>", "a bc\n"},
+		{"line breaks", "a<br>b<br/>c<br><br>d", "a\nb\nc\n\nd\n"},
+		{"entities", "&lt;b&gt; &amp; &euro; &#128512;", "<b> & € 😀\n"},
+		{"headings", "<h1>T</h1>text<h2>U</h2>", "T\n\ntext\n\nU\n"},
+		{"lists", "<ul><li>a</li><li>b<ul><li>c</li></ul></li></ul>end", "- a\n- b\n\n- c\n\nend\n"},
+		{"table", "<table><tr><td>a</td><td>b</td></tr><tr><td>c</td><td>d</td></tr></table>", "a b\nc d\n"},
+		{"link", `<a href="https://x.example/?a=1&amp;b=2">here</a>.`, "here <https://x.example/?a=1&b=2>.\n"},
+		{"link that shows itself",
+			`<a href="https://x.example">x.example</a> <a href="https://x.example/a">https://x.example/a</a>`,
+			"x.example https://x.example/a\n"},
+		{"link to nowhere", `<a href="#top">up</a> <a href="javascript:alert(1)">js</a> <a name=x>n</a>`,
+			"up js n\n"},
+		{"link around an image", `<a href="https://x.example/i"><img alt="Our shop" src=x></a>`,
+			"Our shop <https://x.example/i>\n"},
+		{"link never closed", `<a href="https://x.example/i">one <a href="https://x.example/j">two</a> three`,
+			"one two <https://x.example/j> three\n"},
+		{"script and style", "a<script>if (1<2) {'</p>'}</script><style>p{}</style>b", "ab\n"},
+		{"head", "<html><head><title>T</title><meta x></head><body>b</body>", "b\n"},
+		{"head never closed", "<head><title>T</title><body>b", "b\n"},
+		{"hidden", `<div style="display: none">x<div>y</div></div>a<span style='VISIBILITY:hidden'>z</span>b`,
+			"ab\n"},
+		{"comment", "a<!-- x --><!--[if mso]><p>y</p><![endif]-->b", "ab\n"},
+		{"preformatted", "<pre>a\r\n  b</pre>c", "a\n  b\n\nc\n"},
+		{"rule", "a<hr>b", "a\n\n---\n\nb\n"},
+		{"fillers", "a\u034f\u200b\u00adb", "ab\n"},
+		{"wrong html", "<p>a<b>b</p></i></div><<p", "ab\n\n<\n"},
+		{"not UTF-8", "a\xffb", "a\uFFFDb\n"},
+		{"NUL", "a\x00b", "ab\n"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if got := message.TextFromHTML(row.html); got != row.want {
+				t.Errorf("got %q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
+// TestHostileHTMLTakesLinearTime gives html that is slow for parsers that look back. A minute is far beyond
+// what a linear one needs, and far below what a quadratic one does.
+func TestHostileHTMLTakesLinearTime(t *testing.T) {
+	const n = 60_000
+	started := time.Now()
+	for name, html := range map[string]string{
+		"open links": strings.Repeat(`<a href=http://x>`, n) + strings.Repeat("x ", n) + strings.Repeat("</a>",
+			n),
+		"open divs":     strings.Repeat("<div style=display:none>", n),
+		"angles":        strings.Repeat("<", n*4),
+		"entities":      strings.Repeat("&amp", n*4),
+		"open comments": strings.Repeat("<!--", n*4),
+		"attributes":    "<p " + strings.Repeat("a=b ", n) + ">",
+		"cid":           strings.Repeat("cid:", n*4),
+		"data":          strings.Repeat("<img src=data:image/png;base64,AA==>", n),
+		"marks":         strings.Repeat("\u0301", n),
+	} {
+		d := message.Draft{From: ann, To: []message.Address{bob}, Date: noon, HTML: html, PreviewText: "p",
+			Attachments: []message.Attachment{{CID: "x"}}}
+		checkCarriable(t, compose(t, d))
+		if spent := time.Since(started); spent > time.Minute {
+			t.Fatalf("%s: %v", name, spent)
+		}
+	}
+}
+
+func TestSteadyValuesStayAsTheyAre(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]bool{
+		"Ann": true, "Ann Smith": true, "O'Neill & <b>": true, "日本": true, "": false, " ": false, " Ann": false,
+		"Ann ": false, "Ann  Smith": false, "a\nb": false, "a\u00a0b": false, "a\u00adb": false, "\u200b": false,
+		"\x00": false, "\xff": false, "\ufffd": false,
+	} {
+		if got := message.Steady(value); got != want {
+			t.Errorf("%q: %v, want %v", value, got, want)
+		}
+		if text := message.TextFromHTML("<p>x" + html.EscapeString(value) + "y"); want && text != "x"+value+"y\n" {
+			t.Errorf("%q became %q", value, text)
+		}
+	}
+}

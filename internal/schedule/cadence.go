@@ -1,0 +1,129 @@
+package schedule
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/postroom/postroom/api/fault"
+)
+
+// Mode is how a cadence repeats.
+type Mode string
+
+// The modes.
+const (
+	Hourly  Mode = "hourly"
+	Daily   Mode = "daily"
+	Weekly  Mode = "weekly"
+	Monthly Mode = "monthly"
+	Custom  Mode = "custom"
+)
+
+// Cadence is when something repeats by wall clocks. Only the fields that its mode needs are read.
+type Cadence struct {
+	Mode     Mode
+	Hour     int     // daily, weekly, monthly: 0 to 23
+	Minute   int     // hourly, daily, weekly, monthly: 0 to 59
+	Weekdays [7]bool // weekly, by time.Weekday; none: Monday
+	Day      int     // monthly: 1 to 31; a month that lacks the day has its last; 0: the 1st
+	Slots    []Slot  // custom: times of the week; none: Cron
+	Cron     Cron    // custom without Slots; zero: none
+}
+
+// Slot is a time of the week.
+type Slot struct {
+	Weekday time.Weekday
+	At      Clock
+}
+
+// leastApart is the shortest time between two periods of a custom cadence, in minutes.
+const leastApart = 15
+
+// minute returns the minute of the week, which begins on Sunday.
+func (s Slot) minute() int64 { return int64(s.Weekday)*perDay + int64(s.At) }
+
+// String returns the slot as a person writes it: Monday 08:30.
+func (s Slot) String() string { return s.Weekday.String() + " " + s.At.String() }
+
+// Check returns the wrong fields: mode, hour, minute, day, times, times[2].weekday, times[2].at, cron.
+func (c Cadence) Check() []fault.Field {
+	wrong := c.checkFields()
+	if c.Mode != Custom || len(wrong) > 0 {
+		return wrong
+	}
+	if len(c.Slots) > 0 {
+		return c.checkApart()
+	}
+	return c.Cron.check()
+}
+
+// checkFields returns the fields that have impossible values. Next needs no more than that they are right.
+func (c Cadence) checkFields() (wrong []fault.Field) {
+	within := func(key string, value, least, most int) {
+		if value < least || value > most {
+			wrong = append(wrong, fault.Field{Key: key, Message: fmt.Sprintf("must be %d to %d", least, most)})
+		}
+	}
+	switch c.Mode {
+	case Hourly:
+		within("minute", c.Minute, 0, 59)
+	case Daily, Weekly, Monthly:
+		within("hour", c.Hour, 0, 23)
+		within("minute", c.Minute, 0, 59)
+		if c.Mode == Monthly && c.Day != 0 {
+			within("day", c.Day, 1, 31)
+		}
+	case Custom:
+		for i, s := range c.Slots {
+			if s.Weekday < time.Sunday || s.Weekday > time.Saturday {
+				wrong = append(wrong, fault.Field{Key: fmt.Sprintf("times[%d].weekday", i),
+					Message: "must be 0 (Sunday) to 6"})
+			}
+			if !s.At.valid() {
+				wrong = append(wrong, fault.Field{Key: fmt.Sprintf("times[%d].at", i), Message: errClock.Error()})
+			}
+		}
+		if len(c.Slots) == 0 && c.Cron.IsZero() {
+			wrong = append(wrong, fault.Field{Key: "times",
+				Message: "must have a time of the week, unless there is a cron"})
+		}
+	default:
+		wrong = append(wrong, fault.Field{Key: "mode",
+			Message: "must be hourly, daily, weekly, monthly or custom"})
+	}
+	return wrong
+}
+
+// checkApart returns the slots that come too soon after another one.
+func (c Cadence) checkApart() (wrong []fault.Field) {
+	order := make([]int, len(c.Slots))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return int(c.Slots[a].minute() - c.Slots[b].minute()) })
+	for n, i := range order {
+		before := order[(n+len(order)-1)%len(order)]
+		apart := c.Slots[i].minute() - c.Slots[before].minute()
+		if n == 0 {
+			apart += perWeek
+		}
+		if apart < leastApart {
+			wrong = append(wrong, fault.Field{Key: fmt.Sprintf("times[%d].at", i),
+				Message: fmt.Sprintf("%s must be at least %d minutes after %s of times[%d]", c.Slots[i], leastApart,
+					c.Slots[before], before)})
+		}
+	}
+	return wrong
+}
+
+// days returns the weekdays of a weekly cadence.
+func (c Cadence) days() [7]bool {
+	if c.Weekdays == [7]bool{} {
+		return [7]bool{time.Monday: true}
+	}
+	return c.Weekdays
+}
+
+// day returns the day of the month of a monthly cadence.
+func (c Cadence) day() int { return max(c.Day, 1) }

@@ -1,0 +1,13 @@
+//go:build !unix
+
+package testkit
+
+import (
+	"testing"
+	"time"
+)
+
+var began = time.Now()
+
+// CPUUsed is the time since the process began: for want of a better measure here.
+func CPUUsed(testing.TB) time.Duration { return time.Since(began) }

@@ -1,0 +1,249 @@
+package audience
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/newsletter/segment"
+)
+
+// Finder finds whom campaigns go to.
+type Finder struct{ *Subscribers }
+
+// Selection names whom a campaign goes to, by ids.
+type Selection struct {
+	Account                   string
+	Lists, ExcludeLists       []string
+	Segments, ExcludeSegments []string
+	Began                     time.Time // subscriptions that are later do not count; zero: all count
+}
+
+// Choice is a selection that is ready to be applied. It is not safe for concurrent use.
+type Choice struct {
+	account                   string
+	judge                     *judge
+	lists, excludeLists       []*List
+	segments, excludeSegments []segment.Rule
+	began, now                time.Time
+}
+
+// Person is somebody whom a campaign goes to.
+type Person struct {
+	Ordinal                 uint32
+	ID                      string // of the subscriber
+	Email, Name, Locale, TZ string
+	Attributes              json.RawMessage // an object; empty: none
+	Tags                    []string
+	ListID                  string // the first list of the selection that the person is subscribed to
+	Left                    bool   // the person left after Began: the campaign must not be sent
+}
+
+// Choose prepares a selection. A list or segment that does not exist, or is of another account: NotFound.
+func (s Finder) Choose(ctx context.Context, sel Selection) (*Choice, error) {
+	c := &Choice{account: sel.Account, began: sel.Began, now: s.now()}
+	var err error
+	if c.lists, err = s.Lists.these(ctx, sel.Account, sel.Lists); err != nil {
+		return nil, err
+	}
+	if c.excludeLists, err = s.Lists.these(ctx, sel.Account, sel.ExcludeLists); err != nil {
+		return nil, err
+	}
+	if c.segments, err = s.Segments.rules(ctx, sel.Account, sel.Segments); err != nil {
+		return nil, err
+	}
+	if c.excludeSegments, err = s.Segments.rules(ctx, sel.Account, sel.ExcludeSegments); err != nil {
+		return nil, err
+	}
+	c.judge = s.judge(sel.Account, slices.Concat(c.segments, c.excludeSegments)...)
+	c.judge.strict = true // else "did not get it" would select everybody
+	return c, nil
+}
+
+// Campaigns returns the ids of the campaigns that the segments of a choice name.
+func (c *Choice) Campaigns() []string {
+	return slices.Compact(slices.Sorted(slices.Values(c.judge.campaigns)))
+}
+
+// these returns lists of an account by their ids.
+func (l *Lists) these(ctx context.Context, account string, ids []string) ([]*List, error) {
+	lists := make([]*List, 0, len(ids))
+	for _, id := range ids {
+		list, err := l.Find(ctx, id)
+		if err == nil && list.Account != account {
+			err = listNotFound(id)
+		}
+		if err != nil {
+			return nil, err
+		}
+		lists = append(lists, list)
+	}
+	return lists, nil
+}
+
+// rules returns the rules of segments of an account.
+func (s *Segments) rules(ctx context.Context, account string, ids []string) ([]segment.Rule, error) {
+	rules := make([]segment.Rule, 0, len(ids))
+	for _, id := range ids {
+		_, rule, err := s.find(ctx, account, id)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, rule)
+	}
+	return rules, nil
+}
+
+// End returns the first ordinal of an account that was not given away.
+func (s Finder) End(ctx context.Context, account string) (uint32, error) {
+	return s.end(ctx, account)
+}
+
+// People returns the people of a choice from an ordinal on, below end, in order. It reads at most most pages
+// of 32 subscribers, and stays within a chunk of 64,000. What they did with the campaigns that segments name
+// is read once for each call. It returns the ordinal to go on from. NotFound: such a campaign was deleted.
+func (s Finder) People(ctx context.Context, c *Choice, from, end uint32, most int) ([]Person, uint32,
+	error) {
+	chunk := placeOf(from).chunk
+	end = min(end, uint32(chunk+1)*chunkSize)
+	pages, err := s.chosenPages(ctx, c, from, end)
+	if err != nil {
+		return nil, from, err
+	}
+	c.judge.forget()
+	next := end
+	if len(pages) > most {
+		pages, next = pages[:most], pages[most]*pageSize
+	}
+	var people []Person
+	for batch := range slices.Chunk(pages, walkPages) {
+		_, _, err := s.walkBatch(ctx, c.account, members{}, from, batch, func(ordinal uint32, r *record) (bool,
+			error) {
+			if ordinal >= end {
+				return false, nil
+			}
+			p, ok, err := s.chosen(ctx, c, ordinal, r)
+			if ok {
+				p.Ordinal, p.ID = ordinal, idOf(ordinal)
+				people = append(people, p)
+			}
+			return true, err
+		})
+		if err != nil {
+			return nil, from, err
+		}
+	}
+	return people, next, nil
+}
+
+// chosenPages returns the pages of the chunk of an ordinal, from that on, that have people of the lists.
+func (s Finder) chosenPages(ctx context.Context, c *Choice, from, end uint32) ([]uint32, error) {
+	at := placeOf(from)
+	pipe := s.db.Client().Pipeline()
+	texts := make([]*redis.StringCmd, len(c.lists))
+	for i, list := range c.lists {
+		texts[i] = pipe.Get(ctx, statesKey(list.Number, at.chunk))
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return nil, redisdb.Failed(err, "read the subscribers of %d lists", len(c.lists))
+	}
+	var has [chunkPages]bool
+	for _, text := range texts {
+		states, err := readStates(text.Val())
+		if err != nil {
+			return nil, err
+		}
+		for _, state := range [...]State{Subscribed, Left} {
+			for _, page := range states.pages(state) {
+				has[page] = true
+			}
+		}
+	}
+	first := uint32(at.chunk) * chunkPages
+	var pages []uint32
+	for page := at.page; page < first+chunkPages && page*pageSize < end; page++ {
+		if has[page-first] {
+			pages = append(pages, page)
+		}
+	}
+	return pages, nil
+}
+
+// chosen returns a subscriber as a person of a choice, unless it leaves them out.
+func (s Finder) chosen(ctx context.Context, c *Choice, ordinal uint32, r *record) (Person, bool, error) {
+	p := Person{Email: r.email, Name: r.name, Locale: r.locale, TZ: r.tz, Attributes: r.attributes, Tags: r.tags}
+	for _, list := range c.lists {
+		sub := r.on(list.Number)
+		early := sub != nil && (c.began.IsZero() || sub.since <= seconds(c.began))
+		switch {
+		case sub == nil:
+		case sub.state == Subscribed && early && (p.ListID == "" || p.Left):
+			p.ListID, p.Left = list.ListID, false
+		case sub.state == Left && !early && p.ListID == "" && wasSubscribed(r, list.Number):
+			p.ListID, p.Left = list.ListID, true
+		}
+	}
+	if p.ListID == "" {
+		return p, false, nil
+	}
+	for _, list := range c.excludeLists {
+		if r.stateOn(list.Number) == Subscribed {
+			return p, false, nil
+		}
+	}
+	if len(c.segments)+len(c.excludeSegments) == 0 {
+		return p, true, nil
+	}
+	judged, err := c.judge.subscriber(ctx, ordinal, r)
+	if err != nil {
+		return p, false, err
+	}
+	holds := func(rule segment.Rule) bool { return rule.Holds(judged, c.now) }
+	in := len(c.segments) == 0 || slices.ContainsFunc(c.segments, holds)
+	return p, in && !slices.ContainsFunc(c.excludeSegments, holds), nil
+}
+
+// Person returns a subscriber by id or address, as a campaign sees it. ListID is the first of lists that the
+// subscriber is subscribed to; empty: none.
+func (s Finder) Person(ctx context.Context, account, subscriber string, lists []string) (Person, error) {
+	ordinal, r, err := s.lookup(ctx, account, subscriber)
+	if err != nil {
+		return Person{}, err
+	}
+	return s.person(ctx, account, ordinal, r, lists)
+}
+
+// PersonAt is Person for an ordinal.
+func (s Finder) PersonAt(ctx context.Context, account string, ordinal uint32, lists []string) (Person,
+	error) {
+	r, err := s.load(ctx, account, ordinal)
+	if err != nil {
+		return Person{}, err
+	}
+	if r == nil {
+		return Person{}, subscriberNotFound(idOf(ordinal))
+	}
+	return s.person(ctx, account, ordinal, r, lists)
+}
+
+func (s Finder) person(ctx context.Context, account string, ordinal uint32, r *record, ids []string) (
+	Person, error) {
+	lists, err := s.Lists.these(ctx, account, ids)
+	if err != nil {
+		return Person{}, err
+	}
+	p, _, err := s.chosen(ctx, &Choice{account: account, lists: lists, now: s.now()}, ordinal, r)
+	p.Ordinal, p.ID = ordinal, idOf(ordinal)
+	return p, err
+}
+
+// IDOf returns the id of the subscriber with an ordinal.
+func IDOf(ordinal uint32) string { return idOf(ordinal) }
+
+// OrdinalOf is the inverse of IDOf.
+func OrdinalOf(id string) (uint32, bool) { return ordinalOf(id) }

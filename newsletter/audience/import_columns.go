@@ -1,0 +1,281 @@
+package audience
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/message"
+)
+
+// columnNames are the headings of columns that an import knows, without blanks, hyphens and underscores.
+var columnNames = map[string]string{
+	"email": "email", "mail": "email", "emailaddress": "email", "mailaddress": "email", "address": "email",
+	"recipient": "email", "subscriber": "email",
+	"name": "name", "fullname": "name", "displayname": "name",
+	"firstname": "first", "givenname": "first", "lastname": "last", "surname": "last", "familyname": "last",
+	"locale": "locale", "language": "locale", "lang": "locale",
+	"tz": "tz", "timezone": "tz",
+	"tags": "tags", "tag": "tags", "labels": "tags",
+	"attributes": "attributes",                      // a JSON object
+	"id":         "-", "created": "-", "lists": "-", // of exports
+}
+
+// targets are the fields of subscribers that the option columns may name.
+var targets = []string{"email", "name", "locale", "tz", "tags", "attributes"}
+
+// valueKinds are the types of attributes in files.
+var valueKinds = []string{"string", "number", "bool", "date", "list"}
+
+// column is what becomes of a column.
+type column struct {
+	target    string // a value of columnNames, or "attribute"; "-": nothing
+	attribute string // its name
+	kind      string // of valueKinds
+}
+
+// layout is what becomes of the columns of a file.
+type layout struct {
+	columns []column
+	ignored []string // headings that mean nothing
+}
+
+var (
+	errNoAddress = errors.New("has no address")
+	errNoColumn  = errors.New(
+		"has no column of addresses: one of its headings must be email, or the option columns must name it")
+)
+
+// layoutOf derives the layout from headings. data: the first row has none, and is an address.
+func layoutOf(headings []string, mapping string) (l *layout, data bool, err error) {
+	if mapping == "" && len(headings) == 1 && strings.Contains(headings[0], "@") {
+		return &layout{columns: []column{{target: "email"}}}, true, nil
+	}
+	given, err := mappingOf(mapping)
+	if err != nil {
+		return nil, false, err
+	}
+	l = &layout{columns: make([]column, len(headings))}
+	for i, heading := range headings {
+		heading = strings.TrimSpace(api.CSVText(heading))
+		c, ok := given[strings.ToLower(heading)]
+		if given == nil {
+			c, ok = columnNamed(heading)
+		}
+		delete(given, strings.ToLower(heading))
+		if !ok {
+			c.target = "-"
+			if len(l.ignored) < badShown && heading != "" {
+				l.ignored = append(l.ignored, message.Clip(heading, 80))
+			}
+		}
+		l.columns[i] = c
+	}
+	for heading := range given {
+		return nil, false, fmt.Errorf("has no column %q, which the option columns names",
+			message.Clip(heading, 80))
+	}
+	if !slices.ContainsFunc(l.columns, func(c column) bool { return c.target == "email" }) {
+		return nil, false, errNoColumn
+	}
+	return l, false, nil
+}
+
+// columnNamed returns the column of a heading: a known name, or attributes.<name>, also with :<type> behind
+// it.
+func columnNamed(heading string) (column, bool) {
+	if strings.HasPrefix(heading, "attributes.") {
+		return targetNamed(heading)
+	}
+	name := strings.NewReplacer(" ", "", "-", "", "_", "").Replace(strings.ToLower(heading))
+	target, ok := columnNames[name]
+	return column{target: target}, ok
+}
+
+// targetNamed returns the column of a target as the option columns has it.
+func targetNamed(text string) (column, bool) {
+	text, kind, typed := strings.Cut(text, ":")
+	name, ok := strings.CutPrefix(text, "attributes.")
+	if !ok {
+		return column{target: text}, !typed && slices.Contains(targets, text)
+	}
+	if !typed {
+		kind = "string"
+	}
+	return column{target: "attribute", attribute: name, kind: kind},
+		attributeNames.MatchString(name) && slices.Contains(valueKinds, kind)
+}
+
+// mappingOf reads the option columns: heading:target, separated by commas. nil: it is empty.
+func mappingOf(text string) (map[string]column, error) {
+	if text == "" {
+		return nil, nil
+	}
+	given := map[string]column{}
+	for part := range strings.SplitSeq(text, ",") {
+		at := strings.Index(part, ":")
+		if at < 0 {
+			at = len(part)
+		}
+		heading := strings.ToLower(strings.TrimSpace(part[:at]))
+		c, ok := targetNamed(strings.TrimSpace(strings.TrimPrefix(part[at:], ":")))
+		if heading == "" || !ok {
+			return nil, fmt.Errorf(
+				"columns has %q: it must be like Mail:email,Seats:attributes.seats:number, with %s, or attributes.<name> and %s",
+				message.Clip(part, 80), strings.Join(targets, ", "), strings.Join(valueKinds, ", "))
+		}
+		given[heading] = c
+	}
+	return given, nil
+}
+
+// request returns the subscriber of a row.
+func (l *layout) request(cells []string) (api.SubscriberRequest, error) {
+	var in api.SubscriberRequest
+	var first, last string
+	for i, cell := range cells {
+		if cell == "" {
+			continue
+		}
+		if i >= len(l.columns) {
+			return in, fmt.Errorf("has %d cells, and there are %d columns", len(cells), len(l.columns))
+		}
+		cell = api.CSVText(cell)
+		var err error
+		switch c := l.columns[i]; c.target {
+		case "email":
+			in.Email = cell
+		case "name":
+			in.Name = cell
+		case "first":
+			first = strings.TrimSpace(cell)
+		case "last":
+			last = strings.TrimSpace(cell)
+		case "locale":
+			in.Locale = cell
+		case "tz":
+			in.TZ = cell
+		case "tags":
+			in.Tags, err = listOf(cell)
+		case "attributes":
+			err = json.Unmarshal([]byte(cell), &in.Attributes)
+			if err != nil {
+				err = errors.New("attributes must be a JSON object")
+			}
+		case "attribute":
+			if in.Attributes == nil {
+				in.Attributes = make(map[string]any, 8)
+			}
+			in.Attributes[c.attribute], err = c.value(cell)
+		}
+		if err != nil {
+			return in, err
+		}
+	}
+	if strings.TrimSpace(in.Email) == "" {
+		return in, errNoAddress
+	}
+	if in.Name == "" {
+		in.Name = strings.TrimSpace(first + " " + last)
+	}
+	return in, nil
+}
+
+// value returns the value of a cell.
+func (c *column) value(cell string) (any, error) {
+	fail := func(what string) error {
+		return fmt.Errorf("attributes.%s must be %s, not %q", c.attribute, what, message.Clip(cell, 80))
+	}
+	switch text := strings.TrimSpace(cell); c.kind {
+	case "number":
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil || strings.ContainsAny(text, "xXpP_iInN") {
+			return nil, fail("a number, with a point before its fraction")
+		}
+		return n, nil
+	case "bool":
+		switch strings.ToLower(text) {
+		case "true", "yes", "y", "1", "on":
+			return true, nil
+		case "false", "no", "n", "0", "off":
+			return false, nil
+		}
+		return nil, fail("true or false")
+	case "date":
+		date, ok := isoDate(text)
+		if !ok {
+			return nil, fail("a date such as 2030-12-31")
+		}
+		return date, nil
+	case "list":
+		list, err := listOf(cell)
+		if err != nil {
+			return nil, fail("a list such as a|b, or a JSON array of strings")
+		}
+		return list, nil
+	}
+	return cell, nil
+}
+
+// isoDate returns a date or a time in the form of ISO 8601. 31.12.2030 is one too; 12/31/2030 is none,
+// because it is another date elsewhere.
+func isoDate(text string) (string, bool) {
+	for _, form := range [...]string{time.DateOnly, "2006/01/02", "2.1.2006"} {
+		if t, err := time.Parse(form, text); err == nil {
+			return t.Format(time.DateOnly), true
+		}
+	}
+	for _, form := range [...]string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00",
+		"2006-01-02 15:04:05", "2006-01-02 15:04"} {
+		if t, err := time.Parse(form, text); err == nil {
+			return t.Format(time.RFC3339Nano), true
+		}
+	}
+	return "", false
+}
+
+// listOf reads the texts of a cell: a JSON array, or separated by | or else by ; or else by commas.
+func listOf(cell string) ([]string, error) {
+	if strings.HasPrefix(strings.TrimSpace(cell), "[") {
+		var list []string
+		if err := json.Unmarshal([]byte(cell), &list); err != nil {
+			return nil, errors.New("tags must be separated by |, or be a JSON array of strings")
+		}
+		return list, nil
+	}
+	separator := ","
+	for _, s := range [...]string{"|", ";"} {
+		if strings.Contains(cell, s) {
+			separator = s
+			break
+		}
+	}
+	var list []string
+	for part := range strings.SplitSeq(cell, separator) {
+		if part = strings.TrimSpace(part); part != "" {
+			list = append(list, part)
+		}
+	}
+	return list, nil
+}
+
+// listCell is the reverse of listOf.
+func listCell(list []string) string {
+	plain := len(list) > 0
+	for _, text := range list {
+		plain = plain && text != "" && !strings.ContainsAny(text, "|;,[") && strings.TrimSpace(text) == text
+	}
+	if plain {
+		return strings.Join(list, "|")
+	}
+	b, err := json.Marshal(list)
+	if err != nil {
+		return ""
+	}
+	return string(b)
+}

@@ -1,0 +1,195 @@
+package audience
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/outbox/suppression"
+)
+
+// batch is some lines of a file.
+type batch struct {
+	rows     []row
+	from     int // lines of the file before it
+	lines    int // of the file up to its end
+	repeated int // of this batch
+	bad      int
+	errors   []api.BadLine // of the first of these
+
+	bytes   int64 // of the file up to its end
+	sum     string
+	charset string
+}
+
+// row is a subscriber of a file.
+type row struct {
+	n, line int // as SubscriberImport.Lines counts, and in the file
+	in      api.SubscriberRequest
+	fresh   record // as a new subscriber, without lists
+	address string // folded
+
+	ordinal  uint32
+	place    string // the ordinal of the address in the index; empty: none
+	old      *record
+	stops    []*suppression.Entry // of each wish, or nil
+	decision decision
+	pending  []*List // on which a mail asks for the confirmation
+	result   result
+	fault    string // with result bad
+}
+
+// result is what became of a row.
+type result byte
+
+const (
+	undecided result = iota
+	added
+	changed
+	known
+	bad
+)
+
+// read reads the file to its end. Lines that an earlier run applied are only remembered.
+func (i *importing) read(ctx context.Context, batches chan<- *batch) error {
+	b, began := &batch{}, time.Now()
+	for n := 0; ; {
+		in, broken, err := i.rows.next()
+		if err == io.EOF && n < i.skip {
+			return i.differs("another file")
+		}
+		if err == io.EOF {
+			return i.send(ctx, batches, b, n)
+		}
+		if err != nil {
+			return err
+		}
+		n++
+		i.row(b, n, in, broken)
+		if n <= i.skip {
+			if n == i.skip && (i.rows.lines.bytes != i.state.Bytes || i.sum() != i.state.Sum) {
+				return i.differs("another file")
+			}
+			*b, began = batch{rows: b.rows[:0], from: n}, time.Now()
+			continue
+		}
+		if n-b.from >= importBatch || n%16 == 0 && time.Since(began) > importSaved {
+			if err := i.send(ctx, batches, b, n); err != nil {
+				return err
+			}
+			b, began = &batch{from: n, rows: make([]row, 0, importBatch)}, time.Now()
+		}
+	}
+}
+
+// sum returns the hash of the bytes so far.
+func (i *importing) sum() string { return hex.EncodeToString(i.rows.lines.hash.Sum(nil)) }
+
+// send gives a batch to be applied.
+func (i *importing) send(ctx context.Context, batches chan<- *batch, b *batch, lines int) error {
+	b.lines, b.bytes, b.sum, b.charset = lines, i.rows.lines.bytes, i.sum(), i.rows.lines.name()
+	select {
+	case batches <- b:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// row adds a row of the file to a batch.
+func (i *importing) row(b *batch, n int, in api.SubscriberRequest, broken error) {
+	b.rows = append(b.rows, row{n: n, line: i.rows.line(), in: in})
+	r := &b.rows[len(b.rows)-1]
+	if broken == nil {
+		broken = i.check.fill(i, r)
+	}
+	if broken == nil && i.seen.add(r.address) {
+		return
+	}
+	b.rows = b.rows[:len(b.rows)-1]
+	if broken == nil {
+		b.repeated++
+		return
+	}
+	b.wrong(r.line, broken.Error())
+}
+
+// wrong adds a bad line.
+func (b *batch) wrong(line int, reason string) {
+	b.bad++
+	if len(b.errors) < badShown {
+		b.errors = append(b.errors, api.BadLine{Line: line, Reason: reason})
+	}
+}
+
+// checker checks rows. It remembers the languages and time zones that are right, because looking them up
+// takes longer than the rest of a row.
+type checker struct{ locales, zones map[string]string }
+
+// mostWords bounds what a checker remembers.
+const mostWords = 1000
+
+// fill checks a row and makes a subscriber of it.
+func (c *checker) fill(i *importing, r *row) error {
+	var f faults
+	in := &r.in
+	in.Email = f.email(in.Email)
+	if len(f) > 0 {
+		return rowFault(f)
+	}
+	r.address = strings.ToLower(in.Email)
+	in.Locale = f.remembered(&c.locales, in.Locale, f.locale)
+	in.TZ = f.remembered(&c.zones, in.TZ, f.zone)
+	if i.o.Tag != "" && !slices.Contains(in.Tags, i.o.Tag) {
+		in.Tags = append(slices.Clip(in.Tags), i.o.Tag)
+	}
+	if in.Consent != nil {
+		f.consent(in.Consent, i.s.now())
+	}
+	if state := i.stateOfAll(); state == Subscribed && in.Consent == nil && i.terms.consent == nil {
+		f.add("consent", "is required with state subscribed, here or for all lines")
+	}
+	r.fresh.email = in.Email
+	f.fillChecked(&r.fresh, *in)
+	return rowFault(f)
+}
+
+// stateOfAll returns the state of all rows on the lists of the import; None: it is about no list.
+func (i *importing) stateOfAll() State {
+	if len(i.wishes) == 0 {
+		return None
+	}
+	return i.wishes[0].state
+}
+
+// remembered returns the checked form of a word.
+func (f *faults) remembered(words *map[string]string, word string, check func(string) string) string {
+	if word == "" {
+		return ""
+	}
+	if known, ok := (*words)[word]; ok {
+		return known
+	}
+	if *words == nil || len(*words) >= mostWords {
+		*words = map[string]string{}
+	}
+	faults := len(*f)
+	normal := check(word)
+	if len(*f) == faults {
+		(*words)[strings.Clone(word)] = normal
+	}
+	return normal
+}
+
+// rowFault returns the first fault as an error.
+func rowFault(f faults) error {
+	if len(f) == 0 {
+		return nil
+	}
+	return errors.New(f[0].Key + " " + f[0].Message)
+}

@@ -1,0 +1,197 @@
+package audience
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
+)
+
+// rows reads the subscribers of a file.
+type rows struct {
+	lines  *textLines
+	csv    *csvRows // nil: JSONL
+	layout *layout
+	first  []string // the first row of a CSV file without headings, until it is read
+}
+
+// openRows reads the beginning of a file. The error names the field file, or the option.
+func openRows(r io.Reader, o api.SubscriberImportOptions) (*rows, error) {
+	if _, err := mappingOf(o.Columns); err != nil {
+		return nil, wrongFile("columns", err)
+	}
+	lines, err := newTextLines(r, o.Charset)
+	if err != nil {
+		return nil, wrongFile("file", err)
+	}
+	if o.JSONL {
+		return &rows{lines: lines}, nil
+	}
+	in := &rows{lines: lines, csv: &csvRows{lines: lines, comma: ','}}
+	if in.csv.comma, err = commaOf(o.Delimiter, lines); err != nil {
+		return nil, err
+	}
+	for {
+		headings, err := in.csv.next()
+		switch {
+		case err == io.EOF:
+			in.layout = &layout{} // an empty file
+			return in, nil
+		case err != nil && !faultOfRow(err):
+			return nil, err
+		case err != nil:
+			return nil, wrongFile("file", fmt.Errorf("its first line %w", err))
+		case headings == nil:
+			continue
+		}
+		l, data, err := layoutOf(headings, o.Columns)
+		if err != nil {
+			return nil, wrongFile("file", err)
+		}
+		if in.layout = l; data {
+			in.first = headings
+		}
+		return in, nil
+	}
+}
+
+// commaOf returns the delimiter of a name, or guesses it.
+func commaOf(name string, lines *textLines) (byte, error) {
+	switch name {
+	case ",", ";", "|":
+		return name[0], nil
+	case "tab", "\t":
+		return '\t', nil
+	case "":
+		head, _ := lines.r.Peek(lines.r.Size() / 16) // an error comes again
+		end := bytes.IndexByte(head, '\n')
+		if end < 0 {
+			end = len(head)
+		}
+		return guessComma(head[:end]), nil // also of UTF-16, where a NUL is beside each byte
+	}
+	return 0, wrongFile("delimiter", errors.New("must be one of , ; | and tab"))
+}
+
+func wrongFile(key string, err error) error {
+	return fault.InvalidFields([]fault.Field{{Key: key, Message: err.Error()}})
+}
+
+// delimiter returns the name of the delimiter; empty: it is not CSV.
+func (r *rows) delimiter() string {
+	switch {
+	case r.csv == nil:
+		return ""
+	case r.csv.comma == '\t':
+		return "tab"
+	}
+	return string(r.csv.comma)
+}
+
+// line returns the line where the last row begins, from 1.
+func (r *rows) line() int {
+	if r.csv != nil {
+		return r.csv.line
+	}
+	return r.lines.number
+}
+
+// next returns a subscriber. fatal: the file ends (io.EOF) or can't be read further. bad: this row is left
+// out, and why.
+func (r *rows) next() (in api.SubscriberRequest, bad, fatal error) {
+	if cells := r.first; cells != nil {
+		r.first = nil
+		in, bad = r.layout.request(cells)
+		return in, bad, nil
+	}
+	for {
+		var cells []string
+		var line []byte
+		var err error
+		if r.csv != nil {
+			cells, err = r.csv.next()
+		} else if line, err = r.lines.next(); err == nil {
+			line = bytes.TrimSpace(line)
+		}
+		switch {
+		case err != nil && faultOfRow(err):
+			return in, err, nil
+		case err != nil:
+			return in, nil, err
+		case len(cells) > 0 && !blank(cells):
+			in, bad = r.layout.request(cells)
+			return in, bad, nil
+		case len(line) > 0:
+			in, bad = requestOf(line)
+			return in, bad, nil
+		}
+	}
+}
+
+// blank reports whether a row has separators only, as spreadsheets write below their data.
+func blank(cells []string) bool {
+	for _, cell := range cells {
+		if cell != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// jsonRow is a line of a JSONL file: a SubscriberRequest, or an ExportedSubscriber.
+type jsonRow struct {
+	Email       string         `json:"email"`
+	Name        string         `json:"name"`
+	Locale      string         `json:"locale"`
+	TZ          string         `json:"tz"`
+	Tags        []string       `json:"tags"`
+	Attributes  map[string]any `json:"attributes"`
+	Consent     *api.Consent   `json:"consent"`
+	Resubscribe bool           `json:"resubscribe"`
+
+	// of exports; not imported
+	ID      json.RawMessage `json:"id"`
+	Lists   json.RawMessage `json:"lists"`
+	Created json.RawMessage `json:"created"`
+}
+
+// requestOf reads a line of a JSONL file.
+func requestOf(line []byte) (api.SubscriberRequest, error) {
+	var row jsonRow
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&row); err != nil {
+		return api.SubscriberRequest{}, jsonFault(err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return api.SubscriberRequest{}, errors.New("has more than one JSON object")
+	}
+	if row.Lists != nil && row.ID == nil {
+		return api.SubscriberRequest{}, errors.New("has lists, which are given for all lines")
+	}
+	in := api.SubscriberRequest{Email: row.Email, Name: row.Name, Locale: row.Locale, TZ: row.TZ, Tags: row.Tags,
+		Attributes: row.Attributes, Consent: row.Consent, Resubscribe: row.Resubscribe}
+	if strings.TrimSpace(in.Email) == "" {
+		return in, errNoAddress
+	}
+	return in, nil
+}
+
+// jsonFault returns what is wrong with a line, in the words of this package.
+func jsonFault(err error) error {
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &kind) && kind.Field != "":
+		return fmt.Errorf("%s can't be a %s", kind.Field, kind.Value)
+	case errors.As(err, &kind):
+		return errors.New("is no JSON object")
+	case strings.HasPrefix(err.Error(), "json: unknown field "):
+		return fmt.Errorf("has the unknown field %s", strings.TrimPrefix(err.Error(), "json: unknown field "))
+	}
+	return errors.New("is no valid JSON")
+}

@@ -1,0 +1,397 @@
+package audience_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf16"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
+)
+
+// bring imports a file that is no error.
+func (b *bench) bring(t testing.TB, file string, o api.SubscriberImportOptions) api.SubscriberImport {
+	t.Helper()
+	got, err := b.Imports.Run(t.Context(), "", strings.NewReader(file), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.State != "done" || got.Lines != got.Added+got.Changed+got.Known+got.Repeated+got.Bad {
+		t.Errorf("the import ends with %+v", got)
+	}
+	return got
+}
+
+// export exports all subscribers of an account.
+func (b *bench) export(t testing.TB, account, format string) string {
+	t.Helper()
+	var out bytes.Buffer
+	q := api.SubscriberExportQuery{Format: format}
+	q.Account = account
+	if err := b.Export(t.Context(), "", q, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// people is a file of new subscribers.
+func people(from, to int) string {
+	var file strings.Builder
+	file.WriteString("Email,Name,attributes.city,attributes.seats:number,attributes.plan,attributes.vip:bool,attributes.since:date\n")
+	for n := from; n < to; n++ {
+		fmt.Fprintf(&file, "ann.%d@mail%d.example,Ann %d,Vienna,%d,pro,yes,2029-01-02\n", n, n%100, n, n)
+	}
+	return file.String()
+}
+
+// subscribed are options that put all on a list.
+func subscribed(lists ...string) api.SubscriberImportOptions {
+	return api.SubscriberImportOptions{ListID: lists, State: "subscribed", Consent: "I want news"}
+}
+
+// TestImportOfFiles: the forms of files, and what is told of their faults.
+func TestImportOfFiles(t *testing.T) {
+	wide := func(order func(uint16) []byte, text string) string {
+		var b strings.Builder
+		for _, unit := range utf16.Encode([]rune(text)) {
+			b.Write(order(unit))
+		}
+		return b.String()
+	}
+	little := func(u uint16) []byte { return []byte{byte(u), byte(u >> 8)} }
+	big := func(u uint16) []byte { return []byte{byte(u >> 8), byte(u)} }
+	const ann = `{"email":"ann@example.net","name":"Jürgen"}`
+	for name, c := range map[string]struct {
+		file   string
+		o      api.SubscriberImportOptions
+		want   string // added bad repeated, delimiter charset
+		errors string // line: reason; separated by /
+		person string // ann@example.net, as JSON
+	}{
+		"plain": {"email,name\nann@example.net,Jürgen\n", api.SubscriberImportOptions{}, "1 0 0 , utf-8",
+			"", ann},
+		"no last break": {"email;name\r\nann@example.net;Jürgen", api.SubscriberImportOptions{}, "1 0 0 ; utf-8",
+			"", ann},
+		"BOM":          {"\uFEFFe-mail\tFull Name\nann@example.net\tJürgen\n", api.SubscriberImportOptions{}, "1 0 0 tab utf-8", "", ann},
+		"Windows-1252": {"E-Mail Address|name\nann@example.net|J\xfcrgen\n", api.SubscriberImportOptions{}, "1 0 0 | windows-1252", "", ann},
+		"UTF-16LE BOM": {wide(little, "\uFEFFemail,name\r\nann@example.net,Jürgen\r\n"), api.SubscriberImportOptions{}, "1 0 0 , utf-16le", "", ann},
+		"UTF-16BE": {wide(big, "email;name\nann@example.net;Jürgen\n"), api.SubscriberImportOptions{},
+			"1 0 0 ; utf-16be", "", ann},
+		"given charset": {"email,name\nann@example.net,J\xc3\xbcrgen\n", api.SubscriberImportOptions{Charset: "windows-1252"}, "1 0 0 , windows-1252", "",
+			`{"email":"ann@example.net","name":"JÃ¼rgen"}`},
+		"two names": {"Email,First Name,Last Name\nann@example.net,Jürgen,\n", api.SubscriberImportOptions{}, "1 0 0 , utf-8", "", ann},
+		"addresses only": {"ann@example.net\nbob@example.net\n", api.SubscriberImportOptions{}, "2 0 0 , utf-8",
+			"", `{"email":"ann@example.net"}`},
+		"line break in a cell": {"email,attributes.note\n\"ann@example.net\",\"a \"\"b\"\"\r\nc, d\"\nbob@example.net,x\n",
+			api.SubscriberImportOptions{}, "2 0 0 , utf-8", "", `{"email":"ann@example.net","attributes":{"note":"a \"b\"\r\nc, d"}}`},
+		"formula": {"email,attributes.note,attributes.n:number\nann@example.net,'=1+1,'-5\n", api.SubscriberImportOptions{}, "1 0 0 , utf-8", "",
+			`{"email":"ann@example.net","attributes":{"n":-5,"note":"=1+1"}}`},
+		"mapping": {"Mail,Seats,Tags,When\nann@example.net,3,x,2.1.2030\n",
+			api.SubscriberImportOptions{Columns: "Mail:email, seats:attributes.seats:number,Tags:attributes.tags:list,When:attributes.when:date"}, "1 0 0 , utf-8", "",
+			`{"email":"ann@example.net","attributes":{"seats":3,"tags":["x"],"when":"2030-01-02"}}`},
+		"JSONL": {"{\"email\":\"ann@example.net\",\"tags\":[\"a\"],\"attributes\":{\"n\":1}}\n\n{\"email\":\"bob@example.net\",\"upsert\":true}\n{\n[]\n{} {}\n",
+			api.SubscriberImportOptions{JSONL: true}, "1 4 0  utf-8",
+			`3: has the unknown field "upsert"/4: is no valid JSON/5: is no JSON object/6: has more than one JSON object`,
+			`{"email":"ann@example.net","tags":["a"],"attributes":{"n":1}}`},
+		"repeats": {"email,name\nann@example.net,Jürgen\nANN@example.net,Other\nann@EXAMPLE.net,Other\n", api.SubscriberImportOptions{}, "1 0 2 , utf-8", "", ann},
+		"faults": {"email,name,attributes.n:number\nann@example.net,Jürgen,\nann\n,x,\nbob@example.net,\"a\" b,\neve@example.net,a \"b\",1\n" +
+			"joe@example.net,a,1,2\nkim@example.net,a,one\nnul@example.net,\x00,\n" + strings.Repeat("x", 10<<20) + "\nlea@example.net,\xff,1\n",
+			api.SubscriberImportOptions{Charset: "utf-8"}, "1 9 0 , utf-8",
+			`3: email is not a valid email address: it has no @/4: has no address/5: has a quote inside a cell: such a cell begins and ends with one, and a quote in it is doubled/` +
+				`6: has a quote inside a cell: such a cell begins and ends with one, and a quote in it is doubled/7: has 4 cells, and there are 3 columns/` +
+				`8: attributes.n must be a number, with a point before its fraction, not "one"/9: has a NUL: is it text?/10: is longer than 65,536 bytes/11: is not in the character set of the file`, ann},
+		"quote without end": {"email,name\nann@example.net,Jürgen\nbob@example.net,\"b\neve@example.net,b\n", api.SubscriberImportOptions{}, "1 1 0 , utf-8",
+			"3: has a quote that does not end", ann},
+		"quote without end in a long file": {"email,name\nann@example.net,Jürgen\nbob@example.net,\"b\n" + strings.Repeat("eve@example.net,b\n", 20_000),
+			api.SubscriberImportOptions{}, "2 1 ",
+			"3: has more than 65,536 bytes with its line breaks: does a quote not end?", ann},
+		"10,000 cells": {"email,name\nann@example.net,Jürgen\nbob@example.net" + strings.Repeat(",", 10_000) + "\n", api.SubscriberImportOptions{}, "1 1 0 , utf-8",
+			"3: has more than 1,000 columns", ann},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			got := b.bring(t, c.file, c.o)
+			summary := fmt.Sprintf("%d %d %d %s %s", got.Added, got.Bad, got.Repeated, got.Delimiter, got.Charset)
+			if !strings.HasPrefix(summary, c.want) {
+				t.Errorf("%s, want %s", summary, c.want)
+			}
+			var faults []string
+			for _, e := range got.Errors {
+				faults = append(faults, fmt.Sprintf("%d: %s", e.Line, e.Reason))
+			}
+			if diff := cmp.Diff(c.errors, strings.Join(faults, "/")); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+			line, _, _ := strings.Cut(b.export(t, "", "jsonl"), "\n")
+			line = strings.Replace(strings.Replace(line, `"id":"s0",`, "", 1), `,"created":"2030-01-02T03:04:05Z"`,
+				"", 1)
+			if diff := cmp.Diff(c.person, line); diff != "" {
+				t.Errorf("the subscriber (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestImportRefused: faults of a whole file, or of the options.
+func TestImportRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.list(t, "weekly", "double")
+	for name, c := range map[string]struct {
+		file, want string
+		o          api.SubscriberImportOptions
+	}{
+		"zip":       {"PK\x03\x04xxxx", "file: is a zip archive, or a spreadsheet: unpack it, or save it as CSV", api.SubscriberImportOptions{}},
+		"gzip":      {"\x1f\x8bxxxx", "file: is compressed with gzip: unpack it", api.SubscriberImportOptions{}},
+		"no column": {"a,b\n1,2\n", "file: has no column of addresses", api.SubscriberImportOptions{}},
+		"missing column": {"a,b\n1,2\n", `file: has no column "mail"`,
+			api.SubscriberImportOptions{Columns: "Mail:email"}},
+		"bad mapping":    {"a,b\n1,2\n", `columns: columns has "a:x"`, api.SubscriberImportOptions{Columns: "a:x"}},
+		"10,000 columns": {"email" + strings.Repeat(",a", 10_000) + "\n", "file: its first line has more than 1,000 columns", api.SubscriberImportOptions{}},
+		"long headings":  {strings.Repeat("a", 10<<20), "file: its first line is longer than 65,536 bytes", api.SubscriberImportOptions{}},
+		"no consent":     {"", "consent: is required with state subscribed", api.SubscriberImportOptions{ListID: []string{"weekly"}}},
+		"long consent": {"", "consent: has 501 bytes", api.SubscriberImportOptions{Consent: strings.Repeat("x",
+			501)}},
+		"no state":     {"", "state: must be subscribed, pending or left", api.SubscriberImportOptions{State: "gone"}},
+		"no existing":  {"", "existing: must be merge, skip or replace", api.SubscriberImportOptions{Existing: "drop"}},
+		"no charset":   {"", "charset: must be", api.SubscriberImportOptions{Charset: "koi8"}},
+		"no delimiter": {"email\n", "delimiter: must be", api.SubscriberImportOptions{Delimiter: "x"}},
+		"confirm":      {"", "confirm: is only possible with state pending", api.SubscriberImportOptions{ListID: []string{"weekly"}, Confirm: true, Consent: "x"}},
+		"id":           {"", "id: must be", api.SubscriberImportOptions{ID: "a b"}},
+		"twice a list": {"", "listId: is there twice", api.SubscriberImportOptions{ListID: []string{"weekly",
+			"weekly"}, State: "left"}},
+		"no list": {"", "ListNotFound", api.SubscriberImportOptions{ListID: []string{"daily"},
+			State: "left"}},
+		"no account": {"", "AccountNotFound", api.SubscriberImportOptions{Account: "nobody"}},
+	} {
+		_, err := b.Imports.Run(t.Context(), "", strings.NewReader(c.file), c.o)
+		got := fault.CodeOf(err)
+		if f, ok := err.(*fault.Error); ok && len(f.Fields) > 0 {
+			got = f.Fields[0].Key + ": " + f.Fields[0].Message
+		}
+		if !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %v (%s), want %s", name, err, got, c.want)
+		}
+	}
+	if list, err := b.Imports.List(t.Context(), "", api.SubscriberAccount{}); err != nil ||
+		len(list.Imports) != 0 {
+		t.Errorf("refused imports are listed: %+v, %v", list, err)
+	}
+	if _, err := b.Imports.Run(t.Context(), "shop", strings.NewReader("x@y.example"),
+		api.SubscriberImportOptions{
+			Account: "other"}); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("an import of another account: %v", err)
+	}
+}
+
+// broken is a file that breaks off.
+type broken struct{ r io.Reader }
+
+func (b broken) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// TestImportGoesOn: an import that is interrupted at any place, also while a batch is written, and goes on,
+// makes nobody twice, and counts everybody.
+func TestImportGoesOn(t *testing.T) {
+	t.Parallel()
+	file := people(0, 10_000) + people(5000, 6000) + "ann\n"
+	for _, at := range []int{0, 100, len(file) / 3} {
+		b := setup(t)
+		b.list(t, "weekly", "double")
+		o := subscribed("weekly")
+		o.ID = "big"
+		if _, err := b.Imports.Run(t.Context(), "", broken{strings.NewReader(file[:at])}, o); err == nil {
+			t.Fatal("a file that breaks off is no error")
+		}
+		// a process that dies while a batch is applied
+		ctx, cancel := context.WithCancel(t.Context())
+		r := io.MultiReader(strings.NewReader(file[:len(file)/2]), stopping{cancel},
+			strings.NewReader(file[len(file)/2:]))
+		if _, err := b.Imports.Run(ctx, "", r, o); err == nil {
+			t.Fatal("an import whose context ends is done")
+		}
+		got := b.bring(t, file, o)
+		if got.Added != 10_000 || got.Repeated != 1000 || got.Bad != 2 || got.Lines != 11_002 {
+			t.Errorf("%+v", got)
+		}
+		if c := b.counts(t, "weekly"); c.Subscribed != 10_000 {
+			t.Errorf("the list has %+v", c)
+		}
+		if n, err := b.Count(t.Context(), "default"); err != nil || n != 10_000 {
+			t.Errorf("there are %d subscribers, %v", n, err)
+		}
+		if n := strings.Count(b.export(t, "", "csv"), "\n"); n != 10_001 {
+			t.Errorf("the export has %d lines", n)
+		}
+	}
+}
+
+// stopping cancels a context when it is read.
+type stopping struct{ cancel func() }
+
+func (s stopping) Read([]byte) (int, error) { s.cancel(); return 0, io.EOF }
+
+// TestImportIDs: an id stands for one file with its options.
+func TestImportIDs(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	run := func(file string, o api.SubscriberImportOptions) (api.SubscriberImport, error) {
+		o.ID = "one"
+		return b.Imports.Run(t.Context(), "", strings.NewReader(file), o)
+	}
+	file := people(0, 5000)
+	if _, err := b.Imports.Run(t.Context(), "", broken{strings.NewReader(file[:len(file)/2])},
+		api.SubscriberImportOptions{ID: "one"}); err == nil {
+		t.Fatal("a file that breaks off is no error")
+	}
+	if got, err := b.Imports.Get(t.Context(), "", api.SubscriberAccount{}, "one"); err != nil ||
+		got.State != "interrupted" || got.Error != "The file broke off" || got.Lines == 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := b.Imports.Get(t.Context(), "shop", api.SubscriberAccount{}, "one"); !fault.Is(err,
+		fault.NotFound) {
+		t.Errorf("another account sees it: %v", err)
+	}
+	for name, c := range map[string]struct {
+		file string
+		o    api.SubscriberImportOptions
+	}{
+		"another file":  {strings.Replace(file, "ann.7@", "ann.8000@", 1), api.SubscriberImportOptions{}},
+		"shorter":       {file[:1000], api.SubscriberImportOptions{}},
+		"other options": {file, api.SubscriberImportOptions{Tag: "x"}},
+	} {
+		if _, err := run(c.file, c.o); fault.CodeOf(err) != "ImportDiffers" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got, err := run(file, api.SubscriberImportOptions{}); err != nil || got.Added != 5000 {
+		t.Errorf("it goes on with %+v, %v", got, err)
+	}
+	if _, err := run(file, api.SubscriberImportOptions{}); fault.CodeOf(err) != "ImportExists" {
+		t.Errorf("again: %v", err)
+	}
+	if done, err := b.Imports.Stop(t.Context(), "", api.SubscriberAccount{}, "one"); !done || err != nil {
+		t.Errorf("it is not forgotten: %v, %v", done, err)
+	}
+	o := api.SubscriberImportOptions{DryRun: true}
+	if got, err := run(people(0, 5001), o); err != nil || got.Known != 5000 || got.Added != 1 {
+		t.Errorf("a dry run: %+v, %v", got, err)
+	}
+	if got, err := run(people(0, 5001), api.SubscriberImportOptions{}); err != nil || got.Known != 5000 ||
+		got.Added != 1 {
+		t.Errorf("after a dry run: %+v, %v", got, err)
+	}
+}
+
+// TestTwoImportsAtOnce: two imports of the same addresses make each subscriber once, and both are complete.
+func TestTwoImportsAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.list(t, "a", "single")
+	b.list(t, "b", "single")
+	var wait sync.WaitGroup
+	var got [2]api.SubscriberImport
+	for n, list := range []string{"a", "b"} {
+		wait.Go(func() {
+			var err error
+			if got[n], err = b.Imports.Run(t.Context(), "", strings.NewReader(people(0, 6000)),
+				subscribed(list)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wait.Wait()
+	if got[0].Added+got[1].Added != 6000 || got[0].Changed+got[1].Changed != 6000 || got[0].Bad+got[1].Bad != 0 {
+		t.Errorf("%+v\n%+v", got[0], got[1])
+	}
+	for _, list := range []string{"a", "b"} {
+		if c := b.counts(t, list); c.Subscribed != 6000 {
+			t.Errorf("list %s has %+v", list, c)
+		}
+	}
+	if n, err := b.Count(t.Context(), "default"); err != nil || n != 6000 {
+		t.Errorf("there are %d subscribers, %v", n, err)
+	}
+}
+
+// TestImportStopped: an import that is asked to stop keeps what it applied, and goes on later.
+func TestImportStopped(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	file := people(0, 20_000)
+	stop := stopping{func() {
+		if done, err := b.Imports.Stop(t.Context(), "", api.SubscriberAccount{}, "slow"); !done || err != nil {
+			t.Errorf("it can't be stopped: %v, %v", done, err)
+		}
+		if _, err := b.Imports.Run(t.Context(), "", strings.NewReader(file), api.SubscriberImportOptions{
+			ID: "slow"}); fault.CodeOf(err) != "ImportRunning" {
+			t.Errorf("a second one: %v", err)
+		}
+	}}
+	got, err := b.Imports.Run(t.Context(), "", io.MultiReader(strings.NewReader(file[:len(file)/2]), stop,
+		strings.NewReader(file[len(file)/2:])), api.SubscriberImportOptions{ID: "slow"})
+	if err != nil || got.State != "interrupted" || got.Error != "It was stopped" || got.Lines == 20_000 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got := b.bring(t, file, api.SubscriberImportOptions{ID: "slow"}); got.Added != 20_000 {
+		t.Errorf("it goes on: %+v", got)
+	}
+}
+
+// TestImportOfDeadProcess: an import without progress for a minute is interrupted, and can go on.
+func TestImportOfDeadProcess(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	dead := errors.New("dead")
+	r, w := io.Pipe()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = b.Imports.Run(t.Context(), "", r, api.SubscriberImportOptions{ID: "dead"})
+	}()
+	if _, err := io.WriteString(w, people(0, 3000)); err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; n == 0; { // its first batch, which is smaller on a slow machine
+		var err error
+		if n, err = b.Count(t.Context(), "default"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got api.SubscriberImport
+	var err error
+	for range 1000 { // it may still store its progress
+		b.Advance(61 * time.Second)
+		if got, err = b.Imports.Get(t.Context(), "", api.SubscriberAccount{}, "dead"); got.State != "running" {
+			break
+		}
+	}
+	if err != nil || got.State != "interrupted" || got.Error != "The process that ran it has ended" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got := b.bring(t, people(0, 3000), api.SubscriberImportOptions{ID: "dead"}); got.Added != 3000 {
+		t.Errorf("%+v", got)
+	}
+	_ = w.CloseWithError(dead)
+	<-ended
+	// The first one notices that it was taken over, and writes nothing.
+	if got, err := b.Imports.Get(t.Context(), "", api.SubscriberAccount{}, "dead"); err != nil ||
+		got.State != "done" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

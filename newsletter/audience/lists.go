@@ -1,0 +1,382 @@
+package audience
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/redisdb/records"
+)
+
+// DefaultAccount is the account of requests that name none.
+const DefaultAccount = "default"
+
+// List is a list, as other parts of Postroom use it.
+type List struct {
+	api.List
+	Number  uint32        // of the list in records of subscribers
+	Pending time.Duration // how long a subscription waits for its confirmation
+}
+
+// Double reports whether subscriptions need a confirmation.
+func (l *List) Double() bool { return l.OptIn != optInSingle }
+
+// The values of api.List.OptIn.
+const (
+	optInDouble = "double"
+	optInSingle = "single"
+)
+
+// storedList is a list as it is stored.
+type storedList struct {
+	api.List
+	Number  uint32 `json:"number"`
+	Version int    `json:"version"`
+}
+
+// Lists stores the lists of all accounts.
+type Lists struct {
+	db      *redisdb.DB
+	store   *records.Store[storedList]
+	cached  *redisdb.Cache[*List]
+	account func(ctx context.Context, account string) error
+	pending time.Duration
+	now     func() time.Time
+}
+
+func newLists(p Parts, o Options) *Lists {
+	l := &Lists{db: p.DB, account: p.Account, pending: o.PendingRetention, now: o.Now}
+	l.store = records.New(p.DB, nil, records.Kind[storedList]{
+		Key: "list", Index: "lists", Name: "list", Code: "ListChanged", Missing: listNotFound,
+		Secrets: func(*storedList) []records.Secret { return nil },
+	}, records.Options[storedList]{Now: o.Now, InUse: o.InUse, Forget: func(string) { l.cached.Clear() }})
+	l.cached = redisdb.NewCache[*List](p.DB, l.store.VersionKey(), nil)
+	return l
+}
+
+func listNotFound(id string) error {
+	return fault.New(fault.NotFound, "ListNotFound", "There is no list %q; GET /v1/lists shows all", id)
+}
+
+// listIDs matches a label of a host name (RFC 1123 section 2.1) in lower case.
+var listIDs = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// numbersKey is the hash of the ids of lists by number; "last" is the number given last.
+func numbersKey() string { return redisdb.Key(0, "list-numbers") }
+
+// Create stores a new list. bound is the account that the caller is confined to; empty: none. Invalid names
+// the wrong fields. If the id is in use: Conflict, code ListExists.
+func (l *Lists) Create(ctx context.Context, bound string, in api.List) (api.ListInfo, error) {
+	in.Account = cmp.Or(in.Account, bound, DefaultAccount)
+	if bound != "" && in.Account != bound {
+		return api.ListInfo{}, notYours(in.Account)
+	}
+	in.ListID = strings.ToLower(in.ListID)
+	if in.ListID == "" {
+		in.ListID = idFromName(in.Name)
+	}
+	in.OptIn = cmp.Or(in.OptIn, optInDouble)
+	if err := checkList(&in); err != nil {
+		return api.ListInfo{}, err
+	}
+	if err := l.account(ctx, in.Account); err != nil {
+		return api.ListInfo{}, err
+	}
+	number, err := l.takeNumber(ctx, in.ListID)
+	if err != nil {
+		return api.ListInfo{}, err
+	}
+	_, err = l.store.Change(ctx, in.ListID, func(old *records.Record[storedList]) (storedList, error) {
+		if old != nil {
+			return storedList{}, fault.New(fault.Conflict, "ListExists", "There is a list %q already", in.ListID)
+		}
+		return storedList{List: in, Number: number, Version: 1}, nil
+	})
+	if err != nil {
+		return api.ListInfo{}, err
+	}
+	return l.Get(ctx, bound, in.ListID)
+}
+
+// idFromName makes an id of a name: "Weekly news!" is weekly-news.
+func idFromName(name string) string {
+	id := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
+	id = strings.Join(strings.FieldsFunc(id, func(r rune) bool { return r == '-' }), "-")
+	if id = strings.Trim(id[:min(len(id), 63)], "-"); id == "" {
+		return "list-" + strings.ToLower(rand.Text()[:8])
+	}
+	return id
+}
+
+// checkList returns an error that names the wrong fields of a list.
+func checkList(in *api.List) error {
+	var wrong []fault.Field
+	fail := func(key, text string) { wrong = append(wrong, fault.Field{Key: key, Message: text}) }
+	if !listIDs.MatchString(in.ListID) {
+		fail("listId", "must be a label of a host name: up to 63 letters a-z, digits and hyphens")
+	}
+	if strings.TrimSpace(in.Name) == "" {
+		fail("name", "is required")
+	}
+	if in.OptIn != optInDouble && in.OptIn != optInSingle {
+		fail("optIn", "must be double or single")
+	}
+	if in.PendingRetention != "" {
+		d, err := time.ParseDuration(in.PendingRetention)
+		if err != nil || d < time.Hour || d > 366*24*time.Hour {
+			fail("pendingRetention", "must be a duration from 1h to 8784h, such as 720h")
+		}
+	}
+	checkListMail(in.Confirmation, "confirmation", fail)
+	checkListMail(in.Welcome, "welcome", fail)
+	return fault.InvalidFields(wrong)
+}
+
+func checkListMail(m *api.ListMail, key string, fail func(key, text string)) {
+	switch {
+	case m == nil:
+	case m.Template != "" && (m.Subject != "" || m.HTML != "" || m.Text != ""):
+		fail(key+".template", "can't be combined with subject, html or text")
+	case m.Template == "" && m.Subject == "":
+		fail(key+".subject", "is required, or template")
+	case m.Template == "" && m.HTML == "" && m.Text == "":
+		fail(key+".text", "is required, or html")
+	}
+}
+
+// takeNumber returns a number that no other list has.
+func (l *Lists) takeNumber(ctx context.Context, id string) (uint32, error) {
+	n, err := l.db.Client().HIncrBy(ctx, numbersKey(), "last", 1).Result()
+	if err == nil {
+		err = l.db.Client().HSet(ctx, numbersKey(), strconv.FormatInt(n, 10), id).Err()
+	}
+	if err != nil {
+		return 0, redisdb.Failed(err, "number list %s", id)
+	}
+	return uint32(n), nil
+}
+
+// Get returns a list with its counts. Unknown, or of another account: NotFound.
+func (l *Lists) Get(ctx context.Context, bound, id string) (api.ListInfo, error) {
+	r, err := l.record(ctx, bound, id)
+	if err != nil {
+		return api.ListInfo{}, err
+	}
+	shown, err := l.shown(ctx, []*records.Record[storedList]{r})
+	if err != nil {
+		return api.ListInfo{}, err
+	}
+	return shown[0], nil
+}
+
+func (l *Lists) record(ctx context.Context, bound, id string) (*records.Record[storedList], error) {
+	r, err := l.store.Get(ctx, strings.ToLower(id))
+	if err == nil && bound != "" && r.Value.Account != bound {
+		return nil, listNotFound(id)
+	}
+	return r, err
+}
+
+// Update changes the fields of a list that the patch has.
+func (l *Lists) Update(ctx context.Context, bound, id string, p api.ListPatch) (api.ListInfo, error) {
+	err := l.store.Update(ctx, strings.ToLower(id), func(old *records.Record[storedList]) (storedList, error) {
+		next := old.Value
+		if bound != "" && next.Account != bound {
+			return next, listNotFound(id)
+		}
+		if p.Version != nil && *p.Version != next.Version {
+			return next, fault.New(fault.Conflict, "ListChanged", "List %q is at version %d now, not %d", id,
+				next.Version, *p.Version)
+		}
+		api.Set(&next.Name, p.Name)
+		api.Set(&next.Description, p.Description)
+		api.Set(&next.OptIn, p.OptIn)
+		api.Set(&next.Public, p.Public)
+		api.Set(&next.NoIndex, p.NoIndex)
+		api.Set(&next.PendingRetention, p.PendingRetention)
+		next.Confirmation = patchedMail(next.Confirmation, p.Confirmation)
+		next.Welcome = patchedMail(next.Welcome, p.Welcome)
+		next.Version++
+		return next, checkList(&next.List)
+	})
+	if err != nil {
+		return api.ListInfo{}, err
+	}
+	return l.Get(ctx, bound, id)
+}
+
+// patchedMail returns the mail of a patch, nil if it has no fields; without one, the old mail.
+func patchedMail(old, patch *api.ListMail) *api.ListMail {
+	switch {
+	case patch == nil:
+		return old
+	case *patch == api.ListMail{}:
+		return nil
+	}
+	return patch
+}
+
+// Page returns a page of lists: of one account, or of all.
+func (l *Lists) Page(ctx context.Context, bound string, q api.ListQuery) (api.ListPage, error) {
+	account := cmp.Or(q.Account, bound)
+	if bound != "" && account != bound {
+		return api.ListPage{}, notYours(account)
+	}
+	var mine []*records.Record[storedList]
+	err := l.store.Each(ctx, func(r *records.Record[storedList]) error {
+		if account == "" || r.Value.Account == account {
+			mine = append(mine, r)
+		}
+		return nil
+	})
+	if err != nil {
+		return api.ListPage{}, err
+	}
+	size := min(cmp.Or(max(0, q.PageSize), 20), 1000)
+	from := min(max(0, q.Page)*size, len(mine))
+	shown, err := l.shown(ctx, mine[from:min(from+size, len(mine))])
+	return api.ListPage{Total: len(mine), Page: max(0, q.Page), Pages: (len(mine) + size - 1) / size,
+		Lists: shown}, err
+}
+
+// shown returns lists with their counts, which are read with one round trip.
+func (l *Lists) shown(ctx context.Context, rs []*records.Record[storedList]) ([]api.ListInfo, error) {
+	pipe := l.db.Client().Pipeline()
+	counts := make([][shards]*redis.MapStringStringCmd, len(rs))
+	for i, r := range rs {
+		for shard := range shards {
+			counts[i][shard] = pipe.HGetAll(ctx, countsKey(r.Value.Number, shard))
+		}
+	}
+	if _, err := pipe.Exec(ctx); err != nil && len(rs) > 0 {
+		return nil, redisdb.Failed(err, "count the subscribers of lists")
+	}
+	shown := make([]api.ListInfo, len(rs))
+	for i, r := range rs {
+		shown[i] = api.ListInfo{List: r.Value.List, Version: r.Value.Version, Created: r.Created,
+			Updated: r.Updated}
+		for _, cmd := range counts[i] {
+			for state, text := range cmd.Val() {
+				n, _ := strconv.Atoi(text)
+				addCount(&shown[i].Counts, stateNamed(state), n)
+			}
+		}
+	}
+	return shown, nil
+}
+
+func addCount(c *api.ListCounts, state State, n int) {
+	switch state {
+	case Pending:
+		c.Pending += n
+	case Subscribed:
+		c.Subscribed += n
+	case Left:
+		c.Left += n
+	}
+}
+
+// Find returns a list for use. It is at most about a second old, and usually costs no round trip. Unknown:
+// NotFound.
+func (l *Lists) Find(ctx context.Context, id string) (*List, error) {
+	id = strings.ToLower(id)
+	list, ok, err := l.cached.Get(ctx, id, l.now(), func(ctx context.Context) (*List, bool, error) {
+		r, err := l.store.Get(ctx, id)
+		if err != nil {
+			return nil, false, err
+		}
+		return l.used(&r.Value), true, nil
+	})
+	if err == nil && !ok {
+		err = listNotFound(id)
+	}
+	return list, err
+}
+
+func (l *Lists) used(s *storedList) *List {
+	list := &List{List: s.List, Number: s.Number, Pending: l.pending}
+	if d, err := time.ParseDuration(s.PendingRetention); err == nil {
+		list.Pending = d
+	}
+	return list
+}
+
+// numbered returns the list of a number, or nil if it was deleted.
+func (l *Lists) numbered(ctx context.Context, number uint32) (*List, error) {
+	name := "#" + decimal(number) // no id begins so
+	list, _, err := l.cached.Get(ctx, name, l.now(), func(ctx context.Context) (*List, bool, error) {
+		id, err := l.db.Client().HGet(ctx, numbersKey(), name[1:]).Result()
+		if errors.Is(err, redis.Nil) {
+			return nil, true, nil
+		}
+		if err != nil {
+			return nil, false, redisdb.Failed(err, "look for list number %d", number)
+		}
+		r, err := l.store.Get(ctx, id)
+		switch {
+		case fault.Is(err, fault.NotFound) || err == nil && r.Value.Number != number:
+			return nil, true, nil
+		case err != nil:
+			return nil, false, err
+		}
+		return l.used(&r.Value), true, nil
+	})
+	return list, err
+}
+
+func notYours(account string) error {
+	return fault.New(fault.Forbidden, "", "This token is of another account than %q", account)
+}
+
+// Delete removes a list with all of its subscriptions. The subscribers stay, and so do the suppressions of
+// who left. It reports whether there was one. Unknown, or of another account: false, or NotFound.
+func (l *Lists) Delete(ctx context.Context, bound, id string) (bool, error) {
+	r, err := l.record(ctx, bound, id)
+	if fault.Is(err, fault.NotFound) && bound == "" {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := l.store.Delete(ctx, r.ID); err != nil {
+		return false, err
+	}
+	return true, l.dropStates(ctx, r)
+}
+
+// dropStates deletes the states and counts of a list that was deleted.
+func (l *Lists) dropStates(ctx context.Context, r *records.Record[storedList]) error {
+	last, err := l.db.Client().HGet(ctx, ordinalsKey(), r.Value.Account).Uint64()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return redisdb.Failed(err, "delete the subscriptions of list %s", r.ID)
+	}
+	pipe := l.db.Client().Pipeline()
+	for chunk := range int(last/chunkSize) + 1 {
+		pipe.Unlink(ctx, statesKey(r.Value.Number, chunk))
+	}
+	for shard := range shards {
+		pipe.Unlink(ctx, countsKey(r.Value.Number, shard))
+		pipe.Unlink(ctx, pendingKey(r.Value.Number, shard))
+	}
+	pipe.HDel(ctx, numbersKey(), decimal(r.Value.Number))
+	if _, err := pipe.Exec(ctx); err != nil {
+		return redisdb.Failed(err, "delete the subscriptions of list %s", r.ID)
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package sendlog
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/postroom/postroom/internal/redisdb"
+)
+
+// Note is something that became known of a person.
+type Note struct {
+	Offset int
+	Bit    Bit
+	Total  string // counter of all of its kind, also of those that are repeated; empty: none
+	Once   string // counter of those that are not repeated, beside that of the bit; empty: none
+}
+
+// Note sets bits of people of a chunk. It returns which were not set before.
+func (l *Log) Note(ctx context.Context, r Run, chunk int, notes ...Note) ([]bool, error) {
+	if len(notes) == 0 {
+		return nil, nil
+	}
+	args := noteArgs{Notes: make([]string, 0, 4*len(notes))}
+	for _, n := range notes {
+		args.Notes = append(args.Notes, strconv.Itoa(n.Offset), string(n.Bit), n.Total, n.Once)
+	}
+	answer, err := noteScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk)}, args)
+	if err != nil {
+		return nil, redisdb.Failed(err, "note facts of run %s", r)
+	}
+	fresh := make([]bool, len(notes))
+	for i := range fresh {
+		fresh[i] = i < len(answer.Fresh) && answer.Fresh[i] == '1'
+	}
+	return fresh, nil
+}
+
+// Owed returns deferred people of a chunk whose message the outbox may not have.
+func (l *Log) Owed(ctx context.Context, r Run, chunk int) ([]int, error) {
+	texts, err := l.db.Client().SMembers(ctx, logKey(r, chunk)+":owed").Result()
+	if err != nil {
+		return nil, redisdb.Failed(err, "read who is owed a message in run %s", r)
+	}
+	offsets := make([]int, len(texts))
+	for i, text := range texts {
+		offsets[i], _ = strconv.Atoi(text) // written by a script
+	}
+	return offsets, nil
+}
+
+// Adopted notes that the outbox has the message of a deferred person.
+func (l *Log) Adopted(ctx context.Context, r Run, chunk, offset int) error {
+	err := l.db.Client().SRem(ctx, logKey(r, chunk)+":owed", offset).Err()
+	return redisdb.Failed(err, "note a message of run %s", r)
+}
+
+// WalkAgain makes the walk of a chunk begin anew: people are to be looked at that were left out.
+func (l *Log) WalkAgain(ctx context.Context, r Run, chunk int) error {
+	key := logKey(r, chunk) + ":counts"
+	pipe := l.db.Client().TxPipeline()
+	pipe.HSet(ctx, key, "at", 0)
+	pipe.HDel(ctx, key, "done", "again", "later")
+	_, err := pipe.Exec(ctx)
+	return redisdb.Failed(err, "walk run %s again", r)
+}
+
+// Recount compares the counters of a run with its states and bits, and replaces those that differ. It returns
+// how many did. Those of [Note.Once] stay: they changed together with the bits.
+func (l *Log) Recount(ctx context.Context, r Run, end uint32) (int, error) {
+	args := recountArgs{}
+	for _, b := range bits {
+		args.Bits = append(args.Bits, string(b))
+	}
+	changed := 0
+	for chunk := range Chunks(end) {
+		answer, err := recountScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk)}, args)
+		if err != nil {
+			return changed, redisdb.Failed(err, "recount run %s", r)
+		}
+		changed += answer.Changed
+	}
+	return changed, nil
+}
+
+// ForgetPerson clears the bits and the reply of a person, and reports whether the run came to the person. The
+// state stays: it counts the person and names nobody. once has the counters of the notes of the person.
+func (l *Log) ForgetPerson(ctx context.Context, r Run, ordinal uint32, once map[Bit]string) (bool, error) {
+	chunk, offset := ChunkOf(ordinal)
+	args := forgetArgs{Offset: offset}
+	for _, b := range bits {
+		args.Bits = append(args.Bits, string(b), once[b])
+	}
+	states, err := l.States(ctx, r, chunk)
+	if err != nil || offset >= len(states) || states[offset] == Waiting {
+		return false, err
+	}
+	_, err = forgetScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk)}, args)
+	return true, redisdb.Failed(err, "forget a person of run %s", r)
+}
+
+// Forget deletes what is known of a run.
+func (l *Log) Forget(ctx context.Context, r Run, end uint32) error {
+	c := l.db.Client()
+	pipe := c.Pipeline()
+	for chunk := range Chunks(end) {
+		key := logKey(r, chunk)
+		keys := []string{key, key + ":counts", key + ":sheets", key + ":owed", key + ":why", key + ":groups"}
+		for _, b := range bits {
+			keys = append(keys, key+":"+string(b))
+		}
+		sheets, err := c.ZRange(ctx, key+":sheets", 0, -1).Result() // of workers that died
+		if err != nil {
+			return redisdb.Failed(err, "list the sheets of run %s", r)
+		}
+		for _, n := range sheets {
+			keys = append(keys, key+":sheet:"+n)
+		}
+		pipe.Unlink(ctx, keys...)
+	}
+	for shard := range shards {
+		pipe.Unlink(ctx, gateKey(r, shard))
+	}
+	_, err := pipe.Exec(ctx)
+	return redisdb.Failed(err, "delete what is known of run %s", r)
+}
+
+// Ended settles a deferred person whose message of the outbox has ended. Nobody else is changed.
+func (l *Log) Ended(ctx context.Context, r Run, chunk int, m Move) error {
+	_, err := l.settle(ctx, r, chunk, "", letters([]State{Deferred}), m)
+	return err
+}
+
+// Prove settles a person in doubt as sent, and reports whether the person was in doubt. Nobody else is
+// changed.
+func (l *Log) Prove(ctx context.Context, r Run, chunk, offset int) (bool, error) {
+	done, err := l.settle(ctx, r, chunk, "", letters([]State{InDoubt}), Move{Offset: offset, To: Sent})
+	return len(done) == 1 && done[0], err
+}

@@ -1,0 +1,97 @@
+package sendlog
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/postroom/postroom/internal/redisdb"
+)
+
+// ChunkSize is the number of people of a chunk.
+const ChunkSize = 64_000
+
+// shards is the number of key prefixes that chunks are spread over.
+const shards = 16
+
+// Run names a run: one sending of a campaign.
+type Run struct {
+	Campaign uint32 // number of the campaign
+	Number   int    // from 1
+}
+
+// String returns the run as it is in keys: "5.1".
+func (r Run) String() string { return fmt.Sprintf("%d.%d", r.Campaign, r.Number) }
+
+// Chunks returns how many chunks hold the people below an ordinal.
+func Chunks(end uint32) int { return int((uint64(end) + ChunkSize - 1) / ChunkSize) }
+
+// ChunkOf returns the chunk of an ordinal, and the offset in it.
+func ChunkOf(ordinal uint32) (chunk, offset int) {
+	return int(ordinal / ChunkSize), int(ordinal % ChunkSize)
+}
+
+func logKey(r Run, chunk int) string {
+	return redisdb.Key(chunk%shards, "sendlog", r.String(), strconv.Itoa(chunk))
+}
+
+func gateKey(r Run, shard int) string { return redisdb.Key(shard, "send-gate", r.String()) }
+
+// State is what became of a person in a run.
+type State int
+
+// The states. Their values are in Redis.
+const (
+	Waiting      State = 0
+	Taken        State = 1 // by a sheet
+	AtDot        State = 2 // the final dot is being written, or the reply awaited
+	Sent         State = 3
+	Deferred     State = 4 // tried, and a message of the outbox now
+	Suppressed   State = 5
+	Unsubscribed State = 6 // left after the run began
+	Bounced      State = 7 // the address was refused for good, or its mail came back
+	Failed       State = 8
+	InDoubt      State = 10
+	Cancelled    State = 11
+)
+
+// before has the states that each may follow.
+var before = map[State][]State{
+	Sent:         {AtDot, InDoubt, Deferred},
+	Deferred:     {Taken, AtDot},
+	Suppressed:   {Taken, Deferred},
+	Unsubscribed: {Taken},
+	Bounced:      {Taken, AtDot, Deferred, InDoubt, Sent},
+	Failed:       {Taken, AtDot, Deferred},
+	InDoubt:      {AtDot},
+	Cancelled:    {Deferred},
+	Taken:        {AtDot}, // nothing was delivered after all
+}
+
+// Group is a part of the people of a run that is counted apart: 0 to 15. A person keeps it in a run.
+type Group int
+
+// letters are states or groups as the scripts take them: a to p.
+func letters[T State | Group](all []T) string {
+	var b strings.Builder
+	for _, one := range all {
+		b.WriteByte(byte('a' + one))
+	}
+	return b.String()
+}
+
+// Bit is something that is known of people beside their state.
+type Bit string
+
+// The bits.
+const (
+	Delivered   Bit = "delivered"
+	Opened      Bit = "opened"
+	OpenedBots  Bit = "opened-bots" // by a program
+	Clicked     Bit = "clicked"
+	ClickedBots Bit = "clicked-bots"
+	Complained  Bit = "complained"
+	Left        Bit = "left"
+)
+
+var bits = []Bit{Delivered, Opened, OpenedBots, Clicked, ClickedBots, Complained, Left}

@@ -1,0 +1,243 @@
+package sendlog
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/internal/redisdb"
+)
+
+// Chunk is what is known of a chunk of a run.
+type Chunk struct {
+	At     int       // how far it was walked
+	Done   bool      // it was walked to its end, and nobody was left out
+	Again  time.Time // when to walk it again; zero: never
+	Sheets int       // that are not closed
+	Counts Counts
+}
+
+// Over reports whether nobody of the chunk is still to be mailed, is being mailed, or is deferred. The
+// number of sheets alone doesn't say so: it is read after the counters, and their people may have been given
+// back in between.
+func (c Chunk) Over() bool {
+	return c.Done && c.Sheets == 0 && c.Counts.Sending() == 0 && c.Counts.States[Deferred] == 0
+}
+
+// Counts are counters of a chunk or of several.
+type Counts struct {
+	States map[State]int
+	Taken  int            // people with any state but Waiting
+	Fields map[string]int // all other counters: bits, totals and tallies
+
+	Groups map[Group]Counts // the same of each group: states and bits; nil: people have no groups
+}
+
+// Sending returns how many people are taken or at the dot.
+func (c Counts) Sending() int {
+	n := c.Taken
+	for _, of := range c.States {
+		n -= of
+	}
+	return n
+}
+
+// Add adds the counters of another.
+func (c *Counts) Add(other Counts) {
+	c.Taken += other.Taken
+	for s, n := range other.States {
+		c.States[s] += n
+	}
+	for f, n := range other.Fields {
+		c.Fields[f] += n
+	}
+	for g, of := range other.Groups {
+		sum := c.group(g)
+		sum.Add(of)
+		c.Groups[g] = sum
+	}
+}
+
+// group returns the counters of a group, to be changed and stored again.
+func (c *Counts) group(g Group) Counts {
+	if c.Groups == nil {
+		c.Groups = map[Group]Counts{}
+	}
+	if of, ok := c.Groups[g]; ok {
+		return of
+	}
+	return newCounts()
+}
+
+// put notes a counter as it is named in the hash.
+func (c *Counts) put(field string, n int) {
+	if state, err := strconv.Atoi(field); err == nil {
+		c.States[State(state)] += n
+		return
+	}
+	if field == "taken" {
+		c.Taken += n
+		return
+	}
+	name, rest, _ := strings.Cut(field, ":")
+	if g, err := strconv.Atoi(strings.TrimPrefix(name, "g")); err == nil && name[0] == 'g' {
+		of := c.group(Group(g))
+		of.put(rest, n)
+		c.Groups[Group(g)] = of
+		return
+	}
+	c.Fields[field] += n
+}
+
+// Chunks reads what is known of the chunks of a run up to an ordinal, in one round trip.
+func (l *Log) Chunks(ctx context.Context, r Run, end uint32) ([]Chunk, error) {
+	pipe := l.db.Client().Pipeline()
+	n := Chunks(end)
+	hashes, sheets := make([]*redis.MapStringStringCmd, n), make([]*redis.IntCmd, n)
+	for i := range n {
+		hashes[i] = pipe.HGetAll(ctx, logKey(r, i)+":counts")
+		sheets[i] = pipe.ZCard(ctx, logKey(r, i)+":sheets")
+	}
+	if n > 0 {
+		if _, err := pipe.Exec(ctx); err != nil {
+			return nil, redisdb.Failed(err, "read the counters of run %s", r)
+		}
+	}
+	all := make([]Chunk, n)
+	for i := range all {
+		all[i] = chunkOf(hashes[i].Val())
+		all[i].Sheets = int(sheets[i].Val())
+	}
+	return all, nil
+}
+
+func chunkOf(hash map[string]string) Chunk {
+	c := Chunk{Counts: newCounts()}
+	for field, text := range hash {
+		n, _ := strconv.Atoi(text) // written by scripts
+		switch field {
+		case "at":
+			c.At = n
+		case "done":
+			c.Done = true
+		case "again":
+			c.Again = redisdb.Time(int64(n))
+		case "sheet", "later":
+		default:
+			c.Counts.put(field, n)
+		}
+	}
+	return c
+}
+
+func newCounts() Counts { return Counts{States: map[State]int{}, Fields: map[string]int{}} }
+
+// Sum adds up the counters of chunks.
+func Sum(chunks []Chunk) Counts {
+	sum := newCounts()
+	for _, c := range chunks {
+		sum.Add(c.Counts)
+	}
+	return sum
+}
+
+// Person is what is known of a person of a run.
+type Person struct {
+	Ordinal uint32
+	State   State
+	Bits    map[Bit]bool
+	Why     string    // the last reply; empty: none is kept
+	At      time.Time // of that reply
+}
+
+// States returns the states of a chunk by offset.
+func (l *Log) States(ctx context.Context, r Run, chunk int) ([]State, error) {
+	text, err := l.db.Client().Get(ctx, logKey(r, chunk)).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, redisdb.Failed(err, "read the states of run %s", r)
+	}
+	return unpacked(text), nil
+}
+
+func unpacked(text string) []State {
+	states := make([]State, 2*len(text))
+	for i := range len(text) {
+		states[2*i], states[2*i+1] = State(text[i]>>4), State(text[i]&15)
+	}
+	return states
+}
+
+// everybody returns the states of a chunk by offset, and who has which bit, in one round trip.
+func (l *Log) everybody(ctx context.Context, r Run, chunk int) ([]State, map[Bit]Set, error) {
+	keys := []string{logKey(r, chunk)}
+	for _, b := range bits {
+		keys = append(keys, logKey(r, chunk)+":"+string(b))
+	}
+	values, err := l.db.Client().MGet(ctx, keys...).Result()
+	if err != nil {
+		return nil, nil, redisdb.Failed(err, "read the people of run %s", r)
+	}
+	text := func(i int) string { s, _ := values[i].(string); return s }
+	sets := make(map[Bit]Set, len(bits))
+	for i, b := range bits {
+		sets[b] = Set(text(i + 1))
+	}
+	return unpacked(text(0)), sets, nil
+}
+
+// Bits returns the offsets of a chunk that have a bit, as 8 in each byte, the highest first.
+func (l *Log) Bits(ctx context.Context, r Run, chunk int, b Bit) (Set, error) {
+	text, err := l.db.Client().Get(ctx, logKey(r, chunk)+":"+string(b)).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", redisdb.Failed(err, "read who has %s in run %s", b, r)
+	}
+	return Set(text), nil
+}
+
+// Set is a set of offsets.
+type Set string
+
+// Has reports whether an offset is in the set.
+func (s Set) Has(offset int) bool {
+	return offset/8 < len(s) && s[offset/8]&(0x80>>(offset%8)) != 0
+}
+
+// People returns what is known of people of a chunk, in the order of the offsets.
+func (l *Log) People(ctx context.Context, r Run, chunk int, offsets []int) ([]Person, error) {
+	if len(offsets) == 0 {
+		return nil, nil
+	}
+	states, sets, err := l.everybody(ctx, r, chunk)
+	if err != nil {
+		return nil, err
+	}
+	fields := make([]string, len(offsets))
+	for i, o := range offsets {
+		fields[i] = strconv.Itoa(o)
+	}
+	whys, err := l.db.Client().HMGet(ctx, logKey(r, chunk)+":why", fields...).Result()
+	if err != nil {
+		return nil, redisdb.Failed(err, "read replies of run %s", r)
+	}
+	people := make([]Person, len(offsets))
+	for i, o := range offsets {
+		p := Person{Ordinal: uint32(chunk*ChunkSize + o), Bits: map[Bit]bool{}}
+		if o < len(states) {
+			p.State = states[o]
+		}
+		for b, set := range sets {
+			p.Bits[b] = set.Has(o)
+		}
+		if text, ok := whys[i].(string); ok {
+			at, why, _ := strings.Cut(text, " ")
+			ms, _ := strconv.ParseInt(at, 10, 64)
+			p.Why, p.At = why, redisdb.Time(ms)
+		}
+		people[i] = p
+	}
+	return people, nil
+}

@@ -1,0 +1,218 @@
+package opensearch_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	ours "github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/dialing"
+	"github.com/postroom/postroom/internal/testopensearch"
+	"github.com/postroom/postroom/outbox/search"
+	"github.com/postroom/postroom/outbox/search/opensearch"
+	"github.com/postroom/postroom/outbox/search/query"
+	"github.com/postroom/postroom/outbox/search/searchtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// open opens the index of a cluster and makes it ready.
+func open(t *testing.T, c *testopensearch.Cluster) *opensearch.Store {
+	t.Helper()
+	s := dial(t, c, testopensearch.User)
+	if _, err := s.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func dial(t *testing.T, c *testopensearch.Cluster, who string) *opensearch.Store {
+	t.Helper()
+	s, err := opensearch.Open(opensearch.Options{URL: c.Address(who), Index: "mail",
+		Learn: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestConformance(t *testing.T) {
+	searchtest.Conform(t, func(t *testing.T) search.Store { return open(t, testopensearch.Start(t)) })
+}
+
+func total(t *testing.T, s *opensearch.Store) int {
+	t.Helper()
+	found, err := s.Search(t.Context(), search.Search{Query: query.All{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found.Total
+}
+
+func TestReadyNamesTheIndexForGood(t *testing.T) {
+	c := testopensearch.Start(t)
+	s := open(t, c)
+	first, err := s.Ready(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := open(t, c) // another process
+	same, err := other.Ready(t.Context())
+	if err != nil || same != first || first == "" {
+		t.Errorf("first %q, then %q, %v", first, same, err)
+	}
+	if _, err := s.Build(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Swap(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if same, err := other.Ready(t.Context()); err != nil || same != first {
+		t.Errorf("after a swap %q, %v, before %q", same, err, first)
+	}
+	c.Lost()
+	if lost, err := s.Ready(t.Context()); err != nil || lost == first {
+		t.Errorf("after somebody deleted it %q, %v, before %q", lost, err, first)
+	}
+}
+
+// TestAnotherProcessWritesToBoth: an index is built by one process while another one writes.
+func TestAnotherProcessWritesToBoth(t *testing.T) {
+	c := testopensearch.Start(t)
+	builder, writer := open(t, c), open(t, c)
+	if err := writer.Put(t.Context(), searchtest.Mail()[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := builder.Build(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Put(t.Context(), searchtest.Mail()[1:3]); err != nil {
+		t.Fatal(err)
+	}
+	if err := builder.Swap(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// it may still think that one is built
+	if err := writer.Put(t.Context(), searchtest.Mail()[3:4]); err != nil {
+		t.Fatal(err)
+	}
+	if n := total(t, writer); n != 3 {
+		t.Errorf("%d documents, want those written since the build began", n)
+	}
+}
+
+func TestForeignAliasIsLeftAlone(t *testing.T) {
+	c := testopensearch.Start(t)
+	c.Foreign("somebodys", "mail")
+	if _, err := dial(t, c, testopensearch.User).Ready(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "choose another name") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestTrouble: what the cluster may do to a write. Nothing is lost, and what is to be repeated is told from
+// what is not.
+func TestTrouble(t *testing.T) {
+	rejected := `{"took":1,"errors":true,"items":[{"index":{"_index":"mail.v1","_id":"x","status":429,"error":{"type":"es_rejected_execution_exception","reason":"queue full"}}}]}`
+	for name, c := range map[string]struct {
+		fault http.HandlerFunc
+		wait  time.Duration
+		want  string
+	}{
+		"too many requests": {
+			testopensearch.Answers(429, "7",
+				`{"error":{"type":"circuit_breaking_exception","reason":"too much"},"status":429}`), 7 * time.Second,
+			"too much to do"},
+		"some documents not taken": {testopensearch.Answers(200, "", rejected), 0,
+			"429 es_rejected_execution_exception"},
+		"an error of the server": {testopensearch.Answers(500, "", `{"error":{"type":"x","reason":"y"}}`), 0,
+			"answers 500"},
+		"html of a proxy":  {testopensearch.Answers(500, "", `<html>`), 0, "answers 500"},
+		"a cut connection": {testopensearch.HangsUp, 0, ""},
+		"an answer that is cut off": {testopensearch.Answers(200, "", `{"took":1,"errors":fal`), 0,
+			"read the answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cl := testopensearch.Start(t)
+			s := open(t, cl)
+			for range 5 { // with its tries
+				cl.FailNext("/_bulk", c.fault)
+			}
+			err := s.Put(t.Context(), searchtest.Mail())
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Fatalf("%v, want %s", err, c.want)
+			}
+			if f, ok := errors.AsType[*ours.Error](err); c.wait > 0 && (!ok || f.RetryAfter != c.wait ||
+				f.Kind != ours.Unavailable) {
+				t.Errorf("%#v, want to come back after %v", f, c.wait)
+			}
+			cl.Healed()
+			if err := s.Put(t.Context(), searchtest.Mail()); err != nil {
+				t.Fatal(err)
+			}
+			if n := total(t, s); n != 5 {
+				t.Errorf("%d documents after another try", n)
+			}
+		})
+	}
+}
+
+// TestPoisonedDocument: one that the cluster refuses for good does not keep the others out.
+func TestPoisonedDocument(t *testing.T) {
+	s := open(t, testopensearch.Start(t))
+	docs := searchtest.Mail()
+	docs[1].Subject = "poison"
+	if err := s.Put(t.Context(), docs); err != nil {
+		t.Fatal(err)
+	}
+	if n := total(t, s); n != 4 {
+		t.Errorf("%d documents, want all but one", n)
+	}
+}
+
+func TestWrongPassword(t *testing.T) {
+	c := testopensearch.Start(t)
+	_, err := dial(t, c, "finder:wr0ng@").Ready(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "401 security_exception") ||
+		strings.Contains(err.Error(), "wr0ng") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestLargeBatchesAreSplit(t *testing.T) {
+	c := testopensearch.Start(t)
+	s := open(t, c)
+	var docs []search.Document
+	for i := range 1200 {
+		d := searchtest.Mail()[0]
+		d.QueueID, d.Text = searchtest.ID(i), strings.Repeat("parcel ", 900)
+		docs = append(docs, d)
+	}
+	if err := s.Put(t.Context(), docs); err != nil {
+		t.Fatal(err)
+	}
+	bulks := c.Requests("POST", "/_bulk")
+	if n := total(t, s); n != 1200 || bulks < 4 {
+		t.Errorf("%d documents in %d requests", n, bulks)
+	}
+}
+
+func TestTheSearchIndexIsNoMetadataService(t *testing.T) {
+	s, err := opensearch.Open(opensearch.Options{URL: "http://169.254.169.254"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Ready(t.Context()); !errors.Is(err, dialing.ErrRefused) {
+		t.Error(err)
+	}
+}

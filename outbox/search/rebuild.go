@@ -1,0 +1,150 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
+)
+
+// Rebuild requests a rebuild from the keeper and returns immediately. If one is requested or running, it
+// returns that one.
+func (d *Documents) Rebuild(ctx context.Context) (api.DocumentRebuild, error) {
+	if d.opts.Kind == kindNone {
+		return api.DocumentRebuild{}, errOff()
+	}
+	return d.keys.want(ctx, d.opts.Now())
+}
+
+// noteEvery is the interval at which the progress is stored.
+const noteEvery = time.Second
+
+// rebuildIfWanted rebuilds the index if a rebuild was requested or was interrupted. It reports whether it
+// did.
+func (d *Documents) rebuildIfWanted(ctx context.Context) (bool, error) {
+	k, err := d.keys.read(ctx)
+	if err != nil || k.build == nil || k.build.Status != "wanted" && k.build.Status != "running" {
+		return false, err
+	}
+	b, now := *k.build, d.opts.Now().UTC().Truncate(time.Millisecond)
+	b.Status, b.Started, b.Done, b.Total = "running", &now, 0, 0
+	if err := d.keys.noteBuild(ctx, b); err != nil {
+		return true, err
+	}
+	d.log.Info("the search index is being rebuilt")
+	err = d.rebuild(ctx, &b)
+	if ctx.Err() != nil {
+		return true, ctx.Err() // the next keeper starts again
+	}
+	ended := d.opts.Now().UTC().Truncate(time.Millisecond)
+	b.Status, b.Ended = "done", &ended
+	if err != nil {
+		d.log.Error("the search index could not be rebuilt; the old one stays in use", "error", err)
+		b.Status, b.Error = "failed", "The rebuild failed; the log has the reason"
+	} else {
+		d.log.Info("the search index is rebuilt", "messages", b.Done, "took", ended.Sub(*b.Started))
+	}
+	return true, d.keys.noteBuild(ctx, b)
+}
+
+// rebuild builds an index beside the one in use and swaps them. It first copies the old index, which has the
+// only copy of some texts, then the current messages of the log. Changes during the rebuild go to both
+// indexes.
+func (d *Documents) rebuild(ctx context.Context, b *api.DocumentRebuild) (err error) {
+	w, err := d.Store.Build(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.Store.Drop(context.WithoutCancel(ctx)))
+		}
+	}()
+	size, err := d.Store.Size(ctx)
+	if err != nil {
+		return err
+	}
+	log, err := d.Outbox.Messages(ctx, api.LogQuery{PageSize: 1})
+	if err != nil {
+		return fmt.Errorf("count the log for the search index: %w", err)
+	}
+	noted := time.Time{}
+	progress := func(carried, filled, logged int) error {
+		b.Done, b.Total = rebuilt(carried, size.Documents, filled, logged)
+		if time.Since(noted) < noteEvery {
+			return nil
+		}
+		noted = time.Now()
+		return d.keys.noteBuild(ctx, *b)
+	}
+	carried, err := d.carryOver(ctx, w, func(done int) error { return progress(done, 0, log.Total) })
+	if err != nil {
+		return err
+	}
+	if _, err := d.fill(ctx, time.Time{}, func(done, total int) error {
+		return progress(carried, done, total)
+	}); err != nil {
+		return err
+	}
+	if err := d.Store.Swap(ctx); err != nil {
+		return err
+	}
+	// an erasure during the rebuild has rewritten the former index only
+	if some, err := d.keys.anyErased(ctx); err != nil {
+		return err
+	} else if some {
+		if err := reclaim(ctx, d.Store); err != nil {
+			return err
+		}
+	}
+	if size, err = d.Store.Size(ctx); err != nil {
+		return err
+	}
+	b.Done, b.Total = size.Documents, size.Documents
+	return nil
+}
+
+// rebuilt returns how many messages are done, of how many. Most are read twice, from the old index and from
+// the log: each is counted once, and is half done in between.
+func rebuilt(carried, documents, filled, logged int) (done, total int) {
+	read, all := carried+filled, documents+logged
+	total = max(documents, logged)
+	if all == 0 {
+		return 0, total
+	}
+	return min(int(int64(read)*int64(total)/int64(all)), total), total
+}
+
+// carryOver copies the documents of the index in use that are within the retention.
+func (d *Documents) carryOver(ctx context.Context, w Writer, progress func(done int) error) (int, error) {
+	oldest, carried := d.oldest(), 0
+	err := d.Store.Walk(ctx, func(docs []Document) error {
+		began, kept := time.Now(), make([]Document, 0, len(docs))
+		for _, doc := range docs {
+			if !doc.Created.Before(oldest) {
+				kept = append(kept, doc)
+			}
+		}
+		if err := d.put(ctx, w, kept); err != nil {
+			return err
+		}
+		carried += len(docs)
+		if err := progress(carried); err != nil {
+			return err
+		}
+		redisdb.Pause(ctx, time.Since(began)/2)
+		return ctx.Err()
+	})
+	return carried, err
+}
+
+const kindNone = "none"
+
+func errOff() error {
+	return fault.New(fault.NotFound, "SearchOff",
+		"There is no search index: the setting documents.store is none")
+}

@@ -1,0 +1,255 @@
+package search
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/redisdb"
+)
+
+//go:embed lua
+var files embed.FS
+
+// lua returns a script of this package.
+func lua(name string) string { return redisdb.Source(files, "lua/"+name+".lua") }
+
+// The scripts. The comments of each explain its fields.
+var (
+	claimScript    = redisdb.NewScript[claimArgs, bool]("documents/claim", lua("claim"))
+	revisionScript = redisdb.NewScript[struct{}, int64]("documents/revision", lua("revision"))
+	behindScript   = redisdb.NewScript[behindArgs, bool]("documents/behind", lua("behind"))
+	fillScript     = redisdb.NewScript[struct{}, time.Time]("documents/fill", lua("fill"))
+	wantScript     = redisdb.NewScript[wantArgs, []byte]("documents/want", lua("want"))
+)
+
+// The arguments of the scripts, by the names that the scripts declare.
+type (
+	claimArgs struct {
+		Holder, Place string
+		Lifetime      int64
+		Index         string
+		TakeOver      bool
+	}
+	behindArgs struct{ Since int64 }
+	wantArgs   struct {
+		Wanted   []byte
+		Lifetime int64
+	}
+)
+
+// The keys.
+func keeperKey() string   { return redisdb.Key(0, "documents", "keeper") }
+func indexKey() string    { return redisdb.Key(0, "documents", "index") }
+func revisionKey() string { return redisdb.Key(0, "documents", "revision") }
+func behindKey() string   { return redisdb.Key(0, "documents", "behind") }
+func fillingKey() string  { return redisdb.Key(0, "documents", "filling") }
+func stateKey() string    { return redisdb.Key(0, "documents", "state") }
+func rebuildKey() string  { return redisdb.Key(0, "documents", "rebuild") }
+func reclaimKey() string  { return redisdb.Key(0, "documents", "reclaim") }
+func erasedKey() string   { return redisdb.Key(0, "documents", "erased") }
+
+// Lifetimes.
+const (
+	claimFor   = 30 * time.Second
+	stateFor   = 24 * time.Hour
+	rebuildFor = 30 * 24 * time.Hour
+	erasedFor  = 24 * time.Hour // longer than anything read before an erasure is still to be written
+)
+
+// store reads and writes what this package keeps in Redis.
+type store struct{ client redis.UniversalClient }
+
+// claim takes or renews the claim. It returns false if another process is the keeper. With takeOver it
+// replaces a claim of the same place, whose process is dead. If the index is not the last one kept, it is
+// marked for a complete fill.
+func (s store) claim(ctx context.Context, holder, place, index string, takeOver bool) (bool, error) {
+	keys := []string{keeperKey(), indexKey(), behindKey()}
+	held, err := claimScript.Run(ctx, s.client, keys,
+		claimArgs{holder, place, claimFor.Milliseconds(), index, takeOver})
+	if err != nil {
+		return false, fmt.Errorf("claim the search index: %w", err)
+	}
+	return held, nil
+}
+
+// keeper returns the place of the keeper, or "".
+func (s store) keeper(ctx context.Context) (string, error) {
+	claim, err := s.client.Get(ctx, keeperKey()).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", redisdb.Failed(err, "read the keeper of the search index")
+	}
+	return placeOf(claim), nil
+}
+
+// placeOf returns the place of a claim.
+func placeOf(claim string) string {
+	_, place, _ := strings.Cut(claim, " ")
+	return place
+}
+
+// revision returns a number higher than all before: the time in microseconds, or the last revision plus one.
+func (s store) revision(ctx context.Context) (int64, error) {
+	n, err := revisionScript.Run(ctx, s.client, []string{revisionKey()}, struct{}{})
+	if err != nil {
+		return 0, fmt.Errorf("take a revision: %w", err)
+	}
+	return n, nil
+}
+
+// fallBehind stores that changes since a time are missing.
+func (s store) fallBehind(ctx context.Context, since time.Time) error {
+	if _, err := behindScript.Run(ctx, s.client, []string{behindKey()},
+		behindArgs{max(since.UnixMilli(), 1)}); err != nil {
+		return fmt.Errorf("note that the search index is behind: %w", err)
+	}
+	return nil
+}
+
+// beginFilling marks the missing changes as being filled. It returns their start; zero: nothing is missing.
+func (s store) beginFilling(ctx context.Context) (time.Time, error) {
+	since, err := fillScript.Run(ctx, s.client, []string{behindKey(), fillingKey()}, struct{}{})
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read what the search index misses: %w", err)
+	}
+	return since, nil
+}
+
+// filled stores that nothing is missing, except what fallBehind added since beginFilling.
+func (s store) filled(ctx context.Context) error {
+	if err := s.client.Del(ctx, fillingKey()).Err(); err != nil {
+		return fmt.Errorf("note that the search index is complete: %w", err)
+	}
+	return nil
+}
+
+// oweReclaim notes that the files of the index are about to have deleted documents of erased persons.
+func (s store) oweReclaim(ctx context.Context) error {
+	err := s.client.Set(ctx, reclaimKey(), "1", 0).Err()
+	return redisdb.Failed(err, "note that the search index is to be rewritten")
+}
+
+// reclaimOwed reports whether the files of the index may have deleted documents of erased persons.
+func (s store) reclaimOwed(ctx context.Context) (bool, error) {
+	n, err := s.client.Exists(ctx, reclaimKey()).Result()
+	return n > 0, redisdb.Failed(err, "read whether the search index is to be rewritten")
+}
+
+// reclaimed notes that they have none.
+func (s store) reclaimed(ctx context.Context) error {
+	return redisdb.Failed(s.client.Del(ctx, reclaimKey()).Err(), "note that the search index was rewritten")
+}
+
+// erase notes that an erasure is about to delete documents.
+func (s store) erase(ctx context.Context, ids []string) error {
+	pipe := s.client.TxPipeline()
+	pipe.SAdd(ctx, erasedKey(), ids)
+	pipe.PExpire(ctx, erasedKey(), erasedFor)
+	_, err := pipe.Exec(ctx)
+	return redisdb.Failed(err, "note which documents of the search index are erased")
+}
+
+// erased returns those of the documents that an erasure deleted.
+func (s store) erased(ctx context.Context, docs []Document) (ids []string, err error) {
+	all := make([]any, len(docs))
+	for i := range docs {
+		all[i] = docs[i].QueueID
+	}
+	gone, err := s.client.SMIsMember(ctx, erasedKey(), all...).Result()
+	for i, is := range gone {
+		if is {
+			ids = append(ids, docs[i].QueueID)
+		}
+	}
+	return ids, redisdb.Failed(err, "read which documents of the search index are erased")
+}
+
+// anyErased reports whether an erasure deleted documents of late.
+func (s store) anyErased(ctx context.Context) (bool, error) {
+	n, err := s.client.Exists(ctx, erasedKey()).Result()
+	return n > 0, redisdb.Failed(err, "read whether documents of the search index were erased")
+}
+
+// known is the state of the index in Redis.
+type known struct {
+	keeper string
+	behind time.Time // zero: nothing is missing
+	size   counted
+	build  *api.DocumentRebuild
+}
+
+// counted is the size of the index that its keeper stores.
+type counted struct {
+	Documents int       `json:"documents"`
+	Bytes     int64     `json:"bytes"`
+	At        time.Time `json:"at"`
+}
+
+func (s store) read(ctx context.Context) (known, error) {
+	pipe := s.client.Pipeline()
+	keeper, behind, filling := pipe.Get(ctx, keeperKey()), pipe.Get(ctx, behindKey()), pipe.Get(ctx,
+		fillingKey())
+	state, build := pipe.Get(ctx, stateKey()), pipe.Get(ctx, rebuildKey())
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return known{}, redisdb.Failed(err, "read the state of the search index")
+	}
+	k := known{keeper: placeOf(keeper.Val())}
+	for _, mark := range []*redis.StringCmd{behind, filling} {
+		if n, err := mark.Int64(); err == nil && (k.behind.IsZero() || k.behind.After(redisdb.Time(n))) {
+			k.behind = redisdb.Time(n)
+		}
+	}
+	if raw, err := state.Bytes(); err == nil {
+		_ = json.Unmarshal(raw, &k.size) // written by another version: ignored
+	}
+	if raw, err := build.Bytes(); err == nil && json.Unmarshal(raw, &k.build) != nil {
+		k.build = nil
+	}
+	return k, nil
+}
+
+// noteSize stores the size of the index for other processes.
+func (s store) noteSize(ctx context.Context, size counted) error {
+	raw, err := json.Marshal(size)
+	if err != nil {
+		return err
+	}
+	if err := s.client.Set(ctx, stateKey(), raw, stateFor).Err(); err != nil {
+		return fmt.Errorf("note the size of the search index: %w", err)
+	}
+	return nil
+}
+
+// want requests a rebuild, unless one is requested or running. It returns the current one.
+func (s store) want(ctx context.Context, now time.Time) (api.DocumentRebuild, error) {
+	raw, err := json.Marshal(api.DocumentRebuild{Status: "wanted", Wanted: now.UTC().Truncate(time.Millisecond)})
+	if err != nil {
+		return api.DocumentRebuild{}, err
+	}
+	current, err := wantScript.Run(ctx, s.client, []string{rebuildKey()},
+		wantArgs{raw, rebuildFor.Milliseconds()})
+	if err != nil {
+		return api.DocumentRebuild{}, redisdb.Failed(err, "request a rebuild of the search index")
+	}
+	var b api.DocumentRebuild
+	return b, json.Unmarshal(current, &b)
+}
+
+// noteBuild stores the progress of a rebuild.
+func (s store) noteBuild(ctx context.Context, b api.DocumentRebuild) error {
+	raw, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
+	if err := s.client.Set(ctx, rebuildKey(), raw, rebuildFor).Err(); err != nil {
+		return fmt.Errorf("note how far the rebuild of the search index is: %w", err)
+	}
+	return nil
+}

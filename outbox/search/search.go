@@ -1,0 +1,189 @@
+package search
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/outbox/search/query"
+)
+
+// defaultPageSize is the same as in other lists.
+const defaultPageSize = 20
+
+// Search finds messages. An invalid query is a fault of kind Invalid with the position. If another process
+// has the index, or the index fails, the fault is Unavailable.
+func (d *Documents) Search(ctx context.Context, q api.DocumentQuery) (page api.DocumentPage, err error) {
+	began := time.Now()
+	defer func() {
+		outcome := searchAnswered
+		switch {
+		case fault.Is(err, fault.Invalid):
+			outcome = searchRefused
+		case err != nil:
+			outcome = searchFailed
+		}
+		d.metrics.searches.WithLabelValues(outcome).Observe(time.Since(began).Seconds())
+	}()
+	s, err := d.question(q)
+	if err != nil {
+		return page, err
+	}
+	if err := d.Reachable(ctx); err != nil {
+		return page, err
+	}
+	found, err := d.ask(ctx, s)
+	if err != nil {
+		return page, err
+	}
+	return answer(q, s, found), nil
+}
+
+// question returns the search of a query. It asks for one document more than the page, to know whether there
+// is a next page.
+func (d *Documents) question(q api.DocumentQuery) (Search, error) {
+	s := Search{Account: q.Account, Size: q.PageSize, Relevance: q.Sort == api.SortRelevance, Facets: true}
+	if s.Size == 0 {
+		s.Size = defaultPageSize
+	}
+	wrong := func(key, format string, args ...any) error {
+		return fault.InvalidFields([]fault.Field{{Key: key, Message: fmt.Sprintf(format, args...)}})
+	}
+	switch {
+	case s.Size < 1 || s.Size > MaxPageSize:
+		return s, wrong("pageSize", "must be between 1 and %d", MaxPageSize)
+	case q.Sort != "" && q.Sort != api.SortNewest && q.Sort != api.SortRelevance:
+		return s, wrong("sort", "must be %s or %s", api.SortNewest, api.SortRelevance)
+	case q.Page < 0 || q.Page > MaxReach || (q.Page+1)*s.Size > MaxReach:
+		return s, wrong("page", "pages end at %d messages; go on with the cursor of the last one", MaxReach)
+	case q.Cursor != "":
+		at, err := readCursor(q.Cursor)
+		if err != nil {
+			return s, wrong("cursor", "is none that an answer gave")
+		}
+		s.After = &at
+	default:
+		s.Skip = q.Page * s.Size
+	}
+	s.Size++
+	var err error
+	if s.Query, err = query.Parse(q.Q, d.opts.Now()); err != nil {
+		return s, wrong("q", "%s", err)
+	}
+	return s, nil
+}
+
+// Reachable returns nil if this process can search and change the index. Unavailable: another one has it.
+// NotFound: there is no index.
+func (d *Documents) Reachable(ctx context.Context) error {
+	switch {
+	case d.opts.Kind == kindNone:
+		return errOff()
+	case d.Store != nil && (!d.opts.Exclusive || d.keeping.Load()):
+		return nil
+	}
+	keeper, err := d.keys.keeper(ctx)
+	if err != nil {
+		return err
+	}
+	if keeper == "" {
+		keeper = "another process, or none"
+	}
+	f := fault.New(fault.Unavailable, "SearchElsewhere",
+		"The embedded search index belongs to one process (%s), which is not this one. "+
+			"With the setting documents.store: opensearch every process can search", keeper)
+	f.RetryAfter = claimEvery
+	return f
+}
+
+// ask searches the index, with a timeout and limited concurrency.
+func (d *Documents) ask(ctx context.Context, s Search) (Found, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.opts.SearchTimeout)
+	defer cancel()
+	select {
+	case d.searches <- struct{}{}:
+		defer func() { <-d.searches }()
+	case <-ctx.Done():
+		return Found{}, slow(ctx.Err())
+	}
+	found, err := d.Store.Search(ctx, s)
+	switch {
+	case err == nil || fault.KindOf(err) != fault.Internal:
+		return found, err
+	case errors.Is(err, context.DeadlineExceeded):
+		return found, slow(err)
+	case ctx.Err() != nil:
+		return found, err
+	}
+	f := fault.Wrap(err, fault.Unavailable, "SearchFailed",
+		"The search index does not answer; try again shortly")
+	f.RetryAfter = time.Second
+	return found, f
+}
+
+func slow(err error) error {
+	return fault.Wrap(err, fault.Unavailable, "SearchTooSlow",
+		"The search took too long; ask for less, such as a shorter time (after:7d) or longer prefixes")
+}
+
+// answer returns the API page of a search.
+func answer(q api.DocumentQuery, s Search, found Found) api.DocumentPage {
+	hits, size := found.Hits, s.Size-1
+	page := api.DocumentPage{Total: found.Total, Page: q.Page, Pages: (found.Total + size - 1) / size,
+		Documents: []api.FoundMessage{}}
+	if len(hits) > size {
+		hits = hits[:size]
+		page.Cursor = cursor(hits[size-1].Position())
+	}
+	inSubject, inText := query.Marks(s.Query, query.Subject), query.Marks(s.Query, query.Text)
+	for _, h := range hits {
+		page.Documents = append(page.Documents, api.FoundMessage{
+			QueueID: h.QueueID, Account: h.Account, MessageID: h.MessageID, Subject: h.Subject, From: h.From, To: h.To,
+			Status: h.Status, Outcome: h.Outcome,
+			Lane: h.Lane, Tags: h.Tags, Gateway: h.Gateway, Code: h.Code, SMTPCode: h.SMTPCode, Created: h.Created,
+			Ended:      h.Ended,
+			Highlights: api.Highlights{Subject: mark(h.Subject, inSubject), Text: passage(h.Text, inText)},
+		})
+	}
+	page.Facets = api.DocumentFacets{
+		Status: counts(found, query.Status), Account: counts(found, query.Account), Tag: counts(found, query.Tag),
+		Lane: counts(found, query.Lane),
+	}
+	return page
+}
+
+func counts(found Found, field query.Field) []api.FacetCount {
+	out := make([]api.FacetCount, len(found.Facets[field]))
+	for i, c := range found.Facets[field] {
+		out[i] = api.FacetCount(c)
+	}
+	return out
+}
+
+// cursor encodes a position for a URL.
+func cursor(at Position) string {
+	raw, _ := json.Marshal([]any{at.Score, at.Created, at.ID}) // finite numbers and a string: cannot fail
+	return base64.RawURLEncoding.EncodeToString(raw)
+}
+
+func readCursor(text string) (Position, error) {
+	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimSpace(text))
+	if err != nil {
+		return Position{}, err
+	}
+	var at Position
+	parts := []any{&at.Score, &at.Created, &at.ID}
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return Position{}, err
+	}
+	if len(parts) != 3 || at.ID == "" {
+		return Position{}, errors.New("not a position")
+	}
+	return at, nil
+}

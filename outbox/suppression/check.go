@@ -1,0 +1,163 @@
+package suppression
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/redisdb"
+)
+
+// Question is a message to be checked.
+type Question struct {
+	Account   string   // its account; empty: only entries of the instance count
+	List      string   // id of the list of the account that it belongs to; empty: none
+	Bulk      bool     // every unsubscribe stops bulk mail, and mail of a list
+	Addresses []string // of its recipients
+}
+
+// Check returns for each address the entry that stops mail to it, or nil. Of several entries it returns the
+// strongest reason. Among equal reasons, the list precedes the account and the instance, and the address
+// precedes its domain. It costs one round trip. The entries have no evidence, see [Store.Find]. If Redis is
+// unreachable the error is fault.Unavailable.
+func (s *Store) Check(ctx context.Context, q Question) ([]*Entry, error) {
+	if len(q.Addresses) == 0 {
+		return nil, nil
+	}
+	look, err := asked(ctx, s, q)
+	if err != nil {
+		return nil, err
+	}
+	now := s.now().Unix()
+	found := make([]*Entry, len(q.Addresses))
+	for i, subject := range look.subjects {
+		found[i] = look.strongest(i, subject, domainOf(subject), now)
+		s.metrics.checked(found[i])
+	}
+	return found, nil
+}
+
+// asked reads what concerns a question. If this process does not have the key of digests, it learns in the
+// same round trip whether there is one, and then asks again.
+func asked(ctx context.Context, s *Store, q Question) (*look, error) {
+	look := newLook(q, s.cached())
+	pipe := s.db.Client().Pipeline()
+	look.ask(ctx, pipe)
+	var first *redis.StringCmd
+	if s.ring != nil && s.cached() == nil {
+		first = pipe.HGet(ctx, erasedKeyKey(), keyField)
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return nil, redisdb.Failed(err, "suppression: check recipients")
+	}
+	if first == nil || first.Val() == "" {
+		return look, nil
+	}
+	if _, err := s.open(first.Val()); err != nil {
+		return nil, err
+	}
+	return asked(ctx, s, q)
+}
+
+// look is the state of one Check.
+type look struct {
+	q        Question
+	scopes   []string // narrowest first
+	subjects []string // the addresses, folded
+	digests  []string // of the addresses; empty: nobody can be erased
+	answers  map[string]*redis.SliceCmd
+}
+
+// newLook returns the look of a question. key is that of digests, or nil.
+func newLook(q Question, key []byte) *look {
+	l := &look{q: q, subjects: make([]string, len(q.Addresses)), digests: make([]string, len(q.Addresses)),
+		answers: make(map[string]*redis.SliceCmd, 3*len(q.Addresses))}
+	if q.Account != "" && q.List != "" {
+		l.scopes = append(l.scopes, scopeOf(q.Account, strings.ToLower(q.List)))
+	}
+	if q.Account != "" {
+		l.scopes = append(l.scopes, scopeOf(q.Account, ""))
+	}
+	l.scopes = append(l.scopes, instance)
+	for i, address := range q.Addresses {
+		l.subjects[i] = foldAddress(address)
+		l.digests[i] = digestOf(key, l.subjects[i])
+	}
+	return l
+}
+
+// ask reads all scopes of all addresses, their digests and their domains.
+func (l *look) ask(ctx context.Context, pipe redis.Pipeliner) {
+	l.each(func(subject, key string, fields []string) {
+		l.answers[subject] = pipe.HMGet(ctx, key, fields...)
+	})
+}
+
+// each calls do once for every address, digest and domain, with their hash and their fields in all scopes.
+func (l *look) each(do func(subject, key string, fields []string)) {
+	seen := make(map[string]bool, 3*len(l.subjects))
+	for n, address := range l.subjects {
+		if digest := l.digests[n]; digest != "" && !seen[digest] {
+			seen[digest] = true
+			fields := make([]string, len(l.scopes))
+			for i, scope := range l.scopes {
+				fields[i] = erasedField(scope, digest)
+			}
+			do(digest, erasedKey(digest), fields)
+		}
+		for _, subject := range [...]string{address, domainOf(address)} {
+			if seen[subject] {
+				continue
+			}
+			seen[subject] = true
+			fields := make([]string, len(l.scopes))
+			for i, scope := range l.scopes {
+				fields[i], _ = fieldOf(fieldName(scope, subject))
+			}
+			do(subject, placeOf(subject).key(), fields)
+		}
+	}
+}
+
+// strongest returns the strongest entry of the address n and its domain.
+func (l *look) strongest(n int, address, domain string, now int64) *Entry {
+	if address == message.Erased {
+		return &Entry{Reason: Erased, Address: address, Source: "erasure"}
+	}
+	for i, scope := range l.scopes {
+		if digest := l.digests[n]; digest == "" {
+			break
+		} else if since, ok := l.answers[digest].Val()[i].(string); ok {
+			e := erasedEntry(scope, address, since)
+			return &e
+		}
+	}
+	var best record
+	var scope, subject string
+	strength := -1
+	for i := range l.scopes {
+		for _, candidate := range [...]string{address, domain} {
+			value, ok := l.answers[candidate].Val()[i].(string)
+			if !ok {
+				continue
+			}
+			for _, r := range records(value) {
+				if r.reason.strength() > strength && r.inForce(now) && l.stops(r.reason) {
+					best, scope, subject, strength = r, l.scopes[i], candidate, r.reason.strength()
+				}
+			}
+		}
+	}
+	if strength < 0 {
+		return nil
+	}
+	e := best.entry(scope, subject)
+	return &e
+}
+
+// stops implements the lane rule: an unsubscribe stops bulk mail, and mail of a list. Whoever unsubscribed
+// from all of an account has unsubscribed from each of its lists.
+func (l *look) stops(r Reason) bool { return r != Unsubscribe || l.q.Bulk || l.q.List != "" }

@@ -1,0 +1,79 @@
+package suppression
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"time"
+
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
+)
+
+// Soft counts a message to e.Address that was given up for a passing reason, such as a full mailbox. At
+// Options.SoftBounces messages within Options.SoftWindow it adds a hard_bounce with Options.SoftExpiry, in
+// the scope of [Store.Learnt], and returns true. Reason and expiry of e are ignored. e.MessageID is required:
+// a message reported twice counts once.
+func (s *Store) Soft(ctx context.Context, e Entry, now time.Time) (suppressed bool, err error) {
+	if s.opts.SoftBounces < 0 {
+		return false, nil
+	}
+	e.Reason, e.Expires = HardBounce, now.Add(s.opts.SoftExpiry)
+	e, wrong := s.Learnt(e).Normal("", now)
+	if len(wrong) > 0 {
+		return false, fault.InvalidFields(wrong)
+	}
+	if kept, err := s.withoutErased(ctx, []Entry{e}); err != nil || len(kept) == 0 {
+		return false, err
+	}
+	p := placeOf(e.subject())
+	field, _ := fieldOf(fieldName(scopeOf(e.Account, e.List), p.subject))
+	n, err := softScript.Run(ctx, s.db.Client(), []string{softKey(p.shard, field)}, softArgs{
+		Now: clock(now), Since: clock(now.Add(-s.opts.SoftWindow)), Tag: messageTag(e.MessageID),
+		Enough: s.opts.SoftBounces, KeepFor: int(s.opts.SoftWindow.Seconds()),
+	})
+	if err != nil {
+		return false, redisdb.Failed(err, "suppression: count a soft bounce")
+	}
+	if n < s.opts.SoftBounces {
+		return false, nil
+	}
+	_, err = s.add(ctx, []Entry{e}, now)
+	return err == nil, err
+}
+
+// Confirmed counts a mail that says of e.Address what e.Reason says, and reports whether mails about two
+// messages of the account say so. One alone proves little: whoever has the message can write it. A message
+// counts once, for confirmWindow. e.Account and e.MessageID are required; other fields are ignored.
+func (s *Store) Confirmed(ctx context.Context, e Entry, now time.Time) (bool, error) {
+	e.List, e.Expires = "", time.Time{}
+	e, wrong := e.Normal("", now)
+	if len(wrong) > 0 {
+		return false, fault.InvalidFields(wrong)
+	}
+	if kept, err := s.withoutErased(ctx, []Entry{e}); err != nil || len(kept) == 0 {
+		return false, err
+	}
+	p := placeOf(e.subject())
+	field, _ := fieldOf(fieldName(scopeOf(e.Account, ""), p.subject))
+	n, err := softScript.Run(ctx, s.db.Client(), []string{saidKey(p.shard, e.Reason, field)}, softArgs{
+		Now: clock(now), Since: clock(now.Add(-confirmWindow)), Tag: messageTag(e.MessageID), Enough: confirmBy,
+		KeepFor: int(confirmWindow.Seconds()),
+	})
+	if err != nil {
+		return false, redisdb.Failed(err, "suppression: count a mail that came back")
+	}
+	return n >= confirmBy, nil
+}
+
+// Mails about confirmBy messages within confirmWindow confirm each other: a monthly letter gets there.
+const (
+	confirmBy     = 2
+	confirmWindow = 90 * 24 * time.Hour
+)
+
+// messageTag returns six characters of an id. They are distinct enough for the few messages that are counted.
+func messageTag(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return base64.RawURLEncoding.EncodeToString(sum[:])[:6]
+}

@@ -1,0 +1,98 @@
+package suppression
+
+import (
+	"cmp"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/redisdb/seal"
+)
+
+// Options are the settings suppression.*. The zero value works.
+type Options struct {
+	// Instance makes bounces and complaints hold for the whole instance: see [Store.Learnt]. If false, they
+	// hold for the account whose mail caused them, because an account can cause them as it likes.
+	Instance bool
+
+	// messages given up for a passing reason until an address is suppressed; zero: 5. Negative: never
+	SoftBounces     int
+	SoftWindow      time.Duration // in which soft bounces are counted; zero: 7 days
+	SoftExpiry      time.Duration // of an entry that soft bounces made; zero: 14 days
+	HardExpiry      time.Duration // of a hard bounce; zero: never
+	ComplaintExpiry time.Duration // of a complaint; zero: never
+
+	// The quotas of an account: of its entries, which requests add (bounces, complaints and unsubscribes always
+	// are), and of the bytes of one import. Nil: none.
+	Room, ImportRoom Room
+
+	// Ring seals the key that hides erased addresses ([Persons.Erase]). Nil: nobody can be erased.
+	Ring *seal.Ring
+
+	Logger   *slog.Logger          // nil: nothing is logged
+	Registry prometheus.Registerer // nil: nothing is counted
+	Now      func() time.Time      // the clock, for tests; nil: time.Now
+}
+
+// Defaults of Options.
+const (
+	defaultSoftBounces = 5
+	defaultSoftWindow  = 7 * 24 * time.Hour
+	defaultSoftExpiry  = 14 * 24 * time.Hour
+)
+
+// Store holds the suppressions of an instance. It is safe for concurrent use by any number of processes on
+// one Redis.
+type Store struct {
+	db      *redisdb.DB
+	opts    Options
+	log     *slog.Logger
+	now     func() time.Time
+	metrics *metrics
+	*digests
+}
+
+// New returns a store on an open database. It does no I/O.
+// [Store.Run] removes expired entries.
+func New(db *redisdb.DB, o Options) (*Store, error) {
+	if db == nil {
+		return nil, errors.New("suppression: a database is needed")
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.SoftBounces = cmp.Or(o.SoftBounces, defaultSoftBounces)
+	if o.SoftWindow <= 0 {
+		o.SoftWindow = defaultSoftWindow
+	}
+	if o.SoftExpiry <= 0 {
+		o.SoftExpiry = defaultSoftExpiry
+	}
+	return &Store{db: db, opts: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: o.Now,
+		metrics: newMetrics(o.Registry), digests: &digests{db: db, ring: o.Ring}}, nil
+}
+
+// Learnt returns a bounce or complaint with the scope and the expiry of the settings. With
+// Options.Instance the account is removed. An entry without an expiry gets that of its reason. Other
+// entries are returned as they are.
+func (s *Store) Learnt(e Entry) Entry {
+	expiry := s.opts.HardExpiry
+	switch e.Reason {
+	case HardBounce:
+	case SpamReport:
+		expiry = s.opts.ComplaintExpiry
+	default:
+		return e
+	}
+	e.List = ""
+	if s.opts.Instance {
+		e.Account = ""
+	}
+	if e.Expires.IsZero() && expiry > 0 {
+		e.Expires = s.now().Add(expiry)
+	}
+	return e
+}

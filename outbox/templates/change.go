@@ -1,0 +1,269 @@
+package templates
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
+)
+
+// tries is the number of attempts of a change that conflicts with other processes.
+const tries = 10
+
+// Timeouts of the checks of a change: of the template in all variants, and of its users.
+const (
+	checkTimeout = 2 * time.Second
+	usersTimeout = 10 * time.Second
+)
+
+// edited is a change of a template.
+type edited struct {
+	old      *entry // nil: the template is new
+	next     record
+	content  *definition // nil: the content stays
+	restored int         // the version it is restored from; 0: none
+}
+
+// Create stores a new template, partial or layout. A caller bound to an account creates for that account. All
+// faults are returned at once: Invalid for invalid fields; Unprocessable with code TemplateFault if only the
+// template language is at fault. A used id, or a used name of a partial, is a Conflict with code
+// TemplateExists.
+func (t *Templates) Create(ctx context.Context, bound string, req api.TemplateRequest) (api.TemplateCreated,
+	error) {
+	made := record{Account: bound, Name: req.Name, Description: req.Description,
+		Kind: cmp.Or(req.Kind, kindTemplate)}
+	set(&made.Account, req.Account)
+	if made.Account = cmp.Or(made.Account, bound); bound != "" && made.Account != bound {
+		return api.TemplateCreated{}, fault.New(fault.Forbidden, "", "Unauthorized account")
+	}
+	switch req.ID {
+	case "":
+		req.ID = newID(t.opts.Now())
+	case "new":
+		return api.TemplateCreated{}, fault.InvalidFields([]fault.Field{{Key: "id",
+			Message: `must not be "new", which names a page`}})
+	}
+	stored, err := t.change(ctx, req.ID, func(c *catalog, old *entry) (edited, error) {
+		if old != nil {
+			return edited{}, fault.New(fault.Conflict, "TemplateExists", "There is a template with the id %s already",
+				req.ID)
+		}
+		if len(c.all) >= t.opts.Max {
+			return edited{}, fault.New(fault.Conflict, "TooManyTemplates",
+				"There are %d templates already, as many as the setting templates.max allows", len(c.all))
+		}
+		if t.opts.Room != nil && made.Account != "" {
+			err := t.opts.Room(ctx, made.Account, func() (used, more int, err error) {
+				return c.count(made.Account), 1, nil
+			})
+			if err != nil {
+				return edited{}, err
+			}
+		}
+		return edited{next: made, content: &req.TemplateDefinition}, nil
+	})
+	if err != nil {
+		return api.TemplateCreated{}, err
+	}
+	return api.TemplateCreated{Created: true, Account: orNull(made.Account), ID: req.ID,
+		Version: stored.Version}, nil
+}
+
+// Update changes the fields of the patch. A change of content makes a new version; equal content does not.
+// The errors are those of Create, and two more. If the patch's version is not the current one: Conflict, code
+// TemplateChanged. If the change would break templates that use this one: Conflict, code TemplateInUse.
+func (t *Templates) Update(ctx context.Context, bound, id string, p api.TemplatePatch) (api.TemplateUpdated,
+	error) {
+	return t.edit(ctx, bound, id, p.Version, func(e *entry, d *definition) (edited, error) {
+		next, after := e.Value, patched(*d, p)
+		normalise(&after)
+		set(&next.Name, p.Name)
+		set(&next.Description, p.Description)
+		if same(d, &after) {
+			return edited{old: e, next: next}, nil
+		}
+		return edited{old: e, next: next, content: &after}, nil
+	})
+}
+
+// Restore makes a new version with the content of an old one. An unknown version is NotFound.
+func (t *Templates) Restore(ctx context.Context, bound, id string, number int) (api.TemplateUpdated, error) {
+	return t.edit(ctx, bound, id, 0, func(e *entry, d *definition) (edited, error) {
+		before, err := t.versionOf(ctx, e, number)
+		if err != nil {
+			return edited{}, err
+		}
+		if same(d, before) {
+			return edited{old: e, next: e.Value}, nil
+		}
+		return edited{old: e, next: e.Value, content: before, restored: number}, nil
+	})
+}
+
+// edit changes an existing template. next returns its new content from the current one.
+func (t *Templates) edit(ctx context.Context, bound, id string, version int,
+	next func(*entry, *definition) (edited, error)) (api.TemplateUpdated, error) {
+	var account string
+	stored, err := t.change(ctx, id, func(c *catalog, old *entry) (edited, error) {
+		if err := mayChange(bound, id, old); err != nil {
+			return edited{}, err
+		}
+		if version != 0 && version != old.Value.Version {
+			return edited{}, fault.New(fault.Conflict, "TemplateChanged",
+				"The template was changed meanwhile: its version is %d, not %d", old.Value.Version, version)
+		}
+		d, err := t.definition(ctx, id, old.Value.Version)
+		if err != nil {
+			return edited{}, err
+		}
+		if d == nil {
+			return edited{}, errOutdated
+		}
+		account = old.Value.Account
+		return next(old, d)
+	})
+	if err != nil {
+		return api.TemplateUpdated{}, err
+	}
+	return api.TemplateUpdated{Updated: true, Account: orNull(account), ID: id, Version: stored.Version}, nil
+}
+
+// errOutdated means that the data read is outdated: the change must start again.
+var errOutdated = fault.New(fault.Conflict, "TemplateChanged",
+	"Templates are being changed by others; try again")
+
+// change stores the result of edit for the current templates. If others change a template meanwhile, it calls
+// edit again.
+func (t *Templates) change(ctx context.Context, id string, edit func(*catalog, *entry) (edited, error)) (
+	record, error) {
+	release, err := t.takeTurn(ctx)
+	if err != nil {
+		return record{}, err
+	}
+	defer release()
+	for range tries {
+		c, err := t.fresh(ctx)
+		if err != nil {
+			return record{}, err
+		}
+		done, next := false, record{}
+		change, err := edit(c, c.byID[id])
+		if err == nil {
+			done, next, err = t.put(ctx, c, id, change)
+		}
+		if err != nil && err != errOutdated {
+			return record{}, err
+		}
+		if done {
+			return next, nil
+		}
+	}
+	return record{}, errOutdated
+}
+
+// put checks a change and stores it, unless a template changed since the catalog was read.
+func (t *Templates) put(ctx context.Context, c *catalog, id string, change edited) (bool, record, error) {
+	next, state := change.next, map[string]string(nil)
+	fields := checkHead(&next)
+	if change.content != nil {
+		normalise(change.content)
+		fields = append(fields, checkDefinition(next.Kind, change.content)...)
+		var err error
+		if state, err = next.renew(change.content, change.restored,
+			t.opts.Now().UTC().Truncate(time.Millisecond)); err != nil {
+			return false, next, err
+		}
+	}
+	e := &entry{ID: id, Value: next}
+	after := c.with(e)
+	if err := t.checkName(c, e); err != nil {
+		return false, next, err
+	}
+	if change.content != nil || next.Kind == kindPartial && next.Name != change.old.Value.Name {
+		if err := t.check(ctx, c, after, e, change.content, fields); err != nil {
+			return false, next, err
+		}
+	} else if err := fault.InvalidFields(fields); err != nil {
+		return false, next, err
+	}
+	stored, err := t.store.PutAt(ctx, c.version, id, next, state)
+	if err != nil {
+		return false, next, err
+	}
+	if stored == nil {
+		t.cached.Clear()
+		return false, next, nil
+	}
+	*e = *stored
+	t.succeed(ctx, c, after)
+	return true, next, nil
+}
+
+// succeed caches the catalog after a change, so that not every change reloads everything. Its failure does
+// not fail the change: the catalog is then loaded when needed.
+func (t *Templates) succeed(ctx context.Context, c, after *catalog) {
+	t.cached.Clear()
+	n, err := strconv.Atoi(c.version)
+	if err != nil {
+		return
+	}
+	after.version = strconv.Itoa(n + 1) // the version after the change
+	_, _, _ = t.cached.Get(ctx, "", t.opts.Now(), func(ctx context.Context) (*catalog, bool, error) {
+		version, err := t.store.Version(ctx)
+		return after, err == nil && version == after.version, err
+	})
+}
+
+// checkName refuses a partial whose name is already used.
+func (t *Templates) checkName(c *catalog, e *entry) error {
+	if e.Value.Kind != kindPartial {
+		return nil
+	}
+	if other := c.partials[owned{e.Value.Account, e.Value.Name}]; other != nil && other.ID != e.ID {
+		return fault.New(fault.Conflict, "TemplateExists", "There is a partial named %s already: %s",
+			clip(e.Value.Name), other.ID)
+	}
+	return nil
+}
+
+// takeTurn waits until no other change of this process is running.
+func (t *Templates) takeTurn(ctx context.Context) (release func(), err error) {
+	select {
+	case t.turn <- struct{}{}:
+		return func() { <-t.turn }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// patched returns a definition with the fields of a patch.
+func patched(d definition, p api.TemplatePatch) definition {
+	set(&d.Format, p.Format)
+	set(&d.Content, p.Content)
+	set(&d.Locales, p.Locales)
+	set(&d.Layout, p.Layout)
+	set(&d.InlineCSS, p.InlineCSS)
+	set(&d.Missing, p.Missing)
+	set(&d.Sample, p.Sample)
+	return d
+}
+
+func set[T any](field *T, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// same reports whether two definitions are equal.
+func same(a, b *definition) bool {
+	one, err := json.Marshal(a)
+	if err != nil {
+		return false
+	}
+	two, err := json.Marshal(b)
+	return err == nil && string(one) == string(two)
+}

@@ -1,0 +1,182 @@
+package templates
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/outbox/templates/handlebars"
+)
+
+// Limits of stored templates.
+const (
+	maxPart       = 256 << 10 // bytes of an html or text, the limit of every source
+	maxLine       = 10 << 10  // bytes of a subject or a preview text
+	maxDefinition = 1 << 20   // bytes of all parts of all variants, with the sample, as JSON
+	maxSample     = 64 << 10
+	maxLocales    = 50
+)
+
+var (
+	partialPattern = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*([./][A-Za-z0-9_-]+)*$`)
+	localePattern  = regexp.MustCompile(`^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8}){0,4}$`)
+)
+
+// faults collects the faults of a request.
+type faults []fault.Field
+
+func (f *faults) add(key, format string, args ...any) {
+	*f = append(*f, fault.Field{Key: key, Message: fmt.Sprintf(format, args...)})
+}
+
+// checkHead reports faults of a template's name, id and other head fields.
+func checkHead(r *record) (f faults) {
+	f.line("name", r.Name, 256)
+	f.line("description", r.Description, 1024)
+	switch {
+	case r.Kind != kindTemplate && r.Kind != kindPartial && r.Kind != kindLayout:
+		f.add("kind", "must be template, partial or layout")
+	case strings.TrimSpace(r.Name) == "":
+		f.add("name", "is not allowed to be empty")
+	case r.Kind == kindPartial && !partialPattern.MatchString(r.Name):
+		f.add("name", "of a partial must begin with a letter and have only letters, digits, _ and -, in steps divided by . or /, so that {{> name}} finds it")
+	}
+	return f
+}
+
+func (f *faults) line(key, s string, most int) {
+	switch {
+	case utf8.RuneCountInString(s) > most:
+		f.add(key, "must not be longer than %d characters", most)
+	case !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl):
+		f.add(key, "must not contain control characters")
+	}
+}
+
+// normalise writes a definition in its normal form.
+func normalise(d *definition) {
+	d.Format = formatOf(d)
+	if len(d.Locales) == 0 {
+		d.Locales = nil
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(d.Sample, &members) == nil && len(members) == 0 {
+		d.Sample = nil
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, d.Sample) == nil {
+		d.Sample = legible(compact.Bytes())
+	}
+}
+
+// legible restores < > & in JSON: encoding/json writes them as \u003c, in clients too.
+func legible(text []byte) []byte {
+	if !bytes.Contains(text, []byte(`\u00`)) {
+		return text
+	}
+	return []byte(unescapes.Replace(string(text)))
+}
+
+// unescapes skips an escaped backslash: what follows it is no escape.
+var unescapes = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
+
+// checkDefinition reports faults of a definition before it is parsed as a template.
+func checkDefinition(kind string, d *definition) (f faults) {
+	switch d.Format {
+	case "html", "markdown":
+	case "mjml":
+		f.add("format", "must be html or markdown: MJML is compiled when the template is written, with npx mjml order.mjml -o order.html; store the html")
+	default:
+		f.add("format", "must be html or markdown")
+	}
+	if kind == kindLayout && d.Format == "markdown" {
+		f.add("format", "of a layout must be html, also for templates in Markdown")
+	}
+	if d.Layout != "" && kind != kindTemplate {
+		f.add("layout", "is for templates")
+	}
+	if d.Missing != "" && d.Missing != "empty" && d.Missing != "error" {
+		f.add("missing", "must be empty or error")
+	}
+	f.content("content", kind, d.Content)
+	if len(d.Locales) > maxLocales {
+		f.add("locales", "must not have more than %d variants", maxLocales)
+		return f
+	}
+	f.locales(kind, d.Locales)
+	f.sample(d.Sample)
+	if text, err := json.Marshal(d); err != nil || len(text) > maxDefinition {
+		f.add("content", "must not be larger than 1 MB, with all locales and the sample")
+	}
+	return f
+}
+
+func (f *faults) locales(kind string, variants map[string]api.TemplateContent) {
+	seen := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(variants)) {
+		key := "locales." + clip(name)
+		if !localePattern.MatchString(name) {
+			f.add(key, "must be a locale such as de, de-CH or pt-BR")
+		}
+		normal := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+		if seen[normal] {
+			f.add(key, "is there twice")
+		}
+		seen[normal] = true
+		f.content(key, kind, variants[name])
+	}
+}
+
+// content checks the parts of one variant.
+func (f *faults) content(key, kind string, c api.TemplateContent) {
+	for _, part := range []struct {
+		name, text string
+		most       int
+	}{{"subject", c.Subject, maxLine}, {"previewText", c.PreviewText, maxLine}, {"html", c.HTML, maxPart}, {
+		"text", c.Text, maxPart}} {
+		at := key + "." + part.name
+		switch {
+		case part.text == "":
+		case kind != kindTemplate && (part.name == "subject" || part.name == "previewText") || kind == kindLayout &&
+			part.name == "text":
+			f.add(at, "is for templates; a %s has none", kind)
+		case len(part.text) > part.most:
+			f.add(at, "must not be larger than %d KB", part.most>>10)
+		case !utf8.ValidString(part.text) || strings.ContainsRune(part.text, 0):
+			f.add(at, "must be text without NUL")
+		}
+	}
+	switch {
+	case c == (api.TemplateContent{}):
+		f.add(key, "must have a subject, an html or a text")
+	case kind == kindLayout && c.HTML == "":
+		f.add(key+".html", "is required of a layout")
+	case kind == kindLayout && !hasBlock(c.HTML):
+		f.add(key+".html", "must say with {{> @partial-block}} where the html of the templates goes")
+	}
+}
+
+// hasBlock reports whether a layout prints its content. Unreadable layouts are reported elsewhere.
+func hasBlock(layout string) bool {
+	refs, err := handlebars.Refer(layout, handlebars.Options{})
+	return err != nil || refs.Block
+}
+
+func (f *faults) sample(sample json.RawMessage) {
+	var members map[string]any
+	switch {
+	case len(sample) == 0:
+	case len(sample) > maxSample:
+		f.add("sample", "must not be larger than %d KB", maxSample>>10)
+	case json.Unmarshal(sample, &members) != nil:
+		f.add("sample", "must be of type object")
+	}
+}

@@ -1,0 +1,211 @@
+package render
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/renderer/html"
+
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/outbox/templates/handlebars"
+	"github.com/postroom/postroom/outbox/templates/inlinecss"
+)
+
+// Input is the input of one rendering.
+type Input struct {
+	Data      any            // maps, slices and scalars, as decoded JSON
+	Variables map[string]any // further @variables
+	Locale    string         // for numbers and dates; empty: English
+	Zone      *time.Location // for dates; nil: UTC
+	// variables that are missing are an error, fault.Unprocessable with code TemplateVariablesMissing
+	Strict bool
+}
+
+// Mail is the result of a rendering. Parts that the template lacks are empty, except the text, which is made
+// from the html.
+type Mail struct {
+	Subject     string
+	PreviewText string
+	HTML        string
+	Text        string
+	Missing     []Missing // the missing variables, each once
+}
+
+// Missing is a variable that the data lacked.
+type Missing struct {
+	handlebars.Missing        // of the layout, Template is "layout"
+	Part               string // part of its first use: subject, previewText, html or text
+}
+
+// Render renders the template. Errors are faults for the client, or the context's error if the caller's
+// context ended.
+func (t *Template) Render(ctx context.Context, in Input) (Mail, error) {
+	within, cancel := context.WithTimeout(ctx, t.options.Time)
+	defer cancel()
+	r := rendering{template: t, ctx: within, input: handlebars.Input{Locale: in.Locale, Zone: in.Zone,
+		Variables: in.Variables}, data: in.Data}
+	m := Mail{Subject: r.part("subject", t.subject), PreviewText: r.part("previewText", t.preview)}
+	m.HTML, m.Text = r.html()
+	if t.text != nil {
+		m.Text = r.part("text", t.text)
+	}
+	if r.err != nil {
+		if ctx.Err() != nil {
+			return Mail{}, ctx.Err()
+		}
+		return Mail{}, r.err
+	}
+	m.Missing = r.missing
+	if in.Strict && len(m.Missing) > 0 {
+		return Mail{Missing: m.Missing}, &fault.Error{Kind: fault.Unprocessable, Code: "TemplateVariablesMissing",
+			Message: "Variables of the template are missing", Fields: r.fields}
+	}
+	return m, nil
+}
+
+// rendering is a running rendering. After an error its steps do nothing.
+type rendering struct {
+	template *Template
+	ctx      context.Context
+	input    handlebars.Input
+	data     any
+	missing  []Missing
+	fields   []fault.Field // of missing variables
+	err      error
+}
+
+func (r *rendering) part(key string, part *handlebars.Template) string {
+	return r.execute(key, part).Text
+}
+
+func (r *rendering) execute(key string, part *handlebars.Template) handlebars.Result {
+	if part == nil || r.err != nil {
+		return handlebars.Result{}
+	}
+	result, err := part.Execute(r.ctx, r.data, r.input)
+	if err != nil {
+		r.err = r.template.faultOf(key, err)
+		return handlebars.Result{}
+	}
+	for _, m := range result.Missing {
+		r.miss(key, m)
+	}
+	return result
+}
+
+// miss records a missing variable once for all parts.
+func (r *rendering) miss(key string, m handlebars.Missing) {
+	if slices.ContainsFunc(r.missing, func(known Missing) bool { return known.Name == m.Name }) {
+		return
+	}
+	if m.Template == layoutName {
+		m.Template = "layout"
+	}
+	r.missing = append(r.missing, Missing{m, key})
+	r.fields = append(r.fields, fault.Field{Key: key, Message: fmt.Sprintf("%s is missing (line %d, column %d)",
+		m.Name, m.Line, m.Column)})
+}
+
+// html renders the html part: fills it, converts Markdown, removes dangerous links, inlines CSS. text is made
+// of it if the template has none.
+func (r *rendering) html() (page, text string) {
+	t := r.template
+	executed := r.execute("html", t.html)
+	page = executed.Text
+	if t.format == FormatMarkdown {
+		page = r.markdown(page)
+	}
+	if r.err != nil || page == "" {
+		return "", ""
+	}
+	if t.format == FormatMarkdown {
+		return r.finish(page)
+	}
+	if page, text, ok := t.shapes.fill(executed); ok {
+		return page, text
+	}
+	if page, text = r.finish(page); r.err == nil && t.shapes.wants(executed) {
+		if one := newShape(r.ctx, executed, t.options.InlineCSS, t.stoodIn); r.ctx.Err() == nil {
+			t.shapes.keep(one)
+		}
+	}
+	return page, text
+}
+
+// finish makes the final html of an executed one, and the text.
+func (r *rendering) finish(page string) (html, text string) {
+	t := r.template
+	html, err := t.inlined(r.ctx, disarm(page))
+	if err != nil {
+		r.err = t.faultOf("html", err)
+		if errors.Is(err, context.DeadlineExceeded) {
+			r.err = t.faultOf("html", &handlebars.Error{Message: "inlining CSS takes too long", Err: err})
+		}
+	}
+	if t.text == nil && html != "" && r.err == nil {
+		text = message.TextFromHTML(html)
+	}
+	return html, text
+}
+
+// stoodIn finishes a page for a shape. It is not ok if a tag is written anew, which may write values
+// otherwise.
+func (t *Template) stoodIn(ctx context.Context, page string) (html, text string, links []message.TextLink,
+	ok bool) {
+	if disarm(page) != page {
+		return "", "", nil, false
+	}
+	html, err := t.inlined(ctx, page)
+	if t.text == nil {
+		text, links = message.TextAndLinks(html)
+	}
+	return html, text, links, err == nil
+}
+
+// inlined inlines the CSS of a page if that is wanted.
+func (t *Template) inlined(ctx context.Context, page string) (string, error) {
+	if !t.options.InlineCSS {
+		return page, nil
+	}
+	return inlinecss.Inline(ctx, page, t.options.CSS)
+}
+
+// markdown converts Markdown to html and puts it into the layout.
+func (r *rendering) markdown(source string) string {
+	if r.err != nil || source == "" {
+		return ""
+	}
+	if err := tooLarge(source); err != nil {
+		r.err = r.template.faultOf("html", err)
+		return ""
+	}
+	var out bytes.Buffer
+	if err := reader.Convert([]byte(source), &out); err != nil {
+		r.err = fmt.Errorf("read Markdown: %w", err)
+		return ""
+	}
+	if r.template.layout == nil {
+		return out.String()
+	}
+	around := *r
+	around.input.Variables = map[string]any{}
+	maps.Copy(around.input.Variables, r.input.Variables)
+	around.input.Variables["body"] = out.String()
+	page := around.part("html", r.template.layout)
+	r.missing, r.fields, r.err = around.missing, around.fields, around.err
+	return page
+}
+
+// reader parses Markdown. Its html is the author's own: values are already escaped.
+var reader = goldmark.New(
+	goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.Linkify),
+	goldmark.WithRendererOptions(html.WithUnsafe()),
+)

@@ -1,0 +1,126 @@
+package render
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/schedule"
+)
+
+// Renderer renders the messages of one content.
+type Renderer struct {
+	content Content
+	zone    *time.Location
+	full    *Template // nil: the words are sent unchanged
+	light   *Template // full without inlined CSS, which no personalization changes
+}
+
+// Identity is what is known of one message before it is rendered: its Message-ID, its envelope, and what
+// follows from them.
+type Identity struct {
+	MessageID string
+	Envelope  *message.Envelope // nil: of the recipients
+	Bcc       []message.Address // only to be checked; the envelope has them
+
+	Headers        []message.Header // of this message only, after those of the content
+	UnsubscribeURL string           // as templates see it; empty: none
+	PreferencesURL string           // likewise
+	// changes the rendered html; nil: nothing. Text is made of the html before that
+	HTML func(html string) (string, error)
+}
+
+// New parses the words of a content. Its faults are those of Parse, and Invalid for an unknown time
+// zone.
+func New(c Content) (*Renderer, error) {
+	zone, err := schedule.Zone(cmp.Or(c.TZ, "UTC"))
+	if err != nil {
+		return nil, fault.InvalidFields([]fault.Field{{Key: "tz", Message: err.Error()}})
+	}
+	r := &Renderer{content: c, zone: zone}
+	if c.Plain {
+		return r, nil
+	}
+	if r.full, err = Parse(c.Source, c.Options); err != nil {
+		return nil, err
+	}
+	r.light = r.full
+	if c.Options.InlineCSS {
+		c.Options.InlineCSS = false
+		r.light, err = Parse(c.Source, c.Options)
+	}
+	return r, err
+}
+
+// Content is the content that the messages share.
+func (r *Renderer) Content() Content { return r.content }
+
+// Render renders a message. It returns the composed message and the words in it. An error is a fault of the
+// personalization or the identity, or the error of the context. Without full, attachments and inlined CSS are
+// left out, which costs a fraction: the result has the message's envelope, subject and words, and every fault
+// of the personalization and the identity is found.
+func (r *Renderer) Render(ctx context.Context, p Personalization, id Identity, full bool) (
+	*message.Composed, Mail, error) {
+	t, files := r.light, []message.Attachment(nil)
+	if full {
+		t, files = r.full, r.content.Attachments
+	}
+	mail, err := r.fill(ctx, t, p, id)
+	if err != nil {
+		return nil, mail, err
+	}
+	if id.HTML != nil && mail.HTML != "" {
+		if mail.Text == "" {
+			mail.Text = message.TextFromHTML(mail.HTML)
+		}
+		if mail.HTML, err = id.HTML(mail.HTML); err != nil {
+			return nil, mail, fmt.Errorf("add links and pixel to message %s: %w", id.MessageID, err)
+		}
+	}
+	d := message.Draft{
+		From: r.content.From, To: p.To, Cc: p.Cc, Bcc: id.Bcc, ReplyTo: r.content.ReplyTo,
+		Date: time.UnixMilli(p.Date).UTC(), Subject: mail.Subject, Text: mail.Text, HTML: mail.HTML,
+		PreviewText: mail.PreviewText,
+		Envelope:    id.Envelope, MessageID: id.MessageID, InReplyTo: p.InReplyTo, References: p.References,
+		Headers: slices.Concat(r.content.Headers, id.Headers), Attachments: files,
+	}
+	c, err := message.Compose(d, rand.NewChaCha8(sha256.Sum256([]byte(id.MessageID))))
+	return c, mail, err
+}
+
+// Fill renders the words for everybody: there is no recipient, and the links to leave lead to an address.
+// What params lack is empty, also where that is an error otherwise.
+func (r *Renderer) Fill(ctx context.Context, params map[string]any, leave string) (Mail, error) {
+	lax := *r
+	lax.content.Strict = false
+	return lax.fill(ctx, r.full, Personalization{Decoded: params},
+		Identity{UnsubscribeURL: leave, PreferencesURL: leave})
+}
+
+func (r *Renderer) fill(ctx context.Context, t *Template, p Personalization, id Identity) (Mail,
+	error) {
+	if r.content.Plain {
+		words := r.content.Source
+		return Mail{Subject: words.Subject, PreviewText: words.PreviewText, HTML: words.HTML,
+			Text: words.Text}, nil
+	}
+	params, err := p.params()
+	if err != nil {
+		return Mail{}, err
+	}
+	about := Context{
+		Account: r.content.Account, ServiceURL: r.content.ServiceURL, UnsubscribeURL: id.UnsubscribeURL,
+		PreferencesURL: id.PreferencesURL,
+	}
+	if first := slices.Concat(p.To, p.Cc); len(first) > 0 {
+		about.Recipient = Person{Name: first[0].Name, Address: first[0].Address}
+	}
+	return t.Render(ctx, Input{Data: about.Data(params), Locale: r.content.Locale, Zone: r.zone,
+		Strict: r.content.Strict})
+}

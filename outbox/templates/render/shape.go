@@ -1,0 +1,192 @@
+package render
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/outbox/templates/handlebars"
+)
+
+// Limits of what a template keeps of its finished pages.
+const (
+	maxShapes = 8         // a block that is printed or not makes two of one
+	maxShaped = 128 << 10 // bytes of a page that is kept
+)
+
+// shapes are the finished pages of a template, by what its html has around the values of one mail. The
+// mail of a campaign differs in few words, so only the first is read as html: links are disarmed in
+// it, CSS inlined, the text made of it. The others get their values into what became of the first.
+type shapes struct {
+	mu   sync.RWMutex
+	kept []*shape
+}
+
+// shape is what becomes of all pages that differ in their values only.
+type shape struct {
+	around []string // the executed html around its values
+	holes  []hole   // nil: the values decide what becomes of the page
+	html   filling
+	text   filling
+	links  []shapedLink
+	same   bool // html is the executed one
+}
+
+// hole is where a value goes.
+type hole struct{ address bool } // address: a link's, which begins with it
+
+// shapedLink is a link whose address or text has values. They decide whether its address is in the text.
+type shapedLink struct {
+	href, shown filling
+	written     bool
+}
+
+// fill returns the html and the text of a page, if one of its shape was finished before and its values allow
+// it.
+func (s *shapes) fill(page handlebars.Result) (html, text string, ok bool) {
+	found := s.find(page)
+	if found == nil || found.holes == nil || !found.takes(page.Values) {
+		return "", "", false
+	}
+	html = page.Text
+	if !found.same {
+		html = found.html.with(page, true)
+	}
+	return html, found.text.with(page, false), true
+}
+
+// find returns the shape of a page, or nil.
+func (s *shapes) find(page handlebars.Result) *shape {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, one := range s.kept {
+		if one.is(page) {
+			return one
+		}
+	}
+	return nil
+}
+
+// keep keeps a shape, unless there are enough.
+func (s *shapes) keep(one *shape) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.kept) < maxShapes {
+		s.kept = append(s.kept, one)
+	}
+}
+
+// wants reports whether the shape of a page is to be kept.
+func (s *shapes) wants(page handlebars.Result) bool {
+	if len(page.Text) > maxShaped || s.find(page) != nil {
+		return false
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.kept) < maxShapes
+}
+
+// is reports whether a page has this shape.
+func (s *shape) is(page handlebars.Result) bool {
+	if len(page.Values) != len(s.around)-1 {
+		return false
+	}
+	at := 0
+	for i, v := range page.Values {
+		if page.Text[at:v.Start] != s.around[i] {
+			return false
+		}
+		at = v.End
+	}
+	return page.Text[at:] == s.around[len(page.Values)]
+}
+
+// takes reports whether values change nothing but the places where they stand.
+func (s *shape) takes(values []handlebars.Value) bool {
+	for i, v := range values {
+		if !message.Steady(v.Text) || s.holes[i].address && !isWeb(v.Text) {
+			return false
+		}
+	}
+	for _, l := range s.links {
+		real := message.TextLink{Href: l.href.of(values), Shown: l.shown.of(values)}
+		if real.Written() != l.written {
+			return false
+		}
+	}
+	return true
+}
+
+func isWeb(address string) bool {
+	return strings.HasPrefix(address, "https://") || strings.HasPrefix(address, "http://")
+}
+
+// finish makes a page's html and text from its executed html.
+type finish func(ctx context.Context, page string) (html, text string, links []message.TextLink, ok bool)
+
+// newShape finds out what becomes of pages like page, by finishing it with stand-ins for its values, twice. A
+// page whose values may change more than their places, and one that can't be finished, has no holes.
+func newShape(ctx context.Context, page handlebars.Result, inlines bool, end finish) *shape {
+	s := &shape{around: make([]string, 0, len(page.Values)+1)}
+	at := 0
+	for _, v := range page.Values {
+		s.around = append(s.around, strings.Clone(page.Text[at:v.Start]))
+		at = v.End
+	}
+	s.around = append(s.around, strings.Clone(page.Text[at:]))
+	if slices.ContainsFunc(s.around, func(part string) bool { return strings.Contains(part, standIn) }) {
+		return s
+	}
+	holes, ok := holesOf(s.around, inlines)
+	if !ok {
+		return s
+	}
+	first, ok := s.finished(ctx, holes, "https://", "", end)
+	if !ok {
+		return s
+	}
+	second, ok := s.finished(ctx, holes, "http://x.", "second", end)
+	if ok && first.equal(second) {
+		s.holes, s.html, s.text, s.links = holes, first.html, first.text, first.links
+		s.same = s.html.equal(plain(s.around))
+	}
+	return s
+}
+
+// finished finishes the page with stand-ins. It is not ok if one of them is lost, repeated or moved in the
+// html, or repeated in the text.
+func (s *shape) finished(ctx context.Context, holes []hole, scheme, more string, end finish) (
+	shape, bool) {
+	names := make([]string, len(holes))
+	var page strings.Builder
+	for i, h := range holes {
+		names[i] = standIn + strconv.Itoa(i) + more + "z"
+		if h.address {
+			names[i] = scheme + names[i]
+		}
+		page.WriteString(s.around[i] + names[i])
+	}
+	page.WriteString(s.around[len(holes)])
+	html, text, links, ok := end(ctx, page.String())
+	if !ok {
+		return shape{}, false
+	}
+	done := shape{html: split(html, names), text: split(text, names)}
+	for _, l := range links {
+		one := shapedLink{split(l.Href, names), split(l.Shown, names), l.Written()}
+		if len(one.href.holes)+len(one.shown.holes) > 0 {
+			done.links = append(done.links, one)
+		}
+	}
+	return done, done.html.equal(filling{done.html.around, plain(s.around).holes}) && done.text.once()
+}
+
+func (s shape) equal(other shape) bool {
+	return s.html.equal(other.html) && s.text.equal(other.text) &&
+		slices.EqualFunc(s.links, other.links, func(a, b shapedLink) bool {
+			return a.written == b.written && a.href.equal(b.href) && a.shown.equal(b.shown)
+		})
+}

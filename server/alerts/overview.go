@@ -1,0 +1,100 @@
+package alerts
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
+)
+
+// OverviewParts are what an Overview is gathered from. All are required.
+type OverviewParts struct {
+	// Of the outbox
+	Rates       func(ctx context.Context, q api.RatesQuery) (api.Rates, error)
+	Messages    func(ctx context.Context, q api.LogQuery) (api.LogPage, error)
+	List        func(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, error)
+	QueueStatus func(ctx context.Context, queue string) (api.QueueStatus, error)
+
+	Account   func(ctx context.Context, id string) (api.AccountInfo, error)
+	Troubled  func(ctx context.Context) ([]string, error) // ids of the accounts in trouble, the oldest first
+	Gateways  func(ctx context.Context, page, pageSize int) (api.GatewayPage, error)
+	Endpoints func(ctx context.Context, page, pageSize int) (api.EndpointPage, error)
+	Endpoint  func(ctx context.Context, id string) (api.Endpoint, error) // NotFound: there is none
+
+	// Alerts lists what is wrong now, oldest first. With an error it returns what this process knows.
+	Alerts func(ctx context.Context) ([]api.Alert, error)
+}
+
+// OverviewOptions are the settings. The zero value works.
+type OverviewOptions struct {
+	Now func() time.Time // the clock, for tests; nil: time.Now
+}
+
+// Overview gathers what operators have to know. It is safe for concurrent use.
+type Overview struct {
+	OverviewParts
+	now func() time.Time
+
+	mu       sync.Mutex
+	alerting int       // alerts that were on at asked
+	asked    time.Time // when they were last counted; zero: never
+}
+
+// NewOverview returns an Overview. It does no I/O.
+func NewOverview(parts OverviewParts, o OverviewOptions) (*Overview, error) {
+	for field, value := range reflect.ValueOf(parts).Fields() {
+		if value.IsNil() {
+			return nil, fmt.Errorf("new overview: Parts.%s is missing", field.Name)
+		}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Overview{OverviewParts: parts, now: o.Now}, nil
+}
+
+// Of returns the overview of an account, or of the instance for "". days is the period: 1, 7 or 30; zero: 1.
+// Invalid: another number of days.
+func (o *Overview) Of(ctx context.Context, account string, days int) (api.Overview, error) {
+	now := o.now().UTC()
+	if days == 0 {
+		days = 1
+	}
+	step := steps[days]
+	if step == 0 {
+		return api.Overview{}, fault.InvalidFields([]fault.Field{{Key: "days", Message: "must be 1, 7 or 30"}})
+	}
+	out := api.Overview{Account: account, Time: now, Days: days, From: begin(now, days, step),
+		Alerts: []api.OverviewAlert{}, Troubles: []api.OverviewTrouble{}}
+	for _, gather := range []func(context.Context, *api.Overview) error{
+		o.count, o.flow, o.failures, o.troubles, o.alerts,
+	} {
+		if err := gather(ctx, &out); err != nil {
+			return api.Overview{}, err
+		}
+	}
+	return out, nil
+}
+
+const (
+	alertingFor      = time.Second            // how long a number of alerts is used
+	alertingPatience = 500 * time.Millisecond // every page waits for it
+)
+
+// Alerting returns how many alerts of the instance are on, up to a second old. If they can't be read, it
+// returns how many this process knows of.
+func (o *Overview) Alerting(ctx context.Context) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.asked.IsZero() || o.now().Sub(o.asked) >= alertingFor {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), alertingPatience)
+		defer cancel()
+		known, _ := o.Alerts(ctx) // with an error, what this process knows
+		o.alerting, o.asked = len(known), o.now()
+	}
+	return o.alerting
+}

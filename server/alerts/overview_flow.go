@@ -1,0 +1,226 @@
+package alerts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+const day = 24 * time.Hour
+
+// steps are the steps of the bars, by the days of the period. None has more than 30.
+var steps = map[int]time.Duration{1: time.Hour, 7: 6 * time.Hour, 30: day}
+
+// begin returns the begin of a period whose last step is the present one.
+func begin(now time.Time, days int, step time.Duration) time.Time {
+	return now.Truncate(step).Add(step).Add(-time.Duration(days) * day)
+}
+
+// count fills in the bars, their sum, and the rates.
+func (o *Overview) count(ctx context.Context, out *api.Overview) error {
+	step := steps[out.Days]
+	q := api.RatesQuery{Account: out.Account, From: out.From, Step: "hour"}
+	if step == day {
+		q.Step = "day"
+	}
+	got, err := o.Rates(ctx, q)
+	if err != nil {
+		return err
+	}
+	for at := out.From; at.Before(out.From.Add(time.Duration(out.Days) * day)); at = at.Add(step) {
+		out.Bars = append(out.Bars, api.OverviewBar{Time: at})
+	}
+	sum := &out.Total
+	for _, r := range got.Rates {
+		i := int(r.Time.Sub(out.From) / step)
+		if r.Time.Before(out.From) || i >= len(out.Bars) {
+			continue
+		}
+		b := &out.Bars[i]
+		b.Accepted += r.Accepted
+		b.Sent += r.Sent
+		b.Failed += r.Failed
+		b.Bounced += r.Hard + r.Soft + r.Blocked
+		add(sum, r)
+	}
+	if sum.Sent > 0 {
+		sum.BounceRate = float64(sum.Hard) / float64(sum.Sent)
+		sum.ComplaintRate = float64(sum.Complained) / float64(sum.Sent)
+	}
+	out.Rates = []api.OverviewRate{
+		judged(api.OverviewRate{Kind: "bounces", Events: sum.Hard, Value: sum.BounceRate, High: .02, Limit: .05},
+			overviewFewBounces),
+		judged(api.OverviewRate{Kind: "complaints", Events: sum.Complained, Value: sum.ComplaintRate, High: .001,
+			Limit: .003}, overviewFewComplaints),
+	}
+	return nil
+}
+
+// add adds the numbers of a step to those of the period.
+func add(sum *api.Rate, r api.Rate) {
+	for _, n := range []struct {
+		to *int
+		by int
+	}{
+		{&sum.Accepted, r.Accepted}, {&sum.Sent, r.Sent}, {&sum.Failed, r.Failed},
+		{&sum.Suppressed, r.Suppressed}, {&sum.Delivered, r.Delivered}, {&sum.Deferred, r.Deferred},
+		{&sum.Hard, r.Hard}, {&sum.Soft, r.Soft}, {&sum.Blocked, r.Blocked}, {&sum.Complained, r.Complained},
+		{&sum.Unsubscribed, r.Unsubscribed}, {&sum.Opened, r.Opened}, {&sum.Clicked, r.Clicked},
+		{&sum.OpenedBots, r.OpenedBots}, {&sum.ClickedBots, r.ClickedBots},
+	} {
+		*n.to += n.by
+	}
+}
+
+// Fewer bounces or complaints are too few to judge by their share, as in package alerts.
+const overviewFewBounces, overviewFewComplaints = 10, 3
+
+// judged fills in the state of a rate.
+func judged(r api.OverviewRate, few int) api.OverviewRate {
+	switch {
+	case r.Value < r.High:
+		r.State = "good"
+	case r.Events < few:
+		r.State = "few"
+	case r.Value < r.Limit:
+		r.State = "high"
+	default:
+		r.State = "over"
+	}
+	return r
+}
+
+const (
+	lookedAt = 200             // newest messages of a status that are read
+	late     = 5 * time.Minute // how long a message that is due waits at most if mail flows
+	recent   = time.Hour       // mail that was sent since then shows that mail flows
+)
+
+// flow fills in whether mail flows.
+func (o *Overview) flow(ctx context.Context, out *api.Overview) error {
+	f := &out.Flow
+	for _, one := range []struct {
+		state api.State
+		n     *int
+	}{{api.Active, &f.Active}, {api.Scheduled, &f.Scheduled}, {api.Delayed, &f.Delayed},
+		{api.Waiting, &f.Waiting}, {api.Paused, &f.Paused}} {
+		page, err := o.List(ctx, api.OutboxQuery{State: one.state, Account: out.Account, PageSize: 1})
+		if err != nil {
+			return err
+		}
+		*one.n = page.Total
+		if one.state == api.Waiting || one.state == api.Paused {
+			f.Oldest = older(f.Oldest, page.Messages)
+		}
+	}
+	sent, err := o.Messages(ctx, api.LogQuery{Status: api.StatusSent, Account: out.Account,
+		CreatedAfter: out.From, PageSize: lookedAt})
+	if err != nil {
+		return err
+	}
+	last := relayTimes(f, sent.Messages)
+	var paused []string
+	if out.Account == "" { // the pauses of queues are the instance's
+		for _, name := range []string{"submit", "bulk"} {
+			q, err := o.QueueStatus(ctx, name)
+			if err != nil {
+				return err
+			}
+			if q.Paused {
+				paused = append(paused, map[string]string{"submit": "transactional", "bulk": "bulk"}[name])
+			}
+		}
+	}
+	say(f, out.Time, last, paused)
+	return nil
+}
+
+// older returns the older one of the oldest message so far and the first of a list.
+func older(so *api.OverviewOldest, first []api.OutboxMessage) *api.OverviewOldest {
+	if len(first) == 0 {
+		return so
+	}
+	m := first[0]
+	since := m.Created
+	for _, due := range []*time.Time{&m.Scheduled, m.NextAttempt.Time} {
+		if due != nil && due.After(since) {
+			since = *due
+		}
+	}
+	if so != nil && so.Since.Before(since) {
+		return so
+	}
+	return &api.OverviewOldest{QueueID: m.QueueID, Since: since}
+}
+
+// relayTimes fills in how long sent messages took, and returns when the last one ended; zero: there is none.
+func relayTimes(f *api.OverviewFlow, sent []api.LoggedMessage) (last time.Time) {
+	var took []float64
+	for _, m := range sent {
+		if m.Ended == nil {
+			continue
+		}
+		wanted := m.Created
+		if m.Scheduled.After(wanted) {
+			wanted = m.Scheduled
+		}
+		took = append(took, max(0, m.Ended.Sub(wanted).Seconds()))
+		if m.Ended.After(last) {
+			last = *m.Ended
+		}
+	}
+	if len(took) == 0 {
+		return last
+	}
+	slices.Sort(took)
+	share := func(of int) float64 { return took[(len(took)*of+99)/100-1] } // the nearest rank
+	f.Relay = &api.OverviewRelayTimes{Messages: len(took), P50: share(50), P95: share(95)}
+	return last
+}
+
+// say fills in the state and its sentence. last is when a message was last sent.
+func say(f *api.OverviewFlow, now, last time.Time, paused []string) {
+	due := f.Waiting + f.Paused
+	var waits time.Duration
+	if f.Oldest != nil {
+		waits = now.Sub(f.Oldest.Since)
+	}
+	switch {
+	case len(paused) > 0:
+		f.State = api.FlowPaused
+		f.Sentence = fmt.Sprintf("Sending is paused (%s mail): %s.", join(paused), waiting(due))
+	case f.Paused > 0:
+		f.State, f.Sentence = api.FlowPaused, fmt.Sprintf("Sending is paused: %s.", waiting(due))
+	case waits >= late:
+		f.State = api.FlowLate
+		f.Sentence = fmt.Sprintf("Mail is late: %s, and the oldest of them has been due for %s.", waiting(due),
+			waits.Truncate(time.Second))
+	case !last.IsZero() && now.Sub(last) < recent:
+		f.State = api.FlowSending
+		f.Sentence = fmt.Sprintf("Mail flows: it was sent within the hour, and %s.", waiting(due))
+	case due > 0:
+		f.State, f.Sentence = api.FlowIdle, fmt.Sprintf("No mail was sent within the hour, and %s.", waiting(due))
+	default:
+		f.State, f.Sentence = api.FlowIdle, "No mail was sent within the hour, and none is due."
+	}
+}
+
+func waiting(n int) string {
+	switch n {
+	case 0:
+		return "no message that is due waits"
+	case 1:
+		return "1 message that is due waits"
+	}
+	return fmt.Sprintf("%d messages that are due wait", n)
+}
+
+func join(words []string) string {
+	if len(words) == 2 {
+		return words[0] + " and " + words[1]
+	}
+	return words[0]
+}

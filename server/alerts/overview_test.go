@@ -1,0 +1,309 @@
+package alerts
+
+import (
+	"context"
+	"errors"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
+)
+
+// noon is when the tests look.
+var noon = time.Date(2030, 3, 2, 12, 30, 0, 0, time.UTC)
+
+// wholeInstance is what an overview is gathered from.
+type wholeInstance struct {
+	rates  []api.Rate
+	asked  api.RatesQuery
+	logged map[api.MessageStatus][]api.LoggedMessage
+	listed map[api.State][]api.OutboxMessage
+	paused map[string]bool
+	alerts []api.Alert
+	counts int // how often alerts were read
+	err    error
+
+	accounts  map[string]api.AccountInfo
+	troubled  []string
+	gateways  []api.GatewayInfo
+	endpoints []api.Endpoint
+}
+
+func (i *wholeInstance) overview(t *testing.T, now func() time.Time) *Overview {
+	t.Helper()
+	o, err := NewOverview(OverviewParts{
+		Rates: func(_ context.Context, q api.RatesQuery) (api.Rates, error) {
+			i.asked = q
+			return api.Rates{Rates: i.rates}, i.err
+		},
+		Messages: func(_ context.Context, q api.LogQuery) (api.LogPage, error) {
+			all := i.logged[q.Status]
+			return api.LogPage{Total: len(all), Messages: all[:min(len(all), q.PageSize)]}, nil
+		},
+		List: func(_ context.Context, q api.OutboxQuery) (api.OutboxPage, error) {
+			all := i.listed[q.State]
+			return api.OutboxPage{Total: len(all), Messages: all[:min(len(all), q.PageSize)]}, nil
+		},
+		QueueStatus: func(_ context.Context, name string) (api.QueueStatus, error) {
+			return api.QueueStatus{Queue: name, Paused: i.paused[name]}, nil
+		},
+		Account: func(_ context.Context, id string) (api.AccountInfo, error) {
+			if a, ok := i.accounts[id]; ok {
+				return a, nil
+			}
+			return api.AccountInfo{}, fault.New(fault.NotFound, "", "No account %s", id)
+		},
+		Troubled: func(context.Context) ([]string, error) { return i.troubled, nil },
+		Gateways: func(context.Context, int, int) (api.GatewayPage, error) {
+			return api.GatewayPage{Gateways: i.gateways}, nil
+		},
+		Endpoints: func(context.Context, int, int) (api.EndpointPage, error) {
+			return api.EndpointPage{Endpoints: i.endpoints}, nil
+		},
+		Endpoint: func(_ context.Context, id string) (api.Endpoint, error) {
+			for _, e := range i.endpoints {
+				if e.ID == id {
+					return e, nil
+				}
+			}
+			return api.Endpoint{}, fault.New(fault.NotFound, "", "No endpoint %s", id)
+		},
+		Alerts: func(context.Context) ([]api.Alert, error) {
+			i.counts++
+			return i.alerts, i.err
+		},
+	}, OverviewOptions{Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func (i *wholeInstance) of(t *testing.T, account string, days int) api.Overview {
+	t.Helper()
+	got, err := i.overview(t, func() time.Time { return noon }).Of(t.Context(), account, days)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestNewNeedsItsParts(t *testing.T) {
+	t.Parallel()
+	if _, err := NewOverview(OverviewParts{}, OverviewOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "Parts.Rates") {
+		t.Error(err)
+	}
+}
+
+func TestPeriods(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		days, bars, at int
+		from, step     string
+	}{
+		{0, 24, 23, "2030-03-01T13:00:00Z", "hour"}, {7, 28, 27, "2030-02-23T18:00:00Z", "hour"},
+		{30, 30, 29, "2030-02-01T00:00:00Z", "day"},
+	} {
+		at := noon.Add(-20 * time.Minute).Truncate(time.Hour)
+		if row.days == 30 {
+			at = noon.Truncate(day)
+		}
+		i := &wholeInstance{rates: []api.Rate{{Time: &at, Accepted: 9, Sent: 4, Failed: 3, Hard: 1, Soft: 1}}}
+		got := i.of(t, "mine", row.days)
+		if from := got.From.Format(time.RFC3339); from != row.from || i.asked.Step != row.step ||
+			!i.asked.From.Equal(got.From) || i.asked.Account != "mine" {
+			t.Errorf("%d days: from %s, asked %+v", row.days, from, i.asked)
+		}
+		want := api.OverviewBar{Time: got.Bars[row.at].Time, Accepted: 9, Sent: 4, Failed: 3, Bounced: 2}
+		if len(got.Bars) != row.bars || got.Bars[row.at] != want || got.Total.Sent != 4 {
+			t.Errorf("%d days: %d bars, %+v, %+v", row.days, len(got.Bars), got.Bars[row.at], got.Total)
+		}
+	}
+	if _, err := (&wholeInstance{}).overview(t, nil).Of(t.Context(), "", 2); !fault.Is(err, fault.Invalid) {
+		t.Errorf("two days: %v", err)
+	}
+	broken := &wholeInstance{err: errors.New("redis is away")}
+	if _, err := broken.overview(t, nil).Of(t.Context(), "", 1); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestFlow(t *testing.T) {
+	t.Parallel()
+	due := func(state api.State, ago time.Duration) map[api.State][]api.OutboxMessage {
+		return map[api.State][]api.OutboxMessage{state: {{QueueID: "q", Created: noon.Add(-ago),
+			Scheduled: noon.Add(-ago)}}}
+	}
+	sent := func(ago time.Duration) []api.LoggedMessage {
+		ended := noon.Add(-ago)
+		return []api.LoggedMessage{{Created: ended.Add(-2 * time.Second), Ended: &ended}}
+	}
+	retried := due(api.Waiting, time.Hour) // and it is due only now
+	retried[api.Waiting][0].NextAttempt.Time = &noon
+	for name, row := range map[string]struct {
+		listed map[api.State][]api.OutboxMessage
+		sent   []api.LoggedMessage
+		paused map[string]bool
+		state  string
+	}{
+		"nothing":         {state: api.FlowIdle},
+		"sent long ago":   {sent: sent(2 * time.Hour), state: api.FlowIdle},
+		"sent":            {sent: sent(time.Minute), state: api.FlowSending},
+		"due for long":    {sent: sent(time.Minute), listed: due(api.Waiting, late), state: api.FlowLate},
+		"due for a while": {sent: sent(time.Minute), listed: due(api.Waiting, late-1), state: api.FlowSending},
+		"tried again":     {sent: sent(time.Minute), listed: retried, state: api.FlowSending},
+		"paused":          {sent: sent(time.Minute), paused: map[string]bool{"bulk": true}, state: api.FlowPaused},
+		"paused mail":     {listed: due(api.Paused, time.Hour), state: api.FlowPaused},
+	} {
+		i := &wholeInstance{listed: row.listed, paused: row.paused,
+			logged: map[api.MessageStatus][]api.LoggedMessage{api.StatusSent: row.sent}}
+		if got := i.of(t, "", 1).Flow; got.State != row.state || got.Sentence == "" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestTimeToTheRelay(t *testing.T) {
+	t.Parallel()
+	var sent []api.LoggedMessage
+	for n := 1; n <= 100; n++ {
+		ended := noon
+		sent = append(sent, api.LoggedMessage{Created: noon.Add(-time.Hour), Ended: &ended,
+			Scheduled: noon.Add(-time.Duration(n) * time.Second)})
+	}
+	i := &wholeInstance{logged: map[api.MessageStatus][]api.LoggedMessage{api.StatusSent: sent}}
+	want := &api.OverviewRelayTimes{Messages: 100, P50: 50, P95: 95}
+	if diff := cmp.Diff(want, i.of(t, "", 1).Flow.Relay); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRatesAreJudged(t *testing.T) {
+	t.Parallel()
+	at := noon.Truncate(time.Hour)
+	for name, row := range map[string]struct {
+		rate api.Rate
+		want string
+	}{
+		"nothing": {api.Rate{}, "good good"},
+		"good":    {api.Rate{Sent: 10_000, Hard: 199, Complained: 9}, "good good"},
+		"high":    {api.Rate{Sent: 10_000, Hard: 200, Complained: 10}, "high high"},
+		"over":    {api.Rate{Sent: 10_000, Hard: 500, Complained: 30}, "over over"},
+		"few":     {api.Rate{Sent: 10, Hard: 9, Complained: 2}, "few few"},
+	} {
+		row.rate.Time = &at
+		r := (&wholeInstance{rates: []api.Rate{row.rate}}).of(t, "", 1).Rates
+		if got := r[0].State + " " + r[1].State; got != row.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+func TestReasons(t *testing.T) {
+	t.Parallel()
+	code := 550
+	failed := func(id string, ago time.Duration, code *int, text string) api.LoggedMessage {
+		return api.LoggedMessage{QueueID: id, Created: noon.Add(-ago),
+			Error: &api.DeliveryFault{Message: text, StatusCode: code}}
+	}
+	i := &wholeInstance{logged: map[api.MessageStatus][]api.LoggedMessage{
+		api.StatusDead: {{}, {}, {}},
+		api.StatusFailed: {failed("4", 1, nil, "dial 10.0.0.27: refused"),
+			failed("2", 2, &code, "550 5.1.1 no bob@y.test here"),
+			failed("1", 3, &code, "550 5.1.1 <ann@x.test> is nobody"), failed("3", 5, nil, "dial 10.0.0.1: refused"),
+			failed("5", 9, nil, "dial 10.0.0.3: refused"), {QueueID: "6", Reason: "deleted by hand"}},
+	}}
+	want := api.OverviewFailures{Total: 6, Counted: 6, Reasons: []api.OverviewReason{
+		{Text: "dial 10.0.0.27: refused", Messages: 3, QueueID: "4"},
+		{Text: "550 5.1.1 no <…> here", Messages: 2, QueueID: "2"},
+		{Text: "deleted by hand", Messages: 1, QueueID: "6"},
+	}}
+	got := i.of(t, "", 1)
+	if diff := cmp.Diff(want, got.Failures); diff != "" || got.Flow.Dead != 3 {
+		t.Errorf("%d dead, %s", got.Flow.Dead, diff)
+	}
+}
+
+func TestTroubles(t *testing.T) {
+	t.Parallel()
+	account := func(id, state string) api.AccountInfo {
+		return api.AccountInfo{Account: api.Account{Account: id}, State: state, LastError: "wrong password"}
+	}
+	i := &wholeInstance{
+		accounts: map[string]api.AccountInfo{"a": account("a", "held"), "b": account("b", "connected")},
+		troubled: []string{"a", "gone"}, gateways: []api.GatewayInfo{{Gateway: api.Gateway{Gateway: "ses"},
+			State: "open", LastError: &api.GatewayError{Response: "421 later"}}, {State: "connected"}},
+		endpoints: []api.Endpoint{{ID: "e1", FailingSince: &noon, Enabled: true}, {ID: "e2", Enabled: false},
+			{ID: "account:a", DisabledReason: "It answered 410."}},
+		alerts: []api.Alert{{Alert: "queueAge", Queue: "notify"}}}
+	names := func(o api.Overview) (all []string) {
+		for _, one := range o.Troubles {
+			all = append(all, one.Kind+" "+one.ID+" "+one.State+": "+one.Text)
+		}
+		return all
+	}
+	own := []string{"account a held: wrong password", "endpoint account:a disabled: It answered 410."}
+	want := []string{own[0], "gateway ses open: 421 later", "endpoint e1 failing: No delivery succeeds.", own[1]}
+	got := i.of(t, "", 1)
+	if diff := cmp.Diff(want, names(got)); diff != "" || len(got.Alerts) != 1 ||
+		got.Alerts[0].Do[0].Page != "/webhooks" {
+		t.Errorf("%s%+v", diff, got.Alerts)
+	}
+	if got := i.of(t, "a", 1); !cmp.Equal(own, names(got)) || len(got.Alerts) != 0 {
+		t.Errorf("of an account: %v, %v", names(got), got.Alerts)
+	}
+	if got := i.of(t, "b", 1); len(got.Troubles) != 0 {
+		t.Errorf("of another: %v", got.Troubles)
+	}
+	i.troubled = nil
+	for range 13 {
+		i.troubled = append(i.troubled, "a")
+	}
+	if got := i.of(t, "", 1); got.More != 3 || len(got.Troubles) != 13 {
+		t.Errorf("%d more than %d", got.More, len(got.Troubles))
+	}
+}
+
+// TestAlertingIsAskedOnceASecond: every page asks for it.
+func TestAlertingIsAskedOnceASecond(t *testing.T) {
+	t.Parallel()
+	i, now := &wholeInstance{alerts: []api.Alert{{Alert: "redisAway"}}, err: errors.New("away")}, noon
+	o := i.overview(t, func() time.Time { return now })
+	for range 3 {
+		if n := o.Alerting(t.Context()); n != 1 {
+			t.Errorf("%d alerts", n)
+		}
+	}
+	now = now.Add(time.Second)
+	o.Alerting(t.Context())
+	if i.counts != 2 {
+		t.Errorf("asked %d times", i.counts)
+	}
+}
+
+// TestEachAlertHasItsPlaybook holds the remedies to the table of docs/metrics.md and the headings of the
+// playbooks.
+func TestEachAlertHasItsPlaybook(t *testing.T) {
+	t.Parallel()
+	metrics, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^\\| `(\\w+)` .*\\(playbooks\\.md#(.+)\\) \\|$")
+	rows := row.FindAllStringSubmatch(string(metrics), -1)
+	for _, row := range rows {
+		r := remedies[row[1]]
+		if r.section != row[2] || r.step.Text == "" || r.step.Page == "" || r.step.Command == "" {
+			t.Errorf("the alert %s leads to %+v, and docs/metrics.md to %s", row[1], r, row[2])
+		}
+	}
+	if len(rows) != len(remedies) {
+		t.Errorf("%d alerts in docs/metrics.md, %d remedies", len(rows), len(remedies))
+	}
+}

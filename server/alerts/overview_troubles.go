@@ -1,0 +1,125 @@
+package alerts
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
+)
+
+const (
+	troublesAtMost = 10   // of a kind
+	listed         = 1000 // gateways and endpoints that are looked at
+)
+
+// troubles fills in what is in trouble: of the instance, or of one account.
+func (o *Overview) troubles(ctx context.Context, out *api.Overview) error {
+	if out.Account != "" {
+		return o.ownTroubles(ctx, out)
+	}
+	ids, err := o.Troubled(ctx)
+	if err != nil {
+		return err
+	}
+	var found []api.OverviewTrouble
+	for _, id := range ids[:min(len(ids), troublesAtMost)] {
+		a, err := o.Account(ctx, id)
+		if fault.Is(err, fault.NotFound) {
+			continue // it was deleted since
+		}
+		if err != nil {
+			return err
+		}
+		found = append(found, troubleOfAccounts(a))
+	}
+	keep(out, found)
+	out.More += max(0, len(ids)-troublesAtMost)
+	gateways, err := o.Gateways(ctx, 0, listed)
+	if err != nil {
+		return err
+	}
+	found = nil
+	for _, g := range gateways.Gateways {
+		if g.State == "error" || g.State == "open" {
+			found = append(found, gatewayTrouble(g))
+		}
+	}
+	keep(out, found)
+	endpoints, err := o.Endpoints(ctx, 0, listed)
+	if err != nil {
+		return err
+	}
+	found = nil
+	for _, e := range endpoints.Endpoints {
+		if inTrouble(e) {
+			found = append(found, endpointTrouble(e))
+		}
+	}
+	keep(out, found)
+	return nil
+}
+
+// ownTroubles fills in the troubles of one account.
+func (o *Overview) ownTroubles(ctx context.Context, out *api.Overview) error {
+	a, err := o.Account(ctx, out.Account)
+	switch {
+	case fault.Is(err, fault.NotFound): // its mail may still be in the log
+	case err != nil:
+		return err
+	case a.State == "error" || a.State == "held":
+		keep(out, []api.OverviewTrouble{troubleOfAccounts(a)})
+	}
+	e, err := o.Endpoint(ctx, "account:"+out.Account)
+	switch {
+	case fault.Is(err, fault.NotFound): // it has none
+	case err != nil:
+		return err
+	case inTrouble(e):
+		keep(out, []api.OverviewTrouble{endpointTrouble(e)})
+	}
+	return nil
+}
+
+// keep adds the first troubles of a kind, and counts the others.
+func keep(out *api.Overview, found []api.OverviewTrouble) {
+	n := min(len(found), troublesAtMost)
+	out.Troubles = append(out.Troubles, found[:n]...)
+	out.More += len(found) - n
+}
+
+func troubleOfAccounts(a api.AccountInfo) api.OverviewTrouble {
+	id := a.Account.Account
+	return api.OverviewTrouble{Kind: "account", ID: id, State: a.State, Text: a.LastError, Since: a.LastErrorAt,
+		Do: []api.WhyStep{
+			{Text: "Try its login", Command: "postroom account verify " + id, Page: "/accounts"},
+			{Text: "See its mail", Command: "postroom outbox list --account " + id,
+				Page: "/outbox?account=" + url.QueryEscape(id)},
+		}}
+}
+
+func gatewayTrouble(g api.GatewayInfo) api.OverviewTrouble {
+	id := g.Gateway.Gateway
+	t := api.OverviewTrouble{Kind: "gateway", ID: id, State: g.State, Do: []api.WhyStep{
+		{Text: "Try its login", Command: "postroom gateway verify " + id, Page: "/gateways"}}}
+	if g.LastError != nil {
+		t.Text, t.Since = g.LastError.Response, &g.LastError.Time
+	}
+	return t
+}
+
+// inTrouble reports whether an endpoint fails, or was switched off by Postroom, not by hand.
+func inTrouble(e api.Endpoint) bool {
+	return e.FailingSince != nil || !e.Enabled && e.DisabledReason != ""
+}
+
+func endpointTrouble(e api.Endpoint) api.OverviewTrouble {
+	t := api.OverviewTrouble{Kind: "endpoint", ID: e.ID, State: "failing", Since: e.FailingSince,
+		Text: cmp.Or(e.DisabledReason, "No delivery succeeds."), Do: []api.WhyStep{{Text: "See its deliveries",
+			Command: "postroom webhook deliveries " + e.ID, Page: "/webhooks/" + url.PathEscape(e.ID)}}}
+	if !e.Enabled {
+		t.State = "disabled"
+	}
+	return t
+}

@@ -1,0 +1,207 @@
+package erasure
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/outbox"
+)
+
+// Run does the work of erasures, until ctx ends. Every process may run it.
+func (e *Erasures) Run(ctx context.Context) error {
+	for {
+		worked, err := e.work(ctx)
+		if err != nil && ctx.Err() == nil {
+			e.log.WarnContext(ctx, "an erasure could not go on; it is tried again", "error", err)
+		}
+		if n, err := e.DB.Client().ZCard(ctx, runningKey()).Result(); err == nil {
+			e.metrics.waiting.Set(float64(n))
+		}
+		if worked && err == nil {
+			continue
+		}
+		if !redisdb.Pause(ctx, e.opts.Every) {
+			return nil
+		}
+	}
+}
+
+// work takes an erasure that nobody works on, and does it. It reports whether there was one.
+func (e *Erasures) work(ctx context.Context) (bool, error) {
+	got, err := claimScript.Run(ctx, e.DB.Client(), []string{runningKey()}, claimArgs{
+		e.opts.Lease.Milliseconds()})
+	if err != nil || got.Word == "NONE" {
+		return false, redisdb.Failed(err, "look for erasures")
+	}
+	j := &job{e: e, held: got.Ends}
+	if j.record, err = e.read(ctx, got.ID); err != nil {
+		if fault.Is(err, fault.NotFound) { // it was lost
+			err = e.DB.Client().ZRem(ctx, runningKey(), got.ID).Err()
+		}
+		return true, err
+	}
+	address, err := e.Ring.Open(j.Sealed, recordKey(j.ID))
+	if err != nil {
+		return true, fmt.Errorf("erasure %s: open the address: %w", j.ID, err)
+	}
+	traces, err := message.NewTraces(string(address))
+	if err != nil {
+		return true, fmt.Errorf("erasure %s: %w", j.ID, err)
+	}
+	j.whom = outbox.Whom{Traces: traces, Account: j.Account}
+	return true, j.run(ctx)
+}
+
+// job is an erasure that this process works on.
+type job struct {
+	e    *Erasures
+	whom outbox.Whom
+
+	mu sync.Mutex // of what follows
+	record
+	held string // end of the lease
+}
+
+// errLost means that another process has the erasure.
+var errLost = errors.New("another process goes on with the erasure")
+
+// run visits the places that are left.
+func (j *job) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var renewing sync.WaitGroup
+	defer renewing.Wait()
+	stop, stopped := context.WithCancel(ctx)
+	defer stopped()
+	renewing.Go(func() {
+		for redisdb.Pause(stop, j.e.opts.Lease/3) {
+			if err := j.save(ctx, j.e.opts.Lease, 0); errors.Is(err, errLost) {
+				cancel(err)
+			}
+		}
+	})
+	for j.Step < len(j.e.Places) {
+		err := j.visit(ctx, j.e.Places[j.Step])
+		if errors.Is(context.Cause(ctx), errLost) {
+			return nil
+		}
+		if err != nil {
+			return errors.Join(err, j.giveBack(ctx, err))
+		}
+	}
+	return j.end(ctx)
+}
+
+// visit erases the person from one place.
+func (j *job) visit(ctx context.Context, p Place) error {
+	if p.Here != nil {
+		switch err := p.Here(ctx); {
+		case fault.Is(err, fault.NotFound):
+			return j.next(ctx)
+		case err != nil:
+			return err
+		}
+	}
+	j.mu.Lock()
+	j.State, j.Place = api.ErasureRunning, p.Name
+	j.mu.Unlock()
+	if err := j.save(ctx, j.e.opts.Lease, 0); err != nil {
+		return err
+	}
+	if err := p.Erase(ctx, j.whom, func(place string, n int) error {
+		return j.tally(ctx, place,
+			n)
+	}); err != nil {
+		return err
+	}
+	return j.next(ctx)
+}
+
+// next goes on to the next place.
+func (j *job) next(ctx context.Context) error {
+	j.mu.Lock()
+	j.Step++
+	j.Trouble = ""
+	j.mu.Unlock()
+	return j.save(ctx, j.e.opts.Lease, 0)
+}
+
+// tally counts what is about to be erased, and stores the counts: after a crash nobody finds it again.
+func (j *job) tally(ctx context.Context, place string, n int) error {
+	j.mu.Lock()
+	if j.Counts == nil {
+		j.Counts = map[string]int{}
+	}
+	j.Counts[place] += n
+	j.mu.Unlock()
+	j.e.metrics.erased.WithLabelValues(place).Add(float64(n))
+	if n == 0 {
+		return ctx.Err()
+	}
+	return j.save(ctx, j.e.opts.Lease, 0)
+}
+
+// giveBack lets any process go on after a while.
+func (j *job) giveBack(ctx context.Context, why error) error {
+	stopping := ctx.Err() != nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	again := j.e.opts.Again
+	j.mu.Lock()
+	if stopping {
+		again = 0
+	} else {
+		j.Trouble = j.whom.Cover(why.Error())
+	}
+	j.mu.Unlock()
+	if err := j.save(ctx, again, 0); !errors.Is(err, errLost) {
+		return err
+	}
+	return nil
+}
+
+// end writes the receipt.
+func (j *job) end(ctx context.Context) error {
+	j.mu.Lock()
+	now := j.e.opts.Now().UTC().Truncate(time.Second)
+	j.State, j.Place, j.Ended, j.Remaining = api.ErasureDone, "", &now, j.e.Remaining(j.Account)
+	j.mu.Unlock()
+	if err := j.save(ctx, 0, keptFor); err != nil {
+		return err
+	}
+	j.e.metrics.done.Inc()
+	j.e.log.InfoContext(ctx, "a person was erased", "erasure", j.ID, "account", j.Account, "places", j.Counts)
+	return nil
+}
+
+// save stores the record, renews the lease, and with keep ends it. errLost: another process has the erasure.
+func (j *job) save(ctx context.Context, lease, keep time.Duration) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.Sealed = ""; keep == 0 { // always under the secret of today
+		j.Sealed = j.e.Ring.Seal([]byte(j.whom.Address()), recordKey(j.ID))
+	}
+	text, err := json.Marshal(j.record)
+	if err != nil {
+		return err
+	}
+	answer, err := saveScript.RunReplicated(ctx, j.e.DB, []string{runningKey(), recordKey(j.ID), ofKey(j.Of)},
+		saveArgs{ID: j.ID, Held: j.held, Record: string(text), Lease: lease.Milliseconds(),
+			Keep: int64(keep.Seconds())})
+	switch {
+	case err != nil:
+		return redisdb.Failed(err, "store erasure %s", j.ID)
+	case answer.Word == "LOST":
+		return errLost
+	}
+	j.held = answer.Ends
+	return nil
+}

@@ -1,0 +1,186 @@
+package replies
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// corpus reads testdata/replies.tsv: entry, reply and origin of each.
+func corpus(t testing.TB) (rows [][]string) {
+	t.Helper()
+	b, err := os.ReadFile("testdata/replies.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(strings.TrimSpace(string(b)), "\n")[1:] {
+		row := strings.Split(line, "\t")
+		if len(row) != 3 {
+			t.Fatalf("%d columns in %q", len(row), line)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+func TestReplies(t *testing.T) {
+	reached := map[string]bool{}
+	for _, row := range corpus(t) {
+		got := Explain(row[1])
+		reached[row[0]] = true
+		if got.Reason != row[0] {
+			t.Errorf("%s: %q is explained by %s, want %s", row[2], row[1], got.Reason, row[0])
+		}
+	}
+	for _, e := range All() {
+		if !reached[e.Reason] {
+			t.Errorf("no reply of testdata/replies.tsv reaches %s", e.Reason)
+		}
+	}
+}
+
+// An entry is complete, and its name is unique.
+func TestTable(t *testing.T) {
+	seen := map[string]bool{}
+	for _, e := range table() {
+		if seen[e.Reason] {
+			t.Errorf("%s is there twice", e.Reason)
+		}
+		seen[e.Reason] = true
+		if e.Title == "" || e.Cause == "" || e.Remedy == "" || !strings.HasPrefix(e.Source, "https://") {
+			t.Errorf("%s is not complete: %+v", e.Reason, e.Explanation)
+		}
+	}
+	for _, faulty := range []string{"words: a", "[a]\nwords: (", "[a]\ncolour: red"} {
+		if _, err := parse(faulty); err == nil {
+			t.Errorf("%q is taken", faulty)
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write the list of reasons in docs/replies.md")
+
+// docs/replies.md lists every entry.
+func TestDocsListAllReasons(t *testing.T) {
+	const file, mark = "../../docs/replies.md", "<!-- made from smtpsend/replies/table.txt -->\n"
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, found := strings.Cut(string(b), mark)
+	if !found {
+		t.Fatalf("%s has no line %q", file, mark)
+	}
+	want := strings.Builder{}
+	want.WriteString(before + mark + "\n| reason | recognized by | means | cause | what to do |\n" +
+		"| --- | --- | --- | --- | --- |\n")
+	for _, e := range table() {
+		codes := strings.Join(append(e.enhanced, append(e.codes, e.errors...)...), ", ")
+		switch {
+		case e.webhook:
+			codes = "HTTP " + codes
+		case len(e.words) > 0:
+			codes = strings.TrimSuffix("words, "+codes, ", ")
+		}
+		fmt.Fprintf(&want, "| `%s` | %s | [%s](%s) | %s | %s |\n", e.Reason, cmp.Or(codes, "nothing"), e.Title,
+			e.Source, e.Cause, e.Remedy)
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(want.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if string(b) != want.String() {
+		t.Errorf("%s is not what the table says: run go test ./smtpsend/replies -update", file)
+	}
+}
+
+// What is known beside the text counts before what is found in it.
+func TestParts(t *testing.T) {
+	for name, row := range map[string]struct {
+		reply Reply
+		want  string
+	}{
+		"nothing":                        {Reply{}, "unknown"},
+		"the code alone":                 {Reply{Code: 554}, "transactionFailed"},
+		"the enhanced code before it":    {Reply{Code: 554, Enhanced: "5.2.2"}, "mailboxFull"},
+		"the class of the code wins":     {Reply{Code: 450, Enhanced: "5.1.1"}, "mailboxBusy"},
+		"an enhanced code alone":         {Reply{Enhanced: "5.1.1"}, "noSuchMailbox"},
+		"of a class":                     {Reply{Enhanced: "4.9.9"}, "temporary"},
+		"an address is no enhanced code": {Reply{Text: "550 5.2.2.1 is odd"}, "mailboxUnavailable"},
+		"the name of an error":           {Reply{Error: "ETIMEDOUT"}, "timeout"},
+		"unknown words, known code":      {Reply{Text: "550 5.2.2 zzz"}, "mailboxFull"},
+		"unknown words, unknown code":    {Reply{Text: "550 5.9.9 zzz"}, "mailboxUnavailable"},
+		"after the phase":                {Reply{Text: "smtp rcpt: 550 5.1.1 zzz"}, "noSuchMailbox"},
+	} {
+		if got := Of(row.reply).Reason; got != row.want {
+			t.Errorf("%s: %s, want %s", name, got, row.want)
+		}
+	}
+	for status, want := range map[int]string{0: "timeout", 404: "webhookNotFound", 599: "webhookFails",
+		204: "unknown"} {
+		if got := OfWebhook(status, "no answer within 5s").Reason; got != want {
+			t.Errorf("status %d: %s, want %s", status, got, want)
+		}
+	}
+}
+
+// FuzzExplain checks that each text has a complete explanation, the same each time.
+func FuzzExplain(f *testing.F) {
+	for _, row := range corpus(f) {
+		f.Add(row[1], 0)
+	}
+	f.Add("550 \xff5.1.1", 250)
+	f.Fuzz(func(t *testing.T, text string, code int) {
+		got := Explain(text)
+		if got.Title == "" || got != Explain(text) || !utf8.ValidString(got.Cause) {
+			t.Errorf("%q: %+v", text, got)
+		}
+		if got := Of(Reply{Code: code, Text: text}); got.Remedy == "" {
+			t.Errorf("%d %q: %+v", code, text, got)
+		}
+		if got := OfWebhook(code, text); got.Remedy == "" {
+			t.Errorf("webhook, %d %q: %+v", code, text, got)
+		}
+	})
+}
+
+// TestWordsOfPatterns: a text without the words of a pattern does not match it. They only save time.
+func TestWordsOfPatterns(t *testing.T) {
+	t.Parallel()
+	known := 0
+	for _, e := range table() {
+		for _, p := range slices.Concat(e.words...) {
+			if p.words != nil {
+				known++
+			}
+			for _, reply := range corpus(t) {
+				if text := strings.ToLower(reply[1]); p.re.MatchString(text) && !p.matches(text) {
+					t.Errorf("%q matches %s, but has none of %q", text, p.re, p.words)
+				}
+			}
+		}
+	}
+	if known < 100 {
+		t.Errorf("words are known of %d patterns", known)
+	}
+	for text, want := range map[string][]string{"a(bc)?d|xyz+": {"a", "xy"}, "(?i)abc": nil, "ab|.*": nil,
+		`\d{3} mailbox (is )?full`: {" mailbox "}, "(abc){2}d?": {"abc"}, "(abc)*": nil} {
+		p, err := newPattern(text)
+		if err != nil || !slices.Equal(p.words, want) {
+			t.Errorf("the words of %s are %q, want %q; %v", text, p.words, want, err)
+		}
+	}
+}
+
+func BenchmarkExplain(b *testing.B) {
+	all := corpus(b)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		Explain(all[i%len(all)][1])
+	}
+}
