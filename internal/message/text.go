@@ -1,6 +1,7 @@
 package message
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -34,6 +35,8 @@ func TextAndLinks(source string) (string, []TextLink) {
 type TextLink struct {
 	Href  string
 	Shown string // text of the link
+
+	pictured bool // an image is in the link
 }
 
 // Written reports whether the address of a link is written after its text: it is a web address that the text
@@ -43,6 +46,20 @@ func (l TextLink) Written() bool {
 	before, ends := strings.CutSuffix(l.Href, l.Shown)
 	return isWeb && !strings.Contains(l.Shown, l.Href) &&
 		!(l.Shown != "" && ends && strings.HasSuffix(before, "://"))
+}
+
+// ShowsLink reports whether a reader of HTML sees an address that begins with one of some prefixes: as text,
+// or as the target of a link that isn't hidden and has visible text or an image. Tracking pixels don't count.
+func ShowsLink(source string, prefixes ...string) bool {
+	t := textWriter{collects: true, bare: true}
+	text := t.read(source)
+	return slices.ContainsFunc(prefixes, func(prefix string) bool {
+		return strings.Contains(text, prefix) || slices.ContainsFunc(t.links, func(l TextLink) bool {
+			href := strings.NewReplacer("\n", "", "\r", "", "\t", "").Replace(l.Href)
+			return strings.HasPrefix(strings.TrimSpace(href), prefix) &&
+				(l.pictured || strings.ContainsFunc(l.Shown, isVisible))
+		})
+	})
 }
 
 // Steady reports whether TextFromHTML writes a value as it is, wherever it stands escaped in the text of an
@@ -102,11 +119,13 @@ type textWriter struct {
 	link     link   // the open link; without href there is none
 	collects bool   // links are collected
 	links    []TextLink
+	bare     bool // addresses of links aren't written
 }
 
 type link struct {
-	href  string
-	start int // where its text starts in out
+	href     string
+	start    int  // where its text starts in out
+	pictured bool // an image is in it
 }
 
 func (t *textWriter) open(token xhtml.Token) {
@@ -129,11 +148,16 @@ func (t *textWriter) open(token xhtml.Token) {
 		t.write("---")
 		t.line(2)
 	case "img":
-		if alt := strings.TrimSpace(attribute(token, "alt")); alt != "" {
-			t.write(alt)
+		t.image(token)
+	case "a", "area":
+		if t.bare && t.link.href != "" { // links do not nest
+			t.endLink()
 		}
-	case "a":
-		t.link = link{href: attribute(token, "href"), start: t.out.Len()} // links do not nest
+		t.link = link{href: attribute(token, "href"), start: t.out.Len()}
+		if token.Data == "area" {
+			t.image(token)
+			t.endLink()
+		}
 	case "li":
 		t.line(1)
 		t.write("- ")
@@ -174,14 +198,38 @@ func (t *textWriter) close(name string) {
 	}
 }
 
+// image writes the description of an image.
+func (t *textWriter) image(token xhtml.Token) {
+	if isHidden(token) {
+		return
+	}
+	t.link.pictured = t.link.pictured || token.Data == "img" && attribute(token, "src") != "" && !isPixel(token)
+	if alt := strings.TrimSpace(attribute(token, "alt")); alt != "" {
+		t.write(alt)
+	}
+}
+
+// isPixel recognises images of at most one pixel, which count opens or keep space.
+func isPixel(token xhtml.Token) bool {
+	tiny := func(length string) bool { return length == "0" || length == "1" }
+	style := strings.ToLower(strings.Join(strings.Fields(attribute(token, "style")), ""))
+	for declaration := range strings.SplitSeq(style, ";") {
+		name, length, _ := strings.Cut(declaration, ":")
+		if (name == "width" || name == "height") && tiny(strings.TrimSuffix(length, "px")) {
+			return true
+		}
+	}
+	return tiny(attribute(token, "width")) || tiny(attribute(token, "height"))
+}
+
 // endLink writes the address of a link, unless its text contains it already.
 func (t *textWriter) endLink() {
-	l := TextLink{t.link.href, strings.TrimSpace(t.out.String()[t.link.start:])}
+	l := TextLink{t.link.href, strings.TrimSpace(t.out.String()[t.link.start:]), t.link.pictured}
 	t.link = link{}
 	if t.collects {
 		t.links = append(t.links, l)
 	}
-	if !l.Written() {
+	if t.bare || !l.Written() {
 		return
 	}
 	t.space = true
@@ -234,6 +282,9 @@ func (t *textWriter) flush() {
 }
 
 func (t *textWriter) text() string {
+	if t.bare && t.link.href != "" {
+		t.endLink()
+	}
 	text := strings.TrimSpace(strings.ToValidUTF8(t.out.String(), "\uFFFD"))
 	if text == "" {
 		return ""
@@ -276,6 +327,12 @@ func attribute(token xhtml.Token, name string) string {
 		}
 	}
 	return ""
+}
+
+// isVisible reports whether a character has ink. Hangul and Braille have blanks that aren't spaces.
+func isVisible(r rune) bool {
+	return unicode.IsPrint(r) && !unicode.IsSpace(r) && !unicode.IsMark(r) && r != '\u2800' &&
+		!unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 }
 
 // isBlank reports whether r collapses into one blank. No-break spaces do: mail uses them as padding.

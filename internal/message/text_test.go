@@ -94,3 +94,44 @@ func TestSteadyValuesStayAsTheyAre(t *testing.T) {
 		}
 	}
 }
+
+// TestReadersSeeALink looks at what a browser shows, not at what the source contains.
+func TestReadersSeeALink(t *testing.T) {
+	t.Parallel()
+	for html, want := range map[string]bool{
+		`<a href="U1">leave</a>`:                                  true,
+		`<A HREF='U1'>leave</A>`:                                  true,
+		`<a href=U1>leave</a>`:                                    true,
+		"<a href=\" \n U1 \">leave</a>":                           true,
+		"<a href=\"https://m.example/\n\tunsub?t=1\">leave</a>":   true,
+		`<a href="https://m.example/unsub&#x3F;t&#x3D;1">x</a>`:   true,
+		`<a href="U1">leave`:                                      true,
+		`<a href="U1">leave<a href="https://x.example">x</a>`:     true,
+		`<a href="U1"><img src="x.png" alt="leave"></a>`:          true,
+		`<a href="U1"><img src="x.png" width="90"></a>`:           true,
+		`<map><area href="U1" alt="leave"></map>`:                 true,
+		`<p>Leave: U1</p>`:                                        true,
+		`<!--[if !mso]><!--><a href="U1">x</a><!--<![endif]-->`:   true,
+		`<a href="https://x.example/?u=U1">leave</a>`:             false,
+		`<!-- <a href="U1">leave</a> -->`:                         false,
+		`<!--[if mso]><a href="U1">leave</a><![endif]-->`:         false,
+		`<p style="display:none"><a href="U1">leave</a></p>`:      false,
+		`<a href="U1"><b style="display: none">leave</b></a>`:     false,
+		`<a href="U1"></a>`:                                       false,
+		"<a href=\"U1\">\u00a0&nbsp;&zwnj;\u200b\u2060\u3164</a>": false,
+		`<a href="U1"><img src="x.png" width="1" height="1"></a>`: false,
+		`<a href="U1"><img src="x" style="height: 0px"></a>`:      false,
+		`<a href="U1"><img src="x" alt="x" style="display:none">`: false,
+		`<map><area href="U1"></map>`:                             false,
+		`<style>/* U1 */</style>`:                                 false,
+		`<script>"U1"</script>`:                                   false,
+		`<p data-x="U1">x</p>`:                                    false,
+		`<img src="U1">`:                                          false,
+		`<link href="U1">`:                                        false,
+	} {
+		html = strings.ReplaceAll(html, "U1", "https://m.example/unsub?t=1")
+		if got := message.ShowsLink(html, "https://m.example/other?t=", "https://m.example/unsub?t="); got != want {
+			t.Errorf("%s: %v", html, got)
+		}
+	}
+}
