@@ -41,10 +41,10 @@ func TestSearchAsksForWhatTheTokenMaySee(t *testing.T) {
 		return n
 	}
 	after := hit.Position()
-	want := []search.Search{
-		{Query: parse(q.Q), Relevance: true, Skip: 100, Size: 51, Facets: true},
-		{Query: parse(q.Q), Relevance: true, After: &after, Size: 51, Facets: true},
-		{Query: parse("account:other"), Account: "acme", Size: 21, Facets: true},
+	want := []search.Query{
+		{Where: parse(q.Q), Relevance: true, Skip: 100, Size: 51, Facets: true},
+		{Where: parse(q.Q), Relevance: true, After: &after, Size: 51, Facets: true},
+		{Where: parse("account:other"), Account: "acme", Size: 21, Facets: true},
 	}
 	if diff := cmp.Diff(want, w.parts.index.asked); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

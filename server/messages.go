@@ -9,7 +9,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
-	mailparts "github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -102,7 +102,7 @@ func (m messageRoutes) getParts(ctx context.Context, in *messageInput) (api.Mess
 	if err != nil {
 		return api.MessageParts{}, err
 	}
-	read := mailparts.ReadContents(raw)
+	read := message.Parse(raw)
 	out := api.MessageParts{Size: read.Size, Partial: read.Partial}
 	for _, f := range read.Headers {
 		out.Headers = append(out.Headers, api.HeaderField(f))
@@ -120,7 +120,7 @@ type messagePartInput struct {
 }
 
 // part is a part of a message as an answer. Its bytes come from anybody, so no browser shows them.
-type part struct{ mailparts.Part }
+type part struct{ message.Part }
 
 func (p part) send(c echo.Context) error {
 	h := c.Response().Header()
@@ -135,7 +135,7 @@ func (m messageRoutes) downloadPart(ctx context.Context, in *messagePartInput) (
 	if err != nil {
 		return part{}, err
 	}
-	found, ok := mailparts.OpenPart(raw, in.Part)
+	found, ok := message.OpenPart(raw, in.Part)
 	if !ok {
 		return part{}, fault.New(fault.NotFound, "PartNotFound",
 			"The message has no part %d; GET /v1/messages/%s/parts lists them", in.Part, in.QueueID)

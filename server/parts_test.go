@@ -472,11 +472,11 @@ func (p *parts) Alerts(context.Context) ([]api.Alert, error) {
 // index is a search index that finds the same for every query.
 type index struct {
 	search.Store
-	asked []search.Search
+	asked []search.Query
 	found search.Found
 }
 
-func (i *index) Search(_ context.Context, s search.Search) (search.Found, error) {
+func (i *index) Search(_ context.Context, s search.Query) (search.Found, error) {
 	i.asked = append(i.asked, s)
 	return i.found, nil
 }

@@ -232,7 +232,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return s.stop(ctx, web, failed)
 }
 
-// connContext keeps what packages clients and strangers know of a connection.
+// connContext keeps who is at the other end of a connection, and its pass.
 func connContext(ctx context.Context, conn net.Conn) context.Context {
 	return clients.PassContext(clients.ConnContext(ctx, conn), conn)
 }

@@ -31,7 +31,7 @@ const (
 
 // contentView is the content of a message in one view.
 type contentView struct {
-	message.Contents
+	message.Parsed
 	View   string // one of the above
 	Path   string // of the message's page
 	Texts  []message.Part
@@ -84,7 +84,7 @@ func (u contentPages) preview(r *http.Request, id string) (*contentView, error) 
 		return nil, err
 	}
 	q := r.URL.Query()
-	v := &contentView{Contents: message.ReadContents(raw), View: q.Get("view"), Path: messagePath(id),
+	v := &contentView{Parsed: message.Parse(raw), View: q.Get("view"), Path: messagePath(id),
 		Phone: q.Get("width") == "phone", Images: q.Get("images") == "1"}
 	if !slices.ContainsFunc(v.Tabs(), func(t contentTab) bool { return t.View == v.View }) {
 		v.View = v.Tabs()[0].View

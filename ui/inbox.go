@@ -93,7 +93,7 @@ func (u demoPages) inbox(w http.ResponseWriter, r *http.Request) error {
 // caughtView is the data of the page of a mail.
 type caughtView struct {
 	CaughtMail
-	Content message.Contents
+	Content message.Parsed
 	Frame   string // URL of its html; empty: it has none
 }
 
@@ -103,7 +103,7 @@ func (u demoPages) mail(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v := caughtView{CaughtMail: m, Content: message.ReadContents(m.Raw)}
+	v := caughtView{CaughtMail: m, Content: message.Parse(m.Raw)}
 	if v.Content.Text("text/html") != nil {
 		v.Frame = "/inbox/" + m.ID + "/html"
 	}

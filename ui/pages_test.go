@@ -199,7 +199,7 @@ func TestDeliveriesAreFound(t *testing.T) {
 		"there are older ones", `href="`+at+`"`, "page=2")
 	wanted, err := query.Parse("to:ann "+evilText, time.Now())
 	w.must(err)
-	if among := w.index.asked[0].Query.(query.And); !reflect.DeepEqual(among[:len(among)-1], wanted) {
+	if among := w.index.asked[0].Where.(query.And); !reflect.DeepEqual(among[:len(among)-1], wanted) {
 		t.Errorf("asked for %v, want %v", among, wanted)
 	}
 	w.index.found = search.Found{}

@@ -19,11 +19,11 @@ import (
 // index is a search index that finds the same for every query.
 type index struct {
 	search.Store
-	asked []search.Search
+	asked []search.Query
 	found search.Found
 }
 
-func (i *index) Search(_ context.Context, s search.Search) (search.Found, error) {
+func (i *index) Search(_ context.Context, s search.Query) (search.Found, error) {
 	i.asked = append(i.asked, s)
 	return i.found, nil
 }
@@ -56,11 +56,11 @@ func TestSearchShowsWhatWasFound(t *testing.T) {
 	cursor := regexp.MustCompile(`cursor=([^"&]+)`).FindStringSubmatch(p.body)[1]
 	b.get("/search?q=invoice&sort=relevance&cursor="+cursor).has(t, "the best first", "further ones", "Newest first",
 		`href="/search?q=invoice&sort=relevance"`)
-	var want []search.Search
+	var want []search.Query
 	for _, q := range []string{"invoice OR " + evilText, "invoice"} {
 		parsed, err := query.Parse(q, time.Now())
 		w.must(err)
-		want = append(want, search.Search{Query: parsed, Size: rowsPerPage + 1, Facets: true})
+		want = append(want, search.Query{Where: parsed, Size: rowsPerPage + 1, Facets: true})
 	}
 	after := hit.Position()
 	want[1].After, want[1].Relevance = &after, true

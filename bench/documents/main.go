@@ -106,7 +106,7 @@ func measure(ctx context.Context, store *bleve.Store, p plan) error {
 	m, now := newMail(p), start.Add(time.Duration(p.documents)*step)
 	rare, common := m.words[4000], m.words[3]
 	began := time.Now()
-	if _, err := store.Search(ctx, search.Search{Query: query.All{}, Size: 20}); err != nil {
+	if _, err := store.Search(ctx, search.Query{Where: query.All{}, Size: 20}); err != nil {
 		return err
 	}
 	fmt.Printf("the first search after the start reads the times of all messages: %d ms\n\n",
@@ -114,7 +114,7 @@ func measure(ctx context.Context, store *bleve.Store, p plan) error {
 	fmt.Printf("| search | found | median ms | slowest ms |\n| --- | --- | --- | --- |\n")
 	for _, c := range []struct {
 		name, q string
-		change  func(*search.Search)
+		change  func(*search.Query)
 	}{
 		{"a rare word", rare, nil},
 		{"a common word", common, nil},
@@ -127,11 +127,11 @@ func measure(ctx context.Context, store *bleve.Store, p plan) error {
 		{"a domain", "to:domain7.example", nil},
 		{"a status and a day", "status:sent after:24h", nil},
 		{"everything but", "-status:sent", nil},
-		{"everything, page 500", "", func(s *search.Search) { s.Skip = 9980 }},
-		{"everything, with facets", "", func(s *search.Search) { s.Facets = true }},
-		{"a common word, with facets", common, func(s *search.Search) { s.Facets = true }},
-		{"a common word, best first", common, func(s *search.Search) { s.Relevance = true }},
-		{"one account's, with facets", common, func(s *search.Search) {
+		{"everything, page 500", "", func(s *search.Query) { s.Skip = 9980 }},
+		{"everything, with facets", "", func(s *search.Query) { s.Facets = true }},
+		{"a common word, with facets", common, func(s *search.Query) { s.Facets = true }},
+		{"a common word, best first", common, func(s *search.Query) { s.Relevance = true }},
+		{"one account's, with facets", common, func(s *search.Query) {
 			s.Account, s.Facets = "account-3", true
 		}},
 	} {
@@ -139,7 +139,7 @@ func measure(ctx context.Context, store *bleve.Store, p plan) error {
 		if err != nil {
 			return fmt.Errorf("%q: %w", c.q, err)
 		}
-		s := search.Search{Query: n, Size: 20}
+		s := search.Query{Where: n, Size: 20}
 		if c.change != nil {
 			c.change(&s)
 		}

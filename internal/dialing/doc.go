@@ -1,4 +1,9 @@
-// Package dialing decides which addresses Postroom may connect to. Relays and their proxies, webhooks, token
+// Package dialing decides which addresses Postroom may connect to, and keeps the TLS certificates that its
+// listeners and connections show.
+//
+// # Addresses
+//
+// Relays and their proxies, webhooks, token
 // servers of accounts, the search index, the archive of events and the APIs of providers are all dialed
 // through a [Guard]. arch_test.go fails if another package makes a dialer or an HTTP client of its own.
 //
@@ -20,12 +25,13 @@
 //
 // # Certificates
 //
-// It also has a TLS certificate that is in two files, and reads them again when they change. It
-// serves the listeners of HTTP and SMTP, and the connections to Redis that prove who they are by one.
+// A [Certificate] is in two files. The listeners of HTTP and SMTP show it, and so do connections to Redis
+// that authenticate with one.
 //
-// A renewal replaces the files while Postroom runs. The next handshake has the new certificate; connections
-// that exist keep theirs. Files that cannot be read, or that do not belong together because only one of them
-// has been replaced yet, change nothing: the last good certificate stays in use, and a warning says so once.
+// A renewal replaces the files while Postroom runs. The next handshake uses the new certificate; existing
+// connections keep the old one. Files that can't be read, or that don't belong together because only one of
+// them has been replaced yet, change nothing: the last good certificate stays in use, and one warning says
+// so.
 //
-// It never writes a file, and owns no keys of Redis.
+// The package never writes a file.
 package dialing

@@ -1,4 +1,6 @@
-// Package message turns what an application wants to say into the bytes of one email, for outbox and smtpd.
+// Package message composes emails for outbox and smtpd, and takes emails apart for people who look at them.
+//
+// # Composing
 //
 // [Compose] builds a whole message (RFC 5322, MIME) from a [Draft]; [FromRaw] takes a message that another
 // program built, makes it safe to send and applies overrides. Both return a [Composed]: the bytes, the
@@ -35,11 +37,10 @@
 // It owns no Redis keys. When something other than the input fails, such as the source of randomness, the
 // error is a plain one.
 //
-// # Mail that is read
+// # Reading
 //
-// It also takes a mail apart for people who look at it: header fields, texts, html and files.
-//
-// It is pure. It never fails: of a mail that breaks the rules it returns what can be read. A mail may come
-// from anybody, so everything is bounded: parts by MostParts, their depth by DeepestPart, header fields by
-// mostFields, the text of a part by MostPartText, the images of a Frame by imagesMost.
+// [Parse] takes an email apart: header fields, texts, HTML and files. It is pure and never fails: of an email
+// that breaks the rules it returns what can be read. An email may come from anybody, so everything is
+// bounded: parts by MostParts, their depth by DeepestPart, header fields by mostFields, the text of a part by
+// MostPartText, the images of a Frame by imagesMost.
 package message

@@ -24,8 +24,8 @@ const (
 	fieldMost  = 8 << 10 // bytes of a header field
 )
 
-// Contents is a mail taken apart.
-type Contents struct {
+// Parsed is a mail taken apart.
+type Parsed struct {
 	Size    int // in bytes
 	Headers []HeaderField
 	Parts   []Part // in their order, without multiparts
@@ -52,9 +52,9 @@ type Part struct {
 	Content []byte // all of it; only from Open. A text is in UTF-8, unless its charset is unknown
 }
 
-// ReadContents takes a mail apart. Without a header it is one text.
-func ReadContents(raw []byte) Contents {
-	m := Contents{Size: len(raw)}
+// Parse takes a mail apart. Without a header it is one text.
+func Parse(raw []byte) Parsed {
+	m := Parsed{Size: len(raw)}
 	var whole bool
 	m.Headers, whole = walk(raw, func(p Part, body io.Reader) error {
 		if p.File {
@@ -85,7 +85,7 @@ func OpenPart(raw []byte, number int) (found Part, ok bool) {
 }
 
 // Text returns the first part of a media type that is no file; nil: there is none.
-func (m Contents) Text(kind string) *Part {
+func (m Parsed) Text(kind string) *Part {
 	for i := range m.Parts {
 		if p := &m.Parts[i]; !p.File && p.Type == kind {
 			return p
@@ -95,7 +95,7 @@ func (m Contents) Text(kind string) *Part {
 }
 
 // Files returns the attachments and whatever else is no text.
-func (m Contents) Files() []Part {
+func (m Parsed) Files() []Part {
 	var files []Part
 	for _, p := range m.Parts {
 		if p.File {

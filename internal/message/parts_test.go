@@ -10,14 +10,14 @@ import (
 func TestRead(t *testing.T) {
 	for _, tt := range []struct {
 		name, raw string
-		want      Contents
+		want      Parsed
 	}{
-		{"plain", "Subject: =?utf-8?Q?Gr=C3=BC=C3=9Fe?=\r\nX-Long: a\r\n b\r\n\r\nHello", Contents{
+		{"plain", "Subject: =?utf-8?Q?Gr=C3=BC=C3=9Fe?=\r\nX-Long: a\r\n b\r\n\r\nHello", Parsed{
 			Headers: []HeaderField{{"Subject", "Grüße", "Subject: =?utf-8?Q?Gr=C3=BC=C3=9Fe?="},
 				{"X-Long", "a b", "X-Long: a\r\n b"}},
 			Parts: []Part{{Number: 1, Type: "text/plain", Size: 5, Text: "Hello"}},
 		}},
-		{"another charset", "Content-Type: text/plain; charset=windows-1252\r\n\r\n\x80 5", Contents{
+		{"another charset", "Content-Type: text/plain; charset=windows-1252\r\n\r\n\x80 5", Parsed{
 			Headers: []HeaderField{{"Content-Type", "text/plain; charset=windows-1252",
 				"Content-Type: text/plain; charset=windows-1252"}},
 			Parts: []Part{{Number: 1, Type: "text/plain", Size: 5, Text: "€ 5"}},
@@ -25,7 +25,7 @@ func TestRead(t *testing.T) {
 		{"html and a file", "Content-Type: multipart/mixed; boundary=B\n\n--B\nContent-Type: TEXT/html\n" +
 			"Content-Transfer-Encoding: base64\n\nPGI+\n--B\nContent-Type: text/html; name=a.html\n" +
 			"Content-Disposition: attachment\n\n<i>\n--B\nContent-Type: image/png\nContent-ID: <x@y>\n\nPNG\n--B--\n",
-			Contents{
+			Parsed{
 				Headers: []HeaderField{{"Content-Type", "multipart/mixed; boundary=B",
 					"Content-Type: multipart/mixed; boundary=B"}},
 				Parts: []Part{{Number: 1, Type: "text/html", Size: 3, Text: "<b>"},
@@ -33,13 +33,13 @@ func TestRead(t *testing.T) {
 					{Number: 3, Type: "image/png", CID: "x@y", File: true, Size: 3}},
 			}},
 		{"no header at all", "nonsense",
-			Contents{Parts: []Part{{Number: 1, Type: "text/plain", Size: 8, Text: "nonsense"}}}},
-		{"bytes of no charset", "A: b\r\n\r\n\xff\xfe", Contents{Headers: []HeaderField{{"A", "b", "A: b"}},
+			Parsed{Parts: []Part{{Number: 1, Type: "text/plain", Size: 8, Text: "nonsense"}}}},
+		{"bytes of no charset", "A: b\r\n\r\n\xff\xfe", Parsed{Headers: []HeaderField{{"A", "b", "A: b"}},
 			Parts: []Part{{Number: 1, Type: "text/plain", Size: 2, Text: "\uFFFD"}}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.want.Size = len(tt.raw)
-			if diff := cmp.Diff(tt.want, ReadContents([]byte(tt.raw))); diff != "" {
+			if diff := cmp.Diff(tt.want, Parse([]byte(tt.raw))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -47,21 +47,21 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadIsBounded(t *testing.T) {
-	long := ReadContents([]byte("A: b\r\n\r\nx" + strings.Repeat("ü", MostPartText)))
+	long := Parse([]byte("A: b\r\n\r\nx" + strings.Repeat("ü", MostPartText)))
 	if p := long.Parts[0]; !p.Cut || len(p.Text) > MostPartText || !strings.HasSuffix(p.Text, "ü") ||
 		p.Size != 2*MostPartText+1 {
 		t.Errorf("a long text is %d bytes of %d, cut %t", len(p.Text), p.Size, p.Cut)
 	}
-	many := ReadContents([]byte("Content-Type: multipart/mixed; boundary=B\r\n\r\n" +
+	many := Parse([]byte("Content-Type: multipart/mixed; boundary=B\r\n\r\n" +
 		strings.Repeat("--B\r\n\r\nx\r\n", 10*MostParts)))
 	if len(many.Parts) != MostParts || !many.Partial {
 		t.Errorf("%d parts, partial %t", len(many.Parts), many.Partial)
 	}
-	deep := ReadContents([]byte(strings.Repeat("Content-Type: multipart/mixed; boundary=B\r\n\r\n--B\r\n", 1000)))
+	deep := Parse([]byte(strings.Repeat("Content-Type: multipart/mixed; boundary=B\r\n\r\n--B\r\n", 1000)))
 	if len(deep.Parts) > MostParts || !deep.Partial {
 		t.Errorf("%d parts, partial %t", len(deep.Parts), deep.Partial)
 	}
-	wide := ReadContents([]byte(strings.Repeat("X: "+strings.Repeat("y", 70)+"\r\n", 10*mostFields) + "\r\n"))
+	wide := Parse([]byte(strings.Repeat("X: "+strings.Repeat("y", 70)+"\r\n", 10*mostFields) + "\r\n"))
 	if len(wide.Headers) != mostFields {
 		t.Errorf("%d fields", len(wide.Headers))
 	}
@@ -131,7 +131,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("Content-Type: text/plain; charset=shift_jis\n\n\x83\x65"))
 	f.Add([]byte(related))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		m := ReadContents(raw)
+		m := Parse(raw)
 		if len(m.Parts) > MostParts || len(m.Headers) > mostFields {
 			t.Fatalf("%d parts, %d fields", len(m.Parts), len(m.Headers))
 		}

@@ -1,8 +1,8 @@
-// Package testkit makes certificates for servers under test: files with a certificate for this machine that
-// signs itself, and the pool that trusts it.
+// Package testkit holds what the tests of many packages need:
 //
-// # Records
-//
-// It also has what the tests of packages that keep records share: a clock with a time to begin
-// with, the key ring of an instance, and the fields that a refusal names.
+//   - [Clock], which stands still unless a test moves it;
+//   - [FreePort] and its siblings, ports for servers that are told theirs on the command line;
+//   - [Certificate], files with a self-signed certificate for this machine, and the pool that trusts it;
+//   - [Ring], the key ring of an instance, and [WrongFields], the fields that a refusal names;
+//   - [CPUUsed], the processor time of a function, which tests bound in place of time on a busy machine.
 package testkit

@@ -195,7 +195,7 @@ func (s *brokenStore) Put(ctx context.Context, docs []search.Document) error {
 	return s.Store.Put(ctx, docs)
 }
 
-func (s *brokenStore) Search(ctx context.Context, q search.Search) (search.Found, error) {
+func (s *brokenStore) Search(ctx context.Context, q search.Query) (search.Found, error) {
 	if s.broken.Load() {
 		return search.Found{}, errors.New("disk full")
 	}

@@ -158,7 +158,7 @@ func (d *Documents) maskedToPerson(ctx context.Context, account string, t *messa
 
 // to calls do with the documents of messages to an address, a page at a time.
 func (d *Documents) to(ctx context.Context, account, address string, do func([]Document) error) error {
-	s := Search{Query: query.Term{Field: query.To, Value: query.Fold(address)}, Account: account,
+	s := Query{Where: query.Term{Field: query.To, Value: query.Fold(address)}, Account: account,
 		Size: MaxPageSize}
 	for {
 		found, err := d.ask(ctx, s)

@@ -20,7 +20,7 @@ type Writer interface {
 type Index interface {
 	Writer
 	// Search finds documents.
-	Search(ctx context.Context, s Search) (Found, error)
+	Search(ctx context.Context, s Query) (Found, error)
 	// Walk passes every document to fn, in batches of any order, as of the call or later.
 	Walk(ctx context.Context, fn func([]Document) error) error
 	// Forget deletes documents of messages accepted before a time, max at most, and returns their number.
@@ -57,20 +57,20 @@ type Size struct {
 
 // Limits of a search.
 const (
-	MaxReach    = 10_000 // the last document that a page can show; beyond it: Search.After
+	MaxReach    = 10_000 // the last document that a page can show; beyond it: Query.After
 	MaxPageSize = 500
 	MaxFacets   = 50 // values of each facet, the most frequent ones
 )
 
-// Search is a search in an Index.
-type Search struct {
-	Query     query.Node
-	Account   string    // only documents of this account, facets too; empty: all
-	Relevance bool      // best first; false: newest first
-	Skip      int       // Skip + Size is MaxReach at most
-	Size      int       // documents to return; zero: none, only counts
-	After     *Position // documents after this one, with Skip zero; nil: from the beginning
-	Facets    bool      // whether facets are counted
+// Query is what an Index is asked.
+type Query struct {
+	Where     query.Node // which documents; nil: all
+	Account   string     // only documents of this account, facets too; empty: all
+	Relevance bool       // best first; false: newest first
+	Skip      int        // Skip + Size is MaxReach at most
+	Size      int        // documents to return; zero: none, only counts
+	After     *Position  // documents after this one, with Skip zero; nil: from the beginning
+	Facets    bool       // whether facets are counted
 }
 
 // Position is the place of a document in the order of an answer: best or newest first, of equal ones the

@@ -30,7 +30,7 @@ func (d *Documents) Match(ctx context.Context, q string, ids []string) (map[stri
 	for i, id := range ids {
 		among[i] = query.Term{Field: query.ID, Value: query.FoldID(id)}
 	}
-	s.Query, s.Facets = query.Both(s.Query, among), false
+	s.Where, s.Facets = query.Both(s.Where, among), false
 	found, err := d.ask(ctx, s)
 	if err != nil {
 		return nil, err

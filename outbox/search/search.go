@@ -47,8 +47,8 @@ func (d *Documents) Search(ctx context.Context, q api.DocumentQuery) (page api.D
 
 // question returns the search of a query. It asks for one document more than the page, to know whether there
 // is a next page.
-func (d *Documents) question(q api.DocumentQuery) (Search, error) {
-	s := Search{Account: q.Account, Size: q.PageSize, Relevance: q.Sort == api.SortRelevance, Facets: true}
+func (d *Documents) question(q api.DocumentQuery) (Query, error) {
+	s := Query{Account: q.Account, Size: q.PageSize, Relevance: q.Sort == api.SortRelevance, Facets: true}
 	if s.Size == 0 {
 		s.Size = defaultPageSize
 	}
@@ -73,7 +73,7 @@ func (d *Documents) question(q api.DocumentQuery) (Search, error) {
 	}
 	s.Size++
 	var err error
-	if s.Query, err = query.Parse(q.Q, d.opts.Now()); err != nil {
+	if s.Where, err = query.Parse(q.Q, d.opts.Now()); err != nil {
 		return s, wrong("q", "%s", err)
 	}
 	return s, nil
@@ -103,7 +103,7 @@ func (d *Documents) Reachable(ctx context.Context) error {
 }
 
 // ask searches the index, with a timeout and limited concurrency.
-func (d *Documents) ask(ctx context.Context, s Search) (Found, error) {
+func (d *Documents) ask(ctx context.Context, s Query) (Found, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.opts.SearchTimeout)
 	defer cancel()
 	select {
@@ -133,7 +133,7 @@ func slow(err error) error {
 }
 
 // answer returns the API page of a search.
-func answer(q api.DocumentQuery, s Search, found Found) api.DocumentPage {
+func answer(q api.DocumentQuery, s Query, found Found) api.DocumentPage {
 	hits, size := found.Hits, s.Size-1
 	page := api.DocumentPage{Total: found.Total, Page: q.Page, Pages: (found.Total + size - 1) / size,
 		Documents: []api.FoundMessage{}}
@@ -141,7 +141,7 @@ func answer(q api.DocumentQuery, s Search, found Found) api.DocumentPage {
 		hits = hits[:size]
 		page.Cursor = cursor(hits[size-1].Position())
 	}
-	inSubject, inText := query.Marks(s.Query, query.Subject), query.Marks(s.Query, query.Text)
+	inSubject, inText := query.Marks(s.Where, query.Subject), query.Marks(s.Where, query.Text)
 	for _, h := range hits {
 		page.Documents = append(page.Documents, api.FoundMessage{
 			QueueID: h.QueueID, Account: h.Account, MessageID: h.MessageID, Subject: h.Subject, From: h.From, To: h.To,

@@ -165,7 +165,7 @@ func (d *Documents) ended(ctx context.Context, ends map[string]end, revision int
 	for id := range ends {
 		named = append(named, query.Term{Field: query.ID, Value: query.FoldID(id)})
 	}
-	found, err := d.Store.Search(ctx, Search{Query: named, Size: len(ends)})
+	found, err := d.Store.Search(ctx, Query{Where: named, Size: len(ends)})
 	if err != nil {
 		return nil, fmt.Errorf("find %d messages that ended: %w", len(ends), err)
 	}

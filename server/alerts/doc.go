@@ -1,5 +1,9 @@
-// Package alerts notices when mail stops, and alerts operators without a monitoring system: with an event,
-// which webhooks deliver, a line in the log at error, and a metric.
+// Package alerts tells operators whether the service is well. A [Watch] alerts them when mail stops or the
+// service is in trouble, without a monitoring system: with an event that webhooks deliver, a log line at
+// error level, and a metric. An [Overview] gathers what they need to know now: whether mail flows, what is
+// wrong, and where to fix it. The page at /, GET /v1/overview and `postroom overview` show it.
+//
+// # Alerts
 //
 // Every process checks every Options.Every. An alert is raised when its condition holds. It is resolved when
 // the condition has not held for four checks in a row, so a trouble that comes and goes is one alert.
@@ -18,7 +22,7 @@
 //	webhookFailing  a webhook endpoint took no event for too long
 //	redisAway       Redis does not answer, or refuses to write
 //
-// It promises:
+// A Watch promises:
 //   - One trouble raises one alert and resolves it once, whatever the number of processes: the state of an
 //     alert and its event change in one step, and only from the state that was read.
 //   - A value that could not be measured neither raises nor resolves an alert.
@@ -39,17 +43,14 @@
 //
 // # The overview
 //
-// It also gathers for operators what they have to know now: whether mail flows, what is wrong, and
-// where it is mended. The page at /, GET /v1/overview and postroom overview show its answer.
-//
-// It promises that
-//   - its cost does not grow with the email log: it reads counters by hour and day, the heads of indexes, the
-//     newest 200 messages that were sent, and the newest 200 that failed;
-//   - what it says of such a part of the log comes with the number of messages it was counted over;
-//   - of an account it says nothing about other accounts and the instance;
-//   - reasons of failures have no addresses in them.
+// An Overview promises:
+//   - Its cost doesn't grow with the email log. It reads counters by hour and day, the heads of indexes, the
+//     newest 200 messages that were sent, and the newest 200 that failed.
+//   - Where it judges such a part of the log, it says how many messages it looked at.
+//   - The overview of an account says nothing about other accounts and the instance.
+//   - Reasons of failures contain no addresses.
 //
 // It changes nothing, decides nothing about messages, and owns no keys in Redis. If a source fails, so does
-// the answer: all of them are in the same Redis. Only [Overview.Alerting] answers then, with what the process
-// knows.
+// the overview, because all sources are in the same Redis. Only [Overview.Alerting] answers then, with what
+// the process knows.
 package alerts

@@ -45,7 +45,7 @@ const (
 	namedAtMax = 5   // accounts in a text
 
 	ratesFor      = 24 * time.Hour
-	fewBounces    = 10 // too few to judge a gateway by
+	fewBounces    = 10 // fewer are too few to judge by their share
 	fewComplaints = 3
 )
 

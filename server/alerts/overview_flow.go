@@ -52,9 +52,9 @@ func (o *Overview) count(ctx context.Context, out *api.Overview) error {
 	}
 	out.Rates = []api.OverviewRate{
 		judged(api.OverviewRate{Kind: "bounces", Events: sum.Hard, Value: sum.BounceRate, High: .02, Limit: .05},
-			overviewFewBounces),
+			fewBounces),
 		judged(api.OverviewRate{Kind: "complaints", Events: sum.Complained, Value: sum.ComplaintRate, High: .001,
-			Limit: .003}, overviewFewComplaints),
+			Limit: .003}, fewComplaints),
 	}
 	return nil
 }
@@ -74,9 +74,6 @@ func add(sum *api.Rate, r api.Rate) {
 		*n.to += n.by
 	}
 }
-
-// Fewer bounces or complaints are too few to judge by their share, as in package alerts.
-const overviewFewBounces, overviewFewComplaints = 10, 3
 
 // judged fills in the state of a rate.
 func judged(r api.OverviewRate, few int) api.OverviewRate {

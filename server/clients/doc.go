@@ -1,6 +1,11 @@
-// Package clients finds out who a client is: the other end of the connection, or, behind the proxies of
-// http.trustedProxies, whoever they say. Packages server, server/smtpd and ui ask only this package. So
-// limits, logs, tracking and the restrictions of tokens see the same address.
+// Package clients knows the clients of a process: who they are, and how much of it they can take. Packages
+// server, server/smtpd and ui ask only this package, so limits, logs, tracking and the restrictions of tokens
+// see the same address.
+//
+// # Who a client is
+//
+// A client is the other end of the connection, or, behind the proxies of http.trustedProxies, whoever they
+// say.
 //
 // A proxy tells the client's address in one of two ways:
 //
@@ -10,7 +15,7 @@
 //   - By the PROXY protocol, version 1 or 2, at the beginning of the connection, before TLS.
 //     [Proxies.Listen] reads it. Version 2 also tells whether the client uses TLS.
 //
-// # Promises
+// Promises:
 //
 //   - A header is believed from a trusted proxy only. No address is trusted unless it is listed, loopback
 //     and private ones included.
@@ -24,12 +29,10 @@
 //   - A request with a header from a proxy that is not trusted is served as that of the proxy. The first
 //     such request is logged, with what to set.
 //
-// It keeps no state but what was logged, and owns no Redis keys.
+// # How much a client can take
 //
-// # Limits
-//
-// It also bounds what clients can take of a process before they have proven who they are, and what
-// those who have can take from each other. Packages server, server/smtpd and ui use it.
+// Before clients have proven who they are, bounds protect the process from them. After that, bounds protect
+// them from each other.
 //
 //   - A [Gate] bounds connections, in all and by network: an IPv4 address, or the /64 of an IPv6 address.
 //     A connection is a stranger's until [Pass.Prove]. If there are too many, it closes the oldest one of a
@@ -39,11 +42,11 @@
 //   - A [Pace] cuts off slow senders.
 //   - [Proofs] counts wrong proofs by network.
 //
-// # Promises
+// Promises:
 //
 //   - What it keeps of addresses is bounded by the number of connections, or by a constant.
 //   - It never refuses a valid proof because of wrong ones.
 //   - It logs one line a minute at most for each gate, with the number of connections since the last one.
 //
-// It keeps no state beyond the process, and owns no Redis keys. Each process has limits of its own.
+// The package keeps no state beyond the process, and owns no Redis keys. Each process has limits of its own.
 package clients

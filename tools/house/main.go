@@ -8,6 +8,7 @@
 //   - code lines: lines of Go that are neither blank nor comment, without tests;
 //   - columns: characters of a line, a tab being one. Lines of data (string literals, preformatted comments,
 //     tables of tests and of Markdown, links, fenced code) may be longer;
+//   - folders at the top: all but hidden ones, and bin and data, which make and the program write;
 //   - methods: those declared on a type, tests included;
 //   - interfaces with one implementation: named interfaces outside of tests that exactly one type of this
 //     module implements, the gear of tests (internal/test*, app/apptest), bench and examples left out.
@@ -23,6 +24,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,7 +52,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	h := &house{root: root, methods: map[string]int{}, packages: map[string]bool{}}
+	h := &house{root: root, methods: map[string]int{}, packages: map[string]bool{}, folders: map[string]bool{}}
 	if err := filepath.WalkDir(root, h.visit); err != nil {
 		return err
 	}
@@ -78,10 +80,11 @@ type house struct {
 	lines     int
 	code      int
 	packages  map[string]bool
-	methods   map[string]int // by package and type
-	functions []string       // over functionLines
-	files     []string       // over fileLines
-	long      []string       // lines over columns
+	folders   map[string]bool // at the top
+	methods   map[string]int  // by package and type
+	functions []string        // over functionLines
+	files     []string        // over fileLines
+	long      []string        // lines over columns
 }
 
 func (h *house) visit(path string, d fs.DirEntry, err error) error {
@@ -92,6 +95,9 @@ func (h *house) visit(path string, d fs.DirEntry, err error) error {
 	if d.IsDir() {
 		if d.Name() == "testdata" || d.Name() == "node_modules" || len(d.Name()) > 1 && d.Name()[0] == '.' {
 			return filepath.SkipDir
+		}
+		if filepath.Dir(name) == "." && name != "." && name != "bin" && name != "data" {
+			h.folders[name] = true
 		}
 		return nil
 	}
@@ -249,6 +255,7 @@ func (h *house) figures(single []string) []figure {
 		{"lines of Go", h.lines, nil},
 		{"lines of code", h.code, nil},
 		{"packages", len(h.packages), nil},
+		{"folders at the top", len(h.folders), slices.Sorted(maps.Keys(h.folders))},
 		{"most methods of a type", most, where},
 		{"interfaces with one implementation", len(single), single},
 		{"functions over 60 lines", len(h.functions), h.functions},

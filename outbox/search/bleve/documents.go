@@ -58,7 +58,7 @@ func (s *Store) Put(ctx context.Context, docs []search.Document) error {
 }
 
 // Search implements search.Index.
-func (s *Store) Search(ctx context.Context, q search.Search) (found search.Found, err error) {
+func (s *Store) Search(ctx context.Context, q search.Query) (found search.Found, err error) {
 	err = s.read(func(e *engine) error {
 		found, err = e.search(ctx, q)
 		return err
@@ -112,7 +112,7 @@ func (e *engine) older(ctx context.Context, before time.Time, max int) ([]string
 		return nil, err
 	}
 	defer snapshot.Close()
-	found, err := e.match(ctx, snapshot, search.Search{Query: query.Created{Until: before}})
+	found, err := e.match(ctx, snapshot, search.Query{Where: query.Created{Until: before}})
 	if err != nil {
 		return nil, err
 	}

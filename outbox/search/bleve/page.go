@@ -72,7 +72,7 @@ func (f *first) Pop() any {
 }
 
 // page reads the documents of the page, in order.
-func page(ctx context.Context, found []part, s search.Search) ([]search.Hit, error) {
+func page(ctx context.Context, found []part, s search.Query) ([]search.Hit, error) {
 	top, err := foremost(ctx, found, s)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func page(ctx context.Context, found []part, s search.Search) ([]search.Hit, err
 }
 
 // foremost finds the candidates up to the end of the page.
-func foremost(ctx context.Context, found []part, s search.Search) (*first, error) {
+func foremost(ctx context.Context, found []part, s search.Query) (*first, error) {
 	top, want := &first{}, s.Skip+s.Size
 	var limit *candidate
 	if s.After != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // search returns the result of a search in the current index.
-func (e *engine) search(ctx context.Context, s search.Search) (search.Found, error) {
+func (e *engine) search(ctx context.Context, s search.Query) (search.Found, error) {
 	if err := ctx.Err(); err != nil {
 		return search.Found{}, err
 	}
@@ -50,9 +50,9 @@ type part struct {
 }
 
 // match searches every segment. Segments without matches are omitted.
-func (e *engine) match(ctx context.Context, snapshot *scorch.IndexSnapshot, s search.Search) ([]part,
+func (e *engine) match(ctx context.Context, snapshot *scorch.IndexSnapshot, s search.Query) ([]part,
 	error) {
-	n := s.Query
+	n := s.Where
 	if n == nil {
 		n = query.All{}
 	}

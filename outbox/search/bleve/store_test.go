@@ -18,7 +18,7 @@ import (
 // count says how many documents there are.
 func count(t *testing.T, s *bleve.Store) int {
 	t.Helper()
-	found, err := s.Search(t.Context(), search.Search{Query: query.All{}, Size: 1})
+	found, err := s.Search(t.Context(), search.Query{Where: query.All{}, Size: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestComesBackAfterClose(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Search(t.Context(), search.Search{}); err == nil {
+	if _, err := s.Search(t.Context(), search.Query{}); err == nil {
 		t.Error("a closed index answers")
 	}
 	again := open(t, dir)
@@ -205,7 +205,7 @@ func TestEndsWithItsContext(t *testing.T) {
 	fill(t, s)
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
-	if _, err := s.Search(ctx, search.Search{Query: query.All{}, Size: 1}); !errors.Is(err,
+	if _, err := s.Search(ctx, search.Query{Where: query.All{}, Size: 1}); !errors.Is(err,
 		context.DeadlineExceeded) {
 		t.Errorf("a search that has no time left: %v", err)
 	}
@@ -223,8 +223,8 @@ func TestSearchWhileEverythingChanges(t *testing.T) {
 	go func() {
 		var err error
 		for ctx.Err() == nil && err == nil {
-			_, err = s.Search(context.WithoutCancel(ctx), search.Search{
-				Query: query.Term{Field: query.Text, Value: "invoice"}, Size: 5, Facets: true})
+			_, err = s.Search(context.WithoutCancel(ctx), search.Query{
+				Where: query.Term{Field: query.Text, Value: "invoice"}, Size: 5, Facets: true})
 		}
 		searched <- err
 	}()

@@ -51,7 +51,7 @@ func TestConformance(t *testing.T) {
 
 func total(t *testing.T, s *opensearch.Store) int {
 	t.Helper()
-	found, err := s.Search(t.Context(), search.Search{Query: query.All{}})
+	found, err := s.Search(t.Context(), search.Query{Where: query.All{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ type result struct {
 }
 
 // Search implements search.Index.
-func (s *Store) Search(ctx context.Context, q search.Search) (search.Found, error) {
+func (s *Store) Search(ctx context.Context, q search.Query) (search.Found, error) {
 	var got result
 	if err := s.do(ctx, http.MethodPost, "/"+s.alias+"/_search", question(ctx, q), &got); err != nil {
 		return search.Found{}, err
@@ -62,7 +62,7 @@ func (s *Store) Search(ctx context.Context, q search.Search) (search.Found, erro
 }
 
 // question returns the body of a search.
-func question(ctx context.Context, q search.Search) map[string]any {
+func question(ctx context.Context, q search.Query) map[string]any {
 	body := map[string]any{
 		"query": narrowed(q), "size": q.Size, "track_total_hits": true, "_source": []string{fieldSource},
 		"sort": order(q.Relevance),
@@ -94,8 +94,8 @@ func question(ctx context.Context, q search.Search) map[string]any {
 }
 
 // narrowed returns the query, limited to the caller's account.
-func narrowed(q search.Search) map[string]any {
-	n := q.Query
+func narrowed(q search.Query) map[string]any {
+	n := q.Where
 	if n == nil {
 		n = query.All{}
 	}

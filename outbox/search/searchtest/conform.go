@@ -53,7 +53,7 @@ func put(t *testing.T, w search.Writer, docs ...search.Document) {
 }
 
 // find asks or ends the test.
-func find(t *testing.T, x search.Index, s search.Search) search.Found {
+func find(t *testing.T, x search.Index, s search.Query) search.Found {
 	t.Helper()
 	found, err := x.Search(t.Context(), s)
 	if err != nil {
@@ -155,7 +155,7 @@ func finds(t *testing.T, x search.Store) {
 		"after:22h invoice":                     {4, 3},
 		`status:sent to:example.com "dear bob"`: {1},
 	} {
-		found := find(t, x, search.Search{Query: parse(t, text), Size: 10})
+		found := find(t, x, search.Query{Where: parse(t, text), Size: 10})
 		if diff := cmp.Diff(want, ids(found)); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
@@ -166,7 +166,7 @@ func finds(t *testing.T, x search.Store) {
 }
 
 func findsNothing(t *testing.T, x search.Store) {
-	found := find(t, x, search.Search{Query: query.All{}, Size: 10, Facets: true})
+	found := find(t, x, search.Query{Where: query.All{}, Size: 10, Facets: true})
 	if found.Total != 0 || len(found.Hits) != 0 || len(found.Facets[query.Status]) != 0 {
 		t.Errorf("an empty index answers %+v", found)
 	}
@@ -180,7 +180,7 @@ func findsNothing(t *testing.T, x search.Store) {
 func givesBack(t *testing.T, x search.Store) {
 	put(t, x, Mail()...)
 	for i, want := range Mail() {
-		found := find(t, x, search.Search{Query: parse(t, "id:"+ID(i)), Size: 1})
+		found := find(t, x, search.Query{Where: parse(t, "id:"+ID(i)), Size: 1})
 		if len(found.Hits) != 1 {
 			t.Fatalf("document %d: %d hits", i, len(found.Hits))
 		}
@@ -204,13 +204,13 @@ func pages(t *testing.T, x search.Store) {
 		"the first": {0, 2, []int{4, 3}}, "the second": {2, 2, []int{2, 1}}, "the last": {4, 2, []int{0}},
 		"beyond": {6, 2, nil}, "none": {0, 0, nil},
 	} {
-		found := find(t, x, search.Search{Query: query.All{}, Skip: c.skip, Size: c.size})
+		found := find(t, x, search.Query{Where: query.All{}, Skip: c.skip, Size: c.size})
 		if diff := cmp.Diff(c.want, ids(found)); diff != "" || found.Total != 5 {
 			t.Errorf("page %s: total %d (-want +got):\n%s", name, found.Total, diff)
 		}
 	}
 	for _, relevance := range []bool{false, true} {
-		s, got := search.Search{Query: parse(t, "invoice"), Size: 1, Relevance: relevance}, []int(nil)
+		s, got := search.Query{Where: parse(t, "invoice"), Size: 1, Relevance: relevance}, []int(nil)
 		for range 10 {
 			found := find(t, x, s)
 			if found.Total != 4 {
@@ -240,7 +240,7 @@ func longTie(t *testing.T, x search.Store) {
 	}
 	put(t, x, docs[10:]...)
 	put(t, x, docs[:10]...)
-	s, got := search.Search{Query: query.All{}, Size: 7}, []int(nil)
+	s, got := search.Query{Where: query.All{}, Size: 7}, []int(nil)
 	for found := find(t, x, s); len(found.Hits) > 0; found = find(t, x, s) {
 		got = append(got, ids(found)...)
 		at := found.Hits[len(found.Hits)-1].Position()
@@ -257,7 +257,7 @@ func longTie(t *testing.T, x search.Store) {
 
 func relevance(t *testing.T, x search.Store) {
 	put(t, x, Mail()...)
-	found := find(t, x, search.Search{Query: parse(t, "invoice"), Size: 10, Relevance: true})
+	found := find(t, x, search.Query{Where: parse(t, "invoice"), Size: 10, Relevance: true})
 	if found.Total != 4 || len(found.Hits) != 4 || found.Hits[0].QueueID != ID(0) {
 		t.Fatalf("%d of %d, the first is %v; the one with the word in its subject comes first", len(found.Hits),
 			found.Total, ids(found))
@@ -271,7 +271,7 @@ func relevance(t *testing.T, x search.Store) {
 
 func facets(t *testing.T, x search.Store) {
 	put(t, x, Mail()...)
-	found := find(t, x, search.Search{Query: parse(t, "invoice"), Size: 1, Facets: true})
+	found := find(t, x, search.Query{Where: parse(t, "invoice"), Size: 1, Facets: true})
 	want := map[query.Field][]search.Count{
 		query.Status:  {{Value: "sent", Count: 2}, {Value: "dead", Count: 1}, {Value: "failed", Count: 1}},
 		query.Account: {{Value: "news", Count: 2}, {Value: "shop", Count: 2}},
@@ -288,7 +288,7 @@ func accounts(t *testing.T, x search.Store) {
 	for account, want := range map[string][]int{"shop": {1, 0}, "Shop": {2}, "news": {4, 3}, "nobody": nil} {
 		for _, text := range []string{"", "-xylophone", "invoice OR crème OR order",
 			"account:shop OR account:Shop OR account:news"} {
-			found := find(t, x, search.Search{Query: parse(t, text), Account: account, Size: 10, Facets: true})
+			found := find(t, x, search.Query{Where: parse(t, text), Account: account, Size: 10, Facets: true})
 			if diff := cmp.Diff(want, ids(found)); diff != "" {
 				t.Errorf("%s asks for %q (-want +got):\n%s", account, text, diff)
 			}
@@ -309,7 +309,7 @@ func replaces(t *testing.T, x search.Store) {
 	for text, want := range map[string][]int{"status:queued": nil, "status:sent": {2, 1, 0}, "gateway:us-1": {
 		3, 2}, "": {4, 3, 2, 1, 0}} {
 		if diff := cmp.Diff(want,
-			ids(find(t, x, search.Search{Query: parse(t, text), Size: 10}))); diff != "" {
+			ids(find(t, x, search.Query{Where: parse(t, text), Size: 10}))); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", text, diff)
 		}
 	}
@@ -322,7 +322,7 @@ func revisions(t *testing.T, x search.Store) {
 	put(t, x, d)
 	d.Status, d.Revision = api.StatusQueued, 150
 	put(t, x, d, Mail()[0])
-	if got := ids(find(t, x, search.Search{Query: parse(t, "status:sent"), Size: 10})); !slices.Equal(got,
+	if got := ids(find(t, x, search.Query{Where: parse(t, "status:sent"), Size: 10})); !slices.Equal(got,
 		[]int{2, 0}) {
 		t.Errorf("sent are %v, want 2 and 0: a lower revision replaced a higher one, or stopped another document",
 			got)
@@ -336,14 +336,14 @@ func unknownText(t *testing.T, x search.Store) {
 	d := Mail()[2]
 	d.Status, d.Revision, d.Text, d.TextKnown = api.StatusSent, 101, "", false
 	put(t, x, d)
-	if got := ids(find(t, x, search.Search{Query: parse(t, "status:sent text:rezept"),
+	if got := ids(find(t, x, search.Query{Where: parse(t, "status:sent text:rezept"),
 		Size: 10})); !slices.Equal(got, []int{2}) {
 		t.Errorf("found %v, want 2: the text is lost", got)
 	}
 	fresh := Mail()[0]
 	fresh.QueueID, fresh.Text, fresh.TextKnown = ID(9), "", false
 	put(t, x, fresh)
-	found := find(t, x, search.Search{Query: parse(t, "id:"+ID(9)), Size: 1})
+	found := find(t, x, search.Query{Where: parse(t, "id:"+ID(9)), Size: 1})
 	if found.Total != 1 || found.Hits[0].TextKnown {
 		t.Errorf("%+v, want a document without a text", found)
 	}
@@ -353,7 +353,7 @@ func twice(t *testing.T, x search.Store) {
 	a, b := Mail()[2], Mail()[2]
 	a.Status, a.Revision = api.StatusSent, 101
 	put(t, x, a, b)
-	if found := find(t, x, search.Search{Query: parse(t, "status:sent"), Size: 10}); found.Total != 1 {
+	if found := find(t, x, search.Query{Where: parse(t, "status:sent"), Size: 10}); found.Total != 1 {
 		t.Errorf("%+v, want the higher revision", found)
 	}
 }
@@ -373,7 +373,7 @@ func forgets(t *testing.T, x search.Store) {
 			t.Errorf("forgot %d at once, want 2 at most", n)
 		}
 	}
-	if got := ids(find(t, x, search.Search{Query: query.All{}, Size: 10})); total != 3 ||
+	if got := ids(find(t, x, search.Query{Where: query.All{}, Size: 10})); total != 3 ||
 		!slices.Equal(got, []int{4, 3}) {
 		t.Errorf("forgot %d, %v are left, want 3 and [4 3]", total, got)
 	}
@@ -388,7 +388,7 @@ func deletes(t *testing.T, x search.Store) {
 		t.Fatal(err)
 	}
 	put(t, x, Mail()[1])
-	if got := ids(find(t, x, search.Search{Query: query.All{}, Size: 10})); !slices.Equal(got,
+	if got := ids(find(t, x, search.Query{Where: query.All{}, Size: 10})); !slices.Equal(got,
 		[]int{4, 2, 1, 0}) {
 		t.Errorf("left are %v", got)
 	}
@@ -430,18 +430,18 @@ func rebuilds(t *testing.T, x search.Store) {
 	known := Mail()[2]
 	known.Status, known.Revision, known.Text, known.TextKnown = api.StatusSent, 101, "", false
 	put(t, x, known) // its text comes from the index in use
-	if got := ids(find(t, x, search.Search{Query: query.All{}, Size: 10})); !slices.Equal(got,
+	if got := ids(find(t, x, search.Query{Where: query.All{}, Size: 10})); !slices.Equal(got,
 		[]int{3, 2, 1, 0}) {
 		t.Errorf("while it is built, %v are found", got)
 	}
 	if err := x.Swap(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := ids(find(t, x, search.Search{Query: query.All{}, Size: 10})); !slices.Equal(got,
+	if got := ids(find(t, x, search.Query{Where: query.All{}, Size: 10})); !slices.Equal(got,
 		[]int{4, 3, 2, 0}) {
 		t.Errorf("after the swap, %v are found", got)
 	}
-	if found := find(t, x, search.Search{Query: parse(t, "status:sent rezept"),
+	if found := find(t, x, search.Query{Where: parse(t, "status:sent rezept"),
 		Size: 10}); found.Total != 1 {
 		t.Errorf("the text of a document that was put while the index was built is lost")
 	}
@@ -515,7 +515,7 @@ func many(t *testing.T, x search.Store) {
 			put(t, x, docs...)
 		}
 	}
-	found := find(t, x, search.Search{Query: parse(t, "status:sent number"), Size: 3, Skip: 500,
+	found := find(t, x, search.Query{Where: parse(t, "status:sent number"), Size: 3, Skip: 500,
 		Facets: true})
 	if diff := cmp.Diff([]int{699, 698, 697}, ids(found)); diff != "" || found.Total != batches*each {
 		t.Errorf("total %d (-want +got):\n%s", found.Total, diff)
@@ -525,7 +525,7 @@ func many(t *testing.T, x search.Store) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, n := range []int{0, 77, 1199} {
-		if got := ids(find(t, x, search.Search{Query: parse(t, fmt.Sprintf("subject:%d", n)),
+		if got := ids(find(t, x, search.Query{Where: parse(t, fmt.Sprintf("subject:%d", n)),
 			Size: 5})); !slices.Equal(got, []int{n}) {
 			t.Errorf("number %d: found %v", n, got)
 		}

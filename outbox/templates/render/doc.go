@@ -1,5 +1,7 @@
-// Package render renders subject, html and text of a mail from a stored template and data, for package
-// templates and the outbox.
+// Package render renders the subject, HTML and text of emails from templates and data, for package templates
+// and the outbox.
+//
+// # One email
 //
 // [Parse] reads a template. Its parts are html or Markdown in the language of package handlebars
 // (docs/templates.md). It returns all faults at once, as fault.Unprocessable with a field for each part.
@@ -18,8 +20,7 @@
 //
 // # Messages that share their content
 //
-// It also renders messages that share most of their content: those of a mail merge, and those of a
-// stored template. Package outbox uses it.
+// The messages of a mail merge share most of their content, and so do those of a stored template.
 //
 // The shared part is the [Content]: the unrendered words, the sender, the attachments. It is stored once for
 // all messages under a name made of its bytes. The part of one message is its [Personalization]: the

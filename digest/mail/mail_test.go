@@ -158,7 +158,7 @@ func filled(t *testing.T, d Digest, locale string, zone *time.Location, pages st
 	return rendered(t, mail, locale, pages)
 }
 
-func rendered(t *testing.T, mail Mail, locale, pages string) render.Mail {
+func rendered(t *testing.T, mail Content, locale, pages string) render.Mail {
 	t.Helper()
 	r, err := render.New(render.Content{
 		Source: render.Source{Subject: mail.Subject, PreviewText: mail.PreviewText, HTML: mail.HTML,

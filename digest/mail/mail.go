@@ -44,8 +44,8 @@ type Digest struct {
 	FeedURL  string    // link to the whole feed; empty: none
 }
 
-// Mail is the content of a mail. All but Params are Handlebars sources, the same for all mails.
-type Mail struct {
+// Content is what a mail is rendered from. All but Params are Handlebars sources, the same for all mails.
+type Content struct {
 	Subject, PreviewText, HTML, Text string
 	Params                           json.RawMessage // what the sources are filled with
 }
@@ -59,9 +59,9 @@ var textSource string
 // Write returns the built-in mail of a digest. The words are in the language of locale, a BCP 47 tag:
 // English, German or French, else English. Times are those of tz; nil: UTC. A digest without groups says that
 // there is nothing new.
-func Write(d Digest, locale string, tz *time.Location) (Mail, error) {
+func Write(d Digest, locale string, tz *time.Location) (Content, error) {
 	params, err := Params(d, locale, tz)
-	return Mail{Subject: "{{params.digest.subject}}", PreviewText: "{{params.digest.preview}}",
+	return Content{Subject: "{{params.digest.subject}}", PreviewText: "{{params.digest.preview}}",
 		HTML: htmlSource, Text: textSource, Params: params}, err
 }
 
