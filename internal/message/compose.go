@@ -118,8 +118,7 @@ func render(h head, tree *part, token string) *Composed {
 	w := headerWriter{buf: make([]byte, 0, headerRoom(h)+tree.size())}
 	h.write(&w)
 	c := Composed{MessageID: h.messageID, Subject: h.subject, From: h.from, Envelope: h.envelope}
-	c.UTF8Header = !isASCII(w.buf)
-	c.SMTPUTF8 = c.UTF8Header || c.Envelope.needsSMTPUTF8()
+	c.SMTPUTF8 = !isASCII(w.buf) || c.Envelope.needsSMTPUTF8()
 	c.EightBit = tree.isEightBit()
 	tree.write(&w, token, new(int))
 	if !bytes.HasSuffix(w.buf, []byte("\r\n")) {

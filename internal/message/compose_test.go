@@ -80,8 +80,8 @@ func checkCarriable(t *testing.T, c *message.Composed) {
 			t.Errorf("line that relays change: %q", line)
 		}
 	}
-	if eightBit != (c.EightBit || c.UTF8Header) {
-		t.Errorf("octets above 127: %v, but EightBit %v and UTF8Header %v", eightBit, c.EightBit, c.UTF8Header)
+	if eightBit && !c.EightBit && !c.SMTPUTF8 || c.EightBit && !eightBit {
+		t.Errorf("octets above 127: %v, but EightBit %v and SMTPUTF8 %v", eightBit, c.EightBit, c.SMTPUTF8)
 	}
 }
 

@@ -49,10 +49,8 @@ type Composed struct {
 	From      Address  // the (first) author
 	Envelope  Envelope // addresses in normal form; no recipient twice
 
-	SMTPUTF8   bool // an address has no ASCII form: the relay needs SMTPUTF8 (RFC 6531)
-	UTF8Header bool // header octets above 127; without SMTPUTF8 only in raw messages
-	EightBit   bool // body octets above 127: the relay needs 8BITMIME (RFC 6152)
-	LongLines  bool // a line over 998 octets, which relays may refuse; raw messages only
+	SMTPUTF8 bool // an address, or a signed header, has no ASCII form: the relay needs SMTPUTF8 (RFC 6531)
+	EightBit bool // body octets above 127: the relay needs 8BITMIME (RFC 6152)
 }
 
 // Size is the size of the message in octets, for the relay's SIZE limit (RFC 1870).

@@ -16,12 +16,12 @@ const (
 	minEncodedWord = 32 // with less room the word starts on the next line
 )
 
-// encodeWords writes s as encoded words of at most 75 columns; the first has at most first columns. It uses
+// encodeWords writes s as encoded words of at most most columns; the first has at most first columns. It uses
 // the shorter encoding. It splits only between characters (RFC 2047 section 5): each word decodes by itself.
-func encodeWords(s string, first int) []string {
+func encodeWords(s string, first, most int) []string {
 	useQ := qLength(s) <= (len(s)+2)/3*4
 	var words []string
-	room := min(first, maxEncodedWord) - encodedFrame
+	room := min(first, most) - encodedFrame
 	for s != "" {
 		n := fitting(s, room, useQ, characterSize)
 		if n == 0 { // one character too long for a whole word
@@ -29,7 +29,7 @@ func encodeWords(s string, first int) []string {
 		}
 		words = append(words, encodedWord(s[:n], useQ))
 		s = s[n:]
-		room = maxEncodedWord - encodedFrame
+		room = most - encodedFrame
 	}
 	return words
 }

@@ -95,7 +95,7 @@ func TestEncodedWordsReadBackTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.StringOfN(rapid.SampledFrom([]rune("ab =?_.,é日👩\u200d\u0301🇩🏽\t")), 1, 200, -1).Draw(t, "s")
 		first := rapid.IntRange(minEncodedWord, 75).Draw(t, "first")
-		words := encodeWords(s, first)
+		words := encodeWords(s, first, 75)
 		var read strings.Builder
 		for i, word := range words {
 			if len(word) > 75 || i == 0 && len(word) > first {
@@ -115,7 +115,7 @@ func TestEncodedWordsReadBackTheSame(t *testing.T) {
 
 func TestEncodedWordsKeepCharactersWhole(t *testing.T) {
 	family := "👩‍👩‍👧‍👦"
-	for _, word := range encodeWords(strings.Repeat(family, 10), 75) {
+	for _, word := range encodeWords(strings.Repeat(family, 10), 75, 75) {
 		decoded, err := new(mime.WordDecoder).Decode(word)
 		if err != nil || strings.ReplaceAll(decoded, family, "") != "" {
 			t.Errorf("%q is %q, %v", word, decoded, err)

@@ -113,7 +113,17 @@ func (w *headerWriter) encoded(s string) {
 	if room < minEncodedWord {
 		room = maxEncodedWord
 	}
-	for _, word := range encodeWords(s, room) {
+	for _, word := range encodeWords(s, room, maxEncodedWord) {
+		w.word(" ", word)
+	}
+}
+
+// enclosed writes encoded words between two texts that stick to them.
+func (w *headerWriter) enclosed(before, s, after string) {
+	words := encodeWords(s, maxEncodedWord-len(before)-len(after), maxEncodedWord-len(after))
+	words[0] = before + words[0]
+	words[len(words)-1] += after
+	for _, word := range words {
 		w.word(" ", word)
 	}
 }

@@ -14,11 +14,7 @@ func (w *headerWriter) parameters(params []parameter) {
 	for _, p := range params {
 		w.buf = append(w.buf, ';')
 		w.col++
-		value := p.value
-		if !p.extended {
-			value = parameterValue(value)
-		}
-		w.word(" ", p.name+"="+value)
+		w.word(" ", p.String())
 	}
 }
 
@@ -26,6 +22,13 @@ func (w *headerWriter) parameters(params []parameter) {
 type parameter struct {
 	name, value string
 	extended    bool // percent-encoded (RFC 2231 section 4), so not quoted
+}
+
+func (p parameter) String() string {
+	if p.extended {
+		return p.name + "=" + p.value
+	}
+	return p.name + "=" + parameterValue(p.value)
 }
 
 // filenameParameters returns the file name parameters of Content-Disposition. A short ASCII name is written
@@ -45,14 +48,9 @@ func (w *headerWriter) nameParameter(filename string) {
 		w.parameters(continued("name", filename))
 		return
 	}
-	words := encodeWords(filename, maxColumns-len(` name="";`))
-	words[0] = `name="` + words[0]
-	words[len(words)-1] += `"`
 	w.buf = append(w.buf, ';')
 	w.col++
-	for _, word := range words {
-		w.word(" ", word)
-	}
+	w.enclosed(`name="`, filename, `"`)
 }
 
 // continued writes an ASCII value as it is, split into name*0, name*1, … if long (RFC 2231 section 3).
@@ -69,14 +67,16 @@ func continued(name, value string) []parameter {
 	return params
 }
 
+// parameterSafe is the attribute-chars of RFC 2231 section 7 that every parser accepts.
+const parameterSafe = alphanumeric + ".-_"
+
 // extended percent-encodes a value with its charset, split if long (RFC 2231 sections 3 and 4).
 func extended(name, value string) []parameter {
 	var pieces []string
 	piece := "utf-8''"
 	for value != "" {
 		_, size := utf8.DecodeRuneInString(value)
-		// only the attribute-chars of RFC 2231 section 7 that every parser accepts
-		escaped := escape(value[:size], '%', alphanumeric+".-_")
+		escaped := escape(value[:size], '%', parameterSafe)
 		if len(piece)+len(escaped) > maxParameter {
 			pieces = append(pieces, piece)
 			piece = ""

@@ -31,9 +31,10 @@ type Override struct {
 	Headers    []Header // each replaces all fields of its name
 }
 
-// FromRaw prepares a foreign raw message for sending. Bare CR and LF become CRLF. Bcc and control headers are
-// removed. Overrides are applied. Missing Date, Message-ID and MIME-Version are added. Parts with octets
-// above 127 or lines over 998 octets are encoded unless signed, because a relay might refuse or break them.
+// FromRaw prepares a foreign raw message for sending. Bare CR and LF become CRLF. Bcc, control headers and
+// what an earlier delivery added, such as Return-Path, are removed. Overrides are applied. Missing Date, Message-ID and MIME-Version are added. Header fields and parts
+// with octets above 127 or lines over 998 octets are encoded unless signed, because a relay might refuse or
+// break them.
 // Nothing else changes. Faults of the message are reported under "raw", faults of an override under its own
 // name, all together. Any other error means that random failed (nil: crypto/rand) or that the override has no
 // Date. raw is only read.
@@ -46,19 +47,22 @@ func FromRaw(raw []byte, o Override, random io.Reader) (*Composed, Control, erro
 	}
 	var f faults
 	header, body := f.splitRaw(raw)
-	h := rawHeader{fields: f.parseFields(crlf(header))}
+	h := rawHeader{fields: slices.DeleteFunc(f.parseFields(crlf(header)), rawField.isOfDelivery)}
 	if err := f.err(); err != nil {
 		return nil, Control{}, err
 	}
 	c := h.apply(&f, o)
 	control := h.takeControl(&f) // after the overrides, which may add some
+	body = h.toSevenBit(&f, body)
 	if err := f.err(); err != nil {
 		return nil, Control{}, err
 	}
 	if err := h.complete(c, o, random); err != nil {
 		return nil, Control{}, fmt.Errorf("take a raw message: %w", err)
 	}
-	h.assemble(c, body)
+	c.Raw = (&entity{header: h, body: body}).bytes()
+	c.EightBit = !isASCII(body)
+	c.SMTPUTF8 = c.Envelope.needsSMTPUTF8() || !isASCII(c.Raw[:h.size()])
 	return c, control, nil
 }
 
@@ -102,41 +106,16 @@ func cutLine(text []byte) (line, rest []byte) {
 	return line, rest
 }
 
-// assemble encodes parts that some relays refuse, writes header and body into one buffer, and determines the
-// required relay features.
-func (h *rawHeader) assemble(c *Composed, body []byte) {
-	needs := inspect(body)
-	if needs.eightBit || needs.longLines {
-		e := entity{header: *h, body: crlf(body)}
-		e.messageToSevenBit(0, nil)
-		*h, body = e.header, e.body
-		needs = inspect(body)
+// toSevenBit encodes fields and parts that some relays refuse. It returns the body.
+func (h *rawHeader) toSevenBit(f *faults, body []byte) []byte {
+	if o := inspect(body); !o.eightBit && !o.longLines {
+		h.makeCarriable(f)
+		return body
 	}
-	c.Raw = (&entity{header: *h, body: body}).bytes()
-	header := inspect(c.Raw[:h.size()])
-	c.UTF8Header, c.EightBit, c.LongLines = header.eightBit, needs.eightBit, header.longLines || needs.longLines
-	c.SMTPUTF8 = c.Envelope.needsSMTPUTF8() || header.eightBit && h.needsSMTPUTF8()
-}
-
-// needsSMTPUTF8 reports whether a header has an address without ASCII form. Other UTF-8, such as a name, is
-// usually sent without SMTPUTF8 and arrives.
-func (h *rawHeader) needsSMTPUTF8() bool {
-	return slices.ContainsFunc(h.fields, func(f rawField) bool {
-		if !addressFields[f.name] || isASCII(f.bytes) {
-			return false
-		}
-		list, err := ParseAddressList(f.value())
-		return err == nil && slices.ContainsFunc(list, func(a Address) bool {
-			normal, err := NormalizeAddress(a.Address)
-			return err == nil && NeedsSMTPUTF8(normal)
-		})
-	})
-}
-
-// addressFields are the fields of addresses (RFC 5322 section 3.6).
-var addressFields = map[string]bool{
-	"from": true, "sender": true, "reply-to": true, "to": true, "cc": true,
-	"resent-from": true, "resent-sender": true, "resent-to": true, "resent-cc": true,
+	e := entity{header: *h, body: crlf(body)}
+	e.messageToSevenBit(f, 0, nil)
+	*h = e.header
+	return e.body
 }
 
 // rawField is a field of a raw header with its folded lines and its last CRLF.
@@ -145,10 +124,10 @@ type rawField struct {
 	bytes []byte
 }
 
-// value is the field's value, unfolded and trimmed.
+// value is the field's value in UTF-8, unfolded and trimmed.
 func (f rawField) value() string {
 	_, value, _ := strings.Cut(string(f.bytes), ":")
-	return strings.TrimSpace(unfold(value))
+	return strings.TrimSpace(unfold(validText(value)))
 }
 
 // parseFields splits a header with CRLF line ends into fields. A line that is not a field is a fault: a guess
@@ -184,6 +163,14 @@ func (f *faults) parseFields(header []byte) []rawField {
 		}
 	}
 	return fields
+}
+
+// isOfDelivery reports whether a field was added when the message was delivered or kept in a mailbox. The
+// next delivery writes its own (RFC 5321 section 4.4, RFC 8601 section 5).
+func (f rawField) isOfDelivery() bool {
+	return slices.Contains([]string{"return-path", "delivered-to", "x-original-to", "envelope-to",
+		"authentication-results", "status", "x-status", "x-uid", "x-mozilla-status", "x-mozilla-status2",
+		"content-length"}, f.name)
 }
 
 // notPrintable reports whether r is no printable ASCII, or a blank.

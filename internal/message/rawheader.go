@@ -44,7 +44,6 @@ func (h *rawHeader) apply(f *faults, o Override) *Composed {
 		}
 	}
 	c.Subject = decodeText(h.get("Subject"))
-	c.MessageID = bracketed(h.get("Message-ID"))
 	return c
 }
 
@@ -156,7 +155,7 @@ func (h *rawHeader) complete(c *Composed, o Override, random io.Reader) error {
 	if h.get("Date") == "" {
 		h.write("Date", func(w *headerWriter) { w.date(o.Date) })
 	}
-	if c.MessageID == "" {
+	if c.MessageID = bracketed(h.get("Message-ID")); c.MessageID == "" {
 		id, err := NewMessageID(domainOf(c.From.Address), random)
 		if err != nil {
 			return fmt.Errorf("complete the header: %w", err)

@@ -49,18 +49,23 @@ func (e *entity) bytes() []byte {
 	return append(text, e.body...)
 }
 
-// messageToSevenBit encodes the parts that need 8BITMIME or have too long lines (RFC 6152, RFC 5321 section
-// 4.5.3.1.6), so that every relay accepts the message. Signed parts and headers stay as they are. It reports
+// messageToSevenBit encodes the fields and parts that need 8BITMIME or have too long lines (RFC 6152, RFC 5321
+// section 4.5.3.1.6), so that every relay accepts the message. A signed body stays as it is. It reports
 // whether anything changed. boundaries are those of the enclosing parts.
-func (e *entity) messageToSevenBit(depth int, boundaries []string) bool {
-	return !e.header.isSigned() && e.toSevenBit("text/plain", depth, boundaries)
+func (e *entity) messageToSevenBit(f *faults, depth int, boundaries []string) bool {
+	if e.header.isSigned() {
+		return e.header.makeCarriable(f)
+	}
+	return e.toSevenBit(f, "text/plain", depth, boundaries)
 }
 
 // isSigned reports whether a message has a signature that a change of its body would break.
 func (h *rawHeader) isSigned() bool {
-	return slices.ContainsFunc(h.fields, func(f rawField) bool {
-		return f.name == "dkim-signature" || f.name == "domainkey-signature" || strings.HasPrefix(f.name, "arc-")
-	})
+	return slices.ContainsFunc(h.fields, func(f rawField) bool { return isSignature(f.name) })
+}
+
+func isSignature(field string) bool {
+	return field == "dkim-signature" || field == "domainkey-signature" || strings.HasPrefix(field, "arc-")
 }
 
 // sealedTypes are the signed or encrypted types, whose content must not change (RFC 1847, RFC 3156, RFC
@@ -73,37 +78,37 @@ var sealedTypes = map[string]bool{
 }
 
 // toSevenBit is messageToSevenBit for any entity. usual is its type if the header has none.
-func (e *entity) toSevenBit(usual string, depth int, boundaries []string) bool {
-	if !isIdentity(e.header.get("Content-Transfer-Encoding")) {
-		return false // already encoded, or in an unknown encoding
-	}
+func (e *entity) toSevenBit(f *faults, usual string, depth int, boundaries []string) bool {
+	rewritten := e.header.makeCarriable(f)
 	kind := e.header.mediaType(usual)
 	changed := false
 	switch {
 	case depth >= maxDepth || sealedTypes[kind]:
-		return false
+		return rewritten
+	case !isIdentity(e.header.get("Content-Transfer-Encoding")):
+		return rewritten // already encoded, or in an unknown encoding
 	case strings.HasPrefix(kind, "multipart/"):
 		part := "text/plain"
 		if kind == "multipart/digest" {
 			part = "message/rfc822" // RFC 2046 section 5.1.5
 		}
 		changed = e.changeParts(boundaries, func(p *entity, boundaries []string) (changed, stop bool) {
-			return p.toSevenBit(part, depth+1, boundaries), false
+			return p.toSevenBit(f, part, depth+1, boundaries), false
 		})
 	case kind == "message/rfc822" || kind == "message/global":
 		inner, ok := parseEntity(e.body)
-		if ok && inner.messageToSevenBit(depth+1, boundaries) {
+		if ok && inner.messageToSevenBit(f, depth+1, boundaries) {
 			e.body, changed = inner.bytes(), true
 		}
 	case strings.HasPrefix(kind, "message/"): // must not be encoded (RFC 2046 section 5.2)
-		return false
+		return rewritten
 	default:
-		return e.encode(kind, boundaries)
+		return e.encode(kind, boundaries) || rewritten
 	}
 	if changed && e.header.get("Content-Transfer-Encoding") != "" && !inspect(e.body).eightBit {
 		e.header.setIdentifiers("Content-Transfer-Encoding", string(sevenBit))
 	}
-	return changed
+	return changed || rewritten
 }
 
 // isIdentity reports whether a Content-Transfer-Encoding leaves bytes unencoded. Case is ignored.

@@ -58,8 +58,8 @@ func TestEightBitMailIsMadeForEveryRelay(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", row.name, err)
 		}
-		if c.EightBit || c.LongLines {
-			t.Errorf("%s: EightBit %v, LongLines %v", row.name, c.EightBit, c.LongLines)
+		if c.EightBit {
+			t.Errorf("%s: EightBit", row.name)
 		}
 		checkCarriable(t, &message.Composed{Raw: append(c.Raw, "\r\n"...)})
 		if bytes.Contains(c.Raw, []byte("8bit")) || bytes.Contains(c.Raw, []byte("binary")) {
@@ -123,10 +123,8 @@ func TestWhatIsSignedStaysEightBit(t *testing.T) {
 			"Content-Type: multipart/mixed; boundary=a\n\n--a\n\nGrüße\n--a\nContent-Type: multipart/signed; boundary=b\n\n--b\n" + text + "\n--b\n\nsignature\n--b--\n--a--\n", false},
 		{"an attached mail that is signed",
 			complete + "Content-Type: multipart/mixed; boundary=a\n\n--a\nContent-Type: message/rfc822\n\nDKIM-Signature: v=1; b=x\n" + text + "\n--a--\n", true},
-		{"UTF-8 in the header of an attached mail",
-			complete + "Content-Type: message/rfc822\nContent-Transfer-Encoding: 8bit\n\nSubject: Grüße\n\nx\n", true},
-		{"UTF-8 in the header of a part",
-			complete + "Content-Type: multipart/mixed; boundary=a\n\n--a\nContent-Disposition: attachment; filename=ü.txt\n\nx\n--a--\n", true},
+		{"UTF-8 in the signed header of an attached mail", complete +
+			"Content-Type: message/rfc822\nContent-Transfer-Encoding: 8bit\n\nARC-Seal: i=1\nSubject: Grüße\n\nx\n", true},
 		{"a report", complete + "Content-Type: message/global-delivery-status\n\nü\n", true},
 		{"an encoding of their own", complete + "Content-Transfer-Encoding: x-own\n\nü\n", true},
 		{"broken quoted-printable", complete + "Content-Transfer-Encoding: quoted-printable\n\nü=FC\n", true},

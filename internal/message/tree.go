@@ -95,7 +95,7 @@ func (p *part) carryMessage() {
 	body := crlf(p.body)
 	o := inspect(body)
 	if inner, ok := parseEntity(body); ok && p.kind == "message/rfc822" && (o.eightBit || o.longLines) &&
-		inner.messageToSevenBit(0, nil) {
+		inner.messageToSevenBit(new(faults), 0, nil) {
 		body = inner.bytes()
 		o = inspect(body)
 	}
