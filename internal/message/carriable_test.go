@@ -25,29 +25,34 @@ var eightBitFields = []headerRow{
 	{"text without a blank", "Subject: " + strings.Repeat("日本語", 80), strings.Repeat("日本語", 80)},
 	{"blanks in text", "Subject: Größe  und\tMaß  da", "Größe  und\tMaß  da"},
 	{"folded text", "Subject: Größe\r\n und\r\n\tMaß", "Größe und\tMaß"},
-	{"encoded words beside it", "Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?= aus Köln =?utf-8?b?w7w=?= x", "Grüße aus Köln ü x"},
+	{"encoded words beside it", "Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?= aus Köln =?utf-8?b?w7w=?= x",
+		"Grüße aus Köln ü x"},
 	{"encoded word after it", "Subject: Köln =?iso-8859-1?q?gr=FC=DFt?=", "Köln grüßt"},
 	{"what looks like an encoded word", "Subject: =?Köln?= x", "=?Köln?= x"},
 	{"own field", "X-Büro-No: nö", "nö"},
 	{"description", "Content-Description: Größe, Maß", "Größe, Maß"},
 	{"name", "Reply-To: Büro App <app@example.com>", "Büro App <app@example.com>"},
 	{"name in latin1", "Reply-To: B\xfcro <app@example.com>", "Büro <app@example.com>"},
-	{"name in quotes", `Reply-To: "Müller, \"Jo\" Jürgen" <j@example.com>`, `"Müller, \"Jo\" Jürgen" <j@example.com>`},
+	{"name in quotes", `Reply-To: "Müller, \"Jo\" Jürgen" <j@example.com>`,
+		`"Müller, \"Jo\" Jürgen" <j@example.com>`},
 	{"name partly in quotes", `Reply-To: "Doe, J." Jürgen <j@example.com>`, `"Doe, J. Jürgen" <j@example.com>`},
 	{"name stuck to the address", "Reply-To: Jürgen<j@example.com>", "Jürgen <j@example.com>"},
 	{"name with an encoded word", "Reply-To: Jürgen =?utf-8?q?M=C3=BCller?= <j@example.com>",
 		"Jürgen  Müller <j@example.com>"}, // Python puts a blank between encoded words of a phrase
 	{"several", "Cc: Jürgen <j@example.com>, \"A, B\" <a@example.com>,Zoë <z@example.com>",
 		`Jürgen <j@example.com>, "A, B" <a@example.com>, Zoë <z@example.com>`},
-	{"domain", "Cc: jo@bücher.example, Zoë <z@Bücher.example>", "jo@xn--bcher-kva.example, Zoë <z@xn--bcher-kva.example>"},
+	{"domain", "Cc: jo@bücher.example, Zoë <z@Bücher.example>",
+		"jo@xn--bcher-kva.example, Zoë <z@xn--bcher-kva.example>"},
 	{"comment", "Cc: a@example.com (Büro (Köln)), b@example.com", "a@example.com, b@example.com"},
-	{"group", "Cc: Empfänger: a@example.com, Zoë <z@example.com>;", "Empfänger: a@example.com, Zoë <z@example.com>;"},
+	{"group", "Cc: Empfänger: a@example.com, Zoë <z@example.com>;",
+		"Empfänger: a@example.com, Zoë <z@example.com>;"},
 	{"resent", "Resent-From: Büro <app@bücher.example>", "Büro <app@xn--bcher-kva.example>"},
 	{"receipt", "Disposition-Notification-To: Büro <app@bücher.example>", "Büro <app@xn--bcher-kva.example>"},
 	{"list id", "List-Id: Grüße <news.bücher.example>", "Grüße <news.xn--bcher-kva.example>"},
 	{"list link", "List-Unsubscribe: <https://bücher.example/ü?a=b>,<mailto:jo@bücher.example?subject=ü>",
 		"<https://xn--bcher-kva.example/%C3%BC?a=b>, <mailto:jo@b%C3%BCcher.example?subject=%C3%BC>"},
-	{"references", "References: <a@bücher.example> <ü@x.example>", "<a@xn--bcher-kva.example> <=C3=BC@x.example>"},
+	{"references", "References: <a@bücher.example> <ü@x.example>",
+		"<a@xn--bcher-kva.example> <=C3=BC@x.example>"},
 	{"keywords", "Keywords: Größe, Maß", "Größe , Maß"}, // the blank is required (RFC 2047 section 5)
 }
 
@@ -67,17 +72,18 @@ var longFields = []headerRow{
 		"before " + strings.Repeat("x", 1500) + " after"},
 	{"a word that just fits", "X: " + strings.Repeat("x", 997), strings.Repeat("x", 997)},
 	{"an encoded word", "Subject: =?utf-8?q?" + strings.Repeat("=C3=BC", 300) + "?=", strings.Repeat("ü", 300)},
-	{"a continuation line", "X-A: a\r\n " + times(300, "word", " ") + "\r\n end", "a " + times(300, "word", " ") + " end"},
-	{"addresses", "Cc: " + times(60, "Ann Doe <ann@example.com>", ", "), times(60, "Ann Doe <ann@example.com>", ", ")},
+	{"a continuation line", "X-A: a\r\n " + times(300, "word", " ") + "\r\n end",
+		"a " + times(300, "word", " ") + " end"},
+	{"addresses", "Cc: " + times(60, "Ann Doe <ann@example.com>", ", "),
+		times(60, "Ann Doe <ann@example.com>", ", ")},
 	{"addresses without blanks", "Cc: " + times(60, "ann.doe@department.example.com", ","),
 		times(60, "ann.doe@department.example.com", ", ")},
 	{"name without a blank", `Cc: "` + strings.Repeat("x", 1100) + `" <a@example.com>`,
 		strings.Repeat("x", 1100) + " <a@example.com>"},
 	{"name in quotes", `Cc: "Doe, ` + times(300, "word", " ") + `" <a@example.com>`,
 		`"Doe, ` + times(300, "word", " ") + `" <a@example.com>`},
-	{"links", "List-Unsubscribe: <https://example.com/" + strings.Repeat("x", 600) + ">,<https://example.com/" +
-		strings.Repeat("y", 600) + ">", "<https://example.com/" + strings.Repeat("x", 600) + ">, <https://example.com/" +
-		strings.Repeat("y", 600) + ">"},
+	{"links", "List-Unsubscribe: <https://example.com/" + strings.Repeat("x", 600) + ">,<https://example.com/>",
+		"<https://example.com/" + strings.Repeat("x", 600) + ">, <https://example.com/>"},
 	{"trace", "Received: from a (" + times(200, "word", " ") + ") by b; Sun, 1 Mar 2026 00:00:00 +0000",
 		"from a (" + times(200, "word", " ") + ") by b; Sun, 1 Mar 2026 00:00:00 +0000"},
 	{"signature", "DKIM-Signature: v=1; " + times(50, "t=aaaaaaaaaaaaaaaaaaaaaaaaa;", " "),
@@ -118,13 +124,13 @@ func readsAs(t *testing.T, rows []headerRow) {
 			checkCarriable(t, &message.Composed{Raw: append(c.Raw, "\r\n"...)})
 			for line := range strings.SplitSeq(string(c.Raw), "\r\n") {
 				if strings.Contains(line, "=?") && len(line) > 76 && !strings.Contains(row.name, "looks like") {
-					t.Errorf("%s: a line with an encoded word has %d columns (RFC 2047 section 2): %s", row.name, len(line), line)
+					t.Errorf("%s: a line with an encoded word has %d columns: %s", row.name, len(line), line)
 				}
 				for _, word := range anyEncodedWord.FindAllString(line, -1) {
 					if len(word) > 75 {
 						t.Errorf("%s: an encoded word has %d octets: %s", row.name, len(word), word)
 					}
-					if decoded := decodedHeader(t, word); strings.Contains(strings.ToLower(word), "utf-8") && !utf8.ValidString(decoded) {
+					if strings.HasPrefix(strings.ToLower(word), "=?utf-8") && !utf8.ValidString(decodedHeader(t, word)) {
 						t.Errorf("%s: a character is cut: %s", row.name, word)
 					}
 				}
@@ -152,7 +158,7 @@ func readsAs(t *testing.T, rows []headerRow) {
 	}
 }
 
-// TestAFileNameInUTF8LeavesInASCII reads the parameters of MIME fields with Python's email package (RFC 2231).
+// TestAFileNameInUTF8LeavesInASCII reads parameters of MIME fields with Python's email package (RFC 2231).
 func TestAFileNameInUTF8LeavesInASCII(t *testing.T) {
 	long := strings.Repeat("größe", 80)
 	rows := []struct{ name, disposition, want string }{
@@ -165,7 +171,8 @@ func TestAFileNameInUTF8LeavesInASCII(t *testing.T) {
 		{"in the second section", `filename*0="a b"; filename*1="ö.txt"`, "a bö.txt"},
 		{"long", "filename=\"" + long + ".txt\"", long + ".txt"},
 		{"long in ASCII", "filename=\"" + strings.Repeat("x", 1200) + ".txt\"", strings.Repeat("x", 1200) + ".txt"},
-		{"long and extended", "filename*=iso-8859-1''" + strings.Repeat("%FC", 400) + "_.txt", strings.Repeat("ü", 400) + "_.txt"},
+		{"long and extended", "filename*=iso-8859-1''" + strings.Repeat("%FC", 400) + "_.txt",
+			strings.Repeat("ü", 400) + "_.txt"},
 		{"many parameters", times(60, "x-a=aaaaaaaaaaaaaaaaa", ";") + ";filename=a.txt", "a.txt"},
 	}
 	var raws [][]byte
@@ -196,7 +203,8 @@ func TestAHeaderLineThatCannotBeFoldedIsRefused(t *testing.T) {
 		{"Received", complete + "Received: from " + long + "\n\n"},
 		{"DKIM-Signature", complete + "DKIM-Signature: v=1; b=" + long + "\n\n"},
 		{"Content-Type", complete + "Content-Type: " + long + "/plain\n\n"},
-		{"Content-ID", complete + "Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-ID: <" + long + ">\n\nx\n--b--\n"},
+		{"Content-ID", complete + "Content-Type: multipart/mixed; boundary=b\n\n--b\nContent-ID: <" + long +
+			">\n\nx\n--b--\n"},
 	} {
 		_, _, err := message.FromRaw([]byte(row.raw), override, steady())
 		want := "raw: its " + row.field + " can't be folded into lines of 998 octets (RFC 5322 section 2.1.1)"
@@ -209,8 +217,8 @@ func TestAHeaderLineThatCannotBeFoldedIsRefused(t *testing.T) {
 // TestFieldsThatFitKeepTheirBytes: signatures cover them.
 func TestFieldsThatFitKeepTheirBytes(t *testing.T) {
 	const odd = "X-Odd:  a   b \nList-Id:x<y>\nX-Edge: "
-	c, _, err := message.FromRaw([]byte(odd+strings.Repeat("x", 990)+"\n"+complete+"Subject: Größe\n\n"), override,
-		steady())
+	raw := odd + strings.Repeat("x", 990) + "\n" + complete + "Subject: Größe\n\n"
+	c, _, err := message.FromRaw([]byte(raw), override, steady())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,10 +227,10 @@ func TestFieldsThatFitKeepTheirBytes(t *testing.T) {
 	}
 }
 
-// TestAHugeOddHeaderTakesNoLongTime: whoever submits raw mail could keep a process busy otherwise. Work that grows
-// with the square of the size takes minutes here.
+// TestAHugeOddHeaderTakesNoLongTime: whoever submits raw mail could keep a process busy otherwise. Work that
+// grows with the square of the size takes minutes here.
 func TestAHugeOddHeaderTakesNoLongTime(t *testing.T) {
-	for name, piece := range map[string]string{"Cc": ":", "List-Id": "ü ", "Content-Type": ";ü=ü", "X-Odd": "ü "} {
+	for name, piece := range map[string]string{"Cc": ":", "List-Id": "ü ", "Content-Type": ";ü=ü", "X": "ü "} {
 		raw := complete + name + ": ü" + strings.Repeat(piece, 500_000/len(piece)) + "\n\nx"
 		began := time.Now()
 		o := override

@@ -12,18 +12,18 @@
 //     nothing can be smuggled past the end of a message. No field of a Draft can start a header, a part or a
 //     recipient of its own: line breaks and control characters in header fields are refused, not repaired.
 //   - Bcc never appears in the result.
-//   - What comes out is 7bit, quoted-printable or base64, so any relay can carry it. Headers and parts of a raw
-//     message and of an attached one that are 8bit or binary, or have lines over 998 octets, are encoded; what
-//     they say stays the same. [Composed.EightBit] and [Composed.SMTPUTF8] report the exceptions: what is
-//     signed or encrypted (DKIM-Signature, ARC, multipart/signed, S/MIME, PGP), addresses with a local part
-//     beyond ASCII, and attached message/* parts that RFC 2046 section 5.2 forbids to encode.
+//   - What comes out is 7bit, quoted-printable or base64, so any relay can carry it. Headers and parts of a
+//     raw message and of an attached one that are 8bit or binary, or have lines over 998 octets, are encoded;
+//     what they say stays the same. [Composed.EightBit] and [Composed.SMTPUTF8] report the exceptions:
+//     what is signed or encrypted (DKIM-Signature, ARC, multipart/signed, S/MIME, PGP), addresses with a
+//     local part beyond ASCII, and attached message/* parts that RFC 2046 section 5.2 forbids to encode.
 //   - The result follows from the arguments alone: the time is in the Draft, randomness is a reader. The
 //     package reads no clock, no file and no network.
 //   - All faults of a Draft are reported together, as fault.InvalidFields with the paths of the HTTP contract
 //     ("to[0].address", "headers.X-Foo", "attachments[1].filename").
 //   - In FromRaw every header that any relay can carry, and was not overridden, stays as it came, byte for
-//     byte, and so does a body that any relay can carry or that is signed, but for bare CR and LF, so that signatures made elsewhere
-//     survive.
+//     byte, and so does a body that any relay can carry or that is signed, but for bare CR and LF, so that
+//     signatures made elsewhere survive.
 //
 // It never guesses a recipient and never fetches a link. The text it was given arrives as it was, but for
 // line ends; html may get a preview and lose the images written into it.

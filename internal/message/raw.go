@@ -32,9 +32,9 @@ type Override struct {
 }
 
 // FromRaw prepares a foreign raw message for sending. Bare CR and LF become CRLF. Bcc, control headers and
-// what an earlier delivery added, such as Return-Path, are removed. Overrides are applied. Missing Date, Message-ID and MIME-Version are added. Header fields and parts
-// with octets above 127 or lines over 998 octets are encoded unless signed, because a relay might refuse or
-// break them.
+// what an earlier delivery added, such as Return-Path, are removed. Overrides are applied. Missing Date,
+// Message-ID and MIME-Version are added. Header fields and parts with octets above 127 or lines over 998
+// octets are encoded unless signed, because a relay might refuse or break them.
 // Nothing else changes. Faults of the message are reported under "raw", faults of an override under its own
 // name, all together. Any other error means that random failed (nil: crypto/rand) or that the override has no
 // Date. raw is only read.

@@ -49,8 +49,8 @@ func (e *entity) bytes() []byte {
 	return append(text, e.body...)
 }
 
-// messageToSevenBit encodes the fields and parts that need 8BITMIME or have too long lines (RFC 6152, RFC 5321
-// section 4.5.3.1.6), so that every relay accepts the message. A signed body stays as it is. It reports
+// messageToSevenBit encodes the fields and parts that need 8BITMIME or have too long lines (RFC 6152, RFC
+// 5321 section 4.5.3.1.6), so that every relay accepts the message. A signed body stays as it is. It reports
 // whether anything changed. boundaries are those of the enclosing parts.
 func (e *entity) messageToSevenBit(f *faults, depth int, boundaries []string) bool {
 	if e.header.isSigned() {
