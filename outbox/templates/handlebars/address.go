@@ -79,10 +79,8 @@ func link(in *invoked) any {
 		to = unsafeAddress
 	}
 	switch in.run.template.options.Escaping {
-	case HTML:
+	case HTML, Markdown: // Markdown reads html in its text, and nothing else in a block of html
 		return in.htmlLink(to, shown)
-	case Markdown:
-		return markup("[" + string(appendMarkdown(nil, shown)) + "](<" + angled.Replace(to) + ">)")
 	}
 	if shown == to {
 		return to
@@ -90,18 +88,16 @@ func link(in *invoked) any {
 	return shown + " (" + to + ")"
 }
 
-// angled escapes an address for the angle brackets of Markdown.
-var angled = strings.NewReplacer("<", "%3C", ">", "%3E", "\\", "%5C", "\n", "", "\r", "")
-
 func (in *invoked) htmlLink(to, shown string) markup {
-	b := appendHTML([]byte(`<a href="`), to)
+	w := &in.run.out
+	b := w.escape([]byte(`<a href="`), to, false)
 	b = append(b, '"')
 	for i, p := range in.call.hash {
 		b = append(b, " "+html.EscapeString(p.name)+`="`...)
-		b = appendHTML(b, plainText(in.hash[i]))
+		b = w.escape(b, plainText(in.hash[i]), false)
 		b = append(b, '"')
 	}
 	b = append(b, '>')
-	b = appendHTML(b, shown)
+	b = w.escape(b, shown, false)
 	return markup(append(b, "</a>"...))
 }

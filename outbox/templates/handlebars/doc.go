@@ -12,7 +12,7 @@
 //     ever called, no field of a struct read.
 //   - Each error names the template, the line and the column ([Error]).
 //   - Values are escaped for their place ([Escaping]): for html as in Handlebars, for a header so that they
-//     cannot begin another one.
+//     cannot begin another one. In Markdown a mark stands for each, and package render escapes it.
 //   - A missing variable prints nothing and is reported by name ([Result.Missing]); in strict mode it is an
 //     error.
 //

@@ -1,6 +1,7 @@
 package handlebars
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -17,7 +18,8 @@ const (
 	// Header prints values as they are and makes the result a single line: line breaks and control characters
 	// become blanks. The result cannot begin a new header.
 	Header
-	// Markdown escapes every character that has a meaning in Markdown or html with a backslash.
+	// Markdown prints a mark in place of each value ([Mark]), because only a parser of Markdown knows whether a
+	// value stands in text, in code or in an html tag. Whole numbers are printed, so that they can number lists.
 	Markdown
 )
 
@@ -39,26 +41,27 @@ func appendHTML(to []byte, s string) []byte {
 	}
 }
 
-// appendMarkdown appends s so that Markdown reads it as text. Blanks around lines are removed, since they
-// could make code. Empty lines are removed, so a value stays in its paragraph.
-func appendMarkdown(to []byte, s string) []byte {
-	first := true
-	for line := range strings.FieldsFuncSeq(s, func(r rune) bool { return r == '\n' || r == '\r' }) {
-		if line = strings.TrimSpace(line); line == "" && strings.ContainsAny(s, "\r\n") {
-			continue
-		}
-		if !first {
-			to = append(to, "\\\n"...)
-		}
-		first = false
-		for i := range len(line) {
-			if strings.IndexByte("\\`*_{}[]()<>#+-.!|~&=:\"'$@^", line[i]) >= 0 {
-				to = append(to, '\\')
-			}
-			to = append(to, line[i])
-		}
+// Mark begins the mark of a value in Markdown. The value's index in Result.Values and a Z follow. To a parser
+// of Markdown the mark is a word. It begins with a capital, so that no web address in text ends inside it.
+const Mark = "QJZX"
+
+// mark returns what stands for a value in Markdown. Equal values have equal marks, so that they can name one
+// reference.
+func (w *writer) mark(s string) string {
+	if strings.Trim(s, "0123456789") == "" || strings.TrimSpace(s) == "" {
+		return strings.TrimSpace(s)
 	}
-	return to
+	i, known := w.marks[s]
+	if !known {
+		if w.marks == nil {
+			w.marks = map[string]int{}
+		}
+		i = len(w.values)
+		w.marks[s] = i
+		w.values = append(w.values, Value{Text: s})
+	}
+	w.marked += len(appendHTML(nil, s))
+	return Mark + strconv.Itoa(i) + "Z"
 }
 
 // oneLine makes text a single line: runs of line breaks, tabs and control characters become one blank.

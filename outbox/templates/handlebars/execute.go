@@ -26,14 +26,15 @@ type Input struct {
 type Result struct {
 	Text    string
 	Missing []Missing // the missing variables, each once, in order of use; at most 100
-	// HTML only: where escaped values stand, in order. Empty values and those in indented partials are left out
+	// HTML: where escaped values stand, in order. Empty values and those in indented partials are left out.
+	// Markdown: the values of the marks
 	Values []Value
 }
 
 // Value is an escaped value in the text of a result.
 type Value struct {
 	Text       string // before it was escaped
-	Start, End int    // of its escaped form in Result.Text
+	Start, End int    // HTML: of its escaped form in Result.Text
 }
 
 // Missing is a variable that is printed or passed to a helper and is missing in the data.

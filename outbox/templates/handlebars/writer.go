@@ -11,6 +11,8 @@ type writer struct {
 	pending  string // indentation to write before the next character
 	mustache bool   // line breaks within values don't begin a line to be indented
 	values   []Value
+	marks    map[string]int // the values of Markdown, by their index in values
+	marked   int            // bytes that the marked values will take
 }
 
 // content writes literal text. It reports whether it fitted.
@@ -54,7 +56,7 @@ func (w *writer) value(s string, raw bool) bool {
 	if w.escaping == HTML && !raw {
 		w.values = append(w.values, Value{Text: s, Start: start, End: len(w.text)})
 	}
-	return len(w.text) <= w.limit
+	return len(w.text)+w.marked <= w.limit
 }
 
 func (w *writer) escape(to []byte, s string, raw bool) []byte {
@@ -63,7 +65,7 @@ func (w *writer) escape(to []byte, s string, raw bool) []byte {
 	case w.escaping == HTML:
 		return appendHTML(to, s)
 	case w.escaping == Markdown:
-		return appendMarkdown(to, s)
+		return append(to, w.mark(s)...)
 	}
 	return append(to, s...)
 }

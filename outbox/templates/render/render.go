@@ -9,10 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/extension"
-	"github.com/yuin/goldmark/renderer/html"
-
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/outbox/templates/handlebars"
@@ -121,7 +117,7 @@ func (r *rendering) html() (page, text string) {
 	executed := r.execute("html", t.html)
 	page = executed.Text
 	if t.format == FormatMarkdown {
-		page = r.markdown(page)
+		page = r.markdown(executed)
 	}
 	if r.err != nil || page == "" {
 		return "", ""
@@ -179,7 +175,8 @@ func (t *Template) inlined(ctx context.Context, page string) (string, error) {
 }
 
 // markdown converts Markdown to html and puts it into the layout.
-func (r *rendering) markdown(source string) string {
+func (r *rendering) markdown(executed handlebars.Result) string {
+	source := executed.Text
 	if r.err != nil || source == "" {
 		return ""
 	}
@@ -192,20 +189,15 @@ func (r *rendering) markdown(source string) string {
 		r.err = fmt.Errorf("read Markdown: %w", err)
 		return ""
 	}
+	body := withValues(out.String(), executed.Values)
 	if r.template.layout == nil {
-		return out.String()
+		return body
 	}
 	around := *r
 	around.input.Variables = map[string]any{}
 	maps.Copy(around.input.Variables, r.input.Variables)
-	around.input.Variables["body"] = out.String()
+	around.input.Variables["body"] = body
 	page := around.part("html", r.template.layout)
 	r.missing, r.fields, r.err = around.missing, around.fields, around.err
 	return page
 }
-
-// reader parses Markdown. Its html is the author's own: values are already escaped.
-var reader = goldmark.New(
-	goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.Linkify),
-	goldmark.WithRendererOptions(html.WithUnsafe()),
-)
