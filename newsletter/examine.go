@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,9 +17,6 @@ import (
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/outbox/templates/render"
 )
-
-// wayOut matches what a mail to a list must show: how to leave. In html the = may be written as a reference.
-var wayOut = regexp.MustCompile(`/(unsubscribe|preferences)\?t(=|&#x3D;)`)
 
 // clipped is the size of html beyond which Gmail shows only its beginning.
 const clipped = 102 << 10
@@ -162,14 +158,16 @@ func (e *examination) mail(ctx context.Context, content api.Campaign, first bool
 
 // sample is a mail that was written to see what is in it.
 type sample struct {
-	words render.Mail
-	raw   []byte
+	words   render.Mail
+	raw     []byte
+	captive map[string]bool // parts that show somebody no way to unsubscribe
 }
 
-// write writes the mail to people, and finds what they lack. It returns one of the mails; nil: there is none.
+// write writes the mail to people, and finds what they lack. It returns one of the mails, and what is wrong with
+// any of them; nil: there is none.
 func (e *examination) write(ctx context.Context, letter *outbox.Letter, people []audience.Person) (*sample,
 	error) {
-	missing := map[string]bool{}
+	missing, captive := map[string]bool{}, map[string]bool{}
 	var found *sample
 	for _, p := range people {
 		words, composed, err := e.written(ctx, letter, e.one, p)
@@ -184,8 +182,13 @@ func (e *examination) write(ctx context.Context, letter *outbox.Letter, people [
 		case err != nil:
 			e.fail("TemplateFault", err.Error())
 			return nil, nil
-		case found == nil:
-			found = &sample{words: words, raw: composed.Raw}
+		default:
+			for _, part := range letter.Captive(words) {
+				captive[part] = true
+			}
+			if found == nil {
+				found = &sample{words: words, raw: composed.Raw, captive: captive}
+			}
 		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(missing)) {
@@ -196,11 +199,9 @@ func (e *examination) write(ctx context.Context, letter *outbox.Letter, people [
 
 // judge finds what is wrong with a mail as one person would get it.
 func (e *examination) judge(m *sample, source render.Source) {
-	for _, part := range []struct{ kind, words string }{{"html", m.words.HTML}, {"text", m.words.Text}} {
-		if part.words != "" && !wayOut.MatchString(part.words) {
-			e.fail("NoUnsubscribeLink", "Its "+part.kind+
-				" shows no way to leave; write {{rcpt.unsubscribeUrl}} or {{rcpt.preferencesUrl}}")
-		}
+	for _, part := range slices.Sorted(maps.Keys(m.captive)) {
+		e.fail("NoUnsubscribeLink", "Its "+part+" shows no unsubscribe link, or hides it; use "+
+			"{{rcpt.unsubscribeUrl}} or {{rcpt.preferencesUrl}}")
 	}
 	if m.words.HTML == "" && m.words.Text == "" {
 		e.fail("NoContent", "Its template is empty")

@@ -2,6 +2,8 @@ package outbox
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/accounts"
@@ -196,6 +198,23 @@ func (l *Letter) write(ctx context.Context, a Addressee, e *envelope) (*message.
 	}
 	e.Subject, e.UTF8, e.EightBit, e.Size = c.Subject, c.SMTPUTF8, c.EightBit, c.Size()
 	return c, mail, nil
+}
+
+// Captive returns which parts of a rendered message, "html" and "text", show no way to unsubscribe. A text that
+// is made from the HTML shows what the HTML does.
+func (l *Letter) Captive(mail render.Mail) []string {
+	base := strings.TrimRight(l.Content().ServiceURL, "/")
+	ways := []string{base + "/unsubscribe?t=", base + "/preferences?t="}
+	var parts []string
+	if mail.HTML != "" && !message.ShowsLink(mail.HTML, ways...) {
+		parts = append(parts, "html")
+	}
+	shows := func(way string) bool { return strings.Contains(mail.Text, way) }
+	own := l.Content().Source.Text != "" || mail.HTML == ""
+	if own && mail.Text != "" && !slices.ContainsFunc(ways, shows) {
+		parts = append(parts, "text")
+	}
+	return parts
 }
 
 // Stopped returns for each address the suppression that stops a letter of a list to it, or nil.

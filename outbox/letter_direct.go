@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -63,9 +64,12 @@ func (l *Letter) Direct(ctx context.Context, a Addressee, had limits.Reservation
 	e, err := l.envelope(a)
 	var body smtpsend.Bytes
 	if err == nil {
-		c, _, wrong := l.write(ctx, a, &e)
+		c, mail, wrong := l.write(ctx, a, &e)
 		if err = wrong; err == nil {
 			body = c.Raw
+			if parts := l.Captive(mail); len(parts) > 0 {
+				err = fmt.Errorf("the %s shows no way to unsubscribe", strings.Join(parts, " and the "))
+			}
 		}
 	}
 	if err != nil {
