@@ -68,7 +68,7 @@ type CampaignContent struct {
 	Metadata    json.RawMessage `json:"metadata,omitempty" doc:"An object of at most 4 KiB, echoed in every event of its mail"`
 	TrackOpens  *bool           `json:"trackOpens,omitempty" doc:"As of a submit"`
 	TrackClicks *bool           `json:"trackClicks,omitempty" doc:"As of a submit"`
-	Fallbacks   json.RawMessage `json:"fallbacks,omitempty" doc:"An object: the value of an attribute for people who lack it"`
+	Fallbacks   json.RawMessage `json:"fallbacks,omitempty" doc:"An object: the value of an attribute, or of name, locale or tz, for people who lack it"`
 }
 
 // CampaignWindow is the hours of the week in which a campaign is sent.
@@ -211,6 +211,7 @@ type CampaignRun struct {
 	State    string     `json:"state" enum:"draft,scheduled,sending,paused,held,sent,cancelled,failed"`
 	Run      int        `json:"run"`
 	At       *time.Time `json:"at,omitempty"`
+	Reason   string     `json:"reason,omitempty" doc:"Why no run was started"`
 }
 
 // CampaignFault is something that keeps a campaign from being sent, or a warning.
@@ -271,9 +272,10 @@ type CampaignRecipient struct {
 	Run        int        `json:"run"`
 	Variant    string     `json:"variant,omitempty" doc:"Which one the person gets, if it has variants"`
 	QueueID    string     `json:"queueId" doc:"Id of the message"`
-	MessageID  string     `json:"messageId,omitempty"`
-	Response   string     `json:"response,omitempty" doc:"Last reply of the relay, of those that did not end well"`
-	Time       *time.Time `json:"time,omitempty" doc:"Of that reply"`
+	MessageID  string     `json:"messageId,omitempty" doc:"Message-ID header. Absent if there was no attempt, or the subscriber was deleted"`
+	Attempts   int        `json:"attempts,omitempty" doc:"Number of attempts"`
+	Time       *time.Time `json:"time,omitempty" doc:"Time of the last attempt"`
+	Response   string     `json:"response,omitempty" doc:"Why the recipient has this state: the relay's last reply, for example. Absent if the email was sent"`
 	Delivered  bool       `json:"delivered,omitempty"`
 	Opened     bool       `json:"opened,omitempty"`
 	Clicked    bool       `json:"clicked,omitempty"`
@@ -318,11 +320,14 @@ type CampaignResend struct {
 	Subject string `json:"subject,omitempty" maxLength:"10240" doc:"Instead of its own"`
 }
 
-// CampaignStats is what is known of the recipients of a campaign.
-type CampaignStats struct {
-	Campaign string         `json:"campaign"`
-	State    string         `json:"state"`
-	Run      int            `json:"run"`
+// CampaignStatsQuery selects the numbers of a campaign.
+type CampaignStatsQuery struct {
+	Run int // 0: all runs together
+}
+
+// CampaignNumbers counts the recipients of one run, or of all runs together: then each person counts once, as
+// sent if a run reached them, else with the state of the last run that had them.
+type CampaignNumbers struct {
 	Audience int            `json:"audience" doc:"People it goes to: the sum of states"`
 	Counting bool           `json:"counting,omitempty" doc:"The audience is still being counted"`
 	States   CampaignStates `json:"states"`
@@ -341,6 +346,22 @@ type CampaignStats struct {
 	Started   *time.Time `json:"started,omitempty"`
 	Ended     *time.Time `json:"ended,omitempty"`
 	Recounted *time.Time `json:"recounted,omitempty" doc:"When the counters were last compared with what is stored of each recipient"`
+}
+
+// CampaignRunStats counts the recipients of one run.
+type CampaignRunStats struct {
+	Run int    `json:"run"`
+	To  string `json:"to,omitempty" doc:"Whom the run went to, if it wasn't the first"`
+	CampaignNumbers
+}
+
+// CampaignStats has the numbers of a campaign. Links, hours and domains add up the emails of the runs.
+type CampaignStats struct {
+	Campaign string `json:"campaign"`
+	State    string `json:"state"`
+	Run      int    `json:"run" doc:"The run asked for, or the last one"`
+	CampaignNumbers
+	Runs []CampaignRunStats `json:"runs" doc:"The numbers of each run"`
 
 	Winner   string            `json:"winner,omitempty" doc:"The variant that those got who were not in the test"`
 	Decided  *time.Time        `json:"decided,omitempty" doc:"When the winner was decided"`

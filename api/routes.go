@@ -376,7 +376,7 @@ const (
 	// DecideCampaign decides which variant wins the test of a campaign.
 	DecideCampaign Call[CampaignWinner, CampaignRun] = "POST /v1/campaigns/{campaign}/winner"
 	// GetCampaignStats shows the numbers of a campaign.
-	GetCampaignStats Fetch[CampaignStats] = "GET /v1/campaigns/{campaign}/stats"
+	GetCampaignStats Call[CampaignStatsQuery, CampaignStats] = "GET /v1/campaigns/{campaign}/stats"
 	// RecountCampaign compares the counters of a campaign with what is stored of each recipient.
 	RecountCampaign Fetch[CampaignRecount] = "POST /v1/campaigns/{campaign}/recount"
 

@@ -1,15 +1,21 @@
 package app_test
 
 import (
+	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
 // recipients returns the recipients of a campaign by address.
-func recipients(t *testing.T, client *api.Client, id string, q api.CampaignRecipientQuery) map[string]api.CampaignRecipient {
+func recipients(t *testing.T, client *api.Client, id string,
+	q api.CampaignRecipientQuery) map[string]api.CampaignRecipient {
 	t.Helper()
 	q.PageSize = 1000
 	page, err := api.ListCampaignRecipients.Do(t.Context(), client, q, id)
@@ -51,7 +57,8 @@ func TestEveryEmailShowsAnUnsubscribeLink(t *testing.T) {
 			}
 		}
 	}
-	_, err := api.UpdateSubscriber.Do(t.Context(), client, api.SubscriberPatch{Name: new("Nora")}, "p29@example.net")
+	_, err := api.UpdateSubscriber.Do(t.Context(), client, api.SubscriberPatch{Name: new("Nora")},
+		"p29@example.net")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,5 +71,150 @@ func TestEveryEmailShowsAnUnsubscribeLink(t *testing.T) {
 	if why := failed["p29@example.net"].Response; st.States.Sent != 29 || copies(relay)["p29@example.net"] > 0 ||
 		len(failed) != 1 || !strings.Contains(why, "unsubscribe") {
 		t.Errorf("%+v, %+v", st.States, failed)
+	}
+}
+
+// moody is a relay that answers RCPT to each address with the next of its replies; empty, or none left: as
+// usual.
+type moody struct {
+	*testsmtp.Server
+	mu      sync.Mutex
+	replies map[string][]string
+}
+
+func moodyRelay(t *testing.T) *moody {
+	m := &moody{replies: map[string][]string{}}
+	m.Server = testsmtp.Start(t, testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		left := m.replies[c.Arg]
+		if c.Verb != "RCPT" || len(left) == 0 {
+			return testsmtp.Action{}
+		}
+		m.replies[c.Arg] = left[1:]
+		return testsmtp.Action{Reply: left[0]}
+	}})
+	return m
+}
+
+func (m *moody) answers(to string, replies ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.replies[to] = replies
+}
+
+// becomes waits until a recipient of a run has a state.
+func becomes(t *testing.T, client *api.Client, run int, address, state string) api.CampaignRecipient {
+	t.Helper()
+	var r api.CampaignRecipient
+	eventually(t, address+" is "+state, func() bool {
+		r = recipients(t, client, "c1", api.CampaignRecipientQuery{Run: run})[address]
+		return r.State == state
+	})
+	return r
+}
+
+// TestAReplayedDeadLetterIsSentOnce: a replay makes the recipient sent, a resend leaves that recipient out,
+// and after a resend there is no replay.
+func TestAReplayedDeadLetterIsSentOnce(t *testing.T) {
+	t.Parallel()
+	relay := moodyRelay(t)
+	client, _ := startCampaigns(t, relay.Server, nil)
+	people(t, client, "weekly", "a@example.net", "b@example.net", "c@example.net")
+	for _, to := range []string{"a@example.net", "b@example.net"} {
+		relay.answers(to, "451 4.3.2 later", "554 5.7.1 not now")
+	}
+	relay.answers("c@example.net", "451 4.3.2 later")
+	draft(t, client, "c1", "weekly", nil)
+	sendNow(t, client, "c1")
+	reaches(t, client, "c1", api.CampaignSent)
+	a, b := becomes(t, client, 1, "a@example.net", "failed"), becomes(t, client, 1, "b@example.net", "failed")
+	if a.Attempts != 2 || !strings.Contains(a.Response, "554 5.7.1") || a.Time == nil {
+		t.Errorf("failed: %+v", a)
+	}
+	if c := becomes(t, client, 1, "c@example.net", "sent"); c.Attempts != 2 || c.Response != "" ||
+		c.Time == nil || c.MessageID != header(t, relay.Messages()[0], "Message-Id") {
+		t.Errorf("sent after a deferral: %+v", c)
+	}
+	relay.answers("a@example.net", slices.Repeat([]string{"451 4.3.2 later"}, 100)...)
+	if _, err := api.ReplayDeadLetter.Do(t.Context(), client, api.Corrections{}, a.QueueID); err != nil {
+		t.Fatal(err)
+	}
+	becomes(t, client, 1, "a@example.net", "deferred")
+	run, err := api.ResendCampaign.Do(t.Context(), client, api.CampaignResend{To: "failed"}, "c1")
+	if err != nil || run.Run != 2 {
+		t.Fatalf("%+v, %v", run, err)
+	}
+	becomes(t, client, 2, "b@example.net", "sent")
+	relay.answers("a@example.net")
+	if _, err := api.RetryMessage.Do(t.Context(), client, a.QueueID); err != nil {
+		t.Fatal(err)
+	}
+	becomes(t, client, 1, "a@example.net", "sent")
+	reaches(t, client, "c1", api.CampaignSent)
+	want := map[string]int{"a@example.net": 1, "b@example.net": 1, "c@example.net": 1}
+	if diff := cmp.Diff(want, copies(relay.Server)); diff != "" {
+		t.Errorf("emails (-want +got):\n%s", diff)
+	}
+	for name, replay := range map[string]func() error{
+		"replay": func() error {
+			_, err := api.ReplayDeadLetter.Do(t.Context(), client, api.Corrections{}, b.QueueID)
+			return err
+		},
+		"retry": func() error { _, err := api.RetryMessage.Do(t.Context(), client, b.QueueID); return err },
+	} {
+		if err := replay(); status(err) != http.StatusConflict || !strings.Contains(err.Error(), "second") {
+			t.Errorf("%s after the second run: %v", name, err)
+		}
+	}
+	all, err := api.ReplayDeadLetters.Do(t.Context(), client, api.ReplayRequest{IDs: []string{b.QueueID}})
+	if err != nil || all.Replayed != 0 || all.Skipped != 1 {
+		t.Errorf("all: %+v, %v", all, err)
+	}
+	if st := stats(t, client, "c1"); st.Audience != 3 || st.States.Sent != 3 {
+		t.Errorf("all runs: %+v", st.CampaignNumbers)
+	}
+}
+
+// TestNumbersOfEachRun: all runs together have each person once, and a run for nobody isn't started.
+func TestNumbersOfEachRun(t *testing.T) {
+	t.Parallel()
+	relay := moodyRelay(t)
+	client, _ := startCampaigns(t, relay.Server, nil)
+	people(t, client, "weekly", "a@example.net", "b@example.net", "c@example.net")
+	relay.answers("b@example.net", "554 5.7.1 not now")
+	draft(t, client, "c1", "weekly", nil)
+	sendNow(t, client, "c1")
+	reaches(t, client, "c1", api.CampaignSent)
+	again := func(to string) api.CampaignRun {
+		t.Helper()
+		run, err := api.ResendCampaign.Do(t.Context(), client, api.CampaignResend{To: to}, "c1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		reaches(t, client, "c1", api.CampaignSent)
+		return run
+	}
+	if run := again("newcomers"); run.Run != 1 || run.State != api.CampaignSent || run.Reason == "" {
+		t.Errorf("a run for nobody: %+v", run)
+	}
+	again("failed")
+	again("notOpened")
+	for n, want := range []api.CampaignStates{{Sent: 3}, {Sent: 2, Failed: 1}, {Sent: 1}, {Sent: 3}} {
+		st, err := api.GetCampaignStats.Do(t.Context(), client, api.CampaignStatsQuery{Run: n}, "c1")
+		if err != nil || st.States != want || st.Audience != want.Total() || len(st.Runs) != 3 {
+			t.Errorf("run %d: %+v, %v", n, st, err)
+		}
+		if n > 0 && st.Runs[n-1].States != want {
+			t.Errorf("run %d beside the others: %+v", n, st.Runs)
+		}
+	}
+	info, err := api.GetCampaign.Do(t.Context(), client, "c1")
+	if err != nil || info.States != (api.CampaignStates{Sent: 3}) {
+		t.Errorf("%+v, %v", info.States, err)
+	}
+	_, err = api.GetCampaignStats.Do(t.Context(), client, api.CampaignStatsQuery{Run: 4}, "c1")
+	if status(err) != http.StatusBadRequest {
+		t.Errorf("a run that is not there: %v", err)
 	}
 }

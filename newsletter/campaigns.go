@@ -114,11 +114,10 @@ func (c *book) info(ctx context.Context, one *campaign) (api.CampaignInfo, error
 		return info, nil
 	}
 	info.Started, info.Ended = &run.Began, run.Ended
-	chunks, err := c.Log.Chunks(ctx, one.key(), run.End)
-	if err != nil {
+	var err error
+	if _, info.States, _, err = c.totals(ctx, one); err != nil {
 		return info, err
 	}
-	info.States, _ = states(one, sendlog.Sum(chunks))
 	if one.shown() > 0 {
 		info.ArchiveURL, err = c.archiveURL(ctx, one.Campaign)
 	}

@@ -1,6 +1,7 @@
 package newsletter
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -36,12 +37,12 @@ func (c *book) emit(ctx context.Context, one *campaign) error {
 		return nil
 	}
 	var counts api.CampaignStates
-	if run := one.run(); run != nil {
-		chunks, err := c.Log.Chunks(ctx, one.key(), run.End)
+	if n := len(one.Runs); n > 0 {
+		sum, err := c.sum(ctx, one, n)
 		if err != nil {
 			return err
 		}
-		counts, _ = states(one, sendlog.Sum(chunks))
+		counts, _ = one.states(n, sum)
 	}
 	numbers, err := json.Marshal(counts)
 	if err != nil {
@@ -93,13 +94,14 @@ func (c *keeper) apply(ctx context.Context, entries []redisdb.Entry) error {
 		if err != nil {
 			continue // of a later version
 		}
-		to, ok := results[e.Type]
+		move, ok := results[e.Type]
 		if !ok {
 			continue
 		}
 		var data struct {
 			event.Message
 			event.Failure
+			Job event.Job
 		}
 		if json.Unmarshal(e.Data, &data) != nil || data.Message.Campaign == nil {
 			continue
@@ -111,11 +113,18 @@ func (c *keeper) apply(ctx context.Context, entries []redisdb.Entry) error {
 		if at == nil {
 			continue
 		}
-		if e.Type == event.MessageFailed && hard(data.Failure) {
-			to = sendlog.Bounced
+		if e.Type == event.MessageReplayed {
+			err = c.Log.Reopened(ctx, at.run, at.chunk, at.offset)
+		} else {
+			if e.Type == event.MessageFailed && hard(data.Failure) {
+				move.To = sendlog.Bounced
+			}
+			if e.Type == event.MessageDeliveryError {
+				move.Attempts = data.Job.AttemptsMade
+			}
+			move.Offset, move.At, move.Why = at.offset, e.Time, cut(cmp.Or(data.SMTPResponse, data.Error))
+			err = c.Log.Ended(ctx, at.run, at.chunk, move)
 		}
-		err = c.Log.Ended(ctx, at.run, at.chunk, sendlog.Move{Offset: at.offset, To: to,
-			Why: cut(data.Failure.SMTPResponse)})
 		if err != nil {
 			return err
 		}
@@ -124,9 +133,13 @@ func (c *keeper) apply(ctx context.Context, entries []redisdb.Entry) error {
 }
 
 // results are the states that events about messages lead to.
-var results = map[event.Type]sendlog.State{
-	event.MessageSent: sendlog.Sent, event.MessageFailed: sendlog.Failed,
-	event.MessageCancelled: sendlog.Cancelled, event.MessageSuppressed: sendlog.Suppressed,
+var results = map[event.Type]sendlog.Move{
+	event.MessageSent:          {To: sendlog.Sent, Attempts: sendlog.OneMore},
+	event.MessageFailed:        {To: sendlog.Failed, Attempts: sendlog.OneMore},
+	event.MessageDeliveryError: {To: sendlog.Deferred},
+	event.MessageReplayed:      {To: sendlog.Deferred},
+	event.MessageCancelled:     {To: sendlog.Cancelled},
+	event.MessageSuppressed:    {To: sendlog.Suppressed},
 }
 
 // hard reports whether a failure was about the address.

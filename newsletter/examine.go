@@ -163,8 +163,8 @@ type sample struct {
 	captive map[string]bool // parts that show somebody no way to unsubscribe
 }
 
-// write writes the mail to people, and finds what they lack. It returns one of the mails, and what is wrong with
-// any of them; nil: there is none.
+// write writes the mail to people, and finds what they lack. It returns one of the mails, and what is wrong
+// with any of them; nil: there is none.
 func (e *examination) write(ctx context.Context, letter *outbox.Letter, people []audience.Person) (*sample,
 	error) {
 	missing, captive := map[string]bool{}, map[string]bool{}

@@ -51,7 +51,50 @@ func (c *Campaigns) Goes(ctx context.Context, messageID string) (bool, error) {
 	if fault.Is(err, fault.NotFound) {
 		return true, nil
 	}
-	return err == nil && (one.State == api.CampaignSending || one.State == api.CampaignSent), err
+	if err != nil || one.State != api.CampaignSending && one.State != api.CampaignSent {
+		return false, err
+	}
+	if err := c.Log.Reopened(ctx, at.run, at.chunk, at.offset); err != nil { // before a later run is looked at
+		return false, err
+	}
+	return true, c.resent(ctx, one, at)
+}
+
+// MayReplay returns Conflict if the dead letter of a recipient must not be sent again: its campaign was
+// cancelled, or sent to the recipient again.
+func (c *Campaigns) MayReplay(ctx context.Context, messageID string) error {
+	at, err := c.about(ctx, messageID)
+	if err != nil || at == nil {
+		return err
+	}
+	one, err := c.find(ctx, "", at.c.id)
+	if fault.Is(err, fault.NotFound) {
+		return nil
+	}
+	if err == nil && one.State == api.CampaignCancelled {
+		err = wrongState(&one.stored, "replay its messages")
+	}
+	if err != nil {
+		return err
+	}
+	return c.resent(ctx, one, at)
+}
+
+// resent returns Conflict, code CampaignResent, if a later run has a recipient, or may have.
+func (c *Campaigns) resent(ctx context.Context, one *campaign, at *place) error {
+	var later []sendlog.Run
+	for n := at.run.Number + 1; n <= len(one.Runs); n++ {
+		later = append(later, sendlog.Run{Campaign: one.Number, Number: n})
+	}
+	states, err := c.Log.StatesOf(ctx, at.ordinal, later...)
+	for i, s := range states {
+		if s != sendlog.Waiting && s != sendlog.Suppressed && s != sendlog.Unsubscribed && s != sendlog.Cancelled {
+			return fault.New(fault.Conflict, "CampaignResent",
+				"Run %d of campaign %q emails this subscriber: another email would be the second one", later[i].Number,
+				one.id)
+		}
+	}
+	return err
 }
 
 // RecordFacts records facts about messages. See [outbox.Facts].

@@ -1,6 +1,7 @@
 package newsletter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -211,7 +212,8 @@ func (c *keeper) finish(ctx context.Context, one *campaign) error {
 		if err != nil {
 			return err
 		}
-		if sum := sendlog.Sum(chunks); sum.States[sendlog.Deferred] > 0 || sum.Sending() > 0 {
+		sum := sendlog.Sum(chunks)
+		if one.State != api.CampaignSent && (sum.States[sendlog.Deferred] > 0 || sum.Sending() > 0) {
 			return errors.Join(c.cancelDeferred(ctx, one), c.cancelOwed(ctx, one, chunks)) // were being tried
 		}
 		if err := c.shelve(ctx, one.id); err != nil {
@@ -403,26 +405,13 @@ func (c *keeper) countAll(ctx context.Context, one *campaign, key string) (int, 
 		return 0, err
 	}
 	n, renewed := 0, time.Now()
-	for from := uint32(0); from < one.run().End; {
-		people, next, err := c.Audience.People(ctx, w.choice, from, one.run().End, stretchPages)
-		if err != nil {
-			return 0, err
-		}
-		if err := c.readSets(ctx, w, int(from/sendlog.ChunkSize)); err != nil {
-			return 0, err
-		}
-		for _, p := range people {
-			if w.wanted(p) {
-				n++
-			}
-		}
-		from = next
+	var lost error
+	err = c.eachWanted(ctx, w, func(some int) bool {
+		n += some
 		if time.Since(renewed) > countLease/3 {
-			renewed = time.Now()
-			if err := c.DB.Client().Expire(ctx, key, countLease).Err(); err != nil {
-				return 0, redisdb.Failed(err, "count the audience of campaign %s", one.id)
-			}
+			renewed, lost = time.Now(), c.DB.Client().Expire(ctx, key, countLease).Err()
 		}
-	}
-	return n, nil
+		return lost == nil
+	})
+	return n, cmp.Or(err, redisdb.Failed(lost, "count the audience of campaign %s", one.id))
 }

@@ -278,30 +278,5 @@ func eventOf(state string) event.Type {
 	return ""
 }
 
-// Resend begins the next run of a campaign that was sent or cancelled, to some of its people.
-func (c *life) Resend(ctx context.Context, bound, id string, in api.CampaignResend) (api.CampaignRun,
-	error) {
-	if !slices.Contains([]string{toFailed, toInDoubt, toNotOpened, toNewcomers}, in.To) {
-		return api.CampaignRun{}, fault.InvalidFields([]fault.Field{{Key: "to",
-			Message: "must be failed, inDoubt, notOpened or newcomers"}})
-	}
-	one, err := c.find(ctx, bound, id)
-	if err != nil {
-		return api.CampaignRun{}, err
-	}
-	if one.State != api.CampaignSent && one.State != api.CampaignCancelled || one.run() == nil {
-		return api.CampaignRun{}, wrongState(&one.stored, "send it again")
-	}
-	if len(one.Runs) == mostRuns {
-		return api.CampaignRun{}, fault.New(fault.Conflict, "CampaignState",
-			"Campaign %q was sent %d times, which is the most",
-			id, mostRuns)
-	}
-	if err := c.refused(ctx, one); err != nil {
-		return api.CampaignRun{}, err
-	}
-	return c.begin(ctx, one, in)
-}
-
 // mostRuns bounds the runs of a campaign: each is looked at for each person of the next.
 const mostRuns = 50

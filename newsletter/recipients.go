@@ -55,9 +55,8 @@ func (c *reports) runOf(ctx context.Context, bound, id string, q api.CampaignRec
 	if _, err := chosen(one.Campaign, q.Variant); err != nil {
 		return nil, sendlog.Run{}, err
 	}
-	if q.Run < 0 || q.Run > len(one.Runs) {
-		return nil, sendlog.Run{}, fault.InvalidFields([]fault.Field{{Key: "run",
-			Message: "must be a run of the campaign, which has " + strconv.Itoa(len(one.Runs))}})
+	if err := one.checkRun(q.Run); err != nil {
+		return nil, sendlog.Run{}, err
 	}
 	return one, sendlog.Run{Campaign: one.Number, Number: cmp.Or(q.Run, len(one.Runs))}, nil
 }
@@ -108,9 +107,10 @@ func (c *reports) someRecipients(ctx context.Context, one *campaign, run sendlog
 	if err != nil {
 		return 0, err
 	}
+	sent := one.Runs[run.Number-1]
 	for _, p := range people {
 		r := api.CampaignRecipient{Subscriber: subscriberID(p.Ordinal), State: stateNames[p.State], Run: run.Number,
-			QueueID: c.messageID(run.Campaign, run.Number, p.Ordinal, one.Runs[run.Number-1].Began),
+			QueueID: c.messageID(run.Campaign, run.Number, p.Ordinal, sent.Began), Attempts: p.Attempts,
 			Variant: one.nameOf(run.Number, p.Ordinal), Response: p.Why, Delivered: p.Bits[sendlog.Delivered],
 			Opened:  p.Bits[sendlog.Opened],
 			Clicked: p.Bits[sendlog.Clicked], Complained: p.Bits[sendlog.Complained], Left: p.Bits[sendlog.Left]}
@@ -121,7 +121,10 @@ func (c *reports) someRecipients(ctx context.Context, one *campaign, run sendlog
 		if err != nil && !fault.Is(err, fault.NotFound) {
 			return 0, err
 		}
-		r.Email = person.Email
+		if r.Email = person.Email; r.Email != "" && r.Attempts > 0 {
+			letter := sent.Letters[max(0, one.variantOf(run.Number, p.Ordinal))]
+			r.MessageID = c.Outbox.MessageID(letter, r.QueueID, one.Account, r.Email)
+		}
 		if q.Search != "" && !strings.Contains(strings.ToLower(r.Email), strings.ToLower(q.Search)) {
 			continue
 		}
@@ -140,7 +143,9 @@ func (c *reports) ExportRecipients(ctx context.Context, bound, id string, q api.
 		return err
 	}
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{"subscriber", "email", "state", "run", "variant", "queueId", "time", "response",
+	_ = out.Write([]string{"subscriber", "email", "state", "run", "variant", "queueId", "messageId", "attempts",
+		"time",
+		"response",
 		"delivered", "opened", "clicked", "complained", "left"}) // Error has the error
 	if run.Number > 0 {
 		_, err = c.eachRecipient(ctx, one, run, q, 0, func(r api.CampaignRecipient) bool {
@@ -149,8 +154,8 @@ func (c *reports) ExportRecipients(ctx context.Context, bound, id string, q api.
 				at = r.Time.Format(time.RFC3339)
 			}
 			_ = out.Write([]string{r.Subscriber, api.CSVCell(r.Email), r.State, strconv.Itoa(r.Run), r.Variant,
-				r.QueueID,
-				at, api.CSVCell(r.Response), yes(r.Delivered), yes(r.Opened), yes(r.Clicked), yes(r.Complained),
+				r.QueueID, r.MessageID, strconv.Itoa(r.Attempts), at, api.CSVCell(r.Response), yes(r.Delivered),
+				yes(r.Opened), yes(r.Clicked), yes(r.Complained),
 				yes(r.Left)})
 			return out.Error() == nil
 		})

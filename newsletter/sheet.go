@@ -289,7 +289,7 @@ func (w *walk) letterOf(ordinal uint32) *outbox.Letter {
 // judge records what came of a mail that was tried.
 func (s *sheet) judge(ctx context.Context, p audience.Person, a outbox.Addressee, offset int,
 	got outbox.Sending) {
-	move := sendlog.Move{Offset: offset, To: sendlog.Sent}
+	move := sendlog.Move{Offset: offset, To: sendlog.Sent, Attempts: 1}
 	switch got.Fate {
 	case outbox.FateSent:
 		s.works()

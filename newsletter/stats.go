@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/newsletter/audience"
 	"github.com/postroom/postroom/newsletter/sendlog"
 )
@@ -21,20 +23,25 @@ var stateNames = map[sendlog.State]string{
 	sendlog.Failed: "failed", sendlog.InDoubt: "inDoubt", sendlog.Cancelled: "cancelled",
 }
 
-// states returns the recipients of the last run of a campaign by state, and how many there are.
-func states(one *campaign, sum sendlog.Counts) (api.CampaignStates, int) {
+// states returns the recipients of a run of a campaign by state, and how many there are.
+func (c *campaign) states(run int, sum sendlog.Counts) (api.CampaignStates, int) {
 	s := named(sum)
-	all := sum.Taken
-	if run := one.run(); run != nil && one.State != api.CampaignSent {
-		waiting := max(0, run.Audience-sum.Taken)
-		all += waiting
-		if one.State == api.CampaignCancelled {
-			s.Cancelled += waiting
-		} else {
-			s.Waiting = waiting
-		}
+	return s, sum.Taken + c.wait(&s, run, sum.Taken)
+}
+
+// wait counts the people of a run who were not looked at, and returns how many there are.
+func (c *campaign) wait(s *api.CampaignStates, run, taken int) int {
+	r := c.Runs[run-1]
+	if r.Sent {
+		return 0
 	}
-	return s, all
+	waiting := max(0, r.Audience-taken)
+	if r.Ended != nil {
+		s.Cancelled += waiting
+	} else {
+		s.Waiting += waiting
+	}
+	return waiting
 }
 
 // named returns counted states as the API has them.
@@ -47,47 +54,106 @@ func named(sum sendlog.Counts) api.CampaignStates {
 	}
 }
 
-// Stats returns the numbers of the last run of a campaign.
-func (c *reports) Stats(ctx context.Context, bound, id string) (api.CampaignStats, error) {
+// checkRun returns an error if a campaign has no such run; 0 is the last one, or all.
+func (c *campaign) checkRun(run int) error {
+	if run >= 0 && run <= len(c.Runs) {
+		return nil
+	}
+	return fault.InvalidFields([]fault.Field{{Key: "run", Message: "must be a run of the campaign, which has " +
+		strconv.Itoa(len(c.Runs))}})
+}
+
+// Stats returns the numbers of a run of a campaign, or of all its runs together (0). Variants are those of
+// the first run, which has the test.
+func (c *reports) Stats(ctx context.Context, bound, id string, run int) (api.CampaignStats, error) {
 	one, err := c.find(ctx, bound, id)
+	if err == nil {
+		err = one.checkRun(run)
+	}
 	if err != nil {
 		return api.CampaignStats{}, err
 	}
-	st := api.CampaignStats{Campaign: id, State: one.State, Run: len(one.Runs), Links: []api.CampaignLink{},
-		Hours: []api.CampaignHour{}, Domains: []api.CampaignDomain{}}
-	run := one.run()
-	if run == nil {
+	st := api.CampaignStats{Campaign: id, State: one.State, Run: cmp.Or(run, len(one.Runs)),
+		Runs: []api.CampaignRunStats{}, Links: []api.CampaignLink{}, Hours: []api.CampaignHour{},
+		Domains: []api.CampaignDomain{}}
+	if st.Run == 0 {
 		return st, nil
 	}
-	chunks, err := c.Log.Chunks(ctx, one.key(), run.End)
-	if err != nil {
-		return st, err
+	sums := make([]sendlog.Counts, len(one.Runs))
+	for i, r := range one.Runs {
+		if sums[i], err = c.sum(ctx, one, i+1); err != nil {
+			return st, err
+		}
+		of := api.CampaignRunStats{Run: i + 1, To: r.To}
+		of.States, of.Audience = one.states(i+1, sums[i])
+		of.Started, of.Ended, of.Recounted = &r.Began, r.Ended, r.Recounted
+		of.Counting = !r.Counted && r.Ended == nil
+		if took := cmp.Or(endOf(&r), c.opts.Now()).Sub(r.Began).Seconds(); took > 0 {
+			of.Rate = float64(of.States.Sent) / took
+		}
+		known(&of.CampaignNumbers, sums[i])
+		st.Runs = append(st.Runs, of)
 	}
-	sum := sendlog.Sum(chunks)
-	st.States, st.Audience = states(one, sum)
-	st.Counting = !run.Counted && !ended(one.State)
-	st.Started, st.Ended, st.Recounted = &run.Began, run.Ended, run.Recounted
-	for field, into := range map[string]*int{
-		string(sendlog.Delivered): &st.Delivered, string(sendlog.Complained): &st.Complained,
-		string(sendlog.Left): &st.Left, string(sendlog.Opened): &st.Opened, "openedTotal": &st.OpenedTotal,
-		string(sendlog.OpenedBots): &st.OpenedBots, string(sendlog.Clicked): &st.Clicked,
-		"clickedTotal": &st.ClickedTotal, string(sendlog.ClickedBots): &st.ClickedBots,
-	} {
-		*into = sum.Fields[field]
+	all, sum := st.Runs[st.Run-1].CampaignNumbers, sums[st.Run-1]
+	if run == 0 && len(one.Runs) > 1 {
+		if sum, all.States, all.Audience, err = c.totals(ctx, one); err != nil {
+			return st, err
+		}
+		all.Started = &one.Runs[0].Began
+		known(&all, sum)
 	}
-	if took := cmp.Or(endOf(run), c.opts.Now()).Sub(run.Began).Seconds(); took > 0 {
-		st.Rate = float64(st.States.Sent) / took
-	}
+	st.CampaignNumbers = all
 	tables(&st, sum.Fields)
 	if len(one.Variants) > 0 {
-		st.Winner, st.Decided = run.Winner, run.Decided
-		if t := trialOf(one.Campaign); one.open() && run.Tested != nil && t.metric != byHand {
-			at := run.Tested.Add(t.wait)
+		st.Winner, st.Decided = one.run().Winner, one.run().Decided
+		if t := trialOf(one.Campaign); one.open() && one.run().Tested != nil && t.metric != byHand {
+			at := one.run().Tested.Add(t.wait)
 			st.Decides = &at
 		}
-		st.Variants = outcomes(one, sum)
+		st.Variants = outcomes(one, sums[max(run, 1)-1])
 	}
 	return st, nil
+}
+
+// sum returns the counters of a run.
+func (c *book) sum(ctx context.Context, one *campaign, run int) (sendlog.Counts, error) {
+	chunks, err := c.Log.Chunks(ctx, sendlog.Run{Campaign: one.Number, Number: run}, one.Runs[run-1].End)
+	return sendlog.Sum(chunks), err
+}
+
+// totals returns the counters of all runs of a campaign, and its recipients by state, each person once.
+func (c *book) totals(ctx context.Context, one *campaign) (sum sendlog.Counts, s api.CampaignStates, all int,
+	err error) {
+	last := len(one.Runs)
+	own, err := c.sum(ctx, one, last)
+	if err != nil || last == 1 {
+		s, all = one.states(last, own)
+		return own, s, all, err
+	}
+	runs, end := make([]sendlog.Run, last), uint32(0)
+	for i, r := range one.Runs {
+		runs[i], end = sendlog.Run{Campaign: one.Number, Number: i + 1}, max(end, r.End)
+	}
+	if sum, err = c.Log.Together(ctx, end, runs...); err != nil {
+		return sum, s, all, err
+	}
+	s, all = named(sum), sum.Taken
+	if one.run().To == toNewcomers { // other runs go to people of the runs before
+		all += one.wait(&s, last, own.Taken)
+	}
+	return sum, s, all, nil
+}
+
+// known fills in what became known of the recipients.
+func known(into *api.CampaignNumbers, sum sendlog.Counts) {
+	for field, n := range map[string]*int{
+		string(sendlog.Delivered): &into.Delivered, string(sendlog.Complained): &into.Complained,
+		string(sendlog.Left): &into.Left, string(sendlog.Opened): &into.Opened, "openedTotal": &into.OpenedTotal,
+		string(sendlog.OpenedBots): &into.OpenedBots, string(sendlog.Clicked): &into.Clicked,
+		"clickedTotal": &into.ClickedTotal, string(sendlog.ClickedBots): &into.ClickedBots,
+	} {
+		*n = sum.Fields[field]
+	}
 }
 
 func endOf(run *sending) time.Time {
@@ -145,39 +211,32 @@ func tables(st *api.CampaignStats, fields map[string]int) {
 	st.Domains = st.Domains[:min(len(st.Domains), mostRows)]
 }
 
-// Recount compares the counters of the last run with what is stored of each recipient, and replaces those
-// that differ.
+// Recount compares the counters of all runs with what is stored of each recipient, and replaces those that
+// differ.
 func (c *reports) Recount(ctx context.Context, bound, id string) (api.CampaignRecount, error) {
-	one, err := c.find(ctx, bound, id)
-	if err != nil {
-		return api.CampaignRecount{}, err
-	}
-	run := one.run()
-	if run == nil {
-		return api.CampaignRecount{}, nil
-	}
-	look := func() (api.CampaignStates, error) {
-		chunks, err := c.Log.Chunks(ctx, one.key(), run.End)
-		s, _ := states(one, sendlog.Sum(chunks))
-		return s, err
-	}
 	var answer api.CampaignRecount
-	if answer.Before, err = look(); err != nil {
+	one, err := c.find(ctx, bound, id)
+	if err != nil || one.run() == nil {
 		return answer, err
 	}
-	changed, err := c.Log.Recount(ctx, one.key(), run.End)
-	if err != nil {
+	if _, answer.Before, _, err = c.totals(ctx, one); err != nil {
 		return answer, err
 	}
-	answer.Changed = changed > 0
-	if answer.After, err = look(); err != nil {
+	for i, run := range one.Runs {
+		changed, err := c.Log.Recount(ctx, sendlog.Run{Campaign: one.Number, Number: i + 1}, run.End)
+		if err != nil {
+			return answer, err
+		}
+		answer.Changed = answer.Changed || changed > 0
+	}
+	if _, answer.After, _, err = c.totals(ctx, one); err != nil {
 		return answer, err
 	}
 	_, err = c.change(ctx, bound, id, func(s *stored) error {
 		now := c.opts.Now().UTC()
 		s.Version--
-		if n := one.key().Number; n <= len(s.Runs) {
-			s.Runs[n-1].Recounted = &now
+		for i := range min(len(one.Runs), len(s.Runs)) {
+			s.Runs[i].Recounted = &now
 		}
 		return nil
 	})

@@ -387,7 +387,7 @@ func (w *walk) wanted(p audience.Person) bool {
 	}
 	switch w.c.run().To {
 	case toFailed:
-		return had == sendlog.Failed
+		return had == sendlog.Failed && !got
 	case toInDoubt:
 		return had == sendlog.InDoubt
 	case toNotOpened:

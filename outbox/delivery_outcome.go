@@ -120,7 +120,8 @@ var (
 // endCodes are the codes of these faults in the API.
 var endCodes = map[error]string{
 	errNoGateway: "ENOGATEWAY", errNoAccount: "ENOACCOUNT", errNoSender: "ENOSENDER", errUnwritten: "EMESSAGE",
-	errTooLate: "EDELIVERBY", errInDoubt: "EINDOUBT", errLost: "EINTERNAL", errDoubts: "EINDOUBT",
+	errTooLate: "EDELIVERBY", errResent: "ERESENT", errInDoubt: "EINDOUBT", errLost: "EINTERNAL",
+	errDoubts: "EINDOUBT",
 }
 
 // endCode returns the code of an error that is one of these faults; "" for any other.

@@ -175,7 +175,10 @@ func (d *Desk) reopenArgs(ctx context.Context, before row, o reopening, now time
 		return after, args, err
 	}
 	args.Quotas, args.Partitions = check.args(after.partition)
-	if err = d.replayable(ctx, after); err != nil {
+	if err = d.replayable(ctx, after); err == nil && after.envelope.Campaign != nil && d.MayReplay != nil {
+		err = d.MayReplay(ctx, after.id)
+	}
+	if err != nil {
 		return after, args, err
 	}
 	queued := after.status.having(rcptQueued)

@@ -39,6 +39,7 @@ type Frozen struct {
 	Opens    bool             `json:"opens,omitempty"`
 	Clicks   bool             `json:"clicks,omitempty"`
 	Template *api.TemplateRef `json:"template,omitempty"`
+	Domain   string           `json:"domain,omitempty"` // of Message-IDs
 }
 
 // Addressee is whom a letter goes to, and what is theirs of it.
@@ -66,7 +67,8 @@ func (l *Letters) Letter(ctx context.Context, sh Shared) (*Letter, error) {
 		return nil, err
 	}
 	return &Letter{letters: l, shared: sh, account: b.account, content: b.content, added: b.added,
-		frozen: Frozen{Opens: b.added.Opens, Clicks: b.added.Clicks, Template: b.template}}, nil
+		frozen: Frozen{Opens: b.added.Opens, Clicks: b.added.Clicks, Template: b.template,
+			Domain: domainOf(b.content.renderer.Content().From.Address)}}, nil
 }
 
 // Freeze stores the content of a letter under an id, in place of the one before, until Release.
@@ -147,11 +149,10 @@ func (l *Letter) envelope(a Addressee) (envelope, error) {
 		Template: l.frozen.Template, additions: l.added, Returns: l.letters.opts.BounceDomain != "",
 		Bound: sh.Bound, Campaign: a.Campaign, preview: sh.Preview}
 	e.ListID = a.ListID
-	proof := l.letters.proof(a.ID, l.account.ID, e.To)
+	e.MessageID = l.letters.MessageID(Frozen{Domain: domainOf(from)}, a.ID, l.account.ID, to)
 	if sh.Preview {
-		proof = "preview"
+		e.MessageID = "<preview@" + domainOf(from) + ">"
 	}
-	e.MessageID = "<" + proof + "@" + domainOf(from) + ">"
 	return e, nil
 }
 
@@ -200,8 +201,13 @@ func (l *Letter) write(ctx context.Context, a Addressee, e *envelope) (*message.
 	return c, mail, nil
 }
 
-// Captive returns which parts of a rendered message, "html" and "text", show no way to unsubscribe. A text that
-// is made from the HTML shows what the HTML does.
+// MessageID returns the Message-ID header of a message that a frozen letter became.
+func (l *Letters) MessageID(f Frozen, id, account, to string) string {
+	return "<" + l.proof(id, account, []string{to}) + "@" + f.Domain + ">"
+}
+
+// Captive returns which parts of a rendered message, "html" and "text", show no way to unsubscribe. A text
+// that is made from the HTML shows what the HTML does.
 func (l *Letter) Captive(mail render.Mail) []string {
 	base := strings.TrimRight(l.Content().ServiceURL, "/")
 	ways := []string{base + "/unsubscribe?t=", base + "/preferences?t="}

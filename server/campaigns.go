@@ -192,14 +192,20 @@ func (r campaignRoutes) resendCampaign(ctx context.Context, in *resendCampaignIn
 	return r.campaigns.Resend(ctx, boundTo(ctx), in.Campaign, in.Body)
 }
 
-func (r campaignRoutes) campaignStats(ctx context.Context, in *campaignInput) (api.CampaignStats, error) {
-	return r.campaigns.Stats(ctx, boundTo(ctx), in.Campaign)
+type campaignStatsInput struct {
+	campaignInput
+	Run int `query:"run" minimum:"1" doc:"Only this run. Without it, all runs are counted together, and each person once"`
+}
+
+func (r campaignRoutes) campaignStats(ctx context.Context, in *campaignStatsInput) (api.CampaignStats,
+	error) {
+	return r.campaigns.Stats(ctx, boundTo(ctx), in.Campaign, in.Run)
 }
 
 // liveStats has a last event when nothing more happens by itself, or the process is about to end.
-func (r campaignRoutes) liveStats(_ context.Context, in *campaignInput) (live, error) {
+func (r campaignRoutes) liveStats(_ context.Context, in *campaignStatsInput) (live, error) {
 	return live{func(ctx context.Context) (any, bool, error) {
-		stats, err := r.campaigns.Stats(ctx, boundTo(ctx), in.Campaign)
+		stats, err := r.campaigns.Stats(ctx, boundTo(ctx), in.Campaign, in.Run)
 		return &stats, api.CampaignUnderWay(stats.State) && !r.draining.Load(), err
 	}}, nil
 }

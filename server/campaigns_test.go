@@ -84,7 +84,7 @@ func (w *world) reaches(t *testing.T, c *api.Client, id, state string) api.Campa
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for {
-		stats, err := api.GetCampaignStats.Do(ctx, c, id)
+		stats, err := api.GetCampaignStats.Do(ctx, c, api.CampaignStatsQuery{}, id)
 		if err != nil || stats.State != state && !redisdb.Pause(ctx, 20*time.Millisecond) {
 			t.Fatalf("%+v, %v; not %s", stats, err, state)
 		}

@@ -39,7 +39,8 @@ func TestLiveHasAnEventEachSecond(t *testing.T) {
 			t.Errorf("%v after %s, %v", err, took, rec.Header())
 		}
 		event := func(n int) string {
-			return "data: " + marshal(t, api.CampaignStats{Campaign: "c", Run: n, Links: []api.CampaignLink{},
+			return "data: " + marshal(t, api.CampaignStats{Campaign: "c", Run: n, Runs: []api.CampaignRunStats{},
+				Links: []api.CampaignLink{},
 				Hours: []api.CampaignHour{}, Domains: []api.CampaignDomain{}}) + "\n\n"
 		}
 		if want := event(1) + event(2) + event(3); rec.Body.String() != want {

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/postroom/postroom/api"
@@ -30,10 +31,19 @@ func (v recipientsView) Any() bool {
 	return v.Query.State != "" || v.Query.Search != "" || v.Query.Variant != ""
 }
 
+// run returns the run that the rows are of, as in URLs; empty: the last.
+func (v recipientsView) run() string {
+	if v.Query.Run == 0 {
+		return ""
+	}
+	return strconv.Itoa(v.Query.Run)
+}
+
 // at returns the URL of the same rows at another cursor.
 func (v recipientsView) at(cursor string) string {
 	return address(campaignPath(v.Campaign.Campaign.Campaign)+"/recipients", values(map[string]string{
-		"state": v.Query.State, "variant": v.Query.Variant, "q": v.Query.Search, "cursor": cursor}))
+		"state": v.Query.State, "variant": v.Query.Variant, "q": v.Query.Search, "cursor": cursor,
+		"run": v.run()}))
 }
 
 func (u campaignPages) recipients(w http.ResponseWriter, r *http.Request) error {
@@ -41,6 +51,7 @@ func (u campaignPages) recipients(w http.ResponseWriter, r *http.Request) error 
 	v := recipientsView{States: recipientStates, Query: api.CampaignRecipientQuery{State: in.Get("state"),
 		Variant: in.Get("variant"),
 		Search:  strings.TrimSpace(in.Get("q")), Cursor: in.Get("cursor"), PageSize: rowsPerPage}}
+	v.Query.Run, _ = strconv.Atoi(in.Get("run")) // anything else: the last
 	switch {
 	case v.Query.State != "" && !slices.Contains(recipientStates, v.Query.State):
 		return wrongField("state", "is not a state")
@@ -63,7 +74,8 @@ func (u campaignPages) recipients(w http.ResponseWriter, r *http.Request) error 
 		v.Top = v.at("")
 	}
 	v.Export = address("/v1"+campaignPath(id)+"/recipients/export", values(map[string]string{
-		"state": v.Query.State, "variant": v.Query.Variant, "search": v.Query.Search}))
+		"state": v.Query.State, "variant": v.Query.Variant, "search": v.Query.Search,
+		"run": v.run()}))
 	return u.show(w, r, http.StatusOK, "campaignrecipients", "Recipients of "+v.Campaign.Name, v)
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -66,6 +67,7 @@ func (u campaignPages) campaigns(w http.ResponseWriter, r *http.Request) error {
 type campaignView struct {
 	api.CampaignInfo
 	Stats  api.CampaignStats  // zero if it was never begun
+	Only   int                // the run that the numbers are of; 0: all together
 	Check  *api.CampaignCheck // nil: the visitor did not ask
 	Resend []resendChoice
 }
@@ -160,7 +162,8 @@ func (u campaignPages) campaign(w http.ResponseWriter, r *http.Request) error {
 	}
 	v := campaignView{CampaignInfo: info, Resend: resendChoices}
 	if info.Run > 0 {
-		if v.Stats, err = u.Campaigns.Stats(r.Context(), boundTo(r), id); err != nil {
+		v.Only, _ = strconv.Atoi(r.URL.Query().Get("run")) // anything else: all runs
+		if v.Stats, err = u.Campaigns.Stats(r.Context(), boundTo(r), id, v.Only); err != nil {
 			return err
 		}
 	}
@@ -225,6 +228,9 @@ func (u campaignPages) decideCampaign(w http.ResponseWriter, r *http.Request) er
 func (u campaignPages) resendCampaign(w http.ResponseWriter, r *http.Request) error {
 	run, err := u.Campaigns.Resend(r.Context(), boundTo(r), r.PathValue("id"), api.CampaignResend{
 		To: r.PostForm.Get("to"), Subject: strings.TrimSpace(r.PostForm.Get("subject"))})
+	if err == nil && run.Reason != "" {
+		return done(w, r, campaignPath(r.PathValue("id")), "%s.", run.Reason)
+	}
 	return u.ran(w, r, run, err)
 }
 

@@ -144,8 +144,11 @@ func TestACampaignOffersWhatItsStateAllows(t *testing.T) {
 			Detail: "8 % <came> back"}, Resend: resendChoices}
 		if state != "draft" && state != "scheduled" && state != "failed" && !before {
 			v.Run, v.Started = 2, &now
-			v.Stats = api.CampaignStats{Campaign: "spring", State: state, Rate: 12.34,
-				States: api.CampaignStates{Waiting: 1200, Sent: 3, Bounced: 2}, Opened: 2,
+			v.Stats = api.CampaignStats{Campaign: "spring", State: state,
+				CampaignNumbers: api.CampaignNumbers{Rate: 12.34,
+					States: api.CampaignStates{Waiting: 1200, Sent: 3, Bounced: 2}, Opened: 2},
+				Runs: []api.CampaignRunStats{{Run: 1}, {Run: 2, To: "failed",
+					CampaignNumbers: api.CampaignNumbers{Started: &now, Audience: 4213}}},
 				Links:   []api.CampaignLink{{URL: "https://x.example/<a>", Clicks: 7}},
 				Hours:   []api.CampaignHour{{Hour: now, Sent: 5}},
 				Domains: []api.CampaignDomain{{Domain: "example.net", Sent: 5, Opened: 4711, Clicked: 4712}}}
@@ -416,8 +419,8 @@ func TestTheResultsOfALargeCampaign(t *testing.T) {
 	v := campaignView{CampaignInfo: api.CampaignInfo{Campaign: whole(), State: api.CampaignSent, Run: 1},
 		Resend: resendChoices}
 	v.Campaign.Campaign = "spring"
-	v.Stats = api.CampaignStats{Campaign: "spring", States: api.CampaignStates{Sent: 10_000_000},
-		ClickedTotal: 5e6}
+	v.Stats = api.CampaignStats{Campaign: "spring", CampaignNumbers: api.CampaignNumbers{
+		States: api.CampaignStates{Sent: 10_000_000}, ClickedTotal: 5e6}}
 	began := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	for i := range 24 * 60 {
 		v.Stats.Hours = append(v.Stats.Hours, api.CampaignHour{Hour: began.Add(time.Duration(i) * time.Hour),

@@ -204,7 +204,7 @@ func (h *house) check(what, got, want string, ok bool) {
 
 // stats returns the numbers of a campaign.
 func (h *house) stats(ctx context.Context, id string) (api.CampaignStats, error) {
-	return api.GetCampaignStats.Do(ctx, h.client, id)
+	return api.GetCampaignStats.Do(ctx, h.client, api.CampaignStatsQuery{}, id)
 }
 
 // finished waits until a campaign is sent, and prints its progress.

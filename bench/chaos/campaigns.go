@@ -227,7 +227,7 @@ func (r *round) settled(ctx context.Context) bool {
 // outcome reads what Postroom says of a campaign; nil: it has not ended.
 func (r *round) outcome(ctx context.Context, id string) (*outcome, error) {
 	client := r.h.apis[0].client
-	st, err := api.GetCampaignStats.Do(ctx, client, id)
+	st, err := api.GetCampaignStats.Do(ctx, client, api.CampaignStatsQuery{}, id)
 	over := st.State == api.CampaignSent || st.State == api.CampaignCancelled
 	if err != nil || !over || st.States.Open() > 0 {
 		return nil, err

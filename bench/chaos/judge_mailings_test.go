@@ -41,7 +41,8 @@ func (q quill) ends(state string, of ...string) {
 		q.m.end.listed[n] = []listing{{state: one, queueID: fmt.Sprint("Q", n)}}
 	}
 	began := at(0)
-	q.m.end.stats = api.CampaignStats{State: state, Audience: s.Total(), States: s, Started: &began}
+	q.m.end.stats = api.CampaignStats{State: state, CampaignNumbers: api.CampaignNumbers{
+		Audience: s.Total(), States: s, Started: &began}}
 }
 
 func (q quill) sent(of ...string) { q.ends(api.CampaignSent, of...) }

@@ -37,9 +37,15 @@ func (c *campaignRecipientsCmd) Run(s *session) error {
 		Recipients []api.CampaignRecipient `json:"recipients"`
 		More       bool                    `json:"more"` // there are others
 	}{found, more}
-	g := newGrid("subscriber", "address", "state", "known", "message", "reply")
+	now := time.Now()
+	g := newGrid("subscriber", "address", "state", "known", "message", "attempts", "last attempt", "reply")
 	for _, r := range found {
-		g.add(r.Subscriber, orDash(r.Email), r.State, orDash(known(r)), r.QueueID, orDash(clip(r.Response, 80)))
+		last := "-"
+		if r.Time != nil {
+			last = stamp(*r.Time, now)
+		}
+		g.add(r.Subscriber, orDash(r.Email), r.State, orDash(known(r)), r.QueueID, r.Attempts, last,
+			orDash(clip(r.Response, 80)))
 	}
 	return s.table(out, err, "no recipients", g, noteIf(more, "there are others; all of them: --limit 0"))
 }
@@ -96,13 +102,22 @@ func (c *campaignSettleCmd) Run(s *session) error {
 type campaignStatsCmd struct {
 	reachFlags
 	ID string `arg:"" help:"Id of the campaign."`
+	Of int    `name:"run" placeholder:"N" help:"Only this run. Default: all runs together, each person once."`
 }
 
 // Run shows them.
 func (c *campaignStatsCmd) Run(s *session) error {
-	stats, err := api.GetCampaignStats.Do(s, s.client, c.ID)
+	stats, err := api.GetCampaignStats.Do(s, s.client, api.CampaignStatsQuery{Run: c.Of}, c.ID)
 	return s.answer(stats, err, func() {
 		s.show(statsFacts(stats, time.Now()))
+		runs := newGrid("run", "to", "people", "sent", "bounced", "failed", "opened", "clicked")
+		for _, r := range stats.Runs {
+			runs.add(r.Run, orDash(r.To), r.Audience, r.States.Sent, r.States.Bounced, r.States.Failed, r.Opened,
+				r.Clicked)
+		}
+		if len(stats.Runs) < 2 {
+			runs = grid{}
+		}
 		variants := newGrid("variant", "in the test", "sent", "bounced", "opened", "clicked", "left", "complained")
 		for _, v := range stats.Variants {
 			variants.add(v.Variant, v.Test, v.States.Sent, v.States.Bounced, v.Opened, v.Clicked, v.Left, v.Complained)
@@ -119,7 +134,7 @@ func (c *campaignStatsCmd) Run(s *session) error {
 		for _, h := range stats.Hours {
 			hours.add(h.Hour.Local().Format("2006-01-02 15:04"), h.Sent, h.Opens, h.Clicks)
 		}
-		s.tables(variants, links, domains, hours)
+		s.tables(runs, variants, links, domains, hours)
 	})
 }
 

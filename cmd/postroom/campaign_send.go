@@ -30,6 +30,9 @@ func (c *campaignSendCmd) Run(s *session) error {
 		}
 	}
 	run, err := api.SendCampaign.Do(s, s.client, api.CampaignStart{At: startOf(c.At, time.Now())}, c.ID)
+	if err == nil && run.Reason != "" {
+		return s.said(run, nil, "%s", run.Reason)
+	}
 	if err != nil || !c.Watch {
 		return s.ran(run, err)
 	}
@@ -121,12 +124,15 @@ func (c *campaignWatchCmd) Run(s *session) error { return s.watchCampaign(c.ID) 
 func (s *session) watchCampaign(id string) error {
 	var bar *progressbar.ProgressBar
 	for {
-		stats, err := api.GetCampaignStats.Do(s, s.client, id)
+		stats, err := api.GetCampaignStats.Do(s, s.client, api.CampaignStatsQuery{}, id)
 		if s.Err() != nil {
 			return nil
 		}
 		if err != nil {
 			return err
+		}
+		if n := len(stats.Runs); n > 0 {
+			stats.CampaignNumbers = stats.Runs[n-1].CampaignNumbers // of the run that is watched
 		}
 		if !api.CampaignUnderWay(stats.State) || stats.State == api.CampaignHeld {
 			if bar != nil {

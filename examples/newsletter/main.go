@@ -178,7 +178,7 @@ func (n newsletter) watch(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		now, err := api.GetCampaignStats.Do(ctx, n.client, n.campaign)
+		now, err := api.GetCampaignStats.Do(ctx, n.client, api.CampaignStatsQuery{}, n.campaign)
 		if ctx.Err() != nil {
 			return nil
 		}

@@ -104,7 +104,8 @@ func (l *Log) Forget(ctx context.Context, r Run, end uint32) error {
 	pipe := c.Pipeline()
 	for chunk := range Chunks(end) {
 		key := logKey(r, chunk)
-		keys := []string{key, key + ":counts", key + ":sheets", key + ":owed", key + ":why", key + ":groups"}
+		keys := []string{key, key + ":counts", key + ":sheets", key + ":owed", key + ":why", key + ":tried",
+			key + ":groups"}
 		for _, b := range bits {
 			keys = append(keys, key+":"+string(b))
 		}
@@ -124,9 +125,16 @@ func (l *Log) Forget(ctx context.Context, r Run, end uint32) error {
 	return redisdb.Failed(err, "delete what is known of run %s", r)
 }
 
-// Ended settles a deferred person whose message of the outbox has ended. Nobody else is changed.
+// Ended settles a deferred person whose message in the outbox has finished, or was tried again: then the
+// person stays deferred. Nobody else is changed.
 func (l *Log) Ended(ctx context.Context, r Run, chunk int, m Move) error {
 	_, err := l.settle(ctx, r, chunk, "", letters([]State{Deferred}), m)
+	return err
+}
+
+// Reopened makes a person deferred again whose dead letter is being replayed.
+func (l *Log) Reopened(ctx context.Context, r Run, chunk, offset int) error {
+	_, err := l.settle(ctx, r, chunk, "", letters([]State{Failed, Bounced}), Move{Offset: offset, To: Deferred})
 	return err
 }
 

@@ -108,14 +108,14 @@ func TestReading(t *testing.T) {
 	b, ctx := opened(t), t.Context()
 	s := b.sheet(t, 0, 7, 8)
 	b.mark(t, s, 7)
-	b.settle(t, "11", Move{Offset: 7, To: Sent}, Move{Offset: 8, To: Failed, Why: "554 no"})
+	b.settle(t, "11", Move{Offset: 7, To: Sent}, Move{Offset: 8, To: Failed, Why: "554 no", Attempts: 1})
 	b.note(t, "11", Note{Offset: 7, Bit: Opened}, Note{Offset: 99, Bit: Left})
 	people, err := b.People(ctx, run5, chunk3, []int{0, 7, 8, 99, ChunkSize - 1})
 	do(t, err)
 	want := []Person{
 		{Ordinal: chunk3 * ChunkSize, State: Taken},
 		{Ordinal: chunk3*ChunkSize + 7, State: Sent, Bits: map[Bit]bool{Opened: true}},
-		{Ordinal: chunk3*ChunkSize + 8, State: Failed, Why: "554 no"},
+		{Ordinal: chunk3*ChunkSize + 8, State: Failed, Why: "554 no", Attempts: 1},
 		{Ordinal: chunk3*ChunkSize + 99, Bits: map[Bit]bool{Left: true}},
 		{Ordinal: (chunk3+1)*ChunkSize - 1},
 	}
@@ -126,7 +126,7 @@ func TestReading(t *testing.T) {
 			}
 		}
 		if people[i].At.IsZero() == (want[i].Why != "") {
-			t.Errorf("%d: reply at %v", people[i].Ordinal, people[i].At)
+			t.Errorf("%d: tried at %v", people[i].Ordinal, people[i].At)
 		}
 		people[i].Bits, people[i].At, want[i].Bits = nil, time.Time{}, nil
 	}

@@ -3,6 +3,7 @@ package sendlog
 import (
 	"context"
 	"errors"
+	mathbits "math/bits"
 	"strconv"
 	"strings"
 	"time"
@@ -145,13 +146,96 @@ func Sum(chunks []Chunk) Counts {
 	return sum
 }
 
+// Together returns the counters of several runs of a campaign, in which each person counts once: as sent if a
+// run reached the person, else with the state of the last run that had the person, and with the bits of all
+// runs. All other counters are added up. end is the end of the longest run.
+func (l *Log) Together(ctx context.Context, end uint32, runs ...Run) (Counts, error) {
+	all := newCounts()
+	for _, r := range runs {
+		chunks, err := l.Chunks(ctx, r, end)
+		if err != nil {
+			return all, err
+		}
+		for field, n := range Sum(chunks).Fields {
+			all.Fields[field] += n
+		}
+	}
+	for _, b := range bits {
+		all.Fields[string(b)] = 0
+	}
+	for chunk := range Chunks(end) {
+		var has [ChunkSize]State
+		sets := map[Bit]*[ChunkSize / 8]byte{}
+		for _, r := range runs {
+			states, theirs, err := l.everybody(ctx, r, chunk)
+			if err != nil {
+				return all, err
+			}
+			for o, s := range states {
+				if s != Waiting && has[o] != Sent {
+					has[o] = s
+				}
+			}
+			for b, set := range theirs {
+				if sets[b] == nil {
+					sets[b] = new([ChunkSize / 8]byte)
+				}
+				for i := range len(set) {
+					sets[b][i] |= set[i]
+				}
+			}
+		}
+		all.count(has[:], sets)
+	}
+	return all, nil
+}
+
+// count adds the people of a chunk.
+func (c *Counts) count(states []State, sets map[Bit]*[ChunkSize / 8]byte) {
+	for _, s := range states {
+		if s != Waiting {
+			c.Taken++
+		}
+		if s > AtDot {
+			c.States[s]++
+		}
+	}
+	for b, set := range sets {
+		for _, eight := range set {
+			c.Fields[string(b)] += mathbits.OnesCount8(eight)
+		}
+	}
+}
+
 // Person is what is known of a person of a run.
 type Person struct {
-	Ordinal uint32
-	State   State
-	Bits    map[Bit]bool
-	Why     string    // the last reply; empty: none is kept
-	At      time.Time // of that reply
+	Ordinal  uint32
+	State    State
+	Bits     map[Bit]bool
+	Why      string    // the last reply, of those that did not end well; empty: none is kept
+	Attempts int       // made
+	At       time.Time // time of the last attempt; zero: there was none
+}
+
+// StatesOf returns the states of a person in some runs.
+func (l *Log) StatesOf(ctx context.Context, ordinal uint32, runs ...Run) ([]State, error) {
+	if len(runs) == 0 {
+		return nil, nil
+	}
+	chunk, offset := ChunkOf(ordinal)
+	pipe := l.db.Client().Pipeline()
+	answers := make([]*redis.IntSliceCmd, len(runs))
+	for i, r := range runs {
+		answers[i] = pipe.BitField(ctx, logKey(r, chunk), "GET", "u4", "#"+strconv.Itoa(offset))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, redisdb.Failed(err, "read the states of a person")
+	}
+	states := make([]State, len(runs))
+	for i, answer := range answers {
+		states[i] = State(answer.Val()[0])
+	}
+	return states, nil
 }
 
 // States returns the states of a chunk by offset.
@@ -215,28 +299,32 @@ func (l *Log) People(ctx context.Context, r Run, chunk int, offsets []int) ([]Pe
 	if err != nil {
 		return nil, err
 	}
-	fields := make([]string, len(offsets))
+	fields, gets := make([]string, len(offsets)), make([]any, 0, 3*len(offsets))
 	for i, o := range offsets {
 		fields[i] = strconv.Itoa(o)
+		gets = append(gets, "GET", "u40", "#"+fields[i])
 	}
 	whys, err := l.db.Client().HMGet(ctx, logKey(r, chunk)+":why", fields...).Result()
 	if err != nil {
 		return nil, redisdb.Failed(err, "read replies of run %s", r)
 	}
+	tried, err := l.db.Client().BitField(ctx, logKey(r, chunk)+":tried", gets...).Result()
+	if err != nil {
+		return nil, redisdb.Failed(err, "read attempts of run %s", r)
+	}
 	people := make([]Person, len(offsets))
 	for i, o := range offsets {
-		p := Person{Ordinal: uint32(chunk*ChunkSize + o), Bits: map[Bit]bool{}}
+		p := Person{Ordinal: uint32(chunk*ChunkSize + o), Bits: map[Bit]bool{}, Attempts: int(tried[i] & 0xff)}
+		if p.Attempts > 0 {
+			p.At = time.Unix(tried[i]>>8, 0).UTC()
+		}
 		if o < len(states) {
 			p.State = states[o]
 		}
 		for b, set := range sets {
 			p.Bits[b] = set.Has(o)
 		}
-		if text, ok := whys[i].(string); ok {
-			at, why, _ := strings.Cut(text, " ")
-			ms, _ := strconv.ParseInt(at, 10, 64)
-			p.Why, p.At = why, redisdb.Time(ms)
-		}
+		p.Why, _ = whys[i].(string)
 		people[i] = p
 	}
 	return people, nil

@@ -66,7 +66,6 @@ type marked struct {
 
 type settleArgs struct {
 	Sheet string
-	Now   time.Time
 	Keep  int
 	Moves []string
 }
@@ -254,7 +253,13 @@ type Move struct {
 	Offset int
 	To     State
 	Why    string // the last reply, of those that did not end well; empty: none is kept
+
+	Attempts int       // made; 0: as before, [OneMore]: one more than before
+	At       time.Time // time of the last attempt; zero: now
 }
+
+// OneMore is the Attempts of a move after one more attempt.
+const OneMore = -1
 
 // mostReplies is how many replies are kept of a chunk: a campaign to 10 million keeps 100,000 at least.
 const mostReplies = 6400
@@ -277,11 +282,11 @@ func (l *Log) settle(ctx context.Context, r Run, chunk int, sheet, from string, 
 	if len(moves) == 0 {
 		return nil, nil
 	}
-	args := settleArgs{Sheet: sheet, Now: time.Now(), Keep: mostReplies,
-		Moves: make([]string, 0, 4*len(moves))}
+	args := settleArgs{Sheet: sheet, Keep: mostReplies, Moves: make([]string, 0, 6*len(moves))}
 	for _, m := range moves {
 		args.Moves = append(args.Moves, strconv.Itoa(m.Offset), strconv.Itoa(int(m.To)),
-			cmp.Or(from, letters(before[m.To])), m.Why)
+			cmp.Or(from, letters(before[m.To])), m.Why, strconv.Itoa(m.Attempts),
+			strconv.FormatInt(cmp.Or(m.At, time.Now()).UnixMilli(), 10))
 	}
 	answer, err := settleScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk)}, args)
 	if err != nil {

@@ -132,7 +132,7 @@ func TestRepliesAreKept(t *testing.T) {
 	t.Parallel()
 	b, ctx := opened(t), t.Context()
 	b.sheet(t, 1, 2, 3)
-	b.settle(t, "11", Move{Offset: 1, To: Bounced, Why: "550 5.1.1 no such user"},
+	b.settle(t, "11", Move{Offset: 1, To: Bounced, Why: "550 5.1.1 no such user", Attempts: 1},
 		Move{Offset: 2, To: Suppressed})
 	b.settle(t, "0", Move{Offset: 1, To: Failed, Why: "another"})
 	people, err := b.People(ctx, run5, chunk3, []int{1, 2})
@@ -145,13 +145,61 @@ func TestRepliesAreKept(t *testing.T) {
 	}
 	fill := map[string]any{}
 	for n := range mostReplies - 1 {
-		fill[fmt.Sprint(10_000+n)] = "1 x"
+		fill[fmt.Sprint(10_000+n)] = "x"
 	}
 	do(t, b.db.Client().HSet(ctx, logKey(run5, chunk3)+":why", fill).Err())
 	b.settle(t, "1", Move{Offset: 3, To: Failed, Why: "one too many"})
 	if people, err = b.People(ctx, run5, chunk3, []int{3}); err != nil || people[0].Why != "" {
 		t.Errorf("%+v, %v", people, err)
 	}
+}
+
+// TestAttemptsAreCounted: the reply belongs to the state, and a dead letter that is replayed is deferred
+// again.
+func TestAttemptsAreCounted(t *testing.T) {
+	t.Parallel()
+	b, ctx := opened(t), t.Context()
+	b.sheet(t, 1, 2)
+	first := time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)
+	person := func() Person {
+		people, err := b.People(ctx, run5, chunk3, []int{1})
+		do(t, err)
+		people[0].Ordinal, people[0].Bits = 0, nil
+		return people[0]
+	}
+	for n, c := range []struct {
+		do   func() error
+		want Person
+	}{
+		{func() error {
+			_, err := b.Settle(ctx, run5, chunk3, Move{Offset: 1, To: Deferred, Why: "451 later", Attempts: 1,
+				At: first})
+			return err
+		}, Person{State: Deferred, Why: "451 later", Attempts: 1, At: first}},
+		{func() error {
+			return b.Ended(ctx, run5, chunk3, Move{Offset: 1, To: Deferred, Why: "451 again", Attempts: 2,
+				At: first.Add(time.Minute)})
+		}, Person{State: Deferred, Why: "451 again", Attempts: 2, At: first.Add(time.Minute)}},
+		{func() error {
+			return b.Ended(ctx, run5, chunk3, Move{Offset: 1, To: Failed, Why: "554 no", Attempts: OneMore,
+				At: first.Add(time.Hour)})
+		}, Person{State: Failed, Why: "554 no", Attempts: 3, At: first.Add(time.Hour)}},
+		{func() error { return b.Reopened(ctx, run5, chunk3, 1) },
+			Person{State: Deferred, Attempts: 3, At: first.Add(time.Hour)}},
+		{func() error {
+			return b.Ended(ctx, run5, chunk3, Move{Offset: 1, To: Sent, Attempts: OneMore,
+				At: first.Add(2 * time.Hour)})
+		}, Person{State: Sent, Attempts: 4, At: first.Add(2 * time.Hour)}},
+		{func() error { return b.Reopened(ctx, run5, chunk3, 1) },
+			Person{State: Sent, Attempts: 4, At: first.Add(2 * time.Hour)}},
+	} {
+		do(t, c.do())
+		if diff := cmp.Diff(c.want, person()); diff != "" {
+			t.Errorf("step %d (-want +got)\n%s", n, diff)
+		}
+	}
+	b.owed(t)
+	b.exact(t)
 }
 
 // TestAWorkerWithoutItsSheetOnlySaysWhoWasSent: the others may be with another worker.

@@ -27,8 +27,17 @@ local function change(log, offset, new, allowed)
     return false
   end
   count(log, offset, old, tonumber(new))
-  if new == '4' then redis.call('SADD', log .. ':owed', offset) elseif old == 4 then redis.call('SREM', log .. ':owed', offset) end
+  if new ~= '4' and old == 4 then redis.call('SREM', log .. ':owed', offset)
+  elseif new == '4' and old < 3 then redis.call('SADD', log .. ':owed', offset) end -- else the outbox has the message
   return true
+end
+
+-- note_attempt notes the number of attempts for a person (-1: one more than before) in 8 bits, and the time of the last
+-- one in 32 bits of seconds.
+local function note_attempt(log, offset, ms, attempts)
+  local key, place = log .. ':tried', '#' .. offset
+  if attempts < 0 then attempts = redis.call('BITFIELD', key, 'GET', 'u40', place)[1] % 256 + 1 end
+  redis.call('BITFIELD', key, 'SET', 'u40', place, string.format('%.0f', math.floor(ms / 1000) * 256 + math.min(attempts, 255)))
 end
 
 -- note_earlier sets a field to a time, unless it has an earlier one.
@@ -64,6 +73,7 @@ local function put_back(log, sheet, doubt)
       first, back = first or offset, back + 1
     elseif state == 2 then
       change(log, offset, doubt, 'c')
+      note_attempt(log, offset, redis.call('TIME')[1] * 1000, -1)
       doubts = doubts + 1
     end
   end

@@ -1,0 +1,93 @@
+package newsletter
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/newsletter/sendlog"
+)
+
+// Resend begins the next run of a campaign that was sent or cancelled, to some of its people. If there are
+// none, it begins none, and says so.
+func (c *Campaigns) Resend(ctx context.Context, bound, id string, in api.CampaignResend) (api.CampaignRun,
+	error) {
+	if !slices.Contains([]string{toFailed, toInDoubt, toNotOpened, toNewcomers}, in.To) {
+		return api.CampaignRun{}, fault.InvalidFields([]fault.Field{{Key: "to",
+			Message: "must be failed, inDoubt, notOpened or newcomers"}})
+	}
+	one, err := c.find(ctx, bound, id)
+	if err != nil {
+		return api.CampaignRun{}, err
+	}
+	if one.State != api.CampaignSent && one.State != api.CampaignCancelled || one.run() == nil {
+		return api.CampaignRun{}, wrongState(&one.stored, "send it again")
+	}
+	if len(one.Runs) == mostRuns {
+		return api.CampaignRun{}, fault.New(fault.Conflict, "CampaignState",
+			"Campaign %q was sent %d times, which is the most",
+			id, mostRuns)
+	}
+	if err := c.refused(ctx, one); err != nil {
+		return api.CampaignRun{}, err
+	}
+	anybody, err := c.keeper.anybody(ctx, one, in.To)
+	if err != nil {
+		return api.CampaignRun{}, err
+	}
+	if !anybody {
+		run := ran(one)
+		run.Reason = "There is nobody to send it to"
+		return run, nil
+	}
+	return c.begin(ctx, one, in)
+}
+
+// lookFor bounds how long Resend looks for somebody. After that it takes for granted that there is somebody.
+const lookFor = 5 * time.Second
+
+// anybody reports whether the next run of a campaign would go to anybody.
+func (c *keeper) anybody(ctx context.Context, before *campaign, to string) (bool, error) {
+	end, err := c.Audience.End(ctx, before.Account)
+	if err != nil {
+		return false, err
+	}
+	next, began := *before, time.Now()
+	next.Runs = append(slices.Clip(next.Runs), sending{Began: c.opts.Now(), End: end, To: to})
+	w, err := c.newWalk(ctx, &next)
+	if err != nil {
+		return false, err
+	}
+	found := false
+	err = c.eachWanted(ctx, w, func(n int) bool {
+		found = n > 0 || time.Since(began) > lookFor
+		return !found
+	})
+	return found, err
+}
+
+// eachWanted calls fn with the number of people whom a run goes to, for some subscribers after the other,
+// until it returns false.
+func (c *keeper) eachWanted(ctx context.Context, w *walk, fn func(n int) bool) error {
+	for from := uint32(0); from < w.c.run().End; {
+		people, next, err := c.Audience.People(ctx, w.choice, from, w.c.run().End, stretchPages)
+		if err != nil {
+			return err
+		}
+		if err := c.readSets(ctx, w, int(from/sendlog.ChunkSize)); err != nil {
+			return err
+		}
+		n := 0
+		for _, p := range people {
+			if w.wanted(p) {
+				n++
+			}
+		}
+		if from = next; !fn(n) {
+			return nil
+		}
+	}
+	return nil
+}
