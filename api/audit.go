@@ -7,7 +7,7 @@ type AuditResult string
 
 // The results of changes.
 const (
-	// AuditBegun is an entry of intent without a result: the change is under way, or its process died.
+	// AuditBegun is a change without a result: its process died, or it takes more than ten minutes.
 	AuditBegun   AuditResult = "begun"
 	AuditDone    AuditResult = "done"
 	AuditRefused AuditResult = "refused" // nothing was changed: reason says why
@@ -43,15 +43,14 @@ type AuditEntry struct {
 	Seq     int64         `json:"seq" doc:"Number of the entry, from 1, without gaps"`
 	ID      string        `json:"id" doc:"Position in the log, for cursors"`
 	Time    time.Time     `json:"time"`
-	Result  AuditResult   `json:"result" doc:"begun (under way, or its process died), done, refused or failed"`
-	Begun   int64         `json:"begun,omitempty" doc:"seq of the entry of intent that this result ends"`
+	Result  AuditResult   `json:"result" doc:"done, refused, failed, or begun: the process of the change died, or the change takes more than ten minutes"`
 	Action  string        `json:"action" doc:"Method and route, such as PUT /v1/account/{account}; or login, logout, smtp login, secret rotate"`
 	Who     AuditActor    `json:"who"`
 	Object  *AuditObject  `json:"object,omitempty"`
 	Changes []AuditChange `json:"changes,omitempty" doc:"Fields that differ after the change. Of a change that has no single record: what was asked for"`
 	Reason  string        `json:"reason,omitempty" doc:"Why it was refused, or failed"`
-	Count   int           `json:"count,omitempty" doc:"Of folded refusals and logins: how many there were since"`
-	Since   *time.Time    `json:"since,omitempty" doc:"The first of those counted"`
+	Count   int           `json:"count,omitempty" doc:"How many refusals or logins this entry counts"`
+	Since   *time.Time    `json:"since,omitempty" doc:"Time of the first refusal or login that the entry counts; when a change with the result begun began"`
 	Request string        `json:"requestId,omitempty"`
 	Nonce   string        `json:"nonce" doc:"Random, so that no two entries are the same"`
 	Prev    string        `json:"prev" doc:"hash of the entry before; empty: this is the first"`
@@ -107,7 +106,7 @@ type AuditVerified struct {
 	Entries    int64          `json:"entries"`
 	First      int64          `json:"first" doc:"seq of the oldest entry that is kept"`
 	Head       AuditHead      `json:"head" doc:"The newest entry. Keep it elsewhere: with it a later verification shows that nothing was cut off"`
-	Unfinished []int64        `json:"unfinished" doc:"seq of the entries of intent without a result, 100 at most"`
+	Unfinished []int64        `json:"unfinished" doc:"seq of the entries with the result begun, 100 at most"`
 	Problems   []AuditProblem `json:"problems" doc:"100 at most"`
 	Time       time.Time      `json:"time"`
 }

@@ -39,6 +39,7 @@ type PersonInfo struct {
 	Role          Role       `json:"role"`
 	Accounts      []string   `json:"accounts" doc:"The only accounts that the person may see; empty: all"`
 	Identity      *Identity  `json:"identity,omitempty"`
+	Alias         string     `json:"alias,omitempty" doc:"The person's name at the issuer, if it has changed since the person was created here"`
 	Disabled      bool       `json:"disabled"`
 	Invited       bool       `json:"invited" doc:"The person has no password yet; a link sets one"`
 	TOTP          bool       `json:"totp" doc:"A code of an app is needed to log in"`

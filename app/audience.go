@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 
-	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/newsletter/audience"
 )
 
@@ -19,7 +18,7 @@ func (a *App) buildAudience(context.Context) error {
 		},
 		Campaigns: func() audience.Campaigns { return a.campaigns },
 	}, audience.Options{PendingRetention: a.cfg.Newsletter.PendingRetention, InUse: inUse(a), Logger: a.log,
-		Registry: a.metrics, ImportRoom: accounts.Room(a.accounts, "importSize")})
+		Registry: a.metrics, ImportRoom: a.importRoom()})
 	if err != nil {
 		return err
 	}

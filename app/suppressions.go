@@ -1,6 +1,8 @@
 package app
 
 import (
+	"context"
+
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/config"
 	"github.com/postroom/postroom/outbox/suppression"
@@ -18,8 +20,19 @@ func newSuppressions(a *App) (*suppression.Store, error) {
 		Instance: c.Scope == "instance", SoftBounces: soft, SoftWindow: c.SoftWindow, SoftExpiry: c.SoftExpiry,
 		HardExpiry: c.HardBounceExpiry, ComplaintExpiry: c.ComplaintExpiry, Ring: a.ring, Logger: a.log,
 		Registry: a.metrics,
-		Room:     accounts.Room(a.accounts, "suppressions"), ImportRoom: accounts.Room(a.accounts, "importSize"),
+		Room:     accounts.Room(a.accounts, "suppressions"), ImportRoom: a.importRoom(),
 	})
+}
+
+// importRoom checks the quota of an import and the memory of Redis, again for each part of the file.
+func (a *App) importRoom() suppression.Room {
+	quota := accounts.Room(a.accounts, "importSize")
+	return func(ctx context.Context, account string, count func() (used, more int, err error)) error {
+		if err := a.outbox.AdmitsWrite(ctx, 64<<10); err != nil {
+			return err
+		}
+		return quota(ctx, account, count)
+	}
 }
 
 // quota returns the settings of quotas.

@@ -123,7 +123,7 @@ type Redis struct {
 	WaitReplicas   int           `key:"waitReplicas" default:"0" min:"0" max:"10" doc:"Number of Redis replicas that must have a message before it is accepted, and before its final dot is sent. 0: accepted when the master has it. See Which Redis, and what it can lose."`
 	WaitTimeout    time.Duration `key:"waitTimeout" default:"1s" min:"10ms" max:"5s" doc:"How long to wait for these replicas. After that: 503 NotReplicated."`
 	MaxMemory      Memory        `key:"maxMemory" default:"50%" doc:"Memory that the embedded Redis may use for data: a size such as 2GB, or a share of the memory of the machine, or of its container if that has less, such as 50%. It never throws anything away for it: new mail is refused before it is full (redis.maxMemoryShare). 0: no limit. A Redis of your own has its own maxmemory."`
-	MaxMemoryShare float64       `key:"maxMemoryShare" default:"0.75" min:"0.1" max:"1" doc:"Share of Redis' maxmemory beyond which new mail is refused (503, Retry-After), so that queued mail can still be delivered. Without maxmemory it has no effect."`
+	MaxMemoryShare float64       `key:"maxMemoryShare" default:"0.75" min:"0.1" max:"1" doc:"Share of Redis' maxmemory beyond which new mail, and all else that makes Redis larger, is refused (503, Retry-After), so that queued mail can still be delivered. Without maxmemory it has no effect."`
 }
 
 // Outbox limits the queued mail, and says what is kept of mail that was sent.

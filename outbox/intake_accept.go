@@ -384,6 +384,16 @@ func (in *Intake) Admits(ctx context.Context) error {
 	return nil
 }
 
+// AdmitsWrite is Admits for a request that stores so many bytes and is no message. Many at once can't fill the
+// memory before its share is asked for again.
+func (in *Intake) AdmitsWrite(ctx context.Context, size int64) error {
+	if in.unseen.Add(size+overhead) >= lookEvery {
+		in.checked()
+		in.DB.AskMemory()
+	}
+	return in.Admits(ctx)
+}
+
 func full(format string, args ...any) error {
 	f := fault.New(fault.Unavailable, "OutboxFull", format+"; try again when some of its mail has gone out",
 		args...)

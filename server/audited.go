@@ -25,7 +25,7 @@ func changes(kind, param string) audited { return audited{kind: kind, param: par
 // unlogged routes are not in the audit log, for a reason.
 func unlogged(why string) audited { return audited{why: why} }
 
-// recorded calls the handler of a route, between the two entries of the audit log if it has any.
+// recorded calls the handler of a route, and has the audit log record it if it is a change.
 func recorded[I, O any](s *Server, c echo.Context, r route, in *I, h handler[I, O]) (out O, err error) {
 	ctx := c.Request().Context()
 	if r.audited.kind == "" {
@@ -76,8 +76,8 @@ func (s *Server) noteRefusal(c echo.Context, r route, grant *access.Grant, err e
 	}
 	kind := fault.KindOf(err)
 	if kind == fault.Unauthorized || kind == fault.Forbidden || fault.CodeOf(err) == "TooManyFailures" {
-		s.parts.Audit.Note(grant.Actor(clients.Of(c.Request()).String()), api.AuditRefused, r.method+" "+r.path,
-			err.Error(), requestID(c))
+		s.parts.Audit.Note(api.AuditEntry{Who: grant.Actor(clients.Of(c.Request()).String()),
+			Result: api.AuditRefused, Action: r.method + " " + r.path, Reason: err.Error(), Request: requestID(c)})
 	}
 }
 

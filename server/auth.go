@@ -60,6 +60,14 @@ func (s *Server) admit(c echo.Context, r route) (*access.Grant, error) {
 	if err := r.admits(grant); err != nil {
 		return grant, err
 	}
+	if size := c.Request().ContentLength; r.grows {
+		if size < 0 {
+			size = r.limit
+		}
+		if err := s.parts.Outbox.AdmitsWrite(c.Request().Context(), size); err != nil {
+			return grant, err
+		}
+	}
 	clients.Prove(c.Request().Context())
 	c.SetRequest(c.Request().WithContext(context.WithValue(c.Request().Context(), grantKey{}, grant)))
 	return grant, nil

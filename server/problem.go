@@ -14,6 +14,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/server/access"
 )
 
@@ -46,6 +47,9 @@ func (s *Server) answerError(err error, c echo.Context) {
 // here; the client does not get its text.
 func (s *Server) problemOf(err error, c echo.Context) api.Problem {
 	p := api.Problem{RequestID: requestID(c)}
+	if redisdb.Full(err) && fault.KindOf(err) == fault.Internal {
+		err = redisdb.Away(err)
+	}
 	if e, ok := errors.AsType[*fault.Error](err); ok && e.Kind != fault.Internal {
 		p.StatusCode, p.Message, p.Code, p.Details = api.StatusOf(e.Kind), e.Message, e.Code, e.Details
 		for _, f := range e.Fields {

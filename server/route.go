@@ -22,6 +22,7 @@ type route struct {
 	audited      audited
 	id, summary  string // for the OpenAPI document; empty id: not in it
 	limit        int64  // of the body, in bytes; 0: smallBody
+	grows        bool   // it stores more than was there, and is refused while Redis has no memory for it
 	long         bool   // the work grows with the outbox, so the answer has no deadline
 	input        reflect.Type
 	output       reflect.Type
@@ -117,6 +118,13 @@ func plain(path string, r right, h echo.HandlerFunc) route {
 // large sets the size limit of a route's body.
 func large(limit int64, r route) route {
 	r.limit = limit
+	return r
+}
+
+// grows marks a route that stores more than was there. Routes that make room, stop mail or are an operator's
+// remedy are none.
+func grows(r route) route {
+	r.grows = true
 	return r
 }
 

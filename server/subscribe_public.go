@@ -15,6 +15,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/newsletter/audience"
+	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/server/clients"
 )
 
@@ -33,12 +34,14 @@ type subscribeRoutes struct {
 	pages  *publicPages
 	proofs *wrongProofs
 	sent   *clients.Proofs // counts forms by network
+	box    *outbox.Outbox
 	log    *slog.Logger
 }
 
 // subscribing returns the handlers of forms and confirmations.
 func (s *Server) subscribing() subscribeRoutes {
-	return subscribeRoutes{asks: s.parts.OptIn, pages: s.pages, proofs: s.proofs, sent: s.forms, log: s.log}
+	return subscribeRoutes{asks: s.parts.OptIn, pages: s.pages, proofs: s.proofs, sent: s.forms,
+		box: s.parts.Outbox, log: s.log}
 }
 
 // again asks a subscriber once more to confirm.
@@ -119,6 +122,9 @@ func (s subscribeRoutes) takeForm(c echo.Context) error {
 		return s.refuse(c, nil, in, err)
 	}
 	ctx := c.Request().Context()
+	if err := s.box.AdmitsWrite(ctx, 0); err != nil {
+		return s.refuse(c, nil, in, err)
+	}
 	lists, err := s.asks.Public(ctx, in.ListID)
 	if err != nil {
 		return s.refuse(c, nil, in, err)

@@ -44,7 +44,7 @@ func noteMade(r *http.Request, made any) {
 // requestID returns the id that package server gave the request.
 func requestID(w http.ResponseWriter) string { return w.Header().Get("X-Request-Id") }
 
-// logged puts a change between its two entries of the audit log.
+// logged has the audit log record a change.
 func (u audits) logged(action, kind string, next handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		asked := map[string]string{}
@@ -171,8 +171,8 @@ func (u audits) noteRefusal(w http.ResponseWriter, r *http.Request, grant *acces
 	if !strings.Contains(action, " ") {
 		action = r.Method + " " + action
 	}
-	u.Audit.Note(grant.Actor(clients.Of(r).String()), api.AuditRefused, action,
-		f.Message, requestID(w))
+	u.Audit.Note(api.AuditEntry{Who: grant.Actor(clients.Of(r).String()), Result: api.AuditRefused,
+		Action: action, Reason: f.Message, Request: requestID(w)})
 }
 
 // noteLogout records the end of a session, if there is one. It does not keep anybody from logging out.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // answer runs a handler and shows its error or panic as a page.
@@ -87,6 +88,9 @@ func nextOf(r *http.Request) string {
 // wordsOf returns the public text of an error. An internal one has none.
 func wordsOf(err error) *fault.Error {
 	f, ok := errors.AsType[*fault.Error](err)
+	if !ok && redisdb.Full(err) {
+		f, ok = errors.AsType[*fault.Error](redisdb.Away(err))
+	}
 	if !ok || f.Kind == fault.Internal {
 		return fault.New(fault.Internal, "", "What failed is in the log")
 	}

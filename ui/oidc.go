@@ -66,8 +66,12 @@ func (u loginPages) finishSignOn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return u.signOnRefused(w, r, next, err)
 	}
-	in := grant.Actor(clients.Of(r).String())
-	if err := u.Audit.Login(r.Context(), in, "login", requestID(w)); err != nil {
+	login := api.AuditEntry{Result: api.AuditDone, Action: "login", Who: grant.Actor(clients.Of(r).String()),
+		Request: requestID(w)}
+	if !strings.EqualFold(strings.TrimSpace(who.Name), grant.Person) {
+		login.Changes = []api.AuditChange{{Field: "alias", Before: grant.Person, After: who.Name}}
+	}
+	if _, err := u.Audit.Append(r.Context(), login); err != nil {
 		return errors.Join(err, u.Access.Logout(r.Context(), cookie))
 	}
 	http.SetCookie(w, u.sessionCookie(r, cookie, int(access.SessionLife.Seconds())))

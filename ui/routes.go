@@ -33,6 +33,19 @@ func (t table) sharedChanges(pattern, kind string, h handler) {
 	t.shared(pattern, audits{t.UI}.logged(pattern, kind, h))
 }
 
+// growth is sharedChanges that store more than was there: they are refused while Redis has no memory for it.
+func (t table) growth(pattern, kind string, h handler) { t.shared(pattern, t.grown(pattern, kind, h)) }
+
+func (t table) grown(pattern, kind string, h handler) handler {
+	h = audits{t.UI}.logged(pattern, kind, h)
+	return func(w http.ResponseWriter, r *http.Request) error {
+		if err := t.Outbox.AdmitsWrite(r.Context(), max(r.ContentLength, 0)); err != nil {
+			return err
+		}
+		return h(w, r)
+	}
+}
+
 // changes are in the audit log, with the kind of the objects.
 func (t table) changes(pattern, kind string, h handler) {
 	t.closed(pattern, audits{t.UI}.logged(pattern, kind, h))
@@ -78,7 +91,7 @@ func (t table) webhookRoutes() {
 	t.closed("GET /webhooks", hooks.webhooks)
 	t.shared("GET /webhooks/{id}", onEndpoint(hooks.endpoint))
 	t.closed("GET /webhooks/new", hooks.newEndpoint)
-	t.changes("POST /webhooks", "endpoint", hooks.createEndpoint)
+	t.closed("POST /webhooks", t.grown("POST /webhooks", "endpoint", hooks.createEndpoint))
 	t.closed("GET /webhooks/{id}/edit", onEndpoint(hooks.editEndpoint))
 	t.changes("POST /webhooks/{id}", "endpoint", onEndpoint(hooks.changeEndpoint))
 	t.changes("POST /webhooks/{id}/delete", "endpoint", onEndpoint(hooks.deleteEndpoint))
@@ -86,7 +99,7 @@ func (t table) webhookRoutes() {
 	t.changes("POST /webhooks/{id}/off", "endpoint", onEndpoint(hooks.switchEndpoint(false)))
 	t.sharedChanges("POST /webhooks/{id}/on", "endpoint", onEndpoint(hooks.switchEndpoint(true)))
 	t.sharedChanges("POST /webhooks/{id}/wake", "endpoint", onEndpoint(hooks.wakeEndpoint))
-	t.sharedChanges("POST /webhooks/{id}/replay", "endpoint", onEndpoint(hooks.replayEndpoint))
+	t.growth("POST /webhooks/{id}/replay", "endpoint", onEndpoint(hooks.replayEndpoint))
 	t.shared("GET /webhooks/{id}/deliveries/{delivery}", onEndpoint(hooks.delivery))
 	t.sharedChanges("POST /webhooks/{id}/test", "endpoint", onEndpoint(hooks.testEndpoint))
 	t.sharedChanges("POST /webhooks/{id}/deliveries/{delivery}/redeliver", "endpoint",
@@ -128,19 +141,19 @@ func (t table) mailRoutes() {
 	t.sharedChanges("POST /messages/{id}/replay", "message", onMessage(u, u.replay))
 	t.shared("GET /templates", templatePages{u}.templates)
 	t.shared("GET /templates/new", templatePages{u}.newTemplate)
-	t.sharedChanges("POST /templates", "template", templatePages{u}.createTemplate)
+	t.growth("POST /templates", "template", templatePages{u}.createTemplate)
 	t.shared("POST /templates/try", templatePages{u}.tryTemplate)
 	t.shared("GET /templates/{id}", templatePages{u}.template)
 	t.shared("GET /templates/{id}/edit", templatePages{u}.editTemplate)
 	t.shared("GET /templates/{id}/compare", templatePages{u}.compareTemplate)
-	t.sharedChanges("POST /templates/{id}", "template", templatePages{u}.changeTemplate)
+	t.growth("POST /templates/{id}", "template", templatePages{u}.changeTemplate)
 	t.shared("POST /templates/{id}/test", templatePages{u}.testTemplate)
 	t.shared("GET /templates/{id}/preview", templatePages{u}.templateFrame)
-	t.sharedChanges("POST /templates/{id}/restore", "template", templatePages{u}.restoreTemplate)
+	t.growth("POST /templates/{id}/restore", "template", templatePages{u}.restoreTemplate)
 	t.shared("GET /suppressions", suppressionPages{u}.suppressions)
 	t.sharedChanges("POST /suppressions/add", "suppression", suppressionPages{u}.addSuppression)
 	t.sharedChanges("POST /suppressions/remove", "suppression", suppressionPages{u}.removeSuppression)
-	t.sharedChanges("POST /suppressions/import", "suppression", suppressionPages{u}.importSuppressions)
+	t.growth("POST /suppressions/import", "suppression", suppressionPages{u}.importSuppressions)
 	t.shared("GET /suppressions/imports/{id}", suppressionPages{u}.suppressionImport)
 	t.shared("GET /rates", u.rates)
 	t.closed("GET /status", u.status)
@@ -174,27 +187,27 @@ func (t table) accountRoutes() {
 func (t table) audienceRoutes() {
 	p := audiencePages{t.UI}
 	t.shared("GET /lists", p.lists)
-	t.sharedChanges("POST /lists", "list", p.createList)
+	t.growth("POST /lists", "list", p.createList)
 	t.shared("GET /lists/{id}", p.list)
-	t.sharedChanges("POST /lists/{id}", "list", p.changeList)
+	t.growth("POST /lists/{id}", "list", p.changeList)
 	t.sharedChanges("POST /lists/{id}/delete", "list", p.deleteList)
 	t.shared("GET /lists/{id}/form", p.listForm)
 	t.shared("GET /lists/{id}/form/preview", p.listFormFrame)
 	t.shared("GET /imports", p.imports)
-	t.sharedChanges("POST /imports", "subscriber", p.importSubscribers)
+	t.growth("POST /imports", "subscriber", p.importSubscribers)
 	t.shared("GET /imports/{account}/{id}", p.subscriberImport)
 	t.sharedChanges("POST /imports/{account}/{id}/stop", "subscriber", p.stopImport)
 	t.shared("GET /segments", p.segments)
-	t.sharedChanges("POST /segments", "segment", p.createSegment)
+	t.growth("POST /segments", "segment", p.createSegment)
 	t.shared("GET /segments/{id}", p.segment)
-	t.sharedChanges("POST /segments/{id}", "segment", p.changeSegment)
+	t.growth("POST /segments/{id}", "segment", p.changeSegment)
 	t.shared("POST /segments/{id}/count", p.countSegment)
 	t.sharedChanges("POST /segments/{id}/delete", "segment", p.deleteSegment)
 	t.shared("GET /audience", p.subscribers)
-	t.sharedChanges("POST /audience", "subscriber", p.createSubscriber)
+	t.growth("POST /audience", "subscriber", p.createSubscriber)
 	t.shared("GET /audience/{account}/{id}", p.subscriber)
-	t.sharedChanges("POST /audience/{account}/{id}", "subscriber", p.changeSubscriber)
-	t.sharedChanges("POST /audience/{account}/{id}/subscribe", "subscriber", p.subscribe)
+	t.growth("POST /audience/{account}/{id}", "subscriber", p.changeSubscriber)
+	t.growth("POST /audience/{account}/{id}/subscribe", "subscriber", p.subscribe)
 	t.sharedChanges("POST /audience/{account}/{id}/ask", "subscriber", p.ask)
 	t.sharedChanges("POST /audience/{account}/{id}/leave", "subscriber", p.leave)
 	t.sharedChanges("POST /audience/{account}/{id}/delete", "subscriber", p.deleteSubscriber)
@@ -206,23 +219,24 @@ func (t table) audienceRoutes() {
 func (t table) campaignRoutes() {
 	p := campaignPages{t.UI}
 	changes := func(pattern string, h handler) { t.sharedChanges("POST /campaigns"+pattern, "campaign", h) }
+	grows := func(pattern string, h handler) { t.growth("POST /campaigns"+pattern, "campaign", h) }
 	t.shared("GET /campaigns", p.campaigns)
 	t.shared("GET /campaigns/new", p.newCampaign)
-	changes("", p.createCampaign)
+	grows("", p.createCampaign)
 	t.shared("GET /campaigns/{id}", p.campaign)
 	t.shared("GET /campaigns/{id}/edit", p.editCampaign)
 	t.shared("GET /campaigns/{id}/preview", p.preview)
 	t.shared("GET /campaigns/{id}/preview/mail", p.previewFrame)
 	t.shared("GET /campaigns/{id}/recipients", p.recipients)
-	changes("/{id}", p.changeCampaign)
+	grows("/{id}", p.changeCampaign)
 	changes("/{id}/archive", p.archiveCampaign)
-	changes("/{id}/copy", p.copyCampaign)
+	grows("/{id}/copy", p.copyCampaign)
 	changes("/{id}/test", p.testCampaign)
-	changes("/{id}/send", p.sendCampaign)
+	grows("/{id}/send", p.sendCampaign)
 	changes("/{id}/pause", p.pauseCampaign)
 	changes("/{id}/resume", p.resumeCampaign)
 	changes("/{id}/cancel", p.cancelCampaign)
-	changes("/{id}/resend", p.resendCampaign)
+	grows("/{id}/resend", p.resendCampaign)
 	changes("/{id}/winner", p.decideCampaign)
 	changes("/{id}/settle", p.settleCampaign)
 	changes("/{id}/recount", p.recountCampaign)
@@ -237,8 +251,8 @@ func (t table) digestRoutes() {
 	t.shared("GET /digests/kinds", p.kinds)
 	t.shared("GET /digests/kinds/new", p.newKind)
 	t.shared("GET /digests/kinds/{account}/{id}", p.kind)
-	changes("/kinds", "digestKind", p.createKind)
-	changes("/kinds/{account}/{id}", "digestKind", p.changeKind)
+	t.growth("POST /digests/kinds", "digestKind", p.createKind)
+	t.growth("POST /digests/kinds/{account}/{id}", "digestKind", p.changeKind)
 	changes("/kinds/{account}/{id}/delete", "digestKind", p.deleteKind)
 	t.shared("GET /digests/recipients", p.recipients)
 	t.shared("GET /digests/recipients/{account}/{id}", p.recipient)

@@ -17,7 +17,7 @@ type auditCmd struct {
 	Kind    string `placeholder:"KIND" help:"Only about this kind: account, gateway, dkim, template, token, person, session, endpoint, settings, queue, message, suppression, list, segment, subscriber, campaign or documents."`
 	ID      string `name:"id" placeholder:"ID" help:"Only about the object of this id."`
 	Account string `placeholder:"ID" help:"Only about what belongs to this account, or by a token bound to it."`
-	Result  string `enum:",begun,done,refused,failed" default:"" placeholder:"RESULT" help:"Only with this result: begun (under way, or its process died), done, refused or failed."`
+	Result  string `enum:",begun,done,refused,failed" default:"" placeholder:"RESULT" help:"Only with this result: done, refused, failed, or begun (its process died, or it takes long)."`
 	Since   string `placeholder:"TIME" help:"Only from this time on: a time, a date, or an age such as 90m, 24h or 7d."`
 	Until   string `placeholder:"TIME" help:"Only before this time."`
 	Follow  bool   `short:"f" help:"Go on with new entries until Ctrl-C."`
@@ -167,7 +167,7 @@ func (a *auditCmd) verify(s *session) error {
 		s.line("Entries", fmt.Sprintf("%d, from number %d on", v.Entries, v.First))
 		s.line("Head", fmt.Sprintf("%d:%s", v.Head.Seq, v.Head.Hash))
 		if len(v.Unfinished) > 0 {
-			s.line("Unfinished", fmt.Sprintf("%d changes without a result: under way, or their process died",
+			s.line("Unfinished", fmt.Sprintf("%d changes without a result: their process died, or they took long",
 				len(v.Unfinished)))
 		}
 		if v.Intact {

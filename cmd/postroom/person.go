@@ -43,6 +43,7 @@ func personFacts(p api.PersonInfo, now time.Time) grid {
 	g.add("state", personState(p))
 	if p.Identity != nil {
 		g.add("logs in at", p.Identity.Issuer)
+		g.fact("name there", p.Alias)
 		g.add("as", cmp.Or(p.Identity.Subject, "the first who logs in there with this name"))
 	}
 	g.add("second factor", secondFactor(p))

@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,6 +34,8 @@ const (
 	// tendEvery is long because all entries are read.
 	tendEvery = time.Hour
 	foldEvery = time.Minute
+	// lostAfter is longer than a change takes, but for some that walk the whole outbox. Those have two entries.
+	lostAfter = 10 * time.Minute
 )
 
 // Log is the audit log of an instance. It is safe for concurrent use, by any number of processes.
@@ -83,6 +86,7 @@ func (l *Log) Run(ctx context.Context) error {
 		select {
 		case <-fold.C:
 			l.Flush(ctx)
+			l.adopt(ctx)
 		case <-tend.C:
 			l.tend(ctx)
 		case <-ctx.Done():
@@ -116,8 +120,31 @@ func (l *Log) tend(ctx context.Context) {
 // appendTries is how often an entry is made for a new head. Another process had its turn each time.
 const appendTries = 100
 
+// adopt writes the entries of intents whose process died before it wrote their result.
+func (l *Log) adopt(ctx context.Context) {
+	all, err := l.store.client.HGetAll(ctx, intentsKey()).Result()
+	for intent, text := range all {
+		var e api.AuditEntry
+		if json.Unmarshal([]byte(text), &e) != nil || l.opts.Now().Sub(e.Time) < lostAfter {
+			continue
+		}
+		e.Since = new(e.Time)
+		if _, failed := l.append(ctx, e, intent); failed != nil {
+			err = failed
+		}
+	}
+	if err != nil {
+		l.log.WarnContext(ctx, "changes without a result not written to the audit log", "error", err)
+	}
+}
+
 // Append writes an entry, and returns it as it was written.
 func (l *Log) Append(ctx context.Context, e api.AuditEntry) (api.AuditEntry, error) {
+	return l.append(ctx, e, "")
+}
+
+// append writes an entry in place of an intent, if it names one. Then it trims the log if that became too long.
+func (l *Log) append(ctx context.Context, e api.AuditEntry, intent string) (api.AuditEntry, error) {
 	select {
 	case l.turn <- struct{}{}:
 		defer func() { <-l.turn }()
@@ -128,10 +155,14 @@ func (l *Log) Append(ctx context.Context, e api.AuditEntry) (api.AuditEntry, err
 		l.mu.Lock()
 		head := l.head
 		l.mu.Unlock()
-		now, done, err := l.tryAppend(ctx, head, &e)
+		now, length, err := l.tryAppend(ctx, head, &e, intent)
+		done := length != 0
 		if err != nil {
 			l.metrics.failed.Inc()
 			return e, err
+		}
+		if length == gone {
+			return e, nil
 		}
 		l.mu.Lock()
 		l.head = now
@@ -141,6 +172,7 @@ func (l *Log) Append(ctx context.Context, e api.AuditEntry) (api.AuditEntry, err
 		l.mu.Unlock()
 		if done {
 			l.metrics.entries.WithLabelValues(string(e.Result)).Inc()
+			l.shorten(ctx, length)
 			return e, nil
 		}
 	}
@@ -148,32 +180,49 @@ func (l *Log) Append(ctx context.Context, e api.AuditEntry) (api.AuditEntry, err
 	return e, errors.New("audit: write an entry: other processes were always first")
 }
 
-// tryAppend writes an entry after head, unless another one is the head now, which it returns.
-func (l *Log) tryAppend(ctx context.Context, head api.AuditHead, e *api.AuditEntry) (api.AuditHead, bool,
-	error) {
+// shorten trims a log that has a hundredth more entries than it may have.
+func (l *Log) shorten(ctx context.Context, length int) {
+	if ok, _ := l.Intact(); !ok || length <= l.opts.Max+l.opts.Max/100 {
+		return
+	}
+	if err := l.trim(ctx, length-l.opts.Max, 0); err != nil {
+		l.log.WarnContext(ctx, "audit log not trimmed", "error", err)
+	}
+}
+
+// gone is the length that tryAppend returns if the intent has its entry already.
+const gone = -1
+
+// tryAppend writes an entry after head, and returns the length of the log. The length is 0 if another entry is
+// the head now, which it returns.
+func (l *Log) tryAppend(ctx context.Context, head api.AuditHead, e *api.AuditEntry, intent string) (
+	api.AuditHead, int, error) {
 	text, err := link(head, e, l.opts.Now())
 	if err != nil {
-		return head, false, fmt.Errorf("audit: encode an entry: %w", err)
+		return head, 0, fmt.Errorf("audit: encode an entry: %w", err)
 	}
 	e.Hash, e.Key = hashOf(string(text)), l.signer.now
 	e.MAC = l.signer.sign(e.Key, e.Hash)
 	got, err := l.store.append(ctx, appendArgs{Expected: head.Hash, ID: e.ID, Seq: e.Seq, Text: text,
-		Hash: e.Hash, Key: e.Key, MAC: e.MAC, Begins: e.Result == api.AuditBegun, Ends: e.Begun})
+		Hash: e.Hash, Key: e.Key, MAC: e.MAC, Ends: intent,
+		Once: e.Result == api.AuditBegun})
 	if err != nil && strings.Contains(err.Error(), "equal or smaller than the target stream") {
 		// somebody else wrote to the stream, which Verify reports; changes must be possible nevertheless
 		last, again := l.store.lastID(ctx)
 		if again == nil {
 			head.ID = last
-			return head, false, nil
+			return head, 0, nil
 		}
 	}
 	switch {
 	case err != nil:
-		return head, false, redisdb.Failed(err, "audit: write an entry")
+		return head, 0, redisdb.Failed(err, "audit: write an entry")
 	case got.Word == "OK":
-		return api.AuditHead{Seq: e.Seq, ID: e.ID, Hash: e.Hash}, true, nil
+		return api.AuditHead{Seq: e.Seq, ID: e.ID, Hash: e.Hash}, got.Length, nil
+	case got.Word == "GONE": // its result was written, or another process wrote it
+		return head, gone, nil
 	}
-	return api.AuditHead{Seq: got.HeadSeq, ID: got.HeadID, Hash: got.HeadHash}, false, nil
+	return api.AuditHead{Seq: got.HeadSeq, ID: got.HeadID, Hash: got.HeadHash}, 0, nil
 }
 
 // Intact reports whether the last verification by this process found nothing wrong, and its first problem.

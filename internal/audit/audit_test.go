@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
@@ -48,7 +49,7 @@ func TestAChangeShowsWhoWhatBeforeAndAfter(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := b.list(t, api.AuditQuery{})
-	if len(got) != 1 || got[0].Seq != 2 || got[0].Begun != 1 || got[0].Result != api.AuditDone ||
+	if len(got) != 1 || got[0].Seq != 1 || got[0].Result != api.AuditDone ||
 		got[0].Who != ann || got[0].Request != "r1" || *got[0].Object != (api.AuditObject{Kind: "account",
 		ID: "acme"}) {
 		t.Fatalf("%+v", got)
@@ -95,6 +96,7 @@ func TestWhatBecameOfAChange(t *testing.T) {
 		if !errors.Is(err, tc.err) {
 			t.Errorf("%s: %v", tc.name, err)
 		}
+		b.Flush(t.Context())
 		e := b.list(t, api.AuditQuery{Limit: 1})[0]
 		if e.Action != tc.name || e.Result != tc.result || e.Reason != tc.reason ||
 			(e.Object.ID == "g1") != (tc.err == nil) {
@@ -109,7 +111,7 @@ func TestWhatBecameOfAChange(t *testing.T) {
 // TestNoChangeWithoutItsEntry: while Redis is away nothing is changed.
 func TestNoChangeWithoutItsEntry(t *testing.T) {
 	b := setup(t, Options{})
-	b.db.Client().Set(t.Context(), streamKey(), "of another type", 0)
+	b.db.Client().Set(t.Context(), intentsKey(), "of another type", 0)
 	made := false
 	err := b.Do(t.Context(), Change{Who: ann, Action: "x"}, func(context.Context) (any, error) {
 		made = true
@@ -129,8 +131,8 @@ func TestNoChangeWithoutItsEntry(t *testing.T) {
 	}
 }
 
-// TestACrashLeavesAnIntent: of a change whose process died before its result.
-func TestACrashLeavesAnIntent(t *testing.T) {
+// TestAChangeWhoseProcessDiedIsShownAsBegun: by another process, once, ten minutes later.
+func TestAChangeWhoseProcessDiedIsShownAsBegun(t *testing.T) {
 	b := setup(t, Options{})
 	func() {
 		defer func() { _ = recover() }()
@@ -140,11 +142,23 @@ func TestACrashLeavesAnIntent(t *testing.T) {
 		})
 	}()
 	b.fill(t, 1)
+	died := b.clock.Now().UTC()
+	b.clock.Advance(9 * time.Minute)
+	b.adopt(t.Context())
+	if got := b.list(t, api.AuditQuery{Result: api.AuditBegun}); len(got) != 0 {
+		t.Errorf("while it may be under way: %+v", got)
+	}
+	b.clock.Advance(time.Minute)
+	for range 2 {
+		for _, p := range []bundle{b.another(t), b.another(t)} {
+			p.adopt(t.Context())
+		}
+	}
 	got := b.list(t, api.AuditQuery{Result: api.AuditBegun})
-	if len(got) != 1 || got[0].Action != "dies" {
+	if len(got) != 1 || got[0].Action != "dies" || got[0].Since == nil || !got[0].Since.Equal(died) {
 		t.Errorf("%+v", got)
 	}
-	if v := b.verified(t); !v.Intact || !cmp.Equal(v.Unfinished, []int64{1}) {
+	if v := b.verified(t); !v.Intact || !cmp.Equal(v.Unfinished, []int64{2}) {
 		t.Errorf("%+v", v)
 	}
 }
@@ -217,8 +231,8 @@ func TestStrangersCantFillTheLog(t *testing.T) {
 	for minute := range 24 * 60 {
 		for i := range 100 {
 			address := fmt.Sprintf("2001:db8:%x:%x::1", minute, i)
-			b.Note(api.AuditActor{Kind: Stranger, Address: address}, api.AuditRefused, "GET /v1/outbox", "Bad token",
-				"")
+			b.Note(api.AuditEntry{Who: api.AuditActor{Kind: Stranger, Address: address}, Result: api.AuditRefused,
+				Action: "GET /v1/outbox", Reason: "Bad token"})
 			sent++
 		}
 		b.Flush(t.Context())
@@ -245,10 +259,10 @@ func TestStrangersCantFillTheLog(t *testing.T) {
 func TestRefusalsOfOneAddressAreOneEntry(t *testing.T) {
 	b := setup(t, Options{})
 	for range 90 {
-		b.Note(api.AuditActor{Kind: Stranger, Address: "2001:db8::1"}, api.AuditRefused, "GET /v1/outbox",
-			"Bad token", "")
-		b.Note(api.AuditActor{Kind: Stranger, Address: "2001:db8::2"}, api.AuditRefused, "GET /v1/outbox",
-			"Bad token", "")
+		for _, address := range []string{"2001:db8::1", "2001:db8::2"} {
+			b.Note(api.AuditEntry{Who: api.AuditActor{Kind: Stranger, Address: address}, Result: api.AuditRefused,
+				Action: "GET /v1/outbox", Reason: "Bad token"})
+		}
 		b.Flush(t.Context())
 		b.clock.Advance(time.Minute)
 	}
@@ -256,6 +270,55 @@ func TestRefusalsOfOneAddressAreOneEntry(t *testing.T) {
 	if len(got) != 2 || got[1].Count != 2 || got[0].Count != 120 || got[0].Since == nil ||
 		got[0].Who.Address != "2001:db8::1" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestRefusedChangesPushNothingOutOfTheLog: any number of changes of one caller that are refused, for whatever
+// reason, is one entry.
+func TestRefusedChangesPushNothingOutOfTheLog(t *testing.T) {
+	b := setup(t, Options{Max: 100})
+	first := b.fill(t, 1)[0]
+	for i := range 500 {
+		err := b.Do(t.Context(), Change{Who: ann, Action: fmt.Sprintf("POST /v1/%d", i%7),
+			Object: api.AuditObject{Kind: "segment", ID: fmt.Sprint(i)}}, func(context.Context) (any, error) {
+			return nil, fault.New(fault.Invalid, "", "rule.%d is unknown", i)
+		})
+		if !fault.Is(err, fault.Invalid) {
+			t.Fatal(err)
+		}
+	}
+	b.Flush(t.Context())
+	got := b.list(t, api.AuditQuery{})
+	if len(got) != 2 || got[1].Hash != first.Hash || got[0].Count != 500 || got[0].Result != api.AuditRefused ||
+		got[0].Reason != "rule.0 is unknown" || got[0].Object.ID != "0" {
+		t.Errorf("%+v", got)
+	}
+	if n := b.db.Client().HLen(t.Context(), intentsKey()).Val(); n != 0 {
+		t.Errorf("%d intents are left", n)
+	}
+}
+
+// TestTheLogIsNotMuchLongerThanAuditMax: at once, and not only after the hourly verification.
+func TestTheLogIsNotMuchLongerThanAuditMax(t *testing.T) {
+	b := setup(t, Options{Max: 1000})
+	for range 1300 {
+		if err := b.Do(t.Context(), Change{Who: ann, Action: "x"}, func(context.Context) (any, error) {
+			return nil, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if v := b.verified(t); !v.Intact || v.Entries < 1000 || v.Entries > 1010 || v.Head.Seq != 1300 {
+		t.Errorf("%+v", v)
+	}
+	rewrite(t, b, func(m []redis.XMessage) []redis.XMessage {
+		m[3].Values["e"] = strings.Replace(m[3].Values["e"].(string), "ann", "bob", 1)
+		return m
+	})
+	before := b.verified(t).Entries
+	b.another(t).fill(t, 20) // it has verified nothing, and must not delete what shows the change
+	if v := b.verified(t); v.Entries != before+20 {
+		t.Errorf("entries that were tampered with are trimmed: %+v", v)
 	}
 }
 

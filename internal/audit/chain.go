@@ -99,10 +99,10 @@ type walk struct {
 	last     api.AuditHead // the entry before; at first the checkpoint
 	known    api.AuditHead // an entry that must be there; Seq 0: none
 	seen     bool          // known was found
-	open     map[int64]bool
-	unknown  int64 // number of the last entry that is signed by an unknown key
-	rotated  int64 // number of the last entry that vouches for those before
-	older    int   // entries that the current secret does not vouch for
+	open     []int64       // entries of changes without a result, the first ones
+	unknown  int64         // number of the last entry that is signed by an unknown key
+	rotated  int64         // number of the last entry that vouches for those before
+	older    int           // entries that the current secret does not vouch for
 	entries  int64
 	first    int64
 	problems []api.AuditProblem
@@ -159,10 +159,9 @@ func (w *walk) step(s sealed) {
 			w.older = 0
 		}
 	}
-	if e.Result == api.AuditBegun {
-		w.open[e.Seq] = true
+	if e.Result == api.AuditBegun && len(w.open) < maxOpen {
+		w.open = append(w.open, e.Seq)
 	}
-	delete(w.open, e.Begun)
 	w.last = api.AuditHead{Seq: e.Seq, ID: s.id, Hash: hash}
 	if w.last.Seq == w.known.Seq {
 		w.seen = w.last.Hash == w.known.Hash

@@ -3,11 +3,13 @@ package audit
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // System is the kind of actor of what Postroom does by itself, or an operator at its machine. The others are
@@ -38,7 +40,8 @@ type Change struct {
 	Look    Look            // nil: no kind has records
 }
 
-// Do makes a change between its two entries. If the entry of intent can't be written, the change is not made.
+// Do makes a change that has an entry afterwards. It stores the intent before, and doesn't make the change if it
+// can't. A change that is refused is only counted, so that nobody fills the log with them.
 // change returns the answer to the client; its error is why the change was refused or failed.
 func (l *Log) Do(ctx context.Context, c Change, change func(context.Context) (any, error)) error {
 	wanted := flat(c.Asked)
@@ -55,28 +58,43 @@ func (l *Log) Do(ctx context.Context, c Change, change func(context.Context) (an
 			return err
 		}
 	}
-	e := api.AuditEntry{Result: api.AuditBegun, Action: c.Action, Who: c.Who, Object: &c.Object,
-		Request: c.Request}
-	intent, err := l.Append(ctx, e)
+	e := api.AuditEntry{Result: api.AuditBegun, Action: c.Action, Who: c.Who, Object: new(c.Object),
+		Request: c.Request, Time: l.opts.Now().UTC()}
+	intent, err := l.intend(ctx, e)
 	if err != nil {
 		return err
 	}
 	answer, failed := change(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resultTimeout)
 	defer cancel()
-	e.Begun, e.Object = intent.Seq, new(c.Object)
-	e.Result, e.Reason = resultOf(failed)
-	if e.Object.ID == "" && failed == nil {
-		e.Object.ID = idIn(answer)
-	}
-	if e.Result != api.AuditRefused {
+	if e.Result, e.Reason = resultOf(failed); e.Result == api.AuditRefused {
+		l.Note(e)
+		err = l.store.client.HDel(ctx, intentsKey(), intent).Err()
+	} else {
+		if e.Object.ID == "" && failed == nil {
+			e.Object.ID = idIn(answer)
+		}
 		e.Changes = l.changes(ctx, c, e.Object, before)
+		_, err = l.append(ctx, e, intent)
 	}
-	if _, err := l.Append(ctx, e); err != nil {
-		l.log.ErrorContext(ctx, "result of a change not written to the audit log", "seq", intent.Seq, "action",
-			c.Action, "result", e.Result, "error", err)
+	if err != nil {
+		l.log.ErrorContext(ctx, "result of a change not written to the audit log", "action", c.Action, "request_id",
+			c.Request, "result", e.Result, "error", err)
 	}
 	return failed
+}
+
+// intend stores that a change is about to be made, until its result is written. It returns the intent's name.
+func (l *Log) intend(ctx context.Context, e api.AuditEntry) (string, error) {
+	name := rand.Text()
+	text, err := json.Marshal(e)
+	if err == nil {
+		err = l.store.client.HSet(ctx, intentsKey(), name, text).Err()
+	}
+	if err != nil {
+		l.metrics.failed.Inc()
+	}
+	return name, redisdb.Failed(err, "audit: write an entry")
 }
 
 // changes returns the fields of the record that differ now. Of what has no single record it returns what was

@@ -3,24 +3,21 @@
 //
 // # Promises
 //
-//   - No change without an entry. [Log.Do] first writes an entry of intent (begun), then makes the change,
-//     then writes an entry with its result. If the intent can't be written, as while Redis is unreachable,
-//
-// the
-//
-//	  change is not made.
-//	- A crash between the two leaves an intent without a result. It is shown as begun: whether the change was
-//	  made is unknown, and the record itself tells. The same holds if Redis goes away in between: the change
-//	  keeps its result, and the log of the process names the entry.
-//	- Entries are never changed. Each carries the hash of the one before, and a MAC by a key derived from the
-//	  instance's secret. [Log.Verify] notices an entry that was changed, added, deleted or moved.
-//	- Secrets are masked: those that the packages of the records mask, and every field that is named like
+//   - No change without an entry. [Log.Do] first stores an intent, then makes the change, then writes the entry
+//     with its result in place of the intent. If the intent can't be stored, as while Redis is unreachable, the
+//     change is not made.
+//   - A crash between the two leaves the intent. Ten minutes later a process writes an entry with the result
+//     begun: whether the change was made is unknown, and the record itself tells. The same holds if Redis goes
+//     away in between: the change keeps its result, and the log of the process names it.
+//   - Entries are never changed. Each carries the hash of the one before, and a MAC by a key derived from the
+//     instance's secret. [Log.Verify] notices an entry that was changed, added, deleted or moved.
+//   - Secrets are masked: those that the packages of the records mask, and every field that is named like
 //
 // one.
 //
 //	  A secret that was replaced shows as ****** before and after.
-//	- Strangers can't fill the log. Refusals and logins over SMTP are folded by actor, address and route: one
-//	  entry after the first minute, then one an hour with their number. A process writes at most
+//	- Nobody fills the log with what was refused. Refusals and logins over SMTP are folded by actor, address and
+//	  route, and refused changes by actor and address: one entry after the first minute, then one an hour with their number. A process writes at most
 //	  [MaxFolded] such entries an hour; the others are in one entry with their number alone.
 //
 // # The chain
@@ -30,7 +27,8 @@
 // can't be checked by their own MAC any more. They are vouched for by the entry that postroom secret rotate
 // writes, after it verified them.
 //
-// Entries are trimmed by age and number, oldest first, after they were verified. A signed checkpoint then has
+// Entries are trimmed by age once an hour, and by number as they are written, oldest first, after they were
+// verified. A signed checkpoint then has
 // number and hash of the last one trimmed, where the chain begins.
 //
 // The newest entries can be cut off together with the head, by somebody who writes to Redis, and the rest is
@@ -50,6 +48,6 @@
 //
 //   - audit: stream of entries; fields e (text), h (hash), k (key) and m (MAC). Its ids rise with the time.
 //   - audit:head: hash of id, seq and hash of the newest entry.
-//   - audit:open: sorted set of the numbers of intents without a result.
+//   - audit:intents: hash of the changes that have no entry yet, by a random name: JSON.
 //   - audit:checkpoint: hash of id, seq, hash, key and mac: where the chain begins.
 package audit

@@ -28,8 +28,9 @@ type folds struct {
 
 // foldKey is what makes two refusals the same.
 type foldKey struct {
-	kind, token, from, action, reason string
-	result                            api.AuditResult
+	who            api.AuditActor // in any session, with the network as the address
+	action, reason string
+	result         api.AuditResult
 }
 
 // folded is a number of refusals of one kind.
@@ -47,10 +48,16 @@ func (f *folded) add(now time.Time) {
 }
 
 // Note counts a refusal, or a login that happens often. It is written within a minute, or with its like
-// within an hour.
-func (l *Log) Note(who api.AuditActor, result api.AuditResult, action, reason, request string) {
+// within an hour. All refused changes of a caller are alike: their entry describes the first one that it
+// counts.
+func (l *Log) Note(e api.AuditEntry) {
 	now := l.opts.Now()
-	key := foldKey{who.Kind, who.TokenID, network(who.Address), action, clip(reason), result}
+	e.Reason = clip(e.Reason)
+	key := foldKey{e.Who, e.Action, e.Reason, e.Result}
+	key.who.Session, key.who.Address = "", network(e.Who.Address)
+	if e.Object != nil {
+		key.action, key.reason = "", ""
+	}
 	l.folds.mu.Lock()
 	defer l.folds.mu.Unlock()
 	f := l.folds.by[key]
@@ -62,9 +69,11 @@ func (l *Log) Note(who api.AuditActor, result api.AuditResult, action, reason, r
 		if l.folds.by == nil {
 			l.folds.by = map[foldKey]*folded{}
 		}
-		f = &folded{entry: api.AuditEntry{Result: result, Action: action, Who: who, Reason: clip(reason),
-			Request: request}}
+		f = &folded{}
 		l.folds.by[key] = f
+	}
+	if f.count == 0 {
+		f.entry = e
 	}
 	f.add(now)
 }

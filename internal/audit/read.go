@@ -21,8 +21,8 @@ const (
 	maxRead      = 20 * chunk // entries that are read for one page
 )
 
-// List returns a page of entries, the newest first, or with Oldest the oldest first. Intents are left out
-// once there is a result. A page may have no entries and more may follow: a limited number is read for one.
+// List returns a page of entries, the newest first, or with Oldest the oldest first. A page may
+// have no entries and more may follow: a limited number is read for one.
 func (l *Log) List(ctx context.Context, q api.AuditQuery) (api.AuditPage, error) {
 	if q.Cursor != "" && !isID(q.Cursor) {
 		return api.AuditPage{}, fault.InvalidFields([]fault.Field{{Key: "cursor",
@@ -39,11 +39,7 @@ func (l *Log) List(ctx context.Context, q api.AuditQuery) (api.AuditPage, error)
 		if err != nil {
 			return api.AuditPage{}, redisdb.Failed(err, "audit: read the log")
 		}
-		entries, err := l.shown(ctx, got)
-		if err != nil {
-			return api.AuditPage{}, err
-		}
-		for i, e := range entries {
+		for i, s := range got {
 			if ended(q, got[i].id) {
 				page.More = false
 				return page, nil
@@ -53,7 +49,9 @@ func (l *Log) List(ctx context.Context, q api.AuditQuery) (api.AuditPage, error)
 				return page, nil
 			}
 			page.Cursor = got[i].id
-			if e.Seq > 0 && matches(q, e) {
+			var e api.AuditEntry
+			if json.Unmarshal([]byte(s.text), &e) == nil && matches(q, e) { // Verify reports what can't be read
+				e.Hash, e.Key, e.MAC = s.hash, s.key, s.code
 				page.Entries = append(page.Entries, e)
 			}
 		}
@@ -95,33 +93,6 @@ func isID(s string) bool {
 	return s != "" && len(s) < 40 && strings.Trim(s, "0123456789-") == "" && strings.Count(s, "-") == 1
 }
 
-// shown returns entries as a list shows them. Those that it leaves out have no Seq: intents with a result,
-// and what can't be read, which Verify reports.
-func (l *Log) shown(ctx context.Context, got []sealed) ([]api.AuditEntry, error) {
-	entries := make([]api.AuditEntry, len(got))
-	var intents []int64
-	for i, s := range got {
-		if json.Unmarshal([]byte(s.text), &entries[i]) != nil {
-			entries[i] = api.AuditEntry{}
-			continue
-		}
-		entries[i].Hash, entries[i].Key, entries[i].MAC = s.hash, s.key, s.code
-		if entries[i].Result == api.AuditBegun {
-			intents = append(intents, entries[i].Seq)
-		}
-	}
-	open, err := l.store.open(ctx, intents)
-	if err != nil {
-		return nil, redisdb.Failed(err, "audit: read the log")
-	}
-	for i, e := range entries {
-		if e.Result == api.AuditBegun && !open[e.Seq] {
-			entries[i] = api.AuditEntry{}
-		}
-	}
-	return entries, nil
-}
-
 // matches reports whether an entry is one of a query.
 func matches(q api.AuditQuery, e api.AuditEntry) bool {
 	o := api.AuditObject{}
@@ -136,7 +107,7 @@ func matches(q api.AuditQuery, e api.AuditEntry) bool {
 			o.Kind == "account" && q.Account == o.ID)
 }
 
-// Export writes entries as JSON lines, the oldest first, with nothing left out but by the query: intents too.
+// Export writes entries as JSON lines, the oldest first.
 // Each line is the text of the entry, with hash, key and mac after it.
 func (l *Log) Export(ctx context.Context, q api.AuditQuery, w io.Writer) error {
 	q.Oldest = true

@@ -33,12 +33,13 @@ type appendArgs struct {
 	Hash     string
 	Key      string
 	MAC      string `lua:"mac"`
-	Begins   bool
-	Ends     int64
+	Ends     string
+	Once     bool
 }
 
 type appended struct {
 	Word     string
+	Length   int
 	HeadID   string
 	HeadSeq  int64
 	HeadHash string
@@ -54,18 +55,18 @@ type trimArgs struct {
 
 func streamKey() string     { return redisdb.Key(0, Stream) }
 func headKey() string       { return redisdb.Key(0, Stream, "head") }
-func openKey() string       { return redisdb.Key(0, Stream, "open") }
+func intentsKey() string    { return redisdb.Key(0, Stream, "intents") }
 func checkpointKey() string { return redisdb.Key(0, Stream, "checkpoint") }
 
 // store reads and writes the log.
 type store struct{ client redis.UniversalClient }
 
 func (s store) append(ctx context.Context, a appendArgs) (appended, error) {
-	return appendScript.Run(ctx, s.client, []string{streamKey(), headKey(), openKey()}, a)
+	return appendScript.Run(ctx, s.client, []string{streamKey(), headKey(), intentsKey()}, a)
 }
 
 func (s store) trim(ctx context.Context, a trimArgs) (int, error) {
-	return trimScript.Run(ctx, s.client, []string{streamKey(), checkpointKey(), openKey()}, a)
+	return trimScript.Run(ctx, s.client, []string{streamKey(), checkpointKey()}, a)
 }
 
 // place is the checkpoint or the head of the chain.
@@ -113,21 +114,4 @@ func (s store) lastID(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return info.LastGeneratedID, nil
-}
-
-// open returns which of these intents have no result.
-func (s store) open(ctx context.Context, seqs []int64) (map[int64]bool, error) {
-	found := map[int64]bool{}
-	if len(seqs) == 0 {
-		return found, nil
-	}
-	members := make([]string, len(seqs))
-	for i, seq := range seqs {
-		members[i] = strconv.FormatInt(seq, 10)
-	}
-	scores, err := s.client.ZMScore(ctx, openKey(), members...).Result()
-	for i, score := range scores {
-		found[seqs[i]] = score > 0
-	}
-	return found, err
 }

@@ -1,11 +1,9 @@
 package audit
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 
 	"github.com/postroom/postroom/api"
@@ -25,9 +23,8 @@ func (l *Log) Verify(ctx context.Context, known api.AuditHead) (api.AuditVerifie
 	if err != nil {
 		return api.AuditVerified{}, err
 	}
-	open := slices.Sorted(maps.Keys(w.open))
 	return api.AuditVerified{Intact: len(w.problems) == 0, Entries: w.entries, First: w.first, Head: head,
-		Unfinished: open[:min(len(open), maxOpen)], Problems: w.problems, Time: l.opts.Now().UTC()}, nil
+		Unfinished: w.open, Problems: w.problems, Time: l.opts.Now().UTC()}, nil
 }
 
 // check walks the whole log. It begins again if the log is trimmed meanwhile.
@@ -65,7 +62,7 @@ func (l *Log) walk(ctx context.Context, begin place, head, known api.AuditHead) 
 	l.mu.Lock()
 	own := l.known
 	l.mu.Unlock()
-	w := &walk{signer: l.signer, open: map[int64]bool{}, known: known}
+	w := &walk{signer: l.signer, open: []int64{}, known: known}
 	if known.Seq == 0 && own.Seq <= head.Seq {
 		w.known = own
 	}
@@ -118,48 +115,64 @@ func later(a, b string) bool {
 	return ams > bms || ams == bms && an > bn
 }
 
-// Trim deletes entries beyond Options.Retention and Options.Max, the oldest first. It must only be called for
-// a log that was verified.
+// Trim deletes entries beyond Options.Retention and Options.Max, the oldest first.
 func (l *Log) Trim(ctx context.Context) error {
 	total, err := l.store.client.XLen(ctx, streamKey()).Result()
 	if err != nil {
 		return redisdb.Failed(err, "audit: count the entries")
 	}
-	over := total - int64(l.opts.Max)
-	old := l.opts.Now().Add(-l.opts.Retention).UnixMilli()
-	for from := "-"; ; {
-		page, err := l.store.after(ctx, from, chunk)
-		if err != nil {
-			return redisdb.Failed(err, "audit: trim the log")
-		}
-		var last *sealed
-		for i := range page {
-			if ms, _ := splitID(page[i].id); over <= 0 && ms >= old {
-				break
-			}
-			last, over = &page[i], over-1
-		}
-		if last == nil {
-			return nil
-		}
-		if err := l.trimTo(ctx, *last); err != nil {
-			return err
-		}
-		from = "(" + last.id
-	}
+	return l.trim(ctx, int(total)-l.opts.Max, l.opts.Now().Add(-l.opts.Retention).UnixMilli())
 }
 
-func (l *Log) trimTo(ctx context.Context, last sealed) error {
-	var e api.AuditEntry
-	if err := json.Unmarshal([]byte(last.text), &e); err != nil {
-		return fmt.Errorf("audit: trim the log: read entry %s: %w", last.id, err)
-	}
-	n, err := l.store.trim(ctx, l.signer.checkpoint(api.AuditHead{Seq: e.Seq, ID: last.id, Hash: last.hash}))
+// trim deletes the oldest entries: a number of them, and those that are older than a time. It checks them
+// before, and stops at the first that isn't as it was written.
+func (l *Log) trim(ctx context.Context, over int, old int64) error {
+	begin, err := l.store.place(ctx, checkpointKey())
 	if err != nil {
 		return redisdb.Failed(err, "audit: trim the log")
 	}
-	l.log.InfoContext(ctx, "audit log trimmed", "entries", n, "checkpoint_seq", e.Seq, "checkpoint_hash",
-		last.hash)
+	w := &walk{signer: l.signer}
+	for w.begin(begin); over > 0 || old > 0; {
+		n := chunk
+		if over > 0 {
+			n = min(n, over)
+		}
+		page, err := l.store.after(ctx, "("+cmp.Or(w.last.ID, "0-0"), n)
+		if err != nil {
+			return redisdb.Failed(err, "audit: trim the log")
+		}
+		before := w.last
+		for _, s := range page {
+			if ms, _ := splitID(s.id); over <= 0 && ms >= old {
+				break
+			}
+			w.step(s)
+			over--
+		}
+		if len(w.problems) > 0 {
+			if now, err := l.store.place(ctx, checkpointKey()); err == nil && now != begin {
+				return nil // another process trims
+			}
+			return fmt.Errorf("audit: trim the log: entry %d: %s", w.problems[0].Seq, w.problems[0].Text)
+		}
+		if w.last == before {
+			return nil
+		}
+		if err := l.trimTo(ctx, w.last); err != nil {
+			return err
+		}
+		begin = place{AuditHead: w.last}
+	}
+	return nil
+}
+
+func (l *Log) trimTo(ctx context.Context, last api.AuditHead) error {
+	n, err := l.store.trim(ctx, l.signer.checkpoint(last))
+	if err != nil {
+		return redisdb.Failed(err, "audit: trim the log")
+	}
+	l.log.InfoContext(ctx, "audit log trimmed", "entries", n, "checkpoint_seq", last.Seq, "checkpoint_hash",
+		last.Hash)
 	return nil
 }
 

@@ -50,6 +50,13 @@ func (db *DB) MemoryShare(ctx context.Context) (float64, error) {
 	return h.share, err
 }
 
+// AskMemory has the next call of MemoryShare query Redis.
+func (db *DB) AskMemory() {
+	db.state.mu.Lock()
+	defer db.state.mu.Unlock()
+	db.state.at = time.Time{}
+}
+
 // health returns the cached result, or queries Redis.
 func (db *DB) health(ctx context.Context) (health, error) {
 	c := &db.state

@@ -26,6 +26,7 @@ var awayPrefixes = []string{
 	"NOREPLICAS ",  // min-replicas-to-write not met
 	"MISCONF ",     // the disk is full or failing
 	"OOM ",         // maxmemory reached
+	"EXECABORT ",   // the same for a command of a transaction
 	"BUSY ",        // a script runs for too long
 	"UNBLOCKED ",   // the role changed under a blocked command
 	"ERR max number of clients",
@@ -68,8 +69,20 @@ func Away(err error) error {
 		return err
 	}
 	f := fault.Wrap(err, fault.Unavailable, "RedisAway", "The message store is not available; try again shortly")
+	if Full(err) {
+		f = fault.Wrap(err, fault.Unavailable, "RedisFull",
+			"Redis is full: it has reached its maxmemory. Give it more memory, or try again when mail has gone out")
+	}
 	f.RetryAfter = time.Second
 	return f
+}
+
+// Full reports whether Redis refused a write because it has reached its maxmemory. Of a transaction, which has
+// no reason in its error, that is the usual one.
+func Full(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) && (strings.Contains(reply.Error(), "OOM ") ||
+		strings.HasPrefix(reply.Error(), "EXECABORT "))
 }
 
 // awayReply checks the error text of a server. Before Redis 7 an error inside a script was wrapped in

@@ -9,7 +9,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"log/slog"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -48,7 +47,7 @@ type Access struct {
 	tokens *redisdb.Cache[*token] // emptied when any token is deleted
 
 	mu      sync.Mutex
-	blocked map[netip.Prefix]time.Time // end of the block of addresses that failed too often
+	blocked map[source]time.Time // end of the block of sources that failed too often
 }
 
 // New returns Access on an open database. It does no I/O.
@@ -62,7 +61,7 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Access, error) {
 		maxFailures: o.MaxFailures,
 		people:      o.People,
 		life:        cmp.Or(o.SessionLife, 7*24*time.Hour),
-		blocked:     map[netip.Prefix]time.Time{},
+		blocked:     map[source]time.Time{},
 		tokens:      redisdb.NewCache[*token](db, versionKey(), nil),
 	}
 	if a.maxFailures <= 0 {

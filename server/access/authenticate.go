@@ -56,9 +56,9 @@ func (a *Access) identify(ctx context.Context, presented string, remote netip.Ad
 			return t, err
 		}
 	}
-	wait := a.blockedFor(remote, now)
+	wait := a.blockedFor(tokensFrom(remote), now)
 	if wait == 0 {
-		wait = a.countFailure(ctx, remote, now)
+		wait = a.countFailure(ctx, tokensFrom(remote), now)
 	}
 	if wait > 0 {
 		return nil, tooManyFailures(wait)
@@ -124,11 +124,19 @@ func (a *Access) noteUse(ctx context.Context, t *token, remote netip.Addr, now t
 	}
 }
 
-// blockedFor returns the time for which an address is still blocked; zero: it is not.
-func (a *Access) blockedFor(remote netip.Addr, now time.Time) time.Duration {
+// source is where failed attempts come from: a network, with tokens or with passwords.
+type source struct {
+	network   netip.Prefix
+	passwords bool
+}
+
+func tokensFrom(remote netip.Addr) source { return source{network: network(remote)} }
+
+// blockedFor returns the time for which a source is still blocked; zero: it is not.
+func (a *Access) blockedFor(from source, now time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	until, ok := a.blocked[network(remote)]
+	until, ok := a.blocked[from]
 	if !ok || !now.Before(until) {
 		return 0
 	}
@@ -136,19 +144,18 @@ func (a *Access) blockedFor(remote netip.Addr, now time.Time) time.Duration {
 }
 
 // countFailure counts a failed attempt in Redis, for all processes together. It returns the time for which
-// the address is blocked. This process remembers a blocked address until its window ends, so the next check
+// the source is blocked. This process remembers a blocked one until its window ends, so the next check
 // costs nothing; other processes notice it with the first failure of their own.
-func (a *Access) countFailure(ctx context.Context, remote netip.Addr, now time.Time) time.Duration {
-	from := network(remote)
+func (a *Access) countFailure(ctx context.Context, from source, now time.Time) time.Duration {
 	count, left, err := a.store.count(ctx, failuresKey(from), failureWindow)
 	if err != nil {
-		a.log.Warn("failed attempt not counted", "remote_addr", remote, "error", err)
+		a.log.Warn("failed attempt not counted", "network", from.network, "error", err)
 		return 0
 	}
 	if count <= a.maxFailures {
 		return 0
 	}
-	a.log.Warn("address failed to authenticate too often", "remote_addr", remote, "failures", count)
+	a.log.Warn("address failed to authenticate too often", "network", from.network, "failures", count)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for addr, until := range a.blocked {

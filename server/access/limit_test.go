@@ -94,7 +94,7 @@ func TestGuessingIsSlowedDown(t *testing.T) {
 	if got := other.try(t, "a guess elsewhere", here, start); got != fault.Limited {
 		t.Errorf("the first guess at another process: %q", got)
 	}
-	if got := b.blockedFor(here, start.Add(time.Minute)); got != 0 {
+	if got := b.blockedFor(tokensFrom(here), start.Add(time.Minute)); got != 0 {
 		t.Errorf("still blocked after a minute, for %s", got)
 	}
 }

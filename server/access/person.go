@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -18,20 +19,23 @@ type Password struct {
 }
 
 // LoginPerson opens a session for the pages with a name and a password, and returns the value of the cookie
-// and what the session may do. It ends when the person is changed or deleted. Failures count as those of
-// wrong tokens. Unlike a right token, a right password is refused from an address that failed too often,
-// because it costs memory and time to check. Errors are those of people.People.Login, and Limited.
+// and what the session may do. It ends when the person is changed or deleted. Unlike a right token, a right
+// password is refused from an address that failed too often, because it costs memory and time to check; but not
+// if that person has logged in from there before. Errors are those of people.People.Login, and Limited.
 func (a *Access) LoginPerson(ctx context.Context, p Password, by Client, now time.Time) (cookie string,
 	grant *Grant, err error) {
 	if a.people == nil {
 		return "", nil, fault.New(fault.Unauthorized, "WrongLogin", "There are no persons; log in with a token")
 	}
-	if wait := a.blockedFor(by.Addr, now); wait > 0 {
-		return "", nil, tooManyFailures(wait)
+	from := source{network(by.Addr), true}
+	if wait := a.blockedFor(from, now); wait > 0 {
+		if known, err := a.people.KnownFrom(ctx, p.Name, from.network); err != nil || !known {
+			return "", nil, cmp.Or(err, tooManyFailures(wait))
+		}
 	}
-	h, err := a.people.Login(ctx, p.Name, p.Password, p.Code, by.Addr, network(by.Addr), now)
+	h, err := a.people.Login(ctx, p.Name, p.Password, p.Code, by.Addr, from.network, now)
 	if wrong, ok := errors.AsType[*people.WrongLogin](err); ok && fault.Is(wrong, fault.Unauthorized) {
-		if wait := a.countFailure(ctx, by.Addr, now); wait > 0 {
+		if wait := a.countFailure(ctx, from, now); wait > 0 {
 			return "", nil, tooManyFailures(wait)
 		}
 	}

@@ -248,7 +248,7 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 	}
 }
 
-// TestGuessesAtPasswordsAreLimitedByAddress, with those at tokens. Others are not affected.
+// TestGuessesAtPasswordsAreLimitedByAddress: from networks that are new to the person. Others are not affected.
 func TestGuessesAtPasswordsAreLimitedByAddress(t *testing.T) {
 	t.Parallel()
 	b := withPeople(t, testredis.URL(t), Options{MaxFailures: 2})
@@ -258,8 +258,7 @@ func TestGuessesAtPasswordsAreLimitedByAddress(t *testing.T) {
 			start)
 		return fault.KindOf(err)
 	}
-	b.try(t, "a wrong token", here, start)
-	for i, want := range []fault.Kind{fault.Unauthorized, fault.Limited, fault.Limited} {
+	for i, want := range []fault.Kind{fault.Unauthorized, fault.Unauthorized, fault.Limited, fault.Limited} {
 		if got := from(here, "wrong"); got != want {
 			t.Errorf("guess %d: %q", i, got)
 		}
@@ -272,5 +271,39 @@ func TestGuessesAtPasswordsAreLimitedByAddress(t *testing.T) {
 	}
 	if got := from(netip.MustParseAddr("203.0.113.77"), password); got != "" {
 		t.Errorf("from elsewhere: %q", got)
+	}
+}
+
+// TestWrongLoginsOfOthersLockNobodyOut: of the network where a person has logged in before, as behind one proxy;
+// and wrong tokens don't count as wrong logins.
+func TestWrongLoginsOfOthersLockNobodyOut(t *testing.T) {
+	t.Parallel()
+	b := withPeople(t, testredis.URL(t), Options{MaxFailures: 2})
+	b.person(t, "ann", api.RoleOperator)
+	b.person(t, "bob", api.RoleOperator)
+	from := func(name, password string) fault.Kind {
+		_, _, err := b.LoginPerson(t.Context(), Password{Name: name, Password: password}, Client{Addr: here}, start)
+		return fault.KindOf(err)
+	}
+	for range 5 {
+		b.try(t, "a wrong token", here, start)
+	}
+	if got := from("ann", password); got != "" {
+		t.Errorf("after wrong tokens: %q", got)
+	}
+	for range 21 {
+		from("nobody", "wrong")
+	}
+	if got := from("ann", password); got != "" {
+		t.Errorf("a person who has logged in from there: %q", got)
+	}
+	if got := from("ann", "wrong"); got != fault.Limited {
+		t.Errorf("a guess at her password: %q", got)
+	}
+	if got := from("bob", password); got != fault.Limited {
+		t.Errorf("a person who is new there: %q", got)
+	}
+	if got := b.try(t, "a wrong token", netip.MustParseAddr("203.0.113.78"), start); got != fault.Unauthorized {
+		t.Errorf("a wrong token from elsewhere: %q", got)
 	}
 }

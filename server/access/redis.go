@@ -5,7 +5,6 @@ import (
 	"embed"
 	"encoding/json"
 	"errors"
-	"net/netip"
 	"strconv"
 	"time"
 
@@ -76,8 +75,11 @@ func indexKey() string                 { return redisdb.Key(0, "tokens") }
 func accountKey(account string) string { return redisdb.Key(0, "tokens", "account", account) }
 func versionKey() string               { return redisdb.Key(0, "tokens", "version") }
 func rateKey(id string) string         { return redisdb.Key(0, "tokens", "rate", id) }
-func failuresKey(from netip.Prefix) string {
-	return redisdb.Key(0, "tokens", "failures", from.String())
+func failuresKey(from source) string {
+	if from.passwords {
+		return redisdb.Key(0, "tokens", "failures", "passwords", from.network.String())
+	}
+	return redisdb.Key(0, "tokens", "failures", from.network.String())
 }
 
 // store reads and writes tokens and sessions in Redis.

@@ -20,17 +20,24 @@ type External struct {
 
 // LoginExternal admits who logged in at another issuer, and stores the login. A person of that name who was
 // created for the issuer without a subject gets the subject of this first login; from then on only that one
-// is the person. With a role, somebody unknown becomes a person, and a known person gets the role. The error
-// is a *WrongLogin of kind Forbidden, or Unavailable.
+// is the person, whatever name the issuer gives it. With a role, somebody unknown becomes a person, and a known
+// person gets the role. The error is a *WrongLogin of kind Forbidden, or Unavailable.
 func (p *People) LoginExternal(ctx context.Context, x External, addr netip.Addr, from netip.Prefix,
 	now time.Time) (*Holder, error) {
-	name := canonical(x.Name)
-	if !names.MatchString(name) {
-		return nil, forbidden("", "NameUnfit",
-			"The name that %s tells can't be one here: a name has up to 128 letters, digits or . _ - + @",
-			x.Identity.Issuer)
-	}
+	x.Name = canonical(x.Name)
 	for range tries {
+		name, err := p.store.nameOf(ctx, x.Identity)
+		if err != nil {
+			return nil, err
+		}
+		if name == "" {
+			name = x.Name
+		}
+		if !names.MatchString(name) {
+			return nil, forbidden("", "NameUnfit",
+				"The name that %s tells can't be one here: a name has up to 128 letters, digits or . _ - + @",
+				x.Identity.Issuer)
+		}
 		r, err := p.change(ctx, name, func(r *record) error { return r.enter(x, addr, from, now) })
 		switch {
 		case err == nil:
@@ -49,7 +56,7 @@ func (p *People) LoginExternal(ctx context.Context, x External, addr netip.Addr,
 			"issuer", x.Identity.Issuer)
 	}
 	return nil, fault.New(fault.Conflict, "PersonChanged", "The person %s is being changed by others; try again",
-		name)
+		x.Name)
 }
 
 // enter stores a login from another issuer, or returns why it is refused.
@@ -67,7 +74,10 @@ func (r *record) enter(x External, addr netip.Addr, from netip.Prefix, now time.
 			"The person %s is another user of %s; if the account there was made anew, delete the person here",
 			r.Name, issuer)
 	}
-	r.Identity = &x.Identity
+	r.Identity, r.Alias = &x.Identity, ""
+	if x.Name != r.Name {
+		r.Alias = x.Name
+	}
 	if x.Role != "" && x.Role != r.Role {
 		r.Role, r.Updated, r.Epoch = x.Role, stamp(now), rand.Text()
 		if x.Role == api.RoleAdmin {

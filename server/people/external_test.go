@@ -115,3 +115,84 @@ func TestFirstLoginsAtATime(t *testing.T) {
 		t.Errorf("%d persons, %v", n, err)
 	}
 }
+
+// TestAPersonThatWasDisabledHasNoOtherName: a user of an issuer is one person, whatever address the issuer gives.
+func TestAPersonThatWasDisabledHasNoOtherName(t *testing.T) {
+	b := setup(t)
+	if _, err := b.enter("ada@idp.example", "1", api.RoleAdmin, start); err != nil {
+		t.Fatal(err)
+	}
+	h, err := b.enter("ada2@idp.example", "1", api.RoleAdmin, start)
+	if err != nil || h.Name != "ada@idp.example" {
+		t.Errorf("under another address: %+v, %v", h, err)
+	}
+	if p, err := b.Get(t.Context(), "ada@idp.example"); err != nil || p.Alias != "ada2@idp.example" {
+		t.Errorf("the address is not shown: %+v, %v", p, err)
+	}
+	_, err = b.Update(t.Context(), "ada@idp.example", api.PersonPatch{Disabled: new(true)}, start)
+	b.must(err)
+	for _, name := range []string{"ada@idp.example", "ada2@idp.example", "ada3@idp.example"} {
+		if _, err := b.enter(name, "1", api.RoleAdmin, start); fault.CodeOf(err) != "PersonDisabled" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := b.enter("ada@idp.example", "2", api.RoleAdmin, start); !fault.Is(err, fault.Forbidden) {
+		t.Errorf("another user gets her address, and her record: %v", err)
+	}
+	if h, err := b.enter("ada2@idp.example", "3", api.RoleViewer, start); err != nil || h.Role != api.RoleViewer {
+		t.Errorf("another user gets the other address: %+v, %v", h, err)
+	}
+	if _, err := b.Create(t.Context(), api.PersonRequest{Person: "eve", Role: api.RoleViewer,
+		Identity: &api.Identity{Issuer: issuer, Subject: "1"}}, start); !fault.Is(err, fault.Conflict) {
+		t.Errorf("an admin creates another person for her: %v", err)
+	}
+	if n, err := b.Count(t.Context()); err != nil || n != 2 {
+		t.Errorf("%d persons, %v", n, err)
+	}
+	if _, err := b.Delete(t.Context(), "ada@idp.example"); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := b.enter("ada4@idp.example", "1", api.RoleViewer, start); err != nil ||
+		h.Name != "ada4@idp.example" {
+		t.Errorf("after she was deleted, the issuer alone decides: %+v, %v", h, err)
+	}
+}
+
+// TestAUserWithTwoAddressesIsOnePerson: if both come at the same time, too.
+func TestAUserWithTwoAddressesIsOnePerson(t *testing.T) {
+	b := setup(t)
+	var wg sync.WaitGroup
+	for _, name := range []string{"ann", "ann2", "ann3", "ann4"} {
+		wg.Go(func() {
+			if _, err := b.enter(name, "s1", api.RoleViewer, start); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n, err := b.Count(t.Context()); err != nil || n != 1 {
+		t.Errorf("%d persons, %v", n, err)
+	}
+}
+
+// TestPersonsOfBeforeKeepTheirUser: a record that was stored without its user's entry gets it with the next
+// change.
+func TestPersonsOfBeforeKeepTheirUser(t *testing.T) {
+	b := setup(t)
+	b.external("ann", "s1")
+	b.external("bob", "s2")
+	for _, subject := range []string{"s1", "s2"} {
+		b.must(b.store.client.Del(t.Context(), subjectKey(api.Identity{Issuer: issuer, Subject: subject})).Err())
+	}
+	if _, err := b.enter("ann", "s1", "", start); err != nil {
+		t.Error(err)
+	}
+	_, err := b.Update(t.Context(), "bob", api.PersonPatch{Disabled: new(true)}, start)
+	b.must(err)
+	if h, err := b.enter("ann2", "s1", api.RoleViewer, start); err != nil || h.Name != "ann" {
+		t.Errorf("%+v, %v", h, err)
+	}
+	if _, err := b.enter("bob2", "s2", api.RoleViewer, start); fault.CodeOf(err) != "PersonDisabled" {
+		t.Error(err)
+	}
+}

@@ -67,6 +67,16 @@ func (p *People) Login(ctx context.Context, name, password, code string, addr ne
 		"The name, the password or the code is wrong"))
 }
 
+// KnownFrom reports whether the person of a name has logged in from a network before.
+func (p *People) KnownFrom(ctx context.Context, name string, from netip.Prefix) (bool, error) {
+	r, _, err := p.load(ctx, canonical(name))
+	return r.knows(from), err
+}
+
+func (r *record) knows(from netip.Prefix) bool {
+	return r != nil && from.IsValid() && slices.Contains(r.Networks, from)
+}
+
 // load reads a person; nil: there is none, or none that Postroom wrote.
 func (p *People) load(ctx context.Context, name string) (*record, string, error) {
 	if !names.MatchString(name) {
@@ -82,7 +92,7 @@ func (p *People) load(ctx context.Context, name string) (*record, string, error)
 
 // limited refuses a name that was guessed at too often, from networks that are new to its person.
 func (p *People) limited(ctx context.Context, name string, r *record, from netip.Prefix) error {
-	if r != nil && from.IsValid() && slices.Contains(r.Networks, from) {
+	if r.knows(from) {
 		return nil
 	}
 	n, err := p.store.counted(ctx, failuresKey(name))

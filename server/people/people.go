@@ -26,6 +26,7 @@ type record struct {
 	Role     api.Role      `json:"role"`
 	Accounts []string      `json:"accounts,omitempty"`
 	Identity *api.Identity `json:"identity,omitempty"`
+	Alias    string        `json:"alias,omitempty"` // name at the issuer, if it is another one by now
 	Disabled bool          `json:"disabled,omitempty"`
 	Created  time.Time     `json:"created"`
 	Updated  time.Time     `json:"updated"`
@@ -46,8 +47,8 @@ type record struct {
 // info returns a person as the API shows it.
 func (r *record) info() api.PersonInfo {
 	p := api.PersonInfo{Person: r.Name, Role: r.Role, Accounts: r.Accounts, Identity: r.Identity,
-		Disabled: r.Disabled,
-		Invited:  r.Password == "" && r.Identity == nil, TOTP: r.TOTP != "", RecoveryCodes: len(r.Recovery),
+		Alias: r.Alias, Disabled: r.Disabled,
+		Invited: r.Password == "" && r.Identity == nil, TOTP: r.TOTP != "", RecoveryCodes: len(r.Recovery),
 		Created: r.Created,
 		Updated: r.Updated, LastAddress: r.Address}
 	if p.Accounts == nil {
@@ -129,12 +130,16 @@ func (p *People) change(ctx context.Context, name string, edit func(*record) err
 		case r == nil:
 			return nil, personNotFound()
 		}
+		var was *api.Identity
+		if r != nil {
+			was = r.Identity
+		}
 		if edit == nil {
 			r = nil
 		} else if err := edit(r); err != nil {
 			return nil, err
 		}
-		done, err := p.store.put(ctx, name, before, r)
+		done, err := p.store.put(ctx, name, before, was, r)
 		if err != nil {
 			return nil, err
 		}
@@ -162,11 +167,17 @@ func (p *People) create(ctx context.Context, req api.PersonRequest, password str
 	error) {
 	r := &record{Name: req.Person, Role: req.Role, Accounts: unique(req.Accounts), Identity: req.Identity,
 		Created: stamp(now), Updated: stamp(now), Password: password, Epoch: rand.Text()}
-	done, err := p.store.put(ctx, r.Name, "", r)
+	done, err := p.store.put(ctx, r.Name, "", nil, r)
 	switch {
 	case err != nil:
 		return api.PersonInfo{}, err
 	case !done:
+		if r.Identity != nil {
+			if other, _ := p.store.nameOf(ctx, *r.Identity); other != "" {
+				return api.PersonInfo{}, fault.New(fault.Conflict, "PersonExists",
+					"This user of %s is the person %s already", r.Identity.Issuer, other)
+			}
+		}
 		return api.PersonInfo{}, fault.New(fault.Conflict, "PersonExists", "There is a person %s already", r.Name)
 	}
 	p.known.Clear()
@@ -315,7 +326,7 @@ func (p *People) Reseal(ctx context.Context) (int, error) {
 		}
 		next, needed, err := p.store.ring.Renew(text, recordName(name))
 		if err == nil && needed {
-			needed, err = p.store.write(ctx, putArgs{name, text, next}) // false: changed, so it is new
+			needed, err = p.store.write(ctx, putArgs{name, text, next, false}) // false: changed, so it is new
 		}
 		if err != nil {
 			failed = append(failed, &refused{name, err})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/redisdb/seal"
@@ -25,7 +26,10 @@ var (
 	countScript = redisdb.NewScript[countArgs, int]("people/count", redisdb.Source(lua, "count.lua"))
 )
 
-type putArgs struct{ Name, Before, After string }
+type putArgs struct {
+	Name, Before, After string
+	Binds               bool
+}
 
 type countArgs struct{ Window int64 } // ms
 
@@ -33,6 +37,10 @@ func personKey(name string) string { return redisdb.Key(0, "person", name) }
 func indexKey() string             { return redisdb.Key(0, "people") }
 func versionKey() string           { return redisdb.Key(0, "people", "version") }
 func linkKey(hash string) string   { return redisdb.Key(0, "people", "link", hash) }
+func subjectKey(id api.Identity) string {
+	sum := sha256.Sum256([]byte(id.Issuer + "\n" + id.Subject))
+	return redisdb.Key(0, "people", "subject", hex.EncodeToString(sum[:]))
+}
 func failuresKey(name string) string {
 	return redisdb.Key(0, "people", "failures", shortHash(name))
 }
@@ -81,9 +89,10 @@ func (s store) open(name, text string) (*record, error) {
 	return r, nil
 }
 
-// put replaces the text of a record as it was read by that of another one; nil: none. False: another change
-// came first.
-func (s store) put(ctx context.Context, name, before string, next *record) (bool, error) {
+// put replaces the text of a record as it was read by that of another one; nil: none. It stores the name of the
+// person for the user of an issuer that the record is bound to, or was. False: another change came first, or
+// that user is another person.
+func (s store) put(ctx context.Context, name, before string, was *api.Identity, next *record) (bool, error) {
 	after := ""
 	if next != nil {
 		plain, err := json.Marshal(next)
@@ -92,15 +101,33 @@ func (s store) put(ctx context.Context, name, before string, next *record) (bool
 		}
 		after = s.ring.Seal(plain, recordName(name))
 	}
-	return s.write(ctx, putArgs{name, before, after})
+	id := was
+	if next != nil {
+		id = next.Identity
+	}
+	var bound []string
+	if id != nil && id.Subject != "" {
+		bound = []string{subjectKey(*id)}
+	}
+	return s.write(ctx, putArgs{name, before, after, was == nil || was.Subject == ""}, bound...)
 }
 
-func (s store) write(ctx context.Context, a putArgs) (bool, error) {
-	done, err := putScript.Run(ctx, s.client, []string{personKey(a.Name), indexKey(), versionKey()}, a)
+func (s store) write(ctx context.Context, a putArgs, bound ...string) (bool, error) {
+	keys := append([]string{personKey(a.Name), indexKey(), versionKey()}, bound...)
+	done, err := putScript.Run(ctx, s.client, keys, a)
 	if err != nil {
 		return false, redisdb.Failed(err, "people: store person %s", a.Name)
 	}
 	return done, nil
+}
+
+// nameOf returns the person that a user of an issuer is; empty: none that is known.
+func (s store) nameOf(ctx context.Context, id api.Identity) (string, error) {
+	name, err := s.client.Get(ctx, subjectKey(id)).Result()
+	if errors.Is(err, redis.Nil) {
+		return "", nil
+	}
+	return name, redisdb.Failed(err, "people: look up a user of %s", id.Issuer)
 }
 
 // names returns a part of all names in their order, and the number of all. A size of 0 returns all.

@@ -158,10 +158,10 @@ func (s *session) noteLogin(l *login, err error) {
 	}
 	switch fault.KindOf(err) {
 	case "":
-		s.Audit.Note(who, api.AuditDone, "smtp login", "", "")
+		s.Audit.Note(api.AuditEntry{Who: who, Result: api.AuditDone, Action: "smtp login"})
 	case fault.Internal, fault.Unavailable:
 	default:
-		s.Audit.Note(who, api.AuditRefused, "smtp login", err.Error(), "")
+		s.Audit.Note(api.AuditEntry{Who: who, Result: api.AuditRefused, Action: "smtp login", Reason: err.Error()})
 	}
 }
 

@@ -218,11 +218,13 @@ func (i *Issuer) config(p *oidc.Provider) *oauth2.Config {
 func (i *Issuer) failed(what string, err error) error {
 	said, answered := errors.AsType[*oauth2.RetrieveError](err)
 	var expired *oidc.TokenExpiredError
+	forged := strings.HasPrefix(err.Error(), "failed to verify signature") &&
+		!strings.Contains(err.Error(), "fetching keys")
 	switch {
 	case answered && said.Response.StatusCode < http.StatusInternalServerError:
 		return fault.New(fault.Unauthorized, "LoginRefused", "%s refused the login: %s", i.o.Issuer,
 			strings.TrimSpace(clean(cmp.Or(said.ErrorCode, said.Response.Status))+" "+clean(said.ErrorDescription)))
-	case errors.As(err, &expired), strings.HasPrefix(err.Error(), "oidc:"):
+	case forged, errors.As(err, &expired), strings.HasPrefix(err.Error(), "oidc:"):
 		return fault.Wrap(fmt.Errorf("oidc: %s: %w", what, err), fault.Unauthorized, "LoginRefused",
 			"What %s says of this login is not valid; log in again", i.o.Issuer)
 	}

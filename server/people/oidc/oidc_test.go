@@ -1,6 +1,10 @@
 package oidc
 
 import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -150,6 +154,34 @@ func TestAnExpiredTokenTellsNothing(t *testing.T) {
 	now = now.Add(2 * time.Hour)
 	if got, err := i.Finish(t.Context(), secret, back); !fault.Is(err, fault.Unauthorized) {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestATokenWithAWrongSignatureIsRefused: the issuer answered, so it is not away.
+func TestATokenWithAWrongSignatureIsRefused(t *testing.T) {
+	s, i := setup(t, func(o *Options) {
+		o.Client = &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+			resp, err := http.DefaultTransport.RoundTrip(r)
+			if err != nil || r.Method != http.MethodPost {
+				return resp, err
+			}
+			defer func() { _ = resp.Body.Close() }()
+			var token map[string]any
+			if err := json.NewDecoder(resp.Body).Decode(&token); err != nil {
+				return nil, err
+			}
+			parts := strings.Split(token["id_token"].(string), ".")
+			parts[2] = base64.RawURLEncoding.EncodeToString(make([]byte, 256))
+			token["id_token"] = strings.Join(parts, ".")
+			text, err := json.Marshal(token)
+			resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+			return resp, err
+		})}
+	})
+	to, secret := begin(t, i)
+	_, err := i.Finish(t.Context(), secret, s.LogIn(t, to, "ada", testoidc.Password).Query())
+	if !fault.Is(err, fault.Unauthorized) || fault.CodeOf(err) != "LoginRefused" {
+		t.Error(err)
 	}
 }
 
