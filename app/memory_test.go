@@ -12,8 +12,8 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// TestWhatGrowsIsRefusedWhileRedisHasNoMemoryLeft: beyond redis.maxMemoryShare, by the API, the pages and public
-// forms. What makes room or stops mail is not. In a Redis that is full, answers say so.
+// TestWhatGrowsIsRefusedWhileRedisHasNoMemoryLeft: beyond redis.maxMemoryShare, by the API, the pages and
+// public forms. What makes room or stops mail is not. In a Redis that is full, answers say so.
 func TestWhatGrowsIsRefusedWhileRedisHasNoMemoryLeft(t *testing.T) {
 	t.Parallel()
 	server := testredis.Server(t, "--maxmemory", "64mb", "--maxmemory-policy", "noeviction")

@@ -384,8 +384,8 @@ func (in *Intake) Admits(ctx context.Context) error {
 	return nil
 }
 
-// AdmitsWrite is Admits for a request that stores so many bytes and is no message. Many at once can't fill the
-// memory before its share is asked for again.
+// AdmitsWrite is Admits for a request that stores so many bytes and is no message. Many at once can't fill
+// the memory before its share is asked for again.
 func (in *Intake) AdmitsWrite(ctx context.Context, size int64) error {
 	if in.unseen.Add(size+overhead) >= lookEvery {
 		in.checked()

@@ -143,7 +143,8 @@ func (l *Log) Append(ctx context.Context, e api.AuditEntry) (api.AuditEntry, err
 	return l.append(ctx, e, "")
 }
 
-// append writes an entry in place of an intent, if it names one. Then it trims the log if that became too long.
+// append writes an entry in place of an intent, if it names one. Then it trims the log if that became too
+// long.
 func (l *Log) append(ctx context.Context, e api.AuditEntry, intent string) (api.AuditEntry, error) {
 	select {
 	case l.turn <- struct{}{}:
@@ -193,8 +194,8 @@ func (l *Log) shorten(ctx context.Context, length int) {
 // gone is the length that tryAppend returns if the intent has its entry already.
 const gone = -1
 
-// tryAppend writes an entry after head, and returns the length of the log. The length is 0 if another entry is
-// the head now, which it returns.
+// tryAppend writes an entry after head, and returns the length of the log. The length is 0 if another entry
+// is the head now, which it returns.
 func (l *Log) tryAppend(ctx context.Context, head api.AuditHead, e *api.AuditEntry, intent string) (
 	api.AuditHead, int, error) {
 	text, err := link(head, e, l.opts.Now())

@@ -273,8 +273,8 @@ func TestRefusalsOfOneAddressAreOneEntry(t *testing.T) {
 	}
 }
 
-// TestRefusedChangesPushNothingOutOfTheLog: any number of changes of one caller that are refused, for whatever
-// reason, is one entry.
+// TestRefusedChangesPushNothingOutOfTheLog: any number of changes of one caller that are refused, for
+// whatever reason, is one entry.
 func TestRefusedChangesPushNothingOutOfTheLog(t *testing.T) {
 	b := setup(t, Options{Max: 100})
 	first := b.fill(t, 1)[0]

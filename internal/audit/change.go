@@ -40,9 +40,9 @@ type Change struct {
 	Look    Look            // nil: no kind has records
 }
 
-// Do makes a change that has an entry afterwards. It stores the intent before, and doesn't make the change if it
-// can't. A change that is refused is only counted, so that nobody fills the log with them.
-// change returns the answer to the client; its error is why the change was refused or failed.
+// Do makes a change that has an entry afterwards. It stores the intent before, and doesn't make the change
+// if it can't. A change that is refused is only counted, so that nobody fills the log with them. change
+// returns the answer to the client; its error is why the change was refused or failed.
 func (l *Log) Do(ctx context.Context, c Change, change func(context.Context) (any, error)) error {
 	wanted := flat(c.Asked)
 	if c.Object.ID == "" { // of what is created under an id of the client

@@ -3,22 +3,21 @@
 //
 // # Promises
 //
-//   - No change without an entry. [Log.Do] first stores an intent, then makes the change, then writes the entry
-//     with its result in place of the intent. If the intent can't be stored, as while Redis is unreachable, the
-//     change is not made.
-//   - A crash between the two leaves the intent. Ten minutes later a process writes an entry with the result
-//     begun: whether the change was made is unknown, and the record itself tells. The same holds if Redis goes
-//     away in between: the change keeps its result, and the log of the process names it.
-//   - Entries are never changed. Each carries the hash of the one before, and a MAC by a key derived from the
-//     instance's secret. [Log.Verify] notices an entry that was changed, added, deleted or moved.
-//   - Secrets are masked: those that the packages of the records mask, and every field that is named like
-//
-// one.
-//
-//	  A secret that was replaced shows as ****** before and after.
-//	- Nobody fills the log with what was refused. Refusals and logins over SMTP are folded by actor, address and
-//	  route, and refused changes by actor and address: one entry after the first minute, then one an hour with their number. A process writes at most
-//	  [MaxFolded] such entries an hour; the others are in one entry with their number alone.
+//   - No change without an entry. [Log.Do] first stores an intent, then makes the change, then writes
+//     the entry with its result in place of the intent. If the intent can't be stored, as while Redis is
+//     unreachable, the change is not made.
+//   - A crash between the two leaves the intent. Ten minutes later a process writes an entry with the
+//     result begun: whether the change was made is unknown, and the record itself tells. The same holds
+//     if Redis goes away in between: the change keeps its result, and the log of the process names it.
+//   - Entries are never changed. Each carries the hash of the one before, and a MAC by a key derived
+//     from the instance's secret. [Log.Verify] notices an entry that was changed, added, deleted or
+//     moved.
+//   - Secrets are masked: those that the packages of the records mask, and every field that is named
+//     like one. A secret that was replaced shows as ****** before and after.
+//   - Nobody fills the log with what was refused. Refusals and logins over SMTP are folded by actor,
+//     address and route, and refused changes by actor and address: one entry after the first minute,
+//     then one an hour with their number. A process writes at most [MaxFolded] such entries an hour; the
+//     others are in one entry with their number alone.
 //
 // # The chain
 //

@@ -77,8 +77,8 @@ func Away(err error) error {
 	return f
 }
 
-// Full reports whether Redis refused a write because it has reached its maxmemory. Of a transaction, which has
-// no reason in its error, that is the usual one.
+// Full reports whether Redis refused a write because it has reached its maxmemory. Of a transaction, which
+// has no reason in its error, that is the usual one.
 func Full(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply) && (strings.Contains(reply.Error(), "OOM ") ||

@@ -20,8 +20,8 @@ type Password struct {
 
 // LoginPerson opens a session for the pages with a name and a password, and returns the value of the cookie
 // and what the session may do. It ends when the person is changed or deleted. Unlike a right token, a right
-// password is refused from an address that failed too often, because it costs memory and time to check; but not
-// if that person has logged in from there before. Errors are those of people.People.Login, and Limited.
+// password is refused from an address that failed too often, because it costs memory and time to check; but
+// not if that person has logged in from there before. Errors are those of people.People.Login, and Limited.
 func (a *Access) LoginPerson(ctx context.Context, p Password, by Client, now time.Time) (cookie string,
 	grant *Grant, err error) {
 	if a.people == nil {

@@ -248,7 +248,8 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 	}
 }
 
-// TestGuessesAtPasswordsAreLimitedByAddress: from networks that are new to the person. Others are not affected.
+// TestGuessesAtPasswordsAreLimitedByAddress: from networks that are new to the person. Others are not
+// affected.
 func TestGuessesAtPasswordsAreLimitedByAddress(t *testing.T) {
 	t.Parallel()
 	b := withPeople(t, testredis.URL(t), Options{MaxFailures: 2})
@@ -274,8 +275,8 @@ func TestGuessesAtPasswordsAreLimitedByAddress(t *testing.T) {
 	}
 }
 
-// TestWrongLoginsOfOthersLockNobodyOut: of the network where a person has logged in before, as behind one proxy;
-// and wrong tokens don't count as wrong logins.
+// TestWrongLoginsOfOthersLockNobodyOut: of the network where a person has logged in before, as behind one
+// proxy; and wrong tokens don't count as wrong logins.
 func TestWrongLoginsOfOthersLockNobodyOut(t *testing.T) {
 	t.Parallel()
 	b := withPeople(t, testredis.URL(t), Options{MaxFailures: 2})

@@ -20,8 +20,8 @@ type External struct {
 
 // LoginExternal admits who logged in at another issuer, and stores the login. A person of that name who was
 // created for the issuer without a subject gets the subject of this first login; from then on only that one
-// is the person, whatever name the issuer gives it. With a role, somebody unknown becomes a person, and a known
-// person gets the role. The error is a *WrongLogin of kind Forbidden, or Unavailable.
+// is the person, whatever name the issuer gives it. With a role, somebody unknown becomes a person, and a
+// known person gets the role. The error is a *WrongLogin of kind Forbidden, or Unavailable.
 func (p *People) LoginExternal(ctx context.Context, x External, addr netip.Addr, from netip.Prefix,
 	now time.Time) (*Holder, error) {
 	x.Name = canonical(x.Name)

@@ -116,7 +116,8 @@ func TestFirstLoginsAtATime(t *testing.T) {
 	}
 }
 
-// TestAPersonThatWasDisabledHasNoOtherName: a user of an issuer is one person, whatever address the issuer gives.
+// TestAPersonThatWasDisabledHasNoOtherName: a user of an issuer is one person, whatever address the issuer
+// gives.
 func TestAPersonThatWasDisabledHasNoOtherName(t *testing.T) {
 	b := setup(t)
 	if _, err := b.enter("ada@idp.example", "1", api.RoleAdmin, start); err != nil {

@@ -89,9 +89,9 @@ func (s store) open(name, text string) (*record, error) {
 	return r, nil
 }
 
-// put replaces the text of a record as it was read by that of another one; nil: none. It stores the name of the
-// person for the user of an issuer that the record is bound to, or was. False: another change came first, or
-// that user is another person.
+// put replaces the text of a record as it was read by that of another one; nil: none. It stores the name of
+// the person for the user of an issuer that the record is bound to, or was. False: another change came
+// first, or that user is another person.
 func (s store) put(ctx context.Context, name, before string, was *api.Identity, next *record) (bool, error) {
 	after := ""
 	if next != nil {
