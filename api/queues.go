@@ -3,8 +3,8 @@ package api
 // Jobs counts the jobs of a queue by state. The counts are exact.
 type Jobs struct {
 	Active    int `json:"active"`
-	Scheduled int `json:"scheduled" doc:"For a time that was chosen: sendAt"`
-	Delayed   int `json:"delayed" doc:"After a failed attempt, for a limit, or for an account in trouble"`
+	Scheduled int `json:"scheduled" doc:"Those of delayed that wait for a time that was chosen: sendAt"`
+	Delayed   int `json:"delayed" doc:"After a failed attempt, for a limit, for an account in trouble, or for a time that was chosen"`
 	Paused    int `json:"paused" doc:"Waiting jobs that a pause holds back"`
 	Waiting   int `json:"waiting"`
 	Failed    int `json:"failed" doc:"Dead letters; without them as many as queueKeep keeps visible, for 24 hours at most"`
@@ -12,7 +12,10 @@ type Jobs struct {
 }
 
 // Pending returns how many jobs are not done and have not failed.
-func (j Jobs) Pending() int { return j.Waiting + j.Paused + j.Active + j.Scheduled + j.Delayed }
+func (j Jobs) Pending() int { return j.Waiting + j.Paused + j.Active + j.Delayed }
+
+// OnlyDelayed returns how many jobs are delayed, but not scheduled.
+func (j Jobs) OnlyDelayed() int { return j.Delayed - j.Scheduled }
 
 // QueueStatus is the state of one queue.
 type QueueStatus struct {
@@ -40,11 +43,11 @@ type QueuePaused struct {
 // QueueCounts are the counts of a queue in the stats.
 type QueueCounts struct {
 	Active    int  `json:"active"`
-	Scheduled int  `json:"scheduled"`
-	Delayed   int  `json:"delayed"`
+	Scheduled int  `json:"scheduled" doc:"Part of delayed"`
+	Delayed   int  `json:"delayed" doc:"With the scheduled ones"`
 	Waiting   int  `json:"waiting"`
 	Paused    int  `json:"paused"`
-	Total     int  `json:"total"`
+	Total     int  `json:"total" doc:"Each job once"`
 	IsPaused  bool `json:"isPaused"`
 }
 

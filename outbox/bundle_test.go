@@ -168,7 +168,7 @@ func (a *scriptedAccounts) Outcome(_ context.Context, _ string, err error) {
 	case err == nil:
 		a.held = nil
 	case a.hold && a.held == nil && errors.As(err, &se) && se.Verdict == smtpsend.Auth:
-		a.held = &accounts.Held{Reason: se.Line, Next: a.clock.Now().Add(time.Minute)}
+		a.held = &accounts.Held{Reason: se.Error(), Next: a.clock.Now().Add(time.Minute)}
 	}
 }
 

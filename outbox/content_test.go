@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
@@ -33,6 +34,12 @@ type direct struct {
 
 // Woken implements outbox.Router.
 func (*direct) Woken(string, int) {}
+
+// Answers implements outbox.Router.
+func (*direct) Answers(string) bool { return true }
+
+// Instead implements outbox.Router.
+func (*direct) Instead(accounts.Sender, api.Lane, string) string { return "" }
 
 // Room implements outbox.Router.
 func (*direct) Room(string, api.Lane) int { return 1 }

@@ -44,7 +44,7 @@ const (
 // claim is a message that this worker may send.
 type claim struct {
 	row
-	lapsed      string // the end of the attempt before, if its worker died: lost, doubt; else ""
+	lapsed      string // the attempts in no log yet whose worker died, see lapse.lua
 	began       time.Time
 	lost        int                    // attempts whose worker died before the dot
 	oldDoubts   int                    // doubts before the last replay
@@ -56,6 +56,7 @@ type claim struct {
 	urgent      bool                   // an operator wants an attempt even while the account is held
 	window      int                    // of its account; 0: the account was not looked up
 	cleared     bool                   // begin.lua found no recipient suppressed
+	passes      bool                   // it goes before messages that wait in a line for a relay
 	asked       time.Time              // directly before begin.lua, by the machine's clock
 
 	transactions int       // recorded by progress
@@ -152,7 +153,7 @@ func (d *Delivery) readClaim(id string, partition int, a begun) (*claim, error) 
 		row: row{id: id, partition: partition, fence: a.Fence, lane: a.Lane, attempts: a.Attempts, max: a.Max,
 			gateway: a.Gateway, doubts: a.Doubts, created: a.Created, planned: a.Scheduled, shared: a.Shared},
 		lapsed: a.Lapsed, began: a.Began, lost: a.Lost, oldDoubts: a.OldDoubts, reservation: a.Reservation,
-		urgent: a.Urgent, cleared: a.Cleared,
+		urgent: a.Urgent, cleared: a.Cleared, passes: a.Passes,
 	}
 	if err := d.jsons.unpack(id, []byte(a.Envelope), &c.envelope); err != nil {
 		return nil, err
@@ -215,12 +216,16 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 		Proof:   func() string { return d.proof(c.id, c.envelope.Account, c.envelope.To) },
 		Account: account, Gateway: c.gateway, Lane: c.lane,
 		Reservation: limits.Reservation(c.reservation), Message: d.message(c, stopped), Path: c.envelope.Path,
+		Behind: func(scope string) bool { return d.behind(c, scope) },
 	})
 	d.tracedTries(ctx, got.Tries)
 	switch {
 	case got.Relay != "":
 		dec := d.hold(c, relayHold{got.Relay, c.lane, account.ID}.String(), got.Reason)
 		dec.reservation = string(got.Reservation)
+		if d.behind(c, got.Relay) {
+			dec.tried = []string{got.Relay} // the first of the line may have a turn
+		}
 		return dec
 	case !got.Wait.IsZero():
 		return decision{outcome: deferred, at: d.clock.Now(), due: got.Wait, reservation: string(got.Reservation),
@@ -411,6 +416,9 @@ func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (fini
 		events.lines
 	args.References, args.KeepKey = d.references(c, dec), d.keepKey()
 	st := events.remember(dec.status)
+	if dec.waits() {
+		st = st.waits(dec.at, dec.reason)
+	}
 	if dec.ends() {
 		result, reason := dec.end()
 		kept := d.opts.keeps(c.row, result)

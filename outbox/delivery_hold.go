@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/smtpsend"
@@ -84,7 +85,13 @@ func (d *Delivery) heldBack(ctx context.Context, c *claim, account accounts.Send
 	return !ok, err
 }
 
-func heldReason(why string) string { return "the account is held: " + why }
+// heldReason is why a message waits for its account, from the error of an attempt or from its last reply.
+func heldReason(why string) string {
+	if phase, rest, ok := strings.Cut(why, ": "); ok && strings.HasPrefix(phase, "smtp ") {
+		why = rest
+	}
+	return "the account is held: " + gateways.Printable(why)
+}
 
 // troubled reports whether a relay refused the account, so that message and recipients were not judged.
 func troubled(se *smtpsend.Error) bool { return se != nil && se.Verdict == smtpsend.Auth }
@@ -204,6 +211,15 @@ func (l *lines) contended(own relayHold) bool {
 	return slices.ContainsFunc(l.known[own.scope], func(k line) bool { return k.account != own.account })
 }
 
+// behind reports whether a message has to let those pass that wait in a line for a relay.
+func (d *Delivery) behind(c *claim, scope string) bool {
+	d.lines.mu.Lock()
+	defer d.lines.mu.Unlock()
+	return !c.passes && slices.ContainsFunc(d.lines.known[scope], func(k line) bool {
+		return k.lane == c.lane || c.lane == api.Bulk
+	})
+}
+
 // note remembers that a message stands in a line; "": in none.
 func (l *lines) note(p int, name string) {
 	hold, ok := readRelayHold(name)
@@ -215,6 +231,13 @@ func (l *lines) note(p int, name string) {
 	if at := (line{hold, p}); !slices.Contains(l.known[hold.scope], at) {
 		l.known[hold.scope] = append(l.known[hold.scope], at)
 	}
+}
+
+// forget removes a line.
+func (l *lines) forget(w line) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.known[w.scope] = slices.DeleteFunc(l.known[w.scope], func(k line) bool { return k == w })
 }
 
 // replace sets the lines of a partition. It returns the relays that have any.
@@ -240,8 +263,51 @@ func (l *lines) replace(p int, names []string) []string {
 // bulkShare is how often bulk mail comes first although other mail waits, so that it never stands still.
 const bulkShare = 0.2
 
-// wake wakes as many of the messages that wait for a relay as it has room for.
+// wake wakes as many of the messages that wait for a relay as it has room for. Messages with another way do
+// not wait for a relay that does not answer.
 func (l *lines) wake(ctx context.Context, scope string) {
+	if !l.store.Router.Answers(scope) {
+		l.divert(ctx, scope)
+	}
+	l.serve(ctx, scope)
+}
+
+// divert moves the messages that wait for a relay to the lines for the relays that serve instead of it.
+func (l *lines) divert(ctx context.Context, scope string) {
+	var served []string
+	for _, w := range l.order(scope) {
+		account, err := l.store.Accounts.Resolve(ctx, w.account)
+		if err != nil {
+			continue // its messages find that out when they are woken
+		}
+		to := l.store.Router.Instead(account, w.lane, scope)
+		if to == "" {
+			continue
+		}
+		instead := relayHold{to, w.lane, w.account}.String()
+		args := shiftArgs{Hold: w.String(), To: instead, Most: sweepBatch,
+			Reason: relayName(scope) + " does not answer; " + relayName(to) + " takes its mail"}
+		for moved := sweepBatch; moved == sweepBatch; {
+			if moved, err = sweepRun(ctx, l.store, shiftScript, w.partition, args); err != nil {
+				l.store.log.WarnContext(ctx, "messages not moved to another relay", "relay", scope, "error", err)
+				return
+			}
+			if moved > 0 {
+				l.note(w.partition, instead)
+				served = append(served, to)
+			}
+		}
+	}
+	slices.Sort(served)
+	for _, to := range slices.Compact(served) {
+		l.serve(ctx, to)
+	}
+}
+
+// relayName is the name of a relay for operators.
+func relayName(scope string) string { return strings.Replace(scope, ":", " ", 1) }
+
+func (l *lines) serve(ctx context.Context, scope string) {
 	waiting := l.order(scope)
 	if len(waiting) == 0 {
 		return
@@ -261,6 +327,9 @@ func (l *lines) wake(ctx context.Context, scope string) {
 		if err != nil {
 			l.store.log.WarnContext(ctx, "messages not woken", "relay", scope, "error", err)
 			return
+		}
+		if got < n {
+			l.forget(w) // it is empty
 		}
 		woken += got
 		l.store.Router.Woken(scope, got)

@@ -63,9 +63,12 @@ func (d *Delivery) observe(ctx context.Context, c *claim, dec decision) {
 	}
 }
 
-// took is how long the attempt lasted.
+// took is how long the attempt lasted; 0: no relay was asked.
 func (d *decision) took() time.Duration {
 	last := d.status.Log[len(d.status.Log)-1]
+	if last.End == nil {
+		return 0
+	}
 	return last.End.Sub(last.Start)
 }
 

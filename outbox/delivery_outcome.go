@@ -12,6 +12,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/outbox/suppression"
 	"github.com/postroom/postroom/smtpsend"
 )
@@ -137,7 +138,7 @@ func endCode(err error) string {
 // refuse returns why a message must not be sent at all; nil: it may be sent.
 func refuse(c *claim, p policy, now time.Time) error {
 	switch {
-	case c.lapsed == "doubt" && p.holdInDoubt:
+	case strings.Contains(c.lapsed, "doubt") && p.holdInDoubt:
 		return errInDoubt
 	case c.doubts-c.oldDoubts >= maxDoubts:
 		return errDoubts
@@ -175,7 +176,7 @@ func decide(c *claim, t attempted, p policy) decision {
 	d.conclude(c, t, p)
 	d.status.Last, d.status.Lost = d.cause, cmp.Or(d.last(d.lost).lastError, c.status.Lost)
 	if d.unasked {
-		d.status.Log = append(slices.Clone(c.status.Log), lapsedAttempt(c)...)
+		d.status.Log = append(slices.Clone(c.status.Log), lapsedAttempts(c)...)
 		return d
 	}
 	d.status.Log = d.logged(c, t)
@@ -291,7 +292,7 @@ func (d *decision) holds(c *claim, p policy) bool {
 // nextAttempt is the time of the next attempt: after the backoff, and not before the time that the relay
 // gave.
 func (d *decision) nextAttempt(c *claim, t attempted, p policy) time.Time {
-	wait := p.backoff.Delay(d.attempts+1, p.random())
+	wait := p.backoff.Delay(d.attempts+1-c.lost, p.random())
 	for _, i := range d.left {
 		if se := d.why[i].smtp; se != nil {
 			wait = max(wait, se.RetryAfter)
@@ -320,21 +321,25 @@ func describe(err error, se *smtpsend.Error) *lastError {
 	return &lastError{Message: err.Error(), Code: cmp.Or(endCode(err), "EINTERNAL")}
 }
 
-// lapsedAttempt is the log's line about the attempt before, if its worker died.
-func lapsedAttempt(c *claim) []api.Attempt {
-	if c.lapsed == "" {
-		return nil
+// lapsedAttempts are the log's lines about the attempts before whose worker died.
+func lapsedAttempts(c *claim) (lines []api.Attempt) {
+	for n, lapse := range strings.Fields(c.lapsed) {
+		how, began, _ := strings.Cut(lapse, "@")
+		lines = append(lines, api.Attempt{
+			Number: len(c.status.Log) + n + 1, Start: redisdb.ParseTime(began), Gateway: c.gateway,
+			InDoubt: how == "doubt", Error: "EINTERNAL", Line: "the worker died during this attempt",
+		})
 	}
-	return []api.Attempt{{
-		Number: len(c.status.Log) + 1, Start: c.began, Gateway: c.gateway, InDoubt: c.lapsed == "doubt",
-		Error: "EINTERNAL", Line: "the worker died during this attempt",
-	}}
+	return lines
 }
 
 // logged is the log with a line for each relay of this attempt. Of the trials of a held message only the
 // first and the last are kept.
 func (d *decision) logged(c *claim, t attempted) []api.Attempt {
-	log := append(slices.Clone(c.status.Log), lapsedAttempt(c)...)
+	log := append(slices.Clone(c.status.Log), lapsedAttempts(c)...)
+	if t.refused && c.lapsed != "" {
+		return log // it is refused because of them, or they were its last
+	}
 	n := len(log)
 	again := d.waits() && n > 1 && log[n-1].Held && log[n-2].Held
 	if again {

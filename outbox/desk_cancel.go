@@ -72,7 +72,7 @@ func (d *Desk) CancelAll(ctx context.Context, q api.OutboxQuery, reason string) 
 	if err != nil {
 		return total, err
 	}
-	still := func(r row) bool { return q.State == "" || q.State == shown(r.state, paused[r.task().queue]) }
+	still := func(r row) bool { return inState(q.State, shown(r.state, paused[r.task().queue])) }
 	left := orphans{}
 	defer d.deleteOrphans(ctx, left)
 	err = d.eachPage(ctx, q, paused, func(entries []entry) error {

@@ -164,7 +164,7 @@ func (fs *Facts) factArgs(f Fact, r row, known bool) (args factArgs, _ error) {
 	sum := sha256.Sum256([]byte(string(f.Type) + "\x00" + f.Key))
 	field := short(sum[:])[:16]
 	data, account := event.Learned{Recipient: f.address(r), Later: f.Details}, f.Account
-	data.Message = event.Message{QueueID: f.MessageID}
+	data.Message = event.Message{QueueID: f.MessageID, Metadata: noMetadata, Tags: []string{}}
 	to := r.envelope.To
 	if data.Recipient != "" {
 		to = []string{data.Recipient}

@@ -73,6 +73,28 @@ func TestKeptJobsAreListed(t *testing.T) {
 	if got := list(api.OutboxQuery{State: api.Completed, Lane: api.Bulk}); len(got) != 2 {
 		t.Errorf("of the bulk lane: %v", got)
 	}
+	at := b.clock.Now().Add(time.Hour)
+	live := b.submit(t, api.SubmitRequest{To: for1("ann@x.test"), SendAt: &at, Tags: []string{"live"}})
+	for name, c := range map[string]struct {
+		q    api.OutboxQuery
+		want []string
+	}{
+		"all":            {api.OutboxQuery{}, append(slices.Clone(failed), live)},
+		"of a tag":       {api.OutboxQuery{Tag: "live"}, []string{live}},
+		"of a recipient": {api.OutboxQuery{Search: "dead@"}, failed},
+		"of a lane":      {api.OutboxQuery{Lane: api.Bulk}, failed[1:]},
+		"a page":         {api.OutboxQuery{Page: 1, PageSize: 3}, []string{live}},
+	} {
+		page, err := b.List(t.Context(), c.q)
+		must(t, err)
+		var got []string
+		for _, m := range page.Messages {
+			got = append(got, m.QueueID)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("without a state, %s: listed %v, want %v", name, got, c.want)
+		}
+	}
 	page, err := b.List(t.Context(), api.OutboxQuery{State: api.Completed, PageSize: 2})
 	must(t, err)
 	next, err := b.List(t.Context(), api.OutboxQuery{State: api.Completed, PageSize: 2, Cursor: page.Cursor})

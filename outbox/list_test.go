@@ -62,22 +62,24 @@ func TestListSelects(t *testing.T) {
 			want  []int
 			total int
 		}{
-			"all":             {api.OutboxQuery{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 12},
-			"page":            {api.OutboxQuery{Page: 1, PageSize: 5}, []int{5, 6, 7, 8, 9}, 12},
-			"last page":       {api.OutboxQuery{Page: 2, PageSize: 5}, []int{10, 11}, 12},
-			"beyond":          {api.OutboxQuery{Page: 9, PageSize: 5}, nil, 12},
-			"scheduled":       {api.OutboxQuery{State: api.Scheduled}, []int{0, 4, 8}, 3},
-			"waiting":         {api.OutboxQuery{State: api.Waiting, PageSize: 2}, []int{1, 2}, 9},
-			"bulk":            {api.OutboxQuery{Lane: api.Bulk}, []int{0, 3, 6, 9}, 4},
-			"scheduled bulk":  {api.OutboxQuery{Lane: api.Bulk, State: api.Scheduled}, []int{0}, 1},
-			"paused":          {api.OutboxQuery{State: api.Paused}, nil, 0},
-			"account":         {api.OutboxQuery{Account: "default", PageSize: 3}, []int{0, 1, 2}, 12},
-			"another account": {api.OutboxQuery{Account: "other"}, nil, 0},
-			"account, state":  {api.OutboxQuery{Account: "default", State: api.Scheduled}, []int{0, 4, 8}, 3},
-			"tag":             {api.OutboxQuery{Tag: "t1", PageSize: 2}, []int{1, 3}, 6},
-			"tag, page":       {api.OutboxQuery{Tag: "t1", PageSize: 2, Page: 2}, []int{9, 11}, 6},
-			"subject":         {api.OutboxQuery{Search: "INVOICE 1"}, []int{1, 10, 11}, 3},
-			"address":         {api.OutboxQuery{Search: "Ann7@"}, []int{7}, 1},
+			"all":                            {api.OutboxQuery{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 12},
+			"page":                           {api.OutboxQuery{Page: 1, PageSize: 5}, []int{5, 6, 7, 8, 9}, 12},
+			"last page":                      {api.OutboxQuery{Page: 2, PageSize: 5}, []int{10, 11}, 12},
+			"beyond":                         {api.OutboxQuery{Page: 9, PageSize: 5}, nil, 12},
+			"delayed, as EmailEngine has it": {api.OutboxQuery{State: api.Delayed}, []int{0, 4, 8}, 3},
+			"delayed at the pages":           {api.OutboxQuery{State: OnlyDelayed}, nil, 0},
+			"scheduled":                      {api.OutboxQuery{State: api.Scheduled}, []int{0, 4, 8}, 3},
+			"waiting":                        {api.OutboxQuery{State: api.Waiting, PageSize: 2}, []int{1, 2}, 9},
+			"bulk":                           {api.OutboxQuery{Lane: api.Bulk}, []int{0, 3, 6, 9}, 4},
+			"scheduled bulk":                 {api.OutboxQuery{Lane: api.Bulk, State: api.Scheduled}, []int{0}, 1},
+			"paused":                         {api.OutboxQuery{State: api.Paused}, nil, 0},
+			"account":                        {api.OutboxQuery{Account: "default", PageSize: 3}, []int{0, 1, 2}, 12},
+			"another account":                {api.OutboxQuery{Account: "other"}, nil, 0},
+			"account, state":                 {api.OutboxQuery{Account: "default", State: api.Scheduled}, []int{0, 4, 8}, 3},
+			"tag":                            {api.OutboxQuery{Tag: "t1", PageSize: 2}, []int{1, 3}, 6},
+			"tag, page":                      {api.OutboxQuery{Tag: "t1", PageSize: 2, Page: 2}, []int{9, 11}, 6},
+			"subject":                        {api.OutboxQuery{Search: "INVOICE 1"}, []int{1, 10, 11}, 3},
+			"address":                        {api.OutboxQuery{Search: "Ann7@"}, []int{7}, 1},
 			"after": {api.OutboxQuery{CreatedAfter: begin.Add(8 * time.Millisecond)}, []int{8, 9, 10, 11},
 				4},
 			"before": {api.OutboxQuery{CreatedBefore: begin.Add(2 * time.Millisecond)}, []int{0, 1}, 2},
@@ -167,16 +169,16 @@ func TestPausedQueueListsAndCountsAsPaused(t *testing.T) {
 		}
 		return s.Jobs
 	}
-	if got, want := jobs(queue.Submit), (api.Jobs{Waiting: 9, Scheduled: 3}); got != want {
+	if got, want := jobs(queue.Submit), (api.Jobs{Waiting: 9, Scheduled: 3, Delayed: 3}); got != want {
 		t.Errorf("submit before: %+v, want %+v", got, want)
 	}
 	if err := b.SetPaused(ctx, queue.Bulk, true); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := jobs(queue.Submit), (api.Jobs{Waiting: 6, Paused: 3, Scheduled: 3}); got != want {
+	if got, want := jobs(queue.Submit), (api.Jobs{Waiting: 6, Paused: 3, Scheduled: 3, Delayed: 3}); got != want {
 		t.Errorf("submit with bulk paused: %+v, want %+v", got, want)
 	}
-	if got, want := jobs(queue.Bulk), (api.Jobs{Paused: 3, Scheduled: 1}); got != want {
+	if got, want := jobs(queue.Bulk), (api.Jobs{Paused: 3, Scheduled: 1, Delayed: 1}); got != want {
 		t.Errorf("bulk paused: %+v, want %+v", got, want)
 	}
 	if err := b.SetPaused(ctx, queue.Submit, true); err != nil {
@@ -189,7 +191,7 @@ func TestPausedQueueListsAndCountsAsPaused(t *testing.T) {
 	if err := b.SetPaused(ctx, queue.Submit, false); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := jobs(queue.Submit), (api.Jobs{Waiting: 9, Scheduled: 3}); got != want {
+	if got, want := jobs(queue.Submit), (api.Jobs{Waiting: 9, Scheduled: 3, Delayed: 3}); got != want {
 		t.Errorf("submit resumed: %+v, want %+v", got, want)
 	}
 	if err := b.SetPaused(ctx, "nonsense", true); !fault.Is(err, fault.NotFound) {

@@ -112,7 +112,7 @@ func (qs *Queues) QueueStatus(ctx context.Context, name string) (api.QueueStatus
 	}
 	c := counts[0]
 	s.Jobs.Active, s.Jobs.Failed, s.Jobs.Waiting = c.Active, c.Archived, c.Waiting
-	s.Jobs.Scheduled, s.Jobs.Delayed = c.Scheduled, c.Retrying
+	s.Jobs.Scheduled, s.Jobs.Delayed = c.Scheduled, c.Scheduled+c.Retrying
 	if c.Paused {
 		s.Jobs.Waiting, s.Jobs.Paused = 0, c.Waiting
 	}
@@ -163,6 +163,7 @@ func (qs *Queues) countMessages(ctx context.Context, lanes []api.Lane, account s
 	for _, sum := range sums {
 		sum()
 	}
+	jobs.Delayed += jobs.Scheduled
 	return jobs, failed, nil
 }
 
@@ -302,7 +303,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 			return
 		}
 		for state, n := range map[string]int{"waiting": jobs.Waiting, "paused": jobs.Paused, "active": jobs.Active,
-			"scheduled": jobs.Scheduled, "delayed": jobs.Delayed, "failed": jobs.Failed} {
+			"scheduled": jobs.Scheduled, "delayed": jobs.OnlyDelayed(), "failed": jobs.Failed} {
 			ch <- prometheus.MustNewConstMetric(liveDesc, prometheus.GaugeValue, float64(n), state, string(lane))
 		}
 	}

@@ -14,7 +14,8 @@ import (
 
 // List returns a page of the outbox, oldest message first. Without tag and search only the indexes are read.
 // With them all messages of the indexes are read, so that the total is exact, but see [Reader.Within]. The
-// state completed, and without dead letters failed, selects the ended messages that the queue still shows.
+// state completed, and without dead letters failed, selects the ended messages that the queue still shows;
+// without a state, the failed ones of these are in the list, too.
 func (rd *Reader) List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, error) {
 	if q.PageSize == 0 {
 		q.PageSize = 20
@@ -24,8 +25,11 @@ func (rd *Reader) List(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, 
 		return api.OutboxPage{}, err
 	}
 	find, read := rd.find, rd.readRows
-	if q.State == api.Completed || q.State == api.Failed && rd.opts.KeepDeadLetters < 0 {
+	switch {
+	case q.State == api.Completed || q.State == api.Failed && rd.opts.KeepDeadLetters < 0:
 		find, read = rd.findKept, rd.readLog
+	case q.State == "" && rd.opts.KeepDeadLetters < 0:
+		read = rd.readLog
 	}
 	most := 0
 	if rd.within > 0 {
@@ -55,15 +59,35 @@ func (rd *Reader) find(ctx context.Context, q api.OutboxQuery, paused map[string
 		indexes: rd.indexes(q, paused), page: q.Page, size: q.PageSize, cursor: q.Cursor, after: q.CreatedAfter,
 		before: q.CreatedBefore, most: most, within: rd.within,
 	}
-	if q.Tag == "" && q.Search == "" && q.Reason == "" {
+	kept := map[entry]bool{}
+	if q.State == "" && rd.opts.KeepDeadLetters < 0 {
+		failed, err := rd.keptJobs(ctx, q, queue.Archived, resultFailed)
+		if err != nil {
+			return findings{}, err
+		}
+		for _, e := range failed {
+			kept[e] = true
+		}
+	}
+	if q.Tag == "" && q.Search == "" && q.Reason == "" && len(kept) == 0 {
 		return rd.look(ctx, w)
+	}
+	if len(kept) > 0 {
+		w.indexes = append(w.indexes, rd.indexesOf(q.Lane, q.Account,
+			func(_ string, add func(string, bool)) { add(resultFailed, true) })...)
 	}
 	takes := func(e envelope) bool { return tagged(e, q.Tag) && mentions(e, strings.ToLower(q.Search)) }
 	return rd.scan(ctx, w, func(chunk []entry) (_ []entry, err error) {
+		ended := slices.DeleteFunc(slices.Clone(chunk), func(e entry) bool { return !kept[e] })
+		chunk = slices.DeleteFunc(chunk, func(e entry) bool { return e.ended })
 		if q.Tag != "" || q.Search != "" {
 			if chunk, err = rd.match(ctx, chunk, takes); err != nil {
 				return nil, err
 			}
+		}
+		if len(ended) > 0 {
+			chunk = append(chunk, ended...)
+			slices.SortFunc(chunk, w.order)
 		}
 		if q.Reason == "" {
 			return chunk, nil
@@ -74,7 +98,7 @@ func (rd *Reader) find(ctx context.Context, q api.OutboxQuery, paused map[string
 
 // failedFor returns those of the messages whose error has an explanation with the reason.
 func (rd *Reader) failedFor(ctx context.Context, entries []entry, reason string) (kept []entry, _ error) {
-	rows, err := rd.readRows(ctx, entries)
+	rows, err := rd.readLog(ctx, entries)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +118,7 @@ func (rd *Reader) failedFor(ctx context.Context, entries []entry, reason string)
 func (rd *Reader) indexes(q api.OutboxQuery, paused map[string]bool) []index {
 	return rd.indexesOf(q.Lane, q.Account, func(name string, add func(state string, ended bool)) {
 		for _, st := range []string{stateWaiting, stateActive, stateScheduled, stateDelayed, stateFailed} {
-			if q.State == "" || q.State == shown(st, paused[name]) {
+			if inState(q.State, shown(st, paused[name])) {
 				add(st, false)
 			}
 		}
@@ -134,12 +158,20 @@ func (rd *Reader) findKept(ctx context.Context, q api.OutboxQuery, _ map[string]
 	if q.State == api.Failed {
 		state, result = queue.Archived, resultFailed
 	}
+	all, err := rd.keptJobs(ctx, q, state, result)
+	slices.SortFunc(all, w.order)
+	return w.part(all, from), err
+}
+
+// keptJobs returns the ended messages with a result that a query selects and whose tasks are in a state.
+func (rd *Reader) keptJobs(ctx context.Context, q api.OutboxQuery, state queue.State, result string) ([]entry,
+	error) {
 	var all []entry
 	for _, lane := range lanesOf(queue.Submit) {
 		for p := range rd.DB.Partitions() {
 			tasks, err := rd.Control.IDs(ctx, laneQueue(lane, p), state)
 			if err != nil {
-				return findings{}, err
+				return nil, err
 			}
 			for _, t := range tasks {
 				all = append(all, entry{id: messageOf(t), ended: true})
@@ -157,8 +189,7 @@ func (rd *Reader) findKept(ctx context.Context, q api.OutboxQuery, _ map[string]
 			all = append(all, entry{id: r.id, created: r.created, ended: true})
 		}
 	}
-	slices.SortFunc(all, w.order)
-	return w.part(slices.Compact(all), from), err
+	return all, err
 }
 
 // shown is a state of the record as the API shows it.
@@ -170,6 +201,16 @@ func shown(st string, paused bool) api.State {
 		return api.Completed
 	}
 	return api.State(st)
+}
+
+// OnlyDelayed selects delayed messages without the scheduled ones, for the pages. Clients select both with
+// delayed, as EmailEngine's do, which has only this state.
+const OnlyDelayed api.State = "onlyDelayed"
+
+// inState reports whether the state of a query selects messages in a state.
+func inState(asked, state api.State) bool {
+	return asked == "" || asked == state || asked == api.Delayed && state == api.Scheduled ||
+		asked == OnlyDelayed && state == api.Delayed
 }
 
 // match reads envelopes and keeps the entries whose envelope takes accepts.

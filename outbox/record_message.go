@@ -133,11 +133,18 @@ func (e envelope) addresses(which []int) []string {
 	return out
 }
 
+// noMetadata is the metadata of events of a message without any.
+var noMetadata = json.RawMessage("{}")
+
 // about is the part that every event of this message has, for some of its recipients.
 func (e envelope) about(id string, lane api.Lane, gateway string, to []string) event.Message {
+	metadata := e.Metadata
+	if len(metadata) == 0 {
+		metadata = noMetadata
+	}
 	return event.Message{
 		QueueID: id, MessageID: e.MessageID, Envelope: event.Envelope{From: e.From, To: to},
-		Lane: string(lane), Gateway: gateway, Metadata: e.Metadata, Tags: append([]string{}, e.Tags...),
+		Lane: string(lane), Gateway: gateway, Metadata: metadata, Tags: append([]string{}, e.Tags...),
 		List: e.ListID, Campaign: e.Campaign.of(),
 	}
 }

@@ -21,6 +21,8 @@ type Router interface {
 	Send(ctx context.Context, d routing.Dispatch) routing.Sent
 	Room(scope string, lane api.Lane) int
 	Woken(scope string, n int)
+	Answers(scope string) bool
+	Instead(account accounts.Sender, lane api.Lane, scope string) string
 }
 
 // Accounts finds senders and their relays. It is accounts.Accounts.

@@ -37,6 +37,7 @@ var (
 	lapseScript    = redisdb.NewScript[sweepArgs, []wakeup]("outbox/lapse", lua("lapse"), prelude)
 	promoteScript  = redisdb.NewScript[promoteArgs, int]("outbox/promote", lua("promote"), prelude)
 	unholdScript   = redisdb.NewScript[unholdArgs, []wakeup]("outbox/unhold", lua("unhold"), prelude)
+	shiftScript    = redisdb.NewScript[shiftArgs, int]("outbox/shift", lua("shift"), prelude)
 	followScript   = redisdb.NewScript[followArgs, []wakeup]("outbox/follow", lua("follow"), prelude)
 	owedScript     = redisdb.NewScript[owedArgs, []wakeup]("outbox/owed", lua("owed"), prelude)
 	rewakeScript   = redisdb.NewScript[rewakeArgs, string]("outbox/rewake", lua("rewake"), prelude)
@@ -96,7 +97,7 @@ type (
 		Created, Scheduled                     int64
 		Lane                                   api.Lane
 		Envelope, Content, Status, Shared      string
-		Urgent, Cleared                        bool
+		Urgent, Cleared, Passes                bool
 	}
 	doubtArgs struct {
 		Now   time.Time
@@ -162,6 +163,10 @@ type (
 		Now, Due  time.Time
 		Most      int
 		Contended bool
+	}
+	shiftArgs struct {
+		Hold, To, Reason string
+		Most             int
 	}
 	followArgs struct {
 		Lane    api.Lane

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
@@ -437,6 +438,12 @@ func dialogueOf(r smtpsend.Result) (lines []smtpsend.DialogueLine) {
 
 // Woken implements outbox.Router.
 func (*scriptedSender) Woken(string, int) {}
+
+// Answers implements outbox.Router.
+func (*scriptedSender) Answers(string) bool { return true }
+
+// Instead implements outbox.Router.
+func (*scriptedSender) Instead(accounts.Sender, api.Lane, string) string { return "" }
 
 // Room implements Router.
 func (f *scriptedSender) Room(string, api.Lane) int {

@@ -290,3 +290,56 @@ func TestEventsAreTrimmed(t *testing.T) {
 		t.Errorf("%d events left, want about 100", n)
 	}
 }
+
+// TestLostAttemptsAreCounted: attemptsMade is the number of attempts in the log, and a lost one uses up none
+// of those that the submit asked for.
+func TestLostAttemptsAreCounted(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name          string
+		kills         int
+		doubt, lives  bool
+		made, allowed int
+	}{
+		{name: "killed before the dot", kills: 1, made: 2, allowed: 2},
+		{name: "killed after the dot", kills: 1, doubt: true, made: 2, allowed: 2},
+		{name: "killed twice", kills: 2, made: 3, allowed: 3},
+		{name: "its lease ran out, and it lives", kills: 1, lives: true, made: 1, allowed: 1},
+		{name: "a stop in good order", made: 1, allowed: 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, Options{KeepEnded: time.Hour})
+			id := b.submit(t, api.SubmitRequest{To: for1("ann@x.test"), DeliveryAttempts: 1})
+			for range row.kills {
+				c, _, err := b.begin(t.Context(), id)
+				if err == nil && row.doubt {
+					err = b.doubt(t.Context(), c)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				finish := func() {}
+				if row.lives {
+					dec := b.attempt(t.Context(), c, b.clock.Now())
+					finish = func() { b.record(t.Context(), c, dec) }
+				}
+				b.clock.Advance(time.Minute)
+				sweep(t, b)
+				finish()
+			}
+			if row.kills == 0 {
+				stopping, stop := context.WithCancel(t.Context())
+				stop()
+				b.Deliver(stopping, queue.Task{ID: taskID(id, "1")})
+			}
+			b.deliver(t, id)
+			m, err := b.Message(t.Context(), id)
+			if err != nil || m.Status != api.StatusSent || m.AttemptsMade != row.made || m.Attempts != row.allowed ||
+				len(m.Log) != row.made {
+				t.Errorf("%s after %d of %d attempts, %d in the log, %v", m.Status, m.AttemptsMade, m.Attempts,
+					len(m.Log), err)
+			}
+		})
+	}
+}

@@ -1,12 +1,14 @@
 package outbox
 
 import (
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/smtpsend"
 )
 
 // wait is a wait in the timeline of a message.
@@ -82,5 +84,47 @@ func TestWaitsAreInTheTimeline(t *testing.T) {
 	}
 	if diff := cmp.Diff([]wait{{"1m13s", "1m15s", limit}}, waits(gone)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestTheMessageThatMetTheRefusalTellsItsWait: as the messages after it do, with the same reason, also when
+// the trial fails.
+func TestTheMessageThatMetTheRefusalTellsItsWait(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, reason string
+		refusal      smtpsend.Error
+	}{
+		{"the password", "535 5.7.8 no", smtpsend.Error{Phase: smtpsend.PhaseAuth, Code: 535, Line: "535 5.7.8 no"}},
+		{"the certificate", "x509: it has expired",
+			smtpsend.Error{Phase: smtpsend.PhaseTLS, Err: errors.New("x509: it has expired")}},
+		{"the sender", "550 5.7.60 not yours", smtpsend.Error{Phase: smtpsend.PhaseMail, Code: 550,
+			Line: "550 5.7.60 not yours"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, Options{})
+			b.people.hold = true
+			row.refusal.Verdict, row.refusal.Scope = smtpsend.Auth, smtpsend.ScopeAccount
+			b.sender.refusals = map[string]*smtpsend.Error{"ann@x.test": &row.refusal}
+			first, second := one(t, b), one(t, b)
+			begin := b.clock.Now()
+			b.deliver(t, first)
+			b.clock.Advance(time.Second)
+			b.deliver(t, second)
+			reason := "the account is held: " + row.reason
+			if diff := cmp.Diff([]wait{{"0s", "", reason}}, b.waitsOf(t, first, begin)); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff([]wait{{"1s", "", reason}}, b.waitsOf(t, second, begin)); diff != "" {
+				t.Error(diff)
+			}
+			b.clock.Advance(time.Minute)
+			sweep(t, b) // the check is due: the first is tried again
+			b.deliver(t, first)
+			if diff := cmp.Diff([]wait{{"0s", "", reason}}, b.waitsOf(t, first, begin)); diff != "" {
+				t.Errorf("after the check: %s", diff)
+			}
+		})
 	}
 }

@@ -25,7 +25,7 @@ func (p pageInput) size() int {
 
 // selection are the filters of messages.
 type selection struct {
-	State         string    `query:"state" enum:"waiting,active,scheduled,delayed,paused,failed,completed" doc:"Only messages in this state; completed: as many as queueKeep keeps"`
+	State         string    `query:"state" enum:"waiting,active,scheduled,delayed,paused,failed,completed" doc:"Only messages in this state; delayed: the scheduled ones, too; completed: as many as queueKeep keeps"`
 	Account       string    `query:"account" maxLength:"256" doc:"Only messages of this account"`
 	Lane          string    `query:"lane" enum:"transactional,bulk" doc:"Only messages in this lane"`
 	Tag           string    `query:"tag" maxLength:"256" doc:"Only messages with this tag"`

@@ -212,6 +212,7 @@ func (c *session) hello(ctx context.Context) *Error {
 	r, e := c.command(ctx, PhaseEHLO, "EHLO", " ", name)
 	if e == nil {
 		c.ext = parseExtensions(r.text)
+		c.ext.pipelining = c.ext.pipelining && !c.sender.losers.has(c.relay, time.Now())
 	} else if r.code >= 500 && r.code <= 504 {
 		_, e = c.command(ctx, PhaseEHLO, "HELO", " ", name)
 	}

@@ -51,6 +51,7 @@ type Sender struct {
 	judge   func(Evidence) Judgement
 	basic   bool // judge is ClassifyBasic
 	pool    *pool
+	losers  losers
 	blocks  sync.Pool // *blocks, for large contents
 	records sync.Pool // *recorder
 	metrics *metrics

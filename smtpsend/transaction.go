@@ -122,6 +122,7 @@ func (t *transaction) settle(ctx context.Context) {
 		}
 		r, readErr := t.c.read(limit)
 		if readErr != nil {
+			t.suspect(ctx)
 			t.breakOff(t.d.s.ioError(ctx, t.phase(), "", cmp.Or(err, readErr)))
 			return
 		}
@@ -136,6 +137,17 @@ func (t *transaction) settle(ctx context.Context) {
 	t.pending = t.pending[:0]
 	if err != nil {
 		t.breakOff(t.d.s.ioError(ctx, t.phase(), "", err))
+	}
+}
+
+// suspect remembers a relay that answered fewer commands than were sent together. An idle connection may end
+// before any answer, so it proves nothing.
+func (t *transaction) suspect(ctx context.Context) {
+	s := t.c.sender
+	if len(t.pending) > 1 && ctx.Err() == nil && (t.answered || t.c.served == 1) &&
+		s.losers.note(t.c.relay, time.Now()) {
+		s.o.Logger.WarnContext(ctx, "relay lost pipelined commands: it gets one at a time from now on", "relay",
+			t.c.relay.String(), "for", losesFor)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/outbox"
 )
 
 // states are the states of the outbox, in the order in which a message may pass through them.
@@ -94,8 +95,12 @@ func readMoment(s string) (time.Time, error) {
 
 // query returns the query of the outbox.
 func (f filter) query() api.OutboxQuery {
+	state := f.State
+	if state == api.Delayed {
+		state = outbox.OnlyDelayed // scheduled is a tab of its own
+	}
 	return api.OutboxQuery{
-		State: f.State, Account: f.Account, Lane: f.Lane, Tag: f.Tag, Search: f.Search, CreatedAfter: f.After,
+		State: state, Account: f.Account, Lane: f.Lane, Tag: f.Tag, Search: f.Search, CreatedAfter: f.After,
 		CreatedBefore: f.Before,
 	}
 }

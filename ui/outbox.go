@@ -72,7 +72,7 @@ func (u outboxPage) count(ctx context.Context, v *outboxView) error {
 		}
 	}
 	counts := map[api.State]int{
-		api.Waiting: j.Waiting, api.Active: j.Active, api.Scheduled: j.Scheduled, api.Delayed: j.Delayed,
+		api.Waiting: j.Waiting, api.Active: j.Active, api.Scheduled: j.Scheduled, api.Delayed: j.OnlyDelayed(),
 		api.Paused: j.Paused, api.Failed: j.Failed, "": j.Pending() + j.Failed,
 	}
 	for _, state := range append([]api.State{""}, states...) {

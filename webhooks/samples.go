@@ -37,7 +37,7 @@ func sampleEvent(kind event.Type, t *target, now time.Time) (event.Event, error)
 // sampleData returns what the data of an event of a type looks like.
 func sampleData(kind event.Type, now time.Time) any {
 	m := event.Message{QueueID: sampleID, MessageID: "<sample@example.com>", Lane: "transactional",
-		Tags:     []string{"sample"},
+		Tags: []string{"sample"}, Metadata: json.RawMessage("{}"),
 		Envelope: event.Envelope{From: "shop@example.com", To: []string{"ann@example.net"}}}
 	refused := event.Failure{Error: "550 5.1.1 No such user", ErrorCode: "EENVELOPE",
 		SMTPResponse: "550 5.1.1 No such user", SMTPResponseCode: new(550), SMTPCommand: "RCPT TO"}

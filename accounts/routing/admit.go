@@ -172,11 +172,13 @@ func (a *attempt) crowd(c candidate, t Try) {
 }
 
 // noTurn notes that a relay has all the messages under way that it may have. The message has not paid its
-// share of the limits, unless it waited for this relay before.
+// share of the limits, unless it waited for this relay before. It waits for one that stalls only if no other
+// has room soon.
 func (a *attempt) noTurn(c candidate, stalls bool) {
 	f := full{candidate: c, reserved: true, slowed: stalls, kind: noConnection, until: a.now().Add(time.Second),
 		reason: c.String() + ": all connections are taken"}
 	if stalls {
+		f.until = a.now().Add(firstRest)
 		f.reason = c.String() + " does not answer; another message is trying it"
 	}
 	switch {

@@ -76,7 +76,7 @@ func (a *attempt) eligible(ctx context.Context, c candidate) bool {
 
 // visit tries a candidate, if the limits admit that.
 func (a *attempt) visit(ctx context.Context, c candidate, p pass, insist bool) {
-	turn, stalls := a.gates.enter(c, a.d.Lane)
+	turn, stalls := a.gates.enter(c, a.d.Lane, a.d.Behind != nil && a.d.Behind(c.scope))
 	if turn == nil {
 		a.breakers.unused(p)
 		a.noTurn(c, stalls)

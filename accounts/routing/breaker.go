@@ -131,6 +131,14 @@ func (b *breakers) failed(p pass, why *smtpsend.Error, now time.Time) time.Time 
 	return k.due
 }
 
+// resting reports whether a relay must not be tried now, whatever its settings are.
+func (b *breakers) resting(name string, now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	k := b.all[name]
+	return k != nil && now.Before(k.due)
+}
+
 func (b *breakers) remember(p pass) *breaker {
 	if b.all == nil || len(b.all) >= maxBreakers {
 		b.all = map[string]*breaker{}

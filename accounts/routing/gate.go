@@ -44,7 +44,8 @@ type gate struct {
 	most    int           // connections of this process
 	took    time.Duration // a message takes, on average; 0: unknown
 	left    time.Time     // when a message last left with an answer
-	changed chan struct{} // closed when a message has left; nil: nobody waits for that
+	changed chan struct{} // closed when a message has left or given up; nil: nobody waits for that
+	waiting []*place      // messages that wait for a turn, in the order in which they came
 
 	ended time.Time // when a message last left
 	away  time.Time // since when it has not answered: it stalls, or attempts failed; zero: it answers
@@ -53,6 +54,9 @@ type gate struct {
 	expected int       // messages that were woken and have not come yet
 	woken    time.Time // when, last
 }
+
+// place is that of a message among those that wait for a turn.
+type place struct{ lane api.Lane }
 
 // turn is a message under way.
 type turn struct {
@@ -65,11 +69,14 @@ func newGates(most int, now func() time.Time) *gates {
 	return &gates{now: now, most: most, all: map[string]*gate{}}
 }
 
-// enter returns a turn, or nil if the relay has none soon. stalls reports that it owes answers.
-func (g *gates) enter(c candidate, lane api.Lane) (t *turn, stalls bool) {
+// enter returns a turn, or nil if the relay has none soon, or if the message is behind others that wait longer
+// than that. stalls reports that it owes answers.
+func (g *gates) enter(c candidate, lane api.Lane, behind bool) (t *turn, stalls bool) {
 	var timeout <-chan time.Time
+	me := &place{lane}
+	defer g.giveUp(c.scope, me)
 	for {
-		t, stalls, changed := g.try(c, lane)
+		t, stalls, changed := g.try(c, me, behind)
 		if t != nil || stalls || changed == nil {
 			return t, stalls
 		}
@@ -85,19 +92,24 @@ func (g *gates) enter(c candidate, lane api.Lane) (t *turn, stalls bool) {
 }
 
 // try returns a turn, or what is closed when there may be one; nil: that will not be soon.
-func (g *gates) try(c candidate, lane api.Lane) (t *turn, stalls bool, changed <-chan struct{}) {
+func (g *gates) try(c candidate, me *place, behind bool) (t *turn, stalls bool, changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	k, now := g.of(c.scope), g.now()
 	k.most = cmp.Or(c.SMTP.Connections, smtpsend.DefaultConnections)
-	k.expected = max(0, k.expected-1)
+	if !behind {
+		k.expected = max(0, k.expected-1)
+	}
 	switch {
-	case k.stalls(now):
+	case k.room(now) == 0 && k.mute(now):
 		return nil, true, nil
-	case len(k.turns) >= k.limit(lane, 3):
+	case behind || len(k.turns) >= k.limit(me.lane, 3):
 		return nil, false, nil
 	}
-	if k.room(now) > 0 && (!k.unproven() || g.most == 0 || g.untested < g.most) {
+	if !slices.Contains(k.waiting, me) {
+		k.waiting = append(k.waiting, me)
+	}
+	if k.waiting[0] == me && k.room(now) > 0 && (!k.unproven() || g.most == 0 || g.untested < g.most) {
 		t = &turn{scope: c.scope, began: now, untested: k.unproven()}
 		k.turns = append(k.turns, t)
 		if t.untested {
@@ -109,6 +121,25 @@ func (g *gates) try(c candidate, lane api.Lane) (t *turn, stalls bool, changed <
 		k.changed = make(chan struct{})
 	}
 	return nil, false, k.changed
+}
+
+// giveUp ends the wait of a message, so that the next one may take a turn.
+func (g *gates) giveUp(scope string, me *place) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	k := g.of(scope)
+	if at := slices.Index(k.waiting, me); at >= 0 {
+		k.waiting = slices.Delete(k.waiting, at, at+1)
+		k.change()
+	}
+}
+
+// change lets the messages that wait look again.
+func (k *gate) change() {
+	if k.changed != nil {
+		close(k.changed)
+		k.changed = nil
+	}
 }
 
 // ending is how a turn ended.
@@ -147,10 +178,7 @@ func (g *gates) leave(t *turn, how ending) {
 	case how == silent || took > overdueAfter:
 		k.allowed = 1
 	}
-	if k.changed != nil {
-		close(k.changed)
-		k.changed = nil
-	}
+	k.change()
 }
 
 // wanted returns how many of the messages that wait for a relay are to be sent now: as many as it has free
@@ -189,6 +217,14 @@ func (g *gates) of(scope string) *gate {
 	k = &gate{allowed: firstTurns}
 	g.all[scope] = k
 	return k
+}
+
+// mute reports whether a relay stalls, or has not answered since it was last silent.
+func (g *gates) mute(scope string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	k := g.all[scope]
+	return k != nil && k.mute(g.now())
 }
 
 // Away is a relay that does not answer.
@@ -255,8 +291,10 @@ func (k *gate) room(now time.Time) int {
 	return max(0, k.allowed-len(k.turns))
 }
 
+func (k *gate) mute(now time.Time) bool { return k.stalls(now) || k.allowed < firstTurns }
+
 // stalls reports whether so many messages are overdue that the relay is taken to be silent: all that it may
-// have, or more than mostOverdue, and none has been answered meanwhile.
+// have or that have a connection, or more than mostOverdue, and none has been answered meanwhile.
 func (k *gate) stalls(now time.Time) bool {
 	overdue := 0
 	limit := max(overdueAfter, 2*k.took)
@@ -265,5 +303,6 @@ func (k *gate) stalls(now time.Time) bool {
 			overdue++
 		}
 	}
-	return overdue > min(mostOverdue, k.allowed-1) && now.Sub(k.left) > limit
+	most := min(mostOverdue, k.allowed-1, cmp.Or(k.most, firstTurns)-1)
+	return overdue > most && now.Sub(k.left) > limit
 }

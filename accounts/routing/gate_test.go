@@ -21,7 +21,7 @@ func gated(scope string) candidate {
 // fill takes turns until there is none.
 func fill(g *gates, c candidate, lane api.Lane) (turns []*turn, stalls bool) {
 	for {
-		t, stalls := g.enter(c, lane)
+		t, stalls := g.enter(c, lane, false)
 		if t == nil {
 			return turns, stalls
 		}
@@ -41,7 +41,7 @@ func TestASilentRelayHoldsFewWorkers(t *testing.T) {
 		}
 		time.Sleep(overdueAfter + time.Second)
 		began := time.Now()
-		if turn, stalls := g.enter(mute, api.Transactional); turn != nil || !stalls || time.Since(began) > 0 {
+		if turn, stalls := g.enter(mute, api.Transactional, false); turn != nil || !stalls || time.Since(began) > 0 {
 			t.Errorf("a message waited %s for a relay that stalls", time.Since(began))
 		}
 		if list := g.look(); len(list) != 1 || list[0].Scope != "relay:silent" ||
@@ -51,7 +51,7 @@ func TestASilentRelayHoldsFewWorkers(t *testing.T) {
 		if again, away := g.look(), g.away(); len(again) > 0 || len(away) != 1 {
 			t.Errorf("looked again: %v, away: %v", again, away)
 		}
-		if turn, _ := g.enter(other, api.Transactional); turn == nil {
+		if turn, _ := g.enter(other, api.Transactional, false); turn == nil {
 			t.Error("another relay is stopped too")
 		}
 		for _, turn := range turns {
@@ -76,7 +76,7 @@ func TestARelayIsAwayUntilItAnswers(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := newGates(0, time.Now)
 			for _, how := range row.ends {
-				turn, _ := g.enter(gated("relay:shop"), api.Transactional)
+				turn, _ := g.enter(gated("relay:shop"), api.Transactional, false)
 				g.leave(turn, how)
 			}
 			if got := g.away(); len(got) > 0 != row.away {
@@ -108,7 +108,7 @@ func TestARelayThatAnswersGetsMore(t *testing.T) {
 			g := newGates(0, time.Now)
 			relay := gated("relay:shop")
 			for range 20 {
-				turn, _ := g.enter(relay, row.lane)
+				turn, _ := g.enter(relay, row.lane, false)
 				time.Sleep(row.takes)
 				g.leave(turn, replied)
 			}
@@ -117,7 +117,7 @@ func TestARelayThatAnswersGetsMore(t *testing.T) {
 				t.Errorf("%s, %s: %d messages under way, want %d", row.takes, row.lane, len(turns), row.most)
 			}
 			if row.lane == api.Bulk {
-				if turn, _ := g.enter(relay, api.Transactional); turn == nil {
+				if turn, _ := g.enter(relay, api.Transactional, false); turn == nil {
 					t.Error("bulk mail left nothing to other mail")
 				}
 			}

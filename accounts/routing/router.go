@@ -115,6 +115,8 @@ type Dispatch struct {
 	gateways.Path                    // instead of the relays' own; zero: theirs
 	Message       smtpsend.Message   // to the recipients left
 	Reservation   limits.Reservation // of an earlier Sent with Wait; empty: none
+	// reports whether messages that come before this one wait for a connection to a relay, by its scope; nil: none
+	Behind func(scope string) bool
 }
 
 // Try is one relay that was tried.
@@ -166,6 +168,24 @@ func (r *Router) Room(scope string, lane api.Lane) int { return r.gates.wanted(s
 
 // Woken tells that so many messages that waited for a connection to a relay were woken.
 func (r *Router) Woken(scope string, n int) { r.gates.expect(scope, n) }
+
+// Answers reports whether a relay takes mail, as far as this process knows: it neither stalls nor rests.
+func (r *Router) Answers(scope string) bool {
+	return !r.gates.mute(scope) && !r.breakers.resting(scope, r.now())
+}
+
+// Instead returns the scope of the relay that serves an account's mail of a lane while another one, by its
+// scope, does not answer; empty: there is none, or it has no room soon.
+func (r *Router) Instead(account accounts.Sender, lane api.Lane, scope string) string {
+	for _, c := range order(account.ID, serving(account.Relays, lane), r.random) {
+		k, full := r.fullRelays.find(c.scope+string(lane), r.now())
+		full = full && k.until.Sub(r.now()) > firstRest // noTurn judges likewise
+		if c.scope != scope && !full && r.Answers(c.scope) {
+			return c.scope
+		}
+	}
+	return ""
+}
 
 // Away returns the relays that have not answered this process since an attempt failed, or since messages
 // under way are overdue. A relay without mail for 15 minutes is not among them.

@@ -18,9 +18,9 @@ type Message struct {
 	Envelope  Envelope        `json:"envelope"`
 	Lane      string          `json:"lane,omitempty"`
 	Gateway   string          `json:"gateway,omitempty"`
-	Metadata  json.RawMessage `json:"metadata,omitempty"` // the sender's own object, echoed
-	Tags      []string        `json:"tags,omitempty"`     // empty: the sender gave none
-	List      string          `json:"list,omitempty"`     // mailing list
+	Metadata  json.RawMessage `json:"metadata"`       // the sender's own object, echoed; {}: none was given
+	Tags      []string        `json:"tags"`           // never nil
+	List      string          `json:"list,omitempty"` // mailing list
 	// IP address that the last attempt was set to connect from; empty: the system's choice
 	LocalAddress string `json:"localAddress,omitempty"`
 	*Campaign           // of the mail of a campaign

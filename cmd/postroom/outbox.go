@@ -47,7 +47,7 @@ func (f messageFlags) period() (since, until time.Time, err error) {
 
 // filterFlags select messages of the outbox.
 type filterFlags struct {
-	State string `enum:",waiting,active,scheduled,delayed,paused,failed,completed" default:"" placeholder:"STATE" help:"In this state: waiting, active, scheduled, delayed, paused, failed or completed (as many as the setting queueKeep keeps)."`
+	State string `enum:",waiting,active,scheduled,delayed,paused,failed,completed" default:"" placeholder:"STATE" help:"In this state: waiting, active, scheduled, delayed (with the scheduled ones), paused, failed or completed (as many as the setting queueKeep keeps)."`
 	messageFlags
 }
 

@@ -52,7 +52,7 @@ func queueGrid(all []api.QueueStatus) grid {
 			runs = "paused"
 		}
 		g.add(cmp.Or(counting[q.Queue], q.Queue), runs, j.Waiting, j.Paused, j.Active, j.Scheduled,
-			j.Delayed, j.Failed, j.Completed, seconds(q.Latency),
+			j.OnlyDelayed(), j.Failed, j.Completed, seconds(q.Latency),
 			perMinute(q), q.ProcessedTotal)
 	}
 	return g

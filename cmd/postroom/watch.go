@@ -172,7 +172,7 @@ func messageLine(id, state string, m api.OutboxMessage, why string) string {
 func queueLine(q api.QueueStatus) string {
 	j := q.Jobs
 	line := fmt.Sprintf("%-7s waiting %d · active %d · scheduled %d · delayed %d · failed %d", q.Queue, j.Waiting+j.Paused,
-		j.Active, j.Scheduled, j.Delayed, j.Failed)
+		j.Active, j.Scheduled, j.OnlyDelayed(), j.Failed)
 	if q.Paused {
 		line += " · PAUSED"
 	}

@@ -5,7 +5,7 @@
 -- ARGV: tasks now searchable ids...
 --   tasks       prefix of the task hashes
 --   now         nanoseconds
---   searchable  longest list of pending tasks that is searched; a longer one is believed
+--   searchable  longest list of pending tasks that is searched; a longer one is taken to have them all
 -- Answer: MENDED orphans returned unnamed
 --   orphans   hashes removed
 --   returned  tasks returned to pending
@@ -30,7 +30,7 @@ local function in_place(state, id)
 	return true -- Postroom does not use this state
 end
 
-for i = ids, #ARGV do
+for i = #ARGV, ids, -1 do -- so that those returned run in their order
 	local id, key = ARGV[i], tasks .. ARGV[i]
 	local msg, state = unpack(redis.call("HMGET", key, "msg", "state"))
 	if not msg then

@@ -86,6 +86,76 @@ func TestPruneMends(t *testing.T) {
 	}
 }
 
+// TestLostTasksRunWithoutARestart: any list of a queue, or several, may be lost while the tasks themselves
+// remain (hibiken/asynq#1144). New tasks may come behind them.
+func TestLostTasksRunWithoutARestart(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name string
+		lost []string // keys of the queue
+	}{
+		{"pending", []string{"pending"}}, {"scheduled", []string{"scheduled"}}, {"retry", []string{"retry"}},
+		{"active and its leases", []string{"active", "lease"}},
+		{"all", []string{"pending", "scheduled", "retry", "active", "lease", "archived", "completed"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			l := logging(nil)
+			if err := b.control.Pause(t.Context(), time.Now(), Submit); err != nil {
+				t.Fatal(err)
+			}
+			serve(t, b.redis, ServerOptions{}, map[string]Handler{"send": l.handle})
+			until(t, "the first look is over", func() bool {
+				return b.redis.Exists(t.Context(), recoveredKey+Submit).Val() == 1
+			})
+			b.enqueue(t, task("waits.1"), task("active.1"), later("later.1"), later("retry.1"))
+			b.activate(t, "active.1", time.Now().Add(time.Hour))
+			b.redis.ZRem(t.Context(), stateKey(Submit, Scheduled), "retry.1")
+			b.redis.ZAdd(t.Context(), stateKey(Submit, Retrying), redis.Z{Score: float64(time.Now().Add(time.Hour).Unix()),
+				Member: "retry.1"})
+			b.redis.HSet(t.Context(), taskKey(Submit, "retry.1"), "state", "retry")
+			want := map[string]string{"pending": "waits.1", "active": "active.1", "scheduled": "later.1",
+				"retry": "retry.1"}
+			for _, key := range row.lost {
+				b.redis.Del(t.Context(), queueKey(Submit, key))
+			}
+			b.enqueue(t, task("new.1"))
+			if err := b.control.Resume(t.Context(), Submit); err != nil {
+				t.Fatal(err)
+			}
+			for _, key := range row.lost {
+				if id := want[key]; id != "" {
+					until(t, id+" runs", func() bool { return l.count(id) == 1 })
+				}
+			}
+		})
+	}
+}
+
+// TestTenThousandLostTasksArePutBack: although others came behind them.
+func TestTenThousandLostTasksArePutBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	all := many(13_000)
+	for tasks := all; len(tasks) > 0; tasks = tasks[min(500, len(tasks)):] {
+		if len(tasks) == 3000 {
+			b.redis.Del(t.Context(), stateKey(Submit, Waiting))
+		}
+		b.enqueue(t, tasks[:min(500, len(tasks))]...)
+	}
+	found, err := b.control.Recover(t.Context(), Submit)
+	if want := (Pruned{Returned: 10_000}); err != nil || found != want {
+		t.Errorf("%+v, %v, want %+v", found, err, want)
+	}
+	if n := b.counts(t).Waiting; n != len(all) {
+		t.Errorf("%d wait, want %d", n, len(all))
+	}
+	if again, err := b.control.Recover(t.Context(), Submit); err != nil || again != (Pruned{}) {
+		t.Errorf("a second time: %+v, %v", again, err)
+	}
+}
+
 // asynq's archiving fails, after it has removed the task from active, when about 8,000 archived tasks are
 // past their 90 days at once.
 func TestNineThousandExpiredArchivedTasks(t *testing.T) {
@@ -103,7 +173,7 @@ func TestNineThousandExpiredArchivedTasks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.redis.Set(t.Context(), prunedKey, 1, 0) // somebody has pruned within the hour
+	b.redis.Set(t.Context(), prunedKey+Submit, 1, 0) // somebody has pruned within the hour
 	b.enqueue(t, task("new.1"))
 	l := logging(func(Task, int) Verdict { return Bury(errors.New("550 no")) })
 	serve(t, b.redis, ServerOptions{}, map[string]Handler{"send": l.handle})

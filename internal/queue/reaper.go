@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 const (
@@ -19,7 +21,11 @@ const (
 	steadyFor  = 6 * time.Second
 	reapMost   = 500
 	pruneEvery = time.Hour
-	pruneTry   = time.Minute // between looks whether it is this process's turn
+	// Lost tasks are put back within recoverEvery + recoverTry of their loss, and the look for them takes at most
+	// a share of the time of Redis.
+	recoverEvery = 12 * time.Second
+	recoverTry   = 3 * time.Second // between looks whether it is this process's turn
+	recoverShare = 50
 )
 
 // tend does every second, until ctx ends, what asynq does not: it returns the tasks of dead workers,
@@ -29,7 +35,6 @@ func (s *Server) tend(ctx context.Context) {
 	ticker := time.NewTicker(tendEvery)
 	defer ticker.Stop()
 	var steady steadiness
-	var pruned time.Time
 	for {
 		begun := time.Now()
 		err := register(ctx, s.redis, s.queues)
@@ -38,9 +43,6 @@ func (s *Server) tend(ctx context.Context) {
 		}
 		if err == nil {
 			err = s.trimKept(ctx)
-		}
-		if err == nil && begun.Sub(pruned) >= pruneTry {
-			pruned, err = begun, s.pruneInTurn(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
 			s.log.Debug("queues not tended", "error", err)
@@ -110,16 +112,38 @@ func (s *Server) trim(ctx context.Context, queue string, state State, args trimA
 	return err
 }
 
-// pruneInTurn prunes if no process has done so within the hour.
+// prune prunes the queues and puts lost tasks back, until ctx ends, when it is this process's turn.
+func (s *Server) prune(ctx context.Context) {
+	for {
+		if err := s.pruneInTurn(ctx); err != nil && ctx.Err() == nil {
+			s.log.Debug("queues not pruned", "error", err)
+		}
+		if !redisdb.Pause(ctx, recoverTry) {
+			return
+		}
+	}
+}
+
+// pruneInTurn prunes if no process has done so within the hour, and else looks for lost tasks if none has
+// done that lately.
 func (s *Server) pruneInTurn(ctx context.Context) error {
-	mine, err := s.redis.SetNX(ctx, prunedKey, time.Now().Unix(), pruneEvery).Result()
+	work, key, every := (*Control).Prune, prunedKey+s.queues[0], pruneEvery
+	mine, err := s.redis.SetNX(ctx, key, time.Now().Unix(), every).Result()
+	if err == nil && !mine {
+		work, key, every = (*Control).Recover, recoveredKey+s.queues[0], recoverEvery
+		mine, err = s.redis.SetNX(ctx, key, time.Now().Unix(), every).Result()
+	}
 	if err != nil || !mine {
 		return err
 	}
-	pruned, err := NewControl(s.redis).Prune(ctx, s.queues...)
+	begun := time.Now()
+	pruned, err := work(NewControl(s.redis), ctx, s.queues...)
 	if pruned != (Pruned{}) {
-		s.log.Info("queues pruned", "expired", pruned.Expired, "orphans", pruned.Orphans, "returned",
-			pruned.Returned, "unnamed", pruned.Unnamed)
+		s.log.Warn("queues repaired", "returned", pruned.Returned, "expired", pruned.Expired, "orphans",
+			pruned.Orphans, "unnamed", pruned.Unnamed)
+	}
+	if rest := recoverShare * time.Since(begun); rest > every && err == nil {
+		err = s.redis.Expire(ctx, key, rest).Err()
 	}
 	return err
 }

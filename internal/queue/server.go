@@ -194,7 +194,10 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	}
 	s.log.Info("queue workers started", "queues", s.queues, "servers", len(s.engines))
+	var pruning sync.WaitGroup
+	pruning.Go(func() { s.prune(ctx) })
 	s.tend(ctx)
+	pruning.Wait()
 	s.stop(s.engines)
 	s.log.Info("queue workers stopped")
 	return nil

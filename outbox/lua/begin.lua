@@ -5,7 +5,7 @@
 --   content_most  largest content that is returned, in bytes, because Lua copies it. A larger one is read in pieces.
 --                 The personalization of a shared content is always returned
 -- Answer: GO fence attempts max gateway lapsed began lost doubts scheduled envelope content status lane reservation
--- Answer: GO urgent created old_doubts shared cleared due
+-- Answer: GO urgent created old_doubts shared cleared passes due
 -- Answer: GONE
 -- Answer: UNKNOWN
 -- Answer: FAILED
@@ -13,6 +13,7 @@
 -- Answer: HELD lease
 -- Answer: LATER
 --   GO       content '': to be read in pieces; cleared 1: accept.lua found no recipient suppressed, and none was added
+--            passes 1: it goes before messages that wait in a line for a relay
 --   GONE     it ended
 --   UNKNOWN  it never existed, or is being accepted: its task may be there first (see Intake.enter)
 --   FAILED   it is a dead letter
@@ -22,7 +23,7 @@
 -- its lease has ended: only lapse.lua ends a lease, so that one place judges a lost attempt.
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'due', 'lease', 'attempts', 'max', 'gateway', 'lapsed', 'began', 'lost', 'doubts', 'scheduled',
-  'lane', 'created', 'fence', 'reservation', 'urgent', 'reason', 'account', 'oldDoubts', 'shared', 'v', 'rank')
+  'lane', 'created', 'fence', 'reservation', 'urgent', 'reason', 'account', 'oldDoubts', 'shared', 'v', 'rank', 'woken')
 if not m[1] then
   if redis.call('EXISTS', prefix .. 'ended:' .. id) == 1 then return GONE end
   return UNKNOWN
@@ -32,7 +33,7 @@ local due, lease = m[2], m[3]
 if m[1] == 'active' then return HELD end
 if tonumber(due) > tonumber(now) then return EARLY end
 
-local at = {lane = m[12], state = m[1], created = m[13], account = m[18], rank = m[22]}
+local at = {lane = m[12], state = m[1], created = m[13], account = m[18], rank = m[22], scheduled = m[11]}
 at.queued = at.state == 'waiting' and not redis.call('ZSCORE', backlog_key(at), id) -- so the window had room for it
 if not m[16] and not at.queued and is_full(at, under_way(at, redis.call('ZCARD', backlog_key(at))), window) then
   if at.state ~= 'waiting' then
@@ -51,7 +52,8 @@ local old_doubts, shared = m[19] or '0', m[20] or ''
 move(id, at, 'active', lease_until)
 redis.call('ZREM', prefix .. 'unqueued', id)
 redis.call('HSET', KEYS[1], 'state', 'active', 'fence', fence, 'lease', lease_until, 'began', now, 'doubt', '')
-if m[15] or m[16] or m[17] then redis.call('HDEL', KEYS[1], 'reservation', 'urgent', 'reason', 'held') end
+if m[15] or m[16] or m[17] or m[23] then redis.call('HDEL', KEYS[1], 'reservation', 'urgent', 'reason', 'held', 'woken') end
+local passes = (m[16] or m[23] or at.rank == '-1') and '1' or ''
 local envelope, status = redis.call('GET', envelope_key(id)) or '', redis.call('GET', status_key(id)) or ''
 local small = shared ~= '' or redis.call('STRLEN', content_key(id)) <= tonumber(content_most)
 local content = small and redis.call('GET', content_key(id)) or ''

@@ -12,7 +12,7 @@
 --   hold        name of what a held message waits for
 --   line        the line of the account's messages that wait for this relay: they go before those of the backlog
 --   contended   1: other accounts have lines for it, so the next of the backlog joins the line, until line_due
---   lapsed      how the attempt before ended, if its worker died
+--   lapsed      the lost attempts that are in no log yet, see lapse.lua
 --   text        text for the search index, after the letter t; c: the content stays for it; '': none
 --   references  reference keys, separated by spaces: a hash, its value, and the seconds that it is kept
 --   dialogue    SMTP dialogue of the attempt, whose last number in the log is dialogue_of; '': none is kept
@@ -25,15 +25,19 @@
 --   LOST  another attempt has begun, or the message is gone
 -- Atomic because a result without its event would go unreported, and an event without its result would be wrong.
 --
--- If the lease ended and nobody else began, the result is still true. So a waiting message with our fence is finished too.
+-- If the lease ended and nobody else began, the result is still true. So a waiting message with our fence is finished too,
+-- and its attempt was not lost.
 
 local m = redis.call('HMGET', KEYS[1], 'state', 'fence', 'lane', 'created', 'account', 'lease', 'rank', 'shared', 'key', 'merge',
-  'size', 'token')
+  'size', 'token', 'scheduled')
 local state, followers = m[1] or 'gone', ''
 if m[2] == fence and not m[6] then return OK end -- this call is a repetition, perhaps a late one
 if m[2] ~= fence or (state ~= 'active' and state ~= 'waiting') then return LOST end
 local at = {state = state, lane = m[3], created = m[4], account = m[5], rank = m[7], shared = m[8], key = m[9], merge = m[10],
-  size = m[11], token = m[12]}
+  size = m[11], token = m[12], scheduled = m[13]}
+if state == 'waiting' then
+  for _, field in ipairs({'attempts', 'max'}) do redis.call('HINCRBY', KEYS[1], field, -1) end
+end
 local ends = outcome == 'sent' or outcome == 'suppressed' or outcome == 'dropped'
 if not ends then redis.call('HDEL', KEYS[1], 'lease') end -- it stays after its end, and means that the attempt is not recorded
 

@@ -1,5 +1,6 @@
 -- lapse ends leases that ran out: their holders are dead, stopped, or cut off. The messages wait again under a new
--- epoch. The record says whether the lost attempt had reached its final dot.
+-- epoch. The record lists the lost attempts that are in no log yet, each with its beginning, and whether it had reached
+-- its final dot. They count as attempts, and the message may have one more for each.
 --
 -- KEYS[1] any key of the partition
 -- ARGV: now most
@@ -10,17 +11,13 @@
 local woken = {}
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', prefix .. 'leases', '-inf', now, 'LIMIT', 0, most)) do
   local key = message_key(id)
-  local m = redis.call('HMGET', key, 'state', 'fence', 'doubt', 'lapsed')
+  local m = redis.call('HMGET', key, 'state', 'fence', 'doubt', 'lapsed', 'began')
   if m[1] == 'active' then
     local at = where(id)
     local lapsed, counter = 'lost', 'lost'
-    if m[3] and m[3] == m[2] then
-      lapsed, counter = 'doubt', 'doubts'
-    elseif m[4] == 'doubt' then
-      lapsed = 'doubt' -- the attempt before was in doubt; this one died before it recorded that
-    end
-    redis.call('HSET', key, 'state', 'waiting', 'lapsed', lapsed, 'due', now)
-    redis.call('HINCRBY', key, counter, 1)
+    if m[3] and m[3] == m[2] then lapsed, counter = 'doubt', 'doubts' end
+    redis.call('HSET', key, 'state', 'waiting', 'lapsed', (m[4] or '') .. lapsed .. '@' .. (m[5] or '0') .. ' ', 'due', now)
+    for _, field in ipairs({counter, 'attempts', 'max'}) do redis.call('HINCRBY', key, field, 1) end
     move(id, at, 'waiting')
     local lane, epoch, due = at.lane, wake(id, now), now
     woken[#woken + 1] = ROW

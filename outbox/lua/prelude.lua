@@ -44,10 +44,11 @@ local function strike(key, at, id)
 end
 
 -- turn is the place of a message among others of its account and lane that wait: by rank (-1: high, 1: low), then by
--- age. So it is the score in a backlog and in a line.
+-- the time for which it was accepted. So it is the score in a backlog and in a line.
 local function turn(at)
-  if not at.rank then return at.created end
-  return string.format('%.0f', tonumber(at.created) + tonumber(at.rank) * 1e13)
+  local due = at.scheduled or at.created
+  if not at.rank then return due end
+  return string.format('%.0f', tonumber(due) + tonumber(at.rank) * 1e13)
 end
 
 -- The backlog of an account in a lane has its waiting messages beyond the window: they have no task. So a large
@@ -82,9 +83,9 @@ local clocks = {active = prefix .. 'leases', scheduled = prefix .. 'due', delaye
 -- where reads what move and remove need of a message.
 local function where(id)
   local m = redis.call('HMGET', message_key(id), 'lane', 'state', 'created', 'account', 'rank', 'shared', 'key', 'merge',
-    'size', 'token')
+    'size', 'token', 'scheduled')
   return {lane = m[1], state = m[2], created = m[3], account = m[4], rank = m[5], shared = m[6], key = m[7], merge = m[8],
-    size = m[9], token = m[10]}
+    size = m[9], token = m[10], scheduled = m[11]}
 end
 
 -- What waits counts towards the quota of its account, and of its token if that has one: a message from when it is

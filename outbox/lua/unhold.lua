@@ -18,6 +18,7 @@ for _, id in ipairs(redis.call('ZRANGE', key, 0, 999)) do
     local at = where(id)
     redis.call('HDEL', message_key(id), 'held', 'reason')
     redis.call('HSET', message_key(id), 'state', 'waiting', 'due', now)
+    if string.find(hold, ' ', 1, true) then redis.call('HSET', message_key(id), 'woken', '1') end -- those that come now don't pass it
     move(id, at, 'waiting')
     if contended == '1' then line_up(at, hold, m[3] or '', due) end -- so that each account keeps its turn
     local lane, epoch, due = at.lane, wake(id, now), now

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/outbox"
 )
 
 const day = 24 * time.Hour
@@ -102,7 +103,7 @@ func (o *Overview) flow(ctx context.Context, out *api.Overview) error {
 	for _, one := range []struct {
 		state api.State
 		n     *int
-	}{{api.Active, &f.Active}, {api.Scheduled, &f.Scheduled}, {api.Delayed, &f.Delayed},
+	}{{api.Active, &f.Active}, {api.Scheduled, &f.Scheduled}, {outbox.OnlyDelayed, &f.Delayed},
 		{api.Waiting, &f.Waiting}, {api.Paused, &f.Paused}} {
 		page, err := o.List(ctx, api.OutboxQuery{State: one.state, Account: out.Account, PageSize: 1})
 		if err != nil {
