@@ -2,8 +2,12 @@ package outbox
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/redisdb"
 )
 
 // leases are the leases of the messages that this process is sending. They are renewed together.
@@ -95,4 +99,16 @@ func (l *leases) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.held)
+}
+
+// lapsedAttempts are the log's lines about the attempts before whose worker died.
+func lapsedAttempts(c *claim) (lines []api.Attempt) {
+	for n, lapse := range strings.Fields(c.lapsed) {
+		how, began, _ := strings.Cut(lapse, "@")
+		lines = append(lines, api.Attempt{
+			Number: len(c.status.Log) + n + 1, Start: redisdb.ParseTime(began), Gateway: c.gateway,
+			InDoubt: how == "doubt", Error: "EINTERNAL", Line: "the worker died during this attempt",
+		})
+	}
+	return lines
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/internal/queue"
-	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/outbox/suppression"
 	"github.com/postroom/postroom/smtpsend"
 )
@@ -319,18 +318,6 @@ func describe(err error, se *smtpsend.Error) *lastError {
 		return &lastError{Message: "the relay said nothing about this recipient", Code: "EPROTOCOL"}
 	}
 	return &lastError{Message: err.Error(), Code: cmp.Or(endCode(err), "EINTERNAL")}
-}
-
-// lapsedAttempts are the log's lines about the attempts before whose worker died.
-func lapsedAttempts(c *claim) (lines []api.Attempt) {
-	for n, lapse := range strings.Fields(c.lapsed) {
-		how, began, _ := strings.Cut(lapse, "@")
-		lines = append(lines, api.Attempt{
-			Number: len(c.status.Log) + n + 1, Start: redisdb.ParseTime(began), Gateway: c.gateway,
-			InDoubt: how == "doubt", Error: "EINTERNAL", Line: "the worker died during this attempt",
-		})
-	}
-	return lines
 }
 
 // logged is the log with a line for each relay of this attempt. Of the trials of a held message only the

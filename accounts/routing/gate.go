@@ -69,7 +69,7 @@ func newGates(most int, now func() time.Time) *gates {
 	return &gates{now: now, most: most, all: map[string]*gate{}}
 }
 
-// enter returns a turn, or nil if the relay has none soon, or if the message is behind others that wait longer
+// enter returns a turn; nil if the relay has none soon, or if the message is behind others that wait longer
 // than that. stalls reports that it owes answers.
 func (g *gates) enter(c candidate, lane api.Lane, behind bool) (t *turn, stalls bool) {
 	var timeout <-chan time.Time

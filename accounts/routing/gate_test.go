@@ -41,7 +41,8 @@ func TestASilentRelayHoldsFewWorkers(t *testing.T) {
 		}
 		time.Sleep(overdueAfter + time.Second)
 		began := time.Now()
-		if turn, stalls := g.enter(mute, api.Transactional, false); turn != nil || !stalls || time.Since(began) > 0 {
+		turn, stalls := g.enter(mute, api.Transactional, false)
+		if turn != nil || !stalls || time.Since(began) > 0 {
 			t.Errorf("a message waited %s for a relay that stalls", time.Since(began))
 		}
 		if list := g.look(); len(list) != 1 || list[0].Scope != "relay:silent" ||

@@ -115,7 +115,7 @@ type Dispatch struct {
 	gateways.Path                    // instead of the relays' own; zero: theirs
 	Message       smtpsend.Message   // to the recipients left
 	Reservation   limits.Reservation // of an earlier Sent with Wait; empty: none
-	// reports whether messages that come before this one wait for a connection to a relay, by its scope; nil: none
+	// reports whether messages that come before this one wait for a connection to a relay, by scope; nil: none
 	Behind func(scope string) bool
 }
 
