@@ -487,6 +487,12 @@ type obligingRelay struct{ host, reply string }
 // Woken implements outbox.Router.
 func (*obligingRelay) Woken(string, int) {}
 
+// Answers implements outbox.Router.
+func (*obligingRelay) Answers(string) bool { return true }
+
+// Instead implements outbox.Router.
+func (*obligingRelay) Instead(accounts.Sender, api.Lane, string) string { return "" }
+
 // Room implements outbox.Router.
 func (*obligingRelay) Room(string, api.Lane) int { return 1 }
 

@@ -426,6 +426,12 @@ type relay struct{ replies map[string]string }
 // Woken implements outbox.Router.
 func (*relay) Woken(string, int) {}
 
+// Answers implements outbox.Router.
+func (*relay) Answers(string) bool { return true }
+
+// Instead implements outbox.Router.
+func (*relay) Instead(accounts.Sender, api.Lane, string) string { return "" }
+
 // Room implements outbox.Router.
 func (*relay) Room(string, api.Lane) int { return 1 }
 
