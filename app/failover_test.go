@@ -12,7 +12,8 @@ import (
 )
 
 // gatewaysOf creates a gateway for each relay, named a, b, c…, and an account that uses them in this order.
-func gatewaysOf(t *testing.T, client *api.Client, account string, connections int, relays ...*testsmtp.Server) {
+func gatewaysOf(t *testing.T, client *api.Client, account string, connections int,
+	relays ...*testsmtp.Server) {
 	t.Helper()
 	var routes []api.Route
 	for i, relay := range relays {

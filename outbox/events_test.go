@@ -24,7 +24,8 @@ func TestEveryEventHasTagsAndMetadata(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := b.RecordFacts(t.Context(), []Fact{{Key: to, Type: event.TrackOpen, MessageID: id}}); err != nil {
+		opened := Fact{Key: to, Type: event.TrackOpen, MessageID: id}
+		if _, err := b.RecordFacts(t.Context(), []Fact{opened}); err != nil {
 			t.Fatal(err)
 		}
 	}

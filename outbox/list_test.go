@@ -175,7 +175,8 @@ func TestPausedQueueListsAndCountsAsPaused(t *testing.T) {
 	if err := b.SetPaused(ctx, queue.Bulk, true); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := jobs(queue.Submit), (api.Jobs{Waiting: 6, Paused: 3, Scheduled: 3, Delayed: 3}); got != want {
+	both := api.Jobs{Waiting: 6, Paused: 3, Scheduled: 3, Delayed: 3}
+	if got, want := jobs(queue.Submit), both; got != want {
 		t.Errorf("submit with bulk paused: %+v, want %+v", got, want)
 	}
 	if got, want := jobs(queue.Bulk), (api.Jobs{Paused: 3, Scheduled: 1, Delayed: 1}); got != want {

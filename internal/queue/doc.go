@@ -21,8 +21,8 @@
 // # Redis
 //
 // Queues use asynq's own keys, asynq:{<queue>}:*, asynq:queues, asynq:servers:*, asynq:workers:*. This
-// package owns postroom:{0}:queue:pruned:* and postroom:{0}:queue:recovered:*, which restrict the hourly cleanup
-// and the look for lost tasks to one process.
+// package owns postroom:{0}:queue:pruned:* and postroom:{0}:queue:recovered:*, which restrict the hourly
+// cleanup and the look for lost tasks to one process.
 //
 // # When things fail
 //

@@ -15,8 +15,7 @@ import (
 // it together, asynq fails.
 const archiveAge = 80 * 24 * time.Hour
 
-// searchable is the longest waiting list that is searched for lost tasks. Of a longer one no task is taken for
-// lost.
+// searchable is the longest waiting list that is searched. A longer one is taken to have all its tasks.
 const searchable = 200_000
 
 // Pruned is the result of Prune.

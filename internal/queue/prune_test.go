@@ -112,8 +112,8 @@ func TestLostTasksRunWithoutARestart(t *testing.T) {
 			b.enqueue(t, task("waits.1"), task("active.1"), later("later.1"), later("retry.1"))
 			b.activate(t, "active.1", time.Now().Add(time.Hour))
 			b.redis.ZRem(t.Context(), stateKey(Submit, Scheduled), "retry.1")
-			b.redis.ZAdd(t.Context(), stateKey(Submit, Retrying), redis.Z{Score: float64(time.Now().Add(time.Hour).Unix()),
-				Member: "retry.1"})
+			later := float64(time.Now().Add(time.Hour).Unix())
+			b.redis.ZAdd(t.Context(), stateKey(Submit, Retrying), redis.Z{Score: later, Member: "retry.1"})
 			b.redis.HSet(t.Context(), taskKey(Submit, "retry.1"), "state", "retry")
 			want := map[string]string{"pending": "waits.1", "active": "active.1", "scheduled": "later.1",
 				"retry": "retry.1"}

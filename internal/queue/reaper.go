@@ -21,8 +21,8 @@ const (
 	steadyFor  = 6 * time.Second
 	reapMost   = 500
 	pruneEvery = time.Hour
-	// Lost tasks are put back within recoverEvery + recoverTry of their loss, and the look for them takes at most
-	// a share of the time of Redis.
+	// Lost tasks are put back within recoverEvery + recoverTry of their loss, and the look for them takes at
+	// most one part in recoverShare of the time.
 	recoverEvery = 12 * time.Second
 	recoverTry   = 3 * time.Second // between looks whether it is this process's turn
 	recoverShare = 50
