@@ -31,37 +31,6 @@ func TextAndLinks(source string) (string, []TextLink) {
 	return t.read(source), t.links
 }
 
-// TextLink is a link as TextFromHTML finds it.
-type TextLink struct {
-	Href  string
-	Shown string // text of the link
-
-	pictured bool // an image is in the link
-}
-
-// Written reports whether the address of a link is written after its text: it is a web address that the text
-// does not contain.
-func (l TextLink) Written() bool {
-	isWeb := strings.HasPrefix(l.Href, "https://") || strings.HasPrefix(l.Href, "http://")
-	before, ends := strings.CutSuffix(l.Href, l.Shown)
-	return isWeb && !strings.Contains(l.Shown, l.Href) &&
-		!(l.Shown != "" && ends && strings.HasSuffix(before, "://"))
-}
-
-// ShowsLink reports whether a reader of HTML sees an address that begins with one of some prefixes: as text,
-// or as the target of a link that isn't hidden and has visible text or an image. Tracking pixels don't count.
-func ShowsLink(source string, prefixes ...string) bool {
-	t := textWriter{collects: true, bare: true}
-	text := t.read(source)
-	return slices.ContainsFunc(prefixes, func(prefix string) bool {
-		return strings.Contains(text, prefix) || slices.ContainsFunc(t.links, func(l TextLink) bool {
-			href := strings.NewReplacer("\n", "", "\r", "", "\t", "").Replace(l.Href)
-			return strings.HasPrefix(strings.TrimSpace(href), prefix) &&
-				(l.pictured || strings.ContainsFunc(l.Shown, isVisible))
-		})
-	})
-}
-
 // Steady reports whether TextFromHTML writes a value as it is, wherever it stands escaped in the text of an
 // element or in an attribute: it is not empty, and nothing in it is dropped, collapsed or trimmed.
 func Steady(value string) bool {
@@ -84,7 +53,9 @@ func Steady(value string) bool {
 
 // read returns the text of html.
 func (t *textWriter) read(source string) string {
-	z := xhtml.NewTokenizer(strings.NewReader(source[:min(len(source), maxHTMLRead)]))
+	source = source[:min(len(source), maxHTMLRead)]
+	t.items = itemsOf(source)
+	z := xhtml.NewTokenizer(strings.NewReader(source))
 	for t.out.Len() < maxTextWritten {
 		switch z.Next() {
 		case xhtml.ErrorToken:
@@ -94,7 +65,11 @@ func (t *textWriter) read(source string) string {
 				t.write(string(z.Text()))
 			}
 		case xhtml.StartTagToken:
-			t.open(z.Token())
+			token := z.Token()
+			if token.Data == "noscript" {
+				z.NextIsNotRawText() // mail programs run no scripts, so they show it
+			}
+			t.open(token)
 		case xhtml.SelfClosingTagToken:
 			token := z.Token()
 			t.open(token)
@@ -120,26 +95,36 @@ type textWriter struct {
 	collects bool   // links are collected
 	links    []TextLink
 	bare     bool // addresses of links aren't written
+
+	lists  []list
+	items  []int  // of each ol, in order; nil: they don't matter
+	indent int    // of lines in the open items of lists
+	marker string // of the item that begins with the next word
 }
 
 type link struct {
 	href     string
-	start    int  // where its text starts in out
+	start    int  // where its text starts in out; negative: no text yet
 	pictured bool // an image is in it
 }
 
 func (t *textWriter) open(token xhtml.Token) {
-	if t.skipping != "" {
-		if token.Data == t.skipping && !isVoid(token.Data) {
+	if token.Data == "ol" && len(t.items) > 0 {
+		defer func() { t.items = t.items[1:] }()
+	}
+	if t.skipping != "" && !t.resumes(token.Data) {
+		if token.Data == t.skipping {
 			t.depth++
-		} else if token.Data == "body" && t.skipping == "head" {
-			t.skipping = ""
+		}
+		return
+	}
+	if isHidden(token) {
+		if !isVoid(token.Data) {
+			t.skipping = token.Data
 		}
 		return
 	}
 	switch token.Data {
-	case "head", "script", "style", "template", "title", "object", "svg", "select":
-		t.skipping = token.Data
 	case "br":
 		t.breaks++
 		t.space = false
@@ -150,49 +135,55 @@ func (t *textWriter) open(token xhtml.Token) {
 	case "img":
 		t.image(token)
 	case "a", "area":
-		if t.bare && t.link.href != "" { // links do not nest
-			t.endLink()
-		}
-		t.link = link{href: attribute(token, "href"), start: t.out.Len()}
+		t.endLink() // links do not nest
+		t.link = link{href: attribute(token, "href"), start: -1}
 		if token.Data == "area" {
 			t.image(token)
 			t.endLink()
 		}
+	case "ul", "ol", "menu", "dir":
+		t.openList(token)
 	case "li":
-		t.line(1)
-		t.write("- ")
+		t.openItem(token)
 	case "td", "th":
 		t.space = true
-	case "pre":
+	case "pre", "listing", "xmp":
 		t.line(2)
 		t.pre++
 	default:
 		t.line(blockMargin(token.Data))
 	}
-	if t.skipping == "" && !isVoid(token.Data) && isHidden(token) {
-		t.skipping = token.Data
+}
+
+// resumes reports whether the tag of an element ends one that is skipped: a body ends a head without an end
+// tag, and most elements a paragraph.
+func (t *textWriter) resumes(name string) bool {
+	if name == "body" && t.skipping == "head" || t.skipping == "p" && blockMargin(name) > 0 {
+		t.skipping, t.depth = "", 0
 	}
+	return t.skipping == ""
 }
 
 func (t *textWriter) close(name string) {
-	if t.skipping != "" {
-		switch {
-		case name != t.skipping:
-		case t.depth > 0:
-			t.depth--
-		default:
-			t.skipping = ""
+	if name == t.skipping {
+		if t.depth--; t.depth < 0 {
+			t.skipping, t.depth = "", 0
 		}
+		return
+	}
+	if t.skipping != "" && !t.resumes(name) {
 		return
 	}
 	switch name {
 	case "a":
 		t.endLink()
-	case "pre":
+	case "ul", "ol", "menu", "dir":
+		t.closeList()
+	case "li":
+		t.closeItem()
+	case "pre", "listing", "xmp":
 		t.line(2)
 		t.pre = max(0, t.pre-1)
-	case "li":
-		t.line(1)
 	default:
 		t.line(blockMargin(name))
 	}
@@ -200,45 +191,38 @@ func (t *textWriter) close(name string) {
 
 // image writes the description of an image.
 func (t *textWriter) image(token xhtml.Token) {
-	if isHidden(token) {
-		return
-	}
 	t.link.pictured = t.link.pictured || token.Data == "img" && attribute(token, "src") != "" && !isPixel(token)
 	if alt := strings.TrimSpace(attribute(token, "alt")); alt != "" {
 		t.write(alt)
 	}
 }
 
-// isPixel recognises images of at most one pixel, which count opens or keep space.
-func isPixel(token xhtml.Token) bool {
-	tiny := func(length string) bool { return length == "0" || length == "1" }
-	style := strings.ToLower(strings.Join(strings.Fields(attribute(token, "style")), ""))
-	for declaration := range strings.SplitSeq(style, ";") {
-		name, length, _ := strings.Cut(declaration, ":")
-		if (name == "width" || name == "height") && tiny(strings.TrimSuffix(length, "px")) {
-			return true
-		}
-	}
-	return tiny(attribute(token, "width")) || tiny(attribute(token, "height"))
-}
-
 // endLink writes the address of a link, unless its text contains it already.
 func (t *textWriter) endLink() {
-	l := TextLink{t.link.href, strings.TrimSpace(t.out.String()[t.link.start:]), t.link.pictured}
+	if t.link.href == "" {
+		return
+	}
+	l := TextLink{Href: t.link.href, pictured: t.link.pictured}
+	if t.link.start >= 0 {
+		l.Shown = t.out.String()[t.link.start:]
+	}
 	t.link = link{}
 	if t.collects {
 		t.links = append(t.links, l)
 	}
-	if t.bare || !l.Written() {
+	target := l.Target()
+	if t.bare || target == "" {
 		return
 	}
+	blank := t.space
 	t.space = true
-	t.write("<" + l.Href + ">")
+	t.write("<" + target + ">")
+	t.space = blank
 }
 
 // line requests at least n line ends before the next word.
 func (t *textWriter) line(n int) {
-	if n > 0 {
+	if n > 0 && t.marker == "" { // an item begins beside its marker
 		t.breaks = max(t.breaks, n)
 		t.space = false
 	}
@@ -269,22 +253,27 @@ func (t *textWriter) write(s string) {
 	}
 }
 
-// flush writes the line ends and the blank that are due. It writes none at the start.
+// flush writes the line ends or the blank that are due, and what the line begins with.
 func (t *textWriter) flush() {
-	if t.out.Len() > 0 {
-		if t.breaks > 0 {
+	begins := t.out.Len() == 0
+	if !begins {
+		if begins = t.breaks > 0; begins {
 			t.out.WriteString(strings.Repeat("\n", min(t.breaks, 3)))
 		} else if t.space && !strings.HasSuffix(t.out.String(), "\n") {
 			t.out.WriteByte(' ')
 		}
 	}
-	t.breaks, t.space = 0, false
+	if begins || t.marker != "" {
+		t.out.WriteString(strings.Repeat(" ", max(0, min(t.indent, maxIndent)-len(t.marker))) + t.marker)
+	}
+	t.breaks, t.space, t.marker = 0, false, ""
+	if t.link.start < 0 {
+		t.link.start = t.out.Len()
+	}
 }
 
 func (t *textWriter) text() string {
-	if t.bare && t.link.href != "" {
-		t.endLink()
-	}
+	t.endLink()
 	text := strings.TrimSpace(strings.ToValidUTF8(t.out.String(), "\uFFFD"))
 	if text == "" {
 		return ""
@@ -295,10 +284,11 @@ func (t *textWriter) text() string {
 // blockMargin returns the line ends around a block element, or 0 for an inline element.
 func blockMargin(name string) int {
 	switch name {
-	case "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "table", "blockquote", "figure":
+	case "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "menu", "dir", "dl", "table", "blockquote",
+		"figure", "pre", "listing", "xmp", "hr":
 		return 2
 	case "div", "tr", "section", "article", "header", "footer", "main", "nav", "aside", "center", "address",
-		"form", "fieldset", "dt", "dd",
+		"form", "fieldset", "legend", "dt", "dd", "li", "details", "summary", "dialog", "hgroup", "search",
 		"figcaption", "caption", "body", "html", "tbody", "thead", "tfoot":
 		return 1
 	}
@@ -314,10 +304,22 @@ func isVoid(name string) bool {
 	return false
 }
 
-// isHidden recognises elements that newsletters hide, mostly preheaders.
+// isHidden recognises elements that browsers do not show, and those that newsletters hide, mostly preheaders.
 func isHidden(token xhtml.Token) bool {
+	switch token.Data {
+	case "head", "script", "style", "template", "title", "object", "svg", "select", "datalist", "iframe",
+		"noembed", "noframes", "canvas":
+		return true
+	case "dialog":
+		return !has(token, "open")
+	}
 	style := strings.ToLower(strings.Join(strings.Fields(attribute(token, "style")), ""))
-	return strings.Contains(style, "display:none") || strings.Contains(style, "visibility:hidden")
+	return has(token, "hidden") || strings.Contains(style, "display:none") ||
+		strings.Contains(style, "visibility:hidden")
+}
+
+func has(token xhtml.Token, name string) bool {
+	return slices.ContainsFunc(token.Attr, func(a xhtml.Attribute) bool { return a.Key == name })
 }
 
 func attribute(token xhtml.Token, name string) string {
@@ -327,12 +329,6 @@ func attribute(token xhtml.Token, name string) string {
 		}
 	}
 	return ""
-}
-
-// isVisible reports whether a character has ink. Hangul and Braille have blanks that aren't spaces.
-func isVisible(r rune) bool {
-	return unicode.IsPrint(r) && !unicode.IsSpace(r) && !unicode.IsMark(r) && r != '\u2800' &&
-		!unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 }
 
 // isBlank reports whether r collapses into one blank. No-break spaces do: mail uses them as padding.

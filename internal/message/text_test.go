@@ -20,7 +20,7 @@ func TestTextFromHTML(t *testing.T) {
 		{"line breaks", "a<br>b<br/>c<br><br>d", "a\nb\nc\n\nd\n"},
 		{"entities", "&lt;b&gt; &amp; &euro; &#128512;", "<b> & € 😀\n"},
 		{"headings", "<h1>T</h1>text<h2>U</h2>", "T\n\ntext\n\nU\n"},
-		{"lists", "<ul><li>a</li><li>b<ul><li>c</li></ul></li></ul>end", "- a\n- b\n\n- c\n\nend\n"},
+		{"lists", "<ul><li>a</li><li>b<ul><li>c</li></ul></li></ul>end", "- a\n- b\n  - c\n\nend\n"},
 		{"table", "<table><tr><td>a</td><td>b</td></tr><tr><td>c</td><td>d</td></tr></table>", "a b\nc d\n"},
 		{"link", `<a href="https://x.example/?a=1&amp;b=2">here</a>.`, "here <https://x.example/?a=1&b=2>.\n"},
 		{"link that shows itself",
@@ -31,7 +31,7 @@ func TestTextFromHTML(t *testing.T) {
 		{"link around an image", `<a href="https://x.example/i"><img alt="Our shop" src=x></a>`,
 			"Our shop <https://x.example/i>\n"},
 		{"link never closed", `<a href="https://x.example/i">one <a href="https://x.example/j">two</a> three`,
-			"one two <https://x.example/j> three\n"},
+			"one <https://x.example/i> two <https://x.example/j> three\n"},
 		{"script and style", "a<script>if (1<2) {'</p>'}</script><style>p{}</style>b", "ab\n"},
 		{"head", "<html><head><title>T</title><meta x></head><body>b</body>", "b\n"},
 		{"head never closed", "<head><title>T</title><body>b", "b\n"},
@@ -132,6 +132,77 @@ func TestReadersSeeALink(t *testing.T) {
 		html = strings.ReplaceAll(html, "U1", "https://m.example/unsub?t=1")
 		if got := message.ShowsLink(html, "https://m.example/other?t=", "https://m.example/unsub?t="); got != want {
 			t.Errorf("%s: %v", html, got)
+		}
+	}
+}
+
+// TestTextKeepsTheTargetsOfLinks reads addresses as browsers do (WHATWG URL, 4.4) and expects them as RFC
+// 3986 writes them.
+func TestTextKeepsTheTargetsOfLinks(t *testing.T) {
+	t.Parallel()
+	for html, want := range map[string]string{
+		`<a href="HTTPS://a.example/x">Up</a>`:                            "Up <https://a.example/x>",
+		`<a href=" https://a.example/x">Sp</a>`:                           "Sp <https://a.example/x>",
+		`<a href="&#10;https://a.example/x&#9;">NL</a>`:                   "NL <https://a.example/x>",
+		"<a href=\"https://a.ex\n\tample/x\">NL</a>":                      "NL <https://a.example/x>",
+		`<a href="//a.example/x">Proto</a>`:                               "Proto <https://a.example/x>",
+		`<a href="https:\\a.example\x">Back</a>`:                          "Back <https://a.example/x>",
+		`<a href="mailto:a@b.example">Write us</a>`:                       "Write us <a@b.example>",
+		`<a href="MAILTO:a%2Bc@b.example?subject=x">Write us</a>`:         "Write us <a+c@b.example>",
+		`<a href="mailto:a@b.example">Write to A@b.example</a>`:           "Write to A@b.example",
+		`<a href="mailto:?subject=x">Share</a>`:                           "Share",
+		`<a href="tel:+41">Call</a>`:                                      "Call <+41>",
+		`<a href="tel:+41-44-123">Call +41 44 123</a>`:                    "Call +41 44 123",
+		`<a href="sms:+41?body=x">Text us</a>`:                            "Text us <+41>",
+		`<a href="ftp://f.example/y">Get</a>`:                             "Get <ftp://f.example/y>",
+		`<a href="https://a.example/?q=a b&lt;">Find</a>`:                 "Find <https://a.example/?q=a%20b%3C>",
+		`<a href="https://bücher.example/ü">Buch</a>`:                     "Buch <https://xn--bcher-kva.example/%C3%BC>",
+		`<a href="https://bücher.example/ü">https://bücher.example/ü</a>`: "https://bücher.example/ü",
+		`<a href="https://x.example/">x.example</a>`:                      "x.example",
+		`<a href="#part">Part</a><a href="javascript:x"> js</a>`:          "Part js",
+		`<a href=" JavaScript://a/%0ax">js</a>`:                           "js",
+		`<a href="data:text/html,x">data</a> <a href="">none</a>`:         "data none",
+		`<a href="https://a.example/x">here </a>there`:                    "here <https://a.example/x> there",
+		`<a href="https://a.example/x">never closed`:                      "never closed <https://a.example/x>",
+		`<ul><li><a href="https://x.example">x.example</a></ul>`:          "- x.example",
+	} {
+		if got := message.TextFromHTML(html); got != want+"\n" {
+			t.Errorf("%s: %q, want %q", html, got, want)
+		}
+	}
+}
+
+// TestTextShowsWhatBrowsersShow expects the lines, numbers and elements that browsers show (WHATWG HTML,
+// 4.4.5 to 4.4.8, 6.1 and 15.3).
+func TestTextShowsWhatBrowsersShow(t *testing.T) {
+	t.Parallel()
+	for html, want := range map[string]string{
+		`a<p hidden>x</p>b`:                                 "ab",
+		`<p hidden>x<p>y`:                                   "y",
+		`<div><p hidden>x</div>y`:                           "y",
+		`a<div hidden="until-found">x<div>y</div></div>b`:   "ab",
+		`a<img alt=x hidden>b<br hidden>c`:                  "abc",
+		`<template><p>x</p></template>a`:                    "a",
+		`<iframe>x</iframe><noembed>x</noembed>a`:           "a",
+		`<datalist><option>x</datalist><dialog>x</dialog>a`: "a",
+		`<dialog open>a</dialog>`:                           "a",
+		`<noscript><b>a</b></noscript>`:                     "a",
+		`<p aria-hidden="true">a</p>`:                       "a",
+		`<ol><li>Pay</li><li>Wait</li></ol>`:                "1. Pay\n2. Wait",
+		`<ol start="9"><li>a<li>b<li value=20>c<li>d</ol>e`: "9. a\n10. b\n20. c\n21. d\n\ne",
+		`<ol reversed><li>a<li>b<ul><li>x</ul><li>c</ol>`:   "3. a\n2. b\n   - x\n1. c",
+		`<ol reversed start=0><li>a<li>b</ol>`:              "0. a\n-1. b",
+		`<ol><li><p>a</p><p>b<br>c</p></li><li>d</li></ol>`: "1. a\n\n   b\n   c\n\n2. d",
+		`<ul><li>a<ol><li>b<ul><li>c</ul></ol></ul>d`:       "- a\n  1. b\n     - c\n\nd",
+		`<ul><li><ul><li>a</ul></ul>`:                       "- - a",
+		`a<ul><li></ul>b`:                                   "a\n\nb",
+		`<li>a</li><li>b</li></ul>c`:                        "- a\n- b\n\nc",
+		`<details><summary>Terms</summary>They</details>`:   "Terms\nThey",
+		`a<hgroup>b</hgroup>c<legend>d</legend>e`:           "a\nb\nc\nd\ne",
+		`<xmp><b></xmp>`:                                    "<b>",
+	} {
+		if got := message.TextFromHTML(html); got != want+"\n" {
+			t.Errorf("%s: %q, want %q", html, got, want)
 		}
 	}
 }

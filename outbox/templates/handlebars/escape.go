@@ -15,8 +15,9 @@ const (
 	HTML Escaping = iota
 	// Text prints values as they are.
 	Text
-	// Header prints values as they are and makes the result a single line: line breaks and control characters
-	// become blanks. The result cannot begin a new header.
+	// Header prints values without characters that turn the direction of what follows around, and makes the
+	// result a single line: line breaks and control characters become blanks. The result cannot begin a new
+	// header.
 	Header
 	// Markdown prints a mark in place of each value ([Mark]), because only a parser of Markdown knows whether a
 	// value stands in text, in code or in an html tag. Whole numbers are printed, so that they can number lists.
@@ -62,6 +63,15 @@ func (w *writer) mark(s string) string {
 	}
 	w.marked += len(appendHTML(nil, s))
 	return Mark + strconv.Itoa(i) + "Z"
+}
+
+// dropDirections drops the embeddings, overrides and isolates of Unicode (UAX 9, 2): a name must not turn the
+// rest of a subject around.
+func dropDirections(r rune) rune {
+	if r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
+		return -1
+	}
+	return r
 }
 
 // oneLine makes text a single line: runs of line breaks, tabs and control characters become one blank.

@@ -96,7 +96,7 @@ func TestNamesOfHelpersAreFree(t *testing.T) {
 
 func TestEscaping(t *testing.T) {
 	data := decode(t, `{"x":"<b> & \"q\" 'a' = `+"`"+
-		`","lines":"Hi\r\nBcc: all@x.test\u0000\u2028end ","n":12,"md":"# *a* [b](c)\n\n    1. d\n- <i>"}`)
+		`","lines":"Hi\r\nBcc: all@x.test\u0000\u2028end ","turned":"\u202eevil\u2066 gpj\u2069.exe","n":12,"md":"# *a* [b](c)\n\n    1. d\n- <i>"}`)
 	for _, test := range []struct {
 		escaping     Escaping
 		source, want string
@@ -105,6 +105,7 @@ func TestEscaping(t *testing.T) {
 		{HTML, "{{{x}}}{{&x}}", "<b> & \"q\" 'a' = `<b> & \"q\" 'a' = `"},
 		{Text, "{{x}} {{link 'https://x.test' 'here'}}", "<b> & \"q\" 'a' = ` here (https://x.test)"},
 		{Header, "{{lines}}\n more\t{{x}}\n", "Hi Bcc: all@x.test end more <b> & \"q\" 'a' = `"},
+		{Header, "\u2068{{turned}}\u2069 {{{turned}}}", "\u2068evil gpj.exe\u2069 evil gpj.exe"},
 		{Header, "{{{lines}}}", "Hi Bcc: all@x.test end"},
 		{Markdown, "{{md}} {{x}} {{md}} {{n}}.", "QJZX0Z QJZX1Z QJZX0Z 12."},
 		{Markdown, "{{link 'https://x.test/>' 'a]b'}}", `<a href="QJZX0Z">QJZX1Z</a>`},

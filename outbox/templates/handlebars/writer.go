@@ -61,6 +61,8 @@ func (w *writer) value(s string, raw bool) bool {
 
 func (w *writer) escape(to []byte, s string, raw bool) []byte {
 	switch {
+	case w.escaping == Header:
+		return append(to, strings.Map(dropDirections, s)...)
 	case raw:
 	case w.escaping == HTML:
 		return appendHTML(to, s)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -41,26 +42,33 @@ func Inline(ctx context.Context, source string, o Options) (string, error) {
 		return source, nil
 	}
 	size := 0
-	var rules []rule
+	read := parser{room: o.Output}
+	var err error
 	for i := range p.sheets {
 		s := &p.sheets[i]
 		if size += s.end - s.start; size > o.CSS {
 			return source, fmt.Errorf("inline CSS: more than %d bytes of CSS: %w", o.CSS, ErrLimit)
 		}
-		read, kept := parseSheet(source[s.start:s.end], len(rules))
-		s.kept = kept
-		rules = append(rules, read...)
+		read.embeds = s.embeds
+		if s.blocks, err = read.parse(source[s.start:s.end]); err != nil {
+			return source, fmt.Errorf("inline CSS: %w", err)
+		}
 	}
+	keepImportant(read.rules)
 	root, err := html.Parse(strings.NewReader(p.marked))
 	if err != nil { // the parser's only error: elements are nested too deep
 		return source, fmt.Errorf("inline CSS: %w: %w", err, ErrLimit)
 	}
 	m := matcher{ctx: ctx, steps: o.Matches, space: o.Output}
 	m.collect(root, len(p.tags))
-	for i := range rules {
-		if err := m.apply(&rules[i]); err != nil {
+	for _, r := range read.rules {
+		if err := m.apply(r); err != nil {
 			return source, fmt.Errorf("inline CSS: %w", err)
 		}
+	}
+	p.sheets = slices.DeleteFunc(p.sheets, func(s sheet) bool { return s.embeds })
+	for i := range p.sheets {
+		p.sheets[i].kept = kept(p.sheets[i].blocks)
 	}
 	return p.write(source, m.found), nil
 }

@@ -79,6 +79,126 @@ a:hover, a::before { color: blue }
 	}
 }
 
+// TestNestedRules expects what CSS Nesting 1 says of selectors, specificity and order.
+func TestNestedRules(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, css, body, kept, want string }{
+		{"a descendant", ".card{color:red;h1{font-weight:bold}}", `<div class="card"><h1>x</h1></div>`, "",
+			`<div class="card" style="color: red"><h1 style="font-weight: bold">x</h1></div>`},
+		{"a state", "a{color:red;&:hover{color:blue}}", `<a href="#">x</a>`, "a:hover {color:blue}",
+			`<a href="#" style="color: red">x</a>`},
+		{"& at the end", ".x{.b &{a:1}}", `<i class=b><i class=x>`, "", `<i class=b><i class=x style="a: 1">`},
+		{"& inside", ".x{.b & u{a:1} b&{a:2} &.y:not(&.z){a:3}}", `<i class=b><b class="x y"><u>`, "",
+			`<i class=b><b class="x y" style="a: 3"><u style="a: 1">`},
+		{"types and classes", "p{.x&{a:1} &p{b:2} &.y{c:3}}", `<p class="x y">`, "p:is(p) {b:2}",
+			`<p class="x y" style="a: 1; c: 3">`},
+		{"combinators", ".x{> p{a:1} + p{b:2} ~ u{c:3} & + &{d:4}}", `<i class=x><p></p></i><p></p><u></u><i class=x></i><i class=x>`,
+			"", `<i class=x><p style="a: 1"></p></i><p style="b: 2"></p><u style="c: 3"></u>` +
+				`<i class=x></i><i class=x style="d: 4">`},
+		{"lists", "h1,.x{b,u{a:1}}", `<h1><b></b></h1><i class=x><u>`, "",
+			`<h1><b style="a: 1"></b></h1><i class=x><u style="a: 1">`},
+		{"& has the weight of the heaviest", "#i,.x{& u{a:1}} .x.x.x u{a:2}", `<i class=x><u>`, "",
+			`<i class=x><u style="a: 1">`},
+		{"three levels", ".a{.b{.c{x:1} &.d{y:2}}}", `<i class=a><i class="b d"><i class=c>`, "",
+			`<i class=a><i class="b d" style="y: 2"><i class=c style="x: 1">`},
+		{"declarations after a rule", ".a{x:1;&{x:2}x:3;y:4}", `<i class=a>`, "", `<i class=a style="x: 3; y: 4">`},
+		{"an at-rule in a rule", ".a{x:1;@media print{x:2;u{y:3}&:hover{z:4}}}", `<i class=a><u>`,
+			"@media print { .a {x:2;} }\n@media print { .a u {y:3} }\n@media print { .a:hover {z:4} }",
+			`<i class=a style="x: 1"><u>`},
+		{"a rule in an at-rule", "@media print{.a{x:1;u{y:2}}b{z:3}}@media (width>1px){b{x:1}}", `<u>`,
+			"@media print { .a {x:1;} }\n@media print { .a u {y:2} }\n@media print { b {z:3} }\n@media (width>1px){b{x:1}}",
+			`<u>`},
+		{"a complex parent", ".a .b{.c &{x:1} & u{y:2}}", `<i class=a><i class=b><u>`, ".c :is(.a .b) {x:1}",
+			`<i class=a><i class=b><u style="y: 2">`},
+		{"none of a list", ".a,.b{:not(&){x:1}}", `<u>`, ":not(:is(.a, .b)) {x:1}", `<u>`},
+		{"a custom property", ".a{--x:{b:c};x:1;}", `<i class=a>`, "", `<i class=a style="x: 1">`},
+	} {
+		want := test.want
+		if test.kept != "" {
+			want = "<style>\n" + test.kept + "\n</style>" + want
+		}
+		got, err := Inline(t.Context(), "<style>"+test.css+"</style>"+test.body, Options{})
+		if err != nil || got != want {
+			t.Errorf("%s:\n%s, %v, want\n%s", test.name, got, err, want)
+		}
+	}
+}
+
+// TestValuesStayWhole holds that strings and addresses are written as they are (CSS Syntax 3, 4.3.5 and
+// 4.3.6).
+func TestValuesStayWhole(t *testing.T) {
+	t.Parallel()
+	const svg = `url("data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg'/>")`
+	for css, want := range map[string]string{
+		".b{background:" + svg + " no-repeat;color:red}": "background: url(&quot;data:image/svg+xml;utf8,&lt;svg " +
+			"xmlns='http://www.w3.org/2000/svg'/>&quot;) no-repeat; color: red",
+		`.b{content:"{a;b}";quotes:"<" ">"}`:              `content: &quot;{a;b}&quot;; quotes: &quot;&lt;&quot; &quot;>&quot;`,
+		".b{font-family:'My  Font' ,\n\t x}":              "font-family: 'My  Font' , x",
+		".b{background:url(a{b<c) ,url( x )}":             "background: url(a{b&lt;c) ,url( x )",
+		`.b{content:"\3C a  \"}"}`:                        `content: &quot;\3C a  \&quot;}&quot;`,
+		"a{}.b{x:url(a b);content:\"x\ny\";color:red}":    "",
+		".b{width:calc(1px  +  2px)!important;--v:a   b}": "--v: a b; width: calc(1px + 2px)",
+		`.b{color:red;background:{a:b}}`:                  "color: red",
+		`.b{font-family:"a!important"}`:                   "font-family: &quot;a!important&quot;",
+	} {
+		got, err := Inline(t.Context(), "<style>"+css+"</style><i class=b>", Options{})
+		if want != "" {
+			want = ` style="` + want + `"`
+		}
+		if err != nil || !strings.HasSuffix(got, "<i class=b"+want+">") {
+			t.Errorf("%s:\n%s, %v, want\n%s", css, got, err, want)
+		}
+	}
+	const ends = `<style>a:hover{content:"</sty` + `le"} b:hover{content:"<` + `/*x*//style>"}</style><a>`
+	if got, err := Inline(t.Context(), ends, Options{}); err != nil || strings.Count(got, "</style") > 2 {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// TestImportantWinsAsInABrowser expects the winner on a phone to be that of the cascade (CSS Cascade 4, 6.1).
+func TestImportantWinsAsInABrowser(t *testing.T) {
+	t.Parallel()
+	const phone, red = "@media (max-width:600px){.c{color:blue!important}}", ".c{color:red!important}"
+	const body, inlined = `<p class="c">x</p>`, `<p class="c" style="color: red">x</p>`
+	for css, want := range map[string]string{
+		phone + red:                        phone + "\n.c {color: red !important}",
+		red + phone:                        phone,
+		red + ".c:hover{margin:0}":         ".c:hover {margin:0}",
+		"p{color:red!important}" + phone:   phone,
+		"p.c{color:red!important}" + phone: "p.c {color: red !important}\n" + phone,
+		".c{color:red!important;}a:hover{color:x!important}": ".c {color: red !important}\na:hover {color:x!important}",
+		"@media print{p{margin-top:0!important}}.c{margin:1px!important;color:red}": "@media print{p{margin-top:0!important}}\n" +
+			".c {margin: 1px !important}",
+	} {
+		got, err := Inline(t.Context(), "<style>"+css+"</style>"+body, Options{})
+		shown := strings.Replace(got, "; margin: 1px", "", 1)
+		if err != nil || shown != "<style>\n"+want+"\n</style>"+inlined {
+			t.Errorf("%s:\n%s, %v, want\n%s", css, got, err, want)
+		}
+	}
+	embedded := "<style data-embed>.c{color:blue!important}</style>"
+	got, err := Inline(t.Context(), embedded+"<style>"+red+"</style>"+body, Options{})
+	if want := embedded + "<style>\n.c {color: red !important}\n</style>" + inlined; err != nil || got != want {
+		t.Errorf("%s, %v, want\n%s", got, err, want)
+	}
+}
+
+// TestRulesOfElementsWithoutTagsStay: browsers make html and body, and drop a rule after a brace too many.
+func TestRulesOfElementsWithoutTagsStay(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]string{
+		"<style>body{margin:0}</style><p>x":        "<style>\nbody {margin:0}\n</style><p>x",
+		"<style>*{margin:0}</style><p>x":           "<style>\nhtml, body {margin:0}\n</style><p style=\"margin: 0\">x",
+		"<style>body{margin:0}</style><body><p>x":  `<body style="margin: 0"><p>x`,
+		"<style>p{a:1}} p{b:2} p{c:3}</style><p>x": `<p style="a: 1; c: 3">x`,
+		"<style>p,,b{a:1}p,1{a:1}</style><p>x":     "<p>x",
+	} {
+		if got, err := Inline(t.Context(), source, Options{}); err != nil || got != want {
+			t.Errorf("%s:\n%s, %v, want\n%s", source, got, err, want)
+		}
+	}
+}
+
 func TestNothingToDo(t *testing.T) {
 	for _, source := range []string{"", "plain", "<p>x", "<style", "<style>", "<p style='a:b'>x</p>",
 		"\x00<\xff>"} {
@@ -96,6 +216,12 @@ func TestHostileCSS(t *testing.T) {
 		"negations":         "<style>" + strings.Repeat(":not(", 5000) + "</style>" + deep,
 		"negated ancestors": "<style>:not(* * * * * * * * x){a:b}</style>" + deep,
 		"has":               "<style>:has(:has(:has(*))){a:b}</style>" + deep,
+		"nested braces":     "<style>" + strings.Repeat("a,b{", 50_000) + "</style><a>",
+		"nested lists":      "<style>" + strings.Repeat(strings.Repeat("a,", 50)+"a{", 40) + "x:y</style><a>",
+		"parents":           "<style>a{b{" + strings.Repeat("&", 20_000) + "{x:y}}}</style><a>",
+		"nested media":      "<style>" + strings.Repeat("@media x{a{", 20_000) + "</style><a>",
+		"states of many":    "<style>" + strings.Repeat("a,", 10_000) + "a{" + strings.Repeat("&:hover{x:y}", 10_000) + "}</style><a>",
+		"important":         "<style>" + strings.Repeat("a:hover{a:b!important}i{a:b!important}", 6_000) + "</style><i>",
 		"open braces":       "<style>" + strings.Repeat("a{", 50_000) + "</style><a>",
 		"open media":        "<style>@media " + strings.Repeat("(", 100_000) + "</style><a>",
 		"open string":       "<style>a{b:\"" + strings.Repeat("\\", 100_000) + "</style><a>",

@@ -24,8 +24,14 @@ type matcher struct {
 // element is an element of the page.
 type element struct {
 	node *html.Node
-	tag  int // number of its start tag; -1 for one that the html does not have
+	tag  int // number of its start tag; copied or implied
 }
+
+// The numbers of elements that the parser made without a tag: of one that it repeats, or of none.
+const (
+	copied  = -1
+	implied = -2
+)
 
 // weight is the work of looking at a node once: a step, and more for one with long attributes.
 type weight struct{ own, children int }
@@ -60,16 +66,19 @@ func takeNumber(n *html.Node, seen []bool) int {
 		n.Attr = slices.Delete(n.Attr, i, i+1)
 		number, err := strconv.Atoi(a.Val)
 		if err != nil || number < 0 || number >= len(seen) || seen[number] {
-			return -1
+			return copied
 		}
 		seen[number] = true
 		return number
 	}
-	return -1
+	return implied
 }
 
 // apply adds a rule to the elements that its selector matches.
 func (m *matcher) apply(r *rule) error {
+	if !r.inlined {
+		return nil
+	}
 	for i, e := range m.elements {
 		if i%256 == 0 {
 			if err := m.ctx.Err(); err != nil {
@@ -86,7 +95,13 @@ func (m *matcher) apply(r *rule) error {
 		if m.steps < 0 {
 			return fmt.Errorf("too many rules for too many elements: %w", ErrLimit)
 		}
-		if e.tag < 0 || isInvisible(e.node.Data) || !r.whole.Match(e.node) {
+		if e.tag == copied || isInvisible(e.node.Data) || !r.whole.Match(e.node) {
+			continue
+		}
+		if e.tag == implied {
+			if name := e.node.Data; name == "html" || name == "body" { // a page has one
+				r.stays = append(r.stays, name)
+			}
 			continue
 		}
 		if m.found[e.tag] == nil {
@@ -141,9 +156,7 @@ func (c *cascade) text(own string) string {
 		declaration
 		weight, source int
 	}
-	slices.SortStableFunc(c.rules, func(a, b *rule) int {
-		return cmp.Or(slices.Compare(a.specificity[:], b.specificity[:]), a.order-b.order)
-	})
+	slices.SortStableFunc(c.rules, compare)
 	const isOwn, isImportant = 1, 2
 	var all []entry
 	for i, r := range append(c.rules, &rule{declarations: parseDeclarations(pieces(own))}) {
@@ -175,4 +188,36 @@ func (c *cascade) text(own string) string {
 		result = append(result, text)
 	}
 	return strings.Join(result, "; ")
+}
+
+// keepImportant keeps inlined !important declarations in style elements too, where they must win over others
+// that stay there: in an attribute they would lose to every !important of a style element.
+func keepImportant(rules []*rule) {
+	family := func(d declaration) string { // margin and margin-top are about the same
+		name, _, _ := strings.Cut(d.property, "-")
+		return name
+	}
+	rivals := map[string][]*rule{}
+	for _, r := range rules {
+		for _, d := range r.declarations {
+			if d.important && !r.inlined {
+				rivals[family(d)] = append(rivals[family(d)], r)
+			}
+		}
+	}
+	for _, r := range rules {
+		loses := func(rival *rule) bool {
+			return rival.order != r.order && (!rival.known || compare(rival, r) < 0)
+		}
+		for _, d := range r.declarations {
+			if d.important && r.inlined && slices.ContainsFunc(rivals[family(d)], loses) {
+				r.rivalled = append(r.rivalled, d)
+			}
+		}
+	}
+}
+
+// compare orders rules by specificity and place.
+func compare(a, b *rule) int {
+	return cmp.Or(slices.Compare(a.specificity[:], b.specificity[:]), a.order-b.order)
 }

@@ -22,6 +22,8 @@ type span struct{ start, end int }
 type sheet struct {
 	span
 	element span // the whole of it, with its tags
+	embeds  bool // it stays as it is
+	blocks  []*block
 	kept    string
 }
 
@@ -33,7 +35,7 @@ func scan(source string) page {
 	var p page
 	var marked strings.Builder
 	z := html.NewTokenizer(strings.NewReader(source))
-	at, open := 0, -1 // open is the tag of a style element whose content comes next
+	at, open, embeds := 0, -1, false // open is the tag of a style element whose content comes next
 	for z.Next() != html.ErrorToken {
 		raw := source[at : at+len(z.Raw())]
 		token := z.Token()
@@ -45,13 +47,14 @@ func scan(source string) page {
 			marked.WriteString(raw[:name] + " " + marker + "=" + strconv.Itoa(len(p.tags)) + " ")
 			raw = raw[name:]
 			p.tags = append(p.tags, span{at, at + name + len(raw)})
-			if token.Type == html.StartTagToken && isSheet(token) {
-				open = at
+			if token.Type == html.StartTagToken && token.Data == "style" {
+				open, embeds = at, !isSheet(token)
 			}
 			at += name
 		case html.TextToken:
 			if opened >= 0 {
-				p.sheets = append(p.sheets, sheet{span: span{at, at + len(raw)}, element: span{opened, at + len(raw)}})
+				p.sheets = append(p.sheets, sheet{span: span{at, at + len(raw)}, element: span{opened, at + len(raw)},
+					embeds: embeds})
 			}
 		case html.EndTagToken:
 			if n := len(p.sheets); token.Data == "style" && n > 0 && p.sheets[n-1].end == at {
@@ -68,9 +71,6 @@ func scan(source string) page {
 
 // isSheet reports whether a style element is CSS for every screen.
 func isSheet(token html.Token) bool {
-	if token.Data != "style" {
-		return false
-	}
 	for _, a := range token.Attr {
 		value := strings.ToLower(strings.TrimSpace(a.Val))
 		switch {
@@ -139,7 +139,7 @@ func withStyle(tag string, c *cascade) string {
 	if text == "" {
 		return tag
 	}
-	attribute := `style="` + strings.NewReplacer("&", "&amp;", `"`, "&quot;").Replace(text) + `"`
+	attribute := `style="` + strings.NewReplacer("&", "&amp;", `"`, "&quot;", "<", "&lt;").Replace(text) + `"`
 	if found {
 		return tag[:style.Start] + attribute + tag[style.End:]
 	}

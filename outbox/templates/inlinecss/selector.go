@@ -23,23 +23,18 @@ func parseSelector(all []piece) (s selector, ok bool) {
 	depth, subject, combinator := 0, 0, ">" // the first piece of the subject, and the combinator before it
 	for i, p := range all {
 		inside := depth > 0
-		switch p.kind {
-		case css.LeftParenthesisToken, css.FunctionToken, css.LeftBracketToken:
-			depth++
-		case css.RightParenthesisToken, css.RightBracketToken:
-			depth--
-		case css.ColonToken:
+		depth = deeper(depth, p)
+		if p.kind == css.ColonToken {
 			s.counts = true
 			if !fixedPseudo(all[i+1:]) {
 				return s, false
 			}
 		}
-		isCombinator := p.kind == css.DelimToken && strings.Contains(">+~", p.text)
 		switch {
 		case inside:
 		case p.kind == css.WhitespaceToken && combinator == "":
 			combinator = " "
-		case isCombinator:
+		case isCombinator(p):
 			combinator = p.text
 		case combinator != "" && p.kind != css.WhitespaceToken:
 			s.parts, subject = s.parts+1, i
@@ -79,7 +74,7 @@ func isSimple(all []piece) bool {
 		case p.kind == css.RightParenthesisToken:
 			return true
 		case p.kind == css.WhitespaceToken, p.kind == css.FunctionToken, p.kind == css.ColonToken,
-			p.kind == css.DelimToken && strings.Contains(">+~", p.text):
+			isCombinator(p):
 			return false
 		}
 	}

@@ -38,11 +38,9 @@ type shape struct {
 // hole is where a value goes.
 type hole struct{ address bool } // address: a link's, which begins with it
 
-// shapedLink is a link whose address or text has values. They decide whether its address is in the text.
-type shapedLink struct {
-	href, shown filling
-	written     bool
-}
+// shapedLink is a link whose address or text has values. They decide whether and how the text has its
+// address.
+type shapedLink struct{ href, shown, target filling }
 
 // fill returns the html and the text of a page, if one of its shape was finished before and its values allow
 // it.
@@ -113,7 +111,7 @@ func (s *shape) takes(values []handlebars.Value) bool {
 	}
 	for _, l := range s.links {
 		real := message.TextLink{Href: l.href.of(values), Shown: l.shown.of(values)}
-		if real.Written() != l.written {
+		if real.Target() != l.target.of(values) {
 			return false
 		}
 	}
@@ -176,7 +174,7 @@ func (s *shape) finished(ctx context.Context, holes []hole, scheme, more string,
 	}
 	done := shape{html: split(html, names), text: split(text, names)}
 	for _, l := range links {
-		one := shapedLink{split(l.Href, names), split(l.Shown, names), l.Written()}
+		one := shapedLink{split(l.Href, names), split(l.Shown, names), split(l.Target(), names)}
 		if len(one.href.holes)+len(one.shown.holes) > 0 {
 			done.links = append(done.links, one)
 		}
@@ -187,6 +185,6 @@ func (s *shape) finished(ctx context.Context, holes []hole, scheme, more string,
 func (s shape) equal(other shape) bool {
 	return s.html.equal(other.html) && s.text.equal(other.text) &&
 		slices.EqualFunc(s.links, other.links, func(a, b shapedLink) bool {
-			return a.written == b.written && a.href.equal(b.href) && a.shown.equal(b.shown)
+			return a.target.equal(b.target) && a.href.equal(b.href) && a.shown.equal(b.shown)
 		})
 }
