@@ -138,7 +138,7 @@ func CampaignUnderWay(state string) bool {
 type CampaignInfo struct {
 	Campaign
 	State   string         `json:"state" enum:"draft,scheduled,sending,paused,held,sent,cancelled,failed"`
-	Reason  string         `json:"reason,omitempty" doc:"Why it is held or failed: expired, bounces, complaints, faults, account, relay, content, winner"`
+	Reason  string         `json:"reason,omitempty" doc:"Why it is held or failed: expired, bounces, complaints, faults, account, relay, content, winner, sender"`
 	Detail  string         `json:"detail,omitempty" doc:"The reason in words"`
 	Run     int            `json:"run" doc:"How often it was sent; 0: not yet"`
 	At      *time.Time     `json:"at,omitempty" doc:"When it begins, of a scheduled one"`

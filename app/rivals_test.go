@@ -99,7 +99,7 @@ func (r *rivals) silent(t *testing.T) {
 // TestABoundTokenSubmitsAsItsAccountOnly covers every way to name a sender or a gateway over HTTP.
 func TestABoundTokenSubmitsAsItsAccountOnly(t *testing.T) {
 	t.Parallel()
-	r := startRivals(t, map[string]string{})
+	r := startRivals(t, map[string]string{"serviceUrl": "https://mail.example.com"})
 	with := func(req api.SubmitRequest, change func(*api.SubmitRequest)) api.SubmitRequest {
 		change(&req)
 		return req
@@ -140,6 +140,7 @@ func TestABoundTokenSubmitsAsItsAccountOnly(t *testing.T) {
 		_, err := api.Submit.Do(t.Context(), r.a, row.req)
 		t.Run(name, func(t *testing.T) { refused(t, err, row.code, row.field) })
 	}
+	r.campaignsRefused(t)
 	r.silent(t)
 	for _, req := range []api.SubmitRequest{own, mailFrom("News@A.Example", "ann@example.net"),
 		with(own, func(r *api.SubmitRequest) { r.Gateway = "ga" })} {

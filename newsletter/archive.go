@@ -201,7 +201,8 @@ func (a *Archive) row(ctx context.Context, list *audience.List, id string) (Arch
 // fill returns the mail of a campaign for everybody: as it was frozen when its run began.
 func (a *Archive) fill(ctx context.Context, one *campaign, list *audience.List) (ArchivedMail, error) {
 	run, variant := one.Runs[one.shown()-1], one.variantShown()
-	letter, err := a.Outbox.Thaw(ctx, shared(as(one.Campaign, variant), run.Subject), run.Letters[variant])
+	sh := shared(as(one.Campaign, variant), run.Subject, one.Bound)
+	letter, err := a.Outbox.Thaw(ctx, sh, run.Letters[variant])
 	if fault.Is(err, fault.NotFound) {
 		a.log.WarnContext(ctx, "campaign not shown in the archive", "campaign", one.id, "error", err)
 		err = noArchive()

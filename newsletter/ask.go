@@ -40,7 +40,7 @@ func (e *examination) ask(ctx context.Context, letter *outbox.Letter, m *sample,
 	if e.Web == nil {
 		return nil
 	}
-	sh := shared(content, "")
+	sh := shared(content, "", e.one.Bound)
 	sh.TrackClicks = new(bool) // else the links lead to us
 	plain, err := e.Outbox.Letter(ctx, sh)
 	if err != nil {

@@ -40,7 +40,11 @@ func (c *Campaigns) Create(ctx context.Context, bound string, in api.Campaign) (
 	in.Account = cmp.Or(in.Account, bound, audience.DefaultAccount)
 	in.Campaign = cmp.Or(in.Campaign, idOf(in.Name))
 	in.Events = cmp.Or(in.Events, "ends")
-	if err := c.check(ctx, in); err != nil {
+	err := c.check(ctx, in)
+	if err == nil {
+		err = c.mayName(ctx, in, bound != "")
+	}
+	if err != nil {
 		return api.CampaignInfo{}, err
 	}
 	exists := fault.New(fault.Conflict, codeExists, "There is a campaign %q already", in.Campaign)
@@ -57,7 +61,8 @@ func (c *Campaigns) Create(ctx context.Context, bound string, in api.Campaign) (
 		if old != nil {
 			return stored{}, exists
 		}
-		return stored{Campaign: in, Number: number, Version: 1, State: api.CampaignDraft}, nil
+		return stored{Campaign: in, Number: number, Version: 1, State: api.CampaignDraft,
+			Bound: bound != ""}, nil
 	})
 	if err != nil {
 		return api.CampaignInfo{}, err
@@ -177,7 +182,10 @@ func (c *Campaigns) Update(ctx context.Context, bound, id string, p api.Campaign
 	}
 	next := old.Campaign
 	patched(&next, p)
-	if err := c.check(ctx, next); err != nil {
+	if err = c.check(ctx, next); err == nil {
+		err = c.mayName(ctx, next, bindsTo(old.Bound, bound, p))
+	}
+	if err != nil {
 		return api.CampaignInfo{}, err
 	}
 	changed, err := c.change(ctx, bound, id, func(s *stored) error {
@@ -189,6 +197,7 @@ func (c *Campaigns) Update(ctx context.Context, bound, id string, p api.Campaign
 		}
 		before := s.Campaign
 		patched(&s.Campaign, p)
+		s.Bound = bindsTo(s.Bound, bound, p)
 		if len(s.Runs) > 0 && !sameAudience(before, s.Campaign) {
 			return wrongState(s, "change whom it goes to while a run is under way; cancel it and copy it")
 		}
@@ -206,6 +215,12 @@ func (c *Campaigns) Update(ctx context.Context, bound, id string, p api.Campaign
 		}
 	}
 	return c.info(ctx, changed)
+}
+
+// bindsTo reports whether a campaign names only its account's senders after a change. A caller who isn't
+// bound and names the senders answers for them.
+func bindsTo(was bool, bound string, p api.CampaignPatch) bool {
+	return bound != "" || was && p.From == nil && p.Gateway == nil && p.Variants == nil
 }
 
 // outdated returns an error if a change is based on another version than the one before it.

@@ -66,6 +66,26 @@ func (c *contents) check(ctx context.Context, in api.Campaign) error {
 	return fault.InvalidFields(f)
 }
 
+// mayName returns Forbidden if a campaign names a sender or a gateway that its account may not use. bound is
+// that of stored.
+func (c *contents) mayName(ctx context.Context, in api.Campaign, bound bool) error {
+	froms := []*api.Address{in.From}
+	for _, v := range in.Variants {
+		froms = append(froms, v.From)
+	}
+	for i, from := range froms {
+		key := "from"
+		if i > 0 {
+			key = fmt.Sprintf("variants[%d].from", i-1)
+		}
+		in.From = from
+		if err := c.Outbox.MayName(ctx, shared(in, "", bound), key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // object finds the fault of a field that must be an object of at most 4 KB.
 func (f *faults) object(key string, raw json.RawMessage) {
 	var object map[string]any

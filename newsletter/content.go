@@ -17,12 +17,14 @@ import (
 	"github.com/postroom/postroom/outbox/templates/render"
 )
 
-// shared is what all mail of a campaign has. subject replaces its own; empty: it has that.
-func shared(in api.Campaign, subject string) outbox.Shared {
+// shared is what all mail of a campaign has. subject replaces its own; empty: it has that. bound: see
+// stored.Bound.
+func shared(in api.Campaign, subject string, bound bool) outbox.Shared {
 	sh := outbox.Shared{
 		Account: in.Account, Subject: cmp.Or(subject, in.Subject), PreviewText: in.PreviewText,
 		Template: in.Template, HTML: in.HTML, Text: in.Text, Gateway: in.Gateway, Locale: in.Locale, TZ: in.TZ,
 		Tags: in.Tags, TrackOpens: in.TrackOpens, TrackClicks: in.TrackClicks,
+		Bound: bound,
 	}
 	if in.From != nil {
 		from := message.Address(*in.From)
@@ -155,7 +157,7 @@ func (c *contents) Preview(ctx context.Context, bound, id string, in api.Campaig
 	if err != nil {
 		return none, err
 	}
-	letter, err := c.previewed(ctx, shown)
+	letter, err := c.previewed(ctx, shown, one.Bound || bound != "")
 	if err != nil {
 		return none, err
 	}
@@ -179,8 +181,8 @@ func (c *contents) Preview(ctx context.Context, bound, id string, in api.Campaig
 }
 
 // previewed returns a letter whose links lead nowhere.
-func (c *contents) previewed(ctx context.Context, in api.Campaign) (*outbox.Letter, error) {
-	sh := shared(in, "")
+func (c *contents) previewed(ctx context.Context, in api.Campaign, bound bool) (*outbox.Letter, error) {
+	sh := shared(in, "", bound)
 	sh.Preview = true
 	return c.Outbox.Letter(ctx, sh)
 }
@@ -232,7 +234,8 @@ func (c *contents) Test(ctx context.Context, bound, id string, in api.CampaignTe
 	if err != nil {
 		return answer, err
 	}
-	letter, err := c.previewed(ctx, sent)
+	one.Bound = one.Bound || bound != ""
+	letter, err := c.previewed(ctx, sent, one.Bound)
 	if err != nil {
 		return answer, err
 	}
@@ -244,7 +247,7 @@ func (c *contents) Test(ctx context.Context, bound, id string, in api.CampaignTe
 		r := api.SubmitRequest{Account: one.Account, From: sent.From, To: api.Addresses{{Address: to}},
 			ReplyTo: one.ReplyTo, Subject: "[Test] " + words.Subject, PreviewText: words.PreviewText, HTML: words.HTML,
 			Text: words.Text, Gateway: one.Gateway, Render: &api.Render{Off: true}, Tags: one.Tags,
-			TrackOpens: new(bool), TrackClicks: new(bool)}
+			TrackOpens: new(bool), TrackClicks: new(bool), Bound: one.Bound}
 		made, err := c.Outbox.Submit(ctx, r)
 		if err != nil {
 			return answer, err

@@ -28,6 +28,7 @@ func (c *contents) Check(ctx context.Context, bound, id string) (api.CampaignChe
 	if err != nil {
 		return api.CampaignCheck{}, err
 	}
+	one.Bound = one.Bound || bound != ""
 	e := examination{contents: c, one: one, outside: true}
 	err = e.examine(ctx)
 	return e.result, err
@@ -76,6 +77,11 @@ func (e *examination) examine(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
+	if err := e.mayName(ctx, in, e.one.Bound); fault.Is(err, fault.Forbidden) {
+		e.fail(fault.CodeOf(err), err.Error())
+	} else if err != nil {
+		return err
+	}
 	for _, id := range in.Lists {
 		if list, err := e.Audience.Lists.Get(ctx, in.Account, id); err == nil {
 			e.result.Audience += list.Counts.Subscribed
@@ -121,7 +127,7 @@ func local(base string) bool {
 // mail writes a mail to some people, and finds what is wrong with it. first: nothing else of the campaign was
 // looked at.
 func (e *examination) mail(ctx context.Context, content api.Campaign, first bool) error {
-	letter, err := e.Outbox.Letter(ctx, shared(content, ""))
+	letter, err := e.Outbox.Letter(ctx, shared(content, "", e.one.Bound))
 	switch {
 	case fault.Is(err, fault.Unavailable):
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/redisdb/records"
 	"github.com/postroom/postroom/newsletter/sendlog"
+	"github.com/postroom/postroom/outbox"
 )
 
 var (
@@ -120,7 +121,14 @@ func (c *keeper) due(ctx context.Context, one *campaign) error {
 			late.Round(time.Second), c.opts.Expire))
 		return nil
 	}
-	err := c.refused(ctx, one)
+	err := c.mayName(ctx, one.Campaign, one.Bound)
+	if fault.Is(err, fault.Forbidden) {
+		c.hold(ctx, one.id, outbox.HoldSender, err.Error())
+		return nil
+	}
+	if err == nil {
+		err = c.refused(ctx, one)
+	}
 	if err == nil {
 		_, err = c.begin(ctx, one, api.CampaignResend{})
 	}

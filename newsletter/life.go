@@ -34,7 +34,7 @@ func (c *life) Send(ctx context.Context, bound, id string, s api.CampaignStart) 
 	default:
 		return ran(one), nil
 	}
-	if err := c.refused(ctx, one); err != nil {
+	if err := c.ready(ctx, bound, one); err != nil {
 		return api.CampaignRun{}, err
 	}
 	if at.After(c.opts.Now()) {
@@ -65,6 +65,15 @@ func (c *life) startAt(one *campaign, text string) (time.Time, error) {
 		return at, fault.InvalidFields([]fault.Field{{Key: "at", Message: err.Error()}})
 	}
 	return at, nil
+}
+
+// ready returns why a caller can't start a campaign. The campaign is bound from then on if the caller is.
+func (c *contents) ready(ctx context.Context, bound string, one *campaign) error {
+	one.Bound = one.Bound || bound != ""
+	if err := c.mayName(ctx, one.Campaign, one.Bound); err != nil {
+		return err
+	}
+	return c.refused(ctx, one)
 }
 
 // refused returns an error with the faults of a campaign, if it has any.
@@ -104,7 +113,7 @@ func (c *life) plan(ctx context.Context, bound, id string, at time.Time) (api.Ca
 		if s.State != api.CampaignDraft && s.State != api.CampaignScheduled {
 			return wrongState(s, "schedule it")
 		}
-		s.State, s.At = api.CampaignScheduled, &at
+		s.State, s.At, s.Bound = api.CampaignScheduled, &at, s.Bound || bound != ""
 		return nil
 	})
 	if err != nil {
@@ -143,7 +152,7 @@ func (c *life) begin(ctx context.Context, before *campaign, again api.CampaignRe
 		}
 		s.State, s.At, s.Reason, s.Detail = api.CampaignSending, nil, "", ""
 		run.Began = now
-		s.Runs = append(s.Runs, run)
+		s.Runs, s.Bound = append(s.Runs, run), s.Bound || before.Bound
 		s.Gate++
 		s.tell(event.CampaignStarted, now)
 		return nil
@@ -196,10 +205,16 @@ func (c *life) Pause(ctx context.Context, bound, id string) (api.CampaignRun, er
 func (c *life) Resume(ctx context.Context, bound, id string) (api.CampaignRun, error) {
 	one, err := c.find(ctx, bound, id)
 	if err == nil && one.State == api.CampaignHeld && one.run() == nil { // it came too late
-		if err := c.refused(ctx, one); err != nil {
+		if err := c.ready(ctx, bound, one); err != nil {
 			return api.CampaignRun{}, err
 		}
 		return c.begin(ctx, one, api.CampaignResend{})
+	}
+	if err == nil {
+		err = c.mayName(ctx, one.Campaign, one.Bound || bound != "")
+	}
+	if err != nil {
+		return api.CampaignRun{}, err
 	}
 	return c.turn(ctx, bound, id, api.CampaignSending, "", "", "resume it", api.CampaignPaused, api.CampaignHeld)
 }
@@ -249,6 +264,7 @@ func (c *life) turn(ctx context.Context, bound, id, to, reason, detail, what str
 			run.Forgiven = append(run.Forgiven, s.Reason)
 		}
 		s.State, s.Reason, s.Detail, s.At = to, reason, detail, nil
+		s.Bound = s.Bound || bound != "" && to == api.CampaignSending
 		s.Gate++
 		if ended(to) && len(s.Runs) > 0 {
 			s.Runs[len(s.Runs)-1].Ended, s.Runs[len(s.Runs)-1].Sent = &now, to == api.CampaignSent

@@ -26,6 +26,8 @@ type stored struct {
 	Gate    int        `json:"gate,omitempty"` // version of the gate: raised by each change of state
 	Runs    []sending  `json:"runs,omitempty"`
 	Untold  []told     `json:"untold,omitempty"` // events that are to be emitted
+	// a caller who is bound to the account wrote or started it, so it names only the account's senders
+	Bound bool `json:"bound,omitempty"`
 }
 
 // sending is a run.

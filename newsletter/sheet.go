@@ -334,8 +334,8 @@ func (s *sheet) unsent(ctx context.Context, m *marks, got outbox.Sending) {
 	s.stopped.Store(true)
 	now := s.c.opts.Now()
 	switch {
-	case got.Account:
-		s.c.hold(context.WithoutCancel(ctx), s.w.c.id, "account", got.Response)
+	case got.Hold != "":
+		s.c.hold(context.WithoutCancel(ctx), s.w.c.id, got.Hold, got.Response)
 	case got.Busy:
 		s.w.rest(now.Add(time.Second), got.Response)
 	case got.Until.IsZero():
@@ -343,7 +343,7 @@ func (s *sheet) unsent(ctx context.Context, m *marks, got outbox.Sending) {
 	default:
 		s.w.rest(earlier(got.Until, now.Add(time.Minute)), got.Response)
 	}
-	if !got.Account && !got.Waits {
+	if got.Hold == "" && !got.Waits {
 		s.fails(now)
 	}
 }

@@ -128,10 +128,10 @@ func (s *stored) open() bool {
 }
 
 // letters prepares the content of each variant.
-func (c *contents) letters(ctx context.Context, in api.Campaign, subject string) ([]*outbox.Letter, error) {
+func (c *contents) letters(ctx context.Context, s *stored, subject string) ([]*outbox.Letter, error) {
 	var all []*outbox.Letter
-	for _, one := range contentsOf(in) {
-		letter, err := c.Outbox.Letter(ctx, shared(one, subject))
+	for _, one := range contentsOf(s.Campaign) {
+		letter, err := c.Outbox.Letter(ctx, shared(one, subject, s.Bound))
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +142,7 @@ func (c *contents) letters(ctx context.Context, in api.Campaign, subject string)
 
 // frozen stores the contents of the last run.
 func (c *contents) frozen(ctx context.Context, s *stored, subject string) ([]outbox.Frozen, error) {
-	letters, err := c.letters(ctx, s.Campaign, subject)
+	letters, err := c.letters(ctx, s, subject)
 	if err != nil {
 		return nil, err
 	}

@@ -157,7 +157,7 @@ func (c *keeper) newWalk(ctx context.Context, one *campaign) (*walk, error) {
 		return nil, err
 	}
 	for i, frozen := range run.Letters {
-		letter, err := c.Outbox.Thaw(ctx, shared(as(one.Campaign, i), run.Subject), frozen)
+		letter, err := c.Outbox.Thaw(ctx, shared(as(one.Campaign, i), run.Subject, one.Bound), frozen)
 		if err != nil {
 			return nil, err
 		}

@@ -9,14 +9,13 @@ import (
 )
 
 // sender returns the account of a message. errNoAccount: it was deleted. errNoSender: it has lost a sender
-// since the message was accepted. That is asked only about messages of bound tokens: others are trusted with
-// all senders.
+// since the message was accepted. It doesn't ask this about messages that may name any sender.
 func (d *Delivery) sender(ctx context.Context, e envelope) (accounts.Sender, error) {
 	account, err := d.Accounts.Resolve(ctx, e.Account)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return account, errNoAccount
-	case err != nil || !e.Bound || d.opts.Senders == SendersOff:
+	case err != nil || !d.confined(e.Bound):
 		return account, err
 	}
 	all := e.Named
@@ -26,8 +25,8 @@ func (d *Delivery) sender(ctx context.Context, e envelope) (accounts.Sender, err
 	for _, address := range all {
 		if !account.MaySendAs(address) {
 			d.metrics.senders.WithLabelValues("attempt").Inc()
-			return account, fmt.Errorf("%w: account %s may not send as %s any more; add it with "+
-				"POST /v1/account/%s/senders and replay the message, or delete the message", errNoSender, account.ID,
+			return account, fmt.Errorf("%w: account %s can no longer send as %s; add this sender with "+
+				"POST /v1/account/%s/senders, then replay the message or resume the campaign", errNoSender, account.ID,
 				address, account.ID)
 		}
 	}

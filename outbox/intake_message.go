@@ -179,7 +179,7 @@ func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, e
 		Raw: b.raw != nil, preview: b.shared.Preview, Bound: b.shared.Bound,
 		Trace: b.shared.Trace,
 	}
-	if b.shared.Bound {
+	if in.confined(b.shared.Bound) {
 		m.envelope.Named = named(c.Envelope.From, c.Raw)
 	}
 	if full {

@@ -63,12 +63,33 @@ func (l *Letters) Letter(ctx context.Context, sh Shared) (*Letter, error) {
 	if err := joinFields(wrong, err); err != nil {
 		return nil, err
 	}
-	if err := b.deliverable(ctx); err != nil {
+	if !sh.Preview { // a preview is not sent
+		if err = l.MayName(ctx, sh, "from"); err == nil {
+			err = b.deliverable(ctx)
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	return &Letter{letters: l, shared: sh, account: b.account, content: b.content, added: b.added,
 		frozen: Frozen{Opens: b.added.Opens, Clicks: b.added.Clicks, Template: b.template,
 			Domain: domainOf(b.content.renderer.Content().From.Address)}}, nil
+}
+
+// MayName returns Forbidden, as Submit does, if the account may not use the sender or the gateway of sh. The
+// field of the request that names the sender is field.
+func (l *Letters) MayName(ctx context.Context, sh Shared, field string) error {
+	if !l.confined(sh.Bound) {
+		return nil
+	}
+	account, err := l.Accounts.Resolve(ctx, sh.Account)
+	if err == nil && sh.From != nil {
+		err = l.metrics.refused("From", account.CheckSender(field, "From", sh.From.Address))
+	}
+	if err == nil {
+		err = l.checkGateway(account, sh.Gateway)
+	}
+	return err
 }
 
 // Freeze stores the content of a letter under an id, in place of the one before, until Release.

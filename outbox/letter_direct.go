@@ -38,17 +38,26 @@ const (
 
 // Sending is the result of a message that was sent directly.
 type Sending struct {
-	Fate    Fate
-	Hard    bool      // with FateRefused: the address does not exist or takes no mail
-	Until   time.Time // with FateUnsent: when to try again; zero: soon
-	Busy    bool      // with FateUnsent: all connections to the relay are taken
-	Account bool      // with FateUnsent: the relay refused the account itself
-	Waits   bool      // with FateUnsent: no relay was asked, because of a limit or one that rests
+	Fate  Fate
+	Hard  bool      // with FateRefused: the address does not exist or takes no mail
+	Until time.Time // with FateUnsent: when to try again; zero: soon
+	Busy  bool      // with FateUnsent: all connections to the relay are taken
+	Hold  string    // with FateUnsent: why nothing more can be sent: HoldAccount, HoldSender; empty: it can
+	Waits bool      // with FateUnsent: no relay was asked, because of a limit or one that rests
 	// with Waits: to be shown by the next mail of the letter that is sent at Until or later; empty: none
 	Reservation limits.Reservation
 	Response    string // of the relay, or why there is none
 	Marked      bool   // the mark was set
 }
+
+// The values of Sending.Hold.
+const (
+	HoldAccount = "account" // the relay refused the account itself
+	HoldSender  = "sender"  // the account has lost its sender or its gateway
+)
+
+// holds are the values of Sending.Hold by the codes of endCodes.
+var holds = map[string]string{"ENOACCOUNT": HoldAccount, "ENOSENDER": HoldSender}
 
 // Marks are asked about a message around its final dot.
 type Marks struct {
@@ -64,6 +73,10 @@ func (l *Letter) Direct(ctx context.Context, a Addressee, had limits.Reservation
 	e, err := l.envelope(a)
 	var body smtpsend.Bytes
 	if err == nil {
+		var lost error
+		if l, lost = l.current(ctx, e); lost != nil {
+			return Sending{Fate: FateUnsent, Hold: holds[endCode(lost)], Response: lost.Error()}
+		}
 		c, mail, wrong := l.write(ctx, a, &e)
 		if err = wrong; err == nil {
 			body = c.Raw
@@ -101,6 +114,20 @@ func (l *Letter) Direct(ctx context.Context, a Addressee, had limits.Reservation
 	sending.Marked = marked
 	l.learn(ctx, path, got, sending)
 	return sending
+}
+
+// current returns the letter with its account as it is now. Its errors are those of sender. errNoSender also
+// means that the account has lost the gateway.
+func (l *Letter) current(ctx context.Context, e envelope) (*Letter, error) {
+	now := *l
+	var err error
+	now.account, err = l.letters.delivery.sender(ctx, e)
+	if err == nil && l.letters.confined(e.Bound) {
+		if lost := now.account.CheckGateway(l.shared.Gateway); lost != nil {
+			err = fmt.Errorf("%w: %w", errNoSender, lost)
+		}
+	}
+	return &now, err
 }
 
 // report emits the event about a message that got its result, if its campaign wants that. It goes before the
@@ -157,9 +184,9 @@ func (l *Letter) judge(ctx context.Context, got routing.Sent) Sending {
 	case errors.Is(got.Err, smtpsend.ErrAborted) || ctx.Err() != nil:
 		return Sending{Fate: FateUnsent, Response: got.Err.Error()}
 	case !said: // the gateway is gone
-		return Sending{Fate: FateUnsent, Account: true, Response: got.Err.Error()}
+		return Sending{Fate: FateUnsent, Hold: HoldAccount, Response: got.Err.Error()}
 	case troubled(se):
-		return Sending{Fate: FateUnsent, Account: true, Response: describe(got.Err, se).Message}
+		return Sending{Fate: FateUnsent, Hold: HoldAccount, Response: describe(got.Err, se).Message}
 	case se.Elsewhere(), se.Scope == smtpsend.ScopeConnection, se.Code == 0:
 		return Sending{Fate: FateUnsent, Until: l.later(se), Response: describe(got.Err, se).Message}
 	case se.Permanent():

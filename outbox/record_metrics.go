@@ -54,6 +54,14 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return m
 }
 
+// refused counts a message that its account may not send because of a field; a nil err isn't counted.
+func (m *metrics) refused(field string, err error) error {
+	if err != nil {
+		m.senders.WithLabelValues(field).Inc()
+	}
+	return err
+}
+
 // counter makes a counter with all its label values preset to 0, so that the first count shows in a rate.
 func counter(name, help, label string, values ...string) *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})

@@ -26,19 +26,15 @@ func (s *store) confined(bound bool) bool {
 // the return path; empty: the null sender, which is everybody's.
 func (s *store) checkSenders(account accounts.Sender, from string, composed []byte) error {
 	for _, named := range message.Senders(composed) {
-		if err := account.CheckSender(senderKeys[named.Field], named.Field, named.Address); err != nil {
-			s.metrics.senders.WithLabelValues(named.Field).Inc()
+		err := account.CheckSender(senderKeys[named.Field], named.Field, named.Address)
+		if err := s.metrics.refused(named.Field, err); err != nil {
 			return err
 		}
 	}
 	if from == "" {
 		return nil
 	}
-	err := account.CheckSender("envelope.from", "the envelope", from)
-	if err != nil {
-		s.metrics.senders.WithLabelValues("envelope").Inc()
-	}
-	return err
+	return s.metrics.refused("envelope", account.CheckSender("envelope.from", "the envelope", from))
 }
 
 // named returns the authors and senders that a header names, each once, without from.
@@ -60,20 +56,12 @@ var senderKeys = map[string]string{
 
 // checkGateway returns Forbidden unless an account may send through a gateway; empty: none is named.
 func (s *store) checkGateway(account accounts.Sender, gateway string) error {
-	err := account.CheckGateway(gateway)
-	if err != nil {
-		s.metrics.senders.WithLabelValues("gateway").Inc()
-	}
-	return err
+	return s.metrics.refused("gateway", account.CheckGateway(gateway))
 }
 
 // owner returns the owner of a message of an account, for its signature.
 func (s *store) owner(account accounts.Sender, bound bool) dkim.Owner {
-	o := dkim.Owner{Account: account.ID, Key: account.DKIM}
-	if s.confined(bound) {
-		o.Owns = account.Owns
-	}
-	return o
+	return dkim.Owner{Account: account.ID, Key: account.DKIM, Owns: account.Owns, Trusted: !s.confined(bound)}
 }
 
 // ownerOf is owner for a message that was accepted. It is empty if nothing is signed.

@@ -41,7 +41,7 @@ func TestSignerChoosesTheKey(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			mail := wire("From: ann@" + row.from + "\n\nx\n")
-			out, err := s.Sign(t.Context(), Owner{Key: row.account}, row.from, b.clock.Now(), mail)
+			out, err := s.Sign(t.Context(), Owner{Key: row.account, Trusted: true}, row.from, b.clock.Now(), mail)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +64,8 @@ func TestSignerFails(t *testing.T) {
 	b.add(t, key("broken.example", "s1"))
 	s := signer(process(t, b.url, "another secret"))
 	mail := wire("From: ann@broken.example\n\nx\n")
-	if out, err := s.Sign(t.Context(), Owner{}, "broken.example", b.clock.Now(), mail); err == nil ||
+	trusted := Owner{Trusted: true}
+	if out, err := s.Sign(t.Context(), trusted, "broken.example", b.clock.Now(), mail); err == nil ||
 		!bytes.Equal(out, mail) {
 		t.Errorf("a key that does not open: %q, %v", out, err)
 	}
@@ -98,9 +99,34 @@ func TestSignerOnAStore(t *testing.T) {
 	b := setup(t)
 	b.add(t, key("example.com", "s1"))
 	s := NewSigner(b.Keys)
-	out, err := s.Sign(t.Context(), Owner{}, "example.com", b.clock.Now(), wire("From: ann@example.com\n\nx\n"))
+	out, err := s.Sign(t.Context(), Owner{Trusted: true}, "example.com", b.clock.Now(),
+		wire("From: ann@example.com\n\nx\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ask(t, []question{{name: "by the stored key", mail: out, key: parsed(t, Ed25519), holds: true}})
+}
+
+// TestNobodysMailIsUnsigned: the key of a domain signs only for an account that owns the domain, or if nobody
+// checks the senders of the mail.
+func TestNobodysMailIsUnsigned(t *testing.T) {
+	b := setup(t)
+	b.add(t, key("example.com", "stored"))
+	s := signer(b)
+	mail := wire("From: ann@example.com\n\nx\n")
+	owns := func(domain string) func(string) bool { return func(d string) bool { return d == domain } }
+	for name, row := range map[string]struct {
+		owner  Owner
+		signed bool
+	}{
+		"of nobody": {Owner{}, false}, "of an account alone": {Owner{Account: "a"}, false},
+		"of another's owner": {Owner{Account: "a", Owns: owns("a.example")}, false},
+		"of its owner":       {Owner{Account: "a", Owns: owns("example.com")}, true},
+		"unchecked":          {Owner{Account: "a", Trusted: true}, true},
+	} {
+		out, err := s.Sign(t.Context(), row.owner, "example.com", b.clock.Now(), mail)
+		if err != nil || bytes.HasPrefix(out, []byte("DKIM-Signature")) != row.signed {
+			t.Errorf("%s: %q, %v", name, out, err)
+		}
+	}
 }

@@ -18,11 +18,12 @@ const (
 	templates = "templates that the other changed"
 	barred    = "suppressions that the other changed"
 	endpoints = "endpoints that the other changed"
+	programs  = "lists, campaigns and categories that the other changed"
 )
 
 // keeps compares what the account has with what it should have.
 func (r *rival) keeps(ctx context.Context) ([]crossing, error) {
-	found := newTally(twice, early, waiting, templates, barred, endpoints)
+	found := newTally(twice, early, waiting, templates, barred, endpoints, programs)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, m := range r.mails {
@@ -44,6 +45,19 @@ func (r *rival) keeps(ctx context.Context) ([]crossing, error) {
 		}
 		if (len(got.Suppressions) > 0) != r.barred[who] {
 			found.add(barred, fmt.Sprintf("%s: %+v", who, got.Suppressions))
+		}
+	}
+	for _, path := range []string{"/v1/lists/" + r.list(), "/v1/campaigns/" + r.campaign(),
+		"/v1/digests/kinds/" + r.category()} {
+		var got struct {
+			Name, State string
+			Title       map[string]string
+			Version     int
+			Counts      struct{ Subscribed int }
+		}
+		if _, err := r.call(ctx, http.MethodGet, path, "", &got); err != nil || got.Name+got.Title["en"] != r.secret ||
+			got.Version != 1 || got.Counts.Subscribed != 0 || got.State != "" && got.State != "draft" {
+			found.add(programs, fmt.Sprint(path, " ", got, " ", err))
 		}
 	}
 	e, err := api.GetEndpoint.Do(ctx, r.admin, r.endpoint)

@@ -81,6 +81,7 @@ func (g *game) start(ctx context.Context, seed uint64, set map[string]string) er
 	if g.operations, err = operations(ctx, a.URL()); err != nil {
 		return err
 	}
+	g.operations = append(g.operations, ownOperations...)
 	g.ann, g.bob = newRival("ann", seed, a), newRival("bob", seed+1, a)
 	g.ann.other, g.bob.other = g.bob, g.ann
 	return errors.Join(g.ann.settle(ctx, g), g.bob.settle(ctx, g))

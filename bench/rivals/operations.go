@@ -96,18 +96,53 @@ var bodies = map[string][]string{
 	"updateGateway":      {`{"host":"127.0.0.1"}`},
 	"createPerson":       {`{"person":"x","role":"admin"}`},
 	"importSuppressions": {"email,account\n{shared},{account}\n"},
+	"createCampaign": {
+		`{"account":"{account}","name":"n","lists":["{list}"],"text":"x"}`,
+		`{"campaign":"{campaign}","name":"n","lists":["{myList}"],"text":"x"}`,
+		`{"name":"n","lists":["{list}"],"text":"x"}`,
+		`{"name":"n","lists":["{myList}"],"excludeCampaigns":["{campaign}"],"text":"x"}`,
+		`{"name":"n","lists":["{myList}"],"from":{"address":"{from}"},"text":"x"}`,
+		`{"name":"n","lists":["{myList}"],"gateway":"{gateway}","text":"x"}`,
+		`{"name":"n","lists":["{myList}"],"variants":[{"variant":"a"},{"variant":"b","from":{"address":"{from}"}}]}`,
+	},
+	"updateCampaign": {`{"from":{"address":"{from}"}}`, `{"gateway":"{gateway}"}`, `{"lists":["{list}"]}`,
+		`{"variants":[{"variant":"a","from":{"address":"{from}"}},{"variant":"b"}]}`},
+	"testCampaign":   {`{"to":["a@neutral.test"]}`},
+	"resendCampaign": {`{"to":"newcomers"}`},
+	"createList":     {`{"account":"{account}","name":"n"}`, `{"listId":"{list}","name":"n"}`},
+	"updateList":     {`{"name":"taken over"}`},
+	"createSegment":  {`{"account":"{account}","name":"n","rule":{"tag":"t"}}`},
+	"createSubscriber": {`{"account":"{account}","email":"{shared}"}`,
+		`{"email":"{shared}","lists":[{"listId":"{list}"}]}`},
+	"takeDigestEvents": {`{"account":"{account}","recipient":"r","email":"{shared}","category":"c"}`},
+	"createDigestKind": {`{"account":"{account}","category":"{category}","title":{"en":"taken over"}}`},
+	"updateDigestKind": {`{"account":"{account}","title":{"en":"taken over"}}`},
+}
+
+// posing are the operations of which no step against the other may succeed.
+var posing = map[string]bool{"submit": true, "submitAs": true, "createCampaign": true, "updateCampaign": true,
+	"copyCampaign": true, "sendCampaign": true, "testCampaign": true, "resendCampaign": true, "createList": true,
+	"createSegment": true, "createSubscriber": true, "takeDigestEvents": true, "createDigestKind": true}
+
+// ownOperations name what belongs to the other in something of the own account. Those of the document name
+// the account of the other whenever they can.
+var ownOperations = []operation{
+	{id: "updateCampaign", method: http.MethodPut, path: "/v1/campaigns/{myCampaign}", body: "application/json"},
+	{id: "createCampaign", method: http.MethodPost, path: "/v1/campaigns", body: "application/json"},
+	{id: "createList", method: http.MethodPost, path: "/v1/lists", body: "application/json"},
+	{id: "createSubscriber", method: http.MethodPost, path: "/v1/subscribers", body: "application/json"},
 }
 
 // about fills an operation with what belongs to the other. False: nothing of the other fits in.
 func (o operation) about(r *rival) (path, body string, ok bool) {
 	theirs := r.other.names(r.dice.IntN)
-	theirs["{me}"] = r.address()
+	theirs["{me}"], theirs["{myList}"], theirs["{myCampaign}"] = r.address(), r.list(), r.campaign()
 	var pairs []string
 	for name, value := range theirs {
 		pairs = append(pairs, name, value)
 	}
 	fill := strings.NewReplacer(pairs...)
-	path = fill.Replace(o.path)
+	path = fill.Replace(strings.Replace(o.path, "/v1/lists/{listId}", "/v1/lists/{list}", 1))
 	if strings.Contains(path, "{id}") {
 		kind := "{template}"
 		switch {

@@ -79,6 +79,11 @@ func newRival(name string, seed uint64, a *app.App) *rival {
 func (r *rival) domain() string  { return r.name + ".example" }
 func (r *rival) address() string { return "mail@" + r.domain() }
 
+// The ids of a list, a campaign and a category of digests that it keeps.
+func (r *rival) list() string     { return "list-" + r.name }
+func (r *rival) campaign() string { return "campaign-" + r.name }
+func (r *rival) category() string { return "category-" + r.name }
+
 // settle makes the account with its relay, token and endpoint.
 func (r *rival) settle(ctx context.Context, g *game) error {
 	var err error
@@ -111,6 +116,16 @@ func (r *rival) settle(ctx context.Context, g *game) error {
 		return err
 	}
 	r.endpoint = made.ID
+	for path, body := range map[string]string{
+		"/v1/lists": `{"listId":"` + r.list() + `","optIn":"single","name":"` + r.secret + `"}`,
+		"/v1/campaigns": `{"campaign":"` + r.campaign() + `","subject":"` + r.secret + `","name":"` + r.secret +
+			`","text":"{{rcpt.unsubscribeUrl}}"}`,
+		"/v1/digests/kinds": `{"category":"` + r.category() + `","title":{"en":"` + r.secret + `"}}`,
+	} {
+		if _, err := r.call(ctx, http.MethodPost, path, body, &struct{}{}); err != nil {
+			return err
+		}
+	}
 	// what is refused when it poses as the other is taken of itself
 	if err := r.mailOverSMTP(r.address(), r.address()); err != nil {
 		return fmt.Errorf("%s over SMTP as itself: %w", r.name, err)
@@ -206,6 +221,7 @@ func (r *rival) names(pick func(int) int) map[string]string {
 	names := map[string]string{"{account}": r.name, "{gateway}": "gate-" + r.name, "{from}": r.address(),
 		"{sender}": r.domain(), "{domain}": r.domain(), "{endpoint}": r.endpoint, "{listId}": "news",
 		"{queue}": "submit", "{version}": "1", "{deliveryId}": "1", "{name}": "postmark",
+		"{list}": r.list(), "{campaign}": r.campaign(), "{category}": r.category(),
 		"{shared}":   sharedAddress(pick(shared)),
 		"{queueId}":  some(r.mails, pick),
 		"{template}": some(r.templates, pick),

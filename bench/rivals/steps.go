@@ -205,7 +205,7 @@ func (r *rival) attack(ctx context.Context, o operation) error {
 	}
 	status, err := r.call(ctx, o.method, path, body, nil)
 	r.answers[status]++
-	if err == nil && status < 300 && (o.id == "submit" || o.id == "submitAs") {
+	if err == nil && status < 300 && posing[o.id] {
 		r.broken.add(posed, fmt.Sprintf("%s %s %s: %d", o.method, path, body, status))
 	}
 	return err
