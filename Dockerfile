@@ -3,7 +3,7 @@
 #   docker build --build-arg VERSION=1.2.3 -t postroom .
 #   docker run -p 127.0.0.1:3000:3000 -v postroom:/data -e POSTROOM_REDIS_URL=redis://… postroom
 #
-# There is no redis-server inside: without POSTROOM_REDIS_URL mail is kept in memory. deploy/compose.yaml runs both.
+# There is no redis-server inside: without POSTROOM_REDIS_URL Postroom doesn't start. deploy/compose.yaml runs both.
 
 FROM golang:1.26-bookworm AS build
 WORKDIR /src

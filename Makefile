@@ -16,10 +16,12 @@ help: ## List what there is to do
 build: ## Build bin/postroom, static, with its version
 	@GO="$(GO)" sh tools/build.sh bin/postroom "$(VERSION)"
 
-run: build ## Run Postroom on 127.0.0.1:3000, with its data in ./data
+run: build ## Run Postroom on 127.0.0.1:3000, with its data in ./data; installs redis-server if it's missing
+	@sh tools/redis-server.sh
 	bin/postroom serve
 
-demo: build ## See it work in a minute: nothing to configure, nothing stays behind
+demo: build ## See it work in a minute: nothing to configure, no data stays behind; installs redis-server
+	@sh tools/redis-server.sh
 	bin/postroom demo
 
 # The race detector would keep each test program for a second before it ends.

@@ -117,7 +117,7 @@ type Traces struct {
 
 // Redis is the store of all data.
 type Redis struct {
-	URL            Secret        `key:"url" check:"Redis address" secret:"url" empty:"embedded" doc:"Address of Redis: redis://, rediss:// (TLS), redis+sentinel://, redis+cluster:// or unix://, see Redis addresses. If empty, Postroom runs its own redis-server in the data directory, or keeps everything in memory if none is installed."`
+	URL            Secret        `key:"url" check:"Redis address" secret:"url" empty:"embedded" doc:"Address of Redis: redis://, rediss:// (TLS), redis+sentinel://, redis+cluster:// or unix://, see Redis addresses. If empty, Postroom runs its own redis-server (or valkey-server) in the data directory; install one."`
 	Fsync          string        `key:"fsync" default:"everysec" values:"everysec,always" doc:"When the embedded Redis writes to disk: everysec can lose the last two seconds in a power cut, always loses nothing and is slower."`
 	Partitions     int           `key:"partitions" default:"1" min:"1" max:"256" doc:"Number of parts the outbox is split into, to spread it over a Redis Cluster. Must be the same for every process. Do not change it while messages are queued."`
 	WaitReplicas   int           `key:"waitReplicas" default:"0" min:"0" max:"10" doc:"Number of Redis replicas that must have a message before it is accepted, and before its final dot is sent. 0: accepted when the master has it. See Which Redis, and what it can lose."`

@@ -98,11 +98,6 @@ func TestNobodyIsLookedUpWithReplicas(t *testing.T) {
 		WaitTimeout: 10 * time.Second}))
 }
 
-func TestNobodyIsLookedUpInMemory(t *testing.T) {
-	t.Setenv("PATH", "")
-	noLookups(t, testredis.Connect(t, redisdb.Options{Dir: t.TempDir()}))
-}
-
 // TestEverybodyIsLookedUp if a script can't look itself: in a Cluster, and for a message with many
 // recipients.
 func TestEverybodyIsLookedUp(t *testing.T) {

@@ -120,7 +120,7 @@ const overhead = 2 << 10
 // countBytes counts the bytes of a message on its way to Redis. It returns the share of the memory that
 // accept.lua checks, or "" if it need not check.
 func (s *store) countBytes(size int) string {
-	if s.unseen.Add(int64(size+overhead)) < lookEvery || s.DB.Mode() == redisdb.Memory {
+	if s.unseen.Add(int64(size+overhead)) < lookEvery {
 		return ""
 	}
 	return strconv.FormatFloat(s.opts.MaxMemoryShare, 'f', -1, 64)

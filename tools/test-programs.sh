@@ -30,31 +30,8 @@ if ! python3 -c "$python_client" 2>/dev/null && ! /usr/bin/python3 -c "$python_c
 	packages="$packages python3-dateutil python3-six python3-urllib3 python3-certifi"
 fi
 
-install_packages() {
-	echo "The tests need these packages, which are not installed:$packages"
-
-	if ! command -v apt-get >/dev/null 2>&1; then
-		echo "This is not Debian or Ubuntu: install them by hand, then run make test again." >&2
-		exit 1
-	fi
-	if [ "$(id -u)" = 0 ]; then
-		sudo=
-	elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
-		sudo=sudo
-	else
-		echo "Installing them takes root: run  apt-get install$packages  as root, then make test again." >&2
-		exit 1
-	fi
-
-	echo "Installing them with apt-get."
-	if echo "$packages" | grep -q postfix; then # it asks what kind of site this is; tests configure their own
-		echo 'postfix postfix/main_mailer_type select No configuration' | $sudo debconf-set-selections || true
-	fi
-	$sudo env DEBIAN_FRONTEND=noninteractive apt-get update -qq
-	# shellcheck disable=SC2086 # a list of packages
-	$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages
-}
-[ -z "$packages" ] || install_packages
+# shellcheck disable=SC2086 # a list of packages
+[ -z "$packages" ] || sh "$(dirname "$0")/install.sh" $packages
 
 # Programs of npm, at the versions of tools/npm, in the user's cache: a folder for each lock file.
 cd "$(dirname "$0")/npm"

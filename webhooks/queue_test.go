@@ -3,7 +3,6 @@ package webhooks
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -13,7 +12,6 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/internal/queue"
-	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testredis"
 )
 
@@ -110,54 +108,5 @@ func TestHangingEndpointDelaysNoOther(t *testing.T) {
 	eventually(t, "the prompt endpoint gets everything", func() bool { return len(prompt.got()) == 40 })
 	if n := most.Load(); n != 3 {
 		t.Errorf("%d requests at once to one endpoint, 3 are allowed", n)
-	}
-}
-
-// With no Redis anywhere Postroom keeps everything in this process: another interpreter of Lua runs the
-// scripts.
-func TestInMemoryStore(t *testing.T) {
-	t.Setenv("PATH", "") // no redis-server to be found
-	db, err := redisdb.Open(t.Context(), redisdb.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	if db.Mode() != redisdb.Memory {
-		t.Fatalf("mode %s", db.Mode())
-	}
-	rc := newReceiver(t, func(n int, w http.ResponseWriter, _ *http.Request) {
-		if n == 2 {
-			w.WriteHeader(410)
-		}
-	})
-	b := build(t, db, nil, func(o *Options) { o.LogSize = 1 })
-	ep := b.endpoint(rc.URL, func(r *api.EndpointRequest) { r.RateLimit = 1 })
-	start := b.clock().Truncate(time.Second)
-	b.now = func() time.Time { return start }
-	for _, id := range []string{"E1", "E2", "E3", "E4"} {
-		b.emit(id, event.MessageSent, "snd")
-	}
-	b.fanOutAll()
-	var verdicts []string
-	for _, id := range []string{"E1", "E2"} {
-		verdicts = append(verdicts, b.run(ep.ID, id))
-	}
-	b.now = func() time.Time { return start.Add(time.Second) }
-	for _, id := range []string{"E2", "E3"} {
-		verdicts = append(verdicts, b.run(ep.ID, id))
-	}
-	if want := []string{"done", "not_now", "bury", "drop"}; !slices.Equal(verdicts, want) {
-		t.Errorf("verdicts %v, want %v", verdicts, want)
-	}
-	disabledEvents(t, b, ep.ID, 1)
-	if ids, total := logIDs(t, b, ep.ID, 0, 10); total != 2 {
-		t.Errorf("log %v of %d: one is pending, one is kept", ids, total)
-	}
-	b.now = func() time.Time { return start.Add(time.Hour) }
-	if err := (sweeper{b.Webhooks}).sweepOnce(t.Context()); err != nil {
-		t.Errorf("sweep: %v", err)
-	}
-	if deleted, err := b.Delete(t.Context(), ep.ID); !deleted || err != nil {
-		t.Errorf("delete: %v, %v", deleted, err)
 	}
 }

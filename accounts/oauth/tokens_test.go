@@ -280,22 +280,6 @@ func TestMemoryIsBounded(t *testing.T) {
 	p.access(t, s.client(), "", "access-token-1") // from Redis
 }
 
-// TestInMemoryStore: the store inside the process, used where no Redis is installed, runs the same scripts.
-func TestInMemoryStore(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	s := newTokenServer(t)
-	s.set(func() { s.rotate = true })
-	p := start(t, "", Options{}, "n", "s")
-	if p.db.Mode() != redisdb.Memory {
-		t.Fatalf("mode %s", p.db.Mode())
-	}
-	p.access(t, s.client(), "", "access-token-1")
-	p.access(t, s.client(), "access-token-1", "access-token-2")
-	if n, err := p.Reseal(t.Context()); n != 0 || err != nil {
-		t.Errorf("resealed %d, %v", n, err)
-	}
-}
-
 func TestSettingsThatCannotWork(t *testing.T) {
 	p, s := setup(t)
 	for _, tc := range []struct {

@@ -15,6 +15,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/app"
 	"github.com/postroom/postroom/config"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/ui"
 )
 
@@ -40,6 +41,9 @@ func Run(ctx context.Context, o Options) error {
 	}
 	if o.Listen == "" {
 		o.Listen = "127.0.0.1:3000"
+	}
+	if _, err := redisdb.ServerProgram(); err != nil { // before anything listens
+		return err
 	}
 	dir, err := os.MkdirTemp("", "postroom-demo-")
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -52,11 +52,14 @@ func (x *exam) data(context.Context) []finding {
 func (x *exam) redis(ctx context.Context) []finding {
 	const name = "redis"
 	if x.cfg.Redis.URL == "" {
-		path, err := exec.LookPath("redis-server")
+		path, err := redisdb.ServerProgram()
 		if err != nil {
-			return []finding{{name, warn,
-				"embedded, but no redis-server is installed: mail is kept in memory and lost at every stop",
-				"install redis-server, or set redis.url"}}
+			message, advice, _ := strings.Cut(err.Error(), "\n")
+			lines := strings.Split(advice, "\n")
+			for i, line := range lines {
+				lines[i] = strings.Join(strings.Fields(line), " ")
+			}
+			return []finding{{name, fail, message, strings.Join(lines, "; ")}}
 		}
 		return []finding{{name, ok, "embedded, run by Postroom with " + path, ""}}
 	}

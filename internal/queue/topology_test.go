@@ -82,13 +82,3 @@ func TestStoryOnACluster(t *testing.T) {
 	db := testredis.Connect(t, redisdb.Options{URL: testredis.Cluster(t, testredis.Topology{}).URL()})
 	story(t, on(db.Client()))
 }
-
-// Without a redis-server Postroom brings a store of its own, which must know every command of the scripts.
-func TestStoryInMemory(t *testing.T) {
-	t.Setenv("PATH", "")
-	db := testredis.Connect(t, redisdb.Options{Dir: t.TempDir()})
-	if db.Mode() != redisdb.Memory {
-		t.Fatalf("mode %v, want in memory", db.Mode())
-	}
-	story(t, on(db.Client()))
-}

@@ -3,6 +3,7 @@
 package redisdb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ const (
 	longLife      = 30 * time.Second // a server that lived this long is restarted without delay again
 	readyPoll     = 3 * time.Millisecond
 	loadingNotice = 5 * time.Second
+	silenceLimit  = 20 * time.Second // for the server to listen; it does before it loads its file
 	// maxSocketPath is what the address of a unix socket can hold on every system: 104 bytes with the final
 	// zero on BSD and macOS, 108 on Linux.
 	maxSocketPath = 103
@@ -50,9 +52,10 @@ type child struct {
 	mu      sync.Mutex
 	process *os.Process // nil between two lives
 	closing bool
+	served  bool          // it answered once: it is kept alive from then on
 	stop    chan struct{} // closed by Close
-	died    chan struct{} // closed when the first life ends
 	done    chan struct{} // closed when keep is over
+	failure error         // of a first life that never answered; read after done
 }
 
 // startChild takes the data directory, starts the server and waits until it has loaded its file. stop ends
@@ -65,7 +68,7 @@ func startChild(ctx context.Context, binary string, o Options) (t target, stop f
 	c := &child{
 		binary: binary, dir: dir, fsync: o.Fsync, memory: o.MaxMemory, slog: o.Logger,
 		log:  &childLog{log: o.Logger},
-		stop: make(chan struct{}), died: make(chan struct{}), done: make(chan struct{}),
+		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return t, nil, err
@@ -126,19 +129,26 @@ func (c *child) placeSocket() error {
 	return nil
 }
 
-// keep starts the server, and starts it again whenever it dies, until Close. The goroutine stays on one
-// thread, because Linux sends the signal that ends the server with us when the thread that started it ends.
+// keep starts the server, and starts it again whenever it dies, until Close. A server that dies before it
+// answered at all is not started again. The goroutine stays on one thread, because Linux sends the signal
+// that ends the server with us when the thread that started it ends.
 func (c *child) keep() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(c.done)
-	var once sync.Once
 	wait := restartMin
 	for {
 		born := time.Now()
 		err := c.live()
-		once.Do(func() { close(c.died) })
-		if c.isClosing() {
+		c.mu.Lock()
+		closing, served := c.closing, c.served
+		c.mu.Unlock()
+		if closing {
+			return
+		}
+		if !served {
+			c.failure = fmt.Errorf("%s ended immediately (%v), saying: %s", c.binary, cmp.Or(err, errors.New("exit status 0")),
+				cmp.Or(c.log.lastWords(), "nothing"))
 			return
 		}
 		if time.Since(born) > longLife {
@@ -195,24 +205,31 @@ func (c *child) command() *exec.Cmd {
 }
 
 // awaitReady waits until the server answers. A big file takes a while to load: that is said, and waited for
-// until ctx ends.
+// until ctx ends. A server that doesn't even listen is not waited for.
 func (c *child) awaitReady(ctx context.Context) error {
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: c.socket, MaxRetries: -1, DialerRetries: 1,
 		DisableIdentity: true})
 	defer client.Close()
 	start, noticed := time.Now(), time.Now()
 	for {
-		if err := client.Ping(ctx).Err(); err == nil {
+		err := client.Ping(ctx).Err()
+		if err == nil {
+			c.mu.Lock()
+			c.served = true
+			c.mu.Unlock()
 			c.log.ready(true)
 			return nil
+		}
+		if _, listens := errors.AsType[redis.Error](err); !listens && time.Since(start) > silenceLimit {
+			return fmt.Errorf("%s doesn't answer: %w", c.binary, err)
 		}
 		if time.Since(noticed) > loadingNotice {
 			noticed = time.Now()
 			c.slog.Info("the embedded redis is loading its data", "seconds", time.Since(start).Seconds())
 		}
 		select {
-		case <-c.died:
-			return fmt.Errorf("%s ended at once, saying: %s", c.binary, c.log.lastWords())
+		case <-c.done:
+			return c.failure
 		case <-ctx.Done():
 			return fmt.Errorf("%s is not ready: %w", c.binary, ctx.Err())
 		case <-time.After(readyPoll):
@@ -222,12 +239,6 @@ func (c *child) awaitReady(ctx context.Context) error {
 
 func (c *child) target() target {
 	return target{mode: Embedded, network: "unix", addrs: []string{c.socket}}
-}
-
-func (c *child) isClosing() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closing
 }
 
 // Close stops the server as SHUTDOWN does, everything written and synced, and returns the data directory

@@ -20,7 +20,6 @@ const (
 	Sentinel Mode = "sentinel" // a master found, and found again after a failover, by asking Sentinels
 	Cluster  Mode = "cluster"  // a Redis Cluster
 	Embedded Mode = "embedded" // a redis-server child process of this one, with an append-only file
-	Memory   Mode = "memory"   // a store inside this process: nothing survives a restart
 )
 
 // Options selects the Redis. The zero value starts an embedded one in the directory "data".

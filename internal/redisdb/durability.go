@@ -36,10 +36,6 @@ type Durability struct {
 // Durability reads the configuration of Redis. If a hosted Redis forbids CONFIG, only INFO is used. It
 // fails if Redis cannot be queried.
 func (db *DB) Durability(ctx context.Context) (Durability, error) {
-	if db.mode == Memory {
-		return Durability{Mode: Memory, Warnings: []string{
-			"Everything is kept in this process's memory and is lost when it ends: install redis-server, or set redis.url."}}, nil
-	}
 	var mu sync.Mutex
 	var all []Durability
 	err := db.eachMaster(ctx, func(ctx context.Context, c redis.Cmdable) error {
@@ -196,8 +192,6 @@ func (d Durability) strength() int {
 func (d Durability) String() string {
 	parts := []string{string(d.Mode)}
 	switch {
-	case d.Mode == Memory:
-		return "memory: lost when the process ends"
 	case d.AOF && d.Fsync == "always":
 		parts = append(parts, "append-only file synced before each answer: a power cut loses nothing")
 	case d.AOF && d.Fsync == "everysec":

@@ -2,9 +2,11 @@ package redisdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 )
@@ -12,18 +14,44 @@ import (
 // socketName is the embedded server's socket, beside its data.
 const socketName = "redis.sock"
 
-// openEmbedded starts our own Redis: a redis-server if the program is installed, otherwise a store in this
-// process.
-func openEmbedded(ctx context.Context, o Options) (t target, stop func() error, err error) {
-	path, err := exec.LookPath("redis-server")
-	if err != nil || !childSupported {
-		o.Logger.Warn("no Redis configured and no redis-server installed: everything is kept in memory and lost at exit",
-			"fix", "install redis-server, or set redis.url")
-		p, err := openInProcess()
-		if err != nil {
-			return target{}, nil, err
+// serverPrograms are the programs that can be the embedded server, in order of preference.
+var serverPrograms = []string{"redis-server", "valkey-server"}
+
+// errNoServer says how to get a Redis.
+var errNoServer = errors.New(`redis-server isn't installed, and Postroom keeps its mail in Redis. Install it:
+  apt install redis-server   on Debian and Ubuntu
+  dnf install valkey         on Fedora (redis before Fedora 41)
+  apk add redis              on Alpine
+  brew install redis         on macOS
+Or use a Redis that runs elsewhere: set redis.url (POSTROOM_REDIS_URL) to its address.`)
+
+// ServerProgram returns the path of the program that runs as the embedded server. Its error says how to
+// install one.
+func ServerProgram() (string, error) {
+	if !childSupported {
+		return "", errors.New("Postroom can't run its own Redis on this system: set redis.url (POSTROOM_REDIS_URL)")
+	}
+	for _, name := range serverPrograms {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
 		}
-		return p.target(), p.Close, nil
+	}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		for _, name := range serverPrograms {
+			path := filepath.Join(dir, name)
+			if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				return "", fmt.Errorf("%s can't be run: it isn't executable (%s)", path, info.Mode())
+			}
+		}
+	}
+	return "", errNoServer
+}
+
+// openEmbedded starts our own Redis.
+func openEmbedded(ctx context.Context, o Options) (t target, stop func() error, err error) {
+	path, err := ServerProgram()
+	if err != nil {
+		return target{}, nil, err
 	}
 	if t, stop, err = startChild(ctx, path, o); err != nil {
 		return t, nil, fmt.Errorf("embedded redis: %w", err)

@@ -197,7 +197,7 @@ func TestEmbeddedSaysWhyItDoesNotStart(t *testing.T) {
 		db.Close()
 		t.Fatal("started on a broken directory")
 	}
-	if !strings.Contains(err.Error(), "ended at once, saying: ") ||
+	if !strings.Contains(err.Error(), "ended immediately (exit status 1), saying: ") ||
 		!strings.Contains(err.Error(), "appendonlydir") {
 		t.Errorf("error %v", err)
 	}
@@ -253,29 +253,100 @@ func writeUntilKilled(t *testing.T, dir string) {
 	}
 }
 
-func TestMemoryModeWhenNothingIsInstalled(t *testing.T) {
-	t.Setenv("PATH", t.TempDir())
-	var log bytes.Buffer
-	db, err := redisdb.Open(t.Context(), redisdb.Options{Dir: t.TempDir(),
-		Logger: slog.New(slog.NewTextHandler(&log, nil))})
+// install puts a program of this name into a folder that becomes the whole PATH, as a link to the real
+// redis-server, or as a script if there is one.
+func install(t *testing.T, name, script string) string {
+	t.Helper()
+	real, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), name)
+	if script != "" {
+		err = os.WriteFile(path, []byte(script), 0o700) //nolint:gosec // a program
+	} else {
+		err = os.Symlink(real, path)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", filepath.Dir(path))
+	return path
+}
+
+func TestValkeyServesWhereThereIsNoRedis(t *testing.T) {
+	path := install(t, "valkey-server", "")
+	if got, err := redisdb.ServerProgram(); got != path || err != nil {
+		t.Errorf("got %s, %v", got, err)
+	}
+	db, err := redisdb.Open(t.Context(), redisdb.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if db.Mode() != redisdb.Memory || !strings.Contains(log.String(), "level=WARN") {
-		t.Errorf("mode %s, log %s", db.Mode(), &log)
-	}
-	if d, err := db.Durability(t.Context()); err != nil || d.Persistent || len(d.Warnings) == 0 {
-		t.Errorf("durability %+v, %v", d, err)
-	}
-	if share, err := db.MemoryShare(t.Context()); err != nil || share != 0 {
-		t.Errorf("memory share %v, %v", share, err)
-	}
-	if err := db.Client().Set(t.Context(), "short", "x", 200*time.Millisecond).Err(); err != nil {
+	checkEverythingWorks(t, db)
+}
+
+func TestRedisIsPreferredToValkey(t *testing.T) {
+	redis := install(t, "redis-server", "")
+	if err := os.Symlink(redis, filepath.Join(filepath.Dir(redis), "valkey-server")); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "the key to expire", func() bool { return db.Client().Exists(t.Context(), "short").Val() == 0 })
-	checkEverythingWorks(t, db)
+	if got, err := redisdb.ServerProgram(); got != redis || err != nil {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+// TestNoServerProgramMakesNothing: nothing is made where no server can run.
+func TestNoServerProgramMakesNothing(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	dir := filepath.Join(t.TempDir(), "data")
+	db, err := redisdb.Open(t.Context(), redisdb.Options{Dir: dir})
+	if err == nil {
+		db.Close()
+		t.Fatal("opened without a server")
+	}
+	for _, want := range []string{"apt install redis-server", "dnf install valkey", "apk add redis",
+		"brew install redis", "redis.url", "POSTROOM_REDIS_URL"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v lacks %q", err, want)
+		}
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the data directory was made: %v", err)
+	}
+}
+
+// TestBrokenServerSaysWhy: each server fails with its own words, and isn't started a second time.
+func TestBrokenServerSaysWhy(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		mode   os.FileMode
+		want   string
+	}{
+		"a library is missing": {"#!/bin/sh\necho 'libssl.so.3: cannot open shared object file' >&2\nexit 127\n",
+			0o700, "libssl.so.3: cannot open shared object file"},
+		"it ends in silence":       {"#!/bin/sh\nexit 0\n", 0o700, "ended immediately (exit status 0)"},
+		"it is for another system": {"\x7fELF\x00", 0o700, "exec format error"},
+		"it is not executable":     {"#!/bin/sh\n", 0o600, "redis-server can't be run: it isn't executable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := install(t, "redis-server", c.script)
+			if err := os.Chmod(path, c.mode); err != nil {
+				t.Fatal(err)
+			}
+			var log bytes.Buffer
+			db, err := redisdb.Open(t.Context(), redisdb.Options{Dir: t.TempDir(),
+				Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			if err == nil {
+				db.Close()
+				t.Fatal("opened with a broken server")
+			}
+			if !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), path) || log.Len() > 0 {
+				t.Errorf("got %v and the log %s", err, &log)
+			}
+		})
+	}
 }
 
 // checkEverythingWorks is what every kind of Redis must do: scripts, pipelines over all partitions, and

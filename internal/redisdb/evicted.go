@@ -6,12 +6,9 @@ import (
 )
 
 // Evicted returns how many keys Redis has evicted since it started, or since its statistics were reset
-// (CONFIG RESETSTAT). In a Cluster it is the sum over the masters; in Memory mode always 0. Anything but 0
+// (CONFIG RESETSTAT). In a Cluster it is the sum over the masters. Anything but 0
 // means that mail may be lost. It fails if Redis cannot be queried.
 func (db *DB) Evicted(ctx context.Context) (int64, error) {
-	if db.mode == Memory {
-		return 0, nil
-	}
 	infos, err := db.infos(ctx, "stats")
 	if err != nil {
 		return 0, fmt.Errorf("ask redis for evicted keys: %w", err)

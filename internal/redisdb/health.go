@@ -40,12 +40,9 @@ type healthQuery struct {
 }
 
 // MemoryShare returns used memory divided by maxmemory, in a Cluster that of the fullest node; 0 if there
-// is no limit, and in Memory mode. The value may be three seconds old. It fails if Redis cannot be queried,
+// is no limit. The value may be three seconds old. It fails if Redis cannot be queried,
 // or if ctx ends first.
 func (db *DB) MemoryShare(ctx context.Context) (float64, error) {
-	if db.mode == Memory {
-		return 0, nil
-	}
 	h, err := db.health(ctx)
 	return h.share, err
 }

@@ -68,9 +68,6 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(c.up, 1)
 	gauge(c.ping, took.Seconds())
-	if c.db.mode == Memory {
-		return // it doesn't know these things
-	}
 	infos, err := c.db.infos(ctx, "memory", "persistence", "stats", "clients")
 	if err != nil {
 		return

@@ -252,7 +252,7 @@ func (t target) String() string {
 	for _, name := range []string{"redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel",
 		"redis+cluster", "rediss+cluster"} {
 		if s, _ := schemeOf(name); s.network == t.network && s.tls == (t.tls != nil) &&
-			(s.mode == t.mode || t.mode == Embedded || t.mode == Memory) {
+			(s.mode == t.mode || t.mode == Embedded) {
 			b.WriteString(name + "://")
 			break
 		}

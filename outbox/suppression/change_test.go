@@ -390,13 +390,3 @@ func TestStoryOnACluster(t *testing.T) {
 	story(t, testredis.Connect(t, redisdb.Options{URL: testredis.Cluster(t, testredis.Topology{}).URL(),
 		Partitions: 2}))
 }
-
-// Without a redis-server Postroom brings a store of its own, which must know every command of the scripts.
-func TestStoryInMemory(t *testing.T) {
-	t.Setenv("PATH", "")
-	db := testredis.Connect(t, redisdb.Options{Dir: t.TempDir()})
-	if db.Mode() != redisdb.Memory {
-		t.Fatalf("mode %v, want in memory", db.Mode())
-	}
-	story(t, db)
-}

@@ -92,11 +92,6 @@ func checkVersions(t *testing.T, b *bench) {
 	}
 }
 
-func TestVersionRisesInMemory(t *testing.T) {
-	t.Setenv("PATH", "")
-	checkVersions(t, on(t, testredis.Connect(t, redisdb.Options{Dir: t.TempDir()}), suppression.Options{}))
-}
-
 // TestNoLookForMany bounds the keys of a script: those of ten addresses, each in a domain of its own.
 func TestNoLookForMany(t *testing.T) {
 	t.Parallel()

@@ -32,20 +32,6 @@ func TestAlertsOnACluster(t *testing.T) {
 	b.expect(event.AlertRaised, event.AlertResolved)
 }
 
-// Without a redis-server Postroom brings a store of its own. That everything is lost with the process is an
-// alert like any other.
-func TestAlertsInMemory(t *testing.T) {
-	t.Setenv("PATH", "")
-	db := testredis.Connect(t, redisdb.Options{Dir: t.TempDir()})
-	if db.Mode() != redisdb.Memory {
-		t.Fatalf("mode %v, want in memory", db.Mode())
-	}
-	b := actual(t, db)
-	b.look(t.Context())
-	b.look(t.Context())
-	b.expect(event.AlertRaised)
-}
-
 // actual makes a process that asks the queues and the Redis that there are.
 func actual(t *testing.T, db *redisdb.DB) bench {
 	b := process(t, db, &instance{now: start}, func(o *Options) {
