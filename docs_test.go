@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"image/png"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -88,6 +89,26 @@ func TestPicturesAreSmall(t *testing.T) {
 	}
 	if total > 800_000 {
 		t.Errorf("the pictures have %d bytes", total)
+	}
+}
+
+// conflict is a line that git writes where it could not merge.
+var conflict = regexp.MustCompile(`(?m)^(<{7}|>{7}|\|{7}) `)
+
+// TestNoConflictMarkers: no tracked file has lines of a merge that nobody finished.
+func TestNoConflictMarkers(t *testing.T) {
+	out, err := exec.Command("git", "ls-files", "-z").Output()
+	if err != nil {
+		t.Skipf("the files of git can't be listed: %v", err) // an archive of the sources has none
+	}
+	for _, file := range strings.Split(strings.TrimRight(string(out), "\x00"), "\x00") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // a link to nowhere, or a file that is deleted and not committed yet
+		}
+		if at := conflict.FindIndex(text); at != nil {
+			t.Errorf("%s:%d: a conflict marker", file, 1+bytes.Count(text[:at[0]], []byte("\n")))
+		}
 	}
 }
 

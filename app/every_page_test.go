@@ -185,6 +185,17 @@ const violations = `axe.run(document, { resultTypes: ["violations"], iframes: fa
 		"\n    " + node.html.slice(0, 240) + "\n      " + node.failureSummary).join(""))
 		.join("\n"))`
 
+// rawMarkdown returns the words of a page that are Markdown which nobody rendered; "": there are none. Code and
+// what people type may be Markdown.
+const rawMarkdown = `(() => {
+	const words = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT, (n) =>
+		n.parentElement.closest("pre, code, textarea, script, style") || !n.data.match(/\*\*\w|\]\(|\x60/) ?
+			NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT);
+	const found = [];
+	while (words.nextNode()) found.push(words.currentNode.data.trim());
+	return found.join("\n");
+})()`
+
 // opening is what the browser knows of the answer to its request.
 type opening struct {
 	Path   string
@@ -215,6 +226,9 @@ func (v *visitor) examine(path string) {
 	if got.Status != http.StatusOK || got.Path != path || got.Bytes > pageLimit {
 		v.t.Errorf("%s: status %d of %s with %d bytes; at most %d are allowed", path, got.Status, got.Path,
 			got.Bytes, pageLimit)
+	}
+	if raw := asked[string](v, rawMarkdown); raw != "" {
+		v.t.Errorf("%s shows raw Markdown: %s", path, raw)
 	}
 	for _, at := range []struct {
 		theme string

@@ -39,7 +39,7 @@ func setupMarked(t *testing.T, o Options) *bundle {
 	return b
 }
 
-// read takes a message apart.
+// readMail takes a message apart.
 func readMail(t *testing.T, raw []byte) (header mail.Header, html, text string) {
 	t.Helper()
 	m, err := mail.ReadMessage(bytes.NewReader(raw))

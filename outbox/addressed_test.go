@@ -34,7 +34,7 @@ func newestFirst(ids ...string) []string {
 	return ids
 }
 
-// Messages are found by the address of any recipient, however it is spelt, in all partitions: those that
+// TestFoundByAddress: messages are found by the address of any recipient, however it is spelt, in all partitions: those that
 // wait, and those in the log.
 func TestFoundByAddress(t *testing.T) {
 	t.Parallel()

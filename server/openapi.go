@@ -17,7 +17,7 @@ import (
 )
 
 // specVersion is the version of the OpenAPI document (semver.org). Every change of the document raises it.
-const specVersion = "2.41.0"
+const specVersion = "2.41.1"
 
 // schemaPrefix begins the reference to a schema.
 const schemaPrefix = "#/components/schemas/"
@@ -27,9 +27,8 @@ type spec struct{ json, yaml, older []byte }
 
 const about = `Postroom sends mail: it stores each message, answers, and delivers it.
 
-The API is that of EmailEngine for sending,
-	with additions. Unknown keys in bodies and queries are refused. A refusal lists all
-faults of a request. Success of a submit means that the message is durably queued.`
+The API for sending is EmailEngine's, with additions. ` + "Unknown keys in bodies and queries are refused. " +
+	"A refusal lists everything that is wrong with a request. A successful submit means that the message is stored."
 
 // writeSpec writes the OpenAPI document from the table of routes, the types in package api, and the examples
 // of operations by their ids.

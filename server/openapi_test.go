@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"flag"
 	"io"
 	"net/http"
@@ -163,6 +164,43 @@ func (c *checked) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // CloseIdleConnections passes on what http.Client asks for.
 func (c *checked) CloseIdleConnections() { c.inner.CloseIdleConnections() }
+
+// TestTextsOfTheDocumentAreWhole: no text of the OpenAPI document has a line break or a tab but between
+// paragraphs.
+func TestTextsOfTheDocumentAreWhole(t *testing.T) {
+	t.Parallel()
+	spec, err := writeSpec(setup(t).routes(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document any
+	if err := json.Unmarshal(spec.json, &document); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	var walk func(path string, at any)
+	walk = func(path string, at any) {
+		switch at := at.(type) {
+		case map[string]any:
+			for key, value := range at {
+				walk(path+"/"+key, value)
+			}
+		case []any:
+			for _, value := range at {
+				walk(path, value)
+			}
+		case string:
+			seen++
+			if strings.ContainsAny(strings.ReplaceAll(at, "\n\n", ""), "\n\r\t") {
+				t.Errorf("%s is broken: %q", path, at)
+			}
+		}
+	}
+	walk("", document)
+	if seen < 1000 {
+		t.Errorf("only %d texts were looked at", seen)
+	}
+}
 
 func TestDocumentIsServed(t *testing.T) {
 	t.Parallel()

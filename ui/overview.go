@@ -3,12 +3,12 @@ package ui
 import (
 	"html/template"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
-	"github.com/postroom/postroom/docs"
 	"github.com/postroom/postroom/ui/chart"
 )
 
@@ -89,34 +89,32 @@ var rateStates = map[string]struct{ Class, Text string }{
 	"over": {"failed", "over the limit"},
 }
 
-// playbook is a section of the playbooks.
-type playbook struct{ ID, Title, Text string }
-
 // playbooksView is the page of the playbooks.
-type playbooksView struct{ Sections []playbook }
+type playbooksView struct {
+	Sections []playbook
+	HTML     template.HTML
+}
+
+// playbook is a section of the playbooks; its title is HTML.
+type playbook struct {
+	ID    string
+	Title template.HTML
+}
 
 // section returns the entry of the navigation that the page belongs to.
 func (playbooksView) section() string { return "overview" }
 
-// playbooks shows what to do about each trouble, as Markdown.
-func (u overviewPages) playbooks(w http.ResponseWriter, r *http.Request) error {
-	return u.show(w, r, http.StatusOK, "playbooks", "Playbooks", playbooksView{sectionsOf(docs.Playbooks)})
-}
+var sectionHeading = regexp.MustCompile(`<h2 id="([^"]+)">(.+)</h2>`)
 
-// sectionsOf splits Markdown at its headings of the second level. Their ids are those that GitHub gives them.
-func sectionsOf(markdown string) (all []playbook) {
-	for _, part := range strings.Split(markdown, "\n## ")[1:] {
-		title, text, _ := strings.Cut(part, "\n")
-		id := strings.Map(func(r rune) rune {
-			switch {
-			case r == ' ':
-				return '-'
-			case r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z':
-				return r
-			}
-			return -1
-		}, strings.ToLower(title))
-		all = append(all, playbook{id, title, strings.TrimSpace(text)})
+// playbooks shows what to do about each problem, as the guide does.
+func (u overviewPages) playbooks(w http.ResponseWriter, r *http.Request) error {
+	page, err := readGuide("playbooks")
+	if err != nil {
+		return err
 	}
-	return all
+	v := playbooksView{HTML: page.HTML}
+	for _, found := range sectionHeading.FindAllStringSubmatch(string(page.HTML), -1) {
+		v.Sections = append(v.Sections, playbook{found[1], template.HTML(found[2])})
+	}
+	return u.show(w, r, http.StatusOK, "playbooks", page.Title, v)
 }

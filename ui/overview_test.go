@@ -106,7 +106,10 @@ func TestOverviewOfTrouble(t *testing.T) {
 		"ofTomorrow", `href="/playbooks">What to do`, `account <span class="id">mine</span>`)
 	books := b.get("/playbooks")
 	books.isSafe(t, "/playbooks")
-	books.has(t, `id="a-relay-rests"`, `id="an-account-cant-log-in"`, "postroom gateway verify")
+	books.has(t, `id="a-relay-rests"`, `id="an-account-cant-log-in"`, "postroom gateway verify",
+		`<strong>Shows</strong>: alerts <code>queueAge</code>`, `href="/docs/guide/delivery#presets"`,
+		`<a href="#all-mail-is-deferred">all mail is deferred</a>`)
+	books.lacks(t, "**Shows**", "](", "`")
 }
 
 // TestOverviewOfAnAccount: who is bound to an account sees neither alerts of the instance, nor the numbers of

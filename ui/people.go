@@ -19,7 +19,7 @@ type peopleView struct {
 
 // personForm returns the form of a new person. With a sign-on, persons may log in there instead.
 func personForm(signOn *SignOn) form {
-	f := form{Action: "/people", Back: "/people", Save: "Add", Twins: "POST /v1/people · postroom person add",
+	f := form{Action: "/people", Back: "/people", Save: "Add", Twins: "POST /v1/people · postroom person create",
 		Groups: []formGroup{{Legend: "Add a person", Fields: []formField{
 			{Name: "person", Label: "Name", Most: 128, Required: true},
 			{Name: "role", Label: "Role", Kind: "choice", Choices: []string{"viewer", "operator", "admin"},

@@ -85,7 +85,7 @@ func (t table) docsRoutes() {
 	t.open("GET "+guidePath+"/{page...}", t.known(reference.guide))
 }
 
-// mailRoutes are the login, and the pages about mail and the instance.
+// webhookRoutes are the pages about webhook endpoints.
 func (t table) webhookRoutes() {
 	hooks := webhookPages{t.UI}
 	t.closed("GET /webhooks", hooks.webhooks)
@@ -106,6 +106,7 @@ func (t table) webhookRoutes() {
 		onEndpoint(hooks.redeliver))
 }
 
+// mailRoutes are the login, and the pages about mail and the instance.
 func (t table) mailRoutes() {
 	u := t.UI
 	t.open("GET /static/{name}", u.file)

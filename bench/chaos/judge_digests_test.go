@@ -45,7 +45,7 @@ func (s scribe) relay(mail string, notices ...int) {
 	one.copies++
 }
 
-// ends has a run end in a state.
+// end lets a run end in a state.
 func (s scribe) end(run, schedule, state string, events, returned int) {
 	s.says(fact{kind: wordOf(api.DigestRun{State: state}), run: run, events: events, returned: returned})
 	s.unsaid(run, schedule, state, events)
