@@ -67,7 +67,7 @@ func TestBrokenRedisServerSpeaksForItself(t *testing.T) {
 	t.Parallel()
 	for script, want := range map[string]string{
 		"#!/bin/sh\necho 'error while loading shared libraries: libssl.so.3' >&2\nexit 127\n": "libssl.so.3",
-		"#!/bin/sh\nexec /bin/sleep 600\n":                                                    "doesn't answer",
+		"#!/bin/sh\nexec /bin/sleep 600\n": "doesn't answer",
 	} {
 		for _, command := range []string{"serve", "demo"} {
 			var out bytes.Buffer
