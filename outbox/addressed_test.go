@@ -34,8 +34,8 @@ func newestFirst(ids ...string) []string {
 	return ids
 }
 
-// TestFoundByAddress: messages are found by the address of any recipient, however it is spelt, in all partitions: those that
-// wait, and those in the log.
+// TestFoundByAddress: messages are found by the address of any recipient, however it is spelt, in all
+// partitions: those that wait, and those in the log.
 func TestFoundByAddress(t *testing.T) {
 	t.Parallel()
 	b := setupOn(t, spread(t), Options{})

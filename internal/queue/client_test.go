@@ -200,7 +200,8 @@ func TestEnqueueAfterScriptsAreLost(t *testing.T) {
 	}
 }
 
-// TestCaptureSeesOneScriptCall: Append leans on asynq making exactly one script call for an enqueue, with the source at hand.
+// TestCaptureSeesOneScriptCall: Append leans on asynq making exactly one script call for an enqueue, with the
+// source at hand.
 func TestCaptureSeesOneScriptCall(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

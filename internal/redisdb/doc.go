@@ -2,7 +2,8 @@
 // client, the names of keys, scripts, event streams, and a report of what an acknowledged write survives.
 //
 // It connects to a single server, a Sentinel set or a Cluster. With no address it starts its own: a
-// redis-server or valkey-server as a child process, with an append-only file. It fails if neither is installed.
+// redis-server or valkey-server as a child process, with an append-only file. It fails if neither is
+// installed.
 //
 // # Addresses
 //
