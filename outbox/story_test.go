@@ -395,6 +395,7 @@ type scriptedSender struct {
 	crowded time.Time     // until then all connections are taken
 	host    string        // of the relay; empty: relay.test:25
 	path    gateways.Path // of the last message
+	instead string        // scope of the relay that serves instead of one that does not answer; empty: all answer
 
 	refusals map[string]*smtpsend.Error // of recipients, in place of replies
 }
@@ -440,10 +441,10 @@ func dialogueOf(r smtpsend.Result) (lines []smtpsend.DialogueLine) {
 func (*scriptedSender) Woken(string, int) {}
 
 // Answers implements outbox.Router.
-func (*scriptedSender) Answers(string) bool { return true }
+func (f *scriptedSender) Answers(string) bool { return f.instead == "" }
 
 // Instead implements outbox.Router.
-func (*scriptedSender) Instead(accounts.Sender, api.Lane, string) string { return "" }
+func (f *scriptedSender) Instead(accounts.Sender, api.Lane, string) string { return f.instead }
 
 // Room implements Router.
 func (f *scriptedSender) Room(string, api.Lane) int {

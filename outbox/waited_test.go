@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -126,5 +127,43 @@ func TestTheMessageThatMetTheRefusalTellsItsWait(t *testing.T) {
 				t.Errorf("after the check: %s", diff)
 			}
 		})
+	}
+}
+
+// TestMailMovesToTheLineOfAnotherRelay: in its order, if its own does not answer. A message that names its
+// gateway has no other way, and stays.
+func TestMailMovesToTheLineOfAnotherRelay(t *testing.T) {
+	t.Parallel()
+	b := setup(t, Options{})
+	var ids []string
+	for range 4 {
+		ids = append(ids, b.submit(t, api.SubmitRequest{To: for1("ann@x.test")}))
+	}
+	b.sender.crowded = b.clock.Now().Add(time.Hour)
+	for _, id := range []string{ids[2], ids[0], ids[3], ids[1]} {
+		b.deliver(t, id)
+	}
+	client := b.DB.Client()
+	client.HSet(t.Context(), redisdb.Key(0, "message", ids[1]), "gateway", "gw")
+	b.sender.instead = "gateway:b"
+	sweep(t, b)
+	in := func(line string) []string {
+		return client.ZRange(t.Context(), redisdb.Key(0, "held", line), 0, -1).Val()
+	}
+	moved := []string{ids[0], ids[2], ids[3]}
+	if diff := cmp.Diff(moved, in("gateway:b transactional default")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{ids[1]}, in("relay:default transactional default")); diff != "" {
+		t.Error(diff)
+	}
+	b.sender.instead, b.sender.crowded = "", time.Time{}
+	for range ids {
+		sweep(t, b)
+	}
+	for _, id := range ids {
+		if m, err := b.Get(t.Context(), id); err != nil || m.State != api.Waiting {
+			t.Errorf("%s, %v", m.State, err)
+		}
 	}
 }

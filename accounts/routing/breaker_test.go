@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -148,5 +150,47 @@ func TestBreakersAreBounded(t *testing.T) {
 	}
 	if n := len(b.all); n > maxBreakers {
 		t.Errorf("%d relays are remembered, want %d at most", n, maxBreakers)
+	}
+}
+
+// TestAnotherRelayServesInsteadOfOneThatRests: the next in order that answers and is not full for long.
+func TestAnotherRelayServesInsteadOfOneThatRests(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		routes []string
+		down   []string
+		full   string
+		want   string
+	}{
+		{"all answer", []string{"a", "b"}, nil, "", "gateway:b"},
+		{"the fallback", []string{"a", "b"}, []string{"a"}, "", "gateway:b"},
+		{"two of three rest", []string{"a", "b", "c"}, []string{"a", "b"}, "", "gateway:c"},
+		{"it has only this one", []string{"a"}, []string{"a"}, "", ""},
+		{"the other rests, too", []string{"a", "b"}, []string{"a", "b"}, "", ""},
+		{"the other is at its limit", []string{"a", "b"}, []string{"a"}, "gateway:b", ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := setup(t)
+			for _, name := range row.down {
+				w.relays.does[name] = "down"
+				for range failuresToRest {
+					w.send(list(name))
+				}
+			}
+			if row.full != "" {
+				w.fullRelays.note(row.full+string(api.Transactional), fullRelay{until: w.at.Add(time.Hour)})
+			}
+			if got := w.Answers("gateway:a"); got != (row.down == nil) {
+				t.Errorf("a answers: %t", got)
+			}
+			account := accounts.Sender{ID: "shop", Relays: list(row.routes...)}
+			if got := w.Instead(account, api.Transactional, "gateway:a"); got != row.want {
+				t.Errorf("%q serves, want %q", got, row.want)
+			}
+			w.advance(firstRest)
+			if !w.Answers("gateway:a") {
+				t.Error("a is not tried after its rest")
+			}
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -188,4 +189,35 @@ func TestAStallRestsTheRelay(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNobodyPassesTheLine: a message does not enter while others wait longer, and those that wait for a turn
+// get it in the order in which they came.
+func TestNobodyPassesTheLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newGates(0, time.Now)
+		relay := gated("relay:shop")
+		if turn, stalls := g.enter(relay, api.Transactional, true); turn != nil || stalls {
+			t.Error("a message passed the line")
+		}
+		turns, _ := fill(g, relay, api.Transactional)
+		var order []int
+		done := make(chan int, 3)
+		for n := range 3 {
+			go func() {
+				turn, _ := g.enter(relay, api.Transactional, false)
+				done <- n
+				g.leave(turn, replied)
+			}()
+			synctest.Wait()
+		}
+		g.leave(turns[0], unasked)
+		for range 3 {
+			order = append(order, <-done)
+		}
+		if !slices.IsSorted(order) {
+			t.Errorf("they came in the order %v", order)
+		}
+		g.leave(turns[1], replied)
+	})
 }
