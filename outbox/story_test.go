@@ -395,7 +395,7 @@ type scriptedSender struct {
 	crowded time.Time     // until then all connections are taken
 	host    string        // of the relay; empty: relay.test:25
 	path    gateways.Path // of the last message
-	instead string        // scope of the relay that serves instead of one that does not answer; empty: all answer
+	instead string        // relay that serves instead of one that does not answer; empty: all do
 
 	refusals map[string]*smtpsend.Error // of recipients, in place of replies
 }
