@@ -12,6 +12,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/newsletter/audience"
 	"github.com/postroom/postroom/newsletter/sendlog"
 )
@@ -125,7 +126,7 @@ func (c *reports) someRecipients(ctx context.Context, one *campaign, run sendlog
 			letter := sent.Letters[max(0, one.variantOf(run.Number, p.Ordinal))]
 			r.MessageID = c.Outbox.MessageID(letter, r.QueueID, one.Account, r.Email)
 		}
-		if q.Search != "" && !strings.Contains(strings.ToLower(r.Email), strings.ToLower(q.Search)) {
+		if q.Search != "" && !message.AddressHas(r.Email, q.Search) {
 			continue
 		}
 		if !fn(r) {

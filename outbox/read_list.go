@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/redisdb"
 )
@@ -76,7 +77,7 @@ func (rd *Reader) find(ctx context.Context, q api.OutboxQuery, paused map[string
 		w.indexes = append(w.indexes, rd.indexesOf(q.Lane, q.Account,
 			func(_ string, add func(string, bool)) { add(resultFailed, true) })...)
 	}
-	takes := func(e envelope) bool { return tagged(e, q.Tag) && mentions(e, strings.ToLower(q.Search)) }
+	takes := func(e envelope) bool { return tagged(e, q.Tag) && mentions(e, q.Search) }
 	return rd.scan(ctx, w, func(chunk []entry) (_ []entry, err error) {
 		ended := slices.DeleteFunc(slices.Clone(chunk), func(e entry) bool { return !kept[e] })
 		chunk = slices.DeleteFunc(chunk, func(e entry) bool { return e.ended })
@@ -184,7 +185,7 @@ func (rd *Reader) keptJobs(ctx context.Context, q api.OutboxQuery, state queue.S
 		at := redisdb.Time(r.created)
 		if r.state == result && (q.Lane == "" || r.lane == q.Lane) &&
 			(q.Account == "" || r.envelope.Account == q.Account) && tagged(r.envelope, q.Tag) &&
-			mentions(r.envelope, strings.ToLower(q.Search)) && !at.Before(q.CreatedAfter) &&
+			mentions(r.envelope, q.Search) && !at.Before(q.CreatedAfter) &&
 			(q.CreatedBefore.IsZero() || at.Before(q.CreatedBefore)) {
 			all = append(all, entry{id: r.id, created: r.created, ended: true})
 		}
@@ -243,11 +244,9 @@ func (rd *Reader) match(ctx context.Context, entries []entry, takes func(envelop
 // tagged reports whether a message has a tag. Every message has the empty tag.
 func tagged(e envelope, tag string) bool { return tag == "" || slices.Contains(e.Tags, tag) }
 
-// mentions reports whether a text, in lower case, is part of a message's subject or of one of its addresses.
+// mentions reports whether a text is part of a message's subject or of one of its addresses.
 func mentions(e envelope, text string) bool {
-	if text == "" || strings.Contains(strings.ToLower(e.Subject), text) ||
-		strings.Contains(strings.ToLower(e.From), text) {
-		return true
-	}
-	return slices.ContainsFunc(e.To, func(to string) bool { return strings.Contains(strings.ToLower(to), text) })
+	return strings.Contains(strings.ToLower(e.Subject), strings.ToLower(text)) ||
+		message.AddressHas(e.From, text) ||
+		slices.ContainsFunc(e.To, func(to string) bool { return message.AddressHas(to, text) })
 }

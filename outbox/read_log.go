@@ -99,7 +99,6 @@ func (rd *Reader) findLogged(ctx context.Context, q api.LogQuery) (findings, err
 	if q.Tag == "" && q.Search == "" {
 		return rd.look(ctx, w)
 	}
-	text := strings.ToLower(q.Search)
 	return rd.scan(ctx, w, func(chunk []entry) ([]entry, error) {
 		rows, err := rd.readLog(ctx, chunk)
 		if err != nil {
@@ -108,7 +107,7 @@ func (rd *Reader) findLogged(ctx context.Context, q api.LogQuery) (findings, err
 		kept := make(map[string]bool, len(rows))
 		for _, r := range rows {
 			named := q.Search != "" && (r.envelope.MessageID == q.Search || r.envelope.Key == q.Search)
-			kept[r.id] = tagged(r.envelope, q.Tag) && (named || mentions(r.envelope, text))
+			kept[r.id] = tagged(r.envelope, q.Tag) && (named || mentions(r.envelope, q.Search))
 		}
 		return slices.DeleteFunc(chunk, func(e entry) bool { return !kept[e.id] }), nil
 	})

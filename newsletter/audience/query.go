@@ -8,6 +8,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/newsletter/segment"
 )
@@ -93,7 +94,7 @@ func (f *filter) matches(r *record) bool {
 	case f.tag != "" && !slices.Contains(r.tags, f.tag):
 		return false
 	}
-	return f.search == "" || strings.Contains(strings.ToLower(r.email), f.search) ||
+	return f.search == "" || message.AddressHas(r.email, f.search) ||
 		strings.Contains(strings.ToLower(r.name), f.search)
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/postroom/postroom/internal/message"
 )
 
 // Subscriber is what a rule judges.
@@ -91,7 +93,8 @@ func (t *term) holds(s *Subscriber, now time.Time) bool {
 		return strings.EqualFold(s.Locale, t.name) || len(s.Locale) > len(t.name) &&
 			strings.EqualFold(s.Locale[:len(t.name)+1], t.name+"-")
 	case "domain":
-		return strings.EqualFold(s.Email[strings.LastIndexByte(s.Email, '@')+1:], strings.TrimPrefix(t.name, "@"))
+		return strings.EqualFold(s.Email[strings.LastIndexByte(s.Email, '@')+1:],
+			message.ASCIIDomain(strings.TrimPrefix(t.name, "@")))
 	}
 	return t.compares(s.Created, now)
 }

@@ -157,3 +157,16 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestDomainsHaveTwoForms finds subscribers by either form of an international domain (RFC 5890, 2.3.2.1).
+func TestDomainsHaveTwoForms(t *testing.T) {
+	s := ann()
+	s.Email = "ann@xn--bcher-kva.example"
+	for _, name := range []string{"bücher.example", "@B\u00dcCHER.example", "bu\u0308cher.example",
+		"XN--bcher-kva.example"} {
+		rule, err := Parse("rule", []byte(`{"domain":"`+name+`"}`))
+		if err != nil || !rule.Holds(s, now) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

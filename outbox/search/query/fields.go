@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/postroom/postroom/internal/message"
 )
 
 // statuses are the values of status:, as in the email log. A message may have two, as sent and bounced.
@@ -18,8 +20,8 @@ var lanes = []string{"transactional", "bulk"}
 var fields = map[string]func(*parser, value) (Node, error){
 	"subject": inWords(Subject),
 	"text":    inWords(Text),
-	"to":      whole(To, foldAddress),
-	"from":    whole(From, foldAddress),
+	"to":      inAddress(To),
+	"from":    inAddress(From),
 	"status":  oneOf(Status, statuses),
 	"lane":    oneOf(Lane, lanes),
 	"account": whole(Account, asWritten),
@@ -39,9 +41,37 @@ var fields = map[string]func(*parser, value) (Node, error){
 
 func asWritten(text string) string { return text }
 
-// foldAddress folds an address, its local part or its domain.
-func foldAddress(text string) string {
-	return strings.TrimPrefix(strings.Trim(Fold(text), "<>"), "@")
+// addressForms returns the forms in which an address, its local part or its domain may be indexed. What people
+// paste around an address is removed.
+func addressForms(text string) []string {
+	text = strings.Trim(text, " <>,;.")
+	if len(text) > 7 && strings.EqualFold(text[:7], "mailto:") {
+		text = text[7:]
+	}
+	text = strings.TrimPrefix(strings.Trim(text, "<>"), "@")
+	forms := []string{Fold(text)}
+	if ascii := Fold(message.ASCIIDomain(text)); strings.Contains(ascii, ".") && ascii != forms[0] {
+		forms = append(forms, ascii)
+	}
+	return forms
+}
+
+// inAddress searches for an address, its local part or its domain.
+func inAddress(field Field) func(*parser, value) (Node, error) {
+	return func(p *parser, v value) (Node, error) {
+		var found Or
+		for _, form := range addressForms(v.text) {
+			n, err := whole(field, asWritten)(p, value{text: form, prefix: v.prefix})
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, n)
+		}
+		if len(found) == 1 {
+			return found[0], nil
+		}
+		return found, nil
+	}
 }
 
 // inWords searches for words of a field.

@@ -2,6 +2,7 @@ package query
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -41,6 +42,9 @@ func Parse(text string, now time.Time) (Node, error) {
 		return nil, &Error{At: MaxLength + 1, Near: near([]rune(text)[MaxLength:]),
 			Message: fmt.Sprintf("a query has at most %d characters, this one has %d", MaxLength, n)}
 	}
+	if m := pasted.FindStringSubmatch(text); m != nil {
+		text = m[1]
+	}
 	p := &parser{text: []rune(text), now: now}
 	p.space()
 	if p.done() {
@@ -55,6 +59,9 @@ func Parse(text string, now time.Time) (Node, error) {
 	}
 	return n, nil
 }
+
+// pasted matches an address with a name, as mail programs show it.
+var pasted = regexp.MustCompile(`^[^<>():*]*\s<([^<>()\s:*"]+@[^<>()\s:*"]+)>[\s,;.]*$`)
 
 // parser parses a query.
 type parser struct {

@@ -55,6 +55,13 @@ func TestParse(t *testing.T) {
 			query.Term{Field: query.From, Value: "ann@example.com"},
 			query.Term{Field: query.ID, Value: "ann@example.com"},
 		}},
+		"to an international domain": {"to:müller@Bücher.example", query.Or{
+			query.Term{Field: query.To, Value: "muller@bucher.example"},
+			query.Term{Field: query.To, Value: "muller@xn--bcher-kva.example"},
+		}},
+		"a prefix of one": {"from:@stra\u00dfe.ex*", query.Or{query.Prefix{Field: query.From, Value: "strasse.ex"},
+			query.Prefix{Field: query.From, Value: "xn--strae-oqa.ex"}}},
+		"to, pasted":      {"to:mailto:<Ann@Example.com>,", query.Term{Field: query.To, Value: "ann@example.com"}},
 		"to":              {"to:Ann@Example.com", query.Term{Field: query.To, Value: "ann@example.com"}},
 		"to a domain":     {"to:@example.com", query.Term{Field: query.To, Value: "example.com"}},
 		"to, in brackets": {"to:<ann@example.com>", query.Term{Field: query.To, Value: "ann@example.com"}},
@@ -273,6 +280,27 @@ func check(t *testing.T, n query.Node) {
 	case query.Phrase:
 		if len(n.Words) < 2 {
 			t.Fatalf("%#v", n)
+		}
+	}
+}
+
+// TestPastedAddressesFindTheAddress holds that what people paste means the address in it.
+func TestPastedAddressesFindTheAddress(t *testing.T) {
+	want := func(n query.Node, field query.Field) bool {
+		any, _ := n.(query.Or)
+		for _, one := range any {
+			if one == query.Node(query.Term{Field: field, Value: "ann+news@example.com"}) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, text := range []string{"ann+news@example.com", "<ann+news@example.com>", "ann+news@example.com,",
+		"ann+news@example.com;", "Ann+News@example.com.", "mailto:ann+news@example.com", "<mailto:ann+news@example.com>",
+		"Ann Smith <ann+news@example.com>", `"Smith, Ann" <ann+news@example.com>,`, " Ann <ann+news@example.com> "} {
+		n, err := query.Parse(text, now)
+		if err != nil || !want(n, query.To) || !want(n, query.From) {
+			t.Errorf("%s: %v, %v", text, n, err)
 		}
 	}
 }

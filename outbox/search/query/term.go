@@ -21,7 +21,7 @@ func (p *parser) term() (Node, error) {
 		return nil, p.wrong(start, "a query has at most %d terms", MaxTerms)
 	}
 	name := p.name()
-	if name == "" {
+	if name == "" || name == "mailto" { // which people paste
 		v, err := p.value()
 		if err != nil {
 			return nil, err
@@ -119,8 +119,10 @@ func (p *parser) anywhere(v value) (Node, error) {
 	}
 	alternatives := []Node{phrase(Subject, words), phrase(Text, words)}
 	if whole := Fold(v.text); !strings.ContainsFunc(whole, unicode.IsSpace) {
-		address := strings.TrimPrefix(whole, "@")
-		alternatives = append(alternatives, Term{To, address}, Term{From, address}, Term{ID, FoldID(whole)})
+		for _, address := range addressForms(v.text) {
+			alternatives = append(alternatives, Term{To, address}, Term{From, address})
+		}
+		alternatives = append(alternatives, Term{ID, FoldID(whole)})
 	}
 	return Or(alternatives), nil
 }
@@ -128,8 +130,11 @@ func (p *parser) anywhere(v value) (Node, error) {
 // beginning searches for words, addresses and ids with a prefix. Several words, as in ann@exam*, can only be
 // an address.
 func (p *parser) beginning(v value, words []string) Node {
-	whole := strings.TrimPrefix(Fold(v.text), "@")
-	alternatives := []Node{Prefix{To, whole}, Prefix{From, whole}, Prefix{ID, FoldID(whole)}}
+	var alternatives []Node
+	for _, address := range addressForms(v.text) {
+		alternatives = append(alternatives, Prefix{To, address}, Prefix{From, address})
+	}
+	alternatives = append(alternatives, Prefix{ID, FoldID(v.text)})
 	if len(words) == 1 {
 		alternatives = append([]Node{Prefix{Subject, words[0]}, Prefix{Text, words[0]}}, alternatives...)
 	}

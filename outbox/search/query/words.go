@@ -1,11 +1,14 @@
 package query
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/postroom/postroom/internal/message"
 )
 
 // MaxWord is the number of bytes of a word that are indexed. Longer words are mostly encoded data.
@@ -108,8 +111,21 @@ func shorten(word string) string {
 // FoldID folds an id. It removes the angle brackets of a Message-ID.
 func FoldID(id string) string { return Fold(strings.Trim(strings.TrimSpace(id), "<>")) }
 
-// AddressTerms returns the terms of an address: the whole, the local part, and the domain.
+// AddressTerms returns the terms of an address: the whole, the local part, and the domain; those of an
+// international domain in both its forms.
 func AddressTerms(address string) []string {
+	terms := addressTerms(address)
+	if unicode := message.UnicodeDomain(address); unicode != address {
+		for _, t := range addressTerms(unicode) {
+			if !slices.Contains(terms, t) {
+				terms = append(terms, t)
+			}
+		}
+	}
+	return terms
+}
+
+func addressTerms(address string) []string {
 	whole := Fold(strings.TrimSpace(address))
 	at := strings.LastIndexByte(whole, '@')
 	switch {
