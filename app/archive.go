@@ -4,13 +4,17 @@ import (
 	"context"
 	"path/filepath"
 
+	"github.com/postroom/postroom/config"
 	"github.com/postroom/postroom/webhooks/archive"
 )
+
+// archives reports whether there is an archive.
+func archives(c *config.Config) bool { return c.Archive.Dir != "" || c.Archive.URL != "" }
 
 // buildArchive builds the permanent archive of events, in the processes that deliver.
 func (a *App) buildArchive(ctx context.Context) error {
 	c := a.cfg.Archive
-	if c.Dir == "" && c.URL == "" {
+	if !archives(a.cfg) {
 		if err := archive.Leave(ctx, a.db); err != nil {
 			a.log.Warn("the event stream is still kept for an archive that there is none of", "error", err)
 		}

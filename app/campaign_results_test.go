@@ -1,7 +1,11 @@
 package app_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
@@ -216,5 +221,151 @@ func TestNumbersOfEachRun(t *testing.T) {
 	_, err = api.GetCampaignStats.Do(t.Context(), client, api.CampaignStatsQuery{Run: 4}, "c1")
 	if status(err) != http.StatusBadRequest {
 		t.Errorf("a run that is not there: %v", err)
+	}
+}
+
+// checked returns the codes of the faults and warnings of a campaign.
+func checked(t *testing.T, client *api.Client, id string) (faults, warnings []string) {
+	t.Helper()
+	check, err := api.CheckCampaign.Do(t.Context(), client, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range check.Faults {
+		faults = append(faults, f.Code+": "+f.Message)
+	}
+	for _, w := range check.Warnings {
+		warnings = append(warnings, w.Code+": "+w.Message)
+	}
+	return faults, warnings
+}
+
+// TestCheckFindsEmptyVariables: a link to a public page that doesn't exist, and names that people lack.
+func TestCheckFindsEmptyVariables(t *testing.T) {
+	t.Parallel()
+	relay := testsmtp.Start(t, testsmtp.Options{})
+	client, _ := startCampaigns(t, relay, nil)
+	people(t, client, "weekly", "a@example.net")
+	draft(t, client, "c1", "weekly", func(c *api.Campaign) {
+		c.Archive = true
+		c.HTML += `<a href="{{campaign.archiveUrl}}">view</a>`
+	})
+	faults, warnings := checked(t, client, "c1")
+	if !strings.Contains(strings.Join(faults, "\n"), "NoArchive") ||
+		!strings.Contains(strings.Join(warnings, "\n"), "NoArchive") {
+		t.Errorf("no public list: %v, %v", faults, warnings)
+	}
+	if _, err := api.UpdateList.Do(t.Context(), client, api.ListPatch{Public: new(true)}, "weekly"); err != nil {
+		t.Fatal(err)
+	}
+	if faults, warnings := checked(t, client, "c1"); len(faults) > 0 || slices.ContainsFunc(warnings,
+		func(w string) bool { return strings.HasPrefix(w, "NoArchive") }) {
+		t.Errorf("a public list: %v, %v", faults, warnings)
+	}
+	draft(t, client, "c2", "weekly", func(c *api.Campaign) { c.HTML = "Hi {{subscriber.name}}" + letterHTML })
+	if _, warnings := checked(t, client, "c2"); !strings.Contains(fmt.Sprint(warnings), "subscriber.name") {
+		t.Errorf("a missing name: %v", warnings)
+	}
+	_, err := api.UpdateCampaign.Do(t.Context(), client, api.CampaignPatch{Fallbacks: []byte(`{"name":"friend"}`)}, "c2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, warnings := checked(t, client, "c2"); strings.Contains(fmt.Sprint(warnings), "subscriber.name") {
+		t.Errorf("a fallback: %v", warnings)
+	}
+	sendNow(t, client, "c2")
+	reaches(t, client, "c2", api.CampaignSent)
+	m := relay.Messages()[0]
+	if !strings.Contains(string(m.Data), "Hi friend") {
+		t.Errorf("no fallback in\n%s", m.Data)
+	}
+	if header(t, m, "Precedence") != "bulk" || header(t, m, "Auto-Submitted") != "" {
+		t.Errorf("marks of bulk mail in\n%s", m.Data)
+	}
+}
+
+// TestTheArchiveHasAllEventsOfACampaign, and webhooks get those of events alone.
+func TestTheArchiveHasAllEventsOfACampaign(t *testing.T) {
+	t.Parallel()
+	relay, dir := testsmtp.Start(t, testsmtp.Options{}), t.TempDir()
+	client, base := startCampaigns(t, relay, map[string]string{"archive.dir": dir,
+		"webhooks.allowPrivate": "true"})
+	hooks := receive(t)
+	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: hooks.URL}); err != nil {
+		t.Fatal(err)
+	}
+	people(t, client, "weekly", "a@example.net", "rcpt-550@example.net")
+	draft(t, client, "c1", "weekly", nil)
+	sendNow(t, client, "c1")
+	reaches(t, client, "c1", api.CampaignSent)
+	follow(t, base, "GET", pixel, relay.Messages()[0], "")
+	follow(t, base, "GET", clicked, relay.Messages()[0], "")
+	eventually(t, "the archive has the events", func() bool {
+		files, err := filepath.Glob(filepath.Join(dir, "events-*.ndjson"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		has := map[event.Type]int{}
+		for _, name := range files {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(text)) {
+				if strings.Contains(line, `\"subscriber\":\"s`) {
+					var e struct{ Event event.Type }
+					if json.Unmarshal([]byte(line), &e) == nil {
+						has[e.Event]++
+					}
+				}
+			}
+		}
+		return has[event.MessageSent] == 1 && has[event.MessageFailed] == 1 && has[event.TrackOpen] == 1 &&
+			has[event.TrackClick] == 1
+	})
+	hooks.wait(t, event.MessageFailed)
+	hooks.mu.Lock()
+	defer hooks.mu.Unlock()
+	for _, h := range hooks.got {
+		if slices.Contains([]event.Type{event.MessageSent, event.TrackOpen, event.TrackClick}, h.Event) {
+			t.Errorf("a webhook got %s", h.Event)
+		}
+	}
+}
+
+// TestNamesOfCampaignsHaveNoControls, and an ID made from a name says of what kind it is.
+func TestNamesOfCampaignsHaveNoControls(t *testing.T) {
+	t.Parallel()
+	client, _ := startCampaigns(t, testsmtp.Start(t, testsmtp.Options{}), nil)
+	ctx, rule := t.Context(), []byte(`{"tag":"a"}`)
+	for what, do := range map[string]func(name string) error{
+		"list": func(name string) error {
+			_, err := api.CreateList.Do(ctx, client, api.List{Name: name})
+			return err
+		},
+		"segment": func(name string) error {
+			_, err := api.CreateSegment.Do(ctx, client, api.Segment{Name: name, Rule: rule})
+			return err
+		},
+		"campaign": func(name string) error {
+			_, err := api.CreateCampaign.Do(ctx, client, api.Campaign{Name: name})
+			return err
+		},
+		"sender": func(name string) error {
+			from := &api.Address{Name: name, Address: "a@example.com"}
+			_, err := api.CreateCampaign.Do(ctx, client, api.Campaign{Name: "x" + name[:1],
+				CampaignContent: api.CampaignContent{From: from}})
+			return err
+		},
+	} {
+		for _, name := range []string{"Ctl\r\nBcc: v@x.example", "News\x00", "Bell\a", "C\u0085", "L\u2028"} {
+			if err := do(name); status(err) != http.StatusBadRequest {
+				t.Errorf("%s %q: %v", what, name, err)
+			}
+		}
+	}
+	made, err := api.CreateSegment.Do(ctx, client, api.Segment{Name: "春のお知らせ", Rule: rule})
+	if err != nil || !strings.HasPrefix(made.Segment.Segment, "segment-") {
+		t.Errorf("%+v, %v", made, err)
 	}
 }

@@ -36,7 +36,7 @@ func (a *App) buildCampaigns(context.Context) error {
 	}, newsletter.Options{
 		Postmen: postmen, Connections: min(mailsAtOnce, a.cfg.Workers.Bulk), InFlight: c.InFlight, Expire: c.Expire,
 		ResendInDoubt: c.InDoubt == "resend", HoldAfter: c.HoldAfter, HoldBounces: c.HoldBounces,
-		HoldComplaints: c.HoldComplaints, HoldFaults: c.HoldFaults,
+		HoldComplaints: c.HoldComplaints, HoldFaults: c.HoldFaults, Archived: archives(a.cfg),
 		ServiceURL: func() string { return a.settings.Current().ServiceURL }, Logger: a.log, Registry: a.metrics,
 	})
 	if err != nil {

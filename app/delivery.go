@@ -38,7 +38,7 @@ func (a *App) buildDelivery(context.Context) error {
 			v := a.settings.Current()
 			return v.TrackOpens, v.TrackClicks
 		},
-		RefuseSuppressed: c.Suppression.Refuse, BounceDomain: c.Bounce.Domain,
+		Archived: archives(c), RefuseSuppressed: c.Suppression.Refuse, BounceDomain: c.Bounce.Domain,
 		OwnReturnPaths: c.Bounce.OwnReturnPaths,
 		StrictWords:    c.Templates.Missing == "error",
 		Attempts:       func() int { return a.settings.Current().DeliveryAttempts }, Backoff: backoff(c),

@@ -293,7 +293,8 @@ func TestPublicArchiveOfAccounts(t *testing.T) {
 		return func(c *api.Campaign) {
 			c.Archive, c.Lists = archive, lists
 			c.CampaignContent = api.CampaignContent{Subject: "Words of " + c.Campaign,
-				Text: "Dear <b>{{subscriber.name}}</b>,\nhello.\n{{rcpt.unsubscribeUrl}}\n{{campaign.archiveUrl}}"}
+				Text: "Dear <b>{{subscriber.name}}</b>,\nhello.\n{{rcpt.unsubscribeUrl}}\n" +
+					"{{#if campaign.archiveUrl}}{{campaign.archiveUrl}}{{/if}}"}
 		}
 	}
 	draft(t, client, "text", "mine", plain(true, "mine", "also"))

@@ -167,7 +167,7 @@ func parseMailbox(text string) (m Mailbox, fault string) {
 		return m, "is longer than an address may be (64 characters before the @, 254 in all)" + example
 	case domain == "" || strings.HasPrefix(domain, "["):
 		return m, "has no domain name after the @" + example
-	case strings.ContainsFunc(a.Name+a.Address, unicode.IsControl):
+	case strings.ContainsFunc(a.Name+a.Address, unicode.IsControl), strings.ContainsAny(a.Name, "\u2028\u2029"):
 		return m, "holds a control character" + example
 	}
 	return Mailbox(*a), ""

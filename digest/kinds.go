@@ -13,6 +13,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/redisdb/records"
 	"github.com/postroom/postroom/outbox/templates/locale"
@@ -110,7 +111,7 @@ func (k *Kinds) check(ctx context.Context, in api.DigestKind) error {
 		if _, err := language.Parse(tag); err != nil {
 			f.add("title."+tag, "is of no language; a language is en or pt-BR")
 		}
-		if n := utf8.RuneCountInString(title); n == 0 || n > 256 || strings.ContainsFunc(title, unicode.IsControl) {
+		if n := utf8.RuneCountInString(title); n == 0 || n > 256 || !message.IsLine(title) {
 			f.add("title."+tag, "must have 1 to 256 characters, and no control characters")
 		}
 	}

@@ -103,7 +103,9 @@ func (b *base) write(r *run, d mail.Digest) (req api.SubmitRequest, _ error) {
 	}
 	req = api.SubmitRequest{Account: r.account, To: api.Addresses{{Name: r.name, Address: r.email}},
 		IdempotencyKey: r.mailKey(), Lane: r.manner.Lane, Locale: r.locale, TZ: r.tz, Metadata: metadata,
-		Tags: []string{"digest"}}
+		Tags: []string{"digest"},
+		// RFC 3834: no replies of absent people
+		Headers: api.Headers{"Auto-Submitted": {"auto-generated"}, "Precedence": {"bulk"}}}
 	if r.manner.Listed {
 		req.ListID = ListID(r.account)
 	}

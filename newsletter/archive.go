@@ -263,8 +263,10 @@ func (c *book) archiveURL(ctx context.Context, in api.Campaign) (string, error) 
 // filling is what the mail of a campaign is filled with.
 func (c *book) filling(ctx context.Context, in api.Campaign) (mail, error) {
 	m := newMail(in)
-	var err error
-	m.about["archiveUrl"], err = c.archiveURL(ctx, in)
+	url, err := c.archiveURL(ctx, in)
+	if url != "" { // else the variable is missing
+		m.about["archiveUrl"] = url
+	}
 	return m, err
 }
 

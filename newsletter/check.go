@@ -35,6 +35,7 @@ func (c *contents) check(ctx context.Context, in api.Campaign) error {
 	if strings.TrimSpace(in.Name) == "" {
 		f.add("name", "is required")
 	}
+	f.line("name", in.Name)
 	switch in.Events {
 	case "none", "ends", "all":
 	default:
@@ -98,16 +99,24 @@ func (f *faults) object(key string, raw json.RawMessage) {
 
 func (f *faults) addresses(in api.Campaign) {
 	if in.From != nil {
-		f.address("from.address", in.From.Address)
+		f.address("from", *in.From)
 	}
 	for i, one := range in.ReplyTo {
-		f.address(fmt.Sprintf("replyTo[%d].address", i), one.Address)
+		f.address(fmt.Sprintf("replyTo[%d]", i), one)
 	}
 }
 
-func (f *faults) address(key, address string) {
-	if _, err := message.NormalizeAddress(address); err != nil {
-		f.add(key, "%s", err)
+func (f *faults) address(key string, a api.Address) {
+	if _, err := message.NormalizeAddress(a.Address); err != nil {
+		f.add(key+".address", "%s", err)
+	}
+	f.line(key+".name", a.Name)
+}
+
+// line checks a name that people see.
+func (f *faults) line(key, name string) {
+	if !message.IsLine(name) {
+		f.add(key, "must be one line without control characters")
 	}
 }
 

@@ -96,8 +96,14 @@ func (m mail) filled(p audience.Person) (map[string]any, error) {
 	all := make(map[string]any, len(m.params)+2)
 	maps.Copy(all, m.params)
 	all["campaign"] = m.about
-	all["subscriber"] = map[string]any{"id": p.ID, "email": p.Email, "name": p.Name, "locale": p.Locale,
-		"tz": p.TZ, "tags": list(p.Tags), "attributes": attributes}
+	person := map[string]any{"id": p.ID, "email": p.Email, "tags": list(p.Tags), "attributes": attributes}
+	for name, value := range map[string]string{"name": p.Name, "locale": p.Locale, "tz": p.TZ} {
+		person[name] = value
+		if fallback, ok := m.fallbacks[name]; ok && value == "" {
+			person[name] = fallback
+		}
+	}
+	all["subscriber"] = person
 	return all, nil
 }
 

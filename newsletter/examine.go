@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +18,10 @@ import (
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/outbox/templates/render"
 )
+
+// ownNames matches the variables of a subscriber that are empty if the subscriber lacks them, and so never
+// missing.
+var ownNames = regexp.MustCompile(`\{\{\s*(?:params\.)?subscriber\.(name|locale|tz)\s*\}\}`)
 
 // clipped is the size of html beyond which Gmail shows only its beginning.
 const clipped = 102 << 10
@@ -86,6 +91,11 @@ func (e *examination) examine(ctx context.Context) error {
 		if list, err := e.Audience.Lists.Get(ctx, in.Account, id); err == nil {
 			e.result.Audience += list.Counts.Subscribed
 		}
+	}
+	if url, err := e.archiveURL(ctx, in); err != nil {
+		return err
+	} else if in.Archive && url == "" {
+		e.warn("NoArchive", "It has no public page, because none of its lists is public")
 	}
 	e.test()
 	for i, content := range contentsOf(in) {
@@ -174,15 +184,23 @@ type sample struct {
 func (e *examination) write(ctx context.Context, letter *outbox.Letter, people []audience.Person) (*sample,
 	error) {
 	missing, captive := map[string]bool{}, map[string]bool{}
+	fallbacks, content := newMail(e.one.Campaign).fallbacks, letter.Content()
+	for _, used := range ownNames.FindAllStringSubmatch(
+		fmt.Sprint(content.Source, content.Options.Layout, content.Options.Partials), -1) {
+		if fallbacks[used[1]] == nil && slices.ContainsFunc(people, func(p audience.Person) bool {
+			return map[string]string{"name": p.Name, "locale": p.Locale, "tz": p.TZ}[used[1]] == ""
+		}) {
+			missing["subscriber."+used[1]] = true
+		}
+	}
 	var found *sample
 	for _, p := range people {
 		words, composed, err := e.written(ctx, letter, e.one, p)
-		f, ok := errors.AsType[*fault.Error](err)
+		for _, m := range words.Missing {
+			missing[m.Name] = true
+		}
 		switch {
-		case ok && f.Kind == fault.Unprocessable:
-			for _, field := range f.Fields {
-				missing[field.Message] = true
-			}
+		case fault.Is(err, fault.Unprocessable):
 		case fault.Is(err, fault.Unavailable):
 			return nil, err
 		case err != nil:
@@ -197,8 +215,13 @@ func (e *examination) write(ctx context.Context, letter *outbox.Letter, people [
 			}
 		}
 	}
-	for _, what := range slices.Sorted(maps.Keys(missing)) {
-		e.warn("Missing", what+"; set a fallback")
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		if strings.TrimPrefix(name, "params.") == "campaign.archiveUrl" {
+			e.fail("NoArchive", "It uses campaign.archiveUrl, but has no public page; set archive, and make a list "+
+				"public")
+			continue
+		}
+		e.warn("Missing", name+" is missing for some subscribers; set a fallback")
 	}
 	return found, nil
 }

@@ -2,11 +2,11 @@ package newsletter
 
 import (
 	"context"
-	"net/url"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/newsletter/sendlog"
 	"github.com/postroom/postroom/outbox"
 )
@@ -135,11 +135,12 @@ func (f *Facts) RecordFacts(ctx context.Context, facts []outbox.Fact) ([]outbox.
 }
 
 // goesOut reports whether a fact becomes an event, and completes it. A wish to leave or to come back always
-// does: package audience follows it.
+// does: package audience follows it. So does every fact if there is an archive.
 func (f *Facts) goesOut(p *place, fact *outbox.Fact) bool {
 	m := p.c.mailTo(p.run.Number, p.ordinal)
 	fact.Account, fact.Campaign = p.c.Account, m
-	return !m.Quiet(fact.Type) || fact.Type == event.ListUnsubscribe || fact.Type == event.ListSubscribe
+	return f.campaigns.opts.Archived || !m.Quiet(fact.Type) || fact.Type == event.ListUnsubscribe ||
+		fact.Type == event.ListSubscribe
 }
 
 // learn records a fact about a mail of a campaign. Repeated, it changes nothing but the totals of hits.
@@ -147,6 +148,10 @@ func (c *Campaigns) learn(ctx context.Context, p *place, fact outbox.Fact) error
 	counters, err := c.countersOf(ctx, p, fact)
 	if err != nil {
 		return err
+	}
+	if fact.Type == event.TrackClick {
+		letter := p.c.Runs[p.run.Number-1].Letters[max(0, p.c.variantOf(p.run.Number, p.ordinal))]
+		fact.Details.URL = letter.LinkOf(fact.Details.URL)
 	}
 	notes, proves := notesOf(p.offset, fact, counters)
 	if _, err := c.Log.Note(ctx, p.run, p.chunk, notes...); err != nil {
@@ -207,7 +212,7 @@ func notesOf(offset int, fact outbox.Fact, once map[sendlog.Bit]string) (notes [
 		}
 		note(sendlog.Clicked, "clickedTotal")
 		note(sendlog.Clicked, "h:clicks:"+fact.At.UTC().Format(hourForm))
-		note(sendlog.Clicked, "l:"+withoutQuery(fact.Details.URL))
+		note(sendlog.Clicked, "l:"+message.Clip(fact.Details.URL, mostLink))
 	case event.MessageComplaint:
 		note(sendlog.Complained, "")
 	case event.ListUnsubscribe:
@@ -224,15 +229,8 @@ const bounceHard = "hard"
 // hourForm is an hour in the names of counters.
 const hourForm = "2006-01-02T15"
 
-// withoutQuery is a link without what may be of one person.
-func withoutQuery(link string) string {
-	u, err := url.Parse(link)
-	if err != nil {
-		return "?"
-	}
-	u.RawQuery, u.Fragment, u.User = "", "", nil
-	return cut(u.String())
-}
+// mostLink bounds the bytes of a link in the name of its counter.
+const mostLink = 2048
 
 // Recipients returns the recipients of messages. See [outbox.Facts].
 func (f *Facts) Recipients(ctx context.Context, ids []string) ([]outbox.Addressed, error) {

@@ -52,6 +52,7 @@ type Options struct {
 	HoldBounces    float64       // share of bounced people that holds a run; 0: never
 	HoldComplaints float64       // of those that got it
 	HoldFaults     float64       // of mails that could not be written
+	Archived       bool          // the event stream is archived: it has the events that no webhook gets, too
 
 	ServiceURL func() string         // public address; nil: none
 	Logger     *slog.Logger          // nil: no log

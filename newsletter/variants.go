@@ -331,7 +331,7 @@ func (f *faults) variants(in api.Campaign) {
 			f.add(key+"template", "can't be combined with html or text")
 		}
 		if v.From != nil {
-			f.address(key+"from.address", v.From.Address)
+			f.address(key+"from", *v.From)
 		}
 	}
 	t := in.Test

@@ -40,6 +40,7 @@ type Frozen struct {
 	Clicks   bool             `json:"clicks,omitempty"`
 	Template *api.TemplateRef `json:"template,omitempty"`
 	Domain   string           `json:"domain,omitempty"` // of Message-IDs
+	Links    []string         `json:"links,omitempty"`  // of a content with links that params fill in
 }
 
 // Addressee is whom a letter goes to, and what is theirs of it.
@@ -71,9 +72,11 @@ func (l *Letters) Letter(ctx context.Context, sh Shared) (*Letter, error) {
 	if err != nil {
 		return nil, err
 	}
+	content := b.content.renderer.Content()
+	from, _ := message.NormalizeAddress(content.From.Address) // a wrong one fails in envelope
 	return &Letter{letters: l, shared: sh, account: b.account, content: b.content, added: b.added,
 		frozen: Frozen{Opens: b.added.Opens, Clicks: b.added.Clicks, Template: b.template,
-			Domain: domainOf(b.content.renderer.Content().From.Address)}}, nil
+			Links: linksOf(content), Domain: domainOf(from)}}, nil
 }
 
 // MayName returns Forbidden, as Submit does, if the account may not use the sender or the gateway of sh. The

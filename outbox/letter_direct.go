@@ -151,12 +151,13 @@ func (l *Letter) report(ctx context.Context, c *claim, got routing.Sent, s Sendi
 		kind, data = event.MessageFailed, event.Failed{Message: about, Failure: f,
 			Job: event.Job{ID: c.id, AttemptsMade: 1, Attempts: 1}}
 	}
-	if c.envelope.Campaign == nil || c.envelope.Campaign.Quiet(kind) {
+	quiet := c.envelope.Campaign.Quiet(kind)
+	if c.envelope.Campaign == nil || quiet && !st.opts.Archived {
 		return
 	}
 	e, err := event.New(newEventID(now), kind, c.envelope.Account, now, data)
 	var line string
-	if err == nil {
+	if e.Quiet = quiet; err == nil {
 		line, err = e.Line()
 	}
 	if err == nil {

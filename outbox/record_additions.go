@@ -35,6 +35,9 @@ func (a additions) any() bool { return a.ListID != "" || a.Opens || a.Clicks }
 // message that is shown before, or in a dry run, has links of the same kind that lead nowhere.
 func (s *store) identity(id string, e envelope, base, domain string) (render.Identity, error) {
 	n := render.Identity{MessageID: e.MessageID, Envelope: &message.Envelope{From: e.From, To: e.To}}
+	if e.Campaign != nil { // older programs that answer for absent people heed it (RFC 3834 section 3.1.8)
+		n.Headers = []message.Header{{Name: "Precedence", Value: "bulk"}}
+	}
 	base = strings.TrimRight(base, "/")
 	if s.Tokens == nil || base == "" {
 		return n, nil
@@ -51,11 +54,10 @@ func (s *store) identity(id string, e envelope, base, domain string) (render.Ide
 		n.UnsubscribeURL, n.PreferencesURL = base+"/unsubscribe?t="+token, base+"/preferences?t="+token
 	}
 	if e.ListID != "" && n.UnsubscribeURL != "" {
-		n.Headers = []message.Header{
-			{Name: "List-ID", Value: "<" + e.ListID + "." + domain + ">"},
-			{Name: "List-Unsubscribe", Value: "<" + n.UnsubscribeURL + ">"},
-			{Name: "List-Unsubscribe-Post", Value: "List-Unsubscribe=One-Click"},
-		}
+		n.Headers = append(n.Headers,
+			message.Header{Name: "List-ID", Value: "<" + e.ListID + "." + domain + ">"},
+			message.Header{Name: "List-Unsubscribe", Value: "<" + n.UnsubscribeURL + ">"},
+			message.Header{Name: "List-Unsubscribe-Post", Value: "List-Unsubscribe=One-Click"})
 	}
 	if e.Opens || e.Clicks {
 		n.HTML = func(html string) (string, error) { return s.tracked(html, base, about, e) }

@@ -50,6 +50,8 @@ type Options struct {
 	KeepContent time.Duration
 	// bytes of the text of an ended message that are kept until Indexed; 0: there is no search index
 	KeepText int
+	// the event stream is archived: it has all events about campaigns, also those that no webhook gets
+	Archived bool
 	// a message is refused if all its recipients are suppressed; false: it is skipped
 	RefuseSuppressed bool
 	// domain of return paths; empty: bounces go to the sender's address

@@ -18,6 +18,7 @@ import (
 	"github.com/postroom/postroom/accounts/oauth"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
 )
 
 // Faults collects the wrong fields of a request.
@@ -33,7 +34,7 @@ func (f *Faults) Text(key, s string, limit int) {
 	switch {
 	case utf8.RuneCountInString(s) > limit:
 		f.Add(key, "must not be longer than %d characters", limit)
-	case !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl):
+	case !message.IsLine(s):
 		f.Add(key, "must not contain control characters")
 	}
 }

@@ -3,6 +3,7 @@ package message
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/postroom/postroom/api/fault"
@@ -46,6 +47,35 @@ func (f *faults) line(key, s string) bool {
 		f.add(key, "%s", why)
 	}
 	return why == ""
+}
+
+// IsLine reports whether a text is one line that people can read: UTF-8 without control characters (C0, DEL,
+// C1) and without the separators of lines and paragraphs.
+func IsLine(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
+		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
+	})
+}
+
+// upright returns a text without the marks that turn the direction of what follows it around, such as the
+// rest of a header. Isolates stay if each has its end.
+func upright(s string) string {
+	open, balanced := 0, true
+	for _, r := range s {
+		if r >= '\u2066' && r <= '\u2068' {
+			open++
+		} else if r == '\u2069' {
+			open--
+			balanced = balanced && open >= 0
+		}
+	}
+	balanced = balanced && open == 0
+	return strings.Map(func(r rune) rune {
+		if r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' && !balanced {
+			return -1
+		}
+		return r
+	}, s)
 }
 
 // address checks an address and returns its normal form.

@@ -28,7 +28,7 @@ type headerWriter struct {
 // of blanks, words too long for a line, and text that looks like an encoded word.
 func (w *headerWriter) text(name, value string) {
 	w.begin(name)
-	w.unstructured(strings.Split(value, " "), needsEncodingInText)
+	w.unstructured(strings.Split(upright(value), " "), needsEncodingInText)
 	w.end()
 }
 

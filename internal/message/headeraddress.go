@@ -23,7 +23,7 @@ func (w *headerWriter) addresses(name string, list ...Address) {
 }
 
 func (w *headerWriter) address(a Address, comma string) {
-	name := strings.TrimSpace(a.Name)
+	name := strings.TrimSpace(upright(a.Name))
 	if name == "" {
 		w.word(" ", a.Address+comma)
 		return

@@ -69,10 +69,8 @@ func (f *faults) text(key, text string, most int) string {
 	switch {
 	case len(text) > most:
 		f.add(key, "has %d bytes; at most %d are possible", len(text), most)
-	case !utf8.ValidString(text):
-		f.add(key, "must be UTF-8")
-	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		f.add(key, "must not have control characters")
+	case !message.IsLine(text):
+		f.add(key, "must be one line of UTF-8 without control characters")
 	}
 	return text
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/redisdb/records"
 )
@@ -83,7 +84,7 @@ func (l *Lists) Create(ctx context.Context, bound string, in api.List) (api.List
 	}
 	in.ListID = strings.ToLower(in.ListID)
 	if in.ListID == "" {
-		in.ListID = idFromName(in.Name)
+		in.ListID = idFromName("list", in.Name)
 	}
 	in.OptIn = cmp.Or(in.OptIn, optInDouble)
 	if err := checkList(&in); err != nil {
@@ -108,8 +109,8 @@ func (l *Lists) Create(ctx context.Context, bound string, in api.List) (api.List
 	return l.Get(ctx, bound, in.ListID)
 }
 
-// idFromName makes an id of a name: "Weekly news!" is weekly-news.
-func idFromName(name string) string {
+// idFromName makes the ID of a kind of thing from its name: "Weekly news!" becomes weekly-news.
+func idFromName(kind, name string) string {
 	id := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
@@ -119,7 +120,7 @@ func idFromName(name string) string {
 	}, strings.ToLower(name))
 	id = strings.Join(strings.FieldsFunc(id, func(r rune) bool { return r == '-' }), "-")
 	if id = strings.Trim(id[:min(len(id), 63)], "-"); id == "" {
-		return "list-" + strings.ToLower(rand.Text()[:8])
+		return kind + "-" + strings.ToLower(rand.Text()[:8])
 	}
 	return id
 }
@@ -131,8 +132,11 @@ func checkList(in *api.List) error {
 	if !listIDs.MatchString(in.ListID) {
 		fail("listId", "must be a label of a host name: up to 63 letters a-z, digits and hyphens")
 	}
-	if strings.TrimSpace(in.Name) == "" {
+	switch {
+	case strings.TrimSpace(in.Name) == "":
 		fail("name", "is required")
+	case !message.IsLine(in.Name):
+		fail("name", "must be one line without control characters")
 	}
 	if in.OptIn != optInDouble && in.OptIn != optInSingle {
 		fail("optIn", "must be double or single")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/redisdb/records"
 	"github.com/postroom/postroom/newsletter/segment"
@@ -62,7 +63,7 @@ func (s *Segments) Create(ctx context.Context, bound string, in api.Segment) (ap
 		return api.SegmentInfo{}, err
 	}
 	if in.Account = account; in.Segment == "" {
-		in.Segment = idFromName(in.Name)
+		in.Segment = idFromName("segment", in.Name)
 	}
 	if err := checkSegment(in); err != nil {
 		return api.SegmentInfo{}, err
@@ -91,8 +92,11 @@ func checkSegment(in api.Segment) error {
 	if !segmentIDs.MatchString(in.Segment) {
 		f.add("segment", "must be up to 63 letters, digits, dots, - and _, beginning with a letter or digit")
 	}
-	if strings.TrimSpace(in.Name) == "" {
+	switch {
+	case strings.TrimSpace(in.Name) == "":
 		f.add("name", "is required")
+	case !message.IsLine(in.Name):
+		f.add("name", "must be one line without control characters")
 	}
 	_, err := segment.Parse("rule", in.Rule)
 	if wrong, ok := err.(*fault.Error); ok {

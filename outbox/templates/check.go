@@ -8,11 +8,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/outbox/templates/handlebars"
 )
 
@@ -56,7 +56,7 @@ func (f *faults) line(key, s string, most int) {
 	switch {
 	case utf8.RuneCountInString(s) > most:
 		f.add(key, "must not be longer than %d characters", most)
-	case !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl):
+	case !message.IsLine(s):
 		f.add(key, "must not contain control characters")
 	}
 }
