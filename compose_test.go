@@ -52,3 +52,17 @@ func TestComposeIsHardened(t *testing.T) {
 		t.Errorf("others than Postroom reach redis: %+v", redis)
 	}
 }
+
+// TestTheUnitMayReadItsConfiguration: a dynamic user reads what belongs to root by a credential alone.
+func TestTheUnitMayReadItsConfiguration(t *testing.T) {
+	text, err := os.ReadFile("deploy/postroom.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"DynamicUser=yes", "LoadCredential=config:/etc/postroom/config.yaml",
+		"ExecStart=/usr/local/bin/postroom serve --config %d/config"} {
+		if !strings.Contains(string(text), "\n"+line+"\n") {
+			t.Errorf("the unit has no line %s", line)
+		}
+	}
+}

@@ -1,36 +1,46 @@
 package api
 
-import "strings"
+import (
+	"bufio"
+	"io"
+	"regexp"
+	"strings"
+)
 
-// CSVCell returns a cell as an export has it. A spreadsheet takes a cell that begins with =, +, -, @, a
-// tab or a carriage return for a formula, and runs it. Addresses and replies of relays may begin so. An
-// apostrophe precedes such a cell, as OWASP advises.
-func CSVCell(cell string) string {
-	if formula(cell) {
-		return "'" + cell
-	}
-	return cell
-}
+// formulas matches what a spreadsheet takes for a formula, and runs: a text that begins with =, +, - or @,
+// also in their fullwidth forms, with |, a tab or a carriage return, after any number of apostrophes. A
+// spreadsheet whose separator is the semicolon splits a cell there, also within quotes.
+var formulas = regexp.MustCompile("(^|[;\n])('*[=+@|\t\r＝＋－＠-])")
 
-// CSVRow is CSVCell for the cells of a line. It changes the slice that it is given.
-func CSVRow(cells ...string) []string {
-	for i, cell := range cells {
-		cells[i] = CSVCell(cell)
-	}
-	return cells
-}
+// marked matches the same with the apostrophe of CSVCell.
+var marked = regexp.MustCompile("(^|[;\n])'('*[=+@|\t\r＝＋－＠-])")
+
+// CSVCell returns a cell as an export has it. Addresses and replies of relays may begin as formulas. An
+// apostrophe precedes each, as OWASP advises.
+func CSVCell(cell string) string { return formulas.ReplaceAllString(cell, "$1'$2") }
 
 // CSVText is the reverse of CSVCell. Any other cell it returns as it is.
-func CSVText(cell string) string {
-	if strings.HasPrefix(cell, "'") && formula(cell) {
-		return cell[1:]
+func CSVText(cell string) string { return marked.ReplaceAllString(cell, "$1$2") }
+
+// CSVWriter writes an export: cells of CSVCell, quoted if another program could split them.
+type CSVWriter struct{ w *bufio.Writer }
+
+// NewCSVWriter returns a writer of lines to w. Its last step is Flush.
+func NewCSVWriter(w io.Writer) *CSVWriter { return &CSVWriter{bufio.NewWriterSize(w, 64<<10)} }
+
+// Write writes a line. Flush returns the same error.
+func (c *CSVWriter) Write(cells []string) error {
+	for i, cell := range cells {
+		if cell = CSVCell(cell); strings.ContainsAny(cell, ",;\"\t\r\n") || strings.TrimSpace(cell) != cell {
+			cell = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
+		}
+		if i > 0 {
+			cell = "," + cell
+		}
+		_, _ = c.w.WriteString(cell) // the writer keeps its error
 	}
-	return cell
+	return c.w.WriteByte('\n')
 }
 
-// formula reports whether a cell begins as a formula, after any number of apostrophes: a text that begins so
-// itself gets one more.
-func formula(cell string) bool {
-	cell = strings.TrimLeft(cell, "'")
-	return cell != "" && strings.IndexByte("=+-@\t\r", cell[0]) >= 0
-}
+// Flush writes what is left, and returns the first error.
+func (c *CSVWriter) Flush() error { return c.w.Flush() }

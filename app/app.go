@@ -9,6 +9,7 @@ import (
 	"math"
 	"net"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -101,6 +102,7 @@ type App struct {
 	sender       *smtpsend.Sender
 	router       *routing.Router
 	outbox       *outbox.Outbox
+	verifying    sync.Map // see verifier
 	webhooks     *webhooks.Webhooks
 	suppressions *suppression.Store
 	audience     *audience.Subscribers
@@ -394,7 +396,7 @@ func (a *App) serverParts() server.Parts {
 	return server.Parts{
 		Intake: a.outbox, Outbox: a.outbox, Accounts: a.accounts, Gateways: a.gateways,
 		OAuth: a.oauth, DomainKeys: a.keys, Templates: a.stored, Documents: a.documents,
-		Login: verifier{a.router, a.accounts, a.gateways, a.oauth}.Verify, Access: a.access,
+		Login: verifier{a.router, a.accounts, a.gateways, a.oauth, &a.verifying}.Verify, Access: a.access,
 		DNS: &provision.DNS{Resolver: net.DefaultResolver, Keys: a.keys, BounceDomain: a.cfg.Bounce.Domain,
 			ServiceURL: func() string { return a.settings.Current().ServiceURL }},
 		People: a.people, Settings: a.settings, Webhooks: a.webhooks, Suppressions: a.suppressions,

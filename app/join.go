@@ -5,6 +5,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/gateways"
@@ -41,7 +44,11 @@ type verifier struct {
 	accounts *accounts.Accounts
 	gateways *gateways.Store
 	tokens   *oauth.Tokens
+	running  *sync.Map // by account: how many logins are being tried, *atomic.Int32
 }
+
+// maxVerifying is how many logins are tried at once for an account: a server that is silent holds each.
+const maxVerifying = 4
 
 // Verify is server.Parts.Login. It tests the relay that the request describes, a stored gateway, or all
 // relays of a stored account.
@@ -49,6 +56,15 @@ func (v verifier) Verify(ctx context.Context, req api.VerifyRequest) (api.Verify
 	sender, err := v.sender(ctx, req)
 	if err != nil {
 		return api.VerifyAnswer{}, err
+	}
+	counter, _ := v.running.LoadOrStore(req.Account, new(atomic.Int32))
+	running := counter.(*atomic.Int32)
+	defer running.Add(-1)
+	if running.Add(1) > maxVerifying {
+		f := fault.New(fault.Limited, "TooManyVerifications", "%d logins to relays are being tried already",
+			maxVerifying)
+		f.RetryAfter = time.Second
+		return api.VerifyAnswer{}, f
 	}
 	if req.Account == "" { // the access token of a temporary sender is not kept
 		// an error is ignored: the token expires anyway

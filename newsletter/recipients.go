@@ -3,7 +3,6 @@ package newsletter
 import (
 	"cmp"
 	"context"
-	"encoding/csv"
 	"io"
 	"slices"
 	"strconv"
@@ -143,26 +142,25 @@ func (c *reports) ExportRecipients(ctx context.Context, bound, id string, q api.
 	if err != nil {
 		return err
 	}
-	out := csv.NewWriter(w)
+	out := api.NewCSVWriter(w)
 	_ = out.Write([]string{"subscriber", "email", "state", "run", "variant", "queueId", "messageId", "attempts",
 		"time",
 		"response",
-		"delivered", "opened", "clicked", "complained", "left"}) // Error has the error
+		"delivered", "opened", "clicked", "complained", "left"}) // Flush has the error
 	if run.Number > 0 {
 		_, err = c.eachRecipient(ctx, one, run, q, 0, func(r api.CampaignRecipient) bool {
 			at := ""
 			if r.Time != nil {
 				at = r.Time.Format(time.RFC3339)
 			}
-			_ = out.Write([]string{r.Subscriber, api.CSVCell(r.Email), r.State, strconv.Itoa(r.Run), r.Variant,
-				r.QueueID, r.MessageID, strconv.Itoa(r.Attempts), at, api.CSVCell(r.Response), yes(r.Delivered),
+			err := out.Write([]string{r.Subscriber, r.Email, r.State, strconv.Itoa(r.Run), r.Variant,
+				r.QueueID, r.MessageID, strconv.Itoa(r.Attempts), at, r.Response, yes(r.Delivered),
 				yes(r.Opened), yes(r.Clicked), yes(r.Complained),
 				yes(r.Left)})
-			return out.Error() == nil
+			return err == nil
 		})
 	}
-	out.Flush()
-	return cmp.Or(err, out.Error())
+	return cmp.Or(err, out.Flush())
 }
 
 func yes(b bool) string {

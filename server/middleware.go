@@ -26,6 +26,10 @@ func (s *Server) identify(next echo.HandlerFunc) echo.HandlerFunc {
 			id = rand.Text()
 		}
 		c.Response().Header().Set(echo.HeaderXRequestID, id)
+		if c.Request().TransferEncoding != nil {
+			// RFC 9112, section 6.1: it may have come with a Content-Length, which net/http removes
+			c.Response().Header().Set(echo.HeaderConnection, "close")
+		}
 		return next(c)
 	}
 }

@@ -3,7 +3,6 @@ package ui
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -110,7 +109,7 @@ func following(r *http.Request, at string, into *collector) *http.Request {
 // file is a list in CSV or JSON, while it is written.
 type file struct {
 	to      io.Writer
-	csv     *csv.Writer // nil: JSON
+	csv     *api.CSVWriter // nil: JSON
 	columns []string
 	some    bool // there is a row
 	err     error
@@ -119,7 +118,7 @@ type file struct {
 func newFile(to io.Writer, format string, row reflect.Type) *file {
 	f := &file{to: to, columns: columnsOf(row)}
 	if format == "csv" {
-		f.csv = csv.NewWriter(to)
+		f.csv = api.NewCSVWriter(to)
 		f.err = f.csv.Write(f.columns)
 	}
 	return f
@@ -135,8 +134,7 @@ func (f *file) add(rows reflect.Value) error {
 		f.some = true
 	}
 	if f.csv != nil {
-		f.csv.Flush()
-		f.err = errors.Join(f.err, f.csv.Error())
+		f.err = errors.Join(f.err, f.csv.Flush())
 	}
 	return f.err
 }
@@ -175,8 +173,7 @@ func (f *file) end() error {
 	return err
 }
 
-// cell returns a JSON value as a cell: a text as it is, an object or a list as JSON. A spreadsheet would run
-// a text that begins like a formula, so that gets an apostrophe (OWASP, CSV Injection).
+// cell returns a JSON value as a cell: a text as it is, an object or a list as JSON.
 func cell(raw json.RawMessage) string {
 	var text string
 	switch {
@@ -184,8 +181,6 @@ func cell(raw json.RawMessage) string {
 		return ""
 	case json.Unmarshal(raw, &text) != nil:
 		return string(raw)
-	case text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])):
-		return "'" + text
 	}
 	return text
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -217,7 +216,7 @@ func (m *migration) list(l api.Blocklist) error {
 // stays as its evidence. EmailEngine's lists belong to nobody, ours to an account: an address goes to the
 // list of the account that its entry was made for, and if that is not known, to that of each account.
 func (m *migration) writeList(to io.Writer, id string, bar *progressbar.ProgressBar) error {
-	out := csv.NewWriter(to)
+	out := api.NewCSVWriter(to)
 	if err := out.Write([]string{"address", "reason", "account", "list", "created", "response"}); err != nil {
 		return err
 	}
@@ -233,14 +232,13 @@ func (m *migration) writeList(to io.Writer, id string, bar *progressbar.Progress
 			created = b.Created.UTC().Format(time.RFC3339)
 		}
 		for _, account := range m.owners(b) {
-			if err := out.Write(api.CSVRow(b.Recipient, reason, account, id, created, evidence)); err != nil {
+			if err := out.Write([]string{b.Recipient, reason, account, id, created, evidence}); err != nil {
 				return err
 			}
 		}
 		_ = bar.Add(1)
 	}
-	out.Flush()
-	return out.Error()
+	return out.Flush()
 }
 
 // owners returns the accounts on whose list an address belongs.

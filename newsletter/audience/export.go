@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"io"
 	"slices"
@@ -101,7 +100,7 @@ func (e *exporting) csv(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	file := csv.NewWriter(e.out)
+	file := api.NewCSVWriter(e.out)
 	row := slices.Clone(exportColumns)
 	for _, c := range columns {
 		row = append(row, c.heading())
@@ -131,13 +130,12 @@ func (e *exporting) csv(ctx context.Context) error {
 		for _, c := range columns {
 			row = append(row, c.cell(attributes[c.name]))
 		}
-		return file.Write(api.CSVRow(row...))
+		return file.Write(row)
 	})
 	if err != nil {
 		return err
 	}
-	file.Flush()
-	return file.Error()
+	return file.Flush()
 }
 
 // attributeColumn is a column of an export: an attribute where it has this type.

@@ -1,9 +1,7 @@
 package suppression
 
 import (
-	"bufio"
 	"context"
-	"encoding/csv"
 	"io"
 	"time"
 
@@ -21,8 +19,7 @@ func (s *Store) Export(ctx context.Context, bound string, q api.SuppressionQuery
 	if f, err = f.normal(); err != nil {
 		return err
 	}
-	out := bufio.NewWriterSize(w, 64<<10)
-	file := csv.NewWriter(out)
+	file := api.NewCSVWriter(w)
 	if err := file.Write(exportHeadings[:]); err != nil {
 		return err
 	}
@@ -35,17 +32,13 @@ func (s *Store) Export(ctx context.Context, bound string, q api.SuppressionQuery
 		if !e.Expires.IsZero() {
 			expires = e.Expires.Format(time.RFC3339)
 		}
-		return file.Write(api.CSVRow(
+		return file.Write([]string{
 			e.Address, e.Domain, string(e.Reason), e.Account, e.List, expires, e.Source,
 			e.Created.Format(time.RFC3339), e.MessageID, e.Response,
-		))
+		})
 	})
 	if err != nil {
 		return err
 	}
-	file.Flush()
-	if err := file.Error(); err != nil {
-		return err
-	}
-	return out.Flush()
+	return file.Flush()
 }
