@@ -98,8 +98,9 @@ type Entry struct {
 	// A key is accepted once for each account; the same key again returns the first answer. Empty: no key.
 	Key       string
 	KeySuffix string // lets several entries share a Key
-	// hash of what the entry asks for: a key used with another fingerprint is refused. Needed with a key
-	Fingerprint func() string
+	// hashes of what the entry asks for, separated by blanks. The key stores the first one, and a key that
+	// stores none of them is refused. Needed with a key
+	Fingerprint func(*Batch) string
 }
 
 // Result is the answer to one entry.

@@ -13,6 +13,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/schedule"
 	"github.com/postroom/postroom/outbox/templates/render"
 )
 
@@ -83,6 +84,7 @@ func (b *Batch) composeRaw(e *Entry) error {
 	if sh.From != nil {
 		o.From = *sh.From
 	}
+	o.Zone, _ = schedule.Zone(sh.TZ)
 	c, control, err := message.FromRaw(sh.Raw, o, rand.Reader)
 	b.raw = c
 	if e.SendAt == nil && !control.SendAt.IsZero() {
@@ -149,7 +151,7 @@ func (b *Batch) message(ctx context.Context, e Entry, full bool) (*newMessage, e
 	m.partition = mathrand.IntN(in.DB.Partitions())
 	if e.Key != "" {
 		m.partition, m.key, m.merge = keyOf(b.account.ID, e, in.DB.Partitions())
-		m.fingerprint = in.codec.prints(e.Fingerprint())
+		m.fingerprint = in.codec.prints(e.Fingerprint(b))
 	}
 	m.id = newID(in.clock.Now(), m.partition)
 	if c == nil {

@@ -44,10 +44,16 @@ func (in *Intake) submit(ctx context.Context, req api.SubmitRequest, source stri
 		tracedSubmit(span, req, answer, err)
 		span.End()
 	}()
+	asked := req // a key is compared with it
+	wrong := adoptHeaders(&req)
+	req.DryRun = req.DryRun || len(wrong) > 0 // to find the other faults
 	if len(req.MailMerge) > 0 {
-		answer, err = in.submitMerge(ctx, req, source)
+		answer, err = in.submitMerge(ctx, req, asked, source)
 	} else {
-		answer, err = in.submitOne(ctx, req, source)
+		answer, err = in.submitOne(ctx, req, asked, source)
+	}
+	if err = joinFields(wrong, err); err != nil {
+		answer = api.SubmitAnswer{}
 	}
 	if fault.Is(err, fault.Unavailable) {
 		in.metrics.accepted.WithLabelValues("refused").Inc()
@@ -57,10 +63,10 @@ func (in *Intake) submit(ctx context.Context, req api.SubmitRequest, source stri
 
 // submitOne checks and composes a single message, makes it durable and queues its first task. A dry run
 // returns the message as it would be sent.
-func (in *Intake) submitOne(ctx context.Context, req api.SubmitRequest, source string) (none api.SubmitAnswer,
-	_ error) {
+func (in *Intake) submitOne(ctx context.Context, req, asked api.SubmitRequest, source string) (
+	none api.SubmitAnswer, _ error) {
 	sh, e := sharedOf(req, source), entryOf(req)
-	e.Fingerprint = func() string { return fingerprint(req) }
+	e.Fingerprint = func(b *Batch) string { return b.prints(asked, fingerprint) }
 	sh.Trace = in.opts.Traces.Carrier(ctx)
 	ctx, cancel := context.WithTimeout(ctx, sh.timeout())
 	defer cancel()
@@ -105,8 +111,8 @@ func (in *Intake) submitOne(ctx context.Context, req api.SubmitRequest, source s
 
 // submitMerge accepts a mail merge. A repetition under the key of the request gets the first answer, and
 // continues where the first one was cut off.
-func (in *Intake) submitMerge(ctx context.Context, req api.SubmitRequest, source string) (api.SubmitAnswer,
-	error) {
+func (in *Intake) submitMerge(ctx context.Context, req, asked api.SubmitRequest, source string) (
+	api.SubmitAnswer, error) {
 	sh := sharedOf(req, source)
 	sh.Trace = in.opts.Traces.Carrier(ctx)
 	b, wrong, err := in.open(ctx, sh, nil)
@@ -120,7 +126,7 @@ func (in *Intake) submitMerge(ctx context.Context, req api.SubmitRequest, source
 	if err := b.deliverable(ctx); err != nil {
 		return api.SubmitAnswer{}, err
 	}
-	entries := mergeEntries(req)
+	entries := b.mergeEntries(req, asked)
 	accept, answer := b.Accept, api.SubmitAnswer{}
 	if req.DryRun {
 		accept = b.Preview
@@ -128,7 +134,7 @@ func (in *Intake) submitMerge(ctx context.Context, req api.SubmitRequest, source
 		return api.SubmitAnswer{}, err
 	} else if err := b.room(ctx, entries); err != nil {
 		return api.SubmitAnswer{}, err
-	} else if answer.Idempotency, err = in.claim(ctx, b.account.ID, req); err != nil {
+	} else if answer.Idempotency, err = b.claim(ctx, req.IdempotencyKey, asked); err != nil {
 		return api.SubmitAnswer{}, err
 	}
 	results, err := accept(ctx, entries)
@@ -220,12 +226,12 @@ func besideMerge(req api.SubmitRequest) (wrong []fault.Field) {
 
 // mergeEntries are the entries of a mail merge. An entry without a key gets one made of the key of the
 // request and its place, with the fingerprint of the whole request.
-func mergeEntries(req api.SubmitRequest) []Entry {
-	whole := sync.OnceValue(func() string { return fingerprint(req) })
+func (b *Batch) mergeEntries(req, asked api.SubmitRequest) []Entry {
+	whole := sync.OnceValue(func() string { return b.prints(asked, fingerprint) })
 	common := sync.OnceValue(func() string {
-		rest := req
+		rest := asked
 		rest.MailMerge = nil
-		return fingerprint(rest)
+		return b.prints(rest, fingerprint)
 	})
 	entries := make([]Entry, len(req.MailMerge))
 	for i, m := range req.MailMerge {
@@ -233,7 +239,7 @@ func mergeEntries(req api.SubmitRequest) []Entry {
 			To: []message.Address{message.Address(m.To)}, MessageID: m.MessageID, InReplyTo: req.InReplyTo,
 			References: req.References, Params: m.Params, SendAt: m.SendAt, Metadata: m.Metadata,
 			Key:         m.IdempotencyKey,
-			Fingerprint: func() string { return entryFingerprint(common(), m) },
+			Fingerprint: func(*Batch) string { return entryFingerprints(common(), m, len(req.Metadata) > 0) },
 		}
 		if e.SendAt == nil {
 			e.SendAt = req.SendAt
@@ -242,7 +248,8 @@ func mergeEntries(req api.SubmitRequest) []Entry {
 			e.Metadata = req.Metadata
 		}
 		if e.Key == "" && req.IdempotencyKey != "" {
-			e.Key, e.KeySuffix, e.Fingerprint = req.IdempotencyKey, strconv.Itoa(i), whole
+			e.Key, e.KeySuffix = req.IdempotencyKey, strconv.Itoa(i)
+			e.Fingerprint = func(*Batch) string { return whole() }
 		}
 		entries[i] = e
 	}
@@ -251,20 +258,20 @@ func mergeEntries(req api.SubmitRequest) []Entry {
 
 // claim takes the key of a mail merge, if it has one. If another request has used the key, nothing may be
 // queued.
-func (in *Intake) claim(ctx context.Context, account string, req api.SubmitRequest) (*api.IdempotencyStatus,
+func (b *Batch) claim(ctx context.Context, key string, asked api.SubmitRequest) (*api.IdempotencyStatus,
 	error) {
+	in := b.in
 	if err := in.Admits(ctx); err != nil {
 		return nil, err
 	}
-	key := req.IdempotencyKey
 	if key == "" {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, baseTimeout)
 	defer cancel()
-	name := in.keys.ofRequest(account, key, in.DB.Partitions())
+	name := in.keys.ofRequest(b.account.ID, key, in.DB.Partitions())
 	answer, err := claimScript.RunReplicated(ctx, in.DB, []string{name},
-		claimKeyArgs{Fingerprint: in.codec.prints(fingerprint(req)), KeepKey: in.keepKey()})
+		claimKeyArgs{Fingerprint: in.codec.prints(b.prints(asked, fingerprint)), KeepKey: in.keepKey()})
 	if err != nil {
 		return nil, redisError(err, "claim the key of a mail merge")
 	}
@@ -353,12 +360,23 @@ func hashTexts(sum hash.Hash, req api.SubmitRequest) api.SubmitRequest {
 	return req
 }
 
-// entryFingerprint is a hash of an entry with a key of its own, and of what all entries share.
-func entryFingerprint(common string, m api.MailMergeEntry) string {
+// entryFingerprints are hashes of an entry with a key of its own, and of each fingerprint of what all entries
+// share. Metadata of the entry replaces that of the request, even if it is empty.
+func entryFingerprints(common string, m api.MailMergeEntry, replaces bool) string {
 	m.IdempotencyKey = ""
-	sum := sha256.New()
-	sum.Write([]byte(common))
-	return hashJSON(sum, m)
+	var all []string
+	for print := range strings.FieldsSeq(common) {
+		for _, bare := range []bool{!replaces && isEmptyObject(m.Metadata), false} {
+			entry := m
+			if bare {
+				entry.Metadata = nil
+			}
+			sum := sha256.New()
+			sum.Write([]byte(print))
+			all = append(all, hashJSON(sum, entry))
+		}
+	}
+	return strings.Join(all, " ")
 }
 
 // hashJSON adds v to a hash and returns the hash as text.

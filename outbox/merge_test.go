@@ -262,10 +262,10 @@ func TestMergeUnderOneKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.claim(t.Context(), "default", req); err != nil {
+	if _, err := cut.claim(t.Context(), req.IdempotencyKey, req); err != nil {
 		t.Fatal(err)
 	}
-	accepted, err := cut.Accept(t.Context(), mergeEntries(req)[:100])
+	accepted, err := cut.Accept(t.Context(), cut.mergeEntries(req, req)[:100])
 	if err != nil {
 		t.Fatal(err)
 	}

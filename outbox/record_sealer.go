@@ -113,18 +113,19 @@ func keyed(key []byte, hash string) string {
 	return short(sum.Sum(nil))
 }
 
-// prints returns a fingerprint as the scripts take it: the form in which it is stored, then the forms in
-// which another process may have stored it. A request without a key has none.
-func (s sealer) prints(fingerprint string) string {
-	if fingerprint == "" {
-		return ""
+// prints returns fingerprints as the scripts take them: the form in which the first one is stored, then the
+// forms in which another process may have stored one. A request without a key has none.
+func (s sealer) prints(fingerprints string) string {
+	var all []string
+	for fingerprint := range strings.FieldsSeq(fingerprints) {
+		forms := []string{fingerprint}
+		for _, key := range s.hashing {
+			forms = append(forms, keyed(key, fingerprint))
+		}
+		if s.sealing {
+			forms[0], forms[1] = forms[1], forms[0]
+		}
+		all = append(all, forms...)
 	}
-	forms := []string{fingerprint}
-	for _, key := range s.hashing {
-		forms = append(forms, keyed(key, fingerprint))
-	}
-	if s.sealing {
-		forms[0], forms[1] = forms[1], forms[0]
-	}
-	return strings.Join(forms, " ")
+	return strings.Join(all, " ")
 }

@@ -128,11 +128,11 @@ func (f *faults) envelope(given *Envelope, author string, recipients ...[]Addres
 // headerName checks the name of a field (RFC 5322 section 3.6.8).
 func (f *faults) headerName(key, name string) bool {
 	if name == "" || len(name) > maxHeaderName {
-		f.add(key, "a header's name has 1 to %d characters", maxHeaderName)
+		f.add(key, "must have a name of 1 to %d characters", maxHeaderName)
 		return false
 	}
 	if strings.ContainsFunc(name, notPrintable) || strings.Contains(name, ":") {
-		f.add(key, "a header's name consists of printable ASCII without blanks and colons")
+		f.add(key, "must have a name of printable ASCII without blanks and colons")
 		return false
 	}
 	return true

@@ -65,13 +65,13 @@ func TestAllFaultsAtOnce(t *testing.T) {
 		},
 	}, steady())
 	want := []string{
-		"headers.X Bar: a header's name consists of printable ASCII without blanks and colons",
-		"headers.: a header's name has 1 to 60 characters",
-		"headers.Content-Type: is written by the message itself",
+		"headers.X Bar: must have a name of printable ASCII without blanks and colons",
+		"headers.: must have a name of 1 to 60 characters",
+		"headers.Content-Type: describes the parts of the message: it is made from text, html and attachments, or from raw",
 		"headers.bcc: cannot be a header here: use the field bcc",
-		"headers.Subject: is given twice: as a header and as a field of the request",
+		"headers.Subject: differs from the field subject",
 		"headers.Date: is not a date as RFC 5322 writes it",
-		"headers." + strings.Repeat("N", 61) + ": a header's name has 1 to 60 characters",
+		"headers." + strings.Repeat("N", 61) + ": must have a name of 1 to 60 characters",
 		"from.name: must not contain a line break",
 		"from.address: is not a valid email address: it has no @",
 		"sender.address: is not a valid email address: it contains < or >; a display name goes into name",

@@ -52,7 +52,7 @@ type head struct {
 // check checks every field of a draft and reports all faults at once.
 func check(d *Draft) (head, error) {
 	var f faults
-	f.adoptHeaders(d)
+	f.adoptHeaders(d, true)
 	h := head{date: d.Date, subject: d.Subject, others: d.Headers}
 	h.from = f.address("from", d.From)
 	if d.Sender != (Address{}) {

@@ -6,9 +6,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/postroom/postroom/internal/schedule"
 )
 
-// Control is the values of the control headers of a raw message, which are removed from it:
+// Control is the values of control headers, which are removed from the message:
 // X-Postroom-Send-At, -Delivery-Attempts, -Gateway, -Tracking-Enabled, -Idempotency-Key, -Lane and -Priority.
 // EmailEngine's prefix X-EE- works too. X-Postroom- takes precedence.
 type Control struct {
@@ -26,15 +28,29 @@ var controlPrefixes = []string{"X-Postroom-", "X-EE-"}
 
 const maxIdempotencyKey = 1024
 
-func (h *rawHeader) takeControl(f *faults) Control {
+// IsControl reports whether a header is a control header.
+func IsControl(name string) bool {
+	name = strings.ToLower(name)
+	for _, prefix := range controlPrefixes {
+		if purpose, ok := strings.CutPrefix(name, strings.ToLower(prefix)); ok {
+			return slices.Contains([]string{"send-at", "delivery-attempts", "gateway", "tracking-enabled",
+				"idempotency-key", "lane", "priority"}, purpose)
+		}
+	}
+	return false
+}
+
+// takeControl removes the control headers. Its faults are those of additional headers. A time without an
+// offset is in zone.
+func (h *rawHeader) takeControl(f *faults, zone *time.Location) Control {
 	var c Control
 	if name, value := h.takeControlHeader("Send-At"); value != "" {
-		c.SendAt = f.controlTime(name, value)
+		c.SendAt = f.controlTime(name, value, zone)
 	}
 	if name, value := h.takeControlHeader("Delivery-Attempts"); value != "" {
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 || n > 100 {
-			f.add("raw", "its %s must be a whole number from 1 to 100", name)
+			f.add("headers."+name, "must be a whole number from 1 to 100")
 		}
 		c.DeliveryAttempts = n
 	}
@@ -44,7 +60,7 @@ func (h *rawHeader) takeControl(f *faults) Control {
 	}
 	name, key := h.takeControlHeader("Idempotency-Key")
 	if c.IdempotencyKey = strings.Trim(key, `"`); len(c.IdempotencyKey) > maxIdempotencyKey {
-		f.add("raw", "its %s must not be longer than %d octets", name, maxIdempotencyKey)
+		f.add("headers."+name, "must not be longer than %d octets", maxIdempotencyKey)
 	}
 	c.Lane = h.takeControlWord(f, "Lane", "transactional", "bulk")
 	c.Priority = h.takeControlWord(f, "Priority", "high", "normal", "low")
@@ -56,7 +72,7 @@ func (h *rawHeader) takeControlWord(f *faults, purpose string, words ...string) 
 	name, value := h.takeControlHeader(purpose)
 	value = strings.ToLower(value)
 	if value != "" && !slices.Contains(words, value) {
-		f.add("raw", "its %s must be one of %s", name, strings.Join(words, ", "))
+		f.add("headers."+name, "must be one of %s", strings.Join(words, ", "))
 	}
 	return value
 }
@@ -65,29 +81,25 @@ func (h *rawHeader) takeControlWord(f *faults, purpose string, words ...string) 
 // precedence.
 func (h *rawHeader) takeControlHeader(purpose string) (name, value string) {
 	for _, prefix := range controlPrefixes {
-		if value == "" {
-			name, value = prefix+purpose, decodeText(h.get(prefix+purpose))
+		for _, field := range h.fields {
+			if value == "" && field.name == strings.ToLower(prefix+purpose) {
+				name, value = string(field.bytes[:len(field.name)]), decodeText(field.value())
+			}
 		}
 		h.remove(prefix + purpose)
 	}
 	return name, value
 }
 
-// controlTime parses ISO 8601, seconds and zone optional (default UTC), or Unix milliseconds as EmailEngine's
-// clients send.
-func (f *faults) controlTime(name, value string) time.Time {
+// controlTime parses ISO 8601, or Unix milliseconds as EmailEngine's clients send.
+func (f *faults) controlTime(name, value string, zone *time.Location) time.Time {
 	if ms, err := strconv.ParseInt(value, 10, 64); err == nil && ms > 0 &&
 		ms < math.MaxInt64/int64(time.Millisecond) {
 		return time.UnixMilli(ms).UTC()
 	}
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05",
-		"2006-01-02T15:04", "2006-01-02"} {
-		if t, err := time.Parse(layout, value); err == nil {
-			return t
-		}
-	}
-	f.add("raw", "its %s must be a time such as 2026-01-31T09:00:00Z", name)
-	return time.Time{}
+	t, err := schedule.Instant(value, zone)
+	f.addError("headers."+name, err)
+	return t
 }
 
 func (f *faults) controlBool(name, value string) *bool {
@@ -97,7 +109,7 @@ func (f *faults) controlBool(name, value string) *bool {
 	case "false", "no", "n", "f", "0", "off":
 		result = false
 	default:
-		f.add("raw", "its %s must be true or false", name)
+		f.add("headers."+name, "must be true or false")
 	}
 	return &result
 }

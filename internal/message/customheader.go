@@ -5,6 +5,9 @@ import (
 	"net/mail"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/postroom/postroom/api/fault"
 )
 
 // HeadersOf returns the fields of a JSON object, sorted by name: the same request always makes the same
@@ -20,59 +23,87 @@ func HeadersOf[Text ~string, Values ~[]Text, Object ~map[string]Values](object O
 	return list
 }
 
-// adoptHeaders checks the additional headers of a draft. A header such as "Reply-To" becomes the draft's
-// field of that meaning if the field is empty: clients of other services expect this, and no field may appear
-// twice (RFC 5322 section 3.6). Headers that depend on the message's structure or recipients are refused.
-func (f *faults) adoptHeaders(d *Draft) {
+// Adopt takes the control headers out of the additional headers of a draft, and moves headers such as
+// Reply-To to the draft's field of that meaning. Clients of other services expect this, and no field may
+// appear twice (RFC 5322 section 3.6). It returns the wrong headers. A time without an offset is in zone.
+func Adopt(d *Draft, zone *time.Location) (Control, []fault.Field) {
+	var f faults
+	var controls rawHeader
 	others := make([]Header, 0, len(d.Headers))
 	for _, header := range d.Headers {
-		key := "headers." + header.Name
-		if !f.headerName(key, header.Name) {
-			continue
+		if !IsControl(header.Name) {
+			others = append(others, header)
+		} else if f.line("headers."+header.Name, header.Value) {
+			controls.fields = append(controls.fields,
+				rawField{strings.ToLower(header.Name), []byte(header.Name + ": " + header.Value)})
 		}
-		name := strings.ToLower(header.Name)
+	}
+	d.Headers = others
+	control := controls.takeControl(&f, zone)
+	f.adoptHeaders(d, false)
+	return control, f.fields
+}
+
+// adoptHeaders checks the additional headers of a draft and moves those with a field of their own there.
+// Sender and Date, which a request has no fields for, are moved only if all is set. Headers that depend on
+// the message's structure or recipients are refused.
+func (f *faults) adoptHeaders(d *Draft, all bool) {
+	others := make([]Header, 0, len(d.Headers))
+	count := map[string]int{}
+	for _, header := range d.Headers {
+		key, name := "headers."+header.Name, strings.ToLower(header.Name)
+		count[name]++
 		switch {
-		case isStructural(name):
-			f.add(key, "is written by the message itself")
-		case name == "from", name == "to", name == "cc", name == "bcc", name == "resent-bcc":
+		case !f.headerName(key, header.Name) || name == "mime-version" && header.Value == "1.0":
+		case name == "from" || name == "to" || name == "cc" || name == "bcc" || name == "resent-bcc":
 			f.add(key, "cannot be a header here: use the field %s", strings.TrimPrefix(name, "resent-"))
-		case !f.adopt(d, key, name, header.Value):
+		case name == "return-path":
+			f.add(key, "is written by the last server: use the field envelope.from")
+		case name == "mime-version" || strings.HasPrefix(name, "content-") && name != "content-language":
+			f.add(key, "describes the parts of the message: it is made from text, html and attachments, or from raw")
+		case count[name] > 1 && isOnlyOnce(name):
+			f.add(key, "is given more than once: a message has one %s", header.Name)
+		case !all && (name == "sender" || name == "date") || !f.adopt(d, key, name, header.Value):
 			others = append(others, header)
 		}
 	}
 	d.Headers = others
 }
 
-// isStructural reports whether a field (lower case) describes the structure or the transport of a message.
-func isStructural(name string) bool {
-	return name == "mime-version" || name == "return-path" || strings.HasPrefix(name, "content-")
+func isOnlyOnce(name string) bool {
+	return slices.ContainsFunc(onlyOnce, func(once string) bool { return strings.EqualFold(once, name) })
 }
 
 // adopt stores a header in its field of the draft. It returns false if the draft has no such field.
 func (f *faults) adopt(d *Draft, key, name, value string) bool {
-	given := false
 	switch name {
 	case "subject":
-		given = fill(&d.Subject, value)
+		fill(f, &d.Subject, value, key, "subject")
 	case "message-id":
-		given = fill(&d.MessageID, value)
-	case "in-reply-to":
-		given = fill(&d.InReplyTo, value)
-	case "references":
-		if given = len(d.References) > 0; !given {
-			d.References = strings.Fields(value)
+		id, err := messageID(value)
+		f.addError(key, err)
+		if given, err := messageID(d.MessageID); err == nil && given == id {
+			d.MessageID = id
 		}
+		fill(f, &d.MessageID, id, key, "messageId")
+	case "in-reply-to":
+		fill(f, &d.InReplyTo, value, key, "inReplyTo")
+	case "references":
+		list := strings.Join(d.References, " ")
+		fill(f, &list, value, key, "references")
+		d.References = strings.Fields(list)
 	case "reply-to":
-		if given = len(d.ReplyTo) > 0; !given {
-			d.ReplyTo = f.list(key, value)
+		list := f.list(key, value)
+		if len(d.ReplyTo) == 0 {
+			d.ReplyTo = list
+		} else if !slices.Equal(d.ReplyTo, list) {
+			f.add(key, "differs from the field replyTo")
 		}
 	case "sender":
-		if given = d.Sender != (Address{}); !given {
-			if list := f.list(key, value); len(list) == 1 {
-				d.Sender = list[0]
-			} else if len(list) > 1 {
-				f.add(key, "must be one address")
-			}
+		if list := f.list(key, value); len(list) != 1 {
+			f.add(key, "must be one address")
+		} else {
+			fill(f, &d.Sender, list[0], key, "sender")
 		}
 	case "date":
 		date, err := mail.ParseDate(value)
@@ -84,17 +115,15 @@ func (f *faults) adopt(d *Draft, key, name, value string) bool {
 	default:
 		return false
 	}
-	if given {
-		f.add(key, "is given twice: as a header and as a field of the request")
-	}
 	return true
 }
 
-// fill sets an empty field. It reports whether the field was given already.
-func fill(field *string, value string) (given bool) {
-	given = *field != ""
+// fill sets an empty field. One with another value is a fault of the header.
+func fill[T comparable](f *faults, field *T, value T, key, name string) {
+	if *field != *new(T) && *field != value && value != *new(T) {
+		f.add(key, "differs from the field %s", name)
+	}
 	*field = cmp.Or(*field, value)
-	return given
 }
 
 func (f *faults) list(key, value string) []Address {

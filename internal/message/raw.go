@@ -2,6 +2,7 @@ package message
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -16,8 +17,9 @@ const maxRawHeader = 512 << 10
 
 // Override replaces the matching headers of a raw message. Zero fields change nothing.
 type Override struct {
-	Date        time.Time // required: the Date of a message without one
-	DefaultFrom Address   // author of a message without one, if From is zero
+	Date        time.Time      // required: the Date of a message without one
+	DefaultFrom Address        // author of a message without one, if From is zero
+	Zone        *time.Location // of control headers without an offset; nil: UTC
 
 	From, Sender    Address
 	To, Cc, ReplyTo []Address
@@ -52,7 +54,11 @@ func FromRaw(raw []byte, o Override, random io.Reader) (*Composed, Control, erro
 		return nil, Control{}, err
 	}
 	c := h.apply(&f, o)
-	control := h.takeControl(&f) // after the overrides, which may add some
+	var controls faults
+	control := h.takeControl(&controls, cmp.Or(o.Zone, time.UTC)) // after the overrides, which may add some
+	for _, wrong := range controls.fields {
+		f.add("raw", "its %s %s", strings.TrimPrefix(wrong.Key, "headers."), wrong.Message)
+	}
 	body = h.toSevenBit(&f, body)
 	if err := f.err(); err != nil {
 		return nil, Control{}, err
@@ -108,10 +114,6 @@ func cutLine(text []byte) (line, rest []byte) {
 
 // toSevenBit encodes fields and parts that some relays refuse. It returns the body.
 func (h *rawHeader) toSevenBit(f *faults, body []byte) []byte {
-	if o := inspect(body); !o.eightBit && !o.longLines {
-		h.makeCarriable(f)
-		return body
-	}
 	e := entity{header: *h, body: crlf(body)}
 	e.messageToSevenBit(f, 0, nil)
 	*h = e.header

@@ -3,6 +3,7 @@ package message
 import (
 	"fmt"
 	"io"
+	"net/mail"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ func (h *rawHeader) apply(f *faults, o Override) *Composed {
 	d := Draft{Sender: o.Sender, ReplyTo: o.ReplyTo, Subject: o.Subject, MessageID: o.MessageID,
 		InReplyTo:  o.InReplyTo,
 		References: o.References, Date: o.Date, Headers: o.Headers}
-	f.adoptHeaders(&d)
+	f.adoptHeaders(&d, true)
 	c := &Composed{From: h.author(f, o)}
 	sender := h.sender(f, c.From, d.Sender)
 	// otherwise they are not used and may be unreadable
@@ -34,14 +35,18 @@ func (h *rawHeader) apply(f *faults, o Override) *Composed {
 	c.Envelope = f.envelope(o.Envelope, sender, to, cc, bcc)
 	h.setAddresses("Reply-To", f.addresses("replyTo", d.ReplyTo)...)
 	h.overrideText(f, d, o.Date)
-	count := map[string]int{}
-	for _, field := range h.fields {
-		count[field.name]++
-	}
 	for _, name := range onlyOnce {
-		if n := count[strings.ToLower(name)]; n > 1 {
+		if n := len(h.values(name)); n > 1 {
 			f.add("raw", "has %d headers %s: there may be one", n, name)
 		}
+	}
+	if _, err := mail.ParseDate(h.get("Date")); err != nil {
+		h.remove("Date") // complete writes another
+	}
+	if id, err := messageID(bracketed(h.get("Message-ID"))); err != nil {
+		h.remove("Message-ID")
+	} else if !strings.Contains(h.get("Message-ID"), "<") {
+		h.setIdentifiers("Message-ID", id)
 	}
 	c.Subject = decodeText(h.get("Subject"))
 	return c
@@ -193,6 +198,27 @@ func (h *rawHeader) write(name string, field func(*headerWriter)) {
 	h.fields[i].bytes = w.buf
 	rest := slices.DeleteFunc(h.fields[i+1:], func(f rawField) bool { return f.name == name })
 	h.fields = h.fields[:i+1+len(rest)]
+}
+
+// checkMIME refuses fields of MIME that contradict each other: filters read the first one, readers the last
+// (RFC 2045 section 3).
+func (h *rawHeader) checkMIME(f *faults) {
+	for _, name := range []string{"MIME-Version", "Content-Type", "Content-Transfer-Encoding",
+		"Content-Disposition", "Content-ID", "Content-Description"} {
+		if values := h.values(name); len(slices.Compact(values)) > 1 {
+			f.add("raw", "has %d headers %s in one part: there may be one", len(values), name)
+		}
+	}
+}
+
+// values returns the values of all fields of the name.
+func (h *rawHeader) values(name string) (values []string) {
+	for _, field := range h.fields {
+		if field.name == strings.ToLower(name) {
+			values = append(values, field.value())
+		}
+	}
+	return values
 }
 
 func (h *rawHeader) remove(name string) {

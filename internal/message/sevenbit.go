@@ -6,6 +6,7 @@ import (
 	"mime"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxDepth is the maximum nesting of parts that are read. Real mail has about five levels.
@@ -13,8 +14,9 @@ const maxDepth = 20
 
 // entity is a message or a part of one (RFC 2045 section 2.4). Its lines end with CRLF.
 type entity struct {
-	header rawHeader
-	body   []byte
+	header   rawHeader
+	body     []byte
+	attached bool // it is an attached message or a part of one, which stays as it is wherever it can
 }
 
 // parseEntity splits a message or part into header and body. ok is false if it has no body or no valid
@@ -54,6 +56,7 @@ func (e *entity) bytes() []byte {
 // whether anything changed. boundaries are those of the enclosing parts.
 func (e *entity) messageToSevenBit(f *faults, depth int, boundaries []string) bool {
 	if e.header.isSigned() {
+		e.header.checkMIME(f)
 		return e.header.makeCarriable(f)
 	}
 	return e.toSevenBit(f, "text/plain", depth, boundaries)
@@ -79,6 +82,9 @@ var sealedTypes = map[string]bool{
 
 // toSevenBit is messageToSevenBit for any entity. usual is its type if the header has none.
 func (e *entity) toSevenBit(f *faults, usual string, depth int, boundaries []string) bool {
+	if !e.attached {
+		e.header.checkMIME(f)
+	}
 	rewritten := e.header.makeCarriable(f)
 	kind := e.header.mediaType(usual)
 	changed := false
@@ -93,10 +99,12 @@ func (e *entity) toSevenBit(f *faults, usual string, depth int, boundaries []str
 			part = "message/rfc822" // RFC 2046 section 5.1.5
 		}
 		changed = e.changeParts(boundaries, func(p *entity, boundaries []string) (changed, stop bool) {
+			p.attached = e.attached
 			return p.toSevenBit(f, part, depth+1, boundaries), false
 		})
 	case kind == "message/rfc822" || kind == "message/global":
 		inner, ok := parseEntity(e.body)
+		inner.attached = true
 		if ok && inner.messageToSevenBit(f, depth+1, boundaries) {
 			e.body, changed = inner.bytes(), true
 		}
@@ -131,9 +139,27 @@ func (e *entity) encode(kind string, boundaries []string) bool {
 	encoding := base64Encoding
 	if strings.HasPrefix(kind, "text/") || !strings.Contains(kind, "/") {
 		encoding = textEncoding(e.body)
+		if !isASCII(e.body) && utf8.Valid(e.body) {
+			e.labelUTF8(kind)
+		}
 	}
 	e.setBody(e.body, encoding, boundaries)
 	return true
+}
+
+// labelUTF8 adds the charset to a text in UTF-8 without one, which would be US-ASCII (RFC 2045 section 5.2).
+func (e *entity) labelUTF8(kind string) {
+	value := e.header.get("Content-Type")
+	_, params, err := mime.ParseMediaType(value)
+	if params["charset"] != "" || err != nil && strings.Contains(strings.ToLower(value), "charset") {
+		return
+	}
+	value = cmp.Or(strings.TrimRight(value, "; \t"), kind) + "; charset=utf-8"
+	e.header.write("Content-Type", func(w *headerWriter) {
+		w.begin("Content-Type")
+		w.lexemes(lexemes(value))
+		w.end()
+	})
 }
 
 // setBody replaces the body by one in that encoding, or in base64 if a line starts with a boundary: a soft

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -111,6 +112,9 @@ func (p *part) carryMessage() {
 	p.body = body
 }
 
+// calendarMethod finds the property that calendar programs act on.
+var calendarMethod = regexp.MustCompile(`(?im)^METHOD(?:;[^:\r\n]*)?:[ \t]*([a-z0-9-]+)[ \t]*\r?$`)
+
 // invitation returns a copy of a calendar attachment for the alternatives, if its type has a method (RFC 6047
 // section 2.4).
 func invitation(p *part) *part {
@@ -118,6 +122,13 @@ func invitation(p *part) *part {
 		return nil
 	}
 	body := crlf(p.body)
+	if found := calendarMethod.FindSubmatch(body); found != nil { // both must be equal (RFC 5545 section 8.1)
+		for i := range p.parameters {
+			if p.parameters[i].name == "method" {
+				p.parameters[i].value = strings.ToUpper(string(found[1]))
+			}
+		}
+	}
 	return &part{kind: p.kind, parameters: p.parameters, encoding: textEncoding(body), body: body}
 }
 

@@ -199,3 +199,19 @@ func TestPreviewText(t *testing.T) {
 		})
 	}
 }
+
+// TestTheMethodOfAnInvitationIsThatOfItsFile: RFC 5545 section 8.1 asks for the same one in both places.
+func TestTheMethodOfAnInvitationIsThatOfItsFile(t *testing.T) {
+	for file, want := range map[string]string{
+		"BEGIN:VCALENDAR\r\nMETHOD:CANCEL\r\nEND:VCALENDAR\r\n":        "method=CANCEL",
+		"BEGIN:VCALENDAR\nmethod;x=y: reply \nEND:VCALENDAR\n":         "method=REPLY",
+		"BEGIN:VCALENDAR\r\nMETHOD:REQUEST\r\nEND:VCALENDAR\r\n":       "method=REQUEST",
+		"BEGIN:VCALENDAR\r\nSUMMARY:a\r\n METHOD:X\r\nEND:VCALENDAR\n": "method=REQUEST",
+	} {
+		c := compose(t, message.Draft{From: ann, To: []message.Address{bob}, Date: noon, Text: "see",
+			Attachments: []message.Attachment{{Content: []byte(file), ContentType: "text/calendar; method=REQUEST"}}})
+		if !strings.Contains(string(c.Raw), "Content-Type: text/calendar; "+want+"; charset=utf-8") {
+			t.Errorf("%q is sent without %s:\n%s", file, want, c.Raw)
+		}
+	}
+}

@@ -28,6 +28,37 @@ func At(text string, loc *time.Location) (time.Time, error) {
 	return time.Time{}, errAt
 }
 
+// instantForms are the forms of ISO 8601 in use.
+var instantForms = [...]string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04Z07:00",
+	"2006-01-02T15:04:05.999999999", "2006-01-02T15:04", time.DateOnly}
+
+var errInstant = errors.New("must be a time such as 2026-01-31T09:00:00Z")
+
+// Floating is the zone of an instant that has yet to get one. Until then it counts as UTC.
+var Floating = time.FixedZone("floating", 0)
+
+// Instant reads an instant in any form of ISO 8601. One without an offset is a local time, as Local has it.
+func Instant(text string, loc *time.Location) (time.Time, error) {
+	for i, form := range instantForms {
+		if t, err := time.Parse(form, text); err == nil && i < 3 {
+			return t.UTC(), nil
+		} else if err == nil {
+			return Local(t, loc)
+		}
+	}
+	return time.Time{}, errInstant
+}
+
+// Local returns the first instant at which the clocks of loc show what wall shows in UTC. A time that clocks
+// skip is an error.
+func Local(wall time.Time, loc *time.Location) (time.Time, error) {
+	if loc == Floating {
+		return wall.In(loc), nil
+	}
+	at, err := local(wall, localLayouts[1], loc)
+	return at.Add(time.Duration(wall.Nanosecond())).UTC(), err
+}
+
 // mostOffset is more than clocks of any zone differ from UTC, in seconds.
 const mostOffset = 26 * 60 * 60
 
