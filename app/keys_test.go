@@ -320,12 +320,16 @@ func exerciseAccess(t *testing.T, a *app.App, client *api.Client, relay *testsmt
 	exercisePeople(t, a, client)
 }
 
-// exercisePeople has a person set a password and a second factor.
+// exercisePeople has a person set a password and a second factor, and binds another one to an issuer's user.
 func exercisePeople(t *testing.T, a *app.App, client *api.Client) {
 	t.Helper()
 	made, err := api.CreatePerson.Do(t.Context(), client, api.PersonRequest{Person: "ann",
 		Role: api.RoleOperator})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.CreatePerson.Do(t.Context(), client, api.PersonRequest{Person: "ada", Role: api.RoleViewer,
+		Identity: &api.Identity{Issuer: "https://idp.example", Subject: "1"}}); err != nil {
 		t.Fatal(err)
 	}
 	link, err := url.Parse(made.Link)
