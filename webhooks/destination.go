@@ -2,7 +2,10 @@ package webhooks
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
+	"regexp"
+	"strings"
 )
 
 // CheckURL checks the URL of an endpoint. It must be absolute, http or https, name a host and carry no user
@@ -22,4 +25,23 @@ func CheckURL(raw string) error {
 		return errors.New("must not hold a fragment")
 	}
 	return nil
+}
+
+// octet matches an octet in percent signs.
+var octet = regexp.MustCompile(`^%[0-9A-Fa-f]{2}`)
+
+// writtenQuery returns a query with octets in percent signs for what RFC 3986, 3.4, doesn't allow in one. A
+// blank would end the target of the request line (RFC 9112, 3).
+func writtenQuery(query string) string {
+	var b strings.Builder
+	for i := range len(query) {
+		switch c := query[i]; {
+		case c <= ' ' || c >= 0x7f || strings.IndexByte("\"#<>[\\]^`{|}", c) >= 0,
+			c == '%' && !octet.MatchString(query[i:]):
+			fmt.Fprintf(&b, "%%%02X", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }

@@ -105,6 +105,7 @@ func (p *poster) send(ctx context.Context, x posting, now time.Time) reply {
 	if err != nil {
 		return reply{err: fmt.Errorf("%w: the URL can't be read", dialing.ErrRefused)}
 	}
+	req.URL.RawQuery = writtenQuery(req.URL.RawQuery)
 	p.setHeaders(req.Header, x, payload, now)
 	p.traces.Outgoing(ctx, req.Header)
 	start := time.Now()
