@@ -41,7 +41,7 @@ func TestRequestsHaveAValidTarget(t *testing.T) {
 	targets := make(chan string, 1)
 	rc := newReceiver(t, func(_ int, _ http.ResponseWriter, r *http.Request) { targets <- r.RequestURI })
 	b := setup(t)
-	ep := b.endpoint(rc.URL+"/a b?q=x y&z=ü%zz%2F%&w={[\"<>\\^`|]}'?/:@")
+	ep := b.endpoint(rc.URL + "/a b?q=x y&z=ü%zz%2F%&w={[\"<>\\^`|]}'?/:@")
 	b.emit("E1", event.MessageSent, "snd")
 	b.fanOutAll()
 	if v := b.run(ep.ID, "E1"); v != "done" {
