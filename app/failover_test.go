@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,10 +33,15 @@ func gatewaysOf(t *testing.T, client *api.Client, account string, connections in
 
 // silentAfter is a relay that takes a number of messages, and then says nothing more from a command on.
 func silentAfter(t *testing.T, messages int, verb string) *testsmtp.Server {
-	var relay *testsmtp.Server
-	relay = testsmtp.Start(t, testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
-		return testsmtp.Action{Hang: c.Verb == verb && relay.Count() >= messages}
+	var started atomic.Pointer[testsmtp.Server] // a client may come before Start returns
+	relay := testsmtp.Start(t, testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
+		taken := 0
+		if relay := started.Load(); relay != nil {
+			taken = relay.Count()
+		}
+		return testsmtp.Action{Hang: c.Verb == verb && taken >= messages}
 	}})
+	started.Store(relay)
 	return relay
 }
 

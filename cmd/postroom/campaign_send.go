@@ -51,11 +51,14 @@ func startOf(text string, now time.Time) string {
 // ran says how a verb left a campaign.
 func (s *session) ran(run api.CampaignRun, err error) error {
 	return s.answer(run, err, func() {
-		at := ""
-		if run.State == api.CampaignScheduled && run.At != nil {
-			at = ", to begin " + stamp(*run.At, time.Now())
+		more := ""
+		switch {
+		case run.Reason != "":
+			more = ". " + clean(run.Reason)
+		case run.State == api.CampaignScheduled && run.At != nil:
+			more = ", to begin " + stamp(*run.At, time.Now())
 		}
-		s.say("campaign %s: %s%s", clean(run.Campaign), run.State, at)
+		s.say("campaign %s: %s%s", clean(run.Campaign), run.State, more)
 	})
 }
 
@@ -98,7 +101,7 @@ type campaignResendCmd struct {
 // Run begins the next run.
 func (c *campaignResendCmd) Run(s *session) error {
 	run, err := api.ResendCampaign.Do(s, s.client, api.CampaignResend{To: c.To, Subject: c.Subject}, c.ID)
-	if err != nil || !c.Watch {
+	if err != nil || !c.Watch || run.Reason != "" {
 		return s.ran(run, err)
 	}
 	return s.watchCampaign(c.ID)

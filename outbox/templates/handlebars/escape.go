@@ -65,10 +65,10 @@ func (w *writer) mark(s string) string {
 	return Mark + strconv.Itoa(i) + "Z"
 }
 
-// dropDirections drops the embeddings, overrides and isolates of Unicode (UAX 9, 2): a name must not turn the
-// rest of a subject around.
+// dropDirections drops the embeddings and overrides of Unicode (UAX 9, 2): a name must not turn the rest of a
+// subject around. Isolates stay; package message drops those without an end when it writes the header.
 func dropDirections(r rune) rune {
-	if r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
+	if r >= '\u202a' && r <= '\u202e' {
 		return -1
 	}
 	return r

@@ -105,7 +105,7 @@ func TestEscaping(t *testing.T) {
 		{HTML, "{{{x}}}{{&x}}", "<b> & \"q\" 'a' = `<b> & \"q\" 'a' = `"},
 		{Text, "{{x}} {{link 'https://x.test' 'here'}}", "<b> & \"q\" 'a' = ` here (https://x.test)"},
 		{Header, "{{lines}}\n more\t{{x}}\n", "Hi Bcc: all@x.test end more <b> & \"q\" 'a' = `"},
-		{Header, "\u2068{{turned}}\u2069 {{{turned}}}", "\u2068evil gpj.exe\u2069 evil gpj.exe"},
+		{Header, "\u2068{{turned}}\u2069 {{{turned}}}", "\u2068evil\u2066 gpj\u2069.exe\u2069 evil\u2066 gpj\u2069.exe"},
 		{Header, "{{{lines}}}", "Hi Bcc: all@x.test end"},
 		{Markdown, "{{md}} {{x}} {{md}} {{n}}.", "QJZX0Z QJZX1Z QJZX0Z 12."},
 		{Markdown, "{{link 'https://x.test/>' 'a]b'}}", `<a href="QJZX0Z">QJZX1Z</a>`},
