@@ -92,8 +92,8 @@ func TestTokensAreMadeReplacedAndDeleted(t *testing.T) {
 			}
 		}
 	}
-	want := []string{"POST /tokens/{id}/delete done", "POST /tokens/{id}/rotate refused",
-		"POST /tokens/{id}/rotate done", "POST /tokens done"}
+	want := []string{"POST /tokens/{id}/rotate refused", // refused changes are counted, and written later
+		"POST /tokens/{id}/delete done", "POST /tokens/{id}/rotate done", "POST /tokens done"}
 	if strings.Join(actions, "\n") != strings.Join(want, "\n") {
 		t.Errorf("the audit log has %q", actions)
 	}
