@@ -68,7 +68,6 @@ generate: ## Write the generated files anew
 bench: build ## Measure, and print ratios; takes some minutes (docs/performance.md)
 	$(GO) run ./bench/light
 	$(GO) run ./bench
-	$(GO) run ./bench/documents -documents 50000
 
 CHAOS ?= -for 10m
 

@@ -18,7 +18,7 @@ func (a *App) buildAudience(context.Context) error {
 		},
 		Campaigns: func() audience.Campaigns { return a.campaigns },
 	}, audience.Options{PendingRetention: a.cfg.Newsletter.PendingRetention, InUse: inUse(a), Logger: a.log,
-		Registry: a.metrics, ImportRoom: a.importRoom()})
+		Registry: a.metrics, ImportRoom: importRoom(a)})
 	if err != nil {
 		return err
 	}

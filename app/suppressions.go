@@ -20,12 +20,12 @@ func newSuppressions(a *App) (*suppression.Store, error) {
 		Instance: c.Scope == "instance", SoftBounces: soft, SoftWindow: c.SoftWindow, SoftExpiry: c.SoftExpiry,
 		HardExpiry: c.HardBounceExpiry, ComplaintExpiry: c.ComplaintExpiry, Ring: a.ring, Logger: a.log,
 		Registry: a.metrics,
-		Room:     accounts.Room(a.accounts, "suppressions"), ImportRoom: a.importRoom(),
+		Room:     accounts.Room(a.accounts, "suppressions"), ImportRoom: importRoom(a),
 	})
 }
 
 // importRoom checks the quota of an import and the memory of Redis, again for each part of the file.
-func (a *App) importRoom() suppression.Room {
+func importRoom(a *App) suppression.Room {
 	quota := accounts.Room(a.accounts, "importSize")
 	return func(ctx context.Context, account string, count func() (used, more int, err error)) error {
 		if err := a.outbox.AdmitsWrite(ctx, 64<<10); err != nil {
