@@ -5,7 +5,6 @@ package rig
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -15,7 +14,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -108,24 +106,6 @@ func (r *Rig) RestartRedis(ctx context.Context, more ...string) (err error) {
 	})
 }
 
-// NoteSlow are arguments of redis-server that log every command of more than 5 ms.
-var NoteSlow = []string{"--slowlog-log-slower-than", "5000", "--slowlog-max-len", "10000"}
-
-// Slowest returns the slowest command that Redis logged since the last call, and the number of logged ones.
-// Without one it has no arguments.
-func (r *Rig) Slowest(ctx context.Context) (took time.Duration, args []string, logged int, err error) {
-	slow, err := r.DB.SlowLogGet(ctx, -1).Result()
-	if err != nil {
-		return 0, nil, 0, err
-	}
-	for _, s := range slow {
-		if s.Duration > took && !strings.EqualFold(s.Args[0], "slowlog") {
-			took, args = s.Duration, s.Args
-		}
-	}
-	return took.Round(100 * time.Microsecond), args, len(slow), r.DB.Do(ctx, "SLOWLOG", "RESET").Err()
-}
-
 // Info reads a number of INFO.
 func (r *Rig) Info(ctx context.Context, section, name string) (int64, error) {
 	info, err := r.DB.InfoMap(ctx, section).Result()
@@ -167,22 +147,6 @@ func Client(url string, connections int, timeout time.Duration) *api.Client {
 func ClientWith(url, token string, connections int, timeout time.Duration) *api.Client {
 	return api.NewClient(url, token, &http.Client{Timeout: timeout, Transport: &http.Transport{
 		MaxIdleConnsPerHost: connections, MaxConnsPerHost: connections}})
-}
-
-// Persist repeats a request while the answer asks to come back later, and calls refused before each pause. A
-// disk that others use too may keep Redis from answering in time.
-func Persist(ctx context.Context, request func() error, refused func(code string)) error {
-	for {
-		err := request()
-		failure, ok := errors.AsType[*api.Failure](err)
-		if !ok || failure.RetryAfter == 0 {
-			return err
-		}
-		refused(failure.Problem.Code)
-		if err := Wait(ctx, failure.RetryAfter); err != nil {
-			return err
-		}
-	}
 }
 
 // FreeAddress returns an address of the loopback interface on which nothing listens.
