@@ -266,7 +266,8 @@ func TestCheckFindsEmptyVariables(t *testing.T) {
 	if _, warnings := checked(t, client, "c2"); !strings.Contains(fmt.Sprint(warnings), "subscriber.name") {
 		t.Errorf("a missing name: %v", warnings)
 	}
-	_, err := api.UpdateCampaign.Do(t.Context(), client, api.CampaignPatch{Fallbacks: []byte(`{"name":"friend"}`)}, "c2")
+	_, err := api.UpdateCampaign.Do(t.Context(), client,
+		api.CampaignPatch{Fallbacks: []byte(`{"name":"friend"}`)}, "c2")
 	if err != nil {
 		t.Fatal(err)
 	}

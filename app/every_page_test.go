@@ -185,8 +185,8 @@ const violations = `axe.run(document, { resultTypes: ["violations"], iframes: fa
 		"\n    " + node.html.slice(0, 240) + "\n      " + node.failureSummary).join(""))
 		.join("\n"))`
 
-// rawMarkdown returns the words of a page that are Markdown which nobody rendered; "": there are none. Code and
-// what people type may be Markdown.
+// rawMarkdown returns the words of a page that are Markdown which nobody rendered; "": there are none. Code
+// and what people type may be Markdown.
 const rawMarkdown = `(() => {
 	const words = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT, (n) =>
 		n.parentElement.closest("pre, code, textarea, script, style") || !n.data.match(/\*\*\w|\]\(|\x60/) ?

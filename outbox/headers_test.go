@@ -44,9 +44,10 @@ func TestControlHeadersInTheFieldHeaders(t *testing.T) {
 		req  api.SubmitRequest
 		want []string
 	}{
-		"differ": {api.SubmitRequest{SendAt: &at, DeliveryAttempts: 4, Gateway: "a", Lane: api.Bulk, Headers: api.Headers{
-			"X-EE-Send-At": {"2027-01-01T00:00:00Z"}, "X-EE-Delivery-Attempts": {"3"}, "X-EE-Gateway": {"b"},
-			"X-Postroom-Lane": {"transactional"}}}, []string{
+		"differ": {api.SubmitRequest{SendAt: &at, DeliveryAttempts: 4, Gateway: "a", Lane: api.Bulk,
+			Headers: api.Headers{
+				"X-EE-Send-At": {"2027-01-01T00:00:00Z"}, "X-EE-Delivery-Attempts": {"3"}, "X-EE-Gateway": {"b"},
+				"X-Postroom-Lane": {"transactional"}}}, []string{
 			"sendAt differs from headers.X-EE-Send-At", "deliveryAttempts differs from headers.X-EE-Delivery-Attempts",
 			"gateway differs from headers.X-EE-Gateway", "lane differs from headers.X-Postroom-Lane"}},
 		"can't be read, beside another fault": {api.SubmitRequest{Tags: []string{""}, Headers: api.Headers{
@@ -92,7 +93,8 @@ func TestAHeaderOfAFieldIsThatField(t *testing.T) {
 	}
 	content, err := b.Content(t.Context(), a.QueueID)
 	for _, want := range []string{"Subject: S", "In-Reply-To: <0@x.test>", "References: <0@x.test>",
-		"Reply-To: R <r@x.test>", "Sender: s@x.test", "Content-Language: de", "Date: Thu, 01 Jul 2027 08:00:00 +0200",
+		"Reply-To: R <r@x.test>", "Sender: s@x.test", "Content-Language: de",
+		"Date: Thu, 01 Jul 2027 08:00:00 +0200",
 		"Message-ID: <1@x.test>"} {
 		if strings.Count(string(content), want+"\r\n") != 1 {
 			t.Errorf("no %q once, %v:\n%s", want, err, content)

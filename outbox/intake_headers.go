@@ -35,7 +35,8 @@ func adoptHeaders(req *api.SubmitRequest) (wrong faults) {
 	}
 	differs := func(key, purpose string) {
 		i := slices.IndexFunc(given, func(h message.Header) bool {
-			return strings.HasSuffix(strings.ToLower(h.Name), strings.ToLower("-"+purpose)) && message.IsControl(h.Name)
+			return strings.HasSuffix(strings.ToLower(h.Name), strings.ToLower("-"+purpose)) &&
+				message.IsControl(h.Name)
 		})
 		wrong.add(key, "differs from headers.%s", given[i].Name)
 	}
@@ -51,7 +52,8 @@ func adoptHeaders(req *api.SubmitRequest) (wrong faults) {
 		}
 		req.TrackingEnabled = track
 	}
-	adoptControl(&req.DeliveryAttempts, control.DeliveryAttempts, "deliveryAttempts", "Delivery-Attempts", differs)
+	adoptControl(&req.DeliveryAttempts, control.DeliveryAttempts, "deliveryAttempts", "Delivery-Attempts",
+		differs)
 	adoptControl(&req.Gateway, control.Gateway, "gateway", "Gateway", differs)
 	adoptControl(&req.IdempotencyKey, control.IdempotencyKey, "idempotencyKey", "Idempotency-Key", differs)
 	adoptControl(&req.Lane, api.Lane(control.Lane), "lane", "Lane", differs)

@@ -96,7 +96,8 @@ func TestTheMessageThatMetTheRefusalTellsItsWait(t *testing.T) {
 		name, reason string
 		refusal      smtpsend.Error
 	}{
-		{"the password", "535 5.7.8 no", smtpsend.Error{Phase: smtpsend.PhaseAuth, Code: 535, Line: "535 5.7.8 no"}},
+		{"the password", "535 5.7.8 no", smtpsend.Error{Phase: smtpsend.PhaseAuth, Code: 535,
+			Line: "535 5.7.8 no"}},
 		{"the certificate", "x509: it has expired",
 			smtpsend.Error{Phase: smtpsend.PhaseTLS, Err: errors.New("x509: it has expired")}},
 		{"the sender", "550 5.7.60 not yours", smtpsend.Error{Phase: smtpsend.PhaseMail, Code: 550,

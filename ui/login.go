@@ -97,7 +97,8 @@ func (u loginPages) loginRefused(w http.ResponseWriter, r *http.Request, next st
 	if wrong, ok := errors.AsType[*people.WrongLogin](err); ok {
 		who.Name = wrong.Person
 	}
-	u.Audit.Note(api.AuditEntry{Who: who, Result: api.AuditRefused, Action: "login", Reason: wordsOf(err).Message,
+	u.Audit.Note(api.AuditEntry{Who: who, Result: api.AuditRefused, Action: "login",
+		Reason:  wordsOf(err).Message,
 		Request: requestID(w)})
 	view := loginView{Next: next, Name: r.PostForm.Get("name")}
 	status := api.StatusOf(fault.KindOf(err))

@@ -55,7 +55,8 @@ func (r *rival) keeps(ctx context.Context) ([]crossing, error) {
 			Version     int
 			Counts      struct{ Subscribed int }
 		}
-		if _, err := r.call(ctx, http.MethodGet, path, "", &got); err != nil || got.Name+got.Title["en"] != r.secret ||
+		if _, err := r.call(ctx, http.MethodGet, path, "", &got); err != nil ||
+			got.Name+got.Title["en"] != r.secret ||
 			got.Version != 1 || got.Counts.Subscribed != 0 || got.State != "" && got.State != "draft" {
 			found.add(programs, fmt.Sprint(path, " ", got, " ", err))
 		}

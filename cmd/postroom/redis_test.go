@@ -44,7 +44,8 @@ func TestWithoutRedisItSaysHowToGetOne(t *testing.T) {
 		if cmd.ProcessState.ExitCode() != 1 {
 			t.Errorf("%s: %v", command, err)
 		}
-		for _, want := range []string{"redis-server isn't installed", "apt install redis-server", "dnf install valkey",
+		for _, want := range []string{"redis-server isn't installed", "apt install redis-server",
+			"dnf install valkey",
 			"apk add redis", "brew install redis", "redis.url (POSTROOM_REDIS_URL)"} {
 			if strings.Count(string(out), want) != 1 {
 				t.Errorf("%s: %q isn't said once: %s", command, want, out)

@@ -23,7 +23,8 @@ func TestAddressesAreFoundByBothFormsOfTheirDomain(t *testing.T) {
 		!message.AddressHas(stored, "STRAßE") {
 		t.Error("ß isn't found")
 	}
-	for address, want := range map[string]string{"": "", "a@b.example": "a@b.example", "ü@b.example": "ü@b.example",
+	for address, want := range map[string]string{"": "", "a@b.example": "a@b.example",
+		"ü@b.example":    "ü@b.example",
 		"Bücher.Example": "xn--bcher-kva.example", "a@ü .example": "a@ü .example"} {
 		if got := message.ASCIIDomain(address); got != want {
 			t.Errorf("%q: %q, want %q", address, got, want)

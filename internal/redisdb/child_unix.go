@@ -147,7 +147,8 @@ func (c *child) keep() {
 			return
 		}
 		if !served {
-			c.failure = fmt.Errorf("%s ended immediately (%v), saying: %s", c.binary, cmp.Or(err, errors.New("exit status 0")),
+			c.failure = fmt.Errorf("%s ended immediately (%v), saying: %s", c.binary, cmp.Or(err,
+				errors.New("exit status 0")),
 				cmp.Or(c.log.lastWords(), "nothing"))
 			return
 		}

@@ -29,7 +29,8 @@ func At(text string, loc *time.Location) (time.Time, error) {
 }
 
 // instantForms are the forms of ISO 8601 in use.
-var instantForms = [...]string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04Z07:00",
+var instantForms = [...]string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700",
+	"2006-01-02T15:04Z07:00",
 	"2006-01-02T15:04:05.999999999", "2006-01-02T15:04", time.DateOnly}
 
 var errInstant = errors.New("must be a time such as 2026-01-31T09:00:00Z")

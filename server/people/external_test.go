@@ -140,7 +140,8 @@ func TestAPersonThatWasDisabledHasNoOtherName(t *testing.T) {
 	if _, err := b.enter("ada@idp.example", "2", api.RoleAdmin, start); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("another user gets her address, and her record: %v", err)
 	}
-	if h, err := b.enter("ada2@idp.example", "3", api.RoleViewer, start); err != nil || h.Role != api.RoleViewer {
+	if h, err := b.enter("ada2@idp.example", "3", api.RoleViewer, start); err != nil ||
+		h.Role != api.RoleViewer {
 		t.Errorf("another user gets the other address: %+v, %v", h, err)
 	}
 	if _, err := b.Create(t.Context(), api.PersonRequest{Person: "eve", Role: api.RoleViewer,

@@ -296,8 +296,10 @@ func TestPastedAddressesFindTheAddress(t *testing.T) {
 		return false
 	}
 	for _, text := range []string{"ann+news@example.com", "<ann+news@example.com>", "ann+news@example.com,",
-		"ann+news@example.com;", "Ann+News@example.com.", "mailto:ann+news@example.com", "<mailto:ann+news@example.com>",
-		"Ann Smith <ann+news@example.com>", `"Smith, Ann" <ann+news@example.com>,`, " Ann <ann+news@example.com> "} {
+		"ann+news@example.com;", "Ann+News@example.com.", "mailto:ann+news@example.com",
+		"<mailto:ann+news@example.com>",
+		"Ann Smith <ann+news@example.com>", `"Smith, Ann" <ann+news@example.com>,`,
+		" Ann <ann+news@example.com> "} {
 		n, err := query.Parse(text, now)
 		if err != nil || !want(n, query.To) || !want(n, query.From) {
 			t.Errorf("%s: %v, %v", text, n, err)

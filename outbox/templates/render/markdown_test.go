@@ -17,15 +17,18 @@ func TestValuesOfMarkdownAreShownAsTheyAre(t *testing.T) {
 	const u = "https://a.example/x_y/~z?a=1&b=*2#h_1"
 	text := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace(awkward)
 	for name, c := range map[string]struct{ source, want, text string }{
-		"double quotes":   {`<a href="{{u}}">Pay</a>`, `<p><a href="` + html.EscapeString(u) + `">Pay</a></p>`, "Pay <" + u + ">"},
-		"single quotes":   {`<a href='{{u}}'>Pay</a>`, `<p><a href='` + html.EscapeString(u) + `'>Pay</a></p>`, "Pay <" + u + ">"},
-		"no quotes":       {`<a href={{u}} title={{v}}>Pay</a>`, "", "Pay <" + u + ">"},
-		"several":         {`<a title="{{v}}" href="{{u}}&amp;c={{v}}">Pay</a> <img alt="{{v}}" src='{{u}}'>`, "", ""},
-		"html block":      {"<table><tr><td title='{{v}}'>\n{{v}}</td></tr></table>", "", awkward},
-		"inline html":     {`Hi <b class="{{v}}">{{v}}</b>!`, "", "Hi " + awkward + "!"},
-		"text":            {"Hi {{v}}", "<p>Hi " + text + "</p>", "Hi " + awkward},
-		"heading":         {"# {{v}}", "<h1>" + text + "</h1>", awkward},
-		"emphasis":        {"**{{v}}**, _{{v}}_", "<p><strong>" + text + "</strong>, <em>" + text + "</em></p>", awkward + ", " + awkward},
+		"double quotes": {`<a href="{{u}}">Pay</a>`, `<p><a href="` + html.EscapeString(u) +
+			`">Pay</a></p>`, "Pay <" + u + ">"},
+		"single quotes": {`<a href='{{u}}'>Pay</a>`, `<p><a href='` + html.EscapeString(u) +
+			`'>Pay</a></p>`, "Pay <" + u + ">"},
+		"no quotes":   {`<a href={{u}} title={{v}}>Pay</a>`, "", "Pay <" + u + ">"},
+		"several":     {`<a title="{{v}}" href="{{u}}&amp;c={{v}}">Pay</a> <img alt="{{v}}" src='{{u}}'>`, "", ""},
+		"html block":  {"<table><tr><td title='{{v}}'>\n{{v}}</td></tr></table>", "", awkward},
+		"inline html": {`Hi <b class="{{v}}">{{v}}</b>!`, "", "Hi " + awkward + "!"},
+		"text":        {"Hi {{v}}", "<p>Hi " + text + "</p>", "Hi " + awkward},
+		"heading":     {"# {{v}}", "<h1>" + text + "</h1>", awkward},
+		"emphasis": {"**{{v}}**, _{{v}}_", "<p><strong>" + text + "</strong>, <em>" + text +
+			"</em></p>", awkward + ", " + awkward},
 		"code":            {"Your code: `{{c}}`", "<p>Your code: <code>A_B-C*1</code></p>", "Your code: A_B-C*1"},
 		"awkward code":    {"`{{v}}`", "", awkward},
 		"fence":           {"```{{c}}\n{{v}}\n```", "", awkward},
@@ -46,9 +49,10 @@ func TestValuesOfMarkdownAreShownAsTheyAre(t *testing.T) {
 		"bare":            {"{{u}}", "<p>https://a.example/x_y/~z?a=1&amp;b=*2#h_1</p>", u},
 		"style and text":  {"<style>p{color:{{c}} }</style>\n\n<!-- {{v}} -->\n\n{{c}}", "", "A_B-C*1"},
 	} {
-		got := render(t, Source{Format: FormatMarkdown, HTML: c.source}, Options{Partials: map[string]string{"code": "`{{v}}`"},
-			Layout: "<body>{{> @partial-block}}</body>"}, Input{Data: map[string]any{
-			"u": u, "v": awkward, "c": "A_B-C*1", "list": []any{"A_B", "<i>"}}})
+		got := render(t, Source{Format: FormatMarkdown, HTML: c.source},
+			Options{Partials: map[string]string{"code": "`{{v}}`"},
+				Layout: "<body>{{> @partial-block}}</body>"}, Input{Data: map[string]any{
+				"u": u, "v": awkward, "c": "A_B-C*1", "list": []any{"A_B", "<i>"}}})
 		page := strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(got.HTML, "<body>"), "</body>"))
 		if c.want != "" && page != c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", name, page, c.want)
@@ -80,11 +84,13 @@ func TestValuesOfMarkdownStayInTheirPlaces(t *testing.T) {
 	for _, source := range []string{
 		`<a href="{{v}}" title='{{v}}'>x</a>`, `<div id={{v}} class=a>x</div>`, "<div {{v}}>x</div>", "`{{v}}`",
 		"```\n{{v}}\n```", "    {{v}}", "<pre>{{v}}</pre>", "<textarea>{{v}}</textarea>", "<!-- {{v}} -->\nx",
-		"<style>{{v}}</style>", "<script>{{v}}</script>", "<div>\n{{v}}\n</div>", "[x]({{v}} \"{{v}}\")", "![{{v}}](x)",
+		"<style>{{v}}</style>", "<script>{{v}}</script>", "<div>\n{{v}}\n</div>", "[x]({{v}} \"{{v}}\")",
+		"![{{v}}](x)",
 		"<p a='{{v}}",
 	} {
 		of := func(value string) Mail {
-			return render(t, Source{Format: FormatMarkdown, HTML: source}, Options{}, Input{Data: map[string]any{"v": value}})
+			return render(t, Source{Format: FormatMarkdown, HTML: source}, Options{},
+				Input{Data: map[string]any{"v": value}})
 		}
 		got, plain := of(nasty), of("plain")
 		if diff := cmp.Diff(tags(plain.HTML), tags(got.HTML)); diff != "" {
