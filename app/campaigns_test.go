@@ -458,7 +458,8 @@ func TestCampaignLearns(t *testing.T) {
 		return st.Opened >= 1 && st.OpenedTotal >= 1 && st.Clicked == 1 && st.Left == 1
 	})
 	st := stats(t, client, "c1")
-	if len(st.Links) != 1 || st.Links[0] != (api.CampaignLink{URL: "https://shop.test/sale", Clicks: 1}) {
+	if len(st.Links) != 1 || st.Links[0] != (api.CampaignLink{
+		URL: "https://shop.test/sale?who={{subscriber.id}}", Clicks: 1}) {
 		t.Errorf("links: %+v", st.Links)
 	}
 	if len(st.Domains) != 1 || st.Domains[0].Sent != 3 || len(st.Hours) == 0 {
