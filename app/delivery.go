@@ -29,7 +29,7 @@ func (a *App) buildDelivery(context.Context) error {
 		DB: a.db, Queue: a.tasks, Control: a.control, Router: a.router, Accounts: a.accounts, Gateways: a.gateways,
 		Signer: dkim.NewSigner(a.keys), Templates: a.stored, Suppressions: a.suppressions, Tokens: a.signedTokens,
 		Ring:      a.ring,
-		Campaign:  func(ctx context.Context, id string) (bool, error) { return a.campaigns.Goes(ctx, id) },
+		Campaign:  func(ctx context.Context, id string) (outbox.Turn, error) { return a.campaigns.Turn(ctx, id) },
 		MayReplay: func(ctx context.Context, id string) error { return a.campaigns.MayReplay(ctx, id) },
 	}, outbox.Options{
 		Traces:     a.traces,

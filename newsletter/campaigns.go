@@ -27,6 +27,9 @@ const idOfForm = "new"
 // codeExists is of the error about an id that is in use.
 const codeExists = "CampaignExists"
 
+// codeChanged is of the error about a change that another one preceded.
+const codeChanged = "CampaignChanged"
+
 // mostNumber bounds the numbers of campaigns: 24 bits of an id.
 const mostNumber = 1<<24 - 1
 
@@ -228,7 +231,7 @@ func outdated(s *stored, version *int) error {
 	if version == nil || *version == s.Version-1 {
 		return nil
 	}
-	return fault.New(fault.Conflict, "CampaignChanged", "Campaign %q is at version %d now, not %d",
+	return fault.New(fault.Conflict, codeChanged, "Campaign %q is at version %d now, not %d",
 		s.Campaign.Campaign, s.Version-1, *version)
 }
 

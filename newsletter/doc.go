@@ -18,7 +18,11 @@
 //     caught between the final dot and the reply is in doubt: listed, and not mailed again by itself.
 //   - Each person of a run is mailed, or has a state that says why not. A run ends only when nobody waits.
 //   - After Pause or Cancel has returned, no mail of the campaign reaches its final dot.
-//   - Nobody is mailed by an attempt that begins after their wish to leave was stored.
+//   - Nobody is mailed by an attempt that begins after their wish to leave was stored, and no relay is told
+//     their address.
+//   - What is known of a person is at most a second or two old when an attempt begins, also when the outbox
+//     tries again. A retry has the content that the campaign has then.
+//   - The rate of a campaign is kept from below, too: turns are reserved a second ahead and used in order.
 //   - The public archive shows only what was sent with archive to lists that are public, and of no person.
 //   - The content of a run does not change with its template. To change a paused campaign is a new content,
 //     for those who have not got it.

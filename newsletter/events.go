@@ -15,6 +15,7 @@ import (
 	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/newsletter/sendlog"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // The stream of events, which package outbox owns, and the reader of this package.
@@ -101,7 +102,8 @@ func (c *keeper) apply(ctx context.Context, entries []redisdb.Entry) error {
 		var data struct {
 			event.Message
 			event.Failure
-			Job event.Job
+			Job    event.Job
+			Reason string `json:"reason"` // of messageSuppressed
 		}
 		if json.Unmarshal(e.Data, &data) != nil || data.Message.Campaign == nil {
 			continue
@@ -119,10 +121,13 @@ func (c *keeper) apply(ctx context.Context, entries []redisdb.Entry) error {
 			if e.Type == event.MessageFailed && hard(data.Failure) {
 				move.To = sendlog.Bounced
 			}
+			if e.Type == event.MessageSuppressed && data.Reason == string(suppression.Unsubscribe) {
+				move.To = sendlog.Unsubscribed
+			}
 			if e.Type == event.MessageDeliveryError {
 				move.Attempts = data.Job.AttemptsMade
 			}
-			move.Offset, move.At, move.Why = at.offset, e.Time, cut(cmp.Or(data.SMTPResponse, data.Error))
+			move.Offset, move.At, move.Why = at.offset, e.Time, cut(cmp.Or(data.SMTPResponse, data.Error, data.Reason))
 			err = c.Log.Ended(ctx, at.run, at.chunk, move)
 		}
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/schedule"
 	"github.com/postroom/postroom/newsletter/audience"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/outbox/templates/render"
@@ -43,7 +44,8 @@ func (c *contents) Check(ctx context.Context, bound, id string) (api.CampaignChe
 type examination struct {
 	*contents
 	one     *campaign
-	outside bool // the DNS and the links are asked
+	outside bool      // the DNS and the links are asked
+	at      time.Time // when it begins; in the past: now
 	variant string
 	result  api.CampaignCheck
 }
@@ -98,6 +100,7 @@ func (e *examination) examine(ctx context.Context) error {
 		e.warn("NoArchive", "It has no public page, because none of its lists is public")
 	}
 	e.test()
+	e.room()
 	for i, content := range contentsOf(in) {
 		if len(in.Variants) > 0 {
 			e.variant = in.Variants[i].Variant
@@ -126,6 +129,32 @@ func (e *examination) test() {
 	if each := int(float64(e.result.Audience) * t.share / float64(n)); each < t.minimum {
 		e.fail("TestTooSmall", fmt.Sprintf("About %d people would get each variant in the test, and %d must; raise "+
 			"test.share, or lower test.minimum", each, t.minimum))
+	}
+}
+
+// room finds times that leave no room to send anything.
+func (e *examination) room() {
+	in, start := e.one.Campaign, e.opts.Now()
+	if at := e.one.At; e.at.IsZero() && at != nil {
+		e.at = *at
+	}
+	if in.EndAt == nil {
+		return
+	}
+	if e.at.After(start) {
+		start = e.at
+	}
+	if in.Window != nil && in.Window.Of != "recipient" {
+		zone := time.UTC
+		if in.TZ != "" {
+			zone, _ = schedule.Zone(in.TZ) // checked when it was stored
+		}
+		window, _ := schedule.ParseWindow(in.Window.Days, in.Window.From, in.Window.Until) // likewise
+		start = window.Next(start, zone)
+	}
+	if !start.Before(*in.EndAt) {
+		e.fail("NoTime", fmt.Sprintf("It would begin at %s, and its endAt is %s: there is no time to send anything",
+			start.UTC().Format(time.RFC3339), in.EndAt.UTC().Format(time.RFC3339)))
 	}
 }
 

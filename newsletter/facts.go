@@ -40,26 +40,6 @@ func (c *book) about(ctx context.Context, messageID string) (*place, error) {
 	return at, nil
 }
 
-// Goes reports whether the message of a deferred person may be tried: not while its campaign is paused or
-// held, and not after it was cancelled. Mail of no campaign goes.
-func (c *Campaigns) Goes(ctx context.Context, messageID string) (bool, error) {
-	at, err := c.about(ctx, messageID)
-	if err != nil || at == nil {
-		return err == nil, err
-	}
-	one, err := c.find(ctx, "", at.c.id)
-	if fault.Is(err, fault.NotFound) {
-		return true, nil
-	}
-	if err != nil || one.State != api.CampaignSending && one.State != api.CampaignSent {
-		return false, err
-	}
-	if err := c.Log.Reopened(ctx, at.run, at.chunk, at.offset); err != nil { // before a later run is looked at
-		return false, err
-	}
-	return true, c.resent(ctx, one, at)
-}
-
 // MayReplay returns Conflict if the dead letter of a recipient must not be sent again: its campaign was
 // cancelled, or sent to the recipient again.
 func (c *Campaigns) MayReplay(ctx context.Context, messageID string) error {

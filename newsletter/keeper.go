@@ -127,7 +127,7 @@ func (c *keeper) due(ctx context.Context, one *campaign) error {
 		return nil
 	}
 	if err == nil {
-		err = c.refused(ctx, one)
+		err = c.refused(ctx, one, now)
 	}
 	if err == nil {
 		_, err = c.begin(ctx, one, api.CampaignResend{})
@@ -228,6 +228,7 @@ func (c *keeper) finish(ctx context.Context, one *campaign) error {
 			return err
 		}
 	}
+	c.turns.over(one.id)
 	return redisdb.Failed(c.DB.Client().SRem(ctx, liveKey(), one.id).Err(), "strike campaign %s", one.id)
 }
 

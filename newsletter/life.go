@@ -18,6 +18,9 @@ import (
 // mostAhead is how far ahead a campaign may be scheduled.
 const mostAhead = 5 * 366 * 24 * time.Hour
 
+// mostPast is how long past a time may be that is asked for; then it means now.
+const mostPast = 5 * time.Minute
+
 // Send begins a run, now or at a time. Of a campaign that is being sent, or was: nothing starts, and the
 // answer is the same. Unprocessable, code CampaignRefused: its details have the faults that Check finds.
 func (c *life) Send(ctx context.Context, bound, id string, s api.CampaignStart) (api.CampaignRun, error) {
@@ -31,10 +34,12 @@ func (c *life) Send(ctx context.Context, bound, id string, s api.CampaignStart) 
 	}
 	switch one.State {
 	case api.CampaignDraft, api.CampaignScheduled:
+	case api.CampaignCancelled, api.CampaignFailed:
+		return api.CampaignRun{}, wrongState(&one.stored, "send it; copy it")
 	default:
 		return ran(one), nil
 	}
-	if err := c.ready(ctx, bound, one); err != nil {
+	if err := c.ready(ctx, bound, one, at); err != nil {
 		return api.CampaignRun{}, err
 	}
 	if at.After(c.opts.Now()) {
@@ -58,8 +63,8 @@ func (c *life) startAt(one *campaign, text string) (time.Time, error) {
 	case err != nil:
 	case at.After(now.Add(mostAhead)):
 		err = errors.New("must be at most 5 years ahead")
-	case at.Before(now.Add(-c.opts.Expire)):
-		err = fmt.Errorf("is longer past than newsletter.expire (%s)", c.opts.Expire)
+	case at.Before(now.Add(-mostPast)):
+		err = fmt.Errorf("is in the past: %s", at.Format(time.RFC3339))
 	}
 	if err != nil {
 		return at, fault.InvalidFields([]fault.Field{{Key: "at", Message: err.Error()}})
@@ -67,18 +72,18 @@ func (c *life) startAt(one *campaign, text string) (time.Time, error) {
 	return at, nil
 }
 
-// ready returns why a caller can't start a campaign. The campaign is bound from then on if the caller is.
-func (c *contents) ready(ctx context.Context, bound string, one *campaign) error {
+// ready returns why a caller can't start a campaign at a time, see refused. The campaign is bound from then on if the caller is.
+func (c *contents) ready(ctx context.Context, bound string, one *campaign, at time.Time) error {
 	one.Bound = one.Bound || bound != ""
 	if err := c.mayName(ctx, one.Campaign, one.Bound); err != nil {
 		return err
 	}
-	return c.refused(ctx, one)
+	return c.refused(ctx, one, at)
 }
 
-// refused returns an error with the faults of a campaign, if it has any.
-func (c *contents) refused(ctx context.Context, one *campaign) error {
-	e := examination{contents: c, one: one}
+// refused returns an error with the faults of a campaign that begins at a time, if it has any. Zero: now.
+func (c *contents) refused(ctx context.Context, one *campaign, at time.Time) error {
+	e := examination{contents: c, one: one, at: at}
 	if err := e.examine(ctx); err != nil || e.result.OK {
 		return err
 	}
@@ -147,8 +152,7 @@ func (c *life) begin(ctx context.Context, before *campaign, again api.CampaignRe
 	now := c.opts.Now().UTC().Truncate(time.Millisecond)
 	one, err := c.change(ctx, "", id, func(s *stored) error {
 		if len(s.Runs) != len(before.Runs) || s.State != before.State {
-			s.Version--
-			return nil // another caller was first
+			return errSame // another caller was first
 		}
 		s.State, s.At, s.Reason, s.Detail = api.CampaignSending, nil, "", ""
 		run.Began = now
@@ -159,6 +163,17 @@ func (c *life) begin(ctx context.Context, before *campaign, again api.CampaignRe
 	})
 	if err == nil {
 		err = c.enliven(ctx, id)
+	}
+	return c.turned(ctx, id, one, err)
+}
+
+// turned answers a verb that changed a state. With errSame the state was what the caller wants: the gate may
+// not be set yet, but whoever changed the state emits its events.
+func (c *life) turned(ctx context.Context, id string, one *campaign, err error) (api.CampaignRun, error) {
+	if errors.Is(err, errSame) {
+		if one, err = c.find(ctx, "", id); err == nil {
+			return ran(one), c.setGate(ctx, one)
+		}
 	}
 	if err != nil {
 		return api.CampaignRun{}, err
@@ -183,17 +198,22 @@ func (c *life) freeze(ctx context.Context, one *campaign) (*campaign, error) {
 
 // settled makes the gate of a campaign what its state says, and emits its events.
 func (c *life) settled(ctx context.Context, one *campaign) error {
-	if one.run() != nil {
-		set := c.Log.Shut
-		if one.State == api.CampaignSending {
-			set = c.Log.Open
-		}
-		if err := set(ctx, one.key(), one.Gate); err != nil {
-			return err
-		}
+	if err := c.setGate(ctx, one); err != nil {
+		return err
 	}
 	c.turns.poke()
 	return c.emit(ctx, one)
+}
+
+// setGate makes the gate of a campaign what its state says.
+func (c *life) setGate(ctx context.Context, one *campaign) error {
+	if one.run() == nil {
+		return nil
+	}
+	if one.State == api.CampaignSending {
+		return c.Log.Open(ctx, one.key(), one.Gate)
+	}
+	return c.Log.Shut(ctx, one.key(), one.Gate)
 }
 
 // Pause stops a run. When it has returned, no mail of the campaign reaches its final dot.
@@ -205,7 +225,7 @@ func (c *life) Pause(ctx context.Context, bound, id string) (api.CampaignRun, er
 func (c *life) Resume(ctx context.Context, bound, id string) (api.CampaignRun, error) {
 	one, err := c.find(ctx, bound, id)
 	if err == nil && one.State == api.CampaignHeld && one.run() == nil { // it came too late
-		if err := c.ready(ctx, bound, one); err != nil {
+		if err := c.ready(ctx, bound, one, time.Time{}); err != nil {
 			return api.CampaignRun{}, err
 		}
 		return c.begin(ctx, one, api.CampaignResend{})
@@ -252,8 +272,7 @@ func (c *life) turn(ctx context.Context, bound, id, to, reason, detail, what str
 	api.CampaignRun, error) {
 	one, err := c.change(ctx, bound, id, func(s *stored) error {
 		if s.State == to {
-			s.Version--
-			return nil
+			return errSame
 		}
 		if !slices.Contains(from, s.State) {
 			return wrongState(s, what)
@@ -275,10 +294,7 @@ func (c *life) turn(ctx context.Context, bound, id, to, reason, detail, what str
 		}
 		return nil
 	})
-	if err != nil {
-		return api.CampaignRun{}, err
-	}
-	return ran(one), c.settled(ctx, one)
+	return c.turned(ctx, id, one, err)
 }
 
 // eventOf returns the event about a new state; empty: there is none.

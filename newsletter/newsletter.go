@@ -131,9 +131,9 @@ func New(p Parts, o Options) (*Campaigns, error) {
 	}
 	o = o.withDefaults()
 	b := &book{Parts: p, opts: o, log: o.Logger, metrics: newMetrics(o.Registry),
-		turns: &turns{walks: map[string]*walk{}}}
+		turns: &turns{walks: map[string]*walk{}, places: map[string]*places{}}}
 	b.store = records.New(p.DB, nil, records.Kind[stored]{
-		Key: "campaign", Index: "campaigns", Name: "campaign", Code: "CampaignChanged", Missing: notFound,
+		Key: "campaign", Index: "campaigns", Name: "campaign", Code: codeChanged, Missing: notFound,
 		Secrets: func(*stored) []records.Secret { return nil },
 	}, records.Options[stored]{Now: o.Now, Forget: func(string) {
 		b.cached.Clear()

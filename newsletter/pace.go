@@ -1,7 +1,12 @@
 package newsletter
 
 import (
+	"cmp"
+	"context"
+	"fmt"
 	"math"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/postroom/postroom/accounts/limits"
@@ -51,4 +56,145 @@ func duration(people int, paceOn func(day int) (perSecond, perDay float64)) (tim
 		left -= perDay
 	}
 	return 0, false
+}
+
+// mayTake returns how many people may be taken for a sheet now, as the window, the rate and the limits of the
+// campaign say. Nobody: the walk rests.
+func (c *keeper) mayTake(ctx context.Context, w *walk, now time.Time) int {
+	if w.c.Window != nil && w.c.Window.Of != "recipient" {
+		if opens := w.window.Next(now, w.zone); opens.After(now) {
+			w.rests(earlier(opens, now.Add(time.Minute)), "its window opens at "+opens.Format(time.RFC3339))
+			return 0
+		}
+	}
+	most, next, why := w.places.due(now)
+	if most == 0 {
+		w.rests(next, why)
+		return 0
+	}
+	if w.c.Rate <= 0 {
+		return most
+	}
+	if err := c.takeTurns(ctx, w, now); err != nil {
+		w.rests(now.Add(time.Second), "the limits can't be asked")
+		return 0
+	}
+	if w.paid <= 0 {
+		w.rests(w.ahead[0], "its rate")
+	}
+	return max(0, min(most, w.paid))
+}
+
+// turnLength is how much mail of a campaign's rate goes at once: less makes more round trips, more is uneven.
+const turnLength = 100 * time.Millisecond
+
+// takeTurns pays for the mails whose time has come, and reserves turns for a second ahead. So the rate is kept
+// even if a postman comes late. Each start of a run has a scope of its own, so nobody waits for turns that were
+// reserved before a pause, or at another rate.
+func (c *keeper) takeTurns(ctx context.Context, w *walk, now time.Time) error {
+	turn := max(1, int(w.c.Rate*turnLength.Seconds()))
+	scope := limits.Scope{Name: fmt.Sprintf("campaign:%s:%d", w.c.id, w.c.Gate),
+		Rate: limits.Rate{PerSecond: w.c.Rate, Burst: turn}}
+	for {
+		for len(w.ahead) > 0 && !w.ahead[0].After(now) {
+			w.paid, w.ahead = w.paid+turn, w.ahead[1:]
+		}
+		if float64(len(w.ahead)*turn) >= w.c.Rate || w.paid >= sheetPeople {
+			return nil
+		}
+		answer, err := c.Limits.Take(ctx, []limits.Scope{scope}, turn, "")
+		if err != nil {
+			return err
+		}
+		if answer.OK {
+			answer.At = now
+		}
+		w.ahead = append(w.ahead, answer.At)
+	}
+}
+
+// unpaid gives back what was paid for mails that were not sent.
+func (w *walk) unpaid(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.paid += n
+}
+
+// places are the reservations of a campaign in the limits of its account and its relays. Mails that could not
+// wait leave them for the next ones. They outlast a pause.
+type places struct {
+	gateway string // that they are for; empty: those of the account
+
+	mu  sync.Mutex
+	all []reserved // the earliest first
+}
+
+type reserved struct {
+	at, ask time.Time // its time, and when to ask again: limits may have been raised
+	why     string
+	had     limits.Reservation
+}
+
+// placesOf returns the places of a campaign.
+func (t *turns) placesOf(one *campaign) *places {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p := t.places[one.id]; p != nil && p.gateway == one.Gateway {
+		return p
+	}
+	p := &places{gateway: one.Gateway}
+	t.places[one.id] = p
+	return p
+}
+
+// over forgets the places of a campaign that has ended.
+func (t *turns) over(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.places, id)
+}
+
+// due returns how many people may be mailed soon. Nobody: when to ask again, and why.
+func (p *places) due(now time.Time) (most int, next time.Time, why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.all) == 0 {
+		return sheetPeople, now, ""
+	}
+	for most < min(len(p.all), sheetPeople) && p.all[most].at.Before(now.Add(time.Second)) {
+		most++
+	}
+	if first := p.all[0]; most == 0 && first.ask.After(now) {
+		return 0, first.ask, first.why
+	}
+	return max(1, most), now, ""
+}
+
+// take returns the earliest place; empty: there is none. keep leaves one.
+func (p *places) take() limits.Reservation {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.all) == 0 {
+		return ""
+	}
+	had := p.all[0].had
+	p.all = p.all[1:]
+	return had
+}
+
+func (p *places) keep(one reserved) {
+	if one.had == "" {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at, _ := slices.BinarySearchFunc(p.all, one, func(a, b reserved) int { return cmp.Or(a.at.Compare(b.at), -1) })
+	p.all = slices.Insert(p.all, at, one)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }

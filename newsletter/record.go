@@ -2,6 +2,8 @@ package newsletter
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -152,8 +154,30 @@ func (c *book) numbered(ctx context.Context, number uint32) (*campaign, error) {
 	return one, err
 }
 
+// errSame is returned by an edit that has nothing to change.
+var errSame = errors.New("the campaign has that state already")
+
+// mostChanges is how often a change is begun anew that others always precede.
+const mostChanges = 20
+
 // change replaces a campaign by the result of edit, which is called again if another change comes first.
 func (c *book) change(ctx context.Context, bound, id string, edit func(*stored) error) (*campaign, error) {
+	for n := 1; ; n++ {
+		refused := false
+		one, err := c.changeOnce(ctx, bound, id, func(s *stored) error {
+			err := edit(s)
+			refused = err != nil
+			return err
+		})
+		pause := time.Duration(1+rand.IntN(10*n)) * time.Millisecond // callers that came together come apart
+		if refused || fault.CodeOf(err) != codeChanged || n == mostChanges || !redisdb.Pause(ctx, pause) {
+			return one, err
+		}
+	}
+}
+
+// changeOnce is change, which others may precede too often: Conflict, code CampaignChanged.
+func (c *book) changeOnce(ctx context.Context, bound, id string, edit func(*stored) error) (*campaign, error) {
 	var next stored
 	err := c.store.Update(ctx, id, func(old *records.Record[stored]) (stored, error) {
 		next = old.Value

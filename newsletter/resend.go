@@ -30,7 +30,7 @@ func (c *Campaigns) Resend(ctx context.Context, bound, id string, in api.Campaig
 			"Campaign %q was sent %d times, which is the most",
 			id, mostRuns)
 	}
-	if err := c.ready(ctx, bound, one); err != nil {
+	if err := c.ready(ctx, bound, one, time.Time{}); err != nil {
 		return api.CampaignRun{}, err
 	}
 	anybody, err := c.keeper.anybody(ctx, one, in.To)

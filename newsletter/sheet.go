@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/message"
@@ -16,6 +17,7 @@ import (
 	"github.com/postroom/postroom/newsletter/audience"
 	"github.com/postroom/postroom/newsletter/sendlog"
 	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 const (
@@ -67,9 +69,9 @@ func (l *leases) renew(ctx context.Context, sendLog *sendlog.Log, log *slog.Logg
 // mail under way is done.
 func (c *keeper) deliver(ctx, work context.Context) {
 	for ctx.Err() == nil {
-		w, wake := c.turns.take(c.opts.Now())
+		w, wake, soon := c.turns.take(c.opts.Now())
 		if w == nil {
-			timer := time.NewTimer(idleFor)
+			timer := time.NewTimer(soon)
 			select {
 			case <-ctx.Done():
 			case <-wake:
@@ -78,18 +80,17 @@ func (c *keeper) deliver(ctx, work context.Context) {
 			timer.Stop()
 			continue
 		}
-		s, people, err := c.claim(ctx, w)
+		s, err := c.claim(ctx, w)
 		if err != nil {
 			c.unclaimed(ctx, w, err)
 			continue
 		}
 		if s == nil {
-			w.rest(c.opts.Now().Add(idleFor), "")
 			continue
 		}
-		c.held.hold(s)
-		(&sheet{Sheet: s, c: c, w: w, people: people}).work(ctx, work)
-		c.held.drop(s)
+		c.held.hold(s.Sheet)
+		s.work(ctx, work)
+		c.held.drop(s.Sheet)
 	}
 }
 
@@ -109,92 +110,51 @@ func (c *keeper) unclaimed(ctx context.Context, w *walk, err error) {
 // sheet is a sheet that is being mailed.
 type sheet struct {
 	*sendlog.Sheet
-	c      *keeper
-	w      *walk
-	people []audience.Person
+	c *keeper
+	w *walk
 
-	stopped atomic.Bool // nobody else of it is to be mailed
+	stopped atomic.Bool  // nobody else of it is to be mailed
+	tried   atomic.Int64 // people whom a relay was asked about
 
 	mu      sync.Mutex
-	version string         // of the suppressions when they were asked
-	barred  map[int]bool   // offsets of people who are suppressed
-	settled map[int]bool   // of people with a result
-	tallies map[string]int // counted at the end: by hour and by domain
+	people  []audience.Person          // those to be mailed, as they were read last
+	read    time.Time                  // when that was
+	version string                     // of the suppressions when they were asked
+	asked   bool                       // since people were read last
+	barred  map[int]*suppression.Entry // by offset, of people who are suppressed
+	settled map[int]bool               // offsets of people with a result
+	tallies map[string]int             // counted at the end: by hour and by domain
 }
 
 // work mails a sheet.
 func (s *sheet) work(ctx, work context.Context) {
-	s.barred, s.settled, s.tallies = map[int]bool{}, map[int]bool{}, map[string]int{}
-	if err := s.ask(work); err != nil {
+	s.barred, s.settled, s.tallies = map[int]*suppression.Entry{}, map[int]bool{}, map[string]int{}
+	version, err := s.c.suppressionVersion(work)
+	if err == nil {
+		err = s.ask(work, version, s.people)
+	}
+	if err != nil {
 		s.c.log.WarnContext(ctx, "suppressions not asked; the sheet is given back", "campaign", s.w.c.id, "error",
 			err)
 		s.w.rest(s.c.opts.Now().Add(time.Second), "the suppressions can't be asked")
 	} else {
 		s.mail(ctx, work)
 	}
+	s.w.unpaid(len(s.Offsets) - int(s.tried.Load()))
 	s.persist(work, "close a sheet", func() error { return s.c.Log.Close(work, s.Sheet, s.tallies) })
-}
-
-// ask asks the suppressions about all people without a result, and settles those who left.
-func (s *sheet) ask(ctx context.Context) error {
-	version, err := s.c.suppressionVersion(ctx)
-	if err != nil {
-		return err
-	}
-	byList := map[string][]audience.Person{}
-	for _, p := range s.people {
-		if _, o := sendlog.ChunkOf(p.Ordinal); !s.settled[o] && !p.Left {
-			byList[p.ListID] = append(byList[p.ListID], p)
-		}
-	}
-	for list, people := range byList {
-		addresses := make([]string, len(people))
-		for i, p := range people {
-			addresses[i] = p.Email
-		}
-		found, err := s.c.Outbox.Stopped(ctx, s.w.c.Account, list, addresses)
-		if err != nil {
-			return err
-		}
-		for i, entry := range found {
-			if _, o := sendlog.ChunkOf(people[i].Ordinal); entry != nil {
-				s.barred[o] = true
-			}
-		}
-	}
-	s.version = version
-	return nil
-}
-
-// suppressionVersion returns the version of the suppressions; empty in a Cluster, which has none.
-func (c *keeper) suppressionVersion(ctx context.Context) (string, error) {
-	key := c.Suppressions.VersionKey()
-	if key == "" {
-		return "", nil
-	}
-	all, err := c.DB.Client().MGet(ctx, key).Result()
-	if err != nil {
-		return "", redisdb.Failed(err, "read the version of the suppressions")
-	}
-	version, _ := all[0].(string)
-	return version, nil
 }
 
 // mail settles who is not to be mailed, and mails the others, several at once.
 func (s *sheet) mail(ctx, work context.Context) {
 	var moves []sendlog.Move
-	var left []audience.Person
+	var left []uint32
 	for _, p := range s.people {
 		_, o := sendlog.ChunkOf(p.Ordinal)
-		switch {
-		case p.Left:
-			moves = append(moves, sendlog.Move{Offset: o, To: sendlog.Unsubscribed})
+		if move, stopped := s.w.stops(p, s.barred[o]); stopped {
+			moves = append(moves, move)
 			s.settled[o] = true
-		case s.barred[o]:
-			moves = append(moves, sendlog.Move{Offset: o, To: sendlog.Suppressed})
-			s.settled[o] = true
-		default:
-			left = append(left, p)
+		} else {
+			left = append(left, p.Ordinal)
 		}
 	}
 	if len(moves) > 0 {
@@ -205,7 +165,7 @@ func (s *sheet) mail(ctx, work context.Context) {
 
 // sendAll mails people, several at once. Each of its workers mails many: a new goroutine for each mail would
 // grow its stack each time.
-func (s *sheet) sendAll(ctx, work context.Context, people []audience.Person) {
+func (s *sheet) sendAll(ctx, work context.Context, people []uint32) {
 	var next atomic.Int64
 	var all sync.WaitGroup
 	for range min(s.c.opts.Connections, len(people)) {
@@ -221,36 +181,61 @@ func (s *sheet) sendAll(ctx, work context.Context, people []audience.Person) {
 	all.Wait()
 }
 
-// send mails one person, and records what came of it.
-func (s *sheet) send(ctx, work context.Context, p audience.Person) {
-	_, offset := sendlog.ChunkOf(p.Ordinal)
+// send mails one person, and records what came of it. Directly before each attempt the person is looked at
+// again. Whose turn it is not any more is left for the next walk.
+func (s *sheet) send(ctx, work context.Context, ordinal uint32) {
+	had := s.w.places.take()
+	for tried := s.c.opts.Now(); ; {
+		p, barred, err := s.now(work, ordinal)
+		if err != nil {
+			s.c.log.WarnContext(ctx, "people not read; the sheet is given back", "campaign", s.w.c.id, "error", err)
+			s.stopped.Store(true)
+			s.w.rest(s.c.opts.Now().Add(time.Second), "people can't be read")
+		}
+		if err != nil || p == nil {
+			s.w.places.keep(reserved{had: had})
+			return
+		}
+		if move, stopped := s.w.stops(*p, barred); stopped {
+			s.settle(work, move)
+			s.w.places.keep(reserved{had: had})
+			return
+		}
+		m := &marks{s: s, ordinal: ordinal}
+		if _, m.offset = sendlog.ChunkOf(ordinal); !s.attempt(ctx, work, m, *p, &had, tried) {
+			return
+		}
+	}
+}
+
+// attempt mails one person once, and reports whether to do so again: it waited for a connection or a limit. had
+// is the reservation of an earlier mail, and then that of this one.
+func (s *sheet) attempt(ctx, work context.Context, m *marks, p audience.Person, had *limits.Reservation,
+	tried time.Time) bool {
 	a, err := s.c.addressee(s.w, p)
 	if err != nil {
-		s.settle(work, sendlog.Move{Offset: offset, To: sendlog.Failed, Why: "not written: " + err.Error()})
-		return
+		s.settle(work, sendlog.Move{Offset: m.offset, To: sendlog.Failed, Why: "not written: " + err.Error()})
+		s.w.places.keep(reserved{had: *had})
+		return false
 	}
-	had := s.w.kept()
-	for tried := s.c.opts.Now(); ; {
-		m := &marks{s: s, offset: offset, person: p}
-		got := s.w.letterOf(p.Ordinal).Direct(work, a, had, outbox.Marks{Mark: m.mark, Still: m.still})
-		if had = got.Reservation; got.Fate != outbox.FateUnsent {
-			s.judge(work, p, a, offset, got)
-			return
-		}
-		if got.Marked { // nothing was delivered: the person is only taken again
-			s.settle(work, sendlog.Move{Offset: offset, To: sendlog.Taken})
-		}
-		if m.barred {
-			s.settle(work, sendlog.Move{Offset: offset, To: sendlog.Suppressed})
-			s.w.keep(had)
-			return
-		}
-		if s.stopped.Load() || !s.waits(ctx, m, got, tried) {
-			s.w.keep(had)
-			s.unsent(ctx, m, got)
-			return
-		}
+	got := s.w.letterOf(p.Ordinal).Direct(work, a, *had, outbox.Marks{Mark: m.mark, Still: m.still})
+	*had = got.Reservation
+	if got.Fate != outbox.FateUnsent {
+		s.tried.Add(1)
+		s.judge(work, p, a, m.offset, got)
+		return false
 	}
+	if got.Marked { // nothing was delivered: the person is only taken again
+		s.settle(work, sendlog.Move{Offset: m.offset, To: sendlog.Taken})
+	}
+	if m.barred || !s.stopped.Load() && s.waits(ctx, m, got, tried) {
+		return true
+	}
+	now := s.c.opts.Now()
+	s.w.places.keep(reserved{at: got.Until, ask: earlier(got.Until, now.Add(time.Minute)), why: got.Response,
+		had: *had})
+	s.unsent(ctx, m, got)
+	return false
 }
 
 // waits waits until a mail may be tried again that needs a connection or a place in a limit, and reports
@@ -340,7 +325,7 @@ func (s *sheet) unsent(ctx context.Context, m *marks, got outbox.Sending) {
 		s.w.rest(now.Add(time.Second), got.Response)
 	case got.Until.IsZero():
 		s.w.rest(now.Add(relayPause), got.Response)
-	default:
+	case got.Reservation == "": // else it rests until the earliest of its places
 		s.w.rest(earlier(got.Until, now.Add(time.Minute)), got.Response)
 	}
 	if got.Hold == "" && !got.Waits {
@@ -421,32 +406,31 @@ func cut(text string) string { return text[:min(len(text), mostWhy)] }
 // marks sets the mark of one mail.
 type marks struct {
 	s       *sheet
+	ordinal uint32
 	offset  int
-	person  audience.Person
 	until   time.Time
-	barred  bool // the person was suppressed since the sheet was taken
+	barred  bool // the person left, or was suppressed, since the attempt began
 	stopped bool // the gate is shut, or the sheet is another's
 }
 
 // mark notes that the dot is about to be written.
 func (m *marks) mark(ctx context.Context) error {
 	s := m.s
-	for {
-		s.mu.Lock()
-		version, barred := s.version, s.barred[m.offset]
-		s.mu.Unlock()
-		key := s.c.Suppressions.VersionKey()
-		if key == "" {
-			found, err := s.c.Outbox.Stopped(ctx, s.w.c.Account, m.person.ListID, []string{m.person.Email})
+	key := s.c.Suppressions.VersionKey()
+	for again := key == ""; ; again = true {
+		if again {
+			p, barred, err := s.now(ctx, m.ordinal)
 			if err != nil {
 				return err
 			}
-			barred = found[0] != nil
+			if p == nil || p.Left || barred != nil {
+				m.barred = true
+				return errBarred
+			}
 		}
-		if barred {
-			m.barred = true
-			return errBarred
-		}
+		s.mu.Lock()
+		version := s.version
+		s.mu.Unlock()
 		answer, until, err := s.c.Log.Mark(ctx, s.Sheet, m.offset, key, version)
 		if err != nil {
 			return err
@@ -456,24 +440,11 @@ func (m *marks) mark(ctx context.Context) error {
 			m.until = until.Add(-dotMargin)
 			return nil
 		case sendlog.Changed:
-			if err := s.askAgain(ctx, version); err != nil {
-				return err
-			}
 		default:
 			m.stopped = true
 			return errStopped
 		}
 	}
-}
-
-// askAgain asks the suppressions about the people who are left, unless another mail of the sheet did.
-func (s *sheet) askAgain(ctx context.Context, version string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.version != version {
-		return nil
-	}
-	return s.ask(ctx)
 }
 
 // still reports whether the lease has ended since the mark.

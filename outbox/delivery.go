@@ -51,6 +51,7 @@ type claim struct {
 	content     smtpsend.Body          // unset with shared content until it is rendered
 	personal    render.Personalization // beside the shared content
 	unopened    error                  // of personal; nil: it was unpacked
+	rewritten   bool                   // its campaign has written the content and the envelope anew
 	text        string                 // as it was rendered from shared content
 	reservation string                 // of a limit, from an earlier attempt that had to wait
 	urgent      bool                   // an operator wants an attempt even while the account is held
@@ -187,7 +188,7 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 		return d.untried(ctx, c, err, "the account can't be used; the log says why")
 	}
 	c.window = d.windowOf(account)
-	if rests := d.campaignRests(ctx, c); rests != nil {
+	if rests := d.campaignRests(ctx, c, started, p); rests != nil {
 		return *rests
 	}
 	wait, err := d.heldBack(ctx, c, account)
@@ -269,6 +270,9 @@ func failureOf(got routing.Sent) error {
 func (d *Delivery) written(ctx context.Context, c *claim, owner dkim.Owner) error {
 	if err := cmp.Or(c.unopened, d.opens(ctx, c.content)); err != nil {
 		return err
+	}
+	if c.rewritten {
+		return nil
 	}
 	if c.shared == "" {
 		return d.change(ctx, c, owner)

@@ -110,6 +110,7 @@ var (
 	errNoSender  = errors.New("the account has lost the sender")
 	errUnwritten = errors.New("the message can't be written")
 	errTooLate   = errors.New("the time to deliver by has passed")
+	errNotTheirs = errors.New("the campaign is not for the recipient any more")
 	errInDoubt   = errors.New(
 		"the attempt before died between the final dot and the reply; the message may have been delivered")
 	errLost   = fmt.Errorf("the worker died %d times while sending this message", maxLost)
@@ -120,8 +121,8 @@ var (
 // endCodes are the codes of these faults in the API.
 var endCodes = map[error]string{
 	errNoGateway: "ENOGATEWAY", errNoAccount: "ENOACCOUNT", errNoSender: "ENOSENDER", errUnwritten: "EMESSAGE",
-	errTooLate: "EDELIVERBY", errResent: "ERESENT", errInDoubt: "EINDOUBT", errLost: "EINTERNAL",
-	errDoubts: "EINDOUBT",
+	errTooLate: "EDELIVERBY", errNotTheirs: "ECAMPAIGN", errResent: "ERESENT", errInDoubt: "EINDOUBT",
+	errLost: "EINTERNAL", errDoubts: "EINDOUBT",
 }
 
 // endCode returns the code of an error that is one of these faults; "" for any other.
@@ -191,7 +192,7 @@ func (d *decision) sort(c *claim, t attempted, se *smtpsend.Error) {
 	for _, i := range c.status.having(rcptQueued) {
 		r := &d.status.Recipients[i]
 		if entry := t.suppressed[i]; entry != nil {
-			r.Status, r.Response = rcptSuppressed, explain(entry)
+			r.Status, r.Response = rcptSuppressed, Explain(entry)
 			continue
 		}
 		r.Attempts++

@@ -224,7 +224,7 @@ func (in *Intake) encode(m *newMessage) error {
 		first = m.result.memo()
 	}
 	m.args = acceptArgs{
-		ID: m.id, Now: now, Due: due, Lane: m.lane, Account: m.envelope.Account, Max: m.attempts,
+		ID: m.id, Now: now, Due: due, Lane: m.lane, Account: m.envelope.Account, Max: m.attempts, Made: m.made,
 		Gateway: m.gateway, Envelope: env, Content: content, LiveMost: in.limit(m.partition),
 		Fingerprint: m.fingerprint, Memo: first, Merge: m.merge, Window: cmp.Or(m.window, in.opts.Window),
 		MemoryShare: in.countBytes(len(content)),

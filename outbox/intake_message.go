@@ -112,7 +112,8 @@ type newMessage struct {
 	personal    render.Personalization // what it has beside the shared content
 	lane        api.Lane
 	gateway     string
-	attempts    int
+	attempts    int // at most
+	made        int // of them, before it was handed in
 	window      int // of its account, see Options.Window
 	size        int // bytes as it is sent
 	quotas      []quota

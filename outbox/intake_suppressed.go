@@ -134,7 +134,7 @@ func (in *Intake) skipArgs(m *newMessage) (args skipArgs, _ error) {
 	now := in.clock.Now()
 	st := newStatus(m.envelope)
 	for i, entry := range m.stopped {
-		st.Recipients[i].Status, st.Recipients[i].Response = rcptSuppressed, explain(entry)
+		st.Recipients[i].Status, st.Recipients[i].Response = rcptSuppressed, Explain(entry)
 	}
 	r := row{
 		id: m.id, lane: m.lane, created: redisdb.Millis(now), planned: redisdb.Millis(now), max: m.attempts,

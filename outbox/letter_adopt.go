@@ -11,8 +11,8 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// Adopt makes a message of the outbox of one that a relay put off: it is tried again from a time on, with an
-// attempt less than others. A message that was adopted before stays as it is, so that Adopt may be repeated.
+// Adopt makes a message of the outbox of one that a relay put off: it is tried again from a time on, with the
+// attempt that was made counted. A message that was adopted before stays as it is, so that Adopt may be repeated.
 func (l *Letter) Adopt(ctx context.Context, a Addressee, due time.Time) error {
 	s := l.letters
 	e, err := l.envelope(a)
@@ -32,11 +32,27 @@ func (l *Letter) Adopt(ctx context.Context, a Addressee, due time.Time) error {
 	}
 	m := &newMessage{id: a.ID, partition: s.partition(a.ID), envelope: e, shared: content,
 		personal: personal, lane: api.Bulk, gateway: l.shared.Gateway, window: s.windowOf(l.account), size: e.Size,
-		attempts: max(1, cmp.Or(l.shared.Attempts, s.opts.Attempts())-1), due: redisdb.Millis(due)}
+		attempts: cmp.Or(l.shared.Attempts, s.opts.Attempts()), made: 1, due: redisdb.Millis(due)}
 	if err := s.intake.encode(m); err != nil {
 		return err
 	}
 	m.unlook() // they were asked for this mail, and are again before the next attempt
 	s.intake.enter(ctx, []*newMessage{m})
 	return m.result.Err
+}
+
+// Turn makes a message that was adopted go as the letter says now, to an addressee.
+func (l *Letter) Turn(a Addressee) Turn {
+	return Turn{write: func(ctx context.Context, date time.Time) (rewritten, error) {
+		a.Date = date
+		e, err := l.envelope(a)
+		if err != nil {
+			return rewritten{}, err
+		}
+		m, words, err := l.write(ctx, a, &e)
+		if err != nil {
+			return rewritten{}, err
+		}
+		return rewritten{envelope: e, gateway: l.shared.Gateway, raw: m.Raw, text: words.Text}, nil
+	}}
 }

@@ -1,7 +1,9 @@
 package outbox
 
 import (
+	"context"
 	"slices"
+	"time"
 
 	"github.com/postroom/postroom/api/event"
 )
@@ -11,6 +13,24 @@ type CampaignMail struct {
 	event.Campaign
 	Events  string `json:"events,omitempty"`  // which events leave Postroom: EventsNone, EventsEnds, EventsAll
 	KeepLog bool   `json:"keepLog,omitempty"` // it enters the email log and the search index
+}
+
+// Turn is what a campaign says, directly before an attempt, of a message that was adopted for it. The zero value
+// means that the message goes as it is stored. See Letter.Turn.
+type Turn struct {
+	Until  time.Time // it waits until then; zero: it does not
+	Reason string    // why it waits, or why it must not be sent any more
+	Over   bool      // it must not be sent any more
+
+	write func(ctx context.Context, date time.Time) (rewritten, error) // nil: it goes as it is stored
+}
+
+// rewritten is a message as its campaign has it now.
+type rewritten struct {
+	envelope envelope
+	gateway  string
+	raw      []byte
+	text     string
 }
 
 // Which events about the mail of a campaign go to webhooks.

@@ -61,7 +61,7 @@ type Parts struct {
 	Tokens       *signedtoken.Ring  // signs links, pixels and return paths; nil: there are none
 	// Campaign reports whether the run that a message is of goes on; nil: all do
 	// and Conflict if the message must not be sent any more
-	Campaign func(ctx context.Context, messageID string) (bool, error)
+	Campaign func(ctx context.Context, messageID string) (Turn, error)
 	// MayReplay returns Conflict if a dead letter of a campaign must not be replayed; nil: all may be
 	MayReplay func(ctx context.Context, messageID string) error
 	Ring      *seal.Ring // opens sealed contents; nil: none are sealed

@@ -55,7 +55,7 @@ var (
 type (
 	acceptArgs struct {
 		ID, Account, Gateway, Envelope, Shared, Epoch, Event string
-		Rank                                                 int `lua:",omitzero"`
+		Rank, Made                                           int `lua:",omitzero"`
 		Now                                                  time.Time
 		Due                                                  int64
 		Lane                                                 api.Lane

@@ -63,8 +63,8 @@ func (c *changeEvents) suppressed(r row, stopped map[int]*suppression.Entry) err
 	return nil
 }
 
-// explain describes an entry of the suppressions for the log.
-func explain(e *suppression.Entry) string {
+// Explain describes an entry of the suppressions for the log.
+func Explain(e *suppression.Entry) string {
 	words := []string{"suppressed: " + string(e.Reason)}
 	switch {
 	case e.List != "":

@@ -21,7 +21,7 @@ type Selection struct {
 	Account                   string
 	Lists, ExcludeLists       []string
 	Segments, ExcludeSegments []string
-	Began                     time.Time // subscriptions that are later do not count; zero: all count
+	Began                     time.Time // whoever was not subscribed then does not count; zero: all count
 }
 
 // Choice is a selection that is ready to be applied. It is not safe for concurrent use.
@@ -30,7 +30,7 @@ type Choice struct {
 	judge                     *judge
 	lists, excludeLists       []*List
 	segments, excludeSegments []segment.Rule
-	began, now                time.Time
+	began                     time.Time
 }
 
 // Person is somebody whom a campaign goes to.
@@ -46,7 +46,7 @@ type Person struct {
 
 // Choose prepares a selection. A list or segment that does not exist, or is of another account: NotFound.
 func (s Finder) Choose(ctx context.Context, sel Selection) (*Choice, error) {
-	c := &Choice{account: sel.Account, began: sel.Began, now: s.now()}
+	c := &Choice{account: sel.Account, began: sel.Began}
 	var err error
 	if c.lists, err = s.Lists.these(ctx, sel.Account, sel.Lists); err != nil {
 		return nil, err
@@ -115,17 +115,42 @@ func (s Finder) People(ctx context.Context, c *Choice, from, end uint32, most in
 	if err != nil {
 		return nil, from, err
 	}
-	c.judge.forget()
 	next := end
 	if len(pages) > most {
 		pages, next = pages[:most], pages[most]*pageSize
 	}
+	people, err := s.choices(ctx, c, pages, func(ordinal uint32) bool { return ordinal >= from && ordinal < end })
+	if err != nil {
+		return nil, from, err
+	}
+	return people, next, nil
+}
+
+// These returns the people of a choice among some ordinals of one chunk, which are in order, as they are now.
+// Its errors are those of People.
+func (s Finder) These(ctx context.Context, c *Choice, ordinals []uint32) ([]Person, error) {
+	var pages []uint32
+	for _, ordinal := range ordinals {
+		if page := ordinal / pageSize; len(pages) == 0 || pages[len(pages)-1] != page {
+			pages = append(pages, page)
+		}
+	}
+	return s.choices(ctx, c, pages, func(ordinal uint32) bool {
+		_, is := slices.BinarySearch(ordinals, ordinal)
+		return is
+	})
+}
+
+// choices returns the people of a choice on pages of a chunk, among the ordinals that of is true for.
+func (s Finder) choices(ctx context.Context, c *Choice, pages []uint32, of func(ordinal uint32) bool) (
+	[]Person, error) {
+	c.judge.forget()
 	var people []Person
 	for batch := range slices.Chunk(pages, walkPages) {
-		_, _, err := s.walkBatch(ctx, c.account, members{}, from, batch, func(ordinal uint32, r *record) (bool,
+		_, _, err := s.walkBatch(ctx, c.account, members{}, 0, batch, func(ordinal uint32, r *record) (bool,
 			error) {
-			if ordinal >= end {
-				return false, nil
+			if !of(ordinal) {
+				return true, nil
 			}
 			p, ok, err := s.chosen(ctx, c, ordinal, r)
 			if ok {
@@ -135,10 +160,10 @@ func (s Finder) People(ctx context.Context, c *Choice, from, end uint32, most in
 			return true, err
 		})
 		if err != nil {
-			return nil, from, err
+			return nil, err
 		}
 	}
-	return people, next, nil
+	return people, nil
 }
 
 // chosenPages returns the pages of the chunk of an ordinal, from that on, that have people of the lists.
@@ -178,13 +203,13 @@ func (s Finder) chosenPages(ctx context.Context, c *Choice, from, end uint32) ([
 func (s Finder) chosen(ctx context.Context, c *Choice, ordinal uint32, r *record) (Person, bool, error) {
 	p := Person{Email: r.email, Name: r.name, Locale: r.locale, TZ: r.tz, Attributes: r.attributes, Tags: r.tags}
 	for _, list := range c.lists {
-		sub := r.on(list.Number)
-		early := sub != nil && (c.began.IsZero() || sub.since <= seconds(c.began))
+		is := r.stateOn(list.Number)
+		was := c.began.IsZero() || r.subscribedAt(list.Number, seconds(c.began))
 		switch {
-		case sub == nil:
-		case sub.state == Subscribed && early && (p.ListID == "" || p.Left):
+		case !was:
+		case is == Subscribed && (p.ListID == "" || p.Left):
 			p.ListID, p.Left = list.ListID, false
-		case sub.state == Left && !early && p.ListID == "" && wasSubscribed(r, list.Number):
+		case is == Left && !c.began.IsZero() && p.ListID == "":
 			p.ListID, p.Left = list.ListID, true
 		}
 	}
@@ -203,7 +228,8 @@ func (s Finder) chosen(ctx context.Context, c *Choice, ordinal uint32, r *record
 	if err != nil {
 		return p, false, err
 	}
-	holds := func(rule segment.Rule) bool { return rule.Holds(judged, c.now) }
+	now := s.now()
+	holds := func(rule segment.Rule) bool { return rule.Holds(judged, now) }
 	in := len(c.segments) == 0 || slices.ContainsFunc(c.segments, holds)
 	return p, in && !slices.ContainsFunc(c.excludeSegments, holds), nil
 }
@@ -237,7 +263,7 @@ func (s Finder) person(ctx context.Context, account string, ordinal uint32, r *r
 	if err != nil {
 		return Person{}, err
 	}
-	p, _, err := s.chosen(ctx, &Choice{account: account, lists: lists, now: s.now()}, ordinal, r)
+	p, _, err := s.chosen(ctx, &Choice{account: account, lists: lists}, ordinal, r)
 	p.Ordinal, p.ID = ordinal, idOf(ordinal)
 	return p, err
 }

@@ -71,6 +71,24 @@ func (r *record) stateOn(list uint32) State {
 	return None
 }
 
+// subscribedAt reports whether the subscriber was on a list at the end of a second, as far as earlier states are
+// kept.
+func (r *record) subscribedAt(list, at uint32) bool {
+	was := false
+	for _, states := range [...][]subscription{r.past, r.lists} {
+		for _, s := range states {
+			if s.list != list {
+				continue
+			}
+			if s.since > at {
+				return was
+			}
+			was = s.state == Subscribed
+		}
+	}
+	return was
+}
+
 // set replaces the state on a list. The earlier one becomes past.
 func (r *record) set(s subscription) {
 	old := r.on(s.list)

@@ -9,7 +9,7 @@
 //	waiting ── claim ──▶ taken ── mark ──▶ at dot ── settle ──▶ sent, bounced, failed
 //	   ▲                   │  │               └─ no reply ─▶ in doubt ── settle ──▶ sent
 //	   └── give back ◀─────┘  └── settle ──▶ suppressed, unsubscribed, bounced, failed
-//	deferred ◀── settle ── taken, at dot;  then ──▶ sent, bounced, failed, suppressed, cancelled
+//	deferred ◀── settle ── taken, at dot;  then ──▶ sent, bounced, failed, suppressed, unsubscribed, cancelled
 //	   ▲─────── replay of a dead letter ─────────────────── bounced, failed
 //
 // # Promises

@@ -60,7 +60,7 @@ var before = map[State][]State{
 	Sent:         {AtDot, InDoubt, Deferred},
 	Deferred:     {Taken, AtDot},
 	Suppressed:   {Taken, Deferred},
-	Unsubscribed: {Taken},
+	Unsubscribed: {Taken, Deferred},
 	Bounced:      {Taken, AtDot, Deferred, InDoubt, Sent},
 	Failed:       {Taken, AtDot, Deferred},
 	InDoubt:      {AtDot},

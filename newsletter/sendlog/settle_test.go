@@ -37,7 +37,7 @@ func TestOnlySomeStatesFollowEach(t *testing.T) {
 		Taken:        "....*****..",
 		AtDot:        ".*.**..***.",
 		Sent:         ".......*...",
-		Deferred:     "...*.*.**.*",
+		Deferred:     "...*.****.*",
 		Suppressed:   "...........",
 		Unsubscribed: "...........",
 		Bounced:      "...........",

@@ -3,7 +3,7 @@
 -- KEYS[1] message hash, then the idempotency key (absent without one), then the keys of the suppressions to look
 --         at (see look.lua there; absent if look_each is empty)
 -- ARGV: id now due lane account max gateway envelope content live_most fingerprint memo merge memory_share shared epoch window rank
--- ARGV: size token day quotas partitions addressed keep_addressed event look_each look_fields...
+-- ARGV: made size token day quotas partitions addressed keep_addressed event look_each look_fields...
 --   content       '': it is in the incoming key
 --   live_most     limit of live messages of this partition; '': none
 --   fingerprint   of the body under the key, see same; '': there is no key
@@ -11,6 +11,7 @@
 --   merge         hash of the key of the mail merge under which the message has a place; '': none
 --   memory_share  share of Redis' maxmemory that may be used; '': not checked
 --   rank          of its priority, see turn; '': normal
+--   made          attempts that were made before; '': none
 --   shared        the shared content that the message is rendered from; '': its content is the message
 --   event         '': none
 --   size          bytes of the message as it is sent
@@ -104,6 +105,7 @@ end
 note('gateway', gateway)
 note('shared', shared)
 note('rank', rank)
+note('attempts', made)
 note('size', size)
 note('token', token)
 note('v', version)

@@ -1,0 +1,80 @@
+package newsletter
+
+import (
+	"context"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/newsletter/sendlog"
+	"github.com/postroom/postroom/outbox"
+)
+
+// pausedAgain is when the message of a deferred person is tried again whose campaign is paused.
+const pausedAgain = 30 * time.Second
+
+// Turn says what is to be done with the message of a deferred person directly before an attempt. The person is
+// judged as at the first attempt, and gets what the campaign says now. Mail of no campaign goes as it is.
+// Conflict: a later run has the person, or may have.
+func (c *Campaigns) Turn(ctx context.Context, messageID string) (outbox.Turn, error) {
+	at, err := c.about(ctx, messageID)
+	if err != nil || at == nil {
+		return outbox.Turn{}, err
+	}
+	one, err := c.find(ctx, "", at.c.id)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return outbox.Turn{}, nil
+	case err != nil:
+		return outbox.Turn{}, err
+	case one.State != api.CampaignSending && one.State != api.CampaignSent:
+		return outbox.Turn{Until: c.opts.Now().Add(pausedAgain), Reason: "its campaign is paused or held"}, nil
+	}
+	// before a later run is looked at
+	if err := c.Log.Reopened(ctx, at.run, at.chunk, at.offset); err != nil {
+		return outbox.Turn{}, err
+	}
+	if err := c.resent(ctx, one, at); err != nil {
+		return outbox.Turn{}, err
+	}
+	if one.State == api.CampaignSent || one.key() != at.run {
+		return outbox.Turn{}, nil // its run is over: an operator replays the message as it is stored
+	}
+	w := c.turns.of(one.id)
+	if w == nil || w.key != one.key() || w.c.Gate != one.Gate {
+		if w, err = c.keeper.newWalk(ctx, one); err != nil {
+			return outbox.Turn{}, err
+		}
+	}
+	return c.keeper.turnOf(ctx, w, at)
+}
+
+// turnOf is Turn for the run of a walk.
+func (c *keeper) turnOf(ctx context.Context, w *walk, at *place) (outbox.Turn, error) {
+	now := c.opts.Now()
+	due, again, err := c.reread(ctx, w, at.chunk, []uint32{at.ordinal})
+	if err != nil {
+		return outbox.Turn{}, err
+	}
+	if w.c.Window != nil && w.c.Window.Of != "recipient" {
+		again = w.window.Next(now, w.zone)
+	}
+	switch {
+	case len(due) == 0 && again.IsZero():
+		return c.over(ctx, w, at, sendlog.Move{To: sendlog.Failed,
+			Why: "the campaign is not for the person any more"})
+	case len(due) > 0 && due[0].Left:
+		move, _ := w.stops(due[0], nil)
+		return c.over(ctx, w, at, move)
+	case again.After(now):
+		return outbox.Turn{Until: again, Reason: "its window is closed"}, nil
+	}
+	a, err := c.addressee(w, due[0])
+	return w.letterOf(at.ordinal).Turn(a), err
+}
+
+// over settles a deferred person to whom the campaign does not go any more.
+func (c *keeper) over(ctx context.Context, w *walk, at *place, move sendlog.Move) (outbox.Turn, error) {
+	move.Offset = at.offset
+	return outbox.Turn{Over: true, Reason: move.Why}, c.Log.Ended(ctx, w.key, at.chunk, move)
+}

@@ -1,0 +1,255 @@
+package newsletter
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/schedule"
+	"github.com/postroom/postroom/newsletter/audience"
+	"github.com/postroom/postroom/newsletter/sendlog"
+	"github.com/postroom/postroom/outbox"
+	"github.com/postroom/postroom/outbox/suppression"
+)
+
+// freshFor is how long ago people may have been read who are claimed or mailed.
+const freshFor = time.Second
+
+// pages is how many pages of 32 subscribers a walk reads at once: no more than it needs before they are old.
+func (w *walk) pages() int {
+	if w.c.Rate > 0 {
+		return int(min(stretchPages, 2+w.c.Rate/32))
+	}
+	return stretchPages
+}
+
+// read reads the next people of a chunk.
+func (c *keeper) read(ctx context.Context, w *walk, chunk, size int) error {
+	if w.to == w.at {
+		w.read = c.opts.Now()
+	}
+	from, end := uint32(chunk*sendlog.ChunkSize+w.to), uint32(chunk*sendlog.ChunkSize+size)
+	people, next, err := c.Audience.People(ctx, w.choice, from, end, w.pages())
+	if err != nil {
+		return err
+	}
+	due, again, err := c.whoseTurn(ctx, w, chunk, people)
+	if err != nil {
+		return err
+	}
+	if w.again.IsZero() || !again.IsZero() && again.Before(w.again) {
+		w.again = again
+	}
+	w.buffer = append(w.buffer, due...)
+	w.to = int(next) - chunk*sendlog.ChunkSize
+	return nil
+}
+
+// reread returns those people of a chunk whose turn it is now, as they are now, and when to look again at the
+// others; zero: never.
+func (c *keeper) reread(ctx context.Context, w *walk, chunk int, ordinals []uint32) ([]audience.Person,
+	time.Time, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	people, err := c.Audience.These(ctx, w.choice, ordinals)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return c.whoseTurn(ctx, w, chunk, people)
+}
+
+// whoseTurn returns the people of a chunk to whom the run goes now, and when to look again at others; zero: never.
+func (c *keeper) whoseTurn(ctx context.Context, w *walk, chunk int, people []audience.Person) (
+	due []audience.Person, again time.Time, err error) {
+	if err := c.readSets(ctx, w, chunk); err != nil {
+		return nil, again, err
+	}
+	now := c.opts.Now()
+	for _, p := range people {
+		if !w.wanted(p) {
+			continue
+		}
+		opens := w.opens(p, now)
+		if w.c.variantOf(w.key.Number, p.Ordinal) == undecided {
+			opens = forWinner
+		}
+		if !opens.After(now) {
+			due = append(due, p)
+		} else if again.IsZero() || opens.Before(again) {
+			again = opens
+		}
+	}
+	return due, again, nil
+}
+
+// opens returns when a person may be mailed, as the window says.
+func (w *walk) opens(p audience.Person, now time.Time) time.Time {
+	if w.c.Window == nil || w.c.Window.Of != "recipient" {
+		return now
+	}
+	zone, err := schedule.Zone(p.TZ)
+	if err != nil {
+		zone = w.zone
+	}
+	return w.window.Next(now, zone)
+}
+
+// readSets reads who got other campaigns, and the runs before, of a chunk.
+func (c *keeper) readSets(ctx context.Context, w *walk, chunk int) error {
+	now := c.opts.Now()
+	if w.setsOf == chunk && now.Sub(w.setsAt) < freshFor || len(w.excluded)+len(w.earlier) == 0 {
+		return nil
+	}
+	w.sets, w.opened = map[sendlog.Run][]sendlog.State{}, map[sendlog.Run]sendlog.Set{}
+	for _, run := range slices.Concat(w.excluded, w.earlier) {
+		states, err := c.Log.States(ctx, run, chunk)
+		if err != nil {
+			return err
+		}
+		w.sets[run] = states
+		if w.c.run().To == toNotOpened {
+			if w.opened[run], err = c.Log.Bits(ctx, run, chunk, sendlog.Opened); err != nil {
+				return err
+			}
+		}
+	}
+	w.setsOf, w.setsAt = chunk, now
+	return nil
+}
+
+// got reports whether a person got a mail of a run, or may have.
+func (w *walk) got(run sendlog.Run, offset int) bool {
+	states := w.sets[run]
+	if offset >= len(states) {
+		return false
+	}
+	switch states[offset] {
+	case sendlog.Sent, sendlog.Deferred, sendlog.AtDot, sendlog.InDoubt:
+		return true
+	}
+	return false
+}
+
+// wanted reports whether the run goes to a person of its lists: the person got no excluded campaign, and had
+// in the runs before what the run is for.
+func (w *walk) wanted(p audience.Person) bool {
+	_, offset := sendlog.ChunkOf(p.Ordinal)
+	for _, run := range w.excluded {
+		if w.got(run, offset) {
+			return false
+		}
+	}
+	if len(w.earlier) == 0 {
+		return true
+	}
+	had, got, opened := sendlog.Waiting, false, false // in the last run that had the person
+	for _, run := range w.earlier {
+		if states := w.sets[run]; offset < len(states) && states[offset] != sendlog.Waiting {
+			had = states[offset]
+		}
+		got = got || w.got(run, offset)
+		opened = opened || w.opened[run].Has(offset)
+	}
+	switch w.c.run().To {
+	case toFailed:
+		return had == sendlog.Failed && !got
+	case toInDoubt:
+		return had == sendlog.InDoubt
+	case toNotOpened:
+		return had == sendlog.Sent && !opened
+	}
+	return !got && had == sendlog.Waiting
+}
+
+// ask asks the suppressions about people without a result. version is that of the suppressions before.
+func (s *sheet) ask(ctx context.Context, version string, people []audience.Person) error {
+	byList := map[string][]audience.Person{}
+	for _, p := range people {
+		if _, o := sendlog.ChunkOf(p.Ordinal); !s.settled[o] && !p.Left {
+			byList[p.ListID] = append(byList[p.ListID], p)
+		}
+	}
+	for list, people := range byList {
+		addresses := make([]string, len(people))
+		for i, p := range people {
+			addresses[i] = p.Email
+		}
+		found, err := s.c.Outbox.Stopped(ctx, s.w.c.Account, list, addresses)
+		if err != nil {
+			return err
+		}
+		for i, entry := range found {
+			_, o := sendlog.ChunkOf(people[i].Ordinal)
+			s.barred[o] = entry
+		}
+	}
+	s.version, s.asked = version, true
+	return nil
+}
+
+// now returns a person as they are now, with the suppression that stops the mail, or nil. The person is read
+// again if that was long ago, and asked about again if somebody was suppressed since. nil: it is not the
+// person's turn any more.
+func (s *sheet) now(ctx context.Context, ordinal uint32) (*audience.Person, *suppression.Entry, error) {
+	version, err := s.c.suppressionVersion(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := s.c.opts.Now(); now.Sub(s.read) > freshFor {
+		var ordinals []uint32
+		for _, p := range s.people {
+			if _, o := sendlog.ChunkOf(p.Ordinal); !s.settled[o] {
+				ordinals = append(ordinals, p.Ordinal)
+			}
+		}
+		if s.people, _, err = s.c.reread(ctx, s.w, s.Chunk, ordinals); err != nil {
+			return nil, nil, err
+		}
+		s.read, s.asked = now, false
+	}
+	i := slices.IndexFunc(s.people, func(p audience.Person) bool { return p.Ordinal == ordinal })
+	if i < 0 {
+		return nil, nil, nil
+	}
+	switch {
+	case s.c.Suppressions.VersionKey() == "":
+		err = s.ask(ctx, version, s.people[i:i+1])
+	case s.version != version || !s.asked:
+		err = s.ask(ctx, version, s.people)
+	}
+	_, o := sendlog.ChunkOf(ordinal)
+	return &s.people[i], s.barred[o], err
+}
+
+// suppressionVersion returns the version of the suppressions; empty in a Cluster, which has none.
+func (c *keeper) suppressionVersion(ctx context.Context) (string, error) {
+	key := c.Suppressions.VersionKey()
+	if key == "" {
+		return "", nil
+	}
+	all, err := c.DB.Client().MGet(ctx, key).Result()
+	if err != nil {
+		return "", redisdb.Failed(err, "read the version of the suppressions")
+	}
+	version, _ := all[0].(string)
+	return version, nil
+}
+
+// stops returns the state of a person who is not to be mailed, and whether it is one. Whoever left by their own
+// wish while the run was under way is unsubscribed, whatever way they took.
+func (w *walk) stops(p audience.Person, barred *suppression.Entry) (sendlog.Move, bool) {
+	_, offset := sendlog.ChunkOf(p.Ordinal)
+	began := w.c.run().Began.Truncate(time.Second) // as exact as the times of suppressions
+	switch {
+	case p.Left:
+		return sendlog.Move{Offset: offset, To: sendlog.Unsubscribed, Why: "left list " + p.ListID}, true
+	case barred == nil:
+		return sendlog.Move{}, false
+	case barred.Reason == suppression.Unsubscribe && !barred.Created.Before(began):
+		return sendlog.Move{Offset: offset, To: sendlog.Unsubscribed, Why: cut(outbox.Explain(barred))}, true
+	}
+	return sendlog.Move{Offset: offset, To: sendlog.Suppressed, Why: cut(outbox.Explain(barred))}, true
+}
