@@ -13,9 +13,9 @@ import (
 // pausedAgain is when the message of a deferred person is tried again whose campaign is paused.
 const pausedAgain = 30 * time.Second
 
-// Turn says what is to be done with the message of a deferred person directly before an attempt. The person is
-// judged as at the first attempt, and gets what the campaign says now. Mail of no campaign goes as it is.
-// Conflict: a later run has the person, or may have.
+// Turn says what is to be done with the message of a deferred person directly before an attempt. The
+// person is judged as at the first attempt, and gets what the campaign says now. Mail of no campaign goes
+// as it is. Conflict: a later run has the person, or may have.
 func (c *Campaigns) Turn(ctx context.Context, messageID string) (outbox.Turn, error) {
 	at, err := c.about(ctx, messageID)
 	if err != nil || at == nil {

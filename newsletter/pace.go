@@ -88,9 +88,9 @@ func (c *keeper) mayTake(ctx context.Context, w *walk, now time.Time) int {
 // turnLength is how much mail of a campaign's rate goes at once: less makes more round trips, more is uneven.
 const turnLength = 100 * time.Millisecond
 
-// takeTurns pays for the mails whose time has come, and reserves turns for a second ahead. So the rate is kept
-// even if a postman comes late. Each start of a run has a scope of its own, so nobody waits for turns that were
-// reserved before a pause, or at another rate.
+// takeTurns pays for the mails whose time has come, and reserves turns for a second ahead. So the rate is
+// kept even if a postman comes late. Each start of a run has a scope of its own, so nobody waits for
+// turns that were reserved before a pause, or at another rate.
 func (c *keeper) takeTurns(ctx context.Context, w *walk, now time.Time) error {
 	turn := max(1, int(w.c.Rate*turnLength.Seconds()))
 	scope := limits.Scope{Name: fmt.Sprintf("campaign:%s:%d", w.c.id, w.c.Gate),
@@ -188,7 +188,9 @@ func (p *places) keep(one reserved) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at, _ := slices.BinarySearchFunc(p.all, one, func(a, b reserved) int { return cmp.Or(a.at.Compare(b.at), -1) })
+	at, _ := slices.BinarySearchFunc(p.all, one, func(a, b reserved) int {
+		return cmp.Or(a.at.Compare(b.at), -1) // after those of the same time
+	})
 	p.all = slices.Insert(p.all, at, one)
 }
 

@@ -59,7 +59,8 @@ func (c *keeper) reread(ctx context.Context, w *walk, chunk int, ordinals []uint
 	return c.whoseTurn(ctx, w, chunk, people)
 }
 
-// whoseTurn returns the people of a chunk to whom the run goes now, and when to look again at others; zero: never.
+// whoseTurn returns the people of a chunk to whom the run goes now, and when to look again at others;
+// zero: never.
 func (c *keeper) whoseTurn(ctx context.Context, w *walk, chunk int, people []audience.Person) (
 	due []audience.Person, again time.Time, err error) {
 	if err := c.readSets(ctx, w, chunk); err != nil {
@@ -238,8 +239,8 @@ func (c *keeper) suppressionVersion(ctx context.Context) (string, error) {
 	return version, nil
 }
 
-// stops returns the state of a person who is not to be mailed, and whether it is one. Whoever left by their own
-// wish while the run was under way is unsubscribed, whatever way they took.
+// stops returns the state of a person who is not to be mailed, and whether it is one. Whoever left by
+// their own wish while the run was under way is unsubscribed, whatever way they took.
 func (w *walk) stops(p audience.Person, barred *suppression.Entry) (sendlog.Move, bool) {
 	_, offset := sendlog.ChunkOf(p.Ordinal)
 	began := w.c.run().Began.Truncate(time.Second) // as exact as the times of suppressions

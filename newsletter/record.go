@@ -177,7 +177,8 @@ func (c *book) change(ctx context.Context, bound, id string, edit func(*stored) 
 }
 
 // changeOnce is change, which others may precede too often: Conflict, code CampaignChanged.
-func (c *book) changeOnce(ctx context.Context, bound, id string, edit func(*stored) error) (*campaign, error) {
+func (c *book) changeOnce(ctx context.Context, bound, id string, edit func(*stored) error) (*campaign,
+	error) {
 	var next stored
 	err := c.store.Update(ctx, id, func(old *records.Record[stored]) (stored, error) {
 		next = old.Value

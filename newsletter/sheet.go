@@ -208,8 +208,8 @@ func (s *sheet) send(ctx, work context.Context, ordinal uint32) {
 	}
 }
 
-// attempt mails one person once, and reports whether to do so again: it waited for a connection or a limit. had
-// is the reservation of an earlier mail, and then that of this one.
+// attempt mails one person once, and reports whether to do so again: it waited for a connection or a
+// limit. had is the reservation of an earlier mail, and then that of this one.
 func (s *sheet) attempt(ctx, work context.Context, m *marks, p audience.Person, had *limits.Reservation,
 	tried time.Time) bool {
 	a, err := s.c.addressee(s.w, p)

@@ -12,7 +12,8 @@ import (
 )
 
 // Adopt makes a message of the outbox of one that a relay put off: it is tried again from a time on, with the
-// attempt that was made counted. A message that was adopted before stays as it is, so that Adopt may be repeated.
+// attempt that was made counted. A message that was adopted before stays as it is, so that Adopt may be
+// repeated.
 func (l *Letter) Adopt(ctx context.Context, a Addressee, due time.Time) error {
 	s := l.letters
 	e, err := l.envelope(a)

@@ -15,8 +15,8 @@ type CampaignMail struct {
 	KeepLog bool   `json:"keepLog,omitempty"` // it enters the email log and the search index
 }
 
-// Turn is what a campaign says, directly before an attempt, of a message that was adopted for it. The zero value
-// means that the message goes as it is stored. See Letter.Turn.
+// Turn is what a campaign says, directly before an attempt, of a message that was adopted for it. The
+// zero value means that the message goes as it is stored. See Letter.Turn.
 type Turn struct {
 	Until  time.Time // it waits until then; zero: it does not
 	Reason string    // why it waits, or why it must not be sent any more

@@ -71,8 +71,8 @@ func (r *record) stateOn(list uint32) State {
 	return None
 }
 
-// subscribedAt reports whether the subscriber was on a list at the end of a second, as far as earlier states are
-// kept.
+// subscribedAt reports whether the subscriber was on a list at the end of a second, as far as earlier
+// states are kept.
 func (r *record) subscribedAt(list, at uint32) bool {
 	was := false
 	for _, states := range [...][]subscription{r.past, r.lists} {
