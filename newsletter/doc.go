@@ -8,7 +8,8 @@
 //	draft ── send ──▶ sending ── walked, nobody left ──▶ sent ── resend ──▶ sending
 //	draft ── send at ──▶ scheduled ── due ──▶ sending
 //	sending ── pause ──▶ paused ── resume ──▶ sending
-//	sending ── too many bounces, complaints or faults; account or relay in trouble ──▶ held ── resume ──▶ sending
+//	sending ── too many bounces, complaints or faults; account or relay in trouble ──▶ held
+//	held ── resume ──▶ sending
 //	all of these ── cancel ──▶ cancelled
 //	scheduled ── content or account gone ──▶ failed
 //

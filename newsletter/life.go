@@ -72,7 +72,8 @@ func (c *life) startAt(one *campaign, text string) (time.Time, error) {
 	return at, nil
 }
 
-// ready returns why a caller can't start a campaign at a time, see refused. The campaign is bound from then on if the caller is.
+// ready returns why a caller can't start a campaign at a time, see refused. The campaign is bound from then
+// on if the caller is.
 func (c *contents) ready(ctx context.Context, bound string, one *campaign, at time.Time) error {
 	one.Bound = one.Bound || bound != ""
 	if err := c.mayName(ctx, one.Campaign, one.Bound); err != nil {

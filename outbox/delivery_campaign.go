@@ -47,7 +47,8 @@ func (d *Delivery) campaignRests(ctx context.Context, c *claim, started time.Tim
 		return &dec
 	}
 	fresh.envelope.Path = c.envelope.Path
-	c.envelope, c.gateway, c.content, c.text = fresh.envelope, fresh.gateway, smtpsend.Bytes(fresh.raw), fresh.text
+	c.envelope, c.gateway = fresh.envelope, fresh.gateway
+	c.content, c.text = smtpsend.Bytes(fresh.raw), fresh.text
 	c.rewritten, c.cleared = true, false // the address may be another one
 	return nil
 }

@@ -119,7 +119,8 @@ func (s Finder) People(ctx context.Context, c *Choice, from, end uint32, most in
 	if len(pages) > most {
 		pages, next = pages[:most], pages[most]*pageSize
 	}
-	people, err := s.choices(ctx, c, pages, func(ordinal uint32) bool { return ordinal >= from && ordinal < end })
+	people, err := s.choices(ctx, c, pages,
+		func(ordinal uint32) bool { return ordinal >= from && ordinal < end })
 	if err != nil {
 		return nil, from, err
 	}
