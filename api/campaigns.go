@@ -138,7 +138,7 @@ func CampaignUnderWay(state string) bool {
 type CampaignInfo struct {
 	Campaign
 	State   string         `json:"state" enum:"draft,scheduled,sending,paused,held,sent,cancelled,failed"`
-	Reason  string         `json:"reason,omitempty" doc:"Why it is held or failed: expired, bounces, complaints, faults, account, relay, content, winner, sender"`
+	Reason  string         `json:"reason,omitempty" doc:"Why it is held or failed: expired, bounces, complaints, faults, account, relay, content, winner, sender. While it is being sent: quota, if it waits for one"`
 	Detail  string         `json:"detail,omitempty" doc:"The reason in words"`
 	Run     int            `json:"run" doc:"How often it was sent; 0: not yet"`
 	At      *time.Time     `json:"at,omitempty" doc:"When it begins, of a scheduled one"`
@@ -203,6 +203,9 @@ type CampaignCopy struct {
 // CampaignStart says when a campaign begins.
 type CampaignStart struct {
 	At string // an instant (RFC 3339), or a wall clock such as 2026-12-24T08:00 in its zone; empty: now
+
+	Token      string      `query:"-"` // id by which the quota of the token is counted; the server sets it
+	TokenQuota *TokenQuota `query:"-"` // that quota; nil: it has none
 }
 
 // CampaignRun is a campaign as a verb left it.
@@ -251,6 +254,9 @@ type CampaignTest struct {
 	To         []string `json:"to" minItems:"1" maxItems:"20" doc:"Addresses that get it, with [Test] before the subject"`
 	Variant    string   `json:"variant,omitempty" maxLength:"32" doc:"Which variant; the first when absent"`
 	Subscriber string   `json:"subscriber,omitempty" maxLength:"512" doc:"Id or address of the person whom it is filled for; a person of its lists when absent"`
+
+	Token      string      `json:"-"` // as of CampaignStart
+	TokenQuota *TokenQuota `json:"-"`
 }
 
 // CampaignTested lists the mails of a test.
@@ -318,6 +324,9 @@ type CampaignSettled struct {
 type CampaignResend struct {
 	To      string `json:"to" enum:"failed,inDoubt,notOpened,newcomers" doc:"Who gets it: those it failed for, those in doubt, those that got it and are not known to have opened it, or who subscribed since"`
 	Subject string `json:"subject,omitempty" maxLength:"10240" doc:"Instead of its own"`
+
+	Token      string      `json:"-"` // as of CampaignStart
+	TokenQuota *TokenQuota `json:"-"`
 }
 
 // CampaignStatsQuery selects the numbers of a campaign.

@@ -46,7 +46,7 @@ func pausedRivals(t *testing.T, set map[string]string) *rivals {
 // refused with the same words, and the other account is not.
 func TestQuotasHoldEveryWayIn(t *testing.T) {
 	t.Parallel()
-	r := pausedRivals(t, map[string]string{"quotas.messages": "2"})
+	r := pausedRivals(t, map[string]string{"quotas.messages": "2", "serviceUrl": "https://mail.example.com"})
 	_, err := api.UpdateAccount.Do(t.Context(), r.admin,
 		api.AccountPatch{Quota: new(&api.Quota{Messages: new(3)})}, "b")
 	if err != nil {
@@ -102,6 +102,34 @@ func TestQuotasHoldEveryWayIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "there is room again", func() bool { return submit(r.a) == nil })
+	r.campaignLacksRoom(t)
+}
+
+// campaignLacksRoom fails the test unless a campaign of account a waits while two messages of it wait.
+func (r *rivals) campaignLacksRoom(t *testing.T) {
+	t.Helper()
+	later := mailFrom("", "ann@example.net")
+	later.SendAt = new(time.Now().Add(time.Hour))
+	var id string
+	for range 2 {
+		eventually(t, "there is room for a message of later", func() bool {
+			answer, err := api.Submit.Do(t.Context(), r.a, later)
+			id = answer.QueueID
+			return err == nil
+		})
+	}
+	r.relays["a"].Wait(3)
+	people(t, r.a, "lista", "ann@example.net")
+	draft(t, r.a, "c", "lista", nil)
+	sendNow(t, r.a, "c")
+	lacksRoom(t, r.a, "c", `account "a" is 2 messages waiting (messages), and 2 are used`)
+	if n := r.relays["a"].Count(); n != 3 {
+		t.Errorf("%d mails went out", n)
+	}
+	if _, err := api.CancelMessage.Do(t.Context(), r.a, id); err != nil {
+		t.Fatal(err)
+	}
+	reaches(t, r.a, "c", api.CampaignSent)
 }
 
 // metric returns the value of a metric.

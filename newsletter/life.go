@@ -39,11 +39,12 @@ func (c *life) Send(ctx context.Context, bound, id string, s api.CampaignStart) 
 	default:
 		return ran(one), nil
 	}
+	one.Token, one.TokenQuota = s.Token, s.TokenQuota
 	if err := c.ready(ctx, bound, one, at); err != nil {
 		return api.CampaignRun{}, err
 	}
 	if at.After(c.opts.Now()) {
-		return c.plan(ctx, bound, id, at)
+		return c.plan(ctx, one, at)
 	}
 	return c.begin(ctx, one, api.CampaignResend{})
 }
@@ -110,16 +111,18 @@ func (c *book) enliven(ctx context.Context, id string) error {
 	return redisdb.Failed(c.DB.Client().SAdd(ctx, liveKey(), id).Err(), "list campaign %s", id)
 }
 
-// plan schedules a campaign, or moves its time.
-func (c *life) plan(ctx context.Context, bound, id string, at time.Time) (api.CampaignRun, error) {
+// plan schedules a campaign as it was read, or moves its time.
+func (c *life) plan(ctx context.Context, before *campaign, at time.Time) (api.CampaignRun, error) {
+	id := before.id
 	if err := c.enliven(ctx, id); err != nil {
 		return api.CampaignRun{}, err
 	}
-	one, err := c.change(ctx, bound, id, func(s *stored) error {
+	one, err := c.change(ctx, "", id, func(s *stored) error {
 		if s.State != api.CampaignDraft && s.State != api.CampaignScheduled {
 			return wrongState(s, "schedule it")
 		}
-		s.State, s.At, s.Bound = api.CampaignScheduled, &at, s.Bound || bound != ""
+		s.State, s.At, s.Bound = api.CampaignScheduled, &at, s.Bound || before.Bound
+		s.Token, s.TokenQuota = before.Token, before.TokenQuota
 		return nil
 	})
 	if err != nil {
@@ -158,6 +161,7 @@ func (c *life) begin(ctx context.Context, before *campaign, again api.CampaignRe
 		s.State, s.At, s.Reason, s.Detail = api.CampaignSending, nil, "", ""
 		run.Began = now
 		s.Runs, s.Bound = append(s.Runs, run), s.Bound || before.Bound
+		s.Token, s.TokenQuota = before.Token, before.TokenQuota
 		s.Gate++
 		s.tell(event.CampaignStarted, now)
 		return nil

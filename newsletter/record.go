@@ -30,6 +30,9 @@ type stored struct {
 	Untold  []told     `json:"untold,omitempty"` // events that are to be emitted
 	// a caller who is bound to the account wrote or started it, so it names only the account's senders
 	Bound bool `json:"bound,omitempty"`
+	// of the token that started it: the id by which its quota is counted, and that quota; nil: it has none
+	Token      string          `json:"token,omitempty"`
+	TokenQuota *api.TokenQuota `json:"tokenQuota,omitempty"`
 }
 
 // sending is a run.

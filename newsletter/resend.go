@@ -30,6 +30,7 @@ func (c *Campaigns) Resend(ctx context.Context, bound, id string, in api.Campaig
 			"Campaign %q was sent %d times, which is the most",
 			id, mostRuns)
 	}
+	one.Token, one.TokenQuota = in.Token, in.TokenQuota
 	if err := c.ready(ctx, bound, one, time.Time{}); err != nil {
 		return api.CampaignRun{}, err
 	}

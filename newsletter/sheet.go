@@ -160,7 +160,9 @@ func (s *sheet) mail(ctx, work context.Context) {
 	if len(moves) > 0 {
 		s.settle(work, moves...)
 	}
-	s.sendAll(ctx, work, left)
+	if len(left) > 0 {
+		s.sendWithin(ctx, work, left)
+	}
 }
 
 // sendAll mails people, several at once. Each of its workers mails many: a new goroutine for each mail would

@@ -112,6 +112,7 @@ type walk struct {
 	mu     sync.Mutex
 	until  time.Time   // it rests until then
 	why    string      // in words
+	quota  *string     // which quota has no room; empty: all have, nil: not asked lately
 	paid   int         // mails that its rate allows now
 	ahead  []time.Time // when it allows more: each time those of a turn
 	places *places     // in the limits of its account and its relays
@@ -173,7 +174,9 @@ func (c *keeper) newWalk(ctx context.Context, one *campaign) (*walk, error) {
 		return nil, err
 	}
 	for i, frozen := range run.Letters {
-		letter, err := c.Outbox.Thaw(ctx, shared(as(one.Campaign, i), run.Subject, one.Bound), frozen)
+		sh := shared(as(one.Campaign, i), run.Subject, one.Bound)
+		sh.Token, sh.TokenQuota = one.Token, one.TokenQuota
+		letter, err := c.Outbox.Thaw(ctx, sh, frozen)
 		if err != nil {
 			return nil, err
 		}

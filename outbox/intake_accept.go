@@ -228,9 +228,12 @@ func (in *Intake) encode(m *newMessage) error {
 		Gateway: m.gateway, Envelope: env, Content: content, LiveMost: in.limit(m.partition),
 		Fingerprint: m.fingerprint, Memo: first, Merge: m.merge, Window: cmp.Or(m.window, in.opts.Window),
 		MemoryShare: in.countBytes(len(content)),
-		Size:        max(m.size, 1), Token: tokenOf(m.quotas), Day: now.UTC().Format(dayForm),
+		Size:        max(m.size, 1), Token: tokenOf(m.quotas),
 		Shared: shared, Epoch: firstEpoch, Event: queued, Rank: rank(m.envelope.Priority),
 		Addressed: m.envelope.addressed(), KeepAddressed: in.opts.keepAddressed(),
+	}
+	if !m.counted {
+		m.args.Day = now.UTC().Format(dayForm)
 	}
 	m.args.Quotas, m.args.Partitions = m.quotaCheck.args(m.partition)
 	if m.look = in.question(m); m.look != nil {

@@ -117,6 +117,7 @@ type newMessage struct {
 	window      int // of its account, see Options.Window
 	size        int // bytes as it is sent
 	quotas      []quota
+	counted     bool   // in the quotas of a day
 	due         int64  // Unix milliseconds; in the past: now
 	key         string // name of its idempotency key in Redis; empty: no key
 	merge       string // name of the key of the mail merge under which it has a place; empty: none

@@ -24,6 +24,7 @@ var (
 	acceptScript = redisdb.NewScript[acceptArgs, accepted]("outbox/accept", lua("accept"), prelude,
 		suppression.LookLua)
 	letterScript   = redisdb.NewScript[letterArgs, outcomeWord]("outbox/letter", lua("letter"), prelude)
+	reserveScript  = redisdb.NewScript[reserveArgs, reserved]("outbox/reserve", lua("reserve"), prelude)
 	shareScript    = redisdb.NewScript[shareArgs, int]("outbox/share", lua("share"), prelude)
 	claimScript    = redisdb.NewScript[claimKeyArgs, outcomeWord]("outbox/claim", lua("claim"), prelude)
 	withholdScript = redisdb.NewScript[withholdArgs, withheld]("outbox/withhold", lua("withhold"), prelude)
@@ -73,7 +74,16 @@ type (
 	// First is what is full; with OVER, see the prelude.
 	accepted   struct{ Word, First, State string }
 	letterArgs struct{ Letter, Name string }
-	shareArgs  struct {
+	// First is that of accepted.
+	reserved struct {
+		Word, First string
+		Messages    int
+	}
+	reserveArgs struct {
+		Account, Token, Day, Quotas, Partitions string
+		Most                                    int
+	}
+	shareArgs struct {
 		Name    string
 		Content []byte
 	}

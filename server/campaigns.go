@@ -86,7 +86,9 @@ type sendCampaignInput struct {
 }
 
 func (r campaignRoutes) sendCampaign(ctx context.Context, in *sendCampaignInput) (api.CampaignRun, error) {
-	return r.campaigns.Send(ctx, boundTo(ctx), in.Campaign, api.CampaignStart{At: in.At})
+	by := grantOf(ctx)
+	return r.campaigns.Send(ctx, boundTo(ctx), in.Campaign, api.CampaignStart{At: in.At, Token: by.QuotaID,
+		TokenQuota: by.Quota})
 }
 
 func (r campaignRoutes) pauseCampaign(ctx context.Context, in *campaignInput) (api.CampaignRun, error) {
@@ -123,6 +125,7 @@ type testCampaignInput struct {
 func (*testCampaignInput) namesPeople() {}
 
 func (r campaignRoutes) testCampaign(ctx context.Context, in *testCampaignInput) (api.CampaignTested, error) {
+	in.Body.Token, in.Body.TokenQuota = grantOf(ctx).QuotaID, grantOf(ctx).Quota
 	return r.campaigns.Test(ctx, boundTo(ctx), in.Campaign, in.Body)
 }
 
@@ -189,6 +192,7 @@ type resendCampaignInput struct {
 
 func (r campaignRoutes) resendCampaign(ctx context.Context, in *resendCampaignInput) (api.CampaignRun,
 	error) {
+	in.Body.Token, in.Body.TokenQuota = grantOf(ctx).QuotaID, grantOf(ctx).Quota
 	return r.campaigns.Resend(ctx, boundTo(ctx), in.Campaign, in.Body)
 }
 

@@ -187,7 +187,7 @@ func (u campaignPages) sendCampaign(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return undone(w, r, at, wrongField("at", "is not a date and time such as 2026-01-31T08:30"))
 	}
-	start := api.CampaignStart{}
+	start := api.CampaignStart{Token: grantOf(r).QuotaID, TokenQuota: grantOf(r).Quota}
 	if !when.IsZero() {
 		start.At = when.UTC().Format(time.RFC3339)
 	}
@@ -227,7 +227,8 @@ func (u campaignPages) decideCampaign(w http.ResponseWriter, r *http.Request) er
 
 func (u campaignPages) resendCampaign(w http.ResponseWriter, r *http.Request) error {
 	run, err := u.Campaigns.Resend(r.Context(), boundTo(r), r.PathValue("id"), api.CampaignResend{
-		To: r.PostForm.Get("to"), Subject: strings.TrimSpace(r.PostForm.Get("subject"))})
+		To: r.PostForm.Get("to"), Subject: strings.TrimSpace(r.PostForm.Get("subject")),
+		Token: grantOf(r).QuotaID, TokenQuota: grantOf(r).Quota})
 	if err == nil && run.Reason != "" {
 		return done(w, r, campaignPath(r.PathValue("id")), "%s.", run.Reason)
 	}
@@ -239,7 +240,8 @@ func (u campaignPages) testCampaign(w http.ResponseWriter, r *http.Request) erro
 	at := campaignPath(r.PathValue("id"))
 	tested, err := u.Campaigns.Test(r.Context(), boundTo(r), r.PathValue("id"), api.CampaignTest{
 		To: listed(r.PostForm.Get("to")), Variant: r.PostForm.Get("variant"),
-		Subscriber: strings.TrimSpace(r.PostForm.Get("subscriber"))})
+		Subscriber: strings.TrimSpace(r.PostForm.Get("subscriber")),
+		Token:      grantOf(r).QuotaID, TokenQuota: grantOf(r).Quota})
 	if err != nil {
 		return undone(w, r, at, err)
 	}

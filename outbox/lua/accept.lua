@@ -16,7 +16,7 @@
 --   event         '': none
 --   size          bytes of the message as it is sent
 --   token         id of the token that hands it in, if that has a quota
---   day           of the counts of accepted messages
+--   day           of the counts of accepted messages; '': it was counted before
 --   quotas        the limits to keep to, see over; '': none
 --   partitions    how many partitions the script can see; '': its own
 --   addressed, keep_addressed  see note_addressed
@@ -87,7 +87,7 @@ if limit then
   local first = 'messages'
   if live >= limit then return refuse(FULL) end
 end
-local first = quotas ~= '' and over(quotas, partitions, account, tonumber(size), day)
+local first = quotas ~= '' and over(quotas, partitions, account, tonumber(size), day, 1)
 if first then return refuse(OVER) end
 if incoming and redis.call('EXISTS', incoming) == 0 then return LOST end
 if shared ~= '' and not take_shared(shared) then return UNSHARED end -- the content stays for the next call
@@ -120,8 +120,10 @@ end
 local at = {lane = lane, account = account, created = now, rank = rank ~= '' and rank, size = size,
   token = token ~= '' and token}
 weigh(at, '')
-count_day(day, account)
-if at.token then count_day(day, 'token:' .. token) end
+if day ~= '' then
+  count_day(day, account, 1)
+  if at.token then count_day(day, 'token:' .. token, 1) end
+end
 enlist(index_key(lane, state), at, id)
 local word = NEW
 local backlog = state == 'waiting' and redis.call('ZCARD', backlog_key(at))

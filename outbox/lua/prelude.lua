@@ -103,18 +103,18 @@ local function weigh(at, sign)
   end
 end
 
--- count_day counts an accepted message of an owner, in the hash of the day.
-local function count_day(today, owner)
-  if redis.call('HINCRBY', prefix .. 'quota:' .. today, owner, 1) == 1 then
+-- count_day counts accepted messages of an owner, in the hash of the day.
+local function count_day(today, owner, n)
+  if redis.call('HINCRBY', prefix .. 'quota:' .. today, owner, n) == n then
     redis.call('EXPIRE', prefix .. 'quota:' .. today, 172800)
   end
 end
 
--- over returns the first quota without room for one more message of an account, as "<owner> <quota> <used>"; nil: all
--- have room. limits has an owner and its most messages, bytes and messages of a day in turns; '-': any number.
+-- over returns the first quota without room for n more messages of an account, of some bytes together, as
+-- "<owner> <quota> <used>"; nil: all have room. limits has an owner and its most messages, bytes and messages of a day in turns; '-': any number.
 -- It counts in as many partitions as a script may see, or in this one if that is ''.
 local waiting_states = {'waiting', 'scheduled', 'delayed', 'active'}
-local function over(limits, seen, account, bytes, today)
+local function over(limits, seen, account, bytes, today, n)
   local parts = {prefix}
   for p = 1, tonumber(seen) or 0 do parts[p] = string.gsub(prefix, '{%d+}', '{' .. (p - 1) .. '}') end
   local function used(owner, name)
@@ -135,7 +135,7 @@ local function over(limits, seen, account, bytes, today)
     return sum
   end
   for owner, messages, octets, day in string.gmatch(limits, '(%S+) (%S+) (%S+) (%S+)') do
-    for _, q in ipairs({{'messages', messages, 1}, {'bytes', octets, bytes}, {'perDay', day, 1}}) do
+    for _, q in ipairs({{'messages', messages, n}, {'bytes', octets, bytes}, {'perDay', day, n}}) do
       local most = tonumber(q[2])
       local have = most and used(owner, q[1])
       if most and have + q[3] > most then return table.concat({owner, q[1], string.format('%.0f', have)}, ' ') end

@@ -26,7 +26,7 @@ if m[1] ~= state or m[2] ~= fence then return CHANGED end
 if redis.call('EXISTS', content_key(id)) == 0 then return PURGED end
 
 local at, to = where(id), 'waiting'
-local first = quotas ~= '' and over(quotas, partitions, account ~= '' and account or at.account, tonumber(at.size or 1), '')
+local first = quotas ~= '' and over(quotas, partitions, account ~= '' and account or at.account, tonumber(at.size or 1), '', 1)
 if first then return OVER end
 if tonumber(due) > tonumber(now) then to = 'scheduled' end
 if envelope ~= '' then

@@ -1,0 +1,75 @@
+package newsletter
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
+)
+
+// quotaPause is how long a run waits for room in a quota before it asks again: a quota may be raised.
+const quotaPause = 5 * time.Second
+
+// reasonQuota is the reason of a campaign that waits for room in a quota. It goes on by itself.
+const reasonQuota = "quota"
+
+// sendWithin mails as many people as the quotas have room for, and gives back the room of those it didn't try.
+func (s *sheet) sendWithin(ctx, work context.Context, people []uint32) {
+	letter := s.w.letters[0] // all variants have the same account
+	room, err := letter.Reserve(work, len(people))
+	if err != nil {
+		s.noRoom(ctx, err)
+		return
+	}
+	s.w.noteQuota("")
+	s.sendAll(ctx, work, people[:room.Messages])
+	if unsent := room.Messages - int(s.tried.Load()); unsent > 0 {
+		s.persist(work, "give back room in a quota", func() error { return letter.Unreserve(work, room, unsent) })
+	}
+}
+
+// noRoom makes the walk wait because of a quota that is used up or can't be read.
+func (s *sheet) noRoom(ctx context.Context, err error) {
+	pause, why := time.Second, "the quotas can't be asked"
+	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Limited {
+		pause, why = quotaPause, f.Message
+		s.w.noteQuota(why)
+		if f.RetryAfter > 0 {
+			pause = min(pause, f.RetryAfter)
+		}
+	} else {
+		s.c.log.WarnContext(ctx, "quotas not asked; the batch is given back", "campaign", s.w.c.id, "error", err)
+	}
+	s.w.rest(s.c.opts.Now().Add(pause), why)
+}
+
+// noteQuota notes which quota has no room; empty: all have.
+func (w *walk) noteQuota(why string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.quota = &why
+}
+
+// showQuota stores in the campaign that a quota keeps it waiting, or does no longer.
+func (c *keeper) showQuota(ctx context.Context, one *campaign, w *walk) error {
+	w.mu.Lock()
+	now := w.quota
+	w.quota = nil
+	w.mu.Unlock()
+	if now == nil || *now == one.Detail && (one.Reason == reasonQuota || one.Reason == "") {
+		return nil
+	}
+	_, err := c.change(ctx, "", one.id, func(s *stored) error {
+		s.Version--
+		if s.State != api.CampaignSending {
+			return nil
+		}
+		if s.Reason, s.Detail = "", *now; *now != "" {
+			s.Reason = reasonQuota
+		}
+		return nil
+	})
+	return err
+}
