@@ -11,6 +11,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/schedule"
 )
 
 // inputType fills the input struct of a handler from a request: its fields tagged path, query and header, and
@@ -174,7 +175,7 @@ func (p param) set(field reflect.Value, text string) (faults []fault.Field) {
 	var broken []string
 	switch {
 	case p.kind == timeType:
-		t, err := parseTime(text)
+		t, err := schedule.Instant(text, time.UTC)
 		if err != nil {
 			broken = []string{"must be in ISO 8601 date format"}
 		} else if t.IsZero() { // how .NET writes no time

@@ -13,6 +13,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/schedule"
 )
 
 // read reads a text as a type, as a route does.
@@ -69,7 +70,7 @@ func TestTimes(t *testing.T) {
 		"Sat, 02 Jan 2027 03:04:05 GM": "",
 		"":                             "",
 	} {
-		got, err := parseTime(text)
+		got, err := schedule.Instant(text, time.UTC)
 		if (want == "") != (err != nil) || err == nil && got.Format(time.RFC3339Nano) != want {
 			t.Errorf("%q: %v, %v; want %q", text, got, err, want)
 		}
@@ -169,3 +170,29 @@ var typicalSubmit = `{"from":{"name":"Example","address":"no-reply@example.com"}
 	`"subject":"Reset your password","text":"` + strings.Repeat(`Hello Ann,\n\nuse this link.\n`, 20) +
 	`","html":"` + strings.Repeat(`<p class=\"x\">Hello Ann, use this link</p>\n`, 25) +
 	`","idempotencyKey":"reset-4711","tags":["reset"],"metadata":{"user":4711}}`
+
+// TestATimeWithoutAnOffsetIsOnTheClocksOfTheRequest, or in UTC if the request has no zone.
+func TestATimeWithoutAnOffsetIsOnTheClocksOfTheRequest(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`"sendAt":"2027-07-01T08:00:00","tz":"Europe/Berlin"`:       "2027-07-01T06:00:00Z",
+		`"tz":"Europe/Berlin","sendAt":"2027-07-01T08:00:00Z"`:      "2027-07-01T08:00:00Z",
+		`"sendAt":"2027-07-01T08:00:00+05:00","tz":"Europe/Berlin"`: "2027-07-01T03:00:00Z",
+		`"sendAt":"2027-10-31T02:30","tz":"Europe/Berlin"`:          "2027-10-31T00:30:00Z", // the first of two
+		`"sendAt":"2027-07-01T08:00:00"`:                            "2027-07-01T08:00:00Z",
+	} {
+		at := strings.Replace(strings.Split(text, `"sendAt"`)[1], `,"tz":"Europe/Berlin"`, "", 1)
+		body, faults, ok := read[api.SubmitRequest](`{` + text + `,"deliverBy"` + at +
+			`,"mailMerge":[{"to":{"address":"a@example.net"},"sendAt"` + at + `}]}`)
+		in := submitInput{Body: body}
+		if faults = append(faults, in.settleTimes()...); !ok || len(faults) > 0 {
+			t.Errorf("%s: %v", text, faults)
+			continue
+		}
+		for _, got := range []*time.Time{in.Body.SendAt, in.Body.DeliverBy, in.Body.MailMerge[0].SendAt} {
+			if got.Format(time.RFC3339) != want {
+				t.Errorf("%s is %s, want %s", text, got.Format(time.RFC3339), want)
+			}
+		}
+	}
+}

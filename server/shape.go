@@ -13,6 +13,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/schedule"
 	"github.com/postroom/postroom/server/settings"
 )
 
@@ -48,7 +49,7 @@ func shapeOf(t reflect.Type, b bounds) shape {
 	case emailsType:
 		return oneOrMany(listShape(t, readEmail, b), readEmail, '"')
 	case valuesType:
-		return oneOrMany(listShape(t, stringShape(b), b), stringShape(b), '"')
+		return oneOrMany(listShape(t, readHeaderValue, b), readHeaderValue, anyValue)
 	case renderType:
 		return renderShape()
 	case eventType:
@@ -199,10 +200,16 @@ func listShape(t reflect.Type, read shape, b bounds) shape {
 	}
 }
 
+// anyValue says that a single value may begin with anything but a bracket. A null is no value.
+const anyValue jsontext.Kind = 0
+
 // oneOrMany reads a list, or a single value, which begins with first, as a list of one.
 func oneOrMany(many, one shape, first jsontext.Kind) shape {
 	return func(d *document, into reflect.Value) {
-		if d.peek() != first {
+		if first == anyValue && d.null() {
+			return
+		}
+		if kind := d.peek(); kind == '[' || first != anyValue && kind != first {
 			many(d, into)
 			return
 		}
@@ -279,6 +286,16 @@ func stringShape(b bounds) shape {
 	}
 }
 
+// readHeaderValue reads the text of a header. Numbers and booleans are text as they are written.
+func readHeaderValue(d *document, into reflect.Value) {
+	switch d.peek() {
+	case '0', 't', 'f':
+		into.SetString(string(d.value()))
+	default:
+		stringShape(bounds{})(d, into)
+	}
+}
+
 // readEmail reads an address that mail can be sent to, and keeps its spelling.
 func readEmail(d *document, into reflect.Value) {
 	if !d.expect('"', "must be a string") {
@@ -339,7 +356,7 @@ func readTime(d *document, into reflect.Value) {
 	if !d.expect('"', "must be in ISO 8601 date format") {
 		return
 	}
-	t, err := parseTime(string(d.text()))
+	t, err := schedule.Instant(string(d.text()), schedule.Floating)
 	if err != nil {
 		d.fault("must be in ISO 8601 date format")
 		return
@@ -393,17 +410,4 @@ func (d *document) expect(first jsontext.Kind, what string) bool {
 	d.fault(what)
 	d.value()
 	return false
-}
-
-// timeForms are the forms of ISO 8601 in use. A time without a zone is in UTC, as in EmailEngine's container.
-var timeForms = [...]string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04Z07:00",
-	"2006-01-02T15:04:05.999999999", "2006-01-02T15:04", time.DateOnly}
-
-func parseTime(text string) (t time.Time, err error) {
-	for _, form := range timeForms {
-		if t, err = time.Parse(form, text); err == nil {
-			return t.UTC(), nil
-		}
-	}
-	return time.Time{}, err
 }

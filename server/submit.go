@@ -1,12 +1,16 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/schedule"
 )
 
 // submitInput is a submit without an account in its path.
@@ -100,6 +104,7 @@ func (in *submitInput) settle(ctx context.Context, account string) error {
 	if account != "" && in.Body.Account != account {
 		faults = append(faults, wrong("account", "is not the account of the path"))
 	}
+	faults = append(faults, in.settleTimes()...)
 	faults = append(faults, in.settleKey()...)
 	if in.Body.Reference == nil {
 		return fault.InvalidFields(faults)
@@ -126,6 +131,28 @@ func (in *submitInput) settleAccount(bound, path string) error {
 		return fault.New(fault.Forbidden, "", "Unauthorized account")
 	}
 	return nil
+}
+
+// settleTimes puts times without an offset on the clocks of the request's zone.
+func (in *submitInput) settleTimes() (faults []fault.Field) {
+	zone, err := schedule.Zone(cmp.Or(in.Body.TZ, "UTC"))
+	if err != nil {
+		zone = time.UTC // the outbox reports it
+	}
+	set := func(key string, at *time.Time) {
+		if at == nil || at.Location() != schedule.Floating {
+			return
+		}
+		if *at, err = schedule.Local(*at, zone); err != nil {
+			faults = append(faults, wrong(key, "must exist: "+err.Error()))
+		}
+	}
+	set("sendAt", in.Body.SendAt)
+	set("deliverBy", in.Body.DeliverBy)
+	for i := range in.Body.MailMerge {
+		set(fmt.Sprintf("mailMerge[%d].sendAt", i), in.Body.MailMerge[i].SendAt)
+	}
+	return faults
 }
 
 // settleKey sets the idempotency key of the header, which may be in quotes, as a structured field (RFC 8941).
