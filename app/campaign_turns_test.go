@@ -50,7 +50,10 @@ func TestCampaignKeepsItsRateFromBelow(t *testing.T) {
 	if _, err := api.PauseCampaign.Do(t.Context(), client, "c2"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "what was under way is over", func() bool { return stats(t, client, "c2").States.Sending == 0 })
+	eventually(t, "what was under way is over", func() bool {
+		return stats(t, client,
+			"c2").States.Sending == 0
+	})
 	rate := 40.0
 	if _, err := api.UpdateCampaign.Do(t.Context(), client, api.CampaignPatch{Rate: &rate}, "c2"); err != nil {
 		t.Fatal(err)
@@ -202,7 +205,8 @@ func TestRetriesOfACampaignWaitAsLongAsThoseOfAnyMail(t *testing.T) {
 		tried = append(tried, time.Now())
 		return testsmtp.Action{Reply: "451 4.3.2 try later"}
 	}})
-	client, _ := startCampaigns(t, relay, map[string]string{"delivery.retry.jitter": "0", "delivery.attempts": "3"})
+	client, _ := startCampaigns(t, relay, map[string]string{"delivery.retry.jitter": "0",
+		"delivery.attempts": "3"})
 	people(t, client, "weekly", many(1)...)
 	draft(t, client, "c1", "weekly", nil)
 	sendNow(t, client, "c1")
@@ -240,7 +244,8 @@ func TestWhoeverLeavesIsUnsubscribed(t *testing.T) {
 	for _, one := range []api.NewSuppression{
 		{Email: "p1@example.net", Reason: "unsubscribe", SuppressionScope: api.SuppressionScope{Account: "default",
 			List: "weekly"}},
-		{Email: "p2@example.net", Reason: "unsubscribe", SuppressionScope: api.SuppressionScope{Account: "default"}},
+		{Email: "p2@example.net", Reason: "unsubscribe",
+			SuppressionScope: api.SuppressionScope{Account: "default"}},
 		{Email: "p3@example.net", Reason: "spam_report"},
 	} {
 		_, err := api.AddSuppressions.Do(ctx, client, api.SuppressionRequest{NewSuppression: one})
@@ -254,7 +259,8 @@ func TestWhoeverLeavesIsUnsubscribed(t *testing.T) {
 		page, _ := api.ListCampaignRecipients.Do(ctx, client, api.CampaignRecipientQuery{}, "c1")
 		t.Errorf("(-want +got):\n%s%+v", diff, page.Recipients)
 	}
-	page, err := api.ListCampaignRecipients.Do(ctx, client, api.CampaignRecipientQuery{State: "suppressed"}, "c1")
+	page, err := api.ListCampaignRecipients.Do(ctx, client,
+		api.CampaignRecipientQuery{State: "suppressed"}, "c1")
 	if err != nil || len(page.Recipients) != 1 || !strings.Contains(page.Recipients[0].Response, "spam_report") {
 		t.Errorf("%+v, %v", page, err)
 	}

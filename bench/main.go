@@ -22,11 +22,7 @@ func main() {
 	messages := flag.Int("messages", 20_000, "messages of a throughput run")
 	senders := flag.Int("senders", 50, "concurrent senders")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of the throughput run to this file")
-	sealing := flag.Bool("seal", false, "only compare storage.seal on and off")
 	rig.Main("bench", func(ctx context.Context) error {
-		if *sealing {
-			return withAndWithoutSeal(ctx)
-		}
 		if err := overALongLine(ctx); err != nil {
 			return err
 		}

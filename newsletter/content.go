@@ -253,7 +253,8 @@ func (c *contents) Test(ctx context.Context, bound, id string, in api.CampaignTe
 		r := api.SubmitRequest{Account: one.Account, From: sent.From, To: api.Addresses{{Address: to}},
 			ReplyTo: one.ReplyTo, Subject: "[Test] " + words.Subject, PreviewText: words.PreviewText, HTML: words.HTML,
 			Text: words.Text, Gateway: one.Gateway, Render: &api.Render{Off: true}, Tags: one.Tags,
-			TrackOpens: new(bool), TrackClicks: new(bool), Bound: one.Bound, Token: in.Token, TokenQuota: in.TokenQuota}
+			TrackOpens: new(bool), TrackClicks: new(bool), Bound: one.Bound, Token: in.Token,
+			TokenQuota: in.TokenQuota}
 		made, err := c.Outbox.Submit(ctx, r)
 		if err != nil {
 			return answer, err

@@ -171,7 +171,8 @@ func (c *keeper) tendRun(ctx context.Context, one *campaign) (*walk, error) {
 	if sum.States[sendlog.Deferred] > c.opts.InFlight {
 		w.rest(now.Add(2*keepEvery), "newsletter.inFlight messages are deferred")
 	}
-	if err := errors.Join(c.showQuota(ctx, one, w), c.count(ctx, one), c.try(ctx, one, chunks, now)); err != nil {
+	if err := errors.Join(c.showQuota(ctx, one, w), c.count(ctx, one), c.try(ctx, one, chunks,
+		now)); err != nil {
 		return w, err
 	}
 	return w, c.whole(ctx, one, w, chunks, now)

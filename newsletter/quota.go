@@ -15,7 +15,8 @@ const quotaPause = 5 * time.Second
 // reasonQuota is the reason of a campaign that waits for room in a quota. It goes on by itself.
 const reasonQuota = "quota"
 
-// sendWithin mails as many people as the quotas have room for, and gives back the room of those it didn't try.
+// sendWithin mails as many people as the quotas have room for, and gives back the room of those it didn't
+// try.
 func (s *sheet) sendWithin(ctx, work context.Context, people []uint32) {
 	letter := s.w.letters[0] // all variants have the same account
 	room, err := letter.Reserve(work, len(people))

@@ -35,7 +35,8 @@ func (l *Letter) Adopt(ctx context.Context, a Addressee, due time.Time) error {
 	if err != nil {
 		return err
 	}
-	m := &newMessage{counted: true, quotas: quotasOf(e.Account, q, l.shared.Token, l.shared.TokenQuota), id: a.ID, partition: s.partition(a.ID), envelope: e, shared: content,
+	m := &newMessage{counted: true, quotas: quotasOf(e.Account, q, l.shared.Token, l.shared.TokenQuota),
+		id: a.ID, partition: s.partition(a.ID), envelope: e, shared: content,
 		personal: personal, lane: api.Bulk, gateway: l.shared.Gateway, window: s.windowOf(l.account), size: e.Size,
 		attempts: cmp.Or(l.shared.Attempts, s.opts.Attempts()), made: 1, due: redisdb.Millis(due)}
 	if err := s.intake.encode(m); err != nil {

@@ -13,8 +13,8 @@ type Room struct {
 	owners   []string // of the counts
 }
 
-// Reserve counts messages before they are sent, as many as the quotas have room for, and most at most. Limited,
-// with the time to come back: there is no room. Messages that wait in the outbox take room, too.
+// Reserve counts messages before they are sent, as many as the quotas have room for, and most at most.
+// Limited, with the time to come back: there is no room. Messages that wait in the outbox take room, too.
 func (l *Letter) Reserve(ctx context.Context, most int) (Room, error) {
 	s, token := l.letters.store, ""
 	q, err := s.Accounts.Quota(ctx, l.account.ID)
