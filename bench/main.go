@@ -23,9 +23,6 @@ func main() {
 	senders := flag.Int("senders", 50, "concurrent senders")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of the throughput run to this file")
 	rig.Main("bench", func(ctx context.Context) error {
-		if err := overALongLine(ctx); err != nil {
-			return err
-		}
 		if err := againstSlowRelay(ctx, *messages/5, *senders); err != nil {
 			return err
 		}
