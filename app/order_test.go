@@ -14,7 +14,7 @@ import (
 // few places may be given away while workers race for a free connection: six take messages from the queue.
 func TestMailLeavesInOrderOfItsDueTime(t *testing.T) {
 	t.Parallel()
-	const mails, places = 20, 7
+	const mails, takers = 20, 6
 	relay := testsmtp.Start(t, testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
 		if c.Verb == "DOT" {
 			return testsmtp.Action{Delay: 40 * time.Millisecond}
@@ -47,15 +47,18 @@ func TestMailLeavesInOrderOfItsDueTime(t *testing.T) {
 	})
 	pause(false)
 	var left []string
+	early := 0
 	for at, m := range relay.Wait(mails) {
 		left = append(left, m.To[0][1:3])
 		var n int
 		if _, err := fmt.Sscanf(m.To[0], "p%d@", &n); err != nil {
 			t.Fatal(err)
 		}
-		if n > at+places { // one that left late may have had a slow worker
-			t.Errorf("mail %d left at place %d", n, at)
+		if n > at+takers { // one that left late may have had a slow worker
+			early++
 		}
 	}
-	t.Log(strings.Join(left, " "))
+	if early > takers {
+		t.Errorf("%d mails passed the line: %s", early, strings.Join(left, " "))
+	}
 }

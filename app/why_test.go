@@ -111,7 +111,7 @@ func (i *inquiry) because(address, kind, arrived string, words ...string) (found
 	eventually(i.t, address+": "+kind, func() bool {
 		found, err = api.WhyTo.Do(i.t.Context(), i.client, api.WhyQuery{}, address)
 		i.must(err)
-		return found.Findings[0].Kind == kind
+		return found.Findings[0].Kind == kind && len(found.Unasked) == 0 // the search index may still start
 	})
 	if found.Arrived != arrived || len(found.Unasked) > 0 || found.Sentence != found.Findings[0].Text {
 		i.t.Errorf("arrived %s, unasked %v: %s", found.Arrived, found.Unasked, found.Sentence)

@@ -23,13 +23,13 @@ var errNoServer = errors.New(`redis-server isn't installed, and Postroom keeps i
   dnf install valkey         on Fedora (redis before Fedora 41)
   apk add redis              on Alpine
   brew install redis         on macOS
-Or use a Redis that runs elsewhere: set redis.url (POSTROOM_REDIS_URL) to its address.`)
+Or use a Redis that runs elsewhere: set redis.url (POSTROOM_REDIS_URL) to its address`)
 
 // ServerProgram returns the path of the program that runs as the embedded server. Its error says how to
 // install one.
 func ServerProgram() (string, error) {
 	if !childSupported {
-		return "", errors.New("Postroom can't run its own Redis on this system: set redis.url (POSTROOM_REDIS_URL)")
+		return "", errors.New("a Redis of its own isn't supported on this system: set redis.url (POSTROOM_REDIS_URL)")
 	}
 	for _, name := range serverPrograms {
 		if path, err := exec.LookPath(name); err == nil {
