@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"math"
@@ -142,6 +143,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	a.metrics.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, build := range []func(context.Context) error{
+		a.lookAtPorts,      // before anything is made
 		spans{a}.build,     // spans to a collector; closed last
 		a.openRedis,        // connects, or starts a Redis of our own
 		a.openSecrets,      // the instance secret and the admin token; created at the first start
@@ -233,6 +235,28 @@ func (a *App) FirstLink(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return server.LinkURL(cmp.Or(a.settings.Current().ServiceURL, a.URL()), secret), nil
+}
+
+// lookAtPorts reports an address that another program uses.
+func (a *App) lookAtPorts(ctx context.Context) error {
+	c := a.cfg
+	listeners := []struct{ setting, address string }{{"monitor.listen", c.Monitor.Listen}}
+	if a.serves {
+		listeners = append(listeners, []struct{ setting, address string }{{"http.listen", c.HTTP.Listen},
+			{"smtpd.listen", c.SMTPD.Listen}, {"smtpd.listenTls", c.SMTPD.ListenTLS},
+			{"bounce.listen", c.Bounce.Listen}}...)
+	}
+	for _, l := range listeners {
+		if l.address == "" {
+			continue
+		}
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", l.address)
+		if err != nil {
+			return fmt.Errorf("%s: %w", l.setting, err)
+		}
+		_ = listener.Close() // nobody has connected
+	}
+	return nil
 }
 
 func (a *App) openRedis(ctx context.Context) error {

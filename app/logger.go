@@ -25,7 +25,19 @@ func NewLogger(c config.Log, w *os.File) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, o))
 }
 
-// inWords returns a handler for people: the time of day, the level, the message, and its attributes.
+// inWords returns a handler for people: the time of day, the level, the message, and its attributes. Empty
+// ones, and times before Postroom was written, are left out; durations are rounded.
 func inWords(w io.Writer, level slog.Level, plain bool) slog.Handler {
-	return tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: plain})
+	shown := func(_ []string, a slog.Attr) slog.Attr {
+		switch v := a.Value.Resolve(); {
+		case v.Kind() == slog.KindString && v.String() == "",
+			v.Kind() == slog.KindTime && v.Time().Year() < 2000:
+			return slog.Attr{}
+		case v.Kind() == slog.KindDuration:
+			a.Value = slog.StringValue(max(v.Duration().Round(time.Millisecond), time.Millisecond).String())
+		}
+		return a
+	}
+	return tint.NewTextHandler(w, &tint.Options{Level: level, TimeFormat: time.TimeOnly, NoColor: plain,
+		ReplaceAttr: shown})
 }

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/postroom/postroom/config"
 )
@@ -42,8 +43,9 @@ func TestLogInWords(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(inWords(&out, slog.LevelInfo, true))
 	log.Debug("unseen")
-	log.Info("message sent", "message_id", "01M7", "response", "250 OK\x1b[31m\nforged")
-	want := `^\d\d:\d\d:\d\d INF message sent message_id=01M7 response="250 OK\\nforged"` + "\n$"
+	log.Info("message sent", "message_id", "01M7", "response", "250 OK\x1b[31m\nforged", "monitor", "",
+		"since", time.UnixMilli(1), "took", 1208836*time.Nanosecond)
+	want := `^\d\d:\d\d:\d\d INF message sent message_id=01M7 response="250 OK\\nforged" took=1ms` + "\n$"
 	if !regexp.MustCompile(want).MatchString(out.String()) {
 		t.Errorf("got %q", out.String())
 	}

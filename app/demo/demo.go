@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -26,6 +27,7 @@ type Options struct {
 	Exit    bool          // end after the tour; otherwise run until the context ends
 	Pace    time.Duration // pause between two steps, for reading; 0: none
 	Version string        // of Postroom; empty: "dev"
+	Program string        // how Postroom is called on the command line; empty: "postroom"
 	Out     io.Writer     // the output; nil: none
 	// opens a link in a browser and reports whether it did; nil: the link is only printed
 	Open func(url string) bool
@@ -80,6 +82,7 @@ func runIn(ctx context.Context, dir string, o Options) error {
 	t := &tour{
 		client: api.NewClient(a.URL(), a.Token(), nil), url: a.URL(), token: a.Token(), relay: relay, hooks: hooks,
 		news: news, tell: teller{o.Out}, pace: o.Pace, link: a.URL() + ui.DemoLink(pages.Secret), browse: o.Open,
+		program: cmp.Or(o.Program, "postroom"),
 	}
 	return accompany(ctx, a, func(ctx context.Context) error {
 		if err := t.run(ctx); err != nil || o.Exit {

@@ -82,7 +82,7 @@ func TestDemo(t *testing.T) {
 	defer cancel()
 	out := newScreen()
 	done := make(chan error, 1)
-	go func() { done <- Run(ctx, Options{Listen: taken.Addr().String(), Out: out}) }()
+	go func() { done <- Run(ctx, Options{Listen: taken.Addr().String(), Out: out, Program: "bin/postroom"}) }()
 
 	out.wait(t, `Ctrl-C ends the demo`)
 	text, _ := out.look()
@@ -98,6 +98,15 @@ func TestDemo(t *testing.T) {
 	}
 	if strings.Contains(text, taken.Addr().String()) {
 		t.Error("the demo listens at an address that was taken")
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		if len(line) > 130 && !strings.Contains(line, "webhook  ") {
+			t.Errorf("a line is too long for a terminal: %s", line)
+		}
+	}
+	if _, last, _ := strings.Cut(text, "Now look around"); !strings.Contains(last, "/demo?t=") ||
+		!strings.Contains(last, "bin/postroom outbox") || strings.Contains(last, "webhook") {
+		t.Errorf("the last screen is %s", last)
 	}
 	typeAlong(t, out)
 	lookIntoInbox(t, out.wait(t, `which logs in once:\n\s+(\S+)`))
@@ -157,7 +166,7 @@ func lookIntoInbox(t *testing.T, link string) {
 func typeAlong(t *testing.T, out *screen) {
 	t.Helper()
 	env := out.wait(t, `export (URL=\S+ TOKEN=\S+)`)
-	command := out.wait(t, `(curl -s "\$URL/v1/submit"[^\n]*\n[^\n]*)`)
+	command := out.wait(t, `(?s)(curl -s "\$URL/v1/submit".*?}')`)
 	shell := exec.CommandContext(t.Context(), "sh", "-c", "export "+env+"\n"+command)
 	answer, err := shell.Output()
 	if err != nil {
@@ -191,9 +200,9 @@ func TestCommandsSurviveTheShell(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	_, object, _ := strings.Cut(string(out), "\n{")
 	var got api.SubmitRequest
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &got); err != nil || got.Subject != req.Subject ||
+	if err := json.Unmarshal([]byte("{"+object), &got); err != nil || got.Subject != req.Subject ||
 		got.Text != req.Text || got.To[0] != req.To[0] {
 		t.Errorf("the shell makes %s of it: %v", out, err)
 	}

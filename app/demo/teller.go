@@ -104,7 +104,7 @@ func curl(method, path string, body any) string {
 	if method != "POST" {
 		b.WriteString("-X " + method + " ")
 	}
-	fmt.Fprintf(&b, `"$URL%s" -H "Authorization: Bearer $TOKEN"`, path)
+	fmt.Fprintf(&b, "\"$URL%s\" \\\n  -H \"Authorization: Bearer $TOKEN\"", path)
 	if body == nil {
 		return b.String()
 	}
@@ -113,6 +113,28 @@ func curl(method, path string, body any) string {
 	e.SetEscapeHTML(false)
 	_ = e.Encode(body) // of our own types, which always encode
 	quoted := strings.ReplaceAll(strings.TrimSpace(text.String()), "'", `'\''`)
-	fmt.Fprintf(&b, " -H 'Content-Type: application/json' \\\n  -d '%s'", quoted)
+	fmt.Fprintf(&b, " \\\n  -H 'Content-Type: application/json' \\\n  -d '%s'", folded(quoted))
+	return b.String()
+}
+
+// folded writes each field of a JSON object on a line of its own.
+func folded(object string) string {
+	var b strings.Builder
+	depth, quoted := 0, false
+	for i, c := range object {
+		switch {
+		case c == '"' && (i == 0 || object[i-1] != '\\'):
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		}
+		b.WriteRune(c)
+		if c == ',' && depth == 1 && !quoted {
+			b.WriteString("\n   ")
+		}
+	}
 	return b.String()
 }

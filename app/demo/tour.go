@@ -15,16 +15,18 @@ const patience = time.Minute
 
 // tour drives messages through every state.
 type tour struct {
-	client *api.Client
-	url    string
-	token  string
-	relay  *catcher
-	hooks  *receiver
-	news   <-chan happening
-	tell   teller
-	pace   time.Duration         // pause after each step
-	link   string                // logs in once
-	browse func(url string) bool // nil: no browser is opened
+	client  *api.Client
+	url     string
+	token   string
+	relay   *catcher
+	hooks   *receiver
+	news    <-chan happening
+	tell    teller
+	pace    time.Duration         // pause after each step
+	link    string                // logs in once
+	browse  func(url string) bool // nil: no browser is opened
+	opened  bool                  // a browser opened the link
+	program string                // the command that calls Postroom
 
 	began time.Time // of the step
 	step  int
@@ -56,7 +58,7 @@ func (t *tour) welcome(ctx context.Context) error {
 		bold.Render("Postroom"))
 	t.tell.line("   To type along in another terminal, begin with:\n")
 	t.tell.command(fmt.Sprintf("export URL=%s TOKEN=%s", t.url, t.token))
-	if t.browse != nil && t.browse(t.link) {
+	if t.opened = t.browse != nil && t.browse(t.link); t.opened {
 		t.tell.line("   The pages are open in your browser, logged in; they show the mail as it arrived: %s/inbox", t.url)
 	} else {
 		t.tell.line("   To see the pages and the mail as it arrived, open this link, which logs in once:\n   %s", t.link)
@@ -161,16 +163,25 @@ func (t *tour) cancelled(ctx context.Context) error {
 
 // farewell leaves a message in the outbox to look at, and prints where it is.
 func (t *tour) farewell(ctx context.Context) error {
-	if _, err := api.Submit.Do(ctx, t.client, inAnHour("Left in the outbox for you")); err != nil {
+	t.began = time.Now()
+	t.tell.line("")
+	left, err := api.Submit.Do(ctx, t.client, inAnHour("Left in the outbox for you"))
+	if err != nil {
+		return err
+	}
+	if err := t.until(ctx, event.MessageQueued, left.QueueID); err != nil {
 		return err
 	}
 	t.tell.line("\n   %s", bold.Render("Now look around"))
-	t.tell.line("   Pages   %s/  (log in with the token above)", t.url)
+	pages := t.url + "/"
+	if !t.opened {
+		pages = t.link + "  (signs you in, once)"
+	}
+	t.tell.line("   Pages   %s", pages)
 	t.tell.line("   Inbox   %s/inbox", t.url)
 	t.tell.line("   API     %s/docs", t.url)
-	t.tell.line("   Outbox  curl -s \"$URL/v1/outbox\" -H \"Authorization: Bearer $TOKEN\"")
-	t.tell.line("           POSTROOM_URL=$URL POSTROOM_TOKEN=$TOKEN postroom outbox")
-	t.tell.line("   Mail for busy@ is delayed once, mail for nobody@ fails, all other mail is caught. What happens is told here.")
+	t.tell.line("   Outbox  POSTROOM_URL=$URL POSTROOM_TOKEN=$TOKEN %s outbox", t.program)
+	t.tell.line("   Mail for busy@ is delayed once, mail for nobody@ fails, and all other mail is caught. It shows here.")
 	return nil
 }
 

@@ -26,7 +26,7 @@ Nothing leaves this machine, no settings are read, and nothing stays behind.`
 
 // Run gives the tour.
 func (d *demoCmd) Run(ctx context.Context, con *console) error {
-	o := demo.Options{Listen: d.Listen, Exit: d.Exit, Version: version(), Out: con.out}
+	o := demo.Options{Listen: d.Listen, Exit: d.Exit, Version: version(), Out: con.out, Program: os.Args[0]}
 	if con.outTTY && !d.Exit {
 		o.Pace = 2 * time.Second
 		if d.Open {

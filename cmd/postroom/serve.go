@@ -55,11 +55,11 @@ func (s *serveCmd) Run(ctx context.Context, con *console) error {
 	if err != nil {
 		logger.Warn("no link for the first admin", "error", err)
 	}
-	if link != "" { // also where nobody watches: its log is how operators of containers see it
+	if link != "" && !con.errTTY { // the log is how operators of containers see it
 		con.note("First admin: open %s within 10 minutes, and choose a name and a password. It works once.", link)
 	}
 	if con.errTTY {
-		con.welcome(&settings.Config, a.URL())
+		con.welcome(&settings.Config, a.URL(), link)
 		defer context.AfterFunc(ctx, func() { con.note("\nStopping; once more to stop at once.") })()
 	}
 	if err := a.Run(ctx); err != nil && !errors.Is(err, context.Canceled) {
@@ -89,17 +89,21 @@ func takenPort(c *config.Config, err error) error {
 	return err
 }
 
-// welcome prints the addresses, on a terminal.
-func (c *console) welcome(settings *config.Config, url string) {
+// welcome prints the addresses, on a terminal, and the link for the first admin, if there is one.
+func (c *console) welcome(settings *config.Config, url, link string) {
 	line := func(name, value string) { c.note("  %s %s", boldStyle.Width(14).Render(name), value) }
 	c.note("\n  %s %s\n", boldStyle.Render("Postroom"), version())
+	if link != "" {
+		line("First admin", link)
+		line("", "open it within 10 minutes and choose a name and a password; it works once")
+	}
 	if url != "" {
 		line("Pages", url+"/")
 		line("API", url+"/docs")
 		line("Admin token", tokenPlace(settings))
 	}
 	if settings.SMTP.Host == "" && url != "" {
-		line("Next", "no relay is set: set smtp and from, or add an account: postroom account add --help")
+		line("Next", "no relay is set: set smtp and from, or add an account: "+os.Args[0]+" account add --help")
 	}
 	line("Stop", "Ctrl-C")
 	c.note("")

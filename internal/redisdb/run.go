@@ -60,7 +60,7 @@ func (w *watch) judge(ctx context.Context, now time.Time) {
 	w.judged = now
 	if summary := d.String(); summary != w.summary {
 		w.summary = summary
-		w.db.log.Info("redis keeps what it acknowledges", "how", summary, "version", d.Version)
+		w.db.log.Info("redis keeps what it acknowledges", "durability", summary, "version", d.Version)
 	}
 	seen := make(map[string]bool, len(d.Warnings))
 	for _, warning := range d.Warnings {
