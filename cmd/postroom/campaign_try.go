@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/postroom/postroom/api"
@@ -36,14 +37,15 @@ func (c *campaignCheckCmd) Run(s *session) error {
 type campaignPreviewCmd struct {
 	reachFlags
 	ID      string `arg:"" help:"Id of the campaign."`
-	For     string `placeholder:"WHO" help:"Address or id of the subscriber whom it is filled for. Default: a person of its lists."`
+	Person  string `arg:"" optional:"" help:"Address or id of the subscriber to fill it in for. Default: a subscriber of its lists."`
+	For     string `placeholder:"WHO" help:"The same as the argument."`
 	Variant string `placeholder:"ID" help:"Which variant. Default: the first."`
 	As      string `enum:"text,html,subject" default:"text" help:"What to print: text (the subject, and the text of the mail), html or subject."`
 }
 
 // Run prints the mail, and notes the variables that the person lacks.
 func (c *campaignPreviewCmd) Run(s *session) error {
-	mail, err := api.PreviewCampaign.Do(s, s.client, api.CampaignSample{Subscriber: c.For,
+	mail, err := api.PreviewCampaign.Do(s, s.client, api.CampaignSample{Subscriber: cmp.Or(c.Person, c.For),
 		Variant: c.Variant}, c.ID)
 	return s.answer(mail, err, func() {
 		for _, name := range mail.Missing {
