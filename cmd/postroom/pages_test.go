@@ -59,7 +59,7 @@ func TestFirstPagesRunFromTopToBottom(t *testing.T) {
 					t.Errorf("answered %s\nbut the page shows %s", got, want)
 				}
 			}
-			relay.Wait(t, mails)
+			relay.Wait(mails)
 		})
 	}
 }
