@@ -143,7 +143,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 	a.metrics.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, build := range []func(context.Context) error{
-		a.lookAtPorts,      // before anything is made
+		func(ctx context.Context) error { return lookAtPorts(ctx, a.cfg, a.serves) }, // before anything is made
 		spans{a}.build,     // spans to a collector; closed last
 		a.openRedis,        // connects, or starts a Redis of our own
 		a.openSecrets,      // the instance secret and the admin token; created at the first start
@@ -238,21 +238,19 @@ func (a *App) FirstLink(ctx context.Context) (string, error) {
 }
 
 // lookAtPorts reports an address that another program uses.
-func (a *App) lookAtPorts(ctx context.Context) error {
-	c := a.cfg
-	listeners := []struct{ setting, address string }{{"monitor.listen", c.Monitor.Listen}}
-	if a.serves {
-		listeners = append(listeners, []struct{ setting, address string }{{"http.listen", c.HTTP.Listen},
-			{"smtpd.listen", c.SMTPD.Listen}, {"smtpd.listenTls", c.SMTPD.ListenTLS},
-			{"bounce.listen", c.Bounce.Listen}}...)
+func lookAtPorts(ctx context.Context, c *config.Config, serves bool) error {
+	listeners := map[string]string{"monitor.listen": c.Monitor.Listen}
+	if serves {
+		listeners["http.listen"], listeners["bounce.listen"] = c.HTTP.Listen, c.Bounce.Listen
+		listeners["smtpd.listen"], listeners["smtpd.listenTls"] = c.SMTPD.Listen, c.SMTPD.ListenTLS
 	}
-	for _, l := range listeners {
-		if l.address == "" {
+	for setting, address := range listeners {
+		if address == "" {
 			continue
 		}
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", l.address)
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 		if err != nil {
-			return fmt.Errorf("%s: %w", l.setting, err)
+			return fmt.Errorf("%s: %w", setting, err)
 		}
 		_ = listener.Close() // nobody has connected
 	}

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"time"
@@ -54,37 +51,6 @@ func rawRate(ctx context.Context, address string, connections, n, senders int) (
 	return float64(n) / time.Since(began).Seconds(), err
 }
 
-// handOver returns how many messages a second go over HTTP to a server that decodes the request, passes its
-// text to the SMTP client, and answers. It stores and composes nothing: this is the cost of the two
-// protocols.
-func handOver(ctx context.Context, sink *testsmtp.Server, n, senders int) (float64, error) {
-	s, err := smtpsend.New(smtpsend.Options{})
-	if err != nil {
-		return 0, err
-	}
-	defer s.Close()
-	relay := relayAt(sink.Addr(), 0)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var req api.SubmitRequest
-		err := json.NewDecoder(r.Body).Decode(&req)
-		if err == nil {
-			to := req.To[0].Address
-			_, err = s.Send(r.Context(), relay, smtpsend.Message{From: sender, To: []string{to},
-				Body: smtpsend.Bytes(message(to, req.Text))})
-		}
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		_, _ = w.Write([]byte(`{"queueId":"none"}`))
-	}))
-	defer server.Close()
-	p := &postroom{client: rig.ClientWith(server.URL, "", 200, 30*time.Second)}
-	began := time.Now()
-	err = rig.InParallel(ctx, n, senders, p.submitNow)
-	return float64(n) / time.Since(began).Seconds(), err
-}
-
 // throughput returns how many messages a second go from submit over HTTP to the relay.
 func (p *postroom) throughput(ctx context.Context, relay *testsmtp.Server, n, senders int) (float64, error) {
 	before, began := relay.Count(), time.Now()
@@ -97,11 +63,6 @@ func (p *postroom) throughput(ctx context.Context, relay *testsmtp.Server, n, se
 		return 0, fmt.Errorf("%d of %d messages arrived: %w", relay.Count()-before, n, err)
 	}
 	return float64(n) / time.Since(began).Seconds(), nil
-}
-
-// accept returns how long a submit takes at a steady rate.
-func (p *postroom) accept(ctx context.Context, rate int, length time.Duration) (rig.Quantiles, error) {
-	return rig.Steadily(ctx, rate*int(length.Seconds()), rate, p.submitNow)
 }
 
 // pickup returns how long a message takes from the submit to the relay on an idle system.

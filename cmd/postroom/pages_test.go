@@ -18,8 +18,8 @@ import (
 // block is a block of commands of a page, with the answer that it shows, if any.
 var block = regexp.MustCompile("(?ms)^```sh\n(.*?)^```\n(?:\n```json\n(.*?)^```\n)?")
 
-// TestFirstPagesRunFromTopToBottom pastes the commands of the pages for newcomers into a shell, in order, each
-// page beside a fresh Postroom. Commands that start one, and the check of relay and DNS, are left out.
+// TestFirstPagesRunFromTopToBottom pastes the commands of the pages for newcomers into a shell, in order,
+// each page beside a fresh Postroom. Commands that start one, and the check of relay and DNS, are left out.
 func TestFirstPagesRunFromTopToBottom(t *testing.T) {
 	t.Parallel()
 	for page, mails := range map[string]int{"README.md": 1, "docs/quickstart.md": 2, "docs/concepts.md": 1,
