@@ -22,6 +22,9 @@ type Quota struct {
 	Templates    int
 	Suppressions int
 	ImportSize   int // bytes of one import
+	Subscribers  int
+	Events       int // of digests that wait
+	Requests     int // in a minute with a token bound to the account that has no limit of its own
 }
 
 // with returns the quota of an account: what its record says, and for the rest the settings.
@@ -35,6 +38,9 @@ func (q Quota) with(own *api.Quota) Quota {
 	api.Set(&q.Templates, own.Templates)
 	api.Set(&q.Suppressions, own.Suppressions)
 	api.Set(&q.ImportSize, own.ImportSize)
+	api.Set(&q.Subscribers, own.Subscribers)
+	api.Set(&q.Events, own.Events)
+	api.Set(&q.Requests, own.Requests)
 	return q
 }
 
@@ -49,6 +55,7 @@ func (f *faults) quota(q *api.Quota) {
 	}{
 		{"messages", q.Messages}, {"bytes", q.Bytes}, {"perDay", q.PerDay}, {"templates", q.Templates},
 		{"suppressions", q.Suppressions}, {"importSize", q.ImportSize},
+		{"subscribers", q.Subscribers}, {"events", q.Events}, {"requests", q.Requests},
 	} {
 		if field.value != nil && *field.value < 0 {
 			f.Add("quota."+field.key, "must be 0 or more")
@@ -82,6 +89,7 @@ type Excess struct {
 var quotaNames = map[string]string{
 	"messages": "messages waiting", "bytes": "bytes of messages waiting", "perDay": "messages accepted today",
 	"templates": "templates", "suppressions": "suppressions", "importSize": "bytes in one import",
+	"subscribers": "subscribers", "events": "events of digests waiting",
 }
 
 // Fault returns the answer: Limited where waiting helps, TooLarge where nothing does because it is more than
@@ -102,7 +110,7 @@ func (e Excess) Fault() *fault.Error {
 		f.Kind = fault.TooLarge
 		f.Message += ", and this file has more: divide it"
 		return f
-	case e.Quota == "templates" || e.Quota == "suppressions":
+	case e.Quota == "templates" || e.Quota == "suppressions" || e.Quota == "subscribers":
 		f.Kind = fault.Forbidden
 		f.Message += fmt.Sprintf(", and it has %d: there is no room for %d more until some are deleted", e.Used,
 			e.More)
@@ -114,7 +122,8 @@ func (e Excess) Fault() *fault.Error {
 	}
 	f.Message += fmt.Sprintf(", and %d are used: there is no room for %d more", e.Used, e.More)
 	if e.Until.IsZero() {
-		f.Message += " until some of its mail has gone out"
+		f.Message += map[bool]string{false: " until some of its mail has gone out",
+			true: " until some of them were mailed or taken back"}[e.Quota == "events"]
 		return f
 	}
 	details["until"] = e.Until.UTC().Format(time.RFC3339)
@@ -168,7 +177,7 @@ func (r *refusals) isNew(key [3]string) bool {
 	return true
 }
 
-// Room returns a function that checks a quota of what others count: templates, suppressions or importSize. It
+// Room returns a function that checks a quota of what others count: all but those of messages. It
 // asks count what the account has and how much more it wants, only if there is a limit, and returns the fault
 // if there is no room.
 func Room(a *Accounts, quota string) func(ctx context.Context, account string,
@@ -176,7 +185,7 @@ func Room(a *Accounts, quota string) func(ctx context.Context, account string,
 	return func(ctx context.Context, account string, count func() (used, more int, err error)) error {
 		q, err := a.Quota(ctx, account)
 		most := map[string]int{"templates": q.Templates, "suppressions": q.Suppressions,
-			"importSize": q.ImportSize}[quota]
+			"importSize": q.ImportSize, "subscribers": q.Subscribers, "events": q.Events}[quota]
 		if err != nil || most == 0 {
 			return err
 		}

@@ -10,6 +10,9 @@ type Quota struct {
 	Templates    *int `json:"templates,omitempty" minimum:"0" doc:"Templates, partials and layouts of the account"`
 	Suppressions *int `json:"suppressions,omitempty" minimum:"0" doc:"Suppressions of the account and of its lists, beyond which none are added by request. Bounces, complaints and unsubscribes always are"`
 	ImportSize   *int `json:"importSize,omitempty" minimum:"0" doc:"Bytes of one import of suppressions or subscribers"`
+	Subscribers  *int `json:"subscribers,omitempty" minimum:"0" doc:"Subscribers of the account, on any number of lists"`
+	Events       *int `json:"events,omitempty" minimum:"0" doc:"Events that wait for the digests of the account's recipients"`
+	Requests     *int `json:"requests,omitempty" minimum:"0" doc:"Requests in a minute with each token that is bound to the account and has no rateLimit"`
 }
 
 // TokenQuota is how much may be handed in with a token. Zero or absent: any number, within the quota of the
@@ -36,5 +39,8 @@ type Usage struct {
 	PerDay       QuotaUse  `json:"perDay" doc:"Messages accepted today (UTC)"`
 	Templates    *QuotaUse `json:"templates,omitempty" doc:"Templates, partials and layouts of the account; absent for a token"`
 	Suppressions *QuotaUse `json:"suppressions,omitempty" doc:"Suppressions of the account and of its lists; absent for a token"`
-	ImportSize   *QuotaUse `json:"importSize,omitempty" doc:"limit: bytes of one import of suppressions; absent for a token"`
+	ImportSize   *QuotaUse `json:"importSize,omitempty" doc:"limit: bytes of one import of suppressions or subscribers; absent for a token"`
+	Subscribers  *QuotaUse `json:"subscribers,omitempty" doc:"Subscribers of the account; absent for a token"`
+	Events       *QuotaUse `json:"events,omitempty" doc:"Events that wait for digests; absent for a token"`
+	Requests     *QuotaUse `json:"requests,omitempty" doc:"limit: requests in a minute with each token bound to the account that has no rateLimit; absent for a token"`
 }

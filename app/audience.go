@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/newsletter/audience"
 )
 
@@ -18,7 +19,7 @@ func (a *App) buildAudience(context.Context) error {
 		},
 		Campaigns: func() audience.Campaigns { return a.campaigns },
 	}, audience.Options{PendingRetention: a.cfg.Newsletter.PendingRetention, InUse: inUse(a), Logger: a.log,
-		Registry: a.metrics, ImportRoom: importRoom(a)})
+		Registry: a.metrics, Room: accounts.Room(a.accounts, "subscribers"), ImportRoom: importRoom(a)})
 	if err != nil {
 		return err
 	}

@@ -31,6 +31,11 @@ func (a *App) buildDelivery(context.Context) error {
 		Ring:      a.ring,
 		Campaign:  func(ctx context.Context, id string) (outbox.Turn, error) { return a.campaigns.Turn(ctx, id) },
 		MayReplay: func(ctx context.Context, id string) error { return a.campaigns.MayReplay(ctx, id) },
+		Kept: func(ctx context.Context, account string) (subscribers, events int, err error) {
+			subscribers, errSubscribers := a.audience.Count(ctx, account)
+			events, err = a.digests.CountEvents(ctx, account)
+			return subscribers, events, errors.Join(errSubscribers, err)
+		},
 	}, outbox.Options{
 		Traces:     a.traces,
 		ServiceURL: func() string { return a.settings.Current().ServiceURL },

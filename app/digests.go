@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/digest"
@@ -22,7 +23,8 @@ func (a gathering) build(context.Context) error {
 	}
 	var err error
 	a.digests, err = digest.New(digest.Parts{
-		DB: a.db, Suppressions: a.suppressions, Submit: a.outbox.Submit,
+		Room: accounts.Room(a.accounts, "events"),
+		DB:   a.db, Suppressions: a.suppressions, Submit: a.outbox.Submit,
 		Accepted: a.outbox.Accepted, Withhold: a.outbox.Withhold, DeleteDeadLetter: a.outbox.DeleteDeadLetter,
 		Get: a.outbox.Reader.Get, Letter: a.outbox.Letter,
 		Account: func(ctx context.Context, account string) error {

@@ -267,3 +267,94 @@ func TestUsageOfTheDefaultAccount(t *testing.T) {
 		t.Errorf("%+v, %v", usage, err)
 	}
 }
+
+// TestQuotasOfWhatIsNoMail: subscribers, events that wait for digests, and requests with a bound token.
+func TestQuotasOfWhatIsNoMail(t *testing.T) {
+	t.Parallel()
+	r := startRivals(t, map[string]string{"quotas.subscribers": "3", "quotas.events": "4"})
+	list := func(client *api.Client, id string) {
+		t.Helper()
+		if _, err := api.CreateList.Do(t.Context(), client, api.List{Name: id, ListID: id,
+			OptIn: "single"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list(r.a, "of-a")
+	list(r.b, "of-b")
+	subscribe := func(client *api.Client, address string) error {
+		_, err := api.CreateSubscriber.Do(t.Context(), client, api.SubscriberRequest{Email: address})
+		return err
+	}
+	change := func(client *api.Client, address string) error {
+		_, err := api.UpdateSubscriber.Do(t.Context(), client, api.SubscriberPatch{Name: new("C")}, address)
+		return err
+	}
+	load := func(client *api.Client, list, file string) error {
+		_, err := api.ImportSubscribers.Do(t.Context(), client, strings.NewReader("email\n"+file),
+			api.SubscriberImportOptions{ListID: []string{list}, State: "subscribed", Consent: "x"})
+		return err
+	}
+	if err := errors.Join(subscribe(r.a, "1@x.test"), load(r.a, "of-a", "1@x.test\n2@x.test\n3@x.test\n"),
+		subscribe(r.b, "1@x.test")); err != nil {
+		t.Fatal(err)
+	}
+	full := `The quota of account "a" is 3 subscribers (subscribers), and it has 3: there is no room for 1 more`
+	quotaRefused(t, "subscriber", subscribe(r.a, "4@x.test"), http.StatusForbidden, full)
+	quotaRefused(t, "import", load(r.a, "of-a", "3@x.test\n4@x.test\n"), http.StatusForbidden, full)
+	if err := errors.Join(change(r.a, "3@x.test"), load(r.a, "of-a", "1@x.test\n")); err != nil {
+		t.Errorf("those who are there already can't be changed: %v", err)
+	}
+
+	event := func(client *api.Client, recipient, key string) error {
+		_, err := api.TakeDigestEvents.Do(t.Context(), client, api.DigestEventsRequest{DigestEvent: api.DigestEvent{
+			Recipient: recipient, Email: recipient + "@x.test", Category: "like", EntityType: "post", EntityID: "1",
+			IdempotencyKey: key}})
+		return err
+	}
+	for _, key := range []string{"1", "2", "3", "4"} {
+		if err := errors.Join(event(r.a, "u"+key, key), event(r.b, "u"+key, key)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	quotaRefused(t, "event", event(r.a, "u1", "5"), http.StatusTooManyRequests,
+		`The quota of account "a" is 4 events of digests waiting (events), and 4 are used`)
+	_, err := api.DeleteDigestEvents.Do(t.Context(), r.a, api.DigestEventRemoval{Recipients: []string{"u1"}, Key: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "an event finds the room of the one that was taken back", func() bool {
+		return event(r.a, "u1", "6") == nil
+	})
+
+	usage, err := api.GetUsage.Do(t.Context(), r.a, "a")
+	if err != nil || *usage.Subscribers != (api.QuotaUse{Used: 3, Limit: 3}) ||
+		*usage.Events != (api.QuotaUse{Used: 4, Limit: 4}) {
+		t.Errorf("%+v, %v", usage, err)
+	}
+}
+
+// TestRequestsOfBoundTokensHaveALimit: the account's holds where the token has none of its own.
+func TestRequestsOfBoundTokensHaveALimit(t *testing.T) {
+	t.Parallel()
+	r := startRivals(t, map[string]string{"quotas.requests": "1000000"})
+	few := 3
+	patch := api.AccountPatch{Quota: new(&api.Quota{Requests: &few})}
+	if _, err := api.UpdateAccount.Do(t.Context(), r.admin, patch, "a"); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(client *api.Client) error {
+		for range 10 {
+			if _, err := api.GetUsage.Do(t.Context(), client, "a"); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err := refused(r.a)
+	if f, ok := errors.AsType[*api.Failure](err); !ok || f.Problem.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("the fourth request in a minute: %v, want 429", err)
+	}
+	if err := refused(r.admin); err != nil {
+		t.Errorf("a token that is not bound: %v", err)
+	}
+}

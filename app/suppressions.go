@@ -38,5 +38,14 @@ func importRoom(a *App) suppression.Room {
 // quota returns the settings of quotas.
 func quota(c config.Quotas) accounts.Quota {
 	return accounts.Quota{Messages: c.Messages, Bytes: int(c.Bytes), PerDay: c.PerDay, Templates: c.Templates,
-		Suppressions: c.Suppressions, ImportSize: int(c.ImportSize)}
+		Suppressions: c.Suppressions, ImportSize: int(c.ImportSize), Subscribers: c.Subscribers, Events: c.Events,
+		Requests: c.Requests}
+}
+
+// requestsOf returns the quota of requests of an account's tokens.
+func requestsOf(a *App) func(ctx context.Context, account string) (int, error) {
+	return func(ctx context.Context, account string) (int, error) {
+		q, err := a.accounts.Quota(ctx, account)
+		return q.Requests, err
+	}
 }

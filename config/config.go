@@ -206,7 +206,10 @@ type Quotas struct {
 	PerDay       int  `key:"perDay" default:"0" min:"0" doc:"Messages of an account that are accepted in a day (UTC). 0: any."`
 	Templates    int  `key:"templates" default:"0" min:"0" doc:"Templates, partials and layouts of an account. Beyond it: 403. 0: any."`
 	Suppressions int  `key:"suppressions" default:"0" min:"0" doc:"Suppressions of an account and of its lists, beyond which requests add none: 403. Bounces, complaints and unsubscribes always count. 0: any."`
-	ImportSize   Size `key:"importSize" default:"0" min:"0" doc:"Bytes of one import of suppressions of an account. Beyond it: 413. 0: any."`
+	ImportSize   Size `key:"importSize" default:"0" min:"0" doc:"Bytes of one import of suppressions or subscribers of an account. Beyond it: 413. 0: any."`
+	Subscribers  int  `key:"subscribers" default:"0" min:"0" doc:"Subscribers of an account, on any number of lists. Beyond it: 403. 0: any."`
+	Events       int  `key:"events" default:"0" min:"0" doc:"Events of an account that wait for digests. Beyond it: 429. 0: any."`
+	Requests     int  `key:"requests" default:"0" min:"0" doc:"Requests in a minute with each token that is bound to an account and has no rateLimit of its own. Beyond it: 429. 0: any."`
 }
 
 // Newsletter is about lists and their subscribers.

@@ -16,7 +16,7 @@ import (
 	"github.com/postroom/postroom/outbox/suppression"
 )
 
-// Parts are what Digests is built from. All are needed.
+// Parts are what Digests is built from. All but Room are needed.
 type Parts struct {
 	DB           *redisdb.DB
 	Suppressions *suppression.Store
@@ -32,6 +32,8 @@ type Parts struct {
 	Letter           func(context.Context, outbox.Shared) (*outbox.Letter, error)
 	// Account returns an error if there is no such account.
 	Account func(ctx context.Context, account string) error
+	// Room checks the quota of an account: the events that wait. Nil: there is none.
+	Room suppression.Room
 	// HasTemplate reports whether there is a stored template that an account may use.
 	HasTemplate func(ctx context.Context, account, template string) (bool, error)
 	// Resting reports whether the queue digests is paused.
@@ -110,6 +112,7 @@ type base struct {
 	kinds   *Kinds
 	log     *slog.Logger
 	metrics *metrics
+	tally   tally
 }
 
 // New returns Digests. Mail begins with Run.
@@ -125,7 +128,8 @@ func New(p Parts, o Options) (*Digests, error) {
 		return nil, errors.Join(errors.New("digest: the settings digest.mode and digest.hour make no preference"),
 			fault.InvalidFields(wrong))
 	}
-	b := &base{Parts: p, opts: o, log: o.Logger, metrics: newMetrics(o.Registry)}
+	b := &base{Parts: p, opts: o, log: o.Logger, metrics: newMetrics(o.Registry),
+		tally: tally{accounts: map[string]*counted{}}}
 	b.kinds = newKinds(b)
 	recipients, runs := &Recipients{b}, &Runs{b}
 	works := &worker{Runs: runs, held: map[held]time.Time{}, decide: o.decide}

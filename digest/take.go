@@ -60,6 +60,9 @@ func (r *Recipients) Take(ctx context.Context, bound string, req api.DigestEvent
 	if single && t.wrong != nil {
 		return api.DigestEventsAnswer{}, fault.InvalidFields(t.wrong)
 	}
+	if err := r.admit(ctx, account, len(list)); err != nil {
+		return api.DigestEventsAnswer{}, err
+	}
 	if err := t.take(ctx); err != nil {
 		return api.DigestEventsAnswer{}, err
 	}

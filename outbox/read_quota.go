@@ -71,6 +71,14 @@ func (r *Reader) kept(ctx context.Context, u *api.Usage) error {
 	u.Templates = &api.QuotaUse{Limit: q.Templates}
 	u.Suppressions = &api.QuotaUse{Limit: q.Suppressions}
 	u.ImportSize = &api.QuotaUse{Limit: q.ImportSize}
+	u.Subscribers = &api.QuotaUse{Limit: q.Subscribers}
+	u.Events = &api.QuotaUse{Limit: q.Events}
+	u.Requests = &api.QuotaUse{Limit: q.Requests}
+	if r.Kept != nil {
+		if u.Subscribers.Used, u.Events.Used, err = r.Kept(ctx, u.Account); err != nil {
+			return err
+		}
+	}
 	if r.Templates != nil {
 		if u.Templates.Used, err = r.Templates.Count(ctx, u.Account); err != nil {
 			return err

@@ -64,5 +64,7 @@ type Parts struct {
 	Campaign func(ctx context.Context, messageID string) (Turn, error)
 	// MayReplay returns Conflict if a dead letter of a campaign must not be replayed; nil: all may be
 	MayReplay func(ctx context.Context, messageID string) error
-	Ring      *seal.Ring // opens sealed contents; nil: none are sealed
+	// Kept returns what an account has in other parts: subscribers, and events that wait for digests; nil: none
+	Kept func(ctx context.Context, account string) (subscribers, events int, err error)
+	Ring *seal.Ring // opens sealed contents; nil: none are sealed
 }

@@ -18,7 +18,9 @@ type accountPages struct{ *UI }
 // quotaNames are the quotas of an account, with their labels.
 var quotaNames = []struct{ name, label string }{{"messages", "Messages that wait"},
 	{"bytes", "Bytes of these"}, {"perDay", "Messages a day (UTC)"}, {"templates", "Templates"},
-	{"suppressions", "Suppressions"}, {"importSize", "Bytes of an import"}}
+	{"suppressions", "Suppressions"}, {"importSize", "Bytes of an import"},
+	{"subscribers", "Subscribers"}, {"events", "Events waiting for digests"},
+	{"requests", "Requests a minute with a bound token"}}
 
 // accountForm returns the form of an account; id is empty for a new one.
 func accountForm(id string) form {
@@ -154,7 +156,8 @@ func (r *formReader) quota() *api.Quota {
 
 // quotaOf returns the fields of a quota, in the order of quotaNames.
 func quotaOf(q *api.Quota) []**int {
-	return []**int{&q.Messages, &q.Bytes, &q.PerDay, &q.Templates, &q.Suppressions, &q.ImportSize}
+	return []**int{&q.Messages, &q.Bytes, &q.PerDay, &q.Templates, &q.Suppressions, &q.ImportSize,
+		&q.Subscribers, &q.Events, &q.Requests}
 }
 
 // accountValues returns what the form of an account has.

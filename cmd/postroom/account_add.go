@@ -21,7 +21,7 @@ type accountFlags struct {
 	TrackOpens     *bool    `negatable:"" help:"Count opens of its mail. Default: the setting trackOpens."`
 	TrackClicks    *bool    `negatable:"" help:"Count clicks on links of its mail. Default: the setting trackClicks."`
 	NeedsKey       *bool    `negatable:"" help:"Refuse its submits without an idempotency key."`
-	Quota          []string `placeholder:"NAME=N" help:"How much it may have: messages and bytes that wait, messages perDay, templates, suppressions, importSize (bytes). Several by commas; 0: any number; NAME= removes it. Default: the settings quotas."`
+	Quota          []string `placeholder:"NAME=N" help:"How much it may have: messages and bytes that wait, messages perDay, templates, suppressions, importSize (bytes), subscribers, events that wait for digests, requests a minute with a bound token. Several by commas; 0: any number; NAME= removes it. Default: the settings quotas."`
 	TZ             *string  `name:"tz" placeholder:"ZONE" help:"Time zone of dates in templates, such as Europe/Zurich. Default: UTC."`
 	relayFlags
 	DKIMDomain   string `name:"dkim-domain" group:"dkim" placeholder:"DOMAIN" help:"Sign as this domain. Default: that of the sender."`

@@ -35,6 +35,9 @@ func usageGrid(u api.Usage, now time.Time) grid {
 	add("templates", u.Templates)
 	add("suppressions", u.Suppressions)
 	add("importSize", u.ImportSize)
+	add("subscribers", u.Subscribers)
+	add("events", u.Events)
+	add("requests", u.Requests)
 	return g
 }
 
@@ -83,7 +86,7 @@ func quotaOver[Q any](old *Q, flags []string) (*Q, error) {
 	d.DisallowUnknownFields()
 	if err := d.Decode(changed); err != nil {
 		return nil, usage("--quota: %v; there are messages, bytes and perDay, and for accounts templates, "+
-			"suppressions and importSize", err)
+			"suppressions, importSize, subscribers, events and requests", err)
 	}
 	return changed, nil
 }

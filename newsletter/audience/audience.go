@@ -33,8 +33,9 @@ type Options struct {
 	// InUse refuses to delete a list or a segment that a campaign needs. Nil: none does.
 	InUse records.InUse
 
-	// ImportRoom checks the quota of an account: the bytes of one import. Nil: there is none.
-	ImportRoom suppression.Room
+	// Room and ImportRoom check quotas of an account: its subscribers, and the bytes of one import. Nil: there
+	// is none.
+	Room, ImportRoom suppression.Room
 
 	Logger   *slog.Logger          // nil: nothing is logged
 	Registry prometheus.Registerer // nil: nothing is counted
@@ -77,7 +78,7 @@ func New(p Parts, o Options) (*Subscribers, error) {
 	}
 	lists := newLists(p, o)
 	s := &Subscribers{Parts: p, Lists: lists, opts: o, words: words{db: p.DB}, attributes: attributes{db: p.DB},
-		store: store{db: p.DB, metrics: newMetrics(o.Registry), now: o.Now},
+		store: store{db: p.DB, metrics: newMetrics(o.Registry), now: o.Now, room: o.Room},
 		log:   cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
 	s.Segments = newSegments(s)
 	s.Imports = &Imports{s: s}

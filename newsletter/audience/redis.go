@@ -145,8 +145,18 @@ func (s *store) claim(ctx context.Context, account, address, before, after strin
 	return has[0], nil
 }
 
-// nextOrdinals takes n ordinals of an account, and returns the first.
+// nextOrdinals takes n ordinals of an account, and returns the first. Every new subscriber needs one, so the
+// quota of the account is asked here. Those whose record is not written yet are not counted.
 func (s *store) nextOrdinals(ctx context.Context, account string, n int) (uint32, error) {
+	if s.room != nil {
+		err := s.room(ctx, account, func() (used, more int, err error) {
+			used, err = s.Count(ctx, account)
+			return used, n, err
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
 	last, err := s.db.Client().HIncrBy(ctx, ordinalsKey(), account, int64(n)).Result()
 	if err != nil {
 		return 0, redisdb.Failed(err, "take a place for a subscriber of account %s", account)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // store reads and writes the records of subscribers. It knows no rules.
@@ -15,6 +16,7 @@ type store struct {
 	db      *redisdb.DB
 	metrics *metrics
 	now     func() time.Time
+	room    suppression.Room // nil: any number of subscribers
 }
 
 // tries bounds the attempts at a change while other changes come first.

@@ -2,6 +2,7 @@ package access
 
 import (
 	"cmp"
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -26,6 +27,9 @@ type Options struct {
 	Token string
 	// MaxFailures is the number of wrong tokens that one address may present in a minute. Zero: 20.
 	MaxFailures int
+	// Requests returns how many requests a minute each token bound to an account may make, unless the token
+	// has a limit of its own; 0: any number. Nil: no account has a limit.
+	Requests func(ctx context.Context, account string) (int, error)
 	// People are the persons who log in with a name and a password. Nil: nobody does.
 	People *people.People
 	// SessionLife is how long a session lasts at most, however much it is used. Zero: 7 days.
@@ -41,8 +45,9 @@ type Access struct {
 	bootstrap   []byte // SHA-256 of the bootstrap token; nil: there is none
 	secret      string // the bootstrap token itself, for proofs of sessions
 	maxFailures int
-	people      *people.People // nil: there are none
-	life        time.Duration  // of a session, at most
+	requests    func(ctx context.Context, account string) (int, error) // nil: no account has a limit
+	people      *people.People                                         // nil: there are none
+	life        time.Duration                                          // of a session, at most
 
 	tokens *redisdb.Cache[*token] // emptied when any token is deleted
 
@@ -59,6 +64,7 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Access, error) {
 		store:       store{client: db.Client(), ring: ring},
 		log:         cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		maxFailures: o.MaxFailures,
+		requests:    o.Requests,
 		people:      o.People,
 		life:        cmp.Or(o.SessionLife, 7*24*time.Hour),
 		blocked:     map[source]time.Time{},

@@ -81,7 +81,11 @@ func (a *Access) admit(ctx context.Context, t *token, remote netip.Addr, now tim
 	if t.info.Restrictions != nil {
 		g.Quota, g.QuotaID = t.info.Restrictions.Quota, t.info.QuotaID()
 	}
-	if limit := t.rateLimit(); limit != nil {
+	limit, err := a.rateLimit(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if limit != nil {
 		rate, err := a.spend(ctx, t.info.ID, *limit)
 		if err != nil {
 			return nil, err

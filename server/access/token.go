@@ -40,11 +40,19 @@ func (t *token) allowsAddress(remote netip.Addr) bool {
 	return false
 }
 
-func (t *token) rateLimit() *api.RateLimit {
-	if t.info.Restrictions == nil {
-		return nil
+// rateLimit returns the limit of a token: its own, else that of the account it is bound to; nil: none.
+func (a *Access) rateLimit(ctx context.Context, t *token) (*api.RateLimit, error) {
+	if r := t.info.Restrictions; r != nil && r.RateLimit != nil {
+		return r.RateLimit, nil
 	}
-	return t.info.Restrictions.RateLimit
+	if t.info.Account == "" || a.requests == nil {
+		return nil, nil
+	}
+	n, err := a.requests(ctx, t.info.Account)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	return &api.RateLimit{MaxRequests: n, TimeWindow: 60}, nil
 }
 
 // Create creates a token and returns it; it can't be read again. Invalid names every wrong field.
