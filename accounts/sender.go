@@ -79,17 +79,22 @@ type entry struct {
 	warned   *sync.Map   // missing gateways that were logged
 }
 
+// Unreadable is the code of the fault when the secrets of an account don't open.
+const Unreadable = "AccountUnreadable"
+
 // Resolve returns an account ready to use; the empty id means DefaultID. The account is at most about a
 // second old, and usually costs no round trip. Gateways of its list that were deleted, or whose secrets don't
 // open, are left out; [Sender.Ready] fails if none is left. Unknown: NotFound, code AccountNotFound, with a
-// message that says what to do.
+// message that says what to do. Secrets that don't open: Unavailable, code AccountUnreadable.
 func (a *Accounts) Resolve(ctx context.Context, id string) (Sender, error) {
 	e, err := a.find(ctx, id)
 	switch {
 	case err != nil:
 		return Sender{}, err
 	case e.broken != nil:
-		return Sender{}, e.broken
+		return Sender{}, fault.Wrap(e.broken, fault.Unavailable, Unreadable,
+			"The secrets of account %q can't be opened: they, or the host or port they are for, were changed in Redis, "+
+				"or the secret of this instance was; enter them again with PUT /v1/account/%s", e.sender.ID, e.sender.ID)
 	case len(e.gateways) == 0:
 		return e.sender, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/dkim"
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/limits"
@@ -246,7 +247,8 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 // unreachable or the worker is stopping, else (a secret can't be opened) deferred for a minute.
 func (d *Delivery) untried(ctx context.Context, c *claim, err error, reason string) decision {
 	now := d.clock.Now()
-	if fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
+	away := fault.Is(err, fault.Unavailable) && fault.CodeOf(err) != accounts.Unreadable
+	if away || ctx.Err() != nil {
 		return decision{outcome: released, at: now}
 	}
 	return decision{outcome: deferred, at: now, due: now.Add(time.Minute), reservation: c.reservation,
