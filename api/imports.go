@@ -38,6 +38,9 @@ type SubscriberImport struct {
 	Bad      int            `json:"bad" doc:"Lines left out for a fault"`
 	Skipped  map[string]int `json:"skipped" doc:"Subscriptions that were not made, by reason: left, unsubscribe, hard_bounce, spam_report, manual"`
 
+	Unsubscribed int `json:"unsubscribed" doc:"Lines that a column of the file marks as unsubscribed. They count above as well"`
+	Pending      int `json:"pending" doc:"Lines that a column of the file marks as pending. They count above as well"`
+
 	Delimiter string    `json:"delimiter,omitempty" doc:"Of the CSV file: one of , ; | and tab"`
 	Charset   string    `json:"charset,omitempty" doc:"Of the file"`
 	Ignored   []string  `json:"ignored,omitempty" doc:"Headings of columns that were not imported, at most 100"`

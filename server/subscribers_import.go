@@ -19,7 +19,7 @@ type importSubscribersInput struct {
 	Consent     string   `query:"consent" maxLength:"500" doc:"The words that all of them agreed to"`
 	Confirm     string   `query:"confirm" enum:"true,false" doc:"true: with state pending, a mail asks each of them for the confirmation"`
 	Existing    string   `query:"existing" enum:"merge,skip,replace" doc:"What happens to subscribers that are there already: merge (when absent) changes what a line has, replace also empties the rest, skip leaves them as they are, with their lists"`
-	Columns     string   `query:"columns" maxLength:"16384" doc:"Of CSV: what its columns are, such as Mail:email,Seats:attributes.seats:number. Types are string, number, bool, date and list. When absent, the headings say it"`
+	Columns     string   `query:"columns" maxLength:"16384" doc:"Of CSV: what its columns are, such as Mail:email,Seats:attributes.seats:number. Types are string, number, bool, date and list. state, subscribed or unsubscribed: the column tells who has unsubscribed. When absent, the headings say it"`
 	Delimiter   string   `query:"delimiter" maxLength:"3" doc:"Of CSV: one of , ; | and tab. Guessed when absent"`
 	Charset     string   `query:"charset" enum:"utf-8,utf-16le,utf-16be,windows-1252" doc:"Guessed when absent"`
 	Tag         string   `query:"tag" maxLength:"64" doc:"A tag that all of them get"`

@@ -22,7 +22,7 @@ type subscribersImportCmd struct {
 	Consent     string   `placeholder:"TEXT" help:"The words that all of them agreed to."`
 	Confirm     bool     `help:"With --state pending: a mail asks each of them for the confirmation."`
 	Existing    string   `enum:"merge,skip,replace" default:"merge" help:"What happens to those that are there already: merge (the default) changes what a line has, replace also empties the rest, skip leaves them as they are."`
-	Columns     string   `placeholder:"LIST" help:"What the columns of CSV are, such as Mail:email,Seats:attributes.seats:number. Default: by the headings."`
+	Columns     string   `placeholder:"LIST" help:"What the columns of CSV are, such as Mail:email,Seats:attributes.seats:number,Member:state. Default: by the headings."`
 	Delimiter   string   `placeholder:"CHAR" help:"Of CSV: , ; | or tab. Default: guessed."`
 	Charset     string   `enum:",utf-8,utf-16le,utf-16be,windows-1252" default:"" placeholder:"NAME" help:"Default: guessed."`
 	Tag         string   `placeholder:"TAG" help:"A tag that all of them get."`
@@ -75,6 +75,12 @@ func (s *session) sayImport(answer api.SubscriberImport) {
 	}
 	for _, reason := range slices.Sorted(maps.Keys(answer.Skipped)) {
 		s.note("%d not put on a list: %s", answer.Skipped[reason], reason)
+	}
+	if answer.Unsubscribed > 0 {
+		s.note("%d unsubscribed, as a column of the file says", answer.Unsubscribed)
+	}
+	if answer.Pending > 0 {
+		s.note("%d pending, as a column of the file says", answer.Pending)
 	}
 	if len(answer.Ignored) > 0 {
 		s.note("columns that mean nothing: %s", clean(strings.Join(answer.Ignored, ", ")))

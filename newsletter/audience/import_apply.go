@@ -79,11 +79,8 @@ func (i *importing) decideAll(ctx context.Context, b *batch) error {
 // suppressed finds out which rows are suppressed on which lists, once for a batch and list. Those who left
 // are suppressed first: either of both, list state and suppression, stops mail.
 func (i *importing) suppressed(ctx context.Context, rows []row) error {
-	if len(i.wishes) == 0 || len(rows) == 0 {
-		return nil
-	}
-	if i.stateOfAll() == Left {
-		return i.suppress(ctx, rows)
+	if err := i.suppress(ctx, rows); err != nil || len(i.wishes) == 0 || len(rows) == 0 {
+		return err
 	}
 	addresses := make([]string, len(rows))
 	stops := make([]*suppression.Entry, len(rows)*len(i.wishes))
@@ -104,22 +101,26 @@ func (i *importing) suppressed(ctx context.Context, rows []row) error {
 	return nil
 }
 
-// suppress suppresses mail of the lists to all rows.
+// suppress suppresses mail of the lists to the rows that left, or of the whole account if there are no lists.
 func (i *importing) suppress(ctx context.Context, rows []row) error {
 	if i.o.DryRun {
 		return nil
 	}
-	for _, wish := range i.wishes {
-		entries := make([]suppression.Entry, len(rows))
-		for n := range rows {
-			entries[n] = suppression.Entry{Address: rows[n].in.Email, Account: i.account, List: wish.list.ListID,
-				Reason: suppression.Unsubscribe, Source: SourceImport}
-		}
-		if _, err := i.s.Suppressions.Add(ctx, entries...); err != nil {
-			return err
+	lists := []string{""}
+	if len(i.wishes) > 0 {
+		lists = i.o.ListID
+	}
+	var entries []suppression.Entry
+	for n := range rows {
+		for _, list := range lists {
+			if rows[n].state == Left {
+				entries = append(entries, suppression.Entry{Address: rows[n].in.Email, Account: i.account, List: list,
+					Reason: suppression.Unsubscribe, Source: SourceImport})
+			}
 		}
 	}
-	return nil
+	_, err := i.s.Suppressions.Add(ctx, entries...)
+	return err
 }
 
 // round decides the rows of todo, and applies what it decided. A row stays undecided if somebody else changed
@@ -371,6 +372,11 @@ func (i *importing) count(b *batch) {
 	for n := range b.rows {
 		r := &b.rows[n]
 		counts[r.result]++
+		if r.result != bad && r.in.says == Left {
+			s.Unsubscribed++
+		} else if r.result != bad && r.in.says == Pending {
+			s.Pending++
+		}
 		if r.result == bad {
 			b.wrong(r.line, r.fault)
 		}

@@ -71,7 +71,7 @@ func (i *importing) filled(r *row, at uint32) *record {
 		next.name, next.locale, next.tz, next.tags, next.attributes = "", "", "", nil, nil
 	}
 	var f faults
-	f.fillChecked(next, r.in)
+	f.fillChecked(next, r.in.SubscriberRequest)
 	if err := rowFault(f); err != nil {
 		r.result, r.fault = bad, err.Error()
 		return nil
@@ -81,8 +81,12 @@ func (i *importing) filled(r *row, at uint32) *record {
 
 // decide decides about the lists of a row.
 func (i *importing) decide(r *row, next *record, t terms, proof subscription) decision {
-	if i.stateOfAll() != Left {
-		return i.s.decide(next, i.account, i.wishes, r.stops, t, proof)
+	if r.state != Left {
+		wishes := slices.Clone(i.wishes)
+		for n := range wishes {
+			wishes[n].state = r.state
+		}
+		return i.s.decide(next, i.account, wishes, r.stops, t, proof)
 	}
 	var d decision
 	for _, w := range i.wishes {

@@ -1,6 +1,7 @@
 package audience
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,14 +28,16 @@ var columnNames = map[string]string{
 }
 
 // targets are the fields of subscribers that the option columns may name.
-var targets = []string{"email", "name", "locale", "tz", "tags", "attributes"}
+var targets = []string{"email", "name", "locale", "tz", "tags", "attributes", saysState, saysSubscribed,
+	saysUnsubscribed}
 
 // valueKinds are the types of attributes in files.
 var valueKinds = []string{"string", "number", "bool", "date", "list"}
 
 // column is what becomes of a column.
 type column struct {
-	target    string // a value of columnNames, or "attribute"; "-": nothing
+	heading   string
+	target    string // a value of columnNames or stateHeadings, or "attribute"; "-": nothing
 	attribute string // its name
 	kind      string // of valueKinds
 }
@@ -42,6 +45,8 @@ type column struct {
 // layout is what becomes of the columns of a file.
 type layout struct {
 	columns []column
+	states  []int    // the columns that tell who gets mail
+	left    bool     // all rows left, also those whose state can't be read
 	ignored []string // headings that mean nothing
 }
 
@@ -65,7 +70,9 @@ func layoutOf(headings []string, mapping string) (l *layout, data bool, err erro
 		heading = strings.TrimSpace(api.CSVText(heading))
 		c, ok := given[strings.ToLower(heading)]
 		if given == nil {
-			c, ok = columnNamed(heading)
+			if c, ok, err = columnNamed(heading); err != nil {
+				return nil, false, err
+			}
 		}
 		delete(given, strings.ToLower(heading))
 		if !ok {
@@ -73,6 +80,13 @@ func layoutOf(headings []string, mapping string) (l *layout, data bool, err erro
 			if len(l.ignored) < badShown && heading != "" {
 				l.ignored = append(l.ignored, message.Clip(heading, 80))
 			}
+		}
+		if c.heading = heading; c.target == saysState {
+			known, _ := stateColumn(heading)
+			c.target = cmp.Or(known, saysState)
+		}
+		if slices.Contains(stateTargets, c.target) {
+			l.states = append(l.states, i)
 		}
 		l.columns[i] = c
 	}
@@ -87,14 +101,21 @@ func layoutOf(headings []string, mapping string) (l *layout, data bool, err erro
 }
 
 // columnNamed returns the column of a heading: a known name, or attributes.<name>, also with :<type> behind
-// it.
-func columnNamed(heading string) (column, bool) {
+// it. The error asks what a heading means.
+func columnNamed(heading string) (column, bool, error) {
 	if strings.HasPrefix(heading, "attributes.") {
-		return targetNamed(heading)
+		c, ok := targetNamed(heading)
+		return c, ok, nil
 	}
-	name := strings.NewReplacer(" ", "", "-", "", "_", "").Replace(strings.ToLower(heading))
-	target, ok := columnNames[name]
-	return column{target: target}, ok
+	target, ok := columnNames[bare(heading)]
+	if ok {
+		return column{target: target}, true, nil
+	}
+	target, asks := stateColumn(heading)
+	if asks {
+		return column{}, false, askColumn(heading)
+	}
+	return column{target: target}, target != "", nil
 }
 
 // targetNamed returns the column of a target as the option columns has it.
@@ -118,12 +139,15 @@ func mappingOf(text string) (map[string]column, error) {
 	}
 	given := map[string]column{}
 	for part := range strings.SplitSeq(text, ",") {
-		at := strings.Index(part, ":")
-		if at < 0 {
-			at = len(part)
+		var c column
+		ok, at := false, -1
+		for next := 0; !ok && next >= 0; { // a heading may have colons
+			if next = strings.Index(part[at+1:], ":"); next >= 0 {
+				at += next + 1
+				c, ok = targetNamed(strings.TrimSpace(part[at+1:]))
+			}
 		}
-		heading := strings.ToLower(strings.TrimSpace(part[:at]))
-		c, ok := targetNamed(strings.TrimSpace(strings.TrimPrefix(part[at:], ":")))
+		heading := strings.ToLower(strings.TrimSpace(part[:max(at, 0)]))
 		if heading == "" || !ok {
 			return nil, fmt.Errorf(
 				"columns has %q: it must be like Mail:email,Seats:attributes.seats:number, with %s, or attributes.<name> and %s",
@@ -135,8 +159,8 @@ func mappingOf(text string) (map[string]column, error) {
 }
 
 // request returns the subscriber of a row.
-func (l *layout) request(cells []string) (api.SubscriberRequest, error) {
-	var in api.SubscriberRequest
+func (l *layout) request(cells []string) (entry, error) {
+	var in entry
 	var first, last string
 	for i, cell := range cells {
 		if cell == "" {
@@ -183,7 +207,9 @@ func (l *layout) request(cells []string) (api.SubscriberRequest, error) {
 	if in.Name == "" {
 		in.Name = strings.TrimSpace(first + " " + last)
 	}
-	return in, nil
+	var err error
+	in.says, err = l.state(cells)
+	return in, err
 }
 
 // value returns the value of a cell.

@@ -30,7 +30,8 @@ type batch struct {
 // row is a subscriber of a file.
 type row struct {
 	n, line int // as SubscriberImport.Lines counts, and in the file
-	in      api.SubscriberRequest
+	in      entry
+	state   State  // on the lists of the import; Left also without lists
 	fresh   record // as a new subscriber, without lists
 	address string // folded
 
@@ -102,7 +103,7 @@ func (i *importing) send(ctx context.Context, batches chan<- *batch, b *batch, l
 }
 
 // row adds a row of the file to a batch.
-func (i *importing) row(b *batch, n int, in api.SubscriberRequest, broken error) {
+func (i *importing) row(b *batch, n int, in entry, broken error) {
 	b.rows = append(b.rows, row{n: n, line: i.rows.line(), in: in})
 	r := &b.rows[len(b.rows)-1]
 	if broken == nil {
@@ -151,18 +152,25 @@ func (c *checker) fill(i *importing, r *row) error {
 	if in.Consent != nil {
 		f.consent(in.Consent, i.s.now())
 	}
-	if state := i.stateOfAll(); state == Subscribed && in.Consent == nil && i.terms.consent == nil {
+	r.state = i.stateOf(in.says)
+	if r.state == Subscribed && in.Consent == nil && i.terms.consent == nil {
 		f.add("consent", "is required with state subscribed, here or for all lines")
 	}
 	r.fresh.email = in.Email
-	f.fillChecked(&r.fresh, *in)
+	f.fillChecked(&r.fresh, in.SubscriberRequest)
 	return rowFault(f)
 }
 
-// stateOfAll returns the state of all rows on the lists of the import; None: it is about no list.
-func (i *importing) stateOfAll() State {
-	if len(i.wishes) == 0 {
+// stateOf returns the state of a row on the lists of the import. None: it is about no list. What stops more
+// mail counts, of the row and the options.
+func (i *importing) stateOf(says State) State {
+	switch {
+	case says == Left:
+		return Left
+	case len(i.wishes) == 0:
 		return None
+	case says == Pending && i.wishes[0].state == Subscribed:
+		return Pending
 	}
 	return i.wishes[0].state
 }

@@ -53,6 +53,7 @@ func openRows(r io.Reader, o api.SubscriberImportOptions) (*rows, error) {
 		if err != nil {
 			return nil, wrongFile("file", err)
 		}
+		l.left = o.State == Left.String() && len(o.ListID) > 0
 		if in.layout = l; data {
 			in.first = headings
 		}
@@ -101,9 +102,15 @@ func (r *rows) line() int {
 	return r.lines.number
 }
 
+// entry is a subscriber as a line of a file has it.
+type entry struct {
+	api.SubscriberRequest
+	says State // what the line tells; None: nothing
+}
+
 // next returns a subscriber. fatal: the file ends (io.EOF) or can't be read further. bad: this row is left
 // out, and why.
-func (r *rows) next() (in api.SubscriberRequest, bad, fatal error) {
+func (r *rows) next() (in entry, bad, fatal error) {
 	if cells := r.first; cells != nil {
 		r.first = nil
 		in, bad = r.layout.request(cells)
@@ -153,6 +160,8 @@ type jsonRow struct {
 	Attributes  map[string]any `json:"attributes"`
 	Consent     *api.Consent   `json:"consent"`
 	Resubscribe bool           `json:"resubscribe"`
+	State       string         `json:"state"`
+	Status      string         `json:"status"`
 
 	// of exports; not imported
 	ID      json.RawMessage `json:"id"`
@@ -161,25 +170,35 @@ type jsonRow struct {
 }
 
 // requestOf reads a line of a JSONL file.
-func requestOf(line []byte) (api.SubscriberRequest, error) {
+func requestOf(line []byte) (entry, error) {
 	var row jsonRow
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&row); err != nil {
-		return api.SubscriberRequest{}, jsonFault(err)
+		return entry{}, jsonFault(err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return api.SubscriberRequest{}, errors.New("has more than one JSON object")
+		return entry{}, errors.New("has more than one JSON object")
 	}
 	if row.Lists != nil && row.ID == nil {
-		return api.SubscriberRequest{}, errors.New("has lists, which are given for all lines")
+		return entry{}, errors.New("has lists, which are given for all lines")
 	}
-	in := api.SubscriberRequest{Email: row.Email, Name: row.Name, Locale: row.Locale, TZ: row.TZ, Tags: row.Tags,
-		Attributes: row.Attributes, Consent: row.Consent, Resubscribe: row.Resubscribe}
+	in := entry{SubscriberRequest: api.SubscriberRequest{Email: row.Email, Name: row.Name, Locale: row.Locale,
+		TZ: row.TZ, Tags: row.Tags, Attributes: row.Attributes, Consent: row.Consent, Resubscribe: row.Resubscribe}}
 	if strings.TrimSpace(in.Email) == "" {
 		return in, errNoAddress
 	}
-	return in, nil
+	var l layout
+	var cells []string
+	for _, cell := range []string{row.State, row.Status} {
+		if cell != "" {
+			l.states, cells = append(l.states, len(cells)), append(cells, cell)
+			l.columns = append(l.columns, column{heading: "state", target: saysState})
+		}
+	}
+	var err error
+	in.says, err = l.state(cells)
+	return in, err
 }
 
 // jsonFault returns what is wrong with a line, in the words of this package.
