@@ -76,12 +76,6 @@ CHAOS ?= -for 10m
 chaos: ## Break everything at random for ten minutes and count; CHAOS="-for 1m -seed 7" (docs/testing.md)
 	$(GO) run ./bench/chaos $(CHAOS)
 
-fair: ## Measure that no account waits for another's relay; takes some minutes (docs/performance.md)
-	$(GO) run ./bench/fair
-	$(GO) run ./bench/fair -processes 3
-	$(GO) run ./bench/stranger
-	$(GO) run ./bench/stranger -many
-
 vuln: ## Look for known vulnerabilities; fails if vuln.go.dev can't be reached (GOVULNDB=file:… needs no network)
 	@GO="$(GO)" sh tools/vuln.sh || { [ $$? = 75 ] && [ "$(UNREACHED)" = pass ]; }
 

@@ -318,7 +318,8 @@ func TestQuotasOfWhatIsNoMail(t *testing.T) {
 	}
 	quotaRefused(t, "event", event(r.a, "u1", "5"), http.StatusTooManyRequests,
 		`The quota of account "a" is 4 events of digests waiting (events), and 4 are used`)
-	_, err := api.DeleteDigestEvents.Do(t.Context(), r.a, api.DigestEventRemoval{Recipients: []string{"u1"}, Key: "1"})
+	first := api.DigestEventRemoval{Recipients: []string{"u1"}, Key: "1"}
+	_, err := api.DeleteDigestEvents.Do(t.Context(), r.a, first)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,8 @@ func TestARelayMovedInRedisGetsNoPassword(t *testing.T) {
 	if _, err := api.Submit.Do(t.Context(), client, mailFrom("", "ann@example.net")); err != nil {
 		t.Errorf("a submit of another account: %v", err)
 	}
-	if _, err := api.UpdateAccount.Do(t.Context(), client, api.AccountPatch{SMTP: new(&relay)}, "shop"); err != nil {
+	again := api.AccountPatch{SMTP: new(&relay)}
+	if _, err := api.UpdateAccount.Do(t.Context(), client, again, "shop"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := api.Submit.Do(t.Context(), client, shop); err != nil {
