@@ -84,7 +84,7 @@ type LoggedMessage struct {
 	Outcome        *Outcome          `json:"outcome,omitempty" doc:"What was told of it after a relay accepted it: the weightiest of delivered, opened, clicked, unsubscribed, bounced, complained, in this order"`
 	Created        time.Time         `json:"created"`
 	Scheduled      time.Time         `json:"scheduled" doc:"When the first attempt was wanted"`
-	Ended          *time.Time        `json:"ended,omitempty" doc:"When the result for its last recipient was known; absent while the message is in the outbox"`
+	Ended          *time.Time        `json:"ended,omitempty" doc:"When the result for its last recipient was known, or when the dead letter failed; absent while the message waits or is being sent"`
 	ContentUntil   *time.Time        `json:"contentUntil,omitempty" doc:"Until when the content of a message that was sent is kept (outbox.keepContent), in the answer about one message; absent if it is not, and while the message is in the outbox"`
 	NextAttempt    TimeOrFalse       `json:"nextAttempt" doc:"When the next attempt is due; false when none will be made"`
 	AttemptsMade   int               `json:"attemptsMade"`

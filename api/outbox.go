@@ -68,7 +68,12 @@ type RecipientStatus struct {
 	Status   string `json:"status" enum:"queued,sent,failed,cancelled,suppressed,replaced" doc:"replaced: a replay was sent to others in its place"`
 	Response string `json:"response,omitempty" doc:"The relay's last reply about this recipient"`
 	Attempts int    `json:"attempts"`
+
+	Outcome MessageStatus `json:"outcome,omitempty" enum:"delivered,opened,clicked,unsubscribed,bounced,complained" doc:"What was reported about this recipient after the relay accepted the message: the weightiest, as for the message. Only in responses about one message of the log"`
 }
+
+// Stands returns the outcome of a recipient, or else its status.
+func (r RecipientStatus) Stands() string { return cmp.Or(string(r.Outcome), r.Status) }
 
 // OutboxMessage is a queued message.
 type OutboxMessage struct {

@@ -307,7 +307,7 @@ func checkKept(m *model) {
 		if err != nil {
 			m.rt.Fatal(err)
 		}
-		if logged.Ended == nil {
+		if logged.Ended == nil || logged.Status == api.StatusDead { // it has its content until it ends
 			continue
 		}
 		want := m.options.KeepContent > 0 && logged.Status == api.StatusSent

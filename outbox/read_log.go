@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -60,6 +61,11 @@ func (rd *Reader) Message(ctx context.Context, id string) (api.LoggedMessage, er
 		return api.LoggedMessage{}, err
 	}
 	m := rows[0].logged()
+	if m.Outcome != nil {
+		if err := rd.addRecipientOutcomes(ctx, r, m.Recipients); err != nil {
+			return api.LoggedMessage{}, err
+		}
+	}
 	if m.Log, err = loggedAttempts(ctx, rd.store, r); err != nil {
 		return api.LoggedMessage{}, err
 	}
@@ -161,11 +167,20 @@ func (r row) logged() api.LoggedMessage {
 		Tags: s.Tags, Metadata: s.Metadata, InDoubt: s.InDoubt, DeliverBy: s.DeliverBy,
 		Size: r.envelope.Size, Template: s.Template, Error: r.fault(), Outcome: r.outcome,
 	}
-	if r.ended != 0 {
-		at := redisdb.Time(r.ended)
-		m.Ended = &at
+	if at := cmp.Or(r.ended, r.failed()); at != 0 {
+		m.Ended = new(redisdb.Time(at))
 	}
 	return m
+}
+
+// failed is when a dead letter failed; 0: the message is no dead letter.
+func (r row) failed() int64 {
+	for _, e := range slices.Backward(r.status.Events) {
+		if r.state == stateFailed && e.Type == event.MessageFailed {
+			return e.At
+		}
+	}
+	return 0
 }
 
 // logStatus is the status of a message in the log.

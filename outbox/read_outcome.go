@@ -2,11 +2,13 @@ package outbox
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/smtpsend/replies"
@@ -68,6 +70,27 @@ func (rd *Reader) addOutcomes(ctx context.Context, rows []row) error {
 		rows[i].outcome = o
 	}
 	return nil
+}
+
+// addRecipientOutcomes sets what was reported about each recipient of a message. A report that doesn't say
+// which of several recipients it is about counts for none of them.
+func (rd *Reader) addRecipientOutcomes(ctx context.Context, r row, to []api.RecipientStatus) error {
+	facts, err := rd.factEvents(ctx, r)
+	weightiest := map[string]api.MessageStatus{}
+	for _, e := range facts {
+		if len(e.Recipients) != 1 {
+			continue
+		}
+		address := strings.ToLower(e.Recipients[0])
+		outcome := Fact{Type: event.Type(e.Event), Details: event.Later(*e.Details)}.outcome()
+		if slices.Index(outcomes, outcome) > slices.Index(outcomes, weightiest[address]) {
+			weightiest[address] = outcome
+		}
+	}
+	for i := range to {
+		to[i].Outcome = weightiest[strings.ToLower(to[i].Address)]
+	}
+	return err
 }
 
 // recipients are those whom a fact about a message names, or all.

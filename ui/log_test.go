@@ -302,7 +302,7 @@ func TestSteps(t *testing.T) {
 		{At: minute(1), Attempt: &log[0], Events: events[1:2]}, {At: minute(3), Events: events[2:3]},
 		{At: minute(5), Attempt: &log[1], Events: events[3:5]}, {At: minute(8), Events: events[5:]},
 	}
-	if diff := cmp.Diff(want, steps(log, events)); diff != "" {
+	if diff := cmp.Diff(want, steps(api.LoggedMessage{Log: log}, events)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := happened("messageSung"); got != "messageSung" {

@@ -54,6 +54,15 @@ func (v messageView) Stands() string {
 	return string(v.Message.Stands())
 }
 
+// Size returns the size of the message as the page shows it. A mail merge's message has none until it is
+// filled in to be sent; until then it is that of the preview. 0: unknown.
+func (v messageView) Size() int {
+	if v.Message.Size == 0 && v.Content != nil {
+		return v.Content.Size
+	}
+	return v.Message.Size
+}
+
 // CameBack is what was reported of a message that somebody did not get, or did not want; nil: nothing.
 func (v messageView) CameBack() *api.Outcome {
 	if o := v.Message.Outcome; o != nil && o.Status.IsBad() {
@@ -71,20 +80,21 @@ func (v messageView) Recipients() []api.RecipientStatus {
 	if len(all) <= shownRecipients {
 		return all
 	}
-	rank := map[string]int{"failed": 0, "suppressed": 1, "queued": 2, "replaced": 3, "cancelled": 4, "sent": 5}
+	rank := map[string]int{"suppressed": 1, "queued": 2, "replaced": 3, "cancelled": 4, "sent": 5, "delivered": 5,
+		"opened": 5, "clicked": 5, "unsubscribed": 5}
 	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b api.RecipientStatus) int { return rank[a.Status] - rank[b.Status] })
+	slices.SortStableFunc(all, func(a, b api.RecipientStatus) int { return rank[a.Stands()] - rank[b.Stands()] })
 	return all[:shownRecipients]
 }
 
 // MoreRecipients returns the number of recipients that are not listed.
 func (v messageView) MoreRecipients() int { return max(0, len(v.Message.Recipients)-shownRecipients) }
 
-// Tally counts the recipients by their state.
+// Tally counts the recipients by their outcome or state.
 func (v messageView) Tally() map[string]int {
 	tally := map[string]int{}
 	for _, r := range v.Message.Recipients {
-		tally[r.Status]++
+		tally[r.Stands()]++
 	}
 	return tally
 }
@@ -173,7 +183,7 @@ func (u *UI) find(ctx context.Context, v *messageView) error {
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return err
 	}
-	v.Steps, v.Readers = steps(v.Message.Log, story.Events), readers(story.Events)
+	v.Steps, v.Readers = steps(v.Message, story.Events), readers(story.Events)
 	v.events = story.IDs()
 	return nil
 }

@@ -153,6 +153,66 @@ func TestMessageThatCameBackIsRed(t *testing.T) {
 	b.get("/log").has(t, `<span class="chip bounced">`, `<span class="chip delivered">`)
 }
 
+// TestABouncedRecipientIsNotGreen: the table of recipients says what became of each, with the relay's reply
+// next to it, and the message ended before it came back.
+func TestABouncedRecipientIsNotGreen(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	id := w.submit(api.SubmitRequest{To: api.Addresses{{Address: "ann@example.com"}, {Address: "bob@example.com"},
+		{Address: "cy@example.com"}}})
+	w.deliver(id)
+	_, err := w.outbox.RecordFacts(t.Context(), []outbox.Fact{
+		{Key: "1", Type: event.MessageBounce, MessageID: id, Recipient: "Ann@example.com",
+			Details: event.Later{BounceType: "hard", Diagnostic: "550 5.1.1 <nobody>"}},
+		{Key: "2", Type: event.TrackOpen, MessageID: id, Recipient: "bob@example.com"},
+		{Key: "3", Type: event.MessageDelivered, MessageID: id, Recipient: "bob@example.com"},
+		{Key: "4", Type: event.TrackOpen, MessageID: id, Recipient: "cy@example.com",
+			Details: event.Later{Bot: true}},
+		{Key: "5", Type: event.MessageDelivered, MessageID: id, Index: -1}}) // of whom is not said
+	w.must(err)
+	b := w.operator()
+	p := b.get("/messages/" + id)
+	row := func(address, status string) string {
+		return `>` + address + `</th><td data-label="Status"><span class="chip ` + status + `">` + status +
+			`</span></td><td data-label="Attempts" class="num">1</td><td data-label="Last reply" class="reply">250`
+	}
+	p.has(t, row("ann@example.com", "bounced"), row("bob@example.com", "opened"), row("cy@example.com", "sent"),
+		`<span class="chip bounced">bounced</span> 1`)
+	if ended, back := strings.Index(p.body, "<strong>Ended</strong>"),
+		strings.Index(p.body, "<strong>Came back</strong>"); ended < 0 || back < ended {
+		t.Errorf("the timeline has the end at %d, and the bounce at %d", ended, back)
+	}
+	b.get("/to/ann@example.com").has(t, `data-label="For the address"><span class="chip bounced">`)
+}
+
+// TestAFailedMessageSaysWhenItFailed, on its page and in the log.
+func TestAFailedMessageSaysWhenItFailed(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.relay.replies["nobody@example.net"] = "550 5.1.1 No such user"
+	id := w.submit(api.SubmitRequest{To: api.Addresses{{Address: "nobody@example.net"}}})
+	w.deliver(id)
+	b := w.operator()
+	b.get("/messages/"+id).has(t, "<span>failed <time", "</time> <div><strong>Failed for good.</strong>")
+	b.get("/log").has(t, `<td data-label="Ended"><time`)
+}
+
+// TestAMessageOfAMailMergeHasASize before it is filled in to be sent.
+func TestAMessageOfAMailMergeHasASize(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	answer, err := w.outbox.Submit(t.Context(), api.SubmitRequest{Subject: "s", Text: "Hello {{rcpt.name}}",
+		SendAt: new(time.Now().Add(time.Hour)), MailMerge: []api.MailMergeEntry{{To: api.Address{
+			Address: "ann@example.net"}}}})
+	w.must(err)
+	p := w.operator().get("/messages/" + answer.MailMerge[0].QueueID)
+	p.lacks(t, ">0 B<")
+	size := regexp.MustCompile(`<dt>Size</dt><dd>([^<]+)</dd>`).FindStringSubmatch(p.body)
+	if size == nil || !strings.Contains(p.body, "Download .eml ("+size[1]+")") {
+		t.Errorf("the page says the size %q, which is not that of the download", size)
+	}
+}
+
 func TestReschedule(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -9,16 +9,18 @@ import (
 	"github.com/postroom/postroom/api/event"
 )
 
-// step is one entry in the timeline of a message: an attempt with its events, or an event without attempt.
+// step is one entry in the timeline of a message: an attempt with its events, an event without attempt, or the
+// message's end, which has neither.
 type step struct {
 	At      time.Time
 	Attempt *api.Attempt // nil: none
 	Events  []api.MessageEvent
 }
 
-// steps merges attempts and events by time, without the event messageQueued: the page begins with that.
-func steps(log []api.Attempt, events []api.MessageEvent) []step {
-	all := make([]step, 0, len(log)+len(events))
+// steps merges attempts, events and the end of a message by time, without the event messageQueued: the page
+// begins with that.
+func steps(m api.LoggedMessage, events []api.MessageEvent) []step {
+	log, all := m.Log, make([]step, 0, len(m.Log)+len(events)+1)
 	for i := range log {
 		all = append(all, step{At: log[i].Start, Attempt: &log[i]})
 	}
@@ -31,6 +33,9 @@ func steps(log []api.Attempt, events []api.MessageEvent) []step {
 			continue
 		}
 		all = append(all, step{At: e.Date, Events: []api.MessageEvent{e}})
+	}
+	if m.Ended != nil {
+		all = append(all, step{At: *m.Ended})
 	}
 	slices.SortStableFunc(all, func(a, b step) int { return a.At.Compare(b.At) })
 	return all

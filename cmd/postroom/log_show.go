@@ -108,7 +108,9 @@ func (c *console) logged(m api.LoggedMessage, story api.MessageEvents, said dial
 		attempts += "; next: " + next(m.NextAttempt, now)
 	}
 	c.line("Attempts", attempts)
-	c.line("Size", plural(m.Size, "byte"))
+	if m.Size > 0 { // else it is filled in when it is sent
+		c.line("Size", plural(m.Size, "byte"))
+	}
 	c.line("Lane", string(m.Lane))
 	c.line("Priority", string(m.Priority))
 	c.line("Trace", m.TraceID)

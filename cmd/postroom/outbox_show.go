@@ -155,7 +155,7 @@ func stamp(t, now time.Time) string { return t.Local().Format(time.DateTime) + "
 func recipientGrid(recipients []api.RecipientStatus) grid {
 	g := newGrid("recipient", "status", "attempts", "reply")
 	for _, r := range recipients {
-		g.add(r.Address, r.Status, r.Attempts, orDash(r.Response))
+		g.add(r.Address, r.Stands(), r.Attempts, orDash(r.Response))
 	}
 	return g
 }

@@ -62,7 +62,7 @@ func whyMessages(found api.Why, now time.Time) grid {
 		if n := len(m.Events); n > 0 {
 			last = m.Events[n-1].Event
 		}
-		g.add(m.QueueID, m.Account, m.Recipient.Status, clip(clean(m.Subject), 40), moment(m.Created, now), last)
+		g.add(m.QueueID, m.Account, m.Recipient.Stands(), clip(clean(m.Subject), 40), moment(m.Created, now), last)
 	}
 	return g
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/redisdb"
@@ -130,7 +131,7 @@ func (d *Documents) index(ctx context.Context, ids []string, ends map[string]end
 	docs, ended, oldest := make([]Document, 0, len(messages)), []string(nil), d.oldest()
 	for _, m := range messages {
 		delete(ends, m.QueueID)
-		if m.Ended != nil {
+		if m.Ended != nil && m.Status != api.StatusDead { // a dead letter may be sent again, and needs its text
 			ended = append(ended, m.QueueID)
 		}
 		if !m.Created.Before(oldest) { // otherwise beyond the retention
