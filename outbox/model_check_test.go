@@ -21,8 +21,10 @@ local function say(...) wrong[#wrong + 1] = table.concat({...}, ' ') end
 local function keys(kind) return redis.call('KEYS', prefix .. kind .. ':*') end
 local function last(key) return string.match(key, '([^:]+)$') end
 local function read(id)
-  local m = redis.call('HMGET', prefix .. 'message:' .. id, 'state', 'lane', 'account', 'created', 'lease', 'due', 'held', 'shared', 'key', 'size', 'token')
-  return m[1] and {size = m[10], token = m[11], state = m[1], lane = m[2], account = m[3], created = m[4], lease = m[5], due = m[6], held = m[7], shared = m[8], key = m[9]}
+  local m = redis.call('HMGET', prefix .. 'message:' .. id, 'state', 'lane', 'account', 'created', 'lease',
+    'due', 'held', 'shared', 'key', 'size', 'token')
+  return m[1] and {size = m[10], token = m[11], state = m[1], lane = m[2], account = m[3], created = m[4],
+    lease = m[5], due = m[6], held = m[7], shared = m[8], key = m[9]}
 end
 for _, key in ipairs(keys('index')) do
   local members = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
@@ -33,7 +35,9 @@ for _, key in ipairs(keys('index')) do
       say(id, 'stands in', key, 'and is gone')
     else
       for word in string.gmatch(string.sub(key, #prefix + 7), '[^:]+') do
-        if word ~= 'account' and word ~= m.state and word ~= m.lane and word ~= m.account then say(id, m.lane, m.state, 'of', m.account, 'stands in', key) end
+        if word ~= 'account' and word ~= m.state and word ~= m.lane and word ~= m.account then
+          say(id, m.lane, m.state, 'of', m.account, 'stands in', key)
+        end
       end
       if members[i + 1] ~= m.created then say(id, 'stands in', key, 'under another time') end
     end
@@ -44,7 +48,9 @@ for _, key in ipairs(keys('addressed')) do
   for _, note in ipairs(redis.call('LRANGE', key, 0, -1)) do noted[string.sub(note, -26)] = true end
 end
 for _, key in ipairs(keys('ended')) do
-  if not noted[last(key)] and redis.call('STRLEN', key) > 0 then say(last(key), 'ended, and is not found by an address') end
+  if not noted[last(key)] and redis.call('STRLEN', key) > 0 then
+    say(last(key), 'ended, and is not found by an address')
+  end
 end
 local contents, used = {}, {}
 local function use(field, n) used[field] = (used[field] or 0) + n end
@@ -54,11 +60,15 @@ for _, key in ipairs(keys('message')) do
   local m = read(id)
   if not noted[id] then say(id, 'is not found by an address') end
   if entries[id] ~= 2 then say(id, 'stands in', entries[id] or 'no', 'indexes, not in 2') end
-  if redis.call('EXISTS', prefix .. 'envelope:' .. id, prefix .. 'content:' .. id) ~= 2 then say(id, 'has lost its envelope or content') end
+  if redis.call('EXISTS', prefix .. 'envelope:' .. id, prefix .. 'content:' .. id) ~= 2 then
+    say(id, 'has lost its envelope or content')
+  end
   if m.key then
     local key = prefix .. 'idempotency:' .. m.key
     if redis.call('TTL', key) ~= -1 then say(id, 'may lose its idempotency key') end
-    if not string.find(redis.call('GET', key) or '', '  ' .. id .. ' ', 1, true) then say(id, 'has lost its idempotency key') end
+    if not string.find(redis.call('GET', key) or '', '  ' .. id .. ' ', 1, true) then
+      say(id, 'has lost its idempotency key')
+    end
   end
   if m.state ~= 'failed' then
     use('bytes ' .. m.account, m.size)
@@ -69,17 +79,26 @@ for _, key in ipairs(keys('message')) do
   end
   if m.shared then
     contents[m.shared] = (contents[m.shared] or 0) + 1
-    if redis.call('TTL', prefix .. 'shared:' .. m.shared) ~= -1 then say(id, 'may lose its shared content') end
+    if redis.call('TTL', prefix .. 'shared:' .. m.shared) ~= -1 then
+      say(id, 'may lose its shared content')
+    end
   end
   for name, clock in pairs(clocks) do
     local score = redis.call('ZSCORE', prefix .. name, id)
-    if (m.state == clock[1] or m.state == clock[3]) ~= (score ~= false) then say(id, m.state, 'stands in', name, tostring(score)) end
-    if score and clock[2] and score ~= m[clock[2]] then say(id, 'stands in', name, 'under', score, 'not', m[clock[2]]) end
+    if (m.state == clock[1] or m.state == clock[3]) ~= (score ~= false) then
+      say(id, m.state, 'stands in', name, tostring(score))
+    end
+    if score and clock[2] and score ~= m[clock[2]] then
+      say(id, 'stands in', name, 'under', score, 'not', m[clock[2]])
+    end
   end
-  if m.state ~= 'waiting' and redis.call('ZSCORE', prefix .. 'backlog:' .. m.lane .. ':' .. m.account, id) then
+  if m.state ~= 'waiting' and
+    redis.call('ZSCORE', prefix .. 'backlog:' .. m.lane .. ':' .. m.account, id) then
     say(id, m.state, 'stands in a backlog')
   end
-  if m.held and not redis.call('ZSCORE', prefix .. 'held:' .. m.held, id) then say(id, 'is held, and nobody knows') end
+  if m.held and not redis.call('ZSCORE', prefix .. 'held:' .. m.held, id) then
+    say(id, 'is held, and nobody knows')
+  end
 end
 for _, field in ipairs(redis.call('HKEYS', prefix .. 'quota')) do
   local n = tonumber(redis.call('HGET', prefix .. 'quota', field))
@@ -99,7 +118,8 @@ end
 for _, kind in ipairs({'envelope', 'content', 'status'}) do
   for _, key in ipairs(keys(kind)) do
     local id = last(key)
-    local was_sent = redis.call('ZSCORE', prefix .. 'log:transactional:sent', id) or redis.call('ZSCORE', prefix .. 'log:bulk:sent', id)
+    local was_sent = redis.call('ZSCORE', prefix .. 'log:transactional:sent', id) or
+      redis.call('ZSCORE', prefix .. 'log:bulk:sent', id)
     local left = redis.call('PTTL', key)
     if not read(id) and not (kind == 'content' and was_sent and left > 0 and left <= tonumber(ARGV[2])) then
       say(key, 'is left of a message that is gone, for', left)
@@ -109,22 +129,30 @@ for _, kind in ipairs({'envelope', 'content', 'status'}) do
 end
 for _, name in ipairs(redis.call('HKEYS', prefix .. 'sharedUsers')) do
   local n = tonumber(redis.call('HGET', prefix .. 'sharedUsers', name))
-  if n ~= (contents[name] or 0) then say('shared content', name, 'counts', n, 'messages, there are', contents[name] or 0) end
+  if n ~= (contents[name] or 0) then
+    say('shared content', name, 'counts', n, 'messages, there are', contents[name] or 0)
+  end
   contents[name] = nil
 end
 for name in pairs(contents) do say('shared content', name, 'counts no messages') end
 for _, key in ipairs(keys('shared')) do
-  if redis.call('HEXISTS', prefix .. 'sharedUsers', last(key)) == 0 and redis.call('TTL', key) == -1 then say(key, 'stays for nobody') end
+  if redis.call('HEXISTS', prefix .. 'sharedUsers', last(key)) == 0 and redis.call('TTL', key) == -1 then
+    say(key, 'stays for nobody')
+  end
 end
 for _, lane in ipairs({'transactional', 'bulk'}) do
   for _, id in ipairs(redis.call('ZRANGE', prefix .. 'log:' .. lane .. ':sent', 0, -1)) do
-    if ARGV[2] ~= '0' and redis.call('EXISTS', prefix .. 'content:' .. id) == 0 then say(id, 'was sent, and its content is not kept') end
+    if ARGV[2] ~= '0' and redis.call('EXISTS', prefix .. 'content:' .. id) == 0 then
+      say(id, 'was sent, and its content is not kept')
+    end
   end
 end
 for _, key in ipairs(keys('sharedKept')) do
   local shared = redis.call('PTTL', prefix .. 'shared:' .. last(key)) -- first: time passes in a script
   local left = redis.call('PTTL', key)
-  if left < 0 or shared ~= -1 and shared < left then say(key, 'is kept for', left, 'and the shared content for', shared) end
+  if left < 0 or shared ~= -1 and shared < left then
+    say(key, 'is kept for', left, 'and the shared content for', shared)
+  end
 end
 return wrong`
 

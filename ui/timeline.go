@@ -9,8 +9,8 @@ import (
 	"github.com/postroom/postroom/api/event"
 )
 
-// step is one entry in the timeline of a message: an attempt with its events, an event without attempt, or the
-// message's end, which has neither.
+// step is one entry in the timeline of a message: an attempt with its events, an event without attempt, or
+// the message's end, which has neither.
 type step struct {
 	At      time.Time
 	Attempt *api.Attempt // nil: none
