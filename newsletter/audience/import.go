@@ -15,6 +15,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/textlines"
 )
 
 const (
@@ -144,7 +145,7 @@ func (f *faults) options(o *api.SubscriberImportOptions) {
 		f.add("existing", "must be merge, skip or replace")
 	}
 	switch o.Charset {
-	case "", charsetUTF8, charsetUTF16LE, charsetUTF16BE, charsetWindows:
+	case "", textlines.UTF8, textlines.UTF16LE, textlines.UTF16BE, textlines.Windows:
 	default:
 		f.add("charset", "must be utf-8, utf-16le, utf-16be or windows-1252")
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+
+	"github.com/postroom/postroom/internal/textlines"
 )
 
 const (
@@ -20,7 +22,7 @@ var (
 
 // csvRows reads the rows of a CSV file (RFC 4180). Cells in quotes may have line breaks.
 type csvRows struct {
-	lines *textLines
+	lines *textlines.Reader
 	comma byte
 	line  int // of the beginning of the last row, from 1
 	buf   []byte
@@ -29,14 +31,14 @@ type csvRows struct {
 }
 
 // next returns the cells of a row, valid until the next call; none for an empty line. A row that can't be
-// read is consumed and returned as one of the errors above, or of those of textLines. At the end it returns
-// io.EOF. Other errors are those of the file.
+// read is consumed and returned as one of the errors above, or of those of package textlines. At the end it
+// returns io.EOF. Other errors are those of the file.
 //
 // A quote that does not end takes what follows it into its cell, up to maxRecord bytes. Then the row is
 // faulty, and the next begins behind them.
 func (c *csvRows) next() ([]string, error) {
-	line, err := c.lines.next()
-	c.line = c.lines.number
+	line, err := c.lines.Next()
+	c.line = c.lines.Number
 	if err != nil {
 		return nil, err
 	}
@@ -82,14 +84,11 @@ func (c *csvRows) quoted(line []byte) (rest []byte, more bool, err error) {
 		end := bytes.IndexByte(line, '"')
 		if end < 0 {
 			c.buf = append(c.buf, line...)
-			if c.lines.cr {
-				c.buf = append(c.buf, '\r')
-			}
-			c.buf = append(c.buf, '\n')
+			c.buf = append(c.buf, c.lines.End...)
 			if len(c.buf) > maxRecord {
 				return nil, false, errLongRecord
 			}
-			line, err = c.lines.next()
+			line, err = c.lines.Next()
 			if err == io.EOF {
 				err = errQuote
 			}
@@ -146,8 +145,8 @@ func guessComma(line []byte) byte {
 
 // faultOfRow reports whether an error is about one row: the next can be read.
 func faultOfRow(err error) bool {
-	for _, of := range [...]error{errLongLine, errNUL, errCharset, errQuote, errLoneQuote, errLongRecord,
-		errColumns} {
+	for _, of := range [...]error{textlines.ErrLong, textlines.ErrNUL, textlines.ErrCharset, errQuote,
+		errLoneQuote, errLongRecord, errColumns} {
 		if errors.Is(err, of) {
 			return true
 		}

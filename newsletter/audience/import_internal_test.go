@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/postroom/postroom/internal/textlines"
 )
 
 // FuzzCSV: the reader of CSV ends on any file, goes on behind faulty rows, and reads what encoding/csv reads.
@@ -17,7 +19,7 @@ func FuzzCSV(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, file string) {
-		lines, err := newTextLines(strings.NewReader(file), "")
+		lines, err := textlines.New(strings.NewReader(file), "")
 		if err != nil {
 			return
 		}
@@ -39,10 +41,10 @@ func FuzzCSV(f *testing.F) {
 		if _, err := rows.next(); err != io.EOF {
 			t.Fatalf("the file does not end: %v", err)
 		}
-		if int(lines.bytes) != len(file) {
-			t.Errorf("%d of %d bytes are counted", lines.bytes, len(file))
+		if int(lines.Bytes) != len(file) {
+			t.Errorf("%d of %d bytes are counted", lines.Bytes, len(file))
 		}
-		if lines.charset != "" && lines.charset != charsetUTF8 || !plain || strings.Contains(file, "\r") ||
+		if lines.Charset() != textlines.UTF8 || !plain || strings.Contains(file, "\r") ||
 			strings.HasPrefix(file, "\uFEFF") {
 			return
 		}
@@ -78,7 +80,7 @@ func TestSeen(t *testing.T) {
 
 // TestFaultOfRow: an error of the file itself is none of a row.
 func TestFaultOfRow(t *testing.T) {
-	if faultOfRow(io.ErrUnexpectedEOF) || !faultOfRow(fmt.Errorf("x: %w", errNUL)) ||
+	if faultOfRow(io.ErrUnexpectedEOF) || !faultOfRow(fmt.Errorf("x: %w", textlines.ErrNUL)) ||
 		faultOfRow(errors.New("x")) {
 		t.Error("a fault of the file is one of a row")
 	}

@@ -73,7 +73,7 @@ func (i *importing) read(ctx context.Context, batches chan<- *batch) error {
 		n++
 		i.row(b, n, in, broken)
 		if n <= i.skip {
-			if n == i.skip && (i.rows.lines.bytes != i.state.Bytes || i.sum() != i.state.Sum) {
+			if n == i.skip && (i.rows.lines.Bytes != i.state.Bytes || i.sum() != i.state.Sum) {
 				return i.differs("another file")
 			}
 			*b, began = batch{rows: b.rows[:0], from: n}, time.Now()
@@ -89,11 +89,11 @@ func (i *importing) read(ctx context.Context, batches chan<- *batch) error {
 }
 
 // sum returns the hash of the bytes so far.
-func (i *importing) sum() string { return hex.EncodeToString(i.rows.lines.hash.Sum(nil)) }
+func (i *importing) sum() string { return hex.EncodeToString(i.rows.lines.Hash.Sum(nil)) }
 
 // send gives a batch to be applied.
 func (i *importing) send(ctx context.Context, batches chan<- *batch, b *batch, lines int) error {
-	b.lines, b.bytes, b.sum, b.charset = lines, i.rows.lines.bytes, i.sum(), i.rows.lines.name()
+	b.lines, b.bytes, b.sum, b.charset = lines, i.rows.lines.Bytes, i.sum(), i.rows.lines.Charset()
 	select {
 	case batches <- b:
 		return nil

@@ -10,14 +10,17 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/textlines"
 )
 
 // rows reads the subscribers of a file.
 type rows struct {
-	lines  *textLines
+	lines  *textlines.Reader
 	csv    *csvRows // nil: JSONL
 	layout *layout
 	first  []string // the first row of a CSV file without headings, until it is read
+	line1  []byte   // the first line of JSONL that isn't empty, until it is read
+	err1   error    // instead of it
 }
 
 // openRows reads the beginning of a file. The error names the field file, or the option.
@@ -25,23 +28,30 @@ func openRows(r io.Reader, o api.SubscriberImportOptions) (*rows, error) {
 	if _, err := mappingOf(o.Columns); err != nil {
 		return nil, wrongFile("columns", err)
 	}
-	lines, err := newTextLines(r, o.Charset)
+	lines, err := textlines.New(r, o.Charset)
 	if err != nil {
 		return nil, wrongFile("file", err)
 	}
 	if o.JSONL {
-		return &rows{lines: lines}, nil
+		in := &rows{lines: lines}
+		for len(in.line1) == 0 && in.err1 == nil {
+			in.line1, in.err1 = lines.Next()
+			in.line1 = bytes.TrimSpace(in.line1)
+		}
+		if in.err1 == io.EOF {
+			return nil, wrongFile("file", textlines.ErrEmpty)
+		}
+		return in, nil
 	}
 	in := &rows{lines: lines, csv: &csvRows{lines: lines, comma: ','}}
 	if in.csv.comma, err = commaOf(o.Delimiter, lines); err != nil {
-		return nil, err
+		return nil, wrongFile("delimiter", err)
 	}
 	for {
 		headings, err := in.csv.next()
 		switch {
 		case err == io.EOF:
-			in.layout = &layout{} // an empty file
-			return in, nil
+			return nil, wrongFile("file", textlines.ErrEmpty)
 		case err != nil && !faultOfRow(err):
 			return nil, err
 		case err != nil:
@@ -61,22 +71,28 @@ func openRows(r io.Reader, o api.SubscriberImportOptions) (*rows, error) {
 	}
 }
 
-// commaOf returns the delimiter of a name, or guesses it.
-func commaOf(name string, lines *textLines) (byte, error) {
-	switch name {
-	case ",", ";", "|":
-		return name[0], nil
-	case "tab", "\t":
-		return '\t', nil
-	case "":
-		head, _ := lines.r.Peek(lines.r.Size() / 16) // an error comes again
-		end := bytes.IndexByte(head, '\n')
-		if end < 0 {
-			end = len(head)
-		}
-		return guessComma(head[:end]), nil // also of UTF-16, where a NUL is beside each byte
+// commaOf returns the delimiter of a name, of a first line such as sep=; or guesses it.
+func commaOf(name string, lines *textlines.Reader) (byte, error) {
+	head := lines.Head()
+	comma, set := textlines.Separator(head)
+	if !set {
+		comma = guessComma(head)
+	} else if _, err := lines.Next(); err != nil {
+		return 0, err
 	}
-	return 0, wrongFile("delimiter", errors.New("must be one of , ; | and tab"))
+	switch name {
+	case "":
+		return comma, nil
+	case "tab":
+		name = "\t"
+	case ",", ";", "|", "\t":
+	default:
+		return 0, errors.New("must be one of , ; | and tab")
+	}
+	if set && comma != name[0] {
+		return 0, fmt.Errorf("differs from the first line of the file, which is sep=%c", comma)
+	}
+	return name[0], nil
 }
 
 func wrongFile(key string, err error) error {
@@ -99,7 +115,7 @@ func (r *rows) line() int {
 	if r.csv != nil {
 		return r.csv.line
 	}
-	return r.lines.number
+	return r.lines.Number
 }
 
 // entry is a subscriber as a line of a file has it.
@@ -122,9 +138,11 @@ func (r *rows) next() (in entry, bad, fatal error) {
 		var err error
 		if r.csv != nil {
 			cells, err = r.csv.next()
-		} else if line, err = r.lines.next(); err == nil {
+		} else if line, err = r.line1, r.err1; line == nil && err == nil {
+			line, err = r.lines.Next()
 			line = bytes.TrimSpace(line)
 		}
+		r.line1, r.err1 = nil, nil
 		switch {
 		case err != nil && faultOfRow(err):
 			return in, err, nil

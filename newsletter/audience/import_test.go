@@ -3,12 +3,14 @@ package audience_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 	"unicode/utf16"
 
@@ -60,15 +62,6 @@ func subscribed(lists ...string) api.SubscriberImportOptions {
 
 // TestImportOfFiles: the forms of files, and what is told of their faults.
 func TestImportOfFiles(t *testing.T) {
-	wide := func(order func(uint16) []byte, text string) string {
-		var b strings.Builder
-		for _, unit := range utf16.Encode([]rune(text)) {
-			b.Write(order(unit))
-		}
-		return b.String()
-	}
-	little := func(u uint16) []byte { return []byte{byte(u), byte(u >> 8)} }
-	big := func(u uint16) []byte { return []byte{byte(u >> 8), byte(u)} }
 	const ann = `{"email":"ann@example.net","name":"Jürgen"}`
 	for name, c := range map[string]struct {
 		file   string
@@ -83,8 +76,8 @@ func TestImportOfFiles(t *testing.T) {
 			"", ann},
 		"BOM":          {"\uFEFFe-mail\tFull Name\nann@example.net\tJürgen\n", api.SubscriberImportOptions{}, "1 0 0 tab utf-8", "", ann},
 		"Windows-1252": {"E-Mail Address|name\nann@example.net|J\xfcrgen\n", api.SubscriberImportOptions{}, "1 0 0 | windows-1252", "", ann},
-		"UTF-16LE BOM": {wide(little, "\uFEFFemail,name\r\nann@example.net,Jürgen\r\n"), api.SubscriberImportOptions{}, "1 0 0 , utf-16le", "", ann},
-		"UTF-16BE": {wide(big, "email;name\nann@example.net;Jürgen\n"), api.SubscriberImportOptions{},
+		"UTF-16LE BOM": {wide("\uFEFFemail,name\r\nann@example.net,Jürgen\r\n", binary.LittleEndian), api.SubscriberImportOptions{}, "1 0 0 , utf-16le", "", ann},
+		"UTF-16BE": {wide("email;name\nann@example.net;Jürgen\n", binary.BigEndian), api.SubscriberImportOptions{},
 			"1 0 0 ; utf-16be", "", ann},
 		"given charset": {"email,name\nann@example.net,J\xc3\xbcrgen\n", api.SubscriberImportOptions{Charset: "windows-1252"}, "1 0 0 , windows-1252", "",
 			`{"email":"ann@example.net","name":"JÃ¼rgen"}`},
@@ -139,6 +132,107 @@ func TestImportOfFiles(t *testing.T) {
 				t.Errorf("the subscriber (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestLineEndsOfEverySystem: CR, LF and CRLF end a line in every character set, and the lines of errors count
+// each of them once. An interrupted import goes on behind them.
+func TestLineEndsOfEverySystem(t *testing.T) {
+	t.Parallel()
+	charsets := map[string]func(string) string{
+		"utf-8":        func(s string) string { return s },
+		"utf-16le":     func(s string) string { return wide(s, binary.LittleEndian) },
+		"utf-16be":     func(s string) string { return "\xfe\xff" + wide(s, binary.BigEndian) },
+		"windows-1252": func(s string) string { return strings.ReplaceAll(s, "ü", "\xfc") },
+	}
+	for end, name := range map[string]string{"\n": "LF", "\r": "CR", "\r\n": "CRLF"} {
+		for charset, encode := range charsets {
+			t.Run(name+" "+charset, func(t *testing.T) {
+				t.Parallel()
+				b := setup(t)
+				lines := []string{"email,name,attributes.note", `ann@example.net,Jürgen,"a` + "\rb\nc\r\nd" + `"`, "nobody", "",
+					"eve@example.net,,"}
+				file := encode(strings.Join(lines, end) + end)
+				got, err := b.Imports.Run(t.Context(), "", iotest.OneByteReader(strings.NewReader(file)), api.SubscriberImportOptions{})
+				if err != nil || got.Added != 2 || got.Bad != 1 || got.Errors[0].Line != 6 || got.Charset != charset ||
+					got.Bytes != int64(len(file)) {
+					t.Errorf("%+v, %v", got, err)
+				}
+				ann, err := b.Get(t.Context(), "", api.SubscriberAccount{}, "ann@example.net")
+				if err != nil || ann.Name != "Jürgen" || ann.Attributes["note"] != "a\rb\nc\r\nd" {
+					t.Errorf("%+v, %v", ann, err)
+				}
+				file = encode(strings.ReplaceAll(people(0, 5000), "\n", end))
+				o := api.SubscriberImportOptions{ID: "broken"}
+				if _, err := b.Imports.Run(t.Context(), "", broken{strings.NewReader(file[:len(file)/2])}, o); err == nil {
+					t.Fatal("a file that breaks off is no error")
+				}
+				if got := b.bring(t, file, o); got.Added != 5000 || got.Bytes != int64(len(file)) {
+					t.Errorf("it goes on with %+v", got)
+				}
+				jsonl := encode("{\"email\":\"a@example.net\"}" + end + end + "{\"email\":\"b@example.net\"}" + end)
+				if got := b.bring(t, jsonl, api.SubscriberImportOptions{JSONL: true}); got.Added != 2 {
+					t.Errorf("JSONL: %+v", got)
+				}
+			})
+		}
+	}
+}
+
+// wide returns a text in UTF-16.
+func wide(text string, order binary.AppendByteOrder) string {
+	var b []byte
+	for _, unit := range utf16.Encode([]rune(text)) {
+		b = order.AppendUint16(b, unit)
+	}
+	return string(b)
+}
+
+// TestAnEmptyFileIsRefused: it is most often a failed export or a wrong path. Headings alone are no error.
+func TestAnEmptyFileIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, file := range []string{"", "\uFEFF", "\n", "\r\n\r\n", "\uFEFF\r", "\xff\xfe", "\xff\xfe\r\x00\n\x00", "sep=;\n"} {
+		for _, jsonl := range []bool{false, true} {
+			_, err := b.Imports.Run(t.Context(), "", strings.NewReader(file), api.SubscriberImportOptions{JSONL: jsonl})
+			if file == "sep=;\n" && jsonl {
+				continue
+			}
+			if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "file: is empty") {
+				t.Errorf("%q: %v", file, err)
+			}
+		}
+	}
+	if got := b.bring(t, "email,name\n", api.SubscriberImportOptions{}); got.Lines != 0 {
+		t.Errorf("headings alone: %+v", got)
+	}
+}
+
+// TestTheSeparatorLineOfExcel sets the delimiter and is no line of data.
+func TestTheSeparatorLineOfExcel(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for n, c := range []struct{ file, delimiter, want string }{
+		{"sep=;\nemail;name\nx@a.example;A,B\n", "", ";"},
+		{"\uFEFFSEP=;\r\nemail;name\r\nx@a.example;A,B\r\n", ";", ";"},
+		{"\"sep=|\"\remail|name\rx@a.example|A,B\r", "", "|"},
+		{"sep=\t\nemail\tname\nx@a.example\tA,B\n", "tab", "tab"},
+		{"sep=:\nemail:name\nx@a.example:A,B\n", "", ":"},
+		{wide("\uFEFFsep=;\r\nemail;name\r\nx@a.example;A,B\r\n", binary.LittleEndian), "", ";"},
+		{"sep=,\nemail,name\nx@a.example,\"A,B\"\nbad,\n", "", ","},
+	} {
+		o := api.SubscriberImportOptions{Account: fmt.Sprint("a", n), Delimiter: c.delimiter}
+		got := b.bring(t, c.file, o)
+		x, err := b.Get(t.Context(), "", api.SubscriberAccount{Account: o.Account}, "x@a.example")
+		if err != nil || x.Name != "A,B" || got.Delimiter != c.want || got.Lines != 1+got.Bad ||
+			got.Bad > 0 && got.Errors[0].Line != 4 {
+			t.Errorf("%q: %+v, %+v, %v", c.file, x, got, err)
+		}
+	}
+	_, err := b.Imports.Run(t.Context(), "", strings.NewReader("sep=;\nemail;name\nx@a.example;A\n"),
+		api.SubscriberImportOptions{Delimiter: ","})
+	if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), "delimiter: differs") {
+		t.Errorf("another delimiter: %v", err)
 	}
 }
 

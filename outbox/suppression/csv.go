@@ -1,13 +1,10 @@
 package suppression
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
-	"io"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/postroom/postroom/api"
 )
@@ -40,55 +37,12 @@ const (
 var exportHeadings = [columnCount]string{"address", "domain", "reason", "account", "list", "expires",
 	"source", "created", "queueId", "response"}
 
-// maxLine bounds a line of a file, in bytes. The longest possible entry has some 1,500.
-const maxLine = 8 << 10
-
 var (
-	errLongLine  = errors.New("is longer than 8,192 bytes")
-	errNotUTF8   = errors.New("is not UTF-8")
 	errQuotes    = errors.New("has a quote that does not end; a line break can't be quoted")
 	errNoColumn  = errors.New("has no column named address, email or domain")
 	errBadTime   = errors.New("expires and created must be times such as 2030-12-31 or 2030-12-31T08:00:00Z")
 	errNoAddress = errors.New("has neither an address nor a domain")
 )
-
-// lines reads a file line by line. Its memory is bounded by maxLine.
-type lines struct {
-	r      *bufio.Reader
-	number int   // of the last line, from 1
-	bytes  int64 // read
-}
-
-func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, maxLine)} }
-
-// next returns a line without its break. A line that is too long is skipped and returned as errLongLine. At
-// the end it returns io.EOF.
-func (l *lines) next() (string, error) {
-	line, err := l.r.ReadSlice('\n')
-	l.number++
-	l.bytes += int64(len(line))
-	long := errors.Is(err, bufio.ErrBufferFull)
-	for errors.Is(err, bufio.ErrBufferFull) {
-		line, err = l.r.ReadSlice('\n')
-		l.bytes += int64(len(line))
-	}
-	switch {
-	case err != nil && err != io.EOF:
-		return "", err
-	case long:
-		return "", errLongLine
-	case err == io.EOF && len(line) == 0:
-		return "", io.EOF
-	}
-	text := strings.TrimSuffix(strings.TrimSuffix(string(line), "\n"), "\r")
-	if l.number == 1 {
-		text = strings.TrimPrefix(text, "\uFEFF")
-	}
-	if !utf8.ValidString(text) {
-		return "", errNotUTF8
-	}
-	return text, nil
-}
 
 // layout is the format of the lines of a file.
 type layout struct {
@@ -97,10 +51,11 @@ type layout struct {
 	cells  []string
 }
 
-// layoutOf derives the layout from the first line: its separator, and whether its cells are headings.
-func layoutOf(first string) (l *layout, headings bool, err error) {
-	l = &layout{comma: ','}
-	if !strings.Contains(first, ",") {
+// layoutOf derives the layout from the first line: its separator, unless it is known, and whether its cells
+// are headings.
+func layoutOf(first string, separator byte) (l *layout, headings bool, err error) {
+	l = &layout{comma: cmp.Or(separator, ',')}
+	if separator == 0 && !strings.Contains(first, ",") {
 		for _, c := range []byte{';', '\t'} {
 			if strings.IndexByte(first, c) >= 0 {
 				l.comma = c

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/textlines"
 )
 
 const (
@@ -53,13 +55,17 @@ func (s *Store) Import(ctx context.Context, bound string, r io.Reader, o api.Sup
 	if err := s.opts.importRoom(ctx, given.Account, o.Size); err != nil {
 		return api.SuppressionImport{}, err
 	}
-	i := &importing{s: s, bound: bound, given: given, lines: newLines(r)}
+	i := &importing{s: s, bound: bound, given: given}
+	var err error
+	if i.lines, err = textlines.New(r, ""); err != nil {
+		return api.SuppressionImport{}, wrongFile(err)
+	}
 	i.state = importState{Account: bound, SuppressionImport: api.SuppressionImport{ID: o.ID, State: "running",
 		Started: s.now().UTC(), Errors: []api.BadLine{}}}
 	if i.state.ID == "" {
 		i.state.ID = strings.ToLower(rand.Text())
 	}
-	err := i.run(ctx)
+	err = i.run(ctx)
 	i.state.State = "done"
 	if err != nil {
 		i.state.State, i.state.Error = "interrupted", importError(err)
@@ -118,7 +124,7 @@ type importing struct {
 	s     *Store
 	bound string
 	given Entry
-	lines *lines
+	lines *textlines.Reader
 	state importState
 	batch []Entry
 	saved time.Time
@@ -130,9 +136,11 @@ func (i *importing) run(ctx context.Context) error {
 		return err
 	}
 	var l *layout
+	var separator byte
 	for {
-		line, err := i.lines.next()
-		if errors.Is(err, errLongLine) || errors.Is(err, errNotUTF8) {
+		text, err := i.lines.Next()
+		if errors.Is(err, textlines.ErrLong) || errors.Is(err, textlines.ErrCharset) ||
+			errors.Is(err, textlines.ErrNUL) {
 			i.state.Lines++
 			i.bad(err.Error())
 			continue
@@ -142,15 +150,23 @@ func (i *importing) run(ctx context.Context) error {
 			if err == io.EOF {
 				err = nil
 			}
+			if err == nil && l == nil && i.state.Lines == 0 {
+				err = wrongFile(textlines.ErrEmpty)
+			}
 			return cmp.Or(err, flushed)
+		}
+		line := string(text)
+		if comma, ok := textlines.Separator(text); ok && i.lines.Number == 1 {
+			separator = comma
+			continue
 		}
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
 		if l == nil {
 			var headings bool
-			if l, headings, err = layoutOf(line); err != nil {
-				return fault.InvalidFields([]fault.Field{{Key: "file", Message: "its first line " + err.Error()}})
+			if l, headings, err = layoutOf(line, separator); err != nil {
+				return wrongFile(fmt.Errorf("its first line %w", err))
 			}
 			if headings {
 				continue
@@ -164,6 +180,10 @@ func (i *importing) run(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+func wrongFile(err error) error {
+	return fault.InvalidFields([]fault.Field{{Key: "file", Message: err.Error()}})
 }
 
 // line handles one line.
@@ -188,13 +208,13 @@ func (i *importing) line(l *layout, line string) {
 func (i *importing) bad(reason string) {
 	i.state.Bad++
 	if len(i.state.Errors) < badShown {
-		i.state.Errors = append(i.state.Errors, api.BadLine{Line: i.lines.number, Reason: reason})
+		i.state.Errors = append(i.state.Errors, api.BadLine{Line: i.lines.Number, Reason: reason})
 	}
 }
 
 // flush adds the batch, and saves the progress from time to time.
 func (i *importing) flush(ctx context.Context) error {
-	if err := i.s.opts.importRoom(ctx, i.given.Account, i.lines.bytes); err != nil {
+	if err := i.s.opts.importRoom(ctx, i.given.Account, i.lines.Bytes); err != nil {
 		return err
 	}
 	if err := i.s.hasRoom(ctx, i.batch); err != nil {
@@ -225,7 +245,7 @@ func (i *importing) insist(ctx context.Context) (added int, err error) {
 
 func (i *importing) save(ctx context.Context) error {
 	i.saved = time.Now()
-	i.state.Updated, i.state.Bytes = i.s.now().UTC(), i.lines.bytes
+	i.state.Updated, i.state.Bytes = i.s.now().UTC(), i.lines.Bytes
 	text, err := json.Marshal(i.state)
 	if err != nil {
 		return redisdb.Failed(err, "suppression: write down an import")

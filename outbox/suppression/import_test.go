@@ -40,7 +40,13 @@ func TestFilesOfAllSorts(t *testing.T) {
 		{name: "addresses alone", file: "ann@example.com\n", want: []suppression.Entry{ann}},
 		{name: "without a last break", file: "ann@example.com", want: []suppression.Entry{ann}},
 		{name: "Windows", file: "\uFEFFemail\r\nann@example.com\r\n\r\n", want: []suppression.Entry{ann}},
-		{name: "nothing", file: ""},
+		{name: "a Mac of old", file: "\uFEFFemail,response\r\"ann@example.com\",é\r\r",
+			want: with(func(e *suppression.Entry) { e.Response = "é" })},
+		{name: "Excel's UTF-16", file: "\xff\xfes\x00e\x00p\x00=\x00;\x00\r\x00\n\x00e\x00m\x00a\x00i\x00l\x00;\x00\r\x00" +
+			strings.ReplaceAll("a!n!n!@!e!x!a!m!p!l!e!.!c!o!m!", "!", "\x00"), want: []suppression.Entry{ann}},
+		{name: "Excel's separator", file: "\uFEFFSEP=|\nemail|response\nann@example.com|a,b\n",
+			want: with(func(e *suppression.Entry) { e.Response = "a,b" })},
+		{name: "headings alone", file: "email\n"},
 		{name: "headings in any order",
 			file: "Reason,created_at,Email\nbounce,2029-06-01 10:00:00,Ann@Example.com\n", want: with(
 				func(e *suppression.Entry) {
@@ -77,16 +83,16 @@ func TestFilesOfAllSorts(t *testing.T) {
 		{name: "formulas", file: "email,response\n'+ann@example.com,'=1+1\n",
 			want: with(func(e *suppression.Entry) { e.Address, e.Response = "+ann@example.com", "=1+1" })},
 		{name: "twice", file: "ann@example.com\nANN@example.com\n", want: []suppression.Entry{ann}},
-		{name: "bad lines", file: "email,domain,reason,expires\nann@example.com\nann@\n,,manual\nben@example.com,,dislike\n\"ben@example.com\ncat@example.com,,,soon\n" +
-			strings.Repeat("x", 9000) + "@example.com\n\xff@example.com\nann@example.com,example.net\n",
+		{name: "bad lines", file: "email,domain,reason,expires\nann@example.com\nann@\n,,manual\nben@example.com,,dislïke\n\"ben@example.com\ncat@example.com,,,soon\n" +
+			strings.Repeat("x", 70_000) + "@example.com\n\xff@example.com\nann@example.com,example.net\n",
 			want: []suppression.Entry{ann}, bad: []api.BadLine{
 				{Line: 3, Reason: "address is not a valid email address: nothing stands after the @"},
 				{Line: 4, Reason: "has neither an address nor a domain"},
 				{Line: 5, Reason: "reason must be one of unsubscribe, hard_bounce, spam_report, manual"},
 				{Line: 6, Reason: "has a quote that does not end; a line break can't be quoted"},
 				{Line: 7, Reason: "expires and created must be times such as 2030-12-31 or 2030-12-31T08:00:00Z"},
-				{Line: 8, Reason: "is longer than 8,192 bytes"},
-				{Line: 9, Reason: "is not UTF-8"}, {Line: 10, Reason: "domain can't be given together with an address"},
+				{Line: 8, Reason: "is longer than 65,536 bytes"},
+				{Line: 9, Reason: "is not in the character set of the file"}, {Line: 10, Reason: "domain can't be given together with an address"},
 			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -120,6 +126,18 @@ func TestAFileOfSomethingElseIsRefused(t *testing.T) {
 	if _, err := b.Import(t.Context(), "", strings.NewReader("name,phone\nAnn,1\n"),
 		api.SuppressionImportOptions{}); !fault.Is(err, fault.Invalid) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestAnEmptyFileIsRefused: it is most often a failed export.
+func TestAnEmptyFileIsRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, file := range []string{"", "\uFEFF", "\n \r\n\r", "sep=;\r\n"} {
+		if _, err := b.Import(t.Context(), "", strings.NewReader(file), api.SuppressionImportOptions{}); !fault.Is(err,
+			fault.Invalid) || !strings.Contains(err.Error(), "is empty") {
+			t.Errorf("%q: %v", file, err)
+		}
 	}
 }
 
