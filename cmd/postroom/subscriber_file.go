@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -29,6 +31,7 @@ type subscribersImportCmd struct {
 	Resubscribe bool     `help:"With --consent: who left is subscribed again."`
 	DryRun      bool     `help:"Change nothing, and say what would change."`
 	JSONL       bool     `name:"jsonl" help:"The file is JSONL, whatever its name."`
+	Yes         bool     `short:"y" help:"Do not ask about columns that mean nothing."`
 	ID          string   `placeholder:"ID" help:"Id of the import. The same file with the same id goes on where an interrupted import was. Default: a new one."`
 	reachFlags
 }
@@ -43,7 +46,28 @@ func (c *subscribersImportCmd) options() api.SubscriberImportOptions {
 		Charset: c.Charset, Tag: c.Tag, Resubscribe: c.Resubscribe, DryRun: c.DryRun}
 }
 
-// Run sends the file as it is read.
+// askFrom is how many bytes of a file are looked at for its columns.
+const askFrom = 64 << 10
+
+// asked tries the beginning of a file in a dry run, says which of its columns mean nothing, and asks.
+func (c *subscribersImportCmd) asked(s *session, head []byte, o api.SubscriberImportOptions) error {
+	o.DryRun, o.ID = true, ""
+	tried, err := api.ImportSubscribers.Do(s, s.client, bytes.NewReader(head), o)
+	if err != nil {
+		return err
+	}
+	_, _ = api.StopSubscriberImport.Do(s, s.client, api.SubscriberAccount{Account: c.Account}, tried.ID)
+	if len(tried.Ignored) == 0 {
+		return nil
+	}
+	s.note("columns that mean nothing: %s", clean(strings.Join(tried.Ignored, ", ")))
+	if !s.confirm("Import the file without them? --columns says what they are.") {
+		return errors.New("nothing was imported")
+	}
+	return nil
+}
+
+// Run sends the file as it is read. At a terminal it asks before, if there are columns that mean nothing.
 func (c *subscribersImportCmd) Run(s *session) error {
 	file, size, err := s.open(c.File)
 	if err != nil {
@@ -54,11 +78,22 @@ func (c *subscribersImportCmd) Run(s *session) error {
 	if c.JSONL || strings.HasSuffix(c.File, ".jsonl") || strings.HasSuffix(c.File, ".ndjson") {
 		route = api.ImportSubscribersJSONL
 	}
+	var in io.Reader = file
+	if s.inTTY && s.errTTY && !c.Yes && !c.DryRun && c.File != "-" && route == api.ImportSubscribers {
+		head, err := io.ReadAll(io.LimitReader(file, askFrom))
+		if err == nil {
+			err = c.asked(s, head, o)
+		}
+		if err != nil {
+			return err
+		}
+		in = io.MultiReader(bytes.NewReader(head), file)
+	}
 	stop := s.applied(size, func(ctx context.Context) (int64, error) {
 		so, err := api.GetSubscriberImport.Do(ctx, s.client, api.SubscriberAccount{Account: c.Account}, o.ID)
 		return so.Bytes, err
 	})
-	answer, err := route.Do(s, s.client, file, o)
+	answer, err := route.Do(s, s.client, in, o)
 	stop()
 	if err != nil {
 		return c.brokenOff(s, o, err)

@@ -14,18 +14,24 @@ import (
 	"github.com/postroom/postroom/internal/message"
 )
 
-// columnNames are the headings of columns that an import knows, without blanks, hyphens and underscores.
-var columnNames = map[string]string{
-	"email": "email", "mail": "email", "emailaddress": "email", "mailaddress": "email", "address": "email",
-	"recipient": "email", "subscriber": "email",
-	"name": "name", "fullname": "name", "displayname": "name",
-	"firstname": "first", "givenname": "first", "lastname": "last", "surname": "last", "familyname": "last",
-	"locale": "locale", "language": "locale", "lang": "locale",
-	"tz": "tz", "timezone": "tz",
-	"tags": "tags", "tag": "tags", "labels": "tags",
-	"attributes": "attributes",                      // a JSON object
-	"id":         "-", "created": "-", "lists": "-", // of exports
-}
+// columnNames are the bare headings of columns that an import knows, in English, German and French.
+var columnNames = headingsOf(map[string]string{
+	"email": "email mail emailaddress mailaddress emailadresse mailadresse adresseemail adressemail " +
+		"adressedemail adresseelectronique adressedemessagerie courriel adressecourriel adressedecourriel mel",
+	mayBeEmail: "address recipient subscriber adresse empfanger destinataire",
+	"name": "name fullname displayname vollername vollstandigername vorundnachname vornamename anzeigename " +
+		"nomcomplet nometprenom nomprenom prenomnom prenometnom",
+	"first":      "firstname givenname forename vorname rufname prenom",
+	"last":       "lastname surname familyname nachname familienname zuname nom nomdefamille",
+	"locale":     "locale language lang sprache langue",
+	"tz":         "tz timezone zeitzone fuseauhoraire",
+	"tags":       "tags tag labels schlagworte schlagworter etiketten etiquettes motscles",
+	"attributes": "attributes",       // a JSON object
+	"-":          "id created lists", // of exports
+})
+
+// mayBeEmail is the target of a column that has addresses, unless another one has.
+const mayBeEmail = "address"
 
 // targets are the fields of subscribers that the option columns may name.
 var targets = []string{"email", "name", "locale", "tz", "tags", "attributes", saysState, saysSubscribed,
@@ -66,6 +72,7 @@ func layoutOf(headings []string, mapping string) (l *layout, data bool, err erro
 		return nil, false, err
 	}
 	l = &layout{columns: make([]column, len(headings))}
+	used := map[string]bool{}
 	for i, heading := range headings {
 		heading = strings.TrimSpace(api.CSVText(heading))
 		c, ok := given[strings.ToLower(heading)]
@@ -74,12 +81,9 @@ func layoutOf(headings []string, mapping string) (l *layout, data bool, err erro
 				return nil, false, err
 			}
 		}
-		delete(given, strings.ToLower(heading))
+		used[strings.ToLower(heading)] = true
 		if !ok {
 			c.target = "-"
-			if len(l.ignored) < badShown && heading != "" {
-				l.ignored = append(l.ignored, message.Clip(heading, 80))
-			}
 		}
 		if c.heading = heading; c.target == saysState {
 			known, _ := stateColumn(heading)
@@ -91,13 +95,54 @@ func layoutOf(headings []string, mapping string) (l *layout, data bool, err erro
 		l.columns[i] = c
 	}
 	for heading := range given {
-		return nil, false, fmt.Errorf("has no column %q, which the option columns names",
-			message.Clip(heading, 80))
+		if !used[heading] {
+			return nil, false, fmt.Errorf("has no column %q, which the option columns names",
+				message.Clip(heading, 80))
+		}
 	}
-	if !slices.ContainsFunc(l.columns, func(c column) bool { return c.target == "email" }) {
+	l.settle()
+	if !l.has("email") {
 		return nil, false, errNoColumn
 	}
-	return l, false, nil
+	return l, false, l.repeated()
+}
+
+// settle decides about columns that may have addresses, and lists those that mean nothing.
+func (l *layout) settle() {
+	has := l.has("email")
+	for i := range l.columns {
+		c := &l.columns[i]
+		if c.target == mayBeEmail && !has {
+			c.target = "email"
+		} else if c.target == mayBeEmail {
+			c.target = "-"
+		}
+		if c.target == "-" && c.heading != "" && len(l.ignored) < badShown {
+			l.ignored = append(l.ignored, message.Clip(c.heading, 80))
+		}
+	}
+}
+
+// has reports whether there is a column of a target.
+func (l *layout) has(target string) bool {
+	return slices.ContainsFunc(l.columns, func(c column) bool { return c.target == target })
+}
+
+// repeated returns an error if two columns mean the same. Columns of an attribute may differ in their type,
+// as those of exports do. Of those that tell who gets mail, all count.
+func (l *layout) repeated() error {
+	headings := map[column]string{}
+	for _, c := range l.columns {
+		heading := message.Clip(c.heading, 80)
+		c.heading = ""
+		other, twice := headings[c]
+		if twice && c.target != "-" && !slices.Contains(stateTargets, c.target) {
+			return fmt.Errorf("has two columns of one meaning, %q and %q: say in the option columns which one "+
+				"counts, after renaming one of them if they are the same", other, heading)
+		}
+		headings[c] = heading
+	}
+	return nil
 }
 
 // columnNamed returns the column of a heading: a known name, or attributes.<name>, also with :<type> behind
@@ -187,15 +232,18 @@ func (l *layout) request(cells []string) (entry, error) {
 		case "tags":
 			in.Tags, err = listOf(cell)
 		case "attributes":
-			err = json.Unmarshal([]byte(cell), &in.Attributes)
-			if err != nil {
+			var all map[string]any
+			if json.Unmarshal([]byte(cell), &all) != nil {
 				err = errors.New("attributes must be a JSON object")
 			}
-		case "attribute":
-			if in.Attributes == nil {
-				in.Attributes = make(map[string]any, 8)
+			for name, value := range all {
+				err = cmp.Or(err, in.give(name, value))
 			}
-			in.Attributes[c.attribute], err = c.value(cell)
+		case "attribute":
+			var value any
+			if value, err = c.value(cell); err == nil {
+				err = in.give(c.attribute, value)
+			}
 		}
 		if err != nil {
 			return in, err
@@ -204,12 +252,27 @@ func (l *layout) request(cells []string) (entry, error) {
 	if strings.TrimSpace(in.Email) == "" {
 		return in, errNoAddress
 	}
-	if in.Name == "" {
+	switch {
+	case in.Name == "":
 		in.Name = strings.TrimSpace(first + " " + last)
+	case first != "" && !l.has("last") && !strings.Contains(bare(in.Name), bare(first)): // Vorname;Name
+		in.Name = first + " " + strings.TrimSpace(in.Name)
 	}
 	var err error
 	in.says, err = l.state(cells)
 	return in, err
+}
+
+// give sets an attribute. Two columns must not give one.
+func (in *entry) give(name string, value any) error {
+	if _, twice := in.Attributes[name]; twice {
+		return fmt.Errorf("has two values of attributes.%s", message.Clip(name, 80))
+	}
+	if in.Attributes == nil {
+		in.Attributes = make(map[string]any, 8)
+	}
+	in.Attributes[name] = value
+	return nil
 }
 
 // value returns the value of a cell.

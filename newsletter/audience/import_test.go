@@ -236,6 +236,59 @@ func TestTheSeparatorLineOfExcel(t *testing.T) {
 	}
 }
 
+// TestTwoColumnsOfOneMeaningAreRefused: the answer names both, and the option that says which one counts.
+func TestTwoColumnsOfOneMeaningAreRefused(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, c := range []struct{ headings, columns, first, second string }{
+		{"email,email,name", "", "email", "email"},
+		{"mail,E-Mail", "", "mail", "E-Mail"},
+		{"Address,Recipient", "", "Address", "Recipient"},
+		{"email,name,Full Name", "", "name", "Full Name"},
+		{"email,First name,firstname", "", "First name", "firstname"},
+		{"email,tags,Labels", "", "tags", "Labels"},
+		{"email,attributes.a:number,attributes.a:number", "", "attributes.a:number", "attributes.a:number"},
+		{"A,B", "A:email,B:email", "A", "B"},
+		{"email,email", "email:email", "email", "email"},
+		{"email,a,b", "email:email,a:attributes.x,b:attributes.x", "a", "b"},
+	} {
+		_, err := b.Imports.Run(t.Context(), "", strings.NewReader(c.headings+"\na@a.example,b@a.example,N\n"),
+			api.SubscriberImportOptions{Columns: c.columns})
+		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), fmt.Sprintf("%q and %q", c.first, c.second)) ||
+			!strings.Contains(err.Error(), "option columns") {
+			t.Errorf("%s: %v", c.headings, err)
+		}
+	}
+	got := b.bring(t, "email,attributes.a,attributes.a:number\na@a.example,x,\nb@a.example,,1\nc@a.example,x,1\n",
+		api.SubscriberImportOptions{})
+	if got.Added != 2 || got.Bad != 1 || got.Errors[0].Reason != "has two values of attributes.a" {
+		t.Errorf("two values of one attribute: %+v", got)
+	}
+}
+
+// TestHeadingsInTheLanguagesOfTheForms are known: German, French and English, also as a Mac spells them.
+func TestHeadingsInTheLanguagesOfTheForms(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for n, c := range []struct{ file, name, locale string }{
+		{"E-Mail-Adresse;Vorname;Nachname\na@a.example;Jürgen;Müller\n", "Jürgen Müller", ""},
+		{"Vorname;Name;E-Mail;Sprache;Adresse\nJürgen;Müller;a@a.example;de;Weg 1\n", "Jürgen Müller", "de"},
+		{"Vollständiger Name;E-Mail Adresse;Vorname\nDr. Jürgen Müller;a@a.example;Jürgen\n", "Dr. Jürgen Müller", ""},
+		{"Prénom,Nom,Adresse e-mail,Langue\nZoé,Dupré,a@a.example,fr\n", "Zoé Dupré", "fr"},
+		{"Pre\u0301nom,Nom de famille,Courriel\nZoé,Dupré,a@a.example\n", "Zoé Dupré", ""},
+		{"Nom complet;Adresse électronique;Fuseau horaire\nZoé Dupré;a@a.example;Europe/Paris\n", "Zoé Dupré", ""},
+		{"name,first name,last name,email,Address\nAnn,Anna,Bell,a@a.example,Street 1\n", "Ann", ""},
+		{"Address,Name\na@a.example,Ann\n", "Ann", ""},
+	} {
+		account := fmt.Sprint("a", n)
+		b.bring(t, c.file, api.SubscriberImportOptions{Account: account})
+		got, err := b.Get(t.Context(), "", api.SubscriberAccount{Account: account}, "a@a.example")
+		if err != nil || got.Name != c.name || got.Locale != c.locale {
+			t.Errorf("%q: %+v, %v", c.file, got, err)
+		}
+	}
+}
+
 // TestImportRefused: faults of a whole file, or of the options.
 func TestImportRefused(t *testing.T) {
 	t.Parallel()
