@@ -147,6 +147,8 @@ type CampaignInfo struct {
 	States  CampaignStates `json:"states" doc:"Recipients of the last run by state"`
 	// ArchiveURL is in the archive of its first list that is public
 	ArchiveURL string `json:"archiveUrl,omitempty" doc:"Address of its public page; absent: it has none, or not yet"`
+	// Warnings are about the settings alone; a check looks at the mail, too
+	Warnings []CampaignFault `json:"warnings,omitempty" doc:"NoArchive: it is for the archive, but none of its lists is public"`
 
 	Version int       `json:"version" doc:"Raised by each change"`
 	Created time.Time `json:"created"`

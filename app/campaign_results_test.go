@@ -255,8 +255,15 @@ func TestCheckFindsEmptyVariables(t *testing.T) {
 		!strings.Contains(strings.Join(warnings, "\n"), "NoArchive") {
 		t.Errorf("no public list: %v, %v", faults, warnings)
 	}
+	info, err := api.GetCampaign.Do(t.Context(), client, "c1")
+	if err != nil || len(info.Warnings) != 1 || info.Warnings[0].Code != "NoArchive" {
+		t.Errorf("the campaign does not warn: %+v, %v", info.Warnings, err)
+	}
 	if _, err := api.UpdateList.Do(t.Context(), client, api.ListPatch{Public: new(true)}, "weekly"); err != nil {
 		t.Fatal(err)
+	}
+	if info, err = api.GetCampaign.Do(t.Context(), client, "c1"); err != nil || len(info.Warnings) > 0 {
+		t.Errorf("a public list: %+v, %v", info.Warnings, err)
 	}
 	if faults, warnings := checked(t, client, "c1"); len(faults) > 0 || slices.ContainsFunc(warnings,
 		func(w string) bool { return strings.HasPrefix(w, "NoArchive") }) {
@@ -266,7 +273,7 @@ func TestCheckFindsEmptyVariables(t *testing.T) {
 	if _, warnings := checked(t, client, "c2"); !strings.Contains(fmt.Sprint(warnings), "subscriber.name") {
 		t.Errorf("a missing name: %v", warnings)
 	}
-	_, err := api.UpdateCampaign.Do(t.Context(), client,
+	_, err = api.UpdateCampaign.Do(t.Context(), client,
 		api.CampaignPatch{Fallbacks: []byte(`{"name":"friend"}`)}, "c2")
 	if err != nil {
 		t.Fatal(err)

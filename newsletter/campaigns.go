@@ -113,22 +113,30 @@ func (c *Campaigns) Get(ctx context.Context, bound, id string) (api.CampaignInfo
 	return c.info(ctx, one)
 }
 
+// notPublic warns of a campaign for the archive that will have no page there.
+var notPublic = api.CampaignFault{Code: "NoArchive",
+	Message: "It has no public page, because none of its lists is public"}
+
 // info returns a campaign as the API has it.
 func (c *book) info(ctx context.Context, one *campaign) (api.CampaignInfo, error) {
 	info := api.CampaignInfo{Campaign: one.Campaign, State: one.State, Reason: one.Reason, Detail: one.Detail,
 		Run: len(one.Runs), At: one.At, Version: one.Version, Created: one.created, Updated: one.updated}
+	url, err := c.archiveURL(ctx, one.Campaign)
+	if err != nil {
+		return info, err
+	}
+	if one.Archive && url == "" {
+		info.Warnings = []api.CampaignFault{notPublic}
+	}
 	run := one.run()
 	if run == nil {
 		return info, nil
 	}
 	info.Started, info.Ended = &run.Began, run.Ended
-	var err error
-	if _, info.States, _, err = c.totals(ctx, one); err != nil {
-		return info, err
-	}
 	if one.shown() > 0 {
-		info.ArchiveURL, err = c.archiveURL(ctx, one.Campaign)
+		info.ArchiveURL = url
 	}
+	_, info.States, _, err = c.totals(ctx, one)
 	return info, err
 }
 

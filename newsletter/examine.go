@@ -97,7 +97,7 @@ func (e *examination) examine(ctx context.Context) error {
 	if url, err := e.archiveURL(ctx, in); err != nil {
 		return err
 	} else if in.Archive && url == "" {
-		e.warn("NoArchive", "It has no public page, because none of its lists is public")
+		e.warn(notPublic.Code, notPublic.Message)
 	}
 	e.test()
 	e.room()

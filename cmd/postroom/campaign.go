@@ -111,7 +111,10 @@ func campaignFacts(c api.CampaignInfo, now time.Time) grid {
 	when("ends at", c.EndAt)
 	g.fact("events", c.Events)
 	g.fact("email log", noteIf(c.KeepLog, "its mail enters it"))
-	g.fact("public page", cmp.Or(c.ArchiveURL, noteIf(c.Archive, "once it was sent to a public list")))
+	g.fact("public page", cmp.Or(c.ArchiveURL, noteIf(c.Archive && len(c.Warnings) == 0, "once it was sent")))
+	for _, w := range c.Warnings {
+		g.fact("warning", w.Message)
+	}
 	for _, n := range campaignNumbers(c.States) {
 		g.fact(n.state, noteIf(n.n > 0, "%d", n.n))
 	}
