@@ -11,6 +11,7 @@ import (
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/schedule"
 )
 
 // Sender is an account ready to use. It holds secrets in clear: it is for sending, not for showing.
@@ -185,7 +186,7 @@ func newEntry(account api.Account, holdByDefault bool) (entry, error) {
 		s.Relays = []gateways.Relay{settings.Relay(place(account.Account))}
 	}
 	for _, text := range account.Retry {
-		d, err := time.ParseDuration(text)
+		d, err := schedule.ParseDuration(text)
 		if err != nil {
 			return entry{}, fmt.Errorf("retry schedule of account %s: %w", account.Account, err)
 		}

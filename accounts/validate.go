@@ -61,7 +61,7 @@ func check(account api.Account) *faults {
 		f.Add("retry", "must not have more than 100 delays")
 	}
 	for i, s := range account.Retry {
-		if d, err := time.ParseDuration(s); err != nil || d <= 0 || d > maxDelay {
+		if d, err := schedule.ParseDuration(s); err != nil || d <= 0 || d > maxDelay {
 			f.Add(fmt.Sprintf("retry[%d]", i), "must be a delay such as 30s, 5m or 8h, at most 720h")
 		}
 	}

@@ -21,7 +21,7 @@ type List struct {
 	Public      bool   `json:"public,omitempty" doc:"Its form takes subscriptions of visitors, and its archive is shown"`
 	NoIndex     bool   `json:"noindex,omitempty" doc:"Search engines are asked to leave its public pages out"`
 	// PendingRetention is a duration of the settings: 720h
-	PendingRetention string    `json:"pendingRetention,omitempty" doc:"How long a subscription waits for its confirmation before it is removed, such as 720h; the setting newsletter.pendingRetention when absent"`
+	PendingRetention string    `json:"pendingRetention,omitempty" doc:"How long a subscription waits for its confirmation before it is removed, such as 30d or 720h; the setting newsletter.pendingRetention when absent"`
 	Confirmation     *ListMail `json:"confirmation,omitempty" doc:"The mail with the link that confirms ({{confirmUrl}}); built in when absent"`
 	Welcome          *ListMail `json:"welcome,omitempty" doc:"The mail that follows a subscription; none when absent"`
 }

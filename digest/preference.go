@@ -80,7 +80,7 @@ func (o Options) cadenceOf(p api.DigestPreference, at string) (cadence, []fault.
 	}
 	if p.Mode == immediate {
 		if p.Gap != "" {
-			gap, err := time.ParseDuration(p.Gap)
+			gap, err := schedule.ParseDuration(p.Gap)
 			if err != nil || gap < 0 || gap > mostGap {
 				f.add(at+".gap", "must be a duration from 0s to 168h, such as 5m")
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/schedule"
 	"github.com/postroom/postroom/newsletter/sendlog"
 	"github.com/postroom/postroom/outbox"
 )
@@ -41,7 +42,7 @@ type trial struct {
 
 func trialOf(in api.Campaign) trial {
 	set := *cmp.Or(in.Test, &api.CampaignTrial{})
-	wait, err := time.ParseDuration(set.Wait)
+	wait, err := schedule.ParseDuration(set.Wait)
 	if err != nil { // it is absent
 		wait = 4 * time.Hour
 	}
@@ -347,7 +348,7 @@ func (f *faults) variants(in api.Campaign) {
 	if t.Metric != "" && !slices.Contains([]string{byClicks, byOpens, byHand}, t.Metric) {
 		f.add("test.metric", "must be clicks, opens or manual")
 	}
-	if d, err := time.ParseDuration(t.Wait); t.Wait != "" && (err != nil || d < time.Second || d > mostWait) {
+	if d, err := schedule.ParseDuration(t.Wait); t.Wait != "" && (err != nil || d < time.Second || d > mostWait) {
 		f.add("test.wait", "must be a duration from 1s to %s, such as 4h", mostWait)
 	}
 	if t.Minimum < 0 {

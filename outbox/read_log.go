@@ -62,9 +62,11 @@ func (rd *Reader) Message(ctx context.Context, id string) (api.LoggedMessage, er
 	}
 	m := rows[0].logged()
 	if m.Outcome != nil {
-		if err := rd.addRecipientOutcomes(ctx, r, m.Recipients); err != nil {
+		facts, err := rd.factEvents(ctx, r)
+		if err != nil {
 			return api.LoggedMessage{}, err
 		}
+		addRecipientOutcomes(facts, m.Recipients)
 	}
 	if m.Log, err = loggedAttempts(ctx, rd.store, r); err != nil {
 		return api.LoggedMessage{}, err

@@ -72,10 +72,9 @@ func (rd *Reader) addOutcomes(ctx context.Context, rows []row) error {
 	return nil
 }
 
-// addRecipientOutcomes sets what was reported about each recipient of a message. A report that doesn't say
-// which of several recipients it is about counts for none of them.
-func (rd *Reader) addRecipientOutcomes(ctx context.Context, r row, to []api.RecipientStatus) error {
-	facts, err := rd.factEvents(ctx, r)
+// addRecipientOutcomes sets what was reported about each recipient of a message, by the events of its facts.
+// One that doesn't say which of several recipients it is about counts for none of them.
+func addRecipientOutcomes(facts []api.MessageEvent, to []api.RecipientStatus) {
 	weightiest := map[string]api.MessageStatus{}
 	for _, e := range facts {
 		if len(e.Recipients) != 1 {
@@ -90,7 +89,6 @@ func (rd *Reader) addRecipientOutcomes(ctx context.Context, r row, to []api.Reci
 	for i := range to {
 		to[i].Outcome = weightiest[strings.ToLower(to[i].Address)]
 	}
-	return err
 }
 
 // recipients are those whom a fact about a message names, or all.

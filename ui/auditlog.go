@@ -76,8 +76,8 @@ func readAuditQuery(v url.Values) (api.AuditQuery, error) {
 	var wrong []fault.Field
 	for name, into := range map[string]*time.Time{"from": &q.From, "to": &q.To} {
 		var err error
-		if *into, err = readMoment(v.Get(name)); err != nil {
-			wrong = append(wrong, fault.Field{Key: name, Message: "is not a date and time such as 2026-01-31T08:30"})
+		if *into, err = readSince(v.Get(name)); err != nil {
+			wrong = append(wrong, fault.Field{Key: name, Message: "is not a date and time such as 2026-01-31T08:30, or an age such as 7d"})
 		}
 	}
 	if q.Kind != "" && !slices.Contains(auditKinds, q.Kind) {

@@ -51,12 +51,12 @@ func readRunQuery(in url.Values) (api.DigestRunQuery, error) {
 		wrong = append(wrong, fault.Field{Key: "state", Message: "is not a state"})
 	}
 	var err error
-	if q.After, err = readMoment(in.Get("after")); err != nil {
-		wrong = append(wrong, fault.Field{Key: "after", Message: "is not a date and time such as 2026-01-31T08:30"})
+	if q.After, err = readSince(in.Get("after")); err != nil {
+		wrong = append(wrong, fault.Field{Key: "after", Message: "is not a date and time such as 2026-01-31T08:30, or an age such as 7d"})
 	}
-	if q.Before, err = readMoment(in.Get("before")); err != nil {
+	if q.Before, err = readSince(in.Get("before")); err != nil {
 		wrong = append(wrong, fault.Field{Key: "before",
-			Message: "is not a date and time such as 2026-01-31T08:30"})
+			Message: "is not a date and time such as 2026-01-31T08:30, or an age such as 7d"})
 	}
 	return q, fault.InvalidFields(wrong)
 }

@@ -179,7 +179,7 @@ func (u webhookPages) rotateSecret(w http.ResponseWriter, r *http.Request, id, _
 }
 
 func (u webhookPages) replayEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
-	since, err := readMoment(r.PostForm.Get("since"))
+	since, err := readSince(r.PostForm.Get("since"))
 	if err != nil || since.IsZero() {
 		return undone(w, r, endpointPath(id), fault.InvalidFields([]fault.Field{{Key: "since",
 			Message: "must be a date and time"}}))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/schedule"
 	"github.com/postroom/postroom/outbox"
 )
 
@@ -73,8 +74,8 @@ func readNarrowing(v url.Values, longest int) (f filter, wrong []fault.Field) {
 	}
 	for key, into := range map[string]*time.Time{"after": &f.After, "before": &f.Before} {
 		var err error
-		if *into, err = readMoment(v.Get(key)); err != nil {
-			refuse(key, "is not a date and time such as 2026-01-31T08:30")
+		if *into, err = readSince(v.Get(key)); err != nil {
+			refuse(key, "is not a date and time such as 2026-01-31T08:30, or an age such as 7d")
 		}
 	}
 	return f, wrong
@@ -91,6 +92,14 @@ func readMoment(s string) (time.Time, error) {
 		}
 	}
 	return time.Parse(time.RFC3339Nano, s)
+}
+
+// readSince parses an age (7d, 24h) or what readMoment parses.
+func readSince(s string) (time.Time, error) {
+	if age, err := schedule.ParseDuration(s); err == nil && age >= 0 {
+		return time.Now().Add(-age), nil
+	}
+	return readMoment(s)
 }
 
 // query returns the query of the outbox.

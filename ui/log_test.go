@@ -122,6 +122,23 @@ func TestLogRefusesNonsense(t *testing.T) {
 }
 
 // TestLogGoesOnByCursor: what arrives between two pages does not push a row onto both.
+// TestPagesTakeAgesInDays wherever they take a time in the past, as the command line does.
+func TestPagesTakeAgesInDays(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	id := w.submit(api.SubmitRequest{})
+	b := w.operator()
+	b.get("/log?after=7d").has(t, id)
+	b.get("/log?before=1w").lacks(t, id)
+	b.get("/outbox?after=7d").has(t, id)
+	for _, path := range []string{"/audit?from=7d&to=1h", "/digests/runs?after=2w&before=1d"} {
+		if p := b.get(path); p.status != http.StatusOK {
+			t.Errorf("%s answers %d", path, p.status)
+		}
+	}
+	b.get("/log?after=week").has(t, "or an age such as 7d")
+}
+
 func TestLogGoesOnByCursor(t *testing.T) {
 	t.Parallel()
 	w := setup(t)

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
+	"time"
 
 	"github.com/alecthomas/kong"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/schedule"
 )
 
 // The exit codes.
@@ -82,6 +85,20 @@ func run(ctx context.Context, args []string, con *console) int {
 	return con.finish(ctx, start(ctx, command, con))
 }
 
+// readDuration reads a flag that holds a duration. Unlike Kong's own, it takes days and weeks.
+func readDuration(in *kong.DecodeContext, into reflect.Value) error {
+	var text string
+	if err := in.Scan.PopValueInto("duration", &text); err != nil {
+		return err
+	}
+	d, err := schedule.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("%q is not a duration such as 30m, 24h or 7d", text)
+	}
+	into.SetInt(int64(d))
+	return nil
+}
+
 // newParser returns the parser of a command line.
 func newParser(ctx context.Context, con *console, args []string) (*kong.Kong, error) {
 	return kong.New(&cli{Commands: built(needed(args)).Addr().Interface()},
@@ -95,6 +112,7 @@ func newParser(ctx context.Context, con *console, args []string) (*kong.Kong, er
 			{Key: "content", Title: "Content"}, {Key: "corrections", Title: "Otherwise than before"},
 			{Key: "settings", Title: "Settings"}, {Key: "reach", Title: "Which Postroom"},
 		}),
+		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(readDuration)),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con),
 	)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/schedule"
 )
 
 // request makes the request that the flags describe.
@@ -169,18 +170,19 @@ func optionalTime(flag, text string, parse func(string, time.Time) (time.Time, e
 	return &at, nil
 }
 
-// parseWhen parses a distance (10m, "in 10m", +10m) or a time.
+// parseWhen parses a distance (10m, 7d, "in 10m", +10m) or a time.
 func parseWhen(text string, now time.Time) (time.Time, error) {
 	distance := strings.TrimPrefix(strings.TrimSpace(strings.TrimPrefix(text, "in ")), "+")
-	if d, err := time.ParseDuration(distance); err == nil && d >= 0 {
+	if d, err := schedule.ParseDuration(distance); err == nil && d >= 0 {
 		return now.Add(d), nil
 	}
 	return parseTime(text)
 }
 
-// parseSince parses a distance into the past (2h, "2h ago") or a time.
+// parseSince parses a distance into the past (2h, 7d, "2h ago") or a time.
 func parseSince(text string, now time.Time) (time.Time, error) {
-	if d, err := time.ParseDuration(strings.TrimSpace(strings.TrimSuffix(text, " ago"))); err == nil && d >= 0 {
+	age := strings.TrimSpace(strings.TrimSuffix(text, " ago"))
+	if d, err := schedule.ParseDuration(age); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
 	return parseTime(text)
@@ -198,5 +200,5 @@ func parseTime(text string) (time.Time, error) {
 		}
 	}
 	return time.Time{}, fmt.Errorf(
-		"%q is neither a distance such as 10m nor a time such as 2030-12-24T08:00:00Z", text)
+		"%q is neither a distance such as 10m or 7d nor a time such as 2030-12-24T08:00:00Z", text)
 }

@@ -91,7 +91,7 @@ type listFields struct {
 	OptIn        *string `enum:"double,single" placeholder:"KIND" help:"double (the default): who subscribes confirms it by a link in a mail; or single."`
 	Public       *bool   `negatable:"" help:"Visitors may subscribe by its form, and its archive is shown."`
 	NoIndex      *bool   `name:"noindex" negatable:"" help:"Ask search engines to leave its pages out."`
-	Pending      *string `placeholder:"TIME" help:"How long a subscription waits for its confirmation, such as 720h; empty for the setting."`
+	Pending      *string `placeholder:"TIME" help:"How long a subscription waits for its confirmation, such as 30d; empty for the setting."`
 	Confirmation *string `placeholder:"ID" help:"Template of the mail with the link that confirms; empty for the one built in."`
 	Welcome      *string `placeholder:"ID" help:"Template of the mail that follows a subscription; empty for none."`
 

@@ -26,8 +26,8 @@ type messageFlags struct {
 	Lane    string `enum:",transactional,bulk" default:"" placeholder:"LANE" help:"Of this lane: transactional or bulk."`
 	Tag     string `placeholder:"TAG" help:"With this tag."`
 	Search  string `placeholder:"TEXT" help:"With this text in an address or the subject; in the log also with this Message-ID or idempotency key."`
-	Since   string `placeholder:"WHEN" help:"Accepted since: 2h, or 2030-12-24T08:00:00Z."`
-	Until   string `placeholder:"WHEN" help:"Accepted before: 2h, or 2030-12-24T08:00:00Z."`
+	Since   string `placeholder:"WHEN" help:"Accepted since: 2h, 7d, or 2030-12-24T08:00:00Z."`
+	Until   string `placeholder:"WHEN" help:"Accepted before: 2h, 7d, or 2030-12-24T08:00:00Z."`
 }
 
 // period reads the flags since and until. Empty: the zero time.

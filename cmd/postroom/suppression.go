@@ -152,7 +152,7 @@ type suppressionsAddCmd struct {
 	Whom []string `arg:"" help:"Addresses; or domains, as @example.com."`
 	scopeFlags
 	Reason  string `enum:"unsubscribe,hard_bounce,spam_report,manual" default:"manual" help:"unsubscribe stops bulk mail, and mail of lists; hard_bounce, spam_report and manual (the default) stop every mail."`
-	Expires string `placeholder:"WHEN" help:"Until when: a distance (720h), or a time such as 2030-12-31. Default: for ever."`
+	Expires string `placeholder:"WHEN" help:"Until when: a distance (30d), or a time such as 2030-12-31. Default: for ever."`
 	Note    string `placeholder:"TEXT" help:"Words to find there later, such as a ticket's number."`
 	reachFlags
 }

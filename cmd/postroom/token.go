@@ -41,7 +41,7 @@ type tokenCreateCmd struct {
 	Description string        `arg:"" help:"What it is for, such as 'web shop'."`
 	Scope       []api.Scope   `enum:"api,send,smtp,outbox,lists,campaigns,digests,metrics,admin,*" placeholder:"SCOPE" help:"What it may do: send, smtp, outbox, lists, campaigns, digests, metrics, api (all but tokens and settings; the default) or admin. Several by commas."`
 	Account     string        `placeholder:"ID" help:"Bind it to an account: it sends as that one and sees only its mail."`
-	Expires     string        `placeholder:"WHEN" help:"When it ends: 720h, or 2030-12-24. Default: never."`
+	Expires     string        `placeholder:"WHEN" help:"When it ends: 30d, or 2030-12-24. Default: never."`
 	Address     []string      `placeholder:"CIDR" help:"Where it may be used from, such as 10.0.0.0/8. Default: anywhere."`
 	Requests    int           `placeholder:"N" help:"Requests at most, in the time of --per. Default: no limit."`
 	Per         time.Duration `default:"1m" help:"Time for --requests."`
@@ -81,7 +81,7 @@ type tokenRotateCmd struct {
 	reachFlags
 	ID      string        `arg:"" help:"Id, as the list shows it."`
 	Overlap time.Duration `default:"24h" help:"How long the old token still works; 0s: it ends now."`
-	Expires string        `placeholder:"WHEN" help:"When the new one ends: 720h, or 2030-12-24. Default: it lives as long as the old one was made for."`
+	Expires string        `placeholder:"WHEN" help:"When the new one ends: 30d, or 2030-12-24. Default: it lives as long as the old one was made for."`
 }
 
 // Run prints the new token, alone on standard output.

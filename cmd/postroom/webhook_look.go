@@ -39,7 +39,7 @@ func (w *webhookStatsCmd) Run(s *session) error {
 type webhookReplayCmd struct {
 	reachFlags
 	ID    string `arg:"" help:"Id of the endpoint."`
-	Since string `placeholder:"WHEN" help:"Send the events of this time and later: 2h, or 2026-11-21T10:00:00Z. Default: show how far the last replay is."`
+	Since string `placeholder:"WHEN" help:"Send the events of this time and later: 2h, 7d, or 2026-11-21T10:00:00Z. Default: show how far the last replay is."`
 	Wait  bool   `help:"Wait for the end."`
 }
 

@@ -31,6 +31,10 @@ func TestWhen(t *testing.T) {
 		{"a word", "tomorrow", parseWhen, time.Time{}},
 		{"since a distance", "2h", parseSince, noon.Add(-2 * time.Hour)},
 		{"since a distance in words", "2h ago", parseSince, noon.Add(-2 * time.Hour)},
+		{"days ahead", "in 3d", parseWhen, noon.Add(72 * time.Hour)},
+		{"weeks and days ahead", "1w1d", parseWhen, noon.Add(8 * 24 * time.Hour)},
+		{"since days", "7d", parseSince, noon.Add(-7 * 24 * time.Hour)},
+		{"since weeks, in words", "2w ago", parseSince, noon.Add(-14 * 24 * time.Hour)},
 		{"since a word", "yesterday", parseSince, time.Time{}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

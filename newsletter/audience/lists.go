@@ -17,6 +17,7 @@ import (
 	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/redisdb/records"
+	"github.com/postroom/postroom/internal/schedule"
 )
 
 // DefaultAccount is the account of requests that name none.
@@ -142,9 +143,9 @@ func checkList(in *api.List) error {
 		fail("optIn", "must be double or single")
 	}
 	if in.PendingRetention != "" {
-		d, err := time.ParseDuration(in.PendingRetention)
+		d, err := schedule.ParseDuration(in.PendingRetention)
 		if err != nil || d < time.Hour || d > 366*24*time.Hour {
-			fail("pendingRetention", "must be a duration from 1h to 8784h, such as 720h")
+			fail("pendingRetention", "must be a duration from 1h to 8784h, such as 30d or 720h")
 		}
 	}
 	checkListMail(in.Confirmation, "confirmation", fail)
@@ -315,7 +316,7 @@ func (l *Lists) Find(ctx context.Context, id string) (*List, error) {
 
 func (l *Lists) used(s *storedList) *List {
 	list := &List{List: s.List, Number: s.Number, Pending: l.pending}
-	if d, err := time.ParseDuration(s.PendingRetention); err == nil {
+	if d, err := schedule.ParseDuration(s.PendingRetention); err == nil {
 		list.Pending = d
 	}
 	return list

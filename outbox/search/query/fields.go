@@ -2,11 +2,11 @@ package query
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/schedule"
 )
 
 // statuses are the values of status:, as in the email log. A message may have two, as sent and bounced.
@@ -123,7 +123,7 @@ func (p *parser) moment(v value) (time.Time, error) {
 				return at.UTC().Truncate(time.Second), nil
 			}
 		}
-		if ago, ok := duration(v.text); ok {
+		if ago, err := schedule.ParseDuration(v.text); err == nil && ago >= 0 && ago <= longAgo {
 			return p.now.Add(-ago).UTC().Truncate(time.Second), nil
 		}
 	}
@@ -131,22 +131,5 @@ func (p *parser) moment(v value) (time.Time, error) {
 		"a time is a date such as 2030-01-31, a time such as 2030-01-31T15:04, or how long ago: 7d, 24h, 30m")
 }
 
-// units are the units of relative times.
-var units = map[byte]time.Duration{'m': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour,
-	'w': 7 * 24 * time.Hour}
-
 // longAgo is the maximum of relative times: a hundred years.
 const longAgo = 100 * 365 * 24 * time.Hour
-
-// duration parses 7d, 24h, 30m or 2w.
-func duration(text string) (time.Duration, bool) {
-	if len(text) < 2 {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(text[:len(text)-1], 10, 31)
-	unit, ok := units[text[len(text)-1]]
-	if err != nil || !ok || time.Duration(n) > longAgo/unit {
-		return 0, false
-	}
-	return time.Duration(n) * unit, true
-}
