@@ -60,7 +60,8 @@ func (w *world) send(t *testing.T, r route, token string, names []string, header
 		"computeDigestTimes": `{"preference":{"mode":"daily"}}`,
 		"addSuppressions":    `{"email":"a@example.com"}`, "addSender": `{"sender":"b.example"}`,
 		"addToBlocklist": `{"account":"acme","recipient":"a@example.com"}`, "importSuppressions": "email\n",
-		"returnMail": "Subject: a\r\n\r\nb\r\n", "createEndpoint": `{"url":"https://x.example"}`,
+		"importSubscribers": "email\n",
+		"returnMail":        "Subject: a\r\n\r\nb\r\n", "createEndpoint": `{"url":"https://x.example"}`,
 		"patchEndpoint":  `{}`,
 		"updateEndpoint": `{"url":"https://x.example","secret":"` + endpointSecret + `"}`,
 	}
@@ -82,7 +83,7 @@ func (w *world) send(t *testing.T, r route, token string, names []string, header
 		path += "?subscriber=reader@example.org"
 	case "flushTemplates":
 		path += "?force=true"
-	case "importSuppressions":
+	case "importSuppressions", "importSubscribers":
 		headers = append(headers, "Content-Type", "text/csv")
 	case "returnMail":
 		headers = append(headers, "Content-Type", "message/rfc822")
