@@ -311,7 +311,7 @@ func TestACampaignThroughItsForms(t *testing.T) {
 	b.get("/campaigns/spring/recipients?state=sent").has(t, "ann@example.net")
 	b.get("/campaigns/spring").has(t, "Make a public page")
 	b.submitForm("/campaigns/spring/archive", url.Values{"archive": {"on"}}).has(t,
-		"once it was sent to a public list</dd>", "No public page")
+		"none of its lists is public</span></dd>", "No public page")
 	_, err := w.audience.Lists.Update(t.Context(), "", "news", api.ListPatch{Public: new(true)})
 	w.must(err)
 	b.get("/campaigns/spring").has(t,

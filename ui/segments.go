@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/postroom/postroom/api"
@@ -16,8 +17,25 @@ type segmentsView struct {
 	Account  string // whose; empty: of all
 	Segments []api.SegmentInfo
 	Pager    pager
-	// What a link of another page filled into the form of a new segment. Empty: nothing.
-	NewName, NewRule string
+	Form     form // of a new segment, with what a link of another page or a refused form filled in
+	Open     bool // the form is
+}
+
+// segmentForm returns the form of a segment: of a new one without a version.
+func segmentForm(f url.Values) form {
+	name := formField{Name: "name", Label: "Name", Required: true}
+	rule := formField{Name: "rule", Label: "Rule", Kind: "lines", Most: formLimit,
+		Placeholder: `{"attribute":"plan","is":"pro"}`,
+		Hint: `JSON: a term such as {"tag":"beta"}, {"attribute":"seats","gte":3} or ` +
+			`{"campaign":"spring","did":"opened"}, or terms joined by {"and":[…]}, {"or":[…]} and {"not":…}.`}
+	fields := []formField{name, rule}
+	if !f.Has("version") {
+		fields = []formField{name, {Name: "segment", Label: "ID", Most: 63, Placeholder: "from the name"},
+			{Name: "account", Label: "Account", Placeholder: "default"}, rule}
+	}
+	out := form{Groups: []formGroup{{Fields: fields}}}
+	out.fill(f)
+	return out
 }
 
 // offeredSegment is a segment that the page of a campaign offers to make.
@@ -37,6 +55,14 @@ func offeredSegments(campaign string) []offeredSegment {
 
 func (u audiencePages) segments(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
+	return u.showSegments(w, r, values(map[string]string{"name": clip(q.Get("name"), 256), "rule": q.Get("rule"),
+		"account": strings.TrimSpace(q.Get("account"))}), nil)
+}
+
+// showSegments answers with all segments, and with the form of a new one as it was filled in.
+func (u audiencePages) showSegments(w http.ResponseWriter, r *http.Request, filled url.Values,
+	refused error) error {
+	q := r.URL.Query()
 	account, err := ownAccount(r, strings.TrimSpace(q.Get("account")))
 	if err != nil {
 		return err
@@ -47,17 +73,21 @@ func (u audiencePages) segments(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v := segmentsView{Account: account, Segments: got.Segments, NewName: clip(q.Get("name"), 256),
-		NewRule: q.Get("rule")}
+	v := segmentsView{Account: account, Segments: got.Segments, Form: segmentForm(filled)}
+	status, err := v.Form.refuse(r, refused)
+	if err != nil {
+		return err
+	}
+	v.Open = refused != nil || filled.Get("rule") != ""
 	v.Pager = pager{Page: page, Pages: got.Pages, Total: got.Total, Size: rowsPerPage, path: "/segments",
 		values: values(map[string]string{"account": account})}
-	return u.show(w, r, http.StatusOK, "segments", "Segments", v)
+	return u.show(w, r, status, "segments", "Segments", v)
 }
 
 // segmentView is the page of one segment.
 type segmentView struct {
 	api.SegmentInfo
-	RuleText   string
+	Form       form
 	Count      *api.SegmentCount // nil: it was never counted
 	Subscriber string            // about whom the visitor asks; empty: nobody
 	Why        *api.SegmentExplanation
@@ -65,13 +95,25 @@ type segmentView struct {
 }
 
 func (u audiencePages) segment(w http.ResponseWriter, r *http.Request) error {
+	return u.showSegment(w, r, nil, nil)
+}
+
+// showSegment answers with a segment, and with its form as it was filled in; nil: as the segment is.
+func (u audiencePages) showSegment(w http.ResponseWriter, r *http.Request, filled url.Values,
+	refused error) error {
 	id := r.PathValue("id")
 	info, err := u.Audience.Segments.Get(r.Context(), boundTo(r), id)
 	if err != nil {
 		return err
 	}
-	v := segmentView{SegmentInfo: info, RuleText: string(info.Rule),
-		Subscriber: strings.TrimSpace(r.URL.Query().Get("subscriber"))}
+	if filled == nil {
+		filled = url.Values{"name": {info.Name}, "rule": {string(info.Rule)}, "version": {strconv.Itoa(info.Version)}}
+	}
+	v := segmentView{SegmentInfo: info, Form: segmentForm(filled), Subscriber: strings.TrimSpace(r.URL.Query().Get("subscriber"))}
+	status, err := v.Form.refuse(r, refused)
+	if err != nil {
+		return err
+	}
 	count, err := u.Audience.Segments.Count(r.Context(), boundTo(r), id)
 	switch {
 	case err == nil:
@@ -90,7 +132,7 @@ func (u audiencePages) segment(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	return u.show(w, r, http.StatusOK, "segment", info.Name, v)
+	return u.show(w, r, status, "segment", info.Name, v)
 }
 
 // readRule returns the rule of a form. What is no JSON is handed over as a text, and refused with the reason.
@@ -108,8 +150,14 @@ func (u audiencePages) createSegment(w http.ResponseWriter, r *http.Request) err
 	made, err := u.Audience.Segments.Create(r.Context(), boundTo(r), api.Segment{
 		Segment: strings.TrimSpace(f.Get("segment")), Account: strings.TrimSpace(f.Get("account")),
 		Name: strings.TrimSpace(f.Get("name")), Rule: readRule(f)})
+	switch {
+	case wordsOf(err).Code == "SegmentExists":
+		err = fault.InvalidFields([]fault.Field{{Key: "segment", Message: "is taken by another segment"}})
+	case fault.Is(err, fault.NotFound):
+		err = fault.InvalidFields([]fault.Field{{Key: "account", Message: "isn’t an account; leave it empty for default"}})
+	}
 	if err != nil {
-		return undone(w, r, "/segments", err)
+		return u.showSegments(w, r, f, err)
 	}
 	noteMade(r, made)
 	return done(w, r, "/segments/"+made.Segment.Segment, "The segment %s was added.", made.Name)
@@ -123,7 +171,7 @@ func (u audiencePages) changeSegment(w http.ResponseWriter, r *http.Request) err
 			Version: version, Name: new(strings.TrimSpace(f.Get("name"))), Rule: readRule(f)})
 	}
 	if err != nil {
-		return undone(w, r, at, err)
+		return u.showSegment(w, r, f, err)
 	}
 	return done(w, r, at, "Changed.")
 }

@@ -28,8 +28,50 @@ func TestThePageOfACampaignOffersSegments(t *testing.T) {
 	p.isSafe(t, at)
 	p.eachFieldHasALabel(t, at)
 	p.has(t, `<details class="card" open>`, `value="<i>Got c1"`, offered[0].Rule+"<b>")
-	b.submitForm("/segments", url.Values{"name": {"G"}, "rule": {offered[0].Rule}}).has(t, `class="flash bad"`,
-		"rule.campaign", "there is no such campaign")
+	b.post("/segments", url.Values{"name": {"G"}, "rule": {offered[0].Rule}}).has(t, `class="flash bad"`,
+		`id="rule-wrong">is "c1": there is no such campaign`)
+}
+
+// TestARefusedSegmentKeepsItsInput, and says what is wrong next to the field.
+func TestARefusedSegmentKeepsItsInput(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	b := w.operator()
+	b.submitForm("/segments", url.Values{"name": {"Taken"}, "segment": {"taken"}, "rule": {`{"tag":"a"}`}}).has(t,
+		"was added.")
+	for name, tc := range map[string]struct{ id, rule, field string }{
+		"a rule that is not JSON": {"mine", `{"tag":`, "rule"},
+		"a rule without a term":   {"mine", `{}`, "rule"},
+		"an unknown member":       {"mine", `{"tag":"a","colour":"red"}`, "rule"},
+		"an unknown campaign":     {"mine", `{"campaign":"none","did":"got"}`, "rule"},
+		"no rule":                 {"mine", "", "rule"},
+		"an id with a blank":      {"m y", `{"tag":"a"}`, "segment"},
+		"a taken id":              {"taken", `{"tag":"a"}`, "segment"},
+		"an unknown account":      {"mine", `{"tag":"a"}`, "account"},
+	} {
+		account := "default"
+		if tc.field == "account" {
+			account = "nobody"
+		}
+		for _, at := range []string{"/segments", "/segments/taken"} {
+			f := url.Values{"name": {"Ann & <Bob>"}, "rule": {tc.rule}}
+			fields := []string{`value="Ann & <Bob>"`, ">" + tc.rule + "</textarea>"}
+			if at == "/segments" {
+				f.Set("segment", tc.id)
+				f.Set("account", account)
+				fields = append(fields, `name="segment" value="`+tc.id+`"`, `name="account" value="`+account+`"`)
+			} else if f.Set("version", "1"); tc.field != "rule" {
+				continue
+			}
+			p := b.post(at, f)
+			p.isSafe(t, at)
+			p.eachFieldHasALabel(t, at)
+			if p.status < 400 || p.status > 499 {
+				t.Errorf("%s: %s answers %d", name, at, p.status)
+			}
+			p.has(t, append(fields, `<p class="wrong" id="`+tc.field+`-wrong">`, `class="flash bad"`)...)
+		}
+	}
 }
 
 // TestSegmentsOnThePages makes, counts, explains, changes and deletes a segment.
@@ -39,9 +81,6 @@ func TestSegmentsOnThePages(t *testing.T) {
 	w.subscriber("default", "ann@example.com")
 	b := w.operator()
 	b.get("/segments").has(t, "There is no segment", "Add a segment")
-	b.submitForm("/segments", url.Values{"name": {"<i>Beta</i>"}, "segment": {"beta"},
-		"rule": {`{"tag":`}}).has(t,
-		`class="flash bad"`, "rule")
 	b.submitForm("/segments", url.Values{"name": {"<i>Beta</i>"}, "segment": {"beta"},
 		"rule": {`{"not":{"tag":"<b>"}}`}}).has(t, "was added.", "not (tag “<b>”)")
 	p := b.get("/segments")
@@ -67,7 +106,7 @@ func TestSegmentsOnThePages(t *testing.T) {
 	b.submitForm(at, url.Values{"version": {"1"}, "name": {"Beta"}, "rule": {`{"tag":"beta"}`}}).has(t,
 		"Changed.",
 		"before the last change of the rule")
-	b.submitForm(at, url.Values{"version": {"1"}, "name": {"Beta"}, "rule": {`{"tag":"beta"}`}}).has(t,
+	b.post(at, url.Values{"version": {"1"}, "name": {"Beta"}, "rule": {`{"tag":"beta"}`}}).has(t,
 		"is at version 2 now, not 1")
 	b.get("/audience?account=default&segment=beta").has(t, "No subscriber matches.")
 	b.submitForm(at+"/delete", nil).has(t, "The segment beta was deleted.")
