@@ -43,7 +43,7 @@ type SubscriberImport struct {
 
 	Delimiter string    `json:"delimiter,omitempty" doc:"Of the CSV file: one of , ; | and tab"`
 	Charset   string    `json:"charset,omitempty" doc:"Of the file"`
-	Ignored   []string  `json:"ignored,omitempty" doc:"Headings of columns that were not imported, at most 100"`
+	Ignored   []string  `json:"ignored,omitempty" doc:"Headings of columns that were not imported, and lists:ID for lists that do not exist, at most 100"`
 	Error     string    `json:"error,omitempty" doc:"What interrupted it"`
 	Started   time.Time `json:"started"`
 	Updated   time.Time `json:"updated"`

@@ -12,7 +12,6 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/internal/redisdb"
-	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // applyBatch applies the rows of a batch, and then counts them. Rows that a broken attempt applied are found
@@ -48,6 +47,11 @@ func (i *importing) decideAll(ctx context.Context, b *batch) error {
 	if err := i.erased(ctx, b.rows); err != nil {
 		return err
 	}
+	for n := range b.rows {
+		if err := i.plan(ctx, &b.rows[n]); err != nil {
+			return err
+		}
+	}
 	if err := i.suppressed(ctx, b.rows); err != nil {
 		return err
 	}
@@ -74,53 +78,6 @@ func (i *importing) decideAll(ctx context.Context, b *batch) error {
 		}
 	}
 	return nil
-}
-
-// suppressed finds out which rows are suppressed on which lists, once for a batch and list. Those who left
-// are suppressed first: either of both, list state and suppression, stops mail.
-func (i *importing) suppressed(ctx context.Context, rows []row) error {
-	if err := i.suppress(ctx, rows); err != nil || len(i.wishes) == 0 || len(rows) == 0 {
-		return err
-	}
-	addresses := make([]string, len(rows))
-	stops := make([]*suppression.Entry, len(rows)*len(i.wishes))
-	for n := range rows {
-		addresses[n] = rows[n].in.Email
-		rows[n].stops = stops[n*len(i.wishes) : (n+1)*len(i.wishes)]
-	}
-	for w, wish := range i.wishes {
-		found, err := i.s.Suppressions.Check(ctx, suppression.Question{Account: i.account, List: wish.list.ListID,
-			Bulk: true, Addresses: addresses})
-		if err != nil {
-			return err
-		}
-		for n := range rows {
-			rows[n].stops[w] = found[n]
-		}
-	}
-	return nil
-}
-
-// suppress suppresses mail of the lists to the rows that left, or of the whole account if there are no lists.
-func (i *importing) suppress(ctx context.Context, rows []row) error {
-	if i.o.DryRun {
-		return nil
-	}
-	lists := []string{""}
-	if len(i.wishes) > 0 {
-		lists = i.o.ListID
-	}
-	var entries []suppression.Entry
-	for n := range rows {
-		for _, list := range lists {
-			if rows[n].state == Left {
-				entries = append(entries, suppression.Entry{Address: rows[n].in.Email, Account: i.account, List: list,
-					Reason: suppression.Unsubscribe, Source: SourceImport})
-			}
-		}
-	}
-	_, err := i.s.Suppressions.Add(ctx, entries...)
-	return err
 }
 
 // round decides the rows of todo, and applies what it decided. A row stays undecided if somebody else changed

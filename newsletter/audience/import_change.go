@@ -2,6 +2,7 @@ package audience
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 
@@ -63,7 +64,7 @@ func (i *importing) change(ctx context.Context, r *row, proof subscription, at u
 func (i *importing) filled(r *row, at uint32) *record {
 	if r.old == nil {
 		next := r.fresh
-		next.created = at
+		next.created = cmp.Or(madeAt(r.in.created, i.s.now()), at)
 		return &next
 	}
 	next := r.old.clone()
@@ -77,28 +78,6 @@ func (i *importing) filled(r *row, at uint32) *record {
 		return nil
 	}
 	return next
-}
-
-// decide decides about the lists of a row.
-func (i *importing) decide(r *row, next *record, t terms, proof subscription) decision {
-	if r.state != Left {
-		wishes := slices.Clone(i.wishes)
-		for n := range wishes {
-			wishes[n].state = r.state
-		}
-		return i.s.decide(next, i.account, wishes, r.stops, t, proof)
-	}
-	var d decision
-	for _, w := range i.wishes {
-		if next.stateOn(w.list.Number) == Left {
-			continue
-		}
-		sub := proof
-		sub.list, sub.state, sub.text = w.list.Number, Left, 0
-		next.set(sub)
-		d.changes = append(d.changes, listChange{list: w.list.Number, state: Left, since: sub.since})
-	}
-	return d
 }
 
 // learn remembers the attributes of a batch.

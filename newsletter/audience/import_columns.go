@@ -26,16 +26,18 @@ var columnNames = headingsOf(map[string]string{
 	"locale":     "locale language lang sprache langue",
 	"tz":         "tz timezone zeitzone fuseauhoraire",
 	"tags":       "tags tag labels schlagworte schlagworter etiketten etiquettes motscles",
-	"attributes": "attributes",       // a JSON object
-	"-":          "id created lists", // of exports
+	"attributes": "attributes", // a JSON object
+	"lists":      "lists",      // such as weekly:subscribed|news:left
+	"created":    "created",
+	"-":          "id", // of exports
 })
 
 // mayBeEmail is the target of a column that has addresses, unless another one has.
 const mayBeEmail = "address"
 
 // targets are the fields of subscribers that the option columns may name.
-var targets = []string{"email", "name", "locale", "tz", "tags", "attributes", saysState, saysSubscribed,
-	saysUnsubscribed}
+var targets = []string{"email", "name", "locale", "tz", "tags", "attributes", "lists", "created", saysState,
+	saysSubscribed, saysUnsubscribed}
 
 // valueKinds are the types of attributes in files.
 var valueKinds = []string{"string", "number", "bool", "date", "list"}
@@ -51,9 +53,11 @@ type column struct {
 // layout is what becomes of the columns of a file.
 type layout struct {
 	columns []column
-	states  []int    // the columns that tell who gets mail
-	left    bool     // all rows left, also those whose state can't be read
-	ignored []string // headings that mean nothing
+	states  []int // the columns that tell who gets mail
+	// there is a column of ids, as in exports
+	exported bool
+	left     bool     // all rows left, also those whose state can't be read
+	ignored  []string // headings that mean nothing
 }
 
 var (
@@ -112,6 +116,7 @@ func (l *layout) settle() {
 	has := l.has("email")
 	for i := range l.columns {
 		c := &l.columns[i]
+		l.exported = l.exported || bare(c.heading) == "id"
 		if c.target == mayBeEmail && !has {
 			c.target = "email"
 		} else if c.target == mayBeEmail {
@@ -231,6 +236,10 @@ func (l *layout) request(cells []string) (entry, error) {
 			in.TZ = cell
 		case "tags":
 			in.Tags, err = listOf(cell)
+		case "lists":
+			in.lists, err = listsOf(cell)
+		case "created":
+			in.created = cell
 		case "attributes":
 			var all map[string]any
 			if json.Unmarshal([]byte(cell), &all) != nil {
@@ -259,6 +268,7 @@ func (l *layout) request(cells []string) (entry, error) {
 		in.Name = first + " " + strings.TrimSpace(in.Name)
 	}
 	var err error
+	in.exported = l.exported
 	in.says, err = l.state(cells)
 	return in, err
 }

@@ -38,6 +38,7 @@ type row struct {
 	ordinal  uint32
 	place    string // the ordinal of the address in the index; empty: none
 	old      *record
+	wishes   []wish
 	stops    []*suppression.Entry // of each wish, or nil
 	decision decision
 	pending  []*List // on which a mail asks for the confirmation
@@ -153,7 +154,7 @@ func (c *checker) fill(i *importing, r *row) error {
 		f.consent(in.Consent, i.s.now())
 	}
 	r.state = i.stateOf(in.says)
-	if r.state == Subscribed && in.Consent == nil && i.terms.consent == nil {
+	if (r.state == Subscribed && in.Consent == nil || in.needsConsent()) && i.terms.consent == nil {
 		f.add("consent", "is required with state subscribed, here or for all lines")
 	}
 	r.fresh.email = in.Email

@@ -121,7 +121,10 @@ func (r *rows) line() int {
 // entry is a subscriber as a line of a file has it.
 type entry struct {
 	api.SubscriberRequest
-	says State // what the line tells; None: nothing
+	says     State // what the line tells; None: nothing
+	lists    []api.Subscription
+	created  string
+	exported bool // the line is of an export
 }
 
 // next returns a subscriber. fatal: the file ends (io.EOF) or can't be read further. bad: this row is left
@@ -181,10 +184,9 @@ type jsonRow struct {
 	State       string         `json:"state"`
 	Status      string         `json:"status"`
 
-	// of exports; not imported
-	ID      json.RawMessage `json:"id"`
-	Lists   json.RawMessage `json:"lists"`
-	Created json.RawMessage `json:"created"`
+	Lists   []api.Subscription `json:"lists"`
+	Created json.RawMessage    `json:"created"`
+	ID      json.RawMessage    `json:"id"` // of exports; not imported
 }
 
 // requestOf reads a line of a JSONL file.
@@ -198,11 +200,12 @@ func requestOf(line []byte) (entry, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return entry{}, errors.New("has more than one JSON object")
 	}
-	if row.Lists != nil && row.ID == nil {
-		return entry{}, errors.New("has lists, which are given for all lines")
+	if err := checkLists(row.Lists); err != nil {
+		return entry{}, err
 	}
 	in := entry{SubscriberRequest: api.SubscriberRequest{Email: row.Email, Name: row.Name, Locale: row.Locale,
-		TZ: row.TZ, Tags: row.Tags, Attributes: row.Attributes, Consent: row.Consent, Resubscribe: row.Resubscribe}}
+		TZ: row.TZ, Tags: row.Tags, Attributes: row.Attributes, Consent: row.Consent, Resubscribe: row.Resubscribe},
+		lists: row.Lists, created: strings.Trim(string(row.Created), `"`), exported: row.ID != nil}
 	if strings.TrimSpace(in.Email) == "" {
 		return in, errNoAddress
 	}

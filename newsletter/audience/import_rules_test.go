@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -176,21 +178,90 @@ func TestExportComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ids := regexp.MustCompile(`"id":"[^"]*",|(?m)^s[0-9a-z]+,`)
-	for _, format := range []string{"csv", "jsonl"} {
-		file := b.export(t, "", format)
-		if got := b.bring(t, file, api.SubscriberImportOptions{JSONL: format == "jsonl"}); got.Known != 300 {
-			t.Errorf("%s into its own account: %+v", format, got)
-		}
-		if got := b.bring(t, file, api.SubscriberImportOptions{JSONL: format == "jsonl",
-			Account: format}); got.Added != 300 {
-			t.Errorf("%s into another account: %+v", format, got)
-		}
-		for _, account := range []string{"", format} {
-			if diff := cmp.Diff(ids.ReplaceAllString(file, ""), ids.ReplaceAllString(b.export(t, account, format),
-				"")); diff != "" {
-				t.Errorf("%s: the export of account %q (-first +second):\n%s", format, account, diff)
+	for n, list := range []string{"weekly", "news", "offers"} {
+		b.list(t, list, []string{"single", "double", "double"}[n])
+		for k := n; k < 300; k += 3 + n {
+			email := fmt.Sprintf("p%d@example.net", k)
+			_, err := b.Subscribe(t.Context(), "", api.SubscriberAccount{}, email, api.SubscribeRequest{
+				Consent: consent, Lists: []api.SubscriptionRequest{{ListID: list, State: []string{"subscribed", "pending"}[k%2]}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if k%5 == 0 {
+				b.leave(t, email, list)
 			}
 		}
+	}
+	ids := regexp.MustCompile(`"id":"[^"]*",|(?m)^s[0-9a-z]+,`)
+	other := setup(t)
+	for n, list := range []string{"weekly", "news", "offers"} {
+		other.list(t, list, []string{"single", "double", "double"}[n])
+	}
+	b.Advance(time.Hour)
+	other.Advance(2 * time.Hour)
+	since := regexp.MustCompile(`"since":"[^"]*","source":"[^"]*"`) // not in CSV
+	want := map[string]string{"csv": b.export(t, "", "csv"), "jsonl": b.export(t, "", "jsonl")}
+	for _, format := range []string{"jsonl", "csv"} {
+		o := api.SubscriberImportOptions{JSONL: format == "jsonl"}
+		if got := b.bring(t, want[format], o); got.Known != 300 {
+			t.Errorf("%s into its own account: %+v", format, got)
+		}
+		for _, to := range []*bench{b, other} {
+			for n := range 300 {
+				if _, err := to.Delete(t.Context(), "", api.SubscriberAccount{}, fmt.Sprintf("p%d@example.net", n)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := to.bring(t, want[format], o)
+			if got.Added != 300 || format == "csv" && !slices.Equal(got.Ignored, []string{"id"}) {
+				t.Errorf("%s: %+v", format, got)
+			}
+			for format2, want := range want {
+				got := to.export(t, "", format2)
+				if format == "csv" {
+					want, got = since.ReplaceAllString(want, ""), since.ReplaceAllString(got, "")
+				}
+				if diff := cmp.Diff(ids.ReplaceAllString(want, ""), ids.ReplaceAllString(got, "")); diff != "" {
+					t.Errorf("%s: the export as %s (-first +second):\n%s", format, format2, diff)
+				}
+			}
+			found, err := to.Suppressions.Check(t.Context(), suppression.Question{Account: "default", List: "weekly", Bulk: true,
+				Addresses: []string{"p0@example.net", "p3@example.net"}})
+			if err != nil || found[0] == nil || found[1] != nil {
+				t.Errorf("%s: who left is mailed, or who did not is not: %v, %v", format, found, err)
+			}
+		}
+	}
+}
+
+// TestListsOfAFile: what stops mail counts, subscribing needs a consent, and what there is not is told.
+func TestListsOfAFile(t *testing.T) {
+	t.Parallel()
+	b := setupAsking(t)
+	b.list(t, "weekly", "double")
+	b.list(t, "news", "double")
+	file := "email,lists\nann@a.example,weekly:left|news:pending\nbob@a.example,news:subscribed\neve@a.example,other:subscribed|news:left\nbad@a.example,weekly\n"
+	got := b.bring(t, file, subscribed("weekly"))
+	if got.Added != 3 || got.Bad != 1 || !slices.Equal(got.Ignored, []string{"lists:other"}) {
+		t.Errorf("%+v", got)
+	}
+	for _, c := range []struct{ email, list, want string }{{"ann@a.example", "weekly", "left"},
+		{"ann@a.example", "news", "pending"}, {"bob@a.example", "news", "subscribed"},
+		{"bob@a.example", "weekly", "subscribed"}, {"eve@a.example", "news", "left"}} {
+		if state := b.state(t, c.email, c.list); state != c.want {
+			t.Errorf("%s is %s on %s, want %s", c.email, state, c.list, c.want)
+		}
+	}
+	if n := len(b.sent("ann@a.example")); n != 0 {
+		t.Errorf("%d mails ask who is pending in the file", n)
+	}
+	got = b.bring(t, "email,lists\nkim@a.example,news:subscribed\n", api.SubscriberImportOptions{})
+	if got.Bad != 1 || !strings.Contains(got.Errors[0].Reason, "consent is required") {
+		t.Errorf("without a consent: %+v", got)
+	}
+	b.leave(t, "bob@a.example", "news")
+	got = b.bring(t, "id,email,lists\ns1,bob@a.example,news:subscribed\n", api.SubscriberImportOptions{})
+	if state := b.state(t, "bob@a.example", "news"); state != "left" || got.Skipped["left"] != 1 {
+		t.Errorf("who left since the export is %s: %+v", state, got)
 	}
 }

@@ -26,7 +26,8 @@ const (
 // wish is a subscription that somebody asks for.
 type wish struct {
 	list  *List
-	state State // Pending or Subscribed
+	state State         // Pending or Subscribed; of imports also Left
+	proof *subscription // its own time and source; nil: those of all
 }
 
 // terms are the terms of wishes.
@@ -109,6 +110,9 @@ func (s *Subscribers) decide(r *record, account string, wishes []wish, stopped [
 			d.welcome = append(d.welcome, w.list)
 		}
 		sub := proof
+		if w.proof != nil {
+			sub = *w.proof
+		}
 		sub.list, sub.state = w.list.Number, w.state
 		r.set(sub)
 		d.changes = append(d.changes, listChange{list: w.list.Number, state: w.state, since: sub.since})
