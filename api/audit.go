@@ -61,16 +61,16 @@ type AuditEntry struct {
 
 // AuditQuery selects entries. Times include From and exclude To.
 type AuditQuery struct {
-	Who     string // id of a token or its beginning, name of a token, session, or address
-	Kind    string // of the object
-	ID      string `query:"id"` // of the object
-	Account string // of the object, or that the token is bound to
-	Result  AuditResult
-	From    time.Time
-	To      time.Time
-	Oldest  bool   // the oldest entries first
-	Cursor  string // of an earlier answer
-	Limit   int    // 0: 50
+	Who      string // id of a token or its beginning, name of a token, session, or address
+	Kind     string // of the object
+	ID       string `query:"id"` // of the object
+	Account  string // of the object, or that the token is bound to
+	Result   AuditResult
+	From     time.Time
+	To       time.Time
+	Oldest   bool   // the oldest entries first
+	Cursor   string // of an earlier answer
+	PageSize int    // 0: 50
 }
 
 // AuditPage is a part of the audit log.

@@ -97,7 +97,7 @@ func TestAPersonAtThePages(t *testing.T) {
 	v.sees("news of store")
 	v.seesNot("news of club", "news of other")
 
-	log, err := api.ListAudit.Do(t.Context(), client, api.AuditQuery{Who: "bo", Limit: 100})
+	log, err := api.ListAudit.Do(t.Context(), client, api.AuditQuery{Who: "bo", PageSize: 100})
 	if err != nil || len(log.Entries) < 5 {
 		t.Fatalf("%+v, %v", log, err)
 	}

@@ -48,13 +48,13 @@ func TestEveryChangeHasItsEntry(t *testing.T) {
 	w.parts.person(t, "ann", api.RoleViewer, "acme")
 	for _, g := range w.routes() {
 		for _, r := range g.routes {
-			before := len(w.entries(t, api.AuditQuery{Limit: 1000}))
+			before := len(w.entries(t, api.AuditQuery{PageSize: 1000}))
 			as, by := adminToken, "bootstrap"
 			if r.right.self && r.right.scope == "" {
 				as, by = "ann", "ann"
 			}
 			reply := w.call(t, r, as)
-			all := w.entries(t, api.AuditQuery{Limit: 1000})
+			all := w.entries(t, api.AuditQuery{PageSize: 1000})
 			if r.audited.kind == "" {
 				if len(all) != before {
 					t.Errorf("%s %s: %+v", r.method, r.path, all[0])
@@ -119,7 +119,7 @@ func TestEntriesShowBeforeAndAfter(t *testing.T) {
 		if got := w.do(t, c.method, c.path, "ops", c.body); got.status != 200 {
 			t.Fatalf("%s %s: %+v", c.method, c.path, got)
 		}
-		e := w.entries(t, api.AuditQuery{Limit: 1})[0]
+		e := w.entries(t, api.AuditQuery{PageSize: 1})[0]
 		if diff := cmp.Diff(c.object, *e.Object); diff != "" || e.Who.Name != "ops" || e.Who.Kind != "token" {
 			t.Errorf("%s %s: %+v %s", c.method, c.path, e, diff)
 		}
@@ -183,5 +183,21 @@ func TestNoChangeWhileTheLogCantBeWritten(t *testing.T) {
 	}
 	if _, err := w.parts.Accounts.Get(context.Background(), "a1"); err == nil {
 		t.Error("it was made")
+	}
+}
+
+// TestTheAuditLogHasPagesAsAllListsDo: pageSize is their size, and another name for it is refused.
+func TestTheAuditLogHasPagesAsAllListsDo(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	for _, name := range []string{"a", "b", "c"} {
+		w.do(t, http.MethodPost, "/v1/lists", adminToken, `{"name":"`+name+`"}`)
+	}
+	for query, status := range map[string]int{"pageSize=2": http.StatusOK, "pageSize=0": http.StatusBadRequest,
+		"limit=2": http.StatusBadRequest} {
+		got := w.do(t, http.MethodGet, "/v1/audit?"+query, adminToken, "")
+		if got.status != status || status == http.StatusOK && strings.Count(got.body, `"seq"`) != 2 {
+			t.Errorf("%s: %d %s", query, got.status, got.body)
+		}
 	}
 }

@@ -29,14 +29,14 @@ func (q auditSelection) query() api.AuditQuery {
 
 type listAuditInput struct {
 	auditSelection
-	Oldest string `query:"oldest" enum:"true,false" doc:"true: the oldest first"`
-	Cursor string `query:"cursor" maxLength:"64" doc:"The cursor of an earlier answer: the entries after it. An answer may have no entries, and more nevertheless"`
-	Limit  int    `query:"limit" minimum:"1" maximum:"1000" doc:"Entries at most; 50 when absent"`
+	Oldest   string `query:"oldest" enum:"true,false" doc:"true: the oldest first"`
+	Cursor   string `query:"cursor" maxLength:"64" doc:"The cursor of an earlier answer: the entries after it. An answer may have no entries, and more nevertheless"`
+	PageSize int    `query:"pageSize" minimum:"1" maximum:"1000" doc:"Entries at most; 50 when absent"`
 }
 
 func (a auditRoutes) listAudit(ctx context.Context, in *listAuditInput) (api.AuditPage, error) {
 	q := in.query()
-	q.Oldest, q.Cursor, q.Limit = in.Oldest == "true", in.Cursor, in.Limit
+	q.Oldest, q.Cursor, q.PageSize = in.Oldest == "true", in.Cursor, in.PageSize
 	return a.log.List(ctx, q)
 }
 

@@ -326,7 +326,7 @@ func TestRecipientsOfOtherAccountsAreNotThere(t *testing.T) {
 			t.Errorf("another account's, account %q: %v", account, err)
 		}
 	}
-	entry := func() api.AuditEntry { return w.entries(t, api.AuditQuery{Limit: 1, Result: api.AuditDone})[0] }
+	entry := func() api.AuditEntry { return w.entries(t, api.AuditQuery{PageSize: 1, Result: api.AuditDone})[0] }
 	if _, err := api.PutDigestRecipient.Do(ctx, w.as("acme-digests"), api.DigestRecipientRequest{
 		Email: new("secret@example.com")}, "u1"); err != nil {
 		t.Fatal(err)

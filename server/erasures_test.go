@@ -46,7 +46,7 @@ func TestErasuresOverTheAPI(t *testing.T) {
 			t.Errorf("%s: %d %s", body, got.status, got.body)
 		}
 	}
-	entries, err := w.parts.Audit.List(ctx, api.AuditQuery{Limit: 100})
+	entries, err := w.parts.Audit.List(ctx, api.AuditQuery{PageSize: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 func (w *world) entries() []api.AuditEntry {
 	w.t.Helper()
 	w.audit.Flush(w.t.Context())
-	page, err := w.audit.List(w.t.Context(), api.AuditQuery{Limit: 1000})
+	page, err := w.audit.List(w.t.Context(), api.AuditQuery{PageSize: 1000})
 	w.must(err)
 	return page.Entries
 }

@@ -50,7 +50,7 @@ func (u audits) page(w http.ResponseWriter, r *http.Request) error {
 	params := values(map[string]string{"who": q.Who, "kind": q.Kind, "id": q.ID, "account": q.Account,
 		"result": string(q.Result), "from": fieldMoment(q.From), "to": fieldMoment(q.To)})
 	v.URL = address("/audit", params)
-	q.Limit, q.Cursor = rowsPerPage, in.Get("cursor")
+	q.PageSize, q.Cursor = rowsPerPage, in.Get("cursor")
 	page, err := u.Audit.List(r.Context(), q)
 	if err != nil {
 		return err

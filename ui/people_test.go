@@ -109,7 +109,7 @@ func TestFirstMinute(t *testing.T) {
 	}
 	other.submitForm("/me/totp/remove", url.Values{"password": {"another horse battery"}}).has(t,
 		"Set up an app")
-	entries, err := w.audit.List(t.Context(), api.AuditQuery{Who: "ann", Limit: 100})
+	entries, err := w.audit.List(t.Context(), api.AuditQuery{Who: "ann", PageSize: 100})
 	w.must(err)
 	if e := entries.Entries; len(e) < 5 || e[0].Who.Kind != "person" || e[0].Object.ID != "ann" {
 		t.Errorf("%+v", entries)

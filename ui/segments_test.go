@@ -110,7 +110,7 @@ func TestSegmentsOnThePages(t *testing.T) {
 		"is at version 2 now, not 1")
 	b.get("/audience?account=default&segment=beta").has(t, "No subscriber matches.")
 	b.submitForm(at+"/delete", nil).has(t, "The segment beta was deleted.")
-	entries, err := w.audit.List(t.Context(), api.AuditQuery{Kind: "segment", ID: "beta", Limit: 100})
+	entries, err := w.audit.List(t.Context(), api.AuditQuery{Kind: "segment", ID: "beta", PageSize: 100})
 	w.must(err)
 	if len(entries.Entries) < 3 {
 		t.Errorf("the audit log has %d entries", len(entries.Entries))

@@ -71,7 +71,7 @@ func TestListsAreAddedChangedAndDeleted(t *testing.T) {
 	if p := b.get("/lists/weekly"); p.status != http.StatusNotFound {
 		t.Errorf("a deleted list: %d", p.status)
 	}
-	entries, err := w.audit.List(t.Context(), api.AuditQuery{Kind: "list", ID: "weekly", Limit: 100})
+	entries, err := w.audit.List(t.Context(), api.AuditQuery{Kind: "list", ID: "weekly", PageSize: 100})
 	w.must(err)
 	if len(entries.Entries) < 4 {
 		t.Errorf("the audit log has %d entries", len(entries.Entries))
@@ -128,7 +128,7 @@ func TestSubscriberIsFollowedThroughThePages(t *testing.T) {
 	if p := b.get(at); p.status != http.StatusNotFound {
 		t.Errorf("a deleted subscriber: %d", p.status)
 	}
-	entries, err := w.audit.List(t.Context(), api.AuditQuery{Kind: "subscriber", Limit: 100})
+	entries, err := w.audit.List(t.Context(), api.AuditQuery{Kind: "subscriber", PageSize: 100})
 	w.must(err)
 	if text := fmt.Sprintf("%+v", entries.Entries); len(entries.Entries) < 10 || strings.Contains(text,
 		"Vienna") || strings.Contains(text, "ann@") || entries.Entries[0].Object.Account != "default" {

@@ -44,7 +44,7 @@ func (a *auditCmd) Run(s *session) error {
 	case a.Follow:
 		return a.follow(s, q)
 	}
-	q.Limit = a.pageSize(maxPage)
+	q.PageSize = a.pageSize(maxPage)
 	entries, more, _, err := fetch(s, api.ListAudit, q, a.limitFlag, nil)
 	out := struct {
 		Entries []api.AuditEntry `json:"entries"`
@@ -103,7 +103,7 @@ func changed(e api.AuditEntry) string {
 
 // follow prints the newest entries, then new ones as they come, until Ctrl-C.
 func (a *auditCmd) follow(s *session, q api.AuditQuery) error {
-	q.Limit = a.pageSize(maxPage)
+	q.PageSize = a.pageSize(maxPage)
 	page, err := api.ListAudit.Do(s, s.client, q)
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func (a *auditCmd) follow(s *session, q api.AuditQuery) error {
 			return err
 		}
 	}
-	q.Oldest, q.Limit = true, maxPage
+	q.Oldest, q.PageSize = true, maxPage
 	if len(page.Entries) > 0 {
 		q.Cursor = page.Entries[0].ID
 	}

@@ -97,7 +97,7 @@ func TestWhatBecameOfAChange(t *testing.T) {
 			t.Errorf("%s: %v", tc.name, err)
 		}
 		b.Flush(t.Context())
-		e := b.list(t, api.AuditQuery{Limit: 1})[0]
+		e := b.list(t, api.AuditQuery{PageSize: 1})[0]
 		if e.Action != tc.name || e.Result != tc.result || e.Reason != tc.reason ||
 			(e.Object.ID == "g1") != (tc.err == nil) {
 			t.Errorf("%s: %+v %+v", tc.name, e, e.Object)
@@ -203,7 +203,7 @@ func TestPagesAndFilters(t *testing.T) {
 		for _, limit := range []int{0, 1, 2} {
 			var got []int64
 			q := tc.q
-			q.Limit = limit
+			q.PageSize = limit
 			for more := true; more; {
 				page, err := b.List(t.Context(), q)
 				if err != nil {
@@ -239,7 +239,7 @@ func TestStrangersCantFillTheLog(t *testing.T) {
 		b.clock.Advance(time.Minute)
 	}
 	b.Flush(t.Context())
-	got, counted := b.list(t, api.AuditQuery{Limit: 1000}), 0
+	got, counted := b.list(t, api.AuditQuery{PageSize: 1000}), 0
 	for _, e := range got {
 		counted += e.Count
 	}

@@ -28,7 +28,7 @@ func (l *Log) List(ctx context.Context, q api.AuditQuery) (api.AuditPage, error)
 		return api.AuditPage{}, fault.InvalidFields([]fault.Field{{Key: "cursor",
 			Message: "is not one of this list"}})
 	}
-	limit := min(cmp.Or(q.Limit, defaultLimit), maxLimit)
+	limit := min(cmp.Or(q.PageSize, defaultLimit), maxLimit)
 	page := api.AuditPage{Entries: []api.AuditEntry{}, Cursor: q.Cursor}
 	for from, read := start(q), 0; read < maxRead; {
 		found, err := l.store.after, error(nil)
