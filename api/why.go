@@ -31,7 +31,7 @@ type Why struct {
 
 // WhyFinding is one fact that explains whether mail arrives.
 type WhyFinding struct {
-	Kind    string     `json:"kind" enum:"opened,delivered,sent,complained,bounced,deferred,refused,inDoubt,suppressed,unsubscribed,unconfirmed,cancelled,held,paused,paced,scheduled,delayed,waiting,sending,webhookLost,webhookWaits,digestOff,digestWaiting,digestFailed,notTo,neverSubmitted,unasked"`
+	Kind    string     `json:"kind" enum:"opened,delivered,sent,complained,bounced,deferred,refused,inDoubt,suppressed,erased,unsubscribed,unconfirmed,cancelled,held,paused,paced,scheduled,delayed,waiting,sending,webhookLost,webhookWaits,digestOff,digestWaiting,digestFailed,notTo,neverSubmitted,unasked"`
 	Text    string     `json:"text" doc:"A sentence"`
 	QueueID string     `json:"queueId,omitempty" doc:"The message it is about"`
 	Account string     `json:"account,omitempty" doc:"The account it is about"`

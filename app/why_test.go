@@ -202,6 +202,12 @@ func TestDidNotArrive(t *testing.T) {
 		{"never submitted", func(_ *testing.T, i *inquiry) {
 			i.because("nobody@example.net", "neverSubmitted", api.ArrivedNo, "Nothing was submitted", "7 days")
 		}},
+		{"erased", func(_ *testing.T, i *inquiry) {
+			i.submit("gone@example.net")
+			_, err := api.ErasePerson.Do(i.t.Context(), i.client, api.ErasureRequest{Email: "gone@example.net"})
+			i.must(err)
+			i.because("gone@example.net", "erased", api.ArrivedNo, "gone@example.net was erased on", "all mail")
+		}},
 		{"scheduled", func(t *testing.T, i *inquiry) {
 			at := time.Now().Add(48 * time.Hour)
 			id := i.submit("later@example.net", func(r *api.SubmitRequest) { r.SendAt = &at })

@@ -103,7 +103,7 @@ func (q *question) nothing(stops []api.WhyFinding) []fate {
 	var found []fate
 	for _, s := range stops {
 		switch s.Kind {
-		case "unsubscribed", "unconfirmed", "digestFailed", "digestOff":
+		case "erased", "unsubscribed", "unconfirmed", "digestFailed", "digestOff":
 			found = append(found, fate{s, api.ArrivedNo})
 		case "digestWaiting":
 			found = append(found, fate{s, api.ArrivedNotYet})

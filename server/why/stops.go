@@ -38,13 +38,18 @@ func (q *question) suppressed() (found []api.WhyFinding) {
 		if s.List != "" {
 			flags = append(flags, "--list", s.List)
 		}
+		if s.Reason == "erased" {
+			f := finding("erased", &s.Created, "%s was erased on %s: what Postroom knew of mail before that is gone, "+
+				"and %s is stopped by a suppression of %s.", q.Address(), on(s.Created), what, scope)
+			f.Account = s.Account
+			found = append(found, f)
+			continue
+		}
 		f := finding(kind, &s.Created, "Since %s %s to %s is stopped by a suppression of %s: %s%s.", on(s.Created),
 			what, whom, scope, meant(s.Reason), quoted(s.Response))
 		f.QueueID, f.Account = s.MessageID, s.Account
-		if s.Reason != "erased" {
-			f.Do = append(f.Do, q.step("Remove the suppression", "/suppressions?q="+query(subject),
-				"suppressions remove", append([]string{subject}, flags...)...))
-		}
+		f.Do = append(f.Do, q.step("Remove the suppression", "/suppressions?q="+query(subject),
+			"suppressions remove", append([]string{subject}, flags...)...))
 		found = append(found, f)
 	}
 	slices.SortStableFunc(found, func(a, b api.WhyFinding) int { return cmp.Compare(a.Kind, b.Kind) })
@@ -58,7 +63,6 @@ func meant(reason string) string {
 		"hard_bounce": "mail to it came back for good",
 		"spam_report": "it reported mail as spam",
 		"manual":      "somebody added it by hand",
-		"erased":      "the person was erased",
 	}[reason], reason)
 }
 
