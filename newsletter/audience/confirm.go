@@ -211,6 +211,7 @@ func (c *Confirmations) confirm(ctx context.Context, found *Confirmation, ordina
 		return false, err
 	}
 	c.metrics.links.WithLabelValues("confirmed").Inc()
+	c.forget(ctx, askedKey(found.Account, folded(old.email)))
 	c.welcome(ctx, found.Account, ordinal, next, d.welcome)
 	return true, nil
 }

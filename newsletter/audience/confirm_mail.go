@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,6 +92,17 @@ func (c *Confirmations) ask(ctx context.Context, account string, ordinal uint32,
 	// a failure costs the repetition its answer, no more
 	_ = s.db.Client().HSet(ctx, key, asked, fmt.Sprintf("%d %s", now.Unix(), queueID)).Err()
 	return queueID, nil
+}
+
+// forget makes the next request of who confirmed and left again send a mail at once. The mails of the day
+// stay counted. A failure costs ten minutes, no more.
+func (c *Confirmations) forget(ctx context.Context, key string) {
+	client := c.Subscribers.db.Client()
+	fields, err := client.HKeys(ctx, key).Result()
+	asked := slices.DeleteFunc(fields, func(field string) bool { return field == "began" || field == "sent" })
+	if err == nil && len(asked) > 0 {
+		_ = client.HDel(ctx, key, asked...).Err()
+	}
 }
 
 // unask takes back what was counted of a mail that was not sent.

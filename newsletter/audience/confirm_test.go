@@ -410,3 +410,28 @@ func TestOneMailAsksForAllLists(t *testing.T) {
 		t.Errorf("%+v", mails)
 	}
 }
+
+// TestWhoConfirmedAndLeftIsAskedAtOnce: the ten minutes between two mails are about one request that is
+// repeated. The mails of a day stay limited.
+func TestWhoConfirmedAndLeftIsAskedAtOnce(t *testing.T) {
+	t.Parallel()
+	a := setupAsking(t)
+	a.public(t, "weekly", "double")
+	for n := 1; n <= 3; n++ {
+		for range 2 { // the second one is repeated
+			a.form(t, "ann@example.net", "weekly")
+			if got := len(a.sent("ann@example.net")); got != n {
+				t.Fatalf("%d mails ask at round %d", got, n)
+			}
+		}
+		if _, err := a.Confirm(t.Context(), a.link(t, "ann@example.net"), visit); err != nil {
+			t.Fatal(err)
+		}
+		a.leave(t, "ann@example.net", "weekly")
+		a.Advance(time.Minute)
+	}
+	a.form(t, "ann@example.net", "weekly")
+	if got := len(a.sent("ann@example.net")); got != 3 {
+		t.Errorf("%d mails ask in a day", got)
+	}
+}
