@@ -77,8 +77,8 @@ func (b *Batch) priority() api.Priority {
 func (b *Batch) composeRaw(e *Entry) error {
 	sh := &b.shared
 	o := message.Override{
-		Date: b.began, DefaultFrom: b.author(), To: e.To, Cc: e.Cc, Bcc: e.Bcc, ReplyTo: sh.ReplyTo,
-		Envelope: e.Envelope, Subject: sh.Subject,
+		Date: b.began, DefaultFrom: message.Address{Name: b.account.Name, Address: b.account.Email},
+		To: e.To, Cc: e.Cc, Bcc: e.Bcc, ReplyTo: sh.ReplyTo, Envelope: e.Envelope, Subject: sh.Subject,
 		MessageID: e.MessageID, InReplyTo: e.InReplyTo, References: e.References, Headers: sh.Headers,
 	}
 	if sh.From != nil {

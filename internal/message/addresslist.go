@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/mail"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -58,6 +59,22 @@ func parseSloppyList(value string) ([]Address, bool) {
 		list = append(list, Address{Name: name, Address: address})
 	}
 	return list, len(list) > 0
+}
+
+// bareName matches an entry of a list whose address is a name without a domain: "root (Cron Daemon)", "Cron
+// <root>".
+var bareName = regexp.MustCompile(
+	`^(\s*|.*<\s*)([\w.!#$%&'*+/=?^{|}~-]+|"(?:[^"\\]|\\.)+")(\s*>?\s*(?:\(.*\)\s*)?)$`)
+
+// withDomain adds the domain to the names of a list that have none.
+func withDomain(value, domain string) string {
+	entries := splitList(unfold(value))
+	for i, entry := range entries {
+		if parts := bareName.FindStringSubmatch(entry); parts != nil && !strings.HasPrefix(parts[2], "=?") {
+			entries[i] = parts[1] + parts[2] + "@" + domain + parts[3]
+		}
+	}
+	return strings.Join(entries, ",")
 }
 
 // splitList splits s at commas outside quotes, angle brackets and comments.

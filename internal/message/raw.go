@@ -18,7 +18,7 @@ const maxRawHeader = 512 << 10
 // Override replaces the matching headers of a raw message. Zero fields change nothing.
 type Override struct {
 	Date        time.Time      // required: the Date of a message without one
-	DefaultFrom Address        // author of a message without one, if From is zero
+	DefaultFrom Address        // author of a message without one, if From is zero; its domain completes names
 	Zone        *time.Location // of control headers without an offset; nil: UTC
 
 	From, Sender    Address

@@ -174,6 +174,42 @@ func TestFromRawCompletesAndCleans(t *testing.T) {
 	}
 }
 
+// TestNamesWithoutADomainGetTheAccounts: cron writes "From: root (Cron Daemon)".
+func TestNamesWithoutADomainGetTheAccounts(t *testing.T) {
+	rest := strings.SplitAfterN(complete, "\n", 2)[1] + "\nx"
+	for _, row := range [][2]string{
+		{"From: root (Cron Daemon)", `From: Cron Daemon <root@example.com>`},
+		{"From: root (a <b>)", `From: "a <b>" <root@example.com>`},
+		{"From: www-data", "From: www-data@example.com"},
+		{"From: <nagios>", "From: nagios@example.com"},
+		{"From: \"Cron, the daemon\" <root>\nSender: cron\nReply-To: admin, Help <help>, a@example.net",
+			"From: \"Cron, the daemon\" <root@example.com>\nSender: cron@example.com\n" +
+				"Reply-To: admin@example.com, Help <help@example.com>, a@example.net"},
+		{"From: =?utf-8?Q?B=C3=BCro?= <root>", "From: =?utf-8?B?QsO8cm8=?= <root@example.com>"},
+		{"From: \"cron.\" (x)", "From: x <\"cron.\"@example.com>"},
+		{"From: root,\n daemon\nSender: root", "From: root@example.com, daemon@example.com\nSender: root@example.com"},
+		{"From:   Ann <a@example.net>", "From:   Ann <a@example.net>"},
+	} {
+		o := override
+		o.DefaultFrom = message.Address{Name: "Shop", Address: "shop@example.com"}
+		c, _, err := message.FromRaw([]byte(row[0]+"\n"+rest), o, steady())
+		if err != nil {
+			t.Errorf("%s: %v", row[0], err)
+			continue
+		}
+		if got := strings.ReplaceAll(string(c.Raw), "\r\n", "\n"); got != row[1]+"\n"+rest {
+			t.Errorf("%s\n became %s", row[0], got)
+		}
+	}
+	for _, from := range []string{"Cron Daemon", "=?utf-8?Q?Cron?=", "root@", "(root)", "böb"} {
+		o := override
+		o.DefaultFrom = message.Address{Address: "shop@example.com"}
+		if c, _, err := message.FromRaw([]byte("From: "+from+"\n"+rest), o, steady()); err == nil {
+			t.Errorf("From: %s was taken as %s", from, c.From.Address)
+		}
+	}
+}
+
 // complete is a header that lacks nothing.
 const complete = "From: Ann Example <ann@example.com>\nTo: bob@example.net\nDate: Sun, 1 Mar 2026 00:00:00 +0000\nMessage-ID: <1@example.com>\nMIME-Version: 1.0\n"
 

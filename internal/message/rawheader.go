@@ -23,6 +23,7 @@ func (h *rawHeader) apply(f *faults, o Override) *Composed {
 		InReplyTo:  o.InReplyTo,
 		References: o.References, Date: o.Date, Headers: o.Headers}
 	f.adoptHeaders(&d, true)
+	h.completeAddresses(domainOf(o.DefaultFrom.Address))
 	c := &Composed{From: h.author(f, o)}
 	sender := h.sender(f, c.From, d.Sender)
 	// otherwise they are not used and may be unreadable
@@ -50,6 +51,23 @@ func (h *rawHeader) apply(f *faults, o Override) *Composed {
 	}
 	c.Subject = decodeText(h.get("Subject"))
 	return c
+}
+
+// completeAddresses adds the domain to names without one in the fields of authors, as cron writes them. All
+// other fields stay as they are.
+func (h *rawHeader) completeAddresses(domain string) {
+	for i, field := range h.fields {
+		name := map[string]string{"from": "From", "sender": "Sender", "reply-to": "Reply-To"}[field.name]
+		if name == "" || domain == "" {
+			continue
+		}
+		completed := withDomain(field.value(), domain)
+		if list, err := ParseAddressList(completed); err == nil && completed != unfold(field.value()) {
+			var w headerWriter
+			w.addresses(name, list...)
+			h.fields[i].bytes = w.buf
+		}
+	}
 }
 
 // author returns the (first) author in normal form.

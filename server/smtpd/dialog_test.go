@@ -46,11 +46,18 @@ func TestDialogs(t *testing.T) {
 		{"unknown account, wrong token", "> EHLO x\n(?s).*\n> AUTH PLAIN " + plain("nobody", "x") +
 			"\n535 5.7.8 Bad token"},
 		{"STARTTLS without a certificate", "> EHLO x\n(?s).*\n> STARTTLS\n502 5.5.1 .*"},
-		{"senders", login + "> MAIL FROM:a@b.example\n501 5.5.4 .*\n> MAIL FROM:<a@>\n553 5.1.7 The sender is not a valid email address.*\n" +
+		{"senders", login + "> MAIL FROM:a@b.example,c@b.example\n501 5.5.4 .*\n> MAIL FROM:<a@>\n553 5.1.7 The sender is not a valid email address.*\n" +
 			"> MAIL FROM:<a b@c.example>\n553 5.1.7 .*\n> MAIL FROM:<a@b.example>SIZE=1\n501 5.5.4 .*\n> MAIL TO:<a@b.example>\n501 .*\n" +
 			"> MAIL FROM:<jörg@example.com>\n553 5.6.7 .*\n> MAIL FROM:<jörg@example.com> SMTPUTF8\n250 .*"},
 		{"no sender", login + "> MAIL FROM:<>\n250 2.0.0 Ok"},
 		{"blank after the colon", login + "> mail from: <a@b.example>\n250 .*\n> rcpt to: <c@d.example>\n250 .*"},
+		{"addresses as devices write them (RFC 5321 section 4.1.1.3)", login +
+			"> MAIL FROM:app@example.com SIZE=100\n250 .*\n> RCPT TO:amy@example.net NOTIFY=NEVER\n250 .*\n" +
+			"> RCPT TO: amy@example.net NOTIFY=NEVER\n250 .*\n> RCPT TO:<@a,@b:amy@example.net> NOTIFY=NEVER\n250 .*\n" +
+			"> RCPT TO:<@a.example:\"a..b\"@example.net> NOTIFY=NEVER\n250 .*\n> RCPT TO:<\"@a:b\"@example.net>\n553 5.1.3 .*\n" +
+			"> RCPT TO:amy\n553 5.1.3 .*\n> RCPT TO:<@a,b:amy@example.net>\n553 5.1.3 .*\n> RCPT TO:<@a:>\n553 5.1.3 .*\n" +
+			"> RCPT TO:\n501 .*\n> RCPT TO:a@b.example <c@d.example>\n501 .*\n> RCPT TO:<a@b.example> <c@d.example>\n501 .*\n" +
+			"> RCPT TO:a@b.example;c@d.example\n501 .*"},
 		{"second sender", login +
 			"> MAIL FROM:<a@b.example>\n250 .*\n> MAIL FROM:<a@b.example>\n503 5.5.1 .*\n> RSET\n250 .*\n> MAIL FROM:<a@b.example>\n250 .*"},
 		{"sizes", login + "> MAIL FROM:<a@b.example> SIZE=26214401\n552 5.3.4 .*\n> MAIL FROM:<a@b.example> SIZE=x\n501 5.5.4 .*\n> MAIL FROM:<a@b.example> SIZE=26214400\n250 .*"},
@@ -59,7 +66,7 @@ func TestDialogs(t *testing.T) {
 			"> MAIL FROM:<a@b.example> RET=SOME\n501 .*\n> MAIL FROM:<a@b.example> ENVID=+0A\n501 .*\n" +
 			"> MAIL FROM:<a@b.example> BODY=8BITMIME AUTH=<> RET=HDRS ENVID=x+2By SMTPUTF8\n250 .*"},
 		{"recipients", login + "> RCPT TO:<a@b.example>\n503 .*\n> MAIL FROM:<a@b.example>\n250 .*\n> RCPT TO:<postmaster>\n553 5.1.3 The recipient is not a valid email address: it has no @\n" +
-			"> RCPT TO:a@b.example\n501 .*\n> RCPT TO:<a@b.example> NOTIFY=NEVER,DELAY\n501 .*\n> RCPT TO:<a@b.example> ORCPT=x\n501 .*\n> RCPT TO:<a@b.example> ORCPT=utf-8;a\\x{D800}@b.example\n501 .*\n> RCPT TO:<a@b.example> ORCPT=x400;a@b.example\n501 .*\n> RCPT TO:<\"a>b\"@c.example>\n553 .*\n" +
+			"> RCPT TO:a@b.example c@b.example\n501 .*\n> RCPT TO:<a@b.example> NOTIFY=NEVER,DELAY\n501 .*\n> RCPT TO:<a@b.example> ORCPT=x\n501 .*\n> RCPT TO:<a@b.example> ORCPT=utf-8;a\\x{D800}@b.example\n501 .*\n> RCPT TO:<a@b.example> ORCPT=x400;a@b.example\n501 .*\n> RCPT TO:<\"a>b\"@c.example>\n553 .*\n" +
 			"> RCPT TO:<jörg@example.com>\n553 5.6.7 .*\n> DATA\n554 5.5.1 No valid recipients"},
 		{"content out of turn", login +
 			"> DATA\n503 .*\n> MAIL FROM:<a@b.example>\n250 .*\n> DATA\n503 .*\n> RCPT TO:<a@b.example>\n250 .*\n> DATA now\n501 .*"},
@@ -107,6 +114,21 @@ func TestMessageReachesTheOutbox(t *testing.T) {
 		DSN:      &api.DSN{ID: "order+1", Return: "full", Notify: []string{"delay", "failure"}},
 	}}
 	if diff := cmp.Diff(want, w.outbox.all()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheEnvelopeHasNoSourceRoute(t *testing.T) {
+	w := setup(t, settings{})
+	c := w.loggedIn()
+	c.say("MAIL FROM:<@relay.example:app@example.com>", "250 .*")
+	c.say("RCPT TO:<@a.example,@b.example:amy@example.net>", "250 .*")
+	c.say("RCPT TO:bob@example.net", "250 .*")
+	c.say("DATA", "354 .*")
+	c.send("From: app@example.com\r\n\r\nx\r\n")
+	c.say(".", "250 .*")
+	want := &api.Envelope{From: "app@example.com", To: []string{"amy@example.net", "bob@example.net"}}
+	if diff := cmp.Diff(want, w.outbox.all()[0].Envelope); diff != "" {
 		t.Error(diff)
 	}
 }

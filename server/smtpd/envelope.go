@@ -162,26 +162,47 @@ func unknownParam(p param) reply {
 	return reply{code: 555, enhanced: "5.5.4", text: oneLine("Parameter not supported: " + p.name)}
 }
 
-// parsePath splits FROM:<address> or TO:<address> from the parameters behind it. Blanks after the colon are
-// tolerated. A missing bracket is not, because the parameters would be guesswork.
+// parsePath splits FROM:<address> or TO:<address> from the parameters behind it. Devices write blanks
+// after the colon and addresses without brackets, so both are accepted. A source route before the address is
+// ignored (RFC 5321 section 4.1.1.3).
 func parsePath(arg, keyword string) (address string, params []param, isPath bool) {
 	if len(arg) < len(keyword) || !strings.EqualFold(arg[:len(keyword)], keyword) {
 		return "", nil, false
 	}
 	path := strings.TrimLeft(arg[len(keyword):], " ")
-	end := closingBracket(path)
-	if end < 0 {
+	var rest string
+	if end := closingBracket(path); end > 0 {
+		address, rest = withoutRoute(path[1:end]), path[end+1:]
+	} else if address, _, _ = strings.Cut(path, " "); address == "" || strings.ContainsAny(address, "<>,;") {
 		return "", nil, false
+	} else {
+		rest = path[len(address):]
 	}
-	rest := path[end+1:]
 	if rest != "" && rest[0] != ' ' {
 		return "", nil, false
 	}
 	for field := range strings.FieldsSeq(rest) {
 		name, value, _ := strings.Cut(field, "=")
+		if strings.ContainsAny(name, "<>@,;") { // a second address
+			return "", nil, false
+		}
 		params = append(params, param{strings.ToUpper(name), value})
 	}
-	return path[1:end], params, true
+	return address, params, true
+}
+
+// withoutRoute removes a source route, such as "@a.example,@b.example:" (RFC 5321 appendix C).
+func withoutRoute(path string) string {
+	route, address, found := strings.Cut(path, ":")
+	if !found || address == "" {
+		return path
+	}
+	for host := range strings.SplitSeq(route, ",") {
+		if host = strings.TrimSpace(host); len(host) < 2 || host[0] != '@' || strings.ContainsAny(host[1:], `@" `) {
+			return path
+		}
+	}
+	return address
 }
 
 // closingBracket returns the index of the > that ends a path, or -1. A quoted local part may contain others.
