@@ -4,9 +4,10 @@ import "time"
 
 // The answers to whether mail flows.
 const (
-	FlowSending = "sending" // mail was sent within the hour, and none that is due waits for long
-	FlowIdle    = "idle"    // nothing that is due waits, and nothing was sent within the hour
+	FlowSending = "sending" // mail was sent within ten minutes, and none that is due waits for long
+	FlowIdle    = "idle"    // nothing was sent within ten minutes, and nothing that is due waits for long
 	FlowLate    = "late"    // a message that is due has waited for five minutes or more
+	FlowStuck   = "stuck"   // no relay of an account takes its mail, and some waits
 	FlowPaused  = "paused"  // a pause holds mail back
 )
 
@@ -35,7 +36,7 @@ type Overview struct {
 
 // OverviewFlow says whether mail flows. It counts messages.
 type OverviewFlow struct {
-	State     string              `json:"state" enum:"sending,idle,late,paused"`
+	State     string              `json:"state" enum:"sending,idle,late,stuck,paused" doc:"stuck: no relay of an account takes its mail, and some waits; the sentence names the account"`
 	Sentence  string              `json:"sentence" doc:"The state in words"`
 	Waiting   int                 `json:"waiting" doc:"Due, and waiting for a worker"`
 	Active    int                 `json:"active" doc:"Being sent"`

@@ -32,7 +32,7 @@ func TestOverviewInABrowser(t *testing.T) {
 	v.open("/")
 	v.do(chromedp.SendKeys(chromedp.CSS("#token"), a.Token()))
 	v.click(".login button")
-	v.sees("No mail was sent within the hour, and none is due.")
+	v.sees("No mail was sent within the last 10 minutes, and none is due.")
 
 	send("ada@example.net")
 	send("rcpt-550@example.net")

@@ -57,7 +57,7 @@ func (u overviewPages) overview(w http.ResponseWriter, r *http.Request) error {
 // Colour returns the class of the chip of the flow.
 func (v overviewView) Colour() string {
 	return map[string]string{api.FlowSending: "sent", api.FlowIdle: "waiting", api.FlowLate: "failed",
-		api.FlowPaused: "paused"}[v.Flow.State]
+		api.FlowStuck: "failed", api.FlowPaused: "paused"}[v.Flow.State]
 }
 
 // AcceptedChart returns the recipients that Postroom accepted.

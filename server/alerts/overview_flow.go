@@ -92,26 +92,30 @@ func judged(r api.OverviewRate, few int) api.OverviewRate {
 }
 
 const (
-	lookedAt = 200             // newest messages of a status that are read
-	late     = 5 * time.Minute // how long a message that is due waits at most if mail flows
-	recent   = time.Hour       // mail that was sent since then shows that mail flows
+	lookedAt = 200              // newest messages of a status that are read
+	late     = 5 * time.Minute  // how long a message that is due waits at most if mail flows
+	recent   = 10 * time.Minute // mail that was sent since then shows that mail flows
 )
 
 // flow fills in whether mail flows.
 func (o *Overview) flow(ctx context.Context, out *api.Overview) error {
 	f := &out.Flow
+	var unsent []api.OutboxMessage
 	for _, one := range []struct {
 		state api.State
 		n     *int
 	}{{api.Active, &f.Active}, {api.Scheduled, &f.Scheduled}, {outbox.OnlyDelayed, &f.Delayed},
 		{api.Waiting, &f.Waiting}, {api.Paused, &f.Paused}} {
-		page, err := o.List(ctx, api.OutboxQuery{State: one.state, Account: out.Account, PageSize: 1})
+		page, err := o.List(ctx, api.OutboxQuery{State: one.state, Account: out.Account, PageSize: lookedAt})
 		if err != nil {
 			return err
 		}
 		*one.n = page.Total
 		if one.state == api.Waiting || one.state == api.Paused {
 			f.Oldest = older(f.Oldest, page.Messages)
+		}
+		if one.state == api.Waiting || one.state == outbox.OnlyDelayed {
+			unsent = append(unsent, page.Messages...)
 		}
 	}
 	sent, err := o.Messages(ctx, api.LogQuery{Status: api.StatusSent, Account: out.Account,
@@ -133,7 +137,7 @@ func (o *Overview) flow(ctx context.Context, out *api.Overview) error {
 		}
 	}
 	say(f, out.Time, last, paused)
-	return nil
+	return o.sayStuck(ctx, f, unsent, paused)
 }
 
 // older returns the older one of the oldest message so far and the first of a list.
@@ -198,11 +202,19 @@ func say(f *api.OverviewFlow, now, last time.Time, paused []string) {
 			waits.Truncate(time.Second))
 	case !last.IsZero() && now.Sub(last) < recent:
 		f.State = api.FlowSending
-		f.Sentence = fmt.Sprintf("Mail flows: it was sent within the hour, and %s.", waiting(due))
+		f.Sentence = fmt.Sprintf("Mail flows: it was sent within the last 10 minutes, and %s.", waiting(due))
 	case due > 0:
-		f.State, f.Sentence = api.FlowIdle, fmt.Sprintf("No mail was sent within the hour, and %s.", waiting(due))
+		f.State = api.FlowIdle
+		f.Sentence = fmt.Sprintf("No mail was sent within the last 10 minutes, and %s.", waiting(due))
 	default:
-		f.State, f.Sentence = api.FlowIdle, "No mail was sent within the hour, and none is due."
+		f.State, f.Sentence = api.FlowIdle, "No mail was sent within the last 10 minutes, and none is due."
+	}
+	switch f.Delayed {
+	case 0:
+	case 1:
+		f.Sentence += " 1 message is delayed."
+	default:
+		f.Sentence += fmt.Sprintf(" %d messages are delayed.", f.Delayed)
 	}
 }
 

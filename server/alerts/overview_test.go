@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/outbox"
 )
 
 // noon is when the tests look.
@@ -153,7 +154,7 @@ func TestFlow(t *testing.T) {
 		state  string
 	}{
 		"nothing":         {state: api.FlowIdle},
-		"sent long ago":   {sent: sent(2 * time.Hour), state: api.FlowIdle},
+		"sent long ago":   {sent: sent(recent), state: api.FlowIdle},
 		"sent":            {sent: sent(time.Minute), state: api.FlowSending},
 		"due for long":    {sent: sent(time.Minute), listed: due(api.Waiting, late), state: api.FlowLate},
 		"due for a while": {sent: sent(time.Minute), listed: due(api.Waiting, late-1), state: api.FlowSending},
@@ -165,6 +166,58 @@ func TestFlow(t *testing.T) {
 			logged: map[api.MessageStatus][]api.LoggedMessage{api.StatusSent: row.sent}}
 		if got := i.of(t, "", 1).Flow; got.State != row.state || got.Sentence == "" {
 			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestMailIsStuckWhileNoRelayOfAnAccountTakesIt: mail that was sent a minute ago, or by other accounts, hides
+// none of it.
+func TestMailIsStuckWhileNoRelayOfAnAccountTakesIt(t *testing.T) {
+	t.Parallel()
+	account := func(state string, own bool, gateways ...api.Route) api.AccountInfo {
+		a := api.AccountInfo{State: state, Account: api.Account{Gateways: gateways}}
+		if own {
+			a.SMTP = &api.SMTPServer{}
+		}
+		return a
+	}
+	shop, news := api.Route{Gateway: "shop"}, api.Route{Gateway: "news", Lane: api.Bulk}
+	dead, well := "shop", "spare"
+	for name, row := range map[string]struct {
+		account api.AccountInfo
+		message api.OutboxMessage
+		stuck   bool
+	}{
+		"its gateway rests":          {account: account("unset", false, shop), stuck: true},
+		"another takes it":           {account: account("connected", false, shop, api.Route{Gateway: well})},
+		"both are away":              {account: account("unset", false, shop, api.Route{Gateway: "news"}), stuck: true},
+		"its own relay is away":      {account: account("error", true), stuck: true},
+		"its own relay takes it":     {account: account("connected", true, shop)},
+		"the relay of the settings":  {account: account("error", false), stuck: true},
+		"it is held":                 {account: account("held", true), stuck: true},
+		"a gateway of the message":   {account: account("connected", true), message: api.OutboxMessage{Gateway: &dead}, stuck: true},
+		"a good one of the message":  {account: account("error", true), message: api.OutboxMessage{Gateway: &well}},
+		"the gateway for bulk":       {account: account("connected", true, news), message: api.OutboxMessage{Lane: api.Bulk}, stuck: true},
+		"not that for the mail":      {account: account("connected", true, news), message: api.OutboxMessage{Lane: api.Transactional}},
+		"the account was deleted":    {account: account("", false)},
+		"a limit, and all are there": {account: account("connected", false, api.Route{Gateway: well})},
+	} {
+		row.message.Account, row.message.Created = "a", noon
+		ended := noon.Add(-time.Second)
+		i := &wholeInstance{accounts: map[string]api.AccountInfo{"a": row.account},
+			logged: map[api.MessageStatus][]api.LoggedMessage{api.StatusSent: {{Ended: &ended}}},
+			listed: map[api.State][]api.OutboxMessage{outbox.OnlyDelayed: {row.message, row.message}},
+			gateways: []api.GatewayInfo{{Gateway: api.Gateway{Gateway: "shop"}, State: "open"},
+				{Gateway: api.Gateway{Gateway: "news"}, State: "error"}, {Gateway: api.Gateway{Gateway: well}}}}
+		want := api.FlowSending + " Mail flows: it was sent within the last 10 minutes, and no message that is due " +
+			"waits. 2 messages are delayed."
+		if row.stuck {
+			want = "stuck Mail of account a is stuck: no relay takes it, and 2 messages wait."
+		}
+		for _, of := range []string{"", "a"} {
+			if f := i.of(t, of, 1).Flow; f.State+" "+f.Sentence != want {
+				t.Errorf("%s: got  %s %s\nwant %s", name, f.State, f.Sentence, want)
+			}
 		}
 	}
 }
@@ -236,7 +289,8 @@ func TestTroubles(t *testing.T) {
 		return api.AccountInfo{Account: api.Account{Account: id}, State: state, LastError: "wrong password"}
 	}
 	i := &wholeInstance{
-		accounts: map[string]api.AccountInfo{"a": account("a", "held"), "b": account("b", "connected")},
+		accounts: map[string]api.AccountInfo{"a": account("a", "held"), "b": account("b", "connected"),
+			"c": {Account: api.Account{Gateways: []api.Route{{Gateway: "well"}, {Gateway: "ses"}}}}},
 		troubled: []string{"a", "gone"}, gateways: []api.GatewayInfo{{Gateway: api.Gateway{Gateway: "ses"},
 			State: "open", LastError: &api.GatewayError{Response: "421 later"}}, {State: "connected"}},
 		endpoints: []api.Endpoint{{ID: "e1", FailingSince: &noon, Enabled: true}, {ID: "e2", Enabled: false},
@@ -260,6 +314,9 @@ func TestTroubles(t *testing.T) {
 	}
 	if got := i.of(t, "b", 1); len(got.Troubles) != 0 {
 		t.Errorf("of another: %v", got.Troubles)
+	}
+	if got := i.of(t, "c", 1); !cmp.Equal(want[1:2], names(got)) {
+		t.Errorf("of an account with a gateway: %v", names(got))
 	}
 	i.troubled = nil
 	for range 13 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/url"
+	"slices"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
@@ -40,13 +41,7 @@ func (o *Overview) troubles(ctx context.Context, out *api.Overview) error {
 	if err != nil {
 		return err
 	}
-	found = nil
-	for _, g := range gateways.Gateways {
-		if g.State == "error" || g.State == "open" {
-			found = append(found, gatewayTrouble(g))
-		}
-	}
-	keep(out, found)
+	keep(out, gatewayTroubles(gateways.Gateways, nil))
 	endpoints, err := o.Endpoints(ctx, 0, listed)
 	if err != nil {
 		return err
@@ -70,6 +65,13 @@ func (o *Overview) ownTroubles(ctx context.Context, out *api.Overview) error {
 		return err
 	case a.State == "error" || a.State == "held":
 		keep(out, []api.OverviewTrouble{troubleOfAccounts(a)})
+	}
+	if len(a.Gateways) > 0 {
+		gateways, err := o.Gateways(ctx, 0, listed)
+		if err != nil {
+			return err
+		}
+		keep(out, gatewayTroubles(gateways.Gateways, a.Gateways))
 	}
 	e, err := o.Endpoint(ctx, "account:"+out.Account)
 	switch {
@@ -99,14 +101,22 @@ func troubleOfAccounts(a api.AccountInfo) api.OverviewTrouble {
 		}}
 }
 
-func gatewayTrouble(g api.GatewayInfo) api.OverviewTrouble {
-	id := g.Gateway.Gateway
-	t := api.OverviewTrouble{Kind: "gateway", ID: id, State: g.State, Do: []api.WhyStep{
-		{Text: "Try its login", Command: "postroom gateway verify " + id, Page: "/gateways"}}}
-	if g.LastError != nil {
-		t.Text, t.Since = g.LastError.Response, &g.LastError.Time
+// gatewayTroubles returns those of gateways, or of an account's routes to them (nil: all).
+func gatewayTroubles(all []api.GatewayInfo, routes []api.Route) (found []api.OverviewTrouble) {
+	for _, g := range all {
+		id := g.Gateway.Gateway
+		if !isAway(g) ||
+			routes != nil && !slices.ContainsFunc(routes, func(r api.Route) bool { return r.Gateway == id }) {
+			continue
+		}
+		t := api.OverviewTrouble{Kind: "gateway", ID: id, State: g.State, Do: []api.WhyStep{
+			{Text: "Try its login", Command: "postroom gateway verify " + id, Page: "/gateways"}}}
+		if g.LastError != nil {
+			t.Text, t.Since = g.LastError.Response, &g.LastError.Time
+		}
+		found = append(found, t)
 	}
-	return t
+	return found
 }
 
 // inTrouble reports whether an endpoint fails, or was switched off by Postroom, not by hand.
