@@ -81,7 +81,8 @@ func TestOperatorAtThePages(t *testing.T) {
 	v.sees("Message " + wanted + " was cancelled.")
 	wantEnd(t, client, wanted, "MessageCancelled")
 
-	v.click("#pause")
+	v.do(chromedp.Click(chromedp.CSS("#pause")))
+	v.click("#confirm-pause")
 	v.sees("Sending is paused.")
 	held, err := api.Submit.Do(t.Context(), client, api.SubmitRequest{
 		To: api.Addresses{{Address: "eve@example.net"}}, Subject: "came in meanwhile"})
