@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Address is a mailbox as a header names it (RFC 5322 section 3.4).
@@ -25,8 +26,9 @@ const (
 
 // NormalizeAddress returns the normal form of s, for sending and for comparing. The domain becomes a
 // lower-case A-label (IDNA2008). The local part keeps its case: only its own server may ignore case. Unneeded
-// quotes are removed. A domain literal, comment, display name, space or control character is an error. The
-// error text follows a field's name: "is not a valid email address: it has no @".
+// quotes are removed, and its letters are composed (NFC, RFC 6532 section 3.1). A domain literal, comment,
+// display name, space or control character is an error. The error text follows a field's name: "is not a
+// valid email address: it has no @".
 func NormalizeAddress(s string) (string, error) {
 	at := strings.LastIndexByte(s, '@')
 	switch {
@@ -51,6 +53,15 @@ func NormalizeAddress(s string) (string, error) {
 		return "", badAddress("it is longer than 254 octets")
 	}
 	return local + "@" + domain, nil
+}
+
+// AddressForms returns an address in normal form, and in the form with decomposed letters, if it is another
+// one: older records may have it.
+func AddressForms(normal string) []string {
+	if apart := norm.NFD.String(normal); apart != normal {
+		return []string{normal, apart}
+	}
+	return []string{normal}
 }
 
 // DedupeAddresses removes later addresses whose normal form equals an earlier one. The order stays. An
@@ -83,7 +94,7 @@ func normalizeLocalPart(local string) (string, error) {
 	if quoted {
 		local = local[1 : len(local)-1]
 	}
-	if local == "" {
+	if local = norm.NFC.String(local); local == "" {
 		return "", badAddress("nothing stands before the @")
 	}
 	if len(local) > maxLocalPart {

@@ -33,7 +33,8 @@ func NewTraces(address string) (*Traces, error) {
 	if unicode, err := idna.ToUnicode(normal[at+1:]); err == nil && unicode != normal[at+1:] {
 		domains += "|" + regexp.QuoteMeta(unicode)
 	}
-	local := strings.ReplaceAll(regexp.QuoteMeta(normal[:at]), `\+`, `(?:\+|%2B)`)
+	local := strings.Join(AddressForms(regexp.QuoteMeta(normal[:at])), "|")
+	local = "(?:" + strings.ReplaceAll(local, `\+`, `(?:\+|%2B)`) + ")"
 	t := &Traces{address: normal, find: regexp.MustCompile(`(?i)` + local + `(?:@|%40)(?:` + domains + `)`)}
 	for _, part := range strings.FieldsFunc(normal[:at], func(r rune) bool { return !plain(r) }) {
 		if len(part) > len(t.needle) {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/language"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
@@ -63,9 +64,9 @@ func (f *faults) email(address string) string {
 	return normal
 }
 
-// text returns a text without blanks around it.
+// text returns a text without blanks around it, with composed letters.
 func (f *faults) text(key, text string, most int) string {
-	text = strings.TrimSpace(text)
+	text = norm.NFC.String(strings.TrimSpace(text))
 	switch {
 	case len(text) > most:
 		f.add(key, "has %d bytes; at most %d are possible", len(text), most)
@@ -163,19 +164,29 @@ func (f *faults) attribute(key string, value any) any {
 		if !utf8.ValidString(v) || strings.ContainsRune(v, 0) {
 			f.add(key, "must be UTF-8 without NUL")
 		}
+		return norm.NFC.String(v)
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			f.add(key, "must be a finite number")
 		}
 	case json.Number:
 	case []string:
+		list := slices.Clone(v) // a repeated attempt gets it again
+		for i := range list {
+			list[i] = norm.NFC.String(list[i])
+		}
+		return list
 	case []any:
-		for _, one := range v {
-			if s, ok := one.(string); !ok || strings.ContainsRune(s, 0) {
+		list := slices.Clone(v)
+		for i, one := range list {
+			s, ok := one.(string)
+			if !ok || strings.ContainsRune(s, 0) {
 				f.add(key, "must be a list of strings")
 				break
 			}
+			list[i] = norm.NFC.String(s)
 		}
+		return list
 	default:
 		f.add(key, "must be a string, a number, a boolean or a list of strings")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/outbox/suppression"
 )
@@ -29,16 +30,18 @@ func (s Persons) AccountsOf(ctx context.Context, address string) (having []strin
 		return nil, err
 	}
 	for some := range slices.Chunk(accounts, 1000) {
-		pipe, has := s.db.Client().Pipeline(), make([]*redis.BoolCmd, len(some))
+		pipe, has := s.db.Client().Pipeline(), make([][]*redis.BoolCmd, len(some))
 		for i, account := range some {
-			at := indexed(account, folded(address))
-			has[i] = pipe.HExists(ctx, at.key, at.field)
+			for _, form := range message.AddressForms(folded(address)) {
+				at := indexed(account, form)
+				has[i] = append(has[i], pipe.HExists(ctx, at.key, at.field))
+			}
 		}
 		if _, err := pipe.Exec(ctx); err != nil {
 			return nil, redisdb.Failed(err, "look for an address among the subscribers of all accounts")
 		}
 		for i, account := range some {
-			if has[i].Val() {
+			if slices.ContainsFunc(has[i], (*redis.BoolCmd).Val) {
 				having = append(having, account)
 			}
 		}
@@ -52,7 +55,7 @@ func (s Persons) AccountsOf(ctx context.Context, address string) (having []strin
 func (s Persons) Erase(ctx context.Context, account, address string,
 	tally func(subscribers, lists int) error) error {
 	address = folded(address)
-	has, ordinal, r, err := s.find(ctx, account, address)
+	_, ordinal, r, err := s.find(ctx, account, address)
 	if err != nil {
 		return err
 	}
@@ -69,13 +72,20 @@ func (s Persons) Erase(ctx context.Context, account, address string,
 			return err
 		}
 	}
-	// the index of an interrupted change
-	if _, err := s.claim(ctx, account, address, has, ""); err != nil {
-		return err
+	// the index of an interrupted change, and of an earlier version
+	for _, form := range message.AddressForms(address) {
+		has, _, _, err := s.findForm(ctx, account, form)
+		if err == nil {
+			_, err = s.claim(ctx, account, form, has, "")
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.db.Client().Del(ctx, askedKey(account, form)).Err(); err != nil {
+			return redisdb.Failed(err, "forget the mails that asked an erased person")
+		}
 	}
-	err = s.db.Client().Del(ctx, askedKey(account,
-		address)).Err()
-	return redisdb.Failed(err, "forget the mails that asked an erased person")
+	return nil
 }
 
 // Personal returns the subscriber of an address with the whole history of the subscriptions. NotFound: there

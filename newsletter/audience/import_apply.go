@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
@@ -126,10 +127,12 @@ const noOrdinal = 1<<32 - 1
 // find looks for the subscribers of rows.
 func (i *importing) find(ctx context.Context, todo []*row) error {
 	pipe := i.s.db.Client().Pipeline()
-	found := make([]*redis.StringCmd, len(todo))
+	found := make([][]*redis.StringCmd, len(todo))
 	for n, r := range todo {
-		at := indexed(i.account, r.address)
-		found[n] = pipe.HGet(ctx, at.key, at.field)
+		for _, form := range message.AddressForms(r.address) {
+			at := indexed(i.account, form)
+			found[n] = append(found[n], pipe.HGet(ctx, at.key, at.field))
+		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return redisdb.Failed(err, "look for subscribers of account %s", i.account)
@@ -137,7 +140,10 @@ func (i *importing) find(ctx context.Context, todo []*row) error {
 	var pages []uint32
 	for n, r := range todo {
 		r.place, r.ordinal, r.old = "", noOrdinal, nil
-		text, err := found[n].Result()
+		text, err := found[n][0].Result()
+		if r.older = errors.Is(err, redis.Nil) && len(found[n]) > 1; r.older {
+			text, err = found[n][1].Result()
+		}
 		if errors.Is(err, redis.Nil) {
 			continue
 		}
@@ -185,7 +191,9 @@ func (i *importing) loadRows(ctx context.Context, todo []*row, pages []uint32) e
 			return err
 		}
 		if folded(r.old.email) != r.address {
-			r.old, r.ordinal = nil, noOrdinal
+			if r.old, r.ordinal = nil, noOrdinal; r.older {
+				r.place = ""
+			}
 		}
 	}
 	return nil

@@ -37,6 +37,7 @@ type row struct {
 
 	ordinal  uint32
 	place    string // the ordinal of the address in the index; empty: none
+	older    bool   // it is in the index by the decomposed address
 	old      *record
 	wishes   []wish
 	stops    []*suppression.Entry // of each wish, or nil

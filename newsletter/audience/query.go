@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/message"
@@ -33,7 +35,8 @@ func (s *Subscribers) filterOf(ctx context.Context, bound string, q api.Subscrib
 	if err != nil {
 		return filter{}, err
 	}
-	f := filter{account: account, tag: q.Tag, search: strings.ToLower(strings.TrimSpace(q.Search))}
+	f := filter{account: account, tag: norm.NFC.String(q.Tag),
+		search: norm.NFC.String(strings.ToLower(strings.TrimSpace(q.Search)))}
 	f.state = stateNamed(q.State)
 	switch {
 	case q.State != "" && f.state == None:

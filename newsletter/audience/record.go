@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // State is the state of a subscriber on a list.
@@ -158,10 +160,11 @@ func decode(b []byte) (*record, error) {
 	d := decoder{rest: b}
 	r := &record{version: d.fixed(), created: d.fixed()}
 	r.updated = r.created + uint32(d.number())
-	r.email, r.name, r.locale, r.tz = d.text(), d.text(), d.text(), d.text()
-	r.attributes = []byte(d.text())
+	// Records of earlier versions may have letters that are not composed, as files of a Mac.
+	r.email, r.name, r.locale, r.tz = norm.NFC.String(d.text()), norm.NFC.String(d.text()), d.text(), d.text()
+	r.attributes = []byte(norm.NFC.String(d.text()))
 	for n := d.count(); n > 0; n-- {
-		r.tags = append(r.tags, d.text())
+		r.tags = append(r.tags, norm.NFC.String(d.text()))
 	}
 	r.lists, r.past = d.subscriptions(), d.subscriptions()
 	if d.failed || len(d.rest) > 0 {

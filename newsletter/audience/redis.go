@@ -8,7 +8,9 @@ import (
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/text/unicode/norm"
 
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
@@ -110,9 +112,28 @@ func (s *store) load(ctx context.Context, account string, ordinal uint32) (*reco
 }
 
 // find returns the ordinal that the index has for a folded address, as it is written there ("": none), and
-// its record, which is nil if the index is ahead or behind.
+// its record, which is nil if the index is ahead or behind. The record may be one that an earlier version
+// indexed by the decomposed address.
 func (s *store) find(ctx context.Context, account, address string) (has string, ordinal uint32,
 	r *record, err error) {
+	for n, form := range message.AddressForms(address) {
+		in, at, found, err := s.findForm(ctx, account, form)
+		if n == 0 || found != nil {
+			ordinal, r = at, found
+		}
+		if n == 0 {
+			has = in
+		}
+		if err != nil || r != nil {
+			return has, ordinal, r, err
+		}
+	}
+	return has, ordinal, nil, nil
+}
+
+// findForm is find for a form of an address in the index.
+func (s *store) findForm(ctx context.Context, account, address string) (has string, ordinal uint32, r *record,
+	err error) {
 	at := indexed(account, address)
 	has, err = s.db.Client().HGet(ctx, at.key, at.field).Result()
 	switch {
@@ -126,7 +147,7 @@ func (s *store) find(ctx context.Context, account, address string) (has string, 
 		return "", 0, nil, errRecord
 	}
 	r, err = s.load(ctx, account, uint32(n))
-	if r != nil && folded(r.email) != address {
+	if r != nil && folded(r.email) != norm.NFC.String(address) {
 		r = nil
 	}
 	return has, uint32(n), r, err

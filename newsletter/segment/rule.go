@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/postroom/postroom/api/fault"
 )
 
@@ -180,6 +182,7 @@ func (p *parser) term(key string, fields map[string]json.RawMessage) *term {
 		len(t.name) > maxValue {
 		p.fail(key+"."+t.kind, "must be a text")
 	}
+	t.name = norm.NFC.String(t.name)
 	switch t.kind {
 	case "attribute":
 		p.attribute(t, key, fields)
@@ -307,6 +310,7 @@ func (p *parser) value(t *term, key string, raw []byte) {
 		p.fail(key, "can't be read")
 		return
 	}
+	t.value = composed(t.value)
 	_, isText := t.value.(string)
 	_, isNumber := t.value.(float64)
 	_, isBool := t.value.(bool)
@@ -336,6 +340,19 @@ func (p *parser) value(t *term, key string, raw []byte) {
 	if text, _ := t.value.(string); len(text) > maxValue {
 		p.fail(key, "has %d bytes; at most %d are possible", len(text), maxValue)
 	}
+}
+
+// composed returns a value whose texts have composed letters, as those of subscribers do.
+func composed(value any) any {
+	switch v := value.(type) {
+	case string:
+		return norm.NFC.String(v)
+	case []any:
+		for i := range v {
+			v[i] = composed(v[i])
+		}
+	}
+	return value
 }
 
 func notPlain(value any) bool {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
@@ -110,13 +111,18 @@ func (s *Store) Remove(ctx context.Context, e Entry) (bool, error) {
 	if reason != "" {
 		letter = reason.letter()
 	}
-	p, scope := placeOf(e.subject()), scopeOf(e.Account, e.List)
-	field, _ := fieldOf(fieldName(scope, p.subject))
-	removed, err := removeScript.RunReplicated(ctx, s.db, []string{countsKey(p.shard)},
-		removeArgs{Bucket: p.bucket, Field: field, Scope: scope, Letter: letter, Now: clock(now)})
-	if err != nil {
-		return false, redisdb.Failed(err, "suppression: remove an entry")
+	scope, removed := scopeOf(e.Account, e.List), 0
+	for _, form := range message.AddressForms(e.subject()) {
+		p := placeOf(form)
+		field, _ := fieldOf(fieldName(scope, form))
+		n, err := removeScript.RunReplicated(ctx, s.db, []string{countsKey(p.shard)},
+			removeArgs{Bucket: p.bucket, Field: field, Scope: scope, Letter: letter, Now: clock(now)})
+		if err != nil {
+			return false, redisdb.Failed(err, "suppression: remove an entry")
+		}
+		removed += n
 	}
+	var err error
 	recalled := false
 	if reason == "" && e.Address != "" && e.List == "" {
 		recalled, err = s.recall(ctx, scope, e.Address)

@@ -3,6 +3,7 @@ package suppression
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -67,14 +68,15 @@ type look struct {
 	q        Question
 	scopes   []string // narrowest first
 	subjects []string // the addresses, folded
-	digests  []string // of the addresses; empty: nobody can be erased
-	answers  map[string]*redis.SliceCmd
+	// each address in the forms in which entries may have it, and their digests; empty: nobody can be erased
+	forms, digests [][]string
+	answers        map[string]*redis.SliceCmd
 }
 
 // newLook returns the look of a question. key is that of digests, or nil.
 func newLook(q Question, key []byte) *look {
-	l := &look{q: q, subjects: make([]string, len(q.Addresses)), digests: make([]string, len(q.Addresses)),
-		answers: make(map[string]*redis.SliceCmd, 3*len(q.Addresses))}
+	l := &look{q: q, subjects: make([]string, len(q.Addresses)), forms: make([][]string, len(q.Addresses)),
+		digests: make([][]string, len(q.Addresses)), answers: make(map[string]*redis.SliceCmd, 3*len(q.Addresses))}
 	if q.Account != "" && q.List != "" {
 		l.scopes = append(l.scopes, scopeOf(q.Account, strings.ToLower(q.List)))
 	}
@@ -84,7 +86,10 @@ func newLook(q Question, key []byte) *look {
 	l.scopes = append(l.scopes, instance)
 	for i, address := range q.Addresses {
 		l.subjects[i] = foldAddress(address)
-		l.digests[i] = digestOf(key, l.subjects[i])
+		l.forms[i] = message.AddressForms(l.subjects[i])
+		for _, form := range l.forms[i] {
+			l.digests[i] = append(l.digests[i], digestOf(key, form))
+		}
 	}
 	return l
 }
@@ -100,7 +105,10 @@ func (l *look) ask(ctx context.Context, pipe redis.Pipeliner) {
 func (l *look) each(do func(subject, key string, fields []string)) {
 	seen := make(map[string]bool, 3*len(l.subjects))
 	for n, address := range l.subjects {
-		if digest := l.digests[n]; digest != "" && !seen[digest] {
+		for _, digest := range l.digests[n] {
+			if digest == "" || seen[digest] {
+				continue
+			}
 			seen[digest] = true
 			fields := make([]string, len(l.scopes))
 			for i, scope := range l.scopes {
@@ -108,7 +116,7 @@ func (l *look) each(do func(subject, key string, fields []string)) {
 			}
 			do(digest, erasedKey(digest), fields)
 		}
-		for _, subject := range [...]string{address, domainOf(address)} {
+		for _, subject := range append(slices.Clone(l.forms[n]), domainOf(address)) {
 			if seen[subject] {
 				continue
 			}
@@ -128,18 +136,21 @@ func (l *look) strongest(n int, address, domain string, now int64) *Entry {
 		return &Entry{Reason: Erased, Address: address, Source: "erasure"}
 	}
 	for i, scope := range l.scopes {
-		if digest := l.digests[n]; digest == "" {
-			break
-		} else if since, ok := l.answers[digest].Val()[i].(string); ok {
-			e := erasedEntry(scope, address, since)
-			return &e
+		for _, digest := range l.digests[n] {
+			if digest == "" {
+				continue
+			}
+			if since, ok := l.answers[digest].Val()[i].(string); ok {
+				e := erasedEntry(scope, address, since)
+				return &e
+			}
 		}
 	}
 	var best record
 	var scope, subject string
 	strength := -1
 	for i := range l.scopes {
-		for _, candidate := range [...]string{address, domain} {
+		for _, candidate := range append(slices.Clone(l.forms[n]), domain) {
 			value, ok := l.answers[candidate].Val()[i].(string)
 			if !ok {
 				continue

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/redisdb/seal"
 )
@@ -186,7 +187,12 @@ func (s Persons) Erase(ctx context.Context, account, address string, tally func(
 			return redisdb.Failed(err, "suppression: remove entries of an erased person")
 		}
 	}
-	return s.eraseCounts(ctx, account, subject)
+	for _, form := range message.AddressForms(subject) {
+		if err := s.eraseCounts(ctx, account, form); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // eraseCounts removes the counts of messages to an address, whose keys name it: those of an account, or of
@@ -241,12 +247,15 @@ func (s *digests) erasedOf(ctx context.Context, entries []Entry) ([]*Entry, erro
 		return make([]*Entry, len(entries)), err
 	}
 	pipe := s.db.Client().Pipeline()
-	answers := make([]*redis.SliceCmd, len(entries))
+	answers := make([][]*redis.SliceCmd, len(entries))
 	for i, e := range entries {
-		if e.Address != "" {
-			digest := digestOf(key, e.Address)
-			answers[i] = pipe.HMGet(ctx, erasedKey(digest), erasedField(scopeOf(e.Account, ""), digest),
-				erasedField(instance, digest))
+		if e.Address == "" {
+			continue
+		}
+		for _, form := range message.AddressForms(e.Address) {
+			digest := digestOf(key, form)
+			answers[i] = append(answers[i], pipe.HMGet(ctx, erasedKey(digest),
+				erasedField(scopeOf(e.Account, ""), digest), erasedField(instance, digest)))
 		}
 	}
 	if pipe.Len() > 0 {
@@ -255,14 +264,13 @@ func (s *digests) erasedOf(ctx context.Context, entries []Entry) ([]*Entry, erro
 		}
 	}
 	found := make([]*Entry, len(entries))
-	for i, answer := range answers {
-		if answer == nil {
-			continue
-		}
-		for n, scope := range []string{scopeOf(entries[i].Account, ""), instance} {
-			if since, ok := answer.Val()[n].(string); ok && found[i] == nil {
-				e := erasedEntry(scope, entries[i].Address, since)
-				found[i] = &e
+	for i := range answers {
+		for _, answer := range answers[i] {
+			for n, scope := range []string{scopeOf(entries[i].Account, ""), instance} {
+				if since, ok := answer.Val()[n].(string); ok && found[i] == nil {
+					e := erasedEntry(scope, entries[i].Address, since)
+					found[i] = &e
+				}
 			}
 		}
 	}
@@ -275,14 +283,16 @@ func (s *digests) findErased(ctx context.Context, address string) (found []Entry
 	if err != nil || key == nil {
 		return nil, err
 	}
-	digest := digestOf(key, address)
-	fields, err := s.db.Client().HGetAll(ctx, erasedKey(digest)).Result()
-	if err != nil {
-		return nil, redisdb.Failed(err, "suppression: look for erased persons")
-	}
-	for _, field := range slices.Sorted(maps.Keys(fields)) {
-		if scope, of, _ := strings.Cut(field, " "); of == digest {
-			found = append(found, erasedEntry(scope, address, fields[field]))
+	for _, form := range message.AddressForms(address) {
+		digest := digestOf(key, form)
+		fields, err := s.db.Client().HGetAll(ctx, erasedKey(digest)).Result()
+		if err != nil {
+			return nil, redisdb.Failed(err, "suppression: look for erased persons")
+		}
+		for _, field := range slices.Sorted(maps.Keys(fields)) {
+			if scope, of, _ := strings.Cut(field, " "); of == digest {
+				found = append(found, erasedEntry(scope, address, fields[field]))
+			}
 		}
 	}
 	return found, nil
@@ -317,7 +327,13 @@ func (s *digests) recall(ctx context.Context, scope, address string) (bool, erro
 	if err != nil || key == nil {
 		return false, err
 	}
-	digest := digestOf(key, address)
-	n, err := s.db.Client().HDel(ctx, erasedKey(digest), erasedField(scope, digest)).Result()
-	return n > 0, redisdb.Failed(err, "suppression: take an erasure back")
+	any := false
+	for _, form := range message.AddressForms(address) {
+		digest := digestOf(key, form)
+		n, err := s.db.Client().HDel(ctx, erasedKey(digest), erasedField(scope, digest)).Result()
+		if any = any || n > 0; err != nil {
+			return any, redisdb.Failed(err, "suppression: take an erasure back")
+		}
+	}
+	return any, nil
 }

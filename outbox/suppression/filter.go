@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
 )
 
 // Filter selects entries. The zero value selects all.
@@ -101,7 +102,7 @@ func (f Filter) matches(r *row) bool {
 	if f.Reason != "" && f.Reason != r.reason {
 		return false
 	}
-	if f.Address != "" && f.Address != r.subject {
+	if f.Address != "" && !slices.Contains(message.AddressForms(f.Address), r.subject) {
 		return false
 	}
 	return f.Domain == "" || domainOf(r.subject)[1:] == f.Domain

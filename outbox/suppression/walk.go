@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
@@ -131,6 +132,11 @@ type bucketRead struct {
 
 // rowsOf reads all entries of some subjects.
 func (s *Store) rowsOf(ctx context.Context, subjects ...string) ([]row, error) {
+	var forms []string
+	for _, subject := range subjects {
+		forms = append(forms, message.AddressForms(subject)...)
+	}
+	subjects = forms
 	pipe := s.db.Client().Pipeline()
 	var read []bucketRead
 	for _, subject := range subjects {
