@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/postroom/postroom/internal/message"
 )
 
 // Who said a DialogueLine.
@@ -201,13 +203,13 @@ func (r *recorder) excerpt(relay *Relay) []DialogueLine {
 	missing := max(0, r.n-dialogueFirst-dialogueLast)
 	gap := min(r.n, dialogueFirst)
 	all, total := make([]DialogueLine, 0, r.n-missing), 0
-	hidden := relay.secrets()
+	credentials := relay.secrets()
 	for i := range r.n - missing {
 		e := r.entry(i)
 		if i >= gap {
 			e = r.entry(i + missing)
 		}
-		line := DialogueLine{At: e.at, From: e.from(), Text: cutLine(printableText(e.text(hidden)))}
+		line := DialogueLine{At: e.at, From: e.from(), Text: cutLine(printableText(e.text(credentials)))}
 		all, total = append(all, line), total+len(line.Text)
 	}
 	if total <= dialogueBytes && missing == 0 {
@@ -249,15 +251,15 @@ func (e *recorded) from() string {
 	return FromNote
 }
 
-// text writes a line. hidden replaces the credentials.
-func (e *recorded) text(hidden *strings.Replacer) string {
+// text writes a line, without the credentials.
+func (e *recorded) text(credentials []string) string {
 	switch e.kind {
 	case lineHeard:
 		text := strconv.FormatInt(e.number, 10)
 		if e.veil != 0 {
 			return text + " (not shown: nothing shows that this is an SMTP server)"
 		}
-		return text + " " + hidden.Replace(strings.ReplaceAll(e.words[0], "\n", " / "))
+		return text + " " + message.Mask(strings.ReplaceAll(e.words[0], "\n", " / "), credentials)
 	case lineContent:
 		return "(message, " + thousands(e.number) + " bytes)"
 	case lineDial:
@@ -290,28 +292,16 @@ func (e *recorded) text(hidden *strings.Replacer) string {
 		if e.failed.Timeout() {
 			text = fmt.Sprintf("timeout after %.1f s: %s", e.after.Seconds(), text)
 		}
-		return hidden.Replace(text)
+		return message.Mask(text, credentials)
 	}
 	return strings.Join(e.words[:], "")
 }
 
-// secrets returns a replacer of the credentials, in the forms in which they are sent.
-func (r *Relay) secrets() *strings.Replacer {
-	var pairs []string
-	hide := func(secret string) {
-		if secret != "" {
-			pairs = append(pairs, secret, "***")
-		}
-	}
+// secrets returns the credentials, in the forms in which they are sent.
+func (r *Relay) secrets() (all []string) {
 	encoded := func(secret string) {
-		if secret == "" {
-			return
-		}
 		text := base64Of(secret)
-		hide(text)
-		if bare := strings.TrimRight(text, "="); len(bare) >= 8 { // a relay may repeat it without its end
-			hide(bare)
-		}
+		all = append(all, text, strings.TrimRight(text, "=")) // a relay may repeat it without its end
 	}
 	if r.hasCredentials() {
 		for _, mech := range []string{mechPlain, mechXOAuth2, mechOAuthBearer} {
@@ -327,9 +317,8 @@ func (r *Relay) secrets() *strings.Replacer {
 	}
 	for _, secret := range secrets {
 		encoded(secret)
-		hide(secret)
 	}
-	return strings.NewReplacer(pairs...)
+	return append(all, secrets...)
 }
 
 // cutLine cuts a line that is too long. It does not cut an address in two: a part of one would not be found

@@ -124,6 +124,12 @@ func TestDialogueHasNoSecrets(t *testing.T) {
 		{name: "later", relay: smtpsend.Relay{Username: user, Password: password},
 			dialog: auth("PLAIN") + "-> AUTH PLAIN *\n<- 235 ok\n-> MAIL *\n<- 550 5.7.1 " + password + " " + initial + "\n",
 			want:   "C AUTH PLAIN\nS 235 ok\nC MAIL FROM:<a@example.com>\nS 550 5.7.1 *** ***\n"},
+		{name: "a short password leaves other words whole", relay: smtpsend.Relay{Username: "auth", Password: "cat"},
+			dialog: auth("PLAIN") + "-> AUTH PLAIN *\n<- 535 5.7.8 Authentication failed, no cat: " + encoded("\x00auth\x00cat") + "\n",
+			want:   "C AUTH PLAIN\nS 535 5.7.8 Authentication failed, no cat: ***\n"},
+		{name: "a common password leaves other words whole", relay: smtpsend.Relay{Username: "user", Password: "mail"},
+			dialog: auth("PLAIN") + "-> AUTH PLAIN *\n<- 535 5.7.8 mailbox user@mail.example: mail " + encoded("mail") + "\n",
+			want:   "C AUTH PLAIN\nS 535 5.7.8 mailbox user@mail.example: *** ***\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

@@ -78,9 +78,6 @@ const maxText = 300
 func secretsOf(secrets ...string) []string {
 	var all []string
 	for _, s := range secrets {
-		if s == "" {
-			continue
-		}
 		all = append(all, s, url.QueryEscape(s), url.PathEscape(s), base64.StdEncoding.EncodeToString([]byte(s)),
 			base64.RawURLEncoding.EncodeToString([]byte(s)))
 	}
@@ -90,10 +87,8 @@ func secretsOf(secrets ...string) []string {
 // scrub returns the first line of a text of the token server, without control characters and secrets, cut to
 // maxText.
 func scrub(text string, secrets []string) string {
-	for _, s := range secrets {
-		text = strings.ReplaceAll(text, s, "******")
-	}
-	text, _, _ = strings.Cut(strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD")), "\n")
+	text = strings.TrimSpace(strings.ToValidUTF8(message.Mask(text, secrets), "\uFFFD"))
+	text, _, _ = strings.Cut(text, "\n")
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r <= 0x9f || r >= '\u2028' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' {
 			return -1

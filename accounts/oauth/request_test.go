@@ -70,7 +70,7 @@ func TestJudge(t *testing.T) {
 			&Error{Permanent: true, Status: 400, Code: "invalid_grant", Description: "AADSTS700082: expired[31m."}},
 		{"secrets sent back", 400, "",
 			`{"error":"the-secret","error_description":"the-secret dGhlLXNlY3JldA== is wrong"}`,
-			&Error{Status: 400, Description: "****** ****** is wrong"}},
+			&Error{Status: 400, Description: "*** *** is wrong"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			a := asker{now: func() time.Time { return time.Unix(10, 0) }}
