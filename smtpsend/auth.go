@@ -78,9 +78,8 @@ func (c *session) answer(mech sasl.Client, r reply, round int) (reply, error) {
 // mechanism returns the first mechanism that the relay offers and the credentials allow.
 func (c *session) mechanism() (string, sasl.Client, error) {
 	wanted := []string{mechPlain, mechLogin}
-	missing := "the relay offers no login method we have credentials for"
 	if method := strings.ToUpper(c.relay.AuthMethod); method != "" {
-		wanted, missing = []string{method}, "the relay does not offer AUTH "+method
+		wanted = []string{method}
 	} else if c.relay.AccessToken != "" {
 		wanted = []string{mechXOAuth2, mechOAuthBearer}
 	}
@@ -89,11 +88,9 @@ func (c *session) mechanism() (string, sasl.Client, error) {
 			return name, c.relay.client(name), nil
 		}
 	}
-	if len(c.ext.auth) == 0 {
-		return "", nil, fmt.Errorf("%s: it offers no AUTH at all", missing)
-	}
 	offered := message.Clip(printableText(strings.Join(c.ext.auth, " ")), 200)
-	return "", nil, fmt.Errorf("%s: it offers %s", missing, offered)
+	return "", nil, fmt.Errorf("no login method in common: Postroom would use %s, the relay offers %s",
+		strings.Join(wanted, " or "), cmp.Or(offered, "no AUTH at all"))
 }
 
 func (r *Relay) client(mech string) sasl.Client {

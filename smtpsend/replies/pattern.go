@@ -14,7 +14,11 @@ type pattern struct {
 	words []string // every match contains one of them; nil: none is known
 }
 
+// gap is what may stand between words. It ends with its sentence; stops within names of hosts don't end one.
+var gap = regexp.MustCompile(`\.(\{0,\d+\})`)
+
 func newPattern(text string) (pattern, error) {
+	text = gap.ReplaceAllString(text, `(?:[^.;!?]|[.;!?]\S)$1`)
 	re, err := regexp.Compile(text)
 	if err != nil {
 		return pattern{}, err

@@ -64,7 +64,8 @@ func find(r Reply) *entry {
 	if len(r.Enhanced) > 1 {
 		ofAll := "x" + r.Enhanced[1:]
 		if e := mail(func(e *entry) bool {
-			return slices.Contains(e.enhanced, r.Enhanced) || class != "2" && slices.Contains(e.enhanced, ofAll)
+			return slices.Contains(e.enhanced, r.Enhanced) ||
+				class != "2" && e.fits(class) && slices.Contains(e.enhanced, ofAll)
 		}); e != nil {
 			return e
 		}

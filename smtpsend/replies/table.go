@@ -17,7 +17,7 @@ var tableFile string
 type entry struct {
 	api.Explanation
 	words    [][]pattern // alternatives; of each all parts have to match
-	class    string      // "4", "5", or "" for all
+	class    string      // "0", "4", "5", or "" for all
 	enhanced []string    // such as x.1.1
 	codes    []string    // such as 550 or 5xx
 	errors   []string
@@ -93,12 +93,22 @@ func (e *entry) set(name, value string) error {
 
 // says reports whether the words of the entry are in a text, which is in lower case.
 func (e *entry) says(text, class string) bool {
-	if e.class != "" && e.class != class {
-		return false
-	}
-	return slices.ContainsFunc(e.words, func(parts []pattern) bool {
+	return e.fits(class) && slices.ContainsFunc(e.words, func(parts []pattern) bool {
 		return !slices.ContainsFunc(parts, func(part pattern) bool { return !part.matches(text) })
 	})
+}
+
+// fits reports whether the entry is for replies of a class; "": there was no reply.
+func (e *entry) fits(class string) bool {
+	switch e.class {
+	case "0":
+		return class == ""
+	case "4":
+		return class == "4"
+	case "5":
+		return class != "4"
+	}
+	return true
 }
 
 // All returns every explanation, in the order of the table.
