@@ -14,8 +14,8 @@ const (
 	maskedInAll = 16 // no word has one of this length by chance
 )
 
-// Mask hides the secrets that a server repeats. Short ones are hidden only where they are words: a hole within
-// a word would damage what the server says, and tell the secret.
+// Mask hides the secrets that a server repeats. Short ones are hidden only as words: a hole within a word
+// would damage what the server says, and tell the secret.
 func Mask(text string, secrets []string) string {
 	for _, s := range slices.SortedFunc(slices.Values(secrets), func(a, b string) int {
 		return cmp.Compare(len(b), len(a))
