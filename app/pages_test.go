@@ -118,7 +118,7 @@ func TestOperatorAtThePages(t *testing.T) {
 	}
 
 	v.click(`a[href="/"]`)
-	v.click(`nav a[href="/outbox"]`)
+	v.open("/outbox")
 	v.sees("another one")
 	v.click(".logout button")
 	v.open("/status")

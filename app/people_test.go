@@ -63,7 +63,7 @@ func TestAPersonAtThePages(t *testing.T) {
 	v.sees("news of club")
 	v.seesNot("news of store", "news of other", "Pause sending", "Gateways", "Status")
 
-	v.click(`nav a[href="/accounts"]`)
+	v.open("/accounts")
 	v.click(`a[href="/webhooks/account:club"]`)
 	v.sees("account:club")
 

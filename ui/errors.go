@@ -14,11 +14,13 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/server/access"
 )
 
 // answer runs a handler and shows its error or panic as a page.
 func (u *UI) answer(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.WithContext(context.WithValue(r.Context(), grantKey{}, new(access.Grant)))
 		defer func() {
 			switch p := recover(); p {
 			case nil:

@@ -123,9 +123,14 @@ func section(path string) string {
 	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch first {
 	case "log", "search", "webhooks", "accounts", "gateways", "templates", "suppressions", "lists", "segments",
-		"campaigns", "digests", "audience", "rates", "settings", "tokens", "audit", "people", "sessions", "me",
-		"status", "inbox", "queues", "docs":
+		"campaigns", "digests", "audience", "imports", "rates", "settings", "tokens", "audit", "people", "sessions",
+		"me", "status", "inbox", "queues":
 		return first
+	case "docs":
+		if strings.HasPrefix(path, guidePath) {
+			return first
+		}
+		return "api"
 	case "outbox", "messages", "cancel", "replay":
 		return "outbox"
 	}

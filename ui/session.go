@@ -2,7 +2,6 @@ package ui
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,7 +13,7 @@ import (
 	"github.com/postroom/postroom/server/clients"
 )
 
-// grantKey is the key of the viewer's grant in a request's context.
+// grantKey is the key of the viewer's grant in a request's context. It is empty until guard knows the viewer.
 type grantKey struct{}
 
 // guard admits callers with the rights that a page needs. Others get an error, which redirects a browser to
@@ -23,11 +22,12 @@ func (u *UI) guard(admits func(*access.Grant, *http.Request) error, next handler
 	return func(w http.ResponseWriter, r *http.Request) error {
 		grant, err := u.authenticate(r)
 		if err == nil {
+			*grantOf(r) = *grant // for the page of an error, too
 			err = admits(grant, r)
 		}
 		if err == nil {
 			clients.Prove(r.Context())
-			err = next(w, r.WithContext(context.WithValue(r.Context(), grantKey{}, grant)))
+			err = next(w, r)
 		}
 		audits{u}.noteRefusal(w, r, grant, err)
 		return err
@@ -46,7 +46,8 @@ func (t table) known(next handler) handler {
 			r.Header.Del("Cookie")
 			return next(w, r)
 		}
-		return next(w, r.WithContext(context.WithValue(r.Context(), grantKey{}, grant)))
+		*grantOf(r) = *grant
+		return next(w, r)
 	}
 }
 
@@ -131,7 +132,7 @@ func admitsOwn(g *access.Grant, r *http.Request) error {
 // forAdmins admits only callers with the right to change settings.
 func forAdmins(next handler) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if g, ok := r.Context().Value(grantKey{}).(*access.Grant); !ok || !g.Allows(api.ScopeAdmin) {
+		if !grantOf(r).Allows(api.ScopeAdmin) {
 			return fault.New(fault.Forbidden, "ScopeMissing",
 				"This page needs a token with the scope admin, or a person who is an admin")
 		}

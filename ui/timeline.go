@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -37,8 +38,16 @@ func steps(m api.LoggedMessage, events []api.MessageEvent) []step {
 	if m.Ended != nil {
 		all = append(all, step{At: *m.Ended})
 	}
-	slices.SortStableFunc(all, func(a, b step) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(all, func(a, b step) int { return cmp.Or(a.At.Compare(b.At), a.report()-b.report()) })
 	return all
+}
+
+// report is 1 for a report about a message that a relay accepted, which follows the end of the same moment.
+func (s step) report() int {
+	if s.Attempt == nil && len(s.Events) > 0 && s.Events[0].Details != nil {
+		return 1
+	}
+	return 0
 }
 
 // made reports whether the step is the attempt of an event.

@@ -167,6 +167,18 @@ document.addEventListener("keydown", (e) => {
   press[e.key]();
 });
 
+// The parts of the menu close when somebody clicks elsewhere, or presses Escape.
+function closeMenu(keep) {
+  for (const open of document.querySelectorAll("#menu[open], #menu details[open]")) {
+    if (open.contains(keep)) continue;
+    if (open.contains(document.activeElement)) open.firstElementChild.focus();
+    open.open = false;
+  }
+}
+
+document.addEventListener("click", (e) => closeMenu(e.target));
+document.addEventListener("keydown", (e) => { if (e.key === "Escape") closeMenu(null); });
+
 // A button with data-copy copies the text of the element that it names. Browsers have no clipboard on plain http: there the
 // text is selected, and the old command copies it.
 for (const button of document.querySelectorAll("[data-copy]")) {
