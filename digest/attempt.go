@@ -118,8 +118,16 @@ func (w *worker) cutOff(ctx context.Context, h held, id string) error {
 	if err != nil {
 		return err
 	}
+	taken, err := w.taken(ctx, r)
+	if err != nil {
+		return err
+	}
+	_, packed, err := r.says(taken)
+	if err != nil {
+		return err
+	}
 	cause := fmt.Errorf("attempt %d did not end: its worker died, or took longer than %v", r.attempts, giveUp)
-	return w.fail(ctx, h, r, made{}, cause)
+	return w.fail(ctx, h, r, made{record: packed}, cause)
 }
 
 // fail ends a run without a mail. A worker that stalled may submit it yet, when its events have returned to
@@ -134,7 +142,8 @@ func (w *worker) fail(ctx context.Context, h held, r *run, mail made, cause erro
 		return w.submitted(ctx, h, r, mail, queueID)
 	}
 	reason := reasonOf(cause)
-	held, err := w.closed(ctx, h, r, closing{state: api.DigestFailed, reason: reason, open: true})
+	held, err := w.closed(ctx, h, r, closing{state: api.DigestFailed, reason: reason,
+		groups: mail.record, open: true})
 	if err != nil || !held {
 		return err
 	}

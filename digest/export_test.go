@@ -22,6 +22,17 @@ func (d *Digests) Work(ctx context.Context) (int, error) {
 	return len(found), err
 }
 
+// WouldSay returns the groups of a preview.
+func (d *Digests) WouldSay(ctx context.Context, recipient string) ([]api.DigestGroup, error) {
+	one, err := d.find(ctx, "", "", recipient)
+	if err != nil {
+		return nil, err
+	}
+	all, err := d.waiting(ctx, one)
+	_, kept := digestOf(all, &run{manner: manner{Cap: 50, Category: 50}})
+	return kept.Groups, err
+}
+
 // The faults below are planted by the test that the model finds them.
 
 // PeriodByInstant names periods by the date in UTC at which a run begins, not by the local date that was

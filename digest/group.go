@@ -2,6 +2,8 @@ package digest
 
 import (
 	"cmp"
+	"crypto/sha1"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -26,11 +28,19 @@ type group struct {
 // mostActors is how many actors of a group are named.
 const mostActors = 3
 
-// grouped returns the groups of events of a category, which are in the order in which they came.
-func grouped(category string, lines []line) []*group {
+// digits is how many hexadecimal digits stand for a group, and for an actor, in the sets of scripts.
+const digits = 12
+
+func digitsOf(text string) string {
+	sum := sha1.Sum([]byte(text)) // scripts of Redis have no other; it protects nothing
+	return hex.EncodeToString(sum[:digits/2])
+}
+
+// grouped returns the groups of events of a category, which are in the order in which they came. It counts
+// actors that are not in seen, and adds them.
+func grouped(category string, lines []line, seen map[string]bool) []*group {
 	var all []*group
 	byName := map[string]*group{}
-	seen := map[string]bool{}
 	for _, l := range lines {
 		name := groupField(l.entityType, l.entityID)
 		g := byName[name]
@@ -54,7 +64,8 @@ func (g *group) add(l line, seen map[string]bool) {
 	if who == "" {
 		return
 	}
-	if key := groupField(l.entityType, l.entityID) + "\x00" + who; !seen[key] {
+	key := g.category + digitsOf(groupField(l.entityType, l.entityID)) + digitsOf(who)
+	if !seen[key] {
 		seen[key] = true
 		g.different++
 	}
@@ -62,9 +73,6 @@ func (g *group) add(l line, seen map[string]bool) {
 	g.actors = slices.Insert(g.actors, 0, mail.Actor{ID: l.actorID, Name: l.actorName, URL: l.actURL})
 	g.actors = g.actors[:min(len(g.actors), mostActors)]
 }
-
-// sameActor reports whether two events have one actor.
-func sameActor(a, b mail.Actor) bool { return cmp.Or(a.ID, a.Name) == cmp.Or(b.ID, b.Name) }
 
 // folded returns a group as scripts fold it. lua/prelude.lua has its form.
 func folded(category, name, value string) (*group, error) {
@@ -144,6 +152,7 @@ func capped(all []*group, most, mostOfOne int) (shown []*group, rest mail.Rest) 
 func (g *group) shown(kind string) mail.Group {
 	return mail.Group{Category: g.category, Kind: kind, EntityType: g.entityType, EntityID: g.entityID,
 		Title: g.newest.title, URL: g.newest.url, Count: g.count, First: time.UnixMilli(g.first).UTC(),
-		Last: time.UnixMilli(g.last).UTC(), Actors: slices.Clone(g.actors), Others: g.different - len(g.actors),
+		Last: time.UnixMilli(g.last).UTC(), Actors: slices.Clone(g.actors),
+		Others:   max(0, g.different-len(g.actors)),
 		Priority: priorities[min(max(0, g.priority), urgent)], Payload: g.newest.payload}
 }

@@ -77,18 +77,26 @@ type made struct {
 
 // mailOf makes the mail of a run of what it took. The same run makes the same mail.
 func (b *base) mailOf(r *run, taken lists) (made, error) {
-	all, ids, err := r.snapshot(taken)
+	d, packed, err := r.says(taken)
 	if err != nil {
 		return made{}, err
 	}
-	d, kept := digestOf(all, r)
-	kept.Events = ids[max(0, len(ids)-mostIDs):]
-	packed, err := kept.write()
-	if err != nil {
-		return made{}, fmt.Errorf("keep what run %s says: %w", r.id, err)
-	}
 	req, err := b.write(r, d)
 	return made{req, packed}, err
+}
+
+// says returns what the mail of a run says, and the same for the record.
+func (r *run) says(taken lists) (d mail.Digest, packed string, _ error) {
+	all, ids, err := taken.groups(r.taken)
+	if err != nil {
+		return d, "", err
+	}
+	d, kept := digestOf(all, r)
+	kept.Events = ids[max(0, len(ids)-mostIDs):]
+	if packed, err = kept.write(); err != nil {
+		err = fmt.Errorf("keep what run %s says: %w", r.id, err)
+	}
+	return d, packed, err
 }
 
 // write returns the message of a run.

@@ -1,6 +1,7 @@
 package digest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,7 +35,6 @@ type run struct {
 	queueID          string
 	taken            []string // categories of its events
 	manner           manner
-	ids              string // of events that were folded, as scripts write them
 	email, name      string
 	locale, tz       string
 	groups           string // what it said, as writeGroups does
@@ -54,7 +54,6 @@ func readRun(id string, from map[string]string) *run {
 		retries: n("retries"),
 		queueID: from["queueId"], email: from["email"], name: from["name"], locale: from["locale"], tz: from["tz"],
 		groups: from["groups"], returned: n("returned"), dropped: n("dropped")}
-	r.ids = from["ids"]
 	_ = json.Unmarshal([]byte(from["taken"]), &r.taken) // written by us
 	_ = json.Unmarshal([]byte(from["manner"]), &r.manner)
 	return r
@@ -262,8 +261,9 @@ func (b *base) closed(ctx context.Context, h held, r *run, c closing) (held bool
 
 // lists are lists of events, each of a category, as they were read.
 type lists struct {
-	lines []*redis.StringSliceCmd
-	older []*redis.MapStringStringCmd
+	lines  []*redis.StringSliceCmd
+	older  []*redis.MapStringStringCmd
+	actors []*redis.StringSliceCmd // that older counts
 }
 
 // addLists reads lists with a pipeline.
@@ -271,6 +271,7 @@ func addLists(ctx context.Context, pipe redis.Pipeliner, keys []string) (l lists
 	for _, key := range keys {
 		l.lines = append(l.lines, pipe.LRange(ctx, key, 0, -1))
 		l.older = append(l.older, pipe.HGetAll(ctx, key+olderPart))
+		l.actors = append(l.actors, pipe.SMembers(ctx, key+":actors"))
 	}
 	return l
 }
@@ -300,15 +301,6 @@ func takenKeys(id string, n int) []string {
 	return keys
 }
 
-// snapshot returns the groups of a run, ranked, and the ids of its events, of those beyond digest.keep not.
-func (r *run) snapshot(taken lists) ([]*group, []string, error) {
-	all, ids, err := taken.groups(r.taken)
-	for n := 0; n+idSize <= len(r.ids); n += idSize {
-		ids = append(ids, r.ids[n:n+idSize])
-	}
-	return all, ids, err
-}
-
 // waiting returns the groups of what waits for a recipient, ranked.
 func (b *base) waiting(ctx context.Context, r *recipient) ([]*group, error) {
 	keys := make([]string, len(r.categories))
@@ -323,12 +315,13 @@ func (b *base) waiting(ctx context.Context, r *recipient) ([]*group, error) {
 	return all, err
 }
 
-// groups returns the groups in the lists of categories, ranked, and the ids of their events.
+// groups returns the groups in the lists of categories, ranked, and the ids of their events, except for those
+// beyond digest.keep.
 func (l lists) groups(categories []string) ([]*group, []string, error) {
-	g := gathered{byName: map[string]*group{}}
+	g := gathered{byName: map[string]*group{}, seen: map[string]bool{}}
 	for i, listed := range categories {
 		category := strings.TrimPrefix(listed, urgentCategory)
-		if err := g.addOlder(category, l.older[i].Val()); err != nil {
+		if err := g.addOlder(category, l.older[i].Val(), l.actors[i].Val()); err != nil {
 			return nil, nil, err
 		}
 		if err := g.addLines(category, l.lines[i].Val()); err != nil {
@@ -343,7 +336,8 @@ func (l lists) groups(categories []string) ([]*group, []string, error) {
 type gathered struct {
 	all    []*group
 	byName map[string]*group
-	ids    []string // of events
+	ids    []string        // of events
+	seen   map[string]bool // actors, each after its category and its group: nobody is counted twice in a group
 }
 
 func (g *gathered) add(one *group) {
@@ -355,8 +349,15 @@ func (g *gathered) add(one *group) {
 	g.byName[name], g.all = one, append(g.all, one)
 }
 
-// addOlder adds the groups that scripts folded.
-func (g *gathered) addOlder(category string, older map[string]string) error {
+// addOlder adds the groups that scripts folded, and which actors they count.
+func (g *gathered) addOlder(category string, older map[string]string, actors []string) error {
+	counted := map[string]int{} // actors of a group who were counted before
+	for _, actor := range actors {
+		if g.seen[category+actor] {
+			counted[actor[:digits]]++
+		}
+		g.seen[category+actor] = true
+	}
 	for name, value := range older {
 		if !strings.Contains(name, "\x00") {
 			continue // a counter
@@ -365,6 +366,7 @@ func (g *gathered) addOlder(category string, older map[string]string) error {
 		if err != nil {
 			return err
 		}
+		one.different -= counted[digitsOf(name)]
 		g.add(one)
 	}
 	return nil
@@ -378,14 +380,13 @@ func (g *gathered) addLines(category string, texts []string) (err error) {
 		}
 		g.ids = append(g.ids, lines[n].id)
 	}
-	for _, one := range grouped(category, lines) {
+	for _, one := range grouped(category, lines, g.seen) {
 		g.add(one)
 	}
 	return nil
 }
 
-// join adds another group about the same thing, whose events came later. An actor of both that neither
-// names is counted twice: only a mail of all that waits, now, joins groups, of urgent and of other events.
+// join adds another group about the same thing, whose events came later, and that counts other actors.
 func (g *group) join(later *group) {
 	g.count += later.count
 	g.first = min(g.first, later.first)
@@ -393,17 +394,15 @@ func (g *group) join(later *group) {
 	if later.last >= g.last {
 		g.last, g.newest = later.last, later.newest
 	}
-	older, both := g.actors, 0
+	older := g.actors
 	g.actors = later.actors
 	for _, a := range older {
-		switch {
-		case slices.ContainsFunc(later.actors, func(b mail.Actor) bool { return sameActor(a, b) }):
-			both++
-		case len(g.actors) < mostActors:
+		same := func(b mail.Actor) bool { return cmp.Or(a.ID, a.Name) == cmp.Or(b.ID, b.Name) }
+		if len(g.actors) < mostActors && !slices.ContainsFunc(later.actors, same) {
 			g.actors = append(g.actors, a)
 		}
 	}
-	g.different += later.different - both
+	g.different += later.different
 }
 
 // record is what a run keeps of what it said.

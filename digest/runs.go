@@ -43,7 +43,7 @@ func (b *Runs) Get(ctx context.Context, bound, id string) (api.DigestRun, error)
 		if err != nil {
 			return shown, err
 		}
-		all, ids, err := r.snapshot(taken)
+		all, ids, err := taken.groups(r.taken)
 		if err != nil {
 			return shown, err
 		}

@@ -24,16 +24,12 @@ if redis.call('HGET', KEYS[1], 'version') ~= version then return CHANGED end
 local state = redis.call('HGET', KEYS[5], 'state')
 if state then return AGAIN end
 local taken = string.gsub(KEYS[5], ':digest%-run:', ':digest-taken:', 1)
-local events, names, ids = 0, {}, {}
+local events, names = 0, {}
 for i = categories, #ARGV do
   local list = KEYS[8 + i - categories]
   local snapshot = taken .. ':' .. #names
   if rename(list, snapshot) then
     events = events + waits(snapshot)
-    if redis.call('EXISTS', snapshot .. ':older') == 1 then -- then all are folded, so that actors are counted once
-      for _, line in ipairs(redis.call('LRANGE', snapshot, 0, -1)) do ids[#ids + 1] = string.sub(line, 5, 24) end
-      trim(snapshot, 0, #ids)
-    end
     names[#names + 1] = ARGV[i]
   end
   redis.call('HDEL', KEYS[1], 'c:' .. ARGV[i])
@@ -48,8 +44,7 @@ state = 'processing'
 if events == 0 then reason = 'empty' end
 if reason ~= '' then state = 'skipped' end
 if member == '' and state == 'processing' then state = 'pending' end
-local record = {'state', state, 'reason', reason, 'events', events, 'taken', #names == 0 and '[]' or cjson.encode(names), 'lists', #names,
-  'ids', table.concat(ids)}
+local record = {'state', state, 'reason', reason, 'events', events, 'taken', #names == 0 and '[]' or cjson.encode(names), 'lists', #names}
 local function note(field, value) record[#record + 1], record[#record + 2] = field, value end
 if state ~= 'pending' then
   note('attempts', 1)

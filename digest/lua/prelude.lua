@@ -3,9 +3,10 @@
 -- actor, title, URL, payload. Events beyond digest.keep are folded into the hash <list>:older, by type and id of the
 -- entity: "<count> <first> <last> <priority> <different actors> <bytes of actors> <actors><line of the last event>".
 -- Actors are a JSON array of the latest three. Its field n counts all, and returned exists if
--- there are events that were returned. <list>:actors has a hash of each group (8 digits) and actor (12 digits).
+-- there are events that were returned. <list>:actors (set) has a hash of each group and actor that the
+-- groups count, of 12 digits each. digest/run.go makes the same.
 
--- most_actors bounds <list>:actors. Beyond, actors who are not among the latest three of their group are not counted.
+-- most_actors bounds <list>:actors. Actors beyond are not counted.
 local most_actors = 100000
 
 -- parts returns the numbers of a group, its actors and the line of its last event.
@@ -21,6 +22,9 @@ local function text(n, first, last, priority, different, actors, line)
   local texts = #actors == 0 and '[]' or cjson.encode(actors)
   return string.format('%d %.0f %.0f %d %d %d ', n, first, last, priority, different, #texts) .. texts .. line
 end
+
+-- digits returns what stands for a text in <list>:actors.
+local function digits(text) return string.sub(redis.sha1hex(text), 1, 12) end
 
 -- known_by returns what tells actors apart.
 local function known_by(actor) return actor[1] ~= '' and actor[1] or actor[2] end
@@ -57,7 +61,7 @@ local function fold(list, line)
   local group, actors, differs = event[3] .. '\0' .. event[4], list .. ':actors', 0
   local who = known_by({event[7], event[8]})
   if who ~= '' then
-    local member = string.sub(redis.sha1hex(group), 1, 8) .. string.sub(redis.sha1hex(who), 1, 12)
+    local member = digits(group) .. digits(who)
     if redis.call('SCARD', actors) < most_actors then differs = redis.call('SADD', actors, member) end
   end
   local old = redis.call('HGET', list .. ':older', group)
@@ -114,7 +118,7 @@ local function merge(snapshot, list)
   local both = {}
   for _, member in ipairs(redis.call('SMEMBERS', snapshot .. ':actors')) do
     if redis.call('SADD', list .. ':actors', member) == 0 then
-      local group = string.sub(member, 1, 8)
+      local group = string.sub(member, 1, 12)
       both[group] = (both[group] or 0) + 1
     end
   end
@@ -127,7 +131,7 @@ local function merge(snapshot, list)
       local n2, first2, last2, priority2, different2, actors2, line2 = parts(there)
       if last2 >= last then line = line2 end
       value = text(n + n2, math.min(first, first2), math.max(last, last2), math.max(priority, priority2),
-        different + different2 - (both[string.sub(redis.sha1hex(group), 1, 8)] or 0), latest(actors2, actors), line)
+        different + different2 - (both[digits(group)] or 0), latest(actors2, actors), line)
     end
     if group == 'n' then redis.call('HINCRBY', list .. ':older', 'n', value) else redis.call('HSET', list .. ':older', group, value) end
   end

@@ -19,6 +19,9 @@ for _, list in ipairs(KEYS) do
     deleted = deleted + string.match(older, '^%d+')
     redis.call('HINCRBY', list .. ':older', 'n', -string.match(older, '^%d+'))
     redis.call('HDEL', list .. ':older', group)
+    for _, member in ipairs(redis.call('SMEMBERS', list .. ':actors')) do
+      if string.sub(member, 1, 12) == digits(group) then redis.call('SREM', list .. ':actors', member) end
+    end
   end
   rows[#rows + 1] = ROW
 end
