@@ -15,6 +15,7 @@ func (a glances) build(context.Context) error {
 	a.overview, err = alerts.NewOverview(alerts.OverviewParts{Rates: a.outbox.Rates, Messages: a.outbox.Messages,
 		List: a.outbox.List, QueueStatus: a.outbox.QueueStatus, Account: a.accounts.Get,
 		Troubled: a.accounts.Troubled, Gateways: a.gateways.List, Endpoints: a.webhooks.Endpoints,
-		Endpoint: a.webhooks.Endpoint, Alerts: a.watch.Standing}, alerts.OverviewOptions{})
+		Endpoint: a.webhooks.Endpoint, EndpointStats: a.webhooks.Stats, Alerts: a.watch.Standing},
+		alerts.OverviewOptions{})
 	return err
 }

@@ -107,7 +107,7 @@ func TestDefaults(t *testing.T) {
 		Alerts: config.Alerts{
 			Every: 15 * time.Second, QueueAge: 5 * time.Minute, BulkAge: 6 * time.Hour, Paused: time.Hour,
 			RelayAway: 2 * time.Minute, DigestsLate: 10 * time.Minute,
-			WebhookFailing: time.Hour,
+			WebhookFailing: 10 * time.Minute,
 			DeadLetters:    100, FailedShare: 0.5, BounceRate: 0.05, ComplaintRate: 0.001,
 		},
 		Log:      config.Log{Level: slog.LevelInfo, Format: "auto"},

@@ -175,8 +175,8 @@ func newParts(t testing.TB) *parts {
 	p.Overview, err = alerts.NewOverview(alerts.OverviewParts{Rates: p.Outbox.Rates, Messages: p.Outbox.Messages,
 		List: p.Outbox.List, QueueStatus: p.Outbox.QueueStatus, Account: p.Accounts.Get,
 		Troubled: p.Accounts.Troubled, Gateways: p.Gateways.List, Endpoints: p.Webhooks.Endpoints,
-		Endpoint: p.Webhooks.Endpoint,
-		Alerts:   func(ctx context.Context) ([]api.Alert, error) { return p.State.Alerts(ctx) }},
+		Endpoint: p.Webhooks.Endpoint, EndpointStats: p.Webhooks.Stats,
+		Alerts: func(ctx context.Context) ([]api.Alert, error) { return p.State.Alerts(ctx) }},
 		alerts.OverviewOptions{})
 	must(err)
 	s, err := newSigner()

@@ -151,8 +151,8 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	w.overview, err = alerts.NewOverview(alerts.OverviewParts{Rates: w.outbox.Rates, Messages: w.outbox.Messages,
 		List: w.outbox.List, QueueStatus: w.outbox.QueueStatus, Account: w.accounts.Get,
 		Troubled: w.accounts.Troubled, Gateways: w.gateways.List, Endpoints: w.webhooks.Endpoints,
-		Endpoint: w.webhooks.Endpoint,
-		Alerts:   func(context.Context) ([]api.Alert, error) { return w.alerts, nil }}, alerts.OverviewOptions{})
+		Endpoint: w.webhooks.Endpoint, EndpointStats: w.webhooks.Stats,
+		Alerts: func(context.Context) ([]api.Alert, error) { return w.alerts, nil }}, alerts.OverviewOptions{})
 	w.must(err)
 	w.audience, err = audience.New(audience.Parts{DB: db, Suppressions: w.barred,
 		Account:   func(ctx context.Context, id string) error { _, err := w.accounts.Get(ctx, id); return err },

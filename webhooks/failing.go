@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"time"
@@ -9,9 +10,10 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// Failure is an endpoint without a success since a time.
+// Failure is an endpoint without a success since a time, or one that Postroom switched off.
 type Failure struct {
 	Endpoint string
+	Off      string    // why it was switched off; empty: it is on
 	Since    time.Time // of the first failed attempt
 	Last     time.Time // of the latest one
 }
@@ -30,8 +32,8 @@ func failureOf(text string) (f failure) {
 	return f
 }
 
-// Failing returns the endpoints whose attempts have all failed since a time, the longest failing first.
-// Those that are off are not among them.
+// Failing returns the endpoints whose attempts have all failed since a time, and those that Postroom switched
+// off, the longest failing first. An endpoint that somebody switched off is not among them.
 func (w *desk) Failing(ctx context.Context) ([]Failure, error) {
 	all, err := w.store.all(ctx)
 	if err != nil {
@@ -45,6 +47,16 @@ func (w *desk) Failing(ctx context.Context) ([]Failure, error) {
 		}
 		if f := failureOf(text); t != nil && t.off == "" && f.url == t.url {
 			found = append(found, Failure{Endpoint: id, Since: f.since, Last: f.last})
+		}
+	}
+	for id, text := range all.off {
+		t, err := w.dir.find(ctx, id)
+		if err != nil {
+			return nil, redisdb.Away(err)
+		}
+		var o switchedOff
+		if json.Unmarshal([]byte(text), &o) == nil && t != nil && t.off == o.Reason && t.url == o.URL {
+			found = append(found, Failure{Endpoint: id, Off: o.Reason, Since: o.At, Last: o.At})
 		}
 	}
 	slices.SortFunc(found, func(a, b Failure) int { return a.Since.Compare(b.Since) })

@@ -153,3 +153,25 @@ func TestFailingEndpointsAreTold(t *testing.T) {
 		t.Errorf("switched off: %+v, %v", found, err)
 	}
 }
+
+// TestEndpointsThatPostroomSwitchedOffAreTold until they are on again. One that somebody switched off is not.
+func TestEndpointsThatPostroomSwitchedOffAreTold(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ep := b.endpoint(answering(t, http.StatusGone).URL)
+	b.emit("E1", event.MessageSent, "snd")
+	b.fanOutAll()
+	b.run(ep.ID, "E1")
+	found, err := b.Failing(t.Context())
+	if err != nil || len(found) != 1 || found[0].Endpoint != ep.ID || found[0].Off != "it answered 410 Gone" {
+		t.Fatalf("got %+v, %v", found, err)
+	}
+	for _, enabled := range []bool{true, false} {
+		if _, err := b.Patch(t.Context(), ep.ID, api.EndpointPatch{Enabled: &enabled}); err != nil {
+			t.Fatal(err)
+		}
+		if found, err := b.Failing(t.Context()); err != nil || len(found) != 0 {
+			t.Errorf("enabled %v: %+v, %v", enabled, found, err)
+		}
+	}
+}

@@ -221,6 +221,36 @@ func (x *exam) queues(ctx context.Context) []finding {
 	return append(found, searchable(ctx, x.client))
 }
 
+// webhooks checks that no webhook endpoint fails or was switched off by Postroom.
+func (x *exam) webhooks(ctx context.Context) []finding {
+	if x.away {
+		return nil
+	}
+	list, err := all(&session{Context: ctx, client: x.client}, api.ListEndpoints,
+		api.PageQuery{PageSize: maxPage})
+	if err != nil {
+		return []finding{{"webhooks", fail, explain(err), ""}}
+	}
+	var found []finding
+	for _, e := range list {
+		says := e.ID + " (" + e.URL + ") is " + endpointState(e, time.Now())
+		switch {
+		case e.DisabledReason != "":
+			found = append(found, finding{"webhooks", warn, says,
+				"correct the receiver, then: postroom webhook edit " + e.ID + " --on"})
+		case e.Enabled && (e.FailingSince != nil || e.Resting != nil):
+			if e.Resting != nil {
+				says += ": " + e.Resting.Error
+			}
+			found = append(found, finding{"webhooks", warn, says, "correct the receiver; see: postroom webhook show " + e.ID})
+		}
+	}
+	if len(found) == 0 {
+		found = []finding{{"webhooks", ok, plural(len(list), "endpoint") + ", and none fails", ""}}
+	}
+	return found
+}
+
 // searchable checks the search index.
 func searchable(ctx context.Context, client *api.Client) finding {
 	const name = "search"

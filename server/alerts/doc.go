@@ -20,6 +20,7 @@
 //	campaignHeld    campaigns stopped by themselves, because of their results, their account or their relay
 //	digestsLate     a digest that is due was not made for too long, and the queue digests is not paused
 //	webhookFailing  a webhook endpoint took no event for too long
+//	webhookOff      Postroom switched a webhook endpoint off, and it is still off
 //	redisAway       Redis does not answer, or refuses to write
 //
 // A Watch promises:

@@ -32,12 +32,13 @@ const (
 	campaignHeld   = "campaignHeld"
 	digestsLate    = "digestsLate"
 	webhookFailing = "webhookFailing"
+	webhookOff     = "webhookOff"
 )
 
 // names are all alerts.
 var names = []string{queueAge, queuePaused, mailFails, accountTrouble, outboxFull, redisMemory, redisEvicts,
 	redisForgets, redisAway, relayAway, recordsRefused, bounceRate, complaintRate, auditBroken,
-	campaignHeld, digestsLate, webhookFailing}
+	campaignHeld, digestsLate, webhookFailing, webhookOff}
 
 const (
 	near       = 0.9 // of a limit: the team is alerted before new mail is refused

@@ -19,11 +19,12 @@ type OverviewParts struct {
 	List        func(ctx context.Context, q api.OutboxQuery) (api.OutboxPage, error)
 	QueueStatus func(ctx context.Context, queue string) (api.QueueStatus, error)
 
-	Account   func(ctx context.Context, id string) (api.AccountInfo, error)
-	Troubled  func(ctx context.Context) ([]string, error) // ids of the accounts in trouble, the oldest first
-	Gateways  func(ctx context.Context, page, pageSize int) (api.GatewayPage, error)
-	Endpoints func(ctx context.Context, page, pageSize int) (api.EndpointPage, error)
-	Endpoint  func(ctx context.Context, id string) (api.Endpoint, error) // NotFound: there is none
+	Account       func(ctx context.Context, id string) (api.AccountInfo, error)
+	Troubled      func(ctx context.Context) ([]string, error) // ids of the accounts in trouble, the oldest first
+	Gateways      func(ctx context.Context, page, pageSize int) (api.GatewayPage, error)
+	Endpoints     func(ctx context.Context, page, pageSize int) (api.EndpointPage, error)
+	Endpoint      func(ctx context.Context, id string) (api.Endpoint, error) // NotFound: there is none
+	EndpointStats func(ctx context.Context, id string, hours int) (api.EndpointStats, error)
 
 	// Alerts lists what is wrong now, oldest first. With an error it returns what this process knows.
 	Alerts func(ctx context.Context) ([]api.Alert, error)

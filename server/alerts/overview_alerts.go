@@ -46,6 +46,8 @@ var remedies = map[string]remedy{
 		Command: "postroom campaign list", Page: "/campaigns"}},
 	"webhookFailing": {"a-webhook-endpoint-fails", api.WhyStep{Text: "See the endpoints",
 		Command: "postroom webhook list", Page: "/webhooks"}},
+	"webhookOff": {"a-webhook-endpoint-is-switched-off", api.WhyStep{Text: "See the endpoints",
+		Command: "postroom webhook list", Page: "/webhooks"}},
 	"digestsLate": {"digests-are-late", api.WhyStep{Text: "See the digests", Command: "postroom digest",
 		Page: "/digests"}},
 }

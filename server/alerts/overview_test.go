@@ -33,6 +33,7 @@ type wholeInstance struct {
 	troubled  []string
 	gateways  []api.GatewayInfo
 	endpoints []api.Endpoint
+	stats     api.EndpointStats
 }
 
 func (i *wholeInstance) overview(t *testing.T, now func() time.Time) *Overview {
@@ -74,6 +75,7 @@ func (i *wholeInstance) overview(t *testing.T, now func() time.Time) *Overview {
 			}
 			return api.Endpoint{}, fault.New(fault.NotFound, "", "No endpoint %s", id)
 		},
+		EndpointStats: func(context.Context, string, int) (api.EndpointStats, error) { return i.stats, nil },
 		Alerts: func(context.Context) ([]api.Alert, error) {
 			i.counts++
 			return i.alerts, i.err
@@ -303,7 +305,7 @@ func TestTroubles(t *testing.T) {
 		return all
 	}
 	own := []string{"account a held: wrong password", "endpoint account:a disabled: It answered 410."}
-	want := []string{own[0], "gateway ses open: 421 later", "endpoint e1 failing: No delivery succeeds.", own[1]}
+	want := []string{own[0], "gateway ses open: 421 later", "endpoint e1 failing: No attempt has succeeded since 2 Mar 12:30:00 UTC.", own[1]}
 	got := i.of(t, "", 1)
 	if diff := cmp.Diff(want, names(got)); diff != "" || len(got.Alerts) != 1 ||
 		got.Alerts[0].Do[0].Page != "/webhooks" {
@@ -324,6 +326,38 @@ func TestTroubles(t *testing.T) {
 	}
 	if got := i.of(t, "", 1); got.More != 3 || len(got.Troubles) != 13 {
 		t.Errorf("%d more than %d", got.More, len(got.Troubles))
+	}
+}
+
+// TestAnEndpointThatTakesMostIsNotSaidToTakeNothing: five failures in a row make it rest.
+func TestAnEndpointThatTakesMostIsNotSaidToTakeNothing(t *testing.T) {
+	t.Parallel()
+	until := noon.Add(25 * time.Second)
+	for name, row := range map[string]struct {
+		resting *api.EndpointRest
+		stats   api.EndpointCounts
+		want    string
+	}{
+		"it rests": {&api.EndpointRest{Until: until, Failures: 5, Error: "answered 500 Internal Server Error"},
+			api.EndpointCounts{Requests: 6342, Delivered: 3793, SuccessRate: 3793. / 6342},
+			"5 attempts in a row failed, the last: answered 500 Internal Server Error. 3793 of 6342 requests (60 %) " +
+				"succeeded since 2 Mar 11:00:00 UTC. It is tried again at 2 Mar 12:30:25 UTC."},
+		"it is asked now": {&api.EndpointRest{Until: noon, Failures: 1, Error: "connection refused"},
+			api.EndpointCounts{}, "The last attempt failed: connection refused. It is tried again now."},
+		"it does not rest": {nil, api.EndpointCounts{Requests: 2}, "No attempt has succeeded since 2 Mar 12:30:00 UTC. " +
+			"0 of 2 requests (0 %) succeeded since 2 Mar 11:00:00 UTC."},
+	} {
+		i := &wholeInstance{endpoints: []api.Endpoint{{ID: "crm", Enabled: true, FailingSince: &noon,
+			Resting: row.resting}}, stats: api.EndpointStats{From: noon.Add(-90 * time.Minute),
+			EndpointCounts: row.stats}}
+		if got := i.of(t, "", 1).Troubles; len(got) != 1 || got[0].Text != row.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	asked := &wholeInstance{endpoints: []api.Endpoint{{ID: "crm", Enabled: true,
+		Resting: &api.EndpointRest{Until: until}}, {ID: "off", FailingSince: &noon}}}
+	if got := asked.of(t, "", 1).Troubles; len(got) > 0 {
+		t.Errorf("one asked to wait, somebody switched the other off: %+v", got)
 	}
 }
 

@@ -1,10 +1,12 @@
 package alerts
 
 import (
-	"cmp"
 	"context"
+	"fmt"
 	"net/url"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
@@ -48,9 +50,14 @@ func (o *Overview) troubles(ctx context.Context, out *api.Overview) error {
 	}
 	found = nil
 	for _, e := range endpoints.Endpoints {
-		if inTrouble(e) {
-			found = append(found, endpointTrouble(e))
+		if !inTrouble(e) {
+			continue
 		}
+		t, err := o.endpointTrouble(ctx, out.Time, e)
+		if err != nil {
+			return err
+		}
+		found = append(found, t)
 	}
 	keep(out, found)
 	return nil
@@ -79,7 +86,11 @@ func (o *Overview) ownTroubles(ctx context.Context, out *api.Overview) error {
 	case err != nil:
 		return err
 	case inTrouble(e):
-		keep(out, []api.OverviewTrouble{endpointTrouble(e)})
+		t, err := o.endpointTrouble(ctx, out.Time, e)
+		if err != nil {
+			return err
+		}
+		keep(out, []api.OverviewTrouble{t})
 	}
 	return nil
 }
@@ -121,15 +132,53 @@ func gatewayTroubles(all []api.GatewayInfo, routes []api.Route) (found []api.Ove
 
 // inTrouble reports whether an endpoint fails, or was switched off by Postroom, not by hand.
 func inTrouble(e api.Endpoint) bool {
-	return e.FailingSince != nil || !e.Enabled && e.DisabledReason != ""
+	if !e.Enabled {
+		return e.DisabledReason != ""
+	}
+	return e.FailingSince != nil || e.Resting != nil && e.Resting.Failures > 0
 }
 
-func endpointTrouble(e api.Endpoint) api.OverviewTrouble {
+func (o *Overview) endpointTrouble(ctx context.Context, now time.Time, e api.Endpoint) (
+	api.OverviewTrouble, error,
+) {
 	t := api.OverviewTrouble{Kind: "endpoint", ID: e.ID, State: "failing", Since: e.FailingSince,
-		Text: cmp.Or(e.DisabledReason, "No delivery succeeds."), Do: []api.WhyStep{{Text: "See its deliveries",
+		Text: e.DisabledReason, Do: []api.WhyStep{{Text: "See its deliveries",
 			Command: "postroom webhook deliveries " + e.ID, Page: "/webhooks/" + url.PathEscape(e.ID)}}}
 	if !e.Enabled {
 		t.State = "disabled"
+		return t, nil
 	}
-	return t
+	stats, err := o.EndpointStats(ctx, e.ID, 2) // this hour may have just begun
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return t, err
+	}
+	t.Text = failing(e, stats, now)
+	return t, nil
 }
+
+// failing says how an endpoint fails: a few failures in a row make it rest, though it may take most events.
+func failing(e api.Endpoint, stats api.EndpointStats, now time.Time) string {
+	var says []string
+	switch r := e.Resting; {
+	case r != nil && r.Failures > 1:
+		says = append(says, fmt.Sprintf("%d attempts in a row failed, the last: %s.", r.Failures, r.Error))
+	case r != nil:
+		says = append(says, fmt.Sprintf("The last attempt failed: %s.", r.Error))
+	default:
+		says = append(says, fmt.Sprintf("No attempt has succeeded since %s.", clock(*e.FailingSince)))
+	}
+	if stats.Requests > 0 {
+		says = append(says, fmt.Sprintf("%d of %d requests (%.0f %%) succeeded since %s.", stats.Delivered,
+			stats.Requests, 100*stats.SuccessRate, clock(stats.From)))
+	}
+	switch {
+	case e.Resting == nil:
+	case e.Resting.Until.After(now):
+		says = append(says, fmt.Sprintf("It is tried again at %s.", clock(e.Resting.Until)))
+	default:
+		says = append(says, "It is tried again now.")
+	}
+	return strings.Join(says, " ")
+}
+
+func clock(t time.Time) string { return t.UTC().Format("2 Jan 15:04:05 UTC") }

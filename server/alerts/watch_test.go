@@ -306,6 +306,9 @@ func TestEachTroubleHasItsAlert(t *testing.T) {
 			i.hooks = []webhooks.Failure{{Endpoint: "crm", Since: start.Add(-2 * time.Hour), Last: start},
 				{Endpoint: "shop", Since: start.Add(-5 * time.Hour), Last: start.Add(-5 * time.Hour)}}
 		},
+		webhookOff: func(i *instance) {
+			i.hooks = []webhooks.Failure{{Endpoint: "crm", Off: "it answered 410 Gone", Since: start, Last: start}}
+		},
 		auditBroken: func(i *instance) { i.tampered = "2 entries are missing" },
 		redisForgets: func(i *instance) {
 			i.warnings = []string{"The last write to the append-only file failed: is the disk full?"}
@@ -341,6 +344,30 @@ func TestRefusedEventIsNoFailingEndpoint(t *testing.T) {
 	f := judgeWebhooks([]webhooks.Failure{once, again}, time.Hour)
 	if !f.wrong || f.value != 3600 || f.threshold != 3600 || !strings.Contains(f.text, "1h0m0s: crm.") {
 		t.Errorf("got %+v", f)
+	}
+}
+
+// TestWebhookOffStandsUntilTheEndpointIsOn, and an endpoint that is off does not fail as well.
+func TestWebhookOffStandsUntilTheEndpointIsOn(t *testing.T) {
+	t.Parallel()
+	b := process(t, testredis.New(t), &instance{now: start}, func(o *Options) { o.WebhookFailing = 0 })
+	b.hooks = []webhooks.Failure{{Endpoint: "crm", Off: "it answered 410 Gone", Since: start.Add(-9 * time.Hour),
+		Last: start}}
+	if f := judgeWebhooks(b.hooks, time.Hour); f.wrong {
+		t.Errorf("it fails as well: %+v", f)
+	}
+	b.after(0)
+	b.after(48 * time.Hour)
+	if got := b.alerts(); len(got) != 1 || got[0].Alert != webhookOff ||
+		!strings.Contains(got[0].Text, "crm (it answered 410 Gone)") {
+		t.Errorf("after two days: %+v", got)
+	}
+	b.hooks = nil
+	for range 6 {
+		b.after(15 * time.Second)
+	}
+	if got := b.events(); len(b.alerts()) > 0 || len(got) != 2 || got[1].Type != event.AlertResolved {
+		t.Errorf("%+v", got)
 	}
 }
 

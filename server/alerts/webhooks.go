@@ -8,16 +8,32 @@ import (
 	"github.com/postroom/postroom/webhooks"
 )
 
-// askWebhooks judges the endpoints without a success.
+// askWebhooks judges the endpoints without a success, and those that Postroom switched off.
 func (w *Watch) askWebhooks(ctx context.Context, _ time.Time) ([]finding, error) {
-	if w.opts.WebhookFailing <= 0 {
-		return nil, nil
-	}
 	failing, err := w.failing(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return []finding{judgeWebhooks(failing, w.opts.WebhookFailing)}, nil
+	all := []finding{judgeOff(failing)}
+	if w.opts.WebhookFailing > 0 {
+		all = append(all, judgeWebhooks(failing, w.opts.WebhookFailing))
+	}
+	return all, nil
+}
+
+func judgeOff(failing []webhooks.Failure) finding {
+	var off []string
+	for _, f := range failing {
+		if f.Off != "" {
+			off = append(off, fmt.Sprintf("%s (%s)", f.Endpoint, f.Off))
+		}
+	}
+	return finding{
+		alert: webhookOff, wrong: len(off) > 0, value: float64(len(off)), threshold: 1,
+		text: fmt.Sprintf("Postroom switched these webhook endpoints off, and they get no events: %s. Correct the receiver, "+
+			"switch it on with postroom webhook edit ID --on, and send what it missed with postroom webhook replay ID.",
+			some(off)),
+	}
 }
 
 // judgeWebhooks judges from the first to the last failed attempt: one event that an endpoint refused does not
@@ -26,6 +42,9 @@ func judgeWebhooks(failing []webhooks.Failure, most time.Duration) finding {
 	var ids []string
 	var longest time.Duration
 	for _, f := range failing {
+		if f.Off != "" {
+			continue
+		}
 		failed := f.Last.Sub(f.Since)
 		if longest = max(longest, failed); failed >= most {
 			ids = append(ids, f.Endpoint)
