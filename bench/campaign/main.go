@@ -1,13 +1,8 @@
-// Campaign measures a campaign to many people, and breaks it.
+// Campaign measures a campaign to many people.
 //
-// First it sends to everybody while single messages are submitted beside it: the rate, the processor time and
-// the Redis commands for each mail, the memory of both processes, and what the messages beside it notice.
-// Then it sends a second campaign, kills Postroom and Redis meanwhile, pauses and resumes, and lets people
-// leave and be suppressed. A relay keeps the ledger: everybody who may be mailed got the mail once, or is
-// listed in doubt.
-//
-// With -campaigns it sends so many campaigns at once instead, and measures how far they get from each other.
-// With -cluster it sends one campaign by three processes on a Redis Cluster, and kills them in turn.
+// It sends to everybody while single messages are submitted beside it: the rate, the processor time and the
+// Redis commands for each mail, the memory of both processes, and what the messages beside it notice. A relay
+// keeps the ledger: everybody got the mail once. What breaks campaigns is in bench/chaos.
 package main
 
 import (
@@ -16,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -28,28 +22,15 @@ import (
 )
 
 type plan struct {
-	people, kills, wishes int
-	seed                  uint64
-	calm, cluster         bool
-	campaigns             int
-	profile               string
-	fsync                 string
+	people         int
+	profile, fsync string
 }
 
 func main() {
 	var p plan
 	flag.IntVar(&p.people, "people", 1_000_000, "subscribers")
-	flag.IntVar(&p.kills, "kills", 5, "how often Postroom is killed in the second campaign")
-	flag.IntVar(&p.wishes, "wishes", 1000,
-		"people who leave, and as many who are suppressed, in the second campaign")
-	flag.Uint64Var(&p.seed, "seed", rand.Uint64N(1_000_000),
-		"what happens when; random when not given") //nolint:gosec // dice
-	flag.BoolVar(&p.calm, "calm", false, "only the first campaign")
-	flag.BoolVar(&p.cluster, "cluster", false,
-		"three processes on a Redis Cluster of three masters send one campaign; processes are killed")
-	flag.IntVar(&p.campaigns, "campaigns", 0, "so many campaigns at once instead, each to all people")
 	flag.StringVar(&p.profile, "profile", "",
-		"file for the profile of the first campaign; Postroom and the relay are one process then")
+		"file for the profile of the campaign; Postroom and the relay are one process then")
 	flag.StringVar(&p.fsync, "fsync", "always",
 		"appendfsync of Redis: always forgets nothing it acknowledged, and waits for the disk for each mail")
 	rig.Main("campaign", func(ctx context.Context) error { return run(ctx, p) })
@@ -66,9 +47,6 @@ type house struct {
 	bad      int // promises that did not hold
 }
 
-// durable are the arguments of the redis-server.
-func (p plan) durable() []string { return []string{"--appendfsync", p.fsync} }
-
 func run(ctx context.Context, p plan) error {
 	h := &house{plan: p, ledger: newLedger(p.people)}
 	defer h.Close()
@@ -77,14 +55,14 @@ func run(ctx context.Context, p plan) error {
 		return err
 	}
 	h.OnClose(h.relay.Close)
-	fmt.Printf("machine: %d processors, %s; %d people, seed %d\n", runtime.NumCPU(), runtime.Version(), p.people,
-		p.seed)
-	play := h.single
-	if p.cluster {
-		play = h.several
-	}
-	if err := play(ctx); err != nil {
+	fmt.Printf("machine: %d processors, %s; %d people\n", runtime.NumCPU(), runtime.Version(), p.people)
+	if err := h.StartRedis(ctx, "", "campaign-", "--appendfsync", p.fsync); err != nil {
 		return err
+	}
+	for _, step := range []func(context.Context) error{h.open, h.enlist, h.draft, h.measure} {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
 	if h.bad > 0 {
 		return fmt.Errorf("%d promises did not hold", h.bad)
@@ -92,33 +70,8 @@ func run(ctx context.Context, p plan) error {
 	return nil
 }
 
-// single is the plan for one process on one Redis.
-func (h *house) single(ctx context.Context) error {
-	if err := h.StartRedis(ctx, "", "campaign-", h.durable()...); err != nil {
-		return err
-	}
-	if err := h.open(); err != nil {
-		return err
-	}
-	if err := h.enlist(ctx); err != nil {
-		return err
-	}
-	if h.campaigns > 0 {
-		return h.many(ctx)
-	}
-	for _, id := range []string{"calm", "storm"} {
-		if err := h.draft(ctx, id); err != nil {
-			return err
-		}
-	}
-	if err := h.measure(ctx); err != nil || h.calm || h.profile != "" {
-		return err
-	}
-	return h.storm(ctx)
-}
-
 // open starts Postroom.
-func (h *house) open() error {
+func (h *house) open(context.Context) error {
 	more := map[string]string{"serviceUrl": "https://news.example.com"}
 	if h.profile != "" {
 		return h.within(more)
@@ -184,7 +137,8 @@ func (h *house) enlist(ctx context.Context) error {
 }
 
 // draft makes a campaign to everybody.
-func (h *house) draft(ctx context.Context, id string) error {
+func (h *house) draft(ctx context.Context) error {
+	id := "calm"
 	words := strings.Repeat("<p>Some words of a newsletter that is read in a minute, with what is new this week.</p>\n", 20)
 	_, err := api.CreateCampaign.Do(ctx, h.client, api.Campaign{Campaign: id, Name: id,
 		Lists: []string{"weekly"},
@@ -214,7 +168,7 @@ func (h *house) finished(ctx context.Context, id string) (api.CampaignStats, err
 	err := rig.Until(ctx, time.Hour, 200*time.Millisecond, func() (bool, error) {
 		now, err := h.stats(ctx, id)
 		if err != nil {
-			return false, nil //nolint:nilerr // Postroom or Redis was just killed
+			return false, err
 		}
 		st = now
 		if time.Since(told) > 10*time.Second {
