@@ -7,12 +7,14 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // Export writes the subscribers of a query in the order in which they came, as CSV or as JSONL, in the form
@@ -61,16 +63,85 @@ func (e *exporting) each(ctx context.Context, fn func(ordinal uint32, r *record)
 	return err
 }
 
+// exportBatch is how many subscribers are looked up among the suppressions together.
+const exportBatch = 500
+
+// lines calls fn for the selected subscribers, with the suppressions that stop their mail.
+func (e *exporting) lines(ctx context.Context,
+	fn func(ordinal uint32, r *record, stops []string) error) error {
+	var ordinals []uint32
+	var records []*record
+	flush := func() error {
+		stops, err := e.stops(ctx, records)
+		for i := 0; i < len(records) && err == nil; i++ {
+			err = fn(ordinals[i], records[i], stops[i])
+		}
+		ordinals, records = ordinals[:0], records[:0]
+		return err
+	}
+	err := e.each(ctx, func(ordinal uint32, r *record) error {
+		ordinals, records = append(ordinals, ordinal), append(records, r)
+		if len(records) < exportBatch {
+			return nil
+		}
+		return flush()
+	})
+	if err == nil {
+		err = flush()
+	}
+	return err
+}
+
+// stops returns the suppressions of subscribers: those of all mail, then those of lists that they have not
+// left, as [stopsOf] reads them.
+func (e *exporting) stops(ctx context.Context, records []*record) ([][]string, error) {
+	stops, of := make([][]string, len(records)), map[uint32][]int{0: nil}
+	for i, r := range records {
+		of[0] = append(of[0], i)
+		for _, sub := range r.lists {
+			if sub.state != Left {
+				of[sub.list] = append(of[sub.list], i)
+			}
+		}
+	}
+	for _, number := range slices.Sorted(maps.Keys(of)) {
+		q := suppression.Question{Account: e.f.account, Bulk: true}
+		if number != 0 {
+			list, err := e.s.Lists.numbered(ctx, number)
+			if err != nil {
+				return nil, err
+			}
+			if list == nil {
+				continue
+			}
+			q.List = list.ListID
+		}
+		for _, i := range of[number] {
+			q.Addresses = append(q.Addresses, records[i].email)
+		}
+		found, err := e.s.Suppressions.Check(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for n, entry := range found {
+			if entry != nil && entry.List == q.List {
+				stops[of[number][n]] = append(stops[of[number][n]], stopText(entry))
+			}
+		}
+	}
+	return stops, nil
+}
+
 func (e *exporting) jsonl(ctx context.Context) error {
 	lines := json.NewEncoder(e.out)
 	lines.SetEscapeHTML(false)
-	return e.each(ctx, func(ordinal uint32, r *record) error {
+	return e.lines(ctx, func(ordinal uint32, r *record, stops []string) error {
 		states, err := e.states(ctx, r)
 		if err != nil {
 			return err
 		}
 		line := api.ExportedSubscriber{ID: idOf(ordinal), Email: r.email, Name: r.name, Locale: r.locale, TZ: r.tz,
-			Tags: r.tags, Lists: states, Created: timeOf(r.created)}
+			Tags: r.tags, Lists: states, Suppressions: stops, Created: timeOf(r.created)}
 		if len(r.attributes) > 0 {
 			line.Attributes = json.RawMessage(r.attributes)
 		}
@@ -93,7 +164,7 @@ func (e *exporting) states(ctx context.Context, r *record) ([]api.Subscription, 
 }
 
 // exportColumns are the columns of an export before those of attributes.
-var exportColumns = []string{"id", "email", "name", "locale", "tz", "tags", "created", "lists"}
+var exportColumns = []string{"id", "email", "name", "locale", "tz", "tags", "created", "lists", "suppressions"}
 
 func (e *exporting) csv(ctx context.Context) error {
 	columns, err := e.columns(ctx)
@@ -108,7 +179,7 @@ func (e *exporting) csv(ctx context.Context) error {
 	if err := file.Write(row); err != nil {
 		return err
 	}
-	err = e.each(ctx, func(ordinal uint32, r *record) error {
+	err = e.lines(ctx, func(ordinal uint32, r *record, stops []string) error {
 		states, err := e.states(ctx, r)
 		if err != nil {
 			return err
@@ -122,7 +193,8 @@ func (e *exporting) csv(ctx context.Context) error {
 			tags = listCell(r.tags)
 		}
 		row = append(row[:0], idOf(ordinal), r.email, r.name, r.locale, r.tz, tags,
-			timeOf(r.created).Format(time.RFC3339), strings.Join(lists, "|"))
+			timeOf(r.created).Format(time.RFC3339), strings.Join(lists, "|"),
+			strings.Join(stops, "|"))
 		attributes, err := attributesOf(r)
 		if err != nil {
 			return err

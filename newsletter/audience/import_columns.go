@@ -21,22 +21,24 @@ var columnNames = headingsOf(map[string]string{
 	mayBeEmail: "address recipient subscriber adresse empfanger destinataire",
 	"name": "name fullname displayname vollername vollstandigername vorundnachname vornamename anzeigename " +
 		"nomcomplet nometprenom nomprenom prenomnom prenometnom",
-	"first":      "firstname givenname forename vorname rufname prenom",
-	"last":       "lastname surname familyname nachname familienname zuname nom nomdefamille",
-	"locale":     "locale language lang sprache langue",
-	"tz":         "tz timezone zeitzone fuseauhoraire",
-	"tags":       "tags tag labels schlagworte schlagworter etiketten etiquettes motscles",
-	"attributes": "attributes", // a JSON object
-	"lists":      "lists",      // such as weekly:subscribed|news:left
-	"created":    "created",
-	"-":          "id", // of exports
+	"first":        "firstname givenname forename vorname rufname prenom",
+	"last":         "lastname surname familyname nachname familienname zuname nom nomdefamille",
+	"locale":       "locale language lang sprache langue",
+	"tz":           "tz timezone zeitzone fuseauhoraire",
+	"tags":         "tags tag labels schlagworte schlagworter etiketten etiquettes motscles",
+	"attributes":   "attributes", // a JSON object
+	"lists":        "lists",      // such as weekly:subscribed|news:left
+	"created":      "created",
+	"suppressions": "suppressions", // such as hard_bounce|weekly:unsubscribe
+	"-":            "id",           // of exports
 })
 
 // mayBeEmail is the target of a column that has addresses, unless another one has.
 const mayBeEmail = "address"
 
 // targets are the fields of subscribers that the option columns may name.
-var targets = []string{"email", "name", "locale", "tz", "tags", "attributes", "lists", "created", saysState,
+var targets = []string{"email", "name", "locale", "tz", "tags", "attributes", "lists", "created", "suppressions",
+	saysState,
 	saysSubscribed, saysUnsubscribed}
 
 // valueKinds are the types of attributes in files.
@@ -211,7 +213,6 @@ func mappingOf(text string) (map[string]column, error) {
 // request returns the subscriber of a row.
 func (l *layout) request(cells []string) (entry, error) {
 	var in entry
-	var first, last string
 	for i, cell := range cells {
 		if cell == "" {
 			continue
@@ -219,42 +220,7 @@ func (l *layout) request(cells []string) (entry, error) {
 		if i >= len(l.columns) {
 			return in, fmt.Errorf("has %d cells, and there are %d columns", len(cells), len(l.columns))
 		}
-		cell = api.CSVText(cell)
-		var err error
-		switch c := l.columns[i]; c.target {
-		case "email":
-			in.Email = cell
-		case "name":
-			in.Name = cell
-		case "first":
-			first = strings.TrimSpace(cell)
-		case "last":
-			last = strings.TrimSpace(cell)
-		case "locale":
-			in.Locale = cell
-		case "tz":
-			in.TZ = cell
-		case "tags":
-			in.Tags, err = listOf(cell)
-		case "lists":
-			in.lists, err = listsOf(cell)
-		case "created":
-			in.created = cell
-		case "attributes":
-			var all map[string]any
-			if json.Unmarshal([]byte(cell), &all) != nil {
-				err = errors.New("attributes must be a JSON object")
-			}
-			for name, value := range all {
-				err = cmp.Or(err, in.give(name, value))
-			}
-		case "attribute":
-			var value any
-			if value, err = c.value(cell); err == nil {
-				err = in.give(c.attribute, value)
-			}
-		}
-		if err != nil {
+		if err := in.take(&l.columns[i], api.CSVText(cell)); err != nil {
 			return in, err
 		}
 	}
@@ -263,14 +229,54 @@ func (l *layout) request(cells []string) (entry, error) {
 	}
 	switch {
 	case in.Name == "":
-		in.Name = strings.TrimSpace(first + " " + last)
-	case first != "" && !l.has("last") && !strings.Contains(bare(in.Name), bare(first)): // Vorname;Name
-		in.Name = first + " " + strings.TrimSpace(in.Name)
+		in.Name = strings.TrimSpace(in.first + " " + in.last)
+	case in.first != "" && !l.has("last") && !strings.Contains(bare(in.Name), bare(in.first)): // Vorname;Name
+		in.Name = in.first + " " + strings.TrimSpace(in.Name)
 	}
 	var err error
 	in.exported = l.exported
 	in.says, err = l.state(cells)
 	return in, err
+}
+
+// take sets what a cell tells.
+func (in *entry) take(c *column, cell string) (err error) {
+	switch c.target {
+	case "email":
+		in.Email = cell
+	case "name":
+		in.Name = cell
+	case "first":
+		in.first = strings.TrimSpace(cell)
+	case "last":
+		in.last = strings.TrimSpace(cell)
+	case "locale":
+		in.Locale = cell
+	case "tz":
+		in.TZ = cell
+	case "tags":
+		in.Tags, err = listOf(cell)
+	case "lists":
+		in.lists, err = listsOf(cell)
+	case "created":
+		in.created = cell
+	case "suppressions":
+		in.stops, err = stopsOf(strings.Split(cell, "|"))
+	case "attributes":
+		var all map[string]any
+		if json.Unmarshal([]byte(cell), &all) != nil {
+			return errors.New("attributes must be a JSON object")
+		}
+		for name, value := range all {
+			err = cmp.Or(err, in.give(name, value))
+		}
+	case "attribute":
+		var value any
+		if value, err = c.value(cell); err == nil {
+			err = in.give(c.attribute, value)
+		}
+	}
+	return err
 }
 
 // give sets an attribute. Two columns must not give one.

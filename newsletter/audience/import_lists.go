@@ -34,6 +34,42 @@ func checkLists(lists []api.Subscription) error {
 	return nil
 }
 
+// stopText writes a suppression as [stopsOf] reads it: its reason, behind the list that it is about, and
+// before the time when it expires.
+func stopText(e *suppression.Entry) string {
+	text := string(e.Reason)
+	if e.List != "" {
+		text = e.List + ":" + text
+	}
+	if !e.Expires.IsZero() {
+		text += " " + e.Expires.UTC().Format(time.RFC3339)
+	}
+	return text
+}
+
+// stopsOf reads the suppressions of a line.
+func stopsOf(texts []string) ([]suppression.Entry, error) {
+	var stops []suppression.Entry
+	for _, text := range texts {
+		what, expires, _ := strings.Cut(strings.TrimSpace(text), " ")
+		list, reason, ok := strings.Cut(what, ":")
+		if !ok {
+			list, reason = "", what
+		}
+		e := suppression.Entry{List: list, Reason: suppression.Reason(reason), Source: SourceImport}
+		var err error
+		if expires != "" {
+			e.Expires, err = time.Parse(time.RFC3339, expires)
+		}
+		if err != nil || !e.Reason.Valid() {
+			return nil, fmt.Errorf("suppressions must be like hard_bounce|weekly:unsubscribe, not %q",
+				message.Clip(text, 80))
+		}
+		stops = append(stops, e)
+	}
+	return stops, nil
+}
+
 // needsConsent reports whether a line that is not of an export subscribes without a consent of its own.
 func (in *entry) needsConsent() bool {
 	return !in.exported && in.Consent == nil && slices.ContainsFunc(in.lists, func(l api.Subscription) bool {
@@ -119,7 +155,8 @@ func (i *importing) suppressed(ctx context.Context, rows []row) error {
 	return nil
 }
 
-// suppress suppresses mail of the lists that rows left, or of the whole account if they are about no list.
+// suppress suppresses mail of the lists that rows left, or of the whole account if they are about no list,
+// and what the suppressions of an export say.
 func (i *importing) suppress(ctx context.Context, rows []row) error {
 	var entries []suppression.Entry
 	for n := range rows {
@@ -133,6 +170,10 @@ func (i *importing) suppress(ctx context.Context, rows []row) error {
 			if e.List = w.list.ListID; w.state == Left {
 				entries = append(entries, e)
 			}
+		}
+		for _, e := range r.in.stops {
+			e.Address, e.Account = r.in.Email, i.account
+			entries = append(entries, e)
 		}
 	}
 	if i.o.DryRun || len(entries) == 0 {

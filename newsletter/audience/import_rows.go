@@ -2,6 +2,7 @@ package audience
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/textlines"
+	"github.com/postroom/postroom/outbox/suppression"
 )
 
 // rows reads the subscribers of a file.
@@ -121,10 +123,12 @@ func (r *rows) line() int {
 // entry is a subscriber as a line of a file has it.
 type entry struct {
 	api.SubscriberRequest
-	says     State // what the line tells; None: nothing
-	lists    []api.Subscription
-	created  string
-	exported bool // the line is of an export
+	first, last string // parts of the name
+	says        State  // what the line tells; None: nothing
+	lists       []api.Subscription
+	stops       []suppression.Entry
+	created     string
+	exported    bool // the line is of an export
 }
 
 // next returns a subscriber. fatal: the file ends (io.EOF) or can't be read further. bad: this row is left
@@ -184,9 +188,10 @@ type jsonRow struct {
 	State       string         `json:"state"`
 	Status      string         `json:"status"`
 
-	Lists   []api.Subscription `json:"lists"`
-	Created json.RawMessage    `json:"created"`
-	ID      json.RawMessage    `json:"id"` // of exports; not imported
+	Lists        []api.Subscription `json:"lists"`
+	Suppressions []string           `json:"suppressions"`
+	Created      json.RawMessage    `json:"created"`
+	ID           json.RawMessage    `json:"id"` // of exports; not imported
 }
 
 // requestOf reads a line of a JSONL file.
@@ -200,12 +205,13 @@ func requestOf(line []byte) (entry, error) {
 	if _, err := d.Token(); err != io.EOF {
 		return entry{}, errors.New("has more than one JSON object")
 	}
-	if err := checkLists(row.Lists); err != nil {
+	stops, err := stopsOf(row.Suppressions)
+	if err = cmp.Or(checkLists(row.Lists), err); err != nil {
 		return entry{}, err
 	}
 	in := entry{SubscriberRequest: api.SubscriberRequest{Email: row.Email, Name: row.Name, Locale: row.Locale,
 		TZ: row.TZ, Tags: row.Tags, Attributes: row.Attributes, Consent: row.Consent, Resubscribe: row.Resubscribe},
-		lists: row.Lists, created: strings.Trim(string(row.Created), `"`), exported: row.ID != nil}
+		lists: row.Lists, stops: stops, created: strings.Trim(string(row.Created), `"`), exported: row.ID != nil}
 	if strings.TrimSpace(in.Email) == "" {
 		return in, errNoAddress
 	}
@@ -217,7 +223,6 @@ func requestOf(line []byte) (entry, error) {
 			l.columns = append(l.columns, column{heading: "state", target: saysState})
 		}
 	}
-	var err error
 	in.says, err = l.state(cells)
 	return in, err
 }

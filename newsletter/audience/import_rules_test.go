@@ -265,3 +265,53 @@ func TestListsOfAFile(t *testing.T) {
 		t.Errorf("who left since the export is %s: %+v", state, got)
 	}
 }
+
+// TestAnExportStopsTheSameMailElsewhere: another instance knows nothing of the suppressions of the first one.
+func TestAnExportStopsTheSameMailElsewhere(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.list(t, "weekly", "single")
+	b.list(t, "news", "single")
+	for _, name := range []string{"ann", "bounced", "soon", "spam", "everywhere", "weekly"} {
+		b.add(t, name+"@a.example", "weekly", "news")
+	}
+	soon := start.Add(240 * time.Hour)
+	if _, err := b.Suppressions.Add(t.Context(),
+		suppression.Entry{Address: "bounced@a.example", Account: "default", Reason: suppression.HardBounce},
+		suppression.Entry{Address: "soon@a.example", Account: "default", Reason: suppression.Manual, Expires: soon},
+		suppression.Entry{Address: "spam@a.example", Account: "default", Reason: suppression.SpamReport},
+		suppression.Entry{Address: "everywhere@a.example", Reason: suppression.Manual},
+		suppression.Entry{Address: "weekly@a.example", Account: "default", List: "weekly", Reason: suppression.Unsubscribe},
+	); err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"csv", "jsonl"} {
+		other := setup(t)
+		other.list(t, "weekly", "single")
+		other.list(t, "news", "single")
+		file := b.export(t, "", format)
+		if got := other.bring(t, file, api.SubscriberImportOptions{JSONL: format == "jsonl"}); got.Added != 6 {
+			t.Errorf("%s: %+v", format, got)
+		}
+		for _, list := range []string{"weekly", "news"} {
+			q := suppression.Question{Account: "default", List: list, Bulk: true}
+			for _, name := range []string{"ann", "bounced", "soon", "spam", "everywhere", "weekly"} {
+				q.Addresses = append(q.Addresses, name+"@a.example")
+			}
+			want, err := b.Suppressions.Check(t.Context(), q)
+			got, err2 := other.Suppressions.Check(t.Context(), q)
+			if err != nil || err2 != nil {
+				t.Fatal(err, err2)
+			}
+			for n, email := range q.Addresses {
+				if (want[n] == nil) != (got[n] == nil) ||
+					want[n] != nil && (want[n].Reason != got[n].Reason || !want[n].Expires.Equal(got[n].Expires)) {
+					t.Errorf("%s: %s on %s: %+v, want %+v", format, email, list, got[n], want[n])
+				}
+				if state := other.state(t, email, list); want[n] == nil && state != "subscribed" {
+					t.Errorf("%s: %s is %q on %s", format, email, state, list)
+				}
+			}
+		}
+	}
+}
