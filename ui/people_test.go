@@ -50,6 +50,43 @@ func (b *browser) login(name, password, code string) {
 	}
 }
 
+// TestAViewerSeesTheStateWithoutTheForms: whether sending is paused is there to read; what changes something is
+// neither linked nor answered.
+func TestAViewerSeesTheStateWithoutTheForms(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	w.gateway("main")
+	w.submit(api.SubmitRequest{})
+	viewer, operator := w.person("vera", api.RoleViewer), w.person("olga", api.RoleOperator)
+	forms := []string{"/accounts/new", "/campaigns/new", "/webhooks/new", "/gateways/new", "/templates/new",
+		"/digests/kinds/new", "/accounts/default/edit", "/cancel", "/cancel?account=default"}
+	for _, path := range forms {
+		if p := viewer.get(path); p.status != http.StatusForbidden || !strings.Contains(p.body, "You are a viewer") {
+			t.Errorf("a viewer gets %d from %s", p.status, path)
+		}
+		if p := operator.get(path); p.status != http.StatusOK {
+			t.Errorf("an operator gets %d from %s", p.status, path)
+		}
+	}
+	for _, path := range []string{"/accounts", "/campaigns", "/webhooks", "/gateways", "/templates", "/digests/kinds",
+		"/accounts/default", "/outbox", "/outbox?state=failed", "/gateways/main"} {
+		p := viewer.get(path)
+		for _, link := range regexp.MustCompile(`href="([^"?]*)`).FindAllStringSubmatch(p.body, -1) {
+			if strings.HasSuffix(link[1], "/new") || strings.HasSuffix(link[1], "/edit") || link[1] == "/cancel" {
+				t.Errorf("a viewer is led from %s to %s", path, link[1])
+			}
+		}
+	}
+	for queue, at := range map[string]string{"submit": "/outbox", "notify": "/webhooks", "digests": "/digests"} {
+		operator.submitForm("/queues/"+queue+"/pause", nil)
+		forms := regexp.MustCompile(`(?s)<form method="post".*?</form>`)
+		shown := forms.ReplaceAllString(viewer.get(at).body, "") // the style hides the forms of a viewer
+		if !regexp.MustCompile(`class="dot off">[^<]*paused<`).MatchString(shown) {
+			t.Errorf("%s does not say that the queue %s is paused", at, queue)
+		}
+	}
+}
+
 // TestFirstMinute: the link of the first start makes an admin, who invites an operator, who sets a password
 // and an app.
 func TestFirstMinute(t *testing.T) {

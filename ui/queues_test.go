@@ -21,12 +21,12 @@ func TestQueuesPage(t *testing.T) {
 	p.eachFieldHasALabel(t, "/queues")
 	p.has(t, "submit", "bulk", "notify", "documents", "digests", `<a href="/outbox?state=scheduled">2</a>`,
 		`<a href="/outbox?lane=bulk&state=scheduled">1</a>`, `<a href="/outbox?state=waiting">1</a>`,
-		`href="/admin/queues"`, `aria-label="Pause documents"`)
+		`href="/admin/queues"`, `aria-label="Pause documents…"`)
 	b.get("/outbox?lane=bulk&state=scheduled").has(t, "<strong>1 message</strong>")
 	back := url.Values{"back": {"/queues"}}
 	for _, queue := range []string{"submit", "notify", "documents", "digests"} {
 		b.submitForm("/queues/"+queue+"/pause", back).has(t, "paused", `aria-label="Resume `+queue+`"`)
-		b.submitForm("/queues/"+queue+"/resume", back).has(t, `aria-label="Pause `+queue+`"`)
+		b.submitForm("/queues/"+queue+"/resume", back).has(t, `aria-label="Pause `+queue+`…"`)
 	}
 	if p := b.post("/queues/none/pause", back); p.status != http.StatusNotFound {
 		t.Errorf("a queue that is not there: %d", p.status)

@@ -89,8 +89,9 @@ func admits(g *access.Grant, r *http.Request) error {
 // theirs, if so. Those who may change nothing may only look.
 func admitsBound(g *access.Grant, r *http.Request) error {
 	switch {
-	case g.ReadOnly && r.Method != http.MethodGet && r.Method != http.MethodHead:
-		return fault.New(fault.Forbidden, "ReadOnly", "A viewer changes nothing")
+	case g.ReadOnly && (r.Method != http.MethodGet && r.Method != http.MethodHead || isForm(r.Pattern)):
+		return fault.New(fault.Forbidden, "ReadOnly",
+			"You are a viewer, so you can’t make changes. Ask an admin for access")
 	case g.Person == "" && g.Account != "":
 		return fault.New(fault.Forbidden, "BoundToken",
 			"This token is bound to the account %s; the pages show the whole instance", g.Account)
@@ -111,6 +112,11 @@ func ownAccount(r *http.Request, asked string) (string, error) {
 		return cmp.Or(bound, asked), nil
 	}
 	return "", fault.New(fault.Forbidden, "", "You act for the account %s, and not for %s", bound, asked)
+}
+
+// isForm reports whether a page has nothing but a form, or a question.
+func isForm(pattern string) bool {
+	return strings.HasSuffix(pattern, "/new") || strings.HasSuffix(pattern, "/edit") || pattern == "GET /cancel"
 }
 
 // admitsPerson returns why somebody may not see the pages of persons about themselves, if so.

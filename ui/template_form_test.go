@@ -119,7 +119,6 @@ func TestTemplatesAreEditedByThoseWhoMay(t *testing.T) {
 	w.must(err)
 	viewer, bound := w.person("vic", api.RoleViewer), w.person("bea", api.RoleOperator, "default")
 	viewer.get("/templates/all").lacks(t, "/templates/all/edit", "/templates/all/test\"><p>")
-	viewer.get("/templates/all/edit").has(t, "A viewer changes nothing")
 	f := url.Values{"name": {"x"}, "version": {"1"}, "format": {"html"}, "content.text": {"x"}}
 	for _, path := range []string{"/templates", "/templates/all", "/templates/try", "/templates/all/test"} {
 		if p := viewer.post(path, f); p.status != http.StatusForbidden {
