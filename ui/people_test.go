@@ -50,8 +50,8 @@ func (b *browser) login(name, password, code string) {
 	}
 }
 
-// TestAViewerSeesTheStateWithoutTheForms: whether sending is paused is there to read; what changes something is
-// neither linked nor answered.
+// TestAViewerSeesTheStateWithoutTheForms: whether sending is paused is there to read; what changes something
+// is neither linked nor answered.
 func TestAViewerSeesTheStateWithoutTheForms(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
