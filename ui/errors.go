@@ -79,9 +79,17 @@ func (u *UI) failed(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// nextOf returns the page to show after the login: the one of the request.
+// nextOf returns the page to show after the login: the one of the request, or that of the form that was sent
+// after the session ended.
 func nextOf(r *http.Request) string {
-	if r.Method != http.MethodGet || r.URL.Path == "/" && r.URL.RawQuery == "" {
+	if r.Method != http.MethodGet {
+		next := "/"
+		if from, err := url.Parse(r.Referer()); err == nil && from.Host == r.Host {
+			next = local(from.RequestURI())
+		}
+		return "?ended=1&next=" + url.QueryEscape(next)
+	}
+	if r.URL.Path == "/" && r.URL.RawQuery == "" {
 		return ""
 	}
 	return "?next=" + url.QueryEscape(local(r.URL.RequestURI()))

@@ -19,6 +19,7 @@ import (
 // loginView is the data of the login page.
 type loginView struct {
 	Next   string
+	Ended  bool // the session ended before a form was sent
 	Error  string
 	Name   string // that was typed
 	People bool   // there are persons, who log in with a name
@@ -30,7 +31,7 @@ func (u loginPages) loginPage(w http.ResponseWriter, r *http.Request) error {
 	if grant, err := u.authenticate(r); err == nil && admitsBound(grant, r) == nil {
 		return redirect(w, r, next)
 	}
-	return u.showLogin(w, r, http.StatusOK, loginView{Next: next})
+	return u.showLogin(w, r, http.StatusOK, loginView{Next: next, Ended: r.URL.Query().Has("ended")})
 }
 
 // showLogin shows the form. Without Redis nobody can log in with a name.

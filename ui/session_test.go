@@ -161,6 +161,25 @@ func TestWhoMaySeeThePages(t *testing.T) {
 	}
 }
 
+// TestAFormAfterTheSessionEndedLeadsBackToItsPage, if that is a page of ours, and says why.
+func TestAFormAfterTheSessionEndedLeadsBackToItsPage(t *testing.T) {
+	t.Parallel()
+	w := setup(t)
+	for from, want := range map[string]string{
+		w.URL + "/campaigns/new?account=shop": "/campaigns/new?account=shop", "": "/", w.URL + "/logout": "/",
+		"https://evil.example/campaigns/new": "/", w.URL + "//evil.example/": "/",
+	} {
+		b := w.browser()
+		b.header.Set("Referer", from)
+		p := b.post("/campaigns", url.Values{"name": {"Spring"}})
+		if to := "/login?ended=1&next=" + url.QueryEscape(want); p.status != http.StatusSeeOther || p.to() != to {
+			t.Errorf("from %q: %d, %s; want %s", from, p.status, p.to(), to)
+		}
+		b.get(p.to()).has(t, "Your session ended", `name="next" value="`+want+`"`)
+	}
+	w.browser().get("/login?next=/outbox").lacks(t, "Your session ended")
+}
+
 // places are what may stand behind next=, and where it leads.
 var places = []struct{ next, to string }{
 	{"/", "/"},

@@ -209,6 +209,43 @@ setInterval(tick, 1000, document);
 for (const box of document.querySelectorAll("[data-live]")) setTimeout(live, box.dataset.every * 1000, box, null);
 for (const nav of document.querySelectorAll("[data-further]")) further(nav.parentElement);
 
+// What was filled into a form is kept until the next page shows that it was saved. If the session ended, the form was refused
+// or Postroom failed, the form has it again. Passwords, keys and files are not kept.
+const filled = (form) => [...form.elements].filter((f) => f.name && !f.matches("button, fieldset, [type=hidden], [type=password], [type=file], [data-secret]"));
+
+document.addEventListener("submit", ({ target: form }) => {
+  if (form.matches(".logout")) sessionStorage.removeItem("draft");
+  else if (form.matches("main form[method=post]:not(.own)")) {
+    const fields = filled(form).map((f) => [f.name, f.value, f.checked]);
+    sessionStorage.setItem("draft", JSON.stringify({ action: form.getAttribute("action"), fields }));
+  }
+});
+
+function restore() {
+  const draft = JSON.parse(sessionStorage.getItem("draft"));
+  if (!draft) return;
+  if (document.querySelector(".login, .failure")) return sessionStorage.setItem("draft", JSON.stringify({ ...draft, lost: true }));
+  const form = [...document.querySelectorAll("main form[method=post]")].find((f) => f.getAttribute("action") === draft.action);
+  const refused = document.querySelector("body > .flash.bad:not(#offline), .flash.bad[role=alert]");
+  if (form || !draft.lost) sessionStorage.removeItem("draft");
+  if (!form || !draft.lost && !refused) return;
+  filled(form).forEach((f, i) => {
+    const [name, value, checked] = draft.fields[i] ?? [];
+    if (name !== f.name) return;
+    if (f.matches("[type=checkbox], [type=radio]")) f.checked = checked;
+    else f.value = value;
+  });
+  for (let box = form.closest("details"); box; box = box.parentElement.closest("details")) box.open = true;
+  if (!draft.lost) return;
+  const note = document.createElement("p");
+  note.className = "flash wait";
+  note.setAttribute("role", "status");
+  note.textContent = "Here is what you had filled in. It is not saved yet.";
+  form.before(note);
+}
+
+if (window.top === window) restore();
+
 // The form of an operation of the API makes its request with the session, and shows the answer.
 for (const form of document.querySelectorAll("form[data-try]")) {
   const box = form.closest("section"), status = box.querySelector("[role=status]"), shown = box.querySelector("pre");
