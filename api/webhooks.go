@@ -170,6 +170,7 @@ type Delivery struct {
 	Created     time.Time       `json:"created"`
 	LastAttempt *time.Time      `json:"lastAttempt,omitempty"`
 	NextAttempt TimeOrFalse     `json:"nextAttempt"`
+	WaitsUntil  *time.Time      `json:"waitsUntil,omitempty" doc:"Until when the endpoint rests, for which the delivery waits; in the past: one request asks now whether the endpoint is back"`
 	Body        json.RawMessage `json:"body,omitempty" doc:"What is sent (single delivery only)"`
 	Explanation *Explanation    `json:"explanation,omitempty" doc:"Where the last request failed: what that means, and what to do about it"`
 	// the last 10, oldest first; single delivery only

@@ -101,6 +101,14 @@ func TestEndpointTellsItsNumbersAndItsRest(t *testing.T) {
 	p.has(t, "It rests until", "after 5 failures: answered 500 Internal Server Error", "Try again now",
 		"0.0 %", "Requests by result", "Mean time of an answer")
 	b.get("/webhooks").has(t, "rests</span>")
+	p.has(t, `data-label="Next attempt">waits for the endpoint, until `)
+	page, err = w.webhooks.Deliveries(t.Context(), e.ID, 0, 7)
+	w.must(err)
+	for _, d := range page.Deliveries {
+		if one := b.get(at + "/deliveries/" + d.ID); d.Attempts == 0 {
+			one.has(t, "waits for the endpoint, until ", "No attempts of this delivery yet. It waits for ")
+		}
+	}
 	for _, hours := range []string{"168", "720"} {
 		b.get(at+"?hours="+hours).has(t, "0.0 %")
 	}

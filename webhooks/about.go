@@ -56,7 +56,7 @@ func (w *base) DeliveriesAbout(ctx context.Context, account string, bound bool, 
 		out.Deliveries = append(out.Deliveries, found...)
 	}
 	slices.SortStableFunc(out.Deliveries, func(a, b api.Delivery) int { return a.Created.Compare(b.Created) })
-	return out, nil
+	return out, w.addWaits(ctx, out.Deliveries)
 }
 
 // withAgain reads first deliveries of events, and the last ones by which these were sent again. Those that do

@@ -67,7 +67,7 @@ func (w *base) deliveries(ctx context.Context, endpoint, list string, from, page
 			out.Deliveries = append(out.Deliveries, showDelivery(refs[i], record))
 		}
 	}
-	return out, nil
+	return out, w.addWaits(ctx, out.Deliveries)
 }
 
 // Delivery returns one delivery with the body that is sent.
@@ -80,7 +80,11 @@ func (w *base) Delivery(ctx context.Context, endpoint, id string) (api.Delivery,
 	if err != nil {
 		return api.Delivery{}, err
 	}
-	d := showDelivery(r, record)
+	one := []api.Delivery{showDelivery(r, record)}
+	if err := w.addWaits(ctx, one); err != nil {
+		return api.Delivery{}, err
+	}
+	d := one[0]
 	e, err := event.Parse([]byte(record["event"]))
 	if err != nil {
 		return api.Delivery{}, err

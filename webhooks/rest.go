@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -69,6 +70,40 @@ func (w *desk) Resting(ctx context.Context, endpoint string) (*api.EndpointRest,
 		return &r.EndpointRest, nil
 	}
 	return nil, nil
+}
+
+// addWaits tells for which rests of their endpoints deliveries wait.
+func (w *base) addWaits(ctx context.Context, all []api.Delivery) error {
+	var ids []string
+	for _, d := range all {
+		if d.Status == statusPending && !slices.Contains(ids, d.Endpoint) {
+			ids = append(ids, d.Endpoint)
+		}
+	}
+	found, err := w.store.rests(ctx, ids...)
+	if err != nil || len(found) == 0 {
+		return redisdb.Away(err)
+	}
+	for id, r := range found {
+		t, err := w.dir.find(ctx, id)
+		if err != nil {
+			return redisdb.Away(err)
+		}
+		if t == nil || t.off != "" || t.url != r.URL {
+			continue
+		}
+		for i := range all {
+			d := &all[i]
+			if d.Endpoint != id || d.Status != statusPending || d.NextAttempt.Time.After(r.Until) {
+				continue // its own next attempt is later
+			}
+			d.WaitsUntil = &r.Until
+			if r.Until.After(w.now()) {
+				d.NextAttempt = api.TimeOrFalse{Time: &r.Until}
+			}
+		}
+	}
+	return nil
 }
 
 // Off returns why an endpoint is off; empty: it is on.

@@ -56,6 +56,42 @@ func TestEndpointTellsThatItRests(t *testing.T) {
 	}
 }
 
+// TestDeliveriesTellThatTheyWaitForTheEndpoint, with the time of the next request instead of a past one.
+func TestDeliveriesTellThatTheyWaitForTheEndpoint(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	ep, rc := b.failing()
+	b.advance(time.Second) // E6 is due
+	r, err := b.Resting(t.Context(), ep.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about, err := b.DeliveriesAbout(t.Context(), "snd", false, []string{"E6"})
+	if err != nil || len(about.Deliveries) != 1 {
+		t.Fatalf("%+v, %v", about, err)
+	}
+	page, err := b.Deliveries(t.Context(), ep.ID, 0, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(page.Deliveries, func(d api.Delivery) bool { return d.ID == "E6" })
+	for _, d := range []api.Delivery{b.delivery(ep.ID, "E6"), about.Deliveries[0], page.Deliveries[i]} {
+		if d.Attempts != 0 || d.WaitsUntil == nil || !d.WaitsUntil.Equal(r.Until) ||
+			!d.NextAttempt.Time.Equal(r.Until) {
+			t.Errorf("it waits until %v, next %v, want %v", d.WaitsUntil, d.NextAttempt.Time, r.Until)
+		}
+	}
+	b.advance(firstHold)
+	if d := b.delivery(ep.ID, "E6"); d.WaitsUntil == nil || d.NextAttempt.Time.After(b.clock()) {
+		t.Errorf("while it may be asked: %+v", d)
+	}
+	rc.answer = nil
+	b.run(ep.ID, "E6")
+	if d := b.delivery(ep.ID, "E1"); d.WaitsUntil != nil {
+		t.Errorf("the endpoint is back: %+v", d)
+	}
+}
+
 func TestRestIsOfAURL(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

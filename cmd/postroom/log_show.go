@@ -78,7 +78,7 @@ func (l *logShowCmd) grid(m api.MessageParts) grid {
 func deliveriesAbout(m api.MessageDeliveries) grid {
 	g := newGrid("event", "endpoint", "delivery", "status", "attempts", "answer")
 	for _, d := range m.Deliveries {
-		g.add(d.Event, d.Endpoint, d.ID, d.Status, d.Attempts, answered(d))
+		g.add(d.Event, d.Endpoint, d.ID, d.Status, d.Attempts, answered(d, time.Now()))
 	}
 	return g
 }

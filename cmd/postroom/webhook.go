@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -112,7 +113,7 @@ func (w *webhookDeliveriesCmd) Run(s *session) error {
 	return s.answer(page, err, func() {
 		g, now := newGrid("at", "id", "event", "message", "status", "attempts", "answer", "took"), time.Now()
 		for _, d := range page.Deliveries {
-			g.add(moment(d.Created, now), d.ID, d.Event, orDash(d.QueueID), d.Status, d.Attempts, answered(d),
+			g.add(moment(d.Created, now), d.ID, d.Event, orDash(d.QueueID), d.Status, d.Attempts, answered(d, now),
 				fmt.Sprintf("%d ms", d.Latency))
 		}
 		s.show(g)
@@ -122,10 +123,14 @@ func (w *webhookDeliveriesCmd) Run(s *session) error {
 	})
 }
 
-// answered returns the last answer to a delivery in short.
-func answered(d api.Delivery) string {
+// answered returns the last answer to a delivery in short, and whether it waits for its endpoint.
+func answered(d api.Delivery, now time.Time) string {
+	says := clip(d.Error, 60)
 	if d.StatusCode > 0 {
-		return fmt.Sprint(d.StatusCode)
+		says = fmt.Sprint(d.StatusCode)
 	}
-	return orDash(clip(d.Error, 60))
+	if d.WaitsUntil != nil {
+		says = strings.TrimPrefix(says+"; waits for the endpoint, next: "+next(d.NextAttempt, now), "; ")
+	}
+	return orDash(says)
 }
