@@ -156,7 +156,7 @@ func TestFormsTellNothing(t *testing.T) {
 		if first == "" {
 			first = page
 		}
-		if status != 200 || page != first {
+		if status != 200 || page != first || !strings.Contains(page, "look again in ten minutes") {
 			t.Errorf("%s: %d, and another page:\n%s", form, status, page)
 		}
 	}

@@ -154,7 +154,8 @@ func (c *column) stateOf(cell string) (State, error) {
 	if word == "" {
 		text = "and is empty"
 	}
-	return None, fmt.Errorf("%s must tell whether the person is subscribed, pending or unsubscribed, %s",
+	return None, fmt.Errorf("%s must tell whether the person is subscribed, pending or unsubscribed, %s; to "+
+		"ignore the column, set the option columns without it",
 		message.Clip(c.heading, 80), text)
 }
 
