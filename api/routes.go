@@ -131,7 +131,7 @@ const (
 	// CreateToken creates an access token. Only this response shows it.
 	CreateToken Call[TokenRequest, TokenCreated] = "POST /v1/tokens"
 	// ListTokens lists access tokens.
-	ListTokens Call[PageQuery, TokenPage] = "GET /v1/tokens"
+	ListTokens Call[TokenQuery, TokenPage] = "GET /v1/tokens"
 	// GetToken shows an access token by its id.
 	GetToken Fetch[TokenInfo] = "GET /v1/tokens/{id}"
 	// RotateToken makes a token in place of another, which works on until the overlap is over.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"encoding/json"
 	"time"
 )
 
@@ -60,13 +61,14 @@ type TokenRotation struct {
 // TokenInfo is a token in lists, without the token itself.
 type TokenInfo struct {
 	ID           string        `json:"id"`
-	Account      string        `json:"account,omitempty"`
+	Account      OrNull        `json:"account" doc:"The account that it is bound to, or null"`
 	Description  string        `json:"description"`
 	Scopes       []Scope       `json:"scopes"`
 	Created      time.Time     `json:"created"`
 	Expires      *time.Time    `json:"expires,omitempty"`
 	LastUsed     *time.Time    `json:"lastUsed,omitempty" doc:"To the minute"`
 	LastUsedFrom string        `json:"lastUsedFrom,omitempty" doc:"Address from which it was first used in that minute"`
+	Access       *TokenAccess  `json:"access,omitempty" doc:"lastUsed and lastUsedFrom, as EmailEngine names them; absent until it is used"`
 	Replaces     string        `json:"replaces,omitempty" doc:"Id of the token that this one replaced"`
 	ReplacedBy   string        `json:"replacedBy,omitempty" doc:"Id of the token that replaced this one, which works until expires"`
 	Restrictions *Restrictions `json:"restrictions,omitempty"`
@@ -74,12 +76,36 @@ type TokenInfo struct {
 	Refused      string        `json:"refused,omitempty" doc:"Why it does not work: its record in Redis is not as Postroom wrote it. The other fields are what that record claims"`
 }
 
+// TokenAccess is the last use of a token.
+type TokenAccess struct {
+	Time time.Time `json:"time"`
+	IP   string    `json:"ip"`
+}
+
+// OrNull is a text that is null in JSON if it is empty.
+type OrNull string
+
+// MarshalJSON returns the text, or null.
+func (o OrNull) MarshalJSON() ([]byte, error) {
+	if o == "" {
+		return []byte("null"), nil
+	}
+	return json.Marshal(string(o))
+}
+
+// TokenQuery selects tokens.
+type TokenQuery struct {
+	PageQuery
+	Account string // that they are bound to; empty: all tokens
+}
+
 // TokenPage is a page of tokens.
 type TokenPage struct {
-	Total  int         `json:"total"`
-	Page   int         `json:"page"`
-	Pages  int         `json:"pages"`
-	Tokens []TokenInfo `json:"tokens"`
+	Account OrNull      `json:"account" doc:"The account that was asked for, or null"`
+	Total   int         `json:"total"`
+	Page    int         `json:"page"`
+	Pages   int         `json:"pages"`
+	Tokens  []TokenInfo `json:"tokens"`
 }
 
 // QuotaID returns the id by which the quota of a token is counted.

@@ -131,7 +131,7 @@ func TestClientRoundTrip(t *testing.T) {
 			_, err := api.CreateToken.Do(ctx, c, api.TokenRequest{Description: "d"})
 			return err
 		},
-		"Tokens": func() error { _, err := api.ListTokens.Do(ctx, c, api.PageQuery{Page: 0}); return err },
+		"Tokens": func() error { _, err := api.ListTokens.Do(ctx, c, api.TokenQuery{}); return err },
 		"Token":  func() error { _, err := api.GetToken.Do(ctx, c, token.ID); return err },
 		"RotateTok": func() error {
 			_, err := api.RotateToken.Do(ctx, c, api.TokenRotation{}, token.ID)

@@ -99,6 +99,7 @@ func simplify(in any) {
 func newOpenAPI() *huma.OpenAPI {
 	schemas := huma.NewMapRegistry(schemaPrefix, huma.DefaultSchemaNamer)
 	schemas.RegisterTypeAlias(reflect.TypeFor[api.TimeOrFalse](), reflect.TypeFor[timeOrFalse]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[api.OrNull](), reflect.TypeFor[textOrNull]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[json.RawMessage](), reflect.TypeFor[freeObject]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[api.Addresses](), reflect.TypeFor[listOf[api.Address]]())
 	schemas.RegisterTypeAlias(reflect.TypeFor[api.Emails](), reflect.TypeFor[listOf[email]]())
@@ -337,6 +338,14 @@ type timeOrFalse struct{}
 func (timeOrFalse) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{{Type: huma.TypeString, Format: "date-time"},
 		{Type: huma.TypeBoolean, Enum: []any{false}}}}
+}
+
+// textOrNull describes api.OrNull.
+type textOrNull struct{}
+
+// Schema is a text, or null.
+func (textOrNull) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Nullable: true}
 }
 
 // freeObject describes a json.RawMessage. All of this API are objects.

@@ -20,8 +20,13 @@ func (t tokenRoutes) createToken(ctx context.Context, in *createTokenInput) (api
 	return t.tokens.Create(ctx, in.Body, time.Now())
 }
 
-func (t tokenRoutes) listTokens(ctx context.Context, in *pageInput) (api.TokenPage, error) {
-	return t.tokens.List(ctx, in.Page, in.size())
+type listTokensInput struct {
+	pageInput
+	Account string `query:"account" maxLength:"256" doc:"Only tokens that are bound to this account"`
+}
+
+func (t tokenRoutes) listTokens(ctx context.Context, in *listTokensInput) (api.TokenPage, error) {
+	return t.tokens.List(ctx, in.Account, in.Page, in.size())
 }
 
 type tokenInput struct {

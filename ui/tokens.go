@@ -57,7 +57,7 @@ func (u tokenPages) tokens(w http.ResponseWriter, r *http.Request) error {
 // showTokens shows the list, and above it what was made.
 func (u tokenPages) showTokens(w http.ResponseWriter, r *http.Request, v tokensView) error {
 	number := pageOf(r.URL.Query())
-	page, err := u.Access.List(r.Context(), number, rowsPerPage)
+	page, err := u.Access.List(r.Context(), "", number, rowsPerPage)
 	if err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func TestWrongFormsMakeNoToken(t *testing.T) {
 			t.Errorf("%v is not told that %s is wrong: %s", form, want, p.body)
 		}
 	}
-	if page, err := w.access.List(t.Context(), 0, 10); err != nil || page.Total != 0 {
+	if page, err := w.access.List(t.Context(), "", 0, 10); err != nil || page.Total != 0 {
 		t.Errorf("%+v, %v", page, err)
 	}
 }
@@ -137,7 +137,7 @@ func TestTokensAreForAdmins(t *testing.T) {
 			t.Errorf("%s: %d", path, p.status)
 		}
 	}
-	if page, err := w.access.List(t.Context(), 0, 10); err != nil || page.Total != 1 {
+	if page, err := w.access.List(t.Context(), "", 0, 10); err != nil || page.Total != 1 {
 		t.Errorf("%+v, %v", page, err)
 	}
 }

@@ -9,7 +9,13 @@ import (
 func tokenVerbs() []verb {
 	return []verb{
 		{name: "list", help: "List tokens (the default); never the tokens themselves.",
-			run: list(api.ListTokens, "no tokens but the admin token of the settings", tokensGrid)},
+			run: &listCmd[tokenListFlags, api.TokenInfo]{
+				rows: func(s *session, f tokenListFlags) ([]api.TokenInfo, error) {
+					return all(s, api.ListTokens, api.TokenQuery{Account: f.Account,
+						PageQuery: api.PageQuery{PageSize: maxPage}})
+				},
+				none: "no tokens but the admin token of the settings", grid: tokensGrid,
+			}},
 		{name: "create", help: "Make a token. It is shown only once.", run: &tokenCreateCmd{}},
 		{name: "rotate", help: "Make a token in place of another, which works on for a while. It is shown only once.",
 			run: &tokenRotateCmd{}},
@@ -17,6 +23,10 @@ func tokenVerbs() []verb {
 		{name: "delete", help: "Delete a token: it is refused from now on.",
 			run: &deleteCmd[api.Deleted]{route: api.DeleteToken, what: "token"}},
 	}
+}
+
+type tokenListFlags struct {
+	Account string `placeholder:"ID" help:"Only tokens that are bound to this account."`
 }
 
 func tokensGrid(list []api.TokenInfo, now time.Time) grid {
@@ -28,7 +38,7 @@ func tokensGrid(list []api.TokenInfo, now time.Time) grid {
 		if t.Refused != "" {
 			t.Description = "REFUSED: " + t.Refused
 		}
-		g.add(t.ID, t.Description, words(t.Scopes, " "), orDash(t.Account), moment(t.Created, now),
+		g.add(t.ID, t.Description, words(t.Scopes, " "), orDash(string(t.Account)), moment(t.Created, now),
 			orNever(t.LastUsed, now),
 			orDash(t.LastUsedFrom), orNever(t.Expires, now))
 	}

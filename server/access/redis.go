@@ -94,7 +94,7 @@ func (s store) create(ctx context.Context, info api.TokenInfo, record []byte) er
 		Created: info.Created, ExpireAt: expireAt(info)}
 	keys := []string{tokenKey(info.ID), indexKey()}
 	if info.Account != "" {
-		keys = append(keys, accountKey(info.Account))
+		keys = append(keys, accountKey(string(info.Account)))
 	}
 	_, err := createScript.Run(ctx, s.client, keys, args)
 	return err
@@ -139,10 +139,14 @@ func (s store) count(ctx context.Context, key string, window time.Duration) (int
 	return got.Events, time.Duration(got.Left) * time.Millisecond, err
 }
 
-// page returns tokens, the oldest first, and the number of all. Tokens whose record has expired are removed
+// page returns tokens of an account or (empty) all, the oldest first, and the number of all. Tokens whose record has expired are removed
 // from the index.
-func (s store) page(ctx context.Context, from, size int) ([]api.TokenInfo, int, error) {
-	ids, err := s.client.ZRange(ctx, indexKey(), int64(from), int64(from+size-1)).Result()
+func (s store) page(ctx context.Context, account string, from, size int) ([]api.TokenInfo, int, error) {
+	index := indexKey()
+	if account != "" {
+		index = accountKey(account)
+	}
+	ids, err := s.client.ZRange(ctx, index, int64(from), int64(from+size-1)).Result()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -151,7 +155,7 @@ func (s store) page(ctx context.Context, from, size int) ([]api.TokenInfo, int, 
 	for i, id := range ids {
 		rows[i] = pipe.HMGet(ctx, tokenKey(id), tokenFields...)
 	}
-	total := pipe.ZCard(ctx, indexKey())
+	total := pipe.ZCard(ctx, index)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, 0, err
 	}
@@ -165,7 +169,7 @@ func (s store) page(ctx context.Context, from, size int) ([]api.TokenInfo, int, 
 			tokens = append(tokens, info)
 			continue
 		}
-		if err := s.client.ZRem(ctx, indexKey(), ids[i]).Err(); err != nil {
+		if err := s.client.ZRem(ctx, index, ids[i]).Err(); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -197,6 +201,9 @@ func (s store) readToken(id string, row *redis.SliceCmd) (info api.TokenInfo, ok
 	}
 	info, err = decode(record, used)
 	info.LastUsedFrom, _ = values[3].(string)
+	if info.LastUsed != nil {
+		info.Access = &api.TokenAccess{Time: *info.LastUsed, IP: info.LastUsedFrom}
+	}
 	return info, err == nil, err
 }
 

@@ -42,13 +42,14 @@ func (a *Access) Rotate(ctx context.Context, id string, req api.TokenRotation, n
 		return api.TokenCreated{}, err
 	}
 	now = now.UTC().Truncate(time.Millisecond)
+	old.LastUsed, old.LastUsedFrom, old.Access = nil, "", nil // beside the record
 	next := old
 	secret := newSecret()
 	next.ID, _ = secretHash(secret)
 	if old.Restrictions != nil && old.Restrictions.Quota != nil {
 		next.CountedAs = old.QuotaID()
 	}
-	next.Created, next.Replaces, next.LastUsed, next.LastUsedFrom = now, old.ID, nil, ""
+	next.Created, next.Replaces = now, old.ID
 	if old.Expires != nil {
 		next.Expires = new(now.Add(old.Expires.Sub(old.Created)))
 	}
@@ -63,7 +64,7 @@ func (a *Access) Rotate(ctx context.Context, id string, req api.TokenRotation, n
 	if old.Expires == nil || end.Before(*old.Expires) {
 		old.Expires = &end
 	}
-	old.ReplacedBy, old.LastUsed, old.LastUsedFrom = next.ID, nil, ""
+	old.ReplacedBy = next.ID
 	done, err := a.store.rotate(ctx, old, next, before)
 	if err != nil {
 		return api.TokenCreated{}, redisdb.Failed(err, "access: replace token %s", id)
@@ -121,7 +122,7 @@ func (s store) rotate(ctx context.Context, old, next api.TokenInfo, before strin
 	}
 	keys := []string{tokenKey(old.ID), tokenKey(next.ID), indexKey(), versionKey()}
 	if old.Account != "" {
-		keys = append(keys, accountKey(old.Account))
+		keys = append(keys, accountKey(string(old.Account)))
 	}
 	return rotateScript.Run(ctx, s.client, keys, args)
 }

@@ -54,7 +54,7 @@ func TestRotatedTokenWorksUntilTheOverlapIsOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.LastUsed, got.LastUsedFrom = nil, ""
+	got.LastUsed, got.LastUsedFrom, got.Access = nil, "", nil
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -158,7 +158,7 @@ func TestTwoRotationsAtATime(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if page, err := b.List(t.Context(), 0, 10); done != 1 || err != nil || page.Total != 2 {
+	if page, err := b.List(t.Context(), "", 0, 10); done != 1 || err != nil || page.Total != 2 {
 		t.Errorf("%d rotations, %d tokens, %v", done, page.Total, err)
 	}
 }

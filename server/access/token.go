@@ -48,7 +48,7 @@ func (a *Access) rateLimit(ctx context.Context, t *token) (*api.RateLimit, error
 	if t.info.Account == "" || a.requests == nil {
 		return nil, nil
 	}
-	n, err := a.requests(ctx, t.info.Account)
+	n, err := a.requests(ctx, string(t.info.Account))
 	if err != nil || n == 0 {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (a *Access) Create(ctx context.Context, req api.TokenRequest, now time.Time
 	secret := newSecret()
 	id, _ := secretHash(secret)
 	info := api.TokenInfo{
-		ID: id, Account: req.Account, Description: req.Description, Scopes: unique(req.Scopes),
+		ID: id, Account: api.OrNull(req.Account), Description: req.Description, Scopes: unique(req.Scopes),
 		Created: now.UTC().Truncate(time.Millisecond), Expires: req.Expires, Restrictions: req.Restrictions,
 	}
 	if len(info.Scopes) == 0 {
@@ -91,24 +91,26 @@ func (a *Access) Get(ctx context.Context, id string) (api.TokenInfo, error) {
 	return info, nil
 }
 
-// List returns a page of tokens, the oldest first. Pages count from 0; pageSize is 1 to 1000, zero means 20.
-func (a *Access) List(ctx context.Context, page, pageSize int) (api.TokenPage, error) {
+// List returns a page of the tokens that are bound to an account, or (empty) of all, the oldest first. Pages
+// count from 0; pageSize is 1 to 1000, zero means 20.
+func (a *Access) List(ctx context.Context, account string, page, pageSize int) (api.TokenPage, error) {
 	page, pageSize = max(0, page), min(pageSize, 1000)
 	if pageSize < 1 {
 		pageSize = 20
 	}
-	tokens, total, err := a.store.page(ctx, page*pageSize, pageSize)
+	tokens, total, err := a.store.page(ctx, account, page*pageSize, pageSize)
 	if err != nil {
 		return api.TokenPage{}, redisdb.Failed(err, "access: list tokens")
 	}
-	return api.TokenPage{Total: total, Page: page, Pages: (total + pageSize - 1) / pageSize, Tokens: tokens}, nil
+	return api.TokenPage{Account: api.OrNull(account), Total: total, Page: page,
+		Pages: (total + pageSize - 1) / pageSize, Tokens: tokens}, nil
 }
 
 // Delete revokes a token and ends its sessions. It returns false for an unknown id.
 func (a *Access) Delete(ctx context.Context, id string) (bool, error) {
 	info, ok, err := a.store.load(ctx, id)
 	if err == nil && ok {
-		ok, err = a.store.remove(ctx, id, info.Account)
+		ok, err = a.store.remove(ctx, id, string(info.Account))
 	}
 	if err != nil {
 		return false, redisdb.Failed(err, "access: delete token %s", id)

@@ -135,7 +135,7 @@ func TestListPages(t *testing.T) {
 	}
 	var got []string
 	for page := range 3 {
-		answer, err := b.List(t.Context(), page, 2)
+		answer, err := b.List(t.Context(), "", page, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,9 +149,60 @@ func TestListPages(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	beyond, err := b.List(t.Context(), 9, 0)
+	beyond, err := b.List(t.Context(), "", 9, 0)
 	if err != nil || beyond.Tokens == nil || len(beyond.Tokens) != 0 || beyond.Total != 5 || beyond.Pages != 1 {
 		t.Errorf("beyond the end: %+v, %v", beyond, err)
+	}
+}
+
+// TestTokensAsEmailEngineListsThem: account is null where there is none, and access is there once it was used.
+func TestTokensAsEmailEngineListsThem(t *testing.T) {
+	b := setup(t)
+	free, bound := b.create(t, api.TokenRequest{}), b.create(t, api.TokenRequest{Account: "snd"})
+	if _, err := b.Authenticate(t.Context(), bound.Token, here, start.Add(90*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		account, answer string
+		tokens          map[string]string
+	}{
+		{"", `null`, map[string]string{free.ID: `null -`,
+			bound.ID: `"snd" {"ip":"` + here.String() + `","time":"` + start.Add(90*time.Second).Truncate(time.Minute).Format(time.RFC3339) + `"}`}},
+		{"snd", `"snd"`, map[string]string{bound.ID: `"snd" {"ip":"` + here.String() + `","time":"` +
+			start.Add(90*time.Second).Truncate(time.Minute).Format(time.RFC3339) + `"}`}},
+		{"other", `"other"`, map[string]string{}},
+	} {
+		page, err := b.List(t.Context(), row.account, 0, 10)
+		if err != nil || page.Total != len(row.tokens) {
+			t.Fatalf("%q: %+v, %v", row.account, page, err)
+		}
+		text, err := json.Marshal(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var answer struct {
+			Account json.RawMessage
+			Tokens  []struct {
+				ID      string
+				Account json.RawMessage
+				Access  map[string]string
+			}
+		}
+		if err := json.Unmarshal(text, &answer); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for _, one := range answer.Tokens {
+			access := "-"
+			if one.Access != nil {
+				text, _ := json.Marshal(one.Access)
+				access = string(text)
+			}
+			got[one.ID] = string(one.Account) + " " + access
+		}
+		if diff := cmp.Diff(row.tokens, got); diff != "" || string(answer.Account) != row.answer {
+			t.Errorf("%q: account %s\n%s", row.account, answer.Account, diff)
+		}
 	}
 }
 
@@ -165,7 +216,7 @@ func TestForgottenTokensLeaveTheList(t *testing.T) {
 	}
 	b.db.Client().Del(t.Context(), tokenKey(gone.ID)) // as Redis does at that time
 	for range 2 {
-		page, err := b.List(t.Context(), 0, 0)
+		page, err := b.List(t.Context(), "", 0, 0)
 		if err != nil || page.Total != 1 || len(page.Tokens) != 1 || page.Tokens[0].ID != kept.ID {
 			t.Errorf("%+v, %v", page, err)
 		}
