@@ -76,8 +76,8 @@ func (a *Access) admit(ctx context.Context, t *token, remote netip.Addr, now tim
 			remote)
 		return nil, fault.New(fault.Forbidden, "AddressNotAllowed", "This token may not be used from your address")
 	}
-	g := &Grant{TokenID: t.info.ID, Name: t.info.Description, Account: string(t.info.Account), Scopes: t.info.Scopes,
-		KeyRequired: t.info.Restrictions != nil && t.info.Restrictions.IdempotencyRequired}
+	g := &Grant{TokenID: t.info.ID, Name: t.info.Description, Account: string(t.info.Account),
+		Scopes: t.info.Scopes, KeyRequired: t.info.Restrictions != nil && t.info.Restrictions.IdempotencyRequired}
 	if t.info.Restrictions != nil {
 		g.Quota, g.QuotaID = t.info.Restrictions.Quota, t.info.QuotaID()
 	}

@@ -139,8 +139,8 @@ func (s store) count(ctx context.Context, key string, window time.Duration) (int
 	return got.Events, time.Duration(got.Left) * time.Millisecond, err
 }
 
-// page returns tokens of an account or (empty) all, the oldest first, and the number of all. Tokens whose record has expired are removed
-// from the index.
+// page returns tokens of an account or (empty) all, the oldest first, and their number. Tokens whose record
+// has expired are removed from the index.
 func (s store) page(ctx context.Context, account string, from, size int) ([]api.TokenInfo, int, error) {
 	index := indexKey()
 	if account != "" {

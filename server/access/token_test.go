@@ -155,7 +155,7 @@ func TestListPages(t *testing.T) {
 	}
 }
 
-// TestTokensAsEmailEngineListsThem: account is null where there is none, and access is there once it was used.
+// TestTokensAsEmailEngineListsThem: account may be null, and access is there once it was used.
 func TestTokensAsEmailEngineListsThem(t *testing.T) {
 	b := setup(t)
 	free, bound := b.create(t, api.TokenRequest{}), b.create(t, api.TokenRequest{Account: "snd"})
