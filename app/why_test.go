@@ -203,10 +203,15 @@ func TestDidNotArrive(t *testing.T) {
 			i.because("nobody@example.net", "neverSubmitted", api.ArrivedNo, "Nothing was submitted", "7 days")
 		}},
 		{"erased", func(_ *testing.T, i *inquiry) {
-			i.submit("gone@example.net")
+			id := i.submit("gone@example.net")
 			_, err := api.ErasePerson.Do(i.t.Context(), i.client, api.ErasureRequest{Email: "gone@example.net"})
 			i.must(err)
 			i.because("gone@example.net", "erased", api.ArrivedNo, "gone@example.net was erased on", "all mail")
+			eventually(i.t, "asked about the message, the answer begins with the erasure, too", func() bool {
+				found, err := api.WhyTo.Do(i.t.Context(), i.client, api.WhyQuery{Message: id}, "gone@example.net")
+				i.must(err)
+				return found.Findings[0].Kind == "erased"
+			})
 		}},
 		{"scheduled", func(t *testing.T, i *inquiry) {
 			at := time.Now().Add(48 * time.Hour)

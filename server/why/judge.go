@@ -125,7 +125,8 @@ func (q *question) nothing(stops []api.WhyFinding) []fate {
 		last.WhyFinding = finding("neverSubmitted", nil,
 			"Postroom knows of no message %s to %s: it was never submitted here, or is no longer in the email log%s.",
 			clip(q.named, 80), q.Address(), kept)
-		return []fate{last}
+		found = slices.DeleteFunc(found, func(f fate) bool { return f.Kind != "erased" }) // it erased the message
+		return append(found, last)
 	default:
 		last.WhyFinding = finding("neverSubmitted", nil,
 			"Nothing was submitted to %s that Postroom still knows of%s: ask the application.", q.Address(), kept)
