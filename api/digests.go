@@ -43,9 +43,9 @@ type DigestEventsRequest struct {
 type DigestEventResult struct {
 	Success     bool               `json:"success"`
 	ID          string             `json:"id,omitempty"`
-	State       string             `json:"state,omitempty" enum:"waiting,immediate,dropped" doc:"waiting: for the time of its schedule; immediate: it is mailed as soon as the gap allows; dropped: nobody wants it"`
+	State       string             `json:"state,omitempty" enum:"waiting,immediate,dropped" doc:"waiting: for the time of its schedule; immediate: it is mailed as soon as the gap allows, and neither quiet hours nor a pause put it off; dropped: nobody wants it"`
 	Due         *time.Time         `json:"due,omitempty" doc:"When the mail with it is due; absent: the reader has no address yet, or it was dropped"`
-	Reason      string             `json:"reason,omitempty" enum:"off,suppressed,left,erased,address" doc:"Why it was dropped; address: it waits for the address of the reader, for 24 hours"`
+	Reason      string             `json:"reason,omitempty" enum:"off,suppressed,left,erased,deleted,address" doc:"Why it was dropped; deleted: it was taken back before it was repeated; address: it waits for the address of the reader, for 24 hours"`
 	Idempotency *IdempotencyStatus `json:"idempotency,omitempty"`
 	StatusCode  int                `json:"statusCode,omitempty" doc:"The status that this event alone would have been answered with"`
 	Code        string             `json:"code,omitempty"`
@@ -71,7 +71,8 @@ type DigestEventRemoval struct {
 
 // DigestEventsDeleted is the answer to a removal.
 type DigestEventsDeleted struct {
-	Deleted int `json:"deleted"`
+	Deleted  int      `json:"deleted"`
+	Warnings []string `json:"warnings,omitempty" doc:"Readers with events that a key can't reach, because more than digest.keep wait; take these back by category, entityType and entityId"`
 }
 
 // DigestPreference is when the events of a category are mailed.
@@ -134,9 +135,9 @@ type DigestRecipient struct {
 	Preferences DigestPreferences `json:"preferences"`
 	Quiet       []DigestQuiet     `json:"quiet"`
 	PausedUntil *time.Time        `json:"pausedUntil,omitempty"`
-	Next        []DigestNext      `json:"next" doc:"The next three times at which events that come now would be mailed"`
+	Next        []DigestNext      `json:"next" doc:"The next three times at which events that come now would be mailed, and the next one of each schedule that is not among them"`
 	Waiting     map[string]int    `json:"waiting" doc:"Events not mailed yet, by category"`
-	Warnings    []string          `json:"warnings,omitempty" doc:"What is wrong with the reader, such as a time zone that is gone"`
+	Warnings    []string          `json:"warnings,omitempty" doc:"What to know about the reader, such as a time zone that is gone, or required categories that go on"`
 	Version     int               `json:"version"`
 	Created     time.Time         `json:"created"`
 	Updated     time.Time         `json:"updated"`

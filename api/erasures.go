@@ -42,6 +42,7 @@ type ErasurePlaces struct {
 	Messages     int `json:"messages" doc:"Entries of the email log"`
 	Events       int `json:"events" doc:"Past events that webhooks could replay"`
 	Documents    int `json:"documents" doc:"Documents of the search index"`
+	Digests      int `json:"digests" doc:"Readers of digests, with what waits for them and their runs"`
 	Deliveries   int `json:"deliveries" doc:"Webhook deliveries"`
 	Suppressions int `json:"suppressions" doc:"Suppressions, with their evidence"`
 }

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/postroom/postroom/api"
@@ -312,5 +315,28 @@ func isNotMailed(t *testing.T, url string, client *api.Client, relay *testsmtp.S
 	})
 	if now := copies(relay); now[gone] != before[gone] {
 		t.Errorf("the erased person got %d mails", now[gone]-before[gone])
+	}
+}
+
+// TestTheReceiptHasEveryPlaceThatIsCounted: what an erasure counts and the receipt does not know is lost.
+func TestTheReceiptHasEveryPlaceThatIsCounted(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[api.ErasurePlaces]()) {
+		known[field.Tag.Get("json")] = true
+	}
+	counts, found := regexp.MustCompile(`\btally\("(\w+)"|\bPlace\w+ += "(\w+)"`), map[string]bool{}
+	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, m := range counts.FindAllStringSubmatch(string(source), -1) {
+			found[m[1]+m[2]] = true
+		}
+		return err
+	})
+	if diff := cmp.Diff(found, known); diff != "" || err != nil {
+		t.Errorf("counted (-) and in the receipt (+), %v:\n%s", err, diff)
 	}
 }

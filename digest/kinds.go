@@ -220,15 +220,37 @@ func (k *Kinds) Page(ctx context.Context, bound string, q api.DigestKindQuery) (
 
 // titleOf returns what readers of a language call a category.
 func titleOf(k *api.DigestKind, category, tag string) string {
-	if k == nil || len(k.Title) == 0 {
-		return category
+	if k == nil {
+		k = &api.DigestKind{}
 	}
 	for _, name := range []string{tag, baseOf(tag), locale.Find(tag).Tag(), "en"} {
 		if title, ok := k.Title[name]; ok {
 			return title
 		}
 	}
-	return category
+	return Readable(category)
+}
+
+// Readable returns a category as words, for readers: "New follower" of new_follower and newFollower.
+func Readable(category string) string {
+	var words []rune
+	var last rune
+	for _, c := range category {
+		switch {
+		case strings.ContainsRune("_-./:", c):
+			c = ' '
+		case unicode.IsUpper(c) && unicode.IsLower(last):
+			words = append(words, ' ')
+			c = unicode.ToLower(c)
+		}
+		words, last = append(words, c), c
+	}
+	text := strings.Join(strings.Fields(string(words)), " ")
+	first, size := utf8.DecodeRuneInString(text)
+	if text == "" {
+		return category
+	}
+	return string(unicode.ToTitle(first)) + text[size:]
 }
 
 // baseOf returns the language of a tag without its region: de of de-AT.

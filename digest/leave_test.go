@@ -112,7 +112,7 @@ func TestReadersHaveWhatTheyWereMailed(t *testing.T) {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	c := all[0].Choices[0]
-	if c.Category != "comment" || c.Title != "comment" || c.Preference.Mode != "daily" ||
+	if c.Category != "comment" || c.Title != "Comment" || c.Preference.Mode != "daily" ||
 		*c.Preference.Hour != 8 || c.Next.Format("02 15:04") != "03 08:00" {
 		t.Errorf("%+v", c)
 	}

@@ -124,9 +124,13 @@ func (o Options) newest(r *recipient, c cadence, last string, since, now time.Ti
 
 // soon returns when immediate mail is due that comes now: at once, or when the gap after the last ends.
 func (o Options) soon(r *recipient, gap time.Duration, last, now time.Time) time.Time {
-	at := now
-	if end := last.Add(gap); end.After(at) {
-		at = end
+	return o.awake(r, afterGap(gap, last, now), o.stagger(r.place))
+}
+
+// afterGap returns when the gap after the last mail ends; now if it has ended.
+func afterGap(gap time.Duration, last, now time.Time) time.Time {
+	if end := last.Add(gap); end.After(now) {
+		return end
 	}
-	return o.awake(r, at, o.stagger(r.place))
+	return now
 }

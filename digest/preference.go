@@ -190,6 +190,12 @@ func (o Options) preference(r *recipient, category string, k *api.DigestKind) ap
 	return api.DigestPreference{Mode: string(schedule.Daily)}
 }
 
+// isOff reports whether a recipient turned a category off, which that of a required kind isn't for that.
+func (r *recipient) isOff(category string) bool {
+	p, own := r.preferences[category]
+	return own && p.Mode == off || !own && r.preferences[rest].Mode == off
+}
+
 // standard is the preference of those who have none.
 func (o Options) standard() api.DigestPreference {
 	return api.DigestPreference{Mode: cmp.Or(o.Mode, string(schedule.Daily))}

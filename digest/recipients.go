@@ -73,11 +73,15 @@ func (r *Recipients) Patch(ctx context.Context, bound, id string, req api.Digest
 
 func (r *Recipients) write(ctx context.Context, bound, id string, req api.DigestRecipientRequest,
 	whole bool) (none api.DigestRecipient, existed bool, _ error) {
-	if err := r.checkRequest(id, &req); err != nil {
-		return none, false, err
-	}
 	account, err := r.accountOf(ctx, bound, req.Account)
 	if err != nil {
+		return none, false, err
+	}
+	kinds, err := r.kinds.of(ctx, account)
+	if err != nil {
+		return none, false, err
+	}
+	if err := r.checkRequest(id, &req, kinds); err != nil {
 		return none, false, err
 	}
 	next, err := r.change(ctx, place{account, id}, func(old *recipient) error {
@@ -103,7 +107,8 @@ func (r *Recipients) write(ctx context.Context, bound, id string, req api.Digest
 }
 
 // checkRequest returns an error that names every wrong field. Values get their normal form.
-func (r *Recipients) checkRequest(id string, req *api.DigestRecipientRequest) error {
+func (r *Recipients) checkRequest(id string, req *api.DigestRecipientRequest,
+	kinds map[string]*api.DigestKind) error {
 	var f fields
 	checkRecipientID(&f, id)
 	if req.Email != nil && *req.Email != "" {
@@ -135,6 +140,9 @@ func (r *Recipients) checkRequest(id string, req *api.DigestRecipientRequest) er
 		if p != nil {
 			_, wrong := r.opts.cadenceOf(*p, key)
 			f = append(f, wrong...)
+			if k := kinds[category]; p.Mode == off && k != nil && k.Required {
+				f.add(key+".mode", "can't be off: the category is required")
+			}
 		}
 	}
 	if req.Quiet != nil {

@@ -159,7 +159,7 @@ type takeArgs struct {
 
 type takeBackArgs struct{ ID, Group, Entity string }
 
-type deleted struct{ Deleted int }
+type deleted struct{ Deleted, Older int }
 
 type preferArgs struct {
 	Version string

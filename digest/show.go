@@ -19,7 +19,7 @@ import (
 	"github.com/postroom/postroom/internal/schedule"
 )
 
-// nextTimes is how many times to come are told.
+// nextTimes is how many times to come are told, and the first one of each schedule besides.
 const nextTimes = 3
 
 // show returns a recipient as the API shows it.
@@ -49,6 +49,12 @@ func (r *Recipients) show(ctx context.Context, one *recipient) (api.DigestRecipi
 	}
 	if one.email == "" {
 		shown.Warnings = append(shown.Warnings, "There is no address: events wait for one for 24 hours")
+	}
+	for _, category := range slices.Sorted(maps.Keys(kinds)) {
+		if one.isOff(category) && kinds[category].Required {
+			shown.Warnings = append(shown.Warnings, fmt.Sprintf("The category %q is required, so its mail goes on: %s",
+				category, r.opts.wanted(one, category, kinds[category]).words()))
+		}
 	}
 	return shown, nil
 }
@@ -85,7 +91,15 @@ func (o Options) nextOf(r *recipient, kinds map[string]*api.DigestKind, now time
 		}
 	}
 	slices.SortStableFunc(all, func(a, b api.DigestNext) int { return a.At.Compare(b.At) })
-	return all[:min(len(all), nextTimes)]
+	seen := map[string]bool{}
+	next := all[:0]
+	for i, one := range all {
+		if i < nextTimes || !seen[one.Schedule] {
+			next = append(next, one)
+		}
+		seen[one.Schedule] = true
+	}
+	return next
 }
 
 // counts returns how many events of each category wait.
@@ -173,41 +187,43 @@ func (r *Recipients) Remove(ctx context.Context, bound string, q api.DigestEvent
 		return answer, err
 	}
 	for _, id := range q.Recipients {
-		n, err := r.remove(ctx, place{account, id}, q)
+		n, older, err := r.remove(ctx, place{account, id}, q)
 		if answer.Deleted += n; err != nil {
 			return answer, err
+		}
+		if q.Key != "" && n == 0 && older > 0 {
+			answer.Warnings = append(answer.Warnings, fmt.Sprintf(
+				"%d older events of %q wait, which a key can't reach: take them back by category, entityType and entityId",
+				older, id))
 		}
 	}
 	return answer, nil
 }
 
-func (r *Recipients) remove(ctx context.Context, p place, q api.DigestEventRemoval) (int, error) {
+func (r *Recipients) remove(ctx context.Context, p place, q api.DigestEventRemoval) (n, older int, _ error) {
 	one, err := r.read(ctx, p)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	args := takeBackArgs{Group: groupField(q.EntityType, q.EntityID), Entity: entityOf(q.EntityType, q.EntityID)}
 	if q.Key != "" {
 		args.ID = keyID(p.account, p.id, q.Key)
 	}
-	var keys []string
+	day := today(r.opts.Now())
+	keys := []string{p.known(day - 2), p.known(day - 1), p.known(day), p.known(day + 1)}
 	for _, category := range one.categories {
 		if q.Key != "" || strings.TrimPrefix(category, urgentCategory) == q.Category {
 			keys = append(keys, p.events(category))
 		}
 	}
-	if keys == nil {
-		return 0, nil
-	}
 	rows, err := takeBackScript.RunReplicated(ctx, r.DB, keys, args)
 	if err != nil {
-		return 0, redisdb.Failed(err, "take back events of %s", p)
+		return 0, 0, redisdb.Failed(err, "take back events of %s", p)
 	}
-	n := 0
 	for _, row := range rows {
-		n += row.Deleted
+		n, older = n+row.Deleted, older+row.Older
 	}
-	return n, nil
+	return n, older, nil
 }
 
 // Times returns when a preference comes, without the stagger of a recipient.

@@ -27,6 +27,7 @@ const (
 	atOnce     = "immediate"
 	dropped    = "dropped"
 	noAddress  = "address"
+	takenBack  = "deleted"
 	mostEvents = 1000
 )
 
@@ -380,9 +381,6 @@ func (t *taking) decide(one *reader, category string, kinds map[string]*api.Dige
 		return api.DigestEventResult{State: dropped, Reason: off}, "", due
 	}
 	result.State = waiting
-	if w.mode == immediate {
-		result.State = atOnce
-	}
 	if one.recipient.email == "" {
 		result.Reason = noAddress
 		return result, entry{one.place, addressSchedule}.member(), t.now.Add(addressWait)
@@ -391,14 +389,21 @@ func (t *taking) decide(one *reader, category string, kinds map[string]*api.Dige
 	if !ok { // a cadence that ends, which none does for years
 		return api.DigestEventResult{State: dropped, Reason: off}, "", due
 	}
+	soonest := t.now
+	if w.schedule != urgentSchedule {
+		soonest = afterGap(w.gap, one.lastMail(category), t.now)
+	}
+	if w.mode == immediate && due.Equal(soonest) { // else quiet hours or a pause put it off
+		result.State = atOnce
+	}
 	return result, entry{one.place, w.schedule}.member(), due
 }
 
 // Letters of the states and reasons of events, as idempotency keys keep them.
 var stateLetters = map[string]string{
 	waiting: "w", waiting + noAddress: "a",
-	atOnce: "i", atOnce + noAddress: "b",
-	dropped + off: "o", dropped + "suppressed": "s", dropped + left: "l", dropped + "erased": "e",
+	atOnce:        "i",
+	dropped + off: "o", dropped + takenBack: "d", dropped + "suppressed": "s", dropped + left: "l", dropped + "erased": "e",
 }
 
 func letterOf(r api.DigestEventResult) string { return stateLetters[r.State+r.Reason] }

@@ -98,7 +98,7 @@ func (f digestForm) apply(r digest.Reader) (digest.Reader, api.DigestRecipientRe
 		if i < 0 { // a category that the reader had nothing of yet has what the others have
 			i = len(r.Choices) - 1
 			one := others
-			one.Category, one.Title = category, category
+			one.Category, one.Title = category, digest.Readable(category)
 			r.Choices = slices.Insert(r.Choices, i, one)
 		}
 		before := needed(r.Choices[i].Preference)
@@ -154,13 +154,17 @@ func chosen(c *digest.Choice, sent map[string][]string) (wrong []wrongField) {
 			p.Day = n
 		}
 	}
-	if values := sent[digestWeekday]; values != nil {
-		days := strings.Split(strings.Join(values, ","), ",")
-		if slices.ContainsFunc(days, func(day string) bool { return !slices.Contains(digestDays, day) }) {
+	if values := sent[digestWeekday]; values != nil { // one is empty, so that a form without days has the field
+		days := slices.DeleteFunc(strings.Split(strings.Join(values, ","), ","), func(day string) bool { return day == "" })
+		switch {
+		case slices.ContainsFunc(days, func(day string) bool { return !slices.Contains(digestDays, day) }):
 			refuse(digestWeekday, "wrongWeekday")
-		} else {
+		case len(days) > 0 || p.Mode == "weekly":
 			p.Weekdays = slices.DeleteFunc(slices.Clone(digestDays),
 				func(day string) bool { return !slices.Contains(days, day) })
+		}
+		if len(days) == 0 && p.Mode == "weekly" {
+			refuse(digestWeekday, "noWeekday")
 		}
 	}
 	return wrong

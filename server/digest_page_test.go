@@ -134,7 +134,7 @@ func TestWrongChoicesAreNamedAndChangeNothing(t *testing.T) {
 		"weekday":  {"weekday.comment", "mon,someday", "r0-0-weekday", "Comments, Days of the week"},
 		"day":      {"day.comment", "0", "r0-0-day", "Comments, Day of the month"},
 		"zone":     {"tz", "Europe/Nowhere", "r0-tz", "Time zone</a>: Write a time zone"},
-		"new":      {"hour.mention", "x", "r0-2-hour", "mention, Hour"},
+		"new":      {"hour.mention", "x", "r0-2-hour", "Mention, Hour"},
 		"category": {"mode." + strings.Repeat("x", 65), "off", "", "must be a category of 1 to 64 characters"},
 	} {
 		got := r.chooses(c.field, c.value, "mode.*", "off")
@@ -149,6 +149,33 @@ func TestWrongChoicesAreNamedAndChangeNothing(t *testing.T) {
 		if one := r.shown("ann"); one.Version != 1 {
 			t.Errorf("%s: changed: %+v", name, one)
 		}
+	}
+}
+
+// TestAWeeklyDigestNeedsADay: unticking all days is told at the field, and changes nothing. Browsers send
+// nothing for a box that is not ticked, but the form has an empty field besides.
+func TestAWeeklyDigestNeedsADay(t *testing.T) {
+	t.Parallel()
+	r := setupDigests(t)
+	page := r.get("/preferences?t=" + r.token("digest.shop", "ann@example.net"))
+	if !strings.Contains(page.body, `<input type="hidden" name="weekday.comment" value="">`) {
+		t.Errorf("a form without days does not tell it:\n%s", page.body)
+	}
+	r.chooses("mode.comment", "weekly", "weekday.comment", "", "weekday.comment", "thu")
+	before := r.shown("ann")
+	if days := before.Preferences["comment"].Weekdays; len(days) != 1 || days[0] != "thu" {
+		t.Errorf("days %v, want thu", days)
+	}
+	got := r.chooses("mode.comment", "weekly", "weekday.comment", "")
+	if got.status != 400 || !strings.Contains(got.body, "Comments, Days of the week</a>: Choose at least one day.") ||
+		strings.Contains(got.body, `role="status"`) {
+		t.Errorf("no days: %d\n%s", got.status, got.body)
+	}
+	if after := r.shown("ann"); after.Version != before.Version {
+		t.Errorf("changed: %+v", after)
+	}
+	if got := r.chooses("mode.comment", "daily", "weekday.comment", ""); got.status != 200 {
+		t.Errorf("a daily digest needs days: %d\n%s", got.status, got.body)
 	}
 }
 

@@ -308,7 +308,7 @@ func TestPreviewOfADigest(t *testing.T) {
 	p := b.get(at + "/preview")
 	p.isSafe(t, at+"/preview")
 	p.has(t, "The next mail is due", "Ben: My <b>holidays", `src="`+at+`/preview/mail" sandbox`,
-		"comment: My <b>holidays – Ben")
+		"Comment: My <b>holidays – Ben")
 	frame := b.get(at + "/preview/mail")
 	policy := frame.header.Get("Content-Security-Policy")
 	if !strings.HasPrefix(policy, "sandbox; ") || !strings.Contains(frame.body, "My &lt;b&gt;holidays") {

@@ -49,5 +49,5 @@ func (u audiencePages) erasure(w http.ResponseWriter, r *http.Request) error {
 		{"Subscribers", p.Subscribers}, {"Subscriptions", p.Lists}, {"Campaigns", p.Campaigns},
 		{"Live messages", p.Outbox}, {"Dead letters", p.DeadLetters}, {"Entries of the email log", p.Messages},
 		{"Past events", p.Events}, {"Documents of the search index", p.Documents},
-		{"Webhook deliveries", p.Deliveries}, {"Suppressions", p.Suppressions}}})
+		{"Readers of digests", p.Digests}, {"Webhook deliveries", p.Deliveries}, {"Suppressions", p.Suppressions}}})
 }

@@ -281,5 +281,10 @@ func (digestRemoveCmd) Help() string {
 func (c *digestRemoveCmd) Run(s *session) error {
 	gone, err := api.DeleteDigestEvents.Do(s, s.client, api.DigestEventRemoval{Account: c.Account,
 		Recipients: c.Recipient, Key: c.Key, Category: c.Category, EntityType: c.EntityType, EntityID: c.EntityID})
-	return s.said(gone, err, "taken back: %s", plural(gone.Deleted, "event"))
+	return s.answer(gone, err, func() {
+		s.say("taken back: %s", plural(gone.Deleted, "event"))
+		for _, w := range gone.Warnings {
+			s.say("warning: %s", w)
+		}
+	})
 }

@@ -1,28 +1,41 @@
 -- take_back deletes events that wait: one by its id, or those about one entity.
 --
--- KEYS[1...] lists of events
+-- KEYS[1..4] the recipient's keys known by day, KEYS[5...] lists of events
 -- ARGV: id group entity
 --   id      of 20 characters; '': all of the entity
 --   group   its group in <list>:older
 --   entity  its type and id, as in lines: "post","17",
--- Rows: deleted
+-- Rows: deleted older
+--   older  events of the list that a key can't reach
+-- The state of a key whose event is deleted becomes that, so that its repetition is answered truly.
+local function forsake(key)
+  for day = 1, 4 do
+    local known = redis.call('HGET', KEYS[day], key)
+    if known then redis.call('HSET', KEYS[day], key, string.sub(known, 1, 8) .. 'd' .. string.sub(known, 10)) end
+  end
+end
+
 local rows = {}
-for _, list in ipairs(KEYS) do
-  local deleted = 0
+for n = 5, #KEYS do
+  local list, deleted = KEYS[n], 0
   for _, line in ipairs(redis.call('LRANGE', list, 0, -1)) do
     local its = string.sub(line, 5, 24) == id
     if id == '' then its = string.sub(line, 27, 26 + #entity) == entity end
-    if its then deleted = deleted + redis.call('LREM', list, 1, line) end
+    if its then
+      deleted = deleted + redis.call('LREM', list, 1, line)
+      forsake(string.sub(line, 5, 12))
+    end
   end
-  local older = id == '' and redis.call('HGET', list .. ':older', group)
-  if older then
-    deleted = deleted + string.match(older, '^%d+')
-    redis.call('HINCRBY', list .. ':older', 'n', -string.match(older, '^%d+'))
+  local folded = id == '' and redis.call('HGET', list .. ':older', group)
+  if folded then
+    deleted = deleted + string.match(folded, '^%d+')
+    redis.call('HINCRBY', list .. ':older', 'n', -string.match(folded, '^%d+'))
     redis.call('HDEL', list .. ':older', group)
     for _, member in ipairs(redis.call('SMEMBERS', list .. ':actors')) do
       if string.sub(member, 1, 12) == digits(group) then redis.call('SREM', list .. ':actors', member) end
     end
   end
+  local older = redis.call('HGET', list .. ':older', 'n') or 0
   rows[#rows + 1] = ROW
 end
 return rows
