@@ -189,5 +189,6 @@ type Durability struct {
 	Fsync      string   `json:"fsync" doc:"appendfsync of the append-only file; none without one"`
 	Replicas   int      `json:"replicas"`
 	Policy     string   `json:"policy" doc:"maxmemory-policy; anything but noeviction can lose mail"`
-	Warnings   []string `json:"warnings" doc:"What can be lost, in words; empty when nothing of note can"`
+	Summary    string   `json:"summary,omitempty" doc:"What is kept, and what a crash or a power cut can lose, in words"`
+	Warnings   []string `json:"warnings" doc:"What should be changed so that less can be lost, in words"`
 }

@@ -91,7 +91,8 @@ func (s state) redis(ctx context.Context) api.Check {
 	if d, err := s.db.Durability(ctx); err == nil && d.Refusal != "" {
 		return api.Check{Name: "redis", Message: d.Refusal}
 	}
-	return api.Check{Name: "redis", OK: true, Message: fmt.Sprintf("%s, answers in %s", s.db.Mode(), took)}
+	return api.Check{Name: "redis", OK: true, Message: fmt.Sprintf("%s, answers within %d ms", s.db.Mode(),
+		took.Milliseconds()+1)}
 }
 
 // outbox checks that new mail is accepted.
@@ -124,6 +125,6 @@ func durability(d redisdb.Durability) api.Durability {
 	}
 	return api.Durability{
 		Mode: string(d.Mode), Version: d.Version, Persistent: d.Persistent, Fsync: fsync, Replicas: d.Replicas,
-		Policy: d.Policy, Warnings: d.Warnings,
+		Policy: d.Policy, Warnings: d.Warnings, Summary: d.String(),
 	}
 }

@@ -298,6 +298,8 @@ func TestStatus(t *testing.T) {
 	w := setup(t)
 	w.later(api.SubmitRequest{})
 	p := w.operator().get("/status")
+	p.has(t, "what is on its disk is lost with its disk.</p>") // no replicas, as the log says at the start
+	p.lacks(t, "Nothing of note")
 	p.has(t, "Ready.", "redis", "a warning of durability", "noeviction", "submit", "documents", "Last 24 hours",
 		"1 message still to be sent", "work waits for a <worker>")
 }

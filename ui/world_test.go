@@ -550,8 +550,9 @@ func (s instance) Durability(ctx context.Context) (api.Durability, error) {
 	if err != nil {
 		return api.Durability{}, fault.Wrap(err, fault.Unavailable, "", "Redis does not answer")
 	}
-	return api.Durability{Mode: string(d.Mode), Policy: d.Policy, Fsync: d.Fsync, Warnings: []string{
-		"a warning of durability"}}, nil
+	return api.Durability{Mode: string(d.Mode), Policy: d.Policy, Fsync: d.Fsync, Summary: d.String(),
+		Warnings: []string{
+			"a warning of durability"}}, nil
 }
 
 func (s instance) Alerts(context.Context) ([]api.Alert, error) {

@@ -74,8 +74,8 @@ func (x *exam) redis(ctx context.Context) []finding {
 		return []finding{{name, fail, fmt.Sprintf("%s does not answer: %v", db.Address(), err),
 			"see the log of Redis"}}
 	}
-	found := []finding{{name, ok, fmt.Sprintf("%s (%s) answers in %s", db.Address(), db.Mode(),
-		took.Round(10*time.Microsecond)), ""}}
+	found := []finding{{name, ok, fmt.Sprintf("%s (%s) answers within %d ms", db.Address(), db.Mode(),
+		took.Milliseconds()+1), ""}}
 	return append(append(append(found, durability(ctx, db)...), x.memory(ctx, db)...), clock(ctx, db)...)
 }
 
