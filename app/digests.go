@@ -71,8 +71,8 @@ func (k *knownTemplates) has(ctx context.Context, account, template string) (boo
 		return is, nil
 	}
 	_, err := k.stored.Template(ctx, account, template, "")
-	is = err == nil
-	if err != nil && !fault.Is(err, fault.NotFound) {
+	is = err == nil || fault.Is(err, fault.Unprocessable) // one with faults is there
+	if !is && !fault.Is(err, fault.NotFound) {
 		return false, err
 	}
 	k.mu.Lock()

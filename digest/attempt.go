@@ -48,6 +48,15 @@ func (w *worker) resume(ctx context.Context, h held, id string) error {
 		if err != nil {
 			return err
 		}
+		if strings.HasPrefix(r.reason, templateFaults) {
+			kinds, err := w.kinds.of(ctx, r.account)
+			if err != nil {
+				return err
+			}
+			if r.manner.Template, err = w.templateOf(ctx, r.account, r.taken, kinds); err != nil {
+				return err
+			}
+		}
 		return w.finish(ctx, h, r, taken)
 	}
 	return nil
@@ -104,6 +113,9 @@ func (w *worker) failed(ctx context.Context, h held, r *run, mail made, cause er
 		return w.close(ctx, h, r, closing{reason: reason, again: w.opts.Now().Add(wait), unspent: true})
 	}
 	if r.attempts < w.opts.Attempts {
+		if strings.HasPrefix(reason, templateFaults) {
+			reason += chosenAgain
+		}
 		wait := min(firstWait<<min(r.attempts, 10), mostWait)
 		w.log.WarnContext(ctx, "digest not made; it is tried again", "run", r.id, "account", r.account, "attempt",
 			r.attempts, "wait_seconds", wait.Seconds(), "error", cause)
@@ -161,6 +173,9 @@ func (w *worker) giveUp(ctx context.Context, h held, r *run) error {
 	}
 	return w.close(ctx, h, r, closing{state: api.DigestFailed, reason: r.reason})
 }
+
+// chosenAgain ends the reason of an attempt whose template failed.
+const chosenAgain = "; the next attempt chooses its template again"
 
 // mostReason bounds the reason of a run, in bytes.
 const mostReason = 300

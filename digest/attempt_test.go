@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/digest"
 	"github.com/postroom/postroom/outbox/templates/render"
 )
@@ -273,6 +274,47 @@ func TestATemplateThatMissesAVariable(t *testing.T) {
 		}
 		if total != 2 || len(b.mails.all()) != want {
 			t.Errorf("mended late %v: %d events in %d mails", late, total, len(b.mails.all()))
+		}
+	}
+}
+
+// TestARunWhoseTemplateWasDeletedChoosesAgain: that of the account, or that of a kind. The first choice would
+// fail each time.
+func TestARunWhoseTemplateWasDeletedChoosesAgain(t *testing.T) {
+	t.Parallel()
+	for deleted, want := range map[string]string{"digest": "", "of the kind": "digest"} {
+		b := setup(t)
+		there, submit := map[string]bool{"digest": true, "of the kind": true}, b.mails.submit
+		parts := b.parts()
+		parts.HasTemplate = func(_ context.Context, _, name string) (bool, error) { return there[name], nil }
+		parts.Submit = func(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
+			there[deleted] = false // between the choice of the run and its mail
+			if req.Template != "" && !there[req.Template] {
+				return api.SubmitAnswer{}, fault.New(fault.NotFound, "TemplateNotFound", "not found [%s]", req.Template)
+			}
+			return submit(ctx, req)
+		}
+		b.remake(t, parts)
+		if deleted != "digest" {
+			if _, err := b.Kinds.Create(t.Context(), "", api.DigestKind{Category: "comment",
+				Template: deleted}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.take(t, about("ann", "1", "Bo"))
+		b.morning(t)
+		run := b.runs(t, "ann")[0]
+		if run.State != api.DigestPending || !strings.Contains(run.Reason, "chooses its template again") {
+			t.Errorf("without %q: %+v", deleted, run)
+		}
+		b.Advance(time.Minute)
+		b.settle(t)
+		all := b.mails.all()
+		if len(all) != 1 || all[0].Template != want || all[0].Template == "" && all[0].Text == "" {
+			t.Errorf("without %q: mails %+v, want one by the template %q", deleted, all, want)
+		}
+		if run := b.runs(t, "ann")[0]; run.State != api.DigestSubmitted || run.Reason != "" || run.Attempts != 2 {
+			t.Errorf("without %q: %+v", deleted, run)
 		}
 	}
 }

@@ -35,19 +35,14 @@ func (b *base) mannerOf(ctx context.Context, r *recipient, p planned, kinds map[
 	string, error) {
 	m := manner{Cap: b.opts.Cap, Category: b.opts.CapCategory,
 		Feed: strings.ReplaceAll(b.opts.FeedURL, "{recipient}", url.QueryEscape(r.id))}
-	m.Lane, m.Template, m.Listed = b.opts.lane(p.categories, kinds)
+	m.Lane, _, m.Listed = b.opts.lane(p.categories, kinds)
 	m.Listed = m.Listed && b.opts.ServiceURL() != ""
 	if b.opts.Threads {
 		m.Thread = thread(r.place, p.schedule)
 	}
-	if m.Template == "" {
-		has, err := b.HasTemplate(ctx, r.account, digestTemplate)
-		if err != nil {
-			return "", err
-		}
-		if has {
-			m.Template = digestTemplate
-		}
+	var err error
+	if m.Template, err = b.templateOf(ctx, r.account, p.categories, kinds); err != nil {
+		return "", err
 	}
 	for _, category := range p.categories {
 		name := strings.TrimPrefix(category, urgentCategory)
@@ -61,6 +56,26 @@ func (b *base) mannerOf(ctx context.Context, r *recipient, p planned, kinds map[
 	raw, err := json.Marshal(m)
 	return string(raw), err
 }
+
+// templateOf returns the stored template that categories are mailed by; empty: none, so by the built-in mail.
+// That of a kind is left out if it is gone.
+func (b *base) templateOf(ctx context.Context, account string, categories []string,
+	kinds map[string]*api.DigestKind) (string, error) {
+	_, own, _ := b.opts.lane(categories, kinds)
+	for _, template := range []string{own, digestTemplate} {
+		if template == "" {
+			continue
+		}
+		if has, err := b.HasTemplate(ctx, account, template); has || err != nil {
+			return template, err
+		}
+	}
+	return "", nil
+}
+
+// templateFaults begins the codes of faults of templates. After one, a run chooses its template again, as if
+// it began now: nothing was submitted that a repetition could differ from.
+const templateFaults = "Template"
 
 // thread returns the Message-ID that begins the conversation of a schedule. No such message exists:
 // programs join messages that refer to the same one (RFC 5322 section 3.6.4), and .invalid is nobody's
