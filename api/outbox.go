@@ -85,7 +85,7 @@ type OutboxMessage struct {
 	Subject        string            `json:"subject"`
 	Created        time.Time         `json:"created"`
 	Scheduled      time.Time         `json:"scheduled" doc:"When the first attempt was wanted"`
-	NextAttempt    TimeOrFalse       `json:"nextAttempt" doc:"When the next attempt is due; false when none will be made"`
+	NextAttempt    TimeOrFalse       `json:"nextAttempt" doc:"When the next attempt is due; false when none will be made. In events, job.nextAttempt is null then"`
 	AttemptsMade   int               `json:"attemptsMade"`
 	Attempts       int               `json:"attempts"`
 	Progress       Progress          `json:"progress"`

@@ -91,7 +91,14 @@ type SuppressionRemoval struct {
 
 // SuppressionRemoved reports whether a suppression was removed.
 type SuppressionRemoved struct {
-	Deleted bool `json:"deleted"`
+	Deleted   bool                   `json:"deleted"`
+	Elsewhere []SuppressionElsewhere `json:"elsewhere,omitempty" doc:"If none was deleted with a token that isn't bound to an account: where there are others that GET /v1/suppressions/check shows"`
+}
+
+// SuppressionElsewhere is a suppression in another scope than the one asked for.
+type SuppressionElsewhere struct {
+	SuppressionScope
+	Query string `json:"query" doc:"The query of DELETE that deletes it"`
 }
 
 // SuppressionImportOptions are the options of an import.

@@ -15,7 +15,7 @@ import (
 
 type listMessagesInput struct {
 	pageInput
-	Status        string    `query:"status" enum:"queued,sending,sent,failed,cancelled,suppressed,dead,delivered,opened,clicked,unsubscribed,bounced,complained" doc:"Only messages with this status or outcome; failed: dead letters too"`
+	Status        string    `query:"status" enum:"queued,sending,sent,failed,cancelled,suppressed,dead,delivered,opened,clicked,unsubscribed,bounced,complained" doc:"Only messages with this status or outcome. failed selects dead messages too, dead only those that have a dead letter"`
 	Account       string    `query:"account" maxLength:"256" doc:"Only messages of this account"`
 	Lane          string    `query:"lane" enum:"transactional,bulk" doc:"Only messages in this lane"`
 	Tag           string    `query:"tag" maxLength:"256" doc:"Only messages with this tag"`

@@ -166,7 +166,7 @@ func (c *session) greet(ctx context.Context) *Error {
 		c.record.heard(r)
 	}
 	if err == nil && r.positive() && r.code != 220 { // another protocol, such as NNTP
-		err = fmt.Errorf("%w: greeting %s", errProtocol, r.line())
+		err = greetingError{r.code, strconv.Quote(r.text)}
 	}
 	if e := c.judge(ctx, PhaseGreeting, "", r, err); e != nil {
 		return e

@@ -33,6 +33,20 @@ func (r reply) intermediate() bool { return r.code/100 == 3 }
 // errProtocol is the cause of every error about bytes that are not a reply. It ends the conversation.
 var errProtocol = errors.New("not an SMTP reply")
 
+// greetingError means that a relay greets with another code than 220 (RFC 5321 section 4.3.2), as servers of
+// other protocols do.
+type greetingError struct {
+	code int
+	text string // what else was said
+}
+
+func (g greetingError) Error() string {
+	return fmt.Sprintf("the relay greets with %d, not with 220: %s", g.code, g.text)
+}
+
+// Is makes it an error of the protocol.
+func (g greetingError) Is(target error) bool { return target == errProtocol }
+
 // readReply reads one reply of one or more lines (RFC 5321 section 4.2). It is strict where leniency would
 // cause waits or wrong verdicts (a code that changes between lines, a code outside 200 to 599). It is lenient
 // where the meaning is clear (a bare code, LF alone, bytes that are not UTF-8).

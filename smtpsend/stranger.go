@@ -32,7 +32,10 @@ var errNotSMTP = errors.New("no answer of an SMTP server")
 // forStrangers removes the words of a server from a failure of the greeting or of EHLO, unless they are those
 // of an SMTP server.
 func (e *Error) forStrangers() {
+	greeting, other := errors.AsType[greetingError](e.Err)
 	switch {
+	case other:
+		e.Err = untold{greetingError{greeting.code, "its words are not shown"}, e.Err.Error()}
 	case errors.Is(e.Err, errProtocol):
 		e.Err = untold{errProtocol, e.Err.Error()}
 	case e.Code != 0 && !wordedAsSMTP(e):

@@ -49,7 +49,7 @@ type Job struct {
 	ID           string     `json:"id"`
 	AttemptsMade int        `json:"attemptsMade"` // this attempt included
 	Attempts     int        `json:"attempts"`     // in all
-	NextAttempt  *time.Time `json:"nextAttempt"`  // null when none will be made
+	NextAttempt  *time.Time `json:"nextAttempt"`  // null when none will be made, as in messageFailed; the outbox has false
 }
 
 // Recipient is the state of one recipient.

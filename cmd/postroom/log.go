@@ -21,7 +21,7 @@ func logVerbs() []verb {
 
 // logFlags select messages of the log.
 type logFlags struct {
-	Status string `enum:",queued,sending,sent,failed,cancelled,suppressed,dead,delivered,opened,clicked,unsubscribed,bounced,complained" default:"" placeholder:"STATUS" help:"With this status: queued, sending, sent, failed, dead (those of the failed that can be sent again), cancelled or suppressed. Or with this outcome, told after a relay accepted it: delivered, opened, clicked, unsubscribed, bounced or complained."`
+	Status string `enum:",queued,sending,sent,failed,cancelled,suppressed,dead,delivered,opened,clicked,unsubscribed,bounced,complained" default:"" placeholder:"STATUS" help:"With this status: queued, sending, sent, failed (dead ones too), dead (only those with a dead letter, which can be sent again), cancelled or suppressed. Or with this outcome, told after a relay accepted it: delivered, opened, clicked, unsubscribed, bounced or complained."`
 	messageFlags
 }
 

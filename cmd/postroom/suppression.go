@@ -195,8 +195,12 @@ func (c *suppressionsRemoveCmd) Run(s *session) error {
 	r.Email, r.Domain = addressOrDomain(c.Whom)
 	answer, err := api.RemoveSuppression.Do(s, s.client, r)
 	if err == nil && !answer.Deleted {
+		where := "; see postroom suppressions check"
+		for _, other := range answer.Elsewhere {
+			where += ", but for " + scopeWords(other.SuppressionScope)
+		}
 		return cmp.Or(s.answer(answer, nil, func() {}),
-			fmt.Errorf("%s is not suppressed for %s; see postroom suppressions check", c.Whom, scopeWords(c.scope())))
+			fmt.Errorf("%s is not suppressed for %s%s", c.Whom, scopeWords(c.scope()), where))
 	}
 	return s.said(answer, err, "%s is no longer suppressed for %s", clean(c.Whom), clean(scopeWords(c.scope())))
 }

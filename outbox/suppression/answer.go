@@ -1,7 +1,9 @@
 package suppression
 
 import (
+	"cmp"
 	"context"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -173,5 +175,37 @@ func (s *Store) Delete(ctx context.Context, bound string, r api.SuppressionRemov
 		return api.SuppressionRemoved{}, err
 	}
 	removed, err := s.Remove(ctx, e)
-	return api.SuppressionRemoved{Deleted: removed}, asAsked(err)
+	if err != nil || removed || bound != "" {
+		return api.SuppressionRemoved{Deleted: removed}, asAsked(err)
+	}
+	answer := api.SuppressionRemoved{}
+	answer.Elsewhere, err = s.elsewhere(ctx, cmp.Or(r.Email, "postmaster@"+r.Domain), r.Email == "")
+	return answer, err
+}
+
+// elsewhere returns the scopes of all suppressions of an address, or of its domain alone.
+func (s *Store) elsewhere(ctx context.Context, address string, domain bool) (
+	[]api.SuppressionElsewhere, error) {
+	found, err := s.Lookup(ctx, "", address)
+	var all []api.SuppressionElsewhere
+	for _, row := range found.Suppressions {
+		if row.Expired || domain && row.Domain == "" {
+			continue
+		}
+		query := "email=" + url.QueryEscape(row.Email)
+		if row.Domain != "" {
+			query = "domain=" + url.QueryEscape(row.Domain)
+		}
+		if row.Account != "" {
+			query += "&account=" + url.QueryEscape(row.Account)
+		}
+		if row.List != "" {
+			query += "&list=" + url.QueryEscape(row.List)
+		}
+		one := api.SuppressionElsewhere{SuppressionScope: row.SuppressionScope, Query: query}
+		if !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all, err
 }

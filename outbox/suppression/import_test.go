@@ -357,6 +357,41 @@ func TestWhoIsConfinedToAnAccount(t *testing.T) {
 	}
 }
 
+// TestDeletingInAnotherScopeNamesTheAccounts: the answer to a token that may do so says how to delete them.
+func TestDeletingInAnotherScopeNamesTheAccounts(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.add(t, 4, suppression.Entry{Address: "ann+x@example.com", Reason: "manual", Account: "default"},
+		suppression.Entry{Address: "ann+x@example.com", Reason: "hard_bounce", Account: "default"},
+		suppression.Entry{Address: "ann+x@example.com", Reason: "unsubscribe", Account: "blog", List: "news"},
+		suppression.Entry{Domain: "example.com", Reason: "manual", Account: "shop"})
+	domain := api.SuppressionElsewhere{SuppressionScope: api.SuppressionScope{Account: "shop"},
+		Query: "domain=example.com&account=shop"}
+	for _, row := range []struct {
+		bound   string
+		removal api.SuppressionRemoval
+		want    []api.SuppressionElsewhere
+	}{
+		{"", api.SuppressionRemoval{Email: "ANN+x@example.com"}, []api.SuppressionElsewhere{
+			{SuppressionScope: api.SuppressionScope{Account: "blog", List: "news"},
+				Query: "email=ann%2Bx%40example.com&account=blog&list=news"},
+			{SuppressionScope: api.SuppressionScope{Account: "default"}, Query: "email=ann%2Bx%40example.com&account=default"},
+			domain,
+		}},
+		{"", api.SuppressionRemoval{Domain: "example.com"}, []api.SuppressionElsewhere{domain}},
+		{"", api.SuppressionRemoval{Email: "ben@example.net"}, nil},
+		{"other", api.SuppressionRemoval{Email: "ann+x@example.com"}, nil},
+	} {
+		got, err := b.Delete(t.Context(), row.bound, row.removal)
+		slices.SortFunc(got.Elsewhere, func(a, b api.SuppressionElsewhere) int {
+			return strings.Compare(a.Account, b.Account)
+		})
+		if diff := cmp.Diff(api.SuppressionRemoved{Elsewhere: row.want}, got); diff != "" || err != nil {
+			t.Errorf("%+v: %v\n%s", row.removal, err, diff)
+		}
+	}
+}
+
 func second[T any](_ T, err error) error { return err }
 
 // TestPagesHaveEachEntryOnce while others come and go.
