@@ -33,7 +33,9 @@ func (c claimed) entryOf(report bounce.Report, t statement, now time.Time) entry
 	} else {
 		e.fate(t)
 	}
-	e.hearsay(c.speaksFor(t.to))
+	// whoever mail is forwarded to knows its Message-ID
+	elsewhere := t.forwarded && c.proof == ByMessageID && report.Kind != bounce.Complained
+	e.hearsay(c.speaksFor(t.to) && !elsewhere)
 	e.Key = shortKey(ofBounces, strings.Join([]string{c.id, string(e.Type), e.Details.Action,
 		e.Details.FeedbackType, t.to}, "/"))
 	return e

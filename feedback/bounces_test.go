@@ -345,9 +345,11 @@ func TestReturned(t *testing.T) {
 			outcome: feedback.Outcome{Result: feedback.Disproven, MessageID: toTwo},
 		},
 		{
-			name: "forged: our Message-ID to one, who is not named", mail: dsn("failed", "5.1.1", noSuchUser,
-				"victim@receiver.example", idOfOne),
-			outcome: feedback.Outcome{Result: feedback.Disproven, MessageID: toOne},
+			name: "dead is whom it was forwarded to, by the Message-ID alone", mail: dsn("failed", "5.1.1", noSuchUser,
+				"ann@elsewhere.example", idOfOne),
+			outcome: feedback.Outcome{Result: feedback.Taken, Proof: feedback.ByMessageID, MessageID: toOne,
+				Recipients: []string{ann}},
+			facts: []outbox.Fact{unproven(failed(toOne, ann, "soft", "5.1.1", 550, noSuchUser))},
 		},
 		{
 			name: "forged: an id of ours in another's Message-ID", mail: dsn("failed", "5.1.1", noSuchUser, ann,

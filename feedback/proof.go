@@ -175,9 +175,8 @@ func (c claimed) about(report bounce.Report) []statement {
 			out = append(out, statement{to: to, said: said})
 		}
 	}
-	// Only one recipient knows the token, or the Message-ID. Complaints often hide the recipient. A bounce
-	// that names another address needs a token.
-	if len(out) == 0 && len(c.To) == 1 && (c.proof == ByToken || report.Kind == bounce.Complained) {
+	// Only one recipient knows the token, or the Message-ID. Complaints often hide the recipient.
+	if len(out) == 0 && len(c.To) == 1 {
 		out = append(out, c.ofRecipient(c.To[0], report))
 	}
 	return out
