@@ -292,7 +292,9 @@ type DigestPreview struct {
 	Subject string          `json:"subject,omitempty"`
 	HTML    string          `json:"html,omitempty"`
 	Text    string          `json:"text,omitempty"`
-	Digest  json.RawMessage `json:"digest,omitempty" doc:"What templates get"`
+	Digest  json.RawMessage `json:"digest,omitempty" doc:"What templates get, as digest and as params.digest"`
+	// Missing is of a stored template.
+	Missing []TemplateMissing `json:"missing,omitempty" doc:"Variables of the template that don't exist; they are empty"`
 }
 
 // DigestSendAnswer is the answer to send now.

@@ -299,6 +299,10 @@ func (b *base) previewOf(ctx context.Context, r *run, all []*group, preview api.
 	if err != nil {
 		return preview, err
 	}
+	for _, m := range words.Missing {
+		preview.Missing = append(preview.Missing, api.TemplateMissing{Name: m.Name, Part: m.Part,
+			Partial: m.Template, Line: m.Line, Column: m.Column})
+	}
 	preview.Subject, preview.HTML, preview.Text, preview.Digest = words.Subject, words.HTML, words.Text,
 		params["digest"]
 	return preview, nil

@@ -16,8 +16,8 @@ type Context struct {
 	PreferencesURL string // likewise
 }
 
-// lifted are the params of mails to subscribers, which templates name without "params." too.
-var lifted = [...]string{"campaign", "confirmUrl", "list", "subscriber"}
+// lifted are the params of digests and of mails to subscribers, which templates name without "params." too.
+var lifted = [...]string{"campaign", "confirmUrl", "digest", "list", "subscriber"}
 
 // Data returns the data of a template: the caller's as params (nil: an empty object), account {email, name},
 // service {url} and rcpt {name, address, unsubscribeUrl, preferencesUrl}. Most names are EmailEngine's.
