@@ -179,7 +179,7 @@ func (c *Cluster) matches(x *index, q map[string]any, body map[string]any) (bool
 			return false, 0
 		case "bool":
 			return c.boolean(x, inner, body)
-		case "term", "prefix", "match_phrase", "range":
+		case "term", "prefix", "match_phrase", "match_phrase_prefix", "range":
 			return c.leaf(x, kind, inner, body)
 		}
 		c.t.Errorf("a query of unknown kind %s", kind)
@@ -237,10 +237,13 @@ func (c *Cluster) leaf(x *index, kind string, q map[string]any, body map[string]
 			from, lower := number(args["gte"])
 			until, upper := number(args["lt"])
 			return (!lower || at >= from) && (!upper || at < until) && len(args) > 0, 1
-		case "match_phrase":
+		case "match_phrase", "match_phrase_prefix":
 			words := strings.Fields(args["query"].(string))
+			last := len(words) - 1
 			for i := range values {
-				if i+len(words) <= len(values) && slices.Equal(values[i:i+len(words)], words) {
+				if i+last < len(values) && slices.Equal(values[i:i+last], words[:last]) &&
+					(values[i+last] == words[last] || kind != "match_phrase" &&
+						strings.HasPrefix(values[i+last], words[last])) {
 					often++
 				}
 			}

@@ -147,7 +147,8 @@ func matches(words []query.Word, n query.Node) int {
 			return 0
 		}
 		for i, word := range n.Words {
-			if words[i].Text != word {
+			begins := n.Prefix && i == len(n.Words)-1 && strings.HasPrefix(words[i].Text, word)
+			if words[i].Text != word && !begins {
 				return 0
 			}
 		}

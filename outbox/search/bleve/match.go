@@ -3,6 +3,7 @@ package bleve
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -34,6 +35,9 @@ func (m *matcher) match(n query.Node) (*roaring.Bitmap, error) {
 	case query.Prefix:
 		return m.prefix(string(n.Field), n.Value)
 	case query.Phrase:
+		if n.Prefix {
+			return m.beginning(string(n.Field), n.Words)
+		}
 		return m.phrase(string(n.Field), n.Words)
 	case query.Created:
 		return m.created(n), nil
@@ -176,6 +180,37 @@ func (m *matcher) phrase(field string, words []string) (*roaring.Bitmap, error) 
 		places[i] = list.Iterator(false, false, true, nil)
 	}
 	return m.inARow(candidates, places)
+}
+
+// beginning finds words in a row, the last of which is the beginning of a word.
+func (m *matcher) beginning(field string, words []string) (*roaring.Bitmap, error) {
+	last := len(words) - 1
+	first, err := m.phrase(field, words[:last])
+	if err != nil || first.IsEmpty() {
+		return first, err
+	}
+	t, err := newTerms(m.segment, field)
+	if err != nil {
+		return nil, err
+	}
+	var ends []string
+	err = t.each(m.ctx, words[last], func(word string, with numbers) error {
+		beside := false
+		with.each(func(n uint32) { beside = beside || first.Contains(n) })
+		if beside {
+			ends = append(ends, strings.Clone(word))
+		}
+		return nil
+	})
+	found := roaring.New()
+	for _, word := range ends {
+		more, failed := m.phrase(field, append(words[:last:last], word))
+		if failed != nil {
+			return nil, failed
+		}
+		found.Or(more)
+	}
+	return found, err
 }
 
 // inARow keeps the candidates in which the words are consecutive.

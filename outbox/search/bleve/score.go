@@ -43,6 +43,9 @@ func wordsOf(n query.Node) []string {
 	case query.Term:
 		return []string{n.Value}
 	case query.Phrase:
+		if n.Prefix {
+			return n.Words[:len(n.Words)-1]
+		}
 		return n.Words
 	}
 	return nil

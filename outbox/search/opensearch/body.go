@@ -43,6 +43,10 @@ func dsl(n query.Node) map[string]any {
 		return map[string]any{"prefix": map[string]any{string(n.Field): map[string]any{"value": n.Value}}}
 	case query.Phrase:
 		phrase := map[string]any{"query": strings.Join(n.Words, " "), "boost": weight(n.Field)}
+		if n.Prefix {
+			phrase["max_expansions"] = 1000 // words that begin so; 50 would miss some
+			return map[string]any{"match_phrase_prefix": map[string]any{string(n.Field): phrase}}
+		}
 		return map[string]any{"match_phrase": map[string]any{string(n.Field): phrase}}
 	case query.Created:
 		bounds := map[string]any{}

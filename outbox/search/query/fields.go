@@ -81,10 +81,8 @@ func inWords(field Field) func(*parser, value) (Node, error) {
 		switch {
 		case len(words) == 0:
 			return nil, p.wrong(v.at, "there is no letter or digit to look for")
-		case v.prefix && len(words) > 1:
-			return nil, p.wrong(v.at, "a prefix is one word, this is %d", len(words))
 		case v.prefix:
-			return Prefix{field, words[0]}, nil
+			return beginningIn(field, words), nil
 		}
 		return phrase(field, words), nil
 	}

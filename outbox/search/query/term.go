@@ -127,18 +127,21 @@ func (p *parser) anywhere(v value) (Node, error) {
 	return Or(alternatives), nil
 }
 
-// beginning searches for words, addresses and ids with a prefix. Several words, as in ann@exam*, can only be
-// an address.
+// beginning searches for words, addresses and ids with a prefix.
 func (p *parser) beginning(v value, words []string) Node {
-	var alternatives []Node
+	alternatives := []Node{beginningIn(Subject, words), beginningIn(Text, words)}
 	for _, address := range addressForms(v.text) {
 		alternatives = append(alternatives, Prefix{To, address}, Prefix{From, address})
 	}
-	alternatives = append(alternatives, Prefix{ID, FoldID(v.text)})
+	return Or(append(alternatives, Prefix{ID, FoldID(v.text)}))
+}
+
+// beginningIn searches for consecutive words, the last one with a prefix.
+func beginningIn(field Field, words []string) Node {
 	if len(words) == 1 {
-		alternatives = append([]Node{Prefix{Subject, words[0]}, Prefix{Text, words[0]}}, alternatives...)
+		return Prefix{field, words[0]}
 	}
-	return Or(alternatives)
+	return Phrase{field, words, true}
 }
 
 // phrase searches for consecutive words.
@@ -146,7 +149,7 @@ func phrase(field Field, words []string) Node {
 	if len(words) == 1 {
 		return Term{field, words[0]}
 	}
-	return Phrase{field, words}
+	return Phrase{field, words, false}
 }
 
 func fieldNames() string {

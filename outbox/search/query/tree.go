@@ -48,8 +48,9 @@ type (
 	}
 	// Phrase matches documents with consecutive words. It has at least two words.
 	Phrase struct {
-		Field Field
-		Words []string
+		Field  Field
+		Words  []string
+		Prefix bool // the last one is the beginning of a word
 	}
 	// Created matches documents by the acceptance time of their message.
 	Created struct {
