@@ -4,10 +4,10 @@ import (
 	_ "embed" // for the words of each language
 	"encoding/json"
 	"math"
+	"strconv"
 	"strings"
 	"sync"
 
-	"golang.org/x/text/feature/plural"
 	"golang.org/x/text/language"
 )
 
@@ -29,8 +29,9 @@ type words struct {
 	Decimal     string            // the sign before fractions
 	Group       string            // the sign between thousands
 	Minus       string
-	MinGrouped  int  // digits from which thousands are grouped
-	Lakh        bool // grouped in twos after the first three: 12,34,567
+	MinGrouped  int               // digits from which thousands are grouped
+	Lakh        bool              // grouped in twos after the first three: 12,34,567
+	Plurals     map[string]string // rules of the forms, as CLDR writes them; without "other"
 	Money       struct {
 		Symbols  map[string]string // of currencies whose symbol isn't their code
 		Positive string            // ¤ for the symbol, # for the amount
@@ -108,10 +109,53 @@ func (l Locale) Plural(n float64) string {
 	}
 	whole, fraction, _ := strings.Cut(rounded(n, 3), ".")
 	fraction = strings.TrimRight(fraction, "0")
-	form := plural.Cardinal.MatchPlural(l.tag, digits(whole), len(fraction), len(fraction), digits(fraction),
-		digits(fraction))
-	return [...]string{plural.Other: "other", plural.Zero: "zero", plural.One: "one", plural.Two: "two",
-		plural.Few: "few", plural.Many: "many"}[form]
+	i, v, f := digits(whole), len(fraction), digits(fraction)
+	operands := map[string]int{"n": i, "i": i, "v": v, "w": v, "f": f, "t": f}
+	if v > 0 {
+		operands["n"] = -1 // no whole number
+	}
+	for _, form := range []string{"zero", "one", "two", "few", "many"} {
+		if rule := l.words.Plurals[form]; rule != "" && holds(rule, operands) {
+			return form
+		}
+	}
+	return "other"
+}
+
+// holds reports whether a rule of CLDR holds, such as "i % 10 = 2..4 and v = 0 or n = 0" (UTS #35 part 3,
+// section 5.1).
+func holds(rule string, operands map[string]int) bool {
+	for either := range strings.SplitSeq(rule, " or ") {
+		all := true
+		for relation := range strings.SplitSeq(either, " and ") {
+			all = all && relates(relation, operands)
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
+// relates evaluates one relation, such as "i % 100 != 11..14,20".
+func relates(relation string, operands map[string]int) bool {
+	left, values, _ := strings.Cut(relation, "= ")
+	left, not := strings.CutSuffix(left, "!")
+	name, modulo, _ := strings.Cut(strings.TrimSpace(left), " % ")
+	operand, in := operands[name], false
+	if m, err := strconv.Atoi(modulo); err == nil && operand >= 0 {
+		operand %= m
+	}
+	for value := range strings.SplitSeq(values, ",") {
+		from, to, isRange := strings.Cut(value, "..")
+		low, _ := strconv.Atoi(from)
+		high := low
+		if isRange {
+			high, _ = strconv.Atoi(to)
+		}
+		in = in || low <= operand && operand <= high
+	}
+	return in != not
 }
 
 // digits parses the last digits of a whole number, which decide its plural form. Large numbers stay large.

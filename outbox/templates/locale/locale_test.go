@@ -39,12 +39,41 @@ func TestAsIntlWritesIt(t *testing.T) {
 			got = l.Currency(row[2].(float64), argument)
 		case "plural":
 			got = l.Plural(row[2].(float64))
-			if want == "many" && row[2] == 1e6 || tag == "he" || tag == "is" {
-				continue // forms that CLDR got after the rules of x/text were made
-			}
 		}
 		if got != want {
 			t.Errorf("%v: %q, want %q", row[:4], got, want)
+		}
+	}
+}
+
+// TestPluralsOfCLDR48 tries the samples of CLDR 48, fractions too.
+func TestPluralsOfCLDR48(t *testing.T) {
+	file, err := os.ReadFile("testdata/plurals.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all map[string]map[string][]float64
+	if err := json.Unmarshal(file, &all); err != nil || len(all) != len(known().locales) {
+		t.Fatal(len(all), err)
+	}
+	for tag, forms := range all {
+		for form, numbers := range forms {
+			for _, n := range numbers {
+				if got := Find(tag).Plural(n); got != form {
+					t.Errorf("%s: %g is %s, want %s", tag, n, got, form)
+				}
+			}
+		}
+	}
+	for _, row := range []struct {
+		tag  string
+		n    float64
+		want string
+	}{{"is", 1.5, "other"}, {"is", 0.5, "other"}, {"is", 1.1, "one"}, {"is", 21, "one"}, {"he", 20, "other"},
+		{"he", 100, "other"}, {"es", 1e6, "many"}, {"fr", 2e6, "many"}, {"it", 1e6, "many"}, {"pt", 1e6, "many"},
+		{"ca", 1e6, "many"}, {"pl", -3, "few"}, {"ru", 1.5, "other"}} {
+		if got := Find(row.tag).Plural(row.n); got != row.want {
+			t.Errorf("%s: %g is %s, want %s", row.tag, row.n, got, row.want)
 		}
 	}
 }

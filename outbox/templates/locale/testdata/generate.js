@@ -88,12 +88,13 @@ function numbers(tag) {
   };
 }
 
+const before = JSON.parse(fs.readFileSync(path.join(__dirname, '..', 'locales.json'))).locales; // for the plurals
 const locales = {};
 for (const tag of tags) {
   const words = names(tag);
   const styles = {};
   for (const style of ['short', 'medium', 'long', 'full']) styles[style] = pattern(tag, words, { dateStyle: style });
-  locales[tag] = { ...words, styles, time: pattern(tag, words, { timeStyle: 'short' }), ...numbers(tag), money: money(tag) };
+  locales[tag] = { ...words, styles, time: pattern(tag, words, { timeStyle: 'short' }), ...numbers(tag), money: money(tag), plurals: before[tag].plurals };
 }
 const digits = {};
 for (const code of currencies) {
