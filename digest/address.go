@@ -84,10 +84,11 @@ func (b *base) leave(ctx context.Context, account, address string) error {
 }
 
 // afterLeaving returns the preferences of a recipient who leaves: off, but of required kinds as they are.
+// Categories without a kind are named: nothing else would show them to a reader who wants one again.
 func afterLeaving(r *recipient, kinds map[string]*api.DigestKind) map[string]api.DigestPreference {
 	next := map[string]api.DigestPreference{rest: {Mode: off}}
-	for _, category := range slices.Sorted(maps.Keys(kinds)) {
-		if !kinds[category].Required || len(next) > mostCategories {
+	for _, category := range known(r, kinds) {
+		if k := kinds[category]; k == nil || !k.Required || len(next) > mostCategories {
 			continue
 		}
 		for _, name := range []string{category, rest} {
@@ -95,6 +96,11 @@ func afterLeaving(r *recipient, kinds map[string]*api.DigestKind) map[string]api
 				next[category] = p
 				break
 			}
+		}
+	}
+	for _, category := range known(r, kinds) {
+		if kinds[category] == nil && len(next) <= mostCategories {
+			next[category] = api.DigestPreference{Mode: off}
 		}
 	}
 	return next

@@ -203,3 +203,18 @@ func TestAKeyBeyondKeepIsNotReached(t *testing.T) {
 		t.Errorf("by thing: %+v, %v", got, err)
 	}
 }
+
+// TestASecondSendAtOnceHasTheReason: it is answered as the first one, with the same run.
+func TestASecondSendAtOnceHasTheReason(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.prefer(t, "ann", nil)
+	first, err := b.Send(t.Context(), "", api.DigestAccount{}, "ann")
+	if err != nil || first.State != api.DigestSkipped || first.Reason != "empty" {
+		t.Errorf("first: %+v, %v", first, err)
+	}
+	second, err := b.Send(t.Context(), "", api.DigestAccount{}, "ann") // at the same millisecond
+	if err != nil || second != first {
+		t.Errorf("second: %+v, %v; want %+v", second, err, first)
+	}
+}

@@ -47,7 +47,8 @@ func TestLeavingKeepsWhatIsRequired(t *testing.T) {
 	b.prefer(t, "ann", map[string]*api.DigestPreference{"*": {Mode: "weekly"}, "security": {Mode: "hourly"},
 		"comment": {Mode: "daily"}})
 	b.leaves(t, "ann")
-	want := api.DigestPreferences{"*": {Mode: "off"}, "security": {Mode: "hourly"}, "billing": {Mode: "weekly"}}
+	want := api.DigestPreferences{"*": {Mode: "off"}, "security": {Mode: "hourly"}, "billing": {Mode: "weekly"},
+		"comment": {Mode: "off"}}
 	for range 2 {
 		if err := b.Leave(t.Context(), "default", "Ann@example.com"); err != nil {
 			t.Fatal(err)
@@ -115,5 +116,24 @@ func TestReadersHaveWhatTheyWereMailed(t *testing.T) {
 	if c.Category != "comment" || c.Title != "Comment" || c.Preference.Mode != "daily" ||
 		*c.Preference.Hour != 8 || c.Next.Format("02 15:04") != "03 08:00" {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestCategoriesWithoutAKindStayAfterLeaving: a reader can turn one of them on again, and not the others.
+func TestCategoriesWithoutAKindStayAfterLeaving(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	like := about("ann", "1", "Bo")
+	like.Category = "like"
+	b.take(t, like, about("ann", "1", "Cy"))
+	b.leaves(t, "ann")
+	if err := b.Leave(t.Context(), "default", "ann@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	b.settle(t) // what waited is dropped
+	one, err := b.Reader(t.Context(), "", api.DigestAccount{}, "ann")
+	if err != nil || len(one.Choices) != 3 || one.Choices[0].Title != "Comment" || one.Choices[1].Title != "Like" ||
+		one.Choices[1].Preference.Mode != "off" {
+		t.Errorf("the page shows %+v, %v", one.Choices, err)
 	}
 }

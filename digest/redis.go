@@ -196,7 +196,6 @@ type openArgs struct {
 
 type opened struct {
 	Word   string
-	State  string
 	Fence  string
 	Events int
 }

@@ -185,11 +185,8 @@ func (r *Recipients) Send(ctx context.Context, bound string, q api.DigestAccount
 		if err != nil {
 			return answer, err
 		}
-		switch begun.Word {
-		case "CHANGED":
+		if begun.Word == "CHANGED" {
 			continue
-		case "AGAIN": // two at the same millisecond
-			return api.DigestSendAnswer{Run: run, State: begun.State}, nil
 		}
 		found, err := (&Runs{r.base}).find(ctx, one.account, run)
 		if err != nil {

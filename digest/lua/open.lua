@@ -14,15 +14,14 @@
 --   categories  in the order of KEYS
 -- Answer: STALE
 -- Answer: CHANGED
--- Answer: AGAIN state
+-- Answer: AGAIN
 -- Answer: OPENED fence events
 --   STALE    the lease is another's
 --   AGAIN    there is a run of this period
 -- Atomic because events must be in one run only, and a period have one run.
 if member ~= '' and redis.call('HGET', KEYS[4], member) ~= fence then return STALE end
 if redis.call('HGET', KEYS[1], 'version') ~= version then return CHANGED end
-local state = redis.call('HGET', KEYS[5], 'state')
-if state then return AGAIN end
+if redis.call('EXISTS', KEYS[5]) == 1 then return AGAIN end
 local taken = string.gsub(KEYS[5], ':digest%-run:', ':digest-taken:', 1)
 local events, names = 0, {}
 for i = categories, #ARGV do
@@ -40,7 +39,7 @@ redis.call('HSET', KEYS[1], 'categories', kept)
 for field, value in pairs(cjson.decode(lasts)) do
   if value == '' then redis.call('HDEL', KEYS[1], field) else redis.call('HSET', KEYS[1], field, value) end
 end
-state = 'processing'
+local state = 'processing'
 if events == 0 then reason = 'empty' end
 if reason ~= '' then state = 'skipped' end
 if member == '' and state == 'processing' then state = 'pending' end
