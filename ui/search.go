@@ -3,9 +3,11 @@ package ui
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/outbox/search/query"
 )
 
 // longestQuery is longer than the index accepts; the index has the better error.
@@ -16,6 +18,7 @@ type searchView struct {
 	Q      string
 	Best   bool // best first; otherwise newest first
 	Wrong  string
+	Quoted string // URL of the search for the words of a wrong query as they stand; empty: it has none
 	Found  api.DocumentPage
 	Facets []facet
 	Order  string // URL of the search in the other order
@@ -55,6 +58,11 @@ func (u *UI) searchPage(w http.ResponseWriter, r *http.Request) error {
 	if view.Found, err = u.Documents.Search(r.Context(), q); err != nil {
 		if view.Wrong = wrongQuery(err); view.Wrong == "" {
 			return err
+		}
+		asItStands := view
+		asItStands.Q = `"` + strings.Join(strings.Fields(strings.ReplaceAll(view.Q, `"`, " ")), " ") + `"`
+		if _, err := query.Parse(asItStands.Q, time.Now()); err == nil {
+			view.Quoted = asItStands.at("")
 		}
 		return u.show(w, r, http.StatusBadRequest, "search", "Search", view)
 	}

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,6 +80,20 @@ func TestSearchSaysWhatIsWrong(t *testing.T) {
 	p.has(t, "This can’t be searched for: at character 1", `value="x:1"`)
 	if p.status != http.StatusBadRequest {
 		t.Errorf("status %d", p.status)
+	}
+	for q, quoted := range map[string]string{
+		"https://shop.example/a?b=1": `"https://shop.example/a?b=1"`, "Your order :)": `"Your order :)"`,
+		`Re: "offer" (new`: `"Re: offer (new"`,
+	} {
+		p := b.get("/search?" + url.Values{"q": {q}}.Encode())
+		link := `href="/search?` + url.Values{"q": {quoted}}.Encode() + `"`
+		p.has(t, "This can’t be searched for", link, "Search for it as it stands")
+		if again := b.get("/search?" + url.Values{"q": {quoted}}.Encode()); again.status != http.StatusOK {
+			t.Errorf("%s: status %d", quoted, again.status)
+		}
+	}
+	if p := b.get("/search?q=%21%21%21"); strings.Contains(p.body, "Search for it as it stands") {
+		t.Error("a link to what can't be searched for either")
 	}
 	w.searchWith(search.Options{Kind: "embedded", Exclusive: true})
 	if p := b.get("/search?q=x"); p.status != http.StatusServiceUnavailable {
