@@ -68,7 +68,6 @@ generate: ## Write the generated files anew
 	$(GO) generate ./...
 
 bench: build ## Measure, and print ratios; takes some minutes (docs/performance.md)
-	$(GO) run ./bench/light
 	$(GO) run ./bench
 
 CHAOS ?= -for 10m

@@ -7,9 +7,6 @@
 // With -cluster that Redis is a Cluster of three masters and three replicas. Masters die, and processes are
 // cut off from all nodes.
 //
-// With -kills the storm is replaced by so many SIGKILLs of workers, API processes and Redis, evenly over the
-// time, each while a worker has a digest in hand.
-//
 // What is real: the processes (this program, started again as Postroom), redis-server with appendfsync
 // always, TCP, SIGKILL and SIGSTOP. What is played: the clients, the relays and the webhook receivers, which
 // keep a ledger of what they were told and what they took. Everything runs on the loopback interface, and

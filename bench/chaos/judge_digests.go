@@ -16,7 +16,6 @@ type digested struct {
 	toldDropped                int // told in no mail, and events of the stream count them as dropped
 	runs, mailed               int // that ended; with mail
 	resumed                    int // runs that another worker went on with, or that were tried again
-	struck                     int // kills while a worker had a run in hand
 
 	unanswered, refused int
 	lost                int // in no mail, and not told
@@ -64,7 +63,6 @@ func (v *digested) digests(all *digests, order []*fact, doubted map[string]bool)
 	for _, one := range order {
 		f.add(one)
 	}
-	v.struck = all.struck
 	letters := f.letters()
 	for _, one := range letters {
 		v.letter(one, f)
@@ -306,7 +304,6 @@ func (t *table) digests(v digested) {
 	t.tell("runs", v.runs)
 	t.tell("  with mail that a relay took", v.mailed)
 	t.tell("  that somebody else went on with, or that were tried again", v.resumed)
-	t.tell("kills while a worker had a run in hand", v.struck)
 	t.want("LOST: events in no mail, and not told as dropped", v.lost, 0)
 	t.want("events in two mails WITHOUT doubt", v.twice, 0)
 	t.want("events dropped or taken back, and mailed", v.unwanted, 0)

@@ -19,8 +19,6 @@ func main() {
 	flag.IntVar(&o.campaigns, "campaigns", 20, "campaigns to send, two at a time, over most of that time")
 	flag.IntVar(&o.digests, "digests", 6000, "events of digests to hand in, evenly over that time")
 	flag.IntVar(&o.readers, "readers", 300, "readers of digests")
-	flag.IntVar(&o.kills, "kills", 0,
-		"kill so many processes, evenly over that time, in place of all other troubles; 0: all troubles")
 	flag.IntVar(&o.apis, "apis", 2, "processes with the role api")
 	flag.IntVar(&o.workers, "workers", 3, "processes with the role worker")
 	flag.IntVar(&o.receivers, "receivers", 2, "webhook endpoints")

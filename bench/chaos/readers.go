@@ -47,7 +47,6 @@ type digests struct {
 	mails   int                // copies of letters
 	told    int                // answers to clients
 	runs    []api.DigestRun
-	struck  int // kills while a worker had a run in hand
 }
 
 func newDigests(readers, events int) digests {

@@ -27,7 +27,6 @@ type options struct {
 	campaigns  int // how many are sent at most
 	readers    int // of digests
 	digests    int // events of digests
-	kills      int // in place of the storm; 0: the storm
 	partitions int
 	cluster    bool // Redis is a Cluster
 	lease      time.Duration
@@ -93,12 +92,7 @@ func (r *round) play(ctx context.Context) error {
 	weather, clear := context.WithTimeout(ctx, o.length)
 	defer clear()
 	var storming, operating sync.WaitGroup
-	if o.kills > 0 {
-		h.relays.calm.Store(true)
-		storming.Go(func() { r.hail(weather) })
-	} else {
-		storming.Go(func() { storm(weather, o, h.ledger, h.places(background, &r.watching)) })
-	}
+	storming.Go(func() { storm(weather, o, h.ledger, h.places(background, &r.watching)) })
 	operating.Go(func() { r.clients.operate(weather) })
 	r.clients.notify(ctx, weather)
 	r.clients.campaigning(ctx, weather)
