@@ -140,6 +140,7 @@ type CampaignInfo struct {
 	State   string         `json:"state" enum:"draft,scheduled,sending,paused,held,sent,cancelled,failed"`
 	Reason  string         `json:"reason,omitempty" doc:"Why it is held or failed: expired, bounces, complaints, faults, account, relay, content, winner, sender. While it is being sent: quota, if it waits for one"`
 	Detail  string         `json:"detail,omitempty" doc:"The reason in words"`
+	Waits   *CampaignWait  `json:"waits,omitempty" doc:"What it waits for, if it has mailed nobody for some seconds while it is being sent"`
 	Run     int            `json:"run" doc:"How often it was sent; 0: not yet"`
 	At      *time.Time     `json:"at,omitempty" doc:"When it begins, of a scheduled one"`
 	Started *time.Time     `json:"started,omitempty" doc:"When its last run began"`
@@ -153,6 +154,12 @@ type CampaignInfo struct {
 	Version int       `json:"version" doc:"Raised by each change"`
 	Created time.Time `json:"created"`
 	Updated time.Time `json:"updated"`
+}
+
+// CampaignWait is what a campaign waits for that is being sent and has mailed nobody for some seconds.
+type CampaignWait struct {
+	Reason string     `json:"reason" doc:"In words: a window, a limit or the warm-up of a relay, its rate, a quota, a relay that takes no mail, newsletter.inFlight, the winner of its test"`
+	Until  *time.Time `json:"until,omitempty" doc:"When it goes on or looks again; absent: unknown"`
 }
 
 // CampaignStates counts recipients by state. Each has one.
@@ -368,9 +375,10 @@ type CampaignRunStats struct {
 
 // CampaignStats has the numbers of a campaign. Links, hours and domains add up the emails of the runs.
 type CampaignStats struct {
-	Campaign string `json:"campaign"`
-	State    string `json:"state"`
-	Run      int    `json:"run" doc:"The run asked for, or the last one"`
+	Campaign string        `json:"campaign"`
+	State    string        `json:"state"`
+	Waits    *CampaignWait `json:"waits,omitempty" doc:"What it waits for, if it has mailed nobody for some seconds while it is being sent"`
+	Run      int           `json:"run" doc:"The run asked for, or the last one"`
 	CampaignNumbers
 	Runs []CampaignRunStats `json:"runs" doc:"The numbers of each run"`
 

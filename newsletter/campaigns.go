@@ -121,6 +121,9 @@ var notPublic = api.CampaignFault{Code: "NoArchive",
 func (c *book) info(ctx context.Context, one *campaign) (api.CampaignInfo, error) {
 	info := api.CampaignInfo{Campaign: one.Campaign, State: one.State, Reason: one.Reason, Detail: one.Detail,
 		Run: len(one.Runs), At: one.At, Version: one.Version, Created: one.created, Updated: one.updated}
+	if one.State == api.CampaignSending {
+		info.Waits = one.Waits
+	}
 	url, err := c.archiveURL(ctx, one.Campaign)
 	if err != nil {
 		return info, err

@@ -182,6 +182,7 @@ func (c *keeper) tendRun(ctx context.Context, one *campaign) (*walk, error) {
 func (c *keeper) whole(ctx context.Context, one *campaign, w *walk, chunks []sendlog.Chunk,
 	now time.Time) error {
 	over, look := true, false
+	var left []time.Time // when the chunks are walked again that are not done
 	for i, chunk := range chunks {
 		over = over && chunk.Over()
 		again := now.After(chunk.Again) || chunk.Again.Equal(forWinner) && !one.open()
@@ -192,6 +193,9 @@ func (c *keeper) whole(ctx context.Context, one *campaign, w *walk, chunks []sen
 			look = true
 		}
 		look = look || !chunk.Done && chunk.Again.IsZero()
+		if !chunk.Done {
+			left = append(left, chunk.Again)
+		}
 	}
 	if over {
 		return c.end(ctx, one)
@@ -202,7 +206,7 @@ func (c *keeper) whole(ctx context.Context, one *campaign, w *walk, chunks []sen
 	if look && through {
 		w.restart()
 	}
-	return nil
+	return c.showWait(ctx, one, w, left, now)
 }
 
 // end ends a run.

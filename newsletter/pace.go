@@ -63,13 +63,13 @@ func duration(people int, paceOn func(day int) (perSecond, perDay float64)) (tim
 func (c *keeper) mayTake(ctx context.Context, w *walk, now time.Time) int {
 	if w.c.Window != nil && w.c.Window.Of != "recipient" {
 		if opens := w.window.Next(now, w.zone); opens.After(now) {
-			w.rests(earlier(opens, now.Add(time.Minute)), "its window opens at "+opens.Format(time.RFC3339))
+			w.restsFor(earlier(opens, now.Add(time.Minute)), opens, "its window is closed")
 			return 0
 		}
 	}
-	most, next, why := w.places.due(now)
+	most, next, opens, why := w.places.due(now)
 	if most == 0 {
-		w.rests(next, why)
+		w.restsFor(next, opens, why)
 		return 0
 	}
 	if w.c.Rate <= 0 {
@@ -154,20 +154,20 @@ func (t *turns) over(id string) {
 	delete(t.places, id)
 }
 
-// due returns how many people may be mailed soon. Nobody: when to ask again, and why.
-func (p *places) due(now time.Time) (most int, next time.Time, why string) {
+// due returns how many people may be mailed soon. Nobody: when to ask again, when there is a place, and why.
+func (p *places) due(now time.Time) (most int, next, opens time.Time, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.all) == 0 {
-		return sheetPeople, now, ""
+		return sheetPeople, now, now, ""
 	}
 	for most < min(len(p.all), sheetPeople) && p.all[most].at.Before(now.Add(time.Second)) {
 		most++
 	}
 	if first := p.all[0]; most == 0 && first.ask.After(now) {
-		return 0, first.ask, first.why
+		return 0, first.ask, first.at, first.why
 	}
-	return max(1, most), now, ""
+	return max(1, most), now, now, ""
 }
 
 // take returns the earliest place; empty: there is none. keep leaves one.

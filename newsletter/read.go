@@ -96,11 +96,29 @@ func (w *walk) opens(p audience.Person, now time.Time) time.Time {
 	return w.window.Next(now, zone)
 }
 
+// excludedRuns returns the runs that the campaigns have had by now whose recipients are left out.
+func (c *keeper) excludedRuns(ctx context.Context, one *campaign) (runs []sendlog.Run, _ error) {
+	for _, id := range one.ExcludeCampaigns {
+		other, err := c.known(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		for n := range other.Runs {
+			runs = append(runs, sendlog.Run{Campaign: other.Number, Number: n + 1})
+		}
+	}
+	return runs, nil
+}
+
 // readSets reads who got other campaigns, and the runs before, of a chunk.
 func (c *keeper) readSets(ctx context.Context, w *walk, chunk int) error {
 	now := c.opts.Now()
-	if w.setsOf == chunk && now.Sub(w.setsAt) < freshFor || len(w.excluded)+len(w.earlier) == 0 {
+	if w.setsOf == chunk && now.Sub(w.setsAt) < freshFor || len(w.c.ExcludeCampaigns)+len(w.earlier) == 0 {
 		return nil
+	}
+	var err error
+	if w.excluded, err = c.excludedRuns(ctx, w.c); err != nil {
+		return err
 	}
 	w.sets, w.opened = map[sendlog.Run][]sendlog.State{}, map[sendlog.Run]sendlog.Set{}
 	for _, run := range slices.Concat(w.excluded, w.earlier) {

@@ -276,6 +276,7 @@ func (w *walk) letterOf(ordinal uint32) *outbox.Letter {
 // judge records what came of a mail that was tried.
 func (s *sheet) judge(ctx context.Context, p audience.Person, a outbox.Addressee, offset int,
 	got outbox.Sending) {
+	s.w.goes(s.c.opts.Now())
 	move := sendlog.Move{Offset: offset, To: sendlog.Sent, Attempts: 1}
 	switch got.Fate {
 	case outbox.FateSent:
@@ -328,7 +329,7 @@ func (s *sheet) unsent(ctx context.Context, m *marks, got outbox.Sending) {
 	case got.Until.IsZero():
 		s.w.rest(now.Add(relayPause), got.Response)
 	case got.Reservation == "": // else it rests until the earliest of its places
-		s.w.rest(earlier(got.Until, now.Add(time.Minute)), got.Response)
+		s.w.restFor(earlier(got.Until, now.Add(time.Minute)), got.Until, got.Response)
 	}
 	if got.Hold == "" && !got.Waits {
 		s.fails(now)

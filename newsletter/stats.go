@@ -76,6 +76,9 @@ func (c *reports) Stats(ctx context.Context, bound, id string, run int) (api.Cam
 	st := api.CampaignStats{Campaign: id, State: one.State, Run: cmp.Or(run, len(one.Runs)),
 		Runs: []api.CampaignRunStats{}, Links: []api.CampaignLink{}, Hours: []api.CampaignHour{},
 		Domains: []api.CampaignDomain{}}
+	if one.State == api.CampaignSending {
+		st.Waits = one.Waits
+	}
 	if st.Run == 0 {
 		return st, nil
 	}

@@ -99,36 +99,38 @@ func (t *turns) of(id string) *walk {
 
 // walk looks for the people of a run. It begins at any chunk, so that processes seldom meet.
 type walk struct {
-	c        *campaign
-	key      sendlog.Run
-	choice   *audience.Choice
-	letters  []*outbox.Letter // by variant
-	mail     mail
-	window   schedule.Window
-	zone     *time.Location
-	excluded []sendlog.Run // whoever got one of these is left out
-	earlier  []sendlog.Run // the runs before
+	c       *campaign
+	key     sendlog.Run
+	choice  *audience.Choice
+	letters []*outbox.Letter // by variant
+	mail    mail
+	window  schedule.Window
+	zone    *time.Location
+	earlier []sendlog.Run // the runs before
 
-	mu     sync.Mutex
-	until  time.Time   // it rests until then
-	why    string      // in words
-	quota  *string     // which quota has no room; empty: all have, nil: not asked lately
-	paid   int         // mails that its rate allows now
-	ahead  []time.Time // when it allows more: each time those of a turn
-	places *places     // in the limits of its account and its relays
-	failed time.Time   // since when the relay is in trouble; zero: it is not
-	chunks int
-	first  int               // chunk that it began with
-	passed int               // chunks that it is through with
-	at     int               // how far the chunk was walked, as the send log says
-	to     int               // how far people were read
-	again  time.Time         // when to walk the chunk again, for people who were left out
-	buffer []audience.Person // those read and not claimed
-	read   time.Time         // when the first of the buffer was
-	sets   map[sendlog.Run][]sendlog.State
-	opened map[sendlog.Run]sendlog.Set
-	setsOf int       // chunk of sets and opened
-	setsAt time.Time // when they were read
+	mu       sync.Mutex
+	until    time.Time   // it rests until then
+	lifts    time.Time   // when what it rests for is over, which may be later
+	why      string      // in words
+	went     time.Time   // when a mail was last tried
+	quota    *string     // which quota has no room; empty: all have, nil: not asked lately
+	paid     int         // mails that its rate allows now
+	ahead    []time.Time // when it allows more: each time those of a turn
+	places   *places     // in the limits of its account and its relays
+	failed   time.Time   // since when the relay is in trouble; zero: it is not
+	chunks   int
+	first    int               // chunk that it began with
+	passed   int               // chunks that it is through with
+	at       int               // how far the chunk was walked, as the send log says
+	to       int               // how far people were read
+	again    time.Time         // when to walk the chunk again, for people who were left out
+	buffer   []audience.Person // those read and not claimed
+	read     time.Time         // when the first of the buffer was
+	excluded []sendlog.Run     // whoever got one of these is left out
+	sets     map[sendlog.Run][]sendlog.State
+	opened   map[sendlog.Run]sendlog.Set
+	setsOf   int       // chunk of sets and opened
+	setsAt   time.Time // when they were read
 }
 
 // same reports whether another walk would do the same.
@@ -144,23 +146,32 @@ func (w *walk) ready(now time.Time) (time.Duration, bool) {
 }
 
 // rest makes the walk wait.
-func (w *walk) rest(until time.Time, why string) {
+func (w *walk) rest(until time.Time, why string) { w.restFor(until, until, why) }
+
+// restFor makes the walk look again at a time, at something that is over later.
+func (w *walk) restFor(until, opens time.Time, why string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.rests(until, why)
+	w.restsFor(until, opens, why)
 }
 
 // rests is rest for whoever has the walk.
 func (w *walk) rests(until time.Time, why string) {
+	w.restsFor(until, until, why)
+}
+
+// restsFor makes the walk look again at a time, at something that is over later.
+func (w *walk) restsFor(until, opens time.Time, why string) {
 	if until.After(w.until) {
-		w.until, w.why = until, why
+		w.until, w.lifts, w.why = until, opens, why
 	}
 }
 
 // newWalk prepares the walk of a run.
 func (c *keeper) newWalk(ctx context.Context, one *campaign) (*walk, error) {
 	run := one.run()
-	w := &walk{c: one, key: one.key(), zone: time.UTC, setsOf: -1, chunks: sendlog.Chunks(run.End),
+	w := &walk{c: one, key: one.key(), zone: time.UTC, setsOf: -1, went: c.opts.Now(),
+		chunks: sendlog.Chunks(run.End),
 		places: c.turns.placesOf(one)}
 	sel := selection(one.Campaign)
 	if sel.Began = run.Began; run.To != "" && run.To != toNewcomers {
@@ -191,14 +202,8 @@ func (c *keeper) newWalk(ctx context.Context, one *campaign) (*walk, error) {
 	for n := 1; n < len(one.Runs); n++ {
 		w.earlier = append(w.earlier, sendlog.Run{Campaign: one.Number, Number: n})
 	}
-	for _, id := range one.ExcludeCampaigns {
-		other, err := c.known(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		for n := range other.Runs {
-			w.excluded = append(w.excluded, sendlog.Run{Campaign: other.Number, Number: n + 1})
-		}
+	if w.excluded, err = c.excludedRuns(ctx, one); err != nil {
+		return nil, err
 	}
 	if w.chunks > 0 {
 		w.first = rand.IntN(w.chunks)

@@ -88,7 +88,7 @@ func campaignFacts(c api.CampaignInfo, now time.Time) grid {
 	g := newGrid("campaign", c.Campaign.Campaign)
 	g.add("name", c.Name)
 	g.add("account", c.Account)
-	g.add("state", c.State+noteIf(c.Reason != "", ", %s", c.Reason)+colon(c.Detail))
+	g.add("state", c.State+noteIf(c.Reason != "", ", %s", c.Reason)+colon(c.Detail)+waitWords(c.Waits))
 	when := func(name string, at *time.Time) {
 		if at != nil {
 			g.add(name, stamp(*at, now))

@@ -122,6 +122,18 @@ somebody to look at it. Ctrl-C ends the watching, not the campaign.`
 // Run shows the progress.
 func (c *campaignWatchCmd) Run(s *session) error { return s.watchCampaign(c.ID) }
 
+// waitWords says what a campaign waits for; empty: for nothing.
+func waitWords(w *api.CampaignWait) string {
+	if w == nil {
+		return ""
+	}
+	words := ", waits: " + clean(w.Reason)
+	if w.Until != nil {
+		words += " (until " + w.Until.UTC().Format(time.RFC3339) + ")"
+	}
+	return words
+}
+
 // watchCampaign shows the progress of a campaign until nothing more happens by itself. It fails unless that
 // is because all was sent, or nothing was begun.
 func (s *session) watchCampaign(id string) error {
@@ -149,7 +161,7 @@ func (s *session) watchCampaign(id string) error {
 			bar = s.bar(total, "sending", progressbar.OptionSetItsString("mails"), progressbar.OptionShowIts())
 		}
 		if bar != nil {
-			bar.Describe(stats.State)
+			bar.Describe(stats.State + waitWords(stats.Waits))
 			_ = bar.Set(stats.States.Total() - stats.States.Open())
 		}
 		if sleep(s, time.Second) != nil {

@@ -1,0 +1,103 @@
+package app_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/testsmtp"
+)
+
+// waitsFor waits until a campaign says what it waits for, in the campaign and in its numbers.
+func waitsFor(t *testing.T, client *api.Client, id, words string) *time.Time {
+	t.Helper()
+	var waits *api.CampaignWait
+	eventually(t, id+" waits: "+words, func() bool {
+		c, err := api.GetCampaign.Do(t.Context(), client, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		waits = stats(t, client, id).Waits
+		return c.Waits != nil && waits != nil && strings.Contains(waits.Reason, words)
+	})
+	return waits.Until
+}
+
+// TestACampaignSaysWhatItWaitsFor: its window, its rate, the limit of its relay, the windows of its
+// recipients, and the winner of its test, and until when. It no longer does once it goes on.
+func TestACampaignSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	relay := testsmtp.Start(t, testsmtp.Options{})
+	client, _ := startCampaigns(t, relay, nil)
+	people(t, client, "weekly", many(4)...)
+	_, err := api.CreateGateway.Do(t.Context(), client, api.Gateway{Gateway: "slow", Host: relay.Host(),
+		Port: relay.Port(), Limits: &api.Limits{PerDay: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().UTC()
+	clock := func(in time.Duration) string { return now.Add(in).Format("15:04") }
+	closed := &api.CampaignWindow{From: clock(2 * time.Hour), Until: clock(4 * time.Hour)}
+	theirs := *closed
+	theirs.Of = "recipient"
+	for id, change := range map[string]func(c *api.Campaign){
+		"window": func(c *api.Campaign) { c.Window = closed },
+		"theirs": func(c *api.Campaign) { c.Window = &theirs },
+		"rate":   func(c *api.Campaign) { c.Rate = 0.01 },
+		"limit":  func(c *api.Campaign) { c.Gateway = "slow" },
+		"test": func(c *api.Campaign) {
+			c.Variants = []api.CampaignVariant{{Variant: "a"}, {Variant: "b"}}
+			c.Test = &api.CampaignTrial{Share: 0.5, Minimum: 1, Wait: "1h"}
+		},
+	} {
+		draft(t, client, id, "weekly", change)
+		sendNow(t, client, id)
+	}
+	for id, want := range map[string]struct {
+		words string
+		least time.Duration // until it goes on, from now
+	}{"window": {"window is closed", 90 * time.Minute}, "theirs": {"windows of the recipients", 90 * time.Minute},
+		"rate": {"its rate", 30 * time.Second}, "limit": {"", time.Second},
+		"test": {"winner of the test", 50 * time.Minute}} {
+		if until := waitsFor(t, client, id, want.words); until == nil || until.Sub(now) < want.least {
+			t.Errorf("%s waits until %v, want at least %s", id, until, want.least)
+		}
+	}
+	if _, err := api.PauseCampaign.Do(t.Context(), client, "window"); err != nil {
+		t.Fatal(err)
+	}
+	if c, err := api.GetCampaign.Do(t.Context(), client, "window"); err != nil || c.Waits != nil {
+		t.Errorf("a paused campaign waits for %+v, %v", c.Waits, err)
+	}
+}
+
+// TestExcludedCampaignsCountUpToTheTurn: an excluded campaign begins while the other is being sent.
+func TestExcludedCampaignsCountUpToTheTurn(t *testing.T) {
+	t.Parallel()
+	relay := testsmtp.Start(t, testsmtp.Options{})
+	client, _ := startCampaigns(t, relay, nil)
+	all := many(24)
+	people(t, client, "weekly", all...)
+	people(t, client, "few", all[22:]...)
+	draft(t, client, "b", "few", nil)
+	draft(t, client, "a", "weekly", func(c *api.Campaign) { c.Rate, c.ExcludeCampaigns = 4, []string{"b"} })
+	sendNow(t, client, "a")
+	relay.Wait(1)
+	sendNow(t, client, "b")
+	reaches(t, client, "b", api.CampaignSent)
+	reaches(t, client, "a", api.CampaignSent)
+	mails := map[string]int{}
+	for _, m := range relay.Messages() {
+		mails[m.To[0]]++
+	}
+	for _, one := range all {
+		if mails[one] != 1 {
+			t.Errorf("%s got %d mails, want 1", one, mails[one])
+		}
+	}
+	if len(mails) != len(all) {
+		t.Error(fmt.Sprint(mails))
+	}
+}

@@ -1,0 +1,90 @@
+package newsletter
+
+import (
+	"context"
+	"time"
+
+	"github.com/postroom/postroom/api"
+)
+
+// waitShown is how long a run mails nobody before the campaign says what it waits for, and how far the time
+// may move until that is written again.
+const waitShown = 3 * time.Second
+
+// goes notes that a mail was tried, so that the run does not wait.
+func (w *walk) goes(now time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.went = now
+}
+
+// waits returns what the run waits for; nil: for nothing that this process knows of.
+func (w *walk) waits(now time.Time) *api.CampaignWait {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.why == "" || now.Sub(w.went) < waitShown || now.Sub(w.until) > waitShown {
+		return nil
+	}
+	return waitUntil(w.why, w.lifts, now)
+}
+
+func waitUntil(reason string, until, now time.Time) *api.CampaignWait {
+	wait := &api.CampaignWait{Reason: reason}
+	if until.After(now) {
+		until = until.UTC().Truncate(time.Second)
+		wait.Until = &until
+	}
+	return wait
+}
+
+// waitsFor returns what the people wait for who are still to be mailed: the winner of a test, or their
+// windows. Nil: some of them can be mailed now, or all were.
+func (one *campaign) waitsFor(again []time.Time, now time.Time) *api.CampaignWait {
+	var first time.Time
+	for _, at := range again {
+		if at.IsZero() || !at.After(now) {
+			return nil
+		}
+		if first.IsZero() || at.Before(first) {
+			first = at
+		}
+	}
+	switch {
+	case first.IsZero():
+		return nil
+	case !first.Equal(forWinner):
+		return waitUntil("the windows of the recipients are closed", first, now)
+	}
+	var decides time.Time
+	if t := trialOf(one.Campaign); t.metric != byHand && one.run().Tested != nil {
+		decides = one.run().Tested.Add(t.wait)
+	}
+	return waitUntil("the winner of the test is not decided", decides, now)
+}
+
+// showWait stores in the campaign what it waits for, or that it waits no longer. again is when the chunks are
+// walked again that are not done.
+func (c *keeper) showWait(ctx context.Context, one *campaign, w *walk, again []time.Time,
+	now time.Time) error {
+	wait, old := w.waits(now), one.Waits
+	if wait == nil {
+		wait = one.waitsFor(again, now)
+	}
+	if wait == old || wait != nil && old != nil && wait.Reason == old.Reason && near(wait.Until, old.Until) {
+		return nil
+	}
+	_, err := c.change(ctx, "", one.id, func(s *stored) error {
+		s.Version--
+		s.Waits = wait
+		return nil
+	})
+	return err
+}
+
+// near reports whether two times need not be told apart.
+func near(a, b *time.Time) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Sub(*b).Abs() <= waitShown
+}
