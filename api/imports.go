@@ -63,14 +63,15 @@ type SubscriberExportQuery struct {
 
 // ExportedSubscriber is a line of an export in JSONL, which an import reads.
 type ExportedSubscriber struct {
-	ID           string         `json:"id"`
-	Email        string         `json:"email"`
-	Name         string         `json:"name,omitempty"`
-	Locale       string         `json:"locale,omitempty"`
-	TZ           string         `json:"tz,omitempty"`
-	Tags         []string       `json:"tags,omitempty"`
-	Attributes   any            `json:"attributes,omitempty"`
-	Lists        []Subscription `json:"lists,omitempty"`
-	Suppressions []string       `json:"suppressions,omitempty"` // such as hard_bounce, or weekly:manual of a list
-	Created      time.Time      `json:"created"`
+	ID         string         `json:"id"`
+	Email      string         `json:"email"`
+	Name       string         `json:"name,omitempty"`
+	Locale     string         `json:"locale,omitempty"`
+	TZ         string         `json:"tz,omitempty"`
+	Tags       []string       `json:"tags,omitempty"`
+	Attributes any            `json:"attributes,omitempty"`
+	Lists      []Subscription `json:"lists,omitempty"`
+	// such as hard_bounce, or weekly:manual of a list
+	Suppressions []string  `json:"suppressions,omitempty"`
+	Created      time.Time `json:"created"`
 }

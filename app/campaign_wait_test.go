@@ -58,7 +58,8 @@ func TestACampaignSaysWhatItWaitsFor(t *testing.T) {
 	for id, want := range map[string]struct {
 		words string
 		least time.Duration // until it goes on, from now
-	}{"window": {"window is closed", 90 * time.Minute}, "theirs": {"windows of the recipients", 90 * time.Minute},
+	}{"window": {"window is closed", 90 * time.Minute}, "theirs": {"windows of the recipients",
+		90 * time.Minute},
 		"rate": {"its rate", 30 * time.Second}, "limit": {"", time.Second},
 		"test": {"winner of the test", 50 * time.Minute}} {
 		if until := waitsFor(t, client, id, want.words); until == nil || until.Sub(now) < want.least {

@@ -38,7 +38,8 @@ func TestAFormSurvivesTheEndOfTheSession(t *testing.T) {
 	v.sees("Your session ended")
 	login()
 	v.sees("It is not saved yet")
-	if name, text := value("[name=name]"), value("[name=text]"); name != "Spring sale" || text != "Everything must go" {
+	if name, text := value("[name=name]"), value("[name=text]"); name != "Spring sale" ||
+		text != "Everything must go" {
 		t.Errorf("after the login the form has %q and %q", name, text)
 	}
 

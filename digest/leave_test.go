@@ -132,7 +132,8 @@ func TestCategoriesWithoutAKindStayAfterLeaving(t *testing.T) {
 	}
 	b.settle(t) // what waited is dropped
 	one, err := b.Reader(t.Context(), "", api.DigestAccount{}, "ann")
-	if err != nil || len(one.Choices) != 3 || one.Choices[0].Title != "Comment" || one.Choices[1].Title != "Like" ||
+	if err != nil || len(one.Choices) != 3 || one.Choices[0].Title != "Comment" ||
+		one.Choices[1].Title != "Like" ||
 		one.Choices[1].Preference.Mode != "off" {
 		t.Errorf("the page shows %+v, %v", one.Choices, err)
 	}

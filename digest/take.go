@@ -403,7 +403,8 @@ func (t *taking) decide(one *reader, category string, kinds map[string]*api.Dige
 var stateLetters = map[string]string{
 	waiting: "w", waiting + noAddress: "a",
 	atOnce:        "i",
-	dropped + off: "o", dropped + takenBack: "d", dropped + "suppressed": "s", dropped + left: "l", dropped + "erased": "e",
+	dropped + off: "o", dropped + takenBack: "d", dropped + "suppressed": "s", dropped + left: "l", dropped +
+		"erased": "e",
 }
 
 func letterOf(r api.DigestEventResult) string { return stateLetters[r.State+r.Reason] }

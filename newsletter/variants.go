@@ -348,7 +348,8 @@ func (f *faults) variants(in api.Campaign) {
 	if t.Metric != "" && !slices.Contains([]string{byClicks, byOpens, byHand}, t.Metric) {
 		f.add("test.metric", "must be clicks, opens or manual")
 	}
-	if d, err := schedule.ParseDuration(t.Wait); t.Wait != "" && (err != nil || d < time.Second || d > mostWait) {
+	if d, err := schedule.ParseDuration(t.Wait); t.Wait != "" && (err != nil || d < time.Second ||
+		d > mostWait) {
 		f.add("test.wait", "must be a duration from 1s to %s, such as 4h", mostWait)
 	}
 	if t.Minimum < 0 {

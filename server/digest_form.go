@@ -155,7 +155,8 @@ func chosen(c *digest.Choice, sent map[string][]string) (wrong []wrongField) {
 		}
 	}
 	if values := sent[digestWeekday]; values != nil { // one is empty, so that a form without days has the field
-		days := slices.DeleteFunc(strings.Split(strings.Join(values, ","), ","), func(day string) bool { return day == "" })
+		days := slices.DeleteFunc(strings.Split(strings.Join(values, ","), ","),
+			func(day string) bool { return day == "" })
 		switch {
 		case slices.ContainsFunc(days, func(day string) bool { return !slices.Contains(digestDays, day) }):
 			refuse(digestWeekday, "wrongWeekday")

@@ -16,7 +16,8 @@ func TestButtonsThatStopOrDeleteAsk(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	form := regexp.MustCompile(`action="[^"]*/(pause|off|delete|remove)"`)
-	apart := map[string]string{"campaign.html": "pause", "me.html": "remove"} // goes on at once; needs a password
+	// goes on at once; needs a password
+	apart := map[string]string{"campaign.html": "pause", "me.html": "remove"}
 	found := 0
 	for _, name := range files {
 		text, err := os.ReadFile(filepath.Join("templates", name))
@@ -29,7 +30,8 @@ func TestButtonsThatStopOrDeleteAsk(t *testing.T) {
 			if found++; apart[name] == verb {
 				continue
 			}
-			if bytes.LastIndex(before, []byte(`<details class="ask`)) <= bytes.LastIndex(before, []byte("</details>")) {
+			if bytes.LastIndex(before, []byte(`<details class="ask`)) <= bytes.LastIndex(before,
+				[]byte("</details>")) {
 				t.Errorf("%s: %s happens at one click", name, text[at[0]:at[1]])
 			}
 		}

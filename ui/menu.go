@@ -37,7 +37,8 @@ func (f frame) Menu() []menuGroup {
 		sending = append(sending, menuItem{"accounts", "/accounts", "Account"})
 	}
 	if f.Admin {
-		system = append(system, menuItem{"settings", "/settings", "Settings"}, menuItem{"tokens", "/tokens", "Tokens"},
+		system = append(system, menuItem{"settings", "/settings", "Settings"}, menuItem{"tokens", "/tokens",
+			"Tokens"},
 			menuItem{"people", "/people", "People"}, menuItem{"sessions", "/sessions", "Sessions"},
 			menuItem{"audit", "/audit", "Audit"})
 	}

@@ -31,7 +31,8 @@ func TestTheMenuIsTheSameOnEveryPage(t *testing.T) {
 		"somebody with an account": w.person("bob", api.RoleOperator, "default")} {
 		b.header.Set("Accept", "text/html")
 		want := b.get("/").menu(t)
-		for _, path := range []string{"/outbox", "/settings", "/people/nobody", "/messages/unknown", "/accounts/nobody",
+		for _, path := range []string{"/outbox", "/settings", "/people/nobody", "/messages/unknown",
+			"/accounts/nobody",
 			"/webhooks", "/lists/unknown", "/no/such/page", "/nothing", "/log?status=nonsense", "/docs",
 			"/docs/guide", "/docs/guide/nothing", "/playbooks"} {
 			p := b.get(path)

@@ -80,8 +80,9 @@ func (v messageView) Recipients() []api.RecipientStatus {
 	if len(all) <= shownRecipients {
 		return all
 	}
-	rank := map[string]int{"suppressed": 1, "queued": 2, "replaced": 3, "cancelled": 4, "sent": 5, "delivered": 5,
-		"opened": 5, "clicked": 5, "unsubscribed": 5}
+	rank := map[string]int{"suppressed": 1, "queued": 2, "replaced": 3, "cancelled": 4, "sent": 5,
+		"delivered": 5,
+		"opened":    5, "clicked": 5, "unsubscribed": 5}
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b api.RecipientStatus) int { return rank[a.Stands()] - rank[b.Stands()] })
 	return all[:shownRecipients]

@@ -158,7 +158,8 @@ func TestMessageThatCameBackIsRed(t *testing.T) {
 func TestABouncedRecipientIsNotGreen(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	id := w.submit(api.SubmitRequest{To: api.Addresses{{Address: "ann@example.com"}, {Address: "bob@example.com"},
+	id := w.submit(api.SubmitRequest{To: api.Addresses{{Address: "ann@example.com"},
+		{Address: "bob@example.com"},
 		{Address: "cy@example.com"}}})
 	w.deliver(id)
 	_, err := w.outbox.RecordFacts(t.Context(), []outbox.Fact{

@@ -61,14 +61,16 @@ func TestAViewerSeesTheStateWithoutTheForms(t *testing.T) {
 	forms := []string{"/accounts/new", "/campaigns/new", "/webhooks/new", "/gateways/new", "/templates/new",
 		"/digests/kinds/new", "/accounts/default/edit", "/cancel", "/cancel?account=default"}
 	for _, path := range forms {
-		if p := viewer.get(path); p.status != http.StatusForbidden || !strings.Contains(p.body, "You are a viewer") {
+		if p := viewer.get(path); p.status != http.StatusForbidden || !strings.Contains(p.body,
+			"You are a viewer") {
 			t.Errorf("a viewer gets %d from %s", p.status, path)
 		}
 		if p := operator.get(path); p.status != http.StatusOK {
 			t.Errorf("an operator gets %d from %s", p.status, path)
 		}
 	}
-	for _, path := range []string{"/accounts", "/campaigns", "/webhooks", "/gateways", "/templates", "/digests/kinds",
+	for _, path := range []string{"/accounts", "/campaigns", "/webhooks", "/gateways", "/templates",
+		"/digests/kinds",
 		"/accounts/default", "/outbox", "/outbox?state=failed", "/gateways/main"} {
 		p := viewer.get(path)
 		for _, link := range regexp.MustCompile(`href="([^"?]*)`).FindAllStringSubmatch(p.body, -1) {

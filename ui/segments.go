@@ -107,9 +107,11 @@ func (u audiencePages) showSegment(w http.ResponseWriter, r *http.Request, fille
 		return err
 	}
 	if filled == nil {
-		filled = url.Values{"name": {info.Name}, "rule": {string(info.Rule)}, "version": {strconv.Itoa(info.Version)}}
+		filled = url.Values{"name": {info.Name}, "rule": {string(info.Rule)},
+			"version": {strconv.Itoa(info.Version)}}
 	}
-	v := segmentView{SegmentInfo: info, Form: segmentForm(filled), Subscriber: strings.TrimSpace(r.URL.Query().Get("subscriber"))}
+	v := segmentView{SegmentInfo: info, Form: segmentForm(filled),
+		Subscriber: strings.TrimSpace(r.URL.Query().Get("subscriber"))}
 	status, err := v.Form.refuse(r, refused)
 	if err != nil {
 		return err

@@ -37,7 +37,8 @@ func TestARefusedSegmentKeepsItsInput(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
 	b := w.operator()
-	b.submitForm("/segments", url.Values{"name": {"Taken"}, "segment": {"taken"}, "rule": {`{"tag":"a"}`}}).has(t,
+	b.submitForm("/segments", url.Values{"name": {"Taken"}, "segment": {"taken"},
+		"rule": {`{"tag":"a"}`}}).has(t,
 		"was added.")
 	for name, tc := range map[string]struct{ id, rule, field string }{
 		"a rule that is not JSON": {"mine", `{"tag":`, "rule"},

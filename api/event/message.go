@@ -46,10 +46,11 @@ type Campaign struct {
 
 // Job is the position of an attempt among those of its message.
 type Job struct {
-	ID           string     `json:"id"`
-	AttemptsMade int        `json:"attemptsMade"` // this attempt included
-	Attempts     int        `json:"attempts"`     // in all
-	NextAttempt  *time.Time `json:"nextAttempt"`  // null when none will be made, as in messageFailed; the outbox has false
+	ID           string `json:"id"`
+	AttemptsMade int    `json:"attemptsMade"` // this attempt included
+	Attempts     int    `json:"attempts"`     // in all
+	// null when none will be made, as in messageFailed; the outbox has false
+	NextAttempt *time.Time `json:"nextAttempt"`
 }
 
 // Recipient is the state of one recipient.

@@ -95,25 +95,3 @@ func (p *Process) CPU() time.Duration {
 	system, _ := strconv.Atoi(fields[12])
 	return time.Duration(user+system) * time.Second / ticks
 }
-
-// Resident is the memory that the process has, and the most it had, in bytes; 0 without /proc.
-func (p *Process) Resident() (now, most int64) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
-	if err != nil {
-		return 0, 0
-	}
-	for line := range strings.Lines(string(raw)) {
-		f := strings.Fields(line)
-		if len(f) < 2 {
-			continue
-		}
-		kb, _ := strconv.ParseInt(f[1], 10, 64)
-		switch f[0] {
-		case "VmRSS:":
-			now = kb << 10
-		case "VmHWM:":
-			most = kb << 10
-		}
-	}
-	return now, most
-}

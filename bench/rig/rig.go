@@ -7,13 +7,10 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"maps"
-	"net"
 	"net/http"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -106,38 +103,6 @@ func (r *Rig) RestartRedis(ctx context.Context, more ...string) (err error) {
 	})
 }
 
-// Info reads a number of INFO.
-func (r *Rig) Info(ctx context.Context, section, name string) (int64, error) {
-	info, err := r.DB.InfoMap(ctx, section).Result()
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseInt(info[section][name], 10, 64)
-}
-
-// StartPostroom starts a Postroom on the Redis, waits until it is ready, and returns its address, which is
-// empty for a worker. It sends to the relay of this URL. Its data and its log are in the directory, under the
-// name of its role, or as more says. Close stops it.
-func (r *Rig) StartPostroom(role, relay string, more map[string]string) (*Process, string, error) {
-	set := map[string]string{
-		"redis.url": "unix://" + r.Socket, "token": Token, "secret": Secret, "smtp": relay,
-		"from": "Example Shop <shop@example.com>", "role": role, "data": filepath.Join(r.Dir, role),
-		"http.listen": "127.0.0.1:0", "log.level": "warn",
-	}
-	maps.Copy(set, more)
-	log := set["data"] + ".log"
-	p, out, err := Start(Command(set), log)
-	if err != nil {
-		return nil, "", err
-	}
-	r.OnClose(p.Stop)
-	address, err := Address(out)
-	if err != nil {
-		err = fmt.Errorf("postroom as %s did not start, see %s: %w", role, log, err)
-	}
-	return p, address, err
-}
-
 // Client returns a client of a Postroom that a Rig started. It keeps at most this many connections.
 func Client(url string, connections int, timeout time.Duration) *api.Client {
 	return ClientWith(url, Token, connections, timeout)
@@ -147,13 +112,4 @@ func Client(url string, connections int, timeout time.Duration) *api.Client {
 func ClientWith(url, token string, connections int, timeout time.Duration) *api.Client {
 	return api.NewClient(url, token, &http.Client{Timeout: timeout, Transport: &http.Transport{
 		MaxIdleConnsPerHost: connections, MaxConnsPerHost: connections}})
-}
-
-// FreeAddress returns an address of the loopback interface on which nothing listens.
-func FreeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }

@@ -70,7 +70,8 @@ func erasureFacts(e api.Erasure, now time.Time) grid {
 	}{
 		{"subscribers", p.Subscribers}, {"lists", p.Lists}, {"campaigns", p.Campaigns}, {"outbox", p.Outbox},
 		{"dead letters", p.DeadLetters}, {"messages", p.Messages}, {"events", p.Events},
-		{"documents", p.Documents}, {"digests", p.Digests}, {"deliveries", p.Deliveries}, {"suppressions", p.Suppressions},
+		{"documents", p.Documents}, {"digests", p.Digests}, {"deliveries", p.Deliveries}, {"suppressions",
+			p.Suppressions},
 	} {
 		g.add(place.name, strconv.Itoa(place.n))
 	}

@@ -28,7 +28,8 @@ func TestMaskLeavesOtherWordsWhole(t *testing.T) {
 			t.Errorf("%q in %q became %q", row.secret, row.text, got)
 		}
 	}
-	if got := message.Mask("it was secret1234 secret", []string{"secret", "secret1234"}); got != "it was *** ***" {
+	if got := message.Mask("it was secret1234 secret", []string{"secret",
+		"secret1234"}); got != "it was *** ***" {
 		t.Error(got)
 	}
 }

@@ -164,7 +164,8 @@ func (e *exporting) states(ctx context.Context, r *record) ([]api.Subscription, 
 }
 
 // exportColumns are the columns of an export before those of attributes.
-var exportColumns = []string{"id", "email", "name", "locale", "tz", "tags", "created", "lists", "suppressions"}
+var exportColumns = []string{"id", "email", "name", "locale", "tz", "tags", "created", "lists",
+	"suppressions"}
 
 func (e *exporting) csv(ctx context.Context) error {
 	columns, err := e.columns(ctx)

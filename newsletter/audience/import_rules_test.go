@@ -183,7 +183,8 @@ func TestExportComesBack(t *testing.T) {
 		for k := n; k < 300; k += 3 + n {
 			email := fmt.Sprintf("p%d@example.net", k)
 			_, err := b.Subscribe(t.Context(), "", api.SubscriberAccount{}, email, api.SubscribeRequest{
-				Consent: consent, Lists: []api.SubscriptionRequest{{ListID: list, State: []string{"subscribed", "pending"}[k%2]}}})
+				Consent: consent, Lists: []api.SubscriptionRequest{{ListID: list, State: []string{"subscribed",
+					"pending"}[k%2]}}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -208,7 +209,8 @@ func TestExportComesBack(t *testing.T) {
 		}
 		for _, to := range []*bench{b, other} {
 			for n := range 300 {
-				if _, err := to.Delete(t.Context(), "", api.SubscriberAccount{}, fmt.Sprintf("p%d@example.net", n)); err != nil {
+				if _, err := to.Delete(t.Context(), "", api.SubscriberAccount{}, fmt.Sprintf("p%d@example.net",
+					n)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -225,7 +227,8 @@ func TestExportComesBack(t *testing.T) {
 					t.Errorf("%s: the export as %s (-first +second):\n%s", format, format2, diff)
 				}
 			}
-			found, err := to.Suppressions.Check(t.Context(), suppression.Question{Account: "default", List: "weekly", Bulk: true,
+			found, err := to.Suppressions.Check(t.Context(), suppression.Question{Account: "default", List: "weekly",
+				Bulk:      true,
 				Addresses: []string{"p0@example.net", "p3@example.net"}})
 			if err != nil || found[0] == nil || found[1] != nil {
 				t.Errorf("%s: who left is mailed, or who did not is not: %v, %v", format, found, err)
@@ -281,7 +284,8 @@ func TestAnExportStopsTheSameMailElsewhere(t *testing.T) {
 		suppression.Entry{Address: "soon@a.example", Account: "default", Reason: suppression.Manual, Expires: soon},
 		suppression.Entry{Address: "spam@a.example", Account: "default", Reason: suppression.SpamReport},
 		suppression.Entry{Address: "everywhere@a.example", Reason: suppression.Manual},
-		suppression.Entry{Address: "weekly@a.example", Account: "default", List: "weekly", Reason: suppression.Unsubscribe},
+		suppression.Entry{Address: "weekly@a.example", Account: "default", List: "weekly",
+			Reason: suppression.Unsubscribe},
 	); err != nil {
 		t.Fatal(err)
 	}

@@ -143,7 +143,8 @@ func (c *column) stateOf(cell string) (State, error) {
 	}
 	switch {
 	case c.target == saysState:
-	case slices.Contains([]string{"false", "no", "n", "0", "off", "nein", "non", "never", "null", "none", "na"}, word),
+	case slices.Contains([]string{"false", "no", "n", "0", "off", "nein", "non", "never", "null", "none",
+		"na"}, word),
 		strings.Trim(word, "0") == "" && (c.target != saysSubscribed || word != ""):
 		return no, nil
 	case slices.Contains([]string{"true", "yes", "y", "1", "on", "x", "ja", "j", "oui"}, word),

@@ -54,7 +54,8 @@ func TestAFileThatSaysWhoUnsubscribedIsHonoured(t *testing.T) {
 			want := map[string]int{}
 			for at, line := range strings.Split(strings.TrimSpace(c.file), "\n") {
 				for _, state := range []string{"left", "pending", "subscribed", "bad"} {
-					if strings.Contains(line, state+"@") || strings.Contains(line, state+"2@") || strings.Contains(line, state+"3@") {
+					if strings.Contains(line, state+"@") || strings.Contains(line, state+"2@") || strings.Contains(line,
+						state+"3@") {
 						want[state]++
 					} else if state == "bad" && at == 0 {
 						continue
@@ -103,7 +104,8 @@ func TestAColumnThatMayTellWhoUnsubscribedIsAskedAbout(t *testing.T) {
 	}
 	got := b.bring(t, "email,Subscribed at,optin_ip,subscription_date,Unsubscribe URL,City\na@a.example,2024-01-01,,,https://a.example,Rome\n",
 		api.SubscriberImportOptions{})
-	if !slices.Equal(got.Ignored, []string{"Subscribed at", "optin_ip", "subscription_date", "Unsubscribe URL", "City"}) {
+	if !slices.Equal(got.Ignored, []string{"Subscribed at", "optin_ip", "subscription_date", "Unsubscribe URL",
+		"City"}) {
 		t.Errorf("%q", got.Ignored)
 	}
 }

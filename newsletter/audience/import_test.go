@@ -150,10 +150,12 @@ func TestLineEndsOfEverySystem(t *testing.T) {
 			t.Run(name+" "+charset, func(t *testing.T) {
 				t.Parallel()
 				b := setup(t)
-				lines := []string{"email,name,attributes.note", `ann@example.net,Jürgen,"a` + "\rb\nc\r\nd" + `"`, "nobody", "",
+				lines := []string{"email,name,attributes.note", `ann@example.net,Jürgen,"a` + "\rb\nc\r\nd" + `"`,
+					"nobody", "",
 					"eve@example.net,,"}
 				file := encode(strings.Join(lines, end) + end)
-				got, err := b.Imports.Run(t.Context(), "", iotest.OneByteReader(strings.NewReader(file)), api.SubscriberImportOptions{})
+				got, err := b.Imports.Run(t.Context(), "", iotest.OneByteReader(strings.NewReader(file)),
+					api.SubscriberImportOptions{})
 				if err != nil || got.Added != 2 || got.Bad != 1 || got.Errors[0].Line != 6 || got.Charset != charset ||
 					got.Bytes != int64(len(file)) {
 					t.Errorf("%+v, %v", got, err)
@@ -164,7 +166,8 @@ func TestLineEndsOfEverySystem(t *testing.T) {
 				}
 				file = encode(strings.ReplaceAll(people(0, 5000), "\n", end))
 				o := api.SubscriberImportOptions{ID: "broken"}
-				if _, err := b.Imports.Run(t.Context(), "", broken{strings.NewReader(file[:len(file)/2])}, o); err == nil {
+				if _, err := b.Imports.Run(t.Context(), "", broken{strings.NewReader(file[:len(file)/2])},
+					o); err == nil {
 					t.Fatal("a file that breaks off is no error")
 				}
 				if got := b.bring(t, file, o); got.Added != 5000 || got.Bytes != int64(len(file)) {
@@ -192,9 +195,11 @@ func wide(text string, order binary.AppendByteOrder) string {
 func TestAnEmptyFileIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	for _, file := range []string{"", "\uFEFF", "\n", "\r\n\r\n", "\uFEFF\r", "\xff\xfe", "\xff\xfe\r\x00\n\x00", "sep=;\n"} {
+	for _, file := range []string{"", "\uFEFF", "\n", "\r\n\r\n", "\uFEFF\r", "\xff\xfe",
+		"\xff\xfe\r\x00\n\x00", "sep=;\n"} {
 		for _, jsonl := range []bool{false, true} {
-			_, err := b.Imports.Run(t.Context(), "", strings.NewReader(file), api.SubscriberImportOptions{JSONL: jsonl})
+			_, err := b.Imports.Run(t.Context(), "", strings.NewReader(file),
+				api.SubscriberImportOptions{JSONL: jsonl})
 			if file == "sep=;\n" && jsonl {
 				continue
 			}
@@ -254,7 +259,8 @@ func TestTwoColumnsOfOneMeaningAreRefused(t *testing.T) {
 	} {
 		_, err := b.Imports.Run(t.Context(), "", strings.NewReader(c.headings+"\na@a.example,b@a.example,N\n"),
 			api.SubscriberImportOptions{Columns: c.columns})
-		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), fmt.Sprintf("%q and %q", c.first, c.second)) ||
+		if !fault.Is(err, fault.Invalid) || !strings.Contains(err.Error(), fmt.Sprintf("%q and %q", c.first,
+			c.second)) ||
 			!strings.Contains(err.Error(), "option columns") {
 			t.Errorf("%s: %v", c.headings, err)
 		}

@@ -32,7 +32,8 @@ func TestASubscriberOfAnEarlierVersionIsFoundByBothSpellings(t *testing.T) {
 	if _, err := s.claim(ctx, DefaultAccount, apartZoe, "", decimal(ordinal)); err != nil {
 		t.Fatal(err)
 	}
-	old := &record{version: 1, created: 1, updated: 1, email: apartZoe, name: "Zoe\u0308", tags: []string{"e\u0301t\u00e9"},
+	old := &record{version: 1, created: 1, updated: 1, email: apartZoe, name: "Zoe\u0308",
+		tags:       []string{"e\u0301t\u00e9"},
 		attributes: []byte(`{"city":"Zu` + "\u0308" + `rich"}`)}
 	if done, err := s.write(ctx, DefaultAccount, &change{ordinal: ordinal, new: old}); !done || err != nil {
 		t.Fatal(done, err)
@@ -43,7 +44,8 @@ func TestASubscriberOfAnEarlierVersionIsFoundByBothSpellings(t *testing.T) {
 			got.Attributes["city"] != "Z\u00fcrich" {
 			t.Errorf("%q: %+v, %v", name, got, err)
 		}
-		if _, created, err := s.Create(ctx, "", api.SubscriberRequest{Email: name, Upsert: true}); created || err != nil {
+		if _, created, err := s.Create(ctx, "", api.SubscriberRequest{Email: name, Upsert: true}); created ||
+			err != nil {
 			t.Errorf("%q is made again: %v", name, err)
 		}
 		page, err := s.Page(ctx, "", api.SubscriberQuery{Search: name, Tag: "e\u0301te\u0301"})

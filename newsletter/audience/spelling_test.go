@@ -26,7 +26,8 @@ func TestTwoSpellingsOfOneTextAreOneValue(t *testing.T) {
 	if again := b.bring(t, "email\n"+composed+"\n"+apart+"\n", o); again.Known != 1 || again.Repeated != 1 {
 		t.Errorf("again: %+v", again)
 	}
-	if export := b.export(t, "", "jsonl"); strings.Contains(export, "\u0308") || strings.Contains(export, "\u0301") {
+	if export := b.export(t, "", "jsonl"); strings.Contains(export, "\u0308") || strings.Contains(export,
+		"\u0301") {
 		t.Errorf("letters are stored apart from their marks: %s", export)
 	}
 	for _, rule := range []string{`{"attribute":"city","is":"Zu%srich"}`, `{"attribute":"city","in":["Zu%srich"]}`,

@@ -179,15 +179,13 @@ func (s *Store) Delete(ctx context.Context, bound string, r api.SuppressionRemov
 		return api.SuppressionRemoved{Deleted: removed}, asAsked(err)
 	}
 	answer := api.SuppressionRemoved{}
-	answer.Elsewhere, err = s.elsewhere(ctx, cmp.Or(r.Email, "postmaster@"+r.Domain), r.Email == "")
+	found, err := s.Lookup(ctx, "", cmp.Or(r.Email, "postmaster@"+r.Domain))
+	answer.Elsewhere = scopesOf(found, r.Email == "")
 	return answer, err
 }
 
-// elsewhere returns the scopes of all suppressions of an address, or of its domain alone.
-func (s *Store) elsewhere(ctx context.Context, address string, domain bool) (
-	[]api.SuppressionElsewhere, error) {
-	found, err := s.Lookup(ctx, "", address)
-	var all []api.SuppressionElsewhere
+// scopesOf returns the scopes of all suppressions of an address, or of its domain alone.
+func scopesOf(found api.SuppressionFound, domain bool) (all []api.SuppressionElsewhere) {
 	for _, row := range found.Suppressions {
 		if row.Expired || domain && row.Domain == "" {
 			continue
@@ -207,5 +205,5 @@ func (s *Store) elsewhere(ctx context.Context, address string, domain bool) (
 			all = append(all, one)
 		}
 	}
-	return all, err
+	return all
 }

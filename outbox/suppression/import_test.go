@@ -134,7 +134,8 @@ func TestAnEmptyFileIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, file := range []string{"", "\uFEFF", "\n \r\n\r", "sep=;\r\n"} {
-		if _, err := b.Import(t.Context(), "", strings.NewReader(file), api.SuppressionImportOptions{}); !fault.Is(err,
+		if _, err := b.Import(t.Context(), "", strings.NewReader(file),
+			api.SuppressionImportOptions{}); !fault.Is(err,
 			fault.Invalid) || !strings.Contains(err.Error(), "is empty") {
 			t.Errorf("%q: %v", file, err)
 		}

@@ -24,7 +24,8 @@ func TestEntriesOfAnEarlierVersionStopBothSpellings(t *testing.T) {
 	const apart, composed = "zoe\u0308@a.example", "zo\u00eb@a.example"
 	stopped := func(want bool) {
 		t.Helper()
-		found, err := s.Check(ctx, Question{Account: "shop", Addresses: []string{apart, composed, "ZOE\u0308@a.example"}})
+		found, err := s.Check(ctx, Question{Account: "shop", Addresses: []string{apart, composed,
+			"ZOE\u0308@a.example"}})
 		for n := range found {
 			if err != nil || (found[n] != nil) != want {
 				t.Errorf("%d: %+v, %v", n, found[n], err)
@@ -44,7 +45,8 @@ func TestEntriesOfAnEarlierVersionStopBothSpellings(t *testing.T) {
 			t.Errorf("%q is not listed: %+v, %v", address, page, err)
 		}
 	}
-	if done, err := s.Remove(ctx, Entry{Address: composed, Account: "shop", Reason: Manual}); !done || err != nil {
+	if done, err := s.Remove(ctx, Entry{Address: composed, Account: "shop", Reason: Manual}); !done ||
+		err != nil {
 		t.Errorf("it can't be removed: %v, %v", done, err)
 	}
 	stopped(false)

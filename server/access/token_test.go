@@ -167,7 +167,8 @@ func TestTokensAsEmailEngineListsThem(t *testing.T) {
 		tokens          map[string]string
 	}{
 		{"", `null`, map[string]string{free.ID: `null -`,
-			bound.ID: `"snd" {"ip":"` + here.String() + `","time":"` + start.Add(90*time.Second).Truncate(time.Minute).Format(time.RFC3339) + `"}`}},
+			bound.ID: `"snd" {"ip":"` + here.String() + `","time":"` +
+				start.Add(90*time.Second).Truncate(time.Minute).Format(time.RFC3339) + `"}`}},
 		{"snd", `"snd"`, map[string]string{bound.ID: `"snd" {"ip":"` + here.String() + `","time":"` +
 			start.Add(90*time.Second).Truncate(time.Minute).Format(time.RFC3339) + `"}`}},
 		{"other", `"other"`, map[string]string{}},
