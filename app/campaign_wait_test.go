@@ -102,3 +102,41 @@ func TestExcludedCampaignsCountUpToTheTurn(t *testing.T) {
 		t.Error(fmt.Sprint(mails))
 	}
 }
+
+// TestATemplateEditedInAPauseReachesTheRest: whoever has not got the mail gets the template as it is when the
+// campaign is resumed, as the preview shows it.
+func TestATemplateEditedInAPauseReachesTheRest(t *testing.T) {
+	t.Parallel()
+	relay := testsmtp.Start(t, testsmtp.Options{})
+	client, _ := startCampaigns(t, relay, nil)
+	people(t, client, "weekly", many(6)...)
+	made, err := api.CreateTemplate.Do(t.Context(), client, api.TemplateRequest{Name: "T",
+		TemplateDefinition: api.TemplateDefinition{Content: api.TemplateContent{Subject: "Old", HTML: letterHTML}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	draft(t, client, "c", "weekly", func(c *api.Campaign) {
+		c.Rate, c.CampaignContent = 1, api.CampaignContent{Template: made.ID}
+	})
+	sendNow(t, client, "c")
+	relay.Wait(1)
+	if _, err := api.PauseCampaign.Do(t.Context(), client, "c"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "what was under way is over", func() bool { return stats(t, client, "c").States.Sending == 0 })
+	old := len(relay.Messages())
+	if _, err := api.UpdateTemplate.Do(t.Context(), client, api.TemplatePatch{
+		Content: &api.TemplateContent{Subject: "New", HTML: letterHTML}}, made.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.ResumeCampaign.Do(t.Context(), client, "c"); err != nil {
+		t.Fatal(err)
+	}
+	reaches(t, client, "c", api.CampaignSent)
+	for i, m := range relay.Messages() {
+		want := map[bool]string{true: "Old", false: "New"}[i < old]
+		if !strings.Contains(string(m.Data), "Subject: "+want+"\r\n") {
+			t.Errorf("mail %d is not of the template %s", i, want)
+		}
+	}
+}

@@ -241,6 +241,13 @@ func (c *life) Resume(ctx context.Context, bound, id string) (api.CampaignRun, e
 	if err != nil {
 		return api.CampaignRun{}, err
 	}
+	if one.run() != nil && (one.State == api.CampaignPaused || one.State == api.CampaignHeld) &&
+		slices.ContainsFunc(contentsOf(one.Campaign), func(in api.Campaign) bool { return in.Template != "" }) {
+		// the template may have been edited; if it can't be used any more, the content stays as it was
+		if _, err := c.freeze(ctx, one); fault.Is(err, fault.Unavailable) {
+			return api.CampaignRun{}, err
+		}
+	}
 	return c.turn(ctx, bound, id, api.CampaignSending, "", "", "resume it", api.CampaignPaused, api.CampaignHeld)
 }
 
