@@ -20,7 +20,7 @@ func waitsFor(t *testing.T, client *api.Client, id, words string) *time.Time {
 			t.Fatal(err)
 		}
 		waits = stats(t, client, id).Waits
-		return c.Waits != nil && waits != nil && strings.Contains(waits.Reason, words)
+		return c.Waits != nil && waits != nil && waits.Until != nil && strings.Contains(waits.Reason, words)
 	})
 	return waits.Until
 }
