@@ -122,8 +122,11 @@ func (e Excess) Fault() *fault.Error {
 	}
 	f.Message += fmt.Sprintf(", and %d are used: there is no room for %d more", e.Used, e.More)
 	if e.Until.IsZero() {
-		f.Message += map[bool]string{false: " until some of its mail has gone out",
-			true: " until some of them were mailed or taken back"}[e.Quota == "events"]
+		if e.Quota == "events" {
+			f.Message += " until some of them are mailed or taken back"
+			return f
+		}
+		f.Message += " until some of its mail has gone out"
 		return f
 	}
 	details["until"] = e.Until.UTC().Format(time.RFC3339)
@@ -177,9 +180,9 @@ func (r *refusals) isNew(key [3]string) bool {
 	return true
 }
 
-// Room returns a function that checks a quota of what others count: all but those of messages. It
-// asks count what the account has and how much more it wants, only if there is a limit, and returns the fault
-// if there is no room.
+// Room returns a function that checks a quota of something that other packages count, such as templates or
+// subscribers. If the account has a limit, the function asks count how much it has and how much more it
+// wants, and returns the fault if there is no room.
 func Room(a *Accounts, quota string) func(ctx context.Context, account string,
 	count func() (used, more int, err error)) error {
 	return func(ctx context.Context, account string, count func() (used, more int, err error)) error {

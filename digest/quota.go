@@ -23,7 +23,7 @@ type tally struct {
 
 type counted struct {
 	n    int
-	till time.Time
+	till time.Time // the count is used until then
 }
 
 // mostCounted is how many accounts are remembered.

@@ -96,7 +96,7 @@ func (w *walk) opens(p audience.Person, now time.Time) time.Time {
 	return w.window.Next(now, zone)
 }
 
-// excludedRuns returns the runs that the campaigns have had by now whose recipients are left out.
+// excludedRuns returns all runs so far of the campaigns whose recipients are left out.
 func (c *keeper) excludedRuns(ctx context.Context, one *campaign) (runs []sendlog.Run, _ error) {
 	for _, id := range one.ExcludeCampaigns {
 		other, err := c.known(ctx, id)
