@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -194,7 +195,8 @@ func TestManyProcessesMakeOneChain(t *testing.T) {
 
 // TestVerifyingBesideWriters: entries that come meanwhile are no tampering.
 func TestVerifyingBesideWriters(t *testing.T) {
-	b := setup(t, Options{})
+	b := setup(t, Options{Max: chunk + 200})
+	b.fill(t, b.opts.Max)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	p := b.another(t)
@@ -215,35 +217,61 @@ func TestVerifyingBesideWriters(t *testing.T) {
 	wg.Wait()
 }
 
-// afterHead does something once, when the head of the log was read.
-type afterHead struct {
-	once sync.Once
-	do   func()
+// besides does something at a command of Redis, a few times.
+type besides struct {
+	at    func(cmd redis.Cmder) bool
+	times atomic.Int64
+	do    func()
 }
 
-func (h *afterHead) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (h *besides) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (h *afterHead) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (h *besides) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
 }
 
-func (h *afterHead) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (h *besides) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		if args := cmd.Args(); cmd.Name() == "hgetall" && args[1] == headKey() {
-			h.once.Do(h.do)
+		if h.at(cmd) && h.times.Add(-1) >= 0 {
+			h.do()
 		}
 		return err
 	}
 }
 
+// readsHead reports a read of the head of the log.
+func readsHead(cmd redis.Cmder) bool { return cmd.Name() == "hgetall" && cmd.Args()[1] == headKey() }
+
 // TestVerifyingBesideTheFirstWriter: the first entry of all that comes meanwhile is no tampering.
 func TestVerifyingBesideTheFirstWriter(t *testing.T) {
 	b := setup(t, Options{})
 	p := b.another(t)
-	b.db.Client().AddHook(&afterHead{do: func() { p.fill(t, 1) }})
+	h := &besides{at: readsHead, do: func() { p.fill(t, 1) }}
+	h.times.Store(1)
+	b.db.Client().AddHook(h)
 	if v := b.verified(t); !v.Intact || v.Entries != 0 {
 		t.Errorf("%+v", v)
+	}
+}
+
+// TestVerifyingBesideTrims: a log that is trimmed at each step of the verification is intact, as is one whose
+// every entry is replaced meanwhile.
+func TestVerifyingBesideTrims(t *testing.T) {
+	for name, step := range map[string]int{"a part": 20, "all": 300} {
+		t.Run(name, func(t *testing.T) {
+			b := setup(t, Options{Max: 100})
+			b.fill(t, 100)
+			p := b.another(t)
+			h := &besides{at: func(cmd redis.Cmder) bool { return readsHead(cmd) || cmd.Name() == "xrange" },
+				do: func() { p.fill(t, step) }}
+			h.times.Store(10)
+			b.db.Client().AddHook(h)
+			v := b.verified(t)
+			if !v.Intact || v.First < 2 || v.Entries != v.Head.Seq-v.First+1 {
+				t.Errorf("%+v", v)
+			}
+		})
 	}
 }
 

@@ -11,9 +11,8 @@ import (
 )
 
 const (
-	chunk    = 1000 // entries read with one round trip
-	maxOpen  = 100  // unfinished entries that are listed
-	verifies = 3    // tries, if the log is trimmed meanwhile
+	chunk   = 1000 // entries read with one round trip
+	maxOpen = 100  // unfinished entries that are listed
 )
 
 // Verify checks the whole log, and that it still has what this process knows of it. A known entry of Seq 0 is
@@ -27,27 +26,19 @@ func (l *Log) Verify(ctx context.Context, known api.AuditHead) (api.AuditVerifie
 		Unfinished: w.open, Problems: w.problems, Time: l.opts.Now().UTC()}, nil
 }
 
-// check walks the whole log. It begins again if the log is trimmed meanwhile.
-func (l *Log) check(ctx context.Context, known api.AuditHead) (w *walk, _ api.AuditHead, _ error) {
+// check walks the whole log.
+func (l *Log) check(ctx context.Context, known api.AuditHead) (*walk, api.AuditHead, error) {
+	begin, err := l.store.place(ctx, checkpointKey())
 	var head place
-	for range verifies {
-		begin, err := l.store.place(ctx, checkpointKey())
-		if err == nil {
-			head, err = l.store.place(ctx, headKey())
-		}
-		if err == nil {
-			w, err = l.walk(ctx, begin, head.AuditHead, known)
-		}
-		now := begin
-		if err == nil && len(w.problems) > 0 {
-			now, err = l.store.place(ctx, checkpointKey())
-		}
-		if err != nil {
-			return nil, api.AuditHead{}, redisdb.Failed(err, "audit: verify the log")
-		}
-		if now == begin {
-			break
-		}
+	if err == nil {
+		head, err = l.store.place(ctx, headKey())
+	}
+	var w *walk
+	if err == nil {
+		w, err = l.walk(ctx, begin, &head, known)
+	}
+	if err != nil {
+		return nil, api.AuditHead{}, redisdb.Failed(err, "audit: verify the log")
 	}
 	if known.Seq == 0 {
 		l.mu.Lock()
@@ -58,7 +49,7 @@ func (l *Log) check(ctx context.Context, known api.AuditHead) (w *walk, _ api.Au
 }
 
 // walk checks the entries from the checkpoint to the head. Those that are appended meanwhile are left alone.
-func (l *Log) walk(ctx context.Context, begin place, head, known api.AuditHead) (*walk, error) {
+func (l *Log) walk(ctx context.Context, begin place, head *place, known api.AuditHead) (*walk, error) {
 	l.mu.Lock()
 	own := l.known
 	l.mu.Unlock()
@@ -82,6 +73,12 @@ func (l *Log) walk(ctx context.Context, begin place, head, known api.AuditHead) 
 		if err != nil {
 			return nil, err
 		}
+		if trimmed, err := l.trimmed(ctx, w, head); err != nil {
+			return nil, err
+		} else if trimmed {
+			from = "(" + w.last.ID
+			continue
+		}
 		for _, s := range page {
 			if later(s.id, head.ID) {
 				now, err := l.store.place(ctx, headKey())
@@ -97,7 +94,7 @@ func (l *Log) walk(ctx context.Context, begin place, head, known api.AuditHead) 
 		}
 		done = done || len(page) < chunk
 	}
-	w.end(head)
+	w.end(head.AuditHead)
 	if len(w.problems) == 0 && known.Seq == 0 {
 		l.mu.Lock()
 		if w.last.Seq > l.known.Seq {
@@ -106,6 +103,21 @@ func (l *Log) walk(ctx context.Context, begin place, head, known api.AuditHead) 
 		l.mu.Unlock()
 	}
 	return w, nil
+}
+
+// trimmed reports whether the log was trimmed beyond what w has seen. Then w begins anew at the new
+// checkpoint, and head is read anew if it is gone.
+func (l *Log) trimmed(ctx context.Context, w *walk, head *place) (bool, error) {
+	now, err := l.store.place(ctx, checkpointKey())
+	if err != nil || now.Seq <= w.last.Seq {
+		return false, err
+	}
+	*w = walk{signer: w.signer, open: []int64{}, known: w.known, problems: w.problems}
+	w.begin(now)
+	if now.Seq > head.Seq {
+		*head, err = l.store.place(ctx, headKey())
+	}
+	return true, err
 }
 
 // later reports whether a position is after another.
