@@ -209,7 +209,7 @@ type Rate struct {
 	Name          string     `json:"name,omitempty" doc:"The gateway, address, lane, list, tag or domain"`
 	Other         bool       `json:"other,omitempty" doc:"The lists, tags or domains of a day after the first 200, together"`
 	Sent          int        `json:"sent" doc:"Accepted by a relay"`
-	Failed        int        `json:"failed" doc:"Given up by Postroom"`
+	Failed        int        `json:"failed" doc:"Given up by Postroom, and not replayed since"`
 	Suppressed    int        `json:"suppressed" doc:"Suppressed when it was to be sent"`
 	Delivered     int        `json:"delivered" doc:"Reported as delivered"`
 	Deferred      int        `json:"deferred" doc:"Reported as delayed"`

@@ -67,7 +67,7 @@ type OverviewBar struct {
 	Time     time.Time `json:"time" doc:"Begin of the step"`
 	Accepted int       `json:"accepted" doc:"Accepted by Postroom"`
 	Sent     int       `json:"sent" doc:"Accepted by a relay"`
-	Failed   int       `json:"failed" doc:"Given up by Postroom"`
+	Failed   int       `json:"failed" doc:"Given up by Postroom, and not replayed since"`
 	Bounced  int       `json:"bounced" doc:"Came back after a relay had accepted it"`
 }
 

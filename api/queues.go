@@ -82,7 +82,7 @@ type Counters struct {
 	Dead         int `json:"dead" doc:"Failed messages that can be replayed"`
 	QueuedHour   int `json:"queuedHour" doc:"Messages accepted in the last 60 minutes"`
 	SentHour     int `json:"sentHour" doc:"Messages sent in the last 60 minutes"`
-	FailedHour   int `json:"failedHour" doc:"Messages failed in the last 60 minutes"`
+	FailedHour   int `json:"failedHour" doc:"Messages failed in the last 60 minutes; a replayed one counts again only when it fails again"`
 	AttemptsHour int `json:"attemptsHour" doc:"Attempts made in the last 60 minutes"`
 	QueuedDay    int `json:"queuedDay" doc:"Messages accepted in the last 24 hours"`
 	SentDay      int `json:"sentDay" doc:"Messages sent in the last 24 hours"`

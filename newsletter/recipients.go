@@ -111,9 +111,9 @@ func (c *reports) someRecipients(ctx context.Context, one *campaign, run sendlog
 	for _, p := range people {
 		r := api.CampaignRecipient{Subscriber: subscriberID(p.Ordinal), State: stateNames[p.State], Run: run.Number,
 			QueueID: c.messageID(run.Campaign, run.Number, p.Ordinal, sent.Began), Attempts: p.Attempts,
-			Variant: one.nameOf(run.Number, p.Ordinal), Response: p.Why, Delivered: p.Bits[sendlog.Delivered],
-			Opened:  p.Bits[sendlog.Opened],
-			Clicked: p.Bits[sendlog.Clicked], Complained: p.Bits[sendlog.Complained], Left: p.Bits[sendlog.Left]}
+			Variant: one.nameOf(run.Number, p.Ordinal), Response: p.Why, Left: p.Bits[sendlog.Left],
+			Delivered: p.Bits[sendlog.Delivered], Opened: p.Bits[sendlog.Opened], Clicked: p.Bits[sendlog.Clicked],
+			Complained: p.Bits[sendlog.Complained]}
 		if !p.At.IsZero() {
 			r.Time = &p.At
 		}
@@ -144,9 +144,7 @@ func (c *reports) ExportRecipients(ctx context.Context, bound, id string, q api.
 	}
 	out := api.NewCSVWriter(w)
 	_ = out.Write([]string{"subscriber", "email", "state", "run", "variant", "queueId", "messageId", "attempts",
-		"time",
-		"response",
-		"delivered", "opened", "clicked", "complained", "left"}) // Flush has the error
+		"time", "response", "delivered", "opened", "clicked", "complained", "left"}) // Flush has the error
 	if run.Number > 0 {
 		_, err = c.eachRecipient(ctx, one, run, q, 0, func(r api.CampaignRecipient) bool {
 			at := ""
@@ -155,8 +153,7 @@ func (c *reports) ExportRecipients(ctx context.Context, bound, id string, q api.
 			}
 			err := out.Write([]string{r.Subscriber, r.Email, r.State, strconv.Itoa(r.Run), r.Variant,
 				r.QueueID, r.MessageID, strconv.Itoa(r.Attempts), at, r.Response, yes(r.Delivered),
-				yes(r.Opened), yes(r.Clicked), yes(r.Complained),
-				yes(r.Left)})
+				yes(r.Opened), yes(r.Clicked), yes(r.Complained), yes(r.Left)})
 			return err == nil
 		})
 	}

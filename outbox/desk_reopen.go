@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -188,7 +189,8 @@ func (d *Desk) reopenArgs(ctx context.Context, before row, o reopening, now time
 	if err != nil {
 		return after, args, err
 	}
-	after.status, args.Events = events.remember(after.status), events.lines
+	after.status, args.Event = events.remember(after.status), events.lines[0]
+	args.Undone = strings.Join(before.undone(now), "\n")
 	args.Status, err = d.jsons.pack(after.id, after.status)
 	if err == nil && (len(o.to) > 0 || o.account != "") {
 		args.Envelope, err = d.jsons.pack(after.id, after.envelope)

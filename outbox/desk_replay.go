@@ -52,7 +52,11 @@ func (d *Desk) replayEach(ctx context.Context, req api.ReplayRequest, c api.Corr
 		if r.state != stateFailed {
 			continue
 		}
-		args, err := d.replayArgs(ctx, r, replayOf(r, c, now), now, req.Bound)
+		o, args := replayOf(r, c, now), reopenArgs{}
+		err := d.checkReplay(ctx, r, o, req.Bound)
+		if err == nil {
+			_, args, err = d.reopenArgs(ctx, r, o, now)
+		}
 		if fault.Is(err, fault.Conflict) || fault.CodeOf(err) == "SenderNotAllowed" {
 			continue // all its recipients are suppressed, or the account may not send as its sender any more
 		}
@@ -87,16 +91,6 @@ func (d *Desk) replayEach(ctx context.Context, req api.ReplayRequest, c api.Corr
 	d.enqueue(ctx, woken...)
 	d.forget(ctx, former...)
 	return nil
-}
-
-// replayArgs is reopenArgs for a replay of many messages.
-func (d *Desk) replayArgs(ctx context.Context, r row, o reopening, now time.Time, bound bool) (reopenArgs,
-	error) {
-	if err := d.checkReplay(ctx, r, o, bound); err != nil {
-		return reopenArgs{}, err
-	}
-	_, args, err := d.reopenArgs(ctx, r, o, now)
-	return args, err
 }
 
 // selects reports whether a request selects a dead letter. IDs are not looked at.

@@ -85,46 +85,36 @@ type countedEvent struct {
 	} `json:"data"`
 }
 
+// plain are the columns of events that all count alike.
+var plain = map[event.Type]int{
+	event.MessageQueued: columnAccepted, event.MessageSent: columnSent, event.MessageFailed: columnFailed,
+	event.MessageSuppressed: columnSuppressed, event.MessageDelivered: columnDelivered,
+	event.MessageDeferred: columnDeferred, event.MessageComplaint: columnComplained,
+	event.ListUnsubscribe: columnUnsubscribed,
+}
+
 // column is the column of an event; -1: none.
 func (e *countedEvent) column() int {
-	if e.Data.Reason == event.Unproven {
-		return -1
-	}
-	switch e.Type {
-	case event.MessageQueued:
-		return columnAccepted
-	case event.MessageSent:
-		return columnSent
-	case event.MessageFailed:
-		return columnFailed
-	case event.MessageSuppressed:
-		return columnSuppressed
-	case event.MessageDelivered:
-		return columnDelivered
-	case event.MessageDeferred:
-		return columnDeferred
-	case event.MessageBounce:
-		switch {
-		case e.Data.BounceType == "hard", e.Data.Reason == event.Unconfirmed:
-			return columnHard
-		case e.Data.Reason == "blocked":
-			return columnBlocked
-		}
-		return columnSoft
-	case event.MessageComplaint:
-		return columnComplained
-	case event.ListUnsubscribe:
-		return columnUnsubscribed
-	case event.TrackOpen:
-		if e.Data.Bot {
-			return columnOpenedBots
-		}
+	at, ok := plain[e.Type]
+	switch bot := e.Data.Bot; {
+	case e.Data.Reason == event.Unproven:
+	case ok:
+		return at
+	case e.Type == event.TrackOpen && bot:
+		return columnOpenedBots
+	case e.Type == event.TrackOpen:
 		return columnOpened
-	case event.TrackClick:
-		if e.Data.Bot {
-			return columnClickedBots
-		}
+	case e.Type == event.TrackClick && bot:
+		return columnClickedBots
+	case e.Type == event.TrackClick:
 		return columnClicked
+	case e.Type != event.MessageBounce:
+	case e.Data.BounceType == "hard", e.Data.Reason == event.Unconfirmed:
+		return columnHard
+	case e.Data.Reason == "blocked":
+		return columnBlocked
+	default:
+		return columnSoft
 	}
 	return -1
 }
@@ -190,11 +180,15 @@ func (r *Counts) count(ctx context.Context, p int, former string, entries []redi
 func (r *Counts) tally(entries []redis.XMessage) (cells []string) {
 	sums, now := map[cell]*tallied{}, r.clock.Now()
 	events := map[[2]string]int{} // by account and type
+	var undone []string
 	for _, entry := range entries {
 		line, _ := entry.Values["e"].(string)
 		var e countedEvent
 		if json.Unmarshal([]byte(line), &e) != nil {
 			continue
+		}
+		if text, _ := entry.Values["u"].(string); text != "" {
+			undone = append(undone, strings.Split(text, "\n")...)
 		}
 		if e.Account != "" && e.Type != event.MessageQueued {
 			events[[2]string{e.Account, string(e.Type)}]++
@@ -206,6 +200,16 @@ func (r *Counts) tally(entries []redis.XMessage) (cells []string) {
 			e.add(sums, at, now)
 		}
 	}
+	cells = cellsOf(sums)
+	for e, n := range events {
+		cells = append(cells, fmt.Sprintf("#\t%s\t%s\t%d", e[0], e[1], n))
+	}
+	return append(cells, undone...) // they may take back what has just been added
+}
+
+// cellsOf returns counters as rates.lua takes them: sorted, so that among many tags of a batch the same ones
+// count apart in each account.
+func cellsOf(sums map[cell]*tallied) (cells []string) {
 	for c, sum := range sums {
 		last := columns - 1
 		for last > 0 && sum[last] == 0 {
@@ -215,11 +219,31 @@ func (r *Counts) tally(entries []redis.XMessage) (cells []string) {
 		cells = append(cells, fmt.Sprintf("%s\t%02d\t%s\t%s\t%s",
 			time.Unix(c.hour*3600, 0).UTC().Format(dayForm), c.hour%24, c.account, c.part, text))
 	}
-	for e, n := range events {
-		cells = append(cells, fmt.Sprintf("#\t%s\t%s\t%d", e[0], e[1], n))
-	}
-	slices.Sort(cells) // so that among many tags of a batch the same ones count apart in each account
+	slices.Sort(cells)
 	return cells
+}
+
+// undone returns the cells that take back the failures of a dead letter, which is replayed: it is counted by
+// what becomes of it. Those before an earlier replay were taken back then.
+func (r row) undone(now time.Time) []string {
+	sums := map[cell]*tallied{}
+	for _, past := range r.events() {
+		switch event.Type(past.Event) {
+		case event.MessageReplayed:
+			clear(sums)
+		case event.MessageFailed:
+			e := countedEvent{Account: r.envelope.Account, Time: past.Date}
+			e.Data.Message = r.envelope.about(r.id, r.lane, r.gateway, past.Recipients)
+			if a := past.Attempt; a != nil {
+				e.Data.Gateway, e.Data.LocalAddress = a.Gateway, a.Address
+			}
+			e.add(sums, columnFailed, now)
+		}
+	}
+	for _, sum := range sums {
+		sum[columnFailed] = -sum[columnFailed]
+	}
+	return cellsOf(sums)
 }
 
 // add adds an event about some recipients to the counters that it belongs to.

@@ -42,8 +42,7 @@ const (
 
 // ends are the events of EventsEnds.
 var ends = []event.Type{event.MessageFailed, event.MessageBounce, event.MessageComplaint,
-	event.ListUnsubscribe,
-	event.ListSubscribe}
+	event.ListUnsubscribe, event.ListSubscribe}
 
 // Quiet reports whether events of a type stay within Postroom. Those about mail of no campaign (nil) do not.
 func (c *CampaignMail) Quiet(kind event.Type) bool {

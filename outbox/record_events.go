@@ -117,8 +117,7 @@ func (c *changeEvents) add(kind event.Type, data any, which []int, attempt int, 
 	line, err := e.Line()
 	c.lines = append(c.lines, line)
 	c.past = append(c.past, pastEvent{ID: e.ID, Type: kind, At: redisdb.Millis(c.at), To: which,
-		Attempt: attempt,
-		Reason:  reason})
+		Attempt: attempt, Reason: reason})
 	return err
 }
 

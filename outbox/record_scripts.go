@@ -157,7 +157,7 @@ type (
 		Quotas, Partitions, Addressed                        string
 		KeepAddressed                                        int
 		Urgent                                               bool
-		Events                                               []string
+		Event, Undone                                        string
 	}
 	woken     struct{ Word, Epoch, First string }
 	sweepArgs struct {

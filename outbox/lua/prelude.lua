@@ -24,12 +24,17 @@ local function emit_all(first)
 end
 
 -- count adds one to a counter of the current minute: of all accounts and of this one. The minutes of an hour share a
--- hash, which lives a little longer than the longest window.
-local function count(now, at, name)
+-- hash, which lives a little longer than the longest window. With back, it takes back what it added at that time, if that
+-- is kept.
+local function count(now, at, name, back)
   local minute = math.floor(tonumber(now) / 60000)
   local all, field = prefix .. 'stats:' .. math.floor(minute / 60), name .. ':' .. at.lane .. ':' .. (minute % 60)
   for _, key in ipairs({all, all .. ':' .. at.account}) do
-    if redis.call('HINCRBY', key, field, 1) == 1 then redis.call('EXPIRE', key, 93600) end
+    if back then
+      if tonumber(redis.call('HGET', key, field) or 0) > 0 then redis.call('HINCRBY', key, field, -1) end
+    elseif redis.call('HINCRBY', key, field, 1) == 1 then
+      redis.call('EXPIRE', key, 93600)
+    end
   end
 end
 

@@ -29,14 +29,16 @@ for _, answer in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
 end
 if group['last-delivered-id'] ~= former then return MOVED end
 
--- add adds numbers to those of a field, and keeps a new field's key for so many days.
+-- add adds numbers to those of a field, and keeps a new field's key for so many days. Negative ones take back what is
+-- still there.
 local function add(key, field, numbers, days)
   local old, sums = redis.call('HGET', key, field), {}
-  for n in string.gmatch(numbers, '%d+') do sums[#sums + 1] = tonumber(n) end
+  if not old and string.find(numbers, '-', 1, true) then return end
+  for n in string.gmatch(numbers, '-?%d+') do sums[#sums + 1] = tonumber(n) end
   local i = 0
   for n in string.gmatch(old or '', '%d+') do
     i = i + 1
-    sums[i] = (sums[i] or 0) + tonumber(n)
+    sums[i] = math.max(0, (sums[i] or 0) + tonumber(n))
   end
   redis.call('HSET', key, field, table.concat(sums, ','))
   if not old then redis.call('EXPIRE', key, days * 86400) end
@@ -59,7 +61,7 @@ local function count(account, event, number)
 end
 
 local function add_cell(cell)
-  local day, hour, account, part, numbers = string.match(cell, '^(%d+)\t(%d+)\t([^\t]*)\t([^\t]*)\t([%d,]+)$')
+  local day, hour, account, part, numbers = string.match(cell, '^(%d+)\t(%d+)\t([^\t]*)\t([^\t]*)\t([%d,-]+)$')
   local of = account == '' and day or day .. ':' .. account
   local key = prefix .. 'rates:' .. of
   if string.match(part, '^[dlt]:') then

@@ -2,13 +2,15 @@
 --
 -- KEYS[1] message hash
 -- ARGV: id now state fence due attempts max gateway status scheduled urgent envelope account
--- ARGV: quotas partitions addressed keep_addressed events...
+-- ARGV: quotas partitions addressed keep_addressed event undone
 --   state, fence               as the caller read them
 --   status, envelope, account  '': unchanged
 --   scheduled                  time of the first attempt
 --   quotas, partitions         of a dead letter, as for accept.lua
 --   addressed, keep_addressed  of a changed envelope, as for accept.lua
 --   urgent                     1: it is tried even while the account is held
+--   event                      of a replay; '': none
+--   undone                     cells for rates.lua, which take the failure back
 -- Answer: OK epoch
 -- Answer: GONE
 -- Answer: ACTIVE
@@ -29,6 +31,7 @@ local at, to = where(id), 'waiting'
 local first = quotas ~= '' and over(quotas, partitions, account ~= '' and account or at.account, tonumber(at.size or 1), '', 1)
 if first then return OVER end
 if tonumber(due) > tonumber(now) then to = 'scheduled' end
+if status ~= '' then count(redis.call('ZSCORE', clocks.failed, id), at, 'failed', true) end -- it is counted again if it fails again
 if envelope ~= '' then
   redis.call('SET', envelope_key(id), envelope)
   redis.call('HDEL', KEYS[1], 'v') -- it was about the former recipients
@@ -51,5 +54,5 @@ if status ~= '' then -- a replay: limits count from here
   redis.call('SET', status_key(id), status)
 end
 local epoch = wake(id, now)
-emit_all(events)
+if event ~= '' then redis.call('XADD', prefix .. 'events', '*', 'e', event, 'u', undone) end
 return OK

@@ -3,7 +3,9 @@ package alerts
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
@@ -62,17 +64,11 @@ func (o *Overview) count(ctx context.Context, out *api.Overview) error {
 
 // add adds the numbers of a step to those of the period.
 func add(sum *api.Rate, r api.Rate) {
-	for _, n := range []struct {
-		to *int
-		by int
-	}{
-		{&sum.Accepted, r.Accepted}, {&sum.Sent, r.Sent}, {&sum.Failed, r.Failed},
-		{&sum.Suppressed, r.Suppressed}, {&sum.Delivered, r.Delivered}, {&sum.Deferred, r.Deferred},
-		{&sum.Hard, r.Hard}, {&sum.Soft, r.Soft}, {&sum.Blocked, r.Blocked}, {&sum.Complained, r.Complained},
-		{&sum.Unsubscribed, r.Unsubscribed}, {&sum.Opened, r.Opened}, {&sum.Clicked, r.Clicked},
-		{&sum.OpenedBots, r.OpenedBots}, {&sum.ClickedBots, r.ClickedBots},
-	} {
-		*n.to += n.by
+	to, by := reflect.ValueOf(sum).Elem(), reflect.ValueOf(r)
+	for i := range to.NumField() {
+		if n := to.Field(i); n.CanInt() {
+			n.SetInt(n.Int() + by.Field(i).Int())
+		}
 	}
 }
 
@@ -193,7 +189,7 @@ func say(f *api.OverviewFlow, now, last time.Time, paused []string) {
 	switch {
 	case len(paused) > 0:
 		f.State = api.FlowPaused
-		f.Sentence = fmt.Sprintf("Sending is paused (%s mail): %s.", join(paused), waiting(due))
+		f.Sentence = fmt.Sprintf("Sending is paused (%s mail): %s.", strings.Join(paused, " and "), waiting(due))
 	case f.Paused > 0:
 		f.State, f.Sentence = api.FlowPaused, fmt.Sprintf("Sending is paused: %s.", waiting(due))
 	case waits >= late:
@@ -226,11 +222,4 @@ func waiting(n int) string {
 		return "1 message that is due waits"
 	}
 	return fmt.Sprintf("%d messages that are due wait", n)
-}
-
-func join(words []string) string {
-	if len(words) == 2 {
-		return words[0] + " and " + words[1]
-	}
-	return words[0]
 }
