@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
@@ -32,7 +33,7 @@ func (o *Overview) sayStuck(
 		f.Sentence = fmt.Sprintf("Mail of these accounts is stuck: %s. No relay takes it, and %s.", some(ids), wait)
 	}
 	if len(paused) > 0 {
-		f.Sentence += fmt.Sprintf(" Sending is paused, too (%s mail).", join(paused))
+		f.Sentence += fmt.Sprintf(" Sending is paused, too (%s mail).", strings.Join(paused, " and "))
 	}
 	return nil
 }
