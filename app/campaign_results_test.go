@@ -119,6 +119,44 @@ func becomes(t *testing.T, client *api.Client, run int, address, state string) a
 	return r
 }
 
+// TestRowsCountTheAttemptsBeforeAReplay: docs/campaigns.md has all attempts in a row. A replay gives the
+// message all its attempts again, but it does not undo those that were made.
+func TestRowsCountTheAttemptsBeforeAReplay(t *testing.T) {
+	t.Parallel()
+	relay := moodyRelay(t)
+	client, _ := startCampaigns(t, relay.Server, nil)
+	people(t, client, "weekly", "a@example.net", "b@example.net")
+	for _, to := range []string{"a@example.net", "b@example.net"} {
+		relay.answers(to, "451 4.3.2 later", "451 4.3.2 later", "554 5.7.1 not now")
+	}
+	draft(t, client, "c1", "weekly", nil)
+	sendNow(t, client, "c1")
+	reaches(t, client, "c1", api.CampaignSent)
+	rows := map[string]api.CampaignRecipient{}
+	for _, to := range []string{"a@example.net", "b@example.net"} {
+		if rows[to] = becomes(t, client, 1, to, "failed"); rows[to].Attempts != 3 {
+			t.Errorf("failed: %+v", rows[to])
+		}
+	}
+	relay.answers("a@example.net", "451 4.3.2 later")
+	relay.answers("b@example.net", slices.Repeat([]string{"451 4.3.2 later"}, 100)...)
+	for _, r := range rows {
+		if _, err := api.ReplayDeadLetter.Do(t.Context(), client, api.Corrections{}, r.QueueID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a := becomes(t, client, 1, "a@example.net", "sent"); a.Attempts != 5 {
+		t.Errorf("sent by the second attempt after the replay: %+v", a)
+	}
+	eventually(t, "b was tried again", func() bool {
+		b := recipients(t, client, "c1", api.CampaignRecipientQuery{})["b@example.net"]
+		if b.State == "deferred" && b.Attempts < 3 {
+			t.Errorf("deferred after the replay: %+v", b)
+		}
+		return b.State == "deferred" && b.Attempts != 3
+	})
+}
+
 // TestAReplayedDeadLetterIsSentOnce: a replay makes the recipient sent, a resend leaves that recipient out,
 // and after a resend there is no replay.
 func TestAReplayedDeadLetterIsSentOnce(t *testing.T) {

@@ -42,6 +42,7 @@
 //   - <log>:sheets (sorted set): sheets by the end of their lease. <log>:sheet:<n> (string): their people.
 //   - <log>:owed (set): deferred people whose message the outbox may not have.
 //   - <log>:why (hash): the last reply about those that did not end well.
+//   - <log>:earlier (hash): by offset, the attempts before the replay of a message.
 //   - <log>:tried (string): 40 bits of each person: the time of the last attempt, and how many there were.
 //   - <log>:<bit> (string): one bit of each person. See [Bit].
 //   - send-gate:<campaign>.<run> (string), under each of the 16 prefixes: whether people may be marked.

@@ -105,7 +105,7 @@ func (l *Log) Forget(ctx context.Context, r Run, end uint32) error {
 	for chunk := range Chunks(end) {
 		key := logKey(r, chunk)
 		keys := []string{key, key + ":counts", key + ":sheets", key + ":owed", key + ":why", key + ":tried",
-			key + ":groups"}
+			key + ":earlier", key + ":groups"}
 		for _, b := range bits {
 			keys = append(keys, key+":"+string(b))
 		}
@@ -132,9 +132,11 @@ func (l *Log) Ended(ctx context.Context, r Run, chunk int, m Move) error {
 	return err
 }
 
-// Reopened makes a person deferred again whose dead letter is being replayed.
+// Reopened makes a person deferred again whose dead letter is being replayed. Later moves count attempts from
+// 1; they come on top of those so far.
 func (l *Log) Reopened(ctx context.Context, r Run, chunk, offset int) error {
-	_, err := l.settle(ctx, r, chunk, "", letters([]State{Failed, Bounced}), Move{Offset: offset, To: Deferred})
+	_, err := l.settle(ctx, r, chunk, "", letters([]State{Failed, Bounced}),
+		Move{Offset: offset, To: Deferred, Attempts: anew})
 	return err
 }
 

@@ -254,12 +254,12 @@ type Move struct {
 	To     State
 	Why    string // the last reply, of those that did not end well; empty: none is kept
 
-	Attempts int       // made; 0: as before, [OneMore]: one more than before
+	Attempts int       // made, or since a replay; 0: as before, [OneMore]: one more than before
 	At       time.Time // time of the last attempt; zero: now
 }
 
-// OneMore is the Attempts of a move after one more attempt.
-const OneMore = -1
+// OneMore is the Attempts of a move after one more attempt, anew that of a replay.
+const OneMore, anew = -1, -2
 
 // mostReplies is how many replies are kept of a chunk: a campaign to 10 million keeps 100,000 at least.
 const mostReplies = 6400

@@ -269,3 +269,39 @@ func TestToSettleNobodyAsksNothing(t *testing.T) {
 		t.Errorf("%v, %v", people, err)
 	}
 }
+
+// TestAttemptsGoOnAfterAReplay: a message that is replayed counts its attempts from 1 again, and the person's
+// go on, also if the events of the replay are applied once more.
+func TestAttemptsGoOnAfterAReplay(t *testing.T) {
+	t.Parallel()
+	b := opened(t)
+	s := b.sheet(t, 7)
+	b.put(t, s, 7, Deferred)
+	ended := func(m Move) func() {
+		m.Offset = 7
+		return func() { do(t, b.Ended(t.Context(), run5, chunk3, m)) }
+	}
+	reopened := func() { do(t, b.Reopened(t.Context(), run5, chunk3, 7)) }
+	for i, row := range []struct {
+		do   func()
+		want int
+	}{
+		{ended(Move{To: Deferred, Attempts: 2}), 2},
+		{ended(Move{To: Failed, Attempts: OneMore}), 3},
+		{reopened, 3},
+		{ended(Move{To: Deferred, Attempts: 1}), 4},
+		{reopened, 4},
+		{ended(Move{To: Deferred, Attempts: 1}), 4},
+		{ended(Move{To: Deferred, Attempts: 2}), 5},
+		{ended(Move{To: Failed, Attempts: OneMore}), 6},
+		{reopened, 6},
+		{ended(Move{To: Deferred, Attempts: 1}), 7},
+		{ended(Move{To: Sent, Attempts: OneMore}), 8},
+	} {
+		row.do()
+		people, err := b.People(t.Context(), run5, chunk3, []int{7})
+		if do(t, err); people[0].Attempts != row.want {
+			t.Errorf("step %d: %d attempts, want %d", i, people[0].Attempts, row.want)
+		}
+	}
+}

@@ -6,6 +6,7 @@
 -- Answer: OK
 -- Atomic because counters and bits must agree.
 redis.call('HDEL', KEYS[1] .. ':why', offset)
+redis.call('HDEL', KEYS[1] .. ':earlier', offset)
 redis.call('BITFIELD', KEYS[1] .. ':tried', 'SET', 'u40', '#' .. offset, 0)
 local counts = KEYS[1] .. ':counts'
 for i = bits, #ARGV, 2 do

@@ -33,10 +33,12 @@ local function change(log, offset, new, allowed)
 end
 
 -- note_attempt notes the number of attempts for a person (-1: one more than before) in 8 bits, and the time of the last
--- one in 32 bits of seconds.
+-- one in 32 bits of seconds. -2: further numbers are of a replay, and count from 1 again.
 local function note_attempt(log, offset, ms, attempts)
   local key, place = log .. ':tried', '#' .. offset
-  if attempts < 0 then attempts = redis.call('BITFIELD', key, 'GET', 'u40', place)[1] % 256 + 1 end
+  local made = attempts < 0 and redis.call('BITFIELD', key, 'GET', 'u40', place)[1] % 256
+  if attempts == -2 then return redis.call('HSET', log .. ':earlier', offset, made) end
+  attempts = made and made + 1 or attempts + (redis.call('HGET', log .. ':earlier', offset) or 0)
   redis.call('BITFIELD', key, 'SET', 'u40', place, string.format('%.0f', math.floor(ms / 1000) * 256 + math.min(attempts, 255)))
 end
 

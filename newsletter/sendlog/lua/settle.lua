@@ -5,7 +5,7 @@
 --   sheet  of the people; '': any. If it has ended, another worker may have them: only sent is still true
 --   keep   most replies that are kept of a chunk
 --   moves  offset, state, letters of the states before, a reply ('': none), attempts made (0: as before, -1: one
---          more) and the time of the last attempt in Unix milliseconds, in turns
+--          more, -2: see note_attempt) and the time of the last attempt in Unix milliseconds, in turns
 -- Answer: OK changed
 --   changed  for each, 1 if its state was changed
 -- Atomic because counters and states must agree.
