@@ -192,7 +192,7 @@ type visitor struct {
 	base string
 	ctx  context.Context
 
-	refusals atomic.Bool // the console may tell of answers with the status 400: a form was refused
+	refusals atomic.Bool // the console may tell of answers with the statuses 400 and 503: they are wanted
 
 	mu         sync.Mutex
 	complaints []string
@@ -299,7 +299,8 @@ func (v *visitor) listen() {
 			if err != nil {
 				return
 			}
-			if v.refusals.Load() && strings.Contains(m.String(), "status of 400") {
+			if text := m.String(); v.refusals.Load() &&
+				(strings.Contains(text, "status of 400") || strings.Contains(text, "status of 503")) {
 				continue
 			}
 			if m.IsException() || m.Type == "error" || m.Type == "warning" || m.Source == "security" {

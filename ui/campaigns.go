@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -204,19 +205,12 @@ func (u campaignPages) ran(w http.ResponseWriter, r *http.Request, run api.Campa
 	return done(w, r, at, "The campaign is %s.", run.State)
 }
 
-func (u campaignPages) pauseCampaign(w http.ResponseWriter, r *http.Request) error {
-	run, err := u.Campaigns.Pause(r.Context(), boundTo(r), r.PathValue("id"))
-	return u.ran(w, r, run, err)
-}
-
-func (u campaignPages) resumeCampaign(w http.ResponseWriter, r *http.Request) error {
-	run, err := u.Campaigns.Resume(r.Context(), boundTo(r), r.PathValue("id"))
-	return u.ran(w, r, run, err)
-}
-
-func (u campaignPages) cancelCampaign(w http.ResponseWriter, r *http.Request) error {
-	run, err := u.Campaigns.Cancel(r.Context(), boundTo(r), r.PathValue("id"))
-	return u.ran(w, r, run, err)
+// simply runs a verb of campaigns that needs no more than their id.
+func (u campaignPages) simply(verb func(context.Context, string, string) (api.CampaignRun, error)) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		run, err := verb(r.Context(), boundTo(r), r.PathValue("id"))
+		return u.ran(w, r, run, err)
+	}
 }
 
 func (u campaignPages) decideCampaign(w http.ResponseWriter, r *http.Request) error {
@@ -299,13 +293,8 @@ func (u campaignPages) archiveCampaign(w http.ResponseWriter, r *http.Request) e
 
 func (u campaignPages) deleteCampaign(w http.ResponseWriter, r *http.Request) error {
 	deleted, err := u.Campaigns.Delete(r.Context(), boundTo(r), r.PathValue("id"))
-	switch {
-	case err != nil:
-		return undone(w, r, campaignPath(r.PathValue("id")), err)
-	case !deleted:
-		return done(w, r, "/campaigns", "The campaign was gone already.")
-	}
-	return done(w, r, "/campaigns", "The campaign %s was deleted.", r.PathValue("id"))
+	return removed(w, r, campaignPath(r.PathValue("id")), "/campaigns", deleted, err,
+		"The campaign "+r.PathValue("id")+" was deleted.")
 }
 
 func (u campaignPages) copyCampaign(w http.ResponseWriter, r *http.Request) error {

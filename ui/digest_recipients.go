@@ -223,10 +223,8 @@ func (u digestPages) eraseRecipient(w http.ResponseWriter, r *http.Request) erro
 	}
 	made, err := u.Erasures.Start(r.Context(), boundTo(r), api.ErasureRequest{Email: one.Email,
 		Account: one.Account})
-	if err != nil {
-		return undone(w, r, digestPath("recipients", one.Account, id), err)
-	}
-	return done(w, r, "/erasures/"+url.PathEscape(made.ID), "The person is being erased.")
+	return told(w, r, digestPath("recipients", one.Account, id), "/erasures/"+url.PathEscape(made.ID), err,
+		"The person is being erased.")
 }
 
 // digestPreviewView is the page with the mail that a recipient would get now.

@@ -126,13 +126,8 @@ func (u webhookPages) changeEndpoint(w http.ResponseWriter, r *http.Request, id,
 
 func (u webhookPages) deleteEndpoint(w http.ResponseWriter, r *http.Request, id, _ string) error {
 	deleted, err := u.Webhooks.Delete(r.Context(), id)
-	switch {
-	case err != nil:
-		return undone(w, r, endpointPath(id), err)
-	case !deleted:
-		return done(w, r, "/webhooks", "The endpoint was gone already.")
-	}
-	return done(w, r, "/webhooks", "The endpoint was deleted. What waits for it ends as skipped.")
+	return removed(w, r, endpointPath(id), "/webhooks", deleted, err,
+		"The endpoint was deleted. Its pending deliveries will be skipped.")
 }
 
 // switchEndpoint switches an endpoint on or off. That of settings or an account is switched on again

@@ -33,10 +33,8 @@ func (u audiencePages) erase(w http.ResponseWriter, r *http.Request) error {
 	}
 	made, err := u.Erasures.Start(r.Context(), boundTo(r), api.ErasureRequest{Email: sub.Email,
 		Account: of.Account})
-	if err != nil {
-		return undone(w, r, subscriberPath(of.Account, id), err)
-	}
-	return done(w, r, "/erasures/"+url.PathEscape(made.ID), "The person is being erased.")
+	return told(w, r, subscriberPath(of.Account, id), "/erasures/"+url.PathEscape(made.ID), err,
+		"The person is being erased.")
 }
 
 func (u audiencePages) erasure(w http.ResponseWriter, r *http.Request) error {

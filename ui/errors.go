@@ -20,7 +20,7 @@ import (
 // answer runs a handler and shows its error or panic as a page.
 func (u *UI) answer(h handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r = r.WithContext(context.WithValue(r.Context(), grantKey{}, new(access.Grant)))
+		r = r.WithContext(context.WithValue(redisdb.Hurried(r.Context()), grantKey{}, new(access.Grant)))
 		defer func() {
 			switch p := recover(); p {
 			case nil:
@@ -44,6 +44,8 @@ type failure struct {
 	Message string
 	Fields  []fault.Field
 	Again   bool   // the same request may succeed soon
+	Redis   bool   // it is what is missing
+	Form    string // page of the form that was sent, and may be sent again; empty: none
 	Request string // id of the request in the log; empty: none
 }
 
@@ -58,8 +60,11 @@ func (u *UI) failed(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	view := failure{Status: api.StatusOf(f.Kind), Message: f.Message, Fields: f.Fields,
-		Again: f.Kind == fault.Unavailable && r.Method == http.MethodGet}
-	view.Heading = heading(f.Kind)
+		Again: f.Kind == fault.Unavailable && r.Method == http.MethodGet,
+		Redis: f.Code == "RedisAway", Heading: heading(f.Kind)}
+	if view.Redis && !view.Again {
+		view.Form = cameFrom(r)
+	}
 	id := w.Header().Get("X-Request-Id") // set by package server
 	switch f.Kind {
 	case fault.Internal:
@@ -83,16 +88,20 @@ func (u *UI) failed(w http.ResponseWriter, r *http.Request, err error) {
 // after the session ended.
 func nextOf(r *http.Request) string {
 	if r.Method != http.MethodGet {
-		next := "/"
-		if from, err := url.Parse(r.Referer()); err == nil && from.Host == r.Host {
-			next = local(from.RequestURI())
-		}
-		return "?ended=1&next=" + url.QueryEscape(next)
+		return "?ended=1&next=" + url.QueryEscape(cameFrom(r))
 	}
 	if r.URL.Path == "/" && r.URL.RawQuery == "" {
 		return ""
 	}
 	return "?next=" + url.QueryEscape(local(r.URL.RequestURI()))
+}
+
+// cameFrom returns the page of ours that sent a form, or "/".
+func cameFrom(r *http.Request) string {
+	if from, err := url.Parse(r.Referer()); err == nil && from.Host == r.Host {
+		return local(from.RequestURI())
+	}
+	return "/"
 }
 
 // wordsOf returns the public text of an error. An internal one has none.

@@ -120,12 +120,6 @@ func (f filter) Scans() bool { return f.Tag != "" || f.Search != "" }
 // Any reports whether the filter is not empty.
 func (f filter) Any() bool { return f != filter{} }
 
-// Narrow reports whether the filter has more than a state, which has its own buttons.
-func (f filter) Narrow() bool {
-	f.State = ""
-	return f.Any()
-}
-
 // With returns the filter with another state.
 func (f filter) With(s api.State) filter {
 	f.State = s

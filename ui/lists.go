@@ -125,10 +125,7 @@ func (u audiencePages) changeList(w http.ResponseWriter, r *http.Request) error 
 		Version: version, Name: text("name"), Description: text("description"), OptIn: text("optIn"),
 		Public: new(f.Has("public")), NoIndex: new(f.Has("noindex")), PendingRetention: text("pendingRetention"),
 		Confirmation: readListMail(f, "confirmation"), Welcome: readListMail(f, "welcome")})
-	if err != nil {
-		return undone(w, r, at, err)
-	}
-	return done(w, r, at, "Changed.")
+	return told(w, r, at, at, err, "Changed.")
 }
 
 // readVersion returns the version that a form was made of.
@@ -148,13 +145,8 @@ func readListMail(f url.Values, name string) *api.ListMail {
 
 func (u audiencePages) deleteList(w http.ResponseWriter, r *http.Request) error {
 	deleted, err := u.Audience.Lists.Delete(r.Context(), boundTo(r), r.PathValue("id"))
-	switch {
-	case err != nil:
-		return undone(w, r, "/lists", err)
-	case !deleted:
-		return done(w, r, "/lists", "The list was gone already.")
-	}
-	return done(w, r, "/lists", "The list %s was deleted. Its subscribers are still there.", r.PathValue("id"))
+	return removed(w, r, "/lists", "/lists", deleted, err,
+		"The list "+r.PathValue("id")+" was deleted. Its subscribers are still there.")
 }
 
 // audienceOf returns the account whose subscribers a page shows.

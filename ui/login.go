@@ -34,10 +34,13 @@ func (u loginPages) loginPage(w http.ResponseWriter, r *http.Request) error {
 	return u.showLogin(w, r, http.StatusOK, loginView{Next: next, Ended: r.URL.Query().Has("ended")})
 }
 
-// showLogin shows the form. Without Redis nobody can log in with a name.
+// showLogin shows the form. Without Redis nobody can log in.
 func (u loginPages) showLogin(w http.ResponseWriter, r *http.Request, status int, v loginView) error {
 	n, err := u.People.Count(r.Context())
-	v.People = err == nil && n > 0
+	if err != nil {
+		return err
+	}
+	v.People = n > 0
 	if u.opts.SignOn != nil {
 		v.SignOn = u.opts.SignOn.Name
 	}

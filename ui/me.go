@@ -56,10 +56,7 @@ func (u peoplePages) changed(w http.ResponseWriter, r *http.Request, err error, 
 	if err == nil {
 		err = u.Access.Renew(r.Context(), grantOf(r), time.Now())
 	}
-	if err != nil {
-		return undone(w, r, "/me", err)
-	}
-	return done(w, r, "/me", "%s", said)
+	return told(w, r, "/me", "/me", err, said)
 }
 
 func (u peoplePages) changePassword(w http.ResponseWriter, r *http.Request) error {

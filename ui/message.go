@@ -226,10 +226,8 @@ func (u *UI) cancel(w http.ResponseWriter, r *http.Request, id string) error {
 }
 
 func (u *UI) retry(w http.ResponseWriter, r *http.Request, id string) error {
-	if _, err := u.Outbox.Retry(r.Context(), id); err != nil {
-		return undone(w, r, messagePath(id), err)
-	}
-	return done(w, r, messagePath(id), "The message is due now.")
+	_, err := u.Outbox.Retry(r.Context(), id)
+	return told(w, r, messagePath(id), messagePath(id), err, "The message is due now.")
 }
 
 // reschedule changes the next attempt of a message, its maximum number of attempts, or both.
@@ -242,10 +240,8 @@ func (u *UI) reschedule(w http.ResponseWriter, r *http.Request, id string) error
 		return undone(w, r, messagePath(id), err)
 	}
 	p.Bound = boundTo(r) != ""
-	if _, err := u.Outbox.Patch(r.Context(), id, p); err != nil {
-		return undone(w, r, messagePath(id), err)
-	}
-	return done(w, r, messagePath(id), "The message has a new schedule.")
+	_, err = u.Outbox.Patch(r.Context(), id, p)
+	return told(w, r, messagePath(id), messagePath(id), err, "The message has a new schedule.")
 }
 
 // readPatch reads the form of a new schedule. Empty fields change nothing.

@@ -89,7 +89,5 @@ func (u loginPages) signOnRefused(w http.ResponseWriter, r *http.Request, next s
 
 // signOnCookie returns the cookie of a login that was begun. It is Lax: the issuer sends the browser back.
 func (u loginPages) signOnCookie(r *http.Request, value string, age int) *http.Cookie {
-	c := u.sessionCookie(r, value, age)
-	c.Name = access.CookieName(signOnCookie, clients.Of(r).TLS)
-	return c
+	return newCookie(r, access.CookieName(signOnCookie, clients.Of(r).TLS), value, age)
 }

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/server/clients"
 )
 
 //go:embed templates
@@ -162,17 +161,30 @@ func undone(w http.ResponseWriter, r *http.Request, to string, err error) error 
 	return redirectWith(w, r, to, flash{Text: sentence(err), Bad: true})
 }
 
+// told shows what came of an action: on the page to, or a refusal on the page at.
+func told(w http.ResponseWriter, r *http.Request, at, to string, err error, said string) error {
+	if err != nil {
+		return undone(w, r, at, err)
+	}
+	return done(w, r, to, "%s", said)
+}
+
+// removed is told for something that may have been deleted before.
+func removed(w http.ResponseWriter, r *http.Request, at, to string, deleted bool, err error,
+	said string) error {
+	if !deleted {
+		said = "It was gone already."
+	}
+	return told(w, r, at, to, err, said)
+}
+
 func redirectWith(w http.ResponseWriter, r *http.Request, to string, f flash) error {
 	f.Text = clip(f.Text, flashLimit)
 	raw, err := json.Marshal(f)
 	if err != nil {
 		return fmt.Errorf("write flash: %w", err)
 	}
-	http.SetCookie(w, &http.Cookie{
-		Name: flashCookie, Value: base64.RawURLEncoding.EncodeToString(raw), Path: "/", MaxAge: 60, HttpOnly: true,
-		Secure:   clients.Of(r).TLS,
-		SameSite: http.SameSiteLaxMode,
-	})
+	http.SetCookie(w, newCookie(r, flashCookie, base64.RawURLEncoding.EncodeToString(raw), 60))
 	return redirect(w, r, to)
 }
 
@@ -182,8 +194,7 @@ func takeFlash(w http.ResponseWriter, r *http.Request) *flash {
 	if err != nil {
 		return nil
 	}
-	http.SetCookie(w, &http.Cookie{Name: flashCookie, Path: "/", MaxAge: -1, HttpOnly: true,
-		Secure: clients.Of(r).TLS, SameSite: http.SameSiteLaxMode})
+	http.SetCookie(w, newCookie(r, flashCookie, "", -1))
 	var f flash
 	raw, err := base64.RawURLEncoding.DecodeString(cookie.Value)
 	if err != nil || json.Unmarshal(raw, &f) != nil || f.Text == "" {

@@ -1,13 +1,13 @@
 package ui
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/server/clients"
 )
 
 // peopleView is the data of the page of persons.
@@ -120,13 +120,7 @@ func (u peoplePages) linked(w http.ResponseWriter, r *http.Request, p api.Person
 	if err != nil {
 		return undone(w, r, "/people", err)
 	}
-	service := u.Settings.Current().ServiceURL
-	if service == "" {
-		service = "http://" + r.Host
-		if clients.Of(r).TLS {
-			service = "https://" + r.Host
-		}
-	}
+	service := cmp.Or(u.Settings.Current().ServiceURL, baseOf(r))
 	return u.show(w, r, http.StatusOK, "person", p.Person, personView{PersonInfo: p, Ends: ends,
 		Link: u.LinkURL(service, secret), Form: personChange(p)})
 }
@@ -172,11 +166,6 @@ func (u peoplePages) resetTOTP(w http.ResponseWriter, r *http.Request) error {
 
 func (u peoplePages) remove(w http.ResponseWriter, r *http.Request) error {
 	deleted, err := u.People.Delete(r.Context(), r.PathValue("id"))
-	switch {
-	case err != nil:
-		return undone(w, r, "/people", err)
-	case !deleted:
-		return done(w, r, "/people", "There was no such person.")
-	}
-	return done(w, r, "/people", "%s is deleted, and the sessions have ended.", r.PathValue("id"))
+	return removed(w, r, "/people", "/people", deleted, err,
+		r.PathValue("id")+" is deleted, and the sessions have ended.")
 }

@@ -7,8 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/postroom/postroom/server/clients"
 )
 
 // A browser keeps the filters of lists that somebody saved in it, in a cookie. Postroom stores none of them.
@@ -93,8 +91,7 @@ func (u loginPages) setSaved(w http.ResponseWriter, r *http.Request) error {
 	if len(all) > savedMost || len(value) > savedSize {
 		return wrongField("name", "does not fit: this browser has as many filters as it can keep. Delete one")
 	}
-	http.SetCookie(w, &http.Cookie{Name: savedCookie, Value: value, Path: "/", MaxAge: savedAge, HttpOnly: true,
-		Secure: clients.Of(r).TLS, SameSite: http.SameSiteLaxMode})
+	http.SetCookie(w, newCookie(r, savedCookie, value, savedAge))
 	return done(w, r, f.URL, "%s", said)
 }
 

@@ -180,19 +180,13 @@ func (u audiencePages) changeSegment(w http.ResponseWriter, r *http.Request) err
 
 func (u audiencePages) countSegment(w http.ResponseWriter, r *http.Request) error {
 	at := "/segments/" + url.PathEscape(r.PathValue("id"))
-	if _, err := u.Audience.Segments.StartCount(r.Context(), boundTo(r), r.PathValue("id")); err != nil {
-		return undone(w, r, at, err)
-	}
-	return done(w, r, at, "The subscribers are being counted. Load the page again to see how far it is.")
+	_, err := u.Audience.Segments.StartCount(r.Context(), boundTo(r), r.PathValue("id"))
+	return told(w, r, at, at, err,
+		"The subscribers are being counted. Load the page again to see how far it is.")
 }
 
 func (u audiencePages) deleteSegment(w http.ResponseWriter, r *http.Request) error {
 	deleted, err := u.Audience.Segments.Delete(r.Context(), boundTo(r), r.PathValue("id"))
-	switch {
-	case err != nil:
-		return undone(w, r, "/segments", err)
-	case !deleted:
-		return done(w, r, "/segments", "The segment was gone already.")
-	}
-	return done(w, r, "/segments", "The segment %s was deleted.", r.PathValue("id"))
+	return removed(w, r, "/segments", "/segments", deleted, err,
+		"The segment "+r.PathValue("id")+" was deleted.")
 }

@@ -161,14 +161,16 @@ func (u *UI) logout(w http.ResponseWriter, r *http.Request) error {
 	return redirect(w, r, "/login")
 }
 
-// sessionCookie returns the cookie of a session. It is Lax, not Strict, so that links in other sites lead to
-// their page. ownPage protects changes.
+// sessionCookie returns the cookie of a session.
 func (u *UI) sessionCookie(r *http.Request, value string, age int) *http.Cookie {
-	return &http.Cookie{
-		Name: access.SessionCookie(clients.Of(r).TLS), Value: value, Path: "/", MaxAge: age, HttpOnly: true,
-		Secure:   clients.Of(r).TLS,
-		SameSite: http.SameSiteLaxMode,
-	}
+	return newCookie(r, access.SessionCookie(clients.Of(r).TLS), value, age)
+}
+
+// newCookie returns a cookie for age seconds; -1 deletes it. It is Lax, not Strict, so that links in other
+// sites lead to their page. ownPage protects changes.
+func newCookie(r *http.Request, name, value string, age int) *http.Cookie {
+	return &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: age, HttpOnly: true,
+		Secure: clients.Of(r).TLS, SameSite: http.SameSiteLaxMode}
 }
 
 // sessionCookieOf returns the cookie of a session.

@@ -29,8 +29,6 @@ func (u *UI) status(w http.ResponseWriter, r *http.Request) error {
 	view.Alerts = alerts
 	if d, err := u.State.Durability(ctx); err == nil {
 		view.Durability = &d
-	}
-	if view.Durability != nil {
 		if view.Queues, err = (queuePages{u}).count(ctx); err != nil {
 			u.log.WarnContext(ctx, "queues not counted", "error", err)
 		}

@@ -179,10 +179,7 @@ func (u audiencePages) changeSubscriber(w http.ResponseWriter, r *http.Request) 
 	_, err = u.Audience.Update(r.Context(), boundTo(r), of, id, api.SubscriberPatch{Version: version,
 		Email: text("email"), Name: text("name"), Locale: text("locale"), TZ: text("tz"), Tags: &tags,
 		Attributes: attributes})
-	if err != nil {
-		return undone(w, r, at, err)
-	}
-	return done(w, r, at, "Changed.")
+	return told(w, r, at, at, err, "Changed.")
 }
 
 // readAttributes returns the change from old attributes to those of a form, in JSON.
@@ -258,11 +255,6 @@ func (u audiencePages) deleteSubscriber(w http.ResponseWriter, r *http.Request) 
 	}
 	back := address("/audience", values(map[string]string{"account": of.Account}))
 	deleted, err := u.Audience.Delete(r.Context(), boundTo(r), of, id)
-	switch {
-	case err != nil:
-		return undone(w, r, back, err)
-	case !deleted:
-		return done(w, r, back, "The subscriber was gone already.")
-	}
-	return done(w, r, back, "The subscriber was deleted. Suppressions of the address are still there.")
+	return removed(w, r, back, back, deleted, err,
+		"The subscriber was deleted. Suppressions of the address are still there.")
 }

@@ -2,11 +2,7 @@ package ui
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
-
-	"github.com/postroom/postroom/api/fault"
-	"github.com/postroom/postroom/server/clients"
 )
 
 // themes are the colours of the pages. System follows the browser.
@@ -39,17 +35,12 @@ func (u loginPages) setTheme(w http.ResponseWriter, r *http.Request) error {
 	}
 	theme := r.PostForm.Get("theme")
 	if !slices.Contains(themes, theme) {
-		return fault.InvalidFields([]fault.Field{{Key: "theme", Message: "is not system, light or dark"}})
+		return wrongField("theme", "is not system, light or dark")
 	}
-	cookie := &http.Cookie{Name: themeCookie, Value: theme, Path: "/", MaxAge: themeAge, HttpOnly: true,
-		Secure: clients.Of(r).TLS, SameSite: http.SameSiteLaxMode}
+	cookie := newCookie(r, themeCookie, theme, themeAge)
 	if theme == systemTheme {
 		cookie.MaxAge = -1
 	}
 	http.SetCookie(w, cookie)
-	back := "/"
-	if from, err := url.Parse(r.Referer()); err == nil {
-		back = local(from.RequestURI())
-	}
-	return redirect(w, r, back)
+	return redirect(w, r, cameFrom(r))
 }

@@ -162,11 +162,6 @@ func (u tokenPages) rotateToken(w http.ResponseWriter, r *http.Request) error {
 
 func (u tokenPages) deleteToken(w http.ResponseWriter, r *http.Request) error {
 	deleted, err := u.Access.Delete(r.Context(), r.PathValue("id"))
-	switch {
-	case err != nil:
-		return undone(w, r, "/tokens", err)
-	case !deleted:
-		return done(w, r, "/tokens", "The token was gone already.")
-	}
-	return done(w, r, "/tokens", "The token was deleted. It is refused within a second.")
+	return removed(w, r, "/tokens", "/tokens", deleted, err,
+		"The token was deleted. It is refused within a second.")
 }

@@ -180,8 +180,7 @@ func (u webhookPages) testEndpoint(w http.ResponseWriter, r *http.Request, id, _
 }
 
 func (u webhookPages) redeliver(w http.ResponseWriter, r *http.Request, id, delivery string) error {
-	if _, err := u.Webhooks.Redeliver(r.Context(), id, delivery); err != nil {
-		return undone(w, r, endpointPath(id), err)
-	}
-	return done(w, r, endpointPath(id), "The event is on its way to the endpoint again.")
+	_, err := u.Webhooks.Redeliver(r.Context(), id, delivery)
+	return told(w, r, endpointPath(id), endpointPath(id), err,
+		"The event is on its way to the endpoint again.")
 }

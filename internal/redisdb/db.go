@@ -84,6 +84,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	}
 	db.mode, db.address = t.mode, t.String()
 	db.client, db.blocking = t.client(o.PoolSize), t.client(blockingPoolSize)
+	db.client.AddHook(hurryHook{})
 	db.shared = newShared(db.client)
 	if err := db.greet(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())

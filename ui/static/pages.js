@@ -84,11 +84,12 @@ function busy(box) {
 
 const offline = document.getElementById("offline");
 
-// live asks for a box of the page again and again, while somebody can see it.
+// live asks for a box of the page again and again, while somebody can see it. The second failure in a row is shown: a single
+// one is soon over.
 async function live(box, last) {
   if (!document.hidden && !busy(box)) {
     try {
-      const answer = await fetch(box.dataset.live, { redirect: "manual", cache: "no-store" });
+      const answer = await fetch(box.dataset.live, { redirect: "manual", cache: "no-store", signal: AbortSignal.timeout(10000) });
       if (answer.type === "opaqueredirect") return location.reload(); // to the login
       if (answer.status === 404) return;
       if (!answer.ok) throw new Error(answer.status);
@@ -102,12 +103,13 @@ async function live(box, last) {
         if (focused) box.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus();
         last = html;
       }
-      offline.hidden = true;
+      box.dataset.failed = 0;
     } catch {
-      offline.hidden = false;
+      box.dataset.failed = +(box.dataset.failed ?? 0) + 1;
     }
+    offline.hidden = ![...document.querySelectorAll("[data-live]")].some((b) => b.dataset.failed > 1);
   }
-  setTimeout(live, box.dataset.every * 1000, box, last);
+  setTimeout(live, box.dataset.failed > 0 ? 1000 : box.dataset.every * 1000, box, last);
 }
 
 // further looks on where a search of the log had no time to fill its page, until it is full or the log ends. After that
