@@ -297,6 +297,42 @@ func TestRelaySeesNobodyWhoHasLeft(t *testing.T) {
 	}
 }
 
+// TestNoDotAfterLeaving: whoever leaves while a slow relay thinks about their address gets no mail, whatever
+// the mails beside it have learnt of the suppressions by then.
+func TestNoDotAfterLeaving(t *testing.T) {
+	t.Parallel()
+	const everybody = 40
+	odd := func(address string) bool {
+		var n int
+		_, err := fmt.Sscanf(address, "p%d@", &n)
+		return err == nil && n%2 == 1
+	}
+	var leaver atomic.Pointer[api.Client]
+	relay := testsmtp.Start(t, testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
+		if c.Verb == "RCPT" && odd(c.Arg) {
+			_, err := api.LeaveList.Do(t.Context(), leaver.Load(), api.SubscriberAccount{}, c.Arg, "weekly")
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		return testsmtp.Action{Delay: 20 * time.Millisecond}
+	}})
+	client, _ := startCampaigns(t, relay, nil)
+	leaver.Store(client)
+	people(t, client, "weekly", many(everybody)...)
+	draft(t, client, "c1", "weekly", nil)
+	sendNow(t, client, "c1")
+	st := reaches(t, client, "c1", api.CampaignSent)
+	if want := (api.CampaignStates{Sent: everybody / 2, Unsubscribed: everybody / 2}); st.States != want {
+		t.Errorf("%+v, want %+v", st.States, want)
+	}
+	for _, m := range relay.Messages() {
+		if odd(m.To[0]) {
+			t.Errorf("%s got the mail after leaving", m.To[0])
+		}
+	}
+}
+
 // TestVerbsAtTheSameMoment: a double click is no error, and begins one run.
 func TestVerbsAtTheSameMoment(t *testing.T) {
 	t.Parallel()

@@ -207,10 +207,11 @@ func (s *sheet) ask(ctx context.Context, version string, people []audience.Perso
 	return nil
 }
 
-// now returns a person as they are now, with the suppression that stops the mail, or nil. The person is read
+// look returns the person as they are now, with the suppression that stops the mail, or nil. The person is read
 // again if that was long ago, and asked about again if somebody was suppressed since. nil: it is not the
 // person's turn any more.
-func (s *sheet) now(ctx context.Context, ordinal uint32) (*audience.Person, *suppression.Entry, error) {
+func (m *marks) look(ctx context.Context) (*audience.Person, *suppression.Entry, error) {
+	s := m.s
 	version, err := s.c.suppressionVersion(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -229,7 +230,7 @@ func (s *sheet) now(ctx context.Context, ordinal uint32) (*audience.Person, *sup
 		}
 		s.read, s.asked = now, false
 	}
-	i := slices.IndexFunc(s.people, func(p audience.Person) bool { return p.Ordinal == ordinal })
+	i := slices.IndexFunc(s.people, func(p audience.Person) bool { return p.Ordinal == m.ordinal })
 	if i < 0 {
 		return nil, nil, nil
 	}
@@ -239,8 +240,8 @@ func (s *sheet) now(ctx context.Context, ordinal uint32) (*audience.Person, *sup
 	case s.version != version || !s.asked:
 		err = s.ask(ctx, version, s.people)
 	}
-	_, o := sendlog.ChunkOf(ordinal)
-	return &s.people[i], s.barred[o], err
+	m.version = version
+	return &s.people[i], s.barred[m.offset], err
 }
 
 // suppressionVersion returns the version of the suppressions; empty in a Cluster, which has none.

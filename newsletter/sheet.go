@@ -187,8 +187,10 @@ func (s *sheet) sendAll(ctx, work context.Context, people []uint32) {
 // again. Whose turn it is not any more is left for the next walk.
 func (s *sheet) send(ctx, work context.Context, ordinal uint32) {
 	had := s.w.places.take()
+	_, offset := sendlog.ChunkOf(ordinal)
 	for tried := s.c.opts.Now(); ; {
-		p, barred, err := s.now(work, ordinal)
+		m := &marks{s: s, ordinal: ordinal, offset: offset}
+		p, barred, err := m.look(work)
 		if err != nil {
 			s.c.log.WarnContext(ctx, "people not read; the sheet is given back", "campaign", s.w.c.id, "error", err)
 			s.stopped.Store(true)
@@ -203,8 +205,7 @@ func (s *sheet) send(ctx, work context.Context, ordinal uint32) {
 			s.w.places.keep(reserved{had: had})
 			return
 		}
-		m := &marks{s: s, ordinal: ordinal}
-		if _, m.offset = sendlog.ChunkOf(ordinal); !s.attempt(ctx, work, m, *p, &had, tried) {
+		if !s.attempt(ctx, work, m, *p, &had, tried) {
 			return
 		}
 	}
@@ -411,6 +412,7 @@ type marks struct {
 	s       *sheet
 	ordinal uint32
 	offset  int
+	version string // of the suppressions when the person was looked at
 	until   time.Time
 	barred  bool // the person left, or was suppressed, since the attempt began
 	stopped bool // the gate is shut, or the sheet is another's
@@ -422,7 +424,7 @@ func (m *marks) mark(ctx context.Context) error {
 	key := s.c.Suppressions.VersionKey()
 	for again := key == ""; ; again = true {
 		if again {
-			p, barred, err := s.now(ctx, m.ordinal)
+			p, barred, err := m.look(ctx)
 			if err != nil {
 				return err
 			}
@@ -431,10 +433,7 @@ func (m *marks) mark(ctx context.Context) error {
 				return errBarred
 			}
 		}
-		s.mu.Lock()
-		version := s.version
-		s.mu.Unlock()
-		answer, until, err := s.c.Log.Mark(ctx, s.Sheet, m.offset, key, version)
+		answer, until, err := s.c.Log.Mark(ctx, s.Sheet, m.offset, key, m.version)
 		if err != nil {
 			return err
 		}

@@ -71,12 +71,6 @@ func (p *Process) Stop() {
 	}
 }
 
-// Kill ends the process as a crash would.
-func (p *Process) Kill() {
-	_ = p.cmd.Process.Kill() // fails if it has ended already
-	<-p.ended
-}
-
 // ticks is the number of units of CPU time in a second of /proc, on every Linux.
 const ticks = 100
 

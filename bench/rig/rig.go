@@ -103,12 +103,7 @@ func (r *Rig) RestartRedis(ctx context.Context, more ...string) (err error) {
 	})
 }
 
-// Client returns a client of a Postroom that a Rig started. It keeps at most this many connections.
-func Client(url string, connections int, timeout time.Duration) *api.Client {
-	return ClientWith(url, Token, connections, timeout)
-}
-
-// ClientWith is Client with another token.
+// ClientWith returns a client of a Postroom that a Rig started. It keeps at most this many connections.
 func ClientWith(url, token string, connections int, timeout time.Duration) *api.Client {
 	return api.NewClient(url, token, &http.Client{Timeout: timeout, Transport: &http.Transport{
 		MaxIdleConnsPerHost: connections, MaxConnsPerHost: connections}})

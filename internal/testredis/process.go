@@ -164,14 +164,8 @@ func (p *Process) Addr() string { return fmt.Sprintf("127.0.0.1:%d", p.port) }
 // Socket is the path of the unix socket the server listens on.
 func (p *Process) Socket() string { return filepath.Join(p.dir, "redis.sock") }
 
-// Dir is the server's directory: the append-only file is in it.
-func (p *Process) Dir() string { return p.dir }
-
 // URL is the address to open, database 0.
 func (p *Process) URL() string { return "unix://" + p.Socket() }
-
-// Pid is the number of the server's process, another one after a Restart.
-func (p *Process) Pid() int { return p.cmd.Process.Pid }
 
 // Kill ends the server as a crash would (SIGKILL) and waits until it is gone. What it had acknowledged it has
 // again after a Restart, unless it was frozen, or keeps no append-only file.

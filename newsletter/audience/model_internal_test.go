@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sort"
 	"testing"
 	"time"
 
@@ -260,4 +261,17 @@ func BenchmarkCreate(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// of returns the state of the subscriber at an offset.
+func (c chunkStates) of(offset int) State {
+	if c.dense != nil {
+		return State(c.dense[offset/4] >> (2 * (offset % 4)) & 3)
+	}
+	n := len(c.sparse) / 3
+	at := sort.Search(n, func(i int) bool { return c.offset(i) >= offset })
+	if at < n && c.offset(at) == offset {
+		return State(c.sparse[3*at+2])
+	}
+	return None
 }

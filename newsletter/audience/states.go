@@ -1,9 +1,6 @@
 package audience
 
-import (
-	"encoding/binary"
-	"sort"
-)
+import "encoding/binary"
 
 // chunkStates are the states of a list in a chunk, as lua/write.lua stores them.
 type chunkStates struct {
@@ -22,19 +19,6 @@ func readStates(text string) (chunkStates, error) {
 		return chunkStates{sparse: []byte(text[1:])}, nil
 	}
 	return chunkStates{}, errRecord
-}
-
-// of returns the state of the subscriber at an offset.
-func (c chunkStates) of(offset int) State {
-	if c.dense != nil {
-		return State(c.dense[offset/4] >> (2 * (offset % 4)) & 3)
-	}
-	n := len(c.sparse) / 3
-	at := sort.Search(n, func(i int) bool { return c.offset(i) >= offset })
-	if at < n && c.offset(at) == offset {
-		return State(c.sparse[3*at+2])
-	}
-	return None
 }
 
 // offset returns the offset of a sparse member.

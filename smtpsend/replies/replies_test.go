@@ -37,7 +37,7 @@ func TestReplies(t *testing.T) {
 			t.Errorf("%s: %q is explained by %s, want %s", row[2], row[1], got.Reason, row[0])
 		}
 	}
-	for _, e := range All() {
+	for _, e := range table() {
 		if !reached[e.Reason] {
 			t.Errorf("no reply of testdata/replies.tsv reaches %s", e.Reason)
 		}

@@ -111,15 +111,6 @@ func (e *entry) fits(class string) bool {
 	return true
 }
 
-// All returns every explanation, in the order of the table.
-func All() []api.Explanation {
-	var all []api.Explanation
-	for _, e := range table() {
-		all = append(all, e.Explanation)
-	}
-	return all
-}
-
 // Known reports whether an explanation has the reason.
 func Known(reason string) bool {
 	return slices.ContainsFunc(table(), func(e *entry) bool { return e.Reason == reason })
