@@ -207,8 +207,8 @@ func (s *sheet) ask(ctx context.Context, version string, people []audience.Perso
 	return nil
 }
 
-// look returns the person as they are now, with the suppression that stops the mail, or nil. The person is read
-// again if that was long ago, and asked about again if somebody was suppressed since. nil: it is not the
+// look returns the person as they are now, with the suppression that stops the mail, or nil. The person is
+// read again if that was long ago, and asked about again if somebody was suppressed since. nil: it is not the
 // person's turn any more.
 func (m *marks) look(ctx context.Context) (*audience.Person, *suppression.Entry, error) {
 	s := m.s

@@ -2,8 +2,10 @@ package outbox
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -147,5 +149,58 @@ func TestNothingIsDoneByAnUnknownClock(t *testing.T) {
 	}
 	if err := right.doubt(t.Context(), c); err != nil {
 		t.Errorf("the lease was ended: %v", err)
+	}
+}
+
+// stuck is a line to Redis that holds back the scripts of an idempotency key.
+type stuck struct {
+	key  string
+	free chan struct{} // closed when they may pass
+	past chan struct{} // closed when the first of them has passed
+	once sync.Once
+}
+
+func (*stuck) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*stuck) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (s *stuck) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() != "evalsha" || !slices.Contains(cmd.Args(), any(s.key)) {
+			return next(ctx, cmd)
+		}
+		<-s.free
+		err := next(context.WithoutCancel(ctx), cmd)
+		s.once.Do(func() { close(s.past) })
+		return err
+	}
+}
+
+// TestALateAcceptHasNoEffect: a submit that was answered with 503 may be repeated, and what that accepted may be
+// cancelled, which frees the key. What was stuck on its way to Redis then is not accepted afterwards.
+func TestALateAcceptHasNoEffect(t *testing.T) {
+	t.Parallel()
+	db := testredis.New(t)
+	b := machine(t, db, 0)
+	one(t, b) // so that Redis knows the script
+	line := &stuck{key: b.keys.ofRequest("default", "order-1", 1), free: make(chan struct{}),
+		past: make(chan struct{})}
+	db.Client().AddHook(line)
+	req := api.SubmitRequest{To: for1("ann@x.test"), Text: "x", IdempotencyKey: "order-1"}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := b.Submit(ctx, req); !fault.Is(err, fault.Unavailable) {
+		t.Errorf("a submit whose Redis does not answer: %v", err)
+	}
+	time.Sleep(stalled) // the clocks may differ by less
+	close(line.free)
+	<-line.past
+	if used := db.Client().Exists(t.Context(), line.key).Val(); used > 0 {
+		t.Error("the message was accepted after its caller gave up")
+	}
+	if got, err := b.Submit(t.Context(), req); err != nil || got.Idempotency.Status != "MISS" {
+		t.Errorf("repeated: %+v, %v", got, err)
 	}
 }

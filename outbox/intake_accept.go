@@ -92,6 +92,7 @@ func (in *Intake) enter(ctx context.Context, all []*newMessage) (ask []*newMessa
 	}
 	pipe := in.DB.ReplicatedPipeline()
 	for _, m := range all {
+		m.args.Deadline = in.deadline(ctx)
 		m.reply, m.queued = acceptScript.Add(pipe, m.keys, m.args), nil
 		if m.mayBeRefused() || in.backlogs.has(m) {
 			continue
@@ -124,6 +125,15 @@ func (in *Intake) enter(ctx context.Context, all []*newMessage) (ask []*newMessa
 		ask = append(ask, in.enter(ctx, again)...)
 	}
 	return ask
+}
+
+// deadline is when ctx ends, on the clock of Redis. The clock of a test is not that.
+func (in *Intake) deadline(ctx context.Context) string {
+	end, ok := ctx.Deadline()
+	if !ok || in.clock.fixed {
+		return ""
+	}
+	return strconv.FormatInt(redisdb.Millis(in.clock.Now().Add(time.Until(end))), 10)
 }
 
 // withdraw deletes the tasks that were queued for messages that accept.lua did not accept. A worker that
@@ -311,6 +321,9 @@ func (in *Intake) refusal(ctx context.Context, m *newMessage, answer accepted, e
 		return errUnshared
 	case "LOST":
 		return errContentLost
+	case "LATE":
+		in.clock.known.Store(false) // or this clock is wrong
+		return redisError(context.DeadlineExceeded, "accept message")
 	case "OVER":
 		return m.quotaCheck.exceeded(ctx, in.Accounts, m.partition, m.size, answer.First)
 	case "FULL":

@@ -58,6 +58,7 @@ type (
 		ID, Account, Gateway, Envelope, Shared, Epoch, Event string
 		Rank, Made                                           int `lua:",omitzero"`
 		Now                                                  time.Time
+		Deadline                                             string
 		Due                                                  int64
 		Lane                                                 api.Lane
 		Max                                                  int

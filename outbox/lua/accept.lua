@@ -2,8 +2,9 @@
 --
 -- KEYS[1] message hash, then the idempotency key (absent without one), then the keys of the suppressions to look
 --         at (see look.lua there; absent if look_each is empty)
--- ARGV: id now due lane account max gateway envelope content live_most fingerprint memo merge memory_share shared epoch window rank
+-- ARGV: id now deadline due lane account max gateway envelope content live_most fingerprint memo merge memory_share shared epoch window rank
 -- ARGV: made size token day quotas partitions addressed keep_addressed event look_each look_fields...
+--   deadline      when the caller gives up, in milliseconds: later, nothing is accepted; '': never
 --   content       '': it is in the incoming key
 --   live_most     limit of live messages of this partition; '': none
 --   fingerprint   of the body under the key, see same; '': there is no key
@@ -31,6 +32,7 @@
 -- Answer: OVER first
 -- Answer: UNSHARED
 -- Answer: LOST
+-- Answer: LATE
 --   HIT       the key was used by this body: its first answer, and the status of that message
 --   REUSED    the key was used with another body
 --   AGAIN     the message was accepted before
@@ -40,6 +42,8 @@
 --   OVER      a quota has no room: first says whose, which, and what is used of it
 --   UNSHARED  the shared content does not exist, see share.lua
 --   LOST      the content is not in the incoming key
+--   LATE      the call was stuck on its way. Its caller may have handed the message in again meanwhile, and cancelled
+--             that, which frees the key
 -- A client repeats a command whose answer it lost. Ids are random, so a message with this id is this message. It
 -- may have been sent since.
 -- Atomic because a key claimed without its message would answer HIT for mail that does not exist.
@@ -62,6 +66,10 @@ end
 if redis.call('EXISTS', KEYS[1], prefix .. 'ended:' .. id) > 0 then
   if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HINCRBY', KEYS[1], 'epoch', 0) end -- likewise
   return AGAIN
+end
+if deadline ~= '' then
+  local clock = redis.call('TIME')
+  if clock[1] * 1000 + clock[2] / 1000 > tonumber(deadline) then return refuse(LATE) end
 end
 local version = '' -- of the suppressions without an entry about the recipients
 if look_each ~= '' then
