@@ -178,8 +178,8 @@ func (s *stuck) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestALateAcceptHasNoEffect: a submit that was answered with 503 may be repeated, and what that accepted may be
-// cancelled, which frees the key. What was stuck on its way to Redis then is not accepted afterwards.
+// TestALateAcceptHasNoEffect: a submit that was answered with 503 may be repeated, and what that accepted may
+// be cancelled, which frees the key. What was stuck on its way to Redis then is not accepted afterwards.
 func TestALateAcceptHasNoEffect(t *testing.T) {
 	t.Parallel()
 	db := testredis.New(t)
