@@ -330,6 +330,53 @@ func TestCheckFindsEmptyVariables(t *testing.T) {
 	}
 }
 
+// archivedOfRecipients counts the events of recipients of campaigns in an archive.
+func archivedOfRecipients(t *testing.T, dir string) map[event.Type]int {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "events-*.ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := map[event.Type]int{}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, `\"subscriber\":\"s`) {
+				var e struct{ Event event.Type }
+				if json.Unmarshal([]byte(line), &e) == nil {
+					has[e.Event]++
+				}
+			}
+		}
+	}
+	return has
+}
+
+// TestTheArchiveHasTheDeferralsOfACampaign: "every event", whatever the campaign's events are.
+func TestTheArchiveHasTheDeferralsOfACampaign(t *testing.T) {
+	t.Parallel()
+	for _, events := range []string{"none", "ends", "all"} {
+		t.Run(events, func(t *testing.T) {
+			t.Parallel()
+			relay, dir := moodyRelay(t), t.TempDir()
+			client, _ := startCampaigns(t, relay.Server, map[string]string{"archive.dir": dir})
+			people(t, client, "weekly", "a@example.net")
+			relay.answers("a@example.net", "451 4.3.2 later", "451 4.3.2 later")
+			draft(t, client, "c1", "weekly", func(c *api.Campaign) { c.Events = events })
+			sendNow(t, client, "c1")
+			reaches(t, client, "c1", api.CampaignSent)
+			eventually(t, "the archive has the events", func() bool {
+				has := archivedOfRecipients(t, dir)
+				return has[event.MessageQueued] == 1 && has[event.MessageDeliveryError] > 0 &&
+					has[event.MessageSent] == 1
+			})
+		})
+	}
+}
+
 // TestTheArchiveHasAllEventsOfACampaign, and webhooks get those of events alone.
 func TestTheArchiveHasAllEventsOfACampaign(t *testing.T) {
 	t.Parallel()
@@ -347,25 +394,7 @@ func TestTheArchiveHasAllEventsOfACampaign(t *testing.T) {
 	follow(t, base, "GET", pixel, relay.Messages()[0], "")
 	follow(t, base, "GET", clicked, relay.Messages()[0], "")
 	eventually(t, "the archive has the events", func() bool {
-		files, err := filepath.Glob(filepath.Join(dir, "events-*.ndjson"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		has := map[event.Type]int{}
-		for _, name := range files {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for line := range strings.Lines(string(text)) {
-				if strings.Contains(line, `\"subscriber\":\"s`) {
-					var e struct{ Event event.Type }
-					if json.Unmarshal([]byte(line), &e) == nil {
-						has[e.Event]++
-					}
-				}
-			}
-		}
+		has := archivedOfRecipients(t, dir)
 		return has[event.MessageSent] == 1 && has[event.MessageFailed] == 1 && has[event.TrackOpen] == 1 &&
 			has[event.TrackClick] == 1
 	})

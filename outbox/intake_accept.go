@@ -216,9 +216,9 @@ func (in *Intake) encode(m *newMessage) error {
 	if err != nil {
 		return err
 	}
-	e.Trace = m.envelope.Trace
+	e.Quiet, e.Trace = m.envelope.Campaign.Quiet(e.Type), m.envelope.Trace
 	queued := ""
-	if !m.envelope.Campaign.Quiet(e.Type) {
+	if !e.Quiet || in.opts.Archived {
 		if queued, err = e.Line(); err != nil {
 			return err
 		}
