@@ -370,7 +370,7 @@ func TestTheArchiveHasTheDeferralsOfACampaign(t *testing.T) {
 			reaches(t, client, "c1", api.CampaignSent)
 			eventually(t, "the archive has the events", func() bool {
 				has := archivedOfRecipients(t, dir)
-				return has[event.MessageQueued] == 1 && has[event.MessageDeliveryError] > 0 &&
+				return has[event.MessageQueued] == 1 && has[event.MessageDeliveryError] == 2 &&
 					has[event.MessageSent] == 1
 			})
 		})

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -141,7 +142,7 @@ func (l *Letter) report(ctx context.Context, c *claim, got routing.Sent, s Sendi
 	}
 	var data any = event.Sent{Message: about, Response: s.Response, Accepted: about.Envelope.To}
 	kind := event.MessageSent
-	if s.Fate == FateRefused {
+	if s.Fate != FateSent {
 		se, _ := errors.AsType[*smtpsend.Error](got.Err)
 		said := describe(got.Err, se)
 		f := event.Failure{Error: said.Message, ErrorCode: said.Code}
@@ -150,6 +151,12 @@ func (l *Letter) report(ctx context.Context, c *claim, got routing.Sent, s Sendi
 		}
 		kind, data = event.MessageFailed, event.Failed{Message: about, Failure: f,
 			Job: event.Job{ID: c.id, AttemptsMade: 1, Attempts: 1}}
+	}
+	if s.Fate == FatePutOff {
+		failed := data.(event.Failed)
+		failed.Job.Attempts, failed.Job.NextAttempt = cmp.Or(l.shared.Attempts, st.opts.Attempts()), &s.Until
+		kind, data = event.MessageDeliveryError, event.DeliveryError{Message: about, Failure: failed.Failure,
+			Job: failed.Job}
 	}
 	quiet := c.envelope.Campaign.Quiet(kind)
 	if c.envelope.Campaign == nil || quiet && !st.opts.Archived {
@@ -215,7 +222,7 @@ func (l *Letter) learn(ctx context.Context, c *claim, got routing.Sent, s Sendin
 		}
 		d.Accounts.Outcome(ctx, l.account.ID, err)
 	}
-	if s.Fate == FateSent || s.Fate == FateRefused {
+	if s.Fate == FateSent || s.Fate == FateRefused || s.Fate == FatePutOff {
 		l.report(ctx, c, got, s)
 	}
 	switch s.Fate {
