@@ -373,6 +373,43 @@ func TestVerbsAtTheSameMoment(t *testing.T) {
 	}
 }
 
+// TestResendsAtTheSameMoment: they begin one run, too.
+func TestResendsAtTheSameMoment(t *testing.T) {
+	t.Parallel()
+	var slow atomic.Bool
+	relay := testsmtp.Start(t, testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
+		if c.Verb == "RCPT" && slow.Load() {
+			return testsmtp.Action{Delay: 3 * time.Second}
+		}
+		return testsmtp.Action{}
+	}})
+	client, _ := startCampaigns(t, relay, nil)
+	people(t, client, "weekly", many(40)...)
+	draft(t, client, "c1", "weekly", nil)
+	sendNow(t, client, "c1")
+	reaches(t, client, "c1", api.CampaignSent)
+	slow.Store(true)
+	again := func() {
+		run, err := api.ResendCampaign.Do(t.Context(), client, api.CampaignResend{To: "notOpened"}, "c1")
+		if err != nil || run.State != api.CampaignSending || run.Run != 2 {
+			t.Errorf("%+v, %v", run, err)
+		}
+	}
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(again)
+	}
+	all.Wait()
+	again() // it is under way
+	_, err := api.ResendCampaign.Do(t.Context(), client, api.CampaignResend{To: "failed"}, "c1")
+	if status(err) != http.StatusConflict || codeOf(err) != "CampaignState" {
+		t.Errorf("to others, while it is sent: %v", err)
+	}
+	if _, err := api.CancelCampaign.Do(t.Context(), client, "c1"); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestSendOfWhatCanNotBegin: a cancelled draft, a time that is past, and times that leave no room.
 func TestSendOfWhatCanNotBegin(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 )
 
 // Resend begins the next run of a campaign that was sent or cancelled, to some of its people. If there are
-// none, it begins none, and says so.
+// none, it begins none, and says so. While a run to them is under way, the answer is that of the run.
 func (c *Campaigns) Resend(ctx context.Context, bound, id string, in api.CampaignResend) (api.CampaignRun,
 	error) {
 	if !slices.Contains([]string{toFailed, toInDoubt, toNotOpened, toNewcomers}, in.To) {
@@ -22,13 +22,17 @@ func (c *Campaigns) Resend(ctx context.Context, bound, id string, in api.Campaig
 	if err != nil {
 		return api.CampaignRun{}, err
 	}
-	if one.State != api.CampaignSent && one.State != api.CampaignCancelled || one.run() == nil {
+	over := one.State == api.CampaignSent || one.State == api.CampaignCancelled
+	underWay := one.State == api.CampaignSending || one.State == api.CampaignPaused
+	switch run := one.run(); {
+	case run != nil && underWay && run.To == in.To:
+		return ran(one), nil // a repetition of the request that began it
+	case run == nil || !over:
 		return api.CampaignRun{}, wrongState(&one.stored, "send it again")
 	}
 	if len(one.Runs) == mostRuns {
 		return api.CampaignRun{}, fault.New(fault.Conflict, "CampaignState",
-			"Campaign %q was sent %d times, which is the most",
-			id, mostRuns)
+			"Campaign %q was sent %d times, which is the most", id, mostRuns)
 	}
 	one.Token, one.TokenQuota = in.Token, in.TokenQuota
 	if err := c.ready(ctx, bound, one, time.Time{}); err != nil {
