@@ -417,12 +417,23 @@ func exerciseCampaigns(t *testing.T, base string, client *api.Client, relay *tes
 	if _, err := api.PutQueue.Do(t.Context(), client, api.QueuePatch{Paused: &paused}, "bulk"); err != nil {
 		t.Fatal(err)
 	}
-	people(t, client, "flyers", "leaves@example.net", "rcpt-550+flyer@example.net", "rcpt-451-1@example.net")
+	const fails = "rcpt-451+flyer@example.net"
+	people(t, client, "flyers", "leaves@example.net", "rcpt-550+flyer@example.net", "rcpt-451-1@example.net",
+		fails)
 	withVariants(t, client, "flyer", "flyers", api.CampaignTrial{Share: 1})
 	sendNow(t, client, "flyer")
 	eventually(t, "everybody was tried", func() bool {
 		s := stats(t, client, "flyer").States
-		return s.Bounced == 1 && s.Sent+s.Deferred == 2
+		return s.Bounced == 1 && s.Sent+s.Deferred == 3
+	})
+	replayed := recipients(t, client, "flyer", api.CampaignRecipientQuery{})[fails].QueueID
+	eventually(t, "a message failed, and is replayed", func() bool {
+		_, err := api.PatchMessage.Do(t.Context(), client, api.OutboxPatch{DeliveryAttempts: new(2)}, replayed)
+		if err == nil {
+			_, _ = api.RetryMessage.Do(t.Context(), client, replayed)
+		}
+		_, err = api.ReplayDeadLetter.Do(t.Context(), client, api.Corrections{}, replayed)
+		return err == nil
 	})
 	for _, m := range relay.Messages() {
 		if m.To[0] == "leaves@example.net" && strings.HasPrefix(header(t, m, "Subject"), "Subject ") {
