@@ -268,10 +268,15 @@ func (qs *Queues) happened(ctx context.Context, q api.CounterQuery, now time.Tim
 				}
 				m, _ := strconv.ParseInt(parts[2], 10, 64)
 				n, _ := strconv.Atoi(value)
-				for i, within := range []int64{60, 24 * 60, minutes} {
-					if minute-(h*60+m) < within {
-						[]map[string]int{hour, day, period}[i][parts[0]] += n
-					}
+				age := minute - (h*60 + m)
+				if age < 60 {
+					hour[parts[0]] += n
+				}
+				if age < 24*60 {
+					day[parts[0]] += n
+				}
+				if age < minutes {
+					period[parts[0]] += n
 				}
 			}
 		}
