@@ -13,7 +13,10 @@ import (
 
 // Compose builds the message of a draft. All faults of the draft are returned in one fault.InvalidFields. Any
 // other error means that random failed (nil: crypto/rand) or that the draft has no Date.
-func Compose(d Draft, random io.Reader) (*Composed, error) {
+func Compose(d Draft, random io.Reader) (*Composed, error) { return new(Composer).Compose(d, random) }
+
+// Compose is the function Compose, and keeps what further messages may have in common with this one.
+func (k *Composer) Compose(d Draft, random io.Reader) (*Composed, error) {
 	if random == nil {
 		random = rand.Reader
 	}
@@ -33,7 +36,7 @@ func Compose(d Draft, random io.Reader) (*Composed, error) {
 			return nil, fmt.Errorf("compose: %w", err)
 		}
 	}
-	tree := buildTree(d, token, domainOf(h.from.Address))
+	tree := k.tree(d, token, domainOf(h.from.Address))
 	return render(h, tree, token), nil
 }
 

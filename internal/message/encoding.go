@@ -21,19 +21,27 @@ const (
 // unless a line starts with a dot or "From ": some relays change those lines, which breaks signatures. Mostly
 // ASCII becomes quoted-printable; other text base64, which is then shorter.
 func textEncoding(text []byte) transferEncoding {
-	if isPlain(text) {
+	return encodingOf(isPlain(text), escapesIn(text), len(text))
+}
+
+func encodingOf(plain bool, escapes, size int) transferEncoding {
+	switch {
+	case plain:
 		return sevenBit
+	case escapes*6 <= size:
+		return quotedPrintable
 	}
-	escapes := 0
+	return base64Encoding
+}
+
+// escapesIn counts the octets that quoted-printable escapes.
+func escapesIn(text []byte) (escapes int) {
 	for _, c := range text {
 		if c == '=' || !plainByte[c] && c != '\n' {
 			escapes++
 		}
 	}
-	if escapes*6 <= len(text) {
-		return quotedPrintable
-	}
-	return base64Encoding
+	return escapes
 }
 
 // plainByte is the set of bytes that need no encoding.

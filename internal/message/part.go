@@ -15,6 +15,7 @@ type part struct {
 	cid         string // with angle brackets
 	encoding    transferEncoding
 	body        []byte
+	lines       []*lines // of a text, in place of body
 	children    []*part
 }
 
@@ -42,7 +43,7 @@ func (p *part) write(w *headerWriter, token string, boundaries *int) {
 	p.writeHeader(w, boundary)
 	w.end()
 	if p.children == nil {
-		w.buf = appendEncoded(w.buf, p.encoding, p.body)
+		w.buf = p.appendBody(w.buf)
 		return
 	}
 	for i, child := range p.children {
@@ -90,7 +91,9 @@ func (p *part) writeHeader(w *headerWriter, boundary string) {
 func (p *part) boundary(token string, n int) string {
 	boundary := "=_" + strconv.Itoa(n) + "_" + token
 	for p.any(func(q *part) bool {
-		return (q.encoding == sevenBit || q.encoding == eightBit) && bytes.Contains(q.body, []byte(boundary))
+		has := func(l *lines) bool { return bytes.Contains(l.body, []byte(boundary)) }
+		return (q.encoding == sevenBit || q.encoding == eightBit) && (bytes.Contains(q.body, []byte(boundary)) ||
+			slices.ContainsFunc(q.lines, has))
 	}) {
 		boundary += "x"
 	}
@@ -109,6 +112,9 @@ func (p *part) any(is func(*part) bool) bool {
 // size is an upper estimate of the part's octets.
 func (p *part) size() int {
 	n := 512 + 9*len(p.filename) + 2*len(p.cid) + encodedSize(p.encoding, len(p.body))
+	for _, l := range p.lines {
+		n += max(len(l.quoted), encodedSize(p.encoding, len(l.body)))
+	}
 	for _, child := range p.children {
 		n += child.size() + 128
 	}

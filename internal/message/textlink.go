@@ -83,8 +83,10 @@ func (l TextLink) contact(scheme, rest string) string {
 // tabs and line ends (WHATWG URL, 4.4).
 func address(href string) string {
 	href = strings.TrimFunc(href, func(r rune) bool { return r <= ' ' })
-	return strings.NewReplacer("\t", "", "\n", "", "\r", "").Replace(href)
+	return lineless.Replace(href)
 }
+
+var lineless = strings.NewReplacer("\t", "", "\n", "", "\r", "")
 
 // escaped writes the characters that RFC 3986 has no place for as octets in percent signs.
 func escaped(path string) string {

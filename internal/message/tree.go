@@ -11,13 +11,13 @@ import (
 	"unicode/utf8"
 )
 
-// buildTree arranges a checked draft as
+// tree arranges a checked draft as
 //
 //	mixed( alternative( text, related( html, images ), calendar ), attachments )
 //
 // without the levels that would hold one part only. The plainest alternative comes first (RFC 2046 section
 // 5.1.4).
-func buildTree(d Draft, token, domain string) *part {
+func (k *Composer) tree(d Draft, token, domain string) *part {
 	htmlText, images := takeDataImages(d.HTML, token, domain)
 	var shown, related, attached, calendars []*part
 	var linked map[string]bool
@@ -42,10 +42,10 @@ func buildTree(d Draft, token, domain string) *part {
 		text = TextFromHTML(htmlText)
 	}
 	if text != "" {
-		shown = append(shown, textPart("text/plain", text))
+		shown = append(shown, k.text.part("text/plain", text))
 	}
 	if htmlText != "" {
-		body := textPart("text/html", addPreview(htmlText, d.PreviewText))
+		body := k.html.part("text/html", addPreview(htmlText, d.PreviewText))
 		shown = append(shown, multipart("related", []parameter{{name: "type", value: "text/html"}},
 			slices.Concat([]*part{body}, images, related)...))
 	}
@@ -53,16 +53,7 @@ func buildTree(d Draft, token, domain string) *part {
 	if tree := multipart("mixed", nil, append([]*part{alternatives}, attached...)...); tree != nil {
 		return tree
 	}
-	return textPart("text/plain", "")
-}
-
-func textPart(kind, text string) *part {
-	if !utf8.ValidString(text) {
-		text = strings.ToValidUTF8(text, "\uFFFD")
-	}
-	body := crlfOf(text)
-	return &part{kind: kind, parameters: []parameter{{name: "charset", value: "utf-8"}},
-		encoding: textEncoding(body), body: body}
+	return k.text.part("text/plain", "")
 }
 
 func attachmentPart(a Attachment, index int) *part {

@@ -90,7 +90,11 @@ func (r *Renderer) Render(ctx context.Context, p Personalization, id Identity, f
 		Envelope:    id.Envelope, MessageID: id.MessageID, InReplyTo: p.InReplyTo, References: p.References,
 		Headers: slices.Concat(r.content.Headers, id.Headers), Attachments: files,
 	}
-	c, err := message.Compose(d, rand.NewChaCha8(sha256.Sum256([]byte(id.MessageID))))
+	compose := message.Compose
+	if t != nil {
+		compose = t.composer.Compose
+	}
+	c, err := compose(d, rand.NewChaCha8(sha256.Sum256([]byte(id.MessageID))))
 	return c, mail, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/outbox/templates/handlebars"
 	"github.com/postroom/postroom/outbox/templates/inlinecss"
 )
@@ -56,6 +57,8 @@ type Template struct {
 	layout  *handlebars.Template // for Markdown: what the finished html goes into
 	text    *handlebars.Template
 	shapes  shapes
+
+	composer message.Composer
 }
 
 // layoutName is the layout's name among the partials. Templates cannot write it, and errors do not show it.
