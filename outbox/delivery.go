@@ -17,6 +17,7 @@ import (
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/outbox/suppression"
@@ -27,9 +28,6 @@ import (
 // errUnmarked ends an attempt that could not be recorded before its final dot. Nothing was delivered, and the
 // relay is not at fault.
 var errUnmarked = errors.New("the attempt could not be marked before its final dot")
-
-// errLeaseLost ends an attempt whose message another worker may have taken over.
-var errLeaseLost = errors.New("the lease ran out")
 
 // shortWait is the longest time that a worker waits for a message to be due. Beyond it, the task goes back to
 // the queue, which counts in seconds.
@@ -62,14 +60,14 @@ type claim struct {
 	asked       time.Time              // directly before begin.lua, by the machine's clock
 
 	transactions int       // recorded by progress
-	until        time.Time // the dot may be written before this time
+	until        time.Time // end of the lease as doubt found it
 }
 
 // Delivery delivers messages to relays: it begins a message, makes an attempt and records the result. Its
 // sweeper repairs what a crash left behind.
 type Delivery struct {
 	*store
-	leases *leases
+	leases *lease.Set[leased]
 	lines  *lines
 }
 
@@ -90,12 +88,15 @@ func (d *Delivery) Deliver(ctx context.Context, t queue.Task) queue.Verdict {
 	}
 	ctx, span := d.trace(ctx, c)
 	defer span.End()
-	held, release := d.leases.hold(ctx, c.partition, id, c.fence)
+	held, release := d.leases.Hold(ctx, leased{c.partition, id, c.fence})
 	started := d.clock.Now()
 	dec := d.attempt(held, c, started)
 	tracedAttempt(span, dec)
-	lost := errors.Is(context.Cause(held), errLeaseLost)
+	lost := errors.Is(context.Cause(held), lease.ErrLost)
 	release()
+	if lost {
+		d.log.WarnContext(ctx, "lease lost", "message_id", id)
+	}
 	if lost && !dec.knowsMore() {
 		return queue.Drop() // another worker has the message and records what follows
 	}
@@ -334,7 +335,7 @@ func (d *Delivery) message(c *claim, stopped map[int]*suppression.Entry) smtpsen
 		UTF8: c.envelope.UTF8, EightBit: c.envelope.EightBit, DSN: dsn(c.envelope.DSN),
 		RequireTLS: c.envelope.RequireTLS,
 		BeforeDot:  func(ctx context.Context, _ []string) error { return d.doubt(ctx, c) },
-		AtDot:      func() error { return c.mayWrite(d.clock.Now()) },
+		AtDot:      func() error { return lease.Check(d.clock.Now(), c.until) },
 		Answered: func(ctx context.Context, done []smtpsend.RecipientResult) error {
 			return d.progress(ctx, c, done)
 		},
@@ -351,43 +352,27 @@ func (d *Delivery) doubt(ctx context.Context, c *claim) error {
 		return fmt.Errorf("%w: %w", errUnmarked, err)
 	}
 	if until.IsZero() {
-		return errLeaseLost
+		return lease.ErrLost
 	}
-	c.until = now.Add(until.Sub(now) - dotMargin) // keeps the monotonic clock of now
+	c.until = now.Add(until.Sub(now)) // keeps the monotonic clock of now
 	return nil
-}
-
-// dotMargin is how long before the end of the lease the dot is no longer written: the error of the clocks.
-const dotMargin = 200 * time.Millisecond
-
-// mayWrite returns an error if the lease that doubt found has ended since. Only a stopped process does not
-// notice that otherwise. Both clocks are compared: one stands still while the machine sleeps, the other may
-// be set.
-func (c *claim) mayWrite(now time.Time) error {
-	if now.Before(c.until) && now.Round(0).Before(c.until.Round(0)) {
-		return nil
-	}
-	return errLeaseLost
 }
 
 // record writes the result of an attempt.
 func (d *Delivery) record(ctx context.Context, c *claim, dec decision) queue.Verdict {
+	var answer finished
 	args, err := d.finishArgs(ctx, c, dec)
+	if err == nil {
+		err = d.persist(ctx, c, func() (err error) {
+			// before finish.lua: once the message has ended, this is not tried again
+			if err = d.reportDead(ctx, c, dec); err == nil {
+				answer, err = run(ctx, d.store, finishScript, c.partition, c.id, args)
+			}
+			return err
+		})
+	}
 	if err != nil {
 		d.log.ErrorContext(ctx, "attempt not recorded", "message_id", c.id, "error", err)
-		return queue.NotNow(d.clock.Now().Add(time.Second))
-	}
-	var answer finished
-	err = d.persist(ctx, c, dec.at, func() error {
-		// before finish.lua: once the message has ended, this is not tried again
-		if err := d.reportDead(ctx, c, dec); err != nil {
-			return err
-		}
-		var err error
-		answer, err = run(ctx, d.store, finishScript, c.partition, c.id, args)
-		return err
-	})
-	if err != nil {
 		return queue.NotNow(d.clock.Now().Add(time.Second))
 	}
 	if args.Contended {

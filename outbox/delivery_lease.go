@@ -2,103 +2,42 @@ package outbox
 
 import (
 	"context"
+	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// leases are the leases of the messages that this process is sending. They are renewed together.
-type leases struct {
-	store *store
-	mu    sync.Mutex
-	held  map[string]lease
-}
-
-// lease is the right to send one message.
-type lease struct {
+// leased is the right to send one message.
+type leased struct {
 	partition int
-	fence     string
-	lost      context.CancelCauseFunc // cancels the attempt
+	id, fence string
 }
 
-func newLeases(s *store) *leases { return &leases{store: s, held: map[string]lease{}} }
-
-// hold keeps a lease renewed until the returned function is called. The context ends when the lease is lost.
-func (l *leases) hold(ctx context.Context, partition int, id, fence string) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	l.mu.Lock()
-	l.held[id] = lease{partition: partition, fence: fence, lost: cancel}
-	l.mu.Unlock()
-	return ctx, func() {
-		l.mu.Lock()
-		if l.held[id].fence == fence {
-			delete(l.held, id)
+// newLeases returns the leases of the messages that this process is sending. They are renewed with one call
+// for each partition.
+func newLeases(s *store) *lease.Set[leased] {
+	return lease.NewSet(s.opts.Lease, s.log, func(ctx context.Context, held []leased) (lost []leased,
+		failed error) {
+		until := s.clock.Now().Add(s.opts.Lease)
+		pairs := map[int][]string{} // of id and fence, by partition
+		for _, h := range held {
+			pairs[h.partition] = append(pairs[h.partition], h.id, h.fence)
 		}
-		l.mu.Unlock()
-		cancel(nil)
-	}
-}
-
-func (l *leases) run(ctx context.Context) {
-	// Attempts may end after ctx. Their leases are renewed until then.
-	tick := time.NewTicker(l.store.opts.Lease / 4)
-	defer tick.Stop()
-	done := ctx.Done()
-	for {
-		select {
-		case <-tick.C:
-			l.extend(context.WithoutCancel(ctx))
-		case <-done:
-			done = nil
+		for partition, held := range pairs {
+			gone, err := extendScript.Run(ctx, s.DB.Client(), []string{s.keys.events(partition)},
+				extendArgs{LeaseUntil: until, Held: held})
+			if err != nil {
+				failed = err
+			}
+			for pair := range slices.Chunk(gone, 2) {
+				lost = append(lost, leased{partition, pair[0], pair[1]})
+			}
 		}
-		if done == nil && l.count() == 0 {
-			return
-		}
-	}
-}
-
-// extend renews all leases, with one call for each partition.
-func (l *leases) extend(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, l.store.opts.Lease/2)
-	defer cancel()
-	until := l.store.clock.Now().Add(l.store.opts.Lease)
-	l.mu.Lock()
-	pairs := map[int][]string{} // of id and fence, by partition
-	for id, held := range l.held {
-		pairs[held.partition] = append(pairs[held.partition], id, held.fence)
-	}
-	l.mu.Unlock()
-	for partition, held := range pairs {
-		lost, err := extendScript.Run(ctx, l.store.DB.Client(), []string{l.store.keys.events(partition)},
-			extendArgs{LeaseUntil: until, Held: held})
-		if err != nil {
-			l.store.log.WarnContext(ctx, "leases not renewed", "count", len(held)/2, "error", err)
-			continue
-		}
-		for _, id := range lost {
-			l.drop(ctx, id)
-		}
-	}
-}
-
-func (l *leases) drop(ctx context.Context, id string) {
-	l.mu.Lock()
-	held, ok := l.held[id]
-	delete(l.held, id)
-	l.mu.Unlock()
-	if ok {
-		l.store.log.WarnContext(ctx, "lease lost", "message_id", id)
-		held.lost(errLeaseLost)
-	}
-}
-
-func (l *leases) count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.held)
+		return lost, failed
+	})
 }
 
 // lapsedAttempts are the log's lines about the attempts before whose worker died.

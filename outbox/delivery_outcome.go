@@ -11,6 +11,7 @@ import (
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/outbox/suppression"
 	"github.com/postroom/postroom/smtpsend"
@@ -155,7 +156,7 @@ func refuse(c *claim, p policy, now time.Time) error {
 func decide(c *claim, t attempted, p policy) decision {
 	var se *smtpsend.Error
 	errors.As(t.err, &se)
-	untried := errors.Is(t.err, errUnmarked) || errors.Is(t.err, errLeaseLost) || t.stopping && t.err != nil
+	untried := errors.Is(t.err, errUnmarked) || errors.Is(t.err, lease.ErrLost) || t.stopping && t.err != nil
 	if untried && (se == nil || !se.InDoubt) {
 		return decision{outcome: released, at: t.end}
 	}

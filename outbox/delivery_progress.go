@@ -6,8 +6,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api/event"
-	"github.com/postroom/postroom/api/fault"
-	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -35,10 +34,10 @@ func (d *Delivery) progress(ctx context.Context, c *claim, done []smtpsend.Recip
 	c.transactions++
 	args := progressArgs{ID: c.id, Fence: c.fence, Transaction: c.transactions, Status: packed,
 		Event: events.lines[0]}
-	err = d.persist(ctx, c, now, func() error {
+	err = d.persist(ctx, c, func() error {
 		ok, err := run(ctx, d.store, progressScript, c.partition, c.id, args)
 		if err == nil && !ok {
-			err = errLeaseLost
+			err = lease.ErrLost
 		}
 		return err
 	})
@@ -76,20 +75,7 @@ func (c *claim) delivered(done []smtpsend.RecipientResult) (st status, sent []in
 // recordTimeout is how long a result waits for Redis before its worker continues with other messages.
 const recordTimeout = 10 * time.Minute
 
-// persist calls write again and again while Redis is unavailable, until recordTimeout after since: a 250 that
-// was read must not be lost.
-func (d *Delivery) persist(ctx context.Context, c *claim, since time.Time, write func() error) error {
-	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
-		err := write()
-		if err == nil {
-			return nil
-		}
-		d.log.WarnContext(ctx, "result not recorded yet", "message_id", c.id, "error", err)
-		if !fault.Is(err, fault.Unavailable) || d.clock.Now().Sub(since) > recordTimeout {
-			return err
-		}
-		if !redisdb.Pause(ctx, wait) {
-			return context.Cause(ctx)
-		}
-	}
+// persist repeats a write while Redis is unavailable: a 250 that was read must not be lost.
+func (d *Delivery) persist(ctx context.Context, c *claim, write func() error) error {
+	return lease.Persist(ctx, d.log, "message "+c.id, recordTimeout, write)
 }

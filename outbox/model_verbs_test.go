@@ -52,7 +52,7 @@ func (m *model) step() {
 	case "sweep":
 		m.do(verb, func(ctx context.Context, b *Outbox) func() { return fine(m, b.sweep(ctx)) })
 	case "renew":
-		m.do(verb, func(ctx context.Context, b *Outbox) func() { b.leases.extend(ctx); return nil })
+		m.do(verb, func(ctx context.Context, b *Outbox) func() { b.leases.Renew(ctx); return nil })
 	case "note":
 		m.do(verb, func(ctx context.Context, b *Outbox) func() { b.queued.flush(ctx); return nil })
 	case "cancel all":

@@ -49,7 +49,7 @@ func (o *Outbox) Run(ctx context.Context) error {
 	}
 	sweeper, retention := newSweeper(o.Delivery), &retention{d: o.Desk}
 	var wg sync.WaitGroup
-	wg.Go(func() { o.leases.run(ctx) })
+	wg.Go(func() { o.leases.Run(ctx) })
 	wg.Go(func() { o.queued.run(ctx) })
 	wg.Go(func() { o.repeat(ctx, ratesEvery, "rates", o.countNew) })
 	wg.Go(func() { o.repeat(ctx, sweepEvery, "mend", sweeper.mend) })

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/testredis"
@@ -146,10 +147,10 @@ func TestSweepLeavesLiveLeasesAlone(t *testing.T) {
 	if err != nil || c == nil {
 		t.Fatalf("begin: %v", err)
 	}
-	_, release := b.leases.hold(t.Context(), c.partition, id, c.fence)
+	_, release := b.leases.Hold(t.Context(), leased{c.partition, id, c.fence})
 	defer release()
 	b.clock.Advance(7 * time.Second)
-	b.leases.extend(t.Context())
+	b.leases.Renew(t.Context())
 	b.clock.Advance(7 * time.Second)
 	sweep(t, b)
 	if m, err := b.Get(t.Context(), id); err != nil || m.State != api.Active {
@@ -168,7 +169,7 @@ func TestStoppedWorkerCannotFinish(t *testing.T) {
 	if err != nil || frozen == nil {
 		t.Fatalf("begin: %v", err)
 	}
-	held, release := b.leases.hold(ctx, frozen.partition, id, frozen.fence)
+	held, release := b.leases.Hold(ctx, leased{frozen.partition, id, frozen.fence})
 	defer release()
 	b.clock.Advance(9 * time.Second)
 	sweep(t, b)
@@ -179,8 +180,8 @@ func TestStoppedWorkerCannotFinish(t *testing.T) {
 	if err := b.doubt(ctx, frozen); err == nil {
 		t.Error("the frozen worker may write its dot")
 	}
-	b.leases.extend(ctx)
-	if context.Cause(held) != errLeaseLost { //nolint:errorlint // the very sentinel
+	b.leases.Renew(ctx)
+	if context.Cause(held) != lease.ErrLost { //nolint:errorlint // the very sentinel
 		t.Error("the frozen worker was not told that its lease is lost")
 	}
 	d := decision{outcome: sent, at: b.clock.Now(), status: frozen.status}

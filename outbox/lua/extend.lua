@@ -3,7 +3,7 @@
 -- KEYS[1] any key of the partition
 -- ARGV: lease_until held...
 --   held  pairs of id and fence
--- Result the ids whose lease is lost
+-- Result the pairs whose lease is lost
 -- Atomic per message: a lease taken over between check and write would be renewed for its former holder.
 
 local lost = {}
@@ -16,7 +16,7 @@ for i = held, #ARGV, 2 do
       redis.call('ZADD', prefix .. 'leases', lease_until, id)
     end
   else
-    lost[#lost + 1] = id
+    lost[#lost + 1], lost[#lost + 2] = id, ARGV[i + 1]
   end
 end
 return lost
