@@ -14,6 +14,7 @@ import (
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/maildns"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/redisdb/records"
@@ -118,8 +119,8 @@ type reports struct{ *book }
 // keeper sends campaigns: it begins what is due, lets postmen mail sheets, and ends runs.
 type keeper struct {
 	*life
-	held   leases         // of the sheets of this process
-	counts sync.WaitGroup // of audiences
+	held   *lease.Set[*sendlog.Sheet] // that are mailed by this process
+	counts sync.WaitGroup             // of audiences
 }
 
 // New returns Campaigns. What it sends begins with Run.
@@ -145,7 +146,10 @@ func New(p Parts, o Options) (*Campaigns, error) {
 		redisdb.NewCache[ArchiveRow](p.DB, b.store.VersionKey(), nil)}
 	l := &life{&contents{b}}
 	return &Campaigns{life: l, reports: &reports{b}, Archive: &Archive{contents: l.contents},
-		keeper: &keeper{life: l, held: leases{sheets: map[*sendlog.Sheet]bool{}}}}, nil
+		keeper: &keeper{life: l, held: lease.NewSet(p.Log.Lease(), b.log, func(ctx context.Context,
+			held []*sendlog.Sheet) ([]*sendlog.Sheet, error) {
+			return nil, p.Log.Renew(ctx, held) // one that is lost is noticed by its next mark
+		})}}, nil
 }
 
 // Run sends campaigns, begins those that are due, and repairs what a crash left, until ctx ends.
@@ -163,7 +167,7 @@ func (c *keeper) run(ctx context.Context) error {
 		for range c.opts.Postmen {
 			postmen.Go(func() { c.deliver(ctx, work) })
 		}
-		wg.Go(func() { c.held.renew(work, c.Log, c.log) })
+		wg.Go(func() { c.held.Run(work) })
 		postmen.Wait()
 		stop()
 	}

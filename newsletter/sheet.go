@@ -2,7 +2,6 @@ package newsletter
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/newsletter/audience"
@@ -24,46 +24,9 @@ const (
 	idleFor    = 250 * time.Millisecond // how long a postman waits before it looks for work again
 	busyPause  = 20 * time.Millisecond  // before a mail asks again for a connection
 	busyFor    = 5 * time.Second        // how long it asks; then its sheet is given back
-	dotMargin  = 200 * time.Millisecond // before the end of the lease, from which on the dot is not written
 	relayPause = 5 * time.Second        // of a walk whose relay takes no mail
 	mostWhy    = 300                    // bytes of a reply that are kept
 )
-
-// leases are the sheets of this process, whose leases are renewed together.
-type leases struct {
-	mu     sync.Mutex
-	sheets map[*sendlog.Sheet]bool
-}
-
-func (l *leases) hold(s *sendlog.Sheet) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.sheets[s] = true
-}
-
-func (l *leases) drop(s *sendlog.Sheet) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.sheets, s)
-}
-
-// renew renews the leases until ctx ends.
-func (l *leases) renew(ctx context.Context, sendLog *sendlog.Log, log *slog.Logger) {
-	for redisdb.Pause(ctx, sendLog.Lease()/4) {
-		l.mu.Lock()
-		all := make([]*sendlog.Sheet, 0, len(l.sheets))
-		for s := range l.sheets {
-			all = append(all, s)
-		}
-		l.mu.Unlock()
-		if len(all) == 0 {
-			continue
-		}
-		if err := sendLog.Renew(ctx, all); err != nil {
-			log.WarnContext(ctx, "leases of sheets not renewed", "count", len(all), "error", err)
-		}
-	}
-}
 
 // deliver is a postman: it takes sheets in turn and mails them, until ctx ends. work outlives ctx until the
 // mail under way is done.
@@ -88,9 +51,9 @@ func (c *keeper) deliver(ctx, work context.Context) {
 		if s == nil {
 			continue
 		}
-		c.held.hold(s.Sheet)
+		_, release := c.held.Hold(work, s.Sheet)
 		s.work(ctx, work)
-		c.held.drop(s.Sheet)
+		release()
 	}
 }
 
@@ -373,19 +336,12 @@ func (s *sheet) settle(ctx context.Context, moves ...sendlog.Move) bool {
 // persistFor is how long a result waits for Redis.
 const persistFor = 10 * time.Minute
 
-// persist repeats a change until it is made, or for persistFor.
+// persist repeats a change while Redis is away, for persistFor.
 func (s *sheet) persist(ctx context.Context, what string, change func() error) {
-	began := time.Now()
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		err := change()
-		if err == nil {
-			return
-		}
-		if !fault.Is(err, fault.Unavailable) || time.Since(began) > persistFor || !redisdb.Pause(ctx, pause) {
-			s.c.log.ErrorContext(ctx, "results of a campaign not recorded: its people will be in doubt", "campaign",
-				s.w.c.id, "doing", what, "error", err)
-			return
-		}
+	what += " of campaign " + s.w.c.id
+	if err := lease.Persist(ctx, s.c.log, what, persistFor, change); err != nil {
+		s.c.log.ErrorContext(ctx, "results of a campaign not recorded: its people will be in doubt", "doing", what,
+			"error", err)
 	}
 }
 
@@ -439,7 +395,7 @@ func (m *marks) mark(ctx context.Context) error {
 		}
 		switch answer {
 		case sendlog.Go:
-			m.until = until.Add(-dotMargin)
+			m.until = until
 			return nil
 		case sendlog.Changed:
 		default:
@@ -451,10 +407,7 @@ func (m *marks) mark(ctx context.Context) error {
 
 // still reports whether the lease has ended since the mark.
 func (m *marks) still() error {
-	now := time.Now()
-	if now.Before(m.until) && now.Round(0).Before(m.until.Round(0)) {
-		return nil
-	}
-	m.stopped = true
-	return errStopped
+	err := lease.Check(time.Now(), m.until)
+	m.stopped = m.stopped || err != nil
+	return err
 }
