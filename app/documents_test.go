@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/internal/testopensearch"
 	"github.com/postroom/postroom/internal/testredis"
 	"github.com/postroom/postroom/internal/testsmtp"
 )
@@ -157,39 +156,6 @@ func TestSearchInARoleOfItsOwn(t *testing.T) {
 	}
 	door.kill()
 	finds(t, heir.client, "status:sent parcel", 1)
-}
-
-// TestSearchInEveryProcess: with an index in a cluster, one process takes mail, and another delivers and
-// indexes. All that serve the API search. The cluster is unavailable at first, and fails later.
-func TestSearchInEveryProcess(t *testing.T) {
-	t.Parallel()
-	relay, url, cluster := testsmtp.Start(t, testsmtp.Options{}), testredis.Server(
-		t).URL(), testopensearch.Start(t)
-	set := func(role string) map[string]string {
-		s := settingsFor(t, url, relay)
-		s["role"], s["documents.store"], s["documents.url"] = role, "opensearch", cluster.Address(
-			testopensearch.User)
-		return s
-	}
-	for range 3 {
-		cluster.FailNext("/_alias/postroom", testopensearch.HangsUp)
-	}
-	door, other := spawn(t, set("api")), spawn(t, set("api"))
-	spawn(t, set("worker"))
-	submitText(t, door.client, "ann@example.net", "a parcel")
-	for _, p := range []*process{door, other} {
-		finds(t, p.client, "status:sent parcel", 1)
-	}
-	if b, err := api.RebuildDocuments.Do(t.Context(), other.client); err != nil {
-		t.Fatalf("%+v, %v", b, err)
-	}
-	eventually(t, "the index is rebuilt", func() bool {
-		s, err := api.GetDocuments.Do(t.Context(), door.client)
-		return err == nil && s.Rebuild != nil && s.Rebuild.Status == "done"
-	})
-	finds(t, other.client, "status:sent parcel", 1)
-	cluster.Lost()
-	finds(t, door.client, "status:sent subject:invoice", 1) // from the email log
 }
 
 func TestWithoutASearchIndex(t *testing.T) {

@@ -14,7 +14,7 @@
 // splits, so every index finds the same. The document itself is stored beside them and not indexed.
 //
 // It was written against the published API of OpenSearch 2 and 3 and Elasticsearch 7.10 to 9. It is tested
-// against a server that knows only these requests (internal/testopensearch), not against a live cluster.
+// against a server that knows only these requests (cluster_test.go), not against a live cluster.
 //
 // # Names in the cluster
 //

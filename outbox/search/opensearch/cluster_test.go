@@ -1,4 +1,4 @@
-package testopensearch
+package opensearch_test
 
 import (
 	"bytes"
@@ -15,10 +15,11 @@ import (
 	"testing"
 )
 
-// Cluster is a server that plays OpenSearch. It knows the requests that package outbox/search/opensearch
-// makes, as the published API describes them, and fails the test at any other, at a field or a parameter it
-// does not know, and at a wrong content type. Its indexes are in memory, and queries really look into them.
-type Cluster struct {
+// cluster is a server that plays OpenSearch, or an Elasticsearch: there is none on the machines that test
+// Postroom. It knows the requests that package outbox/search/opensearch makes, as the published API describes
+// them, and fails the test at any other, at a field or a parameter it does not know, and at a wrong content
+// type. Its indexes are in memory, and queries really look into them.
+type cluster struct {
 	*httptest.Server
 	t *testing.T
 
@@ -61,53 +62,53 @@ type doc struct {
 	body    map[string]any
 }
 
-// Start runs a cluster until the test ends.
-func Start(t *testing.T) *Cluster {
-	c := &Cluster{t: t, templates: map[string]template{}, indexes: map[string]*index{}}
+// startCluster runs a cluster until the test ends.
+func startCluster(t *testing.T) *cluster {
+	c := &cluster{t: t, templates: map[string]template{}, indexes: map[string]*index{}}
 	c.Server = httptest.NewServer(http.HandlerFunc(c.serve))
 	t.Cleanup(c.Close)
 	return c
 }
 
-// Address is where the cluster is, for somebody who says so: "user:password@", or User.
-func (c *Cluster) Address(who string) string {
+// address is where the cluster is, for somebody who says so: "user:password@", or finder.
+func (c *cluster) address(who string) string {
 	return strings.Replace(c.URL, "http://", "http://"+who, 1)
 }
 
-// User is who may use the cluster.
-const User = "finder:s3cret@"
+// finder is who may use the cluster.
+const finder = "finder:s3cret@"
 
-// FailNext has something else happen to the next request whose path ends so: [Answers], or [HangsUp].
-func (c *Cluster) FailNext(suffix string, do http.HandlerFunc) {
+// failNext has something else happen to the next request whose path ends so: [answers], or [hangsUp].
+func (c *cluster) failNext(suffix string, do http.HandlerFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.faults = append(c.faults, fault{suffix, do})
 }
 
-// Healed forgets the faults that have not happened yet.
-func (c *Cluster) Healed() {
+// healed forgets the faults that have not happened yet.
+func (c *cluster) healed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.faults = nil
 }
 
-// Lost deletes all indexes, as an operator may.
-func (c *Cluster) Lost() {
+// lost deletes all indexes, as an operator may.
+func (c *cluster) lost() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.indexes)
 }
 
-// Foreign makes an index that is not ours, with an alias.
-func (c *Cluster) Foreign(name, alias string) {
+// foreign makes an index that is not ours, with an alias.
+func (c *cluster) foreign(name, alias string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.indexes[name] = &index{aliases: []string{alias}, meta: map[string]any{}, fields: map[string]field{},
 		docs: map[string]*doc{}}
 }
 
-// Requests counts the requests of a method to a path.
-func (c *Cluster) Requests(method, path string) int {
+// countRequests counts the requests of a method to a path.
+func (c *cluster) countRequests(method, path string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := 0
@@ -119,8 +120,8 @@ func (c *Cluster) Requests(method, path string) int {
 	return n
 }
 
-// Answers is a fault that answers, with a Retry-After where it is not empty.
-func Answers(status int, after, body string) http.HandlerFunc {
+// answers is a fault that answers, with a Retry-After where it is not empty.
+func answers(status int, after, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		if after != "" {
 			w.Header().Set("Retry-After", after)
@@ -131,15 +132,15 @@ func Answers(status int, after, body string) http.HandlerFunc {
 	}
 }
 
-// HangsUp is a fault that cuts the connection.
-func HangsUp(w http.ResponseWriter, _ *http.Request) {
+// hangsUp is a fault that cuts the connection.
+func hangsUp(w http.ResponseWriter, _ *http.Request) {
 	conn, _, err := w.(http.Hijacker).Hijack()
 	if err == nil {
 		_ = conn.Close()
 	}
 }
 
-func (c *Cluster) serve(w http.ResponseWriter, r *http.Request) {
+func (c *cluster) serve(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.requests = append(c.requests, r.Method+" "+r.URL.Path)
@@ -151,7 +152,7 @@ func (c *Cluster) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	if user, password, ok := r.BasicAuth(); !ok || user+":"+password+"@" != User {
+	if user, password, ok := r.BasicAuth(); !ok || user+":"+password+"@" != finder {
 		c.answer(w, 401, failure("security_exception", "missing authentication credentials"))
 		return
 	}
@@ -163,7 +164,7 @@ func (c *Cluster) serve(w http.ResponseWriter, r *http.Request) {
 	c.answer(w, status, body)
 }
 
-func (c *Cluster) answer(w http.ResponseWriter, status int, body any) {
+func (c *cluster) answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body)
@@ -175,7 +176,7 @@ func failure(kind, why string) any {
 }
 
 // handle is the table of routes.
-func (c *Cluster) handle(r *http.Request, raw []byte) (int, any) {
+func (c *cluster) handle(r *http.Request, raw []byte) (int, any) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	last := parts[len(parts)-1]
 	want := "application/json"
@@ -234,7 +235,7 @@ func (c *Cluster) handle(r *http.Request, raw []byte) (int, any) {
 }
 
 // read reads a body, and fails the test at a field it does not know.
-func (c *Cluster) read(raw []byte, into any) {
+func (c *cluster) read(raw []byte, into any) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()
 	d.UseNumber()
@@ -244,7 +245,7 @@ func (c *Cluster) read(raw []byte, into any) {
 }
 
 // find gives an index by its name or by an alias that only it has.
-func (c *Cluster) find(name string) (string, *index) {
+func (c *cluster) find(name string) (string, *index) {
 	if x := c.indexes[name]; x != nil {
 		return name, x
 	}
@@ -256,7 +257,7 @@ func (c *Cluster) find(name string) (string, *index) {
 	return "", nil
 }
 
-func (c *Cluster) putTemplate(name string, raw []byte) (int, any) {
+func (c *cluster) putTemplate(name string, raw []byte) (int, any) {
 	var body struct {
 		Patterns []string `json:"index_patterns"`
 		Template struct {
@@ -299,7 +300,7 @@ func (c *Cluster) putTemplate(name string, raw []byte) (int, any) {
 	return 200, map[string]any{"acknowledged": true}
 }
 
-func (c *Cluster) create(name string, raw []byte) (int, any) {
+func (c *cluster) create(name string, raw []byte) (int, any) {
 	var body struct {
 		Aliases  map[string]struct{} `json:"aliases"`
 		Mappings struct {
@@ -328,7 +329,7 @@ func (c *Cluster) create(name string, raw []byte) (int, any) {
 	return 200, map[string]any{"acknowledged": true, "index": name}
 }
 
-func (c *Cluster) getAlias(wanted func(string, *index) bool, missing bool) (int, any) {
+func (c *cluster) getAlias(wanted func(string, *index) bool, missing bool) (int, any) {
 	found := map[string]any{}
 	for name, x := range c.indexes {
 		if wanted(name, x) {
@@ -345,7 +346,7 @@ func (c *Cluster) getAlias(wanted func(string, *index) bool, missing bool) (int,
 	return 200, found
 }
 
-func (c *Cluster) changeAliases(raw []byte) (int, any) {
+func (c *cluster) changeAliases(raw []byte) (int, any) {
 	type change struct{ Index, Alias string }
 	var body struct {
 		Actions []struct{ Add, Remove *change }
@@ -366,7 +367,7 @@ func (c *Cluster) changeAliases(raw []byte) (int, any) {
 	return 200, map[string]any{"acknowledged": true}
 }
 
-func (c *Cluster) bulk(raw []byte) (int, any) {
+func (c *cluster) bulk(raw []byte) (int, any) {
 	if !bytes.HasSuffix(raw, []byte("\n")) {
 		return 400, failure("illegal_argument_exception", "The bulk request must be terminated by a newline [\\n]")
 	}
@@ -401,7 +402,7 @@ func (c *Cluster) bulk(raw []byte) (int, any) {
 }
 
 // write writes one document of a bulk.
-func (c *Cluster) write(name, id string, version json.Number, raw []byte) (status int, kind string) {
+func (c *cluster) write(name, id string, version json.Number, raw []byte) (status int, kind string) {
 	_, x := c.find(name)
 	if x == nil || c.indexes[name] != nil {
 		return 404, "index_not_found_exception" // require_alias
@@ -436,7 +437,7 @@ func (c *Cluster) write(name, id string, version json.Number, raw []byte) (statu
 	return 201, ""
 }
 
-func (c *Cluster) mget(x *index, r *http.Request, raw []byte) (int, any) {
+func (c *cluster) mget(x *index, r *http.Request, raw []byte) (int, any) {
 	var body struct {
 		IDs []string `json:"ids"`
 	}
@@ -462,7 +463,7 @@ func (c *Cluster) mget(x *index, r *http.Request, raw []byte) (int, any) {
 	return 200, map[string]any{"docs": docs}
 }
 
-func (c *Cluster) deleteByQuery(x *index, r *http.Request, raw []byte) (int, any) {
+func (c *cluster) deleteByQuery(x *index, r *http.Request, raw []byte) (int, any) {
 	var body struct {
 		Query map[string]any `json:"query"`
 		Max   json.Number    `json:"max_docs"`

@@ -1,4 +1,4 @@
-package testopensearch
+package opensearch_test
 
 import (
 	"cmp"
@@ -10,7 +10,7 @@ import (
 )
 
 // search answers a _search.
-func (c *Cluster) search(x *index, raw []byte) (int, any) {
+func (c *cluster) search(x *index, raw []byte) (int, any) {
 	var body struct {
 		Query   map[string]any      `json:"query"`
 		Size    int                 `json:"size"`
@@ -112,7 +112,7 @@ func (c *Cluster) search(x *index, raw []byte) (int, any) {
 }
 
 // sortValue is what a document is sorted by.
-func (c *Cluster) sortValue(x *index, name string, d *doc, score float64) any {
+func (c *cluster) sortValue(x *index, name string, d *doc, score float64) any {
 	if name == "_score" {
 		return score
 	}
@@ -161,7 +161,7 @@ func texts(v any) []string {
 }
 
 // matches evaluates a query, and how well it fits: the boosts of what matched, each as often as it occurs.
-func (c *Cluster) matches(x *index, q map[string]any, body map[string]any) (bool, float64) {
+func (c *cluster) matches(x *index, q map[string]any, body map[string]any) (bool, float64) {
 	if len(q) != 1 {
 		c.t.Errorf("a query with %d kinds: %v", len(q), q)
 		return false, 0
@@ -187,7 +187,7 @@ func (c *Cluster) matches(x *index, q map[string]any, body map[string]any) (bool
 	return false, 0
 }
 
-func (c *Cluster) boolean(x *index, q map[string]any, body map[string]any) (bool, float64) {
+func (c *cluster) boolean(x *index, q map[string]any, body map[string]any) (bool, float64) {
 	score, should, wanted := 0.0, 0, 0
 	for kind, arg := range q {
 		if kind == "minimum_should_match" {
@@ -215,7 +215,7 @@ func (c *Cluster) boolean(x *index, q map[string]any, body map[string]any) (bool
 	return should >= wanted, score
 }
 
-func (c *Cluster) leaf(x *index, kind string, q map[string]any, body map[string]any) (bool, float64) {
+func (c *cluster) leaf(x *index, kind string, q map[string]any, body map[string]any) (bool, float64) {
 	for name, arg := range q {
 		f, known := x.fields[name]
 		args := arg.(map[string]any)
