@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/postroom/postroom/internal/testsmtp"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -68,7 +67,7 @@ func TestDialogue(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			server := testsmtp.Play(t, row.dialog)
+			server := playDialog(t, row.dialog)
 			relay, m, o := parseSend(t, server, strings.Fields(row.words))
 			sender, err := smtpsend.New(o)
 			if err != nil {
@@ -76,7 +75,7 @@ func TestDialogue(t *testing.T) {
 			}
 			defer sender.Close()
 			result, _ := sender.Send(context.Background(), relay, m)
-			got := strings.ReplaceAll(told(result.Dialogue), ":"+strconv.Itoa(server.Port()), ":PORT")
+			got := strings.ReplaceAll(told(result.Dialogue), ":"+strconv.Itoa(server.port()), ":PORT")
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Errorf("dialogue (-want +got):\n%s", diff)
 			}
@@ -133,7 +132,7 @@ func TestDialogueHasNoSecrets(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			server := testsmtp.Play(t, row.dialog)
+			server := playDialog(t, row.dialog)
 			relay, m, o := parseSend(t, server, nil)
 			relay.Username, relay.Password = row.relay.Username, row.relay.Password
 			relay.AccessToken = row.relay.AccessToken
@@ -171,7 +170,7 @@ func TestDialogueIsBounded(t *testing.T) {
 		answers += "<- 250 " + long + "\n"
 	}
 	dialog += "-> DATA\n" + answers + "<- 451 4.3.0 disk full\n"
-	server := testsmtp.Play(t, dialog)
+	server := playDialog(t, dialog)
 	relay, m, o := parseSend(t, server, nil)
 	m.To = to
 	sender, err := smtpsend.New(o)
@@ -201,7 +200,7 @@ func TestDialogueIsBounded(t *testing.T) {
 func TestDialogueCutsNoAddress(t *testing.T) {
 	t.Parallel()
 	for before := 150; before < 200; before += 7 {
-		server := testsmtp.Play(t, plain+"-> MAIL *\n<- 550 5.7.1 "+strings.Repeat("x", before)+
+		server := playDialog(t, plain+"-> MAIL *\n<- 550 5.7.1 "+strings.Repeat("x", before)+
 			" <a-long-name-of-a-person@example.org> is refused\n")
 		relay, m, o := parseSend(t, server, nil)
 		sender, err := smtpsend.New(o)
@@ -222,7 +221,7 @@ func TestDialogueCutsNoAddress(t *testing.T) {
 // with the dot before.
 func TestDialogueOfUsedConnections(t *testing.T) {
 	t.Parallel()
-	server := testsmtp.Play(t, hello+"-> MAIL *\n-> RCPT *\n-> DATA\n<- 250 ok\n<- 250 ok\n<- 354 go\n.. body\n<- 250 ok\n"+
+	server := playDialog(t, hello+"-> MAIL *\n-> RCPT *\n-> DATA\n<- 250 ok\n<- 250 ok\n<- 354 go\n.. body\n<- 250 ok\n"+
 		"-> MAIL *\n-> RCPT *\n-> DATA\n<- 250 ok\n<- 550 5.1.1 no\n<- 503 no\n")
 	relay, m, o := parseSend(t, server, nil)
 	sender, err := smtpsend.New(o)
@@ -252,7 +251,7 @@ func TestDialogueOfUsedConnections(t *testing.T) {
 // after the note.
 func TestDialogueOfAnEnvelopeAhead(t *testing.T) {
 	t.Parallel()
-	server := testsmtp.Play(t, hello+"-> MAIL *\n-> RCPT *\n-> DATA\n<- 250 ok\n<- 250 ok\n<- 354 go\n.. body\n"+
+	server := playDialog(t, hello+"-> MAIL *\n-> RCPT *\n-> DATA\n<- 250 ok\n<- 250 ok\n<- 354 go\n.. body\n"+
 		"-> MAIL *\n-> RCPT *\n-> DATA\n<- 250 ok\n<- 250 ok\n<- 451 4.3.0 later\n<- 503 no\n")
 	relay, m, o := parseSend(t, server, nil)
 	sender, err := smtpsend.New(o)

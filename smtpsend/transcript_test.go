@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"github.com/postroom/postroom/internal/testsmtp"
 	"github.com/postroom/postroom/smtpsend"
 )
 
@@ -26,11 +25,12 @@ var update = flag.Bool("update", false, "write what came of each dialog into tes
 
 // TestTranscripts plays the dialogs of testdata/*.txt. Each begins with a line "=== name", then
 //
-//	send KEY=VALUE …   what is sent: from, to (by commas), data (\r and \n escaped), tls, user, pass, token, auth, trust (the
-//	                   server's CA), timeout, basic, 8bit, utf8, dsn, requiretls; behind: it is sent over the only connection
-//	                   and stands in line for it before the dot of the message above is written
+//	send KEY=VALUE …   what is sent: from, to (by commas), data (\r and \n escaped), tls, user, pass, token,
+//	                   auth, trust (the server's CA), timeout, basic, 8bit, utf8, dsn, requiretls; behind: it
+//	                   is sent over the only connection and stands in line for it before the dot of the
+//	                   message above is written
 //	@hello WORD …      the greeting and an EHLO answer offering these
-//	the dialog         in the language of testsmtp.Transcript
+//	the dialog         in the language of dialogServer
 //	=> line            what came of it, as render writes it
 func TestTranscripts(t *testing.T) { playAll(t, "testdata/*.txt") }
 
@@ -111,7 +111,7 @@ func play(t *testing.T, text string) string {
 			dialog.WriteString(line + "\n")
 		}
 	}
-	c := &cast{t: t, server: testsmtp.Play(t, dialog.String()), sends: sends,
+	c := &cast{t: t, server: playDialog(t, dialog.String()), sends: sends,
 		said: make([]strings.Builder, len(sends)), senders: map[bool]*smtpsend.Sender{}}
 	for c.next < len(sends) {
 		c.send(c.take())
@@ -130,7 +130,7 @@ func play(t *testing.T, text string) string {
 // cast is who has a conversation: the server, and those who send to it.
 type cast struct {
 	t       *testing.T
-	server  *testsmtp.Transcript
+	server  *dialogServer
 	senders map[bool]*smtpsend.Sender
 	sends   [][]string
 	said    []strings.Builder // of each send
@@ -187,9 +187,9 @@ func ehlo(words []string) string {
 	return b.String()
 }
 
-func parseSend(t *testing.T, server *testsmtp.Transcript, words []string) (smtpsend.Relay, smtpsend.Message,
+func parseSend(t *testing.T, server *dialogServer, words []string) (smtpsend.Relay, smtpsend.Message,
 	smtpsend.Options) {
-	relay := smtpsend.Relay{Host: server.Host(), Port: server.Port(), EHLOName: "client.test",
+	relay := smtpsend.Relay{Host: server.host(), Port: server.port(), EHLOName: "client.test",
 		TLS: smtpsend.TLSNone, Connections: 1}
 	m := smtpsend.Message{From: "a@example.com", To: []string{"b@example.org"},
 		Body: smtpsend.Bytes("Subject: x\r\n\r\nhello\r\n")}
@@ -217,7 +217,7 @@ func parseSend(t *testing.T, server *testsmtp.Transcript, words []string) (smtps
 		case "auth":
 			relay.AuthMethod = value
 		case "trust":
-			relay.CA = server.CA()
+			relay.CA = server.ca
 		case "timeout":
 			o.Timeout, _ = time.ParseDuration(value)
 		case "basic":

@@ -3,8 +3,7 @@
 //
 // A [Server] takes mail as fast as it can. Where it is told to, it does what relays do on their bad days: it
 // refuses a recipient, answers 451 to the final dot, closes the connection after storing the message, or
-// falls silent. The recipient's address decides that (see Options.Respond), or a function of the test. A
-// [Transcript] plays one exact dialog from a file and reports where the client strayed from it. A Server
+// falls silent. The recipient's address decides that (see Options.Respond), or a function of the test. It
 // keeps the mail that it accepted in memory until it is closed, and has no limits but its own.
 //
 // [StartPostfix] runs an instance of its own on a free port of the loopback interface. It delivers all mail

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/smtp"
 	"net/textproto"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -241,51 +240,5 @@ func TestCloseCutsWhoJustCame(t *testing.T) {
 			t.Fatal("the server waited for its client to leave")
 		}
 		_ = conn.Close()
-	}
-}
-
-// fakeTB stands in for a test that is expected to fail.
-type fakeTB struct {
-	errors   []string
-	cleanups []func()
-}
-
-func (f *fakeTB) Helper() {}
-func (f *fakeTB) Errorf(format string, args ...any) {
-	f.errors = append(f.errors, fmt.Sprintf(format, args...))
-}
-func (f *fakeTB) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
-func (f *fakeTB) Cleanup(fn func())                 { f.cleanups = append(f.cleanups, fn) }
-
-func TestTranscriptNoticesStrays(t *testing.T) {
-	const dialog = "<- 220 mx\n-> EHLO *\n<- 250 ok\n-> QUIT\n<- 221 bye\n"
-	for _, row := range []struct{ name, say, stray string }{
-		{"as written", "EHLO there\r\nQUIT\r\n", ""},
-		{"another word", "EHLO there\r\nNOOP\r\n", `"NOOP"`},
-		{"too early an end", "EHLO there\r\n", "EOF"},
-		{"LF alone", "EHLO there\nQUIT\n", "QUIT"},
-		{"too much", "EHLO there\r\nQUIT\r\nNOOP\r\n", "after the end"},
-	} {
-		f := &fakeTB{}
-		p := testsmtp.Play(f, dialog)
-		conn, err := net.Dial("tcp", net.JoinHostPort(p.Host(), strconv.Itoa(p.Port())))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(conn, row.say); err != nil {
-			t.Fatal(err)
-		}
-		_ = conn.(*net.TCPConn).CloseWrite()
-		_, _ = io.Copy(io.Discard, conn)
-		_ = conn.Close()
-		for _, fn := range f.cleanups {
-			fn()
-		}
-		switch got := strings.Join(f.errors, "\n"); {
-		case row.stray == "" && got != "":
-			t.Errorf("%s: %s", row.name, got)
-		case !strings.Contains(got, row.stray):
-			t.Errorf("%s: %q, want %q", row.name, got, row.stray)
-		}
 	}
 }

@@ -1,17 +1,22 @@
-package testsmtp
+package smtpsend_test
 
 import (
 	"bufio"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"time"
+
+	"github.com/postroom/postroom/internal/testkit"
 )
 
-// Transcript is a server that plays one dialog, line by line, and notes where the client says something else.
+// dialogServer is a server that plays one dialog, line by line, and notes where the client says something else.
 //
 //	<- 220 mx.example ESMTP     we say this line
 //	<~ 220 mx                   we say this without a line end
@@ -25,11 +30,12 @@ import (
 //	.. connection               what follows happens on the next connection
 //
 // Other lines, and those after #, mean nothing.
-type Transcript struct {
+type dialogServer struct {
 	listener    net.Listener
-	certificate *certificate
+	ca          string // the certificate to trust, in PEM form
+	pair        tls.Certificate
 	connections [][]string
-	tb          TB
+	tb          tester
 	group       sync.WaitGroup
 	live        chan net.Conn // the connection being served, for Close
 
@@ -37,15 +43,26 @@ type Transcript struct {
 	strays []string
 }
 
-// patience bounds how long a Transcript waits for the client, so that a dialog that got stuck fails instead
-// of hanging.
-const patience = 20 * time.Second
+// stuckAfter bounds how long a dialogServer waits for the client, so that a dialog that got stuck fails
+// instead of hanging.
+const stuckAfter = 20 * time.Second
 
-// Play starts a server for the dialog and stops it when the test ends. The test fails if the client strayed
+// errDialogOver ends a connection.
+var errDialogOver = errors.New("dialog over")
+
+// tester is what a dialogServer needs of a test.
+type tester interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Cleanup(f func())
+}
+
+// playDialog starts a server for the dialog and stops it when the test ends. The test fails if the client strayed
 // from the dialog or did not come to its end.
-func Play(t TB, dialog string) *Transcript {
+func playDialog(t tester, dialog string) *dialogServer {
 	t.Helper()
-	p := &Transcript{tb: t, live: make(chan net.Conn, 1)}
+	p := &dialogServer{tb: t, live: make(chan net.Conn, 1)}
 	lines := []string{}
 	for _, line := range strings.Split(dialog, "\n") {
 		line = strings.TrimRight(line, " \r")
@@ -59,10 +76,14 @@ func Play(t TB, dialog string) *Transcript {
 		}
 	}
 	p.connections = append(p.connections, lines)
-	var err error
-	if p.certificate, err = newCertificate(); err != nil {
+	cert, key, err := testkit.MakeCertificate("smtpsend")
+	if err != nil {
 		t.Fatalf("%v", err)
 	}
+	if p.pair, err = tls.X509KeyPair(cert, key); err != nil {
+		t.Fatalf("%v", err)
+	}
+	p.ca = string(cert)
 	if p.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -72,23 +93,20 @@ func Play(t TB, dialog string) *Transcript {
 	return p
 }
 
-// Host is the IP address to connect to.
-func (p *Transcript) Host() string { return "127.0.0.1" }
+// host is the IP address to connect to.
+func (p *dialogServer) host() string { return "127.0.0.1" }
 
-// Port is the port to connect to.
-func (p *Transcript) Port() int { return p.listener.Addr().(*net.TCPAddr).Port }
-
-// CA is the certificate to trust, in PEM form.
-func (p *Transcript) CA() string { return p.certificate.ca }
+// port is the port to connect to.
+func (p *dialogServer) port() int { return p.listener.Addr().(*net.TCPAddr).Port }
 
 // finish waits for the dialog to end and reports where it did not go as written.
-func (p *Transcript) finish() {
+func (p *dialogServer) finish() {
 	p.tb.Helper()
 	ended := make(chan struct{})
 	go func() { p.group.Wait(); close(ended) }()
 	select {
 	case <-ended:
-	case <-time.After(patience):
+	case <-time.After(stuckAfter):
 		p.stray("the dialog did not come to its end")
 	}
 	_ = p.listener.Close()
@@ -105,13 +123,13 @@ func (p *Transcript) finish() {
 	}
 }
 
-func (p *Transcript) stray(format string, args ...any) {
+func (p *dialogServer) stray(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.strays = append(p.strays, fmt.Sprintf(format, args...))
 }
 
-func (p *Transcript) serve() {
+func (p *dialogServer) serve() {
 	defer p.group.Done()
 	for n, lines := range p.connections {
 		if len(lines) == 0 {
@@ -133,11 +151,11 @@ func (p *Transcript) serve() {
 }
 
 // converse plays the lines of one connection.
-func (p *Transcript) converse(raw net.Conn, lines []string) {
+func (p *dialogServer) converse(raw net.Conn, lines []string) {
 	conn := raw
 	r := bufio.NewReader(conn)
 	for i, line := range lines {
-		_ = raw.SetDeadline(time.Now().Add(patience))
+		_ = raw.SetDeadline(time.Now().Add(stuckAfter))
 		what, rest := line[:2], strings.TrimPrefix(line[2:], " ")
 		var err error
 		switch what {
@@ -153,7 +171,7 @@ func (p *Transcript) converse(raw net.Conn, lines []string) {
 				conn, r = next, bufio.NewReader(next)
 			}
 		}
-		if err == errOver {
+		if err == errDialogOver {
 			return
 		}
 		if err != nil {
@@ -162,26 +180,26 @@ func (p *Transcript) converse(raw net.Conn, lines []string) {
 		}
 	}
 	// A client that leaves politely is let go without being written down each time.
-	_ = raw.SetDeadline(time.Now().Add(patience))
+	_ = raw.SetDeadline(time.Now().Add(stuckAfter))
 	if line, err := r.ReadString('\n'); err == nil && strings.TrimRight(line, "\r\n") != "QUIT" {
 		p.stray("after the end of the dialog the client says %q", line)
 	}
 }
 
-func (p *Transcript) expect(r *bufio.Reader, want string) error {
+func (p *dialogServer) expect(r *bufio.Reader, want string) error {
 	line, err := r.ReadString('\n')
 	if err != nil {
 		return err
 	}
 	line = strings.TrimSuffix(line, "\r\n")
-	if !match(want, line) {
+	if !matchesLine(want, line) {
 		return fmt.Errorf("the client says %q", line)
 	}
 	return nil
 }
 
-// match compares a line with a pattern in which * stands for anything.
-func match(pattern, line string) bool {
+// matchesLine compares a line with a pattern in which * stands for anything.
+func matchesLine(pattern, line string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {
 		return pattern == line
@@ -201,23 +219,23 @@ func match(pattern, line string) bool {
 	return strings.HasSuffix(line, last)
 }
 
-func (p *Transcript) act(raw, conn net.Conn, r *bufio.Reader, what string) (net.Conn, error) {
+func (p *dialogServer) act(raw, conn net.Conn, r *bufio.Reader, what string) (net.Conn, error) {
 	switch what {
 	case "close":
-		return nil, errOver
+		return nil, errDialogOver
 	case "reset":
 		if tcp, ok := raw.(*net.TCPConn); ok {
 			_ = tcp.SetLinger(0)
 		}
-		return nil, errOver
+		return nil, errDialogOver
 	case "eof", "hang":
 		line, err := r.ReadString('\n')
 		if err == nil {
 			return nil, fmt.Errorf("the client says %q", line)
 		}
-		return nil, errOver
+		return nil, errDialogOver
 	case "tls":
-		next := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{p.certificate.pair}})
+		next := tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{p.pair}})
 		return next, next.Handshake()
 	case "body":
 		for {
@@ -228,4 +246,50 @@ func (p *Transcript) act(raw, conn net.Conn, r *bufio.Reader, what string) (net.
 		}
 	}
 	return nil, fmt.Errorf("no such action")
+}
+
+// fakeTB stands in for a test that is expected to fail.
+type fakeTB struct {
+	errors   []string
+	cleanups []func()
+}
+
+func (f *fakeTB) Helper() {}
+func (f *fakeTB) Errorf(format string, args ...any) {
+	f.errors = append(f.errors, fmt.Sprintf(format, args...))
+}
+func (f *fakeTB) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+func (f *fakeTB) Cleanup(fn func())                 { f.cleanups = append(f.cleanups, fn) }
+
+func TestDialogNoticesStrays(t *testing.T) {
+	const dialog = "<- 220 mx\n-> EHLO *\n<- 250 ok\n-> QUIT\n<- 221 bye\n"
+	for _, row := range []struct{ name, say, stray string }{
+		{"as written", "EHLO there\r\nQUIT\r\n", ""},
+		{"another word", "EHLO there\r\nNOOP\r\n", `"NOOP"`},
+		{"too early an end", "EHLO there\r\n", "EOF"},
+		{"LF alone", "EHLO there\nQUIT\n", "QUIT"},
+		{"too much", "EHLO there\r\nQUIT\r\nNOOP\r\n", "after the end"},
+	} {
+		f := &fakeTB{}
+		p := playDialog(f, dialog)
+		conn, err := net.Dial("tcp", net.JoinHostPort(p.host(), strconv.Itoa(p.port())))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, row.say); err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.(*net.TCPConn).CloseWrite()
+		_, _ = io.Copy(io.Discard, conn)
+		_ = conn.Close()
+		for _, fn := range f.cleanups {
+			fn()
+		}
+		switch got := strings.Join(f.errors, "\n"); {
+		case row.stray == "" && got != "":
+			t.Errorf("%s: %s", row.name, got)
+		case !strings.Contains(got, row.stray):
+			t.Errorf("%s: %q, want %q", row.name, got, row.stray)
+		}
+	}
 }
