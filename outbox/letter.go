@@ -236,7 +236,7 @@ func (l *Letter) Captive(mail render.Mail) []string {
 	base := strings.TrimRight(l.Content().ServiceURL, "/")
 	ways := []string{base + "/unsubscribe?t=", base + "/preferences?t="}
 	var parts []string
-	if mail.HTML != "" && !message.ShowsLink(mail.HTML, ways...) {
+	if mail.HTML != "" && !mail.ShowsLink(ways...) {
 		parts = append(parts, "html")
 	}
 	shows := func(way string) bool { return strings.Contains(mail.Text, way) }

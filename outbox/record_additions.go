@@ -60,7 +60,7 @@ func (s *store) identity(id string, e envelope, base, domain string) (render.Ide
 			message.Header{Name: "List-Unsubscribe-Post", Value: "List-Unsubscribe=One-Click"})
 	}
 	if e.Opens || e.Clicks {
-		n.HTML = func(html string) (string, error) { return s.tracked(html, base, about, e) }
+		n.Links = func() (links.Options, error) { return s.counted(base, about, e) }
 	}
 	return n, nil
 }
@@ -79,7 +79,17 @@ func (s *store) withAdditions(ctx context.Context, id string, e envelope, owner 
 	if err != nil {
 		return nil, err
 	}
-	raw, err = message.Mark(raw, n.Headers, n.HTML)
+	var html func(string) (string, error)
+	if n.Links != nil {
+		html = func(page string) (string, error) {
+			o, err := n.Links()
+			if err != nil {
+				return "", err
+			}
+			return links.Scan(page).Rewrite(o)
+		}
+	}
+	raw, err = message.Mark(raw, n.Headers, html)
 	if err != nil {
 		return nil, err
 	}
@@ -141,13 +151,13 @@ func (s *store) sign(p signedtoken.Purpose, about signedtoken.Token, preview boo
 	return s.Tokens.Sign(p, about)
 }
 
-// tracked replaces the links of html by links to Postroom, and adds the pixel that counts opens.
-func (s *store) tracked(html, base string, about signedtoken.Token, e envelope) (string, error) {
-	o := links.Options{Keep: []string{base + "/unsubscribe", base + "/preferences"}}
+// counted is how the links of html become links to Postroom, and the pixel that counts opens.
+func (s *store) counted(base string, about signedtoken.Token, e envelope) (o links.Options, err error) {
+	o.Keep = []string{base + "/unsubscribe", base + "/preferences"}
 	if e.Opens {
 		token, err := s.sign(signedtoken.Open, about, e.preview)
 		if err != nil {
-			return "", err
+			return o, err
 		}
 		o.Pixel = base + "/o/" + token
 	}
@@ -159,5 +169,5 @@ func (s *store) tracked(html, base string, about signedtoken.Token, e envelope) 
 			return base + "/c/" + token, err
 		}
 	}
-	return links.Rewrite(html, o)
+	return o, nil
 }

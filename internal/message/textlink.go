@@ -107,12 +107,16 @@ func escaped(path string) string {
 func ShowsLink(source string, prefixes ...string) bool {
 	t := textWriter{collects: true, bare: true}
 	text := t.read(source)
-	return slices.ContainsFunc(prefixes, func(prefix string) bool {
-		return strings.Contains(text, prefix) || slices.ContainsFunc(t.links, func(l TextLink) bool {
-			return strings.HasPrefix(address(l.Href), prefix) &&
-				(l.pictured || strings.ContainsFunc(l.Shown, isVisible))
-		})
-	})
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.Contains(text, prefix) }) ||
+		slices.ContainsFunc(t.links, func(l TextLink) bool { return l.Leads(prefixes...) })
+}
+
+// Leads reports whether a reader sees the link, and it leads to an address that begins with one of some
+// prefixes.
+func (l TextLink) Leads(prefixes ...string) bool {
+	to := address(l.Href)
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(to, prefix) }) &&
+		(l.pictured || strings.ContainsFunc(l.Shown, isVisible))
 }
 
 // isVisible reports whether a character has ink. Hangul and Braille have blanks that aren't spaces.

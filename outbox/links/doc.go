@@ -1,7 +1,7 @@
 // Package links rewrites the links of a mail's html so that clicks can be counted, and adds the pixel that
 // counts opens. The outbox calls it.
 //
-// [Rewrite] changes the values of href in a and area elements, and no other byte. Conditional comments,
+// [Page.Rewrite] changes the values of href in a and area elements, and no other byte. Conditional comments,
 // unusual tags, entities and white space stay as they are. It does not change:
 //   - hrefs that are not web links: mailto:, tel:, sms:, cid:, data:, javascript:, fragments, relative links
 //     without a base element;

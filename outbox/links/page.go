@@ -1,6 +1,7 @@
 package links
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -8,10 +9,12 @@ import (
 	"github.com/postroom/postroom/internal/message"
 )
 
-// page is the relevant parts of the html, as offsets, so that everything else stays as it is.
-type page struct {
+// Page is html whose links were found, as offsets, so that everything else stays as it is.
+type Page struct {
+	source  string
 	links   []link
-	base    string // href of the first base element that has one
+	href    string // of the first base element that has one
+	base    base   // what href means
 	bodyEnd int    // where the last </body> begins; without one, the length of the html
 }
 
@@ -20,23 +23,23 @@ type link struct {
 	start, end int    // of the value, without its quotes
 	quoted     bool   // it stands in quotes
 	value      string // as browsers read it, with entities replaced
+	target     string // the web address that it leads to
+	web        bool   // it leads to one that may be counted
 }
 
-// scan finds the end of the body, and the links if they are wanted.
-func scan(source string, wanted bool) page {
-	p := page{bodyEnd: len(source)}
+// Scan finds the links of html and the end of its body.
+func Scan(source string) Page {
+	p := Page{source: source, bodyEnd: len(source)}
 	z := html.NewTokenizer(strings.NewReader(source))
 	for at := 0; ; {
 		kind := z.Next()
 		if kind == html.ErrorToken { // the end; an unclosed tag stays as it is
-			return p
+			break
 		}
 		raw := source[at : at+len(z.Raw())]
 		switch kind {
 		case html.StartTagToken, html.SelfClosingTagToken:
-			if wanted {
-				p.open(z, raw, at)
-			}
+			p.open(z, raw, at)
 		case html.EndTagToken:
 			if name, _ := z.TagName(); string(name) == "body" {
 				p.bodyEnd = at
@@ -44,10 +47,43 @@ func scan(source string, wanted bool) page {
 		}
 		at += len(raw)
 	}
+	p.base = baseOf(p.href)
+	for i := range p.links {
+		p.links[i].lead(p.links[i].value, p.base)
+	}
+	return p
+}
+
+func (l *link) lead(value string, b base) {
+	l.value = value
+	l.target, l.web = b.target(value)
+}
+
+// Addresses returns the addresses of the page's links, in their order.
+func (p Page) Addresses() []string {
+	all := make([]string, len(p.links))
+	for i, l := range p.links {
+		all[i] = l.value
+	}
+	return all
+}
+
+// Filled returns the page of html that differs from p's in values only, none of which is the base of its
+// links. An offset of p's html becomes at(offset), and the address of its i-th link address(i).
+func (p Page) Filled(source string, at func(offset int) int, address func(i int) string) Page {
+	p.source, p.bodyEnd, p.links = source, at(p.bodyEnd), slices.Clone(p.links)
+	for i := range p.links {
+		l := &p.links[i]
+		l.start, l.end = at(l.start), at(l.end)
+		if value := address(i); value != l.value {
+			l.lead(value, p.base)
+		}
+	}
+	return p
 }
 
 // open handles a start tag.
-func (p *page) open(z *html.Tokenizer, raw string, at int) {
+func (p *Page) open(z *html.Tokenizer, raw string, at int) {
 	name, more := z.TagName()
 	isBase := string(name) == "base"
 	if !isBase && string(name) != "a" && string(name) != "area" {
@@ -69,8 +105,8 @@ func (p *page) open(z *html.Tokenizer, raw string, at int) {
 	}
 	switch {
 	case !found:
-	case isBase && p.base == "":
-		p.base = value
+	case isBase && p.href == "":
+		p.href = value
 	case !isBase:
 		if a, _ := message.FindAttribute(raw, "href"); a.ValueStart < a.ValueEnd {
 			p.links = append(p.links, link{start: at + a.ValueStart, end: at + a.ValueEnd, quoted: a.Quoted,

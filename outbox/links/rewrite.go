@@ -25,21 +25,26 @@ type Options struct {
 	Keep []string
 }
 
+// Leaves reports whether an absolute link stays as it is.
+func (o Options) Leaves(link string) bool {
+	target, web := base{}.target(link)
+	return o.Link == nil || !web || kept(target, o.Keep)
+}
+
 // Rewrite returns the html with its links rewritten. The pixel is before the end of the body, or at the end
 // of the html if the body has no end tag. The only error is that of Options.Link; then the html is unchanged.
-func Rewrite(source string, o Options) (string, error) {
-	if o.Link == nil && o.Pixel == "" {
-		return source, nil
-	}
-	p := scan(source, o.Link != nil)
-	edits, err := rewritten(p, o)
-	if err != nil {
-		return source, err
+func (p Page) Rewrite(o Options) (string, error) {
+	var edits []edit
+	if o.Link != nil {
+		var err error
+		if edits, err = rewritten(p, o); err != nil {
+			return p.source, err
+		}
 	}
 	if o.Pixel != "" {
 		edits = inserted(edits, p.bodyEnd, `<img src="`+html.EscapeString(o.Pixel)+`" width="1" height="1" alt="">`)
 	}
-	return spliced(source, edits), nil
+	return spliced(p.source, edits), nil
 }
 
 // edit replaces a piece of the html.
@@ -49,13 +54,12 @@ type edit struct {
 }
 
 // rewritten returns the edits of links.
-func rewritten(p page, o Options) ([]edit, error) {
+func rewritten(p Page, o Options) ([]edit, error) {
 	var edits []edit
 	known := make(map[string]string, min(len(p.links), maxDistinct))
-	b := baseOf(p.base)
 	for _, l := range p.links {
-		target, ok := b.target(l.value)
-		if !ok || kept(target, o.Keep) {
+		target := l.target
+		if !l.web || kept(target, o.Keep) {
 			continue
 		}
 		to, seen := known[target]

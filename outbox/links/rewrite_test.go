@@ -26,6 +26,8 @@ const (
 	picture = `<img src="https://t.test/o/x?a=1&amp;b=2" width="1" height="1" alt="">`
 )
 
+func rewrite(source string, o Options) (string, error) { return Scan(source).Rewrite(o) }
+
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, html, want string }{
@@ -79,7 +81,7 @@ func TestLinks(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := Rewrite(tt.html, Options{Link: through})
+			got, err := rewrite(tt.html, Options{Link: through})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,7 +151,7 @@ func TestLeftAlone(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := Rewrite(tt.html, Options{Link: through, Keep: []string{"", "https://KEEP.test/u/"}})
+			got, err := rewrite(tt.html, Options{Link: through, Keep: []string{"", "https://KEEP.test/u/"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -178,7 +180,7 @@ func TestPixel(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := Rewrite(tt.html, Options{Link: through, Pixel: pixel})
+			got, err := rewrite(tt.html, Options{Link: through, Pixel: pixel})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -191,7 +193,7 @@ func TestPixel(t *testing.T) {
 
 func TestOnlyThePixel(t *testing.T) {
 	t.Parallel()
-	got, err := Rewrite(`<a href="https://x.test/">`, Options{Pixel: pixel})
+	got, err := rewrite(`<a href="https://x.test/">`, Options{Pixel: pixel})
 	if want := `<a href="https://x.test/">` + picture; got != want || err != nil {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
@@ -201,7 +203,7 @@ func TestALinkThatCannotBeMade(t *testing.T) {
 	t.Parallel()
 	no := errors.New("no")
 	source := `<a href="https://x.test/1"><a href="https://x.test/2">`
-	got, err := Rewrite(source, Options{Pixel: pixel, Link: func(u string) (string, error) {
+	got, err := rewrite(source, Options{Pixel: pixel, Link: func(u string) (string, error) {
 		if u == "https://x.test/2" {
 			return "", no
 		}
@@ -210,7 +212,7 @@ func TestALinkThatCannotBeMade(t *testing.T) {
 	if got != source || !errors.Is(err, no) {
 		t.Errorf("got %q, %v; want the html as it was and the error", got, err)
 	}
-	got, err = Rewrite(source, Options{Link: func(string) (string, error) { return "", nil }})
+	got, err = rewrite(source, Options{Link: func(string) (string, error) { return "", nil }})
 	if got != source || err != nil {
 		t.Errorf("kept by Link: got %q, %v", got, err)
 	}
@@ -226,7 +228,7 @@ func TestManyLinks(t *testing.T) {
 	}
 	b.WriteString(`<a href="https://x.test/0">`)
 	asked := 0
-	got, err := Rewrite(b.String(), Options{Link: func(u string) (string, error) { asked++; return through(u) }})
+	got, err := rewrite(b.String(), Options{Link: func(u string) (string, error) { asked++; return through(u) }})
 	if err != nil || asked != 500 || strings.Count(got, "t.test") != 501 {
 		t.Errorf("asked %d times, %d rewritten, %v", asked, strings.Count(got, "t.test"), err)
 	}
@@ -247,7 +249,7 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := Options{Link: through, Pixel: pixel, Keep: []string{"https://t.test/unsubscribe"}}
-			got, err := Rewrite(string(source), o)
+			got, err := rewrite(string(source), o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -309,7 +311,7 @@ func FuzzRewrite(f *testing.F) {
 			}
 			return prefix + url.QueryEscape(u), nil
 		}
-		once, err := Rewrite(source, Options{Link: link, Keep: []string{prefix}})
+		once, err := rewrite(source, Options{Link: link, Keep: []string{prefix}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -327,11 +329,11 @@ func FuzzRewrite(f *testing.F) {
 			}
 		}
 		made = 0
-		if twice, err := Rewrite(once, Options{Link: link, Keep: []string{prefix}}); twice != once || err != nil ||
+		if twice, err := rewrite(once, Options{Link: link, Keep: []string{prefix}}); twice != once || err != nil ||
 			made != 0 {
 			t.Errorf("%q rewritten again: %q, %v", once, twice, err)
 		}
-		with, err := Rewrite(source, Options{Pixel: pixel})
+		with, err := rewrite(source, Options{Pixel: pixel})
 		if at := strings.LastIndex(with, picture); err != nil || at < 0 ||
 			with[:at]+with[at+len(picture):] != source {
 			t.Errorf("with the picture: %q, %v", with, err)
@@ -353,7 +355,7 @@ func BenchmarkRewrite(b *testing.B) {
 	b.SetBytes(int64(len(source)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Rewrite(source, Options{Link: through, Pixel: pixel}); err != nil {
+		if _, err := rewrite(source, Options{Link: through, Pixel: pixel}); err != nil {
 			b.Fatal(err)
 		}
 	}

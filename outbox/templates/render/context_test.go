@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/postroom/postroom/outbox/templates/render"
 )
@@ -48,7 +49,7 @@ func TestContext(t *testing.T) {
 				t.Errorf("missing (-want +got):\n%s", diff)
 			}
 			got.Missing = nil
-			if diff := cmp.Diff(test.want, got); diff != "" {
+			if diff := cmp.Diff(test.want, got, cmpopts.IgnoreUnexported(got)); diff != "" {
 				t.Errorf("mail (-want +got):\n%s", diff)
 			}
 		})
@@ -71,7 +72,7 @@ func TestTextHasPartialsOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := render.Mail{Subject: "A&B", HTML: "A&amp;B<hr>A&amp;B", Text: "A&B-- A&B"}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

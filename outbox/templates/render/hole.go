@@ -90,6 +90,9 @@ func inText(element, raw string) bool {
 // inTag reports whether a value may stand at an offset of a start tag, and whether an address begins with it.
 // inlines: CSS is inlined.
 func inTag(raw string, at int, inlines bool) (address, ok bool) {
+	if len(raw) > len("<base") && strings.EqualFold(raw[:len("<base")], "<base") {
+		return false, false // all links may depend on it
+	}
 	for _, name := range slices.Concat(harmless, languages, addresses) {
 		a, found := message.FindAttribute(raw, name)
 		if !found || !a.Quoted || at < a.ValueStart || at+len(standIn) > a.ValueEnd {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/outbox/links"
 	"github.com/postroom/postroom/outbox/templates/handlebars"
 	"github.com/postroom/postroom/outbox/templates/inlinecss"
 )
@@ -33,6 +34,31 @@ type Mail struct {
 	HTML        string
 	Text        string
 	Missing     []Missing // the missing variables, each once
+
+	shape   *shape // of HTML; nil: it has none
+	values  []handlebars.Value
+	changed links.Options // how its links changed
+}
+
+// page returns the html with its links.
+func (m Mail) page() links.Page {
+	if m.shape == nil {
+		return links.Scan(m.HTML)
+	}
+	return m.shape.page.Filled(m.HTML, func(offset int) int { return m.shape.moved(offset, m.values) },
+		func(i int) string { return m.shape.addresses[i].of(m.values) })
+}
+
+// ShowsLink is message.ShowsLink of the html.
+func (m Mail) ShowsLink(prefixes ...string) bool {
+	if m.shape != nil {
+		for _, l := range m.shape.links {
+			if real := l.of(m.values); real.Leads(prefixes...) && m.changed.Leaves(real.Href) {
+				return true
+			}
+		}
+	}
+	return message.ShowsLink(m.HTML, prefixes...)
 }
 
 // Missing is a variable that the data lacked.
@@ -49,7 +75,7 @@ func (t *Template) Render(ctx context.Context, in Input) (Mail, error) {
 	r := rendering{template: t, ctx: within, input: handlebars.Input{Locale: in.Locale, Zone: in.Zone,
 		Variables: in.Variables}, data: in.Data}
 	m := Mail{Subject: r.part("subject", t.subject), PreviewText: r.part("previewText", t.preview)}
-	m.HTML, m.Text = r.html()
+	r.html(&m)
 	if t.text != nil {
 		m.Text = r.part("text", t.text)
 	}
@@ -110,30 +136,25 @@ func (r *rendering) miss(key string, m handlebars.Missing) {
 		m.Name, m.Line, m.Column)})
 }
 
-// html renders the html part: fills it, converts Markdown, removes dangerous links, inlines CSS. text is made
-// of it if the template has none.
-func (r *rendering) html() (page, text string) {
+// html renders the html part: fills it, converts Markdown, removes dangerous links, inlines CSS. The text is
+// made of it if the template has none.
+func (r *rendering) html(m *Mail) {
 	t := r.template
 	executed := r.execute("html", t.html)
-	page = executed.Text
 	if t.format == FormatMarkdown {
-		page = r.markdown(executed)
+		if page := r.markdown(executed); page != "" && r.err == nil {
+			m.HTML, m.Text = r.finish(page)
+		}
+		return
 	}
-	if r.err != nil || page == "" {
-		return "", ""
+	if r.err != nil || executed.Text == "" || t.shapes.fill(executed, m) {
+		return
 	}
-	if t.format == FormatMarkdown {
-		return r.finish(page)
-	}
-	if page, text, ok := t.shapes.fill(executed); ok {
-		return page, text
-	}
-	if page, text = r.finish(page); r.err == nil && t.shapes.wants(executed) {
-		if one := newShape(r.ctx, executed, t.options.InlineCSS, t.stoodIn); r.ctx.Err() == nil {
+	if m.HTML, m.Text = r.finish(executed.Text); r.err == nil && t.shapes.wants(executed) {
+		if one := newShape(r.ctx, executed, t); r.ctx.Err() == nil {
 			t.shapes.keep(one)
 		}
 	}
-	return page, text
 }
 
 // finish makes the final html of an executed one, and the text.
@@ -160,8 +181,8 @@ func (t *Template) stoodIn(ctx context.Context, page string) (html, text string,
 		return "", "", nil, false
 	}
 	html, err := t.inlined(ctx, page)
-	if t.text == nil {
-		text, links = message.TextAndLinks(html)
+	if text, links = message.TextAndLinks(html); t.text != nil {
+		text = ""
 	}
 	return html, text, links, err == nil
 }

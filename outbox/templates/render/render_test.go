@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/testkit"
@@ -45,7 +46,7 @@ func TestRender(t *testing.T) {
 		HTML:        "<p>Ann &lt;b&gt;O&#x27;Neill&lt;/b&gt;\r\nBcc: x@x.test</p><a href=\"#\" style=\"color: red\">go</a>",
 		Text:        "Ann <b>O'Neill</b> Bcc: x@x.test\n\ngo\n",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(got)); diff != "" {
 		t.Error(diff)
 	}
 	if got := render(t, Source{HTML: "<p>{{name}}</p>", Text: "{{name}} & co"}, Options{},

@@ -12,6 +12,7 @@ import (
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/schedule"
+	"github.com/postroom/postroom/outbox/links"
 )
 
 // Renderer renders the messages of one content.
@@ -32,8 +33,8 @@ type Identity struct {
 	Headers        []message.Header // of this message only, after those of the content
 	UnsubscribeURL string           // as templates see it; empty: none
 	PreferencesURL string           // likewise
-	// changes the rendered html; nil: nothing. Text is made of the html before that
-	HTML func(html string) (string, error)
+	// how the links of the html change; nil: they stay. Text is made of the html before that
+	Links func() (links.Options, error)
 }
 
 // New parses the words of a content. Its faults are those of Parse, and Invalid for an unknown time
@@ -75,11 +76,15 @@ func (r *Renderer) Render(ctx context.Context, p Personalization, id Identity, f
 	if err != nil {
 		return nil, mail, err
 	}
-	if id.HTML != nil && mail.HTML != "" {
+	if id.Links != nil && mail.HTML != "" {
 		if mail.Text == "" {
 			mail.Text = message.TextFromHTML(mail.HTML)
 		}
-		if mail.HTML, err = id.HTML(mail.HTML); err != nil {
+		page := mail.page()
+		if mail.changed, err = id.Links(); err == nil {
+			mail.HTML, err = page.Rewrite(mail.changed)
+		}
+		if err != nil {
 			return nil, mail, fmt.Errorf("add links and pixel to message %s: %w", id.MessageID, err)
 		}
 	}
@@ -103,8 +108,10 @@ func (r *Renderer) Render(ctx context.Context, p Personalization, id Identity, f
 func (r *Renderer) Fill(ctx context.Context, params map[string]any, leave string) (Mail, error) {
 	lax := *r
 	lax.content.Strict = false
-	return lax.fill(ctx, r.full, Personalization{Decoded: params},
+	mail, err := lax.fill(ctx, r.full, Personalization{Decoded: params},
 		Identity{UnsubscribeURL: leave, PreferencesURL: leave})
+	mail.shape = nil // the caller may change the words
+	return mail, err
 }
 
 func (r *Renderer) fill(ctx context.Context, t *Template, p Personalization, id Identity) (Mail,

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/outbox/links"
 	"github.com/postroom/postroom/outbox/templates/handlebars"
 )
 
@@ -31,8 +32,13 @@ type shape struct {
 	holes  []hole   // nil: the values decide what becomes of the page
 	html   filling
 	text   filling
+	made   bool // the text is made of the html
 	links  []shapedLink
 	same   bool // html is the executed one
+
+	page      links.Page // html with stand-ins
+	addresses []filling  // of the page's links
+	standIns  []int      // lengths
 }
 
 // hole is where a value goes.
@@ -40,20 +46,43 @@ type hole struct{ address bool } // address: a link's, which begins with it
 
 // shapedLink is a link whose address or text has values. They decide whether and how the text has its
 // address.
-type shapedLink struct{ href, shown, target filling }
+type shapedLink struct {
+	link                message.TextLink
+	href, shown, target filling
+}
 
-// fill returns the html and the text of a page, if one of its shape was finished before and its values allow
-// it.
-func (s *shapes) fill(page handlebars.Result) (html, text string, ok bool) {
+// of returns the link with values.
+func (l shapedLink) of(values []handlebars.Value) message.TextLink {
+	real := l.link
+	real.Href, real.Shown = l.href.of(values), l.shown.of(values)
+	return real
+}
+
+// fill sets the html and the text of a page, if one of its shape was finished before and its values allow it.
+func (s *shapes) fill(page handlebars.Result, m *Mail) bool {
 	found := s.find(page)
 	if found == nil || found.holes == nil || !found.takes(page.Values) {
-		return "", "", false
+		return false
 	}
-	html = page.Text
+	m.HTML, m.shape, m.values = page.Text, found, page.Values
 	if !found.same {
-		html = found.html.with(page, true)
+		m.HTML = found.html.with(page, true)
 	}
-	return html, found.text.with(page, false), true
+	m.Text = found.text.with(page, false)
+	return true
+}
+
+// moved returns where an offset of the html with stand-ins is in that with values.
+func (s *shape) moved(offset int, values []handlebars.Value) int {
+	at, grown := 0, 0
+	for i, v := range values {
+		if at += len(s.html.around[i]); at >= offset {
+			break
+		}
+		at += s.standIns[i]
+		grown += v.End - v.Start - s.standIns[i]
+	}
+	return offset + grown
 }
 
 // find returns the shape of a page, or nil.
@@ -109,25 +138,18 @@ func (s *shape) takes(values []handlebars.Value) bool {
 			return false
 		}
 	}
-	for _, l := range s.links {
-		real := message.TextLink{Href: l.href.of(values), Shown: l.shown.of(values)}
-		if real.Target() != l.target.of(values) {
-			return false
-		}
-	}
-	return true
+	return !s.made || !slices.ContainsFunc(s.links, func(l shapedLink) bool {
+		return l.of(values).Target() != l.target.of(values)
+	})
 }
 
 func isWeb(address string) bool {
 	return strings.HasPrefix(address, "https://") || strings.HasPrefix(address, "http://")
 }
 
-// finish makes a page's html and text from its executed html.
-type finish func(ctx context.Context, page string) (html, text string, links []message.TextLink, ok bool)
-
 // newShape finds out what becomes of pages like page, by finishing it with stand-ins for its values, twice. A
 // page whose values may change more than their places, and one that can't be finished, has no holes.
-func newShape(ctx context.Context, page handlebars.Result, inlines bool, end finish) *shape {
+func newShape(ctx context.Context, page handlebars.Result, t *Template) *shape {
 	s := &shape{around: make([]string, 0, len(page.Values)+1)}
 	at := 0
 	for _, v := range page.Values {
@@ -138,26 +160,26 @@ func newShape(ctx context.Context, page handlebars.Result, inlines bool, end fin
 	if slices.ContainsFunc(s.around, func(part string) bool { return strings.Contains(part, standIn) }) {
 		return s
 	}
-	holes, ok := holesOf(s.around, inlines)
+	holes, ok := holesOf(s.around, t.options.InlineCSS)
 	if !ok {
 		return s
 	}
-	first, ok := s.finished(ctx, holes, "https://", "", end)
+	first, ok := s.finished(ctx, holes, "https://", "", t)
 	if !ok {
 		return s
 	}
-	second, ok := s.finished(ctx, holes, "http://x.", "second", end)
-	if ok && first.equal(second) {
-		s.holes, s.html, s.text, s.links = holes, first.html, first.text, first.links
-		s.same = s.html.equal(plain(s.around))
+	second, ok := s.finished(ctx, holes, "http://x.", "second", t)
+	if !ok || !first.equal(second) {
+		return s
 	}
-	return s
+	first.around, first.holes, first.made = s.around, holes, t.text == nil
+	first.same = first.html.equal(plain(s.around))
+	return &first
 }
 
 // finished finishes the page with stand-ins. It is not ok if one of them is lost, repeated or moved in the
 // html, or repeated in the text.
-func (s *shape) finished(ctx context.Context, holes []hole, scheme, more string, end finish) (
-	shape, bool) {
+func (s *shape) finished(ctx context.Context, holes []hole, scheme, more string, t *Template) (shape, bool) {
 	names := make([]string, len(holes))
 	var page strings.Builder
 	for i, h := range holes {
@@ -168,13 +190,19 @@ func (s *shape) finished(ctx context.Context, holes []hole, scheme, more string,
 		page.WriteString(s.around[i] + names[i])
 	}
 	page.WriteString(s.around[len(holes)])
-	html, text, links, ok := end(ctx, page.String())
+	html, text, shown, ok := t.stoodIn(ctx, page.String())
 	if !ok {
 		return shape{}, false
 	}
-	done := shape{html: split(html, names), text: split(text, names)}
-	for _, l := range links {
-		one := shapedLink{split(l.Href, names), split(l.Shown, names), split(l.Target(), names)}
+	done := shape{html: split(html, names), text: split(text, names), page: links.Scan(html)}
+	for _, name := range names {
+		done.standIns = append(done.standIns, len(name))
+	}
+	for _, address := range done.page.Addresses() {
+		done.addresses = append(done.addresses, split(address, names))
+	}
+	for _, l := range shown {
+		one := shapedLink{l, split(l.Href, names), split(l.Shown, names), split(l.Target(), names)}
 		if len(one.href.holes)+len(one.shown.holes) > 0 {
 			done.links = append(done.links, one)
 		}

@@ -7,6 +7,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/outbox/links"
 )
 
 // pieces are what the html of TestShapesChangeNothing is made of.
@@ -75,13 +79,34 @@ func sameAgain(t *testing.T, source string, o Options, a, b string, before ...st
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(rendered(t, fresh, a, b), rendered(t, used, a, b)); diff != "" {
+	got := rendered(t, used, a, b)
+	if diff := cmp.Diff(rendered(t, fresh, a, b), got, cmpopts.IgnoreUnexported(Mail{})); diff != "" {
 		t.Fatalf("%q with %q and %q after %q (-new +used):\n%s", source, a, b, before, diff)
 	}
+	sameLinks(t, got)
 	for _, one := range used.shapes.kept {
 		shaped = shaped || one.holes != nil
 	}
 	return shaped
+}
+
+// sameLinks compares what is known of a mail's links with what is read in its html.
+func sameLinks(t *testing.T, m Mail) {
+	t.Helper()
+	for _, o := range []links.Options{{}, {Pixel: "https://p.test/o/1", Keep: []string{"https://y.test/"},
+		Link: func(to string) (string, error) { return "https://p.test/c/" + to, nil }}} {
+		want, _ := links.Scan(m.HTML).Rewrite(o)
+		got := m
+		got.changed = o
+		if got.HTML, _ = m.page().Rewrite(o); got.HTML != want {
+			t.Fatalf("of %q: links are rewritten as\n%s\nwant\n%s", m.HTML, got.HTML, want)
+		}
+		for _, prefix := range []string{"https://y.test/", "https://x.test", "http", "x", "java"} {
+			if shows := got.ShowsLink(prefix); shows != message.ShowsLink(want, prefix) {
+				t.Fatalf("%q shows a link to %s: %v", want, prefix, shows)
+			}
+		}
+	}
 }
 
 // TestShapesChangeNothing renders random html with random values: what is kept of earlier mail must not show.
