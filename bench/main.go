@@ -20,7 +20,13 @@ const emailEngineBest = 32
 func main() {
 	messages := flag.Int("messages", 20_000, "messages of a throughput run")
 	senders := flag.Int("senders", 50, "concurrent senders")
+	campaign := flag.String("campaign", "", "measure only a campaign of this mail: text or html")
+	people := flag.Int("people", 100_000, "people of the campaign")
+	profile := flag.String("profile", "", "file for a profile of the campaign, with the relay in the same process")
 	rig.Main("bench", func(ctx context.Context) error {
+		if *campaign != "" {
+			return measureCampaign(ctx, *campaign, *people, *profile)
+		}
 		if err := againstSlowRelay(ctx, *messages/5, *senders); err != nil {
 			return err
 		}

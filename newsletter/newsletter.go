@@ -119,8 +119,9 @@ type reports struct{ *book }
 // keeper sends campaigns: it begins what is due, lets postmen mail sheets, and ends runs.
 type keeper struct {
 	*life
-	held   *lease.Set[*sendlog.Sheet] // that are mailed by this process
-	counts sync.WaitGroup             // of audiences
+	held     *lease.Set[*sendlog.Sheet]               // that are mailed by this process
+	versions *redisdb.Group[string, struct{}, string] // of the suppressions
+	counts   sync.WaitGroup                           // of audiences
 }
 
 // New returns Campaigns. What it sends begins with Run.
@@ -145,11 +146,12 @@ func New(p Parts, o Options) (*Campaigns, error) {
 	b.shelves = shelves{redisdb.NewCache[[]shelved](p.DB, b.store.VersionKey(), nil),
 		redisdb.NewCache[ArchiveRow](p.DB, b.store.VersionKey(), nil)}
 	l := &life{&contents{b}}
-	return &Campaigns{life: l, reports: &reports{b}, Archive: &Archive{contents: l.contents},
-		keeper: &keeper{life: l, held: lease.NewSet(p.Log.Lease(), b.log, func(ctx context.Context,
-			held []*sendlog.Sheet) ([]*sendlog.Sheet, error) {
-			return nil, p.Log.Renew(ctx, held) // one that is lost is noticed by its next mark
-		})}}, nil
+	k := &keeper{life: l, held: lease.NewSet(p.Log.Lease(), b.log, func(ctx context.Context,
+		held []*sendlog.Sheet) ([]*sendlog.Sheet, error) {
+		return nil, p.Log.Renew(ctx, held) // one that is lost is noticed by its next mark
+	})}
+	k.versions = redisdb.NewGroup(k.readVersion)
+	return &Campaigns{life: l, reports: &reports{b}, Archive: &Archive{contents: l.contents}, keeper: k}, nil
 }
 
 // Run sends campaigns, begins those that are due, and repairs what a crash left, until ctx ends.

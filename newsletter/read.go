@@ -244,18 +244,24 @@ func (m *marks) look(ctx context.Context) (*audience.Person, *suppression.Entry,
 	return &s.people[i], s.barred[m.offset], err
 }
 
-// suppressionVersion returns the version of the suppressions; empty in a Cluster, which has none.
+// suppressionVersion returns the version of the suppressions; empty in a Cluster, which has none. Those who
+// ask at the same time share the answer.
 func (c *keeper) suppressionVersion(ctx context.Context) (string, error) {
 	key := c.Suppressions.VersionKey()
 	if key == "" {
 		return "", nil
 	}
-	all, err := c.DB.Client().MGet(ctx, key).Result()
+	return c.versions.Do(ctx, key, struct{}{})
+}
+
+// readVersion reads the version of the suppressions for all who ask.
+func (c *keeper) readVersion(ctx context.Context, key string, all []struct{}) ([]string, error) {
+	found, err := c.DB.Client().MGet(ctx, key).Result()
 	if err != nil {
-		return "", redisdb.Failed(err, "read the version of the suppressions")
+		return nil, redisdb.Failed(err, "read the version of the suppressions")
 	}
-	version, _ := all[0].(string)
-	return version, nil
+	version, _ := found[0].(string)
+	return slices.Repeat([]string{version}, len(all)), nil
 }
 
 // stops returns the state of a person who is not to be mailed, and whether it is one. Whoever left by

@@ -2,15 +2,12 @@ package limits
 
 import (
 	"cmp"
-	"crypto/rand"
 	"errors"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
@@ -30,9 +27,7 @@ type Limits struct {
 	metrics *metrics
 	// scopes whose relay asked for a pause, and until when that matters (by l.now)
 	throttled *redisdb.Cache[map[string]time.Time]
-	process   string       // its name in those of connections
-	connected atomic.Int64 // connections so far
-	held      *lease.Set[connection]
+	held      *held
 }
 
 // New returns Limits on an open database. It does no I/O.
@@ -44,9 +39,8 @@ func New(db *redisdb.DB, o Options) (*Limits, error) {
 		store: store{db: db, now: o.Now}, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: o.Now,
 		metrics:   newMetrics(o.Registry),
 		throttled: redisdb.NewCache[map[string]time.Time](db, versionKey(), nil),
-		process:   rand.Text()[:12],
+		held:      newHeld(),
 	}
-	l.held = lease.NewSet(length, l.log, l.renew)
 	if l.now == nil {
 		l.now = time.Now
 	}

@@ -7,7 +7,6 @@ import (
 	mathrand "math/rand/v2"
 	"time"
 
-	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
@@ -15,7 +14,7 @@ const (
 	flightTimeout = 30 * time.Second // for one request with its reads and writes of Redis
 	lockFor       = askTimeout + 5*time.Second
 	lookEvery     = 50 * time.Millisecond // while another process asks
-	storeFor      = 3 * time.Second
+	storeTries    = 3                     // each of them may take a second or two
 )
 
 // fly gets a token and ends the flight.
@@ -74,12 +73,12 @@ func (t *Tokens) renew(ctx context.Context, id string, c Client, refused string)
 			return r, nil
 		}
 		t.remember(id, r)
-		ours, err := t.store.lock(id, t.fence).Claim(ctx)
+		sealed, ours, err := t.store.claim(ctx, id, t.fence, lockFor)
 		if err != nil {
-			return record{}, &Error{Err: &storeError{err}}
+			return record{}, &Error{Err: err}
 		}
 		if ours {
-			return t.renewLocked(ctx, turn{id: id, client: c, refused: refused})
+			return t.renewLocked(ctx, turn{id: id, client: c, refused: refused, sealed: sealed})
 		}
 		if !redisdb.Pause(ctx, lookEvery+mathrand.N(lookEvery)) {
 			return record{}, &Error{Err: &storeError{fmt.Errorf("another process has been asking for too long: %w",
@@ -102,7 +101,7 @@ func (t *Tokens) renewLocked(ctx context.Context, u turn) (record, error) {
 	if err == nil && !r.serves(u.client, t.now(), u.refused) {
 		r, err = t.ask(ctx, u, r)
 	}
-	if release := t.store.lock(u.id, t.fence).Release(ctx); release != nil {
+	if release := t.store.release(context.WithoutCancel(ctx), u.id, t.fence); release != nil {
 		t.log.Debug("lock of a token not released; it expires", "owner", u.id, "error", release)
 	}
 	return r, err
@@ -110,10 +109,7 @@ func (t *Tokens) renewLocked(ctx context.Context, u turn) (record, error) {
 
 // takeUp returns the record to continue with: the one in Redis, or its successor that this process could not
 // store so far.
-func (t *Tokens) takeUp(ctx context.Context, u *turn) (_ record, err error) {
-	if u.sealed, err = t.store.get(ctx, u.id); err != nil {
-		return record{}, &Error{Err: err}
-	}
+func (t *Tokens) takeUp(ctx context.Context, u *turn) (record, error) {
 	r := t.open(u.id, u.sealed)
 	t.mu.Lock()
 	pending := t.owner(u.id).unstored
@@ -197,22 +193,22 @@ func (t *Tokens) overtaken(ctx context.Context, u turn) (record, error) {
 // errOvertaken means that another process stored or removed the record meanwhile.
 var errOvertaken = errors.New("another process changed the token meanwhile")
 
-// put stores a record, and returns it as it is stored.
+// put stores a record, with some retries, and returns it as it is stored.
 func (t *Tokens) put(ctx context.Context, u turn, r record) (sealed string, err error) {
 	if sealed, err = t.seal(u.id, r); err != nil {
 		return "", err
 	}
-	err = lease.Persist(ctx, t.log, "token of "+u.id, storeFor, func() error {
+	for try := 1; ; try++ {
 		stored, err := t.store.put(ctx, u.id, t.fence, u.sealed, sealed, r.keep(t.now()))
-		if err == nil && !stored {
-			err = &storeError{errOvertaken}
+		switch {
+		case err == nil && stored:
+			return sealed, nil
+		case err == nil:
+			return "", &Error{Err: &storeError{errOvertaken}}
+		case try == storeTries || !redisdb.Pause(ctx, 4*lookEvery):
+			return "", &Error{Err: err}
 		}
-		return err
-	})
-	if err != nil {
-		return "", &Error{Err: err}
 	}
-	return sealed, nil
 }
 
 // remember caches a record, as a fallback if no newer one can be had.

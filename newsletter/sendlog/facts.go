@@ -128,21 +128,22 @@ func (l *Log) Forget(ctx context.Context, r Run, end uint32) error {
 // Ended settles a deferred person whose message in the outbox has finished, or was tried again: then the
 // person stays deferred. Nobody else is changed.
 func (l *Log) Ended(ctx context.Context, r Run, chunk int, m Move) error {
-	_, err := l.settle(ctx, r, chunk, "", letters([]State{Deferred}), m)
+	m.from = letters([]State{Deferred})
+	_, err := l.Settle(ctx, r, chunk, m)
 	return err
 }
 
 // Reopened makes a person deferred again whose dead letter is being replayed. Later moves count attempts from
 // 1; they come on top of those so far.
 func (l *Log) Reopened(ctx context.Context, r Run, chunk, offset int) error {
-	_, err := l.settle(ctx, r, chunk, "", letters([]State{Failed, Bounced}),
-		Move{Offset: offset, To: Deferred, Attempts: anew})
+	_, err := l.Settle(ctx, r, chunk, Move{Offset: offset, To: Deferred, Attempts: anew,
+		from: letters([]State{Failed, Bounced})})
 	return err
 }
 
 // Prove settles a person in doubt as sent, and reports whether the person was in doubt. Nobody else is
 // changed.
 func (l *Log) Prove(ctx context.Context, r Run, chunk, offset int) (bool, error) {
-	done, err := l.settle(ctx, r, chunk, "", letters([]State{InDoubt}), Move{Offset: offset, To: Sent})
+	done, err := l.Settle(ctx, r, chunk, Move{Offset: offset, To: Sent, from: letters([]State{InDoubt})})
 	return len(done) == 1 && done[0], err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -209,18 +210,18 @@ func (w *world) recount() {
 }
 
 // looseMarks are mark without one of its conditions.
-var looseMarks = map[flaw]*redisdb.Script[markArgs, marked]{
-	gateOnce: looseMark("redis.call('GET', KEYS[2]) ~= gate", "gate == ''"),
-	unfenced: looseMark("if not lease then return LOST end", "lease = lease or '1e15'"),
+var looseMarks = map[flaw]*redisdb.Script[markArgs, []marked]{
+	gateOnce: looseMark("gate ~= ARGV[i + 2]", "false"),
+	unfenced: looseMark("ARGV[i]) or 0", "ARGV[i]) or '1e15'"),
 }
 
 // looseMark returns mark with a part replaced.
-func looseMark(part, by string) *redisdb.Script[markArgs, marked] {
+func looseMark(part, by string) *redisdb.Script[markArgs, []marked] {
 	source := redisdb.Source(lua, "lua/mark.lua")
 	if strings.Count(source, part) != 1 {
 		panic("mark.lua has no " + part)
 	}
-	return redisdb.NewScript[markArgs, marked]("sendlog/mark", strings.ReplaceAll(source, part, by), prelude)
+	return redisdb.NewScript[markArgs, []marked]("sendlog/mark", strings.ReplaceAll(source, part, by), prelude)
 }
 
 // tryMark is Mark, or a loose one.
@@ -230,8 +231,10 @@ func (w *world) tryMark(s *Sheet, o int, key, version string) (Marking, error) {
 		m, _, err := w.Mark(w.ctx, s, o, key, version)
 		return m, err
 	}
-	answer, err := loose.RunReplicated(w.ctx, w.db, []string{logKey(s.Run, s.Chunk),
-		gateKey(s.Run, s.Chunk%shards), key}, markArgs{Sheet: s.number, Offset: o, Gate: s.gate,
-		Version: version})
-	return map[string]Marking{"GO": Go, "CLOSED": Shut, "LOST": Lost, "CHANGED": Changed}[answer.Word], err
+	rows, err := loose.RunReplicated(w.ctx, w.db, []string{logKey(s.Run, s.Chunk),
+		gateKey(s.Run, s.Chunk%shards), key}, markArgs{Marks: []string{s.number, strconv.Itoa(o), s.gate, version}})
+	if err != nil {
+		return Lost, err
+	}
+	return Marking(rows[0].Word), nil
 }

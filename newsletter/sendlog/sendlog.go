@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"embed"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ var prelude = redisdb.Source(lua, "lua/prelude.lua")
 
 var (
 	claimScript   = script[claimArgs, claimed]("claim")
-	markScript    = script[markArgs, marked]("mark")
+	markScript    = script[markArgs, []marked]("mark")
 	settleScript  = script[settleArgs, changes]("settle")
 	closeScript   = script[closeArgs, ended]("close")
 	lapseScript   = script[lapseArgs, lapsed]("lapse")
@@ -52,20 +53,20 @@ type claimed struct {
 	Taken string
 }
 
-type markArgs struct {
-	Sheet   string
-	Offset  int
-	Gate    string
-	Version string
-}
+type markArgs struct{ Marks []string }
 
 type marked struct {
 	Word      string
 	Remaining int64 // milliseconds
 }
 
+// marking is a mark, and until when it counts.
+type marking struct {
+	word  Marking
+	until time.Time
+}
+
 type settleArgs struct {
-	Sheet string
 	Keep  int
 	Moves []string
 }
@@ -121,6 +122,20 @@ type word struct{ Word string }
 type Log struct {
 	db    *redisdb.DB
 	lease time.Duration
+
+	marks   *redisdb.Group[markKey, []string, marking]
+	results *redisdb.Group[place, Move, bool]
+}
+
+// place is a chunk of a run.
+type place struct {
+	run   Run
+	chunk int
+}
+
+type markKey struct {
+	place
+	version string // key of the version of the suppressions
 }
 
 // New returns the log. lease is how long a sheet stays without being renewed; 0: 20 s.
@@ -128,7 +143,9 @@ func New(db *redisdb.DB, lease time.Duration) *Log {
 	if lease <= 0 {
 		lease = 20 * time.Second
 	}
-	return &Log{db: db, lease: lease}
+	l := &Log{db: db, lease: lease}
+	l.marks, l.results = redisdb.NewGroup(l.mark), redisdb.NewGroup(l.record)
+	return l
 }
 
 // Lease returns how long a sheet stays without being renewed.
@@ -211,41 +228,45 @@ func numbers(text string) []int {
 }
 
 // Marking is the answer to a mark.
-type Marking int
+type Marking string
 
 // The answers.
 const (
-	Go      Marking = iota // write the dot
-	Shut                   // the gate was shut since the sheet was taken
-	Lost                   // the sheet is another's
-	Changed                // somebody was suppressed since: ask again, and mark again
+	Go      Marking = "GO"      // write the dot
+	Shut    Marking = "CLOSED"  // the gate was shut since the sheet was taken
+	Lost    Marking = "LOST"    // the sheet is another's
+	Changed Marking = "CHANGED" // somebody was suppressed since: ask again, and mark again
 )
 
 // Mark notes that the final dot to the person at an offset is about to be written. version is that of the
 // suppressions when they were asked, and versionKey its key; empty: they were asked right now. until is when
-// the lease of the sheet ends, by the machine's clock.
+// the lease of the sheet ends, by the machine's clock. Marks that wait together are set together.
 func (l *Log) Mark(ctx context.Context, s *Sheet, offset int, versionKey, version string) (m Marking,
 	until time.Time, err error) {
-	keys := []string{logKey(s.Run, s.Chunk), gateKey(s.Run, s.Chunk%shards)}
-	if versionKey != "" {
-		keys = append(keys, versionKey)
+	answer, err := l.marks.Do(ctx, markKey{place{s.Run, s.Chunk}, versionKey},
+		[]string{s.number, strconv.Itoa(offset), s.gate, version})
+	if err != nil {
+		return Lost, time.Now(), err
+	}
+	return answer.word, answer.until, nil
+}
+
+// mark sets marks.
+func (l *Log) mark(ctx context.Context, k markKey, all [][]string) ([]marking, error) {
+	keys := []string{logKey(k.run, k.chunk), gateKey(k.run, k.chunk%shards)}
+	if k.version != "" {
+		keys = append(keys, k.version)
 	}
 	now := time.Now()
-	answer, err := markScript.RunReplicated(ctx, l.db, keys, markArgs{Sheet: s.number, Offset: offset,
-		Gate:    s.gate,
-		Version: version})
+	rows, err := markScript.RunReplicated(ctx, l.db, keys, markArgs{Marks: slices.Concat(all...)})
 	if err != nil {
-		return Lost, now, redisdb.Failed(err, "mark a person of run %s", s.Run)
+		return nil, redisdb.Failed(err, "mark %d people of run %s", len(all), k.run)
 	}
-	switch answer.Word {
-	case "GO":
-		return Go, now.Add(time.Duration(answer.Remaining) * time.Millisecond), nil
-	case "CLOSED":
-		return Shut, now, nil
-	case "CHANGED":
-		return Changed, now, nil
+	answers := make([]marking, len(rows))
+	for i, row := range rows {
+		answers[i] = marking{Marking(row.Word), now.Add(time.Duration(row.Remaining) * time.Millisecond)}
 	}
-	return Lost, now, nil
+	return answers, nil
 }
 
 // Move is a change of a person's state.
@@ -256,6 +277,9 @@ type Move struct {
 
 	Attempts int       // made, or since a replay; 0: as before, [OneMore]: one more than before
 	At       time.Time // time of the last attempt; zero: now
+
+	sheet string // of the person; empty: any
+	from  string // letters of the states that it is for; empty: all that may be followed
 }
 
 // OneMore is the Attempts of a move after one more attempt, anew that of a replay.
@@ -267,30 +291,38 @@ const mostReplies = 6400
 // Settle changes the states of people of a chunk, each if its state may be followed by the new one. It
 // returns which were changed. To repeat it does no harm. Workers of sheets use Record.
 func (l *Log) Settle(ctx context.Context, r Run, chunk int, moves ...Move) ([]bool, error) {
-	return l.settle(ctx, r, chunk, "", "", moves...)
+	return l.record(ctx, place{r, chunk}, moves)
 }
 
 // Record is Settle for the worker of a sheet. If the sheet has ended, its people may be another's, and only
-// Sent changes their states. So who was put off is deferred only if Record says so.
+// Sent changes their states. So who was put off is deferred only if Record says so. Single results that wait
+// together are recorded together.
 func (l *Log) Record(ctx context.Context, s *Sheet, moves ...Move) ([]bool, error) {
-	return l.settle(ctx, s.Run, s.Chunk, s.number, "", moves...)
+	at := place{s.Run, s.Chunk}
+	for i := range moves {
+		moves[i].sheet = s.number
+	}
+	if len(moves) != 1 {
+		return l.record(ctx, at, moves)
+	}
+	done, err := l.results.Do(ctx, at, moves[0])
+	return []bool{done}, err
 }
 
-// settle is Record, for people of given states; "": of all that may be followed.
-func (l *Log) settle(ctx context.Context, r Run, chunk int, sheet, from string, moves ...Move) ([]bool,
-	error) {
+// record changes states.
+func (l *Log) record(ctx context.Context, at place, moves []Move) ([]bool, error) {
 	if len(moves) == 0 {
 		return nil, nil
 	}
-	args := settleArgs{Sheet: sheet, Keep: mostReplies, Moves: make([]string, 0, 6*len(moves))}
+	args := settleArgs{Keep: mostReplies, Moves: make([]string, 0, 7*len(moves))}
 	for _, m := range moves {
-		args.Moves = append(args.Moves, strconv.Itoa(m.Offset), strconv.Itoa(int(m.To)),
-			cmp.Or(from, letters(before[m.To])), m.Why, strconv.Itoa(m.Attempts),
+		args.Moves = append(args.Moves, m.sheet, strconv.Itoa(m.Offset), strconv.Itoa(int(m.To)),
+			cmp.Or(m.from, letters(before[m.To])), m.Why, strconv.Itoa(m.Attempts),
 			strconv.FormatInt(cmp.Or(m.At, time.Now()).UnixMilli(), 10))
 	}
-	answer, err := settleScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk)}, args)
+	answer, err := settleScript.RunReplicated(ctx, l.db, []string{logKey(at.run, at.chunk)}, args)
 	if err != nil {
-		return nil, redisdb.Failed(err, "settle people of run %s", r)
+		return nil, redisdb.Failed(err, "settle people of run %s", at.run)
 	}
 	done := make([]bool, len(moves))
 	for i := range done {

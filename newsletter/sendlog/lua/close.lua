@@ -10,4 +10,5 @@ if held then
   for i = tallies, #ARGV, 2 do redis.call('HINCRBY', KEYS[1] .. ':counts', ARGV[i], ARGV[i + 1]) end
 end
 local back = put_back(KEYS[1], sheet, '10')
+write_people(KEYS[1])
 return OK

@@ -1,45 +1,88 @@
--- add adds to a counter, and to that of the group of the person, if people have groups.
-local grouped -- whether they have; nil: not looked up
-local function add(log, offset, field, n)
-  local counts = log .. ':counts'
-  redis.call('HINCRBY', counts, field, n)
+-- Scripts gather what they change of people: write_people writes it with one command for each key.
+local state_of, group_of, grouped, added, touched = {}, {}, nil, {}, {}
+
+-- fields returns a BITFIELD that reads 4 bits of each person.
+local function fields(key, offsets)
+  local get = {'BITFIELD', key}
+  for _, offset in ipairs(offsets) do
+    for _, word in ipairs({'GET', 'u4', '#' .. offset}) do get[#get + 1] = word end
+  end
+  return get
+end
+
+-- read_groups reads the groups of people, if they have any.
+local function read_groups(log, offsets)
   if grouped == nil then grouped = redis.call('EXISTS', log .. ':groups') == 1 end
-  if grouped then
-    local group = redis.call('BITFIELD', log .. ':groups', 'GET', 'u4', '#' .. offset)[1]
-    redis.call('HINCRBY', counts, 'g' .. group .. ':' .. field, n)
+  if not grouped or #offsets == 0 then return end
+  for i, group in ipairs(redis.call(unpack(fields(log .. ':groups', offsets)))) do group_of[tonumber(offsets[i])] = group end
+end
+
+-- read_people reads the states and groups of people.
+local function read_people(log, offsets)
+  if #offsets == 0 then return end
+  for i, state in ipairs(redis.call(unpack(fields(log, offsets)))) do
+    local person = tonumber(offsets[i])
+    state_of[person] = state_of[person] or state
   end
+  read_groups(log, offsets)
 end
 
--- count changes the counters of a state that a person leaves, and of the one that follows. People who are taken or at
--- the dot are counted together, as those that were taken and have no other state.
-local function count(log, offset, old, new)
-  if old > 2 then add(log, offset, old, -1) elseif old == 0 then add(log, offset, 'taken', 1) end
-  if new > 2 then add(log, offset, new, 1) elseif new == 0 then add(log, offset, 'taken', -1) end
+-- add adds to a counter, and to that of the group of a person who was read.
+local function add(offset, field, n)
+  added[field] = (added[field] or 0) + n
+  if not grouped then return end
+  field = 'g' .. group_of[tonumber(offset)] .. ':' .. field
+  added[field] = (added[field] or 0) + n
 end
 
--- change sets the state of a person if the one before is among allowed, which has a letter a to p for each state. It
--- returns whether it did.
+-- change sets the state of a person who was read, if the one before is among allowed, which has a letter a to p for
+-- each state. It returns whether it did. People who are taken or at the dot are counted together, as those that were
+-- taken and have no other state.
 local function change(log, offset, new, allowed)
-  local place = '#' .. offset
-  local old = redis.call('BITFIELD', log, 'SET', 'u4', place, new)[1]
-  if not string.find(allowed, string.char(97 + old), 1, true) then
-    if old ~= tonumber(new) then redis.call('BITFIELD', log, 'SET', 'u4', place, old) end
-    return false
-  end
-  count(log, offset, old, tonumber(new))
-  if new ~= '4' and old == 4 then redis.call('SREM', log .. ':owed', offset)
-  elseif new == '4' and old < 3 then redis.call('SADD', log .. ':owed', offset) end -- else the outbox has the message
+  local person = tonumber(offset)
+  local old = state_of[person]
+  if not string.find(allowed, string.char(97 + old), 1, true) then return false end
+  new = tonumber(new)
+  state_of[person], touched[person] = new, true
+  if old > 2 then add(offset, old, -1) elseif old == 0 then add(offset, 'taken', 1) end
+  if new > 2 then add(offset, new, 1) elseif new == 0 then add(offset, 'taken', -1) end
+  if new ~= 4 and old == 4 then redis.call('SREM', log .. ':owed', offset)
+  elseif new == 4 and old < 3 then redis.call('SADD', log .. ':owed', offset) end -- else the outbox has the message
   return true
 end
 
 -- note_attempt notes the number of attempts for a person (-1: one more than before) in 8 bits, and the time of the last
 -- one in 32 bits of seconds. -2: further numbers are of a replay, and count from 1 again.
+local made_by, tries, replayed = {}, {}, nil
 local function note_attempt(log, offset, ms, attempts)
-  local key, place = log .. ':tried', '#' .. offset
-  local made = attempts < 0 and redis.call('BITFIELD', key, 'GET', 'u40', place)[1] % 256
-  if attempts == -2 then return redis.call('HSET', log .. ':earlier', offset, made) end
-  attempts = made and made + 1 or attempts + (redis.call('HGET', log .. ':earlier', offset) or 0)
-  redis.call('BITFIELD', key, 'SET', 'u40', place, string.format('%.0f', math.floor(ms / 1000) * 256 + math.min(attempts, 255)))
+  local person, made = tonumber(offset), nil
+  if attempts < 0 then
+    made = made_by[person] or redis.call('BITFIELD', log .. ':tried', 'GET', 'u40', '#' .. offset)[1] % 256
+  end
+  if replayed == nil then replayed = redis.call('EXISTS', log .. ':earlier') == 1 end
+  if attempts == -2 then
+    replayed = true
+    return redis.call('HSET', log .. ':earlier', offset, made)
+  end
+  attempts = made and made + 1 or attempts + (replayed and redis.call('HGET', log .. ':earlier', offset) or 0)
+  made_by[person] = math.min(attempts, 255)
+  tries[person] = string.format('%.0f', math.floor(ms / 1000) * 256 + made_by[person])
+end
+
+-- write_people writes what was gathered.
+local function write_people(log)
+  local states, tried = {'BITFIELD', log}, {'BITFIELD', log .. ':tried'}
+  for person in pairs(touched) do
+    for _, word in ipairs({'SET', 'u4', '#' .. person, state_of[person]}) do states[#states + 1] = word end
+  end
+  for person, try in pairs(tries) do
+    for _, word in ipairs({'SET', 'u40', '#' .. person, try}) do tried[#tried + 1] = word end
+  end
+  if #states > 2 then redis.call(unpack(states)) end
+  if #tried > 2 then redis.call(unpack(tried)) end
+  for field, n in pairs(added) do
+    if n ~= 0 then redis.call('HINCRBY', log .. ':counts', field, n) end
+  end
 end
 
 -- note_earlier sets a field to a time, unless it has an earlier one.
@@ -60,18 +103,15 @@ end
 
 -- put_back ends a sheet: people who were only taken wait again, and those at the dot get the state doubt.
 local function put_back(log, sheet, doubt)
-  local people, back, doubts = redis.call('GET', log .. ':sheet:' .. sheet), 0, 0
+  local people, back, doubts, first = {}, 0, 0, nil
+  for offset in string.gmatch(redis.call('GET', log .. ':sheet:' .. sheet) or '', '%d+') do people[#people + 1] = offset end
   redis.call('ZREM', log .. ':sheets', sheet)
   redis.call('DEL', log .. ':sheet:' .. sheet)
-  local from, to, first = string.match(people or '', '^%d+'), string.match(people or '', '%d+$'), nil
-  if not from then return back, doubts end
-  local base = math.floor(from / 2)
-  local states = redis.call('GETRANGE', log, base, math.floor(to / 2))
-  for offset in string.gmatch(people, '%d+') do
-    local state = string.byte(states, math.floor(offset / 2) - base + 1) or 0
-    if offset % 2 == 0 then state = math.floor(state / 16) else state = state % 16 end
+  read_people(log, people)
+  for _, offset in ipairs(people) do
+    local state = state_of[tonumber(offset)]
     if state == 1 or (state == 2 and doubt == '0') then
-      change(log, offset, '0', 'bc')
+      change(log, offset, 0, 'bc')
       first, back = first or offset, back + 1
     elseif state == 2 then
       change(log, offset, doubt, 'c')
