@@ -239,12 +239,26 @@ func (l *Letter) Captive(mail render.Mail) []string {
 	if mail.HTML != "" && !mail.ShowsLink(ways...) {
 		parts = append(parts, "html")
 	}
-	shows := func(way string) bool { return strings.Contains(mail.Text, way) }
 	own := l.Content().Source.Text != "" || mail.HTML == ""
-	if own && mail.Text != "" && !slices.ContainsFunc(ways, shows) {
+	if own && mail.Text != "" && !shows(mail.Text, ways...) {
 		parts = append(parts, "text")
 	}
 	return parts
+}
+
+// shows reports whether one of some addresses that end in "?t=" is in a text. That is rarer than their
+// beginning, which many words begin with.
+func shows(text string, ways ...string) bool {
+	for end := 0; ; {
+		i := strings.Index(text[end:], "?t=")
+		if i < 0 {
+			return false
+		}
+		end += i + len("?t=")
+		if slices.ContainsFunc(ways, func(way string) bool { return strings.HasSuffix(text[:end], way) }) {
+			return true
+		}
+	}
 }
 
 // Stopped returns for each address the suppression that stops a letter of a list to it, or nil.

@@ -52,6 +52,9 @@ func NormalizeAddress(s string) (string, error) {
 	if len(local)+1+len(domain) > maxAddress {
 		return "", badAddress("it is longer than 254 octets")
 	}
+	if local == s[:at] && domain == s[at+1:] {
+		return s, nil
+	}
 	return local + "@" + domain, nil
 }
 

@@ -30,23 +30,28 @@ func (f *faults) addError(key string, err error) {
 
 func (f *faults) err() error { return fault.InvalidFields(f.fields) }
 
-// line checks text for a header. A line break would let an attacker add a header field.
+// line checks text for a header.
 func (f *faults) line(key, s string) bool {
-	why := ""
-	switch {
-	case strings.ContainsAny(s, "\r\n"):
-		why = "must not contain a line break"
-	case strings.IndexByte(s, 0) >= 0:
-		why = "must not contain a NUL"
-	case !utf8.ValidString(s):
-		why = "is not UTF-8"
-	case strings.ContainsFunc(s, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }):
-		why = "must not contain control characters"
-	}
+	why := lineFault(s)
 	if why != "" {
 		f.add(key, "%s", why)
 	}
 	return why == ""
+}
+
+// lineFault is what is wrong with text for a header. A line break would let an attacker add a header field.
+func lineFault(s string) string {
+	switch {
+	case strings.ContainsAny(s, "\r\n"):
+		return "must not contain a line break"
+	case strings.IndexByte(s, 0) >= 0:
+		return "must not contain a NUL"
+	case !utf8.ValidString(s):
+		return "is not UTF-8"
+	case strings.ContainsFunc(s, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }):
+		return "must not contain control characters"
+	}
+	return ""
 }
 
 // IsLine reports whether a text is one line that people can read: UTF-8 without control characters (C0, DEL,
@@ -80,18 +85,26 @@ func upright(s string) string {
 
 // address checks an address and returns its normal form.
 func (f *faults) address(key string, a Address) Address {
-	f.line(key+".name", a.Name)
-	normal, err := NormalizeAddress(a.Address)
-	f.addError(key+".address", err)
-	return Address{Name: a.Name, Address: normal}
+	return f.named(func() string { return key }, a)
 }
 
 func (f *faults) addresses(key string, list []Address) []Address {
 	checked := make([]Address, len(list))
 	for i, a := range list {
-		checked[i] = f.address(fmt.Sprintf("%s[%d]", key, i), a)
+		checked[i] = f.named(func() string { return fmt.Sprintf("%s[%d]", key, i) }, a)
 	}
 	return checked
+}
+
+func (f *faults) named(key func() string, a Address) Address {
+	if why := lineFault(a.Name); why != "" {
+		f.add(key()+".name", "%s", why)
+	}
+	normal, err := NormalizeAddress(a.Address)
+	if err != nil {
+		f.addError(key()+".address", err)
+	}
+	return Address{Name: a.Name, Address: normal}
 }
 
 // envelope checks the given envelope. Missing values come from the headers: the author is the return path,
@@ -139,7 +152,11 @@ func (f *faults) headerName(key, name string) bool {
 }
 
 // headerValue checks a value, and that each of its words fits into a line.
-func (f *faults) headerValue(key, name, value string) bool {
+func (f *faults) headerValue(name, value string) bool {
+	if len(name)+len(value)+2 <= maxLine && lineFault(value) == "" {
+		return true
+	}
+	key := "headers." + name
 	if !f.line(key, value) {
 		return false
 	}

@@ -67,7 +67,7 @@ func check(d *Draft) (head, error) {
 	f.line("subject", d.Subject)
 	h.messageID, h.inReplyTo, h.references = f.thread(d.MessageID, d.InReplyTo, d.References)
 	for _, header := range d.Headers {
-		f.headerValue("headers."+header.Name, header.Name, header.Value)
+		f.headerValue(header.Name, header.Value)
 	}
 	f.attachments(d.Attachments)
 	return h, f.err()

@@ -49,10 +49,8 @@ func Adopt(d *Draft, zone *time.Location) (Control, []fault.Field) {
 // the message's structure or recipients are refused.
 func (f *faults) adoptHeaders(d *Draft, all bool) {
 	others := make([]Header, 0, len(d.Headers))
-	count := map[string]int{}
-	for _, header := range d.Headers {
+	for i, header := range d.Headers {
 		key, name := "headers."+header.Name, strings.ToLower(header.Name)
-		count[name]++
 		switch {
 		case !f.headerName(key, header.Name) || name == "mime-version" && header.Value == "1.0":
 		case name == "from" || name == "to" || name == "cc" || name == "bcc" || name == "resent-bcc":
@@ -61,7 +59,9 @@ func (f *faults) adoptHeaders(d *Draft, all bool) {
 			f.add(key, "is written by the last server: use the field envelope.from")
 		case name == "mime-version" || strings.HasPrefix(name, "content-") && name != "content-language":
 			f.add(key, "describes the parts of the message: it is made from text, html and attachments, or from raw")
-		case count[name] > 1 && isOnlyOnce(name):
+		case isOnlyOnce(name) && slices.ContainsFunc(d.Headers[:i], func(before Header) bool {
+			return strings.ToLower(before.Name) == name
+		}):
 			f.add(key, "is given more than once: a message has one %s", header.Name)
 		case !all && (name == "sender" || name == "date") || !f.adopt(d, key, name, header.Value):
 			others = append(others, header)

@@ -1,6 +1,10 @@
 package message
 
-import "strings"
+import (
+	"iter"
+	"slices"
+	"strings"
+)
 
 // Header is a header field with its value decoded and unfolded.
 type Header struct {
@@ -36,7 +40,11 @@ func (w *headerWriter) text(name, value string) {
 // fields, and the URL of a List-Unsubscribe must stay whole.
 func (w *headerWriter) field(name, value string) {
 	w.begin(name)
-	w.unstructured(strings.Split(strings.Trim(value, " \t"), " "), needsEncoding)
+	if value = strings.Trim(value, " \t"); needsEncoding(value) {
+		w.unstructured(strings.Split(value, " "), needsEncoding)
+	} else {
+		w.plain(strings.SplitSeq(value, " "))
+	}
 	w.end()
 }
 
@@ -89,16 +97,16 @@ func (w *headerWriter) mayFold(size int) bool {
 // the text (RFC 2047 section 6.2).
 func (w *headerWriter) unstructured(words []string, needs func(string) bool) {
 	from, to := runToEncode(words, needs)
-	w.plain(words[:from])
+	w.plain(slices.Values(words[:from]))
 	if from < to {
 		w.encoded(strings.Join(words[from:to], " "))
 	}
-	w.plain(words[to:])
+	w.plain(slices.Values(words[to:]))
 }
 
-func (w *headerWriter) plain(words []string) {
+func (w *headerWriter) plain(words iter.Seq[string]) {
 	space := " "
-	for _, word := range words {
+	for word := range words {
 		if word == "" { // blanks stay with the next word: a line of blanks can end the header
 			space += " "
 			continue

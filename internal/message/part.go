@@ -113,7 +113,11 @@ func (p *part) any(is func(*part) bool) bool {
 func (p *part) size() int {
 	n := 512 + 9*len(p.filename) + 2*len(p.cid) + encodedSize(p.encoding, len(p.body))
 	for _, l := range p.lines {
-		n += max(len(l.quoted), encodedSize(p.encoding, len(l.body)))
+		if p.encoding == quotedPrintable && l.quoted != nil {
+			n += len(l.quoted)
+		} else {
+			n += encodedSize(p.encoding, len(l.body))
+		}
 	}
 	for _, child := range p.children {
 		n += child.size() + 128

@@ -165,7 +165,7 @@ func (h *rawHeader) overrideText(f *faults, d Draft, now time.Time) {
 		h.remove(header.Name)
 	}
 	for _, header := range d.Headers {
-		if f.headerValue("headers."+header.Name, header.Name, header.Value) {
+		if f.headerValue(header.Name, header.Value) {
 			var w headerWriter
 			w.field(header.Name, header.Value)
 			h.fields = append(h.fields, rawField{name: strings.ToLower(header.Name), bytes: w.buf})

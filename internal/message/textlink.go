@@ -90,11 +90,14 @@ var lineless = strings.NewReplacer("\t", "", "\n", "", "\r", "")
 
 // escaped writes the characters that RFC 3986 has no place for as octets in percent signs.
 func escaped(path string) string {
-	const hex = "0123456789ABCDEF"
+	odd := func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"<>\\^`{|}", r) }
+	if !strings.ContainsFunc(path, odd) {
+		return path
+	}
 	var b strings.Builder
 	for _, c := range []byte(path) {
-		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>\\^`{|}", c) >= 0 {
-			b.WriteString("%" + string(hex[c>>4]) + string(hex[c&15]))
+		if odd(rune(c)) {
+			b.WriteString("%" + string(upperHex[c>>4]) + string(upperHex[c&15]))
 		} else {
 			b.WriteByte(c)
 		}

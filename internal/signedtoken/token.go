@@ -2,7 +2,6 @@ package signedtoken
 
 import (
 	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -76,13 +75,11 @@ func (r *Ring) readAs(p Purpose, token string) (Token, error) {
 // seal encrypts a body with a nonce made of it. Equal bodies give equal tokens; different bodies never share
 // a nonce.
 func (k key) seal(p Purpose, body []byte) []byte {
-	h := hmac.New(sha256.New, k.nonces)
-	h.Write(k.about(p))
-	h.Write(body)
+	nonce := k.nonces.sum(func(to []byte) []byte { return append(append(to, k.about(p)...), body...) })
 	const size = chacha20poly1305.NonceSizeX
 	token := make([]byte, 1+size, 1+size+len(body)+chacha20poly1305.Overhead)
 	token[0] = k.header()
-	copy(token[1:], h.Sum(nil)[:size])
+	copy(token[1:], nonce[:size])
 	return k.aead.Seal(token, token[1:], body, k.about(p))
 }
 

@@ -133,7 +133,7 @@ func encoded(s string) string {
 	var b []byte
 	for i := range len(s) {
 		c := s[i]
-		forbidden := c >= 0x80 || strings.IndexByte(" \"<>`", c) >= 0
+		forbidden := c >= 0x80 || c == ' ' || c == '"' || c == '<' || c == '>' || c == '`'
 		switch {
 		case forbidden && b == nil:
 			b = append(make([]byte, 0, len(s)+32), s[:i]...)
