@@ -27,6 +27,8 @@ func (c *Campaigns) Turn(ctx context.Context, messageID string) (outbox.Turn, er
 		return outbox.Turn{}, nil
 	case err != nil:
 		return outbox.Turn{}, err
+	case one.State == api.CampaignCancelled && one.key() != at.run: // those of the last run Cancel cancels
+		return c.keeper.over(ctx, at, sendlog.Move{To: sendlog.Cancelled, Why: "the campaign was cancelled"})
 	case one.State != api.CampaignSending && one.State != api.CampaignSent:
 		return outbox.Turn{Until: c.opts.Now().Add(pausedAgain), Reason: "its campaign is paused or held"}, nil
 	}
@@ -61,11 +63,11 @@ func (c *keeper) turnOf(ctx context.Context, w *walk, at *place) (outbox.Turn, e
 	}
 	switch {
 	case len(due) == 0 && again.IsZero():
-		return c.over(ctx, w, at, sendlog.Move{To: sendlog.Failed,
+		return c.over(ctx, at, sendlog.Move{To: sendlog.Failed,
 			Why: "the campaign is not for the person any more"})
 	case len(due) > 0 && due[0].Left:
 		move, _ := w.stops(due[0], nil)
-		return c.over(ctx, w, at, move)
+		return c.over(ctx, at, move)
 	case again.After(now):
 		return outbox.Turn{Until: again, Reason: "its window is closed"}, nil
 	}
@@ -74,7 +76,7 @@ func (c *keeper) turnOf(ctx context.Context, w *walk, at *place) (outbox.Turn, e
 }
 
 // over settles a deferred person to whom the campaign does not go any more.
-func (c *keeper) over(ctx context.Context, w *walk, at *place, move sendlog.Move) (outbox.Turn, error) {
+func (c *keeper) over(ctx context.Context, at *place, move sendlog.Move) (outbox.Turn, error) {
 	move.Offset = at.offset
-	return outbox.Turn{Over: true, Reason: move.Why}, c.Log.Ended(ctx, w.key, at.chunk, move)
+	return outbox.Turn{Over: true, Reason: move.Why}, c.Log.Ended(ctx, at.run, at.chunk, move)
 }

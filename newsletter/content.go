@@ -195,8 +195,7 @@ func (c *contents) previewed(ctx context.Context, in api.Campaign, bound bool) (
 
 // written returns the mail to a person, and the words in it.
 func (c *contents) written(ctx context.Context, letter *outbox.Letter, one *campaign,
-	person audience.Person) (
-	render.Mail, *message.Composed, error) {
+	person audience.Person) (render.Mail, *message.Composed, error) {
 	m, err := c.filling(ctx, one.Campaign)
 	if err != nil {
 		return render.Mail{}, nil, err

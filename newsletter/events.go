@@ -124,9 +124,7 @@ func (c *keeper) apply(ctx context.Context, entries []redisdb.Entry) error {
 			if e.Type == event.MessageSuppressed && data.Reason == string(suppression.Unsubscribe) {
 				move.To = sendlog.Unsubscribed
 			}
-			if e.Type == event.MessageDeliveryError {
-				move.Attempts = data.Job.AttemptsMade
-			}
+			move.Attempts = cmp.Or(move.Attempts, data.Job.AttemptsMade) // a message may also fail without an attempt
 			move.Offset, move.At, move.Why = at.offset, e.Time, cut(cmp.Or(data.SMTPResponse, data.Error, data.Reason))
 			err = c.Log.Ended(ctx, at.run, at.chunk, move)
 		}
@@ -140,7 +138,7 @@ func (c *keeper) apply(ctx context.Context, entries []redisdb.Entry) error {
 // results are the states that events about messages lead to.
 var results = map[event.Type]sendlog.Move{
 	event.MessageSent:          {To: sendlog.Sent, Attempts: sendlog.OneMore},
-	event.MessageFailed:        {To: sendlog.Failed, Attempts: sendlog.OneMore},
+	event.MessageFailed:        {To: sendlog.Failed},
 	event.MessageDeliveryError: {To: sendlog.Deferred},
 	event.MessageReplayed:      {To: sendlog.Deferred},
 	event.MessageCancelled:     {To: sendlog.Cancelled},

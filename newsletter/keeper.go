@@ -132,7 +132,8 @@ func (c *keeper) due(ctx context.Context, one *campaign) error {
 	if err == nil {
 		_, err = c.begin(ctx, one, api.CampaignResend{})
 	}
-	if err == nil || fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Internal) {
+	if err == nil || fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Internal) ||
+		fault.CodeOf(err) == codeChanged {
 		return err
 	}
 	_, failed := c.turn(ctx, "", one.id, api.CampaignFailed, "content", err.Error(), "fail it",
@@ -234,7 +235,13 @@ func (c *keeper) finish(ctx context.Context, one *campaign) error {
 		}
 	}
 	c.turns.over(one.id)
-	return redisdb.Failed(c.DB.Client().SRem(ctx, liveKey(), one.id).Err(), "strike campaign %s", one.id)
+	if err := c.DB.Client().SRem(ctx, liveKey(), one.id).Err(); err != nil {
+		return redisdb.Failed(err, "strike campaign %s", one.id)
+	}
+	if now, err := c.find(ctx, "", one.id); err == nil && live(now.State) {
+		return c.enliven(ctx, one.id) // its next run began after it was read
+	}
+	return nil
 }
 
 // mend ends the sheets of dead processes, and adopts deferred people whose message was not made. It returns
@@ -294,7 +301,8 @@ func (c *keeper) adoptOwed(ctx context.Context, one *campaign, w *walk, chunk in
 	return nil
 }
 
-// cancelDeferred cancels the messages of deferred people.
+// cancelDeferred cancels the messages of deferred people. The events of the messages settle the people, in
+// order: the message may have failed, and its event is not applied yet.
 func (c *life) cancelDeferred(ctx context.Context, one *campaign) error {
 	run := one.run()
 	for chunk := range sendlog.Chunks(run.End) {
@@ -307,14 +315,7 @@ func (c *life) cancelDeferred(ctx context.Context, one *campaign) error {
 				continue
 			}
 			id := c.messageID(one.Number, len(one.Runs), uint32(chunk*sendlog.ChunkSize+offset), run.Began)
-			answer, err := c.Outbox.Cancel(ctx, id, "campaign cancelled")
-			if err != nil {
-				return err
-			}
-			if answer.Deleted {
-				_, err = c.Log.Settle(ctx, one.key(), chunk, sendlog.Move{Offset: offset, To: sendlog.Cancelled})
-			}
-			if err != nil {
+			if _, err := c.Outbox.Cancel(ctx, id, "campaign cancelled"); err != nil {
 				return err
 			}
 		}

@@ -158,6 +158,9 @@ func (c *life) begin(ctx context.Context, before *campaign, again api.CampaignRe
 		if len(s.Runs) != len(before.Runs) || s.State != before.State {
 			return errSame // another caller was first
 		}
+		if err := outdated(s, &before.Version); err != nil { // its letters would have the content of before
+			return err
+		}
 		s.State, s.At, s.Reason, s.Detail = api.CampaignSending, nil, "", ""
 		run.Began = now
 		s.Runs, s.Bound = append(s.Runs, run), s.Bound || before.Bound
@@ -197,7 +200,7 @@ func (c *life) freeze(ctx context.Context, one *campaign) (*campaign, error) {
 			return wrongState(s, "change it; pause it first, or copy it")
 		}
 		s.Runs[len(s.Runs)-1].Letters = letters
-		return nil
+		return outdated(s, &one.Version) // a later change stores its own
 	})
 }
 
@@ -275,8 +278,7 @@ func (c *life) hold(ctx context.Context, id, reason, detail string) {
 		return
 	}
 	c.log.WarnContext(ctx, "campaign held: postroom campaign resume goes on with it", "campaign", id, "reason",
-		reason,
-		"detail", detail)
+		reason, "detail", detail)
 }
 
 // turn changes the state of a campaign from one of some. A campaign that has the state stays as it is.

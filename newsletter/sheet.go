@@ -279,11 +279,10 @@ func (c *keeper) adopt(ctx context.Context, w *walk, chunk, offset int, a outbox
 
 // unsent stops the sheet after a mail that could not be sent for a reason that is not its own.
 func (s *sheet) unsent(ctx context.Context, m *marks, got outbox.Sending) {
+	s.stopped.Store(true)
 	if ctx.Err() != nil || m.stopped {
-		s.stopped.Store(true)
 		return
 	}
-	s.stopped.Store(true)
 	now := s.c.opts.Now()
 	switch {
 	case got.Hold != "":

@@ -156,9 +156,7 @@ func (w *walk) restFor(until, opens time.Time, why string) {
 }
 
 // rests is rest for whoever has the walk.
-func (w *walk) rests(until time.Time, why string) {
-	w.restsFor(until, until, why)
-}
+func (w *walk) rests(until time.Time, why string) { w.restsFor(until, until, why) }
 
 // restsFor makes the walk look again at a time, at something that is over later.
 func (w *walk) restsFor(until, opens time.Time, why string) {
