@@ -71,14 +71,15 @@ func TestChainCancelled(t *testing.T) {
 	}
 }
 
-// TestChainIsOneWrite: the dot and what follows it leave together, or there would be nothing won.
+// TestChainIsOneWrite: a small content, its dot and the envelope that follows leave together, and nothing of
+// them before BeforeDot has returned.
 func TestChainIsOneWrite(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	content, withDot := make(chan struct{}), make(chan string, 1)
+	withDot, recorded := make(chan string, 1), atomic.Bool{}
 	go func() {
 		defer close(withDot)
 		conn, err := listener.Accept()
@@ -92,17 +93,12 @@ func TestChainIsOneWrite(t *testing.T) {
 			"250 ok\r\n250 ok\r\n354 go\r\n"} {
 			_, _ = conn.Write([]byte(reply))
 			n, _ := conn.Read(buf)
+			if strings.HasSuffix(reply, "354 go\r\n") && !recorded.Load() {
+				t.Errorf("%q came before BeforeDot returned", buf[:n])
+			}
 			got = string(buf[:n])
 		}
-		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
-		for err == nil && !strings.HasSuffix(got, "world") {
-			var n int
-			n, err = conn.Read(buf)
-			got += string(buf[:n])
-		}
-		close(content) // or the dot could be read together with the end of it
-		n, _ := conn.Read(buf)
-		withDot <- string(buf[:n])
+		withDot <- got
 	}()
 	sender := newSender(t, smtpsend.Options{Timeout: time.Minute})
 	relay := smtpsend.Relay{Host: "127.0.0.1", Port: listener.Addr().(*net.TCPAddr).Port, Connections: 1}
@@ -112,15 +108,50 @@ func TestChainIsOneWrite(t *testing.T) {
 	m.BeforeDot = func(context.Context, []string) error {
 		group.Go(func() { _, _ = sender.Send(ctx, relay, mail("c@example.org")) })
 		eventually(t, "the second is in line", func() bool { return sender.InLine() == 1 })
-		<-content
+		recorded.Store(true)
 		return nil
 	}
 	_, _ = sender.Send(t.Context(), relay, m)
 	cancel()
 	group.Wait()
-	if got, want := <-withDot,
-		"\r\n.\r\nMAIL FROM:<a@example.com>\r\nRCPT TO:<c@example.org>\r\nDATA\r\n"; got != want {
-		t.Errorf("with the dot came %q, want %q", got, want)
+	if got, want := <-withDot, "Subject: hello\r\n\r\nworld\r\n.\r\n"+
+		"MAIL FROM:<a@example.com>\r\nRCPT TO:<c@example.org>\r\nDATA\r\n"; got != want {
+		t.Errorf("at once came %q, want %q", got, want)
+	}
+}
+
+// TestADotThatNeverLeftIsNoDoubt: a relay that hangs up before the content is written can't have delivered it
+// (RFC 5321 section 4.1.1.4: the mail data ends with the dot).
+func TestADotThatNeverLeftIsNoDoubt(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		buf := make([]byte, 64<<10)
+		for _, reply := range []string{"220 mx\r\n", "250-mx\r\n250 PIPELINING\r\n"} {
+			_, _ = conn.Write([]byte(reply))
+			_, _ = conn.Read(buf)
+		}
+		_, _ = conn.Write([]byte("250 ok\r\n250 ok\r\n354 go\r\n"))
+		_ = conn.(*net.TCPConn).SetLinger(0) // the connection is reset
+		_ = conn.Close()
+	}()
+	sender := newSender(t, smtpsend.Options{Timeout: time.Minute})
+	m := mail("b@example.org")
+	m.BeforeDot = func(context.Context, []string) error { <-gone; return nil }
+	_, err = sender.Send(t.Context(), smtpsend.Relay{Host: "127.0.0.1",
+		Port: listener.Addr().(*net.TCPAddr).Port, Connections: 1}, m)
+	if se, ok := errors.AsType[*smtpsend.Error](err); !ok || se.InDoubt || se.Permanent() {
+		t.Errorf("%+v, want an error that passes and is not in doubt", err)
 	}
 }
 

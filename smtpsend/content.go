@@ -8,11 +8,25 @@ import (
 	"time"
 )
 
-// content writes the message, calls BeforeDot, and writes the dot.
+// oneWrite is the largest content that leaves together with its dot. The system has room for so much, so a
+// relay that reads slowly does not hold up the dot.
+const oneWrite = 16 << 10
+
+// content writes the message, calls BeforeDot, and writes the dot. A small content leaves with its dot.
 func (t *transaction) content(ctx context.Context) *Error {
 	begun := time.Now()
 	times := &t.d.result.Timings
-	failure := t.writeBody(ctx)
+	t.d.record.content(t.d.size)
+	var failure *Error
+	var rest []byte // what leaves with the dot
+	switch {
+	case t.c.r.Buffered() > 0:
+		failure = t.premature(ctx, errors.New("the relay answers before it was asked"))
+	case t.d.whole != nil && len(t.d.whole) <= oneWrite:
+		rest = t.d.whole
+	default:
+		failure = t.writeBody(ctx)
+	}
 	if failure == nil {
 		failure = t.beforeDot(ctx)
 	}
@@ -21,7 +35,7 @@ func (t *transaction) content(ctx context.Context) *Error {
 		t.c.botched = true
 		return failure
 	}
-	failure = t.dot(ctx)
+	failure = t.dot(ctx, rest)
 	times.Dot += lap(&begun)
 	return failure
 }
@@ -29,13 +43,9 @@ func (t *transaction) content(ctx context.Context) *Error {
 // writeBody writes the content, a large one in blocks, each with its own deadline. No relay delivers before
 // the dot, so no failure here is in doubt.
 func (t *transaction) writeBody(ctx context.Context) *Error {
-	if t.c.r.Buffered() > 0 {
-		return t.premature(ctx, errors.New("the relay answers before it was asked"))
-	}
-	t.d.record.content(t.d.size)
 	var err error
 	if t.d.whole != nil {
-		err = t.c.write(t.d.whole, t.d.s.o.Timeout)
+		_, err = t.c.write(t.d.whole, t.d.s.o.Timeout)
 	} else {
 		err = t.stream(ctx)
 	}
@@ -108,11 +118,13 @@ func aborted(err error) *Error {
 	return e
 }
 
-// dot writes the terminator, with the envelope of the message that waits for the connection, and reads the
-// reply. From here until a complete reply the message may have been delivered.
-func (t *transaction) dot(ctx context.Context) *Error {
+// dot writes the rest of the content and the terminator, with the envelope of the message that waits for the
+// connection, and reads the reply. Once all of the terminator was written, and until a complete reply, the
+// message may have been delivered.
+func (t *transaction) dot(ctx context.Context, rest []byte) *Error {
 	limit := t.d.s.o.Timeout
-	t.c.w = append(t.c.w, endOfData...)
+	t.c.w = append(append(t.c.w, rest...), endOfData...)
+	whole := len(t.c.w)
 	t.d.record.said(".")
 	t.follower = t.d.s.pool.chain(t.d.relay, t.c)
 	if t.d.m.AtDot != nil {
@@ -121,7 +133,12 @@ func (t *transaction) dot(ctx context.Context) *Error {
 			return aborted(err)
 		}
 	}
-	err := t.c.flush(limit)
+	written, err := t.c.write(t.c.w, limit)
+	t.c.w = t.c.w[:0]
+	if written < whole {
+		t.c.botched = true
+		return t.premature(ctx, err)
+	}
 	if err != nil {
 		limit = min(limit, lastReplyTimeout)
 	}

@@ -36,10 +36,10 @@ type Message struct {
 	// until the context ends.
 	Patience time.Duration
 
-	// BeforeDot is called once per transaction, when all of the content but the terminating dot has been
-	// written, with the recipients that the relay accepted. It records what must be durable before delivery is
-	// possible. After an error the connection is dropped without the dot, so nothing is delivered; Send's error
-	// wraps it. Nil: nothing to record.
+	// BeforeDot is called once per transaction, before the terminating dot is written, with the recipients that
+	// the relay accepted. By then a large content has been written; one of up to 16 KiB leaves with the dot. It
+	// records what must be durable before delivery is possible. After an error the connection is dropped without
+	// the dot, so nothing is delivered; Send's error wraps it. Nil: nothing to record.
 	BeforeDot func(ctx context.Context, accepted []string) error
 
 	// AtDot is called right before the dot is written, after BeforeDot: a process that was stopped in between

@@ -108,17 +108,16 @@ func (c *session) flush(limit time.Duration) error {
 	if len(c.w) == 0 {
 		return nil
 	}
-	err := c.write(c.w, limit)
+	_, err := c.write(c.w, limit)
 	c.w = c.w[:0]
 	return err
 }
 
-func (c *session) write(b []byte, limit time.Duration) error {
+func (c *session) write(b []byte, limit time.Duration) (written int, err error) {
 	if err := c.raw.SetWriteDeadline(time.Now().Add(limit)); err != nil {
-		return err
+		return 0, err
 	}
-	_, err := c.conn.Write(b)
-	return err
+	return c.conn.Write(b)
 }
 
 // read reads one reply. limit is for the whole of it, so a relay that sends byte by byte gains no time.
