@@ -73,7 +73,7 @@ type Accounts struct {
 	mu       sync.Mutex
 	outcomes map[string]outcome // by account
 
-	counting sync.Mutex
+	counting redisdb.Turn
 	states   api.Connections // as they were when they were counted
 	counted  time.Time       // zero: never
 }
@@ -91,7 +91,7 @@ func New(db *redisdb.DB, ring *seal.Ring, shared *gateways.Store, o Options) (*A
 	a := &Accounts{
 		client: db.Client(), gateways: shared, hold: o.Hold, addressOnly: o.AddressOnly, log: o.Logger, now: o.Now,
 		configured: o.Default != nil, quota: o.Quota, refusals: newRefusals(o),
-		outcomes: map[string]outcome{},
+		outcomes: map[string]outcome{}, counting: make(redisdb.Turn, 1),
 	}
 	if a.lookUpTXT = o.LookUpTXT; a.lookUpTXT == nil {
 		a.lookUpTXT = lookUp
@@ -200,8 +200,10 @@ const statesFor = 5 * time.Second
 
 // States counts the accounts by state, a configured one included. The counts are up to five seconds old.
 func (a *Accounts) States(ctx context.Context) (api.Connections, error) {
-	a.counting.Lock()
-	defer a.counting.Unlock()
+	if err := a.counting.Take(ctx); err != nil {
+		return api.Connections{}, err
+	}
+	defer a.counting.Give()
 	now := a.now()
 	if !a.counted.IsZero() && now.Sub(a.counted) < statesFor {
 		return a.states, nil

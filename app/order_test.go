@@ -23,7 +23,7 @@ func TestMailLeavesInOrderOfItsDueTime(t *testing.T) {
 	}})
 	a := start(t, map[string]string{})
 	client := api.NewClient(a.URL(), a.Token(), nil)
-	gatewaysOf(t, client, "shop", 1, relay)
+	silentRow{connections: 1}.gateways(t, client, "shop", "a", relay)
 	pause := func(yes bool) {
 		t.Helper()
 		if _, err := api.PutQueue.Do(t.Context(), client, api.QueuePatch{Paused: &yes}, "submit"); err != nil {

@@ -150,8 +150,9 @@ func (s shelved) of(list *audience.List) bool {
 // all returns the campaigns of all archives, the latest first. They are read again when one has changed.
 func (a *Archive) all(ctx context.Context) ([]shelved, error) {
 	list, _, err := a.shelves.all.Get(ctx, "", time.Now(), func(ctx context.Context) ([]shelved, bool, error) {
-		found, err, _ := a.looks.Do("", func() (any, error) { return a.look(context.WithoutCancel(ctx)) })
-		list, _ := found.([]shelved)
+		list, err := redisdb.Await[[]shelved](ctx, a.looks.DoChan("", func() (any, error) {
+			return a.look(context.WithoutCancel(ctx))
+		}))
 		return list, err == nil, err
 	})
 	return list, err

@@ -27,9 +27,7 @@ func (s *Server) identify(next echo.HandlerFunc) echo.HandlerFunc {
 			id = rand.Text()
 		}
 		c.Response().Header().Set(echo.HeaderXRequestID, id)
-		if m := c.Request().Method; m == http.MethodGet || m == http.MethodHead {
-			c.SetRequest(c.Request().WithContext(redisdb.Hurried(c.Request().Context())))
-		}
+		c.SetRequest(c.Request().WithContext(redisdb.Hurried(c.Request().Context())))
 		if c.Request().TransferEncoding != nil {
 			// RFC 9112, section 6.1: it may have come with a Content-Length, which net/http removes
 			c.Response().Header().Set(echo.HeaderConnection, "close")

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/redisdb/seal"
 )
 
@@ -70,7 +70,7 @@ type directory struct {
 	log     *slog.Logger
 
 	now     atomic.Pointer[snapshot]
-	loading sync.Mutex
+	loading redisdb.Turn
 }
 
 // snapshot is all endpoints at one version. It is immutable.
@@ -89,28 +89,33 @@ const freshFor = time.Second
 // known ones, if any.
 func (d *directory) current(ctx context.Context) (*snapshot, error) {
 	have := d.now.Load()
-	if have != nil && time.Since(time.Unix(0, have.checked.Load())) < freshFor {
+	if have == nil {
+		return d.latest(ctx)
+	}
+	if time.Since(time.Unix(0, have.checked.Load())) < freshFor {
 		return have, nil
 	}
-	if have != nil && !d.loading.TryLock() { // another goroutine is refreshing already
+	select {
+	case d.loading <- struct{}{}:
+	default: // another goroutine is refreshing already
 		return have, nil
-	} else if have == nil {
-		d.loading.Lock()
 	}
-	defer d.loading.Unlock()
+	defer d.loading.Give()
 	fresh, err := d.refresh(ctx, d.now.Load())
-	if err != nil && have != nil {
+	if err != nil {
 		d.log.Warn("webhook endpoints may be out of date", "error", err)
 		have.checked.Store(time.Now().UnixNano())
 		return have, nil
 	}
-	return fresh, err
+	return fresh, nil
 }
 
 // latest returns the endpoints as Redis has them now, or an error.
 func (d *directory) latest(ctx context.Context) (*snapshot, error) {
-	d.loading.Lock()
-	defer d.loading.Unlock()
+	if err := d.loading.Take(ctx); err != nil {
+		return nil, err
+	}
+	defer d.loading.Give()
 	return d.refresh(ctx, d.now.Load())
 }
 
@@ -139,9 +144,7 @@ func (d *directory) refresh(ctx context.Context, have *snapshot) (*snapshot, err
 
 // reload loads a change that this process has just made. If it fails, the change is seen a second later.
 func (d *directory) reload(ctx context.Context) {
-	d.loading.Lock()
-	defer d.loading.Unlock()
-	if _, err := d.refresh(ctx, nil); err != nil {
+	if _, err := d.latest(ctx); err != nil {
 		d.log.Warn("webhook endpoints may be out of date", "error", err)
 	}
 }

@@ -119,7 +119,8 @@ func New(db *redisdb.DB, tasks *queue.Client, control *queue.Control, ring *seal
 	}
 	o = o.complete()
 	st := store{client: db.Client()}
-	dir := &directory{store: st, ring: ring, named: o.Implicit, service: serviceKeys(o), log: o.Logger}
+	dir := &directory{store: st, ring: ring, named: o.Implicit, service: serviceKeys(o), log: o.Logger,
+		loading: make(redisdb.Turn, 1)}
 	w := &base{
 		db: db, store: st, enqueue: tasks.Enqueue, states: control.States,
 		runNow: control.RunNow, ring: ring, dir: dir,

@@ -46,7 +46,7 @@ type Log struct {
 	log     *slog.Logger
 	metrics *metrics
 
-	turn chan struct{} // held while this process appends
+	turn redisdb.Turn // held while this process appends
 
 	mu     sync.Mutex
 	head   api.AuditHead // of the chain, as this process knows it
@@ -71,7 +71,7 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{store: store{db.Client()}, signer: sign, opts: o, log: o.Logger, turn: make(chan struct{}, 1)}
+	l := &Log{store: store{db.Client()}, signer: sign, opts: o, log: o.Logger, turn: make(redisdb.Turn, 1)}
 	l.metrics = newMetrics(o.Registry, l)
 	return l, nil
 }
@@ -146,12 +146,10 @@ func (l *Log) Append(ctx context.Context, e api.AuditEntry) (api.AuditEntry, err
 // append writes an entry in place of an intent, if it names one. Then it trims the log if that became too
 // long.
 func (l *Log) append(ctx context.Context, e api.AuditEntry, intent string) (api.AuditEntry, error) {
-	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
-	case <-ctx.Done():
-		return e, redisdb.Failed(context.Cause(ctx), "audit: write an entry")
+	if err := l.turn.Take(ctx); err != nil {
+		return e, err
 	}
+	defer l.turn.Give()
 	for range appendTries {
 		l.mu.Lock()
 		head := l.head

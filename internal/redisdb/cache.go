@@ -95,12 +95,8 @@ func (c *Cache[V]) look(ctx context.Context, now time.Time) error {
 		}
 		return nil, nil
 	})
-	select {
-	case result := <-look:
-		return result.Err
-	case <-ctx.Done():
-		return Failed(context.Cause(ctx), "look at %s", c.key)
-	}
+	_, err := Await[any](ctx, look)
+	return err
 }
 
 // confirm records the version that Redis had at the given time, and reports whether it changed.

@@ -6,6 +6,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/singleflight"
 )
 
 // New submits are refused at three quarters of the limit, and no burst fills the last quarter while an
@@ -26,17 +28,10 @@ type health struct {
 
 // healthCache caches the last result, so that many submits query Redis once a second.
 type healthCache struct {
-	mu    sync.Mutex
-	last  health
-	at    time.Time
-	query *healthQuery // under way, or nil
-}
-
-// healthQuery is one query of Redis that any number of callers wait for.
-type healthQuery struct {
-	done   chan struct{} // closed when health and err are set
-	health health
-	err    error
+	mu     sync.Mutex
+	last   health
+	at     time.Time
+	asking singleflight.Group
 }
 
 // MemoryShare returns used memory divided by maxmemory, in a Cluster that of the fullest node; 0 if there
@@ -59,30 +54,20 @@ func (db *DB) health(ctx context.Context) (health, error) {
 	c := &db.state
 	c.mu.Lock()
 	age, last := time.Since(c.at), c.last
+	c.mu.Unlock()
 	if age < healthFresh {
-		c.mu.Unlock()
 		return last, nil
 	}
-	q := c.query
-	if q == nil {
-		q = &healthQuery{done: make(chan struct{})}
-		c.query = q
-		go db.askHealth(context.WithoutCancel(ctx), q) // others wait for it too, so it doesn't end with this caller
-	}
-	c.mu.Unlock()
+	// others wait for it too, so it doesn't end with this caller
+	asked := c.asking.DoChan("", func() (any, error) { return db.askHealth(context.WithoutCancel(ctx)) })
 	if age < healthUsable {
 		return last, nil
 	}
-	select {
-	case <-q.done:
-		return q.health, q.err
-	case <-ctx.Done():
-		return health{}, fmt.Errorf("ask redis for its memory: %w", ctx.Err())
-	}
+	return Await[health](ctx, asked)
 }
 
 // askHealth runs a query and caches a successful result.
-func (db *DB) askHealth(ctx context.Context, q *healthQuery) {
+func (db *DB) askHealth(ctx context.Context) (health, error) {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	sections := []string{"memory"}
@@ -91,21 +76,18 @@ func (db *DB) askHealth(ctx context.Context, q *healthQuery) {
 	}
 	infos, err := db.infos(ctx, sections...)
 	if err != nil {
-		q.err = fmt.Errorf("ask redis for its memory: %w", err)
+		return health{}, fmt.Errorf("ask redis for its memory: %w", err)
 	}
-	q.health.replicas = math.MaxInt
+	h := health{replicas: math.MaxInt}
 	for _, info := range infos {
 		if limit := number(info, "maxmemory"); limit > 0 {
-			q.health.share = max(q.health.share, float64(number(info, "used_memory"))/float64(limit))
+			h.share = max(h.share, float64(number(info, "used_memory"))/float64(limit))
 		}
-		q.health.replicas = min(q.health.replicas, goodReplicas(info))
+		h.replicas = min(h.replicas, goodReplicas(info))
 	}
 	c := &db.state
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.query = nil
-	if err == nil {
-		c.last, c.at = q.health, time.Now()
-	}
-	close(q.done)
+	c.last, c.at = h, time.Now()
+	return h, nil
 }

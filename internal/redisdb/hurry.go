@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/singleflight"
 )
 
 // hurry is what is known about Redis in a context of Hurried.
@@ -39,15 +40,60 @@ func (hurryHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 
 func hurried[C any](next func(context.Context, C) error) func(context.Context, C) error {
 	return func(ctx context.Context, cmd C) error {
-		h, _ := ctx.Value(hurryKey{}).(*hurry)
-		if h == nil || h.answered.Load() {
-			return next(ctx, cmd)
-		}
-		h.begin.Do(func() { h.until = time.Now().Add(pingTimeout) })
-		ctx, cancel := context.WithDeadline(ctx, h.until)
+		ctx, h, cancel := bound(ctx)
 		defer cancel()
 		err := next(ctx, cmd)
-		h.answered.CompareAndSwap(false, !Unavailable(err))
+		h.note(err)
 		return err
+	}
+}
+
+// bound returns the context for one wait for Redis, or for somebody who waits for it.
+func bound(ctx context.Context) (context.Context, *hurry, context.CancelFunc) {
+	h, _ := ctx.Value(hurryKey{}).(*hurry)
+	if h == nil || h.answered.Load() {
+		return ctx, nil, func() {}
+	}
+	h.begin.Do(func() { h.until = time.Now().Add(pingTimeout) })
+	ctx, cancel := context.WithDeadline(ctx, h.until)
+	return ctx, h, cancel
+}
+
+// note notes that Redis has answered, unless err says otherwise.
+func (h *hurry) note(err error) {
+	if h != nil && !Unavailable(err) {
+		h.answered.Store(true)
+	}
+}
+
+// Turn is a lock for those who ask Redis one after the other. It is made with a capacity of 1. Its waiters look
+// at their context, and give up like commands of [Hurried].
+type Turn chan struct{}
+
+// Take waits for the lock. The error is Unavailable if the wait took too long.
+func (t Turn) Take(ctx context.Context) error {
+	ctx, _, cancel := bound(ctx)
+	defer cancel()
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return Failed(context.Cause(ctx), "wait for others who ask Redis")
+	}
+}
+
+// Give ends what Take began.
+func (t Turn) Give() { <-t }
+
+// Await returns the result of what several callers wait for. They give up as those of a [Turn] do.
+func Await[T any](ctx context.Context, shared <-chan singleflight.Result) (v T, err error) {
+	ctx, _, cancel := bound(ctx)
+	defer cancel()
+	select {
+	case result := <-shared:
+		v, _ = result.Val.(T)
+		return v, result.Err
+	case <-ctx.Done():
+		return v, Failed(context.Cause(ctx), "wait for others who ask Redis")
 	}
 }

@@ -90,6 +90,8 @@ func (s *Shared) do(ctx context.Context, cmds ...*redis.Cmd) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	ctx, h, cancel := bound(ctx)
+	defer cancel()
 	r := &request{cmds: cmds, size: sizeOf(cmds), done: make(chan struct{})}
 	r.deadline, _ = ctx.Deadline()
 	if s.apart {
@@ -104,6 +106,7 @@ func (s *Shared) do(ctx context.Context, cmds ...*redis.Cmd) error {
 			_ = s.client.Process(ctx, cmd) // which the client repeats; nothing was done yet
 		}
 	}
+	h.note(cmds[0].Err())
 	return nil
 }
 

@@ -82,7 +82,7 @@ type Documents struct {
 	keeping  atomic.Bool  // this process is the keeper
 	failures atomic.Int64 // consecutive task failures
 	searches chan struct{}
-	turn     turn
+	turn     redisdb.Turn
 
 	mu      sync.Mutex
 	counted time.Time // when full was set
@@ -101,7 +101,7 @@ func New(parts Parts, o Options) (*Documents, error) {
 	o = o.withDefaults()
 	d := &Documents{
 		Parts: parts, opts: o, keys: store{client: parts.DB.Client()}, holder: rand.Text(), log: o.Logger,
-		searches: make(chan struct{}, searchesAtOnce), turn: make(turn, 1),
+		searches: make(chan struct{}, searchesAtOnce), turn: make(redisdb.Turn, 1),
 	}
 	d.metrics = newMetrics(o.Registry)
 	return d, nil

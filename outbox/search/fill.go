@@ -59,7 +59,7 @@ func (d *Documents) fill(ctx context.Context, since time.Time, progress func(don
 			}
 		}
 		if len(ids) > 0 {
-			if err := d.turn.take(ctx, func() error { return d.index(ctx, ids, nil) }); err != nil {
+			if err := d.inTurn(ctx, func() error { return d.index(ctx, ids, nil) }); err != nil {
 				return put, err
 			}
 		}

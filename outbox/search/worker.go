@@ -67,7 +67,7 @@ const (
 
 // yielding runs indexing work, one at a time, and rests for sending. The remaining tasks wait in the queue.
 func (d *Documents) yielding(ctx context.Context, work func() error) error {
-	return d.turn.take(ctx, func() error {
+	return d.inTurn(ctx, func() error {
 		began := time.Now()
 		err := work()
 		redisdb.Pause(ctx, time.Duration(d.restFor()*float64(time.Since(began))))
@@ -75,17 +75,12 @@ func (d *Documents) yielding(ctx context.Context, work func() error) error {
 	})
 }
 
-// turn is held by one writer of a process at a time: an erasure waits for what others read before it.
-type turn chan struct{}
-
-// take does work when no other does.
-func (t turn) take(ctx context.Context, work func() error) error {
-	select {
-	case t <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+// inTurn does work when no other does: an erasure waits for what others read before it.
+func (d *Documents) inTurn(ctx context.Context, work func() error) error {
+	if err := d.turn.Take(ctx); err != nil {
+		return err
 	}
-	defer func() { <-t }()
+	defer d.turn.Give()
 	return work()
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/outbox/templates/render"
 )
 
@@ -63,15 +64,7 @@ func (t *Templates) load(ctx context.Context) (*catalog, error) {
 		err := t.store.Each(ctx, func(e *entry) error { all = append(all, e); return nil })
 		return newCatalog(version, all), err
 	})
-	select {
-	case result := <-loaded:
-		if result.Err != nil {
-			return nil, result.Err
-		}
-		return result.Val.(*catalog), nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
+	return redisdb.Await[*catalog](ctx, loaded)
 }
 
 // with returns the catalog with an entry added, or replaced by id.

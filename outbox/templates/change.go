@@ -140,11 +140,10 @@ var errOutdated = fault.New(fault.Conflict, "TemplateChanged",
 // edit again.
 func (t *Templates) change(ctx context.Context, id string, edit func(*catalog, *entry) (edited, error)) (
 	record, error) {
-	release, err := t.takeTurn(ctx)
-	if err != nil {
+	if err := t.turn.Take(ctx); err != nil {
 		return record{}, err
 	}
-	defer release()
+	defer t.turn.Give()
 	for range tries {
 		c, err := t.fresh(ctx)
 		if err != nil {
@@ -228,16 +227,6 @@ func (t *Templates) checkName(c *catalog, e *entry) error {
 			clip(e.Value.Name), other.ID)
 	}
 	return nil
-}
-
-// takeTurn waits until no other change of this process is running.
-func (t *Templates) takeTurn(ctx context.Context) (release func(), err error) {
-	select {
-	case t.turn <- struct{}{}:
-		return func() { <-t.turn }, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
 }
 
 // patched returns a definition with the fields of a patch.

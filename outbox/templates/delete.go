@@ -11,11 +11,10 @@ import (
 // Delete removes a template with its versions. If others use it: Conflict, code TemplateInUse, with their
 // names.
 func (t *Templates) Delete(ctx context.Context, bound, id string) (api.TemplateDeleted, error) {
-	release, err := t.takeTurn(ctx)
-	if err != nil {
+	if err := t.turn.Take(ctx); err != nil {
 		return api.TemplateDeleted{}, err
 	}
-	defer release()
+	defer t.turn.Give()
 	for range tries {
 		c, err := t.fresh(ctx)
 		if err != nil {
@@ -43,11 +42,13 @@ func (t *Templates) Delete(ctx context.Context, bound, id string) (api.TemplateD
 
 // Flush removes all templates of an account and returns their number. No other account can use them.
 func (t *Templates) Flush(ctx context.Context, account string) (int, error) {
-	release, err := t.takeTurn(ctx)
-	if err != nil || account == "" {
+	if account == "" {
+		return 0, nil
+	}
+	if err := t.turn.Take(ctx); err != nil {
 		return 0, err
 	}
-	defer release()
+	defer t.turn.Give()
 	c, err := t.fresh(ctx)
 	if err != nil {
 		return 0, err

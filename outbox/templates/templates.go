@@ -43,7 +43,7 @@ type Templates struct {
 
 	cached  *redisdb.Cache[*catalog]
 	loading singleflight.Group
-	turn    chan struct{} // held by the current change: concurrent ones of this process would only conflict
+	turn    redisdb.Turn // held by the current change: concurrent ones of this process would only conflict
 }
 
 // New returns the store of a database. It does no I/O.
@@ -59,7 +59,7 @@ func New(db *redisdb.DB, senders Senders, o Options) (*Templates, error) {
 	}
 	store := newStore(db, o)
 	return &Templates{
-		store: store, senders: senders, opts: o, turn: make(chan struct{}, 1),
+		store: store, senders: senders, opts: o, turn: make(redisdb.Turn, 1),
 		cached: redisdb.NewCache[*catalog](db, store.VersionKey(), nil),
 	}, nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -43,7 +42,7 @@ type Settings struct {
 	log      *slog.Logger
 	defaults Values
 
-	mu      sync.Mutex // held while reading, so that an older answer never replaces a newer one
+	reading redisdb.Turn // so that an older answer never replaces a newer one
 	current atomic.Pointer[Values]
 }
 
@@ -54,7 +53,7 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Settings, error) {
 		return nil, errors.New("settings: a database and a key ring are needed")
 	}
 	s := &Settings{store: store{client: db.Client(), scripts: db.Client()}, ring: ring,
-		log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
+		reading: make(redisdb.Turn, 1), log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
 	o.DeliveryAttempts = cmp.Or(o.DeliveryAttempts, 10)
 	s.defaults = Values{
 		ServiceURL: o.ServiceURL, DeliveryAttempts: o.DeliveryAttempts, QueueKeep: o.QueueKeep,
@@ -75,7 +74,9 @@ func (s *Settings) Run(ctx context.Context) error {
 	defer tick.Stop()
 	failing := false
 	for {
-		err := s.readWithin(ctx, readTimeout)
+		within, cancel := context.WithTimeout(ctx, readTimeout)
+		_, err := s.read(within)
+		cancel()
 		switch {
 		case ctx.Err() != nil:
 			return nil
@@ -91,13 +92,6 @@ func (s *Settings) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
-}
-
-func (s *Settings) readWithin(ctx context.Context, d time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	_, err := s.read(ctx)
-	return err
 }
 
 // Current returns the settings in force, without asking Redis. Its slices must not be changed.
@@ -175,8 +169,10 @@ func stays(req api.Settings, before Webhooks) error {
 
 // read updates Current.
 func (s *Settings) read(ctx context.Context) (Values, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	if err := s.reading.Take(ctx); err != nil {
+		return Values{}, err
+	}
+	defer s.reading.Give()
 	stored, err := s.store.client.HGetAll(ctx, settingsKey()).Result()
 	if err != nil {
 		return Values{}, redisdb.Failed(err, "settings: read settings")

@@ -210,7 +210,7 @@ func TestRunReadsEverySecond(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		asked := 0
 		var mu sync.Mutex
-		s := &Settings{log: slog.New(slog.DiscardHandler),
+		s := &Settings{log: slog.New(slog.DiscardHandler), reading: make(redisdb.Turn, 1),
 			store: store{client: failing{func() { mu.Lock(); asked++; mu.Unlock() }}}}
 		s.current.Store(&Values{DeliveryAttempts: 6})
 		ended := make(chan error)
