@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/internal/testredis"
@@ -26,8 +25,9 @@ type silentRow struct {
 	lane        func(n int) api.Lane
 }
 
-// silentMails is the number of messages of an account whose first gateways stall.
-const silentMails = 100
+// silentMails is the number of messages of an account whose first gateways stall: so many that they would
+// take longer than the patience of the test if each waited a second for them.
+const silentMails = 300
 
 // TestMailPassesASilentGatewayWithinSeconds: an account with a fallback waits for no relay that stalls. Each
 // message leaves once, and those of another account are not touched. docs/delivery.md promises it.
@@ -37,7 +37,6 @@ func TestMailPassesASilentGatewayWithinSeconds(t *testing.T) {
 		{name: "from the start", silent: 1, verb: "CONNECT"},
 		{name: "after EHLO", silent: 1, verb: "MAIL"},
 		{name: "at MAIL, after it worked", silent: 1, after: 5, verb: "MAIL"},
-		{name: "at DATA", silent: 1, verb: "DATA"},
 		{name: "with one connection", silent: 1, verb: "EHLO", connections: 1},
 		{name: "with three connections, after it worked", silent: 1, after: 5, verb: "MAIL", connections: 3},
 		{name: "two of three gateways", silent: 2, verb: "EHLO"},
@@ -91,16 +90,11 @@ func (row silentRow) run(t *testing.T) {
 		}
 	}
 	own.Wait(silentMails / 10)
-	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+	eventually(t, "all messages leave", func() bool { // it takes seconds
 		n := len(recipientsOf(relays))
 		back.Store(row.back > 0 && n >= row.back)
-		if n >= silentMails {
-			break
-		}
-		if time.Since(began) > time.Minute { // it takes seconds
-			t.Fatalf("only %d left", n)
-		}
-	}
+		return n >= silentMails
+	})
 	sent := silentMails
 	if row.back > 0 {
 		before := relays[0].Count()

@@ -82,7 +82,8 @@ func loseLists(t *testing.T, url string, partitions int) {
 		return hooks.about(event.MessageSent, l.ids) == len(l.ids)
 	})
 	finds(t, client, "status:sent", len(l.ids))
-	if got, want := slices.Sorted(slices.Values(to())), slices.Sorted(slices.Values(l.to)); !slices.Equal(got, want) {
+	got, want := slices.Sorted(slices.Values(to())), slices.Sorted(slices.Values(l.to))
+	if !slices.Equal(got, want) {
 		t.Errorf("mail left to %s, want %s", strings.Join(got, " "), strings.Join(want, " "))
 	}
 }

@@ -66,8 +66,8 @@ func (h *hurry) note(err error) {
 	}
 }
 
-// Turn is a lock for those who ask Redis one after the other. It is made with a capacity of 1. Its waiters look
-// at their context, and give up like commands of [Hurried].
+// Turn is a lock for those who ask Redis one after the other. It is made with a capacity of 1. Its waiters
+// look at their context, and give up like commands of [Hurried].
 type Turn chan struct{}
 
 // Take waits for the lock. The error is Unavailable if the wait took too long.
