@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/queue"
@@ -68,7 +69,7 @@ func TestClocksAMinuteApart(t *testing.T) {
 				}
 				now := second.Outbox.clock.Now()
 				second.record(t.Context(), c, decide(c, attempted{start: now, end: now, err: refusal("451 4.7.1 later")},
-					second.policy(nil)))
+					second.policy(c, accounts.Sender{})))
 				if due := field(t, second, id, "due"); !near(due, time.Minute) {
 					t.Errorf("the next attempt is due in %s, want a minute", due)
 				}

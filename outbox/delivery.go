@@ -4,30 +4,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"math"
-	"math/rand/v2"
-	"slices"
 	"time"
 
-	"github.com/postroom/postroom/accounts"
-	"github.com/postroom/postroom/accounts/dkim"
-	"github.com/postroom/postroom/accounts/gateways"
-	"github.com/postroom/postroom/accounts/limits"
-	"github.com/postroom/postroom/accounts/routing"
-	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/redisdb"
-	"github.com/postroom/postroom/outbox/suppression"
 	"github.com/postroom/postroom/outbox/templates/render"
 	"github.com/postroom/postroom/smtpsend"
 )
-
-// errUnmarked ends an attempt that could not be recorded before its final dot. Nothing was delivered, and the
-// relay is not at fault.
-var errUnmarked = errors.New("the attempt could not be marked before its final dot")
 
 // shortWait is the longest time that a worker waits for a message to be due. Beyond it, the task goes back to
 // the queue, which counts in seconds.
@@ -50,8 +35,7 @@ type claim struct {
 	content     smtpsend.Body          // unset with shared content until it is rendered
 	personal    render.Personalization // beside the shared content
 	unopened    error                  // of personal; nil: it was unpacked
-	rewritten   bool                   // its campaign has written the content and the envelope anew
-	text        string                 // as it was rendered from shared content
+	text        string                 // as it was rendered
 	reservation string                 // of a limit, from an earlier attempt that had to wait
 	urgent      bool                   // an operator wants an attempt even while the account is held
 	window      int                    // of its account; 0: the account was not looked up
@@ -59,8 +43,34 @@ type claim struct {
 	passes      bool                   // it goes before messages that wait in a line for a relay
 	asked       time.Time              // directly before begin.lua, by the machine's clock
 
+	write writer // nil: it goes as it is stored
+	marks *marks // nil: it has a record
+
 	transactions int       // recorded by progress
 	until        time.Time // end of the lease as doubt found it
+}
+
+// Marks are asked about mail that has no record, around its final dot.
+type Marks struct {
+	// Mark notes that the dot will be written. If it fails, nothing is delivered.
+	Mark func(context.Context) error
+	// Still reports why the mark does not count any more; nil: it does. Without I/O.
+	Still func() error
+}
+
+// marks are Marks during an attempt.
+type marks struct {
+	Marks
+	set bool
+}
+
+// unrecorded reports whether a message has no record: it is the mail of a campaign, at its first attempt.
+func (c *claim) unrecorded() bool { return c.marks != nil }
+
+func (m *marks) mark(ctx context.Context, _ []string) error {
+	err := m.Mark(ctx)
+	m.set = err == nil
+	return err
 }
 
 // Delivery delivers messages to relays: it begins a message, makes an attempt and records the result. Its
@@ -174,174 +184,6 @@ func (d *Delivery) readClaim(id string, partition int, a begun) (*claim, error) 
 	return c, nil
 }
 
-// attempt sends the message to the recipients that are not done, unless it must not be sent.
-func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) decision {
-	p := d.policy(nil)
-	if reason := refuse(c, p, started); reason != nil {
-		return decide(c, attempted{start: started, end: started, err: reason, refused: true}, p)
-	}
-	account, err := d.sender(ctx, c.envelope)
-	switch {
-	case endCode(err) != "":
-		return decide(c, attempted{start: started, end: d.clock.Now(), err: err, refused: true}, p)
-	case err != nil:
-		d.log.WarnContext(ctx, "account not looked up", "message_id", c.id, "account", c.envelope.Account, "error",
-			err)
-		return d.untried(ctx, c, err, "the account can't be used; the log says why")
-	}
-	c.window = d.windowOf(account)
-	if rests := d.campaignRests(ctx, c, started, p); rests != nil {
-		return *rests
-	}
-	wait, err := d.heldBack(ctx, c, account)
-	switch {
-	case err != nil:
-		d.log.WarnContext(ctx, "held account not asked", "message_id", c.id, "account", account.ID, "error", err)
-		return decision{outcome: released, at: d.clock.Now()}
-	case wait:
-		return d.hold(c, accountHold(account.ID), heldReason(account.Held.Reason))
-	}
-	if err := d.written(ctx, c, d.owner(account, c.envelope.Bound)); err != nil {
-		return d.unwritten(ctx, c, err, started, p)
-	}
-	p = d.policy(account.Retry)
-	p.hold = account.Hold
-	queued := c.status.having(rcptQueued)
-	stopped, err := d.stopsNow(ctx, c, queued)
-	switch {
-	case err != nil:
-		d.log.WarnContext(ctx, "suppressions not asked", "message_id", c.id, "error", err)
-		return decision{outcome: released, at: d.clock.Now()}
-	case len(stopped) > 0 && len(stopped) == len(queued):
-		return decide(c, attempted{start: started, end: d.clock.Now(), refused: true, suppressed: stopped}, p)
-	}
-	got := d.Router.Send(ctx, routing.Dispatch{
-		Proof:   func() string { return d.proof(c.id, c.envelope.Account, c.envelope.To) },
-		Account: account, Gateway: c.gateway, Lane: c.lane,
-		Reservation: limits.Reservation(c.reservation), Message: d.message(c, stopped), Path: c.envelope.Path,
-		Behind: func(scope string) bool { return d.behind(c, scope) },
-	})
-	d.tracedTries(ctx, got.Tries)
-	switch {
-	case got.Relay != "":
-		dec := d.hold(c, relayHold{got.Relay, c.lane, account.ID}.String(), got.Reason)
-		dec.reservation = string(got.Reservation)
-		if d.behind(c, got.Relay) {
-			dec.tried = []string{got.Relay} // the first of the line may have a turn
-		}
-		return dec
-	case !got.Wait.IsZero():
-		return decision{outcome: deferred, at: d.clock.Now(), due: got.Wait, reservation: string(got.Reservation),
-			reason: got.Reason}
-	}
-	err = failureOf(got)
-	if ctx.Err() == nil && (c.gateway == "" || !account.Hold) {
-		d.Accounts.Outcome(ctx, account.ID, err)
-	}
-	return decide(c, attempted{
-		start: started, end: d.clock.Now(), tries: got.Tries, result: got.Result, err: err,
-		stopping: ctx.Err() != nil, suppressed: stopped,
-	}, p)
-}
-
-// untried is the decision about a message for which no relay was asked because of err: released if Redis is
-// unreachable or the worker is stopping, else (a secret can't be opened) deferred for a minute.
-func (d *Delivery) untried(ctx context.Context, c *claim, err error, reason string) decision {
-	now := d.clock.Now()
-	away := fault.Is(err, fault.Unavailable) && fault.CodeOf(err) != accounts.Unreadable
-	if away || ctx.Err() != nil {
-		return decision{outcome: released, at: now}
-	}
-	return decision{outcome: deferred, at: now, due: now.Add(time.Minute), reservation: c.reservation,
-		reason: reason}
-}
-
-// failureOf is the error of the attempt with the gateway that was asked last; nil if a recipient got the
-// message.
-func failureOf(got routing.Sent) error {
-	if errors.Is(got.Err, routing.ErrNoGateway) {
-		return errNoGateway
-	}
-	if n := len(got.Tries); n > 0 {
-		return gateways.Via(got.Tries[n-1].Gateway, got.Err)
-	}
-	return got.Err
-}
-
-// written renders the message from its shared content, or changes one that was stored whole. Each attempt
-// gives the same bytes.
-func (d *Delivery) written(ctx context.Context, c *claim, owner dkim.Owner) error {
-	if err := cmp.Or(c.unopened, d.opens(ctx, c.content)); err != nil {
-		return err
-	}
-	if c.rewritten {
-		return nil
-	}
-	if c.shared == "" {
-		return d.change(ctx, c, owner)
-	}
-	personal := c.correct(c.personal)
-	m, words, err := d.renderSigned(ctx, c.partition, c.shared, c.id, c.envelope, personal, owner)
-	if err != nil {
-		return err
-	}
-	c.text = words.Text
-	c.content, c.envelope.Size = smtpsend.Bytes(m.Raw), m.Size()
-	c.envelope.UTF8, c.envelope.EightBit = c.envelope.UTF8 || m.SMTPUTF8, c.envelope.EightBit || m.EightBit
-	return nil
-}
-
-// change makes the changes to a message that was stored whole, if there are any.
-func (d *Delivery) change(ctx context.Context, c *claim, owner dkim.Owner) error {
-	if !c.changes() {
-		return nil
-	}
-	content, err := c.content.Open(ctx)
-	if err != nil {
-		return err
-	}
-	defer content.Close() //nolint:errcheck // it was read
-	raw, err := io.ReadAll(content)
-	if err == nil {
-		raw, err = d.changed(ctx, c.row, owner, raw)
-	}
-	if err == nil {
-		c.content, c.envelope.Size = smtpsend.Bytes(raw), len(raw)
-	}
-	return err
-}
-
-// unwritten is the decision about a message that could not be rendered or opened. It fails if the message
-// itself is at fault; else see untried.
-func (d *Delivery) unwritten(ctx context.Context, c *claim, err error, started time.Time, p policy) decision {
-	d.log.WarnContext(ctx, "message not written", "message_id", c.id, "shared", c.shared, "error", err)
-	if fault.CodeOf(err) == notOpened {
-		return d.untried(ctx, c, err,
-			"its content is sealed under a secret that is not configured (secretPrevious)")
-	}
-	ours := fault.Is(err, fault.Internal) && !errors.Is(err, errNoSharedContent)
-	if ours || fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
-		return d.untried(ctx, c, err, "the message can't be written; the log says why")
-	}
-	return decide(c, attempted{start: started, end: d.clock.Now(), refused: true,
-		err: fmt.Errorf("%w: %w", errUnwritten, err)}, p)
-}
-
-// message is the message for the sender, to the recipients that are left.
-func (d *Delivery) message(c *claim, stopped map[int]*suppression.Entry) smtpsend.Message {
-	left := slices.DeleteFunc(c.status.having(rcptQueued), func(i int) bool { return stopped[i] != nil })
-	return smtpsend.Message{
-		From: d.reversePath(c), ReturnPath: d.returnPaths(c), To: c.envelope.addresses(left), Body: c.content,
-		UTF8: c.envelope.UTF8, EightBit: c.envelope.EightBit, DSN: dsn(c.envelope.DSN),
-		RequireTLS: c.envelope.RequireTLS,
-		BeforeDot:  func(ctx context.Context, _ []string) error { return d.doubt(ctx, c) },
-		AtDot:      func() error { return lease.Check(d.clock.Now(), c.until) },
-		Answered: func(ctx context.Context, done []smtpsend.RecipientResult) error {
-			return d.progress(ctx, c, done)
-		},
-	}
-}
-
 // doubt records that the dot is about to be written. Without this record the dot must not be written. If
 // replicas are waited for, they need it too: a new master without it would send again without a doubt.
 func (d *Delivery) doubt(ctx context.Context, c *claim) error {
@@ -349,7 +191,7 @@ func (d *Delivery) doubt(ctx context.Context, c *claim) error {
 	until, err := doubtScript.RunReplicated(ctx, d.DB, []string{d.keys.message(c.partition, c.id)},
 		doubtArgs{Now: now, Fence: c.fence})
 	if err != nil {
-		return fmt.Errorf("%w: %w", errUnmarked, err)
+		return err
 	}
 	if until.IsZero() {
 		return lease.ErrLost
@@ -392,7 +234,7 @@ func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (fini
 	if dec.outcome == released || dec.waits() && dec.untried() {
 		args.Attempts, args.Lapsed, args.Reservation = c.attempts, c.lapsed, dec.reservation
 		if dec.outcome == released {
-			args.Due, args.Reservation = now, c.reservation
+			args.Due, args.Reservation, args.Reason = now, c.reservation, ""
 			return args, nil
 		}
 		var err error
@@ -446,12 +288,8 @@ func (d *Delivery) recorded(ctx context.Context, c *claim, dec decision, answer 
 		d.metrics.attempts.WithLabelValues("late").Inc()
 		return queue.Drop()
 	}
-	d.handled.Add(1)
-	d.observe(ctx, c, dec)
 	d.lines.note(c.partition, dec.hold)
-	for _, scope := range dec.tried {
-		d.lines.wake(ctx, scope)
-	}
+	d.learned(ctx, c, &dec)
 	d.enqueue(ctx, answer.wakeups(c.lane)...)
 	switch dec.outcome {
 	case sent:
@@ -467,14 +305,4 @@ func (d *Delivery) recorded(ctx context.Context, c *claim, dec decision, answer 
 	default:
 		return queue.RetryAt(dec.due, dec.summary())
 	}
-}
-
-// policy is the policy of a message. schedule is that of its account; none: Options.Backoff.
-func (d *Delivery) policy(schedule []time.Duration) policy {
-	backoff := d.opts.Backoff
-	if len(schedule) > 0 {
-		backoff.Schedule = schedule
-	}
-	return policy{backoff: backoff, holdInDoubt: d.opts.HoldInDoubt, noDeadLetters: d.opts.KeepDeadLetters < 0,
-		random: rand.Float64}
 }

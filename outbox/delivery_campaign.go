@@ -7,48 +7,40 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api/fault"
-	"github.com/postroom/postroom/internal/redisdb"
-	"github.com/postroom/postroom/smtpsend"
 )
 
 // errResent ends a message that was replayed.
 var errResent = errors.New("the recipient gets the campaign by another message")
 
-// campaignRests returns the decision about a message whose campaign does not want it sent now; nil: it does.
-// Then the message has the content and the recipient that the campaign has now.
+// campaignRests returns the decision about a stored message whose campaign does not want it sent now; nil:
+// it does. Then the message has the content and the recipient that the campaign has now, unless an operator
+// named another recipient.
 func (d *Delivery) campaignRests(ctx context.Context, c *claim, started time.Time, p policy) *decision {
-	if c.envelope.Campaign == nil || d.Campaign == nil {
+	if c.envelope.Campaign == nil || d.Campaign == nil || c.unrecorded() {
 		return nil
 	}
 	turn, err := d.Campaign(ctx, c.id)
-	now := d.clock.Now()
+	refused := attempted{start: started}
 	switch {
 	case fault.Is(err, fault.Conflict):
-		dec := decide(c, attempted{start: now, end: now, err: fmt.Errorf("%w: %w", errResent, err),
-			refused: true}, d.policy(nil))
-		return &dec
+		refused.err = fmt.Errorf("%w: %w", errResent, err)
+		return d.refused(c, refused, p)
 	case err != nil:
-		d.log.WarnContext(ctx, "campaign not asked", "message_id", c.id, "error", err)
-		return &decision{outcome: released, at: now}
+		if _, lost := d.Accounts.Resolve(ctx, c.envelope.Account); fault.Is(lost, fault.NotFound) {
+			return nil // sender says so
+		}
+		return d.untried(ctx, c, err, "its campaign can't be asked; the log says why")
 	case turn.Over:
 		p.noDeadLetters = true // nobody is to send it again
-		dec := decide(c, attempted{start: started, end: now, refused: true,
-			err: fmt.Errorf("%w: %s", errNotTheirs, turn.Reason)}, p)
-		return &dec
+		refused.err = fmt.Errorf("%w: %s", errNotTheirs, turn.Reason)
+		return d.refused(c, refused, p)
 	case !turn.Until.IsZero():
-		return &decision{outcome: deferred, at: now, due: turn.Until, reservation: c.reservation,
+		return &decision{outcome: deferred, at: d.clock.Now(), due: turn.Until, reservation: c.reservation,
 			reason: turn.Reason}
-	case turn.write == nil:
-		return nil
+	case turn.write != nil && c.envelope.Added == 0:
+		turn.envelope.Path = c.envelope.Path
+		c.envelope, c.gateway, c.write = turn.envelope, turn.gateway, turn.write
+		c.cleared = false // the address may be another one
 	}
-	fresh, err := turn.write(ctx, redisdb.Time(c.personal.Date)) // each attempt has the same date
-	if err != nil {
-		dec := d.unwritten(ctx, c, err, started, p)
-		return &dec
-	}
-	fresh.envelope.Path = c.envelope.Path
-	c.envelope, c.gateway = fresh.envelope, fresh.gateway
-	c.content, c.text = smtpsend.Bytes(fresh.raw), fresh.text
-	c.rewritten, c.cleared = true, false // the address may be another one
 	return nil
 }

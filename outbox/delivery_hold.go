@@ -43,10 +43,14 @@ func (d *decision) line(c *claim) relayHold {
 	return relayHold{d.tried[len(d.tried)-1], c.lane, c.envelope.Account}
 }
 
-// hold makes a message wait in a line, at most until it would be too late to send it.
-func (d *Delivery) hold(c *claim, line, reason string) decision {
+// hold makes a message wait in a line, at most until it would be too late to send it. Nobody wakes a
+// campaign: it looks again.
+func (d *Delivery) hold(c *claim, line, reason string, again time.Time) decision {
 	now := d.clock.Now()
 	due := now.Add(holdAtMost)
+	if c.unrecorded() {
+		due = now.Add(max(again.Sub(now), time.Second))
+	}
 	if by := c.envelope.DeliverBy; by != nil && by.Before(due) {
 		due = *by
 	}

@@ -7,14 +7,22 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/postroom/postroom/internal/provider"
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// observe counts a recorded attempt and writes its line in the mail log.
-func (d *Delivery) observe(ctx context.Context, c *claim, dec decision) {
+// learned counts an attempt, writes its line in the mail log, and wakes the messages that wait for its
+// relays.
+func (d *Delivery) learned(ctx context.Context, c *claim, dec *decision) {
+	d.handled.Add(1)
+	d.observe(ctx, c, dec)
+	for _, scope := range dec.tried {
+		d.lines.wake(ctx, scope)
+	}
+}
+
+func (d *Delivery) observe(ctx context.Context, c *claim, dec *decision) {
 	d.metrics.attempts.WithLabelValues(string(dec.outcome)).Inc()
 	switch {
 	case dec.outcome == released:
@@ -36,14 +44,13 @@ func (d *Delivery) observe(ctx context.Context, c *claim, dec decision) {
 	}
 	d.metrics.recipients.WithLabelValues(rcptSent).Add(float64(len(dec.sent)))
 	d.metrics.recipients.WithLabelValues(rcptFailed).Add(float64(len(dec.lost)))
-	took := dec.took()
-	d.metrics.duration.Observe(took.Seconds())
+	d.metrics.duration.Observe(dec.took.Seconds())
 	if dec.fresh {
 		d.metrics.attempts.WithLabelValues("in_doubt").Inc()
 	}
-	if len(dec.sent) > 0 {
+	if len(dec.sent) > 0 && !c.unrecorded() { // campaigns would write thousands of lines a second
 		d.metrics.delay.Observe(max(0, dec.at.Sub(redisdb.Time(c.planned)).Seconds()))
-		d.mail.sent(ctx, c.id, dec.attempts, c.envelope.addresses(dec.sent), dec.response, took)
+		d.mail.sent(ctx, c.id, dec.attempts, c.envelope.addresses(dec.sent), dec.response, dec.took)
 	}
 	if dec.spent {
 		d.metrics.exhausted.Inc()
@@ -51,25 +58,17 @@ func (d *Delivery) observe(ctx context.Context, c *claim, dec decision) {
 	if len(dec.lost) > 0 {
 		d.mail.failed(ctx, c.id, dec.attempts, c.envelope.addresses(dec.lost), dec.cause, dec.doubt)
 	}
-	switch dec.outcome {
-	case held, deferred:
+	switch {
+	case dec.waits():
 		d.mail.waits(ctx, c.id, dec.reason, dec.due)
-	case delayed:
+	case dec.outcome == delayed:
 		d.mail.deferred(ctx, c.id, dec.attempts, c.envelope.addresses(dec.left), dec.cause, dec.due, dec.doubt)
-	case sent:
+	case c.unrecorded(): // it was no message of the outbox
+	case dec.outcome == sent:
 		d.metrics.ended.WithLabelValues(resultSent).Inc()
-	case failed, dropped:
-		d.metrics.ended.WithLabelValues("failed").Inc()
+	case dec.outcome == failed || dec.outcome == dropped:
+		d.metrics.ended.WithLabelValues(resultFailed).Inc()
 	}
-}
-
-// took is how long the attempt lasted; 0: no relay was asked.
-func (d *decision) took() time.Duration {
-	last := d.status.Log[len(d.status.Log)-1]
-	if last.End == nil {
-		return 0
-	}
-	return last.End.Sub(last.Start)
 }
 
 // references returns the references of a message that a relay accepted (see Lookup), as finish.lua takes

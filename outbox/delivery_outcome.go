@@ -10,7 +10,6 @@ import (
 
 	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/api"
-	"github.com/postroom/postroom/api/event"
 	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/outbox/suppression"
@@ -28,6 +27,7 @@ type policy struct {
 	backoff       queue.Backoff
 	holdInDoubt   bool // an attempt in doubt is the last one
 	hold          bool // messages wait while a relay refuses the account itself
+	inPlace       bool // they wait where they are if a relay or their sender is at fault, and keep no log
 	noDeadLetters bool // the content of a failed message is deleted
 	random        func() float64
 }
@@ -58,10 +58,13 @@ type decision struct {
 	why         map[int]reason // of each recipient newly refused
 	cause       *lastError     // the last of them
 	doubt       bool           // the recipients lost or left may have the message
+	ban         string         // why its campaign can send nothing more: HoldAccount, HoldSender; empty: it can
 	fresh       bool           // this attempt is in doubt
 	spent       bool           // recipients were given up although another attempt might have reached them
 	gateway     string         // of the last relay asked; empty: the account's own relay
 	host        string         // of the last relay asked
+	address     string         // that it was asked from; empty: the system's choice
+	took        time.Duration  // of the attempt; 0: no relay was asked
 	trouble     reason         // of the account, when held
 	reservation string         // of a limit, when deferred
 	reason      string         // in words, when deferred or held
@@ -156,17 +159,14 @@ func refuse(c *claim, p policy, now time.Time) error {
 func decide(c *claim, t attempted, p policy) decision {
 	var se *smtpsend.Error
 	errors.As(t.err, &se)
-	untried := errors.Is(t.err, errUnmarked) || errors.Is(t.err, lease.ErrLost) || t.stopping && t.err != nil
+	untried := errors.Is(t.err, smtpsend.ErrAborted) || errors.Is(t.err, lease.ErrLost) || t.stopping && t.err != nil
 	if untried && (se == nil || !se.InDoubt) {
-		return decision{outcome: released, at: t.end}
+		return decision{outcome: released, at: t.end, reason: t.err.Error()}
 	}
-	d := decision{at: t.end, attempts: c.attempts + 1, status: c.status, why: map[int]reason{},
-		gateway: c.gateway}
-	if n := len(t.tries); n > 0 {
-		d.gateway, d.host = t.tries[n-1].Gateway, t.tries[n-1].Host
-	}
+	d := decision{at: t.end, attempts: c.attempts + 1, status: c.status, gateway: c.gateway}
 	for _, one := range t.tries {
 		d.tried = append(d.tried, routing.Scope(c.envelope.Account, one.Gateway))
+		d.gateway, d.host, d.address, d.took = one.Gateway, one.Host, one.Address, one.End.Sub(one.Start)
 	}
 	if t.refused {
 		d.attempts--
@@ -174,8 +174,14 @@ func decide(c *claim, t attempted, p policy) decision {
 	d.status.Recipients = slices.Clone(c.status.Recipients)
 	d.sort(c, t, se)
 	d.fresh = d.doubt && !t.refused
+	if p.inPlace && t.err != nil && d.spares(c, t, p, se) {
+		return d
+	}
 	d.conclude(c, t, p)
 	d.status.Last, d.status.Lost = d.cause, cmp.Or(d.last(d.lost).lastError, c.status.Lost)
+	if p.inPlace {
+		return d
+	}
 	if d.unasked {
 		d.status.Log = append(slices.Clone(c.status.Log), lapsedAttempts(c)...)
 		return d
@@ -186,36 +192,41 @@ func decide(c *claim, t attempted, p policy) decision {
 
 // sort sets the status of each recipient of the attempt.
 func (d *decision) sort(c *claim, t attempted, se *smtpsend.Error) {
-	results := map[string]smtpsend.RecipientResult{}
-	for _, r := range t.result.Recipients {
-		results[r.Address] = r
-	}
-	for _, i := range c.status.having(rcptQueued) {
+	results, next := t.result.Recipients, 0 // in the order of the recipients
+	queued := c.status.having(rcptQueued)
+	for _, i := range queued {
 		r := &d.status.Recipients[i]
 		if entry := t.suppressed[i]; entry != nil {
 			r.Status, r.Response = rcptSuppressed, Explain(entry)
 			continue
 		}
 		r.Attempts++
-		result, known := results[c.envelope.To[i]]
-		switch {
-		case known && result.Err == nil:
+		at := slices.IndexFunc(results[next:], func(r smtpsend.RecipientResult) bool {
+			return r.Address == c.envelope.To[i]
+		})
+		if at < 0 {
+			d.blame(i, t.err, se)
+			continue
+		}
+		next += at
+		if result := results[next]; result.Err != nil {
+			d.blame(i, result.Err, result.Err)
+		} else {
 			r.Status, r.Response = rcptSent, result.Response
 			d.sent = append(d.sent, i)
-		case known && result.Err != nil:
-			d.blame(i, result.Err, result.Err)
-		default:
-			d.blame(i, t.err, se)
 		}
 	}
 	d.response, d.stopped = t.result.Response, t.suppressed
-	d.unasked = len(d.stopped) > 0 && len(d.stopped) == len(c.status.having(rcptQueued))
+	d.unasked = len(d.stopped) > 0 && len(d.stopped) == len(queued)
 }
 
 // blame records why a recipient did not get the message, and whether that is final.
 func (d *decision) blame(i int, err error, se *smtpsend.Error) {
 	r := &d.status.Recipients[i]
 	d.cause = describe(err, se)
+	if d.why == nil {
+		d.why = map[int]reason{}
+	}
 	d.why[i] = reason{d.cause, se}
 	r.Response = d.cause.Message
 	d.doubt = d.doubt || se != nil && se.InDoubt || errors.Is(err, errInDoubt) || errors.Is(err, errDoubts)
@@ -225,6 +236,31 @@ func (d *decision) blame(i int, err error, se *smtpsend.Error) {
 		return
 	}
 	d.left = append(d.left, i)
+}
+
+// Why a campaign can send nothing more: the values of Sending.Hold.
+const (
+	HoldAccount = "account" // the relay refused the account itself
+	HoldSender  = "sender"  // the account has lost its sender or its gateway
+)
+
+// bans are the values of decision.ban by the codes of endCodes.
+var bans = map[string]string{"ENOACCOUNT": HoldAccount, "ENOGATEWAY": HoldAccount, "ENOSENDER": HoldSender}
+
+// spares makes the recipient of a campaign wait in place, and reports whether it did: the relay, the account
+// or the sender is at fault. Nothing was delivered, and no attempt is spent.
+func (d *decision) spares(c *claim, t attempted, p policy, se *smtpsend.Error) bool {
+	d.ban = bans[endCode(t.err)]
+	away := se != nil && !se.InDoubt && (se.Elsewhere() || se.Scope == smtpsend.ScopeConnection || se.Code == 0)
+	if away = away && !troubled(se); troubled(se) && (!p.hold || c.gateway != "") {
+		d.ban = HoldAccount
+	}
+	if d.ban == "" && !away {
+		return false
+	}
+	d.left, d.lost = append(d.left, d.lost...), nil
+	d.outcome, d.due, d.reason = released, d.nextAttempt(c, t, p), d.cause.Message
+	return true
 }
 
 // conclude decides whether the recipients that are left get another attempt.
@@ -389,80 +425,6 @@ func (d *decision) last(which []int) reason {
 		}
 	}
 	return reason{}
-}
-
-// events are the events of the decision. Their gateway is that of the last relay asked.
-func (d *decision) events(c *claim) (changeEvents, error) {
-	events := c.envelope.events(d.at)
-	add := func(t event.Type, data any, which []int) error {
-		return events.add(t, data, which, len(d.status.Log), "")
-	}
-	about := func(which []int) event.Message {
-		return d.status.through(c.envelope.about(c.id, c.lane, d.gateway, c.envelope.addresses(which)))
-	}
-	if len(d.sent) > 0 {
-		m := about(d.sent)
-		if err := add(event.MessageSent, event.Sent{Message: m, Response: d.response, Accepted: m.Envelope.To,
-			InDoubt: c.mayBeThere()}, d.sent); err != nil {
-			return events, err
-		}
-	}
-	if len(d.stopped) > 0 {
-		if err := events.suppressed(c.after(*d), d.stopped); err != nil {
-			return events, err
-		}
-	}
-	if len(d.lost) > 0 {
-		f := event.Failed{Message: about(d.lost), Failure: d.failure(d.lost), Job: d.job(c, time.Time{}),
-			Recipients: d.recipients(c, d.lost)}
-		f.InDoubt = f.InDoubt || c.mayBeThere() // the final event: an earlier attempt may have delivered
-		if d.outcome == failed {
-			f.DeadLetter = c.id
-		}
-		if err := add(event.MessageFailed, f, d.lost); err != nil {
-			return events, err
-		}
-	}
-	if d.outcome == delayed {
-		e := event.DeliveryError{Message: about(d.left), Failure: d.failure(d.left), Job: d.job(c, d.due)}
-		if err := add(event.MessageDeliveryError, e, d.left); err != nil {
-			return events, err
-		}
-	}
-	return events, nil
-}
-
-// failure is the failure of recipients in an event.
-func (d *decision) failure(which []int) event.Failure {
-	r := d.last(which)
-	f := event.Failure{Error: r.Message, ErrorCode: r.Code, InDoubt: d.doubt}
-	if r.smtp != nil {
-		f.SMTPCommand = r.smtp.Command
-		if r.SMTP != 0 {
-			f.SMTPResponse, f.SMTPResponseCode = r.smtp.Line, &r.SMTP
-		}
-	}
-	return f
-}
-
-func (d *decision) job(c *claim, next time.Time) event.Job {
-	j := event.Job{ID: c.id, AttemptsMade: d.attempts, Attempts: c.max}
-	if !next.IsZero() {
-		next = next.UTC()
-		j.NextAttempt = &next
-	}
-	return j
-}
-
-// recipients are the results of recipients in an event.
-func (d *decision) recipients(c *claim, which []int) []event.Recipient {
-	out := make([]event.Recipient, len(which))
-	for n, i := range which {
-		r := d.status.Recipients[i]
-		out[n] = event.Recipient{Address: c.envelope.To[i], Status: r.Status, Response: r.Response,
-			Attempts: r.Attempts}
-	}
-	return out
 }
 
 // summary is the error for the queue's dashboard: a code without addresses.

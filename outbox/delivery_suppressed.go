@@ -10,12 +10,13 @@ import (
 )
 
 // stopsNow returns the suppressed recipients directly before an attempt, so that the latest unsubscribe
-// counts. If begin.lua found none at most clearedFor ago, the suppressions are not asked.
-func (d *Delivery) stopsNow(ctx context.Context, c *claim, which []int) (map[int]*suppression.Entry, error) {
-	if c.cleared && d.clock.now().Sub(c.asked) < clearedFor {
+// counts. If begin.lua found none at most clearedFor ago, the suppressions are not asked. A campaign has
+// asked them, and its mark fails if somebody was suppressed since.
+func (d *Delivery) stopsNow(ctx context.Context, c *claim) (map[int]*suppression.Entry, error) {
+	if c.unrecorded() || c.cleared && d.clock.now().Sub(c.asked) < clearedFor {
 		return nil, nil
 	}
-	return d.stops(ctx, c.envelope, c.lane, which)
+	return d.stops(ctx, c.envelope, c.lane, c.status.having(rcptQueued))
 }
 
 // clearedFor is how long the answer of begin.lua counts, from the moment before the call: suppressions may be

@@ -47,7 +47,7 @@ func (d *Desk) correct(ctx context.Context, c api.Corrections) (api.Corrections,
 // replayOf returns the replay of a dead letter: due now, with all its attempts again.
 func replayOf(r row, c api.Corrections, now time.Time) reopening {
 	o := reopening{due: now, max: r.max, gateway: r.gateway, replay: true, to: c.To, account: c.Account,
-		answered: !c.Bound}
+		answered: !c.Bound && (c.Account != "" || c.Gateway != nil)}
 	if c.Gateway != nil {
 		o.gateway = *c.Gateway
 	}

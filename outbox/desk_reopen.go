@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -52,7 +53,7 @@ func (d *Desk) Patch(ctx context.Context, id string, p api.OutboxPatch) (api.Out
 				{Key: "deliveryAttempts", Message: fmt.Sprintf("must be more than the %d attempts made", r.attempts)}})
 		}
 		if p.Gateway != nil {
-			o.gateway = *p.Gateway
+			o.gateway, o.answered = *p.Gateway, !p.Bound
 		}
 		return o, nil
 	})
@@ -69,7 +70,7 @@ type reopening struct {
 	replay   bool     // of a dead letter: its failed recipients are queued again
 	to       []string // instead of the failed recipients; none: themselves
 	account  string   // the new account; empty: as before
-	answered bool     // an unbound token chose the account, and answers for the senders
+	answered bool     // an unbound token chose the account or the gateway, and answers for the senders
 }
 
 // reopen changes a message by a plan, and queues its new task. It returns the message as it was written: it
@@ -140,10 +141,8 @@ func (r row) apply(o reopening, now time.Time) (row, error) {
 	if !o.planned.IsZero() {
 		r.planned = redisdb.Millis(o.planned)
 	}
-	if o.account != "" {
-		r.envelope.Account = o.account
-		r.envelope.Bound = r.envelope.Bound && !o.answered
-	}
+	r.envelope.Account = cmp.Or(o.account, r.envelope.Account)
+	r.envelope.Bound = r.envelope.Bound && !o.answered
 	if !o.replay {
 		return r, nil
 	}
@@ -168,8 +167,12 @@ func (d *Desk) reopenArgs(ctx context.Context, before row, o reopening, now time
 		ID: after.id, Now: now, State: before.state, Fence: before.fence, Due: after.due, Attempts: after.attempts,
 		Max: after.max, Gateway: after.gateway, Scheduled: after.planned, Urgent: o.urgent, Account: o.account,
 	}
-	if !o.replay {
-		return after, args, nil
+	if len(o.to) > 0 || o.account != "" || after.envelope.Bound != before.envelope.Bound {
+		args.Envelope, err = d.jsons.pack(after.id, after.envelope)
+		args.Addressed, args.KeepAddressed = after.envelope.addressed(), d.opts.keepAddressed()
+	}
+	if !o.replay || err != nil {
+		return after, args, err
 	}
 	check, err := d.quotaOf(ctx, after.envelope.Account)
 	if err != nil {
@@ -192,9 +195,5 @@ func (d *Desk) reopenArgs(ctx context.Context, before row, o reopening, now time
 	after.status, args.Event = events.remember(after.status), events.lines[0]
 	args.Undone = strings.Join(before.undone(now), "\n")
 	args.Status, err = d.jsons.pack(after.id, after.status)
-	if err == nil && (len(o.to) > 0 || o.account != "") {
-		args.Envelope, err = d.jsons.pack(after.id, after.envelope)
-		args.Addressed, args.KeepAddressed = after.envelope.addressed(), d.opts.keepAddressed()
-	}
 	return after, args, err
 }

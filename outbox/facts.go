@@ -170,7 +170,10 @@ func (fs *Facts) factArgs(f Fact, r row, known bool) (args factArgs, _ error) {
 		to = []string{data.Recipient}
 	}
 	if known {
-		data.Message, account = r.status.through(r.about(nil)), r.envelope.Account
+		data.Message, account = r.about(nil), r.envelope.Account
+		if n := len(r.status.Log); n > 0 {
+			data.Gateway, data.LocalAddress = r.status.Log[n-1].Gateway, r.status.Log[n-1].Address
+		}
 	}
 	data.Envelope.To = slices.Concat([]string{}, to)
 	if f.Campaign != nil {

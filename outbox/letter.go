@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -31,6 +32,10 @@ type Letter struct {
 	content *sharedContent
 	added   additions // but the list, which each recipient has
 	frozen  Frozen
+
+	from  string   // normal form of the sender's address
+	wrong error    // of it
+	ways  []string // beginnings of the links to unsubscribe
 }
 
 // Frozen is how a letter is found again: its content does not change when a template or a setting does.
@@ -72,11 +77,19 @@ func (l *Letters) Letter(ctx context.Context, sh Shared) (*Letter, error) {
 	if err != nil {
 		return nil, err
 	}
-	content := b.content.renderer.Content()
-	from, _ := message.NormalizeAddress(content.From.Address) // a wrong one fails in envelope
-	return &Letter{letters: l, shared: sh, account: b.account, content: b.content, added: b.added,
+	made := (&Letter{letters: l, shared: sh, account: b.account, content: b.content, added: b.added,
 		frozen: Frozen{Opens: b.added.Opens, Clicks: b.added.Clicks, Template: b.template,
-			Links: linksOf(content), Domain: domainOf(from)}}, nil
+			Links: linksOf(b.content.renderer.Content())}}).prepared()
+	made.frozen.Domain = domainOf(made.from)
+	return made, nil
+}
+
+// prepared returns the letter with what is the same for all its mail.
+func (l *Letter) prepared() *Letter {
+	l.from, l.wrong = message.NormalizeAddress(l.Content().From.Address)
+	base := strings.TrimRight(l.Content().ServiceURL, "/")
+	l.ways = []string{base + "/unsubscribe?t=", base + "/preferences?t="}
+	return l
 }
 
 // MayName returns Forbidden, as Submit does, if the account may not use the sender or the gateway of sh. The
@@ -148,8 +161,8 @@ func (l *Letters) Thaw(ctx context.Context, sh Shared, f Frozen) (*Letter, error
 		return nil, err
 	}
 	sh.Source, sh.Lane = SourceCampaign, api.Bulk
-	return &Letter{letters: l, shared: sh, account: account, content: &sharedContent{name: f.Name, renderer: r},
-		added: additions{Opens: f.Opens, Clicks: f.Clicks}, frozen: f}, nil
+	return (&Letter{letters: l, shared: sh, account: account, content: &sharedContent{name: f.Name, renderer: r},
+		added: additions{Opens: f.Opens, Clicks: f.Clicks}, frozen: f}).prepared(), nil
 }
 
 // Account returns the account that sends the letter.
@@ -158,27 +171,26 @@ func (l *Letter) Account() accounts.Sender { return l.account }
 // Content returns what all its mail has.
 func (l *Letter) Content() render.Content { return l.content.renderer.Content() }
 
-// envelope returns the envelope of a message.
+// envelope returns the envelope of a message. It is as whole as can be if an address is wrong.
 func (l *Letter) envelope(a Addressee) (envelope, error) {
-	from, err := message.NormalizeAddress(l.Content().From.Address)
-	if err != nil {
-		return envelope{}, err
+	to, wrong := message.NormalizeAddress(a.To.Address)
+	if wrong != nil {
+		to, wrong = a.To.Address, fault.InvalidFields([]fault.Field{{Key: "to", Message: wrong.Error()}})
 	}
-	to, err := message.NormalizeAddress(a.To.Address)
-	if err != nil {
-		return envelope{}, fault.InvalidFields([]fault.Field{{Key: "to", Message: err.Error()}})
-	}
-	sh := l.shared
-	e := envelope{Account: l.account.ID, Source: sh.Source, From: from, To: []string{to}, Tags: sh.Tags,
+	sh := &l.shared
+	e := envelope{Account: l.account.ID, Source: sh.Source, From: l.from, To: []string{to}, Tags: sh.Tags,
 		Template: l.frozen.Template, additions: l.added, Returns: l.letters.opts.BounceDomain != "",
 		Bound: sh.Bound, Campaign: a.Campaign, preview: sh.Preview}
 	e.ListID = a.ListID
-	e.MessageID = l.letters.MessageID(Frozen{Domain: domainOf(from)}, a.ID, l.account.ID, to)
+	e.MessageID = l.letters.MessageID(Frozen{Domain: domainOf(l.from)}, a.ID, l.account.ID, to)
 	if sh.Preview {
-		e.MessageID = "<preview@" + domainOf(from) + ">"
+		e.MessageID = "<preview@" + domainOf(l.from) + ">"
 	}
-	return e, nil
+	return e, cmp.Or(l.wrong, wrong)
 }
+
+// attempts returns how many attempts a message has.
+func (l *Letter) attempts() int { return cmp.Or(l.shared.Attempts, l.letters.opts.Attempts()) }
 
 func (a Addressee) personal() render.Personalization {
 	return render.Personalization{To: []message.Address{a.To}, Decoded: a.Params, Date: redisdb.Millis(a.Date)}
@@ -233,14 +245,12 @@ func (l *Letters) MessageID(f Frozen, id, account, to string) string {
 // Captive returns which parts of a rendered message, "html" and "text", show no way to unsubscribe. A text
 // that is made from the HTML shows what the HTML does.
 func (l *Letter) Captive(mail render.Mail) []string {
-	base := strings.TrimRight(l.Content().ServiceURL, "/")
-	ways := []string{base + "/unsubscribe?t=", base + "/preferences?t="}
 	var parts []string
-	if mail.HTML != "" && !mail.ShowsLink(ways...) {
+	if mail.HTML != "" && !mail.ShowsLink(l.ways...) {
 		parts = append(parts, "html")
 	}
 	own := l.Content().Source.Text != "" || mail.HTML == ""
-	if own && mail.Text != "" && !shows(mail.Text, ways...) {
+	if own && mail.Text != "" && !shows(mail.Text, l.ways...) {
 		parts = append(parts, "text")
 	}
 	return parts

@@ -1,7 +1,6 @@
 package outbox
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -38,7 +37,7 @@ func (l *Letter) Adopt(ctx context.Context, a Addressee, due time.Time) error {
 	m := &newMessage{counted: true, quotas: quotasOf(e.Account, q, l.shared.Token, l.shared.TokenQuota),
 		id: a.ID, partition: s.partition(a.ID), envelope: e, shared: content,
 		personal: personal, lane: api.Bulk, gateway: l.shared.Gateway, window: s.windowOf(l.account), size: e.Size,
-		attempts: cmp.Or(l.shared.Attempts, s.opts.Attempts()), made: 1, due: redisdb.Millis(due)}
+		attempts: l.attempts(), made: 1, due: redisdb.Millis(due)}
 	if err := s.intake.encode(m); err != nil {
 		return err
 	}
@@ -49,16 +48,6 @@ func (l *Letter) Adopt(ctx context.Context, a Addressee, due time.Time) error {
 
 // Turn makes a message that was adopted go as the letter says now, to an addressee.
 func (l *Letter) Turn(a Addressee) Turn {
-	return Turn{write: func(ctx context.Context, date time.Time) (rewritten, error) {
-		a.Date = date
-		e, err := l.envelope(a)
-		if err != nil {
-			return rewritten{}, err
-		}
-		m, words, err := l.write(ctx, a, &e)
-		if err != nil {
-			return rewritten{}, err
-		}
-		return rewritten{envelope: e, gateway: l.shared.Gateway, raw: m.Raw, text: words.Text}, nil
-	}}
+	e, write := l.mailing(a)
+	return Turn{envelope: e, gateway: l.shared.Gateway, write: write}
 }

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/smtpsend"
 )
 
 // CampaignMail says whose mail a message of a campaign is, and who hears of it.
@@ -22,16 +24,15 @@ type Turn struct {
 	Reason string    // why it waits, or why it must not be sent any more
 	Over   bool      // it must not be sent any more
 
-	write func(ctx context.Context, date time.Time) (rewritten, error) // nil: it goes as it is stored
+	envelope envelope // as the campaign has it now, like the gateway
+	gateway  string
+	write    writer // nil: it goes as it is stored
 }
 
-// rewritten is a message as its campaign has it now.
-type rewritten struct {
-	envelope envelope
-	gateway  string
-	raw      []byte
-	text     string
-}
+// writer writes a message as its letter says, of a date and as an account that may have changed since, and
+// completes its envelope. It also returns its text. It returns Internal only if the message is not at fault.
+type writer func(ctx context.Context, account accounts.Sender, e *envelope, date time.Time) (smtpsend.Body,
+	string, error)
 
 // Which events about the mail of a campaign go to webhooks.
 const (

@@ -149,14 +149,6 @@ func (e envelope) about(id string, lane api.Lane, gateway string, to []string) e
 	}
 }
 
-// through is m with the gateway and the local address of the last attempt, if there was one.
-func (s status) through(m event.Message) event.Message {
-	if n := len(s.Log); n > 0 {
-		m.Gateway, m.LocalAddress = s.Log[n-1].Gateway, s.Log[n-1].Address
-	}
-	return m
-}
-
 // outcome is the outcome of an attempt, as finish.lua takes it.
 type outcome string
 

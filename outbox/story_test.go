@@ -497,7 +497,8 @@ func (f *scriptedSender) transact(ctx context.Context, m smtpsend.Message) (smtp
 	}
 	if len(accepted) > 0 {
 		if err := m.BeforeDot(ctx, accepted); err != nil {
-			return f.all(m, &smtpsend.Error{Phase: smtpsend.PhaseBody, Verdict: smtpsend.Soft, Err: err})
+			return f.all(m, &smtpsend.Error{Phase: smtpsend.PhaseBody, Verdict: smtpsend.Soft,
+				Err: fmt.Errorf("%w: %w", smtpsend.ErrAborted, err)})
 		}
 	}
 	for _, to := range m.To {

@@ -1,0 +1,237 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/accounts/dkim"
+	"github.com/postroom/postroom/accounts/gateways"
+	"github.com/postroom/postroom/accounts/limits"
+	"github.com/postroom/postroom/accounts/routing"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/lease"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/outbox/suppression"
+	"github.com/postroom/postroom/smtpsend"
+)
+
+// attempt sends a message to the recipients that are not done, unless a rule says no. All mail goes this way:
+// a message with a record (Deliver), and the mail of a campaign, which has none (Letter.Direct).
+func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) decision {
+	account, stopped, instead := d.prepare(ctx, c, started)
+	if instead != nil {
+		return *instead
+	}
+	got := d.Router.Send(ctx, routing.Dispatch{
+		Proof:   func() string { return d.proof(c.id, c.envelope.Account, c.envelope.To) },
+		Account: account, Gateway: c.gateway, Lane: c.lane,
+		Reservation: limits.Reservation(c.reservation), Message: d.message(c, stopped), Path: c.envelope.Path,
+		Behind: func(scope string) bool { return d.behind(c, scope) },
+	})
+	d.tracedTries(ctx, got.Tries)
+	switch {
+	case got.Relay != "":
+		dec := d.hold(c, relayHold{got.Relay, c.lane, account.ID}.String(), got.Reason, got.Wait)
+		dec.reservation = string(got.Reservation)
+		if d.behind(c, got.Relay) {
+			dec.tried = []string{got.Relay} // the first of the line may have a turn
+		}
+		return dec
+	case !got.Wait.IsZero():
+		return decision{outcome: deferred, at: d.clock.Now(), due: got.Wait, reservation: string(got.Reservation),
+			reason: got.Reason}
+	}
+	err := failureOf(got)
+	if ctx.Err() == nil && (c.gateway == "" || !account.Hold) {
+		d.Accounts.Outcome(ctx, account.ID, err)
+	}
+	return decide(c, attempted{
+		start: started, end: d.clock.Now(), tries: got.Tries, result: got.Result, err: err,
+		stopping: ctx.Err() != nil, suppressed: stopped,
+	}, d.policy(c, account))
+}
+
+// prepare applies the rules that a mail must keep to, and writes it. It returns the account that sends it and
+// the recipients that are suppressed, or the decision to be taken instead of an attempt. A campaign keeps to
+// the rules about people and quotas for a sheet together, so that its mail costs no round trips here.
+func (d *Delivery) prepare(ctx context.Context, c *claim, started time.Time) (account accounts.Sender,
+	stopped map[int]*suppression.Entry, instead *decision) {
+	p, refused := d.policy(c, account), attempted{start: started}
+	if refused.err = refuse(c, p, started); refused.err != nil {
+		return account, nil, d.refused(c, refused, p)
+	}
+	if rests := d.campaignRests(ctx, c, started, p); rests != nil {
+		return account, nil, rests
+	}
+	account, err := d.sender(ctx, c)
+	switch {
+	case endCode(err) != "":
+		refused.err = err
+		return account, nil, d.refused(c, refused, p)
+	case err != nil:
+		return account, nil, d.untried(ctx, c, err, "the account can't be used; the log says why")
+	}
+	p, c.window = d.policy(c, account), d.windowOf(account)
+	wait, err := d.heldBack(ctx, c, account)
+	switch {
+	case err != nil:
+		return account, nil, d.untried(ctx, c, err, "the held account can't be checked; the log says why")
+	case wait:
+		dec := d.hold(c, accountHold(account.ID), heldReason(account.Held.Reason), account.Held.Next)
+		return account, nil, &dec
+	}
+	if err := d.written(ctx, c, account); err != nil {
+		if why := unwritten(ctx, err); why != "" {
+			return account, nil, d.untried(ctx, c, err, why)
+		}
+		refused.err = fmt.Errorf("%w: %w", errUnwritten, err)
+		return account, nil, d.refused(c, refused, p)
+	}
+	if stopped, err = d.stopsNow(ctx, c); err != nil {
+		return account, nil, d.untried(ctx, c, err, "the suppressions can't be asked; the log says why")
+	}
+	if n := len(stopped); n > 0 && n == len(c.status.having(rcptQueued)) {
+		refused.suppressed = stopped
+		instead = d.refused(c, refused, p)
+	}
+	return account, stopped, instead
+}
+
+// refused is the decision about a message for which no relay is to be asked.
+func (d *Delivery) refused(c *claim, t attempted, p policy) *decision {
+	t.end, t.refused = d.clock.Now(), true
+	dec := decide(c, t, p)
+	return &dec
+}
+
+// policy is the policy of a message of an account; the zero account: one that was not looked up.
+func (d *Delivery) policy(c *claim, account accounts.Sender) policy {
+	p := policy{backoff: d.opts.Backoff, holdInDoubt: d.opts.HoldInDoubt, hold: account.Hold,
+		noDeadLetters: d.opts.KeepDeadLetters < 0, random: rand.Float64}
+	if len(account.Retry) > 0 {
+		p.backoff.Schedule = account.Retry
+	}
+	if c.unrecorded() {
+		p.inPlace, p.holdInDoubt, p.noDeadLetters = true, true, true
+	}
+	return p
+}
+
+// untried is the decision about a message for which no relay was asked because of err: released if Redis is
+// unreachable or the worker is stopping, else (a secret can't be opened) deferred for a minute. A campaign
+// looks again then, and is held if that goes on.
+func (d *Delivery) untried(ctx context.Context, c *claim, err error, reason string) *decision {
+	d.log.WarnContext(ctx, "message not tried", "message_id", c.id, "account", c.envelope.Account, "reason",
+		reason, "error", err)
+	dec := &decision{outcome: released, at: d.clock.Now(), reservation: c.reservation, reason: reason}
+	away := fault.Is(err, fault.Unavailable) && fault.CodeOf(err) != accounts.Unreadable
+	if away || ctx.Err() != nil {
+		return dec
+	}
+	if dec.due = dec.at.Add(time.Minute); !c.unrecorded() {
+		dec.outcome = deferred
+	}
+	return dec
+}
+
+// failureOf is the error of the attempt with the gateway that was asked last; nil if a recipient got the
+// message.
+func failureOf(got routing.Sent) error {
+	if errors.Is(got.Err, routing.ErrNoGateway) {
+		return errNoGateway
+	}
+	if n := len(got.Tries); n > 0 {
+		return gateways.Via(got.Tries[n-1].Gateway, got.Err)
+	}
+	return got.Err
+}
+
+// written renders the message from its letter or its shared content, or changes one that was stored whole.
+// Each attempt gives the same bytes, unless its campaign was changed.
+func (d *Delivery) written(ctx context.Context, c *claim, account accounts.Sender) (err error) {
+	date := redisdb.Time(c.personal.Date)
+	if c.write != nil {
+		c.content, c.text, err = c.write(ctx, account, &c.envelope, date)
+		return err
+	}
+	if err := cmp.Or(c.unopened, d.opens(ctx, c.content)); err != nil {
+		return err
+	}
+	owner := d.owner(account, c.envelope.Bound)
+	if c.shared == "" {
+		return d.change(ctx, c, owner)
+	}
+	personal := c.correct(c.personal)
+	m, words, err := d.renderSigned(ctx, c.partition, c.shared, c.id, c.envelope, personal, owner)
+	if err != nil {
+		return err
+	}
+	c.text = words.Text
+	c.content, c.envelope.Size = smtpsend.Bytes(m.Raw), m.Size()
+	c.envelope.UTF8, c.envelope.EightBit = c.envelope.UTF8 || m.SMTPUTF8, c.envelope.EightBit || m.EightBit
+	return nil
+}
+
+// change makes the changes to a message that was stored whole, if there are any.
+func (d *Delivery) change(ctx context.Context, c *claim, owner dkim.Owner) error {
+	if !c.changes() {
+		return nil
+	}
+	content, err := c.content.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer content.Close() //nolint:errcheck // it was read
+	raw, err := io.ReadAll(content)
+	if err == nil {
+		raw, err = d.changed(ctx, c.row, owner, raw)
+	}
+	if err == nil {
+		c.content, c.envelope.Size = smtpsend.Bytes(raw), len(raw)
+	}
+	return err
+}
+
+// unwritten returns why a message waits that could not be rendered or opened; empty: the message itself is at
+// fault, and fails.
+func unwritten(ctx context.Context, err error) string {
+	if fault.CodeOf(err) == notOpened {
+		return "its content is sealed under a secret that is not configured (secretPrevious)"
+	}
+	ours := fault.Is(err, fault.Internal) && !errors.Is(err, errNoSharedContent)
+	if ours || fault.Is(err, fault.Unavailable) || ctx.Err() != nil {
+		return "the message can't be written; the log says why"
+	}
+	return ""
+}
+
+// message is the message for the sender, to the recipients that are left.
+func (d *Delivery) message(c *claim, stopped map[int]*suppression.Entry) smtpsend.Message {
+	left, to := c.status.having(rcptQueued), c.envelope.To
+	left = slices.DeleteFunc(left, func(i int) bool { return stopped[i] != nil })
+	if len(left) < len(to) {
+		to = c.envelope.addresses(left)
+	}
+	m := smtpsend.Message{
+		From: d.reversePath(c), ReturnPath: d.returnPaths(c), To: to, Body: c.content,
+		UTF8: c.envelope.UTF8, EightBit: c.envelope.EightBit, DSN: dsn(c.envelope.DSN),
+		RequireTLS: c.envelope.RequireTLS,
+	}
+	if c.unrecorded() {
+		m.BeforeDot, m.AtDot = c.marks.mark, c.marks.Still
+		return m
+	}
+	m.BeforeDot = func(ctx context.Context, _ []string) error { return d.doubt(ctx, c) }
+	m.AtDot = func() error { return lease.Check(d.clock.Now(), c.until) }
+	m.Answered = func(ctx context.Context, done []smtpsend.RecipientResult) error {
+		return d.progress(ctx, c, done)
+	}
+	return m
+}
