@@ -159,7 +159,8 @@ func refuse(c *claim, p policy, now time.Time) error {
 func decide(c *claim, t attempted, p policy) decision {
 	var se *smtpsend.Error
 	errors.As(t.err, &se)
-	untried := errors.Is(t.err, smtpsend.ErrAborted) || errors.Is(t.err, lease.ErrLost) || t.stopping && t.err != nil
+	untried := errors.Is(t.err, smtpsend.ErrAborted) || errors.Is(t.err, lease.ErrLost) ||
+		t.stopping && t.err != nil
 	if untried && (se == nil || !se.InDoubt) {
 		return decision{outcome: released, at: t.end, reason: t.err.Error()}
 	}

@@ -185,7 +185,8 @@ func came1(b *bundle, s Sending) string {
 	return words
 }
 
-// TestOneSetOfRules: a message, the first attempt of a campaign's mail and a further one keep to the same rules.
+// TestOneSetOfRules: a message, the first attempt of a campaign's mail and a further one keep to the same
+// rules.
 func TestOneSetOfRules(t *testing.T) {
 	t.Parallel()
 	for _, r := range slices.Concat(rulesOfAccounts(), rulesOfRelays(), rulesOfReplies()) {
@@ -330,8 +331,8 @@ func TestEveryWayLearns(t *testing.T) {
 	}
 }
 
-// TestNobodyGetsMailWithoutAnUnsubscribeLink: also if the content shows none to one person only, and only when
-// the campaign is tried again.
+// TestNobodyGetsMailWithoutAnUnsubscribeLink: also if the content shows none to one person only, and only
+// when the campaign is tried again.
 func TestNobodyGetsMailWithoutAnUnsubscribeLink(t *testing.T) {
 	t.Parallel()
 	r := rule{shared: Shared{HTML: `<p>x</p>{{#if params.name}}<a href="{{rcpt.unsubscribeUrl}}">Leave</a>{{/if}}`},
@@ -348,7 +349,8 @@ func TestNobodyGetsMailWithoutAnUnsubscribeLink(t *testing.T) {
 	}
 }
 
-// TestCampaignsPublishWhatTheyAreAskedFor: webhooks get the events of the campaign's choice, and the archive all.
+// TestCampaignsPublishWhatTheyAreAskedFor: webhooks get the events of the campaign's choice, and the archive
+// all.
 func TestCampaignsPublishWhatTheyAreAskedFor(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
