@@ -20,18 +20,7 @@ const (
 	exitTempFail = 75
 )
 
-// bounceCmd submits a returned mail.
-type bounceCmd struct {
-	reachFlags
-	File    string        `arg:"" optional:"" placeholder:"FILE" help:"The mail; default: standard input."`
-	To      string        `placeholder:"ADDRESS" help:"Address the mail came to. In a Postfix pipe transport: $${original_recipient}. Default: the header is looked at."`
-	Quiet   bool          `short:"q" help:"Print nothing but errors, for mail servers."`
-	Timeout time.Duration `default:"30s" help:"How long Postroom may take."`
-}
-
-// Help is shown below the flags.
-func (bounceCmd) Help() string {
-	return `Exit codes: 0 it was read, whatever came of it; 65 the mail is refused; 75 try again later, such as while Postroom or its Redis is away.
+const bounceHelp = `Exit codes: 0 it was read, whatever came of it; 65 the mail is refused; 75 try again later, such as while Postroom or its Redis is away.
 
 Examples:
   postroom bounce < mail.eml
@@ -40,6 +29,14 @@ Examples:
 As a transport of Postfix, in master.cf:
   postroom-bounce unix - n n - 10 pipe
     flags=Rq user=postroom argv=/usr/bin/postroom bounce --quiet --to ${original_recipient}`
+
+// bounceCmd submits a returned mail.
+type bounceCmd struct {
+	reachFlags
+	File    string        `arg:"" optional:"" placeholder:"FILE" help:"The mail; default: standard input."`
+	To      string        `placeholder:"ADDRESS" help:"Address the mail came to. In a Postfix pipe transport: $${original_recipient}. Default: the header is looked at."`
+	Quiet   bool          `short:"q" help:"Print nothing but errors, for mail servers."`
+	Timeout time.Duration `default:"30s" help:"How long Postroom may take."`
 }
 
 // reach returns nil: a missing token, too, must give the exit code that keeps the mail.

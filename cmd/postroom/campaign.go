@@ -21,7 +21,11 @@ func campaignVerbs() []verb {
 				none: "no campaigns; to add one: postroom campaign add --help", grid: campaignsGrid,
 			}},
 		{name: "show", help: "Show one campaign.", run: show(api.GetCampaign, campaignFacts)},
-		{name: "add", help: "Store the draft of a campaign.", run: &campaignAddCmd{}},
+		{name: "add", help: "Store the draft of a campaign.", run: &campaignAddCmd{},
+			more: `Examples:
+  postroom campaign add 'Spring news' --list news --subject 'Spring is here' --html spring.html
+  postroom campaign add Offer --list news --segment customers --markdown offer.md --rate 20
+  postroom campaign send spring-news --at 2030-03-20T08:00`},
 		{name: "update", help: "Change what the flags name of a campaign.", run: &campaignUpdateCmd{}},
 		{name: "delete", help: "Delete a campaign, and what is known of its recipients.",
 			run: &deleteCmd[api.Deleted]{route: api.DeleteCampaign, what: "campaign",
@@ -31,7 +35,9 @@ func campaignVerbs() []verb {
 		{name: "preview", help: "Show the mail as one person would get it.", run: &campaignPreviewCmd{}},
 		{name: "test", help: "Mail a campaign to given addresses.", run: &campaignTestCmd{}},
 		{name: "send", help: "Send a campaign, now or at a time.", run: &campaignSendCmd{}},
-		{name: "watch", help: "Show the progress of a campaign until it ends.", run: &campaignWatchCmd{}},
+		{name: "watch", help: "Show the progress of a campaign until it ends.", run: &campaignWatchCmd{},
+			more: `It ends when the campaign does, with exit code 0 if it was sent; and when it is held, which needs
+somebody to look at it. Ctrl-C ends the watching, not the campaign.`},
 		{name: "pause", help: "Stop a campaign: no further mail of it is sent.",
 			run: &campaignRunCmd{route: api.PauseCampaign}},
 		{name: "resume", help: "Go on with a campaign that is paused or held.",

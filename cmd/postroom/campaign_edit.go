@@ -206,14 +206,6 @@ type campaignAddCmd struct {
 	campaignFields
 }
 
-// Help is shown below the flags.
-func (campaignAddCmd) Help() string {
-	return `Examples:
-  postroom campaign add 'Spring news' --list news --subject 'Spring is here' --html spring.html
-  postroom campaign add Offer --list news --segment customers --markdown offer.md --rate 20
-  postroom campaign send spring-news --at 2030-03-20T08:00`
-}
-
 // Run adds a campaign.
 func (c *campaignAddCmd) Run(s *session) error {
 	p, err := c.patch(s.console, nil)

@@ -113,12 +113,6 @@ type campaignWatchCmd struct {
 	ID string `arg:"" help:"Id of the campaign."`
 }
 
-// Help is shown below the flags.
-func (campaignWatchCmd) Help() string {
-	return `It ends when the campaign does, with exit code 0 if it was sent; and when it is held, which needs
-somebody to look at it. Ctrl-C ends the watching, not the campaign.`
-}
-
 // Run shows the progress.
 func (c *campaignWatchCmd) Run(s *session) error { return s.watchCampaign(c.ID) }
 

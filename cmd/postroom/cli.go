@@ -101,7 +101,8 @@ func readDuration(in *kong.DecodeContext, into reflect.Value) error {
 
 // newParser returns the parser of a command line.
 func newParser(ctx context.Context, con *console, args []string) (*kong.Kong, error) {
-	return kong.New(&cli{Commands: built(needed(args)).Addr().Interface()},
+	verbs := needed(args)
+	parser, err := kong.New(&cli{Commands: built(verbs).Addr().Interface()},
 		kong.Name("postroom"), kong.Description(description), kong.NoDefaultHelp(), kong.Writers(con.out, con.err),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 110}),
 		kong.ExplicitGroups([]kong.Group{
@@ -115,6 +116,10 @@ func newParser(ctx context.Context, con *console, args []string) (*kong.Kong, er
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(readDuration)),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(con),
 	)
+	if err == nil {
+		explained(parser.Model.Children, verbs)
+	}
+	return parser, err
 }
 
 // start runs the command. One that uses the API of a running Postroom gets a session.

@@ -15,15 +15,12 @@ import (
 //go:embed completion.bash completion.zsh completion.fish
 var completions embed.FS
 
+const completionHelp = `For this session: source <(postroom completion bash), and the same with zsh; postroom completion fish | source.
+For good: put that line into ~/.bashrc or, below compinit, ~/.zshrc; or write the output to ~/.config/fish/completions/postroom.fish.`
+
 // completionCmd prints the script of a shell.
 type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
-}
-
-// Help is shown below the flags.
-func (completionCmd) Help() string {
-	return `For this session: source <(postroom completion bash), and the same with zsh; postroom completion fish | source.
-For good: put that line into ~/.bashrc or, below compinit, ~/.zshrc; or write the output to ~/.config/fish/completions/postroom.fish.`
 }
 
 // Run prints the script.

@@ -10,18 +10,15 @@ import (
 	"github.com/postroom/postroom/app/demo"
 )
 
+const demoHelp = `Starts a Postroom with a mail catcher and a webhook receiver of its own, sends messages through every state and prints what happens.
+The pages open in your browser, logged in by a link that works once; it is printed where there is no browser. /inbox shows the caught mail.
+Nothing leaves this machine, no settings are read, and nothing stays behind.`
+
 // demoCmd shows Postroom at work.
 type demoCmd struct {
 	Listen string `default:"127.0.0.1:3000" placeholder:"HOST:PORT" help:"Address of the pages; a free port where this one is taken."`
 	Open   bool   `default:"true" negatable:"" help:"Open the pages in a browser, logged in, if this is a terminal and there is one. Default: yes; no: --no-open."`
 	Exit   bool   `help:"End after the tour, for scripts. Default: go on until Ctrl-C, to look around."`
-}
-
-// Help is shown below the flags.
-func (demoCmd) Help() string {
-	return `Starts a Postroom with a mail catcher and a webhook receiver of its own, sends messages through every state and prints what happens.
-The pages open in your browser, logged in by a link that works once; it is printed where there is no browser. /inbox shows the caught mail.
-Nothing leaves this machine, no settings are read, and nothing stays behind.`
 }
 
 // Run gives the tour.

@@ -12,17 +12,39 @@ import (
 
 func digestVerbs() []verb {
 	return []verb{
-		{name: "event", help: "Hand in notifications of readers: one, or a file of them.", run: &digestEventCmd{}},
-		{name: "events", help: "List what waits for a reader.", run: &digestWaitingCmd{}},
-		{name: "remove", help: "Take back events that are not mailed yet.", run: &digestRemoveCmd{}},
+		{name: "event", help: "Hand in notifications of readers: one, or a file of them.", run: &digestEventCmd{},
+			more: `Examples:
+  postroom digest event user-17 --category comment --entity-type post --entity-id 5 --title Spring --actor Bo
+  postroom digest event user-17 --email ann@example.net --category like --entity-type post --entity-id 5
+  postroom digest event --file events.ndjson
+A line of a file:
+  {"recipient":"user-17","category":"comment","entityType":"post","entityId":"5","idempotencyKey":"c-99"}`},
+		{name: "events", help: "List what waits for a reader.", run: &digestWaitingCmd{},
+			more: "Example:\n  postroom digest events user-17"},
+		{name: "remove", help: "Take back events that are not mailed yet.", run: &digestRemoveCmd{},
+			more: `Examples:
+  postroom digest remove user-17 --key c-99
+  postroom digest remove user-17 user-18 --category comment --entity-type post --entity-id 5`},
 		{name: "recipients", help: "Readers, and when they want their mail.", below: digestRecipientVerbs()},
 		{name: "kinds", help: "What is known of categories.", below: digestKindVerbs()},
-		{name: "times", help: "Say when a preference comes.", run: &digestTimesCmd{}},
-		{name: "preview", help: "Show what would be mailed to a reader now.", run: &digestPreviewCmd{}},
-		{name: "send", help: "Mail what waits for a reader now.", run: &digestSendCmd{}},
-		{name: "runs", help: "List the mails of readers, newest first.", run: &digestRunsCmd{}},
-		{name: "run", help: "Show one run, with what it mailed.", run: &digestRunCmd{}},
-		{name: "retry", help: "Let a failed run be tried again.", run: &digestRetryCmd{}},
+		{name: "times", help: "Say when a preference comes.", run: &digestTimesCmd{},
+			more: whenHelp + `
+
+Examples:
+  postroom digest times 'daily 08:00' --tz Europe/Zurich
+  postroom digest times 'cron 0 9 * * 1-5' --quiet 22:00-07:00 --count 20`},
+		{name: "preview", help: "Show what would be mailed to a reader now.", run: &digestPreviewCmd{},
+			more: "Example:\n  postroom digest preview user-17 --as html > mail.html"},
+		{name: "send", help: "Mail what waits for a reader now.", run: &digestSendCmd{},
+			more: "Example:\n  postroom digest send user-17"},
+		{name: "runs", help: "List the mails of readers, newest first.", run: &digestRunsCmd{},
+			more: `Examples:
+  postroom digest runs --state failed --since 24h
+  postroom digest runs --recipient user-17`},
+		{name: "run", help: "Show one run, with what it mailed.", run: &digestRunCmd{},
+			more: "Example:\n  postroom digest run RUN --json"},
+		{name: "retry", help: "Let a failed run be tried again.", run: &digestRetryCmd{},
+			more: "Example:\n  postroom digest retry RUN"},
 	}
 }
 
@@ -35,11 +57,18 @@ func (f ofDigests) query() api.DigestAccount { return api.DigestAccount{Account:
 
 func digestKindVerbs() []verb {
 	return []verb{
-		{name: "list", help: "List the kinds (the default).", run: &digestKindsCmd{}},
-		{name: "show", help: "Show one kind.", run: &digestKindShowCmd{}},
-		{name: "add", help: "Say what a category is called, and when it is mailed.", run: &digestKindAddCmd{}},
-		{name: "update", help: "Change what the flags name of a kind.", run: &digestKindUpdateCmd{}},
-		{name: "delete", help: "Delete a kind; the events of the category stay.", run: &digestKindDeleteCmd{}},
+		{name: "list", help: "List the kinds (the default).", run: &digestKindsCmd{},
+			more: "Example:\n  postroom digest kinds list --account shop"},
+		{name: "show", help: "Show one kind.", run: &digestKindShowCmd{},
+			more: "Example:\n  postroom digest kinds show comment"},
+		{name: "add", help: "Say what a category is called, and when it is mailed.", run: &digestKindAddCmd{},
+			more: `Examples:
+  postroom digest kinds add comment --title en=Comments --title de=Kommentare --preference 'daily 08:00'
+  postroom digest kinds add security --required --preference immediate --lane transactional`},
+		{name: "update", help: "Change what the flags name of a kind.", run: &digestKindUpdateCmd{},
+			more: "Example:\n  postroom digest kinds update comment --preference 'weekly mon 08:00'"},
+		{name: "delete", help: "Delete a kind; the events of the category stay.", run: &digestKindDeleteCmd{},
+			more: "Example:\n  postroom digest kinds delete comment --yes"},
 	}
 }
 
@@ -47,12 +76,6 @@ func digestKindVerbs() []verb {
 type digestKindsCmd struct {
 	Account string `placeholder:"ID" help:"Only those of this account."`
 	reachFlags
-}
-
-// Help is shown below the flags.
-func (digestKindsCmd) Help() string {
-	return `Example:
-  postroom digest kinds list --account shop`
 }
 
 // Run lists kinds.
@@ -116,12 +139,6 @@ type digestKindShowCmd struct {
 	reachFlags
 }
 
-// Help is shown below the flags.
-func (digestKindShowCmd) Help() string {
-	return `Example:
-  postroom digest kinds show comment`
-}
-
 // Run shows a kind.
 func (c *digestKindShowCmd) Run(s *session) error {
 	k, err := api.GetDigestKind.Do(s, s.client, api.DigestAccount{Account: c.Account}, c.Category)
@@ -164,13 +181,6 @@ type digestKindAddCmd struct {
 	reachFlags
 }
 
-// Help is shown below the flags.
-func (digestKindAddCmd) Help() string {
-	return `Examples:
-  postroom digest kinds add comment --title en=Comments --title de=Kommentare --preference 'daily 08:00'
-  postroom digest kinds add security --required --preference immediate --lane transactional`
-}
-
 // Run adds a kind.
 func (c *digestKindAddCmd) Run(s *session) error {
 	p, err := c.patch()
@@ -194,12 +204,6 @@ type digestKindUpdateCmd struct {
 	reachFlags
 }
 
-// Help is shown below the flags.
-func (digestKindUpdateCmd) Help() string {
-	return `Example:
-  postroom digest kinds update comment --preference 'weekly mon 08:00'`
-}
-
 // Run changes what the flags name.
 func (c *digestKindUpdateCmd) Run(s *session) error {
 	p, err := c.patch()
@@ -219,12 +223,6 @@ type digestKindDeleteCmd struct {
 	ofKind
 	Yes bool `short:"y" help:"Do not ask."`
 	reachFlags
-}
-
-// Help is shown below the flags.
-func (digestKindDeleteCmd) Help() string {
-	return `Example:
-  postroom digest kinds delete comment --yes`
 }
 
 // Run deletes a kind. It fails if there is none.

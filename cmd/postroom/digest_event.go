@@ -38,16 +38,6 @@ type digestEventCmd struct {
 	reachFlags
 }
 
-// Help is shown below the flags.
-func (digestEventCmd) Help() string {
-	return `Examples:
-  postroom digest event user-17 --category comment --entity-type post --entity-id 5 --title Spring --actor Bo
-  postroom digest event user-17 --email ann@example.net --category like --entity-type post --entity-id 5
-  postroom digest event --file events.ndjson
-A line of a file:
-  {"recipient":"user-17","category":"comment","entityType":"post","entityId":"5","idempotencyKey":"c-99"}`
-}
-
 // Run hands in the event of the flags, or those of a file.
 func (c *digestEventCmd) Run(s *session) error {
 	e, err := c.event(s.console)
@@ -268,13 +258,6 @@ type digestRemoveCmd struct {
 	EntityType string `placeholder:"TEXT" help:"Type of what they are about."`
 	EntityID   string `placeholder:"ID" help:"Id of what they are about."`
 	reachFlags
-}
-
-// Help is shown below the flags.
-func (digestRemoveCmd) Help() string {
-	return `Examples:
-  postroom digest remove user-17 --key c-99
-  postroom digest remove user-17 user-18 --category comment --entity-type post --entity-id 5`
 }
 
 // Run takes them back. Those that were mailed stay.

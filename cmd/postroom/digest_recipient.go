@@ -14,11 +14,20 @@ import (
 
 func digestRecipientVerbs() []verb {
 	return []verb{
-		{name: "list", help: "List the readers of an account (the default).", run: &digestRecipientsCmd{}},
+		{name: "list", help: "List the readers of an account (the default).", run: &digestRecipientsCmd{},
+			more: "Example:\n  postroom digest recipients list --search @example.net --limit 0"},
 		{name: "show", help: "Show a reader: preferences, the next mails, what waits.",
-			run: &digestRecipientShowCmd{}},
-		{name: "set", help: "Store a reader, or change what the flags name.", run: &digestRecipientSetCmd{}},
-		{name: "delete", help: "Delete a reader with everything that waits.", run: &digestRecipientDeleteCmd{}},
+			run:  &digestRecipientShowCmd{},
+			more: "Example:\n  postroom digest recipients show user-17"},
+		{name: "set", help: "Store a reader, or change what the flags name.", run: &digestRecipientSetCmd{},
+			more: whenHelp + `
+
+Examples:
+  postroom digest recipients set user-17 --email ann@example.net --tz Europe/Zurich --prefer '*=daily 18:00'
+  postroom digest recipients set user-17 --prefer 'comment=immediate 10m' --prefer like=off
+  postroom digest recipients set user-17 --quiet 22:00-07:00 --pause-until 'in 48h'`},
+		{name: "delete", help: "Delete a reader with everything that waits.", run: &digestRecipientDeleteCmd{},
+			more: "Example:\n  postroom digest recipients delete user-17 --yes"},
 	}
 }
 
@@ -28,12 +37,6 @@ type digestRecipientsCmd struct {
 	Search string `placeholder:"TEXT" help:"Only those with this in their id or address."`
 	limitFlag
 	reachFlags
-}
-
-// Help is shown below the flags.
-func (digestRecipientsCmd) Help() string {
-	return `Example:
-  postroom digest recipients list --search @example.net --limit 0`
 }
 
 // Run lists readers.
@@ -76,12 +79,6 @@ type ofReader struct {
 type digestRecipientShowCmd struct {
 	ofReader
 	reachFlags
-}
-
-// Help is shown below the flags.
-func (digestRecipientShowCmd) Help() string {
-	return `Example:
-  postroom digest recipients show user-17`
 }
 
 // Run shows a reader.
@@ -137,16 +134,6 @@ type digestRecipientSetCmd struct {
 	PauseUntil string   `placeholder:"WHEN" help:"Mail nothing before, and everything in one mail then: in 48h, or 2030-12-24T08:00:00Z."`
 	NoPause    bool     `help:"End the pause."`
 	reachFlags
-}
-
-// Help is shown below the flags.
-func (digestRecipientSetCmd) Help() string {
-	return whenHelp + `
-
-Examples:
-  postroom digest recipients set user-17 --email ann@example.net --tz Europe/Zurich --prefer '*=daily 18:00'
-  postroom digest recipients set user-17 --prefer 'comment=immediate 10m' --prefer like=off
-  postroom digest recipients set user-17 --quiet 22:00-07:00 --pause-until 'in 48h'`
 }
 
 // Run stores the reader, or changes what the flags name.
@@ -241,12 +228,6 @@ type digestRecipientDeleteCmd struct {
 	reachFlags
 }
 
-// Help is shown below the flags.
-func (digestRecipientDeleteCmd) Help() string {
-	return `Example:
-  postroom digest recipients delete user-17 --yes`
-}
-
 // Run deletes a reader. It fails if there is none.
 func (c *digestRecipientDeleteCmd) Run(s *session) error {
 	return s.deleteOf(c.Yes, "reader", c.Recipient, " with everything that waits", func() (api.Deleted, error) {
@@ -258,12 +239,6 @@ func (c *digestRecipientDeleteCmd) Run(s *session) error {
 type digestWaitingCmd struct {
 	ofReader
 	reachFlags
-}
-
-// Help is shown below the flags.
-func (digestWaitingCmd) Help() string {
-	return `Example:
-  postroom digest events user-17`
 }
 
 // Run lists what waits, oldest first.
@@ -297,12 +272,6 @@ type digestPreviewCmd struct {
 	reachFlags
 }
 
-// Help is shown below the flags.
-func (digestPreviewCmd) Help() string {
-	return `Example:
-  postroom digest preview user-17 --as html > mail.html`
-}
-
 // Run prints the mail, and notes when it is due.
 func (c *digestPreviewCmd) Run(s *session) error {
 	mail, err := api.PreviewDigest.Do(s, s.client, c.query(), c.Recipient)
@@ -330,12 +299,6 @@ func (c *digestPreviewCmd) Run(s *session) error {
 type digestSendCmd struct {
 	ofReader
 	reachFlags
-}
-
-// Help is shown below the flags.
-func (digestSendCmd) Help() string {
-	return `Example:
-  postroom digest send user-17`
 }
 
 // Run begins the mail. That nothing waits is no error.

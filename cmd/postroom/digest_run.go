@@ -19,13 +19,6 @@ type digestRunsCmd struct {
 	reachFlags
 }
 
-// Help is shown below the flags.
-func (digestRunsCmd) Help() string {
-	return `Examples:
-  postroom digest runs --state failed --since 24h
-  postroom digest runs --recipient user-17`
-}
-
 // Run lists runs.
 func (c *digestRunsCmd) Run(s *session) error {
 	q := api.DigestRunQuery{Account: c.Account, Recipient: c.Recipient, State: c.State,
@@ -72,12 +65,6 @@ type ofRun struct {
 type digestRunCmd struct {
 	ofRun
 	reachFlags
-}
-
-// Help is shown below the flags.
-func (digestRunCmd) Help() string {
-	return `Example:
-  postroom digest run RUN --json`
 }
 
 // Run shows a run, and what it mailed below it.
@@ -134,12 +121,6 @@ func digestGroupsGrid(list []api.DigestGroup, now time.Time) grid {
 type digestRetryCmd struct {
 	ofRun
 	reachFlags
-}
-
-// Help is shown below the flags.
-func (digestRetryCmd) Help() string {
-	return `Example:
-  postroom digest retry RUN`
 }
 
 // Run queues it again. It fails unless the run has failed.

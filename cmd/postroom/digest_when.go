@@ -178,15 +178,6 @@ type digestTimesCmd struct {
 	reachFlags
 }
 
-// Help is shown below the flags.
-func (digestTimesCmd) Help() string {
-	return whenHelp + `
-
-Examples:
-  postroom digest times 'daily 08:00' --tz Europe/Zurich
-  postroom digest times 'cron 0 9 * * 1-5' --quiet 22:00-07:00 --count 20`
-}
-
 // Run prints the times.
 func (c *digestTimesCmd) Run(s *session) error {
 	preference, err := parsePreference(c.Preference)

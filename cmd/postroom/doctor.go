@@ -12,6 +12,9 @@ import (
 	"github.com/postroom/postroom/config"
 )
 
+const doctorHelp = `Each line is ok, warn or fail, and says what to do. Exit code 1 when anything fails. The relay of the settings is logged in to from
+this machine, as workers here would, and those of the accounts from where Postroom runs; nothing is sent.`
+
 // doctorCmd checks what Postroom needs.
 type doctorCmd struct {
 	reachFlags
@@ -19,12 +22,6 @@ type doctorCmd struct {
 	Domain   []string      `placeholder:"DOMAIN" help:"Sender domains whose DNS is checked. Default: those of the accounts."`
 	Selector string        `name:"dkim-selector" placeholder:"NAME" help:"DKIM selector your relay signs with, to check its key in the DNS."`
 	Patience time.Duration `default:"15s" help:"How long one check may take."`
-}
-
-// Help is shown below the flags.
-func (doctorCmd) Help() string {
-	return `Each line is ok, warn or fail, and says what to do. Exit code 1 when anything fails. The relay of the settings is logged in to from
-this machine, as workers here would, and those of the accounts from where Postroom runs; nothing is sent.`
 }
 
 // reach returns nil: an error of the client is a finding.

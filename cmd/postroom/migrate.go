@@ -12,7 +12,10 @@ import (
 
 func migrateVerbs() []verb {
 	return []verb{{name: "emailengine", help: "Take over the data of an EmailEngine; without --apply, show what would be done.",
-		run: &migrateCmd{}}}
+		run: &migrateCmd{},
+		more: `EmailEngine is only read, never changed. With --apply the command may be repeated: what is there already stays, and no queued message
+is queued twice. The exit code is 0 if everything was taken, and 1 if not. docs/emailengine.md says what is not taken, and what to do before
+and after.`}}
 }
 
 // migrateCmd takes over the data of an EmailEngine.
@@ -25,13 +28,6 @@ type migrateCmd struct {
 	Overwrite bool   `help:"Replace accounts, gateways, templates and webhook settings that are there already."`
 	Apply     bool   `help:"Do it."`
 	reachFlags
-}
-
-// Help is shown below the flags.
-func (migrateCmd) Help() string {
-	return `EmailEngine is only read, never changed. With --apply the command may be repeated: what is there already stays, and no queued message
-is queued twice. The exit code is 0 if everything was taken, and 1 if not. docs/emailengine.md says what is not taken, and what to do before
-and after.`
 }
 
 // Run shows what would be done, or does it.

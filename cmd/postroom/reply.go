@@ -7,16 +7,13 @@ import (
 	"github.com/postroom/postroom/smtpsend/replies"
 )
 
+const explainHelp = `Example:
+  postroom explain "550 5.7.26 This mail has been blocked because the sender is unauthenticated"`
+
 // explainCmd says what a reply means. It asks no server.
 type explainCmd struct {
 	Reply []string `arg:"" help:"The reply, such as '550 5.1.1 User unknown'; 'HTTP 404' for the answer of a webhook endpoint."`
 	JSON  bool     `name:"json" help:"Print it as JSON, for programs."`
-}
-
-// Help is shown below the flags.
-func (explainCmd) Help() string {
-	return `Example:
-  postroom explain "550 5.7.26 This mail has been blocked because the sender is unauthenticated"`
 }
 
 // Run prints the explanation.

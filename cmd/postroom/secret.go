@@ -11,9 +11,19 @@ import (
 func secretVerbs() []verb {
 	return []verb{
 		{name: "rotate", help: "After a change of secret: seal everything again under the new one.",
-			run: &secretRotateCmd{}},
+			run: &secretRotateCmd{},
+			more: `Works beside a running Postroom, with the same settings: it opens its Redis itself.
+
+1. Put the secret in force into secretPrevious and a new one into secret, in the settings of every process, and restart them.
+2. postroom secret rotate
+3. Remove secretPrevious, and restart.
+
+When it fails, secretPrevious must stay; it can be run again. Several processes that are restarted one by one need a step before:
+docs/operations.md.`},
 		{name: "signing", help: "Print the secret that signs webhooks which have none of their own.",
-			run: &secretSigningCmd{}},
+			run: &secretSigningCmd{},
+			more: `It signs the requests to the endpoints of settings and accounts, and X-EE-Wh-Signature of all. Endpoints made over the API have secrets of their
+own, which are shown when they are made.`},
 	}
 }
 
@@ -21,18 +31,6 @@ func secretVerbs() []verb {
 type secretRotateCmd struct {
 	settingsFlags
 	JSON bool `name:"json" help:"Print what was done as JSON, for programs."`
-}
-
-// Help is shown below the flags.
-func (secretRotateCmd) Help() string {
-	return `Works beside a running Postroom, with the same settings: it opens its Redis itself.
-
-1. Put the secret in force into secretPrevious and a new one into secret, in the settings of every process, and restart them.
-2. postroom secret rotate
-3. Remove secretPrevious, and restart.
-
-When it fails, secretPrevious must stay; it can be run again. Several processes that are restarted one by one need a step before:
-docs/operations.md.`
 }
 
 // progressEvery is how often a long rotation tells how far it is.
@@ -78,12 +76,6 @@ func (s *secretRotateCmd) Run(ctx context.Context, con *console) error {
 
 // secretSigningCmd prints the signing secret of webhooks.
 type secretSigningCmd struct{ settingsFlags }
-
-// Help is shown below the flags.
-func (secretSigningCmd) Help() string {
-	return `It signs the requests to the endpoints of settings and accounts, and X-EE-Wh-Signature of all. Endpoints made over the API have secrets of their
-own, which are shown when they are made.`
-}
 
 // Run prints the secret, alone on standard output.
 func (s *secretSigningCmd) Run(con *console) error {

@@ -20,7 +20,11 @@ func segmentVerbs() []verb {
 			none: "no segments; to add one: postroom segment add --help", grid: segmentsGrid,
 		}},
 		{name: "show", help: "Show one segment.", run: show(api.GetSegment, segmentFacts)},
-		{name: "add", help: "Store a rule that selects subscribers.", run: &segmentAddCmd{}},
+		{name: "add", help: "Store a rule that selects subscribers.", run: &segmentAddCmd{},
+			more: `Examples:
+  postroom segment add 'Large customers' --rule '{"attribute":"seats","gte":3}'
+  postroom segment add Readers --rule '{"campaign":"spring-news","did":"opened"}'
+  postroom segment add Idle --rule '{"and":[{"campaign":"spring-news","did":"got"},{"not":{"campaign":"spring-news","did":"opened"}}]}'`},
 		{name: "update", help: "Change what the flags name of a segment.", run: &segmentUpdateCmd{}},
 		{name: "count", help: "Count the subscribers of a segment.", run: &segmentCountCmd{}},
 		{name: "explain", help: "Say why a subscriber is in a segment, or not.", run: &segmentExplainCmd{}},
@@ -60,14 +64,6 @@ type segmentAddCmd struct {
 	Rule    string `required:"" placeholder:"JSON" help:"The rule: a term, or terms joined by and, or, not."`
 	ID      string `placeholder:"ID" help:"Its id. Default: made from the name."`
 	Account string `placeholder:"ID" help:"Whose subscribers. Default: that of the token, else default."`
-}
-
-// Help is shown below the flags.
-func (segmentAddCmd) Help() string {
-	return `Examples:
-  postroom segment add 'Large customers' --rule '{"attribute":"seats","gte":3}'
-  postroom segment add Readers --rule '{"campaign":"spring-news","did":"opened"}'
-  postroom segment add Idle --rule '{"and":[{"campaign":"spring-news","did":"got"},{"not":{"campaign":"spring-news","did":"opened"}}]}'`
 }
 
 // Run adds a segment.

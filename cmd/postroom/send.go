@@ -8,6 +8,13 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
+const sendHelp = `Examples:
+  postroom send --to ada@example.com --subject Hello --text 'Hello, Ada' --wait
+  postroom send --to ada@example.com --subject Report --text @report.txt --attach report.pdf
+  fortune | postroom send --to ada@example.com --subject 'For you' --idempotency-key fortune-2030-12-24
+  postroom send --to ada@example.com --template order --params @order.json
+  postroom send --raw message.eml`
+
 // sendCmd submits one message.
 type sendCmd struct {
 	reachFlags
@@ -35,16 +42,6 @@ type sendCmd struct {
 	Attempts       int      `placeholder:"N" help:"Attempts in all. Default: the setting delivery.attempts."`
 	DryRun         bool     `help:"Build the message and print it, send nothing."`
 	Wait           bool     `short:"w" help:"Follow the message until it was sent (exit code 0), failed or was cancelled (1)."`
-}
-
-// Help is shown below the flags.
-func (sendCmd) Help() string {
-	return `Examples:
-  postroom send --to ada@example.com --subject Hello --text 'Hello, Ada' --wait
-  postroom send --to ada@example.com --subject Report --text @report.txt --attach report.pdf
-  fortune | postroom send --to ada@example.com --subject 'For you' --idempotency-key fortune-2030-12-24
-  postroom send --to ada@example.com --template order --params @order.json
-  postroom send --raw message.eml`
 }
 
 // sendAnswer is the result as JSON.

@@ -13,6 +13,12 @@ import (
 	"github.com/postroom/postroom/config"
 )
 
+const serveHelp = `Starts with no configuration at all: binds 127.0.0.1:3000, keeps its data in ./data, brings its own Redis.
+
+The first SIGINT (Ctrl-C) or SIGTERM stops it in order: nothing new is taken,
+	what is being sent is finished. The second ends it at once;
+what was being sent is then taken up by the next start.`
+
 // serveCmd runs Postroom until a signal stops it.
 type serveCmd struct {
 	settingsFlags
@@ -22,15 +28,6 @@ type serveCmd struct {
 	Data   string `group:"settings" placeholder:"DIR" help:"Data directory (data)."`
 	SMTP   string `group:"settings" name:"smtp" placeholder:"URL" help:"Relay of the default account (smtp), such as smtp://user:password@host:587. A password is better set by POSTROOM_SMTP_FILE."`
 	From   string `group:"settings" placeholder:"MAILBOX" help:"Sender of the default account (from)."`
-}
-
-// Help is shown below the flags.
-func (serveCmd) Help() string {
-	return `Starts with no configuration at all: binds 127.0.0.1:3000, keeps its data in ./data, brings its own Redis.
-
-The first SIGINT (Ctrl-C) or SIGTERM stops it in order: nothing new is taken,
-	what is being sent is finished. The second ends it at once;
-what was being sent is then taken up by the next start.`
 }
 
 // Run runs Postroom until ctx ends.

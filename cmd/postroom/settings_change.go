@@ -14,7 +14,10 @@ import (
 func settingsVerbs() []verb {
 	return []verb{
 		{name: "get", help: "Show settings and what they mean (the default).", run: &settingsGetCmd{}},
-		{name: "set", help: "Change settings, at once and for all processes.", run: &settingsSetCmd{}},
+		{name: "set", help: "Change settings, at once and for all processes.", run: &settingsSetCmd{},
+			more: `webhookEvents takes several types with commas between them. webhooksCustomHeaders takes a line "Name: value" for
+each header; read them from a file if they are secret: webhooksCustomHeaders=@headers.txt. All changes of one
+call are made together, or none. They outlast restarts, and beat the configuration (postroom config).`},
 	}
 }
 
@@ -63,13 +66,6 @@ func (g *settingsGetCmd) Run(s *session) error {
 type settingsSetCmd struct {
 	reachFlags
 	Changes []string `arg:"" name:"name=value" help:"A setting and its value, such as deliveryAttempts=5, or a file after @. Nothing after = empties it."`
-}
-
-// Help is shown below the flags.
-func (settingsSetCmd) Help() string {
-	return `webhookEvents takes several types with commas between them. webhooksCustomHeaders takes a line "Name: value" for
-each header; read them from a file if they are secret: webhooksCustomHeaders=@headers.txt. All changes of one
-call are made together, or none. They outlast restarts, and beat the configuration (postroom config).`
 }
 
 // Run changes the settings.

@@ -5,12 +5,15 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+
+	"github.com/alecthomas/kong"
 )
 
 // verb is one command of the tree.
 type verb struct {
 	name, help string
 	run        any    // a pointer to a struct whose fields are the flags, as kong reads them, with a method Run
+	more       string // is shown below the flags
 	below      []verb // instead of run: the commands of a group; list, status or get is its default
 	group      string // heading in the list of all commands
 	hidden     bool   // is not in the help: for other programs
@@ -45,27 +48,36 @@ func built(verbs []verb) reflect.Value {
 	return tree
 }
 
+// explained gives the commands of kong what is shown below their flags.
+func explained(nodes []*kong.Node, verbs []verb) {
+	for i, v := range verbs {
+		nodes[i].Detail = v.more
+		explained(nodes[i].Children, v.below)
+	}
+}
+
 // commands returns all commands, in the order of the help.
 func commands() []verb {
 	return slices.Concat(grouped("run", []verb{
-		{name: "serve", help: "Run Postroom: API, pages and workers.", run: &serveCmd{}},
-		{name: "demo", help: "Show Postroom at work: everything built in, nothing to configure.", run: &demoCmd{}},
+		{name: "serve", help: "Run Postroom: API, pages and workers.", run: &serveCmd{}, more: serveHelp},
+		{name: "demo", help: "Show Postroom at work: everything built in, nothing to configure.", run: &demoCmd{}, more: demoHelp},
 		{name: "doctor", help: "Check settings, Redis, relays and the DNS of the sender, and say what to do.",
-			run: &doctorCmd{}},
-		{name: "config", help: "Print the settings in force and where each comes from.", run: &configCmd{}},
+			run: &doctorCmd{}, more: doctorHelp},
+		{name: "config", help: "Print the settings in force and where each comes from.", run: &configCmd{}, more: configHelp},
 	}), grouped("mail", []verb{
 		{name: "overview", help: "Say whether mail flows, what is wrong, and what to do.", run: &overviewCmd{}},
-		{name: "send", help: "Send an email.", run: &sendCmd{}},
+		{name: "send", help: "Send an email.", run: &sendCmd{}, more: sendHelp},
 		{name: "outbox", help: "See, retry and cancel queued messages.", below: outboxVerbs()},
 		{name: "log", help: "See the email log, sent messages too, and count it.", below: logVerbs()},
 		{name: "search", help: "Find any mail again, by words, addresses, subject, status, date.",
 			run: &searchCmd{}},
-		{name: "why", help: "Say why an address did or did not get its mail.", run: &whyCmd{}},
+		{name: "why", help: "Say why an address did or did not get its mail.", run: &whyCmd{},
+			more: "Example:\n  postroom why ann@example.com"},
 		{name: "explain", help: "Say what a mail server's reply means, and what to do about it.",
-			run: &explainCmd{}},
+			run: &explainCmd{}, more: explainHelp},
 		{name: "dead-letter", help: "See, send again and delete what failed for good.", below: deadVerbs()},
 		{name: "queue", help: "See, pause and resume the queues.", below: queueVerbs()},
-		{name: "bounce", help: "Hand over a mail that came back, for mail servers.", run: &bounceCmd{}},
+		{name: "bounce", help: "Hand over a mail that came back, for mail servers.", run: &bounceCmd{}, more: bounceHelp},
 		{name: "feedback", help: "See the feedback about sent mail: providers, returned mail, readers.",
 			run: &feedbackCmd{}},
 		{name: "rates", help: "Count what became of mail: sent, bounced, complained, opened.", run: &ratesCmd{}},
@@ -99,7 +111,7 @@ func commands() []verb {
 			below: secretVerbs()},
 	}), grouped("other", []verb{
 		{name: "completion", help: "Print the completion of commands and flags for bash, zsh or fish.",
-			run: &completionCmd{}},
+			run: &completionCmd{}, more: completionHelp},
 		{name: "complete", help: "Print what may come next, for these completions.", run: &completeCmd{},
 			hidden: true},
 		{name: "version", help: "Print the version. So does postroom --version.", run: &versionCmd{}},

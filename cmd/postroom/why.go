@@ -15,12 +15,6 @@ type whyCmd struct {
 	reachFlags
 }
 
-// Help is shown below the flags.
-func (whyCmd) Help() string {
-	return `Example:
-  postroom why ann@example.com`
-}
-
 // Run prints the answer, its reasons, and what can be done.
 func (c *whyCmd) Run(s *session) error {
 	found, err := api.WhyTo.Do(s, s.client, api.WhyQuery{Message: c.Message, Account: c.Account}, c.Address)
