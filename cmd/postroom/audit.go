@@ -46,12 +46,7 @@ func (a *auditCmd) Run(s *session) error {
 	}
 	q.PageSize = a.pageSize(maxPage)
 	entries, more, _, err := fetch(s, api.ListAudit, q, a.limitFlag, nil)
-	out := struct {
-		Entries []api.AuditEntry `json:"entries"`
-		More    bool             `json:"more"` // there are others
-	}{entries, more}
-	return s.table(out, err, "no entries", auditGrid(entries, time.Now()),
-		noteIf(more, "there are older ones; all of them: --limit 0"))
+	return s.some("entries", entries, more, err, "no entries", auditGrid(entries, time.Now()))
 }
 
 func (a *auditCmd) query() (api.AuditQuery, error) {

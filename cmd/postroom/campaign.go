@@ -31,11 +31,11 @@ func campaignVerbs() []verb {
 			run: &deleteCmd[api.Deleted]{route: api.DeleteCampaign, what: "campaign",
 				consequence: " with all that is known of its recipients"}},
 		{name: "copy", help: "Make a draft of a campaign's content and audience.", run: &campaignCopyCmd{}},
-		{name: "check", help: "Find what keeps a campaign from being sent.", run: &campaignCheckCmd{}},
+		{name: "check", help: "Find what keeps a campaign from being sent.", run: asks(campaignCheck)},
 		{name: "preview", help: "Show the mail as one person would get it.", run: &campaignPreviewCmd{}},
 		{name: "test", help: "Mail a campaign to given addresses.", run: &campaignTestCmd{}},
 		{name: "send", help: "Send a campaign, now or at a time.", run: &campaignSendCmd{}},
-		{name: "watch", help: "Show the progress of a campaign until it ends.", run: &campaignWatchCmd{},
+		{name: "watch", help: "Show the progress of a campaign until it ends.", run: asks(campaignWatch),
 			more: `It ends when the campaign does, with exit code 0 if it was sent; and when it is held, which needs
 somebody to look at it. Ctrl-C ends the watching, not the campaign.`},
 		{name: "pause", help: "Stop a campaign: no further mail of it is sent.",
@@ -50,7 +50,7 @@ somebody to look at it. Ctrl-C ends the watching, not the campaign.`},
 		{name: "resend", help: "Send a campaign again, to some of its people.", run: &campaignResendCmd{}},
 		{name: "stats", help: "Show the numbers of a campaign.", run: &campaignStatsCmd{}},
 		{name: "recount", help: "Compare the counters of a campaign with what is stored of each recipient.",
-			run: &campaignRecountCmd{}},
+			run: asks(campaignRecount)},
 	}
 }
 

@@ -33,10 +33,6 @@ func (c *campaignRecipientsCmd) Run(s *session) error {
 	q := c.query()
 	q.PageSize = c.pageSize(maxPage)
 	found, more, _, err := fetch(s, api.ListCampaignRecipients, q, c.limitFlag, nil, c.ID)
-	out := struct {
-		Recipients []api.CampaignRecipient `json:"recipients"`
-		More       bool                    `json:"more"` // there are others
-	}{found, more}
 	now := time.Now()
 	g := newGrid("subscriber", "address", "state", "known", "message", "attempts", "last attempt", "reply")
 	for _, r := range found {
@@ -47,7 +43,7 @@ func (c *campaignRecipientsCmd) Run(s *session) error {
 		g.add(r.Subscriber, orDash(r.Email), r.State, orDash(known(r)), r.QueueID, r.Attempts, last,
 			orDash(clip(r.Response, 80)))
 	}
-	return s.table(out, err, "no recipients", g, noteIf(more, "there are others; all of them: --limit 0"))
+	return s.some("recipients", found, more, err, "no recipients", g)
 }
 
 func (c *campaignRecipientsCmd) export(s *session) error {
@@ -171,14 +167,8 @@ func share(part, whole int) string {
 	return noteIf(whole > 0, " (%.1f %%)", 100*float64(part)/float64(max(1, whole)))
 }
 
-// campaignRecountCmd recounts a campaign.
-type campaignRecountCmd struct {
-	reachFlags
-	ID string `arg:"" help:"Id of the campaign."`
-}
-
-// Run says whether a counter was wrong.
-func (c *campaignRecountCmd) Run(s *session) error {
+// campaignRecount says whether a counter was wrong.
+func campaignRecount(s *session, c byID) error {
 	r, err := api.RecountCampaign.Do(s, s.client, c.ID)
 	return s.answer(r, err, func() {
 		if !r.Changed {

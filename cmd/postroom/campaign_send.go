@@ -107,14 +107,8 @@ func (c *campaignResendCmd) Run(s *session) error {
 	return s.watchCampaign(c.ID)
 }
 
-// campaignWatchCmd shows the progress of a campaign.
-type campaignWatchCmd struct {
-	reachFlags
-	ID string `arg:"" help:"Id of the campaign."`
-}
-
-// Run shows the progress.
-func (c *campaignWatchCmd) Run(s *session) error { return s.watchCampaign(c.ID) }
+// campaignWatch shows the progress.
+func campaignWatch(s *session, c byID) error { return s.watchCampaign(c.ID) }
 
 // waitWords says what a campaign waits for; empty: for nothing.
 func waitWords(w *api.CampaignWait) string {

@@ -7,14 +7,8 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// campaignCheckCmd checks a campaign.
-type campaignCheckCmd struct {
-	reachFlags
-	ID string `arg:"" help:"Id of the campaign."`
-}
-
-// Run prints what is wrong. It fails if the campaign can't be sent.
-func (c *campaignCheckCmd) Run(s *session) error {
+// campaignCheck prints what is wrong. It fails if the campaign can't be sent.
+func campaignCheck(s *session, c byID) error {
 	check, err := api.CheckCampaign.Do(s, s.client, c.ID)
 	if err != nil {
 		return err

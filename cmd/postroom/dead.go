@@ -45,17 +45,13 @@ type deadListCmd struct {
 func (d *deadListCmd) Run(s *session) error {
 	q := api.OutboxQuery{Account: d.Account, Tag: d.Tag, Reason: d.Reason, PageSize: maxPage}
 	letters, more, _, err := fetch(s, api.ListDeadLetters, q, d.limitFlag, d.selects)
-	out := struct {
-		DeadLetters []api.OutboxMessage `json:"deadLetters"`
-		More        bool                `json:"more"` // there are others
-	}{letters, more}
 	g, now := newGrid("id", "account", "to", "subject", "queued", "code", "why"), time.Now()
 	for _, m := range letters {
 		code := cmp.Or(m.Progress.Error, &api.DeliveryFault{}).Code
 		g.add(m.QueueID, m.Account, someOf(m.Envelope.To), clip(m.Subject, 40), moment(m.Created, now),
 			orDash(code), why(m))
 	}
-	return s.table(out, err, "no dead letters", g, noteIf(more, "there are more; all of them: --limit 0"))
+	return s.some("deadLetters", letters, more, err, "no dead letters", g)
 }
 
 // deadReasonsCmd counts dead letters by reason.

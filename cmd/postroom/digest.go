@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -19,7 +18,7 @@ func digestVerbs() []verb {
   postroom digest event --file events.ndjson
 A line of a file:
   {"recipient":"user-17","category":"comment","entityType":"post","entityId":"5","idempotencyKey":"c-99"}`},
-		{name: "events", help: "List what waits for a reader.", run: &digestWaitingCmd{},
+		{name: "events", help: "List what waits for a reader.", run: asks(digestWaiting),
 			more: "Example:\n  postroom digest events user-17"},
 		{name: "remove", help: "Take back events that are not mailed yet.", run: &digestRemoveCmd{},
 			more: `Examples:
@@ -35,15 +34,15 @@ Examples:
   postroom digest times 'cron 0 9 * * 1-5' --quiet 22:00-07:00 --count 20`},
 		{name: "preview", help: "Show what would be mailed to a reader now.", run: &digestPreviewCmd{},
 			more: "Example:\n  postroom digest preview user-17 --as html > mail.html"},
-		{name: "send", help: "Mail what waits for a reader now.", run: &digestSendCmd{},
+		{name: "send", help: "Mail what waits for a reader now.", run: asks(digestSend),
 			more: "Example:\n  postroom digest send user-17"},
 		{name: "runs", help: "List the mails of readers, newest first.", run: &digestRunsCmd{},
 			more: `Examples:
   postroom digest runs --state failed --since 24h
   postroom digest runs --recipient user-17`},
-		{name: "run", help: "Show one run, with what it mailed.", run: &digestRunCmd{},
+		{name: "run", help: "Show one run, with what it mailed.", run: asks(digestRun),
 			more: "Example:\n  postroom digest run RUN --json"},
-		{name: "retry", help: "Let a failed run be tried again.", run: &digestRetryCmd{},
+		{name: "retry", help: "Let a failed run be tried again.", run: asks(digestRetry),
 			more: "Example:\n  postroom digest retry RUN"},
 	}
 }
@@ -59,7 +58,7 @@ func digestKindVerbs() []verb {
 	return []verb{
 		{name: "list", help: "List the kinds (the default).", run: &digestKindsCmd{},
 			more: "Example:\n  postroom digest kinds list --account shop"},
-		{name: "show", help: "Show one kind.", run: &digestKindShowCmd{},
+		{name: "show", help: "Show one kind.", run: asks(digestKindShow),
 			more: "Example:\n  postroom digest kinds show comment"},
 		{name: "add", help: "Say what a category is called, and when it is mailed.", run: &digestKindAddCmd{},
 			more: `Examples:
@@ -133,14 +132,8 @@ type ofKind struct {
 	Account  string `placeholder:"ID" help:"Whose kind. Default: that of the token, else default."`
 }
 
-// digestKindShowCmd shows a kind.
-type digestKindShowCmd struct {
-	ofKind
-	reachFlags
-}
-
-// Run shows a kind.
-func (c *digestKindShowCmd) Run(s *session) error {
+// digestKindShow shows a kind.
+func digestKindShow(s *session, c ofKind) error {
 	k, err := api.GetDigestKind.Do(s, s.client, api.DigestAccount{Account: c.Account}, c.Category)
 	return s.answer(k, err, func() { s.show(digestKindFacts(k, time.Now())) })
 }
@@ -227,26 +220,8 @@ type digestKindDeleteCmd struct {
 
 // Run deletes a kind. It fails if there is none.
 func (c *digestKindDeleteCmd) Run(s *session) error {
-	return s.deleteOf(c.Yes, "kind", c.Category, "; its events are mailed as the settings say", func() (
-		api.Deleted, error) {
+	do := func() (api.Deleted, error) {
 		return api.DeleteDigestKind.Do(s, s.client, api.DigestAccount{Account: c.Account}, c.Category)
-	})
-}
-
-// deleteOf deletes one thing of an account. It asks before, and fails if there is no such thing.
-func (s *session) deleteOf(yes bool, what, id, consequence string, do func() (api.Deleted, error)) error {
-	if !yes && !s.confirm("Delete the %s %s%s?", what, clean(id), consequence) {
-		return fmt.Errorf("nothing was deleted: say --yes to delete the %s%s", what, consequence)
 	}
-	gone, err := do()
-	if err != nil {
-		return err
-	}
-	return s.done(gone, !gone.Deleted, func() {
-		if gone.Deleted {
-			s.say("%s %s deleted", what, clean(id))
-		} else {
-			s.note("there is no %s %s", what, clean(id))
-		}
-	})
+	return deleting(s, c.Yes, "kind", c.Category, "; its events are mailed as the settings say", do, nil)
 }

@@ -17,7 +17,7 @@ func digestRecipientVerbs() []verb {
 		{name: "list", help: "List the readers of an account (the default).", run: &digestRecipientsCmd{},
 			more: "Example:\n  postroom digest recipients list --search @example.net --limit 0"},
 		{name: "show", help: "Show a reader: preferences, the next mails, what waits.",
-			run:  &digestRecipientShowCmd{},
+			run:  asks(digestRecipientShow),
 			more: "Example:\n  postroom digest recipients show user-17"},
 		{name: "set", help: "Store a reader, or change what the flags name.", run: &digestRecipientSetCmd{},
 			more: whenHelp + `
@@ -43,12 +43,7 @@ type digestRecipientsCmd struct {
 func (c *digestRecipientsCmd) Run(s *session) error {
 	found, more, _, err := fetch(s, api.ListDigestRecipients, api.DigestRecipientQuery{Account: c.Account,
 		Search: c.Search, PageSize: c.pageSize(maxPage)}, c.limitFlag, nil)
-	out := struct {
-		Recipients []api.DigestRecipient `json:"recipients"`
-		More       bool                  `json:"more"` // there are others
-	}{found, more}
-	return s.table(out, err, "no readers", digestRecipientsGrid(found, time.Now()),
-		noteIf(more, "there are others; all of them: --limit 0"))
+	return s.some("recipients", found, more, err, "no readers", digestRecipientsGrid(found, time.Now()))
 }
 
 func digestRecipientsGrid(list []api.DigestRecipient, now time.Time) grid {
@@ -75,14 +70,8 @@ type ofReader struct {
 	ofDigests
 }
 
-// digestRecipientShowCmd shows a reader.
-type digestRecipientShowCmd struct {
-	ofReader
-	reachFlags
-}
-
-// Run shows a reader.
-func (c *digestRecipientShowCmd) Run(s *session) error {
+// digestRecipientShow shows a reader.
+func digestRecipientShow(s *session, c ofReader) error {
 	r, err := api.GetDigestRecipient.Do(s, s.client, c.query(), c.Recipient)
 	return s.answer(r, err, func() { s.show(digestRecipientFacts(r, time.Now())) })
 }
@@ -230,19 +219,14 @@ type digestRecipientDeleteCmd struct {
 
 // Run deletes a reader. It fails if there is none.
 func (c *digestRecipientDeleteCmd) Run(s *session) error {
-	return s.deleteOf(c.Yes, "reader", c.Recipient, " with everything that waits", func() (api.Deleted, error) {
+	do := func() (api.Deleted, error) {
 		return api.DeleteDigestRecipient.Do(s, s.client, c.query(), c.Recipient)
-	})
+	}
+	return deleting(s, c.Yes, "reader", c.Recipient, " with everything that waits", do, nil)
 }
 
-// digestWaitingCmd lists what waits for a reader.
-type digestWaitingCmd struct {
-	ofReader
-	reachFlags
-}
-
-// Run lists what waits, oldest first.
-func (c *digestWaitingCmd) Run(s *session) error {
+// digestWaiting lists what waits, oldest first.
+func digestWaiting(s *session, c ofReader) error {
 	waits, err := api.ListWaitingDigestEvents.Do(s, s.client, c.query(), c.Recipient)
 	total := 0
 	for _, n := range waits.Counts {
@@ -295,14 +279,8 @@ func (c *digestPreviewCmd) Run(s *session) error {
 	})
 }
 
-// digestSendCmd mails what waits now.
-type digestSendCmd struct {
-	ofReader
-	reachFlags
-}
-
-// Run begins the mail. That nothing waits is no error.
-func (c *digestSendCmd) Run(s *session) error {
+// digestSend begins the mail. That nothing waits is no error.
+func digestSend(s *session, c ofReader) error {
 	answer, err := api.SendDigest.Do(s, s.client, c.query(), c.Recipient)
 	return s.said(answer, err, "run %s is %s%s", answer.Run, answer.State, colon(answer.Reason))
 }

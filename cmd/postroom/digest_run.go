@@ -34,12 +34,7 @@ func (c *digestRunsCmd) Run(s *session) error {
 	api.Set(&q.After, after)
 	api.Set(&q.Before, before)
 	found, more, _, err := fetch(s, api.ListDigestRuns, q, c.limitFlag, nil)
-	out := struct {
-		Runs []api.DigestRun `json:"runs"`
-		More bool            `json:"more"` // there are others
-	}{found, more}
-	return s.table(out, err, "no runs", digestRunsGrid(found, time.Now()),
-		noteIf(more, "there are others; all of them: --limit 0"))
+	return s.some("runs", found, more, err, "no runs", digestRunsGrid(found, time.Now()))
 }
 
 func digestRunsGrid(list []api.DigestRun, now time.Time) grid {
@@ -61,14 +56,8 @@ type ofRun struct {
 	ID string `arg:"" help:"Id of the run, as postroom digest runs shows it."`
 }
 
-// digestRunCmd shows a run.
-type digestRunCmd struct {
-	ofRun
-	reachFlags
-}
-
-// Run shows a run, and what it mailed below it.
-func (c *digestRunCmd) Run(s *session) error {
+// digestRun shows a run, and what it mailed below it.
+func digestRun(s *session, c ofRun) error {
 	r, err := api.GetDigestRun.Do(s, s.client, c.ID)
 	return s.answer(r, err, func() {
 		now := time.Now()
@@ -117,14 +106,8 @@ func digestGroupsGrid(list []api.DigestGroup, now time.Time) grid {
 	return g
 }
 
-// digestRetryCmd lets a failed run be tried again.
-type digestRetryCmd struct {
-	ofRun
-	reachFlags
-}
-
-// Run queues it again. It fails unless the run has failed.
-func (c *digestRetryCmd) Run(s *session) error {
+// digestRetry queues it again. It fails unless the run has failed.
+func digestRetry(s *session, c ofRun) error {
 	r, err := api.RetryDigestRun.Do(s, s.client, c.ID)
 	return s.said(r, err, "run %s is %s, with %s", r.Run, r.State, plural(r.Events, "event"))
 }

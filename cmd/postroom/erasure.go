@@ -35,14 +35,8 @@ func (c *personEraseCmd) Run(s *session) error {
 		made.ID)
 }
 
-// personExportCmd prints what there is of a person.
-type personExportCmd struct {
-	aPerson
-	reachFlags
-}
-
-// Run prints JSON, for there is more than a table could show.
-func (c *personExportCmd) Run(s *session) error {
+// personExport prints JSON, for there is more than a table could show.
+func personExport(s *session, c aPerson) error {
 	data, err := api.ExportPerson.Do(s, s.client, c.request())
 	if err != nil {
 		return err

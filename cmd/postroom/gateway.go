@@ -15,7 +15,7 @@ func gatewayVerbs() []verb {
 		{name: "show", help: "Show one gateway; passwords are masked.", run: show(api.GetGateway, gatewayGrid)},
 		{name: "add", help: "Add a gateway, or replace it.", run: &gatewayAddCmd{}},
 		{name: "update", help: "Change what the flags name of a gateway.", run: &gatewayUpdateCmd{}},
-		{name: "verify", help: "Try to log in to a gateway, without sending anything.", run: &gatewayVerifyCmd{}},
+		{name: "verify", help: "Try to log in to a gateway, without sending anything.", run: asks(gatewayVerify)},
 		{name: "delete", help: "Delete a gateway that no account lists.", run: &deleteCmd[api.GatewayDeleted]{
 			route: api.DeleteGateway, what: "gateway", consequence: " for good",
 		}},
@@ -166,17 +166,11 @@ func (g *gatewayUpdateCmd) Run(s *session) error {
 	return s.said(answer, err, "gateway %s: changed", answer.Gateway)
 }
 
-// gatewayVerifyCmd tries a gateway.
-type gatewayVerifyCmd struct {
-	reachFlags
-	Gateway string `arg:"" help:"Id of the gateway."`
-}
-
-// Run tries a gateway from where Postroom runs.
-func (g *gatewayVerifyCmd) Run(s *session) error {
-	answer, err := api.VerifyAccount.Do(s, s.client, api.VerifyRequest{Gateway: g.Gateway})
+// gatewayVerify tries a gateway from where Postroom runs.
+func gatewayVerify(s *session, g byID) error {
+	answer, err := api.VerifyAccount.Do(s, s.client, api.VerifyRequest{Gateway: g.ID})
 	if err != nil {
 		return err
 	}
-	return s.tried(answer, []trial{{"gateway " + g.Gateway, answer.SMTP}})
+	return s.tried(answer, []trial{{"gateway " + g.ID, answer.SMTP}})
 }

@@ -21,7 +21,7 @@ func listVerbs() []verb {
 		{name: "add", help: "Add a list.", run: &listAddCmd{}},
 		{name: "update", help: "Change what the flags name of a list.", run: &listUpdateCmd{}},
 		{name: "form", help: "Show the public form of a list: its address, and html to embed.",
-			run: &listFormCmd{}},
+			run: asks(listForm)},
 		{name: "delete", help: "Delete a list and its subscriptions; the subscribers stay.",
 			run: &deleteCmd[api.Deleted]{route: api.DeleteList, what: "list",
 				consequence: " with all its subscriptions and their proofs"}},
@@ -62,14 +62,8 @@ func listFacts(l api.ListInfo, now time.Time) grid {
 	return g
 }
 
-// listFormCmd shows the public form of a list.
-type listFormCmd struct {
-	reachFlags
-	ID string `arg:"" help:"Id of the list."`
-}
-
-// Run prints the address of the form, and the html below it.
-func (l *listFormCmd) Run(s *session) error {
+// listForm prints the address of the form, and the html below it.
+func listForm(s *session, l byID) error {
 	form, err := api.GetListForm.Do(s, s.client, l.ID)
 	return s.answer(form, err, func() { s.say("%s\n\n%s", form.URL, form.HTML) })
 }

@@ -42,12 +42,7 @@ func (l *logListCmd) Run(s *session) error {
 		Status: api.MessageStatus(l.Status), Account: l.Account, Lane: api.Lane(l.Lane), Tag: l.Tag,
 		Search: l.Search, CreatedAfter: since, CreatedBefore: until, PageSize: l.pageSize(maxPage),
 	}, l.limitFlag, nil)
-	out := struct {
-		Messages []api.LoggedMessage `json:"messages"`
-		More     bool                `json:"more"` // there are others
-	}{messages, more}
-	return s.table(out, err, "no messages", logGrid(messages, time.Now()),
-		noteIf(more, "there are older ones; all of them: --limit 0"))
+	return s.some("messages", messages, more, err, "no messages", logGrid(messages, time.Now()))
 }
 
 func logGrid(messages []api.LoggedMessage, now time.Time) grid {

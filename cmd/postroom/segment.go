@@ -26,7 +26,7 @@ func segmentVerbs() []verb {
   postroom segment add Readers --rule '{"campaign":"spring-news","did":"opened"}'
   postroom segment add Idle --rule '{"and":[{"campaign":"spring-news","did":"got"},{"not":{"campaign":"spring-news","did":"opened"}}]}'`},
 		{name: "update", help: "Change what the flags name of a segment.", run: &segmentUpdateCmd{}},
-		{name: "count", help: "Count the subscribers of a segment.", run: &segmentCountCmd{}},
+		{name: "count", help: "Count the subscribers of a segment.", run: asks(segmentCount)},
 		{name: "explain", help: "Say why a subscriber is in a segment, or not.", run: &segmentExplainCmd{}},
 		{name: "delete", help: "Delete a segment; its subscribers stay.",
 			run: &deleteCmd[api.Deleted]{route: api.DeleteSegment, what: "segment"}},
@@ -121,14 +121,8 @@ func (c *segmentUpdateCmd) Run(s *session) error {
 		warned(changed))
 }
 
-// segmentCountCmd counts a segment, with a progress bar on a terminal.
-type segmentCountCmd struct {
-	reachFlags
-	ID string `arg:"" help:"Id of the segment."`
-}
-
-// Run counts, and prints the number and the sample.
-func (c *segmentCountCmd) Run(s *session) error {
+// segmentCount counts, and prints the number and the sample.
+func segmentCount(s *session, c byID) error {
 	count, err := api.CountSegment.Do(s, s.client, c.ID)
 	bar := s.bar(count.Total, "counting", progressbar.OptionShowCount())
 	for err == nil && count.State == "running" {

@@ -15,7 +15,7 @@ import (
 func subscriberVerbs() []verb {
 	return []verb{
 		{name: "list", help: "List the subscribers of an account (the default).", run: &subscribersListCmd{}},
-		{name: "show", help: "Show one subscriber.", run: &subscriberShowCmd{}},
+		{name: "show", help: "Show one subscriber.", run: asks(subscriberShow)},
 		{name: "add", help: "Add a subscriber, and put the person on lists.", run: &subscriberAddCmd{}},
 		{name: "update", help: "Change what the flags name of a subscriber.", run: &subscriberUpdateCmd{}},
 		{name: "delete", help: "Delete a subscriber with all subscriptions; suppressions stay.",
@@ -23,10 +23,10 @@ func subscriberVerbs() []verb {
 		{name: "subscribe", help: "Put a subscriber on lists.", run: &subscriberSubscribeCmd{}},
 		{name: "leave", help: "Take a subscriber off a list, and stop its mail.", run: &subscriberLeaveCmd{}},
 		{name: "consents", help: "Show each step of the subscriptions of a subscriber, with its proof.",
-			run: &subscriberConsentsCmd{}},
+			run: asks(subscriberConsents)},
 		{name: "ask", help: "Send the mail again that asks to confirm a subscription.", run: &subscriberAskCmd{}},
 		{name: "import", help: "Import a file of any size.", run: &subscribersImportCmd{}},
-		{name: "imports", help: "List the imports of the last week.", run: &subscribersImportsCmd{}},
+		{name: "imports", help: "List the imports of the last week.", run: asks(subscribersImports)},
 		{name: "stop-import", help: "Stop a running import, or forget one that has ended.",
 			run: &subscribersStopCmd{}},
 		{name: "export", help: "Download subscribers, in a form that can be imported.",
@@ -35,7 +35,7 @@ func subscriberVerbs() []verb {
 			run: &personEraseCmd{}},
 		{name: "erasure", help: "Show how far an erasure is, or its receipt.",
 			run: show(api.GetErasure, erasureFacts)},
-		{name: "export-person", help: "Print all that there is of a person, as JSON.", run: &personExportCmd{}},
+		{name: "export-person", help: "Print all that there is of a person, as JSON.", run: asks(personExport)},
 	}
 }
 
@@ -76,12 +76,7 @@ func (c *subscribersListCmd) Run(s *session) error {
 	}
 	q.PageSize = c.pageSize(maxPage)
 	found, more, _, err := fetch(s, api.ListSubscribers, q, c.limitFlag, nil)
-	out := struct {
-		Subscribers []api.Subscriber `json:"subscribers"`
-		More        bool             `json:"more"` // there are others
-	}{found, more}
-	return s.table(out, err, "no subscribers", subscribersGrid(found, time.Now()),
-		noteIf(more, "there are others; all of them: --limit 0"))
+	return s.some("subscribers", found, more, err, "no subscribers", subscribersGrid(found, time.Now()))
 }
 
 func subscribersGrid(list []api.Subscriber, now time.Time) grid {
@@ -112,14 +107,8 @@ type who struct {
 	ofAccount
 }
 
-// subscriberShowCmd shows a subscriber.
-type subscriberShowCmd struct {
-	who
-	reachFlags
-}
-
-// Run shows a subscriber.
-func (c *subscriberShowCmd) Run(s *session) error {
+// subscriberShow shows a subscriber.
+func subscriberShow(s *session, c who) error {
 	sub, err := api.GetSubscriber.Do(s, s.client, c.query(), c.Who)
 	return s.answer(sub, err, func() { s.show(subscriberFacts(sub, time.Now())) })
 }
@@ -282,20 +271,8 @@ type subscriberDeleteCmd struct {
 
 // Run deletes a subscriber. It fails if there is none.
 func (c *subscriberDeleteCmd) Run(s *session) error {
-	if !c.Yes && !s.confirm("Delete the subscriber %s with all subscriptions and their proofs?", clean(c.Who)) {
-		return fmt.Errorf("nothing was deleted: say --yes to delete the subscriber with all subscriptions")
-	}
-	answer, err := api.DeleteSubscriber.Do(s, s.client, c.query(), c.Who)
-	if err != nil {
-		return err
-	}
-	return s.done(answer, !answer.Deleted, func() {
-		if answer.Deleted {
-			s.say("subscriber %s deleted", clean(c.Who))
-		} else {
-			s.note("there is no subscriber %s", clean(c.Who))
-		}
-	})
+	do := func() (api.Deleted, error) { return api.DeleteSubscriber.Do(s, s.client, c.query(), c.Who) }
+	return deleting(s, c.Yes, "subscriber", c.Who, " with all subscriptions and their proofs", do, nil)
 }
 
 // subscriberSubscribeCmd puts a subscriber on lists.
@@ -351,14 +328,8 @@ func (c *subscriberAskCmd) Run(s *session) error {
 	return s.said(answer, err, format, clean(c.Who), clean(c.List))
 }
 
-// subscriberConsentsCmd shows the history of subscriptions.
-type subscriberConsentsCmd struct {
-	who
-	reachFlags
-}
-
-// Run shows each step with its proof.
-func (c *subscriberConsentsCmd) Run(s *session) error {
+// subscriberConsents shows each step with its proof.
+func subscriberConsents(s *session, c who) error {
 	history, err := api.ListConsents.Do(s, s.client, c.query(), c.Who)
 	return s.table(history.Consents, err, "no subscriptions", consentsGrid(history.Consents, time.Now()), "")
 }

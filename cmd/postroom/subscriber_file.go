@@ -140,14 +140,8 @@ func (c *subscribersImportCmd) brokenOff(s *session, o api.SubscriberImportOptio
 		plural(so.Lines, "line"), o.ID)
 }
 
-// subscribersImportsCmd lists imports.
-type subscribersImportsCmd struct {
-	ofAccount
-	reachFlags
-}
-
-// Run lists the imports of the last week.
-func (c *subscribersImportsCmd) Run(s *session) error {
+// subscribersImports lists the imports of the last week.
+func subscribersImports(s *session, c ofAccount) error {
 	list, err := api.ListSubscriberImports.Do(s, s.client, api.SubscriberAccount{Account: c.Account})
 	g := newGrid("id", "state", "since", "lines", "added", "changed", "known", "repeated", "bad")
 	for _, i := range list.Imports {

@@ -47,6 +47,12 @@ func (s *session) table(answer any, err error, none string, g grid, note string)
 	})
 }
 
+// some is table with the first rows of a list, which JSON has under a key, and whether there are more.
+func (s *session) some(key string, rows any, more bool, err error, none string, g grid) error {
+	return s.table(map[string]any{key: rows, "more": more}, err, none, g,
+		noteIf(more, "there are more; all of them: --limit 0"))
+}
+
 // noteIf returns a text if it holds.
 func noteIf(holds bool, format string, args ...any) string {
 	if !holds {
@@ -66,6 +72,24 @@ func (s *session) done(answer any, failed bool, say func()) error {
 		return err
 	}
 	return errReported
+}
+
+// asking is a command that asks a running Postroom. F are its arguments and flags.
+type asking[F any] struct {
+	Flags F `embed:""`
+	reachFlags
+
+	run func(*session, F) error
+}
+
+// Run asks.
+func (a *asking[F]) Run(s *session) error { return a.run(s, a.Flags) }
+
+func asks[F any](run func(*session, F) error) *asking[F] { return &asking[F]{run: run} }
+
+// byID names one thing.
+type byID struct {
+	ID string `arg:"" help:"Id, as the list shows it."`
 }
 
 // listCmd prints all rows of a list. F are the flags that narrow it.
@@ -149,29 +173,18 @@ func fetch[In, Row any, Out api.Paged[Row]](
 	return rows, false, last, nil
 }
 
-// showCmd shows one thing, named by its id.
-type showCmd[Out any] struct {
-	ID string `arg:"" help:"Id, as the list shows it."`
-	reachFlags
-
-	route api.Fetch[Out]
-	grid  func(Out, time.Time) grid
-}
-
-// Run shows it.
-func (c *showCmd[Out]) Run(s *session) error {
-	answer, err := c.route.Do(s, s.client, c.ID)
-	return s.answer(answer, err, func() { s.show(c.grid(answer, time.Now())) })
-}
-
-func show[Out any](route api.Fetch[Out], grid func(Out, time.Time) grid) *showCmd[Out] {
-	return &showCmd[Out]{route: route, grid: grid}
+// show is the command that shows one thing.
+func show[Out any](route api.Fetch[Out], grid func(Out, time.Time) grid) *asking[byID] {
+	return asks(func(s *session, of byID) error {
+		answer, err := route.Do(s, s.client, of.ID)
+		return s.answer(answer, err, func() { s.show(grid(answer, time.Now())) })
+	})
 }
 
 // deleteCmd deletes one thing, named by its id. It fails if there is no such thing.
 type deleteCmd[Out any] struct {
-	ID  string `arg:"" help:"Id, as the list shows it."`
-	Yes bool   `short:"y" help:"Do not ask."`
+	byID
+	Yes bool `short:"y" help:"Do not ask."`
 	reachFlags
 
 	route       api.Fetch[Out]
@@ -182,10 +195,18 @@ type deleteCmd[Out any] struct {
 
 // Run deletes it.
 func (d *deleteCmd[Out]) Run(s *session) error {
-	if d.consequence != "" && !d.Yes && !s.confirm("Delete %s %s%s?", d.what, clean(d.ID), d.consequence) {
-		return fmt.Errorf("nothing was deleted: say --yes to delete the %s%s", d.what, d.consequence)
+	do := func() (Out, error) { return d.route.Do(s, s.client, d.ID) }
+	return deleting(s, d.Yes || d.consequence == "", d.what, d.ID, d.consequence, do, d.said)
+}
+
+// deleting asks unless it is sure, and deletes a thing. It fails if there is no such thing. A nil said says the
+// usual.
+func deleting[Out any](s *session, sure bool, what, id, consequence string, do func() (Out, error),
+	said func(Out) string) error {
+	if !sure && !s.confirm("Delete the %s %s%s?", what, clean(id), consequence) {
+		return fmt.Errorf("nothing was deleted: say --yes to delete the %s%s", what, consequence)
 	}
-	answer, err := d.route.Do(s, s.client, d.ID)
+	answer, err := do()
 	if err != nil {
 		return err
 	}
@@ -196,11 +217,11 @@ func (d *deleteCmd[Out]) Run(s *session) error {
 	return s.done(answer, !gone.Deleted, func() {
 		switch {
 		case !gone.Deleted:
-			s.note("there is no %s %s%s", d.what, clean(d.ID), s.listing)
-		case d.said != nil:
-			s.say("%s", d.said(answer))
+			s.note("there is no %s %s%s", what, clean(id), s.listing)
+		case said != nil:
+			s.say("%s", said(answer))
 		default:
-			s.say("%s %s deleted", d.what, clean(d.ID))
+			s.say("%s %s deleted", what, clean(id))
 		}
 	})
 }

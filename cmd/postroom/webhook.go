@@ -20,7 +20,7 @@ func webhookVerbs() []verb {
 		{name: "rotate", help: "Make a new secret. The old one signs, too, for a while.",
 			run: &webhookRotateCmd{}},
 		{name: "wake", help: "Try an endpoint that failed again now, instead of when its rest is over.",
-			run: &webhookWakeCmd{}},
+			run: asks(webhookWake)},
 		{name: "stats", help: "Show how many requests succeeded, and how long they took, by hour.",
 			run: &webhookStatsCmd{}},
 		{name: "replay", help: "Send the events since a time to an endpoint again, in the background.",

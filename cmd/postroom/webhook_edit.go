@@ -117,14 +117,8 @@ func (w *webhookRotateCmd) Run(s *session) error {
 	})
 }
 
-// webhookWakeCmd ends the rest of an endpoint.
-type webhookWakeCmd struct {
-	reachFlags
-	ID string `arg:"" help:"Id of the endpoint."`
-}
-
-// Run ends the rest of an endpoint.
-func (w *webhookWakeCmd) Run(s *session) error {
+// webhookWake ends the rest of an endpoint.
+func webhookWake(s *session, w byID) error {
 	a, err := api.WakeEndpoint.Do(s, s.client, w.ID)
 	return s.said(a, err, "tried again: %d deliveries are due now", a.Woken)
 }
