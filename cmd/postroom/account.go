@@ -96,7 +96,6 @@ func patchOf[P any](from, to any) (patch P) {
 
 // accountVerifyCmd tries the relays of an account, or any other.
 type accountVerifyCmd struct {
-	reachFlags
 	Account string `arg:"" optional:"" help:"Id of an account, whose stored login is tried, and those of its gateways; or describe a relay with --smtp."`
 	SMTP    string `name:"smtp" placeholder:"URL" help:"Relay to try, as account add takes it."`
 }

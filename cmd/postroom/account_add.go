@@ -124,7 +124,6 @@ type accountAddCmd struct {
 	From     string `required:"" placeholder:"MAILBOX" help:"Sender: shop@example.com or 'Shop <shop@example.com>'."`
 	NoVerify bool   `help:"Do not try to log in."`
 	accountFlags
-	reachFlags
 }
 
 // Run tries the relay, then adds the account.
@@ -166,7 +165,6 @@ type accountUpdateCmd struct {
 	Account string `arg:"" help:"Id of the account."`
 	From    string `placeholder:"MAILBOX" help:"Sender: shop@example.com or 'Shop <shop@example.com>'."`
 	accountFlags
-	reachFlags
 }
 
 // Run changes what the flags name. Other secrets stay, unless the relay changes.

@@ -8,7 +8,6 @@ import (
 
 // accountDNSCmd shows the DNS records of an account.
 type accountDNSCmd struct {
-	reachFlags
 	Account string `arg:"" help:"Id of the account."`
 	NoCheck bool   `help:"Only print what to publish; do not ask the DNS."`
 }

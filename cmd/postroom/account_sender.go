@@ -20,7 +20,6 @@ func senderVerbs() []verb {
 
 // sendersCmd lists the senders of an account.
 type sendersCmd struct {
-	reachFlags
 	Account string `arg:"" help:"Id of the account."`
 }
 
@@ -48,7 +47,6 @@ func (c *sendersCmd) Run(s *session) error {
 
 // senderFlags name a sender of an account.
 type senderFlags struct {
-	reachFlags
 	Account string `arg:"" help:"Id of the account."`
 	Sender  string `arg:"" help:"An address, or a domain with all its addresses."`
 }
@@ -83,7 +81,6 @@ func (c *senderVerifyCmd) Run(s *session) error {
 
 // senderMailCmd sends a mail to an address.
 type senderMailCmd struct {
-	reachFlags
 	Account string `arg:"" help:"Id of the account."`
 	Sender  string `arg:"" help:"An address."`
 }

@@ -30,7 +30,8 @@ As a transport of Postfix, in master.cf:
   postroom-bounce unix - n n - 10 pipe
     flags=Rq user=postroom argv=/usr/bin/postroom bounce --quiet --to ${original_recipient}`
 
-// bounceCmd submits a returned mail.
+// bounceCmd submits a returned mail. It makes its client by itself: a missing token, too, must give the exit
+// code that keeps the mail.
 type bounceCmd struct {
 	reachFlags
 	File    string        `arg:"" optional:"" placeholder:"FILE" help:"The mail; default: standard input."`
@@ -38,9 +39,6 @@ type bounceCmd struct {
 	Quiet   bool          `short:"q" help:"Print nothing but errors, for mail servers."`
 	Timeout time.Duration `default:"30s" help:"How long Postroom may take."`
 }
-
-// reach returns nil: a missing token, too, must give the exit code that keeps the mail.
-func (b *bounceCmd) reach() *reachFlags { return nil }
 
 // mailerError is an error with its exit code for mail servers.
 type mailerError struct {

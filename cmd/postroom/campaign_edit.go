@@ -199,7 +199,6 @@ func (f campaignFields) objects(p *api.CampaignPatch, con *console) error {
 
 // campaignAddCmd adds a campaign.
 type campaignAddCmd struct {
-	reachFlags
 	Name    string `arg:"" help:"Its name, such as 'Spring news'."`
 	ID      string `placeholder:"ID" help:"Its id. Default: made from the name."`
 	Account string `placeholder:"ID" help:"Who sends it. Default: that of the token, else default."`
@@ -244,7 +243,6 @@ func (c *campaignAddCmd) campaign(p api.CampaignPatch) api.Campaign {
 
 // campaignUpdateCmd changes a campaign.
 type campaignUpdateCmd struct {
-	reachFlags
 	ID              string  `arg:"" help:"Id of the campaign."`
 	Name            *string `placeholder:"TEXT" help:"Its name."`
 	NoFrom          bool    `help:"Send as the account."`
@@ -290,7 +288,6 @@ func (c *campaignUpdateCmd) Run(s *session) error {
 
 // campaignCopyCmd copies a campaign.
 type campaignCopyCmd struct {
-	reachFlags
 	Source string `arg:"" name:"id" help:"Id of the campaign."`
 	Name   string `placeholder:"TEXT" help:"Name of the copy. Default: Copy of …."`
 	As     string `placeholder:"ID" help:"Id of the copy. Default: made from its name."`

@@ -10,7 +10,6 @@ import (
 
 // campaignRecipientsCmd shows the recipients of a campaign.
 type campaignRecipientsCmd struct {
-	reachFlags
 	ID      string `arg:"" help:"Id of the campaign."`
 	State   string `enum:",sending,sent,deferred,suppressed,unsubscribed,bounced,failed,inDoubt,cancelled" default:"" placeholder:"STATE" help:"Only those in this state: sending, sent, deferred, suppressed, unsubscribed, bounced, failed, inDoubt or cancelled."`
 	Variant string `placeholder:"ID" help:"Only those who get this variant."`
@@ -79,7 +78,6 @@ func known(r api.CampaignRecipient) string {
 
 // campaignSettleCmd settles recipients in doubt.
 type campaignSettleCmd struct {
-	reachFlags
 	ID  string   `arg:"" help:"Id of the campaign."`
 	Who []string `arg:"" optional:"" help:"Addresses or ids of the subscribers."`
 	All bool     `help:"All that are in doubt."`
@@ -96,7 +94,6 @@ func (c *campaignSettleCmd) Run(s *session) error {
 
 // campaignStatsCmd shows the numbers of a campaign.
 type campaignStatsCmd struct {
-	reachFlags
 	ID string `arg:"" help:"Id of the campaign."`
 	Of int    `name:"run" placeholder:"N" help:"Only this run. Default: all runs together, each person once."`
 }

@@ -11,7 +11,6 @@ import (
 
 // campaignSendCmd sends a campaign.
 type campaignSendCmd struct {
-	reachFlags
 	ID    string `arg:"" help:"Id of the campaign."`
 	At    string `placeholder:"WHEN" help:"When it begins: in 10m, 2030-12-24T08:00:00Z, or 2030-12-24T08:00, which is in its own time zone. Default: now."`
 	Watch bool   `short:"w" help:"Show the progress until it ends."`
@@ -64,7 +63,6 @@ func (s *session) ran(run api.CampaignRun, err error) error {
 
 // campaignRunCmd changes the state of a campaign.
 type campaignRunCmd struct {
-	reachFlags
 	ID string `arg:"" help:"Id of the campaign."`
 
 	route api.Fetch[api.CampaignRun]
@@ -78,7 +76,6 @@ func (c *campaignRunCmd) Run(s *session) error {
 
 // campaignWinnerCmd decides a test.
 type campaignWinnerCmd struct {
-	reachFlags
 	ID      string `arg:"" help:"Id of the campaign."`
 	Variant string `arg:"" help:"The variant that those get who wait for the winner."`
 }
@@ -91,7 +88,6 @@ func (c *campaignWinnerCmd) Run(s *session) error {
 
 // campaignResendCmd sends a campaign again.
 type campaignResendCmd struct {
-	reachFlags
 	ID      string `arg:"" help:"Id of the campaign."`
 	To      string `required:"" enum:"failed,inDoubt,notOpened,newcomers" placeholder:"WHOM" help:"Who gets it: failed, inDoubt, notOpened (those who got it and are not known to have opened it) or newcomers (who subscribed since)."`
 	Subject string `short:"s" placeholder:"TEXT" help:"Another subject."`

@@ -29,7 +29,6 @@ func campaignCheck(s *session, c byID) error {
 
 // campaignPreviewCmd shows the mail of a campaign.
 type campaignPreviewCmd struct {
-	reachFlags
 	ID      string `arg:"" help:"Id of the campaign."`
 	Person  string `arg:"" optional:"" help:"Address or id of the subscriber to fill it in for. Default: a subscriber of its lists."`
 	For     string `placeholder:"WHO" help:"The same as the argument."`
@@ -59,7 +58,6 @@ func (c *campaignPreviewCmd) Run(s *session) error {
 
 // campaignTestCmd mails a campaign to given addresses.
 type campaignTestCmd struct {
-	reachFlags
 	ID      string   `arg:"" help:"Id of the campaign."`
 	Variant string   `placeholder:"ID" help:"Which variant. Default: the first."`
 	To      []string `arg:"" name:"address" help:"Addresses that get it, with [Test] before the subject."`

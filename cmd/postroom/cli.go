@@ -124,16 +124,19 @@ func newParser(ctx context.Context, con *console, args []string) (*kong.Kong, er
 
 // start runs the command. One that uses the API of a running Postroom gets a session.
 func start(ctx context.Context, command *kong.Context, con *console) error {
-	asks, ok := command.Selected().Target.Addr().Interface().(interface{ reach() *reachFlags })
-	if !ok || asks.reach() == nil {
+	asks, ok := command.Selected().Target.Addr().Interface().(*asking)
+	if !ok {
 		return command.Run()
 	}
-	client, err := asks.reach().client()
+	if slow, ok := asks.Command.(interface{ patience() time.Duration }); ok {
+		asks.timeout = slow.patience()
+	}
+	client, err := asks.client()
 	if err != nil {
 		return err
 	}
 	listing := listing(command.Selected())
-	err = command.Run(&session{Context: ctx, console: con, client: client, json: asks.reach().JSON,
+	err = asks.Command.Run(&session{Context: ctx, console: con, client: client, json: asks.JSON,
 		listing: listing})
 	// of a message whose content is not kept, a list shows nothing more
 	if f, ok := errors.AsType[*api.Failure](err); ok && f.Problem.StatusCode == http.StatusNotFound &&

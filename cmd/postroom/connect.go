@@ -36,9 +36,6 @@ type reachFlags struct {
 	timeout time.Duration // of one request; 0: requestTimeout
 }
 
-// reach returns the flags of a command that uses the API of a running Postroom.
-func (f *reachFlags) reach() *reachFlags { return f }
-
 // client returns the client. It reads the settings only if the flags are not complete.
 func (f reachFlags) client() (*api.Client, error) {
 	settings := &config.Loaded{}

@@ -38,7 +38,6 @@ func (f deadFlags) selects(m api.OutboxMessage) bool {
 type deadListCmd struct {
 	deadFlags
 	limitFlag
-	reachFlags
 }
 
 // Run lists dead letters.
@@ -58,13 +57,9 @@ func (d *deadListCmd) Run(s *session) error {
 type deadReasonsCmd struct {
 	Account string `placeholder:"ID" help:"Of this account."`
 	Tag     string `placeholder:"TAG" help:"With this tag."`
-	reachFlags
 }
 
-func (d *deadReasonsCmd) reach() *reachFlags {
-	d.timeout = replayTimeout
-	return &d.reachFlags
-}
+func (d *deadReasonsCmd) patience() time.Duration { return replayTimeout }
 
 // Run counts dead letters by reason, the most frequent first.
 func (d *deadReasonsCmd) Run(s *session) error {
@@ -79,7 +74,6 @@ func (d *deadReasonsCmd) Run(s *session) error {
 
 // deadShowCmd shows one dead letter.
 type deadShowCmd struct {
-	reachFlags
 	ID      string `arg:"" help:"Queue id of the message."`
 	Content bool   `help:"Print the message itself, as it goes to the relay."`
 	dialogueFlag
@@ -98,7 +92,6 @@ func (d *deadShowCmd) Run(s *session) error {
 
 // deadDeleteCmd deletes dead letters.
 type deadDeleteCmd struct {
-	reachFlags
 	IDs []string `arg:"" name:"id" help:"Queue ids of dead letters."`
 	Yes bool     `short:"y" help:"Do not ask."`
 }
@@ -141,13 +134,9 @@ type deadReplayCmd struct {
 	To      []string `group:"corrections" placeholder:"ADDRESS" help:"Send to this address in place of those that failed; may be repeated. Only with ids."`
 	Gateway *string  `group:"corrections" placeholder:"ID" help:"Send through this gateway; empty: through the account's own relays."`
 	As      string   `group:"corrections" placeholder:"ACCOUNT" help:"Send as this account."`
-	reachFlags
 }
 
-func (d *deadReplayCmd) reach() *reachFlags {
-	d.timeout = replayTimeout
-	return &d.reachFlags
-}
+func (d *deadReplayCmd) patience() time.Duration { return replayTimeout }
 
 // Run queues the chosen dead letters again.
 func (d *deadReplayCmd) Run(s *session) error {

@@ -74,7 +74,6 @@ func digestKindVerbs() []verb {
 // digestKindsCmd lists kinds.
 type digestKindsCmd struct {
 	Account string `placeholder:"ID" help:"Only those of this account."`
-	reachFlags
 }
 
 // Run lists kinds.
@@ -171,7 +170,6 @@ func (f digestKindFields) patch() (api.DigestKindPatch, error) {
 type digestKindAddCmd struct {
 	ofKind
 	digestKindFields
-	reachFlags
 }
 
 // Run adds a kind.
@@ -194,7 +192,6 @@ func (c *digestKindAddCmd) Run(s *session) error {
 type digestKindUpdateCmd struct {
 	ofKind
 	digestKindFields
-	reachFlags
 }
 
 // Run changes what the flags name.
@@ -215,7 +212,6 @@ func (c *digestKindUpdateCmd) Run(s *session) error {
 type digestKindDeleteCmd struct {
 	ofKind
 	Yes bool `short:"y" help:"Do not ask."`
-	reachFlags
 }
 
 // Run deletes a kind. It fails if there is none.

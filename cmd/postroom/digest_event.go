@@ -35,7 +35,6 @@ type digestEventCmd struct {
 	TZ         string `name:"tz" placeholder:"ZONE" help:"As --email: time zone, such as Europe/Zurich."`
 	File       string `placeholder:"FILE" help:"Many events: a JSON object as the API takes it on each line; - is standard input."`
 	Skip       int    `placeholder:"N" help:"With --file: leave out its first lines, as after an interruption."`
-	reachFlags
 }
 
 // Run hands in the event of the flags, or those of a file.
@@ -257,7 +256,6 @@ type digestRemoveCmd struct {
 	Category   string `placeholder:"TEXT" help:"Without --key: take back the events of this category, about --entity-type and --entity-id."`
 	EntityType string `placeholder:"TEXT" help:"Type of what they are about."`
 	EntityID   string `placeholder:"ID" help:"Id of what they are about."`
-	reachFlags
 }
 
 // Run takes them back. Those that were mailed stay.

@@ -36,7 +36,6 @@ type digestRecipientsCmd struct {
 	ofDigests
 	Search string `placeholder:"TEXT" help:"Only those with this in their id or address."`
 	limitFlag
-	reachFlags
 }
 
 // Run lists readers.
@@ -122,7 +121,6 @@ type digestRecipientSetCmd struct {
 	NoQuiet    bool     `help:"Remove all quiet hours."`
 	PauseUntil string   `placeholder:"WHEN" help:"Mail nothing before, and everything in one mail then: in 48h, or 2030-12-24T08:00:00Z."`
 	NoPause    bool     `help:"End the pause."`
-	reachFlags
 }
 
 // Run stores the reader, or changes what the flags name.
@@ -214,7 +212,6 @@ func (c *digestRecipientSetCmd) prefer(req *api.DigestRecipientRequest) error {
 type digestRecipientDeleteCmd struct {
 	ofReader
 	Yes bool `short:"y" help:"Do not ask."`
-	reachFlags
 }
 
 // Run deletes a reader. It fails if there is none.
@@ -253,7 +250,6 @@ func digestWaitingGrid(list []api.DigestWaitingEvent, now time.Time) grid {
 type digestPreviewCmd struct {
 	ofReader
 	As string `enum:"text,html,subject" default:"text" help:"What to print: text (the subject, and the text of the mail), html or subject."`
-	reachFlags
 }
 
 // Run prints the mail, and notes when it is due.

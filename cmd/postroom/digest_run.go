@@ -16,7 +16,6 @@ type digestRunsCmd struct {
 	Since     string `placeholder:"WHEN" help:"Only those since then: a distance (2h) or a time."`
 	Until     string `placeholder:"WHEN" help:"Only those before then."`
 	limitFlag
-	reachFlags
 }
 
 // Run lists runs.

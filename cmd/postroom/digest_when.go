@@ -175,7 +175,6 @@ type digestTimesCmd struct {
 	Quiet      []string `sep:"none" placeholder:"HOURS" help:"Quiet hours, such as 22:00-07:00 or 'fri,sat 22:00-09:00'; may be repeated."`
 	After      string   `placeholder:"WHEN" help:"From when on: in 48h, or 2030-12-24T08:00:00Z. Default: now."`
 	Count      int      `short:"n" default:"5" help:"How many times, at most 100."`
-	reachFlags
 }
 
 // Run prints the times.

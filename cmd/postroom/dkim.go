@@ -257,7 +257,6 @@ func readKey(con *console, name string) (string, *dkim.Key, error) {
 
 // dkimAddCmd stores the key of a domain.
 type dkimAddCmd struct {
-	reachFlags
 	dkimName
 	Key     string `required:"" placeholder:"FILE" help:"Private key in PEM; - is standard input."`
 	Account string `placeholder:"ID" help:"The only account whose mail it signs."`

@@ -15,7 +15,7 @@ import (
 const doctorHelp = `Each line is ok, warn or fail, and says what to do. Exit code 1 when anything fails. The relay of the settings is logged in to from
 this machine, as workers here would, and those of the accounts from where Postroom runs; nothing is sent.`
 
-// doctorCmd checks what Postroom needs.
+// doctorCmd checks what Postroom needs. An error of its client is a finding.
 type doctorCmd struct {
 	reachFlags
 	Quick    bool          `help:"Only ask whether Postroom is ready, without a token; for health checks of containers."`
@@ -23,9 +23,6 @@ type doctorCmd struct {
 	Selector string        `name:"dkim-selector" placeholder:"NAME" help:"DKIM selector your relay signs with, to check its key in the DNS."`
 	Patience time.Duration `default:"15s" help:"How long one check may take."`
 }
-
-// reach returns nil: an error of the client is a finding.
-func (d *doctorCmd) reach() *reachFlags { return nil }
 
 // The verdicts of a check.
 const (

@@ -18,7 +18,7 @@ func documentVerbs() []verb {
 }
 
 // documentsStatusCmd shows the search index.
-type documentsStatusCmd struct{ reachFlags }
+type documentsStatusCmd struct{}
 
 // Run shows the search index.
 func (d *documentsStatusCmd) Run(s *session) error {
@@ -75,7 +75,6 @@ func rebuildLine(b api.DocumentRebuild, now time.Time) string {
 
 // documentsRebuildCmd rebuilds the search index.
 type documentsRebuildCmd struct {
-	reachFlags
 	NoWait bool `help:"Don't wait for it; postroom documents shows how far it is."`
 }
 

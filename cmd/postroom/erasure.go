@@ -22,7 +22,6 @@ func (p aPerson) request() api.ErasureRequest {
 type personEraseCmd struct {
 	aPerson
 	Yes bool `short:"y" help:"Do not ask."`
-	reachFlags
 }
 
 // Run begins to erase a person. It does not wait for the end.

@@ -8,7 +8,7 @@ import (
 )
 
 // feedbackCmd shows the sources of feedback about sent mail.
-type feedbackCmd struct{ reachFlags }
+type feedbackCmd struct{}
 
 // Run shows the sources.
 func (f *feedbackCmd) Run(s *session) error {

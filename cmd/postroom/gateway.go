@@ -113,7 +113,6 @@ type gatewayAddCmd struct {
 	NoVerify bool   `help:"Do not try to log in first."`
 	warmupFlags
 	relayFlags
-	reachFlags
 }
 
 // Run tries the relay, then adds the gateway.
@@ -142,7 +141,6 @@ type gatewayUpdateCmd struct {
 	Name    *string `placeholder:"TEXT" help:"Its name in lists."`
 	warmupFlags
 	relayFlags
-	reachFlags
 }
 
 // Run changes what the flags name. Other secrets stay, unless the relay changes.

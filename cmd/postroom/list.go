@@ -144,7 +144,6 @@ func (f listMailFlags) mail(con *console, flag string, template *string, was *ap
 
 // listAddCmd adds a list.
 type listAddCmd struct {
-	reachFlags
 	Name    string `arg:"" help:"Its name, such as 'Weekly news'."`
 	ID      string `placeholder:"ID" help:"Its id, a label of a host name: letters a-z, digits and hyphens. Default: made from the name."`
 	Account string `placeholder:"ID" help:"Who sends its mail. Default: that of the token, else default."`
@@ -171,7 +170,6 @@ func (l *listAddCmd) Run(s *session) error {
 
 // listUpdateCmd changes a list.
 type listUpdateCmd struct {
-	reachFlags
 	ID   string  `arg:"" help:"Id of the list."`
 	Name *string `placeholder:"TEXT" help:"Its name."`
 	listFields

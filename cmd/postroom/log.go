@@ -27,7 +27,6 @@ type logFlags struct {
 
 // logListCmd lists messages of the log.
 type logListCmd struct {
-	reachFlags
 	logFlags
 	limitFlag
 }
@@ -73,7 +72,6 @@ func lastWord(m api.LoggedMessage) string {
 
 // logStatsCmd counts mail.
 type logStatsCmd struct {
-	reachFlags
 	Account string   `placeholder:"ID" help:"Only the mail of this account."`
 	Lane    api.Lane `enum:",transactional,bulk" default:"" placeholder:"LANE" help:"Only the mail of this lane: transactional or bulk."`
 	Seconds int      `placeholder:"N" help:"Also count the last N seconds, at most 604800. Of more than 86400: recipients instead of messages."`

@@ -12,7 +12,6 @@ import (
 
 // logShowCmd shows one message of the log.
 type logShowCmd struct {
-	reachFlags
 	ID         string `arg:"" help:"Queue id of the message."`
 	Content    bool   `xor:"view" help:"Print the message itself, as it goes to the relay."`
 	Headers    bool   `xor:"view" help:"Print the fields of its header, decoded."`

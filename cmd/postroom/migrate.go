@@ -27,7 +27,6 @@ type migrateCmd struct {
 	Queued    bool   `help:"Take queued mail, too, from its Redis. Pause its queue submit first."`
 	Overwrite bool   `help:"Replace accounts, gateways, templates and webhook settings that are there already."`
 	Apply     bool   `help:"Do it."`
-	reachFlags
 }
 
 // Run shows what would be done, or does it.

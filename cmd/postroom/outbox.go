@@ -62,7 +62,6 @@ func (f filterFlags) query() (api.OutboxQuery, error) {
 
 // outboxListCmd lists messages.
 type outboxListCmd struct {
-	reachFlags
 	filterFlags
 	limitFlag
 }

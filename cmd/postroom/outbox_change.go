@@ -8,7 +8,6 @@ import (
 
 // chosenFlags choose messages, by their ids or by what they have in common.
 type chosenFlags struct {
-	reachFlags
 	filterFlags
 	IDs []string `arg:"" optional:"" name:"id" help:"Queue ids of messages; or select them by flags."`
 }

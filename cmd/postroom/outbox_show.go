@@ -12,7 +12,6 @@ import (
 
 // outboxShowCmd shows one message.
 type outboxShowCmd struct {
-	reachFlags
 	ID      string `arg:"" help:"Queue id of the message."`
 	Content bool   `help:"Print the message itself, as it goes to the relay."`
 	dialogueFlag

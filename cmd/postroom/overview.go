@@ -13,7 +13,6 @@ import (
 type overviewCmd struct {
 	Account string `placeholder:"ID" help:"Only this account. Default: all, or that of the token."`
 	Days    int    `enum:"1,7,30" default:"1" help:"The period: 1, 7 or 30."`
-	reachFlags
 }
 
 // Run prints the overview.

@@ -80,7 +80,6 @@ func secondFactor(p api.PersonInfo) string {
 
 // personCreateCmd adds a person.
 type personCreateCmd struct {
-	reachFlags
 	Name    string   `arg:"" help:"Login name: letters, digits and . _ - + @, such as ann or ann@example.com."`
 	Role    api.Role `enum:"viewer,operator,admin" default:"viewer" placeholder:"ROLE" help:"viewer (the default) reads, operator does all but people, tokens, settings and the audit log, admin does all."`
 	Account []string `placeholder:"ID" help:"Bind the person to an account; several by commas. Default: all accounts."`
@@ -117,7 +116,6 @@ func (s *session) link(l api.PersonLink, err error) error {
 
 // personLinkCmd makes a link for a person.
 type personLinkCmd struct {
-	reachFlags
 	Name string `arg:"" help:"Name of the person."`
 }
 
@@ -129,7 +127,6 @@ func (c *personLinkCmd) Run(s *session) error {
 
 // personChangeCmd changes a person.
 type personChangeCmd struct {
-	reachFlags
 	Name    string   `arg:"" help:"Name of the person."`
 	Role    api.Role `enum:",viewer,operator,admin" default:"" placeholder:"ROLE" help:"New role: viewer, operator or admin."`
 	Account []string `placeholder:"ID" help:"Bind the person to these accounts instead; several by commas."`
@@ -164,7 +161,6 @@ func (c *personChangeCmd) Run(s *session) error {
 
 // personDoCmd does something about a person that needs no more than the name.
 type personDoCmd struct {
-	reachFlags
 	Name string `arg:"" help:"Name of the person."`
 
 	route api.Fetch[api.PersonInfo]
@@ -187,7 +183,6 @@ func sessionVerbs() []verb {
 
 // sessionListCmd lists sessions.
 type sessionListCmd struct {
-	reachFlags
 	Person string `placeholder:"NAME" help:"Only those of this person."`
 }
 

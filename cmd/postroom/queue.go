@@ -21,7 +21,6 @@ var queueNames = []string{"submit", "bulk", "notify", "documents", "digests"}
 
 // queueStatusCmd shows queues.
 type queueStatusCmd struct {
-	reachFlags
 	Queues []string `arg:"" optional:"" name:"queue" enum:"submit,bulk,notify,documents,digests" help:"Queues: submit (mail, both lanes), bulk (its bulk lane alone), notify (webhooks), documents, digests. Default: all."`
 }
 
@@ -68,7 +67,6 @@ func perMinute(q api.QueueStatus) string {
 
 // queueSwitchCmd pauses or resumes a queue.
 type queueSwitchCmd struct {
-	reachFlags
 	Queue string `arg:"" optional:"" default:"submit" enum:"submit,bulk,notify,documents,digests" help:"submit (mail, both lanes; the default), bulk (its bulk lane alone), notify (webhooks), documents or digests."`
 
 	paused bool

@@ -11,7 +11,6 @@ import (
 
 // ratesCmd counts what became of mail.
 type ratesCmd struct {
-	reachFlags
 	Account string `help:"Only mail of this account."`
 	By      string `enum:",gateway,localAddress,lane,list,tag,domain" default:"" help:"A row for each gateway, localAddress, lane, list, tag or domain of recipients."`
 	Name    string `help:"Only the gateway, tag… of this name."`

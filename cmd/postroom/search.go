@@ -10,7 +10,6 @@ import (
 
 // searchCmd finds mail.
 type searchCmd struct {
-	reachFlags
 	Query []string `arg:"" optional:"" help:"Words, \"phrases\", -not, OR, prefix*, and fields: to: from: subject: text: status: tag: account: gateway: lane: code: id: before: after:. Best in single quotes: postroom search 'invoice to:example.com after:7d -status:sent'. Default: everything."`
 	Sort  string   `enum:"newest,relevance" default:"newest" help:"newest or relevance: the best first."`
 	limitFlag

@@ -59,7 +59,6 @@ func segmentFacts(one api.SegmentInfo, now time.Time) grid {
 
 // segmentAddCmd adds a segment.
 type segmentAddCmd struct {
-	reachFlags
 	Name    string `arg:"" help:"Its name, such as 'Large customers'."`
 	Rule    string `required:"" placeholder:"JSON" help:"The rule: a term, or terms joined by and, or, not."`
 	ID      string `placeholder:"ID" help:"Its id. Default: made from the name."`
@@ -98,7 +97,6 @@ func warned(one api.SegmentInfo) string {
 
 // segmentUpdateCmd changes a segment.
 type segmentUpdateCmd struct {
-	reachFlags
 	ID   string  `arg:"" help:"Id of the segment."`
 	Name *string `placeholder:"TEXT" help:"Its name."`
 	Rule string  `placeholder:"JSON" help:"Its rule."`
@@ -152,7 +150,6 @@ func segmentCount(s *session, c byID) error {
 
 // segmentExplainCmd says why a subscriber is in a segment, or not.
 type segmentExplainCmd struct {
-	reachFlags
 	ID         string `arg:"" help:"Id of the segment."`
 	Subscriber string `arg:"" help:"Id or address of the subscriber."`
 }

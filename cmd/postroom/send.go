@@ -17,7 +17,6 @@ const sendHelp = `Examples:
 
 // sendCmd submits one message.
 type sendCmd struct {
-	reachFlags
 	To             []string `sep:"none" placeholder:"ADDRESS" help:"Recipients: ada@example.com or 'Ada <ada@example.com>'; several by commas, or the flag again."`
 	CC             []string `name:"cc" sep:"none" placeholder:"ADDRESS" help:"Further recipients, seen by all."`
 	BCC            []string `name:"bcc" sep:"none" placeholder:"ADDRESS" help:"Further recipients, hidden from all."`

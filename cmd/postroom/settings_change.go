@@ -32,7 +32,6 @@ func settingNames() string {
 
 // settingsGetCmd shows settings.
 type settingsGetCmd struct {
-	reachFlags
 	Names []string `arg:"" optional:"" name:"name" help:"Settings, such as deliveryAttempts. Default: all."`
 }
 
@@ -64,7 +63,6 @@ func (g *settingsGetCmd) Run(s *session) error {
 
 // settingsSetCmd changes settings.
 type settingsSetCmd struct {
-	reachFlags
 	Changes []string `arg:"" name:"name=value" help:"A setting and its value, such as deliveryAttempts=5, or a file after @. Nothing after = empties it."`
 }
 

@@ -65,7 +65,6 @@ func (f subscriberFlags) query() (api.SubscriberQuery, error) {
 type subscribersListCmd struct {
 	subscriberFlags
 	limitFlag
-	reachFlags
 }
 
 // Run lists subscribers.
@@ -201,7 +200,6 @@ type subscriberAddCmd struct {
 	List   []string `placeholder:"ID[=STATE]" help:"Put the person on this list; several by commas. STATE is subscribed, which needs --source on a list of double opt-in, or pending."`
 	Upsert bool     `help:"Change the subscriber of this address, if there is one."`
 	consentFlags
-	reachFlags
 }
 
 // Run adds a subscriber.
@@ -239,7 +237,6 @@ type subscriberUpdateCmd struct {
 	Email *string `placeholder:"ADDRESS" help:"Another address."`
 	subscriberFields
 	NoTags bool `help:"Remove all tags."`
-	reachFlags
 }
 
 // Run changes what the flags name.
@@ -266,7 +263,6 @@ func (c *subscriberUpdateCmd) Run(s *session) error {
 type subscriberDeleteCmd struct {
 	who
 	Yes bool `short:"y" help:"Do not ask."`
-	reachFlags
 }
 
 // Run deletes a subscriber. It fails if there is none.
@@ -280,7 +276,6 @@ type subscriberSubscribeCmd struct {
 	who
 	List []string `arg:"" name:"list" help:"Ids of lists, each alone or as ID=STATE: subscribed, which needs --source on a list of double opt-in, or pending."`
 	consentFlags
-	reachFlags
 }
 
 // Run puts a subscriber on lists.
@@ -298,7 +293,6 @@ func (c *subscriberSubscribeCmd) Run(s *session) error {
 type subscriberLeaveCmd struct {
 	who
 	List string `arg:"" name:"list" help:"Id of the list."`
-	reachFlags
 }
 
 // Run takes a subscriber off a list.
@@ -315,7 +309,6 @@ func (c *subscriberLeaveCmd) Run(s *session) error {
 type subscriberAskCmd struct {
 	who
 	List string `arg:"" name:"list" help:"Id of the list."`
-	reachFlags
 }
 
 // Run has the mail sent.

@@ -33,7 +33,6 @@ type subscribersImportCmd struct {
 	JSONL       bool     `name:"jsonl" help:"The file is JSONL, whatever its name."`
 	Yes         bool     `short:"y" help:"Do not ask about columns that mean nothing."`
 	ID          string   `placeholder:"ID" help:"Id of the import. The same file with the same id goes on where an interrupted import was. Default: a new one."`
-	reachFlags
 }
 
 func (c *subscribersImportCmd) options() api.SubscriberImportOptions {
@@ -155,7 +154,6 @@ func subscribersImports(s *session, c ofAccount) error {
 type subscribersStopCmd struct {
 	ID string `arg:"" help:"Id of the import."`
 	ofAccount
-	reachFlags
 }
 
 // Run stops a running import, or forgets one that has ended.
@@ -173,7 +171,6 @@ type subscribersExportCmd struct {
 	subscriberFlags
 	Format string `enum:"csv,jsonl" default:"csv" help:"csv (the default) or jsonl."`
 	Force  bool   `help:"Write over a file that is there."`
-	reachFlags
 }
 
 // Run writes them.

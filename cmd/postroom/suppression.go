@@ -50,7 +50,6 @@ func (f suppressionFlags) query() api.SuppressionQuery {
 type suppressionsListCmd struct {
 	suppressionFlags
 	limitFlag
-	reachFlags
 }
 
 // Run lists suppressions.
@@ -104,7 +103,6 @@ func scopeWords(s api.SuppressionScope) string {
 // suppressionsCheckCmd says why an address is not mailed.
 type suppressionsCheckCmd struct {
 	Address string `arg:"" help:"The address."`
-	reachFlags
 }
 
 // Run shows all suppressions of the address and its domain.
@@ -154,7 +152,6 @@ type suppressionsAddCmd struct {
 	Reason  string `enum:"unsubscribe,hard_bounce,spam_report,manual" default:"manual" help:"unsubscribe stops bulk mail, and mail of lists; hard_bounce, spam_report and manual (the default) stop every mail."`
 	Expires string `placeholder:"WHEN" help:"Until when: a distance (30d), or a time such as 2030-12-31. Default: for ever."`
 	Note    string `placeholder:"TEXT" help:"Words to find there later, such as a ticket's number."`
-	reachFlags
 }
 
 // Run adds them, none if one is wrong.
@@ -186,7 +183,6 @@ type suppressionsRemoveCmd struct {
 	Whom string `arg:"" help:"An address; or a domain, as @example.com, whose own entry is meant and not those of its addresses."`
 	scopeFlags
 	Reason string `enum:",unsubscribe,hard_bounce,spam_report,manual" default:"" placeholder:"REASON" help:"Only this reason. Default: all."`
-	reachFlags
 }
 
 // Run removes them. It fails if there was none: the caller expects mail to pass now.

@@ -23,7 +23,6 @@ type suppressionsImportCmd struct {
 	scopeFlags
 	Reason string `enum:"unsubscribe,hard_bounce,spam_report,manual" default:"manual" help:"Of lines that name none."`
 	Source string `default:"csv" help:"Source of lines that name none."`
-	reachFlags
 }
 
 // Run sends the file as it is read.
@@ -116,7 +115,6 @@ type suppressionsExportCmd struct {
 	File string `arg:"" optional:"" default:"-" help:"File to write, not there yet unless --force is given. Default: standard output."`
 	suppressionFlags
 	Force bool `help:"Write over a file that is there."`
-	reachFlags
 }
 
 // Run writes them.

@@ -62,7 +62,6 @@ func accountOf(account *string) string { return *cmp.Or(account, new("-")) }
 type templateShowCmd struct {
 	Template string `arg:"" help:"Id of the template."`
 	Version  int    `placeholder:"N" help:"An earlier version."`
-	reachFlags
 }
 
 // Run shows one template.
@@ -130,7 +129,6 @@ func versionsGrid(all api.TemplateVersions, now time.Time) grid {
 
 // templateRestoreCmd restores a version.
 type templateRestoreCmd struct {
-	reachFlags
 	Template string `arg:"" help:"Id of the template."`
 	Version  int    `arg:"" help:"Number of the version, as postroom template versions lists them."`
 }

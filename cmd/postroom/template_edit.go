@@ -75,7 +75,6 @@ type templateCreateCmd struct {
 	Kind        string `enum:"template,partial,layout" default:"template" help:"template, partial (included by others) or layout (around the html of others)."`
 	Account     string `placeholder:"ID" help:"Account that owns it. Default: every account may use it."`
 	contentFlags
-	reachFlags
 }
 
 // Run stores a template.
@@ -101,7 +100,6 @@ type templateUpdateCmd struct {
 	Name        *string `placeholder:"TEXT" help:"Its name in lists."`
 	Description *string `placeholder:"TEXT" help:"What it is for."`
 	contentFlags
-	reachFlags
 }
 
 // Run changes what the flags name, unless another request changes the template meanwhile.

@@ -15,7 +15,6 @@ import (
 type templatePushCmd struct {
 	Dir string `arg:"" help:"Directory with subject.txt, preview.txt, html.hbs (or html.md.hbs), text.hbs, sample.json, template.json and locales/de/…; none of them is required."`
 	ID  string `name:"id" placeholder:"ID" help:"Store it under this id. Default: that of template.json, else the directory's name."`
-	reachFlags
 }
 
 // Run stores the template, as a new one or in place of the one there is.
@@ -74,7 +73,6 @@ type templatePullCmd struct {
 	Template string `arg:"" help:"Id of the template."`
 	Dir      string `arg:"" help:"Directory, made if it isn't there. Files of a template in it are replaced."`
 	Version  int    `placeholder:"N" help:"An earlier version."`
-	reachFlags
 }
 
 // Run writes the template.

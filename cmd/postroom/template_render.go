@@ -18,7 +18,6 @@ type templateRenderCmd struct {
 	Account  string `placeholder:"ID" help:"Account that would send."`
 	To       string `placeholder:"ADDRESS" help:"Recipient it would be for."`
 	Version  int    `placeholder:"N" help:"An earlier version."`
-	reachFlags
 }
 
 // Run renders the template and prints the result, and notes missing variables.

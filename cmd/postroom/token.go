@@ -47,7 +47,6 @@ func tokensGrid(list []api.TokenInfo, now time.Time) grid {
 
 // tokenCreateCmd makes a token.
 type tokenCreateCmd struct {
-	reachFlags
 	Description string        `arg:"" help:"What it is for, such as 'web shop'."`
 	Scope       []api.Scope   `enum:"api,send,smtp,outbox,lists,campaigns,digests,metrics,admin,*" placeholder:"SCOPE" help:"What it may do: send, smtp, outbox, lists, campaigns, digests, metrics, api (all but tokens and settings; the default) or admin. Several by commas."`
 	Account     string        `placeholder:"ID" help:"Bind it to an account: it sends as that one and sees only its mail."`
@@ -88,7 +87,6 @@ func (t *tokenCreateCmd) Run(s *session) error {
 
 // tokenRotateCmd replaces a token.
 type tokenRotateCmd struct {
-	reachFlags
 	ID      string        `arg:"" help:"Id, as the list shows it."`
 	Overlap time.Duration `default:"24h" help:"How long the old token still works; 0s: it ends now."`
 	Expires string        `placeholder:"WHEN" help:"When the new one ends: 30d, or 2030-12-24. Default: it lives as long as the old one was made for."`

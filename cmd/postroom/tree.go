@@ -19,11 +19,23 @@ type verb struct {
 	hidden     bool   // is not in the help: for other programs
 }
 
+// asker is a command that asks a running Postroom.
+type asker interface{ Run(*session) error }
+
+// asking is such a command with the flags that say which Postroom.
+type asking struct {
+	Command asker `embed:""`
+	reachFlags
+}
+
 // built returns the struct from which kong makes the commands: a field for each.
 func built(verbs []verb) reflect.Value {
 	fields, values := make([]reflect.StructField, len(verbs)), make([]reflect.Value, len(verbs))
 	for i, v := range verbs {
 		values[i] = reflect.ValueOf(v.run)
+		if c, ok := v.run.(asker); ok {
+			values[i] = reflect.ValueOf(&asking{Command: c})
+		}
 		if v.below != nil {
 			values[i] = built(v.below).Addr()
 		}

@@ -74,18 +74,17 @@ func (s *session) done(answer any, failed bool, say func()) error {
 	return errReported
 }
 
-// asking is a command that asks a running Postroom. F are its arguments and flags.
-type asking[F any] struct {
+// asks is the command that a function runs. F are its arguments and flags.
+func asks[F any](run func(*session, F) error) *doCmd[F] { return &doCmd[F]{run: run} }
+
+type doCmd[F any] struct {
 	Flags F `embed:""`
-	reachFlags
 
 	run func(*session, F) error
 }
 
-// Run asks.
-func (a *asking[F]) Run(s *session) error { return a.run(s, a.Flags) }
-
-func asks[F any](run func(*session, F) error) *asking[F] { return &asking[F]{run: run} }
+// Run runs the function.
+func (d *doCmd[F]) Run(s *session) error { return d.run(s, d.Flags) }
 
 // byID names one thing.
 type byID struct {
@@ -95,7 +94,6 @@ type byID struct {
 // listCmd prints all rows of a list. F are the flags that narrow it.
 type listCmd[F, Row any] struct {
 	Flags F `embed:""`
-	reachFlags
 
 	rows func(*session, F) ([]Row, error)
 	none string // is printed without rows
@@ -174,7 +172,7 @@ func fetch[In, Row any, Out api.Paged[Row]](
 }
 
 // show is the command that shows one thing.
-func show[Out any](route api.Fetch[Out], grid func(Out, time.Time) grid) *asking[byID] {
+func show[Out any](route api.Fetch[Out], grid func(Out, time.Time) grid) *doCmd[byID] {
 	return asks(func(s *session, of byID) error {
 		answer, err := route.Do(s, s.client, of.ID)
 		return s.answer(answer, err, func() { s.show(grid(answer, time.Now())) })
@@ -185,7 +183,6 @@ func show[Out any](route api.Fetch[Out], grid func(Out, time.Time) grid) *asking
 type deleteCmd[Out any] struct {
 	byID
 	Yes bool `short:"y" help:"Do not ask."`
-	reachFlags
 
 	route       api.Fetch[Out]
 	what        string // the kind of thing
@@ -199,8 +196,8 @@ func (d *deleteCmd[Out]) Run(s *session) error {
 	return deleting(s, d.Yes || d.consequence == "", d.what, d.ID, d.consequence, do, d.said)
 }
 
-// deleting asks unless it is sure, and deletes a thing. It fails if there is no such thing. A nil said says the
-// usual.
+// deleting asks unless it is sure, and deletes a thing. It fails if there is no such thing. A nil said says
+// the usual.
 func deleting[Out any](s *session, sure bool, what, id, consequence string, do func() (Out, error),
 	said func(Out) string) error {
 	if !sure && !s.confirm("Delete the %s %s%s?", what, clean(id), consequence) {

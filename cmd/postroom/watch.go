@@ -14,7 +14,6 @@ import (
 
 // outboxWatchCmd shows the outbox as it changes.
 type outboxWatchCmd struct {
-	reachFlags
 	filterFlags
 	Interval time.Duration `default:"1s" help:"Time between two looks."`
 	Count    int           `placeholder:"N" help:"Stop after so many looks. Default: go on until Ctrl-C."`

@@ -47,7 +47,6 @@ func endpointsGrid(list []api.Endpoint, now time.Time) grid {
 
 // webhookAddCmd adds an endpoint.
 type webhookAddCmd struct {
-	reachFlags
 	Endpoint    string            `arg:"" name:"url" help:"Where events are sent, such as https://shop.example.com/hooks."`
 	Event       []string          `placeholder:"TYPE" help:"Event types, such as messageSent,messageFailed. Default: all."`
 	Account     []string          `placeholder:"ID" help:"Accounts. Default: all."`
@@ -70,7 +69,6 @@ func (w *webhookAddCmd) Run(s *session) error {
 
 // webhookTestCmd sends a test event. An endpoint that does not take it is a failure.
 type webhookTestCmd struct {
-	reachFlags
 	ID    string `arg:"" help:"Id of the endpoint."`
 	Event string `placeholder:"TYPE" help:"Send a sample of this type, such as messageBounce, with test true in its data. Default: webhookTest."`
 }
@@ -95,7 +93,6 @@ func (w *webhookTestCmd) Run(s *session) error {
 
 // webhookDeliveriesCmd shows deliveries.
 type webhookDeliveriesCmd struct {
-	reachFlags
 	ID     string `arg:"" help:"Id of the endpoint."`
 	Search string `placeholder:"QUERY" help:"Only deliveries about messages that this finds, as for postroom search: 'invoice to:example.com'."`
 	Status string `placeholder:"STATUS" help:"Only those that are pending, delivered, failed or skipped."`

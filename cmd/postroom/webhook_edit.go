@@ -54,7 +54,6 @@ func endpointState(e api.Endpoint, now time.Time) string {
 
 // webhookEditCmd changes fields of an endpoint.
 type webhookEditCmd struct {
-	reachFlags
 	ID          string            `arg:"" help:"Id of the endpoint."`
 	Endpoint    *string           `name:"to" placeholder:"URL" help:"Where events are sent. Another URL needs --secret and all headers, too."`
 	Event       []string          `placeholder:"TYPE" help:"Event types; *: all."`
@@ -97,7 +96,6 @@ func (w *webhookEditCmd) Run(s *session) error {
 
 // webhookRotateCmd replaces a secret.
 type webhookRotateCmd struct {
-	reachFlags
 	ID      string        `arg:"" help:"Id of the endpoint."`
 	Overlap time.Duration `default:"24h" help:"How long the old secret signs, too; 0s: it ends now."`
 	Secret  string        `placeholder:"SECRET" help:"whsec_ and base64. Default: one is made."`

@@ -10,7 +10,6 @@ import (
 
 // webhookStatsCmd shows the numbers of an endpoint.
 type webhookStatsCmd struct {
-	reachFlags
 	ID    string `arg:"" help:"Id of the endpoint."`
 	Hours int    `default:"24" help:"How many hours, back from now; 1 to 720."`
 }
@@ -37,7 +36,6 @@ func (w *webhookStatsCmd) Run(s *session) error {
 
 // webhookReplayCmd replays events.
 type webhookReplayCmd struct {
-	reachFlags
 	ID    string `arg:"" help:"Id of the endpoint."`
 	Since string `placeholder:"WHEN" help:"Send the events of this time and later: 2h, 7d, or 2026-11-21T10:00:00Z. Default: show how far the last replay is."`
 	Wait  bool   `help:"Wait for the end."`
@@ -67,7 +65,6 @@ func (w *webhookReplayCmd) Run(s *session) error {
 
 // webhookDeliveryCmd shows a delivery.
 type webhookDeliveryCmd struct {
-	reachFlags
 	ID       string `arg:"" help:"Id of the endpoint."`
 	Delivery string `arg:"" help:"Id of the delivery."`
 }
@@ -90,7 +87,6 @@ func (w *webhookDeliveryCmd) Run(s *session) error {
 
 // webhookRedeliverCmd sends a delivery again.
 type webhookRedeliverCmd struct {
-	reachFlags
 	ID       string `arg:"" help:"Id of the endpoint."`
 	Delivery string `arg:"" help:"Id of the delivery."`
 }

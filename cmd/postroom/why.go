@@ -12,7 +12,6 @@ type whyCmd struct {
 	Address string `arg:"" help:"The address, such as ann@example.com."`
 	Message string `short:"m" placeholder:"ID" help:"Only this message: its queue id or its Message-ID."`
 	Account string `placeholder:"ID" help:"Only mail of this account. Default: all, or that of the token."`
-	reachFlags
 }
 
 // Run prints the answer, its reasons, and what can be done.
