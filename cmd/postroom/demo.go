@@ -10,8 +10,9 @@ import (
 	"github.com/postroom/postroom/app/demo"
 )
 
-const demoHelp = `Starts a Postroom with a mail catcher and a webhook receiver of its own, sends messages through every state and prints what happens.
-The pages open in your browser, logged in by a link that works once; it is printed where there is no browser. /inbox shows the caught mail.
+const demoHelp = `Starts a Postroom with a mail catcher and a webhook receiver of its own, sends messages
+through every state and prints what happens. The pages open in your browser, logged in by a link that works
+once; it is printed where there is no browser. /inbox shows the caught mail.
 Nothing leaves this machine, no settings are read, and nothing stays behind.`
 
 // demoCmd shows Postroom at work.

@@ -14,16 +14,17 @@ func secretVerbs() []verb {
 			run: &secretRotateCmd{},
 			more: `Works beside a running Postroom, with the same settings: it opens its Redis itself.
 
-1. Put the secret in force into secretPrevious and a new one into secret, in the settings of every process, and restart them.
+1. Put the secret in force into secretPrevious and a new one into secret, in the settings of every process,
+   and restart them.
 2. postroom secret rotate
 3. Remove secretPrevious, and restart.
 
-When it fails, secretPrevious must stay; it can be run again. Several processes that are restarted one by one need a step before:
-docs/operations.md.`},
+When it fails, secretPrevious must stay; it can be run again. Several processes that are restarted one by one
+need a step before: docs/operations.md.`},
 		{name: "signing", help: "Print the secret that signs webhooks which have none of their own.",
 			run: &secretSigningCmd{},
-			more: `It signs the requests to the endpoints of settings and accounts, and X-EE-Wh-Signature of all. Endpoints made over the API have secrets of their
-own, which are shown when they are made.`},
+			more: `It signs the requests to the endpoints of settings and accounts, and X-EE-Wh-Signature of all.
+Endpoints made over the API have secrets of their own, which are shown when they are made.`},
 	}
 }
 
