@@ -26,14 +26,14 @@ var (
 // each of its people.
 func BenchmarkLetter(b *testing.B) {
 	for _, row := range []struct {
-		name, text, html string
-		clicks           bool
+		name, text, html, format string
+		clicks                   bool
 	}{
-		{"text", newsletterText, "", false}, {"html", "", newsletterHTML, false},
-		{"html with clicks", "", newsletterHTML, true},
+		{"text", newsletterText, "", "", false}, {"html", "", newsletterHTML, "", false},
+		{"html with clicks", "", newsletterHTML, "", true}, {"markdown", "", newsletterText, "markdown", false},
 	} {
 		b.Run(row.name, func(b *testing.B) {
-			letter := letterOf(b, Shared{Subject: "News for {{rcpt.name}}", Text: row.text, HTML: row.html,
+			letter := letterOf(b, Shared{Subject: "News for {{rcpt.name}}", Text: row.text, HTML: row.html, Format: row.format,
 				TrackClicks: &row.clicks, TrackOpens: &row.clicks})
 			people := make([]Addressee, 1000)
 			for i := range people {
@@ -69,5 +69,5 @@ func reader(number uint64, name string) Addressee {
 	}
 	return Addressee{ID: id.String(), To: message.Address{Name: name, Address: fmt.Sprintf("r%d@x.test", number)},
 		ListID: "news", Date: storyBegin.Add(time.Duration(number) * time.Second),
-		Params: map[string]any{"number": fmt.Sprint(1000 + number)}, Campaign: &CampaignMail{}}
+		Params: map[string]any{"number": fmt.Sprint("A-", 1000+number)}, Campaign: &CampaignMail{}}
 }

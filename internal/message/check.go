@@ -65,6 +65,9 @@ func IsLine(s string) bool {
 // upright returns a text without the marks that turn the direction of what follows it around, such as the
 // rest of a header. Isolates stay if each has its end.
 func upright(s string) string {
+	if isASCII(s) {
+		return s
+	}
 	open, balanced := 0, true
 	for _, r := range s {
 		if r >= '\u2066' && r <= '\u2068' {

@@ -37,12 +37,20 @@ func encodingOf(plain bool, escapes, size int) transferEncoding {
 // escapesIn counts the octets that quoted-printable escapes.
 func escapesIn(text []byte) (escapes int) {
 	for _, c := range text {
-		if c == '=' || !plainByte[c] && c != '\n' {
-			escapes++
-		}
+		escapes += escapedByte[c]
 	}
 	return escapes
 }
+
+// escapedByte is 1 for each byte that quoted-printable escapes wherever it stands.
+var escapedByte = func() (escaped [256]int) {
+	for c := range escaped {
+		if c == '=' || !plainByte[c] && c != '\n' {
+			escaped[c] = 1
+		}
+	}
+	return escaped
+}()
 
 // plainByte is the set of bytes that need no encoding.
 var plainByte = func() (plain [256]bool) {

@@ -14,6 +14,8 @@ type Context struct {
 
 	UnsubscribeURL string // the recipient's own page; empty: none
 	PreferencesURL string // likewise
+
+	account, service map[string]any // as Data has them; nil: it makes them
 }
 
 // lifted are the params of digests and of mails to subscribers, which templates name without "params." too.
@@ -27,10 +29,11 @@ func (c Context) Data(params any) map[string]any {
 	if params == nil {
 		params = map[string]any{}
 	}
+	if c.account == nil {
+		c = c.shared()
+	}
 	data := map[string]any{
-		"params":  params,
-		"account": map[string]any{"email": c.Account.Address, "name": c.Account.Name},
-		"service": map[string]any{"url": c.ServiceURL},
+		"params": params, "account": c.account, "service": c.service,
 		"rcpt": map[string]any{"name": c.Recipient.Name, "address": c.Recipient.Address,
 			"unsubscribeUrl": c.UnsubscribeURL, "preferencesUrl": c.PreferencesURL},
 	}
@@ -42,4 +45,11 @@ func (c Context) Data(params any) map[string]any {
 		}
 	}
 	return data
+}
+
+// shared is the context of many mails with the same sender.
+func (c Context) shared() Context {
+	c.account = map[string]any{"email": c.Account.Address, "name": c.Account.Name}
+	c.service = map[string]any{"url": c.ServiceURL}
+	return c
 }

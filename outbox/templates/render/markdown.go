@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/yuin/goldmark"
@@ -78,10 +79,43 @@ func (w wordWriter) Write(to util.BufWriter, source []byte) {
 // anyMark matches a mark. It is that of a word if it has a W.
 var anyMark = regexp.MustCompile(handlebars.Mark + "(W?)([0-9]+)Z")
 
+// pages are converted texts of Markdown, by their source. Those of a campaign's mail differ in what is
+// printed or not: marks stand for the values.
+type pages struct {
+	mu   sync.RWMutex
+	kept map[string]string
+}
+
+func (p *pages) converted(source string) (string, error) {
+	p.mu.RLock()
+	page, known := p.kept[source]
+	p.mu.RUnlock()
+	if known {
+		return page, nil
+	}
+	if err := tooLarge(source); err != nil {
+		return "", err
+	}
+	var out bytes.Buffer
+	if err := reader.Convert([]byte(source), &out); err != nil {
+		return "", fmt.Errorf("read Markdown: %w", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.kept == nil {
+		p.kept = map[string]string{}
+	}
+	if len(p.kept) < maxShapes && out.Len() <= maxShaped {
+		p.kept[source] = out.String()
+	}
+	return out.String(), nil
+}
+
 // withValues puts values in the places of their marks, escaped for these places: no value ends the text, tag
 // or code it stands in.
-func withValues(page string, values []handlebars.Value) string {
+func withValues(page string, values []handlebars.Value) handlebars.Result {
 	var out strings.Builder
+	var placed []handlebars.Value
 	z := xhtml.NewTokenizer(strings.NewReader(page))
 	for at := 0; at < len(page); {
 		kind := z.Next()
@@ -111,11 +145,13 @@ func withValues(page string, values []handlebars.Value) string {
 			if c := value[0]; c != '&' && c < utf8.RuneSelf && strings.HasSuffix(out.String(), "<") {
 				value = fmt.Sprintf("&#%d;%s", c, value[1:]) // it must not begin a tag
 			}
+			start := out.Len()
 			out.WriteString(value)
+			placed = append(placed, handlebars.Value{Text: values[i].Text, Start: start, End: out.Len()})
 		}
 		out.WriteString(raw[done:])
 	}
-	return out.String()
+	return handlebars.Result{Text: out.String(), Values: placed}
 }
 
 // words writes a value into a paragraph: its lines stay lines.

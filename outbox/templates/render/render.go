@@ -1,12 +1,12 @@
 package render
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/api/fault"
@@ -140,17 +140,14 @@ func (r *rendering) miss(key string, m handlebars.Missing) {
 // made of it if the template has none.
 func (r *rendering) html(m *Mail) {
 	t := r.template
-	executed := r.execute("html", t.html)
+	executed, located := r.execute("html", t.html), true
 	if t.format == FormatMarkdown {
-		if page := r.markdown(executed); page != "" && r.err == nil {
-			m.HTML, m.Text = r.finish(page)
-		}
+		executed, located = r.markdown(executed)
+	}
+	if r.err != nil || executed.Text == "" || located && t.shapes.fill(executed, m) {
 		return
 	}
-	if r.err != nil || executed.Text == "" || t.shapes.fill(executed, m) {
-		return
-	}
-	if m.HTML, m.Text = r.finish(executed.Text); r.err == nil && t.shapes.wants(executed) {
+	if m.HTML, m.Text = r.finish(executed.Text); r.err == nil && located && t.shapes.wants(executed) {
 		if one := newShape(r.ctx, executed, t); r.ctx.Err() == nil {
 			t.shapes.keep(one)
 		}
@@ -195,30 +192,45 @@ func (t *Template) inlined(ctx context.Context, page string) (string, error) {
 	return inlinecss.Inline(ctx, page, t.options.CSS)
 }
 
-// markdown converts Markdown to html and puts it into the layout.
-func (r *rendering) markdown(executed handlebars.Result) string {
+// markdown converts Markdown to html and puts it into the layout. located: the values are at their places.
+func (r *rendering) markdown(executed handlebars.Result) (page handlebars.Result, located bool) {
 	source := executed.Text
 	if r.err != nil || source == "" {
-		return ""
+		return page, false
 	}
-	if err := tooLarge(source); err != nil {
+	converted, err := r.template.pages.converted(source)
+	if err != nil {
 		r.err = r.template.faultOf("html", err)
-		return ""
+		return page, false
 	}
-	var out bytes.Buffer
-	if err := reader.Convert([]byte(source), &out); err != nil {
-		r.err = fmt.Errorf("read Markdown: %w", err)
-		return ""
-	}
-	body := withValues(out.String(), executed.Values)
+	body := withValues(converted, executed.Values)
 	if r.template.layout == nil {
-		return body
+		return body, true
 	}
 	around := *r
 	around.input.Variables = map[string]any{}
 	maps.Copy(around.input.Variables, r.input.Variables)
-	around.input.Variables["body"] = body
-	page := around.part("html", r.template.layout)
+	around.input.Variables["body"] = body.Text
+	page = around.execute("html", r.template.layout)
 	r.missing, r.fields, r.err = around.missing, around.fields, around.err
-	return page
+	return page, place(&page, body)
+}
+
+// place adds the values of a body to those of the layout around it. false: it isn't there as it was.
+func place(page *handlebars.Result, body handlebars.Result) bool {
+	start := strings.Index(page.Text, body.Text)
+	end := start + len(body.Text)
+	before := slices.IndexFunc(page.Values, func(v handlebars.Value) bool { return v.End > start })
+	if before < 0 {
+		before = len(page.Values)
+	}
+	if start < 0 || before < len(page.Values) && page.Values[before].Start < end {
+		return false
+	}
+	for i := range body.Values {
+		body.Values[i].Start += start
+		body.Values[i].End += start
+	}
+	page.Values = slices.Insert(page.Values, before, body.Values...)
+	return true
 }

@@ -18,6 +18,7 @@ import (
 // Renderer renders the messages of one content.
 type Renderer struct {
 	content Content
+	about   Context // but the recipient
 	zone    *time.Location
 	full    *Template // nil: the words are sent unchanged
 	light   *Template // full without inlined CSS, which no personalization changes
@@ -44,7 +45,7 @@ func New(c Content) (*Renderer, error) {
 	if err != nil {
 		return nil, fault.InvalidFields([]fault.Field{{Key: "tz", Message: err.Error()}})
 	}
-	r := &Renderer{content: c, zone: zone}
+	r := &Renderer{content: c, zone: zone, about: Context{Account: c.Account, ServiceURL: c.ServiceURL}.shared()}
 	if c.Plain {
 		return r, nil
 	}
@@ -125,10 +126,8 @@ func (r *Renderer) fill(ctx context.Context, t *Template, p Personalization, id 
 	if err != nil {
 		return Mail{}, err
 	}
-	about := Context{
-		Account: r.content.Account, ServiceURL: r.content.ServiceURL, UnsubscribeURL: id.UnsubscribeURL,
-		PreferencesURL: id.PreferencesURL,
-	}
+	about := r.about
+	about.UnsubscribeURL, about.PreferencesURL = id.UnsubscribeURL, id.PreferencesURL
 	if first := slices.Concat(p.To, p.Cc); len(first) > 0 {
 		about.Recipient = Person{Name: first[0].Name, Address: first[0].Address}
 	}

@@ -42,6 +42,12 @@ var pieces = []string{
 	`<meta http-equiv="refresh" content="0;url={{a}}">`, `<base href="{{b}}">`, `<p hidden title='{{a}}'>`,
 }
 
+var layouts = []string{
+	"<html><body>{{> @partial-block}}</body></html>", "{{a}}<p>Ann</p>{{> @partial-block}}{{b}}",
+	"<p>{{b}}</p>\n  {{> @partial-block}}\n", "{{> @partial-block}}<hr>{{> @partial-block}}", "no {{a}}",
+	"<title>{{> @partial-block}}</title>", `<a href="{{a}}">{{> @partial-block}}</a>`,
+}
+
 // values are what the holes of pieces are filled with.
 var values = []string{
 	"", "Ann", "Ann Smith", "O'Neill & <b>", "https://x.test", "https://x.test/",
@@ -66,22 +72,22 @@ func rendered(t *testing.T, template *Template, a, b string) Mail {
 }
 
 // sameAgain compares mail of a template that was used before with mail of a new one.
-func sameAgain(t *testing.T, source string, o Options, a, b string, before ...string) (shaped bool) {
+func sameAgain(t *testing.T, source Source, o Options, a, b string, before ...string) (shaped bool) {
 	t.Helper()
-	used, err := Parse(Source{HTML: source}, o)
+	used, err := Parse(source, o)
 	if err != nil {
 		return false
 	}
 	for i := 0; i+1 < len(before); i += 2 {
 		rendered(t, used, before[i], before[i+1])
 	}
-	fresh, err := Parse(Source{HTML: source}, o)
+	fresh, err := Parse(source, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := rendered(t, used, a, b)
 	if diff := cmp.Diff(rendered(t, fresh, a, b), got, cmpopts.IgnoreUnexported(Mail{})); diff != "" {
-		t.Fatalf("%q with %q and %q after %q (-new +used):\n%s", source, a, b, before, diff)
+		t.Fatalf("%+v with %q and %q after %q (-new +used):\n%s", source, a, b, before, diff)
 	}
 	sameLinks(t, got)
 	for _, one := range used.shapes.kept {
@@ -125,7 +131,14 @@ func TestShapesChangeNothing(t *testing.T) {
 		for range 1 + dice.IntN(7) {
 			source.WriteString(pick(dice, pieces))
 		}
-		if sameAgain(t, source.String(), Options{InlineCSS: dice.IntN(3) == 0}, pick(dice, values),
+		letter, o := Source{HTML: source.String()}, Options{InlineCSS: dice.IntN(3) == 0}
+		if dice.IntN(3) == 0 {
+			letter.Format = FormatMarkdown
+		}
+		if dice.IntN(3) == 0 {
+			o.Layout = pick(dice, layouts)
+		}
+		if sameAgain(t, letter, o, pick(dice, values),
 			pick(dice, values),
 			"Ann", "https://y.test/b", "Bob Miller", "x", pick(dice, values), pick(dice, values)) {
 			shaped++
@@ -144,9 +157,21 @@ func TestShapeOfANewsletter(t *testing.T) {
 		`<p><a href="https://x.test/?u={{a}}">Sale for {{a}}</a> <img src="https://x.test/{{a}}.png" alt="{{a}}">` +
 		`<a href="{{b}}">Leave</a></p></body></html>`
 	for _, inline := range []bool{false, true} {
-		if !sameAgain(t, news, Options{InlineCSS: inline}, "Zoë O'Hara", "https://y.test/?t=1", "Ann",
+		if !sameAgain(t, Source{HTML: news}, Options{InlineCSS: inline}, "Zoë O'Hara", "https://y.test/?t=1", "Ann",
 			"https://y.test/b") {
 			t.Errorf("inlined %v: no shape", inline)
+		}
+	}
+}
+
+// TestShapeOfMarkdown is TestShapeOfANewsletter of Markdown, with and without a layout.
+func TestShapeOfMarkdown(t *testing.T) {
+	t.Parallel()
+	const news = "# Hello {{a}}\n\n[Sale for {{a}}](https://x.test/?u={{a}}) and `{{a}}`\n\n[Leave]({{b}})\n"
+	for _, layout := range []string{"", layouts[0], "<title>{{a}}</title>{{> @partial-block}}<p>{{b}}</p>"} {
+		if !sameAgain(t, Source{HTML: news, Format: FormatMarkdown}, Options{InlineCSS: true, Layout: layout},
+			"Zoë O'Hara", "https://y.test/?t=1", "Ann", "https://y.test/b") {
+			t.Errorf("in the layout %q: no shape", layout)
 		}
 	}
 }
@@ -157,7 +182,7 @@ func TestLanguagesHaveShapes(t *testing.T) {
 	t.Parallel()
 	const page = `<style>:lang(c) p{color:blue}</style><div lang="{{a}}" dir="{{b}}"><p>x</p></div>`
 	for _, inline := range []bool{false, true} {
-		if sameAgain(t, page, Options{InlineCSS: inline}, "c", "rtl", "en", "ltr") == inline {
+		if sameAgain(t, Source{HTML: page}, Options{InlineCSS: inline}, "c", "rtl", "en", "ltr") == inline {
 			t.Errorf("inlined %v: a shape is %v", inline, inline)
 		}
 	}
@@ -167,7 +192,7 @@ func TestLanguagesHaveShapes(t *testing.T) {
 func TestAttributesOfShapesAreNotMatched(t *testing.T) {
 	t.Parallel()
 	const page = `<style>[alt=c]{color:blue}</style><img alt="{{a}}" src="https://x.test/">`
-	if sameAgain(t, page, Options{InlineCSS: true}, "c", "", "Ann", "") {
+	if sameAgain(t, Source{HTML: page}, Options{InlineCSS: true}, "c", "", "Ann", "") {
 		t.Error("it has a shape")
 	}
 }
@@ -193,6 +218,9 @@ func FuzzShapes(f *testing.F) {
 		f.Add(piece+"{{a}}"+pieces[(i+1)%len(pieces)], values[i%len(values)], "https://y.test/", i%2 == 0)
 	}
 	f.Fuzz(func(t *testing.T, source, a, b string, inline bool) {
-		sameAgain(t, source, Options{InlineCSS: inline}, a, b, "Ann", "https://y.test/b", b, a)
+		for _, format := range []Format{FormatHTML, FormatMarkdown} {
+			sameAgain(t, Source{HTML: source, Format: format}, Options{InlineCSS: inline}, a, b, "Ann",
+				"https://y.test/b", b, a)
+		}
 	})
 }

@@ -57,6 +57,7 @@ type Template struct {
 	layout  *handlebars.Template // for Markdown: what the finished html goes into
 	text    *handlebars.Template
 	shapes  shapes
+	pages   pages // of Markdown
 
 	composer message.Composer
 }
