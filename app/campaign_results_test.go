@@ -79,8 +79,8 @@ func TestEveryEmailShowsAnUnsubscribeLink(t *testing.T) {
 	}
 }
 
-// moody is a relay that answers RCPT to each address with the next of its replies; empty, or none left: as
-// usual.
+// moody is a relay that answers RCPT to each address with the next of its replies, and the final dot with
+// those of "DOT address"; empty, or none left: as usual. close: the connection.
 type moody struct {
 	*testsmtp.Server
 	mu      sync.Mutex
@@ -92,11 +92,18 @@ func moodyRelay(t *testing.T) *moody {
 	m.Server = testsmtp.Start(t, testsmtp.Options{Respond: func(c testsmtp.Command) testsmtp.Action {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		left := m.replies[c.Arg]
-		if c.Verb != "RCPT" || len(left) == 0 {
+		key := c.Arg
+		if c.Verb == "DOT" {
+			key = "DOT " + c.To[0]
+		}
+		left := m.replies[key]
+		if c.Verb != "RCPT" && c.Verb != "DOT" || len(left) == 0 {
 			return testsmtp.Action{}
 		}
-		m.replies[c.Arg] = left[1:]
+		m.replies[key] = left[1:]
+		if left[0] == "close" {
+			return testsmtp.Action{Close: true}
+		}
 		return testsmtp.Action{Reply: left[0]}
 	}})
 	return m

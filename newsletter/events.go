@@ -118,10 +118,12 @@ func (c *keeper) apply(ctx context.Context, entries []redisdb.Entry) error {
 		if e.Type == event.MessageReplayed {
 			err = c.Log.Reopened(ctx, at.run, at.chunk, at.offset)
 		} else {
-			if e.Type == event.MessageFailed && hard(data.Failure) {
+			switch {
+			case e.Type == event.MessageFailed && hard(data.Failure):
 				move.To = sendlog.Bounced
-			}
-			if e.Type == event.MessageSuppressed && data.Reason == string(suppression.Unsubscribe) {
+			case data.InDoubt && (e.Type == event.MessageFailed || e.Type == event.MessageCancelled):
+				move.To = sendlog.InDoubt // an attempt may have delivered it
+			case e.Type == event.MessageSuppressed && data.Reason == string(suppression.Unsubscribe):
 				move.To = sendlog.Unsubscribed
 			}
 			move.Attempts = cmp.Or(move.Attempts, data.Job.AttemptsMade) // a message may also fail without an attempt

@@ -2,6 +2,7 @@ package newsletter
 
 import (
 	"context"
+	"slices"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/event"
@@ -60,17 +61,21 @@ func (c *Campaigns) MayReplay(ctx context.Context, messageID string) error {
 	return c.resent(ctx, one, at)
 }
 
-// resent returns Conflict, code CampaignResent, if a later run has a recipient, or may have.
+// unmailed are the states of people who get no mail of a run.
+var unmailed = []sendlog.State{sendlog.Waiting, sendlog.Suppressed, sendlog.Unsubscribed, sendlog.Cancelled}
+
+// resent returns Conflict, code CampaignResent, if a recipient has the mail of a run, or a later run has the
+// recipient, or may have.
 func (c *Campaigns) resent(ctx context.Context, one *campaign, at *place) error {
-	var later []sendlog.Run
-	for n := at.run.Number + 1; n <= len(one.Runs); n++ {
-		later = append(later, sendlog.Run{Campaign: one.Number, Number: n})
+	var runs []sendlog.Run
+	for n := at.run.Number; n <= len(one.Runs); n++ {
+		runs = append(runs, sendlog.Run{Campaign: one.Number, Number: n})
 	}
-	states, err := c.Log.StatesOf(ctx, at.ordinal, later...)
+	states, err := c.Log.StatesOf(ctx, at.ordinal, runs...)
 	for i, s := range states {
-		if s != sendlog.Waiting && s != sendlog.Suppressed && s != sendlog.Unsubscribed && s != sendlog.Cancelled {
+		if s == sendlog.Sent || i > 0 && !slices.Contains(unmailed, s) {
 			return fault.New(fault.Conflict, "CampaignResent",
-				"Run %d of campaign %q emails this subscriber: another email would be the second one", later[i].Number,
+				"Run %d of campaign %q emails this subscriber: another email would be the second one", runs[i].Number,
 				one.id)
 		}
 	}

@@ -4,7 +4,8 @@
 //
 //	record_*        the record: keys, scripts, codec, clock; all groups use it
 //	intake*         accepts messages, of HTTP, SMTP, templates and mail merge
-//	delivery*       one attempt: lease, decision, outcome; and the sweeper
+//	delivery*       one attempt: lease, rules, decision, outcome; and the sweeper
+//	letter*         one content to many people, by attempts that have no record
 //	read_*          lists, single messages, the email log
 //	desk_*          changes by operators: cancel, retry, reschedule, replay; retention
 //	queues, facts*  pause and counts; what becomes known after delivery
@@ -20,6 +21,9 @@
 //	                     │  └──── lease lost ◀─────┤
 //	                     │                         │ permanent, or attempts or deliverBy used up
 //	                     └──────── replay ◀── failed (a dead letter)
+//
+// All mail is sent by one function (Delivery.attempt), also that of campaigns: the same rules are applied
+// before, and the same decision follows.
 //
 // It promises:
 //   - Accepted is durable: Submit returns no error only if record and content are in Redis. The task is

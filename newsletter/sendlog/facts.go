@@ -137,7 +137,7 @@ func (l *Log) Ended(ctx context.Context, r Run, chunk int, m Move) error {
 // 1; they come on top of those so far.
 func (l *Log) Reopened(ctx context.Context, r Run, chunk, offset int) error {
 	_, err := l.Settle(ctx, r, chunk, Move{Offset: offset, To: Deferred, Attempts: anew,
-		from: letters([]State{Failed, Bounced})})
+		from: letters([]State{Failed, Bounced, InDoubt})})
 	return err
 }
 

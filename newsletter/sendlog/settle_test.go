@@ -296,7 +296,9 @@ func TestAttemptsGoOnAfterAReplay(t *testing.T) {
 		{ended(Move{To: Failed, Attempts: OneMore}), 6},
 		{reopened, 6},
 		{ended(Move{To: Deferred, Attempts: 1}), 7},
-		{ended(Move{To: Sent, Attempts: OneMore}), 8},
+		{ended(Move{To: InDoubt, Attempts: OneMore}), 8},
+		{reopened, 8},
+		{ended(Move{To: Sent, Attempts: OneMore}), 9},
 	} {
 		row.do()
 		people, err := b.People(t.Context(), run5, chunk3, []int{7})
