@@ -25,6 +25,7 @@ type link struct {
 	value      string // as browsers read it, with entities replaced
 	target     string // the web address that it leads to
 	web        bool   // it leads to one that may be counted
+	led        bool   // where it leads is known
 }
 
 // Scan finds the links of html and the end of its body.
@@ -49,14 +50,11 @@ func Scan(source string) Page {
 	}
 	p.base = baseOf(p.href)
 	for i := range p.links {
-		p.links[i].lead(p.links[i].value, p.base)
+		l := &p.links[i]
+		l.target, l.web = p.base.target(l.value)
+		l.led = true
 	}
 	return p
-}
-
-func (l *link) lead(value string, b base) {
-	l.value = value
-	l.target, l.web = b.target(value)
 }
 
 // Addresses returns the addresses of the page's links, in their order.
@@ -76,7 +74,7 @@ func (p Page) Filled(source string, at func(offset int) int, address func(i int)
 		l := &p.links[i]
 		l.start, l.end = at(l.start), at(l.end)
 		if value := address(i); value != l.value {
-			l.lead(value, p.base)
+			l.value, l.led = value, false
 		}
 	}
 	return p

@@ -27,8 +27,11 @@ type Options struct {
 
 // Leaves reports whether an absolute link stays as it is.
 func (o Options) Leaves(link string) bool {
+	if o.Link == nil || stays(link, o.Keep) {
+		return true
+	}
 	target, web := base{}.target(link)
-	return o.Link == nil || !web || kept(target, o.Keep)
+	return !web || kept(target, o.Keep)
 }
 
 // Rewrite returns the html with its links rewritten. The pixel is before the end of the body, or at the end
@@ -58,8 +61,14 @@ func rewritten(p Page, o Options) ([]edit, error) {
 	var edits []edit
 	known := make(map[string]string, min(len(p.links), maxDistinct))
 	for _, l := range p.links {
-		target := l.target
-		if !l.web || kept(target, o.Keep) {
+		if stays(l.value, o.Keep) {
+			continue
+		}
+		target, web := l.target, l.web
+		if !l.led {
+			target, web = p.base.target(l.value)
+		}
+		if !web || kept(target, o.Keep) {
 			continue
 		}
 		to, seen := known[target]
@@ -97,6 +106,15 @@ func kept(url string, prefixes []string) bool {
 		}
 	}
 	return false
+}
+
+// stays reports whether a link is kept for how it begins, which is sooner found than where it leads: its
+// target begins alike.
+func stays(link string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool {
+		_, rest, _ := strings.Cut(p, "://")
+		return strings.HasPrefix(link, p) && strings.Contains(rest, "/") && encoded(p) == p
+	})
 }
 
 // inserted adds a text at an offset to edits, which are sorted by offset. The offset is never inside a link.
