@@ -11,6 +11,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/outbox"
 	"github.com/postroom/postroom/outbox/suppression"
@@ -132,7 +133,7 @@ func New(p Parts, o Options) (*Digests, error) {
 		tally: tally{accounts: map[string]*counted{}}}
 	b.kinds = newKinds(b)
 	recipients, runs := &Recipients{b}, &Runs{b}
-	works := &worker{Runs: runs, held: map[held]time.Time{}, decide: o.decide}
+	works := &worker{Runs: runs, decide: o.decide, leases: lease.NewSet(o.Lease, b.log, b.renew)}
 	return &Digests{Recipients: recipients, Kinds: b.kinds, Runs: runs, works: works}, nil
 }
 

@@ -106,8 +106,7 @@ func (w *worker) open(ctx context.Context, h held, r *recipient, p planned, now 
 		return w.replan(ctx, h, r, p.schedule, now.Add(time.Second))
 	}
 	next := held{h.shard, "run " + id, answer.Fence}
-	w.hold(next, true)
-	defer w.hold(next, false)
+	defer w.hold(ctx, next)()
 	begun, taken, err := w.findBegun(ctx, id, len(p.categories))
 	if err != nil {
 		return false, err

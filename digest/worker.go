@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
@@ -20,8 +21,7 @@ const (
 // worker mails what is due.
 type worker struct {
 	*Runs
-	mu   sync.Mutex
-	held map[held]time.Time // whose leases are renewed, and since when they are held
+	leases *lease.Set[held]
 	// decide is Options.decide. The test of planted faults replaces it.
 	decide func(r *recipient, schedule string, kinds map[string]*api.DigestKind, since, now time.Time) planned
 }
@@ -34,7 +34,7 @@ func (w *worker) run(ctx context.Context) error {
 	if w.opts.Workers > 0 {
 		work, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
-		wg.Go(func() { w.renew(work) })
+		wg.Go(func() { w.leases.Run(work) })
 		w.claim(ctx, work)
 		stop()
 	}
@@ -109,7 +109,7 @@ func (w *worker) look(ctx context.Context) (found []job, _ error) {
 		}
 		for _, row := range rows {
 			h := held{shard, row.Member, row.Fence}
-			w.hold(h, true)
+			w.hold(context.WithoutCancel(ctx), h) // until a worker has it
 			found = append(found, job{held: h})
 		}
 	}
@@ -141,57 +141,34 @@ func (w *worker) readAll(ctx context.Context, found []job) {
 
 // attend makes the next steps of what was claimed.
 func (w *worker) attend(ctx context.Context, j job) {
-	w.hold(j.held, true) // its time begins now: it may have waited for a worker
-	defer w.hold(j.held, false)
-	ctx, cancel := context.WithTimeout(ctx, giveUp)
+	ctx, cancel := context.WithTimeout(ctx, giveUp) // its time begins now: it may have waited for a worker
 	defer cancel()
+	defer w.hold(ctx, j.held)()
 	if err := w.work(ctx, j); err != nil {
 		w.trouble(ctx, "make a digest", err)
 	}
 }
 
-// hold notes whose lease is renewed.
-func (w *worker) hold(h held, is bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if is {
-		w.held[h] = time.Now()
-	} else {
-		delete(w.held, h)
-	}
+// hold keeps a lease renewed until it is released, or ctx ends. A step that does not end when it is told to
+// keeps nothing from others: the lease ends, and what the step does later has a stale fence.
+func (w *worker) hold(ctx context.Context, h held) (release func()) {
+	_, release = w.leases.Hold(ctx, h)
+	context.AfterFunc(ctx, release)
+	return release
 }
 
-// renew makes the leases of what this process works on longer, until ctx ends.
-func (w *worker) renew(ctx context.Context) {
-	for redisdb.Pause(ctx, w.opts.Lease/3) {
-		byShard := w.renewable(time.Now())
-		pipe := w.DB.Pipeline()
-		for shard, all := range byShard {
-			renewScript.Add(pipe, []string{openKey(shard), fencesKey(shard)},
-				renewArgs{Lease: w.opts.Now().Add(w.opts.Lease), Held: all})
-		}
-		if len(byShard) == 0 {
-			continue
-		}
-		if err := pipe.Exec(ctx); err != nil {
-			w.trouble(ctx, "renew leases of digests", err)
-		}
-	}
-}
-
-// renewable returns the members and fences whose leases are renewed, by shard. A step that does not end
-// when it is told to, after giveUp, keeps nothing from others: the lease ends, and what the step does
-// later has a stale fence.
-func (w *worker) renewable(now time.Time) map[int][]string {
+// renew makes leases longer. One that is another's has another fence, and stays so.
+func (b *base) renew(ctx context.Context, all []held) ([]held, error) {
 	byShard := map[int][]string{}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for h, since := range w.held {
-		if now.Sub(since) <= giveUp {
-			byShard[h.shard] = append(byShard[h.shard], h.member, h.fence)
-		}
+	for _, h := range all {
+		byShard[h.shard] = append(byShard[h.shard], h.member, h.fence)
 	}
-	return byShard
+	pipe := b.DB.Pipeline()
+	for shard, all := range byShard {
+		renewScript.Add(pipe, []string{openKey(shard), fencesKey(shard)},
+			renewArgs{Lease: b.opts.Now().Add(b.opts.Lease), Held: all})
+	}
+	return nil, pipe.Exec(ctx)
 }
 
 // work makes the next steps of what a worker holds.
