@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/provider"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/signedtoken"
@@ -117,7 +118,7 @@ type Feedback struct {
 	metrics   *metrics
 	verifiers map[provider.Name]*provider.Verifier
 	confirmer *http.Client
-	holder    string // id of this process in the claim to reconcile
+	keeper    lease.Lock // of the process that reconciles
 
 	mu     sync.Mutex
 	tries  map[string]int              // failures of entries that fail alone, by their id in the inbox
@@ -134,8 +135,8 @@ func New(parts Parts, o Options) (*Feedback, error) {
 	f := &Feedback{
 		Parts: parts, opts: o, log: o.Logger, keys: store{parts.DB}, metrics: newMetrics(o.Registry),
 		verifiers: map[provider.Name]*provider.Verifier{},
-		confirmer: confirmingClient(o.Transport), holder: rand.Text(), tries: map[string]int{},
-		logged: map[provider.Name]time.Time{},
+		confirmer: confirmingClient(o.Transport), tries: map[string]int{}, logged: map[provider.Name]time.Time{},
+		keeper: lease.Lock{Client: parts.DB.Client(), Key: keeperKey(), Holder: rand.Text(), Length: claimFor},
 	}
 	for name, secrets := range o.Providers {
 		v, err := provider.New(name, provider.Options{Secrets: secrets, Transport: o.Transport,

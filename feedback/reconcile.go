@@ -33,13 +33,9 @@ const (
 
 // keep reconciles at each interval, in one process at a time.
 func (f *Feedback) keep(ctx context.Context) {
-	defer func() {
-		parting, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		f.keys.release(parting, f.holder)
-	}()
+	defer func() { _ = f.keeper.Release(ctx) }() // so that another process can go on at once
 	for ctx.Err() == nil {
-		held, err := f.keys.claim(ctx, f.holder)
+		held, err := f.keeper.Claim(ctx)
 		if err != nil && ctx.Err() == nil {
 			f.log.Debug("the reconciliation can't be claimed", "error", err)
 		}
@@ -117,7 +113,7 @@ func (f *Feedback) reconcile(ctx context.Context, position, now time.Time) error
 			return nil
 		}
 		page = got.Next
-		if held, err := f.keys.claim(ctx, f.holder); err != nil || !held {
+		if held, err := f.keeper.Claim(ctx); err != nil || !held {
 			return err // another process goes on
 		}
 	}

@@ -26,7 +26,6 @@ func lua(name string) string { return redisdb.Source(files, "lua/"+name+".lua") 
 var (
 	appendScript = redisdb.NewScript[appendArgs, appended]("feedback/append", lua("append"))
 	againScript  = redisdb.NewScript[againArgs, int]("feedback/again", lua("again"))
-	claimScript  = redisdb.NewScript[claimArgs, bool]("feedback/claim", lua("claim"))
 )
 
 // The arguments and answers of the scripts, by the names that the scripts declare.
@@ -44,10 +43,6 @@ type (
 	againArgs struct {
 		Now  time.Time
 		Most int
-	}
-	claimArgs struct {
-		Holder   string
-		Lifetime int64
 	}
 )
 
@@ -172,23 +167,6 @@ func (f *Feedback) bind(ctx context.Context, token, digest string, until time.Ti
 		}
 	}
 	return "", errors.New("the token keeps expiring")
-}
-
-// claim makes holder the process that reconciles, or keeps it so, and reports whether it is.
-func (s store) claim(ctx context.Context, holder string) (bool, error) {
-	held, err := claimScript.Run(ctx, s.db.Client(), []string{keeperKey()},
-		claimArgs{holder, claimFor.Milliseconds()})
-	if err != nil {
-		return false, fmt.Errorf("claim the reconciliation: %w", err)
-	}
-	return held, nil
-}
-
-// release gives up the claim, so that another process can take it at once.
-func (s store) release(ctx context.Context, holder string) {
-	if now, err := s.db.Client().Get(ctx, keeperKey()).Result(); err == nil && now == holder {
-		_ = s.db.Client().Del(ctx, keeperKey()).Err() // it expires by itself
-	}
 }
 
 // progress is the state of the reconciliation.
