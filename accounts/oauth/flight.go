@@ -73,12 +73,12 @@ func (t *Tokens) renew(ctx context.Context, id string, c Client, refused string)
 			return r, nil
 		}
 		t.remember(id, r)
-		sealed, ours, err := t.store.claim(ctx, id, t.fence, lockFor)
+		ours, err := t.store.lock(id, t.fence).Claim(ctx)
 		if err != nil {
-			return record{}, &Error{Err: err}
+			return record{}, &Error{Err: &storeError{err}}
 		}
 		if ours {
-			return t.renewLocked(ctx, turn{id: id, client: c, refused: refused, sealed: sealed})
+			return t.renewLocked(ctx, turn{id: id, client: c, refused: refused})
 		}
 		if !redisdb.Pause(ctx, lookEvery+mathrand.N(lookEvery)) {
 			return record{}, &Error{Err: &storeError{fmt.Errorf("another process has been asking for too long: %w",
@@ -101,7 +101,7 @@ func (t *Tokens) renewLocked(ctx context.Context, u turn) (record, error) {
 	if err == nil && !r.serves(u.client, t.now(), u.refused) {
 		r, err = t.ask(ctx, u, r)
 	}
-	if release := t.store.release(context.WithoutCancel(ctx), u.id, t.fence); release != nil {
+	if release := t.store.lock(u.id, t.fence).Release(ctx); release != nil {
 		t.log.Debug("lock of a token not released; it expires", "owner", u.id, "error", release)
 	}
 	return r, err
@@ -109,7 +109,10 @@ func (t *Tokens) renewLocked(ctx context.Context, u turn) (record, error) {
 
 // takeUp returns the record to continue with: the one in Redis, or its successor that this process could not
 // store so far.
-func (t *Tokens) takeUp(ctx context.Context, u *turn) (record, error) {
+func (t *Tokens) takeUp(ctx context.Context, u *turn) (_ record, err error) {
+	if u.sealed, err = t.store.get(ctx, u.id); err != nil {
+		return record{}, &Error{Err: err}
+	}
 	r := t.open(u.id, u.sealed)
 	t.mu.Lock()
 	pending := t.owner(u.id).unstored

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
@@ -16,28 +17,14 @@ import (
 var lua embed.FS
 
 var (
-	claimScript   = redisdb.NewScript[claimArgs, claimed]("oauth/claim", redisdb.Source(lua, "claim.lua"))
-	putScript     = redisdb.NewScript[putArgs, bool]("oauth/put", redisdb.Source(lua, "put.lua"))
-	releaseScript = redisdb.NewScript[releaseArgs, bool]("oauth/release", redisdb.Source(lua, "release.lua"))
-	resealScript  = redisdb.NewScript[resealArgs, bool]("oauth/reseal", redisdb.Source(lua, "reseal.lua"))
+	putScript    = redisdb.NewScript[putArgs, bool]("oauth/put", redisdb.Source(lua, "put.lua"))
+	resealScript = redisdb.NewScript[resealArgs, bool]("oauth/reseal", redisdb.Source(lua, "reseal.lua"))
 )
-
-type claimArgs struct {
-	Fence   string
-	LockFor int64 // ms
-}
-
-type claimed struct {
-	Word   string // OURS or BUSY
-	Record string
-}
 
 type putArgs struct {
 	Owner, Fence, Before, After string
 	KeepFor                     int64 // ms
 }
-
-type releaseArgs struct{ Fence string }
 
 type resealArgs struct{ Owner, Before, After string }
 
@@ -70,15 +57,9 @@ func (s store) get(ctx context.Context, owner string) (string, error) {
 	return sealed, nil
 }
 
-// claim takes the lock for some time, unless another process has it. It returns the record of the same step.
-func (s store) claim(ctx context.Context, owner, fence string, d time.Duration) (sealed string, ours bool,
-	err error) {
-	got, err := claimScript.Run(ctx, s.client, []string{recordKey(owner), lockKey(owner)},
-		claimArgs{Fence: fence, LockFor: d.Milliseconds()})
-	if err != nil {
-		return "", false, failed(err, "lock the token", owner)
-	}
-	return got.Record, got.Word == "OURS", nil
+// lock returns the lock of an owner's token. A process whose lock could not be released gets it again.
+func (s store) lock(owner, fence string) lease.Lock {
+	return lease.Lock{Client: s.client, Key: lockKey(owner), Holder: fence, Length: lockFor}
 }
 
 // put stores a record if the lock is still ours, or no other record was stored since.
@@ -90,14 +71,6 @@ func (s store) put(ctx context.Context, owner, fence, before, after string, keep
 		return false, failed(err, "store the token", owner)
 	}
 	return done, nil
-}
-
-// release releases the lock.
-func (s store) release(ctx context.Context, owner, fence string) error {
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
-	defer cancel()
-	_, err := releaseScript.Run(ctx, s.client, []string{lockKey(owner)}, releaseArgs{fence})
-	return err
 }
 
 // remove removes everything about an owner.

@@ -74,8 +74,9 @@ func TestProcessDiesWhileItAsks(t *testing.T) {
 	p, s := setup(t)
 	s.set(func() { s.rotate, s.current = true, "known-to-the-dead-only" })
 	began := time.Now()
-	if _, ours, err := p.store.claim(t.Context(), shop, "of the dead", 300*time.Millisecond); err != nil ||
-		!ours {
+	lock := p.store.lock(shop, "of the dead")
+	lock.Length = 300 * time.Millisecond
+	if ours, err := lock.Claim(t.Context()); err != nil || !ours {
 		t.Fatal(ours, err)
 	}
 	if e := p.fails(t, s.client(), ""); !e.Permanent || e.Code != "invalid_grant" ||
