@@ -160,13 +160,13 @@ func TestReplaysOfOneEndpointTakeTurns(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ep := b.endpoint("http://example.com/")
-	if ok, err := b.store.lock(t.Context(), ep.ID, "another", time.Minute); err != nil || !ok {
+	if ok, err := b.store.lock(ep.ID, "another").Claim(t.Context()); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	if _, err := b.Replay(t.Context(), ep.ID, time.Time{}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a second replay: %v", err)
 	}
-	if err := b.store.unlock(t.Context(), ep.ID, "another"); err != nil {
+	if err := b.store.lock(ep.ID, "another").Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
@@ -34,7 +35,6 @@ var (
 	putScript      = redisdb.NewScript[putArgs, bool]("webhooks/put", lua("put"), prelude)
 	disableScript  = redisdb.NewScript[disableArgs, bool]("webhooks/disable", lua("disable"), prelude)
 	eraseScript    = redisdb.NewScript[eraseArgs, int]("webhooks/erase", lua("erase"), prelude)
-	unlockScript   = redisdb.NewScript[unlockArgs, bool]("webhooks/unlock", lua("unlock"))
 )
 
 // The arguments and answers of the scripts, by the names that the scripts declare.
@@ -99,8 +99,7 @@ type (
 		Off        []byte
 		URL, Event string
 	}
-	eraseArgs  struct{ Endpoint, ID, Event, Response, Failure string }
-	unlockArgs struct{ Token string }
+	eraseArgs struct{ Endpoint, ID, Event, Response, Failure string }
 )
 
 // The keys. All are in partition 0: endpoints are few, and a delivery changes together with its endpoint.
@@ -279,19 +278,7 @@ func (s store) past(ctx context.Context, partition int, from, to string, count i
 	return events, next, nil
 }
 
-// lock prevents concurrent replays of one endpoint. It returns false while another one runs.
-func (s store) lock(ctx context.Context, endpoint, token string, ttl time.Duration) (bool, error) {
-	ok, err := s.client.SetNX(ctx, replayKey(endpoint), token, ttl).Result()
-	if err != nil {
-		return false, fmt.Errorf("lock the replay of webhook endpoint %s: %w", endpoint, err)
-	}
-	return ok, nil
-}
-
-// unlock releases a lock if this replay still holds it.
-func (s store) unlock(ctx context.Context, endpoint, token string) error {
-	if _, err := unlockScript.Run(ctx, s.client, []string{replayKey(endpoint)}, unlockArgs{token}); err != nil {
-		return fmt.Errorf("unlock the replay of webhook endpoint %s: %w", endpoint, err)
-	}
-	return nil
+// lock prevents concurrent replays of one endpoint.
+func (s store) lock(endpoint, run string) lease.Lock {
+	return lease.Lock{Client: s.client, Key: replayKey(endpoint), Holder: run, Length: replayLock}
 }

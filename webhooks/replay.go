@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -27,17 +28,14 @@ func (w *replays) Replay(ctx context.Context, endpoint string, since time.Time) 
 		return api.Replayed{}, err
 	}
 	token := newID()
-	got, err := w.store.lock(ctx, endpoint, token, replayLock)
-	if err != nil {
-		return api.Replayed{}, redisdb.Away(err)
-	}
-	if !got {
-		return api.Replayed{}, replaying()
+	lock := w.store.lock(endpoint, token)
+	if got, err := lock.Claim(ctx); err != nil || !got {
+		return api.Replayed{}, cmp.Or(err, replaying())
 	}
 	ctx, cancel := context.WithTimeout(ctx, replayLock)
 	defer cancel()
 	defer func() {
-		if err := w.store.unlock(context.WithoutCancel(ctx), endpoint, token); err != nil {
+		if err := lock.Release(ctx); err != nil {
 			w.log.Warn("can't end a replay's lock; it ends by itself", "endpoint", endpoint, "error", err)
 		}
 	}()

@@ -1,14 +1,13 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/event"
@@ -47,15 +46,11 @@ func (w *replays) StartReplay(ctx context.Context, endpoint string, since time.T
 		return err
 	}
 	run := newID()[:10]
-	got, err := w.store.lock(ctx, endpoint, run, replayLock)
-	if err != nil {
-		return redisdb.Away(err)
-	}
-	if !got {
-		return replaying()
+	if got, err := w.store.lock(endpoint, run).Claim(ctx); err != nil || !got {
+		return cmp.Or(err, replaying())
 	}
 	now := w.now()
-	err = w.store.startReplay(ctx, endpoint, map[string]any{"run": run, "state": replayRunning,
+	err := w.store.startReplay(ctx, endpoint, map[string]any{"run": run, "state": replayRunning,
 		"since": max(since.UnixMilli(), 0), "started": now.UnixMilli(), "updated": now.UnixMilli(),
 		"partition": 0, "from": strconv.FormatInt(max(since.UnixMilli(), 0), 10), "replayed": 0})
 	if err != nil {
@@ -165,7 +160,7 @@ func (w *replays) endReplay(ctx context.Context, r replayRef, state string, why 
 		return err
 	}
 	w.log.Info("webhook replay over", "endpoint", r.Endpoint, "state", state)
-	return w.store.unlock(ctx, r.Endpoint, r.Run)
+	return w.store.lock(r.Endpoint, r.Run).Release(ctx)
 }
 
 // ReplayState returns how far the last replay in the background is, or NotFound if there was none within a
@@ -237,27 +232,11 @@ func (s store) noteReplay(ctx context.Context, endpoint string, fields map[strin
 // holdReplay keeps the lock of a replay that works, and takes it again after a pause. It returns Limited
 // while another replay has it.
 func (s store) holdReplay(ctx context.Context, r replayRef, now time.Time) error {
-	got, err := s.lock(ctx, r.Endpoint, r.Run, replayLock)
-	if err != nil {
-		return err
+	if got, err := s.lock(r.Endpoint, r.Run).Claim(ctx); err != nil || !got {
+		return cmp.Or[error](err, tooMany())
 	}
-	holder := r.Run
-	if !got {
-		holder, err = s.client.Get(ctx, replayKey(r.Endpoint)).Result()
-		if err != nil && !errors.Is(err, redis.Nil) {
-			return fmt.Errorf("ask who replays webhook endpoint %s: %w", r.Endpoint, err)
-		}
-	}
-	if holder != r.Run {
-		return tooMany()
-	}
-	pipe := s.client.Pipeline()
-	pipe.PExpire(ctx, replayKey(r.Endpoint), replayLock)
-	pipe.HSet(ctx, replayStateKey(r.Endpoint), "updated", now.UnixMilli())
-	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("hold the replay of webhook endpoint %s: %w", r.Endpoint, err)
-	}
-	return nil
+	err := s.client.HSet(ctx, replayStateKey(r.Endpoint), "updated", now.UnixMilli()).Err()
+	return redisdb.Failed(err, "hold the replay of webhook endpoint %s", r.Endpoint)
 }
 
 // replay reads the record of the last replay; empty: there is none.
