@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/postroom/postroom/api/event"
+	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/queue"
 	"github.com/postroom/postroom/internal/redisdb"
@@ -148,17 +149,13 @@ func (w *Webhooks) finish(ctx context.Context, r ref, f finishing) (since time.T
 			return time.Time{}, err
 		}
 	}
-	for wait := 100 * time.Millisecond; ; wait *= 2 {
+	err = lease.Persist(ctx, w.log, "webhook delivery "+r.Delivery, soon, func() error {
 		args.Now = w.now()
 		args.Day, args.Hour = args.Now.UTC().Format(time.DateOnly), args.Now.UTC().Hour()
-		since, err := finishScript.Run(ctx, w.store.client, []string{deliveryKey(r)}, args)
-		if err == nil {
-			return since, nil
-		}
-		if !redisdb.Pause(ctx, wait) {
-			return time.Time{}, fmt.Errorf("record webhook delivery %s to %s: %w", r.Delivery, r.Endpoint, err)
-		}
-	}
+		since, err = finishScript.Run(ctx, w.store.client, []string{deliveryKey(r)}, args)
+		return err
+	})
+	return since, redisdb.Failed(err, "record webhook delivery %s to %s", r.Delivery, r.Endpoint)
 }
 
 // skip ends a delivery whose endpoint no longer subscribes to it. It can be replayed later.

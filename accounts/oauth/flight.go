@@ -7,6 +7,7 @@ import (
 	mathrand "math/rand/v2"
 	"time"
 
+	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
@@ -14,7 +15,7 @@ const (
 	flightTimeout = 30 * time.Second // for one request with its reads and writes of Redis
 	lockFor       = askTimeout + 5*time.Second
 	lookEvery     = 50 * time.Millisecond // while another process asks
-	storeTries    = 3                     // each of them may take a second or two
+	storeFor      = 3 * time.Second
 )
 
 // fly gets a token and ends the flight.
@@ -196,22 +197,22 @@ func (t *Tokens) overtaken(ctx context.Context, u turn) (record, error) {
 // errOvertaken means that another process stored or removed the record meanwhile.
 var errOvertaken = errors.New("another process changed the token meanwhile")
 
-// put stores a record, with some retries, and returns it as it is stored.
+// put stores a record, and returns it as it is stored.
 func (t *Tokens) put(ctx context.Context, u turn, r record) (sealed string, err error) {
 	if sealed, err = t.seal(u.id, r); err != nil {
 		return "", err
 	}
-	for try := 1; ; try++ {
+	err = lease.Persist(ctx, t.log, "token of "+u.id, storeFor, func() error {
 		stored, err := t.store.put(ctx, u.id, t.fence, u.sealed, sealed, r.keep(t.now()))
-		switch {
-		case err == nil && stored:
-			return sealed, nil
-		case err == nil:
-			return "", &Error{Err: &storeError{errOvertaken}}
-		case try == storeTries || !redisdb.Pause(ctx, 4*lookEvery):
-			return "", &Error{Err: err}
+		if err == nil && !stored {
+			err = &storeError{errOvertaken}
 		}
+		return err
+	})
+	if err != nil {
+		return "", &Error{Err: err}
 	}
+	return sealed, nil
 }
 
 // remember caches a record, as a fallback if no newer one can be had.

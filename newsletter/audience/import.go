@@ -14,6 +14,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/textlines"
 )
@@ -23,7 +24,6 @@ const (
 	importSaved = time.Second      // longest age of a batch, and interval of saves without changes
 	importPulse = importDead / 6   // interval of saves while no lines arrive
 	importWaits = 20 * time.Second // how long an import waits while Redis is unreachable
-	importAgain = 200 * time.Millisecond
 	// how long an import waits for others that change the same subscribers
 	importConflict = 5 * time.Millisecond
 )
@@ -310,10 +310,5 @@ func (i *importing) apply(ctx context.Context, batches <-chan *batch) error {
 // insist calls do. It waits while Redis is unreachable for a moment, as during a failover, and calls do
 // again.
 func (i *importing) insist(ctx context.Context, do func() error) error {
-	for wait, began := importAgain, time.Now(); ; wait *= 2 {
-		err := do()
-		if !fault.Is(err, fault.Unavailable) || time.Since(began) > importWaits || !redisdb.Pause(ctx, wait) {
-			return err
-		}
-	}
+	return lease.Persist(ctx, i.s.log, "lines of an import of subscribers", importWaits, do)
 }

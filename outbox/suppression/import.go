@@ -15,6 +15,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/textlines"
 )
@@ -27,7 +28,6 @@ const (
 	badShown    = 100                // bad lines that are reported with their error
 
 	importTimeout = 20 * time.Second // how long an import waits while Redis is unreachable
-	importAgain   = 200 * time.Millisecond
 )
 
 // Import adds the entries of a CSV file while it reads the file, and returns the result. o has the values for
@@ -220,8 +220,11 @@ func (i *importing) flush(ctx context.Context) error {
 	if err := i.s.hasRoom(ctx, i.batch); err != nil {
 		return err
 	}
-	added, err := i.insist(ctx)
-	if err != nil {
+	added := 0
+	if err := lease.Persist(ctx, i.s.log, "lines of an import of suppressions", importTimeout, func() (err error) {
+		added, err = i.s.add(ctx, i.batch, i.s.now())
+		return err
+	}); err != nil {
 		return err
 	}
 	i.state.Added += added
@@ -231,16 +234,6 @@ func (i *importing) flush(ctx context.Context) error {
 		return nil
 	}
 	return i.save(ctx)
-}
-
-// insist adds the batch. It waits while Redis is unreachable for a moment, as during a failover.
-func (i *importing) insist(ctx context.Context) (added int, err error) {
-	for wait, began := importAgain, time.Now(); ; wait *= 2 {
-		added, err = i.s.add(ctx, i.batch, i.s.now())
-		if !fault.Is(err, fault.Unavailable) || time.Since(began) > importTimeout || !redisdb.Pause(ctx, wait) {
-			return added, err
-		}
-	}
 }
 
 func (i *importing) save(ctx context.Context) error {
