@@ -2,22 +2,18 @@ package limits
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	mathrand "math/rand/v2"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
 const (
-	// lease is the time that a connection counts unless it is renewed. So connections of a dead process expire.
-	lease = 30 * time.Second
-	// renewEvery allows two renewals to fail.
-	renewEvery = 10 * time.Second
+	// length is the time that a connection counts unless it is renewed. So connections of a dead process expire.
+	length = 30 * time.Second
 	// releaseWithin bounds the time of a release, because closing a connection waits for it. A connection that
 	// could not be released expires.
 	releaseWithin = time.Second
@@ -39,53 +35,8 @@ func (f *Full) Error() string {
 // not come back together.
 func (f *Full) RetryAfter() time.Duration { return f.after }
 
-// held is the counted connections of this process.
-type held struct {
-	process string
-	count   atomic.Int64
-	mu      sync.Mutex
-	scopes  map[string]string // name to scope
-}
-
-func newHeld() *held { return &held{process: rand.Text()[:12], scopes: map[string]string{}} }
-
-func (h *held) add(name, scope string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.scopes[name] = scope
-}
-
-func (h *held) remove(name string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.scopes, name)
-}
-
-// names returns the connections by scope.
-func (h *held) names() map[string][]string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	names := map[string][]string{}
-	for name, scope := range h.scopes {
-		names[scope] = append(names[scope], name)
-	}
-	return names
-}
-
-// gone returns those of names that were released since.
-func (h *held) gone(names map[string][]string) map[string][]string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	gone := map[string][]string{}
-	for scope, list := range names {
-		for _, name := range list {
-			if _, ok := h.scopes[name]; !ok {
-				gone[scope] = append(gone[scope], name)
-			}
-		}
-	}
-	return gone
-}
+// connection is one that is counted.
+type connection struct{ scope, name string }
 
 // Connect counts one more connection of a scope, which may have most of them in all processes together (below
 // 1: any number, nothing is counted). release may be called more than once. If the scope is full, the error
@@ -95,8 +46,8 @@ func (l *Limits) Connect(ctx context.Context, scope string, most int) (release f
 	if most < 1 {
 		return func() {}, nil
 	}
-	name := l.held.process + "." + strconv.FormatInt(l.held.count.Add(1), 36)
-	ok, err := l.store.connect(ctx, scope, name, most)
+	c := connection{scope, l.process + "." + strconv.FormatInt(l.connected.Add(1), 36)}
+	ok, err := l.store.connect(ctx, c, most)
 	if err != nil {
 		return nil, redisdb.Failed(err, "limits: count a connection of "+scope)
 	}
@@ -104,52 +55,42 @@ func (l *Limits) Connect(ctx context.Context, scope string, most int) (release f
 		l.metrics.full(scope)
 		return nil, &Full{Scope: scope, Most: most, after: time.Second + mathrand.N(time.Second)}
 	}
-	l.held.add(name, scope)
+	_, drop := l.held.Hold(ctx, c)
 	var once sync.Once
-	return func() { once.Do(func() { l.release(ctx, scope, name) }) }, nil
+	return func() {
+		once.Do(func() {
+			drop()
+			l.disconnect(ctx, c)
+		})
+	}, nil
 }
 
-// release stops renewing a lease, then removes it. The context of Connect may have ended since.
-func (l *Limits) release(ctx context.Context, scope, name string) {
-	l.held.remove(name)
+// disconnect ends a lease. The context of Connect may have ended since.
+func (l *Limits) disconnect(ctx context.Context, c connection) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWithin)
 	defer cancel()
-	if err := l.store.disconnect(ctx, scope, name); err != nil {
-		l.log.Warn("a connection could not be released and counts until its lease ends", "scope", scope, "error",
+	if err := l.store.disconnect(ctx, c); err != nil {
+		l.log.Warn("a connection could not be released and counts until its lease ends", "scope", c.scope, "error",
 			err)
 	}
 }
 
 // Run renews the leases of this process's connections until ctx ends. It returns nil.
 func (l *Limits) Run(ctx context.Context) error {
-	tick := time.NewTicker(renewEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			l.renew(ctx)
-		}
+	for redisdb.Pause(ctx, length/4) {
+		l.held.Renew(ctx)
 	}
+	return nil
 }
 
-// renew renews all leases. This may count a connection again that was released meanwhile, so it is released
-// again.
-func (l *Limits) renew(ctx context.Context) {
-	names := l.held.names()
-	if len(names) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, renewEvery)
-	defer cancel()
-	if err := l.store.renew(ctx, names); err != nil && ctx.Err() == nil {
-		l.log.Warn("the leases of connections could not be renewed", "error", err)
-	}
-	for scope, list := range l.held.gone(names) {
-		if err := l.store.disconnect(ctx, scope, list...); err != nil && ctx.Err() == nil {
-			l.log.Warn("a connection could not be released and counts until its lease ends", "scope", scope, "error",
-				err)
+// renew makes leases longer. This may count a connection again that was released meanwhile, so it is released
+// again. None is lost: one that is open counts.
+func (l *Limits) renew(ctx context.Context, all []connection) ([]connection, error) {
+	err := l.store.renew(ctx, all)
+	for _, c := range all {
+		if !l.held.Holds(c) {
+			l.disconnect(ctx, c)
 		}
 	}
+	return nil, err
 }

@@ -61,8 +61,8 @@ func TestLeases(t *testing.T) {
 		}
 	}
 	for range 4 {
-		alive.Advance(renewEvery)
-		alive.renew(t.Context())
+		alive.Advance(length / 3)
+		alive.held.Renew(t.Context())
 	}
 	if n := alive.state(t, "account:x").Connections; n != 1 {
 		t.Errorf("%d connections count after 40 s, want 1", n)
@@ -73,8 +73,8 @@ func TestLeases(t *testing.T) {
 	if _, err := alive.Connect(t.Context(), "account:x", 2); err == nil {
 		t.Error("a third connection of two")
 	}
-	alive.Advance(lease + time.Second) // it could not renew for so long: Redis was away
-	alive.renew(t.Context())
+	alive.Advance(length + time.Second) // it could not renew for so long: Redis was away
+	alive.held.Renew(t.Context())
 	if n := alive.state(t, "account:x").Connections; n != 2 {
 		t.Errorf("%d connections count again, want 2", n)
 	}
@@ -92,7 +92,7 @@ func TestReleaseOutlivesItsContext(t *testing.T) {
 	}
 	cancel()
 	release()
-	b.renew(t.Context())
+	b.held.Renew(t.Context())
 	if n := b.state(t, "account:x").Connections; n != 0 {
 		t.Errorf("%d connections count after the release", n)
 	}
@@ -104,22 +104,21 @@ func TestConnectTwiceByName(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for range 2 {
-		if ok, err := b.store.connect(t.Context(), "account:x", "name", 1); !ok || err != nil {
+		if ok, err := b.store.connect(t.Context(), connection{"account:x", "name"}, 1); !ok || err != nil {
 			t.Errorf("%t, %v", ok, err)
 		}
 	}
 }
 
-// TestGone: what was given back while leases were being renewed is noticed.
-func TestGone(t *testing.T) {
+// TestConnectionReleasedDuringARenewal: it is not counted again by the renewal that it was released during.
+func TestConnectionReleasedDuringARenewal(t *testing.T) {
 	t.Parallel()
-	h := newHeld()
-	h.add("1", "account:x")
-	h.add("2", "account:x")
-	names := h.names()
-	h.remove("1")
-	if gone := h.gone(names); len(gone) != 1 || len(gone["account:x"]) != 1 || gone["account:x"][0] != "1" {
-		t.Errorf("gone: %v", gone)
+	b := setup(t)
+	if _, err := b.renew(t.Context(), []connection{{"account:x", "released"}}); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.db.Client().ZCard(t.Context(), connectionsKey("account:x")).Val(); n != 0 {
+		t.Errorf("%d connections count", n)
 	}
 }
 

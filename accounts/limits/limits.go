@@ -2,12 +2,15 @@ package limits
 
 import (
 	"cmp"
+	"crypto/rand"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
@@ -27,7 +30,9 @@ type Limits struct {
 	metrics *metrics
 	// scopes whose relay asked for a pause, and until when that matters (by l.now)
 	throttled *redisdb.Cache[map[string]time.Time]
-	held      *held
+	process   string       // its name in those of connections
+	connected atomic.Int64 // connections so far
+	held      *lease.Set[connection]
 }
 
 // New returns Limits on an open database. It does no I/O.
@@ -39,8 +44,9 @@ func New(db *redisdb.DB, o Options) (*Limits, error) {
 		store: store{db: db, now: o.Now}, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: o.Now,
 		metrics:   newMetrics(o.Registry),
 		throttled: redisdb.NewCache[map[string]time.Time](db, versionKey(), nil),
-		held:      newHeld(),
+		process:   rand.Text()[:12],
 	}
+	l.held = lease.NewSet(length, l.log, l.renew)
 	if l.now == nil {
 		l.now = time.Now
 	}

@@ -166,26 +166,25 @@ func (s store) look(ctx context.Context, scope string) (State, error) {
 }
 
 // connect counts a connection. It returns false if the scope is full.
-func (s store) connect(ctx context.Context, scope, name string, most int) (bool, error) {
-	keys := []string{connectionsKey(scope)}
-	return connectScript.Run(ctx, s.db.Client(), keys,
-		connectArgs{TestNow: s.clock(), Lease: lease.Microseconds(), Most: most, Name: name})
+func (s store) connect(ctx context.Context, c connection, most int) (bool, error) {
+	return connectScript.Run(ctx, s.db.Client(), []string{connectionsKey(c.scope)},
+		connectArgs{TestNow: s.clock(), Lease: length.Microseconds(), Most: most, Name: c.name})
 }
 
-func (s store) disconnect(ctx context.Context, scope string, names ...string) error {
-	members := make([]any, len(names))
-	for i, name := range names {
-		members[i] = name
+func (s store) disconnect(ctx context.Context, c connection) error {
+	return s.db.Client().ZRem(ctx, connectionsKey(c.scope), c.name).Err()
+}
+
+// renew renews leases with one round trip.
+func (s store) renew(ctx context.Context, all []connection) error {
+	names := map[string][]string{} // by scope
+	for _, c := range all {
+		names[c.scope] = append(names[c.scope], c.name)
 	}
-	return s.db.Client().ZRem(ctx, connectionsKey(scope), members...).Err()
-}
-
-// renew renews all leases of a process with one round trip.
-func (s store) renew(ctx context.Context, names map[string][]string) error {
 	pipe := s.db.Pipeline()
 	for scope, list := range names {
 		renewScript.Add(pipe, []string{connectionsKey(scope)},
-			renewArgs{TestNow: s.clock(), Lease: lease.Microseconds(), Names: list})
+			renewArgs{TestNow: s.clock(), Lease: length.Microseconds(), Names: list})
 	}
 	return pipe.Exec(ctx)
 }
