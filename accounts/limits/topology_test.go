@@ -46,7 +46,7 @@ func story(t *testing.T, db *redisdb.DB) {
 	if _, err := b.Connect(t.Context(), "gateway:h", 1); err == nil {
 		t.Error("two connections of one")
 	}
-	b.renew(t.Context())
+	b.held.Renew(t.Context())
 	if s := b.state(t, "gateway:h"); s.Connections != 1 {
 		t.Errorf("%+v", s)
 	}
