@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
@@ -78,7 +77,7 @@ func (c *ackClient) persist(ctx context.Context, call func(context.Context) *red
 		return cmd
 	}
 	begun := time.Now()
-	for away(cmd.Err()) && time.Since(begun) < ackTimeout && time.Now().Add(ackPause).Before(deadline) {
+	for redisdb.Unavailable(cmd.Err()) && time.Since(begun) < ackTimeout && time.Now().Add(ackPause).Before(deadline) {
 		c.log.Debug("acknowledgement of a task failed, repeating it", "error", cmd.Err())
 		select {
 		case <-ctx.Done():
@@ -95,23 +94,6 @@ func (c *ackClient) persist(ctx context.Context, call func(context.Context) *red
 		return redis.NewCmdResult("OK", nil)
 	}
 	return cmd
-}
-
-// away reports whether Redis could not execute the call but may be able to later.
-func away(err error) bool {
-	if err == nil || errors.Is(err, redis.Nil) {
-		return false
-	}
-	if _, replied := errors.AsType[redis.Error](err); !replied {
-		return true
-	}
-	for _, prefix := range []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "BUSY",
-		"OOM"} {
-		if redis.HasErrorPrefix(err, prefix) {
-			return true
-		}
-	}
-	return false
 }
 
 // isReply reports whether the error is a reply of Redis with this prefix.

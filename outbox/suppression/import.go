@@ -221,10 +221,11 @@ func (i *importing) flush(ctx context.Context) error {
 		return err
 	}
 	added := 0
-	if err := lease.Persist(ctx, i.s.log, "lines of an import of suppressions", importTimeout, func() (err error) {
+	err := lease.Persist(ctx, i.s.log, "lines of an import of suppressions", importTimeout, func() (err error) {
 		added, err = i.s.add(ctx, i.batch, i.s.now())
 		return err
-	}); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	i.state.Added += added
