@@ -77,7 +77,8 @@ func (c *ackClient) persist(ctx context.Context, call func(context.Context) *red
 		return cmd
 	}
 	begun := time.Now()
-	for redisdb.Unavailable(cmd.Err()) && time.Since(begun) < ackTimeout && time.Now().Add(ackPause).Before(deadline) {
+	for redisdb.Unavailable(cmd.Err()) && time.Since(begun) < ackTimeout &&
+		time.Now().Add(ackPause).Before(deadline) {
 		c.log.Debug("acknowledgement of a task failed, repeating it", "error", cmd.Err())
 		select {
 		case <-ctx.Done():
