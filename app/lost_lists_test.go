@@ -2,8 +2,11 @@ package app_test
 
 import (
 	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,8 +22,8 @@ import (
 )
 
 // TestLostListsOfEveryQueueAreFilledAgain: Redis loses the lists of all queues while mail of both lanes, due
-// and delayed, webhooks and the search index wait in them. Everything happens without a restart, and each
-// message leaves once. docs/architecture.md promises it.
+// and delayed, webhooks and the search index wait in them. Everything happens without a restart, each message
+// leaves once, and the log says how many tasks were put back. docs/architecture.md promises it.
 func TestLostListsOfEveryQueueAreFilledAgain(t *testing.T) {
 	t.Parallel()
 	t.Run("single server", func(t *testing.T) {
@@ -46,8 +49,10 @@ func loseLists(t *testing.T, url string, partitions int) {
 		hooks.Config.Handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(door.Close)
-	a := start(t, map[string]string{"redis.url": url, "redis.partitions": fmt.Sprint(partitions),
-		"smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true"})
+	log := &journal{}
+	a := startLogging(t, map[string]string{"redis.url": url, "redis.partitions": fmt.Sprint(partitions),
+		"smtp": relay.URL(), "from": "shop@example.com", "webhooks.allowPrivate": "true"},
+		slog.New(slog.NewTextHandler(io.MultiWriter(log, t.Output()), nil)))
 	client := api.NewClient(a.URL(), a.Token(), nil)
 	if _, err := api.CreateEndpoint.Do(t.Context(), client, api.EndpointRequest{URL: door.URL}); err != nil {
 		t.Fatal(err)
@@ -82,6 +87,9 @@ func loseLists(t *testing.T, url string, partitions int) {
 		return hooks.about(event.MessageSent, l.ids) == len(l.ids)
 	})
 	finds(t, client, "status:sent", len(l.ids))
+	if put := regexp.MustCompile(`msg="queues repaired" returned=[1-9]`); !put.MatchString(log.String()) {
+		t.Error("the log doesn't say how many tasks were put back")
+	}
 	got, want := slices.Sorted(slices.Values(to())), slices.Sorted(slices.Values(l.to))
 	if !slices.Equal(got, want) {
 		t.Errorf("mail left to %s, want %s", strings.Join(got, " "), strings.Join(want, " "))
