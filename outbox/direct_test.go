@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/postroom/postroom/accounts"
 	"github.com/postroom/postroom/accounts/routing"
@@ -79,6 +81,44 @@ func BenchmarkDirect(bench *testing.B) {
 		a.To.Address = fmt.Sprintf("p%d@x.test", n)
 		if got := l.Direct(bench.Context(), a, "", marks); got.Fate != FateSent {
 			bench.Fatal(got)
+		}
+	}
+}
+
+// roundTrips counts the commands and pipelines that are sent to Redis.
+type roundTrips struct{ atomic.Int64 }
+
+func (*roundTrips) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (r *roundTrips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		r.Add(1)
+		return next(ctx, cmd)
+	}
+}
+
+func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		r.Add(1)
+		return next(ctx, cmds)
+	}
+}
+
+// TestMailOfACampaignCostsNoRoundTrip beside its marks, whether it is sent, put off or has to wait.
+func TestMailOfACampaignCostsNoRoundTrip(t *testing.T) {
+	t.Parallel()
+	b := setupSifted(t, Options{ServiceURL: func() string { return "https://mail.example.com" }})
+	b.Tokens = testStamps(t)
+	l, trips := b.letter(t, Shared{Bound: true}), &roundTrips{}
+	b.store.Accounts = &altered{scriptedAccounts: b.people}
+	b.sender.replies["later@x.test"] = "451 later"
+	b.DB.Client().AddHook(trips)
+	for _, to := range []string{"ann@x.test", "later@x.test", "full@x.test"} {
+		if to == "full@x.test" {
+			b.sender.full = b.clock.Now().Add(time.Minute)
+		}
+		if got := l.Direct(t.Context(), b.to(to), "", marked()); trips.Load() > 0 {
+			t.Errorf("%s: %d round trips, %+v", to, trips.Load(), got)
 		}
 	}
 }
