@@ -24,6 +24,8 @@ type started struct {
 	began  time.Time
 	wants  map[*person]bool // to whom it goes, or not; others: that isn't certain
 	before []map[string]string
+
+	troubled bool // a sheet of it was met by a fault
 }
 
 // newRun notes to whom a run goes that has begun.
@@ -221,26 +223,82 @@ func (m judge) checkCounters() {
 	for n := range m.runs {
 		stats, err := m.eye.Stats(m.ctx, "", spring, n+1)
 		m.must(err)
-		var want api.CampaignStates
-		opened := 0
-		for _, r := range m.recipients(n + 1) {
-			*map[string]*int{"sent": &want.Sent, "deferred": &want.Deferred, "suppressed": &want.Suppressed,
-				"unsubscribed": &want.Unsubscribed, "bounced": &want.Bounced, "failed": &want.Failed,
-				"inDoubt": &want.InDoubt, "cancelled": &want.Cancelled, "sending": &want.Sending}[r.State]++
-			if r.Opened {
-				opened++
-			}
-		}
-		got := stats.States
+		all := m.recipients(n + 1)
+		want, opened := counted(all, "")
 		if m.unsent(n + 1) {
-			got.Cancelled = want.Cancelled // those who were not looked at count, too
+			want.Cancelled = stats.States.Cancelled // those who were not looked at count, too
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, stats.States); diff != "" {
 			m.fail("the counters of run %d (-recipients +counters):\n%s", n+1, diff)
 		}
 		if stats.Opened != opened {
 			m.fail("run %d: %d opened, counted %d", n+1, opened, stats.Opened)
 		}
+		for _, v := range stats.Variants {
+			want, opened := counted(all, v.Variant)
+			if diff := cmp.Diff(want, v.States); diff != "" || v.Opened != opened {
+				m.fail("variant %s of run %d: %d opened, counted %d (-recipients +counters):\n%s", v.Variant, n+1,
+					opened, v.Opened, diff)
+			}
+		}
+		m.checkDomains(n+1, stats.Domains)
+	}
+}
+
+// counted counts recipients by their states; variant: only those of one.
+func counted(all []api.CampaignRecipient, variant string) (s api.CampaignStates, opened int) {
+	for _, r := range all {
+		if variant != "" && r.Variant != variant {
+			continue
+		}
+		*map[string]*int{"sent": &s.Sent, "deferred": &s.Deferred, "suppressed": &s.Suppressed,
+			"unsubscribed": &s.Unsubscribed, "bounced": &s.Bounced, "failed": &s.Failed, "inDoubt": &s.InDoubt,
+			"cancelled": &s.Cancelled, "sending": &s.Sending}[r.State]++
+		if r.Opened {
+			opened++
+		}
+	}
+	return s, opened
+}
+
+// checkDomains compares the numbers of a run by domain with what the relay got from its sheets. What a sheet
+// counted may be lost with its process.
+func (m judge) checkDomains(run int, all []api.CampaignDomain) {
+	has := map[string]api.CampaignDomain{}
+	for _, d := range all {
+		has[d.Domain] = api.CampaignDomain{Sent: d.Sent, Bounced: d.Bounced, Failed: d.Failed}
+	}
+	want := map[string]api.CampaignDomain{}
+	for _, l := range m.letters {
+		for _, t := range l.tries {
+			if l.run != run || !t.direct {
+				continue
+			}
+			name := domainOf(l.to.email)
+			d := want[name]
+			switch t.reply {
+			case "":
+				d.Sent++
+			case nobody:
+				d.Bounced++
+			case unwanted:
+				d.Failed++
+			}
+			if d != want[name] {
+				want[name] = d
+			}
+		}
+	}
+	for name, d := range has {
+		if of := want[name]; d.Sent > of.Sent || d.Bounced > of.Bounced || d.Failed > of.Failed {
+			m.fail("run %d: %s has %+v, and the relay saw %+v", run, name, d, of)
+		}
+		if d == (api.CampaignDomain{}) { // it has opens alone
+			delete(has, name)
+		}
+	}
+	if diff := cmp.Diff(want, has); diff != "" && !m.runs[run-1].troubled {
+		m.fail("the domains of run %d (-relay +counters):\n%s", run, diff)
 	}
 }
 

@@ -54,6 +54,9 @@ func (m *model) run(p *process, op *operation, verb func(ctx context.Context, p 
 	op.stalled, op.resume, op.ended = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	m.note("%s %s; %s %d", p.name, op.name, op.what, op.at)
 	m.touched(op.about...)
+	if n := len(m.runs); n > 0 && op.name == mailing && op.what != nothing {
+		m.runs[n-1].troubled = true
+	}
 	p.takes(op)
 	go func() {
 		defer close(op.ended)
