@@ -46,6 +46,8 @@ type operation struct {
 	name    string
 	what    blow
 	at      int // the step that the blow meets, counted from 0
+	from    int // the attempt from which steps are counted; 0: they are from the beginning
+	tried   int // attempts so far
 	began   int // when, in ticks of the model
 	reached int // when its last step took effect
 	steps   int
@@ -96,7 +98,7 @@ func (p *process) step(do func() error) error {
 		return errKilled
 	case op == nil:
 		return do()
-	case n != op.at || op.what == nothing || op.struck:
+	case n != op.at || op.tried < op.from || op.what == nothing || op.struck:
 		return p.reach(op, do)
 	}
 	op.struck = true
@@ -149,6 +151,15 @@ func (p *process) killed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.dead
+}
+
+// tries notes that an attempt begins.
+func (p *process) tries() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.op.tried++; p.op.tried == p.op.from {
+		p.op.steps = 0
+	}
 }
 
 // takes makes an operation the one that runs; nil: none does.

@@ -100,6 +100,7 @@ func (r *relay) Send(ctx context.Context, d routing.Dispatch) routing.Sent {
 		return sent(d, now, "", abortedBy(errKilled))
 	}
 	r.begins(l, r.p.op, d)
+	r.p.tries()
 	op, reply := r.p.op, r.replies[l.to.email]
 	risky := op.what != nothing
 	l.tries = append(l.tries, try{reply: reply, direct: op.name == mailing,

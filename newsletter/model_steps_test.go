@@ -33,17 +33,17 @@ func (m *model) do(name string, verb func(ctx context.Context, p *process) (then
 			return
 		}
 	}
-	what, at := rapid.SampledFrom(blows).Draw(m.rt, name+" meets"), 0
+	what, at, from := rapid.SampledFrom(blows).Draw(m.rt, name+" meets"), 0, 0
 	if what != nothing {
-		at = rapid.IntRange(0, 60).Draw(m.rt, "at step")
-		if name != mailing && name != "looks" {
-			at %= 12
+		at = rapid.IntRange(0, map[string]int{mailing: 30, "looks": 40}[name]+11).Draw(m.rt, "at step")
+		if sends := name == mailing || name == "delivers"; sends && rapid.IntRange(0, 3).Draw(m.rt, "early") > 0 {
+			from, at = rapid.IntRange(1, 3).Draw(m.rt, "of an attempt"), at%7
 		}
 	}
 	if rapid.IntRange(0, 3).Draw(m.rt, "from its cache") > 0 {
 		p.forget()
 	}
-	m.run(p, &operation{name: name, what: what, at: at, about: about}, verb)
+	m.run(p, &operation{name: name, what: what, at: at, from: from, about: about}, verb)
 }
 
 func (m *model) other(p *process) *process { return m.procs[1-slices.Index(m.procs[:], p)] }
