@@ -24,26 +24,7 @@ func secrets(account *api.Account) []records.Secret {
 
 // patched returns an account with the fields of a patch. A login in the patch replaces one of the other kind.
 func patched(account api.Account, p api.AccountPatch) api.Account {
-	api.Set(&account.Name, p.Name)
-	api.Set(&account.Email, p.Email)
-	api.Set(&account.SMTP, p.SMTP)
-	api.Set(&account.OAuth2, p.OAuth2)
-	api.Set(&account.Gateways, p.Gateways)
-	api.Set(&account.DKIM, p.DKIM)
-	api.Set(&account.Senders, p.Senders)
-	api.Set(&account.Limits, p.Limits)
-	api.Set(&account.AccountTrouble, p.AccountTrouble)
-	api.Set(&account.Proxy, p.Proxy)
-	api.Set(&account.Webhooks, p.Webhooks)
-	api.Set(&account.LocalAddress, p.LocalAddress)
-	api.Set(&account.SMTPEhloName, p.SMTPEhloName)
-	api.Set(&account.Locale, p.Locale)
-	api.Set(&account.TZ, p.TZ)
-	api.Set(&account.TrackOpens, p.TrackOpens)
-	api.Set(&account.TrackClicks, p.TrackClicks)
-	api.Set(&account.IdempotencyRequired, p.IdempotencyRequired)
-	api.Set(&account.Retry, p.Retry)
-	api.Set(&account.Quota, p.Quota)
+	api.Patch(&account, p)
 	switch smtp := account.SMTP; {
 	case smtp == nil || smtp.Auth == nil || account.OAuth2 == nil: // one login, or none
 	case p.OAuth2 == nil && p.SMTP != nil:

@@ -152,13 +152,7 @@ func (k *Kinds) Update(ctx context.Context, bound, category string, p api.Digest
 				"Kind %q is at version %d now, not %d", category,
 				next.Version, *p.Version)
 		}
-		if p.Title != nil {
-			next.Title = p.Title
-		}
-		api.Set(&next.Preference, p.Preference)
-		api.Set(&next.Required, p.Required)
-		api.Set(&next.Template, p.Template)
-		api.Set(&next.Lane, p.Lane)
+		api.Patch(&next.DigestKind, p)
 		next.Version++
 		return next, k.check(ctx, next.DigestKind)
 	})

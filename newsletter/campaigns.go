@@ -255,61 +255,24 @@ func sameAudience(a, b api.Campaign) bool {
 
 // patched applies a patch.
 func patched(in *api.Campaign, p api.CampaignPatch) {
-	api.Set(&in.Name, p.Name)
-	if p.From != nil {
-		if in.From = p.From; p.From.Address == "" {
-			in.From = nil
-		}
+	api.Patch(in, p)
+	if p.From != nil && p.From.Address == "" {
+		in.From = nil
 	}
-	api.Set(&in.ReplyTo, p.ReplyTo)
-	for _, f := range []struct{ field, value *string }{
-		{&in.Subject, p.Subject}, {&in.PreviewText, p.PreviewText}, {&in.Template, p.Template}, {&in.HTML, p.HTML},
-		{&in.Text, p.Text}, {&in.Gateway, p.Gateway}, {&in.Locale, p.Locale}, {&in.TZ, p.TZ}, {&in.Events,
-			p.Events},
-	} {
-		api.Set(f.field, f.value)
+	if r := p.Render; r != nil && r.Format == "" && r.Missing == "" && empty(r.Params) {
+		in.Render = nil
 	}
-	for _, f := range []struct{ field, value *[]string }{
-		{&in.Tags, p.Tags}, {&in.Lists, p.Lists}, {&in.Segments, p.Segments}, {&in.ExcludeLists, p.ExcludeLists},
-		{&in.ExcludeSegments, p.ExcludeSegments}, {&in.ExcludeCampaigns, p.ExcludeCampaigns},
-	} {
-		api.Set(f.field, f.value)
+	if p.Metadata != nil && empty(p.Metadata) {
+		in.Metadata = nil
 	}
-	if r := p.Render; r != nil {
-		if in.Render = r; r.Format == "" && r.Missing == "" && empty(r.Params) {
-			in.Render = nil
-		}
+	if p.Fallbacks != nil && empty(p.Fallbacks) {
+		in.Fallbacks = nil
 	}
-	for _, f := range []struct{ field, value *json.RawMessage }{
-		{&in.Metadata, &p.Metadata}, {&in.Fallbacks, &p.Fallbacks},
-	} {
-		if *f.value == nil {
-			continue
-		}
-		if *f.field = *f.value; empty(*f.value) {
-			*f.field = nil
-		}
+	if w := p.Window; w != nil && w.From == "" && w.Until == "" {
+		in.Window = nil
 	}
-	api.Set(&in.TrackOpens, p.TrackOpens)
-	api.Set(&in.TrackClicks, p.TrackClicks)
-	api.Set(&in.Rate, p.Rate)
-	if p.Window != nil {
-		if in.Window = p.Window; p.Window.From == "" && p.Window.Until == "" {
-			in.Window = nil
-		}
-	}
-	if p.EndAt != nil {
-		if in.EndAt = p.EndAt; p.EndAt.IsZero() {
-			in.EndAt = nil
-		}
-	}
-	api.Set(&in.KeepLog, p.KeepLog)
-	api.Set(&in.Archive, p.Archive)
-	api.Set(&in.Variants, p.Variants)
-	if p.Test != nil {
-		if in.Test = p.Test; *p.Test == (api.CampaignTrial{}) {
-			in.Test = nil
-		}
+	if p.EndAt != nil && p.EndAt.IsZero() {
+		in.EndAt = nil
 	}
 }
 

@@ -29,25 +29,12 @@ func (w *desk) Patch(ctx context.Context, id string, p api.EndpointPatch) (api.E
 // patched returns the request that makes an endpoint what a patch wants.
 func (e endpoint) patched(p api.EndpointPatch, s secrets) api.EndpointRequest {
 	r := api.EndpointRequest{URL: e.URL, Events: e.Events, Accounts: e.Accounts, RateLimit: e.RateLimit,
-		Description: e.Description, Enabled: p.Enabled, Headers: make(map[string]string, len(s.Headers))}
+		Description: e.Description, Headers: make(map[string]string, len(s.Headers))}
 	for name := range s.Headers {
 		r.Headers[name] = masked
 	}
-	set(&r.URL, p.URL)
-	set(&r.Events, p.Events)
-	set(&r.Accounts, p.Accounts)
-	set(&r.Headers, p.Headers)
-	set(&r.Secret, p.Secret)
-	set(&r.RateLimit, p.RateLimit)
-	set(&r.Description, p.Description)
+	api.Patch(&r, p)
 	return r
-}
-
-// set replaces a value by one that is given.
-func set[T any](v, given *T) {
-	if given != nil {
-		*v = *given
-	}
 }
 
 // mostOverlap is the longest time for which a replaced secret may sign, too.

@@ -21,20 +21,7 @@ func (s *Store) Check(g api.Gateway) error {
 // patched lays the fields that a patch has over a gateway. A login that the patch names replaces one of the
 // other kind.
 func patched(g api.Gateway, p api.GatewayPatch) api.Gateway {
-	api.Set(&g.Name, p.Name)
-	api.Set(&g.Preset, p.Preset)
-	api.Set(&g.Host, p.Host)
-	api.Set(&g.Port, p.Port)
-	api.Set(&g.Secure, p.Secure)
-	api.Set(&g.User, p.User)
-	api.Set(&g.Pass, p.Pass)
-	api.Set(&g.Proxy, p.Proxy)
-	api.Set(&g.LocalAddress, p.LocalAddress)
-	api.Set(&g.SMTPEhloName, p.SMTPEhloName)
-	api.Set(&g.TLS, p.TLS)
-	api.Set(&g.OAuth2, p.OAuth2)
-	api.Set(&g.Limits, p.Limits)
-	api.Set(&g.Warmup, p.Warmup)
+	api.Patch(&g, p)
 	byPassword := p.User != nil && *p.User != "" || p.Pass != nil && *p.Pass != ""
 	switch {
 	case g.OAuth2 == nil: // one login, or none

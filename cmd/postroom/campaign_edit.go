@@ -211,34 +211,11 @@ func (c *campaignAddCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	made, err := api.CreateCampaign.Do(s, s.client, c.campaign(p))
+	campaign := api.Campaign{Campaign: c.ID, Account: c.Account, Name: c.Name}
+	api.Patch(&campaign, p)
+	made, err := api.CreateCampaign.Do(s, s.client, campaign)
 	return s.said(made, err, "campaign %s of account %s: a draft; to send it: postroom campaign send %s",
 		made.Campaign.Campaign, clean(made.Account), made.Campaign.Campaign)
-}
-
-// campaign returns the campaign that a patch makes of none.
-func (c *campaignAddCmd) campaign(p api.CampaignPatch) api.Campaign {
-	made := api.Campaign{Campaign: c.ID, Account: c.Account, Name: c.Name, Window: p.Window, EndAt: p.EndAt,
-		CampaignContent: api.CampaignContent{From: p.From, Render: p.Render, Metadata: p.Metadata,
-			Fallbacks: p.Fallbacks, TrackOpens: c.TrackOpens, TrackClicks: c.TrackClicks}}
-	for _, text := range []struct{ into, from *string }{{&made.Subject, p.Subject},
-		{&made.PreviewText, p.PreviewText}, {&made.HTML, p.HTML}, {&made.Text, p.Text},
-		{&made.Template, p.Template}, {&made.Gateway, p.Gateway}, {&made.Locale, p.Locale}, {&made.TZ, p.TZ},
-		{&made.Events, p.Events}} {
-		api.Set(text.into, text.from)
-	}
-	for _, list := range []struct{ into, from *[]string }{{&made.Tags, p.Tags}, {&made.Lists, p.Lists},
-		{&made.Segments, p.Segments}, {&made.ExcludeLists, p.ExcludeLists},
-		{&made.ExcludeSegments, p.ExcludeSegments}, {&made.ExcludeCampaigns, p.ExcludeCampaigns}} {
-		api.Set(list.into, list.from)
-	}
-	api.Set(&made.ReplyTo, p.ReplyTo)
-	api.Set(&made.Variants, p.Variants)
-	made.Test = p.Test
-	api.Set(&made.Rate, p.Rate)
-	api.Set(&made.KeepLog, p.KeepLog)
-	api.Set(&made.Archive, p.Archive)
-	return made
 }
 
 // campaignUpdateCmd changes a campaign.

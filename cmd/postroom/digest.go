@@ -178,11 +178,8 @@ func (c *digestKindAddCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	kind := api.DigestKind{Category: c.Category, Account: c.Account, Title: p.Title}
-	api.Set(&kind.Preference, p.Preference)
-	api.Set(&kind.Required, p.Required)
-	api.Set(&kind.Template, p.Template)
-	api.Set(&kind.Lane, p.Lane)
+	kind := api.DigestKind{Category: c.Category, Account: c.Account}
+	api.Patch(&kind, p)
 	k, err := api.CreateDigestKind.Do(s, s.client, kind)
 	return s.said(k, err, "kind %s of account %s: mailed %s", clean(k.Category), clean(k.Account),
 		clean(kindMailed(k)))

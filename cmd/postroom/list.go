@@ -157,12 +157,7 @@ func (l *listAddCmd) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	api.Set(&req.Description, p.Description)
-	api.Set(&req.OptIn, p.OptIn)
-	api.Set(&req.Public, p.Public)
-	api.Set(&req.NoIndex, p.NoIndex)
-	api.Set(&req.PendingRetention, p.PendingRetention)
-	req.Confirmation, req.Welcome = p.Confirmation, p.Welcome
+	api.Patch(&req, p)
 	made, err := api.CreateList.Do(s, s.client, req)
 	return s.said(made, err, "list %s of account %s: added, with %s opt-in", made.ListID, clean(made.Account),
 		made.OptIn)

@@ -209,14 +209,7 @@ func (l *Lists) Update(ctx context.Context, bound, id string, p api.ListPatch) (
 			return next, fault.New(fault.Conflict, "ListChanged", "List %q is at version %d now, not %d", id,
 				next.Version, *p.Version)
 		}
-		api.Set(&next.Name, p.Name)
-		api.Set(&next.Description, p.Description)
-		api.Set(&next.OptIn, p.OptIn)
-		api.Set(&next.Public, p.Public)
-		api.Set(&next.NoIndex, p.NoIndex)
-		api.Set(&next.PendingRetention, p.PendingRetention)
-		next.Confirmation = patchedMail(next.Confirmation, p.Confirmation)
-		next.Welcome = patchedMail(next.Welcome, p.Welcome)
+		api.Patch(&next.List, p)
 		next.Version++
 		return next, checkList(&next.List)
 	})
@@ -224,17 +217,6 @@ func (l *Lists) Update(ctx context.Context, bound, id string, p api.ListPatch) (
 		return api.ListInfo{}, err
 	}
 	return l.Get(ctx, bound, id)
-}
-
-// patchedMail returns the mail of a patch, nil if it has no fields; without one, the old mail.
-func patchedMail(old, patch *api.ListMail) *api.ListMail {
-	switch {
-	case patch == nil:
-		return old
-	case *patch == api.ListMail{}:
-		return nil
-	}
-	return patch
 }
 
 // Page returns a page of lists: of one account, or of all.

@@ -36,7 +36,7 @@ func (t *Templates) Create(ctx context.Context, bound string, req api.TemplateRe
 	error) {
 	made := record{Account: bound, Name: req.Name, Description: req.Description,
 		Kind: cmp.Or(req.Kind, kindTemplate)}
-	set(&made.Account, req.Account)
+	api.Set(&made.Account, req.Account)
 	if made.Account = cmp.Or(made.Account, bound); bound != "" && made.Account != bound {
 		return api.TemplateCreated{}, fault.New(fault.Forbidden, "", "Unauthorized account")
 	}
@@ -79,10 +79,11 @@ func (t *Templates) Create(ctx context.Context, bound string, req api.TemplateRe
 func (t *Templates) Update(ctx context.Context, bound, id string, p api.TemplatePatch) (api.TemplateUpdated,
 	error) {
 	return t.edit(ctx, bound, id, p.Version, func(e *entry, d *definition) (edited, error) {
-		next, after := e.Value, patched(*d, p)
+		next, after := e.Value, *d
+		api.Patch(&after, p)
 		normalise(&after)
-		set(&next.Name, p.Name)
-		set(&next.Description, p.Description)
+		api.Set(&next.Name, p.Name)
+		api.Set(&next.Description, p.Description)
 		if same(d, &after) {
 			return edited{old: e, next: next}, nil
 		}
@@ -227,24 +228,6 @@ func (t *Templates) checkName(c *catalog, e *entry) error {
 			clip(e.Value.Name), other.ID)
 	}
 	return nil
-}
-
-// patched returns a definition with the fields of a patch.
-func patched(d definition, p api.TemplatePatch) definition {
-	set(&d.Format, p.Format)
-	set(&d.Content, p.Content)
-	set(&d.Locales, p.Locales)
-	set(&d.Layout, p.Layout)
-	set(&d.InlineCSS, p.InlineCSS)
-	set(&d.Missing, p.Missing)
-	set(&d.Sample, p.Sample)
-	return d
-}
-
-func set[T any](field *T, value *T) {
-	if value != nil {
-		*field = *value
-	}
 }
 
 // same reports whether two definitions are equal.
