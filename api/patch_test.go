@@ -12,8 +12,9 @@ import (
 	"github.com/postroom/postroom/api"
 )
 
-// TestAPatchChangesEveryFieldItHas: each field of each patch reaches the field of its name, but for those that
-// say which object is meant, and the name and description of a template, which are no part of its content.
+// TestAPatchChangesEveryFieldItHas: each field of each patch reaches the field of its name, but for those
+// that say which object is meant, and the name and description of a template, which are no part of its
+// content.
 func TestAPatchChangesEveryFieldItHas(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	for _, c := range []struct {
