@@ -70,7 +70,8 @@ func TestACampaignLearnsWhatBecomesOfItsMessages(t *testing.T) {
 	if s := st.States; s.Sent != 2 || s.Cancelled != 2 || s.Failed != 1 || s.InDoubt != 1 {
 		t.Errorf("%+v", s)
 	}
-	if got := copies(relay.Server); got["doubt@example.net"] != 1 || got["new@example.net"] != 1 || len(got) != 2 {
+	got := copies(relay.Server)
+	if got["doubt@example.net"] != 1 || got["new@example.net"] != 1 || len(got) != 2 {
 		t.Errorf("emails: %v", got)
 	}
 	run, err := api.SettleCampaign.Do(t.Context(), client, api.CampaignSettle{All: true}, "c1")
