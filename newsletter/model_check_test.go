@@ -231,12 +231,13 @@ func (m judge) checkCounters() {
 		if diff := cmp.Diff(want, stats.States); diff != "" {
 			m.fail("the counters of run %d (-recipients +counters):\n%s", n+1, diff)
 		}
-		if stats.Opened != opened {
+		sure := !m.resend || !m.unsent(n+1) // else somebody who opened it may wait again, and is not listed
+		if stats.Opened != opened && sure {
 			m.fail("run %d: %d opened, counted %d", n+1, opened, stats.Opened)
 		}
 		for _, v := range stats.Variants {
 			want, opened := counted(all, v.Variant)
-			if diff := cmp.Diff(want, v.States); diff != "" || v.Opened != opened {
+			if diff := cmp.Diff(want, v.States); diff != "" || v.Opened != opened && sure {
 				m.fail("variant %s of run %d: %d opened, counted %d (-recipients +counters):\n%s", v.Variant, n+1,
 					opened, v.Opened, diff)
 			}
