@@ -25,8 +25,8 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// letter is a letter of a bundle, whose text shows a way to unsubscribe.
-func (b *bundle) letter(t testing.TB, sh Shared) *Letter {
+// simpleLetter is a letter of a bundle, whose text shows a way to unsubscribe.
+func simpleLetter(t testing.TB, b *bundle, sh Shared) *Letter {
 	t.Helper()
 	sh.ListID, sh.Text = "news", "Hello {{params.name}}\nLeave: {{rcpt.unsubscribeUrl}}\n"
 	if sh.Subject == "" {
@@ -39,11 +39,12 @@ func (b *bundle) letter(t testing.TB, sh Shared) *Letter {
 	return l
 }
 
-// to is a recipient of a campaign.
-func (b *bundle) to(address string) Addressee {
+// recipientOf is a recipient of a campaign.
+func recipientOf(b *bundle, address string) Addressee {
 	return Addressee{ID: newID(b.clock.Now(), 0), To: message.Address{Address: address}, ListID: "news",
 		Params: map[string]any{"name": "Ann"}, Date: b.clock.Now(),
-		Campaign: &CampaignMail{Events: EventsEnds, KeepLog: true, Campaign: event.Campaign{Campaign: "c1", Run: 1}}}
+		Campaign: &CampaignMail{Events: EventsEnds, KeepLog: true,
+			Campaign: event.Campaign{Campaign: "c1", Run: 1}}}
 }
 
 // marked are marks that let everything pass.
@@ -75,7 +76,7 @@ func (quickRelay) Room(string, api.Lane) int { return 1 }
 func BenchmarkDirect(bench *testing.B) {
 	b := setup(bench, Options{ServiceURL: func() string { return "https://mail.example.com" }})
 	b.store.Router, b.Tokens = quickRelay{}, testStamps(bench)
-	l, a, marks := b.letter(bench, Shared{}), b.to("ann@x.test"), marked()
+	l, a, marks := simpleLetter(bench, b, Shared{}), recipientOf(b, "ann@x.test"), marked()
 	bench.ReportAllocs()
 	for n := 0; bench.Loop(); n++ {
 		a.To.Address = fmt.Sprintf("p%d@x.test", n)
@@ -109,7 +110,7 @@ func TestMailOfACampaignCostsNoRoundTrip(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{ServiceURL: func() string { return "https://mail.example.com" }})
 	b.Tokens = testStamps(t)
-	l, trips := b.letter(t, Shared{Bound: true}), &roundTrips{}
+	l, trips := simpleLetter(t, b, Shared{Bound: true}), &roundTrips{}
 	b.store.Accounts = &altered{scriptedAccounts: b.people}
 	b.sender.replies["later@x.test"] = "451 later"
 	b.DB.Client().AddHook(trips)
@@ -117,7 +118,7 @@ func TestMailOfACampaignCostsNoRoundTrip(t *testing.T) {
 		if to == "full@x.test" {
 			b.sender.full = b.clock.Now().Add(time.Minute)
 		}
-		if got := l.Direct(t.Context(), b.to(to), "", marked()); trips.Load() > 0 {
+		if got := l.Direct(t.Context(), recipientOf(b, to), "", marked()); trips.Load() > 0 {
 			t.Errorf("%s: %d round trips, %+v", to, trips.Load(), got)
 		}
 	}
@@ -168,7 +169,7 @@ func (r rule) send(t *testing.T, way int) (came string, asked bool, told []error
 	a := &altered{scriptedAccounts: b.people}
 	b.store.Accounts = a
 	b.sender.got = func(smtpsend.Message) { asked = true }
-	l, to := b.letter(t, r.shared), b.to("ann@x.test")
+	l, to := simpleLetter(t, b, r.shared), recipientOf(b, "ann@x.test")
 	if r.nameless {
 		to.Params = nil
 	}
@@ -192,11 +193,11 @@ func (r rule) send(t *testing.T, way int) (came string, asked bool, told []error
 	if err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
 	}
-	return b.came(rows[0]), asked, a.told
+	return whatCame(b, rows[0]), asked, a.told
 }
 
-// came says what came of a message: its state, why, the attempts made, and how long it waits.
-func (b *bundle) came(r row) string {
+// whatCame says what came of a message: its state, why, the attempts made, and how long it waits.
+func whatCame(b *bundle, r row) string {
 	words := r.state
 	if why := r.status.fault(r.state); why != nil {
 		words += " " + why.Code
@@ -208,7 +209,7 @@ func (b *bundle) came(r row) string {
 	return words
 }
 
-// came1 is came for a mail without a record.
+// came1 is whatCame for a mail without a record.
 func came1(b *bundle, s Sending) string {
 	words := []string{"sent", "refused", "put off", "in doubt", "unsent"}[s.Fate]
 	for _, one := range []struct {
@@ -277,10 +278,12 @@ func rulesOfAccounts() []rule {
 			want: [3]string{"delayed 0 1m0s", "unsent 1m0s", "delayed 1 1m0s"}},
 		{name: "Redis is away", change: lost(fault.Unavailable, "RedisUnavailable"),
 			want: [3]string{"waiting 0", "unsent", "waiting 1"}},
-		{name: "the account lost the sender", shared: bound, change: is(func(s *accounts.Sender) { s.Addresses = nil }),
-			want: [3]string{"failed ENOSENDER 0", "unsent hold sender", "failed ENOSENDER 1"}},
-		{name: "the account lost the gateway", shared: named, change: is(func(s *accounts.Sender) { s.Gateways = nil }),
-			want: [3]string{"failed ENOSENDER 0", "unsent hold sender", "failed ENOSENDER 1"}},
+		{name: "the account lost the sender", shared: bound,
+			change: is(func(s *accounts.Sender) { s.Addresses = nil }),
+			want:   [3]string{"failed ENOSENDER 0", "unsent hold sender", "failed ENOSENDER 1"}},
+		{name: "the account lost the gateway", shared: named,
+			change: is(func(s *accounts.Sender) { s.Gateways = nil }),
+			want:   [3]string{"failed ENOSENDER 0", "unsent hold sender", "failed ENOSENDER 1"}},
 		{name: "an unbound caller may name anything", asks: true, shared: Shared{Gateway: "gw"},
 			change: is(func(s *accounts.Sender) { s.Addresses, s.Gateways = nil, nil }),
 			want:   [3]string{"sent 1", "sent", "sent 2"}},
@@ -311,8 +314,9 @@ func rulesOfRelays() []rule {
 		{name: "the relay is not reached", asks: true, change: refuses(smtpsend.Error{Phase: smtpsend.PhaseConnect,
 			Verdict: smtpsend.Soft, Scope: smtpsend.ScopeConnection, Err: errors.New("refused")}),
 			want: [3]string{"delayed ESOCKET 1 20s", "unsent 20s", "delayed ESOCKET 2 40s"}},
-		{name: "the relay blocks us", asks: true, change: refuses(smtpsend.Error{Phase: smtpsend.PhaseMail, Code: 554,
-			Line: "554 blocked", Verdict: smtpsend.Block, Scope: smtpsend.ScopeConnection}),
+		{name: "the relay blocks us", asks: true,
+			change: refuses(smtpsend.Error{Phase: smtpsend.PhaseMail, Code: 554, Line: "554 blocked",
+				Verdict: smtpsend.Block, Scope: smtpsend.ScopeConnection}),
 			want: [3]string{"failed EENVELOPE 1", "unsent 20s", "failed EENVELOPE 2"}},
 	}
 }
@@ -325,17 +329,19 @@ func rulesOfReplies() []rule {
 			a.change = func(s *accounts.Sender) { s.Retry = []time.Duration{time.Minute, time.Hour} }
 			answers("451 4.3.2 later")(b, a)
 		}, want: [3]string{"delayed EENVELOPE 1 1m0s", "put off 1m0s", "delayed EENVELOPE 2 1h0m0s"}},
-		{name: "the relay says when", asks: true, change: refuses(smtpsend.Error{Phase: smtpsend.PhaseRcpt, Code: 451,
-			Line: "451 in a minute", Verdict: smtpsend.Throttle, Scope: smtpsend.ScopeRecipient,
-			RetryAfter: time.Minute}),
+		{name: "the relay says when", asks: true,
+			change: refuses(smtpsend.Error{Phase: smtpsend.PhaseRcpt, Code: 451, Line: "451 in a minute",
+				Verdict: smtpsend.Throttle, Scope: smtpsend.ScopeRecipient,
+				RetryAfter: time.Minute}),
 			want: [3]string{"delayed EENVELOPE 1 1m0s", "put off 1m0s", "delayed EENVELOPE 2 1m0s"}},
 		{name: "the last attempt is put off", asks: true, shared: Shared{Attempts: 1},
 			change: answers("451 4.3.2 later"),
 			want:   [3]string{"failed EENVELOPE 1", "refused", "failed EENVELOPE 2"}},
 		{name: "the address does not exist", asks: true, change: answers("550 5.1.1 nobody"),
 			want: [3]string{"failed EENVELOPE 1", "refused hard", "failed EENVELOPE 2"}},
-		{name: "the mail is not wanted", asks: true, change: refuses(smtpsend.Error{Phase: smtpsend.PhaseRcpt, Code: 554,
-			Line: "554 no", Verdict: smtpsend.Policy, Scope: smtpsend.ScopeMessage}),
+		{name: "the mail is not wanted", asks: true,
+			change: refuses(smtpsend.Error{Phase: smtpsend.PhaseRcpt, Code: 554, Line: "554 no",
+				Verdict: smtpsend.Policy, Scope: smtpsend.ScopeMessage}),
 			want: [3]string{"failed EENVELOPE 1", "refused", "failed EENVELOPE 2"}},
 		{name: "the reply is lost", asks: true, o: Options{HoldInDoubt: true}, change: answers("dies"),
 			want: [3]string{"failed EMESSAGE 1", "in doubt", "failed EMESSAGE 2"}},
@@ -349,7 +355,7 @@ func TestEveryWayLearns(t *testing.T) {
 	for way := range 2 {
 		b := setupSifted(t, Options{ServiceURL: func() string { return "https://mail.example.com" }})
 		b.Tokens = testStamps(t)
-		l := b.letter(t, Shared{})
+		l := simpleLetter(t, b, Shared{})
 		b.sender.crowded = b.clock.Now().Add(time.Minute)
 		waits := b.submit(t, api.SubmitRequest{To: for1("bob@x.test"), Lane: api.Bulk})
 		b.deliver(t, waits)
@@ -359,7 +365,7 @@ func TestEveryWayLearns(t *testing.T) {
 		if way == 0 {
 			b.deliver(t, b.submit(t, api.SubmitRequest{To: for1("ann@x.test"), Lane: api.Bulk}))
 		} else {
-			l.Direct(t.Context(), b.to("ann@x.test"), "", marked())
+			l.Direct(t.Context(), recipientOf(b, "ann@x.test"), "", marked())
 		}
 		all, err := b.Suppressions.Find(t.Context(), "ann@x.test")
 		if err != nil || len(all) != 1 || all[0].Reason != suppression.HardBounce || all[0].MessageID == "" {
@@ -405,10 +411,10 @@ func TestCampaignsPublishWhatTheyAreAskedFor(t *testing.T) {
 		b := setup(t, Options{Archived: row.archived,
 			ServiceURL: func() string { return "https://mail.example.com" }})
 		b.Tokens = testStamps(t)
-		l := b.letter(t, Shared{})
+		l := simpleLetter(t, b, Shared{})
 		b.sender.replies["later@x.test"], b.sender.replies["never@x.test"] = "451 later", "550 never"
 		for _, to := range []string{"ann@x.test", "later@x.test", "never@x.test"} {
-			a := b.to(to)
+			a := recipientOf(b, to)
 			a.Campaign.Events = row.events
 			l.Direct(t.Context(), a, "", marked())
 		}

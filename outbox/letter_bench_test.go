@@ -33,8 +33,8 @@ func BenchmarkLetter(b *testing.B) {
 		{"html with clicks", "", newsletterHTML, "", true}, {"markdown", "", newsletterText, "markdown", false},
 	} {
 		b.Run(row.name, func(b *testing.B) {
-			letter := letterOf(b, Shared{Subject: "News for {{rcpt.name}}", Text: row.text, HTML: row.html, Format: row.format,
-				TrackClicks: &row.clicks, TrackOpens: &row.clicks})
+			letter := letterOf(b, Shared{Subject: "News for {{rcpt.name}}", Text: row.text, HTML: row.html,
+				Format: row.format, TrackClicks: &row.clicks, TrackOpens: &row.clicks})
 			people := make([]Addressee, 1000)
 			for i := range people {
 				people[i] = reader(uint64(i), fmt.Sprintf("Ann Reader %d", i))
@@ -67,7 +67,8 @@ func reader(number uint64, name string) Addressee {
 	for i := range 8 {
 		id[15-i] = byte(number >> (8 * i))
 	}
-	return Addressee{ID: id.String(), To: message.Address{Name: name, Address: fmt.Sprintf("r%d@x.test", number)},
-		ListID: "news", Date: storyBegin.Add(time.Duration(number) * time.Second),
+	return Addressee{ID: id.String(),
+		To: message.Address{Name: name, Address: fmt.Sprintf("r%d@x.test", number)}, ListID: "news",
+		Date:   storyBegin.Add(time.Duration(number) * time.Second),
 		Params: map[string]any{"number": fmt.Sprint("A-", 1000+number)}, Campaign: &CampaignMail{}}
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/postroom/postroom/internal/testkit"
 )
 
-// dialogServer is a server that plays one dialog, line by line, and notes where the client says something else.
+// dialogServer is a server that plays one dialog, line by line, and notes where the client says something
+// else.
 //
 //	<- 220 mx.example ESMTP     we say this line
 //	<~ 220 mx                   we say this without a line end
@@ -58,8 +59,8 @@ type tester interface {
 	Cleanup(f func())
 }
 
-// playDialog starts a server for the dialog and stops it when the test ends. The test fails if the client strayed
-// from the dialog or did not come to its end.
+// playDialog starts a server for the dialog and stops it when the test ends. The test fails if the client
+// strayed from the dialog or did not come to its end.
 func playDialog(t tester, dialog string) *dialogServer {
 	t.Helper()
 	p := &dialogServer{tb: t, live: make(chan net.Conn, 1)}

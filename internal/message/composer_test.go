@@ -13,16 +13,21 @@ import (
 // hard are values that a person may have, and that change more than their place in a message.
 var hard = []string{
 	"", "Ann", "Zoë", "日本語", strings.Repeat("very ", 30) + "long", strings.Repeat("x", 1200), ".", "..", ".dot",
-	"From me", "From ", "a=b", "=3D", "=", "a\r\nb", "a\nb", "a\rb", "\r", "\n", "\r\n.\r\n", "ends ", "ends\t", "\tx",
-	"\xff\xfe", "a\xc3", "\xa9", "\x00", "\x7f", "\u2028", "\ufeff", "<b>&amp;", "data:image/png;base64,iVBORw0KGgo=",
-	`<img src="data:image/png;base64,iVBORw0KGgo=">`, "--=_0_", strings.Repeat("é", 400), strings.Repeat("=", 200),
+	"From me", "From ", "a=b", "=3D", "=", "a\r\nb", "a\nb", "a\rb", "\r", "\n", "\r\n.\r\n", "ends ", "ends\t",
+	"\tx",
+	"\xff\xfe", "a\xc3", "\xa9", "\x00", "\x7f", "\u2028", "\ufeff", "<b>&amp;",
+	"data:image/png;base64,iVBORw0KGgo=",
+	`<img src="data:image/png;base64,iVBORw0KGgo=">`, "--=_0_", strings.Repeat("é", 400),
+	strings.Repeat("=", 200),
 	strings.Repeat("w ", 40), "=?utf-8?Q?x?=", "https://x.test/?a=1&b=2",
 }
 
 // frames are lines around values, which %s stands for.
 var frames = []string{
-	"Hello %s,\n", "%s\n", "%s", "It was a good month.\n", "\n", "x %s y\r\n", strings.Repeat("long ", 20) + "%s\n",
-	strings.Repeat("long ", 20) + "\n", ".\n", "From here\n", "a = b\n", "grün\n", "ends \n", "no end", "bare\rreturn\n",
+	"Hello %s,\n", "%s\n", "%s", "It was a good month.\n", "\n", "x %s y\r\n",
+	strings.Repeat("long ", 20) + "%s\n",
+	strings.Repeat("long ", 20) + "\n", ".\n", "From here\n", "a = b\n", "grün\n", "ends \n", "no end",
+	"bare\rreturn\n",
 	"<p>%s</p>\n", "<html><body>\n", "</body></html>", "broken \xc3\n", strings.Repeat("A line of text.\n", 100),
 	strings.Repeat("ä", 300) + "\n", "%s" + strings.Repeat("z", 70) + "%s\n",
 }

@@ -24,7 +24,9 @@ func TestNobodyWaitsLongForASilentRedis(t *testing.T) {
 	cache, turn := redisdb.NewCache[int](db, "version", nil), make(redisdb.Turn, 1)
 	turn <- struct{}{} // somebody else asks, and gets no answer
 	look := func(ctx context.Context) error {
-		_, _, err := cache.Get(ctx, "", time.Now(), func(context.Context) (int, bool, error) { return 0, true, nil })
+		_, _, err := cache.Get(ctx, "", time.Now(), func(context.Context) (int, bool, error) {
+			return 0, true, nil
+		})
 		return err
 	}
 	answered := redisdb.Hurried(t.Context())
@@ -41,9 +43,11 @@ func TestNobodyWaitsLongForASilentRedis(t *testing.T) {
 			_, err := db.Client().Pipelined(ctx, func(p redis.Pipeliner) error { return p.Get(ctx, "key").Err() })
 			return err
 		},
-		"shared round trip": func(ctx context.Context) error { return failed(script.Run(ctx, db.Shared(), nil, none)) },
-		"turn":              turn.Take,
-		"cache":             look,
+		"shared round trip": func(ctx context.Context) error {
+			return failed(script.Run(ctx, db.Shared(), nil, none))
+		},
+		"turn":  turn.Take,
+		"cache": look,
 	} {
 		all.Go(func() {
 			start, ctx := time.Now(), redisdb.Hurried(patient)

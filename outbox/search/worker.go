@@ -70,7 +70,7 @@ func (d *Documents) yielding(ctx context.Context, work func() error) error {
 	return d.inTurn(ctx, func() error {
 		began := time.Now()
 		err := work()
-		redisdb.Pause(ctx, time.Duration(d.restFor()*float64(time.Since(began))))
+		redisdb.Pause(ctx, time.Duration(restFor(d.Pace)*float64(time.Since(began))))
 		return err
 	})
 }
@@ -84,16 +84,12 @@ func (d *Documents) inTurn(ctx context.Context, work func() error) error {
 	return work()
 }
 
-// restFor returns the ratio of rest to working time.
-func (d *Documents) restFor() float64 {
-	if d.Pace == nil {
+// restFor returns the ratio of rest to working time at a pace.
+func restFor(pace func() float64) float64 {
+	if pace == nil || pace() < calm {
 		return 0
 	}
-	pace := d.Pace()
-	if pace < calm {
-		return 0
-	}
-	return min(pace*restPer, restMost)
+	return min(pace()*restPer, restMost)
 }
 
 // later returns the retry of a task. The delay grows with the consecutive failures.

@@ -19,8 +19,10 @@ var letters = flag.Int("letters", 100, "random letters to write, to ten people e
 
 // hardValues are what people are called, and what is known of them, in hard cases.
 var hardValues = []any{
-	"Ann Smith", "Ann", "", "Zoë O'Hara & <b>", "日本語の名前", strings.Repeat("long ", 30) + "name", strings.Repeat("x", 1200),
-	".dot", "From me", "=?utf-8?Q?x?=", "a=b", "two\r\nlines", "a\nb", "a\rb", "\xff\xfe", "\x00", "tab\tbed", " led", "ends ",
+	"Ann Smith", "Ann", "", "Zoë O'Hara & <b>", "日本語の名前", strings.Repeat("long ", 30) + "name",
+	strings.Repeat("x", 1200),
+	".dot", "From me", "=?utf-8?Q?x?=", "a=b", "two\r\nlines", "a\nb", "a\rb", "\xff\xfe", "\x00", "tab\tbed",
+	" led", "ends ",
 	"\u202egnp.exe", "\u2028", "{{name}}", `"quoted"`, "https://x.test/?a=1&b=2", "javascript:x", 7, true, nil,
 	[]any{"one", "Zoë", "three\n"}, []any{}, strings.Repeat("ä", 300), "data:image/png;base64,iVBORw0KGgo=",
 }
@@ -166,8 +168,8 @@ func FuzzCampaign(f *testing.F) {
 		f.Add(block, blocks[i], "Ann", "Bob", i%2 == 0)
 	}
 	f.Fuzz(func(t *testing.T, html, text, a, b string, clicks bool) {
-		r, err := New(Content{From: message.Address{Address: "shop@x.test"}, Source: Source{Subject: "News", HTML: html,
-			Text: text}})
+		r, err := New(Content{From: message.Address{Address: "shop@x.test"},
+			Source: Source{Subject: "News", HTML: html, Text: text}})
 		if err != nil {
 			return
 		}
