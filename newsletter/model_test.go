@@ -78,8 +78,7 @@ type model struct {
 	letters map[string]*letter // by the id of the message
 	replies map[string]string  // of the relay, by address
 	full    time.Time          // until then the relay takes no mail
-	tests   int                // test mails that were asked for
-	tested  int                // attempts at them
+	tested  int                // attempts at test mails
 
 	state   string // of the campaign, as it was seen last
 	runs    []*started
