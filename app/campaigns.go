@@ -24,8 +24,9 @@ func (a *App) buildCampaigns(context.Context) error {
 	}
 	var err error
 	a.campaigns, err = newsletter.New(newsletter.Parts{
-		DB: a.db, Audience: audience.Finder{Subscribers: a.audience}, Log: sendlog.New(a.db, 0), Outbox: a.outbox,
-		Limits: a.limits, Suppressions: a.suppressions, Relays: a.router.Relays, DNS: net.DefaultResolver,
+		DB: a.db, Audience: audience.Finder{Subscribers: a.audience},
+		Log: sendlog.New(a.db, 0, a.suppressions.VersionKey()), Outbox: a.outbox, Limits: a.limits,
+		Suppressions: a.suppressions, Relays: a.router.Relays, DNS: net.DefaultResolver,
 		Web: dialing.New(dialing.Options{AllowPrivate: a.cfg.Webhooks.AllowPrivate,
 			Setting: "webhooks.allowPrivate",
 			Logger:  a.log}).Client(dialing.HTTP{}),

@@ -209,12 +209,14 @@ func (s *sheet) ask(ctx context.Context, version string, people []audience.Perso
 
 // look returns the person as they are now, with the suppression that stops the mail, or nil. The person is
 // read again if that was long ago, and asked about again if somebody was suppressed since. nil: it is not the
-// person's turn any more.
-func (m *marks) look(ctx context.Context) (*audience.Person, *suppression.Entry, error) {
+// person's turn any more. version is that of the suppressions right now; empty: it is asked.
+func (m *marks) look(ctx context.Context, version string) (_ *audience.Person, _ *suppression.Entry,
+	err error) {
 	s := m.s
-	version, err := s.c.suppressionVersion(ctx)
-	if err != nil {
-		return nil, nil, err
+	if version == "" {
+		if version, err = s.c.suppressionVersion(ctx); err != nil {
+			return nil, nil, err
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,7 +262,10 @@ func (c *keeper) readVersion(ctx context.Context, key string, all []struct{}) ([
 	if err != nil {
 		return nil, redisdb.Failed(err, "read the version of the suppressions")
 	}
-	version, _ := found[0].(string)
+	version, ok := found[0].(string)
+	if !ok {
+		version = "0" // nobody was ever suppressed
+	}
 	return slices.Repeat([]string{version}, len(all)), nil
 }
 

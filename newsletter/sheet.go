@@ -135,11 +135,12 @@ func (s *sheet) sendAll(ctx, work context.Context, people []uint32) {
 	var all sync.WaitGroup
 	for range min(s.c.opts.Connections, len(people)) {
 		all.Go(func() {
+			version := ""
 			for i := int(next.Add(1)) - 1; i < len(people); i = int(next.Add(1)) - 1 {
 				if s.stopped.Load() || ctx.Err() != nil {
 					return
 				}
-				s.send(ctx, work, people[i])
+				version = s.send(ctx, work, people[i], version)
 			}
 		})
 	}
@@ -147,13 +148,14 @@ func (s *sheet) sendAll(ctx, work context.Context, people []uint32) {
 }
 
 // send mails one person, and records what came of it. Directly before each attempt the person is looked at
-// again. Whose turn it is not any more is left for the next walk.
-func (s *sheet) send(ctx, work context.Context, ordinal uint32) {
+// again. Whose turn it is not any more is left for the next walk. version is that of the suppressions right
+// now; empty: it is to be asked. It returns the one that came with the record.
+func (s *sheet) send(ctx, work context.Context, ordinal uint32, version string) string {
 	had := s.w.places.take()
 	_, offset := sendlog.ChunkOf(ordinal)
-	for tried := s.c.opts.Now(); ; {
+	for tried := s.c.opts.Now(); ; version = "" {
 		m := &marks{s: s, ordinal: ordinal, offset: offset}
-		p, barred, err := m.look(work)
+		p, barred, err := m.look(work, version)
 		if err != nil {
 			s.c.log.WarnContext(ctx, "people not read; the sheet is given back", "campaign", s.w.c.id, "error", err)
 			s.stopped.Store(true)
@@ -161,47 +163,47 @@ func (s *sheet) send(ctx, work context.Context, ordinal uint32) {
 		}
 		if err != nil || p == nil {
 			s.w.places.keep(reserved{had: had})
-			return
+			return ""
 		}
 		if move, stopped := s.w.stops(*p, barred); stopped {
-			s.settle(work, move)
 			s.w.places.keep(reserved{had: had})
-			return
+			_, version = s.settle(work, move)
+			return version
 		}
-		if !s.attempt(ctx, work, m, *p, &had, tried) {
-			return
+		if again, next := s.attempt(ctx, work, m, *p, &had, tried); !again {
+			return next
 		}
 	}
 }
 
 // attempt mails one person once, and reports whether to do so again: it waited for a connection or a
-// limit. had is the reservation of an earlier mail, and then that of this one.
+// limit. had is the reservation of an earlier mail, and then that of this one. version is that of send.
 func (s *sheet) attempt(ctx, work context.Context, m *marks, p audience.Person, had *limits.Reservation,
-	tried time.Time) bool {
+	tried time.Time) (again bool, version string) {
 	a, err := s.c.addressee(s.w, p)
 	if err != nil {
-		s.settle(work, sendlog.Move{Offset: m.offset, To: sendlog.Failed, Why: "not written: " + err.Error()})
 		s.w.places.keep(reserved{had: *had})
-		return false
+		_, version = s.settle(work, sendlog.Move{Offset: m.offset, To: sendlog.Failed,
+			Why: "not written: " + err.Error()})
+		return false, version
 	}
 	got := s.w.letterOf(p.Ordinal).Direct(work, a, *had, outbox.Marks{Mark: m.mark, Still: m.still})
 	*had = got.Reservation
 	if got.Fate != outbox.FateUnsent {
 		s.tried.Add(1)
-		s.judge(work, p, a, m.offset, got)
-		return false
+		return false, s.judge(work, p, a, m.offset, got)
 	}
 	if got.Marked { // nothing was delivered: the person is only taken again
 		s.settle(work, sendlog.Move{Offset: m.offset, To: sendlog.Taken})
 	}
 	if m.barred || !s.stopped.Load() && s.waits(ctx, m, got, tried) {
-		return true
+		return true, ""
 	}
 	now := s.c.opts.Now()
 	s.w.places.keep(reserved{at: got.Until, ask: earlier(got.Until, now.Add(time.Minute)), why: got.Response,
 		had: *had})
 	s.unsent(ctx, m, got)
-	return false
+	return false, ""
 }
 
 // waits waits until a mail may be tried again that needs a connection or a place in a limit, and reports
@@ -237,9 +239,9 @@ func (w *walk) letterOf(ordinal uint32) *outbox.Letter {
 	return w.letters[max(0, w.c.variantOf(w.key.Number, ordinal))]
 }
 
-// judge records what came of a mail that was tried.
+// judge records what came of a mail that was tried. It returns the version of send.
 func (s *sheet) judge(ctx context.Context, p audience.Person, a outbox.Addressee, offset int,
-	got outbox.Sending) {
+	got outbox.Sending) string {
 	s.w.goes(s.c.opts.Now())
 	move := sendlog.Move{Offset: offset, To: sendlog.Sent, Attempts: 1}
 	switch got.Fate {
@@ -259,11 +261,12 @@ func (s *sheet) judge(ctx context.Context, p audience.Person, a outbox.Addressee
 	case outbox.FatePutOff:
 		move.To, move.Why = sendlog.Deferred, cut(got.Response)
 	}
-	recorded := s.settle(ctx, move)
+	recorded, version := s.settle(ctx, move)
 	s.c.metrics.mails.WithLabelValues(stateNames[move.To]).Inc()
 	if move.To == sendlog.Deferred && recorded { // else another worker has the person, or the keeper adopts
 		s.c.adopt(ctx, s.w, s.Chunk, offset, a, got.Until)
 	}
+	return version
 }
 
 // adopt makes a message of the outbox of a deferred person. If that fails, the keeper does it.
@@ -315,11 +318,11 @@ func (s *sheet) works() {
 }
 
 // settle records results, and reports whether it changed all these states. While Redis is away it tries
-// again: a reply that was read must not be forgotten.
-func (s *sheet) settle(ctx context.Context, moves ...sendlog.Move) bool {
+// again: a reply that was read must not be forgotten. version is that of the suppressions at that time.
+func (s *sheet) settle(ctx context.Context, moves ...sendlog.Move) (all bool, version string) {
 	var changed []bool
 	s.persist(ctx, "record results", func() (err error) {
-		changed, err = s.c.Log.Record(ctx, s.Sheet, moves...)
+		changed, version, err = s.c.Log.Record(ctx, s.Sheet, moves...)
 		return err
 	})
 	s.mu.Lock()
@@ -329,7 +332,7 @@ func (s *sheet) settle(ctx context.Context, moves ...sendlog.Move) bool {
 			s.settled[m.Offset] = true
 		}
 	}
-	return len(changed) == len(moves) && !slices.Contains(changed, false)
+	return len(changed) == len(moves) && !slices.Contains(changed, false), version
 }
 
 // persistFor is how long a result waits for Redis.
@@ -376,10 +379,9 @@ type marks struct {
 // mark notes that the dot is about to be written.
 func (m *marks) mark(ctx context.Context) error {
 	s := m.s
-	key := s.c.Suppressions.VersionKey()
-	for again := key == ""; ; again = true {
+	for again := s.c.Suppressions.VersionKey() == ""; ; again = true {
 		if again {
-			p, barred, err := m.look(ctx)
+			p, barred, err := m.look(ctx, "")
 			if err != nil {
 				return err
 			}
@@ -388,7 +390,7 @@ func (m *marks) mark(ctx context.Context) error {
 				return errBarred
 			}
 		}
-		answer, until, err := s.c.Log.Mark(ctx, s.Sheet, m.offset, key, m.version)
+		answer, until, err := s.c.Log.Mark(ctx, s.Sheet, m.offset, m.version)
 		if err != nil {
 			return err
 		}

@@ -47,8 +47,9 @@ func setupCampaigns(t *testing.T, relay *testsmtp.Server) *world {
 		Templates: p.Templates, Tokens: p.signed}, outbox.Options{ServiceURL: public})
 	must(err)
 	p.Campaigns, err = newsletter.New(newsletter.Parts{DB: p.db,
-		Audience: audience.Finder{Subscribers: p.Audience}, Log: sendlog.New(p.db, 0),
-		Outbox: p.Outbox, Limits: bounds, Suppressions: p.Suppressions, Relays: router.Relays,
+		Audience: audience.Finder{Subscribers: p.Audience},
+		Log:      sendlog.New(p.db, 0, p.Suppressions.VersionKey()),
+		Outbox:   p.Outbox, Limits: bounds, Suppressions: p.Suppressions, Relays: router.Relays,
 		Resting: func(context.Context) (bool, error) { return false, nil }},
 		newsletter.Options{Postmen: 1, ServiceURL: public})
 	must(err)

@@ -139,8 +139,9 @@ func newParts(t testing.TB) *parts {
 	limiter, err := limits.New(p.db, limits.Options{})
 	must(err)
 	p.Campaigns, err = newsletter.New(newsletter.Parts{DB: p.db,
-		Audience: audience.Finder{Subscribers: p.Audience}, Log: sendlog.New(p.db, 0),
-		Outbox: p.Outbox, Limits: limiter, Suppressions: p.Suppressions,
+		Audience: audience.Finder{Subscribers: p.Audience},
+		Log:      sendlog.New(p.db, 0, p.Suppressions.VersionKey()),
+		Outbox:   p.Outbox, Limits: limiter, Suppressions: p.Suppressions,
 		Relays: func(_ context.Context, a accounts.Sender, _ string, _ api.Lane) ([]gateways.Relay, error) {
 			return a.Relays, nil
 		},

@@ -170,8 +170,9 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 	limiter, err := limits.New(db, limits.Options{})
 	w.must(err)
 	w.campaigns, err = newsletter.New(newsletter.Parts{DB: db,
-		Audience: audience.Finder{Subscribers: w.audience}, Log: sendlog.New(db, 0),
-		Outbox: w.outbox, Limits: limiter, Suppressions: w.barred,
+		Audience: audience.Finder{Subscribers: w.audience},
+		Log:      sendlog.New(db, 0, w.barred.VersionKey()),
+		Outbox:   w.outbox, Limits: limiter, Suppressions: w.barred,
 		Relays: func(_ context.Context, a accounts.Sender, _ string, _ api.Lane) ([]gateways.Relay, error) {
 			return a.Relays, nil
 		},

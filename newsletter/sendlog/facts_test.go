@@ -144,7 +144,7 @@ func TestChunksAreAddedUp(t *testing.T) {
 	for _, chunk := range []int{0, 17} { // both have the same gate's prefix or the next one
 		s, _, _, _, err := b.Claim(ctx, run5, chunk, Claim{To: 5, Offsets: []int{1, 2}, Most: 2})
 		do(t, err)
-		_, err = b.Record(ctx, s, Move{Offset: 1, To: Suppressed})
+		_, _, err = b.Record(ctx, s, Move{Offset: 1, To: Suppressed})
 		do(t, err)
 		do(t, b.Close(ctx, s, map[string]int{"d:sent:a": 2}))
 	}
@@ -201,7 +201,7 @@ func TestForgetLeavesNoKey(t *testing.T) {
 func TestARedisThatIsAwayIsUnavailable(t *testing.T) {
 	t.Parallel()
 	p := testredis.Server(t)
-	b, ctx := on(testredis.Connect(t, redisdb.Options{URL: p.URL()})), t.Context()
+	b, ctx := on(testredis.Connect(t, redisdb.Options{URL: p.URL()}), ""), t.Context()
 	do(t, b.Open(ctx, run5, 1))
 	s := b.sheet(t, 1)
 	p.Kill()
@@ -210,9 +210,9 @@ func TestARedisThatIsAwayIsUnavailable(t *testing.T) {
 		"open":       func() error { return b.Open(ctx, run5, 2) },
 		"shut":       func() error { return b.Shut(ctx, run5, 2) },
 		"claim":      func() error { _, _, _, _, err := b.Claim(ctx, run5, chunk3, Claim{}); return err },
-		"mark":       func() error { _, _, err := b.Mark(ctx, s, 1, "", ""); return err },
+		"mark":       func() error { _, _, err := b.Mark(ctx, s, 1, ""); return err },
 		"settle":     func() error { _, err := b.Settle(ctx, run5, chunk3, Move{To: Sent}); return err },
-		"record":     func() error { _, err := b.Record(ctx, s, Move{To: Sent}); return err },
+		"record":     func() error { _, _, err := b.Record(ctx, s, Move{To: Sent}); return err },
 		"close":      func() error { return b.Close(ctx, s, nil) },
 		"renew":      func() error { return b.Renew(ctx, []*Sheet{s}) },
 		"lapse":      func() error { _, _, err := b.Lapse(ctx, run5, chunk3, false); return err },
@@ -246,7 +246,7 @@ func TestGroupsAreCountedApart(t *testing.T) {
 		Groups: []Group{0, 1, 1, 15, 0, 1}, Most: 5})
 	do(t, err)
 	b.mark(t, s, 2, 3, 4)
-	_, err = b.Record(ctx, s, Move{Offset: 2, To: Sent}, Move{Offset: 3, To: Sent}, Move{Offset: 4, To: InDoubt},
+	_, _, err = b.Record(ctx, s, Move{Offset: 2, To: Sent}, Move{Offset: 3, To: Sent}, Move{Offset: 4, To: InDoubt},
 		Move{Offset: 7, To: Deferred})
 	do(t, err)
 	b.note(t, "1101", Note{Offset: 3, Bit: Opened, Total: "openedTotal"}, Note{Offset: 4, Bit: Opened},

@@ -3,12 +3,14 @@ package sendlog
 import (
 	"testing"
 	"time"
+
+	"github.com/postroom/postroom/internal/testredis"
 )
 
 // marked expects the answer to a mark.
 func (b *bench) marked(t testing.TB, want Marking, s *Sheet, offset int) {
 	t.Helper()
-	if m, _, err := b.Mark(t.Context(), s, offset, "", ""); err != nil || m != want {
+	if m, _, err := b.Mark(t.Context(), s, offset, ""); err != nil || m != want {
 		t.Errorf("mark of %d: %v, want %v; %v", offset, m, want, err)
 	}
 }
@@ -17,7 +19,7 @@ func TestMarkIsGoodForTheRestOfTheLease(t *testing.T) {
 	t.Parallel()
 	b := opened(t)
 	s := b.sheet(t, 4, 5)
-	m, until, err := b.Mark(t.Context(), s, 5, "", "")
+	m, until, err := b.Mark(t.Context(), s, 5, "")
 	rest := time.Until(until)
 	if err != nil || m != Go || rest > b.Lease() || rest < b.Lease()-10*time.Minute {
 		t.Errorf("%v for %v, %v", m, rest, err)
@@ -58,12 +60,13 @@ func TestNobodyIsMarkedOnceTheLeaseHasEnded(t *testing.T) {
 
 func TestMarkAsksForTheSuppressionsAgain(t *testing.T) {
 	t.Parallel()
-	b, ctx := opened(t), t.Context()
 	const key = "postroom:{0}:version"
+	b, ctx := on(testredis.New(t), key), t.Context()
+	do(t, b.Open(ctx, run5, 1))
 	s := b.sheet(t, 1)
 	expect := func(version string, want Marking) {
 		t.Helper()
-		if m, _, err := b.Mark(ctx, s, 1, key, version); err != nil || m != want {
+		if m, _, err := b.Mark(ctx, s, 1, version); err != nil || m != want {
 			t.Errorf("version %q: %v, want %v; %v", version, m, want, err)
 		}
 	}
@@ -74,7 +77,7 @@ func TestMarkAsksForTheSuppressionsAgain(t *testing.T) {
 	expect("7", Go)
 	do(t, b.db.Client().Del(ctx, key).Err())
 	expect("7", Changed)
-	expect("", Go) // nobody was ever suppressed
+	expect("0", Go) // nobody was ever suppressed
 }
 
 // TestWhoHasAResultIsNotMarked: not even by the sheet that has the person.

@@ -108,7 +108,10 @@ func (a *actor) ask(w *walk) error {
 		if err != nil {
 			return "", err
 		}
-		version, _ := all[0].(string)
+		version, ok := all[0].(string)
+		if !ok {
+			version = "0"
+		}
 		return version, nil
 	})
 	if err != nil {
@@ -158,7 +161,8 @@ func (a *actor) record(s *Sheet, moves ...Move) []bool {
 		if a.flaw == settlesLost {
 			return a.Settle(a.ctx, s.Run, s.Chunk, moves...)
 		}
-		return a.Record(a.ctx, s, moves...)
+		done, _, err := a.Record(a.ctx, s, moves...)
+		return done, err
 	})
 }
 
@@ -219,13 +223,10 @@ func (a *actor) marks(w *walk, o int) (mark, bool) {
 			a.record(w.sheet, Move{Offset: o, To: Suppressed})
 			return mark{}, false
 		}
-		s, key, version := w.sheet, a.versionKey(), w.version
-		if a.flaw == unversioned {
-			key = ""
-		}
+		s, version := w.sheet, w.version
 		m, err := call(a, func() (m mark, err error) {
 			m.began, m.epoch = a.tick, a.epoch[s.number]
-			m.Marking, err = a.tryMark(s, o, key, version)
+			m.Marking, err = a.tryMark(s, o, version)
 			a.risky[doubtful{s.number, o}] = true
 			return m, err
 		})

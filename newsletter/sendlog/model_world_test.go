@@ -75,9 +75,14 @@ type mail struct{ ended bool }
 func newWorld(t *testing.T, db *redisdb.DB, seed uint64, resend bool, f flaw) *world {
 	t.Helper()
 	do(t, db.Client().FlushDB(t.Context()).Err())
-	w := &world{bench: on(db), ctx: t.Context(), chance: rand.New(rand.NewPCG(seed, 0)), flaw: f,
+	w := &world{ctx: t.Context(), chance: rand.New(rand.NewPCG(seed, 0)), flaw: f,
 		resend: resend, run: Run{Campaign: 7, Number: 2}, epoch: map[string]int{}, risky: map[doubtful]bool{},
 		outbox: map[int]*mail{}}
+	version := w.versionKey()
+	if f == unversioned {
+		version = ""
+	}
+	w.bench = on(db, version)
 	w.chunk, w.people = w.chance.IntN(3), 3+w.chance.IntN(8)
 	w.groups = []int{0, 2, 16}[w.chance.IntN(3)]
 	w.persons = make([]person, w.people)
@@ -210,31 +215,32 @@ func (w *world) recount() {
 }
 
 // looseMarks are mark without one of its conditions.
-var looseMarks = map[flaw]*redisdb.Script[markArgs, []marked]{
-	gateOnce: looseMark("gate ~= ARGV[i + 2]", "false"),
-	unfenced: looseMark("ARGV[i]) or 0", "ARGV[i]) or '1e15'"),
+var looseMarks = map[flaw]*redisdb.Script[writeArgs, written]{
+	gateOnce: looseMark("gate ~= before", "false"),
+	unfenced: looseMark("(ends or 0)", "(ends or '1e15')"),
 }
 
 // looseMark returns mark with a part replaced.
-func looseMark(part, by string) *redisdb.Script[markArgs, []marked] {
-	source := redisdb.Source(lua, "lua/mark.lua")
+func looseMark(part, by string) *redisdb.Script[writeArgs, written] {
+	source := redisdb.Source(lua, "lua/write.lua")
 	if strings.Count(source, part) != 1 {
-		panic("mark.lua has no " + part)
+		panic("write.lua has no " + part)
 	}
-	return redisdb.NewScript[markArgs, []marked]("sendlog/mark", strings.ReplaceAll(source, part, by), prelude)
+	return redisdb.NewScript[writeArgs, written]("sendlog/write", strings.ReplaceAll(source, part, by), prelude)
 }
 
 // tryMark is Mark, or a loose one.
-func (w *world) tryMark(s *Sheet, o int, key, version string) (Marking, error) {
+func (w *world) tryMark(s *Sheet, o int, version string) (Marking, error) {
 	loose := looseMarks[w.flaw]
 	if loose == nil {
-		m, _, err := w.Mark(w.ctx, s, o, key, version)
+		m, _, err := w.Mark(w.ctx, s, o, version)
 		return m, err
 	}
-	rows, err := loose.RunReplicated(w.ctx, w.db, []string{logKey(s.Run, s.Chunk),
-		gateKey(s.Run, s.Chunk%shards), key}, markArgs{Marks: []string{s.number, strconv.Itoa(o), s.gate, version}})
+	answer, err := loose.RunReplicated(w.ctx, w.db, []string{logKey(s.Run, s.Chunk),
+		gateKey(s.Run, s.Chunk%shards), w.versionKey()}, writeArgs{Groups: 1,
+		People: []string{s.number, "2", s.gate, version, "", "", "1", strconv.Itoa(o)}})
 	if err != nil {
 		return Lost, err
 	}
-	return Marking(rows[0].Word), nil
+	return Marking(answer.Words[0]), nil
 }

@@ -19,8 +19,7 @@ var prelude = redisdb.Source(lua, "lua/prelude.lua")
 
 var (
 	claimScript   = script[claimArgs, claimed]("claim")
-	markScript    = script[markArgs, []marked]("mark")
-	settleScript  = script[settleArgs, changes]("settle")
+	writeScript   = script[writeArgs, written]("write")
 	closeScript   = script[closeArgs, ended]("close")
 	lapseScript   = script[lapseArgs, lapsed]("lapse")
 	renewScript   = script[renewArgs, word]("renew")
@@ -53,25 +52,13 @@ type claimed struct {
 	Taken string
 }
 
-type markArgs struct{ Marks []string }
-
-type marked struct {
-	Word      string
-	Remaining int64 // milliseconds
+type writeArgs struct {
+	Keep   int
+	Groups int
+	People []string
 }
 
-// marking is a mark, and until when it counts.
-type marking struct {
-	word  Marking
-	until time.Time
-}
-
-type settleArgs struct {
-	Keep  int
-	Moves []string
-}
-
-type changes struct{ Word, Changed string }
+type written struct{ Word, Words, Leases, Version string }
 
 type closeArgs struct {
 	Sheet   string
@@ -120,11 +107,10 @@ type word struct{ Word string }
 
 // Log is the send log of all runs. It is safe for concurrent use.
 type Log struct {
-	db    *redisdb.DB
-	lease time.Duration
-
-	marks   *redisdb.Group[markKey, []string, marking]
-	results *redisdb.Group[place, Move, bool]
+	db      *redisdb.DB
+	lease   time.Duration
+	version string // key of the version of the suppressions
+	writes  *redisdb.Group[place, change, result]
 }
 
 // place is a chunk of a run.
@@ -133,18 +119,27 @@ type place struct {
 	chunk int
 }
 
-type markKey struct {
-	place
-	version string // key of the version of the suppressions
+// change is what is to be written of a person, as the script takes it.
+type change struct {
+	head   [6]string
+	offset int
 }
 
-// New returns the log. lease is how long a sheet stays without being renewed; 0: 20 s.
-func New(db *redisdb.DB, lease time.Duration) *Log {
+// result is what became of a change.
+type result struct {
+	word    Marking
+	until   time.Time // of a mark: until when it counts
+	version string    // of the suppressions
+}
+
+// New returns the log. lease is how long a sheet stays without being renewed; 0: 20 s. version is the key of
+// the version of the suppressions; empty: there is none, and marks do not look at it.
+func New(db *redisdb.DB, lease time.Duration, version string) *Log {
 	if lease <= 0 {
 		lease = 20 * time.Second
 	}
-	l := &Log{db: db, lease: lease}
-	l.marks, l.results = redisdb.NewGroup(l.mark), redisdb.NewGroup(l.record)
+	l := &Log{db: db, lease: lease, version: version}
+	l.writes = redisdb.NewGroup(l.write)
 	return l
 }
 
@@ -228,45 +223,26 @@ func numbers(text string) []int {
 }
 
 // Marking is the answer to a mark.
-type Marking string
+type Marking byte
 
 // The answers.
 const (
-	Go      Marking = "GO"      // write the dot
-	Shut    Marking = "CLOSED"  // the gate was shut since the sheet was taken
-	Lost    Marking = "LOST"    // the sheet is another's
-	Changed Marking = "CHANGED" // somebody was suppressed since: ask again, and mark again
+	Go      Marking = 'G' // write the dot
+	Shut    Marking = 'C' // the gate was shut since the sheet was taken
+	Lost    Marking = 'L' // the sheet is another's
+	Changed Marking = 'V' // somebody was suppressed since: ask again, and mark again
 )
 
 // Mark notes that the final dot to the person at an offset is about to be written. version is that of the
-// suppressions when they were asked, and versionKey its key; empty: they were asked right now. until is when
-// the lease of the sheet ends, by the machine's clock. Marks that wait together are set together.
-func (l *Log) Mark(ctx context.Context, s *Sheet, offset int, versionKey, version string) (m Marking,
-	until time.Time, err error) {
-	answer, err := l.marks.Do(ctx, markKey{place{s.Run, s.Chunk}, versionKey},
-		[]string{s.number, strconv.Itoa(offset), s.gate, version})
+// suppressions when they were asked. until is when the lease of the sheet ends, by the machine's clock. Marks
+// and results that wait together are written together.
+func (l *Log) Mark(ctx context.Context, s *Sheet, offset int, version string) (m Marking, until time.Time,
+	err error) {
+	got, err := l.writes.Do(ctx, place{s.Run, s.Chunk}, change{[6]string{s.number, "2", s.gate, version}, offset})
 	if err != nil {
 		return Lost, time.Now(), err
 	}
-	return answer.word, answer.until, nil
-}
-
-// mark sets marks.
-func (l *Log) mark(ctx context.Context, k markKey, all [][]string) ([]marking, error) {
-	keys := []string{logKey(k.run, k.chunk), gateKey(k.run, k.chunk%shards)}
-	if k.version != "" {
-		keys = append(keys, k.version)
-	}
-	now := time.Now()
-	rows, err := markScript.RunReplicated(ctx, l.db, keys, markArgs{Marks: slices.Concat(all...)})
-	if err != nil {
-		return nil, redisdb.Failed(err, "mark %d people of run %s", len(all), k.run)
-	}
-	answers := make([]marking, len(rows))
-	for i, row := range rows {
-		answers[i] = marking{Marking(row.Word), now.Add(time.Duration(row.Remaining) * time.Millisecond)}
-	}
-	return answers, nil
+	return got.word, got.until, nil
 }
 
 // Move is a change of a person's state.
@@ -291,44 +267,84 @@ const mostReplies = 6400
 // Settle changes the states of people of a chunk, each if its state may be followed by the new one. It
 // returns which were changed. To repeat it does no harm. Workers of sheets use Record.
 func (l *Log) Settle(ctx context.Context, r Run, chunk int, moves ...Move) ([]bool, error) {
-	return l.record(ctx, place{r, chunk}, moves)
+	done, _, err := l.record(ctx, place{r, chunk}, moves)
+	return done, err
 }
 
 // Record is Settle for the worker of a sheet. If the sheet has ended, its people may be another's, and only
-// Sent changes their states. So who was put off is deferred only if Record says so. Single results that wait
-// together are recorded together.
-func (l *Log) Record(ctx context.Context, s *Sheet, moves ...Move) ([]bool, error) {
-	at := place{s.Run, s.Chunk}
+// Sent changes their states. So who was put off is deferred only if Record says so. version is that of the
+// suppressions at that time.
+func (l *Log) Record(ctx context.Context, s *Sheet, moves ...Move) (done []bool, version string, err error) {
 	for i := range moves {
-		moves[i].sheet = s.number
+		if moves[i].To != Sent {
+			moves[i].sheet = s.number
+		}
 	}
-	if len(moves) != 1 {
-		return l.record(ctx, at, moves)
-	}
-	done, err := l.results.Do(ctx, at, moves[0])
-	return []bool{done}, err
+	return l.record(ctx, place{s.Run, s.Chunk}, moves)
 }
 
-// record changes states.
-func (l *Log) record(ctx context.Context, at place, moves []Move) ([]bool, error) {
-	if len(moves) == 0 {
-		return nil, nil
+// record changes states. A single one waits for others.
+func (l *Log) record(ctx context.Context, at place, moves []Move) (done []bool, version string, err error) {
+	changes := make([]change, len(moves))
+	for i, m := range moves {
+		changes[i] = change{[6]string{m.sheet, strconv.Itoa(int(m.To)), cmp.Or(m.from, letters(before[m.To])), m.Why,
+			strconv.Itoa(m.Attempts), strconv.FormatInt(cmp.Or(m.At, time.Now()).Unix(), 10)}, m.Offset}
 	}
-	args := settleArgs{Keep: mostReplies, Moves: make([]string, 0, 7*len(moves))}
-	for _, m := range moves {
-		args.Moves = append(args.Moves, m.sheet, strconv.Itoa(m.Offset), strconv.Itoa(int(m.To)),
-			cmp.Or(m.from, letters(before[m.To])), m.Why, strconv.Itoa(m.Attempts),
-			strconv.FormatInt(cmp.Or(m.At, time.Now()).UnixMilli(), 10))
+	var got []result
+	switch len(changes) {
+	case 0:
+		return nil, "", nil
+	case 1:
+		one, failed := l.writes.Do(ctx, at, changes[0])
+		got, err = []result{one}, failed
+	default:
+		got, err = l.write(ctx, at, changes)
 	}
-	answer, err := settleScript.RunReplicated(ctx, l.db, []string{logKey(at.run, at.chunk)}, args)
 	if err != nil {
-		return nil, redisdb.Failed(err, "settle people of run %s", at.run)
+		return nil, "", err
 	}
-	done := make([]bool, len(moves))
-	for i := range done {
-		done[i] = i < len(answer.Changed) && answer.Changed[i] == '1'
+	for _, one := range got {
+		done = append(done, one.word == Go)
 	}
-	return done, nil
+	return done, got[0].version, nil
+}
+
+// write makes changes of people. Those of a sheet, and those of none, are made in their order. Neighbours of
+// one kind go as a group.
+func (l *Log) write(ctx context.Context, at place, all []change) ([]result, error) {
+	order := make([]int, len(all))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(all[i].head[0], all[j].head[0]) })
+	args, offsets, lengths := writeArgs{Keep: mostReplies}, make([]string, len(all)), []int(nil)
+	for n, i := range order {
+		if head := all[i].head; n == 0 || head != all[order[n-1]].head {
+			args.People, lengths = append(append(args.People, head[:]...), ""), append(lengths, 0)
+		}
+		last := len(lengths) - 1
+		lengths[last]++
+		args.People[7*last+6], offsets[n] = strconv.Itoa(lengths[last]), strconv.Itoa(all[i].offset)
+	}
+	args.Groups, args.People = len(lengths), append(args.People, offsets...)
+	keys := []string{logKey(at.run, at.chunk), gateKey(at.run, at.chunk%shards)}
+	if l.version != "" {
+		keys = append(keys, l.version)
+	}
+	now := time.Now()
+	answer, err := writeScript.RunReplicated(ctx, l.db, keys, args)
+	if err != nil {
+		return nil, redisdb.Failed(err, "mark or settle %d people of run %s", len(all), at.run)
+	}
+	results, n := make([]result, len(all)), 0
+	for group, lease := range numbers(answer.Leases) {
+		for range lengths[group] {
+			results[order[n]] = result{Marking(answer.Words[n]), now.Add(time.Duration(lease) * time.Millisecond),
+				answer.Version}
+			n++
+		}
+	}
+	return results, nil
 }
 
 // Close ends a sheet: people without a result wait again. tallies are added to the counters of the chunk, if

@@ -215,15 +215,15 @@ func TestAWorkerWithoutItsSheetOnlySaysWhoWasSent(t *testing.T) {
 	next := b.sheet(t, 3)
 	b.mark(t, next, 3)
 	for _, to := range []State{Deferred, Bounced, Failed, Suppressed, Unsubscribed, Taken, InDoubt} {
-		changed, err := b.Record(ctx, s, Move{Offset: 2, To: to}, Move{Offset: 3, To: to})
+		changed, _, err := b.Record(ctx, s, Move{Offset: 2, To: to}, Move{Offset: 3, To: to})
 		if err != nil || bools(changed) != "00" {
 			t.Errorf("to %d: changed %v, %v", to, changed, err)
 		}
 	}
-	if changed, err := b.Record(ctx, s, Move{Offset: 1, To: Sent}); err != nil || bools(changed) != "1" {
+	if changed, _, err := b.Record(ctx, s, Move{Offset: 1, To: Sent}); err != nil || bools(changed) != "1" {
 		t.Errorf("changed %v, %v", changed, err)
 	}
-	if changed, err := b.Record(ctx, next, Move{Offset: 3, To: Taken}); err != nil || bools(changed) != "1" {
+	if changed, _, err := b.Record(ctx, next, Move{Offset: 3, To: Taken}); err != nil || bools(changed) != "1" {
 		t.Errorf("changed %v, %v", changed, err)
 	}
 	b.states(t, map[int]State{1: Sent, 2: InDoubt, 3: Taken})

@@ -26,9 +26,12 @@ type bench struct {
 	db *redisdb.DB
 }
 
-func setup(t testing.TB) *bench { return on(testredis.New(t)) }
+func setup(t testing.TB) *bench { return on(testredis.New(t), "") }
 
-func on(db *redisdb.DB) *bench { return &bench{Log: New(db, time.Hour), db: db} }
+// on is a send log with the key of the version of the suppressions.
+func on(db *redisdb.DB, version string) *bench {
+	return &bench{Log: New(db, time.Hour, version), db: db}
+}
 
 // opened is setup with the gate open.
 func opened(t testing.TB) *bench {
@@ -63,7 +66,7 @@ func (b *bench) sheet(t testing.TB, offsets ...int) *Sheet {
 func (b *bench) mark(t testing.TB, s *Sheet, offsets ...int) {
 	t.Helper()
 	for _, o := range offsets {
-		if m, _, err := b.Mark(t.Context(), s, o, "", ""); err != nil || m != Go {
+		if m, _, err := b.Mark(t.Context(), s, o, ""); err != nil || m != Go {
 			t.Fatalf("%d was not marked: %v, %v", o, m, err)
 		}
 	}

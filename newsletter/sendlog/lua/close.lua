@@ -9,6 +9,6 @@ local held = redis.call('ZSCORE', KEYS[1] .. ':sheets', sheet)
 if held then
   for i = tallies, #ARGV, 2 do redis.call('HINCRBY', KEYS[1] .. ':counts', ARGV[i], ARGV[i + 1]) end
 end
-local back = put_back(KEYS[1], sheet, '10')
+local back = put_back(KEYS[1], sheet, 10)
 write_people(KEYS[1])
 return OK

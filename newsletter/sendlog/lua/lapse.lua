@@ -9,7 +9,7 @@ local now = redis.call('TIME')
 now = string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000))
 local back, doubts = 0, 0
 for _, sheet in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1] .. ':sheets', '-inf', now, 'LIMIT', 0, 10)) do
-  local b, d = put_back(KEYS[1], sheet, doubt)
+  local b, d = put_back(KEYS[1], sheet, tonumber(doubt))
   back, doubts = back + b, doubts + d
 end
 write_people(KEYS[1])

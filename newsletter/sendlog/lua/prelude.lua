@@ -1,37 +1,34 @@
 -- Scripts gather what they change of people: write_people writes it with one command for each key.
 local state_of, group_of, grouped, added, touched = {}, {}, nil, {}, {}
 
--- fields returns a BITFIELD that reads 4 bits of each person.
-local function fields(key, offsets)
-  local get = {'BITFIELD', key}
+-- read_fields reads 4 bits of each person.
+local function read_fields(key, offsets)
+  local get, n = {'BITFIELD', key}, 2
   for _, offset in ipairs(offsets) do
-    for _, word in ipairs({'GET', 'u4', '#' .. offset}) do get[#get + 1] = word end
+    get[n + 1], get[n + 2], get[n + 3] = 'GET', 'u4', '#' .. offset
+    n = n + 3
   end
-  return get
+  return redis.call(unpack(get))
 end
 
 -- read_groups reads the groups of people, if they have any.
 local function read_groups(log, offsets)
   if grouped == nil then grouped = redis.call('EXISTS', log .. ':groups') == 1 end
   if not grouped or #offsets == 0 then return end
-  for i, group in ipairs(redis.call(unpack(fields(log .. ':groups', offsets)))) do group_of[tonumber(offsets[i])] = group end
+  for i, group in ipairs(read_fields(log .. ':groups', offsets)) do group_of[offsets[i]] = group end
 end
 
--- read_people reads the states and groups of people.
-local function read_people(log, offsets)
+-- read_states reads the states of people who were not read before.
+local function read_states(log, offsets)
   if #offsets == 0 then return end
-  for i, state in ipairs(redis.call(unpack(fields(log, offsets)))) do
-    local person = tonumber(offsets[i])
-    state_of[person] = state_of[person] or state
-  end
-  read_groups(log, offsets)
+  for i, state in ipairs(read_fields(log, offsets)) do state_of[offsets[i]] = state_of[offsets[i]] or state end
 end
 
 -- add adds to a counter, and to that of the group of a person who was read.
 local function add(offset, field, n)
   added[field] = (added[field] or 0) + n
   if not grouped then return end
-  field = 'g' .. group_of[tonumber(offset)] .. ':' .. field
+  field = 'g' .. group_of[offset] .. ':' .. field
   added[field] = (added[field] or 0) + n
 end
 
@@ -39,11 +36,9 @@ end
 -- each state. It returns whether it did. People who are taken or at the dot are counted together, as those that were
 -- taken and have no other state.
 local function change(log, offset, new, allowed)
-  local person = tonumber(offset)
-  local old = state_of[person]
+  local old = state_of[offset]
   if not string.find(allowed, string.char(97 + old), 1, true) then return false end
-  new = tonumber(new)
-  state_of[person], touched[person] = new, true
+  state_of[offset], touched[offset] = new, true
   if old > 2 then add(offset, old, -1) elseif old == 0 then add(offset, 'taken', 1) end
   if new > 2 then add(offset, new, 1) elseif new == 0 then add(offset, 'taken', -1) end
   if new ~= 4 and old == 4 then redis.call('SREM', log .. ':owed', offset)
@@ -54,10 +49,10 @@ end
 -- note_attempt notes the number of attempts for a person (-1: one more than before) in 8 bits, and the time of the last
 -- one in 32 bits of seconds. -2: further numbers are of a replay, and count from 1 again.
 local made_by, tries, replayed = {}, {}, nil
-local function note_attempt(log, offset, ms, attempts)
-  local person, made = tonumber(offset), nil
+local function note_attempt(log, offset, seconds, attempts)
+  local made = nil
   if attempts < 0 then
-    made = made_by[person] or redis.call('BITFIELD', log .. ':tried', 'GET', 'u40', '#' .. offset)[1] % 256
+    made = made_by[offset] or redis.call('BITFIELD', log .. ':tried', 'GET', 'u40', '#' .. offset)[1] % 256
   end
   if replayed == nil then replayed = redis.call('EXISTS', log .. ':earlier') == 1 end
   if attempts == -2 then
@@ -65,23 +60,28 @@ local function note_attempt(log, offset, ms, attempts)
     return redis.call('HSET', log .. ':earlier', offset, made)
   end
   attempts = made and made + 1 or attempts + (replayed and redis.call('HGET', log .. ':earlier', offset) or 0)
-  made_by[person] = math.min(attempts, 255)
-  tries[person] = string.format('%.0f', math.floor(ms / 1000) * 256 + made_by[person])
+  made_by[offset] = math.min(attempts, 255)
+  tries[offset] = seconds * 256 + made_by[offset]
 end
 
 -- write_people writes what was gathered.
 local function write_people(log)
-  local states, tried = {'BITFIELD', log}, {'BITFIELD', log .. ':tried'}
-  for person in pairs(touched) do
-    for _, word in ipairs({'SET', 'u4', '#' .. person, state_of[person]}) do states[#states + 1] = word end
+  local set, n = {'BITFIELD', log}, 2
+  for offset in pairs(touched) do
+    set[n + 1], set[n + 2], set[n + 3], set[n + 4] = 'SET', 'u4', '#' .. offset, state_of[offset]
+    n = n + 4
   end
-  for person, try in pairs(tries) do
-    for _, word in ipairs({'SET', 'u40', '#' .. person, try}) do tried[#tried + 1] = word end
+  if n > 2 then redis.call(unpack(set)) end
+  local number, text = nil, nil -- most are the same
+  set, n = {'BITFIELD', log .. ':tried'}, 2
+  for offset, try in pairs(tries) do
+    if try ~= number then number, text = try, string.format('%.0f', try) end
+    set[n + 1], set[n + 2], set[n + 3], set[n + 4] = 'SET', 'u40', '#' .. offset, text
+    n = n + 4
   end
-  if #states > 2 then redis.call(unpack(states)) end
-  if #tried > 2 then redis.call(unpack(tried)) end
-  for field, n in pairs(added) do
-    if n ~= 0 then redis.call('HINCRBY', log .. ':counts', field, n) end
+  if n > 2 then redis.call(unpack(set)) end
+  for field, sum in pairs(added) do
+    if sum ~= 0 then redis.call('HINCRBY', log .. ':counts', field, sum) end
   end
 end
 
@@ -107,15 +107,16 @@ local function put_back(log, sheet, doubt)
   for offset in string.gmatch(redis.call('GET', log .. ':sheet:' .. sheet) or '', '%d+') do people[#people + 1] = offset end
   redis.call('ZREM', log .. ':sheets', sheet)
   redis.call('DEL', log .. ':sheet:' .. sheet)
-  read_people(log, people)
+  read_states(log, people)
+  read_groups(log, people)
   for _, offset in ipairs(people) do
-    local state = state_of[tonumber(offset)]
-    if state == 1 or (state == 2 and doubt == '0') then
+    local state = state_of[offset]
+    if state == 1 or (state == 2 and doubt == 0) then
       change(log, offset, 0, 'bc')
       first, back = first or offset, back + 1
     elseif state == 2 then
       change(log, offset, doubt, 'c')
-      note_attempt(log, offset, redis.call('TIME')[1] * 1000, -1)
+      note_attempt(log, offset, redis.call('TIME')[1], -1)
       doubts = doubts + 1
     end
   end
