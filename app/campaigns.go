@@ -12,7 +12,8 @@ import (
 	"github.com/postroom/postroom/newsletter/sendlog"
 )
 
-// mailsAtOnce is how many mails of a sheet are under way at once.
+// mailsAtOnce is how many mails of a sheet are under way at once; as many more are written and wait in line
+// for a connection, so that their envelopes leave with the content of the ones before.
 const mailsAtOnce = 10
 
 // buildCampaigns builds the campaigns. Processes that deliver send them: as many mails at once as they have
@@ -35,7 +36,8 @@ func (a *App) buildCampaigns(context.Context) error {
 			return len(paused) > 0, err
 		},
 	}, newsletter.Options{
-		Postmen: postmen, Connections: min(mailsAtOnce, a.cfg.Workers.Bulk), InFlight: c.InFlight, Expire: c.Expire,
+		Postmen: postmen, Connections: 2 * min(mailsAtOnce, a.cfg.Workers.Bulk), InFlight: c.InFlight,
+		Expire:        c.Expire,
 		ResendInDoubt: c.InDoubt == "resend", HoldAfter: c.HoldAfter, HoldBounces: c.HoldBounces,
 		HoldComplaints: c.HoldComplaints, HoldFaults: c.HoldFaults, Archived: archives(a.cfg),
 		ServiceURL: func() string { return a.settings.Current().ServiceURL }, Logger: a.log, Registry: a.metrics,

@@ -27,8 +27,8 @@ const (
 	countLease = 30 * time.Second
 )
 
-// keep looks at the live campaigns once a second, until ctx ends. Every process does: what one does, the
-// others find done.
+// keep looks at the live campaigns once a second, and when this process changed one's state, until ctx ends.
+// Every process does: what one does, the others find done.
 func (c *keeper) keep(ctx context.Context) {
 	defer c.counts.Wait()
 	if err := c.revive(ctx); err != nil && ctx.Err() == nil {
@@ -38,7 +38,12 @@ func (c *keeper) keep(ctx context.Context) {
 		if err := c.look(ctx); err != nil && ctx.Err() == nil {
 			c.log.WarnContext(ctx, "campaigns not looked at; tried again soon", "error", err)
 		}
-		if !redisdb.Pause(ctx, keepEvery) {
+		soon := time.NewTimer(keepEvery)
+		select {
+		case <-soon.C:
+		case <-c.changed:
+			soon.Stop()
+		case <-ctx.Done():
 			return
 		}
 	}

@@ -186,7 +186,12 @@ func (c *life) turned(ctx context.Context, id string, one *campaign, err error) 
 	if err != nil {
 		return api.CampaignRun{}, err
 	}
-	return ran(one), c.settled(ctx, one)
+	err = c.settled(ctx, one)
+	select {
+	case c.changed <- struct{}{}:
+	default: // it was told already
+	}
+	return ran(one), err
 }
 
 // freeze stores the content of a run anew, after it was changed.

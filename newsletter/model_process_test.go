@@ -258,7 +258,8 @@ func (p *process) start() {
 	bounds, err := limits.New(p.db, limits.Options{Now: now})
 	must(err)
 	p.Campaigns, err = New(Parts{DB: p.db, Audience: audience.Finder{Subscribers: p.audience},
-		Log: sendlog.New(p.db, time.Hour, p.bars.VersionKey()), Outbox: p.outbox, Limits: bounds, Suppressions: p.bars,
+		Log: sendlog.New(p.db, time.Hour, p.bars.VersionKey()), Outbox: p.outbox, Limits: bounds,
+		Suppressions: p.bars,
 		Relays: func(_ context.Context, a accounts.Sender, _ string, _ api.Lane) ([]gateways.Relay, error) {
 			return a.Relays, nil
 		},

@@ -104,7 +104,8 @@ type book struct {
 	shelves shelves
 	metrics *metrics
 	log     *slog.Logger
-	turns   *turns // whose turn it is
+	turns   *turns        // whose turn it is
+	changed chan struct{} // a campaign's state was: the keeper looks at once
 }
 
 // contents writes and checks the mail of campaigns.
@@ -133,7 +134,8 @@ func New(p Parts, o Options) (*Campaigns, error) {
 	}
 	o = o.withDefaults()
 	b := &book{Parts: p, opts: o, log: o.Logger, metrics: newMetrics(o.Registry),
-		turns: &turns{walks: map[string]*walk{}, places: map[string]*places{}}}
+		turns:   &turns{walks: map[string]*walk{}, places: map[string]*places{}},
+		changed: make(chan struct{}, 1)}
 	b.store = records.New(p.DB, nil, records.Kind[stored]{
 		Key: "campaign", Index: "campaigns", Name: "campaign", Code: codeChanged, Missing: notFound,
 		Secrets: func(*stored) []records.Secret { return nil },

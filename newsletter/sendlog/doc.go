@@ -18,8 +18,10 @@
 //   - Directly before the final dot a worker marks its person. That succeeds only while the sheet is its own,
 //     the gate of the run is open, and nobody was suppressed since the worker asked. So after [Log.Shut] has
 //     returned, no person is marked.
-//   - Marks of one process that wait at the same time are set by one script, and so are results, each by its
-//     own conditions ([redisdb.Group]). A crash leaves only people in doubt whose mail was under way.
+//   - Marks and results of one process that wait at the same time are written by one script, each by its own
+//     conditions ([redisdb.Group]). A crash leaves only people in doubt whose mail was under way.
+//   - A result comes back with the version of the suppressions at that moment, so that the next mail of its
+//     worker need not ask for it.
 //   - A sheet has a lease. When it ends, people who were only taken wait again. Those at the dot are in
 //     doubt, or wait again if [Log.Lapse] is told so. Nobody else is affected.
 //   - A worker whose sheet has ended changes nobody's state, except to sent: others may have its people.

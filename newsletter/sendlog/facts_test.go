@@ -246,7 +246,8 @@ func TestGroupsAreCountedApart(t *testing.T) {
 		Groups: []Group{0, 1, 1, 15, 0, 1}, Most: 5})
 	do(t, err)
 	b.mark(t, s, 2, 3, 4)
-	_, _, err = b.Record(ctx, s, Move{Offset: 2, To: Sent}, Move{Offset: 3, To: Sent}, Move{Offset: 4, To: InDoubt},
+	_, _, err = b.Record(ctx, s, Move{Offset: 2, To: Sent}, Move{Offset: 3, To: Sent},
+		Move{Offset: 4, To: InDoubt},
 		Move{Offset: 7, To: Deferred})
 	do(t, err)
 	b.note(t, "1101", Note{Offset: 3, Bit: Opened, Total: "openedTotal"}, Note{Offset: 4, Bit: Opened},

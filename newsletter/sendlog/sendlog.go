@@ -287,8 +287,8 @@ func (l *Log) Record(ctx context.Context, s *Sheet, moves ...Move) (done []bool,
 func (l *Log) record(ctx context.Context, at place, moves []Move) (done []bool, version string, err error) {
 	changes := make([]change, len(moves))
 	for i, m := range moves {
-		changes[i] = change{[6]string{m.sheet, strconv.Itoa(int(m.To)), cmp.Or(m.from, letters(before[m.To])), m.Why,
-			strconv.Itoa(m.Attempts), strconv.FormatInt(cmp.Or(m.At, time.Now()).Unix(), 10)}, m.Offset}
+		changes[i] = change{[6]string{m.sheet, strconv.Itoa(int(m.To)), cmp.Or(m.from, letters(before[m.To])),
+			m.Why, strconv.Itoa(m.Attempts), strconv.FormatInt(cmp.Or(m.At, time.Now()).Unix(), 10)}, m.Offset}
 	}
 	var got []result
 	switch len(changes) {
