@@ -236,6 +236,8 @@ func TestWhoeverLeavesIsUnsubscribed(t *testing.T) {
 	rest(t, client, true)
 	draft(t, client, "c1", "weekly", nil)
 	sendNow(t, client, "c1")
+	began := *stats(t, client, "c1").Started
+	eventually(t, "it began in another second", func() bool { return time.Now().Unix() > began.Unix() })
 	if _, err := api.LeaveList.Do(ctx, client, api.SubscriberAccount{}, "p0@example.net", "weekly"); err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +283,9 @@ func TestRelaySeesNobodyWhoHasLeft(t *testing.T) {
 	people(t, client, "weekly", many(300)...)
 	draft(t, client, "c1", "weekly", nil)
 	sendNow(t, client, "c1")
+	began := *stats(t, client, "c1").Started
 	relay.Wait(10)
+	eventually(t, "it began in another second", func() bool { return time.Now().Unix() > began.Unix() })
 	for i := 299; i > 20; i -= 5 {
 		address := fmt.Sprintf("p%d@example.net", i)
 		if _, err := api.LeaveList.Do(t.Context(), client, api.SubscriberAccount{}, address, "weekly"); err != nil {

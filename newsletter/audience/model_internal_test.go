@@ -172,23 +172,6 @@ func TestSparseStatesBecomeDense(t *testing.T) {
 	}
 }
 
-// TestWhoeverLeavesInTheSecondOfTheStartHasLeft: times on lists are in seconds, so whoever was on the list at
-// any time of the second in which a run began may have been mailed.
-func TestWhoeverLeavesInTheSecondOfTheStartHasLeft(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		joined, left uint32
-		want         bool
-	}{{99, 101, true}, {99, 100, true}, {100, 100, true}, {98, 99, false}, {101, 102, false}} {
-		r := &record{}
-		r.set(subscription{list: 1, state: Subscribed, since: row.joined})
-		r.set(subscription{list: 1, state: Left, since: row.left})
-		if got := r.subscribedAt(1, 100); got != row.want {
-			t.Errorf("on the list from %d to %d, and at 100: %v", row.joined, row.left, got)
-		}
-	}
-}
-
 // TestAWriteThatRunsTwiceCountsOnce, and tells of it once: the answer of a script may be lost, and the client
 // repeats it. A write that is refused tells of nothing.
 func TestAWriteThatRunsTwiceCountsOnce(t *testing.T) {

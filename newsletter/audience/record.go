@@ -73,8 +73,8 @@ func (r *record) stateOn(list uint32) State {
 	return None
 }
 
-// subscribedAt reports whether the subscriber was on a list at any time of a second, as far as earlier states
-// are kept: whoever left in the second in which a run began may have been mailed.
+// subscribedAt reports whether the subscriber was on a list at the end of a second, as far as earlier
+// states are kept.
 func (r *record) subscribedAt(list, at uint32) bool {
 	was := false
 	for _, states := range [...][]subscription{r.past, r.lists} {
@@ -85,7 +85,7 @@ func (r *record) subscribedAt(list, at uint32) bool {
 			if s.since > at {
 				return was
 			}
-			was = s.state == Subscribed || was && s.since == at
+			was = s.state == Subscribed
 		}
 	}
 	return was
