@@ -146,6 +146,8 @@ func TestDeferredPeopleGetTheNewContent(t *testing.T) {
 	draft(t, client, "c1", "weekly", nil)
 	sendNow(t, client, "c1")
 	eventually(t, "all are put off", func() bool { return stats(t, client, "c1").States.Deferred == 6 })
+	began := *stats(t, client, "c1").Started
+	eventually(t, "it began in another second", func() bool { return time.Now().Unix() > began.Unix() })
 	if _, err := api.PauseCampaign.Do(ctx, client, "c1"); err != nil {
 		t.Fatal(err)
 	}
