@@ -2,8 +2,7 @@
 //
 // # Words
 //
-// A run sends a campaign once ([Run]). People are named by their ordinals in their account (package
-// audience).
+// A run sends a campaign once ([Run]). Its people are named by their ordinals in the account (see audience).
 // A chunk is 64,000 ordinals. A sheet is a small number of people of a chunk that one worker sends to.
 //
 //	waiting ── claim ──▶ taken ── mark ──▶ at dot ── settle ──▶ sent, bounced, failed

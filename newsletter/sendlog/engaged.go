@@ -25,36 +25,26 @@ func (l *Log) Engaged(ctx context.Context, runs []Run, chunk int) (Engaged, erro
 		key := logKey(r, chunk)
 		keys = append(keys, key, key+":"+string(Delivered), key+":"+string(Opened), key+":"+string(Clicked))
 	}
-	values, err := l.db.Client().MGet(ctx, keys...).Result()
-	if err != nil {
-		return Engaged{}, redisdb.Failed(err, "read who got %d runs", len(runs))
-	}
-	var got, opened, clicked []byte
-	for i, value := range values {
-		text, _ := value.(string)
-		switch i % each {
-		case 0:
-			got = unite(got, sent(text))
-		case 1:
-			got = unite(got, []byte(text))
-		case 2:
-			opened = unite(opened, []byte(text))
-		case 3:
-			clicked = unite(clicked, []byte(text))
+	texts, err := l.texts(ctx, keys...)
+	var sets [each][]byte // by key
+	for i, text := range texts {
+		set := []byte(text)
+		if i%each == 0 {
+			set = sent(text)
 		}
+		sets[i%each] = unite(sets[i%each], set)
 	}
-	got = unite(unite(got, opened), clicked)
-	return Engaged{Got: Set(got), Opened: Set(opened), Clicked: Set(clicked)}, nil
+	e := Engaged{Opened: Set(sets[2]), Clicked: Set(sets[3])}
+	e.Got = Set(unite(unite(unite(sets[0], sets[1]), sets[2]), sets[3]))
+	return e, redisdb.Failed(err, "read who got %d runs", len(runs))
 }
 
 // sent returns who has the state Sent in the states of a chunk, as bits.
 func sent(states string) []byte {
 	set := make([]byte, (len(states)+3)/4)
-	for i := range len(states) {
-		for half, s := range [...]byte{states[i] >> 4, states[i] & 15} {
-			if offset := 2*i + half; State(s) == Sent {
-				set[offset/8] |= 0x80 >> (offset % 8)
-			}
+	for offset, s := range unpacked(states) {
+		if s == Sent {
+			set[offset/8] |= 0x80 >> (offset % 8)
 		}
 	}
 	return set

@@ -2,7 +2,6 @@ package sendlog
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/postroom/postroom/internal/redisdb"
 )
@@ -20,32 +19,22 @@ func (l *Log) Note(ctx context.Context, r Run, chunk int, notes ...Note) ([]bool
 	if len(notes) == 0 {
 		return nil, nil
 	}
-	args := noteArgs{Notes: make([]string, 0, 4*len(notes))}
+	args := make([]any, 0, 4*len(notes))
 	for _, n := range notes {
-		args.Notes = append(args.Notes, strconv.Itoa(n.Offset), string(n.Bit), n.Total, n.Once)
+		args = append(args, n.Offset, string(n.Bit), n.Total, n.Once)
 	}
 	answer, err := noteScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk)}, args)
-	if err != nil {
-		return nil, redisdb.Failed(err, "note facts of run %s", r)
-	}
 	fresh := make([]bool, len(notes))
-	for i := range fresh {
-		fresh[i] = i < len(answer.Fresh) && answer.Fresh[i] == '1'
+	for i, c := range answer.Fresh {
+		fresh[i] = c == '1'
 	}
-	return fresh, nil
+	return fresh, redisdb.Failed(err, "note facts of run %s", r)
 }
 
 // Owed returns deferred people of a chunk whose message the outbox may not have.
 func (l *Log) Owed(ctx context.Context, r Run, chunk int) ([]int, error) {
 	texts, err := l.db.Client().SMembers(ctx, logKey(r, chunk)+":owed").Result()
-	if err != nil {
-		return nil, redisdb.Failed(err, "read who is owed a message in run %s", r)
-	}
-	offsets := make([]int, len(texts))
-	for i, text := range texts {
-		offsets[i], _ = strconv.Atoi(text) // written by a script
-	}
-	return offsets, nil
+	return numbers(texts), redisdb.Failed(err, "read who is owed a message in run %s", r)
 }
 
 // Adopted notes that the outbox has the message of a deferred person.
@@ -67,13 +56,9 @@ func (l *Log) WalkAgain(ctx context.Context, r Run, chunk int) error {
 // Recount compares the counters of a run with its states and bits, and replaces those that differ. It returns
 // how many did. Those of [Note.Once] stay: they changed together with the bits.
 func (l *Log) Recount(ctx context.Context, r Run, end uint32) (int, error) {
-	args := recountArgs{}
-	for _, b := range bits {
-		args.Bits = append(args.Bits, string(b))
-	}
 	changed := 0
 	for chunk := range Chunks(end) {
-		answer, err := recountScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk)}, args)
+		answer, err := recountScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk)}, bits)
 		if err != nil {
 			return changed, redisdb.Failed(err, "recount run %s", r)
 		}
@@ -90,8 +75,8 @@ func (l *Log) ForgetPerson(ctx context.Context, r Run, ordinal uint32, once map[
 	for _, b := range bits {
 		args.Bits = append(args.Bits, string(b), once[b])
 	}
-	states, err := l.States(ctx, r, chunk)
-	if err != nil || offset >= len(states) || states[offset] == Waiting {
+	states, err := l.StatesOf(ctx, ordinal, r)
+	if err != nil || states[0] == Waiting {
 		return false, err
 	}
 	_, err = forgetScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk)}, args)
@@ -128,7 +113,7 @@ func (l *Log) Forget(ctx context.Context, r Run, end uint32) error {
 // Ended settles a deferred person whose message in the outbox has finished, or was tried again: then the
 // person stays deferred. Nobody else is changed.
 func (l *Log) Ended(ctx context.Context, r Run, chunk int, m Move) error {
-	m.from = letters([]State{Deferred})
+	m.from = letters(Deferred)
 	_, err := l.Settle(ctx, r, chunk, m)
 	return err
 }
@@ -137,13 +122,13 @@ func (l *Log) Ended(ctx context.Context, r Run, chunk int, m Move) error {
 // 1; they come on top of those so far.
 func (l *Log) Reopened(ctx context.Context, r Run, chunk, offset int) error {
 	_, err := l.Settle(ctx, r, chunk, Move{Offset: offset, To: Deferred, Attempts: anew,
-		from: letters([]State{Failed, Bounced, InDoubt})})
+		from: letters(Failed, Bounced, InDoubt)})
 	return err
 }
 
 // Prove settles a person in doubt as sent, and reports whether the person was in doubt. Nobody else is
 // changed.
 func (l *Log) Prove(ctx context.Context, r Run, chunk, offset int) (bool, error) {
-	done, err := l.Settle(ctx, r, chunk, Move{Offset: offset, To: Sent, from: letters([]State{InDoubt})})
-	return len(done) == 1 && done[0], err
+	done, err := l.Settle(ctx, r, chunk, Move{Offset: offset, To: Sent, from: letters(InDoubt)})
+	return err == nil && done[0], err
 }

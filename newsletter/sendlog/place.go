@@ -72,7 +72,7 @@ var before = map[State][]State{
 type Group int
 
 // letters are states or groups as the scripts take them: a to p.
-func letters[T State | Group](all []T) string {
+func letters[T State | Group](all ...T) string {
 	var b strings.Builder
 	for _, one := range all {
 		b.WriteByte(byte('a' + one))

@@ -2,7 +2,6 @@ package sendlog
 
 import (
 	"context"
-	"errors"
 	mathbits "math/bits"
 	"strconv"
 	"strings"
@@ -57,21 +56,21 @@ func (c *Counts) Add(other Counts) {
 		c.Fields[f] += n
 	}
 	for g, of := range other.Groups {
-		sum := c.group(g)
-		sum.Add(of)
-		c.Groups[g] = sum
+		c.change(g, func(sum *Counts) { sum.Add(of) })
 	}
 }
 
-// group returns the counters of a group, to be changed and stored again.
-func (c *Counts) group(g Group) Counts {
+// change changes the counters of a group.
+func (c *Counts) change(g Group, by func(*Counts)) {
 	if c.Groups == nil {
 		c.Groups = map[Group]Counts{}
 	}
-	if of, ok := c.Groups[g]; ok {
-		return of
+	of, ok := c.Groups[g]
+	if !ok {
+		of = newCounts()
 	}
-	return newCounts()
+	by(&of)
+	c.Groups[g] = of
 }
 
 // put notes a counter as it is named in the hash.
@@ -86,9 +85,7 @@ func (c *Counts) put(field string, n int) {
 	}
 	name, rest, _ := strings.Cut(field, ":")
 	if g, err := strconv.Atoi(strings.TrimPrefix(name, "g")); err == nil && name[0] == 'g' {
-		of := c.group(Group(g))
-		of.put(rest, n)
-		c.Groups[Group(g)] = of
+		c.change(Group(g), func(of *Counts) { of.put(rest, n) })
 		return
 	}
 	c.Fields[field] += n
@@ -103,21 +100,18 @@ func (l *Log) Chunks(ctx context.Context, r Run, end uint32) ([]Chunk, error) {
 		hashes[i] = pipe.HGetAll(ctx, logKey(r, i)+":counts")
 		sheets[i] = pipe.ZCard(ctx, logKey(r, i)+":sheets")
 	}
-	if n > 0 {
-		if _, err := pipe.Exec(ctx); err != nil {
-			return nil, redisdb.Failed(err, "read the counters of run %s", r)
-		}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, redisdb.Failed(err, "read the counters of run %s", r)
 	}
 	all := make([]Chunk, n)
 	for i := range all {
-		all[i] = chunkOf(hashes[i].Val())
-		all[i].Sheets = int(sheets[i].Val())
+		all[i] = chunkOf(hashes[i].Val(), int(sheets[i].Val()))
 	}
 	return all, nil
 }
 
-func chunkOf(hash map[string]string) Chunk {
-	c := Chunk{Counts: newCounts()}
+func chunkOf(hash map[string]string, sheets int) Chunk {
+	c := Chunk{Sheets: sheets, Counts: newCounts()}
 	for field, text := range hash {
 		n, _ := strconv.Atoi(text) // written by scripts
 		switch field {
@@ -165,7 +159,7 @@ func (l *Log) Together(ctx context.Context, end uint32, runs ...Run) (Counts, er
 	}
 	for chunk := range Chunks(end) {
 		var has [ChunkSize]State
-		sets := map[Bit]*[ChunkSize / 8]byte{}
+		sets := map[Bit][]byte{}
 		for _, r := range runs {
 			states, theirs, err := l.everybody(ctx, r, chunk)
 			if err != nil {
@@ -177,34 +171,24 @@ func (l *Log) Together(ctx context.Context, end uint32, runs ...Run) (Counts, er
 				}
 			}
 			for b, set := range theirs {
-				if sets[b] == nil {
-					sets[b] = new([ChunkSize / 8]byte)
-				}
-				for i := range len(set) {
-					sets[b][i] |= set[i]
-				}
+				sets[b] = unite(sets[b], []byte(set))
 			}
 		}
-		all.count(has[:], sets)
+		for _, s := range has {
+			if s != Waiting {
+				all.Taken++
+			}
+			if s > AtDot {
+				all.States[s]++
+			}
+		}
+		for b, set := range sets {
+			for _, eight := range set {
+				all.Fields[string(b)] += mathbits.OnesCount8(eight)
+			}
+		}
 	}
 	return all, nil
-}
-
-// count adds the people of a chunk.
-func (c *Counts) count(states []State, sets map[Bit]*[ChunkSize / 8]byte) {
-	for _, s := range states {
-		if s != Waiting {
-			c.Taken++
-		}
-		if s > AtDot {
-			c.States[s]++
-		}
-	}
-	for b, set := range sets {
-		for _, eight := range set {
-			c.Fields[string(b)] += mathbits.OnesCount8(eight)
-		}
-	}
 }
 
 // Person is what is known of a person of a run.
@@ -219,9 +203,6 @@ type Person struct {
 
 // StatesOf returns the states of a person in some runs.
 func (l *Log) StatesOf(ctx context.Context, ordinal uint32, runs ...Run) ([]State, error) {
-	if len(runs) == 0 {
-		return nil, nil
-	}
 	chunk, offset := ChunkOf(ordinal)
 	pipe := l.db.Client().Pipeline()
 	answers := make([]*redis.IntSliceCmd, len(runs))
@@ -240,11 +221,18 @@ func (l *Log) StatesOf(ctx context.Context, ordinal uint32, runs ...Run) ([]Stat
 
 // States returns the states of a chunk by offset.
 func (l *Log) States(ctx context.Context, r Run, chunk int) ([]State, error) {
-	text, err := l.db.Client().Get(ctx, logKey(r, chunk)).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, redisdb.Failed(err, "read the states of run %s", r)
+	texts, err := l.texts(ctx, logKey(r, chunk))
+	return unpacked(texts[0]), redisdb.Failed(err, "read the states of run %s", r)
+}
+
+// texts reads keys. Those that are not there are empty.
+func (l *Log) texts(ctx context.Context, keys ...string) ([]string, error) {
+	texts := make([]string, len(keys))
+	values, err := l.db.Client().MGet(ctx, keys...).Result()
+	for i, value := range values {
+		texts[i], _ = value.(string)
 	}
-	return unpacked(text), nil
+	return texts, err
 }
 
 func unpacked(text string) []State {
@@ -261,25 +249,18 @@ func (l *Log) everybody(ctx context.Context, r Run, chunk int) ([]State, map[Bit
 	for _, b := range bits {
 		keys = append(keys, logKey(r, chunk)+":"+string(b))
 	}
-	values, err := l.db.Client().MGet(ctx, keys...).Result()
-	if err != nil {
-		return nil, nil, redisdb.Failed(err, "read the people of run %s", r)
-	}
-	text := func(i int) string { s, _ := values[i].(string); return s }
+	texts, err := l.texts(ctx, keys...)
 	sets := make(map[Bit]Set, len(bits))
 	for i, b := range bits {
-		sets[b] = Set(text(i + 1))
+		sets[b] = Set(texts[i+1])
 	}
-	return unpacked(text(0)), sets, nil
+	return unpacked(texts[0]), sets, redisdb.Failed(err, "read the people of run %s", r)
 }
 
 // Bits returns the offsets of a chunk that have a bit, as 8 in each byte, the highest first.
 func (l *Log) Bits(ctx context.Context, r Run, chunk int, b Bit) (Set, error) {
-	text, err := l.db.Client().Get(ctx, logKey(r, chunk)+":"+string(b)).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", redisdb.Failed(err, "read who has %s in run %s", b, r)
-	}
-	return Set(text), nil
+	texts, err := l.texts(ctx, logKey(r, chunk)+":"+string(b))
+	return Set(texts[0]), redisdb.Failed(err, "read who has %s in run %s", b, r)
 }
 
 // Set is a set of offsets.
@@ -304,19 +285,18 @@ func (l *Log) People(ctx context.Context, r Run, chunk int, offsets []int) ([]Pe
 		fields[i] = strconv.Itoa(o)
 		gets = append(gets, "GET", "u40", "#"+fields[i])
 	}
-	whys, err := l.db.Client().HMGet(ctx, logKey(r, chunk)+":why", fields...).Result()
-	if err != nil {
-		return nil, redisdb.Failed(err, "read replies of run %s", r)
-	}
-	tried, err := l.db.Client().BitField(ctx, logKey(r, chunk)+":tried", gets...).Result()
-	if err != nil {
-		return nil, redisdb.Failed(err, "read attempts of run %s", r)
+	pipe := l.db.Client().Pipeline()
+	whys := pipe.HMGet(ctx, logKey(r, chunk)+":why", fields...)
+	tried := pipe.BitField(ctx, logKey(r, chunk)+":tried", gets...)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, redisdb.Failed(err, "read replies and attempts of run %s", r)
 	}
 	people := make([]Person, len(offsets))
 	for i, o := range offsets {
-		p := Person{Ordinal: uint32(chunk*ChunkSize + o), Bits: map[Bit]bool{}, Attempts: int(tried[i] & 0xff)}
+		last := tried.Val()[i]
+		p := Person{Ordinal: uint32(chunk*ChunkSize + o), Bits: map[Bit]bool{}, Attempts: int(last & 0xff)}
 		if p.Attempts > 0 {
-			p.At = time.Unix(tried[i]>>8, 0).UTC()
+			p.At = time.Unix(last>>8, 0).UTC()
 		}
 		if o < len(states) {
 			p.State = states[o]
@@ -324,7 +304,7 @@ func (l *Log) People(ctx context.Context, r Run, chunk int, offsets []int) ([]Pe
 		for b, set := range sets {
 			p.Bits[b] = set.Has(o)
 		}
-		p.Why, _ = whys[i].(string)
+		p.Why, _ = whys.Val()[i].(string)
 		people[i] = p
 	}
 	return people, nil

@@ -20,12 +20,12 @@ var prelude = redisdb.Source(lua, "lua/prelude.lua")
 var (
 	claimScript   = script[claimArgs, claimed]("claim")
 	writeScript   = script[writeArgs, written]("write")
-	closeScript   = script[closeArgs, ended]("close")
+	closeScript   = script[closeArgs, closed]("close")
 	lapseScript   = script[lapseArgs, lapsed]("lapse")
 	renewScript   = script[renewArgs, word]("renew")
 	gateScript    = script[gateArgs, word]("gate")
-	noteScript    = script[noteArgs, noted]("note")
-	recountScript = script[recountArgs, recounted]("recount")
+	noteScript    = script[[]any, noted]("note")
+	recountScript = script[[]Bit, recounted]("recount")
 	forgetScript  = script[forgetArgs, word]("forget")
 )
 
@@ -33,77 +33,59 @@ func script[A, R any](name string) *redisdb.Script[A, R] {
 	return redisdb.NewScript[A, R]("sendlog/"+name, redisdb.Source(lua, "lua/"+name+".lua"), prelude)
 }
 
-type claimArgs struct {
-	Version  int `lua:",omitzero"`
-	From, To int
-	Last     bool
-	Again    time.Time `lua:",omitzero"`
-	Most     int
-	Lease    int64 // milliseconds
-	Groups   string
-	Offsets  []string
-}
-
-type claimed struct {
-	Word  string
-	At    int
-	Sheet string
-	Gate  string
-	Taken string
-}
-
-type writeArgs struct {
-	Keep   int
-	Groups int
-	People []string
-}
-
-type written struct{ Word, Words, Leases, Version string }
-
-type closeArgs struct {
-	Sheet   string
-	Tallies []string
-}
-
-type ended struct {
-	Word string
-	Back int
-}
-
-type lapseArgs struct{ Doubt int }
-
-type lapsed struct {
-	Word         string
-	Back, Doubts int
-}
-
-type renewArgs struct {
-	Lease  int64
-	Sheets []string
-}
-
-type gateArgs struct {
-	Version int
-	Open    bool
-}
-
-type noteArgs struct{ Notes []string }
-
-type noted struct{ Word, Fresh string }
-
-type forgetArgs struct {
-	Offset int
-	Bits   []string
-}
-
-type recountArgs struct{ Bits []string }
-
-type recounted struct {
-	Word    string
-	Changed int
-}
-
-type word struct{ Word string }
+// The arguments and answers of the scripts, by the names that the scripts declare.
+type (
+	claimArgs struct {
+		Version  int `lua:",omitzero"`
+		From, To int
+		Last     bool
+		Again    time.Time `lua:",omitzero"`
+		Most     int
+		Lease    int64 // milliseconds
+		Groups   string
+		Offsets  []int
+	}
+	claimed struct {
+		Word, Sheet, Gate, Taken string
+		At                       int
+	}
+	writeArgs struct {
+		Keep, Groups int
+		People       []string
+	}
+	written   struct{ Word, Words, Leases, Version string }
+	closeArgs struct {
+		Sheet   string
+		Tallies []any
+	}
+	closed struct {
+		Word string
+		Back int
+	}
+	lapseArgs struct{ Doubt int }
+	lapsed    struct {
+		Word         string
+		Back, Doubts int
+	}
+	renewArgs struct {
+		Lease  int64 // milliseconds
+		Sheets []string
+	}
+	gateArgs struct {
+		Version int
+		Open    bool
+	}
+	noted      struct{ Word, Fresh string }
+	forgetArgs struct {
+		Offset int
+		Bits   []any
+	}
+	recounted struct {
+		Word    string
+		Changed int
+	}
+	word struct{ Word string }
+)
 
 // Log is the send log of all runs. It is safe for concurrent use.
 type Log struct {
@@ -135,10 +117,7 @@ type result struct {
 // New returns the log. lease is how long a sheet stays without being renewed; 0: 20 s. version is the key of
 // the version of the suppressions; empty: there is none, and marks do not look at it.
 func New(db *redisdb.DB, lease time.Duration, version string) *Log {
-	if lease <= 0 {
-		lease = 20 * time.Second
-	}
-	l := &Log{db: db, lease: lease, version: version}
+	l := &Log{db: db, lease: cmp.Or(lease, 20*time.Second), version: version}
 	l.writes = redisdb.NewGroup(l.write)
 	return l
 }
@@ -184,40 +163,27 @@ type Sheet struct {
 	gate    string // as it was when the sheet was taken
 }
 
-// Claim takes the first of the offsets whose people wait as a sheet. at is how far the chunk was walked then.
-// moved: it was walked to another place than c.From before, and nothing was taken. shut: so is the gate. The
-// sheet is nil if nobody was taken.
+// Claim takes the first of the offsets whose people wait as a sheet; nil: nobody was taken. at is how far the
+// chunk was walked then. moved: it was walked to another place than c.From before. shut: the gate is shut,
+// and at is not known.
 func (l *Log) Claim(ctx context.Context, r Run, chunk int, c Claim) (s *Sheet, at int, moved, shut bool,
 	err error) {
-	args := claimArgs{Version: c.Version, From: c.From, To: c.To, Last: c.Last, Again: c.Again, Most: c.Most,
-		Lease: l.lease.Milliseconds(), Offsets: make([]string, len(c.Offsets))}
-	for i, offset := range c.Offsets {
-		args.Offsets[i] = strconv.Itoa(offset)
-	}
-	args.Groups = letters(c.Groups)
 	answer, err := claimScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk), gateKey(r, chunk%shards)},
-		args)
-	if err != nil {
-		return nil, 0, false, false, redisdb.Failed(err, "claim people of run %s", r)
+		claimArgs{Version: c.Version, From: c.From, To: c.To, Last: c.Last, Again: c.Again, Most: c.Most,
+			Lease: l.lease.Milliseconds(), Groups: letters(c.Groups...), Offsets: c.Offsets})
+	if answer.Word == "SHEET" {
+		s = &Sheet{Run: r, Chunk: chunk, Offsets: numbers(strings.Fields(answer.Taken)), number: answer.Sheet,
+			gate: answer.Gate}
 	}
-	switch answer.Word {
-	case "CLOSED":
-		return nil, c.From, false, true, nil
-	case "MOVED":
-		return nil, answer.At, true, false, nil
-	case "NONE":
-		return nil, answer.At, false, false, nil
-	}
-	return &Sheet{Run: r, Chunk: chunk, Offsets: numbers(answer.Taken), number: answer.Sheet,
-			gate: answer.Gate}, answer.At, false,
-		false, nil
+	return s, answer.At, answer.Word == "MOVED", answer.Word == "CLOSED",
+		redisdb.Failed(err, "claim people of run %s", r)
 }
 
-func numbers(text string) []int {
-	fields := strings.Fields(text)
-	list := make([]int, len(fields))
-	for i, f := range fields {
-		list[i], _ = strconv.Atoi(f) // written by a script
+// numbers reads numbers that a script wrote.
+func numbers(texts []string) []int {
+	list := make([]int, len(texts))
+	for i, text := range texts {
+		list[i], _ = strconv.Atoi(text)
 	}
 	return list
 }
@@ -239,10 +205,7 @@ const (
 func (l *Log) Mark(ctx context.Context, s *Sheet, offset int, version string) (m Marking, until time.Time,
 	err error) {
 	got, err := l.writes.Do(ctx, place{s.Run, s.Chunk}, change{[6]string{s.number, "2", s.gate, version}, offset})
-	if err != nil {
-		return Lost, time.Now(), err
-	}
-	return got.word, got.until, nil
+	return got.word, got.until, err
 }
 
 // Move is a change of a person's state.
@@ -287,16 +250,15 @@ func (l *Log) Record(ctx context.Context, s *Sheet, moves ...Move) (done []bool,
 func (l *Log) record(ctx context.Context, at place, moves []Move) (done []bool, version string, err error) {
 	changes := make([]change, len(moves))
 	for i, m := range moves {
-		changes[i] = change{[6]string{m.sheet, strconv.Itoa(int(m.To)), cmp.Or(m.from, letters(before[m.To])),
+		changes[i] = change{[6]string{m.sheet, strconv.Itoa(int(m.To)), cmp.Or(m.from, letters(before[m.To]...)),
 			m.Why, strconv.Itoa(m.Attempts), strconv.FormatInt(cmp.Or(m.At, time.Now()).Unix(), 10)}, m.Offset}
 	}
-	var got []result
+	got := make([]result, 1)
 	switch len(changes) {
 	case 0:
 		return nil, "", nil
 	case 1:
-		one, failed := l.writes.Do(ctx, at, changes[0])
-		got, err = []result{one}, failed
+		got[0], err = l.writes.Do(ctx, at, changes[0])
 	default:
 		got, err = l.write(ctx, at, changes)
 	}
@@ -337,7 +299,7 @@ func (l *Log) write(ctx context.Context, at place, all []change) ([]result, erro
 		return nil, redisdb.Failed(err, "mark or settle %d people of run %s", len(all), at.run)
 	}
 	results, n := make([]result, len(all)), 0
-	for group, lease := range numbers(answer.Leases) {
+	for group, lease := range numbers(strings.Fields(answer.Leases)) {
 		for range lengths[group] {
 			results[order[n]] = result{Marking(answer.Words[n]), now.Add(time.Duration(lease) * time.Millisecond),
 				answer.Version}
@@ -352,7 +314,7 @@ func (l *Log) write(ctx context.Context, at place, all []change) ([]result, erro
 func (l *Log) Close(ctx context.Context, s *Sheet, tallies map[string]int) error {
 	args := closeArgs{Sheet: s.number}
 	for field, n := range tallies {
-		args.Tallies = append(args.Tallies, field, strconv.Itoa(n))
+		args.Tallies = append(args.Tallies, field, n)
 	}
 	_, err := closeScript.RunReplicated(ctx, l.db, []string{logKey(s.Run, s.Chunk)}, args)
 	return redisdb.Failed(err, "close a sheet of run %s", s.Run)
@@ -375,10 +337,10 @@ func (l *Log) Renew(ctx context.Context, sheets []*Sheet) error {
 // Lapse ends the sheets of a chunk whose lease has ended. resend: people at the dot wait again; else they are
 // in doubt. It returns how many people wait again, and how many are in doubt.
 func (l *Log) Lapse(ctx context.Context, r Run, chunk int, resend bool) (back, doubts int, err error) {
-	doubt := int(InDoubt)
+	doubt := InDoubt
 	if resend {
-		doubt = int(Waiting)
+		doubt = Waiting
 	}
-	answer, err := lapseScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk)}, lapseArgs{Doubt: doubt})
+	answer, err := lapseScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk)}, lapseArgs{Doubt: int(doubt)})
 	return answer.Back, answer.Doubts, redisdb.Failed(err, "end sheets of run %s", r)
 }
