@@ -31,28 +31,6 @@ func (l *Log) Note(ctx context.Context, r Run, chunk int, notes ...Note) ([]bool
 	return fresh, redisdb.Failed(err, "note facts of run %s", r)
 }
 
-// Owed returns deferred people of a chunk whose message the outbox may not have.
-func (l *Log) Owed(ctx context.Context, r Run, chunk int) ([]int, error) {
-	texts, err := l.db.Client().SMembers(ctx, logKey(r, chunk)+":owed").Result()
-	return numbers(texts), redisdb.Failed(err, "read who is owed a message in run %s", r)
-}
-
-// Adopted notes that the outbox has the message of a deferred person.
-func (l *Log) Adopted(ctx context.Context, r Run, chunk, offset int) error {
-	err := l.db.Client().SRem(ctx, logKey(r, chunk)+":owed", offset).Err()
-	return redisdb.Failed(err, "note a message of run %s", r)
-}
-
-// WalkAgain makes the walk of a chunk begin anew: people are to be looked at that were left out.
-func (l *Log) WalkAgain(ctx context.Context, r Run, chunk int) error {
-	key := logKey(r, chunk) + ":counts"
-	pipe := l.db.Client().TxPipeline()
-	pipe.HSet(ctx, key, "at", 0)
-	pipe.HDel(ctx, key, "done", "again", "later")
-	_, err := pipe.Exec(ctx)
-	return redisdb.Failed(err, "walk run %s again", r)
-}
-
 // Recount compares the counters of a run with its states and bits, and replaces those that differ. It returns
 // how many did. Those of [Note.Once] stay: they changed together with the bits.
 func (l *Log) Recount(ctx context.Context, r Run, end uint32) (int, error) {
@@ -108,27 +86,4 @@ func (l *Log) Forget(ctx context.Context, r Run, end uint32) error {
 	}
 	_, err := pipe.Exec(ctx)
 	return redisdb.Failed(err, "delete what is known of run %s", r)
-}
-
-// Ended settles a deferred person whose message in the outbox has finished, or was tried again: then the
-// person stays deferred. Nobody else is changed.
-func (l *Log) Ended(ctx context.Context, r Run, chunk int, m Move) error {
-	m.from = letters(Deferred)
-	_, err := l.Settle(ctx, r, chunk, m)
-	return err
-}
-
-// Reopened makes a person deferred again whose dead letter is being replayed. Later moves count attempts from
-// 1; they come on top of those so far.
-func (l *Log) Reopened(ctx context.Context, r Run, chunk, offset int) error {
-	_, err := l.Settle(ctx, r, chunk, Move{Offset: offset, To: Deferred, Attempts: anew,
-		from: letters(Failed, Bounced, InDoubt)})
-	return err
-}
-
-// Prove settles a person in doubt as sent, and reports whether the person was in doubt. Nobody else is
-// changed.
-func (l *Log) Prove(ctx context.Context, r Run, chunk, offset int) (bool, error) {
-	done, err := l.Settle(ctx, r, chunk, Move{Offset: offset, To: Sent, from: letters(InDoubt)})
-	return err == nil && done[0], err
 }

@@ -28,69 +28,6 @@ func (c Chunk) Over() bool {
 	return c.Done && c.Sheets == 0 && c.Counts.Sending() == 0 && c.Counts.States[Deferred] == 0
 }
 
-// Counts are counters of a chunk or of several.
-type Counts struct {
-	States map[State]int
-	Taken  int            // people with any state but Waiting
-	Fields map[string]int // all other counters: bits, totals and tallies
-
-	Groups map[Group]Counts // the same of each group: states and bits; nil: people have no groups
-}
-
-// Sending returns how many people are taken or at the dot.
-func (c Counts) Sending() int {
-	n := c.Taken
-	for _, of := range c.States {
-		n -= of
-	}
-	return n
-}
-
-// Add adds the counters of another.
-func (c *Counts) Add(other Counts) {
-	c.Taken += other.Taken
-	for s, n := range other.States {
-		c.States[s] += n
-	}
-	for f, n := range other.Fields {
-		c.Fields[f] += n
-	}
-	for g, of := range other.Groups {
-		c.change(g, func(sum *Counts) { sum.Add(of) })
-	}
-}
-
-// change changes the counters of a group.
-func (c *Counts) change(g Group, by func(*Counts)) {
-	if c.Groups == nil {
-		c.Groups = map[Group]Counts{}
-	}
-	of, ok := c.Groups[g]
-	if !ok {
-		of = newCounts()
-	}
-	by(&of)
-	c.Groups[g] = of
-}
-
-// put notes a counter as it is named in the hash.
-func (c *Counts) put(field string, n int) {
-	if state, err := strconv.Atoi(field); err == nil {
-		c.States[State(state)] += n
-		return
-	}
-	if field == "taken" {
-		c.Taken += n
-		return
-	}
-	name, rest, _ := strings.Cut(field, ":")
-	if g, err := strconv.Atoi(strings.TrimPrefix(name, "g")); err == nil && name[0] == 'g' {
-		c.change(Group(g), func(of *Counts) { of.put(rest, n) })
-		return
-	}
-	c.Fields[field] += n
-}
-
 // Chunks reads what is known of the chunks of a run up to an ordinal, in one round trip.
 func (l *Log) Chunks(ctx context.Context, r Run, end uint32) ([]Chunk, error) {
 	pipe := l.db.Client().Pipeline()
@@ -129,7 +66,70 @@ func chunkOf(hash map[string]string, sheets int) Chunk {
 	return c
 }
 
+// Counts are counters of a chunk or of several.
+type Counts struct {
+	States map[State]int
+	Taken  int            // people with any state but Waiting
+	Fields map[string]int // all other counters: bits, totals and tallies
+
+	Groups map[Group]Counts // the same of each group: states and bits; nil: people have no groups
+}
+
 func newCounts() Counts { return Counts{States: map[State]int{}, Fields: map[string]int{}} }
+
+// put notes a counter as it is named in the hash.
+func (c *Counts) put(field string, n int) {
+	if state, err := strconv.Atoi(field); err == nil {
+		c.States[State(state)] += n
+		return
+	}
+	if field == "taken" {
+		c.Taken += n
+		return
+	}
+	name, rest, _ := strings.Cut(field, ":")
+	if g, err := strconv.Atoi(strings.TrimPrefix(name, "g")); err == nil && name[0] == 'g' {
+		c.change(Group(g), func(of *Counts) { of.put(rest, n) })
+		return
+	}
+	c.Fields[field] += n
+}
+
+// change changes the counters of a group.
+func (c *Counts) change(g Group, by func(*Counts)) {
+	if c.Groups == nil {
+		c.Groups = map[Group]Counts{}
+	}
+	of, ok := c.Groups[g]
+	if !ok {
+		of = newCounts()
+	}
+	by(&of)
+	c.Groups[g] = of
+}
+
+// Sending returns how many people are taken or at the dot.
+func (c Counts) Sending() int {
+	n := c.Taken
+	for _, of := range c.States {
+		n -= of
+	}
+	return n
+}
+
+// Add adds the counters of another.
+func (c *Counts) Add(other Counts) {
+	c.Taken += other.Taken
+	for s, n := range other.States {
+		c.States[s] += n
+	}
+	for f, n := range other.Fields {
+		c.Fields[f] += n
+	}
+	for g, of := range other.Groups {
+		c.change(g, func(sum *Counts) { sum.Add(of) })
+	}
+}
 
 // Sum adds up the counters of chunks.
 func Sum(chunks []Chunk) Counts {
@@ -191,6 +191,17 @@ func (l *Log) Together(ctx context.Context, end uint32, runs ...Run) (Counts, er
 	return all, nil
 }
 
+// unite adds the members of a set to another, and returns that.
+func unite(set, more []byte) []byte {
+	if len(set) < len(more) {
+		set, more = append([]byte(nil), more...), set
+	}
+	for i, b := range more {
+		set[i] |= b
+	}
+	return set
+}
+
 // Person is what is known of a person of a run.
 type Person struct {
 	Ordinal  uint32
@@ -199,76 +210,6 @@ type Person struct {
 	Why      string    // the last reply, of those that did not end well; empty: none is kept
 	Attempts int       // made
 	At       time.Time // time of the last attempt; zero: there was none
-}
-
-// StatesOf returns the states of a person in some runs.
-func (l *Log) StatesOf(ctx context.Context, ordinal uint32, runs ...Run) ([]State, error) {
-	chunk, offset := ChunkOf(ordinal)
-	pipe := l.db.Client().Pipeline()
-	answers := make([]*redis.IntSliceCmd, len(runs))
-	for i, r := range runs {
-		answers[i] = pipe.BitField(ctx, logKey(r, chunk), "GET", "u4", "#"+strconv.Itoa(offset))
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, redisdb.Failed(err, "read the states of a person")
-	}
-	states := make([]State, len(runs))
-	for i, answer := range answers {
-		states[i] = State(answer.Val()[0])
-	}
-	return states, nil
-}
-
-// States returns the states of a chunk by offset.
-func (l *Log) States(ctx context.Context, r Run, chunk int) ([]State, error) {
-	texts, err := l.texts(ctx, logKey(r, chunk))
-	return unpacked(texts[0]), redisdb.Failed(err, "read the states of run %s", r)
-}
-
-// texts reads keys. Those that are not there are empty.
-func (l *Log) texts(ctx context.Context, keys ...string) ([]string, error) {
-	texts := make([]string, len(keys))
-	values, err := l.db.Client().MGet(ctx, keys...).Result()
-	for i, value := range values {
-		texts[i], _ = value.(string)
-	}
-	return texts, err
-}
-
-func unpacked(text string) []State {
-	states := make([]State, 2*len(text))
-	for i := range len(text) {
-		states[2*i], states[2*i+1] = State(text[i]>>4), State(text[i]&15)
-	}
-	return states
-}
-
-// everybody returns the states of a chunk by offset, and who has which bit, in one round trip.
-func (l *Log) everybody(ctx context.Context, r Run, chunk int) ([]State, map[Bit]Set, error) {
-	keys := []string{logKey(r, chunk)}
-	for _, b := range bits {
-		keys = append(keys, logKey(r, chunk)+":"+string(b))
-	}
-	texts, err := l.texts(ctx, keys...)
-	sets := make(map[Bit]Set, len(bits))
-	for i, b := range bits {
-		sets[b] = Set(texts[i+1])
-	}
-	return unpacked(texts[0]), sets, redisdb.Failed(err, "read the people of run %s", r)
-}
-
-// Bits returns the offsets of a chunk that have a bit, as 8 in each byte, the highest first.
-func (l *Log) Bits(ctx context.Context, r Run, chunk int, b Bit) (Set, error) {
-	texts, err := l.texts(ctx, logKey(r, chunk)+":"+string(b))
-	return Set(texts[0]), redisdb.Failed(err, "read who has %s in run %s", b, r)
-}
-
-// Set is a set of offsets.
-type Set string
-
-// Has reports whether an offset is in the set.
-func (s Set) Has(offset int) bool {
-	return offset/8 < len(s) && s[offset/8]&(0x80>>(offset%8)) != 0
 }
 
 // People returns what is known of people of a chunk, in the order of the offsets.
@@ -308,4 +249,118 @@ func (l *Log) People(ctx context.Context, r Run, chunk int, offsets []int) ([]Pe
 		people[i] = p
 	}
 	return people, nil
+}
+
+// everybody returns the states of a chunk by offset, and who has which bit, in one round trip.
+func (l *Log) everybody(ctx context.Context, r Run, chunk int) ([]State, map[Bit]Set, error) {
+	keys := []string{logKey(r, chunk)}
+	for _, b := range bits {
+		keys = append(keys, logKey(r, chunk)+":"+string(b))
+	}
+	texts, err := l.texts(ctx, keys...)
+	sets := make(map[Bit]Set, len(bits))
+	for i, b := range bits {
+		sets[b] = Set(texts[i+1])
+	}
+	return unpacked(texts[0]), sets, redisdb.Failed(err, "read the people of run %s", r)
+}
+
+// texts reads keys. Those that are not there are empty.
+func (l *Log) texts(ctx context.Context, keys ...string) ([]string, error) {
+	texts := make([]string, len(keys))
+	values, err := l.db.Client().MGet(ctx, keys...).Result()
+	for i, value := range values {
+		texts[i], _ = value.(string)
+	}
+	return texts, err
+}
+
+func unpacked(text string) []State {
+	states := make([]State, 2*len(text))
+	for i := range len(text) {
+		states[2*i], states[2*i+1] = State(text[i]>>4), State(text[i]&15)
+	}
+	return states
+}
+
+// States returns the states of a chunk by offset.
+func (l *Log) States(ctx context.Context, r Run, chunk int) ([]State, error) {
+	texts, err := l.texts(ctx, logKey(r, chunk))
+	return unpacked(texts[0]), redisdb.Failed(err, "read the states of run %s", r)
+}
+
+// StatesOf returns the states of a person in some runs.
+func (l *Log) StatesOf(ctx context.Context, ordinal uint32, runs ...Run) ([]State, error) {
+	chunk, offset := ChunkOf(ordinal)
+	pipe := l.db.Client().Pipeline()
+	answers := make([]*redis.IntSliceCmd, len(runs))
+	for i, r := range runs {
+		answers[i] = pipe.BitField(ctx, logKey(r, chunk), "GET", "u4", "#"+strconv.Itoa(offset))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, redisdb.Failed(err, "read the states of a person")
+	}
+	states := make([]State, len(runs))
+	for i, answer := range answers {
+		states[i] = State(answer.Val()[0])
+	}
+	return states, nil
+}
+
+// Set is a set of offsets.
+type Set string
+
+// Has reports whether an offset is in the set.
+func (s Set) Has(offset int) bool {
+	return offset/8 < len(s) && s[offset/8]&(0x80>>(offset%8)) != 0
+}
+
+// Bits returns the offsets of a chunk that have a bit, as 8 in each byte, the highest first.
+func (l *Log) Bits(ctx context.Context, r Run, chunk int, b Bit) (Set, error) {
+	texts, err := l.texts(ctx, logKey(r, chunk)+":"+string(b))
+	return Set(texts[0]), redisdb.Failed(err, "read who has %s in run %s", b, r)
+}
+
+// Engaged are the people of a chunk who got the mail of some runs, and what they did with it. Programs that
+// open and click are not in it.
+type Engaged struct {
+	Got     Set // sent, or known to have arrived
+	Opened  Set
+	Clicked Set
+}
+
+// Engaged returns what people of a chunk did with the mail of runs, all of them together, in one round trip.
+func (l *Log) Engaged(ctx context.Context, runs []Run, chunk int) (Engaged, error) {
+	if len(runs) == 0 {
+		return Engaged{}, nil
+	}
+	const each = 4 // keys of a run
+	keys := make([]string, 0, each*len(runs))
+	for _, r := range runs {
+		key := logKey(r, chunk)
+		keys = append(keys, key, key+":"+string(Delivered), key+":"+string(Opened), key+":"+string(Clicked))
+	}
+	texts, err := l.texts(ctx, keys...)
+	var sets [each][]byte // by key
+	for i, text := range texts {
+		set := []byte(text)
+		if i%each == 0 {
+			set = sent(text)
+		}
+		sets[i%each] = unite(sets[i%each], set)
+	}
+	e := Engaged{Opened: Set(sets[2]), Clicked: Set(sets[3])}
+	e.Got = Set(unite(unite(unite(sets[0], sets[1]), sets[2]), sets[3]))
+	return e, redisdb.Failed(err, "read who got %d runs", len(runs))
+}
+
+// sent returns who has the state Sent in the states of a chunk, as bits.
+func sent(states string) []byte {
+	set := make([]byte, (len(states)+3)/4)
+	for offset, s := range unpacked(states) {
+		if s == Sent {
+			set[offset/8] |= 0x80 >> (offset % 8)
+		}
+	}
+	return set
 }

@@ -3,88 +3,12 @@ package sendlog
 import (
 	"cmp"
 	"context"
-	"embed"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/postroom/postroom/internal/redisdb"
-)
-
-//go:embed lua/*.lua
-var lua embed.FS
-
-var prelude = redisdb.Source(lua, "lua/prelude.lua")
-
-var (
-	claimScript   = script[claimArgs, claimed]("claim")
-	writeScript   = script[writeArgs, written]("write")
-	closeScript   = script[closeArgs, closed]("close")
-	lapseScript   = script[lapseArgs, lapsed]("lapse")
-	renewScript   = script[renewArgs, word]("renew")
-	gateScript    = script[gateArgs, word]("gate")
-	noteScript    = script[[]any, noted]("note")
-	recountScript = script[[]Bit, recounted]("recount")
-	forgetScript  = script[forgetArgs, word]("forget")
-)
-
-func script[A, R any](name string) *redisdb.Script[A, R] {
-	return redisdb.NewScript[A, R]("sendlog/"+name, redisdb.Source(lua, "lua/"+name+".lua"), prelude)
-}
-
-// The arguments and answers of the scripts, by the names that the scripts declare.
-type (
-	claimArgs struct {
-		Version  int `lua:",omitzero"`
-		From, To int
-		Last     bool
-		Again    time.Time `lua:",omitzero"`
-		Most     int
-		Lease    int64 // milliseconds
-		Groups   string
-		Offsets  []int
-	}
-	claimed struct {
-		Word, Sheet, Gate, Taken string
-		At                       int
-	}
-	writeArgs struct {
-		Keep, Groups int
-		People       []string
-	}
-	written   struct{ Word, Words, Leases, Version string }
-	closeArgs struct {
-		Sheet   string
-		Tallies []any
-	}
-	closed struct {
-		Word string
-		Back int
-	}
-	lapseArgs struct{ Doubt int }
-	lapsed    struct {
-		Word         string
-		Back, Doubts int
-	}
-	renewArgs struct {
-		Lease  int64 // milliseconds
-		Sheets []string
-	}
-	gateArgs struct {
-		Version int
-		Open    bool
-	}
-	noted      struct{ Word, Fresh string }
-	forgetArgs struct {
-		Offset int
-		Bits   []any
-	}
-	recounted struct {
-		Word    string
-		Changed int
-	}
-	word struct{ Word string }
 )
 
 // Log is the send log of all runs. It is safe for concurrent use.
@@ -99,19 +23,6 @@ type Log struct {
 type place struct {
 	run   Run
 	chunk int
-}
-
-// change is what is to be written of a person, as the script takes it.
-type change struct {
-	head   [6]string
-	offset int
-}
-
-// result is what became of a change.
-type result struct {
-	word    Marking
-	until   time.Time // of a mark: until when it counts
-	version string    // of the suppressions
 }
 
 // New returns the log. lease is how long a sheet stays without being renewed; 0: 20 s. version is the key of
@@ -179,13 +90,14 @@ func (l *Log) Claim(ctx context.Context, r Run, chunk int, c Claim) (s *Sheet, a
 		redisdb.Failed(err, "claim people of run %s", r)
 }
 
-// numbers reads numbers that a script wrote.
-func numbers(texts []string) []int {
-	list := make([]int, len(texts))
-	for i, text := range texts {
-		list[i], _ = strconv.Atoi(text)
-	}
-	return list
+// WalkAgain makes the walk of a chunk begin anew: people are to be looked at that were left out.
+func (l *Log) WalkAgain(ctx context.Context, r Run, chunk int) error {
+	key := logKey(r, chunk) + ":counts"
+	pipe := l.db.Client().TxPipeline()
+	pipe.HSet(ctx, key, "at", 0)
+	pipe.HDel(ctx, key, "done", "again", "later")
+	_, err := pipe.Exec(ctx)
+	return redisdb.Failed(err, "walk run %s again", r)
 }
 
 // Marking is the answer to a mark.
@@ -223,9 +135,6 @@ type Move struct {
 
 // OneMore is the Attempts of a move after one more attempt, anew that of a replay.
 const OneMore, anew = -1, -2
-
-// mostReplies is how many replies are kept of a chunk: a campaign to 10 million keeps 100,000 at least.
-const mostReplies = 6400
 
 // Settle changes the states of people of a chunk, each if its state may be followed by the new one. It
 // returns which were changed. To repeat it does no harm. Workers of sheets use Record.
@@ -270,6 +179,22 @@ func (l *Log) record(ctx context.Context, at place, moves []Move) (done []bool, 
 	}
 	return done, got[0].version, nil
 }
+
+// change is what is to be written of a person, as the script takes it.
+type change struct {
+	head   [6]string
+	offset int
+}
+
+// result is what became of a change.
+type result struct {
+	word    Marking
+	until   time.Time // of a mark: until when it counts
+	version string    // of the suppressions
+}
+
+// mostReplies is how many replies are kept of a chunk: a campaign to 10 million keeps 100,000 at least.
+const mostReplies = 6400
 
 // write makes changes of people. Those of a sheet, and those of none, are made in their order. Neighbours of
 // one kind go as a group.
@@ -343,4 +268,39 @@ func (l *Log) Lapse(ctx context.Context, r Run, chunk int, resend bool) (back, d
 	}
 	answer, err := lapseScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk)}, lapseArgs{Doubt: int(doubt)})
 	return answer.Back, answer.Doubts, redisdb.Failed(err, "end sheets of run %s", r)
+}
+
+// Owed returns deferred people of a chunk whose message the outbox may not have.
+func (l *Log) Owed(ctx context.Context, r Run, chunk int) ([]int, error) {
+	texts, err := l.db.Client().SMembers(ctx, logKey(r, chunk)+":owed").Result()
+	return numbers(texts), redisdb.Failed(err, "read who is owed a message in run %s", r)
+}
+
+// Adopted notes that the outbox has the message of a deferred person.
+func (l *Log) Adopted(ctx context.Context, r Run, chunk, offset int) error {
+	err := l.db.Client().SRem(ctx, logKey(r, chunk)+":owed", offset).Err()
+	return redisdb.Failed(err, "note a message of run %s", r)
+}
+
+// Ended settles a deferred person whose message in the outbox has finished, or was tried again: then the
+// person stays deferred. Nobody else is changed.
+func (l *Log) Ended(ctx context.Context, r Run, chunk int, m Move) error {
+	m.from = letters(Deferred)
+	_, err := l.Settle(ctx, r, chunk, m)
+	return err
+}
+
+// Reopened makes a person deferred again whose dead letter is being replayed. Later moves count attempts from
+// 1; they come on top of those so far.
+func (l *Log) Reopened(ctx context.Context, r Run, chunk, offset int) error {
+	_, err := l.Settle(ctx, r, chunk, Move{Offset: offset, To: Deferred, Attempts: anew,
+		from: letters(Failed, Bounced, InDoubt)})
+	return err
+}
+
+// Prove settles a person in doubt as sent, and reports whether the person was in doubt. Nobody else is
+// changed.
+func (l *Log) Prove(ctx context.Context, r Run, chunk, offset int) (bool, error) {
+	done, err := l.Settle(ctx, r, chunk, Move{Offset: offset, To: Sent, from: letters(InDoubt)})
+	return err == nil && done[0], err
 }

@@ -1,18 +1,6 @@
 package sendlog
 
-import (
-	"fmt"
-	"strconv"
-	"strings"
-
-	"github.com/postroom/postroom/internal/redisdb"
-)
-
-// ChunkSize is the number of people of a chunk.
-const ChunkSize = 64_000
-
-// shards is the number of key prefixes that chunks are spread over.
-const shards = 16
+import "fmt"
 
 // Run names a run: one sending of a campaign.
 type Run struct {
@@ -23,6 +11,9 @@ type Run struct {
 // String returns the run as it is in keys: "5.1".
 func (r Run) String() string { return fmt.Sprintf("%d.%d", r.Campaign, r.Number) }
 
+// ChunkSize is the number of people of a chunk.
+const ChunkSize = 64_000
+
 // Chunks returns how many chunks hold the people below an ordinal.
 func Chunks(end uint32) int { return int((uint64(end) + ChunkSize - 1) / ChunkSize) }
 
@@ -30,12 +21,6 @@ func Chunks(end uint32) int { return int((uint64(end) + ChunkSize - 1) / ChunkSi
 func ChunkOf(ordinal uint32) (chunk, offset int) {
 	return int(ordinal / ChunkSize), int(ordinal % ChunkSize)
 }
-
-func logKey(r Run, chunk int) string {
-	return redisdb.Key(chunk%shards, "sendlog", r.String(), strconv.Itoa(chunk))
-}
-
-func gateKey(r Run, shard int) string { return redisdb.Key(shard, "send-gate", r.String()) }
 
 // State is what became of a person in a run.
 type State int
@@ -70,15 +55,6 @@ var before = map[State][]State{
 
 // Group is a part of the people of a run that is counted apart: 0 to 15. A person keeps it in a run.
 type Group int
-
-// letters are states or groups as the scripts take them: a to p.
-func letters[T State | Group](all ...T) string {
-	var b strings.Builder
-	for _, one := range all {
-		b.WriteByte(byte('a' + one))
-	}
-	return b.String()
-}
 
 // Bit is something that is known of people beside their state.
 type Bit string
