@@ -33,8 +33,7 @@ func (l *Log) Note(ctx context.Context, r Run, chunk int, notes ...Note) ([]bool
 
 // Recount compares the counters of a run with its states and bits, and replaces those that differ. It returns
 // how many did. Those of [Note.Once] stay: they changed together with the bits.
-func (l *Log) Recount(ctx context.Context, r Run, end uint32) (int, error) {
-	changed := 0
+func (l *Log) Recount(ctx context.Context, r Run, end uint32) (changed int, _ error) {
 	for chunk := range Chunks(end) {
 		answer, err := recountScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk)}, bits)
 		if err != nil {
@@ -63,8 +62,7 @@ func (l *Log) ForgetPerson(ctx context.Context, r Run, ordinal uint32, once map[
 
 // Forget deletes what is known of a run.
 func (l *Log) Forget(ctx context.Context, r Run, end uint32) error {
-	c := l.db.Client()
-	pipe := c.Pipeline()
+	pipe := l.db.Client().Pipeline()
 	for chunk := range Chunks(end) {
 		key := logKey(r, chunk)
 		keys := []string{key, key + ":counts", key + ":sheets", key + ":owed", key + ":why", key + ":tried",
@@ -72,7 +70,7 @@ func (l *Log) Forget(ctx context.Context, r Run, end uint32) error {
 		for _, b := range bits {
 			keys = append(keys, key+":"+string(b))
 		}
-		sheets, err := c.ZRange(ctx, key+":sheets", 0, -1).Result() // of workers that died
+		sheets, err := l.db.Client().ZRange(ctx, key+":sheets", 0, -1).Result() // of workers that died
 		if err != nil {
 			return redisdb.Failed(err, "list the sheets of run %s", r)
 		}

@@ -150,9 +150,7 @@ func (l *Log) Together(ctx context.Context, end uint32, runs ...Run) (Counts, er
 		if err != nil {
 			return all, err
 		}
-		for field, n := range Sum(chunks).Fields {
-			all.Fields[field] += n
-		}
+		all.Add(Counts{Fields: Sum(chunks).Fields})
 	}
 	for _, b := range bits {
 		all.Fields[string(b)] = 0
@@ -293,16 +291,16 @@ func (l *Log) States(ctx context.Context, r Run, chunk int) ([]State, error) {
 func (l *Log) StatesOf(ctx context.Context, ordinal uint32, runs ...Run) ([]State, error) {
 	chunk, offset := ChunkOf(ordinal)
 	pipe := l.db.Client().Pipeline()
-	answers := make([]*redis.IntSliceCmd, len(runs))
-	for i, r := range runs {
-		answers[i] = pipe.BitField(ctx, logKey(r, chunk), "GET", "u4", "#"+strconv.Itoa(offset))
+	for _, r := range runs {
+		pipe.BitField(ctx, logKey(r, chunk), "GET", "u4", "#"+strconv.Itoa(offset))
 	}
-	if _, err := pipe.Exec(ctx); err != nil {
+	answers, err := pipe.Exec(ctx)
+	if err != nil {
 		return nil, redisdb.Failed(err, "read the states of a person")
 	}
 	states := make([]State, len(runs))
 	for i, answer := range answers {
-		states[i] = State(answer.Val()[0])
+		states[i] = State(answer.(*redis.IntSliceCmd).Val()[0])
 	}
 	return states, nil
 }
