@@ -43,8 +43,9 @@ type claim struct {
 	passes      bool                   // it goes before messages that wait in a line for a relay
 	asked       time.Time              // directly before begin.lua, by the machine's clock
 
-	write writer // nil: it goes as it is stored
-	marks *marks // nil: it has a record
+	write  writer // nil: it goes as it is stored
+	marks  *Marks // nil: it has a record
+	marked bool   // by Marks.Mark
 
 	transactions int       // recorded by progress
 	until        time.Time // end of the lease as doubt found it
@@ -58,20 +59,8 @@ type Marks struct {
 	Still func() error
 }
 
-// marks are Marks during an attempt.
-type marks struct {
-	Marks
-	set bool
-}
-
 // unrecorded reports whether a message has no record: it is the mail of a campaign, at its first attempt.
 func (c *claim) unrecorded() bool { return c.marks != nil }
-
-func (m *marks) mark(ctx context.Context, _ []string) error {
-	err := m.Mark(ctx)
-	m.set = err == nil
-	return err
-}
 
 // Delivery delivers messages to relays: it begins a message, makes an attempt and records the result. Its
 // sweeper repairs what a crash left behind.
@@ -252,8 +241,7 @@ func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (fini
 	if dec.waits() {
 		st = st.waits(dec.at, dec.reason)
 	}
-	if dec.ends() {
-		result, reason := dec.end()
+	if result, reason := dec.end(); result != "" {
 		kept := d.opts.keeps(c.row, result)
 		if kept {
 			args.KeepContent = int(math.Ceil(d.opts.KeepContent.Seconds()))

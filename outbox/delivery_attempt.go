@@ -33,14 +33,14 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 		Proof:   func() string { return d.proof(c.id, c.envelope.Account, c.envelope.To) },
 		Account: account, Gateway: c.gateway, Lane: c.lane,
 		Reservation: limits.Reservation(c.reservation), Message: d.message(c, stopped), Path: c.envelope.Path,
-		Behind: func(scope string) bool { return d.behind(c, scope) },
+		Behind: func(scope string) bool { return d.lines.ahead(c, scope) },
 	})
 	d.tracedTries(ctx, got.Tries)
 	switch {
 	case got.Relay != "":
 		dec := d.hold(c, relayHold{got.Relay, c.lane, account.ID}.String(), got.Reason, got.Wait)
 		dec.reservation = string(got.Reservation)
-		if d.behind(c, got.Relay) {
+		if d.lines.ahead(c, got.Relay) {
 			dec.tried = []string{got.Relay} // the first of the line may have a turn
 		}
 		return dec
@@ -48,7 +48,12 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 		return decision{outcome: deferred, at: d.clock.Now(), due: got.Wait, reservation: string(got.Reservation),
 			reason: got.Reason}
 	}
-	err := failureOf(got)
+	err := got.Err // of the gateway that was asked last; nil if a recipient got the message
+	if n := len(got.Tries); errors.Is(err, routing.ErrNoGateway) {
+		err = errNoGateway
+	} else if n > 0 {
+		err = gateways.Via(got.Tries[n-1].Gateway, err)
+	}
 	if ctx.Err() == nil && (c.gateway == "" || !account.Hold) {
 		d.Accounts.Outcome(ctx, account.ID, err)
 	}
@@ -63,9 +68,9 @@ func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) dec
 // the rules about people and quotas for a sheet together, so that its mail costs no round trips here.
 func (d *Delivery) prepare(ctx context.Context, c *claim, started time.Time) (account accounts.Sender,
 	stopped map[int]*suppression.Entry, instead *decision) {
-	p, refused := d.policy(c, account), attempted{start: started}
-	if refused.err = refuse(c, p, started); refused.err != nil {
-		return account, nil, d.refused(c, refused, p)
+	p := d.policy(c, account)
+	if err := refuse(c, p, started); err != nil {
+		return account, nil, d.refused(c, p, attempted{start: started, err: err})
 	}
 	if rests := d.campaignRests(ctx, c, started, p); rests != nil {
 		return account, nil, rests
@@ -73,8 +78,7 @@ func (d *Delivery) prepare(ctx context.Context, c *claim, started time.Time) (ac
 	account, err := d.sender(ctx, c)
 	switch {
 	case endCode(err) != "":
-		refused.err = err
-		return account, nil, d.refused(c, refused, p)
+		return account, nil, d.refused(c, p, attempted{start: started, err: err})
 	case err != nil:
 		return account, nil, d.untried(ctx, c, err, "the account can't be used; the log says why")
 	}
@@ -91,21 +95,20 @@ func (d *Delivery) prepare(ctx context.Context, c *claim, started time.Time) (ac
 		if why := unwritten(ctx, err); why != "" {
 			return account, nil, d.untried(ctx, c, err, why)
 		}
-		refused.err = fmt.Errorf("%w: %w", errUnwritten, err)
-		return account, nil, d.refused(c, refused, p)
+		err = fmt.Errorf("%w: %w", errUnwritten, err)
+		return account, nil, d.refused(c, p, attempted{start: started, err: err})
 	}
 	if stopped, err = d.stopsNow(ctx, c); err != nil {
 		return account, nil, d.untried(ctx, c, err, "the suppressions can't be asked; the log says why")
 	}
 	if n := len(stopped); n > 0 && n == len(c.status.having(rcptQueued)) {
-		refused.suppressed = stopped
-		instead = d.refused(c, refused, p)
+		instead = d.refused(c, p, attempted{start: started, suppressed: stopped})
 	}
 	return account, stopped, instead
 }
 
 // refused is the decision about a message for which no relay is to be asked.
-func (d *Delivery) refused(c *claim, t attempted, p policy) *decision {
+func (d *Delivery) refused(c *claim, p policy, t attempted) *decision {
 	t.end, t.refused = d.clock.Now(), true
 	dec := decide(c, t, p)
 	return &dec
@@ -139,18 +142,6 @@ func (d *Delivery) untried(ctx context.Context, c *claim, err error, reason stri
 		dec.outcome = deferred
 	}
 	return dec
-}
-
-// failureOf is the error of the attempt with the gateway that was asked last; nil if a recipient got the
-// message.
-func failureOf(got routing.Sent) error {
-	if errors.Is(got.Err, routing.ErrNoGateway) {
-		return errNoGateway
-	}
-	if n := len(got.Tries); n > 0 {
-		return gateways.Via(got.Tries[n-1].Gateway, got.Err)
-	}
-	return got.Err
 }
 
 // written renders the message from its letter or its shared content, or changes one that was stored whole.
@@ -220,12 +211,17 @@ func (d *Delivery) message(c *claim, stopped map[int]*suppression.Entry) smtpsen
 		to = c.envelope.addresses(left)
 	}
 	m := smtpsend.Message{
-		From: d.reversePath(c), ReturnPath: d.returnPaths(c), To: to, Body: c.content,
-		UTF8: c.envelope.UTF8, EightBit: c.envelope.EightBit, DSN: dsn(c.envelope.DSN),
-		RequireTLS: c.envelope.RequireTLS,
+		To: to, Body: c.content, UTF8: c.envelope.UTF8, EightBit: c.envelope.EightBit,
+		DSN: dsn(c.envelope.DSN), RequireTLS: c.envelope.RequireTLS,
 	}
+	m.From, m.ReturnPath = d.returnPaths(c)
 	if c.unrecorded() {
-		m.BeforeDot, m.AtDot = c.marks.mark, c.marks.Still
+		m.BeforeDot = func(ctx context.Context, _ []string) error {
+			err := c.marks.Mark(ctx)
+			c.marked = err == nil
+			return err
+		}
+		m.AtDot = c.marks.Still
 		return m
 	}
 	m.BeforeDot = func(ctx context.Context, _ []string) error { return d.doubt(ctx, c) }

@@ -20,11 +20,9 @@ func (d *Delivery) campaignRests(ctx context.Context, c *claim, started time.Tim
 		return nil
 	}
 	turn, err := d.Campaign(ctx, c.id)
-	refused := attempted{start: started}
 	switch {
 	case fault.Is(err, fault.Conflict):
-		refused.err = fmt.Errorf("%w: %w", errResent, err)
-		return d.refused(c, refused, p)
+		return d.refused(c, p, attempted{start: started, err: fmt.Errorf("%w: %w", errResent, err)})
 	case err != nil:
 		if _, lost := d.Accounts.Resolve(ctx, c.envelope.Account); fault.Is(lost, fault.NotFound) {
 			return nil // sender says so
@@ -32,8 +30,7 @@ func (d *Delivery) campaignRests(ctx context.Context, c *claim, started time.Tim
 		return d.untried(ctx, c, err, "its campaign can't be asked; the log says why")
 	case turn.Over:
 		p.noDeadLetters = true // nobody is to send it again
-		refused.err = fmt.Errorf("%w: %s", errNotTheirs, turn.Reason)
-		return d.refused(c, refused, p)
+		return d.refused(c, p, attempted{start: started, err: fmt.Errorf("%w: %s", errNotTheirs, turn.Reason)})
 	case !turn.Until.IsZero():
 		return &decision{outcome: deferred, at: d.clock.Now(), due: turn.Until, reservation: c.reservation,
 			reason: turn.Reason}

@@ -18,6 +18,7 @@ type stored struct {
 	name   string
 	size   int
 	packed func(ctx context.Context) io.ReaderAt
+	err    error // why it can't be unpacked; nil: that is not known yet
 }
 
 // Size implements smtpsend.Body.
@@ -25,39 +26,35 @@ func (s stored) Size() int64 { return int64(s.size) }
 
 // Open implements smtpsend.Body.
 func (s stored) Open(ctx context.Context) (io.ReadCloser, error) {
-	packed, err := s.codec.reader(s.packed(ctx), s.name)
+	packed, err := s.opened(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return s.codec.stream(packed)
 }
 
-// unreadable is a content that can't be unpacked. It implements smtpsend.Body.
-type unreadable struct {
-	size int
-	err  error
+func (s stored) opened(ctx context.Context) (io.Reader, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	return s.codec.reader(s.packed(ctx), s.name)
 }
-
-// Size implements smtpsend.Body.
-func (u unreadable) Size() int64 { return int64(max(u.size, 1)) }
-
-// Open implements smtpsend.Body.
-func (u unreadable) Open(context.Context) (io.ReadCloser, error) { return nil, u.err }
 
 // body is the content of a message for the sender. If packed is empty, it is read from Redis as it is sent.
 func (d *Delivery) body(partition int, id, packed string, size int) smtpsend.Body {
 	name := contentName(id)
 	switch {
 	case packed == "":
-		return stored{d.codec, name, size, func(ctx context.Context) io.ReaderAt {
+		return stored{codec: d.codec, name: name, size: size, packed: func(ctx context.Context) io.ReaderAt {
 			return pieces{ctx: ctx, store: d.store, id: id, key: d.keys.content(partition, id)}
 		}}
 	case size > small:
-		return stored{d.codec, name, size, func(context.Context) io.ReaderAt { return strings.NewReader(packed) }}
+		return stored{codec: d.codec, name: name, size: size,
+			packed: func(context.Context) io.ReaderAt { return strings.NewReader(packed) }}
 	}
 	content, err := d.codec.unpack([]byte(packed), name, size)
 	if err != nil {
-		return unreadable{size, err}
+		return stored{size: max(size, 1), err: err}
 	}
 	return smtpsend.Bytes(content)
 }
@@ -65,15 +62,11 @@ func (d *Delivery) body(partition int, id, packed string, size int) smtpsend.Bod
 // opens returns an error if a content is sealed under a secret that this process does not have. Anything else
 // that is wrong with it is found as it is sent.
 func (d *Delivery) opens(ctx context.Context, content smtpsend.Body) error {
-	var err error
-	switch c := content.(type) {
-	case unreadable:
-		err = c.err
-	case stored:
-		_, err = c.codec.reader(c.packed(ctx), c.name)
-	}
-	if fault.CodeOf(err) == notOpened || fault.Is(err, fault.Unavailable) {
-		return err
+	if s, ok := content.(stored); ok {
+		_, err := s.opened(ctx)
+		if fault.CodeOf(err) == notOpened || fault.Is(err, fault.Unavailable) {
+			return err
+		}
 	}
 	return nil
 }

@@ -163,12 +163,10 @@ func (s *sweeper) follow(ctx context.Context, p int, lines []string, now time.Ti
 func (s *sweeper) releasable(ctx context.Context, account string, now time.Time) (int, error) {
 	a, err := s.d.Accounts.Resolve(ctx, account)
 	switch {
-	case fault.Is(err, fault.NotFound): // let them fail
+	case fault.Is(err, fault.NotFound), err == nil && a.Held == nil: // those of no account fail then
 		return sweepBatch, nil
 	case err != nil:
 		return 0, err
-	case a.Held == nil:
-		return sweepBatch, nil
 	case now.Before(a.Held.Next):
 		return 0, nil
 	}
@@ -215,11 +213,11 @@ func (l *lines) contended(own relayHold) bool {
 	return slices.ContainsFunc(l.known[own.scope], func(k line) bool { return k.account != own.account })
 }
 
-// behind reports whether a message has to let those pass that wait in a line for a relay.
-func (d *Delivery) behind(c *claim, scope string) bool {
-	d.lines.mu.Lock()
-	defer d.lines.mu.Unlock()
-	return !c.passes && slices.ContainsFunc(d.lines.known[scope], func(k line) bool {
+// ahead reports whether messages wait in a line for a relay that go before another one.
+func (l *lines) ahead(c *claim, scope string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !c.passes && slices.ContainsFunc(l.known[scope], func(k line) bool {
 		return k.lane == c.lane || c.lane == api.Bulk
 	})
 }
@@ -346,17 +344,13 @@ func (l *lines) order(scope string) []line {
 	waiting := slices.Clone(l.known[scope])
 	l.mu.Unlock()
 	rand.Shuffle(len(waiting), func(i, j int) { waiting[i], waiting[j] = waiting[j], waiting[i] })
-	first := api.Transactional
+	sign := -1
 	if rand.Float64() < bulkShare {
-		first = api.Bulk
+		sign = 1
 	}
-	rank := func(w line) int {
-		if w.lane == first {
-			return 0
-		}
-		return 1
-	}
-	slices.SortStableFunc(waiting, func(a, b line) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(waiting, func(a, b line) int { // "bulk" is less than "transactional"
+		return sign * cmp.Compare(a.lane, b.lane)
+	})
 	return waiting
 }
 

@@ -79,14 +79,12 @@ type decision struct {
 // waits reports whether the message is put back and no attempt is spent.
 func (d *decision) waits() bool { return d.outcome == deferred || d.outcome == held }
 
-// ends reports whether the message leaves the outbox, and its content is deleted.
-func (d *decision) ends() bool {
-	return d.outcome == sent || d.outcome == dropped || d.outcome == suppressed
-}
-
-// end is the result of a message that ends, and the reason if all its recipients are suppressed.
+// end is the result of a message that leaves the outbox, and the reason if all its recipients are suppressed;
+// "": it stays.
 func (d *decision) end() (result, reason string) {
 	switch d.outcome {
+	case sent:
+		return resultSent, ""
 	case dropped:
 		return resultFailed, ""
 	case suppressed:
@@ -95,7 +93,7 @@ func (d *decision) end() (result, reason string) {
 		}
 		return resultSuppressed, reason
 	}
-	return resultSent, ""
+	return "", ""
 }
 
 // untried reports whether no relay was asked.
@@ -180,14 +178,9 @@ func decide(c *claim, t attempted, p policy) decision {
 	}
 	d.conclude(c, t, p)
 	d.status.Last, d.status.Lost = d.cause, cmp.Or(d.last(d.lost).lastError, c.status.Lost)
-	if p.inPlace {
-		return d
+	if !p.inPlace {
+		d.status.Log = d.logged(c, t)
 	}
-	if d.unasked {
-		d.status.Log = append(slices.Clone(c.status.Log), lapsedAttempts(c)...)
-		return d
-	}
-	d.status.Log = d.logged(c, t)
 	return d
 }
 
@@ -271,16 +264,12 @@ func (d *decision) conclude(c *claim, t attempted, p policy) {
 	}
 	if len(d.left) > 0 {
 		d.due = d.nextAttempt(c, t, p)
-		exhausted := d.attempts >= c.max
 		late := c.envelope.DeliverBy != nil && d.due.After(*c.envelope.DeliverBy)
-		if d.doubt && p.holdInDoubt {
-			exhausted = true
-		}
-		if !exhausted && !late {
+		d.spent = d.attempts >= c.max || late
+		if !d.spent && !(d.doubt && p.holdInDoubt) {
 			d.outcome = delayed
 			return
 		}
-		d.spent = d.attempts >= c.max || late
 		for _, i := range d.left {
 			d.status.Recipients[i].Status = rcptFailed
 		}
@@ -363,8 +352,8 @@ func describe(err error, se *smtpsend.Error) *lastError {
 // first and the last are kept.
 func (d *decision) logged(c *claim, t attempted) []api.Attempt {
 	log := append(slices.Clone(c.status.Log), lapsedAttempts(c)...)
-	if t.refused && c.lapsed != "" {
-		return log // it is refused because of them, or they were its last
+	if d.unasked || t.refused && c.lapsed != "" {
+		return log // nothing was tried, or it is refused because of the lapsed attempts, or they were its last
 	}
 	n := len(log)
 	again := d.waits() && n > 1 && log[n-1].Held && log[n-2].Held
@@ -445,13 +434,6 @@ func dsn(r *api.DSN) smtpsend.DSN {
 	if r == nil {
 		return smtpsend.DSN{}
 	}
-	out := smtpsend.DSN{Envelope: r.ID, Notify: strings.ToUpper(strings.Join(r.Notify, ",")),
-		Original: r.Recipient}
-	switch r.Return {
-	case "headers":
-		out.Return = "HDRS"
-	case "full":
-		out.Return = "FULL"
-	}
-	return out
+	return smtpsend.DSN{Envelope: r.ID, Notify: strings.ToUpper(strings.Join(r.Notify, ",")),
+		Original: r.Recipient, Return: map[string]string{"headers": "HDRS", "full": "FULL"}[r.Return]}
 }

@@ -26,11 +26,8 @@ const clearedFor = 250 * time.Millisecond
 // beginKeys are the KEYS of begin.lua.
 func (d *Delivery) beginKeys(partition int, id string) []string {
 	keys := []string{d.keys.message(partition, id)}
-	if d.Suppressions == nil {
-		return keys
-	}
-	if version := d.Suppressions.VersionKey(); version != "" {
-		keys = append(keys, version)
+	if d.Suppressions != nil && d.Suppressions.VersionKey() != "" {
+		keys = append(keys, d.Suppressions.VersionKey())
 	}
 	return keys
 }

@@ -3,6 +3,8 @@ package outbox
 import (
 	"context"
 	"time"
+
+	"github.com/postroom/postroom/internal/queue"
 )
 
 // A crash is repaired within Options.Lease + sweepEvery. Together they must stay below ten seconds.
@@ -36,9 +38,9 @@ func (s *sweeper) mend(ctx context.Context) error {
 	if !s.lastGood.IsZero() && now.Sub(s.lastGood) > outageGap {
 		s.careful = now.Add(s.d.opts.Lease / 2)
 	}
-	steps := []func(context.Context, int, time.Time) error{s.promote, s.owed, s.release}
-	if !now.Before(s.careful) {
-		steps = append([]func(context.Context, int, time.Time) error{s.lapse}, steps...)
+	steps := []func(context.Context, int, time.Time) error{s.lapse, s.promote, s.owed, s.release}
+	if now.Before(s.careful) {
+		steps = steps[1:]
 	}
 	for p := range s.d.DB.Partitions() {
 		for _, step := range steps {
@@ -51,7 +53,8 @@ func (s *sweeper) mend(ctx context.Context) error {
 	return nil
 }
 
-// compare compares the records with the queue.
+// compare compares records with their tasks, a part of each index in every round. A message whose task is
+// missing gets a new one: an operator emptied the queue, or Redis lost its keys.
 func (s *sweeper) compare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -60,8 +63,12 @@ func (s *sweeper) compare(ctx context.Context) error {
 	}
 	now := s.d.clock.Now()
 	for p := range s.d.DB.Partitions() {
-		if err := s.match(ctx, p, now); err != nil {
-			return err
+		for _, lane := range lanesOf(queue.Submit) {
+			for _, state := range []string{stateWaiting, stateScheduled, stateDelayed} {
+				if err := s.match(ctx, p, lane, state, now); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil

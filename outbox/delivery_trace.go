@@ -26,9 +26,6 @@ func (d *Delivery) trace(ctx context.Context, c *claim) (context.Context, *trace
 
 // tracedAttempt notes what came of an attempt.
 func tracedAttempt(span *traces.Span, dec decision) {
-	if span == nil {
-		return
-	}
 	span.Set("postroom.outcome", string(dec.outcome))
 	span.SetInt("postroom.attempt", dec.attempts)
 	if dec.cause != nil {

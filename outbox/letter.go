@@ -30,7 +30,6 @@ type Letter struct {
 	shared  Shared
 	account accounts.Sender
 	content *sharedContent
-	added   additions // but the list, which each recipient has
 	frozen  Frozen
 
 	from  string   // normal form of the sender's address
@@ -77,19 +76,18 @@ func (l *Letters) Letter(ctx context.Context, sh Shared) (*Letter, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := (&Letter{letters: l, shared: sh, account: b.account, content: b.content, added: b.added,
-		frozen: Frozen{Opens: b.added.Opens, Clicks: b.added.Clicks, Template: b.template,
-			Links: linksOf(b.content.renderer.Content())}}).prepared()
-	made.frozen.Domain = domainOf(made.from)
-	return made, nil
+	return l.of(sh, b.account, b.content, Frozen{Opens: b.added.Opens, Clicks: b.added.Clicks,
+		Template: b.template, Links: linksOf(b.content.renderer.Content())}), nil
 }
 
-// prepared returns the letter with what is the same for all its mail.
-func (l *Letter) prepared() *Letter {
-	l.from, l.wrong = message.NormalizeAddress(l.Content().From.Address)
-	base := strings.TrimRight(l.Content().ServiceURL, "/")
-	l.ways = []string{base + "/unsubscribe?t=", base + "/preferences?t="}
-	return l
+// of returns the letter of a content, with what is the same for all its mail.
+func (l *Letters) of(sh Shared, account accounts.Sender, content *sharedContent, f Frozen) *Letter {
+	made := &Letter{letters: l, shared: sh, account: account, content: content, frozen: f}
+	made.from, made.wrong = message.NormalizeAddress(made.Content().From.Address)
+	made.frozen.Domain = domainOf(made.from)
+	base := strings.TrimRight(made.Content().ServiceURL, "/")
+	made.ways = []string{base + "/unsubscribe?t=", base + "/preferences?t="}
+	return made
 }
 
 // MayName returns Forbidden, as Submit does, if the account may not use the sender or the gateway of sh. The
@@ -160,9 +158,7 @@ func (l *Letters) Thaw(ctx context.Context, sh Shared, f Frozen) (*Letter, error
 		}
 		return nil, err
 	}
-	sh.Source, sh.Lane = SourceCampaign, api.Bulk
-	return (&Letter{letters: l, shared: sh, account: account, content: &sharedContent{name: f.Name, renderer: r},
-		added: additions{Opens: f.Opens, Clicks: f.Clicks}, frozen: f}).prepared(), nil
+	return l.of(sh, account, &sharedContent{name: f.Name, renderer: r}, f), nil
 }
 
 // Account returns the account that sends the letter.
@@ -178,13 +174,13 @@ func (l *Letter) envelope(a Addressee) (envelope, error) {
 		to, wrong = a.To.Address, fault.InvalidFields([]fault.Field{{Key: "to", Message: wrong.Error()}})
 	}
 	sh := &l.shared
-	e := envelope{Account: l.account.ID, Source: sh.Source, From: l.from, To: []string{to}, Tags: sh.Tags,
-		Template: l.frozen.Template, additions: l.added, Returns: l.letters.opts.BounceDomain != "",
-		Bound: sh.Bound, Campaign: a.Campaign, preview: sh.Preview}
-	e.ListID = a.ListID
-	e.MessageID = l.letters.MessageID(Frozen{Domain: domainOf(l.from)}, a.ID, l.account.ID, to)
+	e := envelope{Account: l.account.ID, Source: SourceCampaign, From: l.from, To: []string{to}, Tags: sh.Tags,
+		Template:  l.frozen.Template,
+		additions: additions{ListID: a.ListID, Opens: l.frozen.Opens, Clicks: l.frozen.Clicks},
+		Returns:   l.letters.opts.BounceDomain != "", Bound: sh.Bound, Campaign: a.Campaign, preview: sh.Preview}
+	e.MessageID = l.letters.MessageID(l.frozen, a.ID, l.account.ID, to)
 	if sh.Preview {
-		e.MessageID = "<preview@" + domainOf(l.from) + ">"
+		e.MessageID = "<preview@" + l.frozen.Domain + ">"
 	}
 	return e, cmp.Or(l.wrong, wrong)
 }

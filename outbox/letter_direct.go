@@ -57,7 +57,7 @@ func (l *Letter) Direct(ctx context.Context, a Addressee, had limits.Reservation
 	e, write := l.mailing(a)
 	c := &claim{row: row{id: a.ID, partition: d.partition(a.ID), lane: api.Bulk, gateway: l.shared.Gateway,
 		max: l.attempts(), envelope: e, status: newStatus(e)}, reservation: string(had), write: write,
-		personal: render.Personalization{Date: redisdb.Millis(a.Date)}, marks: &marks{Marks: around},
+		personal: render.Personalization{Date: redisdb.Millis(a.Date)}, marks: &around,
 		passes: true} // it stands in no line, and would never have its turn
 	dec := d.attempt(ctx, c, d.clock.Now())
 	if dec.outcome != released && !dec.waits() || len(dec.tried) > 0 {
@@ -116,7 +116,7 @@ var published = map[outcome]event.Type{sent: event.MessageSent, delayed: event.M
 // sending is the decision as the campaign takes it.
 func (d *decision) sending(c *claim) Sending {
 	s := Sending{Fate: FateUnsent, Until: d.due, Hold: d.ban, Waits: d.waits(), Response: d.reason,
-		Marked: c.marks.set, Reservation: limits.Reservation(d.reservation)}
+		Marked: c.marked, Reservation: limits.Reservation(d.reservation)}
 	switch d.outcome {
 	case sent:
 		s.Fate, s.Response = FateSent, d.response

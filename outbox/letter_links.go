@@ -64,15 +64,13 @@ func (f Frozen) LinkOf(address string) string {
 			}
 		}
 	}
-	if literal < 0 && len(f.Links) > 0 {
-		best, _, _ = strings.Cut(address, "#")
-		best, _, _ = strings.Cut(best, "?")
+	switch {
+	case literal >= 0:
 		return best
+	case len(f.Links) > 0:
+		return address[:strings.IndexAny(address+"#", "?#")]
 	}
-	if literal < 0 {
-		return address
-	}
-	return best
+	return address
 }
 
 // fits reports whether an address is made of parts in this order, with anything between them.
