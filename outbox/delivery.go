@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
+	"slices"
 	"time"
 
 	"github.com/postroom/postroom/internal/lease"
@@ -13,54 +13,6 @@ import (
 	"github.com/postroom/postroom/outbox/templates/render"
 	"github.com/postroom/postroom/smtpsend"
 )
-
-// shortWait is the longest time that a worker waits for a message to be due. Beyond it, the task goes back to
-// the queue, which counts in seconds.
-const shortWait = 1200 * time.Millisecond
-
-// A task may come before its message: Redis has forgotten accept.lua and is given it again, or the two are on
-// different nodes of a Cluster. The worker waits for a moment, and then the task does.
-const (
-	acceptPause    = 20 * time.Millisecond
-	acceptedWithin = 5 * time.Second // later the task is dropped; the sweeper would queue another
-)
-
-// claim is a message that this worker may send.
-type claim struct {
-	row
-	lapsed      string // the attempts in no log yet whose worker died, see lapse.lua
-	began       time.Time
-	lost        int                    // attempts whose worker died before the dot
-	oldDoubts   int                    // doubts before the last replay
-	content     smtpsend.Body          // unset with shared content until it is rendered
-	personal    render.Personalization // beside the shared content
-	unopened    error                  // of personal; nil: it was unpacked
-	text        string                 // as it was rendered
-	reservation string                 // of a limit, from an earlier attempt that had to wait
-	urgent      bool                   // an operator wants an attempt even while the account is held
-	window      int                    // of its account; 0: the account was not looked up
-	cleared     bool                   // begin.lua found no recipient suppressed
-	passes      bool                   // it goes before messages that wait in a line for a relay
-	asked       time.Time              // directly before begin.lua, by the machine's clock
-
-	write  writer // nil: it goes as it is stored
-	marks  *Marks // nil: it has a record
-	marked bool   // by Marks.Mark
-
-	transactions int       // recorded by progress
-	until        time.Time // end of the lease as doubt found it
-}
-
-// Marks are asked about mail that has no record, around its final dot.
-type Marks struct {
-	// Mark notes that the dot will be written. If it fails, nothing is delivered.
-	Mark func(context.Context) error
-	// Still reports why the mark does not count any more; nil: it does. Without I/O.
-	Still func() error
-}
-
-// unrecorded reports whether a message has no record: it is the mail of a campaign, at its first attempt.
-func (c *claim) unrecorded() bool { return c.marks != nil }
 
 // Delivery delivers messages to relays: it begins a message, makes an attempt and records the result. Its
 // sweeper repairs what a crash left behind.
@@ -100,6 +52,43 @@ func (d *Delivery) Deliver(ctx context.Context, t queue.Task) queue.Verdict {
 		return queue.Drop() // another worker has the message and records what follows
 	}
 	return d.record(context.WithoutCancel(ctx), c, dec)
+}
+
+// claim is a message that this worker may send.
+type claim struct {
+	row
+	lapsed      string // the attempts in no log yet whose worker died, see lapse.lua
+	began       time.Time
+	lost        int                    // attempts whose worker died before the dot
+	oldDoubts   int                    // doubts before the last replay
+	content     smtpsend.Body          // unset with shared content until it is rendered
+	personal    render.Personalization // beside the shared content
+	unopened    error                  // of personal; nil: it was unpacked
+	text        string                 // as it was rendered
+	reservation string                 // of a limit, from an earlier attempt that had to wait
+	urgent      bool                   // an operator wants an attempt even while the account is held
+	window      int                    // of its account; 0: the account was not looked up
+	cleared     bool                   // begin.lua found no recipient suppressed
+	passes      bool                   // it goes before messages that wait in a line for a relay
+	asked       time.Time              // directly before begin.lua, by the machine's clock
+
+	write  writer // nil: it goes as it is stored
+	marks  *Marks // nil: it has a record
+	marked bool   // by Marks.Mark
+
+	transactions int       // recorded by progress
+	until        time.Time // end of the lease as doubt found it
+}
+
+// unrecorded reports whether a message has no record: it is the mail of a campaign, at its first attempt.
+func (c *claim) unrecorded() bool { return c.marks != nil }
+
+// Marks are asked about mail that has no record, around its final dot.
+type Marks struct {
+	// Mark notes that the dot will be written. If it fails, nothing is delivered.
+	Mark func(context.Context) error
+	// Still reports why the mark does not count any more; nil: it does. Without I/O.
+	Still func() error
 }
 
 // begin claims the message. If it can't be begun now, the claim is nil, and the verdict is for its task.
@@ -149,6 +138,26 @@ func (d *Delivery) begin(ctx context.Context, id string) (*claim, queue.Verdict,
 	}
 }
 
+// shortWait is the longest time that a worker waits for a message to be due. Beyond it, the task goes back to
+// the queue, which counts in seconds.
+const shortWait = 1200 * time.Millisecond
+
+// A task may come before its message: Redis has forgotten accept.lua and is given it again, or the two are on
+// different nodes of a Cluster. The worker waits for a moment, and then the task does.
+const (
+	acceptPause    = 20 * time.Millisecond
+	acceptedWithin = 5 * time.Second // later the task is dropped; the sweeper would queue another
+)
+
+// beginKeys are the KEYS of begin.lua.
+func (d *Delivery) beginKeys(partition int, id string) []string {
+	keys := []string{d.keys.message(partition, id)}
+	if d.Suppressions != nil && d.Suppressions.VersionKey() != "" {
+		keys = append(keys, d.Suppressions.VersionKey())
+	}
+	return keys
+}
+
 // readClaim makes a claim from the answer of begin.lua.
 func (d *Delivery) readClaim(id string, partition int, a begun) (*claim, error) {
 	c := &claim{
@@ -173,124 +182,32 @@ func (d *Delivery) readClaim(id string, partition int, a begun) (*claim, error) 
 	return c, nil
 }
 
-// doubt records that the dot is about to be written. Without this record the dot must not be written. If
-// replicas are waited for, they need it too: a new master without it would send again without a doubt.
-func (d *Delivery) doubt(ctx context.Context, c *claim) error {
-	now := d.clock.Now()
-	until, err := doubtScript.RunReplicated(ctx, d.DB, []string{d.keys.message(c.partition, c.id)},
-		doubtArgs{Now: now, Fence: c.fence})
-	if err != nil {
-		return err
-	}
-	if until.IsZero() {
-		return lease.ErrLost
-	}
-	c.until = now.Add(until.Sub(now)) // keeps the monotonic clock of now
-	return nil
+// leased is the right to send one message.
+type leased struct {
+	partition int
+	id, fence string
 }
 
-// record writes the result of an attempt.
-func (d *Delivery) record(ctx context.Context, c *claim, dec decision) queue.Verdict {
-	var answer finished
-	args, err := d.finishArgs(ctx, c, dec)
-	if err == nil {
-		err = d.persist(ctx, c, func() (err error) {
-			// before finish.lua: once the message has ended, this is not tried again
-			if err = d.reportDead(ctx, c, dec); err == nil {
-				answer, err = run(ctx, d.store, finishScript, c.partition, c.id, args)
+// newLeases returns the leases of the messages that this process is sending. They are renewed with one call
+// for each partition.
+func newLeases(s *store) *lease.Set[leased] {
+	return lease.NewSet(s.opts.Lease, s.log, func(ctx context.Context, held []leased) (lost []leased,
+		failed error) {
+		until := s.clock.Now().Add(s.opts.Lease)
+		pairs := map[int][]string{} // of id and fence, by partition
+		for _, h := range held {
+			pairs[h.partition] = append(pairs[h.partition], h.id, h.fence)
+		}
+		for partition, held := range pairs {
+			gone, err := extendScript.Run(ctx, s.DB.Client(), []string{s.keys.events(partition)},
+				extendArgs{LeaseUntil: until, Held: held})
+			if err != nil {
+				failed = err
 			}
-			return err
-		})
-	}
-	if err != nil {
-		d.log.ErrorContext(ctx, "attempt not recorded", "message_id", c.id, "error", err)
-		return queue.NotNow(d.clock.Now().Add(time.Second))
-	}
-	if args.Contended {
-		d.lines.note(c.partition, args.Line) // finish.lua may have begun it
-	}
-	return d.recorded(ctx, c, dec, answer)
-}
-
-// finishArgs returns the arguments of finish.lua.
-func (d *Delivery) finishArgs(ctx context.Context, c *claim, dec decision) (finishArgs, error) {
-	now := d.clock.Now()
-	args := finishArgs{ID: c.id, Fence: c.fence, Now: now, Outcome: dec.outcome, Due: dec.due,
-		Reason: dec.reason, Hold: dec.hold, Window: cmp.Or(c.window, d.opts.Window), LineDue: now.Add(holdAtMost)}
-	if line := dec.line(c); line.scope != "" {
-		args.Line, args.Contended = line.String(), d.lines.contended(line)
-	}
-	if dec.outcome == released || dec.waits() && dec.untried() {
-		args.Attempts, args.Lapsed, args.Reservation = c.attempts, c.lapsed, dec.reservation
-		if dec.outcome == released {
-			args.Due, args.Reservation, args.Reason = now, c.reservation, ""
-			return args, nil
+			for pair := range slices.Chunk(gone, 2) {
+				lost = append(lost, leased{partition, pair[0], pair[1]})
+			}
 		}
-		var err error
-		args.Status, err = d.jsons.pack(c.id, c.status.waits(dec.at, dec.reason))
-		return args, err
-	}
-	events, err := dec.events(c)
-	if err != nil {
-		return args, err
-	}
-	args.Attempts, args.Attempted, args.InDoubt, args.Events = dec.attempts, !dec.unasked, dec.fresh,
-		events.lines
-	args.References, args.KeepKey = d.references(c, dec), d.keepKey()
-	st := events.remember(dec.status)
-	if dec.waits() {
-		st = st.waits(dec.at, dec.reason)
-	}
-	if result, reason := dec.end(); result != "" {
-		kept := d.opts.keeps(c.row, result)
-		if kept {
-			args.KeepContent = int(math.Ceil(d.opts.KeepContent.Seconds()))
-		}
-		args.Text = d.textOf(ctx, c, kept)
-		args.Record, err = d.ending(c.after(dec), st, result, reason, dec.at)
-	} else {
-		args.Status, err = d.jsons.pack(c.id, st)
-	}
-	if err == nil && len(dec.dialogues) > 0 {
-		args.DialogueOf = len(dec.status.Log)
-		args.Dialogue, err = packDialogues(d.store, c.id, dec.dialogues)
-	}
-	return args, err
-}
-
-// after is the message after an attempt.
-func (c *claim) after(d decision) row {
-	r := c.row
-	r.attempts, r.status = d.attempts, d.status
-	if d.fresh {
-		r.doubts++
-	}
-	return r
-}
-
-// recorded logs and counts what was recorded, and returns the verdict for the queue.
-func (d *Delivery) recorded(ctx context.Context, c *claim, dec decision, answer finished) queue.Verdict {
-	if answer.Word == "LOST" {
-		d.log.WarnContext(ctx, "attempt came too late", "message_id", c.id, "outcome", dec.outcome, "state",
-			answer.State)
-		d.metrics.attempts.WithLabelValues("late").Inc()
-		return queue.Drop()
-	}
-	d.lines.note(c.partition, dec.hold)
-	d.learned(ctx, c, &dec)
-	d.enqueue(ctx, answer.wakeups(c.lane)...)
-	switch dec.outcome {
-	case sent:
-		return queue.Done()
-	case suppressed:
-		return queue.Drop() // it is no completed job
-	case failed, dropped:
-		return queue.Bury(dec.summary())
-	case released:
-		return queue.NotNow(d.clock.Now().Add(time.Second))
-	case deferred, held:
-		return queue.NotNow(dec.due)
-	default:
-		return queue.RetryAt(dec.due, dec.summary())
-	}
+		return lost, failed
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/postroom/postroom/accounts"
@@ -15,9 +16,11 @@ import (
 	"github.com/postroom/postroom/accounts/gateways"
 	"github.com/postroom/postroom/accounts/limits"
 	"github.com/postroom/postroom/accounts/routing"
+	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
 	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/signedtoken"
 	"github.com/postroom/postroom/outbox/suppression"
 	"github.com/postroom/postroom/smtpsend"
 )
@@ -144,6 +147,61 @@ func (d *Delivery) untried(ctx context.Context, c *claim, err error, reason stri
 	return dec
 }
 
+// campaignRests returns the decision about a stored message whose campaign does not want it sent now; nil:
+// it does. Then the message has the content and the recipient that the campaign has now, unless an operator
+// named another recipient.
+func (d *Delivery) campaignRests(ctx context.Context, c *claim, started time.Time, p policy) *decision {
+	if c.envelope.Campaign == nil || d.Campaign == nil || c.unrecorded() {
+		return nil
+	}
+	turn, err := d.Campaign(ctx, c.id)
+	switch {
+	case fault.Is(err, fault.Conflict):
+		return d.refused(c, p, attempted{start: started, err: fmt.Errorf("%w: %w", errResent, err)})
+	case err != nil:
+		if _, lost := d.Accounts.Resolve(ctx, c.envelope.Account); fault.Is(lost, fault.NotFound) {
+			return nil // sender says so
+		}
+		return d.untried(ctx, c, err, "its campaign can't be asked; the log says why")
+	case turn.Over:
+		p.noDeadLetters = true // nobody is to send it again
+		return d.refused(c, p, attempted{start: started, err: fmt.Errorf("%w: %s", errNotTheirs, turn.Reason)})
+	case !turn.Until.IsZero():
+		return &decision{outcome: deferred, at: d.clock.Now(), due: turn.Until, reservation: c.reservation,
+			reason: turn.Reason}
+	case turn.write != nil && c.envelope.Added == 0:
+		turn.envelope.Path = c.envelope.Path
+		c.envelope, c.gateway, c.write = turn.envelope, turn.gateway, turn.write
+		c.cleared = false // the address may be another one
+	}
+	return nil
+}
+
+// sender returns the account of a message. errNoAccount: it was deleted. errNoSender: it has lost a sender,
+// or the gateway, since the message was accepted. It doesn't ask this about messages that may name any.
+func (d *Delivery) sender(ctx context.Context, c *claim) (accounts.Sender, error) {
+	e := &c.envelope
+	account, err := d.Accounts.Resolve(ctx, e.Account)
+	switch {
+	case fault.Is(err, fault.NotFound):
+		return account, errNoAccount
+	case err != nil || !d.confined(e.Bound):
+		return account, err
+	}
+	if lost := account.CheckGateway(c.gateway); lost != nil {
+		return account, fmt.Errorf("%w: %w", errNoSender, lost)
+	}
+	for _, address := range append([]string{e.From}, e.Named...) {
+		if address != "" && !account.MaySendAs(address) { // the null sender is everybody's
+			d.metrics.senders.WithLabelValues("attempt").Inc()
+			return account, fmt.Errorf("%w: account %s can no longer send as %s; add this sender with "+
+				"POST /v1/account/%s/senders, then replay the message or resume the campaign", errNoSender, account.ID,
+				address, account.ID)
+		}
+	}
+	return account, nil
+}
+
 // written renders the message from its letter or its shared content, or changes one that was stored whole.
 // Each attempt gives the same bytes, unless its campaign was changed.
 func (d *Delivery) written(ctx context.Context, c *claim, account accounts.Sender) (err error) {
@@ -203,6 +261,20 @@ func unwritten(ctx context.Context, err error) string {
 	return ""
 }
 
+// stopsNow returns the suppressed recipients directly before an attempt, so that the latest unsubscribe
+// counts. If begin.lua found none at most clearedFor ago, the suppressions are not asked. A campaign has
+// asked them, and its mark fails if somebody was suppressed since.
+func (d *Delivery) stopsNow(ctx context.Context, c *claim) (map[int]*suppression.Entry, error) {
+	if c.unrecorded() || c.cleared && d.clock.now().Sub(c.asked) < clearedFor {
+		return nil, nil
+	}
+	return d.stops(ctx, c.envelope, c.lane, c.status.having(rcptQueued))
+}
+
+// clearedFor is how long the answer of begin.lua counts, from the moment before the call: suppressions may be
+// added while the answer is on its way. Nearly all attempts reach their relay within two milliseconds.
+const clearedFor = 250 * time.Millisecond
+
 // message is the message for the sender, to the recipients that are left.
 func (d *Delivery) message(c *claim, stopped map[int]*suppression.Entry) smtpsend.Message {
 	left, to := c.status.having(rcptQueued), c.envelope.To
@@ -230,4 +302,36 @@ func (d *Delivery) message(c *claim, stopped map[int]*suppression.Entry) smtpsen
 		return d.progress(ctx, c, done)
 	}
 	return m
+}
+
+// dsn is the request for delivery reports in the terms of RFC 3461.
+func dsn(r *api.DSN) smtpsend.DSN {
+	if r == nil {
+		return smtpsend.DSN{}
+	}
+	return smtpsend.DSN{Envelope: r.ID, Notify: strings.ToUpper(strings.Join(r.Notify, ",")),
+		Original: r.Recipient, Return: map[string]string{"headers": "HDRS", "full": "FULL"}[r.Return]}
+}
+
+// returnPaths returns the reverse path of a message and, if each of its recipients has their own, a function
+// that returns these; then the first is not used. A path of Postroom names message, account and recipient, so
+// that bounces come to Postroom.
+func (d *Delivery) returnPaths(c *claim) (from string, own func(to string) string) {
+	if !c.envelope.Returns || d.Tokens == nil || d.opts.BounceDomain == "" {
+		return c.envelope.From, nil
+	}
+	path := func(to string) string {
+		path, err := d.Tokens.ReturnPath(signedtoken.Token{
+			MessageID: c.id, Account: c.envelope.Account, Address: to,
+		}, d.opts.BounceDomain)
+		if err != nil {
+			d.log.Error("return path not made; the sender's is used", "message_id", c.id, "error", err)
+			return c.envelope.From
+		}
+		return path
+	}
+	if len(c.envelope.To) > max(1, d.opts.OwnReturnPaths) {
+		return path(""), nil // a bounce to it may have been written by any of them
+	}
+	return c.envelope.From, path
 }

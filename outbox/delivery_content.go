@@ -12,6 +12,25 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
+// body is the content of a message for the sender. If packed is empty, it is read from Redis as it is sent.
+func (d *Delivery) body(partition int, id, packed string, size int) smtpsend.Body {
+	name := contentName(id)
+	switch {
+	case packed == "":
+		return stored{codec: d.codec, name: name, size: size, packed: func(ctx context.Context) io.ReaderAt {
+			return pieces{ctx: ctx, store: d.store, id: id, key: d.keys.content(partition, id)}
+		}}
+	case size > small:
+		return stored{codec: d.codec, name: name, size: size,
+			packed: func(context.Context) io.ReaderAt { return strings.NewReader(packed) }}
+	}
+	content, err := d.codec.unpack([]byte(packed), name, size)
+	if err != nil {
+		return stored{size: max(size, 1), err: err}
+	}
+	return smtpsend.Bytes(content)
+}
+
 // stored is a large content, which is unpacked while it is sent. It implements smtpsend.Body.
 type stored struct {
 	codec  *codec
@@ -40,37 +59,6 @@ func (s stored) opened(ctx context.Context) (io.Reader, error) {
 	return s.codec.reader(s.packed(ctx), s.name)
 }
 
-// body is the content of a message for the sender. If packed is empty, it is read from Redis as it is sent.
-func (d *Delivery) body(partition int, id, packed string, size int) smtpsend.Body {
-	name := contentName(id)
-	switch {
-	case packed == "":
-		return stored{codec: d.codec, name: name, size: size, packed: func(ctx context.Context) io.ReaderAt {
-			return pieces{ctx: ctx, store: d.store, id: id, key: d.keys.content(partition, id)}
-		}}
-	case size > small:
-		return stored{codec: d.codec, name: name, size: size,
-			packed: func(context.Context) io.ReaderAt { return strings.NewReader(packed) }}
-	}
-	content, err := d.codec.unpack([]byte(packed), name, size)
-	if err != nil {
-		return stored{size: max(size, 1), err: err}
-	}
-	return smtpsend.Bytes(content)
-}
-
-// opens returns an error if a content is sealed under a secret that this process does not have. Anything else
-// that is wrong with it is found as it is sent.
-func (d *Delivery) opens(ctx context.Context, content smtpsend.Body) error {
-	if s, ok := content.(stored); ok {
-		_, err := s.opened(ctx)
-		if fault.CodeOf(err) == notOpened || fault.Is(err, fault.Unavailable) {
-			return err
-		}
-	}
-	return nil
-}
-
 // pieces reads a packed content from Redis, piece by piece. A content that was deleted is empty.
 type pieces struct {
 	ctx   context.Context //nolint:containedctx // of the reader
@@ -90,6 +78,18 @@ func (p pieces) ReadAt(into []byte, at int64) (int, error) {
 		return n, io.EOF
 	}
 	return n, nil
+}
+
+// opens returns an error if a content is sealed under a secret that this process does not have. Anything else
+// that is wrong with it is found as it is sent.
+func (d *Delivery) opens(ctx context.Context, content smtpsend.Body) error {
+	if s, ok := content.(stored); ok {
+		_, err := s.opened(ctx)
+		if fault.CodeOf(err) == notOpened || fault.Is(err, fault.Unavailable) {
+			return err
+		}
+	}
+	return nil
 }
 
 // textOf returns what is kept of the text of a message that ends, as finish.lua takes it. If kept, its
@@ -114,10 +114,6 @@ func (d *Delivery) textOf(ctx context.Context, c *claim, kept bool) string {
 	return keptText + string(d.codec.pack([]byte(d.withoutTokens(text)), textName(c.id)))
 }
 
-// signedLink matches what may be a link of additions.identity, of package senders or of package audience, up
-// to the end of its token.
-var signedLink = regexp.MustCompile(`(/(?:unsubscribe|preferences|sender|subscribers/confirm)\?t=|/[co]/)([A-Za-z0-9_-]{40,})`)
-
 // withoutTokens removes the tokens of links from a text that was sent: who finds it did not get the mail.
 func (s *store) withoutTokens(text string) string {
 	if s.Tokens == nil {
@@ -134,3 +130,7 @@ func (s *store) withoutTokens(text string) string {
 		return link
 	})
 }
+
+// signedLink matches what may be a link of additions.identity, of package senders or of package audience, up
+// to the end of its token.
+var signedLink = regexp.MustCompile(`(/(?:unsubscribe|preferences|sender|subscribers/confirm)\?t=|/[co]/)([A-Za-z0-9_-]{40,})`)

@@ -12,6 +12,7 @@ import (
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/queue"
+	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/outbox/suppression"
 	"github.com/postroom/postroom/smtpsend"
 )
@@ -99,6 +100,9 @@ func (d *decision) end() (result, reason string) {
 // untried reports whether no relay was asked.
 func (d *decision) untried() bool { return len(d.status.Log) == 0 }
 
+// knowsMore reports whether the decision must be recorded although the lease was lost: a reply was read.
+func (d *decision) knowsMore() bool { return len(d.sent) > 0 || d.cause != nil && d.cause.SMTP != 0 }
+
 // reason is why a recipient did not get the message.
 type reason struct {
 	*lastError
@@ -113,6 +117,7 @@ var (
 	errUnwritten = errors.New("the message can't be written")
 	errTooLate   = errors.New("the time to deliver by has passed")
 	errNotTheirs = errors.New("the campaign is not for the recipient any more")
+	errResent    = errors.New("the recipient gets the campaign by another message")
 	errInDoubt   = errors.New(
 		"the attempt before died between the final dot and the reply; the message may have been delivered")
 	errLost   = fmt.Errorf("the worker died %d times while sending this message", maxLost)
@@ -373,6 +378,18 @@ func (d *decision) logged(c *claim, t attempted) []api.Attempt {
 	return log
 }
 
+// lapsedAttempts are the log's lines about the attempts before whose worker died.
+func lapsedAttempts(c *claim) (lines []api.Attempt) {
+	for n, lapse := range strings.Fields(c.lapsed) {
+		how, began, _ := strings.Cut(lapse, "@")
+		lines = append(lines, api.Attempt{
+			Number: len(c.status.Log) + n + 1, Start: redisdb.ParseTime(began), Gateway: c.gateway,
+			InDoubt: how == "doubt", Error: "EINTERNAL", Line: "the worker died during this attempt",
+		})
+	}
+	return lines
+}
+
 // logTry is the log's line about one relay. The line of the last relay has the result of the attempt. If it
 // is the only one, it also has the refusal of a recipient.
 func (d *decision) logTry(t routing.Try, number int, last, only bool) api.Attempt {
@@ -404,9 +421,6 @@ func (d *decision) logTry(t routing.Try, number int, last, only bool) api.Attemp
 	return a
 }
 
-// knowsMore reports whether the decision must be recorded although the lease was lost: a reply was read.
-func (d *decision) knowsMore() bool { return len(d.sent) > 0 || d.cause != nil && d.cause.SMTP != 0 }
-
 // last is the reason of the last of the recipients.
 func (d *decision) last(which []int) reason {
 	for _, i := range slices.Backward(which) {
@@ -427,13 +441,4 @@ func (d *decision) summary() error {
 		return fmt.Errorf("%s %d after attempt %d", cause.Code, cause.SMTP, d.attempts)
 	}
 	return fmt.Errorf("%s after attempt %d", cause.Code, d.attempts)
-}
-
-// dsn is the request for delivery reports in the terms of RFC 3461.
-func dsn(r *api.DSN) smtpsend.DSN {
-	if r == nil {
-		return smtpsend.DSN{}
-	}
-	return smtpsend.DSN{Envelope: r.ID, Notify: strings.ToUpper(strings.Join(r.Notify, ",")),
-		Original: r.Recipient, Return: map[string]string{"headers": "HDRS", "full": "FULL"}[r.Return]}
 }

@@ -80,16 +80,6 @@ func (l *Letters) Letter(ctx context.Context, sh Shared) (*Letter, error) {
 		Template: b.template, Links: linksOf(b.content.renderer.Content())}), nil
 }
 
-// of returns the letter of a content, with what is the same for all its mail.
-func (l *Letters) of(sh Shared, account accounts.Sender, content *sharedContent, f Frozen) *Letter {
-	made := &Letter{letters: l, shared: sh, account: account, content: content, frozen: f}
-	made.from, made.wrong = message.NormalizeAddress(made.Content().From.Address)
-	made.frozen.Domain = domainOf(made.from)
-	base := strings.TrimRight(made.Content().ServiceURL, "/")
-	made.ways = []string{base + "/unsubscribe?t=", base + "/preferences?t="}
-	return made
-}
-
 // MayName returns Forbidden, as Submit does, if the account may not use the sender or the gateway of sh. The
 // field of the request that names the sender is field.
 func (l *Letters) MayName(ctx context.Context, sh Shared, field string) error {
@@ -104,6 +94,16 @@ func (l *Letters) MayName(ctx context.Context, sh Shared, field string) error {
 		err = l.checkGateway(account, sh.Gateway)
 	}
 	return err
+}
+
+// of returns the letter of a content, with what is the same for all its mail.
+func (l *Letters) of(sh Shared, account accounts.Sender, content *sharedContent, f Frozen) *Letter {
+	made := &Letter{letters: l, shared: sh, account: account, content: content, frozen: f}
+	made.from, made.wrong = message.NormalizeAddress(made.Content().From.Address)
+	made.frozen.Domain = domainOf(made.from)
+	base := strings.TrimRight(made.Content().ServiceURL, "/")
+	made.ways = []string{base + "/unsubscribe?t=", base + "/preferences?t="}
+	return made
 }
 
 // Freeze stores the content of a letter under an id, in place of the one before, until Release.
@@ -167,6 +167,16 @@ func (l *Letter) Account() accounts.Sender { return l.account }
 // Content returns what all its mail has.
 func (l *Letter) Content() render.Content { return l.content.renderer.Content() }
 
+// Write returns a message as it would be sent, and the words in it. An error is a fault of the content or of
+// what the addressee lacks.
+func (l *Letter) Write(ctx context.Context, a Addressee) (*message.Composed, render.Mail, error) {
+	e, err := l.envelope(a)
+	if err != nil {
+		return nil, render.Mail{}, err
+	}
+	return l.write(ctx, a, &e)
+}
+
 // envelope returns the envelope of a message. It is as whole as can be if an address is wrong.
 func (l *Letter) envelope(a Addressee) (envelope, error) {
 	to, wrong := message.NormalizeAddress(a.To.Address)
@@ -185,29 +195,9 @@ func (l *Letter) envelope(a Addressee) (envelope, error) {
 	return e, cmp.Or(l.wrong, wrong)
 }
 
-// attempts returns how many attempts a message has.
-func (l *Letter) attempts() int { return cmp.Or(l.shared.Attempts, l.letters.opts.Attempts()) }
-
-func (a Addressee) personal() render.Personalization {
-	return render.Personalization{To: []message.Address{a.To}, Decoded: a.Params, Date: redisdb.Millis(a.Date)}
-}
-
-// Write returns a message as it would be sent, and the words in it. An error is a fault of the content or of
-// what the addressee lacks.
-func (l *Letter) Write(ctx context.Context, a Addressee) (*message.Composed, render.Mail, error) {
-	e, err := l.envelope(a)
-	if err != nil {
-		return nil, render.Mail{}, err
-	}
-	return l.write(ctx, a, &e)
-}
-
-// Fill returns the words of a letter for everybody: nobody's links, no tracking. The links to leave lead to
-// an address. What params lack is empty.
-func (l *Letter) Fill(ctx context.Context, params map[string]any, leave string) (render.Mail, error) {
-	mail, err := l.content.renderer.Fill(ctx, params, leave)
-	mail.HTML, mail.Text = l.letters.withoutTokens(mail.HTML), l.letters.withoutTokens(mail.Text)
-	return mail, err
+// MessageID returns the Message-ID header of a message that a frozen letter became.
+func (l *Letters) MessageID(f Frozen, id, account, to string) string {
+	return "<" + l.proof(id, account, []string{to}) + "@" + f.Domain + ">"
 }
 
 // write renders and signs a message, and completes its envelope.
@@ -233,9 +223,16 @@ func (l *Letter) write(ctx context.Context, a Addressee, e *envelope) (*message.
 	return c, mail, nil
 }
 
-// MessageID returns the Message-ID header of a message that a frozen letter became.
-func (l *Letters) MessageID(f Frozen, id, account, to string) string {
-	return "<" + l.proof(id, account, []string{to}) + "@" + f.Domain + ">"
+func (a Addressee) personal() render.Personalization {
+	return render.Personalization{To: []message.Address{a.To}, Decoded: a.Params, Date: redisdb.Millis(a.Date)}
+}
+
+// Fill returns the words of a letter for everybody: nobody's links, no tracking. The links to leave lead to
+// an address. What params lack is empty.
+func (l *Letter) Fill(ctx context.Context, params map[string]any, leave string) (render.Mail, error) {
+	mail, err := l.content.renderer.Fill(ctx, params, leave)
+	mail.HTML, mail.Text = l.letters.withoutTokens(mail.HTML), l.letters.withoutTokens(mail.Text)
+	return mail, err
 }
 
 // Captive returns which parts of a rendered message, "html" and "text", show no way to unsubscribe. A text

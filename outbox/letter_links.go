@@ -9,47 +9,6 @@ import (
 	"github.com/postroom/postroom/outbox/templates/render"
 )
 
-// mostLinks bounds the links of a content that are stored with it.
-const mostLinks = 200
-
-// An address in a content, before params fill it in: a web address, or a variable that is the whole target.
-var (
-	webAddress = regexp.MustCompile(`(?is)https?://(?:\{\{\{?.*?\}\}\}?|[^\s"'<>{}])+`)
-	wholeLink  = regexp.MustCompile(`(?is)href\s*=\s*["']?\s*(\{\{\{?.*?\}\}\}?(?:\{\{\{?.*?\}\}\}?|[^\s"'<>{}])*)`)
-	variables  = regexp.MustCompile(`(?s)\{\{\{?#.*\{\{\{?/.*?\}\}\}?|\{\{\{?.*?\}\}\}?`)
-)
-
-// linksOf returns the links of a content if params fill in any of them; else none.
-func linksOf(c render.Content) []string {
-	sources := []string{c.Source.HTML, c.Options.Layout}
-	for _, partial := range c.Options.Partials {
-		sources = append(sources, partial)
-	}
-	var all []string
-	filled := false
-	for _, source := range sources {
-		found := webAddress.FindAllString(source, -1)
-		for _, match := range wholeLink.FindAllStringSubmatch(source, -1) {
-			found = append(found, match[1])
-		}
-		for _, link := range found {
-			link = html.UnescapeString(link)
-			if strings.HasSuffix(link, ")") && strings.Count(link, "(") < strings.Count(link, ")") { // Markdown
-				link = strings.TrimSuffix(link, ")")
-			}
-			filled = filled || variables.MatchString(link)
-			if len(all) < mostLinks && !slices.Contains(all, link) {
-				all = append(all, link)
-			}
-		}
-	}
-	if !filled {
-		return nil
-	}
-	slices.Sort(all)
-	return all
-}
-
 // LinkOf returns a link as it stands in the content, before params filled it in. If params fill in links of
 // the content, and this one is none of them, its query and fragment may be one person's, and are left out.
 func (f Frozen) LinkOf(address string) string {
@@ -86,3 +45,44 @@ func fits(address string, parts []string) bool {
 	}
 	return ok && strings.HasSuffix(rest, last)
 }
+
+// linksOf returns the links of a content if params fill in any of them; else none.
+func linksOf(c render.Content) []string {
+	sources := []string{c.Source.HTML, c.Options.Layout}
+	for _, partial := range c.Options.Partials {
+		sources = append(sources, partial)
+	}
+	var all []string
+	filled := false
+	for _, source := range sources {
+		found := webAddress.FindAllString(source, -1)
+		for _, match := range wholeLink.FindAllStringSubmatch(source, -1) {
+			found = append(found, match[1])
+		}
+		for _, link := range found {
+			link = html.UnescapeString(link)
+			if strings.HasSuffix(link, ")") && strings.Count(link, "(") < strings.Count(link, ")") { // Markdown
+				link = strings.TrimSuffix(link, ")")
+			}
+			filled = filled || variables.MatchString(link)
+			if len(all) < mostLinks && !slices.Contains(all, link) {
+				all = append(all, link)
+			}
+		}
+	}
+	if !filled {
+		return nil
+	}
+	slices.Sort(all)
+	return all
+}
+
+// An address in a content, before params fill it in: a web address, or a variable that is the whole target.
+var (
+	webAddress = regexp.MustCompile(`(?is)https?://(?:\{\{\{?.*?\}\}\}?|[^\s"'<>{}])+`)
+	wholeLink  = regexp.MustCompile(`(?is)href\s*=\s*["']?\s*(\{\{\{?.*?\}\}\}?(?:\{\{\{?.*?\}\}\}?|[^\s"'<>{}])*)`)
+	variables  = regexp.MustCompile(`(?s)\{\{\{?#.*\{\{\{?/.*?\}\}\}?|\{\{\{?.*?\}\}\}?`)
+)
+
+// mostLinks bounds the links of a content that are stored with it.
+const mostLinks = 200

@@ -172,7 +172,7 @@ func (q *question) doubtful(m api.WhyMessage, then string) fate {
 		onSome(at), then), api.ArrivedUnknown}
 }
 
-// What the outbox gives as the reason of a wait; see delivery_hold.go and delivery_campaign.go there.
+// What the outbox gives as the reason of a wait; see delivery_hold.go and delivery_attempt.go there.
 const (
 	heldReason     = "the account is held"
 	campaignReason = "its campaign is paused or held"

@@ -1,15 +1,17 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"maps"
-	"net"
 	"slices"
-	"strings"
+	"time"
 
-	"github.com/postroom/postroom/internal/provider"
+	"github.com/postroom/postroom/accounts/routing"
 	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/internal/traces"
+	"github.com/postroom/postroom/smtpsend"
 )
 
 // learned counts an attempt, writes its line in the mail log, and wakes the messages that wait for its
@@ -71,38 +73,50 @@ func (d *Delivery) observe(ctx context.Context, c *claim, dec *decision) {
 	}
 }
 
-// references returns the references of a message that a relay accepted (see Lookup), as finish.lua takes
-// them. A message to several recipients has one more, under its own id: their hashes (see Addressed.Went).
-func (d *Delivery) references(c *claim, dec decision) string {
-	if d.opts.KeepReferences == 0 || len(dec.sent) == 0 {
-		return ""
+// The spans of a message. None has an address, a subject or the words of a relay, which often has addresses
+// in them. A message without a trace, as that of a campaign, has no spans.
+
+// trace begins the span of an attempt. It is of the trace of the submit, however long ago that was.
+func (d *Delivery) trace(ctx context.Context, c *claim) (context.Context, *traces.Span) {
+	ctx, span := d.opts.Traces.Child(d.opts.Traces.Continue(ctx, c.envelope.Trace), "attempt", traces.Internal)
+	span.Set("postroom.message_id", c.id)
+	span.Set("postroom.account", c.envelope.Account)
+	span.Set("postroom.lane", string(c.lane))
+	span.SetInt("postroom.recipients", len(c.envelope.To))
+	return ctx, span
+}
+
+// tracedAttempt notes what came of an attempt.
+func tracedAttempt(span *traces.Span, dec decision) {
+	span.Set("postroom.outcome", string(dec.outcome))
+	span.SetInt("postroom.attempt", dec.attempts)
+	if dec.cause != nil {
+		span.Fail(cmp.Or(dec.cause.Code, "error"))
 	}
-	var names []string
-	if _, _, ours := MessageOf(c.envelope.MessageID); !ours {
-		names = append(names, referenceHash(c.envelope.MessageID))
-	}
-	host, _, err := net.SplitHostPort(dec.host)
-	if err != nil {
-		host = dec.host
-	}
-	if n, known := provider.OfRelay(host); known {
-		for _, i := range dec.sent {
-			reference := provider.Reference(n, provider.AnsweredID(n, dec.status.Recipients[i].Response))
-			if hash := referenceHash(reference); reference != "" && !slices.Contains(names, hash) {
-				names = append(names, hash)
+}
+
+// tracedTries makes a span of each relay that was asked.
+func (d *Delivery) tracedTries(ctx context.Context, tries []routing.Try) {
+	for _, try := range tries {
+		d.opts.Traces.Past(ctx, "relay", traces.Asks, try.Start, try.End, func(span *traces.Span) {
+			span.Set("server.address", try.Host)
+			span.Set("postroom.gateway", try.Gateway)
+			span.Set("tls.protocol", try.Result.TLS)
+			if code := try.Result.Code; code > 0 {
+				span.SetInt("postroom.smtp_code", code)
 			}
-		}
+			took := try.Result.Timings
+			for name, part := range map[string]time.Duration{"wait": took.Wait, "connect": took.Connect,
+				"tls": took.TLS, "auth": took.Auth, "mail": took.Mail, "rcpt": took.Rcpt, "data": took.Data,
+				"body": took.Body, "dot": took.Dot} {
+				if part > 0 {
+					span.SetInt("postroom."+name+"_us", int(part.Microseconds()))
+				}
+			}
+			if try.Err != nil {
+				se, _ := errors.AsType[*smtpsend.Error](try.Err)
+				span.Fail(describe(try.Err, se).Code)
+			}
+		})
 	}
-	var out []string
-	if len(names) > 0 {
-		proof, stay := d.proof(c.id, c.envelope.Account, c.envelope.To), int(d.opts.KeepReferences.Seconds())
-		for _, name := range names {
-			out = append(out, fmt.Sprintf("%s %s %d", name, proof, stay))
-		}
-	}
-	if len(c.envelope.To) > 1 {
-		out = append(out, fmt.Sprintf("%s %s %d", referenceHash(c.id), recipientHashes(c.id, c.envelope),
-			int(recipientsStay.Seconds())))
-	}
-	return strings.Join(out, " ")
 }

@@ -1,7 +1,10 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
@@ -65,6 +68,9 @@ func (l *Letter) Direct(ctx context.Context, a Addressee, had limits.Reservation
 	}
 	return dec.sending(c)
 }
+
+// attempts returns how many attempts a message has.
+func (l *Letter) attempts() int { return cmp.Or(l.shared.Attempts, l.letters.opts.Attempts()) }
 
 // mailing returns the envelope of a message, and what writes it.
 func (l *Letter) mailing(a Addressee) (envelope, writer) {
@@ -133,4 +139,92 @@ func (d *decision) sending(c *claim) Sending {
 		_, s.Busy = readRelayHold(d.hold)
 	}
 	return s
+}
+
+// Adopt makes a message of the outbox of one that a relay put off: it is tried again from a time on, with the
+// attempt that was made counted. A message that was adopted before stays as it is, so that Adopt may be
+// repeated.
+func (l *Letter) Adopt(ctx context.Context, a Addressee, due time.Time) error {
+	s := l.letters
+	e, err := l.envelope(a)
+	if err != nil {
+		return err
+	}
+	if _, _, err := l.write(ctx, a, &e); err != nil {
+		return err
+	}
+	personal := a.personal()
+	if personal.Params, err = json.Marshal(a.Params); err != nil {
+		return fmt.Errorf("store the params of message %s: %w", a.ID, err)
+	}
+	content, err := s.shared.prepare(ctx, l.Content())
+	if err != nil {
+		return err
+	}
+	q, err := s.Accounts.Quota(ctx, e.Account)
+	if err != nil {
+		return err
+	}
+	m := &newMessage{counted: true, quotas: quotasOf(e.Account, q, l.shared.Token, l.shared.TokenQuota),
+		id: a.ID, partition: s.partition(a.ID), envelope: e, shared: content,
+		personal: personal, lane: api.Bulk, gateway: l.shared.Gateway, window: s.windowOf(l.account), size: e.Size,
+		attempts: l.attempts(), made: 1, due: redisdb.Millis(due)}
+	if err := s.intake.encode(m); err != nil {
+		return err
+	}
+	m.unlook() // they were asked for this mail, and are again before the next attempt
+	s.intake.enter(ctx, []*newMessage{m})
+	return m.result.Err
+}
+
+// Turn makes a message that was adopted go as the letter says now, to an addressee.
+func (l *Letter) Turn(a Addressee) Turn {
+	e, write := l.mailing(a)
+	return Turn{envelope: e, gateway: l.shared.Gateway, write: write}
+}
+
+// Room is what a letter has taken of the quotas of a day, of its account and of the token that started it.
+type Room struct {
+	Messages int // that may be sent
+	day      string
+	owners   []string // of the counts
+}
+
+// Reserve counts messages before they are sent, as many as the quotas have room for, and most at most.
+// Limited, with the time to come back: there is no room. Messages that wait in the outbox take room, too.
+func (l *Letter) Reserve(ctx context.Context, most int) (Room, error) {
+	s, token := l.letters.store, ""
+	q, err := s.Accounts.Quota(ctx, l.account.ID)
+	if err != nil {
+		return Room{}, err
+	}
+	check, err := newQuotaCheck(ctx, s, quotasOf(l.account.ID, q, l.shared.Token, l.shared.TokenQuota))
+	if err != nil {
+		return Room{}, err
+	}
+	room := Room{day: s.keys.quotaDay(0, check.now), owners: []string{l.account.ID}}
+	if token = tokenOf(check.quotas); token != "" {
+		room.owners = append(room.owners, quota{token: token}.owner())
+	}
+	args := reserveArgs{Account: l.account.ID, Token: token, Day: check.now.UTC().Format(dayForm), Most: most}
+	args.Quotas, args.Partitions = check.args(0)
+	got, err := reserveScript.RunReplicated(ctx, s.DB, []string{room.day}, args)
+	switch {
+	case err != nil:
+		return Room{}, redisError(err, "reserve room in the quotas of "+l.account.ID)
+	case got.Word == "OVER":
+		return Room{}, check.exceeded(ctx, s.Accounts, 0, 1, got.First)
+	}
+	room.Messages = got.Messages
+	return room, nil
+}
+
+// Unreserve gives back the room of messages that were not sent.
+func (l *Letter) Unreserve(ctx context.Context, r Room, unsent int) error {
+	pipe := l.letters.DB.Client().Pipeline()
+	for _, owner := range r.owners {
+		pipe.HIncrBy(ctx, r.day, owner, int64(-unsent))
+	}
+	_, err := pipe.Exec(ctx)
+	return redisdb.Failed(err, "give back room in the quotas of %s", l.account.ID)
 }
