@@ -15,6 +15,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/internal/redisdb/seal"
@@ -66,6 +67,7 @@ type Erasures struct {
 	opts    Options
 	log     *slog.Logger
 	metrics *metrics
+	leases  *lease.Set[*job]
 }
 
 // New returns an Erasures. It does no I/O. [Erasures.Run] does the work.
@@ -80,8 +82,9 @@ func New(parts Parts, o Options) (*Erasures, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Erasures{Parts: parts, opts: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		metrics: newMetrics(o.Registry)}, nil
+	log := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	return &Erasures{Parts: parts, opts: o, log: log, metrics: newMetrics(o.Registry),
+		leases: lease.NewSet(o.Lease, log, renew)}, nil
 }
 
 // record is an erasure as it is stored.

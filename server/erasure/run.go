@@ -10,6 +10,7 @@ import (
 
 	"github.com/postroom/postroom/api"
 	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/lease"
 	"github.com/postroom/postroom/internal/message"
 	"github.com/postroom/postroom/internal/redisdb"
 	"github.com/postroom/postroom/outbox"
@@ -17,6 +18,9 @@ import (
 
 // Run does the work of erasures, until ctx ends. Every process may run it.
 func (e *Erasures) Run(ctx context.Context) error {
+	var renewing sync.WaitGroup
+	defer renewing.Wait()
+	renewing.Go(func() { e.leases.Run(ctx) })
 	for {
 		worked, err := e.work(ctx)
 		if err != nil && ctx.Err() == nil {
@@ -32,6 +36,19 @@ func (e *Erasures) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// renew makes the leases of erasures longer.
+func renew(ctx context.Context, held []*job) (lost []*job, failed error) {
+	for _, j := range held {
+		err := j.store(ctx, "", j.e.opts.Lease, 0)
+		if errors.Is(err, lease.ErrLost) {
+			lost = append(lost, j)
+		} else if err != nil {
+			failed = err
+		}
+	}
+	return lost, failed
 }
 
 // work takes an erasure that nobody works on, and does it. It reports whether there was one.
@@ -64,33 +81,19 @@ func (e *Erasures) work(ctx context.Context) (bool, error) {
 type job struct {
 	e    *Erasures
 	whom outbox.Whom
-
-	mu sync.Mutex // of what follows
 	record
-	held string // end of the lease
-}
 
-// errLost means that another process has the erasure.
-var errLost = errors.New("another process goes on with the erasure")
+	mu   sync.Mutex // of held: the lease is renewed while the record is stored
+	held string     // end of the lease, by which Redis knows its holder
+}
 
 // run visits the places that are left.
 func (j *job) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var renewing sync.WaitGroup
-	defer renewing.Wait()
-	stop, stopped := context.WithCancel(ctx)
-	defer stopped()
-	renewing.Go(func() {
-		for redisdb.Pause(stop, j.e.opts.Lease/3) {
-			if err := j.save(ctx, j.e.opts.Lease, 0); errors.Is(err, errLost) {
-				cancel(err)
-			}
-		}
-	})
+	ctx, release := j.e.leases.Hold(ctx, j)
+	defer release()
 	for j.Step < len(j.e.Places) {
 		err := j.visit(ctx, j.e.Places[j.Step])
-		if errors.Is(context.Cause(ctx), errLost) {
+		if errors.Is(context.Cause(ctx), lease.ErrLost) {
 			return nil
 		}
 		if err != nil {
@@ -110,16 +113,12 @@ func (j *job) visit(ctx context.Context, p Place) error {
 			return err
 		}
 	}
-	j.mu.Lock()
 	j.State, j.Place = api.ErasureRunning, p.Name
-	j.mu.Unlock()
 	if err := j.save(ctx, j.e.opts.Lease, 0); err != nil {
 		return err
 	}
-	if err := p.Erase(ctx, j.whom, func(place string, n int) error {
-		return j.tally(ctx, place,
-			n)
-	}); err != nil {
+	tally := func(place string, n int) error { return j.tally(ctx, place, n) }
+	if err := p.Erase(ctx, j.whom, tally); err != nil {
 		return err
 	}
 	return j.next(ctx)
@@ -127,21 +126,17 @@ func (j *job) visit(ctx context.Context, p Place) error {
 
 // next goes on to the next place.
 func (j *job) next(ctx context.Context) error {
-	j.mu.Lock()
 	j.Step++
 	j.Trouble = ""
-	j.mu.Unlock()
 	return j.save(ctx, j.e.opts.Lease, 0)
 }
 
 // tally counts what is about to be erased, and stores the counts: after a crash nobody finds it again.
 func (j *job) tally(ctx context.Context, place string, n int) error {
-	j.mu.Lock()
 	if j.Counts == nil {
 		j.Counts = map[string]int{}
 	}
 	j.Counts[place] += n
-	j.mu.Unlock()
 	j.e.metrics.erased.WithLabelValues(place).Add(float64(n))
 	if n == 0 {
 		return ctx.Err()
@@ -155,14 +150,12 @@ func (j *job) giveBack(ctx context.Context, why error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	again := j.e.opts.Again
-	j.mu.Lock()
 	if stopping {
 		again = 0
 	} else {
 		j.Trouble = j.whom.Cover(why.Error())
 	}
-	j.mu.Unlock()
-	if err := j.save(ctx, again, 0); !errors.Is(err, errLost) {
+	if err := j.save(ctx, again, 0); !errors.Is(err, lease.ErrLost) {
 		return err
 	}
 	return nil
@@ -170,10 +163,8 @@ func (j *job) giveBack(ctx context.Context, why error) error {
 
 // end writes the receipt.
 func (j *job) end(ctx context.Context) error {
-	j.mu.Lock()
 	now := j.e.opts.Now().UTC().Truncate(time.Second)
 	j.State, j.Place, j.Ended, j.Remaining = api.ErasureDone, "", &now, j.e.Remaining(j.Account)
-	j.mu.Unlock()
 	if err := j.save(ctx, 0, keptFor); err != nil {
 		return err
 	}
@@ -182,10 +173,8 @@ func (j *job) end(ctx context.Context) error {
 	return nil
 }
 
-// save stores the record, renews the lease, and with keep ends it. errLost: another process has the erasure.
-func (j *job) save(ctx context.Context, lease, keep time.Duration) error {
-	j.mu.Lock()
-	defer j.mu.Unlock()
+// save stores the record, renews the lease, and with keep ends it. ErrLost: another process has the erasure.
+func (j *job) save(ctx context.Context, length, keep time.Duration) error {
 	if j.Sealed = ""; keep == 0 { // always under the secret of today
 		j.Sealed = j.e.Ring.Seal([]byte(j.whom.Address()), recordKey(j.ID))
 	}
@@ -193,14 +182,20 @@ func (j *job) save(ctx context.Context, lease, keep time.Duration) error {
 	if err != nil {
 		return err
 	}
+	return j.store(ctx, string(text), length, keep)
+}
+
+// store is save for a record; "": only the lease is renewed.
+func (j *job) store(ctx context.Context, text string, length, keep time.Duration) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
 	answer, err := saveScript.RunReplicated(ctx, j.e.DB, []string{runningKey(), recordKey(j.ID), ofKey(j.Of)},
-		saveArgs{ID: j.ID, Held: j.held, Record: string(text), Lease: lease.Milliseconds(),
-			Keep: int64(keep.Seconds())})
+		saveArgs{ID: j.ID, Held: j.held, Record: text, Lease: length.Milliseconds(), Keep: int64(keep.Seconds())})
 	switch {
 	case err != nil:
 		return redisdb.Failed(err, "store erasure %s", j.ID)
 	case answer.Word == "LOST":
-		return errLost
+		return lease.ErrLost
 	}
 	j.held = answer.Ends
 	return nil
