@@ -27,7 +27,8 @@ func (c *Campaigns) Turn(ctx context.Context, messageID string) (outbox.Turn, er
 		return outbox.Turn{}, nil
 	case err != nil:
 		return outbox.Turn{}, err
-	case one.State == api.CampaignCancelled && one.key() != at.run: // those of the last run Cancel cancels
+	case one.key() != at.run && (one.State == api.CampaignCancelled ||
+		one.Runs[at.run.Number-1].cancelled()): // those of the last run Cancel cancels
 		return c.keeper.over(ctx, at, sendlog.Move{To: sendlog.Cancelled, Why: "the campaign was cancelled"})
 	case one.State != api.CampaignSending && one.State != api.CampaignSent:
 		return outbox.Turn{Until: c.opts.Now().Add(pausedAgain), Reason: "its campaign is paused or held"}, nil
@@ -36,7 +37,11 @@ func (c *Campaigns) Turn(ctx context.Context, messageID string) (outbox.Turn, er
 	if err := c.Log.Reopened(ctx, at.run, at.chunk, at.offset); err != nil {
 		return outbox.Turn{}, err
 	}
-	if err := c.resent(ctx, one, at); err != nil {
+	taken, err := c.resent(ctx, one, at)
+	if taken { // the later run gives the person back, because the message is deferred
+		return outbox.Turn{Until: c.opts.Now().Add(pausedAgain), Reason: err.Error()}, nil
+	}
+	if err != nil {
 		return outbox.Turn{}, err
 	}
 	if one.State == api.CampaignSent || one.key() != at.run {

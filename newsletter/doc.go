@@ -18,7 +18,9 @@
 //   - Each person of a run is mailed at most once, in whichever processes, and whatever crashes. Whom a crash
 //     caught between the final dot and the reply is in doubt: listed, and not mailed again by itself.
 //   - Each person of a run is mailed, or has a state that says why not. A run ends only when nobody waits.
-//   - After Pause or Cancel has returned, no mail of the campaign reaches its final dot.
+//   - After Pause or Cancel has returned, no first attempt reaches its final dot, and no further one begins.
+//     One that is under way then may still finish: it asked the campaign when it began.
+//   - A run begins to mail once nobody of a cancelled run before it is under way.
 //   - Nobody is mailed by an attempt that begins after their wish to leave was stored, and no relay is told
 //     their address.
 //   - What is known of a person is at most a second or two old when an attempt begins, also when the outbox

@@ -52,21 +52,23 @@ func (c *Campaigns) MayReplay(ctx context.Context, messageID string) error {
 	if fault.Is(err, fault.NotFound) {
 		return nil
 	}
-	if err == nil && one.State == api.CampaignCancelled {
-		err = wrongState(&one.stored, "replay its messages")
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case one.State == api.CampaignCancelled || one.Runs[at.run.Number-1].cancelled():
+		return fault.New(fault.Conflict, "CampaignState", "Run %d of campaign %q was cancelled: you can't replay its "+
+			"messages", at.run.Number, one.id)
 	}
-	return c.resent(ctx, one, at)
+	_, err = c.resent(ctx, one, at)
+	return err
 }
 
 // unmailed are the states of people who get no mail of a run.
 var unmailed = []sendlog.State{sendlog.Waiting, sendlog.Suppressed, sendlog.Unsubscribed, sendlog.Cancelled}
 
 // resent returns Conflict, code CampaignResent, if a recipient has the mail of a run, or a later run has the
-// recipient, or may have.
-func (c *Campaigns) resent(ctx context.Context, one *campaign, at *place) error {
+// recipient, or may have. taken: a worker of that run is about to email the recipient, or to give them back.
+func (c *Campaigns) resent(ctx context.Context, one *campaign, at *place) (taken bool, err error) {
 	var runs []sendlog.Run
 	for n := at.run.Number; n <= len(one.Runs); n++ {
 		runs = append(runs, sendlog.Run{Campaign: one.Number, Number: n})
@@ -74,12 +76,12 @@ func (c *Campaigns) resent(ctx context.Context, one *campaign, at *place) error 
 	states, err := c.Log.StatesOf(ctx, at.ordinal, runs...)
 	for i, s := range states {
 		if s == sendlog.Sent || i > 0 && !slices.Contains(unmailed, s) {
-			return fault.New(fault.Conflict, "CampaignResent",
+			return s == sendlog.Taken || s == sendlog.AtDot, fault.New(fault.Conflict, "CampaignResent",
 				"Run %d of campaign %q emails this subscriber: another email would be the second one", runs[i].Number,
 				one.id)
 		}
 	}
-	return err
+	return false, err
 }
 
 // RecordFacts records facts about messages. See [outbox.Facts].

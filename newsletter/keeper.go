@@ -99,10 +99,17 @@ func (c *keeper) tend(ctx context.Context, id string) (*walk, error) {
 			return nil, err
 		}
 	}
+	over, err := c.conclude(ctx, one)
+	if err != nil {
+		return nil, err
+	}
 	switch one.State {
 	case api.CampaignScheduled:
 		return nil, c.due(ctx, one)
 	case api.CampaignSending:
+		if !over { // nobody knows yet whom the run goes to
+			return nil, c.showWait(ctx, one, waitUntil("emails of a cancelled run are under way", time.Time{}, c.opts.Now()))
+		}
 		return c.tendRun(ctx, one)
 	case api.CampaignPaused, api.CampaignHeld:
 		if one.run() == nil {
@@ -111,7 +118,35 @@ func (c *keeper) tend(ctx context.Context, id string) (*walk, error) {
 		_, err := c.mend(ctx, one, nil)
 		return nil, err
 	}
+	if !over {
+		return nil, nil
+	}
 	return nil, c.finish(ctx, one)
+}
+
+// conclude ends what is left of the cancelled runs of a campaign, and reports whether nobody of them is under
+// way any more.
+func (c *keeper) conclude(ctx context.Context, one *campaign) (over bool, err error) {
+	over = true
+	for n, run := range one.Runs {
+		if !run.cancelled() {
+			continue
+		}
+		of := *one
+		of.Runs = one.Runs[:n+1]
+		chunks, err := c.mend(ctx, &of, nil)
+		if err != nil {
+			return false, err
+		}
+		if sum := sendlog.Sum(chunks); sum.States[sendlog.Deferred] == 0 && sum.Sending() == 0 {
+			continue
+		}
+		over = false
+		if err := c.cancelDeferred(ctx, &of, chunks); err != nil {
+			return false, err
+		}
+	}
+	return over, nil
 }
 
 // due begins a campaign whose time has come. One that is far too late is held: after a backup was restored,
@@ -122,13 +157,13 @@ func (c *keeper) due(ctx context.Context, one *campaign) error {
 		return nil
 	}
 	if late := now.Sub(*one.At); late > c.opts.Expire {
-		c.hold(ctx, one.id, "expired", fmt.Sprintf("it was due %s ago (newsletter.expire: %s)",
+		c.hold(ctx, one, "expired", fmt.Sprintf("it was due %s ago (newsletter.expire: %s)",
 			late.Round(time.Second), c.opts.Expire))
 		return nil
 	}
 	err := c.mayName(ctx, one.Campaign, one.Bound)
 	if fault.Is(err, fault.Forbidden) {
-		c.hold(ctx, one.id, outbox.HoldSender, err.Error())
+		c.hold(ctx, one, outbox.HoldSender, err.Error())
 		return nil
 	}
 	if err == nil {
@@ -141,7 +176,7 @@ func (c *keeper) due(ctx context.Context, one *campaign) error {
 		fault.CodeOf(err) == codeChanged {
 		return err
 	}
-	_, failed := c.turn(ctx, "", one.id, api.CampaignFailed, "content", err.Error(), "fail it",
+	_, failed := c.turn(ctx, "", one.id, one.Gate, api.CampaignFailed, "content", err.Error(), "fail it",
 		api.CampaignScheduled)
 	return failed
 }
@@ -153,7 +188,7 @@ func (c *keeper) tendRun(ctx context.Context, one *campaign) (*walk, error) {
 		var err error
 		if w, err = c.newWalk(ctx, one); err != nil {
 			if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) {
-				c.hold(ctx, one.id, "content", err.Error())
+				c.hold(ctx, one, "content", err.Error())
 				return nil, nil
 			}
 			return nil, err
@@ -212,12 +247,16 @@ func (c *keeper) whole(ctx context.Context, one *campaign, w *walk, chunks []sen
 	if look && through {
 		w.restart()
 	}
-	return c.showWait(ctx, one, w, left, now)
+	wait := w.waits(now)
+	if wait == nil {
+		wait = one.waitsFor(left, now)
+	}
+	return c.showWait(ctx, one, wait)
 }
 
 // end ends a run.
 func (c *keeper) end(ctx context.Context, one *campaign) error {
-	_, err := c.turn(ctx, "", one.id, api.CampaignSent, "", "", "end it", api.CampaignSending)
+	_, err := c.turn(ctx, "", one.id, one.Gate, api.CampaignSent, "", "", "end it", api.CampaignSending)
 	if err == nil {
 		c.log.InfoContext(ctx, "campaign sent", "campaign", one.id, "run", len(one.Runs))
 	}
@@ -226,15 +265,7 @@ func (c *keeper) end(ctx context.Context, one *campaign) error {
 
 // finish lets go of what a campaign that has ended needed, and strikes it from the live ones.
 func (c *keeper) finish(ctx context.Context, one *campaign) error {
-	if one.run() != nil && one.State != api.CampaignDraft {
-		chunks, err := c.mend(ctx, one, nil)
-		if err != nil {
-			return err
-		}
-		sum := sendlog.Sum(chunks)
-		if one.State != api.CampaignSent && (sum.States[sendlog.Deferred] > 0 || sum.Sending() > 0) {
-			return errors.Join(c.cancelDeferred(ctx, one), c.cancelOwed(ctx, one, chunks)) // were being tried
-		}
+	if one.run() != nil {
 		if err := c.shelve(ctx, one.id); err != nil {
 			return err
 		}
@@ -307,11 +338,18 @@ func (c *keeper) adoptOwed(ctx context.Context, one *campaign, w *walk, chunk in
 }
 
 // cancelDeferred cancels the messages of deferred people. The events of the messages settle the people, in
-// order: the message may have failed, and its event is not applied yet.
-func (c *life) cancelDeferred(ctx context.Context, one *campaign) error {
-	run := one.run()
-	for chunk := range sendlog.Chunks(run.End) {
-		states, err := c.Log.States(ctx, one.key(), chunk)
+// order: the message may have failed, and its event is not applied yet. Whoever has no message, because a
+// worker died before, is settled here, unless a worker that has a sheet may be about to hand it in.
+func (c *keeper) cancelDeferred(ctx context.Context, one *campaign, chunks []sendlog.Chunk) error {
+	for i, chunk := range chunks {
+		if chunk.Counts.States[sendlog.Deferred] == 0 {
+			continue
+		}
+		states, err := c.Log.States(ctx, one.key(), i)
+		if err != nil {
+			return err
+		}
+		owed, err := c.Log.Owed(ctx, one.key(), i)
 		if err != nil {
 			return err
 		}
@@ -319,31 +357,9 @@ func (c *life) cancelDeferred(ctx context.Context, one *campaign) error {
 			if state != sendlog.Deferred {
 				continue
 			}
-			id := c.messageID(one.Number, len(one.Runs), uint32(chunk*sendlog.ChunkSize+offset), run.Began)
-			if _, err := c.Outbox.Cancel(ctx, id, "campaign cancelled"); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// cancelOwed cancels deferred people for whom the outbox has no message, because their worker died before.
-// While a chunk has sheets, a worker may be about to hand the message in.
-func (c *keeper) cancelOwed(ctx context.Context, one *campaign, chunks []sendlog.Chunk) error {
-	run := one.run()
-	for i, chunk := range chunks {
-		if chunk.Sheets > 0 || chunk.Counts.States[sendlog.Deferred] == 0 {
-			continue
-		}
-		offsets, err := c.Log.Owed(ctx, one.key(), i)
-		if err != nil {
-			return err
-		}
-		for _, offset := range offsets {
-			id := c.messageID(one.Number, len(one.Runs), uint32(i*sendlog.ChunkSize+offset), run.Began)
+			id := c.messageID(one.Number, len(one.Runs), uint32(i*sendlog.ChunkSize+offset), one.run().Began)
 			answer, err := c.Outbox.Cancel(ctx, id, "campaign cancelled")
-			if err == nil && answer.Code == "" { // else it is being sent
+			if err == nil && answer.Code == "" && chunk.Sheets == 0 && slices.Contains(owed, offset) {
 				_, err = c.Log.Settle(ctx, one.key(), i, sendlog.Move{Offset: offset, To: sendlog.Cancelled})
 			}
 			if err != nil {
@@ -360,7 +376,7 @@ func (c *keeper) holds(ctx context.Context, one *campaign, w *walk, sum sendlog.
 	failed, why := w.failed, w.why
 	w.mu.Unlock()
 	if !failed.IsZero() && now.Sub(failed) > relayMost {
-		c.hold(ctx, one.id, "relay", fmt.Sprintf("its relay has taken no mail since %s: %s",
+		c.hold(ctx, one, "relay", fmt.Sprintf("its relay has taken no mail since %s: %s",
 			failed.UTC().Format(time.RFC3339), why))
 		return true
 	}
@@ -381,7 +397,7 @@ func (c *keeper) holds(ctx context.Context, one *campaign, w *walk, sum sendlog.
 	} {
 		if share := float64(rate.n) / float64(all); rate.most > 0 && share > rate.most &&
 			!slices.Contains(one.run().Forgiven, rate.reason) {
-			c.hold(ctx, one.id, rate.reason, fmt.Sprintf("%d of %d people: %.1f %%, more than %.1f %%", rate.n, all,
+			c.hold(ctx, one, rate.reason, fmt.Sprintf("%d of %d people: %.1f %%, more than %.1f %%", rate.n, all,
 				100*share, 100*rate.most))
 			return true
 		}

@@ -122,6 +122,7 @@ func (c *life) plan(ctx context.Context, before *campaign, at time.Time) (api.Ca
 			return wrongState(s, "schedule it")
 		}
 		s.State, s.At, s.Bound = api.CampaignScheduled, &at, s.Bound || before.Bound
+		s.Gate++ // whoever saw the time before does nothing about it
 		s.Token, s.TokenQuota = before.Token, before.TokenQuota
 		return nil
 	})
@@ -229,9 +230,10 @@ func (c *life) setGate(ctx context.Context, one *campaign) error {
 	return c.Log.Shut(ctx, one.key(), one.Gate)
 }
 
-// Pause stops a run. When it has returned, no mail of the campaign reaches its final dot.
+// Pause stops a run. When it has returned, no attempt begins, and a first one does not reach its final dot.
 func (c *life) Pause(ctx context.Context, bound, id string) (api.CampaignRun, error) {
-	return c.turn(ctx, bound, id, api.CampaignPaused, "", "", "pause it", api.CampaignSending, api.CampaignHeld)
+	return c.turn(ctx, bound, id, 0, api.CampaignPaused, "", "", "pause it", api.CampaignSending,
+		api.CampaignHeld)
 }
 
 // Resume goes on with a run that is paused or held.
@@ -256,41 +258,36 @@ func (c *life) Resume(ctx context.Context, bound, id string) (api.CampaignRun, e
 			return api.CampaignRun{}, err
 		}
 	}
-	return c.turn(ctx, bound, id, api.CampaignSending, "", "", "resume it", api.CampaignPaused, api.CampaignHeld)
+	return c.turn(ctx, bound, id, 0, api.CampaignSending, "", "", "resume it", api.CampaignPaused,
+		api.CampaignHeld)
 }
 
-// Cancel ends a campaign: who has not got it will not.
+// Cancel ends a campaign: who has not got it will not. The keeper cancels the messages of deferred people.
 func (c *life) Cancel(ctx context.Context, bound, id string) (api.CampaignRun, error) {
-	run, err := c.turn(ctx, bound, id, api.CampaignCancelled, "", "", "cancel it", api.CampaignDraft,
+	return c.turn(ctx, bound, id, 0, api.CampaignCancelled, "", "", "cancel it", api.CampaignDraft,
 		api.CampaignScheduled, api.CampaignSending, api.CampaignPaused, api.CampaignHeld)
-	if err != nil {
-		return run, err
-	}
-	one, err := c.find(ctx, "", id)
-	if err == nil && one.run() != nil {
-		err = c.cancelDeferred(ctx, one)
-	}
-	return run, err
 }
 
 // hold stops a run because of its results.
-func (c *life) hold(ctx context.Context, id, reason, detail string) {
-	_, err := c.turn(ctx, "", id, api.CampaignHeld, reason, detail, "hold it", api.CampaignSending,
-		api.CampaignScheduled)
-	if err != nil {
-		c.log.WarnContext(ctx, "campaign not held; tried again soon", "campaign", id, "reason", reason, "error",
+func (c *life) hold(ctx context.Context, one *campaign, reason, detail string) {
+	run, err := c.turn(ctx, "", one.id, one.Gate, api.CampaignHeld, reason, detail, "hold it",
+		api.CampaignSending, api.CampaignScheduled)
+	switch {
+	case err != nil:
+		c.log.WarnContext(ctx, "campaign not held; tried again soon", "campaign", one.id, "reason", reason, "error",
 			err)
-		return
+	case run.State == api.CampaignHeld:
+		c.log.WarnContext(ctx, "campaign held: postroom campaign resume goes on with it", "campaign", one.id,
+			"reason", reason, "detail", detail)
 	}
-	c.log.WarnContext(ctx, "campaign held: postroom campaign resume goes on with it", "campaign", id, "reason",
-		reason, "detail", detail)
 }
 
-// turn changes the state of a campaign from one of some. A campaign that has the state stays as it is.
-func (c *life) turn(ctx context.Context, bound, id, to, reason, detail, what string, from ...string) (
-	api.CampaignRun, error) {
+// turn changes the state of a campaign from one of some. A campaign that has the state stays as it is, and so
+// does one whose gate is another than the caller looked at: it was resumed since, or begun again. 0: any.
+func (c *life) turn(ctx context.Context, bound, id string, gate int, to, reason, detail, what string,
+	from ...string) (api.CampaignRun, error) {
 	one, err := c.change(ctx, bound, id, func(s *stored) error {
-		if s.State == to {
+		if s.State == to || gate != 0 && s.Gate != gate {
 			return errSame
 		}
 		if !slices.Contains(from, s.State) {

@@ -2,6 +2,7 @@ package newsletter
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,34 +23,64 @@ type started struct {
 	number int
 	at     int // tick
 	began  time.Time
-	wants  map[*person]bool // to whom it goes, or not; others: that isn't certain
+	wants  map[*person]want // to whom it goes, or not; others: that isn't certain
+	open   map[*person]bool // that is certain once their mail of the runs before is
+	to     string
 	before []map[string]string
 
 	troubled bool // a sheet of it was met by a fault
 }
 
+// want is whether a run goes to somebody, and since when that is certain.
+type want struct {
+	yes bool
+	at  int // tick
+}
+
 // newRun notes to whom a run goes that has begun.
 func (m judge) newRun(one *campaign) *started {
-	r := &started{number: len(one.Runs), at: int(m.tick.Load()), began: one.run().Began,
-		wants: map[*person]bool{}}
+	r := &started{number: len(one.Runs), at: int(m.tick.Load()), began: one.run().Began, to: one.run().To,
+		wants: map[*person]want{}, open: map[*person]bool{}}
 	for n := 1; n < r.number; n++ {
 		r.before = append(r.before, m.listed(n))
 	}
 	for _, p := range m.people {
 		if p.sure && !p.erased && !p.erasing && p.since.Before(r.began.Add(-time.Second)) {
-			r.wants[p] = p.on && m.wanted(p, one)
+			r.open[p] = true
 		}
 	}
+	m.decide(r, one)
 	return r
 }
 
+// decide notes to whom the last run goes. It waits for mail of cancelled runs that is under way. If that of
+// another one is, by a replay, the run may go to the person or not: one of both does.
+func (m judge) decide(r *started, one *campaign) {
+	for p := range r.open {
+		states := m.statesOf(p, one, len(one.Runs))
+		waits, replayed := false, false
+		for i, s := range states {
+			under := s == sendlog.Taken || s == sendlog.AtDot || s == sendlog.Deferred
+			waits = waits || under && one.Runs[i].cancelled()
+			replayed = replayed || under && one.Runs[i].Sent
+		}
+		if waits {
+			continue
+		}
+		delete(r.open, p)
+		if !replayed && p.sure && !p.erased && !p.erasing && p.since.Before(r.began.Add(-time.Second)) {
+			r.wants[p] = want{p.on && m.wanted(p, one, states), int(m.tick.Load())}
+		}
+	}
+}
+
 // wanted reports whether the last run of a campaign goes to a subscriber, by the states of the runs before.
-func (m judge) wanted(p *person, one *campaign) bool {
+func (m judge) wanted(p *person, one *campaign, states []sendlog.State) bool {
 	if len(one.Runs) == 1 {
 		return true
 	}
 	had, got, opened := sendlog.Waiting, false, false
-	for i, s := range m.statesOf(p, one, len(one.Runs)) {
+	for i, s := range states {
 		if s != sendlog.Waiting {
 			had = s
 		}
@@ -107,13 +138,17 @@ func (m judge) checkRun(r *started, all []api.CampaignRecipient) {
 			m.fail("%s is %s, and the relay saw %+v; %+v", l, one.State, l.tries, *l)
 		}
 		m.checkMessage(l, one)
-		if wants, sure := r.wants[l.to]; sure && !wants && l.to.touched <= r.at {
+		if strings.Contains(one.Response, "by another message") && !m.later(l) {
+			m.fail("%s: its message ended in favour of a later run, which has nothing for the person: %q", l,
+				one.Response)
+		}
+		if wants, sure := r.wants[l.to]; sure && !wants.yes && l.to.touched <= wants.at {
 			m.fail("%s: the run doesn't go to the person, who is %s", l, one.State)
 		}
 	}
 	stored := m.stored()
 	for p, wants := range r.wants {
-		if wants && !has[p] && stored.Runs[r.number-1].Sent && p.touched <= r.at {
+		if wants.yes && !has[p] && stored.Runs[r.number-1].Sent && p.touched <= wants.at {
 			m.fail("run %d: %s was forgotten", r.number, p.email)
 		}
 	}
@@ -126,6 +161,18 @@ func (m judge) checkRun(r *started, all []api.CampaignRecipient) {
 			}
 		}
 	}
+}
+
+// later reports whether a later run has somebody.
+func (m judge) later(l *letter) bool {
+	for n := l.run + 1; n <= len(m.runs); n++ {
+		if slices.ContainsFunc(m.recipients(n), func(r api.CampaignRecipient) bool {
+			return m.letter(r.QueueID).to == l.to
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // may reports whether a state agrees with what the relay saw, and with what was done to the letter.
@@ -147,9 +194,6 @@ func (m judge) may(l *letter, state string) bool {
 			return false
 		}
 	case "failed":
-	case "sending", "deferred":
-		// nobody ends the sheets that a crash left of a run that was cancelled, once the next one began
-		return l.run < len(m.runs) && m.unsent(l.run)
 	default:
 		return false // it isn't final
 	}
@@ -213,6 +257,15 @@ func (m judge) checkMessage(l *letter, one api.CampaignRecipient) {
 		api.StatusFailed:     {"failed", "bounced", "unsubscribed", "suppressed", "cancelled"},
 		api.StatusSuppressed: {"suppressed", "unsubscribed"},
 	}[logged.Status]
+	if logged.InDoubt > 0 && logged.Status == api.StatusDead { // a refused address says that it got none
+		ends = []string{"inDoubt", "bounced"}
+	}
+	if logged.InDoubt > 0 && logged.Status == api.StatusCancelled {
+		ends = []string{"inDoubt"}
+	}
+	if l.settled && slices.Contains(ends, "inDoubt") {
+		ends = append(ends, "sent")
+	}
 	if !slices.Contains(ends, one.State) {
 		m.fail("%s is %s, and its message is %s", l, one.State, logged.Status)
 	}

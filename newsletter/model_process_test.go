@@ -49,12 +49,14 @@ type operation struct {
 	from    int // the attempt from which steps are counted; 0: they are from the beginning
 	tried   int // attempts so far
 	began   int // when, in ticks of the model
+	run     int // the last one then
 	reached int // when its last step took effect
 	steps   int
 	struck  bool // the blow has met it
 	late    bool // its leases ended while it stalled
 	resumed int  // when it went on after it had stalled; 0: it did not stall
 	went    bool // an attempt was made since
+	asked   int  // when the campaign was asked about a message of the outbox, before its attempt
 	stalled chan struct{}
 	resume  chan struct{}
 	ended   chan struct{}
@@ -250,7 +252,10 @@ func (p *process) start() {
 	p.outbox, err = outbox.New(outbox.Parts{DB: p.db, Queue: queue.NewClient(c, queue.Options{}),
 		Control: queue.NewControl(c), Router: &relay{model: m, p: p}, Accounts: senders, Gateways: relays,
 		Suppressions: p.bars, Tokens: m.tokens, Ring: m.ring,
-		Campaign:  func(ctx context.Context, id string) (outbox.Turn, error) { return p.Turn(ctx, id) },
+		Campaign: func(ctx context.Context, id string) (outbox.Turn, error) {
+			p.op.asked = int(m.tick.Load())
+			return p.Turn(ctx, id)
+		},
 		MayReplay: func(ctx context.Context, id string) error { return p.MayReplay(ctx, id) }},
 		outbox.Options{Attempts: func() int { return mostAttempts }, Backoff: queue.Backoff{Base: 5 * time.Second},
 			ServiceURL: public, Now: now, Logger: log})

@@ -112,7 +112,11 @@ func (r *relay) Send(ctx context.Context, d routing.Dispatch) routing.Sent {
 	case later, nobody, away:
 		return sent(d, now, reply, refusal(reply))
 	}
+	late := op.late
 	err := d.Message.BeforeDot(ctx, d.Message.To)
+	if err == nil && late && op.name == mailing {
+		r.fail("%s: marked after the lease of the sheet had ended", l)
+	}
 	if err == nil {
 		err = r.p.step(func() error { return r.dot(l, t, d) })
 	}
@@ -154,11 +158,13 @@ func (r *relay) begins(l *letter, op *operation, d routing.Dispatch) {
 	switch {
 	case p.barred > 0 && began > p.barred:
 		r.fail("%s: an attempt began at %d, and the person was barred at %d", l, began, p.barred)
-	case r.shut > 0 && op.began > r.shut && l.run == len(r.runs):
-		r.fail("%s: an attempt began at %d, and the campaign was stopped at %d", l, op.began, r.shut)
+	case r.shut > 0 && max(op.began, op.asked) > r.shut:
+		r.fail("%s: an attempt began at %d, and the campaign was stopped at %d", l, max(op.began, op.asked), r.shut)
 	}
+	r.again(l)
 	for _, t := range l.tries {
 		switch {
+		case op.late && op.name == mailing: // its mark will fail
 		case t.took && !t.doubtful:
 			r.fail("%s: an attempt began, and the relay had accepted the mail", l)
 		case t.dot && t.direct && !r.resend && (op.name == mailing || t.took):
@@ -173,9 +179,27 @@ func (r *relay) begins(l *letter, op *operation, d routing.Dispatch) {
 	}
 }
 
+// again checks that nobody gets the mail of a run who has that of another one, unless the run is for them.
+func (r *relay) again(l *letter) {
+	for _, other := range r.letters {
+		if other.to != l.to || other.run == l.run {
+			continue
+		}
+		if to := r.runs[l.run-1].to; l.run > other.run && (to == toNotOpened || to == toInDoubt) {
+			continue
+		}
+		if slices.ContainsFunc(other.tries, func(t try) bool { return t.took && !t.doubtful }) {
+			r.fail("%s: an attempt began, and the person has the mail of run %d", l, other.run)
+		}
+	}
+}
+
 // attempts returns when an attempt that begins now has begun at the earliest. The first one after a stall may
 // have looked at its person before.
 func (op *operation) attempts() int {
+	if op.name != mailing {
+		return max(op.began, op.asked)
+	}
 	if op.resumed == 0 || !op.went {
 		op.went = op.resumed > 0
 		return op.began

@@ -50,7 +50,7 @@ func (m *model) other(p *process) *process { return m.procs[1-slices.Index(m.pro
 
 // run runs a verb in a process until it ends or stalls.
 func (m *model) run(p *process, op *operation, verb func(ctx context.Context, p *process) (then func())) {
-	op.began = int(m.tick.Add(1))
+	op.began, op.run = int(m.tick.Add(1)), len(m.runs)
 	op.stalled, op.resume, op.ended = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	m.note("%s %s; %s %d", p.name, op.name, op.what, op.at)
 	m.touched(op.about...)
@@ -90,6 +90,19 @@ func (m *model) ended(p *process, op *operation) {
 	}
 }
 
+// late notes that an operation that had stalled may take effect now, or has without an answer.
+func (m *model) late(op *operation) {
+	m.touched(op.about...)
+	switch op.name {
+	case settling:
+		m.settled(op.run)
+	case "forgives", "subscribes":
+		for _, p := range op.about {
+			p.barred = 0
+		}
+	}
+}
+
 // thaw lets the operation go on that stalled.
 func (m *model) thaw(p *process) {
 	op := p.op
@@ -97,8 +110,8 @@ func (m *model) thaw(p *process) {
 		return
 	}
 	op.resumed = int(m.tick.Add(1))
-	m.touched(op.about...)
 	m.note("%s goes on: %s", p.name, op.name)
+	m.late(op)
 	close(op.resume)
 	m.await(p, op, nil)
 }
@@ -109,7 +122,7 @@ func (m *model) kill(p *process) {
 	m.note("%s is killed", p.name)
 	p.die()
 	if op := p.op; op != nil {
-		m.touched(op.about...)
+		m.late(op)
 		close(op.resume)
 		<-op.ended
 	}
@@ -143,6 +156,8 @@ func (m *model) observe() {
 	if len(one.Runs) > len(m.runs) {
 		m.runs = append(m.runs, judge{m}.newRun(one))
 		m.note("run %d to %q begins", len(m.runs), one.run().To)
+	} else if n := len(m.runs); n > 0 {
+		judge{m}.decide(m.runs[n-1], one)
 	}
 }
 
@@ -158,7 +173,7 @@ func (m *model) expire() {
 	m.tick.Add(1)
 	m.note("leases end")
 	for _, p := range m.procs {
-		if p.op != nil {
+		if p.op != nil && p.op.tried > 0 { // else it may take its sheet later
 			p.op.late = true
 		}
 	}

@@ -41,13 +41,7 @@ const historiesFor = 15 * time.Second
 // A run without flags plays the same histories every time; -rapid.checks=3000 plays as many others.
 func TestAnyHistoryKeepsThePromises(t *testing.T) {
 	t.Parallel()
-	url, began := testredis.URL(t), time.Now()
-	m := &model{t: t, eye: &process{name: "eye", db: testredis.Connect(t, redisdb.Options{URL: url})}}
-	for i := range m.procs {
-		p := &process{name: fmt.Sprint("process ", i+1), db: testredis.Connect(t, redisdb.Options{URL: url})}
-		p.db.Client().AddHook(striking{p})
-		m.procs[i] = p
-	}
+	m, began := newModel(t, testredis.URL(t)), time.Now()
 	checks := flag.Lookup("rapid.checks")
 	short := checks.Value.String() == checks.DefValue
 	if seed := flag.Lookup("rapid.seed"); short && seed.Value.String() == seed.DefValue {
@@ -55,15 +49,27 @@ func TestAnyHistoryKeepsThePromises(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	histories := 0
+	histories, steps := 0, 0
+	defer func() { t.Logf("%d histories of %d steps together", histories, steps) }()
 	rapid.Check(t, func(rt *rapid.T) {
 		if short && time.Since(began) > historiesFor {
 			return
 		}
 		histories++
+		defer func() { steps += m.steps }()
 		m.history(rt)
 	})
-	t.Logf("%d histories", histories)
+}
+
+// newModel connects the processes of the model to a Redis.
+func newModel(t *testing.T, url string) *model {
+	m := &model{t: t, eye: &process{name: "eye", db: testredis.Connect(t, redisdb.Options{URL: url})}}
+	for i := range m.procs {
+		p := &process{name: fmt.Sprint("process ", i+1), db: testredis.Connect(t, redisdb.Options{URL: url})}
+		p.db.Client().AddHook(striking{p})
+		m.procs[i] = p
+	}
+	return m
 }
 
 // model is a campaign in two processes, and what the history knows of it.
@@ -96,6 +102,7 @@ type model struct {
 	cursor    string // the event that was applied last
 	following bool   // somebody applies events
 
+	steps int
 	notes []string
 	wrong error
 }
@@ -130,6 +137,7 @@ func (m *model) history(rt *rapid.T) {
 	defer m.release()
 	for range rapid.IntRange(1, 3).Draw(rt, "phases") {
 		for range rapid.IntRange(10, 60).Draw(rt, "steps") {
+			m.steps++
 			hand{m}.step()
 			m.observe()
 		}
@@ -207,7 +215,7 @@ func (m *model) draft() {
 		c.Test = &api.CampaignTrial{Share: rapid.SampledFrom([]float64{0.5, 1}).Draw(m.rt, "share"),
 			Metric: byHand}
 	}
-	c.Rate = rapid.SampledFrom([]float64{0, 0, 1, 3, 10}).Draw(m.rt, "rate") // it makes small sheets
+	c.Rate = rapid.SampledFrom([]float64{0, 1, 3, 10, 20}).Draw(m.rt, "rate") // it makes small sheets
 	_, err := m.eye.Create(m.ctx, "", c)
 	m.must(err)
 }

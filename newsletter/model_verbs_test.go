@@ -24,10 +24,10 @@ type hand struct{ *model }
 
 // verbs are the possible steps with their weights.
 var verbs = []string{
-	"look", "look", "look", "look", "look", "mail", "mail", "mail", "mail", "mail", "mail", "follow", "follow",
+	"look", "look", "look", "mail", "mail", "mail", "mail", "mail", "mail", "mail", "mail", "follow", "follow",
 	"follow", "deliver", "deliver", "deliver", "deliver", "deliver", "reply", "reply", "advance", "advance",
-	"sweep", "expire", "kill", "thaw", "thaw", "thaw", "limit", "suppress", "forgive", "leave", "subscribe",
-	"erase", "open", "settle", "recount", "test", "replay", "replay", "cancel message", "retry",
+	"sweep", "expire", "expire", "kill", "thaw", "thaw", "thaw", "limit", "suppress", "forgive", "leave",
+	"subscribe", "erase", "open", "settle", "recount", "test", "replay", "replay", "cancel message", "retry",
 }
 
 // fitting are the further steps in a state of the campaign, with their weights. Now and then one comes in
@@ -61,6 +61,14 @@ func (m hand) step() {
 	case "look":
 		m.do("looks", looks)
 	case "mail":
+		m.clock.Advance(time.Second * time.Duration(rapid.IntRange(0, 1).Draw(m.rt, "seconds")))
+		if m.state == api.CampaignSending && rapid.IntRange(0, 3).Draw(m.rt, "look before") > 0 {
+			for _, p := range m.procs {
+				if p.op == nil {
+					m.calm(p, "looks", looks)
+				}
+			}
+		}
 		m.do(mailing, func(ctx context.Context, p *process) func() { p.mail(ctx); return nil })
 	case "follow":
 		m.followSome()
@@ -164,10 +172,8 @@ func (m hand) operate(verb string) {
 	case "edit":
 		m.edit()
 	case "settle":
-		for _, l := range m.letters {
-			l.settled = l.settled || l.run == len(m.runs) && l.doubtful()
-		}
-		m.do("settles", func(ctx context.Context, p *process) func() {
+		m.settled(len(m.runs))
+		m.do(settling, func(ctx context.Context, p *process) func() {
 			_, err := p.Settle(ctx, "", spring, api.CampaignSettle{All: true})
 			return m.answer(err)
 		}, m.people...)
@@ -184,6 +190,16 @@ func (m hand) operate(verb string) {
 			_, err := p.Test(ctx, "", spring, api.CampaignTest{To: []string{"tester@c.test"}})
 			return m.answer(err)
 		})
+	}
+}
+
+// settling is the name of the operation that counts people in doubt as sent.
+const settling = "settles"
+
+// settled notes whom it may count so now: people of a run, or of one that has begun since.
+func (m *model) settled(run int) {
+	for _, l := range m.letters {
+		l.settled = l.settled || l.run >= run && l.doubtful()
 	}
 }
 
@@ -232,7 +248,10 @@ func (m hand) change(verb string) {
 	if p.erasing || p.erased {
 		return
 	}
-	m.clock.Advance(2 * time.Second) // subscriptions count in seconds
+	if verb != "suppress" && verb != "forgive" {
+		m.clock.Advance(2 * time.Second) // subscriptions count in seconds
+		defer m.clock.Advance(2 * time.Second)
+	}
 	barred := func() { m.asked(p) }
 	entry := suppression.Entry{Address: p.email, Account: account, Reason: suppression.Manual}
 	switch verb {
@@ -270,11 +289,13 @@ func (m hand) change(verb string) {
 			return barred
 		}, p)
 	case "erase":
-		if rapid.IntRange(0, 1).Draw(m.rt, "really") == 0 {
+		late := func(at *process) bool { // after it, they would be somebody else
+			return at.op != nil && at.op.name == "subscribes" && slices.Contains(at.op.about, p)
+		}
+		if rapid.IntRange(0, 1).Draw(m.rt, "really") == 0 && !slices.ContainsFunc(m.procs[:], late) {
 			m.do("erases", m.erase(p), p)
 		}
 	}
-	m.clock.Advance(2 * time.Second)
 }
 
 // asked notes whether a person is subscribed now, and barred, after that was answered.

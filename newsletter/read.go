@@ -52,6 +52,7 @@ func (c *keeper) reread(ctx context.Context, w *walk, chunk int, ordinals []uint
 	time.Time, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.setsOf = -1
 	people, err := c.Audience.These(ctx, w.choice, ordinals)
 	if err != nil {
 		return nil, time.Time{}, err

@@ -54,6 +54,9 @@ type sending struct {
 	Forgiven  []string        `json:"forgiven,omitempty"` // reasons that do not hold it again
 }
 
+// cancelled reports whether a run ended before its people had their mail.
+func (r sending) cancelled() bool { return r.Ended != nil && !r.Sent }
+
 // told is an event about a campaign.
 type told struct {
 	ID            string     `json:"id"`

@@ -38,6 +38,9 @@ func (c *Campaigns) Resend(ctx context.Context, bound, id string, in api.Campaig
 	if err := c.ready(ctx, bound, one, time.Time{}); err != nil {
 		return api.CampaignRun{}, err
 	}
+	if err := c.setGate(ctx, one); err != nil { // else nobody shuts it whose process died before
+		return api.CampaignRun{}, err
+	}
 	anybody, err := c.keeper.anybody(ctx, one, in.To)
 	if err != nil {
 		return api.CampaignRun{}, err
@@ -55,6 +58,9 @@ const lookFor = 5 * time.Second
 
 // anybody reports whether the next run of a campaign would go to anybody.
 func (c *keeper) anybody(ctx context.Context, before *campaign, to string) (bool, error) {
+	if over, err := c.conclude(ctx, before); err != nil || !over {
+		return true, err // what becomes of the people under way says whether the run goes to them
+	}
 	end, err := c.Audience.End(ctx, before.Account)
 	if err != nil {
 		return false, err

@@ -64,7 +64,7 @@ func (c *keeper) unclaimed(ctx context.Context, w *walk, err error) {
 	switch {
 	case ctx.Err() != nil:
 	case fault.Is(err, fault.NotFound):
-		c.hold(ctx, w.c.id, "content", err.Error())
+		c.hold(ctx, w.c, "content", err.Error())
 	default:
 		c.log.WarnContext(ctx, "no sheet taken; tried again soon", "campaign", w.c.id, "error", err)
 	}
@@ -289,7 +289,7 @@ func (s *sheet) unsent(ctx context.Context, m *marks, got outbox.Sending) {
 	now := s.c.opts.Now()
 	switch {
 	case got.Hold != "":
-		s.c.hold(context.WithoutCancel(ctx), s.w.c.id, got.Hold, got.Response)
+		s.c.hold(context.WithoutCancel(ctx), s.w.c, got.Hold, got.Response)
 	case got.Busy:
 		s.w.rest(now.Add(time.Second), got.Response)
 	case got.Until.IsZero():

@@ -198,7 +198,7 @@ func (c *keeper) try(ctx context.Context, one *campaign, chunks []sendlog.Chunk,
 	all := outcomes(one, sendlog.Sum(chunks))
 	for _, o := range all {
 		if o.States.Sent < t.minimum && !slices.Contains(run.Forgiven, reasonWinner) {
-			c.hold(ctx, one.id, reasonWinner, fmt.Sprintf("%d people got variant %s, fewer than %d: choose with "+
+			c.hold(ctx, one, reasonWinner, fmt.Sprintf("%d people got variant %s, fewer than %d: choose with "+
 				"postroom campaign winner, or resume to take the best", o.States.Sent, o.Variant, t.minimum))
 			return nil
 		}

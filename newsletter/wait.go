@@ -38,7 +38,8 @@ func waitUntil(reason string, until, now time.Time) *api.CampaignWait {
 }
 
 // waitsFor returns what the people wait for who are still to be mailed: the winner of a test, or their
-// windows. Nil: some of them can be mailed now, or all were.
+// windows. again is when the chunks are walked again that aren't done. Nil: some of them can be mailed now,
+// or all were.
 func (one *campaign) waitsFor(again []time.Time, now time.Time) *api.CampaignWait {
 	var first time.Time
 	for _, at := range again {
@@ -62,14 +63,9 @@ func (one *campaign) waitsFor(again []time.Time, now time.Time) *api.CampaignWai
 	return waitUntil("the winner of the test is not decided", decides, now)
 }
 
-// showWait stores in the campaign what it waits for, or that it waits no longer. again is when the chunks are
-// walked again that are not done.
-func (c *keeper) showWait(ctx context.Context, one *campaign, w *walk, again []time.Time,
-	now time.Time) error {
-	wait, old := w.waits(now), one.Waits
-	if wait == nil {
-		wait = one.waitsFor(again, now)
-	}
+// showWait stores in the campaign what it waits for, or that it waits no longer.
+func (c *keeper) showWait(ctx context.Context, one *campaign, wait *api.CampaignWait) error {
+	old := one.Waits
 	if wait == old || wait != nil && old != nil && wait.Reason == old.Reason && near(wait.Until, old.Until) {
 		return nil
 	}

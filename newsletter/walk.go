@@ -273,7 +273,11 @@ func (c *keeper) claim(ctx context.Context, w *walk) (*sheet, error) {
 		}
 		if taken != nil {
 			w.paid -= len(taken.Offsets)
-			return &sheet{Sheet: taken, c: c, w: w, people: people, read: w.read}, nil
+			s := &sheet{Sheet: taken, c: c, w: w, people: people, read: w.read}
+			if len(w.earlier) > 0 { // their mail of a run before may be replayed, unless that finds them taken
+				s.read = time.Time{}
+			}
+			return s, nil
 		}
 	}
 	w.rests(now.Add(idleFor), "")
