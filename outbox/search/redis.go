@@ -69,7 +69,7 @@ type store struct{ client redis.UniversalClient }
 
 // claim takes or renews the claim. It returns false if another process is the keeper. With takeOver it
 // replaces a claim of the same place, whose process is dead. If the index is not the last one kept, it is
-// marked for a complete fill.
+// marked for a complete fill. A lease.Lock does neither, and here all of it is one step.
 func (s store) claim(ctx context.Context, holder, place, index string, takeOver bool) (bool, error) {
 	keys := []string{keeperKey(), indexKey(), behindKey()}
 	held, err := claimScript.Run(ctx, s.client, keys,
