@@ -233,10 +233,8 @@ func (l *Log) People(ctx context.Context, r Run, chunk int, offsets []int) ([]Pe
 	people := make([]Person, len(offsets))
 	for i, o := range offsets {
 		last := tried.Val()[i]
-		p := Person{Ordinal: uint32(chunk*ChunkSize + o), Bits: map[Bit]bool{}, Attempts: int(last & 0xff)}
-		if p.Attempts > 0 {
-			p.At = time.Unix(last>>8, 0).UTC()
-		}
+		p := Person{Ordinal: uint32(chunk*ChunkSize + o), Bits: map[Bit]bool{}, Attempts: int(last & 0xff),
+			At: redisdb.Time(last >> 8 * 1000)}
 		if o < len(states) {
 			p.State = states[o]
 		}

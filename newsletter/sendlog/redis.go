@@ -12,9 +12,8 @@ import (
 //go:embed lua/*.lua
 var lua embed.FS
 
-var prelude = redisdb.Source(lua, "lua/prelude.lua")
-
 var (
+	prelude       = redisdb.Source(lua, "lua/prelude.lua")
 	claimScript   = script[claimArgs, claimed]("claim")
 	writeScript   = script[writeArgs, written]("write")
 	closeScript   = script[closeArgs, closed]("close")

@@ -116,7 +116,8 @@ const (
 // and results that wait together are written together.
 func (l *Log) Mark(ctx context.Context, s *Sheet, offset int, version string) (m Marking, until time.Time,
 	err error) {
-	got, err := l.writes.Do(ctx, place{s.Run, s.Chunk}, change{[6]string{s.number, "2", s.gate, version}, offset})
+	mark := change{[6]string{s.number, "2", s.gate, version}, offset}
+	got, err := l.writes.Do(ctx, place{s.Run, s.Chunk}, mark)
 	return got.word, got.until, err
 }
 
