@@ -258,7 +258,7 @@ func (c *keeper) suppressionVersion(ctx context.Context) (string, error) {
 }
 
 // readVersion reads the version of the suppressions for all who ask.
-func (c *keeper) readVersion(ctx context.Context, key string, all []struct{}) ([]string, error) {
+func (c *book) readVersion(ctx context.Context, key string, all []struct{}) ([]string, error) {
 	found, err := c.DB.Client().MGet(ctx, key).Result()
 	if err != nil {
 		return nil, redisdb.Failed(err, "read the version of the suppressions")
