@@ -36,12 +36,12 @@ var preempt = sync.OnceFunc(func() {
 })
 
 // ballast are bytes that nobody writes, so that they take no memory. The collector counts them. It waits
-// until the heap has doubled, so a heap of 15 MB may grow by 47 MB before it is collected, and a large heap
+// until the heap has doubled, so a heap of 15 MB may grow by 43 MB before it is collected, and a large heap
 // by little more than without them. Without them the collector runs after every 30 messages, and 15 % fewer
 // messages pass.
 var ballast []byte
 
-const ballastSize = 32 << 20
+const ballastSize = 28 << 20
 
 // collectLess allocates the ballast, unless the operator tells the collector when to run: GOGC, GOMEMLIMIT.
 var collectLess = sync.OnceFunc(func() {
