@@ -7,7 +7,7 @@
 //	delivery*       one attempt: lease, rules, decision, outcome; and the sweeper
 //	letter*         one content to many people, by attempts that have no record
 //	read_*          lists, single messages, the email log
-//	desk_*          changes by operators: cancel, retry, reschedule, replay; retention
+//	operations_*    changes by operators: cancel, retry, reschedule, replay; retention
 //	queues, facts*  pause and counts; what becomes known after delivery
 //
 // The message record in Redis is the truth. A task in the queue only wakes a message: it has the message's

@@ -12,16 +12,16 @@ import (
 
 // below lists the groups that each group of files may use. The group of a file is the first word of its name.
 var below = map[string][]string{
-	"record":   nil,
-	"intake":   {"record"},
-	"delivery": {"record"},
-	"queues":   {"record", "rates"},
-	"facts":    {"record"},
-	"rates":    {"record"},
-	"read":     {"record"},
-	"desk":     {"record", "read"},
-	"letter":   {"record", "intake", "delivery"},
-	"outbox":   {"record", "intake", "delivery", "queues", "facts", "rates", "read", "desk", "letter"},
+	"record":     nil,
+	"intake":     {"record"},
+	"delivery":   {"record"},
+	"queues":     {"record", "rates"},
+	"facts":      {"record"},
+	"rates":      {"record"},
+	"read":       {"record"},
+	"operations": {"record", "read"},
+	"letter":     {"record", "intake", "delivery"},
+	"outbox":     {"record", "intake", "delivery", "queues", "facts", "rates", "read", "operations", "letter"},
 }
 
 func groupOf(file string) string {
