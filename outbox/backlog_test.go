@@ -146,7 +146,7 @@ func TestTheStreamIsTrimmedHoweverLongItGrew(t *testing.T) {
 	if _, err := pipe.Exec(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&retention{d: b.Desk}).tidy(t.Context(), b.clock.Now()); err != nil {
+	if _, err := (&retention{d: b.Operations}).tidy(t.Context(), b.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if n := b.DB.Client().XLen(t.Context(), key).Val(); n > 1200 { // Redis drops whole nodes of 100

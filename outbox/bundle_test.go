@@ -206,7 +206,7 @@ func (o *Outbox) sweep(ctx context.Context) error {
 	if err := newSweeper(o.Delivery).sweep(ctx); err != nil {
 		return err
 	}
-	return (&retention{d: o.Desk}).check(ctx)
+	return (&retention{d: o.Operations}).check(ctx)
 }
 
 // scriptedTemplates has the templates "welcome" and "invoice"; the latter must be given a total.

@@ -31,7 +31,7 @@ func TestCancelOfAMessageThatMovedOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := run(t.Context(), b.Desk.store, cancelScript, 0, id, args)
+	answer, err := run(t.Context(), b.Operations.store, cancelScript, 0, id, args)
 	if err != nil || answer.Word != "CHANGED" {
 		t.Errorf("cancelled as it was seen: %v, %v", answer, err)
 	}

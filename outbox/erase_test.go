@@ -266,7 +266,7 @@ func TestEventsWaitForTheirReaders(t *testing.T) {
 	if err := c.XGroupCreate(t.Context(), key, "reader", "0").Err(); err != nil {
 		t.Fatal(err)
 	}
-	e := &eventErasing{Desk: b.Desk, key: key}
+	e := &eventErasing{Operations: b.Operations, key: key}
 	if until, err := e.read(t.Context()); until != "" || err != nil {
 		t.Errorf("unread: up to %q, %v", until, err)
 	}

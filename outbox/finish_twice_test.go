@@ -21,11 +21,11 @@ func recordTwice(t *testing.T, b *bundle, id string, between func()) (first, sec
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first, err = run(t.Context(), b.Desk.store, finishScript, c.partition, id, args); err != nil {
+	if first, err = run(t.Context(), b.Operations.store, finishScript, c.partition, id, args); err != nil {
 		t.Fatal(err)
 	}
 	between()
-	if second, err = run(t.Context(), b.Desk.store, finishScript, c.partition, id, args); err != nil {
+	if second, err = run(t.Context(), b.Operations.store, finishScript, c.partition, id, args); err != nil {
 		t.Fatal(err)
 	}
 	return first, second

@@ -17,8 +17,9 @@ const (
 	reasonRetention = "retention" // of a dead letter
 )
 
-// Desk changes messages that wait or failed, for an operator or a client: cancel, retry, reschedule, replay.
-type Desk struct {
+// Operations change messages that wait or failed, for an operator or a client: cancel, retry, reschedule,
+// replay.
+type Operations struct {
 	*store
 	reader *Reader
 }
@@ -29,7 +30,7 @@ const changedTries = 10
 // change reads a live message and writes it with a script, and repeats both if another change came in
 // between. write returns the word of the script's answer, and so does change. The word is GONE if there is no
 // such message, and CHANGED after changedTries.
-func (d *Desk) change(ctx context.Context, id string, write func(row) (word string, err error)) (string,
+func (d *Operations) change(ctx context.Context, id string, write func(row) (word string, err error)) (string,
 	error) {
 	if _, ok := partitionOf(id, d.DB.Partitions()); !ok {
 		return "GONE", nil
@@ -54,7 +55,7 @@ func (d *Desk) change(ctx context.Context, id string, write func(row) (word stri
 
 // Cancel cancels a message. If it is being sent at this moment, it stays, and the answer has a code. An
 // unknown message is not an error.
-func (d *Desk) Cancel(ctx context.Context, id, reason string) (api.DeleteAnswer, error) {
+func (d *Operations) Cancel(ctx context.Context, id, reason string) (api.DeleteAnswer, error) {
 	answer, left, err := d.cancel(ctx, id, reason)
 	if err == nil && answer.Deleted {
 		d.forget(ctx, left...)
@@ -64,7 +65,7 @@ func (d *Desk) Cancel(ctx context.Context, id, reason string) (api.DeleteAnswer,
 
 // CancelAll cancels every message that the query selects, oldest first. It counts those that stay because
 // they are being sent.
-func (d *Desk) CancelAll(ctx context.Context, q api.OutboxQuery, reason string) (api.BulkDeleteAnswer,
+func (d *Operations) CancelAll(ctx context.Context, q api.OutboxQuery, reason string) (api.BulkDeleteAnswer,
 	error) {
 	var total api.BulkDeleteAnswer
 	q.Page, q.PageSize, q.Cursor = 0, scanChunk, ""
@@ -85,7 +86,7 @@ func (d *Desk) CancelAll(ctx context.Context, q api.OutboxQuery, reason string) 
 }
 
 // eachPage calls do with the messages that a query selects, page by page.
-func (d *Desk) eachPage(ctx context.Context, q api.OutboxQuery, paused map[string]bool,
+func (d *Operations) eachPage(ctx context.Context, q api.OutboxQuery, paused map[string]bool,
 	do func([]entry) error) error {
 	for {
 		found, err := d.reader.find(ctx, q, paused, scanChunk)
@@ -101,7 +102,7 @@ func (d *Desk) eachPage(ctx context.Context, q api.OutboxQuery, paused map[strin
 
 // cancelEach cancels those of the messages that are still as they were selected: in two round trips, and two
 // more for each time that one of them changed meanwhile. It returns their tasks, which the caller removes.
-func (d *Desk) cancelEach(ctx context.Context, entries []entry, reason string, still func(row) bool) (
+func (d *Operations) cancelEach(ctx context.Context, entries []entry, reason string, still func(row) bool) (
 	total api.BulkDeleteAnswer, left []task, _ error) {
 	for try := 1; len(entries) > 0; try++ {
 		rows, err := d.readRows(ctx, entries)
@@ -139,7 +140,7 @@ func (d *Desk) cancelEach(ctx context.Context, entries []entry, reason string, s
 }
 
 // cancel cancels a message in the record and returns its task, which the caller removes.
-func (d *Desk) cancel(ctx context.Context, id, reason string) (answer api.DeleteAnswer, left []task,
+func (d *Operations) cancel(ctx context.Context, id, reason string) (answer api.DeleteAnswer, left []task,
 	_ error) {
 	if err := d.clock.ready(ctx, d.DB.Client()); err != nil {
 		return answer, nil, redisError(err, "cancel message "+id)
@@ -153,7 +154,7 @@ func (d *Desk) cancel(ctx context.Context, id, reason string) (answer api.Delete
 
 // cancelArgs returns the arguments of cancel.lua. The event is about the recipients that are not done. A dead
 // letter has none, so it gets no event.
-func (d *Desk) cancelArgs(r row, reason string) (args cancelArgs, _ error) {
+func (d *Operations) cancelArgs(r row, reason string) (args cancelArgs, _ error) {
 	now := d.clock.Now()
 	events, st, result := r.envelope.events(now), r.endsAt(now), resultFailed
 	if r.state != stateFailed {
@@ -176,7 +177,7 @@ func (d *Desk) cancelArgs(r row, reason string) (args cancelArgs, _ error) {
 
 // cancelled logs and counts a cancelled message. A dead letter ended when it failed, so it is not counted
 // again.
-func (d *Desk) cancelled(ctx context.Context, r row, reason string) {
+func (d *Operations) cancelled(ctx context.Context, r row, reason string) {
 	if r.state == stateFailed {
 		d.mail.forgotten(ctx, r.id, reason)
 		return

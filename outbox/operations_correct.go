@@ -14,7 +14,7 @@ import (
 )
 
 // correct checks corrections. It returns them with normalized addresses, each once.
-func (d *Desk) correct(ctx context.Context, c api.Corrections) (api.Corrections, error) {
+func (d *Operations) correct(ctx context.Context, c api.Corrections) (api.Corrections, error) {
 	if c.Account != "" {
 		if _, err := d.Accounts.Resolve(ctx, c.Account); err != nil {
 			return c, err
@@ -55,7 +55,7 @@ func replayOf(r row, c api.Corrections, now time.Time) reopening {
 }
 
 // checkPatch returns an error if a message may not be sent through the gateway of a patch.
-func (d *Desk) checkPatch(ctx context.Context, r row, p api.OutboxPatch) error {
+func (d *Operations) checkPatch(ctx context.Context, r row, p api.OutboxPatch) error {
 	if !d.confined(p.Bound) {
 		if *p.Gateway == "" {
 			return nil
@@ -71,7 +71,7 @@ func (d *Desk) checkPatch(ctx context.Context, r row, p api.OutboxPatch) error {
 
 // checkReplay returns Forbidden if the account that sends a message from now on may not: by its gateway, or
 // by those whom its header and envelope name. Who hands the message in again answers for all of these.
-func (d *Desk) checkReplay(ctx context.Context, r row, o reopening, bound bool) error {
+func (d *Operations) checkReplay(ctx context.Context, r row, o reopening, bound bool) error {
 	if !d.confined(bound) {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 // They return nil if the task may be changed too.
 
 // TaskDeleted cancels the message of a task that is about to be deleted.
-func (d *Desk) TaskDeleted(ctx context.Context, taskID string) error {
+func (d *Operations) TaskDeleted(ctx context.Context, taskID string) error {
 	id := messageOf(taskID)
 	answer, _, err := d.cancel(ctx, id, ReasonDashboard)
 	if err == nil && answer.Code != "" {
@@ -27,7 +27,7 @@ func messageActive(id string) error {
 
 // TaskRun makes the message of a task due, before the task is run ahead of its time. A dead letter is
 // replayed.
-func (d *Desk) TaskRun(ctx context.Context, taskID string) error {
+func (d *Operations) TaskRun(ctx context.Context, taskID string) error {
 	_, err := d.Retry(ctx, messageOf(taskID))
 	if fault.Is(err, fault.NotFound) {
 		return nil
@@ -37,7 +37,7 @@ func (d *Desk) TaskRun(ctx context.Context, taskID string) error {
 
 // TaskArchived fails the message of a task that is about to be archived: it becomes a dead letter, which can
 // be replayed.
-func (d *Desk) TaskArchived(ctx context.Context, taskID string) error {
+func (d *Operations) TaskArchived(ctx context.Context, taskID string) error {
 	id := messageOf(taskID)
 	word, err := d.change(ctx, id, func(r row) (string, error) {
 		if r.state == stateFailed {
@@ -73,7 +73,7 @@ func archivedByOperator() *lastError {
 
 // buryArgs returns the arguments of cancel.lua for a message that fails: the recipients that are not done
 // have failed, and the event says why.
-func (d *Desk) buryArgs(r row) (args cancelArgs, err error) {
+func (d *Operations) buryArgs(r row) (args cancelArgs, err error) {
 	now := d.clock.Now()
 	st := r.endsAt(now)
 	st.Recipients = slices.Clone(st.Recipients)

@@ -32,11 +32,11 @@ const (
 // as a whole: a live one is cancelled, with an event that does not name the person. In one to several people
 // the address becomes message.Erased, and the others get their mail. Its content stays as it is until it
 // ends. Erase waits for messages that are being sent.
-func (d *Desk) Erase(ctx context.Context, w Whom, tally Tally) error {
+func (d *Operations) Erase(ctx context.Context, w Whom, tally Tally) error {
 	if err := d.clock.ready(ctx, d.DB.Client()); err != nil {
 		return redisError(err, "erase a person")
 	}
-	e := &erasing{Desk: d, Whom: w, tally: tally, counted: map[string]bool{}}
+	e := &erasing{Operations: d, Whom: w, tally: tally, counted: map[string]bool{}}
 	for {
 		e.busy = 0
 		q := api.OutboxQuery{Account: w.Account, PageSize: scanChunk}
@@ -75,7 +75,7 @@ const (
 
 // erasing is one run of Erase.
 type erasing struct {
-	*Desk
+	*Operations
 	Whom
 	tally Tally
 	busy  int // messages that are being sent
@@ -84,7 +84,7 @@ type erasing struct {
 }
 
 // eachLogged calls do with the messages of an account, or of all, live and in the log, page by page.
-func (d *Desk) eachLogged(ctx context.Context, account string, do func([]entry) error) error {
+func (d *Operations) eachLogged(ctx context.Context, account string, do func([]entry) error) error {
 	w := window{indexes: d.reader.logIndexes(api.LogQuery{Account: account}), size: scanChunk}
 	for {
 		found, err := d.reader.look(ctx, w)
@@ -164,7 +164,7 @@ func (e *erasing) message(ctx context.Context, r row) (word string, err error) {
 		answer, err := run(ctx, e.store, cancelScript, r.partition, r.id, args)
 		if answer.Word == "OK" {
 			e.forget(ctx, r.task())
-			e.Desk.cancelled(ctx, masked, ReasonErased)
+			e.Operations.cancelled(ctx, masked, ReasonErased)
 			err = e.expunge(ctx, masked, record)
 		}
 		return answer.Word, err
@@ -263,7 +263,7 @@ func (e *erasing) logged(ctx context.Context, some []entry) error {
 }
 
 // eachEnded calls do with the log entries of ended messages, as JSON.
-func (d *Desk) eachEnded(ctx context.Context, some []entry, do func(id, raw string) error) error {
+func (d *Operations) eachEnded(ctx context.Context, some []entry, do func(id, raw string) error) error {
 	pipe, got := d.DB.Client().Pipeline(), map[string]*redis.StringCmd{}
 	for _, one := range some {
 		if one.ended {
@@ -338,18 +338,18 @@ func (e *erasing) facts(ctx context.Context, keys ...string) error {
 }
 
 // EraseFacts deletes what became known of a person by messages that are not in the log.
-func (d *Desk) EraseFacts(ctx context.Context, w Whom, ids ...string) error {
+func (d *Operations) EraseFacts(ctx context.Context, w Whom, ids ...string) error {
 	keys := make([]string, 0, len(ids))
 	for _, id := range ids {
 		if p, ok := partitionOf(id, d.DB.Partitions()); ok {
 			keys = append(keys, d.keys.facts(p, id))
 		}
 	}
-	return (&erasing{Desk: d, Whom: w}).facts(ctx, keys...)
+	return (&erasing{Operations: d, Whom: w}).facts(ctx, keys...)
 }
 
 // Personal calls do with every message to a person, live and in the log. The other recipients are left out.
-func (d *Desk) Personal(ctx context.Context, w Whom, do func(api.LoggedMessage) error) error {
+func (d *Operations) Personal(ctx context.Context, w Whom, do func(api.LoggedMessage) error) error {
 	return d.eachLogged(ctx, w.Account, func(some []entry) error {
 		rows, err := d.readLog(ctx, some)
 		if err != nil {

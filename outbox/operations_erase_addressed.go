@@ -8,7 +8,7 @@ import (
 
 // forgetAddressed removes the notes of an erased address: those of messages that are gone, or not to it
 // any more.
-func (d *Desk) forgetAddressed(ctx context.Context, w Whom) error {
+func (d *Operations) forgetAddressed(ctx context.Context, w Whom) error {
 	at := notedOf(w.Address())
 	for p := range d.DB.Partitions() {
 		key := d.keys.addressed(p, at.bucket)
@@ -26,7 +26,7 @@ func (d *Desk) forgetAddressed(ctx context.Context, w Whom) error {
 	return nil
 }
 
-func (d *Desk) forgetNotes(ctx context.Context, key string, at noted, notes []string) error {
+func (d *Operations) forgetNotes(ctx context.Context, key string, at noted, notes []string) error {
 	ids := make([]string, len(notes))
 	for i, note := range notes {
 		ids[i] = note[2*addressedTag:]

@@ -26,9 +26,9 @@ const (
 
 // EraseEvents deletes the past events that name a person, as a stream can't be changed otherwise. It waits
 // until every reader has read the events of before the call. Unavailable, code EventsUnread: one is behind.
-func (d *Desk) EraseEvents(ctx context.Context, w Whom, tally Tally) error {
+func (d *Operations) EraseEvents(ctx context.Context, w Whom, tally Tally) error {
 	for p := range d.DB.Partitions() {
-		e := &eventErasing{Desk: d, Whom: w, tally: tally, key: d.keys.events(p)}
+		e := &eventErasing{Operations: d, Whom: w, tally: tally, key: d.keys.events(p)}
 		if err := e.run(ctx); err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (d *Desk) EraseEvents(ctx context.Context, w Whom, tally Tally) error {
 
 // eventErasing erases a person from the events of one partition.
 type eventErasing struct {
-	*Desk
+	*Operations
 	Whom
 	tally Tally
 	key   string

@@ -29,7 +29,7 @@ func (o orphans) add(tasks []task) {
 }
 
 // deleteOrphans removes orphaned tasks. If that fails, a task finds its message gone.
-func (d *Desk) deleteOrphans(ctx context.Context, left orphans) {
+func (d *Operations) deleteOrphans(ctx context.Context, left orphans) {
 	for name, ids := range left {
 		if len(ids) < searchFrom {
 			d.deleteTasks(ctx, name, ids)
@@ -44,7 +44,7 @@ func (d *Desk) deleteOrphans(ctx context.Context, left orphans) {
 }
 
 // needed returns errNeeded for each task whose message still exists.
-func (d *Desk) needed(ctx context.Context, tasks []string) []error {
+func (d *Operations) needed(ctx context.Context, tasks []string) []error {
 	pipe := d.DB.Client().Pipeline()
 	for _, t := range tasks {
 		id := messageOf(t)

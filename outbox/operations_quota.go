@@ -3,7 +3,7 @@ package outbox
 import "context"
 
 // quotaOf prepares the quota of an account for messages that begin to wait again.
-func (d *Desk) quotaOf(ctx context.Context, account string) (*quotaCheck, error) {
+func (d *Operations) quotaOf(ctx context.Context, account string) (*quotaCheck, error) {
 	q, err := d.Accounts.Quota(ctx, account)
 	if err != nil {
 		return nil, err
@@ -13,7 +13,7 @@ func (d *Desk) quotaOf(ctx context.Context, account string) (*quotaCheck, error)
 }
 
 // overQuota returns the fault of a message that can't wait again, after the answer OVER.
-func (d *Desk) overQuota(ctx context.Context, account string, r row, first string) error {
+func (d *Operations) overQuota(ctx context.Context, account string, r row, first string) error {
 	check, err := d.quotaOf(ctx, account)
 	if err != nil {
 		return err

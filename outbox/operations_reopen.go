@@ -15,7 +15,7 @@ import (
 )
 
 // Retry attempts a message now: a delayed message before its time, a failed one with all its attempts again.
-func (d *Desk) Retry(ctx context.Context, id string) (api.OutboxMessage, error) {
+func (d *Operations) Retry(ctx context.Context, id string) (api.OutboxMessage, error) {
 	return d.reopen(ctx, id, func(r row, now time.Time) (reopening, error) {
 		o := reopening{due: now, attempts: r.attempts, max: r.max, gateway: r.gateway, urgent: true}
 		if r.state == stateFailed {
@@ -26,7 +26,7 @@ func (d *Desk) Retry(ctx context.Context, id string) (api.OutboxMessage, error) 
 }
 
 // Patch changes the time, the number of attempts or the gateway of a message that is not being sent.
-func (d *Desk) Patch(ctx context.Context, id string, p api.OutboxPatch) (api.OutboxMessage, error) {
+func (d *Operations) Patch(ctx context.Context, id string, p api.OutboxPatch) (api.OutboxMessage, error) {
 	return d.reopen(ctx, id, func(r row, now time.Time) (reopening, error) {
 		if r.state == stateFailed {
 			return reopening{}, fault.New(fault.Conflict, "MessageFailed",
@@ -75,7 +75,7 @@ type reopening struct {
 
 // reopen changes a message by a plan, and queues its new task. It returns the message as it was written: it
 // may have been sent since, so it is not read again.
-func (d *Desk) reopen(ctx context.Context, id string, plan func(row, time.Time) (reopening, error)) (
+func (d *Operations) reopen(ctx context.Context, id string, plan func(row, time.Time) (reopening, error)) (
 	api.OutboxMessage, error) {
 	var after row
 	word, err := d.change(ctx, id, func(r row) (string, error) {
@@ -117,7 +117,7 @@ func (d *Desk) reopen(ctx context.Context, id string, plan func(row, time.Time) 
 
 // replayable returns a fault of kind Conflict if all queued recipients of a dead letter are suppressed: it
 // would end without having been sent, and be lost.
-func (d *Desk) replayable(ctx context.Context, r row) error {
+func (d *Operations) replayable(ctx context.Context, r row) error {
 	queued := r.status.having(rcptQueued)
 	stopped, err := d.stops(ctx, r.envelope, r.lane, queued)
 	if err != nil || len(stopped) == 0 || len(stopped) < len(queued) {
@@ -158,7 +158,7 @@ func (r row) apply(o reopening, now time.Time) (row, error) {
 
 // reopenArgs returns a message as a reopening changes it, and the arguments of reopen.lua. A replay is an
 // event.
-func (d *Desk) reopenArgs(ctx context.Context, before row, o reopening, now time.Time) (after row,
+func (d *Operations) reopenArgs(ctx context.Context, before row, o reopening, now time.Time) (after row,
 	args reopenArgs, err error) {
 	if after, err = before.apply(o, now); err != nil {
 		return after, args, err

@@ -14,7 +14,7 @@ import (
 
 // ReplayAll queues every dead letter again that the request selects, oldest first, or in the order of its
 // ids. Messages that are no dead letters any more, or whose content is gone, count as skipped.
-func (d *Desk) ReplayAll(ctx context.Context, req api.ReplayRequest) (api.ReplayAnswer, error) {
+func (d *Operations) ReplayAll(ctx context.Context, req api.ReplayRequest) (api.ReplayAnswer, error) {
 	var answer api.ReplayAnswer
 	var c api.Corrections
 	if req.Corrections != nil {
@@ -39,7 +39,8 @@ func (d *Desk) ReplayAll(ctx context.Context, req api.ReplayRequest) (api.Replay
 }
 
 // replayEach queues those of the messages again that the request selects, and counts them.
-func (d *Desk) replayEach(ctx context.Context, req api.ReplayRequest, c api.Corrections, entries []entry,
+func (d *Operations) replayEach(ctx context.Context, req api.ReplayRequest, c api.Corrections,
+	entries []entry,
 	answer *api.ReplayAnswer) error {
 	rows, err := d.readRows(ctx, entries)
 	if err != nil {
@@ -115,7 +116,7 @@ func selects(req api.ReplayRequest, r row) bool {
 // corrections name instead. To and Cc name these in the place of the former ones, and the message is signed
 // anew, unless it was handed in raw. A message that is no dead letter, or whose content is gone, is a
 // Conflict; so of several replays at once one succeeds.
-func (d *Desk) Replay(ctx context.Context, id string, c api.Corrections) (api.OutboxMessage, error) {
+func (d *Operations) Replay(ctx context.Context, id string, c api.Corrections) (api.OutboxMessage, error) {
 	c, err := d.correct(ctx, c)
 	if err != nil {
 		return api.OutboxMessage{}, err
@@ -137,7 +138,7 @@ func (d *Desk) Replay(ctx context.Context, id string, c api.Corrections) (api.Ou
 
 // DeleteDeadLetter deletes a dead letter. If there is none with this id, nothing is deleted, and there is no
 // error.
-func (d *Desk) DeleteDeadLetter(ctx context.Context, id string) (api.DeleteAnswer, error) {
+func (d *Operations) DeleteDeadLetter(ctx context.Context, id string) (api.DeleteAnswer, error) {
 	r, err := d.reader.read(ctx, id)
 	if fault.Is(err, fault.NotFound) || err == nil && r.state != stateFailed {
 		return api.DeleteAnswer{}, nil

@@ -20,7 +20,7 @@ const resealNamed = 10
 
 // resealing is one run of Reseal.
 type resealing struct {
-	*Desk
+	*Operations
 	seen, done int
 	failed     []error
 	more       int // failed ones that are not named
@@ -31,11 +31,11 @@ type resealing struct {
 // returns their number. It may run beside processes with the same secrets, and again after a failure. One
 // that can't be opened stays as it is; the error names it after the others are done. told, if it is not nil,
 // is called after some contents: how many were looked at, and how many of them sealed.
-func (d *Desk) Reseal(ctx context.Context, told func(seen, done int)) (int, error) {
+func (d *Operations) Reseal(ctx context.Context, told func(seen, done int)) (int, error) {
 	if d.codec.ring == nil {
 		return 0, nil
 	}
-	r := &resealing{Desk: d, told: told}
+	r := &resealing{Operations: d, told: told}
 	err := r.run(ctx)
 	if r.more > 0 {
 		r.failed = append(r.failed, fmt.Errorf("and %d more contents", r.more))

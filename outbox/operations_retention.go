@@ -20,7 +20,7 @@ const (
 // retention deletes dead letters, log entries and read events that are too old or too many. Every process
 // runs one; two at once do no harm.
 type retention struct {
-	d    *Desk
+	d    *Operations
 	last time.Time // when it last had nothing left to do
 }
 

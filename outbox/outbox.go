@@ -13,7 +13,7 @@ type Outbox struct {
 	*Intake
 	*Delivery
 	*Reader
-	*Desk
+	*Operations
 	*Queues
 	*Facts
 	*Counts
@@ -28,7 +28,7 @@ func New(parts Parts, o Options) (*Outbox, error) {
 	}
 	reader := &Reader{store: s}
 	b := &Outbox{store: s, Intake: &Intake{store: s}, Delivery: newDelivery(s), Reader: reader,
-		Desk: &Desk{store: s, reader: reader}, Queues: &Queues{s}, Facts: &Facts{s},
+		Operations: &Operations{store: s, reader: reader}, Queues: &Queues{s}, Facts: &Facts{s},
 		Counts: &Counts{s}}
 	b.Letters = &Letters{store: s, intake: b.Intake, delivery: b.Delivery}
 	if reg := s.opts.Registry; reg != nil {
@@ -47,7 +47,7 @@ func (o *Outbox) Run(ctx context.Context) error {
 	if err := o.clock.calibrate(ctx, o.DB.Client()); err != nil {
 		o.log.WarnContext(ctx, "clock not calibrated yet", "error", err)
 	}
-	sweeper, retention := newSweeper(o.Delivery), &retention{d: o.Desk}
+	sweeper, retention := newSweeper(o.Delivery), &retention{d: o.Operations}
 	var wg sync.WaitGroup
 	wg.Go(func() { o.leases.Run(ctx) })
 	wg.Go(func() { o.queued.run(ctx) })

@@ -85,7 +85,7 @@ func TestOutcomesGoWithTheLog(t *testing.T) {
 		t.Fatalf("listed: %v", got)
 	}
 	b.clock.Advance(2 * time.Hour)
-	if _, err := (&retention{d: b.Desk}).tidy(t.Context(), b.clock.Now()); err != nil {
+	if _, err := (&retention{d: b.Operations}).tidy(t.Context(), b.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	for p := range b.DB.Partitions() {

@@ -306,7 +306,7 @@ func contentAnyway(t *testing.T, b *bundle, id string) []byte {
 func (b *bundle) interrupt(t *testing.T) {
 	t.Helper()
 	ctx, kill := context.WithCancel(t.Context())
-	r := &resealing{Desk: b.Desk, told: func(int, int) {}}
+	r := &resealing{Operations: b.Operations, told: func(int, int) {}}
 	must(t, b.DB.Scan(ctx, b.keys.all("content"), func(keys []string) error {
 		if r.done == 0 {
 			must(t, r.values(ctx, keys[:min(2, len(keys))]))

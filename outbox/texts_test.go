@@ -137,7 +137,7 @@ func (b *bundle) textsForTheIndex(t *testing.T) {
 
 	b.opts.KeepEnded = 1 // what the log forgets has no text either
 	b.clock.Advance(1e9)
-	if _, err := (&retention{d: b.Desk}).tidy(t.Context(), b.clock.Now()); err != nil {
+	if _, err := (&retention{d: b.Operations}).tidy(t.Context(), b.clock.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if p, _ = partitionOf(forgotten, b.DB.Partitions()); b.DB.Client().Exists(t.Context(),

@@ -30,7 +30,7 @@ type rest struct {
 
 // noteRest records that an endpoint rests, or works again. A failure is logged: only what pages tell depends
 // on the record, and it expires.
-func (w *desk) noteRest(ctx context.Context, t *target, next turn, failure error) {
+func (w *endpoints) noteRest(ctx context.Context, t *target, next turn, failure error) {
 	if next.rests.IsZero() && !next.recovers {
 		return
 	}
@@ -57,7 +57,7 @@ func (w *desk) noteRest(ctx context.Context, t *target, next turn, failure error
 
 // Resting returns the pause of an endpoint; nil: it does not rest. Its Until may have passed: then one
 // request asks the endpoint, and the others wait for its answer.
-func (w *desk) Resting(ctx context.Context, endpoint string) (*api.EndpointRest, error) {
+func (w *endpoints) Resting(ctx context.Context, endpoint string) (*api.EndpointRest, error) {
 	t, err := w.exists(ctx, endpoint)
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (w *base) addWaits(ctx context.Context, all []api.Delivery) error {
 }
 
 // Off returns why an endpoint is off; empty: it is on.
-func (w *desk) Off(ctx context.Context, endpoint string) (string, error) {
+func (w *endpoints) Off(ctx context.Context, endpoint string) (string, error) {
 	t, err := w.exists(ctx, endpoint)
 	if err != nil {
 		return "", err
@@ -118,7 +118,7 @@ func (w *desk) Off(ctx context.Context, endpoint string) (string, error) {
 // Wake ends the rest of an endpoint in all processes, and makes up to 100 of its waiting deliveries due. It
 // takes a second, until each process has seen it. If the endpoint still fails, it rests again. It returns
 // Conflict for an endpoint that is switched off.
-func (w *desk) Wake(ctx context.Context, endpoint string) (api.EndpointWoken, error) {
+func (w *endpoints) Wake(ctx context.Context, endpoint string) (api.EndpointWoken, error) {
 	if err := w.active(ctx, endpoint); err != nil {
 		return api.EndpointWoken{}, err
 	}

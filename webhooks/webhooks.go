@@ -83,12 +83,12 @@ func (o Options) complete() Options {
 // Webhooks delivers events to endpoints. It is safe for concurrent use.
 type Webhooks struct {
 	*base
-	*desk
+	*endpoints
 	*replays
 }
 
-// desk keeps the endpoints.
-type desk struct{ *base }
+// endpoints are those that are stored: they are created, changed and deleted.
+type endpoints struct{ *base }
 
 // replays finds deliveries, and makes them again.
 type replays struct{ *base }
@@ -138,7 +138,7 @@ func New(db *redisdb.DB, tasks *queue.Client, control *queue.Control, ring *seal
 		timeout: o.Timeout, secret: o.Secret, agent: "postroom/" + o.Version, service: o.ServiceURL,
 		traces: o.Traces,
 	}
-	return &Webhooks{w, &desk{w}, &replays{w}}, nil
+	return &Webhooks{w, &endpoints{w}, &replays{w}}, nil
 }
 
 // Run makes deliveries of events and checks for deliveries without a task, until ctx ends. Any number of

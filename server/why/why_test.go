@@ -12,19 +12,19 @@ import (
 	"github.com/postroom/postroom/outbox"
 )
 
-// desk is an email log that has some messages, or fails.
-type desk struct {
+// mailLog is an email log that has some messages, or fails.
+type mailLog struct {
 	messages []api.LoggedMessage
 	events   map[string][]api.MessageEvent
 	told     []api.Delivery // of every event
 	err      error
 }
 
-func (d desk) To(context.Context, outbox.Whom, int) ([]api.LoggedMessage, bool, error) {
+func (d mailLog) To(context.Context, outbox.Whom, int) ([]api.LoggedMessage, bool, error) {
 	return d.messages, false, d.err
 }
 
-func (d desk) Message(_ context.Context, id string) (api.LoggedMessage, error) {
+func (d mailLog) Message(_ context.Context, id string) (api.LoggedMessage, error) {
 	for _, m := range d.messages {
 		if m.QueueID == id {
 			return m, d.err
@@ -33,22 +33,22 @@ func (d desk) Message(_ context.Context, id string) (api.LoggedMessage, error) {
 	return api.LoggedMessage{}, errors.Join(d.err, fault.New(fault.NotFound, "", "There is no such message"))
 }
 
-func (d desk) MessageEvents(_ context.Context, id string) (api.MessageEvents, error) {
+func (d mailLog) MessageEvents(_ context.Context, id string) (api.MessageEvents, error) {
 	return api.MessageEvents{Events: d.events[id]}, d.err
 }
 
-func (d desk) Get(context.Context, string) (api.OutboxMessage, error) {
+func (d mailLog) Get(context.Context, string) (api.OutboxMessage, error) {
 	return api.OutboxMessage{}, d.err
 }
 
-func (d desk) QueueStatus(context.Context, string) (api.QueueStatus, error) {
+func (d mailLog) QueueStatus(context.Context, string) (api.QueueStatus, error) {
 	return api.QueueStatus{}, d.err
 }
 
 var noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
 
 // to asks about ann@example.com.
-func to(t *testing.T, log desk, known Known, broken error, in api.WhyQuery) api.Why {
+func to(t *testing.T, log mailLog, known Known, broken error, in api.WhyQuery) api.Why {
 	t.Helper()
 	y, err := New(Parts{Log: log,
 		Deliveries: func(context.Context, string, bool, []string) (api.MessageDeliveries, error) {
@@ -82,13 +82,13 @@ func sent(id string, to ...string) api.LoggedMessage {
 func TestASourceFails(t *testing.T) {
 	t.Parallel()
 	away := fault.New(fault.Unavailable, "", "Redis is unreachable")
-	log := desk{messages: []api.LoggedMessage{sent("A", "ann@example.com")}}
+	log := mailLog{messages: []api.LoggedMessage{sent("A", "ann@example.com")}}
 	found := to(t, log, Known{}, away, api.WhyQuery{})
 	if found.Findings[0].Kind != "sent" || len(found.Unasked) != 1 || found.Unasked[0] != (api.WhyUnasked{
 		Source: "suppressions", Error: "Redis is unreachable"}) {
 		t.Errorf("%+v", found)
 	}
-	broken := desk{err: fault.New(fault.Internal, "", "ann@example.com: broken")}
+	broken := mailLog{err: fault.New(fault.Internal, "", "ann@example.com: broken")}
 	found = to(t, broken, Known{}, nil, api.WhyQuery{})
 	if found.Findings[0].Kind != "unasked" || found.Arrived != api.ArrivedUnknown || len(found.Unasked) != 2 {
 		t.Errorf("without the email log: %+v", found)
@@ -117,7 +117,7 @@ func TestWhatIsNoProof(t *testing.T) {
 		"one of several": {open(false, both...), "sent"},
 		"somebody else":  {open(false, "bob@example.com"), "sent"},
 	} {
-		found := to(t, desk{messages: []api.LoggedMessage{sent("A", both...)},
+		found := to(t, mailLog{messages: []api.LoggedMessage{sent("A", both...)},
 			events: map[string][]api.MessageEvent{"A": {c.event}}}, Known{}, nil, api.WhyQuery{})
 		if found.Findings[0].Kind != c.want {
 			t.Errorf("%s: %+v", name, found.Findings[0])
@@ -139,14 +139,14 @@ func TestReasonsAreExplained(t *testing.T) {
 	failed.Status, failed.Recipients[0].Status = api.StatusDead, "failed"
 	failed.Log = []api.Attempt{{Number: 1, Start: noon, Host: "relay", Code: 552, Enhanced: "5.2.2",
 		Line: "552 5.2.2 zzz", Error: "EENVELOPE"}}
-	bounced := desk{messages: []api.LoggedMessage{sent("A", "ann@example.com")},
+	bounced := mailLog{messages: []api.LoggedMessage{sent("A", "ann@example.com")},
 		events: map[string][]api.MessageEvent{"A": {{Event: "messageBounce", Date: noon,
 			Recipients: []string{"ann@example.com"}, Details: &api.EventDetails{Diagnostic: "550 User unknown"}}}}}
-	untold := desk{messages: []api.LoggedMessage{sent("A", "ann@example.com")},
+	untold := mailLog{messages: []api.LoggedMessage{sent("A", "ann@example.com")},
 		told: []api.Delivery{{Endpoint: "e", QueueID: "A", Event: "messageSent", Status: "failed",
 			StatusCode: 404, Attempts: 3}}}
 	for want, found := range map[string]api.Why{
-		"mailboxFull":     to(t, desk{messages: []api.LoggedMessage{failed}}, Known{}, nil, api.WhyQuery{}),
+		"mailboxFull":     to(t, mailLog{messages: []api.LoggedMessage{failed}}, Known{}, nil, api.WhyQuery{}),
 		"webhookNotFound": to(t, untold, Known{}, nil, api.WhyQuery{}),
 		"noSuchMailbox":   to(t, bounced, Known{}, nil, api.WhyQuery{}),
 	} {
@@ -154,7 +154,7 @@ func TestReasonsAreExplained(t *testing.T) {
 			t.Errorf("want %s: %+v, %+v", want, found.Findings[0], e)
 		}
 	}
-	arrived := to(t, desk{messages: []api.LoggedMessage{sent("A", "ann@example.com")}}, Known{}, nil,
+	arrived := to(t, mailLog{messages: []api.LoggedMessage{sent("A", "ann@example.com")}}, Known{}, nil,
 		api.WhyQuery{})
 	if e := arrived.Findings[0].Explanation; e != nil {
 		t.Errorf("what did not fail is explained: %+v", e)
@@ -164,7 +164,7 @@ func TestReasonsAreExplained(t *testing.T) {
 // A question about one message is answered about it, whatever else there is.
 func TestOneMessage(t *testing.T) {
 	t.Parallel()
-	log := desk{messages: []api.LoggedMessage{sent("B", "bob@example.com"), sent("A", "ann@example.com")}}
+	log := mailLog{messages: []api.LoggedMessage{sent("B", "bob@example.com"), sent("A", "ann@example.com")}}
 	barred := Known{Suppressions: []api.Suppression{{Reason: "manual", Created: noon.Add(time.Hour)}}}
 	for named, want := range map[string]string{"A": "sent", "a": "sent", "B": "notTo", "C": "neverSubmitted",
 		"": "suppressed"} {
@@ -180,7 +180,7 @@ func TestCampaigns(t *testing.T) {
 	for state, want := range map[string]string{"inDoubt": "inDoubt", "suppressed": "suppressed",
 		"unsubscribed": "unsubscribed", "failed": "refused", "deferred": "delayed", "sending": "sending",
 		"cancelled": "cancelled", "sent": "sent", "bounced": "bounced"} {
-		found := to(t, desk{}, Known{Campaigns: []api.PersonalCampaign{{Campaign: "news", Name: "News",
+		found := to(t, mailLog{}, Known{Campaigns: []api.PersonalCampaign{{Campaign: "news", Name: "News",
 			CampaignRecipient: api.CampaignRecipient{State: state, QueueID: "A"}}}}, nil, api.WhyQuery{})
 		if f := found.Findings[0]; f.Kind != want || len(f.Do) == 0 || strings.Contains(f.Text, "%!") {
 			t.Errorf("%s: %+v", state, f)
@@ -204,7 +204,7 @@ func TestCommandsAreQuoted(t *testing.T) {
 func TestNoAddress(t *testing.T) {
 	t.Parallel()
 	account := func(context.Context, string) (api.AccountInfo, error) { return api.AccountInfo{}, nil }
-	y, err := New(Parts{Log: desk{}, Account: account}, Options{})
+	y, err := New(Parts{Log: mailLog{}, Account: account}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
