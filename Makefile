@@ -7,7 +7,7 @@ GENERATED  = docs/configuration.md deploy/config.example.yaml
 # Debian keeps smtp-sink, which tests use, where only root's path leads.
 export PATH := $(PATH):/usr/sbin
 
-.PHONY: help build run demo test test-short test-programs check format vet staticcheck arch house generated bench chaos fair generate fuzz vuln sbom tools screenshots clean
+.PHONY: help build run demo test test-short test-programs check format vet staticcheck arch size generated bench chaos fair generate fuzz vuln sbom tools screenshots clean
 .DEFAULT_GOAL := help
 
 help: ## List what there is to do
@@ -40,7 +40,7 @@ RACED = GOFLAGS="$$GOFLAGS -race"
 check: TESTFLAGS = -vet=off
 # Without a network vuln says that it checked nothing.
 check: UNREACHED = pass
-check: format vet staticcheck arch house generated vuln test fuzz ## Everything that must hold before a change goes in
+check: format vet staticcheck arch size generated vuln test fuzz ## Everything that must hold before a change goes in
 
 format: ## Fail on code that gofmt would change
 	@files=$$(gofmt -l .); \
@@ -56,8 +56,8 @@ staticcheck: ## Look for mistakes with staticcheck, at the version of tools/go.m
 arch: ## Fail on imports that docs/architecture.md forbids
 	$(GO) test -race -count=1 .
 
-house: ## Print how large and tangled the code is; fail beyond the bounds of tools/house/bounds.txt
-	@$(RACED) $(GO) run -C tools ./house
+size: ## Print how large and tangled the code is; fail beyond the bounds of tools/size/bounds.txt
+	@$(RACED) $(GO) run -C tools ./size
 
 generated: ## Fail on generated files that are not what go generate makes
 	@before=$$(cat $(GENERATED) | cksum); $(RACED) $(GO) generate ./... && \

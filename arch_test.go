@@ -18,7 +18,7 @@ import (
 
 const module = "github.com/postroom/postroom/"
 
-// free are the packages that stand around the house and may use any of it.
+// free are the packages that stand around the floors and may use any of them.
 var free = regexp.MustCompile(
 	`^(internal/test[a-z]+|app/apptest|outbox/search/searchtest|bench.*|examples/.*|config/gendocs)$`)
 

@@ -17,8 +17,7 @@ const (
 	reasonRetention = "retention" // of a dead letter
 )
 
-// Operations change messages that wait or failed, for an operator or a client: cancel, retry, reschedule,
-// replay.
+// Operations change messages that wait or failed: cancel, retry, reschedule, replay.
 type Operations struct {
 	*store
 	reader *Reader

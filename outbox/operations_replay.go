@@ -40,8 +40,7 @@ func (d *Operations) ReplayAll(ctx context.Context, req api.ReplayRequest) (api.
 
 // replayEach queues those of the messages again that the request selects, and counts them.
 func (d *Operations) replayEach(ctx context.Context, req api.ReplayRequest, c api.Corrections,
-	entries []entry,
-	answer *api.ReplayAnswer) error {
+	entries []entry, answer *api.ReplayAnswer) error {
 	rows, err := d.readRows(ctx, entries)
 	if err != nil {
 		return redisError(err, "read the dead letters to replay")

@@ -27,7 +27,7 @@ func listsOf(n int) (out []string) {
 }
 
 // enlist makes the lists, and puts all people on them.
-func (h *house) enlist(ctx context.Context) error {
+func (h *testbed) enlist(ctx context.Context) error {
 	if h.o.campaigns == 0 {
 		return nil
 	}

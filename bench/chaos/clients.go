@@ -17,7 +17,7 @@ import (
 
 // clients hand in the messages, each at its time, and change their mind about some of them.
 type clients struct {
-	h      *house
+	h      *testbed
 	ledger *ledger
 	seed   uint64
 	all    sync.WaitGroup
@@ -28,7 +28,7 @@ type clients struct {
 // it busy with each other.
 const atOnce = 200
 
-func newClients(h *house) *clients {
+func newClients(h *testbed) *clients {
 	return &clients{h: h, ledger: h.ledger, seed: h.o.seed, busy: make(chan struct{}, atOnce)}
 }
 

@@ -51,7 +51,7 @@ type node struct {
 }
 
 // openCluster starts the nodes, and returns when they agree and every master has its replica.
-func (h *house) openCluster(ctx context.Context) error {
+func (h *testbed) openCluster(ctx context.Context) error {
 	h.cluster = &cluster{users: filepath.Join(h.dir, "users.acl")}
 	users := "user default on nopass ~* &* +@all\n"
 	for _, name := range h.names() {
@@ -81,7 +81,7 @@ func (h *house) openCluster(ctx context.Context) error {
 }
 
 // addNode starts a node, which does not know the others yet.
-func (h *house) addNode(number int) (err error) {
+func (h *testbed) addNode(number int) (err error) {
 	n, name := &node{}, fmt.Sprintf("redis-%d", number+1)
 	home := filepath.Join(h.dir, name)
 	if err := os.Mkdir(home, 0o700); err != nil {

@@ -14,7 +14,7 @@ import (
 // replica, and the dead one comes back as the replica.
 func TestCluster(t *testing.T) {
 	ctx := t.Context()
-	h := &house{o: options{cluster: true, partitions: 2 * masters, workers: 2}, dir: t.TempDir(),
+	h := &testbed{o: options{cluster: true, partitions: 2 * masters, workers: 2}, dir: t.TempDir(),
 		ledger: newLedger(0, 0, 0)}
 	defer h.Close()
 	if err := h.openCluster(ctx); err != nil {
@@ -44,7 +44,7 @@ func TestCluster(t *testing.T) {
 	h.checkFailover(t)
 }
 
-func (h *house) checkCutOff(t *testing.T, cut, other *redisdb.DB) {
+func (h *testbed) checkCutOff(t *testing.T, cut, other *redisdb.DB) {
 	t.Helper()
 	write := func(db *redisdb.DB, patience time.Duration) error {
 		for p := range h.o.partitions {
@@ -70,7 +70,7 @@ func (h *house) checkCutOff(t *testing.T, cut, other *redisdb.DB) {
 	}
 }
 
-func (h *house) checkFailover(t *testing.T) {
+func (h *testbed) checkFailover(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
 	roles := func() []role {

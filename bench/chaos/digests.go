@@ -28,7 +28,7 @@ var alarmTemplate = api.TemplateRequest{ID: alarms, Name: alarms, TemplateDefini
 		Text: "{{#each params.digest.groups}}{{title}}\n{{/each}}"}}}
 
 // acquaint stores the kinds of digests.
-func (h *house) acquaint(ctx context.Context) error {
+func (h *testbed) acquaint(ctx context.Context) error {
 	if h.o.digests == 0 {
 		return nil
 	}
@@ -312,7 +312,7 @@ func (r *round) askDigests(ctx context.Context) {
 }
 
 // explainDigests prints what is known of the readers with whom a promise was broken.
-func (h *house) explainDigests(v digested) []string {
+func (h *testbed) explainDigests(v digested) []string {
 	var out []string
 	l := h.ledger
 	l.mu.Lock()

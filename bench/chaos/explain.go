@@ -20,7 +20,7 @@ const storiesAtMost = 10
 
 // explain prints the story of messages with which a promise was broken: what clients, relays and receivers
 // saw, Postroom's events, its log and its answers about the message now, in the order of time.
-func (h *house) explain(ctx context.Context, w io.Writer, v verdict) {
+func (h *testbed) explain(ctx context.Context, w io.Writer, v verdict) {
 	printed := map[int]bool{}
 	for _, o := range v.offenders {
 		fmt.Fprintf(w, "\nMessage %d: %s\n", o.number, o.why)
@@ -36,7 +36,7 @@ func (h *house) explain(ctx context.Context, w io.Writer, v verdict) {
 }
 
 // printUnheard prints what Postroom knows about an event that an endpoint never got.
-func (h *house) printUnheard(ctx context.Context, w io.Writer, u unheard) {
+func (h *testbed) printUnheard(ctx context.Context, w io.Writer, u unheard) {
 	fmt.Fprintf(w, "\nEvent %s, %s of message %s at %s: %s never got it\n", u.event.id, u.event.kind,
 		u.event.queueID, h.ledger.since(u.event.at), u.endpoint)
 	for _, n := range h.logged([]string{u.event.id}) {
@@ -50,7 +50,7 @@ func (h *house) printUnheard(ctx context.Context, w io.Writer, u unheard) {
 	}
 }
 
-func (h *house) printStory(ctx context.Context, w io.Writer, s *story) {
+func (h *testbed) printStory(ctx context.Context, w io.Writer, s *story) {
 	h.ledger.mu.Lock()
 	lines := slices.Clone(s.notes)
 	for _, f := range h.ledger.order {
@@ -87,7 +87,7 @@ func (h *house) printStory(ctx context.Context, w io.Writer, s *story) {
 }
 
 // ask returns the beginning of a response of the API, or its error.
-func (h *house) ask(ctx context.Context, path string) string {
+func (h *testbed) ask(ctx context.Context, path string) string {
 	body, err := api.Fetch[[]byte]("GET "+path).Do(ctx, h.apis[0].client)
 	if err != nil {
 		return err.Error()
@@ -98,7 +98,7 @@ func (h *house) ask(ctx context.Context, path string) string {
 var logTime = regexp.MustCompile(`^time=(\S+) `)
 
 // logged returns what the processes logged about a message.
-func (h *house) logged(ids []string) []note {
+func (h *testbed) logged(ids []string) []note {
 	var out []note
 	for _, p := range h.processes() {
 		file, err := os.Open(p.log.Name())
@@ -123,7 +123,7 @@ func (h *house) logged(ids []string) []note {
 }
 
 // alarms returns the lines of the processes' logs that must never be there.
-func (h *house) alarms() []string {
+func (h *testbed) alarms() []string {
 	var out []string
 	for _, p := range h.processes() {
 		raw, err := os.ReadFile(filepath.Clean(p.log.Name()))

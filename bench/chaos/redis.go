@@ -31,7 +31,7 @@ type observer struct {
 const readWithin = 5 * time.Second
 
 // openRedis starts a redis-server that writes each change to disk before its reply.
-func (h *house) openRedis(ctx context.Context) error {
+func (h *testbed) openRedis(ctx context.Context) error {
 	home := filepath.Join(h.dir, "redis")
 	if err := os.Mkdir(home, 0o700); err != nil {
 		return err

@@ -50,7 +50,7 @@ func run(ctx context.Context, w io.Writer, o options) error {
 	}
 	l := newLedger(messages, o.people, o.campaigns)
 	l.digests = newDigests(o.readers, o.digests)
-	h := &house{o: o, ledger: l, relays: newRelays(o.seed, l)}
+	h := &testbed{o: o, ledger: l, relays: newRelays(o.seed, l)}
 	defer h.Close()
 	if err := h.open(ctx); err != nil {
 		return err
@@ -71,7 +71,7 @@ func run(ctx context.Context, w io.Writer, o options) error {
 
 // round is one run.
 type round struct {
-	h        *house
+	h        *testbed
 	w        io.Writer
 	clients  *clients
 	watching sync.WaitGroup // of kills

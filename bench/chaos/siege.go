@@ -18,7 +18,7 @@ const (
 
 // siege is the troubles of a Cluster: a master dies and its replica takes over, or it is back before that; a
 // process reaches no node; and both at once.
-func (h *house) siege(ctx context.Context) place {
+func (h *testbed) siege(ctx context.Context) place {
 	var end func() // of the trouble under way
 	attack := func(kind string, weight int, shortest, longest time.Duration,
 		begin func(context.Context, float64) func()) trouble {
@@ -36,7 +36,7 @@ func (h *house) siege(ctx context.Context) place {
 // killMaster kills a master whose replica keeps up, until the returned function is called. To kill another
 // would be a second failure before the first is repaired, which one replica can't make good. If there is no
 // such master, none is killed.
-func (h *house) killMaster(ctx context.Context, dice float64) (restart func()) {
+func (h *testbed) killMaster(ctx context.Context, dice float64) (restart func()) {
 	var able []*node
 	for _, n := range h.cluster.nodes {
 		if n.role(ctx) == replicated {
@@ -62,7 +62,7 @@ func (h *house) killMaster(ctx context.Context, dice float64) (restart func()) {
 
 // cutOff lets nothing of a process pass to any node, nor back, until the returned function breaks its
 // connections.
-func (h *house) cutOff(_ context.Context, dice float64) (reconnect func()) {
+func (h *testbed) cutOff(_ context.Context, dice float64) (reconnect func()) {
 	all := h.processes()
 	p := all[int(dice*float64(len(all)))]
 	over := h.ledger.begins("cut off from the cluster", p.name)
@@ -78,7 +78,7 @@ func (h *house) cutOff(_ context.Context, dice float64) (reconnect func()) {
 }
 
 // cutOffAndKill does both. The master comes back earlier.
-func (h *house) cutOffAndKill(ctx context.Context, dice float64) (end func()) {
+func (h *testbed) cutOffAndKill(ctx context.Context, dice float64) (end func()) {
 	reconnect := h.cutOff(ctx, dice)
 	restart := h.killMaster(ctx, math.Mod(7*dice, 1))
 	var dead sync.WaitGroup

@@ -83,8 +83,8 @@ func storm(ctx context.Context, o options, l *ledger, places []place) {
 	all.Wait()
 }
 
-// places are all that can go wrong in this house.
-func (h *house) places(ctx context.Context, watching *sync.WaitGroup) []place {
+// places are all that can go wrong in a testbed.
+func (h *testbed) places(ctx context.Context, watching *sync.WaitGroup) []place {
 	lease := h.o.lease
 	all := h.redisPlaces(ctx)
 	for _, p := range h.workers {
@@ -113,7 +113,7 @@ func (h *house) places(ctx context.Context, watching *sync.WaitGroup) []place {
 }
 
 // redisPlaces are all that can go wrong with Redis, and between it and the processes.
-func (h *house) redisPlaces(ctx context.Context) []place {
+func (h *testbed) redisPlaces(ctx context.Context) []place {
 	if h.cluster != nil {
 		return []place{h.siege(ctx)}
 	}
@@ -130,7 +130,7 @@ func (h *house) redisPlaces(ctx context.Context) []place {
 }
 
 // moods are the ways in which a peer fails as a whole.
-func (h *house) moods(who string, set func(mood)) []trouble {
+func (h *testbed) moods(who string, set func(mood)) []trouble {
 	fine := func() { set(well) }
 	in := func(m mood) func(float64) { return func(float64) { set(m) } }
 	return []trouble{
@@ -159,7 +159,7 @@ func lineTroubles(kind, name string, line *testproxy.Proxy, lease time.Duration)
 }
 
 // killWorker kills a worker and follows what it held.
-func (h *house) killWorker(ctx context.Context, p *postroom, watching *sync.WaitGroup) {
+func (h *testbed) killWorker(ctx context.Context, p *postroom, watching *sync.WaitGroup) {
 	p.kill()
 	watching.Go(func() { h.redis.watch(ctx, kill{worker: p.name}) })
 }

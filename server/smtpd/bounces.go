@@ -33,7 +33,7 @@ type BounceOptions struct {
 	// Listen is for SMTP from anywhere. ListenTLS and InsecureAuth have no effect. LoginTimeout bounds the time
 	// to the first expected recipient; 0: 2 min. BodyMemory has no effect
 	Options
-	// path of a Unix socket, or host:port, for LMTP (RFC 2033) from a mail server of this house; empty: none
+	// path of a Unix socket, or host:port, for LMTP (RFC 2033) from a mail server of your own; empty: none
 	LMTP string
 }
 
@@ -66,7 +66,7 @@ func NewBounceListener(to Bounces, o BounceOptions) (*Inlet, error) {
 	i := newInlet(o.Options, newBounceMetrics(o.Metrics))
 	i.bounces = to
 	i.memory = clients.NewPool(clients.Shares{Size: bounceMemory, First: keptOfBounce})
-	// Each has a gate of its own: strangers cannot close the door of the house's mail server.
+	// Each has a gate of its own: strangers cannot close the door of your own mail server.
 	smtp, lmtp := i.newGate("bounce.maxConnections"), i.newGate("bounce.maxConnections")
 	if err := cmp.Or(
 		i.loadCertificate(),

@@ -401,7 +401,7 @@ func counted(t *testing.T, reg *prometheus.Registry, name, value string) float64
 	return 0
 }
 
-// TestSilentConnectionsDoNotCloseTheBounceDoor: a server with a bounce gets in, and so does the house's own
+// TestSilentConnectionsDoNotCloseTheBounceDoor: a server with a bounce gets in, and so does your own
 // mail server on LMTP.
 func TestSilentConnectionsDoNotCloseTheBounceDoor(t *testing.T) {
 	to := &returns{}

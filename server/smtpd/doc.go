@@ -32,7 +32,7 @@
 // # Bounces
 //
 // [NewBounceListener] makes the other kind of listener: for bounces and complaints, over SMTP from anybody,
-// and over LMTP (RFC 2033) from a mail server of this house. Clients do not log in. A recipient that
+// and over LMTP (RFC 2033) from a mail server of your own. Clients do not log in. A recipient that
 // [Bounces] does not expect is refused at RCPT: 550 5.1.1 for a return path that is not ours, 550 5.7.1 for
 // any other address. So it never relays. 250 after the content means that the facts in the mail are durable;
 // 451 asks the other server to try again. It never answers mail with mail. It keeps the first megabyte of a

@@ -1,7 +1,7 @@
-// Command house prints the figures that say how large and how tangled the code is, and fails where one is
+// Command size prints the figures that say how large and how tangled the code is, and fails where one is
 // beyond its bound in bounds.txt.
 //
-// It is run from the top of the repository: go run -C tools ./house. A bound may be lowered by hand at any
+// It is run from the top of the repository: go run -C tools ./size. A bound may be lowered by hand at any
 // time. It is raised only with a reason in the commit message.
 //
 // What is counted:
@@ -42,7 +42,7 @@ const (
 
 func main() {
 	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "house:", err)
+		fmt.Fprintln(os.Stderr, "size:", err)
 		os.Exit(1)
 	}
 }
@@ -52,7 +52,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	h := &house{root: root, methods: map[string]int{}, packages: map[string]bool{}, folders: map[string]bool{}}
+	h := &census{root: root, methods: map[string]int{}, packages: map[string]bool{}, folders: map[string]bool{}}
 	if err := filepath.WalkDir(root, h.visit); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	bounds, err := readBounds("house/bounds.txt")
+	bounds, err := readBounds("size/bounds.txt")
 	if err != nil {
 		return err
 	}
@@ -74,8 +74,8 @@ type figure struct {
 	places []string
 }
 
-// house adds up what it finds in the files below root.
-type house struct {
+// census adds up what it finds in the files below root.
+type census struct {
 	root      string
 	lines     int
 	code      int
@@ -87,7 +87,7 @@ type house struct {
 	long      []string        // lines over columns
 }
 
-func (h *house) visit(path string, d fs.DirEntry, err error) error {
+func (h *census) visit(path string, d fs.DirEntry, err error) error {
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (h *house) visit(path string, d fs.DirEntry, err error) error {
 }
 
 // goFile counts one file of Go.
-func (h *house) goFile(path, name string) error {
+func (h *census) goFile(path, name string) error {
 	src, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (h *house) goFile(path, name string) error {
 }
 
 // function counts a function or method.
-func (h *house) function(files *token.FileSet, f *ast.FuncDecl, name string, test bool) {
+func (h *census) function(files *token.FileSet, f *ast.FuncDecl, name string, test bool) {
 	if f.Recv != nil {
 		h.methods[filepath.Dir(name)+"."+receiver(f.Recv.List[0].Type)]++
 	}
@@ -216,7 +216,7 @@ func dataLines(files *token.FileSet, file *ast.File) map[int]bool {
 
 // page counts the long lines of a page of Markdown, but for tables, fenced code and lines that a link makes
 // long.
-func (h *house) page(path, name string) error {
+func (h *census) page(path, name string) error {
 	src, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -243,7 +243,7 @@ func linkMakesLong(line string) bool {
 	return at < len(line)-len(strings.TrimLeft(line, " >-*"))
 }
 
-func (h *house) figures(single []string) []figure {
+func (h *census) figures(single []string) []figure {
 	most, where := 0, []string{}
 	for name, n := range h.methods {
 		most = max(most, n)

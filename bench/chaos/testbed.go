@@ -24,9 +24,9 @@ import (
 	"github.com/postroom/postroom/internal/testsmtp"
 )
 
-// house is everything that runs: Redis, Postroom's processes, the relays, the webhook receivers, and the
+// testbed is everything that runs: Redis, Postroom's processes, the relays, the webhook receivers, and the
 // lines between them.
-type house struct {
+type testbed struct {
 	rig.Closing
 	o         options
 	dir       string
@@ -54,7 +54,7 @@ type postroom struct {
 }
 
 // open starts everything.
-func (h *house) open(ctx context.Context) (err error) {
+func (h *testbed) open(ctx context.Context) (err error) {
 	h.http = &http.Client{
 		Transport: &http.Transport{MaxConnsPerHost: 200, MaxIdleConnsPerHost: 50}, Timeout: 5 * time.Second,
 	}
@@ -90,7 +90,7 @@ func (h *house) open(ctx context.Context) (err error) {
 }
 
 // names are those of the processes of Postroom.
-func (h *house) names() []string {
+func (h *testbed) names() []string {
 	var out []string
 	for n := range h.o.apis {
 		out = append(out, fmt.Sprintf("%s-%d", roleAPI, n+1))
@@ -101,8 +101,8 @@ func (h *house) names() []string {
 	return out
 }
 
-// start runs a program until the house is closed.
-func (h *house) start(p *program) {
+// start runs a program until the testbed is closed.
+func (h *testbed) start(p *program) {
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	p.want()
@@ -111,7 +111,7 @@ func (h *house) start(p *program) {
 }
 
 // line puts a faulty line in front of a server.
-func (h *house) line(network, server string) (*testproxy.Proxy, error) {
+func (h *testbed) line(network, server string) (*testproxy.Proxy, error) {
 	p, err := testproxy.Listen(network, server)
 	if err == nil {
 		h.OnClose(p.Close)
@@ -126,7 +126,7 @@ const (
 )
 
 // add starts one process of Postroom, with lines of its own.
-func (h *house) add(name string) error {
+func (h *testbed) add(name string) error {
 	p, err := &postroom{}, error(nil)
 	role, _, _ := strings.Cut(name, "-")
 	if h.cluster == nil {
@@ -160,7 +160,7 @@ func (h *house) add(name string) error {
 	return nil
 }
 
-func (h *house) settings(role, name string, p *postroom) map[string]string {
+func (h *testbed) settings(role, name string, p *postroom) map[string]string {
 	url, replicas := "", "0"
 	if h.cluster == nil {
 		url = "redis://" + p.redisLine.Addr()
@@ -195,7 +195,7 @@ func (p *postroom) isReady(_ context.Context, out *bufio.Reader) error {
 }
 
 // subscribe makes the webhook endpoints.
-func (h *house) subscribe(ctx context.Context) error {
+func (h *testbed) subscribe(ctx context.Context) error {
 	for n := range h.o.receivers {
 		r := newReceiver(fmt.Sprintf("receiver-%d", n+1), h.o.seed, h.ledger)
 		h.OnClose(r.close)
@@ -218,10 +218,10 @@ func (h *house) subscribe(ctx context.Context) error {
 }
 
 // processes returns all processes of Postroom.
-func (h *house) processes() []*postroom { return slices.Concat(h.apis, h.workers) }
+func (h *testbed) processes() []*postroom { return slices.Concat(h.apis, h.workers) }
 
 // heal ends every fault and waits until everything runs.
-func (h *house) heal(ctx context.Context) error {
+func (h *testbed) heal(ctx context.Context) error {
 	h.relays.calm.Store(true)
 	for _, r := range h.receivers {
 		r.calm.Store(true)
