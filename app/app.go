@@ -349,7 +349,7 @@ func (a *App) buildStores(context.Context) error {
 		return err
 	}
 	a.access, err = access.New(a.db, a.ring, access.Options{Token: a.creds.Token.Reveal(), People: a.people,
-		SessionLife: c.Sessions.Lifetime, Requests: requestsOf(a), Logger: a.log})
+		SessionTTL: c.Sessions.Lifetime, Requests: requestsOf(a), Logger: a.log})
 	return err
 }
 

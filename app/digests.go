@@ -25,7 +25,7 @@ func (a gathering) build(context.Context) error {
 	a.digests, err = digest.New(digest.Parts{
 		Room: accounts.Room(a.accounts, "events"),
 		DB:   a.db, Suppressions: a.suppressions, Submit: a.outbox.Submit,
-		Accepted: a.outbox.Accepted, Withhold: a.outbox.Withhold, DeleteDeadLetter: a.outbox.DeleteDeadLetter,
+		Accepted: a.outbox.Accepted, BlockKey: a.outbox.BlockKey, DeleteDeadLetter: a.outbox.DeleteDeadLetter,
 		Get: a.outbox.Reader.Get, Letter: a.outbox.Letter,
 		Account: func(ctx context.Context, account string) error {
 			_, err := a.accounts.Resolve(ctx, account)

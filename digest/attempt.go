@@ -143,10 +143,10 @@ func (w *worker) cutOff(ctx context.Context, h held, id string) error {
 }
 
 // fail ends a run without a mail. A worker that stalled may submit it yet, when its events have returned to
-// those that wait: the key of its mail is withheld from that one. If the outbox has the mail nevertheless,
+// those that wait: the key of its mail is blocked for that one. If the outbox has the mail nevertheless,
 // the run is submitted.
 func (w *worker) fail(ctx context.Context, h held, r *run, mail made, cause error) error {
-	queueID, err := w.Withhold(ctx, r.account, r.mailKey())
+	queueID, err := w.BlockKey(ctx, r.account, r.mailKey())
 	if err != nil {
 		return err
 	}

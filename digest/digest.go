@@ -22,12 +22,12 @@ type Parts struct {
 	DB           *redisdb.DB
 	Suppressions *suppression.Store
 	// Of the outbox: Submit accepts a message; Accepted returns the id of the one that was accepted under an
-	// idempotency key, or ""; Withhold does so too, and if there was none, none is accepted under it any more;
+	// idempotency key, or ""; BlockKey does so too, and if there was none, none is accepted under it any more;
 	// DeleteDeadLetter deletes one that failed; Get returns one that may be mailed yet, else NotFound; Letter
 	// writes one for a preview.
 	Submit           func(context.Context, api.SubmitRequest) (api.SubmitAnswer, error)
 	Accepted         func(ctx context.Context, account, key string) (id string, _ error)
-	Withhold         func(ctx context.Context, account, key string) (id string, _ error)
+	BlockKey         func(ctx context.Context, account, key string) (id string, _ error)
 	DeleteDeadLetter func(ctx context.Context, id string) (api.DeleteAnswer, error)
 	Get              func(ctx context.Context, id string) (api.OutboxMessage, error)
 	Letter           func(context.Context, outbox.Shared) (*outbox.Letter, error)
@@ -118,7 +118,7 @@ type base struct {
 
 // New returns Digests. Mail begins with Run.
 func New(p Parts, o Options) (*Digests, error) {
-	if p.DB == nil || p.Suppressions == nil || p.Submit == nil || p.Accepted == nil || p.Withhold == nil ||
+	if p.DB == nil || p.Suppressions == nil || p.Submit == nil || p.Accepted == nil || p.BlockKey == nil ||
 		p.DeleteDeadLetter == nil || p.Get == nil || p.Letter == nil || p.Account == nil ||
 		p.HasTemplate == nil || p.Resting == nil {
 		return nil, errors.New("digest: a database, suppressions, the doors of the outbox, accounts, templates and the " +

@@ -38,7 +38,7 @@
 // Each process that delivers claims what is due, some at a time, with a lease that it renews. If a process
 // dies, or does not end a run in 30 seconds, its leases end and others go on where it was. That was an
 // attempt: attempts are counted as they begin. Who comes late has a stale fence and changes nothing here; in
-// the outbox its submit finds the message under the key of the run, or the key withheld from it. Workers rest
+// the outbox its submit finds the message under the key of the run, or the key blocked for it. Workers rest
 // while the queue digests is paused.
 //
 // # Redis

@@ -207,7 +207,7 @@ func cutReason(reason string) string {
 }
 
 // giveBackMail returns the events of a run whose message failed. Its dead letter goes first, or a replay
-// could mail them a second time. Its key, which is free then, is withheld from submits that come late.
+// could mail them a second time. Its key, which is free then, is blocked for submits that come late.
 func (w *worker) giveBackMail(ctx context.Context, r *run, queueID string) error {
 	if _, err := w.DeleteDeadLetter(ctx, queueID); err != nil {
 		return err
@@ -215,7 +215,7 @@ func (w *worker) giveBackMail(ctx context.Context, r *run, queueID string) error
 	if _, err := w.Parts.Get(ctx, queueID); !fault.Is(err, fault.NotFound) {
 		return err // nil: somebody replayed it, so its mail has the events, and another event will tell
 	}
-	if late, err := w.Withhold(ctx, r.account, r.mailKey()); err != nil || late != "" && late != queueID {
+	if late, err := w.BlockKey(ctx, r.account, r.mailKey()); err != nil || late != "" && late != queueID {
 		return err // nil: a submit that came late has the events
 	}
 	return w.giveBack(ctx, r)

@@ -189,7 +189,7 @@ func TestAFailedMailWithoutDeadLetter(t *testing.T) {
 		parts.DeleteDeadLetter = func(context.Context, string) (api.DeleteAnswer, error) {
 			return api.DeleteAnswer{}, nil
 		}
-		parts.Withhold = func(context.Context, string, string) (string, error) {
+		parts.BlockKey = func(context.Context, string, string) (string, error) {
 			asked <- struct{}{}
 			return known, nil
 		}
@@ -198,14 +198,14 @@ func TestAFailedMailWithoutDeadLetter(t *testing.T) {
 		b.morning(t)
 		b.tell(t, event.MessageFailed, 0, map[string]any{"error": "451 later", "smtpResponseCode": 451})
 		b.tell(t, event.MessageSent, 0, nil) // of no more use: it shows that the event before was dealt with
-		withheld := false
+		blocked := false
 		b.running(t, func() bool {
 			select {
 			case <-asked:
-				withheld = true
+				blocked = true
 			default:
 			}
-			return withheld && b.runs(t, "bob")[0].State == api.DigestSent
+			return blocked && b.runs(t, "bob")[0].State == api.DigestSent
 		})
 		b.morning(t)
 		if n := len(b.mails.all()); n != want {

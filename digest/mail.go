@@ -149,7 +149,7 @@ func (b *base) write(r *run, d mail.Digest) (req api.SubmitRequest, _ error) {
 	return req, err
 }
 
-// mailKey is the idempotency key of the message of a run. That of a run which failed is withheld, so one that
+// mailKey is the idempotency key of the message of a run. That of a run which failed is blocked, so one that
 // is run again has another.
 func (r *run) mailKey() string {
 	key := "digest/" + r.id

@@ -44,7 +44,7 @@ type mails struct {
 	mute  bool       // the next submits are accepted, and their answers lost
 	dice  *rand.Rand // fails some submits, before or after the message is accepted; nil: none
 	dead  map[string]bool
-	held  map[string]bool // keys that are withheld
+	held  map[string]bool // keys that are blocked
 }
 
 var errBusy = fault.New(fault.Unavailable, "", "the outbox does not answer")
@@ -88,7 +88,7 @@ func (m *mails) accepted(_ context.Context, _, key string) (string, error) {
 	return "", nil
 }
 
-func (m *mails) withhold(ctx context.Context, account, key string) (string, error) {
+func (m *mails) blockKey(ctx context.Context, account, key string) (string, error) {
 	id, err := m.accepted(ctx, account, key)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -159,7 +159,7 @@ func (b *bench) remake(t testing.TB, parts digest.Parts, change ...func(*digest.
 // parts are those of Digests for a bench.
 func (b *bench) parts() digest.Parts {
 	return digest.Parts{DB: b.db, Suppressions: b.stopped, Submit: b.mails.submit,
-		Accepted: b.mails.accepted, Withhold: b.mails.withhold, DeleteDeadLetter: b.mails.delete,
+		Accepted: b.mails.accepted, BlockKey: b.mails.blockKey, DeleteDeadLetter: b.mails.delete,
 		Get: b.mails.get, Letter: noLetter,
 		Account: func(_ context.Context, account string) error {
 			if account == "nobody" {

@@ -449,7 +449,7 @@ func TestForgedMetadata(t *testing.T) {
 // perAccountOnly suppresses within the account, as suppression.scope account does.
 type perAccountOnly struct{ *flaky }
 
-func (perAccountOnly) Learnt(e suppression.Entry) suppression.Entry { return e }
+func (perAccountOnly) WithDefaults(e suppression.Entry) suppression.Entry { return e }
 
 func TestPoisonIsDroppedAfterSomeTries(t *testing.T) {
 	t.Parallel()

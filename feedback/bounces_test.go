@@ -154,8 +154,8 @@ func (r *remembered) Confirmed(_ context.Context, e suppression.Entry, _ time.Ti
 	return n > 1, nil
 }
 
-// Learnt gives bounces and complaints the scope of the whole instance.
-func (r *remembered) Learnt(e suppression.Entry) suppression.Entry {
+// WithDefaults gives bounces and complaints the scope of the whole instance.
+func (r *remembered) WithDefaults(e suppression.Entry) suppression.Entry {
 	e.Account = ""
 	return e
 }

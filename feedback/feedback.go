@@ -40,8 +40,8 @@ type Suppression interface {
 	// Confirmed counts a mail that says of an address what the reason says, and reports whether mails about two
 	// messages of the account say so.
 	Confirmed(ctx context.Context, e suppression.Entry, now time.Time) (bool, error)
-	// Learnt returns a bounce or complaint with the scope and the expiry of the settings.
-	Learnt(e suppression.Entry) suppression.Entry
+	// WithDefaults returns a bounce or complaint with the scope and the expiry of the settings.
+	WithDefaults(e suppression.Entry) suppression.Entry
 }
 
 // Parts are what feedback works with. All are needed.

@@ -111,7 +111,7 @@ func (f *Feedback) judge(it *item, now time.Time) (suppression.Entry, bool) {
 		if account == "" && f.perAccount() {
 			return e, false
 		}
-		e = f.Suppression.Learnt(e)
+		e = f.Suppression.WithDefaults(e)
 	}
 	// not an address that mail can be sent to: nothing to suppress
 	if _, wrong := e.Normal("", now); len(wrong) > 0 {
@@ -124,7 +124,8 @@ func (f *Feedback) judge(it *item, now time.Time) (suppression.Entry, bool) {
 
 // perAccount reports whether deliveries suppress only within their account.
 func (f *Feedback) perAccount() bool {
-	return f.Suppression.Learnt(suppression.Entry{Reason: suppression.HardBounce, Account: "any"}).Account != ""
+	e := suppression.Entry{Reason: suppression.HardBounce, Account: "any"}
+	return f.Suppression.WithDefaults(e).Account != ""
 }
 
 // ownRecipient returns the recipient of a message that an address means, however a provider spells it, or "".

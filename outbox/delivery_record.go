@@ -146,7 +146,7 @@ func (d *Delivery) reportDead(ctx context.Context, c *claim, dec decision) error
 		}
 		switch {
 		case said.Suppress:
-			dead = append(dead, d.Suppressions.Learnt(e))
+			dead = append(dead, d.Suppressions.WithDefaults(e))
 		case said.Verdict.AboutAddress() && said.Scope == smtpsend.ScopeRecipient:
 			if _, err := d.Suppressions.Soft(ctx, e, d.clock.Now()); err != nil && !fault.Is(err, fault.Invalid) {
 				return err

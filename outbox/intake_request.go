@@ -281,15 +281,15 @@ func (b *Batch) claim(ctx context.Context, key string, asked api.SubmitRequest) 
 	return Result{Key: key, Repeated: answer.Word == keyHit}.idempotency(), nil
 }
 
-// Withhold makes sure that no message is accepted under an idempotency key of an account from now on, though
+// BlockKey makes sure that no message is accepted under an idempotency key of an account from now on, though
 // a submit under it may be on its way: that one is refused, as one with another body. If a message was
-// accepted before, its id is returned and nothing is changed. A key is withheld for as long as one is kept
+// accepted before, its id is returned and nothing is changed. A key is blocked for as long as one is kept
 // whose message has ended.
-func (in *Intake) Withhold(ctx context.Context, account, key string) (id string, _ error) {
+func (in *Intake) BlockKey(ctx context.Context, account, key string) (id string, _ error) {
 	name := in.keys.ofRequest(account, key, in.DB.Partitions())
-	answer, err := withholdScript.RunReplicated(ctx, in.DB, []string{name}, withholdArgs{KeepKey: in.keepKey()})
+	answer, err := blockKeyScript.RunReplicated(ctx, in.DB, []string{name}, blockKeyArgs{KeepKey: in.keepKey()})
 	if err != nil {
-		return "", redisError(err, "withhold an idempotency key")
+		return "", redisError(err, "block an idempotency key")
 	}
 	return acceptedIn(answer.First), nil
 }

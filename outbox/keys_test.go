@@ -321,15 +321,15 @@ func TestKeyMayBeRequired(t *testing.T) {
 	}
 }
 
-// TestAKeyThatIsWithheld has no message: a submit that comes later is refused, also one of a mail merge. A
+// TestAKeyThatIsBlocked has no message: a submit that comes later is refused, also one of a mail merge. A
 // message that came before is named, and stays.
-func TestAKeyThatIsWithheld(t *testing.T) {
+func TestAKeyThatIsBlocked(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{})
 	late := api.SubmitRequest{To: for1("a@x.test"), Text: "x", IdempotencyKey: "late"}
 	for range 2 {
-		if id, err := b.Withhold(t.Context(), "default", "late"); id != "" || err != nil {
-			t.Fatalf("withheld: %q, %v", id, err)
+		if id, err := b.BlockKey(t.Context(), "default", "late"); id != "" || err != nil {
+			t.Fatalf("blocked: %q, %v", id, err)
 		}
 	}
 	merge := api.SubmitRequest{MailMerge: []api.MailMergeEntry{{To: api.Address{Address: "b@x.test"}}},
@@ -343,14 +343,14 @@ func TestAKeyThatIsWithheld(t *testing.T) {
 		t.Errorf("accepted %q, %v", id, err)
 	}
 	if left := b.ttlOf(t, "late"); left <= 0 {
-		t.Errorf("withheld for %v", left)
+		t.Errorf("blocked for %v", left)
 	}
 	late.Account, late.IdempotencyKey = "other", "early"
 	answer, err := b.Submit(t.Context(), late)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id, err := b.Withhold(t.Context(), "other", "early"); id != answer.QueueID || err != nil {
+	if id, err := b.BlockKey(t.Context(), "other", "early"); id != answer.QueueID || err != nil {
 		t.Errorf("of one that was accepted: %q, %v; want %q", id, err, answer.QueueID)
 	}
 	if again, err := b.Submit(t.Context(), late); err != nil || again.QueueID != answer.QueueID {

@@ -27,7 +27,7 @@ var (
 	reserveScript  = redisdb.NewScript[reserveArgs, reserved]("outbox/reserve", lua("reserve"), prelude)
 	shareScript    = redisdb.NewScript[shareArgs, int]("outbox/share", lua("share"), prelude)
 	claimScript    = redisdb.NewScript[claimKeyArgs, outcomeWord]("outbox/claim", lua("claim"), prelude)
-	withholdScript = redisdb.NewScript[withholdArgs, withheld]("outbox/withhold", lua("withhold"), prelude)
+	blockKeyScript = redisdb.NewScript[blockKeyArgs, blocked]("outbox/block_key", lua("block_key"), prelude)
 	beginScript    = redisdb.NewScript[beginArgs, begun]("outbox/begin", lua("begin"), prelude)
 	doubtScript    = redisdb.NewScript[doubtArgs, time.Time]("outbox/doubt", lua("doubt"), prelude)
 	progressScript = redisdb.NewScript[progressArgs, bool]("outbox/progress", lua("progress"), prelude)
@@ -88,8 +88,8 @@ type (
 		Name    string
 		Content []byte
 	}
-	withholdArgs struct{ KeepKey int }
-	withheld     struct{ Word, First string }
+	blockKeyArgs struct{ KeepKey int }
+	blocked      struct{ Word, First string }
 	claimKeyArgs struct {
 		Fingerprint string
 		KeepKey     int

@@ -149,7 +149,7 @@ func newParts(t testing.TB) *parts {
 		newsletter.Options{ServiceURL: func() string { return "https://mail.example.com" }})
 	must(err)
 	p.Digests, err = digest.New(digest.Parts{DB: p.db, Suppressions: p.Suppressions, Submit: p.Submit,
-		Accepted: p.Outbox.Accepted, Withhold: p.Outbox.Withhold, DeleteDeadLetter: p.Outbox.DeleteDeadLetter,
+		Accepted: p.Outbox.Accepted, BlockKey: p.Outbox.BlockKey, DeleteDeadLetter: p.Outbox.DeleteDeadLetter,
 		Get:         p.Outbox.Reader.Get,
 		Letter:      p.Outbox.Letter,
 		Account:     func(ctx context.Context, id string) error { _, err := p.Accounts.Get(ctx, id); return err },

@@ -63,7 +63,7 @@ func (u loginPages) login(w http.ResponseWriter, r *http.Request) error {
 	if err := u.Audit.Login(r.Context(), who, "login", requestID(w)); err != nil {
 		return errors.Join(err, u.Access.Logout(r.Context(), cookie))
 	}
-	http.SetCookie(w, u.sessionCookie(r, cookie, int(access.SessionLife.Seconds())))
+	http.SetCookie(w, u.sessionCookie(r, cookie, int(access.SessionTTL.Seconds())))
 	return redirect(w, r, next)
 }
 

@@ -74,7 +74,7 @@ func (u loginPages) finishSignOn(w http.ResponseWriter, r *http.Request) error {
 	if _, err := u.Audit.Append(r.Context(), login); err != nil {
 		return errors.Join(err, u.Access.Logout(r.Context(), cookie))
 	}
-	http.SetCookie(w, u.sessionCookie(r, cookie, int(access.SessionLife.Seconds())))
+	http.SetCookie(w, u.sessionCookie(r, cookie, int(access.SessionTTL.Seconds())))
 	return redirect(w, r, next)
 }
 

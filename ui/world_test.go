@@ -186,7 +186,7 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 			}
 			return w.outbox.Submit(ctx, req)
 		},
-		Accepted: w.outbox.Accepted, Withhold: w.outbox.Withhold,
+		Accepted: w.outbox.Accepted, BlockKey: w.outbox.BlockKey,
 		DeleteDeadLetter: w.outbox.DeleteDeadLetter, Get: w.outbox.Reader.Get,
 		Letter:      w.outbox.Letter,
 		Account:     func(ctx context.Context, id string) error { _, err := w.accounts.Get(ctx, id); return err },

@@ -12,21 +12,21 @@ type preset struct {
 	Host string // the provider's one host; empty: it must be given
 	Port int    // STARTTLS is required on it
 	// port with TLS from the first byte, taken when secure is set; 0: the provider has none
-	Implicit int
-	Conns    int           // connections at once, of all processes together
-	PerConn  int           // messages on one connection
-	PerTrans int           // recipients in one transaction
-	Minute   float64       // recipients a minute
-	Day      float64       // recipients a day
-	Idle     time.Duration // how long a connection may wait for its next message
-	Life     time.Duration // how long a connection may be used
+	Implicit    int
+	Conns       int           // connections at once, of all processes together
+	PerConn     int           // messages on one connection
+	PerTrans    int           // recipients in one transaction
+	Minute      float64       // recipients a minute
+	Day         float64       // recipients a day
+	Idle        time.Duration // how long a connection may wait for its next message
+	MaxLifetime time.Duration // how long a connection may be used
 }
 
 // Careful times for any relay: two connections do most of the work, and none lives long enough to be closed
 // by the relay. Postfix closes a connection after 300 s of silence, under stress after 10 s.
 const (
-	carefulIdle = 10 * time.Second
-	carefulLife = 5 * time.Minute
+	carefulIdle     = 10 * time.Second
+	carefulLifetime = 5 * time.Minute
 )
 
 // presets is the table of providers. An explicit field always wins; to lift a limit, set a higher one.
@@ -52,21 +52,21 @@ const (
 //   - generic: a relay of which nothing is known: two connections.
 var presets = map[string]preset{
 	"gmail": {Host: "smtp.gmail.com", Port: 587, Implicit: 465, Conns: 5, PerConn: 100, PerTrans: 100,
-		Day: 2000, Idle: carefulIdle, Life: carefulLife},
+		Day: 2000, Idle: carefulIdle, MaxLifetime: carefulLifetime},
 	"office365": {Host: "smtp.office365.com", Port: 587, Conns: 3, PerConn: 100, PerTrans: 100, Minute: 30,
-		Day: 10_000, Idle: carefulIdle, Life: carefulLife},
+		Day: 10_000, Idle: carefulIdle, MaxLifetime: carefulLifetime},
 	"ses": {Port: 587, Implicit: 465, Conns: 10, PerConn: 100, PerTrans: 50, Idle: 5 * time.Second,
-		Life: carefulLife},
+		MaxLifetime: carefulLifetime},
 	"sendgrid": {Host: "smtp.sendgrid.net", Port: 587, Implicit: 465, Conns: 10, PerConn: 100, PerTrans: 100,
-		Idle: carefulIdle, Life: carefulLife},
+		Idle: carefulIdle, MaxLifetime: carefulLifetime},
 	"mailgun": {Host: "smtp.mailgun.org", Port: 587, Implicit: 465, Conns: 10, PerConn: 100, PerTrans: 100,
-		Idle: carefulIdle, Life: carefulLife},
+		Idle: carefulIdle, MaxLifetime: carefulLifetime},
 	"postmark": {Host: "smtp.postmarkapp.com", Port: 587, Conns: 10, PerConn: 100, PerTrans: 50,
-		Idle: carefulIdle, Life: carefulLife},
+		Idle: carefulIdle, MaxLifetime: carefulLifetime},
 	"icloud": {Host: "smtp.mail.me.com", Port: 587, Conns: 1, PerConn: 100, PerTrans: 100, Day: 1000,
-		Idle: carefulIdle, Life: carefulLife},
+		Idle: carefulIdle, MaxLifetime: carefulLifetime},
 	"generic": {Port: 587, Implicit: 465, Conns: 2, PerConn: 100, PerTrans: 100, Idle: carefulIdle,
-		Life: carefulLife},
+		MaxLifetime: carefulLifetime},
 }
 
 // limits lays explicit limits over those of a preset.

@@ -87,7 +87,7 @@ func (s *Settings) Relay(record string) Relay {
 	r := smtpsend.Relay{
 		ID: id, Host: s.host(), Port: s.port(), Proxy: s.proxy, LocalAddress: s.localAddress, EHLOName: s.ehloName,
 		Connections: l.Connections, MessagesPerConnection: l.PerConnection, RecipientsPerTransaction: p.PerTrans,
-		IdleTimeout: p.Idle, Lifetime: p.Life,
+		IdleTimeout: p.Idle, Lifetime: p.MaxLifetime,
 	}
 	if l.Connections > 0 && record != "" {
 		r.Shared = record

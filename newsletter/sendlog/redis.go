@@ -16,7 +16,7 @@ var (
 	prelude       = redisdb.Source(lua, "lua/prelude.lua")
 	claimScript   = script[claimArgs, claimed]("claim")
 	writeScript   = script[writeArgs, written]("write")
-	closeScript   = script[closeArgs, closed]("close")
+	closeScript   = script[closeArgs, word]("close")
 	lapseScript   = script[lapseArgs, lapsed]("lapse")
 	renewScript   = script[renewArgs, word]("renew")
 	gateScript    = script[gateArgs, word]("gate")
@@ -53,10 +53,6 @@ type (
 	closeArgs struct {
 		Sheet   string
 		Tallies []any
-	}
-	closed struct {
-		Word string
-		Back int
 	}
 	lapseArgs struct{ Doubt int }
 	lapsed    struct {

@@ -302,7 +302,7 @@ func TestLearnt(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(c.want, on(t, testredis.New(t), c.o).Learnt(c.in)); diff != "" {
+			if diff := cmp.Diff(c.want, on(t, testredis.New(t), c.o).WithDefaults(c.in)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})

@@ -12,14 +12,14 @@ import (
 
 // Soft counts a message to e.Address that was given up for a passing reason, such as a full mailbox. At
 // Options.SoftBounces messages within Options.SoftWindow it adds a hard_bounce with Options.SoftExpiry, in
-// the scope of [Store.Learnt], and returns true. Reason and expiry of e are ignored. e.MessageID is required:
-// a message reported twice counts once.
+// the scope of [Store.WithDefaults], and returns true. Reason and expiry of e are ignored. e.MessageID is
+// required: a message reported twice counts once.
 func (s *Store) Soft(ctx context.Context, e Entry, now time.Time) (suppressed bool, err error) {
 	if s.opts.SoftBounces < 0 {
 		return false, nil
 	}
 	e.Reason, e.Expires = HardBounce, now.Add(s.opts.SoftExpiry)
-	e, wrong := s.Learnt(e).Normal("", now)
+	e, wrong := s.WithDefaults(e).Normal("", now)
 	if len(wrong) > 0 {
 		return false, fault.InvalidFields(wrong)
 	}

@@ -14,8 +14,8 @@ import (
 
 // Options are the settings suppression.*. The zero value works.
 type Options struct {
-	// Instance makes bounces and complaints hold for the whole instance: see [Store.Learnt]. If false, they
-	// hold for the account whose mail caused them, because an account can cause them as it likes.
+	// Instance makes bounces and complaints hold for the whole instance: see [Store.WithDefaults]. If false,
+	// they hold for the account whose mail caused them, because an account can cause them as it likes.
 	Instance bool
 
 	// messages given up for a passing reason until an address is suppressed; zero: 5. Negative: never
@@ -75,10 +75,10 @@ func New(db *redisdb.DB, o Options) (*Store, error) {
 		metrics: newMetrics(o.Registry), digests: &digests{db: db, ring: o.Ring}}, nil
 }
 
-// Learnt returns a bounce or complaint with the scope and the expiry of the settings. With
+// WithDefaults returns a bounce or complaint with the scope and the expiry of the settings. With
 // Options.Instance the account is removed. An entry without an expiry gets that of its reason. Other
 // entries are returned as they are.
-func (s *Store) Learnt(e Entry) Entry {
+func (s *Store) WithDefaults(e Entry) Entry {
 	expiry := s.opts.HardExpiry
 	switch e.Reason {
 	case HardBounce:

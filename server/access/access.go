@@ -32,8 +32,8 @@ type Options struct {
 	Requests func(ctx context.Context, account string) (int, error)
 	// People are the persons who log in with a name and a password. Nil: nobody does.
 	People *people.People
-	// SessionLife is how long a session lasts at most, however much it is used. Zero: 7 days.
-	SessionLife time.Duration
+	// SessionTTL is how long a session lasts at most, however much it is used. Zero: 7 days.
+	SessionTTL time.Duration
 	// Logger gets refused attempts, and failures to store a token's use. Nil: nothing is logged.
 	Logger *slog.Logger
 }
@@ -66,7 +66,7 @@ func New(db *redisdb.DB, ring *seal.Ring, o Options) (*Access, error) {
 		maxFailures: o.MaxFailures,
 		requests:    o.Requests,
 		people:      o.People,
-		life:        cmp.Or(o.SessionLife, 7*24*time.Hour),
+		life:        cmp.Or(o.SessionTTL, 7*24*time.Hour),
 		blocked:     map[source]time.Time{},
 		tokens:      redisdb.NewCache[*token](db, versionKey(), nil),
 	}

@@ -169,7 +169,7 @@ func TestSessionsOfPersonsEnd(t *testing.T) {
 // TestSessionsHaveAnEnd however much they are used.
 func TestSessionsHaveAnEnd(t *testing.T) {
 	t.Parallel()
-	b := withPeople(t, testredis.URL(t), Options{SessionLife: 24 * time.Hour})
+	b := withPeople(t, testredis.URL(t), Options{SessionTTL: 24 * time.Hour})
 	b.person(t, "ann", api.RoleOperator)
 	for name, cookie := range map[string]string{"of a person": b.enter(t, "ann", start),
 		"of a token": b.login(t, bootstrap)} {
@@ -223,7 +223,7 @@ func TestSessionsAreListedAndEnded(t *testing.T) {
 	}
 	s := all[1]
 	if s.Person != "ann" || s.Account != "a" || s.Address != here.String() || s.Agent != "Firefox" ||
-		!s.Created.Equal(start) || s.Expires.Before(now.Add(SessionLife-time.Minute)) {
+		!s.Created.Equal(start) || s.Expires.Before(now.Add(SessionTTL-time.Minute)) {
 		t.Errorf("%+v", s)
 	}
 	for _, tt := range []struct {

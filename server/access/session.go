@@ -24,8 +24,8 @@ func CookieName(name string, tls bool) string {
 	return name
 }
 
-// SessionLife is the lifetime of an unused session.
-const SessionLife = 12 * time.Hour
+// SessionTTL is the lifetime of an unused session.
+const SessionTTL = 12 * time.Hour
 
 // shownHash is how much of the hash of a cookie tells sessions apart in lists and the audit log. It opens
 // none.
@@ -82,7 +82,7 @@ func (a *Access) open(ctx context.Context, cookie string, s session, by Client, 
 	return a.store.putSession(ctx, hash, s, now.Add(-a.life))
 }
 
-// Session returns what the bearer of a cookie from Login may do, and extends the session by SessionLife.
+// Session returns what the bearer of a cookie from Login may do, and extends the session by SessionTTL.
 // Unauthorized: there is no such session, it has ended, or its token or person is gone or changed. The other
 // errors are those of Authenticate.
 func (a *Access) Session(ctx context.Context, cookie string, remote netip.Addr, now time.Time) (*Grant,
@@ -207,7 +207,7 @@ func (a *Access) alive(ctx context.Context, s session, now time.Time) (bool, err
 func (l listed) info(life time.Duration, current *Grant, now time.Time) api.SessionInfo {
 	s := api.SessionInfo{ID: l.hash[:shownHash], Person: l.Person, TokenID: l.Token, Account: l.Account,
 		Created:  time.UnixMilli(l.Created).UTC(),
-		LastUsed: now.Add(l.left - SessionLife).UTC().Truncate(time.Second),
+		LastUsed: now.Add(l.left - SessionTTL).UTC().Truncate(time.Second),
 		Expires:  now.Add(l.left).UTC().Truncate(time.Second), Address: l.Address, Agent: l.Agent,
 		Current: current != nil && current.SessionHash == l.hash}
 	if end := l.ends(life).UTC(); end.Before(s.Expires) {

@@ -20,7 +20,7 @@ func sessionsKey() string           { return redisdb.Key(0, "sessions") }
 // sessionName is the name that the code of a session is bound to.
 func sessionName(hash string) string { return "session:" + hash }
 
-// putSession stores a session under the hash of its cookie, for SessionLife, and lists it. Sessions older
+// putSession stores a session under the hash of its cookie, for SessionTTL, and lists it. Sessions older
 // than oldest leave the list.
 func (s store) putSession(ctx context.Context, hash string, v session, oldest time.Time) error {
 	value, err := json.Marshal(v)
@@ -29,7 +29,7 @@ func (s store) putSession(ctx context.Context, hash string, v session, oldest ti
 	}
 	stored := s.ring.MAC(value, sessionName(hash)) + " " + string(value)
 	_, err = s.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		p.Set(ctx, sessionKey(hash), stored, SessionLife)
+		p.Set(ctx, sessionKey(hash), stored, SessionTTL)
 		p.ZAdd(ctx, sessionsKey(), redis.Z{Score: float64(v.Created), Member: hash})
 		p.ZRemRangeByScore(ctx, sessionsKey(), "-inf", strconv.FormatInt(oldest.UnixMilli(), 10))
 		return nil
@@ -43,7 +43,7 @@ func (s store) putSession(ctx context.Context, hash string, v session, oldest ti
 // useSession returns a session and restarts its time, in one step. False: there is none. errForged: Postroom
 // did not write it. A code made under an older secret is replaced.
 func (s store) useSession(ctx context.Context, hash string) (session, bool, error) {
-	stored, err := s.client.GetEx(ctx, sessionKey(hash), SessionLife).Result()
+	stored, err := s.client.GetEx(ctx, sessionKey(hash), SessionTTL).Result()
 	switch {
 	case errors.Is(err, redis.Nil):
 		return session{}, false, nil

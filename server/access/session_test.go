@@ -108,15 +108,15 @@ func TestSessionLastsWhileItIsUsed(t *testing.T) {
 	cookie := b.login(t, bootstrap)
 	hash, _ := secretHash(cookie)
 	c := b.db.Client()
-	for _, left := range []time.Duration{SessionLife, time.Minute} {
+	for _, left := range []time.Duration{SessionTTL, time.Minute} {
 		if err := c.PExpire(t.Context(), sessionKey(hash), left).Err(); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := b.Session(t.Context(), cookie, here, start); err != nil {
 			t.Fatal(err)
 		}
-		if got := c.PTTL(t.Context(), sessionKey(hash)).Val(); got < SessionLife-time.Minute || got > SessionLife {
-			t.Errorf("%v left, want about %v", got, SessionLife)
+		if got := c.PTTL(t.Context(), sessionKey(hash)).Val(); got < SessionTTL-time.Minute || got > SessionTTL {
+			t.Errorf("%v left, want about %v", got, SessionTTL)
 		}
 	}
 }

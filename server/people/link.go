@@ -19,7 +19,7 @@ import (
 
 // How long links work.
 const (
-	LinkLife  = 24 * time.Hour
+	LinkTTL   = 24 * time.Hour
 	FirstLife = 10 * time.Minute
 )
 
@@ -48,7 +48,7 @@ func (p *People) NewLink(ctx context.Context, name string, now time.Time) (strin
 		return "", time.Time{}, fault.New(fault.Conflict, "NoPassword", "%s logs in at %s, and has no password",
 			r.Name, r.Identity.Issuer)
 	}
-	return p.putLink(ctx, Link{Name: r.Name, State: r.state()}, LinkLife, now)
+	return p.putLink(ctx, Link{Name: r.Name, State: r.state()}, LinkTTL, now)
 }
 
 // FirstLink makes a one-time link that makes the first admin. Empty: there are persons already.

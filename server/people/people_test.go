@@ -391,7 +391,7 @@ func TestLinksWorkOnce(t *testing.T) {
 	link := func() string {
 		secret, ends, err := b.NewLink(ctx, "ann", start)
 		b.must(err)
-		if !ends.Equal(start.Add(LinkLife)) {
+		if !ends.Equal(start.Add(LinkTTL)) {
 			t.Errorf("it ends %v", ends)
 		}
 		return secret
@@ -405,7 +405,7 @@ func TestLinksWorkOnce(t *testing.T) {
 	if _, err := b.Use(ctx, one, "", "short", start); fmt.Sprint(fieldsOf(err)) != "[password]" {
 		t.Errorf("%v", err)
 	}
-	if _, err := b.Use(ctx, one, "", password, start.Add(LinkLife)); !fault.Is(err, fault.NotFound) {
+	if _, err := b.Use(ctx, one, "", password, start.Add(LinkTTL)); !fault.Is(err, fault.NotFound) {
 		t.Errorf("when it has ended: %v", err)
 	}
 	_, err = b.Use(ctx, one, "bob", password, start)

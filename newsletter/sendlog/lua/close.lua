@@ -3,12 +3,12 @@
 -- KEYS[1] log
 -- ARGV: sheet tallies...
 --   tallies  fields of the counters and what to add, in turns
--- Answer: OK back
+-- Answer: OK
 -- Atomic because people who are given back without being walked again would be lost.
 local held = redis.call('ZSCORE', KEYS[1] .. ':sheets', sheet)
 if held then
   for i = tallies, #ARGV, 2 do redis.call('HINCRBY', KEYS[1] .. ':counts', ARGV[i], ARGV[i + 1]) end
 end
-local back = put_back(KEYS[1], sheet, 10)
+put_back(KEYS[1], sheet, 10)
 write_people(KEYS[1])
 return OK
