@@ -3,7 +3,7 @@
 // # Words
 //
 // A run is one sending of a campaign. A walk looks for the people of a run, chunk by chunk, in each process.
-// A sheet is two hundred people whom one postman mails. See package sendlog.
+// A sheet is a hundred people whom one postman mails. See package sendlog.
 //
 //	draft ── send ──▶ sending ── walked, nobody left ──▶ sent ── resend ──▶ sending
 //	draft ── send at ──▶ scheduled ── due ──▶ sending

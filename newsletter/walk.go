@@ -15,7 +15,7 @@ import (
 
 const (
 	stretchPages = 64  // pages of 32 subscribers that a walk reads at once
-	sheetPeople  = 200 // people of a sheet
+	sheetPeople  = 100 // people of a sheet
 )
 
 // Whom a run after the first goes to.
