@@ -53,7 +53,8 @@ type operation struct {
 	reached int // when its last step took effect
 	steps   int
 	struck  bool // the blow has met it
-	late    bool // its leases ended while it stalled
+	claimed bool // it has a sheet
+	late    bool // the lease of that has ended
 	resumed int  // when it went on after it had stalled; 0: it did not stall
 	went    bool // an attempt was made since
 	asked   int  // when the campaign was asked about a message of the outbox, before its attempt
@@ -147,6 +148,14 @@ func (p *process) reach(op *operation, do func() error) error {
 func (op *operation) stall() {
 	close(op.stalled)
 	<-op.resume
+}
+
+// stalled names the operation that stalls; empty: none does.
+func (p *process) stalled() string {
+	if p.op == nil {
+		return ""
+	}
+	return p.op.name
 }
 
 func (p *process) killed() bool {
@@ -300,6 +309,9 @@ func (p *process) mail(ctx context.Context) bool {
 	}
 	if s == nil {
 		return false
+	}
+	if op := p.op; op != nil { // its claim was its last step
+		op.claimed, op.late = true, p.m.expired > op.reached
 	}
 	s.work(ctx, ctx)
 	return true

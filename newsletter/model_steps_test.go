@@ -170,11 +170,11 @@ func (m *model) stored() *campaign {
 
 // expire ends the leases of all sheets: those of the dead, and those of operations that stall.
 func (m *model) expire() {
-	m.tick.Add(1)
+	m.expired = int(m.tick.Add(1))
 	m.note("leases end")
 	for _, p := range m.procs {
-		if p.op != nil && p.op.tried > 0 { // else it may take its sheet later
-			p.op.late = true
+		if p.op != nil {
+			p.op.late = p.op.claimed
 		}
 	}
 	c := m.eye.db.Client()

@@ -27,7 +27,10 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
 
-// historiesFor bounds the time of TestAnyHistoryKeepsThePromises, unless it is told how many to run.
+// historiesFor bounds the time of TestAnyHistoryKeepsThePromises, unless it is told how many to run. To play
+// 100,000 random steps and more, which takes some ten minutes:
+//
+//	go test ./newsletter -run TestAnyHistory -v -timeout 30m -rapid.checks=2000
 const historiesFor = 15 * time.Second
 
 // TestAnyHistoryKeepsThePromises runs random histories of a campaign in two processes on one Redis, with
@@ -98,6 +101,7 @@ type model struct {
 	subject string // that all mail has which begins from now on; empty: not known
 	edited  int    // since when
 	edits   int
+	expired int // when all leases were ended last
 
 	cursor    string // the event that was applied last
 	following bool   // somebody applies events

@@ -43,6 +43,17 @@ var fitting = map[string][]string{
 	api.CampaignCancelled: {"resend", "resend"},
 }
 
+// overtaking are further steps while an operation stalls: those that may come before it after all.
+var overtaking = map[string][]string{
+	mailing: {"outlive", "outlive", "outlive", "pause", "cancel", "suppress", "suppress", "leave"},
+	"sends": {"edit", "edit", "edit", "send", "thaw"}, "schedules": {"edit", "send", "thaw"},
+	"edits": {"send", "resume", "edit", "thaw", "thaw"}, "resumes": {"edit", "edit", "pause", "thaw"},
+	"looks":   {"edit", "send", "resend", "cancel", "pause", "resume", "look", "thaw"},
+	"resends": {"replay", "deliver", "cancel", "look", "thaw"}, "replays": {"resend", "deliver", "cancel"},
+	"retries": {"resend", "deliver", "cancel"}, "delivers": {"resend", "replay", "pause", "cancel", "edit"},
+	"follows": {"replay", "deliver", "resend"},
+}
+
 // step takes one random step.
 func (m hand) step() {
 	verb := rapid.SampledFrom(verbs).Draw(m.rt, "verb")
@@ -57,7 +68,14 @@ func (m hand) step() {
 		}
 		verb = rapid.SampledFrom(fitting[state]).Draw(m.rt, "fitting")
 	}
+	for _, p := range m.procs {
+		if some := overtaking[p.stalled()]; some != nil && rapid.IntRange(0, 3).Draw(m.rt, "overtake") == 0 {
+			verb = rapid.SampledFrom(some).Draw(m.rt, "overtaking")
+		}
+	}
 	switch verb {
+	case "outlive":
+		m.outlive()
 	case "look":
 		m.do("looks", looks)
 	case "mail":
@@ -102,6 +120,22 @@ func (m hand) step() {
 	}
 }
 
+// outlive ends the leases of a worker that stalls, lets the other process take its people, and lets it go on.
+func (m hand) outlive() {
+	m.expire()
+	for _, p := range m.procs {
+		if p.op == nil {
+			m.calm(p, "looks", looks)
+			m.calm(p, mailing, func(ctx context.Context, p *process) func() { p.mail(ctx); return nil })
+		}
+	}
+	for _, p := range m.procs {
+		if p.stalled() == mailing {
+			m.thaw(p)
+		}
+	}
+}
+
 // followSome applies some events, unless a process is doing so.
 func (m hand) followSome() {
 	if m.following {
@@ -113,7 +147,24 @@ func (m hand) followSome() {
 	m.do("follows", m.follow(int64(rapid.IntRange(1, 8).Draw(m.rt, "events"))))
 }
 
-func (m hand) anybody() *person { return rapid.SampledFrom(m.people).Draw(m.rt, "person") }
+// anybody picks a person: while a worker stalls, more often one whose mail it is about to begin.
+func (m hand) anybody() *person {
+	some := m.people
+	if (m.procs[0].stalled() == mailing || m.procs[1].stalled() == mailing) && rapid.Bool().Draw(m.rt, "begins") {
+		some = slices.DeleteFunc(slices.Clone(some), func(p *person) bool {
+			for _, l := range m.letters {
+				if l.to == p && l.run == len(m.runs) {
+					return true
+				}
+			}
+			return !p.on
+		})
+	}
+	if len(some) == 0 {
+		some = m.people
+	}
+	return rapid.SampledFrom(some).Draw(m.rt, "person")
+}
 
 // anyLetter picks a letter that the relay accepted, or one that it did not; nil: there is none.
 func (m hand) anyLetter(accepted bool) *letter {
