@@ -31,9 +31,6 @@ const (
 // Every process does: what one does, the others find done.
 func (c *keeper) keep(ctx context.Context) {
 	defer c.counts.Wait()
-	if err := c.revive(ctx); err != nil && ctx.Err() == nil {
-		c.log.WarnContext(ctx, "campaigns not listed; those that are live go on all the same", "error", err)
-	}
 	for {
 		if err := c.look(ctx); err != nil && ctx.Err() == nil {
 			c.log.WarnContext(ctx, "campaigns not looked at; tried again soon", "error", err)
@@ -49,7 +46,7 @@ func (c *keeper) keep(ctx context.Context) {
 	}
 }
 
-// revive lists all campaigns that are live, if a crash left one unlisted.
+// revive lists all campaigns that are live, if a crash or a lost answer left one unlisted.
 func (c *keeper) revive(ctx context.Context) error {
 	return c.store.Each(ctx, func(r *records.Record[stored]) error {
 		if !live(r.Value.State) {
@@ -61,6 +58,11 @@ func (c *keeper) revive(ctx context.Context) error {
 
 // look begins what is due, sets gates, ends runs, and makes the walks of this process.
 func (c *keeper) look(ctx context.Context) error {
+	var failed error
+	if !c.listed {
+		failed = c.revive(ctx)
+		c.listed = failed == nil
+	}
 	ids, err := c.DB.Client().SMembers(ctx, liveKey()).Result()
 	if err != nil {
 		return redisdb.Failed(err, "list the live campaigns")
@@ -70,7 +72,6 @@ func (c *keeper) look(ctx context.Context) error {
 		return err
 	}
 	walks := map[string]*walk{}
-	var failed error
 	for _, id := range ids {
 		w, err := c.tend(ctx, id)
 		if err != nil {
@@ -271,13 +272,15 @@ func (c *keeper) finish(ctx context.Context, one *campaign) error {
 		}
 	}
 	c.turns.over(one.id)
-	if err := c.DB.Client().SRem(ctx, liveKey(), one.id).Err(); err != nil {
-		return redisdb.Failed(err, "strike campaign %s", one.id)
+	err := redisdb.Failed(c.DB.Client().SRem(ctx, liveKey(), one.id).Err(), "strike campaign %s", one.id)
+	if err == nil {
+		one, err = c.find(ctx, "", one.id)
 	}
-	if now, err := c.find(ctx, "", one.id); err == nil && live(now.State) {
-		return c.enliven(ctx, one.id) // its next run began after it was read
+	if err == nil && live(one.State) { // its next run began after it was read
+		err = c.enliven(ctx, one.id)
 	}
-	return nil
+	c.listed = c.listed && err == nil
+	return err
 }
 
 // mend ends the sheets of dead processes, and adopts deferred people whose message was not made. It returns

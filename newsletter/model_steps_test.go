@@ -327,8 +327,10 @@ func (m *model) settle() {
 	for rounds, quiet := 0, false; !quiet; rounds++ {
 		if rounds == 60 {
 			one := m.stored()
-			chunks, err := m.eye.Log.Chunks(m.ctx, one.key(), one.run().End)
-			m.rt.Fatalf("it doesn't go quiet: %+v %+v %v\n%s", one.stored, chunks, err, m.story())
+			for n := range one.Runs {
+				m.note("run %d: %v, %+v", n+1, one.Runs[n], judge{m}.recipients(n+1))
+			}
+			m.rt.Fatalf("it doesn't go quiet, and is %s\n%s", one.State, m.story())
 		}
 		quiet = m.isQuiet() // and one more round, to clean up
 		m.clock.Advance(time.Hour)

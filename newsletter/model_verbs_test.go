@@ -69,10 +69,21 @@ func (m hand) step() {
 		verb = rapid.SampledFrom(fitting[state]).Draw(m.rt, "fitting")
 	}
 	for _, p := range m.procs {
-		if some := overtaking[p.stalled()]; some != nil && rapid.IntRange(0, 3).Draw(m.rt, "overtake") == 0 {
-			verb = rapid.SampledFrom(some).Draw(m.rt, "overtaking")
+		some, op := overtaking[p.stalled()], p.op
+		if some == nil || rapid.IntRange(0, 3).Draw(m.rt, "overtake") > 0 {
+			continue
 		}
+		m.act(rapid.SampledFrom(some).Draw(m.rt, "overtaking"))
+		if p.op == op && rapid.Bool().Draw(m.rt, "then it goes on") {
+			m.thaw(p)
+		}
+		return
 	}
+	m.act(verb)
+}
+
+// act does what a verb says.
+func (m hand) act(verb string) {
 	switch verb {
 	case "outlive":
 		m.outlive()

@@ -123,6 +123,7 @@ type keeper struct {
 	held     *lease.Set[*sendlog.Sheet]               // that are mailed by this process
 	versions *redisdb.Group[string, struct{}, string] // of the suppressions
 	counts   sync.WaitGroup                           // of audiences
+	listed   bool                                     // all live campaigns are; else look lists them
 }
 
 // New returns Campaigns. What it sends begins with Run.

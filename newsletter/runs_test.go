@@ -212,3 +212,32 @@ func TestAReplayAndAResendAtOnceAreOneEmail(t *testing.T) {
 		})
 	}
 }
+
+// TestACampaignIsLookedAtThoughAnAnswerWasLost: a keeper that knew only the run before struck the campaign from
+// the live ones, and did not learn so. Without another start, it finds the run.
+func TestACampaignIsLookedAtThoughAnAnswerWasLost(t *testing.T) {
+	play(t, func(m *model) {
+		a := m.procs[0]
+		m.sends(a)
+		m.settle()
+		before := m.stored()
+		m.resends(a, toNotOpened)
+		strikes := &operation{name: "finishes", what: loseAnswer}
+		for ; m.eye.db.Client().SCard(m.ctx, liveKey()).Val() > 0; strikes.at++ {
+			if strikes.at == 100 {
+				t.Fatal("it struck nothing")
+			}
+			*strikes = operation{name: "finishes", what: loseAnswer, at: strikes.at}
+			m.run(a, strikes, func(ctx context.Context, p *process) func() {
+				if err := p.keeper.finish(ctx, before); err != nil {
+					p.m.note("%v", err)
+				}
+				return nil
+			})
+		}
+		m.settle()
+		if got := m.states(2); got["sent"] == 0 {
+			t.Errorf("run 2: %v", got)
+		}
+	})
+}
