@@ -37,11 +37,10 @@ func (c *Campaigns) Turn(ctx context.Context, messageID string) (outbox.Turn, er
 	if err := c.Log.Reopened(ctx, at.run, at.chunk, at.offset); err != nil {
 		return outbox.Turn{}, err
 	}
-	taken, err := c.resent(ctx, one, at)
-	if taken { // the later run gives the person back, because the message is deferred
+	switch taken, err := c.resent(ctx, one, at); {
+	case taken: // the later run gives the person back, because the message is deferred
 		return outbox.Turn{Until: c.opts.Now().Add(pausedAgain), Reason: err.Error()}, nil
-	}
-	if err != nil {
+	case err != nil:
 		return outbox.Turn{}, err
 	}
 	if one.State == api.CampaignSent || one.key() != at.run {

@@ -109,14 +109,13 @@ func (c *keeper) tend(ctx context.Context, id string) (*walk, error) {
 		return nil, c.due(ctx, one)
 	case api.CampaignSending:
 		if !over { // nobody knows yet whom the run goes to
-			return nil, c.showWait(ctx, one, waitUntil("emails of a cancelled run are under way", time.Time{}, c.opts.Now()))
+			return nil, c.showWait(ctx, one, &api.CampaignWait{Reason: "emails of a cancelled run are under way"})
 		}
 		return c.tendRun(ctx, one)
 	case api.CampaignPaused, api.CampaignHeld:
-		if one.run() == nil {
-			return nil, nil
+		if one.run() != nil {
+			_, err = c.mend(ctx, one, nil)
 		}
-		_, err := c.mend(ctx, one, nil)
 		return nil, err
 	}
 	if !over {
@@ -266,10 +265,8 @@ func (c *keeper) end(ctx context.Context, one *campaign) error {
 
 // finish lets go of what a campaign that has ended needed, and strikes it from the live ones.
 func (c *keeper) finish(ctx context.Context, one *campaign) error {
-	if one.run() != nil {
-		if err := c.shelve(ctx, one.id); err != nil {
-			return err
-		}
+	if err := c.shelve(ctx, one.id); err != nil {
+		return err
 	}
 	c.turns.over(one.id)
 	err := redisdb.Failed(c.DB.Client().SRem(ctx, liveKey(), one.id).Err(), "strike campaign %s", one.id)

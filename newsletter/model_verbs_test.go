@@ -69,15 +69,9 @@ func (m hand) step() {
 		verb = rapid.SampledFrom(fitting[state]).Draw(m.rt, "fitting")
 	}
 	for _, p := range m.procs {
-		some, op := overtaking[p.stalled()], p.op
-		if some == nil || rapid.IntRange(0, 3).Draw(m.rt, "overtake") > 0 {
-			continue
+		if some := overtaking[p.stalled()]; some != nil && rapid.IntRange(0, 3).Draw(m.rt, "overtake") == 0 {
+			verb = rapid.SampledFrom(some).Draw(m.rt, "overtaking")
 		}
-		m.act(rapid.SampledFrom(some).Draw(m.rt, "overtaking"))
-		if p.op == op && rapid.Bool().Draw(m.rt, "then it goes on") {
-			m.thaw(p)
-		}
-		return
 	}
 	m.act(verb)
 }
@@ -161,7 +155,8 @@ func (m hand) followSome() {
 // anybody picks a person: while a worker stalls, more often one whose mail it is about to begin.
 func (m hand) anybody() *person {
 	some := m.people
-	if (m.procs[0].stalled() == mailing || m.procs[1].stalled() == mailing) && rapid.Bool().Draw(m.rt, "begins") {
+	mails := m.procs[0].stalled() == mailing || m.procs[1].stalled() == mailing
+	if mails && rapid.Bool().Draw(m.rt, "begins") {
 		some = slices.DeleteFunc(slices.Clone(some), func(p *person) bool {
 			for _, l := range m.letters {
 				if l.to == p && l.run == len(m.runs) {

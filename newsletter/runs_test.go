@@ -213,8 +213,8 @@ func TestAReplayAndAResendAtOnceAreOneEmail(t *testing.T) {
 	}
 }
 
-// TestACampaignIsLookedAtThoughAnAnswerWasLost: a keeper that knew only the run before struck the campaign from
-// the live ones, and did not learn so. Without another start, it finds the run.
+// TestACampaignIsLookedAtThoughAnAnswerWasLost: a keeper that knew only the run before struck the campaign
+// from the live ones, and did not learn so. Without another start, it finds the run.
 func TestACampaignIsLookedAtThoughAnAnswerWasLost(t *testing.T) {
 	play(t, func(m *model) {
 		a := m.procs[0]
