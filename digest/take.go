@@ -356,7 +356,7 @@ func (t *taking) recipient(one *reader, kinds map[string]*api.DigestKind, stoppe
 		}
 		result.Success, result.ID = true, in.line.id
 		t.results[in.at] = result
-		args = append(args, strconv.Itoa(number), category, in.key, in.fingerprint, letterOf(result), member,
+		args = append(args, strconv.Itoa(number), category, in.key, in.fingerprint, stateCode(result), member,
 			strconv.FormatInt(redisdb.Millis(due), 10), in.line.text())
 	}
 	args[2] = strconv.Itoa(len(lists))
@@ -399,20 +399,20 @@ func (t *taking) decide(one *reader, category string, kinds map[string]*api.Dige
 	return result, entry{one.place, w.schedule}.member(), due
 }
 
-// Letters of the states and reasons of events, as idempotency keys keep them.
-var stateLetters = map[string]string{
+// stateCodes has the code of each state and reason of an event. Idempotency keys keep these codes.
+var stateCodes = map[string]string{
 	waiting: "w", waiting + noAddress: "a",
 	atOnce:        "i",
 	dropped + off: "o", dropped + takenBack: "d", dropped + "suppressed": "s", dropped + left: "l", dropped +
 		"erased": "e",
 }
 
-func letterOf(r api.DigestEventResult) string { return stateLetters[r.State+r.Reason] }
+func stateCode(r api.DigestEventResult) string { return stateCodes[r.State+r.Reason] }
 
-// readLetter is the inverse of letterOf.
-func readLetter(letter string) (state, reason string) {
-	for name, is := range stateLetters {
-		if is != letter {
+// readStateCode is the inverse of stateCode.
+func readStateCode(code string) (state, reason string) {
+	for name, is := range stateCodes {
+		if is != code {
 			continue
 		}
 		for _, state := range []string{waiting, atOnce, dropped} {
@@ -442,7 +442,7 @@ func (t *taking) answer(r *api.DigestEventResult, in incoming, result string) {
 		return
 	case "H":
 		r.Idempotency.Status = "HIT"
-		r.State, r.Reason = readLetter(fields[1])
+		r.State, r.Reason = readStateCode(fields[1])
 	}
 	r.Due = nil
 	due := redisdb.ParseTime(fields[len(fields)-1])
