@@ -132,8 +132,8 @@ func script[A, R any](name string) *redisdb.Script[A, R] {
 }
 
 var (
-	takeScript     = script[takeArgs, string]("take")
-	takeBackScript = script[takeBackArgs, []deleted]("take_back")
+	takeScript     = script[takeArgs, string]("add_events")
+	takeBackScript = script[takeBackArgs, []deleted]("remove_events")
 	preferScript   = script[preferArgs, word]("prefer")
 	claimScript    = script[claimArgs, []claimed]("claim")
 	planScript     = script[planArgs, word]("plan")
