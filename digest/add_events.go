@@ -27,15 +27,15 @@ const (
 	atOnce     = "immediate"
 	dropped    = "dropped"
 	noAddress  = "address"
-	takenBack  = "deleted"
+	removed    = "deleted"
 	mostEvents = 1000
 )
 
-// Take takes in events. Each has an answer of its own; a single one that is refused is the error. A nil
-// error means that those answered with success are durable. Faults: Invalid if there is no event or too
-// many, NotFound for an unknown account, Unavailable while Redis is unreachable or full; then an event may
-// have been taken in, and its key makes a repetition safe.
-func (r *Recipients) Take(ctx context.Context, bound string, req api.DigestEventsRequest) (
+// AddEvents adds events to what waits for their recipients. Each has an answer of its own; a single one that
+// is refused is the error. A nil error means that those answered with success are durable. Faults: Invalid if
+// there is no event or too many, NotFound for an unknown account, Unavailable while Redis is unreachable or
+// full; then an event may have been added, and its key makes a repetition safe.
+func (r *Recipients) AddEvents(ctx context.Context, bound string, req api.DigestEventsRequest) (
 	api.DigestEventsAnswer, error) {
 	single := req.Events == nil
 	list := req.Events
@@ -53,39 +53,39 @@ func (r *Recipients) Take(ctx context.Context, bound string, req api.DigestEvent
 	if err != nil {
 		return api.DigestEventsAnswer{}, err
 	}
-	t := &taking{base: r.base, account: account, now: r.opts.Now(),
+	b := &eventBatch{base: r.base, account: account, now: r.opts.Now(),
 		results: make([]api.DigestEventResult, len(list)), byReader: map[string]*reader{}}
 	for i, e := range list {
-		t.add(i, e)
+		b.add(i, e)
 	}
-	if single && t.wrong != nil {
-		return api.DigestEventsAnswer{}, fault.InvalidFields(t.wrong)
+	if single && b.wrong != nil {
+		return api.DigestEventsAnswer{}, fault.InvalidFields(b.wrong)
 	}
 	if err := r.admit(ctx, account, len(list)); err != nil {
 		return api.DigestEventsAnswer{}, err
 	}
-	if err := t.take(ctx); err != nil {
+	if err := b.storeAll(ctx); err != nil {
 		return api.DigestEventsAnswer{}, err
 	}
-	for _, one := range t.found {
+	for _, one := range b.found {
 		// If this fails, the entry for those without an address plans them.
 		if _, err := r.change(ctx, one, nil); err != nil {
 			r.log.WarnContext(ctx, "digest events of a recipient whose address came wait for up to a day",
 				"error", err)
 		}
 	}
-	r.metrics.took(t.results)
+	r.metrics.added(b.results)
 	if !single {
-		return api.DigestEventsAnswer{Events: t.results}, nil
+		return api.DigestEventsAnswer{Events: b.results}, nil
 	}
-	if one := t.results[0]; one.Success {
+	if one := b.results[0]; one.Success {
 		return api.DigestEventsAnswer{DigestEventResult: &one}, nil
 	}
-	return api.DigestEventsAnswer{}, fault.New(fault.Unprocessable, t.results[0].Code, "%s", t.results[0].Error)
+	return api.DigestEventsAnswer{}, fault.New(fault.Unprocessable, b.results[0].Code, "%s", b.results[0].Error)
 }
 
-// taking is one call of Take.
-type taking struct {
+// eventBatch has the events of one call of AddEvents.
+type eventBatch struct {
 	*base
 	account  string
 	now      time.Time
@@ -105,20 +105,20 @@ type reader struct {
 }
 
 // add checks an event, and adds it to those of its recipient.
-func (t *taking) add(i int, e api.DigestEvent) {
-	in, wrong := check(e, t.account, t.now)
+func (b *eventBatch) add(i int, e api.DigestEvent) {
+	in, wrong := check(e, b.account, b.now)
 	if wrong != nil {
-		t.wrong = wrong
+		b.wrong = wrong
 		err := fault.InvalidFields(wrong)
-		t.results[i] = api.DigestEventResult{StatusCode: http.StatusBadRequest, Code: fault.CodeOf(err),
+		b.results[i] = api.DigestEventResult{StatusCode: http.StatusBadRequest, Code: fault.CodeOf(err),
 			Error: err.Error(), Fields: problemFields(wrong)}
 		return
 	}
 	in.at = i
-	one := t.byReader[e.Recipient]
+	one := b.byReader[e.Recipient]
 	if one == nil {
-		one = &reader{recipient: &recipient{place: place{t.account, e.Recipient}}}
-		t.readers, t.byReader[e.Recipient] = append(t.readers, one), one
+		one = &reader{recipient: &recipient{place: place{b.account, e.Recipient}}}
+		b.readers, b.byReader[e.Recipient] = append(b.readers, one), one
 	}
 	one.events = append(one.events, in)
 	one.email, one.name = cmp.Or(one.email, in.event.Email), cmp.Or(one.name, e.Name)
@@ -136,22 +136,22 @@ func problemFields(wrong []fault.Field) []api.ProblemField {
 // mostTries bounds how often a recipient is read again because somebody changed it meanwhile.
 const mostTries = 20
 
-// take stores the events.
-func (t *taking) take(ctx context.Context) error {
-	kinds, err := t.kinds.of(ctx, t.account)
+// storeAll stores the events, and tries again for recipients that somebody changes meanwhile.
+func (b *eventBatch) storeAll(ctx context.Context) error {
+	kinds, err := b.kinds.of(ctx, b.account)
 	if err != nil {
 		return err
 	}
-	left := t.readers
+	left := b.readers
 	for range mostTries {
-		if err := t.load(ctx, left); err != nil {
+		if err := b.load(ctx, left); err != nil {
 			return err
 		}
-		stopped, err := t.stopped(ctx, left, kinds)
+		stopped, err := b.stopped(ctx, left, kinds)
 		if err != nil {
 			return err
 		}
-		if left, err = t.store(ctx, left, kinds, stopped); err != nil || len(left) == 0 {
+		if left, err = b.store(ctx, left, kinds, stopped); err != nil || len(left) == 0 {
 			return err
 		}
 	}
@@ -160,8 +160,8 @@ func (t *taking) take(ctx context.Context) error {
 }
 
 // load reads recipients, and completes them by what the events say.
-func (t *taking) load(ctx context.Context, list []*reader) error {
-	pipe := t.DB.Client().Pipeline()
+func (b *eventBatch) load(ctx context.Context, list []*reader) error {
+	pipe := b.DB.Client().Pipeline()
 	found := make([]*redis.MapStringStringCmd, len(list))
 	for i, one := range list {
 		found[i] = pipe.HGetAll(ctx, one.key())
@@ -185,7 +185,7 @@ func (t *taking) load(ctx context.Context, list []*reader) error {
 type stops struct{ listed, required string }
 
 // stopped returns why recipients are not mailed.
-func (t *taking) stopped(ctx context.Context, list []*reader, kinds map[string]*api.DigestKind) (
+func (b *eventBatch) stopped(ctx context.Context, list []*reader, kinds map[string]*api.DigestKind) (
 	map[string]stops, error) {
 	var addresses []string
 	for _, one := range list {
@@ -204,7 +204,7 @@ func (t *taking) stopped(ctx context.Context, list []*reader, kinds map[string]*
 		if !listed && !required {
 			continue
 		}
-		reasons, err := t.stopping(ctx, t.account, addresses, listed)
+		reasons, err := b.stopping(ctx, b.account, addresses, listed)
 		if err != nil {
 			return nil, err
 		}
@@ -252,11 +252,11 @@ func (b *base) stopping(ctx context.Context, account string, addresses []string,
 const readersAtOnce = 20
 
 // store stores the events of recipients. It returns those recipients that somebody changed meanwhile.
-func (t *taking) store(ctx context.Context, list []*reader, kinds map[string]*api.DigestKind,
+func (b *eventBatch) store(ctx context.Context, list []*reader, kinds map[string]*api.DigestKind,
 	stopped map[string]stops) (again []*reader, _ error) {
 	for _, one := range list {
 		if one.addressless {
-			if err := t.noteAddress(ctx, one.place, one.recipient.email); err != nil {
+			if err := b.noteAddress(ctx, one.place, one.recipient.email); err != nil {
 				return nil, err
 			}
 		}
@@ -266,7 +266,7 @@ func (t *taking) store(ctx context.Context, list []*reader, kinds map[string]*ap
 		byShard[one.shard()] = append(byShard[one.shard()], one)
 	}
 	for some := range slices.Chunk(slices.Concat(byShard[:]...), readersAtOnce) {
-		changed, err := t.storeSome(ctx, some, kinds, stopped)
+		changed, err := b.storeSome(ctx, some, kinds, stopped)
 		if err != nil {
 			return nil, err
 		}
@@ -276,27 +276,27 @@ func (t *taking) store(ctx context.Context, list []*reader, kinds map[string]*ap
 }
 
 // storeSome is store for recipients in the order of their shards: it runs one script for each shard.
-func (t *taking) storeSome(ctx context.Context, list []*reader, kinds map[string]*api.DigestKind,
+func (b *eventBatch) storeSome(ctx context.Context, list []*reader, kinds map[string]*api.DigestKind,
 	stopped map[string]stops) (again []*reader, _ error) {
-	pipe := t.DB.ReplicatedPipeline()
+	pipe := b.DB.ReplicatedPipeline()
 	var replies []*redisdb.Reply[string]
 	for left := list; len(left) > 0; {
 		shard, n := left[0].shard(), 0
-		keys, args := []string{recipientsKey(shard, t.account), dueKey(shard)}, t.args()
+		keys, args := []string{recipientsKey(shard, b.account), dueKey(shard)}, b.args()
 		for ; n < len(left) && left[n].shard() == shard; n++ {
-			its, recipient := t.recipient(left[n], kinds, stopped[left[n].recipient.email])
+			its, recipient := b.recipient(left[n], kinds, stopped[left[n].recipient.email])
 			keys, args.Recipients = append(keys, its...), append(args.Recipients, recipient...)
 		}
-		replies, left = append(replies, takeScript.Add(pipe, keys, args)), left[n:]
+		replies, left = append(replies, addEventsScript.Add(pipe, keys, args)), left[n:]
 	}
 	if err := pipe.Exec(ctx); err != nil {
-		return nil, redisdb.Failed(err, "take in digest events")
+		return nil, redisdb.Failed(err, "add digest events")
 	}
 	var answers []string
 	for _, reply := range replies {
 		text, err := reply.Read()
 		if err != nil {
-			return nil, redisdb.Failed(err, "take in digest events")
+			return nil, redisdb.Failed(err, "add digest events")
 		}
 		answers = append(answers, strings.Split(text, "\n")...)
 	}
@@ -306,10 +306,10 @@ func (t *taking) storeSome(ctx context.Context, list []*reader, kinds map[string
 			continue
 		}
 		if one.addressless && one.recipient.email != "" && len(one.categories) > 0 {
-			t.found = append(t.found, one.place)
+			b.found = append(b.found, one.place)
 		}
 		for _, in := range one.events {
-			t.answer(&t.results[in.at], in, answers[0])
+			b.answer(&b.results[in.at], in, answers[0])
 			answers = answers[1:]
 		}
 	}
@@ -326,16 +326,16 @@ const knownFor = 3*day + time.Hour
 func today(now time.Time) int64 { return now.Unix() / int64(day/time.Second) }
 
 // args returns what the script gets, without recipients.
-func (t *taking) args() takeArgs {
-	return takeArgs{Now: t.now, Today: today(t.now), Keep: t.opts.Keep, Known: seconds(knownFor),
-		Retention: seconds(t.opts.Retention)}
+func (b *eventBatch) args() addEventsArgs {
+	return addEventsArgs{Now: b.now, Today: today(b.now), Keep: b.opts.Keep, Known: seconds(knownFor),
+		Retention: seconds(b.opts.Retention)}
 }
 
 // recipient returns the keys of a recipient, and what the script gets of it. It sets the answers to its
 // events as they are if all goes well.
-func (t *taking) recipient(one *reader, kinds map[string]*api.DigestKind, stopped stops) (
+func (b *eventBatch) recipient(one *reader, kinds map[string]*api.DigestKind, stopped stops) (
 	keys, args []string) {
-	today := today(t.now)
+	today := today(b.now)
 	keys = []string{one.key(), one.known(today - 2), one.known(today - 1), one.known(today),
 		one.known(today + 1)}
 	args = []string{one.version, one.id, "", strconv.Itoa(len(one.events)), one.email, one.name, one.locale,
@@ -346,7 +346,7 @@ func (t *taking) recipient(one *reader, kinds map[string]*api.DigestKind, stoppe
 		if in.line.priority == urgent {
 			category = urgentCategory + category
 		}
-		result, member, due := t.decide(one, category, kinds, stopped)
+		result, member, due := b.decide(one, category, kinds, stopped)
 		number := 0
 		if result.State != dropped {
 			if number = slices.Index(lists, category) + 1; number == 0 {
@@ -355,7 +355,7 @@ func (t *taking) recipient(one *reader, kinds map[string]*api.DigestKind, stoppe
 			}
 		}
 		result.Success, result.ID = true, in.line.id
-		t.results[in.at] = result
+		b.results[in.at] = result
 		args = append(args, strconv.Itoa(number), category, in.key, in.fingerprint, stateCode(result), member,
 			strconv.FormatInt(redisdb.Millis(due), 10), in.line.text())
 	}
@@ -366,7 +366,7 @@ func (t *taking) recipient(one *reader, kinds map[string]*api.DigestKind, stoppe
 func seconds(d time.Duration) int { return int(d / time.Second) }
 
 // decide returns what becomes of an event of a category: its answer, and the entry of due.
-func (t *taking) decide(one *reader, category string, kinds map[string]*api.DigestKind, stopped stops) (
+func (b *eventBatch) decide(one *reader, category string, kinds map[string]*api.DigestKind, stopped stops) (
 	result api.DigestEventResult, member string, due time.Time) {
 	kind := kinds[strings.TrimPrefix(category, urgentCategory)]
 	why := stopped.listed
@@ -376,22 +376,22 @@ func (t *taking) decide(one *reader, category string, kinds map[string]*api.Dige
 	if why != "" {
 		return api.DigestEventResult{State: dropped, Reason: why}, "", due
 	}
-	w, wished := t.opts.wish(one.recipient, category, kinds)
+	w, wished := b.opts.wish(one.recipient, category, kinds)
 	if !wished {
 		return api.DigestEventResult{State: dropped, Reason: off}, "", due
 	}
 	result.State = waiting
 	if one.recipient.email == "" {
 		result.Reason = noAddress
-		return result, entry{one.place, addressSchedule}.member(), t.now.Add(addressWait)
+		return result, entry{one.place, addressSchedule}.member(), b.now.Add(addressWait)
 	}
-	due, ok := t.opts.dueFirst(one.recipient, w, category, t.now)
+	due, ok := b.opts.dueFirst(one.recipient, w, category, b.now)
 	if !ok { // a cadence that ends, which none does for years
 		return api.DigestEventResult{State: dropped, Reason: off}, "", due
 	}
-	soonest := t.now
+	soonest := b.now
 	if w.schedule != urgentSchedule {
-		soonest = afterGap(w.gap, one.lastMail(category), t.now)
+		soonest = afterGap(w.gap, one.lastMail(category), b.now)
 	}
 	if w.mode == immediate && due.Equal(soonest) { // else quiet hours or a pause put it off
 		result.State = atOnce
@@ -403,7 +403,7 @@ func (t *taking) decide(one *reader, category string, kinds map[string]*api.Dige
 var stateCodes = map[string]string{
 	waiting: "w", waiting + noAddress: "a",
 	atOnce:        "i",
-	dropped + off: "o", dropped + takenBack: "d", dropped + "suppressed": "s", dropped + left: "l", dropped +
+	dropped + off: "o", dropped + removed: "d", dropped + "suppressed": "s", dropped + left: "l", dropped +
 		"erased": "e",
 }
 
@@ -425,7 +425,7 @@ func readStateCode(code string) (state, reason string) {
 }
 
 // answer completes the answer to an event by what the script says.
-func (t *taking) answer(r *api.DigestEventResult, in incoming, result string) {
+func (b *eventBatch) answer(r *api.DigestEventResult, in incoming, result string) {
 	fields := strings.Fields(result)
 	if key := in.event.IdempotencyKey; key != "" {
 		r.Idempotency = &api.IdempotencyStatus{Key: key, Status: "MISS"}

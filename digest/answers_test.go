@@ -108,7 +108,7 @@ func TestAnEventThatIsPutOffWaits(t *testing.T) {
 		e := about("ann", "1", "Bo")
 		e.Priority, e.IdempotencyKey = c.priority, "k"
 		for range 2 { // the answer to a repetition is the first one
-			got := b.take(t, e)[0]
+			got := b.add(t, e)[0]
 			if got.State != c.state || got.Due.After(start) != (c.state == "waiting") {
 				t.Errorf("%s: %+v, want %s", what, got, c.state)
 			}
@@ -116,9 +116,9 @@ func TestAnEventThatIsPutOffWaits(t *testing.T) {
 	}
 	b := setup(t, func(o *digest.Options) { o.Gap = time.Hour })
 	b.prefer(t, "ann", map[string]*api.DigestPreference{"*": {Mode: "immediate"}})
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.settle(t)
-	if got := b.take(t, about("ann", "1", "Cy"))[0]; got.State != "immediate" || !got.Due.After(start) {
+	if got := b.add(t, about("ann", "1", "Cy"))[0]; got.State != "immediate" || !got.Due.After(start) {
 		t.Errorf("within the gap: %+v, want immediate at its end", got)
 	}
 }
@@ -137,7 +137,7 @@ func TestACategoryWithoutAKindHasWords(t *testing.T) {
 	b := setup(t)
 	e := about("ann", "1", "Bo")
 	e.Category = "new_follower"
-	b.take(t, e)
+	b.add(t, e)
 	b.morning(t)
 	if kind := kindIn(t, b.mails.all()[0]); kind != "New follower" {
 		t.Errorf("the mail says %q", kind)
@@ -148,9 +148,9 @@ func TestACategoryWithoutAKindHasWords(t *testing.T) {
 	}
 }
 
-// TestTheKeyOfAnEventThatWasTakenBack: it stays away, and the answer to a repetition says so. Keys of other
+// TestTheKeyOfAnEventThatWasRemoved: it stays away, and the answer to a repetition says so. Keys of other
 // readers and of mailed events have their first answer.
-func TestTheKeyOfAnEventThatWasTakenBack(t *testing.T) {
+func TestTheKeyOfAnEventThatWasRemoved(t *testing.T) {
 	t.Parallel()
 	for what, by := range map[string]api.DigestEventRemoval{
 		"key":   {Key: "k"},
@@ -162,37 +162,37 @@ func TestTheKeyOfAnEventThatWasTakenBack(t *testing.T) {
 			e.IdempotencyKey, e.Priority = key, priority
 			return e
 		}
-		b.take(t, event("ann", "mailed", ""))
+		b.add(t, event("ann", "mailed", ""))
 		b.morning(t)
-		b.take(t, event("ann", "k", ""), event("cy", "k", ""))
+		b.add(t, event("ann", "k", ""), event("cy", "k", ""))
 		b.Advance(25 * time.Hour) // the next day remembers its own keys
-		b.take(t, event("ann", "another day", ""))
+		b.add(t, event("ann", "another day", ""))
 		by.Recipients = []string{"ann"}
 		if gone, err := b.Remove(t.Context(), "", by); err != nil || gone.Deleted == 0 {
 			t.Fatalf("by %s: %+v, %v", what, gone, err)
 		}
 		for range 2 {
-			got := b.take(t, event("ann", "k", ""))[0]
+			got := b.add(t, event("ann", "k", ""))[0]
 			if got.State != "dropped" || got.Reason != "deleted" || got.Due != nil ||
 				got.Idempotency.Status != "HIT" {
 				t.Errorf("by %s: the repetition is answered %+v", what, got)
 			}
 		}
 		for _, e := range []api.DigestEvent{event("cy", "k", ""), event("ann", "mailed", "")} {
-			if got := b.take(t, e)[0]; got.State != "waiting" || got.Idempotency.Status != "HIT" {
+			if got := b.add(t, e)[0]; got.State != "waiting" || got.Idempotency.Status != "HIT" {
 				t.Errorf("by %s: %s of %s is answered %+v", what, e.IdempotencyKey, e.Recipient, got)
 			}
 		}
 	}
 }
 
-// TestAKeyBeyondKeepIsNotReached: the answer says how to take such an event back.
+// TestAKeyBeyondKeepIsNotReached: the answer says how to remove such an event.
 func TestAKeyBeyondKeepIsNotReached(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *digest.Options) { o.Keep = 1 })
 	e := about("ann", "1", "Bo")
 	e.IdempotencyKey = "k"
-	b.take(t, e, about("ann", "2", "Bo"))
+	b.add(t, e, about("ann", "2", "Bo"))
 	got, err := b.Remove(t.Context(), "", api.DigestEventRemoval{Recipients: []string{"ann"}, Key: "k"})
 	if err != nil || got.Deleted != 0 || len(got.Warnings) != 1 {
 		t.Errorf("by key: %+v, %v; want a warning", got, err)

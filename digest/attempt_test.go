@@ -59,7 +59,7 @@ func TestASubmitThatHangs(t *testing.T) {
 	b := setup(t)
 	stuck := hang()
 	b.submitting(t, stuck.submit)
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.Set(time.Date(2030, 1, 2, 8, 0, 1, 0, time.UTC))
 	for range 3 {
 		b.cutOff(t, stuck)
@@ -84,7 +84,7 @@ func TestASubmitThatAlwaysHangs(t *testing.T) {
 			calls++
 			return stuck.submit(ctx, req)
 		}, tune)
-		b.take(t, about("ann", "1", "Bo"))
+		b.add(t, about("ann", "1", "Bo"))
 		b.Set(time.Date(2030, 1, 2, 8, 0, 1, 0, time.UTC))
 		for range 6 {
 			b.cutOff(t, stuck)
@@ -126,7 +126,7 @@ func TestTheLastAttemptIsCutOffAfterItsMail(t *testing.T) {
 		}
 		return stuck.submit(ctx, req)
 	}, func(o *digest.Options) { o.Attempts = 1 })
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.Set(time.Date(2030, 1, 2, 8, 0, 1, 0, time.UTC))
 	b.cutOff(t, stuck)
 	b.settle(t)
@@ -157,7 +157,7 @@ func TestASubmitThatComesLate(t *testing.T) {
 			})
 			return b.mails.submit(ctx, req)
 		}, tune)
-		b.take(t, about("ann", "1", "Bo"))
+		b.add(t, about("ann", "1", "Bo"))
 		b.Set(time.Date(2030, 1, 2, 8, 0, 1, 0, time.UTC))
 		go func() {
 			defer close(worked)
@@ -192,7 +192,7 @@ func TestASubmitThatComesLate(t *testing.T) {
 func TestAnOutboxThatIsAwaySpendsNoAttempt(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *digest.Options) { o.Attempts = 2 })
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.mails.failWith(errBusy)
 	b.morning(t)
 	for range 20 {
@@ -244,14 +244,14 @@ func TestATemplateThatMissesAVariable(t *testing.T) {
 			}
 			return b.mails.submit(ctx, req)
 		}, func(o *digest.Options) { o.Attempts = 3 })
-		b.take(t, about("ann", "1", "Bo"))
+		b.add(t, about("ann", "1", "Bo"))
 		b.morning(t)
 		runs := b.runs(t, "ann")
 		if len(runs) != 1 || runs[0].State != api.DigestPending || runs[0].Attempts != 1 ||
 			!strings.HasPrefix(runs[0].Reason, "TemplateVariablesMissing") {
 			t.Fatalf("held as %+v", runs)
 		}
-		b.take(t, about("ann", "2", "Bo"))
+		b.add(t, about("ann", "2", "Bo"))
 		want, told := 2, 0 // mails
 		if late {
 			for range 3 {
@@ -301,7 +301,7 @@ func TestARunWhoseTemplateWasDeletedChoosesAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		b.take(t, about("ann", "1", "Bo"))
+		b.add(t, about("ann", "1", "Bo"))
 		b.morning(t)
 		run := b.runs(t, "ann")[0]
 		if run.State != api.DigestPending || !strings.Contains(run.Reason, "chooses its template again") {

@@ -26,7 +26,7 @@ func TestTwoRecipientsWithOneAddress(t *testing.T) {
 	for _, who := range []string{"ann", "bob"} {
 		e := about(who, who, "Bo")
 		e.Email = "family@example.com"
-		b.take(t, e)
+		b.add(t, e)
 	}
 	b.morning(t)
 	all := b.mails.all()
@@ -50,7 +50,7 @@ func TestTwoRecipientsWithOneAddress(t *testing.T) {
 func TestTheAddressIsThatOfTheOpening(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.mails.failWith(errors.New("the connection broke"))
 	b.morning(t)
 	b.mails.failWith(nil)
@@ -58,7 +58,7 @@ func TestTheAddressIsThatOfTheOpening(t *testing.T) {
 	if _, err := b.Patch(t.Context(), "", "ann", api.DigestRecipientRequest{Email: &other}); err != nil {
 		t.Fatal(err)
 	}
-	b.take(t, about("ann", "2", "Bo"))
+	b.add(t, about("ann", "2", "Bo"))
 	b.Advance(time.Hour)
 	b.settle(t)
 	b.morning(t)
@@ -77,7 +77,7 @@ func TestAZoneThatIsGone(t *testing.T) {
 	if err := b.db.Client().HSet(t.Context(), keys[0], "tz", "Europe/Atlantis").Err(); err != nil {
 		t.Fatal(err)
 	}
-	due := b.take(t, about("ann", "1", "Bo"))[0].Due
+	due := b.add(t, about("ann", "1", "Bo"))[0].Due
 	if want := time.Date(2030, 1, 2, 8, 0, 0, 0, time.UTC); due == nil || !due.Equal(want) {
 		t.Errorf("due %v, want %v", due, want)
 	}
@@ -99,7 +99,7 @@ func TestAHundredChangesInAMinute(t *testing.T) {
 		modes := []api.DigestPreference{{Mode: "immediate"}, {Mode: "hourly"}, {Mode: "daily"}, {Mode: "weekly"},
 			{Mode: "custom", Cron: "30 8 * * *"}}
 		b.prefer(t, "ann", map[string]*api.DigestPreference{"*": &modes[i%len(modes)]})
-		b.take(t, about("ann", fmt.Sprint(i), "Bo"))
+		b.add(t, about("ann", fmt.Sprint(i), "Bo"))
 		b.Advance(600 * time.Millisecond)
 		if i%7 == 0 {
 			b.settle(t)
@@ -138,7 +138,7 @@ func TestWordsOfEventsAreValues(t *testing.T) {
 	e := about("ann", "1", "Bo")
 	e.Title, e.Actor.Name = evil+"\r\nBcc: all@example.com", evil+"\n\n"
 	e.Payload = json.RawMessage(`{"text":"` + evil + `\r\nBcc: x"}`)
-	b.take(t, e)
+	b.add(t, e)
 	b.morning(t)
 	m := b.mails.all()[0]
 	for _, text := range []string{m.Subject, m.PreviewText, m.HTML, m.Text} {
@@ -160,10 +160,10 @@ func TestAsleepOverMidnight(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.prefer(t, "ann", map[string]*api.DigestPreference{"*": {Mode: "daily", Hour: new(23)}})
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.Set(time.Date(2030, 1, 3, 6, 0, 0, 0, time.UTC))
 	b.settle(t)
-	b.take(t, about("ann", "2", "Bo"))
+	b.add(t, about("ann", "2", "Bo"))
 	b.Set(time.Date(2030, 1, 3, 23, 0, 1, 0, time.UTC))
 	b.settle(t)
 	runs := b.runs(t, "ann")
@@ -173,7 +173,7 @@ func TestAsleepOverMidnight(t *testing.T) {
 	}
 }
 
-// TestTextsWithQuotes: what JSON escapes, and what html does, comes back as it was, and can be taken back.
+// TestTextsWithQuotes: what JSON escapes, and what html does, comes back as it was, and can be removed.
 func TestTextsWithQuotes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -182,7 +182,7 @@ func TestTextsWithQuotes(t *testing.T) {
 		EntityID: text, Title: text, URL: "https://example.com/?q=%22&r=\"\\",
 		Actor:   &api.DigestActor{ID: text, Name: text, URL: "https://example.com/\"\\"},
 		Payload: []byte(`{"q":"\"\\"}`)}
-	b.take(t, e, about("ann", "2", "Bo"))
+	b.add(t, e, about("ann", "2", "Bo"))
 	waits, err := b.Waiting(t.Context(), "", api.DigestAccount{}, "ann")
 	if err != nil || len(waits.Events) != 2 {
 		t.Fatalf("%+v, %v", waits, err)
@@ -207,7 +207,7 @@ func TestRedisFullOrAway(t *testing.T) {
 	t.Parallel()
 	server := testredis.Server(t)
 	b := on(t, testredis.Connect(t, redisdb.Options{URL: server.URL()}))
-	b.take(t, about("bob", "0", "Bo"))
+	b.add(t, about("bob", "0", "Bo"))
 	list := []api.DigestEvent{about("ann", "1", "Bo"), about("ann", "2", "Bo"), about("bob", "1", "Bo")}
 	for i := range list {
 		list[i].IdempotencyKey = fmt.Sprint("k", i)
@@ -222,7 +222,7 @@ func TestRedisFullOrAway(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		_, err := b.Take(ctx, "", api.DigestEventsRequest{Events: list})
+		_, err := b.AddEvents(ctx, "", api.DigestEventsRequest{Events: list})
 		if !fault.Is(err, fault.Unavailable) {
 			t.Errorf("%s: %v", how, err)
 		}
@@ -245,7 +245,7 @@ func TestRedisFullOrAway(t *testing.T) {
 	refused("away")
 	server.Cont()
 	answering(t, server.Client(t))
-	for i, r := range b.take(t, list...) {
+	for i, r := range b.add(t, list...) {
 		if !r.Success || r.State != "waiting" {
 			t.Errorf("event %d afterwards: %+v", i, r)
 		}

@@ -97,7 +97,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Digests takes in events, keeps the preferences of recipients, and mails digests. It is safe for
+// Digests adds events, keeps the preferences of recipients, and mails digests. It is safe for
 // concurrent use, by any number of processes on one Redis.
 type Digests struct {
 	*Recipients

@@ -12,7 +12,7 @@ func TestManyEventsAreOneMail(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for i := range 30 {
-		r := b.take(t, about("ann", string(rune('a'+i%3)), string(rune('A'+i%5))))
+		r := b.add(t, about("ann", string(rune('a'+i%3)), string(rune('A'+i%5))))
 		want := time.Date(2030, 1, 2, 8, 0, 0, 0, time.UTC)
 		if r[0].Due == nil || !r[0].Due.Equal(want) || r[0].State != "waiting" {
 			t.Fatalf("answered %+v", r[0])

@@ -32,7 +32,7 @@ func TestAnErasedReader(t *testing.T) {
 		t.Run(when, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.take(t, about("zoe", "1", "Bo"), about("bob", "1", "Bo"))
+			b.add(t, about("zoe", "1", "Bo"), about("bob", "1", "Bo"))
 			reached := map[string]bool{"waiting": true, "between": true}
 			parts := b.parts()
 			parts.HasTemplate = func(context.Context, string, string) (bool, error) {

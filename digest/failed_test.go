@@ -16,7 +16,7 @@ import (
 func TestAFailedRunIsTakenOverUntilItIsTold(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *digest.Options) { o.Attempts = 1 })
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.mails.failWith(errors.New("the template is gone"))
 	stream := redisdb.Key(0, "events")
 	if err := b.db.Client().Set(t.Context(), stream, "no stream", 0).Err(); err != nil { // emits fail
@@ -49,7 +49,7 @@ func TestAFailedRunIsTakenOverUntilItIsTold(t *testing.T) {
 func TestARetryMailsNothingEmpty(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *digest.Options) { o.Attempts = 1 })
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.mails.failWith(errors.New("the template is gone"))
 	b.morning(t)
 	b.morning(t)
@@ -73,7 +73,7 @@ func TestARetryMailsNothingEmpty(t *testing.T) {
 func TestARunThatDropsIsRetried(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *digest.Options) { o.Attempts, o.Drop = 1, true })
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.mails.failWith(errors.New("the template is gone"))
 	b.morning(t)
 	b.mails.failWith(nil)
@@ -95,7 +95,7 @@ func TestARunThatDropsIsRetried(t *testing.T) {
 func TestAnAcceptedMailIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *digest.Options) { o.Attempts = 1 })
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.mails.mute = true
 	b.morning(t)
 	b.mails.mute = false

@@ -80,7 +80,7 @@ func (b *bench) told(t testing.TB) (all []string) {
 func TestARunEndsWithItsMail(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.take(t, about("ann", "1", "Bo"), about("bob", "1", "Bo"), about("cyd", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"), about("bob", "1", "Bo"), about("cyd", "1", "Bo"))
 	b.morning(t)
 	byReader := map[string]int{}
 	for i, m := range b.mails.all() {
@@ -109,7 +109,7 @@ func TestARunEndsWithItsMail(t *testing.T) {
 func TestARunEndsTwice(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.morning(t)
 	b.tell(t, event.MessageFailed, 0, map[string]any{"error": "550 no such user", "smtpResponseCode": 550})
 	b.tell(t, event.MessageSent, 0, nil)
@@ -126,9 +126,9 @@ func TestARunEndsTwice(t *testing.T) {
 func TestWhatWaitsOfThoseWhoLeftIsTold(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.morning(t)
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.leaves(t, "ann")
 	b.tell(t, event.ListUnsubscribe, 0, map[string]any{"recipient": "ann@example.com",
 		"listId": digest.ListID("default")})
@@ -169,7 +169,7 @@ func (repeating) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func TestTheEndOfARunIsToldIfItsAnswerWasLost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.morning(t)
 	b.db.Client().AddHook(repeating{})
 	b.tell(t, event.MessageSent, 0, nil)
@@ -194,7 +194,7 @@ func TestAFailedMailWithoutDeadLetter(t *testing.T) {
 			return known, nil
 		}
 		b.remake(t, parts)
-		b.take(t, about("bob", "1", "Bo"))
+		b.add(t, about("bob", "1", "Bo"))
 		b.morning(t)
 		b.tell(t, event.MessageFailed, 0, map[string]any{"error": "451 later", "smtpResponseCode": 451})
 		b.tell(t, event.MessageSent, 0, nil) // of no more use: it shows that the event before was dealt with

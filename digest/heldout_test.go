@@ -286,7 +286,7 @@ func (h *heldout) event(t testing.TB) {
 	e := api.DigestEvent{Recipient: fmt.Sprint("r", n), Category: category, EntityType: "post",
 		EntityID: fmt.Sprint(h.dice.IntN(4)), Actor: &api.DigestActor{Name: fmt.Sprint("actor ", h.dice.IntN(6))}}
 	w.look(h.Now(), category)
-	if r := h.take(t, e)[0]; r.Due == nil || !r.Due.Equal(w.due) {
+	if r := h.add(t, e)[0]; r.Due == nil || !r.Due.Equal(w.due) {
 		t.Errorf("%s of %s at %v in %s (quiet %d to %d): due %v, want %v", w.mode, e.Recipient, h.Now(), w.zone,
 			w.from, w.until, r.Due, w.due)
 	}
@@ -386,7 +386,7 @@ func (h *heldout) mailed(t testing.TB) map[string]map[string]string {
 	return all
 }
 
-// TestADayOfEventsIsCountedTwice takes in a day of events of readers all over the world, and compares the
+// TestADayOfEventsIsCountedTwice adds a day of events of readers all over the world, and compares the
 // mails with a count of its own: their periods, their lines, and how many events and actors each has. Workers
 // come up to 20 minutes late.
 func TestADayOfEventsIsCountedTwice(t *testing.T) {

@@ -105,7 +105,7 @@ func TestReturningGivesDefaults(t *testing.T) {
 func TestReadersHaveWhatTheyWereMailed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.take(t, about("ann", "a", "x"))
+	b.add(t, about("ann", "a", "x"))
 	b.Advance(6 * 3600e9)
 	b.settle(t)
 	all, err := b.Readers(t.Context(), "default", "ann@example.com", "en")
@@ -125,7 +125,7 @@ func TestCategoriesWithoutAKindStayAfterLeaving(t *testing.T) {
 	b := setup(t)
 	like := about("ann", "1", "Bo")
 	like.Category = "like"
-	b.take(t, like, about("ann", "1", "Cy"))
+	b.add(t, like, about("ann", "1", "Cy"))
 	b.leaves(t, "ann")
 	if err := b.Leave(t.Context(), "default", "ann@example.com"); err != nil {
 		t.Fatal(err)

@@ -44,8 +44,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return m
 }
 
-// took counts the answers to events.
-func (m *metrics) took(results []api.DigestEventResult) {
+// added counts the answers to events.
+func (m *metrics) added(results []api.DigestEventResult) {
 	for _, r := range results {
 		switch {
 		case !r.Success:

@@ -171,7 +171,7 @@ func (h *house) send(t testing.TB, who string) {
 	}
 	e := h.tries[0]
 	at := []*bench{h.bench, h.other}[h.dice.IntN(2)]
-	answer, err := at.Take(t.Context(), "", api.DigestEventsRequest{Events: []api.DigestEvent{e}})
+	answer, err := at.AddEvents(t.Context(), "", api.DigestEventsRequest{Events: []api.DigestEvent{e}})
 	if err != nil {
 		return
 	}

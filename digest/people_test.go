@@ -59,7 +59,7 @@ func TestEveryoneIsCountedOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			for one := range slices.Chunk(some, 50) {
-				b.take(t, one...)
+				b.add(t, one...)
 			}
 			check := func(what string, groups []api.DigestGroup) {
 				t.Helper()
@@ -92,19 +92,19 @@ func TestEveryoneIsCountedOnce(t *testing.T) {
 	}
 }
 
-// TestPeopleAreCountedAgainAfterTheirEventsWereTakenBack: who was counted before does not stay away from the
+// TestPeopleAreCountedAgainAfterTheirEventsWereRemoved: who was counted before does not stay away from the
 // line of the same thing.
-func TestPeopleAreCountedAgainAfterTheirEventsWereTakenBack(t *testing.T) {
+func TestPeopleAreCountedAgainAfterTheirEventsWereRemoved(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *digest.Options) { o.Keep = 2 })
 	some := []api.DigestEvent{about("ann", "1", "A"), about("ann", "2", "A"), about("ann", "1", "B"),
 		about("ann", "1", "C"), about("ann", "2", "D"), about("ann", "2", "E")}
-	b.take(t, some...)
+	b.add(t, some...)
 	if _, err := b.Remove(t.Context(), "", api.DigestEventRemoval{Recipients: []string{"ann"},
 		Category: "comment", EntityType: "post", EntityID: "1"}); err != nil {
 		t.Fatal(err)
 	}
-	b.take(t, some...)
+	b.add(t, some...)
 	b.morning(t)
 	if got := people(saidIn(t, b.mails.all()[0]).Groups); got["comment 1"] != 3 || got["comment 2"] != 3 {
 		t.Errorf("people: %v, want 3 of each", got)
@@ -120,7 +120,7 @@ func TestPeopleOfAFailedRunAreCountedOnce(t *testing.T) {
 		for i := range 10 {
 			some = append(some, about("ann", "1", fmt.Sprint("p", i%6)))
 		}
-		b.take(t, some...)
+		b.add(t, some...)
 		b.mails.failWith(fmt.Errorf("the template is wrong"))
 		b.morning(t)
 		failed, err := b.Runs.Get(t.Context(), "", b.runs(t, "ann")[0].Run)
@@ -128,7 +128,7 @@ func TestPeopleOfAFailedRunAreCountedOnce(t *testing.T) {
 			t.Errorf("keep %d: the failed run is %+v, %v; want 6 people", keep, failed, err)
 		}
 		b.mails.failWith(nil)
-		b.take(t, about("ann", "1", "p0"), about("ann", "1", "new"))
+		b.add(t, about("ann", "1", "p0"), about("ann", "1", "new"))
 		b.morning(t)
 		said := saidIn(t, b.mails.all()[0])
 		if got := people(said.Groups)["comment 1"]; got != 7 || said.Total != 12 {

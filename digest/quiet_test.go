@@ -35,7 +35,7 @@ func TestQuietHoursBeginBeforeTheWorkerComes(t *testing.T) {
 			if name != "daily" {
 				b.Set(day(21, 20))
 			}
-			due := *b.take(t, about("ann", "1", "Bo"))[0].Due
+			due := *b.add(t, about("ann", "1", "Bo"))[0].Due
 			if due.After(day(22, 0)) {
 				t.Fatalf("due %v", due)
 			}
@@ -49,7 +49,7 @@ func TestQuietHoursBeginBeforeTheWorkerComes(t *testing.T) {
 				b.Set(at)
 				b.settle(t)
 				if at.Equal(day(23, 0)) && name != "again" {
-					b.take(t, about("ann", "2", "Bo"))
+					b.add(t, about("ann", "2", "Bo"))
 				}
 			}
 			if n := len(b.mails.all()); n != 0 {
@@ -82,7 +82,7 @@ func TestAnUrgentMailIsTriedAgainInQuietHours(t *testing.T) {
 	}
 	e := about("ann", "1", "Bo")
 	e.Priority = "urgent"
-	b.take(t, e)
+	b.add(t, e)
 	b.mails.failWith(fault.New(fault.Unprocessable, "TemplateFault", "broken"))
 	b.settle(t)
 	b.mails.failWith(nil)

@@ -15,7 +15,7 @@ import (
 )
 
 // tally remembers how many events of each account wait, for the quota. Counting reads all recipients of the
-// account, so a count is good for ten times as long as it took. What is taken in meanwhile is added to it.
+// account, so a count is good for ten times as long as it took. Events that are added meanwhile count, too.
 type tally struct {
 	mu       sync.Mutex
 	accounts map[string]*counted
@@ -30,7 +30,7 @@ type counted struct {
 const mostCounted = 10_000
 
 // admit asks whether the quota of an account has room for more events, and counts them if it has. Processes
-// count for themselves: together they may exceed a quota by what they take in while a count is good.
+// count for themselves: together they may exceed a quota by what they add while a count is good.
 func (r *Recipients) admit(ctx context.Context, account string, more int) error {
 	if r.Room == nil {
 		return nil

@@ -19,9 +19,9 @@ func TestAKeyIsKnownByAClockThatIsBehind(t *testing.T) {
 	e := about("ann", "1", "Bo")
 	e.IdempotencyKey = "k1"
 	b.Set(time.Date(2030, 1, 3, 0, 10, 0, 0, time.UTC))
-	b.take(t, e)
+	b.add(t, e)
 	b.Set(time.Date(2030, 1, 2, 23, 50, 0, 0, time.UTC))
-	if r := b.take(t, e)[0]; r.Idempotency.Status != "HIT" {
+	if r := b.add(t, e)[0]; r.Idempotency.Status != "HIT" {
 		t.Errorf("answered %+v", r)
 	}
 	if err := b.Delete(t.Context(), "", api.DigestAccount{}, "ann"); err != nil {
@@ -59,7 +59,7 @@ func (b *between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 func TestAChangeWhileTheOldScheduleIsMailed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.Set(time.Date(2030, 1, 2, 8, 0, 0, 0, time.UTC))
 	race := &between{command: "zscore", do: func() { b.settle(t) }}
 	b.db.Client().AddHook(race)
@@ -67,7 +67,7 @@ func TestAChangeWhileTheOldScheduleIsMailed(t *testing.T) {
 	if n := len(b.mails.all()); race.do != nil || n != 1 {
 		t.Fatalf("%d mails during the change", n)
 	}
-	b.take(t, about("ann", "2", "Bo"))
+	b.add(t, about("ann", "2", "Bo"))
 	b.prefer(t, "ann", map[string]*api.DigestPreference{"*": {Mode: "daily", Hour: new(21)}})
 	b.Advance(40 * time.Hour)
 	b.settle(t)

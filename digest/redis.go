@@ -132,24 +132,24 @@ func script[A, R any](name string) *redisdb.Script[A, R] {
 }
 
 var (
-	takeScript     = script[takeArgs, string]("add_events")
-	takeBackScript = script[takeBackArgs, []deleted]("remove_events")
-	preferScript   = script[preferArgs, word]("prefer")
-	claimScript    = script[claimArgs, []claimed]("claim")
-	planScript     = script[planArgs, word]("plan")
-	openScript     = script[openArgs, opened]("open")
-	beginScript    = script[beginArgs, word]("begin")
-	renewScript    = script[renewArgs, word]("renew")
-	closeScript    = script[closeArgs, word]("close")
-	endScript      = script[endArgs, word]("end")
-	backScript     = script[backArgs, backed]("back")
-	retryScript    = script[retryArgs, retried]("retry")
-	forgetScript   = script[forgetArgs, word]("forget")
+	addEventsScript    = script[addEventsArgs, string]("add_events")
+	removeEventsScript = script[removeEventsArgs, []deleted]("remove_events")
+	preferScript       = script[preferArgs, word]("prefer")
+	claimScript        = script[claimArgs, []claimed]("claim")
+	planScript         = script[planArgs, word]("plan")
+	openScript         = script[openArgs, opened]("open")
+	beginScript        = script[beginArgs, word]("begin")
+	renewScript        = script[renewArgs, word]("renew")
+	closeScript        = script[closeArgs, word]("close")
+	endScript          = script[endArgs, word]("end")
+	backScript         = script[backArgs, backed]("back")
+	retryScript        = script[retryArgs, retried]("retry")
+	forgetScript       = script[forgetArgs, word]("forget")
 )
 
 type word struct{ Word string }
 
-type takeArgs struct {
+type addEventsArgs struct {
 	Now              time.Time
 	Today            int64
 	Keep             int
@@ -157,7 +157,7 @@ type takeArgs struct {
 	Recipients       []string
 }
 
-type takeBackArgs struct{ ID, Group, Entity string }
+type removeEventsArgs struct{ ID, Group, Entity string }
 
 type deleted struct{ Deleted, Older int }
 

@@ -28,9 +28,9 @@ func (b *bench) morning(t testing.TB) {
 func TestEachEventIsInOneMail(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.morning(t)
-	b.take(t, about("ann", "1", "Cy"), about("ann", "2", "Bo"))
+	b.add(t, about("ann", "1", "Cy"), about("ann", "2", "Bo"))
 	b.settle(t)
 	if n := len(b.mails.all()); n != 1 {
 		t.Fatalf("%d mails on the first day", n)
@@ -56,9 +56,9 @@ func TestARepeatedKeyIsOneEvent(t *testing.T) {
 	b := setup(t)
 	e := about("ann", "1", "Bo")
 	e.IdempotencyKey = "k1"
-	first := b.take(t, e)[0]
+	first := b.add(t, e)[0]
 	b.Advance(26 * time.Hour)
-	again := b.take(t, e)[0]
+	again := b.add(t, e)[0]
 
 	if again.Idempotency == nil || again.Idempotency.Status != "HIT" || again.ID != first.ID ||
 		!again.Due.Equal(*first.Due) {
@@ -66,7 +66,7 @@ func TestARepeatedKeyIsOneEvent(t *testing.T) {
 	}
 	other := e
 	other.Title = "Another"
-	answer, err := b.Take(t.Context(), "", api.DigestEventsRequest{Events: []api.DigestEvent{other, e}})
+	answer, err := b.AddEvents(t.Context(), "", api.DigestEventsRequest{Events: []api.DigestEvent{other, e}})
 	if err != nil || answer.Events[0].Code != "IdempotencyKeyReused" || answer.Events[0].StatusCode != 422 ||
 		!answer.Events[1].Success {
 		t.Errorf("%+v, %v", answer, err)
@@ -85,7 +85,7 @@ func TestKeysOfDaysSideBySide(t *testing.T) {
 	status := func(key string) string {
 		e := about("ann", key, "Bo")
 		e.IdempotencyKey = key
-		return b.take(t, e)[0].Idempotency.Status
+		return b.add(t, e)[0].Idempotency.Status
 	}
 	for day := range 6 {
 		for ago, want := range []string{"MISS", "HIT", "HIT", "MISS"} {
@@ -122,8 +122,8 @@ func TestCountsAreExactBeyondKeep(t *testing.T) {
 		at := start.Add(time.Duration(i*7919%100) * -time.Minute)
 		e.OccurredAt, e.Payload = &at, []byte(fmt.Sprintf(`{"n":%d,"list":[]}`, i))
 		e.Priority = []string{"low", "normal", "high"}[i%3]
-		b.take(t, e)
-		plain.take(t, e)
+		b.add(t, e)
+		plain.add(t, e)
 	}
 	waits, err := b.Waiting(t.Context(), "", api.DigestAccount{}, "ann")
 	if err != nil || waits.Counts["comment"] != 100 || len(waits.Events) != 7 {
@@ -149,7 +149,7 @@ func TestTenThousandEventsOfOneLine(t *testing.T) {
 			e := about("ann", fmt.Sprint(i%things), fmt.Sprint("actor ", i%9_000))
 			list = append(list, e)
 			if len(list) == 1000 || i == n-1 {
-				b.take(t, list...)
+				b.add(t, list...)
 				list = nil
 			}
 		}
@@ -176,16 +176,16 @@ func TestTenThousandEventsOfOneLine(t *testing.T) {
 	}
 }
 
-// TestTakenBackEventsAreNotMailed, by key and by entity, folded ones too.
-func TestTakenBackEventsAreNotMailed(t *testing.T) {
+// TestRemovedEventsAreNotMailed, by key and by entity, folded ones too.
+func TestRemovedEventsAreNotMailed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *digest.Options) { o.Keep = 3 })
 	for i := range 10 {
-		b.take(t, about("ann", "17", fmt.Sprint(i)))
+		b.add(t, about("ann", "17", fmt.Sprint(i)))
 	}
 	keyed := about("ann", "18", "Bo")
 	keyed.IdempotencyKey = "k"
-	b.take(t, keyed, about("ann", "19", "Bo"))
+	b.add(t, keyed, about("ann", "19", "Bo"))
 	for _, q := range []struct {
 		removal api.DigestEventRemoval
 		want    int
@@ -207,11 +207,11 @@ func TestTakenBackEventsAreNotMailed(t *testing.T) {
 	}
 }
 
-// TestEmptyIsSkipped: if everything was taken back, there is no mail, and a run that says so.
+// TestEmptyIsSkipped: if everything was removed, there is no mail, and a run that says so.
 func TestEmptyIsSkipped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	if _, err := b.Remove(t.Context(), "", api.DigestEventRemoval{Recipients: []string{"ann"},
 		Category: "comment", EntityType: "post", EntityID: "1"}); err != nil {
 		t.Fatal(err)
@@ -230,13 +230,13 @@ func TestImmediateGathers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.prefer(t, "ann", map[string]*api.DigestPreference{"*": {Mode: "immediate", Gap: "5m"}})
-	if r := b.take(t, about("ann", "1", "Bo"))[0]; r.State != "immediate" || !r.Due.Equal(start) {
+	if r := b.add(t, about("ann", "1", "Bo"))[0]; r.State != "immediate" || !r.Due.Equal(start) {
 		t.Errorf("answered %+v", r)
 	}
 	b.settle(t)
 	for range 3 {
 		b.Advance(time.Minute)
-		if r := b.take(t, about("ann", "2", "Bo"))[0]; !r.Due.Equal(start.Add(5 * time.Minute)) {
+		if r := b.add(t, about("ann", "2", "Bo"))[0]; !r.Due.Equal(start.Add(5 * time.Minute)) {
 			t.Errorf("answered %+v, due %v", r, r.Due)
 		}
 		b.settle(t)
@@ -264,7 +264,7 @@ func TestUrgentPassesQuietHours(t *testing.T) {
 	}
 	e := about("ann", "2", "Bo")
 	e.Priority = "urgent"
-	r := b.take(t, about("ann", "1", "Bo"), e)
+	r := b.add(t, about("ann", "1", "Bo"), e)
 	if want := time.Date(2030, 1, 2, 7, 0, 0, 0, time.UTC); !r[0].Due.Equal(want) || !r[1].Due.Equal(start) {
 		t.Errorf("due %v and %v", r[0].Due, r[1].Due)
 	}
@@ -299,7 +299,7 @@ func TestWhoIsNotMailed(t *testing.T) {
 	}
 	security := about("left", "1", "Bo")
 	security.Category = "security"
-	r := b.take(t, about("off", "1", "Bo"), about("dead", "1", "Bo"), about("left", "1", "Bo"), security)
+	r := b.add(t, about("off", "1", "Bo"), about("dead", "1", "Bo"), about("left", "1", "Bo"), security)
 	for i, want := range []string{"dropped off", "dropped suppressed", "dropped left", "waiting "} {
 		if got := r[i].State + " " + r[i].Reason; got != want {
 			t.Errorf("event %d: %q, want %q", i, got, want)
@@ -316,7 +316,7 @@ func TestWhoIsNotMailed(t *testing.T) {
 func TestAFailedRunReturnsItsEventsOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *digest.Options) { o.Attempts, o.Keep = 2, 2 })
-	b.take(t, about("ann", "1", "Bo"), about("ann", "1", "Cy"), about("ann", "2", "Bo"))
+	b.add(t, about("ann", "1", "Bo"), about("ann", "1", "Cy"), about("ann", "2", "Bo"))
 	b.mails.failWith(errors.New("the template hangs"))
 	b.morning(t)
 	b.Advance(time.Minute)
@@ -326,7 +326,7 @@ func TestAFailedRunReturnsItsEventsOnce(t *testing.T) {
 		t.Fatalf("runs %+v", runs)
 	}
 	b.mails.failWith(nil)
-	b.take(t, about("ann", "3", "Bo"))
+	b.add(t, about("ann", "3", "Bo"))
 	b.morning(t)
 	all := b.mails.all()
 	if len(all) != 1 {
@@ -344,7 +344,7 @@ func TestWithoutAnAddressEventsWait(t *testing.T) {
 	for _, id := range []string{"ann", "bob"} {
 		e := about(id, "1", "Bo")
 		e.Email = ""
-		if r := b.take(t, e)[0]; r.State != "waiting" || r.Reason != "address" || r.Due != nil {
+		if r := b.add(t, e)[0]; r.State != "waiting" || r.Reason != "address" || r.Due != nil {
 			t.Errorf("answered %+v", r)
 		}
 	}
@@ -372,7 +372,7 @@ func TestAChangeOfPreferencesPlansAnew(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	weekly := map[string]*api.DigestPreference{"*": {Mode: "weekly", Weekdays: []string{"fri"}}}
-	b.take(t, about("ann", "1", "Bo"), about("bob", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"), about("bob", "1", "Bo"))
 	b.prefer(t, "ann", weekly)
 	b.Advance(time.Date(2030, 1, 2, 7, 50, 0, 0, time.UTC).Sub(start))
 	b.prefer(t, "bob", weekly)
@@ -381,7 +381,7 @@ func TestAChangeOfPreferencesPlansAnew(t *testing.T) {
 	if len(all) != 1 || all[0].To[0].Address != "bob@example.com" {
 		t.Fatalf("mails on Wednesday: %+v", all)
 	}
-	b.take(t, about("bob", "2", "Bo"))
+	b.add(t, about("bob", "2", "Bo"))
 	b.morning(t) // Thursday
 	b.morning(t) // Friday
 	if n := len(b.mails.all()); n != 3 {
@@ -398,10 +398,10 @@ func TestAfterAnOutageThereIsOneMail(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.prefer(t, "ann", map[string]*api.DigestPreference{"*": {Mode: "hourly", Minute: new(15)}})
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.Advance(50 * time.Hour)
 	b.settle(t)
-	b.take(t, about("ann", "2", "Bo"))
+	b.add(t, about("ann", "2", "Bo"))
 	b.settle(t)
 	runs := b.runs(t, "ann")
 	if len(runs) != 1 || runs[0].Period != "2030-01-04T04" {
@@ -420,7 +420,7 @@ func TestPausedUntil(t *testing.T) {
 		t.Fatal(err)
 	}
 	for day := range 9 {
-		if r := b.take(t, about("ann", fmt.Sprint(day), "Bo"))[0]; !r.Due.Equal(end) {
+		if r := b.add(t, about("ann", fmt.Sprint(day), "Bo"))[0]; !r.Due.Equal(end) {
 			t.Errorf("day %d: due %v, want %v", day, r.Due, end)
 		}
 		b.Advance(24 * time.Hour)
@@ -440,7 +440,7 @@ func TestPausedUntil(t *testing.T) {
 func TestSendNow(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	answer, err := b.Send(t.Context(), "", api.DigestAccount{}, "ann")
 	if err != nil || answer.State != api.DigestPending || answer.Run == "" {
 		t.Fatalf("%+v, %v", answer, err)
@@ -467,9 +467,9 @@ func TestSendNow(t *testing.T) {
 func TestForgottenRecipientsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.morning(t)
-	b.take(t, about("ann", "2", "Bo"))
+	b.add(t, about("ann", "2", "Bo"))
 	if err := b.Delete(t.Context(), "", api.DigestAccount{}, "ann"); err != nil {
 		t.Fatal(err)
 	}
@@ -487,7 +487,7 @@ func TestForgottenRecipientsLeaveNothing(t *testing.T) {
 func TestARunWaitsForAQuota(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *digest.Options) { o.Attempts = 2 })
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.mails.failWith(&fault.Error{Kind: fault.Limited, Code: "QuotaExceeded", RetryAfter: time.Hour})
 	b.morning(t)
 	for range 5 {

@@ -41,7 +41,7 @@ func TestNovuTwoTriggersWithinASecond(t *testing.T) {
 	for i := range 10 {
 		both.Go(func() {
 			e := about("ann", "1", strconv.Itoa(i))
-			answer, err := b.Take(t.Context(), "", api.DigestEventsRequest{DigestEvent: e})
+			answer, err := b.AddEvents(t.Context(), "", api.DigestEventsRequest{DigestEvent: e})
 			if err != nil || answer.State != "waiting" {
 				t.Errorf("%+v, %v", answer, err)
 			}
@@ -64,13 +64,13 @@ func TestSentryAddDuringADigest(t *testing.T) {
 	parts.Submit = func(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {
 		if !added {
 			added = true
-			b.take(t, about("ann", "1", "Cy"), about("ann", "2", "Cy"))
+			b.add(t, about("ann", "1", "Cy"), about("ann", "2", "Cy"))
 			return api.SubmitAnswer{}, errors.New("the connection broke") // the mail is made again
 		}
 		return b.mails.submit(ctx, req)
 	}
 	b.remake(t, parts)
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.morning(t)
 	b.Advance(time.Minute)
 	b.settle(t)
@@ -96,7 +96,7 @@ func TestSentryWorkerDeadAfterItsSnapshot(t *testing.T) {
 		return api.SubmitAnswer{}, ctx.Err()
 	}
 	dead.remake(t, parts)
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.Set(time.Date(2030, 1, 2, 8, 0, 1, 0, time.UTC))
 	_, _ = dead.Work(died)
 	runs := b.runs(t, "ann")
@@ -108,7 +108,7 @@ func TestSentryWorkerDeadAfterItsSnapshot(t *testing.T) {
 			t.Errorf("%s goes in %v", key, left)
 		}
 	}
-	b.take(t, about("ann", "2", "Bo"))
+	b.add(t, about("ann", "2", "Bo"))
 	b.Advance(50 * time.Hour)
 	b.settle(t)
 	all := b.said(t) // both were made at the same time
@@ -142,16 +142,16 @@ func (b *bench) keys(t testing.TB, pattern string) []string {
 func TestSchedulerAwayForTwoHours(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.Set(time.Date(2030, 1, 2, 10, 0, 0, 0, time.UTC))
-	b.take(t, about("ann", "2", "Bo")) // events are taken in meanwhile
+	b.add(t, about("ann", "2", "Bo")) // events are added meanwhile
 	b.settle(t)
 	setupOn(t, b).settle(t)
 	runs := b.runs(t, "ann")
 	if diff := cmp.Diff([][]string{{"2", "1"}}, b.said(t)); diff != "" || runs[0].Period != "2030-01-02" {
 		t.Errorf("runs %+v, mails (-want +got):\n%s", runs, diff)
 	}
-	b.take(t, about("ann", "3", "Bo"))
+	b.add(t, about("ann", "3", "Bo"))
 	b.morning(t)
 	if runs := b.runs(t, "ann"); len(runs) != 2 || runs[0].Period != "2030-01-03" {
 		t.Errorf("the next day: %+v", runs)
@@ -174,7 +174,7 @@ func TestNovuClockTimesAreLocal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		due := b.take(t, about(c.who, "1", "Bo"))[0].Due.UTC().Format(time.RFC3339)
+		due := b.add(t, about(c.who, "1", "Bo"))[0].Due.UTC().Format(time.RFC3339)
 		second := one.Next[1].At.UTC().Format(time.RFC3339)
 		if due != c.first || second != c.second {
 			t.Errorf("%s: due %s, then %s; want %s, then %s", c.zone, due, second, c.first, c.second)
@@ -189,7 +189,7 @@ func TestAWeeklyDigestThatFails(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(o *digest.Options) { o.Attempts = 3 })
 	b.prefer(t, "ann", map[string]*api.DigestPreference{"*": {Mode: "weekly"}})
-	b.take(t, about("ann", "1", "Bo"))
+	b.add(t, about("ann", "1", "Bo"))
 	b.mails.failWith(errors.New("the template hangs"))
 	for range 14 * 24 {
 		b.Advance(time.Hour)
@@ -205,7 +205,7 @@ func TestAWeeklyDigestThatFails(t *testing.T) {
 		}
 	}
 	b.mails.failWith(nil)
-	b.take(t, about("ann", "2", "Bo"))
+	b.add(t, about("ann", "2", "Bo"))
 	b.Advance(7 * 24 * time.Hour)
 	b.settle(t)
 	// The event of the first week was returned once, failed again, and was told as dropped.
@@ -226,7 +226,7 @@ func TestOldEventsAreNotMailedAgain(t *testing.T) {
 	var want []string
 	for day := range 4 {
 		want = append(want, fmt.Sprint(3-day)) // the newest first
-		b.take(t, about("ann", fmt.Sprint(day), "Bo"))
+		b.add(t, about("ann", fmt.Sprint(day), "Bo"))
 		b.Advance(24 * time.Hour) // nothing is made
 	}
 	other := setupOn(t, b)
@@ -259,7 +259,7 @@ func TestFridayIsNotSaturday(t *testing.T) {
 	}
 	mailed := map[time.Weekday]int{}
 	for hour := range 14 * 24 {
-		b.take(t, about("ann", fmt.Sprint(hour), "Bo"))
+		b.add(t, about("ann", fmt.Sprint(hour), "Bo"))
 		before := len(b.mails.all())
 		b.Advance(time.Hour)
 		b.settle(t)

@@ -179,10 +179,10 @@ func about(recipient, entity, actor string) api.DigestEvent {
 		Actor: &api.DigestActor{ID: actor, Name: actor}}
 }
 
-// take takes in events, all of which must be answered with success.
-func (b *bench) take(t testing.TB, events ...api.DigestEvent) []api.DigestEventResult {
+// add adds events, all of which must be answered with success.
+func (b *bench) add(t testing.TB, events ...api.DigestEvent) []api.DigestEventResult {
 	t.Helper()
-	answer, err := b.Take(t.Context(), "", api.DigestEventsRequest{Events: events})
+	answer, err := b.AddEvents(t.Context(), "", api.DigestEventsRequest{Events: events})
 	if err != nil {
 		t.Fatal(err)
 	}

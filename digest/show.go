@@ -205,7 +205,8 @@ func (r *Recipients) remove(ctx context.Context, p place, q api.DigestEventRemov
 	if err != nil {
 		return 0, 0, err
 	}
-	args := takeBackArgs{Group: groupField(q.EntityType, q.EntityID), Entity: entityOf(q.EntityType, q.EntityID)}
+	args := removeEventsArgs{Group: groupField(q.EntityType, q.EntityID),
+		Entity: entityOf(q.EntityType, q.EntityID)}
 	if q.Key != "" {
 		args.ID = keyID(p.account, p.id, q.Key)
 	}
@@ -216,9 +217,9 @@ func (r *Recipients) remove(ctx context.Context, p place, q api.DigestEventRemov
 			keys = append(keys, p.events(category))
 		}
 	}
-	rows, err := takeBackScript.RunReplicated(ctx, r.DB, keys, args)
+	rows, err := removeEventsScript.RunReplicated(ctx, r.DB, keys, args)
 	if err != nil {
-		return 0, 0, redisdb.Failed(err, "take back events of %s", p)
+		return 0, 0, redisdb.Failed(err, "remove events of %s", p)
 	}
 	for _, row := range rows {
 		n, older = n+row.Deleted, older+row.Older

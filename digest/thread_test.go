@@ -22,7 +22,7 @@ func TestMailsOfAScheduleAreAConversation(t *testing.T) {
 		like.Category = "like"
 		roots := map[string][]string{}
 		for range 2 {
-			b.take(t, about("ann", "1", "Bo"), about("bob", "1", "Bo"), like)
+			b.add(t, about("ann", "1", "Bo"), about("bob", "1", "Bo"), like)
 			before := len(b.mails.all())
 			b.Advance(time.Hour)
 			b.settle(t)

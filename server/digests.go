@@ -52,7 +52,7 @@ func (r digestRoutes) takeDigestEvents(ctx context.Context, in *takeDigestEvents
 			req.Events[i] = row.DigestEvent
 		}
 	}
-	answer, err := r.digests.Take(ctx, boundTo(ctx), req)
+	answer, err := r.digests.AddEvents(ctx, boundTo(ctx), req)
 	if err != nil {
 		return none, err
 	}

@@ -357,7 +357,7 @@ func (p *parts) campaign(t *testing.T, operation string) string {
 func (p *parts) reader(t *testing.T) {
 	t.Helper()
 	p.account(t, "acme")
-	answer, err := p.Digests.Take(t.Context(), "", api.DigestEventsRequest{Account: "acme",
+	answer, err := p.Digests.AddEvents(t.Context(), "", api.DigestEventsRequest{Account: "acme",
 		DigestEvent: api.DigestEvent{Recipient: "reader-1", Email: "rcpt@example.net", Category: "comment",
 			EntityType: "post", EntityID: "1", Title: "A post"}})
 	if err != nil || !answer.Success {

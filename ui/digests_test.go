@@ -22,7 +22,7 @@ import (
 func (w *world) notify(account string, e api.DigestEvent) {
 	w.t.Helper()
 	e.EntityType = "post"
-	answer, err := w.digests.Take(w.t.Context(), "", api.DigestEventsRequest{Account: account,
+	answer, err := w.digests.AddEvents(w.t.Context(), "", api.DigestEventsRequest{Account: account,
 		Events: []api.DigestEvent{e}})
 	w.must(err)
 	if !answer.Events[0].Success {

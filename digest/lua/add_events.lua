@@ -1,4 +1,4 @@
--- take stores events of recipients, who are of one account and one shard.
+-- add_events stores events of recipients, who are of one account and one shard.
 --
 -- KEYS[1] recipients of the account, KEYS[2] due; then of each recipient: itself, its keys known of the day before
 -- yesterday, of yesterday, today and tomorrow (by the clock of a process that is ahead), its lists of events
@@ -11,7 +11,7 @@
 --     email to tz     set if the recipient has none; '': nothing
 --     events          of each: number of the list (1...; 0: dropped), category, key (8 bytes; '': none),
 --                     fingerprint (8 bytes), state, schedule (member of due; ''), time due (milliseconds), line
--- The answer has a line for each event: "N <due>" taken, "H <state> <due>" its key was used for it, "R" its key was used
+-- The answer has a line for each event: "N <due>" added, "H <state> <due>" its key was used for it, "R" its key was used
 -- for another event, "M" the recipient has too many categories. A recipient who has another version has one line, "C".
 -- Atomic because an event without an entry in due would wait for ever, and a key without its event would lose it.
 --

@@ -1,4 +1,4 @@
--- take_back deletes events that wait: one by its id, or those about one entity.
+-- remove_events deletes events that wait: one by its id, or those about one entity.
 --
 -- KEYS[1..4] the recipient's keys known by day, KEYS[5...] lists of events
 -- ARGV: id group entity
