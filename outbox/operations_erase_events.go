@@ -65,7 +65,8 @@ func (e *eventErasing) run(ctx context.Context) error {
 			return nil
 		}
 		if tried >= eventsPatient {
-			return fault.New(fault.Unavailable, "EventsUnread", "A reader of events is behind; they go when it has them")
+			return fault.New(fault.Unavailable, "EventsUnread",
+				"A reader of events is behind; they go when it has them")
 		}
 		if !redisdb.Pause(ctx, eventsPause) {
 			return ctx.Err()
