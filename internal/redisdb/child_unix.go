@@ -239,7 +239,8 @@ func (c *child) awaitReady(ctx context.Context) error {
 }
 
 func (c *child) target() target {
-	return target{mode: Embedded, network: "unix", addrs: []string{c.socket}}
+	return target{mode: Embedded, scheme: "unix", UniversalOptions: redis.UniversalOptions{
+		Addrs: []string{c.socket}}}
 }
 
 // Close stops the server as SHUTDOWN does, everything written and synced, and returns the data directory

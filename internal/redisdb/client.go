@@ -33,27 +33,16 @@ const (
 // client returns the client for a target. It connects on first use. A Cluster's client appends to the
 // addresses it is given, so each has its own.
 func (t target) client(pool int) redis.UniversalClient {
-	o := &redis.UniversalOptions{
-		Addrs: slices.Clone(t.addrs), MasterName: t.master, IsClusterMode: t.mode == Cluster,
-		DB: t.db, Username: t.username, Password: t.password,
-		SentinelUsername: t.sentinel.username, SentinelPassword: t.sentinel.password,
-		TLSConfig: t.tls, ClientName: "postroom",
-		MaxRetries: maxRetries, MinRetryBackoff: minRetryBackoff, MaxRetryBackoff: maxRetryBackoff,
-		DialTimeout: dialTimeout, DialerRetries: dialTries, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
-		ContextTimeoutEnabled: true,
-		PoolSize:              pool, ReadBufferSize: bufferSize, WriteBufferSize: bufferSize,
-		// A hosted service's upgrade notices and the client library's name are not worth a round trip on
-		// each connection.
-		DisableIdentity:          true,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	}
-	switch t.mode {
-	case Sentinel:
-		return redis.NewFailoverClient(o.Failover())
-	case Cluster:
-		return redis.NewClusterClient(o.Cluster())
-	}
-	simple := o.Simple()
-	simple.Network = t.network
-	return redis.NewClient(simple)
+	o := t.UniversalOptions
+	o.Addrs, o.IsClusterMode = slices.Clone(o.Addrs), t.mode == Cluster
+	o.ClientName = "postroom"
+	o.MaxRetries, o.MinRetryBackoff, o.MaxRetryBackoff = maxRetries, minRetryBackoff, maxRetryBackoff
+	o.DialTimeout, o.DialerRetries = dialTimeout, dialTries
+	o.ReadTimeout, o.WriteTimeout, o.ContextTimeoutEnabled = readTimeout, writeTimeout, true
+	o.PoolSize, o.ReadBufferSize, o.WriteBufferSize = pool, bufferSize, bufferSize
+	// A hosted service's upgrade notices and the client library's name are not worth a round trip on each
+	// connection.
+	o.DisableIdentity = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	return redis.NewUniversalClient(&o)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 )
 
 func TestParseURL(t *testing.T) {
@@ -13,40 +14,43 @@ func TestParseURL(t *testing.T) {
 		want target
 		text string
 	}{
-		"plain": {"redis://localhost", target{mode: Single, network: "tcp",
-			addrs: []string{"localhost:6379"}}, "redis://localhost:6379"},
-		"port and database": {"redis://r:7000/3", target{mode: Single, network: "tcp", addrs: []string{"r:7000"},
-			db: 3}, "redis://r:7000/3"},
-		"database as query": {"redis://r?db=4", target{mode: Single, network: "tcp", addrs: []string{"r:6379"},
-			db: 4}, "redis://r:6379/4"},
-		"password only": {"redis://:p%40ss%2Fw@r", target{mode: Single, network: "tcp",
-			addrs: []string{"r:6379"}, password: "p@ss/w"}, "redis://r:6379"},
-		"raw @ in password": {"redis://me:p@ss@r", target{mode: Single, network: "tcp", addrs: []string{"r:6379"},
-			username: "me", password: "p@ss"}, "redis://r:6379"},
-		"plus in password": {"redis://me:a+b@r", target{mode: Single, network: "tcp", addrs: []string{"r:6379"},
-			username: "me", password: "a+b"}, "redis://r:6379"},
-		"IPv6": {"redis://[::1]:7000", target{mode: Single, network: "tcp",
-			addrs: []string{"[::1]:7000"}}, "redis://[::1]:7000"},
-		"IPv6 without port": {"redis://[::1]", target{mode: Single, network: "tcp", addrs: []string{"[::1]:6379"}},
-			"redis://[::1]:6379"},
-		"unix": {"unix:///run/redis.sock?db=2", target{mode: Single, network: "unix",
-			addrs: []string{"/run/redis.sock"}, db: 2}, "unix:///run/redis.sock/2"},
-		"unix with user": {"unix://me:pw@/run/r.sock", target{mode: Single, network: "unix",
-			addrs: []string{"/run/r.sock"}, username: "me", password: "pw"}, "unix:///run/r.sock"},
+		"plain": {"redis://localhost", target{mode: Single, UniversalOptions: redis.UniversalOptions{
+			Addrs: []string{"localhost:6379"}}}, "redis://localhost:6379"},
+		"port and database": {"redis://r:7000/3", target{mode: Single, UniversalOptions: redis.UniversalOptions{
+			Addrs: []string{"r:7000"}, DB: 3}}, "redis://r:7000/3"},
+		"database as query": {"redis://r?db=4", target{mode: Single, UniversalOptions: redis.UniversalOptions{
+			Addrs: []string{"r:6379"}, DB: 4}}, "redis://r:6379/4"},
+		"password only": {"redis://:p%40ss%2Fw@r", target{mode: Single, UniversalOptions: redis.UniversalOptions{
+			Addrs: []string{"r:6379"}, Password: "p@ss/w"}}, "redis://r:6379"},
+		"raw @ in password": {"redis://me:p@ss@r", target{mode: Single, UniversalOptions: redis.UniversalOptions{
+			Addrs: []string{"r:6379"}, Username: "me", Password: "p@ss"}}, "redis://r:6379"},
+		"plus in password": {"redis://me:a+b@r", target{mode: Single, UniversalOptions: redis.UniversalOptions{
+			Addrs: []string{"r:6379"}, Username: "me", Password: "a+b"}}, "redis://r:6379"},
+		"raw characters in password": {`redis://me:a#b^c d|{"é"}@r`, target{mode: Single,
+			UniversalOptions: redis.UniversalOptions{
+				Addrs: []string{"r:6379"}, Username: "me", Password: `a#b^c d|{"é"}`}}, "redis://r:6379"},
+		"IPv6": {"redis://[::1]:7000", target{mode: Single, UniversalOptions: redis.UniversalOptions{
+			Addrs: []string{"[::1]:7000"}}}, "redis://[::1]:7000"},
+		"IPv6 without port": {"redis://[::1]", target{mode: Single, UniversalOptions: redis.UniversalOptions{
+			Addrs: []string{"[::1]:6379"}}}, "redis://[::1]:6379"},
+		"unix": {"unix:///run/redis.sock?db=2", target{mode: Single, UniversalOptions: redis.UniversalOptions{
+			Addrs: []string{"/run/redis.sock"}, DB: 2}}, "unix:///run/redis.sock/2"},
+		"unix with user": {"unix://me:pw@/run/r.sock", target{mode: Single, UniversalOptions: redis.UniversalOptions{
+			Addrs: []string{"/run/r.sock"}, Username: "me", Password: "pw"}}, "unix:///run/r.sock"},
 		"sentinel": {"redis+sentinel://me:pw@a,b:7000/mymaster/1?sentinel_user=s&sentinel_password=sp",
-			target{mode: Sentinel, network: "tcp", addrs: []string{"a:26379", "b:7000"}, master: "mymaster", db: 1,
-				username: "me", password: "pw",
-				sentinel: struct{ username, password string }{"s", "sp"}}, "redis+sentinel://a:26379,b:7000/mymaster/1"},
-		"cluster": {"redis+cluster://a:1,b:2,c", target{mode: Cluster, network: "tcp",
-			addrs: []string{"a:1", "b:2", "c:6379"}}, "redis+cluster://a:1,b:2,c:6379"},
+			target{mode: Sentinel, UniversalOptions: redis.UniversalOptions{
+				Addrs: []string{"a:26379", "b:7000"}, MasterName: "mymaster", DB: 1, Username: "me", Password: "pw",
+				SentinelUsername: "s", SentinelPassword: "sp"}}, "redis+sentinel://a:26379,b:7000/mymaster/1"},
+		"cluster": {"redis+cluster://a:1,b:2,c", target{mode: Cluster, UniversalOptions: redis.UniversalOptions{
+			Addrs: []string{"a:1", "b:2", "c:6379"}}}, "redis+cluster://a:1,b:2,c:6379"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseURL(row.url)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(row.want, got,
-				cmp.AllowUnexported(target{}, struct{ username, password string }{})); diff != "" {
+			row.want.scheme, _, _ = strings.Cut(row.url, "://")
+			if diff := cmp.Diff(row.want, got, cmp.AllowUnexported(target{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if got.String() != row.text {
@@ -60,12 +64,12 @@ func TestParseURLWithTLS(t *testing.T) {
 	for _, url := range []string{"rediss://r?insecure=true", "rediss+cluster://a,b?insecure=true",
 		"rediss+sentinel://a/m?insecure=true"} {
 		got, err := parseURL(url)
-		if err != nil || got.tls == nil || !got.tls.InsecureSkipVerify ||
+		if err != nil || got.TLSConfig == nil || !got.TLSConfig.InsecureSkipVerify ||
 			!strings.HasPrefix(got.String(), "rediss") {
 			t.Errorf("%s: %v, %v", url, got, err)
 		}
 	}
-	if got, err := parseURL("rediss://r"); err != nil || got.tls == nil || got.tls.InsecureSkipVerify {
+	if got, err := parseURL("rediss://r"); err != nil || got.TLSConfig == nil || got.TLSConfig.InsecureSkipVerify {
 		t.Errorf("certificates are not checked: %v, %v", got, err)
 	}
 }
@@ -83,7 +87,7 @@ func TestParseURLRefuses(t *testing.T) {
 		"two hosts":           {"redis://a,b", "several hosts"},
 		"database name":       {"redis://r/hunter2", "must be a number"},
 		"negative database":   {"redis://r/-1", "must be a number"},
-		"deep path":           {"redis://r/1/2", "unexpected path"},
+		"deep path":           {"redis://r/1/2", "must be a number"},
 		"sentinel no master":  {"redis+sentinel://a,b", "name of the master"},
 		"cluster database":    {"redis+cluster://a/1", "only database 0"},
 		"unix host":           {"unix://run/redis.sock", "full path"},
@@ -120,7 +124,7 @@ func FuzzParseURL(f *testing.F) {
 		if err != nil && strings.Contains(err.Error(), secret) && !strings.Contains(err.Error(), ": open ") {
 			t.Errorf("the error shows the secret: %v", err)
 		}
-		if err == nil && strings.Contains(got.password, secret) && strings.Contains(got.String(), got.password) {
+		if err == nil && strings.Contains(got.Password, secret) && strings.Contains(got.String(), got.Password) {
 			t.Errorf("the address shows the password: %s", got)
 		}
 	})
