@@ -12,7 +12,7 @@ import (
 	"github.com/postroom/postroom/newsletter/sendlog"
 )
 
-// mailsAtOnce is how many mails of a sheet are under way at once; as many more are written and wait in line
+// mailsAtOnce is how many mails of a batch are under way at once; as many more are written and wait in line
 // for a connection, so that their envelopes leave with the content of the ones before.
 const mailsAtOnce = 10
 

@@ -323,7 +323,7 @@ func TestCampaignWaitsForItsRelay(t *testing.T) {
 	draft(t, client, "c1", "weekly", nil)
 	sendNow(t, client, "c1")
 	eventually(t, "the relay was tried", func() bool { return relay.Connections() > 1 })
-	eventually(t, "the sheets are given back", func() bool {
+	eventually(t, "the batches are given back", func() bool {
 		st := stats(t, client, "c1")
 		return st.States.Sending == 0 && st.States.Waiting == 120
 	})

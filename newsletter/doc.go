@@ -3,7 +3,7 @@
 // # Words
 //
 // A run is one sending of a campaign. A walk looks for the people of a run, chunk by chunk, in each process.
-// A sheet is a hundred people whom one postman mails. See package sendlog.
+// A batch is a hundred people whom one postman mails. See package sendlog.
 //
 //	draft ── send ──▶ sending ── walked, nobody left ──▶ sent ── resend ──▶ sending
 //	draft ── send at ──▶ scheduled ── due ──▶ sending
@@ -30,7 +30,7 @@
 //   - The content of a run does not change with its template. To change a paused campaign is a new content,
 //     for those who have not got it.
 //   - A campaign is not deleted while a segment names it. Nobody is mailed because it is gone.
-//   - Campaigns take turns, sheet by sheet, so a slow one delays no other.
+//   - Campaigns take turns, batch by batch, so a slow one delays no other.
 //   - The numbers of variants, like all numbers, cost the same for any audience: the send log counts each
 //     variant apart, and those of its test ([sendlog.Group]). Recount compares them with each person.
 //   - A relay in trouble defers nobody: its people wait where they are. Only a person whom a relay puts off
@@ -41,7 +41,7 @@
 //
 // # Turns
 //
-// Postmen are goroutines, not tasks of the queue: a sheet takes a fraction of a second, and the queue wakes
+// Postmen are goroutines, not tasks of the queue: a batch takes a fraction of a second, and the queue wakes
 // in whole seconds (decisions/0033). They rest while the queue bulk is paused.
 //
 // # Redis
@@ -55,5 +55,5 @@
 // # Failures
 //
 // If Redis is unreachable, nothing is mailed. A result that was read is recorded when Redis is back. If a
-// process dies, its sheets end with their leases, and other processes go on.
+// process dies, its batches end with their leases, and other processes go on.
 package newsletter

@@ -18,7 +18,7 @@ import (
 
 var (
 	errBarred  = errors.New("the person was suppressed")
-	errStopped = errors.New("the campaign was paused, or its sheet is another's")
+	errStopped = errors.New("the campaign was paused, or its batch is another's")
 )
 
 const (
@@ -280,7 +280,7 @@ func (c *keeper) finish(ctx context.Context, one *campaign) error {
 	return err
 }
 
-// mend ends the sheets of dead processes, and adopts deferred people whose message was not made. It returns
+// mend ends the batches of dead processes, and adopts deferred people whose message was not made. It returns
 // the chunks of the run.
 func (c *keeper) mend(ctx context.Context, one *campaign, w *walk) ([]sendlog.Chunk, error) {
 	run := one.run()
@@ -289,7 +289,7 @@ func (c *keeper) mend(ctx context.Context, one *campaign, w *walk) ([]sendlog.Ch
 		return nil, err
 	}
 	for i, chunk := range chunks {
-		if chunk.Sheets > 0 {
+		if chunk.Batches > 0 {
 			back, doubts, err := c.Log.Lapse(ctx, one.key(), i, c.opts.ResendInDoubt)
 			if err != nil {
 				return nil, err
@@ -339,7 +339,7 @@ func (c *keeper) adoptOwed(ctx context.Context, one *campaign, w *walk, chunk in
 
 // cancelDeferred cancels the messages of deferred people. The events of the messages settle the people, in
 // order: the message may have failed, and its event is not applied yet. Whoever has no message, because a
-// worker died before, is settled here, unless a worker that has a sheet may be about to hand it in.
+// worker died before, is settled here, unless a worker that has a batch may be about to hand it in.
 func (c *keeper) cancelDeferred(ctx context.Context, one *campaign, chunks []sendlog.Chunk) error {
 	for i, chunk := range chunks {
 		if chunk.Counts.States[sendlog.Deferred] == 0 {
@@ -359,7 +359,7 @@ func (c *keeper) cancelDeferred(ctx context.Context, one *campaign, chunks []sen
 			}
 			id := c.messageID(one.Number, len(one.Runs), uint32(i*sendlog.ChunkSize+offset), one.run().Began)
 			answer, err := c.Outbox.Cancel(ctx, id, "campaign cancelled")
-			if err == nil && answer.Code == "" && chunk.Sheets == 0 && slices.Contains(owed, offset) {
+			if err == nil && answer.Code == "" && chunk.Batches == 0 && slices.Contains(owed, offset) {
 				_, err = c.Log.Settle(ctx, one.key(), i, sendlog.Move{Offset: offset, To: sendlog.Cancelled})
 			}
 			if err != nil {

@@ -28,7 +28,7 @@ type started struct {
 	to     string
 	before []map[string]string
 
-	troubled bool // a sheet of it was met by a fault
+	troubled bool // a batch of it was met by a fault
 }
 
 // want is whether a run goes to somebody, and since when that is certain.
@@ -315,7 +315,7 @@ func counted(all []api.CampaignRecipient, variant string) (s api.CampaignStates,
 	return s, opened
 }
 
-// checkDomains compares the numbers of a run by domain with what the relay got from its sheets. What a sheet
+// checkDomains compares the numbers of a run by domain with what the relay got from its batches. What a batch
 // counted may be lost with its process.
 func (m judge) checkDomains(run int, all []api.CampaignDomain) {
 	has := map[string]api.CampaignDomain{}

@@ -53,7 +53,7 @@ type operation struct {
 	reached int // when its last step took effect
 	steps   int
 	struck  bool // the blow has met it
-	claimed bool // it has a sheet
+	claimed bool // it has a batch
 	late    bool // the lease of that has ended
 	resumed int  // when it went on after it had stalled; 0: it did not stall
 	went    bool // an attempt was made since
@@ -297,7 +297,7 @@ func (p *process) look(ctx context.Context) error {
 	return err
 }
 
-// mail takes a sheet, and mails it. It reports whether there was one.
+// mail takes a batch, and mails it. It reports whether there was one.
 func (p *process) mail(ctx context.Context) bool {
 	w, _, _ := p.turns.take(p.m.clock.Now())
 	if w == nil {

@@ -115,7 +115,7 @@ func (r *relay) Send(ctx context.Context, d routing.Dispatch) routing.Sent {
 	late := op.late
 	err := d.Message.BeforeDot(ctx, d.Message.To)
 	if err == nil && late && op.name == mailing {
-		r.fail("%s: marked after the lease of the sheet had ended", l)
+		r.fail("%s: marked after the lease of the batch had ended", l)
 	}
 	if err == nil {
 		err = r.p.step(func() error { return r.dot(l, t, d) })

@@ -21,7 +21,7 @@ import (
 // patience is how long an operation may take that does not stall.
 const patience = time.Minute
 
-// mailing is the name of the operation that mails a sheet.
+// mailing is the name of the operation that mails a batch.
 const mailing = "mails"
 
 // do runs a verb in a process, with a blow. What verb returns tells the model its answer.
@@ -168,7 +168,7 @@ func (m *model) stored() *campaign {
 	return one
 }
 
-// expire ends the leases of all sheets: those of the dead, and those of operations that stall.
+// expire ends the leases of all batches: those of the dead, and those of operations that stall.
 func (m *model) expire() {
 	m.expired = int(m.tick.Add(1))
 	m.note("leases end")
@@ -178,9 +178,9 @@ func (m *model) expire() {
 		}
 	}
 	c := m.eye.db.Client()
-	for _, key := range c.Keys(m.ctx, "postroom:*:sendlog:*:sheets").Val() {
-		for _, sheet := range c.ZRange(m.ctx, key, 0, -1).Val() {
-			m.must(c.ZAddXX(m.ctx, key, redis.Z{Score: 1, Member: sheet}).Err())
+	for _, key := range c.Keys(m.ctx, "postroom:*:sendlog:*:batches").Val() {
+		for _, batch := range c.ZRange(m.ctx, key, 0, -1).Val() {
+			m.must(c.ZAddXX(m.ctx, key, redis.Z{Score: 1, Member: batch}).Err())
 		}
 	}
 }

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) { os.Exit(testredis.Main(m)) }
 const historiesFor = 15 * time.Second
 
 // TestAnyHistoryKeepsThePromises runs random histories of a campaign in two processes on one Redis, with
-// their outbox and audience: keepers look, postmen mail sheets, workers deliver what was put off, events are
+// their outbox and audience: keepers look, postmen mail batches, workers deliver what was put off, events are
 // followed, operators and recipients do what they may. Each operation may die, stall, be sent twice or lose
 // its answer at any call to Redis and around a final dot; leases end. A relay accepts, puts off, refuses, and
 // cuts the connection. The model notes what really happened: attempts and dots are judged when they come, and
@@ -220,7 +220,7 @@ func (m *model) draft() {
 		c.Test = &api.CampaignTrial{Share: rapid.SampledFrom([]float64{0.5, 1}).Draw(m.rt, "share"),
 			Metric: byHand}
 	}
-	c.Rate = rapid.SampledFrom([]float64{0, 1, 3, 10, 20}).Draw(m.rt, "rate") // it makes small sheets
+	c.Rate = rapid.SampledFrom([]float64{0, 1, 3, 10, 20}).Draw(m.rt, "rate") // it makes small batches
 	_, err := m.eye.Create(m.ctx, "", c)
 	m.must(err)
 }

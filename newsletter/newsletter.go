@@ -44,8 +44,8 @@ type Parts struct {
 
 // Options are the settings. The zero value of a field means its default.
 type Options struct {
-	Postmen        int           // sheets that this process works on at once; 0: it sends none
-	Connections    int           // mails of a sheet under way at once; 0: 10
+	Postmen        int           // batches that this process works on at once; 0: it sends none
+	Connections    int           // mails of a batch under way at once; 0: 10
 	InFlight       int           // deferred messages of a run beyond which its walk waits; 0: 10,000
 	Expire         time.Duration // a start that comes later than this is held; 0: 24 hours
 	ResendInDoubt  bool          // people whom a crash caught at the dot are mailed again
@@ -117,10 +117,10 @@ type life struct{ *contents }
 // reports tells what became of the people of campaigns.
 type reports struct{ *book }
 
-// keeper sends campaigns: it begins what is due, lets postmen mail sheets, and ends runs.
+// keeper sends campaigns: it begins what is due, lets postmen mail batches, and ends runs.
 type keeper struct {
 	*life
-	held     *lease.Set[*sendlog.Sheet]               // that are mailed by this process
+	held     *lease.Set[*sendlog.Batch]               // that are mailed by this process
 	versions *redisdb.Group[string, struct{}, string] // of the suppressions
 	counts   sync.WaitGroup                           // of audiences
 	listed   bool                                     // all live campaigns are; else look lists them
@@ -150,7 +150,7 @@ func New(p Parts, o Options) (*Campaigns, error) {
 		redisdb.NewCache[ArchiveRow](p.DB, b.store.VersionKey(), nil)}
 	l := &life{&contents{b}}
 	k := &keeper{life: l, held: lease.NewSet(p.Log.Lease(), b.log, func(ctx context.Context,
-		held []*sendlog.Sheet) ([]*sendlog.Sheet, error) {
+		held []*sendlog.Batch) ([]*sendlog.Batch, error) {
 		return nil, p.Log.Renew(ctx, held) // one that is lost is noticed by its next mark
 	})}
 	k.versions = redisdb.NewGroup(k.readVersion)

@@ -58,7 +58,7 @@ func duration(people int, paceOn func(day int) (perSecond, perDay float64)) (tim
 	return 0, false
 }
 
-// mayTake returns how many people may be taken for a sheet now, as the window, the rate and the limits of the
+// mayTake returns how many people may be taken for a batch now, as the window, the rate and the limits of the
 // campaign say. Nobody: the walk rests.
 func (c *keeper) mayTake(ctx context.Context, w *walk, now time.Time) int {
 	if w.c.Window != nil && w.c.Window.Of != "recipient" {
@@ -99,7 +99,7 @@ func (c *keeper) takeTurns(ctx context.Context, w *walk, now time.Time) error {
 		for len(w.ahead) > 0 && !w.ahead[0].After(now) {
 			w.paid, w.ahead = w.paid+turn, w.ahead[1:]
 		}
-		if float64(len(w.ahead)*turn) >= w.c.Rate || w.paid >= sheetPeople {
+		if float64(len(w.ahead)*turn) >= w.c.Rate || w.paid >= batchPeople {
 			return nil
 		}
 		answer, err := c.Limits.Take(ctx, []limits.Scope{scope}, turn, "")
@@ -159,9 +159,9 @@ func (p *places) due(now time.Time) (most int, next, opens time.Time, why string
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.all) == 0 {
-		return sheetPeople, now, now, ""
+		return batchPeople, now, now, ""
 	}
-	for most < min(len(p.all), sheetPeople) && p.all[most].at.Before(now.Add(time.Second)) {
+	for most < min(len(p.all), batchPeople) && p.all[most].at.Before(now.Add(time.Second)) {
 		most++
 	}
 	if first := p.all[0]; most == 0 && first.ask.After(now) {

@@ -17,33 +17,33 @@ const reasonQuota = "quota"
 
 // sendWithin mails as many people as the quotas have room for, and gives back the room of those it didn't
 // try.
-func (s *sheet) sendWithin(ctx, work context.Context, people []uint32) {
-	letter := s.w.letters[0] // all variants have the same account
+func (b *batch) sendWithin(ctx, work context.Context, people []uint32) {
+	letter := b.w.letters[0] // all variants have the same account
 	room, err := letter.Reserve(work, len(people))
 	if err != nil {
-		s.noRoom(ctx, err)
+		b.noRoom(ctx, err)
 		return
 	}
-	s.w.noteQuota("")
-	s.sendAll(ctx, work, people[:room.Messages])
-	if unsent := room.Messages - int(s.tried.Load()); unsent > 0 {
-		s.persist(work, "give back room in a quota", func() error { return letter.Unreserve(work, room, unsent) })
+	b.w.noteQuota("")
+	b.sendAll(ctx, work, people[:room.Messages])
+	if unsent := room.Messages - int(b.tried.Load()); unsent > 0 {
+		b.persist(work, "give back room in a quota", func() error { return letter.Unreserve(work, room, unsent) })
 	}
 }
 
 // noRoom makes the walk wait because of a quota that is used up or can't be read.
-func (s *sheet) noRoom(ctx context.Context, err error) {
+func (b *batch) noRoom(ctx context.Context, err error) {
 	pause, why := time.Second, "the quotas can't be asked"
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Limited {
 		pause, why = quotaPause, f.Message
-		s.w.noteQuota(why)
+		b.w.noteQuota(why)
 		if f.RetryAfter > 0 {
 			pause = min(pause, f.RetryAfter)
 		}
 	} else {
-		s.c.log.WarnContext(ctx, "quotas not asked; the batch is given back", "campaign", s.w.c.id, "error", err)
+		b.c.log.WarnContext(ctx, "quotas not asked; the batch is given back", "campaign", b.w.c.id, "error", err)
 	}
-	s.w.rest(s.c.opts.Now().Add(pause), why)
+	b.w.rest(b.c.opts.Now().Add(pause), why)
 }
 
 // noteQuota notes which quota has no room; empty: all have.

@@ -183,10 +183,10 @@ func (w *walk) wanted(p audience.Person) bool {
 }
 
 // ask asks the suppressions about people without a result. version is that of the suppressions before.
-func (s *sheet) ask(ctx context.Context, version string, people []audience.Person) error {
+func (b *batch) ask(ctx context.Context, version string, people []audience.Person) error {
 	byList := map[string][]audience.Person{}
 	for _, p := range people {
-		if _, o := sendlog.ChunkOf(p.Ordinal); !s.settled[o] && !p.Left {
+		if _, o := sendlog.ChunkOf(p.Ordinal); !b.settled[o] && !p.Left {
 			byList[p.ListID] = append(byList[p.ListID], p)
 		}
 	}
@@ -195,16 +195,16 @@ func (s *sheet) ask(ctx context.Context, version string, people []audience.Perso
 		for i, p := range people {
 			addresses[i] = p.Email
 		}
-		found, err := s.c.Outbox.Stopped(ctx, s.w.c.Account, list, addresses)
+		found, err := b.c.Outbox.Stopped(ctx, b.w.c.Account, list, addresses)
 		if err != nil {
 			return err
 		}
 		for i, entry := range found {
 			_, o := sendlog.ChunkOf(people[i].Ordinal)
-			s.barred[o] = entry
+			b.barred[o] = entry
 		}
 	}
-	s.version, s.asked = version, true
+	b.version, b.asked = version, true
 	return nil
 }
 
@@ -213,38 +213,38 @@ func (s *sheet) ask(ctx context.Context, version string, people []audience.Perso
 // person's turn any more. version is that of the suppressions right now; empty: it is asked.
 func (m *marks) look(ctx context.Context, version string) (_ *audience.Person, _ *suppression.Entry,
 	err error) {
-	s := m.s
+	b := m.b
 	if version == "" {
-		if version, err = s.c.suppressionVersion(ctx); err != nil {
+		if version, err = b.c.suppressionVersion(ctx); err != nil {
 			return nil, nil, err
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if now := s.c.opts.Now(); now.Sub(s.read) > freshFor {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if now := b.c.opts.Now(); now.Sub(b.read) > freshFor {
 		var ordinals []uint32
-		for _, p := range s.people {
-			if _, o := sendlog.ChunkOf(p.Ordinal); !s.settled[o] {
+		for _, p := range b.people {
+			if _, o := sendlog.ChunkOf(p.Ordinal); !b.settled[o] {
 				ordinals = append(ordinals, p.Ordinal)
 			}
 		}
-		if s.people, _, err = s.c.reread(ctx, s.w, s.Chunk, ordinals); err != nil {
+		if b.people, _, err = b.c.reread(ctx, b.w, b.Chunk, ordinals); err != nil {
 			return nil, nil, err
 		}
-		s.read, s.asked = now, false
+		b.read, b.asked = now, false
 	}
-	i := slices.IndexFunc(s.people, func(p audience.Person) bool { return p.Ordinal == m.ordinal })
+	i := slices.IndexFunc(b.people, func(p audience.Person) bool { return p.Ordinal == m.ordinal })
 	if i < 0 {
 		return nil, nil, nil
 	}
 	switch {
-	case s.c.Suppressions.VersionKey() == "":
-		err = s.ask(ctx, version, s.people[i:i+1])
-	case s.version != version || !s.asked:
-		err = s.ask(ctx, version, s.people)
+	case b.c.Suppressions.VersionKey() == "":
+		err = b.ask(ctx, version, b.people[i:i+1])
+	case b.version != version || !b.asked:
+		err = b.ask(ctx, version, b.people)
 	}
 	m.version = version
-	return &s.people[i], s.barred[m.offset], err
+	return &b.people[i], b.barred[m.offset], err
 }
 
 // suppressionVersion returns the version of the suppressions; empty in a Cluster, which has none. Those who

@@ -80,7 +80,7 @@ func TestALateKeeperEndsNoLaterRun(t *testing.T) {
 }
 
 // TestPeopleOfADeadProcessGetTheNextRun: it had taken them, its campaign was cancelled, and sent to newcomers
-// before the lease of its sheet had ended.
+// before the lease of its batch had ended.
 func TestPeopleOfADeadProcessGetTheNextRun(t *testing.T) {
 	play(t, func(m *model) {
 		a, b := m.procs[0], m.procs[1]
@@ -116,7 +116,7 @@ func TestPeopleOfADeadProcessGetTheNextRun(t *testing.T) {
 }
 
 // takes lets a process take people of the campaign.
-func (m *model) takes(ctx context.Context, p *process) *sheet {
+func (m *model) takes(ctx context.Context, p *process) *batch {
 	w, _, _ := p.turns.take(m.clock.Now())
 	if w == nil {
 		return nil
@@ -167,7 +167,7 @@ func TestAReplayAndAResendAtOnceAreOneEmail(t *testing.T) {
 				m.resends(a, toFailed)
 				m.calm(a, "looks", looks)
 				m.clock.Advance(time.Second)
-				var s *sheet
+				var s *batch
 				steps := map[string]func(ctx context.Context, p *process) func(){
 					"read": func(ctx context.Context, p *process) func() {
 						w, _, _ := p.turns.take(m.clock.Now())

@@ -217,7 +217,7 @@ func (c *keeper) try(ctx context.Context, one *campaign, chunks []sendlog.Chunk,
 // tested reports whether all mail of the test was tried.
 func tested(chunks []sendlog.Chunk) bool {
 	return !slices.ContainsFunc(chunks, func(c sendlog.Chunk) bool {
-		return !c.Done && c.Again.Before(forWinner) || c.Sheets > 0 || c.Counts.Sending() > 0
+		return !c.Done && c.Again.Before(forWinner) || c.Batches > 0 || c.Counts.Sending() > 0
 	})
 }
 

@@ -118,7 +118,7 @@ func TestATestIsOver(t *testing.T) {
 		{"all walked", []sendlog.Chunk{walked, {Done: true}}, true},
 		{"a chunk is not walked", []sendlog.Chunk{walked, {}}, false},
 		{"a window opens later", []sendlog.Chunk{{Again: time.Now()}}, false},
-		{"a sheet is out", []sendlog.Chunk{{Again: forWinner, Sheets: 1}}, false},
+		{"a batch is out", []sendlog.Chunk{{Again: forWinner, Batches: 1}}, false},
 		{"a mail is under way", []sendlog.Chunk{under}, false},
 	} {
 		if got := tested(c.chunks); got != c.over {

@@ -15,7 +15,7 @@ import (
 
 const (
 	stretchPages = 64  // pages of 32 subscribers that a walk reads at once
-	sheetPeople  = 100 // people of a sheet
+	batchPeople  = 100 // people of a batch
 )
 
 // Whom a run after the first goes to.
@@ -227,8 +227,8 @@ func (w *walk) from(at int) {
 	w.at, w.to, w.buffer, w.again = at, at, nil, time.Time{}
 }
 
-// claim takes the next sheet. It is nil if there is none now; then the walk rests.
-func (c *keeper) claim(ctx context.Context, w *walk) (*sheet, error) {
+// claim takes the next batch. It is nil if there is none now; then the walk rests.
+func (c *keeper) claim(ctx context.Context, w *walk) (*batch, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := c.opts.Now()
@@ -251,7 +251,7 @@ func (c *keeper) claim(ctx context.Context, w *walk) (*sheet, error) {
 		}
 		claim := sendlog.Claim{Version: w.c.Gate, From: w.at, To: w.to, Last: w.to == size, Again: w.again,
 			Most: most}
-		for _, p := range w.buffer[:min(len(w.buffer), 2*sheetPeople)] {
+		for _, p := range w.buffer[:min(len(w.buffer), 2*batchPeople)] {
 			_, offset := sendlog.ChunkOf(p.Ordinal)
 			claim.Offsets = append(claim.Offsets, offset)
 			if len(w.c.Variants) > 0 {
@@ -273,11 +273,11 @@ func (c *keeper) claim(ctx context.Context, w *walk) (*sheet, error) {
 		}
 		if taken != nil {
 			w.paid -= len(taken.Offsets)
-			s := &sheet{Sheet: taken, c: c, w: w, people: people, read: w.read}
+			b := &batch{Batch: taken, c: c, w: w, people: people, read: w.read}
 			if len(w.earlier) > 0 { // their mail of a run before may be replayed, unless that finds them taken
-				s.read = time.Time{}
+				b.read = time.Time{}
 			}
-			return s, nil
+			return b, nil
 		}
 	}
 	w.rests(now.Add(idleFor), "")
@@ -289,12 +289,12 @@ func (w *walk) sizeOf(chunk int) int {
 	return min(sendlog.ChunkSize, int(w.c.run().End)-chunk*sendlog.ChunkSize)
 }
 
-// through drops people up to an offset, and returns those of a sheet.
-func (w *walk) through(sheet *sendlog.Sheet, at int, moved bool) []audience.Person {
+// through drops people up to an offset, and returns those of a batch.
+func (w *walk) through(batch *sendlog.Batch, at int, moved bool) []audience.Person {
 	var people []audience.Person
-	if sheet != nil {
-		of := make(map[int]bool, len(sheet.Offsets))
-		for _, o := range sheet.Offsets {
+	if batch != nil {
+		of := make(map[int]bool, len(batch.Offsets))
+		for _, o := range batch.Offsets {
 			of[o] = true
 		}
 		for _, p := range w.buffer {

@@ -80,7 +80,7 @@ func TestClaimTakesThoseWhoWait(t *testing.T) {
 func TestClaimFromAnotherPlaceTakesNobody(t *testing.T) {
 	t.Parallel()
 	b := opened(t)
-	b.sheet(t, 1, 2)
+	b.batch(t, 1, 2)
 	s, at, moved, shut, err := b.Claim(t.Context(), run5, chunk3, Claim{To: 9, Offsets: []int{5}, Most: 9})
 	if err != nil || s != nil || at != 3 || !moved || shut {
 		t.Errorf("%v at %d, moved %v, shut %v, %v", s, at, moved, shut, err)

@@ -3,7 +3,7 @@
 // # Words
 //
 // A run sends a campaign once ([Run]). Its people are named by their ordinals in the account (see audience).
-// A chunk is 64,000 ordinals. A sheet is a small number of people of a chunk that one worker sends to.
+// A chunk is 64,000 ordinals. A batch is a small number of people of a chunk that one worker sends to.
 //
 //	waiting ── claim ──▶ taken ── mark ──▶ at dot ── settle ──▶ sent, bounced, failed
 //	   ▲                   │  │               └─ no reply ─▶ in doubt ── settle ──▶ sent
@@ -14,16 +14,16 @@
 // # Promises
 //
 //   - Of all workers that claim a person of a run, one gets the person.
-//   - Directly before the final dot a worker marks its person. That succeeds only while the sheet is its own,
+//   - Directly before the final dot a worker marks its person. That succeeds only while the batch is its own,
 //     the gate of the run is open, and nobody was suppressed since the worker asked. So after [Log.Shut] has
 //     returned, no person is marked.
 //   - Marks and results of one process that wait at the same time are written by one script, each by its own
 //     conditions ([redisdb.Group]). A crash leaves only people in doubt whose mail was under way.
 //   - A result comes back with the version of the suppressions at that moment, so that the next mail of its
 //     worker need not ask for it.
-//   - A sheet has a lease. When it ends, people who were only taken wait again. Those at the dot are in
+//   - A batch has a lease. When it ends, people who were only taken wait again. Those at the dot are in
 //     doubt, or wait again if [Log.Lapse] is told so. Nobody else is affected.
-//   - A worker whose sheet has ended changes nobody's state, except to sent: others may have its people.
+//   - A worker whose batch has ended changes nobody's state, except to sent: others may have its people.
 //   - Whoever was left out of a walk until later is not forgotten, whoever walked which part ([Claim]).
 //   - A state changes only to one that may follow it. What was settled stays, whoever repeats it.
 //   - The counters of a state change in the step that changes the state. [Log.Recount] compares both.
@@ -42,7 +42,7 @@
 //   - <log> (string): 4 bits of each person.
 //   - <log>:counts (hash): counters, and how far the chunk was walked. g<group>:<counter>: of a group.
 //   - <log>:groups (string): 4 bits of each person, in runs whose people have groups.
-//   - <log>:sheets (sorted set): sheets by the end of their lease. <log>:sheet:<n> (string): their people.
+//   - <log>:batches (sorted set): batches by the end of their lease. <log>:batch:<n> (string): their people.
 //   - <log>:owed (set): deferred people whose message the outbox may not have.
 //   - <log>:why (hash): the last reply about those that did not end well.
 //   - <log>:earlier (hash): by offset, the attempts before the replay of a message.

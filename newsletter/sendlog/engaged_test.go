@@ -6,8 +6,8 @@ import "testing"
 func TestWhoGotSomeRuns(t *testing.T) {
 	t.Parallel()
 	b, ctx := opened(t), t.Context()
-	s := b.sheet(t, 0, 1, 2, 3, 4, 5, 6)
-	b.mark(t, s, 0, 1, 5, 6)
+	batch := b.batch(t, 0, 1, 2, 3, 4, 5, 6)
+	b.mark(t, batch, 0, 1, 5, 6)
 	b.settle(t, "111111", Move{Offset: 0, To: Sent}, Move{Offset: 1, To: Sent}, Move{Offset: 2, To: Suppressed},
 		Move{Offset: 3, To: Deferred}, Move{Offset: 4, To: Failed}, Move{Offset: 5, To: InDoubt})
 	b.note(t, "111111", Note{Offset: 1, Bit: Opened}, Note{Offset: 2, Bit: OpenedBots},

@@ -65,17 +65,17 @@ func (l *Log) Forget(ctx context.Context, r Run, end uint32) error {
 	pipe := l.db.Client().Pipeline()
 	for chunk := range Chunks(end) {
 		key := logKey(r, chunk)
-		keys := []string{key, key + ":counts", key + ":sheets", key + ":owed", key + ":why", key + ":tried",
+		keys := []string{key, key + ":counts", key + ":batches", key + ":owed", key + ":why", key + ":tried",
 			key + ":earlier", key + ":groups"}
 		for _, b := range bits {
 			keys = append(keys, key+":"+string(b))
 		}
-		sheets, err := l.db.Client().ZRange(ctx, key+":sheets", 0, -1).Result() // of workers that died
+		batches, err := l.db.Client().ZRange(ctx, key+":batches", 0, -1).Result() // of workers that died
 		if err != nil {
-			return redisdb.Failed(err, "list the sheets of run %s", r)
+			return redisdb.Failed(err, "list the batches of run %s", r)
 		}
-		for _, n := range sheets {
-			keys = append(keys, key+":sheet:"+n)
+		for _, n := range batches {
+			keys = append(keys, key+":batch:"+n)
 		}
 		pipe.Unlink(ctx, keys...)
 	}

@@ -51,9 +51,9 @@ func TestBitsAreCountedOnce(t *testing.T) {
 func TestABitCountsOnceInItsOtherCounter(t *testing.T) {
 	t.Parallel()
 	b, ctx := opened(t), t.Context()
-	s := b.sheet(t, 9, 10)
+	batch := b.batch(t, 9, 10)
 	b.settle(t, "11", Move{Offset: 9, To: Failed}, Move{Offset: 10, To: Failed})
-	do(t, b.Close(ctx, s, nil))
+	do(t, b.Close(ctx, batch, nil))
 	at := func(offset int, once string) Note {
 		return Note{Offset: offset, Bit: Opened, Total: "all", Once: once}
 	}
@@ -82,8 +82,8 @@ func TestABitCountsOnceInItsOtherCounter(t *testing.T) {
 func TestRecountReplacesWrongCounters(t *testing.T) {
 	t.Parallel()
 	b, ctx := opened(t), t.Context()
-	s := b.sheet(t, 0, 1, 2, 3)
-	b.mark(t, s, 0)
+	batch := b.batch(t, 0, 1, 2, 3)
+	b.mark(t, batch, 0)
 	b.settle(t, "11", Move{Offset: 0, To: Sent}, Move{Offset: 1, To: Bounced})
 	b.note(t, "1", Note{Offset: 0, Bit: Opened, Total: "openedTotal"})
 	b.exact(t)
@@ -106,8 +106,8 @@ func TestRecountReplacesWrongCounters(t *testing.T) {
 func TestReading(t *testing.T) {
 	t.Parallel()
 	b, ctx := opened(t), t.Context()
-	s := b.sheet(t, 0, 7, 8)
-	b.mark(t, s, 7)
+	batch := b.batch(t, 0, 7, 8)
+	b.mark(t, batch, 7)
 	b.settle(t, "11", Move{Offset: 7, To: Sent}, Move{Offset: 8, To: Failed, Why: "554 no", Attempts: 1})
 	b.note(t, "11", Note{Offset: 7, Bit: Opened}, Note{Offset: 99, Bit: Left})
 	people, err := b.People(ctx, run5, chunk3, []int{0, 7, 8, 99, ChunkSize - 1})
@@ -180,12 +180,12 @@ func TestForgetLeavesNoKey(t *testing.T) {
 	b, ctx := opened(t), t.Context()
 	do(t, b.Open(ctx, Run{Campaign: 5, Number: 2}, 1))
 	others := len(b.keys(t)) - shards
-	s := b.sheet(t, 1, 2, 3)
+	batch := b.batch(t, 1, 2, 3)
 	b.settle(t, "11", Move{Offset: 1, To: Deferred, Why: "450"}, Move{Offset: 2, To: Failed, Why: "550"})
 	for _, bit := range bits {
 		b.note(t, "1", Note{Offset: 1, Bit: bit})
 	}
-	_ = s // its worker is gone
+	_ = batch // its worker is gone
 	do(t, b.Forget(ctx, run5, (chunk3+1)*ChunkSize))
 	left := b.keys(t)
 	for _, key := range left {
@@ -203,18 +203,18 @@ func TestARedisThatIsAwayIsUnavailable(t *testing.T) {
 	p := testredis.Server(t)
 	b, ctx := on(testredis.Connect(t, redisdb.Options{URL: p.URL()}), ""), t.Context()
 	do(t, b.Open(ctx, run5, 1))
-	s := b.sheet(t, 1)
+	batch := b.batch(t, 1)
 	p.Kill()
 	var all sync.WaitGroup
 	for name, call := range map[string]func() error{
 		"open":       func() error { return b.Open(ctx, run5, 2) },
 		"shut":       func() error { return b.Shut(ctx, run5, 2) },
 		"claim":      func() error { _, _, _, _, err := b.Claim(ctx, run5, chunk3, Claim{}); return err },
-		"mark":       func() error { _, _, err := b.Mark(ctx, s, 1, ""); return err },
+		"mark":       func() error { _, _, err := b.Mark(ctx, batch, 1, ""); return err },
 		"settle":     func() error { _, err := b.Settle(ctx, run5, chunk3, Move{To: Sent}); return err },
-		"record":     func() error { _, _, err := b.Record(ctx, s, Move{To: Sent}); return err },
-		"close":      func() error { return b.Close(ctx, s, nil) },
-		"renew":      func() error { return b.Renew(ctx, []*Sheet{s}) },
+		"record":     func() error { _, _, err := b.Record(ctx, batch, Move{To: Sent}); return err },
+		"close":      func() error { return b.Close(ctx, batch, nil) },
+		"renew":      func() error { return b.Renew(ctx, []*Batch{batch}) },
 		"lapse":      func() error { _, _, err := b.Lapse(ctx, run5, chunk3, false); return err },
 		"note":       func() error { _, err := b.Note(ctx, run5, chunk3, Note{Bit: Left}); return err },
 		"owed":       func() error { _, err := b.Owed(ctx, run5, chunk3); return err },

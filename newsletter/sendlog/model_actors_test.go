@@ -13,7 +13,7 @@ type walk struct {
 	again   time.Time
 	buffer  []int
 	passed  bool
-	sheet   *Sheet
+	batch   *Batch
 	stopped bool
 	queue   []int
 	version string
@@ -22,7 +22,7 @@ type walk struct {
 
 func (w *world) versionKey() string { return logKey(w.run, 0) + ":suppressions" }
 
-// postman takes sheets and mails them.
+// postman takes batches and mails them.
 func (a *actor) postman() {
 	w := a.proc.walk
 	for {
@@ -30,22 +30,22 @@ func (a *actor) postman() {
 		if w.passed {
 			continue
 		}
-		if w.sheet = a.claim(w); w.sheet == nil {
+		if w.batch = a.claim(w); w.batch == nil {
 			continue
 		}
-		a.note("sheet %s", w.sheet)
-		w.stopped, w.queue = false, slices.Clone(w.sheet.Offsets)
+		a.note("batch %s", w.batch)
+		w.stopped, w.queue = false, slices.Clone(w.batch.Offsets)
 		if a.ask(w) == nil {
 			a.mailAll(w)
 		}
-		s := w.sheet
-		persist(a, func() (bool, error) { return true, a.Close(a.ctx, s, map[string]int{"d:sent:x": 1}) })
-		w.sheet = nil
+		batch := w.batch
+		persist(a, func() (bool, error) { return true, a.Close(a.ctx, batch, map[string]int{"d:sent:x": 1}) })
+		w.batch = nil
 	}
 }
 
-// claim takes the next sheet.
-func (a *actor) claim(w *walk) *Sheet {
+// claim takes the next batch.
+func (a *actor) claim(w *walk) *Batch {
 	if len(w.buffer) == 0 && w.to < a.people {
 		a.step()
 		end := min(w.to+1+a.chance.IntN(5), a.people)
@@ -75,7 +75,7 @@ func (a *actor) claim(w *walk) *Sheet {
 		}
 	}
 	type claimed struct {
-		sheet       *Sheet
+		batch       *Batch
 		at          int
 		moved, shut bool
 	}
@@ -95,13 +95,13 @@ func (a *actor) claim(w *walk) *Sheet {
 	}
 	w.at = got.at
 	w.buffer = slices.DeleteFunc(w.buffer, func(o int) bool { return o < got.at })
-	if got.at >= a.people && (got.moved || got.sheet == nil) {
+	if got.at >= a.people && (got.moved || got.batch == nil) {
 		*w = walk{passed: true}
 	}
-	return got.sheet
+	return got.batch
 }
 
-// ask asks the suppressions about the people of a sheet.
+// ask asks the suppressions about the people of a batch.
 func (a *actor) ask(w *walk) error {
 	version, err := call(a, func() (string, error) {
 		all, err := a.db.Client().MGet(a.ctx, a.versionKey()).Result()
@@ -118,7 +118,7 @@ func (a *actor) ask(w *walk) error {
 		return err
 	}
 	barred := map[int]bool{}
-	for _, o := range w.sheet.Offsets {
+	for _, o := range w.batch.Offsets {
 		if barred[o] = a.persons[o].barred > 0; o%2 == 0 {
 			a.step()
 		}
@@ -127,7 +127,7 @@ func (a *actor) ask(w *walk) error {
 	return nil
 }
 
-// mailAll mails a sheet, two at once.
+// mailAll mails a batch, two at once.
 func (a *actor) mailAll(w *walk) {
 	var moves []Move
 	for _, o := range w.queue {
@@ -136,7 +136,7 @@ func (a *actor) mailAll(w *walk) {
 		}
 	}
 	if len(moves) > 0 {
-		a.record(w.sheet, moves...)
+		a.record(w.batch, moves...)
 	}
 	w.queue = slices.DeleteFunc(w.queue, func(o int) bool { return w.barred[o] })
 	for range 2 {
@@ -155,13 +155,13 @@ func (a *actor) mailAll(w *walk) {
 	}
 }
 
-// record records results of people of a sheet.
-func (a *actor) record(s *Sheet, moves ...Move) []bool {
+// record records results of people of a batch.
+func (a *actor) record(batch *Batch, moves ...Move) []bool {
 	return persist(a, func() ([]bool, error) {
 		if a.flaw == settlesLost {
-			return a.Settle(a.ctx, s.Run, s.Chunk, moves...)
+			return a.Settle(a.ctx, batch.Run, batch.Chunk, moves...)
 		}
-		done, _, err := a.Record(a.ctx, s, moves...)
+		done, _, err := a.Record(a.ctx, batch, moves...)
 		return done, err
 	})
 }
@@ -169,7 +169,7 @@ func (a *actor) record(s *Sheet, moves ...Move) []bool {
 // mail mails one person.
 func (a *actor) mail(w *walk, o int) {
 	a.try(w, o)
-	delete(a.risky, doubtful{w.sheet.number, o})
+	delete(a.risky, doubtful{w.batch.number, o})
 }
 
 func (a *actor) try(w *walk, o int) {
@@ -177,10 +177,10 @@ func (a *actor) try(w *walk, o int) {
 	switch a.chance.IntN(16) {
 	case 0, 3, 5: // put off before the dot
 		a.deferred++
-		a.putOff(w.sheet, o)
+		a.putOff(w.batch, o)
 		return
 	case 1, 4, 6: // refused before the dot
-		a.record(w.sheet, Move{Offset: o, To: Bounced, Why: "550"})
+		a.record(w.batch, Move{Offset: o, To: Bounced, Why: "550"})
 		return
 	case 2: // no relay takes mail
 		w.stopped = true
@@ -199,10 +199,10 @@ func (a *actor) try(w *walk, o int) {
 		return
 	}
 	if a.flaw == settlesEarly {
-		a.record(w.sheet, Move{Offset: o, To: Sent})
+		a.record(w.batch, Move{Offset: o, To: Sent})
 	}
-	if a.epoch[w.sheet.number] != mark.epoch || a.chance.IntN(12) == 0 { // too late, or the relay is gone
-		a.record(w.sheet, Move{Offset: o, To: Taken})
+	if a.epoch[w.batch.number] != mark.epoch || a.chance.IntN(12) == 0 { // too late, or the relay is gone
+		a.record(w.batch, Move{Offset: o, To: Taken})
 		w.stopped = true
 		return
 	}
@@ -220,14 +220,14 @@ type mark struct {
 func (a *actor) marks(w *walk, o int) (mark, bool) {
 	for {
 		if w.barred[o] {
-			a.record(w.sheet, Move{Offset: o, To: Suppressed})
+			a.record(w.batch, Move{Offset: o, To: Suppressed})
 			return mark{}, false
 		}
-		s, version := w.sheet, w.version
+		batch, version := w.batch, w.version
 		m, err := call(a, func() (m mark, err error) {
-			m.began, m.epoch = a.tick, a.epoch[s.number]
-			m.Marking, err = a.tryMark(s, o, version)
-			a.risky[doubtful{s.number, o}] = true
+			m.began, m.epoch = a.tick, a.epoch[batch.number]
+			m.Marking, err = a.tryMark(batch, o, version)
+			a.risky[doubtful{batch.number, o}] = true
 			return m, err
 		})
 		switch {
@@ -254,25 +254,25 @@ func (a *actor) reply(w *walk, o, reply int) {
 	a.step()
 	switch reply {
 	case 250:
-		a.record(w.sheet, Move{Offset: o, To: Sent})
+		a.record(w.batch, Move{Offset: o, To: Sent})
 	case 450:
 		a.deferred++
-		a.putOff(w.sheet, o)
+		a.putOff(w.batch, o)
 	case 550:
-		a.record(w.sheet, Move{Offset: o, To: Failed, Why: "550"})
+		a.record(w.batch, Move{Offset: o, To: Failed, Why: "550"})
 	default:
 		a.risk++
-		a.record(w.sheet, Move{Offset: o, To: InDoubt, Why: "the connection was cut"})
+		a.record(w.batch, Move{Offset: o, To: InDoubt, Why: "the connection was cut"})
 	}
 }
 
 // putOff makes a message of the outbox of a person.
-func (a *actor) putOff(s *Sheet, o int) {
+func (a *actor) putOff(batch *Batch, o int) {
 	if a.flaw == adoptsEarly {
 		a.adopt(o)
 		a.step()
 	}
-	if changed := a.record(s, Move{Offset: o, To: Deferred, Why: "450"}); len(changed) == 1 && changed[0] {
+	if changed := a.record(batch, Move{Offset: o, To: Deferred, Why: "450"}); len(changed) == 1 && changed[0] {
 		a.adopt(o)
 	}
 }
@@ -291,12 +291,12 @@ func (a *actor) adopt(o int) {
 	}
 }
 
-// renew renews the lease of the sheet of a process.
+// renew renews the lease of the batch of a process.
 func (a *actor) renew() {
 	for {
 		a.rests(40)
-		if s := a.proc.walk.sheet; s != nil {
-			_, _ = call(a, func() (bool, error) { return true, a.Renew(a.ctx, []*Sheet{s}) })
+		if batch := a.proc.walk.batch; batch != nil {
+			_, _ = call(a, func() (bool, error) { return true, a.Renew(a.ctx, []*Batch{batch}) })
 		}
 	}
 }

@@ -1,8 +1,8 @@
 package sendlog
 
-// The actors of the model that mail no sheets.
+// The actors of the model that mail no batches.
 
-// keep lapses sheets, adopts people who are owed a message, and ends the run.
+// keep lapses batches, adopts people who are owed a message, and ends the run.
 func (a *actor) keep() {
 	for {
 		a.rests(30)
@@ -13,7 +13,7 @@ func (a *actor) keep() {
 			return
 		}
 		chunk := chunks[a.chunk]
-		if chunk.Sheets > 0 {
+		if chunk.Batches > 0 {
 			_, _ = call(a, func() (bool, error) { return true, a.lapse() })
 		}
 		if chunk.Counts.States[Deferred] > 0 {
@@ -35,7 +35,7 @@ func (a *actor) whole(c Chunk) {
 	look := !c.Done && c.Again.IsZero()
 	over := c.Over()
 	if a.flaw == endsEarly {
-		over = c.Done && c.Sheets == 0 && c.Counts.States[Deferred] == 0
+		over = c.Done && c.Batches == 0 && c.Counts.States[Deferred] == 0
 	}
 	switch {
 	case over:
@@ -52,7 +52,7 @@ func (a *actor) whole(c Chunk) {
 	}
 }
 
-// lapse ends sheets whose lease has ended.
+// lapse ends batches whose lease has ended.
 func (w *world) lapse() error {
 	before, err := w.States(w.ctx, w.run, w.chunk)
 	if err != nil {

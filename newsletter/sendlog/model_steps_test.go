@@ -29,7 +29,7 @@ type actor struct {
 // proc is one process; nil: what never crashes.
 type proc struct {
 	walk   *walk
-	lanes  int // of its sheet, that mail
+	lanes  int // of its batch, that mail
 	actors []*actor
 }
 
@@ -166,7 +166,7 @@ func (w *world) close() {
 func (w *world) crash() {
 	n := w.chance.IntN(len(w.procs))
 	w.note("process %d crashes", n)
-	if s := w.procs[n].walk.sheet; s != nil {
+	if s := w.procs[n].walk.batch; s != nil {
 		w.interrupts(s.number)
 	}
 	w.crashes++
@@ -177,7 +177,7 @@ func (w *world) crash() {
 	w.procs[n] = w.start()
 }
 
-// stall has an actor stand still for a while, best one that mails. The lease of its sheet may end.
+// stall has an actor stand still for a while, best one that mails. The lease of its batch may end.
 func (w *world) stall() {
 	all := slices.DeleteFunc(slices.Clone(w.actors), func(a *actor) bool { return a.name != "lane" })
 	if len(all) == 0 {
@@ -185,14 +185,14 @@ func (w *world) stall() {
 	}
 	a := all[w.chance.IntN(len(all))]
 	a.resume = w.tick + 100 + w.chance.IntN(400)
-	if a.proc != nil && a.proc.walk.sheet != nil && w.chance.IntN(4) > 0 {
-		w.lose(a.proc.walk.sheet.number)
+	if a.proc != nil && a.proc.walk.batch != nil && w.chance.IntN(4) > 0 {
+		w.lose(a.proc.walk.batch.number)
 	}
 }
 
-// expire makes the lease of some sheet end.
+// expire makes the lease of some batch end.
 func (w *world) expire() {
-	key := logKey(w.run, w.chunk) + ":sheets"
+	key := logKey(w.run, w.chunk) + ":batches"
 	all, err := w.db.Client().ZRange(w.ctx, key, 0, -1).Result()
 	if err != nil || len(all) == 0 {
 		return
@@ -202,21 +202,21 @@ func (w *world) expire() {
 }
 
 func (w *world) lose(number string) {
-	w.note("the lease of sheet %s ends", number)
+	w.note("the lease of batch %s ends", number)
 	w.epoch[number]++
 	w.interrupts(number)
 	w.must(w.end(w.ctx, w.run, w.chunk, number))
 }
 
-// expireDead makes the leases of all sheets end that nobody has.
+// expireDead makes the leases of all batches end that nobody has.
 func (w *world) expireDead() {
 	live := map[string]bool{}
 	for _, p := range w.procs {
-		if p.walk.sheet != nil {
-			live[p.walk.sheet.number] = true
+		if p.walk.batch != nil {
+			live[p.walk.batch.number] = true
 		}
 	}
-	all, err := w.db.Client().ZRange(w.ctx, logKey(w.run, w.chunk)+":sheets", 0, -1).Result()
+	all, err := w.db.Client().ZRange(w.ctx, logKey(w.run, w.chunk)+":batches", 0, -1).Result()
 	w.must(err)
 	for _, number := range all {
 		if !live[number] {

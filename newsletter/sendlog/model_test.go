@@ -73,12 +73,12 @@ const (
 	flawless     flaw = ""
 	settlesEarly flaw = "settles before the reply"
 	adoptsEarly  flaw = "adopts before the state is deferred"
-	unfenced     flaw = "marks though the sheet has ended"
-	settlesLost  flaw = "settles though the sheet has ended"
+	unfenced     flaw = "marks though the batch has ended"
+	settlesLost  flaw = "settles though the batch has ended"
 	marksLate    flaw = "marks after the dot"
-	gateOnce     flaw = "reads the gate once for each sheet"
+	gateOnce     flaw = "reads the gate once for each batch"
 	unversioned  flaw = "ignores the version of the suppressions"
-	endsEarly    flaw = "ends the run when there are no sheets"
+	endsEarly    flaw = "ends the run when there are no batches"
 	forgetsLeft  flaw = "notes who was left out only with the last claim"
 )
 

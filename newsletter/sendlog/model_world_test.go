@@ -31,7 +31,7 @@ type world struct {
 	actors []*actor
 	procs  []*proc
 	ghosts []func()       // calls that are to arrive once more
-	epoch  map[string]int // how often the lease of a sheet ended
+	epoch  map[string]int // how often the lease of a batch ended
 
 	persons []person
 	shutAt  int // since when the gate is shut; 0: it may be open
@@ -52,16 +52,16 @@ type person struct {
 	again  int // how often the person waited again after the dot may have been written
 }
 
-// doubtful is a person whom the worker of a sheet marked, and has not settled.
+// doubtful is a person whom the worker of a batch marked, and has not settled.
 type doubtful struct {
-	sheet  string
+	batch  string
 	offset int
 }
 
-// interrupts notes that people of a sheet may be in doubt.
-func (w *world) interrupts(sheet string) {
+// interrupts notes that people of a batch may be in doubt.
+func (w *world) interrupts(batch string) {
 	for d := range w.risky {
-		if d.sheet == sheet {
+		if d.batch == batch {
 			w.risk++
 			delete(w.risky, d)
 		}
@@ -230,15 +230,15 @@ func looseMark(part, by string) *redisdb.Script[writeArgs, written] {
 }
 
 // tryMark is Mark, or a loose one.
-func (w *world) tryMark(s *Sheet, o int, version string) (Marking, error) {
+func (w *world) tryMark(batch *Batch, o int, version string) (Marking, error) {
 	loose := looseMarks[w.flaw]
 	if loose == nil {
-		m, _, err := w.Mark(w.ctx, s, o, version)
+		m, _, err := w.Mark(w.ctx, batch, o, version)
 		return m, err
 	}
-	answer, err := loose.RunReplicated(w.ctx, w.db, []string{logKey(s.Run, s.Chunk),
-		gateKey(s.Run, s.Chunk%shards), w.versionKey()}, writeArgs{Groups: 1,
-		People: []string{s.number, "2", s.gate, version, "", "", "1", strconv.Itoa(o)}})
+	answer, err := loose.RunReplicated(w.ctx, w.db, []string{logKey(batch.Run, batch.Chunk),
+		gateKey(batch.Run, batch.Chunk%shards), w.versionKey()}, writeArgs{Groups: 1,
+		People: []string{batch.number, "2", batch.gate, version, "", "", "1", strconv.Itoa(o)}})
 	if err != nil {
 		return Lost, err
 	}

@@ -14,41 +14,41 @@ import (
 
 // Chunk is what is known of a chunk of a run.
 type Chunk struct {
-	At     int       // how far it was walked
-	Done   bool      // it was walked to its end, and nobody was left out
-	Again  time.Time // when to walk it again; zero: never
-	Sheets int       // that are not closed
-	Counts Counts
+	At      int       // how far it was walked
+	Done    bool      // it was walked to its end, and nobody was left out
+	Again   time.Time // when to walk it again; zero: never
+	Batches int       // that are not closed
+	Counts  Counts
 }
 
 // Over reports whether nobody of the chunk is still to be mailed, is being mailed, or is deferred. The
-// number of sheets alone doesn't say so: it is read after the counters, and their people may have been given
+// number of batches alone doesn't say so: it is read after the counters, and their people may have been given
 // back in between.
 func (c Chunk) Over() bool {
-	return c.Done && c.Sheets == 0 && c.Counts.Sending() == 0 && c.Counts.States[Deferred] == 0
+	return c.Done && c.Batches == 0 && c.Counts.Sending() == 0 && c.Counts.States[Deferred] == 0
 }
 
 // Chunks reads what is known of the chunks of a run up to an ordinal, in one round trip.
 func (l *Log) Chunks(ctx context.Context, r Run, end uint32) ([]Chunk, error) {
 	pipe := l.db.Client().Pipeline()
 	n := Chunks(end)
-	hashes, sheets := make([]*redis.MapStringStringCmd, n), make([]*redis.IntCmd, n)
+	hashes, batches := make([]*redis.MapStringStringCmd, n), make([]*redis.IntCmd, n)
 	for i := range n {
 		hashes[i] = pipe.HGetAll(ctx, logKey(r, i)+":counts")
-		sheets[i] = pipe.ZCard(ctx, logKey(r, i)+":sheets")
+		batches[i] = pipe.ZCard(ctx, logKey(r, i)+":batches")
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, redisdb.Failed(err, "read the counters of run %s", r)
 	}
 	all := make([]Chunk, n)
 	for i := range all {
-		all[i] = chunkOf(hashes[i].Val(), int(sheets[i].Val()))
+		all[i] = chunkOf(hashes[i].Val(), int(batches[i].Val()))
 	}
 	return all, nil
 }
 
-func chunkOf(hash map[string]string, sheets int) Chunk {
-	c := Chunk{Sheets: sheets, Counts: newCounts()}
+func chunkOf(hash map[string]string, batches int) Chunk {
+	c := Chunk{Batches: batches, Counts: newCounts()}
 	for field, text := range hash {
 		n, _ := strconv.Atoi(text) // written by scripts
 		switch field {
@@ -58,7 +58,7 @@ func chunkOf(hash map[string]string, sheets int) Chunk {
 			c.Done = true
 		case "again":
 			c.Again = redisdb.Time(int64(n))
-		case "sheet", "later":
+		case "batch", "later":
 		default:
 			c.Counts.put(field, n)
 		}

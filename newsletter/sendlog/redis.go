@@ -42,7 +42,7 @@ type (
 		Offsets  []int
 	}
 	claimed struct {
-		Word, Sheet, Gate, Taken string
+		Word, Batch, Gate, Taken string
 		At                       int
 	}
 	writeArgs struct {
@@ -51,7 +51,7 @@ type (
 	}
 	written   struct{ Word, Words, Leases, Version string }
 	closeArgs struct {
-		Sheet   string
+		Batch   string
 		Tallies []any
 	}
 	lapseArgs struct{ Doubt int }
@@ -60,8 +60,8 @@ type (
 		Back, Doubts int
 	}
 	renewArgs struct {
-		Lease  int64 // milliseconds
-		Sheets []string
+		Lease   int64 // milliseconds
+		Batches []string
 	}
 	gateArgs struct {
 		Version int

@@ -25,7 +25,7 @@ type place struct {
 	chunk int
 }
 
-// New returns the log. lease is how long a sheet stays without being renewed; 0: 20 s. version is the key of
+// New returns the log. lease is how long a batch stays without being renewed; 0: 20 s. version is the key of
 // the version of the suppressions; empty: there is none, and marks do not look at it.
 func New(db *redisdb.DB, lease time.Duration, version string) *Log {
 	l := &Log{db: db, lease: cmp.Or(lease, 20*time.Second), version: version}
@@ -33,7 +33,7 @@ func New(db *redisdb.DB, lease time.Duration, version string) *Log {
 	return l
 }
 
-// Lease returns how long a sheet stays without being renewed.
+// Lease returns how long a batch stays without being renewed.
 func (l *Log) Lease() time.Duration { return l.lease }
 
 // Open lets people of a run be marked. version orders changes of the gate: one below the last is ignored.
@@ -62,31 +62,31 @@ type Claim struct {
 	Groups   []Group   // of each of them; empty: people have no groups
 	Last     bool      // the chunk ends at To
 	Again    time.Time // people among them were left out until then; zero: none were
-	Most     int       // people of a sheet
+	Most     int       // people of a batch
 }
 
-// Sheet is a number of people of a chunk that one worker sends to.
-type Sheet struct {
+// Batch is a number of people of a chunk that one worker sends to.
+type Batch struct {
 	Run     Run
 	Chunk   int
 	Offsets []int
 	number  string
-	gate    string // as it was when the sheet was taken
+	gate    string // as it was when the batch was taken
 }
 
-// Claim takes the first of the offsets whose people wait as a sheet; nil: nobody was taken. at is how far the
+// Claim takes the first of the offsets whose people wait as a batch; nil: nobody was taken. at is how far the
 // chunk was walked then. moved: it was walked to another place than c.From before. shut: the gate is shut,
 // and at is not known.
-func (l *Log) Claim(ctx context.Context, r Run, chunk int, c Claim) (s *Sheet, at int, moved, shut bool,
+func (l *Log) Claim(ctx context.Context, r Run, chunk int, c Claim) (b *Batch, at int, moved, shut bool,
 	err error) {
 	answer, err := claimScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk), gateKey(r, chunk%shards)},
 		claimArgs{Version: c.Version, From: c.From, To: c.To, Last: c.Last, Again: c.Again, Most: c.Most,
 			Lease: l.lease.Milliseconds(), Groups: letters(c.Groups...), Offsets: c.Offsets})
-	if answer.Word == "SHEET" {
-		s = &Sheet{Run: r, Chunk: chunk, Offsets: numbers(strings.Fields(answer.Taken)), number: answer.Sheet,
+	if answer.Word == "BATCH" {
+		b = &Batch{Run: r, Chunk: chunk, Offsets: numbers(strings.Fields(answer.Taken)), number: answer.Batch,
 			gate: answer.Gate}
 	}
-	return s, answer.At, answer.Word == "MOVED", answer.Word == "CLOSED",
+	return b, answer.At, answer.Word == "MOVED", answer.Word == "CLOSED",
 		redisdb.Failed(err, "claim people of run %s", r)
 }
 
@@ -106,18 +106,18 @@ type Marking byte
 // The answers.
 const (
 	Go      Marking = 'G' // write the dot
-	Shut    Marking = 'C' // the gate was shut since the sheet was taken
-	Lost    Marking = 'L' // the sheet is another's
+	Shut    Marking = 'C' // the gate was shut since the batch was taken
+	Lost    Marking = 'L' // the batch is another's
 	Changed Marking = 'V' // somebody was suppressed since: ask again, and mark again
 )
 
 // Mark notes that the final dot to the person at an offset is about to be written. version is that of the
-// suppressions when they were asked. until is when the lease of the sheet ends, by the machine's clock. Marks
+// suppressions when they were asked. until is when the lease of the batch ends, by the machine's clock. Marks
 // and results that wait together are written together.
-func (l *Log) Mark(ctx context.Context, s *Sheet, offset int, version string) (m Marking, until time.Time,
+func (l *Log) Mark(ctx context.Context, b *Batch, offset int, version string) (m Marking, until time.Time,
 	err error) {
-	mark := change{[6]string{s.number, "2", s.gate, version}, offset}
-	got, err := l.writes.Do(ctx, place{s.Run, s.Chunk}, mark)
+	mark := change{[6]string{b.number, "2", b.gate, version}, offset}
+	got, err := l.writes.Do(ctx, place{b.Run, b.Chunk}, mark)
 	return got.word, got.until, err
 }
 
@@ -130,7 +130,7 @@ type Move struct {
 	Attempts int       // made, or since a replay; 0: as before, [OneMore]: one more than before
 	At       time.Time // time of the last attempt; zero: now
 
-	sheet string // of the person; empty: any
+	batch string // of the person; empty: any
 	from  string // letters of the states that it is for; empty: all that may be followed
 }
 
@@ -138,29 +138,29 @@ type Move struct {
 const OneMore, anew = -1, -2
 
 // Settle changes the states of people of a chunk, each if its state may be followed by the new one. It
-// returns which were changed. To repeat it does no harm. Workers of sheets use Record.
+// returns which were changed. To repeat it does no harm. Workers of batches use Record.
 func (l *Log) Settle(ctx context.Context, r Run, chunk int, moves ...Move) ([]bool, error) {
 	done, _, err := l.record(ctx, place{r, chunk}, moves)
 	return done, err
 }
 
-// Record is Settle for the worker of a sheet. If the sheet has ended, its people may be another's, and only
+// Record is Settle for the worker of a batch. If the batch has ended, its people may be another's, and only
 // Sent changes their states. So who was put off is deferred only if Record says so. version is that of the
 // suppressions at that time.
-func (l *Log) Record(ctx context.Context, s *Sheet, moves ...Move) (done []bool, version string, err error) {
+func (l *Log) Record(ctx context.Context, b *Batch, moves ...Move) (done []bool, version string, err error) {
 	for i := range moves {
 		if moves[i].To != Sent {
-			moves[i].sheet = s.number
+			moves[i].batch = b.number
 		}
 	}
-	return l.record(ctx, place{s.Run, s.Chunk}, moves)
+	return l.record(ctx, place{b.Run, b.Chunk}, moves)
 }
 
 // record changes states. A single one waits for others.
 func (l *Log) record(ctx context.Context, at place, moves []Move) (done []bool, version string, err error) {
 	changes := make([]change, len(moves))
 	for i, m := range moves {
-		changes[i] = change{[6]string{m.sheet, strconv.Itoa(int(m.To)), cmp.Or(m.from, letters(before[m.To]...)),
+		changes[i] = change{[6]string{m.batch, strconv.Itoa(int(m.To)), cmp.Or(m.from, letters(before[m.To]...)),
 			m.Why, strconv.Itoa(m.Attempts), strconv.FormatInt(cmp.Or(m.At, time.Now()).Unix(), 10)}, m.Offset}
 	}
 	got := make([]result, 1)
@@ -197,7 +197,7 @@ type result struct {
 // mostReplies is how many replies are kept of a chunk: a campaign to 10 million keeps 100,000 at least.
 const mostReplies = 6400
 
-// write makes changes of people. Those of a sheet, and those of none, are made in their order. Neighbours of
+// write makes changes of people. Those of a batch, and those of none, are made in their order. Neighbours of
 // one kind go as a group.
 func (l *Log) write(ctx context.Context, at place, all []change) ([]result, error) {
 	order := make([]int, len(all))
@@ -235,32 +235,32 @@ func (l *Log) write(ctx context.Context, at place, all []change) ([]result, erro
 	return results, nil
 }
 
-// Close ends a sheet: people without a result wait again. tallies are added to the counters of the chunk, if
-// the sheet had not ended before.
-func (l *Log) Close(ctx context.Context, s *Sheet, tallies map[string]int) error {
-	args := closeArgs{Sheet: s.number}
+// Close ends a batch: people without a result wait again. tallies are added to the counters of the chunk, if
+// the batch had not ended before.
+func (l *Log) Close(ctx context.Context, b *Batch, tallies map[string]int) error {
+	args := closeArgs{Batch: b.number}
 	for field, n := range tallies {
 		args.Tallies = append(args.Tallies, field, n)
 	}
-	_, err := closeScript.RunReplicated(ctx, l.db, []string{logKey(s.Run, s.Chunk)}, args)
-	return redisdb.Failed(err, "close a sheet of run %s", s.Run)
+	_, err := closeScript.RunReplicated(ctx, l.db, []string{logKey(b.Run, b.Chunk)}, args)
+	return redisdb.Failed(err, "close a batch of run %s", b.Run)
 }
 
-// Renew makes the leases of sheets longer.
-func (l *Log) Renew(ctx context.Context, sheets []*Sheet) error {
+// Renew makes the leases of batches longer.
+func (l *Log) Renew(ctx context.Context, batches []*Batch) error {
 	byChunk := map[string][]string{}
-	for _, s := range sheets {
-		key := logKey(s.Run, s.Chunk)
-		byChunk[key] = append(byChunk[key], s.number)
+	for _, batch := range batches {
+		key := logKey(batch.Run, batch.Chunk)
+		byChunk[key] = append(byChunk[key], batch.number)
 	}
 	pipe := l.db.Pipeline()
 	for key, all := range byChunk {
-		renewScript.Add(pipe, []string{key}, renewArgs{Lease: l.lease.Milliseconds(), Sheets: all})
+		renewScript.Add(pipe, []string{key}, renewArgs{Lease: l.lease.Milliseconds(), Batches: all})
 	}
-	return redisdb.Failed(pipe.Exec(ctx), "renew the leases of %d sheets", len(sheets))
+	return redisdb.Failed(pipe.Exec(ctx), "renew the leases of %d batches", len(batches))
 }
 
-// Lapse ends the sheets of a chunk whose lease has ended. resend: people at the dot wait again; else they are
+// Lapse ends the batches of a chunk whose lease has ended. resend: people at the dot wait again; else they are
 // in doubt. It returns how many people wait again, and how many are in doubt.
 func (l *Log) Lapse(ctx context.Context, r Run, chunk int, resend bool) (back, doubts int, err error) {
 	doubt := InDoubt
@@ -268,7 +268,7 @@ func (l *Log) Lapse(ctx context.Context, r Run, chunk int, resend bool) (back, d
 		doubt = Waiting
 	}
 	answer, err := lapseScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk)}, lapseArgs{Doubt: int(doubt)})
-	return answer.Back, answer.Doubts, redisdb.Failed(err, "end sheets of run %s", r)
+	return answer.Back, answer.Doubts, redisdb.Failed(err, "end batches of run %s", r)
 }
 
 // Owed returns deferred people of a chunk whose message the outbox may not have.

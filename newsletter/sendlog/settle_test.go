@@ -9,14 +9,14 @@ import (
 )
 
 // put makes a person have a state, by allowed ways.
-func (b *bench) put(t testing.TB, s *Sheet, offset int, state State) {
+func (b *bench) put(t testing.TB, batch *Batch, offset int, state State) {
 	t.Helper()
 	switch state {
 	case Waiting, Taken:
 	case AtDot:
-		b.mark(t, s, offset)
+		b.mark(t, batch, offset)
 	case Sent, InDoubt:
-		b.mark(t, s, offset)
+		b.mark(t, batch, offset)
 		b.settle(t, "1", Move{Offset: offset, To: state})
 	case Cancelled:
 		b.settle(t, "11", Move{Offset: offset, To: Deferred}, Move{Offset: offset, To: state})
@@ -50,11 +50,11 @@ func TestOnlySomeStatesFollowEach(t *testing.T) {
 	want := map[int]State{}
 	for _, from := range states {
 		for i, to := range states {
-			s := b.sheet(t, offset)
+			batch := b.batch(t, offset)
 			if from == Waiting {
-				do(t, b.Close(t.Context(), s, nil))
+				do(t, b.Close(t.Context(), batch, nil))
 			}
-			b.put(t, s, offset, from)
+			b.put(t, batch, offset, from)
 			changed, err := b.Settle(t.Context(), run5, chunk3, Move{Offset: offset, To: to})
 			do(t, err)
 			if allowed := follow[from][i] == '*'; changed[0] != allowed {
@@ -71,8 +71,8 @@ func TestOnlySomeStatesFollowEach(t *testing.T) {
 	}
 	b.states(t, want)
 	var owed []int
-	for o, s := range want {
-		if s == Deferred {
+	for o, batch := range want {
+		if batch == Deferred {
 			owed = append(owed, o)
 		}
 	}
@@ -82,7 +82,7 @@ func TestOnlySomeStatesFollowEach(t *testing.T) {
 func TestCountersFollowTheStates(t *testing.T) {
 	t.Parallel()
 	b := opened(t)
-	s := b.sheet(t, 10, 11, 12, 13, 14)
+	batch := b.batch(t, 10, 11, 12, 13, 14)
 	expect := func(want Counts) {
 		t.Helper()
 		got := b.chunk(t).Counts
@@ -97,7 +97,7 @@ func TestCountersFollowTheStates(t *testing.T) {
 	}
 	none := map[string]int{}
 	expect(Counts{Taken: 5, States: map[State]int{}, Fields: none})
-	b.mark(t, s, 10, 11)
+	b.mark(t, batch, 10, 11)
 	b.settle(t, "111", Move{Offset: 10, To: Sent}, Move{Offset: 11, To: Deferred},
 		Move{Offset: 12, To: Suppressed})
 	expect(Counts{Taken: 5, States: map[State]int{Sent: 1, Deferred: 1, Suppressed: 1}, Fields: none})
@@ -105,7 +105,7 @@ func TestCountersFollowTheStates(t *testing.T) {
 		t.Errorf("%d people are being sent to, want 2", n)
 	}
 	b.settle(t, "010", Move{Offset: 10, To: Sent}, Move{Offset: 11, To: Sent}, Move{Offset: 12, To: Sent})
-	do(t, b.Close(t.Context(), s, nil)) // 13 and 14 wait again
+	do(t, b.Close(t.Context(), batch, nil)) // 13 and 14 wait again
 	expect(Counts{Taken: 3, States: map[State]int{Sent: 2, Suppressed: 1}, Fields: none})
 	b.states(t, map[int]State{10: Sent, 11: Sent, 12: Suppressed})
 }
@@ -113,11 +113,11 @@ func TestCountersFollowTheStates(t *testing.T) {
 func TestDeferredPeopleAreOwedAMessage(t *testing.T) {
 	t.Parallel()
 	b, ctx := opened(t), t.Context()
-	s := b.sheet(t, 1, 2, 3)
+	batch := b.batch(t, 1, 2, 3)
 	b.owed(t)
 	b.settle(t, "111", Move{Offset: 1, To: Deferred}, Move{Offset: 2, To: Deferred},
 		Move{Offset: 3, To: Deferred})
-	do(t, b.Close(ctx, s, nil))
+	do(t, b.Close(ctx, batch, nil))
 	b.owed(t, 1, 2, 3)
 	do(t, b.Adopted(ctx, run5, chunk3, 2))
 	do(t, b.Adopted(ctx, run5, chunk3, 2)) // repeated
@@ -131,7 +131,7 @@ func TestDeferredPeopleAreOwedAMessage(t *testing.T) {
 func TestRepliesAreKept(t *testing.T) {
 	t.Parallel()
 	b, ctx := opened(t), t.Context()
-	b.sheet(t, 1, 2, 3)
+	b.batch(t, 1, 2, 3)
 	b.settle(t, "11", Move{Offset: 1, To: Bounced, Why: "550 5.1.1 no such user", Attempts: 1},
 		Move{Offset: 2, To: Suppressed})
 	b.settle(t, "0", Move{Offset: 1, To: Failed, Why: "another"})
@@ -159,7 +159,7 @@ func TestRepliesAreKept(t *testing.T) {
 func TestAttemptsAreCounted(t *testing.T) {
 	t.Parallel()
 	b, ctx := opened(t), t.Context()
-	b.sheet(t, 1, 2)
+	b.batch(t, 1, 2)
 	first := time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)
 	person := func() Person {
 		people, err := b.People(ctx, run5, chunk3, []int{1})
@@ -202,25 +202,25 @@ func TestAttemptsAreCounted(t *testing.T) {
 	b.exact(t)
 }
 
-// TestAWorkerWithoutItsSheetOnlySaysWhoWasSent: the others may be with another worker.
-func TestAWorkerWithoutItsSheetOnlySaysWhoWasSent(t *testing.T) {
+// TestAWorkerWithoutItsBatchOnlySaysWhoWasSent: the others may be with another worker.
+func TestAWorkerWithoutItsBatchOnlySaysWhoWasSent(t *testing.T) {
 	t.Parallel()
 	b, ctx := opened(t), t.Context()
-	s := b.sheet(t, 1, 2, 3)
-	b.mark(t, s, 1, 2)
-	b.ends(t, s)
+	batch := b.batch(t, 1, 2, 3)
+	b.mark(t, batch, 1, 2)
+	b.ends(t, batch)
 	if back, doubts, err := b.Lapse(ctx, run5, chunk3, false); err != nil || back != 1 || doubts != 2 {
 		t.Fatalf("%d wait again, %d are in doubt, %v", back, doubts, err)
 	}
-	next := b.sheet(t, 3)
+	next := b.batch(t, 3)
 	b.mark(t, next, 3)
 	for _, to := range []State{Deferred, Bounced, Failed, Suppressed, Unsubscribed, Taken, InDoubt} {
-		changed, _, err := b.Record(ctx, s, Move{Offset: 2, To: to}, Move{Offset: 3, To: to})
+		changed, _, err := b.Record(ctx, batch, Move{Offset: 2, To: to}, Move{Offset: 3, To: to})
 		if err != nil || bools(changed) != "00" {
 			t.Errorf("to %d: changed %v, %v", to, changed, err)
 		}
 	}
-	if changed, _, err := b.Record(ctx, s, Move{Offset: 1, To: Sent}); err != nil || bools(changed) != "1" {
+	if changed, _, err := b.Record(ctx, batch, Move{Offset: 1, To: Sent}); err != nil || bools(changed) != "1" {
 		t.Errorf("changed %v, %v", changed, err)
 	}
 	if changed, _, err := b.Record(ctx, next, Move{Offset: 3, To: Taken}); err != nil || bools(changed) != "1" {
@@ -233,11 +233,11 @@ func TestOnlyDoubtIsProved(t *testing.T) {
 	t.Parallel()
 	b, ctx := opened(t), t.Context()
 	for offset, state := range states {
-		s := b.sheet(t, offset)
+		batch := b.batch(t, offset)
 		if state == Waiting {
-			do(t, b.Close(ctx, s, nil))
+			do(t, b.Close(ctx, batch, nil))
 		}
-		b.put(t, s, offset, state)
+		b.put(t, batch, offset, state)
 		proved, err := b.Prove(ctx, run5, chunk3, offset)
 		if err != nil || proved != (state == InDoubt) {
 			t.Errorf("state %d: %v, %v", state, proved, err)
@@ -275,8 +275,8 @@ func TestToSettleNobodyAsksNothing(t *testing.T) {
 func TestAttemptsGoOnAfterAReplay(t *testing.T) {
 	t.Parallel()
 	b := opened(t)
-	s := b.sheet(t, 7)
-	b.put(t, s, 7, Deferred)
+	batch := b.batch(t, 7)
+	b.put(t, batch, 7, Deferred)
 	ended := func(m Move) func() {
 		m.Offset = 7
 		return func() { do(t, b.Ended(t.Context(), run5, chunk3, m)) }

@@ -47,8 +47,8 @@ func do(t testing.TB, err error) {
 	}
 }
 
-// sheet claims people of chunk3, in order.
-func (b *bench) sheet(t testing.TB, offsets ...int) *Sheet {
+// batch claims people of chunk3, in order.
+func (b *bench) batch(t testing.TB, offsets ...int) *Batch {
 	t.Helper()
 	chunks, err := b.Chunks(t.Context(), run5, (chunk3+1)*ChunkSize)
 	do(t, err)
@@ -57,16 +57,16 @@ func (b *bench) sheet(t testing.TB, offsets ...int) *Sheet {
 		To: max(at, offsets[len(offsets)-1]+1), Offsets: offsets, Most: len(offsets)})
 	do(t, err)
 	if s == nil || moved || shut {
-		t.Fatalf("no sheet of %v: moved %v, shut %v", offsets, moved, shut)
+		t.Fatalf("no batch of %v: moved %v, shut %v", offsets, moved, shut)
 	}
 	return s
 }
 
-// mark marks people of a sheet.
-func (b *bench) mark(t testing.TB, s *Sheet, offsets ...int) {
+// mark marks people of a batch.
+func (b *bench) mark(t testing.TB, batch *Batch, offsets ...int) {
 	t.Helper()
 	for _, o := range offsets {
-		if m, _, err := b.Mark(t.Context(), s, o, ""); err != nil || m != Go {
+		if m, _, err := b.Mark(t.Context(), batch, o, ""); err != nil || m != Go {
 			t.Fatalf("%d was not marked: %v, %v", o, m, err)
 		}
 	}
@@ -122,14 +122,14 @@ func (b *bench) exact(t testing.TB) {
 	}
 }
 
-// end makes the lease of a sheet end.
+// end makes the lease of a batch end.
 func (b *bench) end(ctx context.Context, r Run, chunk int, number string) error {
-	return b.db.Client().Do(ctx, "ZADD", logKey(r, chunk)+":sheets", "XX", 1, number).Err()
+	return b.db.Client().Do(ctx, "ZADD", logKey(r, chunk)+":batches", "XX", 1, number).Err()
 }
 
-func (b *bench) ends(t testing.TB, s *Sheet) {
+func (b *bench) ends(t testing.TB, batch *Batch) {
 	t.Helper()
-	do(t, b.end(t.Context(), s.Run, s.Chunk, s.number))
+	do(t, b.end(t.Context(), batch.Run, batch.Chunk, batch.number))
 }
 
 // owed expects who is owed a message, in any order.
@@ -159,4 +159,4 @@ func (b *bench) keys(t testing.TB) []string {
 	return all
 }
 
-func (s *Sheet) String() string { return fmt.Sprint(s.number, s.Offsets) }
+func (batch *Batch) String() string { return fmt.Sprint(batch.number, batch.Offsets) }

@@ -28,7 +28,7 @@ type State int
 // The states. Their values are in Redis.
 const (
 	Waiting      State = 0
-	Taken        State = 1 // by a sheet
+	Taken        State = 1 // by a batch
 	AtDot        State = 2 // the final dot is being written, or the reply awaited
 	Sent         State = 3
 	Deferred     State = 4 // tried, and a message of the outbox now

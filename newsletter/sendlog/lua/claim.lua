@@ -1,4 +1,4 @@
--- claim takes the next people of a chunk who wait, as a sheet.
+-- claim takes the next people of a chunk who wait, as a batch.
 --
 -- KEYS[1] log, KEYS[2] gate
 -- ARGV: version from to last again most lease groups offsets...
@@ -7,20 +7,20 @@
 --   last       1: the chunk ends at to
 --   again      Unix milliseconds from which the chunk is to be walked again, for people between from and
 --              to who were left out; '': nobody was
---   most       people of a sheet
+--   most       people of a batch
 --   lease      milliseconds
 --   groups     a letter a to p for each offset: the group in which the person is counted; '': there are none
 -- Answer: CLOSED
 -- Answer: MOVED at
 -- Answer: NONE at
--- Answer: SHEET at sheet gate taken
+-- Answer: BATCH at batch gate taken
 --   CLOSED  the gate is shut, or of another version
 --   MOVED   others walked on, or people were given back: look from at
 --   NONE    nobody waits up to at
---   SHEET   taken are the offsets of the sheet, separated by spaces; at is where the next one begins
+--   BATCH   taken are the offsets of the batch, separated by spaces; at is where the next one begins
 -- Several walk a chunk, and some walk a part of it twice. So what one left out is noted with the part that
 -- it walked: in the field later, and in the field again once the chunk was walked to its end.
--- Atomic because a person taken without a sheet would never be given back.
+-- Atomic because a person taken without a batch would never be given back.
 local gate = redis.call('GET', KEYS[2])
 if not gate or string.sub(gate, -1) ~= '1' then return CLOSED end
 if version ~= '' and string.match(gate, '^%d+') ~= version then return CLOSED end
@@ -66,10 +66,10 @@ if #got == 0 then return NONE end
 redis.call(unpack(list))
 if groups ~= '' then redis.call(unpack(theirs)) end
 for group, sum in pairs(sums) do redis.call('HINCRBY', counts, 'g' .. group .. ':taken', sum) end
-local sheet = redis.call('HINCRBY', counts, 'sheet', 1)
+local batch = redis.call('HINCRBY', counts, 'batch', 1)
 redis.call('HINCRBY', counts, 'taken', #got)
 local now = redis.call('TIME')
-redis.call('ZADD', KEYS[1] .. ':sheets', string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000) + lease), sheet)
+redis.call('ZADD', KEYS[1] .. ':batches', string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000) + lease), batch)
 local taken = table.concat(got, ' ')
-redis.call('SET', KEYS[1] .. ':sheet:' .. sheet, taken)
-return SHEET
+redis.call('SET', KEYS[1] .. ':batch:' .. batch, taken)
+return BATCH

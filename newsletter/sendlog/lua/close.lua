@@ -1,14 +1,14 @@
--- close ends a sheet, and adds what was counted of it.
+-- close ends a batch, and adds what was counted of it.
 --
 -- KEYS[1] log
--- ARGV: sheet tallies...
+-- ARGV: batch tallies...
 --   tallies  fields of the counters and what to add, in turns
 -- Answer: OK
 -- Atomic because people who are given back without being walked again would be lost.
-local held = redis.call('ZSCORE', KEYS[1] .. ':sheets', sheet)
+local held = redis.call('ZSCORE', KEYS[1] .. ':batches', batch)
 if held then
   for i = tallies, #ARGV, 2 do redis.call('HINCRBY', KEYS[1] .. ':counts', ARGV[i], ARGV[i + 1]) end
 end
-put_back(KEYS[1], sheet, 10)
+put_back(KEYS[1], batch, 10)
 write_people(KEYS[1])
 return OK

@@ -101,12 +101,12 @@ local function walk_again(log, offset)
   redis.call('HDEL', counts, 'done', 'again')
 end
 
--- put_back ends a sheet: people who were only taken wait again, and those at the dot get the state doubt.
-local function put_back(log, sheet, doubt)
+-- put_back ends a batch: people who were only taken wait again, and those at the dot get the state doubt.
+local function put_back(log, batch, doubt)
   local people, back, doubts, first = {}, 0, 0, nil
-  for offset in string.gmatch(redis.call('GET', log .. ':sheet:' .. sheet) or '', '%d+') do people[#people + 1] = offset end
-  redis.call('ZREM', log .. ':sheets', sheet)
-  redis.call('DEL', log .. ':sheet:' .. sheet)
+  for offset in string.gmatch(redis.call('GET', log .. ':batch:' .. batch) or '', '%d+') do people[#people + 1] = offset end
+  redis.call('ZREM', log .. ':batches', batch)
+  redis.call('DEL', log .. ':batch:' .. batch)
   read_states(log, people)
   read_groups(log, people)
   for _, offset in ipairs(people) do

@@ -7,16 +7,16 @@
 --   keep    most replies that are kept of a chunk
 --   groups  how many groups of people there are
 --   people  of each group 7 texts, the last of which is its length; then the offsets of all. The texts are
---           of marks: sheet, 2, gate as it was when the sheet was taken, version as it was when the suppressions were
+--           of marks: batch, 2, gate as it was when the batch was taken, version as it was when the suppressions were
 --           asked, and two that are empty;
---           of results: sheet ('': any; if it has ended, another worker may have its people), state, letters of the
+--           of results: batch ('': any; if it has ended, another worker may have its people), state, letters of the
 --           states before, a reply ('': none), attempts made (0: as before, -1: one more, -2: see note_attempt) and the
 --           time of the last attempt in Unix seconds
 -- Answer: OK words leases version
 --   words    a letter for each person: G, marked or changed; N, the state did not allow the change; and of marks C, the gate
---            was shut since, though it may be open again; L, the sheet is no longer the caller's, or the person has a
+--            was shut since, though it may be open again; L, the batch is no longer the caller's, or the person has a
 --            result; V, somebody was suppressed since the version was read: ask again
---   leases   milliseconds that each group's sheet has, separated by spaces; 0: of results
+--   leases   milliseconds that each group's batch has, separated by spaces; 0: of results
 --   version  of the suppressions; '0': nobody was ever suppressed
 -- Atomic because a gate that is shut, or a lease that ends, in between would not stop the mail; and because counters and
 -- states must agree.
@@ -38,8 +38,8 @@ local function keep_reply(offset, reply)
 end
 
 for group = people, people + 7 * groups - 1, 7 do
-  local sheet, state, before, text, attempts, seconds, n = unpack(ARGV, group, group + 6)
-  local ends = sheet ~= '' and redis.call('ZSCORE', KEYS[1] .. ':sheets', sheet)
+  local batch, state, before, text, attempts, seconds, n = unpack(ARGV, group, group + 6)
+  local ends = batch ~= '' and redis.call('ZSCORE', KEYS[1] .. ':batches', batch)
   local remaining = 0
   state = tonumber(state)
   if state == 2 then
@@ -51,7 +51,7 @@ for group = people, people + 7 * groups - 1, 7 do
   else
     attempts, seconds = tonumber(attempts), tonumber(seconds)
     for i = at + 1, at + n do
-      local ok = (sheet == '' or ends) and change(KEYS[1], offsets[i], state, before)
+      local ok = (batch == '' or ends) and change(KEYS[1], offsets[i], state, before)
       if ok then keep_reply(offsets[i], text) end
       if ok and attempts ~= 0 then note_attempt(KEYS[1], offsets[i], seconds, attempts) end
       words[i] = ok and 'G' or 'N'

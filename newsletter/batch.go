@@ -23,12 +23,12 @@ import (
 const (
 	idleFor    = 250 * time.Millisecond // how long a postman waits before it looks for work again
 	busyPause  = 20 * time.Millisecond  // before a mail asks again for a connection
-	busyFor    = 5 * time.Second        // how long it asks; then its sheet is given back
+	busyFor    = 5 * time.Second        // how long it asks; then its batch is given back
 	relayPause = 5 * time.Second        // of a walk whose relay takes no mail
 	mostWhy    = 300                    // bytes of a reply that are kept
 )
 
-// deliver is a postman: it takes sheets in turn and mails them, until ctx ends. work outlives ctx until the
+// deliver is a postman: it takes batches in turn and mails them, until ctx ends. work outlives ctx until the
 // mail under way is done.
 func (c *keeper) deliver(ctx, work context.Context) {
 	for ctx.Err() == nil {
@@ -43,21 +43,21 @@ func (c *keeper) deliver(ctx, work context.Context) {
 			timer.Stop()
 			continue
 		}
-		s, err := c.claim(ctx, w)
+		b, err := c.claim(ctx, w)
 		if err != nil {
 			c.unclaimed(ctx, w, err)
 			continue
 		}
-		if s == nil {
+		if b == nil {
 			continue
 		}
-		_, release := c.held.Hold(work, s.Sheet)
-		s.work(ctx, work)
+		_, release := c.held.Hold(work, b.Batch)
+		b.work(ctx, work)
 		release()
 	}
 }
 
-// unclaimed makes a walk wait that could not take a sheet. If a campaign is gone by whose mail people are
+// unclaimed makes a walk wait that could not take a batch. If a campaign is gone by whose mail people are
 // selected, the run is held: nobody can tell who its people are.
 func (c *keeper) unclaimed(ctx context.Context, w *walk, err error) {
 	w.rest(c.opts.Now().Add(time.Second), "people can't be read")
@@ -66,13 +66,13 @@ func (c *keeper) unclaimed(ctx context.Context, w *walk, err error) {
 	case fault.Is(err, fault.NotFound):
 		c.hold(ctx, w.c, "content", err.Error())
 	default:
-		c.log.WarnContext(ctx, "no sheet taken; tried again soon", "campaign", w.c.id, "error", err)
+		c.log.WarnContext(ctx, "no batch taken; tried again soon", "campaign", w.c.id, "error", err)
 	}
 }
 
-// sheet is a sheet that is being mailed.
-type sheet struct {
-	*sendlog.Sheet
+// batch is a batch that is being mailed.
+type batch struct {
+	*sendlog.Batch
 	c *keeper
 	w *walk
 
@@ -89,58 +89,58 @@ type sheet struct {
 	tallies map[string]int             // counted at the end: by hour and by domain
 }
 
-// work mails a sheet.
-func (s *sheet) work(ctx, work context.Context) {
-	s.barred, s.settled, s.tallies = map[int]*suppression.Entry{}, map[int]bool{}, map[string]int{}
-	version, err := s.c.suppressionVersion(work)
+// work mails a batch.
+func (b *batch) work(ctx, work context.Context) {
+	b.barred, b.settled, b.tallies = map[int]*suppression.Entry{}, map[int]bool{}, map[string]int{}
+	version, err := b.c.suppressionVersion(work)
 	if err == nil {
-		err = s.ask(work, version, s.people)
+		err = b.ask(work, version, b.people)
 	}
 	if err != nil {
-		s.c.log.WarnContext(ctx, "suppressions not asked; the sheet is given back", "campaign", s.w.c.id, "error",
+		b.c.log.WarnContext(ctx, "suppressions not asked; the batch is given back", "campaign", b.w.c.id, "error",
 			err)
-		s.w.rest(s.c.opts.Now().Add(time.Second), "the suppressions can't be asked")
+		b.w.rest(b.c.opts.Now().Add(time.Second), "the suppressions can't be asked")
 	} else {
-		s.mail(ctx, work)
+		b.mail(ctx, work)
 	}
-	s.w.unpaid(len(s.Offsets) - int(s.tried.Load()))
-	s.persist(work, "close a sheet", func() error { return s.c.Log.Close(work, s.Sheet, s.tallies) })
+	b.w.unpaid(len(b.Offsets) - int(b.tried.Load()))
+	b.persist(work, "close a batch", func() error { return b.c.Log.Close(work, b.Batch, b.tallies) })
 }
 
 // mail settles who is not to be mailed, and mails the others, several at once.
-func (s *sheet) mail(ctx, work context.Context) {
+func (b *batch) mail(ctx, work context.Context) {
 	var moves []sendlog.Move
 	var left []uint32
-	for _, p := range s.people {
+	for _, p := range b.people {
 		_, o := sendlog.ChunkOf(p.Ordinal)
-		if move, stopped := s.w.stops(p, s.barred[o]); stopped {
+		if move, stopped := b.w.stops(p, b.barred[o]); stopped {
 			moves = append(moves, move)
-			s.settled[o] = true
+			b.settled[o] = true
 		} else {
 			left = append(left, p.Ordinal)
 		}
 	}
 	if len(moves) > 0 {
-		s.settle(work, moves...)
+		b.settle(work, moves...)
 	}
 	if len(left) > 0 {
-		s.sendWithin(ctx, work, left)
+		b.sendWithin(ctx, work, left)
 	}
 }
 
 // sendAll mails people, several at once. Each of its workers mails many: a new goroutine for each mail would
 // grow its stack each time.
-func (s *sheet) sendAll(ctx, work context.Context, people []uint32) {
+func (b *batch) sendAll(ctx, work context.Context, people []uint32) {
 	var next atomic.Int64
 	var all sync.WaitGroup
-	for range min(s.c.opts.Connections, len(people)) {
+	for range min(b.c.opts.Connections, len(people)) {
 		all.Go(func() {
 			version := ""
 			for i := int(next.Add(1)) - 1; i < len(people); i = int(next.Add(1)) - 1 {
-				if s.stopped.Load() || ctx.Err() != nil {
+				if b.stopped.Load() || ctx.Err() != nil {
 					return
 				}
-				version = s.send(ctx, work, people[i], version)
+				version = b.send(ctx, work, people[i], version)
 			}
 		})
 	}
@@ -150,27 +150,27 @@ func (s *sheet) sendAll(ctx, work context.Context, people []uint32) {
 // send mails one person, and records what came of it. Directly before each attempt the person is looked at
 // again. Whose turn it is not any more is left for the next walk. version is that of the suppressions right
 // now; empty: it is to be asked. It returns the one that came with the record.
-func (s *sheet) send(ctx, work context.Context, ordinal uint32, version string) string {
-	had := s.w.places.take()
+func (b *batch) send(ctx, work context.Context, ordinal uint32, version string) string {
+	had := b.w.places.take()
 	_, offset := sendlog.ChunkOf(ordinal)
-	for tried := s.c.opts.Now(); ; version = "" {
-		m := &marks{s: s, ordinal: ordinal, offset: offset}
+	for tried := b.c.opts.Now(); ; version = "" {
+		m := &marks{b: b, ordinal: ordinal, offset: offset}
 		p, barred, err := m.look(work, version)
 		if err != nil {
-			s.c.log.WarnContext(ctx, "people not read; the sheet is given back", "campaign", s.w.c.id, "error", err)
-			s.stopped.Store(true)
-			s.w.rest(s.c.opts.Now().Add(time.Second), "people can't be read")
+			b.c.log.WarnContext(ctx, "people not read; the batch is given back", "campaign", b.w.c.id, "error", err)
+			b.stopped.Store(true)
+			b.w.rest(b.c.opts.Now().Add(time.Second), "people can't be read")
 		}
 		if err != nil || p == nil {
-			s.w.places.keep(reserved{had: had})
+			b.w.places.keep(reserved{had: had})
 			return ""
 		}
-		if move, stopped := s.w.stops(*p, barred); stopped {
-			s.w.places.keep(reserved{had: had})
-			_, version = s.settle(work, move)
+		if move, stopped := b.w.stops(*p, barred); stopped {
+			b.w.places.keep(reserved{had: had})
+			_, version = b.settle(work, move)
 			return version
 		}
-		if again, next := s.attempt(ctx, work, m, *p, &had, tried); !again {
+		if again, next := b.attempt(ctx, work, m, *p, &had, tried); !again {
 			return next
 		}
 	}
@@ -178,38 +178,38 @@ func (s *sheet) send(ctx, work context.Context, ordinal uint32, version string) 
 
 // attempt mails one person once, and reports whether to do so again: it waited for a connection or a
 // limit. had is the reservation of an earlier mail, and then that of this one. version is that of send.
-func (s *sheet) attempt(ctx, work context.Context, m *marks, p audience.Person, had *limits.Reservation,
+func (b *batch) attempt(ctx, work context.Context, m *marks, p audience.Person, had *limits.Reservation,
 	tried time.Time) (again bool, version string) {
-	a, err := s.c.addressee(s.w, p)
+	a, err := b.c.addressee(b.w, p)
 	if err != nil {
-		s.w.places.keep(reserved{had: *had})
-		_, version = s.settle(work, sendlog.Move{Offset: m.offset, To: sendlog.Failed,
+		b.w.places.keep(reserved{had: *had})
+		_, version = b.settle(work, sendlog.Move{Offset: m.offset, To: sendlog.Failed,
 			Why: "not written: " + err.Error()})
 		return false, version
 	}
-	got := s.w.letterOf(p.Ordinal).Direct(work, a, *had, outbox.Marks{Mark: m.mark, Still: m.still})
+	got := b.w.letterOf(p.Ordinal).Direct(work, a, *had, outbox.Marks{Mark: m.mark, Still: m.still})
 	*had = got.Reservation
 	if got.Fate != outbox.FateUnsent {
-		s.tried.Add(1)
-		return false, s.judge(work, p, a, m.offset, got)
+		b.tried.Add(1)
+		return false, b.judge(work, p, a, m.offset, got)
 	}
 	if got.Marked { // nothing was delivered: the person is only taken again
-		s.settle(work, sendlog.Move{Offset: m.offset, To: sendlog.Taken})
+		b.settle(work, sendlog.Move{Offset: m.offset, To: sendlog.Taken})
 	}
-	if m.barred || !s.stopped.Load() && s.waits(ctx, m, got, tried) {
+	if m.barred || !b.stopped.Load() && b.waits(ctx, m, got, tried) {
 		return true, ""
 	}
-	now := s.c.opts.Now()
-	s.w.places.keep(reserved{at: got.Until, ask: earlier(got.Until, now.Add(time.Minute)), why: got.Response,
+	now := b.c.opts.Now()
+	b.w.places.keep(reserved{at: got.Until, ask: earlier(got.Until, now.Add(time.Minute)), why: got.Response,
 		had: *had})
-	s.unsent(ctx, m, got)
+	b.unsent(ctx, m, got)
 	return false, ""
 }
 
 // waits waits until a mail may be tried again that needs a connection or a place in a limit, and reports
 // whether that is soon.
-func (s *sheet) waits(ctx context.Context, m *marks, got outbox.Sending, tried time.Time) bool {
-	now := s.c.opts.Now()
+func (b *batch) waits(ctx context.Context, m *marks, got outbox.Sending, tried time.Time) bool {
+	now := b.c.opts.Now()
 	pause := busyPause
 	if !got.Busy {
 		pause = got.Until.Sub(now)
@@ -240,31 +240,31 @@ func (w *walk) letterOf(ordinal uint32) *outbox.Letter {
 }
 
 // judge records what came of a mail that was tried. It returns the version of send.
-func (s *sheet) judge(ctx context.Context, p audience.Person, a outbox.Addressee, offset int,
+func (b *batch) judge(ctx context.Context, p audience.Person, a outbox.Addressee, offset int,
 	got outbox.Sending) string {
-	s.w.goes(s.c.opts.Now())
+	b.w.goes(b.c.opts.Now())
 	move := sendlog.Move{Offset: offset, To: sendlog.Sent, Attempts: 1}
 	switch got.Fate {
 	case outbox.FateSent:
-		s.works()
-		s.tally("d:sent:", p.Email)
+		b.works()
+		b.tally("d:sent:", p.Email)
 	case outbox.FateRefused:
 		move.To, move.Why = sendlog.Failed, cut(got.Response)
 		if got.Hard {
 			move.To = sendlog.Bounced
-			s.tally("d:bounced:", p.Email)
+			b.tally("d:bounced:", p.Email)
 		} else {
-			s.tally("d:failed:", p.Email)
+			b.tally("d:failed:", p.Email)
 		}
 	case outbox.FateInDoubt:
 		move.To, move.Why = sendlog.InDoubt, cut(got.Response)
 	case outbox.FatePutOff:
 		move.To, move.Why = sendlog.Deferred, cut(got.Response)
 	}
-	recorded, version := s.settle(ctx, move)
-	s.c.metrics.mails.WithLabelValues(stateNames[move.To]).Inc()
+	recorded, version := b.settle(ctx, move)
+	b.c.metrics.mails.WithLabelValues(stateNames[move.To]).Inc()
 	if move.To == sendlog.Deferred && recorded { // else another worker has the person, or the keeper adopts
-		s.c.adopt(ctx, s.w, s.Chunk, offset, a, got.Until)
+		b.c.adopt(ctx, b.w, b.Chunk, offset, a, got.Until)
 	}
 	return version
 }
@@ -280,56 +280,56 @@ func (c *keeper) adopt(ctx context.Context, w *walk, chunk, offset int, a outbox
 	}
 }
 
-// unsent stops the sheet after a mail that could not be sent for a reason that is not its own.
-func (s *sheet) unsent(ctx context.Context, m *marks, got outbox.Sending) {
-	s.stopped.Store(true)
+// unsent stops the batch after a mail that could not be sent for a reason that is not its own.
+func (b *batch) unsent(ctx context.Context, m *marks, got outbox.Sending) {
+	b.stopped.Store(true)
 	if ctx.Err() != nil || m.stopped {
 		return
 	}
-	now := s.c.opts.Now()
+	now := b.c.opts.Now()
 	switch {
 	case got.Hold != "":
-		s.c.hold(context.WithoutCancel(ctx), s.w.c, got.Hold, got.Response)
+		b.c.hold(context.WithoutCancel(ctx), b.w.c, got.Hold, got.Response)
 	case got.Busy:
-		s.w.rest(now.Add(time.Second), got.Response)
+		b.w.rest(now.Add(time.Second), got.Response)
 	case got.Until.IsZero():
-		s.w.rest(now.Add(relayPause), got.Response)
+		b.w.rest(now.Add(relayPause), got.Response)
 	case got.Reservation == "": // else it rests until the earliest of its places
-		s.w.restFor(earlier(got.Until, now.Add(time.Minute)), got.Until, got.Response)
+		b.w.restFor(earlier(got.Until, now.Add(time.Minute)), got.Until, got.Response)
 	}
 	if got.Hold == "" && !got.Waits {
-		s.fails(now)
+		b.fails(now)
 	}
 }
 
 // fails notes that the relay takes no mail; works, that it does.
-func (s *sheet) fails(now time.Time) {
-	s.w.mu.Lock()
-	defer s.w.mu.Unlock()
-	if s.w.failed.IsZero() {
-		s.w.failed = now
+func (b *batch) fails(now time.Time) {
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	if b.w.failed.IsZero() {
+		b.w.failed = now
 	}
 }
 
-func (s *sheet) works() {
-	s.w.mu.Lock()
-	defer s.w.mu.Unlock()
-	s.w.failed = time.Time{}
+func (b *batch) works() {
+	b.w.mu.Lock()
+	defer b.w.mu.Unlock()
+	b.w.failed = time.Time{}
 }
 
 // settle records results, and reports whether it changed all these states. While Redis is away it tries
 // again: a reply that was read must not be forgotten. version is that of the suppressions at that time.
-func (s *sheet) settle(ctx context.Context, moves ...sendlog.Move) (all bool, version string) {
+func (b *batch) settle(ctx context.Context, moves ...sendlog.Move) (all bool, version string) {
 	var changed []bool
-	s.persist(ctx, "record results", func() (err error) {
-		changed, version, err = s.c.Log.Record(ctx, s.Sheet, moves...)
+	b.persist(ctx, "record results", func() (err error) {
+		changed, version, err = b.c.Log.Record(ctx, b.Batch, moves...)
 		return err
 	})
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for _, m := range moves {
 		if m.To != sendlog.Taken {
-			s.settled[m.Offset] = true
+			b.settled[m.Offset] = true
 		}
 	}
 	return len(changed) == len(moves) && !slices.Contains(changed, false), version
@@ -339,21 +339,21 @@ func (s *sheet) settle(ctx context.Context, moves ...sendlog.Move) (all bool, ve
 const persistFor = 10 * time.Minute
 
 // persist repeats a change while Redis is away, for persistFor.
-func (s *sheet) persist(ctx context.Context, what string, change func() error) {
-	what += " of campaign " + s.w.c.id
-	if err := lease.Persist(ctx, s.c.log, what, persistFor, change); err != nil {
-		s.c.log.ErrorContext(ctx, "results of a campaign not recorded: its people will be in doubt", "doing", what,
+func (b *batch) persist(ctx context.Context, what string, change func() error) {
+	what += " of campaign " + b.w.c.id
+	if err := lease.Persist(ctx, b.c.log, what, persistFor, change); err != nil {
+		b.c.log.ErrorContext(ctx, "results of a campaign not recorded: its people will be in doubt", "doing", what,
 			"error", err)
 	}
 }
 
-// tally counts a result by the hour and by the domain of an address. It is stored when the sheet ends.
-func (s *sheet) tally(kind, address string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tallies[kind+domainOf(address)]++
+// tally counts a result by the hour and by the domain of an address. It is stored when the batch ends.
+func (b *batch) tally(kind, address string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tallies[kind+domainOf(address)]++
 	if kind == "d:sent:" {
-		s.tallies["h:sent:"+s.c.opts.Now().UTC().Format("2006-01-02T15")]++
+		b.tallies["h:sent:"+b.c.opts.Now().UTC().Format("2006-01-02T15")]++
 	}
 }
 
@@ -367,19 +367,19 @@ func cut(text string) string { return text[:min(len(text), mostWhy)] }
 
 // marks sets the mark of one mail.
 type marks struct {
-	s       *sheet
+	b       *batch
 	ordinal uint32
 	offset  int
 	version string // of the suppressions when the person was looked at
 	until   time.Time
 	barred  bool // the person left, or was suppressed, since the attempt began
-	stopped bool // the gate is shut, or the sheet is another's
+	stopped bool // the gate is shut, or the batch is another's
 }
 
 // mark notes that the dot is about to be written.
 func (m *marks) mark(ctx context.Context) error {
-	s := m.s
-	for again := s.c.Suppressions.VersionKey() == ""; ; again = true {
+	b := m.b
+	for again := b.c.Suppressions.VersionKey() == ""; ; again = true {
 		if again {
 			p, barred, err := m.look(ctx, "")
 			if err != nil {
@@ -390,7 +390,7 @@ func (m *marks) mark(ctx context.Context) error {
 				return errBarred
 			}
 		}
-		answer, until, err := s.c.Log.Mark(ctx, s.Sheet, m.offset, m.version)
+		answer, until, err := b.c.Log.Mark(ctx, b.Batch, m.offset, m.version)
 		if err != nil {
 			return err
 		}
