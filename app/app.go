@@ -151,7 +151,7 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 		a.buildAudience,    // lists and their subscribers
 		a.buildDelivery,    // queues, connections to relays, and the outbox
 		a.buildOptIn,       // mails that ask people to confirm subscriptions
-		a.buildCampaigns,   // campaigns, and the postmen that send them
+		a.buildCampaigns,   // campaigns, and the workers that send them
 		gathering{a}.build, // notifications, collected and mailed
 		a.buildWebhooks,    // events to endpoints
 		a.buildDocuments,   // events to the search index

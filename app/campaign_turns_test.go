@@ -24,7 +24,7 @@ func rest(t *testing.T, client *api.Client, paused bool) {
 	}
 }
 
-// TestCampaignKeepsItsRateFromBelow: 60 mails at 10 a second take six seconds, evenly, however many postmen
+// TestCampaignKeepsItsRateFromBelow: 60 mails at 10 a second take six seconds, evenly, however many workers
 // there are. The first mail after a pause comes soon.
 func TestCampaignKeepsItsRateFromBelow(t *testing.T) {
 	t.Parallel()

@@ -19,9 +19,9 @@ const mailsAtOnce = 10
 // buildCampaigns builds the campaigns. Processes that deliver send them: as many mails at once as they have
 // workers for bulk mail.
 func (a *App) buildCampaigns(context.Context) error {
-	c, postmen := a.cfg.Newsletter, 0
+	c, workers := a.cfg.Newsletter, 0
 	if a.delivers {
-		postmen = max(1, a.cfg.Workers.Bulk/mailsAtOnce)
+		workers = max(1, a.cfg.Workers.Bulk/mailsAtOnce)
 	}
 	var err error
 	a.campaigns, err = newsletter.New(newsletter.Parts{
@@ -36,7 +36,7 @@ func (a *App) buildCampaigns(context.Context) error {
 			return len(paused) > 0, err
 		},
 	}, newsletter.Options{
-		Postmen: postmen, Connections: 2 * min(mailsAtOnce, a.cfg.Workers.Bulk), InFlight: c.InFlight,
+		Workers: workers, Connections: 2 * min(mailsAtOnce, a.cfg.Workers.Bulk), InFlight: c.InFlight,
 		Expire:        c.Expire,
 		ResendInDoubt: c.InDoubt == "resend", HoldAfter: c.HoldAfter, HoldBounces: c.HoldBounces,
 		HoldComplaints: c.HoldComplaints, HoldFaults: c.HoldFaults, Archived: archives(a.cfg),

@@ -21,14 +21,14 @@ import (
 )
 
 const (
-	idleFor    = 250 * time.Millisecond // how long a postman waits before it looks for work again
+	idleFor    = 250 * time.Millisecond // how long a worker waits before it looks for work again
 	busyPause  = 20 * time.Millisecond  // before a mail asks again for a connection
 	busyFor    = 5 * time.Second        // how long it asks; then its batch is given back
 	relayPause = 5 * time.Second        // of a walk whose relay takes no mail
 	mostWhy    = 300                    // bytes of a reply that are kept
 )
 
-// deliver is a postman: it takes batches in turn and mails them, until ctx ends. work outlives ctx until the
+// deliver is a worker: it takes batches in turn and mails them, until ctx ends. work outlives ctx until the
 // mail under way is done.
 func (c *keeper) deliver(ctx, work context.Context) {
 	for ctx.Err() == nil {

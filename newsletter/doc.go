@@ -3,7 +3,7 @@
 // # Words
 //
 // A run is one sending of a campaign. A walk looks for the people of a run, chunk by chunk, in each process.
-// A batch is a hundred people whom one postman mails. See package sendlog.
+// A batch is a hundred people whom one worker mails. See package sendlog.
 //
 //	draft ── send ──▶ sending ── walked, nobody left ──▶ sent ── resend ──▶ sending
 //	draft ── send at ──▶ scheduled ── due ──▶ sending
@@ -41,7 +41,7 @@
 //
 // # Turns
 //
-// Postmen are goroutines, not tasks of the queue: a batch takes a fraction of a second, and the queue wakes
+// Workers are goroutines, not tasks of the queue: a batch takes a fraction of a second, and the queue wakes
 // in whole seconds (decisions/0033). They rest while the queue bulk is paused.
 //
 // # Redis

@@ -278,7 +278,7 @@ func (p *process) start() {
 			return a.Relays, nil
 		},
 		Resting: func(context.Context) (bool, error) { return false, nil }},
-		Options{Postmen: 1, Connections: 1, ResendInDoubt: m.resend, ServiceURL: public, Now: now, Logger: log})
+		Options{Workers: 1, Connections: 1, ResendInDoubt: m.resend, ServiceURL: public, Now: now, Logger: log})
 	must(err)
 }
 

@@ -44,7 +44,7 @@ type Parts struct {
 
 // Options are the settings. The zero value of a field means its default.
 type Options struct {
-	Postmen        int           // batches that this process works on at once; 0: it sends none
+	Workers        int           // batches that this process works on at once; 0: it sends none
 	Connections    int           // mails of a batch under way at once; 0: 10
 	InFlight       int           // deferred messages of a run beyond which its walk waits; 0: 10,000
 	Expire         time.Duration // a start that comes later than this is held; 0: 24 hours
@@ -117,7 +117,7 @@ type life struct{ *contents }
 // reports tells what became of the people of campaigns.
 type reports struct{ *book }
 
-// keeper sends campaigns: it begins what is due, lets postmen mail batches, and ends runs.
+// keeper sends campaigns: it begins what is due, lets workers mail batches, and ends runs.
 type keeper struct {
 	*life
 	held     *lease.Set[*sendlog.Batch]               // that are mailed by this process
@@ -165,15 +165,15 @@ func (c *keeper) run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { c.keep(ctx) })
 	wg.Go(func() { c.follow(ctx) })
-	if c.opts.Postmen > 0 {
+	if c.opts.Workers > 0 {
 		work, stop := context.WithCancel(context.WithoutCancel(ctx))
 		defer stop()
-		var postmen sync.WaitGroup
-		for range c.opts.Postmen {
-			postmen.Go(func() { c.deliver(ctx, work) })
+		var workers sync.WaitGroup
+		for range c.opts.Workers {
+			workers.Go(func() { c.deliver(ctx, work) })
 		}
 		wg.Go(func() { c.held.Run(work) })
-		postmen.Wait()
+		workers.Wait()
 		stop()
 	}
 	wg.Wait()

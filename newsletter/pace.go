@@ -89,7 +89,7 @@ func (c *keeper) mayTake(ctx context.Context, w *walk, now time.Time) int {
 const turnLength = 100 * time.Millisecond
 
 // takeTurns pays for the mails whose time has come, and reserves turns for a second ahead. So the rate is
-// kept even if a postman comes late. Each start of a run has a scope of its own, so nobody waits for
+// kept even if a worker comes late. Each start of a run has a scope of its own, so nobody waits for
 // turns that were reserved before a pause, or at another rate.
 func (c *keeper) takeTurns(ctx context.Context, w *walk, now time.Time) error {
 	turn := max(1, int(w.c.Rate*turnLength.Seconds()))

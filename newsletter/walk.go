@@ -37,7 +37,7 @@ type turns struct {
 	places map[string]*places // by campaign
 }
 
-// poke makes a postman that waits look again.
+// poke makes a worker that waits look again.
 func (t *turns) poke() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -232,7 +232,7 @@ func (c *keeper) claim(ctx context.Context, w *walk) (*batch, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := c.opts.Now()
-	if w.until.After(now) { // another postman found that it has to
+	if w.until.After(now) { // another worker found that it has to
 		return nil, nil
 	}
 	most := c.mayTake(ctx, w, now)

@@ -51,7 +51,7 @@ func setupCampaigns(t *testing.T, relay *testsmtp.Server) *world {
 		Log:      sendlog.New(p.db, 0, p.Suppressions.VersionKey()),
 		Outbox:   p.Outbox, Limits: bounds, Suppressions: p.Suppressions, Relays: router.Relays,
 		Resting: func(context.Context) (bool, error) { return false, nil }},
-		newsletter.Options{Postmen: 1, ServiceURL: public})
+		newsletter.Options{Workers: 1, ServiceURL: public})
 	must(err)
 	for _, account := range []string{"acme", "other"} {
 		_, err := p.Accounts.Create(t.Context(), api.Account{Account: account, Email: account + "@example.com",

@@ -177,7 +177,7 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 			return a.Relays, nil
 		},
 		Resting: func(context.Context) (bool, error) { return false, nil }},
-		newsletter.Options{Postmen: 1, ServiceURL: public})
+		newsletter.Options{Workers: 1, ServiceURL: public})
 	w.must(err)
 	w.digests, err = digest.New(digest.Parts{DB: db, Suppressions: w.barred,
 		Submit: func(ctx context.Context, req api.SubmitRequest) (api.SubmitAnswer, error) {

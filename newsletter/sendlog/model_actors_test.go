@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The postmen of the model. They do what package newsletter does, in its order.
+// The workers of the model. They do what package newsletter does, in its order.
 
 // walk is how far a process looked for people.
 type walk struct {
@@ -22,8 +22,8 @@ type walk struct {
 
 func (w *world) versionKey() string { return logKey(w.run, 0) + ":suppressions" }
 
-// postman takes batches and mails them.
-func (a *actor) postman() {
+// worker takes batches and mails them.
+func (a *actor) worker() {
 	w := a.proc.walk
 	for {
 		a.step()

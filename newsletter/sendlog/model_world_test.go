@@ -108,7 +108,7 @@ func newWorld(t *testing.T, db *redisdb.DB, seed uint64, resend bool, f flaw) *w
 // start starts a process.
 func (w *world) start() *proc {
 	p := &proc{walk: &walk{}}
-	w.begin(p, "postman", (*actor).postman)
+	w.begin(p, "worker", (*actor).worker)
 	w.begin(p, "renewer", (*actor).renew)
 	return p
 }
