@@ -46,37 +46,37 @@ func (c *Campaigns) Turn(ctx context.Context, messageID string) (outbox.Turn, er
 	if one.State == api.CampaignSent || one.key() != at.run {
 		return outbox.Turn{}, nil // its run is over: an operator replays the message as it is stored
 	}
-	w := c.turns.of(one.id)
-	if w == nil || w.key != one.key() || w.c.Gate != one.Gate {
-		if w, err = c.keeper.newWalk(ctx, one); err != nil {
+	s := c.scheduler.of(one.id)
+	if s == nil || s.key != one.key() || s.c.Gate != one.Gate {
+		if s, err = c.keeper.newScan(ctx, one); err != nil {
 			return outbox.Turn{}, err
 		}
 	}
-	return c.keeper.turnOf(ctx, w, at)
+	return c.keeper.turnOf(ctx, s, at)
 }
 
-// turnOf is Turn for the run of a walk.
-func (c *keeper) turnOf(ctx context.Context, w *walk, at *place) (outbox.Turn, error) {
+// turnOf is Turn for the run of a scan.
+func (c *keeper) turnOf(ctx context.Context, s *scan, at *place) (outbox.Turn, error) {
 	now := c.opts.Now()
-	due, again, err := c.reread(ctx, w, at.chunk, []uint32{at.ordinal})
+	due, again, err := c.reread(ctx, s, at.chunk, []uint32{at.ordinal})
 	if err != nil {
 		return outbox.Turn{}, err
 	}
-	if w.c.Window != nil && w.c.Window.Of != "recipient" {
-		again = w.window.Next(now, w.zone)
+	if s.c.Window != nil && s.c.Window.Of != "recipient" {
+		again = s.window.Next(now, s.zone)
 	}
 	switch {
 	case len(due) == 0 && again.IsZero():
 		return c.over(ctx, at, sendlog.Move{To: sendlog.Failed,
 			Why: "the campaign is not for the person any more"})
 	case len(due) > 0 && due[0].Left:
-		move, _ := w.stops(due[0], nil)
+		move, _ := s.stops(due[0], nil)
 		return c.over(ctx, at, move)
 	case again.After(now):
 		return outbox.Turn{Until: again, Reason: "its window is closed"}, nil
 	}
-	a, err := c.addressee(w, due[0])
-	return w.letterOf(at.ordinal).Turn(a), err
+	a, err := c.addressee(s, due[0])
+	return s.letterOf(at.ordinal).Turn(a), err
 }
 
 // over settles a deferred person to whom the campaign does not go any more.

@@ -24,7 +24,7 @@ const (
 	idleFor    = 250 * time.Millisecond // how long a worker waits before it looks for work again
 	busyPause  = 20 * time.Millisecond  // before a mail asks again for a connection
 	busyFor    = 5 * time.Second        // how long it asks; then its batch is given back
-	relayPause = 5 * time.Second        // of a walk whose relay takes no mail
+	relayPause = 5 * time.Second        // of a scan whose relay takes no mail
 	mostWhy    = 300                    // bytes of a reply that are kept
 )
 
@@ -32,8 +32,8 @@ const (
 // mail under way is done.
 func (c *keeper) deliver(ctx, work context.Context) {
 	for ctx.Err() == nil {
-		w, wake, soon := c.turns.take(c.opts.Now())
-		if w == nil {
+		s, wake, soon := c.scheduler.take(c.opts.Now())
+		if s == nil {
 			timer := time.NewTimer(soon)
 			select {
 			case <-ctx.Done():
@@ -43,9 +43,9 @@ func (c *keeper) deliver(ctx, work context.Context) {
 			timer.Stop()
 			continue
 		}
-		b, err := c.claim(ctx, w)
+		b, err := c.claim(ctx, s)
 		if err != nil {
-			c.unclaimed(ctx, w, err)
+			c.unclaimed(ctx, s, err)
 			continue
 		}
 		if b == nil {
@@ -57,24 +57,24 @@ func (c *keeper) deliver(ctx, work context.Context) {
 	}
 }
 
-// unclaimed makes a walk wait that could not take a batch. If a campaign is gone by whose mail people are
+// unclaimed makes a scan wait that could not take a batch. If a campaign is gone by whose mail people are
 // selected, the run is held: nobody can tell who its people are.
-func (c *keeper) unclaimed(ctx context.Context, w *walk, err error) {
-	w.rest(c.opts.Now().Add(time.Second), "people can't be read")
+func (c *keeper) unclaimed(ctx context.Context, s *scan, err error) {
+	s.rest(c.opts.Now().Add(time.Second), "people can't be read")
 	switch {
 	case ctx.Err() != nil:
 	case fault.Is(err, fault.NotFound):
-		c.hold(ctx, w.c, "content", err.Error())
+		c.hold(ctx, s.c, "content", err.Error())
 	default:
-		c.log.WarnContext(ctx, "no batch taken; tried again soon", "campaign", w.c.id, "error", err)
+		c.log.WarnContext(ctx, "no batch taken; tried again soon", "campaign", s.c.id, "error", err)
 	}
 }
 
 // batch is a batch that is being mailed.
 type batch struct {
 	*sendlog.Batch
-	c *keeper
-	w *walk
+	c    *keeper
+	scan *scan
 
 	stopped atomic.Bool  // nobody else of it is to be mailed
 	tried   atomic.Int64 // people whom a relay was asked about
@@ -97,13 +97,13 @@ func (b *batch) work(ctx, work context.Context) {
 		err = b.ask(work, version, b.people)
 	}
 	if err != nil {
-		b.c.log.WarnContext(ctx, "suppressions not asked; the batch is given back", "campaign", b.w.c.id, "error",
+		b.c.log.WarnContext(ctx, "suppressions not asked; the batch is given back", "campaign", b.scan.c.id, "error",
 			err)
-		b.w.rest(b.c.opts.Now().Add(time.Second), "the suppressions can't be asked")
+		b.scan.rest(b.c.opts.Now().Add(time.Second), "the suppressions can't be asked")
 	} else {
 		b.mail(ctx, work)
 	}
-	b.w.unpaid(len(b.Offsets) - int(b.tried.Load()))
+	b.scan.unpaid(len(b.Offsets) - int(b.tried.Load()))
 	b.persist(work, "close a batch", func() error { return b.c.Log.Close(work, b.Batch, b.tallies) })
 }
 
@@ -113,7 +113,7 @@ func (b *batch) mail(ctx, work context.Context) {
 	var left []uint32
 	for _, p := range b.people {
 		_, o := sendlog.ChunkOf(p.Ordinal)
-		if move, stopped := b.w.stops(p, b.barred[o]); stopped {
+		if move, stopped := b.scan.stops(p, b.barred[o]); stopped {
 			moves = append(moves, move)
 			b.settled[o] = true
 		} else {
@@ -148,25 +148,25 @@ func (b *batch) sendAll(ctx, work context.Context, people []uint32) {
 }
 
 // send mails one person, and records what came of it. Directly before each attempt the person is looked at
-// again. Whose turn it is not any more is left for the next walk. version is that of the suppressions right
+// again. Whose turn it is not any more is left for the next scan. version is that of the suppressions right
 // now; empty: it is to be asked. It returns the one that came with the record.
 func (b *batch) send(ctx, work context.Context, ordinal uint32, version string) string {
-	had := b.w.places.take()
+	had := b.scan.places.take()
 	_, offset := sendlog.ChunkOf(ordinal)
 	for tried := b.c.opts.Now(); ; version = "" {
 		m := &marks{b: b, ordinal: ordinal, offset: offset}
 		p, barred, err := m.look(work, version)
 		if err != nil {
-			b.c.log.WarnContext(ctx, "people not read; the batch is given back", "campaign", b.w.c.id, "error", err)
+			b.c.log.WarnContext(ctx, "people not read; the batch is given back", "campaign", b.scan.c.id, "error", err)
 			b.stopped.Store(true)
-			b.w.rest(b.c.opts.Now().Add(time.Second), "people can't be read")
+			b.scan.rest(b.c.opts.Now().Add(time.Second), "people can't be read")
 		}
 		if err != nil || p == nil {
-			b.w.places.keep(reserved{had: had})
+			b.scan.places.keep(reserved{had: had})
 			return ""
 		}
-		if move, stopped := b.w.stops(*p, barred); stopped {
-			b.w.places.keep(reserved{had: had})
+		if move, stopped := b.scan.stops(*p, barred); stopped {
+			b.scan.places.keep(reserved{had: had})
 			_, version = b.settle(work, move)
 			return version
 		}
@@ -180,14 +180,14 @@ func (b *batch) send(ctx, work context.Context, ordinal uint32, version string) 
 // limit. had is the reservation of an earlier mail, and then that of this one. version is that of send.
 func (b *batch) attempt(ctx, work context.Context, m *marks, p audience.Person, had *limits.Reservation,
 	tried time.Time) (again bool, version string) {
-	a, err := b.c.addressee(b.w, p)
+	a, err := b.c.addressee(b.scan, p)
 	if err != nil {
-		b.w.places.keep(reserved{had: *had})
+		b.scan.places.keep(reserved{had: *had})
 		_, version = b.settle(work, sendlog.Move{Offset: m.offset, To: sendlog.Failed,
 			Why: "not written: " + err.Error()})
 		return false, version
 	}
-	got := b.w.letterOf(p.Ordinal).Direct(work, a, *had, outbox.Marks{Mark: m.mark, Still: m.still})
+	got := b.scan.letterOf(p.Ordinal).Direct(work, a, *had, outbox.Marks{Mark: m.mark, Still: m.still})
 	*had = got.Reservation
 	if got.Fate != outbox.FateUnsent {
 		b.tried.Add(1)
@@ -200,7 +200,7 @@ func (b *batch) attempt(ctx, work context.Context, m *marks, p audience.Person, 
 		return true, ""
 	}
 	now := b.c.opts.Now()
-	b.w.places.keep(reserved{at: got.Until, ask: earlier(got.Until, now.Add(time.Minute)), why: got.Response,
+	b.scan.places.keep(reserved{at: got.Until, ask: earlier(got.Until, now.Add(time.Minute)), why: got.Response,
 		had: *had})
 	b.unsent(ctx, m, got)
 	return false, ""
@@ -218,13 +218,13 @@ func (b *batch) waits(ctx context.Context, m *marks, got outbox.Sending, tried t
 }
 
 // addressee is a person as the letter has them.
-func (c *keeper) addressee(w *walk, p audience.Person) (outbox.Addressee, error) {
-	params, err := w.mail.filled(p)
+func (c *keeper) addressee(s *scan, p audience.Person) (outbox.Addressee, error) {
+	params, err := s.mail.filled(p)
 	return outbox.Addressee{
-		ID: c.messageID(w.c.Number, w.key.Number, p.Ordinal, w.c.run().Began),
+		ID: c.messageID(s.c.Number, s.key.Number, p.Ordinal, s.c.run().Began),
 		To: message.Address{Name: p.Name, Address: p.Email}, ListID: p.ListID, Params: params,
 		Date:     c.opts.Now().Truncate(time.Second),
-		Campaign: w.c.mailTo(w.key.Number, p.Ordinal),
+		Campaign: s.c.mailTo(s.key.Number, p.Ordinal),
 	}, err
 }
 
@@ -235,14 +235,14 @@ func (c *campaign) mailTo(run int, ordinal uint32) *outbox.CampaignMail {
 }
 
 // letterOf returns the letter that a person gets.
-func (w *walk) letterOf(ordinal uint32) *outbox.Letter {
-	return w.letters[max(0, w.c.variantOf(w.key.Number, ordinal))]
+func (s *scan) letterOf(ordinal uint32) *outbox.Letter {
+	return s.letters[max(0, s.c.variantOf(s.key.Number, ordinal))]
 }
 
 // judge records what came of a mail that was tried. It returns the version of send.
 func (b *batch) judge(ctx context.Context, p audience.Person, a outbox.Addressee, offset int,
 	got outbox.Sending) string {
-	b.w.goes(b.c.opts.Now())
+	b.scan.goes(b.c.opts.Now())
 	move := sendlog.Move{Offset: offset, To: sendlog.Sent, Attempts: 1}
 	switch got.Fate {
 	case outbox.FateSent:
@@ -264,16 +264,16 @@ func (b *batch) judge(ctx context.Context, p audience.Person, a outbox.Addressee
 	recorded, version := b.settle(ctx, move)
 	b.c.metrics.mails.WithLabelValues(stateNames[move.To]).Inc()
 	if move.To == sendlog.Deferred && recorded { // else another worker has the person, or the keeper adopts
-		b.c.adopt(ctx, b.w, b.Chunk, offset, a, got.Until)
+		b.c.adopt(ctx, b.scan, b.Chunk, offset, a, got.Until)
 	}
 	return version
 }
 
 // adopt makes a message of the outbox of a deferred person. If that fails, the keeper does it.
-func (c *keeper) adopt(ctx context.Context, w *walk, chunk, offset int, a outbox.Addressee, due time.Time) {
-	err := w.letterOf(uint32(chunk*sendlog.ChunkSize+offset)).Adopt(ctx, a, due)
+func (c *keeper) adopt(ctx context.Context, s *scan, chunk, offset int, a outbox.Addressee, due time.Time) {
+	err := s.letterOf(uint32(chunk*sendlog.ChunkSize+offset)).Adopt(ctx, a, due)
 	if err == nil {
-		err = c.Log.Adopted(ctx, w.key, chunk, offset)
+		err = c.Log.Adopted(ctx, s.key, chunk, offset)
 	}
 	if err != nil {
 		c.log.WarnContext(ctx, "deferred mail not queued; tried again soon", "message_id", a.ID, "error", err)
@@ -289,13 +289,13 @@ func (b *batch) unsent(ctx context.Context, m *marks, got outbox.Sending) {
 	now := b.c.opts.Now()
 	switch {
 	case got.Hold != "":
-		b.c.hold(context.WithoutCancel(ctx), b.w.c, got.Hold, got.Response)
+		b.c.hold(context.WithoutCancel(ctx), b.scan.c, got.Hold, got.Response)
 	case got.Busy:
-		b.w.rest(now.Add(time.Second), got.Response)
+		b.scan.rest(now.Add(time.Second), got.Response)
 	case got.Until.IsZero():
-		b.w.rest(now.Add(relayPause), got.Response)
+		b.scan.rest(now.Add(relayPause), got.Response)
 	case got.Reservation == "": // else it rests until the earliest of its places
-		b.w.restFor(earlier(got.Until, now.Add(time.Minute)), got.Until, got.Response)
+		b.scan.restFor(earlier(got.Until, now.Add(time.Minute)), got.Until, got.Response)
 	}
 	if got.Hold == "" && !got.Waits {
 		b.fails(now)
@@ -304,17 +304,17 @@ func (b *batch) unsent(ctx context.Context, m *marks, got outbox.Sending) {
 
 // fails notes that the relay takes no mail; works, that it does.
 func (b *batch) fails(now time.Time) {
-	b.w.mu.Lock()
-	defer b.w.mu.Unlock()
-	if b.w.failed.IsZero() {
-		b.w.failed = now
+	b.scan.mu.Lock()
+	defer b.scan.mu.Unlock()
+	if b.scan.failed.IsZero() {
+		b.scan.failed = now
 	}
 }
 
 func (b *batch) works() {
-	b.w.mu.Lock()
-	defer b.w.mu.Unlock()
-	b.w.failed = time.Time{}
+	b.scan.mu.Lock()
+	defer b.scan.mu.Unlock()
+	b.scan.failed = time.Time{}
 }
 
 // settle records results, and reports whether it changed all these states. While Redis is away it tries
@@ -340,7 +340,7 @@ const persistFor = 10 * time.Minute
 
 // persist repeats a change while Redis is away, for persistFor.
 func (b *batch) persist(ctx context.Context, what string, change func() error) {
-	what += " of campaign " + b.w.c.id
+	what += " of campaign " + b.scan.c.id
 	if err := lease.Persist(ctx, b.c.log, what, persistFor, change); err != nil {
 		b.c.log.ErrorContext(ctx, "results of a campaign not recorded: its people will be in doubt", "doing", what,
 			"error", err)

@@ -2,10 +2,10 @@
 //
 // # Words
 //
-// A run is one sending of a campaign. A walk looks for the people of a run, chunk by chunk, in each process.
+// A run is one sending of a campaign. A scan looks for the people of a run, chunk by chunk, in each process.
 // A batch is a hundred people whom one worker mails. See package sendlog.
 //
-//	draft ── send ──▶ sending ── walked, nobody left ──▶ sent ── resend ──▶ sending
+//	draft ── send ──▶ sending ── scanned, nobody left ──▶ sent ── resend ──▶ sending
 //	draft ── send at ──▶ scheduled ── due ──▶ sending
 //	sending ── pause ──▶ paused ── resume ──▶ sending
 //	sending ── too many bounces, complaints or faults; account or relay in trouble ──▶ held

@@ -56,7 +56,7 @@ func (c *keeper) revive(ctx context.Context) error {
 	})
 }
 
-// look begins what is due, sets gates, ends runs, and makes the walks of this process.
+// look begins what is due, sets gates, ends runs, and makes the scans of this process.
 func (c *keeper) look(ctx context.Context) error {
 	var failed error
 	if !c.listed {
@@ -71,23 +71,23 @@ func (c *keeper) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	walks := map[string]*walk{}
+	scans := map[string]*scan{}
 	for _, id := range ids {
-		w, err := c.tend(ctx, id)
+		s, err := c.tend(ctx, id)
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("campaign %s: %w", id, err))
 		}
-		if w != nil && !resting {
-			walks[id] = w
+		if s != nil && !resting {
+			scans[id] = s
 		}
 	}
-	c.turns.set(walks)
-	c.metrics.sending.Set(float64(len(walks)))
+	c.scheduler.set(scans)
+	c.metrics.sending.Set(float64(len(scans)))
 	return failed
 }
 
-// tend does what a campaign needs now, and returns its walk if it is being sent.
-func (c *keeper) tend(ctx context.Context, id string) (*walk, error) {
+// tend does what a campaign needs now, and returns its scan if it is being sent.
+func (c *keeper) tend(ctx context.Context, id string) (*scan, error) {
 	one, err := c.known(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		return nil, redisdb.Failed(c.DB.Client().SRem(ctx, liveKey(), id).Err(), "strike campaign %s", id)
@@ -181,12 +181,12 @@ func (c *keeper) due(ctx context.Context, one *campaign) error {
 	return failed
 }
 
-// tendRun mends a run, holds or ends it, and returns its walk.
-func (c *keeper) tendRun(ctx context.Context, one *campaign) (*walk, error) {
-	w := c.turns.of(one.id)
-	if w == nil || w.key != one.key() || w.c.Gate != one.Gate {
+// tendRun mends a run, holds or ends it, and returns its scan.
+func (c *keeper) tendRun(ctx context.Context, one *campaign) (*scan, error) {
+	s := c.scheduler.of(one.id)
+	if s == nil || s.key != one.key() || s.c.Gate != one.Gate {
 		var err error
-		if w, err = c.newWalk(ctx, one); err != nil {
+		if s, err = c.newScan(ctx, one); err != nil {
 			if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) {
 				c.hold(ctx, one, "content", err.Error())
 				return nil, nil
@@ -197,12 +197,12 @@ func (c *keeper) tendRun(ctx context.Context, one *campaign) (*walk, error) {
 			return nil, err
 		}
 	}
-	chunks, err := c.mend(ctx, one, w)
+	chunks, err := c.mend(ctx, one, s)
 	if err != nil {
-		return w, err
+		return s, err
 	}
 	sum, now := sendlog.Sum(chunks), c.opts.Now()
-	if c.holds(ctx, one, w, sum, now) {
+	if c.holds(ctx, one, s, sum, now) {
 		return nil, nil
 	}
 	if end := one.EndAt; end != nil && now.After(*end) {
@@ -210,25 +210,25 @@ func (c *keeper) tendRun(ctx context.Context, one *campaign) (*walk, error) {
 		return nil, err
 	}
 	if sum.States[sendlog.Deferred] > c.opts.InFlight {
-		w.rest(now.Add(2*keepEvery), "newsletter.inFlight messages are deferred")
+		s.rest(now.Add(2*keepEvery), "newsletter.inFlight messages are deferred")
 	}
-	if err := errors.Join(c.showQuota(ctx, one, w), c.count(ctx, one), c.try(ctx, one, chunks,
+	if err := errors.Join(c.showQuota(ctx, one, s), c.count(ctx, one), c.try(ctx, one, chunks,
 		now)); err != nil {
-		return w, err
+		return s, err
 	}
-	return w, c.whole(ctx, one, w, chunks, now)
+	return s, c.whole(ctx, one, s, chunks, now)
 }
 
-// whole ends a run that nobody waits for, and makes the walk look again at chunks that have people to mail.
-func (c *keeper) whole(ctx context.Context, one *campaign, w *walk, chunks []sendlog.Chunk,
+// whole ends a run that nobody waits for, and makes the scan look again at chunks that have people to mail.
+func (c *keeper) whole(ctx context.Context, one *campaign, s *scan, chunks []sendlog.Chunk,
 	now time.Time) error {
 	over, look := true, false
-	var left []time.Time // when the chunks are walked again that are not done
+	var left []time.Time // when the chunks are scanned again that are not done
 	for i, chunk := range chunks {
 		over = over && chunk.Over()
 		again := now.After(chunk.Again) || chunk.Again.Equal(forWinner) && !one.open()
 		if !chunk.Done && !chunk.Again.IsZero() && again {
-			if err := c.Log.WalkAgain(ctx, one.key(), i); err != nil {
+			if err := c.Log.ScanAgain(ctx, one.key(), i); err != nil {
 				return err
 			}
 			look = true
@@ -241,13 +241,13 @@ func (c *keeper) whole(ctx context.Context, one *campaign, w *walk, chunks []sen
 	if over {
 		return c.end(ctx, one)
 	}
-	w.mu.Lock()
-	through := w.passed >= w.chunks
-	w.mu.Unlock()
+	s.mu.Lock()
+	through := s.passed >= s.chunks
+	s.mu.Unlock()
 	if look && through {
-		w.restart()
+		s.restart()
 	}
-	wait := w.waits(now)
+	wait := s.waits(now)
 	if wait == nil {
 		wait = one.waitsFor(left, now)
 	}
@@ -268,7 +268,7 @@ func (c *keeper) finish(ctx context.Context, one *campaign) error {
 	if err := c.shelve(ctx, one.id); err != nil {
 		return err
 	}
-	c.turns.over(one.id)
+	c.scheduler.over(one.id)
 	err := redisdb.Failed(c.DB.Client().SRem(ctx, liveKey(), one.id).Err(), "strike campaign %s", one.id)
 	if err == nil {
 		one, err = c.find(ctx, "", one.id)
@@ -282,7 +282,7 @@ func (c *keeper) finish(ctx context.Context, one *campaign) error {
 
 // mend ends the batches of dead processes, and adopts deferred people whose message was not made. It returns
 // the chunks of the run.
-func (c *keeper) mend(ctx context.Context, one *campaign, w *walk) ([]sendlog.Chunk, error) {
+func (c *keeper) mend(ctx context.Context, one *campaign, s *scan) ([]sendlog.Chunk, error) {
 	run := one.run()
 	chunks, err := c.Log.Chunks(ctx, one.key(), run.End)
 	if err != nil {
@@ -299,8 +299,8 @@ func (c *keeper) mend(ctx context.Context, one *campaign, w *walk) ([]sendlog.Ch
 					"again", back, "in_doubt", doubts)
 			}
 		}
-		if w != nil && chunk.Counts.States[sendlog.Deferred] > 0 {
-			if err := c.adoptOwed(ctx, one, w, i); err != nil {
+		if s != nil && chunk.Counts.States[sendlog.Deferred] > 0 {
+			if err := c.adoptOwed(ctx, one, s, i); err != nil {
 				return nil, err
 			}
 		}
@@ -309,8 +309,8 @@ func (c *keeper) mend(ctx context.Context, one *campaign, w *walk) ([]sendlog.Ch
 }
 
 // adoptOwed makes messages for deferred people of a chunk who may have none.
-func (c *keeper) adoptOwed(ctx context.Context, one *campaign, w *walk, chunk int) error {
-	offsets, err := c.Log.Owed(ctx, w.key, chunk)
+func (c *keeper) adoptOwed(ctx context.Context, one *campaign, s *scan, chunk int) error {
+	offsets, err := c.Log.Owed(ctx, s.key, chunk)
 	if err != nil {
 		return err
 	}
@@ -318,7 +318,7 @@ func (c *keeper) adoptOwed(ctx context.Context, one *campaign, w *walk, chunk in
 		ordinal := uint32(chunk*sendlog.ChunkSize + offset)
 		p, err := c.Audience.PersonAt(ctx, one.Account, ordinal, one.Lists)
 		if fault.Is(err, fault.NotFound) {
-			_, err = c.Log.Settle(ctx, w.key, chunk, sendlog.Move{Offset: offset, To: sendlog.Failed,
+			_, err = c.Log.Settle(ctx, s.key, chunk, sendlog.Move{Offset: offset, To: sendlog.Failed,
 				Why: "the subscriber was deleted"})
 			if err != nil {
 				return err
@@ -328,11 +328,11 @@ func (c *keeper) adoptOwed(ctx context.Context, one *campaign, w *walk, chunk in
 		if err != nil {
 			return err
 		}
-		a, err := c.addressee(w, p)
+		a, err := c.addressee(s, p)
 		if err != nil {
 			return err
 		}
-		c.adopt(ctx, w, chunk, offset, a, c.opts.Now())
+		c.adopt(ctx, s, chunk, offset, a, c.opts.Now())
 	}
 	return nil
 }
@@ -371,10 +371,10 @@ func (c *keeper) cancelDeferred(ctx context.Context, one *campaign, chunks []sen
 }
 
 // holds holds a run whose results are bad, and reports whether it did.
-func (c *keeper) holds(ctx context.Context, one *campaign, w *walk, sum sendlog.Counts, now time.Time) bool {
-	w.mu.Lock()
-	failed, why := w.failed, w.why
-	w.mu.Unlock()
+func (c *keeper) holds(ctx context.Context, one *campaign, s *scan, sum sendlog.Counts, now time.Time) bool {
+	s.mu.Lock()
+	failed, why := s.failed, s.why
+	s.mu.Unlock()
 	if !failed.IsZero() && now.Sub(failed) > relayMost {
 		c.hold(ctx, one, "relay", fmt.Sprintf("its relay has taken no mail since %s: %s",
 			failed.UTC().Format(time.RFC3339), why))
@@ -436,13 +436,13 @@ func (c *keeper) count(ctx context.Context, one *campaign) error {
 
 // countAll counts the people of a run. It holds its lease while it does.
 func (c *keeper) countAll(ctx context.Context, one *campaign, key string) (int, error) {
-	w, err := c.newWalk(ctx, one)
+	s, err := c.newScan(ctx, one)
 	if err != nil {
 		return 0, err
 	}
 	n, renewed := 0, time.Now()
 	var lost error
-	err = c.eachWanted(ctx, w, func(some int) bool {
+	err = c.eachWanted(ctx, s, func(some int) bool {
 		n += some
 		if time.Since(renewed) > countLease/3 {
 			renewed, lost = time.Now(), c.DB.Client().Expire(ctx, key, countLease).Err()

@@ -215,7 +215,7 @@ func (c *life) settled(ctx context.Context, one *campaign) error {
 	if err := c.setGate(ctx, one); err != nil {
 		return err
 	}
-	c.turns.poke()
+	c.scheduler.wake()
 	return c.emit(ctx, one)
 }
 

@@ -299,21 +299,21 @@ func (p *process) look(ctx context.Context) error {
 
 // mail takes a batch, and mails it. It reports whether there was one.
 func (p *process) mail(ctx context.Context) bool {
-	w, _, _ := p.turns.take(p.m.clock.Now())
-	if w == nil {
+	s, _, _ := p.scheduler.take(p.m.clock.Now())
+	if s == nil {
 		return false
 	}
-	s, err := p.keeper.claim(ctx, w)
+	b, err := p.keeper.claim(ctx, s)
 	if err != nil {
-		p.keeper.unclaimed(ctx, w, err)
+		p.keeper.unclaimed(ctx, s, err)
 	}
-	if s == nil {
+	if b == nil {
 		return false
 	}
 	if op := p.op; op != nil { // its claim was its last step
 		op.claimed, op.late = true, p.m.expired > op.reached
 	}
-	s.work(ctx, ctx)
+	b.work(ctx, ctx)
 	return true
 }
 

@@ -46,7 +46,7 @@ type Parts struct {
 type Options struct {
 	Workers        int           // batches that this process works on at once; 0: it sends none
 	Connections    int           // mails of a batch under way at once; 0: 10
-	InFlight       int           // deferred messages of a run beyond which its walk waits; 0: 10,000
+	InFlight       int           // deferred messages of a run beyond which its scan waits; 0: 10,000
 	Expire         time.Duration // a start that comes later than this is held; 0: 24 hours
 	ResendInDoubt  bool          // people whom a crash caught at the dot are mailed again
 	HoldAfter      int           // people before rates of bounces, complaints and faults count; 0: 500
@@ -97,15 +97,15 @@ type Campaigns struct {
 // book has the campaigns as they are stored.
 type book struct {
 	Parts
-	opts    Options
-	store   *records.Store[stored]
-	cached  *redisdb.Cache[*campaign]
-	byNo    *redisdb.Cache[string]
-	shelves shelves
-	metrics *metrics
-	log     *slog.Logger
-	turns   *turns        // whose turn it is
-	changed chan struct{} // a campaign's state was: the keeper looks at once
+	opts      Options
+	store     *records.Store[stored]
+	cached    *redisdb.Cache[*campaign]
+	byNo      *redisdb.Cache[string]
+	shelves   shelves
+	metrics   *metrics
+	log       *slog.Logger
+	scheduler *scheduler    // whose turn it is
+	changed   chan struct{} // a campaign's state was: the keeper looks at once
 }
 
 // contents writes and checks the mail of campaigns.
@@ -135,8 +135,8 @@ func New(p Parts, o Options) (*Campaigns, error) {
 	}
 	o = o.withDefaults()
 	b := &book{Parts: p, opts: o, log: o.Logger, metrics: newMetrics(o.Registry),
-		turns:   &turns{walks: map[string]*walk{}, places: map[string]*places{}},
-		changed: make(chan struct{}, 1)}
+		scheduler: &scheduler{scans: map[string]*scan{}, places: map[string]*places{}},
+		changed:   make(chan struct{}, 1)}
 	b.store = records.New(p.DB, nil, records.Kind[stored]{
 		Key: "campaign", Index: "campaigns", Name: "campaign", Code: codeChanged, Missing: notFound,
 		Secrets: func(*stored) []records.Secret { return nil },

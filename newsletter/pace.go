@@ -59,30 +59,30 @@ func duration(people int, paceOn func(day int) (perSecond, perDay float64)) (tim
 }
 
 // mayTake returns how many people may be taken for a batch now, as the window, the rate and the limits of the
-// campaign say. Nobody: the walk rests.
-func (c *keeper) mayTake(ctx context.Context, w *walk, now time.Time) int {
-	if w.c.Window != nil && w.c.Window.Of != "recipient" {
-		if opens := w.window.Next(now, w.zone); opens.After(now) {
-			w.restsFor(earlier(opens, now.Add(time.Minute)), opens, "its window is closed")
+// campaign say. Nobody: the scan rests.
+func (c *keeper) mayTake(ctx context.Context, s *scan, now time.Time) int {
+	if s.c.Window != nil && s.c.Window.Of != "recipient" {
+		if opens := s.window.Next(now, s.zone); opens.After(now) {
+			s.restsFor(earlier(opens, now.Add(time.Minute)), opens, "its window is closed")
 			return 0
 		}
 	}
-	most, next, opens, why := w.places.due(now)
+	most, next, opens, why := s.places.due(now)
 	if most == 0 {
-		w.restsFor(next, opens, why)
+		s.restsFor(next, opens, why)
 		return 0
 	}
-	if w.c.Rate <= 0 {
+	if s.c.Rate <= 0 {
 		return most
 	}
-	if err := c.takeTurns(ctx, w, now); err != nil {
-		w.rests(now.Add(time.Second), "the limits can't be asked")
+	if err := c.takeTurns(ctx, s, now); err != nil {
+		s.rests(now.Add(time.Second), "the limits can't be asked")
 		return 0
 	}
-	if w.paid <= 0 {
-		w.rests(w.ahead[0], "its rate")
+	if s.paid <= 0 {
+		s.rests(s.ahead[0], "its rate")
 	}
-	return max(0, min(most, w.paid))
+	return max(0, min(most, s.paid))
 }
 
 // turnLength is how much mail of a campaign's rate goes at once: less makes more round trips, more is uneven.
@@ -91,15 +91,15 @@ const turnLength = 100 * time.Millisecond
 // takeTurns pays for the mails whose time has come, and reserves turns for a second ahead. So the rate is
 // kept even if a worker comes late. Each start of a run has a scope of its own, so nobody waits for
 // turns that were reserved before a pause, or at another rate.
-func (c *keeper) takeTurns(ctx context.Context, w *walk, now time.Time) error {
-	turn := max(1, int(w.c.Rate*turnLength.Seconds()))
-	scope := limits.Scope{Name: fmt.Sprintf("campaign:%s:%d", w.c.id, w.c.Gate),
-		Rate: limits.Rate{PerSecond: w.c.Rate, Burst: turn}}
+func (c *keeper) takeTurns(ctx context.Context, s *scan, now time.Time) error {
+	turn := max(1, int(s.c.Rate*turnLength.Seconds()))
+	scope := limits.Scope{Name: fmt.Sprintf("campaign:%s:%d", s.c.id, s.c.Gate),
+		Rate: limits.Rate{PerSecond: s.c.Rate, Burst: turn}}
 	for {
-		for len(w.ahead) > 0 && !w.ahead[0].After(now) {
-			w.paid, w.ahead = w.paid+turn, w.ahead[1:]
+		for len(s.ahead) > 0 && !s.ahead[0].After(now) {
+			s.paid, s.ahead = s.paid+turn, s.ahead[1:]
 		}
-		if float64(len(w.ahead)*turn) >= w.c.Rate || w.paid >= batchPeople {
+		if float64(len(s.ahead)*turn) >= s.c.Rate || s.paid >= batchPeople {
 			return nil
 		}
 		answer, err := c.Limits.Take(ctx, []limits.Scope{scope}, turn, "")
@@ -109,15 +109,15 @@ func (c *keeper) takeTurns(ctx context.Context, w *walk, now time.Time) error {
 		if answer.OK {
 			answer.At = now
 		}
-		w.ahead = append(w.ahead, answer.At)
+		s.ahead = append(s.ahead, answer.At)
 	}
 }
 
 // unpaid gives back what was paid for mails that were not sent.
-func (w *walk) unpaid(n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.paid += n
+func (s *scan) unpaid(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paid += n
 }
 
 // places are the reservations of a campaign in the limits of its account and its relays. Mails that could not
@@ -133,25 +133,6 @@ type reserved struct {
 	at, ask time.Time // its time, and when to ask again: limits may have been raised
 	why     string
 	had     limits.Reservation
-}
-
-// placesOf returns the places of a campaign.
-func (t *turns) placesOf(one *campaign) *places {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if p := t.places[one.id]; p != nil && p.gateway == one.Gateway {
-		return p
-	}
-	p := &places{gateway: one.Gateway}
-	t.places[one.id] = p
-	return p
-}
-
-// over forgets the places of a campaign that has ended.
-func (t *turns) over(id string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.places, id)
 }
 
 // due returns how many people may be mailed soon. Nobody: when to ask again, when there is a place, and why.

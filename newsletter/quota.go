@@ -18,47 +18,47 @@ const reasonQuota = "quota"
 // sendWithin mails as many people as the quotas have room for, and gives back the room of those it didn't
 // try.
 func (b *batch) sendWithin(ctx, work context.Context, people []uint32) {
-	letter := b.w.letters[0] // all variants have the same account
+	letter := b.scan.letters[0] // all variants have the same account
 	room, err := letter.Reserve(work, len(people))
 	if err != nil {
 		b.noRoom(ctx, err)
 		return
 	}
-	b.w.noteQuota("")
+	b.scan.noteQuota("")
 	b.sendAll(ctx, work, people[:room.Messages])
 	if unsent := room.Messages - int(b.tried.Load()); unsent > 0 {
 		b.persist(work, "give back room in a quota", func() error { return letter.Unreserve(work, room, unsent) })
 	}
 }
 
-// noRoom makes the walk wait because of a quota that is used up or can't be read.
+// noRoom makes the scan wait because of a quota that is used up or can't be read.
 func (b *batch) noRoom(ctx context.Context, err error) {
 	pause, why := time.Second, "the quotas can't be asked"
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Limited {
 		pause, why = quotaPause, f.Message
-		b.w.noteQuota(why)
+		b.scan.noteQuota(why)
 		if f.RetryAfter > 0 {
 			pause = min(pause, f.RetryAfter)
 		}
 	} else {
-		b.c.log.WarnContext(ctx, "quotas not asked; the batch is given back", "campaign", b.w.c.id, "error", err)
+		b.c.log.WarnContext(ctx, "quotas not asked; the batch is given back", "campaign", b.scan.c.id, "error", err)
 	}
-	b.w.rest(b.c.opts.Now().Add(pause), why)
+	b.scan.rest(b.c.opts.Now().Add(pause), why)
 }
 
 // noteQuota notes which quota has no room; empty: all have.
-func (w *walk) noteQuota(why string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.quota = &why
+func (s *scan) noteQuota(why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.quota = &why
 }
 
 // showQuota stores in the campaign that a quota keeps it waiting, or does no longer.
-func (c *keeper) showQuota(ctx context.Context, one *campaign, w *walk) error {
-	w.mu.Lock()
-	now := w.quota
-	w.quota = nil
-	w.mu.Unlock()
+func (c *keeper) showQuota(ctx context.Context, one *campaign, s *scan) error {
+	s.mu.Lock()
+	now := s.quota
+	s.quota = nil
+	s.mu.Unlock()
 	if now == nil || *now == one.Detail && (one.Reason == reasonQuota || one.Reason == "") {
 		return nil
 	}

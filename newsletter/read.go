@@ -16,64 +16,64 @@ import (
 // freshFor is how long ago people may have been read who are claimed or mailed.
 const freshFor = time.Second
 
-// pages is how many pages of 32 subscribers a walk reads at once: no more than it needs before they are old.
-func (w *walk) pages() int {
-	if w.c.Rate > 0 {
-		return int(min(stretchPages, 2+w.c.Rate/32))
+// pages is how many pages of 32 subscribers a scan reads at once: no more than it needs before they are old.
+func (s *scan) pages() int {
+	if s.c.Rate > 0 {
+		return int(min(stretchPages, 2+s.c.Rate/32))
 	}
 	return stretchPages
 }
 
 // read reads the next people of a chunk.
-func (c *keeper) read(ctx context.Context, w *walk, chunk, size int) error {
-	if w.to == w.at {
-		w.read = c.opts.Now()
+func (c *keeper) read(ctx context.Context, s *scan, chunk, size int) error {
+	if s.to == s.at {
+		s.read = c.opts.Now()
 	}
-	from, end := uint32(chunk*sendlog.ChunkSize+w.to), uint32(chunk*sendlog.ChunkSize+size)
-	people, next, err := c.Audience.People(ctx, w.choice, from, end, w.pages())
+	from, end := uint32(chunk*sendlog.ChunkSize+s.to), uint32(chunk*sendlog.ChunkSize+size)
+	people, next, err := c.Audience.People(ctx, s.choice, from, end, s.pages())
 	if err != nil {
 		return err
 	}
-	due, again, err := c.whoseTurn(ctx, w, chunk, people)
+	due, again, err := c.whoseTurn(ctx, s, chunk, people)
 	if err != nil {
 		return err
 	}
-	if w.again.IsZero() || !again.IsZero() && again.Before(w.again) {
-		w.again = again
+	if s.again.IsZero() || !again.IsZero() && again.Before(s.again) {
+		s.again = again
 	}
-	w.buffer = append(w.buffer, due...)
-	w.to = int(next) - chunk*sendlog.ChunkSize
+	s.buffer = append(s.buffer, due...)
+	s.to = int(next) - chunk*sendlog.ChunkSize
 	return nil
 }
 
 // reread returns those people of a chunk whose turn it is now, as they are now, and when to look again at the
 // others; zero: never.
-func (c *keeper) reread(ctx context.Context, w *walk, chunk int, ordinals []uint32) ([]audience.Person,
+func (c *keeper) reread(ctx context.Context, s *scan, chunk int, ordinals []uint32) ([]audience.Person,
 	time.Time, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.setsOf = -1
-	people, err := c.Audience.These(ctx, w.choice, ordinals)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.setsOf = -1
+	people, err := c.Audience.These(ctx, s.choice, ordinals)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	return c.whoseTurn(ctx, w, chunk, people)
+	return c.whoseTurn(ctx, s, chunk, people)
 }
 
 // whoseTurn returns the people of a chunk to whom the run goes now, and when to look again at others;
 // zero: never.
-func (c *keeper) whoseTurn(ctx context.Context, w *walk, chunk int, people []audience.Person) (
+func (c *keeper) whoseTurn(ctx context.Context, s *scan, chunk int, people []audience.Person) (
 	due []audience.Person, again time.Time, err error) {
-	if err := c.readSets(ctx, w, chunk); err != nil {
+	if err := c.readSets(ctx, s, chunk); err != nil {
 		return nil, again, err
 	}
 	now := c.opts.Now()
 	for _, p := range people {
-		if !w.wanted(p) {
+		if !s.wanted(p) {
 			continue
 		}
-		opens := w.opens(p, now)
-		if w.c.variantOf(w.key.Number, p.Ordinal) == undecided {
+		opens := s.opens(p, now)
+		if s.c.variantOf(s.key.Number, p.Ordinal) == undecided {
 			opens = forWinner
 		}
 		if !opens.After(now) {
@@ -86,15 +86,15 @@ func (c *keeper) whoseTurn(ctx context.Context, w *walk, chunk int, people []aud
 }
 
 // opens returns when a person may be mailed, as the window says.
-func (w *walk) opens(p audience.Person, now time.Time) time.Time {
-	if w.c.Window == nil || w.c.Window.Of != "recipient" {
+func (s *scan) opens(p audience.Person, now time.Time) time.Time {
+	if s.c.Window == nil || s.c.Window.Of != "recipient" {
 		return now
 	}
 	zone, err := schedule.Zone(p.TZ)
 	if err != nil {
-		zone = w.zone
+		zone = s.zone
 	}
-	return w.window.Next(now, zone)
+	return s.window.Next(now, zone)
 }
 
 // excludedRuns returns all runs so far of the campaigns whose recipients are left out.
@@ -112,35 +112,35 @@ func (c *keeper) excludedRuns(ctx context.Context, one *campaign) (runs []sendlo
 }
 
 // readSets reads who got other campaigns, and the runs before, of a chunk.
-func (c *keeper) readSets(ctx context.Context, w *walk, chunk int) error {
+func (c *keeper) readSets(ctx context.Context, s *scan, chunk int) error {
 	now := c.opts.Now()
-	if w.setsOf == chunk && now.Sub(w.setsAt) < freshFor || len(w.c.ExcludeCampaigns)+len(w.earlier) == 0 {
+	if s.setsOf == chunk && now.Sub(s.setsAt) < freshFor || len(s.c.ExcludeCampaigns)+len(s.earlier) == 0 {
 		return nil
 	}
 	var err error
-	if w.excluded, err = c.excludedRuns(ctx, w.c); err != nil {
+	if s.excluded, err = c.excludedRuns(ctx, s.c); err != nil {
 		return err
 	}
-	w.sets, w.opened = map[sendlog.Run][]sendlog.State{}, map[sendlog.Run]sendlog.Set{}
-	for _, run := range slices.Concat(w.excluded, w.earlier) {
+	s.sets, s.opened = map[sendlog.Run][]sendlog.State{}, map[sendlog.Run]sendlog.Set{}
+	for _, run := range slices.Concat(s.excluded, s.earlier) {
 		states, err := c.Log.States(ctx, run, chunk)
 		if err != nil {
 			return err
 		}
-		w.sets[run] = states
-		if w.c.run().To == toNotOpened {
-			if w.opened[run], err = c.Log.Bits(ctx, run, chunk, sendlog.Opened); err != nil {
+		s.sets[run] = states
+		if s.c.run().To == toNotOpened {
+			if s.opened[run], err = c.Log.Bits(ctx, run, chunk, sendlog.Opened); err != nil {
 				return err
 			}
 		}
 	}
-	w.setsOf, w.setsAt = chunk, now
+	s.setsOf, s.setsAt = chunk, now
 	return nil
 }
 
 // got reports whether a person got a mail of a run, or may have.
-func (w *walk) got(run sendlog.Run, offset int) bool {
-	states := w.sets[run]
+func (s *scan) got(run sendlog.Run, offset int) bool {
+	states := s.sets[run]
 	if offset >= len(states) {
 		return false
 	}
@@ -153,25 +153,25 @@ func (w *walk) got(run sendlog.Run, offset int) bool {
 
 // wanted reports whether the run goes to a person of its lists: the person got no excluded campaign, and had
 // in the runs before what the run is for.
-func (w *walk) wanted(p audience.Person) bool {
+func (s *scan) wanted(p audience.Person) bool {
 	_, offset := sendlog.ChunkOf(p.Ordinal)
-	for _, run := range w.excluded {
-		if w.got(run, offset) {
+	for _, run := range s.excluded {
+		if s.got(run, offset) {
 			return false
 		}
 	}
-	if len(w.earlier) == 0 {
+	if len(s.earlier) == 0 {
 		return true
 	}
 	had, got, opened := sendlog.Waiting, false, false // in the last run that had the person
-	for _, run := range w.earlier {
-		if states := w.sets[run]; offset < len(states) && states[offset] != sendlog.Waiting {
+	for _, run := range s.earlier {
+		if states := s.sets[run]; offset < len(states) && states[offset] != sendlog.Waiting {
 			had = states[offset]
 		}
-		got = got || w.got(run, offset)
-		opened = opened || w.opened[run].Has(offset)
+		got = got || s.got(run, offset)
+		opened = opened || s.opened[run].Has(offset)
 	}
-	switch w.c.run().To {
+	switch s.c.run().To {
 	case toFailed:
 		return had == sendlog.Failed && !got
 	case toInDoubt:
@@ -195,7 +195,7 @@ func (b *batch) ask(ctx context.Context, version string, people []audience.Perso
 		for i, p := range people {
 			addresses[i] = p.Email
 		}
-		found, err := b.c.Outbox.Stopped(ctx, b.w.c.Account, list, addresses)
+		found, err := b.c.Outbox.Stopped(ctx, b.scan.c.Account, list, addresses)
 		if err != nil {
 			return err
 		}
@@ -228,7 +228,7 @@ func (m *marks) look(ctx context.Context, version string) (_ *audience.Person, _
 				ordinals = append(ordinals, p.Ordinal)
 			}
 		}
-		if b.people, _, err = b.c.reread(ctx, b.w, b.Chunk, ordinals); err != nil {
+		if b.people, _, err = b.c.reread(ctx, b.scan, b.Chunk, ordinals); err != nil {
 			return nil, nil, err
 		}
 		b.read, b.asked = now, false
@@ -272,9 +272,9 @@ func (c *book) readVersion(ctx context.Context, key string, all []struct{}) ([]s
 
 // stops returns the state of a person who is not to be mailed, and whether it is one. Whoever left by
 // their own wish while the run was under way is unsubscribed, whatever way they took.
-func (w *walk) stops(p audience.Person, barred *suppression.Entry) (sendlog.Move, bool) {
+func (s *scan) stops(p audience.Person, barred *suppression.Entry) (sendlog.Move, bool) {
 	_, offset := sendlog.ChunkOf(p.Ordinal)
-	began := w.c.run().Began.Truncate(time.Second) // as exact as the times of suppressions
+	began := s.c.run().Began.Truncate(time.Second) // as exact as the times of suppressions
 	switch {
 	case p.Left:
 		return sendlog.Move{Offset: offset, To: sendlog.Unsubscribed, Why: "left list " + p.ListID}, true

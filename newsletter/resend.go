@@ -67,12 +67,12 @@ func (c *keeper) anybody(ctx context.Context, before *campaign, to string) (bool
 	}
 	next, began := *before, time.Now()
 	next.Runs = append(slices.Clip(next.Runs), sending{Began: c.opts.Now(), End: end, To: to})
-	w, err := c.newWalk(ctx, &next)
+	s, err := c.newScan(ctx, &next)
 	if err != nil {
 		return false, err
 	}
 	found := false
-	err = c.eachWanted(ctx, w, func(n int) bool {
+	err = c.eachWanted(ctx, s, func(n int) bool {
 		found = n > 0 || time.Since(began) > lookFor
 		return !found
 	})
@@ -81,18 +81,18 @@ func (c *keeper) anybody(ctx context.Context, before *campaign, to string) (bool
 
 // eachWanted calls fn with the number of people whom a run goes to, for some subscribers after the other,
 // until it returns false.
-func (c *keeper) eachWanted(ctx context.Context, w *walk, fn func(n int) bool) error {
-	for from := uint32(0); from < w.c.run().End; {
-		people, next, err := c.Audience.People(ctx, w.choice, from, w.c.run().End, stretchPages)
+func (c *keeper) eachWanted(ctx context.Context, s *scan, fn func(n int) bool) error {
+	for from := uint32(0); from < s.c.run().End; {
+		people, next, err := c.Audience.People(ctx, s.choice, from, s.c.run().End, stretchPages)
 		if err != nil {
 			return err
 		}
-		if err := c.readSets(ctx, w, int(from/sendlog.ChunkSize)); err != nil {
+		if err := c.readSets(ctx, s, int(from/sendlog.ChunkSize)); err != nil {
 			return err
 		}
 		n := 0
 		for _, p := range people {
-			if w.wanted(p) {
+			if s.wanted(p) {
 				n++
 			}
 		}

@@ -117,13 +117,13 @@ func TestPeopleOfADeadProcessGetTheNextRun(t *testing.T) {
 
 // takes lets a process take people of the campaign.
 func (m *model) takes(ctx context.Context, p *process) *batch {
-	w, _, _ := p.turns.take(m.clock.Now())
-	if w == nil {
+	s, _, _ := p.scheduler.take(m.clock.Now())
+	if s == nil {
 		return nil
 	}
-	s, err := p.keeper.claim(ctx, w)
+	b, err := p.keeper.claim(ctx, s)
 	m.must(err)
-	return s
+	return b
 }
 
 // TestAReplayAndAResendAtOnceAreOneEmail: a person's dead letter is replayed, and the campaign is sent again
@@ -167,21 +167,21 @@ func TestAReplayAndAResendAtOnceAreOneEmail(t *testing.T) {
 				m.resends(a, toFailed)
 				m.calm(a, "looks", looks)
 				m.clock.Advance(time.Second)
-				var s *batch
+				var taken *batch
 				steps := map[string]func(ctx context.Context, p *process) func(){
 					"read": func(ctx context.Context, p *process) func() {
-						w, _, _ := p.turns.take(m.clock.Now())
-						w.first, _ = sendlog.ChunkOf(to.ordinal)
-						m.must(p.keeper.read(ctx, w, w.chunk(), w.sizeOf(w.chunk())))
+						s, _, _ := p.scheduler.take(m.clock.Now())
+						s.first, _ = sendlog.ChunkOf(to.ordinal)
+						m.must(p.keeper.read(ctx, s, s.chunk(), s.sizeOf(s.chunk())))
 						return nil
 					},
-					"take":    func(ctx context.Context, p *process) func() { s = m.takes(ctx, p); return nil },
+					"take":    func(ctx context.Context, p *process) func() { taken = m.takes(ctx, p); return nil },
 					"deliver": m.deliver(m.tasks()[0]),
 					"mail": func(ctx context.Context, p *process) func() {
-						if s == nil {
+						if taken == nil {
 							t.Errorf("nobody was taken\n%s", m.story())
 						} else {
-							s.work(ctx, ctx)
+							taken.work(ctx, ctx)
 						}
 						return nil
 					},

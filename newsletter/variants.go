@@ -29,7 +29,7 @@ const reasonWinner = "winner"
 // undecided is in place of a variant for people who wait for the winner.
 const undecided = -1
 
-// forWinner is when chunks are walked again whose people wait for the winner: never by itself.
+// forWinner is when chunks are scanned again whose people wait for the winner: never by itself.
 var forWinner = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // trial is how the winner is found.
@@ -252,7 +252,7 @@ func (c *life) Winner(ctx context.Context, bound, id string, in api.CampaignWinn
 	return c.decide(ctx, bound, id, in.Variant)
 }
 
-// decide stores the winner. The gate becomes another one, so that no walk goes on that knows of none.
+// decide stores the winner. The gate becomes another one, so that no scan goes on that knows of none.
 func (c *life) decide(ctx context.Context, bound, id, variant string) (api.CampaignRun, error) {
 	one, err := c.change(ctx, bound, id, func(s *stored) error {
 		if len(s.Runs) > 0 && s.Runs[0].Winner != "" {

@@ -107,16 +107,16 @@ func TestTheBestVariant(t *testing.T) {
 // TestATestIsOver: only once nobody of it is to be mailed, whatever chunks have nobody who waits.
 func TestATestIsOver(t *testing.T) {
 	t.Parallel()
-	walked := sendlog.Chunk{Again: forWinner, Counts: sendlog.Sum(nil)}
-	under := walked
+	scanned := sendlog.Chunk{Again: forWinner, Counts: sendlog.Sum(nil)}
+	under := scanned
 	under.Counts.Taken = 1
 	for _, c := range []struct {
 		name   string
 		chunks []sendlog.Chunk
 		over   bool
 	}{
-		{"all walked", []sendlog.Chunk{walked, {Done: true}}, true},
-		{"a chunk is not walked", []sendlog.Chunk{walked, {}}, false},
+		{"all scanned", []sendlog.Chunk{scanned, {Done: true}}, true},
+		{"a chunk is not scanned", []sendlog.Chunk{scanned, {}}, false},
 		{"a window opens later", []sendlog.Chunk{{Again: time.Now()}}, false},
 		{"a batch is out", []sendlog.Chunk{{Again: forWinner, Batches: 1}}, false},
 		{"a mail is under way", []sendlog.Chunk{under}, false},

@@ -12,20 +12,20 @@ import (
 const waitShown = 3 * time.Second
 
 // goes notes that a mail was tried, so that the run does not wait.
-func (w *walk) goes(now time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.went = now
+func (s *scan) goes(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.went = now
 }
 
 // waits returns what the run waits for; nil: for nothing that this process knows of.
-func (w *walk) waits(now time.Time) *api.CampaignWait {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.why == "" || now.Sub(w.went) < waitShown || now.Sub(w.until) > waitShown {
+func (s *scan) waits(now time.Time) *api.CampaignWait {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.why == "" || now.Sub(s.went) < waitShown || now.Sub(s.until) > waitShown {
 		return nil
 	}
-	return waitUntil(w.why, w.lifts, now)
+	return waitUntil(s.why, s.lifts, now)
 }
 
 func waitUntil(reason string, until, now time.Time) *api.CampaignWait {
@@ -38,7 +38,7 @@ func waitUntil(reason string, until, now time.Time) *api.CampaignWait {
 }
 
 // waitsFor returns what the people wait for who are still to be mailed: the winner of a test, or their
-// windows. again is when the chunks are walked again that aren't done. Nil: some of them can be mailed now,
+// windows. again is when the chunks are scanned again that aren't done. Nil: some of them can be mailed now,
 // or all were.
 func (one *campaign) waitsFor(again []time.Time, now time.Time) *api.CampaignWait {
 	var first time.Time

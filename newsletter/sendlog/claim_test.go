@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestWorkersGetDifferentPeople: two workers walk a chunk at the same time.
+// TestWorkersGetDifferentPeople: two workers scan a chunk at the same time.
 func TestWorkersGetDifferentPeople(t *testing.T) {
 	t.Parallel()
 	b := opened(t)
@@ -60,12 +60,12 @@ func TestClaimTakesThoseWhoWait(t *testing.T) {
 		t.Errorf("%v up to %d, moved %v, shut %v", s, at, moved, shut)
 	}
 	b.states(t, map[int]State{3: Taken, 4: Taken, 17: Taken})
-	do(t, b.Close(ctx, s, nil)) // they wait again, and the walk is at 3
+	do(t, b.Close(ctx, s, nil)) // they wait again, and the scan is at 3
 	s, _, _, _, err = b.Claim(ctx, run5, chunk3, Claim{From: 3, To: 5, Offsets: []int{4}, Most: 3})
 	do(t, err)
 	b.mark(t, s, 4)
 	b.settle(t, "1", Move{Offset: 4, To: Sent})
-	do(t, b.WalkAgain(ctx, run5, chunk3))
+	do(t, b.ScanAgain(ctx, run5, chunk3))
 	s, at, _, _, err = b.Claim(ctx, run5, chunk3, Claim{To: 40, Offsets: []int{3, 4, 17, 39}, Most: 9})
 	do(t, err)
 	if !slices.Equal(s.Offsets, []int{3, 17, 39}) || at != 40 {
@@ -113,11 +113,11 @@ func TestNobodyIsClaimedWhileTheGateIsShut(t *testing.T) {
 	}
 }
 
-// TestAChunkIsDoneWhenNobodyWasLeftOut: whoever walked the part with those who were.
+// TestAChunkIsDoneWhenNobodyWasLeftOut: whoever scanned the part with those who were.
 func TestAChunkIsDoneWhenNobodyWasLeftOut(t *testing.T) {
 	t.Parallel()
 	b, ctx := opened(t), t.Context()
-	walk := func(from, to int, last bool, again int64) {
+	scan := func(from, to int, last bool, again int64) {
 		t.Helper()
 		c := Claim{From: from, To: to, Last: last, Most: 1}
 		if again > 0 {
@@ -139,21 +139,21 @@ func TestAChunkIsDoneWhenNobodyWasLeftOut(t *testing.T) {
 			t.Errorf("done %v, again %v, want %v, %v", c.Done, c.Again, done, want)
 		}
 	}
-	walk(0, 5, false, 9000)
-	walk(5, 6, false, 8000)
-	walk(6, 7, false, 10000)
-	expect(false, 0) // it is still walked
-	walk(7, 9, true, 0)
+	scan(0, 5, false, 9000)
+	scan(5, 6, false, 8000)
+	scan(6, 7, false, 10000)
+	expect(false, 0) // it is still scanned
+	scan(7, 9, true, 0)
 	expect(false, 8000)
-	walk(9, 9, true, 0) // its process finds nobody else
+	scan(9, 9, true, 0) // its process finds nobody else
 	expect(false, 8000)
-	do(t, b.WalkAgain(ctx, run5, chunk3))
+	do(t, b.ScanAgain(ctx, run5, chunk3))
 	expect(false, 0)
-	walk(0, 9, true, 0)
+	scan(0, 9, true, 0)
 	expect(true, 0)
 }
 
-// TestWhoWasLeftOutIsNotForgottenWhenPeopleAreGivenBack: the walk goes on behind them, to the end.
+// TestWhoWasLeftOutIsNotForgottenWhenPeopleAreGivenBack: the scan goes on behind them, to the end.
 func TestWhoWasLeftOutIsNotForgottenWhenPeopleAreGivenBack(t *testing.T) {
 	t.Parallel()
 	b, ctx := opened(t), t.Context()
@@ -162,11 +162,11 @@ func TestWhoWasLeftOutIsNotForgottenWhenPeopleAreGivenBack(t *testing.T) {
 	do(t, err)
 	do(t, b.Close(ctx, s, nil))
 	if c := b.chunk(t); c.At != 5 || c.Done || !c.Again.IsZero() {
-		t.Errorf("%+v, want it to be walked from 5 on", c)
+		t.Errorf("%+v, want it to be scanned from 5 on", c)
 	}
 	_, _, _, _, err = b.Claim(ctx, run5, chunk3, Claim{From: 5, To: 9, Last: true, Most: 1})
 	do(t, err)
 	if c := b.chunk(t); c.Done || c.Again.UnixMilli() != 9000 {
-		t.Errorf("%+v, want it to be walked again", c)
+		t.Errorf("%+v, want it to be scanned again", c)
 	}
 }

@@ -24,7 +24,7 @@
 //   - A batch has a lease. When it ends, people who were only taken wait again. Those at the dot are in
 //     doubt, or wait again if [Log.Lapse] is told so. Nobody else is affected.
 //   - A worker whose batch has ended changes nobody's state, except to sent: others may have its people.
-//   - Whoever was left out of a walk until later is not forgotten, whoever walked which part ([Claim]).
+//   - Whoever was left out of a scan until later is not forgotten, whoever scanned which part ([Claim]).
 //   - A state changes only to one that may follow it. What was settled stays, whoever repeats it.
 //   - The counters of a state change in the step that changes the state. [Log.Recount] compares both.
 //   - The same counters of each group of people change in the same step. A claim says the group of a person
@@ -40,7 +40,7 @@
 // sendlog:<campaign>.<run>:<chunk>.
 //
 //   - <log> (string): 4 bits of each person.
-//   - <log>:counts (hash): counters, and how far the chunk was walked. g<group>:<counter>: of a group.
+//   - <log>:counts (hash): counters, and how far the chunk was scanned. g<group>:<counter>: of a group.
 //   - <log>:groups (string): 4 bits of each person, in runs whose people have groups.
 //   - <log>:batches (sorted set): batches by the end of their lease. <log>:batch:<n> (string): their people.
 //   - <log>:owed (set): deferred people whose message the outbox may not have.

@@ -17,7 +17,7 @@ func TestCloseGivesBackWhoHasNoResult(t *testing.T) {
 	do(t, b.Close(ctx, batch, map[string]int{"d:sent:example.com": 1})) // its answer was lost
 	c := b.chunk(t)
 	if c.At != 5 || c.Batches != 0 || c.Done {
-		t.Errorf("%+v, want it to be walked from 5 on", c)
+		t.Errorf("%+v, want it to be scanned from 5 on", c)
 	}
 	want := map[string]int{"h:sent:2030-01-02T03": 1, "d:sent:example.com": 1}
 	if diff := cmp.Diff(want, c.Counts.Fields); diff != "" {

@@ -7,8 +7,8 @@ import (
 
 // The workers of the model. They do what package newsletter does, in its order.
 
-// walk is how far a process looked for people.
-type walk struct {
+// scan is how far a process looked for people.
+type scan struct {
 	at, to  int
 	again   time.Time
 	buffer  []int
@@ -24,7 +24,7 @@ func (w *world) versionKey() string { return logKey(w.run, 0) + ":suppressions" 
 
 // worker takes batches and mails them.
 func (a *actor) worker() {
-	w := a.proc.walk
+	w := a.proc.scan
 	for {
 		a.step()
 		if w.passed {
@@ -45,7 +45,7 @@ func (a *actor) worker() {
 }
 
 // claim takes the next batch.
-func (a *actor) claim(w *walk) *Batch {
+func (a *actor) claim(w *scan) *Batch {
 	if len(w.buffer) == 0 && w.to < a.people {
 		a.step()
 		end := min(w.to+1+a.chance.IntN(5), a.people)
@@ -96,13 +96,13 @@ func (a *actor) claim(w *walk) *Batch {
 	w.at = got.at
 	w.buffer = slices.DeleteFunc(w.buffer, func(o int) bool { return o < got.at })
 	if got.at >= a.people && (got.moved || got.batch == nil) {
-		*w = walk{passed: true}
+		*w = scan{passed: true}
 	}
 	return got.batch
 }
 
 // ask asks the suppressions about the people of a batch.
-func (a *actor) ask(w *walk) error {
+func (a *actor) ask(w *scan) error {
 	version, err := call(a, func() (string, error) {
 		all, err := a.db.Client().MGet(a.ctx, a.versionKey()).Result()
 		if err != nil {
@@ -128,7 +128,7 @@ func (a *actor) ask(w *walk) error {
 }
 
 // mailAll mails a batch, two at once.
-func (a *actor) mailAll(w *walk) {
+func (a *actor) mailAll(w *scan) {
 	var moves []Move
 	for _, o := range w.queue {
 		if w.barred[o] {
@@ -167,12 +167,12 @@ func (a *actor) record(batch *Batch, moves ...Move) []bool {
 }
 
 // mail mails one person.
-func (a *actor) mail(w *walk, o int) {
+func (a *actor) mail(w *scan, o int) {
 	a.try(w, o)
 	delete(a.risky, doubtful{w.batch.number, o})
 }
 
-func (a *actor) try(w *walk, o int) {
+func (a *actor) try(w *scan, o int) {
 	a.step()
 	switch a.chance.IntN(16) {
 	case 0, 3, 5: // put off before the dot
@@ -217,7 +217,7 @@ type mark struct {
 }
 
 // marks sets the mark, and reports whether the dot may be written.
-func (a *actor) marks(w *walk, o int) (mark, bool) {
+func (a *actor) marks(w *scan, o int) (mark, bool) {
 	for {
 		if w.barred[o] {
 			a.record(w.batch, Move{Offset: o, To: Suppressed})
@@ -250,7 +250,7 @@ func (a *actor) marks(w *walk, o int) (mark, bool) {
 }
 
 // reply records the reply to a dot.
-func (a *actor) reply(w *walk, o, reply int) {
+func (a *actor) reply(w *scan, o, reply int) {
 	a.step()
 	switch reply {
 	case 250:
@@ -295,7 +295,7 @@ func (a *actor) adopt(o int) {
 func (a *actor) renew() {
 	for {
 		a.rests(40)
-		if batch := a.proc.walk.batch; batch != nil {
+		if batch := a.proc.scan.batch; batch != nil {
 			_, _ = call(a, func() (bool, error) { return true, a.Renew(a.ctx, []*Batch{batch}) })
 		}
 	}

@@ -41,13 +41,13 @@ func (a *actor) whole(c Chunk) {
 	case over:
 		a.over = true
 	case !c.Done && !c.Again.IsZero() && atTick(a.tick).After(c.Again):
-		a.note("the chunk is walked again")
-		_, err := call(a, func() (bool, error) { return true, a.WalkAgain(a.ctx, a.run, a.chunk) })
+		a.note("the chunk is scanned again")
+		_, err := call(a, func() (bool, error) { return true, a.ScanAgain(a.ctx, a.run, a.chunk) })
 		look = err == nil
 	}
 	for _, p := range a.procs {
-		if look && p.walk.passed {
-			*p.walk = walk{}
+		if look && p.scan.passed {
+			*p.scan = scan{}
 		}
 	}
 }

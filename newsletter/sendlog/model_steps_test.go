@@ -28,7 +28,7 @@ type actor struct {
 
 // proc is one process; nil: what never crashes.
 type proc struct {
-	walk   *walk
+	scan   *scan
 	lanes  int // of its batch, that mail
 	actors []*actor
 }
@@ -166,7 +166,7 @@ func (w *world) close() {
 func (w *world) crash() {
 	n := w.chance.IntN(len(w.procs))
 	w.note("process %d crashes", n)
-	if s := w.procs[n].walk.batch; s != nil {
+	if s := w.procs[n].scan.batch; s != nil {
 		w.interrupts(s.number)
 	}
 	w.crashes++
@@ -185,8 +185,8 @@ func (w *world) stall() {
 	}
 	a := all[w.chance.IntN(len(all))]
 	a.resume = w.tick + 100 + w.chance.IntN(400)
-	if a.proc != nil && a.proc.walk.batch != nil && w.chance.IntN(4) > 0 {
-		w.lose(a.proc.walk.batch.number)
+	if a.proc != nil && a.proc.scan.batch != nil && w.chance.IntN(4) > 0 {
+		w.lose(a.proc.scan.batch.number)
 	}
 }
 
@@ -212,8 +212,8 @@ func (w *world) lose(number string) {
 func (w *world) expireDead() {
 	live := map[string]bool{}
 	for _, p := range w.procs {
-		if p.walk.batch != nil {
-			live[p.walk.batch.number] = true
+		if p.scan.batch != nil {
+			live[p.scan.batch.number] = true
 		}
 	}
 	all, err := w.db.Client().ZRange(w.ctx, logKey(w.run, w.chunk)+":batches", 0, -1).Result()

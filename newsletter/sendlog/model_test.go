@@ -18,7 +18,7 @@ var (
 	seed      = flag.Uint64("seed", 0, "of the first history; 0: a random one")
 )
 
-// TestAnyHistoryKeepsThePromises sends campaigns in small worlds: processes that walk, claim, mark, send,
+// TestAnyHistoryKeepsThePromises sends campaigns in small worlds: processes that scan, claim, mark, send,
 // settle, adopt and close; keepers; an outbox; somebody who pauses, and people who leave. Steps of all of
 // them come in a random order. Processes crash and stall, leases end, calls to Redis are repeated, fail,
 // lose their answer or arrive once more much later. In the end all goes well, until the keepers end the

@@ -107,7 +107,7 @@ func newWorld(t *testing.T, db *redisdb.DB, seed uint64, resend bool, f flaw) *w
 
 // start starts a process.
 func (w *world) start() *proc {
-	p := &proc{walk: &walk{}}
+	p := &proc{scan: &scan{}}
 	w.begin(p, "worker", (*actor).worker)
 	w.begin(p, "renewer", (*actor).renew)
 	return p

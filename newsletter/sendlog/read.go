@@ -14,9 +14,9 @@ import (
 
 // Chunk is what is known of a chunk of a run.
 type Chunk struct {
-	At      int       // how far it was walked
-	Done    bool      // it was walked to its end, and nobody was left out
-	Again   time.Time // when to walk it again; zero: never
+	At      int       // how far it was scanned
+	Done    bool      // it was scanned to its end, and nobody was left out
+	Again   time.Time // when to scan it again; zero: never
 	Batches int       // that are not closed
 	Counts  Counts
 }

@@ -75,7 +75,7 @@ type Batch struct {
 }
 
 // Claim takes the first of the offsets whose people wait as a batch; nil: nobody was taken. at is how far the
-// chunk was walked then. moved: it was walked to another place than c.From before. shut: the gate is shut,
+// chunk was scanned then. moved: it was scanned to another place than c.From before. shut: the gate is shut,
 // and at is not known.
 func (l *Log) Claim(ctx context.Context, r Run, chunk int, c Claim) (b *Batch, at int, moved, shut bool,
 	err error) {
@@ -90,14 +90,14 @@ func (l *Log) Claim(ctx context.Context, r Run, chunk int, c Claim) (b *Batch, a
 		redisdb.Failed(err, "claim people of run %s", r)
 }
 
-// WalkAgain makes the walk of a chunk begin anew: people are to be looked at that were left out.
-func (l *Log) WalkAgain(ctx context.Context, r Run, chunk int) error {
+// ScanAgain makes the scan of a chunk begin anew: people are to be looked at that were left out.
+func (l *Log) ScanAgain(ctx context.Context, r Run, chunk int) error {
 	key := logKey(r, chunk) + ":counts"
 	pipe := l.db.Client().TxPipeline()
 	pipe.HSet(ctx, key, "at", 0)
 	pipe.HDel(ctx, key, "done", "again", "later")
 	_, err := pipe.Exec(ctx)
-	return redisdb.Failed(err, "walk run %s again", r)
+	return redisdb.Failed(err, "scan run %s again", r)
 }
 
 // Marking is the answer to a mark.

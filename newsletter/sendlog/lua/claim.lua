@@ -5,7 +5,7 @@
 --   version    of the gate that the caller knows; '': any
 --   from, to   the caller looked at all people from one offset up to the other, and found those in offsets
 --   last       1: the chunk ends at to
---   again      Unix milliseconds from which the chunk is to be walked again, for people between from and
+--   again      Unix milliseconds from which the chunk is to be scanned again, for people between from and
 --              to who were left out; '': nobody was
 --   most       people of a batch
 --   lease      milliseconds
@@ -15,11 +15,11 @@
 -- Answer: NONE at
 -- Answer: BATCH at batch gate taken
 --   CLOSED  the gate is shut, or of another version
---   MOVED   others walked on, or people were given back: look from at
+--   MOVED   others scanned further, or people were given back: look from at
 --   NONE    nobody waits up to at
 --   BATCH   taken are the offsets of the batch, separated by spaces; at is where the next one begins
--- Several walk a chunk, and some walk a part of it twice. So what one left out is noted with the part that
--- it walked: in the field later, and in the field again once the chunk was walked to its end.
+-- Several scan a chunk, and some scan a part of it twice. So what one left out is noted with the part that
+-- it scanned: in the field later, and in the field again once the chunk was scanned to its end.
 -- Atomic because a person taken without a batch would never be given back.
 local gate = redis.call('GET', KEYS[2])
 if not gate or string.sub(gate, -1) ~= '1' then return CLOSED end

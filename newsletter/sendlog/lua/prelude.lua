@@ -91,8 +91,8 @@ local function note_earlier(counts, field, time)
   if not old or tonumber(time) < tonumber(old) then redis.call('HSET', counts, field, time) end
 end
 
--- walk_again makes the walk look at a chunk from an offset on. Who was left out before it is not forgotten.
-local function walk_again(log, offset)
+-- scan_again makes the scan look at a chunk from an offset on. Who was left out before it is not forgotten.
+local function scan_again(log, offset)
   local counts = log .. ':counts'
   local at = tonumber(redis.call('HGET', counts, 'at') or '0')
   if tonumber(offset) < at then redis.call('HSET', counts, 'at', offset) end
@@ -120,6 +120,6 @@ local function put_back(log, batch, doubt)
       doubts = doubts + 1
     end
   end
-  if first then walk_again(log, first) end
+  if first then scan_again(log, first) end
   return back, doubts
 end
