@@ -26,7 +26,7 @@ func (a gathering) build(context.Context) error {
 		Room: accounts.Room(a.accounts, "events"),
 		DB:   a.db, Suppressions: a.suppressions, Submit: a.outbox.Submit,
 		Accepted: a.outbox.Accepted, BlockKey: a.outbox.BlockKey, DeleteDeadLetter: a.outbox.DeleteDeadLetter,
-		Get: a.outbox.Reader.Get, Letter: a.outbox.Letter,
+		Get: a.outbox.Reader.Get, Mailing: a.outbox.Mailing,
 		Account: func(ctx context.Context, account string) error {
 			_, err := a.accounts.Resolve(ctx, account)
 			return err

@@ -339,11 +339,11 @@ func TestPublicArchiveOfAccounts(t *testing.T) {
 func keeps(t *testing.T, db *redisdb.DB, client *api.Client) {
 	t.Helper()
 	ctx, rdb := t.Context(), db.Client()
-	letters := redisdb.Key(0, "letters")
+	mailings := redisdb.Key(0, "mailings")
 	held := func(n int) {
 		t.Helper()
 		eventually(t, fmt.Sprintf("%d contents are kept", n), func() bool {
-			return rdb.HLen(ctx, letters).Val() == int64(n)
+			return rdb.HLen(ctx, mailings).Val() == int64(n)
 		})
 	}
 	held(1)

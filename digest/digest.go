@@ -30,7 +30,7 @@ type Parts struct {
 	BlockKey         func(ctx context.Context, account, key string) (id string, _ error)
 	DeleteDeadLetter func(ctx context.Context, id string) (api.DeleteAnswer, error)
 	Get              func(ctx context.Context, id string) (api.OutboxMessage, error)
-	Letter           func(context.Context, outbox.Shared) (*outbox.Letter, error)
+	Mailing          func(context.Context, outbox.Shared) (*outbox.Mailing, error)
 	// Account returns an error if there is no such account.
 	Account func(ctx context.Context, account string) error
 	// Room checks the quota of an account: the events that wait. Nil: there is none.

@@ -281,7 +281,7 @@ func (b *base) previewOf(ctx context.Context, r *run, all []*group, preview api.
 	if err := decoder.Decode(&filled); err != nil {
 		return preview, err
 	}
-	l, err := b.Letter(ctx, outbox.Shared{Source: outbox.SourceAPI, Account: mail.Account,
+	l, err := b.Mailing(ctx, outbox.Shared{Source: outbox.SourceAPI, Account: mail.Account,
 		Template: mail.Template, Subject: mail.Subject, PreviewText: mail.PreviewText, HTML: mail.HTML,
 		Text:   mail.Text,
 		Locale: mail.Locale, TZ: mail.TZ, ListID: mail.ListID, TrackOpens: mail.TrackOpens,

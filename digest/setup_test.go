@@ -123,8 +123,8 @@ func (m *mails) get(context.Context, string) (api.OutboxMessage, error) {
 	return api.OutboxMessage{}, fault.New(fault.NotFound, "", "no such message")
 }
 
-func noLetter(context.Context, outbox.Shared) (*outbox.Letter, error) {
-	return nil, fault.New(fault.NotFound, "", "no letters here")
+func noMailing(context.Context, outbox.Shared) (*outbox.Mailing, error) {
+	return nil, fault.New(fault.NotFound, "", "no mailings here")
 }
 
 func setup(t testing.TB, change ...func(*digest.Options)) *bench {
@@ -160,7 +160,7 @@ func (b *bench) remake(t testing.TB, parts digest.Parts, change ...func(*digest.
 func (b *bench) parts() digest.Parts {
 	return digest.Parts{DB: b.db, Suppressions: b.stopped, Submit: b.mails.submit,
 		Accepted: b.mails.accepted, BlockKey: b.mails.blockKey, DeleteDeadLetter: b.mails.delete,
-		Get: b.mails.get, Letter: noLetter,
+		Get: b.mails.get, Mailing: noMailing,
 		Account: func(_ context.Context, account string) error {
 			if account == "nobody" {
 				return fault.New(fault.NotFound, "AccountNotFound", "There is no account %q", account)

@@ -76,7 +76,7 @@ func (c *keeper) turnOf(ctx context.Context, s *scan, at *place) (outbox.Turn, e
 		return outbox.Turn{Until: again, Reason: "its window is closed"}, nil
 	}
 	a, err := c.addressee(s, due[0])
-	return s.letterOf(at.ordinal).Turn(a), err
+	return s.mailingOf(at.ordinal).Turn(a), err
 }
 
 // over settles a deferred person to whom the campaign does not go any more.

@@ -203,7 +203,7 @@ func (a *Archive) row(ctx context.Context, list *audience.List, id string) (Arch
 func (a *Archive) fill(ctx context.Context, one *campaign, list *audience.List) (ArchivedMail, error) {
 	run, variant := one.Runs[one.shown()-1], one.variantShown()
 	sh := shared(as(one.Campaign, variant), run.Subject, one.Bound)
-	letter, err := a.Outbox.Thaw(ctx, sh, run.Letters[variant])
+	mailing, err := a.Outbox.Thaw(ctx, sh, run.Snapshots[variant])
 	if fault.Is(err, fault.NotFound) {
 		a.log.WarnContext(ctx, "campaign not shown in the archive", "campaign", one.id, "error", err)
 		err = noArchive()
@@ -211,11 +211,11 @@ func (a *Archive) fill(ctx context.Context, one *campaign, list *audience.List) 
 	if err != nil {
 		return ArchivedMail{}, err
 	}
-	words, err := a.anonymous(ctx, one, letter, list)
+	words, err := a.anonymous(ctx, one, mailing, list)
 	if err != nil {
 		return ArchivedMail{}, err
 	}
-	mail := ArchivedMail{List: list, HTML: words.HTML, Text: words.Text, Locale: letter.Content().Locale,
+	mail := ArchivedMail{List: list, HTML: words.HTML, Text: words.Text, Locale: mailing.Content().Locale,
 		ArchiveRow: ArchiveRow{Campaign: one.id, Title: cmp.Or(strings.TrimSpace(words.Subject), list.Name),
 			Began: run.Began, Ended: run.Began}}
 	if run.Ended != nil {
@@ -226,8 +226,8 @@ func (a *Archive) fill(ctx context.Context, one *campaign, list *audience.List) 
 	return mail, nil
 }
 
-// anonymous fills a letter for nobody. Attributes have the fallbacks of the campaign.
-func (a *Archive) anonymous(ctx context.Context, one *campaign, letter *outbox.Letter,
+// anonymous fills a mailing for nobody. Attributes have the fallbacks of the campaign.
+func (a *Archive) anonymous(ctx context.Context, one *campaign, mailing *outbox.Mailing,
 	list *audience.List) (render.Mail, error) {
 	m, err := a.filling(ctx, one.Campaign)
 	if err != nil {
@@ -237,7 +237,7 @@ func (a *Archive) anonymous(ctx context.Context, one *campaign, letter *outbox.L
 	if err != nil {
 		return render.Mail{}, err
 	}
-	return letter.Fill(ctx, params, a.url("/subscribers?listId="+url.QueryEscape(list.ListID)))
+	return mailing.Fill(ctx, params, a.url("/subscribers?listId="+url.QueryEscape(list.ListID)))
 }
 
 // url returns a public address of Postroom; without serviceUrl, its path.
@@ -301,8 +301,8 @@ func (c *book) shelve(ctx context.Context, id string) error {
 // gone.
 func (c *book) holdShown(ctx context.Context, one *campaign) (held bool, name string, err error) {
 	run, variant := one.shown(), one.variantShown()
-	name = letterName(sendlog.Run{Campaign: one.Number, Number: run}, variant)
-	held, err = c.Outbox.Hold(ctx, name, one.Runs[run-1].Letters[variant].Name)
+	name = mailingName(sendlog.Run{Campaign: one.Number, Number: run}, variant)
+	held, err = c.Outbox.Hold(ctx, name, one.Runs[run-1].Snapshots[variant].Name)
 	return held, name, err
 }
 

@@ -30,11 +30,11 @@ const (
 )
 
 // ask asks the DNS about the sender of a mail, and the links of its content whether they answer.
-func (e *examination) ask(ctx context.Context, letter *outbox.Letter, m *sample, content api.Campaign,
+func (e *examination) ask(ctx context.Context, mailing *outbox.Mailing, m *sample, content api.Campaign,
 	people []audience.Person) error {
 	if e.DNS != nil {
 		limited, cancel := context.WithTimeout(ctx, askFor)
-		e.askDNS(limited, letter.Content().From.Address, m.raw)
+		e.askDNS(limited, mailing.Content().From.Address, m.raw)
 		cancel()
 	}
 	if e.Web == nil {
@@ -42,7 +42,7 @@ func (e *examination) ask(ctx context.Context, letter *outbox.Letter, m *sample,
 	}
 	sh := shared(content, "", e.one.Bound)
 	sh.TrackClicks = new(bool) // else the links lead to us
-	plain, err := e.Outbox.Letter(ctx, sh)
+	plain, err := e.Outbox.Mailing(ctx, sh)
 	if err != nil {
 		return err
 	}

@@ -187,7 +187,7 @@ func (b *batch) attempt(ctx, work context.Context, m *marks, p audience.Person, 
 			Why: "not written: " + err.Error()})
 		return false, version
 	}
-	got := b.scan.letterOf(p.Ordinal).Direct(work, a, *had, outbox.Marks{Mark: m.mark, Still: m.still})
+	got := b.scan.mailingOf(p.Ordinal).Direct(work, a, *had, outbox.Marks{Mark: m.mark, Still: m.still})
 	*had = got.Reservation
 	if got.Fate != outbox.FateUnsent {
 		b.tried.Add(1)
@@ -217,7 +217,7 @@ func (b *batch) waits(ctx context.Context, m *marks, got outbox.Sending, tried t
 	return got.Waits && !m.stopped && now.Add(pause).Sub(tried) < busyFor && redisdb.Pause(ctx, pause)
 }
 
-// addressee is a person as the letter has them.
+// addressee is a person as the mailing has them.
 func (c *keeper) addressee(s *scan, p audience.Person) (outbox.Addressee, error) {
 	params, err := s.mail.filled(p)
 	return outbox.Addressee{
@@ -234,9 +234,9 @@ func (c *campaign) mailTo(run int, ordinal uint32) *outbox.CampaignMail {
 		Run: run, Subscriber: subscriberID(ordinal), Variant: c.nameOf(run, ordinal)}}
 }
 
-// letterOf returns the letter that a person gets.
-func (s *scan) letterOf(ordinal uint32) *outbox.Letter {
-	return s.letters[max(0, s.c.variantOf(s.key.Number, ordinal))]
+// mailingOf returns the mailing that a person gets.
+func (s *scan) mailingOf(ordinal uint32) *outbox.Mailing {
+	return s.mailings[max(0, s.c.variantOf(s.key.Number, ordinal))]
 }
 
 // judge records what came of a mail that was tried. It returns the version of send.
@@ -271,7 +271,7 @@ func (b *batch) judge(ctx context.Context, p audience.Person, a outbox.Addressee
 
 // adopt makes a message of the outbox of a deferred person. If that fails, the keeper does it.
 func (c *keeper) adopt(ctx context.Context, s *scan, chunk, offset int, a outbox.Addressee, due time.Time) {
-	err := s.letterOf(uint32(chunk*sendlog.ChunkSize+offset)).Adopt(ctx, a, due)
+	err := s.mailingOf(uint32(chunk*sendlog.ChunkSize+offset)).Adopt(ctx, a, due)
 	if err == nil {
 		err = c.Log.Adopted(ctx, s.key, chunk, offset)
 	}

@@ -163,7 +163,7 @@ func (c *contents) Preview(ctx context.Context, bound, id string, in api.Campaig
 	if err != nil {
 		return none, err
 	}
-	letter, err := c.previewed(ctx, shown, one.Bound || bound != "")
+	mailing, err := c.previewed(ctx, shown, one.Bound || bound != "")
 	if err != nil {
 		return none, err
 	}
@@ -171,7 +171,7 @@ func (c *contents) Preview(ctx context.Context, bound, id string, in api.Campaig
 	if real {
 		p.Subscriber = person.ID
 	}
-	words, composed, err := c.written(ctx, letter, one, person)
+	words, composed, err := c.written(ctx, mailing, one, person)
 	if f, ok := errors.AsType[*fault.Error](err); ok && f.Kind == fault.Unprocessable {
 		for _, field := range f.Fields {
 			p.Missing = append(p.Missing, field.Message)
@@ -186,15 +186,15 @@ func (c *contents) Preview(ctx context.Context, bound, id string, in api.Campaig
 	return p, nil
 }
 
-// previewed returns a letter whose links lead nowhere.
-func (c *contents) previewed(ctx context.Context, in api.Campaign, bound bool) (*outbox.Letter, error) {
+// previewed returns a mailing whose links lead nowhere.
+func (c *contents) previewed(ctx context.Context, in api.Campaign, bound bool) (*outbox.Mailing, error) {
 	sh := shared(in, "", bound)
 	sh.Preview = true
-	return c.Outbox.Letter(ctx, sh)
+	return c.Outbox.Mailing(ctx, sh)
 }
 
 // written returns the mail to a person, and the words in it.
-func (c *contents) written(ctx context.Context, letter *outbox.Letter, one *campaign,
+func (c *contents) written(ctx context.Context, mailing *outbox.Mailing, one *campaign,
 	person audience.Person) (render.Mail, *message.Composed, error) {
 	m, err := c.filling(ctx, one.Campaign)
 	if err != nil {
@@ -208,7 +208,7 @@ func (c *contents) written(ctx context.Context, letter *outbox.Letter, one *camp
 	if list == "" && len(one.Lists) > 0 {
 		list = one.Lists[0]
 	}
-	composed, words, err := letter.Write(ctx, outbox.Addressee{
+	composed, words, err := mailing.Write(ctx, outbox.Addressee{
 		ID: c.messageID(one.Number, max(1, len(one.Runs)), person.Ordinal, c.opts.Now()),
 		To: message.Address{Name: person.Name, Address: person.Email}, ListID: list, Params: params,
 		Date: c.opts.Now(),
@@ -240,11 +240,11 @@ func (c *contents) Test(ctx context.Context, bound, id string, in api.CampaignTe
 		return answer, err
 	}
 	one.Bound = one.Bound || bound != ""
-	letter, err := c.previewed(ctx, sent, one.Bound)
+	mailing, err := c.previewed(ctx, sent, one.Bound)
 	if err != nil {
 		return answer, err
 	}
-	words, _, err := c.written(ctx, letter, one, person)
+	words, _, err := c.written(ctx, mailing, one, person)
 	if err != nil {
 		return answer, err
 	}

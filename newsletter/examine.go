@@ -166,7 +166,7 @@ func local(base string) bool {
 // mail writes a mail to some people, and finds what is wrong with it. first: nothing else of the campaign was
 // looked at.
 func (e *examination) mail(ctx context.Context, content api.Campaign, first bool) error {
-	letter, err := e.Outbox.Letter(ctx, shared(content, "", e.one.Bound))
+	mailing, err := e.Outbox.Mailing(ctx, shared(content, "", e.one.Bound))
 	switch {
 	case fault.Is(err, fault.Unavailable):
 		return err
@@ -185,18 +185,18 @@ func (e *examination) mail(ctx context.Context, content api.Campaign, first bool
 		}
 		people = []audience.Person{standIn}
 	}
-	written, err := e.write(ctx, letter, people)
+	written, err := e.write(ctx, mailing, people)
 	if err != nil || written == nil {
 		return err
 	}
-	e.judge(written, letter.Content().Source)
+	e.judge(written, mailing.Content().Source)
 	if first {
-		if err := e.time(ctx, letter); err != nil {
+		if err := e.time(ctx, mailing); err != nil {
 			return err
 		}
 	}
 	if e.outside {
-		return e.ask(ctx, letter, written, content, people[:1])
+		return e.ask(ctx, mailing, written, content, people[:1])
 	}
 	return nil
 }
@@ -210,10 +210,10 @@ type sample struct {
 
 // write writes the mail to people, and finds what they lack. It returns one of the mails, and what is wrong
 // with any of them; nil: there is none.
-func (e *examination) write(ctx context.Context, letter *outbox.Letter, people []audience.Person) (*sample,
+func (e *examination) write(ctx context.Context, mailing *outbox.Mailing, people []audience.Person) (*sample,
 	error) {
 	missing, captive := map[string]bool{}, map[string]bool{}
-	fallbacks, content := newMail(e.one.Campaign).fallbacks, letter.Content()
+	fallbacks, content := newMail(e.one.Campaign).fallbacks, mailing.Content()
 	for _, used := range ownNames.FindAllStringSubmatch(
 		fmt.Sprint(content.Source, content.Options.Layout, content.Options.Partials), -1) {
 		if fallbacks[used[1]] == nil && slices.ContainsFunc(people, func(p audience.Person) bool {
@@ -224,7 +224,7 @@ func (e *examination) write(ctx context.Context, letter *outbox.Letter, people [
 	}
 	var found *sample
 	for _, p := range people {
-		words, composed, err := e.written(ctx, letter, e.one, p)
+		words, composed, err := e.written(ctx, mailing, e.one, p)
 		for _, m := range words.Missing {
 			missing[m.Name] = true
 		}
@@ -236,7 +236,7 @@ func (e *examination) write(ctx context.Context, letter *outbox.Letter, people [
 			e.fail("TemplateFault", err.Error())
 			return nil, nil
 		default:
-			for _, part := range letter.Captive(words) {
+			for _, part := range mailing.Captive(words) {
 				captive[part] = true
 			}
 			if found == nil {
@@ -276,8 +276,8 @@ func (e *examination) judge(m *sample, source render.Source) {
 }
 
 // time says how long the campaign takes at least, with its rate and through the limits of its relays.
-func (e *examination) time(ctx context.Context, letter *outbox.Letter) error {
-	account := letter.Account()
+func (e *examination) time(ctx context.Context, mailing *outbox.Mailing) error {
+	account := mailing.Account()
 	relays, err := e.Relays(ctx, account, e.one.Gateway, api.Bulk)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return err

@@ -150,7 +150,7 @@ func (c *life) begin(ctx context.Context, before *campaign, again api.CampaignRe
 		run.Winner, run.Decided = last.Winner, last.Decided
 	}
 	next.Runs = append(next.Runs[:len(next.Runs):len(next.Runs)], run)
-	run.Letters, err = c.frozen(ctx, &next, run.Subject)
+	run.Snapshots, err = c.frozen(ctx, &next, run.Subject)
 	if err != nil {
 		return api.CampaignRun{}, err
 	}
@@ -159,7 +159,7 @@ func (c *life) begin(ctx context.Context, before *campaign, again api.CampaignRe
 		if len(s.Runs) != len(before.Runs) || s.State != before.State {
 			return errSame // another caller was first
 		}
-		if err := outdated(s, &before.Version); err != nil { // its letters would have the content of before
+		if err := outdated(s, &before.Version); err != nil { // its mailings would have the content of before
 			return err
 		}
 		s.State, s.At, s.Reason, s.Detail = api.CampaignSending, nil, "", ""
@@ -197,7 +197,7 @@ func (c *life) turned(ctx context.Context, id string, one *campaign, err error) 
 
 // freeze stores the content of a run anew, after it was changed.
 func (c *life) freeze(ctx context.Context, one *campaign) (*campaign, error) {
-	letters, err := c.frozen(ctx, &one.stored, one.run().Subject)
+	mailings, err := c.frozen(ctx, &one.stored, one.run().Subject)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func (c *life) freeze(ctx context.Context, one *campaign) (*campaign, error) {
 		if s.State == api.CampaignSending || ended(s.State) {
 			return wrongState(s, "change it; pause it first, or copy it")
 		}
-		s.Runs[len(s.Runs)-1].Letters = letters
+		s.Runs[len(s.Runs)-1].Snapshots = mailings
 		return outdated(s, &one.Version) // a later change stores its own
 	})
 }

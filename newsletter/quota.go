@@ -18,8 +18,8 @@ const reasonQuota = "quota"
 // sendWithin mails as many people as the quotas have room for, and gives back the room of those it didn't
 // try.
 func (b *batch) sendWithin(ctx, work context.Context, people []uint32) {
-	letter := b.scan.letters[0] // all variants have the same account
-	room, err := letter.Reserve(work, len(people))
+	mailing := b.scan.mailings[0] // all variants have the same account
+	room, err := mailing.Reserve(work, len(people))
 	if err != nil {
 		b.noRoom(ctx, err)
 		return
@@ -27,7 +27,7 @@ func (b *batch) sendWithin(ctx, work context.Context, people []uint32) {
 	b.scan.noteQuota("")
 	b.sendAll(ctx, work, people[:room.Messages])
 	if unsent := room.Messages - int(b.tried.Load()); unsent > 0 {
-		b.persist(work, "give back room in a quota", func() error { return letter.Unreserve(work, room, unsent) })
+		b.persist(work, "give back room in a quota", func() error { return mailing.Unreserve(work, room, unsent) })
 	}
 }
 

@@ -44,7 +44,7 @@ type sending struct {
 	End       uint32          `json:"end"`            // the first ordinal that it leaves out
 	To        string          `json:"to,omitempty"`
 	Subject   string          `json:"subject,omitempty"`
-	Letters   []outbox.Frozen `json:"letters"`          // by variant; one if there are none
+	Snapshots []outbox.Frozen `json:"snapshots"`        // by variant; one if there are none
 	Tested    *time.Time      `json:"tested,omitempty"` // when all mail of the test was tried
 	Winner    string          `json:"winner,omitempty"`
 	Decided   *time.Time      `json:"decided,omitempty"`

@@ -27,14 +27,14 @@ const (
 
 // scan looks for the people of a run. It begins at any chunk, so that processes seldom meet.
 type scan struct {
-	c       *campaign
-	key     sendlog.Run
-	choice  *audience.Choice
-	letters []*outbox.Letter // by variant
-	mail    mail
-	window  schedule.Window
-	zone    *time.Location
-	earlier []sendlog.Run // the runs before
+	c        *campaign
+	key      sendlog.Run
+	choice   *audience.Choice
+	mailings []*outbox.Mailing // by variant
+	mail     mail
+	window   schedule.Window
+	zone     *time.Location
+	earlier  []sendlog.Run // the runs before
 
 	mu       sync.Mutex
 	until    time.Time   // it rests until then
@@ -110,14 +110,14 @@ func (c *keeper) newScan(ctx context.Context, one *campaign) (*scan, error) {
 	if s.choice, err = c.choose(ctx, one.id, sel); err != nil {
 		return nil, err
 	}
-	for i, frozen := range run.Letters {
+	for i, frozen := range run.Snapshots {
 		sh := shared(as(one.Campaign, i), run.Subject, one.Bound)
 		sh.Token, sh.TokenQuota = one.Token, one.TokenQuota
-		letter, err := c.Outbox.Thaw(ctx, sh, frozen)
+		mailing, err := c.Outbox.Thaw(ctx, sh, frozen)
 		if err != nil {
 			return nil, err
 		}
-		s.letters = append(s.letters, letter)
+		s.mailings = append(s.mailings, mailing)
 	}
 	if one.TZ != "" {
 		s.zone, _ = schedule.Zone(one.TZ) // checked when it was stored

@@ -128,43 +128,43 @@ func (s *stored) open() bool {
 	return len(s.Variants) > 0 && len(s.Runs) == 1 && s.Runs[0].Winner == "" && trialOf(s.Campaign).share < 1
 }
 
-// letters prepares the content of each variant.
-func (c *contents) letters(ctx context.Context, s *stored, subject string) ([]*outbox.Letter, error) {
-	var all []*outbox.Letter
+// mailings prepares the content of each variant.
+func (c *contents) mailings(ctx context.Context, s *stored, subject string) ([]*outbox.Mailing, error) {
+	var all []*outbox.Mailing
 	for _, one := range contentsOf(s.Campaign) {
-		letter, err := c.Outbox.Letter(ctx, shared(one, subject, s.Bound))
+		mailing, err := c.Outbox.Mailing(ctx, shared(one, subject, s.Bound))
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, letter)
+		all = append(all, mailing)
 	}
 	return all, nil
 }
 
 // frozen stores the contents of the last run.
 func (c *contents) frozen(ctx context.Context, s *stored, subject string) ([]outbox.Frozen, error) {
-	letters, err := c.letters(ctx, s, subject)
+	mailings, err := c.mailings(ctx, s, subject)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]outbox.Frozen, len(letters))
-	for i, letter := range letters {
-		if all[i], err = letter.Freeze(ctx, letterName(s.key(), i)); err != nil {
+	all := make([]outbox.Frozen, len(mailings))
+	for i, mailing := range mailings {
+		if all[i], err = mailing.Freeze(ctx, mailingName(s.key(), i)); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// letterName names a content of a run.
-func letterName(run sendlog.Run, variant int) string {
+// mailingName names a content of a run.
+func mailingName(run sendlog.Run, variant int) string {
 	return fmt.Sprintf("campaign.%s.%d", run, variant)
 }
 
 // release lets go of the contents of a run, but one; empty: of all.
 func (c *book) release(ctx context.Context, key sendlog.Run, run *sending, but string) error {
-	for i := range run.Letters {
-		name := letterName(key, i)
+	for i := range run.Snapshots {
+		name := mailingName(key, i)
 		if name == but {
 			continue
 		}

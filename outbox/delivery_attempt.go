@@ -26,7 +26,7 @@ import (
 )
 
 // attempt sends a message to the recipients that are not done, unless a rule says no. All mail goes this way:
-// a message with a record (Deliver), and the mail of a campaign, which has none (Letter.Direct).
+// a message with a record (Deliver), and the mail of a campaign, which has none (Mailing.Direct).
 func (d *Delivery) attempt(ctx context.Context, c *claim, started time.Time) decision {
 	account, stopped, instead := d.prepare(ctx, c, started)
 	if instead != nil {
@@ -202,7 +202,7 @@ func (d *Delivery) sender(ctx context.Context, c *claim) (accounts.Sender, error
 	return account, nil
 }
 
-// written renders the message from its letter or its shared content, or changes one that was stored whole.
+// written renders the message from its mailing or its shared content, or changes one that was stored whole.
 // Each attempt gives the same bytes, unless its campaign was changed.
 func (d *Delivery) written(ctx context.Context, c *claim, account accounts.Sender) (err error) {
 	date := redisdb.Time(c.personal.Date)

@@ -25,14 +25,14 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// simpleLetter is a letter of a bundle, whose text shows a way to unsubscribe.
-func simpleLetter(t testing.TB, b *bundle, sh Shared) *Letter {
+// simpleMailing is a mailing of a bundle, whose text shows a way to unsubscribe.
+func simpleMailing(t testing.TB, b *bundle, sh Shared) *Mailing {
 	t.Helper()
 	sh.ListID, sh.Text = "news", "Hello {{params.name}}\nLeave: {{rcpt.unsubscribeUrl}}\n"
 	if sh.Subject == "" {
 		sh.Subject = "News for {{params.name}}"
 	}
-	l, err := b.Letter(t.Context(), sh)
+	l, err := b.Mailing(t.Context(), sh)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func (quickRelay) Room(string, api.Lane) int { return 1 }
 func BenchmarkDirect(bench *testing.B) {
 	b := setup(bench, Options{ServiceURL: func() string { return "https://mail.example.com" }})
 	b.store.Router, b.Tokens = quickRelay{}, testStamps(bench)
-	l, a, marks := simpleLetter(bench, b, Shared{}), recipientOf(b, "ann@x.test"), marked()
+	l, a, marks := simpleMailing(bench, b, Shared{}), recipientOf(b, "ann@x.test"), marked()
 	bench.ReportAllocs()
 	for n := 0; bench.Loop(); n++ {
 		a.To.Address = fmt.Sprintf("p%d@x.test", n)
@@ -110,7 +110,7 @@ func TestMailOfACampaignCostsNoRoundTrip(t *testing.T) {
 	t.Parallel()
 	b := setupSifted(t, Options{ServiceURL: func() string { return "https://mail.example.com" }})
 	b.Tokens = testStamps(t)
-	l, trips := simpleLetter(t, b, Shared{Bound: true}), &roundTrips{}
+	l, trips := simpleMailing(t, b, Shared{Bound: true}), &roundTrips{}
 	b.store.Accounts = &altered{scriptedAccounts: b.people}
 	b.sender.replies["later@x.test"] = "451 later"
 	b.DB.Client().AddHook(trips)
@@ -169,7 +169,7 @@ func (r rule) send(t *testing.T, way int) (came string, asked bool, told []error
 	a := &altered{scriptedAccounts: b.people}
 	b.store.Accounts = a
 	b.sender.got = func(smtpsend.Message) { asked = true }
-	l, to := simpleLetter(t, b, r.shared), recipientOf(b, "ann@x.test")
+	l, to := simpleMailing(t, b, r.shared), recipientOf(b, "ann@x.test")
 	if r.nameless {
 		to.Params = nil
 	}
@@ -355,7 +355,7 @@ func TestEveryWayLearns(t *testing.T) {
 	for way := range 2 {
 		b := setupSifted(t, Options{ServiceURL: func() string { return "https://mail.example.com" }})
 		b.Tokens = testStamps(t)
-		l := simpleLetter(t, b, Shared{})
+		l := simpleMailing(t, b, Shared{})
 		b.sender.crowded = b.clock.Now().Add(time.Minute)
 		waits := b.submit(t, api.SubmitRequest{To: for1("bob@x.test"), Lane: api.Bulk})
 		b.deliver(t, waits)
@@ -411,7 +411,7 @@ func TestCampaignsPublishWhatTheyAreAskedFor(t *testing.T) {
 		b := setup(t, Options{Archived: row.archived,
 			ServiceURL: func() string { return "https://mail.example.com" }})
 		b.Tokens = testStamps(t)
-		l := simpleLetter(t, b, Shared{})
+		l := simpleMailing(t, b, Shared{})
 		b.sender.replies["later@x.test"], b.sender.replies["never@x.test"] = "451 later", "550 never"
 		for _, to := range []string{"ann@x.test", "later@x.test", "never@x.test"} {
 			a := recipientOf(b, to)

@@ -5,7 +5,7 @@
 //	record_*        the record: keys, scripts, codec, clock; all groups use it
 //	intake*         accepts messages, of HTTP, SMTP, templates and mail merge
 //	delivery*       one attempt: lease, rules, decision, outcome; and the sweeper
-//	letter*         one content to many people, by attempts that have no record
+//	mailing*        one content to many people, by attempts that have no record
 //	read_*          lists, single messages, the email log
 //	operations_*    changes by operators: cancel, retry, reschedule, replay; retention
 //	queues, facts*  pause and counts; what becomes known after delivery

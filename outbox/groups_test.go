@@ -20,8 +20,8 @@ var below = map[string][]string{
 	"rates":      {"record"},
 	"read":       {"record"},
 	"operations": {"record", "read"},
-	"letter":     {"record", "intake", "delivery"},
-	"outbox":     {"record", "intake", "delivery", "queues", "facts", "rates", "read", "operations", "letter"},
+	"mailing":    {"record", "intake", "delivery"},
+	"outbox":     {"record", "intake", "delivery", "queues", "facts", "rates", "read", "operations", "mailing"},
 }
 
 func groupOf(file string) string {

@@ -17,7 +17,7 @@ type Outbox struct {
 	*Queues
 	*Facts
 	*Counts
-	*Letters
+	*Mailings
 }
 
 // New makes an Outbox. Its background work starts with Run; all its methods work without it.
@@ -30,7 +30,7 @@ func New(parts Parts, o Options) (*Outbox, error) {
 	b := &Outbox{store: s, Intake: &Intake{store: s}, Delivery: newDelivery(s), Reader: reader,
 		Operations: &Operations{store: s, reader: reader}, Queues: &Queues{s}, Facts: &Facts{s},
 		Counts: &Counts{s}}
-	b.Letters = &Letters{store: s, intake: b.Intake, delivery: b.Delivery}
+	b.Mailings = &Mailings{store: s, intake: b.Intake, delivery: b.Delivery}
 	if reg := s.opts.Registry; reg != nil {
 		reg.MustRegister(collector{b.Queues})
 	}

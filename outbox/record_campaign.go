@@ -18,7 +18,7 @@ type CampaignMail struct {
 }
 
 // Turn is what a campaign says, directly before an attempt, of a message that was adopted for it. The
-// zero value means that the message goes as it is stored. See Letter.Turn.
+// zero value means that the message goes as it is stored. See Mailing.Turn.
 type Turn struct {
 	Until  time.Time // it waits until then; zero: it does not
 	Reason string    // why it waits, or why it must not be sent any more
@@ -29,7 +29,7 @@ type Turn struct {
 	write    writer // nil: it goes as it is stored
 }
 
-// writer writes a message as its letter says, of a date and as an account that may have changed since, and
+// writer writes a message as its mailing says, of a date and as an account that may have changed since, and
 // completes its envelope. It also returns its text. It returns Internal only if the message is not at fault.
 type writer func(ctx context.Context, account accounts.Sender, e *envelope, date time.Time) (smtpsend.Body,
 	string, error)

@@ -22,8 +22,8 @@ func (keys) texts(p int) string { return redisdb.Key(p, "texts") }
 
 func (keys) shared(p int, name string) string { return redisdb.Key(p, "shared", name) }
 
-// letters is the hash of the contents that letters hold.
-func (keys) letters(p int) string { return redisdb.Key(p, "letters") }
+// mailings is the hash of the contents that mailings hold.
+func (keys) mailings(p int) string { return redisdb.Key(p, "mailings") }
 
 func (keys) incoming(p int, id string) string { return redisdb.Key(p, "incoming", id) }
 

@@ -23,7 +23,7 @@ var prelude = lua("prelude")
 var (
 	acceptScript = redisdb.NewScript[acceptArgs, accepted]("outbox/accept", lua("accept"), prelude,
 		suppression.LookLua)
-	letterScript   = redisdb.NewScript[letterArgs, outcomeWord]("outbox/letter", lua("letter"), prelude)
+	mailingScript  = redisdb.NewScript[mailingArgs, outcomeWord]("outbox/mailing", lua("mailing"), prelude)
 	reserveScript  = redisdb.NewScript[reserveArgs, reserved]("outbox/reserve", lua("reserve"), prelude)
 	shareScript    = redisdb.NewScript[shareArgs, int]("outbox/share", lua("share"), prelude)
 	claimScript    = redisdb.NewScript[claimKeyArgs, outcomeWord]("outbox/claim", lua("claim"), prelude)
@@ -73,8 +73,8 @@ type (
 	}
 	// First is the first answer to an idempotency key, State the status of that message. With the word FULL,
 	// First is what is full; with OVER, see the prelude.
-	accepted   struct{ Word, First, State string }
-	letterArgs struct{ Letter, Name string }
+	accepted    struct{ Word, First, State string }
+	mailingArgs struct{ Mailing, Name string }
 	// First is that of accepted.
 	reserved struct {
 		Word, First string

@@ -151,7 +151,7 @@ func newParts(t testing.TB) *parts {
 	p.Digests, err = digest.New(digest.Parts{DB: p.db, Suppressions: p.Suppressions, Submit: p.Submit,
 		Accepted: p.Outbox.Accepted, BlockKey: p.Outbox.BlockKey, DeleteDeadLetter: p.Outbox.DeleteDeadLetter,
 		Get:         p.Outbox.Reader.Get,
-		Letter:      p.Outbox.Letter,
+		Mailing:     p.Outbox.Mailing,
 		Account:     func(ctx context.Context, id string) error { _, err := p.Accounts.Get(ctx, id); return err },
 		HasTemplate: func(context.Context, string, string) (bool, error) { return false, nil },
 		Resting:     func(context.Context) (bool, error) { return false, nil }},

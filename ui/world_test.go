@@ -188,7 +188,7 @@ func setupOn(t *testing.T, db *redisdb.DB) *world {
 		},
 		Accepted: w.outbox.Accepted, BlockKey: w.outbox.BlockKey,
 		DeleteDeadLetter: w.outbox.DeleteDeadLetter, Get: w.outbox.Reader.Get,
-		Letter:      w.outbox.Letter,
+		Mailing:     w.outbox.Mailing,
 		Account:     func(ctx context.Context, id string) error { _, err := w.accounts.Get(ctx, id); return err },
 		HasTemplate: func(context.Context, string, string) (bool, error) { return false, nil },
 		Resting:     func(context.Context) (bool, error) { return false, nil }},

@@ -46,7 +46,7 @@ type Sending struct {
 	Busy  bool      // with FateUnsent: all connections to the relay are taken
 	Hold  string    // with FateUnsent: why nothing more can be sent: HoldAccount, HoldSender; empty: it can
 	Waits bool      // with FateUnsent: no relay was asked, because of a limit, a held account, or one that rests
-	// with Waits: to be shown by the next mail of the letter that is sent at Until or later; empty: none
+	// with Waits: to be shown by the next mail of the mailing that is sent at Until or later; empty: none
 	Reservation limits.Reservation
 	Response    string // of the relay, or why there is none
 	Marked      bool   // the mark was set
@@ -55,49 +55,49 @@ type Sending struct {
 // Direct sends a message once, by the rules and with the decisions of any other (Delivery.attempt). It has no
 // record: the caller knows what came of it, and repeats nothing that was sent. had is the reservation of an
 // earlier mail that had to wait; empty: none.
-func (l *Letter) Direct(ctx context.Context, a Addressee, had limits.Reservation, around Marks) Sending {
-	d := l.letters.delivery
-	e, write := l.mailing(a)
-	c := &claim{row: row{id: a.ID, partition: d.partition(a.ID), lane: api.Bulk, gateway: l.shared.Gateway,
-		max: l.attempts(), envelope: e, status: newStatus(e)}, reservation: string(had), write: write,
+func (m *Mailing) Direct(ctx context.Context, a Addressee, had limits.Reservation, around Marks) Sending {
+	d := m.mailings.delivery
+	e, write := m.messageTo(a)
+	c := &claim{row: row{id: a.ID, partition: d.partition(a.ID), lane: api.Bulk, gateway: m.shared.Gateway,
+		max: m.attempts(), envelope: e, status: newStatus(e)}, reservation: string(had), write: write,
 		personal: render.Personalization{Date: redisdb.Millis(a.Date)}, marks: &around,
 		passes: true} // it stands in no line, and would never have its turn
 	dec := d.attempt(ctx, c, d.clock.Now())
 	if dec.outcome != released && !dec.waits() || len(dec.tried) > 0 {
-		l.learn(context.WithoutCancel(ctx), c, &dec)
+		m.learn(context.WithoutCancel(ctx), c, &dec)
 	}
 	return dec.sending(c)
 }
 
 // attempts returns how many attempts a message has.
-func (l *Letter) attempts() int { return cmp.Or(l.shared.Attempts, l.letters.opts.Attempts()) }
+func (m *Mailing) attempts() int { return cmp.Or(m.shared.Attempts, m.mailings.opts.Attempts()) }
 
-// mailing returns the envelope of a message, and what writes it.
-func (l *Letter) mailing(a Addressee) (envelope, writer) {
-	e, wrong := l.envelope(a)
+// messageTo returns the envelope of a message, and what writes it.
+func (m *Mailing) messageTo(a Addressee) (envelope, writer) {
+	e, wrong := m.envelope(a)
 	return e, func(ctx context.Context, account accounts.Sender, e *envelope, date time.Time) (smtpsend.Body,
 		string, error) {
 		if wrong != nil {
 			return nil, "", wrong
 		}
-		now := *l
+		now := *m
 		now.account, a.Date = account, date
-		m, mail, err := now.write(ctx, a, e)
+		c, mail, err := now.write(ctx, a, e)
 		if err != nil {
 			return nil, "", err
 		}
-		if parts := l.Captive(mail); len(parts) > 0 {
+		if parts := m.Captive(mail); len(parts) > 0 {
 			return nil, "", fault.New(fault.Unprocessable, "NoUnsubscribeLink", "the %s shows no way to unsubscribe",
 				strings.Join(parts, " and the "))
 		}
-		return smtpsend.Bytes(m.Raw), mail.Text, nil
+		return smtpsend.Bytes(c.Raw), mail.Text, nil
 	}
 }
 
 // learn does what Delivery.record does for a message with a record. The event goes before the campaign
 // records the result, so a crash in between repeats no event and loses none.
-func (l *Letter) learn(ctx context.Context, c *claim, dec *decision) {
-	d := l.letters.delivery
+func (m *Mailing) learn(ctx context.Context, c *claim, dec *decision) {
+	d := m.mailings.delivery
 	if err := d.reportDead(ctx, c, *dec); err != nil {
 		d.log.WarnContext(ctx, "address not suppressed; its next mail will be refused, too", "message_id", c.id,
 			"error", err)
@@ -144,20 +144,20 @@ func (d *decision) sending(c *claim) Sending {
 // Adopt makes a message of the outbox of one that a relay put off: it is tried again from a time on, with the
 // attempt that was made counted. A message that was adopted before stays as it is, so that Adopt may be
 // repeated.
-func (l *Letter) Adopt(ctx context.Context, a Addressee, due time.Time) error {
-	s := l.letters
-	e, err := l.envelope(a)
+func (m *Mailing) Adopt(ctx context.Context, a Addressee, due time.Time) error {
+	s := m.mailings
+	e, err := m.envelope(a)
 	if err != nil {
 		return err
 	}
-	if _, _, err := l.write(ctx, a, &e); err != nil {
+	if _, _, err := m.write(ctx, a, &e); err != nil {
 		return err
 	}
 	personal := a.personal()
 	if personal.Params, err = json.Marshal(a.Params); err != nil {
 		return fmt.Errorf("store the params of message %s: %w", a.ID, err)
 	}
-	content, err := s.shared.prepare(ctx, l.Content())
+	content, err := s.shared.prepare(ctx, m.Content())
 	if err != nil {
 		return err
 	}
@@ -165,25 +165,25 @@ func (l *Letter) Adopt(ctx context.Context, a Addressee, due time.Time) error {
 	if err != nil {
 		return err
 	}
-	m := &newMessage{counted: true, quotas: quotasOf(e.Account, q, l.shared.Token, l.shared.TokenQuota),
+	made := &newMessage{counted: true, quotas: quotasOf(e.Account, q, m.shared.Token, m.shared.TokenQuota),
 		id: a.ID, partition: s.partition(a.ID), envelope: e, shared: content,
-		personal: personal, lane: api.Bulk, gateway: l.shared.Gateway, window: s.windowOf(l.account), size: e.Size,
-		attempts: l.attempts(), made: 1, due: redisdb.Millis(due)}
-	if err := s.intake.encode(m); err != nil {
+		personal: personal, lane: api.Bulk, gateway: m.shared.Gateway, window: s.windowOf(m.account), size: e.Size,
+		attempts: m.attempts(), made: 1, due: redisdb.Millis(due)}
+	if err := s.intake.encode(made); err != nil {
 		return err
 	}
-	m.unlook() // they were asked for this mail, and are again before the next attempt
-	s.intake.enter(ctx, []*newMessage{m})
-	return m.result.Err
+	made.unlook() // they were asked for this mail, and are again before the next attempt
+	s.intake.enter(ctx, []*newMessage{made})
+	return made.result.Err
 }
 
-// Turn makes a message that was adopted go as the letter says now, to an addressee.
-func (l *Letter) Turn(a Addressee) Turn {
-	e, write := l.mailing(a)
-	return Turn{envelope: e, gateway: l.shared.Gateway, write: write}
+// Turn makes a message that was adopted go as the mailing says now, to an addressee.
+func (m *Mailing) Turn(a Addressee) Turn {
+	e, write := m.messageTo(a)
+	return Turn{envelope: e, gateway: m.shared.Gateway, write: write}
 }
 
-// Room is what a letter has taken of the quotas of a day, of its account and of the token that started it.
+// Room is what a mailing has taken of the quotas of a day, of its account and of the token that started it.
 type Room struct {
 	Messages int // that may be sent
 	day      string
@@ -192,26 +192,26 @@ type Room struct {
 
 // Reserve counts messages before they are sent, as many as the quotas have room for, and most at most.
 // Limited, with the time to come back: there is no room. Messages that wait in the outbox take room, too.
-func (l *Letter) Reserve(ctx context.Context, most int) (Room, error) {
-	s, token := l.letters.store, ""
-	q, err := s.Accounts.Quota(ctx, l.account.ID)
+func (m *Mailing) Reserve(ctx context.Context, most int) (Room, error) {
+	s, token := m.mailings.store, ""
+	q, err := s.Accounts.Quota(ctx, m.account.ID)
 	if err != nil {
 		return Room{}, err
 	}
-	check, err := newQuotaCheck(ctx, s, quotasOf(l.account.ID, q, l.shared.Token, l.shared.TokenQuota))
+	check, err := newQuotaCheck(ctx, s, quotasOf(m.account.ID, q, m.shared.Token, m.shared.TokenQuota))
 	if err != nil {
 		return Room{}, err
 	}
-	room := Room{day: s.keys.quotaDay(0, check.now), owners: []string{l.account.ID}}
+	room := Room{day: s.keys.quotaDay(0, check.now), owners: []string{m.account.ID}}
 	if token = tokenOf(check.quotas); token != "" {
 		room.owners = append(room.owners, quota{token: token}.owner())
 	}
-	args := reserveArgs{Account: l.account.ID, Token: token, Day: check.now.UTC().Format(dayForm), Most: most}
+	args := reserveArgs{Account: m.account.ID, Token: token, Day: check.now.UTC().Format(dayForm), Most: most}
 	args.Quotas, args.Partitions = check.args(0)
 	got, err := reserveScript.RunReplicated(ctx, s.DB, []string{room.day}, args)
 	switch {
 	case err != nil:
-		return Room{}, redisError(err, "reserve room in the quotas of "+l.account.ID)
+		return Room{}, redisError(err, "reserve room in the quotas of "+m.account.ID)
 	case got.Word == "OVER":
 		return Room{}, check.exceeded(ctx, s.Accounts, 0, 1, got.First)
 	}
@@ -220,11 +220,11 @@ func (l *Letter) Reserve(ctx context.Context, most int) (Room, error) {
 }
 
 // Unreserve gives back the room of messages that were not sent.
-func (l *Letter) Unreserve(ctx context.Context, r Room, unsent int) error {
-	pipe := l.letters.DB.Client().Pipeline()
+func (m *Mailing) Unreserve(ctx context.Context, r Room, unsent int) error {
+	pipe := m.mailings.DB.Client().Pipeline()
 	for _, owner := range r.owners {
 		pipe.HIncrBy(ctx, r.day, owner, int64(-unsent))
 	}
 	_, err := pipe.Exec(ctx)
-	return redisdb.Failed(err, "give back room in the quotas of %s", l.account.ID)
+	return redisdb.Failed(err, "give back room in the quotas of %s", m.account.ID)
 }

@@ -22,9 +22,9 @@ var (
 		"<p><a href=\"{{rcpt.unsubscribeUrl}}\">Unsubscribe</a></p></body></html>\n"
 )
 
-// BenchmarkLetter writes the mail of a campaign and looks whether it shows a way to leave, as is done for
+// BenchmarkMailing writes the mail of a campaign and looks whether it shows a way to leave, as is done for
 // each of its people.
-func BenchmarkLetter(b *testing.B) {
+func BenchmarkMailing(b *testing.B) {
 	for _, row := range []struct {
 		name, text, html, format string
 		clicks                   bool
@@ -33,7 +33,7 @@ func BenchmarkLetter(b *testing.B) {
 		{"html with clicks", "", newsletterHTML, "", true}, {"markdown", "", newsletterText, "markdown", false},
 	} {
 		b.Run(row.name, func(b *testing.B) {
-			letter := letterOf(b, Shared{Subject: "News for {{rcpt.name}}", Text: row.text, HTML: row.html,
+			mailing := mailingOf(b, Shared{Subject: "News for {{rcpt.name}}", Text: row.text, HTML: row.html,
 				Format: row.format, TrackClicks: &row.clicks, TrackOpens: &row.clicks})
 			people := make([]Addressee, 1000)
 			for i := range people {
@@ -41,27 +41,27 @@ func BenchmarkLetter(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				_, mail, err := letter.Write(b.Context(), people[i%len(people)])
-				if err != nil || len(letter.Captive(mail)) > 0 {
-					b.Fatal(err, letter.Captive(mail))
+				_, mail, err := mailing.Write(b.Context(), people[i%len(people)])
+				if err != nil || len(mailing.Captive(mail)) > 0 {
+					b.Fatal(err, mailing.Captive(mail))
 				}
 			}
 		})
 	}
 }
 
-func letterOf(t testing.TB, sh Shared) *Letter {
+func mailingOf(t testing.TB, sh Shared) *Mailing {
 	t.Helper()
 	b := setup(t, Options{ServiceURL: func() string { return "https://p.test/base/" }})
 	b.Tokens = testStamps(t)
-	letter, err := b.Letters.Letter(t.Context(), sh)
+	mailing, err := b.Mailings.Mailing(t.Context(), sh)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return letter
+	return mailing
 }
 
-// reader is someone who gets a letter.
+// reader is someone who gets a mailing.
 func reader(number uint64, name string) Addressee {
 	id := ulid.ULID{}
 	for i := range 8 {

@@ -1,0 +1,275 @@
+package outbox
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/postroom/postroom/accounts"
+	"github.com/postroom/postroom/api"
+	"github.com/postroom/postroom/api/fault"
+	"github.com/postroom/postroom/internal/message"
+	"github.com/postroom/postroom/internal/redisdb"
+	"github.com/postroom/postroom/outbox/suppression"
+	"github.com/postroom/postroom/outbox/templates/render"
+)
+
+// Mailings sends one content to many people, each by a message that has no record ([Mailing.Direct]). If a
+// relay puts a message off, it becomes one of the outbox ([Mailing.Adopt]).
+type Mailings struct {
+	*store
+	intake   *Intake
+	delivery *Delivery
+}
+
+// Mailing is a content that is ready to be sent.
+type Mailing struct {
+	mailings *Mailings
+	shared   Shared
+	account  accounts.Sender
+	content  *sharedContent
+	frozen   Frozen
+
+	from  string   // normal form of the sender's address
+	wrong error    // of it
+	ways  []string // beginnings of the links to unsubscribe
+}
+
+// Frozen is how a mailing is found again: its content does not change when a template or a setting does.
+type Frozen struct {
+	Name     string           `json:"name"` // of the content
+	Opens    bool             `json:"opens,omitempty"`
+	Clicks   bool             `json:"clicks,omitempty"`
+	Template *api.TemplateRef `json:"template,omitempty"`
+	Domain   string           `json:"domain,omitempty"` // of Message-IDs
+	Links    []string         `json:"links,omitempty"`  // of a content with links that params fill in
+}
+
+// Addressee is whom a mailing goes to, and what is theirs of it.
+type Addressee struct {
+	ID       string // of the message
+	To       message.Address
+	ListID   string         // mailing list that it is mail of; empty: none
+	Params   map[string]any // as decoded JSON, with numbers as json.Number; nil: none
+	Date     time.Time      // of the Date header
+	Campaign *CampaignMail  // nil: of none
+}
+
+// Mailing prepares a content. All its mail is of the bulk lane. Faults are those of Submit; their fields are
+// those of a submit.
+func (m *Mailings) Mailing(ctx context.Context, sh Shared) (*Mailing, error) {
+	sh.Source, sh.Lane = SourceCampaign, api.Bulk
+	b, wrong, err := m.intake.open(ctx, sh, nil)
+	if b == nil {
+		return nil, err
+	}
+	if err := joinFields(wrong, err); err != nil {
+		return nil, err
+	}
+	if !sh.Preview { // a preview is not sent
+		if err = m.MayName(ctx, sh, "from"); err == nil {
+			err = b.deliverable(ctx)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m.of(sh, b.account, b.content, Frozen{Opens: b.added.Opens, Clicks: b.added.Clicks,
+		Template: b.template, Links: linksOf(b.content.renderer.Content())}), nil
+}
+
+// MayName returns Forbidden, as Submit does, if the account may not use the sender or the gateway of sh. The
+// field of the request that names the sender is field.
+func (m *Mailings) MayName(ctx context.Context, sh Shared, field string) error {
+	if !m.confined(sh.Bound) {
+		return nil
+	}
+	account, err := m.Accounts.Resolve(ctx, sh.Account)
+	if err == nil && sh.From != nil {
+		err = m.metrics.refused("From", account.CheckSender(field, "From", sh.From.Address))
+	}
+	if err == nil {
+		err = m.checkGateway(account, sh.Gateway)
+	}
+	return err
+}
+
+// of returns the mailing of a content, with what is the same for all its mail.
+func (m *Mailings) of(sh Shared, account accounts.Sender, content *sharedContent, f Frozen) *Mailing {
+	made := &Mailing{mailings: m, shared: sh, account: account, content: content, frozen: f}
+	made.from, made.wrong = message.NormalizeAddress(made.Content().From.Address)
+	made.frozen.Domain = domainOf(made.from)
+	base := strings.TrimRight(made.Content().ServiceURL, "/")
+	made.ways = []string{base + "/unsubscribe?t=", base + "/preferences?t="}
+	return made
+}
+
+// Freeze stores the content of a mailing under an id, in place of the one before, until Release.
+func (m *Mailing) Freeze(ctx context.Context, id string) (Frozen, error) {
+	s := m.mailings.store
+	for range 2 { // it may expire in between
+		if err := s.shared.put(ctx, 0, m.content); err != nil {
+			return Frozen{}, err
+		}
+		held, err := m.mailings.Hold(ctx, id, m.content.name)
+		if err != nil {
+			return Frozen{}, err
+		}
+		if held {
+			m.frozen.Name = m.content.name
+			return m.frozen, nil
+		}
+	}
+	return Frozen{}, errUnshared
+}
+
+// Hold keeps a content under an id, in place of the one before, until Release. false: it is not stored.
+func (m *Mailings) Hold(ctx context.Context, id, content string) (bool, error) {
+	word, err := mailingScript.RunReplicated(ctx, m.DB, []string{m.keys.mailings(0)},
+		mailingArgs{Mailing: id, Name: content})
+	if err != nil {
+		return false, redisError(err, "store the mailing "+id)
+	}
+	return word.Word == "OK", nil
+}
+
+// Release lets go of a stored content. It stays for as long as messages need it.
+func (m *Mailings) Release(ctx context.Context, id string) error {
+	_, err := mailingScript.RunReplicated(ctx, m.DB, []string{m.keys.mailings(0)}, mailingArgs{Mailing: id})
+	return redisError(err, "let go of the mailing "+id)
+}
+
+// Thaw returns a stored mailing. sh has its settings; its words are those that were stored. NotFound: the
+// account or the content is gone.
+func (m *Mailings) Thaw(ctx context.Context, sh Shared, f Frozen) (*Mailing, error) {
+	if err := m.clock.ready(ctx, m.DB.Client()); err != nil {
+		return nil, redisError(err, "open a mailing")
+	}
+	account, err := m.Accounts.Resolve(ctx, sh.Account)
+	if err != nil {
+		return nil, err
+	}
+	r, err := m.shared.renderer(ctx, 0, f.Name)
+	if err != nil {
+		if err == errNoSharedContent {
+			err = fault.Wrap(err, fault.NotFound, "ContentGone", "The content of the campaign is gone from Redis")
+		}
+		return nil, err
+	}
+	return m.of(sh, account, &sharedContent{name: f.Name, renderer: r}, f), nil
+}
+
+// Account returns the account that sends the mailing.
+func (m *Mailing) Account() accounts.Sender { return m.account }
+
+// Content returns what all its mail has.
+func (m *Mailing) Content() render.Content { return m.content.renderer.Content() }
+
+// Write returns a message as it would be sent, and the words in it. An error is a fault of the content or of
+// what the addressee lacks.
+func (m *Mailing) Write(ctx context.Context, a Addressee) (*message.Composed, render.Mail, error) {
+	e, err := m.envelope(a)
+	if err != nil {
+		return nil, render.Mail{}, err
+	}
+	return m.write(ctx, a, &e)
+}
+
+// envelope returns the envelope of a message. It is as whole as can be if an address is wrong.
+func (m *Mailing) envelope(a Addressee) (envelope, error) {
+	to, wrong := message.NormalizeAddress(a.To.Address)
+	if wrong != nil {
+		to, wrong = a.To.Address, fault.InvalidFields([]fault.Field{{Key: "to", Message: wrong.Error()}})
+	}
+	sh := &m.shared
+	e := envelope{Account: m.account.ID, Source: SourceCampaign, From: m.from, To: []string{to}, Tags: sh.Tags,
+		Template:  m.frozen.Template,
+		additions: additions{ListID: a.ListID, Opens: m.frozen.Opens, Clicks: m.frozen.Clicks},
+		Returns:   m.mailings.opts.BounceDomain != "", Bound: sh.Bound, Campaign: a.Campaign, preview: sh.Preview}
+	e.MessageID = m.mailings.MessageID(m.frozen, a.ID, m.account.ID, to)
+	if sh.Preview {
+		e.MessageID = "<preview@" + m.frozen.Domain + ">"
+	}
+	return e, cmp.Or(m.wrong, wrong)
+}
+
+// MessageID returns the Message-ID header of a message that a frozen mailing became.
+func (m *Mailings) MessageID(f Frozen, id, account, to string) string {
+	return "<" + m.proof(id, account, []string{to}) + "@" + f.Domain + ">"
+}
+
+// write renders and signs a message, and completes its envelope.
+func (m *Mailing) write(ctx context.Context, a Addressee, e *envelope) (*message.Composed, render.Mail,
+	error) {
+	s, r := m.mailings.store, m.content.renderer
+	identity, err := s.sharedIdentity(a.ID, *e, r.Content())
+	if err != nil {
+		return nil, render.Mail{}, err
+	}
+	c, mail, err := r.Render(ctx, a.personal(), identity, true)
+	if err != nil {
+		return nil, mail, err
+	}
+	if c.Raw, err = s.Signer.Sign(ctx, s.owner(m.account, e.Bound), domainOf(c.From.Address), a.Date,
+		c.Raw); err != nil {
+		return nil, mail, err
+	}
+	if c.Size() > s.opts.MaxSize {
+		return nil, mail, s.tooLarge(c.Size())
+	}
+	e.Subject, e.UTF8, e.EightBit, e.Size = c.Subject, c.SMTPUTF8, c.EightBit, c.Size()
+	return c, mail, nil
+}
+
+func (a Addressee) personal() render.Personalization {
+	return render.Personalization{To: []message.Address{a.To}, Decoded: a.Params, Date: redisdb.Millis(a.Date)}
+}
+
+// Fill returns the words of a mailing for everybody: nobody's links, no tracking. The links to leave lead to
+// an address. What params lack is empty.
+func (m *Mailing) Fill(ctx context.Context, params map[string]any, leave string) (render.Mail, error) {
+	mail, err := m.content.renderer.Fill(ctx, params, leave)
+	mail.HTML, mail.Text = m.mailings.withoutTokens(mail.HTML), m.mailings.withoutTokens(mail.Text)
+	return mail, err
+}
+
+// Captive returns which parts of a rendered message, "html" and "text", show no way to unsubscribe. A text
+// that is made from the HTML shows what the HTML does.
+func (m *Mailing) Captive(mail render.Mail) []string {
+	var parts []string
+	if mail.HTML != "" && !mail.ShowsLink(m.ways...) {
+		parts = append(parts, "html")
+	}
+	own := m.Content().Source.Text != "" || mail.HTML == ""
+	if own && mail.Text != "" && !shows(mail.Text, m.ways...) {
+		parts = append(parts, "text")
+	}
+	return parts
+}
+
+// shows reports whether one of some addresses that end in "?t=" is in a text. That is rarer than their
+// beginning, which many words begin with.
+func shows(text string, ways ...string) bool {
+	for end := 0; ; {
+		i := strings.Index(text[end:], "?t=")
+		if i < 0 {
+			return false
+		}
+		end += i + len("?t=")
+		if slices.ContainsFunc(ways, func(way string) bool { return strings.HasSuffix(text[:end], way) }) {
+			return true
+		}
+	}
+}
+
+// Stopped returns for each address the suppression that stops a mailing of a list to it, or nil.
+func (m *Mailings) Stopped(ctx context.Context, account, list string, addresses []string) (
+	[]*suppression.Entry, error) {
+	if m.Suppressions == nil {
+		return make([]*suppression.Entry, len(addresses)), nil
+	}
+	return m.Suppressions.Check(ctx, suppression.Question{Account: account, List: list, Bulk: true,
+		Addresses: addresses})
+}
