@@ -199,11 +199,11 @@ func (a *Archive) row(ctx context.Context, list *audience.List, id string) (Arch
 	return row, err
 }
 
-// fill returns the mail of a campaign for everybody: as it was frozen when its run began.
+// fill returns the mail of a campaign for everybody: as it was saved when its run began.
 func (a *Archive) fill(ctx context.Context, one *campaign, list *audience.List) (ArchivedMail, error) {
 	run, variant := one.Runs[one.shown()-1], one.variantShown()
 	sh := shared(as(one.Campaign, variant), run.Subject, one.Bound)
-	mailing, err := a.Outbox.Thaw(ctx, sh, run.Snapshots[variant])
+	mailing, err := a.Outbox.Load(ctx, sh, run.Snapshots[variant])
 	if fault.Is(err, fault.NotFound) {
 		a.log.WarnContext(ctx, "campaign not shown in the archive", "campaign", one.id, "error", err)
 		err = noArchive()

@@ -224,7 +224,7 @@ func (c *Campaigns) Update(ctx context.Context, bound, id string, p api.Campaign
 		return api.CampaignInfo{}, err
 	}
 	if run := changed.run(); run != nil && !ended(changed.State) {
-		if changed, err = c.freeze(ctx, changed); err != nil {
+		if changed, err = c.saveAgain(ctx, changed); err != nil {
 			return api.CampaignInfo{}, err
 		}
 	}

@@ -137,8 +137,8 @@ func (c *Campaigns) learn(ctx context.Context, p *place, fact outbox.Fact) error
 		return err
 	}
 	if fact.Type == event.TrackClick {
-		mailing := p.c.Runs[p.run.Number-1].Snapshots[max(0, p.c.variantOf(p.run.Number, p.ordinal))]
-		fact.Details.URL = mailing.LinkOf(fact.Details.URL)
+		snapshot := p.c.Runs[p.run.Number-1].Snapshots[max(0, p.c.variantOf(p.run.Number, p.ordinal))]
+		fact.Details.URL = snapshot.LinkOf(fact.Details.URL)
 	}
 	notes, proves := notesOf(p.offset, fact, counters)
 	if _, err := c.Log.Note(ctx, p.run, p.chunk, notes...); err != nil {

@@ -150,7 +150,7 @@ func (c *life) begin(ctx context.Context, before *campaign, again api.CampaignRe
 		run.Winner, run.Decided = last.Winner, last.Decided
 	}
 	next.Runs = append(next.Runs[:len(next.Runs):len(next.Runs)], run)
-	run.Snapshots, err = c.frozen(ctx, &next, run.Subject)
+	run.Snapshots, err = c.save(ctx, &next, run.Subject)
 	if err != nil {
 		return api.CampaignRun{}, err
 	}
@@ -195,9 +195,9 @@ func (c *life) turned(ctx context.Context, id string, one *campaign, err error) 
 	return ran(one), err
 }
 
-// freeze stores the content of a run anew, after it was changed.
-func (c *life) freeze(ctx context.Context, one *campaign) (*campaign, error) {
-	mailings, err := c.frozen(ctx, &one.stored, one.run().Subject)
+// saveAgain stores the content of a run anew, after it was changed.
+func (c *life) saveAgain(ctx context.Context, one *campaign) (*campaign, error) {
+	snapshots, err := c.save(ctx, &one.stored, one.run().Subject)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +205,7 @@ func (c *life) freeze(ctx context.Context, one *campaign) (*campaign, error) {
 		if s.State == api.CampaignSending || ended(s.State) {
 			return wrongState(s, "change it; pause it first, or copy it")
 		}
-		s.Runs[len(s.Runs)-1].Snapshots = mailings
+		s.Runs[len(s.Runs)-1].Snapshots = snapshots
 		return outdated(s, &one.Version) // a later change stores its own
 	})
 }
@@ -254,7 +254,7 @@ func (c *life) Resume(ctx context.Context, bound, id string) (api.CampaignRun, e
 	if one.run() != nil && (one.State == api.CampaignPaused || one.State == api.CampaignHeld) &&
 		slices.ContainsFunc(contentsOf(one.Campaign), func(in api.Campaign) bool { return in.Template != "" }) {
 		// the template may have been edited; if it can't be used any more, the content stays as it was
-		if _, err := c.freeze(ctx, one); fault.Is(err, fault.Unavailable) {
+		if _, err := c.saveAgain(ctx, one); fault.Is(err, fault.Unavailable) {
 			return api.CampaignRun{}, err
 		}
 	}

@@ -122,8 +122,8 @@ func (c *reports) someRecipients(ctx context.Context, one *campaign, run sendlog
 			return 0, err
 		}
 		if r.Email = person.Email; r.Email != "" && r.Attempts > 0 {
-			mailing := sent.Snapshots[max(0, one.variantOf(run.Number, p.Ordinal))]
-			r.MessageID = c.Outbox.MessageID(mailing, r.QueueID, one.Account, r.Email)
+			snapshot := sent.Snapshots[max(0, one.variantOf(run.Number, p.Ordinal))]
+			r.MessageID = c.Outbox.MessageID(snapshot, r.QueueID, one.Account, r.Email)
 		}
 		if q.Search != "" && !message.AddressHas(r.Email, q.Search) {
 			continue

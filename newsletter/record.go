@@ -38,20 +38,20 @@ type stored struct {
 
 // sending is a run.
 type sending struct {
-	Began     time.Time       `json:"began"`
-	Ended     *time.Time      `json:"ended,omitempty"`
-	Sent      bool            `json:"sent,omitempty"` // it ended because nobody was left
-	End       uint32          `json:"end"`            // the first ordinal that it leaves out
-	To        string          `json:"to,omitempty"`
-	Subject   string          `json:"subject,omitempty"`
-	Snapshots []outbox.Frozen `json:"snapshots"`        // by variant; one if there are none
-	Tested    *time.Time      `json:"tested,omitempty"` // when all mail of the test was tried
-	Winner    string          `json:"winner,omitempty"`
-	Decided   *time.Time      `json:"decided,omitempty"`
-	Audience  int             `json:"audience,omitempty"` // as it was counted
-	Counted   bool            `json:"counted,omitempty"`
-	Recounted *time.Time      `json:"recounted,omitempty"`
-	Forgiven  []string        `json:"forgiven,omitempty"` // reasons that do not hold it again
+	Began     time.Time         `json:"began"`
+	Ended     *time.Time        `json:"ended,omitempty"`
+	Sent      bool              `json:"sent,omitempty"` // it ended because nobody was left
+	End       uint32            `json:"end"`            // the first ordinal that it leaves out
+	To        string            `json:"to,omitempty"`
+	Subject   string            `json:"subject,omitempty"`
+	Snapshots []outbox.Snapshot `json:"snapshots"`        // by variant; one if there are none
+	Tested    *time.Time        `json:"tested,omitempty"` // when all mail of the test was tried
+	Winner    string            `json:"winner,omitempty"`
+	Decided   *time.Time        `json:"decided,omitempty"`
+	Audience  int               `json:"audience,omitempty"` // as it was counted
+	Counted   bool              `json:"counted,omitempty"`
+	Recounted *time.Time        `json:"recounted,omitempty"`
+	Forgiven  []string          `json:"forgiven,omitempty"` // reasons that do not hold it again
 }
 
 // cancelled reports whether a run ended before its people had their mail.

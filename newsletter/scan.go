@@ -110,10 +110,10 @@ func (c *keeper) newScan(ctx context.Context, one *campaign) (*scan, error) {
 	if s.choice, err = c.choose(ctx, one.id, sel); err != nil {
 		return nil, err
 	}
-	for i, frozen := range run.Snapshots {
+	for i, snapshot := range run.Snapshots {
 		sh := shared(as(one.Campaign, i), run.Subject, one.Bound)
 		sh.Token, sh.TokenQuota = one.Token, one.TokenQuota
-		mailing, err := c.Outbox.Thaw(ctx, sh, frozen)
+		mailing, err := c.Outbox.Load(ctx, sh, snapshot)
 		if err != nil {
 			return nil, err
 		}

@@ -141,15 +141,15 @@ func (c *contents) mailings(ctx context.Context, s *stored, subject string) ([]*
 	return all, nil
 }
 
-// frozen stores the contents of the last run.
-func (c *contents) frozen(ctx context.Context, s *stored, subject string) ([]outbox.Frozen, error) {
+// save stores the contents of the last run.
+func (c *contents) save(ctx context.Context, s *stored, subject string) ([]outbox.Snapshot, error) {
 	mailings, err := c.mailings(ctx, s, subject)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]outbox.Frozen, len(mailings))
+	all := make([]outbox.Snapshot, len(mailings))
 	for i, mailing := range mailings {
-		if all[i], err = mailing.Freeze(ctx, mailingName(s.key(), i)); err != nil {
+		if all[i], err = mailing.Save(ctx, mailingName(s.key(), i)); err != nil {
 			return nil, err
 		}
 	}

@@ -30,15 +30,16 @@ type Mailing struct {
 	shared   Shared
 	account  accounts.Sender
 	content  *sharedContent
-	frozen   Frozen
+	snapshot Snapshot
 
 	from  string   // normal form of the sender's address
 	wrong error    // of it
 	ways  []string // beginnings of the links to unsubscribe
 }
 
-// Frozen is how a mailing is found again: its content does not change when a template or a setting does.
-type Frozen struct {
+// Snapshot is how a saved mailing is found again. Its content does not change when a template or a setting
+// does.
+type Snapshot struct {
 	Name     string           `json:"name"` // of the content
 	Opens    bool             `json:"opens,omitempty"`
 	Clicks   bool             `json:"clicks,omitempty"`
@@ -76,7 +77,7 @@ func (m *Mailings) Mailing(ctx context.Context, sh Shared) (*Mailing, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.of(sh, b.account, b.content, Frozen{Opens: b.added.Opens, Clicks: b.added.Clicks,
+	return m.of(sh, b.account, b.content, Snapshot{Opens: b.added.Opens, Clicks: b.added.Clicks,
 		Template: b.template, Links: linksOf(b.content.renderer.Content())}), nil
 }
 
@@ -97,32 +98,32 @@ func (m *Mailings) MayName(ctx context.Context, sh Shared, field string) error {
 }
 
 // of returns the mailing of a content, with what is the same for all its mail.
-func (m *Mailings) of(sh Shared, account accounts.Sender, content *sharedContent, f Frozen) *Mailing {
-	made := &Mailing{mailings: m, shared: sh, account: account, content: content, frozen: f}
+func (m *Mailings) of(sh Shared, account accounts.Sender, content *sharedContent, f Snapshot) *Mailing {
+	made := &Mailing{mailings: m, shared: sh, account: account, content: content, snapshot: f}
 	made.from, made.wrong = message.NormalizeAddress(made.Content().From.Address)
-	made.frozen.Domain = domainOf(made.from)
+	made.snapshot.Domain = domainOf(made.from)
 	base := strings.TrimRight(made.Content().ServiceURL, "/")
 	made.ways = []string{base + "/unsubscribe?t=", base + "/preferences?t="}
 	return made
 }
 
-// Freeze stores the content of a mailing under an id, in place of the one before, until Release.
-func (m *Mailing) Freeze(ctx context.Context, id string) (Frozen, error) {
+// Save stores the content of a mailing under an id, in place of the one before, until Release.
+func (m *Mailing) Save(ctx context.Context, id string) (Snapshot, error) {
 	s := m.mailings.store
 	for range 2 { // it may expire in between
 		if err := s.shared.put(ctx, 0, m.content); err != nil {
-			return Frozen{}, err
+			return Snapshot{}, err
 		}
 		held, err := m.mailings.Hold(ctx, id, m.content.name)
 		if err != nil {
-			return Frozen{}, err
+			return Snapshot{}, err
 		}
 		if held {
-			m.frozen.Name = m.content.name
-			return m.frozen, nil
+			m.snapshot.Name = m.content.name
+			return m.snapshot, nil
 		}
 	}
-	return Frozen{}, errUnshared
+	return Snapshot{}, errUnshared
 }
 
 // Hold keeps a content under an id, in place of the one before, until Release. false: it is not stored.
@@ -141,9 +142,9 @@ func (m *Mailings) Release(ctx context.Context, id string) error {
 	return redisError(err, "let go of the mailing "+id)
 }
 
-// Thaw returns a stored mailing. sh has its settings; its words are those that were stored. NotFound: the
+// Load returns a saved mailing. sh has its settings; its words are those that were stored. NotFound: the
 // account or the content is gone.
-func (m *Mailings) Thaw(ctx context.Context, sh Shared, f Frozen) (*Mailing, error) {
+func (m *Mailings) Load(ctx context.Context, sh Shared, f Snapshot) (*Mailing, error) {
 	if err := m.clock.ready(ctx, m.DB.Client()); err != nil {
 		return nil, redisError(err, "open a mailing")
 	}
@@ -185,18 +186,18 @@ func (m *Mailing) envelope(a Addressee) (envelope, error) {
 	}
 	sh := &m.shared
 	e := envelope{Account: m.account.ID, Source: SourceCampaign, From: m.from, To: []string{to}, Tags: sh.Tags,
-		Template:  m.frozen.Template,
-		additions: additions{ListID: a.ListID, Opens: m.frozen.Opens, Clicks: m.frozen.Clicks},
+		Template:  m.snapshot.Template,
+		additions: additions{ListID: a.ListID, Opens: m.snapshot.Opens, Clicks: m.snapshot.Clicks},
 		Returns:   m.mailings.opts.BounceDomain != "", Bound: sh.Bound, Campaign: a.Campaign, preview: sh.Preview}
-	e.MessageID = m.mailings.MessageID(m.frozen, a.ID, m.account.ID, to)
+	e.MessageID = m.mailings.MessageID(m.snapshot, a.ID, m.account.ID, to)
 	if sh.Preview {
-		e.MessageID = "<preview@" + m.frozen.Domain + ">"
+		e.MessageID = "<preview@" + m.snapshot.Domain + ">"
 	}
 	return e, cmp.Or(m.wrong, wrong)
 }
 
-// MessageID returns the Message-ID header of a message that a frozen mailing became.
-func (m *Mailings) MessageID(f Frozen, id, account, to string) string {
+// MessageID returns the Message-ID header of a message that a saved mailing became.
+func (m *Mailings) MessageID(f Snapshot, id, account, to string) string {
 	return "<" + m.proof(id, account, []string{to}) + "@" + f.Domain + ">"
 }
 

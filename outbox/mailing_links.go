@@ -11,7 +11,7 @@ import (
 
 // LinkOf returns a link as it stands in the content, before params filled it in. If params fill in links of
 // the content, and this one is none of them, its query and fragment may be one person's, and are left out.
-func (f Frozen) LinkOf(address string) string {
+func (f Snapshot) LinkOf(address string) string {
 	best, literal := "", -1
 	for _, link := range f.Links {
 		if link == address {

@@ -9,15 +9,15 @@ import (
 // TestLinksAreCountedAsTheyStandInTheContent, before params fill them in.
 func TestLinksAreCountedAsTheyStandInTheContent(t *testing.T) {
 	t.Parallel()
-	plain := Frozen{Links: linksOf(render.Content{Source: render.Source{
+	plain := Snapshot{Links: linksOf(render.Content{Source: render.Source{
 		HTML: `<a href="https://t.example/p?id=1#a">x</a>`}})}
-	filled := Frozen{Links: linksOf(render.Content{Source: render.Source{
+	filled := Snapshot{Links: linksOf(render.Content{Source: render.Source{
 		HTML: `<a href="https://t.example/p?id=1">1</a> <a href='https://t.example/p?id=2&amp;b=3'>2</a>
 <a href="https://t.example/p?u={{subscriber.id}}">3</a> [md](https://m.example/{{subscriber.id}}/x)
 <a href="https://t.example/{{#if a}}old{{else}}new{{/if}}?x">4</a> <a href="{{{subscriber.attributes.url}}}">5</a>`},
 		Options: render.Options{Partials: map[string]string{"foot": `<a href="https://f.example/?q={{params.q}}">6</a>`}}})}
 	for _, c := range []struct {
-		of            Frozen
+		of            Snapshot
 		address, want string
 	}{
 		{plain, "https://t.example/p?id=1#a", "https://t.example/p?id=1#a"},
@@ -29,7 +29,7 @@ func TestLinksAreCountedAsTheyStandInTheContent(t *testing.T) {
 		{filled, "https://t.example/new?x", "https://t.example/{{#if a}}old{{else}}new{{/if}}?x"},
 		{filled, "https://f.example/?q=a", "https://f.example/?q={{params.q}}"},
 		{filled, "https://ann.example/me", "{{{subscriber.attributes.url}}}"},
-		{Frozen{Links: []string{"https://a.example/{{id}}"}}, "https://b.example/?who=ann#x", "https://b.example/"},
+		{Snapshot{Links: []string{"https://a.example/{{id}}"}}, "https://b.example/?who=ann#x", "https://b.example/"},
 	} {
 		if got := c.of.LinkOf(c.address); got != c.want {
 			t.Errorf("%s: %s, want %s", c.address, got, c.want)
