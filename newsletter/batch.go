@@ -263,17 +263,17 @@ func (b *batch) judge(ctx context.Context, p audience.Person, a outbox.Addressee
 	}
 	recorded, version := b.settle(ctx, move)
 	b.c.metrics.mails.WithLabelValues(stateNames[move.To]).Inc()
-	if move.To == sendlog.Deferred && recorded { // else another worker has the person, or the keeper adopts
-		b.c.adopt(ctx, b.scan, b.Chunk, offset, a, got.Until)
+	if move.To == sendlog.Deferred && recorded { // else another worker has the person, or the keeper does it
+		b.c.enqueue(ctx, b.scan, b.Chunk, offset, a, got.Until)
 	}
 	return version
 }
 
-// adopt makes a message of the outbox of a deferred person. If that fails, the keeper does it.
-func (c *keeper) adopt(ctx context.Context, s *scan, chunk, offset int, a outbox.Addressee, due time.Time) {
-	err := s.mailingOf(uint32(chunk*sendlog.ChunkSize+offset)).Adopt(ctx, a, due)
+// enqueue makes a message of the outbox of a deferred person. If that fails, the keeper does it.
+func (c *keeper) enqueue(ctx context.Context, s *scan, chunk, offset int, a outbox.Addressee, due time.Time) {
+	err := s.mailingOf(uint32(chunk*sendlog.ChunkSize+offset)).Enqueue(ctx, a, due)
 	if err == nil {
-		err = c.Log.Adopted(ctx, s.key, chunk, offset)
+		err = c.Log.Enqueued(ctx, s.key, chunk, offset)
 	}
 	if err != nil {
 		c.log.WarnContext(ctx, "deferred mail not queued; tried again soon", "message_id", a.ID, "error", err)

@@ -280,7 +280,7 @@ func (c *keeper) finish(ctx context.Context, one *campaign) error {
 	return err
 }
 
-// mend ends the batches of dead processes, and adopts deferred people whose message was not made. It returns
+// mend ends the batches of dead processes, and enqueues deferred people whose message was not made. It returns
 // the chunks of the run.
 func (c *keeper) mend(ctx context.Context, one *campaign, s *scan) ([]sendlog.Chunk, error) {
 	run := one.run()
@@ -300,7 +300,7 @@ func (c *keeper) mend(ctx context.Context, one *campaign, s *scan) ([]sendlog.Ch
 			}
 		}
 		if s != nil && chunk.Counts.States[sendlog.Deferred] > 0 {
-			if err := c.adoptOwed(ctx, one, s, i); err != nil {
+			if err := c.enqueueOwed(ctx, one, s, i); err != nil {
 				return nil, err
 			}
 		}
@@ -308,8 +308,8 @@ func (c *keeper) mend(ctx context.Context, one *campaign, s *scan) ([]sendlog.Ch
 	return chunks, nil
 }
 
-// adoptOwed makes messages for deferred people of a chunk who may have none.
-func (c *keeper) adoptOwed(ctx context.Context, one *campaign, s *scan, chunk int) error {
+// enqueueOwed makes messages for deferred people of a chunk who may have none.
+func (c *keeper) enqueueOwed(ctx context.Context, one *campaign, s *scan, chunk int) error {
 	offsets, err := c.Log.Owed(ctx, s.key, chunk)
 	if err != nil {
 		return err
@@ -332,7 +332,7 @@ func (c *keeper) adoptOwed(ctx context.Context, one *campaign, s *scan, chunk in
 		if err != nil {
 			return err
 		}
-		c.adopt(ctx, s, chunk, offset, a, c.opts.Now())
+		c.enqueue(ctx, s, chunk, offset, a, c.opts.Now())
 	}
 	return nil
 }

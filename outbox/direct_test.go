@@ -179,7 +179,7 @@ func (r rule) send(t *testing.T, way int) (came string, asked bool, told []error
 		id = b.submit(t, api.SubmitRequest{To: for1("ann@x.test"), Lane: api.Bulk, Gateway: r.shared.Gateway,
 			Bound: r.shared.Bound, DeliveryAttempts: r.shared.Attempts})
 	case 2:
-		if err := l.Adopt(t.Context(), to, b.clock.Now()); err != nil {
+		if err := l.Enqueue(t.Context(), to, b.clock.Now()); err != nil {
 			t.Fatal(err)
 		}
 		b.Campaign = func(context.Context, string) (Turn, error) { return l.Turn(to), nil }

@@ -11,9 +11,9 @@ import (
 	"github.com/postroom/postroom/internal/schedule"
 )
 
-// adoptHeaders moves the headers of a request that mean one of its fields, and control headers, to these
+// takeHeaders moves the headers of a request that mean one of its fields, and control headers, to these
 // fields. A header that differs from its field is wrong.
-func adoptHeaders(req *api.SubmitRequest) (wrong faults) {
+func takeHeaders(req *api.SubmitRequest) (wrong faults) {
 	if len(req.Headers) == 0 {
 		return nil
 	}
@@ -24,7 +24,7 @@ func adoptHeaders(req *api.SubmitRequest) (wrong faults) {
 	d := message.Draft{Subject: req.Subject, MessageID: req.MessageID, InReplyTo: req.InReplyTo,
 		References: req.References, ReplyTo: addresses(req.ReplyTo), Headers: message.HeadersOf(req.Headers)}
 	given := d.Headers
-	control, wrong := message.Adopt(&d, zone)
+	control, wrong := message.TakeHeaders(&d, zone)
 	req.Subject, req.MessageID, req.InReplyTo, req.References = d.Subject, d.MessageID, d.InReplyTo, d.References
 	req.ReplyTo, req.Headers = nil, api.Headers{}
 	for _, a := range d.ReplyTo {
@@ -52,17 +52,17 @@ func adoptHeaders(req *api.SubmitRequest) (wrong faults) {
 		}
 		req.TrackingEnabled = track
 	}
-	adoptControl(&req.DeliveryAttempts, control.DeliveryAttempts, "deliveryAttempts", "Delivery-Attempts",
+	takeControl(&req.DeliveryAttempts, control.DeliveryAttempts, "deliveryAttempts", "Delivery-Attempts",
 		differs)
-	adoptControl(&req.Gateway, control.Gateway, "gateway", "Gateway", differs)
-	adoptControl(&req.IdempotencyKey, control.IdempotencyKey, "idempotencyKey", "Idempotency-Key", differs)
-	adoptControl(&req.Lane, api.Lane(control.Lane), "lane", "Lane", differs)
-	adoptControl(&req.Priority, api.Priority(control.Priority), "priority", "Priority", differs)
+	takeControl(&req.Gateway, control.Gateway, "gateway", "Gateway", differs)
+	takeControl(&req.IdempotencyKey, control.IdempotencyKey, "idempotencyKey", "Idempotency-Key", differs)
+	takeControl(&req.Lane, api.Lane(control.Lane), "lane", "Lane", differs)
+	takeControl(&req.Priority, api.Priority(control.Priority), "priority", "Priority", differs)
 	return wrong
 }
 
-// adoptControl sets an empty field to the value of a control header. If both have one, they must be equal.
-func adoptControl[T comparable](field *T, value T, key, purpose string, differs func(key, purpose string)) {
+// takeControl sets an empty field to the value of a control header. If both have one, they must be equal.
+func takeControl[T comparable](field *T, value T, key, purpose string, differs func(key, purpose string)) {
 	if *field != *new(T) && value != *new(T) && *field != value {
 		differs(key, purpose)
 	}

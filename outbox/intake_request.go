@@ -45,7 +45,7 @@ func (in *Intake) submit(ctx context.Context, req api.SubmitRequest, source stri
 		span.End()
 	}()
 	asked := req // a key is compared with it
-	wrong := adoptHeaders(&req)
+	wrong := takeHeaders(&req)
 	req.DryRun = req.DryRun || len(wrong) > 0 // to find the other faults
 	if len(req.MailMerge) > 0 {
 		answer, err = in.submitMerge(ctx, req, asked, source)

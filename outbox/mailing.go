@@ -17,7 +17,7 @@ import (
 )
 
 // Mailings sends one content to many people, each by a message that has no record ([Mailing.Direct]). If a
-// relay puts a message off, it becomes one of the outbox ([Mailing.Adopt]).
+// relay puts a message off, it becomes one of the outbox ([Mailing.Enqueue]).
 type Mailings struct {
 	*store
 	intake   *Intake

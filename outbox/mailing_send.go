@@ -29,7 +29,7 @@ const (
 	FateSent Fate = iota
 	// FateRefused: it was refused for good. Hard says whether because of the address.
 	FateRefused
-	// FatePutOff: this message, or this address, is to be tried again later. See Adopt.
+	// FatePutOff: this message, or this address, is to be tried again later. See Enqueue.
 	FatePutOff
 	// FateInDoubt: the connection was cut between the final dot and the reply.
 	FateInDoubt
@@ -141,10 +141,10 @@ func (d *decision) sending(c *claim) Sending {
 	return s
 }
 
-// Adopt makes a message of the outbox of one that a relay put off: it is tried again from a time on, with the
-// attempt that was made counted. A message that was adopted before stays as it is, so that Adopt may be
+// Enqueue makes a message of the outbox of one that a relay put off: it is tried again from a time on, with the
+// attempt that was made counted. A message that was enqueued before stays as it is, so that Enqueue may be
 // repeated.
-func (m *Mailing) Adopt(ctx context.Context, a Addressee, due time.Time) error {
+func (m *Mailing) Enqueue(ctx context.Context, a Addressee, due time.Time) error {
 	s := m.mailings
 	e, err := m.envelope(a)
 	if err != nil {
@@ -177,7 +177,7 @@ func (m *Mailing) Adopt(ctx context.Context, a Addressee, due time.Time) error {
 	return made.result.Err
 }
 
-// Turn makes a message that was adopted go as the mailing says now, to an addressee.
+// Turn makes a message that was enqueued go as the mailing says now, to an addressee.
 func (m *Mailing) Turn(a Addressee) Turn {
 	e, write := m.messageTo(a)
 	return Turn{envelope: e, gateway: m.shared.Gateway, write: write}

@@ -17,7 +17,7 @@ type CampaignMail struct {
 	KeepLog bool   `json:"keepLog,omitempty"` // it enters the email log and the search index
 }
 
-// Turn is what a campaign says, directly before an attempt, of a message that was adopted for it. The
+// Turn is what a campaign says, directly before an attempt, of a message that was enqueued for it. The
 // zero value means that the message goes as it is stored. See Mailing.Turn.
 type Turn struct {
 	Until  time.Time // it waits until then; zero: it does not

@@ -53,7 +53,7 @@ func (w sweeper) sweepOnce(ctx context.Context) error {
 		if toRun(states[i]) {
 			alive = append(alive, r)
 		} else {
-			err = errors.Join(err, w.adopt(ctx, r, states[i], now))
+			err = errors.Join(err, w.resolve(ctx, r, states[i], now))
 		}
 	}
 	if len(alive) > 0 {
@@ -75,8 +75,8 @@ func (w sweeper) tasks(ctx context.Context, refs []ref) ([]queue.State, error) {
 	return states, nil
 }
 
-// adopt decides about a delivery whose task will not run.
-func (w sweeper) adopt(ctx context.Context, r ref, state queue.State, now time.Time) error {
+// resolve decides about a delivery whose task will not run.
+func (w sweeper) resolve(ctx context.Context, r ref, state queue.State, now time.Time) error {
 	pending, err := orphanScript.Run(ctx, w.store.client, []string{deliveryKey(r)},
 		orphanArgs{r.Endpoint, r.Delivery, now.Add(sweepAgain)})
 	switch {

@@ -86,7 +86,7 @@ func (l *Log) Run(ctx context.Context) error {
 		select {
 		case <-fold.C:
 			l.Flush(ctx)
-			l.adopt(ctx)
+			l.recover(ctx)
 		case <-tend.C:
 			l.tend(ctx)
 		case <-ctx.Done():
@@ -120,8 +120,8 @@ func (l *Log) tend(ctx context.Context) {
 // appendTries is how often an entry is made for a new head. Another process had its turn each time.
 const appendTries = 100
 
-// adopt writes the entries of intents whose process died before it wrote their result.
-func (l *Log) adopt(ctx context.Context) {
+// recover writes the entries of intents whose process died before it wrote their result.
+func (l *Log) recover(ctx context.Context) {
 	all, err := l.store.client.HGetAll(ctx, intentsKey()).Result()
 	for intent, text := range all {
 		var e api.AuditEntry

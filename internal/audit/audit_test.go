@@ -144,14 +144,14 @@ func TestAChangeWhoseProcessDiedIsShownAsBegun(t *testing.T) {
 	b.fill(t, 1)
 	died := b.clock.Now().UTC()
 	b.clock.Advance(9 * time.Minute)
-	b.adopt(t.Context())
+	b.recover(t.Context())
 	if got := b.list(t, api.AuditQuery{Result: api.AuditBegun}); len(got) != 0 {
 		t.Errorf("while it may be under way: %+v", got)
 	}
 	b.clock.Advance(time.Minute)
 	for range 2 {
 		for _, p := range []bundle{b.another(t), b.another(t)} {
-			p.adopt(t.Context())
+			p.recover(t.Context())
 		}
 	}
 	got := b.list(t, api.AuditQuery{Result: api.AuditBegun})

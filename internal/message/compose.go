@@ -55,7 +55,7 @@ type head struct {
 // check checks every field of a draft and reports all faults at once.
 func check(d *Draft) (head, error) {
 	var f faults
-	f.adoptHeaders(d, true)
+	f.takeHeaders(d, true)
 	h := head{date: d.Date, subject: d.Subject, others: d.Headers}
 	h.from = f.address("from", d.From)
 	if d.Sender != (Address{}) {

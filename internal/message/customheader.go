@@ -23,10 +23,10 @@ func HeadersOf[Text ~string, Values ~[]Text, Object ~map[string]Values](object O
 	return list
 }
 
-// Adopt takes the control headers out of the additional headers of a draft, and moves headers such as
+// TakeHeaders takes the control headers out of the additional headers of a draft, and moves headers such as
 // Reply-To to the draft's field of that meaning. Clients of other services expect this, and no field may
 // appear twice (RFC 5322 section 3.6). It returns the wrong headers. A time without an offset is in zone.
-func Adopt(d *Draft, zone *time.Location) (Control, []fault.Field) {
+func TakeHeaders(d *Draft, zone *time.Location) (Control, []fault.Field) {
 	var f faults
 	var controls rawHeader
 	others := make([]Header, 0, len(d.Headers))
@@ -40,14 +40,14 @@ func Adopt(d *Draft, zone *time.Location) (Control, []fault.Field) {
 	}
 	d.Headers = others
 	control := controls.takeControl(&f, zone)
-	f.adoptHeaders(d, false)
+	f.takeHeaders(d, false)
 	return control, f.fields
 }
 
-// adoptHeaders checks the additional headers of a draft and moves those with a field of their own there.
+// takeHeaders checks the additional headers of a draft and moves those with a field of their own there.
 // Sender and Date, which a request has no fields for, are moved only if all is set. Headers that depend on
 // the message's structure or recipients are refused.
-func (f *faults) adoptHeaders(d *Draft, all bool) {
+func (f *faults) takeHeaders(d *Draft, all bool) {
 	others := make([]Header, 0, len(d.Headers))
 	for i, header := range d.Headers {
 		key, name := "headers."+header.Name, strings.ToLower(header.Name)
@@ -63,7 +63,7 @@ func (f *faults) adoptHeaders(d *Draft, all bool) {
 			return strings.ToLower(before.Name) == name
 		}):
 			f.add(key, "is given more than once: a message has one %s", header.Name)
-		case !all && (name == "sender" || name == "date") || !f.adopt(d, key, name, header.Value):
+		case !all && (name == "sender" || name == "date") || !f.takeHeader(d, key, name, header.Value):
 			others = append(others, header)
 		}
 	}
@@ -74,8 +74,8 @@ func isOnlyOnce(name string) bool {
 	return slices.ContainsFunc(onlyOnce, func(once string) bool { return strings.EqualFold(once, name) })
 }
 
-// adopt stores a header in its field of the draft. It returns false if the draft has no such field.
-func (f *faults) adopt(d *Draft, key, name, value string) bool {
+// takeHeader stores a header in its field of the draft. It returns false if the draft has no such field.
+func (f *faults) takeHeader(d *Draft, key, name, value string) bool {
 	switch name {
 	case "subject":
 		fill(f, &d.Subject, value, key, "subject")

@@ -22,7 +22,7 @@ func (h *rawHeader) apply(f *faults, o Override) *Composed {
 	d := Draft{Sender: o.Sender, ReplyTo: o.ReplyTo, Subject: o.Subject, MessageID: o.MessageID,
 		InReplyTo:  o.InReplyTo,
 		References: o.References, Date: o.Date, Headers: o.Headers}
-	f.adoptHeaders(&d, true)
+	f.takeHeaders(&d, true)
 	h.completeAddresses(domainOf(o.DefaultFrom.Address))
 	c := &Composed{From: h.author(f, o)}
 	sender := h.sender(f, c.From, d.Sender)

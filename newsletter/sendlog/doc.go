@@ -30,7 +30,7 @@
 //   - The same counters of each group of people change in the same step. A claim says the group of a person
 //     ([Group]), and a person keeps it in a run. So to read them is as cheap for 10 million people as for ten
 //     thousand: a hash for each chunk. A run without groups has neither their key nor their counters.
-//   - A deferred person is listed until the outbox has the message ([Log.Adopted]), so a crash loses nobody.
+//   - A deferred person is listed until the outbox has the message ([Log.Enqueued]), so a crash loses nobody.
 //
 // It knows no campaigns and no addresses, decides nothing, and deletes only what it is told to.
 //

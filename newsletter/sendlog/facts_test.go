@@ -218,7 +218,7 @@ func TestARedisThatIsAwayIsUnavailable(t *testing.T) {
 		"lapse":      func() error { _, _, err := b.Lapse(ctx, run5, chunk3, false); return err },
 		"note":       func() error { _, err := b.Note(ctx, run5, chunk3, Note{Bit: Left}); return err },
 		"owed":       func() error { _, err := b.Owed(ctx, run5, chunk3); return err },
-		"adopted":    func() error { return b.Adopted(ctx, run5, chunk3, 1) },
+		"enqueued":   func() error { return b.Enqueued(ctx, run5, chunk3, 1) },
 		"scan again": func() error { return b.ScanAgain(ctx, run5, chunk3) },
 		"recount":    func() error { _, err := b.Recount(ctx, run5, 1); return err },
 		"forget":     func() error { return b.Forget(ctx, run5, 1) },

@@ -268,17 +268,17 @@ func (a *actor) reply(w *scan, o, reply int) {
 
 // putOff makes a message of the outbox of a person.
 func (a *actor) putOff(batch *Batch, o int) {
-	if a.flaw == adoptsEarly {
-		a.adopt(o)
+	if a.flaw == enqueuesEarly {
+		a.enqueue(o)
 		a.step()
 	}
 	if changed := a.record(batch, Move{Offset: o, To: Deferred, Why: "450"}); len(changed) == 1 && changed[0] {
-		a.adopt(o)
+		a.enqueue(o)
 	}
 }
 
-// adopt hands a message to the outbox, which takes it once.
-func (a *actor) adopt(o int) {
+// enqueue hands a message to the outbox, which takes it once.
+func (a *actor) enqueue(o int) {
 	_, err := call(a, func() (bool, error) {
 		if a.outbox[o] == nil {
 			a.note("the outbox has %d", o)
@@ -287,7 +287,7 @@ func (a *actor) adopt(o int) {
 		return true, nil
 	})
 	if err == nil {
-		_, _ = call(a, func() (bool, error) { return true, a.Adopted(a.ctx, a.run, a.chunk, o) })
+		_, _ = call(a, func() (bool, error) { return true, a.Enqueued(a.ctx, a.run, a.chunk, o) })
 	}
 }
 

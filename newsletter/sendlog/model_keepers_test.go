@@ -2,7 +2,7 @@ package sendlog
 
 // The actors of the model that mail no batches.
 
-// keep lapses batches, adopts people who are owed a message, and ends the run.
+// keep lapses batches, enqueues people who are owed a message, and ends the run.
 func (a *actor) keep() {
 	for {
 		a.rests(30)
@@ -20,7 +20,7 @@ func (a *actor) keep() {
 			owed, err := a.Owed(a.ctx, a.run, a.chunk)
 			a.must(err)
 			for _, o := range owed {
-				a.adopt(o)
+				a.enqueue(o)
 			}
 		}
 		if a.chance.IntN(4) == 0 {

@@ -19,7 +19,7 @@ var (
 )
 
 // TestAnyHistoryKeepsThePromises sends campaigns in small worlds: processes that scan, claim, mark, send,
-// settle, adopt and close; keepers; an outbox; somebody who pauses, and people who leave. Steps of all of
+// settle, enqueue and close; keepers; an outbox; somebody who pauses, and people who leave. Steps of all of
 // them come in a random order. Processes crash and stall, leases end, calls to Redis are repeated, fail,
 // lose their answer or arrive once more much later. In the end all goes well, until the keepers end the
 // run. The world notes what really happened, and compares it with the promises of the package comment.
@@ -70,19 +70,19 @@ func TestPlantedFlawsAreFound(t *testing.T) {
 type flaw string
 
 const (
-	flawless     flaw = ""
-	settlesEarly flaw = "settles before the reply"
-	adoptsEarly  flaw = "adopts before the state is deferred"
-	unfenced     flaw = "marks though the batch has ended"
-	settlesLost  flaw = "settles though the batch has ended"
-	marksLate    flaw = "marks after the dot"
-	gateOnce     flaw = "reads the gate once for each batch"
-	unversioned  flaw = "ignores the version of the suppressions"
-	endsEarly    flaw = "ends the run when there are no batches"
-	forgetsLeft  flaw = "notes who was left out only with the last claim"
+	flawless      flaw = ""
+	settlesEarly  flaw = "settles before the reply"
+	enqueuesEarly flaw = "enqueues before the state is deferred"
+	unfenced      flaw = "marks though the batch has ended"
+	settlesLost   flaw = "settles though the batch has ended"
+	marksLate     flaw = "marks after the dot"
+	gateOnce      flaw = "reads the gate once for each batch"
+	unversioned   flaw = "ignores the version of the suppressions"
+	endsEarly     flaw = "ends the run when there are no batches"
+	forgetsLeft   flaw = "notes who was left out only with the last claim"
 )
 
-var flaws = []flaw{settlesEarly, adoptsEarly, unfenced, settlesLost, marksLate, gateOnce, unversioned,
+var flaws = []flaw{settlesEarly, enqueuesEarly, unfenced, settlesLost, marksLate, gateOnce, unversioned,
 	endsEarly, forgetsLeft}
 
 // tally is what happened in histories: a model in which nothing happens finds nothing.

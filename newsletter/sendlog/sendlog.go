@@ -277,8 +277,8 @@ func (l *Log) Owed(ctx context.Context, r Run, chunk int) ([]int, error) {
 	return numbers(texts), redisdb.Failed(err, "read who is owed a message in run %s", r)
 }
 
-// Adopted notes that the outbox has the message of a deferred person.
-func (l *Log) Adopted(ctx context.Context, r Run, chunk, offset int) error {
+// Enqueued notes that the outbox has the message of a deferred person.
+func (l *Log) Enqueued(ctx context.Context, r Run, chunk, offset int) error {
 	err := l.db.Client().SRem(ctx, logKey(r, chunk)+":owed", offset).Err()
 	return redisdb.Failed(err, "note a message of run %s", r)
 }

@@ -119,8 +119,8 @@ func TestDeferredPeopleAreOwedAMessage(t *testing.T) {
 		Move{Offset: 3, To: Deferred})
 	do(t, b.Close(ctx, batch, nil))
 	b.owed(t, 1, 2, 3)
-	do(t, b.Adopted(ctx, run5, chunk3, 2))
-	do(t, b.Adopted(ctx, run5, chunk3, 2)) // repeated
+	do(t, b.Enqueued(ctx, run5, chunk3, 2))
+	do(t, b.Enqueued(ctx, run5, chunk3, 2)) // repeated
 	b.owed(t, 1, 3)
 	b.settle(t, "1", Move{Offset: 3, To: Failed}) // the subscriber was deleted
 	b.owed(t, 1)

@@ -213,7 +213,7 @@ local function keep_dialogue(id, number, dialogue)
 end
 
 -- enter writes the log entry of a message; record '': there is no log; '0': its campaign keeps it out of the log, and
--- may adopt it again as long as facts stay. The list of ended messages has what purge.lua
+-- may enqueue it again as long as facts stay. The list of ended messages has what purge.lua
 -- needs to delete the entry.
 local function enter(id, at, now, result, record)
   if record == '' or record == '0' then
