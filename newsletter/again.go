@@ -47,7 +47,7 @@ func (c *Campaigns) Turn(ctx context.Context, messageID string) (outbox.Turn, er
 		return outbox.Turn{}, nil // its run is over: an operator replays the message as it is stored
 	}
 	s := c.scheduler.of(one.id)
-	if s == nil || s.key != one.key() || s.c.Gate != one.Gate {
+	if s == nil || s.key != one.key() || s.c.Permission != one.Permission {
 		if s, err = c.keeper.newScan(ctx, one); err != nil {
 			return outbox.Turn{}, err
 		}

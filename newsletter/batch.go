@@ -373,7 +373,7 @@ type marks struct {
 	version string // of the suppressions when the person was looked at
 	until   time.Time
 	barred  bool // the person left, or was suppressed, since the attempt began
-	stopped bool // the gate is shut, or the batch is another's
+	stopped bool // permission is denied, or the batch is another's
 }
 
 // mark notes that the dot is about to be written.

@@ -56,7 +56,7 @@ func (c *keeper) revive(ctx context.Context) error {
 	})
 }
 
-// look begins what is due, sets gates, ends runs, and makes the scans of this process.
+// look begins what is due, sets permissions, ends runs, and makes the scans of this process.
 func (c *keeper) look(ctx context.Context) error {
 	var failed error
 	if !c.listed {
@@ -95,7 +95,7 @@ func (c *keeper) tend(ctx context.Context, id string) (*scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(one.Untold) > 0 { // its process died before the event or the gate
+	if len(one.Untold) > 0 { // its process died before the event or the permission
 		if err := c.settled(ctx, one); err != nil {
 			return nil, err
 		}
@@ -176,7 +176,7 @@ func (c *keeper) due(ctx context.Context, one *campaign) error {
 		fault.CodeOf(err) == codeChanged {
 		return err
 	}
-	_, failed := c.turn(ctx, "", one.id, one.Gate, api.CampaignFailed, "content", err.Error(), "fail it",
+	_, failed := c.transition(ctx, "", one.id, one.Permission, api.CampaignFailed, "content", err.Error(), "fail it",
 		api.CampaignScheduled)
 	return failed
 }
@@ -184,7 +184,7 @@ func (c *keeper) due(ctx context.Context, one *campaign) error {
 // tendRun mends a run, holds or ends it, and returns its scan.
 func (c *keeper) tendRun(ctx context.Context, one *campaign) (*scan, error) {
 	s := c.scheduler.of(one.id)
-	if s == nil || s.key != one.key() || s.c.Gate != one.Gate {
+	if s == nil || s.key != one.key() || s.c.Permission != one.Permission {
 		var err error
 		if s, err = c.newScan(ctx, one); err != nil {
 			if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Invalid) {
@@ -193,7 +193,7 @@ func (c *keeper) tendRun(ctx context.Context, one *campaign) (*scan, error) {
 			}
 			return nil, err
 		}
-		if err := c.Log.Open(ctx, one.key(), one.Gate); err != nil {
+		if err := c.Log.Allow(ctx, one.key(), one.Permission); err != nil {
 			return nil, err
 		}
 	}
@@ -256,7 +256,7 @@ func (c *keeper) whole(ctx context.Context, one *campaign, s *scan, chunks []sen
 
 // end ends a run.
 func (c *keeper) end(ctx context.Context, one *campaign) error {
-	_, err := c.turn(ctx, "", one.id, one.Gate, api.CampaignSent, "", "", "end it", api.CampaignSending)
+	_, err := c.transition(ctx, "", one.id, one.Permission, api.CampaignSent, "", "", "end it", api.CampaignSending)
 	if err == nil {
 		c.log.InfoContext(ctx, "campaign sent", "campaign", one.id, "run", len(one.Runs))
 	}

@@ -122,7 +122,7 @@ func (c *life) plan(ctx context.Context, before *campaign, at time.Time) (api.Ca
 			return wrongState(s, "schedule it")
 		}
 		s.State, s.At, s.Bound = api.CampaignScheduled, &at, s.Bound || before.Bound
-		s.Gate++ // whoever saw the time before does nothing about it
+		s.Permission++ // whoever saw the time before does nothing about it
 		s.Token, s.TokenQuota = before.Token, before.TokenQuota
 		return nil
 	})
@@ -166,7 +166,7 @@ func (c *life) begin(ctx context.Context, before *campaign, again api.CampaignRe
 		run.Began = now
 		s.Runs, s.Bound = append(s.Runs, run), s.Bound || before.Bound
 		s.Token, s.TokenQuota = before.Token, before.TokenQuota
-		s.Gate++
+		s.Permission++
 		s.tell(event.CampaignStarted, now)
 		return nil
 	})
@@ -176,12 +176,12 @@ func (c *life) begin(ctx context.Context, before *campaign, again api.CampaignRe
 	return c.turned(ctx, id, one, err)
 }
 
-// turned answers a verb that changed a state. With errSame the state was what the caller wants: the gate may
-// not be set yet, but whoever changed the state emits its events.
+// turned answers a verb that changed a state. With errSame the state was what the caller wants: the
+// permission may not be set yet, but whoever changed the state emits its events.
 func (c *life) turned(ctx context.Context, id string, one *campaign, err error) (api.CampaignRun, error) {
 	if errors.Is(err, errSame) {
 		if one, err = c.find(ctx, "", id); err == nil {
-			return ran(one), c.setGate(ctx, one)
+			return ran(one), c.setPermission(ctx, one)
 		}
 	}
 	if err != nil {
@@ -210,29 +210,29 @@ func (c *life) saveAgain(ctx context.Context, one *campaign) (*campaign, error) 
 	})
 }
 
-// settled makes the gate of a campaign what its state says, and emits its events.
+// settled makes the permission of a campaign what its state says, and emits its events.
 func (c *life) settled(ctx context.Context, one *campaign) error {
-	if err := c.setGate(ctx, one); err != nil {
+	if err := c.setPermission(ctx, one); err != nil {
 		return err
 	}
 	c.scheduler.wake()
 	return c.emit(ctx, one)
 }
 
-// setGate makes the gate of a campaign what its state says.
-func (c *life) setGate(ctx context.Context, one *campaign) error {
+// setPermission makes the permission of a campaign what its state says.
+func (c *life) setPermission(ctx context.Context, one *campaign) error {
 	if one.run() == nil {
 		return nil
 	}
 	if one.State == api.CampaignSending {
-		return c.Log.Open(ctx, one.key(), one.Gate)
+		return c.Log.Allow(ctx, one.key(), one.Permission)
 	}
-	return c.Log.Shut(ctx, one.key(), one.Gate)
+	return c.Log.Deny(ctx, one.key(), one.Permission)
 }
 
 // Pause stops a run. When it has returned, no attempt begins, and a first one does not reach its final dot.
 func (c *life) Pause(ctx context.Context, bound, id string) (api.CampaignRun, error) {
-	return c.turn(ctx, bound, id, 0, api.CampaignPaused, "", "", "pause it", api.CampaignSending,
+	return c.transition(ctx, bound, id, 0, api.CampaignPaused, "", "", "pause it", api.CampaignSending,
 		api.CampaignHeld)
 }
 
@@ -258,19 +258,19 @@ func (c *life) Resume(ctx context.Context, bound, id string) (api.CampaignRun, e
 			return api.CampaignRun{}, err
 		}
 	}
-	return c.turn(ctx, bound, id, 0, api.CampaignSending, "", "", "resume it", api.CampaignPaused,
+	return c.transition(ctx, bound, id, 0, api.CampaignSending, "", "", "resume it", api.CampaignPaused,
 		api.CampaignHeld)
 }
 
 // Cancel ends a campaign: who has not got it will not. The keeper cancels the messages of deferred people.
 func (c *life) Cancel(ctx context.Context, bound, id string) (api.CampaignRun, error) {
-	return c.turn(ctx, bound, id, 0, api.CampaignCancelled, "", "", "cancel it", api.CampaignDraft,
+	return c.transition(ctx, bound, id, 0, api.CampaignCancelled, "", "", "cancel it", api.CampaignDraft,
 		api.CampaignScheduled, api.CampaignSending, api.CampaignPaused, api.CampaignHeld)
 }
 
 // hold stops a run because of its results.
 func (c *life) hold(ctx context.Context, one *campaign, reason, detail string) {
-	run, err := c.turn(ctx, "", one.id, one.Gate, api.CampaignHeld, reason, detail, "hold it",
+	run, err := c.transition(ctx, "", one.id, one.Permission, api.CampaignHeld, reason, detail, "hold it",
 		api.CampaignSending, api.CampaignScheduled)
 	switch {
 	case err != nil:
@@ -282,12 +282,13 @@ func (c *life) hold(ctx context.Context, one *campaign, reason, detail string) {
 	}
 }
 
-// turn changes the state of a campaign from one of some. A campaign that has the state stays as it is, and so
-// does one whose gate is another than the caller looked at: it was resumed since, or begun again. 0: any.
-func (c *life) turn(ctx context.Context, bound, id string, gate int, to, reason, detail, what string,
+// transition changes the state of a campaign from one of some. A campaign that has the state stays as it is,
+// and so does one whose permission is another than the caller looked at: it was resumed since, or begun
+// again. 0: any.
+func (c *life) transition(ctx context.Context, bound, id string, permission int, to, reason, detail, what string,
 	from ...string) (api.CampaignRun, error) {
 	one, err := c.change(ctx, bound, id, func(s *stored) error {
-		if s.State == to || gate != 0 && s.Gate != gate {
+		if s.State == to || permission != 0 && s.Permission != permission {
 			return errSame
 		}
 		if !slices.Contains(from, s.State) {
@@ -300,7 +301,7 @@ func (c *life) turn(ctx context.Context, bound, id string, gate int, to, reason,
 		}
 		s.State, s.Reason, s.Detail, s.At = to, reason, detail, nil
 		s.Bound = s.Bound || bound != "" && to == api.CampaignSending
-		s.Gate++
+		s.Permission++
 		if ended(to) && len(s.Runs) > 0 {
 			s.Runs[len(s.Runs)-1].Ended, s.Runs[len(s.Runs)-1].Sent = &now, to == api.CampaignSent
 		}

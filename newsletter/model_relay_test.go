@@ -158,8 +158,8 @@ func (r *relay) begins(l *letter, op *operation, d routing.Dispatch) {
 	switch {
 	case p.barred > 0 && began > p.barred:
 		r.fail("%s: an attempt began at %d, and the person was barred at %d", l, began, p.barred)
-	case r.shut > 0 && max(op.began, op.asked) > r.shut:
-		r.fail("%s: an attempt began at %d, and the campaign was stopped at %d", l, max(op.began, op.asked), r.shut)
+	case r.halted > 0 && max(op.began, op.asked) > r.halted:
+		r.fail("%s: an attempt began at %d, and the campaign was stopped at %d", l, max(op.began, op.asked), r.halted)
 	}
 	r.again(l)
 	for _, t := range l.tries {
@@ -215,8 +215,8 @@ func (r *relay) writes(l *letter, op *operation) {
 	if p := l.to; p.barred > 0 && op.reached > p.barred {
 		r.fail("%s: marked at %d, and the person was barred at %d", l, op.reached, p.barred)
 	}
-	if r.shut > 0 && op.reached > r.shut {
-		r.fail("%s: marked at %d, and the campaign was stopped at %d", l, op.reached, r.shut)
+	if r.halted > 0 && op.reached > r.halted {
+		r.fail("%s: marked at %d, and the campaign was stopped at %d", l, op.reached, r.halted)
 	}
 }
 

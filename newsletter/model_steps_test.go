@@ -151,7 +151,7 @@ func (m *model) observe() {
 		m.note("the campaign is %s %s", one.State, one.Reason)
 	}
 	if m.state = one.State; m.state == api.CampaignSending {
-		m.shut = 0
+		m.halted = 0
 	}
 	if len(one.Runs) > len(m.runs) {
 		m.runs = append(m.runs, judge{m}.newRun(one))

@@ -210,7 +210,7 @@ func (m hand) operate(verb string) {
 			}
 			return func() {
 				if s := m.stored().State; s == api.CampaignPaused || s == api.CampaignCancelled { // still
-					m.shut = int(m.tick.Load())
+					m.halted = int(m.tick.Load())
 					m.note("it is stopped")
 				}
 			}
@@ -221,7 +221,7 @@ func (m hand) operate(verb string) {
 		m.do("decides", decides)
 	case "resend":
 		to := rapid.SampledFrom([]string{toFailed, toInDoubt, toNotOpened, toNewcomers}).Draw(m.rt, "to")
-		m.shut = 0 // at any step of it
+		m.halted = 0 // at any step of it
 		m.do("resends", func(ctx context.Context, p *process) func() {
 			_, err := p.Resend(ctx, "", spring, api.CampaignResend{To: to})
 			return m.answer(err)
@@ -262,7 +262,7 @@ func (m *model) settled(run int) {
 
 // resume goes on with the campaign.
 func (m hand) resume(ctx context.Context, p *process) func() {
-	m.shut = 0 // at any step of it
+	m.halted = 0 // at any step of it
 	_, err := p.Resume(ctx, "", spring)
 	return m.answer(err)
 }

@@ -93,7 +93,7 @@ const turnLength = 100 * time.Millisecond
 // turns that were reserved before a pause, or at another rate.
 func (c *keeper) takeTurns(ctx context.Context, s *scan, now time.Time) error {
 	turn := max(1, int(s.c.Rate*turnLength.Seconds()))
-	scope := limits.Scope{Name: fmt.Sprintf("campaign:%s:%d", s.c.id, s.c.Gate),
+	scope := limits.Scope{Name: fmt.Sprintf("campaign:%s:%d", s.c.id, s.c.Permission),
 		Rate: limits.Rate{PerSecond: s.c.Rate, Burst: turn}}
 	for {
 		for len(s.ahead) > 0 && !s.ahead[0].After(now) {

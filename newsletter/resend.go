@@ -38,7 +38,7 @@ func (c *Campaigns) Resend(ctx context.Context, bound, id string, in api.Campaig
 	if err := c.ready(ctx, bound, one, time.Time{}); err != nil {
 		return api.CampaignRun{}, err
 	}
-	if err := c.setGate(ctx, one); err != nil { // else nobody shuts it whose process died before
+	if err := c.setPermission(ctx, one); err != nil { // else nobody denies it whose process died before
 		return api.CampaignRun{}, err
 	}
 	anybody, err := c.keeper.anybody(ctx, one, in.To)

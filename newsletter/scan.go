@@ -63,7 +63,7 @@ type scan struct {
 
 // same reports whether another scan would do the same.
 func (s *scan) same(other *scan) bool {
-	return s.key == other.key && s.c.Gate == other.c.Gate
+	return s.key == other.key && s.c.Permission == other.c.Permission
 }
 
 // ready returns how long the scan rests, and whether there may be people to mail then.
@@ -177,7 +177,7 @@ func (c *keeper) claim(ctx context.Context, s *scan) (*batch, error) {
 				return nil, err
 			}
 		}
-		claim := sendlog.Claim{Version: s.c.Gate, From: s.at, To: s.to, Last: s.to == size, Again: s.again,
+		claim := sendlog.Claim{Version: s.c.Permission, From: s.at, To: s.to, Last: s.to == size, Again: s.again,
 			Most: most}
 		for _, p := range s.buffer[:min(len(s.buffer), 2*batchPeople)] {
 			_, offset := sendlog.ChunkOf(p.Ordinal)
@@ -190,8 +190,8 @@ func (c *keeper) claim(ctx context.Context, s *scan) (*batch, error) {
 			_, claim.To = sendlog.ChunkOf(s.buffer[len(claim.Offsets)].Ordinal)
 			claim.Last = false
 		}
-		taken, at, moved, shut, err := c.Log.Claim(ctx, s.key, chunk, claim)
-		if err != nil || shut {
+		taken, at, moved, denied, err := c.Log.Claim(ctx, s.key, chunk, claim)
+		if err != nil || denied {
 			return nil, err
 		}
 		people := s.through(taken, at, moved)

@@ -252,7 +252,7 @@ func (c *life) Winner(ctx context.Context, bound, id string, in api.CampaignWinn
 	return c.decide(ctx, bound, id, in.Variant)
 }
 
-// decide stores the winner. The gate becomes another one, so that no scan goes on that knows of none.
+// decide stores the winner. The permission becomes another one, so that no scan goes on that knows of none.
 func (c *life) decide(ctx context.Context, bound, id, variant string) (api.CampaignRun, error) {
 	one, err := c.change(ctx, bound, id, func(s *stored) error {
 		if len(s.Runs) > 0 && s.Runs[0].Winner != "" {
@@ -265,7 +265,7 @@ func (c *life) decide(ctx context.Context, bound, id, variant string) (api.Campa
 		}
 		now := c.opts.Now().UTC().Truncate(time.Millisecond)
 		s.Runs[0].Winner, s.Runs[0].Decided = variant, &now
-		s.Gate++
+		s.Permission++
 		if s.State == api.CampaignHeld && s.Reason == reasonWinner {
 			s.State, s.Reason, s.Detail = api.CampaignSending, "", ""
 		}

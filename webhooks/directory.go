@@ -56,8 +56,8 @@ func holds(list []string, name string) bool {
 	return found || len(list) == 0
 }
 
-// gateKey is the endpoint's key in the gate. It changes with the URL.
-func (t *target) gateKey() string { return t.id + " " + t.url }
+// breakerKey is the endpoint's key in the breaker. It changes with the URL.
+func (t *target) breakerKey() string { return t.id + " " + t.url }
 
 // directory keeps all endpoints in memory. Changes by another process are seen within about a second: the
 // version number is read at most once a second, and only when endpoints are requested.

@@ -22,7 +22,7 @@ const (
 	wakeRead  = 500         // newest deliveries among which they are looked for
 )
 
-// rest is the record of an endpoint's pause, for those who ask. The gate does not read it.
+// rest is the record of an endpoint's pause, for those who ask. The breaker does not read it.
 type rest struct {
 	api.EndpointRest
 	URL string `json:"url"`

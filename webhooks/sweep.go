@@ -13,7 +13,7 @@ import (
 const (
 	sweepEvery   = 5 * time.Second
 	sweepOverdue = 5 * time.Second // a delivery overdue by more than this is checked for its task
-	// between checks of a delivery whose task waits: the queue is behind, or the gate holds it
+	// between checks of a delivery whose task waits: the queue is behind, or the breaker holds it
 	sweepAgain = 30 * time.Second
 	sweepBatch = 500
 )
@@ -39,7 +39,7 @@ func (w sweeper) sweep(ctx context.Context) error {
 // whose task was archived has been put away by an operator; its record says so.
 func (w sweeper) sweepOnce(ctx context.Context) error {
 	now := w.now()
-	w.gate.tidy(now)
+	w.breaker.tidy(now)
 	refs, err := w.store.overdue(ctx, now.Add(-sweepOverdue), sweepBatch)
 	if err != nil || len(refs) == 0 {
 		return err

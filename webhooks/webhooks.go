@@ -102,7 +102,7 @@ type base struct {
 	runNow  func(ctx context.Context, queueName string, ids ...string) []error
 	ring    *seal.Ring
 	dir     *directory
-	gate    *gate
+	breaker *breaker
 	poster  *poster
 	policy  policy
 	options Options
@@ -124,7 +124,7 @@ func New(db *redisdb.DB, tasks *queue.Client, control *queue.Control, ring *seal
 	w := &base{
 		db: db, store: st, enqueue: tasks.Enqueue, states: control.States,
 		runNow: control.RunNow, ring: ring, dir: dir,
-		gate: newGate(o.PerEndpoint), options: o, log: o.Logger, metrics: newMetrics(o.Metrics), now: time.Now,
+		breaker: newBreaker(o.PerEndpoint), options: o, log: o.Logger, metrics: newMetrics(o.Metrics), now: time.Now,
 	}
 	w.policy = policy{
 		attempts:      o.Attempts,

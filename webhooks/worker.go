@@ -38,38 +38,38 @@ func (w *Webhooks) Deliver(ctx context.Context, task queue.Task) queue.Verdict {
 		return queue.RetryAt(w.now().Add(longestAway), errors.New("the endpoint's secrets can't be opened"))
 	}
 	if t.woken != "" {
-		w.gate.wake(t.gateKey(), t.woken)
+		w.breaker.wake(t.breakerKey(), t.woken)
 	}
-	if back, ok := w.gate.enter(t.gateKey(), w.now()); !ok {
+	if back, ok := w.breaker.enter(t.breakerKey(), w.now()); !ok {
 		w.metrics.deliveries.WithLabelValues("held").Inc()
 		return queue.NotNow(back)
 	}
 	return w.attempt(ctx, r, t)
 }
 
-// attempt makes an attempt that the gate admitted.
+// attempt makes an attempt that the breaker admitted.
 func (w *Webhooks) attempt(ctx context.Context, r ref, t *target) queue.Verdict {
 	b, wait, err := w.begin(ctx, r, t)
 	switch {
 	case err != nil:
-		w.gate.abandon(t.gateKey())
+		w.breaker.abandon(t.breakerKey())
 		return queue.RetryAt(w.now().Add(soon), err)
 	case !wait.IsZero():
-		w.gate.abandon(t.gateKey())
+		w.breaker.abandon(t.breakerKey())
 		w.metrics.deliveries.WithLabelValues("limited").Inc()
 		return queue.NotNow(wait)
 	case b == nil:
-		w.gate.abandon(t.gateKey())
+		w.breaker.abandon(t.breakerKey())
 		return queue.Drop()
 	}
 	got := w.poster.post(ctx, *b, w.now())
 	if ctx.Err() != nil && got.err != nil { // this process stops; the endpoint is not at fault
-		w.gate.abandon(t.gateKey())
+		w.breaker.abandon(t.breakerKey())
 		return w.giveBack(ctx, r, b.attempt)
 	}
 	now := w.now()
 	d := w.policy.decide(got, b.attempt, now)
-	next := w.gate.exit(t.gateKey(), got, min(got.retryAfter, w.policy.maxRetryAfter), now)
+	next := w.breaker.exit(t.breakerKey(), got, min(got.retryAfter, w.policy.maxRetryAfter), now)
 	w.noteRest(ctx, t, next, d.err)
 	return w.settle(ctx, r, b, got, d)
 }

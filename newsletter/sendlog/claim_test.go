@@ -53,11 +53,11 @@ func TestWorkersGetDifferentPeople(t *testing.T) {
 func TestClaimTakesThoseWhoWait(t *testing.T) {
 	t.Parallel()
 	b, ctx := opened(t), t.Context()
-	s, at, moved, shut, err := b.Claim(ctx, run5, chunk3, Claim{To: 40, Offsets: []int{3, 4, 17, 39},
+	s, at, moved, denied, err := b.Claim(ctx, run5, chunk3, Claim{To: 40, Offsets: []int{3, 4, 17, 39},
 		Most: 3})
 	do(t, err)
-	if !slices.Equal(s.Offsets, []int{3, 4, 17}) || at != 39 || moved || shut {
-		t.Errorf("%v up to %d, moved %v, shut %v", s, at, moved, shut)
+	if !slices.Equal(s.Offsets, []int{3, 4, 17}) || at != 39 || moved || denied {
+		t.Errorf("%v up to %d, moved %v, denied %v", s, at, moved, denied)
 	}
 	b.states(t, map[int]State{3: Taken, 4: Taken, 17: Taken})
 	do(t, b.Close(ctx, s, nil)) // they wait again, and the scan is at 3
@@ -81,31 +81,31 @@ func TestClaimFromAnotherPlaceTakesNobody(t *testing.T) {
 	t.Parallel()
 	b := opened(t)
 	b.batch(t, 1, 2)
-	s, at, moved, shut, err := b.Claim(t.Context(), run5, chunk3, Claim{To: 9, Offsets: []int{5}, Most: 9})
-	if err != nil || s != nil || at != 3 || !moved || shut {
-		t.Errorf("%v at %d, moved %v, shut %v, %v", s, at, moved, shut, err)
+	s, at, moved, denied, err := b.Claim(t.Context(), run5, chunk3, Claim{To: 9, Offsets: []int{5}, Most: 9})
+	if err != nil || s != nil || at != 3 || !moved || denied {
+		t.Errorf("%v at %d, moved %v, denied %v, %v", s, at, moved, denied, err)
 	}
 	b.states(t, map[int]State{1: Taken, 2: Taken})
 }
 
-func TestNobodyIsClaimedWhileTheGateIsShut(t *testing.T) {
+func TestNobodyIsClaimedWhilePermissionIsDenied(t *testing.T) {
 	t.Parallel()
 	b, ctx := setup(t), t.Context()
-	expect := func(shut bool) {
+	expect := func(denied bool) {
 		t.Helper()
 		_, _, _, got, err := b.Claim(ctx, run5, chunk3, Claim{To: 0, Most: 1})
-		if err != nil || got != shut {
-			t.Errorf("shut %v, want %v; %v", got, shut, err)
+		if err != nil || got != denied {
+			t.Errorf("denied %v, want %v; %v", got, denied, err)
 		}
 	}
 	expect(true) // it was never opened
-	do(t, b.Open(ctx, run5, 3))
+	do(t, b.Allow(ctx, run5, 3))
 	expect(false)
-	do(t, b.Shut(ctx, run5, 2)) // came late
+	do(t, b.Deny(ctx, run5, 2)) // came late
 	expect(false)
-	do(t, b.Shut(ctx, run5, 4))
+	do(t, b.Deny(ctx, run5, 4))
 	expect(true)
-	do(t, b.Open(ctx, run5, 3)) // likewise
+	do(t, b.Allow(ctx, run5, 3)) // likewise
 	expect(true)
 	s, at, _, _, err := b.Claim(ctx, run5, chunk3, Claim{To: 9, Offsets: []int{1}, Most: 1})
 	if err != nil || s != nil || at != 0 {

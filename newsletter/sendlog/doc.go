@@ -15,7 +15,7 @@
 //
 //   - Of all workers that claim a person of a run, one gets the person.
 //   - Directly before the final dot a worker marks its person. That succeeds only while the batch is its own,
-//     the gate of the run is open, and nobody was suppressed since the worker asked. So after [Log.Shut] has
+//     the run has permission, and nobody was suppressed since the worker asked. So after [Log.Deny] has
 //     returned, no person is marked.
 //   - Marks and results of one process that wait at the same time are written by one script, each by its own
 //     conditions ([redisdb.Group]). A crash leaves only people in doubt whose mail was under way.
@@ -48,7 +48,7 @@
 //   - <log>:earlier (hash): by offset, the attempts before the replay of a message.
 //   - <log>:tried (string): 40 bits of each person: the time of the last attempt, and how many there were.
 //   - <log>:<bit> (string): one bit of each person. See [Bit].
-//   - send-gate:<campaign>.<run> (string), under each of the 16 prefixes: whether people may be marked.
+//   - send-allowed:<campaign>.<run> (string), under each of the 16 prefixes: whether people may be marked.
 //
 // # Failures
 //

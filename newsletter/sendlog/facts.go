@@ -80,7 +80,7 @@ func (l *Log) Forget(ctx context.Context, r Run, end uint32) error {
 		pipe.Unlink(ctx, keys...)
 	}
 	for shard := range shards {
-		pipe.Unlink(ctx, gateKey(r, shard))
+		pipe.Unlink(ctx, permissionKey(r, shard))
 	}
 	_, err := pipe.Exec(ctx)
 	return redisdb.Failed(err, "delete what is known of run %s", r)

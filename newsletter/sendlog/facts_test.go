@@ -141,7 +141,7 @@ func TestReading(t *testing.T) {
 func TestChunksAreAddedUp(t *testing.T) {
 	t.Parallel()
 	b, ctx := opened(t), t.Context()
-	for _, chunk := range []int{0, 17} { // both have the same gate's prefix or the next one
+	for _, chunk := range []int{0, 17} { // both have the same permission's prefix or the next one
 		s, _, _, _, err := b.Claim(ctx, run5, chunk, Claim{To: 5, Offsets: []int{1, 2}, Most: 2})
 		do(t, err)
 		_, _, err = b.Record(ctx, s, Move{Offset: 1, To: Suppressed})
@@ -178,7 +178,7 @@ func TestPlaces(t *testing.T) {
 func TestForgetLeavesNoKey(t *testing.T) {
 	t.Parallel()
 	b, ctx := opened(t), t.Context()
-	do(t, b.Open(ctx, Run{Campaign: 5, Number: 2}, 1))
+	do(t, b.Allow(ctx, Run{Campaign: 5, Number: 2}, 1))
 	others := len(b.keys(t)) - shards
 	batch := b.batch(t, 1, 2, 3)
 	b.settle(t, "11", Move{Offset: 1, To: Deferred, Why: "450"}, Move{Offset: 2, To: Failed, Why: "550"})
@@ -202,13 +202,13 @@ func TestARedisThatIsAwayIsUnavailable(t *testing.T) {
 	t.Parallel()
 	p := testredis.Server(t)
 	b, ctx := on(testredis.Connect(t, redisdb.Options{URL: p.URL()}), ""), t.Context()
-	do(t, b.Open(ctx, run5, 1))
+	do(t, b.Allow(ctx, run5, 1))
 	batch := b.batch(t, 1)
 	p.Kill()
 	var all sync.WaitGroup
 	for name, call := range map[string]func() error{
-		"open":       func() error { return b.Open(ctx, run5, 2) },
-		"shut":       func() error { return b.Shut(ctx, run5, 2) },
+		"allow":      func() error { return b.Allow(ctx, run5, 2) },
+		"deny":       func() error { return b.Deny(ctx, run5, 2) },
 		"claim":      func() error { _, _, _, _, err := b.Claim(ctx, run5, chunk3, Claim{}); return err },
 		"mark":       func() error { _, _, err := b.Mark(ctx, batch, 1, ""); return err },
 		"settle":     func() error { _, err := b.Settle(ctx, run5, chunk3, Move{To: Sent}); return err },

@@ -28,15 +28,15 @@ func TestMarkIsGoodForTheRestOfTheLease(t *testing.T) {
 	b.states(t, map[int]State{4: Taken, 5: AtDot})
 }
 
-func TestNobodyIsMarkedOnceTheGateIsShut(t *testing.T) {
+func TestNobodyIsMarkedOncePermissionIsDenied(t *testing.T) {
 	t.Parallel()
 	b, ctx := opened(t), t.Context()
 	batch := b.batch(t, 1)
-	do(t, b.Shut(ctx, run5, 2))
-	b.marked(t, Shut, batch, 1)
+	do(t, b.Deny(ctx, run5, 2))
+	b.marked(t, Denied, batch, 1)
 	b.states(t, map[int]State{1: Taken})
-	do(t, b.Open(ctx, run5, 3))
-	b.marked(t, Shut, batch, 1) // what it sends may have changed meanwhile
+	do(t, b.Allow(ctx, run5, 3))
+	b.marked(t, Denied, batch, 1) // what it sends may have changed meanwhile
 	do(t, b.Close(ctx, batch, nil))
 	b.marked(t, Go, b.batch(t, 1), 1)
 }
@@ -62,7 +62,7 @@ func TestMarkAsksForTheSuppressionsAgain(t *testing.T) {
 	t.Parallel()
 	const key = "postroom:{0}:version"
 	b, ctx := on(testredis.New(t), key), t.Context()
-	do(t, b.Open(ctx, run5, 1))
+	do(t, b.Allow(ctx, run5, 1))
 	batch := b.batch(t, 1)
 	expect := func(version string, want Marking) {
 		t.Helper()

@@ -75,15 +75,15 @@ func (a *actor) claim(w *scan) *Batch {
 		}
 	}
 	type claimed struct {
-		batch       *Batch
-		at          int
-		moved, shut bool
+		batch         *Batch
+		at            int
+		moved, denied bool
 	}
 	got, err := call(a, func() (claimed, error) {
-		s, at, moved, shut, err := a.Claim(a.ctx, a.run, a.chunk, c)
-		return claimed{s, at, moved, shut}, err
+		s, at, moved, denied, err := a.Claim(a.ctx, a.run, a.chunk, c)
+		return claimed{s, at, moved, denied}, err
 	})
-	if err != nil || got.shut {
+	if err != nil || got.denied {
 		a.rests(10)
 		return nil
 	}

@@ -81,7 +81,7 @@ func (a *actor) deliver() {
 		a.rests(5)
 		o := a.chance.IntN(a.people)
 		m := a.outbox[o]
-		if m == nil || m.ended || a.shutAt > 0 {
+		if m == nil || m.ended || a.deniedAt > 0 {
 			continue
 		}
 		if a.persons[o].barred > 0 {
@@ -109,18 +109,18 @@ func (a *actor) follow() {
 	}
 }
 
-// pause shuts the gate and opens it.
+// pause denies permission and gives it again.
 func (a *actor) pause() {
 	for version := 2; !a.quiet; version += 2 {
 		a.rests(a.chance.IntN(400))
-		persist(a, func() (bool, error) { return true, a.Shut(a.ctx, a.run, version) })
-		a.shut++
-		a.shutAt = a.tick
-		a.note("the gate is shut")
+		persist(a, func() (bool, error) { return true, a.Deny(a.ctx, a.run, version) })
+		a.denials++
+		a.deniedAt = a.tick
+		a.note("permission is denied")
 		a.rests(a.chance.IntN(60))
-		a.shutAt = 0
-		persist(a, func() (bool, error) { return true, a.Open(a.ctx, a.run, version+1) })
-		a.note("the gate is open")
+		a.deniedAt = 0
+		persist(a, func() (bool, error) { return true, a.Allow(a.ctx, a.run, version+1) })
+		a.note("permission is given")
 	}
 }
 

@@ -76,27 +76,27 @@ const (
 	unfenced      flaw = "marks though the batch has ended"
 	settlesLost   flaw = "settles though the batch has ended"
 	marksLate     flaw = "marks after the dot"
-	gateOnce      flaw = "reads the gate once for each batch"
+	asksOnce      flaw = "reads the permission once for each batch"
 	unversioned   flaw = "ignores the version of the suppressions"
 	endsEarly     flaw = "ends the run when there are no batches"
 	forgetsLeft   flaw = "notes who was left out only with the last claim"
 )
 
-var flaws = []flaw{settlesEarly, enqueuesEarly, unfenced, settlesLost, marksLate, gateOnce, unversioned,
+var flaws = []flaw{settlesEarly, enqueuesEarly, unfenced, settlesLost, marksLate, asksOnce, unversioned,
 	endsEarly, forgetsLeft}
 
 // tally is what happened in histories: a model in which nothing happens finds nothing.
-type tally struct{ sent, doubts, deferred, suppressed, crashes, lapses, shut, left, moved int }
+type tally struct{ sent, doubts, deferred, suppressed, crashes, lapses, denials, left, moved int }
 
 func (t *tally) add(o tally) {
 	t.sent, t.doubts, t.deferred = t.sent+o.sent, t.doubts+o.doubts, t.deferred+o.deferred
 	t.suppressed, t.crashes, t.lapses = t.suppressed+o.suppressed, t.crashes+o.crashes, t.lapses+o.lapses
-	t.shut, t.left, t.moved = t.shut+o.shut, t.left+o.left, t.moved+o.moved
+	t.denials, t.left, t.moved = t.denials+o.denials, t.left+o.left, t.moved+o.moved
 }
 
 func (t *tally) check(tb testing.TB) {
 	tb.Helper()
-	if min(t.sent, t.deferred, t.suppressed, t.crashes, t.lapses, t.shut, t.left, t.moved) == 0 {
+	if min(t.sent, t.deferred, t.suppressed, t.crashes, t.lapses, t.denials, t.left, t.moved) == 0 {
 		tb.Errorf("something never happened: %+v", t)
 	}
 }

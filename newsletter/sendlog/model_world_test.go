@@ -33,14 +33,14 @@ type world struct {
 	ghosts []func()       // calls that are to arrive once more
 	epoch  map[string]int // how often the lease of a batch ended
 
-	persons []person
-	shutAt  int // since when the gate is shut; 0: it may be open
-	risk    int // how many people may be in doubt
-	risky   map[doubtful]bool
-	outbox  map[int]*mail
-	events  []Move // of the outbox, that were not applied yet
-	wrong   error
-	notes   []string
+	persons  []person
+	deniedAt int // since when permission is denied; 0: it may be given
+	risk     int // how many people may be in doubt
+	risky    map[doubtful]bool
+	outbox   map[int]*mail
+	events   []Move // of the outbox, that were not applied yet
+	wrong    error
+	notes    []string
 	tally
 }
 
@@ -139,8 +139,8 @@ func (w *world) story() string { return strings.Join(w.notes, "\n") }
 // whether the relay took the mail. began is when the mark was set.
 func (w *world) dot(o, began int) (reply int, took bool) {
 	p := &w.persons[o]
-	if w.shutAt > 0 && began > w.shutAt {
-		w.fail("%d is mailed: marked at %d, and the gate was shut at %d", o, began, w.shutAt)
+	if w.deniedAt > 0 && began > w.deniedAt {
+		w.fail("%d is mailed: marked at %d, and permission was denied at %d", o, began, w.deniedAt)
 	}
 	if p.barred > 0 && began > p.barred {
 		w.fail("%d is mailed: marked at %d, and suppressed at %d", o, began, p.barred)
@@ -216,7 +216,7 @@ func (w *world) recount() {
 
 // looseMarks are mark without one of its conditions.
 var looseMarks = map[flaw]*redisdb.Script[writeArgs, written]{
-	gateOnce: looseMark("gate ~= before", "false"),
+	asksOnce: looseMark("permission ~= before", "false"),
 	unfenced: looseMark("(ends or 0)", "(ends or '1e15')"),
 }
 
@@ -237,8 +237,8 @@ func (w *world) tryMark(batch *Batch, o int, version string) (Marking, error) {
 		return m, err
 	}
 	answer, err := loose.RunReplicated(w.ctx, w.db, []string{logKey(batch.Run, batch.Chunk),
-		gateKey(batch.Run, batch.Chunk%shards), w.versionKey()}, writeArgs{Groups: 1,
-		People: []string{batch.number, "2", batch.gate, version, "", "", "1", strconv.Itoa(o)}})
+		permissionKey(batch.Run, batch.Chunk%shards), w.versionKey()}, writeArgs{Groups: 1,
+		People: []string{batch.number, "2", batch.permission, version, "", "", "1", strconv.Itoa(o)}})
 	if err != nil {
 		return Lost, err
 	}

@@ -19,7 +19,7 @@ var (
 	closeScript   = script[closeArgs, word]("close")
 	lapseScript   = script[lapseArgs, lapsed]("lapse")
 	renewScript   = script[renewArgs, word]("renew")
-	gateScript    = script[gateArgs, word]("gate")
+	permitScript  = script[permitArgs, word]("permit")
 	noteScript    = script[[]any, noted]("note")
 	recountScript = script[[]Bit, recounted]("recount")
 	forgetScript  = script[forgetArgs, word]("forget")
@@ -42,8 +42,8 @@ type (
 		Offsets  []int
 	}
 	claimed struct {
-		Word, Batch, Gate, Taken string
-		At                       int
+		Word, Batch, Permission, Taken string
+		At                             int
 	}
 	writeArgs struct {
 		Keep, Groups int
@@ -63,9 +63,9 @@ type (
 		Lease   int64 // milliseconds
 		Batches []string
 	}
-	gateArgs struct {
+	permitArgs struct {
 		Version int
-		Open    bool
+		Allow   bool
 	}
 	noted      struct{ Word, Fresh string }
 	forgetArgs struct {
@@ -86,7 +86,7 @@ func logKey(r Run, chunk int) string {
 	return redisdb.Key(chunk%shards, "sendlog", r.String(), strconv.Itoa(chunk))
 }
 
-func gateKey(r Run, shard int) string { return redisdb.Key(shard, "send-gate", r.String()) }
+func permissionKey(r Run, shard int) string { return redisdb.Key(shard, "send-allowed", r.String()) }
 
 // letters are states or groups as the scripts take them: a to p.
 func letters[T State | Group](all ...T) string {

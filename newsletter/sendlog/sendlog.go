@@ -36,27 +36,28 @@ func New(db *redisdb.DB, lease time.Duration, version string) *Log {
 // Lease returns how long a batch stays without being renewed.
 func (l *Log) Lease() time.Duration { return l.lease }
 
-// Open lets people of a run be marked. version orders changes of the gate: one below the last is ignored.
-func (l *Log) Open(ctx context.Context, r Run, version int) error {
-	return l.gate(ctx, r, version, true)
+// Allow lets people of a run be marked. version orders changes of the permission: one below the last is
+// ignored.
+func (l *Log) Allow(ctx context.Context, r Run, version int) error {
+	return l.permit(ctx, r, version, true)
 }
 
-// Shut makes marks of a run fail. When it has returned, none that succeeds begins.
-func (l *Log) Shut(ctx context.Context, r Run, version int) error {
-	return l.gate(ctx, r, version, false)
+// Deny makes marks of a run fail. When it has returned, none that succeeds begins.
+func (l *Log) Deny(ctx context.Context, r Run, version int) error {
+	return l.permit(ctx, r, version, false)
 }
 
-func (l *Log) gate(ctx context.Context, r Run, version int, open bool) error {
+func (l *Log) permit(ctx context.Context, r Run, version int, allow bool) error {
 	pipe := l.db.ReplicatedPipeline()
 	for shard := range shards {
-		gateScript.Add(pipe, []string{gateKey(r, shard)}, gateArgs{Version: version, Open: open})
+		permitScript.Add(pipe, []string{permissionKey(r, shard)}, permitArgs{Version: version, Allow: allow})
 	}
-	return redisdb.Failed(pipe.Exec(ctx), "open or shut run %s", r)
+	return redisdb.Failed(pipe.Exec(ctx), "allow or deny run %s", r)
 }
 
 // Claim is what a worker found in a chunk.
 type Claim struct {
-	Version  int       // of the gate that it knows: of another one it gets nothing; 0: any
+	Version  int       // of the permission that it knows: of another one it gets nothing; 0: any
 	From, To int       // it looked at all offsets from From up to, not including, To
 	Offsets  []int     // of people to be mailed among these, in order
 	Groups   []Group   // of each of them; empty: people have no groups
@@ -67,24 +68,24 @@ type Claim struct {
 
 // Batch is a number of people of a chunk that one worker sends to.
 type Batch struct {
-	Run     Run
-	Chunk   int
-	Offsets []int
-	number  string
-	gate    string // as it was when the batch was taken
+	Run        Run
+	Chunk      int
+	Offsets    []int
+	number     string
+	permission string // as it was when the batch was taken
 }
 
 // Claim takes the first of the offsets whose people wait as a batch; nil: nobody was taken. at is how far the
-// chunk was scanned then. moved: it was scanned to another place than c.From before. shut: the gate is shut,
-// and at is not known.
-func (l *Log) Claim(ctx context.Context, r Run, chunk int, c Claim) (b *Batch, at int, moved, shut bool,
+// chunk was scanned then. moved: it was scanned to another place than c.From before. denied: permission is
+// denied, and at is not known.
+func (l *Log) Claim(ctx context.Context, r Run, chunk int, c Claim) (b *Batch, at int, moved, denied bool,
 	err error) {
-	answer, err := claimScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk), gateKey(r, chunk%shards)},
+	answer, err := claimScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk), permissionKey(r, chunk%shards)},
 		claimArgs{Version: c.Version, From: c.From, To: c.To, Last: c.Last, Again: c.Again, Most: c.Most,
 			Lease: l.lease.Milliseconds(), Groups: letters(c.Groups...), Offsets: c.Offsets})
 	if answer.Word == "BATCH" {
 		b = &Batch{Run: r, Chunk: chunk, Offsets: numbers(strings.Fields(answer.Taken)), number: answer.Batch,
-			gate: answer.Gate}
+			permission: answer.Permission}
 	}
 	return b, answer.At, answer.Word == "MOVED", answer.Word == "CLOSED",
 		redisdb.Failed(err, "claim people of run %s", r)
@@ -106,7 +107,7 @@ type Marking byte
 // The answers.
 const (
 	Go      Marking = 'G' // write the dot
-	Shut    Marking = 'C' // the gate was shut since the batch was taken
+	Denied  Marking = 'C' // permission was denied since the batch was taken
 	Lost    Marking = 'L' // the batch is another's
 	Changed Marking = 'V' // somebody was suppressed since: ask again, and mark again
 )
@@ -116,7 +117,7 @@ const (
 // and results that wait together are written together.
 func (l *Log) Mark(ctx context.Context, b *Batch, offset int, version string) (m Marking, until time.Time,
 	err error) {
-	mark := change{[6]string{b.number, "2", b.gate, version}, offset}
+	mark := change{[6]string{b.number, "2", b.permission, version}, offset}
 	got, err := l.writes.Do(ctx, place{b.Run, b.Chunk}, mark)
 	return got.word, got.until, err
 }
@@ -215,7 +216,7 @@ func (l *Log) write(ctx context.Context, at place, all []change) ([]result, erro
 		args.People[7*last+6], offsets[n] = strconv.Itoa(lengths[last]), strconv.Itoa(all[i].offset)
 	}
 	args.Groups, args.People = len(lengths), append(args.People, offsets...)
-	keys := []string{logKey(at.run, at.chunk), gateKey(at.run, at.chunk%shards)}
+	keys := []string{logKey(at.run, at.chunk), permissionKey(at.run, at.chunk%shards)}
 	if l.version != "" {
 		keys = append(keys, l.version)
 	}
@@ -260,8 +261,8 @@ func (l *Log) Renew(ctx context.Context, batches []*Batch) error {
 	return redisdb.Failed(pipe.Exec(ctx), "renew the leases of %d batches", len(batches))
 }
 
-// Lapse ends the batches of a chunk whose lease has ended. resend: people at the dot wait again; else they are
-// in doubt. It returns how many people wait again, and how many are in doubt.
+// Lapse ends the batches of a chunk whose lease has ended. resend: people at the dot wait again; else they
+// are in doubt. It returns how many people wait again, and how many are in doubt.
 func (l *Log) Lapse(ctx context.Context, r Run, chunk int, resend bool) (back, doubts int, err error) {
 	doubt := InDoubt
 	if resend {

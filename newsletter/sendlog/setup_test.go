@@ -33,10 +33,10 @@ func on(db *redisdb.DB, version string) *bench {
 	return &bench{Log: New(db, time.Hour, version), db: db}
 }
 
-// opened is setup with the gate open.
+// opened is setup with permission given.
 func opened(t testing.TB) *bench {
 	b := setup(t)
-	do(t, b.Open(t.Context(), run5, 1))
+	do(t, b.Allow(t.Context(), run5, 1))
 	return b
 }
 
@@ -53,11 +53,11 @@ func (b *bench) batch(t testing.TB, offsets ...int) *Batch {
 	chunks, err := b.Chunks(t.Context(), run5, (chunk3+1)*ChunkSize)
 	do(t, err)
 	at := chunks[chunk3].At
-	s, _, moved, shut, err := b.Claim(t.Context(), run5, chunk3, Claim{From: at,
+	s, _, moved, denied, err := b.Claim(t.Context(), run5, chunk3, Claim{From: at,
 		To: max(at, offsets[len(offsets)-1]+1), Offsets: offsets, Most: len(offsets)})
 	do(t, err)
-	if s == nil || moved || shut {
-		t.Fatalf("no batch of %v: moved %v, shut %v", offsets, moved, shut)
+	if s == nil || moved || denied {
+		t.Fatalf("no batch of %v: moved %v, denied %v", offsets, moved, denied)
 	}
 	return s
 }

@@ -1,8 +1,8 @@
 -- claim takes the next people of a chunk who wait, as a batch.
 --
--- KEYS[1] log, KEYS[2] gate
+-- KEYS[1] log, KEYS[2] permission
 -- ARGV: version from to last again most lease groups offsets...
---   version    of the gate that the caller knows; '': any
+--   version    of the permission that the caller knows; '': any
 --   from, to   the caller looked at all people from one offset up to the other, and found those in offsets
 --   last       1: the chunk ends at to
 --   again      Unix milliseconds from which the chunk is to be scanned again, for people between from and
@@ -13,17 +13,17 @@
 -- Answer: CLOSED
 -- Answer: MOVED at
 -- Answer: NONE at
--- Answer: BATCH at batch gate taken
---   CLOSED  the gate is shut, or of another version
+-- Answer: BATCH at batch permission taken
+--   CLOSED  permission is denied, or of another version
 --   MOVED   others scanned further, or people were given back: look from at
 --   NONE    nobody waits up to at
 --   BATCH   taken are the offsets of the batch, separated by spaces; at is where the next one begins
 -- Several scan a chunk, and some scan a part of it twice. So what one left out is noted with the part that
 -- it scanned: in the field later, and in the field again once the chunk was scanned to its end.
 -- Atomic because a person taken without a batch would never be given back.
-local gate = redis.call('GET', KEYS[2])
-if not gate or string.sub(gate, -1) ~= '1' then return CLOSED end
-if version ~= '' and string.match(gate, '^%d+') ~= version then return CLOSED end
+local permission = redis.call('GET', KEYS[2])
+if not permission or string.sub(permission, -1) ~= '1' then return CLOSED end
+if version ~= '' and string.match(permission, '^%d+') ~= version then return CLOSED end
 local counts = KEYS[1] .. ':counts'
 local at = redis.call('HGET', counts, 'at') or '0'
 if at ~= from then return MOVED end

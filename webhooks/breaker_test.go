@@ -12,14 +12,14 @@ var (
 	bad  = reply{err: errors.New("connection refused"), latency: time.Millisecond}
 )
 
-func newTestGate(limit int) *gate {
-	g := newGate(limit)
+func newTestBreaker(limit int) *breaker {
+	g := newBreaker(limit)
 	g.rnd = func() float64 { return 0.5 }
 	return g
 }
 
-func TestGateCapsRequestsPerEndpoint(t *testing.T) {
-	g, now := newTestGate(3), time.Unix(1_000_000, 0)
+func TestBreakerCapsRequestsPerEndpoint(t *testing.T) {
+	g, now := newTestBreaker(3), time.Unix(1_000_000, 0)
 	for i := range 3 {
 		if _, ok := g.enter("a", now); !ok {
 			t.Fatalf("request %d of 3 is kept out", i+1)
@@ -38,13 +38,13 @@ func TestGateCapsRequestsPerEndpoint(t *testing.T) {
 	}
 }
 
-func TestGateGivesSlowEndpointsFewerWorkers(t *testing.T) {
+func TestBreakerGivesSlowEndpointsFewerWorkers(t *testing.T) {
 	for _, row := range []struct {
 		latency time.Duration
 		want    int
 	}{{10 * time.Millisecond, 10}, {5 * time.Second, 10}, {10 * time.Second, 5}, {30 * time.Second, 1}, {
 		time.Hour, 1}} {
-		if got := newTestGate(10).allowed(&circuit{latency: row.latency}); got != row.want {
+		if got := newTestBreaker(10).allowed(&circuit{latency: row.latency}); got != row.want {
 			t.Errorf("answers in %s: %d workers, want %d", row.latency, got, row.want)
 		}
 	}
@@ -52,8 +52,8 @@ func TestGateGivesSlowEndpointsFewerWorkers(t *testing.T) {
 
 // Ten thousand tasks for one slow endpoint must not spin through the queue: each is told to come back when
 // its turn may be.
-func TestGateSpacesABacklog(t *testing.T) {
-	g, now := newTestGate(2), time.Unix(1_000_000, 0)
+func TestBreakerSpacesABacklog(t *testing.T) {
+	g, now := newTestBreaker(2), time.Unix(1_000_000, 0)
 	g.rnd = func() float64 { return 0.99 }
 	g.enter("a", now)
 	g.enter("a", now)
@@ -83,8 +83,8 @@ func TestGateSpacesABacklog(t *testing.T) {
 	}
 }
 
-func TestGateOpensAfterFailuresAndProbes(t *testing.T) {
-	g, now := newTestGate(10), time.Unix(1_000_000, 0)
+func TestBreakerOpensAfterFailuresAndProbes(t *testing.T) {
+	g, now := newTestBreaker(10), time.Unix(1_000_000, 0)
 	for i := range breakAfter {
 		if _, ok := g.enter("a", now); !ok {
 			t.Fatalf("failure %d already keeps tasks out", i)
@@ -118,8 +118,8 @@ func TestGateOpensAfterFailuresAndProbes(t *testing.T) {
 	}
 }
 
-func TestGatePausesAreBounded(t *testing.T) {
-	g, now := newTestGate(10), time.Unix(1_000_000, 0)
+func TestBreakerPausesAreBounded(t *testing.T) {
+	g, now := newTestBreaker(10), time.Unix(1_000_000, 0)
 	for range 100 {
 		if back, ok := g.enter("a", now); !ok {
 			if back.Sub(now) > longestHold+longestAway {
@@ -133,8 +133,8 @@ func TestGatePausesAreBounded(t *testing.T) {
 }
 
 // Failures of requests that were under way together open the circuit once.
-func TestGateCountsAVolleyOnce(t *testing.T) {
-	g, now := newTestGate(10), time.Unix(1_000_000, 0)
+func TestBreakerCountsAVolleyOnce(t *testing.T) {
+	g, now := newTestBreaker(10), time.Unix(1_000_000, 0)
 	for range 10 {
 		g.enter("a", now)
 	}
@@ -146,8 +146,8 @@ func TestGateCountsAVolleyOnce(t *testing.T) {
 	}
 }
 
-func TestGateTakesA400ForASignOfLife(t *testing.T) {
-	g, now := newTestGate(10), time.Unix(1_000_000, 0)
+func TestBreakerTakesA400ForASignOfLife(t *testing.T) {
+	g, now := newTestBreaker(10), time.Unix(1_000_000, 0)
 	for range 3 * breakAfter {
 		if _, ok := g.enter("a", now); !ok {
 			t.Fatal("kept out by answers about the message")
@@ -156,8 +156,8 @@ func TestGateTakesA400ForASignOfLife(t *testing.T) {
 	}
 }
 
-func TestGateRemembersNoHealthyEndpoint(t *testing.T) {
-	g, now := newTestGate(10), time.Unix(1_000_000, 0)
+func TestBreakerRemembersNoHealthyEndpoint(t *testing.T) {
+	g, now := newTestBreaker(10), time.Unix(1_000_000, 0)
 	for i := range 1000 {
 		id := fmt.Sprint(i)
 		g.enter(id, now)
@@ -172,8 +172,8 @@ func TestGateRemembersNoHealthyEndpoint(t *testing.T) {
 	}
 }
 
-func TestGateForgetsFailedEndpointsThatAreGone(t *testing.T) {
-	g, now := newTestGate(10), time.Unix(1_000_000, 0)
+func TestBreakerForgetsFailedEndpointsThatAreGone(t *testing.T) {
+	g, now := newTestBreaker(10), time.Unix(1_000_000, 0)
 	g.enter("a", now)
 	g.exit("a", bad, 0, now)
 	if g.tidy(now.Add(time.Hour)); len(g.circuits) != 1 {

@@ -17,7 +17,7 @@ const (
 	forgetAfter  = 2 * time.Hour
 )
 
-// gate prevents one slow or dead endpoint from using the workers that others need. It belongs to one
+// breaker prevents one slow or dead endpoint from using the workers that others need. It belongs to one
 // process. For each endpoint with requests in flight or failures it knows:
 //   - how many requests are in flight (a cap),
 //   - how long they take (the cap shrinks for a slow one),
@@ -25,7 +25,7 @@ const (
 //
 // A task that is not admitted gets a time to come back. The times are spaced at the endpoint's pace, so
 // that a backlog of ten thousand does not go through the queue every second.
-type gate struct {
+type breaker struct {
 	limit int            // requests to one endpoint at once
 	rnd   func() float64 // in [0,1)
 
@@ -33,7 +33,7 @@ type gate struct {
 	circuits map[string]*circuit // by endpoint; only those with requests in flight or failures
 }
 
-// circuit is the gate's state of one endpoint.
+// circuit is the breaker's state of one endpoint.
 type circuit struct {
 	inside   int
 	latency  time.Duration // of the last request
@@ -45,27 +45,27 @@ type circuit struct {
 	line     time.Time     // when the last deferred task comes back
 }
 
-func newGate(limit int) *gate {
-	return &gate{limit: limit, rnd: rand.Float64, circuits: make(map[string]*circuit)}
+func newBreaker(limit int) *breaker {
+	return &breaker{limit: limit, rnd: rand.Float64, circuits: make(map[string]*circuit)}
 }
 
 // enter admits a task, or returns when it may come back. Each admitted enter needs an exit or an abandon.
-func (g *gate) enter(endpoint string, now time.Time) (back time.Time, ok bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	c := g.circuits[endpoint]
+func (b *breaker) enter(endpoint string, now time.Time) (back time.Time, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.circuits[endpoint]
 	if c == nil {
 		c = &circuit{latency: assumedSpeed}
-		g.circuits[endpoint] = c
+		b.circuits[endpoint] = c
 	}
 	c.asked = now
 	switch {
 	case now.Before(c.shut):
-		return g.away(c, c.shut, now), false
+		return b.away(c, c.shut, now), false
 	case c.failures >= breakAfter && c.inside > 0: // one probe at a time
-		return g.away(c, now.Add(probeWait), now), false
-	case c.inside >= g.allowed(c):
-		return g.away(c, now, now), false
+		return b.away(c, now.Add(probeWait), now), false
+	case c.inside >= b.allowed(c):
+		return b.away(c, now, now), false
 	}
 	c.inside++
 	return time.Time{}, true
@@ -73,19 +73,19 @@ func (g *gate) enter(endpoint string, now time.Time) (back time.Time, ok bool) {
 
 // allowed returns the cap of an endpoint: the full limit for a fast one, proportionally fewer for a slow
 // one, at least one.
-func (g *gate) allowed(c *circuit) int {
+func (b *breaker) allowed(c *circuit) int {
 	if c.latency <= slow {
-		return g.limit
+		return b.limit
 	}
-	return max(1, int(int64(g.limit)*int64(slow)/int64(c.latency)))
+	return max(1, int(int64(b.limit)*int64(slow)/int64(c.latency)))
 }
 
 // away returns when a task comes back: after those deferred before it, at the pace of the endpoint.
-func (g *gate) away(c *circuit, from, now time.Time) time.Time {
+func (b *breaker) away(c *circuit, from, now time.Time) time.Time {
 	if c.line.Before(from) {
 		c.line = from
 	}
-	c.line = c.line.Add(max(c.latency, 10*time.Millisecond) / time.Duration(g.allowed(c)))
+	c.line = c.line.Add(max(c.latency, 10*time.Millisecond) / time.Duration(b.allowed(c)))
 	latest := now.Add(longestAway)
 	if from.After(latest) {
 		latest = from.Add(longestAway) // the endpoint itself named a later time
@@ -93,20 +93,20 @@ func (g *gate) away(c *circuit, from, now time.Time) time.Time {
 	if c.line.After(latest) {
 		c.line = latest
 		// spread tasks beyond the longest deferral
-		return latest.Add(-time.Duration(g.rnd() * float64(longestAway) / 2))
+		return latest.Add(-time.Duration(b.rnd() * float64(longestAway) / 2))
 	}
 	return c.line
 }
 
 // wake lets a task in before the end of a rest, once for each request. Should it fail, the rest begins again
 // at its shortest.
-func (g *gate) wake(endpoint, request string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	c := g.circuits[endpoint]
+func (b *breaker) wake(endpoint, request string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.circuits[endpoint]
 	switch {
 	case c == nil:
-		g.circuits[endpoint] = &circuit{latency: assumedSpeed, woken: request}
+		b.circuits[endpoint] = &circuit{latency: assumedSpeed, woken: request}
 	case c.woken != request:
 		c.woken, c.hold, c.shut, c.line = request, 0, time.Time{}, time.Time{}
 	}
@@ -121,10 +121,10 @@ type turn struct {
 
 // exit records the result of an admitted request. A response about the message alone, such as 400, shows
 // that the endpoint works.
-func (g *gate) exit(endpoint string, r reply, wait time.Duration, now time.Time) (next turn) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	c := g.circuits[endpoint]
+func (b *breaker) exit(endpoint string, r reply, wait time.Duration, now time.Time) (next turn) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.circuits[endpoint]
 	if c == nil {
 		return turn{}
 	}
@@ -141,31 +141,31 @@ func (g *gate) exit(endpoint string, r reply, wait time.Duration, now time.Time)
 		}
 	}
 	if c.inside <= 0 && c.failures == 0 {
-		delete(g.circuits, endpoint)
+		delete(b.circuits, endpoint)
 	}
 	return next
 }
 
 // abandon undoes an enter after which no request was made.
-func (g *gate) abandon(endpoint string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	c := g.circuits[endpoint]
+func (b *breaker) abandon(endpoint string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.circuits[endpoint]
 	if c == nil {
 		return
 	}
 	if c.inside--; c.inside <= 0 && c.failures == 0 {
-		delete(g.circuits, endpoint)
+		delete(b.circuits, endpoint)
 	}
 }
 
 // tidy removes endpoints that failed and had no task since, because they moved or were deleted.
-func (g *gate) tidy(now time.Time) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for name, c := range g.circuits {
+func (b *breaker) tidy(now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for name, c := range b.circuits {
 		if c.inside <= 0 && now.Sub(c.asked) > forgetAfter && now.After(c.shut) {
-			delete(g.circuits, name)
+			delete(b.circuits, name)
 		}
 	}
 }
