@@ -119,7 +119,7 @@ type base struct {
 // New returns Digests. Mail begins with Run.
 func New(p Parts, o Options) (*Digests, error) {
 	if p.DB == nil || p.Suppressions == nil || p.Submit == nil || p.Accepted == nil || p.BlockKey == nil ||
-		p.DeleteDeadLetter == nil || p.Get == nil || p.Letter == nil || p.Account == nil ||
+		p.DeleteDeadLetter == nil || p.Get == nil || p.Mailing == nil || p.Account == nil ||
 		p.HasTemplate == nil || p.Resting == nil {
 		return nil, errors.New("digest: a database, suppressions, the doors of the outbox, accounts, templates and the " +
 			"pause of the queue are needed")

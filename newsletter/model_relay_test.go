@@ -273,8 +273,8 @@ func refusal(reply string) *smtpsend.Error {
 	return e
 }
 
-// Woken implements outbox.Router.
-func (*relay) Woken(string, int) {}
+// ExpectWaiting implements outbox.Router.
+func (*relay) ExpectWaiting(string, int) {}
 
 // Answers implements outbox.Router.
 func (*relay) Answers(string) bool { return true }
@@ -282,5 +282,5 @@ func (*relay) Answers(string) bool { return true }
 // Instead implements outbox.Router.
 func (*relay) Instead(accounts.Sender, api.Lane, string) string { return "" }
 
-// Room implements outbox.Router.
-func (*relay) Room(string, api.Lane) int { return 1 }
+// Slots implements outbox.Router.
+func (*relay) Slots(string, api.Lane) int { return 1 }

@@ -98,7 +98,7 @@ type model struct {
 
 	state   string // of the campaign, as it was seen last
 	runs    []*started
-	shut    int    // since when the campaign is paused or cancelled; 0: it may not be
+	halted  int    // since when the campaign is paused or cancelled; 0: it may not be
 	subject string // that all mail has which begins from now on; empty: not known
 	edited  int    // since when
 	edits   int

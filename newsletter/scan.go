@@ -201,7 +201,7 @@ func (c *keeper) claim(ctx context.Context, s *scan) (*batch, error) {
 		}
 		if taken != nil {
 			s.paid -= len(taken.Offsets)
-			b := &batch{Batch: taken, c: c, s: s, people: people, read: s.read}
+			b := &batch{Batch: taken, c: c, scan: s, people: people, read: s.read}
 			if len(s.earlier) > 0 { // their mail of a run before may be replayed, unless that finds them taken
 				b.read = time.Time{}
 			}

@@ -32,8 +32,8 @@ type direct struct {
 	body   smtpsend.Body // of the last message
 }
 
-// Woken implements outbox.Router.
-func (*direct) Woken(string, int) {}
+// ExpectWaiting implements outbox.Router.
+func (*direct) ExpectWaiting(string, int) {}
 
 // Answers implements outbox.Router.
 func (*direct) Answers(string) bool { return true }
@@ -41,8 +41,8 @@ func (*direct) Answers(string) bool { return true }
 // Instead implements outbox.Router.
 func (*direct) Instead(accounts.Sender, api.Lane, string) string { return "" }
 
-// Room implements outbox.Router.
-func (*direct) Room(string, api.Lane) int { return 1 }
+// Slots implements outbox.Router.
+func (*direct) Slots(string, api.Lane) int { return 1 }
 
 func (d *direct) Send(ctx context.Context, in routing.Dispatch) routing.Sent {
 	d.body = in.Message.Body

@@ -314,7 +314,7 @@ func (l *lines) serve(ctx context.Context, scope string) {
 	if len(waiting) == 0 {
 		return
 	}
-	room, bulkRoom := l.store.Router.Room(scope, api.Transactional), l.store.Router.Room(scope, api.Bulk)
+	room, bulkRoom := l.store.Router.Slots(scope, api.Transactional), l.store.Router.Slots(scope, api.Bulk)
 	woken := 0
 	for i, w := range waiting {
 		lines := len(waiting) - i
@@ -334,7 +334,7 @@ func (l *lines) serve(ctx context.Context, scope string) {
 			l.forget(w) // it is empty
 		}
 		woken += got
-		l.store.Router.Woken(scope, got)
+		l.store.Router.ExpectWaiting(scope, got)
 	}
 }
 

@@ -64,13 +64,13 @@ func (quickRelay) Send(ctx context.Context, d routing.Dispatch) routing.Sent {
 	return routing.Sent{Result: r, Tries: []routing.Try{{Host: "relay.test:25", Result: r}}}
 }
 
-func (quickRelay) Woken(string, int) {}
+func (quickRelay) ExpectWaiting(string, int) {}
 
 func (quickRelay) Answers(string) bool { return true }
 
 func (quickRelay) Instead(accounts.Sender, api.Lane, string) string { return "" }
 
-func (quickRelay) Room(string, api.Lane) int { return 1 }
+func (quickRelay) Slots(string, api.Lane) int { return 1 }
 
 // BenchmarkDirect measures the mail of a campaign without its SMTP and without its marks.
 func BenchmarkDirect(bench *testing.B) {

@@ -19,8 +19,8 @@ import (
 // Router sends one message through one of its account's relays. It is routing.Router.
 type Router interface {
 	Send(ctx context.Context, d routing.Dispatch) routing.Sent
-	Room(scope string, lane api.Lane) int
-	Woken(scope string, n int)
+	Slots(scope string, lane api.Lane) int
+	ExpectWaiting(scope string, n int)
 	Answers(scope string) bool
 	Instead(account accounts.Sender, lane api.Lane, scope string) string
 }

@@ -437,8 +437,8 @@ func dialogueOf(r smtpsend.Result) (lines []smtpsend.DialogueLine) {
 	return lines
 }
 
-// Woken implements outbox.Router.
-func (*scriptedSender) Woken(string, int) {}
+// ExpectWaiting implements outbox.Router.
+func (*scriptedSender) ExpectWaiting(string, int) {}
 
 // Answers implements outbox.Router.
 func (f *scriptedSender) Answers(string) bool { return f.instead == "" }
@@ -446,8 +446,8 @@ func (f *scriptedSender) Answers(string) bool { return f.instead == "" }
 // Instead implements outbox.Router.
 func (f *scriptedSender) Instead(accounts.Sender, api.Lane, string) string { return f.instead }
 
-// Room implements Router.
-func (f *scriptedSender) Room(string, api.Lane) int {
+// Slots implements Router.
+func (f *scriptedSender) Slots(string, api.Lane) int {
 	if f.clock.Now().Before(f.crowded) {
 		return 0
 	}

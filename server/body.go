@@ -42,7 +42,7 @@ const (
 type bodyMemory struct {
 	submits *clients.Pool       // Options.BodyMemory bytes, for clients with a token
 	public  *clients.Pool       // Options.PublicBodyMemory bytes, for all others
-	turns   *semaphore.Weighted // one for each processor
+	slots   *semaphore.Weighted // one for each processor
 	pace    clients.Pace
 	refused *prometheus.CounterVec
 }
@@ -52,7 +52,7 @@ func newBodyMemory(o Options, refused *prometheus.CounterVec) *bodyMemory {
 		submits: clients.NewPool(clients.Shares{Size: o.BodyMemory, First: o.maxSubmit()}),
 		public: clients.NewPool(clients.Shares{Size: o.PublicBodyMemory, First: provider.MaxBody,
 			Bodies: publicBodies, PerOwner: publicOfSender}),
-		turns: semaphore.NewWeighted(int64(min(runtime.GOMAXPROCS(0), runtime.NumCPU()))),
+		slots: semaphore.NewWeighted(int64(min(runtime.GOMAXPROCS(0), runtime.NumCPU()))),
 		pace:  clients.PaceOf(o.MinRate, paceTime), refused: refused,
 	}
 }
@@ -61,8 +61,8 @@ func newBodyMemory(o Options, refused *prometheus.CounterVec) *bodyMemory {
 type capacity struct {
 	of     *bodyMemory
 	memory *clients.Body
-	large  bool // its work needs a turn
-	turn   bool // one of bodyMemory.turns is held
+	large  bool // its work needs a slot
+	slot   bool // one of bodyMemory.slots is held
 }
 
 // begin begins the body of a client with a token. Its memory is shared by accounts: that of a bound token is
@@ -100,27 +100,27 @@ func (b *bodyMemory) busy(c echo.Context, err error) error {
 	return busy
 }
 
-// takeTurn waits until one of the turns is free, of which each processor has one. The work on a body takes
+// acquire waits until one of the slots is free, of which each processor has one. The work on a body takes
 // memory of up to two and a half times its size (files decoded, the message composed and compressed). More
 // bodies than processors would all be slower.
-func (m *capacity) takeTurn(ctx context.Context) error {
-	if m == nil || !m.large || m.turn {
+func (m *capacity) acquire(ctx context.Context) error {
+	if m == nil || !m.large || m.slot {
 		return nil
 	}
-	if err := m.of.turns.Acquire(ctx, 1); err != nil {
+	if err := m.of.slots.Acquire(ctx, 1); err != nil {
 		return fmt.Errorf("wait for other large bodies: %w", err) // the client is gone
 	}
-	m.turn = true
+	m.slot = true
 	return nil
 }
 
-// release gives back the memory and the turn.
+// release gives back the memory and the slot.
 func (m *capacity) release() {
 	if m == nil {
 		return
 	}
-	if m.turn {
-		m.of.turns.Release(1)
+	if m.slot {
+		m.of.slots.Release(1)
 	}
 	m.memory.Release()
 }
@@ -145,10 +145,10 @@ func openBody(c echo.Context, m *capacity, limit int64) (document, error) {
 		}
 		return newDocument(text), nil
 	}
-	return newStream(body, r.ContentLength, longValue, func() error { return m.takeTurn(r.Context()) }), nil
+	return newStream(body, r.ContentLength, longValue, func() error { return m.acquire(r.Context()) }), nil
 }
 
-// closeBody ends the reading of a body and takes a turn. Its error is why the body is no JSON text.
+// closeBody ends the reading of a body and takes a slot. Its error is why the body is no JSON text.
 func closeBody(c echo.Context, m *capacity, limit int64, d *document) error {
 	ended := d.end()
 	if err := d.broken(); err != nil {
@@ -163,7 +163,7 @@ func closeBody(c echo.Context, m *capacity, limit int64, d *document) error {
 	case !ended:
 		return fault.New(fault.Invalid, "", "Invalid request payload JSON format")
 	}
-	return m.takeTurn(c.Request().Context())
+	return m.acquire(c.Request().Context())
 }
 
 // readAll appends a body to text, which may hold its beginning. The slice grows with the bytes that arrive,

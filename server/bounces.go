@@ -69,5 +69,5 @@ func readMail(c echo.Context, m *capacity, limit int64) (mailBody, error) {
 	if len(body) == 0 {
 		return nil, fault.New(fault.Invalid, "", "The request has no body; a mail is expected")
 	}
-	return body, m.takeTurn(c.Request().Context())
+	return body, m.acquire(c.Request().Context())
 }

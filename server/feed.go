@@ -21,20 +21,20 @@ var errLong = errors.New("a long value")
 // feed is a large body that is decoded while it arrives. So the text of a mail merge of 10,000 entries is
 // never in memory beside the decoded entries.
 type feed struct {
-	body   io.Reader
-	size   int64        // declared length of the body; negative: unknown
-	most   int64        // longValue, or less in tests
-	turn   func() error // called when all of a body with a long value was read; see capacity.takeTurn
-	read   int64        // octets read so far
-	passed func() int64 // returns the octets that were decoded
-	long   bool         // the decoder was stopped by errLong
-	err    error        // why the body ended early
+	body    io.Reader
+	size    int64        // declared length of the body; negative: unknown
+	most    int64        // longValue, or less in tests
+	acquire func() error // called when all of a body with a long value was read; see capacity.acquire
+	read    int64        // octets read so far
+	passed  func() int64 // returns the octets that were decoded
+	long    bool         // the decoder was stopped by errLong
+	err     error        // why the body ended early
 }
 
 // newStream returns a document that is decoded while its body arrives.
-func newStream(body io.Reader, size, most int64, turn func() error) document {
+func newStream(body io.Reader, size, most int64, acquire func() error) document {
 	buffered := bufio.NewReaderSize(body, window)
-	f := &feed{body: buffered, size: size, most: most, turn: turn}
+	f := &feed{body: buffered, size: size, most: most, acquire: acquire}
 	_, err := buffered.Peek(1)
 	d := document{json: newDecoder(f), feed: f, empty: err == io.EOF}
 	f.passed = d.json.InputOffset
@@ -76,7 +76,7 @@ func (d *document) gathered() bool {
 	}
 	text, err := readAll(f.body, append(append(make([]byte, 0, size), opened...), unread...), promised)
 	if err == nil {
-		err = f.turn()
+		err = f.acquire()
 	}
 	if err != nil {
 		f.err = err

@@ -47,7 +47,7 @@ func (f feedbackRoutes) providerHook(c echo.Context) error {
 		return err
 	}
 	ctx := c.Request().Context()
-	if err := memory.takeTurn(ctx); err != nil {
+	if err := memory.acquire(ctx); err != nil {
 		return err
 	}
 	r := c.Request()

@@ -485,8 +485,8 @@ func (i *index) Search(_ context.Context, s search.Query) (search.Found, error) 
 // obligingRelay answers each recipient with a reply.
 type obligingRelay struct{ host, reply string }
 
-// Woken implements outbox.Router.
-func (*obligingRelay) Woken(string, int) {}
+// ExpectWaiting implements outbox.Router.
+func (*obligingRelay) ExpectWaiting(string, int) {}
 
 // Answers implements outbox.Router.
 func (*obligingRelay) Answers(string) bool { return true }
@@ -494,8 +494,8 @@ func (*obligingRelay) Answers(string) bool { return true }
 // Instead implements outbox.Router.
 func (*obligingRelay) Instead(accounts.Sender, api.Lane, string) string { return "" }
 
-// Room implements outbox.Router.
-func (*obligingRelay) Room(string, api.Lane) int { return 1 }
+// Slots implements outbox.Router.
+func (*obligingRelay) Slots(string, api.Lane) int { return 1 }
 
 func (r *obligingRelay) Send(_ context.Context, d routing.Dispatch) routing.Sent {
 	result := smtpsend.Result{Response: r.reply, Code: 250}

@@ -293,7 +293,7 @@ func (s *Sender) waitError(ctx context.Context, err error) *Error {
 		return e
 	}
 	verdict := Soft
-	if errors.Is(err, errNoTurn) {
+	if errors.Is(err, errNoSlot) {
 		verdict = Throttle
 	}
 	return s.silent(newError(PhaseConnect, verdict, ScopeConnection, nameConnection, err))

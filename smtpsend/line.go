@@ -47,8 +47,8 @@ func (p *pool) unchain(relay Relay) {
 	p.relays[relay].unchained = true
 }
 
-// errNoTurn is the cause when no connection became free in time.
-var errNoTurn = errors.New("all connections to the relay are busy")
+// errNoSlot is the cause when no connection became free in time.
+var errNoSlot = errors.New("all connections to the relay are busy")
 
 // wait waits until it is w's turn, the message's patience is over, or ctx ends.
 func (p *pool) wait(ctx context.Context, w *waiter) (grant, error) {
@@ -64,7 +64,7 @@ func (p *pool) wait(ctx context.Context, w *waiter) (grant, error) {
 	case <-ctx.Done():
 	case <-over:
 		if p.leaveLine(w) {
-			return grant{}, errNoTurn
+			return grant{}, errNoSlot
 		}
 		select { // its envelope is on the way, or its turn has just come
 		case g := <-w.turn:

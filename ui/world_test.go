@@ -424,8 +424,8 @@ func (p page) lacks(t *testing.T, words ...string) {
 // relay answers each recipient as told, or with 250.
 type relay struct{ replies map[string]string }
 
-// Woken implements outbox.Router.
-func (*relay) Woken(string, int) {}
+// ExpectWaiting implements outbox.Router.
+func (*relay) ExpectWaiting(string, int) {}
 
 // Answers implements outbox.Router.
 func (*relay) Answers(string) bool { return true }
@@ -433,8 +433,8 @@ func (*relay) Answers(string) bool { return true }
 // Instead implements outbox.Router.
 func (*relay) Instead(accounts.Sender, api.Lane, string) string { return "" }
 
-// Room implements outbox.Router.
-func (*relay) Room(string, api.Lane) int { return 1 }
+// Slots implements outbox.Router.
+func (*relay) Slots(string, api.Lane) int { return 1 }
 
 func (r *relay) Send(ctx context.Context, d routing.Dispatch) routing.Sent {
 	now := time.Now()

@@ -100,7 +100,7 @@ func (a *attempt) charge(ctx context.Context) bool {
 	return true
 }
 
-// limited is a message that got a reservation instead of its turn.
+// limited is a message that got a reservation instead of a slot.
 func limited(c candidate, kept reservation, answer limits.Answer) full {
 	return full{candidate: c, kept: kept, reserved: true, kind: "limit", until: answer.At, reason: answer.Reason}
 }
@@ -171,10 +171,10 @@ func (a *attempt) crowd(c candidate, t Try) {
 	a.full = append(a.full, f)
 }
 
-// noTurn notes that a relay has all the messages under way that it may have. The message has not paid its
+// noSlot notes that a relay has all the messages under way that it may have. The message has not paid its
 // share of the limits, unless it waited for this relay before. It waits for one that stalls only if no other
 // has room soon.
-func (a *attempt) noTurn(c candidate, stalls bool) {
+func (a *attempt) noSlot(c candidate, stalls bool) {
 	f := full{candidate: c, reserved: true, slowed: stalls, kind: noConnection, until: a.now().Add(time.Second),
 		reason: c.String() + ": all connections are taken"}
 	if stalls {

@@ -76,14 +76,14 @@ func (a *attempt) eligible(ctx context.Context, c candidate) bool {
 
 // visit tries a candidate, if the limits admit that.
 func (a *attempt) visit(ctx context.Context, c candidate, p pass, insist bool) {
-	turn, stalls := a.gates.enter(c, a.d.Lane, a.d.Behind != nil && a.d.Behind(c.scope))
-	if turn == nil {
+	slot, stalls := a.slots.enter(c, a.d.Lane, a.d.Behind != nil && a.d.Behind(c.scope))
+	if slot == nil {
 		a.breakers.unused(p)
-		a.noTurn(c, stalls)
+		a.noSlot(c, stalls)
 		return
 	}
 	var last Try
-	defer func() { a.gates.leave(turn, endingOf(last, ctx.Err() != nil)) }()
+	defer func() { a.slots.leave(slot, endingOf(last, ctx.Err() != nil)) }()
 	if !a.admit(ctx, c, insist) {
 		a.breakers.unused(p)
 		return

@@ -24,11 +24,11 @@
 //     one is at a limit too, the message waits. A reservation at a relay that the message did not wait for is
 //     kept for the next message there.
 //
-// # Turns
+// # Slots
 //
-// A relay has a number of messages under way that depends on its answers (gate.go): two at first, more with
+// A relay has a number of messages under way that depends on its answers (slots.go): two at first, more with
 // each answer, one after a silence, none while some are overdue. So silent relays hold few workers. A message
-// without a turn, or without a free connection within 100 ms, comes back when Room says so ([Sent.Relay]).
+// without a slot, or without a free connection within 100 ms, comes back when Slots says so ([Sent.Relay]).
 //
 // # Limits
 //

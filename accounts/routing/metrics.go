@@ -13,7 +13,7 @@ type metrics struct {
 // kinds of relay: an account's own, and gateways. Single relays are no labels: there may be thousands.
 var kinds = []string{"relay", "gateway"}
 
-func newMetrics(reg prometheus.Registerer, b *breakers, g *gates) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer, b *breakers, g *connectionLimits) (*metrics, error) {
 	tries := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "postroom_route_tries_total", Help: "Relays tried, by what that says about the relay.",
 	}, []string{"kind", "outcome"})

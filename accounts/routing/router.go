@@ -76,7 +76,7 @@ type Router struct {
 	Parts
 	breakers   *breakers
 	fullRelays *fullRelays
-	gates      *gates
+	slots      *connectionLimits
 	metrics    *metrics
 	log        *slog.Logger
 	now        func() time.Time
@@ -96,9 +96,9 @@ func New(p Parts, o Options) (*Router, error) {
 	if r.random == nil {
 		r.random = rand.Float64
 	}
-	r.gates = newGates(o.Untested, r.now)
+	r.slots = newConnectionLimits(o.Untested, r.now)
 	var err error
-	if r.metrics, err = newMetrics(o.Registry, r.breakers, r.gates); err != nil {
+	if r.metrics, err = newMetrics(o.Registry, r.breakers, r.slots); err != nil {
 		return nil, fmt.Errorf("routing: register metrics: %w", err)
 	}
 	return r, nil
@@ -150,7 +150,7 @@ type Sent struct {
 	// Reason is the reason of the wait, for operators.
 	Reason string
 	// Relay is the scope of the relay that the message waits for, if it waits for a connection: it may come back
-	// as soon as Room says so. Empty: it waits for something else.
+	// as soon as Slots says so. Empty: it waits for something else.
 	Relay string
 }
 
@@ -162,16 +162,16 @@ func Scope(account, gateway string) string {
 	return "relay:" + account
 }
 
-// Room returns how many messages of a lane that wait for a connection to a relay (Sent.Relay) may be sent
+// Slots returns how many messages of a lane that wait for a connection to a relay (Sent.Relay) may be sent
 // now, as far as this process knows.
-func (r *Router) Room(scope string, lane api.Lane) int { return r.gates.wanted(scope, lane) }
+func (r *Router) Slots(scope string, lane api.Lane) int { return r.slots.wanted(scope, lane) }
 
-// Woken tells that so many messages that waited for a connection to a relay were woken.
-func (r *Router) Woken(scope string, n int) { r.gates.expect(scope, n) }
+// ExpectWaiting tells that so many messages that waited for a connection to a relay were woken.
+func (r *Router) ExpectWaiting(scope string, n int) { r.slots.expect(scope, n) }
 
 // Answers reports whether a relay takes mail, as far as this process knows: it neither stalls nor rests.
 func (r *Router) Answers(scope string) bool {
-	return !r.gates.mute(scope) && !r.breakers.resting(scope, r.now())
+	return !r.slots.mute(scope) && !r.breakers.resting(scope, r.now())
 }
 
 // Instead returns the scope of the relay that serves an account's mail of a lane while another one, by its
@@ -179,7 +179,7 @@ func (r *Router) Answers(scope string) bool {
 func (r *Router) Instead(account accounts.Sender, lane api.Lane, scope string) string {
 	for _, c := range order(account.ID, serving(account.Relays, lane), r.random) {
 		k, full := r.fullRelays.find(c.scope+string(lane), r.now())
-		full = full && k.until.Sub(r.now()) > firstRest // noTurn judges likewise
+		full = full && k.until.Sub(r.now()) > firstRest // noSlot judges likewise
 		if c.scope != scope && !full && r.Answers(c.scope) {
 			return c.scope
 		}
@@ -189,13 +189,13 @@ func (r *Router) Instead(account accounts.Sender, lane api.Lane, scope string) s
 
 // Away returns the relays that have not answered this process since an attempt failed, or since messages
 // under way are overdue. A relay without mail for 15 minutes is not among them.
-func (r *Router) Away() []Away { return r.gates.away() }
+func (r *Router) Away() []Away { return r.slots.away() }
 
 // Run logs the relays that begin to stall, until ctx ends; then it returns nil. A relay that stalls gets no
 // further message, so no attempt would notice.
 func (r *Router) Run(ctx context.Context) error {
 	for redisdb.Pause(ctx, lookEvery) {
-		for _, a := range r.gates.look() {
+		for _, a := range r.slots.look() {
 			r.log.WarnContext(ctx, "relay stalls: it gets no further messages from this process until it answers",
 				"relay", a.Scope, "since", a.Since)
 		}

@@ -91,7 +91,7 @@ func newWorld(t *testing.T, db *redisdb.DB, seed uint64, resend bool, f flaw) *w
 			w.persons[o].opens = w.chance.IntN(chaos)
 		}
 	}
-	w.must(w.Open(w.ctx, w.run, 1))
+	w.must(w.Allow(w.ctx, w.run, 1))
 	for range 3 {
 		w.procs = append(w.procs, w.start())
 	}

@@ -12,21 +12,21 @@ import (
 	"github.com/postroom/postroom/smtpsend"
 )
 
-// gated is a relay with ten connections.
-func gated(scope string) candidate {
+// tenConnections is a relay with ten connections.
+func tenConnections(scope string) candidate {
 	c := candidate{scope: scope}
 	c.SMTP.Connections = 10
 	return c
 }
 
-// fill takes turns until there is none.
-func fill(g *gates, c candidate, lane api.Lane) (turns []*turn, stalls bool) {
+// fill takes slots until there is none.
+func fill(g *connectionLimits, c candidate, lane api.Lane) (slots []*slot, stalls bool) {
 	for {
 		t, stalls := g.enter(c, lane, false)
 		if t == nil {
-			return turns, stalls
+			return slots, stalls
 		}
-		turns = append(turns, t)
+		slots = append(slots, t)
 	}
 }
 
@@ -34,16 +34,16 @@ func fill(g *gates, c candidate, lane api.Lane) (turns []*turn, stalls bool) {
 // the others are refused at once. After a silence it gets one.
 func TestASilentRelayHoldsFewWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGates(0, time.Now)
-		mute, other := gated("relay:silent"), gated("relay:other")
-		turns, stalls := fill(g, mute, api.Transactional)
-		if len(turns) != firstTurns || stalls {
-			t.Errorf("%d messages under way, stalls %t", len(turns), stalls)
+		g := newConnectionLimits(0, time.Now)
+		mute, other := tenConnections("relay:silent"), tenConnections("relay:other")
+		slots, stalls := fill(g, mute, api.Transactional)
+		if len(slots) != firstSlots || stalls {
+			t.Errorf("%d messages under way, stalls %t", len(slots), stalls)
 		}
 		time.Sleep(overdueAfter + time.Second)
 		began := time.Now()
-		turn, stalls := g.enter(mute, api.Transactional, false)
-		if turn != nil || !stalls || time.Since(began) > 0 {
+		slot, stalls := g.enter(mute, api.Transactional, false)
+		if slot != nil || !stalls || time.Since(began) > 0 {
 			t.Errorf("a message waited %s for a relay that stalls", time.Since(began))
 		}
 		if list := g.look(); len(list) != 1 || list[0].Scope != "relay:silent" ||
@@ -53,11 +53,11 @@ func TestASilentRelayHoldsFewWorkers(t *testing.T) {
 		if again, away := g.look(), g.away(); len(again) > 0 || len(away) != 1 {
 			t.Errorf("looked again: %v, away: %v", again, away)
 		}
-		if turn, _ := g.enter(other, api.Transactional, false); turn == nil {
+		if slot, _ := g.enter(other, api.Transactional, false); slot == nil {
 			t.Error("another relay is stopped too")
 		}
-		for _, turn := range turns {
-			g.leave(turn, silent)
+		for _, slot := range slots {
+			g.leave(slot, silent)
 		}
 		if again, _ := fill(g, mute, api.Transactional); len(again) != 1 {
 			t.Errorf("after a silence %d messages try it", len(again))
@@ -76,10 +76,10 @@ func TestARelayIsAwayUntilItAnswers(t *testing.T) {
 		{[]ending{replied, unreached}, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			g := newGates(0, time.Now)
+			g := newConnectionLimits(0, time.Now)
 			for _, how := range row.ends {
-				turn, _ := g.enter(gated("relay:shop"), api.Transactional, false)
-				g.leave(turn, how)
+				slot, _ := g.enter(tenConnections("relay:shop"), api.Transactional, false)
+				g.leave(slot, how)
 			}
 			if got := g.away(); len(got) > 0 != row.away {
 				t.Errorf("%v: %v", row.ends, got)
@@ -107,19 +107,19 @@ func TestARelayThatAnswersGetsMore(t *testing.T) {
 		{time.Second, api.Bulk, 8},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			g := newGates(0, time.Now)
-			relay := gated("relay:shop")
+			g := newConnectionLimits(0, time.Now)
+			relay := tenConnections("relay:shop")
 			for range 20 {
-				turn, _ := g.enter(relay, row.lane, false)
+				slot, _ := g.enter(relay, row.lane, false)
 				time.Sleep(row.takes)
-				g.leave(turn, replied)
+				g.leave(slot, replied)
 			}
-			turns, _ := fill(g, relay, row.lane)
-			if len(turns) != row.most {
-				t.Errorf("%s, %s: %d messages under way, want %d", row.takes, row.lane, len(turns), row.most)
+			slots, _ := fill(g, relay, row.lane)
+			if len(slots) != row.most {
+				t.Errorf("%s, %s: %d messages under way, want %d", row.takes, row.lane, len(slots), row.most)
 			}
 			if row.lane == api.Bulk {
-				if turn, _ := g.enter(relay, api.Transactional, false); turn == nil {
+				if slot, _ := g.enter(relay, api.Transactional, false); slot == nil {
 					t.Error("bulk mail left nothing to other mail")
 				}
 			}
@@ -130,16 +130,16 @@ func TestARelayThatAnswersGetsMore(t *testing.T) {
 // TestWokenMessagesAreExpected: two messages that end at once do not wake two for the same place.
 func TestWokenMessagesAreExpected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGates(0, time.Now)
-		if n := g.wanted("relay:shop", api.Transactional); n != firstTurns {
+		g := newConnectionLimits(0, time.Now)
+		if n := g.wanted("relay:shop", api.Transactional); n != firstSlots {
 			t.Fatalf("%d are wanted", n)
 		}
 		g.expect("relay:shop", 1)
-		if n := g.wanted("relay:shop", api.Transactional); n != firstTurns-1 {
+		if n := g.wanted("relay:shop", api.Transactional); n != firstSlots-1 {
 			t.Errorf("%d are wanted although one is expected", n)
 		}
 		time.Sleep(2 * expectFor)
-		if n := g.wanted("relay:shop", api.Transactional); n != firstTurns {
+		if n := g.wanted("relay:shop", api.Transactional); n != firstSlots {
 			t.Errorf("%d are wanted, and the one expected went elsewhere", n)
 		}
 	})
@@ -148,11 +148,11 @@ func TestWokenMessagesAreExpected(t *testing.T) {
 // TestRelaysThatNeverAnsweredHoldHalfOfTheWorkers, however many there are.
 func TestRelaysThatNeverAnsweredHoldHalfOfTheWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGates(5, time.Now)
+		g := newConnectionLimits(5, time.Now)
 		under := 0
 		for _, name := range []string{"a", "b", "c", "d", "e"} {
-			turns, _ := fill(g, gated("relay:"+name), api.Transactional)
-			under += len(turns)
+			slots, _ := fill(g, tenConnections("relay:"+name), api.Transactional)
+			under += len(slots)
 		}
 		if under != 5 {
 			t.Errorf("%d messages are under way", under)
@@ -191,33 +191,33 @@ func TestAStallRestsTheRelay(t *testing.T) {
 	}
 }
 
-// TestNobodyPassesTheLine: a message does not enter while others wait longer, and those that wait for a turn
+// TestNobodyPassesTheLine: a message does not enter while others wait longer, and those that wait for a slot
 // get it in the order in which they came.
 func TestNobodyPassesTheLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newGates(0, time.Now)
-		relay := gated("relay:shop")
-		if turn, stalls := g.enter(relay, api.Transactional, true); turn != nil || stalls {
+		g := newConnectionLimits(0, time.Now)
+		relay := tenConnections("relay:shop")
+		if slot, stalls := g.enter(relay, api.Transactional, true); slot != nil || stalls {
 			t.Error("a message passed the line")
 		}
-		turns, _ := fill(g, relay, api.Transactional)
+		slots, _ := fill(g, relay, api.Transactional)
 		var order []int
 		done := make(chan int, 3)
 		for n := range 3 {
 			go func() {
-				turn, _ := g.enter(relay, api.Transactional, false)
+				slot, _ := g.enter(relay, api.Transactional, false)
 				done <- n
-				g.leave(turn, replied)
+				g.leave(slot, replied)
 			}()
 			synctest.Wait()
 		}
-		g.leave(turns[0], unasked)
+		g.leave(slots[0], unasked)
 		for range 3 {
 			order = append(order, <-done)
 		}
 		if !slices.IsSorted(order) {
 			t.Errorf("they came in the order %v", order)
 		}
-		g.leave(turns[1], replied)
+		g.leave(slots[1], replied)
 	})
 }

@@ -14,38 +14,38 @@ import (
 // relay may have under way depend on its answers: few at first, twice as many with each answer, and one after
 // a silence. While some of them are overdue it gets no further ones.
 const (
-	firstTurns   = 2                      // messages under way at a relay that has not answered yet
-	mostTurns    = 1 << 10                // at one that answers
+	firstSlots   = 2                      // messages under way at a relay that has not answered yet
+	mostSlots    = 1 << 10                // at one that answers
 	overdueAfter = 2 * time.Second        // under way for so long, or twice as long as usual: overdue
 	mostOverdue  = 3                      // more overdue messages: the relay stalls
-	gatePatience = 50 * time.Millisecond  // how long a message waits for a turn before it goes back
+	slotPatience = 50 * time.Millisecond  // how long a message waits for a slot before it goes back
 	linePatience = 100 * time.Millisecond // how long it then waits for a connection
 	expectFor    = time.Second            // how long a message that was woken is expected
 	lookEvery    = time.Second            // how often it is checked whether a relay stalls
 	awayFor      = 15 * time.Minute       // how long a relay is away for which there is no further mail
-	// maxGates bounds the memory of a process. Beyond it relays without messages under way are forgotten.
-	maxGates = 10_000
+	// maxRelays bounds the memory of a process. Beyond it relays without messages under way are forgotten.
+	maxRelays = 10_000
 )
 
-// gates are the gates of all relays, by scope.
-type gates struct {
+// connectionLimits are those of all relays, by scope.
+type connectionLimits struct {
 	now  func() time.Time
 	most int // messages under way at relays that have not answered; 0: any number
 
 	mu       sync.Mutex
-	all      map[string]*gate
+	all      map[string]*connectionLimit
 	untested int // messages under way at relays that have not answered
 }
 
-// gate bounds the messages that one relay has under way.
-type gate struct {
+// connectionLimit bounds the messages that one relay has under way.
+type connectionLimit struct {
 	allowed int
-	turns   []*turn       // under way, oldest first
+	slots   []*slot       // under way, oldest first
 	most    int           // connections of this process
 	took    time.Duration // a message takes, on average; 0: unknown
 	left    time.Time     // when a message last left with an answer
 	changed chan struct{} // closed when a message has left or given up; nil: nobody waits for that
-	waiting []*place      // messages that wait for a turn, in the order in which they came
+	waiting []*place      // messages that wait for a slot, in the order in which they came
 
 	ended time.Time // when a message last left
 	away  time.Time // since when it has not answered: it stalls, or attempts failed; zero: it answers
@@ -55,23 +55,23 @@ type gate struct {
 	woken    time.Time // when, last
 }
 
-// place is that of a message among those that wait for a turn.
+// place is that of a message among those that wait for a slot.
 type place struct{ lane api.Lane }
 
-// turn is a message under way.
-type turn struct {
+// slot is a message under way.
+type slot struct {
 	scope    string
 	began    time.Time
 	untested bool
 }
 
-func newGates(most int, now func() time.Time) *gates {
-	return &gates{now: now, most: most, all: map[string]*gate{}}
+func newConnectionLimits(most int, now func() time.Time) *connectionLimits {
+	return &connectionLimits{now: now, most: most, all: map[string]*connectionLimit{}}
 }
 
-// enter returns a turn; nil if the relay has none soon, or if the message is behind others that wait longer
+// enter returns a slot; nil if the relay has none soon, or if the message is behind others that wait longer
 // than that. stalls reports that it owes answers.
-func (g *gates) enter(c candidate, lane api.Lane, behind bool) (t *turn, stalls bool) {
+func (g *connectionLimits) enter(c candidate, lane api.Lane, behind bool) (t *slot, stalls bool) {
 	var timeout <-chan time.Time
 	me := &place{lane}
 	defer g.giveUp(c.scope, me)
@@ -81,7 +81,7 @@ func (g *gates) enter(c candidate, lane api.Lane, behind bool) (t *turn, stalls 
 			return t, stalls
 		}
 		if timeout == nil {
-			timeout = time.After(gatePatience)
+			timeout = time.After(slotPatience)
 		}
 		select {
 		case <-changed:
@@ -91,8 +91,9 @@ func (g *gates) enter(c candidate, lane api.Lane, behind bool) (t *turn, stalls 
 	}
 }
 
-// try returns a turn, or what is closed when there may be one; nil: that will not be soon.
-func (g *gates) try(c candidate, me *place, behind bool) (t *turn, stalls bool, changed <-chan struct{}) {
+// try returns a slot, or what is closed when there may be one; nil: that will not be soon.
+func (g *connectionLimits) try(c candidate, me *place, behind bool) (t *slot, stalls bool,
+	changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	k, now := g.of(c.scope), g.now()
@@ -103,15 +104,15 @@ func (g *gates) try(c candidate, me *place, behind bool) (t *turn, stalls bool, 
 	switch {
 	case k.room(now) == 0 && k.mute(now):
 		return nil, true, nil
-	case behind || len(k.turns) >= k.limit(me.lane, 3):
+	case behind || len(k.slots) >= k.limit(me.lane, 3):
 		return nil, false, nil
 	}
 	if !slices.Contains(k.waiting, me) {
 		k.waiting = append(k.waiting, me)
 	}
 	if k.waiting[0] == me && k.room(now) > 0 && (!k.unproven() || g.most == 0 || g.untested < g.most) {
-		t = &turn{scope: c.scope, began: now, untested: k.unproven()}
-		k.turns = append(k.turns, t)
+		t = &slot{scope: c.scope, began: now, untested: k.unproven()}
+		k.slots = append(k.slots, t)
 		if t.untested {
 			g.untested++
 		}
@@ -123,8 +124,8 @@ func (g *gates) try(c candidate, me *place, behind bool) (t *turn, stalls bool, 
 	return nil, false, k.changed
 }
 
-// giveUp ends the wait of a message, so that the next one may take a turn.
-func (g *gates) giveUp(scope string, me *place) {
+// giveUp ends the wait of a message, so that the next one may take a slot.
+func (g *connectionLimits) giveUp(scope string, me *place) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	k := g.of(scope)
@@ -135,14 +136,14 @@ func (g *gates) giveUp(scope string, me *place) {
 }
 
 // change lets the messages that wait look again.
-func (k *gate) change() {
+func (k *connectionLimit) change() {
 	if k.changed != nil {
 		close(k.changed)
 		k.changed = nil
 	}
 }
 
-// ending is how a turn ended.
+// ending is how a slot ended.
 type ending int
 
 const (
@@ -152,12 +153,12 @@ const (
 	silent                  // it was waited for in vain
 )
 
-// leave ends a turn.
-func (g *gates) leave(t *turn, how ending) {
+// leave ends a slot.
+func (g *connectionLimits) leave(t *slot, how ending) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	k := g.all[t.scope]
-	k.turns = slices.DeleteFunc(k.turns, func(other *turn) bool { return other == t })
+	k.slots = slices.DeleteFunc(k.slots, func(other *slot) bool { return other == t })
 	if t.untested {
 		g.untested--
 	}
@@ -169,7 +170,7 @@ func (g *gates) leave(t *turn, how ending) {
 	}
 	switch {
 	case how == replied:
-		k.allowed, k.left = min(2*k.allowed, mostTurns), now
+		k.allowed, k.left = min(2*k.allowed, mostSlots), now
 		k.away, k.told = time.Time{}, false
 		if k.took == 0 {
 			k.took = took
@@ -183,44 +184,44 @@ func (g *gates) leave(t *turn, how ending) {
 
 // wanted returns how many of the messages that wait for a relay are to be sent now: as many as it has free
 // connections, and as many again for the line if it is quick, without those that were woken already.
-func (g *gates) wanted(scope string, lane api.Lane) int {
+func (g *connectionLimits) wanted(scope string, lane api.Lane) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	k, now := g.of(scope), g.now()
 	if now.Sub(k.woken) > expectFor {
 		k.expected = 0
 	}
-	return max(0, min(k.room(now), k.limit(lane, 2)-len(k.turns))-k.expected)
+	return max(0, min(k.room(now), k.limit(lane, 2)-len(k.slots))-k.expected)
 }
 
 // expect notes that messages for a relay were woken.
-func (g *gates) expect(scope string, n int) {
+func (g *connectionLimits) expect(scope string, n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	k := g.of(scope)
 	k.expected, k.woken = k.expected+n, g.now()
 }
 
-// of returns the gate of a relay. The caller holds the lock.
-func (g *gates) of(scope string) *gate {
+// of returns the limit of a relay. The caller holds the lock.
+func (g *connectionLimits) of(scope string) *connectionLimit {
 	k := g.all[scope]
 	if k != nil {
 		return k
 	}
-	if len(g.all) >= maxGates {
+	if len(g.all) >= maxRelays {
 		for name, other := range g.all {
-			if len(other.turns) == 0 {
+			if len(other.slots) == 0 {
 				delete(g.all, name)
 			}
 		}
 	}
-	k = &gate{allowed: firstTurns}
+	k = &connectionLimit{allowed: firstSlots}
 	g.all[scope] = k
 	return k
 }
 
 // mute reports whether a relay stalls, or has not answered since it was last silent.
-func (g *gates) mute(scope string) bool {
+func (g *connectionLimits) mute(scope string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	k := g.all[scope]
@@ -235,7 +236,7 @@ type Away struct {
 
 // look returns the relays that began to stall since the last look. It forgets that a relay is away if there
 // has been no mail for it.
-func (g *gates) look() (stalling []Away) {
+func (g *connectionLimits) look() (stalling []Away) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.now()
@@ -244,10 +245,10 @@ func (g *gates) look() (stalling []Away) {
 		case k.stalls(now) && !k.told:
 			k.told = true
 			if k.away.IsZero() {
-				k.away = k.turns[0].began
+				k.away = k.slots[0].began
 			}
 			stalling = append(stalling, Away{scope, k.away})
-		case len(k.turns) == 0 && now.Sub(k.ended) > awayFor:
+		case len(k.slots) == 0 && now.Sub(k.ended) > awayFor:
 			k.away, k.told = time.Time{}, false
 		}
 	}
@@ -255,7 +256,7 @@ func (g *gates) look() (stalling []Away) {
 }
 
 // away returns the relays that do not answer, in alphabetical order.
-func (g *gates) away() []Away {
+func (g *connectionLimits) away() []Away {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var out []Away
@@ -270,8 +271,8 @@ func (g *gates) away() []Away {
 
 // limit returns how many messages of a lane the relay may have under way: one for each connection that the
 // lane may use, and so many times that if the relay is quick: some wait in line.
-func (k *gate) limit(lane api.Lane, line int) int {
-	most := cmp.Or(k.most, firstTurns)
+func (k *connectionLimit) limit(lane api.Lane, line int) int {
+	most := cmp.Or(k.most, firstSlots)
 	if lane == api.Bulk {
 		most -= smtpsend.Reserved(most)
 	}
@@ -282,27 +283,27 @@ func (k *gate) limit(lane api.Lane, line int) int {
 }
 
 // unproven reports whether the relay has not answered since it was silent, or ever.
-func (k *gate) unproven() bool { return k.allowed <= firstTurns }
+func (k *connectionLimit) unproven() bool { return k.allowed <= firstSlots }
 
-func (k *gate) room(now time.Time) int {
+func (k *connectionLimit) room(now time.Time) int {
 	if k.stalls(now) {
 		return 0
 	}
-	return max(0, k.allowed-len(k.turns))
+	return max(0, k.allowed-len(k.slots))
 }
 
-func (k *gate) mute(now time.Time) bool { return k.stalls(now) || k.allowed < firstTurns }
+func (k *connectionLimit) mute(now time.Time) bool { return k.stalls(now) || k.allowed < firstSlots }
 
 // stalls reports whether so many messages are overdue that the relay is taken to be silent: all that it may
 // have or that have a connection, or more than mostOverdue, and none has been answered meanwhile.
-func (k *gate) stalls(now time.Time) bool {
+func (k *connectionLimit) stalls(now time.Time) bool {
 	overdue := 0
 	limit := max(overdueAfter, 2*k.took)
-	for _, t := range k.turns {
+	for _, t := range k.slots {
 		if now.Sub(t.began) > limit {
 			overdue++
 		}
 	}
-	most := min(mostOverdue, k.allowed-1, cmp.Or(k.most, firstTurns)-1)
+	most := min(mostOverdue, k.allowed-1, cmp.Or(k.most, firstSlots)-1)
 	return overdue > most && now.Sub(k.left) > limit
 }
