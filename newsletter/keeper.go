@@ -280,8 +280,8 @@ func (c *keeper) finish(ctx context.Context, one *campaign) error {
 	return err
 }
 
-// mend ends the batches of dead processes, and enqueues deferred people whose message was not made. It returns
-// the chunks of the run.
+// mend ends the batches of dead processes, and enqueues deferred people whose message was not made. It
+// returns the chunks of the run.
 func (c *keeper) mend(ctx context.Context, one *campaign, s *scan) ([]sendlog.Chunk, error) {
 	run := one.run()
 	chunks, err := c.Log.Chunks(ctx, one.key(), run.End)

@@ -285,8 +285,8 @@ func (c *life) hold(ctx context.Context, one *campaign, reason, detail string) {
 // transition changes the state of a campaign from one of some. A campaign that has the state stays as it is,
 // and so does one whose permission is another than the caller looked at: it was resumed since, or begun
 // again. 0: any.
-func (c *life) transition(ctx context.Context, bound, id string, permission int, to, reason, detail, what string,
-	from ...string) (api.CampaignRun, error) {
+func (c *life) transition(ctx context.Context, bound, id string, permission int, to, reason, detail,
+	what string, from ...string) (api.CampaignRun, error) {
 	one, err := c.change(ctx, bound, id, func(s *stored) error {
 		if s.State == to || permission != 0 && s.Permission != permission {
 			return errSame

@@ -124,7 +124,8 @@ func New(db *redisdb.DB, tasks *queue.Client, control *queue.Control, ring *seal
 	w := &base{
 		db: db, store: st, enqueue: tasks.Enqueue, states: control.States,
 		runNow: control.RunNow, ring: ring, dir: dir,
-		breaker: newBreaker(o.PerEndpoint), options: o, log: o.Logger, metrics: newMetrics(o.Metrics), now: time.Now,
+		breaker: newBreaker(o.PerEndpoint), options: o, log: o.Logger, metrics: newMetrics(o.Metrics),
+		now: time.Now,
 	}
 	w.policy = policy{
 		attempts:      o.Attempts,

@@ -80,7 +80,8 @@ type Batch struct {
 // denied, and at is not known.
 func (l *Log) Claim(ctx context.Context, r Run, chunk int, c Claim) (b *Batch, at int, moved, denied bool,
 	err error) {
-	answer, err := claimScript.RunReplicated(ctx, l.db, []string{logKey(r, chunk), permissionKey(r, chunk%shards)},
+	keys := []string{logKey(r, chunk), permissionKey(r, chunk%shards)}
+	answer, err := claimScript.RunReplicated(ctx, l.db, keys,
 		claimArgs{Version: c.Version, From: c.From, To: c.To, Last: c.Last, Again: c.Again, Most: c.Most,
 			Lease: l.lease.Milliseconds(), Groups: letters(c.Groups...), Offsets: c.Offsets})
 	if answer.Word == "BATCH" {
