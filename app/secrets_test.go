@@ -206,6 +206,7 @@ func (p *planted) plantOAuth(client *api.Client, relay *testsmtp.Server) (given 
 		mu.Lock()
 		defer mu.Unlock()
 		n++
+		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]any{
 			"access_token":  p.secret(fmt.Sprint("access token ", n)),
 			"refresh_token": p.secret(fmt.Sprint("rotated refresh token ", n)), "expires_in": 3600,

@@ -147,7 +147,7 @@ func (t *Tokens) ask(ctx context.Context, u turn, r record) (record, error) {
 	for _, refreshToken := range r.refreshTokens(u.client) {
 		got, err := t.asker.ask(asking, u.client, refreshToken)
 		if err == nil {
-			next := r.follow(u.client, got, refreshToken, u.refused, asked, mathrand.Float64())
+			next := r.follow(u.client, got, u.refused, asked, mathrand.Float64())
 			return t.keep(ctx, u, r, next)
 		}
 		if failed == nil {

@@ -51,6 +51,7 @@ func newTokenServer(t *testing.T) *tokenServer {
 
 func (s *tokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = r.ParseForm()
+	w.Header().Set("Content-Type", "application/json")
 	s.mu.Lock()
 	s.asked = append(s.asked, r.PostForm)
 	n, instead, meddle := len(s.asked), s.instead, s.meddle

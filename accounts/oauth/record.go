@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"golang.org/x/oauth2"
 )
 
 const (
@@ -43,19 +45,15 @@ func (r *record) lives(c Client, now time.Time, refused string) bool {
 		r.Scope == c.Scope && r.Grant == c.grant()
 }
 
-// follow returns the record after an answer to a request with one of the refresh tokens. jitter is at least 0
-// and below 1.
-func (r *record) follow(c Client, got answer, used, refused string, asked time.Time, jitter float64) record {
-	life := got.lives()
+// follow returns the record after a request gave a token. jitter is at least 0 and below 1.
+func (r *record) follow(c Client, got *oauth2.Token, refused string, asked time.Time, jitter float64) record {
+	life := lives(got)
 	next := record{
 		Access: got.AccessToken, Obtained: asked, Due: asked.Add(freshFor(life, jitter)), Expires: asked.Add(life),
 		Refused: refused != "" && refused == r.Access, Grant: c.grant(), Scope: c.Scope,
 	}
-	switch rotated := got.RefreshToken; {
-	case rotated != "" && rotated != c.RefreshToken:
-		next.Refresh = rotated
-	case rotated == "" && used != c.RefreshToken:
-		next.Refresh = used
+	if got.RefreshToken != c.RefreshToken { // the one that was sent, unless the server rotates
+		next.Refresh = got.RefreshToken
 	}
 	return next
 }
