@@ -93,7 +93,7 @@ type eventBatch struct {
 	wrong    []fault.Field // of the last event that was wrong
 	readers  []*reader     // in the order of their first event
 	byReader map[string]*reader
-	found    []place // recipients whose address came while events waited for it
+	found    []readerKey // recipients whose address came while events waited for it
 }
 
 // reader is a recipient with its events of one call.
@@ -117,7 +117,7 @@ func (b *eventBatch) add(i int, e api.DigestEvent) {
 	in.at = i
 	one := b.byReader[e.Recipient]
 	if one == nil {
-		one = &reader{recipient: &recipient{place: place{b.account, e.Recipient}}}
+		one = &reader{recipient: &recipient{readerKey: readerKey{b.account, e.Recipient}}}
 		b.readers, b.byReader[e.Recipient] = append(b.readers, one), one
 	}
 	one.events = append(one.events, in)
@@ -156,7 +156,7 @@ func (b *eventBatch) storeAll(ctx context.Context) error {
 		}
 	}
 	return fault.New(fault.Unavailable, "Busy",
-		"The events of %s were not taken in: its preferences change all the time; try again", left[0].place)
+		"The events of %s were not taken in: its preferences change all the time; try again", left[0].readerKey)
 }
 
 // load reads recipients, and completes them by what the events say.
@@ -173,7 +173,7 @@ func (b *eventBatch) load(ctx context.Context, list []*reader) error {
 		return redisdb.Failed(err, "read recipients of digests")
 	}
 	for i, one := range list {
-		one.recipient = readRecipient(one.place, found[i].Val())
+		one.recipient = readRecipient(one.readerKey, found[i].Val())
 		one.addressless = one.recipient.email == ""
 		one.fill(one.email, one.name, one.locale, one.tz)
 	}
@@ -256,7 +256,7 @@ func (b *eventBatch) store(ctx context.Context, list []*reader, kinds map[string
 	stopped map[string]stops) (again []*reader, _ error) {
 	for _, one := range list {
 		if one.addressless {
-			if err := b.noteAddress(ctx, one.place, one.recipient.email); err != nil {
+			if err := b.noteAddress(ctx, one.readerKey, one.recipient.email); err != nil {
 				return nil, err
 			}
 		}
@@ -306,7 +306,7 @@ func (b *eventBatch) storeSome(ctx context.Context, list []*reader, kinds map[st
 			continue
 		}
 		if one.addressless && one.recipient.email != "" && len(one.categories) > 0 {
-			b.found = append(b.found, one.place)
+			b.found = append(b.found, one.readerKey)
 		}
 		for _, in := range one.events {
 			b.answer(&b.results[in.at], in, answers[0])
@@ -350,7 +350,7 @@ func (b *eventBatch) recipient(one *reader, kinds map[string]*api.DigestKind, st
 		number := 0
 		if result.State != dropped {
 			if number = slices.Index(lists, category) + 1; number == 0 {
-				lists, keys = append(lists, category), append(keys, one.place.events(category))
+				lists, keys = append(lists, category), append(keys, one.readerKey.events(category))
 				number = len(lists)
 			}
 		}
@@ -383,7 +383,7 @@ func (b *eventBatch) decide(one *reader, category string, kinds map[string]*api.
 	result.State = waiting
 	if one.recipient.email == "" {
 		result.Reason = noAddress
-		return result, entry{one.place, addressSchedule}.member(), b.now.Add(addressWait)
+		return result, entry{one.readerKey, addressSchedule}.member(), b.now.Add(addressWait)
 	}
 	due, ok := b.opts.dueFirst(one.recipient, w, category, b.now)
 	if !ok { // a cadence that ends, which none does for years
@@ -396,7 +396,7 @@ func (b *eventBatch) decide(one *reader, category string, kinds map[string]*api.
 	if w.mode == immediate && due.Equal(soonest) { // else quiet hours or a pause put it off
 		result.State = atOnce
 	}
-	return result, entry{one.place, w.schedule}.member(), due
+	return result, entry{one.readerKey, w.schedule}.member(), due
 }
 
 // stateCodes has the code of each state and reason of an event. Idempotency keys keep these codes.

@@ -22,12 +22,12 @@ func addressKey(account, address string) string {
 
 // noteAddress lets a recipient be found by an address that it gets. It comes before the address is stored, so
 // what is found is looked at again.
-func (b *base) noteAddress(ctx context.Context, p place, address string) error {
+func (b *base) noteAddress(ctx context.Context, k readerKey, address string) error {
 	if address == "" {
 		return nil
 	}
-	err := b.DB.Client().SAdd(ctx, addressKey(p.account, address), p.id).Err()
-	return redisdb.Failed(err, "note the address of %s", p)
+	err := b.DB.Client().SAdd(ctx, addressKey(k.account, address), k.id).Err()
+	return redisdb.Failed(err, "note the address of %s", k)
 }
 
 // at returns the recipients of an account who have an address.
@@ -38,7 +38,7 @@ func (b *base) at(ctx context.Context, account, address string) ([]*recipient, e
 	}
 	var all []*recipient
 	for _, id := range ids {
-		r, err := b.read(ctx, place{account, id})
+		r, err := b.read(ctx, readerKey{account, id})
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +140,7 @@ func (b *base) changeAt(ctx context.Context, account, address string, edit func(
 		return err
 	}
 	for _, r := range all {
-		_, err := b.change(ctx, r.place, func(r *recipient) error {
+		_, err := b.change(ctx, r.readerKey, func(r *recipient) error {
 			if r.version == "" {
 				return errGone
 			}

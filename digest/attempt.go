@@ -68,7 +68,7 @@ func (w *worker) putOff(ctx context.Context, h held, r *run) (waits bool, _ erro
 	if r.state != api.DigestProcessing || r.schedule == nowSchedule {
 		return false, nil
 	}
-	reader, err := w.read(ctx, r.place)
+	reader, err := w.read(ctx, r.readerKey)
 	if err != nil {
 		return false, err
 	}

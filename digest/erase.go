@@ -32,7 +32,7 @@ func (r *Recipients) List(ctx context.Context, bound string, q api.DigestRecipie
 		}
 		for _, id := range ids {
 			last = id
-			one, err := r.read(ctx, place{account, id})
+			one, err := r.read(ctx, readerKey{account, id})
 			if err != nil {
 				return page, err
 			}
@@ -87,13 +87,13 @@ func (r *Recipients) Delete(ctx context.Context, bound string, q api.DigestAccou
 	if err != nil {
 		return err
 	}
-	return r.forget(ctx, one.place)
+	return r.forget(ctx, one.readerKey)
 }
 
 // forget deletes a recipient, whatever workers do with it meanwhile.
-func (b *base) forget(ctx context.Context, p place) error {
+func (b *base) forget(ctx context.Context, k readerKey) error {
 	for range mostTries {
-		one, err := b.read(ctx, p)
+		one, err := b.read(ctx, k)
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (b *base) forget(ctx context.Context, p place) error {
 			return err
 		}
 	}
-	return fault.New(fault.Unavailable, "", "the digests of %s change too fast to be deleted; try again", p)
+	return fault.New(fault.Unavailable, "", "the digests of %s change too fast to be deleted; try again", k)
 }
 
 // tryForget is one try of forget. gone is false if something came meanwhile.
@@ -113,7 +113,7 @@ func (b *base) tryForget(ctx context.Context, one *recipient) (gone bool, _ erro
 	}
 	runs, err := b.DB.Client().ZRange(ctx, one.runs(), 0, -1).Result()
 	if err != nil {
-		return false, redisdb.Failed(err, "list the runs of %s", one.place)
+		return false, redisdb.Failed(err, "list the runs of %s", one.readerKey)
 	}
 	for _, id := range runs {
 		if err := b.forgetRun(ctx, one, id); err != nil {
@@ -128,16 +128,16 @@ func (b *base) tryForget(ctx context.Context, one *recipient) (gone bool, _ erro
 	}
 	members := b.opts.members(one, kinds)
 	for schedule := range one.old {
-		members = append(members, entry{one.place, schedule}.member())
+		members = append(members, entry{one.readerKey, schedule}.member())
 	}
 	if one.email != "" {
 		if err := b.DB.Client().SRem(ctx, addressKey(one.account, one.email), one.id).Err(); err != nil {
-			return false, redisdb.Failed(err, "forget the address of %s", one.place)
+			return false, redisdb.Failed(err, "forget the address of %s", one.readerKey)
 		}
 	}
 	answer, err := forgetScript.RunReplicated(ctx, b.DB, keys, forgetArgs{ID: one.id,
 		Categories: len(one.categories), Members: members})
-	return answer.Word == "GONE", redisdb.Failed(err, "forget %s", one.place)
+	return answer.Word == "GONE", redisdb.Failed(err, "forget %s", one.readerKey)
 }
 
 // forgetRun deletes a run of a recipient.
@@ -169,7 +169,7 @@ func (r *Recipients) Erase(ctx context.Context, w outbox.Whom) (recipients int, 
 		return 0, err
 	}
 	for _, one := range all {
-		if err := r.forget(ctx, one.place); err != nil {
+		if err := r.forget(ctx, one.readerKey); err != nil {
 			return recipients, err
 		}
 		recipients++

@@ -131,9 +131,9 @@ func entityOf(entityType, entityID string) string {
 func groupField(entityType, entityID string) string { return entityType + "\x00" + entityID }
 
 // event returns a line as the API shows it.
-func (l line) event(p place, category string) api.DigestWaitingEvent {
+func (l line) event(k readerKey, category string) api.DigestWaitingEvent {
 	at := time.UnixMilli(l.at).UTC()
-	e := api.DigestWaitingEvent{ID: l.id, DigestEvent: api.DigestEvent{Recipient: p.id, Category: category,
+	e := api.DigestWaitingEvent{ID: l.id, DigestEvent: api.DigestEvent{Recipient: k.id, Category: category,
 		EntityType: l.entityType, EntityID: l.entityID, Title: l.title, URL: l.url, Payload: l.payload,
 		Priority: priorities[min(max(0, l.priority), urgent)], OccurredAt: &at}}
 	if l.actorID+l.actorName+l.actURL != "" {

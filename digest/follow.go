@@ -231,7 +231,7 @@ func (w *worker) giveBack(ctx context.Context, r *run) error {
 				return err
 			}
 		}
-		if _, err := w.change(ctx, r.place, nil); err != nil { // plans them
+		if _, err := w.change(ctx, r.readerKey, nil); err != nil { // plans them
 			return err
 		}
 	}
@@ -244,13 +244,13 @@ const mostBack = 2000
 
 func (w *worker) backSome(ctx context.Context, r *run) (more bool, _ error) {
 	key, _ := runKey(r.id)
-	keys := []string{key, r.place.key(), dueKey(r.shard())}
+	keys := []string{key, r.readerKey.key(), dueKey(r.shard())}
 	for _, category := range r.taken {
-		keys = append(keys, r.place.events(category))
+		keys = append(keys, r.readerKey.events(category))
 	}
 	now := w.opts.Now()
 	// The entry makes sure that they are looked at, should the plan that follows fail.
-	answer, err := backScript.RunReplicated(ctx, w.DB, keys, backArgs{Member: entry{r.place, recheck}.member(),
+	answer, err := backScript.RunReplicated(ctx, w.DB, keys, backArgs{Member: entry{r.readerKey, recheck}.member(),
 		Due: now.Add(time.Minute), Keep: w.opts.Keep, Retention: seconds(w.opts.Retention), Most: mostBack})
 	if err != nil {
 		return false, redisdb.Failed(err, "return the events of run %s", r.id)
@@ -269,7 +269,7 @@ func (b *base) emit(ctx context.Context, runs ...*run) error {
 	pipe := b.DB.Client().Pipeline()
 	for _, r := range runs {
 		e, err := event.New("digest-"+r.id+"-"+r.state, kinds[r.state], r.account, b.opts.Now(), event.Digest{
-			Run: r.id, Recipient: r.place.id, Schedule: r.schedule, Period: r.period, QueueID: r.queueID,
+			Run: r.id, Recipient: r.readerKey.id, Schedule: r.schedule, Period: r.period, QueueID: r.queueID,
 			Events: r.events, Groups: groupsOf(r.groups), Returned: r.returned, Reason: r.reason})
 		if err != nil {
 			return err

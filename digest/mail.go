@@ -38,7 +38,7 @@ func (b *base) mannerOf(ctx context.Context, r *recipient, p planned, kinds map[
 	m.Lane, _, m.Listed = b.opts.lane(p.categories, kinds)
 	m.Listed = m.Listed && b.opts.ServiceURL() != ""
 	if b.opts.Threads {
-		m.Thread = thread(r.place, p.schedule)
+		m.Thread = thread(r.readerKey, p.schedule)
 	}
 	var err error
 	if m.Template, err = b.templateOf(ctx, r.account, p.categories, kinds); err != nil {
@@ -80,8 +80,8 @@ const templateFaults = "Template"
 // thread returns the Message-ID that begins the conversation of a schedule. No such message exists:
 // programs join messages that refer to the same one (RFC 5322 section 3.6.4), and .invalid is nobody's
 // (RFC 2606).
-func thread(p place, schedule string) string {
-	return "<" + runID(p, schedule, "thread") + "@" + ListID(p.account) + ".invalid>"
+func thread(k readerKey, schedule string) string {
+	return "<" + runID(k, schedule, "thread") + "@" + ListID(k.account) + ".invalid>"
 }
 
 // made is the mail of a run.
@@ -120,7 +120,7 @@ func (b *base) write(r *run, d mail.Digest) (req api.SubmitRequest, _ error) {
 	if err != nil {
 		zone = time.UTC
 	}
-	metadata, err := json.Marshal(map[string]string{"digestRun": r.id, "recipient": r.place.id})
+	metadata, err := json.Marshal(map[string]string{"digestRun": r.id, "recipient": r.readerKey.id})
 	if err != nil {
 		return req, err
 	}

@@ -9,12 +9,12 @@ import (
 // given.
 
 // stagger returns by how much the mail of a recipient is later than the time of its schedules.
-func (o Options) stagger(p place) time.Duration {
+func (o Options) stagger(k readerKey) time.Duration {
 	if o.Stagger < time.Second {
 		return 0
 	}
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(p.account + "\x00" + p.id)) // never fails
+	_, _ = h.Write([]byte(k.account + "\x00" + k.id)) // never fails
 	sum := h.Sum64()
 	return time.Duration((sum^sum>>32)%uint64(o.Stagger/time.Second)) * time.Second
 }
@@ -25,7 +25,7 @@ const spent = 20
 // due returns when mail is sent that a schedule wants at a time: later by the stagger, not in quiet hours,
 // and not while the recipient pauses.
 func (o Options) due(r *recipient, at time.Time) time.Time {
-	stagger := o.stagger(r.place)
+	stagger := o.stagger(r.readerKey)
 	return o.awake(r, at.Add(stagger), stagger)
 }
 
@@ -50,7 +50,7 @@ func (o Options) awake(r *recipient, at time.Time, stagger time.Duration) time.T
 // Mail that is late is late by them too. Urgent mail heeds the pause only.
 func (o Options) mayMail(r *recipient, schedule string, now time.Time) time.Time {
 	if schedule != urgentSchedule {
-		return o.awake(r, now, o.stagger(r.place))
+		return o.awake(r, now, o.stagger(r.readerKey))
 	}
 	if r.paused.After(now) {
 		return r.paused
@@ -60,7 +60,7 @@ func (o Options) mayMail(r *recipient, schedule string, now time.Time) time.Time
 
 // wasPutOff reports whether something is due at a time because quiet hours or the pause ended.
 func (o Options) wasPutOff(r *recipient, at time.Time) bool {
-	return !at.After(r.paused) || r.quiet.In(at.Add(-o.stagger(r.place)-time.Millisecond), r.zone)
+	return !at.After(r.paused) || r.quiet.In(at.Add(-o.stagger(r.readerKey)-time.Millisecond), r.zone)
 }
 
 // period is one mail of a schedule.
@@ -124,7 +124,7 @@ func (o Options) newest(r *recipient, c cadence, last string, since, now time.Ti
 
 // soon returns when immediate mail is due that comes now: at once, or when the gap after the last ends.
 func (o Options) soon(r *recipient, gap time.Duration, last, now time.Time) time.Time {
-	return o.awake(r, afterGap(gap, last, now), o.stagger(r.place))
+	return o.awake(r, afterGap(gap, last, now), o.stagger(r.readerKey))
 }
 
 // afterGap returns when the gap after the last mail ends; now if it has ended.

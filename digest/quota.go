@@ -78,7 +78,7 @@ func (r *Recipients) waitingOf(ctx context.Context, account string, ids []string
 	fields := make([]*redis.StringSliceCmd, len(ids))
 	_, err := r.DB.Client().Pipelined(ctx, func(pipe redis.Pipeliner) error {
 		for i, id := range ids {
-			fields[i] = pipe.HKeys(ctx, place{account, id}.key())
+			fields[i] = pipe.HKeys(ctx, readerKey{account, id}.key())
 		}
 		return nil
 	})
@@ -91,7 +91,7 @@ func (r *Recipients) waitingOf(ctx context.Context, account string, ids []string
 	for i, id := range ids {
 		for _, field := range fields[i].Val() {
 			if category, ok := strings.CutPrefix(field, "c:"); ok {
-				list := place{account, id}.events(category)
+				list := readerKey{account, id}.events(category)
 				lens = append(lens, pipe.LLen(ctx, list))
 				older = append(older, pipe.HGet(ctx, list+olderPart, "n"))
 			}

@@ -16,7 +16,7 @@ import (
 
 // recipient is a reader as it is stored.
 type recipient struct {
-	place
+	readerKey
 	version                 string // empty: there is none yet
 	email, name, locale, tz string
 	preferences             map[string]api.DigestPreference
@@ -50,8 +50,8 @@ const (
 // categories have no control characters.
 const urgentCategory = separator
 
-func readRecipient(p place, from map[string]string) *recipient {
-	r := &recipient{place: p, version: from["version"], email: from["email"], name: from["name"],
+func readRecipient(k readerKey, from map[string]string) *recipient {
+	r := &recipient{readerKey: k, version: from["version"], email: from["email"], name: from["name"],
 		locale: from["locale"], tz: from["tz"], paused: redisdb.ParseTime(from["paused"]),
 		created: redisdb.ParseTime(from["created"]), updated: redisdb.ParseTime(from["updated"]),
 		preferences: map[string]api.DigestPreference{}, lasts: map[string]string{}, old: map[string]finishing{}}
@@ -171,7 +171,7 @@ const addressWait = 24 * time.Hour
 // plan returns when each schedule is due for which something waits, by member of due, in pairs.
 func (o Options) plan(r *recipient, kinds map[string]*api.DigestKind, now time.Time) (plans []string) {
 	add := func(schedule string, due time.Time) {
-		plans = append(plans, entry{r.place, schedule}.member(), strconv.FormatInt(due.UnixMilli(), 10))
+		plans = append(plans, entry{r.readerKey, schedule}.member(), strconv.FormatInt(due.UnixMilli(), 10))
 	}
 	if r.email == "" {
 		if len(r.categories) > 0 {
@@ -216,11 +216,11 @@ func (o Options) unwanted(r *recipient, kinds map[string]*api.DigestKind) (all [
 
 // members returns the members of due that may be of a recipient, but those of old schedules.
 func (o Options) members(r *recipient, kinds map[string]*api.DigestKind) []string {
-	all := []string{entry{r.place, addressSchedule}.member(), entry{r.place, recheck}.member(),
-		entry{r.place, off}.member()}
+	all := []string{entry{r.readerKey, addressSchedule}.member(), entry{r.readerKey, recheck}.member(),
+		entry{r.readerKey, off}.member()}
 	for _, w := range o.wishes(r, r.categories, kinds) {
 		if _, finishes := r.old[w.schedule]; !finishes {
-			all = append(all, entry{r.place, w.schedule}.member())
+			all = append(all, entry{r.readerKey, w.schedule}.member())
 		}
 	}
 	return all

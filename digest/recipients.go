@@ -39,7 +39,7 @@ func (r *Recipients) find(ctx context.Context, bound, account, id string) (*reci
 	if err != nil {
 		return nil, err
 	}
-	found, err := r.read(ctx, place{account, id})
+	found, err := r.read(ctx, readerKey{account, id})
 	if err == nil && found.version == "" {
 		err = fault.New(fault.NotFound, "DigestRecipientNotFound",
 			"There is no recipient %q of digests of account %q", id, account)
@@ -48,12 +48,12 @@ func (r *Recipients) find(ctx context.Context, bound, account, id string) (*reci
 }
 
 // read returns a recipient; without a version if there is none.
-func (b *base) read(ctx context.Context, p place) (*recipient, error) {
-	fields, err := b.DB.Client().HGetAll(ctx, p.key()).Result()
+func (b *base) read(ctx context.Context, k readerKey) (*recipient, error) {
+	fields, err := b.DB.Client().HGetAll(ctx, k.key()).Result()
 	if err != nil {
-		return nil, redisdb.Failed(err, "read %s", p)
+		return nil, redisdb.Failed(err, "read %s", k)
 	}
-	return readRecipient(p, fields), nil
+	return readRecipient(k, fields), nil
 }
 
 // Put stores a recipient: its preferences are replaced, other fields if they are named. It reports whether
@@ -84,7 +84,7 @@ func (r *Recipients) write(ctx context.Context, bound, id string, req api.Digest
 	if err := r.checkRequest(id, &req, kinds); err != nil {
 		return none, false, err
 	}
-	next, err := r.change(ctx, place{account, id}, func(old *recipient) error {
+	next, err := r.change(ctx, readerKey{account, id}, func(old *recipient) error {
 		existed = old.version != ""
 		switch {
 		case !existed && !whole:
@@ -199,13 +199,13 @@ func (r *recipient) apply(req api.DigestRecipientRequest, whole bool) error {
 
 // change replaces a recipient by what edit makes of it, and plans what waits anew. edit is called again if
 // another change comes first; nil changes nothing but the plan.
-func (r *base) change(ctx context.Context, p place, edit func(*recipient) error) (*recipient, error) {
-	kinds, err := r.kinds.of(ctx, p.account)
+func (r *base) change(ctx context.Context, k readerKey, edit func(*recipient) error) (*recipient, error) {
+	kinds, err := r.kinds.of(ctx, k.account)
 	if err != nil {
 		return nil, err
 	}
 	for range mostTries {
-		old, err := r.read(ctx, p)
+		old, err := r.read(ctx, k)
 		if err != nil {
 			return nil, err
 		}
@@ -228,7 +228,7 @@ func (r *base) change(ctx context.Context, p place, edit func(*recipient) error)
 			return next, err
 		}
 	}
-	return nil, fault.New(fault.Unavailable, "Busy", "%s was not changed: others change it all the time; try again", p)
+	return nil, fault.New(fault.Unavailable, "Busy", "%s was not changed: others change it all the time; try again", k)
 }
 
 // copy returns a copy that may be changed.
@@ -257,7 +257,7 @@ func (r *base) finishing(ctx context.Context, old, next *recipient, kinds map[st
 			names = append(names, w.schedule)
 		}
 	}
-	due, err := r.dueOf(ctx, old.place, names)
+	due, err := r.dueOf(ctx, old.readerKey, names)
 	if err != nil {
 		return err
 	}
@@ -288,7 +288,7 @@ func (r *base) finishing(ctx context.Context, old, next *recipient, kinds map[st
 }
 
 // dueOf returns when schedules of a recipient are due. Those that are not planned are absent.
-func (r *base) dueOf(ctx context.Context, p place, schedules []string) (map[string]time.Time, error) {
+func (r *base) dueOf(ctx context.Context, k readerKey, schedules []string) (map[string]time.Time, error) {
 	due := map[string]time.Time{}
 	if len(schedules) == 0 {
 		return due, nil
@@ -296,13 +296,13 @@ func (r *base) dueOf(ctx context.Context, p place, schedules []string) (map[stri
 	pipe := r.DB.Client().Pipeline()
 	scores := make([]*redis.FloatCmd, len(schedules))
 	for i, schedule := range schedules {
-		scores[i] = pipe.ZScore(ctx, dueKey(p.shard()), entry{p, schedule}.member())
+		scores[i] = pipe.ZScore(ctx, dueKey(k.shard()), entry{k, schedule}.member())
 	}
 	_, _ = pipe.Exec(ctx) // each has its error
 	for i, schedule := range schedules {
 		score, err := scores[i].Result()
 		if err != nil && !errors.Is(err, redis.Nil) {
-			return nil, redisdb.Failed(err, "read when %s is mailed", p)
+			return nil, redisdb.Failed(err, "read when %s is mailed", k)
 		}
 		if err == nil {
 			due[schedule] = time.UnixMilli(int64(score))
@@ -343,16 +343,16 @@ func (r *base) put(ctx context.Context, old, next *recipient, kinds map[string]*
 	gone, kept := r.opts.members(old, kinds), []string{}
 	plans := r.opts.plan(next, kinds, now)
 	for schedule := range next.old {
-		member := entry{old.place, schedule}.member()
+		member := entry{old.readerKey, schedule}.member()
 		gone = slices.DeleteFunc(gone, func(m string) bool { return m == member })
 		kept = append(kept, member)
 	}
 	fields, members, finishing := text(set, false), text(gone, false), text(kept, false)
 	if err != nil {
-		return false, fmt.Errorf("write %s: %w", old.place, err)
+		return false, fmt.Errorf("write %s: %w", old.readerKey, err)
 	}
 	if next.email != old.email {
-		if err := r.noteAddress(ctx, old.place, next.email); err != nil {
+		if err := r.noteAddress(ctx, old.readerKey, next.email); err != nil {
 			return false, err
 		}
 	}
@@ -360,7 +360,7 @@ func (r *base) put(ctx context.Context, old, next *recipient, kinds map[string]*
 		recipientsKey(old.shard(), old.account), dueKey(old.shard())}, preferArgs{Version: old.version, Now: now,
 		ID: old.id, Fields: fields, Gone: members, Kept: finishing, Plans: plans})
 	if err != nil {
-		return false, redisdb.Failed(err, "store %s", old.place)
+		return false, redisdb.Failed(err, "store %s", old.readerKey)
 	}
 	n, _ := strconv.Atoi(old.version)
 	next.version = strconv.Itoa(n + 1)

@@ -16,25 +16,27 @@ import (
 // shards is the number of key prefixes that recipients are spread over. All keys of a recipient have one.
 const shards = 16
 
-// place is a recipient of an account.
-type place struct{ account, id string }
+// readerKey names a recipient of an account.
+type readerKey struct{ account, id string }
 
-func (p place) shard() int { return redisdb.PartitionFor(p.account+"\x00"+p.id, shards) }
+func (k readerKey) shard() int { return redisdb.PartitionFor(k.account+"\x00"+k.id, shards) }
 
-func (p place) key() string { return redisdb.Key(p.shard(), "digest-recipient", p.account, p.id) }
+func (k readerKey) key() string { return redisdb.Key(k.shard(), "digest-recipient", k.account, k.id) }
 
 // events is the key of the events of a category that wait. Urgent ones have a list of their own.
-func (p place) events(category string) string {
-	return redisdb.Key(p.shard(), "digest-events", p.account, url.QueryEscape(category), p.id)
+func (k readerKey) events(category string) string {
+	return redisdb.Key(k.shard(), "digest-events", k.account, url.QueryEscape(category), k.id)
 }
 
-func (p place) known(day int64) string {
-	return redisdb.Key(p.shard(), "digest-known", strconv.FormatInt(day, 10), p.account, p.id)
+func (k readerKey) known(day int64) string {
+	return redisdb.Key(k.shard(), "digest-known", strconv.FormatInt(day, 10), k.account, k.id)
 }
 
-func (p place) runs() string { return redisdb.Key(p.shard(), "digest-recipient-runs", p.account, p.id) }
+func (k readerKey) runs() string {
+	return redisdb.Key(k.shard(), "digest-recipient-runs", k.account, k.id)
+}
 
-func (p place) String() string { return fmt.Sprintf("recipient %q of account %q", p.id, p.account) }
+func (k readerKey) String() string { return fmt.Sprintf("recipient %q of account %q", k.id, k.account) }
 
 // recipientsKey is the key of the index of the recipients of an account in a shard.
 func recipientsKey(shard int, account string) string {
@@ -66,9 +68,9 @@ const runIDSize = 26
 var letters = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 // runID names the run of a period. Only one run has it, whoever computes it.
-func runID(p place, schedule, period string) string {
-	sum := sha256.Sum256([]byte(p.account + "\x00" + p.id + "\x00" + schedule + "\x00" + period))
-	return letters.EncodeToString(sum[:15]) + fmt.Sprintf("%02d", p.shard())
+func runID(k readerKey, schedule, period string) string {
+	sum := sha256.Sum256([]byte(k.account + "\x00" + k.id + "\x00" + schedule + "\x00" + period))
+	return letters.EncodeToString(sum[:15]) + fmt.Sprintf("%02d", k.shard())
 }
 
 func shardOfRun(id string) (int, bool) {
@@ -82,7 +84,7 @@ func shardOfRun(id string) (int, bool) {
 
 // entry is a schedule of a recipient for which something waits: a member of due.
 type entry struct {
-	place
+	readerKey
 	schedule string
 }
 
@@ -96,7 +98,7 @@ func readEntry(member string) (e entry, ok bool) {
 	if len(parts) != 3 {
 		return e, false
 	}
-	return entry{place{parts[0], parts[1]}, parts[2]}, true
+	return entry{readerKey{parts[0], parts[1]}, parts[2]}, true
 }
 
 // held is a member of open that a worker has.

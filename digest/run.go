@@ -24,7 +24,7 @@ type Runs struct{ *base }
 
 // run is a run as it is stored.
 type run struct {
-	place
+	readerKey
 	id               string
 	schedule, period string
 	state, reason    string
@@ -47,7 +47,7 @@ func readRun(id string, from map[string]string) *run {
 		i, _ := strconv.Atoi(from[field]) // written by us, or empty
 		return i
 	}
-	r := &run{place: place{from["account"], from["recipient"]}, id: id, schedule: from["schedule"],
+	r := &run{readerKey: readerKey{from["account"], from["recipient"]}, id: id, schedule: from["schedule"],
 		period: from["period"], state: from["state"], reason: from["reason"],
 		scheduled: redisdb.ParseTime(from["scheduled"]), started: redisdb.ParseTime(from["started"]),
 		ended: redisdb.ParseTime(from["ended"]), attempts: n("attempts"), events: n("events"),
@@ -141,7 +141,7 @@ func (b *base) begin(ctx context.Context, member, fence string, r *recipient, p 
 	if err != nil {
 		return "", opened{}, err
 	}
-	id = runID(r.place, p.schedule, p.period)
+	id = runID(r.readerKey, p.schedule, p.period)
 	fields := map[string]string{
 		"account": r.account, "recipient": r.id, "schedule": p.schedule, "period": p.period,
 		"email": r.email, "name": r.name, "locale": r.locale, "tz": r.zone.String(),
@@ -160,17 +160,17 @@ func (b *base) begin(ctx context.Context, member, fence string, r *recipient, p 
 	keys := []string{r.key(), dueKey(shard), openKey(shard), fencesKey(shard), key, r.runs(),
 		runsKey(shard, r.account)}
 	for _, category := range p.categories {
-		keys = append(keys, r.place.events(category))
+		keys = append(keys, r.readerKey.events(category))
 	}
 	others := ""
 	if !p.later.IsZero() {
-		others = entry{r.place, p.schedule}.member()
+		others = entry{r.readerKey, p.schedule}.member()
 	}
 	answer, err := openScript.RunReplicated(ctx, b.DB, keys, openArgs{Member: member, Fence: fence,
 		Version: r.version, Now: now, Lease: now.Add(b.opts.Lease), Run: id, Reason: reason,
 		Seconds: seconds(b.opts.Retention), Lasts: lasts, Fields: texts, Schedule: others,
 		Later: p.later, Categories: p.categories})
-	return id, answer, redisdb.Failed(err, "begin the digest of %s", r.place)
+	return id, answer, redisdb.Failed(err, "begin the digest of %s", r.readerKey)
 }
 
 // whyNot returns why a recipient is not mailed about categories; empty: it is.
@@ -446,7 +446,7 @@ func (r *run) show() api.DigestRun {
 		}
 		return &t
 	}
-	return api.DigestRun{Run: r.id, Account: r.account, Recipient: r.place.id, Schedule: r.schedule,
+	return api.DigestRun{Run: r.id, Account: r.account, Recipient: r.readerKey.id, Schedule: r.schedule,
 		Period: r.period, State: r.state, Reason: r.reason, Scheduled: r.scheduled, Started: at(r.started),
 		Ended: at(r.ended), Attempts: r.attempts, Events: r.events, QueueID: r.queueID}
 }

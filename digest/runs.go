@@ -107,7 +107,7 @@ func (b *Runs) listed(ctx context.Context, account string, q api.DigestRunQuery,
 	var keys []string
 	switch {
 	case q.Recipient != "":
-		keys = []string{place{account, q.Recipient}.runs()}
+		keys = []string{readerKey{account, q.Recipient}.runs()}
 		by.Count = 0 // those of a recipient are few, and of several states
 	default:
 		for shard := range shards {
@@ -155,7 +155,7 @@ func (b *Runs) Retry(ctx context.Context, bound, id string) (api.DigestRun, erro
 	}
 	key, _ := runKey(id)
 	shard := r.shard()
-	answer, err := retryScript.RunReplicated(ctx, b.DB, []string{key, r.place.key(), openKey(shard),
+	answer, err := retryScript.RunReplicated(ctx, b.DB, []string{key, r.readerKey.key(), openKey(shard),
 		fencesKey(shard), runsKey(shard, r.account)}, retryArgs{Run: id, Now: b.opts.Now()})
 	if err != nil {
 		return api.DigestRun{}, redisdb.Failed(err, "retry run %s", id)
@@ -238,7 +238,7 @@ func (b *base) dueNext(ctx context.Context, one *recipient) (*time.Time, error) 
 	var scores []*redis.FloatCmd
 	members := b.opts.members(one, kinds)
 	for schedule := range one.old {
-		members = append(members, entry{one.place, schedule}.member())
+		members = append(members, entry{one.readerKey, schedule}.member())
 	}
 	for _, member := range members {
 		scores = append(scores, pipe.ZScore(ctx, dueKey(one.shard()), member))
@@ -251,7 +251,7 @@ func (b *base) dueNext(ctx context.Context, one *recipient) (*time.Time, error) 
 			continue
 		}
 		if err != nil {
-			return nil, redisdb.Failed(err, "read when %s is mailed", one.place)
+			return nil, redisdb.Failed(err, "read when %s is mailed", one.readerKey)
 		}
 		if due := time.UnixMilli(int64(at)).UTC(); first == nil || due.Before(*first) {
 			first = &due

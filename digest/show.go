@@ -115,7 +115,7 @@ func (b *base) counts(ctx context.Context, one *recipient) (map[string]int, erro
 		older[i] = pipe.HGet(ctx, one.events(category)+olderPart, "n")
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
-		return nil, redisdb.Failed(err, "count the events of %s", one.place)
+		return nil, redisdb.Failed(err, "count the events of %s", one.readerKey)
 	}
 	for i, category := range one.categories {
 		n, _ := older[i].Int() // 0: there are none
@@ -143,14 +143,14 @@ func (r *Recipients) Waiting(ctx context.Context, bound string, q api.DigestAcco
 	for _, category := range one.categories {
 		texts, err := r.DB.Client().LRange(ctx, one.events(category), 0, -1).Result()
 		if err != nil {
-			return answer, redisdb.Failed(err, "read the events of %s", one.place)
+			return answer, redisdb.Failed(err, "read the events of %s", one.readerKey)
 		}
 		for _, text := range texts {
 			l, err := readLine(text)
 			if err != nil {
 				return answer, err
 			}
-			answer.Events = append(answer.Events, l.event(one.place, strings.TrimPrefix(category, urgentCategory)))
+			answer.Events = append(answer.Events, l.event(one.readerKey, strings.TrimPrefix(category, urgentCategory)))
 		}
 	}
 	slices.SortStableFunc(answer.Events, func(a, b api.DigestWaitingEvent) int {
@@ -187,7 +187,7 @@ func (r *Recipients) Remove(ctx context.Context, bound string, q api.DigestEvent
 		return answer, err
 	}
 	for _, id := range q.Recipients {
-		n, older, err := r.remove(ctx, place{account, id}, q)
+		n, older, err := r.remove(ctx, readerKey{account, id}, q)
 		if answer.Deleted += n; err != nil {
 			return answer, err
 		}
@@ -200,26 +200,26 @@ func (r *Recipients) Remove(ctx context.Context, bound string, q api.DigestEvent
 	return answer, nil
 }
 
-func (r *Recipients) remove(ctx context.Context, p place, q api.DigestEventRemoval) (n, older int, _ error) {
-	one, err := r.read(ctx, p)
+func (r *Recipients) remove(ctx context.Context, k readerKey, q api.DigestEventRemoval) (n, older int, _ error) {
+	one, err := r.read(ctx, k)
 	if err != nil {
 		return 0, 0, err
 	}
 	args := removeEventsArgs{Group: groupField(q.EntityType, q.EntityID),
 		Entity: entityOf(q.EntityType, q.EntityID)}
 	if q.Key != "" {
-		args.ID = keyID(p.account, p.id, q.Key)
+		args.ID = keyID(k.account, k.id, q.Key)
 	}
 	day := today(r.opts.Now())
-	keys := []string{p.known(day - 2), p.known(day - 1), p.known(day), p.known(day + 1)}
+	keys := []string{k.known(day - 2), k.known(day - 1), k.known(day), k.known(day + 1)}
 	for _, category := range one.categories {
 		if q.Key != "" || strings.TrimPrefix(category, urgentCategory) == q.Category {
-			keys = append(keys, p.events(category))
+			keys = append(keys, k.events(category))
 		}
 	}
 	rows, err := removeEventsScript.RunReplicated(ctx, r.DB, keys, args)
 	if err != nil {
-		return 0, 0, redisdb.Failed(err, "remove events of %s", p)
+		return 0, 0, redisdb.Failed(err, "remove events of %s", k)
 	}
 	for _, row := range rows {
 		n, older = n+row.Deleted, older+row.Older

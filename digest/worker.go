@@ -121,10 +121,10 @@ func (w *worker) look(ctx context.Context) (found []job, _ error) {
 func (w *worker) readAll(ctx context.Context, found []job) {
 	now, pipe := time.Now(), w.DB.Client().Pipeline()
 	replies := make([]*redis.MapStringStringCmd, len(found))
-	places := make([]place, len(found))
+	keys := make([]readerKey, len(found))
 	for i, j := range found {
 		if e, _, ok := j.entry(); ok && j.run() == "" {
-			places[i] = e.place
+			keys[i] = e.readerKey
 			replies[i] = pipe.HGetAll(ctx, e.key())
 		}
 	}
@@ -134,7 +134,7 @@ func (w *worker) readAll(ctx context.Context, found []job) {
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	for i, reply := range replies {
 		if reply != nil && reply.Err() == nil {
-			found[i].reader, found[i].at = readRecipient(places[i], reply.Val()), now
+			found[i].reader, found[i].at = readRecipient(keys[i], reply.Val()), now
 		}
 	}
 }
@@ -186,7 +186,7 @@ func (w *worker) work(ctx context.Context, j job) error {
 	}
 	for range mostTries {
 		if j.reader == nil {
-			r, err := w.read(ctx, e.place)
+			r, err := w.read(ctx, e.readerKey)
 			if err != nil {
 				return err
 			}
@@ -213,7 +213,7 @@ func (w *worker) start(ctx context.Context, h held, e entry, r *recipient, since
 	plan := w.decide(r, e.schedule, kinds, since, now)
 	if len(plan.categories) == 0 && plan.later.IsZero() && len(r.categories) > 0 {
 		// Its schedule is another now, as after a change of its kind, or its address came: all is planned anew.
-		if r, err = w.change(ctx, e.place, nil); err != nil {
+		if r, err = w.change(ctx, e.readerKey, nil); err != nil {
 			return false, err
 		}
 	}
@@ -228,10 +228,10 @@ func (w *worker) replan(ctx context.Context, h held, r *recipient, schedule stri
 	again bool, _ error) {
 	member := ""
 	if !later.IsZero() {
-		member = entry{r.place, schedule}.member()
+		member = entry{r.readerKey, schedule}.member()
 	}
 	answer, err := planScript.RunReplicated(ctx, w.DB, []string{r.key(), dueKey(h.shard), openKey(h.shard),
 		fencesKey(h.shard)}, planArgs{Held: h.member, Fence: h.fence, Version: r.version,
 		Member: member, Time: later})
-	return answer.Word == "CHANGED", redisdb.Failed(err, "plan the digest of %s", r.place)
+	return answer.Word == "CHANGED", redisdb.Failed(err, "plan the digest of %s", r.readerKey)
 }

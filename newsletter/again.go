@@ -56,7 +56,7 @@ func (c *Campaigns) Turn(ctx context.Context, messageID string) (outbox.Turn, er
 }
 
 // turnOf is Turn for the run of a scan.
-func (c *keeper) turnOf(ctx context.Context, s *scan, at *place) (outbox.Turn, error) {
+func (c *keeper) turnOf(ctx context.Context, s *scan, at *recipient) (outbox.Turn, error) {
 	now := c.opts.Now()
 	due, again, err := c.reread(ctx, s, at.chunk, []uint32{at.ordinal})
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *keeper) turnOf(ctx context.Context, s *scan, at *place) (outbox.Turn, e
 }
 
 // over settles a deferred person to whom the campaign does not go any more.
-func (c *keeper) over(ctx context.Context, at *place, move sendlog.Move) (outbox.Turn, error) {
+func (c *keeper) over(ctx context.Context, at *recipient, move sendlog.Move) (outbox.Turn, error) {
 	move.Offset = at.offset
 	return outbox.Turn{Over: true, Reason: move.Why}, c.Log.Ended(ctx, at.run, at.chunk, move)
 }

@@ -151,7 +151,7 @@ func (b *batch) sendAll(ctx, work context.Context, people []uint32) {
 // again. Whose turn it is not any more is left for the next scan. version is that of the suppressions right
 // now; empty: it is to be asked. It returns the one that came with the record.
 func (b *batch) send(ctx, work context.Context, ordinal uint32, version string) string {
-	had := b.scan.places.take()
+	had := b.scan.reservations.take()
 	_, offset := sendlog.ChunkOf(ordinal)
 	for tried := b.c.opts.Now(); ; version = "" {
 		m := &marks{b: b, ordinal: ordinal, offset: offset}
@@ -162,11 +162,11 @@ func (b *batch) send(ctx, work context.Context, ordinal uint32, version string) 
 			b.scan.rest(b.c.opts.Now().Add(time.Second), "people can't be read")
 		}
 		if err != nil || p == nil {
-			b.scan.places.keep(reserved{had: had})
+			b.scan.reservations.keep(reserved{had: had})
 			return ""
 		}
 		if move, stopped := b.scan.stops(*p, barred); stopped {
-			b.scan.places.keep(reserved{had: had})
+			b.scan.reservations.keep(reserved{had: had})
 			_, version = b.settle(work, move)
 			return version
 		}
@@ -182,7 +182,7 @@ func (b *batch) attempt(ctx, work context.Context, m *marks, p audience.Person, 
 	tried time.Time) (again bool, version string) {
 	a, err := b.c.addressee(b.scan, p)
 	if err != nil {
-		b.scan.places.keep(reserved{had: *had})
+		b.scan.reservations.keep(reserved{had: *had})
 		_, version = b.settle(work, sendlog.Move{Offset: m.offset, To: sendlog.Failed,
 			Why: "not written: " + err.Error()})
 		return false, version
@@ -200,7 +200,7 @@ func (b *batch) attempt(ctx, work context.Context, m *marks, p audience.Person, 
 		return true, ""
 	}
 	now := b.c.opts.Now()
-	b.scan.places.keep(reserved{at: got.Until, ask: earlier(got.Until, now.Add(time.Minute)), why: got.Response,
+	b.scan.reservations.keep(reserved{at: got.Until, ask: earlier(got.Until, now.Add(time.Minute)), why: got.Response,
 		had: *had})
 	b.unsent(ctx, m, got)
 	return false, ""
@@ -294,7 +294,7 @@ func (b *batch) unsent(ctx context.Context, m *marks, got outbox.Sending) {
 		b.scan.rest(now.Add(time.Second), got.Response)
 	case got.Until.IsZero():
 		b.scan.rest(now.Add(relayPause), got.Response)
-	case got.Reservation == "": // else it rests until the earliest of its places
+	case got.Reservation == "": // else it rests until its earliest reservation
 		b.scan.restFor(earlier(got.Until, now.Add(time.Minute)), got.Until, got.Response)
 	}
 	if got.Hold == "" && !got.Waits {

@@ -153,8 +153,8 @@ func hard(f event.Failure) bool {
 	return code != nil && (*code == 550 || *code == 551 || *code == 553)
 }
 
-// place is the place of a person in the send log.
-type place struct {
+// recipient is a person of a run in the send log.
+type recipient struct {
 	c             *campaign
 	run           sendlog.Run
 	chunk, offset int

@@ -23,7 +23,7 @@ type Facts struct {
 func (c *Campaigns) Facts() *Facts { return &Facts{Outbox: c.Outbox, campaigns: c} }
 
 // about returns whom a message of a campaign went to; nil: it is of none.
-func (c *book) about(ctx context.Context, messageID string) (*place, error) {
+func (c *book) about(ctx context.Context, messageID string) (*recipient, error) {
 	id, ok := outbox.ReadCampaignID(messageID)
 	if !ok || id.Campaign == 0 || id.Run == 0 {
 		return nil, nil
@@ -36,7 +36,7 @@ func (c *book) about(ctx context.Context, messageID string) (*place, error) {
 	if run.Began.UnixMilli() != id.At.UnixMilli() || id.Ordinal >= run.End {
 		return nil, nil
 	}
-	at := &place{c: one, run: sendlog.Run{Campaign: id.Campaign, Number: id.Run}, ordinal: id.Ordinal}
+	at := &recipient{c: one, run: sendlog.Run{Campaign: id.Campaign, Number: id.Run}, ordinal: id.Ordinal}
 	at.chunk, at.offset = sendlog.ChunkOf(id.Ordinal)
 	return at, nil
 }
@@ -68,7 +68,7 @@ var unmailed = []sendlog.State{sendlog.Waiting, sendlog.Suppressed, sendlog.Unsu
 
 // resent returns Conflict, code CampaignResent, if a recipient has the mail of a run, or a later run has the
 // recipient, or may have. taken: a worker of that run is about to email the recipient, or to give them back.
-func (c *Campaigns) resent(ctx context.Context, one *campaign, at *place) (taken bool, err error) {
+func (c *Campaigns) resent(ctx context.Context, one *campaign, at *recipient) (taken bool, err error) {
 	var runs []sendlog.Run
 	for n := at.run.Number; n <= len(one.Runs); n++ {
 		runs = append(runs, sendlog.Run{Campaign: one.Number, Number: n})
@@ -89,7 +89,7 @@ func (f *Facts) RecordFacts(ctx context.Context, facts []outbox.Fact) ([]outbox.
 	results := make([]outbox.FactResult, len(facts))
 	var others []outbox.Fact
 	var at []int
-	var ours []*place
+	var ours []*recipient
 	for i, fact := range facts {
 		p, err := f.campaigns.about(ctx, fact.MessageID)
 		if err != nil {
@@ -123,7 +123,7 @@ func (f *Facts) RecordFacts(ctx context.Context, facts []outbox.Fact) ([]outbox.
 
 // goesOut reports whether a fact becomes an event, and completes it. A wish to leave or to come back always
 // does: package audience follows it. So does every fact if there is an archive.
-func (f *Facts) goesOut(p *place, fact *outbox.Fact) bool {
+func (f *Facts) goesOut(p *recipient, fact *outbox.Fact) bool {
 	m := p.c.mailTo(p.run.Number, p.ordinal)
 	fact.Account, fact.Campaign = p.c.Account, m
 	return f.campaigns.opts.Archived || !m.Quiet(fact.Type) || fact.Type == event.ListUnsubscribe ||
@@ -131,7 +131,7 @@ func (f *Facts) goesOut(p *place, fact *outbox.Fact) bool {
 }
 
 // learn records a fact about a mail of a campaign. Repeated, it changes nothing but the totals of hits.
-func (c *Campaigns) learn(ctx context.Context, p *place, fact outbox.Fact) error {
+func (c *Campaigns) learn(ctx context.Context, p *recipient, fact outbox.Fact) error {
 	counters, err := c.countersOf(ctx, p, fact)
 	if err != nil {
 		return err
@@ -164,7 +164,7 @@ func domainCounters(address string) map[sendlog.Bit]string {
 
 // countersOf returns the counters by domain that a fact may change. There are none of a subscriber who was
 // deleted. Only opens and clicks of people are counted so, and need to read the subscriber.
-func (c *Campaigns) countersOf(ctx context.Context, p *place, fact outbox.Fact) (map[sendlog.Bit]string,
+func (c *Campaigns) countersOf(ctx context.Context, p *recipient, fact outbox.Fact) (map[sendlog.Bit]string,
 	error) {
 	if fact.Type != event.TrackOpen && fact.Type != event.TrackClick || fact.Details.Bot {
 		return nil, nil

@@ -135,7 +135,7 @@ func New(p Parts, o Options) (*Campaigns, error) {
 	}
 	o = o.withDefaults()
 	b := &book{Parts: p, opts: o, log: o.Logger, metrics: newMetrics(o.Registry),
-		scheduler: &scheduler{scans: map[string]*scan{}, places: map[string]*places{}},
+		scheduler: &scheduler{scans: map[string]*scan{}, reservations: map[string]*reservations{}},
 		changed:   make(chan struct{}, 1)}
 	b.store = records.New(p.DB, nil, records.Kind[stored]{
 		Key: "campaign", Index: "campaigns", Name: "campaign", Code: codeChanged, Missing: notFound,

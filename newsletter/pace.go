@@ -67,7 +67,7 @@ func (c *keeper) mayTake(ctx context.Context, s *scan, now time.Time) int {
 			return 0
 		}
 	}
-	most, next, opens, why := s.places.due(now)
+	most, next, opens, why := s.reservations.due(now)
 	if most == 0 {
 		s.restsFor(next, opens, why)
 		return 0
@@ -120,9 +120,9 @@ func (s *scan) unpaid(n int) {
 	s.paid += n
 }
 
-// places are the reservations of a campaign in the limits of its account and its relays. Mails that could not
+// reservations are those of a campaign in the limits of its account and its relays. Mails that could not
 // wait leave them for the next ones. They outlast a pause.
-type places struct {
+type reservations struct {
 	gateway string // that they are for; empty: those of the account
 
 	mu  sync.Mutex
@@ -136,7 +136,7 @@ type reserved struct {
 }
 
 // due returns how many people may be mailed soon. Nobody: when to ask again, when there is a place, and why.
-func (p *places) due(now time.Time) (most int, next, opens time.Time, why string) {
+func (p *reservations) due(now time.Time) (most int, next, opens time.Time, why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.all) == 0 {
@@ -151,8 +151,8 @@ func (p *places) due(now time.Time) (most int, next, opens time.Time, why string
 	return max(1, most), now, now, ""
 }
 
-// take returns the earliest place; empty: there is none. keep leaves one.
-func (p *places) take() limits.Reservation {
+// take returns the earliest reservation; empty: there is none. keep leaves one.
+func (p *reservations) take() limits.Reservation {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.all) == 0 {
@@ -163,7 +163,7 @@ func (p *places) take() limits.Reservation {
 	return had
 }
 
-func (p *places) keep(one reserved) {
+func (p *reservations) keep(one reserved) {
 	if one.had == "" {
 		return
 	}

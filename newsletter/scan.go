@@ -36,29 +36,29 @@ type scan struct {
 	zone     *time.Location
 	earlier  []sendlog.Run // the runs before
 
-	mu       sync.Mutex
-	until    time.Time   // it rests until then
-	lifts    time.Time   // when what it rests for is over, which may be later
-	why      string      // in words
-	went     time.Time   // when a mail was last tried
-	quota    *string     // which quota has no room; empty: all have, nil: not asked lately
-	paid     int         // mails that its rate allows now
-	ahead    []time.Time // when it allows more: each time those of a turn
-	places   *places     // in the limits of its account and its relays
-	failed   time.Time   // since when the relay is in trouble; zero: it is not
-	chunks   int
-	first    int               // chunk that it began with
-	passed   int               // chunks that it is through with
-	at       int               // how far the chunk was scanned, as the send log says
-	to       int               // how far people were read
-	again    time.Time         // when to scan the chunk again, for people who were left out
-	buffer   []audience.Person // those read and not claimed
-	read     time.Time         // when the first of the buffer was
-	excluded []sendlog.Run     // whoever got one of these is left out
-	sets     map[sendlog.Run][]sendlog.State
-	opened   map[sendlog.Run]sendlog.Set
-	setsOf   int       // chunk of sets and opened
-	setsAt   time.Time // when they were read
+	mu           sync.Mutex
+	until        time.Time     // it rests until then
+	lifts        time.Time     // when what it rests for is over, which may be later
+	why          string        // in words
+	went         time.Time     // when a mail was last tried
+	quota        *string       // which quota has no room; empty: all have, nil: not asked lately
+	paid         int           // mails that its rate allows now
+	ahead        []time.Time   // when it allows more: each time those of a turn
+	reservations *reservations // in the limits of its account and its relays
+	failed       time.Time     // since when the relay is in trouble; zero: it is not
+	chunks       int
+	first        int               // chunk that it began with
+	passed       int               // chunks that it is through with
+	at           int               // how far the chunk was scanned, as the send log says
+	to           int               // how far people were read
+	again        time.Time         // when to scan the chunk again, for people who were left out
+	buffer       []audience.Person // those read and not claimed
+	read         time.Time         // when the first of the buffer was
+	excluded     []sendlog.Run     // whoever got one of these is left out
+	sets         map[sendlog.Run][]sendlog.State
+	opened       map[sendlog.Run]sendlog.Set
+	setsOf       int       // chunk of sets and opened
+	setsAt       time.Time // when they were read
 }
 
 // same reports whether another scan would do the same.
@@ -97,8 +97,8 @@ func (s *scan) restsFor(until, opens time.Time, why string) {
 func (c *keeper) newScan(ctx context.Context, one *campaign) (*scan, error) {
 	run := one.run()
 	s := &scan{c: one, key: one.key(), zone: time.UTC, setsOf: -1, went: c.opts.Now(),
-		chunks: sendlog.Chunks(run.End),
-		places: c.scheduler.placesOf(one)}
+		chunks:       sendlog.Chunks(run.End),
+		reservations: c.scheduler.reservationsOf(one)}
 	sel := selection(one.Campaign)
 	if sel.Began = run.Began; run.To != "" && run.To != toNewcomers {
 		sel.Began = time.Time{}

@@ -14,7 +14,7 @@ type scheduler struct {
 	next  int
 	idle  chan struct{} // closed when there is work again; nil: nobody waits
 
-	places map[string]*places // by campaign
+	reservations map[string]*reservations // by campaign
 }
 
 // wake makes a worker that waits look again.
@@ -74,21 +74,21 @@ func (s *scheduler) of(id string) *scan {
 	return s.scans[id]
 }
 
-// placesOf returns the places of a campaign.
-func (s *scheduler) placesOf(one *campaign) *places {
+// reservationsOf returns the reservations of a campaign.
+func (s *scheduler) reservationsOf(one *campaign) *reservations {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.places[one.id]; p != nil && p.gateway == one.Gateway {
+	if p := s.reservations[one.id]; p != nil && p.gateway == one.Gateway {
 		return p
 	}
-	p := &places{gateway: one.Gateway}
-	s.places[one.id] = p
+	p := &reservations{gateway: one.Gateway}
+	s.reservations[one.id] = p
 	return p
 }
 
-// over forgets the places of a campaign that has ended.
+// over forgets the reservations of a campaign that has ended.
 func (s *scheduler) over(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.places, id)
+	delete(s.reservations, id)
 }

@@ -15,12 +15,12 @@ import (
 // sweeper repairs what a crash left behind. Every process runs one. Two may run each step at once.
 type sweeper struct {
 	d        *Delivery
-	lastGood time.Time        // when mend last succeeded
-	careful  time.Time        // until then no lease is ended, because its holder may still record a result
-	places   map[string]place // how far each index has been compared with the queue
+	lastGood time.Time         // when mend last succeeded
+	careful  time.Time         // until then no lease is ended, because its holder may still record a result
+	cursors  map[string]cursor // how far each index has been compared with the queue
 }
 
-func newSweeper(d *Delivery) *sweeper { return &sweeper{d: d, places: map[string]place{}} }
+func newSweeper(d *Delivery) *sweeper { return &sweeper{d: d, cursors: map[string]cursor{}} }
 
 // A crash is repaired within Options.Lease + sweepEvery. Together they must stay below ten seconds.
 const (
@@ -127,15 +127,15 @@ func (s *sweeper) match(ctx context.Context, p int, lane api.Lane, state string,
 			return err
 		}
 		woken, err := s.rewake(ctx, p, lane, ids, now)
-		if err != nil || woken == 0 || s.places[key] == (place{}) || s.d.clock.Now().Sub(now) > matchAtMost {
+		if err != nil || woken == 0 || s.cursors[key] == (cursor{}) || s.d.clock.Now().Sub(now) > matchAtMost {
 			return err
 		}
 	}
 }
 
-// stretch reads the next messages of an index to compare, and moves its place.
+// stretch reads the next messages of an index to compare, and moves its cursor.
 func (s *sweeper) stretch(ctx context.Context, key string, now time.Time) ([]string, error) {
-	at := s.places[key]
+	at := s.cursors[key]
 	members, err := s.d.DB.Client().ZRangeArgsWithScores(ctx, redis.ZRangeArgs{
 		Key: key, ByScore: true, Start: at.created, Stop: redisdb.Millis(now.Add(-waitBefore)), Offset: at.skip,
 		Count: matchBatch,
@@ -143,7 +143,7 @@ func (s *sweeper) stretch(ctx context.Context, key string, now time.Time) ([]str
 	if err != nil {
 		return nil, fmt.Errorf("read index %s: %w", key, err)
 	}
-	s.places[key] = at.after(members)
+	s.cursors[key] = at.after(members)
 	ids := make([]string, len(members))
 	for i, m := range members {
 		ids[i] = m.Member.(string)
@@ -151,18 +151,18 @@ func (s *sweeper) stretch(ctx context.Context, key string, now time.Time) ([]str
 	return ids, nil
 }
 
-// place is how far an index has been compared: up to a millisecond of creation, and skip messages of that
+// cursor is how far an index has been compared: up to a millisecond of creation, and skip messages of that
 // millisecond.
-type place struct{ created, skip int64 }
+type cursor struct{ created, skip int64 }
 
-// after is the place after the messages that were read from p. After the last ones it is the beginning again.
-func (p place) after(members []redis.Z) place {
+// after is the cursor after the messages that were read from p. After the last ones it is the beginning again.
+func (p cursor) after(members []redis.Z) cursor {
 	if len(members) < matchBatch {
-		return place{}
+		return cursor{}
 	}
 	for _, m := range members {
 		if created := int64(m.Score); created != p.created {
-			p = place{created: created}
+			p = cursor{created: created}
 		}
 		p.skip++
 	}

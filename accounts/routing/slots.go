@@ -45,7 +45,7 @@ type connectionLimit struct {
 	took    time.Duration // a message takes, on average; 0: unknown
 	left    time.Time     // when a message last left with an answer
 	changed chan struct{} // closed when a message has left or given up; nil: nobody waits for that
-	waiting []*place      // messages that wait for a slot, in the order in which they came
+	waiting []*waiter     // messages that wait for a slot, in the order in which they came
 
 	ended time.Time // when a message last left
 	away  time.Time // since when it has not answered: it stalls, or attempts failed; zero: it answers
@@ -55,8 +55,8 @@ type connectionLimit struct {
 	woken    time.Time // when, last
 }
 
-// place is that of a message among those that wait for a slot.
-type place struct{ lane api.Lane }
+// waiter is a message among those that wait for a slot.
+type waiter struct{ lane api.Lane }
 
 // slot is a message under way.
 type slot struct {
@@ -73,7 +73,7 @@ func newConnectionLimits(most int, now func() time.Time) *connectionLimits {
 // than that. stalls reports that it owes answers.
 func (g *connectionLimits) enter(c candidate, lane api.Lane, behind bool) (t *slot, stalls bool) {
 	var timeout <-chan time.Time
-	me := &place{lane}
+	me := &waiter{lane}
 	defer g.giveUp(c.scope, me)
 	for {
 		t, stalls, changed := g.try(c, me, behind)
@@ -92,7 +92,7 @@ func (g *connectionLimits) enter(c candidate, lane api.Lane, behind bool) (t *sl
 }
 
 // try returns a slot, or what is closed when there may be one; nil: that will not be soon.
-func (g *connectionLimits) try(c candidate, me *place, behind bool) (t *slot, stalls bool,
+func (g *connectionLimits) try(c candidate, me *waiter, behind bool) (t *slot, stalls bool,
 	changed <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -125,7 +125,7 @@ func (g *connectionLimits) try(c candidate, me *place, behind bool) (t *slot, st
 }
 
 // giveUp ends the wait of a message, so that the next one may take a slot.
-func (g *connectionLimits) giveUp(scope string, me *place) {
+func (g *connectionLimits) giveUp(scope string, me *waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	k := g.of(scope)

@@ -70,9 +70,9 @@ func (h *testbed) printStory(ctx context.Context, w io.Writer, s *story) {
 	byTime := func(a, b note) int { return a.at.Compare(b.at) }
 	slices.SortStableFunc(lines, byTime)
 	for _, f := range h.ledger.during(lines[0].at, lines[len(lines)-1].at) {
-		lines = append(lines, note{f.from, "FAULT begins: " + f.kind + " at " + f.place})
+		lines = append(lines, note{f.from, "FAULT begins: " + f.kind + " at " + f.target})
 		if !f.to.IsZero() {
-			lines = append(lines, note{f.to, "FAULT ends: " + f.kind + " at " + f.place})
+			lines = append(lines, note{f.to, "FAULT ends: " + f.kind + " at " + f.target})
 		}
 	}
 	slices.SortStableFunc(lines, byTime)

@@ -71,8 +71,8 @@ type fact struct {
 
 // fault is a trouble that was made.
 type fault struct {
-	kind, place string
-	from, to    time.Time // to is zero while it lasts
+	kind, target string
+	from, to     time.Time // to is zero while it lasts
 }
 
 func newLedger(messages, people, campaigns int) *ledger {
@@ -184,19 +184,19 @@ func (l *ledger) died(format string, args ...any) {
 }
 
 // trouble notes and counts a fault that begins; the returned function notes its end.
-func (l *ledger) trouble(kind, place string) (over func()) {
+func (l *ledger) trouble(kind, target string) (over func()) {
 	l.mu.Lock()
 	l.injected[kind]++
 	l.mu.Unlock()
-	return l.begins(kind, place)
+	return l.begins(kind, target)
 }
 
 // begins is trouble without a count, for what is a part of a trouble.
-func (l *ledger) begins(kind, place string) (over func()) {
+func (l *ledger) begins(kind, target string) (over func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := len(l.faults)
-	l.faults = append(l.faults, fault{kind: kind, place: place, from: time.Now()})
+	l.faults = append(l.faults, fault{kind: kind, target: target, from: time.Now()})
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -205,10 +205,10 @@ func (l *ledger) begins(kind, place string) (over func()) {
 }
 
 // nature notes a fault that was not made, and is over.
-func (l *ledger) nature(kind, place string, from time.Time) {
+func (l *ledger) nature(kind, target string, from time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.faults = append(l.faults, fault{kind: kind, place: place, from: from, to: time.Now()})
+	l.faults = append(l.faults, fault{kind: kind, target: target, from: from, to: time.Now()})
 	l.injected[kind]++
 }
 

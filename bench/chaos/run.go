@@ -92,7 +92,7 @@ func (r *round) play(ctx context.Context) error {
 	weather, clear := context.WithTimeout(ctx, o.length)
 	defer clear()
 	var storming, operating sync.WaitGroup
-	storming.Go(func() { storm(weather, o, h.ledger, h.places(background, &r.watching)) })
+	storming.Go(func() { storm(weather, o, h.ledger, h.targets(background, &r.watching)) })
 	operating.Go(func() { r.clients.operate(weather) })
 	r.clients.notify(ctx, weather)
 	r.clients.campaigning(ctx, weather)

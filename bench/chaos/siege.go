@@ -18,14 +18,14 @@ const (
 
 // siege is the troubles of a Cluster: a master dies and its replica takes over, or it is back before that; a
 // process reaches no node; and both at once.
-func (h *testbed) siege(ctx context.Context) place {
+func (h *testbed) siege(ctx context.Context) target {
 	var end func() // of the trouble under way
 	attack := func(kind string, weight int, shortest, longest time.Duration,
 		begin func(context.Context, float64) func()) trouble {
 		return trouble{kind, weight, shortest, longest, func(dice float64) { end = begin(ctx, dice) },
 			func() { end() }}
 	}
-	return place{"cluster", 25 * time.Second, 12 * time.Second, []trouble{
+	return target{"cluster", 25 * time.Second, 12 * time.Second, []trouble{
 		attack("cluster: a master killed", 2, deadFor, 2*deadFor, h.killMaster),
 		attack("cluster: a master killed, and soon back", 1, 0, nodeTimeout/2, h.killMaster),
 		attack("cluster: a process cut off", 1, cutOffFor, cutOffFor, h.cutOff),

@@ -9,7 +9,7 @@ import (
 	"github.com/postroom/postroom/internal/testproxy"
 )
 
-// trouble is one way in which a place can fail.
+// trouble is one way in which a target can fail.
 type trouble struct {
 	kind              string
 	weight            int
@@ -18,8 +18,8 @@ type trouble struct {
 	end               func()
 }
 
-// place is where things go wrong, one at a time.
-type place struct {
+// target is where things go wrong, one at a time.
+type target struct {
 	name          string
 	calmest, calm time.Duration // the longest and the shortest time without trouble
 	troubles      []trouble
@@ -32,9 +32,9 @@ type attack struct {
 	dice       float64
 }
 
-// schedule plans the troubles of a place for so long; calm is what its times without trouble are multiplied
-// with. It follows from these, the seed and the place alone.
-func (p place) schedule(seed uint64, length time.Duration, calm float64) []attack {
+// schedule plans the troubles of a target for so long; calm is what its times without trouble are multiplied
+// with. It follows from these, the seed and the target alone.
+func (t target) schedule(seed uint64, length time.Duration, calm float64) []attack {
 	r := random(seed, p.name)
 	between := func(low, high time.Duration) time.Duration {
 		return low + time.Duration(r.Float64()*float64(high-low))
@@ -61,12 +61,12 @@ func (p place) schedule(seed uint64, length time.Duration, calm float64) []attac
 	return plan
 }
 
-// storm makes the troubles of all places, each place on its own, until ctx ends; what is then still wrong is
+// storm makes the troubles of all targets, each on its own, until ctx ends; what is then still wrong is
 // ended.
-func storm(ctx context.Context, o options, l *ledger, places []place) {
+func storm(ctx context.Context, o options, l *ledger, targets []target) {
 	began := time.Now()
 	var all sync.WaitGroup
-	for _, p := range places {
+	for _, p := range targets {
 		all.Go(func() {
 			for _, a := range p.schedule(o.seed, o.length, o.calm) {
 				if rig.Wait(ctx, a.at-time.Since(began)) != nil {
@@ -83,12 +83,12 @@ func storm(ctx context.Context, o options, l *ledger, places []place) {
 	all.Wait()
 }
 
-// places are all that can go wrong in a testbed.
-func (h *testbed) places(ctx context.Context, watching *sync.WaitGroup) []place {
+// targets are all that can go wrong in a testbed.
+func (h *testbed) targets(ctx context.Context, watching *sync.WaitGroup) []target {
 	lease := h.o.lease
-	all := h.redisPlaces(ctx)
+	all := h.redisTargets(ctx)
 	for _, p := range h.workers {
-		all = append(all, place{p.name, 20 * time.Second, 5 * time.Second, []trouble{
+		all = append(all, target{p.name, 20 * time.Second, 5 * time.Second, []trouble{
 			{"worker killed", 2, 0, 3 * time.Second, func(float64) { h.killWorker(ctx, p, watching) }, p.want},
 			{"worker frozen, shorter than its lease", 1, lease / 10, lease * 8 / 10, func(float64) { p.freeze() },
 				p.thaw},
@@ -97,28 +97,28 @@ func (h *testbed) places(ctx context.Context, watching *sync.WaitGroup) []place 
 		}}, lineTroubles("smtp line", p.name, p.smtpLine, lease))
 	}
 	for _, p := range h.apis {
-		all = append(all, place{p.name, 20 * time.Second, 6 * time.Second, []trouble{
+		all = append(all, target{p.name, 20 * time.Second, 6 * time.Second, []trouble{
 			{"api killed", 2, 0, 2 * time.Second, func(float64) { p.kill() }, p.want},
 			{"api frozen", 1, 500 * time.Millisecond, lease * 12 / 10, func(float64) { p.freeze() }, p.thaw},
 		}}, lineTroubles("client line", p.name, p.apiLine, lease))
 	}
-	all = append(all, place{"relays", 20 * time.Second, 5 * time.Second,
+	all = append(all, target{"relays", 20 * time.Second, 5 * time.Second,
 		h.moods("relays", func(m mood) { h.relays.mood.Store(int32(m)) })})
 	for n, r := range h.receivers {
 		all = append(all, lineTroubles("webhook line", r.name, h.hookLines[n], lease),
-			place{r.name, 20 * time.Second, 5 * time.Second,
+			target{r.name, 20 * time.Second, 5 * time.Second,
 				h.moods("receiver", func(m mood) { r.mood.Store(int32(m)) })})
 	}
 	return all
 }
 
-// redisPlaces are all that can go wrong with Redis, and between it and the processes.
-func (h *testbed) redisPlaces(ctx context.Context) []place {
+// redisTargets are all that can go wrong with Redis, and between it and the processes.
+func (h *testbed) redisTargets(ctx context.Context) []target {
 	if h.cluster != nil {
-		return []place{h.siege(ctx)}
+		return []target{h.siege(ctx)}
 	}
 	server := h.servers[0]
-	all := []place{{"redis", 60 * time.Second, 20 * time.Second, []trouble{
+	all := []target{{"redis", 60 * time.Second, 20 * time.Second, []trouble{
 		{"redis killed", 3, 0, 3 * time.Second, func(float64) { server.kill() }, server.want},
 		{"redis frozen", 1, 500 * time.Millisecond, 5 * time.Second, func(float64) { server.freeze() },
 			server.thaw},
@@ -141,8 +141,8 @@ func (h *testbed) moods(who string, set func(mood)) []trouble {
 }
 
 // lineTroubles are the ways in which a connection fails.
-func lineTroubles(kind, name string, line *testproxy.Proxy, lease time.Duration) place {
-	return place{kind + " of " + name, 20 * time.Second, 4 * time.Second, []trouble{
+func lineTroubles(kind, name string, line *testproxy.Proxy, lease time.Duration) target {
+	return target{kind + " of " + name, 20 * time.Second, 4 * time.Second, []trouble{
 		{kind + " cut", 3, 0, 0, func(float64) { line.Cut() }, func() {}},
 		{kind + " down", 2, 200 * time.Millisecond, 3 * time.Second, func(float64) { line.Down() }, line.Up},
 		{kind + " stalled", 2, 200 * time.Millisecond, lease * 13 / 10, func(float64) { line.Hang() }, line.Up},

@@ -115,7 +115,7 @@ func (w *walk) problem(seq int64, id, format string, args ...any) {
 }
 
 // begin checks the checkpoint, which is where the chain begins.
-func (w *walk) begin(p place) {
+func (w *walk) begin(p anchor) {
 	w.last = p.AuditHead
 	w.first = p.Seq + 1
 	if p.Seq == 0 {

@@ -69,17 +69,17 @@ func (s store) trim(ctx context.Context, a trimArgs) (int, error) {
 	return trimScript.Run(ctx, s.client, []string{streamKey(), checkpointKey()}, a)
 }
 
-// place is the checkpoint or the head of the chain.
-type place struct {
+// anchor is the checkpoint or the head of the chain.
+type anchor struct {
 	api.AuditHead
 	key, mac string // of a checkpoint
 }
 
-// place reads a place; the zero value if there is none.
-func (s store) place(ctx context.Context, key string) (place, error) {
+// anchor reads an anchor; the zero value if there is none.
+func (s store) anchor(ctx context.Context, key string) (anchor, error) {
 	got, err := s.client.HGetAll(ctx, key).Result()
 	seq, _ := strconv.ParseInt(got["seq"], 10, 64)
-	return place{api.AuditHead{Seq: seq, ID: got["id"], Hash: got["hash"]}, got["key"], got["mac"]}, err
+	return anchor{api.AuditHead{Seq: seq, ID: got["id"], Hash: got["hash"]}, got["key"], got["mac"]}, err
 }
 
 // sealed is an entry as it is stored.

@@ -28,10 +28,10 @@ func (l *Log) Verify(ctx context.Context, known api.AuditHead) (api.AuditVerifie
 
 // check walks the whole log.
 func (l *Log) check(ctx context.Context, known api.AuditHead) (*walk, api.AuditHead, error) {
-	begin, err := l.store.place(ctx, checkpointKey())
-	var head place
+	begin, err := l.store.anchor(ctx, checkpointKey())
+	var head anchor
 	if err == nil {
-		head, err = l.store.place(ctx, headKey())
+		head, err = l.store.anchor(ctx, headKey())
 	}
 	var w *walk
 	if err == nil {
@@ -49,7 +49,7 @@ func (l *Log) check(ctx context.Context, known api.AuditHead) (*walk, api.AuditH
 }
 
 // walk checks the entries from the checkpoint to the head. Those that are appended meanwhile are left alone.
-func (l *Log) walk(ctx context.Context, begin place, head *place, known api.AuditHead) (*walk, error) {
+func (l *Log) walk(ctx context.Context, begin anchor, head *anchor, known api.AuditHead) (*walk, error) {
 	l.mu.Lock()
 	own := l.known
 	l.mu.Unlock()
@@ -59,7 +59,7 @@ func (l *Log) walk(ctx context.Context, begin place, head *place, known api.Audi
 	}
 	w.begin(begin)
 	if known.Seq == 0 && own.Seq > head.Seq {
-		now, err := l.store.place(ctx, headKey()) // it may have moved since it was read
+		now, err := l.store.anchor(ctx, headKey()) // it may have moved since it was read
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +81,7 @@ func (l *Log) walk(ctx context.Context, begin place, head *place, known api.Audi
 		}
 		for _, s := range page {
 			if later(s.id, head.ID) {
-				now, err := l.store.place(ctx, headKey())
+				now, err := l.store.anchor(ctx, headKey())
 				if err != nil {
 					return nil, err
 				}
@@ -107,15 +107,15 @@ func (l *Log) walk(ctx context.Context, begin place, head *place, known api.Audi
 
 // trimmed reports whether the log was trimmed beyond what w has seen. Then w begins anew at the new
 // checkpoint, and head is read anew if it is gone.
-func (l *Log) trimmed(ctx context.Context, w *walk, head *place) (bool, error) {
-	now, err := l.store.place(ctx, checkpointKey())
+func (l *Log) trimmed(ctx context.Context, w *walk, head *anchor) (bool, error) {
+	now, err := l.store.anchor(ctx, checkpointKey())
 	if err != nil || now.Seq <= w.last.Seq {
 		return false, err
 	}
 	*w = walk{signer: w.signer, open: []int64{}, known: w.known, problems: w.problems}
 	w.begin(now)
 	if now.Seq > head.Seq {
-		*head, err = l.store.place(ctx, headKey())
+		*head, err = l.store.anchor(ctx, headKey())
 	}
 	return true, err
 }
@@ -139,7 +139,7 @@ func (l *Log) Trim(ctx context.Context) error {
 // trim deletes the oldest entries: a number of them, and those that are older than a time. It checks them
 // before, and stops at the first that isn't as it was written.
 func (l *Log) trim(ctx context.Context, over int, old int64) error {
-	begin, err := l.store.place(ctx, checkpointKey())
+	begin, err := l.store.anchor(ctx, checkpointKey())
 	if err != nil {
 		return redisdb.Failed(err, "audit: trim the log")
 	}
@@ -162,7 +162,7 @@ func (l *Log) trim(ctx context.Context, over int, old int64) error {
 			over--
 		}
 		if len(w.problems) > 0 {
-			if now, err := l.store.place(ctx, checkpointKey()); err == nil && now != begin {
+			if now, err := l.store.anchor(ctx, checkpointKey()); err == nil && now != begin {
 				return nil // another process trims
 			}
 			return fmt.Errorf("audit: trim the log: entry %d: %s", w.problems[0].Seq, w.problems[0].Text)
@@ -173,7 +173,7 @@ func (l *Log) trim(ctx context.Context, over int, old int64) error {
 		if err := l.trimTo(ctx, w.last); err != nil {
 			return err
 		}
-		begin = place{AuditHead: w.last}
+		begin = anchor{AuditHead: w.last}
 	}
 	return nil
 }
@@ -200,7 +200,7 @@ func (l *Log) Reseal(ctx context.Context) (int, error) {
 		return 0, fmt.Errorf("audit: the log is not intact, so its entries are not vouched for: entry %d: %s",
 			w.problems[0].Seq, w.problems[0].Text)
 	}
-	begin, err := l.store.place(ctx, checkpointKey())
+	begin, err := l.store.anchor(ctx, checkpointKey())
 	if err == nil && begin.Seq > 0 && begin.key != l.signer.now {
 		_, err = l.store.trim(ctx, l.signer.checkpoint(begin.AuditHead))
 	}

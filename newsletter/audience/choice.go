@@ -109,7 +109,7 @@ func (s Finder) End(ctx context.Context, account string) (uint32, error) {
 // is read once for each call. It returns the ordinal to go on from. NotFound: such a campaign was deleted.
 func (s Finder) People(ctx context.Context, c *Choice, from, end uint32, most int) ([]Person, uint32,
 	error) {
-	chunk := placeOf(from).chunk
+	chunk := slotOf(from).chunk
 	end = min(end, uint32(chunk+1)*chunkSize)
 	pages, err := s.chosenPages(ctx, c, from, end)
 	if err != nil {
@@ -169,7 +169,7 @@ func (s Finder) choices(ctx context.Context, c *Choice, pages []uint32, of func(
 
 // chosenPages returns the pages of the chunk of an ordinal, from that on, that have people of the lists.
 func (s Finder) chosenPages(ctx context.Context, c *Choice, from, end uint32) ([]uint32, error) {
-	at := placeOf(from)
+	at := slotOf(from)
 	pipe := s.db.Client().Pipeline()
 	texts := make([]*redis.StringCmd, len(c.lists))
 	for i, list := range c.lists {

@@ -61,7 +61,7 @@ func (s Persons) Erase(ctx context.Context, account, address string,
 	}
 	if r != nil {
 		// the past events of the subscriber are erased next, from where they are followed
-		if err := (waiting{s.db}).handedOn(ctx, placeOf(ordinal).chunk); err != nil {
+		if err := (waiting{s.db}).handedOn(ctx, slotOf(ordinal).chunk); err != nil {
 			return err
 		}
 		if err := tally(1, len(r.lists)); err != nil {

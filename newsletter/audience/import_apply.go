@@ -155,7 +155,7 @@ func (i *importing) find(ctx context.Context, todo []*row) error {
 			return errRecord
 		}
 		r.place, r.ordinal = text, uint32(ordinal)
-		pages = append(pages, placeOf(r.ordinal).page)
+		pages = append(pages, slotOf(r.ordinal).page)
 	}
 	if len(pages) == 0 {
 		return nil
@@ -182,8 +182,8 @@ func (i *importing) loadRows(ctx context.Context, todo []*row, pages []uint32) e
 		if r.place == "" {
 			continue
 		}
-		at := placeOf(r.ordinal)
-		body := bodies[at.page][at.slot]
+		at := slotOf(r.ordinal)
+		body := bodies[at.page][at.index]
 		if body == nil {
 			continue // a creation that broke off, or that goes on now
 		}
@@ -289,7 +289,7 @@ func (i *importing) write(ctx context.Context, rows []*row, changes []*change) e
 	var pages []page
 	for len(order) > 0 {
 		n := 1
-		for n < len(order) && placeOf(changes[order[n]].ordinal).page == placeOf(changes[order[0]].ordinal).page {
+		for n < len(order) && slotOf(changes[order[n]].ordinal).page == slotOf(changes[order[0]].ordinal).page {
 			n++
 		}
 		of := make([]*change, n)

@@ -61,7 +61,7 @@ func (j *judge) subscriber(ctx context.Context, ordinal uint32, r *record) (*seg
 	judged := &segment.Subscriber{Email: r.email, Locale: r.locale, Created: timeOf(r.created),
 		Attributes: r.attributes, Tags: r.tags}
 	if len(j.campaigns) > 0 {
-		if err := j.read(ctx, placeOf(ordinal).chunk); err != nil {
+		if err := j.read(ctx, slotOf(ordinal).chunk); err != nil {
 			return nil, err
 		}
 		judged.Campaigns, judged.Place = j.engaged, int(ordinal%chunkSize)

@@ -58,7 +58,7 @@ func (c *change) values() []any {
 	if c.new != nil {
 		body = c.new.encode()
 	}
-	values := append(make([]any, 0, 5+3*len(c.lists)+len(c.events)), placeOf(c.ordinal).slot, version, body,
+	values := append(make([]any, 0, 5+3*len(c.lists)+len(c.events)), slotOf(c.ordinal).index, version, body,
 		len(c.lists), len(c.events))
 	for _, l := range c.lists {
 		values = append(values, l.list, int(l.state), l.since)
@@ -72,7 +72,7 @@ func (c *change) values() []any {
 // addWrite adds the changes of one page to a pipeline. The answer has a 1 for each that was made, a 2 for
 // each that was made before, and a 0 for each whose record has another version.
 func (s *store) addWrite(p *redisdb.Pipeline, account string, changes []*change) *redisdb.Reply[string] {
-	at := placeOf(changes[0].ordinal)
+	at := slotOf(changes[0].ordinal)
 	var values []any
 	for _, c := range changes {
 		values = append(values, c.values()...)
@@ -99,16 +99,16 @@ func (s *store) write(ctx context.Context, account string, c *change) (bool, err
 
 // load returns the record of an ordinal; nil: there is none.
 func (s *store) load(ctx context.Context, account string, ordinal uint32) (*record, error) {
-	at := placeOf(ordinal)
+	at := slotOf(ordinal)
 	page, err := s.db.Client().Get(ctx, pageKey(account, at.page)).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, redisdb.Failed(err, "read subscriber %s of account %s", idOf(ordinal), account)
 	}
 	bodies, err := split(page)
-	if err != nil || bodies[at.slot] == nil {
+	if err != nil || bodies[at.index] == nil {
 		return nil, err
 	}
-	return decode(bodies[at.slot])
+	return decode(bodies[at.index])
 }
 
 // find returns the ordinal that the index has for a folded address, as it is written there ("": none), and

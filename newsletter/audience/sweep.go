@@ -118,7 +118,7 @@ func (s *Subscribers) lapse(ctx context.Context, list *List, ordinal, late, form
 
 // forget removes a pending entry without a record, as a crash of Redis may leave one.
 func (s *Subscribers) forget(ctx context.Context, list *List, ordinal uint32) error {
-	err := s.db.Client().ZRem(ctx, pendingKey(list.Number, shardOf(placeOf(ordinal).chunk)),
+	err := s.db.Client().ZRem(ctx, pendingKey(list.Number, shardOf(slotOf(ordinal).chunk)),
 		decimal(ordinal)).Err()
 	if err != nil {
 		return redisdb.Failed(err, "forget a subscription of list %s", list.ListID)

@@ -44,7 +44,7 @@ func (s *store) walk(ctx context.Context, account string, of members, from uint3
 			}
 			read += len(batch)
 		}
-		from = uint32(placeOf(from).chunk+1) * chunkSize
+		from = uint32(slotOf(from).chunk+1) * chunkSize
 	}
 	return from, false, nil
 }
@@ -61,11 +61,11 @@ func (s *store) end(ctx context.Context, account string) (uint32, error) {
 // pagesFrom returns the pages of the chunk of an ordinal, from that one on, that have selected subscribers.
 func (s *store) pagesFrom(ctx context.Context, account string, of members, from, end uint32) ([]uint32,
 	error) {
-	at := placeOf(from)
+	at := slotOf(from)
 	first := uint32(at.chunk) * chunkPages
 	var pages []uint32
 	if of.list == nil {
-		for page := at.page; page < min(first+chunkPages, placeOf(end-1).page+1); page++ {
+		for page := at.page; page < min(first+chunkPages, slotOf(end-1).page+1); page++ {
 			pages = append(pages, page)
 		}
 		return pages, nil

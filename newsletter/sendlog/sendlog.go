@@ -16,11 +16,11 @@ type Log struct {
 	db      *redisdb.DB
 	lease   time.Duration
 	version string // key of the version of the suppressions
-	writes  *redisdb.Group[place, change, result]
+	writes  *redisdb.Group[chunkOfRun, change, result]
 }
 
-// place is a chunk of a run.
-type place struct {
+// chunkOfRun is a chunk of a run.
+type chunkOfRun struct {
 	run   Run
 	chunk int
 }
@@ -119,7 +119,7 @@ const (
 func (l *Log) Mark(ctx context.Context, b *Batch, offset int, version string) (m Marking, until time.Time,
 	err error) {
 	mark := change{[6]string{b.number, "2", b.permission, version}, offset}
-	got, err := l.writes.Do(ctx, place{b.Run, b.Chunk}, mark)
+	got, err := l.writes.Do(ctx, chunkOfRun{b.Run, b.Chunk}, mark)
 	return got.word, got.until, err
 }
 
@@ -142,7 +142,7 @@ const OneMore, anew = -1, -2
 // Settle changes the states of people of a chunk, each if its state may be followed by the new one. It
 // returns which were changed. To repeat it does no harm. Workers of batches use Record.
 func (l *Log) Settle(ctx context.Context, r Run, chunk int, moves ...Move) ([]bool, error) {
-	done, _, err := l.record(ctx, place{r, chunk}, moves)
+	done, _, err := l.record(ctx, chunkOfRun{r, chunk}, moves)
 	return done, err
 }
 
@@ -155,11 +155,11 @@ func (l *Log) Record(ctx context.Context, b *Batch, moves ...Move) (done []bool,
 			moves[i].batch = b.number
 		}
 	}
-	return l.record(ctx, place{b.Run, b.Chunk}, moves)
+	return l.record(ctx, chunkOfRun{b.Run, b.Chunk}, moves)
 }
 
 // record changes states. A single one waits for others.
-func (l *Log) record(ctx context.Context, at place, moves []Move) (done []bool, version string, err error) {
+func (l *Log) record(ctx context.Context, at chunkOfRun, moves []Move) (done []bool, version string, err error) {
 	changes := make([]change, len(moves))
 	for i, m := range moves {
 		changes[i] = change{[6]string{m.batch, strconv.Itoa(int(m.To)), cmp.Or(m.from, letters(before[m.To]...)),
@@ -201,7 +201,7 @@ const mostReplies = 6400
 
 // write makes changes of people. Those of a batch, and those of none, are made in their order. Neighbours of
 // one kind go as a group.
-func (l *Log) write(ctx context.Context, at place, all []change) ([]result, error) {
+func (l *Log) write(ctx context.Context, at chunkOfRun, all []change) ([]result, error) {
 	order := make([]int, len(all))
 	for i := range order {
 		order[i] = i

@@ -50,7 +50,7 @@ func (s *Store) add(ctx context.Context, entries []Entry, now time.Time) (added 
 	}
 	var batches [shards][]any
 	for i := range entries {
-		p := placeOf(entries[i].subject())
+		p := bucketOf(entries[i].subject())
 		values := append(batches[p.shard], addValues(&entries[i], p)...)
 		if len(values) >= addBatch*addWidth {
 			send(p.shard, values)
@@ -89,10 +89,10 @@ func (s *Store) addKeys(shard int) []string {
 const addWidth = 9
 
 // addValues returns an entry as add.lua reads it.
-func addValues(e *Entry, p place) []any {
+func addValues(e *Entry, b bucket) []any {
 	scope := scopeOf(e.Account, e.List)
-	field, long := fieldOf(fieldName(scope, p.subject))
-	return []any{p.bucket, field, scope, e.Reason.letter(), clock(e.Created), end(e.Expires), e.Source,
+	field, long := fieldOf(fieldName(scope, b.subject))
+	return []any{b.number, field, scope, e.Reason.letter(), clock(e.Created), end(e.Expires), e.Source,
 		e.evidence(), long}
 }
 
@@ -113,10 +113,10 @@ func (s *Store) Remove(ctx context.Context, e Entry) (bool, error) {
 	}
 	scope, removed := scopeOf(e.Account, e.List), 0
 	for _, form := range message.AddressForms(e.subject()) {
-		p := placeOf(form)
+		p := bucketOf(form)
 		field, _ := fieldOf(fieldName(scope, form))
 		n, err := removeScript.RunReplicated(ctx, s.db, []string{countsKey(p.shard)},
-			removeArgs{Bucket: p.bucket, Field: field, Scope: scope, Letter: letter, Now: clock(now)})
+			removeArgs{Bucket: p.number, Field: field, Scope: scope, Letter: letter, Now: clock(now)})
 		if err != nil {
 			return false, redisdb.Failed(err, "suppression: remove an entry")
 		}

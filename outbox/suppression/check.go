@@ -125,7 +125,7 @@ func (l *look) each(do func(subject, key string, fields []string)) {
 			for i, scope := range l.scopes {
 				fields[i], _ = fieldOf(fieldName(scope, subject))
 			}
-			do(subject, placeOf(subject).key(), fields)
+			do(subject, bucketOf(subject).key(), fields)
 		}
 	}
 }

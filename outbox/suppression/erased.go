@@ -209,7 +209,7 @@ func (s Persons) eraseCounts(ctx context.Context, account, subject string) error
 		_, err := pipe.Exec(ctx)
 		return redisdb.Failed(err, "suppression: remove counts of an erased person")
 	}
-	shard := placeOf(subject).shard
+	shard := bucketOf(subject).shard
 	if account != "" {
 		field, _ := fieldOf(fieldName(scopeOf(account, ""), subject))
 		return drop([]string{softKey(shard, field), saidKey(shard, HardBounce, field),

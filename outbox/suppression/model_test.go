@@ -53,7 +53,7 @@ func byKey(a, b Entry) int { return cmp.Compare(keyOf(a), keyOf(b)) }
 // crowd finds addresses and domains that share two groups of buckets, where one entry's coming and going
 // could hurt the index of another.
 func crowd(n int) []Entry {
-	wanted := placeOf("ann@example.com")
+	wanted := bucketOf("ann@example.com")
 	var all []Entry
 	for i := 0; len(all) < n; i++ {
 		e := Entry{Address: fmt.Sprintf("a%d@example.com", i)}
@@ -63,7 +63,7 @@ func crowd(n int) []Entry {
 		case 4:
 			e = Entry{Address: fmt.Sprintf("%060d@example.com", i)} // filed under a digest, in a scope or without
 		}
-		if p := placeOf(e.subject()); p.shard == wanted.shard && p.bucket/groupSize/2 == wanted.bucket/groupSize/2 {
+		if p := bucketOf(e.subject()); p.shard == wanted.shard && p.number/groupSize/2 == wanted.number/groupSize/2 {
 			all = append(all, e)
 		}
 	}

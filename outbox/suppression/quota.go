@@ -59,7 +59,7 @@ func fresh(ctx context.Context, db *redisdb.DB, entries []Entry) (int, error) {
 		o := one{e.subject(), scopeOf(e.Account, e.List), e.Reason}
 		if found[o] == nil {
 			field, _ := fieldOf(fieldName(o.scope, o.subject))
-			found[o] = pipe.HMGet(ctx, placeOf(o.subject).key(), field)
+			found[o] = pipe.HMGet(ctx, bucketOf(o.subject).key(), field)
 		}
 	}
 	if _, err := pipe.Exec(ctx); err != nil {

@@ -26,7 +26,7 @@ func (s *Store) Soft(ctx context.Context, e Entry, now time.Time) (suppressed bo
 	if kept, err := s.withoutErased(ctx, []Entry{e}); err != nil || len(kept) == 0 {
 		return false, err
 	}
-	p := placeOf(e.subject())
+	p := bucketOf(e.subject())
 	field, _ := fieldOf(fieldName(scopeOf(e.Account, e.List), p.subject))
 	n, err := softScript.Run(ctx, s.db.Client(), []string{softKey(p.shard, field)}, softArgs{
 		Now: clock(now), Since: clock(now.Add(-s.opts.SoftWindow)), Tag: messageTag(e.MessageID),
@@ -54,7 +54,7 @@ func (s *Store) Confirmed(ctx context.Context, e Entry, now time.Time) (bool, er
 	if kept, err := s.withoutErased(ctx, []Entry{e}); err != nil || len(kept) == 0 {
 		return false, err
 	}
-	p := placeOf(e.subject())
+	p := bucketOf(e.subject())
 	field, _ := fieldOf(fieldName(scopeOf(e.Account, ""), p.subject))
 	n, err := softScript.Run(ctx, s.db.Client(), []string{saidKey(p.shard, e.Reason, field)}, softArgs{
 		Now: clock(now), Since: clock(now.Add(-confirmWindow)), Tag: messageTag(e.MessageID), Enough: confirmBy,

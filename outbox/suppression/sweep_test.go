@@ -19,14 +19,14 @@ type marks map[string][]int
 func (m model) marks() marks {
 	all := marks{}
 	for _, e := range m {
-		p := placeOf(e.subject())
+		p := bucketOf(e.subject())
 		keys := []string{indexKey(p.shard, e.Reason, scopeOf(e.Account, e.List)),
 			indexKey(p.shard, e.Reason, anyScope)}
 		if !e.Expires.IsZero() {
 			keys = append(keys, expiringKey(p.shard))
 		}
 		for _, key := range keys {
-			all[key] = append(all[key], p.bucket/groupSize)
+			all[key] = append(all[key], p.number/groupSize)
 		}
 	}
 	for key, groups := range all {
@@ -82,12 +82,12 @@ func (m model) compareMarks(t *testing.T, s *Store, swept bool) {
 
 // elsewhere is an address of the same shard as another, in the same group of buckets or in a later one.
 func elsewhere(address string, sameGroup bool) string {
-	at := placeOf(address)
+	at := bucketOf(address)
 	for i := 0; ; i++ {
 		found := fmt.Sprintf("b%d@example.com", i)
-		p := placeOf(found)
-		if p.shard == at.shard && p.bucket/groupSize != at.bucket/groupSize != sameGroup &&
-			(sameGroup || p.bucket > at.bucket) {
+		p := bucketOf(found)
+		if p.shard == at.shard && p.number/groupSize != at.number/groupSize != sameGroup &&
+			(sameGroup || p.number > at.number) {
 			return found
 		}
 	}

@@ -140,8 +140,8 @@ func (s *Store) rowsOf(ctx context.Context, subjects ...string) ([]row, error) {
 	pipe := s.db.Client().Pipeline()
 	var read []bucketRead
 	for _, subject := range subjects {
-		p := placeOf(subject)
-		read = append(read, bucketRead{p.shard, p.bucket, pipe.HGetAll(ctx, p.key())})
+		p := bucketOf(subject)
+		read = append(read, bucketRead{p.shard, p.number, pipe.HGetAll(ctx, p.key())})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, redisdb.Failed(err, "suppression: read entries")

@@ -183,7 +183,7 @@ func (v *barsView) draw(slots []Point, step time.Duration, top float64) {
 	for i, slot := range slots {
 		x := float64(i) * wide
 		if i%each == 0 {
-			v.Times = append(v.Times, mark{X: place(x), Text: slot.At.Format(layouts[form]), At: iso(slot.At),
+			v.Times = append(v.Times, mark{X: coordinate(x), Text: slot.At.Format(layouts[form]), At: iso(slot.At),
 				Form: form})
 		}
 		y, said := plotBase, []string(nil)
@@ -194,8 +194,8 @@ func (v *barsView) draw(slots []Point, step time.Duration, top float64) {
 			}
 			high := max(1, float64(n)/top*(plotBase-plotTop))
 			y -= high
-			col.Bars = append(col.Bars, bar{Number: s + 1, X: place(x + wide*.08), W: place(wide * .84), Y: place(y),
-				H: place(high)})
+			col.Bars = append(col.Bars, bar{Number: s + 1, X: coordinate(x + wide*.08), W: coordinate(wide * .84), Y: coordinate(y),
+				H: coordinate(high)})
 			said = append(said, Count(n)+" "+v.Heads[s])
 		}
 		if said == nil {
@@ -216,9 +216,9 @@ var layouts = map[string]string{"hour": "15:04", "moment": "2 Jan 15:04", "": "2
 
 // lines returns the lines behind the bars, with their numbers.
 func lines(top float64) []mark {
-	all := []mark{{Y: place(plotTop), Text: short(top)}, {Y: place(plotBase), Text: ""}}
+	all := []mark{{Y: coordinate(plotTop), Text: short(top)}, {Y: coordinate(plotBase), Text: ""}}
 	if half := top / 2; half == math.Trunc(half) {
-		all = append(all, mark{Y: place((plotTop + plotBase) / 2), Text: short(half)})
+		all = append(all, mark{Y: coordinate((plotTop + plotBase) / 2), Text: short(half)})
 	}
 	return all
 }

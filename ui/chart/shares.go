@@ -85,7 +85,7 @@ func (c Shares) size(r Share, i int) float64 {
 func (v *sharesView) draw(c Shares, most float64) {
 	y := 0.0
 	for _, r := range c.Rows[:min(len(c.Rows), mostDrawn)] {
-		b := band{Label: clip(r.Label, mostLabel), Y: place(y + 13)}
+		b := band{Label: clip(r.Label, mostLabel), Y: coordinate(y + 13)}
 		y += 18
 		var said []string
 		for i, name := range c.Names {
@@ -97,8 +97,8 @@ func (v *sharesView) draw(c Shares, most float64) {
 			if of := percent(n, r.Whole); of != "" {
 				text, full = text+" · "+of, full+" ("+of+")"
 			}
-			b.Bars = append(b.Bars, bar{Number: i + 1, W: place(c.size(r, i) / most * longest), Y: place(y), H: "11",
-				Value: place(y + 10), Text: text})
+			b.Bars = append(b.Bars, bar{Number: i + 1, W: coordinate(c.size(r, i) / most * longest), Y: coordinate(y), H: "11",
+				Value: coordinate(y + 10), Text: text})
 			said = append(said, full)
 			y += 15
 		}
@@ -106,7 +106,7 @@ func (v *sharesView) draw(c Shares, most float64) {
 		v.Bands = append(v.Bands, b)
 		y += 8
 	}
-	v.Height = place(y)
+	v.Height = coordinate(y)
 }
 
 // list fills in the table.

@@ -37,8 +37,8 @@ func clip(text string, most int) string {
 	return string([]rune(text)[:most-1]) + "…"
 }
 
-// place returns a coordinate, to a hundredth.
-func place(n float64) string {
+// coordinate returns a coordinate, to a hundredth.
+func coordinate(n float64) string {
 	return strconv.FormatFloat(math.Round(n*100)/100, 'f', -1, 64)
 }
 

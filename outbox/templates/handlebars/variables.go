@@ -17,7 +17,7 @@ const maxVariables = 1000
 // such as a computed name. A name without list marks, such as "order", may be of any type.
 func (t *Template) Variables() []Variable {
 	l := lister{template: t, seen: map[string]bool{}, src: t.main}
-	l.program(t.main.main, place{contexts: []string{""}})
+	l.program(t.main.main, namespace{contexts: []string{""}})
 	return l.found
 }
 
@@ -31,9 +31,9 @@ type lister struct {
 	seen     map[string]bool
 }
 
-// place is the meaning of names: the paths of the contexts (innermost last) and block parameters, and the
+// namespace is the meaning of names: the paths of the contexts (innermost last) and block parameters, and the
 // arguments of a partial, which hide data of the same name. An unknown path is "?".
-type place struct {
+type namespace struct {
 	contexts []string
 	params   [][]string
 	hidden   map[string]bool
@@ -41,24 +41,24 @@ type place struct {
 
 const unknownPath = "?"
 
-func (p place) enter(context string) place {
-	p.contexts = append(p.contexts[:len(p.contexts):len(p.contexts)], context)
-	p.hidden = nil
-	return p
+func (n namespace) enter(context string) namespace {
+	n.contexts = append(n.contexts[:len(n.contexts):len(n.contexts)], context)
+	n.hidden = nil
+	return n
 }
 
-func (p place) declare(count int, paths ...string) place {
+func (n namespace) declare(count int, paths ...string) namespace {
 	if count == 0 {
-		return p
+		return n
 	}
 	for len(paths) < count {
 		paths = append(paths, unknownPath)
 	}
-	p.params = append(p.params[:len(p.params):len(p.params)], paths)
-	return p
+	n.params = append(n.params[:len(n.params):len(n.params)], paths)
+	return n
 }
 
-func (l *lister) program(p *program, at place) {
+func (l *lister) program(p *program, at namespace) {
 	if l.steps++; p == nil || l.steps > 10_000 {
 		return
 	}
@@ -76,7 +76,7 @@ func (l *lister) program(p *program, at place) {
 	}
 }
 
-func (l *lister) block(b *block, at place) {
+func (l *lister) block(b *block, at namespace) {
 	context := l.expression(b.value, at)
 	inside := at
 	switch b.kind {
@@ -100,11 +100,11 @@ func element(list string) string {
 	return list + "[]"
 }
 
-func (l *lister) partial(n *partial, at place) {
+func (l *lister) partial(n *partial, at namespace) {
 	l.expression(n.dynamic, at)
-	inside := place{contexts: []string{at.contexts[len(at.contexts)-1]}, hidden: at.hidden}
+	inside := namespace{contexts: []string{at.contexts[len(at.contexts)-1]}, hidden: at.hidden}
 	if n.context != nil {
-		inside = place{contexts: []string{l.expression(n.context, at)}}
+		inside = namespace{contexts: []string{l.expression(n.context, at)}}
 	}
 	if len(n.hash) > 0 {
 		hidden := map[string]bool{}
@@ -129,7 +129,7 @@ func (l *lister) partial(n *partial, at place) {
 }
 
 // expression records the variables of an expression and returns the path of its value.
-func (l *lister) expression(x expression, at place) string {
+func (l *lister) expression(x expression, at namespace) string {
 	switch x := x.(type) {
 	case *path:
 		return l.path(x, at)
@@ -144,7 +144,7 @@ func (l *lister) expression(x expression, at place) string {
 	return unknownPath
 }
 
-func (l *lister) path(p *path, at place) string {
+func (l *lister) path(p *path, at namespace) string {
 	base, parts := unknownPath, p.parts
 	switch {
 	case p.data:

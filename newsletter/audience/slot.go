@@ -18,15 +18,15 @@ const (
 	maxField   = 64                    // bytes of a field in a listpack: hash-max-listpack-value
 )
 
-// place is where the record of an ordinal is.
-type place struct {
+// slot is where the record of an ordinal is.
+type slot struct {
 	page  uint32
-	slot  int // in the page
+	index int // in the page
 	chunk int
 }
 
-func placeOf(ordinal uint32) place {
-	return place{page: ordinal / pageSize, slot: int(ordinal % pageSize), chunk: int(ordinal / chunkSize)}
+func slotOf(ordinal uint32) slot {
+	return slot{page: ordinal / pageSize, index: int(ordinal % pageSize), chunk: int(ordinal / chunkSize)}
 }
 
 // shardOf returns the key prefix of a chunk.
@@ -59,21 +59,21 @@ func pendingKey(list uint32, shard int) string {
 // decimal writes a number as it is in keys and fields.
 func decimal(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
-// indexPlace is the hash and the field of an address in the index.
-type indexPlace struct {
+// indexEntry is the hash and the field of an address in the index.
+type indexEntry struct {
 	key, field string
 	shard      int // of the key
 }
 
-// indexed returns the place of a folded address.
-func indexed(account, address string) indexPlace {
+// indexed returns where a folded address is in the index.
+func indexed(account, address string) indexEntry {
 	field := account + " " + address
 	n := redisdb.PartitionFor(field, shards*buckets)
 	if len(field) > maxField {
 		sum := sha256.Sum256([]byte(field))
 		field = "#" + base64.RawURLEncoding.EncodeToString(sum[:18])
 	}
-	return indexPlace{key: redisdb.Key(n%shards, "subscriber-index", strconv.Itoa(n/shards)), field: field,
+	return indexEntry{key: redisdb.Key(n%shards, "subscriber-index", strconv.Itoa(n/shards)), field: field,
 		shard: n % shards}
 }
 

@@ -18,19 +18,19 @@ const (
 	maxField  = 64 // bytes of a field in a listpack: hash-max-listpack-value
 )
 
-// place is the bucket of an address or a domain, in all scopes.
-type place struct {
+// bucket is that of an address or a domain, in all scopes.
+type bucket struct {
 	subject string // the address, or "@" and the domain
 	shard   int
-	bucket  int
+	number  int
 }
 
-func placeOf(subject string) place {
+func bucketOf(subject string) bucket {
 	n := redisdb.PartitionFor(subject, shards*buckets)
-	return place{subject: subject, shard: n % shards, bucket: n / shards}
+	return bucket{subject: subject, shard: n % shards, number: n / shards}
 }
 
-func (p place) key() string { return bucketKey(p.shard, p.bucket) }
+func (b bucket) key() string { return bucketKey(b.shard, b.number) }
 
 // subject returns the address, or "@" and the domain, of an entry.
 func (e *Entry) subject() string {
