@@ -250,8 +250,9 @@ func (w *worker) backSome(ctx context.Context, r *run) (more bool, _ error) {
 	}
 	now := w.opts.Now()
 	// The entry makes sure that they are looked at, should the plan that follows fail.
-	answer, err := backScript.RunReplicated(ctx, w.DB, keys, backArgs{Member: entry{r.readerKey, recheck}.member(),
-		Due: now.Add(time.Minute), Keep: w.opts.Keep, Retention: seconds(w.opts.Retention), Most: mostBack})
+	answer, err := backScript.RunReplicated(ctx, w.DB, keys, backArgs{
+		Member: entry{r.readerKey, recheck}.member(), Due: now.Add(time.Minute), Keep: w.opts.Keep,
+		Retention: seconds(w.opts.Retention), Most: mostBack})
 	if err != nil {
 		return false, redisdb.Failed(err, "return the events of run %s", r.id)
 	}

@@ -200,7 +200,8 @@ func (r *Recipients) Remove(ctx context.Context, bound string, q api.DigestEvent
 	return answer, nil
 }
 
-func (r *Recipients) remove(ctx context.Context, k readerKey, q api.DigestEventRemoval) (n, older int, _ error) {
+func (r *Recipients) remove(ctx context.Context, k readerKey, q api.DigestEventRemoval) (
+	n, older int, _ error) {
 	one, err := r.read(ctx, k)
 	if err != nil {
 		return 0, 0, err

@@ -200,8 +200,8 @@ func (b *batch) attempt(ctx, work context.Context, m *marks, p audience.Person, 
 		return true, ""
 	}
 	now := b.c.opts.Now()
-	b.scan.reservations.keep(reserved{at: got.Until, ask: earlier(got.Until, now.Add(time.Minute)), why: got.Response,
-		had: *had})
+	b.scan.reservations.keep(reserved{at: got.Until, ask: earlier(got.Until, now.Add(time.Minute)),
+		why: got.Response, had: *had})
 	b.unsent(ctx, m, got)
 	return false, ""
 }

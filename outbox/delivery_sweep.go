@@ -155,7 +155,7 @@ func (s *sweeper) stretch(ctx context.Context, key string, now time.Time) ([]str
 // millisecond.
 type cursor struct{ created, skip int64 }
 
-// after is the cursor after the messages that were read from p. After the last ones it is the beginning again.
+// after is the cursor after the messages that were read from p. After the last ones it begins again.
 func (p cursor) after(members []redis.Z) cursor {
 	if len(members) < matchBatch {
 		return cursor{}

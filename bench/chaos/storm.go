@@ -34,7 +34,7 @@ type attack struct {
 
 // schedule plans the troubles of a target for so long; calm is what its times without trouble are multiplied
 // with. It follows from these, the seed and the target alone.
-func (t target) schedule(seed uint64, length time.Duration, calm float64) []attack {
+func (p target) schedule(seed uint64, length time.Duration, calm float64) []attack {
 	r := random(seed, p.name)
 	between := func(low, high time.Duration) time.Duration {
 		return low + time.Duration(r.Float64()*float64(high-low))

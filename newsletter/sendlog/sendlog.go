@@ -159,7 +159,8 @@ func (l *Log) Record(ctx context.Context, b *Batch, moves ...Move) (done []bool,
 }
 
 // record changes states. A single one waits for others.
-func (l *Log) record(ctx context.Context, at chunkOfRun, moves []Move) (done []bool, version string, err error) {
+func (l *Log) record(ctx context.Context, at chunkOfRun, moves []Move) (done []bool, version string,
+	err error) {
 	changes := make([]change, len(moves))
 	for i, m := range moves {
 		changes[i] = change{[6]string{m.batch, strconv.Itoa(int(m.To)), cmp.Or(m.from, letters(before[m.To]...)),

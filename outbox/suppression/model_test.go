@@ -63,7 +63,8 @@ func crowd(n int) []Entry {
 		case 4:
 			e = Entry{Address: fmt.Sprintf("%060d@example.com", i)} // filed under a digest, in a scope or without
 		}
-		if p := bucketOf(e.subject()); p.shard == wanted.shard && p.number/groupSize/2 == wanted.number/groupSize/2 {
+		p := bucketOf(e.subject())
+		if p.shard == wanted.shard && p.number/groupSize/2 == wanted.number/groupSize/2 {
 			all = append(all, e)
 		}
 	}

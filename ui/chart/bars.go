@@ -194,8 +194,8 @@ func (v *barsView) draw(slots []Point, step time.Duration, top float64) {
 			}
 			high := max(1, float64(n)/top*(plotBase-plotTop))
 			y -= high
-			col.Bars = append(col.Bars, bar{Number: s + 1, X: coordinate(x + wide*.08), W: coordinate(wide * .84), Y: coordinate(y),
-				H: coordinate(high)})
+			col.Bars = append(col.Bars, bar{Number: s + 1, X: coordinate(x + wide*.08), W: coordinate(wide * .84),
+				Y: coordinate(y), H: coordinate(high)})
 			said = append(said, Count(n)+" "+v.Heads[s])
 		}
 		if said == nil {
