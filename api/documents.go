@@ -96,7 +96,7 @@ type DocumentsState struct {
 	Paused    bool             `json:"paused" doc:"The queue documents is paused"`
 	Lag       float64          `json:"lag" doc:"Seconds that the oldest job has been waiting"`
 	Behind    *time.Time       `json:"behind,omitempty" doc:"The index misses changes since then, and takes them from the email log by itself once the queue is short; 1970: it is being filled"`
-	Keeper    string           `json:"keeper,omitempty" doc:"The process that keeps the index: host and directory, or host and process"`
+	Indexer   string           `json:"indexer,omitempty" doc:"The process that keeps the index: host and directory, or host and process"`
 	Seen      *time.Time       `json:"seen,omitempty" doc:"When documents and bytes were counted"`
 	Rebuild   *DocumentRebuild `json:"rebuild,omitempty" doc:"The rebuild that runs, or the last one"`
 }

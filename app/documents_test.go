@@ -147,7 +147,7 @@ func TestSearchInARoleOfItsOwn(t *testing.T) {
 	}
 	eventually(t, "another process tells how the index is doing", func() bool {
 		s, err := api.GetDocuments.Do(t.Context(), other.client)
-		return err == nil && s.Documents == 1 && s.Keeper != ""
+		return err == nil && s.Documents == 1 && s.Indexer != ""
 	})
 	heir := spawn(t, mine) // a replacement process that starts before the old one has ended
 	if _, err := api.SearchDocuments.Do(t.Context(), heir.client, api.DocumentQuery{}); failureCode(

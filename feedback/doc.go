@@ -47,7 +47,7 @@
 //   - postroom:{p}:feedback:waiting:<stream>: facts to be looked up again.
 //   - postroom:{p}:feedback:counts: counts by source.
 //   - postroom:{0}:feedback:token:<hash>: tokens of Mailgun that were used.
-//   - postroom:{0}:feedback:keeper: the process that reconciles.
+//   - postroom:{0}:feedback:owner: the process that reconciles.
 //   - postroom:{0}:feedback:reconciled:<source>: the position of the reconciliation.
 //
 // # When things fail

@@ -118,7 +118,7 @@ type Feedback struct {
 	metrics   *metrics
 	verifiers map[provider.Name]*provider.Verifier
 	confirmer *http.Client
-	keeper    lease.Lock // of the process that reconciles
+	owner     lease.Lock // of the process that reconciles
 
 	mu     sync.Mutex
 	tries  map[string]int              // failures of entries that fail alone, by their id in the inbox
@@ -136,7 +136,7 @@ func New(parts Parts, o Options) (*Feedback, error) {
 		Parts: parts, opts: o, log: o.Logger, keys: store{parts.DB}, metrics: newMetrics(o.Registry),
 		verifiers: map[provider.Name]*provider.Verifier{},
 		confirmer: confirmingClient(o.Transport), tries: map[string]int{}, logged: map[provider.Name]time.Time{},
-		keeper: lease.Lock{Client: parts.DB.Client(), Key: keeperKey(), Holder: rand.Text(), Length: claimFor},
+		owner: lease.Lock{Client: parts.DB.Client(), Key: ownerKey(), Holder: rand.Text(), Length: claimFor},
 	}
 	for name, secrets := range o.Providers {
 		v, err := provider.New(name, provider.Options{Secrets: secrets, Transport: o.Transport,

@@ -23,26 +23,26 @@ type Page struct {
 }
 
 const (
-	settled      = 5 * time.Minute  // younger events may still be joined by earlier ones
-	overlap      = 30 * time.Minute // read again each time: providers list some events late
-	firstLook    = 24 * time.Hour   // bounds the first reading
-	longestLook  = 72 * time.Hour   // bounds any reading: no provider keeps events much longer for free
-	mostPages    = 10_000           // bounds one reading: an API with endless pages is broken
-	keeperChecks = claimFor / 3
+	settled     = 5 * time.Minute  // younger events may still be joined by earlier ones
+	overlap     = 30 * time.Minute // read again each time: providers list some events late
+	firstLook   = 24 * time.Hour   // bounds the first reading
+	longestLook = 72 * time.Hour   // bounds any reading: no provider keeps events much longer for free
+	mostPages   = 10_000           // bounds one reading: an API with endless pages is broken
+	ownerChecks = claimFor / 3
 )
 
 // keep reconciles at each interval, in one process at a time.
 func (f *Feedback) keep(ctx context.Context) {
-	defer func() { _ = f.keeper.Release(ctx) }() // so that another process can go on at once
+	defer func() { _ = f.owner.Release(ctx) }() // so that another process can go on at once
 	for ctx.Err() == nil {
-		held, err := f.keeper.Claim(ctx)
+		held, err := f.owner.Claim(ctx)
 		if err != nil && ctx.Err() == nil {
 			f.log.Debug("the reconciliation can't be claimed", "error", err)
 		}
 		if held {
 			f.reconcileIfDue(ctx)
 		}
-		redisdb.Pause(ctx, min(keeperChecks, f.opts.Every))
+		redisdb.Pause(ctx, min(ownerChecks, f.opts.Every))
 	}
 }
 
@@ -113,7 +113,7 @@ func (f *Feedback) reconcile(ctx context.Context, position, now time.Time) error
 			return nil
 		}
 		page = got.Next
-		if held, err := f.keeper.Claim(ctx); err != nil || !held {
+		if held, err := f.owner.Claim(ctx); err != nil || !held {
 			return err // another process goes on
 		}
 	}

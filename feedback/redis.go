@@ -62,7 +62,7 @@ func streams() []string { return []string{urgent, deliveries, hits} }
 func waitingKey(p int, stream string) string { return redisdb.Key(p, "feedback", "waiting", stream) }
 func countsKey(p int) string                 { return redisdb.Key(p, "feedback", "counts") }
 func tokenKey(hash string) string            { return redisdb.Key(0, "feedback", "token", hash) }
-func keeperKey() string                      { return redisdb.Key(0, "feedback", "keeper") }
+func ownerKey() string                       { return redisdb.Key(0, "feedback", "owner") }
 func reconciledKey() string                  { return redisdb.Key(0, "feedback", "reconciled", reconciled) }
 
 const (

@@ -260,7 +260,7 @@ func searchable(ctx context.Context, client *api.Client) finding {
 		return finding{name, fail, explain(err), ""}
 	case s.Store == "none":
 		return finding{name, ok, "there is no search index (documents.store is none)", ""}
-	case s.Keeper == "":
+	case s.Indexer == "":
 		return finding{name, warn, "no process keeps the search index",
 			"see the log of Postroom where the API is served"}
 	case s.Behind != nil:

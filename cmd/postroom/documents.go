@@ -35,7 +35,7 @@ func (c *console) documents(s api.DocumentsState, now time.Time) {
 	if s.Bytes > 0 {
 		c.line("Size", fmt.Sprintf("%.1f MB", float64(s.Bytes)/1e6))
 	}
-	c.line("Kept by", s.Keeper)
+	c.line("Indexer", s.Indexer)
 	waiting := plural(s.Waiting, "job")
 	if s.Lag > 1 {
 		waiting += ", the oldest for " + seconds(s.Lag)

@@ -25,16 +25,16 @@
 // When the queue is short again, the email log is read from that time on. A rebuild makes an index beside the
 // one in use, from that one and from the log.
 //
-// # Keeper
+// # Indexer
 //
-// One process is the keeper of the index: it deletes old documents, reads what was missed, rebuilds. It holds
-// a claim in Redis, renewed every few seconds. Another process takes the claim over after half a minute of
-// silence. An embedded index belongs to one process, so only its keeper takes tasks and answers searches. An
-// index other than the last one kept is filled from the log first.
+// One process is the indexer of the index: it deletes old documents, reads what was missed, rebuilds. It
+// holds a claim in Redis, renewed every few seconds. Another process takes the claim over after half a minute
+// of silence. An embedded index belongs to one process, so only its indexer takes tasks and answers searches.
+// An index other than the last one kept is filled from the log first.
 //
 // # Redis
 //
-// postroom:{0}:documents:keeper, the claim; :index, the last index kept; :revision, the last revision;
+// postroom:{0}:documents:indexer, the claim; :index, the last index kept; :revision, the last revision;
 // :behind and :filling, the time since which changes are missing, and the time from which they are being
 // read; :state, the size of the index for other processes; :rebuild, the wanted, running or last rebuild;
 // :reclaim, there while files of the index may have deleted documents of an erased person;

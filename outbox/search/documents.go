@@ -38,7 +38,7 @@ type Parts struct {
 type Options struct {
 	Kind      string // kind of the index: embedded, opensearch, none
 	Read      bool   // whether this process turns events into tasks
-	Exclusive bool   // the index belongs to one process: only its keeper indexes and searches
+	Exclusive bool   // the index belongs to one process: only its indexer indexes and searches
 	// whether to take over a claim of the same Place: this process has the place's lock, so the other one died
 	TakeOver bool
 	Place    string // host and directory of this process, for logs and its own restart
@@ -54,7 +54,7 @@ type Options struct {
 	Logger   *slog.Logger          // nil: no log
 	Registry prometheus.Registerer // nil: no metrics
 	Now      func() time.Time      // the clock, for tests; nil: time.Now
-	Every    time.Duration         // interval of the keeper's work, for tests; 0: 2 s
+	Every    time.Duration         // interval of the indexer's work, for tests; 0: 2 s
 }
 
 func (o Options) withDefaults() Options {
@@ -75,11 +75,11 @@ type Documents struct {
 	Parts
 	opts    Options
 	keys    store
-	holder  string // value of the keeper's claim, if the index is not exclusive
+	holder  string // value of the indexer's claim, if the index is not exclusive
 	log     *slog.Logger
 	metrics *metrics
 
-	keeping  atomic.Bool  // this process is the keeper
+	keeping  atomic.Bool  // this process is the indexer
 	failures atomic.Int64 // consecutive task failures
 	searches chan struct{}
 	turn     redisdb.Turn

@@ -214,7 +214,7 @@ func TestAnIndexThatBeginsIsFilled(t *testing.T) {
 	w.finds("", 1200)
 	until(t, "nothing is missing", func() bool {
 		s, err := w.State(t.Context())
-		return err == nil && s.Behind == nil && s.Documents == 1200 && s.Bytes > 0 && s.Keeper == "here:"+dir
+		return err == nil && s.Behind == nil && s.Documents == 1200 && s.Bytes > 0 && s.Indexer == "here:"+dir
 	})
 	w.stop()
 
@@ -241,7 +241,7 @@ func TestALostIndexComesBack(t *testing.T) {
 	w.stop()
 	fresh := t.TempDir()
 	again := runOn(t, w.db, w.mail, fresh, func(_ *search.Parts, o *search.Options) {
-		k, err := w.db.Client().Get(t.Context(), redisdb.Key(0, "documents", "keeper")).Result()
+		k, err := w.db.Client().Get(t.Context(), redisdb.Key(0, "documents", "indexer")).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,14 +267,14 @@ func TestOneProcessKeepsTheIndex(t *testing.T) {
 	if fault.KindOf(err) != fault.Unavailable || fault.CodeOf(err) != "SearchElsewhere" {
 		t.Errorf("search in the second process: %v", err)
 	}
-	if s, err := second.State(t.Context()); err != nil || s.Keeper == "" {
+	if s, err := second.State(t.Context()); err != nil || s.Indexer == "" {
 		t.Errorf("state in the second process: %+v, %v", s, err)
 	}
 	first.tell(event.MessageQueued, message(2))
 	first.finds("", 2)
 	first.stop()
 	// as time does
-	if err := first.db.Client().Del(t.Context(), redisdb.Key(0, "documents", "keeper")).Err(); err != nil {
+	if err := first.db.Client().Del(t.Context(), redisdb.Key(0, "documents", "indexer")).Err(); err != nil {
 		t.Fatal(err)
 	}
 	second.finds("", 2)

@@ -39,9 +39,9 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			"Age of the oldest change in the job indexed last, when it was done."),
 		behind: gauge("postroom_documents_behind_seconds",
 			"How far back the search index misses changes; 0: it misses none."),
-		documents: gauge("postroom_documents", "Messages in the search index, reported by its keeper."),
+		documents: gauge("postroom_documents", "Messages in the search index, reported by its indexer."),
 		bytes: gauge("postroom_documents_bytes",
-			"Size of the search index on disk, reported by its keeper."),
+			"Size of the search index on disk, reported by its indexer."),
 		searches: auto.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "postroom_documents_search_seconds",
 			Help:    "How long searches took, by outcome: answered, refused (the query is wrong), failed.",

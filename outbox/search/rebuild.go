@@ -11,7 +11,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// Rebuild requests a rebuild from the keeper and returns immediately. If one is requested or running, it
+// Rebuild requests a rebuild from the indexer and returns immediately. If one is requested or running, it
 // returns that one.
 func (d *Documents) Rebuild(ctx context.Context) (api.DocumentRebuild, error) {
 	if d.opts.Kind == kindNone {
@@ -38,7 +38,7 @@ func (d *Documents) rebuildIfWanted(ctx context.Context) (bool, error) {
 	d.log.Info("the search index is being rebuilt")
 	err = d.rebuild(ctx, &b)
 	if ctx.Err() != nil {
-		return true, ctx.Err() // the next keeper starts again
+		return true, ctx.Err() // the next indexer starts again
 	}
 	ended := d.opts.Now().UTC().Truncate(time.Millisecond)
 	b.Status, b.Ended = "done", &ended

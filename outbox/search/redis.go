@@ -46,7 +46,7 @@ type (
 )
 
 // The keys.
-func keeperKey() string   { return redisdb.Key(0, "documents", "keeper") }
+func indexerKey() string  { return redisdb.Key(0, "documents", "indexer") }
 func indexKey() string    { return redisdb.Key(0, "documents", "index") }
 func revisionKey() string { return redisdb.Key(0, "documents", "revision") }
 func behindKey() string   { return redisdb.Key(0, "documents", "behind") }
@@ -67,11 +67,11 @@ const (
 // store reads and writes what this package keeps in Redis.
 type store struct{ client redis.UniversalClient }
 
-// claim takes or renews the claim. It returns false if another process is the keeper. With takeOver it
+// claim takes or renews the claim. It returns false if another process is the indexer. With takeOver it
 // replaces a claim of the same place, whose process is dead. If the index is not the last one kept, it is
 // marked for a complete fill. A lease.Lock does neither, and here all of it is one step.
 func (s store) claim(ctx context.Context, holder, place, index string, takeOver bool) (bool, error) {
-	keys := []string{keeperKey(), indexKey(), behindKey()}
+	keys := []string{indexerKey(), indexKey(), behindKey()}
 	held, err := claimScript.Run(ctx, s.client, keys,
 		claimArgs{holder, place, claimFor.Milliseconds(), index, takeOver})
 	if err != nil {
@@ -80,11 +80,11 @@ func (s store) claim(ctx context.Context, holder, place, index string, takeOver 
 	return held, nil
 }
 
-// keeper returns the place of the keeper, or "".
-func (s store) keeper(ctx context.Context) (string, error) {
-	claim, err := s.client.Get(ctx, keeperKey()).Result()
+// indexer returns the place of the indexer, or "".
+func (s store) indexer(ctx context.Context) (string, error) {
+	claim, err := s.client.Get(ctx, indexerKey()).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return "", redisdb.Failed(err, "read the keeper of the search index")
+		return "", redisdb.Failed(err, "read the indexer of the search index")
 	}
 	return placeOf(claim), nil
 }
@@ -179,13 +179,13 @@ func (s store) anyErased(ctx context.Context) (bool, error) {
 
 // known is the state of the index in Redis.
 type known struct {
-	keeper string
-	behind time.Time // zero: nothing is missing
-	size   counted
-	build  *api.DocumentRebuild
+	indexer string
+	behind  time.Time // zero: nothing is missing
+	size    counted
+	build   *api.DocumentRebuild
 }
 
-// counted is the size of the index that its keeper stores.
+// counted is the size of the index that its indexer stores.
 type counted struct {
 	Documents int       `json:"documents"`
 	Bytes     int64     `json:"bytes"`
@@ -194,13 +194,13 @@ type counted struct {
 
 func (s store) read(ctx context.Context) (known, error) {
 	pipe := s.client.Pipeline()
-	keeper, behind, filling := pipe.Get(ctx, keeperKey()), pipe.Get(ctx, behindKey()), pipe.Get(ctx,
+	indexer, behind, filling := pipe.Get(ctx, indexerKey()), pipe.Get(ctx, behindKey()), pipe.Get(ctx,
 		fillingKey())
 	state, build := pipe.Get(ctx, stateKey()), pipe.Get(ctx, rebuildKey())
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return known{}, redisdb.Failed(err, "read the state of the search index")
 	}
-	k := known{keeper: placeOf(keeper.Val())}
+	k := known{indexer: placeOf(indexer.Val())}
 	for _, mark := range []*redis.StringCmd{behind, filling} {
 		if n, err := mark.Int64(); err == nil && (k.behind.IsZero() || k.behind.After(redisdb.Time(n))) {
 			k.behind = redisdb.Time(n)

@@ -88,16 +88,16 @@ func (d *Documents) Reachable(ctx context.Context) error {
 	case d.Store != nil && (!d.opts.Exclusive || d.keeping.Load()):
 		return nil
 	}
-	keeper, err := d.keys.keeper(ctx)
+	indexer, err := d.keys.indexer(ctx)
 	if err != nil {
 		return err
 	}
-	if keeper == "" {
-		keeper = "another process, or none"
+	if indexer == "" {
+		indexer = "another process, or none"
 	}
 	f := fault.New(fault.Unavailable, "SearchElsewhere",
 		"The embedded search index belongs to one process (%s), which is not this one. "+
-			"With the setting documents.store: opensearch every process can search", keeper)
+			"With the setting documents.store: opensearch every process can search", indexer)
 	f.RetryAfter = claimEvery
 	return f
 }

@@ -116,7 +116,7 @@ func TestSearchDoesNotTakeForEver(t *testing.T) {
 	w := setup(t, func(_ *search.Parts, o *search.Options) { o.SearchTimeout = 1 })
 	until(t, "the index is kept", func() bool {
 		s, err := w.State(t.Context())
-		return err == nil && s.Keeper != "" && s.Seen != nil
+		return err == nil && s.Indexer != "" && s.Seen != nil
 	})
 	if _, err := w.Search(t.Context(), api.DocumentQuery{}); fault.CodeOf(err) != "SearchTooSlow" {
 		t.Errorf("%v, want SearchTooSlow", err)

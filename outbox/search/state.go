@@ -21,7 +21,7 @@ func (d *Documents) State(ctx context.Context) (api.DocumentsState, error) {
 	if err != nil {
 		return s, err
 	}
-	s.Documents, s.Bytes, s.Keeper, s.Rebuild = k.size.Documents, k.size.Bytes, k.keeper, k.build
+	s.Documents, s.Bytes, s.Indexer, s.Rebuild = k.size.Documents, k.size.Bytes, k.indexer, k.build
 	s.Waiting, s.Paused, s.Lag = waiting.tasks, waiting.paused, waiting.age.Seconds()
 	if !k.behind.IsZero() {
 		s.Behind = &k.behind

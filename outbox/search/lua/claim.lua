@@ -1,4 +1,4 @@
--- claim makes a process the keeper of the search index, or renews its claim.
+-- claim makes a process the indexer of the search index, or renews its claim.
 --
 -- KEYS[1] the claim: holder, a space, place
 -- KEYS[2] the name of the index kept last

@@ -9,7 +9,7 @@ import (
 	"github.com/postroom/postroom/internal/redisdb"
 )
 
-// claimEvery is the interval at which the keeper renews its claim and others try to take it.
+// claimEvery is the interval at which the indexer renews its claim and others try to take it.
 const claimEvery = claimFor / 6
 
 // keep claims the index whenever possible, until ctx ends.
@@ -27,7 +27,7 @@ func (d *Documents) keep(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			// A keeper continues. If only this process cannot reach Redis, it learns of a new keeper later.
+			// An indexer continues. If only this process cannot reach Redis, it learns of a new indexer later.
 			// Until then it does no harm.
 			logged = d.logOnce(ctx, logged, err.Error(), slog.LevelError, "the search index can't be kept at the moment",
 				"error", err)
@@ -41,7 +41,7 @@ func (d *Documents) keep(ctx context.Context) error {
 				stop()
 				stop = nil
 			}
-			logged = d.logKeeper(ctx, logged)
+			logged = d.logIndexer(ctx, logged)
 		}
 		if !redisdb.Pause(ctx, claimEvery) {
 			return nil
@@ -71,16 +71,16 @@ func (d *Documents) logOnce(ctx context.Context, logged, what string, level slog
 	return what
 }
 
-// logKeeper logs each keeper of this process's index once.
-func (d *Documents) logKeeper(ctx context.Context, logged string) string {
-	keeper, err := d.keys.keeper(ctx)
-	if err != nil || keeper == logged || keeper == "" {
+// logIndexer logs each indexer of this process's index once.
+func (d *Documents) logIndexer(ctx context.Context, logged string) string {
+	indexer, err := d.keys.indexer(ctx)
+	if err != nil || indexer == logged || indexer == "" {
 		return logged
 	}
-	return d.logOnce(ctx, logged, keeper, slog.LevelWarn, "another process keeps the search index", "keeper", keeper)
+	return d.logOnce(ctx, logged, indexer, slog.LevelWarn, "another process keeps the search index", "indexer", indexer)
 }
 
-// start starts the keeper's work. It ends with ctx or when stop is called.
+// start starts the indexer's work. It ends with ctx or when stop is called.
 func (d *Documents) start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	d.keeping.Store(true)
