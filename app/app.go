@@ -144,29 +144,29 @@ func New(ctx context.Context, cfg *config.Config, o Options) (*App, error) {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for _, build := range []func(context.Context) error{
 		func(ctx context.Context) error { return lookAtPorts(ctx, a.cfg, a.serves) }, // before anything is made
-		spans{a}.build,     // spans to a collector; closed last
-		a.openRedis,        // connects, or starts a Redis of our own
-		a.openSecrets,      // the instance secret and the admin token; created at the first start
-		a.buildStores,      // user data: settings, gateways, accounts, templates, suppressions, tokens
-		a.buildAudience,    // lists and their subscribers
-		a.buildDelivery,    // queues, connections to relays, and the outbox
-		a.buildOptIn,       // mails that ask people to confirm subscriptions
-		a.buildCampaigns,   // campaigns, and the workers that send them
-		gathering{a}.build, // notifications, collected and mailed
-		a.buildWebhooks,    // events to endpoints
-		a.buildDocuments,   // events to the search index
-		persons{a}.build,   // persons erased everywhere
-		addresses{a}.build, // why mail did not arrive
-		a.buildArchive,     // events to files or a column store
-		a.buildFeedback,    // results that arrive later: from providers and returned mail
-		a.buildRecipients,  // links in mail: tracking, unsubscribe pages
-		a.buildWatch,       // alerts
-		glances{a}.build,   // whether mail flows, and what is wrong
-		a.buildMonitor,     // health and metrics on a separate port
-		a.buildWorkers,     // from here on tasks are handled
-		a.buildServer,      // the HTTP API
-		a.buildInlet,       // SMTP in
-		a.buildPages,       // the operator's pages
+		a.buildTraces,     // spans to a collector; closed last
+		a.openRedis,       // connects, or starts a Redis of our own
+		a.openSecrets,     // the instance secret and the admin token; created at the first start
+		a.buildStores,     // user data: settings, gateways, accounts, templates, suppressions, tokens
+		a.buildAudience,   // lists and their subscribers
+		a.buildDelivery,   // queues, connections to relays, and the outbox
+		a.buildOptIn,      // mails that ask people to confirm subscriptions
+		a.buildCampaigns,  // campaigns, and the workers that send them
+		a.buildDigests,    // notifications, collected and mailed
+		a.buildWebhooks,   // events to endpoints
+		a.buildDocuments,  // events to the search index
+		a.buildErasures,   // persons erased everywhere
+		a.buildWhy,        // why mail did not arrive
+		a.buildArchive,    // events to files or a column store
+		a.buildFeedback,   // results that arrive later: from providers and returned mail
+		a.buildRecipients, // links in mail: tracking, unsubscribe pages
+		a.buildWatch,      // alerts
+		a.buildOverview,   // whether mail flows, and what is wrong
+		a.buildMonitor,    // health and metrics on a separate port
+		a.buildWorkers,    // from here on tasks are handled
+		a.buildServer,     // the HTTP API
+		a.buildInlet,      // SMTP in
+		a.buildPages,      // the operator's pages
 	} {
 		if err := build(ctx); err != nil {
 			return nil, errors.Join(err, a.life.close())

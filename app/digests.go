@@ -13,10 +13,8 @@ import (
 	"github.com/postroom/postroom/outbox/templates"
 )
 
-// gathering builds the digests. Processes that deliver make them.
-type gathering struct{ *App }
-
-func (a gathering) build(context.Context) error {
+// buildDigests builds the digests. Processes that deliver make them.
+func (a *App) buildDigests(context.Context) error {
 	c, workers := a.cfg.Digest, 0
 	if a.delivers {
 		workers = a.cfg.Workers.Digests

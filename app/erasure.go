@@ -14,9 +14,9 @@ import (
 	"github.com/postroom/postroom/webhooks"
 )
 
-// build joins the places of a person. Mail stops first. Then the send log is asked for the person
+// buildErasures joins the places of a person. Mail stops first. Then the send log is asked for the person
 // while the record of the subscriber is there, and events go before the deliveries that are made of them.
-func (a persons) build(context.Context) error {
+func (a *App) buildErasures(context.Context) error {
 	var err error
 	a.erasures, err = erasure.New(erasure.Parts{
 		DB: a.db, Ring: a.ring, Digest: a.suppressions.Digest, Remaining: a.remaining,
@@ -42,11 +42,8 @@ func (a persons) build(context.Context) error {
 	return nil
 }
 
-// persons joins the places of a person to package erasure.
-type persons struct{ *App }
-
 // remaining says in words what an erasure does not reach.
-func (a persons) remaining(account string) []string {
+func (a *App) remaining(account string) []string {
 	left := []string{
 		"Relays, receivers, providers and programs that got mail or events about the person.",
 		"Backups and replicas of Redis, and its append-only file until Redis rewrites it.",
@@ -71,12 +68,12 @@ func (a persons) remaining(account string) []string {
 	return left
 }
 
-func (a persons) eraseSuppressions(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
+func (a *App) eraseSuppressions(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
 	return suppression.Persons{Store: a.suppressions}.Erase(ctx, w.Account, w.Address(),
 		func(n int) error { return tally("suppressions", n) })
 }
 
-func (a persons) exportSuppressions(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
+func (a *App) exportSuppressions(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
 	found, err := a.suppressions.Lookup(ctx, w.Account, w.Address())
 	for _, one := range found.Suppressions {
 		if one.Domain == "" {
@@ -87,7 +84,7 @@ func (a persons) exportSuppressions(ctx context.Context, w outbox.Whom, into *ap
 }
 
 // eachAudience calls do with the person in each account that has a subscriber with the address.
-func (a persons) eachAudience(ctx context.Context, w outbox.Whom, do func(outbox.Whom) error) error {
+func (a *App) eachAudience(ctx context.Context, w outbox.Whom, do func(outbox.Whom) error) error {
 	return eachAccount(ctx, w, func(ctx context.Context) ([]string, error) {
 		return audience.Persons{Subscribers: a.audience}.AccountsOf(ctx, w.Address())
 	}, do)
@@ -108,7 +105,7 @@ func eachAccount(ctx context.Context, w outbox.Whom, all func(context.Context) (
 	return err
 }
 
-func (a persons) eraseCampaigns(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
+func (a *App) eraseCampaigns(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
 	ever := audience.Persons{Subscribers: a.audience}.Accounts
 	return eachAccount(ctx, w, ever, func(w outbox.Whom) error {
 		n, err := a.campaigns.Erase(ctx, w) // their states stay, so what a crash left uncounted is counted then
@@ -119,7 +116,7 @@ func (a persons) eraseCampaigns(ctx context.Context, w outbox.Whom, tally outbox
 	})
 }
 
-func (a persons) exportCampaigns(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
+func (a *App) exportCampaigns(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
 	return a.eachAudience(ctx, w, func(w outbox.Whom) error {
 		return a.campaigns.Personal(ctx, w, func(one api.PersonalCampaign) error {
 			into.Campaigns = append(into.Campaigns, one)
@@ -129,7 +126,7 @@ func (a persons) exportCampaigns(ctx context.Context, w outbox.Whom, into *api.P
 }
 
 // eachReader calls do with the person in each account that has, or had, a reader of digests with the address.
-func (a persons) eachReader(ctx context.Context, w outbox.Whom, do func(outbox.Whom) error) error {
+func (a *App) eachReader(ctx context.Context, w outbox.Whom, do func(outbox.Whom) error) error {
 	return eachAccount(ctx, w, func(ctx context.Context) (all []string, _ error) {
 		if _, err := a.accounts.Named(ctx, func(account string) bool {
 			all = append(all, account)
@@ -141,7 +138,7 @@ func (a persons) eachReader(ctx context.Context, w outbox.Whom, do func(outbox.W
 	}, do)
 }
 
-func (a persons) eraseDigests(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
+func (a *App) eraseDigests(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
 	return a.eachReader(ctx, w, func(w outbox.Whom) error {
 		n, err := a.digests.Erase(ctx, w)
 		if err != nil {
@@ -151,7 +148,7 @@ func (a persons) eraseDigests(ctx context.Context, w outbox.Whom, tally outbox.T
 	})
 }
 
-func (a persons) exportDigests(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
+func (a *App) exportDigests(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
 	return a.eachReader(ctx, w, func(w outbox.Whom) error {
 		return a.digests.Personal(ctx, w, func(one api.PersonalDigest) error {
 			into.Digests = append(into.Digests, one)
@@ -160,7 +157,7 @@ func (a persons) exportDigests(ctx context.Context, w outbox.Whom, into *api.Per
 	})
 }
 
-func (a persons) eraseSubscribers(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
+func (a *App) eraseSubscribers(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
 	everyone := audience.Persons{Subscribers: a.audience}
 	return eachAccount(ctx, w, everyone.Accounts, func(w outbox.Whom) error {
 		return everyone.Erase(ctx, w.Account, w.Address(),
@@ -170,7 +167,7 @@ func (a persons) eraseSubscribers(ctx context.Context, w outbox.Whom, tally outb
 	})
 }
 
-func (a persons) exportSubscribers(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
+func (a *App) exportSubscribers(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
 	return a.eachAudience(ctx, w, func(w outbox.Whom) error {
 		one, err := audience.Persons{Subscribers: a.audience}.Personal(ctx, w.Account, w.Address())
 		if fault.Is(err, fault.NotFound) {
@@ -181,19 +178,19 @@ func (a persons) exportSubscribers(ctx context.Context, w outbox.Whom, into *api
 	})
 }
 
-func (a persons) exportMessages(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
+func (a *App) exportMessages(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
 	return a.outbox.Personal(ctx, w, func(m api.LoggedMessage) error {
 		into.Messages = append(into.Messages, m)
 		return nil
 	})
 }
 
-func (a persons) eraseDeliveries(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
+func (a *App) eraseDeliveries(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
 	return webhooks.Persons{Webhooks: a.webhooks}.Erase(ctx, w.Account, w.Traces,
 		func(n int) error { return tally("deliveries", n) })
 }
 
-func (a persons) exportDeliveries(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
+func (a *App) exportDeliveries(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
 	return webhooks.Persons{Webhooks: a.webhooks}.Personal(ctx, w.Account, w.Traces, func(d api.Delivery) error {
 		into.Deliveries = append(into.Deliveries, api.PersonalDelivery{Endpoint: d.Endpoint, ID: d.ID,
 			Created: d.Created, Event: d.Body})
@@ -201,12 +198,12 @@ func (a persons) exportDeliveries(ctx context.Context, w outbox.Whom, into *api.
 	})
 }
 
-func (a persons) eraseDocuments(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
+func (a *App) eraseDocuments(ctx context.Context, w outbox.Whom, tally outbox.Tally) error {
 	return a.documents.Erase(ctx, w.Account, w.Traces, func(n int) error { return tally("documents", n) })
 }
 
 // exportDocuments adds what the email log does not have any more.
-func (a persons) exportDocuments(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
+func (a *App) exportDocuments(ctx context.Context, w outbox.Whom, into *api.PersonalData) error {
 	logged := make(map[string]bool, len(into.Messages))
 	for _, m := range into.Messages {
 		logged[m.QueueID] = true

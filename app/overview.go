@@ -6,11 +6,8 @@ import (
 	"github.com/postroom/postroom/server/alerts"
 )
 
-// glances joins what operators have to know now to package alerts.
-type glances struct{ *App }
-
-// build builds the overview.
-func (a glances) build(context.Context) error {
+// buildOverview joins what operators have to know now to package alerts.
+func (a *App) buildOverview(context.Context) error {
 	var err error
 	a.overview, err = alerts.NewOverview(alerts.OverviewParts{Rates: a.outbox.Rates, Messages: a.outbox.Messages,
 		List: a.outbox.List, QueueStatus: a.outbox.QueueStatus, Account: a.accounts.Get,

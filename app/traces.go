@@ -10,11 +10,8 @@ import (
 // lastTraces bounds the time in which the last spans are sent as Postroom stops.
 const lastTraces = 5 * time.Second
 
-// spans builds traces.
-type spans struct{ *App }
-
-// build builds what sends spans, if traces.endpoint names a collector.
-func (a spans) build(ctx context.Context) error {
+// buildTraces builds what sends spans, if traces.endpoint names a collector.
+func (a *App) buildTraces(ctx context.Context) error {
 	c := a.cfg.Traces
 	headers, err := traces.ReadHeaders(c.Headers.Reveal())
 	if err != nil {

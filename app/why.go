@@ -9,8 +9,8 @@ import (
 	"github.com/postroom/postroom/server/why"
 )
 
-// build joins what is known of an address, to say why mail did not arrive.
-func (a addresses) build(context.Context) error {
+// buildWhy joins what is known of an address, to say why mail did not arrive.
+func (a *App) buildWhy(context.Context) error {
 	var err error
 	a.why, err = why.New(why.Parts{
 		Log: a.outbox, Account: a.accounts.Get, Deliveries: a.webhooks.DeliveriesAbout,
@@ -25,13 +25,10 @@ func (a addresses) build(context.Context) error {
 	return err
 }
 
-// addresses joins what is known of an address to package why.
-type addresses struct{ *App }
-
 // mostIndexed is how many of the newest messages to an address are asked of the search index.
 const mostIndexed = 20
 
-func (a addresses) indexed(ctx context.Context, w outbox.Whom, into *why.Known) error {
+func (a *App) indexed(ctx context.Context, w outbox.Whom, into *why.Known) error {
 	if strings.ContainsRune(w.Address(), '"') { // a query can't contain it
 		return nil
 	}
@@ -44,24 +41,24 @@ func (a addresses) indexed(ctx context.Context, w outbox.Whom, into *why.Known) 
 	return err
 }
 
-func (a addresses) suppressed(ctx context.Context, w outbox.Whom, into *why.Known) error {
+func (a *App) suppressed(ctx context.Context, w outbox.Whom, into *why.Known) error {
 	found, err := a.suppressions.Lookup(ctx, w.Account, w.Address())
 	into.Suppressions = found.Suppressions
 	return err
 }
 
-func (a addresses) subscribed(ctx context.Context, w outbox.Whom, into *why.Known) error {
+func (a *App) subscribed(ctx context.Context, w outbox.Whom, into *why.Known) error {
 	var data api.PersonalData
-	err := persons(a).exportSubscribers(ctx, w, &data)
+	err := a.exportSubscribers(ctx, w, &data)
 	for _, one := range data.Subscribers {
 		into.Subscribers = append(into.Subscribers, one.Subscriber)
 	}
 	return err
 }
 
-func (a addresses) campaigned(ctx context.Context, w outbox.Whom, into *why.Known) error {
+func (a *App) campaigned(ctx context.Context, w outbox.Whom, into *why.Known) error {
 	var data api.PersonalData
-	err := persons(a).exportCampaigns(ctx, w, &data)
+	err := a.exportCampaigns(ctx, w, &data)
 	into.Campaigns = data.Campaigns
 	return err
 }
@@ -69,9 +66,9 @@ func (a addresses) campaigned(ctx context.Context, w outbox.Whom, into *why.Know
 // shownRuns is how many runs of a reader an answer has.
 const shownRuns = 5
 
-func (a addresses) notified(ctx context.Context, w outbox.Whom, into *why.Known) error {
+func (a *App) notified(ctx context.Context, w outbox.Whom, into *why.Known) error {
 	var data api.PersonalData
-	err := persons(a).exportDigests(ctx, w, &data)
+	err := a.exportDigests(ctx, w, &data)
 	for _, one := range data.Digests {
 		into.Digests = append(into.Digests, api.WhyReader{DigestRecipient: one.DigestRecipient,
 			Runs: one.Runs[:min(len(one.Runs), shownRuns)]})
